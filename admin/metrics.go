@@ -132,18 +132,15 @@ func (m *Metrics) Observe(e watch.TurnEnd) {
 // returns nil if the bot receives messages, too.
 func (m *Metrics) Handler(alive, ready func(context.Context) error) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /metrics", m.serve)
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		m.set.WritePrometheus(w)
+		metrics.WriteProcessMetrics(w)
+		metrics.WriteFDMetrics(w)
+	})
 	mux.HandleFunc("GET /healthz", health(alive, "the bot does not answer"))
 	mux.HandleFunc("GET /readyz", health(ready, "the bot receives no messages"))
 	return mux
-}
-
-// serve writes the metrics, and those of the process and of Go, in Prometheus' text format.
-func (m *Metrics) serve(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	m.set.WritePrometheus(w)
-	metrics.WriteProcessMetrics(w)
-	metrics.WriteFDMetrics(w)
 }
 
 // health reports whether check returns nil.

@@ -32,7 +32,7 @@ func TestTracesOfTheForgotten(t *testing.T) {
 	late := several
 	late.Turn.Seq = 3
 	traces.Observe(late)
-	list := traces.Recent(9)
+	list, _ := traces.After(0, 9)
 	if len(list) != 1 || list[0].Turn.Seq != 2 || len(list[0].Trace.Memories) != 0 ||
 		list[0].Trace.Asks[0].Prompt != nil {
 		t.Errorf("remembered is %+v", list)
@@ -47,22 +47,24 @@ func TestTraces(t *testing.T) {
 	if _, ok := traces.Last(func(*watch.TurnEnd) bool { return true }); ok {
 		t.Error("something was remembered of nothing")
 	}
-	ends, done := traces.Subscribe(1)
 	for i := range uint64(tracesMax + 10) {
 		traces.Observe(end("room/1", i+1))
 	}
 	traces.Observe(watch.TurnEnd{Turn: core.TurnID{Path: core.MustPath("room/1")}}) // there was no turn
 	traces.Observe(end("other/1", 7))
-	if e := <-ends; e.Turn.Seq != 1 {
-		t.Errorf("the subscriber was told of %v first", e.Turn)
-	}
-	done()
-	list := traces.Recent(3)
-	if len(list) != 3 || list[0].Turn.Path.Interface() != "other" || list[1].Turn.Seq != tracesMax+10 || list[2].Turn.Seq != tracesMax+9 {
+	list, last := traces.After(0, 3)
+	if len(list) != 3 || list[2].Turn.Path.Interface() != "other" || list[1].Turn.Seq != tracesMax+10 || list[0].Turn.Seq != tracesMax+9 {
 		t.Errorf("the latest are %v", list)
 	}
-	if n := len(traces.Recent(2 * tracesMax)); n != tracesMax {
-		t.Errorf("%d are remembered", n)
+	if all, _ := traces.After(0, 2*tracesMax); len(all) != tracesMax {
+		t.Errorf("%d are remembered", len(all))
+	}
+	if more, same := traces.After(last, 3); len(more) != 0 || same != last {
+		t.Errorf("after the last one, %d, there are %v, to %d", last, more, same)
+	}
+	traces.Observe(end("room/2", 1))
+	if more, next := traces.After(last, 3); len(more) != 1 || more[0].Turn.Path.String() != "room/2" || next != last+1 {
+		t.Errorf("after one more there are %v, to %d", more, next)
 	}
 	room := func(e *watch.TurnEnd) bool { return e.Turn.Path == core.MustPath("room/1") }
 	if e, ok := traces.Last(room); !ok || e.Turn.Seq != tracesMax+10 {
@@ -82,8 +84,9 @@ func TestPromptsOfTheLatest(t *testing.T) {
 		e.Trace.Asks = []watch.Ask{{Engine: "big", Prompt: []watch.PromptPart{{Text: "x"}}}}
 		traces.Observe(e)
 	}
-	for i, e := range traces.Recent(promptsMax + 5) {
-		if kept := e.Trace.Asks[0].Prompt != nil; kept != (i < promptsMax) || e.Trace.Asks[0].Engine != "big" {
+	list, _ := traces.After(0, promptsMax+5)
+	for i, e := range list {
+		if kept := e.Trace.Asks[0].Prompt != nil; kept != (i >= 5) || e.Trace.Asks[0].Engine != "big" {
 			t.Errorf("turn %d: a prompt is kept: %v", e.Turn.Seq, kept)
 		}
 	}

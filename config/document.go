@@ -1,5 +1,5 @@
-// Package config reads a TOML file into structs whose fields carry tags, and
-// renders the commented example and the reference page from the same tags. It
+// Package config reads a TOML file into structs whose fields carry tags. Its
+// tests render the commented example and the reference page from the same tags. It
 // contains no settings itself: each package has its own struct, and a setting's
 // name, default, sentence and check are one field.
 //
@@ -22,7 +22,7 @@
 // structs, slices and string-keyed maps of all of these, pointers to them (nil
 // if the key is missing), and [Table] if the shape of a table depends on its name
 // or its content. A bad tag or type is a programmer's mistake and panics, whatever
-// the file holds; [Page.Lint] finds them all.
+// the file holds; a test finds them all.
 //
 // A secret is a literal, "env:NAME" or "file:PATH". A relative PATH is looked
 // up in $CREDENTIALS_DIRECTORY, then in the folder of the configuration file.
@@ -98,12 +98,13 @@ func reason(err error) string {
 
 // Document is one file: its content, and the faults found so far. It is not safe for concurrent use.
 type Document struct {
-	file     string
-	options  Options
-	root     *node
-	broken   bool // a part could not be read, so that keys may only seem missing
-	findings faultList
-	secrets  []string // the files that secrets were read from
+	file    string
+	options Options
+	root    *node
+	broken  bool // a part could not be read, so that keys may only seem missing
+	faults  Faults
+	found   int      // all of them, also those beyond maxFaults
+	secrets []string // the files that secrets were read from
 }
 
 // Read reads data, the content of file, into the structs that into points to;
@@ -160,11 +161,10 @@ func (d *Document) Fault(text string, at ...any) { d.root.walk(at).fault(text) }
 // Line is the line of a key, 0 if the file lacks it; at is as in Fault.
 func (d *Document) Line(at ...any) int { return d.root.walk(at).line }
 
-// SecretFiles returns the files that secrets were read from, without those in $CREDENTIALS_DIRECTORY.
-func (d *Document) SecretFiles() []string { return slices.Clone(d.secrets) }
-
-// Err returns all [Faults] found so far, or nil.
-func (d *Document) Err() error { return d.findings.err(d.file) }
+// SecretFiles returns the files that secrets were read from, each once, without those in $CREDENTIALS_DIRECTORY.
+func (d *Document) SecretFiles() []string {
+	return slices.Compact(slices.Sorted(slices.Values(d.secrets)))
+}
 
 // structs returns the structs that into points to; it panics if one is not a struct.
 func structs(into []any) []reflect.Value {
@@ -251,7 +251,7 @@ func (s *node) add(f Fault) {
 		at = at.up
 	}
 	f.File, f.Line, f.Key = s.doc.file, at.line, txt.Clip(s.String(), 120)
-	s.doc.findings.add(f)
+	s.doc.add(f)
 }
 
 // Table is a table that is decoded later, into structs that depend on its name or

@@ -29,7 +29,6 @@ type field struct {
 	owner    reflect.Type // the struct, for messages
 }
 
-// form is how a type is written in a file.
 type form int
 
 const (
@@ -248,7 +247,6 @@ func (f *field) setPairs(dst reflect.Value, text string) string {
 	return ""
 }
 
-// split reads a tag's list.
 func split(text string) []string {
 	if strings.TrimSpace(text) == "" {
 		return nil
@@ -327,7 +325,6 @@ func (r *rules) span() string {
 	return ""
 }
 
-// choices returns the allowed values as users read them.
 func (r *rules) choices() []string {
 	list := slices.Clone(r.oneof)
 	for i := range list {
@@ -343,10 +340,63 @@ func compare(a, b reflect.Value) int {
 	return cmp.Compare(a.Int(), b.Int())
 }
 
-// show prints a value for users.
 func show(v reflect.Value) string {
 	if v.Kind() == reflect.String {
 		return Quote(txt.Clip(v.String(), 120))
 	}
 	return fmt.Sprint(v.Interface())
+}
+
+// shown returns a field's value in the example file, and whether it is the default:
+// that of the tag, or the zero value. In an optional table, the example comes before
+// the default.
+func (f *field) shown(spare bool) (text string, isDefault bool) {
+	switch {
+	case f.example != nil && (spare || f.initial == nil):
+		return literal(f.typ, *f.example), f.initial != nil && *f.initial == *f.example
+	case f.initial != nil:
+		return literal(f.typ, *f.initial), true
+	}
+	return literal(f.typ, ""), true
+}
+
+func (f *field) sample() string {
+	switch formOf(f.typ) {
+	case formTable, formRaw:
+		return "a table [" + QuoteKey(f.name) + "]"
+	}
+	if formOf(f.leaf()) == formTable {
+		return "a table [[" + QuoteKey(f.name) + "]]"
+	}
+	text, _ := f.shown(true)
+	return QuoteKey(f.name) + " = " + text
+}
+
+// literal is the text of a tag as a value in a file; "" is the zero value.
+func literal(t reflect.Type, text string) string {
+	switch formOf(t) {
+	case formPointer:
+		return literal(t.Elem(), text)
+	case formList:
+		parts := split(text)
+		for i, part := range parts {
+			parts[i] = literal(t.Elem(), part)
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case formMap:
+		parts := split(text)
+		for i, part := range parts {
+			name, value, _ := strings.Cut(part, "=")
+			parts[i] = QuoteKey(name) + " = " + literal(t.Elem(), value)
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	}
+	k := kindOf(t)
+	switch {
+	case text == "":
+		return k.zero
+	case strings.HasPrefix(k.zero, `"`):
+		return Quote(text)
+	}
+	return text
 }

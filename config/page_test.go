@@ -104,3 +104,23 @@ func TestLint(t *testing.T) {
 		}
 	}
 }
+
+// TestEmbeddedSetting: a field of an embedded struct has its place in the example, and its row in the reference.
+func TestEmbeddedSetting(t *testing.T) {
+	type more struct {
+		Mood string `toml:"mood" doc:"How the bot feels there." oneof:"calm|wild" example:"wild"`
+	}
+	into := new(struct {
+		Overrides []struct {
+			Path string `toml:"path" doc:"."`
+			more
+		} `toml:"override" doc:"."`
+	})
+	example, reference := Page{}.Example(into), Page{}.Reference(into)
+	if want := "# How the bot feels there. One of: calm, wild. For example:\n#mood = \"wild\"\n"; !strings.Contains(example, want) {
+		t.Errorf("the example lacks %q:\n%s", want, example)
+	}
+	if want := "| `mood` | text | – | How the bot feels there. One of: calm, wild. Example: `\"wild\"`. |"; !strings.Contains(reference, want) {
+		t.Errorf("the reference lacks %q:\n%s", want, reference)
+	}
+}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
-	"synthbot/core"
 	"synthbot/core/txt"
 )
 
@@ -33,7 +32,7 @@ func Defaults(into ...any) {
 
 // table reads one table into structs that share it.
 func (r reader) table(at *node, into []reflect.Value) {
-	before := r.doc.findings.found
+	before := r.doc.found
 	var known []string
 	moved := make(map[string]string)
 	for _, s := range into {
@@ -49,7 +48,7 @@ func (r reader) table(at *node, into []reflect.Value) {
 		return
 	}
 	r.unknown(at, "", known, moved)
-	if r.doc.findings.found > before || r.doc.broken {
+	if r.doc.found > before || r.doc.broken {
 		return
 	}
 	for _, s := range into {
@@ -73,7 +72,7 @@ func (r reader) unknown(at *node, within string, known []string, moved map[strin
 		next, to := at.key(name), moved[within+name]
 		inner, _ := next.value.(map[string]any)
 		switch {
-		case r.doc.findings.found >= maxFaults: // further ones are only counted
+		case r.doc.found >= maxFaults: // further ones are only counted
 			next.fault("")
 		case to != "" && len(inner) > 0:
 			r.unknown(next, within+name+".", nil, moved)
@@ -102,7 +101,7 @@ func (r reader) field(at *node, f *field, dst reflect.Value) {
 	if f.initial != nil {
 		f.setText(dst, *f.initial)
 	}
-	before := r.doc.findings.found
+	before := r.doc.found
 	switch {
 	case at.value != nil:
 		r.value(at, f, dst)
@@ -110,7 +109,7 @@ func (r reader) field(at *node, f *field, dst reflect.Value) {
 		r.table(at, []reflect.Value{dst})
 	}
 	absent := r.references && formOf(dst.Type()) == formSecret
-	if !f.required || absent || r.doc.broken || before < r.doc.findings.found {
+	if !f.required || absent || r.doc.broken || before < r.doc.found {
 		return
 	}
 	switch {
@@ -204,7 +203,6 @@ func (r reader) named(at *node, f *field, dst reflect.Value) {
 
 // kind describes how a scalar or a secret is written.
 type kind struct {
-	word  string // in the reference
 	write string // in faults
 	zero  string // the literal of the zero value
 	// parse converts a tag's text to the TOML value that a file would hold.
@@ -215,22 +213,20 @@ func kindOf(t reflect.Type) kind {
 	text := func(text string) (any, error) { return text, nil }
 	switch {
 	case t == typeDuration:
-		return kind{"duration", `a duration in quotes, such as "30s"`, `"0s"`, text}
+		return kind{`a duration in quotes, such as "30s"`, `"0s"`, text}
 	case t == typeSecret:
-		return kind{"secret", `"env:NAME", "file:PATH" or the secret itself, in quotes`, `""`, text}
-	case t == reflect.TypeFor[core.Path]():
-		return kind{"path", "text in quotes", `""`, text}
+		return kind{`"env:NAME", "file:PATH" or the secret itself, in quotes`, `""`, text}
 	case readsText(t), t.Kind() == reflect.String:
-		return kind{"text", "text in quotes", `""`, text}
+		return kind{"text in quotes", `""`, text}
 	case t.Kind() == reflect.Bool:
 		parse := func(text string) (any, error) { return strconv.ParseBool(text) }
-		return kind{"true or false", "true or false, without quotes", "false", parse}
+		return kind{"true or false, without quotes", "false", parse}
 	case t.Kind() == reflect.Float64:
 		parse := func(text string) (any, error) { return strconv.ParseFloat(text, 64) }
-		return kind{"number", "a number, without quotes", "0", parse}
+		return kind{"a number, without quotes", "0", parse}
 	}
 	parse := func(text string) (any, error) { return strconv.ParseInt(text, 0, 64) }
-	return kind{"whole number", "a whole number, without quotes", "0", parse}
+	return kind{"a whole number, without quotes", "0", parse}
 }
 
 // scalar sets dst to a TOML value and checks the field's rules. It returns the problem and the fix, or "".
@@ -325,7 +321,6 @@ func assignText(dst reflect.Value, value any) string {
 	return ""
 }
 
-// textOf returns the text of a TOML string or date.
 func textOf(value any) (text string, ok bool) {
 	switch v := value.(type) {
 	case string:

@@ -33,14 +33,15 @@ func (r reader) secret(at *node, dst reflect.Value) {
 	switch {
 	case err == nil:
 		dst.Set(reflect.ValueOf(secret.New(value)))
-	case isReference(text):
+	case IsReference(text):
 		at.fault(txt.Clip(txt.Line(text), 120) + " " + err.Error())
 	default:
 		at.fault(err.Error())
 	}
 }
 
-func isReference(text string) bool {
+// IsReference reports whether a text says where a secret is.
+func IsReference(text string) bool {
 	return strings.HasPrefix(text, "env:") || strings.HasPrefix(text, "file:")
 }
 
@@ -48,7 +49,7 @@ func (r reader) resolve(text string) (string, error) {
 	switch {
 	case text == "":
 		return "", nil
-	case r.references && isReference(text):
+	case r.references && IsReference(text):
 		return text, nil
 	case r.references:
 		return "(literal)", nil

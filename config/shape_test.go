@@ -97,7 +97,7 @@ func (z *zone) UnmarshalText(text []byte) (err error) {
 
 func page() Page {
 	return Page{
-		Title: "Configuration", Intro: "All that can be set.",
+		Intro: "All that can be set.",
 		Tables: map[string][]Component{
 			"interfaces": {{Name: "telegram", Doc: "A Telegram bot.", Into: []any{new(commonConfig), new(telegramConfig)}}},
 			"plugins":    {{Name: "dice", Doc: "Throws dice.", Into: []any{new(commonConfig), new(diceConfig)}}},

@@ -39,7 +39,7 @@ func (d *Document) parse(data []byte) *node {
 		}
 		line, text := explain(err, data)
 		// An unclosed list or text makes all following lines unreadable.
-		if slices.ContainsFunc(d.findings.list, func(f Fault) bool { return f.Line == line-1 }) {
+		if slices.ContainsFunc(d.faults, func(f Fault) bool { return f.Line == line-1 }) {
 			break
 		}
 		d.syntax(line, text)
@@ -52,7 +52,7 @@ func (d *Document) parse(data []byte) *node {
 
 func (d *Document) syntax(line int, text string) {
 	d.broken = true
-	d.findings.add(Fault{File: d.file, Line: line, Text: text})
+	d.add(Fault{File: d.file, Line: line, Text: text})
 }
 
 // explain converts the library's error to a line and a text without values.
@@ -74,7 +74,6 @@ func explain(err error, data []byte) (line int, text string) {
 	return line, "cannot be read as TOML: " + txt.Clip(text, 120) + fixFor(text)
 }
 
-// fixFor suggests a fix for a syntax error.
 func fixFor(text string) string {
 	for _, m := range []struct{ part, fix string }{
 		{"already", "keep one of the two"},
@@ -97,27 +96,22 @@ func fixFor(text string) string {
 // blank overwrites a line with spaces, so that the others keep their numbers. It
 // reports false for a header, whose keys would otherwise change their meaning.
 func blank(data []byte, line int) bool {
-	if line < 1 {
-		return false
-	}
-	start := 0
-	for range line - 1 {
-		end := bytes.IndexByte(data[start:], '\n')
-		if end < 0 {
+	n := 0
+	for text := range bytes.Lines(data) {
+		n++
+		if n < line {
+			continue
+		}
+		trimmed := bytes.TrimSpace(text)
+		if n > line || len(trimmed) == 0 || trimmed[0] == '[' {
 			return false
 		}
-		start += end + 1
+		for i := range bytes.TrimRight(text, "\n") {
+			text[i] = ' '
+		}
+		return true
 	}
-	text := data[start:]
-	text, _, _ = bytes.Cut(text, []byte("\n"))
-	trimmed := bytes.TrimSpace(text)
-	if len(trimmed) == 0 || trimmed[0] == '[' {
-		return false
-	}
-	for i := range text {
-		text[i] = ' '
-	}
-	return true
+	return false
 }
 
 // maxFaults is how many faults are reported; the rest is counted.
@@ -159,34 +153,29 @@ func (f Faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// faultList collects faults up to maxFaults, without duplicates.
-type faultList struct {
-	list  Faults
-	found int // all of them, also those beyond maxFaults
-}
-
-func (f *faultList) add(fault Fault) {
-	if slices.Contains(f.list, fault) {
+// add adds a fault, unless it is there or there are maxFaults.
+func (d *Document) add(fault Fault) {
+	if slices.Contains(d.faults, fault) {
 		return
 	}
-	f.found++
-	if f.found <= maxFaults {
-		f.list = append(f.list, fault)
+	d.found++
+	if d.found <= maxFaults {
+		d.faults = append(d.faults, fault)
 	}
 }
 
-// err returns Faults, or nil if there are none.
-func (f *faultList) err(file string) error {
-	if f.found == 0 {
+// Err returns all [Faults] found so far, or nil.
+func (d *Document) Err() error {
+	if d.found == 0 {
 		return nil
 	}
-	sorted := slices.Clone(f.list)
+	sorted := slices.Clone(d.faults)
 	sorting.SortStable(sorted, func(a, b Fault) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Key, b.Key))
 	})
-	more := f.found - len(f.list)
+	more := d.found - len(d.faults)
 	if more > 0 {
-		sorted = append(sorted, Fault{File: file, Text: fmt.Sprintf("and %d more faults; fix these first", more)})
+		sorted = append(sorted, Fault{File: d.file, Text: fmt.Sprintf("and %d more faults; fix these first", more)})
 	}
 	return sorted
 }
@@ -276,7 +265,6 @@ func (m *mapper) enter(n *node, name string, line int) *node {
 	return child
 }
 
-// add adds an element to a list.
 func (m *mapper) add(n *node, line int) *node {
 	item := m.below(n, line)
 	item.index, item.list = len(n.items), true

@@ -11,12 +11,12 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/loop"
 	"synthbot/core/txt"
 	"synthbot/core/watch"
 	"synthbot/daemon/settings"
 )
 
-// ofAdmins returns the commands of admins.
 func (b *chatCommands) ofAdmins() []command.Command {
 	names := settings.Names[settings.Settings]()
 	levels := []string{"debug", "info", "warn", "error", settings.Default}
@@ -87,7 +87,7 @@ func (b *chatCommands) status(ctx context.Context, c command.Call) (string, erro
 	fmt.Fprintf(&s, "- engines: %s\n", strings.Join(p.Engines.Names(), ", "))
 	now := b.env.Clock()
 	for _, name := range p.Engines.Names() {
-		last := b.monitor.failures.of(name)
+		last := b.monitor.lastFailure(name)
 		if !last.Since.IsZero() {
 			fmt.Fprintf(&s, "- engine %s failed last %s ago: %s\n", name, since(now, last.Since), last.Text)
 		}
@@ -135,10 +135,11 @@ func (b *chatCommands) why(ctx context.Context, c command.Call) (string, error) 
 	if e.Private && path != c.Path {
 		return "", core.Errorf(core.Forbidden, privatePlace)
 	}
+	text := explain(&e)
 	if path != c.Path {
-		return host{b.Bot}.named(ctx, path) + "\n" + explain(&e), nil
+		text = host{b.Bot}.named(ctx, path) + "\n" + text
 	}
-	return explain(&e), nil
+	return text, nil
 }
 
 // privatePlace is the answer to admins who ask about private chats of others.
@@ -213,7 +214,6 @@ func sizes(sections []watch.Section) string {
 
 func brief(d time.Duration) string { return d.Round(time.Millisecond).String() }
 
-// spentToday reports the tokens and the cost of today.
 func (b *chatCommands) spentToday(ctx context.Context, _ command.Call) (string, error) {
 	c := b.InForce().Config
 	day := c.Clock(b.env.Clock)().Format(time.DateOnly)
@@ -244,7 +244,6 @@ func (b *chatCommands) say(ctx context.Context, c command.Call) (string, error) 
 	return "Said.", nil
 }
 
-// lastWords shows the latest messages of a place that is not private.
 func (b *chatCommands) lastWords(ctx context.Context, c command.Call) (string, error) {
 	path, err := pathOf(c)
 	if err != nil {
@@ -290,7 +289,7 @@ func (b *chatCommands) requestReload(context.Context, command.Call) (string, err
 		text := "The settings stay as they are: " + txt.Line(err.Error())
 		return "", &core.Error{Kind: core.Invalid, Text: text, Err: err}
 	}
-	notify(b.reloads.requested)
+	loop.Notify(b.reloads.requested)
 	later := b.InForce().Config.keepFixed(c)
 	if len(later) > 0 {
 		return "I am reading my settings again. This changes after a restart only: " + strings.Join(later, ", "), nil

@@ -173,7 +173,7 @@ func TestUnreachablePlatform(t *testing.T) {
 		chat.err.Store(&away)
 		b.parts.Store(&parts{Config: new(Config), Interfaces: []core.Interface{chat}, Engines: new(engine.Chain)})
 		b.workers.start(t.Context(), "interface chat", chat, func(ctx context.Context) error { <-ctx.Done(); return nil })
-		go b.monitor.watchPlatforms(t.Context())
+		go b.monitor.watch(t.Context())
 		says := func(when, said, state string) {
 			t.Helper()
 			synctest.Wait()

@@ -13,7 +13,6 @@ import (
 	"synthbot/daemon/settings"
 )
 
-// chatCommands carries out the bot's own chat commands.
 type chatCommands struct{ *Bot }
 
 // all returns the bot's own chat commands, besides /claim.
@@ -94,10 +93,8 @@ func (b *chatCommands) complete(ctx context.Context, line string) []string {
 		switch s.Name + " " + a.Name {
 		case "log room":
 			return append(now.Config.Rooms(), "all")
-		case "persona name":
-			return append(now.personas.known(), settings.Default)
-		case "engine name":
-			return append(now.Engines.Names(), settings.Default)
+		case "persona name", "engine name":
+			return now.choices(s.Name)
 		case "set value":
 			return settings.Values[settings.Settings](before[0])
 		}
@@ -109,7 +106,6 @@ func (b *chatCommands) complete(ctx context.Context, line string) []string {
 	return now.Commands.Complete(line, core.RankAdmin, known)
 }
 
-// places lists the paths of all conversations.
 func (b *chatCommands) places(ctx context.Context) (paths []string) {
 	err := b.Data.View(ctx, func(v core.View) error {
 		heads, err := v.Places(core.Path{})

@@ -233,29 +233,25 @@ func (c *Config) Clock(now func() time.Time) func() time.Time {
 	return func() time.Time { return now().In(zone) }
 }
 
-// Page renders the example file and the reference.
-func Page() config.Page {
-	var interfaces, plugins []config.Component
+// Component is an interface or a plugin that a configuration may have, and the structs that its table is read into.
+type Component struct {
+	Name, Doc string
+	Into      []any
+}
+
+// Components lists all interfaces and plugins, for the reference of the configuration.
+func Components() (interfaces, plugins []Component) {
 	for _, d := range drivers {
-		into := []any{new(anyInterface), d.config()}
-		interfaces = append(interfaces, config.Component{Name: d.kind, Doc: d.doc, Into: into})
+		interfaces = append(interfaces, Component{d.kind, d.doc, []any{new(anyInterface), d.config()}})
 	}
 	for _, a := range availablePlugins {
 		doc := a.doc
 		if a.byDefault {
 			doc += " On by default."
 		}
-		plugins = append(plugins, config.Component{Name: a.name, Doc: doc, Into: []any{new(anyPlugin), a.config()}})
+		plugins = append(plugins, Component{a.name, doc, []any{new(anyPlugin), a.config()}})
 	}
-	return config.Page{
-		Title: "Configuration",
-		Intro: "The configuration of synthbot: one TOML file. Unknown keys are errors. " +
-			"`synthbot check` reports all problems at once.\n\n" +
-			"A place is a conversation, such as a chat, a channel or a thread. Its path begins with the " +
-			"interface's name: `telegram/-1001234567890/7`. The path of a user is like " +
-			"`telegram/@user/1000`. `/id` in a chat shows both.",
-		Tables: map[string][]config.Component{"interfaces": interfaces, "plugins": plugins},
-	}
+	return interfaces, plugins
 }
 
 // checkPaths finds paths that begin with an unknown interface. A path of an older file may
@@ -309,8 +305,8 @@ func (c *Config) checkPath(d *config.Document, p *core.Path, at []any) {
 	}
 	now, ok := c.formerly(first)
 	if !ok {
-		all := strings.Join(c.interfaceNames(), ", ")
-		d.Fault("begins with "+first+", which is not an interface; there is "+all, at...)
+		all := slices.Compact(slices.Sorted(slices.Values(slices.AppendSeq(driverNames(), maps.Keys(c.kinds)))))
+		d.Fault("begins with "+first+", which is not an interface; there is "+strings.Join(all, ", "), at...)
 		return
 	}
 	if moved, err := core.MakePath(append([]string{now}, p.Elements()[1:]...)...); err == nil {
@@ -328,11 +324,6 @@ func (c *Config) checkTwice(d *config.Document) {
 			seen[o.Path] = i
 		}
 	}
-}
-
-// interfaceNames returns the names of the interfaces and the drivers, which paths may begin with.
-func (c *Config) interfaceNames() []string {
-	return slices.Compact(slices.Sorted(slices.Values(slices.AppendSeq(driverNames(), maps.Keys(c.kinds)))))
 }
 
 // formerly returns the interface that older files call "telegram_bot", "discord_bot" or

@@ -5,13 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 
+	adminpage "synthbot/admin/page"
 	"synthbot/core"
 	"synthbot/core/engine"
 	"synthbot/core/llm"
 	"synthbot/core/recon"
+	"synthbot/core/turn"
+	"synthbot/core/txt"
 	"synthbot/core/values"
 	"synthbot/daemon/logs"
 	"synthbot/memory"
@@ -25,7 +29,8 @@ func (b *Bot) engineOptions(p *parts) engine.Options {
 		Prefer: func(place core.Path) string { return p.settings.At(place).Engine },
 		Health: b.alerts.engineHealth, Failed: func(name string, failed *llm.Error) {
 			b.monitor.metrics.ModelFailed(name, failed.Kind)
-			b.monitor.failures.add(clock(), name, failed)
+			text := cmp.Or(failureCause(failed), string(failed.Kind))
+			b.monitor.failures.Store(name, adminpage.Part{Text: text, Since: clock()})
 		},
 	}
 }
@@ -131,12 +136,7 @@ func (l *usageStore) room(ctx context.Context, day string, scope core.Path, limi
 	if err := l.turnTo(ctx, day); err != nil {
 		return 0, err
 	}
-	left := l.allotted[scope]
-	for place, tokens := range l.used {
-		if place.Within(scope) {
-			left -= tokens
-		}
-	}
+	left := l.left(scope)
 	if left >= wanted {
 		return left, nil
 	}
@@ -157,17 +157,24 @@ func (l *usageStore) room(ctx context.Context, day string, scope core.Path, limi
 	return left + taken, nil
 }
 
+// left returns how much this process may still use of what it took of a limit. l.mu is held.
+func (l *usageStore) left(scope core.Path) int64 {
+	left := l.allotted[scope]
+	for place, tokens := range l.used {
+		if place.Within(scope) {
+			left -= tokens
+		}
+	}
+	return left
+}
+
 // giveBack lets other processes use what this one took and did not use.
 func (l *usageStore) giveBack(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var errs []error
-	for scope, tokens := range l.allotted {
-		for place, used := range l.used {
-			if place.Within(scope) {
-				tokens -= used
-			}
-		}
+	for scope := range l.allotted {
+		tokens := l.left(scope)
 		back := func(all *allotted) (keep bool, err error) {
 			if all.Day == l.day {
 				all.Tokens -= tokens
@@ -278,26 +285,129 @@ func (c *Config) Cost(name string, u llm.Usage) float64 {
 	return 0
 }
 
-// Spent is what one engine was used for on one day.
-type Spent struct {
-	Day, Engine string
-	Calls       int
-	llm.Usage
-}
-
 // Spending adds up uses by day and engine.
-func Spending(uses []memory.Use) (rows []Spent) {
+func Spending(uses []memory.Use) (rows []memory.Use) {
 	for _, u := range uses {
 		if u.Person.IsPerson() {
 			continue // each use is there for its place, too
 		}
-		i := slices.IndexFunc(rows, func(s Spent) bool { return s.Day == u.Day && s.Engine == u.Engine })
+		i := slices.IndexFunc(rows, func(s memory.Use) bool { return s.Day == u.Day && s.Engine == u.Engine })
 		if i < 0 {
-			rows = append(rows, Spent{u.Day, u.Engine, u.Calls, u.Usage})
+			u.Person = core.Path{}
+			rows = append(rows, u)
 			continue
 		}
 		rows[i].Calls += u.Calls
 		rows[i].In, rows[i].Cached, rows[i].Out = rows[i].In+u.In, rows[i].Cached+u.Cached, rows[i].Out+u.Out
 	}
 	return rows
+}
+
+// NarrowEngines finds the engines whose limits are too small for any prompt in some
+// place. Turns never ask them there.
+func (b *Bot) NarrowEngines(ctx context.Context) (found []core.Finding) {
+	o, c := b.options(b.InForce()), b.InForce().Config
+	o.Plugins.Injectors, o.Plugins.Recons, o.Plugins.Bios = nil, nil, nil // a check connects to nothing
+	turns := turn.New(o)
+	for _, e := range c.Engines {
+		for _, place := range c.samples() {
+			if e.Disabled {
+				continue
+			}
+			hello := core.Message{
+				Path: place, ID: "check", Text: "hello", Time: o.Clock(),
+				Private: true, Addressed: core.AddressedDirect,
+			}
+			_, err := turns.Preview(ctx, hello, e.Limits())
+			if tooLong, ok := errors.AsType[*llm.Error](err); ok {
+				text := fmt.Sprintf("%s is passed over in %s, where no prompt fits: %v", e.Name, place, tooLong.Err)
+				found = append(found, core.Finding{Fix: text})
+				break
+			}
+		}
+	}
+	return found
+}
+
+// samples returns places whose smallest prompts differ.
+func (c *Config) samples() (places []core.Path) {
+	for _, e := range c.Enabled {
+		if p, err := core.MakePath(e.Name, "1"); err == nil {
+			places = append(places, p)
+		}
+	}
+	for i := range c.Overrides {
+		o := &c.Overrides[i]
+		if o.personaFile() != "" {
+			places = append(places, o.Path)
+		}
+	}
+	return places
+}
+
+// ProbeEngines asks each engine a short question.
+func ProbeEngines(ctx context.Context, chain *engine.Chain) (list []core.Finding) {
+	for _, probe := range chain.Probe(ctx) {
+		f := core.Finding{What: probe.Engine, Found: "answers"}
+		if probe.Err != nil {
+			f = core.Finding{What: probe.Engine, Found: "cannot be used", Fix: engineFix(probe.Err), Fatal: true}
+		}
+		list = append(list, f)
+	}
+	if len(list) == 0 {
+		list = append(list, core.Finding{
+			What: "none", Found: "the built-in one alone answers", Fix: "add an [[engine]] for real conversations",
+		})
+	}
+	return list
+}
+
+// PrintFinding prints a finding on one line.
+func PrintFinding(out io.Writer, group string, f core.Finding) {
+	mark := "ok"
+	switch {
+	case f.Fix != "" && f.Fatal:
+		mark = "FAIL"
+	case f.Fix != "":
+		mark = "!"
+	}
+	text := f.Found
+	if f.Found != "" && f.Fix != "" {
+		text += ": "
+	}
+	text = txt.Line(text + f.Fix)
+	if f.What == "" {
+		fmt.Fprintf(out, "%-3s %-14s %s\n", mark, group, text)
+		return
+	}
+	fmt.Fprintf(out, "%-4s %-10s %-12s %s\n", mark, group, f.What, text)
+}
+
+func engineFix(err error) string {
+	var m *llm.Error
+	if !errors.As(err, &m) {
+		return txt.Line(err.Error())
+	}
+	cause := failureCause(m)
+	switch {
+	case cause == "":
+		return txt.Line(err.Error())
+	case m.Status == 401 || m.Status == 403:
+		return cause
+	}
+	return cause + ": " + txt.Line(fmt.Sprint(m.Err))
+}
+
+// failureCause says how an engine failed, without its own words, which may quote what was said; "" if
+// that is not known.
+func failureCause(e *llm.Error) string {
+	switch {
+	case e.Status == 401 || e.Status == 403:
+		return "the key is refused; check api_key"
+	case e.Status == 404:
+		return "it knows no such address or model; check base_url and model"
+	case e.Kind == llm.ErrorRetryLater:
+		return "it cannot be reached, or is busy"
+	}
+	return ""
 }

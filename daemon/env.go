@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -56,12 +57,11 @@ func (e *Env) Load() (*Config, error) {
 // ConfigFile returns the configuration file: the given one, or the first of the usual ones
 // that exists, or "".
 func (e *Env) ConfigFile() string {
-	for _, asked := range []string{e.File, e.Getenv("SYNTHBOT_CONFIG")} {
-		if asked != "" {
-			return asked
-		}
+	asked := cmp.Or(e.File, e.Getenv("SYNTHBOT_CONFIG"))
+	if asked != "" {
+		return asked
 	}
-	for _, usual := range []string{"config.toml", "/etc/synthbot/config.toml"} {
+	for _, usual := range []string{"config.toml", ServiceConfig} {
 		if _, err := os.Stat(usual); !errors.Is(err, fs.ErrNotExist) {
 			return usual
 		}

@@ -3,7 +3,6 @@ package daemon
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -15,8 +14,6 @@ import (
 
 	"synthbot/core/coretest"
 )
-
-var update = flag.Bool("update", false, "write the generated files")
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == PdfCommand { // as the daemon starts itself for a PDF

@@ -134,7 +134,6 @@ func decodeInterfaces(c *Config) {
 	c.checkAccounts()
 }
 
-// account is the bot's account on a platform.
 type account struct {
 	Platform, server string
 	Token            secret.Secret
@@ -182,7 +181,6 @@ func (e *enabled) fault(err error) {
 	e.table.Fault(text, at...)
 }
 
-// enabled is an interface that the configuration enables.
 type enabled struct {
 	Name string
 	driver
@@ -297,19 +295,20 @@ func (m maker) make(d driver, name string, own any) (_ []core.Interface, err err
 // unchanged returns the former interface, in all its parts, if it was made for an equal table, the same
 // commands and the same admins, and runs; else nil. One that is fixed depends on its table alone.
 func (m *maker) unchanged(e enabled) []core.Interface {
-	isKnown := func() bool {
-		return reflect.DeepEqual(m.former.Commands.Specs(core.RankBot), m.specs) &&
-			slices.Equal(m.former.Config.Bot.Admins, m.config.Bot.Admins)
+	same := func(was enabled) bool {
+		return was.Name == e.Name && was.kind == e.kind && reflect.DeepEqual(was.Own, e.Own)
 	}
-	for _, was := range m.former.Config.Enabled {
-		parts := m.former.named(e.Name)
-		failed := slices.ContainsFunc(parts, func(i core.Interface) bool { return m.failed(i) })
-		if was.Name == e.Name && was.kind == e.kind && reflect.DeepEqual(was.Own, e.Own) &&
-			(e.fixed || isKnown()) && !failed {
-			return parts
-		}
+	parts := m.former.named(e.Name)
+	failed := slices.ContainsFunc(parts, func(i core.Interface) bool { return m.failed(i) })
+	if failed || !slices.ContainsFunc(m.former.Config.Enabled, same) {
+		return nil
 	}
-	return nil
+	isKnown := e.fixed || reflect.DeepEqual(m.former.Commands.Specs(core.RankBot), m.specs) &&
+		slices.Equal(m.former.Config.Bot.Admins, m.config.Bot.Admins)
+	if !isKnown {
+		return nil
+	}
+	return parts
 }
 
 // consoleName is the name of the interface of terminals that attach to a bot.

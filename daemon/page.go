@@ -37,7 +37,6 @@ type served struct {
 	address string
 }
 
-// serve serves the page until ctx ends.
 func (s *pageServer) serve(ctx context.Context, address string) {
 	var sampling sync.WaitGroup
 	serveHTTP(ctx, s.bot.log, "admin's page", address, func(at net.Addr) http.Handler {
@@ -58,7 +57,6 @@ func (s *pageServer) watchers(c *Config) []watch.StageObserver {
 	return []watch.StageObserver{&s.running}
 }
 
-// options returns the sources of what the page shows.
 func (s *pageServer) options() adminpage.Options {
 	b := s.bot
 	return adminpage.Options{
@@ -71,8 +69,7 @@ func (s *pageServer) options() adminpage.Options {
 
 // Listing implements adminpage.Bot.
 func (s *pageServer) Listing(ctx context.Context, l adminpage.Listing) ([]core.Fact, string, error) {
-	m := memory.Listing{Below: l.Below, About: l.About, Before: l.Before, N: l.N}
-	return s.bot.Data.DB.ListFacts(ctx, m)
+	return s.bot.Data.DB.ListFacts(ctx, memory.Listing(l))
 }
 
 // Uses implements adminpage.Bot.
@@ -82,7 +79,7 @@ func (s *pageServer) Uses(ctx context.Context, first, last string) ([]adminpage.
 	for i, u := range uses {
 		cost := s.bot.InForce().Config.Cost(u.Engine, u.Usage)
 		list[i] = adminpage.Use{
-			Day: u.Day, Whose: u.Person, Engine: u.Engine, Calls: u.Calls, Usage: u.Usage, Cost: cost,
+			Day: u.Day, Whose: u.Person, Engine: u.Engine, Usage: u.Usage, Cost: cost,
 		}
 	}
 	return list, err
@@ -139,10 +136,8 @@ func (s *pageServer) Settings(place core.Path) (rows []adminpage.Setting) {
 // choices for that; "" if no command changes the setting.
 func (p *parts) changing(name string) (command, arg string, choices []string) {
 	switch name {
-	case "persona":
-		return name, "name", append(p.personas.known(), settings.Default)
-	case "engine":
-		return name, "name", append(p.Engines.Names(), settings.Default)
+	case "persona", "engine":
+		return name, "name", p.choices(name)
 	case "activation":
 		known, _ := p.Commands.Find(name)
 		return name, "what", known.Args[0].Choices
@@ -151,6 +146,14 @@ func (p *parts) changing(name string) (command, arg string, choices []string) {
 		return "set", "value", nil
 	}
 	return "", "", nil
+}
+
+// choices returns what /persona or /engine takes.
+func (p *parts) choices(command string) []string {
+	if command == "persona" {
+		return append(p.personas.known(), settings.Default)
+	}
+	return append(p.Engines.Names(), settings.Default)
 }
 
 // defaults returns a configuration with the same interfaces and plugins, and the default of each setting.

@@ -1,12 +1,11 @@
 package daemon
 
 import (
-	"cmp"
 	"context"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,30 +14,15 @@ import (
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/core/epochs"
-	"synthbot/core/llm"
 	"synthbot/core/txt"
 	"synthbot/core/users"
 )
 
-// lastFailures holds the last failure of each engine. Safe for concurrent use.
-type lastFailures struct {
-	mu sync.Mutex
-	by map[string]adminpage.Part
-}
-
-func (l *lastFailures) add(now time.Time, name string, failed *llm.Error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.by == nil {
-		l.by = make(map[string]adminpage.Part)
-	}
-	l.by[name] = adminpage.Part{Text: cmp.Or(failureCause(failed), string(failed.Kind)), Since: now}
-}
-
-func (l *lastFailures) of(name string) adminpage.Part {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.by[name]
+// lastFailure returns how and when an engine failed last; the zero Part if it did not.
+func (m *monitor) lastFailure(engine string) adminpage.Part {
+	last, _ := m.failures.Load(engine)
+	part, _ := last.(adminpage.Part)
+	return part
 }
 
 // State implements adminpage.Bot.
@@ -46,12 +30,17 @@ func (s *pageServer) State(ctx context.Context) (state adminpage.State, err erro
 	b := s.bot
 	p := b.InForce()
 	state = adminpage.State{Version: b.env.Version, Began: b.monitor.began}
-	shown := make(map[string]bool) // alerts about engines and interfaces
-	state.Engines, state.Interfaces = s.engineStates(p, shown), s.interfaceStates(p, shown)
-	for _, c := range b.alerts.failing() {
-		if !shown[c.text] {
-			state.Failing = append(state.Failing, c.text)
+	failing := b.alerts.failing()
+	take := func(what string) (c condition, ok bool) { // it is not shown a second time
+		i := slices.IndexFunc(failing, func(c condition) bool { return c.what == what })
+		if i >= 0 {
+			c, failing = failing[i], slices.Delete(failing, i, i+1)
 		}
+		return c, i >= 0
+	}
+	state.Engines, state.Interfaces = s.engineStates(p, take), s.interfaceStates(p, take)
+	for _, c := range failing {
+		state.Failing = append(state.Failing, c.text)
 	}
 	for _, l := range b.changes.All() {
 		if l.Values.Asleep != nil && *l.Values.Asleep {
@@ -69,7 +58,6 @@ func (s *pageServer) State(ctx context.Context) (state adminpage.State, err erro
 	return state, err
 }
 
-// waitingGuests lists the users who wait to be let in.
 func waitingGuests(ctx context.Context, p *parts) (list []adminpage.Guest, err error) {
 	plugin := p.Pairing()
 	if plugin == nil {
@@ -82,18 +70,12 @@ func waitingGuests(ctx context.Context, p *parts) (list []adminpage.Guest, err e
 	return list, err
 }
 
-// engineStates returns whether each engine works. It adds the alerts that it shows to shown.
-func (s *pageServer) engineStates(p *parts, shown map[string]bool) (list []adminpage.Part) {
-	failing := s.bot.alerts.failing()
+// engineStates returns whether each engine works. It takes the conditions that it shows.
+func (s *pageServer) engineStates(p *parts, take func(what string) (condition, bool)) (list []adminpage.Part) {
 	for _, name := range p.Engines.Names() {
-		e := s.bot.monitor.failures.of(name)
+		e := s.bot.monitor.lastFailure(name)
 		e.Name, e.Works = name, true
-		for i := range failing {
-			c := &failing[i]
-			if c.what != engineCondition+name {
-				continue
-			}
-			shown[c.text] = true
+		if c, ok := take(engineCondition + name); ok {
 			e.Works, e.Since = false, c.since
 			e.Text = strings.TrimPrefix(c.text+" "+e.Text, " ")
 		}
@@ -102,22 +84,19 @@ func (s *pageServer) engineStates(p *parts, shown map[string]bool) (list []admin
 	return list
 }
 
-// interfaceStates returns whether each interface works. It adds the alerts that it shows to shown.
-func (s *pageServer) interfaceStates(p *parts, shown map[string]bool) (list []adminpage.Part) {
-	b, failing := s.bot, s.bot.alerts.failing()
+// interfaceStates returns whether each interface works. It takes the conditions that it shows.
+func (s *pageServer) interfaceStates(p *parts, take func(what string) (condition, bool)) (list []adminpage.Part) {
 	for _, i := range p.Interfaces {
 		part := adminpage.Part{Name: label(i), Works: true}
-		switch text := b.monitor.trouble(i); text {
+		switch text := s.bot.monitor.trouble(i); text {
 		case "":
 		case elsewhere:
 			part.Name += " (" + elsewhere + ")"
 		default:
 			part.Works, part.Text = false, text
 		}
-		for j := range failing {
-			c := &failing[j]
-			if c.what == interfaceCondition+label(i) || c.what == interfaceCondition+label(i)+receiving {
-				shown[c.text] = true
+		for _, what := range []string{interfaceCondition + label(i), interfaceCondition + label(i) + receiving} {
+			if c, ok := take(what); ok {
 				part.Works, part.Text, part.Since = false, c.text, c.since
 			}
 		}
@@ -126,7 +105,6 @@ func (s *pageServer) interfaceStates(p *parts, shown map[string]bool) (list []ad
 	return list
 }
 
-// spending returns today's usage and its limits.
 func (s *pageServer) spending(ctx context.Context, c *Config) (sum adminpage.Spending, err error) {
 	b := s.bot
 	sum.TokensLimit, sum.CostLimit = c.Budget.BotTokens, c.Budget.BotCost

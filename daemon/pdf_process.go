@@ -96,7 +96,6 @@ func pdfProcess(ctx context.Context, in io.Reader) (*exec.Cmd, error) {
 	return c, nil
 }
 
-// pdfText reads a PDF in a process of its own.
 func pdfText(ctx context.Context, data []byte) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, pdfTime)
 	defer cancel()
@@ -123,7 +122,6 @@ func readPDF(ctx context.Context, data []byte) (string, error) {
 	return out.String(), nil
 }
 
-// capped keeps the first bytes that are written.
 type capped struct {
 	kept bytes.Buffer
 	most int // bytes

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -63,17 +64,13 @@ func (d *personalData) Export(ctx context.Context, w io.Writer, path core.Path) 
 		return err
 	}
 	e := json.NewEncoder(w)
-	for _, l := range d.InForce().plugins {
-		k, ok := l.Plugin.(core.DataKeeper)
-		if !ok {
-			continue
-		}
+	for name, k := range able[core.DataKeeper](d.InForce()) {
 		kept, err := k.Kept(ctx, path)
 		if err != nil {
-			return fmt.Errorf("plugin %s: %w", l.Name(), err)
+			return fmt.Errorf("plugin %s: %w", name, err)
 		}
 		for _, value := range kept {
-			if err := e.Encode(map[string]any{"plugin": l.Name(), "value": value}); err != nil {
+			if err := e.Encode(map[string]any{"plugin": name, "value": value}); err != nil {
 				return err
 			}
 		}
@@ -105,7 +102,6 @@ func (t *thoughtless) Write(p []byte) (int, error) {
 	}
 }
 
-// withoutThoughts returns a line of JSON without them.
 func withoutThoughts(line []byte) ([]byte, error) {
 	if !bytes.Contains(bytes.ToLower(line), []byte(llm.ThoughtKey)) && !bytes.Contains(line, []byte(`\u`)) {
 		return bytes.Clone(line), nil
@@ -119,32 +115,25 @@ func withoutThoughts(line []byte) ([]byte, error) {
 
 func countRows(export []byte) string {
 	kinds := make(map[string]int)
-	var order []string
 	lines := bufio.NewScanner(bytes.NewReader(export))
 	lines.Buffer(nil, len(export)+1)
 	for lines.Scan() {
 		var row map[string]json.RawMessage
-		if json.Unmarshal(lines.Bytes(), &row) != nil {
-			continue
-		}
-		kind := kindOf(row)
-		if kinds[kind]++; kinds[kind] == 1 {
-			order = append(order, kind)
+		if json.Unmarshal(lines.Bytes(), &row) == nil {
+			kinds[kindOf(row)]++
 		}
 	}
-	if len(order) == 0 {
+	if len(kinds) == 0 {
 		return "I keep nothing about you."
 	}
-	slices.Sort(order)
 	var s strings.Builder
 	s.WriteString("This is what I keep about you:\n\n")
-	for _, kind := range order {
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		fmt.Fprintf(&s, "- %s: %d\n", kind, kinds[kind])
 	}
 	return s.String()
 }
 
-// kindOf names a line of an export for users.
 func kindOf(row map[string]json.RawMessage) string {
 	for _, k := range []struct{ key, name string }{
 		{"entry", "messages"}, {"memory", "memories"}, {"item", "notes of plugins"}, {"plugin", "notes of plugins"},
@@ -190,10 +179,8 @@ func (d *personalData) erase(ctx context.Context, person core.Path) error {
 		return nil
 	}
 	var errs []error
-	for _, l := range d.InForce().plugins {
-		if k, ok := l.Plugin.(core.DataKeeper); ok {
-			errs = append(errs, k.Erase(ctx, person))
-		}
+	for _, k := range able[core.DataKeeper](d.InForce()) {
+		errs = append(errs, k.Erase(ctx, person))
 	}
 	return errors.Join(errs...)
 }

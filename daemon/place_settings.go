@@ -51,7 +51,6 @@ func (c *Config) resolver(changes *placeChanges, scopes func(core.Path) []core.P
 	return settings.New(settings.Base[settings.Settings](&c.Tables), layers, changes, scopes)
 }
 
-// turnSettings returns the settings of a place that turns need.
 func (p *parts) turnSettings(place core.Path) turn.Settings {
 	s, bot := p.settings.At(place), &p.Config.Bot
 	return turn.Settings{
@@ -81,7 +80,6 @@ func (c *Config) PersonaAt(place core.Path) *persona.Persona {
 	return p.personaAt(place)
 }
 
-// policy returns the permissions of actions by place.
 func (p *parts) policy() (policy action.Policy) {
 	for _, g := range p.Config.Grants {
 		policy.Grants = append(policy.Grants, action.Grant{From: g.From, To: g.To})
@@ -115,7 +113,6 @@ func (p *parts) placeBudgets() []engine.PlaceBudget {
 	return list
 }
 
-// claimedAdmins returns the users who became admins by /claim.
 func claimedAdmins(changes *placeChanges) (people []core.Path) {
 	for _, l := range changes.All() {
 		if l.Path.IsPerson() && l.Values.Admin != nil && *l.Values.Admin {

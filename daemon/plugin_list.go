@@ -79,7 +79,6 @@ var availablePlugins = []available{
 	},
 }
 
-// checkVoice finds an action speak without a voice.
 func checkVoice(c *Config, own any) (faults []string) {
 	if own.(*standard.Config).Speaks() && c.Speech.Out.Provider == "" {
 		faults = append(faults, "the action speak has no voice; set a provider in [speech.out]")
@@ -124,7 +123,6 @@ func hasBlueprints(c *Config) bool {
 	return named && common.Enabled
 }
 
-// completeBlueprints reads the blueprints that the configuration names.
 func completeBlueprints(c *Config, own any) (faults []string) {
 	b := own.(*blueprint.Config)
 	b.Dir = c.Beside(".")
@@ -157,7 +155,6 @@ func (b *Bot) Knowledge() *knowledge.Plugin {
 	return pluginOf[*knowledge.Plugin](b.InForce())
 }
 
-// hasLore reports whether a persona has a book of lore.
 func hasLore(c *Config) bool {
 	for _, p := range c.Personas.byFile {
 		if len(p.Book.Entries) > 0 {

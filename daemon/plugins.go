@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"reflect"
 	"slices"
@@ -13,10 +14,13 @@ import (
 	"synthbot/core"
 	"synthbot/core/gate"
 	"synthbot/core/llm"
+	"synthbot/core/loop"
 	"synthbot/core/passage"
 	"synthbot/core/turn"
 	"synthbot/daemon/logs"
 	"synthbot/memory"
+	"synthbot/plugins/blueprint"
+	"synthbot/plugins/pairing"
 )
 
 type available struct {
@@ -159,6 +163,39 @@ func (c *Config) ChosenNames() (names []string) {
 	return names
 }
 
+// Blueprints returns the blueprints of the plugin; nil if it is off.
+func (c *Config) Blueprints() *blueprint.Config {
+	for _, chosen := range c.Chosen {
+		if own, ok := chosen.Own.(*blueprint.Config); ok {
+			return own
+		}
+	}
+	return nil
+}
+
+// Pairing returns the plugin that lets people in by a code; nil if it is off.
+func (p *parts) Pairing() *pairing.Plugin {
+	return pluginOf[*pairing.Plugin](p)
+}
+
+// able yields the plugins that have an ability, by their names.
+func able[T any](p *parts) iter.Seq2[string, T] {
+	return func(yield func(string, T) bool) {
+		for _, l := range p.plugins {
+			if x, ok := l.Plugin.(T); ok && !yield(l.name, x) {
+				return
+			}
+		}
+	}
+}
+
+// pluginOf returns the plugin of a type; its zero value if it is off.
+func pluginOf[T core.Plugin](p *parts) (found T) {
+	for _, found = range able[T](p) {
+	}
+	return found
+}
+
 // sendTime is how long a message to an admin may take.
 const sendTime = 30 * time.Second
 
@@ -173,7 +210,7 @@ func (b *Bot) host(c *Config, name string) core.Host {
 		Clock: c.Clock(b.env.Clock), Language: string(c.Bot.Language),
 		Items: b.workers.sharing.items(name), Zones: b.Data.Items("zones"), Facts: b.Data.Store, Passages: passages,
 		Inbox: h, Reader: b.Data.Store, Asker: h, Messenger: h, Speak: b.speak, PDF: b.pdfs.text,
-		Changed: func() { notify(b.reloads.outdated) },
+		Changed: func() { loop.Notify(b.reloads.outdated) },
 	}
 }
 

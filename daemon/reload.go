@@ -2,8 +2,9 @@ package daemon
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
-	"path/filepath"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -11,8 +12,8 @@ import (
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
-	"github.com/fsnotify/fsnotify"
 
+	"synthbot/core/loop"
 	"synthbot/core/sorting"
 	"synthbot/core/txt"
 	"synthbot/plugins/blueprint"
@@ -29,15 +30,6 @@ type reloads struct {
 	announced chan struct{}  // holds a token if another process has read its configuration again
 	outdated  chan struct{}  // holds a token if the catalogue of actions is out of date
 	retiring  sync.WaitGroup // plugins that stop when no turn uses them any more
-}
-
-// notify puts a token into a channel with room for one. It does nothing if there is one, or if the channel is
-// nil.
-func notify(token chan struct{}) {
-	select {
-	case token <- struct{}{}:
-	default: // there is one already
-	}
 }
 
 // run makes the requested changes. It blocks until the bot begins to stop or, if it is attended, its first
@@ -98,7 +90,7 @@ func (r *reloads) read() (later []string, err error) {
 	r.env.levels.Configure(c.Log.Level, c.roomLevels(), slog.LevelDebug)
 	r.log.Info("reloaded", "file", c.File, "keys", later)
 	err = r.replace(old, next)
-	notify(r.done)
+	loop.Notify(r.done)
 	return later, err
 }
 
@@ -174,7 +166,7 @@ func (r *reloads) rebuild() {
 // it: waiting for it could deadlock, because it may wait for the turn that called this.
 func (r *reloads) settingsChanged() {
 	if !r.mu.TryLock() {
-		notify(r.outdated)
+		loop.Notify(r.outdated)
 		return
 	}
 	defer r.mu.Unlock()
@@ -184,28 +176,19 @@ func (r *reloads) settingsChanged() {
 // adminsChanged applies a new list of admins: at once to turns, and with a reload to interfaces.
 func (r *reloads) adminsChanged() {
 	r.settingsChanged()
-	notify(r.requested)
+	loop.Notify(r.requested)
 }
 
 // keepFixed copies the values of c that cannot change while the process runs into next, and lists the keys that
 // differ.
 func (c *Config) keepFixed(next *Config) (later []string) {
-	split := func(c *Config) (fixed, others []enabled) {
-		for _, i := range c.Enabled {
-			if i.fixed {
-				fixed = append(fixed, i)
-			} else {
-				others = append(others, i)
-			}
-		}
-		return fixed, others
-	}
-	was, _ := split(c)
-	is, others := split(next)
+	fixed := func(e enabled) bool { return e.fixed }
+	other := func(e enabled) bool { return !e.fixed }
 	same := func(a, b enabled) bool { return a.Name == b.Name && reflect.DeepEqual(a.Own, b.Own) }
+	was, is := slices.DeleteFunc(slices.Clone(c.Enabled), other), slices.DeleteFunc(slices.Clone(next.Enabled), other)
 	if !slices.EqualFunc(was, is, same) {
 		later = append(later, "interfaces: the console")
-		next.Enabled = slices.Concat(was, others)
+		next.Enabled = append(slices.DeleteFunc(next.Enabled, fixed), was...)
 		sorting.Sort(next.Enabled, func(a, b enabled) int { return strings.Compare(a.Name, b.Name) })
 	}
 	var served blueprint.Serving
@@ -234,53 +217,31 @@ func (c *Config) keepFixed(next *Config) (later []string) {
 	return later
 }
 
-// settle is how long files must be unchanged before they are read, because editors write in several steps.
-const settle = 500 * time.Millisecond
+// watchInterval is how often the files of the configuration are looked at. They are read once they have not changed
+// between two looks, because editors write in several steps.
+const watchInterval = 500 * time.Millisecond
 
-// openWatch begins to watch the configuration file, and the personas and secrets that it names. The function
-// that it returns requests a reload whenever one of them changes, until ctx ends.
-func (r *reloads) openWatch(ctx context.Context) (watch func()) {
-	w, err := fsnotify.NewWatcher()
-	if err != nil {
-		r.log.Warn("configuration not watched; send SIGHUP after changes", "err", err)
-		return func() {}
-	}
-	watched := r.watchFiles(w, nil)
-	return func() { r.watch(ctx, w, watched) }
-}
-
-func (r *reloads) watch(ctx context.Context, w *fsnotify.Watcher, watched map[string]bool) {
-	defer w.Close()
-	timer := time.NewTimer(settle)
-	timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case e, ok := <-w.Events:
-			if !ok {
-				return
-			}
-			if watched[filepath.Clean(e.Name)] && !e.Has(fsnotify.Chmod) {
-				timer.Reset(settle)
-			}
-		case err, ok := <-w.Errors:
-			if !ok {
-				return
-			}
-			r.log.Warn("configuration not watched reliably", "err", err)
-		case <-timer.C:
-			notify(r.requested)
-		case <-r.done:
-			watched = r.watchFiles(w, watched) // the configuration may name other files now
+// watch requests a reload whenever one of the files changes, until ctx ends. seen are their stamps at first.
+func (r *reloads) watch(ctx context.Context, seen map[string]string) {
+	changes := false
+	loop.Repeat(ctx, r.done, func() time.Duration { // after a reload, the configuration may name other files
+		before, now := changes, r.stamps()
+		changes = false
+		for file, stamp := range now {
+			old, ok := seen[file]
+			changes = changes || ok && old != stamp
 		}
-	}
+		if before && !changes {
+			loop.Notify(r.requested)
+		}
+		seen = now
+		return watchInterval
+	})
 }
 
-// watchFiles watches the folders of the files that now make up the configuration. It watches folders because a
-// replaced file is another file. before are the files that are already watched. It returns those that are now.
-func (r *reloads) watchFiles(w *fsnotify.Watcher, before map[string]bool) map[string]bool {
-	watched := make(map[string]bool)
+// stamps returns the files that make up the configuration: its own, and the personas and secrets that it names. A stamp
+// changes when its file does.
+func (r *reloads) stamps() map[string]string {
 	c := r.InForce().Config
 	files := append([]string{c.File}, c.Document.SecretFiles()...)
 	for _, file := range c.Personas.Files {
@@ -288,18 +249,13 @@ func (r *reloads) watchFiles(w *fsnotify.Watcher, before map[string]bool) map[st
 			files = append(files, c.Beside(file))
 		}
 	}
+	stamps := make(map[string]string)
 	for _, file := range files {
-		full, err := filepath.Abs(file)
-		if err != nil {
-			continue
-		}
-		watched[full] = true
-		if before[full] {
-			continue
-		}
-		if err := w.Add(filepath.Dir(full)); err != nil {
-			r.log.Warn("file not watched; send SIGHUP after changes", "file", file, "err", err)
+		info, err := os.Stat(file)
+		stamps[file] = fmt.Sprint(err)
+		if err == nil {
+			stamps[file] = fmt.Sprint(info.ModTime(), info.Size())
 		}
 	}
-	return watched
+	return stamps
 }

@@ -86,70 +86,58 @@ func (e *Env) Run(ctx context.Context, l Life) (err error) {
 	}
 
 	// Start: plugins and turns first, then interfaces, which bring messages.
-	r := b.start(ctx, p, l.Grace)
-	stopServices := b.serve(r.intake, l)
+	intake, stop := b.start(ctx, p, l.Grace)
+	stopServices := b.serve(intake, l)
 
 	// Reload: build again, and replace what differs. Running turns keep the former parts.
-	b.reloads.run(r.intake, l)
+	b.reloads.run(intake, l)
 
 	// Stop: interfaces first, then turns, within the grace period, and plugins last. Turns that are cut short
 	// continue when the bot starts again. If another process has taken over the store, no turn can finish.
 	stopServices()
 	cause := context.Cause(ctx)
 	if errors.Is(cause, core.ErrFenced) {
-		return errors.Join(cause, r.stop(0))
+		return errors.Join(cause, stop(0))
 	}
-	return r.stop(b.workers.sharing.grace(l.Grace))
+	return stop(b.workers.sharing.grace(l.Grace))
 }
 
-// running is a bot that runs.
-type running struct {
-	bot        *Bot
-	intake     context.Context // ends when the bot begins to stop
-	stopIntake context.CancelFunc
-	stopTurns  context.CancelFunc // no new turns start
-	abort      context.CancelFunc // running turns are cut short
-	stopTools  context.CancelFunc // plugins stop
-	finished   chan error         // receives the result of Turns.Run
-}
-
-// start starts the parts and the turns, and returns at once. stop ends them.
-func (b *Bot) start(ctx context.Context, p *parts, grace time.Duration) *running {
-	r := &running{bot: b, finished: make(chan error, 1)}
+// start starts the parts and the turns, and returns at once. intake ends when the bot begins to stop. stop stops what
+// start has started, and waits for it; turns have the grace period to finish.
+func (b *Bot) start(
+	ctx context.Context, p *parts, grace time.Duration,
+) (intake context.Context, stop func(grace time.Duration) error) {
 	lasting := context.WithoutCancel(ctx)
-	r.intake, r.stopIntake = context.WithCancel(ctx)
-	turns, stopTurns := context.WithCancel(lasting)
-	work, abort := context.WithCancel(lasting)
+	intake, stopIntake := context.WithCancel(ctx)
+	turns, stopTurns := context.WithCancel(lasting) // no new turns start after its end
+	work, abort := context.WithCancel(lasting)      // running turns are cut short at its end
 	tools, stopTools := context.WithCancel(lasting)
-	r.stopTurns, r.abort, r.stopTools = stopTurns, abort, stopTools
-	b.workers.intake, b.workers.tools = r.intake, tools
+	b.workers.intake, b.workers.tools = intake, tools
 	b.startPlugins(new(parts), p)
+	finished := make(chan error, 1)
 	go func() {
 		err := b.Turns.Run(turns, work)
 		if err != nil {
-			r.stopIntake() // messages would not be answered
+			stopIntake() // messages would not be answered
 		}
-		r.finished <- err
+		finished <- err
 	}()
 	b.startInterfaces(new(parts), p)
 	b.workers.start(tools, "sharing", b.workers.sharing, b.workers.sharing.poll)
 	if b.env.Stopping != nil {
-		context.AfterFunc(r.intake, func() { b.env.Stopping(grace) })
+		context.AfterFunc(intake, func() { b.env.Stopping(grace) })
 	}
-	return r
-}
-
-// stop stops what start has started, and waits for it. Turns have the grace period to finish.
-func (r *running) stop(grace time.Duration) error {
-	err := r.bot.workers.stopAll(func(w *worker) bool { _, ok := w.key.(core.Interface); return ok })
-	r.stopIntake()
-	r.stopTurns()
-	late := time.AfterFunc(grace, r.abort)
-	defer late.Stop()
-	defer r.abort()
-	err = errors.Join(<-r.finished, err)
-	r.stopTools()
-	return errors.Join(err, r.bot.workers.stopAll(func(*worker) bool { return true }))
+	return intake, func(grace time.Duration) error {
+		err := b.workers.stopAll(func(w *worker) bool { _, ok := w.key.(core.Interface); return ok })
+		stopIntake()
+		stopTurns()
+		late := time.AfterFunc(grace, abort)
+		defer late.Stop()
+		defer abort()
+		err = errors.Join(<-finished, err)
+		stopTools()
+		return errors.Join(err, b.workers.stopAll(func(*worker) bool { return true }))
+	}
 }
 
 // workers are the interfaces and plugins that run, each known by a key. Safe for concurrent use.
@@ -165,7 +153,6 @@ type workers struct {
 }
 
 type worker struct {
-	name   string
 	key    any
 	began  time.Time
 	cancel context.CancelFunc
@@ -177,7 +164,7 @@ type worker struct {
 // the admins are alerted, and again when a worker of the same name has recovered.
 func (w *workers) start(ctx context.Context, name string, key any, run func(context.Context) error) {
 	ctx, cancel := context.WithCancel(ctx)
-	one := &worker{name: name, key: key, began: w.alerts.clock(), cancel: cancel, done: make(chan struct{})}
+	one := &worker{key: key, began: w.alerts.clock(), cancel: cancel, done: make(chan struct{})}
 	w.mu.Lock()
 	w.running = append(w.running, one)
 	w.mu.Unlock()
@@ -255,10 +242,8 @@ type runner struct {
 
 // runners returns the parts that work in the background, besides interfaces.
 func (p *parts) runners() (all []runner) {
-	for _, l := range p.plugins {
-		if r, ok := l.Plugin.(core.Runner); ok {
-			all = append(all, runner{"plugin " + l.Name(), r})
-		}
+	for name, r := range able[core.Runner](p) {
+		all = append(all, runner{"plugin " + name, r})
 	}
 	if p.small != nil {
 		all = append(all, runner{"recon", p.small})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -11,14 +12,17 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
+	"golang.org/x/sys/unix"
 
 	"synthbot/admin"
 	"synthbot/core"
 	"synthbot/core/loop"
 	"synthbot/core/txt"
+	"synthbot/daemon/logs"
 )
 
 // serve starts the services that only a daemon has: the watchdog, metrics, the admin's page, the tool server,
@@ -35,10 +39,10 @@ func (b *Bot) serve(intake context.Context, l Life) (wait func()) {
 	tools := &toolServer{b, make(chan struct{}, maxToolCalls)}
 	services.Go(func() { tools.serve(intake, l.Config.served().Listen) })
 	services.Go(b.openControl(intake, l.Carry))
-	services.Go(b.reloads.openWatch(intake))
+	stamps := b.reloads.stamps()
+	services.Go(func() { b.reloads.watch(intake, stamps) })
 	notifySystemd(b.log, daemon.SdNotifyReady)
-	services.Go(func() { b.reportState(intake) })
-	services.Go(func() { b.monitor.watchPlatforms(intake) })
+	services.Go(func() { b.monitor.watch(intake) })
 	for _, job := range b.Data.DB.RefusedJobs() {
 		b.alerts.report("This job is suspended for a day, as it blocked the database three times: " + txt.Line(job))
 	}
@@ -108,58 +112,43 @@ func watchdog(ctx context.Context, log *slog.Logger, alive func(context.Context)
 	if err != nil || every == 0 {
 		return
 	}
-	tick := time.NewTicker(every / 3)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	loop.Repeat(ctx, nil, func() time.Duration {
 		if err := alive(ctx); err != nil {
 			log.Error("the bot is not alive; the watchdog may restart it", "err", err)
-			continue
+		} else {
+			notifySystemd(log, daemon.SdNotifyWatchdog)
 		}
-		notifySystemd(log, daemon.SdNotifyWatchdog)
-	}
+		return every / 3
+	})
 }
 
-// monitor tracks the health of the bot.
 type monitor struct {
 	*Bot
 	metrics  *admin.Metrics
 	traces   *admin.Traces
-	failures lastFailures // of engines
+	failures sync.Map // the last one of each engine, an adminpage.Part
 	began    time.Time
 	end      context.CancelCauseFunc // begins to stop the bot
 	full     atomic.Bool             // the disk is full
 	away     atomic.Bool             // the database's server cannot be reached
 }
 
-// diskFull is called by the store when the disk is full, and when there is space again. Meanwhile no messages
-// are accepted. None get lost, because platforms keep what was not acknowledged. Afterwards failed turns are
-// retried.
-func (m *monitor) diskFull(full bool) {
-	m.full.Store(full)
-	if full {
-		m.alerts.set("disk", false, "The disk is full. I accept no messages until there is space; nothing is lost.")
-		return
+// outage returns what the store calls with true when something keeps it from working, and with false when that is over.
+// Meanwhile no messages are accepted. None get lost, because platforms keep what was not acknowledged. Afterwards
+// failed turns are retried.
+func (m *monitor) outage(what string, state *atomic.Bool, begins, ends string) func(bool) {
+	return func(on bool) {
+		if m.InForce().Engines == nil {
+			return // the bot is not built yet
+		}
+		state.Store(on)
+		if on {
+			m.alerts.set(what, false, begins)
+			return
+		}
+		m.alerts.set(what, true, ends)
+		m.Turns.Retry()
 	}
-	m.alerts.set("disk", true, "There is space on the disk again, and I go on.")
-	m.Turns.Retry()
-}
-
-// databaseAway is called by the store when its server cannot be reached, and when it can again. Meanwhile no
-// messages are accepted, and none get lost. Afterwards failed turns are retried.
-func (m *monitor) databaseAway(away bool) {
-	m.away.Store(away)
-	if away {
-		const text = "The database cannot be reached. I accept no messages until it can; nothing is lost."
-		m.alerts.set("database", false, text)
-		return
-	}
-	m.alerts.set("database", true, "The database can be reached again, and I go on.")
-	m.Turns.Retry()
 }
 
 // alive returns nil if turns can run and a write to the store commits. It also returns nil if the disk is full
@@ -207,46 +196,41 @@ func (m *monitor) trouble(i core.Interface) string {
 	return ""
 }
 
-// watchPlatforms alerts the admins of interfaces that run but receive no messages, until ctx ends.
-func (m *monitor) watchPlatforms(ctx context.Context) {
+// stateInterval is how often the state of the bot and its interfaces is checked.
+const stateInterval = 5 * time.Second
+
+// watch alerts the admins of interfaces that run but receive no messages, and sends systemd the state that
+// `systemctl status` shows, whenever it changes, until ctx ends.
+func (m *monitor) watch(ctx context.Context) {
+	sent := ""
 	loop.Repeat(ctx, nil, func() time.Duration {
-		for _, i := range m.InForce().Interfaces {
-			r, ok := i.(core.Readier)
-			if !ok {
-				continue
-			}
-			name, w, err := interfaceCondition+label(i), m.workers.find(i), r.Ready()
-			switch {
-			case !m.workers.sharing.serves(i):
-				m.alerts.set(name+receiving, true, name+": "+elsewhere+".")
-			case w == nil || w.ended() || m.env.Clock().Sub(w.began) < steady:
-			case err != nil:
-				m.alerts.set(name+receiving, false, name+" receives no messages: "+txt.Line(err.Error()))
-			default:
-				m.alerts.set(name+receiving, true, name+receiving+" again.")
-			}
+		m.checkPlatforms()
+		state := m.state()
+		if state != sent {
+			notifySystemd(m.log, "STATUS="+state)
+			sent = state
 		}
 		return stateInterval
 	})
 }
 
-// stateInterval is how often the state of the bot and its interfaces is checked.
-const stateInterval = 5 * time.Second
-
-// reportState sends systemd the state that `systemctl status` shows, whenever it changes, until ctx ends.
-func (b *Bot) reportState(ctx context.Context) {
-	if os.Getenv("NOTIFY_SOCKET") == "" {
-		return
-	}
-	sent := ""
-	loop.Repeat(ctx, nil, func() time.Duration {
-		state := b.state()
-		if state != sent {
-			notifySystemd(b.log, "STATUS="+state)
-			sent = state
+func (m *monitor) checkPlatforms() {
+	for _, i := range m.InForce().Interfaces {
+		r, ok := i.(core.Readier)
+		if !ok {
+			continue
 		}
-		return stateInterval
-	})
+		name, w, err := interfaceCondition+label(i), m.workers.find(i), r.Ready()
+		switch {
+		case !m.workers.sharing.serves(i):
+			m.alerts.set(name+receiving, true, name+": "+elsewhere+".")
+		case w == nil || w.ended() || m.env.Clock().Sub(w.began) < steady:
+		case err != nil:
+			m.alerts.set(name+receiving, false, name+" receives no messages: "+txt.Line(err.Error()))
+		default:
+			m.alerts.set(name+receiving, true, name+receiving+" again.")
+		}
+	}
 }
 
 // state describes on one line what fails or, if nothing does, what runs.
@@ -268,4 +252,95 @@ func (b *Bot) state() string {
 		words = append(words, "nothing (waiting to take over from another worker)")
 	}
 	return "running on " + strings.Join(words, ", ") + " with " + strings.Join(p.Engines.Names(), ", ")
+}
+
+// Carry carries out a command line in a running bot, with the files of the process that
+// sent it, and returns the exit status.
+type Carry func(ctx context.Context, b *Bot, e *Env, args []string) int
+
+// openControl opens the control socket, and returns what serves it until ctx ends: it
+// carries out the command lines of other processes. The bot works without it.
+func (b *Bot) openControl(ctx context.Context, carry Carry) (serve func()) {
+	dir, err := b.InForce().Config.DataDir(b.env.Getenv)
+	var s *admin.Socket
+	if err == nil {
+		s, err = admin.ListenControl(dir)
+	}
+	run := func(ctx context.Context, a admin.Request, in, out, errs *os.File) int {
+		e := &Env{Clock: b.env.Clock, Getenv: func(name string) string { return a.Env[name] }}
+		e.In, e.Out, e.Err = &foreignFile{in, ctx}, &foreignFile{out, ctx}, &foreignFile{errs, ctx}
+		return carry(ctx, b, e, a.Args)
+	}
+	return func() {
+		if err == nil {
+			err = s.Serve(ctx, logs.Room(b.log, "admin"), run)
+		}
+		if err != nil {
+			b.log.Error("the control socket is not served", "err", err)
+		}
+	}
+}
+
+// foreignFile is a file of another process, which ends with its context: it must not read
+// from a terminal that another program uses by then, nor wait for a pipe that is not read.
+type foreignFile struct {
+	*os.File
+	ctx context.Context
+}
+
+// pollTime is how long a read may continue after its context has ended.
+const pollTime = 100 // milliseconds
+
+func (r *foreignFile) Read(p []byte) (n int, err error) {
+	if err := r.await(unix.POLLIN, io.EOF); err != nil {
+		return 0, err
+	}
+	return r.File.Read(p)
+}
+
+// pipeBuffer is how many bytes a pipe that is ready takes at once (PIPE_BUF).
+const pipeBuffer = 4096
+
+func (r *foreignFile) Write(p []byte) (n int, err error) {
+	for n < len(p) {
+		if err := r.await(unix.POLLOUT, r.ctx.Err()); err != nil {
+			return n, err
+		}
+		m, err := r.File.Write(p[n:min(len(p), n+pipeBuffer)])
+		n += m
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// ReadFrom hides the method of os.File, which could block forever.
+func (r *foreignFile) ReadFrom(from io.Reader) (int64, error) {
+	return io.Copy(struct{ io.Writer }{r}, from)
+}
+
+// await waits until the file is ready for the events. If the context ends first, it
+// returns over, or the error of the context.
+func (r *foreignFile) await(events int16, over error) error {
+	conn, err := r.SyscallConn()
+	if err != nil {
+		return err
+	}
+	for {
+		if err := r.ctx.Err(); err != nil {
+			if over != nil {
+				return over
+			}
+			return err
+		}
+		ready := false
+		err := conn.Control(func(fd uintptr) {
+			polled, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: events}}, pollTime)
+			ready = polled > 0 || err != nil && err != syscall.EINTR
+		})
+		if err != nil || ready {
+			return err
+		}
+	}
 }

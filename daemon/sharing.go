@@ -218,7 +218,6 @@ func (s *sharing) used(name string) func(by core.Path, what string) {
 	}
 }
 
-// handleUsed counts what a user did in another process.
 func (s *sharing) handleUsed(about string) {
 	var process int64
 	var name, what, user string
@@ -235,8 +234,8 @@ func (s *sharing) handleUsed(about string) {
 	case actionLimits:
 		s.runtime.Used(by, what)
 	}
-	for _, l := range s.InForce().plugins {
-		if counter, ok := l.Plugin.(gate.Counter); ok && l.name == name {
+	for plugin, counter := range able[gate.Counter](s.InForce()) {
+		if plugin == name {
 			counter.Used(by, what)
 		}
 	}
@@ -281,15 +280,14 @@ func (s *sharing) noticeReload(ctx context.Context) {
 	version := item.Version + 1 // above 0
 	before := s.reload.Swap(version)
 	if before != 0 && before < version {
-		notify(s.reloads.announced)
+		loop.Notify(s.reloads.announced)
 	}
 }
 
 // refreshers returns the plugins that cache items, or only the named one.
 func (s *sharing) refreshers(name string) (all []core.Refresher) {
-	for _, l := range s.InForce().plugins {
-		r, ok := l.Plugin.(core.Refresher)
-		if ok && (name == "" || name == l.name) {
+	for plugin, r := range able[core.Refresher](s.InForce()) {
+		if name == "" || name == plugin {
 			all = append(all, r)
 		}
 	}
@@ -375,7 +373,6 @@ func (s *sharing) workerLines(ctx context.Context) (lines []string) {
 	return lines
 }
 
-// workerLine describes a worker: its lease and its parts.
 func workerLine(w memory.Worker) string {
 	lease := "lease expired"
 	if w.Lease > 0 {

@@ -3,12 +3,11 @@ package daemon
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 
 	"synthbot/core"
 	"synthbot/core/engine"
+	"synthbot/core/values"
 	"synthbot/daemon/logs"
 	"synthbot/daemon/settings"
 	"synthbot/memory"
@@ -57,16 +56,12 @@ func (b *Bot) openDatabase(c *Config) (Store, error) {
 	}
 	o := b.env.StoreOptions()
 	o.Config, o.Log = c.Memory, logs.Room(b.log, "memory")
-	o.OnFull = func(full bool) {
-		if b.InForce().Engines != nil { // else the bot is not built yet
-			b.monitor.diskFull(full)
-		}
-	}
-	o.OnAway = func(away bool) {
-		if b.InForce().Engines != nil {
-			b.monitor.databaseAway(away)
-		}
-	}
+	o.OnFull = b.monitor.outage("disk", &b.monitor.full,
+		"The disk is full. I accept no messages until there is space; nothing is lost.",
+		"There is space on the disk again, and I go on.")
+	o.OnAway = b.monitor.outage("database", &b.monitor.away,
+		"The database cannot be reached. I accept no messages until it can; nothing is lost.",
+		"The database can be reached again, and I go on.")
 	o.Server, o.OnFenced, o.OnHint = c.Store, b.monitor.end, b.workers.sharing.handleHint
 	return memory.Open(dir, o)
 }
@@ -77,7 +72,6 @@ type state struct {
 	db    *memory.DB
 }
 
-// state returns the state of an interface by its name.
 func (s *Storage) state(name string) (*state, error) {
 	place, err := core.MakePath(name)
 	if err != nil {
@@ -88,42 +82,24 @@ func (s *Storage) state(name string) (*state, error) {
 
 // Get returns nil for an unknown key.
 func (s *state) Get(ctx context.Context, key string) (value []byte, err error) {
-	value, _, err = s.get(ctx, key)
+	value, _, err = values.Get[[]byte](ctx, s.items, s.place, key)
 	return value, err
-}
-
-// get also returns the version, 0 for an unknown key.
-func (s *state) get(ctx context.Context, key string) (value []byte, version uint64, err error) {
-	item, ok, err := s.items.Get(ctx, s.place, key)
-	if err != nil || !ok {
-		return nil, 0, err
-	}
-	if err := json.Unmarshal(item.Value, &value); err != nil {
-		return nil, 0, fmt.Errorf("state of %s: %w", s.place, err)
-	}
-	return value, item.Version, nil
 }
 
 // Put is durable when it returns.
 func (s *state) Put(ctx context.Context, key string, value []byte) error {
-	return s.put(ctx, key, value, core.AnyVersion)
-}
-
-func (s *state) put(ctx context.Context, key string, value []byte, version uint64) error {
-	item := core.Item{Path: s.place, Key: key, Value: core.JSON(value), Version: version}
-	if _, err := s.items.Put(ctx, item); err != nil {
-		return fmt.Errorf("state of %s: %w", s.place, err)
-	}
-	return nil
+	return values.Put(ctx, s.items, s.place, key, value)
 }
 
 // Swap implements driver.Swapper.
 func (s *state) Swap(ctx context.Context, key string, old, value []byte) (ok bool, err error) {
-	now, version, err := s.get(ctx, key)
-	if err != nil || !bytes.Equal(now, old) {
-		return false, err
-	}
-	err = s.put(ctx, key, value, version)
+	err = values.Edit(ctx, s.items, s.place, key, func(now *[]byte) (keep bool, err error) {
+		if !bytes.Equal(*now, old) {
+			return false, core.ErrVersion
+		}
+		*now = value
+		return true, nil
+	})
 	if errors.Is(err, core.ErrVersion) {
 		return false, nil
 	}

@@ -87,19 +87,20 @@ func (b *Bot) open(p *parts) func(context.Context, core.Path, []core.Attachment)
 	}
 }
 
+// draftEditor is the ability to change a draft of an answer before it is shown.
+type draftEditor interface {
+	EditDraft(place core.Path, text string) string
+}
+
 // showing lets interfaces show answers while they are written, if they can.
 func (p *parts) showing(a core.Asker) core.Asker {
-	able := slices.ContainsFunc(p.Interfaces, func(i core.Interface) bool { _, ok := i.(core.Drafter); return ok })
-	if !able {
+	drafts := slices.ContainsFunc(p.Interfaces, func(i core.Interface) bool { _, ok := i.(core.Drafter); return ok })
+	if !drafts {
 		return a
 	}
 	return engine.Showing(a, func(place core.Path, text string) {
-		for _, l := range p.plugins {
-			if e, ok := l.Plugin.(interface {
-				EditDraft(core.Path, string) string
-			}); ok {
-				text = e.EditDraft(place, text)
-			}
+		for _, e := range able[draftEditor](p) {
+			text = e.EditDraft(place, text)
 		}
 		if d, ok := p.at(place).(core.Drafter); ok {
 			d.Draft(place, text)

@@ -2,11 +2,17 @@ package persona
 
 import (
 	"bytes"
+	"compress/zlib"
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"synthbot/core/lore"
 	"synthbot/core/txt"
@@ -14,20 +20,18 @@ import (
 
 // The JSON of a card. Cards are written by many programs, so a value of an unexpected type
 // counts as missing.
-type (
-	cardData struct {
-		Name         word            `json:"name"`
-		Nickname     word            `json:"nickname"`
-		Description  word            `json:"description"`
-		Personality  word            `json:"personality"`
-		Scenario     word            `json:"scenario"`
-		First        word            `json:"first_mes"`
-		Example      word            `json:"mes_example"`
-		SystemPrompt word            `json:"system_prompt"`
-		PostHistory  word            `json:"post_history_instructions"`
-		Book         json.RawMessage `json:"character_book"`
-	}
-)
+type cardData struct {
+	Name         word            `json:"name"`
+	Nickname     word            `json:"nickname"`
+	Description  word            `json:"description"`
+	Personality  word            `json:"personality"`
+	Scenario     word            `json:"scenario"`
+	First        word            `json:"first_mes"`
+	Example      word            `json:"mes_example"`
+	SystemPrompt word            `json:"system_prompt"`
+	PostHistory  word            `json:"post_history_instructions"`
+	Book         json.RawMessage `json:"character_book"`
+}
 
 func parseJSON(file string, data []byte) (*Persona, error) {
 	var top struct {
@@ -75,7 +79,6 @@ func nameless(spec string) string {
 	return "no character card: it has neither data.name nor name; use a card (V1, V2 or V3) or a persona file (.toml)"
 }
 
-// line returns the line of a JSON error.
 func line(data []byte, err error) string {
 	offset := len(data)
 	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
@@ -115,6 +118,213 @@ func (w *word) UnmarshalJSON(data []byte) error {
 			}
 		}
 		*w = word(strings.Join(texts, "\n"))
+	}
+	return nil
+}
+
+// signature begins every PNG.
+const signature = "\x89PNG\r\n\x1a\n"
+
+// chunkFrame is what a chunk has besides its data: length, type and checksum.
+const chunkFrame = 12
+
+// parsePNG reads the card in a PNG: ccv3 before chara, and of several the first valid one.
+func parsePNG(file string, data []byte) (*Persona, error) {
+	texts, err := pngTexts(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	var faults []error
+	for _, keyword := range []string{"ccv3", "chara"} {
+		for _, t := range texts {
+			if t.keyword != keyword {
+				continue
+			}
+			p, err := t.card(file)
+			if err == nil {
+				return p, nil
+			}
+			faults = append(faults, err)
+		}
+	}
+	if len(faults) == 0 {
+		return nil, fmt.Errorf("%s: a PNG without a character card (no chara or ccv3 text): export the card again, "+
+			"and send it as a file so that nothing strips it", file)
+	}
+	return nil, errors.Join(faults...)
+}
+
+// embedded is an encoded text chunk that may contain a card.
+type embedded struct {
+	kind, keyword string
+	body          []byte // after the keyword
+}
+
+// pngTexts checks the lengths and checksums of all chunks of a PNG, and returns the texts
+// that may contain a card.
+func pngTexts(data []byte) ([]embedded, error) {
+	var texts []embedded
+	rest := data[len(signature):]
+	for first := true; ; first = false {
+		at := len(data) - len(rest)
+		kind, body, tail, err := chunk(rest, at)
+		if err != nil {
+			return nil, err
+		}
+		if first && kind != "IHDR" {
+			return nil, fmt.Errorf("damaged PNG: it begins with %q and not with IHDR: get the card again", kind)
+		}
+		if kind == "IEND" {
+			return texts, nil
+		}
+		if t, ok := textChunk(kind, body); ok {
+			texts = append(texts, t)
+		}
+		rest = tail
+	}
+}
+
+// chunk reads the first chunk of data, which begins at offset at of the file.
+func chunk(data []byte, at int) (kind string, body, rest []byte, err error) {
+	if len(data) < chunkFrame {
+		const text = "truncated PNG: it ends at byte %d without its last chunk: get the card again"
+		return "", nil, nil, fmt.Errorf(text, at+len(data))
+	}
+	length := uint64(binary.BigEndian.Uint32(data))
+	kind = string(data[4:8])
+	if length > uint64(len(data)-chunkFrame) {
+		const text = "truncated PNG: chunk %q at byte %d has %d of %d bytes: get the card again"
+		return "", nil, nil, fmt.Errorf(text, kind, at, len(data)-chunkFrame, length)
+	}
+	end := 8 + int(length)
+	if crc32.ChecksumIEEE(data[4:end]) != binary.BigEndian.Uint32(data[end:]) {
+		const text = "damaged PNG: the checksum of chunk %q at byte %d is wrong: get the card again"
+		return "", nil, nil, fmt.Errorf(text, kind, at)
+	}
+	return kind, data[8:end], data[end+4:], nil
+}
+
+func textChunk(kind string, body []byte) (embedded, bool) {
+	if kind != "tEXt" && kind != "zTXt" && kind != "iTXt" {
+		return embedded{}, false
+	}
+	keyword, rest, ok := bytes.Cut(body, []byte{0})
+	t := embedded{kind, strings.ToLower(string(keyword)), rest}
+	return t, ok && (t.keyword == "ccv3" || t.keyword == "chara")
+}
+
+func (t embedded) card(file string) (*Persona, error) {
+	where := fmt.Sprintf("%s: %s text", file, t.keyword)
+	packed, err := t.text()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: export the card again", where, err)
+	}
+	data, err := decodeBase64(packed)
+	if err != nil {
+		return nil, fmt.Errorf("%s: not base64: %w: export the card again", where, err)
+	}
+	data = bytes.TrimPrefix(data, []byte(byteOrderMark))
+	if !utf8.Valid(data) || !json.Valid(data) {
+		return nil, fmt.Errorf("%s: no JSON inside: export the card again", where)
+	}
+	return parseJSON(where, data)
+}
+
+// text returns the text of the chunk, decompressed.
+func (t embedded) text() ([]byte, error) {
+	switch {
+	case t.kind == "tEXt":
+		return limited(t.body)
+	case len(t.body) < 2:
+		return nil, errors.New("the chunk is too short")
+	case t.kind == "zTXt":
+		return inflate(t.body[1:])
+	}
+	compressed, rest := t.body[0] == 1, t.body[2:]
+	_, rest, _ = bytes.Cut(rest, []byte{0}) // language
+	_, rest, ok := bytes.Cut(rest, []byte{0})
+	switch {
+	case !ok:
+		return nil, errors.New("the chunk is too short")
+	case compressed:
+		return inflate(rest)
+	}
+	return limited(rest)
+}
+
+func limited(text []byte) ([]byte, error) {
+	if len(text) > maxText {
+		return nil, fmt.Errorf("the card is larger than %d bytes", maxText)
+	}
+	return text, nil
+}
+
+func inflate(packed []byte) ([]byte, error) {
+	z, err := zlib.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, fmt.Errorf("compressed text: %w", err)
+	}
+	text, err := io.ReadAll(io.LimitReader(z, maxText+1))
+	if err != nil {
+		return nil, fmt.Errorf("compressed text: %w", err)
+	}
+	return limited(text)
+}
+
+// decodeBase64 reads the standard alphabet, with or without padding and white space.
+func decodeBase64(text []byte) ([]byte, error) {
+	clean := bytes.TrimRight(bytes.Join(bytes.Fields(text), nil), "=")
+	out := make([]byte, base64.RawStdEncoding.DecodedLen(len(clean)))
+	n, err := base64.RawStdEncoding.Decode(out, clean)
+	return out[:n], err
+}
+
+// maxSide is how many pixels a picture may have on each side: browsers unpack it.
+const maxSide = 4096
+
+// Picture returns the picture of a PNG alone, without the texts in it. The error says what is wrong with it.
+func Picture(data []byte) ([]byte, error) {
+	rest, ok := bytes.CutPrefix(data, []byte(signature))
+	if !ok {
+		return nil, errors.New("it is not a PNG picture")
+	}
+	picture := []byte(signature)
+	for {
+		kind, body, tail, err := chunk(rest, len(data)-len(rest))
+		if err != nil {
+			return nil, err
+		}
+		isFirst := len(picture) == len(signature)
+		if isFirst != (kind == "IHDR") {
+			return nil, errors.New("damaged PNG: its header does not come first: get the card again")
+		}
+		switch kind {
+		case "IHDR":
+			if err := checkHeader(body); err != nil {
+				return nil, err
+			}
+			fallthrough
+		case "PLTE", "tRNS", "gAMA", "sRGB", "IDAT", "IEND":
+			picture = append(picture, rest[:len(rest)-len(tail)]...)
+		}
+		if kind == "IEND" {
+			return picture, nil
+		}
+		rest = tail
+	}
+}
+
+// headerSize is the size of the chunk IHDR.
+const headerSize = 13
+
+func checkHeader(header []byte) error {
+	if len(header) != headerSize {
+		return errors.New("damaged PNG: its header has another size: get the card again")
+	}
+	width, height := binary.BigEndian.Uint32(header), binary.BigEndian.Uint32(header[4:])
+	if max(width, height) > maxSide {
+		const text = "its picture has %d × %d pixels, at most %d × %d are shown: scale it down"
+		return fmt.Errorf(text, width, height, maxSide, maxSide)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -173,6 +174,8 @@ func TestPicture(t *testing.T) {
 	}{
 		"wide": {wide, "1 × 4097 pixels, at most 4096 × 4096"}, "json": {[]byte(cardV1), "not a PNG"},
 		"cut": {picture()[:60], "truncated"}, "header": {[]byte(signature + string(pngChunk("IHDR", nil))), "another size"},
+		"late":  {[]byte(signature + string(pngChunk("gAMA", nil)) + string(header)), "does not come first"},
+		"twice": {slices.Insert(picture(), len(picture()[:len(signature)+25]), pngChunk("IHDR", []byte{0, 0, 0, 1, 0, 0, 0, 1, 8, 0, 0, 0, 0})...), "does not come first"},
 	} {
 		if _, err := Picture(tc.data); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v", name, err)

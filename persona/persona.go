@@ -89,7 +89,6 @@ func (p *Persona) For(user string) core.Persona {
 	}
 }
 
-// aliases returns the other names, each once.
 func (p *Persona) aliases() []string {
 	seen := map[string]bool{strings.ToLower(txt.Line(p.Name)): true, "": true}
 	var names []string
@@ -122,7 +121,6 @@ func (p *Persona) text(aliases []string, char, user string) string {
 	return s.b.String()
 }
 
-// sheet writes the text of a persona.
 type sheet struct {
 	b          strings.Builder
 	char, user string

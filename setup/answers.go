@@ -42,7 +42,8 @@ type Answers struct {
 	Model       string
 	BaseURL     string
 	Key         Secret
-	Accounts    map[string]*Account // by platform
+	Telegram    Account
+	Discord     Account
 	Admins      []string
 	Claim       string // Keep, None, ByCode
 	DataDir     string
@@ -56,26 +57,12 @@ type Account struct {
 	APIURL string // of a server other than the platform's
 }
 
-// clone returns a copy that shares nothing.
-func (a *Answers) clone() Answers {
-	other := *a
-	other.Admins, other.Accounts = slices.Clone(a.Admins), make(map[string]*Account, len(a.Accounts))
-	for platform, account := range a.Accounts {
-		copied := *account
-		other.Accounts[platform] = &copied
-	}
-	return other
-}
-
-// account returns the account on a platform. It makes a missing one.
+// account returns the account on a platform.
 func (a *Answers) account(platform string) *Account {
-	if a.Accounts == nil {
-		a.Accounts = make(map[string]*Account)
+	if platform == Discord {
+		return &a.Discord
 	}
-	if a.Accounts[platform] == nil {
-		a.Accounts[platform] = &Account{}
-	}
-	return a.Accounts[platform]
+	return &a.Telegram
 }
 
 // Secret is the answer to a question for a secret: a reference for the file, or the secret
@@ -96,7 +83,7 @@ var errSecret = errors.New("is not a place of a secret: write env:NAME, file:PAT
 // ReadSecret reads the value of a flag, which cannot be a secret itself. "-" reads one line by next.
 func ReadSecret(value string, next func() (string, error)) (Secret, error) {
 	switch {
-	case value == "", value == Keep, value == None, isReference(value):
+	case value == "", value == Keep, value == None, config.IsReference(value):
 		return Secret{Word: value}, nil
 	case value != "-":
 		return Secret{}, errSecret
@@ -112,19 +99,6 @@ func ReadSecret(value string, next func() (string, error)) (Secret, error) {
 	return Secret{Typed: secret.New(line)}, nil
 }
 
-// typedSecret returns the answer to a hidden question.
-func typedSecret(answer string) Secret {
-	answer = strings.TrimSpace(answer)
-	if isReference(answer) {
-		return Secret{Word: answer}
-	}
-	return Secret{Typed: secret.New(answer)}
-}
-
-func isReference(text string) bool {
-	return strings.HasPrefix(text, "env:") || strings.HasPrefix(text, "file:")
-}
-
 // Current is what the configuration file contains already. The zero value is for a missing file.
 type Current struct {
 	Exists   bool
@@ -135,7 +109,6 @@ type Current struct {
 	Admins   []string
 	Claim    bool
 	Access   bool // the file sets who may write in private
-	DataDir  string
 	Timezone string
 	Language string
 }
@@ -158,9 +131,9 @@ func (w *Wizard) Apply(f *File) (Changes, error) {
 		w.applyAccount(f, &out, p)
 	}
 	w.applyAccess(f, &out)
-	for key, value := range map[string]string{"data_dir": w.DataDir, "timezone": w.Timezone, "language": w.Language} {
-		if value != "" {
-			f.set(value, key, "bot")
+	for _, p := range []Pair{{"data_dir", w.DataDir}, {"timezone", w.Timezone}, {"language", w.Language}} {
+		if p.Literal != "" {
+			f.set(p.Literal, p.Key, "bot")
 		}
 	}
 	return out, f.err
@@ -180,7 +153,6 @@ func (w *Wizard) applyPersona(f *File, out *Changes) {
 	f.set(path, "path", "persona")
 }
 
-// reference returns the value of a secret in the file.
 func (o *Changes) reference(s Secret, file string) string {
 	if s.Typed.IsZero() {
 		return s.Word
@@ -219,7 +191,6 @@ func (w *Wizard) applyEngine(f *File, out *Changes) {
 	f.addFirst(pairs...)
 }
 
-// newName returns a name for the engine that no other has.
 func (w *Wizard) newName() string {
 	name := w.Engine
 	taken := func(e engine.Config) bool { return cmp.Or(e.Name, e.Provider) == name }
@@ -301,3 +272,24 @@ func multiline(text string) string {
 	}
 	return strings.ReplaceAll(strings.Join(lines, "\n"), `"""`, `""\"`)
 }
+
+// CheckToken returns an error if a token does not look like one of a platform. A missing one is none.
+func CheckToken(platform string, token secret.Secret) error {
+	switch {
+	case token.IsZero():
+	case platform == Discord && !discordToken().MatchString(token.Reveal()):
+		return errors.New("its token does not look like one of Discord: three parts with dots between, from the " +
+			"portal's page Bot (neither the client secret nor the public key)")
+	case platform == Telegram && !telegramToken().MatchString(token.Reveal()):
+		return errors.New("its token does not look like one of Telegram: digits, a colon and 35 letters, " +
+			"from @BotFather")
+	}
+	return nil
+}
+
+// Tokens of the platforms: of Discord the bot's id, a time and a signature in base64, of Telegram
+// the bot's id and a secret.
+var (
+	discordToken  = txt.Pattern(`^[\w-]{18,}\.[\w-]{6}\.[\w-]{27,}$`)
+	telegramToken = txt.Pattern(`^\d{6,}:[\w-]{30,}$`)
+)

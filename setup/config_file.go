@@ -11,7 +11,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"syscall"
 
+	"synthbot"
 	"synthbot/config"
 	"synthbot/daemon"
 )
@@ -37,7 +40,7 @@ func openConfig(env *daemon.Env) (*configFile, error) {
 	text := string(c.before)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		text = daemon.Page().Example(new(daemon.Config))
+		text = synthbot.ExampleConfig()
 	case err != nil:
 		return nil, daemon.Usagef("%w", err)
 	default:
@@ -60,7 +63,7 @@ func (c *configFile) current() Current {
 		return k
 	}
 	b := &c.config.Bot
-	k.Persona, k.Engines, k.Claim, k.DataDir = c.config.Persona.Path, c.config.Engines, b.Claim != "", b.DataDir
+	k.Persona, k.Engines, k.Claim = c.config.Persona.Path, c.config.Engines, b.Claim != ""
 	for _, name := range platforms() {
 		if c.text.Has("token", "interfaces", name) {
 			k.Accounts[name] = true
@@ -116,7 +119,6 @@ func (c *configFile) personaPath(answer string) string {
 	return full
 }
 
-// apply writes the files of the changes, and the configuration last.
 func (c *configFile) apply(out Changes) error {
 	if err := c.writePersona(out); err != nil {
 		return err
@@ -144,7 +146,6 @@ func (c *configFile) writePersona(out Changes) error {
 	return c.write(file, []byte(out.Text), 0o644)
 }
 
-// writeSecrets writes each secret into a file of its own.
 func (c *configFile) writeSecrets(out Changes) error {
 	for _, name := range slices.Sorted(maps.Keys(out.Secrets)) {
 		file := c.config.Beside(name)
@@ -182,7 +183,6 @@ type output struct {
 	written int  // how many files
 }
 
-// backUp copies a file that is about to change.
 func (o *output) backUp(path string, next []byte) error {
 	before, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && bytes.Equal(before, next) {
@@ -212,4 +212,144 @@ func (o *output) print(what, path string, mode fs.FileMode) error {
 	}
 	_, err := fmt.Fprintln(o.w, line)
 	return err
+}
+
+// Repair is a change that fixes something safely.
+type Repair struct {
+	Lines []string // what changes, for users
+	Apply func() error
+}
+
+// Repairs finds what can be fixed safely in the configuration and beside it: keys that have
+// moved, modes of files that hold secrets or private talk, and a missing data directory.
+func Repairs(env *daemon.Env) ([]Repair, error) {
+	cfg, err := env.MustLoad()
+	var faults config.Faults
+	if err != nil && !errors.As(err, &faults) {
+		return nil, err
+	}
+	var list []Repair
+	if moved, ok := moveKeys(cfg.File, faults); ok {
+		list = append(list, moved)
+	}
+	list = append(list, tighten(cfg.File, 0o037)...)
+	if cfg.Document != nil {
+		for _, file := range cfg.Document.SecretFiles() {
+			list = append(list, tighten(file, 0o037)...)
+		}
+	}
+	isBroken := func(f config.Fault) bool { return f.Key == "" } // it may name another directory
+	dir, err := cfg.DataDir(env.Getenv)
+	if err != nil || slices.ContainsFunc(faults, isBroken) {
+		return list, nil
+	}
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		list = append(list, Repair{
+			Lines: []string{"mkdir -p -m 700 " + dir}, Apply: func() error { return os.MkdirAll(dir, 0o700) },
+		})
+	}
+	return append(list, tighten(dir, 0o077)...), nil
+}
+
+// tighten takes rights to a file away from others. Of a file that others may read, our own group loses
+// them, too; a group that the owner is not in is the service's.
+func tighten(file string, rights fs.FileMode) []Repair {
+	info, err := os.Stat(file)
+	if err != nil || info.Mode().Perm()&rights == 0 {
+		return nil
+	}
+	before := info.Mode().Perm()
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if ok && int(owner.Uid) == os.Geteuid() && int(owner.Gid) == os.Getegid() {
+		rights = 0o077
+	}
+	return []Repair{{
+		Lines: []string{fmt.Sprintf("chmod %o %s (was %o)", before&^rights, file, before)},
+		Apply: func() error { return os.Chmod(file, before&^rights) },
+	}}
+}
+
+// moveKeys moves each key with a former name to its name today, unless that is set already. ok is
+// false if there is nothing to move.
+func moveKeys(file string, faults config.Faults) (r Repair, ok bool) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return r, false
+	}
+	f, err := Open(string(data))
+	if err != nil {
+		return r, false
+	}
+	for _, fault := range faults {
+		if fault.MovedTo == "" {
+			continue
+		}
+		r.Lines = append(r.Lines, f.move(fault.Key, fault.MovedTo)...)
+	}
+	text := f.String()
+	if f.err != nil || text == string(data) {
+		return r, false
+	}
+	r.Lines = slices.Insert(r.Lines, 0, file+" (the former one is kept as "+file+".bak):")
+	r.Apply = func() error {
+		info, err := os.Stat(file)
+		if err != nil {
+			return err
+		}
+		mode := info.Mode().Perm()
+		return errors.Join(daemon.WriteFile(file+".bak", data, 0o600), daemon.WriteFile(file, []byte(text), mode))
+	}
+	return r, true
+}
+
+// move moves a key, with its value and its comments, and removes a header that nothing follows any more.
+// It returns the lines that disappear and appear.
+func (f *File) move(from, to string) (lines []string) {
+	full := strings.Split(to, ".")
+	key, table := full[len(full)-1], full[:len(full)-1]
+	if f.Has(key, table...) {
+		return nil
+	}
+	for i, former := range f.values() {
+		if dotted(former) != from {
+			continue
+		}
+		s := f.statements[i]
+		start := f.commentsAbove(i)
+		above, literal := f.text[start:s.Start], f.text[s.From:s.To]
+		behind := strings.TrimRight(f.text[s.To:s.End], "\r\n")
+		lines = append(lines, "  - "+from+" = "+literal+behind, "  + "+to+" = "+literal+behind)
+		f.replace(start, s.End, "")
+		f.dropEmptyHeader(former[:len(former)-1])
+		f.setLiteral(literal+behind, key, table...)
+		now := f.find(full)
+		if f.err == nil {
+			f.replace(f.statements[now].Start, f.statements[now].Start, above)
+		}
+		break
+	}
+	return lines
+}
+
+// commentsAbove returns where the comments directly above a statement begin, or else the statement.
+func (f *File) commentsAbove(i int) int {
+	for i > 0 && f.statements[i-1].Kind == config.StatementComment && f.statements[i-1].End == f.statements[i].Start {
+		i--
+	}
+	return f.statements[i].Start
+}
+
+// dropEmptyHeader removes the header of a table that has no values. A comment behind it stays.
+func (f *File) dropEmptyHeader(table []string) {
+	for _, i := range f.headers(config.StatementHeader, table) {
+		if !f.hasValues(i) {
+			s := f.statements[i]
+			_, comment, ok := strings.Cut(f.text[s.To:s.End], "#")
+			if ok {
+				comment = "#" + comment
+			}
+			f.replace(s.Start, s.End, comment)
+			return
+		}
+	}
 }

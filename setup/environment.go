@@ -39,26 +39,21 @@ type Defaults struct {
 	Ollama   string // its address, if it is not usualOllama
 	Timezone string
 	Language string
-	DataDir  string
 }
 
-// usualOllama is the usual address of an Ollama.
 const usualOllama = "http://127.0.0.1:11434"
 
 // probeTime is how long platforms and engines may take to answer.
 const probeTime = 15 * time.Second
 
-// maxAnswer is how many bytes of an answer are read.
 const maxAnswer = 4 << 20
 
-func newDefaults(env *daemon.Env, file string) Defaults {
+func newDefaults(env *daemon.Env) Defaults {
 	language, _, _ := strings.Cut(env.Locale(), "-")
-	d := Defaults{
+	return Defaults{
 		Ollama: ollamaHost(env.Getenv("OLLAMA_HOST")), Timezone: machineZone(env.Getenv("TZ")),
 		Language: cmp.Or(strings.ToLower(language), "en"),
 	}
-	d.DataDir, _ = (&daemon.Config{File: file}).DataDir(env.Getenv)
-	return d
 }
 
 func newProbes(env *daemon.Env, c *configFile) Probes {
@@ -88,7 +83,6 @@ func newProbes(env *daemon.Env, c *configFile) Probes {
 	}
 }
 
-// exists reports whether there is such a file.
 func exists(file string) bool {
 	_, err := os.Stat(file)
 	return err == nil
@@ -122,7 +116,6 @@ func machineZone(zone string) string {
 	return zone
 }
 
-// resolve returns the secret of a reference of the configuration.
 func resolve(env *daemon.Env, file, reference string) (secret.Secret, error) {
 	var one struct {
 		Secret secret.Secret `toml:"secret" doc:"The secret."`
@@ -165,7 +158,6 @@ func ollamaModels(ctx context.Context, base string) ([]string, error) {
 	return names, nil
 }
 
-// canChat reports whether a model of an Ollama is made for conversations.
 func canChat(model string) bool { return !strings.Contains(strings.ToLower(model), "embed") }
 
 // invitePermissions is what the bot uses on a Discord server: view channels, send

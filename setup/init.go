@@ -53,9 +53,10 @@ func (i *Init) Run(ctx context.Context, env *daemon.Env) error {
 		return err
 	}
 	w := &Wizard{Answers: &i.Answers, Probes: newProbes(env, c), Current: c.current()}
-	i.account(Telegram).APIURL = cmp.Or(i.TelegramURL, w.Current.Servers[Telegram])
-	i.account(Discord).APIURL = cmp.Or(i.DiscordURL, w.Current.Servers[Discord])
-	w.Defaults = newDefaults(env, c.file)
+	w.Found = make(map[string][]core.Finding)
+	i.Telegram.APIURL = cmp.Or(i.TelegramURL, w.Current.Servers[Telegram])
+	i.Discord.APIURL = cmp.Or(i.DiscordURL, w.Current.Servers[Discord])
+	w.Defaults = newDefaults(env)
 	if i.NoCheck {
 		w.Probes.Identify = nil
 	}
@@ -95,8 +96,8 @@ func (i *Init) readSecrets(in io.Reader, atTerminal bool) error {
 		into        *Secret
 	}{
 		{"api-key", i.APIKey, &i.Key},
-		{"telegram-token", i.TelegramToken, &i.account(Telegram).Token},
-		{"discord-token", i.DiscordToken, &i.account(Discord).Token},
+		{"telegram-token", i.TelegramToken, &i.Telegram.Token},
+		{"discord-token", i.DiscordToken, &i.Discord.Token},
 	} {
 		if x.value == "-" && atTerminal {
 			continue
@@ -172,7 +173,6 @@ func unchecked(what string, err error) core.Finding {
 	return core.Finding{What: what, Found: "written as it is", Fix: err.Error()}
 }
 
-// nextCommands returns what users type next, a command on each line.
 func nextCommands(env *daemon.Env, file string, platforms bool) string {
 	suffix := " -c " + file
 	special := func(r rune) bool {

@@ -10,14 +10,15 @@ import (
 	"slices"
 	"strings"
 
+	"synthbot/config"
 	"synthbot/core"
 	"synthbot/core/engine"
+	"synthbot/core/secret"
 	"synthbot/core/txt"
 	"synthbot/daemon/settings"
 	"synthbot/interfaces/console"
 )
 
-// ask stores the answer to a question.
 func (w *Wizard) ask(ctx context.Context, into *string, q console.Question) (err error) {
 	*into, err = w.Terminal.Ask(ctx, q)
 	return err
@@ -149,8 +150,13 @@ func (w *Wizard) askSecret(ctx context.Context, into *Secret, q console.Question
 	var answer string
 	q.Hidden, q.About = true, strings.TrimSpace(q.About+" "+aboutSecret)
 	err := w.ask(ctx, &answer, q)
-	if err == nil && answer != "" {
-		*into = typedSecret(answer)
+	answer = strings.TrimSpace(answer)
+	switch {
+	case err != nil || answer == "":
+	case config.IsReference(answer):
+		*into = Secret{Word: answer}
+	default:
+		*into = Secret{Typed: secret.New(answer)}
 	}
 	return err
 }
@@ -197,7 +203,7 @@ func (w *Wizard) askAccount(ctx context.Context, platform string) error {
 			Options: []console.Option{option("try another one", New), option("use it as it is", Keep)},
 		})
 		if err != nil || next == Keep {
-			w.setFound(platform, nil)
+			w.Found[platform] = nil
 			return err
 		}
 	}
@@ -206,7 +212,6 @@ func (w *Wizard) askAccount(ctx context.Context, platform string) error {
 // platformTitle returns the name of a platform as it writes it.
 func platformTitle(platform string) string { return strings.ToUpper(platform[:1]) + platform[1:] }
 
-// tokenSource returns where users get a token.
 func tokenSource(platform string) string {
 	if platform == Telegram {
 		return "You get one from @BotFather, with /newbot."
@@ -216,17 +221,16 @@ func tokenSource(platform string) string {
 }
 
 func (w *Wizard) askAdmin(ctx context.Context) error {
-	w.usualAdmin()
-	options := []console.Option{
+	usual, options := ByCode, []console.Option{
 		option("whoever sends it a code first; you get the code in a moment", ByCode),
 		option("I know my own path there", "path"), option("nobody for now", None),
 	}
-	if w.Claim == Keep {
-		options = append([]console.Option{option("as it is", Keep)}, options...)
+	if w.Current.Claim || len(w.Current.Admins) > 0 {
+		usual, options = Keep, append([]console.Option{option("as it is", Keep)}, options...)
 	}
 	err := w.ask(ctx, &w.Claim, console.Question{
 		Title: "Who is its admin?", About: "An admin may do everything, and lets others in who write in private.",
-		Initial: w.Claim, Options: options,
+		Initial: usual, Options: options,
 	})
 	if err != nil || w.Claim != "path" {
 		return err

@@ -181,7 +181,6 @@ func (s *Service) copyFile(from, to string, mode fs.FileMode) error {
 	return s.write(to, data, mode)
 }
 
-// writeBinary copies the program to where a service may run it.
 func (s *Service) writeBinary() error {
 	if slices.Contains([]string{"/usr/bin", "/usr/local/bin", "/opt/synthbot"}, filepath.Dir(s.Exe)) {
 		return nil
@@ -224,7 +223,6 @@ func (s *Service) modes() string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// unit adapts the shipped unit to this machine.
 func (s *Service) unit() string {
 	var lines []string
 	for line := range strings.SplitSeq(systemd.Unit(), "\n") {

@@ -122,20 +122,15 @@ func (f *File) addFirst(pairs ...Pair) {
 	all := f.headers(config.StatementArray, engines)
 	at := 0
 	if len(all) > 0 {
-		at = f.addBefore(all[0])
+		start := f.commentsAbove(all[0])
+		f.replace(start, start, "[["+dotted(engines)+"]]"+f.newline+f.newline)
+		at = slices.IndexFunc(f.statements, func(s config.Statement) bool { return s.Start == start })
 	} else {
 		at = f.addHeader(config.StatementArray, engines)
 	}
 	for _, p := range pairs {
 		f.put(at, p.Key, p.Literal)
 	}
-}
-
-// addBefore adds an engine before the one at i and its comment.
-func (f *File) addBefore(i int) int {
-	start := f.commentsAbove(i)
-	f.replace(start, start, "[["+dotted(engines)+"]]"+f.newline+f.newline)
-	return slices.IndexFunc(f.statements, func(s config.Statement) bool { return s.Start == start })
 }
 
 // Has reports whether the file has a key.
@@ -208,7 +203,6 @@ func (f *File) addDotted(table []string, key, literal string) (added bool) {
 	return last >= 0
 }
 
-// addAfter adds a line after a statement.
 func (f *File) addAfter(i int, line string) {
 	end := f.statements[i].End
 	if !strings.HasSuffix(f.text[:end], "\n") {
@@ -270,7 +264,6 @@ func (f *File) put(i int, key, literal string) {
 
 func dotted(keys []string) string { return strings.Join(mapEach(keys, config.QuoteKey), ".") }
 
-// quoteList returns a list of texts as a literal.
 func quoteList(list []string) string {
 	return "[" + strings.Join(mapEach(list, config.Quote), ", ") + "]"
 }

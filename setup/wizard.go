@@ -83,7 +83,7 @@ type Wizard struct {
 	Defaults Defaults
 	Current  Current
 	Terminal Terminal
-	// Found is what the platforms report about the bot.
+	// Found is what the platforms report about the bot, so that they are not asked again.
 	Found map[string][]core.Finding
 
 	models []string // of a local Ollama; nil: none runs
@@ -98,7 +98,6 @@ type step struct {
 	ask    func(context.Context) error
 }
 
-// steps lists all questions in order.
 func (w *Wizard) steps() []step {
 	always, never := func() bool { return true }, func() bool { return false }
 	isNew := func() bool { return !w.Current.Exists }
@@ -130,7 +129,7 @@ func (w *Wizard) lacksAccount() bool {
 
 // Ask asks all open questions at the terminal. If the user goes back, it begins again with the answers before.
 func (w *Wizard) Ask(ctx context.Context) error {
-	flags := w.Answers.clone()
+	flags := *w.Answers
 	answers := &replay{Terminal: w.Terminal}
 	w.Terminal = answers
 	for {
@@ -142,7 +141,7 @@ func (w *Wizard) Ask(ctx context.Context) error {
 		case !errors.Is(err, console.ErrBack) || !answers.back():
 			return err
 		}
-		*w.Answers = flags.clone()
+		*w.Answers = flags
 	}
 }
 
@@ -207,7 +206,7 @@ func (w *Wizard) check(ctx context.Context) error {
 	if w.Engine != Keep && w.Engine != Offline && !slices.Contains(providers, w.Engine) {
 		return fmt.Errorf("--engine: there is no %q; there is %s", w.Engine, strings.Join(providers, ", "))
 	}
-	if err := checkZone(w.Timezone); err != nil {
+	if err := new(daemon.Zone).UnmarshalText([]byte(w.Timezone)); w.Timezone != "" && err != nil {
 		return fmt.Errorf("--timezone: %w", err)
 	}
 	if err := checkLanguage(w.Language); err != nil {
@@ -276,16 +275,8 @@ func (w *Wizard) identify(ctx context.Context, platform string) error {
 	if address != "" {
 		found = append(found, core.Finding{What: "address", Found: address})
 	}
-	w.setFound(platform, found)
-	return nil
-}
-
-// setFound stores what a platform reports, so that it is not asked again.
-func (w *Wizard) setFound(platform string, found []core.Finding) {
-	if w.Found == nil {
-		w.Found = make(map[string][]core.Finding)
-	}
 	w.Found[platform] = found
+	return nil
 }
 
 // ollama returns the chat models of a local Ollama; nil if none runs.
@@ -297,13 +288,10 @@ func (w *Wizard) ollama(ctx context.Context) []string {
 	return w.models
 }
 
-// hasModel reports whether the answer is an engine with a model.
 func (w *Wizard) hasModel() bool { return w.Engine != "" && w.Engine != Keep && w.Engine != Offline }
 
-// lacksModel reports whether the engine needs a model that is missing.
 func (w *Wizard) lacksModel() bool { return w.hasModel() && w.Model == "" }
 
-// lacksKey reports whether the engine needs a key that is missing.
 func (w *Wizard) lacksKey() bool {
 	return w.hasModel() && needsKey(w.Engine) && w.BaseURL == "" && !w.Key.given() && !w.sameEngine()
 }
@@ -323,15 +311,6 @@ func (w *Wizard) lacksBaseURL() bool {
 	return w.hasModel() && w.BaseURL == "" && (unknown || w.knowsOllama())
 }
 
-// usualAdmin makes a user admin by a code, if there is no admin.
-func (w *Wizard) usualAdmin() {
-	w.Claim = ByCode
-	if w.Current.Claim || len(w.Current.Admins) > 0 {
-		w.Claim = Keep
-	}
-}
-
-// hasPlatform reports whether users can reach the bot on a platform.
 func (w *Wizard) hasPlatform() bool {
 	return slices.ContainsFunc(platforms(), func(p string) bool {
 		token := w.account(p).Token
@@ -343,11 +322,4 @@ func (w *Wizard) hasPlatform() bool {
 func needsKey(provider string) bool {
 	err := engine.Config{Provider: provider, Model: "any"}.Check()
 	return err != nil && strings.HasPrefix(err.Error(), "api_key:")
-}
-
-func checkZone(answer string) error {
-	if answer == "" {
-		return nil
-	}
-	return new(daemon.Zone).UnmarshalText([]byte(answer))
 }

@@ -63,7 +63,7 @@ const (
 // platform knows.
 func at(current Current, a Answers) *Wizard {
 	return &Wizard{
-		Answers: &a, Current: current,
+		Answers: &a, Current: current, Found: make(map[string][]core.Finding),
 		Probes: Probes{
 			Models: func(_ context.Context, base string) ([]string, error) {
 				if base != usualOllama {
@@ -90,7 +90,7 @@ func at(current Current, a Answers) *Wizard {
 				return nil
 			},
 		},
-		Defaults: Defaults{Timezone: "Europe/Rome", Language: "it", DataDir: "/state"},
+		Defaults: Defaults{Timezone: "Europe/Rome", Language: "it"},
 	}
 }
 
@@ -114,7 +114,7 @@ func TestAsk(t *testing.T) {
 	got := *talk.Answers
 	want := Answers{
 		Persona: New, PersonaName: "Mira D.", PersonaText: "She sails.\nAnd \"talks\".", Engine: "ollama", Model: "llama3.1:8b", Claim: ByCode,
-		Accounts: map[string]*Account{Telegram: {Token: Secret{Typed: secret.New(goodToken)}}, Discord: {Token: Secret{Word: "env:NONE"}}},
+		Telegram: Account{Token: Secret{Typed: secret.New(goodToken)}}, Discord: Account{Token: Secret{Word: "env:NONE"}},
 		Timezone: "Europe/Rome", Language: "it",
 	}
 	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b secret.Secret) bool { return a == b })); diff != "" {
@@ -154,7 +154,7 @@ func TestAskGoesBack(t *testing.T) {
 	if got.PersonaName != "Mora" || got.PersonaText != "She sails." || got.Engine != Offline || got.Timezone != "UTC" || got.Claim != "" {
 		t.Errorf("the answers are %+v", got)
 	}
-	if token := got.Accounts[Telegram].Token; token != (Secret{Word: None}) {
+	if token := got.Telegram.Token; token != (Secret{Word: None}) {
 		t.Errorf("the token that was taken back is %+v", token)
 	}
 }
@@ -163,7 +163,7 @@ func TestAskGoesBack(t *testing.T) {
 func TestNoQuestionTwice(t *testing.T) {
 	talk := at(Current{}, Answers{
 		Persona: "card.png", Engine: "openai", Model: "gpt", Key: Secret{Word: "env:GOOD"}, Admins: []string{"telegram/@user/1"}, DataDir: "d", Timezone: "UTC", Language: "en",
-		Accounts: map[string]*Account{Telegram: {Token: Secret{Word: "env:GOOD"}}, Discord: {Token: Secret{Word: None}}},
+		Telegram: Account{Token: Secret{Word: "env:GOOD"}}, Discord: Account{Token: Secret{Word: None}},
 	})
 	talk.Terminal = &script{t: t}
 	if err := talk.Ask(t.Context()); err != nil {
@@ -172,7 +172,7 @@ func TestNoQuestionTwice(t *testing.T) {
 }
 
 func TestFill(t *testing.T) {
-	good := map[string]*Account{Telegram: {Token: Secret{Word: "env:GOOD"}}}
+	good := Account{Token: Secret{Word: "env:GOOD"}}
 	for _, tc := range []struct {
 		name  string
 		given Answers
@@ -180,19 +180,19 @@ func TestFill(t *testing.T) {
 		want  string
 	}{
 		{"nothing", Answers{}, false, "nobody can be asked here: give --persona, --engine, --telegram-token, --discord-token (none: without), or --yes for what is usual"},
-		{"half", Answers{PersonaName: "x", Persona: New, Engine: "openai", Accounts: good}, false, "give --persona-text, --model, --api-key"},
+		{"half", Answers{PersonaName: "x", Persona: New, Engine: "openai", Telegram: good}, false, "give --persona-text, --model, --api-key"},
 		{"what is not usual", Answers{Engine: "openai", Persona: New}, true, "give --persona-name, --persona-text, --model, --api-key"},
-		{"a secret in the open", Answers{Persona: "card.jpg", Engine: Offline, Accounts: good}, false, "--persona: there is no such file"},
-		{"no engine", Answers{Persona: BuiltIn, Engine: "alpaca", Model: "m", Accounts: good}, false, `--engine: there is no "alpaca"; there is `},
+		{"a secret in the open", Answers{Persona: "card.jpg", Engine: Offline, Telegram: good}, false, "--persona: there is no such file"},
+		{"no engine", Answers{Persona: BuiltIn, Engine: "alpaca", Model: "m", Telegram: good}, false, `--engine: there is no "alpaca"; there is `},
 		{"no zone", Answers{Timezone: "Moon"}, true, "--timezone: is not a time zone"},
 		{"no language", Answers{Language: "??"}, true, "--language: "},
 		{"no person", Answers{Admins: []string{"telegram/1"}}, true, "--admin: not the path of a user"},
 		{"a key that is not there", Answers{Engine: "openai", Model: "m", Key: Secret{Word: "env:NONE"}}, true, "--api-key: env:NONE is not set"},
-		{"a token that nobody knows", Answers{Accounts: map[string]*Account{Telegram: {Token: Secret{Typed: secret.New(unknownToken)}}}}, true,
+		{"a token that nobody knows", Answers{Telegram: Account{Token: Secret{Typed: secret.New(unknownToken)}}}, true,
 			"--telegram-token: identity: the token is refused"},
-		{"a token of another server", Answers{Accounts: map[string]*Account{Discord: {Token: Secret{Typed: secret.New("bad")}, APIURL: "x"}}}, true,
+		{"a token of another server", Answers{Discord: Account{Token: Secret{Typed: secret.New("bad")}, APIURL: "x"}}, true,
 			"--discord-token: identity: the token is refused"},
-		{"a token of another shape", Answers{Accounts: map[string]*Account{Discord: {Token: Secret{Typed: secret.New("bad")}}}}, true,
+		{"a token of another shape", Answers{Discord: Account{Token: Secret{Typed: secret.New("bad")}}}, true,
 			"--discord-token: its token does not look like one of Discord: three parts"},
 	} {
 		err := at(Current{}, tc.given).Fill(t.Context(), tc.usual)
@@ -212,7 +212,7 @@ func TestFill(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := again.Answers
-	tokens := []string{a.Accounts[Telegram].Token.Word, a.Accounts[Discord].Token.Word}
+	tokens := []string{a.Telegram.Token.Word, a.Discord.Token.Word}
 	if a.Persona != Keep || a.Engine != Keep || a.Claim != Keep || !slices.Equal(tokens, []string{Keep, None}) {
 		t.Errorf("of a file that is there, usual are %+v", a)
 	}
@@ -220,7 +220,7 @@ func TestFill(t *testing.T) {
 
 // TestUnchecked: without the platforms' word, tokens are taken as they are.
 func TestUnchecked(t *testing.T) {
-	talk := at(Current{}, Answers{Accounts: map[string]*Account{Telegram: {Token: Secret{Word: "env:NONE"}}}})
+	talk := at(Current{}, Answers{Telegram: Account{Token: Secret{Word: "env:NONE"}}})
 	talk.Probes.Identify = nil
 	if err := talk.Fill(t.Context(), true); err != nil {
 		t.Error(err)
@@ -291,9 +291,7 @@ const example = `# The configuration.
 func TestApply(t *testing.T) {
 	talk := at(Current{}, Answers{
 		Persona: New, PersonaName: "Mira D.", PersonaText: "She sails.", Engine: "openai", Model: "gpt", Key: Secret{Typed: secret.New("k")},
-		Accounts: map[string]*Account{
-			Telegram: {Token: Secret{Typed: secret.New("t")}, APIURL: "http://127.0.0.1:1"}, Discord: {Token: Secret{Word: "env:D"}},
-		},
+		Telegram: Account{Token: Secret{Typed: secret.New("t")}, APIURL: "http://127.0.0.1:1"}, Discord: Account{Token: Secret{Word: "env:D"}},
 		Claim: ByCode, Language: "it",
 	})
 	f := opened(t, example)
@@ -347,7 +345,7 @@ private = "open"
 		{"the same engine elsewhere", Answers{Engine: "vllm", Model: "n", BaseURL: "http://x"},
 			[]string{"# Fast.\n", "[[engine]]\nname = \"vllm-2\"\nprovider = \"vllm\"\nmodel = \"n\"\nbase_url = \"http://x\"\n\n# Fast.\n"}},
 		{"no engine", Answers{Engine: Offline}, []string{"model = \"m\"\n", "model = \"m\"\ndisabled = true\n"}},
-		{"no telegram", Answers{Accounts: map[string]*Account{Telegram: {Token: Secret{Word: None}}}}, []string{"token = \"literal\"\n", "token = \"literal\"\nenabled = false\n"}},
+		{"no telegram", Answers{Telegram: Account{Token: Secret{Word: None}}}, []string{"token = \"literal\"\n", "token = \"literal\"\nenabled = false\n"}},
 		{"another admin", Answers{Admins: []string{"telegram/@user/2", "telegram/@user/1"}}, []string{`["telegram/@user/1"] # me`, `["telegram/@user/1", "telegram/@user/2"] # me`}},
 		{"Aria again", Answers{Persona: BuiltIn}, []string{`"mine.png"`, `""`}},
 	} {
@@ -416,6 +414,17 @@ func TestFromHome(t *testing.T) {
 	for file, want := range map[string]string{"~/cards/a.png": "/home/jay/cards/a.png", "a.png": "a.png", "~a": "~a", "/x/~/y": "/x/~/y"} {
 		if got := fromHome(file); got != want {
 			t.Errorf("%s: %s, want %s", file, got, want)
+		}
+	}
+}
+
+// TestApplyInOrder: keys that a file lacks are added in the same order each time.
+func TestApplyInOrder(t *testing.T) {
+	for range 20 {
+		f := opened(t, "[bot]\n")
+		talk := at(Current{Exists: true}, Answers{Persona: Keep, Engine: Keep, DataDir: "d", Timezone: "UTC", Language: "it"})
+		if _, err := talk.Apply(f); err != nil || f.String() != "[bot]\ndata_dir = \"d\"\ntimezone = \"UTC\"\nlanguage = \"it\"\n" {
+			t.Fatalf("%v, %s", err, f.String())
 		}
 	}
 }

@@ -22,7 +22,6 @@ type Use struct {
 	Day    string // 2006-01-02
 	Whose  core.Path
 	Engine string
-	Calls  int
 	llm.Usage
 	Cost float64
 }

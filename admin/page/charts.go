@@ -24,8 +24,8 @@ const (
 type chartPage struct{ *Page }
 
 func (p chartPage) charts(v *visit) error {
-	all := p.timely(p.Turns.Recent(math.MaxInt32))
-	all = append(all, p.depths())
+	ends, _ := p.Turns.After(0, math.MaxInt)
+	all := append(p.timely(ends), p.depths())
 	first := v.now.AddDate(0, 0, 1-chartDay)
 	uses, err := p.Bot.Uses(v.Context(), first.Format(time.DateOnly), v.now.Format(time.DateOnly))
 	if err != nil {
@@ -63,7 +63,6 @@ func (p chartPage) timely(ends []watch.TurnEnd) []chart.Figures {
 	return list
 }
 
-// times returns the chart of a duration in groups of turns.
 func times(title string, groups [][]watch.TurnEnd, of func(*watch.Trace) time.Duration) chart.Figures {
 	half, above := chart.Series{Name: "half of the turns within"}, chart.Series{Name: "95 % within"}
 	for _, g := range groups {
@@ -74,7 +73,6 @@ func times(title string, groups [][]watch.TurnEnd, of func(*watch.Trace) time.Du
 	return chart.Figures{Title: title, Show: seconds, Series: []chart.Series{half, above}}
 }
 
-// summed returns the sums of a number in groups of turns.
 func summed(name string, groups [][]watch.TurnEnd, of func(*watch.TurnEnd) int) chart.Series {
 	s := chart.Series{Name: name, Values: make([]float64, len(groups))}
 	for i, g := range groups {
@@ -137,14 +135,10 @@ func (p chartPage) usedNames(v *visit, uses []Use) func(core.Path) string {
 		sums[uses[i].Whose] += uses[i].In + uses[i].Out
 	}
 	most := sorting.Sorted(maps.Keys(sums), func(a, b core.Path) int { return cmp.Compare(sums[b], sums[a]) })
-	name := p.names(v.Context(), most[:min(len(most), 4*topMost)]...)
-	return func(path core.Path) string {
-		n := name(path)
-		return strings.TrimPrefix(n.Name+" "+n.Path, " ")
-	}
+	names := p.Bot.Names(v.Context(), most[:min(len(most), 4*topMost)]...)
+	return func(path core.Path) string { return strings.TrimPrefix(names[path]+" "+path.String(), " ") }
 }
 
-// spent returns the charts of tokens and costs.
 func spent(uses []Use, today time.Time, name func(core.Path) string) []chart.Figures {
 	first := today.AddDate(0, 0, 1-chartDay)
 	labels, days := make([]string, chartDay), make(map[string]int)
@@ -175,7 +169,6 @@ func spent(uses []Use, today time.Time, name func(core.Path) string) []chart.Fig
 	}, most("person", uses, name, func(u *Use) bool { return u.Whose.IsPerson() }), most("place", uses, name, ofPlace))
 }
 
-// most returns the charts of the largest uses.
 func most(who string, uses []Use, name func(core.Path) string, meant func(*Use) bool) []chart.Figures {
 	tokens, cost := make(map[string]float64), make(map[string]float64)
 	for i := range uses {
@@ -188,7 +181,6 @@ func most(who string, uses []Use, name func(core.Path) string, meant func(*Use) 
 	return []chart.Figures{ranked("Tokens by "+who, who, tokens, nil), ranked("Cost by "+who, who, cost, chart.Money)}
 }
 
-// ranked returns the chart of the largest sums.
 func ranked(title, who string, sums map[string]float64, show func(float64) string) chart.Figures {
 	names := sorting.Sorted(maps.Keys(sums), func(a, b string) int {
 		return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b))

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -16,16 +17,12 @@ const (
 )
 
 type spot struct {
-	Place           named
-	Entries         uint64
-	Last            string
+	core.Head
 	Private, Closed bool
 }
 
-// places lists all places, the latest first.
 func (p *Page) places(v *visit) error {
 	var list []spot
-	var shown []core.Path
 	total := 0
 	err := p.looking(v, func(view core.View, e *privacyFilter) error {
 		heads, err := view.Places(core.Path{})
@@ -35,18 +32,12 @@ func (p *Page) places(v *visit) error {
 		sorting.SortStable(heads, func(a, b core.Head) int { return b.Time.Compare(a.Time) })
 		total = len(heads)
 		for _, h := range heads[:min(len(heads), mostPlaces)] {
-			place := named{Path: h.Path.String()}
-			list = append(list, spot{place, h.Count, p.date(h.Time), e.private(h.Path), e.closed(h.Path)})
-			shown = append(shown, h.Path)
+			list = append(list, spot{h, e.private(h.Path), e.closed(h.Path)})
 		}
 		return nil
 	})
 	if err != nil {
 		return err
-	}
-	name := p.names(v.Context(), shown...)
-	for i, path := range shown {
-		list[i].Place = name(path)
 	}
 	data := map[string]any{"Places": list, "Total": total, "More": total > len(list)}
 	return p.show(v, "places", "Conversations", "/talk", data)
@@ -61,8 +52,9 @@ func (p *Page) date(t time.Time) string {
 }
 
 type said struct {
-	At, Who, Text, Note string
-	Self                bool
+	Time            time.Time
+	Who, Text, Note string
+	Self            bool
 }
 
 func (p *Page) talk(v *visit) error {
@@ -92,11 +84,11 @@ func (p *Page) talk(v *visit) error {
 	}
 	var lines []said
 	for i := range entries {
-		lines = append(lines, p.line(&entries[i]))
+		lines = append(lines, lineOf(&entries[i]))
 	}
 	return p.show(v, "talk", "Conversation", "/talk", map[string]any{
-		"Place": place.String(), "Named": p.names(v.Context(), place)(place),
-		"Private": private, "Closed": closed, "Lines": lines, "Older": older, "Mutes": p.Bot.Knows("mute"),
+		"Place": place, "Opening": core.TurnID{Path: place}, "Private": private,
+		"Closed": closed, "Lines": lines, "Older": older, "Mutes": p.Bot.Knows("mute"),
 	})
 }
 
@@ -145,12 +137,9 @@ func before(view afterView, place core.Path, seq uint64) ([]core.Entry, error) {
 	}
 }
 
-func (p *Page) line(e *core.Entry) said {
+func lineOf(e *core.Entry) said {
 	m := &e.Message
-	l := said{At: p.date(m.Time), Who: m.Author.Name, Text: m.Transcript(), Self: e.Self}
-	if l.Who == "" {
-		l.Who = m.Author.ID
-	}
+	l := said{Time: m.Time, Who: cmp.Or(m.Author.Name, m.Author.ID), Text: m.Transcript(), Self: e.Self}
 	switch {
 	case e.Deleted:
 		l.Text, l.Note = "", "deleted"

@@ -2,6 +2,7 @@ package page
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"synthbot/core"
@@ -27,6 +28,8 @@ type Row struct {
 	Time       time.Time
 	Values     []string // further facts
 	Buttons    []Button
+
+	Private, Closed bool // set by the page
 }
 
 // Button carries out a command (see Bot.Do) in the place of its row.
@@ -36,47 +39,26 @@ type Button struct {
 	Text           *Arg   // an argument that the admin writes; nil: there is none
 	Prompt         string // what to write
 	Sure           string // what cannot be undone; "" for a button without a question
+
+	Of, Place, Back string // set by the page: what it is about, and where the browser goes afterwards
 }
 
 // Arg is an argument of a command.
 type Arg struct{ Name, Value string }
 
-// shownRow is a row as it is shown.
-type shownRow struct {
-	Row
-	At              string
-	Place, Person   named
-	Closed, Private bool
-	Buttons         []shownButton
-}
-
-// shownList is a list as it is shown.
-type shownList struct {
-	List
-	Rows    []shownRow
-	Buttons []shownButton
-}
-
-// shownButton is a button as it is shown: what it is about, and where the browser goes afterwards.
-type shownButton struct {
-	Button
-	Of, Place, Back string
-}
-
 // maxOf is how many characters say what a button is about.
 const maxOf = 60
 
-func shownButtons(r *Row, list []Button, back string) (shown []shownButton) {
-	of := txt.ClipLine(cmp.Or(r.Name, r.Text), maxOf)
-	for _, b := range list {
-		shown = append(shown, shownButton{b, of, r.Place.String(), back})
+func shownButtons(r *Row, list []Button, back string) []Button {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Of, list[i].Place, list[i].Back = txt.ClipLine(cmp.Or(r.Name, r.Text), maxOf), r.Place.String(), back
 	}
-	return shown
+	return list
 }
 
 type listPages struct{ *Page }
 
-// lists returns a handler that shows what the bot lists under a name.
 func (p listPages) lists(name, title, here string) handler {
 	return func(v *visit) error {
 		lists, err := p.shownLists(v, name, here)
@@ -88,33 +70,24 @@ func (p listPages) lists(name, title, here string) handler {
 }
 
 // shownLists returns the lists of a name, without what was said where the visit may not look.
-func (p listPages) shownLists(v *visit, name, back string) (list []shownList, err error) {
-	all, err := p.Bot.Lists(v.Context(), name)
+func (p listPages) shownLists(v *visit, name, back string) (list []List, err error) {
+	list, err = p.Bot.Lists(v.Context(), name)
 	if err != nil {
 		return nil, err
 	}
-	var paths []core.Path
-	for _, l := range all {
-		for i := range l.Rows {
-			paths = append(paths, l.Rows[i].Place, l.Rows[i].Person)
-		}
-	}
-	known := p.names(v.Context(), paths...)
+	list = slices.Clone(list)
 	err = p.looking(v, func(_ core.View, e *privacyFilter) error {
-		for _, l := range all {
-			shown := shownList{List: l, Buttons: shownButtons(new(Row), l.Buttons, back)}
+		for i := range list {
+			l := &list[i]
+			l.Rows, l.Buttons = slices.Clone(l.Rows), shownButtons(new(Row), l.Buttons, back)
 			for i := range l.Rows {
 				r := &l.Rows[i]
-				row := shownRow{Row: *r, At: p.date(r.Time), Place: known(r.Place), Person: known(r.Person)}
-				row.Private, row.Closed = e.private(r.Place), e.closed(r.Place)
-				if row.Closed {
-					row.Row = Row{}
-				} else {
-					row.Buttons = shownButtons(r, r.Buttons, back)
+				r.Buttons = shownButtons(r, r.Buttons, back)
+				if e.closed(r.Place) {
+					*r = Row{Place: r.Place, Person: r.Person, Time: r.Time, Closed: true}
 				}
-				shown.Rows = append(shown.Rows, row)
+				r.Private = e.private(r.Place)
 			}
-			list = append(list, shown)
 		}
 		return nil
 	})

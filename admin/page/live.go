@@ -5,153 +5,35 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/loop"
 	"synthbot/core/watch"
 )
 
 // Limits of a live stream. A browser that takes longer is disconnected.
 const (
-	streamRoom  = 256 // turns that may wait for it; others are dropped
-	streamPause = 250 * time.Millisecond
 	streamWrite = 5 * time.Second
 	streamBeat  = 15 * time.Second
-	streamCount = 2 * time.Second // how often what waits is counted
-	streamMost  = 20              // turns at once
 )
 
-// live sends the stages of running turns, and finished turns, by server-sent events, until the
-// browser disconnects or its session ends.
-func (p *Page) live(v *visit) error {
-	select {
-	case p.streams <- struct{}{}:
-		defer func() { <-p.streams }()
-	default:
-		return userError{http.StatusServiceUnavailable, "Too many pages are open that show turns live."}
-	}
-	ends, done := p.Turns.Subscribe(streamRoom)
-	defer done()
-	changes, quit := p.Running.Changes()
-	defer quit()
-	s := &stream{w: v.w, c: http.NewResponseController(v.w), ends: ends, changes: changes}
-	_ = s.c.SetReadDeadline(time.Time{}) // the stream has no time limit
-	v.w.Header().Set("Content-Type", "text/event-stream")
-	p.flow(v.Context(), v.session, s)
-	return nil
-}
+// How often the stream of turns looks for what has changed.
+const (
+	turnsEvery = 250 * time.Millisecond
+	countEvery = 8  // of these times it counts what waits
+	stateEvery = 20 // of these times it looks how the bot is
+	streamMost = 20 // turns at once
+)
 
-// flow collects the events of a pause and sends them.
-func (p *Page) flow(ctx context.Context, of *session, s *stream) {
-	beat, count, state := time.NewTicker(streamBeat), time.NewTicker(streamCount), time.NewTicker(stateEvery)
-	defer beat.Stop()
-	defer state.Stop()
-	defer count.Stop()
-	s.say(": welcome\nretry: 3000\n\n")
-	var b bytes.Buffer
-	rows := p.rows(ctx, p.Turns.Recent(shown)...)
-	p.event(&b, "now", "turns", "rows", rows) // those that ended while there was no connection
-	s.say(b.String())
-	p.tell(ctx, s, nil)
-	waited := p.count(ctx, s, -1)
-	for s.err == nil {
-		select {
-		case <-ctx.Done():
-			return
-		case <-of.over:
-			s.say("event: over\ndata: over\n\n")
-			return
-		case <-beat.C:
-			p.logins.tidy() // an open stream does not keep a session alive
-			s.say(": still here\n\n")
-		case <-state.C:
-			overviewPage{p}.tellState(ctx, of, s)
-		case <-count.C:
-			waited = p.count(ctx, s, waited)
-		case e := <-s.ends:
-			p.tell(ctx, s, s.gather(ctx, e))
-		case <-s.changes:
-			p.tell(ctx, s, s.gather(ctx))
-		}
-	}
-}
-
-// count sends how many messages wait, if that has changed.
-func (p *Page) count(ctx context.Context, s *stream, before int) int {
-	n, err := p.waiting(ctx)
-	if err != nil || n == before {
-		return before
-	}
-	s.say(fmt.Sprintf("event: waiting\ndata: %d\n\n", n))
-	return n
-}
-
-// tellState sends how the bot is, if that has changed.
-func (p overviewPage) tellState(ctx context.Context, of *session, s *stream) {
-	o, err := p.overview(ctx)
-	if err != nil {
-		p.Log.Warn("the state is not shown", "err", err)
-		return
-	}
-	var b bytes.Buffer
-	p.event(&b, "now", "state", "state", sheet{CSRF: of.csrf, Data: map[string]any{"State": o}})
-	if b.String() != s.state {
-		s.state = b.String()
-		s.say(s.state)
-	}
-}
-
-// gather adds the turns that end within a pause. It keeps the newest turns.
-func (s *stream) gather(ctx context.Context, list ...watch.TurnEnd) []watch.TurnEnd {
-	pause := time.NewTimer(streamPause)
-	defer pause.Stop()
-	for {
-		select {
-		case e := <-s.ends:
-			list = append(list, e)
-			list = list[max(0, len(list)-streamMost):]
-		case <-pause.C:
-			return list
-		case <-ctx.Done():
-			return list
-		}
-	}
-}
-
-// tell sends rows of finished turns, and all running turns.
-func (p *Page) tell(ctx context.Context, s *stream, ends []watch.TurnEnd) {
-	select {
-	case <-s.changes: // they are sent now
-	default:
-	}
-	var b bytes.Buffer
-	for _, row := range p.rows(ctx, ends...) {
-		p.event(&b, "now", "turn", "row", row)
-	}
-	p.event(&b, "now", "running", "running", p.running(ctx))
-	s.say(b.String())
-}
-
-// event renders data as one event.
-func (p *Page) event(b *bytes.Buffer, page, name, sheet string, data any) {
-	var line bytes.Buffer
-	if err := p.sheets[page].Execute(&line, sheet, data); err != nil {
-		p.Log.Error("a turn cannot be shown", "err", err)
-		return
-	}
-	text := bytes.ReplaceAll(bytes.ReplaceAll(line.Bytes(), []byte("\r"), nil), []byte("\n"), []byte(" "))
-	fmt.Fprintf(b, "event: %s\ndata: %s\n\n", name, text)
-}
-
-// stream writes to a browser that may be slow or disconnected.
+// stream writes server-sent events to a browser that may be slow or disconnected.
 type stream struct {
-	w       http.ResponseWriter
-	c       *http.ResponseController
-	ends    <-chan watch.TurnEnd
-	changes <-chan struct{}
-	state   string // that was sent last
-	err     error
+	w   http.ResponseWriter
+	c   *http.ResponseController
+	err error
 }
 
 func (s *stream) say(text string) {
@@ -162,6 +44,123 @@ func (s *stream) say(text string) {
 	if s.err == nil {
 		s.err = s.c.Flush()
 	}
+}
+
+// follow sends the events that look returns every so often, until the browser disconnects or its session ends.
+func (p *Page) follow(v *visit, every time.Duration, look func() (events string)) error {
+	select {
+	case p.streams <- struct{}{}:
+		defer func() { <-p.streams }()
+	default:
+		return userError{http.StatusServiceUnavailable, "Too many pages are open that show something live."}
+	}
+	s := &stream{w: v.w, c: http.NewResponseController(v.w)}
+	_ = s.c.SetReadDeadline(time.Time{}) // the stream has no time limit
+	v.w.Header().Set("Content-Type", "text/event-stream")
+	tick, beat := time.NewTicker(every), time.NewTicker(streamBeat)
+	defer tick.Stop()
+	defer beat.Stop()
+	s.say(": welcome\nretry: 3000\n\n" + look())
+	for s.err == nil {
+		select {
+		case <-v.Context().Done():
+			return nil
+		case <-v.session.over:
+			s.say("event: over\ndata: over\n\n")
+			return nil
+		case <-beat.C:
+			p.logins.tidy() // an open stream does not keep a session alive
+			s.say(": still here\n\n")
+		case <-tick.C:
+			events := look()
+			if events != "" {
+				s.say(events)
+			}
+		}
+	}
+	return nil
+}
+
+// event returns a template of a page with its data, as an event of that name; "" if it cannot be shown.
+func (p *Page) event(ctx context.Context, page, name, template string, data any) string {
+	var b bytes.Buffer
+	if err := p.execute(ctx, &b, page, template, data); err != nil {
+		p.Log.Error("a turn cannot be shown", "err", err)
+		return ""
+	}
+	line := strings.NewReplacer("\r", "", "\n", " ").Replace(b.String())
+	return fmt.Sprintf("event: %s\ndata: %s\n\n", name, line)
+}
+
+// live sends the latest turns, and then what changes.
+func (p *Page) live(v *visit) error {
+	l := &liveTurns{Page: p, visit: v, waits: -1}
+	return p.follow(v, turnsEvery, l.look)
+}
+
+// liveTurns is an open stream of turns, and what was sent last.
+type liveTurns struct {
+	*Page
+	visit *visit
+	looks int    // how often it looked
+	last  uint64 // the number of the latest turn
+	runs  []watch.TurnStage
+	state string // as an event
+	waits int    // messages
+}
+
+// look returns events about what has changed: turns that ended, turns that run, how the bot is, and how many messages
+// wait.
+func (l *liveTurns) look() (events string) {
+	ctx, first := l.visit.Context(), l.looks == 0
+	if first {
+		var rows []row
+		rows, l.last = l.latest()
+		events = l.event(ctx, "now", "turns", "rows", rows) // those that ended while there was no connection
+	}
+	ends, last := l.Turns.After(l.last, streamMost)
+	for _, e := range ends {
+		events += l.event(ctx, "now", "turn", "row", rowOf(e))
+	}
+	l.last = last
+	now := l.Running.Now()
+	if first || !slices.Equal(now, l.runs) {
+		l.runs, events = now, events+l.event(ctx, "now", "running", "running", l.running())
+	}
+	if l.looks%stateEvery == 0 {
+		events += l.stateChange(ctx)
+	}
+	if l.looks%countEvery == 0 {
+		events += l.countChange(ctx)
+	}
+	l.looks++
+	return events
+}
+
+// stateChange returns an event about how the bot is; "" if that has not changed.
+func (l *liveTurns) stateChange(ctx context.Context) string {
+	o, err := overviewPage{l.Page}.overview(ctx)
+	if err != nil {
+		l.Log.Warn("the state is not shown", "err", err)
+		return ""
+	}
+	data := sheet{CSRF: l.visit.session.csrf, Data: map[string]any{"State": o}}
+	event := l.event(ctx, "now", "state", "state", data)
+	if event == l.state {
+		return ""
+	}
+	l.state = event
+	return event
+}
+
+// countChange returns an event about how many messages wait; "" if that has not changed.
+func (l *liveTurns) countChange(ctx context.Context) string {
+	n, err := l.Page.waiting(ctx)
+	if err != nil || n == l.waits {
+		return ""
+	}
+	l.waits = n
+	return fmt.Sprintf("event: waiting\ndata: %d\n\n", n)
 }
 
 // Limits of the samples of the queue.
@@ -177,7 +176,6 @@ type depth struct {
 	Entries int
 }
 
-// queue stores how many entries waited.
 type queue struct {
 	mu   sync.Mutex
 	list []depth
@@ -186,35 +184,25 @@ type queue struct {
 func (q *queue) add(d depth) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.list) >= queueMost {
-		q.list = q.list[1:]
-	}
-	q.list = append(q.list, d)
+	q.list = append(q.list[max(len(q.list)+1-queueMost, 0):], d)
 }
 
 func (q *queue) samples() []depth {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return append([]depth(nil), q.list...)
+	return slices.Clone(q.list)
 }
 
 // Run samples the queue until ctx ends.
 func (p *Page) Run(ctx context.Context) {
-	tick := time.NewTicker(queueEvery)
-	defer tick.Stop()
-	for {
+	loop.Repeat(ctx, nil, func() time.Duration {
 		if n, err := p.waiting(ctx); err == nil {
 			p.queue.add(depth{p.Clock(), n})
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
+		return queueEvery
+	})
 }
 
-// waiting counts the messages that wait for an answer.
 func (p *Page) waiting(ctx context.Context) (n int, err error) {
 	err = p.Reader.View(ctx, func(v core.View) error {
 		places, err := v.Waiting()

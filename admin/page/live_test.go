@@ -124,7 +124,7 @@ func TestManyRun(t *testing.T) {
 	for i := range mostRunning + 3 {
 		w.at(core.MustPath("telegram/"+strconv.Itoa(i+1)), watch.StageThinking)
 	}
-	if r := w.page.running(t.Context()); len(r.Turns) != mostRunning || r.More != 3 {
+	if r := w.page.running(); len(r.Turns) != mostRunning || r.More != 3 {
 		t.Errorf("%d are listed, and %d more", len(r.Turns), r.More)
 	}
 	if body := w.in().get("/").body; !strings.Contains(body, "and 3 more") {
@@ -194,7 +194,7 @@ func TestLiveWaiting(t *testing.T) {
 		p := quiet(new(admin.Traces), new(admin.Running), line{n: &n})
 		w := new(tape)
 		ctx, end := context.WithCancel(t.Context())
-		go p.flow(ctx, new(session), &stream{w: w, c: http.NewResponseController(w)})
+		go func() { _ = p.live(&visit{Request: new(http.Request).WithContext(ctx), w: w, session: new(session)}) }()
 		told := func() string {
 			synctest.Wait()
 			return w.took()
@@ -202,12 +202,12 @@ func TestLiveWaiting(t *testing.T) {
 		if text := told(); !strings.HasSuffix(text, "event: waiting\ndata: 3\n\n") {
 			t.Errorf("at the beginning: %q", text)
 		}
-		time.Sleep(streamCount)
+		time.Sleep(countEvery * turnsEvery)
 		if text := told(); text != "" {
 			t.Errorf("nothing has changed: %q", text)
 		}
 		n.Store(5)
-		time.Sleep(streamCount)
+		time.Sleep(countEvery * turnsEvery)
 		if text := told(); text != "event: waiting\ndata: 5\n\n" {
 			t.Errorf("after a change: %q", text)
 		}
@@ -231,7 +231,10 @@ func TestStreamOfAnIdleSession(t *testing.T) {
 		}
 		w := patient{httptest.NewRecorder()}
 		began := time.Now()
-		p.flow(t.Context(), p.logins.session(cookie), &stream{w: w, c: http.NewResponseController(w)})
+		v := &visit{Request: new(http.Request).WithContext(t.Context()), w: w, session: p.logins.session(cookie)}
+		if err := p.live(v); err != nil {
+			t.Fatal(err)
+		}
 		if took := time.Since(began); took < sessionIdle || took > sessionIdle+2*streamBeat {
 			t.Errorf("it ended after %v", took)
 		}
@@ -296,23 +299,6 @@ func TestDeadBrowser(t *testing.T) {
 		_ = server.Close()
 		_ = dead.Close()
 	})
-}
-
-// BenchmarkObserve measures what an open page costs a turn.
-func BenchmarkObserve(b *testing.B) {
-	e := watch.TurnEnd{Turn: core.TurnID{Path: group, Seq: 1}, Trace: new(watch.Trace)}
-	for name, subs := range map[string]int{"no page": 0, "one page": 1, "sixteen pages": maxStreams} {
-		b.Run(name, func(b *testing.B) {
-			traces := new(admin.Traces)
-			for range subs {
-				_, done := traces.Subscribe(streamRoom)
-				defer done()
-			}
-			for b.Loop() {
-				traces.Observe(e)
-			}
-		})
-	}
 }
 
 // TestLiveFromTheBeginning: what ended before the stream began is in the list that

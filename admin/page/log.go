@@ -1,8 +1,6 @@
 package page
 
 import (
-	"bytes"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -50,11 +48,9 @@ func filterOf(v *visit) (logFilter, error) {
 	return f, nil
 }
 
-// shownLine is a line as it is shown.
 type shownLine struct {
 	Line
-	At, Mark string
-	Values   []LineValue
+	Mark string
 }
 
 // linesAfter returns the lines after a number that a filter shows, the newest first, and the number of
@@ -64,8 +60,8 @@ func (p logPage) linesAfter(number uint64, f logFilter) (list []shownLine, last 
 	for _, l := range p.Bot.Log(number) {
 		last = l.Number
 		if f.shows(&l) {
-			mark := map[string]string{"ERROR": "bad"}[l.Level]
-			list = append(list, shownLine{l, p.hour(l.Time), mark, shownValues(&l)})
+			l.Values = shownValues(&l)
+			list = append(list, shownLine{l, map[string]string{"ERROR": "bad"}[l.Level]})
 		}
 	}
 	list = list[max(0, len(list)-mostLines):]
@@ -87,7 +83,6 @@ func shownValues(l *Line) (list []LineValue) {
 	return list
 }
 
-// log shows the latest lines of the log.
 func (p logPage) log(v *visit) error {
 	f, err := filterOf(v)
 	if err != nil {
@@ -100,7 +95,6 @@ func (p logPage) log(v *visit) error {
 	})
 }
 
-// option is a choice of a form.
 type option struct {
 	Value  string
 	Chosen bool
@@ -119,41 +113,13 @@ func (p logPage) live(v *visit) error {
 	if err != nil {
 		return err
 	}
-	select {
-	case p.streams <- struct{}{}:
-		defer func() { <-p.streams }()
-	default:
-		return userError{http.StatusServiceUnavailable, "Too many pages are open that show something live."}
-	}
-	s := &stream{w: v.w, c: http.NewResponseController(v.w)}
-	_ = s.c.SetReadDeadline(time.Time{}) // the stream has no time limit
-	v.w.Header().Set("Content-Type", "text/event-stream")
 	_, last := p.linesAfter(0, f)
-	s.say(": welcome\nretry: 3000\n\n")
-	tick, beat := time.NewTicker(logEvery), time.NewTicker(streamBeat)
-	defer tick.Stop()
-	defer beat.Stop()
-	for s.err == nil {
-		select {
-		case <-v.Context().Done():
-			return nil
-		case <-v.session.over:
-			s.say("event: over\ndata: over\n\n")
-			return nil
-		case <-beat.C:
-			p.logins.tidy() // an open stream does not keep a session alive
-			s.say(": still here\n\n")
-		case <-tick.C:
-			var lines []shownLine
-			lines, last = p.linesAfter(last, f)
-			var b bytes.Buffer
-			for _, l := range slices.Backward(lines) {
-				p.event(&b, "log", "log", "line", l)
-			}
-			if b.Len() > 0 {
-				s.say(b.String())
-			}
+	return p.follow(v, logEvery, func() (events string) {
+		var lines []shownLine
+		lines, last = p.linesAfter(last, f)
+		for _, l := range slices.Backward(lines) {
+			events += p.event(v.Context(), "log", "log", "line", l)
 		}
-	}
-	return nil
+		return events
+	})
 }

@@ -19,26 +19,18 @@ const maxOthers = 30
 
 type memoryPages struct{ *Page }
 
-// remembered is a shown memory. A memory of a closed place is hidden.
+// remembered is a memory in the list. A memory of a closed place is hidden.
 type remembered struct {
 	core.Fact
-	At             string
-	Place, Speaker named
-	About          []named
-	Topics         []string // its topic and its tags
-	Hidden         bool
+	Topics []string // its topic and its tags
+	Hidden bool
 }
 
-// memories lists what the bot knows, the newest first.
 func (p memoryPages) memories(v *visit) error {
 	q := v.URL.Query()
-	var at core.Path
-	text := q.Get("place")
-	if text != "" {
-		var err error
-		if at, err = v.place(text); err != nil {
-			return err
-		}
+	at, err := v.someOrAll(q.Get("place"))
+	if err != nil {
+		return err
 	}
 	l := Listing{Before: q.Get("before"), N: 50}
 	if at.IsPerson() {
@@ -50,26 +42,22 @@ func (p memoryPages) memories(v *visit) error {
 	if err != nil {
 		return wrong("This page of memories is no longer available.")
 	}
-	return p.found(v, facts, found{Next: next, At: at.String(), About: p.names(v.Context(), at)(at)})
+	return p.found(v, facts, found{Next: next, At: at})
 }
 
 type found struct {
-	Facts          []remembered
-	Next, At, Note string
-	Words, Tag     string // of the search
-	About          named  // with At
+	Facts      []remembered
+	Next, Note string
+	Words, Tag string    // of the search
+	At         core.Path // of all of them; zero: there are others
 }
 
 func (p memoryPages) found(v *visit, facts []core.Fact, f found) error {
-	name := p.factNames(v, facts...)
 	err := p.looking(v, func(_ core.View, e *privacyFilter) error {
 		for i := range facts {
-			r := remembered{Fact: facts[i], At: p.date(facts[i].Time), Place: name(facts[i].Origin)}
+			r := remembered{Fact: facts[i]}
 			if e.closed(r.Origin) {
 				r.Hidden, r.Fact = true, core.Fact{ID: r.ID, Origin: r.Origin}
-			}
-			for _, path := range r.Fact.About {
-				r.About = append(r.About, name(path))
 			}
 			if r.Topic != "" {
 				r.Topics = []string{r.Topic}
@@ -85,16 +73,6 @@ func (p memoryPages) found(v *visit, facts []core.Fact, f found) error {
 	return p.show(v, "memories", "Memories", "/memories", f)
 }
 
-// factNames returns a function that gives the names of the people and places in these facts.
-func (p memoryPages) factNames(v *visit, facts ...core.Fact) func(core.Path) named {
-	var paths []core.Path
-	for i := range facts {
-		paths = append(paths, facts[i].Origin, facts[i].By)
-		paths = append(paths, facts[i].About...)
-	}
-	return p.names(v.Context(), paths...)
-}
-
 // search stores the words of a search and redirects, so that no address contains them and the
 // browser can go back.
 func (p memoryPages) search(v *visit) error {
@@ -103,7 +81,6 @@ func (p memoryPages) search(v *visit) error {
 	return v.to("/memories/found")
 }
 
-// foundOnes lists the memories that the session's words find.
 func (p memoryPages) foundOnes(v *visit) error {
 	var words, tag string
 	v.session.locked(func() { words, tag = v.session.words, v.session.tag })
@@ -186,16 +163,11 @@ func (p memoryPages) memory(v *visit) error {
 
 // edit shows a memory, with a text in its form that may not have been saved, and why.
 func (p memoryPages) edit(v *visit, f *core.Fact, text, fault string) error {
-	name := p.factNames(v, *f)
-	r := remembered{Fact: *f, At: p.date(f.Time), Place: name(f.Origin), Speaker: name(f.By)}
-	for _, path := range f.About {
-		r.About = append(r.About, name(path))
-	}
 	others, err := p.mergeable(v.Context(), f)
 	if err != nil {
 		return err
 	}
-	data := map[string]any{"One": r, "Others": others, "Text": text, "Fault": fault}
+	data := map[string]any{"One": f, "Others": others, "Text": text, "Fault": fault}
 	return p.show(v, "memory", "Memory", "/memories", data)
 }
 

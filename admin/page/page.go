@@ -7,9 +7,7 @@
 package page
 
 import (
-	"bytes"
 	"embed"
-	"encoding/json"
 	"io/fs"
 	"log/slog"
 	"net/http"
@@ -66,7 +64,7 @@ func sheets() map[string]template.Set {
 	common := []string{"layout.html", "chart.html", "opening.html", "named.html", "list.html"}
 	for _, e := range entries {
 		files := append(slices.Clone(common), e.Name())
-		all[strings.TrimSuffix(e.Name(), ".html")] = template.Read(folder, files...)
+		all[strings.TrimSuffix(e.Name(), ".html")] = template.Read(folder, new(Page).functions(nil), files...)
 	}
 	return all
 }
@@ -92,7 +90,11 @@ func (p *Page) routes() {
 	if err != nil {
 		panic(err) // the folder is part of the program
 	}
-	p.mux.Handle("GET /assets/", http.StripPrefix("/assets/", cached(http.FileServerFS(static))))
+	files := http.StripPrefix("/assets/", http.FileServerFS(static))
+	p.mux.HandleFunc("GET /assets/", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "private, max-age=3600")
+		files.ServeHTTP(w, r)
+	})
 	p.mux.HandleFunc("GET /login", p.loginForm)
 	p.mux.HandleFunc("POST /login", p.login)
 	memories, personas := memoryPages{p}, personaPages{p}
@@ -135,60 +137,36 @@ func (p *Page) routes() {
 	}
 }
 
-// cached lets a browser cache an asset for an hour.
-func cached(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Cache-Control", "private, max-age=3600")
-		h.ServeHTTP(w, r)
-	})
-}
-
-// shownAction is an action as it is shown.
-type shownAction struct {
-	Action
-	Pretty  string
-	Buttons []shownButton
-}
-
 // catalogue shows all actions, and what turns them off in a place or in all places; then the plugins, too.
 func (p listPages) catalogue(v *visit) error {
-	text, back := v.URL.Query().Get("place"), "/catalogue"
-	var place core.Path
-	var plugins []shownList
-	var err error
-	if text == "" {
-		plugins, err = p.shownLists(v, "plugins", back)
-	} else {
-		back += "?place=" + url.QueryEscape(text)
-		place, err = v.place(text)
-	}
+	place, err := v.someOrAll(v.URL.Query().Get("place"))
 	if err != nil {
 		return err
 	}
-	var actions []shownAction
-	for _, a := range p.Bot.Actions(place) {
-		var b bytes.Buffer
-		if json.Indent(&b, a.Schema, "", "  ") != nil {
-			b.Reset()
-		}
-		buttons := shownButtons(&Row{Name: a.Name, Place: place}, a.Buttons, back)
-		actions = append(actions, shownAction{a, b.String(), buttons})
+	var plugins []List
+	back := "/catalogue"
+	if !place.IsZero() {
+		back += "?place=" + url.QueryEscape(place.String())
+	} else if plugins, err = p.shownLists(v, "plugins", back); err != nil {
+		return err
+	}
+	actions := slices.Clone(p.Bot.Actions(place))
+	for i := range actions {
+		a := &actions[i]
+		a.Buttons = shownButtons(&Row{Name: a.Name, Place: place}, a.Buttons, back)
 	}
 	return p.show(v, "catalogue", "Catalogue", "/catalogue", map[string]any{
-		"Place": text, "Named": p.names(v.Context(), place)(place), "Plugins": plugins, "Actions": actions,
+		"Place": place, "Plugins": plugins, "Actions": actions,
 	})
 }
 
-// settings shows the settings of the configuration and of a place.
 func (p *Page) settings(v *visit) error {
-	data := map[string]any{"Place": "", "All": p.Bot.Settings(core.Path{})}
-	text := v.URL.Query().Get("place")
-	if text != "" {
-		place, err := v.place(text)
-		if err != nil {
-			return err
-		}
-		data["Place"], data["Named"] = text, p.names(v.Context(), place)(place)
+	place, err := v.someOrAll(v.URL.Query().Get("place"))
+	if err != nil {
+		return err
+	}
+	data := map[string]any{"Place": place, "All": p.Bot.Settings(core.Path{})}
+	if !place.IsZero() {
 		data["Here"] = p.Bot.Settings(place)
 	}
 	return p.show(v, "settings", "Settings", "/settings", data)

@@ -26,7 +26,6 @@ type edit struct {
 	Engine  string     // that answered last in it
 }
 
-// edited returns the file of a request.
 func (p personaPages) edited(id string) (edit, error) {
 	for _, f := range p.Personas.Files() {
 		if f.ID == id {
@@ -55,7 +54,6 @@ func (p personaPages) preview(e *edit) {
 	e.Preview = &who
 }
 
-// written returns the persona of a form.
 func (p personaPages) written(v *visit) (edit, error) {
 	e, err := p.edited(v.PostFormValue("id"))
 	if err != nil {
@@ -97,7 +95,6 @@ func (p personaPages) savePersona(v *visit) error {
 	return p.show(v, "persona", "Persona", "/personas", e)
 }
 
-// importPersona keeps the file of a form.
 func (p personaPages) importPersona(v *visit) error {
 	file, header, err := v.FormFile("file")
 	if err != nil {
@@ -132,7 +129,6 @@ func (p personaPages) removePersona(v *visit) error {
 	return v.to("/personas")
 }
 
-// avatar sends the picture of a card.
 func (p personaPages) avatar(v *visit) error {
 	picture, err := p.Personas.Avatar(v.URL.Query().Get("id"))
 	if err != nil {

@@ -24,7 +24,6 @@ type privacyFilter struct {
 	known map[core.Path]bool // whether it is private
 }
 
-// looking calls f with a view of the store.
 func (p *Page) looking(v *visit, f func(core.View, *privacyFilter) error) error {
 	return p.Reader.View(v.Context(), func(view core.View) error {
 		return f(view, &privacyFilter{v, view, make(map[core.Path]bool)})
@@ -146,31 +145,24 @@ func (p *Page) close(v *visit) error {
 	return v.to("/talk")
 }
 
-// opened is a shown opening.
 type opened struct {
-	Place                 named
-	Time, Reason, Session string
+	Place core.Path
+	Time  string
+	opening
 }
 
-// openings returns all openings, the latest first.
 func (p *Page) openings(ctx context.Context) ([]opened, error) {
 	items, err := p.Items.List(ctx, core.Path{})
 	if err != nil {
 		return nil, err
 	}
 	var list []opened
-	var paths []core.Path
 	for _, i := range items {
 		at, ok := strings.CutPrefix(i.Key, "opened ")
 		var o opening
 		if ok && json.Unmarshal(i.Value, &o) == nil {
-			paths = append(paths, i.Path)
-			list = append(list, opened{named{Path: i.Path.String()}, at[:min(len(at), 19)], o.Reason, o.Session})
+			list = append(list, opened{i.Path, at[:min(len(at), 19)], o})
 		}
-	}
-	name := p.names(ctx, paths...)
-	for i, path := range paths {
-		list[i].Place = name(path)
 	}
 	sorting.SortStable(list, func(a, b opened) int { return strings.Compare(b.Time, a.Time) })
 	return list, nil

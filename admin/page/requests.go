@@ -2,15 +2,21 @@ package page
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"synthbot/admin"
+	"synthbot/admin/page/template"
 	"synthbot/core"
 )
 
@@ -102,13 +108,14 @@ func (p *Page) inside(h handler) http.Handler {
 			http.Redirect(w, r, "/login", http.StatusSeeOther)
 			return
 		case s == nil:
-			p.refuse(w, http.StatusUnauthorized, "You are not logged in. Run `synthbot page` in a terminal for a link.")
+			const text = "You are not logged in. Run `synthbot page` in a terminal for a link."
+			p.refuse(w, r, http.StatusUnauthorized, text)
 			return
 		case errors.As(parseForm(r), &large):
-			p.refuse(w, http.StatusRequestEntityTooLarge, tooLarge)
+			p.refuse(w, r, http.StatusRequestEntityTooLarge, tooLarge)
 			return
 		case r.Method == http.MethodPost && !same(r.PostFormValue("csrf"), s.csrf):
-			p.refuse(w, http.StatusForbidden, "This form is too old, or not ours. Load the page again.")
+			p.refuse(w, r, http.StatusForbidden, "This form is too old, or not ours. Load the page again.")
 			return
 		}
 		v := &visit{Request: r, w: w, session: s, now: p.Clock()}
@@ -118,7 +125,6 @@ func (p *Page) inside(h handler) http.Handler {
 	})
 }
 
-// parseForm reads a form into memory.
 func parseForm(r *http.Request) error {
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") {
 		return r.ParseMultipartForm(maxCard + maxForm)
@@ -144,12 +150,11 @@ func (p *Page) fail(v *visit, err error) {
 		p.Log.Error("the page failed", "path", v.URL.Path, "err", err)
 		t = userError{http.StatusInternalServerError, "That did not work; the log tells more."}
 	}
-	p.refuse(v.w, t.status, t.text)
+	p.refuse(v.w, v.Request, t.status, t.text)
 }
 
-// refuse shows a page with one sentence.
-func (p *Page) refuse(w http.ResponseWriter, status int, text string) {
-	p.render(w, status, "refused", sheet{Title: "Not so", Data: text})
+func (p *Page) refuse(w http.ResponseWriter, r *http.Request, status int, text string) {
+	p.render(w, r, status, "refused", sheet{Title: "Not so", Data: text})
 }
 
 // sheet is the data of every template.
@@ -178,13 +183,13 @@ func (p *Page) show(v *visit, name, title, here string, data any) error {
 	}
 	s := sheet{Title: title, CSRF: v.session.csrf, Menu: menu, Data: data}
 	v.session.locked(func() { s.Note, v.session.note = v.session.note, "" })
-	p.render(v.w, http.StatusOK, name, s)
+	p.render(v.w, v.Request, http.StatusOK, name, s)
 	return nil
 }
 
-func (p *Page) render(w http.ResponseWriter, status int, name string, s sheet) {
+func (p *Page) render(w http.ResponseWriter, r *http.Request, status int, name string, s sheet) {
 	var b bytes.Buffer
-	if err := p.sheets[name].Execute(&b, "layout", s); err != nil {
+	if err := p.execute(r.Context(), &b, name, "layout", s); err != nil {
 		p.Log.Error("the page cannot be shown", "name", name, "err", err)
 		http.Error(w, "that cannot be shown; the log tells more", http.StatusInternalServerError)
 		return
@@ -194,7 +199,68 @@ func (p *Page) render(w http.ResponseWriter, status int, name string, s sheet) {
 	_, _ = w.Write(b.Bytes())
 }
 
-// to redirects the browser after a form.
+// execute executes a template of a page. A first time finds out which names are needed, so that they are looked up
+// together.
+func (p *Page) execute(ctx context.Context, b *bytes.Buffer, page, name string, data any) error {
+	var paths []core.Path
+	var known map[core.Path]string
+	functions := p.functions(func(path core.Path) string {
+		if !slices.Contains(paths, path) {
+			paths = append(paths, path)
+		}
+		return known[path]
+	})
+	err := p.sheets[page].Execute(b, name, data, functions)
+	if err != nil || len(paths) == 0 {
+		return err
+	}
+	known = p.Bot.Names(ctx, paths...)
+	b.Reset()
+	return p.sheets[page].Execute(b, name, data, functions)
+}
+
+// functions are what templates call to write values.
+func (p *Page) functions(name func(core.Path) string) template.Funcs {
+	return template.Funcs{
+		"name":    func(v any) string { return name(v.(core.Path)) },
+		"date":    func(v any) string { return p.date(v.(time.Time)) },
+		"hour":    func(v any) string { return p.hour(v.(time.Time)) },
+		"span":    func(v any) string { return span(v.(time.Duration)) },
+		"grouped": func(v any) string { return grouped(v.(int64)) },
+		"size":    func(v any) string { return size(v.(uint64)) },
+		"indent":  func(v any) string { return indented(v.(json.RawMessage)) },
+		"cost":    func(v any) string { return fmt.Sprintf("%.2f", v) },
+	}
+}
+
+func grouped(n int64) string {
+	text := fmt.Sprint(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "\u202f" + text[i:]
+	}
+	return text
+}
+
+// size writes a number of bytes; "" for 0.
+func size(bytes uint64) string {
+	switch {
+	case bytes == 0:
+		return ""
+	case bytes < 1e9:
+		return fmt.Sprintf("%.1f MB", float64(bytes)/1e6)
+	}
+	return fmt.Sprintf("%.1f GB", float64(bytes)/1e9)
+}
+
+// indented returns JSON on several lines; "" if it is none.
+func indented(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
+		return ""
+	}
+	return b.String()
+}
+
 func (v *visit) to(path string, query ...string) error {
 	q := make(url.Values)
 	for i := 0; i+1 < len(query); i += 2 {
@@ -207,7 +273,14 @@ func (v *visit) to(path string, query ...string) error {
 	return nil
 }
 
-// place parses the place of a request.
+// someOrAll parses the place of a request; the zero Path if there is none.
+func (v *visit) someOrAll(text string) (core.Path, error) {
+	if text == "" {
+		return core.Path{}, nil
+	}
+	return v.place(text)
+}
+
 func (v *visit) place(text string) (core.Path, error) {
 	path, err := core.ParsePath(text)
 	if err != nil {
@@ -232,7 +305,7 @@ func (p *Page) loginForm(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/#main", http.StatusSeeOther) // replaces the token in the address
 		return
 	}
-	p.render(w, http.StatusOK, "login", sheet{Title: "Log in"})
+	p.render(w, r, http.StatusOK, "login", sheet{Title: "Log in"})
 }
 
 // login exchanges a ticket for a session. The ticket is in the form, never in an address.
@@ -243,14 +316,14 @@ func (p *Page) login(w http.ResponseWriter, r *http.Request) {
 	if wait > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
 		const text = "Too many wrong tokens. Wait a few minutes, or run `synthbot page` for a new one."
-		p.refuse(w, http.StatusTooManyRequests, text)
+		p.refuse(w, r, http.StatusTooManyRequests, text)
 		return
 	}
 	address, _, _ := net.SplitHostPort(r.RemoteAddr)
 	if cookie == "" {
 		p.Log.Warn("login refused", "address", address)
 		const text = "That token is wrong, used already, or older than ten minutes. Run `synthbot page` for a new one."
-		p.render(w, http.StatusForbidden, "login", sheet{Title: "Log in", Data: text})
+		p.render(w, r, http.StatusForbidden, "login", sheet{Title: "Log in", Data: text})
 		return
 	}
 	p.Log.Info("login", "address", address)
@@ -267,4 +340,64 @@ func (p *Page) logout(v *visit) error {
 		Name: cookieOf(v.Request), Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: -1,
 	})
 	return v.to("/login")
+}
+
+// commands are the chat commands that buttons carry out.
+func commands() []string {
+	return []string{
+		"activation", "engine", "knowledge", "log", "mute", "pair", "persona", "reload", "remind", "set", "sleep",
+		"switch", "unmute", "unteach", "wake",
+	}
+}
+
+// telling are those of them that may show what users wrote in the place.
+func telling() []string { return []string{"knowledge", "remind", "unteach"} }
+
+// do carries out a chat command, as an admin would. Its answer, or why it is refused, is shown on the next page.
+func (p overviewPage) do(v *visit) error {
+	name := v.PostFormValue("command")
+	if !slices.Contains(commands(), name) {
+		return wrong("No button does that.")
+	}
+	place, err := v.someOrAll(v.PostFormValue("place"))
+	if err != nil {
+		return err
+	}
+	if slices.Contains(telling(), name) {
+		if err := mustBeOpen(p.Page, v, place); err != nil {
+			return err
+		}
+	}
+	args := make(map[string]string)
+	for key := range v.PostForm {
+		arg, ok := strings.CutPrefix(key, "arg-")
+		if ok {
+			args[arg] = lines(v.PostFormValue(key))
+		}
+	}
+	answer, err := p.Bot.Do(v.Context(), place, name, args)
+	var said *core.Error
+	switch {
+	case errors.As(err, &said):
+		answer = "Not done: " + said.Text
+	case err != nil:
+		return err
+	default:
+		p.Log.Info("command by an admin on the page", "command", name, "path", place, "session", v.session.id)
+	}
+	v.note(answer)
+	return v.back(v.PostFormValue("back"))
+}
+
+func (v *visit) note(text string) {
+	v.session.locked(func() { v.session.note = strings.ReplaceAll(text, "`", "") })
+}
+
+func (v *visit) back(to string) error {
+	u, err := url.Parse(to)
+	if err != nil {
+		return v.to("/")
+	}
+	local := url.URL{Path: path.Clean("/" + u.Path), RawQuery: u.RawQuery}
+	return v.to(local.String())
 }

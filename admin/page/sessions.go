@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/base64"
 	"maps"
 	"slices"
 	"sync"
@@ -27,17 +26,9 @@ const (
 	openTime    = 15 * time.Minute
 )
 
-// digest is the stored form of a secret.
 type digest [sha256.Size]byte
 
 func digestOf(secret string) digest { return sha256.Sum256([]byte(secret)) }
-
-// secret returns a random secret of 32 bytes.
-func secret() string {
-	var raw [32]byte
-	_, _ = rand.Read(raw[:]) // never fails
-	return base64.RawURLEncoding.EncodeToString(raw[:])
-}
 
 type session struct {
 	id    string // for the list of sessions; not a secret
@@ -84,7 +75,7 @@ type logins struct {
 // ticket makes a one-time token. It replaces the oldest one if there are too many. A user who
 // can request one has access to the machine, so it also ends a lockout.
 func (d *logins) ticket() string {
-	t := secret()
+	t := rand.Text()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.wrong = nil
@@ -127,9 +118,9 @@ func (d *logins) enter(ticket, agent string) (cookie string, wait time.Duration)
 	for len(d.sessions) >= maxSessions {
 		d.end(oldest(d.sessions, func(s *session) time.Time { return s.seen }))
 	}
-	cookie = secret()
+	cookie = rand.Text()
 	d.sessions[digestOf(cookie)] = &session{
-		id: secret()[:8], csrf: secret(), began: now, seen: now, agent: agent,
+		id: rand.Text()[:8], csrf: rand.Text(), began: now, seen: now, agent: agent,
 		over: make(chan struct{}), mu: &d.mu, opened: make(map[core.Path]time.Time),
 	}
 	return cookie, 0
@@ -148,7 +139,6 @@ func (d *logins) session(cookie string) *session {
 	return s
 }
 
-// tidy ends expired sessions.
 func (d *logins) tidy() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -195,7 +185,6 @@ func (d *logins) list() (all []session) {
 // same compares secrets in constant time.
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// browser is a session in the list.
 type browser struct {
 	ID, Began, Seen, Agent string
 	Own                    bool

@@ -18,25 +18,16 @@ import (
 // shown is how many turns the first page lists.
 const shown = 50
 
-// used is the engine that answered last.
-type used struct {
-	Name     string
-	Fallback bool // another one failed before it
-}
-
+// row is a turn in the list, where no texts are shown. The intent of a private turn is left out, because the model
+// wrote it.
 type row struct {
-	Place, Person       named
-	Outcome, Intent     string
-	Engine              used
-	Stage               string // of a turn that runs; it has no outcome
-	Mark                string // of the outcome: good, bad or none
-	Seq                 uint64
-	At, Took, Thought   string
-	Asks, Faults, Steps int
-	Private             bool
+	watch.TurnEnd
+	Outcome, Intent string
+	Mark            string    // of the outcome: good, bad or none
+	Last            watch.Ask // to the engine that answered last
+	Faults          int
 }
 
-// outcome returns the outcome of a turn in a word.
 func outcome(e *watch.TurnEnd) string {
 	switch {
 	case e.Aside:
@@ -47,21 +38,14 @@ func outcome(e *watch.TurnEnd) string {
 	return "silent"
 }
 
-// rowOf returns the row of a turn, without texts. The intent of a private turn is left out,
-// because the model wrote it.
-func (p *Page) rowOf(e *watch.TurnEnd, name func(core.Path) named) row {
-	t := e.Trace
-	r := row{
-		Place: name(e.Turn.Path), Seq: e.Turn.Seq, Person: name(e.Person), Private: e.Private,
-		Outcome: outcome(e), Mark: map[string]string{"answered": "good", "set aside": "bad"}[outcome(e)],
-		At: p.hour(t.Began), Took: span(t.Took), Thought: span(t.Thought),
-		Asks: len(t.Asks), Steps: len(t.Steps), Faults: corrections(t),
-	}
+func rowOf(e watch.TurnEnd) row {
+	r := row{TurnEnd: e, Outcome: outcome(&e), Faults: corrections(e.Trace)}
+	r.Mark = map[string]string{"answered": "good", "set aside": "bad"}[r.Outcome]
 	if !e.Private {
 		r.Intent = quoteless(e.Intent)
 	}
-	for _, a := range t.Asks {
-		r.Engine = used{a.Engine, len(a.Failed) > 0}
+	for _, a := range e.Trace.Asks {
+		r.Last = a
 	}
 	return r
 }
@@ -70,32 +54,19 @@ func (p *Page) rowOf(e *watch.TurnEnd, name func(core.Path) named) row {
 const mostRunning = 20
 
 type run struct {
-	Turns []row
+	Turns []watch.TurnStage
 	More  int
 }
 
-// running returns the running turns, without texts.
-func (p *Page) running(ctx context.Context) run {
+func (p *Page) running() run {
 	all := p.Running.Now()
-	r := run{More: max(len(all)-mostRunning, 0)}
-	var paths []core.Path
-	for _, s := range all[:len(all)-r.More] {
-		paths = append(paths, s.Turn.Path, s.Person)
-	}
-	name := p.names(ctx, paths...)
-	for _, s := range all[:len(all)-r.More] {
-		r.Turns = append(r.Turns, row{
-			Stage: string(s.Stage), At: p.hour(s.Began),
-			Place: name(s.Turn.Path), Person: name(s.Person), Private: s.Private,
-		})
-	}
-	return r
+	n := min(len(all), mostRunning)
+	return run{all[:n], len(all) - n}
 }
 
 // hour returns a time of day in the time zone of the bot.
 func (p *Page) hour(t time.Time) string { return t.In(p.Clock().Location()).Format(time.TimeOnly) }
 
-// corrections counts the wrong answers of models.
 func corrections(t *watch.Trace) (n int) {
 	for i := range t.Asks {
 		if len(t.Asks[i].Faults) > 0 {
@@ -118,17 +89,27 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-// rows returns rows of turns.
-func (p *Page) rows(ctx context.Context, ends ...watch.TurnEnd) (rows []row) {
-	var paths []core.Path
-	for i := range ends {
-		paths = append(paths, ends[i].Turn.Path, ends[i].Person)
+// latest returns the latest turns, the newest first, and the number of the newest.
+func (p *Page) latest() (rows []row, last uint64) {
+	ends, last := p.Turns.After(0, shown)
+	for _, e := range slices.Backward(ends) {
+		rows = append(rows, rowOf(e))
 	}
-	name := p.names(ctx, paths...)
-	for i := range ends {
-		rows = append(rows, p.rowOf(&ends[i], name))
-	}
-	return rows
+	return rows, last
+}
+
+type overviewPage struct{ *Page }
+
+type overview struct {
+	State
+	OverBudget bool // a limit is reached
+}
+
+func (p overviewPage) overview(ctx context.Context) (overview, error) {
+	s, err := p.Bot.State(ctx)
+	used := &s.Spent
+	over := used.TokensLimit > 0 && used.Tokens >= used.TokensLimit || used.CostLimit > 0 && used.Cost >= used.CostLimit
+	return overview{s, over}, err
 }
 
 func (p *Page) now(v *visit) error {
@@ -140,16 +121,14 @@ func (p *Page) now(v *visit) error {
 	if err != nil {
 		return err
 	}
-	rows := p.rows(v.Context(), p.Turns.Recent(shown)...)
+	rows, _ := p.latest()
 	return p.show(v, "now", "Now", "/", map[string]any{
-		"State": state, "Rows": rows, "Waiting": waiting, "Running": p.running(v.Context()),
+		"State": state, "Rows": rows, "Waiting": waiting, "Running": p.running(),
 	})
 }
 
-// asked is one question to a model, for reading.
 type asked struct {
 	watch.Ask
-	Took     string
 	Total    int
 	Sections []askedSection
 	Changing []watch.PromptPart // of the prompt, behind the stable parts, which Prompt holds
@@ -168,23 +147,14 @@ type done struct {
 	Result string
 }
 
-// reading is what an admin wants to read: a place, or a turn in it.
-type reading struct {
-	Place string
-	Seq   uint64
-}
-
-// inspected is a turn in full.
 type inspected struct {
 	row
-	Opening  reading
-	Own      string
+	Own      time.Duration
 	Asks     []asked
 	Closed   bool // texts are not shown
 	Plans    []string
 	Memories []string
 	Steps    []done
-	Error    bool
 }
 
 // turn is the prompt inspector.
@@ -208,12 +178,12 @@ func (p *Page) turn(v *visit) error {
 
 func (p *Page) inspect(ctx context.Context, e *watch.TurnEnd, closed bool) inspected {
 	t := e.Trace
-	i := inspected{row: p.rows(ctx, *e)[0], Opening: reading{e.Turn.Path.String(), e.Turn.Seq}, Closed: closed}
-	i.Own = span(max(t.Took-t.Thought, 0))
+	i := inspected{row: rowOf(*e), Own: max(t.Took-t.Thought, 0), Closed: closed}
+	person := p.Bot.Names(ctx, e.Person)[e.Person]
 	for _, a := range t.Asks {
 		q := askedOf(a, closed)
-		if i.Person.Name != "" { // of whose budget it may tell
-			q.Err = strings.ReplaceAll(q.Err, i.Person.Path, i.Person.Name+" ("+i.Person.Path+")")
+		if person != "" { // of whose budget it may tell
+			q.Err = strings.ReplaceAll(q.Err, e.Person.String(), person+" ("+e.Person.String()+")")
 		}
 		i.Asks = append(i.Asks, q)
 	}
@@ -240,7 +210,7 @@ func (p *Page) inspect(ctx context.Context, e *watch.TurnEnd, closed bool) inspe
 
 // askedOf shows a question; faults and errors may quote what was said.
 func askedOf(a watch.Ask, closed bool) asked {
-	q := asked{Ask: a, Took: span(a.Took), Wrong: len(a.Faults)}
+	q := asked{Ask: a, Wrong: len(a.Faults)}
 	for _, s := range a.Sections {
 		q.Total += s.Size
 	}

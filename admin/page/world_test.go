@@ -93,8 +93,8 @@ func (b bot) Listing(ctx context.Context, l Listing) ([]core.Fact, string, error
 
 func (bot) Uses(context.Context, string, string) ([]Use, error) {
 	return []Use{
-		{Day: "2026-03-01", Whose: group, Engine: "e", Calls: 1, Usage: llm.Usage{In: 1200, Cached: 200, Out: 34}, Cost: 0.5},
-		{Day: "2026-03-01", Whose: core.MustPath("telegram/@user/7"), Engine: "e", Calls: 1, Usage: llm.Usage{In: 1200, Out: 34}, Cost: 0.5},
+		{Day: "2026-03-01", Whose: group, Engine: "e", Usage: llm.Usage{In: 1200, Cached: 200, Out: 34}, Cost: 0.5},
+		{Day: "2026-03-01", Whose: core.MustPath("telegram/@user/7"), Engine: "e", Usage: llm.Usage{In: 1200, Out: 34}, Cost: 0.5},
 	}, nil
 }
 

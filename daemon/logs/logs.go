@@ -34,16 +34,18 @@ const (
 // other rooms.
 func (l *Levels) New(w io.Writer, format Format, room string) *slog.Logger {
 	const all = slog.LevelDebug - 4 // the levels of rooms decide
-	var h slog.Handler = tint.NewTextHandler(w, &tint.Options{
-		Level: all, NoColor: format != ColoredText, TimeFormat: "15:04:05",
-	})
+	h := &handler{levels: l}
 	switch format {
 	case JSON:
-		h = slog.NewJSONHandler(w, &slog.HandlerOptions{Level: all})
+		h.plain = slog.NewJSONHandler(w, &slog.HandlerOptions{Level: all})
 	case Journal:
-		h = newPriorities(w, all)
+		h.journal = &journal{Writer: w}
+		h.plain = slog.NewJSONHandler(h.journal, &slog.HandlerOptions{Level: all})
+	default:
+		o := tint.Options{Level: all, NoColor: format != ColoredText, TimeFormat: "15:04:05"}
+		h.plain = tint.NewTextHandler(w, &o)
 	}
-	return Room(slog.New(&handler{Handler: h, plain: h, levels: l}), room)
+	return Room(slog.New(h), room)
 }
 
 // Room returns a log that writes to the same place as another one, for a room. It returns
@@ -53,16 +55,18 @@ func Room(log *slog.Logger, room string) *slog.Logger {
 	if !ok {
 		return log
 	}
-	named := h.plain.WithAttrs([]slog.Attr{slog.String("room", room)})
-	return slog.New(&handler{Handler: named, plain: h.plain, levels: h.levels, room: room})
+	named := *h
+	named.Handler, named.room, named.attrs = h.plain.WithAttrs([]slog.Attr{slog.String("room", room)}), room, nil
+	return slog.New(&named)
 }
 
 type handler struct {
 	slog.Handler
-	plain  slog.Handler // without the room's name
-	levels *Levels
-	room   string
-	attrs  []slog.Attr // of With, for the kept lines
+	plain   slog.Handler // without the room's name
+	journal *journal     // that it writes to; nil: it writes to something else
+	levels  *Levels
+	room    string
+	attrs   []slog.Attr // of With, for the kept lines
 }
 
 // Enabled implements slog.Handler.
@@ -80,6 +84,11 @@ func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 // Handle implements slog.Handler.
 func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	h.levels.Kept.add(h.room, h.attrs, &r)
+	if h.journal != nil {
+		h.journal.mu.Lock()
+		defer h.journal.mu.Unlock()
+		h.journal.level = r.Level
+	}
 	return h.Handler.Handle(ctx, r)
 }
 
@@ -166,59 +175,26 @@ func (l *Levels) List(rooms []string) string {
 	return strings.TrimSpace(s.String())
 }
 
-// priorities writes each line after its priority, as sd-daemon(3) describes it, so that the
-// journal knows errors: <3> error, <4> warning, <6> information, <7> debugging.
-type priorities [4]slog.Handler
-
-func newPriorities(w io.Writer, least slog.Level) (p priorities) {
-	for i, prefix := range []string{"<7>", "<6>", "<4>", "<3>"} {
-		p[i] = slog.NewJSONHandler(prefixed{w, prefix}, &slog.HandlerOptions{Level: least})
-	}
-	return p
-}
-
-// prefixed writes a prefix before each line; a handler writes one line at a time.
-type prefixed struct {
+// journal writes each line after the priority of its level, as sd-daemon(3) describes it: <3> error, <4> warning,
+// <6> information, <7> debugging. mu is held while a line is written.
+type journal struct {
 	io.Writer
-	prefix string
+	mu    sync.Mutex
+	level slog.Level // of the line
 }
 
-func (p prefixed) Write(line []byte) (int, error) {
-	if _, err := p.Writer.Write(append([]byte(p.prefix), line...)); err != nil {
+func (j *journal) Write(line []byte) (int, error) {
+	priority := "<7>"
+	switch {
+	case j.level >= slog.LevelError:
+		priority = "<3>"
+	case j.level >= slog.LevelWarn:
+		priority = "<4>"
+	case j.level >= slog.LevelInfo:
+		priority = "<6>"
+	}
+	if _, err := j.Writer.Write(append([]byte(priority), line...)); err != nil {
 		return 0, err
 	}
 	return len(line), nil
-}
-
-// Enabled implements slog.Handler.
-func (p priorities) Enabled(ctx context.Context, level slog.Level) bool {
-	return p[0].Enabled(ctx, level)
-}
-
-// Handle implements slog.Handler.
-func (p priorities) Handle(ctx context.Context, r slog.Record) error {
-	i := 0
-	for _, level := range []slog.Level{slog.LevelInfo, slog.LevelWarn, slog.LevelError} {
-		if r.Level >= level {
-			i++
-		}
-	}
-	return p[i].Handle(ctx, r)
-}
-
-// WithAttrs implements slog.Handler.
-func (p priorities) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return p.each(func(h slog.Handler) slog.Handler { return h.WithAttrs(attrs) })
-}
-
-// WithGroup implements slog.Handler.
-func (p priorities) WithGroup(name string) slog.Handler {
-	return p.each(func(h slog.Handler) slog.Handler { return h.WithGroup(name) })
-}
-
-func (p priorities) each(do func(slog.Handler) slog.Handler) slog.Handler {
-	for i := range p {
-		p[i] = do(p[i])
-	}
-	return p
 }

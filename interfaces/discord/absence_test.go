@@ -223,7 +223,7 @@ func TestCrashRightAfterTheFirstWord(t *testing.T) {
 		within(t, time.Minute, "connected", func() bool { return d.cache.known(guildID) })
 		first := s.Say(dmID, annID, "one")
 		in.wait(t, core.KindMessage, 1)
-		d.state.(*frozen).stop() // the process is dead: nothing is written any more
+		d.opt.State.(*frozen).stop() // the process is dead: nothing is written any more
 		s.Forget()
 		s.Say(dmID, annID, "two")
 		time.Sleep(time.Minute)

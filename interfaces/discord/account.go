@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/draft"
 	"synthbot/core/driver"
 	"synthbot/core/recent"
 	"synthbot/interfaces/discord/gateway"
@@ -38,33 +39,30 @@ var defaultTimings = timings{
 // account is what the parts of a driver share: the configuration, the way to the
 // platform, and what is known of it. Each part embeds it.
 type account struct {
-	name    string
+	opt     Options
 	set     settings
 	timings timings
 	log     *slog.Logger
-	clock   func() time.Time
-	state   driver.State
-	notices *notices
 	rest    *rest.Client
 
+	notified sync.Map // keys of notifyOnce
+
 	cache     *cache
-	direct    *recent.Shared[string, string] // channels of direct messages, by person
 	cursors   *cursors
 	closed    *closedChannels
+	drafts    *draft.Drafts
 	sendQueue driver.Queue[string] // one action at a time sends to a channel
 	replies   *replies             // commands that wait for their answer, or for more of it
 	tasks     driver.Tasks         // which Listen waits for at its end
 }
 
 func newAccount(o Options, set settings, t timings) *account {
-	a := &account{
-		name: o.Name, set: set, timings: t, log: o.Log.With("interface", o.Name), clock: o.Clock, state: o.State,
-		cache: newCache(o.Name), direct: recent.NewShared[string, string](maxDirect), cursors: newCursors(o.State),
-		closed: &closedChannels{all: make(map[string]mark)},
+	log := o.Log.With("interface", o.Name)
+	return &account{
+		opt: o, set: set, timings: t, log: log,
+		cache: newCache(o.Name), cursors: newCursors(o.State), closed: &closedChannels{all: make(map[string]mark)},
+		replies: &replies{o.State, log, recent.NewShared[string, *arrival](maxArrivals)},
 	}
-	a.notices = &notices{name: a.name, log: a.log, tell: o.Admin, sent: make(map[string]bool)}
-	a.replies = &replies{state: a.state, log: a.log, taken: recent.NewShared[string, <-chan struct{}](maxArrivals)}
-	return a
 }
 
 // whoAmI is the bot's own id, also before the gateway said it. It is empty if that
@@ -99,9 +97,9 @@ func (a *account) placeOf(channel string) (place, bool) {
 
 func (a *account) channelOf(path core.Path) (string, error) {
 	e := path.Elements()
-	if len(e) < 3 || len(e) > 4 || e[0] != a.name || path.IsPerson() {
+	if len(e) < 3 || len(e) > 4 || e[0] != a.opt.Name || path.IsPerson() {
 		return "", core.Errorf(core.Invalid,
-			"%s is not a place of %s: write %s/<guild>/<channel>, or leave interface_path out", path, a.name, a.name)
+			"%s is not a place of %[2]s: write %[2]s/<guild>/<channel>, or leave interface_path out", path, a.opt.Name)
 	}
 	return e[len(e)-1], nil
 }
@@ -153,11 +151,11 @@ func (a *account) locate(
 // reach is the channel of a place, or of direct messages with a user, which is opened if
 // there is none.
 func (a *account) reach(ctx context.Context, to core.Path) (string, error) {
-	if to.Interface() != a.name || !to.IsPerson() {
+	if to.Interface() != a.opt.Name || !to.IsPerson() {
 		return a.checkedChannel(ctx, to)
 	}
 	person := to.Elements()[2]
-	if channel, ok := a.direct.Get(person); ok {
+	if channel, ok := a.cache.direct.Get(person); ok {
 		return channel, nil
 	}
 	channel, err := a.made(ctx, rest.Request{
@@ -166,36 +164,23 @@ func (a *account) reach(ctx context.Context, to core.Path) (string, error) {
 	if err != nil || channel == "" {
 		return "", rest.Failure("writing to that person", err)
 	}
-	a.direct.Put(person, channel)
+	a.cache.direct.Put(person, channel)
 	return channel, nil
 }
 
-// notices inform the admins. Safe for concurrent use.
-type notices struct {
-	name string
-	log  *slog.Logger
-	tell func(string) // nil: only the log is informed
-
-	mu   sync.Mutex
-	sent map[string]bool
-}
-
 // notify informs the admins, and the log.
-func (n *notices) notify(text string) {
-	text = n.name + ": " + text
-	n.log.Warn(text)
-	if n.tell != nil {
-		n.tell(text)
+func (a *account) notify(text string) {
+	text = a.opt.Name + ": " + text
+	a.log.Warn(text)
+	if a.opt.Admin != nil {
+		a.opt.Admin(text)
 	}
 }
 
-// once informs the admins the first time that it is called with a key.
-func (n *notices) once(key, text string) {
-	n.mu.Lock()
-	sent := n.sent[key]
-	n.sent[key] = true
-	n.mu.Unlock()
-	if !sent {
-		n.notify(text)
+// notifyOnce informs the admins the first time that it is called with a key.
+func (a *account) notifyOnce(key, text string) {
+	_, known := a.notified.LoadOrStore(key, true)
+	if !known {
+		a.notify(text)
 	}
 }

@@ -83,13 +83,9 @@ func (d *Driver) Actions() []core.Action {
 	return list
 }
 
-func example(scenario, payload string) core.Example {
-	return core.Example{Scenario: scenario, Payload: json.RawMessage(payload)}
-}
-
 func (d *Driver) messageAction() core.Action {
 	return core.Action{
-		Name: core.MessagePrefix + d.name, Brief: "Send a message, as Markdown",
+		Name: core.MessagePrefix + d.opt.Name, Brief: "Send a message, as Markdown",
 		Schema: json.RawMessage(messageSchema),
 		Examples: core.Examples{
 			Description: "Says something in a channel, a thread or a direct message.",
@@ -108,11 +104,11 @@ func (d *Driver) messageAction() core.Action {
 				},
 			},
 			Examples: []core.Example{
-				example("Answering where you were asked", `{"text":"Sure. Which one do you mean?"}`),
-				example("Replying to a message, with two buttons",
+				core.NewExample("Answering where you were asked", `{"text":"Sure. Which one do you mean?"}`),
+				core.NewExample("Replying to a message, with two buttons",
 					`{"text":"Shall I?","reply_to_message_id":"1043221189",`+
 						`"buttons":[{"label":"Yes"},{"label":"Rules","url":"https://example.org/rules"}]}`),
-				example("An embed with fields",
+				core.NewExample("An embed with fields",
 					`{"embeds":[{"title":"Tomorrow","fields":[{"name":"Rome","value":"19 °C","inline":true}]}]}`),
 			},
 		},
@@ -124,29 +120,30 @@ func (d *Driver) messageAction() core.Action {
 
 func (d *Driver) actionsOnMessages() []core.Action {
 	list := []core.Action{{
-		Name: "edit_" + d.name, Brief: "Change the text of one of your own Discord messages",
+		Name: "edit_" + d.opt.Name, Brief: "Change the text of one of your own Discord messages",
 		Schema: json.RawMessage(editSchema),
 		Examples: action.Guide("Replaces the text of a message that you wrote.",
 			"To correct yourself, or to bring a list up to date, where a new message would be noise.",
 			[]string{"Only your own messages can be changed.", "The new text replaces all of the old one."},
-			example("Correcting a date", `{"message_id":"1043221190","text":"The meeting is on Friday."}`)),
+			core.NewExample("Correcting a date", `{"message_id":"1043221190","text":"The meeting is on Friday."}`)),
 		Effects: core.EffectRewrites, Check: d.checkEdit, Do: do(d, d.edit),
 	}, {
-		Name: "delete_" + d.name, Brief: "Delete a Discord message: your own, or for moderators any",
+		Name: "delete_" + d.opt.Name, Brief: "Delete a Discord message: your own, or for moderators any",
 		Schema: json.RawMessage(deleteSchema),
 		Examples: action.Guide("Deletes a message for everybody.",
 			"When you are asked to take back what you said, or a moderator asks you to remove a message.",
 			[]string{"It cannot be undone.", "Other people's messages only for a moderator."},
-			example("Taking back your last message", `{"message_id":"1043221190"}`)),
+			core.NewExample("Taking back your last message", `{"message_id":"1043221190"}`)),
 		Effects: core.EffectChanges | core.EffectRanked | core.EffectRewrites, Do: do(d, d.remove),
 	}, {
-		Name: "react_" + d.name, Brief: "React to a Discord message with an emoji",
+		Name: "react_" + d.opt.Name, Brief: "React to a Discord message with an emoji",
 		Schema: json.RawMessage(reactSchema),
 		Examples: action.Guide("Puts an emoji under a message, or takes it back.",
 			"When a word would be too much: thanks, agreement, a laugh.",
 			[]string{"One emoji at a time.", "An emoji of the server is written name:id."},
-			example("Agreeing", `{"message_id":"1043221189","emoji":"👍"}`),
-			example("An emoji of the server", `{"message_id":"1043221189","emoji":"blobwave:771234567890123456"}`)),
+			core.NewExample("Agreeing", `{"message_id":"1043221189","emoji":"👍"}`),
+			core.NewExample("An emoji of the server",
+				`{"message_id":"1043221189","emoji":"blobwave:771234567890123456"}`)),
 		Effects: core.EffectWrites, Do: do(d, d.reactTo),
 	}}
 	for i := range list {
@@ -158,28 +155,29 @@ func (d *Driver) actionsOnMessages() []core.Action {
 // postingActions are the actions that post something else than a message of text.
 func (d *Driver) postingActions() []core.Action {
 	return []core.Action{{
-		Name: "file_" + d.name, Brief: "Send a text file to a Discord channel", Schema: json.RawMessage(fileSchema),
+		Name: "file_" + d.opt.Name, Brief: "Send a text file to a Discord channel", Schema: json.RawMessage(fileSchema),
 		Examples: action.Guide("Sends a file made of text: code, a list, a document.",
 			"When somebody wants something to keep, or it is too long to read in a chat.",
 			[]string{"name needs an ending (.md, .py, .csv).", "content is the whole file."},
-			example("A script", `{"name":"hello.py","content":"print('hello')\n","text":"Here it is."}`)),
+			core.NewExample("A script", `{"name":"hello.py","content":"print('hello')\n","text":"Here it is."}`)),
 		Effects: core.EffectWrites, Idempotent: true, Timeout: sendTime,
 		RateLimit: core.RateLimit{Count: 10, Per: time.Hour}, Do: do(d, d.file),
 	}, {
-		Name: "thread_" + d.name, Brief: "Open a Discord thread or forum post", Schema: json.RawMessage(threadSchema),
+		Name: "thread_" + d.opt.Name, Brief: "Open a Discord thread or forum post",
+		Schema: json.RawMessage(threadSchema),
 		Examples: action.Guide("Opens a thread in this channel, from a message of it, or a post in this forum.",
 			"When somebody asks for a thread, or a talk deserves a place of its own.",
 			[]string{"Threads have no threads.", "A post in a forum needs text."},
-			example("A thread from a message", `{"name":"Summer trip","message_id":"1043221189"}`),
-			example("A post in a forum", `{"name":"Rules","text":"Be kind."}`)),
+			core.NewExample("A thread from a message", `{"name":"Summer trip","message_id":"1043221189"}`),
+			core.NewExample("A post in a forum", `{"name":"Rules","text":"Be kind."}`)),
 		Output: json.RawMessage(threadOutput), Effects: core.EffectWrites, Timeout: time.Minute,
 		RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: d.thread,
 	}, {
-		Name: "poll_" + d.name, Brief: "Start a poll in a Discord channel", Schema: json.RawMessage(pollSchema),
+		Name: "poll_" + d.opt.Name, Brief: "Start a poll in a Discord channel", Schema: json.RawMessage(pollSchema),
 		Examples: action.Guide("Asks everybody in the channel to choose.",
 			"When several people have to decide something.",
 			[]string{"At most 10 answers of at most 55 characters.", "A poll cannot be changed later."},
-			example("Choosing a day", `{"question":"Which day?","answers":["Friday","Saturday"],"hours":24}`)),
+			core.NewExample("Choosing a day", `{"question":"Which day?","answers":["Friday","Saturday"],"hours":24}`)),
 		Effects: core.EffectWrites, Idempotent: true, Timeout: sendTime,
 		RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: do(d, d.poll),
 	}}
@@ -290,7 +288,7 @@ func (d *Driver) file(ctx context.Context, call core.Call, at destination, p tex
 		return core.Errorf(core.Invalid, "text must fit into one message: %d would be needed", n)
 	}
 	list := fileMessages(p.Text, core.Upload{Name: p.Name, Data: []byte(p.Content), Kind: core.MediaFile})
-	return d.sender.deliver(ctx, call.Deliveries, at, list, normal)
+	return d.deliver(ctx, call.Deliveries, at, list, normal)
 }
 
 // thread opens a thread, or a post in a forum.
@@ -323,14 +321,15 @@ func (d *Driver) thread(ctx context.Context, call core.Call) (core.Result, error
 		made.Type = threadPublic
 	}
 	d.cache.setChannel(made)
-	to, err := core.MakePath(d.name, made.Guild, at.channel, made.ID)
+	to, err := core.MakePath(d.opt.Name, made.Guild, at.channel, made.ID)
 	if err != nil {
 		return core.Result{}, rest.Failure("opening the thread", err)
 	}
-	out := core.Result{Output: compact(map[string]string{"interface_path": to.String()})}
+	out := core.Output(map[string]string{"interface_path": to.String()})
 	if p.Text != "" && !forum(known) {
-		payload := compact(map[string]string{"text": p.Text, "interface_path": to.String()})
-		out.Next = []core.Step{{Type: core.MessagePrefix + d.name, Payload: payload, Priority: core.DefaultPriority}}
+		payload := core.JSON(map[string]string{"text": p.Text, "interface_path": to.String()})
+		message := core.MessagePrefix + d.opt.Name
+		out.Next = []core.Step{{Type: message, Payload: payload, Priority: core.DefaultPriority}}
 	}
 	return out, nil
 }
@@ -393,7 +392,7 @@ func (d *Driver) poll(ctx context.Context, call core.Call, at destination, p new
 	}
 	text := "[poll: " + p.Question + " — " + strings.Join(p.Answers, " / ") + "]"
 	m := outgoing{Mentions: nobody(), text: text, Poll: made}
-	return d.sender.deliver(ctx, call.Deliveries, at, []outgoing{m}, normal)
+	return d.deliver(ctx, call.Deliveries, at, []outgoing{m}, normal)
 }
 
 // ShowTyping shows that the bot is typing until ctx ends. Discord removes the sign with the

@@ -36,8 +36,7 @@ type button struct {
 	Label string `json:"label"`
 	URL   string `json:"url"`
 
-	data string // of a choice of the core's
-	mark string // before the data: judged or opens
+	id string // "": who may press it, and its position
 }
 
 // owner is who may press the buttons of a message: the users who caused it, or everyone
@@ -103,10 +102,7 @@ func component(b button, whom string, i int) (map[string]any, error) {
 		}
 		return map[string]any{"type": 2, "style": 5, "label": label, "url": b.URL}, nil
 	}
-	id := whom + ":" + strconv.Itoa(i)
-	if whom == judged {
-		id = b.mark + ":" + b.data
-	}
+	id := cmp.Or(b.id, whom+":"+strconv.Itoa(i))
 	if len(id) > maxCustom {
 		return nil, nil
 	}
@@ -129,7 +125,7 @@ func (d *Driver) Choose(ctx context.Context, parts core.Deliveries, what core.Se
 	}
 	m := outgoing{Content: markup.Literal(what.Text), Components: rows, Mentions: nobody(), text: what.Text}
 	at := destination{channel: channel, place: what.Path}
-	return d.sender.deliver(ctx, parts, at, []outgoing{m}, high)
+	return d.deliver(ctx, parts, at, []outgoing{m}, high)
 }
 
 func choiceRows(choices []core.Choice) ([]any, error) {
@@ -143,7 +139,7 @@ func choiceRows(choices []core.Choice) ([]any, error) {
 		if c.Writes {
 			mark = opens
 		}
-		list = append(list, button{Label: c.Label, data: c.Data, mark: mark})
+		list = append(list, button{Label: c.Label, id: mark + ":" + c.Data})
 		options = append(options, map[string]any{"label": line(c.Label, 4*maxLabel), "value": c.Data})
 	}
 	if len(list) <= rowButtons {
@@ -185,15 +181,15 @@ func (d *Driver) Settle(ctx context.Context, m core.Sent) error {
 
 // Whisper sends a text that only the user who pressed a button sees.
 func (d *Driver) Whisper(ctx context.Context, press core.Message, text string) error {
-	p, ok := d.responder.presses.Get(press.ID)
-	if !ok || p.over() {
+	p, _ := d.replies.arrived.Get(press.ID)
+	if p == nil || p.over() {
 		return core.Errorf(core.Invalid, "%q is not a press, or an old one", press.ID)
 	}
-	if !p.ready(ctx) {
+	if !d.replies.acknowledged(ctx, p.ID) {
 		return ctx.Err()
 	}
 	return rest.Worded("telling that person", d.rest.Do(ctx, rest.Request{
-		Method: "POST", Route: "/webhooks/{}/{}", IDs: []string{p.App, p.Token},
+		Method: "POST", Route: webhook, IDs: []string{p.App, p.Token},
 		Body: &outgoing{Content: markup.Single(text), Flags: ephemeral | d.set.plain(nil), Mentions: nobody()},
 	}))
 }

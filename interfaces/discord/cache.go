@@ -3,7 +3,6 @@ package discord
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -83,7 +82,8 @@ type cache struct {
 	places map[string]place
 	latest place // that was set
 
-	lookedUp *recent.Shared[string, place] // channels of which the gateway said nothing
+	direct   *recent.Shared[string, string] // channels of direct messages, by person
+	lookedUp *recent.Shared[string, place]  // channels of which the gateway said nothing
 }
 
 // maxLocales is how many users' languages are kept, at least.
@@ -93,6 +93,7 @@ func newCache(name string) *cache {
 	return &cache{
 		name: name, guilds: make(map[string]*guild), places: make(map[string]place),
 		locales: recent.NewShared[string, string](maxLocales), lookedUp: recent.NewShared[string, place](maxDirect),
+		direct: recent.NewShared[string, string](maxDirect),
 	}
 }
 
@@ -242,11 +243,11 @@ func (c *cache) rank(p place, id string, m *member) core.Rank {
 	if m == nil || p.Guild == "" {
 		return core.RankMember
 	}
-	power := number(bits(m.Permissions))
-	if m.Permissions == "" {
-		c.mu.RLock()
-		defer c.mu.RUnlock()
-		power = c.power(p, id, m.Roles)
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	power := c.power(p, id, m.Roles)
+	if m.Permissions != nil {
+		power = *m.Permissions
 	}
 	if power&powerModerator != 0 {
 		return core.RankModerator
@@ -336,10 +337,4 @@ func (c *cache) find(from core.Path, name string) (core.Path, bool) {
 		}
 	}
 	return core.Path{}, false
-}
-
-// bits reads a set of permissions.
-func bits(text string) uint64 {
-	n, _ := strconv.ParseUint(text, 10, 64)
-	return n
 }

@@ -9,6 +9,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/secret"
+	"synthbot/interfaces/discord/gateway"
 )
 
 func TestRank(t *testing.T) {
@@ -38,8 +39,8 @@ func TestRank(t *testing.T) {
 		"taken from a person":     {roomID, "6", &member{Roles: []string{modRole}}, core.RankMember},
 		"administrator":           {roomID, annID, &member{Roles: []string{"830000000000000006"}}, core.RankModerator},
 		"owner":                   {roomID, "700000000000000009", &member{}, core.RankModerator},
-		"as an interaction tells": {hallID, annID, &member{Permissions: "8192"}, core.RankModerator},
-		"which overrules":         {hallID, annID, &member{Permissions: "0", Roles: []string{keeper}}, core.RankMember},
+		"as an interaction tells": {hallID, annID, &member{Permissions: new(number(8192))}, core.RankModerator},
+		"which overrules":         {hallID, annID, &member{Permissions: new(number(0)), Roles: []string{keeper}}, core.RankMember},
 	} {
 		p, _ := b.place(c.channel)
 		if got := b.rank(p, c.who, c.m); got != c.want {
@@ -156,7 +157,7 @@ func TestTwoAccounts(t *testing.T) {
 func TestQueueHoldsTheGatewayBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newFeed(new(account), nil)
-		big := gatewayEvent{kind: "x", data: make([]byte, maxQueuedBytes*2/3)}
+		big := gatewayEvent{Event: gateway.Event{Type: "x", Data: make([]byte, maxQueuedBytes*2/3)}}
 		if !q.push(t.Context(), big) {
 			t.Fatal("an empty queue is full")
 		}

@@ -58,9 +58,8 @@ func closedTo(err error) bool {
 		return false
 	}
 	switch api.Code {
-	case 10008, 10014, 10015, 10062, 40060, replyWithoutHistory: // message, emoji, webhook, interaction
-		return false
-	case 20009, 20016, 200000, 200001, 240000: // explicit content, slow mode, automatic moderation
+	case 10008, 10014, 10015, 10062, 40060, replyWithoutHistory, // message, emoji, webhook, interaction
+		20009, 20016, 200000, 200001, 240000: // explicit content, slow mode, automatic moderation
 		return false
 	}
 	return true
@@ -83,5 +82,5 @@ func (a *account) markClosed(channel string, place core.Path, m *outgoing, err e
 		return
 	}
 	a.closed.set(channel, err)
-	a.notices.once("target "+channel, fmt.Sprintf("%s refuses the bot; nothing is sent there for now: %v", place, err))
+	a.notifyOnce("target "+channel, fmt.Sprintf("%s refuses the bot; nothing is sent there for now: %v", place, err))
 }

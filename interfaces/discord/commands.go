@@ -66,7 +66,7 @@ type appChoice struct {
 
 // spec returns the command of that name; it is empty if there is none.
 func (r *responder) spec(name string) command.Spec {
-	for _, s := range r.specs {
+	for _, s := range r.opt.Commands {
 		if s.Name == name {
 			return s
 		}
@@ -86,7 +86,7 @@ const (
 // lists of their own, the one for everywhere is for all other places.
 func (r *responder) list(guild string) []appCommand {
 	list := []appCommand{}
-	for _, spec := range r.specs[:min(len(r.specs), maxCommands)] {
+	for _, spec := range r.opt.Commands[:min(len(r.opt.Commands), maxCommands)] {
 		app := appCommandOf(spec)
 		switch {
 		case guild != "" && !slices.Contains(app.Contexts, inGuilds):
@@ -206,7 +206,7 @@ const syncKey = "commands"
 // of their own any more.
 func (r *responder) sync(ctx context.Context) error {
 	sums := make(map[string]string)
-	if err := driver.Load(ctx, r.state, syncKey, &sums); err != nil {
+	if err := driver.Load(ctx, r.opt.State, syncKey, &sums); err != nil {
 		return err
 	}
 	wanted := append([]string{""}, r.set.CommandGuilds...)
@@ -248,7 +248,7 @@ func (r *responder) syncOne(ctx context.Context, guild string, list []appCommand
 	case err != nil && closedTo(err) && len(list) == 0:
 		// The bot has left the guild, and its commands are gone.
 	case err != nil && closedTo(err):
-		r.notices.once("commands "+guild, "the chat commands cannot be offered in "+guild+
+		r.notifyOnce("commands "+guild, "the chat commands cannot be offered in "+guild+
 			": invite the bot with the scope applications.commands, or take the guild out of command_guilds")
 		return err
 	case err != nil:
@@ -258,7 +258,7 @@ func (r *responder) syncOne(ctx context.Context, guild string, list []appCommand
 	if len(list) == 0 {
 		delete(sums, guild)
 	}
-	return driver.Save(ctx, r.state, syncKey, sums)
+	return driver.Save(ctx, r.opt.State, syncKey, sums)
 }
 
 // complete suggests values for the argument that a user is typing.

@@ -3,7 +3,6 @@ package discord
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"maps"
 	"strconv"
 	"sync"
@@ -51,19 +50,8 @@ type cursors struct {
 
 func newCursors(s driver.State) *cursors { return &cursors{state: s, all: make(map[string]*cursor)} }
 
-// load reads the stored cursors, unless some are known.
+// load reads the stored cursors, which another process may have changed.
 func (c *cursors) load(ctx context.Context) error {
-	c.mu.Lock()
-	known := len(c.all) > 0 || c.dirty
-	c.mu.Unlock()
-	if known {
-		return nil
-	}
-	return c.reload(ctx)
-}
-
-// reload reads the stored cursors, which another process may have changed.
-func (c *cursors) reload(ctx context.Context) error {
 	var all map[string]*cursor
 	err := driver.Load(ctx, c.state, cursorKey, &all)
 	c.mu.Lock()
@@ -79,21 +67,12 @@ func (c *cursors) reload(ctx context.Context) error {
 // flush stores the cursors if they have changed.
 func (c *cursors) flush(ctx context.Context) error {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if !c.dirty {
-		c.mu.Unlock()
 		return nil
 	}
-	c.dirty, c.added = false, false
-	raw, err := json.Marshal(c.all)
-	c.mu.Unlock()
-	if err == nil {
-		err = c.state.Put(ctx, cursorKey, raw)
-	}
-	if err != nil {
-		c.mu.Lock()
-		c.dirty = true
-		c.mu.Unlock()
-	}
+	err := driver.Save(ctx, c.state, cursorKey, c.all)
+	c.dirty, c.added = err != nil, false
 	return err
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
-	"synthbot/core/draft"
 	"synthbot/core/driver"
 	"synthbot/interfaces/discord/rest"
 )
@@ -30,31 +29,25 @@ func (at *destination) answersCommand(p pending) bool {
 	return p.Channel == at.channel && slices.Contains(at.answers, p.ID)
 }
 
-// sender sends messages to channels, in order and without duplicates.
-type sender struct {
-	*account
-	drafts *draft.Drafts
-}
-
 // answered returns a command that the turn has already answered, and that accepts further messages; ok is false if
 // there is none.
-func (s *sender) answered(at destination) (p pending, ok bool) {
-	return s.replies.find(func(p pending) bool { return at.answersCommand(p) && p.Answered })
+func (a *account) answered(at destination) (p pending, ok bool) {
+	return a.replies.find(func(p pending) bool { return at.answersCommand(p) && p.Answered })
 }
 
 // deliver sends messages to a channel, in order and without others in between. It blocks until they are sent.
-func (s *sender) deliver(
+func (a *account) deliver(
 	ctx context.Context, parts core.Deliveries, at destination, list []outgoing, priority int,
 ) error {
-	leave, err := s.sendQueue.Enter(ctx, at.channel, priority)
+	leave, err := a.sendQueue.Enter(ctx, at.channel, priority)
 	if err != nil {
 		return rest.Failure("the message", err)
 	}
 	defer leave()
-	err = core.SendAll(len(list), func(i int) error { return s.part(ctx, parts, 1+i, at, &list[i]) })
+	err = core.SendAll(len(list), func(i int) error { return a.part(ctx, parts, 1+i, at, &list[i]) })
 	instead := list[0].instead
 	if instead != nil && lacksPermission(err) {
-		return core.SendAll(len(instead), func(i int) error { return s.part(ctx, parts, 2+i, at, &instead[i]) })
+		return core.SendAll(len(instead), func(i int) error { return a.part(ctx, parts, 2+i, at, &instead[i]) })
 	}
 	return err
 }
@@ -62,16 +55,16 @@ func (s *sender) deliver(
 // part sends one message as the n-th part of a step. Every attempt has the same nonce, so that Discord sends only
 // one message. If an attempt was too long ago for that, the channel is searched first. A follow-up to a command's
 // answer has no nonce and cannot always be searched for, so it is not repeatable.
-func (s *sender) part(ctx context.Context, parts core.Deliveries, n int, at destination, m *outgoing) error {
+func (a *account) part(ctx context.Context, parts core.Deliveries, n int, at destination, m *outgoing) error {
 	began := parts.Since(n)
-	_, command := s.answered(at)
-	what := core.Sent{Path: at.place, Text: m.text, Repeatable: !command || s.closed.refused(at.channel) == nil}
+	_, command := a.answered(at)
+	what := core.Sent{Path: at.place, Text: m.text, Repeatable: !command || a.closed.refused(at.channel) == nil}
 	return parts.Send(ctx, n, what, func(ctx context.Context, key string) (string, error) {
 		m.Nonce, m.Enforce = key, key != ""
-		m.Flags |= s.set.plain(m.Embeds)
-		id, err := s.post(ctx, at, m, began)
+		m.Flags |= a.set.plain(m.Embeds)
+		id, err := a.post(ctx, at, m, began)
 		if err == nil {
-			s.cursors.spoke(at.channel, id, s.clock())
+			a.cursors.spoke(at.channel, id, a.opt.Clock())
 		}
 		return id, err
 	})
@@ -79,47 +72,47 @@ func (s *sender) part(ctx context.Context, parts core.Deliveries, n int, at dest
 
 // post sends one message and returns its id. If there is an unanswered command, the message becomes its answer. If
 // there is a draft, it becomes the message.
-func (s *sender) post(ctx context.Context, at destination, m *outgoing, began time.Time) (string, error) {
-	s.drafts.Clear(ctx, at.channel)
-	if id, ok, err := s.answerCommand(ctx, at, m); ok || err != nil {
+func (a *account) post(ctx context.Context, at destination, m *outgoing, began time.Time) (string, error) {
+	a.drafts.Clear(ctx, at.channel)
+	if id, ok, err := a.answerCommand(ctx, at, m); ok || err != nil {
 		return id, err
 	}
-	answer := s.answer(at.channel, m)
-	if id, done, err := s.drafts.Resume(ctx, at.channel, answer); done {
+	answer := a.answer(at.channel, m)
+	if id, done, err := a.drafts.Resume(ctx, at.channel, answer); done {
 		return id, sendError(err)
 	}
 	if !began.IsZero() {
-		if id, err := s.findSent(ctx, at, m, began); err != nil || id != "" {
+		if id, err := a.findSent(ctx, at, m, began); err != nil || id != "" {
 			return id, err
 		}
 	}
-	if err := s.closed.refused(at.channel); err != nil {
-		return s.followUp(ctx, at, m, err)
+	if err := a.closed.refused(at.channel); err != nil {
+		return a.followUp(ctx, at, m, err)
 	}
-	_, isCommand := s.answered(at)
+	_, isCommand := a.answered(at)
 	if !isCommand && !command.IsContext(ctx) { // the draft of a channel is never a command's
-		if id, done, err := s.drafts.Finish(ctx, at.channel, answer); done {
+		if id, done, err := a.drafts.Finish(ctx, at.channel, answer); done {
 			return id, sendError(err)
 		}
 	}
-	id, err := s.create(ctx, at, m)
+	id, err := a.create(ctx, at, m)
 	if m.Reference != nil && rest.Refusal(err).Code == replyWithoutHistory {
 		plain := *m
 		plain.Reference, plain.Mentions = nil, nobody()
-		id, err = s.create(ctx, at, &plain)
+		id, err = a.create(ctx, at, &plain)
 	}
 	if err == nil || rest.OutcomeUnknown(err) {
 		return id, sendError(err)
 	}
-	s.markClosed(at.channel, at.place, m, err)
-	return s.followUp(ctx, at, m, sendError(err))
+	a.markClosed(at.channel, at.place, m, err)
+	return a.followUp(ctx, at, m, sendError(err))
 }
 
 // sendError turns an error of sending into a *core.Error. It wraps core.ErrUnknownOutcome if the message may have
 // been sent.
 func sendError(err error) error {
-	var own *core.Error
-	if err == nil || errors.As(err, &own) {
+	_, own := errors.AsType[*core.Error](err)
+	if err == nil || own {
 		return err
 	}
 	e := rest.Failure("sending a message", err)
@@ -131,21 +124,21 @@ func sendError(err error) error {
 
 // followUp sends a message as a further answer to a command if err means that the channel is closed. If there is no
 // such command, it returns err. It makes only one attempt, because a follow-up has no nonce.
-func (s *sender) followUp(ctx context.Context, at destination, m *outgoing, err error) (string, error) {
-	p, ok := s.answered(at)
+func (a *account) followUp(ctx context.Context, at destination, m *outgoing, err error) (string, error) {
+	p, ok := a.answered(at)
 	if !ok || !closedTo(err) {
 		return "", err
 	}
-	id, err := s.reply(ctx, p, m, rest.Request{Method: "POST", Route: webhook, Once: true})
+	id, err := a.reply(ctx, p, m, rest.Request{Method: "POST", Route: webhook, Once: true})
 	return id, sendError(err)
 }
 
 // reply sends a message as an answer to a command. Such an answer has no nonce and no reference.
-func (s *sender) reply(ctx context.Context, p pending, m *outgoing, q rest.Request) (string, error) {
+func (a *account) reply(ctx context.Context, p pending, m *outgoing, q rest.Request) (string, error) {
 	body := *m
 	body.Nonce, body.Enforce, body.Reference, body.Flags = "", false, nil, m.Flags&flagPlain
 	q.IDs, q.Body, q.Files = []string{p.App, p.Token}, &body, m.files
-	return s.made(ctx, q)
+	return a.made(ctx, q)
 }
 
 // made makes a request, and returns the id of the created object.
@@ -177,19 +170,19 @@ func (a *account) changeMessage(ctx context.Context, channel, id string, fields 
 // answerCommand sends a message as the first answer to the turn's command; ok is false if there is none, or if it
 // can no longer be answered. It works even in channels that are closed to the bot. If the outcome is unknown, the
 // command stays unanswered, and the next attempt replaces the same message.
-func (s *sender) answerCommand(ctx context.Context, at destination, m *outgoing) (id string, ok bool, err error) {
-	p, ok := s.replies.find(func(p pending) bool { return at.answersCommand(p) && !p.Answered })
-	if !ok || !p.ready(ctx) {
+func (a *account) answerCommand(ctx context.Context, at destination, m *outgoing) (id string, ok bool, err error) {
+	p, ok := a.replies.find(func(p pending) bool { return at.answersCommand(p) && !p.Answered })
+	if !ok || !a.replies.acknowledged(ctx, p.ID) {
 		return "", false, nil
 	}
-	id, err = s.reply(ctx, p, m, rest.Request{Method: "PATCH", Route: original})
+	id, err = a.reply(ctx, p, m, rest.Request{Method: "PATCH", Route: original})
 	switch {
 	case err == nil:
-		s.replies.answer(p)
+		a.replies.answer(p)
 		return id, true, nil
 	case rest.Refused(err):
-		s.replies.drop(p)
-		s.log.Warn("command can no longer be answered; sending a message instead", "err", err)
+		a.replies.drop(p)
+		a.log.Warn("command can no longer be answered; sending a message instead", "err", err)
 		return "", false, nil
 	}
 	return "", false, sendError(err)
@@ -203,12 +196,12 @@ const (
 
 // create sends a message to a channel, and retries without sending it twice: Discord remembers the nonce for some
 // minutes. If an attempt with an unknown outcome was longer ago, the channel is searched first.
-func (s *sender) create(ctx context.Context, at destination, m *outgoing) (string, error) {
+func (a *account) create(ctx context.Context, at destination, m *outgoing) (string, error) {
 	var unknownSince time.Time // of the first attempt that may have worked
-	wait := s.timings.retry
+	wait := a.timings.retry
 	for try := 1; ; try++ {
 		began := time.Now()
-		id, err := s.postMessage(ctx, at.channel, m, true)
+		id, err := a.postMessage(ctx, at.channel, m, true)
 		if err == nil {
 			return id, nil
 		}
@@ -220,7 +213,7 @@ func (s *sender) create(ctx context.Context, at destination, m *outgoing) (strin
 		}
 		wait = min(2*wait, 20*time.Second)
 		if !unknownSince.IsZero() && time.Since(unknownSince) > nonceAge {
-			if id, err := s.findSent(ctx, at, m, unknownSince); err != nil || id != "" {
+			if id, err := a.findSent(ctx, at, m, unknownSince); err != nil || id != "" {
 				return id, err
 			}
 			unknownSince = time.Time{} // the message was not sent
@@ -236,9 +229,9 @@ const (
 
 // findSent finds a message that an earlier attempt sent, even if it was first a draft or an unanswered command. It
 // returns "" if there is none, or if the bot may not read the history. On an error, the outcome stays unknown.
-func (s *sender) findSent(ctx context.Context, at destination, m *outgoing, since time.Time) (string, error) {
-	exact := since.Add(s.rest.Ahead() - lookSlack)
-	id, err := s.search(ctx, at.channel, since.Add(-replyAge), func(there *message) bool {
+func (a *account) findSent(ctx context.Context, at destination, m *outgoing, since time.Time) (string, error) {
+	exact := since.Add(a.rest.Ahead() - lookSlack)
+	id, err := a.search(ctx, at.channel, since.Add(-replyAge), func(there *message) bool {
 		command := there.Interaction != nil && slices.Contains(at.answers, there.Interaction.ID)
 		return (command || !born(there.ID).Before(exact) || there.Edited.After(exact)) && m.is(there)
 	})
@@ -249,13 +242,13 @@ func (s *sender) findSent(ctx context.Context, at destination, m *outgoing, sinc
 }
 
 // search returns the id of the bot's first message since a time that fits; "" if there is none.
-func (s *sender) search(
+func (a *account) search(
 	ctx context.Context, channel string, since time.Time, fits func(*message) bool,
 ) (string, error) {
-	after := idAt(since.Add(s.rest.Ahead() - lookSlack))
-	self := s.whoAmI(ctx)
+	after := idAt(since.Add(a.rest.Ahead() - lookSlack))
+	self := a.whoAmI(ctx)
 	for range lookPages {
-		page, err := s.page(ctx, channel, after, pageSize)
+		page, err := a.page(ctx, channel, after, pageSize)
 		switch {
 		case closedTo(err):
 			return "", nil

@@ -78,17 +78,17 @@ func TestLookFindsNothingElse(t *testing.T) {
 		s.Say(hallID, annID, "Sure.")
 		s.Say(hallID, annID, "Sure.", discordtest.Saying{Extra: map[string]any{"author": nil}})
 		at := destination{channel: hallID, place: hall(), answers: []string{"5"}}
-		if id, err := d.sender.findSent(t.Context(), at, &outgoing{Content: "Sure."}, now); id != "" || err != nil {
+		if id, err := d.findSent(t.Context(), at, &outgoing{Content: "Sure."}, now); id != "" || err != nil {
 			t.Errorf("found %s, %v", id, err)
 		}
 		asked := len(s.Calls("GET /channels/" + hallID + "/messages"))
 		at.answers = []string{before}
-		id, err := d.sender.findSent(t.Context(), at, &outgoing{Content: "Sure."}, now)
+		id, err := d.findSent(t.Context(), at, &outgoing{Content: "Sure."}, now)
 		if all := s.Messages(hallID); err != nil || id != all[1].ID {
 			t.Errorf("the answer to the command is not found: %s, %v", id, err)
 		}
 		say()
-		id, err = d.sender.findSent(t.Context(), destination{channel: hallID}, &outgoing{Content: "Sure."}, now)
+		id, err = d.findSent(t.Context(), destination{channel: hallID}, &outgoing{Content: "Sure."}, now)
 		if all := s.Messages(hallID); err != nil || id != all[2].ID {
 			t.Errorf("what was said since then is not found: %s, %v", id, err)
 		}
@@ -112,11 +112,11 @@ func TestLookPages(t *testing.T) {
 				if _, err := act(t, d, "message_discord", map[string]any{"text": "Sure."}); err != nil {
 					t.Fatal(err)
 				}
-				id, err := d.sender.findSent(t.Context(), destination{channel: hallID}, &outgoing{Content: "Paris"}, now)
+				id, err := d.findSent(t.Context(), destination{channel: hallID}, &outgoing{Content: "Paris"}, now)
 				if n := len(s.Calls("GET /channels/" + hallID + "/messages")); id != "" || err != nil || n != pages {
 					t.Errorf("%q, %v, %d pages", id, err, n)
 				}
-				id, err = d.sender.findSent(t.Context(), destination{channel: hallID}, &outgoing{Content: "Sure."}, now)
+				id, err = d.findSent(t.Context(), destination{channel: hallID}, &outgoing{Content: "Sure."}, now)
 				if found := err == nil && id == s.Messages(hallID)[0].ID; found != (said < lookPages*pageSize) {
 					t.Errorf("%q, %v", id, err)
 				}
@@ -143,7 +143,7 @@ func TestNothingIsSentWithoutALease(t *testing.T) {
 		if !errors.Is(err, core.ErrAway) || rest.OutcomeUnknown(err) {
 			t.Error(err)
 		}
-		p := draftPlatform{d.sender}
+		p := draftPlatform{d.account}
 		if err := errors.Join(p.Edit(ctx, hallID, id, "late"), p.Delete(ctx, hallID, id)); err == nil {
 			t.Error("changed")
 		}
@@ -256,7 +256,7 @@ func TestCreateGivesUp(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), c.wait)
 				defer cancel()
 				began := time.Now()
-				_, err := s.bot(t).sender.create(ctx, destination{channel: hallID}, &outgoing{Content: "x", Mentions: nobody()})
+				_, err := s.bot(t).create(ctx, destination{channel: hallID}, &outgoing{Content: "x", Mentions: nobody()})
 				took := time.Since(began)
 				if n := len(s.Calls("POST /channels/")); n != c.tries || err == nil || (n > 1) != (took > 6*time.Second) || took > 15*time.Second {
 					t.Errorf("%d tries in %v, %v", n, took, err)
@@ -315,12 +315,12 @@ func TestFollowUps(t *testing.T) {
 				})
 				at := destination{channel: hallID, place: hall(), answers: []string{id}}
 				m := outgoing{Content: "One.", Mentions: nobody(), Nonce: "n", Enforce: true, Reference: map[string]any{"message_id": "5"}, Flags: flagPlain | flagSilent}
-				if _, ok, err := d.sender.answerCommand(t.Context(), at, &m); !ok || err != nil {
+				if _, ok, err := d.answerCommand(t.Context(), at, &m); !ok || err != nil {
 					t.Fatalf("%v, %v", ok, err)
 				}
 				time.Sleep(c.age)
 				m.Content = "Two."
-				got, err := d.sender.post(t.Context(), at, &m, time.Time{})
+				got, err := d.post(t.Context(), at, &m, time.Time{})
 				for _, call := range append(s.Calls("PATCH /webhooks/"), s.Calls("POST /webhooks/")...) {
 					body, _ := decode[outgoing](call.Body)
 					if body.Nonce != "" || body.Enforce || body.Reference != nil || body.Flags != flagPlain {
@@ -357,7 +357,7 @@ func TestRepeatable(t *testing.T) {
 			d.closed.set(hallID, errors.New("closed"))
 		}
 		at, parts := destination{channel: hallID, place: hall(), answers: c.answers}, &promised{}
-		err := d.sender.part(t.Context(), parts, 1, at, &outgoing{Content: "x"})
+		err := d.part(t.Context(), parts, 1, at, &outgoing{Content: "x"})
 		if err != nil || parts.what.Repeatable != c.want {
 			t.Errorf("%s is repeatable: %v, %v", name, parts.what.Repeatable, err)
 		}
@@ -381,11 +381,12 @@ func (p *promised) Send(
 func TestCommandThatNobodyWaitsFor(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		d := s.bot(t)
-		d.replies.add(pending{ID: "5", App: appID, Token: "t", Channel: hallID, At: time.Now(), taken: make(chan struct{})})
+		d.replies.add(pending{ID: "5", App: appID, Token: "t", Channel: hallID, At: time.Now()})
+		d.replies.arrived.Put("5", &arrival{taken: make(chan struct{})})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		at := destination{channel: hallID, place: hall(), answers: []string{"5"}}
-		if id, ok, err := d.sender.answerCommand(ctx, at, &outgoing{Content: "x", Mentions: nobody()}); id != "" || ok || err != nil {
+		if id, ok, err := d.answerCommand(ctx, at, &outgoing{Content: "x", Mentions: nobody()}); id != "" || ok || err != nil {
 			t.Errorf("%q, %v, %v", id, ok, err)
 		}
 		if n := len(s.Calls("")); n != 0 {

@@ -9,8 +9,8 @@
 //     only three seconds.
 //   - [intake] takes events from the queue in order, converts them into events of core with the help of
 //     [cache], and passes them to the inbox.
-//   - [Driver.Actions] are the actions of the model. They and the driver send through [sender], which sends
-//     one message at a time to a channel.
+//   - [Driver.Actions] are the actions of the model. They and the driver send one message at a time to
+//     a channel, and none twice.
 //
 // If a session could not be resumed, [intake] fetches missed messages: in known channels, and in channels of
 // guilds with newer messages. Events of a channel wait until that is done. The authors' members are fetched,

@@ -14,14 +14,14 @@ import (
 const draftKey = "drafts"
 
 // draftPlatform shows drafts on Discord. A place is a channel's id.
-type draftPlatform struct{ *sender }
+type draftPlatform struct{ *account }
 
-func newDrafts(s *sender) *draft.Drafts {
-	p := draftPlatform{s}
+func newDrafts(a *account) *draft.Drafts {
+	p := draftPlatform{a}
 	return draft.New(draft.Options{
-		Platform: p, Reader: p, State: s.state, Key: draftKey, Log: s.log,
-		Start: func(f func(context.Context)) bool { return s.tasks.Go(func() { f(context.Background()) }) },
-		First: s.timings.draft / 2, Every: func(string) time.Duration { return s.timings.draft }, Left: s.timings.left,
+		Platform: p, Reader: p, State: a.opt.State, Key: draftKey, Log: a.log,
+		Start: func(f func(context.Context)) bool { return a.tasks.Go(func() { f(context.Background()) }) },
+		First: a.timings.draft / 2, Every: func(string) time.Duration { return a.timings.draft }, Left: a.timings.left,
 	})
 }
 
@@ -32,14 +32,14 @@ func (d *Driver) Draft(place core.Path, text string) {
 		return
 	}
 	if text == "" {
-		d.sender.drafts.Withdraw(channel)
+		d.drafts.Withdraw(channel)
 		return
 	}
 	// For a command, Discord itself shows that the bot is thinking.
 	_, command := d.replies.find(func(p pending) bool { return p.Channel == channel && !p.Answered })
 	if !command {
 		// In private, the draft notifies instead of the answer.
-		d.sender.drafts.Show(channel, text, place.Elements()[1] != me)
+		d.drafts.Show(channel, text, place.Elements()[1] != me)
 	}
 }
 
@@ -86,9 +86,9 @@ func (p draftPlatform) Delete(ctx context.Context, channel, message string) erro
 
 // Outcome implements draft.Platform.
 func (p draftPlatform) Outcome(err error) draft.Outcome {
-	var own *core.Error
+	_, own := errors.AsType[*core.Error](err)
 	switch {
-	case rest.Refused(err), errors.As(err, &own): // by Discord, or by the driver itself
+	case rest.Refused(err), own: // by Discord, or by the driver itself
 		return draft.Refused
 	case rest.OutcomeUnknown(err):
 		return draft.Unknown
@@ -124,16 +124,16 @@ func (p draftPlatform) Read(ctx context.Context, channel, id string) (text strin
 
 // answer describes a message for Drafts. A draft cannot become a message that replies to another one, or that
 // has a file or a poll.
-func (s *sender) answer(channel string, m *outgoing) draft.Answer {
-	a := draft.Answer{Key: m.Nonce, Text: m.Content}
+func (a *account) answer(channel string, m *outgoing) draft.Answer {
+	d := draft.Answer{Key: m.Nonce, Text: m.Content}
 	if m.Reference != nil || len(m.files) > 0 || m.Poll != nil {
-		return a
+		return d
 	}
-	a.Edit = func(ctx context.Context, id string) error {
-		return s.changeMessage(ctx, channel, id, map[string]any{
+	d.Edit = func(ctx context.Context, id string) error {
+		return a.changeMessage(ctx, channel, id, map[string]any{
 			"content": m.Content, "embeds": m.Embeds, "components": m.Components, "allowed_mentions": m.Mentions,
 			"flags": m.Flags & flagPlain,
 		}, false)
 	}
-	return a
+	return d
 }

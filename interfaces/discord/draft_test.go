@@ -310,14 +310,14 @@ func TestDraftThatBecameTheAnswerAtTheEnd(t *testing.T) {
 				parts := &former{journal: journal{base: "end"}}
 				began := time.Now()
 				at := destination{channel: hallID, place: hall()}
-				if err := first.sender.part(ctx, parts, 1, at, &outgoing{Content: "The whole text.", Mentions: nobody()}); err == nil {
+				if err := first.part(ctx, parts, 1, at, &outgoing{Content: "The whole text.", Mentions: nobody()}); err == nil {
 					t.Fatal("it came through")
 				}
 				first.tasks.Close()
 				s.Fail(nil)
 				parts.began = began
 				next := s.bot(t, func(o *Options) { o.State = state })
-				if err := next.sender.part(t.Context(), parts, 1, at, &outgoing{Content: "The whole text.", Mentions: nobody()}); err != nil {
+				if err := next.part(t.Context(), parts, 1, at, &outgoing{Content: "The whole text.", Mentions: nobody()}); err != nil {
 					t.Fatal(err)
 				}
 				s.listening(t, next, newInbox())
@@ -531,7 +531,7 @@ func TestDraftOfACrashBetweenAnswersThatSayTheSame(t *testing.T) {
 					t.Errorf("stands: %+v", got)
 				}
 				time.Sleep(time.Hour)
-				next.sender.drafts.Clear(t.Context(), hallID)
+				next.drafts.Clear(t.Context(), hallID)
 				if left := notedIn(t, state); len(left) > 0 {
 					t.Errorf("noted: %v", left)
 				}
@@ -638,7 +638,7 @@ func TestDraftThatAnotherDriverMakesAnAnswerOf(t *testing.T) {
 		old, next := s.bot(t, func(o *Options) { o.State = state }), s.bot(t, func(o *Options) { o.State = state })
 		old.Draft(hall(), "The wh")
 		within(t, time.Minute, "a draft", func() bool { return len(s.Texts(hallID)) == 1 })
-		next.sender.drafts.ClearSoon(roomID) // reads what is left
+		next.drafts.ClearSoon(roomID) // reads what is left
 		s.Fail(func(c discordtest.Call) discordtest.Fault {
 			if c.Is("PATCH /channels/" + hallID) {
 				return discordtest.Fault{Kind: discordtest.ResetAfter}

@@ -15,7 +15,6 @@ import (
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/core/driver"
-	"synthbot/core/recent"
 	"synthbot/core/watch"
 	"synthbot/interfaces/discord/gateway"
 	"synthbot/interfaces/discord/rest"
@@ -42,7 +41,6 @@ type Options struct {
 // again after it has returned. Actions also work while Listen does not run.
 type Driver struct {
 	*account
-	sender    *sender
 	responder *responder
 	feed      *feed
 	gateway   *gateway.Gateway
@@ -85,27 +83,24 @@ func newDriver(o Options, t timings) (*Driver, error) {
 	d := &Driver{refused: make(chan struct{})}
 	a := newAccount(o, set, t)
 	a.rest = rest.New(rest.Options{
-		API: set.api, Token: set.Token, Pace: set.Pace == "platform", Retry: t.retry, Dial: o.Dial, Clock: a.clock,
+		API: set.api, Token: set.Token, Pace: set.Pace == "platform", Retry: t.retry, Dial: o.Dial, Clock: o.Clock,
 		State:   o.State,
 		Refused: sync.OnceFunc(func() { close(d.refused) }),
 	})
 	d.account = a
-	d.sender = &sender{account: a}
-	d.sender.drafts = newDrafts(d.sender)
-	d.responder = &responder{
-		account: a, specs: o.Commands, admins: o.Admins,
-		arrived: recent.NewShared[string, bool](maxArrivals), presses: recent.NewShared[string, pending](maxArrivals),
-	}
+	_ = d.cursors.load(context.Background()) // for Scopes; Listen returns the error
+	a.drafts = newDrafts(a)
+	d.responder = &responder{account: a}
 	d.feed = newFeed(a, d.responder)
 	d.gateway = gateway.New(gateway.Options{
 		Token: set.Token, REST: a.rest, Shards: set.shards, Only: o.shard, Content: set.MessageContent, Handler: d.feed,
-		Dial: o.Dial, Timings: t.gateway, Log: a.log, Notify: a.notices.notify, Starts: o.starts,
+		Dial: o.Dial, Timings: t.gateway, Log: a.log, Notify: a.notify, Starts: o.starts,
 	})
 	return d, nil
 }
 
 // Name returns the interface's name.
-func (d *Driver) Name() string { return d.name }
+func (d *Driver) Name() string { return d.opt.Name }
 
 // Type returns the type of the interface, "discord".
 func (d *Driver) Type() string { return "discord" }
@@ -119,14 +114,12 @@ func (d *Driver) Find(from core.Path, name string) (core.Path, error) {
 	return core.Path{}, core.Errorf(core.Invalid, "there is no channel %q here", name)
 }
 
-// Scopes implements core.Scoper: it returns the category of a channel, if it is known. Channels that an
-// earlier process knew are known before Listen is called.
+// Scopes implements core.Scoper: it returns the category of a channel, if it is known.
 func (d *Driver) Scopes(at core.Path) []core.Path {
 	e := at.Elements()
-	if len(e) < 3 || len(e) > 4 || e[0] != d.name || e[1] == me {
+	if len(e) < 3 || e[0] != d.opt.Name {
 		return nil
 	}
-	_ = d.cursors.load(context.Background()) // Listen returns the error
 	p, known := d.placeOf(e[2])
 	if !known || p.thread() {
 		return nil
@@ -137,12 +130,9 @@ func (d *Driver) Scopes(at core.Path) []core.Path {
 
 // NameOf implements core.Namer: it returns the name of a channel or thread, such as "#general".
 func (d *Driver) NameOf(at core.Path) string {
-	e := at.Elements()
-	if len(e) < 3 || e[0] != d.name || at.IsPerson() {
-		return ""
-	}
-	p, known := d.cache.place(e[len(e)-1])
-	if !known || p.name == "" {
+	id, err := d.channelOf(at)
+	p, _ := d.cache.place(id)
+	if err != nil || p.name == "" {
 		return ""
 	}
 	return "#" + p.name
@@ -152,9 +142,9 @@ func (d *Driver) NameOf(at core.Path) string {
 // refuses the bot.
 func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	d.tasks.Open()
-	d.sender.drafts.Begin()
-	if err := errors.Join(d.cursors.reload(ctx), d.feed.progress.Load(ctx)); err != nil {
-		return fmt.Errorf("%s: state: %w", d.name, err)
+	d.drafts.Begin()
+	if err := errors.Join(d.cursors.load(ctx), d.feed.progress.Load(ctx)); err != nil {
+		return fmt.Errorf("%s: state: %w", d.opt.Name, err)
 	}
 	d.inbox.Store(&in)
 	err := d.listen(ctx, in)
@@ -172,7 +162,7 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	d.tasks.Close()
 	d.rest.Close()
 	if err != nil && !errors.Is(err, context.Canceled) {
-		return fmt.Errorf("%s: %w", d.name, err)
+		return fmt.Errorf("%s: %w", d.opt.Name, err)
 	}
 	return nil
 }
@@ -208,7 +198,7 @@ func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
 			return gateway.ErrToken
 		}
 	})
-	group.Go(func() error { d.sender.drafts.ClearLater(ctx); return nil })
+	group.Go(func() error { d.drafts.ClearLater(ctx); return nil })
 	group.Go(func() error { return d.gateway.Run(ctx, at, d.feed.progress.Sessions()) })
 	return group.Wait()
 }
@@ -235,7 +225,7 @@ func (d *Driver) Probe(ctx context.Context) []core.Finding {
 	switch {
 	case rest.Refusal(err).Status == 401:
 		f.Fix = "the token is refused; the developer portal gives a new one under Bot, for interfaces." +
-			d.name + ".token"
+			d.opt.Name + ".token"
 	case err != nil:
 		f.Fix = rest.Failure("asking Discord", err).Text + "; check the network and api_url"
 	case me.ID == "":

@@ -2,7 +2,6 @@ package discord
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -13,15 +12,11 @@ import (
 	"synthbot/interfaces/discord/progress"
 )
 
-// gatewayEvent is one event of the gateway, as received.
+// gatewayEvent is one event in the queue.
 type gatewayEvent struct {
-	shard int
-	kind  string // for example MESSAGE_CREATE
-	data  json.RawMessage
+	gateway.Event
 	call  *arrival  // of an interaction
 	since time.Time // of READY: until when the previous session received everything
-
-	session gateway.Session // the shard's session once this event is handled
 }
 
 // Limits of the queue. While it is full, the shards block.
@@ -31,7 +26,7 @@ const (
 )
 
 // size returns the room that an event takes in the queue. A single event always fits.
-func (e *gatewayEvent) size() int64 { return min(int64(len(e.data)), maxQueuedBytes) }
+func (e *gatewayEvent) size() int64 { return min(int64(len(e.Data)), maxQueuedBytes) }
 
 // feed queues the events of the gateway for the intake, and tracks until when all of them were received. It
 // is safe for concurrent use, except for begin.
@@ -41,6 +36,7 @@ type feed struct {
 	waiting   chan gatewayEvent   // in order
 	room      *semaphore.Weighted // bytes in the queue
 	progress  *progress.Progress
+	behind    bool          // some events that the intake received are not on disk yet
 	health    driver.Health // of the shards and of the intake
 	shards    int           // of the account; 0: not known yet
 	connected int           // how many of them this driver connects
@@ -49,7 +45,7 @@ type feed struct {
 func newFeed(a *account, r *responder) *feed {
 	return &feed{
 		account: a, responder: r, waiting: make(chan gatewayEvent, maxQueued),
-		room: semaphore.NewWeighted(maxQueuedBytes), progress: progress.New(a.state),
+		room: semaphore.NewWeighted(maxQueuedBytes), progress: progress.New(a.opt.State),
 	}
 }
 
@@ -60,7 +56,7 @@ func (f *feed) begin(shards int, connected []int) {
 		e := <-f.waiting
 		f.room.Release(e.size())
 		if e.call != nil {
-			f.responder.arrived.Put(e.call.id, false)
+			f.replies.arrived.Put(e.call.ID, nil)
 		}
 	}
 	f.shards, f.connected = shards, len(connected)
@@ -71,20 +67,20 @@ func (f *feed) begin(shards int, connected []int) {
 
 // Event implements gateway.Handler. It blocks while the queue is full.
 func (f *feed) Event(ctx context.Context, e gateway.Event) bool {
-	event := gatewayEvent{shard: e.Shard, kind: e.Type, data: e.Data, session: e.Session}
+	event := gatewayEvent{Event: e}
 	switch e.Type {
 	case "INTERACTION_CREATE":
 		event.call = f.responder.arrive(ctx, e.Data)
 	case "READY":
 		f.health.Works(e.Shard)
-		event.since = f.progress.Touch(e.Shard, f.clock())
+		event.since = f.progress.Touch(e.Shard, f.opt.Clock())
 	case "RESUMED":
 		f.health.Works(e.Shard)
 	}
 	wanted := e.Type != "INTERACTION_CREATE" || event.call != nil
 	if wanted && !f.push(ctx, event) {
 		if event.call != nil {
-			f.responder.arrived.Put(event.call.id, false) // Discord repeats it
+			f.replies.arrived.Put(event.call.ID, nil) // Discord repeats it
 		}
 		return false
 	}
@@ -107,7 +103,7 @@ func (f *feed) push(ctx context.Context, e gatewayEvent) bool {
 }
 
 // Alive implements gateway.Handler.
-func (f *feed) Alive(shard int) { f.progress.Touch(shard, f.clock()) }
+func (f *feed) Alive(shard int) { f.progress.Touch(shard, f.opt.Clock()) }
 
 // Disconnected implements gateway.Handler.
 func (f *feed) Disconnected(shard int) { f.fails(shard, time.Now()) }
@@ -121,16 +117,16 @@ const intakeSource = -1
 
 // ContentRefused implements gateway.Handler.
 func (f *feed) ContentRefused() {
-	f.notices.once("content", "the message content intent is off for this bot: it sees only mentions, replies "+
+	f.notifyOnce("content", "the message content intent is off for this bot: it sees only mentions, replies "+
 		"to it and direct messages. Switch the intent on in the developer portal, under Bot, and restart.")
 }
 
-// store stores the cursors and until when all events were received. The intake calls it when everything
-// before is on disk. now stores that time even if the stored one is recent.
+// store stores the cursors and, unless some received events are not on disk yet, until when all were received.
+// now stores that time even if the stored one is recent.
 func (f *feed) store(ctx context.Context, now bool) {
 	at := f.progress.ReceivedUntil(f.connected)
 	f.storeCursors(ctx)
-	if len(f.waiting) > 0 || at.IsZero() {
+	if f.behind || len(f.waiting) > 0 || at.IsZero() {
 		return
 	}
 	if err := f.progress.Store(ctx, at, now); err != nil {

@@ -52,7 +52,7 @@ func (d *Driver) SendFile(ctx context.Context, parts core.Deliveries, n int, wha
 		if i > 0 {
 			number = n*restParts + i
 		}
-		return d.sender.part(ctx, parts, number, destination{channel: channel, place: what.Path}, &list[i])
+		return d.part(ctx, parts, number, destination{channel: channel, place: what.Path}, &list[i])
 	})
 }
 

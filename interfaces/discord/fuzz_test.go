@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"synthbot/core"
+	"synthbot/interfaces/discord/gateway"
 )
 
 // strict fails the test for whatever is logged as an error: that is where an
@@ -47,7 +48,7 @@ func FuzzEvent(f *testing.F) {
 		in := still(t)
 		in.d.log = slog.New(strict{t})
 		in.d.responder.arrive(gone, data)
-		in.event(gone, gatewayEvent{kind: kind, data: data})
+		in.event(gone, gatewayEvent{Event: gateway.Event{Type: kind, Data: data}})
 		in.jobs.Wait()
 		for _, e := range in.batch {
 			m := e.Message

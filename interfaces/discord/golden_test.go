@@ -14,6 +14,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/interfaces/discord/gateway"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -111,7 +112,7 @@ func TestEvents(t *testing.T) {
 				t.Fatal(err)
 			}
 			in := still(t)
-			in.event(t.Context(), gatewayEvent{kind: e.Type, data: e.Data})
+			in.event(t.Context(), gatewayEvent{Event: gateway.Event{Type: e.Type, Data: e.Data}})
 			var got bytes.Buffer
 			enc := json.NewEncoder(&got)
 			enc.SetEscapeHTML(false)
@@ -165,7 +166,7 @@ func TestNamesOfOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		in := still(t)
-		in.event(t.Context(), gatewayEvent{kind: e.Type, data: e.Data})
+		in.event(t.Context(), gatewayEvent{Event: gateway.Event{Type: e.Type, Data: e.Data}})
 		m := in.batch[0].Message
 		if m.Spoken != want {
 			t.Errorf("%s: %q of %q, want %q", file, m.Spoken, m.Text, want)

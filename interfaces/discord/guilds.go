@@ -14,13 +14,13 @@ import (
 // ofGuild handles events about guilds, channels and roles. It returns false for other events.
 func (t *intake) ofGuild(ctx context.Context, f gatewayEvent) bool {
 	b := t.d.cache
-	switch f.kind {
+	switch f.Type {
 	case "READY":
 		t.ready(ctx, f)
 	case "GUILD_CREATE":
 		t.guild(ctx, f)
 	case "GUILD_UPDATE":
-		if g, ok := decode[guildPayload](f.data); ok && g.ID != "" {
+		if g, ok := decode[guildPayload](f.Data); ok && g.ID != "" {
 			g.Channels, g.Threads = nil, nil
 			b.setGuild(g)
 			t.open(g.ID, "")
@@ -28,17 +28,17 @@ func (t *intake) ofGuild(ctx context.Context, f gatewayEvent) bool {
 	case "GUILD_DELETE":
 		t.guildGone(f)
 	case "CHANNEL_CREATE", "CHANNEL_UPDATE", "THREAD_CREATE", "THREAD_UPDATE":
-		if c, ok := decode[channel](f.data); ok {
+		if c, ok := decode[channel](f.Data); ok {
 			b.setChannel(c)
 			t.open(c.Guild, c.ID)
 		}
 	case "CHANNEL_DELETE", "THREAD_DELETE":
-		if c, ok := decode[channel](f.data); ok {
+		if c, ok := decode[channel](f.Data); ok {
 			b.dropChannel(c.Guild, c.ID)
 			t.d.cursors.drop(func(id string, _ *cursor) bool { return id == c.ID })
 		}
 	case "THREAD_LIST_SYNC":
-		if s, ok := decode[guildPayload](f.data); ok {
+		if s, ok := decode[guildPayload](f.Data); ok {
 			for _, c := range s.Threads {
 				b.setChannel(c)
 			}
@@ -67,13 +67,13 @@ func (t *intake) role(f gatewayEvent) {
 		Guild string    `json:"guild_id"`
 		ID    string    `json:"role_id"`
 		Role  guildRole `json:"role"`
-	}](f.data)
+	}](f.Data)
 	if !ok {
 		return
 	}
 	t.d.cache.change(r.Guild, func(g *guild) {
 		delete(g.roles, r.ID)
-		if f.kind != "GUILD_ROLE_DELETE" {
+		if f.Type != "GUILD_ROLE_DELETE" {
 			g.roles[r.Role.ID] = role{short(r.Role.Name, 100), r.Role.Power}
 		}
 	})
@@ -85,7 +85,7 @@ func (t *intake) member(f gatewayEvent) {
 	m, ok := decode[struct {
 		Guild string `json:"guild_id"`
 		member
-	}](f.data)
+	}](f.Data)
 	self, _ := t.d.cache.me()
 	if ok && m.User != nil && m.User.ID == self.ID {
 		t.d.cache.change(m.Guild, func(g *guild) { g.mine = m.Roles })
@@ -96,7 +96,7 @@ func (t *intake) member(f gatewayEvent) {
 // ready handles the start of a new session. Missed messages of a guild are fetched when its GUILD_CREATE
 // arrives, others now.
 func (t *intake) ready(ctx context.Context, f gatewayEvent) {
-	r, ok := decode[ready](f.data)
+	r, ok := decode[ready](f.Data)
 	if !ok {
 		return
 	}
@@ -105,25 +105,25 @@ func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 	for _, g := range r.Guilds {
 		named[g.ID] = true
 	}
-	t.listed[f.shard] = named
-	if f.shard == 0 {
+	t.listed[f.Shard] = named
+	if f.Shard == 0 {
 		t.d.responder.syncOnce(ctx, &t.jobs)
 	}
 	if f.since.IsZero() && t.d.feed.connected == 1 { // the very first session: later ones fetch from here on
-		if err := t.d.feed.progress.Store(ctx, t.d.clock(), true); err != nil {
+		if err := t.d.feed.progress.Store(ctx, t.d.opt.Clock(), true); err != nil {
 			t.d.log.Error("time of the first session not stored", "err", err)
 		}
 	}
-	t.since[f.shard], t.unseen = f.since, maxUnseen
+	t.since[f.Shard], t.unseen = f.since, maxUnseen
 	t.refill()
 	for _, b := range t.backlogs {
-		if b.started && !b.gap && t.shardServes(b.guild, f.shard) {
+		if b.started && !b.gap && t.shardServes(b.guild, f.Shard) {
 			b.gap, b.intact = true, len(b.events) // what is being fetched may have been fetched too early
 		}
 	}
 	for _, id := range t.d.cursors.list() {
 		cur, ok := t.d.cursors.get(id)
-		if !ok || t.d.set.BackfillCount == 0 || !t.shardServes(cur.Guild, f.shard) || t.backlogs[id] != nil {
+		if !ok || t.d.set.BackfillCount == 0 || !t.shardServes(cur.Guild, f.Shard) || t.backlogs[id] != nil {
 			continue
 		}
 		t.backlogs[id] = &backlog{fetch: true, guild: cur.Guild}
@@ -145,11 +145,11 @@ func (t *intake) shardServes(guild string, shard int) bool {
 
 // guild handles a guild that arrived. If it is unknown and READY did not list it, the bot was just added to it.
 func (t *intake) guild(ctx context.Context, f gatewayEvent) {
-	g, ok := decode[guildPayload](f.data)
+	g, ok := decode[guildPayload](f.Data)
 	if !ok || g.ID == "" || g.Unavailable {
 		return
 	}
-	fresh := !t.d.cache.known(g.ID) && !t.listed[f.shard][g.ID]
+	fresh := !t.d.cache.known(g.ID) && !t.listed[f.Shard][g.ID]
 	t.d.cache.setGuild(g)
 	t.open(g.ID, "")
 	if fresh {
@@ -157,7 +157,7 @@ func (t *intake) guild(ctx context.Context, f gatewayEvent) {
 	}
 	t.fetchMissed(ctx, g)
 	if !fresh {
-		t.fetchUnknown(ctx, f.shard, g)
+		t.fetchUnknown(ctx, f.Shard, g)
 	}
 }
 
@@ -205,24 +205,24 @@ func (t *intake) fetchUnknown(ctx context.Context, shard int, g guildPayload) {
 }
 
 func (t *intake) guildGone(f gatewayEvent) {
-	g, ok := decode[guildPayload](f.data)
+	g, ok := decode[guildPayload](f.Data)
 	if !ok || g.ID == "" || g.Unavailable {
 		return // an outage; the guild arrives again afterwards
 	}
 	if t.d.cache.known(g.ID) {
-		t.membership(g.ID, "removed", t.d.clock())
+		t.membership(g.ID, "removed", t.d.opt.Clock())
 	}
 	t.d.cache.dropGuild(g.ID)
 	t.d.cursors.drop(func(_ string, cur *cursor) bool { return cur.Guild == g.ID })
 }
 
 func (t *intake) membership(guild, what string, at time.Time) {
-	path, err := core.MakePath(t.d.name, guild)
+	path, err := core.MakePath(t.d.opt.Name, guild)
 	if err != nil {
 		return
 	}
 	if at.IsZero() {
-		at = t.d.clock()
+		at = t.d.opt.Clock()
 	}
 	t.batch = append(t.batch, core.Event{Kind: core.KindMembership, Data: what, Message: core.Message{
 		Path: path, ID: what + "-" + strconv.FormatInt(at.Unix(), 10), Time: at,

@@ -102,7 +102,7 @@ func (a *account) persist(ctx context.Context, q rest.Request) error {
 
 // missed fetches the messages of a channel after a given one, oldest first, within the configured limits.
 func (t *intake) missed(ctx context.Context, channel, last string) []message {
-	oldest := idAt(t.d.clock().Add(t.d.rest.Ahead() - t.d.set.BackfillAge))
+	oldest := idAt(t.d.opt.Clock().Add(t.d.rest.Ahead() - t.d.set.BackfillAge))
 	if last == "" || !born(last).IsZero() && newer(oldest, last) {
 		last = oldest
 	}

@@ -9,7 +9,31 @@ import (
 
 	"synthbot/core"
 	"synthbot/interfaces/discord/discordtest"
+	"synthbot/interfaces/discord/gateway"
 )
+
+// A missed message with a field of a kind that nobody knows keeps no other from being found.
+func TestMissedMessageOfANewForm(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	state := shelf()
+	first, in := s.bot(t, func(o *Options) { o.State = state }), newInbox()
+	stop := s.listening(t, first, in)
+	until(t, "connected", func() bool { return first.cache.known(guildID) })
+	s.Say(hallID, annID, "live")
+	in.wait(t, core.KindMessage, 1)
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	s.Forget()
+	s.Say(hallID, annID, "odd", discordtest.Saying{Extra: map[string]any{"embeds": "none", "components": []any{1}}})
+	s.Say(hallID, annID, "plain")
+	_, in = s.up(t, func(o *Options) { o.State = state })
+	in.wait(t, core.KindMessage, 2)
+	if got := strings.Join(in.texts(), " "); got != "odd plain" {
+		t.Errorf("found: %s", got)
+	}
+}
 
 func TestRestartFindsWhatWasMissed(t *testing.T) {
 	t.Parallel()
@@ -148,16 +172,16 @@ func TestGapBehindAGap(t *testing.T) {
 	box := newInbox()
 	in.in = box
 	said := func(id, text string) gatewayEvent {
-		return gatewayEvent{kind: "MESSAGE_CREATE", data: []byte(`{"id":"` + id + `","channel_id":"` + hallID + `","guild_id":"` + guildID +
-			`","content":"` + text + `","author":{"id":"` + annID + `","username":"ann"}}`)}
+		return gatewayEvent{Event: gateway.Event{Type: "MESSAGE_CREATE", Data: []byte(`{"id":"` + id + `","channel_id":"` + hallID + `","guild_id":"` + guildID +
+			`","content":"` + text + `","author":{"id":"` + annID + `","username":"ann"}}`)}}
 	}
 	h := &backlog{started: true, fetch: true, guild: guildID}
 	in.backlogs[hallID] = h
 	ctx, cancel := context.WithCancel(t.Context())
 	in.wait(ctx, hallID, h, said("1300000000000000001", "before"))
-	in.event(ctx, gatewayEvent{kind: "READY", data: []byte(`{"user":{"id":"` + botID + `"},"session_id":"new"}`)})
+	in.event(ctx, gatewayEvent{Event: gateway.Event{Type: "READY", Data: []byte(`{"user":{"id":"` + botID + `"},"session_id":"new"}`)}})
 	in.wait(ctx, hallID, h, said("1300000000000000009", "behind"))
-	in.wait(ctx, hallID, h, gatewayEvent{kind: "MESSAGE_DELETE", data: []byte(`{}`)})
+	in.wait(ctx, hallID, h, gatewayEvent{Event: gateway.Event{Type: "MESSAGE_DELETE", Data: []byte(`{}`)}})
 	p, _ := in.d.cache.place(hallID)
 	in.finish(ctx, fetched{channel: hallID, place: p})
 	cancel()
@@ -208,7 +232,7 @@ func TestMoreThanMayWait(t *testing.T) {
 	in := still(t)
 	h := &backlog{started: true, fetch: true, guild: guildID}
 	for range maxHeld + 5 {
-		in.wait(t.Context(), hallID, h, gatewayEvent{kind: "MESSAGE_CREATE"})
+		in.wait(t.Context(), hallID, h, gatewayEvent{Event: gateway.Event{Type: "MESSAGE_CREATE"}})
 	}
 	if len(h.events) != maxHeld || !h.gap || h.intact != maxHeld {
 		t.Errorf("%d wait, a gap: %v behind %d", len(h.events), h.gap, h.intact)

@@ -93,12 +93,12 @@ func (t *intake) run(ctx context.Context) error {
 			t.startOverdue(ctx)
 			t.d.feed.store(ctx, false)
 		}
-		if !t.commit(ctx) {
-			t.d.feed.progress.SetBehind(true)
+		done := t.commit(ctx)
+		t.d.feed.behind = !done || len(t.backlogs) > 0
+		if !done {
 			return nil
 		}
-		t.d.feed.progress.SetBehind(len(t.backlogs) > 0)
-		if len(t.backlogs) == 0 {
+		if !t.d.feed.behind {
 			t.storeSessions(ctx)
 		}
 	}
@@ -126,8 +126,8 @@ func (t *intake) events(ctx context.Context, f gatewayEvent) {
 	for n := 1; ; n++ {
 		t.d.feed.room.Release(f.size())
 		t.event(ctx, f)
-		if f.session.ID != "" {
-			t.taken[f.shard] = f.session
+		if f.Session.ID != "" {
+			t.taken[f.Shard] = f.Session
 		}
 		if n == maxBatch || len(t.d.feed.waiting) == 0 {
 			return
@@ -192,7 +192,7 @@ func (t *intake) event(ctx context.Context, f gatewayEvent) {
 		// An event that cannot be read must not end the process.
 		p := recover()
 		if p != nil {
-			t.d.log.Error("event not read", "kind", f.kind, "panic", fmt.Sprint(p))
+			t.d.log.Error("event not read", "kind", f.Type, "panic", fmt.Sprint(p))
 		}
 	}()
 	if t.ofGuild(ctx, f) {
@@ -203,8 +203,8 @@ func (t *intake) event(ctx context.Context, f gatewayEvent) {
 		Guild   string   `json:"guild_id"`
 		Kind    *int     `json:"channel_type"`
 		Inner   *channel `json:"channel"` // of an interaction
-	}](f.data)
-	if !ok || head.Channel == "" || f.kind != "INTERACTION_CREATE" && !strings.HasPrefix(f.kind, "MESSAGE_") {
+	}](f.Data)
+	if !ok || head.Channel == "" || f.Type != "INTERACTION_CREATE" && !strings.HasPrefix(f.Type, "MESSAGE_") {
 		return
 	}
 	c := head.Inner
@@ -245,13 +245,13 @@ func (t *intake) wait(ctx context.Context, channel string, b *backlog, f gateway
 
 // take converts an event of a known channel into events of core, and adds them to the batch.
 func (t *intake) take(f gatewayEvent, p place) {
-	switch f.kind {
+	switch f.Type {
 	case "MESSAGE_CREATE":
-		if m, ok := decode[message](f.data); ok {
+		if m, ok := decode[message](f.Data); ok {
 			t.message(&m, p)
 		}
 	case "MESSAGE_UPDATE":
-		m, ok := decode[message](f.data)
+		m, ok := decode[message](f.Data)
 		if !ok || m.Edited.IsZero() || m.Author == nil {
 			return // Discord added a preview, which is not an edit
 		}
@@ -259,7 +259,7 @@ func (t *intake) take(f gatewayEvent, p place) {
 			t.batch = append(t.batch, core.Event{Kind: core.KindEdit, Message: out})
 		}
 	case "MESSAGE_DELETE", "MESSAGE_DELETE_BULK":
-		gone, ok := decode[deletion](f.data)
+		gone, ok := decode[deletion](f.Data)
 		for _, id := range append(gone.IDs, gone.ID) {
 			m, known := t.about(gone.Channel, p, "deleted-"+id)
 			if ok && known && id != "" {
@@ -275,7 +275,7 @@ func (t *intake) take(f gatewayEvent, p place) {
 }
 
 func (t *intake) message(m *message, p place) {
-	id, channel, at := m.ID, m.Channel, t.d.clock()
+	id, channel, at := m.ID, m.Channel, t.d.opt.Clock()
 	self, _ := t.d.cache.me()
 	own := m.Author != nil && m.Author.ID == self.ID
 	out, ok := t.normal(m, p)
@@ -302,19 +302,19 @@ func (t *intake) normal(m *message, p place) (core.Message, bool) {
 // the channel has no valid path.
 func (t *intake) about(channel string, p place, id string) (core.Message, bool) {
 	path, scopes, err := t.d.cache.path(channel, p)
-	return core.Message{Path: path, ID: id, Time: t.d.clock(), Private: p.private(), Scopes: scopes}, err == nil
+	return core.Message{Path: path, ID: id, Time: t.d.opt.Clock(), Private: p.private(), Scopes: scopes}, err == nil
 }
 
 // react handles added and removed reactions, including those that a moderator removed from a message.
 func (t *intake) react(f gatewayEvent, p place) {
-	r, ok := decode[reaction](f.data)
+	r, ok := decode[reaction](f.Data)
 	m, known := t.about(r.Channel, p, "reaction-"+r.Message)
 	self, _ := t.d.cache.me()
 	if !ok || !known || r.Message == "" || r.User == self.ID && self.ID != "" {
 		return
 	}
 	e := core.Event{Kind: core.KindReaction, Target: r.Message, Data: line(r.Emoji.text(), 100)}
-	switch f.kind {
+	switch f.Type {
 	case "MESSAGE_REACTION_ADD", "MESSAGE_REACTION_REMOVE":
 		if r.User == "" {
 			return
@@ -326,7 +326,7 @@ func (t *intake) react(f gatewayEvent, p place) {
 		m.ID += "-" + r.User
 		m.Author = t.d.cache.author(&who, r.Member, p)
 	}
-	if f.kind != "MESSAGE_REACTION_ADD" {
+	if f.Type != "MESSAGE_REACTION_ADD" {
 		e.Data = core.TakenAway + e.Data
 	}
 	e.Message = m

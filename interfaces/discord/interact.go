@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"synthbot/core"
-	"synthbot/core/command"
-	"synthbot/core/recent"
 	"synthbot/core/watch"
 	"synthbot/interfaces/discord/rest"
 )
@@ -30,7 +28,7 @@ const ephemeral = 1 << 6
 // arrival is an interaction that has just been received: Discord wants an answer within
 // three seconds, whatever else waits.
 type arrival struct {
-	id      string
+	pending
 	decided chan bool     // whether it is refused because it makes no sense here, or is on disk
 	taken   chan struct{} // closed when it was acknowledged, or could not be
 }
@@ -50,19 +48,14 @@ const maxArrivals = 4000
 
 type responder struct {
 	*account
-	specs  []command.Spec // what is offered as chat commands
-	synced atomic.Bool    // the platform has them, or they are being sent
-	admins []core.Path    // people who may press what is for others
-
-	arrived *recent.Shared[string, bool]    // the latest, by id: a resumed session repeats them
-	presses *recent.Shared[string, pending] // that may get a whisper
+	synced atomic.Bool // the platform has them, or they are being sent
 }
 
 // isNew reports whether an interaction was not received before.
 func (r *responder) isNew(id string) bool {
-	known, _ := r.arrived.Get(id)
-	r.arrived.Put(id, true)
-	return !known
+	known, _ := r.replies.arrived.Get(id)
+	r.replies.arrived.Put(id, &arrival{})
+	return known == nil
 }
 
 // arrive answers interactions that the inbox does not need: completions, and presses of
@@ -80,7 +73,8 @@ func (r *responder) arrive(ctx context.Context, data []byte) *arrival {
 	case i.Type == interactPress && i.Message != nil && strings.HasPrefix(i.Data.Custom, opens+":"):
 		r.background(ctx, func(ctx context.Context) { r.respond(ctx, &i, answerField, field(&i)) })
 	case i.Type == interactPress || i.Type == interactFilled || i.Type == interactCommand:
-		c := &arrival{id: i.ID, decided: make(chan bool, 1), taken: make(chan struct{})}
+		c := &arrival{pending: i.pending(), decided: make(chan bool, 1), taken: make(chan struct{})}
+		r.replies.arrived.Put(i.ID, c)
 		if !r.background(ctx, func(ctx context.Context) { r.acknowledge(ctx, &i, c) }) {
 			close(c.taken)
 		}
@@ -131,13 +125,13 @@ func (i *interaction) person() *user {
 // mayPress reads from a button's id who may press it. Admins may press any button.
 func (r *responder) mayPress(custom, who string) bool {
 	whom, _, found := strings.Cut(custom, ":")
-	person, err := core.MakePath(r.name, "@user", who)
+	person, err := core.MakePath(r.opt.Name, "@user", who)
 	return !found || slices.Contains([]string{anyone, judged, opens}, whom) ||
-		slices.Contains(strings.Split(whom, ","), who) || err == nil && slices.Contains(r.admins, person)
+		slices.Contains(strings.Split(whom, ","), who) || err == nil && slices.Contains(r.opt.Admins, person)
 }
 
 func (t *intake) interact(f gatewayEvent, p place) {
-	i, ok := decode[interaction](f.data)
+	i, ok := decode[interaction](f.Data)
 	if !ok || i.Type != interactPress && i.Type != interactFilled && i.Type != interactCommand {
 		return
 	}
@@ -148,15 +142,9 @@ func (t *intake) interact(f gatewayEvent, p place) {
 	}
 	t.batch = append(t.batch, e)
 	// After a command in private, missed messages there can be found.
-	t.d.cursors.expect(i.Channel, p, i.ID, t.d.clock())
-	waits := pending{ID: i.ID, App: i.App, Token: i.Token, Channel: i.Channel, At: time.Now()}
-	if f.call != nil {
-		waits.taken = f.call.taken
-	}
+	t.d.cursors.expect(i.Channel, p, i.ID, t.d.opt.Clock())
 	if i.Type == interactCommand {
-		t.d.replies.add(waits)
-	} else {
-		t.d.responder.presses.Put(i.ID, waits)
+		t.d.replies.add(i.pending())
 	}
 	t.after = append(t.after, func() { f.call.decide(false) })
 }
@@ -211,7 +199,7 @@ func (r *responder) event(i *interaction, p place) (e core.Event, ok bool) {
 		e.Message.Addressed = core.AddressedDirect
 	}
 	if e.Message.Time.IsZero() {
-		e.Message.Time, e.Message.Ahead = r.clock(), 0
+		e.Message.Time, e.Message.Ahead = r.opt.Clock(), 0
 	}
 	switch {
 	case i.Type != interactCommand:
@@ -245,15 +233,8 @@ func (i *interaction) press(e *core.Event) bool {
 
 // label is the label of the button with that id; "" if there is none.
 func (m *message) label(id string) string {
-	for _, raw := range m.Components {
-		var row struct {
-			Components []struct {
-				Custom string `json:"custom_id"`
-				Label  string `json:"label"`
-			} `json:"components"`
-		}
-		_ = json.Unmarshal(raw, &row) // what is not a row has no buttons
-		for _, c := range row.Components {
+	for _, row := range m.Rows {
+		for _, c := range row.Buttons {
 			if c.Custom == id {
 				return c.Label
 			}
@@ -327,7 +308,7 @@ func (d *Driver) Observe(end watch.TurnEnd) {
 // removeThinking removes the sign that the bot is thinking. An answer of unknown outcome
 // may have replaced it: that is kept.
 func (r *responder) removeThinking(ctx context.Context, p pending) {
-	if !p.ready(ctx) {
+	if !r.replies.acknowledged(ctx, p.ID) {
 		return
 	}
 	var there message

@@ -136,7 +136,7 @@ func TestDraftThatWasToBecomeAnAnswer(t *testing.T) {
 				noteLeft(t, state, n)
 				time.Sleep(c.age)
 				s.FailNext("GET /channels/"+hallID, c.fault)
-				d.sender.drafts.Clear(t.Context(), hallID)
+				d.drafts.Clear(t.Context(), hallID)
 				if got := s.Texts(hallID); !slices.Equal(got, c.texts) || (len(notedIn(t, state)) > 0) != c.noted {
 					t.Errorf("stands: %q, noted: %v", got, notedIn(t, state))
 				}
@@ -169,7 +169,7 @@ func TestDraftWhoseMessageWasNotKnown(t *testing.T) {
 			t.Helper()
 			n := draftNote{Channel: hallID, Sum: sumOf("half a tex"), At: time.Now().Add(-time.Minute), After: after}
 			noteLeft(t, state, n)
-			bot().sender.drafts.Clear(t.Context(), hallID)
+			bot().drafts.Clear(t.Context(), hallID)
 			if noted := notedIn(t, state); len(noted) != 0 {
 				t.Errorf("noted: %v", noted)
 			}
@@ -189,11 +189,11 @@ func TestDraftWhoseMessageWasNotKnown(t *testing.T) {
 		n := draftNote{Channel: hallID, Sum: sumOf("half a tex"), At: time.Now(), After: all[1].ID}
 		noteLeft(t, state, n)
 		next := bot()
-		next.sender.drafts.Clear(t.Context(), hallID)
+		next.drafts.Clear(t.Context(), hallID)
 		if noted := notedIn(t, state); len(noted) != 1 || len(s.Texts(hallID)) != 3 {
 			t.Errorf("while it cannot be taken away: noted: %v, stands: %q", noted, s.Texts(hallID))
 		}
-		next.sender.drafts.Clear(t.Context(), hallID)
+		next.drafts.Clear(t.Context(), hallID)
 		if noted := notedIn(t, state); len(noted) != 0 || len(s.Texts(hallID)) != 2 {
 			t.Errorf("then noted: %v, stands: %q", noted, s.Texts(hallID))
 		}

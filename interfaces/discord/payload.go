@@ -2,10 +2,12 @@ package discord
 
 import (
 	"encoding/json"
-	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"synthbot/interfaces/discord/rest"
 )
 
 // What is read of Discord's objects: only what is used, so that a new kind of content
@@ -26,7 +28,7 @@ type member struct {
 	User        *user    `json:"user"`
 	Nick        string   `json:"nick"`
 	Roles       []string `json:"roles"`
-	Permissions string   `json:"permissions"` // with interactions: in that very channel
+	Permissions *number  `json:"permissions"` // with interactions: in that very channel
 }
 
 type attachment struct {
@@ -120,28 +122,33 @@ const (
 )
 
 type message struct {
-	ID          string            `json:"id"`
-	Channel     string            `json:"channel_id"`
-	Guild       string            `json:"guild_id"`
-	Author      *user             `json:"author"`
-	Member      *member           `json:"member"`
-	Content     string            `json:"content"`
-	Time        stamp             `json:"timestamp"`
-	Edited      stamp             `json:"edited_timestamp"`
-	Type        int               `json:"type"`
-	Flags       int               `json:"flags"`
-	Webhook     string            `json:"webhook_id"`
-	Mentions    []user            `json:"mentions"`
-	Roles       []string          `json:"mention_roles"`
-	Channels    []named           `json:"mention_channels"`
-	Attachments []attachment      `json:"attachments"`
-	Embeds      []embed           `json:"embeds"`
-	Stickers    []named           `json:"sticker_items"`
-	Poll        *poll             `json:"poll"`
-	Reference   *reference        `json:"message_reference"`
-	Referenced  *message          `json:"referenced_message"`
-	Snapshots   []snapshot        `json:"message_snapshots"`
-	Components  []json.RawMessage `json:"components"`
+	ID          string       `json:"id"`
+	Channel     string       `json:"channel_id"`
+	Guild       string       `json:"guild_id"`
+	Author      *user        `json:"author"`
+	Member      *member      `json:"member"`
+	Content     string       `json:"content"`
+	Time        stamp        `json:"timestamp"`
+	Edited      stamp        `json:"edited_timestamp"`
+	Type        int          `json:"type"`
+	Flags       int          `json:"flags"`
+	Webhook     string       `json:"webhook_id"`
+	Mentions    []user       `json:"mentions"`
+	Roles       []string     `json:"mention_roles"`
+	Channels    []named      `json:"mention_channels"`
+	Attachments []attachment `json:"attachments"`
+	Embeds      []embed      `json:"embeds"`
+	Stickers    []named      `json:"sticker_items"`
+	Poll        *poll        `json:"poll"`
+	Reference   *reference   `json:"message_reference"`
+	Referenced  *message     `json:"referenced_message"`
+	Snapshots   []snapshot   `json:"message_snapshots"`
+	Rows        []struct {
+		Buttons []struct {
+			Custom string `json:"custom_id"`
+			Label  string `json:"label"`
+		} `json:"components"`
+	} `json:"components"`
 	Interaction *struct {
 		ID string `json:"id"`
 	} `json:"interaction_metadata"`
@@ -161,7 +168,8 @@ type number uint64
 
 // UnmarshalJSON reads both ways of writing; what is neither is 0.
 func (n *number) UnmarshalJSON(text []byte) error {
-	*n = number(bits(strings.Trim(string(text), `"`)))
+	bits, _ := strconv.ParseUint(strings.Trim(string(text), `"`), 10, 64)
+	*n = number(bits)
 	return nil
 }
 
@@ -271,13 +279,8 @@ type interaction struct {
 	} `json:"data"`
 }
 
-// decode reads an object of Discord's. A field of the wrong type is left out.
-func decode[T any](data []byte) (T, bool) {
-	var v T
-	err := json.Unmarshal(data, &v)
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
-		err = nil
-	}
+// decode reads an object of Discord's.
+func decode[T any](data []byte) (v T, ok bool) {
+	err := rest.Decode(data, &v)
 	return v, err == nil
 }

@@ -27,19 +27,21 @@ type pending struct {
 	At      time.Time `json:"at"`
 
 	Answered bool `json:"answered,omitempty"` // further answers can follow until the turn ends
-
-	// taken is closed when it was acknowledged, as Discord refuses earlier answers. It is nil if an earlier
-	// process has acknowledged it.
-	taken <-chan struct{}
 }
 
-// ready blocks until an answer can be sent. It returns false if ctx ends first.
-func (p *pending) ready(ctx context.Context) bool {
-	if p.taken == nil {
+func (i *interaction) pending() pending {
+	return pending{ID: i.ID, App: i.App, Token: i.Token, Channel: i.Channel, At: time.Now()}
+}
+
+// acknowledged blocks until an interaction was acknowledged, because Discord refuses earlier answers. It returns
+// false if ctx ends first. An earlier process has acknowledged those that are unknown.
+func (r *replies) acknowledged(ctx context.Context, id string) bool {
+	c, _ := r.arrived.Get(id)
+	if c == nil || c.taken == nil {
 		return true
 	}
 	select {
-	case <-p.taken:
+	case <-c.taken:
 		return true
 	case <-ctx.Done():
 		return false
@@ -55,12 +57,11 @@ type replies struct {
 	state driver.State
 	log   *slog.Logger
 
-	taken *recent.Shared[string, <-chan struct{}] // pending.taken of this process, by id
+	arrived *recent.Shared[string, *arrival] // the latest interactions, by id: a resumed session repeats them
 }
 
 // add adds a command.
 func (r *replies) add(p pending) {
-	r.taken.Put(p.ID, p.taken)
 	r.update(func(all map[string]pending) { all[p.ID] = p })
 }
 
@@ -70,7 +71,6 @@ func (r *replies) find(match func(pending) bool) (pending, bool) {
 	byAge := func(a, b pending) int { return a.At.Compare(b.At) }
 	for _, p := range sorting.Sorted(maps.Values(all), byAge) {
 		if match(p) {
-			p.taken, _ = r.taken.Get(p.ID)
 			return p, true
 		}
 	}

@@ -1,7 +1,6 @@
 package discord
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -114,22 +113,13 @@ func (d *Driver) sendMessage(ctx context.Context, call core.Call, at destination
 		return err
 	}
 	priorities := map[string]int{"high": high, "low": low}
-	return d.sender.deliver(ctx, call.Deliveries, at, list, priorities[s.Priority])
-}
-
-// compact encodes a value as JSON for a model, without HTML escapes.
-func compact(v any) json.RawMessage {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(v)
-	return bytes.TrimSpace(b.Bytes())
+	return d.deliver(ctx, call.Deliveries, at, list, priorities[s.Priority])
 }
 
 // Link implements core.Linker.
 func (d *Driver) Link(place core.Path, id string) string {
 	e := place.Elements()
-	if len(e) < 3 || e[0] != d.name {
+	if len(e) < 3 || e[0] != d.opt.Name {
 		return ""
 	}
 	return "https://discord.com/channels/" + e[1] + "/" + e[len(e)-1] + "/" + id
@@ -155,7 +145,7 @@ func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 		return rest.Failure("the message", err)
 	}
 	defer leave()
-	d.sender.drafts.Clear(ctx, channel)
+	d.drafts.Clear(ctx, channel)
 	for _, t := range texts {
 		m := &outgoing{Content: t, Mentions: nobody(), Flags: d.set.plain(nil)}
 		id, err := d.postMessage(ctx, channel, m, true)
@@ -164,9 +154,9 @@ func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 			return rest.Failure("sending a message", err)
 		}
 		if to.IsPerson() { // a reply can be fetched from now on, even if it arrives while the bot is disconnected
-			d.cursors.expect(channel, place{Kind: channelDirect}, id, d.clock())
+			d.cursors.expect(channel, place{Kind: channelDirect}, id, d.opt.Clock())
 		}
-		d.cursors.spoke(channel, id, d.clock())
+		d.cursors.spoke(channel, id, d.opt.Clock())
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func (d *Driver) Part() string {
 // Serves reports whether this Driver receives the events of a place.
 func (d *Driver) Serves(place core.Path) bool {
 	e := place.Elements()
-	if len(e) == 0 || e[0] != d.name {
+	if len(e) == 0 || e[0] != d.opt.Name {
 		return false
 	}
 	guild := ""

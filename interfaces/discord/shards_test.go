@@ -89,7 +89,7 @@ func TestShardsOfAnAccount(t *testing.T) {
 		}
 	}
 	for key, want := range map[string]string{"old": "of the account", "new": "of the shard"} {
-		if got, err := shards[1].state.Get(t.Context(), key); string(got) != want || err != nil {
+		if got, err := shards[1].opt.State.Get(t.Context(), key); string(got) != want || err != nil {
 			t.Errorf("%s is %q, %v", key, got, err)
 		}
 	}

@@ -50,7 +50,6 @@ type bar struct {
 	Tip        string
 }
 
-// tick is a label on an axis.
 type tick struct {
 	X, Y float64
 	Text string
@@ -89,7 +88,6 @@ func (f Figures) Draw() Drawing {
 	return d
 }
 
-// stack adds the bars of one label, and its row of the table.
 func (d *Drawing) stack(label int, left, width, scale float64) {
 	row := Row{Label: d.Labels[label]}
 	y := float64(chartTop + plotHigh)
@@ -110,7 +108,6 @@ func (d *Drawing) stack(label int, left, width, scale float64) {
 	d.Rows = append(d.Rows, row)
 }
 
-// figure writes a value.
 func (f Figures) figure(v float64) string {
 	if f.Show == nil {
 		return trim(v, 0)
@@ -127,7 +124,6 @@ func (f Figures) short(v float64) string {
 	return number(v)
 }
 
-// highest returns the height of the highest bar.
 func (f Figures) highest() (most float64) {
 	for i := range f.Labels {
 		sum := 0.0
@@ -155,7 +151,6 @@ func roundUp(v float64) float64 {
 
 func round(v float64) float64 { return math.Round(v*10) / 10 }
 
-// number writes a value short.
 func number(v float64) string {
 	switch {
 	case v >= 1e6:

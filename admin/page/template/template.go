@@ -1,6 +1,6 @@
 // Package template executes templates with a part of the syntax of text/template: if, with,
-// range, template, fields, and the functions q and len; $ is the data of the whole page. It looks
-// values up and prints them, and calls no methods. (Package text/template can call any method by
+// range, template, fields, the functions q and len, and those of the caller; $ is the data of the whole page. It
+// looks values up and prints them, and calls no methods. (Package text/template can call any method by
 // its name, so that the linker would keep all methods of the program: 4 MB.) All values are
 // escaped for HTML, so that they may be used in texts and in quoted attributes only; in addresses
 // with q. A test of the page enforces that.
@@ -19,15 +19,23 @@ import (
 // Set holds templates by name.
 type Set map[string]*parse.Tree
 
-// Read reads the templates of files. It panics if one is not valid: they are part of the program.
-func Read(files fs.FS, names ...string) Set {
+// Funcs are functions that templates call by name, each with one value.
+type Funcs map[string]func(value any) string
+
+// Read reads the templates of files, which may call functions of these names. It panics if one is not valid: they
+// are part of the program.
+func Read(files fs.FS, functions Funcs, names ...string) Set {
+	known := map[string]any{"q": true, "len": true}
+	for name := range functions {
+		known[name] = true
+	}
 	b := make(Set)
 	for _, file := range names {
 		text, err := fs.ReadFile(files, file)
 		if err != nil {
 			panic(err)
 		}
-		trees, err := parse.Parse(file, string(text), "", "", map[string]any{"q": true, "len": true})
+		trees, err := parse.Parse(file, string(text), "", "", known)
 		if err != nil {
 			panic(err)
 		}
@@ -39,14 +47,14 @@ func Read(files fs.FS, names ...string) Set {
 }
 
 // Execute writes the template of a name. If it returns an error, w may hold a part.
-func (b Set) Execute(w *bytes.Buffer, name string, data any) (err error) {
+func (b Set) Execute(w *bytes.Buffer, name string, data any, functions Funcs) (err error) {
 	defer func() {
 		fault := recover()
 		if fault != nil {
 			err = fmt.Errorf("sheet %s: %v", name, fault)
 		}
 	}()
-	r := &executor{b, w, reflect.ValueOf(data)}
+	r := &executor{b, w, reflect.ValueOf(data), functions}
 	r.call(name, r.root)
 	return nil
 }
@@ -54,8 +62,9 @@ func (b Set) Execute(w *bytes.Buffer, name string, data any) (err error) {
 // executor executes a template. It panics on errors; execute recovers.
 type executor struct {
 	Set
-	w    *bytes.Buffer
-	root reflect.Value
+	w         *bytes.Buffer
+	root      reflect.Value
+	functions Funcs
 }
 
 func (r *executor) call(name string, dot reflect.Value) {
@@ -92,7 +101,6 @@ func (r *executor) walk(dot reflect.Value, node parse.Node) {
 	}
 }
 
-// branch executes an if, a with, or a range over a list.
 func (r *executor) branch(dot reflect.Value, n *parse.BranchNode) {
 	v := r.value(dot, n.Pipe)
 	switch {
@@ -125,10 +133,13 @@ func (r *executor) value(dot reflect.Value, p *parse.PipeNode) reflect.Value {
 		return fields(r.root, n.Ident[1:])
 	case *parse.IdentifierNode:
 		of := r.value(dot, &parse.PipeNode{Cmds: []*parse.CommandNode{{Args: args[1:]}}})
-		if n.Ident == "len" {
+		switch n.Ident {
+		case "len":
 			return reflect.ValueOf(inner(of).Len())
+		case "q":
+			return reflect.ValueOf(url.QueryEscape(printed(of)))
 		}
-		return reflect.ValueOf(url.QueryEscape(printed(of)))
+		return reflect.ValueOf(r.functions[n.Ident](inner(of).Interface()))
 	}
 	panic("unsupported: " + p.String())
 }
@@ -166,8 +177,6 @@ func truth(v reflect.Value) bool {
 		return false
 	case reflect.Slice, reflect.Map:
 		return v.Len() > 0
-	case reflect.Struct:
-		return true
 	}
 	return !v.IsZero()
 }

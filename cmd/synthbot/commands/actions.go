@@ -137,7 +137,6 @@ func loadCatalogue(file string) (shelf, error) {
 	return s, nil
 }
 
-// shelved is an action of a file.
 type shelved struct {
 	listed
 	Essential bool `json:"essential"`
@@ -202,7 +201,6 @@ func (p *program) prompt(ctx context.Context, a asked) error {
 	return p.inspect(ctx, func(b *daemon.Bot) error { return p.preview(ctx, b, place, a, further) })
 }
 
-// preview prints the prompt for a message.
 func (p *program) preview(ctx context.Context, b *daemon.Bot, place core.Path, a asked, further shelf) error {
 	cfg := *b.InForce().Config
 	cfg.Prompt.Lite = cfg.Prompt.Lite || a.lite

@@ -321,10 +321,9 @@ func TestEverySecretIsPlanted(t *testing.T) {
 		holders(reflect.ValueOf(p.Own), there)
 	}
 	all := []any{new(daemon.Config)}
-	for _, components := range daemon.Page().Tables {
-		for _, component := range components {
-			all = append(all, component.Into...)
-		}
+	interfaces, plugins := daemon.Components()
+	for _, component := range append(interfaces, plugins...) {
+		all = append(all, component.Into...)
 	}
 	n := 0
 	for _, x := range all {

@@ -123,7 +123,6 @@ func (p *program) check(ctx context.Context, place core.Path, online bool, found
 // errFindings is the error after all findings were printed.
 var errFindings = errors.New("something needs to be fixed, see above")
 
-// reportParts lists the parts of the bot that were checked.
 func (p *program) reportParts(cfg *daemon.Config, engines []string, database core.Finding, found *findings) {
 	dir, err := cfg.DataDir(p.Getenv)
 	if err != nil {
@@ -162,9 +161,7 @@ func reportServer(ctx context.Context, cfg *daemon.Config, found *findings) erro
 // dataDirFix says why nothing can be written into the data directory; "" if it can. It makes a folder
 // in it, or in the first one above that exists, and removes it: modes alone do not tell.
 func dataDirFix(dir string) string {
-	for dir != filepath.Dir(dir) && !isThere(dir) {
-		dir = filepath.Dir(dir)
-	}
+	dir = existing(dir)
 	made, err := os.MkdirTemp(dir, ".synthbot-*")
 	if err == nil {
 		err = os.Remove(made)
@@ -178,10 +175,12 @@ func dataDirFix(dir string) string {
 	return fmt.Sprintf("%s cannot be written: %v; change its owner or mode, or set data_dir in [bot]", dir, err)
 }
 
-// isThere reports whether there is a file or folder, or it is unknown.
-func isThere(path string) bool {
-	_, err := os.Stat(path)
-	return !errors.Is(err, fs.ErrNotExist)
+// existing returns a folder, or the first one above it that exists.
+func existing(dir string) string {
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
+		return existing(filepath.Dir(dir))
+	}
+	return dir
 }
 
 // changes reports the warnings about blueprints, and what differs from what the running daemon, or
@@ -229,7 +228,6 @@ func changesInForce(ctx context.Context, b *daemon.Bot, found *findings) error {
 	return err
 }
 
-// effective prints the settings of a place and the origin of each.
 func effective(b *daemon.Bot, place core.Path, found *findings) error {
 	w := tabwriter.NewWriter(found.out, 0, 0, 2, ' ', 0)
 	if found.format != formatJSON {
@@ -297,12 +295,9 @@ func (p *program) checkOnline(ctx context.Context, b *daemon.Bot, out *findings)
 	}
 }
 
-// machine looks at what the daemon will run on.
 func machine(c *daemon.Config, getenv func(string) string) []core.Finding {
 	list := []core.Finding{modeOf(c.File, 0o037, "the configuration may hold secrets; chmod 600 it")}
-	files := c.Document.SecretFiles()
-	slices.Sort(files)
-	for _, file := range slices.Compact(files) {
+	for _, file := range c.Document.SecretFiles() {
 		list = append(list, modeOf(file, 0o037, "it holds a secret; chmod 600 it"))
 	}
 	dir, err := c.DataDir(getenv)
@@ -331,9 +326,7 @@ func modeOf(file string, not os.FileMode, fix string) core.Finding {
 
 // disk finds fault with a disk that is nearly full.
 func disk(dir string) core.Finding {
-	for dir != filepath.Dir(dir) && !isThere(dir) {
-		dir = filepath.Dir(dir)
-	}
+	dir = existing(dir)
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {
 		return core.Finding{What: "disk", Found: dir, Fix: err.Error()}
@@ -346,7 +339,6 @@ func disk(dir string) core.Finding {
 	return f
 }
 
-// credentials lists what systemd hands over.
 func credentials(dir string) []core.Finding {
 	if dir == "" {
 		return nil

@@ -76,9 +76,14 @@ func (p *program) daemon(ctx context.Context) error {
 	if len(cfg.Enabled) == 0 {
 		return cfg.NoInterface()
 	}
+	carry := func(ctx context.Context, b *daemon.Bot, e *daemon.Env, args []string) int {
+		inside := newProgram(e, args)
+		inside.host = b
+		return inside.run(ctx)
+	}
 	return p.Run(ctx, daemon.Life{
 		Config: cfg, Log: p.Logger(cfg, slog.LevelDebug), Interfaces: daemon.ReachableInterfaces, Grace: p.grace,
-		Carry: p.carry, Reload: hup, Ready: func() { time.AfterFunc(startGCFor, restore) },
+		Carry: carry, Reload: hup, Ready: func() { time.AfterFunc(startGCFor, restore) },
 	})
 }
 
@@ -188,6 +193,26 @@ func (p *program) daemonAt() (*admin.Control, bool) {
 	return admin.DialControl(dir)
 }
 
+// withFile calls f with a file, or with standard input if its name is "-". If a daemon runs, it carries out the command
+// instead, with the file as its standard input.
+func withFile(c *cobra.Command, p *program, name string, f func(io.Reader) error) error {
+	from := p.In
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return daemon.Usagef("%w", err)
+		}
+		defer file.Close()
+		from = file
+	}
+	if p.host == nil {
+		if d, ok := p.daemonAt(); ok {
+			return p.ask(c.Context(), d, []string{c.Parent().Name(), c.Name(), "-"}, from, p.Out)
+		}
+	}
+	return f(from)
+}
+
 // ask lets the daemon carry a command line out, on streams that are files.
 func (p *program) ask(ctx context.Context, d *admin.Control, args []string, in io.Reader, out io.Writer) error {
 	a := admin.Request{Args: args, Env: make(map[string]string)}
@@ -202,13 +227,6 @@ func (p *program) ask(ctx context.Context, d *admin.Control, args []string, in i
 		return err
 	}
 	return exited(status)
-}
-
-// carry carries out a command line in the daemon, on the files of the client.
-func (p *program) carry(ctx context.Context, b *daemon.Bot, e *daemon.Env, args []string) int {
-	inside := newProgram(e, args)
-	inside.host = b
-	return inside.run(ctx)
 }
 
 func pairCommand(p *program) *cobra.Command {

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -41,7 +40,6 @@ func (f *format) String() string { return string(*f) }
 // Type implements pflag.Value.
 func (f *format) Type() string { return "format" }
 
-// formatFlag adds --format to a command.
 func formatFlag(c *cobra.Command) *format {
 	f := formatText
 	c.Flags().Var(&f, "format", "text or json (one object a line)")
@@ -68,26 +66,18 @@ type findingLine struct {
 }
 
 func (f *findings) add(group string, found core.Finding) {
-	level, mark := "ok", "ok"
+	level := "ok"
 	switch {
 	case found.Fix != "" && found.Fatal:
-		level, mark, f.fatal = "error", "FAIL", true
+		level, f.fatal = "error", true
 	case found.Fix != "":
-		level, mark = "warning", "!"
+		level = "warning"
 	}
-	switch {
-	case f.format == formatJSON:
+	if f.format == formatJSON {
 		f.print(findingLine{Level: level, Group: group, What: found.What, Text: found.Found, Fix: found.Fix})
-	case found.What != "":
-		daemon.PrintFinding(f.out, group, found)
-	default:
-		text := found.Found
-		if text != "" && found.Fix != "" {
-			text += ": "
-		}
-		text += found.Fix
-		fmt.Fprintf(f.out, "%-3s %-14s %s\n", mark, group, txt.Line(text))
+		return
 	}
+	daemon.PrintFinding(f.out, group, found)
 }
 
 // faults prints an error in JSON, that of a configuration file as its faults. As text it is printed at the end.
@@ -109,11 +99,9 @@ func (f *findings) faults(err error) error {
 	return exited(statusUsage)
 }
 
-func (f *findings) print(line findingLine) { fmt.Fprintf(f.out, "%s\n", core.JSON(line)) }
+func (f *findings) print(line findingLine) { _ = printJSON(f.out, line) }
 
-// printJSON prints a value on one line.
 func printJSON(out io.Writer, value any) error {
-	e := json.NewEncoder(out)
-	e.SetEscapeHTML(false)
-	return e.Encode(value)
+	_, err := fmt.Fprintf(out, "%s\n", core.JSON(value))
+	return err
 }

@@ -1,11 +1,14 @@
 package commands
 
 import (
+	"bufio"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -59,7 +62,6 @@ func historyCommand(p *program) *cobra.Command {
 	return p.atDaemon(c)
 }
 
-// placeLine is a conversation in JSON.
 type placeLine struct {
 	Name    string    `json:"name,omitempty"`
 	Path    core.Path `json:"path"`
@@ -146,36 +148,30 @@ func usageCommand(p *program) *cobra.Command {
 	return p.atDaemon(c)
 }
 
-// usage prints what the engines were used for in the last days.
 func (p *program) usage(ctx context.Context, cfg *daemon.Config, s daemon.Store, days int, how format) error {
 	var uses []memory.Use
+	var err error
 	if db, ok := s.(*memory.DB); ok {
 		today := cfg.Clock(p.Clock)()
-		var err error
 		uses, err = db.Uses(ctx, today.AddDate(0, 0, 1-days).Format(time.DateOnly), today.Format(time.DateOnly))
 		if err != nil {
 			return err
 		}
 	}
-	if how == formatJSON {
-		for _, r := range daemon.Spending(uses) {
-			line := usageLine{
-				Day: r.Day, Engine: r.Engine, Calls: r.Calls, In: r.In, Cached: r.Cached, Out: r.Out,
-				Cost: cfg.Cost(r.Engine, r.Usage),
-			}
-			if err := printJSON(p.Out, line); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
 	w := tabwriter.NewWriter(p.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "DAY\tENGINE\tCALLS\tIN\tCACHED\tOUT\tCOST\t")
+	if how == formatText {
+		fmt.Fprintln(w, "DAY\tENGINE\tCALLS\tIN\tCACHED\tOUT\tCOST\t")
+	}
 	for _, r := range daemon.Spending(uses) {
 		cost := cfg.Cost(r.Engine, r.Usage)
+		if how == formatJSON {
+			line := usageLine{r.Day, r.Engine, r.Calls, r.In, r.Cached, r.Out, cost}
+			err = errors.Join(err, printJSON(w, line))
+			continue
+		}
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%.4f\t\n", r.Day, r.Engine, r.Calls, r.In, r.Cached, r.Out, cost)
 	}
-	return w.Flush()
+	return errors.Join(err, w.Flush())
 }
 
 // usageLine is what one engine was used for on one day, in JSON. In, Cached and Out are tokens; those
@@ -188,4 +184,56 @@ type usageLine struct {
 	Cached int     `json:"cached"`
 	Out    int     `json:"out"`
 	Cost   float64 `json:"cost"`
+}
+
+// completePlaces completes a conversation's path: of those that the database has.
+func completePlaces(p *program) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return listPlaces(c.Context(), p), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func completeRooms(p *program) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		cfg, err := p.load()
+		switch {
+		case err != nil || len(args) > 1:
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		case len(args) == 1:
+			return []string{"debug", "info", "warn", "error", "default"}, cobra.ShellCompDirectiveNoFileComp
+		}
+		return append(cfg.Rooms(), "all"), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// listPlaces lists the paths of the conversations, as `history --format json` prints them: the daemon
+// answers, if one runs. Without an answer there are none.
+func listPlaces(ctx context.Context, p *program) (paths []string) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil
+	}
+	defer r.Close()
+	nothing, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil
+	}
+	defer nothing.Close()
+	go func() {
+		defer w.Close()
+		e := &daemon.Env{File: p.File, In: nothing, Out: w, Err: nothing, Getenv: p.Getenv, Clock: p.Clock}
+		newProgram(e, []string{"history", "--format", "json"}).run(ctx)
+	}()
+	for lines := bufio.NewScanner(r); lines.Scan(); {
+		var place struct {
+			Path core.Path `json:"path"`
+		}
+		if json.Unmarshal(lines.Bytes(), &place) == nil {
+			paths = append(paths, place.Path.String())
+		}
+	}
+	return paths
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -47,28 +46,17 @@ func knowledgeCommand(p *program) *cobra.Command {
 	}), p.fileFlag(&cobra.Command{
 		Use: "eval FILE", Short: "Print hit rates for a file of questions (FILE \"-\": standard input)",
 		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return evalKnowledge(c.Context(), p, args[0]) },
+		RunE: func(c *cobra.Command, args []string) error {
+			return withFile(c, p, args[0], func(in io.Reader) error {
+				return evalKnowledge(c.Context(), p, args[0], in)
+			})
+		},
 	}))
 	return c
 }
 
-// evalKnowledge rates the index by a file of questions, which the daemon reads from a stream.
-func evalKnowledge(ctx context.Context, p *program, file string) error {
-	from := p.In
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return daemon.Usagef("%w", err)
-		}
-		defer f.Close()
-		from = f
-	}
-	if p.host == nil {
-		if d, ok := p.daemonAt(); ok {
-			return p.ask(ctx, d, []string{"knowledge", "eval", "-"}, from, p.Out)
-		}
-	}
-	data, err := io.ReadAll(from)
+func evalKnowledge(ctx context.Context, p *program, file string, in io.Reader) error {
+	data, err := io.ReadAll(in)
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,6 @@ func manual(root *cobra.Command) string {
 	return b.String()
 }
 
-// manualOf writes the section of one command, and of those below it.
 func manualOf(b *strings.Builder, c *cobra.Command) {
 	if !c.IsAvailableCommand() || c.Name() == "help" {
 		return

@@ -6,7 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -87,7 +87,6 @@ func searchCommand(p *program) *cobra.Command {
 	return p.atDaemon(c)
 }
 
-// printFact prints a memory and its earlier versions.
 func (p *program) printFact(f *core.Fact) {
 	fmt.Fprintf(p.Out, "%s  %s  %s\n", f.Time.Format(time.DateOnly), f.Origin, txt.Lines(f.Text))
 	for _, before := range f.Former {
@@ -122,26 +121,14 @@ func importCommand(p *program) *cobra.Command {
 	return p.fileFlag(&cobra.Command{
 		Use: "import FILE", Short: "Import exported data (FILE \"-\": standard input)", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			from := p.In
-			if args[0] != "-" {
-				f, err := os.Open(args[0])
-				if err != nil {
-					return daemon.Usagef("%w", err)
-				}
-				defer f.Close()
-				from = f
-			}
-			if p.host == nil {
-				if d, ok := p.daemonAt(); ok {
-					return p.ask(c.Context(), d, []string{"memory", "import", "-"}, from, p.Out)
-				}
-			}
-			return p.withStore(true, func(_ *daemon.Config, s daemon.Store) error {
-				n, err := s.(*memory.DB).Import(c.Context(), from)
-				if err == nil {
-					fmt.Fprintf(p.Out, "lines added: %d\n", n)
-				}
-				return err
+			return withFile(c, p, args[0], func(in io.Reader) error {
+				return p.withStore(true, func(_ *daemon.Config, s daemon.Store) error {
+					n, err := s.(*memory.DB).Import(c.Context(), in)
+					if err == nil {
+						fmt.Fprintf(p.Out, "lines added: %d\n", n)
+					}
+					return err
+				})
 			})
 		},
 	})
@@ -221,7 +208,6 @@ func (p *program) forget(ctx context.Context, b *daemon.Bot, path core.Path) err
 	return nil
 }
 
-// lines counts lines that are written.
 type lines int
 
 // NonBlocking implements memory.NonBlocking: nothing about them is written to the disk again.

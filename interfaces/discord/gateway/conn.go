@@ -202,13 +202,13 @@ func (c *conn) beat(ctx context.Context) error {
 // as online for a while.
 const closeResumable = 4000
 
-// closeWith closes the connection with a code when ctx ends. The returned function closes it without a code
-// if ctx has not ended, and otherwise waits until it is closed.
-func (c *conn) closeWith(ctx context.Context, code int) func() {
+// closeAfter closes the connection when ctx ends, so that the session can be resumed. The returned function closes
+// it without a code if ctx has not ended, and otherwise waits until it is closed.
+func (c *conn) closeAfter(ctx context.Context) func() {
 	left := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(left)
-		text := websocket.FormatCloseMessage(code, "")
+		text := websocket.FormatCloseMessage(closeResumable, "")
 		_ = c.ws.WriteControl(websocket.CloseMessage, text, time.Now().Add(goodbyeTime))
 		_ = c.ws.Close()
 	})

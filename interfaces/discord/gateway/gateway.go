@@ -2,15 +2,9 @@
 // sessions, sends heartbeats, and passes events on unchanged. It does not read events, except for what
 // describes the session, and the guilds of missed events.
 //
-// It implements the protocol itself, and uses only types and the version of the library discordgo, whose
-// connection
-//   - hangs forever if the gateway answers an identify or a resume with a reconnect, or not at all:
-//     [shard.connect] has a time limit for every wait;
-//   - identifies immediately after an invalid session, where Discord requires a pause, and retries after a
-//     final close code: [shard.after], [shard.fatal];
-//   - ignores the address for resuming a session: [shard.address];
-//   - notices only after five intervals that heartbeats are not acknowledged: [conn.beat];
-//   - decodes each event, and empties messages with an unknown component: [Handler] gets the raw data.
+// It implements the protocol itself, and uses only types of the library discordgo. The library's connection has no
+// time limits, breaks Discord's rules for pauses, resuming and heartbeats, and decodes each event, which empties
+// messages with an unknown component.
 package gateway
 
 import (

@@ -43,7 +43,7 @@ func (s *shard) receiveMissed(ctx context.Context, left Session) error {
 	if err != nil {
 		return err
 	}
-	defer c.closeWith(ctx, closeResumable)() // resumable, in case this process ends before it has stored its session
+	defer c.closeAfter(ctx)() // resumable, in case this process ends before it has stored its session
 	if err := c.hello(); err != nil {
 		return err
 	}

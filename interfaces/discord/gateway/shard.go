@@ -142,7 +142,7 @@ func (s *shard) connect(ctx context.Context) error {
 	}
 	var beats sync.WaitGroup
 	defer beats.Wait()
-	defer c.closeWith(ctx, closeResumable)()
+	defer c.closeAfter(ctx)()
 	if err := c.hello(); err != nil {
 		return err
 	}

@@ -30,16 +30,17 @@ const (
 	sessionAge = 15 * time.Minute
 )
 
-// Progress is that of one account, or of one of its shards. It is safe for concurrent use.
+// Progress is that of one account, or of one of its shards. It is safe for concurrent use, but for SetSessions and
+// Store, which the same goroutine calls.
 type Progress struct {
 	state driver.State
 
+	began bool // a new session is not stored yet
+
 	mu       sync.Mutex
 	shards   map[int]time.Time // until when each has received everything
-	behind   bool              // some received events are not on disk yet
 	saved    time.Time         // the stored time: everything before is on disk, perhaps by an earlier process
 	sessions map[int]gateway.Session
-	began    bool // a new session is not stored yet
 }
 
 // stored is the value of SessionsKey.
@@ -97,19 +98,12 @@ func (p *Progress) Touch(shard int, now time.Time) time.Time {
 	return until
 }
 
-// SetBehind records whether some received events are not on disk yet.
-func (p *Progress) SetBehind(behind bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.behind = behind
-}
-
-// ReceivedUntil returns until when all shards have received everything and stored it; zero if unknown. count
-// is the number of shards. While some are missing or events are not on disk, it is the stored time.
+// ReceivedUntil returns until when all shards have received everything; zero if unknown. count is the number of
+// shards. While some are missing, it is the stored time.
 func (p *Progress) ReceivedUntil(count int) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.behind || len(p.shards) < max(count, 1) {
+	if len(p.shards) < max(count, 1) {
 		return p.saved
 	}
 	return slices.MinFunc(slices.Collect(maps.Values(p.shards)), time.Time.Compare)
@@ -123,9 +117,8 @@ func (p *Progress) SetSessions(ctx context.Context, sessions map[int]gateway.Ses
 		p.began = p.began || p.sessions[shard].ID != now.ID
 		p.sessions[shard] = now
 	}
-	began := p.began
 	p.mu.Unlock()
-	if !began {
+	if !p.began {
 		return nil
 	}
 	return p.storeSessions(ctx)
@@ -152,13 +145,8 @@ func (p *Progress) Store(ctx context.Context, at time.Time, now bool) error {
 func (p *Progress) storeSessions(ctx context.Context) error {
 	p.mu.Lock()
 	value := core.JSON(stored{time.Now(), p.sessions})
-	p.began = false
 	p.mu.Unlock()
 	err := p.state.Put(ctx, SessionsKey, value)
-	if err != nil {
-		p.mu.Lock()
-		p.began = true
-		p.mu.Unlock()
-	}
+	p.began = p.began && err != nil
 	return err
 }

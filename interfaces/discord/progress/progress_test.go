@@ -51,11 +51,6 @@ func TestNote(t *testing.T) {
 		t.Errorf("the next life knows %v, %v", next.ReceivedUntil(2), err)
 	}
 	next.Touch(1, at(21))
-	next.SetBehind(true)
-	if got := next.ReceivedUntil(2); got != at(2) {
-		t.Errorf("while events wait, %v is covered", got)
-	}
-	next.SetBehind(false)
 	if got := next.ReceivedUntil(2); got != at(20) {
 		t.Errorf("then %v", got)
 	}

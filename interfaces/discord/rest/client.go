@@ -178,10 +178,19 @@ func (c *Client) try(ctx context.Context, q *Request, contentType string, body [
 	case q.Out == nil:
 		return nil
 	}
-	if err := json.Unmarshal(answer, q.Out); err != nil {
-		return fmt.Errorf("%s: answer: %w", q.Route, err)
+	if err := Decode(answer, q.Out); err != nil {
+		return fmt.Errorf("%s: answer: %w", q.name(), err)
 	}
 	return nil
+}
+
+// Decode reads an object of Discord's into v, a pointer. A field of the wrong type is left out.
+func Decode(data []byte, v any) error {
+	err := json.Unmarshal(data, v)
+	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return nil
+	}
+	return err
 }
 
 // note carries what the transport must know of a request, and what it finds.

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,9 +39,8 @@ func (e *Error) RefusesBot() bool { return e.Status == 401 && e.Code != tokenExp
 
 // Refusal is the server's refusal that an error holds; its Status is 0 if there is none.
 func Refusal(err error) *Error {
-	api := &Error{}
-	_ = errors.As(err, &api)
-	return api
+	api, _ := errors.AsType[*Error](err)
+	return cmp.Or(api, &Error{})
 }
 
 // NotFound reports whether what a request names does not exist.
@@ -129,14 +129,10 @@ func refusal(route string, resp *http.Response) *Error {
 // Seconds reads a duration that a server sent, which may be any number. The result is
 // at most a day.
 func Seconds(s float64) time.Duration {
-	const most = 24 * time.Hour
 	if !(s > 0) {
 		return 0
 	}
-	if s > most.Seconds() {
-		return most
-	}
-	return time.Duration(s * float64(time.Second))
+	return time.Duration(min(s, 24*60*60) * float64(time.Second))
 }
 
 // Worded is Failure, or nil if err is.

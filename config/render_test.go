@@ -1,11 +1,13 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
 	"strings"
 
+	"synthbot/core"
 	"synthbot/core/txt"
 )
 
@@ -19,7 +21,6 @@ type Component struct {
 
 // Page renders the example file and the reference of a configuration.
 type Page struct {
-	Title string // of the reference
 	Intro string // sentences at the top
 	// Tables lists, by the key of a field, what its Table or its map of Tables
 	// may hold ("interfaces", "plugins").
@@ -99,93 +100,14 @@ func (p Page) inside(up section, f *field, list []section) []section {
 
 func (p Page) components(up section, named bool, list []section) []section {
 	for _, c := range p.Tables[up.key] {
-		s := section{key: up.key, doc: c.Doc, optional: true}
+		s := section{key: up.key, doc: cmp.Or(c.Doc, up.doc), optional: true}
 		if named {
 			s.key += "." + QuoteKey(c.Name)
-		}
-		if s.doc == "" {
-			s.doc = up.doc
 		}
 		s.header = "[" + s.key + "]"
 		list = p.below(s, types(structs(c.Into)), list)
 	}
 	return list
-}
-
-// Lint checks the tags of a configuration and of everything that its tables may hold. It is for tests.
-func (p Page) Lint(into any) (err error) {
-	defer func() {
-		r := recover()
-		if r != nil {
-			err = fmt.Errorf("%v", r)
-		}
-	}()
-	var all []error
-	for _, s := range p.sections(into) {
-		if s.header != "" && s.doc == "" {
-			all = append(all, fmt.Errorf("%s has no sentence", s.header))
-		}
-		for _, f := range s.fields {
-			if !strings.HasSuffix(f.doc, ".") {
-				all = append(all, fmt.Errorf("%s %s: %q is not a sentence", s.header, f.name, f.doc))
-			}
-		}
-	}
-	return errors.Join(all...)
-}
-
-// shown returns a field's value in the example file, and whether it is the default:
-// that of the tag, or the zero value. In an optional table, the example comes before
-// the default.
-func (f *field) shown(spare bool) (text string, isDefault bool) {
-	switch {
-	case f.example != nil && (spare || f.initial == nil):
-		return literal(f.typ, *f.example), f.initial != nil && *f.initial == *f.example
-	case f.initial != nil:
-		return literal(f.typ, *f.initial), true
-	}
-	return literal(f.typ, ""), true
-}
-
-func (f *field) sample() string {
-	switch formOf(f.typ) {
-	case formTable, formRaw:
-		return "a table [" + QuoteKey(f.name) + "]"
-	}
-	if formOf(f.leaf()) == formTable {
-		return "a table [[" + QuoteKey(f.name) + "]]"
-	}
-	text, _ := f.shown(true)
-	return QuoteKey(f.name) + " = " + text
-}
-
-// literal is the text of a tag as a value in a file; "" is the zero value.
-func literal(t reflect.Type, text string) string {
-	switch formOf(t) {
-	case formPointer:
-		return literal(t.Elem(), text)
-	case formList:
-		parts := split(text)
-		for i, part := range parts {
-			parts[i] = literal(t.Elem(), part)
-		}
-		return "[" + strings.Join(parts, ", ") + "]"
-	case formMap:
-		parts := split(text)
-		for i, part := range parts {
-			name, value, _ := strings.Cut(part, "=")
-			parts[i] = QuoteKey(name) + " = " + literal(t.Elem(), value)
-		}
-		return "{" + strings.Join(parts, ", ") + "}"
-	}
-	k := kindOf(t)
-	switch {
-	case text == "":
-		return k.zero
-	case strings.HasPrefix(k.zero, `"`):
-		return Quote(text)
-	}
-	return text
 }
 
 // width is the length limit of a line of comment.
@@ -239,7 +161,6 @@ func (f *field) sentences(isDefault bool) []string {
 	return list
 }
 
-// limits describes the rules of a field.
 func (f *field) limits() []string {
 	var list []string
 	if f.rules.oneof != nil {
@@ -256,7 +177,6 @@ func (f *field) limits() []string {
 	return list
 }
 
-// comment writes a text as lines of comment.
 func comment(b *strings.Builder, text string) {
 	for paragraph := range strings.SplitSeq(text, "\n") {
 		line := "#"
@@ -276,7 +196,7 @@ func comment(b *strings.Builder, text string) {
 // Reference renders a page in Markdown with a table of keys for each section.
 func (p Page) Reference(into any) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n%s\n", p.Title, p.Intro)
+	fmt.Fprintf(&b, "# Configuration\n\n%s\n", p.Intro)
 	for _, s := range p.sections(into) {
 		if s.header != "" {
 			fmt.Fprintf(&b, "\n## `%s`\n\n%s\n", s.header, s.doc)
@@ -322,5 +242,41 @@ func typeWord(t reflect.Type) string {
 	case formMap:
 		return "table: " + typeWord(t.Elem())
 	}
-	return kindOf(t).word
+	switch {
+	case t == typeDuration:
+		return "duration"
+	case t == typeSecret:
+		return "secret"
+	case t == reflect.TypeFor[core.Path]():
+		return "path"
+	case readsText(t), t.Kind() == reflect.String:
+		return "text"
+	case t.Kind() == reflect.Bool:
+		return "true or false"
+	case t.Kind() == reflect.Float64:
+		return "number"
+	}
+	return "whole number"
+}
+
+// Lint checks the tags of a configuration and of everything that its tables may hold.
+func (p Page) Lint(into any) (err error) {
+	defer func() {
+		r := recover()
+		if r != nil {
+			err = fmt.Errorf("%v", r)
+		}
+	}()
+	var all []error
+	for _, s := range p.sections(into) {
+		if s.header != "" && s.doc == "" {
+			all = append(all, fmt.Errorf("%s has no sentence", s.header))
+		}
+		for _, f := range s.fields {
+			if !strings.HasSuffix(f.doc, ".") {
+				all = append(all, fmt.Errorf("%s %s: %q is not a sentence", s.header, f.name, f.doc))
+			}
+		}
+	}
+	return errors.Join(all...)
 }
