@@ -219,8 +219,7 @@ func SendAll(n int, send func(i int) error) error {
 	var unsure error
 	for i := range n {
 		err := send(i)
-		var e *Error
-		if errors.As(err, &e) && e.Kind == Unsure {
+		if e, ok := errors.AsType[*Error](err); ok && e.Kind == Unsure {
 			unsure = err
 		} else if err != nil {
 			return errors.Join(unsure, err)
@@ -260,7 +259,6 @@ func (s Sent) MaxSends() int {
 type Result struct {
 	Output json.RawMessage `json:"output,omitempty"` // for the model, in a follow-up round; nil: nothing worth words
 	Next   []Step          `json:"next,omitempty"`   // further actions that this one asks for
-	Unit   bool            `json:"unit,omitempty"`   // Next and this one succeed or are undone together
 	Shown  bool            `json:"shown,omitempty"`  // who asked sees what was done: nothing need be said of it
 	// Undo is what the action's Undo has to know. It is journalled, and nobody else reads it.
 	Undo json.RawMessage `json:"undo,omitempty"`

@@ -152,13 +152,6 @@ type View interface {
 	Journal(turn TurnID) ([]Record, error)
 }
 
-// Forgetter is the ability of a Store to tell who was forgotten.
-type Forgetter interface {
-	// Forgotten reports whether one of these people or places, or a place above
-	// one, was forgotten after the epoch of the context began, or is being forgotten.
-	Forgotten(ctx context.Context, paths ...Path) bool
-}
-
 // Store is the durable memory of the bot. Safe for concurrent use.
 type Store interface {
 	// Commit writes the batch, whole or not at all, and returns when it is on
@@ -167,6 +160,11 @@ type Store interface {
 	// View calls f with one consistent state. No call across a network belongs
 	// inside.
 	View(ctx context.Context, f func(View) error) error
+	// Epoch is that of Facts.
+	Epoch() uint64
+	// Forgotten reports whether one of these people or places, or a place above
+	// one, was forgotten after the epoch of the context began, or is being forgotten.
+	Forgotten(ctx context.Context, paths ...Path) bool
 	// Installation is a random text that belongs to what is stored, and stays as long.
 	// A store that was restored has another one: it gives numbers once more.
 	Installation() string

@@ -117,8 +117,9 @@ func (EmptyStore) Commit(context.Context, *core.Batch) error { return core.ErrCl
 func (EmptyStore) View(_ context.Context, f func(core.View) error) error {
 	return f(EmptyStore{})
 }
-func (EmptyStore) Installation() string { return "" }
-func (EmptyStore) Close() error         { return nil }
+func (EmptyStore) Forgotten(context.Context, ...core.Path) bool { return false }
+func (EmptyStore) Installation() string                         { return "" }
+func (EmptyStore) Close() error                                 { return nil }
 
 func (EmptyStore) Head(p core.Path) (core.Head, error)                { return core.Head{Path: p}, nil }
 func (EmptyStore) Places(core.Path) ([]core.Head, error)              { return nil, nil }

@@ -6,10 +6,10 @@ import (
 	"strconv"
 
 	"synthbot/core"
-	"synthbot/core/action"
 	"synthbot/core/document"
 	"synthbot/core/engine"
 	"synthbot/core/hint"
+	"synthbot/core/llm"
 	"synthbot/core/recon"
 	"synthbot/core/turn"
 	"synthbot/core/watch"
@@ -17,14 +17,12 @@ import (
 )
 
 func (b *Bot) options(p *parts) turn.Options {
-	var catalogue action.Catalogue
-	catalogue.Swap(p.Snapshot)
 	c, log := p.Config, logs.Room(b.log, "core/turn")
 	used := b.workers.sharing.used(turnLimits)
 	clock, config := c.Clock(b.env.Clock), c.Prompt.Config
 	config.Attempts, config.Backlog = c.Corrector.Attempts, c.Bot.Backlog
 	o := turn.Options{
-		Store: b.Data.Store, Catalogue: &catalogue, Clock: clock, Log: log, Runtime: b.runtime,
+		Store: b.Data.Store, Catalogue: p.Snapshot, Clock: clock, Log: log, Runtime: b.runtime,
 		Asker:    turn.Thinking(p.showing(b.budgeted(p, p.Engines)), ability[core.TypingIndicator](p), log),
 		Settings: p.turnSettings,
 		Access:   c.Access, Admins: b.admins(c), Config: config,
@@ -32,7 +30,6 @@ func (b *Bot) options(p *parts) turn.Options {
 			who := p.personaAt(place)
 			return append([]string{c.Bot.Name, who.Name}, who.Aliases...)
 		},
-		Epoch: b.Data.Epoch,
 		Prompt: turn.Prompt{
 			Persona:  func(place core.Path, user string) core.Persona { return p.personaAt(place).For(user) },
 			Language: string(c.Bot.Language), Lite: c.Prompt.Lite, Shares: c.Shares,
@@ -77,7 +74,7 @@ func (b *Bot) options(p *parts) turn.Options {
 }
 
 // open reads the attachments of messages, as far as an engine can use them.
-func (b *Bot) open(p *parts) func(context.Context, core.Path, []core.Attachment) turn.Opened {
+func (b *Bot) open(p *parts) func(context.Context, core.Path, []core.Attachment) llm.Contents {
 	o := document.Options{Fetch: host{b}.Fetch, PDF: b.pdfs.text, Log: logs.Room(b.log, "core/document")}
 	for i := range p.Config.Engines {
 		e := &p.Config.Engines[i]
@@ -85,8 +82,8 @@ func (b *Bot) open(p *parts) func(context.Context, core.Path, []core.Attachment)
 			o.Vision, o.Hearing = o.Vision || e.Vision, o.Hearing || e.Hearing
 		}
 	}
-	return func(ctx context.Context, place core.Path, files []core.Attachment) turn.Opened {
-		return turn.Opened(document.Open(ctx, o, place, files))
+	return func(ctx context.Context, place core.Path, files []core.Attachment) llm.Contents {
+		return document.Open(ctx, o, place, files)
 	}
 }
 

@@ -181,7 +181,7 @@ func (db *DB) Epoch() uint64 {
 	return db.epochs.now
 }
 
-// Forgotten implements core.Forgetter.
+// Forgotten implements core.Store.
 func (db *DB) Forgotten(ctx context.Context, paths ...core.Path) bool {
 	return db.epochOf(ctx).forgot(paths...)
 }

@@ -78,8 +78,6 @@ var ErrMissing = errors.New("there is no database yet")
 var (
 	_ core.Store = (*DB)(nil)
 	_ core.Facts = (*DB)(nil)
-
-	_ core.Forgetter = (*DB)(nil)
 )
 
 // DB is the open database. Safe for concurrent use; one process at a time.

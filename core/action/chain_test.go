@@ -10,11 +10,11 @@ import (
 )
 
 // asks makes an action whose result asks for others.
-func (w *world) asks(name string, unit bool, next ...core.Step) core.Action {
+func (w *world) asks(name string, next ...core.Step) core.Action {
 	return w.act(name, func(a *core.Action) {
 		a.Do = func(context.Context, core.Call) (core.Result, error) {
 			w.note("%s", name)
-			return core.Result{Next: next, Unit: unit}, nil
+			return core.Result{Next: next}, nil
 		}
 		a.Undo = func(context.Context, core.Call, core.Result) error {
 			w.note("undo %s", name)
@@ -35,11 +35,11 @@ func (w *world) failing(name string) core.Action {
 func TestConsequences(t *testing.T) {
 	var w world
 	s := w.catalogue(t,
-		w.asks("a", false, step("B", `{}`), step("c", `{}`, func(s *core.Step) { s.Priority = 9 }), step("ban", `{}`), step("nix", `{}`), step("web_search", `{"n":"x"}`)),
-		w.asks("b", false, step("a", `{}`)), w.asks("c", false),
-		w.asks("d1", false, step("d2", `{}`)), w.asks("d2", false, step("d3", `{}`)), w.asks("d3", false, step("d4", `{}`)), w.asks("d4", false, step("d5", `{}`)),
-		w.asks("d5", false, step("d6", `{}`)), w.asks("d6", false),
-		w.asks("self", false, step("self", `{}`)),
+		w.asks("a", step("B", `{}`), step("c", `{}`, func(s *core.Step) { s.Priority = 9 }), step("ban", `{}`), step("nix", `{}`), step("web_search", `{"n":"x"}`)),
+		w.asks("b", step("a", `{}`)), w.asks("c"),
+		w.asks("d1", step("d2", `{}`)), w.asks("d2", step("d3", `{}`)), w.asks("d3", step("d4", `{}`)), w.asks("d4", step("d5", `{}`)),
+		w.asks("d5", step("d6", `{}`)), w.asks("d6"),
+		w.asks("self", step("self", `{}`)),
 	)
 	for _, test := range []struct {
 		name string
@@ -78,64 +78,14 @@ func TestFallbacks(t *testing.T) {
 	same2(t, "calls after a restart", w.did(), nil)
 }
 
-func TestUnits(t *testing.T) {
-	var w world
-	s := w.catalogue(t,
-		w.asks("whole", true, step("one", `{}`), step("two", `{}`)), w.asks("one", false), w.asks("two", false),
-		w.asks("torn", true, step("one", `{}`), step("inner", `{}`), step("fails", `{}`), step("two", `{}`)), w.failing("fails"),
-		w.asks("inner", true, step("two", `{}`)),
-		w.asks("refused", true, step("one", `{}`), step("ban", `{}`)),
-		w.asks("asks_deep", true, step("plain", `{}`), step("fails", `{}`)), w.asks("plain", false, step("transfer", `{}`)),
-		w.asks("asks_leave", true, step("one", `{}`), step("transfer", `{}`)),
-	)
-	const back = ": it was taken back, as what belongs to it failed"
-	sorry := func(s *core.Step) { f := step("message_telegram", `{"text":"sorry"}`); s.Fallback = &f }
-	for _, test := range []struct {
-		name        string
-		done, calls []string
-	}{
-		{"whole", []string{"1 whole done", "2 one done for 1", "3 two done for 1"}, []string{"whole", "one", "two"}},
-		{"torn", []string{"1 torn failed" + back, "2 one failed for 1" + back, "3 inner failed for 1" + back, "4 two failed for 3" + back, "5 fails failed for 1: no luck", "6 message_telegram done for 1"},
-			[]string{"torn", "one", "inner", "two", "fails", "undo two", "undo inner", "undo one", "undo torn", "telegram/-100/7: sorry"}},
-		{"refused", []string{"1 refused failed" + back, "2 message_telegram done for 1"}, []string{"refused", "undo refused", "telegram/-100/7: sorry"}},
-		{"asks_deep", []string{"1 asks_deep failed" + back, "2 plain failed for 1" + back, "3 transfer skipped for 2: transfer must be confirmed, which is not possible inside of a unit", "4 fails failed for 1: no luck", "5 message_telegram done for 1"},
-			[]string{"asks_deep", "plain", "fails", "undo plain", "undo asks_deep", "telegram/-100/7: sorry"}},
-		{"asks_leave", []string{"1 asks_leave failed" + back, "2 one failed for 1" + back, "3 transfer skipped for 1: transfer must be confirmed, which is not possible inside of a unit", "4 message_telegram done for 1"},
-			[]string{"asks_leave", "one", "undo one", "undo asks_leave", "telegram/-100/7: sorry"}},
-	} {
-		st := step(test.name, `{}`, sorry)
-		plan, faults := s.Check(core.Plan{Steps: []core.Step{st}}, by(core.RankMember))
-		if len(faults) > 0 {
-			t.Fatal(faults)
-		}
-		j := newJournal()
-		job := j.job(s, by(core.RankMember), plan.Steps...)
-		same2(t, test.name, told(run(t, NewRuntime(Options{}), job)), test.done)
-		same2(t, test.name+" calls", w.did(), test.calls)
-		if err := j.Write(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		job.Journal = j.crash()
-		same2(t, test.name+" after a restart", told(run(t, NewRuntime(Options{}), job)), test.done)
-		same2(t, test.name+" calls after a restart", w.did(), nil)
-	}
-}
-
 // TestUnitsAreTornAtAnyTime cuts a unit's life off after each write and lets a
 // next life go on: nothing is done or undone twice, and all comes to the same end.
 func TestUnitsAreTornAtAnyTime(t *testing.T) {
-	t.Run("a result's", func(t *testing.T) { tearUnits(t, step("torn", `{}`)) })
-	t.Run("a plan's", func(t *testing.T) {
-		tearUnits(t, in("u", step("one", `{}`)), in("u", step("two", `{}`)), in("u", step("fails", `{}`)))
-	})
-}
-
-func tearUnits(t *testing.T, unit ...core.Step) {
+	unit := []core.Step{in("u", step("one", `{}`)), in("u", step("two", `{}`)), in("u", step("fails", `{}`))}
 	again := func(a core.Action) core.Action { a.Idempotent = true; return a }
 	for cut := 1; ; cut++ {
 		var w world
-		s := w.catalogue(t, again(w.asks("torn", true, step("one", `{}`), step("two", `{}`), step("fails", `{}`))),
-			again(w.asks("one", false)), again(w.asks("two", false)), again(w.failing("fails")))
+		s := w.catalogue(t, again(w.asks("one")), again(w.asks("two")), again(w.failing("fails")))
 		j := &cutJournal{journal: newJournal(), left: cut}
 		job := j.job(s, by(core.RankMember), append(unit[:len(unit):len(unit)], step("web_search", `{}`))...)
 		job.Journal = j
@@ -156,7 +106,7 @@ func tearUnits(t *testing.T, unit ...core.Step) {
 		for _, c := range append(first, w.did()...) {
 			undone[c]++
 		}
-		for _, name := range []string{"undo torn", "undo one", "undo two"} {
+		for _, name := range []string{"undo one", "undo two"} {
 			if undone[name] > 1 {
 				t.Errorf("cut %d: %s %d times", cut, name, undone[name])
 			}
@@ -204,18 +154,18 @@ func TestUndoFails(t *testing.T) {
 		return func(a *core.Action) { a.Undo = func(context.Context, core.Call, core.Result) error { return f() } }
 	}
 	s := w.catalogue(t,
-		w.asks("torn", true, step("one", `{}`), step("stays", `{}`), step("refuses", `{}`), step("panics", `{}`), step("fails", `{}`)),
-		w.asks("one", false), w.act("stays"), w.failing("fails"),
+		w.asks("one"), w.act("stays"), w.failing("fails"),
 		w.act("refuses", undo(func() error { return errors.New("no") })), w.act("panics", undo(func() error { panic("boo") })),
 		w.act("after_one", func(a *core.Action) { a.DependsOn = []string{"one"} }),
 		w.act("after_stays", func(a *core.Action) { a.DependsOn = []string{"stays"} }),
 	)
 	const back, unsure = ": it was taken back, as what belongs to it failed", ": it is not known whether it could be taken back, after what belongs to it failed"
 	j := newJournal()
-	done := run(t, NewRuntime(Options{}), j.job(s, by(0), step("torn", `{}`), step("after_one", `{}`), step("after_stays", `{}`)))
+	done := run(t, NewRuntime(Options{}), j.job(s, by(0), in("u", step("one", `{}`)), in("u", step("stays", `{}`)), in("u", step("refuses", `{}`)),
+		in("u", step("panics", `{}`)), in("u", step("fails", `{}`)), step("after_one", `{}`), step("after_stays", `{}`)))
 	same2(t, "done", told(done), []string{
-		"1 torn failed" + back, "4 one failed for 1" + back, "5 stays done for 1", "6 refuses unknown for 1" + unsure, "7 panics unknown for 1" + unsure,
-		"8 fails failed for 1: no luck", "2 after_one skipped: after_one needs one to succeed first", "3 after_stays done",
+		"1 one failed" + back, "2 stays done", "3 refuses unknown" + unsure, "4 panics unknown" + unsure,
+		"5 fails failed: no luck", "6 after_one skipped: after_one needs one to succeed first", "7 after_stays done",
 	})
 	for _, d := range done {
 		if r, _ := j.Find(d.Key); r.Progress != d.Progress || d.Progress != core.ProgressDone && d.Output != nil {
@@ -228,23 +178,25 @@ func TestUndoFails(t *testing.T) {
 func TestTheEndOfUndoing(t *testing.T) {
 	var w world
 	ctx, cancel := context.WithCancel(t.Context())
-	s := w.catalogue(t, w.asks("torn", true, step("slow", `{}`), step("fails", `{}`)), w.failing("fails"), w.act("slow", func(a *core.Action) {
+	s := w.catalogue(t, w.asks("one"), w.failing("fails"), w.act("slow", func(a *core.Action) {
 		a.Undo = func(ctx context.Context, _ core.Call, _ core.Result) error {
 			cancel()
 			<-ctx.Done()
 			return ctx.Err()
 		}
 	}))
-	if _, err := NewRuntime(Options{}).Execute(ctx, newJournal().job(s, by(0), step("torn", `{}`))); !errors.Is(err, context.Canceled) {
+	unit := []core.Step{in("u", step("one", `{}`)), in("u", step("slow", `{}`)), in("u", step("fails", `{}`))}
+	_, err := NewRuntime(Options{}).Execute(ctx, newJournal().job(s, by(0), unit...))
+	if !errors.Is(err, context.Canceled) {
 		t.Errorf("err = %v", err)
 	}
-	cut := newJournal().job(s, by(0), step("torn", `{}`))
-	cut.Journal = &cutJournal{journal: newJournal(), left: 3} // torn, slow and fails have begun
+	cut := newJournal().job(s, by(0), unit...)
+	cut.Journal = &cutJournal{journal: newJournal(), left: 3} // one, slow and fails have begun
 	if _, err := NewRuntime(Options{}).Execute(t.Context(), cut); !errors.Is(err, errCut) {
 		t.Errorf("err = %v", err)
 	}
 	for _, c := range w.did() {
-		if c == "undo torn" {
+		if c == "undo one" {
 			t.Error("it goes on taking back")
 		}
 	}
@@ -255,8 +207,8 @@ func TestTheEndOfUndoing(t *testing.T) {
 func TestConsequencesInOrder(t *testing.T) {
 	var w world
 	rank := func(n int) func(*core.Step) { return func(s *core.Step) { s.Priority = n } }
-	s := w.catalogue(t, w.asks("a", false, step("b", `{}`, rank(1)), step("c", `{}`, rank(5)), step("d", `{}`, rank(1)), step("e", `{}`, rank(9))),
-		w.asks("b", false), w.asks("c", false), w.asks("d", false), w.asks("e", false))
+	s := w.catalogue(t, w.asks("a", step("b", `{}`, rank(1)), step("c", `{}`, rank(5)), step("d", `{}`, rank(1)), step("e", `{}`, rank(9))),
+		w.asks("b"), w.asks("c"), w.asks("d"), w.asks("e"))
 	run(t, NewRuntime(Options{}), newJournal().job(s, by(0), step("a", `{}`)))
 	same2(t, "calls", w.did(), []string{"a", "e", "c", "b", "d"})
 	job := newJournal().job(s, by(0), step("a", `{}`))
@@ -271,8 +223,8 @@ func TestConsequencesInOrder(t *testing.T) {
 // unit, and the unit with it.
 func TestUnitsWaitForNobody(t *testing.T) {
 	var w world
-	s := w.catalogue(t, w.asks("unit", true, step("receipt", `{}`)), w.act("receipt", func(a *core.Action) { a.DependsOn = []string{"transfer"} }))
-	same2(t, "done", told(run(t, NewRuntime(Options{}), newJournal().job(s, by(0), step("transfer", `{}`), step("unit", `{}`)))), []string{
-		"1 transfer pending", "2 unit failed: it was taken back, as what belongs to it failed", "3 receipt skipped for 2: receipt needs transfer to succeed first",
+	s := w.catalogue(t, w.asks("one"), w.act("receipt", func(a *core.Action) { a.DependsOn = []string{"transfer"} }))
+	same2(t, "done", told(run(t, NewRuntime(Options{}), newJournal().job(s, by(0), step("transfer", `{}`), in("u", step("one", `{}`)), in("u", step("receipt", `{}`))))), []string{
+		"1 transfer pending", "2 one failed: it was taken back, as what belongs to it failed", "3 receipt skipped: receipt needs transfer to succeed first",
 	})
 }

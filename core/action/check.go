@@ -113,21 +113,19 @@ func (c *checker) respond(response string, steps []core.Step) []core.Step {
 	return slices.Insert(steps, 0, step)
 }
 
-// message returns the text of a message and where it is sent; "" if the step is another.
-func (c *checker) message(step *core.Step) (text string, to core.Path) {
-	d, ok := c.Resolve(step.Type)
-	if !ok || !d.IsMessage() {
-		return "", core.Path{}
-	}
-	var m struct {
+// MessageOf returns the text of a message and where it is sent, which is here if it does not say so;
+// "" and the zero Path if the step is another.
+func (s *Snapshot) MessageOf(step *core.Step, here core.Path) (text string, to core.Path) {
+	d, ok := s.Resolve(step.Type)
+	m := struct {
 		Text string    `json:"text"`
 		Path core.Path `json:"interface_path"`
-	}
-	if json.Unmarshal(step.Payload, &m) != nil {
+	}{Path: here}
+	if !ok || !d.IsMessage() || json.Unmarshal(step.Payload, &m) != nil {
 		return "", core.Path{}
 	}
 	if m.Path.IsZero() {
-		m.Path = c.who.Path
+		m.Path = here
 	}
 	return m.Text, m.Path
 }
@@ -136,7 +134,7 @@ func (c *checker) message(step *core.Step) (text string, to core.Path) {
 func (c *checker) once(steps []core.Step) []core.Step {
 	kept := steps[:0]
 	for i := range steps {
-		text, _ := c.message(&steps[i])
+		text, _ := c.MessageOf(&steps[i], c.who.Path)
 		again := func(s core.Step) bool {
 			return s.Type == steps[i].Type && bytes.Equal(s.Payload, steps[i].Payload) &&
 				len(s.Conditions)+len(steps[i].Conditions) == 0
@@ -153,7 +151,7 @@ func (c *checker) once(steps []core.Step) []core.Step {
 func (c *checker) said(words string, steps []core.Step, here bool) bool {
 	words = squeeze(words)
 	for i := range steps {
-		text, to := c.message(&steps[i])
+		text, to := c.MessageOf(&steps[i], c.who.Path)
 		if here && (to != c.who.Path || len(steps[i].Conditions) > 0) {
 			continue
 		}
@@ -279,7 +277,7 @@ func (c *checker) payload(field string, d *Definition, step *core.Step) {
 	}
 	c.address(field+".payload", d, payload)
 	if d.Concerns != "" && payload[d.Concerns] == nil && c.permission(d, c.who) == core.PermissionConcerned {
-		who, ok := c.who.person()
+		who, ok := c.who.Author()
 		if ok { // nobody is named: it is about who asked
 			payload[d.Concerns] = who.ID
 		}
@@ -310,7 +308,7 @@ func (c *checker) payload(field string, d *Definition, step *core.Step) {
 	if !step.Confirm {
 		return
 	}
-	_, to := c.message(step)
+	_, to := c.MessageOf(step, c.who.Path)
 	step.Confirm = to != c.who.Path // a message to the place itself needs no confirmation
 	if step.Confirm && !c.who.canConfirm() {
 		c.fault(field, d.Name, "%s", unconfirmable)

@@ -144,7 +144,6 @@ func mentioned(parts []string, states ...core.State) any {
 	return nil
 }
 
-// plainJSON turns a Go value into decoded JSON.
 func plainJSON(v any) any {
 	plain, _ := schema.Decode(core.JSON(v))
 	return plain
@@ -152,7 +151,7 @@ func plainJSON(v any) any {
 
 // author describes who caused the turn; nil if that is nobody or several.
 func (j *Job) author() any {
-	a, ok := j.Who.person()
+	a, ok := j.Who.Author()
 	if !ok {
 		return nil
 	}

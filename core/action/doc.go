@@ -52,9 +52,9 @@
 //
 // A step that was skipped or failed is replaced by its fallback; one that is unknown is not.
 // Independent steps never stop each other. What a result asks for (Result.Next) is checked
-// like a plan, at most 4 deep, and is never an action that led to it. In a unit all succeed,
-// or what was done is undone, the last first, and the step's fallback runs. Nothing inside
-// of a unit can be confirmed. The steps of a plan that name one unit are such a unit.
+// like a plan, at most 4 deep, and is never an action that led to it. The steps of a plan that
+// name one unit all succeed, or what was done of them is undone, the last first. Nothing inside
+// of a unit can be confirmed.
 //
 // NONE, CONTINUE and IGNORE run no code: Execute reports them as done, and the turn acts on
 // them. CONTINUE is skipped after MaxContinue in a row.

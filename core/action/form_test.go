@@ -103,14 +103,14 @@ func TestFormInAUnit(t *testing.T) {
 	s := w.catalogue(t,
 		w.act("begin", func(a *core.Action) {
 			a.Do = func(context.Context, core.Call) (core.Result, error) {
-				return core.Result{Unit: true, Next: []core.Step{step("fill", `{"n":null}`)}}, nil
+				return core.Result{Next: []core.Step{step("fill", `{"n":null}`)}}, nil
 			}
 		}),
 		w.act("fill", func(a *core.Action) {
 			a.Schema = json.RawMessage(`{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}`)
 		}))
 	j := newJournal()
-	done := run(t, NewRuntime(Options{}), j.job(s, by(core.RankMember), step("begin", `{}`)))
+	done := run(t, NewRuntime(Options{}), j.job(s, by(core.RankMember), in("u", step("begin", `{}`))))
 	same2(t, "unit", told(done), []string{"1 begin done", "2 fill skipped for 1: fill needs n, and nobody can be asked for it"})
 }
 

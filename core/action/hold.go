@@ -47,15 +47,12 @@ func ReadHeld(r core.Record) (*Held, error) {
 // MayDecide reports whether a user may confirm or cancel the step: those who asked for it,
 // and admins.
 func (h *Held) MayDecide(a core.Author) bool {
-	who, _ := h.Who.person()
+	who, _ := h.Who.Author()
 	return a.Rank >= core.RankAdmin || a.ID != "" && a.ID == who.ID
 }
 
 // Expired reports whether it is too late to confirm the step.
 func (h *Held) Expired(now time.Time) bool { return !h.Expires.IsZero() && !now.Before(h.Expires) }
-
-// Refused notes why the question could not be asked.
-func (h *Held) Refused(err error) { _, h.Unasked = userText(err) }
 
 // hold makes a step wait for its confirmation. why is the reason if neither the action nor
 // the plan asks for one.
@@ -189,7 +186,7 @@ func (e *execution) catchUp(step uint16) []task {
 		case h.On == step:
 			waiting = append(waiting, task{number: n, step: h.Step, way: h.Way, held: h})
 		case r.Progress == core.ProgressDone:
-			e.succeeded(h.Outcome)
+			e.outputs[h.Action], _ = schema.Decode(h.Result.Output)
 		}
 	}
 	return waiting
@@ -242,7 +239,6 @@ func (c *checker) missing(d *Definition, payload map[string]any) []string {
 	return names
 }
 
-// property returns the schema of a property.
 func (d *Definition) property(name string) map[string]any {
 	p := d.properties[name]
 	if ref, ok := p["$ref"].(string); ok {
@@ -347,7 +343,6 @@ func (e *execution) fill(h *Held, answer string) (agreed, waits bool) {
 	return true, len(h.Step.Missing) > 0
 }
 
-// misfit says for users why a value does not fit.
 func misfit(f schema.Violation, answer string, choices []string) string {
 	switch {
 	case choices != nil:

@@ -66,7 +66,7 @@ func TestConfirmation(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			h.Refused(core.Errorf(core.Broken, "too long"))
+			_, h.Unasked = UserText(core.Errorf(core.Broken, "too long"))
 			r.Data = core.JSON(h)
 			job.Journal.Later(r)
 		}

@@ -72,7 +72,6 @@ func (s *Snapshot) permission(d *Definition, w Requester) core.Permission {
 	return allowed
 }
 
-// within reports whether the turn takes place there.
 func (w Requester) within(root core.Path) bool {
 	return w.Path.Within(root) || slices.ContainsFunc(w.Scopes, func(p core.Path) bool { return p.Within(root) })
 }
@@ -98,8 +97,8 @@ func (w Requester) rank() core.Rank {
 	return slices.MinFunc(w.Authors, byRank).Rank
 }
 
-// person is who caused the turn. ok is false if that is nobody or several.
-func (w Requester) person() (core.Author, bool) {
+// Author is who caused the turn. ok is false if that is nobody or several.
+func (w Requester) Author() (a core.Author, ok bool) {
 	if len(w.Authors) != 1 {
 		return core.Author{}, false
 	}
@@ -111,7 +110,7 @@ const unconfirmable = "must be confirmed, and nobody alone asked for it"
 
 // canConfirm reports whether there is one person to be asked.
 func (w Requester) canConfirm() bool {
-	who, _ := w.person()
+	who, _ := w.Author()
 	return who.ID != "" && who.Rank < core.RankBot
 }
 
@@ -147,7 +146,7 @@ func (s *Snapshot) needs(d *Definition, w Requester, payload map[string]any) (ne
 		need, open = ranks[permission]
 		return need, open
 	}
-	who, alone := w.person()
+	who, alone := w.Author()
 	id, _ := payload[d.Concerns].(string)
 	p, _ := w.Path.Person(who.ID)
 	isThem := id != "" && (id == who.ID || id == p.String())

@@ -52,7 +52,9 @@ func (r *Provenance) AddWords(text string) {
 			if strings.ContainsAny(word, ".:[/") { // no address is without; most words are
 				r.know(addressPattern().FindAllString(word, -1)...)
 			}
-			inner := strings.TrimFunc(word, isMark)
+			inner := strings.TrimFunc(word, func(r rune) bool { // marks around it
+				return !unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.So)
+			})
 			if strings.Contains(inner, ":") { // with any scheme, or a host with a port
 				r.know(inner)
 			}
@@ -214,9 +216,6 @@ func addressForms(text string) []string {
 	}
 	return []string{text, plain}
 }
-
-// isMark reports whether a character is around words, not in them.
-func isMark(r rune) bool { return !unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.So) }
 
 // addresses returns the addresses in the value of a key: the whole value if the key says that
 // it is one, else all with a scheme, and if it may go anywhere (foreign) or the key suggests

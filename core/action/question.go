@@ -39,34 +39,28 @@ func (s *Snapshot) question(d *Definition, step *core.Step, why string) (text st
 	return b.String(), whole
 }
 
-// shownValue is a text as it is, and any other value as JSON.
-func shownValue(value any) string {
-	if text, ok := value.(string); ok {
-		return shown(text)
-	}
-	return escaped(string(core.JSON(value)))
-}
-
 // describe writes what a step will do, and the steps that it asks for.
 func (s *Snapshot) describe(b *strings.Builder, d *Definition, step *core.Step) (whole bool) {
 	b.WriteString(shown(d.Title()))
-	v, _ := schema.Decode(step.Payload)
-	payload, _ := v.(map[string]any)
+	payload := decodePayload(step.Payload)
 	if !d.Has(^(core.EffectNone | core.EffectWrites)) && d.properties[llm.ThoughtKey] != nil {
 		delete(payload, llm.ThoughtKey)
 	}
 	all := core.JSON(payload)
-	whole = bytes.Equal(all, core.JSON(llm.Thoughtless(v, nil)))
+	whole = bytes.Equal(all, core.JSON(llm.Thoughtless(payload, nil)))
+	var then []core.Step
 	if d.Then != nil {
+		then = d.Then(step.Payload)
 		delete(payload, thenKey)
 	}
 	for _, key := range slices.Sorted(maps.Keys(payload)) {
-		b.WriteString("\n" + shown(d.label(key)) + ": " + shownValue(payload[key]))
+		value := escaped(string(core.JSON(payload[key])))
+		if text, ok := payload[key].(string); ok {
+			value = shown(text)
+		}
+		b.WriteString("\n" + shown(d.label(key)) + ": " + value)
 	}
-	if d.Then == nil {
-		return whole
-	}
-	for _, next := range d.Then(step.Payload) {
+	for _, next := range then {
 		b.WriteString("\n→ ")
 		other, ok := s.Resolve(next.Type)
 		whole = ok && s.describe(b, other, &next) && whole

@@ -8,7 +8,6 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/plan"
-	"synthbot/core/recent"
 	"synthbot/core/schema"
 )
 
@@ -19,9 +18,6 @@ const (
 	maxReplySchemas  = 64        // that are kept
 )
 
-// replySchemas keeps the schemas of replies, by what is offered.
-type replySchemas = recent.Shared[string, json.RawMessage]
-
 // ReplySchema is the JSON Schema of a plan that uses the actions of these names: one branch
 // for each, with the schema of its payload. keys are further keys of plans. It says no more
 // than engines can hold a model to; Check has the last word.
@@ -31,14 +27,9 @@ type replySchemas = recent.Shared[string, json.RawMessage]
 func (s *Snapshot) ReplySchema(names, keys []string, strict bool) json.RawMessage {
 	key := strconv.FormatBool(strict) + " " + strings.Join(names, " ") + " + " + strings.Join(keys, " ")
 	raw, ok := s.replies.Get(key)
-	if !ok {
-		raw = s.replySchema(names, keys, strict)
-		s.replies.Put(key, raw)
+	if ok {
+		return raw
 	}
-	return raw
-}
-
-func (s *Snapshot) replySchema(names, keys []string, strict bool) json.RawMessage {
 	w := replyWriter{strict: strict}
 	branches := []any{w.object(schema.Object{}.With("type", among(controls...)), "type")}
 	definitions := schema.Object{}
@@ -52,13 +43,14 @@ func (s *Snapshot) replySchema(names, keys []string, strict bool) json.RawMessag
 	}
 	definitions = definitions.With(anyAction, schema.Object{}.With("anyOf", branches)).With(anyCondition, w.condition())
 	root := w.object(w.plan(keys), "response", "actions").With("$defs", definitions)
-	raw := core.JSON(root)
+	raw = core.JSON(root)
 	if len(raw) > maxReplySchema {
 		for _, name := range names {
 			definitions = definitions.With(name, w.anything())
 		}
 		raw = core.JSON(root.With("$defs", definitions))
 	}
+	s.replies.Put(key, raw)
 	return raw
 }
 

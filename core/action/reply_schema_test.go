@@ -11,6 +11,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/llm"
 	"synthbot/core/plan"
+	"synthbot/core/recent"
 	"synthbot/core/schema"
 )
 
@@ -262,6 +263,7 @@ func TestReplySchemaIsBounded(t *testing.T) {
 func BenchmarkReplySchema(b *testing.B) {
 	s, names := replyCatalogue(b)
 	for b.Loop() {
-		s.replySchema(names, nil, false)
+		s.replies = recent.NewShared[string, json.RawMessage](1)
+		s.ReplySchema(names, nil, false)
 	}
 }

@@ -56,7 +56,7 @@ type Runtime struct {
 	Options
 	rates   rates
 	locks   locks
-	cache   *cache
+	cache   *recent.Shared[string, cachedResult]
 	overdue sync.WaitGroup // calls that go on though their time is up
 }
 
@@ -68,7 +68,9 @@ func NewRuntime(o Options) *Runtime {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
 	o.Expire = cmp.Or(o.Expire, 10*time.Minute)
-	return &Runtime{Options: o, cache: recent.NewShared[string, cachedResult](maxCached / 2)}
+	r := &Runtime{Options: o, cache: recent.NewShared[string, cachedResult](maxCached / 2)}
+	r.locks.last = make(map[use]chan struct{})
+	return r
 }
 
 // Wait blocks until all calls have ended whose time was up. Execute must not be called any
@@ -143,7 +145,7 @@ func (r *Runtime) begin(j Job, used int) *execution {
 			r, _ := e.Journal.Find(core.Key{Turn: e.Turn, Round: round, Step: n})
 			var o core.Outcome
 			if r.Progress == core.ProgressDone && json.Unmarshal(r.Data, &o) == nil {
-				e.succeeded(o)
+				e.outputs[o.Action], _ = schema.Decode(o.Result.Output)
 			}
 		}
 	}
@@ -157,7 +159,7 @@ type execution struct {
 	log     *slog.Logger
 	results []StepResult
 	last    uint16            // the highest number of a step
-	outputs map[string]any    // of actions that succeeded in this turn, decoded
+	outputs map[string]any    // of actions that succeeded in this turn, decoded; may be nil
 	waits   map[string]uint16 // actions that wait, with the number of the step that is asked about
 	form    uint16            // the step whose form is filled in; 0: none
 }
@@ -169,17 +171,13 @@ type task struct {
 	cause  uint16   // the step that it replaces or follows from
 	way    []string // the actions whose results led here
 	unit   bool     // it is part of a unit
+	torn   bool     // and another step of that failed
 	agreed bool     // the user has confirmed it
 	held   *Held    // if it waited for an answer
 }
 
 func (e *execution) key(number uint16) core.Key {
 	return core.Key{Turn: e.Turn, Round: e.Round, Step: number}
-}
-
-// succeeded remembers the output of an action, which may be nil.
-func (e *execution) succeeded(o core.Outcome) {
-	e.outputs[o.Action], _ = schema.Decode(o.Result.Output)
 }
 
 // nextStep returns the index of the step with the highest priority, of equals the first, that
@@ -203,42 +201,20 @@ func (e *execution) record(number uint16, p core.Progress, data any) core.Record
 	return core.Record{Key: e.key(number), Progress: p, Time: e.Clock(), Data: core.JSON(data)}
 }
 
-// settled is what became of a task with all that followed from it.
-type settled struct {
-	ok   bool
-	done []int // the indexes of the results that can be undone
-}
-
-// follow does what a result asks for. In a unit, all of it succeeds or all of it is undone.
-func (e *execution) follow(ctx context.Context, t task, at int) (settled, error) {
-	result := e.results[at].Outcome.Result
+// follow does what the result at an index asks for.
+func (e *execution) follow(ctx context.Context, t task, at int) error {
 	d, ok := e.Snapshot.Resolve(e.results[at].Action)
-	if !ok {
-		return settled{ok: !e.results[at].undone}, nil
+	next := e.results[at].Outcome.Result.Next
+	if !ok || len(next) == 0 {
+		return nil
 	}
-	next := e.checkNext(t, d, result.Next)
-	s := settled{ok: !result.Unit || len(next) == len(result.Next), done: []int{at}}
-	for _, step := range next {
-		if !s.ok {
-			break
-		}
-		child, err := e.performNext(ctx, task{
-			step: step, cause: t.number, way: append(slices.Clone(t.way), d.Name), unit: t.unit || result.Unit,
-		})
-		if err != nil {
-			return settled{}, err
-		}
-		if result.Unit {
-			s.ok, s.done = child.ok, append(s.done, child.done...)
+	for _, step := range e.checkNext(t, d, next) {
+		child := task{step: step, cause: t.number, way: append(slices.Clone(t.way), d.Name), unit: t.unit}
+		if _, err := e.performNext(ctx, child); err != nil {
+			return err
 		}
 	}
-	if s.ok {
-		return s, nil
-	}
-	if err := e.rollback(ctx, s.done); err != nil {
-		return settled{}, err
-	}
-	return e.fallback(ctx, t)
+	return nil
 }
 
 // performUnit does the steps of a unit that were not tried, in order, until one fails. Then those
@@ -254,17 +230,17 @@ func (e *execution) performUnit(ctx context.Context, name string, tried []bool) 
 	failed := false
 	for i := e.nextStep(rest); i >= 0; i = e.nextStep(rest) {
 		rest[i] = true
-		t := task{number: uint16(i + 1), step: e.Plan.Steps[i], unit: true}
+		t := task{number: uint16(i + 1), step: e.Plan.Steps[i], unit: true, torn: failed}
 		if failed {
-			e.skip(t)
-			continue
+			t.step.Fallback = nil
 		}
-		s, err := e.perform(ctx, t)
+		at, err := e.perform(ctx, t)
 		if err != nil {
 			return err
 		}
-		done = append(done, s.done...)
-		if !s.ok {
+		if at >= 0 {
+			done = append(done, at)
+		} else if !failed {
 			failed = true
 			if err := e.rollback(ctx, done); err != nil {
 				return err
@@ -272,15 +248,6 @@ func (e *execution) performUnit(ctx context.Context, name string, tried []bool) 
 		}
 	}
 	return nil
-}
-
-// skip reports a step that is not done because another step of its unit failed.
-func (e *execution) skip(t task) {
-	r, known := e.recorded(t)
-	if !known {
-		r = e.settle(t, *skipped(t, core.Errorf(core.Forbidden, "another step of its unit failed")))
-	}
-	e.report(t, r)
 }
 
 // checkNext checks what a result asks for like a plan, and also that it is neither too deep
@@ -316,9 +283,9 @@ func (e *execution) rollback(ctx context.Context, done []int) error {
 		if r.undone {
 			continue
 		}
-		d, _ := e.Snapshot.Resolve(r.Action)
-		if d.Undo == nil {
-			e.log.Warn("step of a failed unit cannot be undone", "action", d.Name)
+		d, ok := e.Snapshot.Resolve(r.Action)
+		if !ok || d.Undo == nil {
+			e.log.Warn("step of a failed unit cannot be undone", "action", r.Action)
 			continue
 		}
 		if err := e.Journal.Write(ctx, e.undone(r, core.ProgressUnknown)); err != nil {
@@ -397,7 +364,7 @@ func (r *Runtime) undo(ctx context.Context, s *Snapshot, who Requester, d *Defin
 	if why != "" {
 		return core.Errorf(core.Forbidden, "%s %s", d.Name, why)
 	}
-	author, _ := who.person()
+	author, _ := who.Author()
 	c := core.Call{
 		Key: step.Key, Path: who.Path, Private: who.Private, Author: author, Authors: who.Authors,
 		Payload: step.Call.Payload, Deliveries: noDeliveries{}, Sees: who.Sees,
@@ -407,12 +374,6 @@ func (r *Runtime) undo(ctx context.Context, s *Snapshot, who Requester, d *Defin
 		r.Log.Warn("action not undone", "action", d.Name, "err", err)
 	}
 	return err
-}
-
-// Why is the error in words for the user.
-func (u *Undone) Why() string {
-	_, text := userText(u.Err)
-	return text
 }
 
 // noDeliveries refuses to send: nothing would journal it.

@@ -536,7 +536,7 @@ func TestManySteps(t *testing.T) {
 	for i := range many {
 		many[i] = step("web_search", `{}`)
 	}
-	s := w.catalogue(t, w.asks("burst", false, many...), w.failing("fails"))
+	s := w.catalogue(t, w.asks("burst", many...), w.failing("fails"))
 	sorry := step("message_telegram", `{"text":"sorry"}`)
 	fails := step("fails", `{}`, func(s *core.Step) { s.Fallback, s.Priority = &sorry, 1 })
 	done := run(t, NewRuntime(Options{}), newJournal().job(s, by(0), step("burst", `{}`), fails))
@@ -556,7 +556,7 @@ func TestManySteps(t *testing.T) {
 // one.
 func TestResultsOfEarlierRounds(t *testing.T) {
 	var w world
-	s := w.catalogue(t, w.failing("fails"), w.asks("silent", false),
+	s := w.catalogue(t, w.failing("fails"), w.asks("silent"),
 		w.act("after_fails", func(a *core.Action) { a.DependsOn = []string{"fails"} }),
 		w.act("after_silent", func(a *core.Action) { a.DependsOn = []string{"silent"} }))
 	j := newJournal()

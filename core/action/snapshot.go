@@ -30,7 +30,7 @@ type Snapshot struct {
 	kinds       map[string]string      // the kind of each interface, by name
 	resolvers   map[string]Resolver    // by the interface's name
 	policy      Policy
-	replies     *replySchemas
+	replies     *recent.Shared[string, json.RawMessage] // their schemas, by what is offered
 }
 
 // Build makes a catalogue of the actions of the plugins. The error joins everything that is
@@ -255,21 +255,6 @@ func (s *Snapshot) Concerned(faults []core.Fault) []*Definition {
 }
 
 func byName(a, b *Definition) int { return strings.Compare(a.Name, b.Name) }
-
-// Catalogue holds the current Snapshot. The zero value is empty. Safe for concurrent use.
-type Catalogue struct{ current atomic.Pointer[Snapshot] }
-
-// Load returns the current snapshot, never nil.
-func (c *Catalogue) Load() *Snapshot {
-	s := c.current.Load()
-	if s != nil {
-		return s
-	}
-	return &Snapshot{replies: recent.NewShared[string, json.RawMessage](maxReplySchemas)}
-}
-
-// Swap replaces the snapshot. Turns that run keep theirs.
-func (c *Catalogue) Swap(s *Snapshot) { c.current.Store(s) }
 
 // maxName is how many bytes a name has at most.
 const maxName = 64

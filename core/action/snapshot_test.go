@@ -286,22 +286,6 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-func TestCatalogueSwaps(t *testing.T) {
-	var w world
-	var c Catalogue
-	if len(c.Load().All()) != 0 {
-		t.Error("an empty catalogue holds something")
-	}
-	if _, faults := c.Load().Check(core.Plan{Response: "hi"}, by(core.RankMember)); len(faults) != 1 {
-		t.Errorf("faults of an empty catalogue: %v", faults)
-	}
-	s := w.catalogue(t)
-	c.Swap(s)
-	if c.Load() != s {
-		t.Error("not swapped")
-	}
-}
-
 // TestPolicyOfPlaces: which actions are available where, by lists, grants and the kind
 // of the turn.
 func TestPolicyOfPlaces(t *testing.T) {

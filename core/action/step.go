@@ -12,30 +12,28 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/epochs"
-	"synthbot/core/recent"
 	"synthbot/core/schema"
 	"synthbot/core/txt"
 )
 
 // perform does one step: what its journal says, or else the step itself; then what follows
-// from its result, or its fallback.
-func (e *execution) perform(ctx context.Context, t task) (settled, error) {
+// from its result, or its fallback. at is the index of the result of what was done, if anything
+// was, else below 0.
+func (e *execution) perform(ctx context.Context, t task) (at int, err error) {
 	r, known := e.recorded(t)
 	if !known {
-		var err error
-		r, err = e.attempt(ctx, t)
-		if err != nil {
-			return settled{}, err
+		if r, err = e.attempt(ctx, t); err != nil {
+			return -1, err
 		}
 	}
-	at := e.report(t, r)
+	at = e.report(t, r)
 	switch {
 	case r.Progress == core.ProgressDone, r.undone:
-		return e.follow(ctx, t, at)
-	case r.Progress == core.ProgressFailed, r.Progress == core.ProgressSkipped:
-		return e.fallback(ctx, t)
+		return at, e.follow(ctx, t, at)
+	case t.step.Fallback != nil && (r.Progress == core.ProgressFailed || r.Progress == core.ProgressSkipped):
+		return e.performNext(ctx, task{step: *t.step.Fallback, cause: t.number, way: t.way, unit: t.unit})
 	}
-	return settled{}, nil
+	return -1, nil
 }
 
 // recorded returns how the step ended according to the journal. known is false if the step
@@ -78,7 +76,7 @@ func unknown(t task, text string) StepResult {
 
 // skipped is the result of a step that is not begun.
 func skipped(t task, err error) *StepResult {
-	kind, text := userText(err)
+	kind, text := UserText(err)
 	outcome := core.Outcome{Action: t.step.Type, Kind: kind, Text: text}
 	return &StepResult{Progress: core.ProgressSkipped, Outcome: outcome}
 }
@@ -95,7 +93,7 @@ func (e *execution) report(t task, r StepResult) int {
 	switch r.Progress {
 	case core.ProgressDone:
 		r.Output = r.Outcome.Result.Output
-		e.succeeded(r.Outcome)
+		e.outputs[r.Action], _ = schema.Decode(r.Output)
 	case core.ProgressPending:
 		e.waits[t.step.Type] = t.number
 		if r.Held.On != 0 {
@@ -108,8 +106,18 @@ func (e *execution) report(t task, r StepResult) int {
 
 // attempt does a step and journals its result.
 func (e *execution) attempt(ctx context.Context, t task) (StepResult, error) {
+	if t.torn {
+		return e.settle(t, *skipped(t, core.Errorf(core.Forbidden, "another step of its unit failed"))), nil
+	}
 	if slices.Contains(controls, t.step.Type) {
-		return e.settle(t, e.control(t)), nil
+		r, err := &StepResult{Progress: core.ProgressDone, Outcome: core.Outcome{Action: t.step.Type}}, e.unmet(t)
+		if t.step.Type == Continue && e.Who.Continued >= MaxContinue {
+			err = core.Errorf(core.Forbidden, "%d times in a row are enough", MaxContinue)
+		}
+		if err != nil {
+			r = skipped(t, err)
+		}
+		return e.settle(t, *r), nil
 	}
 	d, ok := e.Snapshot.Resolve(t.step.Type)
 	if !ok {
@@ -137,17 +145,6 @@ func (e *execution) settle(t task, r StepResult) StepResult {
 	return r
 }
 
-// control returns the result of a built-in action.
-func (e *execution) control(t task) StepResult {
-	if t.step.Type == Continue && e.Who.Continued >= MaxContinue {
-		return *skipped(t, core.Errorf(core.Forbidden, "%d times in a row are enough", MaxContinue))
-	}
-	if err := e.unmet(t); err != nil {
-		return *skipped(t, err)
-	}
-	return StepResult{Progress: core.ProgressDone, Outcome: core.Outcome{Action: t.step.Type}}
-}
-
 func (e *execution) call(number uint16, payload json.RawMessage) core.Call {
 	key := e.key(number)
 	c := core.Call{
@@ -161,7 +158,7 @@ func (e *execution) call(number uint16, payload json.RawMessage) core.Call {
 		c.Sees = []core.Path{e.Who.Path}
 	}
 	var alone bool
-	c.Author, alone = e.Who.person()
+	c.Author, alone = e.Who.Author()
 	if !alone {
 		c.Author.Rank = e.Who.rank()
 	}
@@ -179,9 +176,16 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 	if err := e.unmet(t); err != nil {
 		return skipped(t, err), nil
 	}
-	r := e.awaitDependencies(t, d)
-	if r != nil {
-		return r, nil
+	for _, name := range d.DependsOn {
+		_, succeeded := e.outputs[name]
+		on, waits := e.waits[name]
+		switch {
+		case succeeded:
+		case waits && !t.unit:
+			return e.holdFor(t, d, on), nil
+		default:
+			return skipped(t, core.Errorf(core.Invalid, "%s needs %s to succeed first", d.Name, name)), nil
+		}
 	}
 	if len(t.step.Missing) > 0 {
 		return e.ask(t, d), nil
@@ -220,23 +224,6 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 	return nil, nil
 }
 
-// awaitDependencies makes a step wait with one that it depends on, or skips it if that did not
-// succeed. It returns nil if the step may go on.
-func (e *execution) awaitDependencies(t task, d *Definition) *StepResult {
-	for _, name := range d.DependsOn {
-		_, succeeded := e.outputs[name]
-		on, waits := e.waits[name]
-		switch {
-		case succeeded:
-		case waits && !t.unit:
-			return e.holdFor(t, d, on)
-		default:
-			return skipped(t, core.Errorf(core.Invalid, "%s needs %s to succeed first", d.Name, name))
-		}
-	}
-	return nil
-}
-
 // decodePayload reads the payload of a step; nil if it is not an object.
 func decodePayload(raw json.RawMessage) map[string]any {
 	v, _ := schema.Decode(raw)
@@ -252,23 +239,18 @@ func (e *execution) limit(t task, d *Definition) error {
 		return nil
 	}
 	wait, ok := e.rates.take(d, e.Who.users(), e.Clock())
-	if ok {
-		e.announce(d)
-		return nil
+	if !ok {
+		wait = max(wait.Round(time.Second), time.Second)
+		text := fmt.Sprintf("%s was used too often; try again in %s", d.Name, txt.SpanWords(wait))
+		return &core.Error{Kind: core.Occupied, Text: text, After: wait}
 	}
-	wait = max(wait.Round(time.Second), time.Second)
-	text := fmt.Sprintf("%s was used too often; try again in %s", d.Name, txt.SpanWords(wait))
-	return &core.Error{Kind: core.Occupied, Text: text, After: wait}
-}
-
-// announce lets other processes count the use of an action.
-func (e *execution) announce(d *Definition) {
-	for i := range e.Who.Authors {
+	for i := range e.Who.Authors { // other processes count it, too
 		user, err := e.Who.Path.Person(e.Who.Authors[i].ID)
 		if err == nil && e.Options.Used != nil {
 			e.Options.Used(user, d.Name)
 		}
 	}
+	return nil
 }
 
 // run does the step. Before it begins, the journal says so on disk.
@@ -327,7 +309,7 @@ func (e *execution) failed(t task, d *Definition, err error) StepResult {
 		e.log.Warn("action timed out", "action", d.Name)
 		return unknown(t, "it took too long, and it is not known whether it was done")
 	}
-	kind, text := userText(err)
+	kind, text := UserText(err)
 	what := "action failed"
 	if kind == core.Mismatch {
 		what = "action done, but its output breaks its schema"
@@ -369,20 +351,12 @@ func (d *Definition) checkOutput(r *core.Result) error {
 	return nil
 }
 
-// fallback does what was planned for the case that the step fails.
-func (e *execution) fallback(ctx context.Context, t task) (settled, error) {
-	if t.step.Fallback == nil {
-		return settled{}, nil
-	}
-	return e.performNext(ctx, task{step: *t.step.Fallback, cause: t.number, way: t.way, unit: t.unit})
-}
-
 // performNext does a step that follows from another one, and gives it its number in the
 // journal. After a crash the same steps get the same numbers: what decided on them was
 // journalled before they began.
-func (e *execution) performNext(ctx context.Context, t task) (settled, error) {
+func (e *execution) performNext(ctx context.Context, t task) (at int, err error) {
 	if e.last >= maxNumber {
-		return settled{}, nil
+		return -1, nil
 	}
 	e.last++
 	t.number = e.last
@@ -392,10 +366,8 @@ func (e *execution) performNext(ctx context.Context, t task) (settled, error) {
 // maxCached is how many results are kept at most.
 const maxCached = 512
 
-// cache keeps results that may serve again: to the same people, in the same place, for an
+// cachedResult is a result that may serve again: to the same people, in the same place, for an
 // equal payload, until somebody is forgotten. What one person may see, another may not.
-type cache = recent.Shared[string, cachedResult]
-
 type cachedResult struct {
 	output json.RawMessage
 	until  time.Time

@@ -60,8 +60,8 @@ func (e *execution) try(
 func (e *execution) pause(ctx context.Context, d *Definition, pause time.Duration, err error) bool {
 	again := isRepeatable(d)
 	if !errors.Is(err, errTimeout) {
-		var known *core.Error
-		if !errors.As(err, &known) {
+		known, ok := errors.AsType[*core.Error](err)
+		if !ok {
 			return false
 		}
 		again = known.Kind == core.Temporary || known.Kind == core.Occupied && known.After > 0
@@ -115,21 +115,18 @@ func (e *execution) callOnce(
 // isUncertain reports whether after the error of a call that ran out of time it is unknown
 // what was done.
 func isUncertain(err error) bool {
-	var e *core.Error
-	if !errors.As(err, &e) {
-		return true
-	}
-	return e.Kind == core.Temporary || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	e, ok := errors.AsType[*core.Error](err)
+	ended := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	return !ok || e.Kind == core.Temporary || ended
 }
 
-// userText returns the kind of an error, and a text for users. Other errors than
+// UserText returns the kind of an error, and a text for users. Other errors than
 // *core.Error were not written for them.
-func userText(err error) (core.ErrorKind, string) {
-	var e *core.Error
-	switch {
-	case errors.As(err, &e):
+func UserText(err error) (core.ErrorKind, string) {
+	if e, ok := errors.AsType[*core.Error](err); ok {
 		return e.Kind, e.Text
-	case errors.Is(err, errTimeout):
+	}
+	if errors.Is(err, errTimeout) {
 		return core.Temporary, "it took too long"
 	}
 	return core.Broken, "it did not work"
@@ -213,7 +210,7 @@ func (r *rates) sweep(now time.Time) {
 }
 
 // locks lets one call at a time through for each action and person, in the order in which
-// they came. Its zero value is ready.
+// they came.
 type locks struct {
 	mu   sync.Mutex
 	last map[use]chan struct{} // of the latest call; closed when it is over
@@ -242,16 +239,6 @@ func (e *execution) enter(ctx context.Context, d *Definition) (release func(), e
 	return release, nil
 }
 
-// unlock ends the call that holds mine.
-func (l *locks) unlock(k use, mine chan struct{}) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	close(mine)
-	if l.last[k] == mine {
-		delete(l.last, k)
-	}
-}
-
 func (l *locks) lock(ctx context.Context, k use, wait bool) (func(), error) {
 	l.mu.Lock()
 	before := l.last[k]
@@ -260,12 +247,16 @@ func (l *locks) lock(ctx context.Context, k use, wait bool) (func(), error) {
 		return nil, core.Errorf(core.Occupied, "%s is still at work on the last request", k.action)
 	}
 	mine := make(chan struct{})
-	if l.last == nil {
-		l.last = make(map[use]chan struct{})
-	}
 	l.last[k] = mine
 	l.mu.Unlock()
-	unlock := func() { l.unlock(k, mine) }
+	unlock := func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		close(mine)
+		if l.last[k] == mine {
+			delete(l.last, k)
+		}
+	}
 	if before == nil {
 		return unlock, nil
 	}

@@ -50,7 +50,7 @@ func TestUnitsOfAPlan(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var w world
-			s := w.catalogue(t, w.asks("one", false), w.asks("two", false), w.asks("three", false), w.failing("fails"))
+			s := w.catalogue(t, w.asks("one"), w.asks("two"), w.asks("three"), w.failing("fails"))
 			plan, faults := s.Check(core.Plan{Steps: test.steps}, by(core.RankMember))
 			if len(faults) > 0 && !strings.Contains(name, "refused") {
 				t.Fatal(faults)

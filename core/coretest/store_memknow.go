@@ -47,7 +47,7 @@ func newMemKnow() memKnow {
 	}
 }
 
-// Forgotten implements core.Forgetter.
+// Forgotten implements core.Store.
 func (s *MemStore) Forgotten(ctx context.Context, paths ...core.Path) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

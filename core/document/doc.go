@@ -35,17 +35,10 @@ type Options struct {
 	Log             *slog.Logger
 }
 
-// Content is the content of files by Attachment.Ref.
-type Content struct {
-	Texts    map[string]string
-	Pictures map[string]llm.File
-	Sounds   map[string]llm.File
-}
-
 // Open reads the files of a message. It blocks until all are read or ctx ends. Files that cannot be read are
 // left out, and logged without their names.
-func Open(ctx context.Context, o Options, place core.Path, files []core.Attachment) Content {
-	r := &reading{Options: o, place: place, content: Content{
+func Open(ctx context.Context, o Options, place core.Path, files []core.Attachment) llm.Contents {
+	r := &reading{Options: o, place: place, content: llm.Contents{
 		Texts: make(map[string]string), Pictures: make(map[string]llm.File), Sounds: make(map[string]llm.File),
 	}}
 	count := make(map[kind]int)
@@ -107,7 +100,7 @@ type reading struct {
 	place core.Path
 
 	mu      sync.Mutex
-	content Content
+	content llm.Contents
 }
 
 func (r *reading) read(ctx context.Context, k kind, a core.Attachment) error {

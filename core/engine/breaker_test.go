@@ -87,12 +87,12 @@ func TestOnePersonTripsForThemselves(t *testing.T) {
 				b.fail(by(people...).People, now)
 			}
 			for _, people := range tc.refused {
-				if !b.open(by(people...).People, now) || b.open(by(people...).People, now.Add(tripFor)) {
+				if !b.countsAgainst(by(people...).People) || b.until != now.Add(tripFor) {
 					t.Errorf("the engine is not left alone for %q, or for too long", people)
 				}
 			}
 			for _, people := range tc.asked {
-				if b.open(by(people...).People, now) {
+				if b.countsAgainst(by(people...).People) {
 					t.Errorf("the engine is left alone for %q", people)
 				}
 			}

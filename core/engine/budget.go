@@ -154,34 +154,16 @@ type allowance struct {
 	wanted int64 // of the room, when it was asked for
 }
 
-// allowances are those of the bot and the place, and one for each person.
-func (b *budget) allowances(q core.Question) (all, each []allowance) {
-	tokens := b.cfg.PersonTokens
-	if b.o.PersonTokens != nil {
-		tokens = b.o.PersonTokens(q.Path)
-	}
-	for _, p := range q.People {
-		each = append(each, allowance{scope: p, limit: Spending{tokens, b.cfg.PersonCost}})
-	}
-	for _, p := range b.cfg.Places {
-		if q.Path.Within(p.Path) {
-			all = append(all, allowance{scope: p.Path, limit: Spending{p.Tokens, p.Cost}})
-		}
-	}
-	return append(all, allowance{limit: Spending{b.cfg.BotTokens, b.cfg.BotCost}}), each
-}
-
 // Ask implements core.Asker.
 func (b *budget) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	now := b.o.Clock().In(b.o.Zone)
 	t := &reservation{budget: b, place: q.Path, now: now, day: now.Format(time.DateOnly)}
-	t.all, t.each = b.allowances(q)
 	defer func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		t.count(-1)
 	}()
-	if err := t.readSpent(ctx); err != nil {
+	if err := t.readAllowances(ctx, q); err != nil {
 		return llm.Answer{}, &llm.Error{Kind: llm.ErrorRetryLater, Err: fmt.Errorf("budget: %w", err)}
 	}
 	if err := t.hold(0); err != nil {
@@ -211,12 +193,27 @@ type reservation struct {
 	spent  atomic.Pointer[error] // why an engine was not asked; nil once another one was that costs something
 }
 
-// readSpent sets what was spent already of the allowances that have a limit.
-func (t *reservation) readSpent(ctx context.Context) (err error) {
+// readAllowances sets the allowances of the bot and the place, and one for each person, with what was
+// spent already of those that have a limit.
+func (t *reservation) readAllowances(ctx context.Context, q core.Question) (err error) {
+	cfg, o := &t.budget.cfg, &t.budget.o
+	tokens := cfg.PersonTokens
+	if o.PersonTokens != nil {
+		tokens = o.PersonTokens(q.Path)
+	}
+	for _, p := range q.People {
+		t.each = append(t.each, allowance{scope: p, limit: Spending{tokens, cfg.PersonCost}})
+	}
+	for _, p := range cfg.Places {
+		if q.Path.Within(p.Path) {
+			t.all = append(t.all, allowance{scope: p.Path, limit: Spending{p.Tokens, p.Cost}})
+		}
+	}
+	t.all = append(t.all, allowance{limit: Spending{cfg.BotTokens, cfg.BotCost}})
 	for _, list := range [][]allowance{t.all, t.each} {
 		for i := range list {
 			if err == nil && list[i].limit != (Spending{}) {
-				list[i].spent, err = t.budget.o.Ledger.Spent(ctx, t.day, list[i].scope)
+				list[i].spent, err = o.Ledger.Spent(ctx, t.day, list[i].scope)
 			}
 		}
 	}
@@ -236,7 +233,12 @@ func (t *reservation) build(ctx context.Context, q core.Question, l llm.Limits) 
 			return llm.Request{}, &llm.Error{Kind: llm.ErrorRetryLater, Err: fmt.Errorf("budget: %w", err)}
 		}
 		spent = t.hold(tokens)
-		if spent == nil || !t.isOvertaken(tokens) {
+		t.budget.mu.Lock()
+		isOvertaken := slices.ContainsFunc(t.all, func(a allowance) bool { // by other questions
+			return a.room != nil && *a.room >= a.wanted && t.budget.held[a.scope]+tokens > *a.room
+		})
+		t.budget.mu.Unlock()
+		if spent == nil || !isOvertaken {
 			break
 		}
 	}
@@ -278,15 +280,6 @@ func (t *reservation) makeRoom(ctx context.Context, tokens int64) error {
 		a.room = &room
 	}
 	return nil
-}
-
-// isOvertaken reports whether other questions have taken the room that was made for this one.
-func (t *reservation) isOvertaken(tokens int64) bool {
-	t.budget.mu.Lock()
-	defer t.budget.mu.Unlock()
-	return slices.ContainsFunc(t.all, func(a allowance) bool {
-		return a.room != nil && *a.room >= a.wanted && t.budget.held[a.scope]+tokens > *a.room
-	})
 }
 
 // errSpent is why Build fails for a question that is not asked. It names no time: an

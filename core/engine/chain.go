@@ -196,7 +196,8 @@ func (c *Chain) askLinks(ctx context.Context, q core.Question) (llm.Answer, []*l
 			if ctx.Err() != nil {
 				return llm.Answer{}, failed
 			}
-			if mayRecover(err) {
+			isDone := errors.Is(err, errTimeout) || errors.Is(err, errTripped) // one that was silent has had its chance
+			if err.Kind == llm.ErrorRetryLater && !isDone {
 				recovering = append(recovering, l)
 				wait = min(wait, cmp.Or(err.After, usual))
 			}
@@ -219,12 +220,6 @@ func texts(failed []*llm.Error) (list []string) {
 		list = append(list, txt.Clip(txt.Line(e.Error()), 300))
 	}
 	return list
-}
-
-// mayRecover reports whether the engine may answer this very question a moment
-// later. One that was silent for its whole timeout has had its chance.
-func mayRecover(e *llm.Error) bool {
-	return e.Kind == llm.ErrorRetryLater && !errors.Is(e, errTimeout) && !errors.Is(e, errTripped)
 }
 
 // prefersLast reports whether the place is to be served by the last link alone.

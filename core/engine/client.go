@@ -61,6 +61,8 @@ type pieces struct {
 	stop  string
 	usage llm.Usage
 	done  bool
+
+	refused bool // the model said in other words than text that it will not answer
 }
 
 type callPieces struct {
@@ -74,6 +76,9 @@ func (p *pieces) reply() (r reply, finished bool) {
 	r = reply{text: p.text.String(), stop: p.stop, usage: p.usage}
 	for _, c := range p.calls {
 		r.calls = append(r.calls, llm.ToolCall{ID: c.id, Name: c.name, Arguments: []byte(c.arguments.String())})
+	}
+	if r.text == "" && len(r.calls) == 0 && p.refused {
+		r.stop = stopFiltered
 	}
 	return r, p.done || p.stop != ""
 }
@@ -233,37 +238,31 @@ func (c *call) GenerateContent(
 		return nil, err
 	}
 	defer response.Body.Close()
-	r, err := c.read(response)
+	err = c.read(response)
+	r := c.got.cut()
 	return &llms.ContentResponse{Choices: []*llms.ContentChoice{{Content: r.text, StopReason: r.stop}}}, err
 }
 
 // read reads the answer, in one piece or as a stream, as the server sends it.
-func (c *call) read(response *http.Response) (reply, error) {
+func (c *call) read(response *http.Response) error {
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	if kind == "text/event-stream" {
-		return readStream(response.Body, c)
+		return c.readStream(response.Body)
 	}
 	data, err := readBody(response)
 	if err != nil {
-		return reply{}, err
+		return err
 	}
 	start := bytes.TrimLeft(data[:min(len(data), 64)], " \r\n\t")
 	isField := func(name string) bool { return bytes.HasPrefix(start, []byte(name)) }
 	if slices.ContainsFunc([]string{"data:", "event:", "error:", ":"}, isField) { // under another name
-		return readStream(bytes.NewReader(data), c)
+		return c.readStream(bytes.NewReader(data))
 	}
 	c.got, err = c.preset.wire.whole(data)
-	if err != nil {
-		return reply{}, err
-	}
-	r := c.got.cut()
-	if c.stream != nil && r.text != "" {
-		c.stream(r.text)
-	}
-	return r, nil
+	return err
 }
 
-func readStream(body io.Reader, c *call) (reply, error) {
+func (c *call) readStream(body io.Reader) error {
 	events := c.preset.wire.events()
 	size := 0
 	err := readEvents(body, func(name string, data []byte) error {
@@ -280,13 +279,13 @@ func readStream(body io.Reader, c *call) (reply, error) {
 	})
 	var finished bool
 	c.got, finished = events.reply()
-	if err != nil && !finished {
-		if _, ok := errors.AsType[*httpError](err); ok {
-			return reply{}, err
-		}
-		return reply{}, fmt.Errorf("%w: %w", errCut, err)
+	if err == nil || finished {
+		return nil
 	}
-	return c.got.cut(), nil
+	if _, ok := errors.AsType[*httpError](err); ok {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errCut, err)
 }
 
 // cut shortens an answer that is longer than anything a plan may be. It then

@@ -78,15 +78,9 @@ func (e *Embedder) batch(ctx context.Context, texts []string) ([][]float32, erro
 	return nil, failed
 }
 
-// embeddingRequest is the body of a call.
-type embeddingRequest struct {
-	Model string   `json:"model"`
-	Input []string `json:"input"`
-}
-
 // once makes one call. It checks that there is a vector for each text, all of one length.
 func (e *Embedder) once(ctx context.Context, texts []string) (vectors [][]float32, err error) {
-	response, _, err := e.post(ctx, "/embeddings", embeddingRequest{e.cfg.EmbeddingModel, texts})
+	response, _, err := e.post(ctx, "/embeddings", map[string]any{"model": e.cfg.EmbeddingModel, "input": texts})
 	if err != nil {
 		return nil, err
 	}

@@ -91,7 +91,10 @@ func parseErrorBody(body []byte) *httpError {
 
 // plainError makes an httpError of what was said in words alone.
 func plainError(said string) *httpError {
-	return &httpError{text: txt.Clip(txt.Line(said), 300), sizes: readSizes(txt.Clip(txt.Line(said), 1000))}
+	p, long := patterns(), txt.Clip(txt.Line(said), 1000)
+	return &httpError{text: txt.Clip(txt.Line(said), 300), sizes: sizes{
+		prompt: firstSize(p.prompt, long), answer: firstSize(p.answer, long), limit: firstSize(p.limit, long),
+	}}
 }
 
 func parseErrorValue(value json.RawMessage) *httpError {
@@ -269,12 +272,6 @@ func sizePattern(forms ...string) []*regexp.Regexp {
 		list[i] = regexp.MustCompile(`(?i)` + form)
 	}
 	return list
-}
-
-// readSizes finds the sizes in the text of an error.
-func readSizes(text string) sizes {
-	p := patterns()
-	return sizes{prompt: firstSize(p.prompt, text), answer: firstSize(p.answer, text), limit: firstSize(p.limit, text)}
 }
 
 func firstSize(patterns []*regexp.Regexp, text string) int {

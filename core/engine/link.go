@@ -165,12 +165,13 @@ func (l *link) admit(people []core.Path, begins bool) (trial bool, failed *llm.E
 	if wait > 0 {
 		return false, &llm.Error{Kind: llm.ErrorRetryLater, Engine: l.name, After: wait, Err: errPaused}
 	}
-	if l.breaker.open(people, now) {
+	failing := l.breaker.countsAgainst(people)
+	if failing && now.Before(l.breaker.until) {
 		wait = l.breaker.until.Sub(now)
 		return false, &llm.Error{Kind: llm.ErrorRetryLater, Engine: l.name, After: wait,
 			Err: fmt.Errorf("%w, last with %s", errTripped, l.breaker.why)}
 	}
-	trial = begins && l.breaker.countsAgainst(people)
+	trial = begins && failing
 	if trial {
 		l.breaker.until = now.Add(tripFor)
 	}
@@ -219,11 +220,6 @@ type breaker struct {
 	why      string // the last of them failed
 }
 
-// open reports whether the engine is left alone for what these people ask.
-func (b *breaker) open(people []core.Path, now time.Time) bool {
-	return b.countsAgainst(people) && now.Before(b.until)
-}
-
 // countsAgainst reports whether the failures count against what these people ask.
 func (b *breaker) countsAgainst(people []core.Path) bool {
 	innocent := func(p core.Path) bool { return !slices.Contains(b.suspects, p) }
@@ -241,7 +237,6 @@ func (b *breaker) health() Health {
 	return HealthBad
 }
 
-// fail notes that a call failed.
 func (b *breaker) fail(people []core.Path, now time.Time) {
 	if b.failed == 0 {
 		b.suspects = slices.Clone(people)

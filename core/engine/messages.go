@@ -140,12 +140,3 @@ func apiName(names map[string]string, name string) string {
 	}
 	return strings.ReplaceAll(name, ".", "_")
 }
-
-func actionName(names map[string]string, plain string) string {
-	for name, p := range names {
-		if p == plain {
-			return name
-		}
-	}
-	return plain
-}

@@ -153,7 +153,6 @@ func newOpenAITurn(from llms.MessageContent) openAITurn {
 	return t
 }
 
-// openAIPart is a picture, or else a sound.
 func openAIPart(p llms.BinaryContent) any {
 	if strings.HasPrefix(p.MIMEType, "image/") {
 		return llms.ImageURLPart(p.String())
@@ -262,8 +261,7 @@ func (c *openAIChoice) said() *openAIMessage {
 // openAIStream puts an answer together from its pieces.
 type openAIStream struct {
 	pieces
-	refusal strings.Builder
-	read    openAIAnswer // the event; its memory serves the next one
+	read openAIAnswer // the event; its memory serves the next one
 }
 
 func (openAI) events() streamReader { return new(openAIStream) }
@@ -316,12 +314,16 @@ func (s *openAIStream) event(_ string, data []byte) (string, error) {
 
 func (s *openAIStream) add(m *openAIMessage) string {
 	s.text.WriteString(string(m.Content))
-	s.refusal.WriteString(m.Refusal)
+	s.refused = s.refused || m.Refusal != ""
 	for _, c := range m.Calls {
 		target := s.callFor(c.Index, c.ID, c.Function.Name)
 		target.name, target.id = cmp.Or(target.name, c.Function.Name), cmp.Or(target.id, c.ID)
 		if s.text.Len()+target.arguments.Len() <= maxAnswer {
-			target.arguments.WriteString(argumentText(c.Function.Arguments))
+			var text string // arguments are a string of JSON, or JSON
+			if json.Unmarshal(c.Function.Arguments, &text) != nil {
+				text = string(bytes.TrimSpace(c.Function.Arguments))
+			}
+			target.arguments.WriteString(text)
 		}
 	}
 	return string(m.Content)
@@ -352,21 +354,4 @@ func (s *openAIStream) callFor(index *int, id, name string) *callPieces {
 		s.calls = append(s.calls, c)
 	}
 	return c
-}
-
-// argumentText unpacks arguments, which are a string of JSON, or JSON.
-func argumentText(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return text
-	}
-	return string(bytes.TrimSpace(raw))
-}
-
-func (s *openAIStream) reply() (r reply, finished bool) {
-	r, finished = s.pieces.reply()
-	if r.text == "" && len(r.calls) == 0 && s.refusal.Len() > 0 {
-		r.stop = stopFiltered
-	}
-	return r, finished
 }

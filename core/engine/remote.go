@@ -103,7 +103,6 @@ func (r *remote) took(m, begin requestForm, broke bool) {
 	}
 }
 
-// once makes one call.
 func (r *remote) once(ctx context.Context, request llm.Request, m requestForm) (llm.Answer, error) {
 	c := &call{provider: r.provider, form: m, schema: request.Schema}
 	if r.cfg.Stream {
@@ -127,13 +126,12 @@ func (r *remote) once(ctx context.Context, request llm.Request, m requestForm) (
 	if c.got.usage.In > 0 && !hasFiles(request) {
 		r.learned.counted(c.got.usage.In, textTokens(request))
 	}
-	if err == nil && answer.Text != "" && c.stream == nil && request.Stream != nil {
+	if err == nil && answer.Text != "" && (c.stream == nil || c.pieces == 0) && request.Stream != nil {
 		request.Stream(answer.Text)
 	}
 	return answer, err
 }
 
-// hasFiles reports whether anything travels beside the text.
 func hasFiles(request llm.Request) bool {
 	files := func(u llm.Utterance) bool { return len(u.Pictures)+len(u.Sounds) > 0 }
 	return slices.ContainsFunc(request.Messages, files)
@@ -145,16 +143,14 @@ const (
 	stopRefusal  = "refusal"
 )
 
-// truncated reports whether the model was stopped before it was done. No reason
-// at all means that, too.
-func truncated(stop string) bool {
-	cut := []string{"", "length", "max_tokens", "model_length", "model_context_window_exceeded", "pause_turn", "error"}
-	return slices.Contains(cut, stop)
+// stopsEarly are the reasons of models that were stopped before they were done. No reason at all means that, too.
+var stopsEarly = []string{
+	"", "length", "max_tokens", "model_length", "model_context_window_exceeded", "pause_turn", "error",
 }
 
 // answer makes the model's answer of a reply.
 func (r *remote) answer(from reply, names map[string]string) (llm.Answer, error) {
-	answer := llm.Answer{Engine: r.cfg.Name, Text: from.text, Truncated: truncated(from.stop)}
+	answer := llm.Answer{Engine: r.cfg.Name, Text: from.text, Truncated: slices.Contains(stopsEarly, from.stop)}
 	for i, c := range from.calls {
 		answer.Calls = append(answer.Calls, toolCall(c, i, names))
 	}
@@ -172,7 +168,12 @@ func (r *remote) answer(from reply, names map[string]string) (llm.Answer, error)
 // cut, become a JSON string: they can be shown to a corrector, and never pass
 // for a payload.
 func toolCall(c llm.ToolCall, n int, names map[string]string) llm.ToolCall {
-	c.Name = actionName(names, c.Name)
+	for name, plain := range names {
+		if plain == c.Name {
+			c.Name = name
+			break
+		}
+	}
 	if c.ID == "" {
 		c.ID = fmt.Sprintf("call_%d", n)
 	}

@@ -235,7 +235,6 @@ func (r *Reveal) token() progress {
 	return progressOn
 }
 
-// literal reads a number, true, false or null.
 func (r *Reveal) literal(top *level) progress {
 	rest := r.in[r.pos:]
 	end := bytes.IndexAny(rest, " \t\r\n,]}")
@@ -431,7 +430,6 @@ func (r *Reveal) endString() {
 	top.set(word)
 }
 
-// set notes the text of a key.
 func (l *level) set(word string) {
 	s, ofStep := l.step, l.role == roleStep || l.role == roleRoot
 	switch key := l.key; {

@@ -37,19 +37,28 @@ const doneMark = "[DONE]"
 func readEvents(r io.Reader, each func(name string, data []byte) error) error {
 	lines := bufio.NewScanner(io.LimitReader(r, maxStream))
 	lines.Buffer(make([]byte, 0, usualEvent), maxEvent)
-	var event sseEvent
+	var name string
+	var data []byte
+	var isWhole bool // data are one whole JSON value after their first line; looking after each would be quadratic
+	add := func(line []byte) {
+		isWhole = len(data) == 0 && (json.Valid(line) || string(line) == doneMark)
+		if len(data) > 0 {
+			data = append(data, '\n')
+		}
+		data = append(data, line...)
+	}
 	for more := true; more; {
 		more = lines.Scan()
-		if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		if errors.Is(lines.Err(), bufio.ErrTooLong) || len(data) > maxEvent {
 			return errEvent
 		}
 		if lines.Err() != nil {
 			return fmt.Errorf("stream: %w", lines.Err())
 		}
 		line := lines.Bytes()
-		if !more || len(line) == 0 || event.isWhole() {
-			if len(event.data) > 0 {
-				err := each(event.name, event.data)
+		if !more || len(line) == 0 || isWhole {
+			if len(data) > 0 {
+				err := each(name, data)
 				if errors.Is(err, errStop) {
 					return nil
 				}
@@ -57,44 +66,19 @@ func readEvents(r io.Reader, each func(name string, data []byte) error) error {
 					return err
 				}
 			}
-			event = sseEvent{data: event.data[:0]}
+			name, data, isWhole = "", data[:0], false
 		}
-		event.add(line)
-		if len(event.data) > maxEvent {
-			return errEvent
+		field, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch string(field) {
+		case "event":
+			name = string(value)
+		case "data":
+			add(value)
+		case "error": // older llama.cpp servers send the error object of a data event this way
+			data = data[:0]
+			add(slices.Concat([]byte(`{"error":`), value, []byte("}")))
 		}
 	}
 	return nil
-}
-
-// sseEvent is the event that is being read.
-type sseEvent struct {
-	name  string
-	data  []byte
-	lines int // of data
-}
-
-// isWhole reports whether the data are one whole JSON value, or the mark of the end. It looks
-// after the first line alone: looking after each would be quadratic.
-func (e *sseEvent) isWhole() bool {
-	return e.lines == 1 && (json.Valid(e.data) || string(e.data) == doneMark)
-}
-
-// add takes one line in.
-func (e *sseEvent) add(line []byte) {
-	field, value, _ := bytes.Cut(line, []byte(":"))
-	value = bytes.TrimPrefix(value, []byte(" "))
-	switch string(field) {
-	case "event":
-		e.name = string(value)
-	case "data":
-		if len(e.data) > 0 {
-			e.data = append(e.data, '\n')
-		}
-		e.data = append(e.data, value...)
-		e.lines++
-	case "error": // older llama.cpp servers send the error object of a data event this way
-		e.data = slices.Concat([]byte(`{"error":`), value, []byte("}"))
-		e.lines++
-	}
 }

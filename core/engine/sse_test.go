@@ -70,10 +70,10 @@ func FuzzStream(f *testing.F) {
 		}
 		var shown strings.Builder
 		c := &call{provider: provider{preset: preset{wire: w}}, stream: func(p string) { shown.WriteString(p) }}
-		r, err := readStream(strings.NewReader(in), c)
-		if err != nil {
+		if err := c.readStream(strings.NewReader(in)); err != nil {
 			return
 		}
+		r := c.got.cut()
 		if !strings.HasPrefix(shown.String(), r.text) && !strings.Contains(in, "content_block") {
 			t.Fatalf("shown %q, said %q", shown.String(), r.text)
 		}

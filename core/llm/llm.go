@@ -65,6 +65,13 @@ type File struct {
 	Data []byte
 }
 
+// Contents are what files hold, each under its core.Attachment's Ref.
+type Contents struct {
+	Texts    map[string]string
+	Pictures map[string]File
+	Sounds   map[string]File
+}
+
 // Utterance is one message of a Request.
 type Utterance struct {
 	Role     Role

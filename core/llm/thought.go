@@ -219,7 +219,6 @@ type code struct {
 	ticks  int  // marks of code in this line
 }
 
-// keep keeps the text up to an index.
 func (u *unthinking) keep(to int) {
 	part := u.text[u.at:to]
 	if u.found && len(u.kept) == 0 {

@@ -75,7 +75,13 @@ func (r *reader) envelope(f fields) {
 	r.intent(f)
 	r.plan.Confidence = confidence(f.values["confidence"])
 	r.plan.Context = state(f.values["context"])
-	r.suggestions(f.values["suggestions"])
+	for _, s := range texts(f.values["suggestions"]) {
+		s = strings.TrimSpace(s)
+		isGood := s != "" && len(s) <= maxSuggestion && utf8.ValidString(s)
+		if isGood && len(r.plan.Suggestions) < maxSuggestions {
+			r.plan.Suggestions = append(r.plan.Suggestions, s)
+		}
+	}
 }
 
 // intent reads any case and usual other words. An unknown word goes to the metadata.
@@ -163,16 +169,6 @@ func textOf(raw json.RawMessage) (s string, ok bool) {
 		}
 	}
 	return "", false
-}
-
-func (r *reader) suggestions(raw json.RawMessage) {
-	for _, s := range texts(raw) {
-		s = strings.TrimSpace(s)
-		isGood := s != "" && len(s) <= maxSuggestion && utf8.ValidString(s)
-		if isGood && len(r.plan.Suggestions) < maxSuggestions {
-			r.plan.Suggestions = append(r.plan.Suggestions, s)
-		}
-	}
 }
 
 // conditions reads a step's conditions. If one cannot be read, the step must not run.

@@ -309,7 +309,6 @@ func payloadOf(raw json.RawMessage) (json.RawMessage, bool) {
 	return b.Bytes(), true
 }
 
-// number reads a number, or a string that holds one.
 func number(raw json.RawMessage) (float64, bool) {
 	n, err := strconv.ParseFloat(strings.TrimSpace(strings.Trim(string(raw), `"`)), 64)
 	return n, err == nil && n == n

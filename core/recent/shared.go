@@ -20,6 +20,15 @@ func (s *Shared[K, V]) Get(key K) (v V, ok bool) {
 	return s.cache.Get(key)
 }
 
+// Take returns the value of a key, and removes the key. ok is false if there is none.
+func (s *Shared[K, V]) Take(key K) (v V, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v, ok = s.cache.Get(key)
+	s.cache.Delete(key)
+	return v, ok
+}
+
 // Put sets the value of a key.
 func (s *Shared[K, V]) Put(key K, v V) {
 	s.mu.Lock()

@@ -34,29 +34,20 @@ func Loose(raw json.RawMessage, base string) json.RawMessage {
 			if !slices.Contains([]string{`"date"`, `"time"`, `"date-time"`}, string(m.Value)) {
 				continue
 			}
-		case "items":
-			m.Value = Loose(m.Value, base)
-		case "properties", "$defs", "definitions":
-			m.Value = edit(m.Value, func(p *Member) bool {
-				p.Value = Loose(p.Value, base)
-				return true
-			})
+		case "items", "properties", "$defs", "definitions":
 		case "$ref":
 			var ref string
 			_ = json.Unmarshal(m.Value, &ref)
 			m.Value = core.JSON(base + strings.TrimPrefix(ref, "#"))
 		case "anyOf", "oneOf":
-			var list []json.RawMessage
-			if hasProperties || json.Unmarshal(m.Value, &list) != nil {
+			if hasProperties {
 				continue // engines would look at the alternatives alone
 			}
-			for i := range list {
-				list[i] = Loose(list[i], base)
-			}
-			m.Key, m.Value = "anyOf", core.JSON(list)
+			m.Key = "anyOf"
 		default:
 			continue
 		}
+		m.eachSchema(func(inner json.RawMessage) json.RawMessage { return Loose(inner, base) })
 		to = append(to, m)
 	}
 	if hasProperties {
@@ -158,27 +149,37 @@ type shortener struct{ forPrompt bool }
 
 func (s shortener) schema(raw json.RawMessage, root bool) json.RawMessage {
 	return edit(raw, func(m *Member) bool {
-		switch positionOf(m.Key) {
-		case oneSchema:
-			m.Value = s.schema(m.Value, false)
-		case listOfSchemas:
-			var list []json.RawMessage
-			if json.Unmarshal(m.Value, &list) == nil {
-				for i := range list {
-					list[i] = s.schema(list[i], false)
-				}
-				m.Value = core.JSON(list)
-			}
-		case mapOfSchemas:
-			named := m.Key == "properties"
-			m.Value = edit(m.Value, func(p *Member) bool {
-				hidden := named && s.forPrompt && isDeprecated(p.Value)
-				p.Value = s.schema(p.Value, false)
-				return !hidden
+		if s.forPrompt && m.Key == "properties" && bytes.Contains(m.Value, []byte(`"deprecated"`)) {
+			m.Value = edit(m.Value, func(p *Member) bool { // what is still accepted, but not shown any more
+				var it struct{ Deprecated bool }
+				return json.Unmarshal(p.Value, &it) != nil || !it.Deprecated
 			})
 		}
+		m.eachSchema(func(inner json.RawMessage) json.RawMessage { return s.schema(inner, false) })
 		return !s.omits(*m, root)
 	})
+}
+
+// eachSchema replaces the schemas that are directly inside of a keyword's value.
+func (m *Member) eachSchema(replace func(json.RawMessage) json.RawMessage) {
+	var list []json.RawMessage
+	switch positionOf(m.Key) {
+	case oneSchema:
+		m.Value = replace(m.Value)
+	case listOfSchemas:
+		if json.Unmarshal(m.Value, &list) != nil {
+			return
+		}
+		for i := range list {
+			list[i] = replace(list[i])
+		}
+		m.Value = core.JSON(list)
+	case mapOfSchemas:
+		m.Value = edit(m.Value, func(p *Member) bool {
+			p.Value = replace(p.Value)
+			return true
+		})
+	}
 }
 
 // omits reports whether a keyword, at the root or below, is left out.
@@ -196,14 +197,6 @@ func (s shortener) omits(m Member, root bool) bool {
 		return s.forPrompt && string(m.Value) == "false"
 	}
 	return false
-}
-
-// isDeprecated reports whether a property is accepted, but not shown to models any more.
-func isDeprecated(property json.RawMessage) bool {
-	var p struct {
-		Deprecated bool `json:"deprecated"`
-	}
-	return json.Unmarshal(property, &p) == nil && p.Deprecated
 }
 
 // edit changes the members of a JSON object and drops those that are not kept. Anything

@@ -94,8 +94,7 @@ func (a *Access) Allows(person core.Path, m *core.Message) bool { return a.names
 // place lies in.
 func (a *Access) names(list []core.Path, person core.Path, m *core.Message) bool {
 	return slices.ContainsFunc(list, func(p core.Path) bool {
-		return p == person || m.Path.Within(p) ||
-			slices.ContainsFunc(m.Scopes, func(scope core.Path) bool { return scope.Within(p) })
+		return p == person || m.In(p)
 	})
 }
 

@@ -20,18 +20,20 @@ func answered(e *core.Entry, id string) bool {
 // ordinary users everything but the bot's answers to themselves.
 func (t *turn) guardRewrite(ctx context.Context, _ *action.Definition, c core.Call) error {
 	var p struct {
-		ID   any       `json:"message_id"`
-		Path core.Path `json:"interface_path"`
+		ID   json.RawMessage `json:"message_id"` // a text or a number
+		Path core.Path       `json:"interface_path"`
 	}
-	decoder := json.NewDecoder(strings.NewReader(string(c.Payload)))
-	decoder.UseNumber()
-	if err := decoder.Decode(&p); err != nil {
+	if err := json.Unmarshal(c.Payload, &p); err != nil {
 		return &core.Error{Kind: core.Invalid, Text: "it is not clear which message is meant", Err: err}
 	}
 	if p.Path.IsZero() {
 		p.Path = t.path
 	}
-	e, err := findMessage(ctx, t, p.Path, text(p.ID))
+	var id string
+	if json.Unmarshal(p.ID, &id) != nil {
+		id = string(p.ID)
+	}
+	e, err := findMessage(ctx, t, p.Path, strings.TrimSpace(id))
 	switch {
 	case err != nil:
 		return err
@@ -75,17 +77,6 @@ func findMessage(ctx context.Context, t *turn, place core.Path, id string) (foun
 		return nil
 	})
 	return found, err
-}
-
-// text is an id as a payload holds it.
-func text(id any) string {
-	switch id := id.(type) {
-	case string:
-		return strings.TrimSpace(id)
-	case json.Number:
-		return id.String()
-	}
-	return ""
 }
 
 // capped lowers the rank of who pressed a button to that of who caused it: a button

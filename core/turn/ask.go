@@ -105,8 +105,18 @@ func (c *exchange) ask(ctx context.Context, correction *prompt.Correction) error
 			if len(t.setup.Plugins.Watchers) > 0 {
 				sent = promptParts(&r)
 			}
-			if l.Dialect != llm.DialectTools {
-				r.Schema = c.schema(l.Schemas)
+			switch {
+			case l.Dialect == llm.DialectTools:
+			case l.Schemas == llm.StructureNone:
+				r.Schema = json.RawMessage("{}")
+			default:
+				var names []string
+				for _, a := range t.input.parts.Actions {
+					if a.Essential || !c.lite {
+						names = append(names, a.Name)
+					}
+				}
+				r.Schema = t.snapshot.ReplySchema(names, t.setup.Plugins.Keys, l.Schemas == llm.StructureStrict)
 			}
 			return r, nil
 		},
@@ -138,8 +148,8 @@ func (c *exchange) build(l llm.Limits) (p prompt.Prompt, err error) {
 	for {
 		c.lite = parts.Lite
 		p, err = prompt.Build(parts, l)
-		var long *llm.Error
-		if !errors.As(err, &long) || long.Kind != llm.ErrorTooLong {
+		long, ok := errors.AsType[*llm.Error](err)
+		if !ok || long.Kind != llm.ErrorTooLong {
 			return p, err
 		}
 		if !parts.Lite {
@@ -155,20 +165,6 @@ func (c *exchange) build(l llm.Limits) (p prompt.Prompt, err error) {
 			"There is no room for all that waited: %d earlier messages are not shown.",
 			len(all.Messages)-len(parts.Messages)))
 	}
-}
-
-// schema is that of the plans which the prompt asks for.
-func (c *exchange) schema(form llm.Structure) json.RawMessage {
-	if form == llm.StructureNone {
-		return json.RawMessage("{}")
-	}
-	var names []string
-	for _, a := range c.turn.input.parts.Actions {
-		if a.Essential || !c.lite {
-			names = append(names, a.Name)
-		}
-	}
-	return c.turn.snapshot.ReplySchema(names, c.turn.setup.Plugins.Keys, form == llm.StructureStrict)
 }
 
 // check reads an answer: its plan is validated whole.
@@ -197,8 +193,15 @@ func (c *exchange) check(a llm.Answer) {
 	if len(faults) > 0 && len(p.Steps) == 0 && p.Response == "" {
 		c.faults = faults // an empty plan's own faults say nothing new
 	}
-	if len(c.faults) == 0 && !c.reviewed && len(t.setup.Plugins.Reviewers) > 0 {
-		c.review(checked)
+	if len(c.faults) == 0 && !c.reviewed { // once: what the model insists on is done
+		c.reviewed = true
+		d := action.Draft{Who: t.who, Plan: checked}
+		for _, done := range t.results.all {
+			d.Done = append(d.Done, done.Action)
+		}
+		for _, r := range t.setup.Plugins.Reviewers {
+			guard(t.log, "review", func() { c.faults = append(c.faults, r.Review(d)...) })
+		}
 	}
 	if a.Truncated {
 		c.faults = append(c.faults, core.Fault{
@@ -213,18 +216,6 @@ func (c *exchange) check(a llm.Answer) {
 		c.first = a.Text
 	}
 	t.log.Debug("answer", "engine", a.Engine, "text", a.Text, "faults", c.faults)
-}
-
-// review lets plugins send a plan back, once: what the model insists on is done.
-func (c *exchange) review(p core.Plan) {
-	c.reviewed = true
-	d := action.Draft{Who: c.turn.who, Plan: p}
-	for _, done := range c.turn.results.all {
-		d.Done = append(d.Done, done.Action)
-	}
-	for _, r := range c.turn.setup.Plugins.Reviewers {
-		guard(c.turn.log, "review", func() { c.faults = append(c.faults, r.Review(d)...) })
-	}
 }
 
 // inTime leaves out of the last round's plan all but messages: nothing would be said of
@@ -314,7 +305,8 @@ func (t *turn) causers() (all []core.Path) {
 
 // person is who caused the turn; the zero Path if that is nobody or several.
 func (t *turn) person() core.Path {
-	p, _ := t.path.Person(authorOf(t.who))
+	author, _ := t.who.Author()
+	p, _ := t.path.Person(author.ID)
 	return p
 }
 
@@ -329,13 +321,11 @@ const (
 // trouble words an engine's failure for people: kind, short, and with a code
 // that the log explains.
 func trouble(err error) string {
-	var said *core.Error
-	if errors.As(err, &said) && said.Text != "" {
+	if said, ok := errors.AsType[*core.Error](err); ok && said.Text != "" {
 		return said.Text // a budget's, written for people
 	}
 	code := "E-ENGINE"
-	var m *llm.Error
-	if errors.As(err, &m) {
+	if m, ok := errors.AsType[*llm.Error](err); ok {
 		switch m.Kind {
 		case llm.ErrorTooLong:
 			return "Sorry, that is more than I can read at once. Could you say it in fewer words? (E-LONG)"

@@ -257,7 +257,7 @@ func TestPlaceForgottenBeforeItBegan(t *testing.T) {
 		}
 		close(gone)
 	}}
-	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) { o.Epoch = db.Epoch })
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")))
 	b.receive(talk("1", "jay", "Aria, my secret"))
 	<-gone
 	b.receive(talk("2", "ann", "Aria?"))

@@ -36,12 +36,7 @@ type placeAttention struct {
 func (a *attention) with(place core.Path, now time.Time, do func(*placeAttention)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	e, ok := a.places.Get(place)
-	if !ok {
-		e = &placeAttention{asked: now}
-		a.places.Put(place, e)
-	}
-	do(e)
+	do(a.places.Ensure(place, func() *placeAttention { return &placeAttention{asked: now} }))
 }
 
 // mayAsk reports whether a question of the bot may wait for its answer in a place.
@@ -67,7 +62,6 @@ func (e *placeAttention) mayOverhear(m *core.Message, here *Settings, now time.T
 	return here.AmbientEvery > 0 && now.Sub(e.asked) >= here.AmbientEvery
 }
 
-// heard notes a user's message.
 func (e *placeAttention) heard(wanted bool, now time.Time) {
 	e.bots = 0
 	if wanted {
@@ -85,7 +79,14 @@ type intake struct {
 	now       time.Time
 	places    map[core.Path]*placeAttention
 	noticed   map[core.Path]bool // users who were notified of a limit by now
-	counts    []func()           // what the event that is looked at changes for good, if it is new
+	event     int                // the index of the one that is looked at
+	counts    []count
+}
+
+// count is what an event changes for good, if it is new.
+type count struct {
+	event int
+	apply func()
 }
 
 // at returns what the attention to a place would be.
@@ -105,7 +106,7 @@ func (h *intake) at(place core.Path) *placeAttention {
 // note counts something, for the time being.
 func (h *intake) note(place core.Path, apply func(*placeAttention)) {
 	apply(h.at(place))
-	h.counts = append(h.counts, func() { h.attention.with(place, h.now, apply) })
+	h.counts = append(h.counts, count{h.event, func() { h.attention.with(place, h.now, apply) }})
 }
 
 // notice reports whether the author may be notified of a limit now, for the time being.
@@ -118,6 +119,6 @@ func (h *intake) notice(m *core.Message) bool {
 		h.noticed = make(map[core.Path]bool)
 	}
 	h.noticed[person] = true
-	h.counts = append(h.counts, func() { h.limiter.notice([]core.Path{person}, h.now) })
+	h.counts = append(h.counts, count{h.event, func() { h.limiter.notice([]core.Path{person}, h.now) }})
 	return true
 }

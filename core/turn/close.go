@@ -17,9 +17,10 @@ func (t *turn) close(ctx context.Context) error {
 		sent, r := len(t.journal.sent), &t.results
 		t.log.Info("turn over", "messages", len(t.messages), "sent", sent, "steps", len(r.all),
 			"attempt", t.attempt, "intent", r.intent, "confidence", r.confidence)
-		steps := t.snapshot.Lasting(r.all)
-		if len(steps) > 0 {
-			t.rememberSteps(steps)
+		steps, person := t.snapshot.Lasting(r.all), t.person()
+		if len(steps) > 0 && !person.IsZero() {
+			u := undoable{steps, t.journal.epoch, t.setup.Clock().Add(undoTime)}
+			t.turns.undo.Put(undoKey{t.path, person}, u)
 		}
 		if !t.who.Private {
 			r.attend(sent > 0)
@@ -111,9 +112,10 @@ func (t *turn) logEntry(s core.Sent) core.Entry {
 		name = t.setup.Prompt.Persona(s.Path, "").Name
 	}
 	var to *core.Quote
-	if s.Path == t.path && len(t.who.Authors) == 1 && t.who.Authors[0].ID != "" && len(t.messages) > 0 {
+	author, _ := t.who.Author()
+	if s.Path == t.path && author.ID != "" && len(t.messages) > 0 {
 		m := &t.messages[len(t.messages)-1].Message
-		to = &core.Quote{ID: m.ID, From: core.Author{ID: t.who.Authors[0].ID}, Time: m.Time}
+		to = &core.Quote{ID: m.ID, From: core.Author{ID: author.ID}, Time: m.Time}
 	}
 	private := t.who.Private
 	if s.Path != t.path {
@@ -153,7 +155,6 @@ func (t *turn) continuation() core.Entry {
 	}}}
 }
 
-// ids lists the platform ids of what the turn answers.
 func (t *turn) ids() []string {
 	ids := make([]string, len(t.messages))
 	for i := range t.messages {

@@ -92,8 +92,7 @@ func (c *commandCall) attach(ctx context.Context, text string) string {
 // excuse words a command's error for the user. What is not meant for users goes to the
 // log.
 func (c *commandCall) excuse(name string, err error) string {
-	var said *core.Error
-	if errors.As(err, &said) && said.Text != "" {
+	if said, ok := errors.AsType[*core.Error](err); ok && said.Text != "" {
 		if said.Err != nil {
 			c.turn.log.Warn("command refused", "command", name, "err", err)
 		}

@@ -175,7 +175,6 @@ func TestForgetBesideTurn(t *testing.T) {
 	db := open(t, t.TempDir()).(*memory.DB)
 	t.Cleanup(func() { db.Close() })
 	b := start(t, db, coretest.NewRoom("room"), coretest.NewAsker(plan("answer")), func(o *turn.Options) {
-		o.Epoch = db.Epoch
 		o.Plugins.Commands = registry(t, map[string]obeying{
 			"forgetme": func(ctx context.Context, c command.Call) (string, error) { return "Gone.", db.Forget(ctx, c.Person) },
 		})

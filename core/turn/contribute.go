@@ -8,10 +8,8 @@ import (
 	"time"
 
 	"synthbot/core"
-	"synthbot/core/epochs"
 	"synthbot/core/hint"
 	"synthbot/core/prompt"
-	"synthbot/core/recent"
 )
 
 // Bounds of what plugins add to a prompt.
@@ -20,7 +18,6 @@ const (
 	openTime         = 20 * time.Second       // for reading what people attached
 	maxInjection     = 2000                   // bytes of one injection
 	maxBio           = 400                    // bytes of one
-	maxInjections    = 1024                   // injections that are kept for a while
 )
 
 // contribution is what a plugin is asked. take adds what it said to the prompt.
@@ -41,9 +38,7 @@ func (in *input) contribute(ctx context.Context, s core.Scene) {
 	t := in.turn
 	people := in.people()
 	all := added{injections: make(map[string]json.RawMessage), bios: make(map[string]json.RawMessage)}
-	list := in.recons(s, &all)
-	list = append(list, in.injectors(s, &all)...)
-	list = append(list, in.describers(s, people, &all)...)
+	list := in.contributions(s, people, &all)
 	if len(list) > 0 {
 		t.collect(ctx, cmp.Or(in.patience, contributionTime), list)
 	}
@@ -62,9 +57,12 @@ func (in *input) contribute(ctx context.Context, s core.Scene) {
 	}
 }
 
-// recons are the plugins that look at a message beforehand.
-func (in *input) recons(s core.Scene, all *added) (list []contribution) {
-	for _, r := range in.turn.setup.Plugins.Recons {
+// contributions are what plugins are asked: those that look at a message beforehand, those that
+// add a part of their own, and those that know something about people.
+func (in *input) contributions(s core.Scene, people []core.Author, all *added) (list []contribution) {
+	t := in.turn
+	plugins := &t.setup.Plugins
+	for _, r := range plugins.Recons {
 		name := "recon"
 		if p, ok := r.(core.Plugin); ok {
 			name = p.Name()
@@ -74,15 +72,9 @@ func (in *input) recons(s core.Scene, all *added) (list []contribution) {
 			return func() { all.hints = append(all.hints, found...) }, err
 		}})
 	}
-	return list
-}
-
-// injectors are the plugins that add a part of their own.
-func (in *input) injectors(s core.Scene, all *added) (list []contribution) {
-	t := in.turn
-	for name, i := range t.setup.Plugins.Injectors {
+	for name, i := range plugins.Injectors {
 		list = append(list, contribution{name, func(ctx context.Context) (func(), error) {
-			value, err := inject(ctx, t.turns.injections, i, s)
+			value, err := i.Inject(ctx, s)
 			return func() {
 				limit := maxInjection
 				foreign, ok := i.(foreignInjector)
@@ -96,17 +88,12 @@ func (in *input) injectors(s core.Scene, all *added) (list []contribution) {
 			}, err
 		}})
 	}
-	return list
-}
-
-// describers are the plugins that know something about people.
-func (in *input) describers(s core.Scene, people []core.Author, all *added) (list []contribution) {
-	for _, b := range in.turn.setup.Plugins.Bios {
+	for _, b := range plugins.Bios {
 		list = append(list, contribution{"bios", func(ctx context.Context) (func(), error) {
 			found, err := b.Bios(ctx, s, people)
 			return func() {
 				for id, bio := range found {
-					if in.turn.fits("bios", bio, maxBio) {
+					if t.fits("bios", bio, maxBio) {
 						all.bios[id] = bio
 					}
 				}
@@ -116,7 +103,6 @@ func (in *input) describers(s core.Scene, people []core.Author, all *added) (lis
 	return list
 }
 
-// openFiles reads what people attached.
 func (in *input) openFiles(ctx context.Context) {
 	t := in.turn
 	var files []core.Attachment
@@ -140,7 +126,6 @@ type participant struct {
 	Bio  json.RawMessage `json:"bio,omitempty"`
 }
 
-// fits reports whether what a plugin adds is valid and not too long.
 func (t *turn) fits(plugin string, raw json.RawMessage, limit int) bool {
 	if len(raw) <= limit && json.Valid(raw) {
 		return true
@@ -181,22 +166,6 @@ func (t *turn) collect(ctx context.Context, limit time.Duration, list []contribu
 	}
 }
 
-// injectionCache keeps the values of injectors that say how long they hold. Safe for
-// concurrent use.
-type injectionCache = recent.Shared[injectedKey, injectedValue]
-
-type injectedKey struct {
-	injector core.Injector
-	place    core.Path
-	person   string
-}
-
-type injectedValue struct {
-	value json.RawMessage
-	until time.Time
-	epoch uint64
-}
-
 // foreignInjector is the ability of a core.Injector whose value holds what strangers wrote. It
 // may have so many bytes; a turn whose prompt holds it is under the rules for such texts.
 type foreignInjector interface {
@@ -208,32 +177,4 @@ type foreignInjector interface {
 // the same. Withhold returns at once.
 type withholder interface {
 	Withhold(s core.Scene) (actions []string)
-}
-
-// lasting is the ability of a core.Injector whose value holds for a while: it is not
-// asked again in the same place for the same person before that time is over, or
-// somebody was forgotten.
-type lasting interface {
-	Lasts() time.Duration
-}
-
-// inject asks the injector, unless what it said before still holds. When somebody is
-// forgotten, nothing does.
-func inject(ctx context.Context, kept *injectionCache, i core.Injector, s core.Scene) (json.RawMessage, error) {
-	l, ok := i.(lasting)
-	if !ok {
-		return i.Inject(ctx, s)
-	}
-	epoch, _, _ := epochs.Of(ctx)
-	key := injectedKey{i, s.Path, s.Author.ID}
-	v, _ := kept.Get(key)
-	if v.epoch == epoch && s.Now.Before(v.until) {
-		return v.value, nil
-	}
-	value, err := i.Inject(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	kept.Put(key, injectedValue{value, s.Now.Add(l.Lasts()), epoch})
-	return value, nil
 }

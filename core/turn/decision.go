@@ -39,8 +39,11 @@ func (t *turn) decide(ctx context.Context) (decided bool, err error) {
 	}
 	why := d.refusal()
 	if why != "" {
-		if press && !t.messages[0].Self {
-			d.whisper(ctx, why)
+		c := t.setup.Places.Chooser(t.path)
+		if press && !t.messages[0].Self && c != nil {
+			if err := c.Whisper(ctx, t.messages[0].Message, why); err != nil {
+				t.log.Warn("whisper not sent", "err", err)
+			}
 		}
 		return press, t.flush(ctx)
 	}
@@ -51,15 +54,9 @@ func (t *turn) decide(ctx context.Context) (decided bool, err error) {
 // by a reply to it, or by one that is the next message of the user who was asked. Where a
 // confirmation is asked for, it is a plain yes or no.
 func (d *decision) find(ctx context.Context) (found bool, err error) {
-	t := d.turn
-	e := &t.messages[0]
+	t, e := d.turn, &d.turn.messages[0]
 	if e.Kind == core.KindPress {
-		var answer string
-		d.question, answer, found = parseQuestion(e.Data)
-		d.answer = action.Answer{Agreed: answer != answerNo, Ask: d.question.ask, Text: answer}
-		if answer == answerWords {
-			d.answer.Text = e.Message.Text
-		}
+		d.question, _, found = parseQuestion(e.Data)
 		return found, nil
 	}
 	agreed, plain := t.setup.yesOrNo(&e.Message)
@@ -75,15 +72,12 @@ func (d *decision) find(ctx context.Context) (found bool, err error) {
 		} else if d.question, err = d.lookUp(v, e); err == nil {
 			held, err = d.question.waiting(v, t.path)
 		}
-		found = held != nil && (plain || noted || held.Form != nil)
-		if !found || err != nil {
-			return err
-		}
+		found = err == nil && held != nil && (plain || noted || held.Form != nil)
 		d.answer = action.Answer{Agreed: agreed, Ask: d.question.ask}
-		if held.Form != nil {
+		if found && held.Form != nil {
 			d.answer.Agreed, d.answer.Text = t.setup.formAnswer(held, &e.Message)
 		}
-		return nil
+		return err
 	})
 	return found, err
 }
@@ -169,8 +163,13 @@ func (d *decision) load(ctx context.Context) error {
 	var records []core.Record
 	asked := true
 	err := t.turns.store.View(ctx, func(v core.View) (err error) {
-		if asked, err = d.isUnderQuestion(v); err != nil {
-			return err
+		press := &t.messages[0] // a model may make buttons, too, and give them any data
+		if press.Kind == core.KindPress && !press.Self {
+			e, ok, err := v.Entry(t.path, press.Target)
+			if err != nil {
+				return err
+			}
+			asked = ok && e.Self && e.Data == d.question.String()
 		}
 		records, err = v.Journal(id)
 		return err
@@ -198,20 +197,8 @@ func (d *decision) load(ctx context.Context) error {
 	return nil
 }
 
-// key is the key of the step that waits.
 func (d *decision) key() core.Key {
 	return core.Key{Turn: d.origin.id, Round: d.question.round, Step: d.question.step}
-}
-
-// isUnderQuestion reports whether the button that was pressed is the question's own. A
-// model may make buttons, too, and give them any data.
-func (d *decision) isUnderQuestion(v core.View) (bool, error) {
-	press := &d.turn.messages[0]
-	if press.Kind != core.KindPress || press.Self {
-		return true, nil
-	}
-	e, ok, err := v.Entry(d.turn.path, press.Target)
-	return ok && e.Self && e.Data == d.question.String(), err
 }
 
 // refusal says why the question cannot be decided by the user who answers it; "" if it
@@ -231,17 +218,6 @@ func (d *decision) refusal() string {
 		return "This was decided already."
 	}
 	return ""
-}
-
-// whisper tells the user who pressed.
-func (d *decision) whisper(ctx context.Context, text string) {
-	c := d.turn.setup.Places.Chooser(d.turn.path)
-	if c == nil {
-		return
-	}
-	if err := c.Whisper(ctx, d.turn.messages[0].Message, text); err != nil {
-		d.turn.log.Warn("whisper not sent", "err", err)
-	}
 }
 
 // run confirms or cancels the step, and shows what became of it.
@@ -278,10 +254,15 @@ func (d *decision) run(ctx context.Context) error {
 
 // readPress reads the button that was pressed as an answer to its kind of question.
 func (d *decision) readPress() {
-	_, answer, _ := parseQuestion(d.turn.messages[0].Data)
+	press := &d.turn.messages[0]
+	_, answer, _ := parseQuestion(press.Data)
+	d.answer = action.Answer{Agreed: answer != answerNo, Ask: d.question.ask, Text: answer}
 	if d.held.Form == nil {
 		d.answer.Agreed = answer == answerYes
 		return
+	}
+	if answer == answerWords {
+		d.answer.Text = press.Message.Text
 	}
 	n, err := strconv.Atoi(answer)
 	if err == nil && 0 < n && n <= len(d.held.Form.Choices) {

@@ -53,7 +53,7 @@ func TestForgottenWhileItRuns(t *testing.T) {
 			asker := coretest.NewAsker(`{"response":"Noted.","actions":[{"type":"note","payload":{}}]}`)
 			asker.Hold = make(chan struct{})
 			b := start(t, db, room, asker, func(o *turn.Options) {
-				o.Catalogue, o.Epoch = catalogueOf(t, room, notebook(db, &errs)), db.Epoch
+				o.Catalogue = catalogueOf(t, room, notebook(db, &errs))
 			})
 			b.receive(talk("0", "jay", "I was here"), talk("1", who, "Aria, note that"))
 			b.thinks(1)
@@ -102,7 +102,7 @@ func TestForgottenWhileItGoesOn(t *testing.T) {
 		`{"response":"Noted.","actions":[{"type":"note","payload":{}}]}`)
 	asker.Hold = make(chan struct{})
 	b := start(t, db, room, asker, func(o *turn.Options) {
-		o.Catalogue, o.Epoch = catalogueOf(t, room, diary), db.Epoch
+		o.Catalogue = catalogueOf(t, room, diary)
 	})
 	b.receive(talk("1", "jay", "Aria, I like tea"))
 	b.thinks(1)
@@ -143,7 +143,7 @@ func TestForgottenBeforeItBegan(t *testing.T) {
 			t.Error(err)
 		}
 	}}
-	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) { o.Epoch = db.Epoch })
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")))
 	b.receive(talk("1", "jay", "Aria, my secret"))
 	b.receive(talk("2", "ann", "Aria?"))
 	b.ended(1)
@@ -465,27 +465,4 @@ func TestForgottenQuestion(t *testing.T) {
 		synctest.Wait()
 		b.history()
 	})
-}
-
-// TestLastingAfterForgetting: what an injector said before somebody was forgotten
-// may concern them, and no longer holds.
-func TestLastingAfterForgetting(t *testing.T) {
-	db := open(t, t.TempDir()).(*memory.DB)
-	t.Cleanup(func() { db.Close() })
-	weather := &lasting{}
-	b := start(t, db, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) {
-		o.Epoch, o.Plugins.Injectors = db.Epoch, map[string]core.Injector{"weather": weather}
-	})
-	for i, asked := range []int{1, 1, 2, 2} {
-		if i == 2 {
-			if err := db.Forget(t.Context(), jay); err != nil {
-				t.Fatal(err)
-			}
-		}
-		b.receive(talk(fmt.Sprint(i), "ann", "Aria?"))
-		b.ended(1)
-		if weather.asked != asked {
-			t.Errorf("turn %d: the injector was asked %d times, want %d", i, weather.asked, asked)
-		}
-	}
 }

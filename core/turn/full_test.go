@@ -155,11 +155,7 @@ func forgetWhileFull(t *testing.T, who string, asked int) {
 	}
 	asker := coretest.NewAsker(plan("one"), plan("two\nthree"), plan("anew"))
 	asker.Hold = make(chan struct{})
-	store := struct {
-		*cramped
-		core.Forgetter
-	}{s, db}
-	b := start(t, store, room, asker, func(o *turn.Options) { o.Epoch = db.Epoch })
+	b := start(t, s, room, asker)
 	b.receive(talk("1", "bob", "Aria, hi"))
 	b.thinks(1)
 	for n := range 6 { // one turn answers them all

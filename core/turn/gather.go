@@ -204,9 +204,7 @@ func (in *input) scene() core.Scene {
 		Locale: t.messages[len(t.messages)-1].Message.Locale,
 		Now:    t.setup.Clock(), Recent: in.parts.History, Sees: t.who.Sees,
 	}
-	if len(t.who.Authors) == 1 {
-		s.Author = t.who.Authors[0]
-	}
+	s.Author, _ = t.who.Author()
 	return s
 }
 

@@ -43,12 +43,6 @@ const (
 // deaf.
 const deafDepth = 500
 
-// hasVoice reports whether an entry is a voice message, or holds a forwarded one.
-func hasVoice(e core.Entry) bool {
-	isForwarded := func(o core.Foreign) bool { return o.Voice }
-	return e.Message.Voice || slices.ContainsFunc(e.Message.Foreign, isForwarded)
-}
-
 // sound returns the sound of a voice message of its author; nil if the message has none.
 func sound(m *core.Message) *core.Attachment {
 	if !m.Voice {
@@ -133,10 +127,10 @@ func (h *hearing) recognise(ctx context.Context, m *core.Message) {
 	}
 	if err != nil {
 		level := slog.LevelWarn
-		var said *core.Error
-		if errors.As(err, &said) && said.Text != "" && said.Err == nil {
+		said, ok := errors.AsType[*core.Error](err)
+		if ok && said.Text != "" && said.Err == nil {
 			level = slog.LevelInfo // it is the author's matter
-		} else if said == nil || said.Text == "" {
+		} else if !ok || said.Text == "" {
 			said = core.Errorf(core.Temporary, dull)
 		}
 		h.log.Log(ctx, level, "voice message not heard", "id", m.ID, "err", err)
@@ -160,7 +154,6 @@ func (h *hearing) recogniseForwarded(ctx context.Context, m *core.Message, a *co
 	h.keep(m)
 }
 
-// understand asks the speech recognition what a sound says.
 func (h *hearing) understand(
 	ctx context.Context, m *core.Message, a *core.Attachment,
 ) (text string, percent int, err error) {
@@ -173,7 +166,6 @@ func (h *hearing) understand(
 	return text, percent, err
 }
 
-// keep writes down what a message says.
 func (h *hearing) keep(m *core.Message) {
 	edit := core.Event{Kind: core.KindEdit, Message: *m}
 	if h.setup.mayChange(&edit) {
@@ -183,10 +175,12 @@ func (h *hearing) keep(m *core.Message) {
 	}
 }
 
-// fail notes what to tell the author of a message.
 func (h *hearing) fail(m *core.Message, text string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.unheard == nil {
+		h.unheard = make(map[string]string)
+	}
 	h.unheard[m.ID] = text
 }
 

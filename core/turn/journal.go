@@ -58,7 +58,7 @@ func (p *worker) journalOf(
 	ctx context.Context, s *setup, id core.TurnID, records []core.Record,
 ) (j *journal, kept bool) {
 	j = p.journals[id]
-	if j != nil && !forgotten(epochs.With(ctx, j.epoch), s.Store, j.people...) {
+	if j != nil && !s.Store.Forgotten(epochs.With(ctx, j.epoch), j.people...) {
 		j.former, j.begun = maps.Clone(j.records), false
 		return j, true
 	}
@@ -183,7 +183,9 @@ func (p *parts) Send(
 			return err
 		}
 	}
-	id, err := do(ctx, nonce(j.store.Installation(), key))
+	nonce := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d\x00%d\x00%d", // the same in every attempt
+		j.store.Installation(), key.Turn.Path, key.Turn.Seq, key.Round, key.Step, key.Part))
+	id, err := do(ctx, strings.ToLower(base32.StdEncoding.EncodeToString(nonce[:]))[:25])
 	unknown := errors.Is(err, core.ErrUnknownOutcome)
 	switch {
 	case err == nil:
@@ -253,7 +255,6 @@ func (j *journal) unwritten() (later []core.Record, sent []core.Sent) {
 	return slices.Clone(j.later), slices.Clone(j.sent)
 }
 
-// texts are what the turn sent so far.
 func (j *journal) texts() []string {
 	_, sent := j.unwritten()
 	texts := make([]string, len(sent))
@@ -261,11 +262,4 @@ func (j *journal) texts() []string {
 		texts[i] = s.Text
 	}
 	return texts
-}
-
-// nonce is the idempotency key of a part: the same in every attempt, 25 letters and digits.
-func nonce(installation string, k core.Key) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d\x00%d\x00%d",
-		installation, k.Turn.Path, k.Turn.Seq, k.Round, k.Step, k.Part))
-	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:25]
 }

@@ -35,19 +35,6 @@ type userLimit struct {
 	noticed time.Time
 }
 
-// reserve takes a turn out of the bucket and returns how long to wait for it. ok is
-// false, and nothing is taken, if that is too long.
-func (p *userLimit) reserve(perMinute int, now time.Time) (wait time.Duration, ok bool) {
-	most := float64(perMinute)
-	p.refill(perMinute, now)
-	wait = max(time.Duration((p.used+1-most)/most*float64(time.Minute)), 0)
-	if wait > maxLimitWait {
-		return 0, false
-	}
-	p.used++
-	return wait, true
-}
-
 // refill puts back what the time since the last turn has brought.
 func (p *userLimit) refill(perMinute int, now time.Time) {
 	p.used, p.at = max(p.used-now.Sub(p.at).Minutes()*float64(perMinute), 0), now
@@ -65,20 +52,23 @@ func (p *userLimit) notice(now time.Time) bool {
 
 // of returns the user's limit. mu is held.
 func (a *limiter) of(person core.Path) *userLimit {
-	p, ok := a.people.Get(person)
-	if !ok {
-		p = new(userLimit)
-		a.people.Put(person, p)
-	}
-	return p
+	return a.people.Ensure(person, func() *userLimit { return new(userLimit) })
 }
 
-// reserve takes a turn that these users cause. Several users wait for nobody.
+// reserve takes a turn that these users cause out of their buckets, and returns how long to wait for
+// it. ok is false, and nothing is taken, if that is too long. Several users wait for nobody.
 func (a *limiter) reserve(people []core.Path, perMinute int, now time.Time) (wait time.Duration, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	most := float64(perMinute)
 	for _, person := range people {
-		wait, ok = a.of(person).reserve(perMinute, now)
+		p := a.of(person)
+		p.refill(perMinute, now)
+		wait = max(time.Duration((p.used+1-most)/most*float64(time.Minute)), 0)
+		ok = wait <= maxLimitWait
+		if ok {
+			p.used++
+		}
 	}
 	if len(people) != 1 {
 		return 0, true
@@ -120,8 +110,8 @@ func (a *limiter) notice(people []core.Path, now time.Time) (due bool) {
 // too long. Admins wait for nothing.
 func (t *turn) waitForLimit(ctx context.Context, perMinute int) bool {
 	first := &t.messages[0]
-	isAdmin := len(t.who.Authors) == 1 && t.who.Authors[0].Rank >= core.RankAdmin
-	if isAdmin || first.Kind != core.KindMessage && first.Kind != core.KindPress {
+	author, _ := t.who.Author()
+	if author.Rank >= core.RankAdmin || first.Kind != core.KindMessage && first.Kind != core.KindPress {
 		return true
 	}
 	people := t.causers()
@@ -135,8 +125,7 @@ func (t *turn) waitForLimit(ctx context.Context, perMinute int) bool {
 	return ok
 }
 
-// isLimit reports whether an error is a notice of a limit.
 func isLimit(err error) bool {
-	var said *core.Error
-	return errors.As(err, &said) && said.Kind == core.Occupied && said.Text != ""
+	said, ok := errors.AsType[*core.Error](err)
+	return ok && said.Kind == core.Occupied && said.Text != ""
 }

@@ -57,7 +57,7 @@ type Settings struct {
 // Options is what turns need. Those above the blank line are required.
 type Options struct {
 	Store     core.Store
-	Catalogue *action.Catalogue
+	Catalogue *action.Snapshot
 	Runtime   *action.Runtime
 	Asker     core.Asker
 	Clock     func() time.Time
@@ -71,7 +71,6 @@ type Options struct {
 	Names   func(place core.Path) []string // the bot's names there: a word of a group message that wakes it
 	Places  Places
 	Plugins Plugins
-	Epoch   func() uint64 // see core.Facts; nil: 0
 }
 
 // Prompt is what prompts are made of. Persona is required.
@@ -82,7 +81,7 @@ type Prompt struct {
 	Shares   []Share
 	// Open reads what users attached, within limits of its own: texts of
 	// documents, pictures and sounds, each by Attachment.Ref. Nil: nothing is read.
-	Open   func(ctx context.Context, place core.Path, files []core.Attachment) Opened
+	Open   func(ctx context.Context, place core.Path, files []core.Attachment) llm.Contents
 	Speech Speech
 }
 
@@ -150,7 +149,6 @@ func addNamedIfAble[T any](all *map[string]T, p core.Plugin) {
 	}
 }
 
-// setDefaults replaces the functions that are nil.
 func (o *Options) setDefaults() {
 	p := &o.Places
 	if p.Chooser == nil {
@@ -168,14 +166,4 @@ func (o *Options) setDefaults() {
 	if o.Plugins.Commands == nil {
 		o.Plugins.Commands = new(command.Registry)
 	}
-	if o.Epoch == nil {
-		o.Epoch = func() uint64 { return 0 }
-	}
-}
-
-// Opened is what attached files hold.
-type Opened struct {
-	Texts    map[string]string
-	Pictures map[string]llm.File
-	Sounds   map[string]llm.File
 }

@@ -64,7 +64,6 @@ func (in *input) readMessage(r *action.Provenance, e *core.Entry) {
 	r.Strangers = r.Strangers || len(m.Foreign) > 0 || slices.ContainsFunc(m.Attachments, isOther)
 }
 
-// readLine notes a line of a history.
 func (in *input) readLine(r *action.Provenance, e *core.Entry) {
 	m := e.Message
 	if len(m.Foreign) > 0 {

@@ -70,12 +70,11 @@ func (t *turn) askUser(ctx context.Context) error {
 		}
 		when := d.Held.Expires
 		if err != nil {
-			var e *core.Error
-			if errors.As(err, &e) && e.Kind == core.Unsure {
+			if e, ok := errors.AsType[*core.Error](err); ok && e.Kind == core.Unsure {
 				unsure = true
 			} else {
 				when = t.journal.clock() // nobody can answer it
-				d.Held.Refused(err)
+				_, d.Held.Unasked = action.UserText(err)
 				t.journalWith(d.Key).Later(t.journal.record(d.Key, core.ProgressPending, d.Held))
 			}
 			t.log.Error("question not asked", "action", d.Action, "err", err)
@@ -234,7 +233,6 @@ func (t *turn) sendQuestion(ctx context.Context, step core.Key, h *action.Held, 
 	return err
 }
 
-// choices are the buttons of a question.
 func (q question) choices(h *action.Held) (list []core.Choice) {
 	add := func(label, answer string, writes bool) {
 		list = append(list, core.Choice{Label: label, Data: q.String() + ":" + answer, Writes: writes})

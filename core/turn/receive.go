@@ -7,15 +7,14 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/gate"
+	"synthbot/core/watch"
 )
 
 // Receive implements core.Inbox for interfaces: what only the bot itself can cause
 // is refused.
 func (t *Turns) Receive(ctx context.Context, events ...core.Event) error {
-	for i := range events {
-		if err := check(&events[i], false); err != nil {
-			return err
-		}
+	if err := check(events, false); err != nil {
+		return err
 	}
 	return t.receive(ctx, events)
 }
@@ -27,12 +26,10 @@ type internalInbox struct{ turns *Turns }
 
 // Receive implements core.Inbox.
 func (o internalInbox) Receive(ctx context.Context, events ...core.Event) error {
-	events = slices.Clone(events)
-	for i := range events {
-		if err := check(&events[i], true); err != nil {
-			return err
-		}
+	if err := check(events, true); err != nil {
+		return err
 	}
+	events = slices.Clone(events)
 	err := o.turns.store.View(ctx, func(v core.View) error { // senders may not know that a place is private
 		for i := range events {
 			m := &events[i].Message
@@ -53,12 +50,9 @@ func (o internalInbox) Receive(ctx context.Context, events ...core.Event) error 
 // receive takes in events that were checked.
 func (t *Turns) receive(ctx context.Context, events []core.Event) error {
 	s := t.setup.Load()
-	hear := &intake{attention: &t.attention, limiter: &t.limiter, now: s.Clock()}
+	in := &intake{attention: &t.attention, limiter: &t.limiter, now: s.Clock()}
 	var b core.Batch
-	var skipped []*core.Event  // nobody will answer them
-	var appended []*core.Event // in the order of b.Append
-	var counts [][]func()      // of those
-	var count []func()         // of what is new
+	var skipped, appended []int // indexes of events: nobody answers them; they are in b.Append, in this order
 	for i, e := range events {
 		switch e.Kind {
 		case core.KindEdit, core.KindDeletion, core.KindReaction, core.KindMigration:
@@ -71,63 +65,56 @@ func (t *Turns) receive(ctx context.Context, events []core.Event) error {
 		if err := t.joinThread(ctx, s, &e); err != nil {
 			return fmt.Errorf("receive: %w", err)
 		}
-		hear.counts = nil
-		entry, ok := s.entry(e, hear)
-		if ok {
-			b.Append, appended = append(b.Append, entry), append(appended, &events[i])
-			counts = append(counts, hear.counts)
+		in.event = i
+		if entry, ok := s.entry(e, in); ok {
+			b.Append, appended = append(b.Append, entry), append(appended, i)
 		} else {
-			skipped, count = append(skipped, &events[i]), append(count, hear.counts...)
+			skipped = append(skipped, i)
 		}
 	}
-	b.Begin = t.beginsNow(s, b.Append)
+	t.mu.Lock()
+	lives := t.life != nil && t.life.Err() == nil
+	t.mu.Unlock()
+	isOut := func(e core.Entry) bool { return e.Due && !s.reaches(e.Message.Path) }
+	b.Begin = lives && !slices.ContainsFunc(b.Append, isOut) // then turns begin as soon as it is stored
 	if err := t.store.Commit(ctx, &b); err != nil {
 		return fmt.Errorf("receive: %w", err)
 	}
-	for i := range b.Append {
-		if !b.Known[i] {
-			count = append(count, counts[i]...)
+	for _, c := range in.counts {
+		i := slices.Index(appended, c.event)
+		if i < 0 || !b.Known[i] {
+			c.apply()
 		}
-	}
-	for _, do := range count {
-		do()
 	}
 	for i, entry := range b.Append {
 		if b.Known[i] {
 			entry = t.stored(ctx, &entry)
 		}
-		if entry.Due {
-			q, begun := queue{entry.Message.Path, entry.Kind == core.KindCommand}, uint64(0)
-			if b.Begun[i] {
-				begun = entry.Message.Seq
-			}
-			by, _ := entry.Message.Path.Person(entry.Message.Author.ID) // zero without an author
-			t.wake(q, begun, by)
-		} else {
+		if !entry.Due {
 			skipped = append(skipped, appended[i])
+			continue
 		}
-	}
-	for _, e := range skipped {
-		s.reportSkipped(e)
-	}
-	for _, e := range b.Change {
-		switch e.Kind {
-		case core.KindDeletion:
-			t.withdraw(&e)
-		case core.KindMigration:
-			t.migrate(ctx, &e)
+		m, begun := &entry.Message, uint64(0)
+		if b.Begun[i] {
+			begun = m.Seq
 		}
+		by, _ := m.Path.Person(m.Author.ID) // zero without an author
+		t.wake(queue{m.Path, entry.Kind == core.KindCommand}, begun, by)
 	}
+	for _, i := range skipped {
+		s.reportSkipped(&events[i])
+	}
+	t.changed(ctx, b.Change)
 	return nil
 }
 
-// beginsNow reports whether turns that answer these entries begin as soon as they are stored.
-func (t *Turns) beginsNow(s *setup, entries []core.Entry) bool {
-	t.mu.Lock()
-	lives := t.life != nil && t.life.Err() == nil
-	t.mu.Unlock()
-	isOut := func(e core.Entry) bool { return e.Due && !s.reaches(e.Message.Path) }
-	return lives && !slices.ContainsFunc(entries, isOut)
+// reportSkipped tells observers that a private message or a command has no turn: its
+// author is blocked, or it was received before.
+func (s *setup) reportSkipped(e *core.Event) {
+	m := &e.Message
+	if m.Private || e.Kind == core.KindCommand {
+		s.observe(watch.TurnEnd{Turn: core.TurnID{Path: m.Path}, Messages: []string{m.ID}})
+	}
 }
 
 // stored returns an entry as the log has it, due only while it waits. The commit that
@@ -148,33 +135,39 @@ func (t *Turns) stored(ctx context.Context, e *core.Entry) (there core.Entry) {
 	return there
 }
 
+// outsideKinds are what others cause than the bot itself.
+var outsideKinds = []core.Kind{
+	core.KindMessage, core.KindPress, core.KindCommand, core.KindMembership,
+	core.KindEdit, core.KindDeletion, core.KindReaction, core.KindMigration,
+}
+
 // check refuses what nobody may deliver, and what only the bot itself can cause. internal says that
 // the bot delivers it.
-func check(e *core.Event, internal bool) error {
-	m := &e.Message
-	switch {
-	case m.Path.IsZero() || m.Path.IsPerson():
-		return fmt.Errorf("%w: %s %q has no place", core.ErrBadEvent, e.Kind, m.ID)
-	case m.ID == "" && e.Target == "":
-		return fmt.Errorf("%w: %s in %s has no id", core.ErrBadEvent, e.Kind, m.Path)
-	case m.TextSize() > core.MaxText || len(m.Foreign) > core.MaxForeign:
-		return fmt.Errorf("%w: %s in %s has %d bytes of text in %d parts, at most %d in %d are allowed",
-			core.ErrBadEvent, e.Kind, m.Path, m.TextSize(), 1+len(m.Foreign), core.MaxText, 1+core.MaxForeign)
-	case m.Author.Rank > core.RankAdmin && e.Kind != core.KindBeat:
-		return fmt.Errorf("%w: %s in %s has an author of rank %d", core.ErrBadEvent, e.Kind, m.Path, m.Author.Rank)
-	case e.Reply != "" && (!internal || e.Kind != core.KindReminder || len(e.Reply) > core.MaxText):
-		return fmt.Errorf("%w: %s in %s has a reply of %d bytes", core.ErrBadEvent, e.Kind, m.Path, len(e.Reply))
-	}
-	switch e.Kind {
-	case core.KindMessage, core.KindPress, core.KindCommand, core.KindMembership,
-		core.KindEdit, core.KindDeletion, core.KindReaction, core.KindMigration:
-		return nil
-	}
-	switch {
-	case !internal:
-		return fmt.Errorf("%w: %s in %s: the bot alone causes it", core.ErrBadEvent, e.Kind, m.Path)
-	case e.Kind == core.KindContinue || e.Kind == core.KindBacklog:
-		return fmt.Errorf("%w: %s in %s: turns alone cause it", core.ErrBadEvent, e.Kind, m.Path)
+func check(events []core.Event, internal bool) error {
+	for i := range events {
+		e, m := &events[i], &events[i].Message
+		isBots := !slices.Contains(outsideKinds, e.Kind)
+		wrong := ""
+		switch {
+		case m.Path.IsZero() || m.Path.IsPerson():
+			wrong = "it has no place"
+		case m.ID == "" && e.Target == "":
+			wrong = "it has no id"
+		case m.TextSize() > core.MaxText || len(m.Foreign) > core.MaxForeign:
+			wrong = fmt.Sprintf("%d bytes of text in %d parts, at most %d in %d are allowed",
+				m.TextSize(), 1+len(m.Foreign), core.MaxText, 1+core.MaxForeign)
+		case m.Author.Rank > core.RankAdmin && e.Kind != core.KindBeat:
+			wrong = fmt.Sprintf("an author of rank %d", m.Author.Rank)
+		case e.Reply != "" && (!internal || e.Kind != core.KindReminder || len(e.Reply) > core.MaxText):
+			wrong = fmt.Sprintf("a reply of %d bytes", len(e.Reply))
+		case isBots && !internal:
+			wrong = "the bot alone causes it"
+		case isBots && (e.Kind == core.KindContinue || e.Kind == core.KindBacklog):
+			wrong = "turns alone cause it"
+		}
+		if wrong != "" {
+			return fmt.Errorf("%w: %s %q in %s: %s", core.ErrBadEvent, e.Kind, m.ID, m.Path, wrong)
+		}
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package turn
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -26,7 +25,6 @@ type results struct {
 	data       string     // what the log keeps with what a plugin says
 }
 
-// add notes what came of a plan.
 func (r *results) add(p core.Plan, done []action.StepResult) {
 	r.latest = done
 	r.all = append(r.all, done...)
@@ -62,27 +60,12 @@ func (r *results) outputs() (outputs []prompt.Output) {
 	return outputs
 }
 
-// questions are those that the user is to answer.
-func (r *results) questions() (texts []string) {
-	for i := range r.all {
-		d := &r.all[i]
-		if d.Progress == core.ProgressPending && d.Held.Question != "" {
-			texts = append(texts, d.Held.Question)
-		}
-	}
-	return texts
-}
-
 // isReplaced reports whether the plan's own message for the case that a step fails was
 // sent here. Then there is nothing to add.
 func (r *results) isReplaced(d *action.StepResult) bool {
 	return slices.ContainsFunc(r.latest, func(f action.StepResult) bool {
-		def, ok := r.turn.snapshot.Resolve(f.Action)
-		var to struct {
-			Path core.Path `json:"interface_path"`
-		}
-		return ok && def.IsMessage() && f.For == d.Step &&
-			json.Unmarshal(f.Call.Payload, &to) == nil && (to.Path.IsZero() || to.Path == r.turn.path)
+		_, to := r.turn.snapshot.MessageOf(&f.Call, r.turn.path)
+		return to == r.turn.path && f.For == d.Step
 	})
 }
 
@@ -93,7 +76,6 @@ func (r *results) worked() bool {
 	})
 }
 
-// did reports whether a step of this name was done.
 func (r *results) did(name string) bool {
 	return slices.ContainsFunc(r.all, func(d action.StepResult) bool {
 		return d.Action == name && d.Progress == core.ProgressDone
@@ -104,11 +86,12 @@ func (r *results) did(name string) bool {
 func (r *results) attend(spoke bool) {
 	t := r.turn
 	now := t.setup.Clock()
+	author, _ := t.who.Author()
 	switch {
 	case r.leave():
 		t.turns.attention.with(t.path, now, func(e *placeAttention) { e.to, e.left = "", true })
 	case spoke:
-		t.turns.attention.with(t.path, now, func(e *placeAttention) { e.answered, e.to = now, authorOf(t.who) })
+		t.turns.attention.with(t.path, now, func(e *placeAttention) { e.answered, e.to = now, author.ID })
 	}
 }
 
@@ -120,15 +103,8 @@ func (r *results) leave() bool {
 		return r.did(action.Ignore)
 	}
 	t.turns.attention.with(t.path, t.setup.Clock(), func(e *placeAttention) { to = e.to })
-	return to != "" && to == authorOf(t.who)
-}
-
-// authorOf is the id of who caused a turn; "" if that is nobody or several.
-func authorOf(w action.Requester) string {
-	if len(w.Authors) != 1 {
-		return ""
-	}
-	return w.Authors[0].ID
+	author, _ := t.who.Author()
+	return to != "" && to == author.ID
 }
 
 // inDoubt reports whether something that was sent may not have arrived, and is not sent

@@ -2,7 +2,6 @@ package turn
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -43,17 +42,9 @@ func (r *results) written() string {
 	var texts []string
 	for i := range r.all {
 		d := &r.all[i]
-		known, ok := r.turn.snapshot.Resolve(d.Action)
-		var what struct {
-			Text string    `json:"text"`
-			Path core.Path `json:"interface_path"`
-		}
-		if !ok || !known.IsMessage() || d.Progress != core.ProgressDone {
-			continue
-		}
-		err := json.Unmarshal(d.Call.Payload, &what)
-		if err == nil && what.Text != "" && (what.Path.IsZero() || what.Path == r.turn.path) {
-			texts = append(texts, what.Text)
+		text, to := r.turn.snapshot.MessageOf(&d.Call, r.turn.path)
+		if text != "" && to == r.turn.path && d.Progress == core.ProgressDone {
+			texts = append(texts, text)
 		}
 	}
 	return strings.Join(texts, "\n\n")

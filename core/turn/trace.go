@@ -24,10 +24,9 @@ func (t *turn) notify(stage watch.Stage) {
 	}
 }
 
-// finish tells observers that the turn is over.
 func (t *turn) finish(end watch.TurnEnd) {
 	t.trace.Took = time.Since(t.trace.Began)
-	if t.setup.Epoch() == t.journal.epoch { // else a user was forgotten whom they may concern
+	if t.setup.Store.Epoch() == t.journal.epoch { // else a user was forgotten whom they may concern
 		t.trace.Memories = t.input.parts.Recon.Memories
 	}
 	for _, d := range t.results.all {
@@ -42,7 +41,7 @@ func (t *turn) finish(end watch.TurnEnd) {
 		concerned = addPerson(concerned, t.path, a.ID)
 	}
 	began := epochs.With(context.Background(), t.journal.epoch)
-	end.Stale = func() bool { return forgotten(began, store, concerned...) }
+	end.Stale = func() bool { return store.Forgotten(began, concerned...) }
 	t.setup.observe(end)
 }
 

@@ -69,7 +69,7 @@ type turn struct {
 
 func newTurn(turns *Turns, path core.Path, s *setup) *turn {
 	t := &turn{
-		turns: turns, path: path, setup: s, snapshot: s.Catalogue.Load(), log: s.Log,
+		turns: turns, path: path, setup: s, snapshot: s.Catalogue, log: s.Log,
 		trace: watch.Trace{Began: time.Now()},
 	}
 	t.input.turn, t.results.turn = t, t
@@ -134,32 +134,27 @@ func (t *turn) answer(ctx context.Context) error {
 	}
 	more := true
 	if decided {
-		if more, err = t.followUp(ctx); err != nil {
-			return err
-		}
+		more, err = t.followUp(ctx)
 	}
 	talks := more
-	for round := uint16(firstRound); more; round++ {
-		plan, err := t.plan(ctx, round)
-		if err != nil {
-			return err
+	for round := uint16(firstRound); more && err == nil; round++ {
+		var plan accepted
+		plan, err = t.plan(ctx, round)
+		if err == nil {
+			err = t.execute(ctx, round, plan)
 		}
-		if err := t.execute(ctx, round, plan); err != nil {
-			return err
-		}
-		more = false
-		if round < lastRound {
-			if more, err = t.followUp(ctx); err != nil {
-				return err
-			}
+		more = round < lastRound
+		if more && err == nil {
+			more, err = t.followUp(ctx)
 		}
 	}
-	if talks {
-		if err := t.deliver(ctx); err != nil {
-			return err
-		}
+	if talks && err == nil {
+		err = t.deliver(ctx)
 	}
-	if err := t.askUser(ctx); err != nil { // last, so that no answer comes while the turn goes on
+	if err == nil {
+		err = t.askUser(ctx) // last, so that no answer comes while the turn goes on
+	}
+	if err != nil {
 		return err
 	}
 	return t.close(ctx)
@@ -216,7 +211,6 @@ func (t *turn) plan(ctx context.Context, round uint16) (a accepted, err error) {
 	return a, nil
 }
 
-// execute carries the round's plan out.
 func (t *turn) execute(ctx context.Context, round uint16, a accepted) error {
 	t.notify(watch.StageActing)
 	t.results.strangers = t.results.strangers || a.Read.Strangers
@@ -251,7 +245,13 @@ func (t *turn) followUp(ctx context.Context) (more bool, err error) {
 	t.input.parts.Kind = prompt.Delivery
 	t.input.parts.Outputs = append(t.input.parts.Outputs, outputs...)
 	// The questions are asked when the turn ends; the model is not to ask them again.
-	t.input.parts.Said = append(t.journal.texts(), t.results.questions()...)
+	t.input.parts.Said = t.journal.texts()
+	for i := range t.results.all {
+		d := &t.results.all[i]
+		if d.Progress == core.ProgressPending && d.Held.Question != "" {
+			t.input.parts.Said = append(t.input.parts.Said, d.Held.Question)
+		}
+	}
 	return true, t.flush(ctx) // the model may think for long
 }
 
@@ -286,7 +286,7 @@ const _ = uint(lastModelRound - lastRound) // does not compile if a round has no
 // stale reports whether a user who caused the turn, or its place, was forgotten since load,
 // or is being forgotten.
 func (t *turn) stale(ctx context.Context) bool {
-	return forgotten(ctx, t.setup.Store, append(t.causers(), t.path)...)
+	return t.setup.Store.Forgotten(ctx, append(t.causers(), t.path)...)
 }
 
 func (t *turn) opening(p core.Progress) core.Record {
@@ -318,11 +318,9 @@ func (t *turn) flush(ctx context.Context) error {
 // looks up again what everybody may do.
 func (t *turn) recheck(ctx context.Context) (err error) {
 	t.keepWanted()
-	if slices.ContainsFunc(t.messages, hasVoice) {
-		h := &hearing{turn: t, unheard: make(map[string]string)}
-		if err := h.hear(ctx); err != nil {
-			return err
-		}
+	h := hearing{turn: t}
+	if err := h.hear(ctx); err != nil {
+		return err
 	}
 	for i := range t.messages {
 		e := &t.messages[i]
@@ -347,7 +345,6 @@ func (t *turn) recheck(ctx context.Context) (err error) {
 	return nil
 }
 
-// keepWanted leaves out messages that are not to be answered any more.
 func (t *turn) keepWanted() {
 	t.messages = slices.DeleteFunc(t.messages, func(e core.Entry) bool { return !t.setup.isWanted(&e) })
 }

@@ -101,15 +101,13 @@ func (b *bot) options(change func(*turn.Options)) turn.Options {
 	return o
 }
 
-func catalogueOf(t testing.TB, plugins ...core.Plugin) *action.Catalogue {
+func catalogueOf(t testing.TB, plugins ...core.Plugin) *action.Snapshot {
 	t.Helper()
 	snapshot, err := action.Build(plugins...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := new(action.Catalogue)
-	c.Swap(snapshot)
-	return c
+	return snapshot
 }
 
 func fresh(t testing.TB, script ...any) *bot {

@@ -16,14 +16,13 @@ import (
 
 // Turns takes events in and answers them. It implements core.Inbox.
 type Turns struct {
-	store      core.Store
-	setup      atomic.Pointer[setup] // in force
-	suspect    chan struct{}         // holds a token while a turn runs that may end the process
-	attention  attention
-	limiter    limiter
-	undo       undoList
-	injections *injectionCache
-	health     health
+	store     core.Store
+	setup     atomic.Pointer[setup] // in force
+	suspect   chan struct{}         // holds a token while a turn runs that may end the process
+	attention attention
+	limiter   limiter
+	undo      *undoList
+	health    health
 
 	mu     sync.Mutex
 	awake  map[queue]*worker
@@ -39,9 +38,9 @@ func New(o Options) *Turns {
 	t := &Turns{
 		store: o.Store, suspect: make(chan struct{}, 1), retry: make(chan struct{}),
 		awake: make(map[queue]*worker), former: make(map[queue]*worker),
-		attention:  attention{places: recent.NewCache[core.Path, *placeAttention](maxPlaces / 2)},
-		limiter:    limiter{people: recent.NewCache[core.Path, *userLimit](maxLimited / 2)},
-		injections: recent.NewShared[injectedKey, injectedValue](maxInjections / 2),
+		attention: attention{places: recent.NewCache[core.Path, *placeAttention](maxPlaces / 2)},
+		limiter:   limiter{people: recent.NewCache[core.Path, *userLimit](maxLimited / 2)},
+		undo:      recent.NewShared[undoKey, undoable](maxUndoable / 2),
 	}
 	t.Reconfigure(o)
 	return t
@@ -119,15 +118,6 @@ func (t *Turns) Leave(grace time.Duration) {
 	for _, p := range leaving {
 		<-p.over
 	}
-}
-
-// enter returns the setup that a turn runs on. The turn leaves its users when it is over.
-func (t *Turns) enter() *setup {
-	t.mu.Lock() // against an exchange between the reading of the setup and its use
-	defer t.mu.Unlock()
-	s := t.setup.Load()
-	s.users.Add(1)
-	return s
 }
 
 // Run answers what was left unanswered before, and then what is received. When life ends
@@ -232,25 +222,27 @@ func (t *Turns) migrate(ctx context.Context, e *core.Event) {
 	t.Wake(to)
 }
 
-// withdraw ends the thinking about a message that was deleted.
-func (t *Turns) withdraw(e *core.Event) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if p, ok := t.awake[queue{e.Message.Path, false}]; ok {
-		p.deleted(e.Target)
+// changed ends the thinking about messages that were deleted, and lets places move.
+func (t *Turns) changed(ctx context.Context, events []core.Event) {
+	for i := range events {
+		e := &events[i]
+		switch e.Kind {
+		case core.KindMigration:
+			t.migrate(ctx, e)
+		case core.KindDeletion:
+			t.mu.Lock()
+			p := t.awake[queue{e.Message.Path, false}]
+			if p != nil && p.gone != nil {
+				p.gone[e.Target] = true
+			}
+			if p != nil && p.asking[e.Target] {
+				p.cancel(errWithdrawn)
+			}
+			t.mu.Unlock()
+		}
 	}
 }
 
-// reportSkipped tells observers that a private message or a command has no turn: its
-// author is blocked, or it was received before.
-func (s *setup) reportSkipped(e *core.Event) {
-	m := &e.Message
-	if m.Private || e.Kind == core.KindCommand {
-		s.observe(watch.TurnEnd{Turn: core.TurnID{Path: m.Path}, Messages: []string{m.ID}})
-	}
-}
-
-// isElsewhere reports whether another process serves the place.
 func (s *setup) isElsewhere(place core.Path) bool {
 	return s.Places.Elsewhere != nil && s.Places.Elsewhere(place)
 }
@@ -262,7 +254,6 @@ func (s *setup) reaches(place core.Path) bool {
 	return reached
 }
 
-// observe tells observers that a turn is over.
 func (s *setup) observe(end watch.TurnEnd) {
 	for _, o := range s.Plugins.Observers {
 		guard(s.Log, "observer", func() { o.Observe(end) })

@@ -2,15 +2,14 @@ package turn
 
 import (
 	"context"
-	"maps"
 	"strings"
-	"sync"
 	"time"
 
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/command"
 	"synthbot/core/epochs"
+	"synthbot/core/recent"
 	"synthbot/core/txt"
 )
 
@@ -22,10 +21,7 @@ const maxUndoable = 1000
 
 // undoList remembers what turns did that lasts, so that it can be undone: the latest such turn
 // of each user in each place. A restart forgets it.
-type undoList struct {
-	mu     sync.Mutex
-	latest map[undoKey]undoable
-}
+type undoList = recent.Shared[undoKey, undoable]
 
 type undoKey struct{ place, person core.Path }
 
@@ -34,40 +30,6 @@ type undoable struct {
 	steps []action.StepResult
 	epoch uint64
 	until time.Time
-}
-
-// put remembers a turn, unless too many are remembered already. Those whose time is over go.
-func (l *undoList) put(key undoKey, u undoable, now time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	maps.DeleteFunc(l.latest, func(_ undoKey, u undoable) bool { return !now.Before(u.until) })
-	if l.latest == nil {
-		l.latest = make(map[undoKey]undoable)
-	}
-	delete(l.latest, key)
-	if len(l.latest) < maxUndoable {
-		l.latest[key] = u
-	}
-}
-
-// take returns what a turn did, once.
-func (l *undoList) take(key undoKey, now time.Time) (u undoable, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	u, ok = l.latest[key]
-	delete(l.latest, key)
-	return u, ok && now.Before(u.until)
-}
-
-// rememberSteps makes steps of the turn undoable for the one user who caused it.
-func (t *turn) rememberSteps(steps []action.StepResult) {
-	person := t.person()
-	if person.IsZero() {
-		return
-	}
-	now := t.setup.Clock()
-	u := undoable{steps, t.journal.epoch, now.Add(undoTime)}
-	t.turns.undo.put(undoKey{t.path, person}, u, now)
 }
 
 // UndoSpec is the chat command that calls Undo.
@@ -86,18 +48,19 @@ func UndoSpec() command.Spec {
 // first, if that was not long ago. It answers what was undone and what was not.
 func (t *Turns) Undo(ctx context.Context, c command.Call) (string, error) {
 	s := t.setup.Load()
-	u, ok := t.undo.take(undoKey{c.Path, c.Person}, s.Clock())
+	u, ok := t.undo.Take(undoKey{c.Path, c.Person})
 	ctx = epochs.With(ctx, u.epoch)
-	if !ok || forgotten(ctx, t.store, c.Person, c.Path) {
+	if !ok || !s.Clock().Before(u.until) || t.store.Forgotten(ctx, c.Person, c.Path) {
 		return "There is nothing to undo: I did nothing for you here in the last ten minutes that lasts, " +
 			"or I was restarted since.", nil
 	}
 	who := action.Requester{Path: c.Path, Private: c.Private, Authors: []core.Author{c.Author}, Sees: c.Sees}
 	var lines []string
-	for _, r := range s.Runtime.Undo(ctx, s.Catalogue.Load(), who, u.steps) {
+	for _, r := range s.Runtime.Undo(ctx, s.Catalogue, who, u.steps) {
 		line := "Undone: " + txt.Literal(r.Title)
 		if r.Err != nil {
-			line = "Not undone: " + txt.Literal(r.Title+" – "+r.Why())
+			_, why := action.UserText(r.Err)
+			line = "Not undone: " + txt.Literal(r.Title+" – "+why)
 		}
 		lines = append(lines, line)
 	}

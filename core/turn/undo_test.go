@@ -42,7 +42,6 @@ func TestUndo(t *testing.T) {
 			third.Undo, look.Undo = nil, nil
 			room := coretest.NewRoom("room")
 			b := start(t, db, room, coretest.NewAsker(plan), func(o *turn.Options) {
-				o.Epoch = db.Epoch
 				o.Catalogue = catalogueOf(t, room, coretest.NewPlugin("steps", make("first", core.EffectWrites, nil),
 					make("second", core.EffectWrites, errors.New("secret")), third, look))
 			})

@@ -92,16 +92,6 @@ type worker struct {
 	cancel context.CancelCauseFunc // ends that thinking
 }
 
-// deleted ends the thinking about the message. turns.mu is held.
-func (p *worker) deleted(id string) {
-	if p.gone != nil {
-		p.gone[id] = true
-	}
-	if p.asking[id] {
-		p.cancel(errWithdrawn)
-	}
-}
-
 // mostBehind is how many people are known to wait for a place's next turn.
 const mostBehind = 20
 
@@ -112,7 +102,6 @@ func (p *worker) waits(person core.Path) {
 	}
 }
 
-// waiting returns who wait for the next turn.
 func (p *worker) waiting() []core.Path {
 	p.turns.mu.Lock()
 	defer p.turns.mu.Unlock()
@@ -141,7 +130,8 @@ func (p *worker) run(work context.Context) {
 	defer t.places.Done()
 	defer close(p.over)
 	defer p.cut()
-	for pause := time.Duration(0); ; {
+	var pause time.Duration
+	for ends := false; !ends; {
 		retried := t.retried()
 		more, err := p.try(work)
 		switch {
@@ -156,15 +146,12 @@ func (p *worker) run(work context.Context) {
 			pause = p.pause(pause, err, retried)
 		}
 		t.mu.Lock()
-		ends := t.life.Err() != nil || !more && err == nil && !p.again
+		ends = t.life.Err() != nil || !more && err == nil && !p.again
 		p.again = false
 		if ends { // its place is asleep
 			delete(t.awake, p.queue)
 		}
 		t.mu.Unlock()
-		if ends {
-			return
-		}
 	}
 }
 
@@ -222,7 +209,10 @@ func (p *worker) try(ctx context.Context) (more bool, err error) {
 	if !p.waitForFormer() {
 		return false, nil
 	}
-	with := p.turns.enter()
+	p.turns.mu.Lock() // against an exchange between the reading of the setup and its use
+	with := p.turns.setup.Load()
+	with.users.Add(1)
+	p.turns.mu.Unlock()
 	defer with.users.Done()
 	if !with.reaches(p.queue.path) {
 		return false, nil
@@ -269,7 +259,7 @@ func (p *worker) try(ctx context.Context) (more bool, err error) {
 func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
 	t := newTurn(p.turns, p.queue.path, with)
 	t.worker = p
-	ctx = epochs.With(ctx, with.Epoch()) // before anything is read
+	ctx = epochs.With(ctx, with.Store.Epoch()) // before anything is read
 	p.turns.mu.Lock()
 	p.gone = make(map[string]bool)
 	begun := p.begun
@@ -301,14 +291,14 @@ func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
 		if err != nil {
 			return err
 		}
-		j, kept := p.journalOf(ctx, with, id, records)
-		t.journal = j
+		var kept bool
+		t.journal, kept = p.journalOf(ctx, with, id, records)
 		p.choose(t, waiting, begun)
 		p.turns.mu.Lock()
 		for i := range waiting {
 			m := &waiting[i].Message
-			person, err := m.Path.Person(m.Author.ID)
-			if err == nil && m.Seq > t.last {
+			person, _ := m.Path.Person(m.Author.ID)
+			if m.Seq > t.last {
 				p.waits(person)
 			}
 		}
@@ -316,8 +306,8 @@ func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
 		t.who = whoCaused(t.messages)
 		t.who.Private = head.Private
 		if !kept {
-			j.recall(records, time.Time{})
-			j.people = append(t.causers(), t.path)
+			t.journal.recall(records, time.Time{})
+			t.journal.people = append(t.causers(), t.path)
 		}
 		return t.input.load(v)
 	})
@@ -338,13 +328,6 @@ func addPerson(paths []core.Path, place core.Path, id string) []core.Path {
 		return paths
 	}
 	return append(paths, p)
-}
-
-// forgotten reports whether one of the users or places was forgotten since the epoch of
-// ctx.
-func forgotten(ctx context.Context, s core.Store, paths ...core.Path) bool {
-	f, ok := s.(core.Forgetter)
-	return ok && f.Forgotten(ctx, paths...)
 }
 
 // choose sets what the turn answers: what an earlier attempt chose, or what waits now. begun is the

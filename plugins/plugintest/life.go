@@ -18,14 +18,14 @@ import (
 
 // life is the bot from a start to a stop.
 type life struct {
-	db        *database
-	turns     *turn.Turns
-	runtime   *action.Runtime
-	catalogue action.Catalogue
-	plugins   []core.Plugin // the script's
-	all       []core.Plugin // and the rooms
-	changed   chan struct{}
-	stop      func() error
+	db      *database
+	turns   *turn.Turns
+	options turn.Options
+	runtime *action.Runtime
+	plugins []core.Plugin // the script's
+	all     []core.Plugin // and the rooms
+	changed chan struct{}
+	stop    func() error
 }
 
 // inbox hands in what plugins want to happen, once there are turns.
@@ -60,18 +60,17 @@ func (s *Script) start() {
 		s.Fatalf("%v", errors.Join(err, db.Close()))
 	}
 	l.runtime = action.NewRuntime(action.Options{Clock: s.Now, Log: s.log})
-	o, err := s.options(l)
-	if err != nil {
+	if l.options, err = s.options(l); err != nil {
 		s.world = nil
 		s.Fatalf("%v", errors.Join(err, db.Close()))
 	}
-	l.turns = turn.New(o)
+	l.turns = turn.New(l.options)
 	close(in.ready)
 	l.stop = s.run(l)
 	s.settle()
 }
 
-// populate makes the plugins and the catalogue.
+// populate makes the plugins.
 func (s *Script) populate(l *life, in core.Inbox) error {
 	for _, room := range s.rooms {
 		l.all = append(l.all, room)
@@ -87,16 +86,7 @@ func (s *Script) populate(l *life, in core.Inbox) error {
 		}
 		l.plugins, l.all = append(l.plugins, p), append(l.all, p)
 	}
-	return l.offer()
-}
-
-// offer puts what the plugins offer now into force.
-func (l *life) offer() error {
-	snapshot, err := action.Build(l.all...)
-	if err == nil {
-		l.catalogue.Swap(snapshot)
-	}
-	return err
+	return nil
 }
 
 func (s *Script) host(l *life, name string, in core.Inbox) core.Host {
@@ -123,14 +113,18 @@ func speak(_ context.Context, _ core.Path, _ []core.Path, text string) (core.Upl
 }
 
 func (s *Script) options(l *life) (turn.Options, error) {
+	snapshot, err := action.Build(l.all...)
+	if err != nil {
+		return turn.Options{}, err
+	}
 	o := turn.Options{
-		Store: l.db, Catalogue: &l.catalogue, Runtime: l.runtime, Asker: s.model,
+		Store: l.db, Catalogue: snapshot, Runtime: l.runtime, Asker: s.model,
 		Clock: s.Now, Log: s.log, Config: turn.Config{History: 20, Recent: 10, Attempts: 2},
 		Settings: func(core.Path) turn.Settings { return turn.Settings{Activation: turn.ActivationMention} },
 		Prompt: turn.Prompt{Language: s.language, Persona: func(core.Path, string) core.Persona {
 			return core.Persona{Name: "Aria", Text: "You are Aria."}
 		}},
-		Admins: s.admins, Names: func(core.Path) []string { return []string{"Aria"} }, Epoch: l.db.Epoch,
+		Admins: s.admins, Names: func(core.Path) []string { return []string{"Aria"} },
 		Plugins: turn.Plugins{Recons: []hint.Source{recon.New()}, Observers: []watch.Observer{observer(s.poke)}},
 	}
 	if len(s.shares) > 0 {
@@ -150,7 +144,6 @@ func (s *Script) options(l *life) (turn.Options, error) {
 	for _, f := range s.plan.tune {
 		f(&o)
 	}
-	var err error
 	o.Plugins.Commands, err = command.New(commands...)
 	return o, err
 }
@@ -202,9 +195,12 @@ func (l *life) watch(ctx context.Context) error {
 	for {
 		select {
 		case <-l.changed:
-			if err := l.offer(); err != nil {
+			snapshot, err := action.Build(l.all...)
+			if err != nil {
 				return err
 			}
+			l.options.Catalogue = snapshot
+			l.turns.Reconfigure(l.options)
 		case <-ctx.Done():
 			return nil
 		}

@@ -13,7 +13,6 @@ import (
 	"synthbot/core/txt"
 )
 
-// plan answers the scene.
 func (s *speaker) plan() plan {
 	if s.notice != nil {
 		return s.notified()
@@ -281,7 +280,6 @@ func firstName(text string) string {
 	return who.Speakable(text[words[0].Start:words[0].End])
 }
 
-// quote quotes the first of the lines.
 func (s *speaker) quote(topic string, lines []string) string {
 	first := strings.Join(lines[:min(len(lines), 1)], "")
 	quoted := txt.Clip(strings.ReplaceAll(txt.Line(first), `"`, "'"), 240)

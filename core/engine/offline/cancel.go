@@ -221,7 +221,6 @@ func (s reminding) matching(text string, all []reminder) []reminder {
 	return best
 }
 
-// cancelled tells which reminders are gone. Where all are meant, there may be more than one plan takes.
 func (s reminding) cancelled(outputs []output) plan {
 	var gone []string
 	for _, o := range outputs {

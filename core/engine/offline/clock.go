@@ -83,14 +83,12 @@ func (s telling) timeIn(text string) string {
 	return strings.Join(told, "; ") + "."
 }
 
-// isStretch reports whether a text is a stretch of time: "2 hours".
 func (s telling) isStretch(text string) bool {
 	words := phrases.Split(text)
 	_, err := s.reader.Read(text, s.now)
 	return len(words) == 2 && s.book.Is("units", words[1].Fold) && err == nil
 }
 
-// dateIn tells the date in a place.
 func (s telling) dateIn(place string) string {
 	name, zones := s.zonesOf(place)
 	if len(zones) == 0 {
@@ -225,7 +223,6 @@ func (s telling) dayAgo(text string) (day time.Time, ok bool) {
 	return when.At.AddDate(0, 0, -7), isWeekday
 }
 
-// dateOn tells which day it is.
 func (s telling) dateOn(text string) string {
 	at, _ := s.dayOf(text, s.book)
 	switch {
@@ -237,7 +234,6 @@ func (s telling) dateOn(text string) string {
 	return s.with("dateon", "day", s.date(at))
 }
 
-// daysUntil counts the days until a day.
 func (s telling) daysUntil(text string) string {
 	at, _ := s.dayOf(text, s.book)
 	days := daysFrom(s.now, at)
@@ -260,7 +256,6 @@ func (s telling) daysUntil(text string) string {
 	return s.fresh(s.wordings("until", more))
 }
 
-// daysFrom counts the midnights between two times.
 func daysFrom(from, to time.Time) int {
 	midnight := func(t time.Time) time.Time { return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC) }
 	return int(midnight(to).Sub(midnight(from)).Hours() / 24)
@@ -302,7 +297,6 @@ func (s telling) daysBetween(slots []string, b *phrases.Book) (from, to time.Tim
 	return from, to, ok
 }
 
-// between tells how many days are between two.
 func (s telling) between(slots []string) string {
 	from, to, _ := s.daysBetween(slots, s.book)
 	n := daysFrom(from, to)

@@ -22,7 +22,6 @@ func number(b *phrases.Book, word string) (int, bool) {
 	return n, err == nil
 }
 
-// dice rolls dice, or lets the action do it.
 func (s *speaker) dice(text string) plan {
 	r, _ := sums.Dice(text, sumsOf(s.book))
 	switch {
@@ -48,7 +47,6 @@ func (s *speaker) dice(text string) plan {
 	return s.speak("", s.with("dice", "result", fmt.Sprintf("%s = %d", sum, total)))
 }
 
-// rolled words what the action rolled.
 func (s *speaker) rolled(raw json.RawMessage) string {
 	var r struct {
 		Rolls []struct {
@@ -93,7 +91,6 @@ func sumsOf(b *phrases.Book) *sums.Words {
 		Fillers: b.Lists["to"], Dice: b.Lists["sided"], Comma: b.Says["decimal"][0] == ","}
 }
 
-// result words an answer.
 func (s *speaker) result(a sums.Answer) string {
 	switch {
 	case errors.Is(a.Err, sums.ErrZero):

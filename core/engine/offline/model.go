@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"synthbot/core"
 	"synthbot/core/engine/offline/phrases"
 	"synthbot/core/llm"
 	"synthbot/core/spoken"
@@ -73,7 +74,9 @@ func (m *Model) Generate(ctx context.Context, r llm.Request) (llm.Answer, error)
 	if !ok {
 		return llm.Answer{}, &llm.Error{Kind: llm.ErrorRefused, Engine: m.Name, Err: errNoChat}
 	}
-	text := m.speaker(s).plan().encode()
+	p := m.speaker(s).plan()
+	p.Actions = append([]step{}, p.Actions...) // never null
+	text := string(core.JSON(p))
 	if r.Stream != nil {
 		r.Stream(text)
 	}

@@ -209,7 +209,6 @@ func (s noting) answerFrom(m understood, notes []string) string {
 	return s.with("recalled", "found", joinFound(notes))
 }
 
-// answers reports whether a text answers a question.
 func (s noting) answers(m understood, text string) bool {
 	dislikes := s.mentions("dislikewords", text)
 	switch m.topic {
@@ -290,12 +289,7 @@ func (s noting) likes(text string) bool {
 
 // mentions reports whether a text has a word of the lists of that name, in any language.
 func (s *speaker) mentions(list, text string) bool {
-	for _, b := range s.books {
-		if slices.ContainsFunc(b.Split(text), func(w phrases.Word) bool { return b.Is(list, w.Fold) }) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.books, func(b *phrases.Book) bool { return b.Has(list, text) })
 }
 
 // turned says to users what they said of themselves: "my sister is Anna" is "your sister is Anna". It is ""

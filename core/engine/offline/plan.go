@@ -59,25 +59,12 @@ func (p *plan) greet(hello string) {
 	}
 }
 
-func (p plan) encode() string {
-	if p.Actions == nil {
-		p.Actions = []step{}
-	}
-	data, _ := json.Marshal(p)
-	return string(data)
-}
-
 // output is what came of one action.
 type output struct {
 	Action  string          `json:"action"`
 	Outcome string          `json:"outcome"`
 	Output  json.RawMessage `json:"output"`
 	Error   string          `json:"error"`
-}
-
-func (o output) failed() bool {
-	progress := core.Progress(o.Outcome)
-	return o.Error != "" || progress == core.ProgressFailed || progress == core.ProgressSkipped
 }
 
 // notified answers a notice of the bot itself: an error in the last plan, or what
@@ -104,7 +91,10 @@ func (s *speaker) delivered(m understood) plan {
 		Said    []string `json:"already_sent"`
 	}
 	_ = json.Unmarshal(s.notice.Raw, &d)
-	i := slices.IndexFunc(d.Outputs, output.failed)
+	i := slices.IndexFunc(d.Outputs, func(o output) bool {
+		progress := core.Progress(o.Outcome)
+		return o.Error != "" || progress == core.ProgressFailed || progress == core.ProgressSkipped
+	})
 	if i >= 0 {
 		if d.Outputs[i].Action == actionRemind {
 			return s.speak("", s.say("remindrefused"))

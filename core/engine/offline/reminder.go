@@ -37,7 +37,6 @@ func (s reminding) remind(text string) plan {
 	return plan{Intent: "action", Actions: []step{s.set(what, when)}}
 }
 
-// set is the step that sets a reminder.
 func (s reminding) set(what string, when spoken.When) step {
 	layout := time.RFC3339
 	if when.Wall {
@@ -77,7 +76,6 @@ func (s reminding) readReminder(text string) (when spoken.When, what, question s
 		s.reader = s.early
 	}
 	text, bad := s.withoutWrongTimes(text)
-	words := s.book.Split(text)
 	when, what, err := s.findTime(text)
 	what = clipForeign(s.withoutJoiners(what))
 	corrected := s.corrected(text, what)
@@ -92,7 +90,8 @@ func (s reminding) readReminder(text string) (when spoken.When, what, question s
 		return when, what, "remindbad"
 	case errors.Is(err, spoken.ErrOften):
 		return when, what, "remindoften"
-	case errors.Is(err, spoken.ErrPast), err != nil && s.mentions("past", text), s.book.Phrase("ago", words) > 0:
+	case errors.Is(err, spoken.ErrPast), err != nil && s.mentions("past", text),
+		s.book.Phrase("ago", s.book.Split(text)) > 0:
 		return when, what, "remindpast"
 	case what == "":
 		return when, what, "remindwhat"
@@ -265,8 +264,6 @@ func (s reminding) answerToQuestion(m understood) (p plan, ok bool) {
 		return s.speak("clarification", s.say("remindwhen")), true
 	case !isTime && m.whole && m.topic != "" && m.topic != "yes" && m.topic != "ok":
 		return plan{}, false // they talk of something else
-	}
-	switch {
 	case question == "remindwhat" || isTime:
 		return s.remind(request + " " + answer), true
 	case m.topic != "" || s.mentions("asks", s.message()): // they talk of something else
@@ -556,7 +553,6 @@ func (r reminder) at() time.Time {
 	return time.Time{}
 }
 
-// reminded tells what was set.
 func (s reminding) reminded(raw json.RawMessage) string {
 	var r reminder
 	if json.Unmarshal(raw, &r) != nil || r.at().IsZero() {
@@ -582,7 +578,6 @@ func (s *speaker) moment(at time.Time) string {
 	return s.date(at) + ", " + clock
 }
 
-// every says a recurrence rule in words.
 func (s reminding) every(rule string) string {
 	parts := make(map[string]string)
 	for part := range strings.SplitSeq(rule, ";") {

@@ -17,7 +17,7 @@ import (
 type scene struct {
 	persona  who.Persona
 	rules    string // the instructions
-	actions  map[string]actionInfo
+	actions  map[string]json.RawMessage
 	language string // of recon; "": unknown
 	kind     string // input.type
 	face     string // input.interface
@@ -26,10 +26,6 @@ type scene struct {
 	memories []json.RawMessage
 	group    bool    // others take part
 	notice   *notice // a correction or delivery; nil: a plain message
-}
-
-type actionInfo struct {
-	Brief string `json:"brief"`
 }
 
 type payload struct {
@@ -82,7 +78,7 @@ func readScene(r llm.Request) (s *scene, ok bool) {
 func (s *scene) readSystem(parts []string) {
 	for i, part := range parts {
 		var catalogue struct {
-			Actions map[string]actionInfo `json:"actions"`
+			Actions map[string]json.RawMessage `json:"actions"`
 		}
 		if json.Unmarshal([]byte(part), &catalogue) == nil && catalogue.Actions != nil {
 			s.actions = catalogue.Actions
@@ -150,7 +146,6 @@ func (s *scene) message() string {
 	return txt.ClipBytes(text, 1000)
 }
 
-// has reports whether the catalogue holds an action.
 func (s *scene) has(action string) bool {
 	_, ok := s.actions[action]
 	return ok

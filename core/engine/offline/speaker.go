@@ -103,7 +103,6 @@ func (s *speaker) one(items []string) string {
 	return items[int(s.seed>>8)%len(items)]
 }
 
-// list joins at most five items.
 func (s *speaker) list(items []string) string {
 	items = items[:min(len(items), 5)]
 	switch len(items) {
@@ -198,7 +197,6 @@ func tidy(text string) string {
 	return txt.Clip(text, 700)
 }
 
-// capital writes the first letter large.
 func capital(s string) string {
 	first, size := utf8.DecodeRuneInString(s)
 	if first == utf8.RuneError {

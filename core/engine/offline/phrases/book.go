@@ -1,10 +1,7 @@
 package phrases
 
 import (
-	"archive/zip"
-	"bytes"
-	_ "embed"
-	"io/fs"
+	"embed"
 	"iter"
 	"slices"
 	"strings"
@@ -12,11 +9,8 @@ import (
 	"synthbot/core/engine/offline/slips"
 )
 
-// archive has the files of the folder words, packed.
-//
-//go:generate go run ../../../../scripts/pack words.zip words
-//go:embed words.zip
-var archive []byte
+//go:embed words/*.txt
+var files embed.FS
 
 // Book is what one language's file holds. See words/en.txt for its form.
 type Book struct {
@@ -31,17 +25,13 @@ type Book struct {
 func languages() []string { return []string{"en", "de", "it", "es", "fr"} }
 
 // ReadBooks reads all books, in the order in which they are searched.
-func ReadBooks() []*Book {
-	files, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
-	if err != nil {
-		panic(err) // it is our own
-	}
-	var books []*Book
+func ReadBooks() (books []*Book) {
 	for _, language := range languages() {
-		text, err := fs.ReadFile(files, language+".txt")
-		if err == nil { // a test holds the files and the list together
-			books = append(books, readBook(language, string(text)))
+		text, err := files.ReadFile("words/" + language + ".txt")
+		if err != nil {
+			panic(err) // it is our own
 		}
+		books = append(books, readBook(language, string(text)))
 	}
 	return books
 }

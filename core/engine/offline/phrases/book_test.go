@@ -1,27 +1,17 @@
 package phrases
 
-import (
-	"archive/zip"
-	"bytes"
-	"io/fs"
-	"os"
-	"testing"
-)
+import "testing"
 
-// TestArchive: words.zip has what the folder words has; `go generate` packs it.
-func TestArchive(t *testing.T) {
-	packed, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
-	if err != nil {
-		t.Fatal(err)
+// TestReadBooks: each file of the folder words is a book.
+func TestReadBooks(t *testing.T) {
+	all, err := files.ReadDir("words")
+	books := ReadBooks()
+	if err != nil || len(all) != len(books) {
+		t.Errorf("%d books of %d files: %v", len(books), len(all), err)
 	}
-	for _, language := range languages() {
-		want, err := os.ReadFile("words/" + language + ".txt")
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := fs.ReadFile(packed, language+".txt")
-		if err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s.txt differs in the archive, run go generate: %v", language, err)
+	for _, b := range books {
+		if len(b.phrases) == 0 || len(b.Says) == 0 || len(b.Lists) == 0 {
+			t.Errorf("%s: %d phrases, %d sayings, %d lists", b.Language, len(b.phrases), len(b.Says), len(b.Lists))
 		}
 	}
 }
