@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"synthbot/core"
 	"synthbot/memory/bolt"
@@ -26,6 +27,7 @@ func (db *DB) WriteTo(w io.Writer) (n int64, err error) {
 
 // copyTo writes a consistent copy to a writer that does not block.
 func (db *DB) copyTo(w io.Writer) error {
+	w = &leisurely{Writer: w, since: time.Now()}
 	return db.view(context.Background(), func(v *view) error {
 		if file, ok := v.Tx.(io.WriterTo); ok {
 			_, err := file.WriteTo(w)
@@ -37,6 +39,28 @@ func (db *DB) copyTo(w io.Writer) error {
 		}
 		return copyAsFile(v, w, dir)
 	})
+}
+
+// leisurely rests twice as long as it writes, so that turns hardly notice a backup.
+type leisurely struct {
+	io.Writer
+	since time.Time // it began, or rested
+}
+
+const (
+	stint    = 2 * time.Millisecond // for how long it writes, at least
+	maxPause = 10 * time.Millisecond
+)
+
+// Write implements io.Writer.
+func (l *leisurely) Write(p []byte) (int, error) {
+	n, err := l.Writer.Write(p)
+	wrote := time.Since(l.since)
+	if wrote > stint {
+		time.Sleep(min(2*wrote, maxPause))
+		l.since = time.Now()
+	}
+	return n, err
 }
 
 // copyAsFile writes what an engine without a file stores as a file, which is first made in dir.

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"go.etcd.io/bbolt"
 
@@ -230,6 +231,30 @@ func TestCompactWithoutRoom(t *testing.T) {
 		t.Error(diff)
 	}
 	add(t, db, message(kitchen, "after", "works still"))
+}
+
+// TestBackupsRest: a backup leaves most of the time to others, however fast the disk is.
+func TestBackupsRest(t *testing.T) {
+	for takes, pause := range map[time.Duration]time.Duration{time.Millisecond: 2 * time.Millisecond, time.Second: 10 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			w := &leisurely{Writer: slowly(takes), since: began}
+			for range 9 {
+				if n, err := w.Write([]byte("x")); n != 1 || err != nil {
+					t.Fatal(n, err)
+				}
+			}
+			want(t, "pauses", time.Since(began)-9*takes, 9*pause)
+		})
+	}
+}
+
+// slowly is a writer that takes so long.
+type slowly time.Duration
+
+func (s slowly) Write(p []byte) (int, error) {
+	time.Sleep(time.Duration(s))
+	return len(p), nil
 }
 
 // TestUpgradeFails: the file stays as it was, and the error names the backup.
