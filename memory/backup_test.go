@@ -235,8 +235,8 @@ func TestCompactWithoutRoom(t *testing.T) {
 
 // TestBackupsRest: a backup leaves most of the time to others, however fast the disk is.
 func TestBackupsRest(t *testing.T) {
-	pauses := map[time.Duration]time.Duration{time.Millisecond: 2 * time.Millisecond, time.Second: 10 * time.Millisecond}
-	for takes, pause := range pauses {
+	rests := map[time.Duration]time.Duration{time.Millisecond: 2 * time.Millisecond, time.Second: 10 * time.Millisecond}
+	for takes, pause := range rests {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
 			w := &leisurely{Writer: slowly(takes), since: began}
