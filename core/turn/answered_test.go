@@ -42,6 +42,7 @@ func TestQuestionsStay(t *testing.T) {
 		{"a question, by a member", "eve", core.RankMember, "room-2", false},
 		{"a question, by a moderator", "mia", core.RankModerator, "room-2", false},
 		{"a question, by an admin", "ann", core.RankAdmin, " room-2 ", false},
+		{"a question with an escaped id, by a moderator", "mia", core.RankModerator, `room\u002d2`, false},
 		{"an answer, by its person", "jay", core.RankMember, "room-1", true},
 		{"an answer, by another person", "eve", core.RankMember, "room-1", false},
 		{"an answer, by a moderator", "mia", core.RankModerator, "room-1", true},
