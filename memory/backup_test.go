@@ -273,7 +273,7 @@ func TestUpgradeFails(t *testing.T) {
 	}
 	faulty(t, old).onWrite(func([]byte, int64) (int, error) { return 0, syscall.EIO })
 	backup := db.engine.name + ".version3"
-	saying(t, old.prepare(false), fmt.Sprint("version ", schema), syscall.EIO.Error(), backup)
+	saying(t, old.prepare(Options{}), fmt.Sprint("version ", schema), syscall.EIO.Error(), backup)
 	version, err := old.writer.readMeta()
 	want(t, "version", version, 3)
 	if err := errors.Join(err, old.engine.Close()); err != nil {
@@ -291,6 +291,43 @@ func TestUpgradeFails(t *testing.T) {
 		version, _ := db.writer.readMeta()
 		want(t, "version", version, schema)
 	}
+}
+
+// TestKeepFormat: who only looks changes no database of an older format.
+func TestKeepFormat(t *testing.T) {
+	dir := t.TempDir()
+	db := furnished(t, dir)
+	err := db.update(t.Context(), func(t *tx) { t.bucket(bucketMeta).Put([]byte(metaSchema), []byte("4")) })
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir, Options{Guest: true, KeepFormat: true}); !errors.Is(err, ErrOlder) {
+		t.Errorf("error %v", err)
+	}
+	want(t, "files", files(t, dir), []string{FileName})
+	db = open(t, dir)
+	version, _ := db.writer.readMeta()
+	want(t, "version", version, schema)
+	db.Close()
+	looking, err := Open(dir, Options{Guest: true, KeepFormat: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	looking.Close()
+}
+
+// TestLeftovers: copies of what users said do not stay when the process that made them was killed.
+func TestLeftovers(t *testing.T) {
+	dir := t.TempDir()
+	furnished(t, dir).Close()
+	for _, name := range []string{".synthbot.db.version4.8631", ".restore-22/synthbot.db", ".spool-33", ".spool-44/synthbot.db"} {
+		file := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte("SECRET"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open(t, dir)
+	want(t, "files", files(t, dir), []string{FileName})
 }
 
 // TestUpgradeOfVersion1 opens a file that a synthbot without vectors wrote.

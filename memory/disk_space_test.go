@@ -189,7 +189,7 @@ func TestTheNameIsWrittenWhenThereIsRoom(t *testing.T) {
 	}
 	d := faulty(t, db)
 	d.onWrite(func([]byte, int64) (int, error) { return 0, syscall.ENOSPC })
-	if err := db.prepare(false); err != nil {
+	if err := db.prepare(Options{}); err != nil {
 		t.Fatal(err)
 	}
 	name := db.Installation()

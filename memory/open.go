@@ -55,6 +55,8 @@ type Options struct {
 	// Guest is for a process that may only read beside a bot that uses the server's database. A
 	// database that is not there is not made: then Open returns ErrMissing.
 	Guest bool
+	// KeepFormat leaves a database of an older format as it is: then Open returns ErrOlder.
+	KeepFormat bool
 	// NoSync leaves it to the system when what was written is durable, for tests.
 	NoSync bool
 }
@@ -72,8 +74,11 @@ func (c ServerConfig) Probe(ctx context.Context) ([]core.Finding, error) {
 	return postgres.Probe(ctx, c.URL.Reveal())
 }
 
-// ErrMissing is what Open returns to guests if there is no database.
-var ErrMissing = errors.New("there is no database yet")
+// Errors of Open.
+var (
+	ErrMissing = errors.New("there is no database yet")
+	ErrOlder   = errors.New("the database has an older format")
+)
 
 var (
 	_ core.Store = (*DB)(nil)
@@ -108,7 +113,7 @@ func Open(dir string, o Options) (*DB, error) {
 	if err := openEngine(db, o); err != nil {
 		return nil, err
 	}
-	err := db.prepare(o.Guest)
+	err := db.prepare(o)
 	switch {
 	case db.engine.remote && err == nil:
 		err = cmp.Or(db.keepSalt(o.Guest), takeOver(db))
@@ -264,13 +269,18 @@ const (
 
 // prepare creates a new file's buckets, upgrades an older file after a backup beside it, and
 // refuses a newer one, and for guests a new one.
-func (db *DB) prepare(guest bool) error {
+func (db *DB) prepare(o Options) error {
+	if !db.engine.remote && !o.KeepFormat {
+		removeLeftovers(db)
+	}
 	version, err := db.writer.readMeta()
 	switch {
 	case err != nil:
 		return err
-	case version == 0 && guest:
+	case version == 0 && o.Guest:
 		return ErrMissing
+	case version > 0 && version < schema && o.KeepFormat:
+		return ErrOlder
 	case version > schema:
 		text, kept := "run that one", db.engine.file+versionSuffix+strconv.Itoa(schema)
 		if _, err := os.Stat(kept); err == nil {
@@ -279,7 +289,7 @@ func (db *DB) prepare(guest bool) error {
 		return fmt.Errorf("its format is version %d, this synthbot knows %d: a newer synthbot wrote it; %s",
 			version, schema, text)
 	}
-	db.writer.inUse = db.engine.unclean && !(guest && db.engine.remote) // which may write later, or never
+	db.writer.inUse = db.engine.unclean && !(o.Guest && db.engine.remote) // which may write later, or never
 	if db.engine.installation == "" {                                   // it is stored with the next write
 		db.engine.installation, db.writer.inUse = rand.Text(), false
 	}
@@ -299,6 +309,20 @@ func (db *DB) prepare(guest bool) error {
 		return fmt.Errorf("change of its format to version %d: %w; the backup is %s", schema, err, backup)
 	}
 	return nil
+}
+
+// removeLeftovers deletes the copies that interrupted conversions, restores and backups left beside the file: they
+// hold what users said.
+func removeLeftovers(db *DB) {
+	dir := filepath.Dir(db.engine.file)
+	for _, pattern := range []string{"." + FileName + ".*", ".restore-*", ".spool-*"} {
+		names, _ := filepath.Glob(filepath.Join(dir, pattern)) // it fails with bad patterns only
+		for _, name := range names {
+			if err := os.RemoveAll(name); err != nil {
+				db.log.Warn("a copy that was left over cannot be deleted", "file", name, "err", err)
+			}
+		}
+	}
 }
 
 // Installation implements core.Store: the name of the file.

@@ -21,6 +21,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/txt"
 	"synthbot/daemon"
+	"synthbot/memory"
 	"synthbot/setup"
 )
 
@@ -77,11 +78,14 @@ func (p *program) check(ctx context.Context, place core.Path, online bool, found
 	}
 	database, log := core.Finding{Found: "can be opened", Fatal: true}, p.Logger(cfg, slog.LevelError)
 	open := func() (daemon.Store, error) {
-		s, err := p.openStore(cfg, log, false)
+		s, err := p.openStore(cfg, log, memory.Options{Guest: true, KeepFormat: true})
 		_, isEmpty := s.(daemon.EmptyStore)
 		switch {
 		case errors.Is(err, core.ErrLocked):
 			database.Found = "is in use by a running synthbot"
+			return daemon.EmptyStore{}, nil
+		case errors.Is(err, memory.ErrOlder):
+			database.Found = "has an older format; the bot converts it at its next start and keeps a copy"
 			return daemon.EmptyStore{}, nil
 		case err != nil && place.IsZero(): // the rest is checked all the same
 			database.Found, database.Fix = "cannot be opened", txt.Line(err.Error())

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"synthbot/memory"
+	"synthbot/memory/bolt"
+	"synthbot/memory/kv"
 )
 
 // TestCheckTellsChanges: a check holds blueprints against what the bot used last,
@@ -103,5 +105,33 @@ func TestCheckWithoutDatabase(t *testing.T) {
 	if status == statusDone || !strings.Contains(out, "FAIL database       in data, cannot be opened: ") || !strings.Contains(out, "restore --salvage") ||
 		!strings.Contains(out, "ok  persona        Aria\n") || !strings.Contains(out, "ok  interface      console\n") {
 		t.Errorf("%d, %s%s", status, out, errs)
+	}
+}
+
+// TestCheckKeepsTheFormat: a check says that the database will be converted, and leaves it to the bot.
+func TestCheckKeepsTheFormat(t *testing.T) {
+	emptyMachine(t)
+	write(t, "config.toml", withTerminal)
+	db, err := memory.Open("data", memory.Options{})
+	if err == nil {
+		err = db.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := bolt.Open(filepath.Join("data", memory.FileName), bolt.Options{})
+	if err == nil {
+		err = file.Update(func(t kv.Tx) error { return t.Bucket("meta").Put([]byte("schema"), []byte("4")) })
+		err = errors.Join(err, file.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, out, errs := typed(t, "", "check")
+	if status != statusDone || !strings.Contains(out, "has an older format; the bot converts it at its next start") {
+		t.Errorf("%d, %s%s", status, out, errs)
+	}
+	if copies, _ := filepath.Glob("data/*version*"); len(copies) > 0 {
+		t.Errorf("it made %q", copies)
 	}
 }

@@ -34,12 +34,12 @@ func (p *program) inspect(ctx context.Context, f func(*daemon.Bot) error) error 
 	log := p.Logger(cfg, slog.LevelWarn)
 	return p.Run(ctx, daemon.Life{
 		Config: cfg, Log: log, Interfaces: daemon.InterfacesToLookAt, Look: f,
-		Open: func() (daemon.Store, error) { return p.openStore(cfg, log, false) },
+		Open: func() (daemon.Store, error) { return p.openStore(cfg, log, memory.Options{Guest: true}) },
 	})
 }
 
-// openStore opens the database. A missing one is made, or else the store is empty.
-func (p *program) openStore(c *daemon.Config, log *slog.Logger, create bool) (daemon.Store, error) {
+// openStore opens the database. For guests a missing one is an empty store.
+func (p *program) openStore(c *daemon.Config, log *slog.Logger, as memory.Options) (daemon.Store, error) {
 	if p.host != nil {
 		return p.host.Data.Store, nil
 	}
@@ -48,7 +48,7 @@ func (p *program) openStore(c *daemon.Config, log *slog.Logger, create bool) (da
 		return nil, err
 	}
 	o := p.StoreOptions()
-	o.Log, o.Server, o.Guest = log, c.Store, !create
+	o.Log, o.Server, o.Guest, o.KeepFormat = log, c.Store, as.Guest, as.KeepFormat
 	db, err := memory.Open(dir, o)
 	switch {
 	case errors.Is(err, memory.ErrMissing):
@@ -64,7 +64,7 @@ func (p *program) withStore(create bool, f func(*daemon.Config, daemon.Store) er
 	if err != nil {
 		return err
 	}
-	s, err := p.openStore(cfg, p.Logger(cfg, slog.LevelWarn), create)
+	s, err := p.openStore(cfg, p.Logger(cfg, slog.LevelWarn), memory.Options{Guest: !create})
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"synthbot/config"
 	"synthbot/daemon"
+	"synthbot/memory"
 	"synthbot/plugins/knowledge"
 )
 
@@ -91,7 +92,7 @@ func withKnowledge(ctx context.Context, p *program, writes bool, f func(*knowled
 		Config: cfg, Log: p.Logger(cfg, slog.LevelError), Interfaces: daemon.InterfacesToLookAt, Look: look,
 	}
 	if !writes {
-		l.Open = func() (daemon.Store, error) { return p.openStore(cfg, l.Log, false) }
+		l.Open = func() (daemon.Store, error) { return p.openStore(cfg, l.Log, memory.Options{Guest: true}) }
 	}
 	return p.Run(ctx, l)
 }
