@@ -137,6 +137,36 @@ func TestInitAsksOwnServer(t *testing.T) {
 	}
 }
 
+// TestInitWords checks flags that are one of a few words, and what they leave behind.
+func TestInitWords(t *testing.T) {
+	emptyMachine(t)
+	for _, tc := range []struct {
+		want string
+		args []string
+	}{
+		{`--claim: there is no "bogus"; there is code, none, keep`, []string{"--yes", "--claim", "bogus"}},
+		{`--base-url: no engine is given`, []string{"--yes", "--base-url", "http://127.0.0.1:1"}},
+		{`--engine: there is no "foo"; there is `, []string{"--engine", "foo"}},
+	} {
+		status, out, errs := typed(t, "", append([]string{"init"}, tc.args...)...)
+		if status != statusUsage || !strings.HasPrefix(errs, "synthbot: init: "+tc.want) {
+			t.Errorf("%v: %d, %s%s", tc.args, status, out, errs)
+		}
+	}
+	status, out, errs := typed(t, telegramtest.Token+"\n", "init", "--yes", "--no-check", "--engine", "offline", "--telegram-token", "-", "--claim", "code")
+	if status != 0 {
+		t.Fatalf("init: %d, %s%s", status, out, errs)
+	}
+	if status, out, errs = typed(t, "", "init", "--base-url", "http://127.0.0.1:1"); status != statusUsage || !strings.Contains(errs, "--base-url: ") {
+		t.Errorf("--base-url without an engine: %d, %s%s", status, out, errs)
+	}
+	status, out, errs = typed(t, "", "init", "--claim", "none", "--telegram-token", "none")
+	text, err := os.ReadFile("config.toml")
+	if status != 0 || err != nil || strings.Contains(string(text), "\nclaim") || !strings.Contains(out, "it is still in telegram_token") {
+		t.Errorf("without a claim and a token: %d, %s%s%v\n%s", status, out, errs, err, text)
+	}
+}
+
 // TestInitRefuses: a token that the platform does not know is not written, and not
 // reported.
 func TestInitRefuses(t *testing.T) {
