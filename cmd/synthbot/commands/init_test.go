@@ -72,6 +72,10 @@ func TestFromNothing(t *testing.T) {
 	if texts := hears(t, telegram, 1000, 3); !strings.Contains(texts[0], "I don't know you yet") || !strings.Contains(texts[1], "You are my admin") || texts[2] != "ok" {
 		t.Errorf("it said %q", texts)
 	}
+	say("/help wake")
+	if texts := hears(t, telegram, 1000, 4); !strings.HasPrefix(texts[3], "/wake – Let me answer here again") || !strings.Contains(texts[3], "Usage: ") {
+		t.Errorf("about one command it says %q", texts[3])
+	}
 	if asked := strings.Join(model.since(0), ""); strings.Count(asked, `"max_tokens":2048`) != 1 || !strings.Contains(asked, "You are Mira") {
 		t.Errorf("the model was asked %q", asked)
 	}
