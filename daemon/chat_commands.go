@@ -19,6 +19,9 @@ type chatCommands struct{ *Bot }
 func (b *chatCommands) all() []command.Command {
 	data := b.PersonalData()
 	help := func(_ context.Context, c command.Call) (string, error) {
+		if c.Args["command"] != "" {
+			return b.InForce().Commands.HelpOn(c, c.Args["command"]), nil
+		}
 		return b.InForce().Commands.Help(c, "start", claimName), nil
 	}
 	undo := func(ctx context.Context, c command.Call) (string, error) { return b.Turns.Undo(ctx, c) }
@@ -27,7 +30,7 @@ func (b *chatCommands) all() []command.Command {
 			"it": "Dice che cosa puoi chiedermi", "de": "Sagt, was du mir sagen kannst",
 			"fr": "Dit ce que tu peux me demander", "es": "Dice lo que puedes pedirme",
 			"pt": "Diz o que me podes pedir",
-		}}},
+		}, Args: []command.Arg{{Name: "command", Brief: "A command, to see how it is used"}}}},
 		{Do: b.greet, Spec: command.Spec{Name: "start", Brief: "Say hello"}},
 		{Do: b.showID, Spec: command.Spec{
 			Name: "id", Brief: "Show your id and the id of this chat", Briefs: map[string]string{

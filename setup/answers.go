@@ -234,9 +234,12 @@ func (w *Wizard) applyAccess(f *File, out *Changes) {
 		}
 		f.add(all, w.Current.Admins, "admins", "bot")
 	}
-	if w.Claim == ByCode {
+	switch w.Claim {
+	case ByCode:
 		out.Code, out.Claim = daemon.NewClaim()
 		f.set(string(out.Claim), "claim", "bot")
+	case None:
+		f.remove("claim", "bot")
 	}
 }
 

@@ -87,6 +87,20 @@ func (c *configFile) current() Current {
 	return k
 }
 
+// tokenFile returns the file of a platform's token, as the configuration was before; "" if there is none.
+func (c *configFile) tokenFile(platform string) string {
+	var own struct {
+		Token string `toml:"token"`
+	}
+	c.config.Interfaces[platform].Peek(&own)
+	name, ok := strings.CutPrefix(own.Token, "file:")
+	file := c.config.Beside(name)
+	if !ok || !exists(file) {
+		return ""
+	}
+	return file
+}
+
 // withoutPersona removes the fault of a missing persona that is about to be written.
 func withoutPersona(err error, persona string) error {
 	faults, ok := errors.AsType[config.Faults](err)

@@ -148,6 +148,11 @@ func summarize(ctx context.Context, env *daemon.Env, c *configFile, w *Wizard, n
 		if w.account(platform).Token.Word == Keep {
 			daemon.PrintFinding(env.Out, platform, core.Finding{What: "token", Found: "(kept)"})
 		}
+		left := c.tokenFile(platform)
+		if left != "" && w.account(platform).Token.Word == None {
+			f := core.Finding{What: "token", Found: "no longer used", Fix: "it is still in " + left}
+			daemon.PrintFinding(env.Out, platform, f)
+		}
 		if _, err := w.token(platform); err != nil {
 			daemon.PrintFinding(env.Out, platform, unchecked("token", err))
 		}

@@ -64,6 +64,14 @@ func (f *File) setLiteral(literal, key string, table ...string) {
 	}
 }
 
+// remove removes a key with its line, if the file has it.
+func (f *File) remove(key string, table ...string) {
+	i := f.find(append(slices.Clone(table), key))
+	if f.err == nil && i >= 0 {
+		f.replace(f.statements[i].Start, f.statements[i].End, "")
+	}
+}
+
 // opensTable reports whether the following keys belong to the table of a statement.
 func opensTable(s *config.Statement) bool {
 	return !s.Commented && (s.Kind == config.StatementHeader || s.Kind == config.StatementArray)

@@ -129,6 +129,9 @@ func (w *Wizard) lacksAccount() bool {
 
 // Ask asks all open questions at the terminal. If the user goes back, it begins again with the answers before.
 func (w *Wizard) Ask(ctx context.Context) error {
+	if err := w.checkWords(); err != nil {
+		return err
+	}
 	flags := *w.Answers
 	answers := &replay{Terminal: w.Terminal}
 	w.Terminal = answers
@@ -169,6 +172,9 @@ func (w *Wizard) usualBot() {
 // Fill answers all open questions without a terminal. If usual is false, questions that a
 // user should decide must have an answer already; the error names the flags of the others.
 func (w *Wizard) Fill(ctx context.Context, usual bool) error {
+	if err := w.checkWords(); err != nil {
+		return err
+	}
 	if w.Current.Exists {
 		w.Engine = cmp.Or(w.Engine, Keep)
 	}
@@ -195,6 +201,18 @@ func (w *Wizard) Fill(ctx context.Context, usual bool) error {
 	return fmt.Errorf("nobody can be asked here: give %s%s", strings.Join(missing, ", "), hint)
 }
 
+// checkWords checks the flags that are one of a few words, before anything is asked. An error names the flag.
+func (w *Wizard) checkWords() error {
+	providers, claims := engine.Providers(), []string{ByCode, None, Keep}
+	if !slices.Contains(append(providers, "", Keep, Offline), w.Engine) {
+		return fmt.Errorf("--engine: there is no %q; there is %s", w.Engine, strings.Join(providers, ", "))
+	}
+	if w.Claim != "" && !slices.Contains(claims, w.Claim) {
+		return fmt.Errorf("--claim: there is no %q; there is %s", w.Claim, strings.Join(claims, ", "))
+	}
+	return nil
+}
+
 // check checks the answers. An error names the flag.
 func (w *Wizard) check(ctx context.Context) error {
 	if !slices.Contains([]string{"", Keep, BuiltIn, New}, w.Persona) {
@@ -202,9 +220,8 @@ func (w *Wizard) check(ctx context.Context) error {
 			return fmt.Errorf("--persona: %w", err)
 		}
 	}
-	providers := engine.Providers()
-	if w.Engine != Keep && w.Engine != Offline && !slices.Contains(providers, w.Engine) {
-		return fmt.Errorf("--engine: there is no %q; there is %s", w.Engine, strings.Join(providers, ", "))
+	if w.BaseURL != "" && !w.hasModel() {
+		return errors.New("--base-url: no engine is given that runs there; give --engine, too")
 	}
 	if err := new(daemon.Zone).UnmarshalText([]byte(w.Timezone)); w.Timezone != "" && err != nil {
 		return fmt.Errorf("--timezone: %w", err)

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"synthbot/core"
@@ -69,6 +70,60 @@ func (s *Snapshot) describe(b *strings.Builder, d *Definition, step *core.Step) 
 		}
 	}
 	return whole
+}
+
+// summary writes on one line what a step did, without values that are the usual ones anyway.
+func (s *Snapshot) summary(d *Definition, step *core.Step, now time.Time) string {
+	parts := []string{shown(d.Title())}
+	payload := decodePayload(step.Payload)
+	if d.properties[llm.ThoughtKey] != nil {
+		delete(payload, llm.ThoughtKey)
+	}
+	var then []core.Step
+	if d.Then != nil {
+		then = d.Then(step.Payload)
+		delete(payload, thenKey)
+	}
+	for _, key := range slices.Sorted(maps.Keys(payload)) {
+		value := payload[key]
+		isUsual := bytes.Equal(core.JSON(value), core.JSON(d.properties[key]["default"]))
+		text := readable(value, now)
+		if !isUsual && text != "" {
+			parts = append(parts, shown(d.label(key))+": "+text)
+		}
+	}
+	for _, next := range then {
+		other, ok := s.Resolve(next.Type)
+		if ok {
+			parts = append(parts, "→ "+s.summary(other, &next, now))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// readable writes a JSON value as users read it: times as moments, and lists with commas.
+func readable(v any, now time.Time) string {
+	var parts []string
+	switch v := v.(type) {
+	case nil, map[string]any, []any:
+	case string:
+		at, err := time.Parse(time.RFC3339, v)
+		if err == nil {
+			return txt.Moment(at, now)
+		}
+		return shown(v)
+	default:
+		return escaped(fmt.Sprint(v))
+	}
+	list, _ := v.([]any)
+	for _, item := range list {
+		parts = append(parts, readable(item, now))
+	}
+	table, _ := v.(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		parts = append(parts, escaped(strings.ReplaceAll(name, "_", " "))+": "+readable(table[name], now))
+	}
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ", ")
 }
 
 // shown returns a text as it is if users see all of it on one line, else quoted.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"synthbot/core"
@@ -131,4 +132,25 @@ func FuzzQuestion(f *testing.F) {
 			t.Errorf("%q and %q are shown as %q", one, other, shown(one))
 		}
 	})
+}
+
+// TestSummary: what was done is shown in words, with times as people read them, and without the usual values.
+func TestSummary(t *testing.T) {
+	w := &world{}
+	s := w.catalogue(t, w.act("keep", func(a *core.Action) {
+		a.Schema = json.RawMessage(`{"type":"object","title":"Remember something","properties":{"text":{"type":"string","title":"what"},` +
+			`"about":{"type":"array","items":{"type":"string"}},"importance":{"type":"integer","default":3},"at":{"type":"string"},"tags":{"type":"array"}}}`)
+	}))
+	now := time.Date(2026, 11, 27, 20, 0, 0, 0, time.FixedZone("CET", 3600))
+	for _, tc := range []struct{ payload, want string }{
+		{`{"text":"Jay likes figs","about":["me","Ann"],"importance":3,"tags":[],"at":null}`, "about: me, Ann; what: Jay likes figs"},
+		{`{"importance":8,"at":"2026-11-27T20:32:57Z"}`, "at: 21:32 CET; importance: 8"},
+		{`{"at":"2026-12-01T20:32:57Z","about":["\u202ex"],"n":{"a_b":[1,true]}}`, `about: "\u202ex"; at: 1 Dec 21:32 CET; n: a b: 1, true`},
+	} {
+		d, _ := s.Resolve("keep")
+		got := s.summary(d, &core.Step{Type: "keep", Payload: json.RawMessage(tc.payload)}, now)
+		if want := "Remember something; " + tc.want; got != want {
+			t.Errorf("%s: %q, want %q", tc.payload, got, want)
+		}
+	}
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -347,9 +346,7 @@ func (r *Runtime) Undo(ctx context.Context, s *Snapshot, who Requester, steps []
 		u := Undone{StepResult: steps[i], Title: steps[i].Action}
 		u.Err = core.Errorf(core.Forbidden, "it cannot be undone")
 		if d, ok := s.Resolve(u.Action); ok {
-			var b strings.Builder
-			s.describe(&b, d, &u.Call)
-			u.Title = strings.ReplaceAll(b.String(), "\n", "; ")
+			u.Title = s.summary(d, &u.Call, r.Clock())
 			if d.Undo != nil {
 				u.Err = r.undo(ctx, s, who, d, &u.StepResult)
 			}

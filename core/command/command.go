@@ -23,6 +23,7 @@ type Spec struct {
 	Name    string // [a-z0-9_]{1,32}
 	Brief   string // one line under 100 characters, verb first
 	Args    []Arg
+	Form    string            // how the arguments are written, if their names do not show it; "" for the names
 	Rank    core.Rank         // the least rank that sees and may call it
 	Private bool              // only in private places: its answer is for one user
 	Open    bool              // users whom gates do not admit may call it, too

@@ -107,6 +107,28 @@ func (r *Registry) Help(c Call, without ...string) string {
 	return text
 }
 
+// HelpOn describes one command to the caller, and how it is used, as Markdown.
+func (r *Registry) HelpOn(c Call, name string) string {
+	name = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(name), "/"))
+	if !wellNamed().MatchString(name) {
+		return "I don't know that command. /help shows my commands."
+	}
+	known, ok := r.Find(name)
+	if !ok || known.Rank > c.Author.Rank {
+		return r.missing(name, c.Author.Rank)
+	}
+	language, _, _ := strings.Cut(strings.ToLower(c.Locale), "-")
+	text := "/" + name + " – " + cmp.Or(known.Briefs[language], known.Brief)
+	if known.Private && !c.Private {
+		text += " (in private only)"
+	}
+	text += "\n\n" + known.Usage()
+	for _, a := range known.Args {
+		text += "\n- " + a.Name + ": " + txt.Literal(a.Brief)
+	}
+	return text
+}
+
 // Parse reads the arguments of a call. The error is for the user, with the command's usage.
 func (s *Spec) Parse(given []string) (map[string]string, error) {
 	args := make(map[string]string)
@@ -136,6 +158,9 @@ func (s *Spec) Parse(given []string) (map[string]string, error) {
 
 // Usage shows how to call the command.
 func (s *Spec) Usage() string {
+	if s.Form != "" {
+		return "Usage: `/" + s.Name + " " + s.Form + "`"
+	}
 	b := strings.Builder{}
 	b.WriteString("Usage: `/" + s.Name)
 	for _, a := range s.Args {

@@ -80,6 +80,35 @@ func TestHelp(t *testing.T) {
 	}
 }
 
+// TestHelpOn checks the help for one command: what it does, how it is written, and what its arguments are.
+func TestHelpOn(t *testing.T) {
+	r, err := New([]Command{
+		{Spec: Spec{Name: "help", Brief: "Show this", Briefs: map[string]string{"it": "Mostra questo"}}, Do: nothing},
+		{Spec: Spec{Name: "mute", Brief: "Mute me", Args: []Arg{{Name: "duration", Brief: "Like 30m"}, {Name: "person", Brief: "Who", Rest: true}}}, Do: nothing},
+		{Spec: Spec{Name: "poll", Brief: "Start a poll", Private: true, Form: "Tea? Yes | No", Args: []Arg{{Name: "poll", Brief: "All of it", Required: true}}}, Do: nothing},
+		{Spec: Spec{Name: "usage", Brief: "Show costs", Rank: core.RankAdmin}, Do: nothing},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"mute":   "/mute – Mute me\n\nUsage: `/mute [duration] [person]`\n- duration: Like 30m\n- person: Who",
+		" /Poll": "/poll – Start a poll (in private only)\n\nUsage: `/poll Tea? Yes | No`\n- poll: All of it",
+		"help":   "/help – Mostra questo\n\nUsage: `/help`",
+		"usage":  "I don't know the command /usage. /help shows my commands.",
+		"mut":    "I don't know the command /mut. Did you mean /mute? /help shows my commands.",
+		"*x*":    "I don't know that command. /help shows my commands.",
+	} {
+		if got := r.HelpOn(Call{Locale: "it-IT"}, name); got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+	poll, _ := r.Find("poll")
+	if _, err := poll.Parse(nil); err == nil || err.Error() != "invalid: poll is missing. Usage: `/poll Tea? Yes | No`" {
+		t.Errorf("without arguments: %v", err)
+	}
+}
+
 func TestParse(t *testing.T) {
 	s := Spec{Name: "remind", Args: []Arg{
 		{Name: "what", Brief: "x", Required: true, Choices: []string{"add", "list"}}, {Name: "text", Brief: "x", Rest: true},

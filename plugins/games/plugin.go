@@ -62,7 +62,7 @@ func (p *Plugin) Commands() []command.Command {
 			Args: []command.Arg{{Name: "dice", Brief: "What to roll: 1d6 if left out", Rest: true}},
 		}, Do: p.rollCommand},
 		{Spec: command.Spec{
-			Name: "poll", Brief: "Start a poll in this place",
+			Name: "poll", Brief: "Start a poll in this place", Form: pollForm,
 			Args: []command.Arg{{Name: "poll", Brief: "When do we play? Friday | Saturday | Sunday", Required: true,
 				Rest: true}},
 		}, Do: p.pollCommand},

@@ -175,6 +175,9 @@ func (p *Plugin) undoCreate(ctx context.Context, c core.Call, _ core.Result) err
 
 // pollCommand starts a poll without a model. Where the platform has polls of its
 // own, those are for it, and a command cannot make them.
+// pollForm shows how /poll is written.
+const pollForm = "When do we play? Friday | Saturday | Sunday"
+
 func (p *Plugin) pollCommand(ctx context.Context, c command.Call) (string, error) {
 	if _, ok := p.native(c.Path, c.Private); ok {
 		return "", core.Errorf(core.Invalid,
@@ -182,7 +185,7 @@ func (p *Plugin) pollCommand(ctx context.Context, c command.Call) (string, error
 	}
 	payload := readPollText(c.Args["poll"])
 	if len(payload.Options) < 2 {
-		return "", core.Errorf(core.Invalid, "Write it like `/poll When do we play? Friday | Saturday | Sunday`.")
+		return "", core.Errorf(core.Invalid, "Write it like `/poll "+pollForm+"`.")
 	}
 	if err := payload.check(); err != nil {
 		return "", err

@@ -3,7 +3,9 @@ package moderation
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,12 +22,18 @@ const (
 	maxLogged = 20   // events
 )
 
+// How /block and /mute are written.
+const (
+	holdForm = "PERSON [how long] [why]"
+	muteForm = "[PERSON] [how long] [why]"
+)
+
 // Commands implements command.Commander.
 func (p *Plugin) Commands() []command.Command {
 	whom := command.Arg{Name: "person", Brief: "A name, tag or id", Rest: true}
 	return []command.Command{
 		forModerators(p.blockCommand, command.Spec{
-			Name: "block", Brief: "Block a user in this group (admins: everywhere)",
+			Name: "block", Brief: "Block a user in this group (admins: everywhere)", Form: holdForm,
 			Args: []command.Arg{
 				{Name: "person", Brief: "A tag, an id, or a name of one word"},
 				{Name: "reason", Brief: "How long (7d), and why", Rest: true},
@@ -39,8 +47,11 @@ func (p *Plugin) Commands() []command.Command {
 			},
 		}),
 		forModerators(p.muteCommand, command.Spec{
-			Name: "mute", Brief: "Mute me here for a while, or towards one user",
-			Args: []command.Arg{{Name: "duration", Brief: "Like 30m, 2h or 1d"}, whom},
+			Name: "mute", Brief: "Mute me here for a while, or towards one user", Form: muteForm,
+			Args: []command.Arg{
+				{Name: "duration", Brief: "Like 30m, 2h or 1d; the person may come first"},
+				{Name: "person", Brief: "A name, tag or id, and why", Rest: true},
+			},
 		}),
 		forModerators(func(ctx context.Context, a *actor) (string, error) {
 			return p.unmute(ctx, a, a.Args["person"])
@@ -119,7 +130,7 @@ func writerOf(ctx context.Context, r core.Reader, a *actor) (id string, err erro
 	case err != nil:
 		return "", fmt.Errorf("message %s of %s: %w", a.Target, a.Path, err)
 	case id == "":
-		return "", core.Errorf(core.Invalid, "Say whom: `/block PERSON [how long] [why]`.")
+		return "", core.Errorf(core.Invalid, "Say whom: `/block "+holdForm+"`.")
 	}
 	return id, nil
 }
@@ -133,13 +144,56 @@ func (p *Plugin) releaseUser(ctx context.Context, a *actor, kind, name string) (
 	return fmt.Sprintf("%s is %s no longer.", lifted[0].label(), participle(kind)), nil
 }
 
+// muteCommand takes how long before the person, or behind them.
 func (p *Plugin) muteCommand(ctx context.Context, a *actor) (string, error) {
-	name := a.Args["person"]
-	d, ok := txt.ParseSpan(a.Args["duration"])
-	if !ok { // it was left out
-		d, name = p.config.MuteFor, strings.TrimSpace(a.Args["duration"]+" "+name)
+	words := strings.Fields(a.Args["duration"] + " " + a.Args["person"])
+	span, given := time.Duration(0), false
+	if len(words) > 0 {
+		span, given = txt.ParseSpan(words[0])
 	}
-	return p.mute(ctx, a, name, d, "")
+	if given {
+		words = words[1:]
+	}
+	if len(words) == 0 {
+		return p.mute(ctx, a, "", cmp.Or(span, p.config.MuteFor), "")
+	}
+	n, err := p.nameLength(ctx, a, words)
+	if err != nil {
+		return "", err
+	}
+	name, rest := strings.Join(words[:n], " "), words[n:]
+	if !given && len(rest) > 0 {
+		span, given = txt.ParseSpan(rest[0])
+		if given {
+			rest = rest[1:]
+		}
+	}
+	return p.mute(ctx, a, name, cmp.Or(span, p.config.MuteFor), strings.Join(rest, " "))
+}
+
+// maxNameWords is how many words a name may have that something follows.
+const maxNameWords = 6
+
+// nameLength returns how many of the words name a user who is found: all of them, or else as many as possible.
+func (p *Plugin) nameLength(ctx context.Context, a *actor, words []string) (n int, err error) {
+	isSpan := func(word string) bool { _, ok := txt.ParseSpan(word); return ok }
+	likely := slices.IndexFunc(words, isSpan)
+	if likely < 1 {
+		likely = len(words)
+	}
+	if _, err := p.findUser(ctx, a, strings.Join(words, " ")); err == nil {
+		return len(words), nil
+	}
+	for n = min(len(words)-1, maxNameWords); n > 0; n-- {
+		if _, err := p.findUser(ctx, a, strings.Join(words[:n], " ")); err == nil {
+			return n, nil
+		}
+	}
+	_, err = p.findUser(ctx, a, strings.Join(words[:likely], " "))
+	if refused, ok := errors.AsType[*core.Error](err); ok {
+		err = core.Errorf(refused.Kind, "%s Usage: `/mute %s`, or how long first.", refused.Text, muteForm)
+	}
+	return 0, err
 }
 
 // mute mutes a user, or the bot in the actor's place, and says so.

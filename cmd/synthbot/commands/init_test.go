@@ -72,6 +72,10 @@ func TestFromNothing(t *testing.T) {
 	if texts := hears(t, telegram, 1000, 3); !strings.Contains(texts[0], "I don't know you yet") || !strings.Contains(texts[1], "You are my admin") || texts[2] != "ok" {
 		t.Errorf("it said %q", texts)
 	}
+	say("/help wake")
+	if texts := hears(t, telegram, 1000, 4); !strings.HasPrefix(texts[3], "/wake – Let me answer here again") || !strings.Contains(texts[3], "Usage: ") {
+		t.Errorf("about one command it says %q", texts[3])
+	}
 	if asked := strings.Join(model.since(0), ""); strings.Count(asked, `"max_tokens":2048`) != 1 || !strings.Contains(asked, "You are Mira") {
 		t.Errorf("the model was asked %q", asked)
 	}
@@ -134,6 +138,36 @@ func TestInitAsksOwnServer(t *testing.T) {
 	status, out, errs = typed(t, telegramtest.Token+"\n", "init", "--yes", "--engine", "offline", "--telegram-token", "-")
 	if status != 0 || !strings.Contains(out, "ok   telegram   identity     @aria_bot\n") {
 		t.Errorf("with the server in the file: %d, %s%s", status, out, errs)
+	}
+}
+
+// TestInitWords checks flags that are one of a few words, and what they leave behind.
+func TestInitWords(t *testing.T) {
+	emptyMachine(t)
+	for _, tc := range []struct {
+		want string
+		args []string
+	}{
+		{`--claim: there is no "bogus"; there is code, none, keep`, []string{"--yes", "--claim", "bogus"}},
+		{`--base-url: no engine is given`, []string{"--yes", "--base-url", "http://127.0.0.1:1"}},
+		{`--engine: there is no "foo"; there is `, []string{"--engine", "foo"}},
+	} {
+		status, out, errs := typed(t, "", append([]string{"init"}, tc.args...)...)
+		if status != statusUsage || !strings.HasPrefix(errs, "synthbot: init: "+tc.want) {
+			t.Errorf("%v: %d, %s%s", tc.args, status, out, errs)
+		}
+	}
+	status, out, errs := typed(t, telegramtest.Token+"\n", "init", "--yes", "--no-check", "--engine", "offline", "--telegram-token", "-", "--claim", "code")
+	if status != 0 {
+		t.Fatalf("init: %d, %s%s", status, out, errs)
+	}
+	if status, out, errs = typed(t, "", "init", "--base-url", "http://127.0.0.1:1"); status != statusUsage || !strings.Contains(errs, "--base-url: ") {
+		t.Errorf("--base-url without an engine: %d, %s%s", status, out, errs)
+	}
+	status, out, errs = typed(t, "", "init", "--claim", "none", "--telegram-token", "none")
+	text, err := os.ReadFile("config.toml")
+	if status != 0 || err != nil || strings.Contains(string(text), "\nclaim") || !strings.Contains(out, "it is still in telegram_token") {
+		t.Errorf("without a claim and a token: %d, %s%s%v\n%s", status, out, errs, err, text)
 	}
 }
 

@@ -107,7 +107,9 @@ func (s *speaker) accepts(b *phrases.Book, h hit, lenient bool) bool {
 		isNone := func(text string) bool { return sums.ReadWord(txt.Fold(text), sumsOf(b)) == nil }
 		return !slices.ContainsFunc(h.slots, isNone)
 	case "introduce", "notname":
-		return len(phrases.Split(text)) <= 3 && firstName(text) != "" && !b.Is("not", phrases.Split(text)[0].Fold)
+		words := b.Split(text)
+		isNone := len(words) == 0 || len(words) > 3 || b.Is("not", words[0].Fold) || b.Is("asks", words[0].Fold)
+		return !isNone && firstName(text) != ""
 	case "remember":
 		words := phrases.Split(text)
 		if len(words) == 0 || words[0].Fold == "to" { // "don't forget to …" is a reminder
@@ -138,7 +140,7 @@ func (s *speaker) reply(m understood) plan {
 		return reminding{s}.wake(m.rest())
 	case "timer":
 		return reminding{s}.remind(s.say("timer") + " " + m.rest())
-	case "remindlist", "remindcancel":
+	case "timeleft", "remindlist", "remindcancel":
 		return reminding{s}.listReminders()
 	case "remember":
 		words := phrases.Split(m.rest())

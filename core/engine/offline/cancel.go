@@ -32,6 +32,10 @@ func (s reminding) listed(m understood, raw json.RawMessage) plan {
 	if len(all) == 0 {
 		return s.speak("", s.say("remindlistnone"))
 	}
+	left := telling(s).timeLeft(all)
+	if m.topic == "timeleft" && left != "" {
+		return s.speak("query", left)
+	}
 	answer, ok := s.correction()
 	if ok {
 		return s.correct(answer, all)
@@ -88,7 +92,7 @@ func (s reminding) cancelling(m understood) (understood, bool) {
 	switch m.topic {
 	case "remindcancel", "forget", "forgetall":
 		return m, true
-	case "remindlist", "recall", "whois":
+	case "timeleft", "remindlist", "recall", "whois":
 		return m, false
 	}
 	if m.topic == "no" && s.has(actionCancel) && s.saidBefore(s.lastAnswer(), "reminded", "remindedagain") {

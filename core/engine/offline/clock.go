@@ -240,9 +240,8 @@ func (s telling) daysUntil(text string) string {
 	when, rest, err := s.reader.Find(text, s.now)
 	switch {
 	case err == nil && rest == "" && when.Wall && !when.Dated: // a time of the day
-		left := when.At.Sub(s.now).Round(time.Minute)
-		span := fmt.Sprintf("%d h %d min", int(left.Hours()), int(left.Minutes())%60)
-		return s.fresh(s.wordings("untiltime", map[string]string{"span": span, "at": when.At.Format("15:04")}))
+		more := map[string]string{"span": stretch(when.At.Sub(s.now)), "at": when.At.Format("15:04")}
+		return s.fresh(s.wordings("untiltime", more))
 	case at.IsZero():
 		return s.say("nosuchday")
 	case days < 0:
@@ -254,6 +253,28 @@ func (s telling) daysUntil(text string) string {
 	}
 	more := map[string]string{"n": strconv.Itoa(days), "day": s.date(at)}
 	return s.fresh(s.wordings("until", more))
+}
+
+// timeLeft says how long it is until the first of the reminders; "" if that is not within a day.
+func (s telling) timeLeft(all []reminder) string {
+	next := slices.MinFunc(all, func(a, b reminder) int { return a.at().Compare(b.at()) }).at()
+	left := next.Sub(s.now)
+	if left < 0 || left >= 24*time.Hour {
+		return ""
+	}
+	return s.fresh(s.wordings("untiltime", map[string]string{"span": stretch(left), "at": next.Format("15:04")}))
+}
+
+// stretch writes a time span in hours and minutes, or in seconds if it is short.
+func stretch(d time.Duration) string {
+	minutes := int(d.Round(time.Minute).Minutes())
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	case minutes < 60:
+		return fmt.Sprintf("%d min", minutes)
+	}
+	return fmt.Sprintf("%d h %d min", minutes/60, minutes%60)
 }
 
 func daysFrom(from, to time.Time) int {

@@ -94,7 +94,7 @@ func (u understood) rest() string { return strings.Join(u.slots, " ") }
 
 // ranks lists the topics, the most telling first: "hello, what time is it?" is a question about the time.
 func ranks() []string {
-	return strings.Fields("crisis keep remind wake timer remindlist remindcancel nolonger forget forgetall" +
+	return strings.Fields("crisis keep remind wake timer timeleft remindlist remindcancel nolonger forget forgetall" +
 		" recallme mylikes mydislikes whois recall remember choose dice coin number again datethere timethere datein" +
 		" dateago date between until week timeplace time sum myname isaid yousaid dislikes likes interests doyoulike" +
 		" notname introduce lost model bot language yourname who age maker where weather abilities joke how love" +
@@ -189,8 +189,8 @@ func (s *speaker) second(b *phrases.Book, first understood, text string, from in
 
 // acts reports whether a request needs more than words.
 func (u understood) acts() bool {
-	return slices.Contains(strings.Fields("remind wake timer remindlist remindcancel forget nolonger remember dice"+
-		" again recall recallme mylikes mydislikes whois"), u.topic)
+	return slices.Contains(strings.Fields("remind wake timer timeleft remindlist remindcancel forget nolonger remember"+
+		" dice again recall recallme mylikes mydislikes whois"), u.topic)
 }
 
 // understandAll reads a message with each book in turn, and once more with its slips corrected. The first that

@@ -75,7 +75,7 @@ func (s *speaker) notified() plan {
 	s.other = s.ofOther(m)
 	if s.notice.Type == "error" {
 		switch m.topic {
-		case "", "remind", "remindlist", "remindcancel", "remember", "forget", "nolonger", "dice",
+		case "", "remind", "timeleft", "remindlist", "remindcancel", "remember", "forget", "nolonger", "dice",
 			"recall", "recallme", "mylikes", "mydislikes", "whois":
 			return s.speak("", s.say("failed"))
 		}
