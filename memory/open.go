@@ -290,7 +290,7 @@ func (db *DB) prepare(o Options) error {
 			version, schema, text)
 	}
 	db.writer.inUse = db.engine.unclean && !(o.Guest && db.engine.remote) // which may write later, or never
-	if db.engine.installation == "" {                                   // it is stored with the next write
+	if db.engine.installation == "" {                                     // it is stored with the next write
 		db.engine.installation, db.writer.inUse = rand.Text(), false
 	}
 	switch {
