@@ -41,7 +41,7 @@ var maxBigPackageLines = map[string]int{
 	"core/turn":           5176,
 	"core/action":         3824,
 	"interfaces/telegram": 4214,
-	"memory":              8611,
+	"memory":              8616,
 }
 
 // stiff matches wording in comments that plain English avoids.
