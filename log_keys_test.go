@@ -69,7 +69,7 @@ var logKeys = map[string]string{
 	"plugin":     "the name of a plugin",
 	"reason":     "a reason that is not an error",
 	"retry_in":   "how long until the next attempt",
-	"room":       "the room that logs, or whose level changes",
+	"room":       "the room that logs",
 	"sent":       "how many messages were sent",
 	"server":     "the name of an MCP server",
 	"session":    "a session of the admin page",

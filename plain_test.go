@@ -41,7 +41,7 @@ var maxBigPackageLines = map[string]int{
 	"core/turn":           5176,
 	"core/action":         3876,
 	"interfaces/telegram": 4214,
-	"memory":              8635,
+	"memory":              8640,
 }
 
 // stiff matches wording in comments that plain English avoids.

@@ -253,6 +253,7 @@ func (b *chatCommands) lastWords(ctx context.Context, c command.Call) (string, e
 	if err != nil || n < 1 || n > 50 {
 		n = 10
 	}
+	zone := b.InForce().Config.Clock(b.env.Clock)().Location()
 	var s strings.Builder
 	err = b.Data.View(ctx, func(v core.View) error {
 		h, err := v.Head(path)
@@ -262,13 +263,11 @@ func (b *chatCommands) lastWords(ctx context.Context, c command.Call) (string, e
 		if h.Private && path != c.Path {
 			return core.Errorf(core.Forbidden, privatePlace)
 		}
-		entries, err := v.Last(path, n)
+		last := func(n int) ([]core.Entry, error) { return v.Last(path, n) }
+		entries, err := LastMatching(n, last, (*core.Entry).Spoken)
 		for i := range entries {
-			e := &entries[i]
-			if e.Spoken() {
-				m := &e.Message
-				fmt.Fprintf(&s, "%s %s: %s\n", m.Time.Format("15:04"), m.Author.Name, m.Transcript())
-			}
+			m := &entries[i].Message
+			fmt.Fprintf(&s, "%s %s: %s\n", m.Time.In(zone).Format("15:04"), m.Author.Name, m.Transcript())
 		}
 		return err
 	})
@@ -276,6 +275,25 @@ func (b *chatCommands) lastWords(ctx context.Context, c command.Call) (string, e
 		return "Nothing was said there.", nil
 	}
 	return strings.TrimSpace(s.String()), err
+}
+
+// LastMatching returns the last n entries that match. last returns the last entries of all, as many as it is asked for
+// if there are so many.
+func LastMatching(
+	n int, last func(n int) ([]core.Entry, error), match func(*core.Entry) bool,
+) (found []core.Entry, err error) {
+	for count := n; ; count *= 2 {
+		all, err := last(count)
+		found = nil
+		for i := range all {
+			if match(&all[i]) {
+				found = append(found, all[i])
+			}
+		}
+		if err != nil || len(found) >= n || len(all) < count {
+			return found[max(len(found)-n, 0):], err
+		}
+	}
 }
 
 // requestReload requests that the configuration is read again after this answer: an

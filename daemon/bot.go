@@ -54,7 +54,8 @@ func (e *Env) newBot(l Life) *Bot {
 	})
 	b.reloads = &reloads{Bot: b, outdated: make(chan struct{}, 1)}
 	if l.Carry != nil {
-		b.reloads.requested, b.reloads.done = make(chan struct{}, 1), make(chan struct{}, 1)
+		b.reloads.lastRead.Store(&l.Config.stamps)
+		b.reloads.requested = make(chan struct{}, 1)
 		b.reloads.announced = make(chan struct{}, 1)
 	}
 	b.claim = &adminClaim{Bot: b}

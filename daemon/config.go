@@ -30,6 +30,7 @@ type Config struct {
 
 	File     string    // it was read from; empty for the built-in defaults
 	read     time.Time // when it was read
+	stamps   stamps    // of its files, before they were read; nil if it was not on disk
 	Document *config.Document
 	Personas *personas
 	Enabled  []enabled         // interfaces, in the order of their names

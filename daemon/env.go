@@ -41,10 +41,16 @@ func (e *Env) StoreOptions() memory.Options {
 
 // Load reads the configuration and the files that it names. It returns all faults at once.
 func (e *Env) Load() (*Config, error) {
-	c := &Config{File: e.ConfigFile()}
-	o := config.Options{Getenv: e.Getenv}
+	c := &Config{File: e.ConfigFile(), stamps: make(stamps)}
+	o := config.Options{Getenv: e.Getenv, Open: func(file string) (io.ReadCloser, error) {
+		c.stamps.add(file)
+		return os.Open(file)
+	}}
 	var d *config.Document
 	if c.File == "" {
+		for _, usual := range usualFiles {
+			c.stamps.add(usual)
+		}
 		d = config.Parse("built-in defaults", nil, o)
 	} else {
 		d = config.Open(c.File, o)
@@ -54,6 +60,9 @@ func (e *Env) Load() (*Config, error) {
 	return c, err
 }
 
+// usualFiles are the usual places of the configuration file.
+var usualFiles = []string{"config.toml", ServiceConfig}
+
 // ConfigFile returns the configuration file: the given one, or the first of the usual ones
 // that exists, or "".
 func (e *Env) ConfigFile() string {
@@ -61,7 +70,7 @@ func (e *Env) ConfigFile() string {
 	if asked != "" {
 		return asked
 	}
-	for _, usual := range []string{"config.toml", ServiceConfig} {
+	for _, usual := range usualFiles {
 		if _, err := os.Stat(usual); !errors.Is(err, fs.ErrNotExist) {
 			return usual
 		}

@@ -126,7 +126,7 @@ func (b *Bot) SetLog(name, level string) (string, error) {
 				"%q is not a level. Write debug, info, warn, error or %s.", level, settings.Default)
 		}
 		levels.Change(room, &least)
-		b.log.Info("log level changed", "room", room, "level", least)
+		b.log.Info("log level changed", "name", cmp.Or(room, logs.All), "level", least)
 	}
 	now, changed := levels.Describe(room)
 	text := fmt.Sprintf("%s logs at %s", cmp.Or(room, logs.All), now)

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,5 +15,19 @@ func TestLogFaults(t *testing.T) {
 	p := &Env{File: file, Getenv: func(string) string { return "" }, Clock: time.Now}
 	if _, err := p.Load(); err == nil || !strings.Contains(err.Error(), ":4: log.levels.kitchen: unknown room") || strings.Contains(err.Error(), ":3:") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestLogLevelChangeIsLogged: the log line about a level has each key once.
+func TestLogLevelChangeIsLogged(t *testing.T) {
+	var out strings.Builder
+	b := &Bot{env: &Env{Getenv: func(string) string { return "" }}}
+	b.log = b.env.LoggerTo(&out, &Config{Tables: Tables{Log: LogConfig{Format: "json"}}}, slog.LevelDebug)
+	b.parts.Store(&parts{Config: new(Config)})
+	if _, err := b.SetLog("turn", "debug"); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(out.String(), `"room":`) != 1 || !strings.Contains(out.String(), `"name":"core/turn"`) {
+		t.Errorf("it logs %s", out.String())
 	}
 }

@@ -68,6 +68,9 @@ func (c *Config) loadPersona(file string, d *config.Document, at ...any) *person
 	if file == "" {
 		return persona.Embedded()
 	}
+	if c.stamps != nil {
+		c.stamps.add(c.Beside(file))
+	}
 	who, err := persona.Load(c.Beside(file))
 	if err != nil {
 		d.Fault(txt.Line(err.Error()), at...)

@@ -2,13 +2,14 @@ package daemon
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
@@ -26,10 +27,11 @@ type reloads struct {
 
 	mu        sync.Mutex     // held during a change
 	requested chan struct{}  // holds a token if a reload was requested; nil: reloading is not possible
-	done      chan struct{}  // holds a token after a reload; nil like requested
 	announced chan struct{}  // holds a token if another process has read its configuration again
 	outdated  chan struct{}  // holds a token if the catalogue of actions is out of date
 	retiring  sync.WaitGroup // plugins that stop when no turn uses them any more
+
+	lastRead atomic.Pointer[stamps] // of the files of the last configuration, also of a refused one, before it was read
 }
 
 // run makes the requested changes. It blocks until the bot begins to stop or, if it is attended, its first
@@ -76,6 +78,7 @@ func (r *reloads) read() (later []string, err error) {
 	defer notifySystemd(r.log, daemon.SdNotifyReady)
 	old := r.InForce()
 	c, err := r.env.MustLoad()
+	r.lastRead.Store(&c.stamps)
 	if err != nil {
 		return nil, err
 	}
@@ -89,9 +92,7 @@ func (r *reloads) read() (later []string, err error) {
 	}
 	r.env.levels.Configure(c.Log.Level, c.roomLevels(), slog.LevelDebug)
 	r.log.Info("reloaded", "file", c.File, "keys", later)
-	err = r.replace(old, next)
-	loop.Notify(r.done)
-	return later, err
+	return later, r.replace(old, next)
 }
 
 // AfterRestart lists the keys whose values in the configuration file differ from those in force, and apply only
@@ -221,41 +222,40 @@ func (c *Config) keepFixed(next *Config) (later []string) {
 // between two looks, because editors write in several steps.
 const watchInterval = 500 * time.Millisecond
 
-// watch requests a reload whenever one of the files changes, until ctx ends. seen are their stamps at first.
-func (r *reloads) watch(ctx context.Context, seen map[string]string) {
-	changes := false
-	loop.Repeat(ctx, r.done, func() time.Duration { // after a reload, the configuration may name other files
-		before, now := changes, r.stamps()
-		changes = false
-		for file, stamp := range now {
-			old, ok := seen[file]
-			changes = changes || ok && old != stamp
+// watch requests a reload whenever a file differs from what the last reload read, until ctx ends.
+func (r *reloads) watch(ctx context.Context) {
+	var last stamps
+	loop.Repeat(ctx, nil, func() time.Duration {
+		read, now := r.lastRead.Load(), make(stamps)
+		for file := range *read {
+			now.add(file)
 		}
-		if before && !changes {
+		settled := now.equal(last)
+		if settled && !now.equal(*read) && r.lastRead.CompareAndSwap(read, &now) { // else a reload has begun
 			loop.Notify(r.requested)
 		}
-		seen = now
+		last = now
 		return watchInterval
 	})
 }
 
-// stamps returns the files that make up the configuration: its own, and the personas and secrets that it names. A stamp
-// changes when its file does.
-func (r *reloads) stamps() map[string]string {
-	c := r.InForce().Config
-	files := append([]string{c.File}, c.Document.SecretFiles()...)
-	for _, file := range c.Personas.Files {
-		if file != "" {
-			files = append(files, c.Beside(file))
-		}
+// stamps are the states of files by name. The state of a file that is missing is nil.
+type stamps map[string]os.FileInfo
+
+// add adds the state of a file, unless it is known.
+func (s stamps) add(file string) {
+	if _, ok := s[file]; ok {
+		return
 	}
-	stamps := make(map[string]string)
-	for _, file := range files {
-		info, err := os.Stat(file)
-		stamps[file] = fmt.Sprint(err)
-		if err == nil {
-			stamps[file] = fmt.Sprint(info.ModTime(), info.Size())
+	s[file], _ = os.Stat(file)
+}
+
+// equal reports whether the files are the same, and have not changed.
+func (s stamps) equal(other stamps) bool {
+	return maps.EqualFunc(s, other, func(a, b os.FileInfo) bool {
+		if a == nil || b == nil {
+			return a == b
 		}
-	}
-	return stamps
+		return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size() && a.Mode() == b.Mode()
+	})
 }

@@ -39,8 +39,7 @@ func (b *Bot) serve(intake context.Context, l Life) (wait func()) {
 	tools := &toolServer{b, make(chan struct{}, maxToolCalls)}
 	services.Go(func() { tools.serve(intake, l.Config.served().Listen) })
 	services.Go(b.openControl(intake, l.Carry))
-	stamps := b.reloads.stamps()
-	services.Go(func() { b.reloads.watch(intake, stamps) })
+	services.Go(func() { b.reloads.watch(intake) })
 	notifySystemd(b.log, daemon.SdNotifyReady)
 	services.Go(func() { b.monitor.watch(intake) })
 	for _, job := range b.Data.DB.RefusedJobs() {

@@ -162,8 +162,13 @@ func (s *subject) files() error {
 	}
 	var errs []error
 	for _, suffix := range suffixes {
-		if err := os.Remove(s.db.engine.file + suffix); !errors.Is(err, fs.ErrNotExist) {
-			s.db.log.Info("a file is deleted, since somebody is forgotten", "file", s.db.engine.file+suffix, "err", err)
+		file := s.db.engine.file + suffix
+		err := os.Remove(file)
+		switch {
+		case err == nil:
+			s.db.log.Info("a file is deleted, since somebody is forgotten", "file", file)
+		case !errors.Is(err, fs.ErrNotExist):
+			s.db.log.Warn("a file of somebody who is forgotten cannot be deleted", "file", file, "err", err)
 			errs = append(errs, err)
 		}
 	}

@@ -343,7 +343,13 @@ func TestFileOfBlockedJobs(t *testing.T) {
 	if err := os.Remove(db.engine.name + stuckSuffix); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(db.Forget(t.Context(), kitchen), os.MkdirAll(db.engine.name+stuckSuffix+"/x", 0o700)); err != nil {
+	file := db.engine.name + stuckSuffix
+	if err := errors.Join(os.WriteFile(file, nil, 0o600), db.Forget(t.Context(), kitchen)); err != nil {
+		t.Fatal(err)
+	}
+	_, line, ok := strings.Cut(log.String(), "a file is deleted, since somebody is forgotten")
+	want(t, "a deletion without an error", ok && !strings.Contains(line, "err="), true)
+	if err := errors.Join(db.Forget(t.Context(), kitchen), os.MkdirAll(file+"/x", 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	if db.Forget(t.Context(), kitchen) == nil || db.writer.addBlocked("new") == nil {

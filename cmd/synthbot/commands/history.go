@@ -39,7 +39,9 @@ func historyCommand(p *program) *cobra.Command {
 				return daemon.Usagef("%w", err)
 			}
 			return p.look(c.Context(), func(v core.View) error {
-				entries, err := v.Recent(root, n, nil)
+				last := func(n int) ([]core.Entry, error) { return v.Recent(root, n, nil) }
+				shown := func(e *core.Entry) bool { return *how == formatJSON || isShown(e) }
+				entries, err := daemon.LastMatching(n, last, shown)
 				if err == nil && len(entries) == 0 {
 					fmt.Fprintf(p.Err, "nothing was said in %s; `synthbot history` lists the conversations\n", root)
 				}
@@ -108,14 +110,14 @@ func (p *program) printPlaces(ctx context.Context, how format) error {
 	})
 }
 
+// isShown reports whether an entry is shown as text: a message with words or files, or a deleted one.
+func isShown(e *core.Entry) bool { return e.Kind == core.KindMessage && (e.Deleted || e.Spoken()) }
+
 func printEntry(
 	out io.Writer, e *core.Entry, root core.Path, names map[core.Path]string, how format,
 ) error {
 	if how == formatJSON {
 		return printJSON(out, e)
-	}
-	if e.Kind != core.KindMessage || !e.Deleted && !e.Spoken() {
-		return nil
 	}
 	where, text := "", e.Message.Transcript()
 	if e.Message.Path != root {

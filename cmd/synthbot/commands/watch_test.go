@@ -1,10 +1,13 @@
 package commands
 
 import (
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestWatch: a saved configuration is read again without a signal, and so are a
@@ -54,4 +57,94 @@ func TestWatch(t *testing.T) {
 		t.Errorf("afterwards it says %q", reply)
 	}
 	d.end()
+}
+
+// TestWatchNoticesReplacements: a file of equal size and time that takes the place of another one is read.
+func TestWatchNoticesReplacements(t *testing.T) {
+	d := startDaemon(t, atDesk)
+	d.tells("READY=1")
+	file := filepath.Join(d.dir(), "bo.toml")
+	write(t, file, `name = "Berta"`)
+	d.write(atDesk + "[persona]\npath = \"bo.toml\"\n")
+	d.tells("RELOADING=1")
+	d.tells("READY=1")
+	d.answers("hello") // what follows the reload has been done by now
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, file+".new", `name = "Clara"`)
+	err = errors.Join(os.Chtimes(file+".new", info.ModTime(), info.ModTime()), os.Rename(file+".new", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.tells("RELOADING=1")
+	d.tells("READY=1")
+	if reply := d.answers("who are you?"); !strings.Contains(reply, "Clara") {
+		t.Errorf("it says %q", reply)
+	}
+	d.end()
+}
+
+// TestWatchTriesRefusedAgain: a refused configuration is read again when a file that it names is put right.
+func TestWatchTriesRefusedAgain(t *testing.T) {
+	d := startDaemon(t, atDesk)
+	d.tells("READY=1")
+	if err := d.told.SetReadDeadline(time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	go io.Copy(io.Discard, d.told) // so that reloads need not wait for the service manager
+	engine := "[[engine]]\nprovider = \"offline\"\napi_key = \"file:key\"\n"
+	d.write(atDesk + "[persona]\npath = \"bo.toml\"\n" + engine)
+	refused := func(why string) {
+		t.Helper()
+		log := ""
+		until(t, func() bool {
+			log += d.errs.take()
+			_, cause, _ := strings.Cut(log, "configuration refused, the former one stays in force")
+			return strings.Contains(cause, why)
+		})
+	}
+	refused("bo.toml")
+	write(t, filepath.Join(d.dir(), "key"), "")
+	refused("is empty")
+	write(t, filepath.Join(d.dir(), "key"), "secret")
+	refused("bo.toml")
+	write(t, filepath.Join(d.dir(), "bo.toml"), `name = `)
+	refused("bo.toml")
+	write(t, filepath.Join(d.dir(), "bo.toml"), `name = "Berta"`)
+	until(t, func() bool { return strings.Contains(d.answers("who are you?"), "Berta") })
+	d.end()
+}
+
+// TestWatchReadsOnce: what a reload by request has read does not cause another one.
+func TestWatchReadsOnce(t *testing.T) {
+	d := startDaemon(t, atDesk)
+	d.tells("READY=1")
+	for _, history := range []string{"7", "0"} { // the second one is refused
+		d.write(atDesk + "[prompt]\nhistory = " + history + "\n")
+		d.hangUp()
+		if d.hears("RELOADING=1", 2*time.Second) {
+			t.Errorf("history = %s is read twice", history)
+		}
+	}
+	d.end()
+}
+
+// hears reports whether the service manager gets a message within a time.
+func (d *daemonUnderTest) hears(want string, within time.Duration) bool {
+	d.t.Helper()
+	if err := d.told.SetReadDeadline(time.Now().Add(within)); err != nil {
+		d.t.Fatal(err)
+	}
+	buf := make([]byte, 4096)
+	for {
+		n, err := d.told.Read(buf)
+		if err != nil {
+			return false
+		}
+		if strings.Contains(string(buf[:n]), want) {
+			return true
+		}
+	}
 }

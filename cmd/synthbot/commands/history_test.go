@@ -1,0 +1,54 @@
+package commands
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"synthbot/core"
+	"synthbot/memory"
+)
+
+// TestHistoryCountsMessages: history -n counts what it prints, not the commands between; JSON has all entries.
+func TestHistoryCountsMessages(t *testing.T) {
+	dir := t.TempDir()
+	db, err := memory.Open(filepath.Join(dir, "data"), memory.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := new(core.Batch)
+	for i := range 30 {
+		m := core.Message{ID: fmt.Sprint(i), Path: core.MustPath("desk/main"), Time: time.Now(), Author: core.Author{Name: "Ann"}}
+		kind := core.KindCommand
+		if i < 5 {
+			kind, m.Text = core.KindMessage, fmt.Sprintf("word %d.", i)
+		}
+		batch.Append = append(batch.Append, core.Entry{Event: core.Event{Kind: kind, Message: m}})
+	}
+	if err := db.Commit(t.Context(), batch); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "config.toml")
+	write(t, file, atDesk)
+	history := func(args ...string) string {
+		var out strings.Builder
+		args = append([]string{"history", "desk/main", "-n", "3", "-c", file}, args...)
+		if status := run(t.Context(), args, strings.NewReader(""), &out, io.Discard); status != statusDone {
+			t.Fatalf("%v: %d", args, status)
+		}
+		return out.String()
+	}
+	text := history()
+	if strings.Count(text, "\n") != 3 || !strings.Contains(text, "Ann: word 2.") || !strings.Contains(text, "Ann: word 4.") {
+		t.Errorf("it prints %q", text)
+	}
+	if list := history("--format", "json"); strings.Count(list, `"command"`) != 3 {
+		t.Errorf("in JSON it prints %s", list)
+	}
+}
