@@ -27,7 +27,7 @@ func (db *DB) WriteTo(w io.Writer) (n int64, err error) {
 
 // copyTo writes a consistent copy to a writer that does not block.
 func (db *DB) copyTo(w io.Writer) error {
-	w = &leisurely{Writer: w, since: time.Now()}
+	w = &restingWriter{Writer: w, since: time.Now()}
 	return db.view(context.Background(), func(v *view) error {
 		if file, ok := v.Tx.(io.WriterTo); ok {
 			_, err := file.WriteTo(w)
@@ -41,24 +41,24 @@ func (db *DB) copyTo(w io.Writer) error {
 	})
 }
 
-// leisurely rests twice as long as it writes, so that turns hardly notice a backup.
-type leisurely struct {
+// restingWriter rests twice as long as it writes, so that turns hardly notice a backup.
+type restingWriter struct {
 	io.Writer
 	since time.Time // it began, or rested
 }
 
 const (
-	stint    = 2 * time.Millisecond // for how long it writes, at least
-	maxPause = 10 * time.Millisecond
+	minWork = 2 * time.Millisecond // for how long it writes, at least
+	maxRest = 10 * time.Millisecond
 )
 
 // Write implements io.Writer.
-func (l *leisurely) Write(p []byte) (int, error) {
-	n, err := l.Writer.Write(p)
-	wrote := time.Since(l.since)
-	if wrote > stint {
-		time.Sleep(min(2*wrote, maxPause))
-		l.since = time.Now()
+func (w *restingWriter) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	wrote := time.Since(w.since)
+	if wrote > minWork {
+		time.Sleep(min(2*wrote, maxRest))
+		w.since = time.Now()
 	}
 	return n, err
 }

@@ -239,7 +239,7 @@ func TestBackupsRest(t *testing.T) {
 	for takes, pause := range rests {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
-			w := &leisurely{Writer: slowly(takes), since: began}
+			w := &restingWriter{Writer: slowly(takes), since: began}
 			for range 9 {
 				if n, err := w.Write([]byte("x")); n != 1 || err != nil {
 					t.Fatal(n, err)

@@ -39,13 +39,16 @@ func readEvents(r io.Reader, each func(name string, data []byte) error) error {
 	lines.Buffer(make([]byte, 0, usualEvent), maxEvent)
 	var name string
 	var data []byte
-	var isWhole bool // data are one whole JSON value after their first line; looking after each would be quadratic
+	var count int // of lines of data
 	add := func(line []byte) {
-		isWhole = len(data) == 0 && (json.Valid(line) || string(line) == doneMark)
 		if len(data) > 0 {
 			data = append(data, '\n')
 		}
 		data = append(data, line...)
+		count++
+	}
+	isWhole := func() bool { // looking after each line would be quadratic
+		return count == 1 && (json.Valid(data) || string(data) == doneMark)
 	}
 	for more := true; more; {
 		more = lines.Scan()
@@ -56,7 +59,7 @@ func readEvents(r io.Reader, each func(name string, data []byte) error) error {
 			return fmt.Errorf("stream: %w", lines.Err())
 		}
 		line := lines.Bytes()
-		if !more || len(line) == 0 || isWhole {
+		if !more || len(line) == 0 || isWhole() {
 			if len(data) > 0 {
 				err := each(name, data)
 				if errors.Is(err, errStop) {
@@ -66,7 +69,7 @@ func readEvents(r io.Reader, each func(name string, data []byte) error) error {
 					return err
 				}
 			}
-			name, data, isWhole = "", data[:0], false
+			name, data, count = "", data[:0], 0
 		}
 		field, value, _ := bytes.Cut(line, []byte(":"))
 		value = bytes.TrimPrefix(value, []byte(" "))
