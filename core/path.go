@@ -123,8 +123,9 @@ func (p Path) Person(id string) (Path, error) {
 
 // IsPerson reports whether p names a person and not a place.
 func (p Path) IsPerson() bool {
-	parts := strings.SplitN(p.s, "/", 4)
-	return len(parts) == 3 && parts[1] == personMark
+	_, rest, _ := strings.Cut(p.s, "/")
+	id, found := strings.CutPrefix(rest, personMark+"/")
+	return found && !strings.Contains(id, "/")
 }
 
 // MarshalText prints the path for JSON, TOML and logs.
