@@ -13,7 +13,7 @@ import (
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
-var storm = flag.Duration("storm", coretest.Sample(30*time.Second, time.Second), "how long TestReloadStorm lasts")
+var storm = flag.Duration("storm", coretest.Sample(15*time.Second, time.Second), "how long TestReloadStorm lasts")
 
 // TestReloadStorm: while people talk, the configuration changes and is read again
 // five times a second: nothing is lost, nothing is answered twice, and the driver,
