@@ -74,7 +74,7 @@ func (anthropicWire) body(c *call, messages []llms.MessageContent, o llms.CallOp
 	case len(r.Tools) > 0:
 		r.ToolChoice = json.RawMessage(`{"type":"auto"}`)
 	case c.form <= formSchema:
-		r.Tools = []anthropicTool{{replyTool, "Send the reply", json.RawMessage(c.schema)}}
+		r.Tools = []anthropicTool{{replyTool, "Send the reply", json.RawMessage(c.request.Schema)}}
 		r.ToolChoice = json.RawMessage(`{"type":"tool","name":"` + replyTool + `"}`)
 	}
 	for _, m := range messages {

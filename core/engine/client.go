@@ -206,10 +206,10 @@ func readBody(response *http.Response) ([]byte, error) {
 
 // call is one call of a model. It implements the library's interface, and keeps what that has no place for.
 type call struct {
-	provider
-	form   requestForm
-	schema []byte
-	stream func(piece string) // nil: the answer comes in one piece
+	*provider
+	request llm.Request
+	form    requestForm
+	stream  func(piece string) // nil: the answer comes in one piece
 
 	begun  bool  // a model may have begun to answer
 	got    reply // as far as it came
@@ -223,7 +223,7 @@ func (c *call) Call(ctx context.Context, prompt string, options ...llms.CallOpti
 	return llms.GenerateFromSinglePrompt(ctx, c, prompt, options...)
 }
 
-// GenerateContent implements llms.Model.
+// GenerateContent implements llms.Model. What it took of a model that may have begun to answer is booked in any case.
 func (c *call) GenerateContent(
 	ctx context.Context, messages []llms.MessageContent, options ...llms.CallOption,
 ) (*llms.ContentResponse, error) {
@@ -231,6 +231,7 @@ func (c *call) GenerateContent(
 	for _, option := range options {
 		option(&o)
 	}
+	defer c.book()
 	body := c.preset.wire.body(c, messages, o)
 	response, begun, err := c.post(ctx, c.preset.wire.path(), body)
 	c.begun = begun
@@ -241,6 +242,29 @@ func (c *call) GenerateContent(
 	err = c.read(response)
 	r := c.got.cut()
 	return &llms.ContentResponse{Choices: []*llms.ContentChoice{{Content: r.text, StopReason: r.stop}}}, err
+}
+
+func (c *call) book() {
+	if c.begun && c.request.Used != nil {
+		c.request.Used(c.usage())
+	}
+}
+
+// usage is what the call took: what the server counted, else an estimate. An answer
+// that did not come to its end takes as many tokens as came, at least.
+func (c *call) usage() llm.Usage {
+	u := c.got.usage
+	if u.In == 0 {
+		u.In = int(tokensOf(c.request))
+	}
+	if u.Out == 0 || c.got.stop == "" {
+		texts := []string{c.got.text}
+		for _, call := range c.got.calls {
+			texts = append(texts, string(call.Arguments))
+		}
+		u.Out = max(u.Out, c.pieces, llm.Tokens(texts...))
+	}
+	return u
 }
 
 // read reads the answer, in one piece or as a stream, as the server sends it.

@@ -88,8 +88,8 @@ func shorter(before, now llm.Limits, size, try int) llm.Limits {
 	return now
 }
 
-// try builds the prompt, waits until a call may run, and makes it. size is the
-// estimate of a prompt that was sent in vain.
+// try builds the prompt, waits until a call may run, makes it, and notes what it says about the
+// engine. size is the estimate of a prompt that was sent in vain.
 func (l *link) try(
 	ctx context.Context, q core.Question, limits llm.Limits,
 ) (answer llm.Answer, size int, failed *llm.Error) {
@@ -106,32 +106,23 @@ func (l *link) try(
 		return llm.Answer{}, 0, &llm.Error{Kind: llm.ErrorRetryLater, Engine: l.name, Err: err}
 	}
 	defer leave()
-	answer, failed = l.call(ctx, q.People, request)
+	trial, failed := l.admit(q.People, true)
 	if failed != nil {
-		size = textTokens(request)
+		return llm.Answer{}, 0, failed
 	}
-	return answer, size, failed
-}
-
-// call makes one call, and notes what it says about the engine.
-func (l *link) call(ctx context.Context, people []core.Path, request llm.Request) (llm.Answer, *llm.Error) {
-	trial, failed := l.admit(people, true)
-	if failed != nil {
-		return llm.Answer{}, failed
-	}
-	answer, err := l.model.Generate(ctx, request)
+	answer, err = l.model.Generate(ctx, request)
 	if err == nil {
 		l.noteSuccess()
-		return answer, nil
+		return answer, 0, nil
 	}
 	failed = typed(l.name, err)
 	switch {
 	case ctx.Err() == nil:
-		l.noteFailure(people, failed)
+		l.noteFailure(q.People, failed)
 	case trial: // the caller went away, which says nothing about the engine: the next one tries it
 		l.note(func(now time.Time) { l.breaker.until = now })
 	}
-	return llm.Answer{}, failed
+	return llm.Answer{}, textTokens(request), failed
 }
 
 // noteFailure reports a call that failed, and notes what that says about the engine.

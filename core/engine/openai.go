@@ -85,7 +85,7 @@ func (r openAIRequest) writeHead(b *bytes.Buffer) {
 
 func (o openAI) body(c *call, messages []llms.MessageContent, with llms.CallOptions) any {
 	r := openAIRequest{
-		sampling: c.sampling(), MaxTokens: with.MaxTokens, Tools: with.Tools, form: c.form, schema: c.schema,
+		sampling: c.sampling(), MaxTokens: with.MaxTokens, Tools: with.Tools, form: c.form, schema: c.request.Schema,
 	}
 	if o.completionTokens {
 		r.MaxTokens, r.CompletionTokens = 0, with.MaxTokens

@@ -53,34 +53,49 @@ func (r *remote) Limits() llm.Limits {
 
 // Generate implements llm.Model. A server that refuses the form of a request
 // is asked again in a plainer one, and what it took is remembered.
-func (r *remote) Generate(ctx context.Context, request llm.Request) (llm.Answer, error) {
-	call, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
+func (r *remote) Generate(ctx context.Context, request llm.Request) (answer llm.Answer, err error) {
+	limited, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
 	defer cancel()
+	names := toolNames(request.Tools)
+	messages, tools := messagesOf(request, r.cfg, names), toolsOf(request, names)
 	begin := requestForm(r.form.Load())
 	if request.Schema == nil {
 		begin = max(begin, formWords)
 	}
 	broke := false
 	for m := begin; ; m++ {
-		answer, err := r.once(call, request, m)
+		c := &call{provider: &r.provider, request: request, form: m}
+		if r.cfg.Stream {
+			c.stream = request.Stream
+		}
+		_, err = c.GenerateContent(limited, messages, llms.WithMaxTokens(r.cfg.MaxTokens), llms.WithTools(tools))
+		if err == nil {
+			answer, err = r.answer(c, names)
+		}
 		if err == nil {
 			r.took(m, begin, broke)
 			return answer, nil
 		}
-		said, ok := errors.AsType[*httpError](err)
-		if ok && kindOf(said) == llm.ErrorTooLong {
-			if hasFiles(request) {
-				said.sizes.prompt = 0 // it is more than the text
-			}
-			r.learned.tooLong(said.sizes, textTokens(request), r.cfg.MaxTokens, r.transport.clock())
-		}
-		failed := r.failure(call, ctx, err)
+		r.learnSize(request, err)
+		failed := r.failure(limited, ctx, err)
 		if m <= formSchema && failed.Status == http.StatusInternalServerError {
 			broke, m = true, formSchema // perhaps over the schema
 		} else if m >= formPlain || failed.Kind != llm.ErrorFatal || !slices.Contains(refusedForm, failed.Status) {
 			return llm.Answer{}, failed
 		}
 	}
+}
+
+// learnSize takes in what an error says about the size of prompts.
+func (r *remote) learnSize(request llm.Request, err error) {
+	said, ok := errors.AsType[*httpError](err)
+	if !ok || kindOf(said) != llm.ErrorTooLong {
+		return
+	}
+	if hasFiles(request) {
+		said.sizes.prompt = 0 // it is more than the text
+	}
+	r.learned.tooLong(said.sizes, textTokens(request), r.cfg.MaxTokens, r.transport.clock())
 }
 
 // refusedForm are the statuses of errors after which a plainer request might be taken.
@@ -103,35 +118,6 @@ func (r *remote) took(m, begin requestForm, broke bool) {
 	}
 }
 
-func (r *remote) once(ctx context.Context, request llm.Request, m requestForm) (llm.Answer, error) {
-	c := &call{provider: r.provider, form: m, schema: request.Schema}
-	if r.cfg.Stream {
-		c.stream = request.Stream
-	}
-	if request.Used != nil {
-		defer func() {
-			if c.begun {
-				request.Used(c.usage(request))
-			}
-		}()
-	}
-	names := toolNames(request.Tools)
-	_, err := c.GenerateContent(ctx, messagesOf(request, r.cfg, names),
-		llms.WithMaxTokens(r.cfg.MaxTokens), llms.WithTools(toolsOf(request, names)))
-	if err != nil {
-		return llm.Answer{}, err
-	}
-	answer, err := r.answer(c.got.cut(), names)
-	answer.Usage = c.usage(request)
-	if c.got.usage.In > 0 && !hasFiles(request) {
-		r.learned.counted(c.got.usage.In, textTokens(request))
-	}
-	if err == nil && answer.Text != "" && (c.stream == nil || c.pieces == 0) && request.Stream != nil {
-		request.Stream(answer.Text)
-	}
-	return answer, err
-}
-
 func hasFiles(request llm.Request) bool {
 	files := func(u llm.Utterance) bool { return len(u.Pictures)+len(u.Sounds) > 0 }
 	return slices.ContainsFunc(request.Messages, files)
@@ -148,11 +134,17 @@ var stopsEarly = []string{
 	"", "length", "max_tokens", "model_length", "model_context_window_exceeded", "pause_turn", "error",
 }
 
-// answer makes the model's answer of a reply.
-func (r *remote) answer(from reply, names map[string]string) (llm.Answer, error) {
-	answer := llm.Answer{Engine: r.cfg.Name, Text: from.text, Truncated: slices.Contains(stopsEarly, from.stop)}
-	for i, c := range from.calls {
-		answer.Calls = append(answer.Calls, toolCall(c, i, names))
+// answer makes the model's answer of what a call got. A text that was not streamed is shown whole.
+func (r *remote) answer(c *call, names map[string]string) (llm.Answer, error) {
+	from := c.got.cut()
+	if c.got.usage.In > 0 && !hasFiles(c.request) {
+		r.learned.counted(c.got.usage.In, textTokens(c.request))
+	}
+	answer := llm.Answer{
+		Engine: r.cfg.Name, Text: from.text, Truncated: slices.Contains(stopsEarly, from.stop), Usage: c.usage(),
+	}
+	for i, call := range from.calls {
+		answer.Calls = append(answer.Calls, toolCall(call, i, names))
 	}
 	switch stop := from.stop; {
 	case stop == stopFiltered, stop == stopRefusal:
@@ -160,6 +152,9 @@ func (r *remote) answer(from reply, names map[string]string) (llm.Answer, error)
 		return llm.Answer{}, &llm.Error{Kind: llm.ErrorRefused, Engine: r.cfg.Name, Err: err}
 	case isBlank(answer.Text) && len(answer.Calls) == 0:
 		return llm.Answer{}, fmt.Errorf("%w (it stopped with %q)", errEmptyAnswer, txt.Clip(txt.Line(stop), 40))
+	}
+	if answer.Text != "" && (c.stream == nil || c.pieces == 0) && c.request.Stream != nil {
+		c.request.Stream(answer.Text)
 	}
 	return answer, nil
 }
@@ -185,21 +180,4 @@ func toolCall(c llm.ToolCall, n int, names map[string]string) llm.ToolCall {
 		c.Arguments = core.JSON(string(c.Arguments))
 	}
 	return c
-}
-
-// usage is what the call took: what the server counted, else an estimate. An answer
-// that did not come to its end takes as many tokens as came, at least.
-func (c *call) usage(request llm.Request) llm.Usage {
-	u := c.got.usage
-	if u.In == 0 {
-		u.In = int(tokensOf(request))
-	}
-	if u.Out == 0 || c.got.stop == "" {
-		texts := []string{c.got.text}
-		for _, call := range c.got.calls {
-			texts = append(texts, string(call.Arguments))
-		}
-		u.Out = max(u.Out, c.pieces, llm.Tokens(texts...))
-	}
-	return u
 }

@@ -69,7 +69,7 @@ func FuzzStream(f *testing.F) {
 			w = anthropicWire{}
 		}
 		var shown strings.Builder
-		c := &call{provider: provider{preset: preset{wire: w}}, stream: func(p string) { shown.WriteString(p) }}
+		c := &call{provider: &provider{preset: preset{wire: w}}, stream: func(p string) { shown.WriteString(p) }}
 		if err := c.readStream(strings.NewReader(in)); err != nil {
 			return
 		}
