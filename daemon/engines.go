@@ -44,16 +44,15 @@ func (b *Bot) engines(p *parts) (*engine.Chain, error) {
 	return chain, nil
 }
 
-// budgeted wraps an Asker, as the engines of p, so that it is asked only within the budgets of
-// the place, the user and the bot.
-func (b *Bot) budgeted(p *parts, asker core.Asker) core.Asker {
+// budget makes the budget of the places, the users and the bot.
+func (b *Bot) budget(p *parts) *engine.Budget {
 	all, clock := p.Config.Budget, p.Config.Clock(b.env.Clock)
 	all.Places = p.placeBudgets()
 	var room func(context.Context, string, core.Path, int64, int64) (int64, error)
 	if l, ok := b.Data.usage.(*usageStore); ok && b.workers.sharing.database() != nil {
 		room = l.room
 	}
-	return engine.Budgeted(asker, all, engine.BudgetOptions{
+	return engine.NewBudget(all, engine.BudgetOptions{
 		Room:   room,
 		Ledger: b.Data.usage, Cost: p.Config.Cost, Used: b.monitor.metrics.Used,
 		Clock: clock, Zone: clock().Location(), Log: logs.Room(b.log, "core/engine"),
@@ -74,7 +73,7 @@ func (b *Bot) small(p *parts) (*recon.Small, error) {
 		if err != nil {
 			return nil, UsageError{err}
 		}
-		return recon.NewSmall(b.budgeted(p, chain)), nil
+		return recon.NewSmall(chain.Within(b.budget(p), nil)), nil
 	}
 	return nil, nil
 }

@@ -8,7 +8,6 @@ import (
 	"synthbot/core"
 	"synthbot/core/engine"
 	"synthbot/core/hint"
-	"synthbot/core/llm"
 	"synthbot/core/recon"
 	"synthbot/core/speech"
 	"synthbot/core/turn"
@@ -84,30 +83,14 @@ func spokenLanguage(ctx context.Context, local *recon.Local, scene core.Scene) s
 // meter returns what runs work that costs money besides engines, within the budgets, and books
 // the tokens that it returns. The interface shows meanwhile that the bot is at work.
 func (b *Bot) meter(p *parts, name string, q core.Question) speech.Meter {
-	q.Build = func(llm.Limits) (llm.Request, error) { return llm.Request{}, nil }
 	return func(ctx context.Context, do func(context.Context) (tokens int, err error)) error {
-		asker := turn.Thinking(meteredWork{name, do}, p.sign(name), logs.Room(b.log, "core/speech"))
-		_, err := b.budgeted(p, asker).Ask(ctx, q)
-		return err
+		return b.budget(p).Meter(ctx, q, name, func(ctx context.Context) (int, error) {
+			if !q.Unshown {
+				defer turn.ShowTyping(ctx, p.sign(name, q.Path), q.Path, logs.Room(b.log, "core/speech"))()
+			}
+			return do(ctx)
+		})
 	}
-}
-
-// meteredWork is a core.Asker that answers nothing but does its work.
-type meteredWork struct {
-	name string
-	do   func(context.Context) (tokens int, err error)
-}
-
-func (w meteredWork) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
-	r, err := q.Build(llm.Limits{Engine: w.name})
-	if err != nil {
-		return llm.Answer{}, err
-	}
-	tokens, err := w.do(ctx)
-	if tokens > 0 && r.Used != nil {
-		r.Used(llm.Usage{In: tokens})
-	}
-	return llm.Answer{Engine: w.name}, err
 }
 
 // recording shows that a voice message is recorded, where an interface can.
@@ -115,13 +98,11 @@ type recording struct{ core.RecordingIndicator }
 
 func (r recording) ShowTyping(ctx context.Context, place core.Path) { r.ShowRecording(ctx, place) }
 
-// sign returns how the interface of a place shows that the bot does such work.
-func (p *parts) sign(name string) func(place core.Path) core.TypingIndicator {
-	return func(place core.Path) core.TypingIndicator {
-		r, ok := p.at(place).(core.RecordingIndicator)
-		if ok && name == speechOut {
-			return recording{r}
-		}
-		return ability[core.TypingIndicator](p)(place)
+// sign returns how the interface of a place shows that the bot does such work; nil if it cannot.
+func (p *parts) sign(name string, place core.Path) core.TypingIndicator {
+	r, ok := p.at(place).(core.RecordingIndicator)
+	if ok && name == speechOut {
+		return recording{r}
 	}
+	return ability[core.TypingIndicator](p)(place)
 }

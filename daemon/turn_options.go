@@ -7,7 +7,6 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/document"
-	"synthbot/core/engine"
 	"synthbot/core/hint"
 	"synthbot/core/llm"
 	"synthbot/core/recon"
@@ -23,9 +22,8 @@ func (b *Bot) options(p *parts) turn.Options {
 	config.Attempts, config.Backlog = c.Corrector.Attempts, c.Bot.Backlog
 	o := turn.Options{
 		Store: b.Data.Store, Catalogue: p.Snapshot, Clock: clock, Log: log, Runtime: b.runtime,
-		Asker:    turn.Thinking(p.showing(b.budgeted(p, p.Engines)), ability[core.TypingIndicator](p), log),
-		Settings: p.turnSettings,
-		Access:   c.Access, Admins: b.admins(c), Config: config,
+		Asker: p.Engines.Within(b.budget(p), p.drafts()), Settings: p.turnSettings,
+		Access: c.Access, Admins: b.admins(c), Config: config,
 		Names: func(place core.Path) []string {
 			who := p.personaAt(place)
 			return append([]string{c.Bot.Name, who.Name}, who.Aliases...)
@@ -37,6 +35,7 @@ func (b *Bot) options(p *parts) turn.Options {
 		},
 		Places: turn.Places{
 			Chooser: ability[core.Chooser](p), Carrier: ability[core.FileSender](p),
+			Typing: ability[core.TypingIndicator](p),
 			Asleep: func(place core.Path) bool {
 				asleep := p.settings.At(place).Asleep
 				return asleep != nil && *asleep
@@ -92,20 +91,19 @@ type draftEditor interface {
 	EditDraft(place core.Path, text string) string
 }
 
-// showing lets interfaces show answers while they are written, if they can.
-func (p *parts) showing(a core.Asker) core.Asker {
-	drafts := slices.ContainsFunc(p.Interfaces, func(i core.Interface) bool { _, ok := i.(core.Drafter); return ok })
-	if !drafts {
-		return a
+// drafts lets interfaces show answers while they are written; nil if none can.
+func (p *parts) drafts() (show func(place core.Path, text string)) {
+	if !slices.ContainsFunc(p.Interfaces, func(i core.Interface) bool { _, ok := i.(core.Drafter); return ok }) {
+		return nil
 	}
-	return engine.Showing(a, func(place core.Path, text string) {
+	return func(place core.Path, text string) {
 		for _, e := range able[draftEditor](p) {
 			text = e.EditDraft(place, text)
 		}
 		if d, ok := p.at(place).(core.Drafter); ok {
 			d.Draft(place, text)
 		}
-	})
+	}
 }
 
 // reaches reports whether an interface can speak in a place now. It cannot if it has

@@ -53,12 +53,19 @@ func prices(tables []Config) func(string, llm.Usage) float64 {
 	}
 }
 
-// budgeted is Budgeted with a Ledger.
-func budgeted(next core.Asker, cfg BudgetConfig, o BudgetOptions) *budget {
+// limited is a chain within a budget.
+type limited struct {
+	*Chain
+	*Budget
+}
+
+// budgeted limits a chain by a budget with a Ledger.
+func budgeted(c *Chain, cfg BudgetConfig, o BudgetOptions) limited {
 	if o.Ledger == nil {
 		o.Ledger = newAccount()
 	}
-	return Budgeted(next, cfg, o).(*budget)
+	b := NewBudget(cfg, o)
+	return limited{c.Within(b, nil), b}
 }
 
 // stalls writes the beginning of a stream, says so and answers no more until its
@@ -126,7 +133,7 @@ func TestEveryCallIsBooked(t *testing.T) {
 			}
 			defer c.Close()
 			ledger := newAccount()
-			b := Budgeted(c, BudgetConfig{}, BudgetOptions{Ledger: ledger})
+			b := budgeted(c, BudgetConfig{}, BudgetOptions{Ledger: ledger})
 			ctx, cancel := context.WithCancelCause(bounded(t))
 			pieces := 0
 			stream := func(string) {
@@ -178,7 +185,7 @@ func TestUnsentIsFree(t *testing.T) {
 	}
 	defer c.Close()
 	ledger := newAccount()
-	if a, err := Budgeted(c, BudgetConfig{}, BudgetOptions{Ledger: ledger}).Ask(bounded(t), plainQuestion()); err != nil || a.Engine != "offline" {
+	if a, err := budgeted(c, BudgetConfig{}, BudgetOptions{Ledger: ledger}).Ask(bounded(t), plainQuestion()); err != nil || a.Engine != "offline" {
 		t.Errorf("%+v, %v", a, err)
 	}
 	if len(ledger.uses) != 0 {
@@ -201,7 +208,7 @@ func TestEachEngineIsBooked(t *testing.T) {
 	defer c.Close()
 	ledger := newAccount()
 	o := BudgetOptions{Ledger: ledger, Cost: prices(tables)}
-	a, err := Budgeted(c, BudgetConfig{}, o).Ask(bounded(t), plainQuestion())
+	a, err := budgeted(c, BudgetConfig{}, o).Ask(bounded(t), plainQuestion())
 	if err != nil || a.Engine != "second" || a.Usage.In != 30 {
 		t.Fatalf("%+v, %v", a, err)
 	}

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"synthbot/core"
@@ -113,23 +112,22 @@ type BudgetOptions struct {
 	Room func(ctx context.Context, day string, scope core.Path, limit, wanted int64) (int64, error)
 }
 
-// budget is an Asker that asks next only while every budget that a question
-// falls under has room for it. The prompt of a question, and of all that are
-// being answered at the moment, counts before it is asked, so that questions
-// at the same time do not slip through together.
-type budget struct {
-	next core.Asker
-	cfg  BudgetConfig
-	o    BudgetOptions
+// Budget lets questions be asked only while every budget that they fall under has room
+// for it. The prompt of a question, and of all that are being answered at the moment,
+// counts before it is asked, so that questions at the same time do not slip through
+// together. A nil Budget limits and records nothing. Safe for concurrent use.
+type Budget struct {
+	cfg BudgetConfig
+	o   BudgetOptions
 
 	mu   sync.Mutex
 	held map[core.Path]int64 // tokens of questions that are being answered
 }
 
-// Budgeted returns an Asker that asks next within the budgets of a table.
-func Budgeted(next core.Asker, cfg BudgetConfig, o BudgetOptions) core.Asker {
+// NewBudget makes a Budget of a table; nil without a Ledger.
+func NewBudget(cfg BudgetConfig, o BudgetOptions) *Budget {
 	if o.Ledger == nil {
-		return next
+		return nil
 	}
 	if o.Cost == nil {
 		o.Cost = func(string, llm.Usage) float64 { return 0 }
@@ -141,7 +139,29 @@ func Budgeted(next core.Asker, cfg BudgetConfig, o BudgetOptions) core.Asker {
 		o.Clock = time.Now
 	}
 	o.Zone, o.Log = cmp.Or(o.Zone, time.Local), cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	return &budget{next: next, cfg: cfg, o: o, held: make(map[core.Path]int64)}
+	return &Budget{cfg: cfg, o: o, held: make(map[core.Path]int64)}
+}
+
+// Meter does work that costs money besides engines, if the budgets that a question falls under have room
+// for it, and books the tokens that it returns under a name.
+func (b *Budget) Meter(
+	ctx context.Context, q core.Question, name string, do func(context.Context) (tokens int, err error),
+) error {
+	q.Build = func(llm.Limits) (llm.Request, error) { return llm.Request{}, nil }
+	held, err := b.reserve(ctx, &q)
+	if err != nil {
+		return err
+	}
+	defer held.release()
+	r, err := q.Build(llm.Limits{Engine: name})
+	if err != nil {
+		return cmp.Or(held.refused(), err)
+	}
+	tokens, err := do(ctx)
+	if tokens > 0 && r.Used != nil {
+		r.Used(llm.Usage{In: tokens})
+	}
+	return err
 }
 
 // allowance is a limit that a question falls under.
@@ -154,49 +174,61 @@ type allowance struct {
 	wanted int64 // of the room, when it was asked for
 }
 
-// Ask implements core.Asker.
-func (b *budget) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
+// reserve opens a reservation for a question, unless a budget is used up. From then on q.Build holds room
+// for the prompt, and lets what it takes be booked. The caller releases the reservation.
+func (b *Budget) reserve(ctx context.Context, q *core.Question) (*reservation, error) {
+	if b == nil {
+		return nil, nil
+	}
 	now := b.o.Clock().In(b.o.Zone)
-	t := &reservation{budget: b, place: q.Path, now: now, day: now.Format(time.DateOnly)}
-	defer func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		t.count(-1)
-	}()
-	if err := t.readAllowances(ctx, q); err != nil {
-		return llm.Answer{}, &llm.Error{Kind: llm.ErrorRetryLater, Err: fmt.Errorf("budget: %w", err)}
+	t := &reservation{budget: b, question: *q, now: now, day: now.Format(time.DateOnly)}
+	if err := t.readAllowances(ctx); err != nil {
+		return nil, &llm.Error{Kind: llm.ErrorRetryLater, Err: fmt.Errorf("budget: %w", err)}
 	}
 	if err := t.hold(0); err != nil {
-		return llm.Answer{}, err
+		return nil, err
 	}
-	held := q
-	held.Build = func(l llm.Limits) (llm.Request, error) { return t.build(ctx, q, l) }
-	answer, err := b.next.Ask(ctx, held)
-	spent := t.spent.Load()
-	if spent != nil {
-		return llm.Answer{}, *spent
-	}
-	return answer, err
+	q.Build = func(l llm.Limits) (llm.Request, error) { return t.build(ctx, l) }
+	return t, nil
 }
 
 // reservation is what one question takes from its budgets while it is being answered.
 type reservation struct {
-	budget *budget
-	place  core.Path
-	now    time.Time
-	day    string
-	all    []allowance // of the bot and the place
-	each   []allowance // of the people who caused it
-	payers []core.Path // those of them who bear it: the others have nothing left
-	held   int64
-	share  int64                 // that each who bears it holds
-	spent  atomic.Pointer[error] // why an engine was not asked; nil once another one was that costs something
+	budget   *Budget
+	question core.Question
+	now      time.Time
+	day      string
+	all      []allowance // of the bot and the place
+	each     []allowance // of the people who caused it
+	payers   []core.Path // those of them who bear it: the others have nothing left
+	held     int64
+	share    int64 // that each who bears it holds
+	spent    error // why an engine was not asked; nil once another one was that costs something
+}
+
+// release gives back what the question holds.
+func (t *reservation) release() {
+	if t == nil {
+		return
+	}
+	t.budget.mu.Lock()
+	defer t.budget.mu.Unlock()
+	t.count(-1)
+}
+
+// refused returns why the question is not answered: a budget kept an engine from being asked, and no other
+// one was that costs something.
+func (t *reservation) refused() error {
+	if t == nil {
+		return nil
+	}
+	return t.spent
 }
 
 // readAllowances sets the allowances of the bot and the place, and one for each person, with what was
 // spent already of those that have a limit.
-func (t *reservation) readAllowances(ctx context.Context, q core.Question) (err error) {
-	cfg, o := &t.budget.cfg, &t.budget.o
+func (t *reservation) readAllowances(ctx context.Context) (err error) {
+	cfg, o, q := &t.budget.cfg, &t.budget.o, &t.question
 	tokens := cfg.PersonTokens
 	if o.PersonTokens != nil {
 		tokens = o.PersonTokens(q.Path)
@@ -221,8 +253,8 @@ func (t *reservation) readAllowances(ctx context.Context, q core.Question) (err 
 }
 
 // build builds a prompt, holds room for it, and lets what it takes be booked.
-func (t *reservation) build(ctx context.Context, q core.Question, l llm.Limits) (llm.Request, error) {
-	r, err := q.Build(l)
+func (t *reservation) build(ctx context.Context, l llm.Limits) (llm.Request, error) {
+	r, err := t.question.Build(l)
 	if err != nil {
 		return r, err
 	}
@@ -243,7 +275,7 @@ func (t *reservation) build(ctx context.Context, q core.Question, l llm.Limits) 
 		}
 	}
 	if spent != nil {
-		t.spent.Store(&spent)
+		t.spent = spent
 		return llm.Request{}, &llm.Error{Kind: llm.ErrorRefused, Err: errSpent}
 	}
 	r.Used = func(used llm.Usage) { t.record(context.WithoutCancel(ctx), l.Engine, used) }
@@ -253,12 +285,12 @@ func (t *reservation) build(ctx context.Context, q core.Question, l llm.Limits) 
 // record books what an engine was used for.
 func (t *reservation) record(ctx context.Context, engine string, used llm.Usage) {
 	o := t.budget.o
-	t.spent.Store(nil)
+	t.spent = nil
 	o.Used(engine, used)
-	u := Use{Time: t.now, Day: t.day, Engine: engine, Place: t.place, People: t.payers, Usage: used}
+	u := Use{Time: t.now, Day: t.day, Engine: engine, Place: t.question.Path, People: t.payers, Usage: used}
 	u.Cost = o.Cost(engine, used)
 	if err := o.Ledger.Record(ctx, u); err != nil {
-		o.Log.Error("use not recorded", "err", err, "path", t.place)
+		o.Log.Error("use not recorded", "err", err, "path", t.question.Path)
 	}
 }
 
@@ -326,7 +358,7 @@ func (t *reservation) count(sign int64) {
 
 // full reports whether an allowance has no room for tokens; for 0, whether it is
 // used up. b.mu is held.
-func (b *budget) full(a allowance, tokens int64) bool {
+func (b *Budget) full(a allowance, tokens int64) bool {
 	wanted := a.spent.Tokens + b.held[a.scope] + tokens
 	if a.room != nil {
 		wanted = max(wanted, a.limit.Tokens-*a.room+b.held[a.scope]+tokens)
@@ -338,7 +370,7 @@ func (b *budget) full(a allowance, tokens int64) bool {
 // payers says who bears so many tokens, and how many each of them: nobody more
 // than they have left, so that one who spent their share costs the others no answer.
 // b.mu is held.
-func (b *budget) payers(each []allowance, tokens int64) (people []core.Path, share int64) {
+func (b *Budget) payers(each []allowance, tokens int64) (people []core.Path, share int64) {
 	for n := -1; len(each) != n && len(each) > 0; {
 		n = len(each)
 		share = (tokens + int64(n) - 1) / int64(n)

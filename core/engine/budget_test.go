@@ -13,7 +13,7 @@ import (
 	"synthbot/core/llm"
 )
 
-// thinker answers everything and uses a fixed number of tokens.
+// thinker is a model that answers everything and uses a fixed number of tokens.
 type thinker struct {
 	usage llm.Usage
 	calls int
@@ -21,11 +21,9 @@ type thinker struct {
 	hold  chan struct{}
 }
 
-func (m *thinker) Ask(_ context.Context, q core.Question) (llm.Answer, error) {
-	r, err := q.Build(llm.Limits{Engine: "paid"})
-	if err != nil {
-		return llm.Answer{Engine: "offline"}, nil // as a chain would, with its last link
-	}
+func (m *thinker) Limits() llm.Limits { return llm.Limits{Engine: "paid"} }
+
+func (m *thinker) Generate(_ context.Context, r llm.Request) (llm.Answer, error) {
 	m.mu.Lock()
 	m.calls++
 	m.mu.Unlock()
@@ -34,6 +32,13 @@ func (m *thinker) Ask(_ context.Context, q core.Question) (llm.Answer, error) {
 	}
 	r.Used(m.usage)
 	return llm.Answer{Engine: "paid"}, nil
+}
+
+// chain is one with no other engine besides the last link.
+func (m *thinker) chain() *Chain {
+	c := chainOf(true)
+	c.links = []*link{newLink("paid", m, 0, c.options)}
+	return c
 }
 
 func from(place, person string) core.Question {
@@ -68,7 +73,7 @@ func TestBudgets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &thinker{usage: llm.Usage{In: 900, Out: 100}}
-			b := budgeted(m, tc.cfg, BudgetOptions{Cost: price})
+			b := budgeted(m.chain(), tc.cfg, BudgetOptions{Cost: price})
 			var err error
 			for i, q := range tc.asks {
 				if _, err = b.Ask(t.Context(), q); err != nil && i < len(tc.asks)-1 {
@@ -99,7 +104,7 @@ func TestBudgets(t *testing.T) {
 // A prompt that is larger than what is left is not sent.
 func TestBudgetCountsThePrompt(t *testing.T) {
 	m := &thinker{usage: llm.Usage{In: 1}}
-	b := budgeted(m, BudgetConfig{PersonTokens: 10}, BudgetOptions{})
+	b := budgeted(m.chain(), BudgetConfig{PersonTokens: 10}, BudgetOptions{})
 	if _, err := b.Ask(t.Context(), from("a/1", "a/@user/1")); err == nil || m.calls != 0 {
 		t.Errorf("%v after %d calls", err, m.calls)
 	}
@@ -111,12 +116,12 @@ func TestBudgetSharesThePrompt(t *testing.T) {
 	r, _ := plainQuestion().Build(llm.Limits{})
 	half := tokensOf(r)/2 + 1
 	m := &thinker{usage: llm.Usage{In: int(half)}}
-	b := budgeted(m, BudgetConfig{PersonTokens: half}, BudgetOptions{})
+	b := budgeted(m.chain(), BudgetConfig{PersonTokens: half}, BudgetOptions{})
 	both := from("a/1", "a/@user/1 a/@user/2")
 	if _, err := b.Ask(t.Context(), both); err != nil {
 		t.Errorf("both: %v", err)
 	}
-	b = budgeted(m, BudgetConfig{PersonTokens: half}, BudgetOptions{})
+	b = budgeted(m.chain(), BudgetConfig{PersonTokens: half}, BudgetOptions{})
 	err := b.o.Ledger.Record(t.Context(), Use{
 		Day: time.Now().Format(time.DateOnly), Place: core.MustPath("a/1"), People: []core.Path{core.MustPath("a/@user/1")}, Usage: llm.Usage{In: int(half)},
 	})
@@ -132,7 +137,7 @@ func TestBudgetSharesThePrompt(t *testing.T) {
 func TestBudgetOfAPersonByPlace(t *testing.T) {
 	m := &thinker{usage: llm.Usage{In: 900, Out: 100}}
 	wide := core.MustPath("a/wide")
-	b := budgeted(m, BudgetConfig{PersonTokens: 1}, BudgetOptions{PersonTokens: func(place core.Path) int64 {
+	b := budgeted(m.chain(), BudgetConfig{PersonTokens: 1}, BudgetOptions{PersonTokens: func(place core.Path) int64 {
 		if place == wide {
 			return 0 // no limit
 		}
@@ -154,7 +159,7 @@ func TestBudgetHoldsAcrossCalls(t *testing.T) {
 		r, _ := plainQuestion().Build(llm.Limits{})
 		one := tokensOf(r)
 		m := &thinker{usage: llm.Usage{In: int(one)}, hold: make(chan struct{})}
-		b := budgeted(m, BudgetConfig{BotTokens: 3*one + one/2}, BudgetOptions{})
+		b := budgeted(m.chain(), BudgetConfig{BotTokens: 3*one + one/2}, BudgetOptions{})
 		var wg sync.WaitGroup
 		var mu sync.Mutex
 		refused := 0
@@ -184,7 +189,7 @@ func TestBudgetIsNewEachDay(t *testing.T) {
 	zone := time.FixedZone("x", 5*3600)
 	now := time.Date(2026, 11, 20, 18, 50, 0, 0, time.UTC) // 23:50 there
 	m := &thinker{usage: llm.Usage{In: 1000}}
-	b := budgeted(m, BudgetConfig{BotTokens: 900}, BudgetOptions{Zone: zone, Clock: func() time.Time { return now }})
+	b := budgeted(m.chain(), BudgetConfig{BotTokens: 900}, BudgetOptions{Zone: zone, Clock: func() time.Time { return now }})
 	b.Ask(t.Context(), from("a/1", ""))
 	_, err := b.Ask(t.Context(), from("a/1", ""))
 	if spent, ok := errors.AsType[*SpentError](err); !ok || spent.After != 10*time.Minute {
@@ -205,7 +210,7 @@ func (*brokenLedger) Spent(context.Context, string, core.Path) (Spending, error)
 
 func TestLedgerThatFails(t *testing.T) {
 	m := &thinker{}
-	_, err := budgeted(m, BudgetConfig{BotTokens: 900}, BudgetOptions{Ledger: &brokenLedger{}}).Ask(t.Context(), from("a/1", ""))
+	_, err := budgeted(m.chain(), BudgetConfig{BotTokens: 900}, BudgetOptions{Ledger: &brokenLedger{}}).Ask(t.Context(), from("a/1", ""))
 	if failed, ok := err.(*llm.Error); !ok || failed.Kind != llm.ErrorRetryLater || m.calls != 0 {
 		t.Errorf("%v", err)
 	}
@@ -282,7 +287,7 @@ func TestBudgetMakesRoomForAll(t *testing.T) {
 				time.Sleep(time.Second) // all of them ask before one of them holds anything
 				return min(wanted, limit), nil
 			}
-			b := budgeted(m, BudgetConfig{BotTokens: limit}, BudgetOptions{Room: room})
+			b := budgeted(m.chain(), BudgetConfig{BotTokens: limit}, BudgetOptions{Room: room})
 			var asking sync.WaitGroup
 			for range 3 {
 				asking.Go(func() { _, _ = b.Ask(t.Context(), from("a/1", "a/@user/1")) })
@@ -300,23 +305,15 @@ func TestBudgetMakesRoomForAll(t *testing.T) {
 // Where a budget has room for the short prompt of the built-in engine alone, its answer would give
 // another reason. An engine that costs something answers with a short prompt all the same.
 func TestBudgetIsTheReason(t *testing.T) {
-	costs := false
 	long, short := llm.Utterance{Text: strings.Repeat("word ", 5000)}, llm.Utterance{Text: "word"}
-	next := askerOf(func(q core.Question) (llm.Answer, error) {
-		if _, err := q.Build(llm.Limits{Engine: "paid"}); err == nil {
-			t.Error("the long prompt fits")
-		}
-		r, err := q.Build(llm.Limits{Engine: "offline", Chars: 1})
-		if costs {
-			r.Used(llm.Usage{In: 1})
-		}
-		return llm.Answer{Engine: "offline"}, err
-	})
-	b := budgeted(next, BudgetConfig{BotTokens: 1000}, BudgetOptions{})
+	c := (&thinker{}).chain()
+	b := budgeted(c, BudgetConfig{BotTokens: 1000}, BudgetOptions{})
 	q := from("a/1", "")
 	q.Build = func(l llm.Limits) (llm.Request, error) {
 		if l.Chars > 0 {
-			return llm.Request{Messages: []llm.Utterance{short}}, nil
+			r := hello()
+			r.System, r.Messages = nil, append(r.Messages, short)
+			return r, nil
 		}
 		return llm.Request{Messages: []llm.Utterance{long}}, nil
 	}
@@ -324,12 +321,21 @@ func TestBudgetIsTheReason(t *testing.T) {
 	if _, ok := errors.AsType[*SpentError](err); !ok {
 		t.Error(err)
 	}
-	costs = true
-	if _, err := b.Ask(t.Context(), q); err != nil {
-		t.Error(err)
+	small := &script{name: "small", limits: llm.Limits{Chars: 1}, steps: []func(context.Context) (llm.Answer, error){says("small")}}
+	b.links = append(b.links, newLink("small", paying{small}, 0, c.options))
+	if a, err := b.Ask(t.Context(), q); err != nil || a.Engine != "small" {
+		t.Errorf("%q answers, %v", a.Engine, err)
+	}
+	small.steps = []func(context.Context) (llm.Answer, error){fails(llm.ErrorFatal, 0)}
+	if a, err := b.Ask(t.Context(), q); err != nil || a.Engine != "offline" { // it failed after it was paid
+		t.Errorf("%q answers, %v", a.Engine, err)
 	}
 }
 
-type askerOf func(core.Question) (llm.Answer, error)
+// paying is a script whose calls cost something.
+type paying struct{ *script }
 
-func (f askerOf) Ask(_ context.Context, q core.Question) (llm.Answer, error) { return f(q) }
+func (p paying) Generate(ctx context.Context, r llm.Request) (llm.Answer, error) {
+	r.Used(llm.Usage{In: 1})
+	return p.script.Generate(ctx, r)
+}

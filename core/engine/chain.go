@@ -58,6 +58,8 @@ type Chain struct {
 	quiet   llm.Model // last, where it is chosen and replaces nobody
 	options Options
 	pool    *transport
+	budget  *Budget                            // nil: nothing limits what is asked
+	show    func(place core.Path, text string) // nil: answers are not shown before they are whole
 }
 
 // New builds the chain of the tables. The offline engine is its last link,
@@ -129,63 +131,56 @@ func (c *Chain) Names() []string {
 	return names
 }
 
+// Within returns a chain with the same engines that asks only within a budget, if that is not nil. It
+// calls show, if that is not nil, with the whole text so far of the message that an engine is writing. An
+// empty text takes back what was shown before. Where an engine fails, the text of the next one begins
+// anew. show returns at once.
+func (c *Chain) Within(budget *Budget, show func(place core.Path, text string)) *Chain {
+	within := *c
+	within.budget, within.show = budget, show
+	return &within
+}
+
 // Limits are those of the engine that a question in place would go to first;
 // the command that prints prompts uses them.
 func (c *Chain) Limits(place core.Path) llm.Limits {
-	links := c.order(place)
-	if len(links) == 0 || c.prefersLast(place) {
-		return c.last.Limits()
+	links, last := c.order(place)
+	if len(links) == 0 {
+		return last.Limits()
 	}
 	return links[0].limits()
 }
 
-// order is the links with the preferred one in front.
-func (c *Chain) order(place core.Path) []*link {
+// order is the links with the preferred one in front, and the last one, which serves the place
+// alone where it is preferred.
+func (c *Chain) order(place core.Path) ([]*link, llm.Model) {
 	name := c.options.Prefer(place)
+	if c.last != nil && name == c.last.Limits().Engine {
+		return nil, c.quiet
+	}
 	i := slices.IndexFunc(c.links, func(l *link) bool { return l.name == name })
 	if i <= 0 {
-		return c.links
+		return c.links, c.last
 	}
-	return slices.Concat(c.links[i:i+1], c.links[:i], c.links[i+1:])
+	return slices.Concat(c.links[i:i+1], c.links[:i], c.links[i+1:]), c.last
 }
 
-// Ask implements core.Asker. Each engine that is tried gets a request of its
-// own from q.Build, so that what was streamed of a failed one is not mixed with
-// the next. Its error is a *llm.Error that wraps what every engine said.
+// Ask implements core.Asker. It tries the engines in order, once more those that may have recovered, and
+// then the last link. Each of them gets a request of its own from q.Build, so that what was streamed of a
+// failed one is not mixed with the next. Its error is a *llm.Error that wraps what every engine said.
 func (c *Chain) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
-	last := c.quiet
-	var failed []*llm.Error
-	if !c.prefersLast(q.Path) {
-		last = c.last
-		var answer llm.Answer
-		answer, failed = c.askLinks(ctx, q)
-		if len(failed) == 0 && len(c.links) > 0 {
-			return answer, nil
-		}
-		if ctx.Err() != nil {
-			return llm.Answer{}, &llm.Error{Kind: llm.ErrorRetryLater, Err: context.Cause(ctx)}
-		}
+	hide := c.showing(&q)
+	held, err := c.budget.reserve(ctx, &q)
+	if err != nil {
+		return llm.Answer{}, err
 	}
-	if last != nil {
-		answer, err := ask(ctx, last, q)
-		if err == nil {
-			answer.Failed = texts(failed)
-			return answer, nil
-		}
-		failed = append(failed, err)
-	}
-	return llm.Answer{}, mostHopeful(failed)
-}
-
-// askLinks tries the engines in order, and once more those that may have recovered, if
-// that takes no longer than the chain's patience. If none answers, it returns every failure.
-func (c *Chain) askLinks(ctx context.Context, q core.Question) (llm.Answer, []*llm.Error) {
+	defer held.release()
+	links, last := c.order(q.Path)
 	var failed []*llm.Error
-	links := c.order(q.Path)
-	for again := false; ; again = true {
-		var recovering []*link
-		wait := time.Duration(math.MaxInt64) // until the first of them may have recovered
-		usual := backoff.NewExponentialBackOff().NextBackOff()
+	for round := range maxRounds {
+		if round > 0 {
+			links = c.recovered(ctx, links, failed)
+		}
 		for _, l := range links {
 			answer, err := l.ask(ctx, q)
 			if err == nil {
@@ -194,23 +189,51 @@ func (c *Chain) askLinks(ctx context.Context, q core.Question) (llm.Answer, []*l
 			}
 			failed = append(failed, err)
 			if ctx.Err() != nil {
-				return llm.Answer{}, failed
-			}
-			isDone := errors.Is(err, errTimeout) || errors.Is(err, errTripped) // one that was silent has had its chance
-			if err.Kind == llm.ErrorRetryLater && !isDone {
-				recovering = append(recovering, l)
-				wait = min(wait, cmp.Or(err.After, usual))
+				break
 			}
 		}
-		if again || len(recovering) == 0 || wait > c.options.Patience {
-			return llm.Answer{}, failed
+	}
+	if last != nil && ctx.Err() == nil && held.refused() == nil {
+		answer, err := ask(ctx, last, q)
+		if err == nil {
+			answer.Failed = texts(failed)
+			return answer, nil
 		}
-		select {
-		case <-ctx.Done():
-			return llm.Answer{}, failed
-		case <-time.After(wait):
-			links = recovering
+		failed = append(failed, err)
+	}
+	hide()
+	if err := held.refused(); err != nil {
+		return llm.Answer{}, err
+	}
+	if ctx.Err() != nil {
+		return llm.Answer{}, &llm.Error{Kind: llm.ErrorRetryLater, Err: context.Cause(ctx)}
+	}
+	return llm.Answer{}, mostHopeful(failed)
+}
+
+// maxRounds is how often an engine is asked that may have recovered.
+const maxRounds = 2
+
+// recovered waits until the first of the links may have recovered from how each of them failed, and returns those
+// that may. It returns none if that takes longer than the chain's patience.
+func (c *Chain) recovered(ctx context.Context, links []*link, failed []*llm.Error) (recovering []*link) {
+	wait := time.Duration(math.MaxInt64)
+	usual := backoff.NewExponentialBackOff().NextBackOff()
+	for i, err := range failed {
+		isDone := errors.Is(err, errTimeout) || errors.Is(err, errTripped) // one that was silent has had its chance
+		if err.Kind == llm.ErrorRetryLater && !isDone {
+			recovering = append(recovering, links[i])
+			wait = min(wait, cmp.Or(err.After, usual))
 		}
+	}
+	if len(recovering) == 0 || wait > c.options.Patience {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-time.After(wait):
+		return recovering
 	}
 }
 
@@ -220,11 +243,6 @@ func texts(failed []*llm.Error) (list []string) {
 		list = append(list, txt.Clip(txt.Line(e.Error()), 300))
 	}
 	return list
-}
-
-// prefersLast reports whether the place is to be served by the last link alone.
-func (c *Chain) prefersLast(place core.Path) bool {
-	return c.last != nil && c.options.Prefer(place) == c.last.Limits().Engine
 }
 
 // ask builds the request for one model and asks it.

@@ -111,22 +111,23 @@ func (l *link) try(
 		return llm.Answer{}, 0, failed
 	}
 	answer, err = l.model.Generate(ctx, request)
-	if err == nil {
-		l.noteSuccess()
-		return answer, 0, nil
+	if err != nil {
+		failed = typed(l.name, err)
+		l.noteFailure(ctx, q.People, trial, failed)
+		return llm.Answer{}, textTokens(request), failed
 	}
-	failed = typed(l.name, err)
-	switch {
-	case ctx.Err() == nil:
-		l.noteFailure(q.People, failed)
-	case trial: // the caller went away, which says nothing about the engine: the next one tries it
-		l.note(func(now time.Time) { l.breaker.until = now })
-	}
-	return llm.Answer{}, textTokens(request), failed
+	l.noteSuccess()
+	return answer, 0, nil
 }
 
 // noteFailure reports a call that failed, and notes what that says about the engine.
-func (l *link) noteFailure(people []core.Path, failed *llm.Error) {
+func (l *link) noteFailure(ctx context.Context, people []core.Path, trial bool, failed *llm.Error) {
+	if ctx.Err() != nil { // the caller went away, which says nothing about the engine: the next one tries it
+		if trial {
+			l.note(func(now time.Time) { l.breaker.until = now })
+		}
+		return
+	}
 	l.log.Warn("engine failed",
 		"kind", failed.Kind, "status", failed.Status, "retry_in", failed.After, "err", failed.Err)
 	if l.options.Failed != nil {

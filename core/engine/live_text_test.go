@@ -15,7 +15,7 @@ func TestShowing(t *testing.T) {
 		a := &script{name: `{"response":"from a`, steps: []func(context.Context) (llm.Answer, error){fails(llm.ErrorFatal, 0)}}
 		b := &script{name: `{"response":"from b"}`, steps: []func(context.Context) (llm.Answer, error){says(`{"response":"from b"}`)}}
 		var shown []string
-		asker := Showing(chainOf(true, a, b), func(place core.Path, text string) {
+		asker := chainOf(true, a, b).Within(nil, func(place core.Path, text string) {
 			if place.String() != "console/x" {
 				t.Errorf("shown in %s", place)
 			}
@@ -30,7 +30,7 @@ func TestShowing(t *testing.T) {
 		failing := chainOf(true, a)
 		failing.last, shown = nil, nil
 		show := func(_ core.Path, text string) { shown = append(shown, text) }
-		Showing(failing, show).Ask(t.Context(), plainQuestion())
+		failing.Within(nil, show).Ask(t.Context(), plainQuestion())
 		if want := []string{"from a", ""}; !slices.Equal(shown, want) {
 			t.Errorf("%q", shown)
 		}

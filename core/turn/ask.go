@@ -86,6 +86,9 @@ func (t *turn) ask(ctx context.Context, round uint16) (core.Plan, error) {
 // ask puts the prompt, or a correction of it, to the engines and reads the plan.
 func (c *exchange) ask(ctx context.Context, correction *prompt.Correction) error {
 	t, began := c.turn, time.Now()
+	if !t.who.Mute {
+		defer ShowTyping(ctx, t.setup.Places.Typing(t.path), t.path, t.log)()
+	}
 	var sections []watch.Section
 	var sent []watch.PromptPart
 	answer, err := t.setup.Asker.Ask(ctx, core.Question{

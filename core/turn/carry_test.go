@@ -633,17 +633,26 @@ func (f failing) SendFile(context.Context, core.Deliveries, int, core.Sent, core
 // are quiet.
 func TestThinkingIsShownToPeople(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		s := open(t, t.TempDir())
+		defer s.Close()
 		shown := 0
 		var log strings.Builder
-		asker := turn.Thinking(pondering(time.Second), func(p core.Path) core.TypingIndicator {
-			if p != place {
-				return nil
+		b := start(t, s, coretest.NewRoom("room"), pondering(time.Second), func(o *turn.Options) {
+			o.Log, o.Config.Attempts = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError})), 0
+			o.Places.Typing = func(p core.Path) core.TypingIndicator {
+				if p != place {
+					return nil
+				}
+				return shower(func() { shown++ })
 			}
-			return shower(func() { shown++ })
-		}, slog.New(slog.NewTextHandler(&log, nil)))
-		for _, q := range []core.Question{{Path: place}, {Path: square}, {Path: place, Unshown: true}} {
-			if _, err := asker.Ask(t.Context(), q); err != nil {
-				t.Error(err)
+		})
+		defer b.stop()
+		elsewhere, quiet := said("2", "jay", "hello"), beat("b1", `{"beat":"diary","quiet":true}`)
+		elsewhere.Message.Path, quiet.Message.Path = square, place
+		for _, e := range []core.Event{said("1", "jay", "hello"), elsewhere, quiet} {
+			b.receive(e)
+			if asks := b.ended(1)[0].Trace.Asks; len(asks) != 1 {
+				t.Errorf("%+v", asks)
 			}
 		}
 		if shown != 1 || log.Len() > 0 {

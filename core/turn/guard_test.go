@@ -39,7 +39,7 @@ func TestPluginsPanic(t *testing.T) {
 		var log strings.Builder
 		b := start(t, s, room, pondering(time.Second), func(o *turn.Options) {
 			o.Log = slog.New(slog.NewTextHandler(&log, nil))
-			o.Asker = turn.Thinking(o.Asker, func(core.Path) core.TypingIndicator { return broken{} }, o.Log)
+			o.Places.Typing = func(core.Path) core.TypingIndicator { return broken{} }
 			o.Plugins.Observers, o.Plugins.Watchers = []watch.Observer{broken{}, room}, []watch.StageObserver{broken{}}
 			o.Plugins.Gates, o.Places.Reaches = []gate.Gate{broken{}}, func(core.Path) bool { panic("reach") }
 			o.Admins = []core.Path{core.MustPath("room/@user/boss")}

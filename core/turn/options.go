@@ -89,7 +89,8 @@ type Prompt struct {
 type Places struct {
 	Chooser func(place core.Path) core.Chooser    // the interface's ability, or nil
 	Carrier func(place core.Path) core.FileSender // likewise
-	Asleep  func(place core.Path) bool            // what anybody says there is only context
+	Typing  func(place core.Path) core.TypingIndicator
+	Asleep  func(place core.Path) bool // what anybody says there is only context
 	// Reaches reports whether an interface can speak in a place now; elsewhere what
 	// was said waits. Nil: everywhere.
 	Reaches func(place core.Path) bool
@@ -156,6 +157,9 @@ func (o *Options) setDefaults() {
 	}
 	if p.Carrier == nil {
 		p.Carrier = func(core.Path) core.FileSender { return nil }
+	}
+	if p.Typing == nil {
+		p.Typing = func(core.Path) core.TypingIndicator { return nil }
 	}
 	if p.Asleep == nil {
 		p.Asleep = func(core.Path) bool { return false }

@@ -340,10 +340,9 @@ func TestThinkingIsShownLate(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := &sign{}
 			log := slog.New(slog.DiscardHandler)
-			a := turn.Thinking(pondering(lasts), func(core.Path) core.TypingIndicator { return s }, log)
-			if _, err := a.Ask(t.Context(), core.Question{}); err != nil {
-				t.Fatal(err)
-			}
+			stop := turn.ShowTyping(t.Context(), s, place, log)
+			time.Sleep(lasts)
+			stop()
 			if want == 0 && len(s.shown) != 0 || want > 0 && (len(s.shown) != 1 || s.shown[0] != want) {
 				t.Errorf("thinking for %s was shown for %v, want %s", lasts, s.shown, want)
 			}
