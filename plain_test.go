@@ -36,7 +36,7 @@ var maxBigPackageLines = map[string]int{
 	"admin/page":          2836,
 	"daemon":              6833,
 	"interfaces/discord":  5354,
-	"core/engine":         3707,
+	"core/engine":         3705,
 	"core/engine/offline": 3124,
 	"core/turn":           5176,
 	"core/action":         3876,

@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"slices"
 	"sync"
@@ -64,6 +66,13 @@ func budgeted(c *Chain, cfg BudgetConfig, o BudgetOptions) limited {
 	if o.Ledger == nil {
 		o.Ledger = newAccount()
 	}
+	if o.Cost == nil {
+		o.Cost = func(string, llm.Usage) float64 { return 0 }
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	o.Used, o.Zone, o.Log = func(string, llm.Usage) {}, cmp.Or(o.Zone, time.Local), slog.New(slog.DiscardHandler)
 	b := NewBudget(cfg, o)
 	return limited{c.Within(b, nil), b}
 }

@@ -94,14 +94,14 @@ func (e *SpentError) Unwrap() error {
 	return err
 }
 
-// BudgetOptions are what a budget needs besides its table.
+// BudgetOptions are what a budget needs besides its table. All but PersonTokens and Room are required.
 type BudgetOptions struct {
-	Ledger Ledger                                   // nil: nothing is limited or recorded
-	Cost   func(engine string, u llm.Usage) float64 // nil: nothing has a price
-	Used   func(engine string, u llm.Usage)         // is called for every use; optional
-	Clock  func() time.Time                         // nil: time.Now
-	Zone   *time.Location                           // where a day begins; nil: time.Local
-	Log    *slog.Logger                             // nil: nothing is logged
+	Ledger Ledger // nil: nothing is limited or recorded
+	Cost   func(engine string, u llm.Usage) float64
+	Used   func(engine string, u llm.Usage) // is called for every use
+	Clock  func() time.Time
+	Zone   *time.Location // where a day begins
+	Log    *slog.Logger
 	// PersonTokens is what a person may use in a day if they ask in that place; nil: as
 	// the table says.
 	PersonTokens func(place core.Path) int64
@@ -129,16 +129,6 @@ func NewBudget(cfg BudgetConfig, o BudgetOptions) *Budget {
 	if o.Ledger == nil {
 		return nil
 	}
-	if o.Cost == nil {
-		o.Cost = func(string, llm.Usage) float64 { return 0 }
-	}
-	if o.Used == nil {
-		o.Used = func(string, llm.Usage) {}
-	}
-	if o.Clock == nil {
-		o.Clock = time.Now
-	}
-	o.Zone, o.Log = cmp.Or(o.Zone, time.Local), cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return &Budget{cfg: cfg, o: o, held: make(map[core.Path]int64)}
 }
 
@@ -155,7 +145,7 @@ func (b *Budget) Meter(
 	defer held.release()
 	r, err := q.Build(llm.Limits{Engine: name})
 	if err != nil {
-		return cmp.Or(held.refused(), err)
+		return cmp.Or(held.spent, err)
 	}
 	tokens, err := do(ctx)
 	if tokens > 0 && r.Used != nil {
@@ -178,7 +168,7 @@ type allowance struct {
 // for the prompt, and lets what it takes be booked. The caller releases the reservation.
 func (b *Budget) reserve(ctx context.Context, q *core.Question) (*reservation, error) {
 	if b == nil {
-		return nil, nil
+		return new(reservation), nil
 	}
 	now := b.o.Clock().In(b.o.Zone)
 	t := &reservation{budget: b, question: *q, now: now, day: now.Format(time.DateOnly)}
@@ -194,7 +184,7 @@ func (b *Budget) reserve(ctx context.Context, q *core.Question) (*reservation, e
 
 // reservation is what one question takes from its budgets while it is being answered.
 type reservation struct {
-	budget   *Budget
+	budget   *Budget // nil: nothing is limited
 	question core.Question
 	now      time.Time
 	day      string
@@ -208,21 +198,11 @@ type reservation struct {
 
 // release gives back what the question holds.
 func (t *reservation) release() {
-	if t == nil {
-		return
+	if t.budget != nil {
+		t.budget.mu.Lock()
+		defer t.budget.mu.Unlock()
+		t.count(-1)
 	}
-	t.budget.mu.Lock()
-	defer t.budget.mu.Unlock()
-	t.count(-1)
-}
-
-// refused returns why the question is not answered: a budget kept an engine from being asked, and no other
-// one was that costs something.
-func (t *reservation) refused() error {
-	if t == nil {
-		return nil
-	}
-	return t.spent
 }
 
 // readAllowances sets the allowances of the bot and the place, and one for each person, with what was

@@ -189,7 +189,8 @@ func TestBudgetIsNewEachDay(t *testing.T) {
 	zone := time.FixedZone("x", 5*3600)
 	now := time.Date(2026, 11, 20, 18, 50, 0, 0, time.UTC) // 23:50 there
 	m := &thinker{usage: llm.Usage{In: 1000}}
-	b := budgeted(m.chain(), BudgetConfig{BotTokens: 900}, BudgetOptions{Zone: zone, Clock: func() time.Time { return now }})
+	o := BudgetOptions{Zone: zone, Clock: func() time.Time { return now }}
+	b := budgeted(m.chain(), BudgetConfig{BotTokens: 900}, o)
 	b.Ask(t.Context(), from("a/1", ""))
 	_, err := b.Ask(t.Context(), from("a/1", ""))
 	if spent, ok := errors.AsType[*SpentError](err); !ok || spent.After != 10*time.Minute {
@@ -321,7 +322,8 @@ func TestBudgetIsTheReason(t *testing.T) {
 	if _, ok := errors.AsType[*SpentError](err); !ok {
 		t.Error(err)
 	}
-	small := &script{name: "small", limits: llm.Limits{Chars: 1}, steps: []func(context.Context) (llm.Answer, error){says("small")}}
+	small := &script{name: "small", limits: llm.Limits{Chars: 1}}
+	small.steps = []func(context.Context) (llm.Answer, error){says("small")}
 	b.links = append(b.links, newLink("small", paying{small}, 0, c.options))
 	if a, err := b.Ask(t.Context(), q); err != nil || a.Engine != "small" {
 		t.Errorf("%q answers, %v", a.Engine, err)
@@ -338,4 +340,29 @@ type paying struct{ *script }
 func (p paying) Generate(ctx context.Context, r llm.Request) (llm.Answer, error) {
 	r.Used(llm.Usage{In: 1})
 	return p.script.Generate(ctx, r)
+}
+
+// TestMeter: work besides engines is booked, also where it fails, and is not begun once the budget is spent.
+func TestMeter(t *testing.T) {
+	b := budgeted(chainOf(true), BudgetConfig{PersonTokens: 100}, BudgetOptions{})
+	q, broken := from("a/1", "a/@user/1"), errors.New("broken")
+	did := 0
+	work := func(context.Context) (int, error) { did++; return 60, broken }
+	for range 2 {
+		if err := b.Meter(t.Context(), q, "speech.in", work); !errors.Is(err, broken) {
+			t.Error(err)
+		}
+	}
+	err := b.Meter(t.Context(), q, "speech.in", work)
+	if _, ok := errors.AsType[*SpentError](err); !ok || did != 2 || len(b.held) != 0 {
+		t.Errorf("%v after %d times, held: %v", err, did, b.held)
+	}
+	uses := b.o.Ledger.(*account).uses
+	if len(uses) != 2 || uses[1].Engine != "speech.in" || uses[1].Usage.In != 60 || uses[1].Place != q.Path {
+		t.Errorf("booked %+v", uses)
+	}
+	var none *Budget
+	if err := none.Meter(t.Context(), q, "speech.in", work); !errors.Is(err, broken) || did != 3 {
+		t.Errorf("without a budget: %v", err)
+	}
 }

@@ -131,10 +131,9 @@ func (c *Chain) Names() []string {
 	return names
 }
 
-// Within returns a chain with the same engines that asks only within a budget, if that is not nil. It
-// calls show, if that is not nil, with the whole text so far of the message that an engine is writing. An
-// empty text takes back what was shown before. Where an engine fails, the text of the next one begins
-// anew. show returns at once.
+// Within returns a chain of the same engines that asks within a budget, and calls show with the whole text so far
+// of the message that an engine is writing; each may be nil. An empty text takes back what was shown before. Where
+// an engine fails, the text of the next one begins anew. show returns at once.
 func (c *Chain) Within(budget *Budget, show func(place core.Path, text string)) *Chain {
 	within := *c
 	within.budget, within.show = budget, show
@@ -193,7 +192,7 @@ func (c *Chain) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 			}
 		}
 	}
-	if last != nil && ctx.Err() == nil && held.refused() == nil {
+	if last != nil && ctx.Err() == nil && held.spent == nil {
 		answer, err := ask(ctx, last, q)
 		if err == nil {
 			answer.Failed = texts(failed)
@@ -202,10 +201,10 @@ func (c *Chain) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 		failed = append(failed, err)
 	}
 	hide()
-	if err := held.refused(); err != nil {
-		return llm.Answer{}, err
-	}
-	if ctx.Err() != nil {
+	switch {
+	case held.spent != nil:
+		return llm.Answer{}, held.spent
+	case ctx.Err() != nil:
 		return llm.Answer{}, &llm.Error{Kind: llm.ErrorRetryLater, Err: context.Cause(ctx)}
 	}
 	return llm.Answer{}, mostHopeful(failed)

@@ -43,12 +43,6 @@ func NewEmbedder(cfg Config, o Options) (*Embedder, error) {
 	return &Embedder{server, o.Failed}, nil
 }
 
-// Close gives the connections back.
-func (e *Embedder) Close() error {
-	e.transport.close()
-	return nil
-}
-
 // Embed returns a vector for each text, in their order. Its errors are *llm.Error.
 func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	vectors := make([][]float32, 0, len(texts))

@@ -46,8 +46,8 @@ func newRemote(cfg Config, t *transport) (*remote, error) {
 // Limits implements llm.Model.
 func (r *remote) Limits() llm.Limits {
 	l := r.learned.limits(r.cfg.Limits(), r.transport.clock())
-	forms := map[requestForm]llm.Structure{formStrict: llm.StructureStrict, formSchema: llm.StructureSchema}
-	l.Schemas = forms[requestForm(r.form.Load())]
+	forms := [...]llm.Structure{formStrict: llm.StructureStrict, formSchema: llm.StructureSchema, formPlain: ""}
+	l.Schemas = forms[r.form.Load()]
 	return l
 }
 
@@ -58,11 +58,10 @@ func (r *remote) Generate(ctx context.Context, request llm.Request) (answer llm.
 	defer cancel()
 	names := toolNames(request.Tools)
 	messages, tools := messagesOf(request, r.cfg, names), toolsOf(request, names)
-	begin := requestForm(r.form.Load())
+	begin, broke := requestForm(r.form.Load()), false
 	if request.Schema == nil {
 		begin = max(begin, formWords)
 	}
-	broke := false
 	for m := begin; ; m++ {
 		c := &call{provider: &r.provider, request: request, form: m}
 		if r.cfg.Stream {
@@ -76,8 +75,7 @@ func (r *remote) Generate(ctx context.Context, request llm.Request) (answer llm.
 			r.took(m, begin, broke)
 			return answer, nil
 		}
-		r.learnSize(request, err)
-		failed := r.failure(limited, ctx, err)
+		failed := r.failure(limited, ctx, r.learnSize(request, err))
 		if m <= formSchema && failed.Status == http.StatusInternalServerError {
 			broke, m = true, formSchema // perhaps over the schema
 		} else if m >= formPlain || failed.Kind != llm.ErrorFatal || !slices.Contains(refusedForm, failed.Status) {
@@ -86,16 +84,16 @@ func (r *remote) Generate(ctx context.Context, request llm.Request) (answer llm.
 	}
 }
 
-// learnSize takes in what an error says about the size of prompts.
-func (r *remote) learnSize(request llm.Request, err error) {
+// learnSize takes in what an error says about the size of prompts, and returns the error.
+func (r *remote) learnSize(request llm.Request, err error) error {
 	said, ok := errors.AsType[*httpError](err)
-	if !ok || kindOf(said) != llm.ErrorTooLong {
-		return
+	if ok && kindOf(said) == llm.ErrorTooLong {
+		if hasFiles(request) {
+			said.sizes.prompt = 0 // it is more than the text
+		}
+		r.learned.tooLong(said.sizes, textTokens(request), r.cfg.MaxTokens, r.transport.clock())
 	}
-	if hasFiles(request) {
-		said.sizes.prompt = 0 // it is more than the text
-	}
-	r.learned.tooLong(said.sizes, textTokens(request), r.cfg.MaxTokens, r.transport.clock())
+	return err
 }
 
 // refusedForm are the statuses of errors after which a plainer request might be taken.

@@ -83,64 +83,63 @@ func (t *turn) ask(ctx context.Context, round uint16) (core.Plan, error) {
 	return c.best, nil
 }
 
-// ask puts the prompt, or a correction of it, to the engines and reads the plan.
+// ask puts the prompt, or a correction of it, to the engines and reads the plan. Meanwhile the place's interface
+// shows that the bot is at work.
 func (c *exchange) ask(ctx context.Context, correction *prompt.Correction) error {
-	t, began := c.turn, time.Now()
-	if !t.who.Mute {
-		defer ShowTyping(ctx, t.setup.Places.Typing(t.path), t.path, t.log)()
+	t, began, typing := c.turn, time.Now(), c.turn.setup.Places.Typing
+	if typing != nil && !t.who.Mute {
+		defer ShowTyping(ctx, typing(t.path), t.path, t.log)()
 	}
-	var sections []watch.Section
-	var sent []watch.PromptPart
+	trace := watch.Ask{Round: int(c.round)}
 	answer, err := t.setup.Asker.Ask(ctx, core.Question{
 		Path: t.path, People: t.causers(), Behind: t.worker.waiting, Unshown: t.who.Mute,
-		Build: func(l llm.Limits) (llm.Request, error) {
-			c.dialect = l.Dialect
-			p, err := c.build(l)
-			if err != nil {
-				return llm.Request{}, err
-			}
-			sections = p.Sections()
-			r := p.Request()
-			if correction != nil {
-				correction.Prompt = &p
-				r = correction.Request()
-			}
-			if len(t.setup.Plugins.Watchers) > 0 {
-				sent = promptParts(&r)
-			}
-			switch {
-			case l.Dialect == llm.DialectTools:
-			case l.Schemas == llm.StructureNone:
-				r.Schema = json.RawMessage("{}")
-			default:
-				var names []string
-				for _, a := range t.input.parts.Actions {
-					if a.Essential || !c.lite {
-						names = append(names, a.Name)
-					}
-				}
-				r.Schema = t.snapshot.ReplySchema(names, t.setup.Plugins.Keys, l.Schemas == llm.StructureStrict)
-			}
-			return r, nil
-		},
+		Build: func(l llm.Limits) (llm.Request, error) { return c.request(l, correction, &trace) },
 	})
-	if err == nil {
-		c.check(answer)
-	}
-	trace := watch.Ask{
-		Round: int(c.round), Engine: answer.Engine, Took: time.Since(began), Usage: answer.Usage, Sections: sections,
-		Failed: answer.Failed, Prompt: sent,
-	}
 	if err != nil {
 		trace.Err = err.Error()
 	} else {
+		c.check(answer)
 		for _, f := range c.faults {
 			trace.Faults = append(trace.Faults, f.String())
 		}
 	}
+	trace.Engine, trace.Took, trace.Usage, trace.Failed = answer.Engine, time.Since(began), answer.Usage, answer.Failed
 	t.trace.Thought += trace.Took
 	t.trace.Asks = append(t.trace.Asks, trace)
 	return err
+}
+
+// request is the prompt for an engine, or the correction of it. The trace keeps what it holds.
+func (c *exchange) request(l llm.Limits, correction *prompt.Correction, trace *watch.Ask) (r llm.Request, err error) {
+	t := c.turn
+	c.dialect = l.Dialect
+	p, err := c.build(l)
+	if err != nil {
+		return r, err
+	}
+	trace.Sections = p.Sections()
+	r = p.Request()
+	if correction != nil {
+		correction.Prompt = &p
+		r = correction.Request()
+	}
+	if len(t.setup.Plugins.Watchers) > 0 {
+		trace.Prompt = promptParts(&r)
+	}
+	switch {
+	case l.Dialect == llm.DialectTools:
+	case l.Schemas == llm.StructureNone:
+		r.Schema = json.RawMessage("{}")
+	default:
+		var names []string
+		for _, a := range t.input.parts.Actions {
+			if a.Essential || !c.lite {
+				names = append(names, a.Name)
+			}
+		}
+		r.Schema = t.snapshot.ReplySchema(names, t.setup.Plugins.Keys, l.Schemas == llm.StructureStrict)
+	}
+	return r, nil
 }
 
 // build makes the prompt for an engine. If it has no room, however shortened, the prompt holds

@@ -638,7 +638,8 @@ func TestThinkingIsShownToPeople(t *testing.T) {
 		shown := 0
 		var log strings.Builder
 		b := start(t, s, coretest.NewRoom("room"), pondering(time.Second), func(o *turn.Options) {
-			o.Log, o.Config.Attempts = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError})), 0
+			o.Config.Attempts = 0
+			o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError}))
 			o.Places.Typing = func(p core.Path) core.TypingIndicator {
 				if p != place {
 					return nil

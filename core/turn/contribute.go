@@ -9,7 +9,6 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/hint"
-	"synthbot/core/prompt"
 )
 
 // Bounds of what plugins add to a prompt.
@@ -30,31 +29,6 @@ type contribution struct {
 type added struct {
 	hints            []hint.Hint
 	injections, bios map[string]json.RawMessage
-}
-
-// contribute asks all plugins that have something to add. What is late, fails or is too
-// long is left out.
-func (in *input) contribute(ctx context.Context, s core.Scene) {
-	t := in.turn
-	people := in.people()
-	all := added{injections: make(map[string]json.RawMessage), bios: make(map[string]json.RawMessage)}
-	list := in.contributions(s, people, &all)
-	if len(list) > 0 {
-		t.collect(ctx, cmp.Or(in.patience, contributionTime), list)
-	}
-	for _, w := range t.setup.Plugins.Withholders {
-		guard(t.log, "actions", func() { in.withheld = append(in.withheld, w.Withhold(s)...) })
-	}
-	in.openFiles(ctx)
-	in.parts.Injections = all.injections
-	in.parts.Recon = prompt.Merge(all.hints, in.settings.Language, t.setup.Prompt.Language)
-	marks := in.parts.Marks()
-	for _, a := range people { // everybody in a group, in private only those with a bio
-		if !t.who.Private || all.bios[a.ID] != nil {
-			raw, _ := json.Marshal(participant{a.Name, cmp.Or(marks.Of(t.path, a), a.Tag), a.Bot, all.bios[a.ID]})
-			in.parts.Participants = append(in.parts.Participants, raw)
-		}
-	}
 }
 
 // contributions are what plugins are asked: those that look at a message beforehand, those that
@@ -103,19 +77,20 @@ func (in *input) contributions(s core.Scene, people []core.Author, all *added) (
 	return list
 }
 
-func (in *input) openFiles(ctx context.Context) {
+// attachments asks for the contents of what people attached.
+func (in *input) attachments() []contribution {
 	t := in.turn
 	var files []core.Attachment
 	for i := range t.messages {
 		files = append(files, t.messages[i].Message.Attachments...)
 	}
 	if len(files) == 0 || t.setup.Prompt.Open == nil {
-		return
+		return nil
 	}
-	t.collect(ctx, openTime, []contribution{{"attachments", func(ctx context.Context) (func(), error) {
+	return []contribution{{"attachments", func(ctx context.Context) (func(), error) {
 		o := t.setup.Prompt.Open(ctx, t.path, files)
 		return func() { in.parts.Texts, in.parts.Pictures, in.parts.Sounds = o.Texts, o.Pictures, o.Sounds }, nil
-	}}})
+	}}}
 }
 
 // participant is how a prompt describes a person.
@@ -124,6 +99,18 @@ type participant struct {
 	Tag  string          `json:"usertag,omitempty"`
 	Bot  bool            `json:"bot,omitempty"`
 	Bio  json.RawMessage `json:"bio,omitempty"`
+}
+
+// participants are everybody in a group, and in private those with a bio.
+func (in *input) participants(people []core.Author, bios map[string]json.RawMessage) (all []json.RawMessage) {
+	t, marks := in.turn, in.parts.Marks()
+	for _, a := range people {
+		if !t.who.Private || bios[a.ID] != nil {
+			raw, _ := json.Marshal(participant{a.Name, cmp.Or(marks.Of(t.path, a), a.Tag), a.Bot, bios[a.ID]})
+			all = append(all, raw)
+		}
+	}
+	return all
 }
 
 func (t *turn) fits(plugin string, raw json.RawMessage, limit int) bool {

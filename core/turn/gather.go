@@ -1,7 +1,9 @@
 package turn
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -164,12 +166,37 @@ func within(p core.Path, roots []core.Path) bool {
 	return slices.ContainsFunc(roots, p.Within)
 }
 
-// gather completes the input, once in a turn.
+// gather completes the input, once in a turn: all plugins are asked that have something to add, and what
+// people attached is read. What is late, fails or is too long is left out.
 func (in *input) gather(ctx context.Context) {
 	if in.gathered {
 		return
 	}
 	in.gathered = true
+	t, s, people := in.turn, in.scene(), in.people()
+	all := added{injections: make(map[string]json.RawMessage), bios: make(map[string]json.RawMessage)}
+	t.collect(ctx, cmp.Or(in.patience, contributionTime), in.contributions(s, people, &all))
+	for _, w := range t.setup.Plugins.Withholders {
+		guard(t.log, "actions", func() { in.withheld = append(in.withheld, w.Withhold(s)...) })
+	}
+	files := in.attachments()
+	if len(files) > 0 {
+		t.collect(ctx, openTime, files)
+	}
+	in.describe()
+	in.parts.Injections = all.injections
+	in.parts.Participants = in.participants(people, all.bios)
+	r := prompt.Merge(all.hints, in.settings.Language, t.setup.Prompt.Language)
+	r.Instructions = append(r.Instructions, in.occasion()...)
+	if in.unheard != "" {
+		r.Instructions = append(r.Instructions,
+			"You could not hear one of these voice messages. Say that, too, in words like: "+in.unheard)
+	}
+	in.parts.Recon = r
+}
+
+// describe adds the bot, the place and the messages to the prompt.
+func (in *input) describe() {
 	t, o := in.turn, &in.turn.setup.Options
 	iface := t.path.Interface()
 	_, chat := t.snapshot.Message(iface)
@@ -182,12 +209,6 @@ func (in *input) gather(ctx context.Context) {
 	in.parts.Zone = o.Clock().Location()
 	in.parts.Messages = t.messages
 	in.parts.Lite, in.parts.Scope = o.Prompt.Lite, in.settings.Scope
-	in.contribute(ctx, in.scene())
-	in.parts.Recon.Instructions = append(in.parts.Recon.Instructions, in.occasion()...)
-	if in.unheard != "" {
-		in.parts.Recon.Instructions = append(in.parts.Recon.Instructions,
-			"You could not hear one of these voice messages. Say that, too, in words like: "+in.unheard)
-	}
 }
 
 // scene is what plugins are shown of the messages and their place.

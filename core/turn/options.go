@@ -158,9 +158,6 @@ func (o *Options) setDefaults() {
 	if p.Carrier == nil {
 		p.Carrier = func(core.Path) core.FileSender { return nil }
 	}
-	if p.Typing == nil {
-		p.Typing = func(core.Path) core.TypingIndicator { return nil }
-	}
 	if p.Asleep == nil {
 		p.Asleep = func(core.Path) bool { return false }
 	}

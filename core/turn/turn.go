@@ -23,7 +23,7 @@
 // sent joins the history and the mark moves, in one commit).
 // After a crash a turn continues where its journal ends.
 //
-// Retries, streaming, typing signs and budgets wrap the Asker or the catalogue.
+// Retries, streaming and budgets are the work of the Asker or the catalogue.
 // They are never a branch in here.
 //
 // The package is larger than most: intake, the journal and the turn share the
