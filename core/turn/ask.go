@@ -120,7 +120,7 @@ func (c *exchange) request(l llm.Limits, correction *prompt.Correction, trace *w
 	trace.Sections = p.Sections()
 	r = p.Request()
 	if correction != nil {
-		correction.Prompt = &p
+		correction.Prompt = new(p)
 		r = correction.Request()
 	}
 	if len(t.setup.Plugins.Watchers) > 0 {
