@@ -120,6 +120,7 @@ type parts struct {
 	personas   *personas
 	settings   *resolver
 	Engines    *engine.Chain
+	budget     *engine.Budget // of turns, plugins and speech together; nil without a database
 	plugins    []loaded
 	Commands   *command.Registry
 	Snapshot   *action.Snapshot

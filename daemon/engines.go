@@ -73,7 +73,7 @@ func (b *Bot) small(p *parts) (*recon.Small, error) {
 		if err != nil {
 			return nil, UsageError{err}
 		}
-		return recon.NewSmall(chain.Within(b.budget(p), nil)), nil
+		return recon.NewSmall(chain.Within(p.budget, nil)), nil
 	}
 	return nil, nil
 }

@@ -228,7 +228,7 @@ func (h host) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	for i := range p.Config.Engines {
 		e := &p.Config.Engines[i]
 		if !e.Disabled && e.Provider != offline && e.Provider != "" {
-			return p.Engines.Within(h.budget(p), nil).Ask(ctx, q)
+			return p.Engines.Within(p.budget, nil).Ask(ctx, q)
 		}
 	}
 	return llm.Answer{}, core.ErrNoEngine

@@ -154,6 +154,7 @@ func (r *reloads) replace(old, next *parts) error {
 // held.
 func (r *reloads) rebuild() {
 	next := *r.InForce()
+	next.budget = r.budget(&next) // settings may have changed it
 	if err := next.collectActions(); err != nil {
 		r.log.Error("changed actions conflict; the former ones stay in force", "err", err)
 		return

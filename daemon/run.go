@@ -56,6 +56,7 @@ func (e *Env) Run(ctx context.Context, l Life) (err error) {
 		p = &parts{Config: c, personas: e.withImported(c, b.log), listener: speech.NewListener(&c.Speech)}
 		p.speaker = speech.NewSpeaker(&c.Speech)
 		p.settings = c.resolver(b.changes, p.scopes)
+		p.budget = b.budget(p)
 		if p.Engines, err = b.engines(p); err != nil {
 			return nil, err
 		}

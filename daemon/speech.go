@@ -84,7 +84,7 @@ func spokenLanguage(ctx context.Context, local *recon.Local, scene core.Scene) s
 // the tokens that it returns. The interface shows meanwhile that the bot is at work.
 func (b *Bot) meter(p *parts, name string, q core.Question) speech.Meter {
 	return func(ctx context.Context, do func(context.Context) (tokens int, err error)) error {
-		return b.budget(p).Meter(ctx, q, name, func(ctx context.Context) (int, error) {
+		return p.budget.Meter(ctx, q, name, func(ctx context.Context) (int, error) {
 			if !q.Unshown {
 				defer turn.ShowTyping(ctx, p.sign(name, q.Path), q.Path, logs.Room(b.log, "core/speech"))()
 			}

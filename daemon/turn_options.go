@@ -22,7 +22,7 @@ func (b *Bot) options(p *parts) turn.Options {
 	config.Attempts, config.Backlog = c.Corrector.Attempts, c.Bot.Backlog
 	o := turn.Options{
 		Store: b.Data.Store, Catalogue: p.Snapshot, Clock: clock, Log: log, Runtime: b.runtime,
-		Asker: p.Engines.Within(b.budget(p), p.drafts()), Settings: p.turnSettings,
+		Asker: p.Engines.Within(p.budget, p.drafts()), Settings: p.turnSettings,
 		Access: c.Access, Admins: b.admins(c), Config: config,
 		Names: func(place core.Path) []string {
 			who := p.personaAt(place)
