@@ -38,7 +38,7 @@ var maxBigPackageLines = map[string]int{
 	"interfaces/discord":  5354,
 	"core/engine":         3705,
 	"core/engine/offline": 3124,
-	"core/turn":           5176,
+	"core/turn":           5172,
 	"core/action":         3876,
 	"interfaces/telegram": 4214,
 	"memory":              8640,

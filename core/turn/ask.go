@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,10 +23,9 @@ type exchange struct {
 	round    uint16
 	dialect  llm.Dialect // of the engine that was asked last
 	reviewed bool
-	lite     bool           // its prompt held the essential actions only
-	calls    []llm.ToolCall // of its last answer
-	first    string         // its first answer
-	last     string
+	lite     bool   // its prompt held the essential actions only
+	first    string // its first answer
+	last     llm.Answer
 	best     core.Plan // the latest plan of which something may run
 	faults   []core.Fault
 }
@@ -40,20 +40,20 @@ func (t *turn) ask(ctx context.Context, round uint16) (core.Plan, error) {
 		t.worker.thinking(t.messages, cancel)
 		defer t.worker.thinking(nil, nil)
 	}
-	c := exchange{turn: t, round: round}
 	perMinute := t.setup.Access.PerMinute
 	if perMinute > 0 && round == firstRound && !t.waitForLimit(ctx, perMinute) {
-		return c.fallbackReply(errTooFast), context.Cause(ctx)
+		return t.fallbackReply(errTooFast), context.Cause(ctx)
 	}
+	c := exchange{turn: t, round: round}
 	err := ctx.Err()
 	if err == nil {
 		err = c.ask(ctx, nil)
 	}
 	for try := 0; err == nil && len(c.faults) > 0 && try < t.setup.Config.Attempts; try++ {
-		before := c.last
+		before := c.last.Text
 		err = c.ask(ctx, c.correction())
-		_, prose := plan.Prose(c.last)
-		if prose && c.last == before && len(c.calls) == 0 {
+		_, prose := plan.Prose(c.last.Text)
+		if prose && c.last.Text == before && len(c.last.Calls) == 0 {
 			break // it insists on these words, which are fit for people, and will not say them as a plan
 		}
 	}
@@ -65,7 +65,7 @@ func (t *turn) ask(ctx context.Context, round uint16) (core.Plan, error) {
 			t.log.Error("no engine answered", "err", err)
 		}
 		if len(c.best.Steps) == 0 {
-			return c.fallbackReply(err), nil
+			return t.fallbackReply(err), nil
 		}
 	}
 	if len(c.faults) > 0 {
@@ -213,10 +213,7 @@ func (c *exchange) check(a llm.Answer) {
 	if len(checked.Steps) > 0 || len(c.faults) == 0 {
 		c.best = checked
 	}
-	c.last, c.calls = a.Text, a.Calls
-	if c.first == "" {
-		c.first = a.Text
-	}
+	c.last, c.first = a, cmp.Or(c.first, a.Text)
 	t.log.Debug("answer", "engine", a.Engine, "text", a.Text, "faults", c.faults)
 }
 
@@ -242,7 +239,7 @@ func (c *exchange) inTime(p core.Plan) (core.Plan, []core.Fault) {
 // ownWords is what is said if nothing of the plan may run: the model's own words if they are fit
 // for users, else an apology.
 func (c *exchange) ownWords() core.Plan {
-	for _, text := range []string{c.last, c.first} {
+	for _, text := range []string{c.last.Text, c.first} {
 		if prose, ok := plan.Prose(text); ok {
 			return c.turn.planText(prose)
 		}
@@ -255,7 +252,7 @@ func (c *exchange) ownWords() core.Plan {
 
 // correction words what was wrong with the last reply.
 func (c *exchange) correction() *prompt.Correction {
-	x := &prompt.Correction{Faults: c.faults, Reply: c.last, Calls: c.calls}
+	x := &prompt.Correction{Faults: c.faults, Reply: c.last.Text, Calls: c.last.Calls}
 	for _, d := range c.turn.snapshot.Concerned(c.faults) {
 		x.Actions = append(x.Actions, prompt.CorrectionAction{
 			Name: d.Name, Brief: d.Brief, Schema: d.CorrectionSchema(), Examples: d.Examples,
@@ -267,8 +264,7 @@ func (c *exchange) correction() *prompt.Correction {
 // fallbackReply is what is done when no engine answered: a reminder is said in its own
 // words, and those who wrote get an excuse. Nobody is bothered unasked, or notified of
 // limits again and again.
-func (c *exchange) fallbackReply(err error) core.Plan {
-	t := c.turn
+func (t *turn) fallbackReply(err error) core.Plan {
 	e := &t.messages[0]
 	switch {
 	case t.unasked():
