@@ -34,7 +34,7 @@ func (t *tx) migrate(from, to core.Path) {
 		return
 	}
 	m := migration{t, from, to}
-	m.finish() // so that the places of this transaction are found
+	m.writeHeads() // so that the places of this transaction are found
 	for path := range m.headsBelow(m.from) {
 		m.move(path, m.rebased(path))
 	}

@@ -53,6 +53,10 @@ type tx struct {
 	err   error            // the first one of writing, which fails the transaction
 }
 
+func newTx(db *DB, b kv.Tx) tx {
+	return tx{Tx: b, db: db, now: db.clock(), floor: db.epochs.floor.Load()}
+}
+
 // bucket is a bucket of a transaction, which a failed change fails.
 type bucket struct {
 	kv.Bucket
@@ -118,7 +122,7 @@ func (t *tx) fail(bucket string, err error) {
 	}
 }
 
-// head returns the head of a place, to be changed in place: finish writes it.
+// head returns the head of a place, to be changed in place: writeHeads writes it.
 func (t *tx) head(place []byte) *head {
 	if h, ok := t.heads[string(place)]; ok {
 		return h
@@ -149,7 +153,17 @@ func (t *tx) headOf(place, value []byte) head {
 	return h
 }
 
-func (t *tx) finish() {
+// finish writes what was left to the end, and returns the error of the transaction.
+func (t *tx) finish() error {
+	if !t.db.writer.inUse { // the first write stores that the file is in use, and its name
+		t.bucket(bucketMeta).Delete([]byte(metaClean))
+		t.bucket(bucketMeta).Put([]byte(metaName), []byte(t.db.engine.installation))
+	}
+	t.writeHeads()
+	return t.err
+}
+
+func (t *tx) writeHeads() {
 	for place, h := range t.heads {
 		t.writeHead([]byte(place), *h)
 	}
