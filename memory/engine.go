@@ -44,8 +44,8 @@ func (e *engine) recovered(panicOnFault bool, err *error) {
 	}
 }
 
-// writeError adds the engine's name. Invalid batches stay as they are.
-func (e *engine) writeError(err error) error {
+// named adds the engine's name. Invalid batches stay as they are.
+func (e *engine) named(err error) error {
 	if err == nil || errors.Is(err, ErrBatch) {
 		return err
 	}
@@ -73,7 +73,7 @@ func (e *engine) spool(w io.Writer, write func(io.Writer) error) (n int64, err e
 	defer os.Remove(temp.Name()) // Windows keeps the name of an open file
 	defer temp.Close()
 	if err := write(temp); err != nil {
-		return 0, e.writeError(err)
+		return 0, e.named(err)
 	}
 	if _, err := temp.Seek(0, io.SeekStart); err != nil {
 		return 0, err

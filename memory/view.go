@@ -66,7 +66,7 @@ func read[T any](v *view, path core.Path, f func(place) T) (value T, err error) 
 	if v.ended {
 		return value, errEnded
 	}
-	defer func() { err = v.db.engine.writeError(err) }()
+	defer func() { err = v.db.engine.named(err) }()
 	defer v.db.engine.recovered(debug.SetPanicOnFault(true), &err)
 	return f(v.resolve(path)), nil
 }

@@ -46,7 +46,7 @@ func (w *writer) run() {
 func (w *writer) settle(g *groupCommit, err error) {
 	defer w.watch.note(work{})
 	g.sealed = true
-	err = w.db.engine.writeError(err)
+	err = w.db.engine.named(err)
 	switch {
 	case err == nil:
 		w.inUse = true
