@@ -162,6 +162,9 @@ const (
 // resolve follows the migrations of a path, or of one above it.
 func (t *tx) resolve(path core.Path) place {
 	ahead(t, func() []kv.Range { return pathRanges(path) })
+	if t.resolved.key != nil && t.resolved.from == path {
+		return t.resolved
+	}
 	p := place{from: path, path: path, ids: placeKey(path)}
 	p.key = p.ids
 	for range maxHops {
@@ -171,6 +174,7 @@ func (t *tx) resolve(path core.Path) place {
 		}
 		p.path, p.key, p.shift = next.To, placeKey(next.To), p.shift+next.Shift
 	}
+	t.resolved = p
 	return p
 }
 

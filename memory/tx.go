@@ -51,6 +51,8 @@ type tx struct {
 	heads map[string]*head // by place key
 	saved []uint64         // facts and passages that were written
 	err   error            // the first one of writing, which fails the transaction
+
+	resolved place // by the latest resolve, unless aliases have changed since
 }
 
 func newTx(db *DB, b kv.Tx) tx {
@@ -67,12 +69,16 @@ type bucket struct {
 // bucket returns a bucket, all of which exist since Open.
 func (t *tx) bucket(name string) bucket { return bucket{t.Bucket(name), t, name} }
 
-func (b bucket) Put(key, value []byte) {
-	b.t.fail(b.name, b.Bucket.Put(key, value))
-}
+func (b bucket) Put(key, value []byte) { b.changed(b.Bucket.Put(key, value)) }
 
-func (b bucket) Delete(key []byte) {
-	b.t.fail(b.name, b.Bucket.Delete(key))
+func (b bucket) Delete(key []byte) { b.changed(b.Bucket.Delete(key)) }
+
+// changed notes a change, which fails the transaction if err is not nil.
+func (b bucket) changed(err error) {
+	if b.name == bucketAliases {
+		b.t.resolved = place{}
+	}
+	b.t.fail(b.name, err)
 }
 
 // set stores a pair, or deletes the key if the value is empty.
