@@ -141,7 +141,7 @@ func (v *view) After(path core.Path, seq uint64, max int) ([]core.Entry, error) 
 			if l, ok := v.readEntry(p.path, next, value); ok {
 				if entries == nil {
 					h, _ := v.readHead(p.key)
-					entries = make([]core.Entry, 0, min(max, 64, int(h.last-min(h.last, next))+1))
+					entries = make([]core.Entry, 0, min(max, int(h.last-min(h.last, next))+1))
 				}
 				entries = append(entries, l.Entry)
 			}
