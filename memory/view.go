@@ -30,18 +30,15 @@ func (db *DB) View(ctx context.Context, f func(core.View) error) (err error) {
 	}
 	defer b.End()
 	v := &view{tx: newTx(db, b)}
-	defer v.end(&err)
+	defer func() {
+		v.ended = true
+		p := recover()
+		if p != nil {
+			db.log.Error("a view panicked", "file", db.engine.name, "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("view: panic: %v", p)
+		}
+	}()
 	return f(v)
-}
-
-// end is deferred. It ends the reads of a view; a panic of its reader becomes an error.
-func (v *view) end(err *error) {
-	v.ended = true
-	p := recover()
-	if p != nil {
-		v.db.log.Error("a view panicked", "file", v.db.engine.name, "panic", p, "stack", string(debug.Stack()))
-		*err = fmt.Errorf("view: panic: %v", p)
-	}
 }
 
 // view is View for this package. After a panic, or if the disk cannot read a page, the error
