@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"context"
 	"log/slog"
 	"strings"
 	"testing"
@@ -50,11 +49,6 @@ func (hall) Name() string { return "hall" }
 
 func (hall) NameOf(core.Path) string { return "The Den" }
 
-// taken is an inbox that takes everything in.
-type taken struct{}
-
-func (taken) Receive(context.Context, ...core.Event) error { return nil }
-
 // TestAddedIsAnnounced: admins hear to which group the bot was added, by its name and its path.
 func TestAddedIsAnnounced(t *testing.T) {
 	var sent []string
@@ -63,9 +57,7 @@ func TestAddedIsAnnounced(t *testing.T) {
 	b.parts.Store(&parts{Interfaces: []core.Interface{hall{}}})
 	m := core.Message{Path: core.MustPath("hall/-1"), Author: core.Author{Name: "Jay"}}
 	for _, e := range []core.Event{{Kind: core.KindMembership, Data: "removed", Message: m}, {Kind: core.KindMembership, Data: "added", Message: m}} {
-		if err := (announcing{taken{}, b}).Receive(t.Context(), e); err != nil {
-			t.Fatal(err)
-		}
+		b.announce(t.Context(), []core.Event{e})
 	}
 	if len(sent) != 1 || !strings.HasPrefix(sent[0], "I was added to the group The Den (hall/-1) by Jay.") {
 		t.Errorf("the admins hear %q", sent)

@@ -227,16 +227,8 @@ func (a *alerts) engineHealth(name string, h engine.Health) {
 	a.set(engineCondition+name, h == engine.HealthGood, text)
 }
 
-// announcing is an inbox that alerts the admins when the bot is added to a group.
-type announcing struct {
-	core.Inbox
-	bot *Bot
-}
-
-func (a announcing) Receive(ctx context.Context, events ...core.Event) error {
-	if err := a.Inbox.Receive(ctx, events...); err != nil {
-		return err
-	}
+// announce tells the admins when the bot was added to a group.
+func (b *Bot) announce(ctx context.Context, events []core.Event) {
 	for i := range events {
 		e := &events[i]
 		if e.Kind == core.KindMembership && e.Data == "added" && !e.Message.Private {
@@ -245,8 +237,7 @@ func (a announcing) Receive(ctx context.Context, events ...core.Event) error {
 				by = " by " + by
 			}
 			const text = "I was added to the group %s%s. To keep me out of it, add it to access.deny."
-			a.bot.alerts.report(fmt.Sprintf(text, host{a.bot}.named(ctx, e.Message.Path), by))
+			b.alerts.report(fmt.Sprintf(text, host{b}.named(ctx, e.Message.Path), by))
 		}
 	}
-	return nil
 }

@@ -268,7 +268,7 @@ func (b *Bot) startInterfaces(old, next *parts) {
 		if !slices.Contains(old.Interfaces, i) {
 			b.workers.sharing.start(i, func() {
 				b.workers.start(b.workers.intake, interfaceCondition+label(i), i, func(ctx context.Context) error {
-					return i.Listen(ctx, announcing{b.Turns, b})
+					return i.Listen(ctx, b.Turns.Inbox())
 				})
 			})
 		}

@@ -45,6 +45,7 @@ func (b *Bot) options(p *parts) turn.Options {
 				i := p.at(place)
 				return i != nil && !b.workers.sharing.serves(i)
 			},
+			Received: b.announce,
 			Asked: func(people []core.Path, perMinute int) {
 				for _, user := range people {
 					used(user, strconv.Itoa(perMinute))

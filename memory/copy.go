@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 
 	"synthbot/core"
@@ -79,36 +80,31 @@ func copyVerified(
 	ctx context.Context, to, from kv.Engine, progress func(bucket string, pairs int),
 ) (sums []BucketSum, err error) {
 	e := &engine{log: slog.New(slog.DiscardHandler)}
-	err = e.guard(func() error {
-		before, err := sumsOf(ctx, to)
-		if err == nil && len(before) > 0 {
-			err = fmt.Errorf("the target: %w, or a copy of one that was cut short: "+
-				"choose another one, or delete what is there", ErrNotEmpty)
-		}
-		if err != nil {
-			return err
-		}
-		source, err := from.Begin(ctx)
-		if err != nil {
-			return err
-		}
-		defer source.End()
-		if source.Bucket(bucketMeta) == nil {
-			return fmt.Errorf("the source: %w", errForeign)
-		}
-		return kv.Copy(to, metaLast{source}, progress)
-	})
+	defer e.recovered(debug.SetPanicOnFault(true), &err)
+	before, err := sumsOf(ctx, to)
+	if err == nil && len(before) > 0 {
+		err = fmt.Errorf("the target: %w, or a copy of one that was cut short: "+
+			"choose another one, or delete what is there", ErrNotEmpty)
+	}
 	if err != nil {
 		return nil, err
 	}
-	var copied []BucketSum
-	err = e.guard(func() (err error) {
-		sums, err = sumsOf(ctx, from)
-		if err == nil {
-			copied, err = sumsOf(ctx, to)
-		}
-		return err
-	})
+	source, err := from.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer source.End()
+	if source.Bucket(bucketMeta) == nil {
+		return nil, fmt.Errorf("the source: %w", errForeign)
+	}
+	if err := kv.Copy(to, metaLast{source}, progress); err != nil {
+		return nil, err
+	}
+	sums, err = sumsOf(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	copied, err := sumsOf(ctx, to)
 	if err == nil && !slices.Equal(sums, copied) {
 		err = fmt.Errorf("%w: the copy differs from the original", core.ErrDamaged)
 	}

@@ -29,26 +29,23 @@ type engine struct {
 	complete     bool   // it has the present format, and all buckets
 }
 
-// guard turns a panic into an error: within the store, it means a broken page, or what the
-// engine could not read.
-func (e *engine) guard(work func() error) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		v := recover()
-		fault, known := v.(*kv.Fault)
-		switch {
-		case known:
-			err = fault.Err
-		case v != nil:
-			e.log.Error("the store panicked", "file", e.name, "panic", v, "stack", string(debug.Stack()))
-			err = fmt.Errorf("%w: %v", core.ErrDamaged, v)
-		}
-	}()
-	return work()
+// recovered is deferred, with what debug.SetPanicOnFault(true) returned. It turns a panic into an error: within
+// the store, it means a broken page, or what the engine could not read.
+func (e *engine) recovered(panicOnFault bool, err *error) {
+	debug.SetPanicOnFault(panicOnFault)
+	v := recover()
+	fault, known := v.(*kv.Fault)
+	switch {
+	case known:
+		*err = fault.Err
+	case v != nil:
+		e.log.Error("the store panicked", "file", e.name, "panic", v, "stack", string(debug.Stack()))
+		*err = fmt.Errorf("%w: %v", core.ErrDamaged, v)
+	}
 }
 
-// writeError adds the engine's name. Invalid batches stay as they are.
-func (e *engine) writeError(err error) error {
+// named adds the engine's name. Invalid batches stay as they are.
+func (e *engine) named(err error) error {
 	if err == nil || errors.Is(err, ErrBatch) {
 		return err
 	}
@@ -76,7 +73,7 @@ func (e *engine) spool(w io.Writer, write func(io.Writer) error) (n int64, err e
 	defer os.Remove(temp.Name()) // Windows keeps the name of an open file
 	defer temp.Close()
 	if err := write(temp); err != nil {
-		return 0, e.writeError(err)
+		return 0, e.named(err)
 	}
 	if _, err := temp.Seek(0, io.SeekStart); err != nil {
 		return 0, err

@@ -181,7 +181,7 @@ func (s *subject) begin() error {
 		return err
 	}
 	return updateAndView(s.ctx, s.db, func(t *tx) {
-		t.finish() // writes of others in this transaction count
+		t.writeHeads() // writes of others in this transaction count
 		// It differs each time, so that compaction notices who is forgotten meanwhile.
 		t.bucket(bucketMeta).Put([]byte(metaTraces), []byte(rand.Text()))
 		t.forgotten().addSalt()

@@ -34,7 +34,7 @@ func (t *tx) migrate(from, to core.Path) {
 		return
 	}
 	m := migration{t, from, to}
-	m.finish() // so that the places of this transaction are found
+	m.writeHeads() // so that the places of this transaction are found
 	for path := range m.headsBelow(m.from) {
 		m.move(path, m.rebased(path))
 	}
@@ -162,6 +162,9 @@ const (
 // resolve follows the migrations of a path, or of one above it.
 func (t *tx) resolve(path core.Path) place {
 	ahead(t, func() []kv.Range { return pathRanges(path) })
+	if t.resolved.key != nil && t.resolved.from == path {
+		return t.resolved
+	}
 	p := place{from: path, path: path, ids: placeKey(path)}
 	p.key = p.ids
 	for range maxHops {
@@ -171,6 +174,7 @@ func (t *tx) resolve(path core.Path) place {
 		}
 		p.path, p.key, p.shift = next.To, placeKey(next.To), p.shift+next.Shift
 	}
+	t.resolved = p
 	return p
 }
 

@@ -118,7 +118,7 @@ func Open(dir string, o Options) (*DB, error) {
 	case db.engine.remote && err == nil:
 		err = cmp.Or(db.keepSalt(o.Guest), takeOver(db))
 	case db.engine.remote:
-		err = db.engine.writeError(err)
+		err = db.engine.named(err)
 	case err != nil:
 		err = bolt.OpenError(db.engine.name, err)
 	}

@@ -38,7 +38,7 @@ func (db *DB) Compact(ctx context.Context) (before, after int64, err error) {
 		return meta.Delete([]byte(metaTraces))
 	})
 	if err != nil {
-		return 0, 0, fmt.Errorf("compact: %w", db.engine.writeError(err))
+		return 0, 0, fmt.Errorf("compact: %w", db.engine.named(err))
 	}
 	return before, after, nil
 }

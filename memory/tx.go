@@ -51,6 +51,12 @@ type tx struct {
 	heads map[string]*head // by place key
 	saved []uint64         // facts and passages that were written
 	err   error            // the first one of writing, which fails the transaction
+
+	resolved place // by the latest resolve, unless aliases have changed since
+}
+
+func newTx(db *DB, b kv.Tx) tx {
+	return tx{Tx: b, db: db, now: db.clock(), floor: db.epochs.floor.Load()}
 }
 
 // bucket is a bucket of a transaction, which a failed change fails.
@@ -63,12 +69,16 @@ type bucket struct {
 // bucket returns a bucket, all of which exist since Open.
 func (t *tx) bucket(name string) bucket { return bucket{t.Bucket(name), t, name} }
 
-func (b bucket) Put(key, value []byte) {
-	b.t.fail(b.name, b.Bucket.Put(key, value))
-}
+func (b bucket) Put(key, value []byte) { b.changed(b.Bucket.Put(key, value)) }
 
-func (b bucket) Delete(key []byte) {
-	b.t.fail(b.name, b.Bucket.Delete(key))
+func (b bucket) Delete(key []byte) { b.changed(b.Bucket.Delete(key)) }
+
+// changed notes a change, which fails the transaction if err is not nil.
+func (b bucket) changed(err error) {
+	if b.name == bucketAliases {
+		b.t.resolved = place{}
+	}
+	b.t.fail(b.name, err)
 }
 
 // set stores a pair, or deletes the key if the value is empty.
@@ -118,7 +128,7 @@ func (t *tx) fail(bucket string, err error) {
 	}
 }
 
-// head returns the head of a place, to be changed in place: finish writes it.
+// head returns the head of a place, to be changed in place: writeHeads writes it.
 func (t *tx) head(place []byte) *head {
 	if h, ok := t.heads[string(place)]; ok {
 		return h
@@ -149,7 +159,17 @@ func (t *tx) headOf(place, value []byte) head {
 	return h
 }
 
-func (t *tx) finish() {
+// finish writes what was left to the end, and returns the error of the transaction.
+func (t *tx) finish() error {
+	if !t.db.writer.inUse { // the first write stores that the file is in use, and its name
+		t.bucket(bucketMeta).Delete([]byte(metaClean))
+		t.bucket(bucketMeta).Put([]byte(metaName), []byte(t.db.engine.installation))
+	}
+	t.writeHeads()
+	return t.err
+}
+
+func (t *tx) writeHeads() {
 	for place, h := range t.heads {
 		t.writeHead([]byte(place), *h)
 	}

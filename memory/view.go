@@ -19,40 +19,35 @@ import (
 
 // View implements core.Store. Within f, no other View may begin and nothing may be
 // committed: both could wait for this one to end. A panic of f becomes an error.
-func (db *DB) View(ctx context.Context, f func(core.View) error) error {
-	return db.view(ctx, func(v *view) (err error) {
-		defer func() {
-			p := recover()
-			if p != nil {
-				db.log.Error("a view panicked", "file", db.engine.name, "panic", p, "stack", string(debug.Stack()))
-				err = fmt.Errorf("view: panic: %v", p)
-			}
-		}()
-		return f(v)
-	})
+func (db *DB) View(ctx context.Context, f func(core.View) error) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	defer db.engine.recovered(debug.SetPanicOnFault(true), &err)
+	b, err := db.engine.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer b.End()
+	v := &view{tx: newTx(db, b)}
+	defer func() {
+		v.ended = true
+		p := recover()
+		if p != nil {
+			db.log.Error("a view panicked", "file", db.engine.name, "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("view: panic: %v", p)
+		}
+	}()
+	return f(v)
 }
 
 // view is View for this package. After a panic, or if the disk cannot read a page, the error
 // wraps core.ErrDamaged.
 func (db *DB) view(ctx context.Context, f func(*view) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return db.engine.guard(func() error {
-		b, err := db.engine.Begin(ctx)
-		if err != nil {
-			return err
-		}
-		return viewOf(db, b, f)
+	return db.View(ctx, func(v core.View) (err error) {
+		defer db.engine.recovered(debug.SetPanicOnFault(true), &err)
+		return f(v.(*view))
 	})
-}
-
-// viewOf calls f with a view that has begun, and ends it.
-func viewOf(db *DB, b kv.View, f func(*view) error) error {
-	defer b.End()
-	v := &view{tx: tx{Tx: b, db: db, now: db.clock()}}
-	defer func() { v.ended = true }()
-	return f(v)
 }
 
 type view struct {
@@ -68,14 +63,9 @@ func read[T any](v *view, path core.Path, f func(place) T) (value T, err error) 
 	if v.ended {
 		return value, errEnded
 	}
-	err = v.db.engine.guard(func() error {
-		value = f(v.resolve(path))
-		return nil
-	})
-	if err != nil {
-		return value, fmt.Errorf("%s: %w", v.db.engine.name, err)
-	}
-	return value, nil
+	defer func() { err = v.db.engine.named(err) }()
+	defer v.db.engine.recovered(debug.SetPanicOnFault(true), &err)
+	return f(v.resolve(path)), nil
 }
 
 func (v *view) Head(path core.Path) (core.Head, error) {
@@ -148,7 +138,7 @@ func (v *view) After(path core.Path, seq uint64, max int) ([]core.Entry, error) 
 			if l, ok := v.readEntry(p.path, next, value); ok {
 				if entries == nil {
 					h, _ := v.readHead(p.key)
-					entries = make([]core.Entry, 0, min(max, 64, int(h.last-min(h.last, next))+1))
+					entries = make([]core.Entry, 0, min(max, int(h.last-min(h.last, next))+1))
 				}
 				entries = append(entries, l.Entry)
 			}

@@ -23,124 +23,66 @@ type writer struct {
 	inUse bool            // the file says that it is in use
 }
 
-// run writes until the queue is closed and empty.
+// run writes until the queue is closed and empty, a group of jobs in each transaction.
 func (w *writer) run() {
 	defer close(w.db.queue.ended)
 	debug.SetPanicOnFault(true)
 	for range w.db.queue.wake {
-		for {
-			g := new(groupCommit)
-			closed := w.db.queue.take(g)
-			if len(g.jobs) > 0 {
-				w.commit(g)
-			}
-			if closed {
-				w.markClean()
-				return
-			}
-			if len(g.jobs) == 0 {
-				break
-			}
+		g := &groupCommit{db: w.db}
+		closed := w.db.queue.take(g)
+		for len(g.jobs) > 0 {
+			w.watch.note(work{busy: true, slow: true})
+			w.settle(g, w.db.engine.Update(g.write))
+		}
+		if closed {
+			w.markClean()
+			return
 		}
 	}
 }
 
-// commit writes the jobs of a group in one transaction. A job that fails is taken out; if
-// the transaction itself fails, each job is tried alone.
-func (w *writer) commit(g *groupCommit) {
+// settle tells jobs what came of a transaction, and leaves to the group those that are to be tried again. A
+// job that failed is taken out; if the transaction itself failed, each job is tried alone.
+func (w *writer) settle(g *groupCommit, err error) {
 	defer w.watch.note(work{})
-	for len(g.jobs) > 0 {
-		failed, err := w.try(g)
-		g.sealed = true
-		switch {
-		case err == nil:
-			for _, j := range g.jobs {
-				if j.publish != nil {
-					j.publish()
-				}
-				j.done <- nil
+	g.sealed = true
+	err = w.db.engine.named(err)
+	switch {
+	case err == nil:
+		w.inUse = true
+		w.db.embeds.saved(g.saved)
+		for _, j := range g.jobs {
+			if j.publish != nil {
+				j.publish()
 			}
-			return
-		case failed >= 0:
-			g.jobs[failed].done <- err
-			g.jobs = slices.Delete(g.jobs, failed, failed+1)
-		case len(g.jobs) > 1:
-			for _, j := range g.jobs {
-				w.commit(&groupCommit{jobs: []*job{j}, sealed: true})
-			}
-			return
-		case !w.db.space.noteFailure(err, g.jobs[0]):
-			g.jobs[0].done <- err
-			return
+			j.done <- nil
 		}
+		g.jobs = nil
+	case g.failed != nil:
+		g.failed.done <- err
+		g.jobs = slices.DeleteFunc(g.jobs, func(j *job) bool { return j == g.failed })
+	case len(g.jobs) > 1:
+		g.jobs, g.alone = nil, g.jobs
+	case !w.db.space.noteFailure(err, g.jobs[0]):
+		g.jobs[0].done <- err
+		g.jobs = nil
+	}
+	g.failed = nil
+	if len(g.jobs) == 0 && len(g.alone) > 0 {
+		g.jobs, g.alone = g.alone[:1], g.alone[1:]
 	}
 }
 
-// try runs the jobs in one transaction, and those that join meanwhile. failed is the job
-// that failed, -1 if it was none of them.
-func (w *writer) try(g *groupCommit) (failed int, err error) {
-	failed = -1
-	w.watch.note(work{busy: true, slow: true})
-	var saved []uint64
-	err = w.transact(func(t *tx) error {
-		failed = -1
-		defer func() { saved = t.saved }()
-		announced := 0
-		for i := 0; ; i++ {
-			if i == len(g.jobs) && !g.sealed {
-				runtime.Gosched() // those whose jobs the last transaction wrote may write again
-				w.db.queue.take(g)
-			}
-			if i == len(g.jobs) {
-				break
-			}
-			for ; announced < len(g.jobs); announced++ {
-				j := g.jobs[announced]
-				if j.ahead != nil {
-					ahead(t, func() []kv.Range { return j.ahead(t) })
-				}
-			}
-			err := w.watch.startJob(g.jobs[i], t.now)
-			if err == nil {
-				err = w.db.engine.guard(func() error {
-					w.fault(t, g.jobs[i])
-					if err := g.jobs[i].run(t); err != nil {
-						return err
-					}
-					return t.err
-				})
-			}
-			if err != nil {
-				failed = i
-				return err
-			}
-		}
-		w.watch.note(work{busy: true, slow: true})
-		return nil
-	})
-	if err == nil {
-		w.db.embeds.saved(saved)
-	}
-	return failed, w.db.engine.writeError(err)
-}
-
-// transact is one read-write transaction. Nothing outlives a call of f that failed or that the
-// engine repeats.
-func (w *writer) transact(f func(*tx) error) error {
-	marked := w.inUse
+// transact is one transaction for which nobody waits in the queue.
+func (w *writer) transact(run func(*tx) error) error {
 	err := w.db.engine.Update(func(b kv.Tx) error {
-		t := &tx{Tx: b, db: w.db, now: w.db.clock(), floor: w.db.epochs.floor.Load()}
-		if err := f(t); err != nil {
+		t := newTx(w.db, b)
+		if err := run(&t); err != nil {
 			return err
 		}
-		if !marked { // the first write stores that the file is in use, and its name
-			t.bucket(bucketMeta).Delete([]byte(metaClean))
-			t.bucket(bucketMeta).Put([]byte(metaName), []byte(w.db.engine.installation))
-		}
-		t.finish()
-		return t.err
+		return t.finish()
 	})
-	w.inUse = marked || err == nil
+	w.inUse = w.inUse || err == nil
 	return err
 }
 
@@ -171,9 +113,54 @@ const (
 
 // groupCommit is the jobs of one transaction.
 type groupCommit struct {
+	db     *DB
 	jobs   []*job
-	size   int  // of the jobs, in bytes
-	sealed bool // no more jobs join
+	size   int      // of the jobs, in bytes
+	sealed bool     // no more jobs join
+	alone  []*job   // which are tried one by one afterwards
+	failed *job     // in the latest transaction; nil: none of them
+	saved  []uint64 // see tx
+}
+
+// write runs the jobs in a transaction, and those that join meanwhile. Nothing outlives a call that failed or
+// that the engine repeats.
+func (g *groupCommit) write(b kv.Tx) error {
+	t, w, announced := newTx(g.db, b), g.db.writer, 0
+	for i := 0; ; i++ {
+		if i == len(g.jobs) && !g.sealed {
+			runtime.Gosched() // those whose jobs the last transaction wrote may write again
+			g.db.queue.take(g)
+		}
+		if i == len(g.jobs) {
+			break
+		}
+		for ; announced < len(g.jobs); announced++ {
+			j := g.jobs[announced]
+			if j.ahead != nil {
+				ahead(&t, func() []kv.Range { return j.ahead(&t) })
+			}
+		}
+		g.failed = g.jobs[i]
+		if err := w.runJob(&t, g.failed); err != nil {
+			return err
+		}
+	}
+	g.failed, g.saved = nil, t.saved
+	w.watch.note(work{busy: true, slow: true})
+	return t.finish()
+}
+
+// runJob runs one job, whose panic is its error.
+func (w *writer) runJob(t *tx, j *job) (err error) {
+	defer w.db.engine.recovered(debug.SetPanicOnFault(true), &err)
+	if err := w.watch.startJob(j, t.now); err != nil {
+		return err
+	}
+	w.fault(t, j)
+	if err := j.run(t); err != nil {
+		return err
+	}
+	return t.err
 }
 
 // queue holds the jobs that wait for the writer.
@@ -213,6 +200,9 @@ func (q *queue) take(g *groupCommit) (closed bool) {
 		g.jobs, g.size = append(g.jobs, j), g.size+j.size
 	}
 	q.waiting = slices.Delete(q.waiting, 0, n)
+	if len(q.waiting) > 0 {
+		loop.Notify(q.wake)
+	}
 	return q.closed && len(q.waiting) == 0
 }
 
@@ -257,22 +247,24 @@ func (db *DB) look(ctx context.Context, f func(*view)) error {
 }
 
 // updateAndView is update, and then a view without what is written later.
-func updateAndView(ctx context.Context, db *DB, run func(*tx), f func(*view) error) error {
+func updateAndView(ctx context.Context, db *DB, run func(*tx), f func(*view) error) (err error) {
 	var b kv.View
 	var begin error
-	err := db.write(ctx, &job{
-		run: func(t *tx) error { run(t); return nil },
-		publish: func() {
-			b, begin = db.engine.Begin(ctx)
-			if begin == nil { // the first read begins it
-				begin = db.engine.guard(func() error { b.Bucket(bucketMeta).Get([]byte(metaSchema)); return nil })
-			}
-		},
-	})
+	err = db.write(ctx, &job{run: func(t *tx) error { run(t); return nil }, publish: func() {
+		defer db.engine.recovered(debug.SetPanicOnFault(true), &begin)
+		b, begin = db.engine.Begin(ctx)
+		if begin == nil { // the first read begins it
+			b.Bucket(bucketMeta).Get([]byte(metaSchema))
+		}
+	}})
+	if b != nil {
+		defer b.End()
+	}
 	if err = cmp.Or(err, begin); err != nil {
 		return err
 	}
-	return db.engine.guard(func() error { return viewOf(db, b, f) })
+	defer db.engine.recovered(debug.SetPanicOnFault(true), &err)
+	return f(&view{tx: newTx(db, b)})
 }
 
 // write calls run in a transaction and returns when that is durable, or run's error. If ctx

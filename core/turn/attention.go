@@ -71,16 +71,21 @@ func (e *placeAttention) heard(wanted bool, now time.Time) {
 	}
 }
 
-// intake is what attention and limits would be after a batch of events. Only when the
-// batch is written it is known which of them are new, and those are counted.
+// intake is a batch of events on its way to the log, and what attention and limits would be after it. Only
+// when the batch is written it is known which events are new, and those are counted.
 type intake struct {
-	attention *attention
-	limiter   *limiter
-	now       time.Time
-	places    map[core.Path]*placeAttention
-	noticed   map[core.Path]bool // users who were notified of a limit by now
-	event     int                // the index of the one that is looked at
-	counts    []count
+	inbox
+	setup    *setup
+	events   []core.Event
+	now      time.Time
+	batch    core.Batch
+	appended []int // the indexes of the events in batch.Append, in this order
+	skipped  []int // the indexes of those that nobody answers
+
+	places  map[core.Path]*placeAttention
+	noticed map[core.Path]bool // users who were notified of a limit by now
+	event   int                // the index of the one that is looked at
+	counts  []count
 }
 
 // count is what an event changes for good, if it is new.
@@ -90,35 +95,35 @@ type count struct {
 }
 
 // at returns what the attention to a place would be.
-func (h *intake) at(place core.Path) *placeAttention {
-	if e, ok := h.places[place]; ok {
+func (in *intake) at(place core.Path) *placeAttention {
+	if e, ok := in.places[place]; ok {
 		return e
 	}
-	if h.places == nil {
-		h.places = make(map[core.Path]*placeAttention)
+	if in.places == nil {
+		in.places = make(map[core.Path]*placeAttention)
 	}
 	e := new(placeAttention)
-	h.attention.with(place, h.now, func(now *placeAttention) { *e = *now })
-	h.places[place] = e
+	in.turns.attention.with(place, in.now, func(now *placeAttention) { *e = *now })
+	in.places[place] = e
 	return e
 }
 
 // note counts something, for the time being.
-func (h *intake) note(place core.Path, apply func(*placeAttention)) {
-	apply(h.at(place))
-	h.counts = append(h.counts, count{h.event, func() { h.attention.with(place, h.now, apply) }})
+func (in *intake) note(place core.Path, apply func(*placeAttention)) {
+	apply(in.at(place))
+	in.counts = append(in.counts, count{in.event, func() { in.turns.attention.with(place, in.now, apply) }})
 }
 
 // notice reports whether the author may be notified of a limit now, for the time being.
-func (h *intake) notice(m *core.Message) bool {
+func (in *intake) notice(m *core.Message) bool {
 	person, err := m.Path.Person(m.Author.ID)
-	if err != nil || h.noticed[person] || !h.limiter.mayNotice(person, h.now) {
+	if err != nil || in.noticed[person] || !in.turns.limiter.mayNotice(person, in.now) {
 		return false
 	}
-	if h.noticed == nil {
-		h.noticed = make(map[core.Path]bool)
+	if in.noticed == nil {
+		in.noticed = make(map[core.Path]bool)
 	}
-	h.noticed[person] = true
-	h.counts = append(h.counts, count{h.event, func() { h.limiter.notice([]core.Path{person}, h.now) }})
+	in.noticed[person] = true
+	in.counts = append(in.counts, count{in.event, func() { in.turns.limiter.notice([]core.Path{person}, in.now) }})
 	return true
 }

@@ -11,51 +11,53 @@ import (
 	"synthbot/core/watch"
 )
 
-// close ends the turn in one commit: what was sent joins the history, and the mark moves.
-func (t *turn) close(ctx context.Context) error {
-	return t.end(ctx, core.ProgressDone, func(next string) {
-		sent, r := len(t.journal.sent), &t.results
-		t.log.Info("turn over", "messages", len(t.messages), "sent", sent, "steps", len(r.all),
-			"attempt", t.attempt, "intent", r.intent, "confidence", r.confidence)
-		steps, person := t.snapshot.Lasting(r.all), t.person()
-		if len(steps) > 0 && !person.IsZero() {
-			u := undoable{steps, t.journal.epoch, t.setup.Clock().Add(undoTime)}
-			t.turns.undo.Put(undoKey{t.path, person}, u)
-		}
-		if !t.who.Private {
-			r.attend(sent > 0)
-		}
-		t.finish(watch.TurnEnd{Answered: sent > 0, GoesOn: next, Intent: r.intent, Confidence: r.confidence})
-	})
+// close ends the turn with its last commit, and reports it.
+func (t *turn) close(ctx context.Context, last core.Batch) error {
+	if err := t.turns.store.Commit(ctx, &last); err != nil {
+		t.worker.unreported = t
+		return fmt.Errorf("%w: %w", core.ErrUnwritten, err)
+	}
+	t.report()
+	return nil
 }
 
-// unreported is the end of a turn whose last commit returned an error. If it worked all the same,
-// the worker reports it when it finds that the turn no longer waits.
-type unreported struct {
-	turn   *turn
-	report func()
+// report tells observers how the turn ended, and notes what outlasts it in memory.
+func (t *turn) report() {
+	if t.results.end.Aside {
+		t.finish()
+		return
+	}
+	sent, r := len(t.journal.sent), &t.results
+	t.log.Info("turn over", "messages", len(t.messages), "sent", sent, "steps", len(r.all),
+		"attempt", t.attempt, "intent", r.end.Intent, "confidence", r.end.Confidence)
+	steps, person := t.snapshot.Lasting(r.all), t.person()
+	if len(steps) > 0 && !person.IsZero() {
+		u := undoable{steps, t.journal.epoch, t.setup.Clock().Add(undoTime)}
+		t.turns.undo.Put(undoKey{t.path, person}, u)
+	}
+	if !t.who.Private {
+		r.attend(sent > 0)
+	}
+	r.end.Answered = sent > 0
+	t.finish()
 }
 
 // setAside gives the turn up, so that it blocks its place no longer.
 func (t *turn) setAside(ctx context.Context) error {
 	t.log.Error("turn set aside: it failed too often", "attempt", t.attempt-1, "ids", t.ids())
-	return t.end(ctx, core.ProgressAside, func(string) { t.finish(watch.TurnEnd{Aside: true}) })
+	t.results.end = watch.TurnEnd{Aside: true}
+	return t.close(ctx, t.outcome(ctx, core.ProgressAside))
 }
 
 // abandon ends a turn whose records can never be written, without writing any.
 func (t *turn) abandon(ctx context.Context) error {
 	t.log.Error("turn set aside: the store refuses its records", "ids", t.ids())
-	b := t.ending()
-	if err := t.turns.store.Commit(ctx, &b); err != nil {
-		return fmt.Errorf("%w: %w", core.ErrUnwritten, err)
-	}
-	t.finish(watch.TurnEnd{Aside: true})
-	return nil
+	t.results.end = watch.TurnEnd{Aside: true}
+	return t.close(ctx, t.ending())
 }
 
-// end writes the turn's last commit, and reports it with the id of the entry with which the bot
-// continues by itself, or "".
-func (t *turn) end(ctx context.Context, p core.Progress, report func(next string)) error {
+// outcome is the turn's last commit: what was sent joins the history, and the mark moves.
+func (t *turn) outcome(ctx context.Context, p core.Progress) core.Batch {
 	b := t.ending()
 	later, sent := t.journal.unwritten()
 	b.Journal = append(later, t.opening(p))
@@ -78,17 +80,11 @@ func (t *turn) end(ctx context.Context, p core.Progress, report func(next string
 	for _, s := range sent {
 		b.Append = append(b.Append, t.logEntry(s))
 	}
-	next := ""
 	if p == core.ProgressDone && t.results.did(action.Continue) && t.shouldContinue(ctx) {
 		e := t.continuation()
-		b.Append, next = append(b.Append, e), e.Message.ID
+		b.Append, t.results.end.GoesOn = append(b.Append, e), e.Message.ID
 	}
-	if err := t.turns.store.Commit(ctx, &b); err != nil {
-		t.worker.unreported = &unreported{t, func() { report(next) }}
-		return fmt.Errorf("%w: %w", core.ErrUnwritten, err)
-	}
-	report(next)
-	return nil
+	return b
 }
 
 // ending is the batch after which nothing waits for the turn.

@@ -20,7 +20,7 @@ const (
 )
 
 // due decides, once and for ever, whether an event wants an answer.
-func (s *setup) due(e *core.Event, h *intake) bool {
+func (s *setup) due(e *core.Event, in *intake) bool {
 	m := &e.Message
 	switch e.Kind {
 	case core.KindContinue, core.KindReminder, core.KindBeat:
@@ -46,16 +46,16 @@ func (s *setup) due(e *core.Event, h *intake) bool {
 		if !here.Bots || !s.isForBot(m, &here) {
 			return false
 		}
-		h.note(m.Path, func(e *placeAttention) { e.bots++ })
-		return h.at(m.Path).bots <= botRounds // two bots that answer each other are stopped until a person speaks
+		in.note(m.Path, func(e *placeAttention) { e.bots++ })
+		return in.at(m.Path).bots <= botRounds // two bots that answer each other are stopped until a person speaks
 	}
 	wanted := s.isForBot(m, &here)
 	own := m.Text != "" || len(m.Foreign) == 0 // else it is only somebody else's
-	if !wanted && own && !m.Private && h.at(m.Path).mayOverhear(m, &here, h.now) {
+	if !wanted && own && !m.Private && in.at(m.Path).mayOverhear(m, &here, in.now) {
 		m.Addressed, wanted = core.AddressedOverheard, true
 	}
 	if !m.Private {
-		h.note(m.Path, func(e *placeAttention) { e.heard(wanted, h.now) })
+		in.note(m.Path, func(e *placeAttention) { e.heard(wanted, in.now) })
 	}
 	// The words of a voice message decide, when they are heard.
 	hears := s.Prompt.Speech.Hear != nil && s.Prompt.Speech.Overhears && !here.Blind

@@ -96,6 +96,8 @@ type Places struct {
 	Reaches func(place core.Path) bool
 	// Elsewhere reports whether another process that uses the store serves a place. Nil: none does.
 	Elsewhere func(place core.Path) bool
+	// Received is called with events that were received. Nil: nobody is to know.
+	Received func(ctx context.Context, events []core.Event)
 	// Asked is called when users make the model be asked, with how often they may in a minute, so that
 	// other processes count it, too; see Turns.Asked. It returns at once. Nil: there are none.
 	Asked func(people []core.Path, perMinute int)

@@ -10,88 +10,91 @@ import (
 	"synthbot/core/watch"
 )
 
-// Receive implements core.Inbox for interfaces: what only the bot itself can cause
-// is refused.
-func (t *Turns) Receive(ctx context.Context, events ...core.Event) error {
-	if err := check(events, false); err != nil {
-		return err
-	}
-	return t.receive(ctx, events)
-}
+// Inbox is the inbox of interfaces: what only the bot itself can cause is refused.
+func (t *Turns) Inbox() core.Inbox { return inbox{t, false} }
 
 // InternalInbox is the inbox of plugins: what they put into places is the bot's own doing.
-func (t *Turns) InternalInbox() core.Inbox { return internalInbox{t} }
+func (t *Turns) InternalInbox() core.Inbox { return inbox{t, true} }
 
-type internalInbox struct{ turns *Turns }
+type inbox struct {
+	turns    *Turns
+	internal bool // of plugins
+}
 
 // Receive implements core.Inbox.
-func (o internalInbox) Receive(ctx context.Context, events ...core.Event) error {
-	if err := check(events, true); err != nil {
+func (b inbox) Receive(ctx context.Context, events ...core.Event) error {
+	if err := check(events, b.internal); err != nil {
 		return err
 	}
-	events = slices.Clone(events)
-	err := o.turns.store.View(ctx, func(v core.View) error { // senders may not know that a place is private
-		for i := range events {
-			m := &events[i].Message
-			h, err := v.Head(m.Path)
+	s := b.turns.setup.Load()
+	in := &intake{inbox: b, setup: s, events: slices.Clone(events), now: s.Clock()}
+	if err := in.sort(ctx); err != nil {
+		return fmt.Errorf("receive: %w", err)
+	}
+	if err := b.turns.store.Commit(ctx, &in.batch); err != nil {
+		return fmt.Errorf("receive: %w", err)
+	}
+	in.wake(ctx)
+	b.turns.changed(ctx, in.batch.Change)
+	if s.Places.Received != nil {
+		s.Places.Received(ctx, events)
+	}
+	return nil
+}
+
+// sort decides which events become entries, and which ones change entries.
+func (in *intake) sort(ctx context.Context) error {
+	s, b := in.setup, &in.batch
+	for i := range in.events {
+		e, m := &in.events[i], &in.events[i].Message
+		if in.internal { // plugins may not know that a place is private
+			h, err := view(ctx, in.turns.store, func(v core.View) (core.Head, error) { return v.Head(m.Path) })
 			if err != nil {
 				return err
 			}
 			m.Private = m.Private || h.Private
 		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return o.turns.receive(ctx, events)
-}
-
-// receive takes in events that were checked.
-func (t *Turns) receive(ctx context.Context, events []core.Event) error {
-	s := t.setup.Load()
-	in := &intake{attention: &t.attention, limiter: &t.limiter, now: s.Clock()}
-	var b core.Batch
-	var skipped, appended []int // indexes of events: nobody answers them; they are in b.Append, in this order
-	for i, e := range events {
 		switch e.Kind {
 		case core.KindEdit, core.KindDeletion, core.KindReaction, core.KindMigration:
-			if s.mayChange(&e) {
-				s.dropBlocked(&e.Message)
-				b.Change = append(b.Change, e)
+			if s.mayChange(e) {
+				s.dropBlocked(m)
+				b.Change = append(b.Change, *e)
 			}
 			continue
 		}
-		if err := t.joinThread(ctx, s, &e); err != nil {
-			return fmt.Errorf("receive: %w", err)
+		if err := in.turns.joinThread(ctx, s, e); err != nil {
+			return err
 		}
 		in.event = i
-		if entry, ok := s.entry(e, in); ok {
-			b.Append, appended = append(b.Append, entry), append(appended, i)
+		if entry, ok := s.entry(*e, in); ok {
+			b.Append, in.appended = append(b.Append, entry), append(in.appended, i)
 		} else {
-			skipped = append(skipped, i)
+			in.skipped = append(in.skipped, i)
 		}
 	}
-	t.mu.Lock()
-	lives := t.life != nil && t.life.Err() == nil
-	t.mu.Unlock()
+	in.turns.mu.Lock()
+	lives := in.turns.life != nil && in.turns.life.Err() == nil
+	in.turns.mu.Unlock()
 	isOut := func(e core.Entry) bool { return e.Due && !s.reaches(e.Message.Path) }
 	b.Begin = lives && !slices.ContainsFunc(b.Append, isOut) // then turns begin as soon as it is stored
-	if err := t.store.Commit(ctx, &b); err != nil {
-		return fmt.Errorf("receive: %w", err)
-	}
+	return nil
+}
+
+// wake counts what is new in the log, wakes the places of due entries, and tells observers of messages without a turn.
+func (in *intake) wake(ctx context.Context) {
+	b := &in.batch
 	for _, c := range in.counts {
-		i := slices.Index(appended, c.event)
+		i := slices.Index(in.appended, c.event)
 		if i < 0 || !b.Known[i] {
 			c.apply()
 		}
 	}
 	for i, entry := range b.Append {
 		if b.Known[i] {
-			entry = t.stored(ctx, &entry)
+			entry = in.turns.stored(ctx, &entry)
 		}
 		if !entry.Due {
-			skipped = append(skipped, appended[i])
+			in.skipped = append(in.skipped, in.appended[i])
 			continue
 		}
 		m, begun := &entry.Message, uint64(0)
@@ -99,21 +102,13 @@ func (t *Turns) receive(ctx context.Context, events []core.Event) error {
 			begun = m.Seq
 		}
 		by, _ := m.Path.Person(m.Author.ID) // zero without an author
-		t.wake(queue{m.Path, entry.Kind == core.KindCommand}, begun, by)
+		in.turns.wake(queue{m.Path, entry.Kind == core.KindCommand}, begun, by)
 	}
-	for _, i := range skipped {
-		s.reportSkipped(&events[i])
-	}
-	t.changed(ctx, b.Change)
-	return nil
-}
-
-// reportSkipped tells observers that a private message or a command has no turn: its
-// author is blocked, or it was received before.
-func (s *setup) reportSkipped(e *core.Event) {
-	m := &e.Message
-	if m.Private || e.Kind == core.KindCommand {
-		s.observe(watch.TurnEnd{Turn: core.TurnID{Path: m.Path}, Messages: []string{m.ID}})
+	for _, i := range in.skipped { // their authors are blocked, or they were received before
+		m := &in.events[i].Message
+		if m.Private || in.events[i].Kind == core.KindCommand {
+			in.setup.observe(watch.TurnEnd{Turn: core.TurnID{Path: m.Path}, Messages: []string{m.ID}})
+		}
 	}
 }
 
@@ -184,7 +179,7 @@ func (s *setup) mayChange(e *core.Event) bool {
 }
 
 // entry is what an event becomes in the log. ok is false if it is not stored. The log keeps the platform's rank.
-func (s *setup) entry(e core.Event, h *intake) (entry core.Entry, ok bool) {
+func (s *setup) entry(e core.Event, in *intake) (entry core.Entry, ok bool) {
 	if e.Kind == core.KindReminder {
 		e.Message.Author.Rank = core.RankMember // it was set long ago, and is looked up again
 	}
@@ -194,7 +189,7 @@ func (s *setup) entry(e core.Event, h *intake) (entry core.Entry, ok bool) {
 		return entry, false
 	}
 	s.dropBlocked(&e.Message)
-	if v.Limited && v.Reply != "" && !h.notice(&e.Message) {
+	if v.Limited && v.Reply != "" && !in.notice(&e.Message) {
 		v.Reply = ""
 	}
 	if v.Admission == gate.Discard && v.Reply == "" {
@@ -208,7 +203,7 @@ func (s *setup) entry(e core.Event, h *intake) (entry core.Entry, ok bool) {
 	}
 	e.Reply = v.Reply
 	answered := v.Admission == gate.Admit || s.isAnsweredWhileQuiet(&e) // without content it is a message
-	entry.Due = v.Reply != "" || answered && s.due(&e, h)
+	entry.Due = v.Reply != "" || answered && s.due(&e, in)
 	e.Message.Author.Rank = platform
 	entry.Event = e
 	talk := e.Kind == core.KindMessage || e.Kind == core.KindCommand

@@ -11,28 +11,28 @@ import (
 	"synthbot/core/plan"
 	"synthbot/core/prompt"
 	"synthbot/core/txt"
+	"synthbot/core/watch"
 )
 
 // results are what came of a turn.
 type results struct {
-	turn       *turn
-	latest     []action.StepResult // of the latest round
-	all        []action.StepResult
-	intent     string // of the latest plan that names one
-	confidence float64
-	about      core.State // what the plans say that the conversation is about
-	strangers  bool       // a plan was made after reading what strangers wrote
-	data       string     // what the log keeps with what a plugin says
+	turn      *turn
+	latest    []action.StepResult // of the latest round
+	all       []action.StepResult
+	about     core.State    // what the plans say that the conversation is about
+	strangers bool          // a plan was made after reading what strangers wrote
+	data      string        // what the log keeps with what a plugin says
+	end       watch.TurnEnd // as far as it is known; the intent is that of the latest plan that names one
 }
 
 func (r *results) add(p core.Plan, done []action.StepResult) {
 	r.latest = done
 	r.all = append(r.all, done...)
 	if p.Intent != "" {
-		r.intent, r.confidence = p.Intent, 0
+		r.end.Intent, r.end.Confidence = p.Intent, 0
 	}
 	if p.Confidence != nil {
-		r.confidence = *p.Confidence
+		r.end.Confidence = *p.Confidence
 	}
 	now := r.turn.setup.Clock()
 	r.about = plan.Merge(r.about, now, now, 0, p.Context)

@@ -24,7 +24,7 @@ func (t *turn) notify(stage watch.Stage) {
 	}
 }
 
-func (t *turn) finish(end watch.TurnEnd) {
+func (t *turn) finish() {
 	t.trace.Took = time.Since(t.trace.Began)
 	if t.setup.Store.Epoch() == t.journal.epoch { // else a user was forgotten whom they may concern
 		t.trace.Memories = t.input.parts.Recon.Memories
@@ -33,6 +33,7 @@ func (t *turn) finish(end watch.TurnEnd) {
 		t.trace.Steps = append(t.trace.Steps, watch.Step{Outcome: d.Outcome, Progress: d.Progress})
 	}
 	trace := t.trace // keeping it does not keep the turn
+	end := t.results.end
 	end.Turn, end.Messages, end.Trace = t.journal.id, t.ids(), &trace
 	end.Person, end.Private = t.person(), t.who.Private
 	end.Command = t.worker.queue.commands

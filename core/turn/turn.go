@@ -126,7 +126,7 @@ func (t *turn) answer(ctx context.Context) error {
 		return err
 	}
 	if len(t.messages) == 0 {
-		return t.close(ctx)
+		return t.close(ctx, t.outcome(ctx, core.ProgressDone))
 	}
 	decided, err := t.decide(ctx)
 	if err != nil {
@@ -157,7 +157,7 @@ func (t *turn) answer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return t.close(ctx)
+	return t.close(ctx, t.outcome(ctx, core.ProgressDone))
 }
 
 // accepted is the record of a round's plan.

@@ -124,6 +124,11 @@ func said(id, author, text string) core.Event {
 	}}
 }
 
+// Receive hands events in as interfaces do.
+func (b *bot) Receive(ctx context.Context, events ...core.Event) error {
+	return b.Inbox().Receive(ctx, events...)
+}
+
 func (b *bot) receive(events ...core.Event) {
 	b.t.Helper()
 	var in core.Inbox = b

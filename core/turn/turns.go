@@ -14,7 +14,7 @@ import (
 	"synthbot/core/watch"
 )
 
-// Turns takes events in and answers them. It implements core.Inbox.
+// Turns takes events in and answers them.
 type Turns struct {
 	store     core.Store
 	setup     atomic.Pointer[setup] // in force

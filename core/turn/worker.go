@@ -81,7 +81,7 @@ type worker struct {
 	over       chan struct{}            // closed when the goroutine ends
 	cut        context.CancelFunc       // cuts short what it does
 	journals   map[core.TurnID]*journal // that it wrote, until a turn ends
-	unreported *unreported              // the end of the turn before; nil: observers know
+	unreported *turn                    // whose last commit returned an error, but may have worked; nil: none
 
 	// Guarded by turns.mu.
 	again  bool                    // something was received since the log was read
@@ -221,8 +221,8 @@ func (p *worker) try(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if p.unreported != nil && (t == nil || t.journal.id != p.unreported.turn.journal.id) {
-		p.unreported.turn.setup = with
+	if p.unreported != nil && (t == nil || t.journal.id != p.unreported.journal.id) {
+		p.unreported.setup = with
 		p.unreported.report()
 	}
 	p.unreported = nil

@@ -178,7 +178,14 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 		d.savePlaces(context.WithoutCancel(ctx))
 		d.api.Close()
 	}()
-	err := d.takeUpdates(life, in)
+	i, err := d.connect(life, in)
+	switch {
+	case err != nil:
+	case d.opt.Config.Webhook.URL != "":
+		err = d.api.Serve(life, d.opt.Config.Webhook, i, wantedUpdates)
+	default:
+		err = d.api.Poll(life, i, wantedUpdates)
+	}
 	cause := context.Cause(life)
 	switch {
 	case ctx.Err() != nil:
@@ -194,14 +201,14 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 		"check the token, and that @BotFather has not replaced it", d.opt.Name, err)
 }
 
-// takeUpdates connects, and takes updates in.
-func (d *Driver) takeUpdates(ctx context.Context, in core.Inbox) error {
+// connect asks the platform who the bot is, and returns what takes updates in.
+func (d *Driver) connect(ctx context.Context, in core.Inbox) (*intake, error) {
 	var self user
 	if err := d.api.Get(ctx, botapi.Request{Method: "getMe", Fatal: []int{401, 404}}, &self); err != nil {
-		return err
+		return nil, err
 	}
 	if self.ID == 0 {
-		return errors.New("getMe: no bot in the answer")
+		return nil, errors.New("getMe: no bot in the answer")
 	}
 	d.refused.Store(false)
 	d.saveAccount(ctx)
@@ -212,11 +219,7 @@ func (d *Driver) takeUpdates(ctx context.Context, in core.Inbox) error {
 		name: d.opt.Name, self: self, commands: d.opt.Commands, places: d.places, keys: d.send.keys,
 		presses: d.presses, now: d.opt.Clock, ahead: d.api.ClockAhead,
 	}
-	i := &intake{d: d, in: in, convert: c, done: map[int64]bool{}, damaged: map[int64]int{}}
-	if d.opt.Config.Webhook.URL != "" {
-		return d.api.Serve(ctx, d.opt.Config.Webhook, i, wantedUpdates)
-	}
-	return d.api.Poll(ctx, i, wantedUpdates)
+	return &intake{d: d, in: in, convert: c, done: map[int64]bool{}, damaged: map[int64]int{}}, nil
 }
 
 // Reaches reports whether anything can be sent: nothing can once the platform refused

@@ -32,7 +32,7 @@ func (s *Script) receive(e core.Event) {
 	if s.world == nil {
 		s.Fatalf("the bot is not alive")
 	}
-	if err := s.world.turns.Receive(context.Background(), e); err != nil {
+	if err := s.world.turns.Inbox().Receive(context.Background(), e); err != nil {
 		s.Fatalf("not received: %v", err)
 	}
 	s.settle()

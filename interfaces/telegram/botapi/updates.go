@@ -56,12 +56,12 @@ func (c *Client) Poll(ctx context.Context, in Intake, wanted string) error {
 	reported := ""
 	c.health.Works(0)
 	for ctx.Err() == nil {
-		began := time.Now()
-		wait := pollSeconds
+		began, wait := time.Now(), pollSeconds
 		if reported != "" {
 			wait = 0 // to learn at once that updates come again
 		}
-		raws, err := c.ask(ctx, wait, offset, in.Pause(), wanted)
+		driver.Sleep(ctx, in.Pause())
+		raws, err := c.ask(ctx, wait, offset, wanted)
 		switch {
 		case ctx.Err() != nil || IsCode(err, 401, 404):
 			return err
@@ -89,10 +89,7 @@ func (c *Client) Poll(ctx context.Context, in Intake, wanted string) error {
 
 // ask makes one getUpdates call. It gives up, with its connection, if the server does
 // not answer in the time that it announced.
-func (c *Client) ask(
-	ctx context.Context, wait int, offset int64, pause time.Duration, wanted string,
-) ([]json.RawMessage, error) {
-	driver.Sleep(ctx, pause)
+func (c *Client) ask(ctx context.Context, wait int, offset int64, wanted string) ([]json.RawMessage, error) {
 	limited, cancel := context.WithTimeout(ctx, time.Duration(wait)*time.Second+pollGrace)
 	defer cancel()
 	params := Params{"allowed_updates": wanted, "offset": offset, "timeout": wait}
