@@ -60,6 +60,11 @@ func (s *setup) askGates(m *core.Message, again bool) (strictest gate.Verdict) {
 	return strictest
 }
 
+// wanted leaves out what is not to be answered any more.
+func (s *setup) wanted(list []core.Entry) []core.Entry {
+	return slices.DeleteFunc(list, func(e core.Entry) bool { return !s.isWanted(&e) })
+}
+
 // isWanted reports whether an entry that waits is still to be answered: it was not deleted, and its
 // author may still write.
 func (s *setup) isWanted(e *core.Entry) bool {

@@ -107,7 +107,7 @@ func (h *hearing) hear(ctx context.Context) error {
 			return fmt.Errorf("%w: %w", core.ErrUnwritten, err)
 		}
 	}
-	h.keepWanted() // gates know the words only now
+	h.messages = h.setup.wanted(h.messages) // gates know the words only now
 	h.dropOverheard()
 	return h.answerUnheard(ctx)
 }

@@ -317,7 +317,7 @@ func (t *turn) flush(ctx context.Context) error {
 // recheck leaves out messages that are not to be answered any more, hears voice messages, and
 // looks up again what everybody may do.
 func (t *turn) recheck(ctx context.Context) (err error) {
-	t.keepWanted()
+	t.messages = t.setup.wanted(t.messages)
 	h := hearing{turn: t}
 	if err := h.hear(ctx); err != nil {
 		return err
@@ -343,10 +343,6 @@ func (t *turn) recheck(ctx context.Context) (err error) {
 		}
 	}
 	return nil
-}
-
-func (t *turn) keepWanted() {
-	t.messages = slices.DeleteFunc(t.messages, func(e core.Entry) bool { return !t.setup.isWanted(&e) })
 }
 
 // whoCaused returns whose turn it is, and where.
