@@ -14,6 +14,9 @@ import (
 	"synthbot/core/users"
 )
 
+// Names of actions that commands carry out, too.
+const saveName, forgetName = "memory_save", "memory_forget"
+
 type savePayload struct {
 	_ struct{} `title:"Remember something"`
 
@@ -27,7 +30,7 @@ type savePayload struct {
 
 func (p *Plugin) saveAction() core.Action {
 	return action.Typed(core.Action{
-		Name: "memory_save", Similes: []string{"remember", "save_memory", "memory_add"},
+		Name: saveName, Similes: []string{"remember", "save_memory", "memory_add"},
 		Brief: "Remember a lasting fact for later conversations",
 		Examples: core.Examples{
 			Description: "Keeps one fact. It comes up again where it fits, in this place only.",
@@ -201,7 +204,7 @@ type forgetPayload struct {
 
 func (p *Plugin) forgetAction() core.Action {
 	return action.Typed(core.Action{
-		Name: "memory_forget", Similes: []string{"forget", "forget_memory", "memory_delete"},
+		Name: forgetName, Similes: []string{"forget", "forget_memory", "memory_delete"},
 		Brief: "Forget a memory for good",
 		Examples: core.Examples{
 			Description: "Takes one memory away, with what it said before.",

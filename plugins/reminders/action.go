@@ -13,6 +13,9 @@ import (
 	"synthbot/plugins/reminders/calendar"
 )
 
+// Names of actions that commands carry out, too.
+const setName, cancelName = "reminder_set", "reminder_cancel"
+
 type setPayload struct {
 	_ struct{} `title:"Set a reminder"`
 
@@ -40,7 +43,7 @@ func (p *Plugin) Actions() []core.Action {
 
 func (p *Plugin) setAction() core.Action {
 	return action.Typed(core.Action{
-		Name: "reminder_set", Similes: []string{"remind_me", "set_reminder", "create_reminder"},
+		Name: setName, Similes: []string{"remind_me", "set_reminder", "create_reminder"},
 		Brief: "Remind the person here at a time, once or again and again",
 		Examples: core.Examples{
 			Description: "Keeps a text and says it in this place when the time has come. The output tells the moment" +
@@ -206,7 +209,7 @@ func (p *Plugin) doList(ctx context.Context, c core.Call, in listPayload) (core.
 
 func (p *Plugin) cancelAction() core.Action {
 	return action.Typed(core.Action{
-		Name: "reminder_cancel", Similes: []string{"cancel_reminder", "delete_reminder"},
+		Name: cancelName, Similes: []string{"cancel_reminder", "delete_reminder"},
 		Brief: "Cancel one of the reminders that were set here",
 		Examples: action.Guide("Takes a reminder away for good, with all its repetitions.",
 			"When somebody no longer wants to be reminded. Moderators may cancel everybody's.",

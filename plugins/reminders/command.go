@@ -53,6 +53,9 @@ func (p *Plugin) remind(ctx context.Context, c command.Call) (string, error) {
 			return "", core.Errorf(core.Invalid, "Which one? `/remind list` tells their ids.")
 		}
 		r, err := p.cancel(ctx, c, text)
+		if err == nil {
+			c.NoteDone(cancelName, cancelPayload{ID: r.Text}, core.Result{})
+		}
 		return "Cancelled: " + txt.Line(r.Text), err
 	}
 	return p.remindList(ctx, c)
@@ -77,7 +80,11 @@ func (p *Plugin) remindAdd(ctx context.Context, c command.Call, text string) (st
 		}
 	}
 	r, err := p.set(ctx, c, w)
-	return "⏰ " + row(&r), err
+	if err != nil {
+		return "", err
+	}
+	c.NoteDone(setName, setPayload{Text: r.Text, When: stamp(r.Due, true)}, core.Result{Undo: core.JSON(r.ID)})
+	return "⏰ " + row(&r), nil
 }
 
 // row tells of a reminder in a line.
