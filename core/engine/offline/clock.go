@@ -46,7 +46,11 @@ func foldName(name string) (folded string) {
 
 // timeIn tells the time here, or in the places that a text names.
 func (s telling) timeIn(text string) string {
-	if text == "" {
+	switch {
+	case text != "":
+	case s.zone != "":
+		return s.timeAt(s.zone, s.momentIn(s.now.Location()))
+	default:
 		return s.say("time")
 	}
 	if s.isStretch(text) {
@@ -78,9 +82,13 @@ func (s telling) timeIn(text string) string {
 		return s.say("timewhere")
 	case len(told) == 1:
 		place, at, _ := strings.Cut(told[0], ": ")
-		return s.fresh(s.wordings("timein", map[string]string{"place": place, "at": at}))
+		return s.timeAt(place, at)
 	}
 	return strings.Join(told, "; ") + "."
+}
+
+func (s telling) timeAt(place, at string) string {
+	return s.fresh(s.wordings("timein", map[string]string{"place": place, "at": at}))
 }
 
 func (s telling) isStretch(text string) bool {
