@@ -35,6 +35,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -76,9 +77,10 @@ type Options struct {
 	Log      *slog.Logger
 	Clock    func() time.Time
 	State    driver.State
-	Commands []command.Spec    // offered in the platform's menu
-	Admins   []core.Path       // who sees the commands of admins
 	Admin    func(text string) // tells admins what they must know
+
+	Commands func() []command.Spec // offered in the platform's menu; nil: none
+	Admins   func() []core.Path    // who sees the commands of admins; nil: nobody
 
 	// Dial connects to the server; nil: by the network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
@@ -96,6 +98,7 @@ type Driver struct {
 	presses *presses
 	send    *delivery
 	marks   *marks
+	menus   sync.Mutex  // held while they are updated
 	refused atomic.Bool // the server does not know the token any more
 	running atomic.Pointer[running]
 }
@@ -130,6 +133,7 @@ func New(o Options) (*Driver, error) {
 	if err := o.Config.Webhook.Validate(); err != nil {
 		return nil, fmt.Errorf("%s: webhook: %w", o.Name, err)
 	}
+	o.Commands, o.Admins = driver.OrNone(o.Commands), driver.OrNone(o.Admins)
 	d := &Driver{opt: o, log: o.Log.With("interface", o.Name), places: newPlaces()}
 	d.send = &delivery{opt: &d.opt, log: d.log, places: d.places, keys: newSigner(token), receive: d.receive}
 	api, err := botapi.New(botapi.Options{

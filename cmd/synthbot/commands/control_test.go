@@ -10,7 +10,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"synthbot/interfaces/telegram/telegramtest"
 	"synthbot/memory"
 )
 
@@ -117,6 +119,40 @@ func TestReloadByCommand(t *testing.T) {
 	if status, _, errs := d.command("", "reload"); status != statusFailed || !strings.Contains(errs, "no daemon runs") {
 		t.Errorf("reload without a daemon: %d, %q", status, errs)
 	}
+}
+
+// TestReloadKeepsConnections: an interface goes on as it is when a plugin comes or goes. Its menu follows.
+func TestReloadKeepsConnections(t *testing.T) {
+	platform := telegramtest.New(t)
+	with := onTelegram(echoAfter(t, time.Millisecond), platform.URL, "[plugins.reminders]\n")
+	d := startDaemon(t, with)
+	d.tells("READY=1")
+	offers := func(want bool) {
+		t.Helper()
+		platform.Await(t, func() bool {
+			menu := platform.Commands()[`{"type":"default"} `]
+			return menu != "" && strings.Contains(menu, `"timezone"`) == want
+		})
+	}
+	offers(true)
+	for range 2 {
+		with = strings.Replace(with, "[plugins.reminders]\n", "[plugins.reminders]\nenabled = false\n", 1)
+		d.write(with)
+		if status, _, errs := d.command("", "reload"); status != 0 {
+			t.Fatalf("reload: %d, %q", status, errs)
+		}
+		offers(false)
+		with = strings.Replace(with, "enabled = false\n", "", 1)
+		d.write(with)
+		if status, _, errs := d.command("", "reload"); status != 0 {
+			t.Fatalf("reload: %d, %q", status, errs)
+		}
+		offers(true)
+	}
+	if n := len(platform.Calls("getMe")); n != 1 {
+		t.Errorf("it connected %d times", n)
+	}
+	d.end()
 }
 
 // TestClientThatDoesNotRead: a client that leaves its pipe full holds nobody up:
