@@ -78,6 +78,7 @@ func (b *Bot) close() error {
 		}
 	}
 	err := b.Data.Close()
+	b.Data.embedder.Close()
 	engines := b.InForce().Engines
 	if engines == nil {
 		return err

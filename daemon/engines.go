@@ -79,13 +79,14 @@ func (b *Bot) small(p *parts) (*recon.Small, error) {
 	return nil, nil
 }
 
-// embed lets memories be found by meaning, with the first engine that has a model for that.
+// embed lets memories be found by meaning, with the first engine that has a model for that, from now on.
 func (b *Bot) embed(p *parts) {
 	if b.Data.DB == nil {
 		return
 	}
 	b.Data.DB.SetConfig(p.Config.Memory)
-	var by memory.Embedder
+	former, by := b.Data.embedder, memory.Embedder{}
+	b.Data.embedder = nil
 	for _, e := range p.Config.Engines {
 		if e.Disabled || e.EmbeddingModel == "" {
 			continue
@@ -95,10 +96,11 @@ func (b *Bot) embed(p *parts) {
 			b.log.Error("memories are not found by meaning", "err", err)
 			break
 		}
-		by = memory.Embedder{Model: e.EmbeddingModel, Embed: embedder.Embed}
+		b.Data.embedder, by = embedder, memory.Embedder{Model: e.EmbeddingModel, Embed: embedder.Embed}
 		break
 	}
 	b.Data.DB.SetEmbedder(by)
+	former.Close()
 }
 
 // usageStore implements engine.Ledger on the database. Every use is counted twice: for the

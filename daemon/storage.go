@@ -25,6 +25,8 @@ type Storage struct {
 	Store
 	DB    *memory.DB    // the store, if it is a database, as of each bot that runs; else nil
 	usage engine.Ledger // what engines were used for; nil without a database
+
+	embedder *engine.Embedder // of DB; nil: memories are not found by meaning
 }
 
 // openStore opens the store, and reads from it the settings that users changed.
@@ -137,9 +139,9 @@ func (EmptyStore) Recent(core.Path, int, func(core.Path) bool) ([]core.Entry, er
 func (EmptyStore) SaveFact(_ context.Context, f core.Fact) (core.Fact, error) {
 	return f, core.ErrClosed
 }
-func (EmptyStore) DropFact(context.Context, string, ...core.Path) error             { return core.ErrUnknown }
-func (EmptyStore) Recall(context.Context, core.FactQuery) ([]core.FactMatch, error) { return nil, nil }
-func (EmptyStore) Epoch() uint64                                                    { return 0 }
+func (EmptyStore) DropFact(context.Context, string, ...core.Path) error        { return core.ErrUnknown }
+func (EmptyStore) Recall(context.Context, core.FactQuery) ([]core.Fact, error) { return nil, nil }
+func (EmptyStore) Epoch() uint64                                               { return 0 }
 
 // Items returns what a plugin keeps: nothing.
 func (EmptyStore) Items(string) core.Items { return EmptyStore{} }

@@ -43,10 +43,11 @@ func NewEmbedder(cfg Config, o Options) (*Embedder, error) {
 	return &Embedder{server, o.Failed}, nil
 }
 
-// Close gives the connections back.
-func (e *Embedder) Close() error {
-	e.transport.close()
-	return nil
+// Close closes the connections that are not in use. Closing nil does nothing.
+func (e *Embedder) Close() {
+	if e != nil {
+		e.transport.close()
+	}
 }
 
 // Embed returns a vector for each text, in their order. Its errors are *llm.Error.
