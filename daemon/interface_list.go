@@ -244,8 +244,8 @@ type maker struct {
 	data   *Storage
 	specs  func() []command.Spec // the chat commands in force
 	admins func() []core.Path    // those of now
-	alert  func(text string)  // reports to the admins
-	failed func(key any) bool // whether a running interface has failed
+	alert  func(text string)     // reports to the admins
+	failed func(key any) bool    // whether a running interface has failed
 	// complete returns the words that may be the last one of an admin's chat command.
 	complete func(ctx context.Context, line string) []string
 	former   *parts // in force until now

@@ -101,7 +101,7 @@ func (p memoryPages) foundOnes(v *visit) error {
 	}
 	facts := make([]core.Fact, len(answers))
 	for i := range answers {
-		facts[i] = answers[i].Fact
+		facts[i] = answers[i]
 	}
 	const note = "Private conversations are not searched, except open ones."
 	return p.found(v, facts, found{Words: words, Tag: tag, Note: note})

@@ -305,7 +305,7 @@ func (p *Plugin) search(ctx context.Context, c core.Call, s searchPayload) (core
 	}
 	list := make([]shownFact, len(found))
 	for i := range found {
-		list[i] = p.tell(&found[i].Fact, &here)
+		list[i] = p.tell(&found[i], &here)
 	}
 	return core.Output(map[string]any{"memories": list}), nil
 }

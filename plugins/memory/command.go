@@ -199,9 +199,9 @@ func (p *Plugin) factsOf(ctx context.Context, c *command.Call) ([]core.Fact, err
 	var facts []core.Fact
 	known := make(map[string]bool)
 	for _, f := range slices.Concat(about, latest) {
-		if concerns(&f.Fact, c.Person) && !known[f.ID] {
+		if concerns(&f, c.Person) && !known[f.ID] {
 			known[f.ID] = true
-			facts = append(facts, f.Fact)
+			facts = append(facts, f)
 		}
 	}
 	return p.visible(ctx, c, facts), nil

@@ -71,7 +71,7 @@ func TestRememberThis(t *testing.T) {
 		t.Fatalf("%v, %v", found, err)
 	}
 	if f := found[1]; f.Text != "I live in Rome" || f.By != core.MustPath("room/@user/ann") || len(f.About) != 1 || f.About[0] != f.By || f.Origin != place {
-		t.Errorf("%+v", f.Fact)
+		t.Errorf("%+v", f)
 	}
 	c.Target, c.Args["text"] = "", strings.Repeat("x", textMax+1)
 	if _, err := p.remember(t.Context(), c); err == nil {
@@ -109,7 +109,7 @@ func TestRememberForwarded(t *testing.T) {
 			by, about = c.Person, 0
 		}
 		if f.By != by || len(f.About) != about || about > 0 && f.About[0] != by {
-			t.Errorf("%+v", f.Fact)
+			t.Errorf("%+v", f)
 		}
 	}
 }

@@ -77,7 +77,7 @@ func searchCommand(p *program) *cobra.Command {
 				found, err := db.Recall(c.Context(), core.FactQuery{See: []core.Path{from}, Text: args[0], N: 20})
 				for i := range found {
 					found[i].Former = nil
-					p.printFact(&found[i].Fact)
+					p.printFact(&found[i])
 				}
 				return err
 			})
