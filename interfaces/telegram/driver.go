@@ -174,6 +174,7 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	life, abort := context.WithCancelCause(ctx)
 	tasks := &driver.Tasks{Most: 256} // nothing in the background is worth blocking for
 	d.send.drafts.Begin()
+	d.loadPlaces(ctx)
 	d.running.Store(&running{in, tasks, life, abort})
 	defer func() {
 		abort(nil)
