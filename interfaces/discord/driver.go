@@ -22,12 +22,12 @@ import (
 
 // Options configure a Driver. Name, Config, Log, Clock and State are required.
 type Options struct {
-	Name     string // of the interface
-	Config   Config
-	Log      *slog.Logger
-	Clock    func() time.Time
-	State    driver.State
-	Admin    func(text string) // informs the admins, and must not block; nil: only the log is informed
+	Name   string // of the interface
+	Config Config
+	Log    *slog.Logger
+	Clock  func() time.Time
+	State  driver.State
+	Admin  func(text string) // informs the admins, and must not block; nil: only the log is informed
 
 	Commands func() []command.Spec // chat commands to register; nil: none
 	Admins   func() []core.Path    // users who may press any button; nil: none

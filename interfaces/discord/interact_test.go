@@ -96,7 +96,9 @@ func TestLocaleOfMessages(t *testing.T) {
 func TestStrangersPress(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	d, in := s.up(t, func(o *Options) { o.Admins = func() []core.Path { return []core.Path{core.MustPath("discord/@user/" + bobID)} } })
+	d, in := s.up(t, func(o *Options) {
+		o.Admins = func() []core.Path { return []core.Path{core.MustPath("discord/@user/" + bobID)} }
+	})
 	m := s.asks(t, d, map[string]any{"label": "Yes", "data": "block Bob"})
 	refused := s.answered(t, s.press(t, hallID, m.ID, "700000000000000066", annID+":0"), discordtest.AnswerMessage)
 	if len(refused.Whispers) != 1 || !strings.Contains(refused.Whispers[0].Text, "somebody else") || len(s.Messages(hallID)) != 1 {

@@ -72,12 +72,12 @@ func (c *Config) Wrong() string {
 
 // Options is what a Driver needs. Name, Config, Log, Clock, State and Admin are required.
 type Options struct {
-	Name     string // the interface's name
-	Config   Config
-	Log      *slog.Logger
-	Clock    func() time.Time
-	State    driver.State
-	Admin    func(text string) // tells admins what they must know
+	Name   string // the interface's name
+	Config Config
+	Log    *slog.Logger
+	Clock  func() time.Time
+	State  driver.State
+	Admin  func(text string) // tells admins what they must know
 
 	Commands func() []command.Spec // offered in the platform's menu; nil: none
 	Admins   func() []core.Path    // who sees the commands of admins; nil: nobody
