@@ -214,7 +214,7 @@ func (p *Plugin) cancelAction() core.Action {
 		Examples: action.Guide("Takes a reminder away for good, with all its repetitions.",
 			"When somebody no longer wants to be reminded. Moderators may cancel everybody's.",
 			[]string{"Words must fit one reminder only; else use its id.",
-				"To change a reminder, cancel it and set a new one."},
+				"To change a reminder, set the new one first, and then cancel the old one by its id."},
 			core.NewExample("“Forget about the dentist”", `{"id":"dentist"}`),
 			core.NewExample("By the id that reminder_list showed", `{"id":"mzxw6ytb"}`)),
 		Effects: core.EffectRanked | core.EffectWrites, Permission: core.PermissionEveryone,
