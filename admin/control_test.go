@@ -76,7 +76,7 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// TestUnused: a client that closes its connection without a command is no reason for a warning.
+// TestUnused: a client that closes its connection without a command causes no warning.
 func TestUnused(t *testing.T) {
 	var log bytes.Buffer
 	dir, done := t.TempDir(), make(chan struct{})

@@ -78,7 +78,7 @@ func (b *Bot) close() error {
 		}
 	}
 	err := b.Data.Close()
-	b.Data.embedder.Close()
+	b.Data.replaceEmbedder(nil)
 	engines := b.InForce().Engines
 	if engines == nil {
 		return err

@@ -85,22 +85,22 @@ func (b *Bot) embed(p *parts) {
 		return
 	}
 	b.Data.DB.SetConfig(p.Config.Memory)
-	former, by := b.Data.embedder, memory.Embedder{}
-	b.Data.embedder = nil
+	var embedder *engine.Embedder
+	var by memory.Embedder
 	for _, e := range p.Config.Engines {
 		if e.Disabled || e.EmbeddingModel == "" {
 			continue
 		}
-		embedder, err := engine.NewEmbedder(e, b.engineOptions(p))
-		if err != nil {
+		var err error
+		if embedder, err = engine.NewEmbedder(e, b.engineOptions(p)); err != nil {
 			b.log.Error("memories are not found by meaning", "err", err)
 			break
 		}
-		b.Data.embedder, by = embedder, memory.Embedder{Model: e.EmbeddingModel, Embed: embedder.Embed}
+		by = memory.Embedder{Model: e.EmbeddingModel, Embed: embedder.Embed}
 		break
 	}
 	b.Data.DB.SetEmbedder(by)
-	former.Close()
+	b.Data.replaceEmbedder(embedder)
 }
 
 // usageStore implements engine.Ledger on the database. Every use is counted twice: for the

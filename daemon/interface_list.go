@@ -256,7 +256,8 @@ func (b *Bot) maker(p *parts) maker {
 	return maker{
 		Env: b.env, config: p.Config, log: b.log, data: b.Data,
 		specs:  func() []command.Spec { return b.InForce().Commands.Specs(core.RankBot) },
-		admins: func() []core.Path { return b.admins(b.InForce().Config) }, alert: b.alerts.report, failed: b.workers.failed, former: b.InForce(),
+		admins: func() []core.Path { return b.admins(b.InForce().Config) },
+		alert:  b.alerts.report, failed: b.workers.failed, former: b.InForce(),
 		complete: (&chatCommands{b}).complete, shared: b.workers.sharing.database() != nil,
 	}
 }

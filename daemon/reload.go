@@ -137,11 +137,6 @@ func (r *reloads) replace(old, next *parts) error {
 		labels = append(labels, label(i))
 	}
 	r.alerts.reloaded(next.Engines.Names(), labels)
-	for _, i := range next.Interfaces {
-		if o, ok := i.(offerer); ok && slices.Contains(old.Interfaces, i) {
-			o.CommandsChanged()
-		}
-	}
 	drained := r.Turns.Reconfigure(r.options(next))
 	r.startInterfaces(old, next)
 	r.retiring.Go(func() {

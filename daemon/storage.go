@@ -29,6 +29,15 @@ type Storage struct {
 	embedder *engine.Embedder // of DB; nil: memories are not found by meaning
 }
 
+// replaceEmbedder notes the embedder that is in use from now on, and closes the former one.
+func (s *Storage) replaceEmbedder(e *engine.Embedder) {
+	former := s.embedder
+	s.embedder = e
+	if former != nil {
+		former.Close()
+	}
+}
+
 // openStore opens the store, and reads from it the settings that users changed.
 func (b *Bot) openStore(l Life) error {
 	open := l.Open

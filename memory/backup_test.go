@@ -439,6 +439,7 @@ func TestOwnerStays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want(t, file, fmt.Sprint(info.Mode().Perm(), info.Sys().(*syscall.Stat_t).Uid), fmt.Sprint(fs.FileMode(0o640), owner))
+		uid := int(info.Sys().(*syscall.Stat_t).Uid)
+		want(t, file, fmt.Sprint(info.Mode().Perm(), uid), fmt.Sprint(fs.FileMode(0o640), owner))
 	}
 }

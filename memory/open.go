@@ -300,7 +300,11 @@ func (db *DB) prepare(o Options) error {
 		return db.writer.transact(upgrade)
 	}
 	backup := db.engine.file + versionSuffix + strconv.Itoa(version)
-	if err := db.keepCopy(backup); err != nil {
+	err = db.Backup(backup)
+	if err == nil && !db.engine.remote { // else the folder is the user's own
+		err = bolt.KeepOwner(backup, db.engine.file)
+	}
+	if err != nil {
 		return fmt.Errorf("backup before the change of its format: %w", err)
 	}
 	db.log.Info("the database's format changes",
@@ -309,15 +313,6 @@ func (db *DB) prepare(o Options) error {
 		return fmt.Errorf("change of its format to version %d: %w; the backup is %s", schema, err, backup)
 	}
 	return nil
-}
-
-// keepCopy writes a copy beside the database, for whoever owns that. A database on a server has no owner here.
-func (db *DB) keepCopy(file string) error {
-	err := db.Backup(file)
-	if err != nil || db.engine.remote {
-		return err
-	}
-	return bolt.KeepOwner(file, db.engine.file)
 }
 
 // removeLeftovers deletes the copies that interrupted conversions, restores and backups left beside the file: they

@@ -55,7 +55,7 @@ type Call struct {
 	// Attach adds a file to the answer. If the interface cannot send files, the answer
 	// says so.
 	Attach func(core.Upload)
-	// Noted is told by NoteDone what was done; nil: nobody.
+	// Noted receives what NoteDone notes; it may be nil.
 	Noted func(core.Step, core.Result)
 }
 

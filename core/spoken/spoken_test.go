@@ -288,7 +288,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// TestFindSpan: a length of time stands in front, or with a word like "for" at the end.
+// TestFindSpan: a length of time is in front, or with a word like "for" at the end.
 func TestFindSpan(t *testing.T) {
 	const day = 24 * time.Hour
 	for _, tc := range []struct {

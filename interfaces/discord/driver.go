@@ -74,8 +74,7 @@ func newDriver(o Options, t timings) (*Driver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.Name, err)
 	}
-	_, err = core.MakePath(o.Name, me, "1")
-	if err != nil {
+	if _, err := core.MakePath(o.Name, me, "1"); err != nil {
 		return nil, fmt.Errorf("name: %w", err)
 	}
 	if o.Dial == nil {

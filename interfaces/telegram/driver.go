@@ -158,7 +158,9 @@ func New(o Options) (*Driver, error) {
 		accounts = append(accounts, d.account())
 	}
 	d.places.account = int64(slices.Index(accounts, d.account()))
-	d.loadPlaces(context.Background())
+	if err := d.places.load(context.Background(), o.State); err != nil {
+		d.log.Warn("places not read", "err", err)
+	}
 	d.send.drafts = newDrafts(d.send, d.later)
 	return d, nil
 }
@@ -174,13 +176,17 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	life, abort := context.WithCancelCause(ctx)
 	tasks := &driver.Tasks{Most: 256} // nothing in the background is worth blocking for
 	d.send.drafts.Begin()
-	d.loadPlaces(ctx)
+	if err := d.places.load(ctx, d.opt.State); err != nil {
+		d.log.Warn("places not read", "err", err)
+	}
 	d.running.Store(&running{in, tasks, life, abort})
 	defer func() {
 		abort(nil)
 		tasks.Close()
 		d.running.Store(nil)
-		d.savePlaces(context.WithoutCancel(ctx))
+		if err := d.places.save(context.WithoutCancel(ctx), d.opt.State); err != nil {
+			d.log.Warn("places not kept", "err", err)
+		}
 		d.api.Close()
 	}()
 	err := d.takeUpdates(life, in)

@@ -284,26 +284,23 @@ type title struct {
 	label
 }
 
-// savePlaces keeps for the next process what the platform does not repeat, besides what others kept. A crash loses
-// what was learned since.
-func (d *Driver) savePlaces(ctx context.Context) {
-	p := d.places
+// save keeps for the next process what the platform does not repeat, besides what others kept. A crash loses what was
+// learned since.
+func (p *places) save(ctx context.Context, s driver.State) error {
 	p.mu.Lock()
 	changed := p.changed
 	p.changed = false
 	p.mu.Unlock()
 	if !changed {
-		return
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, saveTime)
 	defer cancel()
-	_, err := driver.Update(ctx, d.opt.State, placesKey, func(k *knownPlaces) bool {
+	_, err := driver.Update(ctx, s, placesKey, func(k *knownPlaces) bool {
 		*k = p.joined(k)
 		return true
 	})
-	if err != nil {
-		d.log.Warn("places not kept", "err", err)
-	}
+	return err
 }
 
 // joined returns what is known, and of others what is not.
@@ -331,16 +328,16 @@ func (p *places) joined(others *knownPlaces) (k knownPlaces) {
 	return k
 }
 
-// loadPlaces reads what is kept, which is newer than what this process knows while it does not listen.
-func (d *Driver) loadPlaces(ctx context.Context) {
+// load reads what is kept, which is newer than what this process knows while it does not listen.
+func (p *places) load(ctx context.Context, s driver.State) error {
 	var k knownPlaces
-	if err := driver.Load(ctx, d.opt.State, placesKey, &k); err != nil {
-		d.log.Warn("places not read", "err", err)
-		return
+	if err := driver.Load(ctx, s, placesKey, &k); err != nil {
+		return err
 	}
-	d.places.mu.Lock()
-	defer d.places.mu.Unlock()
-	d.places.add(&k)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.add(&k)
+	return nil
 }
 
 // add adds what was kept. p.mu is held.

@@ -68,8 +68,8 @@ func (p *Plugin) Commands() []command.Command {
 		}, Do: p.pollCommand},
 		{Spec: command.Spec{
 			Name: "vote", Idempotent: true, Brief: "Vote in a poll", Form: "[POLL] OPTION",
-			Args: []command.Arg{{Name: "option", Brief: "Its number or its words, like 2 or Saturday; where several polls" +
-				" are open, the poll's number first", Required: true, Rest: true}},
+			Args: []command.Arg{{Name: "option", Brief: "Its number or its words, like 2 or Saturday; of several open" +
+				" polls, the poll's number first", Required: true, Rest: true}},
 		}, Do: p.voteCommand},
 		{Spec: command.Spec{Name: "polls", Idempotent: true, Brief: "Show the polls of this place"},
 			Do: p.pollsCommand},

@@ -89,10 +89,18 @@ func (p *Plugin) save(ctx context.Context, c core.Call, s savePayload) (core.Res
 		return core.Result{}, core.Errorf(core.Invalid, "there is nothing to remember in it")
 	}
 	f, err = p.host.Facts.SaveFact(ctx, f)
-	if err != nil || f.Known {
+	if err != nil {
 		return core.Result{}, worded("", err)
 	}
-	return core.Result{Undo: core.JSON(f)}, nil
+	return saved(f), nil
+}
+
+// saved is the result of saving a fact. One that was known before is not undone.
+func saved(f core.Fact) core.Result {
+	if f.Known {
+		return core.Result{}
+	}
+	return core.Result{Undo: core.JSON(f)}
 }
 
 // undoSave takes a memory away as long as it is as it was saved. Where it replaced another

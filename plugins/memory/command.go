@@ -70,7 +70,7 @@ func (p *Plugin) remember(ctx context.Context, c command.Call) (string, error) {
 	}
 	text = txt.ClipLine(text, textMax+1)
 	if text == "" {
-		return "", core.Errorf(core.Invalid, "Tell me what to remember: `/remember text`, or reply `/remember` to a message.")
+		return "", core.Errorf(core.Invalid, "Say what: `/remember text`, or reply `/remember` to a message.")
 	} else if len([]rune(text)) > textMax {
 		return "", core.Errorf(core.Invalid, "That is too long to remember; %d characters are the most.", textMax)
 	}
@@ -81,9 +81,7 @@ func (p *Plugin) remember(ctx context.Context, c command.Call) (string, error) {
 	if err != nil {
 		return "", worded("", err)
 	}
-	if !f.Known {
-		c.NoteDone(saveName, savePayload{Text: f.Text, Importance: 3}, core.Result{Undo: core.JSON(f)})
-	}
+	c.NoteDone(saveName, savePayload{Text: f.Text, Importance: 3}, saved(f))
 	return fmt.Sprintf("I will remember that (`%s`).", f.ID), nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/command"
+	"synthbot/core/spoken"
 	"synthbot/core/txt"
 )
 
@@ -129,7 +130,7 @@ var unmuteAction = core.Action{
 
 func (p *Plugin) Actions() []core.Action {
 	block := byModerator(blockAction, func(ctx context.Context, a *actor, b blockPayload) (string, error) {
-		d, err := p.parseSpan(b.Duration, 0)
+		d, err := parseSpan(p.spans, b.Duration, 0)
 		if err != nil {
 			return "", err
 		}
@@ -139,7 +140,7 @@ func (p *Plugin) Actions() []core.Action {
 		return p.releaseUser(ctx, a, blocked, u.Person)
 	})
 	mute := byModerator(muteAction, func(ctx context.Context, a *actor, m mutePayload) (string, error) {
-		d, err := p.parseSpan(m.Duration, p.config.MuteFor)
+		d, err := parseSpan(p.spans, m.Duration, p.config.MuteFor)
 		if err != nil {
 			return "", err
 		}
@@ -183,11 +184,11 @@ func undoneBy(a, inverse core.Action) core.Action {
 }
 
 // parseSpan reads a duration; an empty text means the usual one.
-func (p *Plugin) parseSpan(text string, usual time.Duration) (time.Duration, error) {
+func parseSpan(spans *spoken.Reader, text string, usual time.Duration) (time.Duration, error) {
 	if strings.TrimSpace(text) == "" {
 		return usual, nil
 	}
-	d, rest := p.spans.FindSpan(text)
+	d, rest := spans.FindSpan(text)
 	if d <= 0 || rest != "" {
 		return 0, core.Errorf(core.Invalid, "%q is not a time that I understand; write it like 30m, 12h, 7d or 2w.",
 			txt.ClipLine(text, maxName))

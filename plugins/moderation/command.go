@@ -11,7 +11,6 @@ import (
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/core/txt"
-	"synthbot/core/users"
 	"synthbot/core/values"
 )
 
@@ -51,7 +50,13 @@ func (p *Plugin) Commands() []command.Command {
 				{Name: "person", Brief: "A name, tag or id, or reply to their message; and why", Rest: true},
 			},
 		}),
-		forModerators(p.unmuteCommand, command.Spec{
+		forModerators(func(ctx context.Context, a *actor) (string, error) {
+			name, err := a.named(ctx, p.host.Reader)
+			if err != nil {
+				return "", err
+			}
+			return p.unmute(ctx, a, name)
+		}, command.Spec{
 			Name: "unmute", Brief: "Let me talk here again, or to one user", Args: []command.Arg{whom},
 		}),
 		forModerators(p.blockedCommand, command.Spec{
@@ -109,7 +114,7 @@ func (p *Plugin) readHold(ctx context.Context, a *actor, text string) (r holdReq
 	r.name, r.reason = strings.Join(words[:n], " "), strings.Join(words[n:], " ")
 	isTag := len(words) > 0 && strings.HasPrefix(words[0], "@") // not the first word of a reason
 	if n == 0 && !isTag {
-		r.name, err = p.writer(ctx, a)
+		r.name, err = a.writer(ctx, p.host.Reader)
 	}
 	if err == nil && r.name == "" {
 		err = unknown
@@ -118,20 +123,6 @@ func (p *Plugin) readHold(ctx context.Context, a *actor, text string) (r holdReq
 		r.span, r.reason = p.spans.FindSpan(r.reason)
 	}
 	return r, err
-}
-
-// named returns whom the command names, or else who wrote the message that it was called on, or "".
-func (p *Plugin) named(ctx context.Context, a *actor) (string, error) {
-	if a.Args["person"] != "" {
-		return a.Args["person"], nil
-	}
-	return p.writer(ctx, a)
-}
-
-// writer returns the id of who wrote the message that the command was called on, or "".
-func (p *Plugin) writer(ctx context.Context, a *actor) (string, error) {
-	w, err := users.Writer(ctx, p.host.Reader, a.Path, a.Target)
-	return w.ID, err
 }
 
 // holdUser blocks or mutes a user, and says so.
@@ -149,7 +140,7 @@ func (p *Plugin) holdUser(ctx context.Context, a *actor, kind string, r holdRequ
 }
 
 func (p *Plugin) unblockCommand(ctx context.Context, a *actor) (string, error) {
-	name, err := p.named(ctx, a)
+	name, err := a.named(ctx, p.host.Reader)
 	if err == nil && name == "" {
 		err = core.Errorf(core.Invalid, "Say whom, as /blocked lists them: `/unblock PERSON`.")
 	}
@@ -157,14 +148,6 @@ func (p *Plugin) unblockCommand(ctx context.Context, a *actor) (string, error) {
 		return "", err
 	}
 	return p.releaseUser(ctx, a, blocked, name)
-}
-
-func (p *Plugin) unmuteCommand(ctx context.Context, a *actor) (string, error) {
-	name, err := p.named(ctx, a)
-	if err != nil {
-		return "", err
-	}
-	return p.unmute(ctx, a, name)
 }
 
 // releaseUser ends that, and says so.

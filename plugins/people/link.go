@@ -29,7 +29,7 @@ func (p *Plugin) Commands() []command.Command {
 		{Spec: command.Spec{
 			Name: "bio_clear", Idempotent: true, Brief: "Clear what was said here of a person", Form: "PERSON",
 			Rank: core.RankModerator,
-			Args: []command.Arg{{Name: "who", Brief: "The person's name, tag or id, or reply to their message", Rest: true}},
+			Args: []command.Arg{{Name: "who", Brief: "A name, tag or id, or reply to their message", Rest: true}},
 		}, Do: p.clear},
 		{Spec: command.Spec{
 			Name: "link", Brief: "Link your accounts on two platforms", Private: true,

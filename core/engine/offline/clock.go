@@ -46,11 +46,7 @@ func foldName(name string) (folded string) {
 
 // timeIn tells the time here, or in the places that a text names.
 func (s telling) timeIn(text string) string {
-	switch {
-	case text != "":
-	case s.zone != "":
-		return s.timeAt(s.zone, s.momentIn(s.now.Location()))
-	default:
+	if text == "" && s.zone == "" {
 		return s.say("time")
 	}
 	if s.isStretch(text) {
@@ -63,6 +59,9 @@ func (s telling) timeIn(text string) string {
 		named = s.cutList(text)
 	}
 	var told []string
+	if text == "" {
+		told = []string{s.zone + ": " + s.momentIn(s.now.Location())}
+	}
 	for _, each := range named[:min(len(named), 4)] {
 		name, zones := s.zonesOf(each)
 		for _, zone := range zones[:min(len(zones), 4)] {
@@ -82,13 +81,9 @@ func (s telling) timeIn(text string) string {
 		return s.say("timewhere")
 	case len(told) == 1:
 		place, at, _ := strings.Cut(told[0], ": ")
-		return s.timeAt(place, at)
+		return s.fresh(s.wordings("timein", map[string]string{"place": place, "at": at}))
 	}
 	return strings.Join(told, "; ") + "."
-}
-
-func (s telling) timeAt(place, at string) string {
-	return s.fresh(s.wordings("timein", map[string]string{"place": place, "at": at}))
 }
 
 func (s telling) isStretch(text string) bool {

@@ -103,7 +103,9 @@ func (s *scene) readUser(text string) bool {
 			Recon    struct {
 				Language string `json:"language"`
 			} `json:"recon"`
-			Reminders json.RawMessage `json:"reminders"`
+			Reminders struct {
+				Zone string `json:"person_zone"`
+			} `json:"reminders"`
 		} `json:"context"`
 		Input *struct {
 			Type      string  `json:"type"`
@@ -132,18 +134,8 @@ func (s *scene) readUser(text string) bool {
 	}
 	s.group = s.group || len(m.Context.People) > 0
 	s.language = cmp.Or(m.Context.Recon.Language, s.language)
-	s.readZone(m.Context.Reminders)
+	s.zone = cmp.Or(m.Context.Reminders.Zone, s.zone)
 	return m.Input != nil || s.notice != nil
-}
-
-// readZone takes the user's time zone from what the reminders plugin says of them.
-func (s *scene) readZone(reminders json.RawMessage) {
-	var about struct {
-		Zone string `json:"person_zone"`
-	}
-	if json.Unmarshal(reminders, &about) == nil {
-		s.zone = cmp.Or(about.Zone, s.zone)
-	}
 }
 
 // message is what the user said, at most its first 1,000 bytes.
