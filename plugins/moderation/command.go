@@ -46,7 +46,7 @@ func (p *Plugin) Commands() []command.Command {
 		forModerators(p.muteCommand, command.Spec{
 			Name: "mute", Brief: "Mute me here for a while, or towards one user", Form: muteForm,
 			Args: []command.Arg{
-				{Name: "duration", Brief: "Like 30m, 2h or 1d; the person may come first"},
+				{Name: "duration", Brief: "Like 30m, 2 hours or 1d; the person may come first"},
 				{Name: "person", Brief: "A name, tag or id, or reply to their message; and why", Rest: true},
 			},
 		}),

@@ -10,6 +10,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/core/values"
 	"synthbot/plugins/reminders/calendar"
 )
 
@@ -217,7 +218,7 @@ func (p *Plugin) cancelAction() core.Action {
 				"To change a reminder, set the new one first, and then cancel the old one by its id."},
 			core.NewExample("“Forget about the dentist”", `{"id":"dentist"}`),
 			core.NewExample("By the id that reminder_list showed", `{"id":"mzxw6ytb"}`)),
-		Effects: core.EffectRanked | core.EffectWrites, Permission: core.PermissionEveryone,
+		Effects: core.EffectRanked | core.EffectWrites, Permission: core.PermissionEveryone, Undo: p.undoCancel,
 	}, p.doCancel)
 }
 
@@ -227,5 +228,23 @@ func (p *Plugin) doCancel(ctx context.Context, c core.Call, in cancelPayload) (c
 		return core.Result{}, err
 	}
 	r, err := p.cancel(ctx, a, in.ID)
-	return core.Output(map[string]any{"cancelled": p.line(&r)}), err
+	result := core.Output(map[string]any{"cancelled": p.line(&r)})
+	result.Undo = core.JSON(values.New(r.person, keyReminder+r.ID, r))
+	return result, err
+}
+
+// undoCancel keeps the reminder again that was cancelled, if it is still to come.
+func (p *Plugin) undoCancel(ctx context.Context, _ core.Call, done core.Result) error {
+	var item core.Item
+	if err := json.Unmarshal(done.Undo, &item); err != nil {
+		return fmt.Errorf("reminder to keep again: %w", err)
+	}
+	r, err := p.read(item)
+	if err == nil && !r.Due.After(p.host.Clock()) {
+		err = core.Errorf(core.Invalid, "its time is past")
+	}
+	if err != nil {
+		return err
+	}
+	return p.keep(ctx, r)
 }

@@ -12,6 +12,7 @@ import (
 	"synthbot/core/command"
 	"synthbot/core/timezone"
 	"synthbot/core/txt"
+	"synthbot/core/values"
 	"synthbot/plugins/reminders/calendar"
 )
 
@@ -54,7 +55,8 @@ func (p *Plugin) remind(ctx context.Context, c command.Call) (string, error) {
 		}
 		r, err := p.cancel(ctx, c, text)
 		if err == nil {
-			c.NoteDone(cancelName, cancelPayload{ID: r.Text}, core.Result{})
+			undo := core.JSON(values.New(r.person, keyReminder+r.ID, r))
+			c.NoteDone(cancelName, cancelPayload{ID: r.Text}, core.Result{Undo: undo})
 		}
 		return "Cancelled: " + txt.Line(r.Text), err
 	}
