@@ -96,7 +96,7 @@ func (p *Plugin) doSet(ctx context.Context, c core.Call, in setPayload) (core.Re
 	w.veiled, w.asked = z.veiled, from
 	w.seed = fmt.Sprintf("%s/%d/%d", c.Key.Turn, c.Key.Round, c.Key.Step)
 	r, err := p.set(ctx, a, w)
-	result := core.Output(p.line(&r))
+	result := core.Output(newLine(&r))
 	result.Undo = core.JSON(r.ID)
 	return result, err
 }
@@ -154,7 +154,7 @@ type line struct {
 	By     string `json:"by,omitempty"`
 }
 
-func (p *Plugin) line(r *reminder) line {
+func newLine(r *reminder) line {
 	l := line{ID: r.ID, Text: r.Text, Due: stamp(r.Due, r.Veiled), Day: r.Due.Weekday().String(), Repeat: r.Rule}
 	if !r.Veiled {
 		l.Zone = r.Due.Location().String()
@@ -198,7 +198,7 @@ func (p *Plugin) doList(ctx context.Context, c core.Call, in listPayload) (core.
 	}
 	out.Reminders = []line{}
 	for i := range list[:min(len(list), listMax)] {
-		l := p.line(&list[i])
+		l := newLine(&list[i])
 		if in.All {
 			l.By = list[i].Author.Name
 		}
@@ -228,7 +228,7 @@ func (p *Plugin) doCancel(ctx context.Context, c core.Call, in cancelPayload) (c
 		return core.Result{}, err
 	}
 	r, err := p.cancel(ctx, a, in.ID)
-	result := core.Output(map[string]any{"cancelled": p.line(&r)})
+	result := core.Output(map[string]any{"cancelled": newLine(&r)})
 	result.Undo = core.JSON(values.New(r.person, keyReminder+r.ID, r))
 	return result, err
 }
