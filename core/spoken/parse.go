@@ -22,10 +22,14 @@ type span struct {
 	seconds      float64
 }
 
-// length counts 30 days a month, and 365 a year.
+// length counts 30 days a month, and 365 a year. It is 0 if it is longer than ten years.
 func (s *span) length() time.Duration {
-	days := s.months/12*365 + s.months%12*30 + s.days
-	return time.Duration(days)*24*time.Hour + time.Duration(s.seconds*float64(time.Second))
+	const day, most = 24 * 3600, 10 * 365 * 24 * 3600 // seconds
+	seconds := float64(s.months/12*365+s.months%12*30+s.days)*day + s.seconds
+	if seconds > most {
+		return 0
+	}
+	return time.Duration(seconds * float64(time.Second)).Truncate(time.Second)
 }
 
 // rule is how it comes again.

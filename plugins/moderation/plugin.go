@@ -248,7 +248,7 @@ func ending(t, now time.Time) string {
 
 // bare removes what people write around a name or an id.
 func bare(name string) string {
-	name = strings.Trim(strings.TrimSpace(name), "`")
+	name = strings.Trim(strings.TrimRight(strings.TrimSpace(name), ",:;"), "`")
 	if id, ok := strings.CutPrefix(name, "<@"); ok {
 		name = strings.TrimPrefix(strings.TrimSuffix(id, ">"), "!")
 	}
