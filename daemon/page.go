@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"synthbot/admin"
 	adminpage "synthbot/admin/page"
@@ -61,7 +60,7 @@ func (s *pageServer) options() adminpage.Options {
 	return adminpage.Options{
 		Log: logs.Room(b.log, "admin"), Turns: b.monitor.traces, Running: &s.running,
 		Reader: b.Data.Store, Facts: b.Data.Store, Items: b.Data.Items("page"),
-		Clock: func() time.Time { return b.InForce().Config.Clock(b.env.Clock)() }, // a reload may change the zone
+		Clock: b.now,
 		Bot:   s, Personas: personaEditor{b},
 	}
 }

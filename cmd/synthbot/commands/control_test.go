@@ -157,7 +157,7 @@ func TestReloadKeepsConnections(t *testing.T) {
 
 // TestClientThatDoesNotRead: a client that leaves its pipe full holds nobody up:
 // others are answered, and when they are gone the daemon ends at once.
-// TestReloadMovesTheClock: what plugins go by is the time zone in force.
+// TestReloadMovesTheClock: what plugins and questions go by is the time zone in force.
 func TestReloadMovesTheClock(t *testing.T) {
 	in := func(zone string) string {
 		return strings.Replace(withTerminal, "[bot]\n", "[bot]\ntimezone = \""+zone+"\"\n", 1)
@@ -173,6 +173,10 @@ func TestReloadMovesTheClock(t *testing.T) {
 	}
 	if says := d.answers("/timezone"); !strings.Contains(says, "(Asia/Tokyo)") {
 		t.Errorf("after the reload: %q", says)
+	}
+	d.answers("remind me in 10 minutes to eat")
+	if says := d.answers("/undo"); !strings.Contains(says, "time: ") || !strings.Contains(says, " JST") {
+		t.Errorf("what is undone: %q", says)
 	}
 	d.end()
 }
