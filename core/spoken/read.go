@@ -196,7 +196,7 @@ func (l *lexicon) findSpan(words []word) found {
 	f := found{all: words, back: len(words), said: nothing()}
 	p := parser{tokens: l.tokens(words[:min(len(words), maxEdge)])}
 	s, _, ok := p.saidLength()
-	if ok && s.length() > 0 {
+	if ok && s.length() > time.Second { // "a second account" has none
 		f.front, f.said.span = p.tokens[p.at-1].to, &s
 		return f
 	}
@@ -205,7 +205,7 @@ func (l *lexicon) findSpan(words []word) found {
 	for i := range q.tokens {
 		q.at = i
 		s, marked, ok := q.saidLength()
-		if ok && marked && q.at == len(q.tokens) && s.length() > 0 {
+		if ok && marked && q.at == len(q.tokens) && s.length() > time.Second {
 			f.back, f.said.span = from+q.tokens[i].from, &s
 			break
 		}

@@ -307,7 +307,7 @@ func TestFindSpan(t *testing.T) {
 		{"", 0, ""}, {"Troll", 0, "Troll"}, {"Lang 10m", 0, "Lang 10m"}, {"for spam", 0, "for spam"},
 		{"he spams 3 times in 10 minutes", 0, "he spams 3 times in 10 minutes"}, {"tomorrow", 0, "tomorrow"},
 		{"at 9", 0, "at 9"}, {"-5 minutes", 0, "-5 minutes"}, {"99999999 weeks", 0, "99999999 weeks"},
-		{"0m", 0, "0m"}, {"99999 years", 0, "99999 years"}, {"600 weeks", 0, "600 weeks"}, {"10 years", 3650 * day, ""},
+		{"0m", 0, "0m"}, {"a second account", 0, "a second account"}, {"30 seconds", 30 * time.Second, ""}, {"99999 years", 0, "99999 years"}, {"600 weeks", 0, "600 weeks"}, {"10 years", 3650 * day, ""},
 	} {
 		got, rest := New("en", nil).FindSpan(tc.text)
 		if got != tc.want || rest != tc.rest {

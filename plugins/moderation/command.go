@@ -101,8 +101,8 @@ func (p *Plugin) blockCommand(ctx context.Context, a *actor) (string, error) {
 	return p.holdUser(ctx, a, blocked, r)
 }
 
-// readHold reads whom, how long and why. How long is behind the person, in front of it or at the end. Without a person,
-// the writer of the message is meant that the command was called on; name is "" if there is none.
+// readHold reads whom, how long and why. How long is behind the person, in front of it or at the end. If nobody is
+// named, it is the writer of the message that the command was called on; without one, name is "".
 func (p *Plugin) readHold(ctx context.Context, a *actor, text string) (r holdRequest, err error) {
 	words := strings.Fields(text)
 	n, unknown := p.nameLength(ctx, a, words)
