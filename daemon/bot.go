@@ -79,7 +79,6 @@ func (b *Bot) close() error {
 		}
 	}
 	err := b.Data.Close()
-	b.Data.replaceEmbedder(nil)
 	engines := b.InForce().Engines
 	if engines == nil {
 		return err

@@ -79,20 +79,19 @@ func (b *Bot) small(p *parts) (*recon.Small, error) {
 	return nil, nil
 }
 
-// embed lets memories be found by meaning, with the first engine that has a model for that, from now on.
+// embed lets memories be found by meaning, with the first engine that has a model for that.
 func (b *Bot) embed(p *parts) {
 	if b.Data.DB == nil {
 		return
 	}
 	b.Data.DB.SetConfig(p.Config.Memory)
-	var embedder *engine.Embedder
 	var by memory.Embedder
 	for _, e := range p.Config.Engines {
 		if e.Disabled || e.EmbeddingModel == "" {
 			continue
 		}
-		var err error
-		if embedder, err = engine.NewEmbedder(e, b.engineOptions(p)); err != nil {
+		embedder, err := engine.NewEmbedder(e, b.engineOptions(p))
+		if err != nil {
 			b.log.Error("memories are not found by meaning", "err", err)
 			break
 		}
@@ -100,7 +99,6 @@ func (b *Bot) embed(p *parts) {
 		break
 	}
 	b.Data.DB.SetEmbedder(by)
-	b.Data.replaceEmbedder(embedder)
 }
 
 // usageStore implements engine.Ledger on the database. Every use is counted twice: for the

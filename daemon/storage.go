@@ -25,17 +25,6 @@ type Storage struct {
 	Store
 	DB    *memory.DB    // the store, if it is a database, as of each bot that runs; else nil
 	usage engine.Ledger // what engines were used for; nil without a database
-
-	embedder *engine.Embedder // of DB; nil: memories are not found by meaning
-}
-
-// replaceEmbedder notes the embedder that is in use from now on, and closes the former one.
-func (s *Storage) replaceEmbedder(e *engine.Embedder) {
-	former := s.embedder
-	s.embedder = e
-	if former != nil {
-		former.Close()
-	}
 }
 
 // openStore opens the store, and reads from it the settings that users changed.

@@ -43,9 +43,6 @@ func NewEmbedder(cfg Config, o Options) (*Embedder, error) {
 	return &Embedder{server, o.Failed}, nil
 }
 
-// Close closes the connections that are not in use.
-func (e *Embedder) Close() { e.transport.close() }
-
 // Embed returns a vector for each text, in their order. Its errors are *llm.Error.
 func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	vectors := make([][]float32, 0, len(texts))

@@ -18,7 +18,7 @@ func (s *server) embedder() *Embedder {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.t.Cleanup(func() { e.Close() })
+	s.t.Cleanup(e.transport.close)
 	return e
 }
 

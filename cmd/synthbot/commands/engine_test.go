@@ -6,14 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"synthbot/core/coretest"
@@ -216,33 +214,4 @@ func TestDeletedQuestions(t *testing.T) {
 	if used := strings.Join(strings.Fields(o.String()), " "); !strings.Contains(used, fmt.Sprint("vllm ", n+1)) {
 		t.Errorf("usage: %s%s", o.String(), e.String())
 	}
-}
-
-// TestEmbedderIsClosed: without the table of an embedding model, its connections are closed.
-func TestEmbedderIsClosed(t *testing.T) {
-	var open atomic.Int32
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, `{"data":[{"index":0,"embedding":[1,2,3]}]}`)
-	}))
-	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
-		switch s {
-		case http.StateIdle:
-			open.Store(1)
-		case http.StateClosed:
-			open.Store(0)
-		}
-	}
-	server.Start()
-	t.Cleanup(server.Close)
-	engine := fmt.Sprintf("[[engine]]\nprovider = \"vllm\"\nmodel = \"m\"\nembedding_model = \"e\"\nbase_url = %q\n", server.URL+"/v1")
-	d := startDaemon(t, withTerminal+engine)
-	d.tells("READY=1")
-	d.answers("/remember my bike is red")
-	until(t, func() bool { return open.Load() == 1 })
-	d.write(withTerminal)
-	if status, _, errs := d.command("", "reload"); status != 0 {
-		t.Fatalf("reload: %d, %q", status, errs)
-	}
-	until(t, func() bool { return open.Load() == 0 })
-	d.end()
 }
