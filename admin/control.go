@@ -121,6 +121,9 @@ func answer(ctx context.Context, c *net.UnixConn, carry Carry) error {
 			_ = f.Close()
 		}
 	}()
+	if errors.Is(err, errUnused) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -155,10 +158,16 @@ func carryOut(ctx context.Context, carry Carry, r Request, given []*os.File) (st
 	return carry(ctx, r, given[0], given[1], given[2]), nil
 }
 
+// errUnused says that the client closed the connection without a command.
+var errUnused = errors.New("unused connection")
+
 func readRequest(c *net.UnixConn) (r Request, given []*os.File, err error) {
 	head := make([]byte, 4)
 	rights := make([]byte, syscall.CmsgSpace(files*4))
 	n, m, _, _, err := c.ReadMsgUnix(head, rights)
+	if errors.Is(err, io.EOF) {
+		return r, nil, errUnused
+	}
 	if err != nil {
 		return r, nil, err
 	}

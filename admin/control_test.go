@@ -2,6 +2,7 @@ package admin
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -19,13 +20,18 @@ import (
 // served starts a control socket in a directory.
 func served(t *testing.T, dir string, carry Carry) {
 	t.Helper()
+	servedWithLog(t, dir, carry, slog.New(slog.DiscardHandler))
+}
+
+func servedWithLog(t *testing.T, dir string, carry Carry, log *slog.Logger) {
+	t.Helper()
 	s, err := ListenControl(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	over := make(chan error, 1)
-	go func() { over <- s.Serve(ctx, slog.New(slog.DiscardHandler), carry) }()
+	go func() { over <- s.Serve(ctx, log, carry) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-over; err != nil {
@@ -67,6 +73,26 @@ func TestControl(t *testing.T) {
 		if info, err := os.Stat(filepath.Join(dir, SocketName)); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v, %v", name, info, err)
 		}
+	}
+}
+
+// TestUnused: a client that closes its connection without a command causes no warning.
+func TestUnused(t *testing.T) {
+	var log bytes.Buffer
+	dir, done := t.TempDir(), make(chan struct{})
+	t.Run("served", func(t *testing.T) {
+		carry := func(context.Context, Request, *os.File, *os.File, *os.File) int { close(done); return 0 }
+		servedWithLog(t, dir, carry, slog.New(slog.NewTextHandler(&log, nil)))
+		if err := dial(t, dir).Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := dial(t, dir).Run(t.Context(), Request{Args: []string{"x"}}, os.Stdin, os.Stdout, os.Stderr); err != nil {
+			t.Fatal(err)
+		}
+		<-done
+	})
+	if log.Len() > 0 { // all connections are over
+		t.Errorf("it logs %s", log.String())
 	}
 }
 

@@ -30,6 +30,32 @@ func Defaults(into ...any) {
 	reader{doc: d, partial: true}.table(d.root, structs(into))
 }
 
+// DefaultsLike returns a new struct of the type that given points to, as a file would fill it that has only as many
+// tables in each list.
+func DefaultsLike(given any) any {
+	into := reflect.New(reflect.TypeOf(given).Elem())
+	Defaults(into.Interface())
+	addTables(into.Elem(), reflect.ValueOf(given).Elem())
+	return into.Interface()
+}
+
+// addTables gives the lists of tables in a struct as many elements as those of another one have.
+func addTables(into, given reflect.Value) {
+	for _, f := range fieldsOf(into.Type()) {
+		dst, src := into.FieldByIndex(f.index), given.FieldByIndex(f.index)
+		form := formOf(dst.Type())
+		switch {
+		case form == formTable:
+			addTables(dst, src)
+		case form == formList && formOf(dst.Type().Elem()) == formTable:
+			dst.Set(reflect.MakeSlice(dst.Type(), src.Len(), src.Len()))
+			for i := range src.Len() {
+				dst.Index(i).Set(reflect.ValueOf(DefaultsLike(src.Index(i).Addr().Interface())).Elem())
+			}
+		}
+	}
+}
+
 // table reads one table into structs that share it.
 func (r reader) table(at *node, into []reflect.Value) {
 	before := r.doc.found

@@ -59,18 +59,11 @@ type Former struct {
 type FactQuery struct {
 	// See are the places that the asker is in (Scene.Sees, Call.Sees): only
 	// what was said there or above is looked at.
-	See      []Path
-	Text     string   // words; "": by importance and time alone
-	Language string   // of Text; "": words are tried in all languages
-	Tags     []string // all of these; a topic counts as a tag
-	About    []Path   // all of these
-	N        int      // how many at most
-}
-
-// FactMatch is a fact and how well it answers.
-type FactMatch struct {
-	Fact
-	Score float64
+	See   []Path
+	Text  string   // words; "": by importance and time alone
+	Tags  []string // all of these; a topic counts as a tag
+	About []Path   // all of these
+	N     int      // how many at most
 }
 
 // Facts is what the bot knows. Safe for concurrent use.
@@ -86,7 +79,7 @@ type Facts interface {
 	// the error wraps ErrUnknown.
 	DropFact(ctx context.Context, id string, see ...Path) error
 	// Recall returns the facts that answer best, best first.
-	Recall(ctx context.Context, q FactQuery) ([]FactMatch, error)
+	Recall(ctx context.Context, q FactQuery) ([]Fact, error)
 	// Epoch is the number of times that somebody was forgotten; see WithEpoch.
 	Epoch() uint64
 }
@@ -98,7 +91,6 @@ type Item struct {
 	Path    Path
 	Key     string
 	Version uint64 // 1 when it is first put, rising; 0: not there
-	Time    time.Time
 	Value   json.RawMessage
 }
 

@@ -253,7 +253,7 @@ func (b *chatCommands) lastWords(ctx context.Context, c command.Call) (string, e
 	if err != nil || n < 1 || n > 50 {
 		n = 10
 	}
-	zone := b.InForce().Config.Clock(b.env.Clock)().Location()
+	zone := b.now().Location()
 	var s strings.Builder
 	err = b.Data.View(ctx, func(v core.View) error {
 		h, err := v.Head(path)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"synthbot/admin"
 	"synthbot/core"
@@ -50,7 +51,7 @@ func (e *Env) newBot(l Life) *Bot {
 	b.monitor = &monitor{Bot: b, metrics: admin.NewMetrics(), traces: new(admin.Traces), began: e.Clock()}
 	b.workers.sharing = &sharing{Bot: b}
 	b.runtime = action.NewRuntime(action.Options{
-		Clock: e.Clock, Log: logs.Room(l.Log, "core/action"), Used: b.workers.sharing.used(actionLimits),
+		Clock: b.now, Log: logs.Room(l.Log, "core/action"), Used: b.workers.sharing.used(actionLimits),
 	})
 	b.reloads = &reloads{Bot: b, outdated: make(chan struct{}, 1)}
 	if l.Carry != nil {
@@ -105,6 +106,9 @@ func (b *Bot) putInForce(p *parts) {
 	b.parts.Store(p)
 	b.embed(p)
 }
+
+// now returns the time in the time zone of the bot, which a reload may change.
+func (b *Bot) now() time.Time { return b.InForce().Config.Clock(b.env.Clock)() }
 
 // Messenger sends messages outside of turns.
 func (b *Bot) Messenger() core.Messenger { return host{b} }

@@ -242,10 +242,10 @@ type maker struct {
 	config *Config
 	log    *slog.Logger
 	data   *Storage
-	specs  []command.Spec
-	admins []core.Path
-	alert  func(text string)  // reports to the admins
-	failed func(key any) bool // whether a running interface has failed
+	specs  func() []command.Spec // the chat commands in force
+	admins func() []core.Path    // those of now
+	alert  func(text string)     // reports to the admins
+	failed func(key any) bool    // whether a running interface has failed
 	// complete returns the words that may be the last one of an admin's chat command.
 	complete func(ctx context.Context, line string) []string
 	former   *parts // in force until now
@@ -254,8 +254,10 @@ type maker struct {
 
 func (b *Bot) maker(p *parts) maker {
 	return maker{
-		Env: b.env, config: p.Config, log: b.log, data: b.Data, specs: p.Commands.Specs(core.RankBot),
-		admins: b.admins(p.Config), alert: b.alerts.report, failed: b.workers.failed, former: b.InForce(),
+		Env: b.env, config: p.Config, log: b.log, data: b.Data,
+		specs:  func() []command.Spec { return b.InForce().Commands.Specs(core.RankBot) },
+		admins: func() []core.Path { return b.admins(b.InForce().Config) },
+		alert:  b.alerts.report, failed: b.workers.failed, former: b.InForce(),
 		complete: (&chatCommands{b}).complete, shared: b.workers.sharing.database() != nil,
 	}
 }
@@ -292,8 +294,7 @@ func (m maker) make(d driver, name string, own any) (_ []core.Interface, err err
 	return d.make(m, own)
 }
 
-// unchanged returns the former interface, in all its parts, if it was made for an equal table, the same
-// commands and the same admins, and runs; else nil. One that is fixed depends on its table alone.
+// unchanged returns the former interface, in all its parts, if it was made for an equal table and runs; else nil.
 func (m *maker) unchanged(e enabled) []core.Interface {
 	same := func(was enabled) bool {
 		return was.Name == e.Name && was.kind == e.kind && reflect.DeepEqual(was.Own, e.Own)
@@ -303,12 +304,13 @@ func (m *maker) unchanged(e enabled) []core.Interface {
 	if failed || !slices.ContainsFunc(m.former.Config.Enabled, same) {
 		return nil
 	}
-	isKnown := e.fixed || reflect.DeepEqual(m.former.Commands.Specs(core.RankBot), m.specs) &&
-		slices.Equal(m.former.Config.Bot.Admins, m.config.Bot.Admins)
-	if !isKnown {
-		return nil
-	}
 	return parts
+}
+
+// offerer is an interface that offers users the chat commands.
+type offerer interface {
+	// CommandsChanged says that there may be other commands or admins from now on. It does not block.
+	CommandsChanged()
 }
 
 // consoleName is the name of the interface of terminals that attach to a bot.

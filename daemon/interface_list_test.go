@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"context"
 	"io"
 	"log/slog"
 	"path/filepath"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"synthbot/core"
-	"synthbot/core/command"
 	"synthbot/interfaces/console"
 )
 
@@ -49,25 +47,16 @@ func TestTypedLines(t *testing.T) {
 	}
 }
 
-// TestFixedInterfaceStays: the console is kept when chat commands come and go, since a second one would take
-// lines from the first.
-func TestFixedInterfaceStays(t *testing.T) {
-	specs := func(name string) *command.Registry {
-		do := func(context.Context, command.Call) (string, error) { return "", nil }
-		r, err := command.New([]command.Command{{Spec: command.Spec{Name: name, Brief: "Do it"}, Do: do}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
-	}
-	former := console.New(console.Options{In: strings.NewReader(""), Out: io.Discard})
-	for kind, stays := range map[string]bool{"console": true, "telegram": false} {
+// TestInterfaceStays: an interface is kept, whatever chat commands come and go, until its own table changes.
+func TestInterfaceStays(t *testing.T) {
+	for _, kind := range []string{"console", "telegram"} {
+		former := console.New(console.Options{Name: kind, In: strings.NewReader(""), Out: io.Discard})
 		d, _ := findDriver(kind)
 		one := enabled{Name: kind, driver: d, Own: d.config()}
-		m := maker{specs: specs("roll").Specs(core.RankBot), config: &Config{}, failed: func(any) bool { return false }}
-		m.former = &parts{Config: &Config{Enabled: []enabled{one}}, Commands: specs("remind"), Interfaces: []core.Interface{former}}
-		if kept := m.unchanged(one) != nil; kept != stays {
-			t.Errorf("%s is kept: %v", kind, kept)
+		m := maker{config: &Config{}, failed: func(any) bool { return false }}
+		m.former = &parts{Config: &Config{Enabled: []enabled{one}}, Interfaces: []core.Interface{former}}
+		if m.unchanged(one) == nil {
+			t.Errorf("%s is not kept", kind)
 		}
 		one.Own = &consoleConfig{User: "ann"}
 		if m.unchanged(one) != nil {

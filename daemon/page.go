@@ -10,13 +10,11 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"synthbot/admin"
 	adminpage "synthbot/admin/page"
 	"synthbot/config"
 	"synthbot/core"
-	"synthbot/core/engine"
 	"synthbot/core/txt"
 	"synthbot/core/watch"
 	"synthbot/daemon/logs"
@@ -62,7 +60,7 @@ func (s *pageServer) options() adminpage.Options {
 	return adminpage.Options{
 		Log: logs.Room(b.log, "admin"), Turns: b.monitor.traces, Running: &s.running,
 		Reader: b.Data.Store, Facts: b.Data.Store, Items: b.Data.Items("page"),
-		Clock: func() time.Time { return b.InForce().Config.Clock(b.env.Clock)() }, // a reload may change the zone
+		Clock: b.now,
 		Bot:   s, Personas: personaEditor{b},
 	}
 }
@@ -105,16 +103,7 @@ func (s *pageServer) Rooms() []string { return s.bot.InForce().Config.Rooms() }
 func (s *pageServer) Settings(place core.Path) (rows []adminpage.Setting) {
 	p, defaults := s.bot.InForce(), make(map[string]string)
 	if place.IsZero() {
-		p.Config.defaults().walk(func(path string, v reflect.Value) { defaults[path] = shownValue(path, v) })
-		p.Config.walk(func(path string, v reflect.Value) {
-			row := adminpage.Setting{Name: path, Value: shownValue(path, v), Default: defaults[path]}
-			row.From = "the default"
-			if row.Value != row.Default {
-				row.From = p.Config.File
-			}
-			rows = append(rows, row)
-		})
-		return rows
+		return p.Config.shownSettings()
 	}
 	for _, row := range p.PlaceSettings(core.Path{}) {
 		defaults[row.Name] = row.Value
@@ -129,6 +118,24 @@ func (s *pageServer) Settings(place core.Path) (rows []adminpage.Setting) {
 		changed[row.Name] = true
 		rows = append(rows, set)
 	}
+	return rows
+}
+
+// shownSettings returns the settings of the configuration for the page, except for what an element of a list leaves out
+// that has no default.
+func (c *Config) shownSettings() (rows []adminpage.Setting) {
+	defaults := make(map[string]string)
+	c.defaults().walk(func(path string, v reflect.Value) { defaults[path] = shownValue(path, v) })
+	c.walk(func(path string, v reflect.Value) {
+		row := adminpage.Setting{Name: path, Value: shownValue(path, v), Default: defaults[path], From: "the default"}
+		switch {
+		case row.Value != row.Default:
+			row.From = c.File
+		case strings.Contains(path, "[") && v.IsZero():
+			return
+		}
+		rows = append(rows, row)
+	})
 	return rows
 }
 
@@ -158,23 +165,13 @@ func (p *parts) choices(command string) []string {
 
 // defaults returns a configuration with the same interfaces and plugins, and the default of each setting.
 func (c *Config) defaults() *Config {
-	d := new(Config)
-	config.Defaults(&d.Tables)
-	empty := func(own any) any {
-		value := reflect.New(reflect.TypeOf(own).Elem()).Interface()
-		config.Defaults(value)
-		return value
-	}
-	d.Engines = make([]engine.Config, len(c.Engines))
-	for i := range d.Engines {
-		config.Defaults(&d.Engines[i])
-	}
+	d := &Config{Tables: *config.DefaultsLike(&c.Tables).(*Tables)}
 	for _, e := range c.Enabled {
-		e.Own = empty(e.Own)
+		e.Own = config.DefaultsLike(e.Own)
 		d.Enabled = append(d.Enabled, e)
 	}
 	for _, p := range c.Chosen {
-		p.Own = empty(p.Own)
+		p.Own = config.DefaultsLike(p.Own)
 		d.Chosen = append(d.Chosen, p)
 	}
 	return d

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,21 +52,29 @@ func TestSettingsHideSecrets(t *testing.T) {
 	}
 }
 
-// TestDefaultsOfEngines: what an engine's table does not set is its default, as the page shows it.
-func TestDefaultsOfEngines(t *testing.T) {
-	var c Config
-	c.Engines = make([]engine.Config, 2)
-	config.Defaults(&c.Engines[0], &c.Engines[1])
-	c.Engines[1].Model = "m"
-	defaults := make(map[string]string)
-	c.defaults().walk(func(path string, v reflect.Value) { defaults[path] = shownValue(path, v) })
-	var other []string
-	c.walk(func(path string, v reflect.Value) {
-		if strings.HasPrefix(path, "engine[") && shownValue(path, v) != defaults[path] {
-			other = append(other, path)
+// TestSettingsOfLists: what an element of a list does not set is its default, or left out, as the page shows it.
+func TestSettingsOfLists(t *testing.T) {
+	c := Config{File: "config.toml"}
+	c.Engines, c.Overrides = make([]engine.Config, 2), make([]Override, 2)
+	config.Defaults(&c.Tables, &c.Engines[0], &c.Engines[1], &c.Overrides[0], &c.Overrides[1])
+	c.Engines[1].Model, c.Overrides[1].Scope = "m", "chat"
+	shown := make(map[string]string)
+	var set []string
+	for _, row := range c.shownSettings() {
+		shown[row.Name] = row.Value
+		if row.From == c.File {
+			set = append(set, row.Name)
 		}
-	})
-	if len(other) != 1 || other[0] != "engine[1].model" {
-		t.Errorf("set are %q", other)
+	}
+	slices.Sort(set)
+	if want := []string{"engine[1].model", "override[1].scope"}; !slices.Equal(set, want) {
+		t.Errorf("set are %q, want %q", set, want)
+	}
+	for name, want := range map[string]bool{
+		"engine[0].timeout": true, "override[0].keywords": false, "override[0].scope": false, "bot.keywords": true,
+	} {
+		if _, ok := shown[name]; ok != want {
+			t.Errorf("%s is shown: %t, want %t", name, ok, want)
+		}
 	}
 }

@@ -262,15 +262,19 @@ func (b *Bot) startPlugins(old, next *parts) {
 	}
 }
 
-// startInterfaces starts the interfaces that are not among the old parts.
+// startInterfaces starts the interfaces that are not among the old parts. The others offer the chat commands anew.
 func (b *Bot) startInterfaces(old, next *parts) {
 	for _, i := range next.Interfaces {
-		if !slices.Contains(old.Interfaces, i) {
+		o, offers := i.(offerer)
+		switch {
+		case !slices.Contains(old.Interfaces, i):
 			b.workers.sharing.start(i, func() {
 				b.workers.start(b.workers.intake, interfaceCondition+label(i), i, func(ctx context.Context) error {
 					return i.Listen(ctx, b.Turns.Inbox())
 				})
 			})
+		case offers:
+			o.CommandsChanged()
 		}
 	}
 }

@@ -137,9 +137,9 @@ func (EmptyStore) Recent(core.Path, int, func(core.Path) bool) ([]core.Entry, er
 func (EmptyStore) SaveFact(_ context.Context, f core.Fact) (core.Fact, error) {
 	return f, core.ErrClosed
 }
-func (EmptyStore) DropFact(context.Context, string, ...core.Path) error             { return core.ErrUnknown }
-func (EmptyStore) Recall(context.Context, core.FactQuery) ([]core.FactMatch, error) { return nil, nil }
-func (EmptyStore) Epoch() uint64                                                    { return 0 }
+func (EmptyStore) DropFact(context.Context, string, ...core.Path) error        { return core.ErrUnknown }
+func (EmptyStore) Recall(context.Context, core.FactQuery) ([]core.Fact, error) { return nil, nil }
+func (EmptyStore) Epoch() uint64                                               { return 0 }
 
 // Items returns what a plugin keeps: nothing.
 func (EmptyStore) Items(string) core.Items { return EmptyStore{} }

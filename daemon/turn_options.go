@@ -40,7 +40,7 @@ func (b *Bot) options(p *parts) turn.Options {
 				asleep := p.settings.At(place).Asleep
 				return asleep != nil && *asleep
 			},
-			Reaches: func(place core.Path) bool { return b.reaches(p.at(place), place) },
+			Reaches: func(place core.Path) bool { return b.workers.reaches(p.at(place), place) },
 			Elsewhere: func(place core.Path) bool {
 				i := p.at(place)
 				return i != nil && !b.workers.sharing.serves(i)
@@ -109,8 +109,8 @@ func (p *parts) drafts() (show func(place core.Path, text string)) {
 
 // reaches reports whether an interface can speak in a place now. It cannot if it has
 // failed, or if the configuration no longer has it.
-func (b *Bot) reaches(i core.Interface, place core.Path) bool {
-	if i == nil || b.workers.failed(i) || !b.workers.sharing.serves(i) {
+func (w *workers) reaches(i core.Interface, place core.Path) bool {
+	if i == nil || w.failed(i) || !w.sharing.serves(i) {
 		return false
 	}
 	r, limited := i.(core.Reachable)

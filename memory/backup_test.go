@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -408,4 +409,37 @@ func bucketsOf(t *testing.T, content []byte) (names []byte) {
 		t.Fatal(err)
 	}
 	return names
+}
+
+// TestOwnerStays: what is written beside the database, or in its place, is its owner's, also if root runs a command.
+func TestOwnerStays(t *testing.T) {
+	dir := t.TempDir()
+	db := furnished(t, dir)
+	err := db.update(t.Context(), func(t *tx) { t.bucket(bucketMeta).Put([]byte(metaSchema), []byte("4")) })
+	name := db.engine.file
+	err = errors.Join(err, db.Close(), os.Chmod(name, 0o640), os.RemoveAll(db.space.reserve()))
+	owner := os.Getuid()
+	if owner == 0 {
+		owner = 65534
+		err = errors.Join(err, os.Chown(name, owner, owner))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	db = open(t, dir)
+	if err := db.space.makeReserve(); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := db.Compact(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	for _, file := range []string{name, name + versionSuffix + "4", db.space.reserve()} {
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		uid := int(info.Sys().(*syscall.Stat_t).Uid)
+		want(t, file, fmt.Sprint(info.Mode().Perm(), uid), fmt.Sprint(fs.FileMode(0o640), owner))
+	}
 }

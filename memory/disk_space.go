@@ -11,6 +11,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/loop"
+	"synthbot/memory/bolt"
 )
 
 const (
@@ -66,7 +67,7 @@ func (r *diskSpace) makeReserve() error {
 		return err
 	}
 	_, err = io.CopyN(f, rand.NewChaCha8([32]byte{}), reserveSize)
-	return errors.Join(err, f.Sync(), f.Close())
+	return errors.Join(err, f.Sync(), f.Close(), bolt.KeepOwner(r.reserve(), r.db.engine.file))
 }
 
 // step creates the reserve, reports a full disk, and tries to write until that works again.

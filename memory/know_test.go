@@ -68,14 +68,14 @@ func TestRecallByWords(t *testing.T) {
 		q    core.FactQuery
 		want []string
 	}{
-		{core.FactQuery{Text: "a dog", Language: "en"}, []string{"Jay keeps three dogs and a cat"}},
-		{core.FactQuery{Text: "who runs?", Language: "en"}, []string{"Jay likes running in the rain"}},
-		{core.FactQuery{Text: "Haus", Language: "de"}, []string{"Die Häuser in der Straße gehören Ann"}},
+		{core.FactQuery{Text: "a dog"}, []string{"Jay keeps three dogs and a cat"}},
+		{core.FactQuery{Text: "who runs?"}, []string{"Jay likes running in the rain"}},
+		{core.FactQuery{Text: "Haus"}, []string{"Die Häuser in der Straße gehören Ann"}},
 		{core.FactQuery{Text: "dogs"}, []string{"Jay keeps three dogs and a cat"}},
 		{core.FactQuery{Text: "好き"}, []string{"猫が好きです"}},
 		{core.FactQuery{Tags: []string{"sport"}}, []string{"Jay likes running in the rain"}},
-		{core.FactQuery{Text: "sport", Language: "en"}, []string{"Jay likes running in the rain"}},
-		{core.FactQuery{Text: "nothing of that kind", Language: "en"}, nil},
+		{core.FactQuery{Text: "sport"}, []string{"Jay likes running in the rain"}},
+		{core.FactQuery{Text: "nothing of that kind"}, nil},
 	} {
 		tc.q.See = []core.Path{group}
 		want(t, fmt.Sprintf("%+v", tc.q), recall(t, db, tc.q), tc.want)
@@ -116,7 +116,7 @@ func staysWhereSaid(t *testing.T, db *DB, settled func()) {
 	save(t, db, core.Fact{Text: "jay told everybody", About: []core.Path{jay}, Tags: []string{"x"}})
 	settled()
 	other := core.MustPath("chat/group2")
-	for _, q := range []core.FactQuery{{Text: "jay told"}, {Text: "jay", Language: "en"}, {Tags: []string{"x"}}, {About: []core.Path{jay}}, {}} {
+	for _, q := range []core.FactQuery{{Text: "jay told"}, {Text: "jay"}, {Tags: []string{"x"}}, {About: []core.Path{jay}}, {}} {
 		for _, tc := range []struct {
 			see  []core.Path
 			want []string

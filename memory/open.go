@@ -77,7 +77,7 @@ func (c ServerConfig) Probe(ctx context.Context) ([]core.Finding, error) {
 // Errors of Open.
 var (
 	ErrMissing = errors.New("there is no database yet")
-	ErrOlder   = errors.New("the database has an older format")
+	ErrOlder   = errors.New("the database has an older format; the bot converts it at its next start and keeps a copy")
 )
 
 var (
@@ -300,7 +300,11 @@ func (db *DB) prepare(o Options) error {
 		return db.writer.transact(upgrade)
 	}
 	backup := db.engine.file + versionSuffix + strconv.Itoa(version)
-	if err := db.Backup(backup); err != nil {
+	err = db.Backup(backup)
+	if err == nil && !db.engine.remote { // else the folder is the user's own
+		err = bolt.KeepOwner(backup, db.engine.file)
+	}
+	if err != nil {
 		return fmt.Errorf("backup before the change of its format: %w", err)
 	}
 	db.log.Info("the database's format changes",

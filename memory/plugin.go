@@ -71,7 +71,7 @@ func readItem(path core.Path, key string, value []byte) (core.Item, error) {
 	if err := json.Unmarshal(value, &k); err != nil {
 		return core.Item{}, fmt.Errorf("item %q of %s: %w", key, path, err)
 	}
-	return core.Item{Path: path, Key: key, Version: k.Version, Time: k.Time, Value: k.Value}, nil
+	return core.Item{Path: path, Key: key, Version: k.Version, Value: k.Value}, nil
 }
 
 // Put stores an item and returns its new version. item.Version must be the stored one, 0 for

@@ -159,23 +159,14 @@ func (v factIndex) maxPostings() int { return 1000 }
 // Recall returns the facts that match best, best first. Rare words count more; meaning
 // counts as much as words, if there is an Embedder that answers in time; importance and
 // recency decide among equals.
-func (db *DB) Recall(ctx context.Context, q core.FactQuery) (found []core.FactMatch, err error) {
+func (db *DB) Recall(ctx context.Context, q core.FactQuery) (found []core.Fact, err error) {
 	meant := db.embeds.query(ctx, q.Text, db.pruning.config.Load().Recall)
 	err = db.look(ctx, func(v *view) { found = v.recall(q, meant) })
 	return found, err
 }
 
-func (v *view) recall(q core.FactQuery, meant *vector) (found []core.FactMatch) {
-	s := &search{
-		view: v, from: factIndex{v}, text: q.Text, languages: formsOf(q.Language), n: q.N, vector: meant,
-	}
-	for _, tag := range q.Tags {
-		s.required = append(s.required, tagTerm(tag))
-	}
-	for _, p := range q.About {
-		s.required = append(s.required, aboutTerm(p))
-	}
-	hits := s.run(v.origins(q.See))
+func (v *view) recall(q core.FactQuery, meant *vector) (found []core.Fact) {
+	hits := v.hits(q, meant)
 	ahead(&v.tx, func() (all []kv.Range) {
 		for _, h := range hits[:min(len(hits), q.N)] {
 			all = append(all, pair(bucketFacts, binary.BigEndian.AppendUint64(nil, h.id)))
@@ -187,17 +178,28 @@ func (v *view) recall(q core.FactQuery, meant *vector) (found []core.FactMatch) 
 			break
 		}
 		if f, ok := v.facts().fact(h.id); ok {
-			found = append(found, core.FactMatch{Fact: f, Score: h.score})
+			found = append(found, f)
 		}
 	}
 	return found
 }
 
-// formsOf lists the languages whose stems of a text are looked for: its own, or all.
-func formsOf(language string) []string {
-	if stemmer(language) != nil {
-		return []string{language, ""}
+// hits returns the facts that match, best first, without their texts.
+func (v *view) hits(q core.FactQuery, meant *vector) []hit {
+	s := &search{
+		view: v, from: factIndex{v}, text: q.Text, languages: languages(), n: q.N, vector: meant,
 	}
+	for _, tag := range q.Tags {
+		s.required = append(s.required, tagTerm(tag))
+	}
+	for _, p := range q.About {
+		s.required = append(s.required, aboutTerm(p))
+	}
+	return s.run(v.origins(q.See))
+}
+
+// languages lists the languages whose stems of a text are looked for; "": the words as they are.
+func languages() []string {
 	return []string{"", "en", "de", "fr", "it", "es", "pt", "nl", "ru", "sv", "da", "no", "fi"}
 }
 

@@ -325,7 +325,7 @@ func TestMeaningHelps(t *testing.T) {
 // reciprocal is one over the place of a fact among those that are found.
 func reciprocal(t *testing.T, db *DB, id, text string, meant *vector) (r float64) {
 	err := db.view(t.Context(), func(v *view) error {
-		q := core.FactQuery{Text: text, Language: "en", See: []core.Path{group}, N: 10}
+		q := core.FactQuery{Text: text, See: []core.Path{group}, N: 10}
 		for i, f := range v.recall(q, meant) {
 			if f.ID == id {
 				r = 1 / float64(i+1)
@@ -353,10 +353,10 @@ func BenchmarkRecall(b *testing.B) {
 			name string
 			core.FactQuery
 		}{
-			{"common", core.FactQuery{Text: "word0 word1 word2 word3 word4", Language: "en"}},
-			{"usual", core.FactQuery{Text: text(), Language: "en"}},
+			{"common", core.FactQuery{Text: "word0 word1 word2 word3 word4"}},
+			{"usual", core.FactQuery{Text: text()}},
 			{"unknown", core.FactQuery{Text: text()}},
-			{"tag", core.FactQuery{Tags: []string{"x"}, Text: "word1", Language: "en"}},
+			{"tag", core.FactQuery{Tags: []string{"x"}, Text: "word1"}},
 		} {
 			q.See, q.N = []core.Path{topic}, 10
 			for _, kind := range []string{"words", "meaning"} {

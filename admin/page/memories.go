@@ -95,13 +95,9 @@ func (p memoryPages) foundOnes(v *visit) error {
 	if tag != "" {
 		q.Tags = []string{tag}
 	}
-	answers, err := p.Facts.Recall(v.Context(), q)
+	facts, err := p.Facts.Recall(v.Context(), q)
 	if err != nil {
 		return err
-	}
-	facts := make([]core.Fact, len(answers))
-	for i := range answers {
-		facts[i] = answers[i].Fact
 	}
 	const note = "Private conversations are not searched, except open ones."
 	return p.found(v, facts, found{Words: words, Tag: tag, Note: note})

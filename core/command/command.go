@@ -49,12 +49,21 @@ type Call struct {
 	Person  core.Path // the author's
 	Locale  string
 	Args    map[string]string // by Arg.Name
-	Target  string            // the id of the message that it was called on, if any
+	Target  string            // the id of the message that it was called on, or as a reply to, if any
 	Foreign []core.Foreign    // what others wrote, of the message that it came with
 	Sees    []core.Path       // this place, and those that share with it
 	// Attach adds a file to the answer. If the interface cannot send files, the answer
 	// says so.
 	Attach func(core.Upload)
+	// Noted receives what NoteDone notes; it may be nil.
+	Noted func(core.Step, core.Result)
+}
+
+// NoteDone notes that the call did what a call of an action does. Then /undo undoes it like that.
+func (c *Call) NoteDone(action string, payload any, done core.Result) {
+	if c.Noted != nil {
+		c.Noted(core.Step{Type: action, Payload: core.JSON(payload)}, done)
+	}
 }
 
 // Commander is the ability of a plugin to offer commands. Commands always returns the same.

@@ -185,10 +185,10 @@ func (s *MemStore) DropFact(_ context.Context, id string, see ...core.Path) erro
 }
 
 // Recall implements core.Facts: the more words a fact has, the better.
-func (s *MemStore) Recall(_ context.Context, q core.FactQuery) (found []core.FactMatch, err error) {
+func (s *MemStore) Recall(_ context.Context, q core.FactQuery) (found []core.Fact, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	asked := wordsOf(q.Text)
+	asked, scores := wordsOf(q.Text), make(map[string]float64)
 	for _, f := range s.know.facts {
 		tagged := func(tag string) bool {
 			same := func(own string) bool { return strings.EqualFold(own, tag) }
@@ -204,11 +204,11 @@ func (s *MemStore) Recall(_ context.Context, q core.FactQuery) (found []core.Fac
 			}
 		}
 		if s.sees(f, q.See) && fits && (score > 0 || must || len(asked) == 0) {
-			found = append(found, core.FactMatch{Fact: f, Score: score})
+			found, scores[f.ID] = append(found, f), score
 		}
 	}
-	slices.SortFunc(found, func(a, b core.FactMatch) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), b.Time.Compare(a.Time), cmp.Compare(b.ID, a.ID))
+	slices.SortFunc(found, func(a, b core.Fact) int {
+		return cmp.Or(cmp.Compare(scores[b.ID], scores[a.ID]), b.Time.Compare(a.Time), cmp.Compare(b.ID, a.ID))
 	})
 	return found[:min(len(found), max(q.N, 0))], nil
 }
@@ -271,7 +271,7 @@ func (m memItems) put(ctx context.Context, item core.Item) (uint64, error) {
 		delete(m.s.know.items, at)
 		return 0, nil
 	}
-	item.Version, item.Time, item.Value = old+1, time.Now(), slices.Clone(item.Value)
+	item.Version, item.Value = old+1, slices.Clone(item.Value)
 	m.s.know.items[at] = item
 	return item.Version, nil
 }

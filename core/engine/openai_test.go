@@ -1,12 +1,15 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -540,4 +543,41 @@ func TestCancelled(t *testing.T) {
 	if failed, ok := err.(*llm.Error); !ok || !strings.Contains(failed.Error(), "canceled") || failed.Unwrap() != context.Canceled {
 		t.Errorf("%v", err)
 	}
+}
+
+// FuzzBody: whatever the configuration says, a body is the JSON that encoding/json would write, besides the head.
+func FuzzBody(f *testing.F) {
+	f.Add("m", "high", `{"type":"object"}`, 0.5, 100, byte(0))
+	f.Add("a\"b\\c\n<&>\u2028\xff", "\"}", `{"x":"%t %s","y":[1,"\u2028"]}`, -1.0, 0, byte(1))
+	f.Add("", "", `null`, 0.0, -1, byte(2))
+	f.Fuzz(func(t *testing.T, model, effort, schema string, temperature float64, tokens int, form byte) {
+		if !json.Valid([]byte(schema)) || math.IsNaN(temperature) || math.IsInf(temperature, 0) {
+			t.Skip("neither a schema nor a configuration holds that")
+		}
+		r := openAIRequest{
+			sampling: sampling{Model: model, Temperature: &temperature}, Effort: effort, MaxTokens: tokens,
+			form: requestForm(form % 5), schema: []byte(schema),
+		}
+		var b bytes.Buffer
+		if err := encode(&b, r); err != nil {
+			t.Fatal(err)
+		}
+		var got, want map[string]any
+		plain, err := json.Marshal(r)
+		err = errors.Join(err, json.Unmarshal(b.Bytes(), &got), json.Unmarshal(plain, &want))
+		if err != nil {
+			t.Fatalf("%v: %s", err, b.Bytes())
+		}
+		head, _ := got["response_format"].(map[string]any)
+		if format, ok := head["json_schema"].(map[string]any); ok {
+			var as any
+			if err := json.Unmarshal([]byte(schema), &as); err != nil || !reflect.DeepEqual(format["schema"], as) {
+				t.Errorf("the schema %s is sent as %s, %v", schema, b.Bytes(), err)
+			}
+		}
+		delete(got, "response_format")
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("it is %s, want %s", b.Bytes(), plain)
+		}
+	})
 }

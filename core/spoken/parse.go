@@ -3,6 +3,7 @@ package spoken
 import (
 	"math"
 	"slices"
+	"time"
 )
 
 // said is what a phrase said about a time; each part at most once.
@@ -19,6 +20,16 @@ type said struct {
 type span struct {
 	months, days int
 	seconds      float64
+}
+
+// length counts 30 days a month, and 365 a year. It is 0 if it is longer than ten years.
+func (s *span) length() time.Duration {
+	const day, most = 24 * 3600, 10 * 365 * 24 * 3600 // seconds
+	seconds := float64(s.months/12*365+s.months%12*30+s.days)*day + s.seconds
+	if seconds > most {
+		return 0
+	}
+	return time.Duration(seconds * float64(time.Second)).Truncate(time.Second)
 }
 
 // rule is how it comes again.
@@ -203,10 +214,8 @@ func (p *parser) saidFromNow() bool {
 		p.skip(the, on)
 	}
 	var s span
-	if !p.amount(&s) {
+	if !p.amounts(&s) {
 		return false
-	}
-	for p.try(func() bool { p.skip(and); return p.amount(&s) }) {
 	}
 	if !p.accept(later) && !leads && !p.bare {
 		return false
@@ -215,10 +224,40 @@ func (p *parser) saidFromNow() bool {
 	return true
 }
 
+// saidLength reads "for 2 hours", "2 hours", "2 Stunden lang". marked reports whether a word like "for" was said.
+func (p *parser) saidLength() (s span, marked, ok bool) {
+	const before, behind = 0, 1
+	marked = p.marksLength(before)
+	ok = p.amounts(&s)
+	return s, p.marksLength(behind) || marked, ok
+}
+
+// marksLength reads a word that is said with a length of time, before or behind it.
+func (p *parser) marksLength(where float64) bool {
+	return p.try(func() bool {
+		v, ok := p.take(lasting)
+		return ok && v == where
+	})
+}
+
+// amounts reads "2 hours and 30 minutes".
+func (p *parser) amounts(s *span) bool {
+	if !p.amount(s) {
+		return false
+	}
+	for p.try(func() bool { p.skip(and); return p.amount(s) }) {
+	}
+	return true
+}
+
 // amount adds one number with its unit to a span. Behind an hour, "and a half" or "and a quarter" is part of it.
 func (p *parser) amount(s *span) bool {
 	if v, ok := p.take(hours); ok {
 		s.seconds += v * 60
+		return true
+	}
+	if v, ok := p.take(length); ok {
+		s.seconds += v
 		return true
 	}
 	v, ok := p.count()

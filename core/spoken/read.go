@@ -9,7 +9,7 @@
 // A file of words has lines "meaning …: phrase, phrase". Meanings are in, later, at, on, the,
 // next, every, and, half, quarter, past, to, before, half-to, clock, am, pm, workday, glue, and with
 // values number, unit, day (from today), part (of a day), hour, weekday (Sunday is 0), month,
-// nth (of a month) and next (1: not today). Two meanings mean two words.
+// nth (of a month), next (1: not today) and lasting (1: behind the length). Two meanings mean two words.
 package spoken
 
 import (
@@ -168,6 +168,49 @@ func (r *Reader) Find(text string, now time.Time) (w When, rest string, err erro
 		return When{}, rest, err
 	}
 	return w, rest, nil
+}
+
+// FindSpan reads the length of time at the beginning of a text, like "2 hours" or "1w2d", or one with a word like "for"
+// at its end, and returns what else the text says. The length is 0 if there is none.
+func (r *Reader) FindSpan(text string) (length time.Duration, rest string) {
+	if len(text) > maxText {
+		return 0, text
+	}
+	words := split(text)
+	best := found{all: words, back: len(words)}
+	for _, l := range r.lexicons() {
+		f := l.findSpan(words)
+		if f.words() > best.words() {
+			best = f
+		}
+	}
+	if best.words() == 0 {
+		return 0, text
+	}
+	best.keep = best.front
+	return best.said.span.length(), best.rest(text)
+}
+
+// findSpan looks for a length of time in front, and then at the end.
+func (l *lexicon) findSpan(words []word) found {
+	f := found{all: words, back: len(words), said: nothing()}
+	p := parser{tokens: l.tokens(words[:min(len(words), maxEdge)])}
+	s, _, ok := p.saidLength()
+	if ok && s.length() > time.Second { // "a second account" has none
+		f.front, f.said.span = p.tokens[p.at-1].to, &s
+		return f
+	}
+	from := max(0, len(words)-maxEdge)
+	q := parser{tokens: l.tokens(words[from:])}
+	for i := range q.tokens {
+		q.at = i
+		s, marked, ok := q.saidLength()
+		if ok && marked && q.at == len(q.tokens) && s.length() > time.Second {
+			f.back, f.said.span = from+q.tokens[i].from, &s
+			break
+		}
+	}
+	return f
 }
 
 // Begins reports whether a text begins with a time, or with a word like "every".

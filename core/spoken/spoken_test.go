@@ -221,7 +221,7 @@ func TestWords(t *testing.T) {
 		t.Fatalf("%d files, %v", len(entries), err)
 	}
 	kinds := []kind{in, later, at, on, the, next, every, and, half, quarter, past, to, before, halfTo, oclock, am, pm,
-		workday, glue, number, unit, day, part, hour, weekday, month, nth}
+		workday, glue, lasting, number, unit, day, part, hour, weekday, month, nth}
 	for _, tag := range languages() {
 		l := readLexicon(tag)
 		has := make(map[sense]bool)
@@ -284,6 +284,34 @@ func BenchmarkRead(b *testing.B) {
 	for b.Loop() {
 		if _, err := r.Read("amanhã às 9", now); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// TestFindSpan: a length of time is in front, or with a word like "for" at the end.
+func TestFindSpan(t *testing.T) {
+	const day = 24 * time.Hour
+	for _, tc := range []struct {
+		text string
+		want time.Duration
+		rest string
+	}{
+		{"2 hours", 2 * time.Hour, ""}, {"2 hours he shouts", 2 * time.Hour, "he shouts"}, {"for 10m", 10 * time.Minute, ""},
+		{"10 min: spam", 10 * time.Minute, "spam"}, {"1w2d", 9 * day, ""}, {"7d he spams", 7 * day, "he spams"},
+		{"2h30m", 150 * time.Minute, ""}, {"for an hour and a half", 90 * time.Minute, ""}, {"1 month", 30 * day, ""},
+		{"a year, really", 365 * day, "really"}, {"1 hour and 30 minutes", 90 * time.Minute, ""},
+		{"Troll Boy for 2 hours", 2 * time.Hour, "Troll Boy"}, {"he spams for 1w2d", 9 * day, "he spams"},
+		{"für zwei Stunden", 2 * time.Hour, ""}, {"Eva 10 Minuten lang", 10 * time.Minute, "Eva"}, {"eine Woche Werbung", 7 * day, "Werbung"},
+		{"per 10 minuti", 10 * time.Minute, ""}, {"pendant une demi-heure", 30 * time.Minute, ""}, {"por 3 días", 3 * day, ""},
+		{"durante duas horas", 2 * time.Hour, ""},
+		{"", 0, ""}, {"Troll", 0, "Troll"}, {"Lang 10m", 0, "Lang 10m"}, {"for spam", 0, "for spam"},
+		{"he spams 3 times in 10 minutes", 0, "he spams 3 times in 10 minutes"}, {"tomorrow", 0, "tomorrow"},
+		{"at 9", 0, "at 9"}, {"-5 minutes", 0, "-5 minutes"}, {"99999999 weeks", 0, "99999999 weeks"},
+		{"0m", 0, "0m"}, {"a second account", 0, "a second account"}, {"30 seconds", 30 * time.Second, ""}, {"99999 years", 0, "99999 years"}, {"600 weeks", 0, "600 weeks"}, {"10 years", 3650 * day, ""},
+	} {
+		got, rest := New("en", nil).FindSpan(tc.text)
+		if got != tc.want || rest != tc.rest {
+			t.Errorf("%q: %v and %q, want %v and %q", tc.text, got, rest, tc.want, tc.rest)
 		}
 	}
 }

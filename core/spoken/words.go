@@ -163,6 +163,9 @@ func (l *lexicon) numeric(w *word) [][]sense {
 			(p[0][0].kind == unit || p[0][0].kind == am || p[0][0].kind == pm) {
 			return append(whole(n, end), []sense{p[0][0]})
 		}
+		if d, ok := txt.ParseSpan(s); ok {
+			return [][]sense{{{length, d.Seconds()}}}
+		}
 	}
 	return nil
 }
@@ -262,7 +265,7 @@ const (
 	every, and, half, quarter    kind = "every", "and", "half", "quarter"
 	past, to, before, halfTo     kind = "past", "to", "before", "half-to"
 	oclock, am, pm               kind = "clock", "am", "pm"
-	workday, glue                kind = "workday", "glue"
+	workday, glue, lasting       kind = "workday", "glue", "lasting"
 	number, unit, day, part      kind = "number", "unit", "day", "part"
 	hour, weekday, month         kind = "hour", "weekday", "month"
 
@@ -273,6 +276,7 @@ const (
 	zeroed kind = "09"     // an hour below 10 in two digits
 	dotted kind = "9.30"   // a time or a date: hundreds and ones
 	date   kind = "date"   // a whole one; days, as pack made them
+	length kind = "1w2d"   // seconds
 )
 
 // Units of time; then parts of the day, by the hour that they mean.

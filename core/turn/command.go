@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"synthbot/core"
+	"synthbot/core/action"
 	"synthbot/core/command"
 )
 
@@ -40,8 +41,8 @@ func (c *commandCall) run(ctx context.Context) (string, error) {
 	}
 	text, err := known.Do(ctx, command.Call{
 		Path: t.path, Private: m.Private, Author: m.Author, Person: t.person(), Locale: m.Locale,
-		Args: args, Target: c.entry.Target, Foreign: m.Foreign, Sees: t.who.Sees,
-		Attach: func(f core.Upload) { c.files = append(c.files, f) },
+		Args: args, Target: c.target(), Foreign: m.Foreign, Sees: t.who.Sees,
+		Attach: func(f core.Upload) { c.files = append(c.files, f) }, Noted: c.noteDone,
 	})
 	switch {
 	case ctx.Err() != nil:
@@ -52,6 +53,24 @@ func (c *commandCall) run(ctx context.Context) (string, error) {
 		text = done
 	}
 	return c.attach(ctx, text), nil
+}
+
+// target returns the id of the message that the command was called on, or replies to.
+func (c *commandCall) target() string {
+	q := c.entry.Message.ReplyTo
+	if c.entry.Target == "" && q != nil {
+		return q.ID
+	}
+	return c.entry.Target
+}
+
+// noteDone adds what an action would have done to the turn's results.
+func (c *commandCall) noteDone(s core.Step, done core.Result) {
+	r := &c.turn.results
+	r.all = append(r.all, action.StepResult{
+		Key: core.Key{Turn: c.turn.journal.id, Round: commandRound, Step: 1}, Action: s.Type, Call: s,
+		Progress: core.ProgressDone, Outcome: core.Outcome{Action: s.Type, Result: done},
+	})
 }
 
 // begin journals that a command begins that must not run twice. begun reports that an

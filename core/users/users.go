@@ -73,6 +73,24 @@ func (l *List) Find(name string) (user core.Path, ok bool, err error) {
 		"Several people here are called %s: %s. Name one of these.", name, strings.Join(tags, ", "))
 }
 
+// Writer returns who wrote a message of a place; zero if that is not known, the bot, or the channel of the place.
+func Writer(ctx context.Context, r core.Reader, place core.Path, id string) (a core.Author, err error) {
+	if id == "" {
+		return a, nil
+	}
+	err = r.View(ctx, func(v core.View) error {
+		e, ok, err := v.Entry(place, id)
+		if ok && !e.Self && e.Message.Author.Channel != core.ChannelLinked {
+			a = e.Message.Author
+		}
+		return err
+	})
+	if err != nil {
+		return a, fmt.Errorf("message %s of %s: %w", id, place, err)
+	}
+	return a, nil
+}
+
 // Path returns a user's path; the zero Path if the id is not valid.
 func (l *List) Path(a core.Author) core.Path {
 	p, _ := l.Place.Person(a.ID)

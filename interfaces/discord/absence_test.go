@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"synthbot/core"
-	"synthbot/core/command"
 	"synthbot/interfaces/discord/discordtest"
 )
 
@@ -198,7 +197,7 @@ func TestAnswerToWhatAPersonWasTold(t *testing.T) {
 // So do those where nothing but a command was given.
 func TestWordsAfterACommand(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		in := s.away(t, func(o *Options) { o.Commands = []command.Spec{{Name: "help", Brief: "Say what can be done"}} },
+		in := s.away(t, func(o *Options) { o.Commands = onlyHelp },
 			func(d *Driver, in *inbox) {
 				within(t, time.Minute, "commands", func() bool { return len(s.Calls("PUT /applications/")) == 1 })
 				if _, err := s.Command(dmID, annID, "help", nil); err != nil {

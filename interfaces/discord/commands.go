@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"synthbot/core/driver"
+	"synthbot/core/loop"
 
 	"synthbot/core"
 	"synthbot/core/command"
@@ -66,7 +67,7 @@ type appChoice struct {
 
 // spec returns the command of that name; it is empty if there is none.
 func (r *responder) spec(name string) command.Spec {
-	for _, s := range r.opt.Commands {
+	for _, s := range r.opt.Commands() {
 		if s.Name == name {
 			return s
 		}
@@ -86,7 +87,8 @@ const (
 // lists of their own, the one for everywhere is for all other places.
 func (r *responder) list(guild string) []appCommand {
 	list := []appCommand{}
-	for _, spec := range r.opt.Commands[:min(len(r.opt.Commands), maxCommands)] {
+	specs := r.opt.Commands()
+	for _, spec := range specs[:min(len(specs), maxCommands)] {
 		app := appCommandOf(spec)
 		switch {
 		case guild != "" && !slices.Contains(app.Contexts, inGuilds):
@@ -173,28 +175,33 @@ func locale(tag string) string {
 	return ""
 }
 
-// syncOnce registers the commands in the background when the first session begins. It
+// CommandsChanged registers the commands again if they changed, in the background and once there is a session.
+func (d *Driver) CommandsChanged() { loop.Notify(d.responder.changed) }
+
+// keepSynced registers the commands in the background when the first session begins, and whenever they change. It
 // tries again until that works.
-func (r *responder) syncOnce(ctx context.Context, jobs *sync.WaitGroup) {
+func (r *responder) keepSynced(ctx context.Context, jobs *sync.WaitGroup) {
 	if r.synced.Swap(true) {
 		return
 	}
 	jobs.Go(func() {
-		for wait := r.timings.gateway.Longest; ; wait = min(2*wait, time.Hour) {
+		defer r.synced.Store(false)
+		wait := r.timings.gateway.Longest
+		loop.Repeat(ctx, r.changed, func() time.Duration {
 			try, cancel := context.WithTimeout(ctx, 5*time.Minute)
+			defer cancel()
 			err := r.sync(try)
-			cancel()
 			if err == nil {
-				return
+				wait = r.timings.gateway.Longest
+				return -1
 			}
 			if ctx.Err() == nil {
 				r.log.Error("chat commands not registered", "err", err)
 			}
-			if !driver.Sleep(ctx, driver.Jitter(wait)) {
-				break
-			}
-		}
-		r.synced.Store(false)
+			again := driver.Jitter(wait)
+			wait = min(2*wait, time.Hour)
+			return again
+		})
 	})
 }
 

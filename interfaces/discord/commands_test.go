@@ -22,7 +22,7 @@ import (
 // synchronised runs a driver until its commands are registered.
 func (s *server) synchronised(t *testing.T, state driver.State, change func(*Options)) {
 	t.Helper()
-	d, in := s.bot(t, func(o *Options) { o.State, o.Commands = state, registry(); change(o) }), newInbox()
+	d, in := s.bot(t, func(o *Options) { o.State, o.Commands = state, registry; change(o) }), newInbox()
 	stop := s.listening(t, d, in)
 	until(t, "synchronised", func() bool {
 		raw, _ := state.Get(context.Background(), syncKey)
@@ -61,7 +61,7 @@ func testSynchronised(t *testing.T, s *server) {
 		{"for one guild", func(o *Options) { o.Config.CommandGuilds = []string{guildID} }, 2},
 		{"the same for the guild", func(o *Options) { o.Config.CommandGuilds = []string{guildID} }, 0},
 		{"for everywhere again", same, 2},
-		{"other words", func(o *Options) { o.Commands[0].Brief = "Say it" }, 1},
+		{"other words", func(o *Options) { o.Commands = otherWords }, 1},
 		{"none", func(o *Options) { o.Commands = nil }, 1},
 		{"none again", func(o *Options) { o.Commands = nil }, 0},
 	} {
@@ -90,7 +90,8 @@ func TestCommandsWhereTheyBelong(t *testing.T) {
 			t.Parallel()
 			s := newServer(t)
 			s.synchronised(t, shelf(), func(o *Options) {
-				o.Commands = append(o.Commands, command.Spec{Name: "mine", Brief: "Show what is kept of you", Private: true})
+				mine := command.Spec{Name: "mine", Brief: "Show what is kept of you", Private: true}
+				o.Commands = func() []command.Spec { return append(registry(), mine) }
 				o.Config.CommandGuilds = c.guilds
 			})
 			if got := strings.Join(s.Commands(""), ","); got != c.global {
@@ -152,7 +153,7 @@ func TestCommandsOfAClosedGuild(t *testing.T) {
 		return discordtest.Fault{}
 	})
 	s.up(t, func(o *Options) {
-		o.Commands, o.Config.CommandGuilds = registry(), []string{"5", guildID}
+		o.Commands, o.Config.CommandGuilds = registry, []string{"5", guildID}
 		o.Admin = func(text string) { told <- text }
 	})
 	until(t, "the other guild's", func() bool { return len(s.Commands(guildID)) > 0 })
@@ -180,7 +181,7 @@ func TestCommandsAreToldUntilTheyAreTaken(t *testing.T) {
 				}
 				return discordtest.Fault{}
 			})
-			s.up(t, func(o *Options) { o.Commands, o.Config.CommandGuilds = registry(), []string{guildID} })
+			s.up(t, func(o *Options) { o.Commands, o.Config.CommandGuilds = registry, []string{guildID} })
 			until(t, "the guild's", func() bool { return len(s.Commands(guildID)) > 0 })
 			if n := len(s.Calls("PUT /applications/" + appID + "/commands")); n != 1 {
 				t.Errorf("those for everywhere were told %d times", n)
@@ -192,7 +193,7 @@ func TestCommandsAreToldUntilTheyAreTaken(t *testing.T) {
 func TestMenuRemembers(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	_, in := s.up(t, func(o *Options) { o.Commands = registry() })
+	_, in := s.up(t, func(o *Options) { o.Commands = registry })
 	said := s.Say(hallID, bobID, "Ann likes <#"+roomID+">")
 	var id string
 	until(t, "the menu", func() bool {
@@ -209,4 +210,34 @@ func TestMenuRemembers(t *testing.T) {
 		t.Errorf("called %+v with %+v", e, e.Command)
 	}
 	s.answered(t, id, discordtest.AnswerLater)
+}
+
+func onlyHelp() []command.Spec { return []command.Spec{{Name: "help", Brief: "Say what can be done"}} }
+
+func otherWords() []command.Spec {
+	list := registry()
+	list[0].Brief = "Say it"
+	return list
+}
+
+// TestCommandsChange: what is registered follows while the bot is connected.
+func TestCommandsChange(t *testing.T) {
+	s := newServer(t)
+	var fewer atomic.Bool
+	d, _ := s.up(t, func(o *Options) {
+		o.Commands = func() []command.Spec {
+			if fewer.Load() {
+				return onlyHelp()
+			}
+			return registry()
+		}
+	})
+	until(t, "all commands", func() bool { return len(s.Commands("")) > 1 })
+	connections := len(s.Calls("GET /gateway"))
+	fewer.Store(true)
+	d.CommandsChanged()
+	until(t, "the only command", func() bool { return strings.Join(s.Commands(""), ",") == "help" })
+	if n := len(s.Calls("GET /gateway")); n != connections {
+		t.Errorf("it connected %d times", n)
+	}
 }

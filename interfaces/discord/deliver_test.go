@@ -61,7 +61,7 @@ func TestIsTheSameMessage(t *testing.T) {
 // among people's words, older ones, or the answers to other commands.
 func TestLookFindsNothingElse(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		d, in := s.up(t, func(o *Options) { o.Commands = registry() })
+		d, in := s.up(t, func(o *Options) { o.Commands = registry })
 		say := func(change ...func(*core.Call)) {
 			t.Helper()
 			if _, err := act(t, d, "message_discord", map[string]any{"text": "Sure."}, change...); err != nil {
@@ -270,7 +270,7 @@ func TestCreateGivesUp(t *testing.T) {
 func TestCommandAnsweredElsewhere(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	d, in := s.up(t, func(o *Options) { o.Commands = registry() })
+	d, in := s.up(t, func(o *Options) { o.Commands = registry })
 	id := s.command(t, hallID, annID, "help", nil)
 	in.wait(t, core.KindCommand, 1)
 	s.answered(t, id, discordtest.AnswerLater)
@@ -304,7 +304,7 @@ func TestFollowUps(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *server) {
-				d, in := s.up(t, func(o *Options) { o.Commands = registry() })
+				d, in := s.up(t, func(o *Options) { o.Commands = registry })
 				id := s.command(t, hallID, annID, "help", nil)
 				in.wait(t, core.KindCommand, 1)
 				s.Fail(func(call discordtest.Call) discordtest.Fault {

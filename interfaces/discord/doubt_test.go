@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"synthbot/core"
-	"synthbot/core/command"
 	"synthbot/interfaces/discord/discordtest"
 )
 
@@ -140,7 +139,7 @@ func TestPartOfAFormerLifeThatStoodBefore(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *server) {
 				state := shelf()
 				first, in := s.bot(t, func(o *Options) {
-					o.State, o.Commands = state, []command.Spec{{Name: "help", Brief: "Say what can be done"}}
+					o.State, o.Commands = state, onlyHelp
 				}), newInbox()
 				stop := s.listening(t, first, in)
 				within(t, time.Minute, "commands", func() bool { return len(s.Calls("PUT /applications/")) == 1 })

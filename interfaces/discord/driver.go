@@ -22,14 +22,15 @@ import (
 
 // Options configure a Driver. Name, Config, Log, Clock and State are required.
 type Options struct {
-	Name     string // of the interface
-	Config   Config
-	Log      *slog.Logger
-	Clock    func() time.Time
-	State    driver.State
-	Commands []command.Spec    // chat commands to register
-	Admin    func(text string) // informs the admins, and must not block; nil: only the log is informed
-	Admins   []core.Path       // users who may press any button
+	Name   string // of the interface
+	Config Config
+	Log    *slog.Logger
+	Clock  func() time.Time
+	State  driver.State
+	Admin  func(text string) // informs the admins, and must not block; nil: only the log is informed
+
+	Commands func() []command.Spec // chat commands to register; nil: none
+	Admins   func() []core.Path    // users who may press any button; nil: none
 
 	shard  int             // from 1: connect only this shard; 0: all
 	starts *gateway.Starts // shared by all shards of the account; nil: not shared
@@ -73,13 +74,13 @@ func newDriver(o Options, t timings) (*Driver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.Name, err)
 	}
-	_, err = core.MakePath(o.Name, me, "1")
-	if err != nil {
+	if _, err := core.MakePath(o.Name, me, "1"); err != nil {
 		return nil, fmt.Errorf("name: %w", err)
 	}
 	if o.Dial == nil {
 		o.Dial = (&net.Dialer{Timeout: t.gateway.Patience, KeepAlive: 15 * time.Second}).DialContext
 	}
+	o.Commands, o.Admins = driver.OrNone(o.Commands), driver.OrNone(o.Admins)
 	d := &Driver{refused: make(chan struct{})}
 	a := newAccount(o, set, t)
 	a.rest = rest.New(rest.Options{
@@ -90,7 +91,7 @@ func newDriver(o Options, t timings) (*Driver, error) {
 	d.account = a
 	_ = d.cursors.load(context.Background()) // for Scopes; Listen returns the error
 	a.drafts = newDrafts(a)
-	d.responder = &responder{account: a}
+	d.responder = &responder{account: a, changed: make(chan struct{}, 1)}
 	d.feed = newFeed(a, d.responder)
 	d.gateway = gateway.New(gateway.Options{
 		Token: set.Token, REST: a.rest, Shards: set.shards, Only: o.shard, Content: set.MessageContent, Handler: d.feed,

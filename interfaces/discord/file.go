@@ -103,7 +103,7 @@ func cut(text string, units int) string {
 var unfit = txt.Pattern(`[^\pL\pN._-]+`)
 
 // refreshed returns the address of a file as of now: addresses are signed, and their signatures grow old.
-func (d *Driver) refreshed(ctx context.Context, address string) (fresh string, ok bool) {
+func (a *account) refreshed(ctx context.Context, address string) (fresh string, ok bool) {
 	var answer struct {
 		URLs []struct {
 			Fresh string `json:"refreshed"`
@@ -111,10 +111,10 @@ func (d *Driver) refreshed(ctx context.Context, address string) (fresh string, o
 	}
 	body := map[string]any{"attachment_urls": []string{address}}
 	q := rest.Request{Method: "POST", Route: "/attachments/refresh-urls", Body: body, Out: &answer}
-	if d.rest.Do(ctx, q) != nil || len(answer.URLs) == 0 {
+	if a.rest.Do(ctx, q) != nil || len(answer.URLs) == 0 {
 		return "", false
 	}
-	return d.set.cdn.String() + handle(answer.URLs[0].Fresh), true
+	return a.set.cdn.String() + handle(answer.URLs[0].Fresh), true
 }
 
 // Fetch returns the content of an attachment of this interface, at most max

@@ -27,7 +27,7 @@ func still(t testing.TB) *intake {
 	d, err := newDriver(Options{
 		Name: "discord", Config: config, Log: slog.New(slog.DiscardHandler), State: shelf(),
 		Clock:    func() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) },
-		Commands: registry(),
+		Commands: registry,
 	}, fastTimings)
 	if err != nil {
 		t.Fatal(err)

@@ -107,7 +107,7 @@ func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 	}
 	t.listed[f.Shard] = named
 	if f.Shard == 0 {
-		t.d.responder.syncOnce(ctx, &t.jobs)
+		t.d.responder.keepSynced(ctx, &t.jobs)
 	}
 	if f.since.IsZero() && t.d.feed.connected == 1 { // the very first session: later ones fetch from here on
 		if err := t.d.feed.progress.Store(ctx, t.d.opt.Clock(), true); err != nil {

@@ -48,7 +48,8 @@ const maxArrivals = 4000
 
 type responder struct {
 	*account
-	synced atomic.Bool // the platform has them, or they are being sent
+	synced  atomic.Bool   // the commands are kept registered
+	changed chan struct{} // holds a token if there may be other commands
 }
 
 // isNew reports whether an interaction was not received before.
@@ -127,7 +128,7 @@ func (r *responder) mayPress(custom, who string) bool {
 	whom, _, found := strings.Cut(custom, ":")
 	person, err := core.MakePath(r.opt.Name, "@user", who)
 	return !found || slices.Contains([]string{anyone, judged, opens}, whom) ||
-		slices.Contains(strings.Split(whom, ","), who) || err == nil && slices.Contains(r.opt.Admins, person)
+		slices.Contains(strings.Split(whom, ","), who) || err == nil && slices.Contains(r.opt.Admins(), person)
 }
 
 func (t *intake) interact(f gatewayEvent, p place) {

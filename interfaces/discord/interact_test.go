@@ -96,7 +96,9 @@ func TestLocaleOfMessages(t *testing.T) {
 func TestStrangersPress(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	d, in := s.up(t, func(o *Options) { o.Admins = []core.Path{core.MustPath("discord/@user/" + bobID)} })
+	d, in := s.up(t, func(o *Options) {
+		o.Admins = func() []core.Path { return []core.Path{core.MustPath("discord/@user/" + bobID)} }
+	})
 	m := s.asks(t, d, map[string]any{"label": "Yes", "data": "block Bob"})
 	refused := s.answered(t, s.press(t, hallID, m.ID, "700000000000000066", annID+":0"), discordtest.AnswerMessage)
 	if len(refused.Whispers) != 1 || !strings.Contains(refused.Whispers[0].Text, "somebody else") || len(s.Messages(hallID)) != 1 {
@@ -110,7 +112,7 @@ func TestStrangersPress(t *testing.T) {
 
 func TestSlowDiskDefersAllTheSame(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		d := s.bot(t, func(o *Options) { o.Commands = registry() })
+		d := s.bot(t, func(o *Options) { o.Commands = registry })
 		in := newInbox()
 		hang := make(chan struct{})
 		release := sync.OnceFunc(func() { close(hang) })
@@ -134,7 +136,7 @@ func TestSlowDiskDefersAllTheSame(t *testing.T) {
 func TestCommandIsAnsweredInItsPlace(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	d, in := s.up(t, func(o *Options) { o.Commands = registry() })
+	d, in := s.up(t, func(o *Options) { o.Commands = registry })
 	id := s.command(t, hallID, annID, "help", nil)
 	in.wait(t, core.KindCommand, 1)
 	s.answered(t, id, discordtest.AnswerLater)
@@ -165,7 +167,7 @@ func answering(ids ...string) func(*core.Call) {
 func TestEachCommandGetsItsOwnAnswer(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	d, in := s.up(t, func(o *Options) { o.Commands = registry() })
+	d, in := s.up(t, func(o *Options) { o.Commands = registry })
 	said := s.Say(hallID, annID, hello())
 	help := s.command(t, hallID, annID, "help", nil)
 	again := s.command(t, hallID, annID, "help", nil)
@@ -195,7 +197,7 @@ func TestEachCommandGetsItsOwnAnswer(t *testing.T) {
 func TestCommandBesideADraft(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	d, in := s.up(t, func(o *Options) { o.Commands = registry() })
+	d, in := s.up(t, func(o *Options) { o.Commands = registry })
 	d.Draft(hall(), "half a tex")
 	until(t, "a draft", func() bool { return len(s.Texts(hallID)) == 1 })
 	draft := s.Messages(hallID)[0].ID
@@ -218,7 +220,7 @@ func TestCommandBesideADraft(t *testing.T) {
 func TestCommandWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	d, in := s.up(t, func(o *Options) { o.Commands = registry() })
+	d, in := s.up(t, func(o *Options) { o.Commands = registry })
 	id := s.command(t, hallID, annID, "help", nil)
 	in.wait(t, core.KindCommand, 1)
 	s.answered(t, id, discordtest.AnswerLater)
@@ -229,7 +231,7 @@ func TestCommandWithoutAnswer(t *testing.T) {
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	_, in := s.up(t, func(o *Options) { o.Commands = registry() })
+	_, in := s.up(t, func(o *Options) { o.Commands = registry })
 	s.ChangeGuild(guildID, func(g *discordtest.Guild) { g.Members[bobID].Roles = nil; g.Owner = bobID })
 	var id string
 	until(t, "the command", func() bool {
@@ -253,7 +255,7 @@ func shelf() driver.State { return &memoryState{values: map[string][]byte{}} }
 func TestInteractionThatMakesNoSense(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	_, in := s.up(t, func(o *Options) { o.Commands = registry() })
+	_, in := s.up(t, func(o *Options) { o.Commands = registry })
 	said := s.Say(hallID, bobID, "")
 	var id string
 	until(t, "the menu", func() bool {
@@ -275,7 +277,7 @@ func TestInteractionThatMakesNoSense(t *testing.T) {
 // What a resumed session tells again is answered once.
 func TestInteractionToldAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		d, in := s.up(t, func(o *Options) { o.Commands = registry() })
+		d, in := s.up(t, func(o *Options) { o.Commands = registry })
 		m := s.asks(t, d, map[string]any{"label": "Yes", "data": "block Bob"})
 		s.press(t, hallID, m.ID, annID, annID+":0")
 		in.wait(t, core.KindPress, 1)
@@ -294,7 +296,7 @@ func TestInteractionToldAgain(t *testing.T) {
 func TestCommandWhereTheBotMayNotWrite(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	d, in := s.up(t, func(o *Options) { o.Commands = registry() })
+	d, in := s.up(t, func(o *Options) { o.Commands = registry })
 	s.ChangeChannel(hallID, func(c *discordtest.Channel) {
 		c.Over = []discordtest.Overwrite{{ID: guildID, Deny: discordtest.MaySend}}
 	})
@@ -330,7 +332,7 @@ func TestFollowUpWhoseReplyIsLost(t *testing.T) {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *server) {
 				state := shelf()
-				change := func(o *Options) { o.Commands, o.State = registry(), state }
+				change := func(o *Options) { o.Commands, o.State = registry, state }
 				s.ChangeChannel(hallID, func(channel *discordtest.Channel) {
 					channel.Over = []discordtest.Overwrite{{ID: guildID, Deny: c.deny}}
 				})
@@ -402,7 +404,7 @@ func TestCommandOfAFormerLife(t *testing.T) {
 			t.Parallel()
 			s := newServer(t)
 			state := shelf()
-			change := func(o *Options) { o.Commands, o.State = registry(), state }
+			change := func(o *Options) { o.Commands, o.State = registry, state }
 			before, in := s.bot(t, change), newInbox()
 			stop := s.listening(t, before, in)
 			done := s.command(t, hallID, annID, "help", nil)
@@ -437,7 +439,7 @@ func TestCommandOfAFormerLife(t *testing.T) {
 func TestAnswerFasterThanTheDeferral(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	d, in := s.up(t, func(o *Options) { o.Commands = registry() })
+	d, in := s.up(t, func(o *Options) { o.Commands = registry })
 	s.Delay(func(c discordtest.Call) time.Duration {
 		if c.Is("POST /interactions/") {
 			return 200 * time.Millisecond
@@ -465,7 +467,7 @@ func TestCommandWhoseAnswerIsLost(t *testing.T) {
 	for name, again := range map[string]bool{"tried again": true, "given up": false} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *server) {
-				d, in := s.up(t, func(o *Options) { o.Commands = registry() })
+				d, in := s.up(t, func(o *Options) { o.Commands = registry })
 				id := s.command(t, hallID, annID, "help", nil)
 				in.wait(t, core.KindCommand, 1)
 				s.Fail(func(c discordtest.Call) discordtest.Fault {
@@ -504,7 +506,7 @@ func TestCommandWhoseAnswerIsLost(t *testing.T) {
 func TestInteractionThatIsOver(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	d, in := s.up(t, func(o *Options) { o.Commands = registry() })
+	d, in := s.up(t, func(o *Options) { o.Commands = registry })
 	id := s.command(t, hallID, annID, "help", nil)
 	in.wait(t, core.KindCommand, 1)
 	s.answered(t, id, discordtest.AnswerLater)

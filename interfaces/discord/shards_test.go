@@ -16,7 +16,7 @@ import (
 // TestListenAgain: an account that another process served meanwhile is served as the first time.
 func TestListenAgain(t *testing.T) {
 	s := newServer(t)
-	d := s.bot(t, func(o *Options) { o.Commands = registry() })
+	d := s.bot(t, func(o *Options) { o.Commands = registry })
 	for range 2 {
 		stop := s.listening(t, d, newInbox())
 		until(t, "connected", func() bool { return s.Live() == 1 })

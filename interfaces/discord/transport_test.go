@@ -439,7 +439,7 @@ func TestClockApart(t *testing.T) {
 			t.Parallel()
 			s := newServer(t)
 			clock := func() time.Time { return time.Now().Add(apart) }
-			_, in := s.up(t, func(o *Options) { o.Clock, o.Commands = clock, registry() })
+			_, in := s.up(t, func(o *Options) { o.Clock, o.Commands = clock, registry })
 			until(t, "commands", func() bool { return len(s.Commands("")) > 0 })
 			began := time.Now()
 			s.Say(hallID, annID, "are you there?")

@@ -22,7 +22,7 @@ import (
 func TestAnotherBot(t *testing.T) {
 	token := telegramtest.Token
 	alter := func(o *Options) {
-		o.Config.Token, o.Config.Acknowledge, o.Config.Stream, o.Commands = secret.New(token), "👀", "edit", commands()
+		o.Config.Token, o.Config.Acknowledge, o.Config.Stream, o.Commands = secret.New(token), "👀", "edit", commands
 	}
 	bubble(t, alter, func(t *testing.T, w *world) {
 		at, in := place("telegram", jay, 0), &coretest.Inbox{}

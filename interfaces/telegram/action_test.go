@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/command"
 	"synthbot/core/coretest"
 	"synthbot/core/watch"
 	"synthbot/interfaces/telegram/telegramtest"
@@ -383,7 +384,10 @@ func TestSigner(t *testing.T) {
 func TestMenu(t *testing.T) {
 	offer := commands()
 	admins := []core.Path{core.MustPath("telegram/@user/1000")}
-	alter := func(o *Options) { o.Commands, o.Admins = offer, admins }
+	alter := func(o *Options) {
+		o.Commands = func() []command.Spec { return offer }
+		o.Admins = func() []core.Path { return admins }
+	}
 	bubble(t, alter, func(t *testing.T, w *world) {
 		life := func() {
 			_, stop := w.run(t, &coretest.Inbox{})
@@ -427,8 +431,12 @@ func TestMenu(t *testing.T) {
 		if set := w.Commands(); len(set) != 4 || strings.Contains(set[`{"type":"all_private_chats"} `], "help") {
 			t.Errorf("then %v is offered", set)
 		}
+		d, stop := w.run(t, &coretest.Inbox{})
+		defer func() { _ = stop() }()
+		synctest.Wait()
 		offer = nil
-		life()
+		d.CommandsChanged() // while it runs
+		time.Sleep(time.Second)
 		if set := w.Commands(); len(set) != 0 {
 			t.Errorf("at last %v is offered", set)
 		}

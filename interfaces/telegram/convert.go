@@ -23,7 +23,7 @@ const (
 type converter struct {
 	name     string
 	self     user
-	commands []command.Spec
+	commands func() []command.Spec
 	places   *places
 	keys     *signer
 	presses  *presses

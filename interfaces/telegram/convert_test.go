@@ -24,7 +24,7 @@ var rewrite = flag.Bool("update", false, "rewrite golden files")
 
 func testConverter() *converter {
 	return &converter{
-		name: "telegram", self: user{ID: telegramtest.BotID, UserName: telegramtest.BotName, IsBot: true}, commands: commands(),
+		name: "telegram", self: user{ID: telegramtest.BotID, UserName: telegramtest.BotName, IsBot: true}, commands: commands,
 		places: newPlaces(), keys: newSigner(telegramtest.Token), presses: &presses{},
 		now:   func() time.Time { return time.Unix(1795165200, 0) },
 		ahead: func() time.Duration { return 0 },

@@ -302,3 +302,32 @@ func TestCatalogue(t *testing.T) {
 	}
 	t.Logf("%d characters in all", all)
 }
+
+// TestNamesOfOtherWorkers: what one process learned of places stays when another one takes its place, and comes back.
+func TestNamesOfOtherWorkers(t *testing.T) {
+	w := newWorld(t, nil)
+	first, second := w.driver(t), w.driver(t) // both begin with nothing
+	hears := func(d *Driver, chat int64) {
+		t.Helper()
+		ctx, cancel := context.WithCancel(t.Context())
+		in, done := &coretest.Inbox{}, make(chan error, 1)
+		go func() { done <- d.Listen(ctx, in) }()
+		w.Say(chat, jay, telegramtest.Saying{Text: "hello"})
+		in.Wait(t, 1)
+		cancel()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	hears(first, group)
+	hears(second, basic)
+	w.Change(group, func(c *telegramtest.Chat) { c.Title = "New name" })
+	hears(second, group)
+	hears(first, forum)
+	last := w.driver(t)
+	for chat, want := range map[int64]string{group: "New name", basic: "Old group", forum: "Forum"} {
+		if got := last.NameOf(place("telegram", chat, 0)); got != want {
+			t.Errorf("%d is called %q, want %q", chat, got, want)
+		}
+	}
+}

@@ -35,6 +35,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -71,14 +72,15 @@ func (c *Config) Wrong() string {
 
 // Options is what a Driver needs. Name, Config, Log, Clock, State and Admin are required.
 type Options struct {
-	Name     string // the interface's name
-	Config   Config
-	Log      *slog.Logger
-	Clock    func() time.Time
-	State    driver.State
-	Commands []command.Spec    // offered in the platform's menu
-	Admins   []core.Path       // who sees the commands of admins
-	Admin    func(text string) // tells admins what they must know
+	Name   string // the interface's name
+	Config Config
+	Log    *slog.Logger
+	Clock  func() time.Time
+	State  driver.State
+	Admin  func(text string) // tells admins what they must know
+
+	Commands func() []command.Spec // offered in the platform's menu; nil: none
+	Admins   func() []core.Path    // who sees the commands of admins; nil: nobody
 
 	// Dial connects to the server; nil: by the network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
@@ -96,6 +98,7 @@ type Driver struct {
 	presses *presses
 	send    *delivery
 	marks   *marks
+	menus   sync.Mutex  // held while they are updated
 	refused atomic.Bool // the server does not know the token any more
 	running atomic.Pointer[running]
 }
@@ -130,6 +133,7 @@ func New(o Options) (*Driver, error) {
 	if err := o.Config.Webhook.Validate(); err != nil {
 		return nil, fmt.Errorf("%s: webhook: %w", o.Name, err)
 	}
+	o.Commands, o.Admins = driver.OrNone(o.Commands), driver.OrNone(o.Admins)
 	d := &Driver{opt: o, log: o.Log.With("interface", o.Name), places: newPlaces()}
 	d.send = &delivery{opt: &d.opt, log: d.log, places: d.places, keys: newSigner(token), receive: d.receive}
 	api, err := botapi.New(botapi.Options{
@@ -154,7 +158,9 @@ func New(o Options) (*Driver, error) {
 		accounts = append(accounts, d.account())
 	}
 	d.places.account = int64(slices.Index(accounts, d.account()))
-	d.loadPlaces(context.Background())
+	if err := d.places.load(context.Background(), o.State); err != nil {
+		d.log.Warn("places not read", "err", err)
+	}
 	d.send.drafts = newDrafts(d.send, d.later)
 	return d, nil
 }
@@ -170,12 +176,17 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	life, abort := context.WithCancelCause(ctx)
 	tasks := &driver.Tasks{Most: 256} // nothing in the background is worth blocking for
 	d.send.drafts.Begin()
+	if err := d.places.load(ctx, d.opt.State); err != nil {
+		d.log.Warn("places not read", "err", err)
+	}
 	d.running.Store(&running{in, tasks, life, abort})
 	defer func() {
 		abort(nil)
 		tasks.Close()
 		d.running.Store(nil)
-		d.savePlaces(context.WithoutCancel(ctx))
+		if err := d.places.save(context.WithoutCancel(ctx), d.opt.State); err != nil {
+			d.log.Warn("places not kept", "err", err)
+		}
 		d.api.Close()
 	}()
 	i, err := d.connect(life, in)

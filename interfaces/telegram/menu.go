@@ -52,7 +52,7 @@ func (d *Driver) audiences() []audience {
 		{map[string]any{"type": "all_private_chats"}, core.RankMember, true},
 		{map[string]any{"type": "all_chat_administrators"}, core.RankModerator, false},
 	}
-	for _, p := range d.opt.Admins {
+	for _, p := range d.opt.Admins() {
 		if s, err := chatKeyOf(d.opt.Name, p); err == nil && p.IsPerson() {
 			list = append(list, audience{map[string]any{"type": "chat", "chat_id": s.chat}, core.RankAdmin, true})
 		}
@@ -63,7 +63,7 @@ func (d *Driver) audiences() []audience {
 // languages lists the languages that commands are described in; "" is all others. Without
 // commands there are none.
 func (d *Driver) languages() (list []string) {
-	for _, spec := range d.opt.Commands {
+	for _, spec := range d.opt.Commands() {
 		list = append(list, "")
 		for tag := range spec.Briefs {
 			list = append(list, platformLanguage(tag))
@@ -84,7 +84,7 @@ func platformLanguage(tag string) string {
 
 func (d *Driver) offered(to audience, language string) []menuCommand {
 	list := []menuCommand{}
-	for _, spec := range d.opt.Commands {
+	for _, spec := range d.opt.Commands() {
 		if spec.Rank > to.rank || spec.Private && !to.private {
 			continue
 		}
@@ -102,8 +102,13 @@ func (d *Driver) offered(to audience, language string) []menuCommand {
 	return list
 }
 
+// CommandsChanged updates the platform's menus in the background, if Listen runs.
+func (d *Driver) CommandsChanged() { d.later(d.updateMenus) }
+
 // updateMenus sets the platform's menus, unless they are up to date, and removes old ones.
 func (d *Driver) updateMenus(ctx context.Context) {
+	d.menus.Lock()
+	defer d.menus.Unlock()
 	var menus []menu
 	var now offering
 	for _, a := range d.audiences() {

@@ -284,41 +284,64 @@ type title struct {
 	label
 }
 
-// savePlaces keeps for the next process what the platform does not repeat. A crash loses
-// what was learned since.
-func (d *Driver) savePlaces(ctx context.Context) {
-	p := d.places
-	var k knownPlaces
+// save keeps for the next process what the platform does not repeat, besides what others kept. A crash loses what was
+// learned since.
+func (p *places) save(ctx context.Context, s driver.State) error {
 	p.mu.Lock()
-	k.Forums = slices.Collect(maps.Keys(p.forums))
-	for at, thread := range p.threads {
-		k.Threads = append(k.Threads, [3]int64{at[0], at[1], thread})
-	}
-	for s, l := range p.titles {
-		k.Titles = append(k.Titles, title{s.chat, s.thread, l})
-	}
 	changed := p.changed
 	p.changed = false
 	p.mu.Unlock()
 	if !changed {
-		return
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, saveTime)
 	defer cancel()
-	if err := driver.Save(ctx, d.opt.State, placesKey, k); err != nil {
-		d.log.Warn("places not kept", "err", err)
-	}
+	_, err := driver.Update(ctx, s, placesKey, func(k *knownPlaces) bool {
+		*k = p.joined(k)
+		return true
+	})
+	return err
 }
 
-func (d *Driver) loadPlaces(ctx context.Context) {
-	p := d.places
+// joined returns what is known, and of others what is not.
+func (p *places) joined(others *knownPlaces) (k knownPlaces) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := newPlaces()
+	all.add(others)
+	for chat := range p.titles { // whether it is a forum is known here
+		delete(all.forums, chat.chat)
+	}
+	maps.Copy(all.forums, p.forums)
+	maps.Copy(all.threads, p.threads)
+	maps.Copy(all.titles, p.titles)
+	room(all.forums, maxPlaces)
+	room(all.threads, maxThreads)
+	room(all.titles, maxPlaces)
+	k.Forums = slices.Collect(maps.Keys(all.forums))
+	for at, thread := range all.threads {
+		k.Threads = append(k.Threads, [3]int64{at[0], at[1], thread})
+	}
+	for s, l := range all.titles {
+		k.Titles = append(k.Titles, title{s.chat, s.thread, l})
+	}
+	return k
+}
+
+// load reads what is kept, which is newer than what this process knows while it does not listen.
+func (p *places) load(ctx context.Context, s driver.State) error {
 	var k knownPlaces
-	if err := driver.Load(ctx, d.opt.State, placesKey, &k); err != nil {
-		d.log.Warn("places not read", "err", err)
-		return
+	if err := driver.Load(ctx, s, placesKey, &k); err != nil {
+		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.add(&k)
+	return nil
+}
+
+// add adds what was kept. p.mu is held.
+func (p *places) add(k *knownPlaces) {
 	for _, chat := range k.Forums {
 		p.forums[chat] = true
 	}

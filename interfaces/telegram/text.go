@@ -125,8 +125,9 @@ func (c *converter) command(m *message) (name string, args []string, ok bool) {
 	if named && !strings.EqualFold(whom, c.self.UserName) {
 		return "", nil, false
 	}
-	for i := range c.commands {
-		spec := &c.commands[i]
+	known := c.commands()
+	for i := range known {
+		spec := &known[i]
 		if strings.EqualFold(spec.Name, name) {
 			return spec.Name, arguments(spec, text[len(word):]), true
 		}

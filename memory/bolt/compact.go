@@ -201,6 +201,9 @@ func (c *compaction) finish() error {
 	})
 	c.target.bolt.NoSync, c.target.bolt.NoGrowSync = f.options.NoSync, f.options.NoSync
 	if err == nil {
+		err = KeepOwner(c.target.name, f.name)
+	}
+	if err == nil {
 		err = os.Rename(c.target.name, f.name)
 	}
 	if err != nil {

@@ -105,6 +105,16 @@ func Replace(file string, write func(*os.File) error) error {
 	return SyncDir(filepath.Dir(file))
 }
 
+// KeepOwner gives a file the mode of another one and, from root, its owner: else a command of root could leave a
+// database that the bot must not open.
+func KeepOwner(file, other string) error {
+	info, err := os.Stat(other)
+	if err != nil {
+		return FileError(other, err)
+	}
+	return FileError(file, errors.Join(giveToOwner(file, info), os.Chmod(file, info.Mode().Perm())))
+}
+
 // SyncDir makes the names in a directory durable.
 func SyncDir(dir string) error {
 	d, err := os.Open(dir)

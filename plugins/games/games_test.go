@@ -248,7 +248,7 @@ func TestForgottenVoter(t *testing.T) {
 	p := make1(t, s)
 	createCall(t, p, 1)
 	for _, id := range []string{"ann", "ben"} {
-		call := command.Call{Path: core.MustPath("room/1"), Author: core.Author{ID: id}, Args: map[string]string{"choice": "Yes"}}
+		call := command.Call{Path: core.MustPath("room/1"), Author: core.Author{ID: id}, Args: map[string]string{"option": "Yes"}}
 		if _, err := p.voteCommand(t.Context(), call); err != nil {
 			t.Fatal(err)
 		}

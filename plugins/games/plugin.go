@@ -67,9 +67,9 @@ func (p *Plugin) Commands() []command.Command {
 				Rest: true}},
 		}, Do: p.pollCommand},
 		{Spec: command.Spec{
-			Name: "vote", Idempotent: true, Brief: "Vote in a poll",
-			Args: []command.Arg{{Name: "choice", Brief: "The option's number or words; with several polls the poll's" +
-				" number first", Required: true, Rest: true}},
+			Name: "vote", Idempotent: true, Brief: "Vote in a poll", Form: "[POLL] OPTION",
+			Args: []command.Arg{{Name: "option", Brief: "Its number or its words, like 2 or Saturday; of several open" +
+				" polls, the poll's number first", Required: true, Rest: true}},
 		}, Do: p.voteCommand},
 		{Spec: command.Spec{Name: "polls", Idempotent: true, Brief: "Show the polls of this place"},
 			Do: p.pollsCommand},

@@ -1,6 +1,7 @@
 package games
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -155,15 +156,19 @@ func (p *Plugin) create(ctx context.Context, c core.Call, payload createPayload)
 	return core.Result{Next: []core.Step{c.Say(made.shown())}}, nil
 }
 
-// undoCreate closes the poll that the call made. Its result is not announced.
-func (p *Plugin) undoCreate(ctx context.Context, c core.Call, _ core.Result) error {
+// undoCreate closes the poll that the call made, or of the number that its result holds. The poll's result is not
+// announced.
+func (p *Plugin) undoCreate(ctx context.Context, c core.Call, done core.Result) error {
 	if _, ok := p.native(c.Path, c.Private); ok {
 		return core.Errorf(core.Forbidden, "the poll is one of the platform: it can be deleted there")
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	there, err := p.polls(ctx, c.Path)
-	i := slices.IndexFunc(there, func(o poll) bool { return o.Made == c.Key && !o.Closed })
+	i := slices.IndexFunc(there, func(o poll) bool {
+		isIt := o.Made == c.Key || done.Undo != nil && bytes.Equal(core.JSON(o.Number), done.Undo)
+		return isIt && !o.Closed
+	})
 	if err != nil || i < 0 {
 		return err
 	}
@@ -194,6 +199,7 @@ func (p *Plugin) pollCommand(ctx context.Context, c command.Call) (string, error
 	if err != nil {
 		return "", err
 	}
+	c.NoteDone(createAction.Name, payload, core.Result{Undo: core.JSON(made.Number)})
 	return made.shown(), nil
 }
 

@@ -63,7 +63,7 @@ func (p *Plugin) voteCommand(ctx context.Context, c command.Call) (string, error
 	if err != nil {
 		return "", err
 	}
-	number, choices := readVote(c.Args["choice"], there)
+	number, choices := readVote(c.Args["option"], there)
 	one, chosen, err := p.cast(ctx, c.Path, c.Author.ID, number, choices)
 	return fmt.Sprintf("✓ %s: %s", one.Question, strings.Join(chosen, ", ")), err
 }

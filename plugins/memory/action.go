@@ -14,6 +14,9 @@ import (
 	"synthbot/core/users"
 )
 
+// Names of actions that commands carry out, too.
+const saveName, forgetName = "memory_save", "memory_forget"
+
 type savePayload struct {
 	_ struct{} `title:"Remember something"`
 
@@ -27,7 +30,7 @@ type savePayload struct {
 
 func (p *Plugin) saveAction() core.Action {
 	return action.Typed(core.Action{
-		Name: "memory_save", Similes: []string{"remember", "save_memory", "memory_add"},
+		Name: saveName, Similes: []string{"remember", "save_memory", "memory_add"},
 		Brief: "Remember a lasting fact for later conversations",
 		Examples: core.Examples{
 			Description: "Keeps one fact. It comes up again where it fits, in this place only.",
@@ -86,10 +89,18 @@ func (p *Plugin) save(ctx context.Context, c core.Call, s savePayload) (core.Res
 		return core.Result{}, core.Errorf(core.Invalid, "there is nothing to remember in it")
 	}
 	f, err = p.host.Facts.SaveFact(ctx, f)
-	if err != nil || f.Known {
+	if err != nil {
 		return core.Result{}, worded("", err)
 	}
-	return core.Result{Undo: core.JSON(f)}, nil
+	return saved(f), nil
+}
+
+// saved is the result of saving a fact. One that was known before is not undone.
+func saved(f core.Fact) core.Result {
+	if f.Known {
+		return core.Result{}
+	}
+	return core.Result{Undo: core.JSON(f)}
 }
 
 // undoSave takes a memory away as long as it is as it was saved. Where it replaced another
@@ -201,7 +212,7 @@ type forgetPayload struct {
 
 func (p *Plugin) forgetAction() core.Action {
 	return action.Typed(core.Action{
-		Name: "memory_forget", Similes: []string{"forget", "forget_memory", "memory_delete"},
+		Name: forgetName, Similes: []string{"forget", "forget_memory", "memory_delete"},
 		Brief: "Forget a memory for good",
 		Examples: core.Examples{
 			Description: "Takes one memory away, with what it said before.",
@@ -302,7 +313,7 @@ func (p *Plugin) search(ctx context.Context, c core.Call, s searchPayload) (core
 	}
 	list := make([]shownFact, len(found))
 	for i := range found {
-		list[i] = p.tell(&found[i].Fact, &here)
+		list[i] = p.tell(&found[i], &here)
 	}
 	return core.Output(map[string]any{"memories": list}), nil
 }

@@ -54,11 +54,11 @@ func (p *Plugin) Commands() []command.Command {
 	}
 }
 
-// remember keeps a text of the caller's, or a message that they point at.
+// remember keeps a text of the caller's, or else a message that they point at.
 func (p *Plugin) remember(ctx context.Context, c command.Call) (string, error) {
 	text, by, rank := c.Args["text"], c.Person, c.Author.Rank
 	about := []core.Path{by}
-	if c.Target != "" {
+	if text == "" && c.Target != "" {
 		said, author, err := p.target(ctx, &c)
 		if err != nil {
 			return "", err
@@ -70,7 +70,7 @@ func (p *Plugin) remember(ctx context.Context, c command.Call) (string, error) {
 	}
 	text = txt.ClipLine(text, textMax+1)
 	if text == "" {
-		return "", core.Errorf(core.Invalid, "Tell me what to remember: `/remember text`.")
+		return "", core.Errorf(core.Invalid, "Say what: `/remember text`, or reply `/remember` to a message.")
 	} else if len([]rune(text)) > textMax {
 		return "", core.Errorf(core.Invalid, "That is too long to remember; %d characters are the most.", textMax)
 	}
@@ -81,6 +81,7 @@ func (p *Plugin) remember(ctx context.Context, c command.Call) (string, error) {
 	if err != nil {
 		return "", worded("", err)
 	}
+	c.NoteDone(saveName, savePayload{Text: f.Text, Importance: 3}, saved(f))
 	return fmt.Sprintf("I will remember that (`%s`).", f.ID), nil
 }
 
@@ -166,6 +167,7 @@ func (p *Plugin) forgetOne(ctx context.Context, c command.Call) (string, error) 
 	if err := p.host.Facts.DropFact(ctx, f.ID, see...); err != nil && !errors.Is(err, core.ErrUnknown) {
 		return "", fmt.Errorf("forget: %w", err)
 	}
+	c.NoteDone(forgetName, forgetPayload{ID: id}, core.Result{})
 	return "Forgotten.", nil
 }
 
@@ -195,9 +197,9 @@ func (p *Plugin) factsOf(ctx context.Context, c *command.Call) ([]core.Fact, err
 	var facts []core.Fact
 	known := make(map[string]bool)
 	for _, f := range slices.Concat(about, latest) {
-		if concerns(&f.Fact, c.Person) && !known[f.ID] {
+		if concerns(&f, c.Person) && !known[f.ID] {
 			known[f.ID] = true
-			facts = append(facts, f.Fact)
+			facts = append(facts, f)
 		}
 	}
 	return p.visible(ctx, c, facts), nil

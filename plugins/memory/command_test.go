@@ -60,20 +60,18 @@ func TestRememberThis(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := command.Call{Path: place, Author: jay, Person: core.MustPath("room/@user/jay"), Target: "m7", Args: map[string]string{}}
-	for _, given := range []string{"", "I live in Rome"} {
-		if given != "" {
-			c.Args["text"] = given
-		}
+	for _, given := range []string{"", "my bike is red"} {
+		c.Args["text"] = given
 		if _, err := p.remember(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 	}
 	found, err := s.DB.Recall(t.Context(), core.FactQuery{See: []core.Path{place}, N: 10})
-	if err != nil || len(found) != 1 {
+	if err != nil || len(found) != 2 || found[0].By != c.Person || found[0].Text != "my bike is red" {
 		t.Fatalf("%v, %v", found, err)
 	}
-	if f := found[0]; f.Text != "I live in Rome" || f.By != core.MustPath("room/@user/ann") || len(f.About) != 1 || f.About[0] != f.By || f.Origin != place {
-		t.Errorf("%+v", f.Fact)
+	if f := found[1]; f.Text != "I live in Rome" || f.By != core.MustPath("room/@user/ann") || len(f.About) != 1 || f.About[0] != f.By || f.Origin != place {
+		t.Errorf("%+v", f)
 	}
 	c.Target, c.Args["text"] = "", strings.Repeat("x", textMax+1)
 	if _, err := p.remember(t.Context(), c); err == nil {
@@ -111,7 +109,7 @@ func TestRememberForwarded(t *testing.T) {
 			by, about = c.Person, 0
 		}
 		if f.By != by || len(f.About) != about || about > 0 && f.About[0] != by {
-			t.Errorf("%+v", f.Fact)
+			t.Errorf("%+v", f)
 		}
 	}
 }

@@ -79,7 +79,7 @@ func (p *Plugin) pinned(ctx context.Context, s *core.Scene) ([]core.Fact, error)
 	var facts []core.Fact
 	for _, f := range found {
 		if f.Importance >= pinnedFrom {
-			facts = append(facts, f.Fact)
+			facts = append(facts, f)
 		}
 	}
 	sorting.SortStable(facts, func(a, b core.Fact) int { return cmp.Compare(b.Importance, a.Importance) })
@@ -104,7 +104,7 @@ func (p *Plugin) answering(ctx context.Context, s *core.Scene) ([]core.Fact, err
 		text := p.words.Content(strings.Join(append([]string{f.Text, f.Topic}, f.Tags...), " "))
 		has[f.ID] = lexicon.Shared(ask, text)
 		if has[f.ID] >= lexicon.Enough(len(ask)) {
-			facts = append(facts, f.Fact)
+			facts = append(facts, f)
 		}
 	}
 	sorting.SortStable(facts, func(a, b core.Fact) int { return cmp.Compare(has[b.ID], has[a.ID]) })

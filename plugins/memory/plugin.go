@@ -121,9 +121,9 @@ func (p *Plugin) fact(ctx context.Context, id string, see []core.Path, person co
 		if err != nil {
 			return core.Fact{}, fmt.Errorf("recall: %w", err)
 		}
-		i := slices.IndexFunc(found, func(f core.FactMatch) bool { return f.ID == id })
+		i := slices.IndexFunc(found, func(f core.Fact) bool { return f.ID == id })
 		if i >= 0 {
-			return found[i].Fact, nil
+			return found[i], nil
 		}
 	}
 	return core.Fact{}, unknown(id)

@@ -9,6 +9,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/command"
+	"synthbot/core/spoken"
 	"synthbot/core/txt"
 )
 
@@ -129,7 +130,7 @@ var unmuteAction = core.Action{
 
 func (p *Plugin) Actions() []core.Action {
 	block := byModerator(blockAction, func(ctx context.Context, a *actor, b blockPayload) (string, error) {
-		d, err := parseSpan(b.Duration, 0)
+		d, err := parseSpan(p.spans, b.Duration, 0)
 		if err != nil {
 			return "", err
 		}
@@ -139,7 +140,7 @@ func (p *Plugin) Actions() []core.Action {
 		return p.releaseUser(ctx, a, blocked, u.Person)
 	})
 	mute := byModerator(muteAction, func(ctx context.Context, a *actor, m mutePayload) (string, error) {
-		d, err := parseSpan(m.Duration, p.config.MuteFor)
+		d, err := parseSpan(p.spans, m.Duration, p.config.MuteFor)
 		if err != nil {
 			return "", err
 		}
@@ -166,10 +167,13 @@ func byModerator[P any](a core.Action, do func(context.Context, *actor, P) (stri
 	})
 }
 
-// undoneBy completes an action that another one takes back, which reads a part of its
-// payload. Undoing does nothing if that was lifted since.
+// undoneBy completes an action that another one takes back, with the payload that the result holds, or else with a
+// part of its own. Undoing does nothing if that was lifted since.
 func undoneBy(a, inverse core.Action) core.Action {
-	a.Undo = func(ctx context.Context, c core.Call, _ core.Result) error {
+	a.Undo = func(ctx context.Context, c core.Call, done core.Result) error {
+		if done.Undo != nil {
+			c.Payload = done.Undo
+		}
 		_, err := inverse.Do(ctx, c)
 		if errors.Is(err, errNotHeld) {
 			err = nil
@@ -180,12 +184,12 @@ func undoneBy(a, inverse core.Action) core.Action {
 }
 
 // parseSpan reads a duration; an empty text means the usual one.
-func parseSpan(text string, usual time.Duration) (time.Duration, error) {
+func parseSpan(spans *spoken.Reader, text string, usual time.Duration) (time.Duration, error) {
 	if strings.TrimSpace(text) == "" {
 		return usual, nil
 	}
-	d, ok := txt.ParseSpan(text)
-	if !ok {
+	d, rest := spans.FindSpan(text)
+	if d <= 0 || rest != "" {
 		return 0, core.Errorf(core.Invalid, "%q is not a time that I understand; write it like 30m, 12h, 7d or 2w.",
 			txt.ClipLine(text, maxName))
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -30,31 +29,33 @@ const (
 
 // Commands implements command.Commander.
 func (p *Plugin) Commands() []command.Command {
-	whom := command.Arg{Name: "person", Brief: "A name, tag or id", Rest: true}
+	whom := command.Arg{Name: "person", Brief: "A name, tag or id, or reply to their message", Rest: true}
 	return []command.Command{
 		forModerators(p.blockCommand, command.Spec{
 			Name: "block", Brief: "Block a user in this group (admins: everywhere)", Form: holdForm,
 			Args: []command.Arg{
-				{Name: "person", Brief: "A tag, an id, or a name of one word"},
-				{Name: "reason", Brief: "How long (7d), and why", Rest: true},
+				{Name: "person", Brief: "A name, tag or id, or reply to their message"},
+				{Name: "reason", Brief: "How long (7d, 2 hours), and why", Rest: true},
 			},
 		}),
-		forModerators(func(ctx context.Context, a *actor) (string, error) {
-			return p.releaseUser(ctx, a, blocked, a.Args["person"])
-		}, command.Spec{
-			Name: "unblock", Brief: "Unblock a user", Args: []command.Arg{
-				{Name: "person", Brief: "A name, tag or id, as /blocked lists it", Required: true, Rest: true},
+		forModerators(p.unblockCommand, command.Spec{
+			Name: "unblock", Brief: "Unblock a user", Form: "PERSON", Args: []command.Arg{
+				{Name: "person", Brief: "As /blocked lists them, or reply to their message", Rest: true},
 			},
 		}),
 		forModerators(p.muteCommand, command.Spec{
 			Name: "mute", Brief: "Mute me here for a while, or towards one user", Form: muteForm,
 			Args: []command.Arg{
-				{Name: "duration", Brief: "Like 30m, 2h or 1d; the person may come first"},
-				{Name: "person", Brief: "A name, tag or id, and why", Rest: true},
+				{Name: "duration", Brief: "Like 30m, 2 hours or 1d; the person may come first"},
+				{Name: "person", Brief: "A name, tag or id, or reply to their message; and why", Rest: true},
 			},
 		}),
 		forModerators(func(ctx context.Context, a *actor) (string, error) {
-			return p.unmute(ctx, a, a.Args["person"])
+			name, err := a.named(ctx, p.host.Reader)
+			if err != nil {
+				return "", err
+			}
+			return p.unmute(ctx, a, name)
 		}, command.Spec{
 			Name: "unmute", Brief: "Let me talk here again, or to one user", Args: []command.Arg{whom},
 		}),
@@ -89,50 +90,64 @@ func forModerators(do func(context.Context, *actor) (string, error), s command.S
 	}}
 }
 
-func (p *Plugin) blockCommand(ctx context.Context, a *actor) (text string, err error) {
-	r := holdRequest{name: a.Args["person"], reason: a.Args["reason"]}
-	if a.Target != "" && r.name != "" {
-		if _, err := p.findUser(ctx, a, r.name); err != nil { // called on a message, with only a reason
-			r.name, r.reason = "", r.name+" "+r.reason
-		}
-	}
-	if r.name == "" {
-		r.name, err = writerOf(ctx, p.host.Reader, a)
-	}
+func (p *Plugin) blockCommand(ctx context.Context, a *actor) (string, error) {
+	r, err := p.readHold(ctx, a, a.Args["person"]+" "+a.Args["reason"])
 	if err != nil {
 		return "", err
 	}
-	first, rest, _ := strings.Cut(r.reason, " ")
-	if d, ok := txt.ParseSpan(first); ok {
-		r.span, r.reason = d, rest
+	if r.name == "" {
+		return "", core.Errorf(core.Invalid, "Say whom, or reply to what they wrote: `/block "+holdForm+"`.")
 	}
 	return p.holdUser(ctx, a, blocked, r)
+}
+
+// readHold reads whom, how long and why. How long is behind the person, in front of it or at the end. If nobody is
+// named, it is the writer of the message that the command was called on; without one, name is "".
+func (p *Plugin) readHold(ctx context.Context, a *actor, text string) (r holdRequest, err error) {
+	words := strings.Fields(text)
+	n, unknown := p.nameLength(ctx, a, words)
+	if n == 0 {
+		r.span, text = p.spans.FindSpan(text)
+		words = strings.Fields(text)
+		n, unknown = p.nameLength(ctx, a, words)
+	}
+	r.name, r.reason = strings.Join(words[:n], " "), strings.Join(words[n:], " ")
+	isTag := len(words) > 0 && strings.HasPrefix(words[0], "@") // not the first word of a reason
+	if n == 0 && !isTag {
+		r.name, err = a.writer(ctx, p.host.Reader)
+	}
+	if err == nil && r.name == "" {
+		err = unknown
+	}
+	if r.span == 0 {
+		r.span, r.reason = p.spans.FindSpan(r.reason)
+	}
+	return r, err
 }
 
 // holdUser blocks or mutes a user, and says so.
 func (p *Plugin) holdUser(ctx context.Context, a *actor, kind string, r holdRequest) (string, error) {
 	h, err := p.hold(ctx, a, kind, r)
-	return h.sentence(p.host.Clock()), err
+	if err != nil {
+		return "", err
+	}
+	name, done := muteAction.Name, core.Result{Undo: core.JSON(unblockPayload{Person: h.user.String()})}
+	if kind == blocked {
+		name = blockAction.Name
+	}
+	a.NoteDone(name, mutePayload{Person: h.label(), Reason: r.reason, Duration: txt.Span(r.span)}, done)
+	return h.sentence(p.host.Clock()), nil
 }
 
-// writerOf returns the id of who wrote the message that a command was called on.
-func writerOf(ctx context.Context, r core.Reader, a *actor) (id string, err error) {
-	if a.Target != "" {
-		err = r.View(ctx, func(v core.View) error {
-			e, ok, err := v.Entry(a.Path, a.Target)
-			if ok && !e.Self {
-				id = e.Message.Author.ID
-			}
-			return err
-		})
+func (p *Plugin) unblockCommand(ctx context.Context, a *actor) (string, error) {
+	name, err := a.named(ctx, p.host.Reader)
+	if err == nil && name == "" {
+		err = core.Errorf(core.Invalid, "Say whom, as /blocked lists them: `/unblock PERSON`.")
 	}
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("message %s of %s: %w", a.Target, a.Path, err)
-	case id == "":
-		return "", core.Errorf(core.Invalid, "Say whom: `/block "+holdForm+"`.")
+	if err != nil {
+		return "", err
 	}
-	return id, nil
+	return p.releaseUser(ctx, a, blocked, name)
 }
 
 // releaseUser ends that, and says so.
@@ -141,57 +156,36 @@ func (p *Plugin) releaseUser(ctx context.Context, a *actor, kind, name string) (
 	if err != nil {
 		return "", err
 	}
+	action := unmuteAction.Name
+	if kind == blocked {
+		action = unblockAction.Name
+	}
+	a.NoteDone(action, unblockPayload{Person: lifted[0].label()}, core.Result{})
 	return fmt.Sprintf("%s is %s no longer.", lifted[0].label(), participle(kind)), nil
 }
 
-// muteCommand takes how long before the person, or behind them.
 func (p *Plugin) muteCommand(ctx context.Context, a *actor) (string, error) {
-	words := strings.Fields(a.Args["duration"] + " " + a.Args["person"])
-	span, given := time.Duration(0), false
-	if len(words) > 0 {
-		span, given = txt.ParseSpan(words[0])
+	r, err := p.readHold(ctx, a, a.Args["duration"]+" "+a.Args["person"])
+	refused, ok := errors.AsType[*core.Error](err)
+	if ok {
+		err = core.Errorf(refused.Kind, "%s Usage: `/mute %s`.", refused.Text, muteForm)
 	}
-	if given {
-		words = words[1:]
-	}
-	if len(words) == 0 {
-		return p.mute(ctx, a, "", cmp.Or(span, p.config.MuteFor), "")
-	}
-	n, err := p.nameLength(ctx, a, words)
 	if err != nil {
 		return "", err
 	}
-	name, rest := strings.Join(words[:n], " "), words[n:]
-	if !given && len(rest) > 0 {
-		span, given = txt.ParseSpan(rest[0])
-		if given {
-			rest = rest[1:]
-		}
-	}
-	return p.mute(ctx, a, name, cmp.Or(span, p.config.MuteFor), strings.Join(rest, " "))
+	return p.mute(ctx, a, r.name, cmp.Or(r.span, p.config.MuteFor), r.reason)
 }
 
 // maxNameWords is how many words a name may have that something follows.
 const maxNameWords = 6
 
-// nameLength returns how many of the words name a user who is found: all of them, or else as many as possible.
+// nameLength returns how many of the words name a user who is found, as many as possible. The error says that none do.
 func (p *Plugin) nameLength(ctx context.Context, a *actor, words []string) (n int, err error) {
-	isSpan := func(word string) bool { _, ok := txt.ParseSpan(word); return ok }
-	likely := slices.IndexFunc(words, isSpan)
-	if likely < 1 {
-		likely = len(words)
-	}
-	if _, err := p.findUser(ctx, a, strings.Join(words, " ")); err == nil {
-		return len(words), nil
-	}
-	for n = min(len(words)-1, maxNameWords); n > 0; n-- {
-		if _, err := p.findUser(ctx, a, strings.Join(words[:n], " ")); err == nil {
+	for n = len(words); n > 0; n = min(n-1, maxNameWords) {
+		_, err = p.findUser(ctx, a, strings.Join(words[:n], " "))
+		if err == nil {
 			return n, nil
 		}
-	}
-	_, err = p.findUser(ctx, a, strings.Join(words[:likely], " "))
-	if refused, ok := errors.AsType[*core.Error](err); ok {
-		err = core.Errorf(refused.Kind, "%s Usage: `/mute %s`, or how long first.", refused.Text, muteForm)
 	}
 	return 0, err
 }
@@ -202,6 +196,9 @@ func (p *Plugin) mute(ctx context.Context, a *actor, name string, span time.Dura
 		return p.holdUser(ctx, a, muted, holdRequest{name: name, span: span, reason: reason})
 	}
 	until, err := p.mutePlace(ctx, a, span, reason)
+	if err == nil {
+		a.NoteDone(muteAction.Name, mutePayload{Reason: reason, Duration: txt.Span(span)}, core.Result{})
+	}
 	return "I am quiet here " + ending(until, p.host.Clock()) + ". `/unmute` ends it.", err
 }
 
@@ -210,7 +207,11 @@ func (p *Plugin) unmute(ctx context.Context, a *actor, name string) (string, err
 	if strings.TrimSpace(name) != "" {
 		return p.releaseUser(ctx, a, muted, name)
 	}
-	return "I may talk here again.", p.unmutePlace(ctx, a)
+	err := p.unmutePlace(ctx, a)
+	if err == nil {
+		a.NoteDone(unmuteAction.Name, unmutePayload{}, core.Result{})
+	}
+	return "I may talk here again.", err
 }
 
 func (p *Plugin) appealCommand(ctx context.Context, c command.Call) (string, error) {

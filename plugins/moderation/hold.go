@@ -13,6 +13,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/core/txt"
+	"synthbot/core/users"
 	"synthbot/core/values"
 )
 
@@ -145,6 +146,20 @@ func newActor(c command.Call) (a *actor, err error) {
 		return nil, core.Errorf(core.Forbidden, "Only a moderator or an admin may do that, and must ask for it alone.")
 	}
 	return &actor{c}, nil
+}
+
+// named returns whom the actor names, or else the writer, or "".
+func (a *actor) named(ctx context.Context, r core.Reader) (string, error) {
+	if a.Args["person"] != "" {
+		return a.Args["person"], nil
+	}
+	return a.writer(ctx, r)
+}
+
+// writer returns the id of who wrote the message that the command was called on, or "".
+func (a *actor) writer(ctx context.Context, r core.Reader) (string, error) {
+	w, err := users.Writer(ctx, r, a.Path, a.Target)
+	return w.ID, err
 }
 
 func (a *actor) isAdmin() bool { return a.Author.Rank == core.RankAdmin }

@@ -49,6 +49,7 @@ import (
 	"synthbot/core/command"
 	"synthbot/core/gate"
 	"synthbot/core/loop"
+	"synthbot/core/spoken"
 	"synthbot/core/txt"
 )
 
@@ -70,6 +71,7 @@ type Plugin struct {
 	host    core.Host
 	config  Config
 	records *records
+	spans   *spoken.Reader // reads lengths of time alone
 	gates   []Gate
 }
 
@@ -79,7 +81,7 @@ const day = 24 * time.Hour
 func New(h core.Host, c Config) (*Plugin, error) {
 	r := &records{host: h, wake: make(chan struct{}, 1), stale: make(chan struct{}, 1)}
 	r.clear()
-	return &Plugin{host: h, config: c, records: r}, nil
+	return &Plugin{host: h, config: c, records: r, spans: spoken.New(h.Language, nil)}, nil
 }
 
 // Refresh implements core.Refresher.
@@ -246,7 +248,7 @@ func ending(t, now time.Time) string {
 
 // bare removes what people write around a name or an id.
 func bare(name string) string {
-	name = strings.Trim(strings.TrimSpace(name), "`")
+	name = strings.Trim(strings.TrimRight(strings.TrimSpace(name), ",:;"), "`")
 	if id, ok := strings.CutPrefix(name, "<@"); ok {
 		name = strings.TrimPrefix(strings.TrimSuffix(id, ">"), "!")
 	}

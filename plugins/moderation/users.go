@@ -125,7 +125,7 @@ func (p *Plugin) findHeld(ctx context.Context, a *actor, kind, name string) (dig
 	case len(labels) > 1:
 		return "", errSeveral(name, slices.Sorted(maps.Values(labels)))
 	case p.records.hashKey == nil:
-		return "", core.Errorf(core.Invalid, "Nobody is.")
+		return "", core.Errorf(core.Invalid, "Nobody is %s.", participle(kind))
 	}
 	u, err := p.findUser(ctx, a, name)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/users"
 	"synthbot/core/values"
 )
 
@@ -26,9 +27,9 @@ func (p *Plugin) Commands() []command.Command {
 		{Spec: command.Spec{Name: "bio_erase", Idempotent: true,
 			Brief: "Erase everything that I know about you, whoever said it"}, Do: p.erase},
 		{Spec: command.Spec{
-			Name: "bio_clear", Idempotent: true, Brief: "Clear what was said here of a person",
+			Name: "bio_clear", Idempotent: true, Brief: "Clear what was said here of a person", Form: "PERSON",
 			Rank: core.RankModerator,
-			Args: []command.Arg{{Name: "who", Brief: "The person's name, tag or id", Required: true, Rest: true}},
+			Args: []command.Arg{{Name: "who", Brief: "A name, tag or id, or reply to their message", Rest: true}},
 		}, Do: p.clear},
 		{Spec: command.Spec{
 			Name: "link", Brief: "Link your accounts on two platforms", Private: true,
@@ -95,7 +96,18 @@ func (p *Plugin) erase(ctx context.Context, c command.Call) (string, error) {
 // clear removes what was said about a user in the moderator's place; for an admin, what can
 // be seen from there.
 func (p *Plugin) clear(ctx context.Context, c command.Call) (string, error) {
-	who, err := p.subject(ctx, &core.Call{Path: c.Path, Author: c.Author}, c.Args["who"])
+	name := c.Args["who"]
+	if name == "" {
+		writer, err := users.Writer(ctx, p.host.Reader, c.Path, c.Target)
+		if err != nil {
+			return "", err
+		}
+		name = writer.ID
+	}
+	if name == "" {
+		return "", core.Errorf(core.Invalid, "Say whom, or reply to what they wrote: `/bio_clear PERSON`.")
+	}
+	who, err := p.subject(ctx, &core.Call{Path: c.Path, Author: c.Author}, name)
 	if err != nil {
 		return "", err
 	}

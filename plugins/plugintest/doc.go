@@ -53,7 +53,7 @@
 // Words in the parentheses, separated by commas, say how something is said:
 // private, aside (not to the bot), admin (an admin from the beginning),
 // moderator (there and then), bot (the author is a bot), voice, reply (to what the bot
-// said last), locale TAG, file NAME (a file of the script is attached), edit
+// said last), reply NAME (to what they said last), locale TAG, file NAME (a file of the script is attached), edit
 // (the speaker's last message now says this), delete (it is gone), react (the text is the
 // emoji put on what the bot said last), forwards (what somebody else said), presses (the button of that label, in
 // this place or anywhere).

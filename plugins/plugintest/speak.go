@@ -73,7 +73,11 @@ func (s *Script) event(l *line) core.Event {
 	e := core.Event{Kind: core.KindMessage, Message: s.message(l)}
 	m := &e.Message
 	ofBot, his := s.last["bot"+m.Path.String()], s.last[m.Author.ID+m.Path.String()]
-	if _, ok := l.is("reply"); ok {
+	switch to, ok := l.is("reply"); {
+	case ok && to != "":
+		to = strings.ToLower(to)
+		m.ReplyTo = &core.Quote{ID: s.last[to+m.Path.String()], From: core.Author{ID: to}}
+	case ok:
 		m.ReplyTo, m.Addressed = &core.Quote{ID: ofBot, Text: s.heard[ofBot], From: core.Author{Name: "Aria", Bot: true}}, core.AddressedReply
 	}
 	for _, how := range l.how {

@@ -10,8 +10,12 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/core/values"
 	"synthbot/plugins/reminders/calendar"
 )
+
+// Names of actions that commands carry out, too.
+const setName, cancelName = "reminder_set", "reminder_cancel"
 
 type setPayload struct {
 	_ struct{} `title:"Set a reminder"`
@@ -40,7 +44,7 @@ func (p *Plugin) Actions() []core.Action {
 
 func (p *Plugin) setAction() core.Action {
 	return action.Typed(core.Action{
-		Name: "reminder_set", Similes: []string{"remind_me", "set_reminder", "create_reminder"},
+		Name: setName, Similes: []string{"remind_me", "set_reminder", "create_reminder"},
 		Brief: "Remind the person here at a time, once or again and again",
 		Examples: core.Examples{
 			Description: "Keeps a text and says it in this place when the time has come. The output tells the moment" +
@@ -92,7 +96,7 @@ func (p *Plugin) doSet(ctx context.Context, c core.Call, in setPayload) (core.Re
 	w.veiled, w.asked = z.veiled, from
 	w.seed = fmt.Sprintf("%s/%d/%d", c.Key.Turn, c.Key.Round, c.Key.Step)
 	r, err := p.set(ctx, a, w)
-	result := core.Output(p.line(&r))
+	result := core.Output(newLine(&r))
 	result.Undo = core.JSON(r.ID)
 	return result, err
 }
@@ -150,7 +154,7 @@ type line struct {
 	By     string `json:"by,omitempty"`
 }
 
-func (p *Plugin) line(r *reminder) line {
+func newLine(r *reminder) line {
 	l := line{ID: r.ID, Text: r.Text, Due: stamp(r.Due, r.Veiled), Day: r.Due.Weekday().String(), Repeat: r.Rule}
 	if !r.Veiled {
 		l.Zone = r.Due.Location().String()
@@ -194,7 +198,7 @@ func (p *Plugin) doList(ctx context.Context, c core.Call, in listPayload) (core.
 	}
 	out.Reminders = []line{}
 	for i := range list[:min(len(list), listMax)] {
-		l := p.line(&list[i])
+		l := newLine(&list[i])
 		if in.All {
 			l.By = list[i].Author.Name
 		}
@@ -206,15 +210,15 @@ func (p *Plugin) doList(ctx context.Context, c core.Call, in listPayload) (core.
 
 func (p *Plugin) cancelAction() core.Action {
 	return action.Typed(core.Action{
-		Name: "reminder_cancel", Similes: []string{"cancel_reminder", "delete_reminder"},
+		Name: cancelName, Similes: []string{"cancel_reminder", "delete_reminder"},
 		Brief: "Cancel one of the reminders that were set here",
 		Examples: action.Guide("Takes a reminder away for good, with all its repetitions.",
 			"When somebody no longer wants to be reminded. Moderators may cancel everybody's.",
 			[]string{"Words must fit one reminder only; else use its id.",
-				"To change a reminder, cancel it and set a new one."},
+				"To change a reminder, set the new one first, and then cancel the old one by its id."},
 			core.NewExample("“Forget about the dentist”", `{"id":"dentist"}`),
 			core.NewExample("By the id that reminder_list showed", `{"id":"mzxw6ytb"}`)),
-		Effects: core.EffectRanked | core.EffectWrites, Permission: core.PermissionEveryone,
+		Effects: core.EffectRanked | core.EffectWrites, Permission: core.PermissionEveryone, Undo: p.undoCancel,
 	}, p.doCancel)
 }
 
@@ -224,5 +228,23 @@ func (p *Plugin) doCancel(ctx context.Context, c core.Call, in cancelPayload) (c
 		return core.Result{}, err
 	}
 	r, err := p.cancel(ctx, a, in.ID)
-	return core.Output(map[string]any{"cancelled": p.line(&r)}), err
+	result := core.Output(map[string]any{"cancelled": newLine(&r)})
+	result.Undo = core.JSON(values.New(r.person, keyReminder+r.ID, r))
+	return result, err
+}
+
+// undoCancel keeps the reminder again that was cancelled, if it is still to come.
+func (p *Plugin) undoCancel(ctx context.Context, _ core.Call, done core.Result) error {
+	var item core.Item
+	if err := json.Unmarshal(done.Undo, &item); err != nil {
+		return fmt.Errorf("reminder to keep again: %w", err)
+	}
+	r, err := p.read(item)
+	if err == nil && !r.Due.After(p.host.Clock()) {
+		err = core.Errorf(core.Invalid, "its time is past")
+	}
+	if err != nil {
+		return err
+	}
+	return p.keep(ctx, r)
 }

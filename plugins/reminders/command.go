@@ -12,6 +12,7 @@ import (
 	"synthbot/core/command"
 	"synthbot/core/timezone"
 	"synthbot/core/txt"
+	"synthbot/core/values"
 	"synthbot/plugins/reminders/calendar"
 )
 
@@ -53,6 +54,10 @@ func (p *Plugin) remind(ctx context.Context, c command.Call) (string, error) {
 			return "", core.Errorf(core.Invalid, "Which one? `/remind list` tells their ids.")
 		}
 		r, err := p.cancel(ctx, c, text)
+		if err == nil {
+			undo := core.JSON(values.New(r.person, keyReminder+r.ID, r))
+			c.NoteDone(cancelName, cancelPayload{ID: r.Text}, core.Result{Undo: undo})
+		}
 		return "Cancelled: " + txt.Line(r.Text), err
 	}
 	return p.remindList(ctx, c)
@@ -77,7 +82,11 @@ func (p *Plugin) remindAdd(ctx context.Context, c command.Call, text string) (st
 		}
 	}
 	r, err := p.set(ctx, c, w)
-	return "⏰ " + row(&r), err
+	if err != nil {
+		return "", err
+	}
+	c.NoteDone(setName, setPayload{Text: r.Text, When: stamp(r.Due, true)}, core.Result{Undo: core.JSON(r.ID)})
+	return "⏰ " + row(&r), nil
 }
 
 // row tells of a reminder in a line.

@@ -30,7 +30,7 @@ func actionsCommand(p *program) *cobra.Command {
 			if !ok {
 				return daemon.Usagef("--format: %q is not one of table, json, ai-tools, markdown", format)
 			}
-			return p.inspect(c.Context(), func(b *daemon.Bot) error {
+			return p.inspect(c.Context(), reads, func(b *daemon.Bot) error {
 				snapshot := b.InForce().Snapshot
 				return print(p.Out, snapshot.All(), daemon.Offered(snapshot))
 			})
@@ -198,7 +198,7 @@ func (p *program) prompt(ctx context.Context, a asked) error {
 	if err != nil {
 		return err
 	}
-	return p.inspect(ctx, func(b *daemon.Bot) error { return p.preview(ctx, b, place, a, further) })
+	return p.inspect(ctx, reads, func(b *daemon.Bot) error { return p.preview(ctx, b, place, a, further) })
 }
 
 func (p *program) preview(ctx context.Context, b *daemon.Bot, place core.Path, a asked, further shelf) error {

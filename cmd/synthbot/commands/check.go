@@ -78,7 +78,7 @@ func (p *program) check(ctx context.Context, place core.Path, online bool, found
 	}
 	database, log := core.Finding{Found: "can be opened", Fatal: true}, p.Logger(cfg, slog.LevelError)
 	open := func() (daemon.Store, error) {
-		s, err := p.openStore(cfg, log, memory.Options{Guest: true, KeepFormat: true})
+		s, err := p.openStore(cfg, log, reads)
 		_, isEmpty := s.(daemon.EmptyStore)
 		switch {
 		case errors.Is(err, core.ErrLocked):

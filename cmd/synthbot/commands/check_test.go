@@ -108,7 +108,8 @@ func TestCheckWithoutDatabase(t *testing.T) {
 	}
 }
 
-// TestCheckKeepsTheFormat: a check says that the database will be converted, and leaves it to the bot.
+// TestCheckKeepsTheFormat: a check says that the database will be converted, and leaves it to the bot. So do commands
+// that only read, which cannot.
 func TestCheckKeepsTheFormat(t *testing.T) {
 	emptyMachine(t)
 	write(t, "config.toml", withTerminal)
@@ -131,7 +132,16 @@ func TestCheckKeepsTheFormat(t *testing.T) {
 	if status != statusDone || !strings.Contains(out, "has an older format; the bot converts it at its next start") {
 		t.Errorf("%d, %s%s", status, out, errs)
 	}
+	for _, reading := range []string{"history", "usage", "memory list", "memory export", "prompt --path console/main --text hi", "actions"} {
+		status, out, errs := typed(t, "", strings.Fields(reading)...)
+		if status != statusFailed || !strings.Contains(errs, "has an older format; the bot converts it at its next start") {
+			t.Errorf("%s: %d, %s%s", reading, status, out, errs)
+		}
+	}
 	if copies, _ := filepath.Glob("data/*version*"); len(copies) > 0 {
 		t.Errorf("it made %q", copies)
+	}
+	if status, out, errs := typed(t, "", "backup", "copy.db"); status != statusDone {
+		t.Errorf("backup: %d, %s%s", status, out, errs)
 	}
 }

@@ -10,7 +10,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"synthbot/interfaces/telegram/telegramtest"
 	"synthbot/memory"
 )
 
@@ -119,9 +121,43 @@ func TestReloadByCommand(t *testing.T) {
 	}
 }
 
+// TestReloadKeepsConnections: an interface goes on as it is when a plugin comes or goes. Its menu follows.
+func TestReloadKeepsConnections(t *testing.T) {
+	platform := telegramtest.New(t)
+	with := onTelegram(echoAfter(t, time.Millisecond), platform.URL, "[plugins.reminders]\n")
+	d := startDaemon(t, with)
+	d.tells("READY=1")
+	offers := func(want bool) {
+		t.Helper()
+		platform.Await(t, func() bool {
+			menu := platform.Commands()[`{"type":"default"} `]
+			return menu != "" && strings.Contains(menu, `"timezone"`) == want
+		})
+	}
+	offers(true)
+	for range 2 {
+		with = strings.Replace(with, "[plugins.reminders]\n", "[plugins.reminders]\nenabled = false\n", 1)
+		d.write(with)
+		if status, _, errs := d.command("", "reload"); status != 0 {
+			t.Fatalf("reload: %d, %q", status, errs)
+		}
+		offers(false)
+		with = strings.Replace(with, "enabled = false\n", "", 1)
+		d.write(with)
+		if status, _, errs := d.command("", "reload"); status != 0 {
+			t.Fatalf("reload: %d, %q", status, errs)
+		}
+		offers(true)
+	}
+	if n := len(platform.Calls("getMe")); n != 1 {
+		t.Errorf("it connected %d times", n)
+	}
+	d.end()
+}
+
 // TestClientThatDoesNotRead: a client that leaves its pipe full holds nobody up:
 // others are answered, and when they are gone the daemon ends at once.
-// TestReloadMovesTheClock: what plugins go by is the time zone in force.
+// TestReloadMovesTheClock: what plugins and questions go by is the time zone in force.
 func TestReloadMovesTheClock(t *testing.T) {
 	in := func(zone string) string {
 		return strings.Replace(withTerminal, "[bot]\n", "[bot]\ntimezone = \""+zone+"\"\n", 1)
@@ -137,6 +173,10 @@ func TestReloadMovesTheClock(t *testing.T) {
 	}
 	if says := d.answers("/timezone"); !strings.Contains(says, "(Asia/Tokyo)") {
 		t.Errorf("after the reload: %q", says)
+	}
+	d.answers("remind me in 10 minutes to eat")
+	if says := d.answers("/undo"); !strings.Contains(says, "time: ") || !strings.Contains(says, " JST") {
+		t.Errorf("what is undone: %q", says)
 	}
 	d.end()
 }

@@ -234,7 +234,7 @@ func pairCommand(p *program) *cobra.Command {
 		Use: "pair [CODE]", Short: "Approve a pairing code, or list the users who wait for approval",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.inspect(c.Context(), func(b *daemon.Bot) error { return p.pair(c.Context(), b, args) })
+			return p.inspect(c.Context(), changes, func(b *daemon.Bot) error { return p.pair(c.Context(), b, args) })
 		},
 	})
 }
@@ -264,7 +264,7 @@ func mcpCommand(p *program) *cobra.Command {
 		Use: "mcp", Args: cobra.NoArgs,
 		Short: "Serve memories, history and messages over the Model Context Protocol (stdio)",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return p.inspect(c.Context(), func(b *daemon.Bot) error { return p.serveMCP(c.Context(), b) })
+			return p.inspect(c.Context(), changes, func(b *daemon.Bot) error { return p.serveMCP(c.Context(), b) })
 		},
 	})
 }

@@ -22,8 +22,17 @@ import (
 	"synthbot/memory"
 )
 
+// access is what a command does with the database.
+type access int
+
+const (
+	reads   access = iota // one of an older format stays as it is, and is an error
+	changes               // a missing one is an empty store, as for reads
+	makes                 // a missing one is made
+)
+
 // inspect calls f with a bot: the daemon's, or a new one that does not run.
-func (p *program) inspect(ctx context.Context, f func(*daemon.Bot) error) error {
+func (p *program) inspect(ctx context.Context, as access, f func(*daemon.Bot) error) error {
 	if p.host != nil {
 		return f(p.host)
 	}
@@ -34,12 +43,12 @@ func (p *program) inspect(ctx context.Context, f func(*daemon.Bot) error) error 
 	log := p.Logger(cfg, slog.LevelWarn)
 	return p.Run(ctx, daemon.Life{
 		Config: cfg, Log: log, Interfaces: daemon.InterfacesToLookAt, Look: f,
-		Open: func() (daemon.Store, error) { return p.openStore(cfg, log, memory.Options{Guest: true}) },
+		Open: func() (daemon.Store, error) { return p.openStore(cfg, log, as) },
 	})
 }
 
-// openStore opens the database. For guests a missing one is an empty store.
-func (p *program) openStore(c *daemon.Config, log *slog.Logger, as memory.Options) (daemon.Store, error) {
+// openStore opens the database.
+func (p *program) openStore(c *daemon.Config, log *slog.Logger, as access) (daemon.Store, error) {
 	if p.host != nil {
 		return p.host.Data.Store, nil
 	}
@@ -48,7 +57,7 @@ func (p *program) openStore(c *daemon.Config, log *slog.Logger, as memory.Option
 		return nil, err
 	}
 	o := p.StoreOptions()
-	o.Log, o.Server, o.Guest, o.KeepFormat = log, c.Store, as.Guest, as.KeepFormat
+	o.Log, o.Server, o.Guest, o.KeepFormat = log, c.Store, as < makes, as == reads
 	db, err := memory.Open(dir, o)
 	switch {
 	case errors.Is(err, memory.ErrMissing):
@@ -59,12 +68,12 @@ func (p *program) openStore(c *daemon.Config, log *slog.Logger, as memory.Option
 	return db, nil
 }
 
-func (p *program) withStore(create bool, f func(*daemon.Config, daemon.Store) error) error {
+func (p *program) withStore(as access, f func(*daemon.Config, daemon.Store) error) error {
 	cfg, err := p.load()
 	if err != nil {
 		return err
 	}
-	s, err := p.openStore(cfg, p.Logger(cfg, slog.LevelWarn), memory.Options{Guest: !create})
+	s, err := p.openStore(cfg, p.Logger(cfg, slog.LevelWarn), as)
 	if err != nil {
 		return err
 	}
@@ -87,8 +96,8 @@ func (p *program) noDatabase(c *daemon.Config) error {
 }
 
 // withBot calls f with a bot that does not run, whose database must exist.
-func (p *program) withBot(ctx context.Context, f func(*daemon.Bot) error) error {
-	return p.inspect(ctx, func(b *daemon.Bot) error {
+func (p *program) withBot(ctx context.Context, as access, f func(*daemon.Bot) error) error {
+	return p.inspect(ctx, as, func(b *daemon.Bot) error {
 		if b.Data.DB == nil {
 			return p.noDatabase(b.InForce().Config)
 		}
@@ -97,8 +106,8 @@ func (p *program) withBot(ctx context.Context, f func(*daemon.Bot) error) error 
 }
 
 // withDB calls f with the database, which must exist.
-func (p *program) withDB(f func(*memory.DB) error) error {
-	return p.withStore(false, func(cfg *daemon.Config, s daemon.Store) error {
+func (p *program) withDB(as access, f func(*memory.DB) error) error {
+	return p.withStore(as, func(cfg *daemon.Config, s daemon.Store) error {
 		db, ok := s.(*memory.DB)
 		if !ok {
 			return p.noDatabase(cfg)
@@ -108,7 +117,7 @@ func (p *program) withDB(f func(*memory.DB) error) error {
 }
 
 func (p *program) look(ctx context.Context, f func(core.View) error) error {
-	return p.withStore(false, func(_ *daemon.Config, s daemon.Store) error {
+	return p.withStore(reads, func(_ *daemon.Config, s daemon.Store) error {
 		var b bytes.Buffer // printed when the view is over, so that a slow reader does not block it
 		out := p.Out
 		p.Out = &b
@@ -151,7 +160,7 @@ func backup(ctx context.Context, p *program, file string, replace bool) error {
 			return p.backupBy(ctx, d, file)
 		}
 	}
-	return p.withDB(func(db *memory.DB) (err error) {
+	return p.withDB(changes, func(db *memory.DB) (err error) {
 		if file == "-" {
 			_, err = db.WriteTo(p.Out)
 			return err

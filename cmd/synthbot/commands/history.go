@@ -140,7 +140,7 @@ func usageCommand(p *program) *cobra.Command {
 			if days < 1 || days > 3660 {
 				return daemon.Usagef("--days takes a number from 1 to 3660")
 			}
-			return p.withStore(false, func(cfg *daemon.Config, s daemon.Store) error {
+			return p.withStore(reads, func(cfg *daemon.Config, s daemon.Store) error {
 				return p.usage(c.Context(), cfg, s, days, *how)
 			})
 		},

@@ -11,7 +11,6 @@ import (
 
 	"synthbot/config"
 	"synthbot/daemon"
-	"synthbot/memory"
 	"synthbot/plugins/knowledge"
 )
 
@@ -92,7 +91,7 @@ func withKnowledge(ctx context.Context, p *program, writes bool, f func(*knowled
 		Config: cfg, Log: p.Logger(cfg, slog.LevelError), Interfaces: daemon.InterfacesToLookAt, Look: look,
 	}
 	if !writes {
-		l.Open = func() (daemon.Store, error) { return p.openStore(cfg, l.Log, memory.Options{Guest: true}) }
+		l.Open = func() (daemon.Store, error) { return p.openStore(cfg, l.Log, reads) }
 	}
 	return p.Run(ctx, l)
 }

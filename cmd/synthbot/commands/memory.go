@@ -44,7 +44,7 @@ func listCommand(p *program) *cobra.Command {
 			if n < 1 {
 				return daemon.Usagef("--last takes a number above 0")
 			}
-			return p.withDB(func(db *memory.DB) error {
+			return p.withDB(reads, func(db *memory.DB) error {
 				facts, _, err := db.ListFacts(c.Context(), memory.Listing{Below: below, About: whom, N: n})
 				for i := range facts {
 					if *how == formatJSON {
@@ -73,11 +73,11 @@ func searchCommand(p *program) *cobra.Command {
 			if err != nil {
 				return daemon.Usagef("--path: %w", err)
 			}
-			return p.withDB(func(db *memory.DB) error {
+			return p.withDB(reads, func(db *memory.DB) error {
 				found, err := db.Recall(c.Context(), core.FactQuery{See: []core.Path{from}, Text: args[0], N: 20})
 				for i := range found {
 					found[i].Former = nil
-					p.printFact(&found[i].Fact)
+					p.printFact(&found[i])
 				}
 				return err
 			})
@@ -108,7 +108,7 @@ func exportCommand(p *program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.withBot(c.Context(), func(b *daemon.Bot) error {
+			return p.withBot(c.Context(), reads, func(b *daemon.Bot) error {
 				return b.PersonalData().Export(c.Context(), p.Out, path)
 			})
 		},
@@ -122,7 +122,7 @@ func importCommand(p *program) *cobra.Command {
 		Use: "import FILE", Short: "Import exported data (FILE \"-\": standard input)", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return withFile(c, p, args[0], func(in io.Reader) error {
-				return p.withStore(true, func(_ *daemon.Config, s daemon.Store) error {
+				return p.withStore(makes, func(_ *daemon.Config, s daemon.Store) error {
 					n, err := s.(*memory.DB).Import(c.Context(), in)
 					if err == nil {
 						fmt.Fprintf(p.Out, "lines added: %d\n", n)
@@ -148,7 +148,7 @@ func forgetCommand(p *program) *cobra.Command {
 			if path.IsZero() != all {
 				return daemon.Usagef("memory forget: name a place or a person, or say --all")
 			}
-			return p.withBot(c.Context(), func(b *daemon.Bot) error { return p.forget(c.Context(), b, path) })
+			return p.withBot(c.Context(), changes, func(b *daemon.Bot) error { return p.forget(c.Context(), b, path) })
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "everything")
@@ -164,7 +164,7 @@ func pruneCommand(p *program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.withDB(func(db *memory.DB) error {
+			return p.withDB(changes, func(db *memory.DB) error {
 				if err := db.Prune(c.Context(), cfg.Memory); err != nil {
 					return err
 				}

@@ -46,7 +46,7 @@ func foldName(name string) (folded string) {
 
 // timeIn tells the time here, or in the places that a text names.
 func (s telling) timeIn(text string) string {
-	if text == "" {
+	if text == "" && s.zone == "" {
 		return s.say("time")
 	}
 	if s.isStretch(text) {
@@ -59,6 +59,9 @@ func (s telling) timeIn(text string) string {
 		named = s.cutList(text)
 	}
 	var told []string
+	if text == "" {
+		told = []string{s.zone + ": " + s.momentIn(s.now.Location())}
+	}
 	for _, each := range named[:min(len(named), 4)] {
 		name, zones := s.zonesOf(each)
 		for _, zone := range zones[:min(len(zones), 4)] {

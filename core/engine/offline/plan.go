@@ -17,8 +17,9 @@ type plan struct {
 }
 
 type step struct {
-	Type    string          `json:"type"`
-	Payload json.RawMessage `json:"payload,omitempty"`
+	Type       string           `json:"type"`
+	Payload    json.RawMessage  `json:"payload,omitempty"`
+	Conditions []core.Condition `json:"conditions,omitempty"`
 }
 
 func newStep(action string, values map[string]any) step {
@@ -114,6 +115,10 @@ func (s *speaker) delivered(m understood) plan {
 		case actionRemind:
 			return s.speak("", reminding{s}.reminded(o.Output))
 		case actionCancel:
+			set := slices.IndexFunc(d.Outputs, func(o output) bool { return o.Action == actionRemind })
+			if set >= 0 { // another time
+				return s.speak("", reminding{s}.reminded(d.Outputs[set].Output))
+			}
 			return reminding{s}.cancelled(d.Outputs)
 		}
 		found = append(found, outputs.Texts(o.Output, 6)...)

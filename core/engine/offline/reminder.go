@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"synthbot/core"
 	"synthbot/core/engine/offline/phrases"
 	"synthbot/core/spoken"
 	"synthbot/core/txt"
@@ -408,9 +409,9 @@ func (s reminding) correct(answer string, all []reminder) plan {
 		return s.speak("clarification", s.say("cancelwhich")+s.rows(all, 0))
 	}
 	when.Repeat = cmp.Or(when.Repeat, old.Repeat)
-	return plan{Intent: "action", Actions: []step{
-		newStep(actionCancel, map[string]any{"id": old.ID}), s.set(old.Text, when),
-	}}
+	cancel := newStep(actionCancel, map[string]any{"id": old.ID})
+	cancel.Conditions = []core.Condition{{Field: "results." + actionRemind + ".id", Operator: "exists"}}
+	return plan{Intent: "action", Actions: []step{s.set(old.Text, when), cancel}}
 }
 
 // wall is the beginning of the day that a reminder's time shows, on the clock of the user.

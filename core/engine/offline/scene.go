@@ -24,6 +24,7 @@ type scene struct {
 	payload  payload
 	history  []line
 	memories []json.RawMessage
+	zone     string  // the time zone that the user set; "": the bot's
 	group    bool    // others take part
 	notice   *notice // a correction or delivery; nil: a plain message
 }
@@ -102,6 +103,9 @@ func (s *scene) readUser(text string) bool {
 			Recon    struct {
 				Language string `json:"language"`
 			} `json:"recon"`
+			Reminders struct {
+				Zone string `json:"person_zone"`
+			} `json:"reminders"`
 		} `json:"context"`
 		Input *struct {
 			Type      string  `json:"type"`
@@ -130,6 +134,7 @@ func (s *scene) readUser(text string) bool {
 	}
 	s.group = s.group || len(m.Context.People) > 0
 	s.language = cmp.Or(m.Context.Recon.Language, s.language)
+	s.zone = cmp.Or(m.Context.Reminders.Zone, s.zone)
 	return m.Input != nil || s.notice != nil
 }
 

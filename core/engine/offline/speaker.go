@@ -36,6 +36,9 @@ func (m *Model) speaker(s *scene) *speaker {
 	if sp.now.IsZero() {
 		sp.now = m.Clock().In(m.Zone)
 	}
+	if zone, err := time.LoadLocation(s.zone); s.zone != "" && err == nil {
+		sp.now = sp.now.In(zone)
+	}
 	h := fnv.New32a()
 	h.Write([]byte(s.message()))
 	said := h.Sum32()

@@ -1,0 +1,8 @@
+//go:build !unix
+
+package bolt
+
+import "os"
+
+// giveToOwner does nothing: files have no owner that matters here.
+func giveToOwner(string, os.FileInfo) error { return nil }
