@@ -202,7 +202,8 @@ type note struct {
 type noteKey struct{}
 
 // transport makes typed errors of refusals, removes the headers of rate limits, and
-// limits the size of answers. What changes something is sent only while the state holds.
+// limits the size of answers. What changes something is sent only while the state holds; what was
+// not sent because another process may have taken over counts as [ErrDial].
 type transport struct {
 	next  http.RoundTripper
 	state driver.State
@@ -210,11 +211,21 @@ type transport struct {
 
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := t.send(r)
-	if err != nil {
+	var resp *http.Response
+	var err error
+	n := r.Context().Value(noteKey{}).(*note)
+	if r.Method != http.MethodGet {
+		r, err = driver.Held(t.state, r)
+	}
+	if err == nil {
+		resp, err = t.next.RoundTrip(r)
+	}
+	switch {
+	case errors.Is(err, driver.ErrNotHeld):
+		return nil, fmt.Errorf("%w: %w", ErrDial, err)
+	case err != nil:
 		return nil, err
 	}
-	n := r.Context().Value(noteKey{}).(*note)
 	n.head = resp.Header.Clone()
 	if resp.StatusCode >= 300 {
 		defer func() { _ = resp.Body.Close() }()
@@ -227,20 +238,6 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	resp.Body = http.MaxBytesReader(nil, resp.Body, maxAnswer)
 	return resp, nil
-}
-
-// send sends a request. What was not sent because another process may have taken over counts as [ErrDial].
-func (t *transport) send(r *http.Request) (resp *http.Response, err error) {
-	if r.Method != http.MethodGet {
-		r, err = driver.Held(t.state, r)
-	}
-	if err == nil {
-		resp, err = t.next.RoundTrip(r)
-	}
-	if errors.Is(err, driver.ErrNotHeld) {
-		err = fmt.Errorf("%w: %w", ErrDial, err)
-	}
-	return resp, err
 }
 
 // Download fetches a file without the bot's token, at most one byte more than max.

@@ -59,11 +59,15 @@ type Request struct {
 	Method string
 	Params Params
 	Files  []File
-	Chat   int64 // 0: of no chat
-	Rank   int   // higher ones overtake what waits for the same chat
-	Again  bool  // doing it twice does no harm
-	Once   bool  // it is repeated only if certainly nothing was done
-	Fatal  []int // it is repeated until it works or fails with one of these statuses; none: a few times
+	Chat   int64         // 0: of no chat
+	Rank   int           // higher ones overtake what waits for the same chat
+	Again  bool          // doing it twice does no harm
+	Once   bool          // it is repeated only if certainly nothing was done
+	Fatal  []int         // it is repeated until it works or fails with one of these statuses; none: a few times
+	Limit  time.Duration // of one call; 0: Options.Timeout
+	// Other changes a request that failed into another one that may work, which is then made in its
+	// place. It returns false if there is none. Optional.
+	Other func(r *Request, err error) bool
 }
 
 // Do carries a request out. It returns the server's result, or an error that more tries
@@ -88,7 +92,8 @@ func (c *Client) Do(ctx context.Context, r Request) (json.RawMessage, error) {
 		if err := c.pace.wait(ctx, r.Chat, true); err != nil {
 			return nil, c.overdue(&r, err)
 		}
-		result, err := c.Try(ctx, &r)
+		result, err := c.call(ctx, &r)
+		c.heed(ctx, &r, err)
 		api := refusal(err)
 		switch {
 		case err == nil:
@@ -108,6 +113,9 @@ func (c *Client) Do(ctx context.Context, r Request) (json.RawMessage, error) {
 			if err := c.into(&r, api.Migrate); err != nil {
 				return nil, err
 			}
+			continue
+		case r.Other != nil && r.Other(&r, err):
+			tries = 0
 			continue
 		case r.Fatal != nil && !IsCode(err, r.Fatal...):
 		case !r.Again && OutcomeUnknown(err):
@@ -149,19 +157,16 @@ func (c *Client) into(r *Request, chat int64) error {
 	return nil
 }
 
-// Try makes the call of a request one time. If the server wants to be left alone, further
-// calls wait.
+// Try makes the call of a request one time, and does not wait before it.
 func (c *Client) Try(ctx context.Context, r *Request) (json.RawMessage, error) {
-	limit := c.opt.Timeout
-	if len(r.Files) > 0 {
-		limit *= 10
-	}
-	if r.Chat != 0 {
-		r.Params["chat_id"] = r.Chat
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	raw, err := c.Call(ctx, r.Method, r.Params, r.Files...)
+	raw, err := c.call(ctx, r)
+	c.heed(ctx, r, err)
+	return raw, err
+}
+
+// heed takes note of a refusal that is about more than its request. If the server wants to be
+// left alone, further calls wait.
+func (c *Client) heed(ctx context.Context, r *Request, err error) {
 	if RefusesBot(err) {
 		c.opt.Hooks.Revoked(err)
 	}
@@ -169,7 +174,6 @@ func (c *Client) Try(ctx context.Context, r *Request) (json.RawMessage, error) {
 		c.pace.block(r.Chat, refusal(err).After)
 		c.saveWaits(ctx)
 	}
-	return raw, err
 }
 
 // Reaches waits until the platform answers and takes messages to a chat.

@@ -90,10 +90,9 @@ func (c *Client) Poll(ctx context.Context, in Intake, wanted string) error {
 // ask makes one getUpdates call. It gives up, with its connection, if the server does
 // not answer in the time that it announced.
 func (c *Client) ask(ctx context.Context, wait int, offset int64, wanted string) ([]json.RawMessage, error) {
-	limited, cancel := context.WithTimeout(ctx, time.Duration(wait)*time.Second+pollGrace)
-	defer cancel()
 	params := Params{"allowed_updates": wanted, "offset": offset, "timeout": wait}
-	raw, err := c.Call(limited, "getUpdates", params)
+	limit := time.Duration(wait)*time.Second + pollGrace
+	raw, err := c.call(ctx, &Request{Method: "getUpdates", Params: params, Limit: limit})
 	if err != nil {
 		return nil, err
 	}
