@@ -203,7 +203,8 @@ type Deliveries interface {
 	// or ctx has ended; with ErrUnwritten it was not tried. A part that may have
 	// been sent is sent again when the step is taken up, at most twice over all
 	// lives (see Sent.Repeatable); after that Send fails with an Error that is
-	// Unsure. What was sent joins the history when the turn ends.
+	// Unsure, and the rest of the step is sent all the same. What was sent joins the history
+	// when the turn ends.
 	Send(ctx context.Context, n int, what Sent, do func(ctx context.Context, key string) (id string, err error)) error
 
 	// Since is when an earlier attempt began to send the n-th part, where nobody
@@ -304,3 +305,9 @@ func (e *Error) Error() string {
 
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+// IsUnsure reports whether an error is an Error that is Unsure.
+func IsUnsure(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Kind == Unsure
+}

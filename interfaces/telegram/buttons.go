@@ -264,8 +264,8 @@ func (d *Driver) Choose(ctx context.Context, parts core.Deliveries, what core.Se
 		buttons = append(buttons, keyboardButton{Text: c.Label, CallbackData: sealed})
 	}
 	return d.send.send(ctx, parts, outgoing{
-		to: to, here: true, parts: []markup.Part{shortened(txt.Literal(what.Text))}, what: what, number: 1, rank: 1,
-		keyboard: keyboardRows{slices.Collect(slices.Chunk(buttons, rowChoices))},
+		addressed: addressed{to: to}, here: true, parts: []markup.Part{shortened(txt.Literal(what.Text))},
+		what: what, number: 1, rank: 1, keyboard: keyboardRows{slices.Collect(slices.Chunk(buttons, rowChoices))},
 	})
 }
 
