@@ -213,22 +213,6 @@ type Deliveries interface {
 	Since(n int) time.Time
 }
 
-// SendAll sends the n messages of a step by calling send for 0, 1, …, n-1. After one of
-// which nobody will know whether it arrived (an Error that is Unsure) the rest is sent
-// all the same, and that error is returned at the end; any other ends it.
-func SendAll(n int, send func(i int) error) error {
-	var unsure error
-	for i := range n {
-		err := send(i)
-		if e, ok := errors.AsType[*Error](err); ok && e.Kind == Unsure {
-			unsure = err
-		} else if err != nil {
-			return errors.Join(unsure, err)
-		}
-	}
-	return unsure
-}
-
 // Sent is a message that the bot put into a place.
 type Sent struct {
 	Path Path      `json:"path"`

@@ -3,44 +3,25 @@ package core
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 )
 
-// TestSendAll goes on after what may have arrived, and after nothing else.
-func TestSendAll(t *testing.T) {
+// TestIsUnsure: a text for users says so, and nothing else that may have worked.
+func TestIsUnsure(t *testing.T) {
 	unsure := Errorf(Unsure, "it may be there")
-	refused := Errorf(Broken, "no")
-	away := fmt.Errorf("%w: %w", ErrAway, ErrUnknownOutcome)
 	for name, tc := range map[string]struct {
-		ends []error
-		sent int
-		kind ErrorKind
-		is   error
+		err  error
+		want bool
 	}{
-		"all arrive":             {[]error{nil, nil}, 2, "", nil},
-		"none":                   {nil, 0, "", nil},
-		"one is unsure":          {[]error{nil, unsure, nil}, 3, Unsure, nil},
-		"all are":                {[]error{unsure, fmt.Errorf("part: %w", unsure)}, 2, Unsure, nil},
-		"one is refused":         {[]error{nil, refused, nil}, 2, Broken, refused},
-		"unsure, then refused":   {[]error{unsure, refused, nil}, 2, Unsure, refused},
-		"the platform goes away": {[]error{unsure, away, nil}, 2, Unsure, ErrUnknownOutcome},
-		"away":                   {[]error{away, nil}, 1, "", ErrAway},
+		"nothing failed":       {nil, false},
+		"unsure":               {unsure, true},
+		"wrapped":              {fmt.Errorf("part: %w", unsure), true},
+		"unsure, then refused": {errors.Join(unsure, Errorf(Broken, "no")), true},
+		"refused":              {Errorf(Broken, "no"), false},
+		"away":                 {fmt.Errorf("%w: %w", ErrAway, ErrUnknownOutcome), false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			var sent []int
-			err := SendAll(len(tc.ends), func(i int) error {
-				sent = append(sent, i)
-				return tc.ends[i]
-			})
-			var e *Error
-			kind := ErrorKind("")
-			if errors.As(err, &e) {
-				kind = e.Kind
-			}
-			if len(sent) != tc.sent || !slices.IsSorted(sent) || kind != tc.kind || tc.is != nil && !errors.Is(err, tc.is) || (err == nil) != (tc.kind == "" && tc.is == nil) {
-				t.Errorf("sent %v, %v", sent, err)
-			}
-		})
+		if got := IsUnsure(tc.err); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }

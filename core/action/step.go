@@ -188,9 +188,10 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 			return skipped(t, err), nil
 		}
 	}
-	if err := e.check(ctx, d, c); err != nil && e.interrupts(d, err) {
+	switch err := e.check(ctx, d, c); {
+	case err != nil && e.interrupts(d, err):
 		return r, fmt.Errorf("%s: %w", d.Name, err)
-	} else if err != nil {
+	case err != nil:
 		e.log.Info("action refused", "action", d.Name, "err", err)
 		return skipped(t, err), nil
 	}

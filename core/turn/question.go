@@ -70,7 +70,7 @@ func (t *turn) askUser(ctx context.Context) error {
 		}
 		when := d.Held.Expires
 		if err != nil {
-			if e, ok := errors.AsType[*core.Error](err); ok && e.Kind == core.Unsure {
+			if core.IsUnsure(err) {
 				unsure = true
 			} else {
 				when = t.journal.clock() // nobody can answer it

@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,39 +36,43 @@ func (a *account) answered(at destination) (p pending, ok bool) {
 	return a.replies.find(func(p pending) bool { return at.answersCommand(p) && p.Answered })
 }
 
-// deliver sends messages to a channel, in order and without others in between. It blocks until they are sent.
+// deliver sends the messages of a step to a channel, in order and without others in between. It blocks until they
+// are sent. Every attempt at a message has the same nonce, so that Discord sends only one. If an attempt was too long
+// ago for that, the channel is searched first. A follow-up to a command's answer has no nonce and cannot always be
+// searched for, so it is not repeatable.
 func (a *account) deliver(
 	ctx context.Context, parts core.Deliveries, at destination, list []outgoing, priority int,
-) error {
+) (failed error) {
 	leave, err := a.sendQueue.Enter(ctx, at.channel, priority)
 	if err != nil {
 		return rest.Failure("the message", err)
 	}
 	defer leave()
-	err = core.SendAll(len(list), func(i int) error { return a.part(ctx, parts, 1+i, at, &list[i]) })
-	instead := list[0].instead
-	if instead != nil && lacksPermission(err) {
-		return core.SendAll(len(instead), func(i int) error { return a.part(ctx, parts, 2+i, at, &instead[i]) })
-	}
-	return err
-}
-
-// part sends one message as the n-th part of a step. Every attempt has the same nonce, so that Discord sends only
-// one message. If an attempt was too long ago for that, the channel is searched first. A follow-up to a command's
-// answer has no nonce and cannot always be searched for, so it is not repeatable.
-func (a *account) part(ctx context.Context, parts core.Deliveries, n int, at destination, m *outgoing) error {
-	began := parts.Since(n)
-	_, command := a.answered(at)
-	what := core.Sent{Path: at.place, Text: m.text, Repeatable: !command || a.closed.refused(at.channel) == nil}
-	return parts.Send(ctx, n, what, func(ctx context.Context, key string) (string, error) {
-		m.Nonce, m.Enforce = key, key != ""
-		m.Flags |= a.set.plain(m.Embeds)
-		id, err := a.post(ctx, at, m, began)
-		if err == nil {
-			a.cursors.spoke(at.channel, id, a.opt.Clock())
+	for n := 0; len(list) > 0; {
+		m := &list[0]
+		n, list = cmp.Or(m.number, n+1), list[1:]
+		began := parts.Since(n)
+		_, command := a.answered(at)
+		what := core.Sent{Path: at.place, Text: m.text, Repeatable: !command || a.closed.refused(at.channel) == nil}
+		err := parts.Send(ctx, n, what, func(ctx context.Context, key string) (string, error) {
+			m.Nonce, m.Enforce = key, key != ""
+			m.Flags |= a.set.plain(m.Embeds)
+			id, err := a.post(ctx, at, m, began)
+			if err == nil {
+				a.cursors.spoke(at.channel, id, a.opt.Clock())
+			}
+			return id, err
+		})
+		if m.instead != nil && lacksPermission(err) {
+			list = m.instead
+			continue
 		}
-		return id, err
-	})
+		failed = errors.Join(failed, err)
+		if err != nil && !core.IsUnsure(err) {
+			break
+		}
+	}
+	return failed
 }
 
 // post sends one message and returns its id. If there is an unanswered command, the message becomes its answer. If
@@ -151,11 +156,12 @@ func (a *account) made(ctx context.Context, q rest.Request) (string, error) {
 	return got.ID, err
 }
 
-// postMessage sends a message to a channel. once prevents retries after an attempt with an unknown outcome.
-func (a *account) postMessage(ctx context.Context, channel string, m *outgoing, once bool) (string, error) {
-	return a.made(ctx, rest.Request{
+// newMessage returns the request that sends a message to a channel. once prevents retries after an attempt with an
+// unknown outcome.
+func newMessage(channel string, m *outgoing, once bool) rest.Request {
+	return rest.Request{
 		Method: "POST", Route: "/channels/{}/messages", IDs: []string{channel}, Body: m, Files: m.files, Once: once,
-	})
+	}
 }
 
 func (a *account) changeMessage(ctx context.Context, channel, id string, fields map[string]any, once bool) error {
@@ -201,7 +207,7 @@ func (a *account) create(ctx context.Context, at destination, m *outgoing) (stri
 	wait := a.timings.retry
 	for try := 1; ; try++ {
 		began := time.Now()
-		id, err := a.postMessage(ctx, at.channel, m, true)
+		id, err := a.made(ctx, newMessage(at.channel, m, true))
 		if err == nil {
 			return id, nil
 		}
