@@ -356,6 +356,9 @@ func (r *Runtime) Undo(ctx context.Context, s *Snapshot, who Requester, steps []
 	return all
 }
 
+// errUndoing is why nothing is sent meanwhile: nothing would journal it.
+var errUndoing = errors.New("nothing is sent while a step is undone")
+
 func (r *Runtime) undo(ctx context.Context, s *Snapshot, who Requester, d *Definition, step *StepResult) error {
 	why := s.refusal(d, who, decodePayload(step.Call.Payload))
 	if why != "" {
@@ -364,7 +367,7 @@ func (r *Runtime) undo(ctx context.Context, s *Snapshot, who Requester, d *Defin
 	author, _ := who.Author()
 	c := core.Call{
 		Key: step.Key, Path: who.Path, Private: who.Private, Author: author, Authors: who.Authors,
-		Payload: step.Call.Payload, Deliveries: noDeliveries{}, Sees: who.Sees,
+		Payload: step.Call.Payload, Deliveries: NoDeliveries{errUndoing}, Sees: who.Sees,
 	}
 	err := r.bounded(ctx, d, func(ctx context.Context) error { return d.Undo(ctx, c, step.Outcome.Result) })
 	if err != nil {
@@ -373,11 +376,13 @@ func (r *Runtime) undo(ctx context.Context, s *Snapshot, who Requester, d *Defin
 	return err
 }
 
-// noDeliveries refuses to send: nothing would journal it.
-type noDeliveries struct{}
+// NoDeliveries are core.Deliveries that send nothing, because of an error.
+type NoDeliveries struct{ Err error }
 
-func (noDeliveries) Send(context.Context, int, core.Sent, func(context.Context, string) (string, error)) error {
-	return errors.New("nothing is sent while a step is undone")
+// Send implements core.Deliveries.
+func (n NoDeliveries) Send(context.Context, int, core.Sent, func(context.Context, string) (string, error)) error {
+	return n.Err
 }
 
-func (noDeliveries) Since(int) time.Time { return time.Time{} }
+// Since implements core.Deliveries.
+func (NoDeliveries) Since(int) time.Time { return time.Time{} }

@@ -22,9 +22,9 @@ import (
 // from its result, or its fallback. at is the index of the result of what was done, if anything
 // was, else below 0.
 func (e *execution) perform(ctx context.Context, t task) (at int, err error) {
-	r := e.recorded(t)
+	d, _ := e.Snapshot.Resolve(t.step.Type)
+	r := e.recorded(t, d)
 	if r.Progress == "" {
-		d, _ := e.Snapshot.Resolve(t.step.Type)
 		c := e.call(t.number, t.step.Payload)
 		if r, err = e.before(ctx, t, d, c); err == nil && r.Progress == "" {
 			r, err = e.run(ctx, t, d, c)
@@ -52,7 +52,7 @@ func (e *execution) perform(ctx context.Context, t task) (at int, err error) {
 
 // recorded returns how the step ended according to the journal; the zero StepResult if it is
 // to be done.
-func (e *execution) recorded(t task) StepResult {
+func (e *execution) recorded(t task, d *Definition) StepResult {
 	record, ok := e.Journal.Find(e.key(t.number))
 	if !ok {
 		return StepResult{}
@@ -61,25 +61,18 @@ func (e *execution) recorded(t task) StepResult {
 	if json.Unmarshal(record.Data, &h) != nil {
 		h.Outcome = core.Outcome{Action: t.step.Type, Kind: core.Broken, Text: "its record cannot be read"}
 	}
-	waits := t.held == nil && (!h.Asked.IsZero() || h.On != 0) // Resume continues it
-	switch record.Progress {
-	case core.ProgressPending, core.ProgressTaken:
-		if waits {
-			return pending(&h)
-		}
+	pends := record.Progress == core.ProgressPending || record.Progress == core.ProgressTaken
+	switch {
+	case !pends && record.Progress != core.ProgressStarted:
+		return StepResult{Progress: record.Progress, Outcome: h.Outcome, undone: h.Undone}
+	case t.held == nil && (!h.Asked.IsZero() || h.On != 0): // Resume continues it
+		return pending(&h)
+	case pends, d != nil && isRepeatable(d):
 		return StepResult{}
-	case core.ProgressStarted:
-		if waits {
-			return pending(&h)
-		}
-		if d, ok := e.Snapshot.Resolve(t.step.Type); ok && isRepeatable(d) {
-			return StepResult{}
-		}
-		r := unknown(t, "it is not known whether this was done: the bot was stopped in the middle")
-		e.settle(t, r)
-		return r
 	}
-	return StepResult{Progress: record.Progress, Outcome: h.Outcome, undone: h.Undone}
+	r := unknown(t, "it is not known whether this was done: the bot was stopped in the middle")
+	e.settle(t, r)
+	return r
 }
 
 // isRepeatable reports whether the action may run again when it is not known whether it
@@ -188,12 +181,8 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 			return skipped(t, err), nil
 		}
 	}
-	switch err := e.check(ctx, d, c); {
-	case err != nil && e.interrupts(d, err):
-		return r, fmt.Errorf("%s: %w", d.Name, err)
-	case err != nil:
-		e.log.Info("action refused", "action", d.Name, "err", err)
-		return skipped(t, err), nil
+	if r, err = e.check(ctx, t, d, c); err != nil || r.Progress != "" {
+		return r, err
 	}
 	if d.Cache > 0 {
 		kept, _ := e.cache.Get(e.cacheKey(ctx, d, c))
@@ -228,11 +217,18 @@ func (e *execution) control(t task) StepResult {
 }
 
 // check asks the action itself whether the call makes sense now.
-func (e *execution) check(ctx context.Context, d *Definition, c core.Call) error {
-	if d.Check == nil {
-		return nil
+func (e *execution) check(ctx context.Context, t task, d *Definition, c core.Call) (r StepResult, err error) {
+	if d.Check != nil {
+		err = e.bounded(ctx, d, func(ctx context.Context) error { return d.Check(ctx, c) })
 	}
-	return e.bounded(ctx, d, func(ctx context.Context) error { return d.Check(ctx, c) })
+	switch {
+	case err == nil:
+		return r, nil
+	case e.interrupts(d, err):
+		return r, fmt.Errorf("%s: %w", d.Name, err)
+	}
+	e.log.Info("action refused", "action", d.Name, "err", err)
+	return skipped(t, err), nil
 }
 
 // decodePayload reads the payload of a step; nil if it is not an object.
