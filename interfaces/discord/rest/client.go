@@ -80,7 +80,7 @@ func New(o Options) *Client {
 	c.session.LogLevel = -1
 	c.session.UserAgent = "DiscordBot (synthbot, 1)"
 	c.session.Client = &http.Client{
-		Transport: &transport{c.transport, o.State}, Timeout: 2 * time.Minute, CheckRedirect: noRedirect,
+		Transport: (*transport)(c), Timeout: 2 * time.Minute, CheckRedirect: noRedirect,
 	}
 	return c
 }
@@ -152,20 +152,15 @@ func (c *Client) again(q *Request, err error, wait time.Duration) (time.Duration
 }
 
 func (c *Client) try(ctx context.Context, q *Request, contentType string, body []byte) error {
-	n := &note{route: q.name()}
 	address := c.API.String() + "/api/v" + discordgo.APIVersion + q.address()
 	bucket := &discordgo.Bucket{Remaining: 1}
 	bucket.Lock()
-	ctx = context.WithValue(ctx, noteKey{}, n)
+	ctx = context.WithValue(ctx, requestKey{}, q)
 	if q.Fast {
 		ctx = driver.Unheld(ctx)
 	}
 	answer, err := c.session.RequestWithLockedBucket(q.Method, address, contentType, body, bucket, 0,
 		discordgo.WithContext(ctx), discordgo.WithRetryOnRatelimit(false), discordgo.WithRestRetries(0))
-	c.limits.learn(q, n.head)
-	if at, err := http.ParseTime(n.head.Get("Date")); err == nil {
-		c.offset.Store(int64(at.Sub(c.Clock().Truncate(time.Second))))
-	}
 	var api *Error
 	var u *url.Error
 	switch {
@@ -193,32 +188,24 @@ func Decode(data []byte, v any) error {
 	return err
 }
 
-// note carries what the transport must know of a request, and what it finds.
-type note struct {
-	route string
-	head  http.Header
-}
+// requestKey is the context key of the *Request that is made.
+type requestKey struct{}
 
-type noteKey struct{}
-
-// transport makes typed errors of refusals, removes the headers of rate limits, and
-// limits the size of answers. What changes something is sent only while the state holds; what was
-// not sent because another process may have taken over counts as [ErrDial].
-type transport struct {
-	next  http.RoundTripper
-	state driver.State
-}
+// transport reads the headers of answers and hides rate limits from the library, makes typed errors of
+// refusals, and limits the size of answers. What changes something is sent only while the state
+// holds; what was not sent because another process may have taken over counts as [ErrDial].
+type transport Client
 
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	var resp *http.Response
 	var err error
-	n := r.Context().Value(noteKey{}).(*note)
+	q := r.Context().Value(requestKey{}).(*Request)
 	if r.Method != http.MethodGet {
-		r, err = driver.Held(t.state, r)
+		r, err = driver.Held(t.State, r)
 	}
 	if err == nil {
-		resp, err = t.next.RoundTrip(r)
+		resp, err = t.transport.RoundTrip(r)
 	}
 	switch {
 	case errors.Is(err, driver.ErrNotHeld):
@@ -226,10 +213,13 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	case err != nil:
 		return nil, err
 	}
-	n.head = resp.Header.Clone()
+	t.limits.learn(q, resp.Header)
+	if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+		t.offset.Store(int64(at.Sub(t.Clock().Truncate(time.Second))))
+	}
 	if resp.StatusCode >= 300 {
 		defer func() { _ = resp.Body.Close() }()
-		return nil, refusal(n.route, resp)
+		return nil, refusal(q.name(), resp)
 	}
 	for name := range resp.Header {
 		if strings.HasPrefix(name, "X-Ratelimit-") || name == "Retry-After" {
