@@ -262,6 +262,7 @@ func (d *delivery) write(r *botapi.Request, p markup.Part) {
 		table = markup.Rich(p.Source)
 	}
 	r.Other = func(r *botapi.Request, err error) bool { return d.rewrite(r, p, err) }
+	delete(r.Params, "rich_message")
 	switch {
 	case p.Source == "":
 	case table == "":
@@ -295,14 +296,12 @@ func (d *delivery) rewrite(r *botapi.Request, p markup.Part, err error) bool {
 		if !refused { // an older server
 			d.noRich.Store(true)
 		}
-		delete(r.Params, "rich_message")
 		if r.Method == "sendRichMessage" {
 			r.Method = "sendMessage"
 		}
 		d.write(r, p)
 	case r.Method == "editMessageText" && botapi.Says(err, "no text in the message"):
 		how, r.Method = "as a caption", "editMessageCaption"
-		delete(r.Params, "rich_message")
 		delete(r.Params, "text")
 		d.write(r, p)
 	case len(r.Files) > 0 && r.Files[0].Field != "document" && r.Files[0].Ref == "" && aboutFile(err):
