@@ -11,12 +11,8 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
-	"synthbot/core/driver"
 	"synthbot/interfaces/discord/rest"
 )
-
-// nonceAge is how long Discord certainly remembers a nonce.
-const nonceAge = 2 * time.Minute
 
 // destination is where a message is sent, and what it answers.
 type destination struct {
@@ -203,28 +199,17 @@ const (
 // create sends a message to a channel, and retries without sending it twice: Discord remembers the nonce for some
 // minutes. If an attempt with an unknown outcome was longer ago, the channel is searched first.
 func (a *account) create(ctx context.Context, at destination, m *outgoing) (string, error) {
-	var unknownSince time.Time // of the first attempt that may have worked
-	wait := a.timings.retry
-	for try := 1; ; try++ {
-		began := time.Now()
-		id, err := a.made(ctx, newMessage(at.channel, m, true))
-		if err == nil {
-			return id, nil
-		}
-		if unknownSince.IsZero() && rest.OutcomeUnknown(err) {
-			unknownSince = began
-		}
-		if rest.Refused(err) || try >= rest.MaxTries || !driver.Sleep(ctx, driver.Jitter(wait)) {
-			return "", rest.MarkUnknown(err, !unknownSince.IsZero())
-		}
-		wait = min(2*wait, 20*time.Second)
-		if !unknownSince.IsZero() && time.Since(unknownSince) > nonceAge {
-			if id, err := a.findSent(ctx, at, m, unknownSince); err != nil || id != "" {
-				return id, err
-			}
-			unknownSince = time.Time{} // the message was not sent
-		}
+	var made struct {
+		ID string `json:"id"`
 	}
+	q := newMessage(at.channel, m, false)
+	q.Out = &made
+	q.Look = func(ctx context.Context, since time.Time) (found bool, err error) {
+		made.ID, err = a.findSent(ctx, at, m, since)
+		return made.ID != "", err
+	}
+	err := a.rest.Do(ctx, q)
+	return made.ID, err
 }
 
 // Limits of the search for the bot's own messages.

@@ -97,7 +97,7 @@ func (p draftPlatform) Outcome(err error) draft.Outcome {
 }
 
 // NonceAge implements draft.Reader.
-func (draftPlatform) NonceAge() time.Duration { return nonceAge }
+func (draftPlatform) NonceAge() time.Duration { return rest.NonceAge }
 
 // Newest returns the newest message of a channel that the driver knows.
 func (p draftPlatform) Newest(channel string) string {

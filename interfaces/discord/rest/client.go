@@ -32,7 +32,8 @@ import (
 
 // Bounds of a request.
 const (
-	MaxTries = 6 // of a request that the server cannot handle just now
+	MaxTries = 6               // of a request that the server cannot handle just now
+	NonceAge = 2 * time.Minute // for so long Discord certainly remembers a nonce
 
 	maxAnswer  = 16 << 20 // bytes of an answer
 	maxRefusal = 64 << 10 // bytes of a refusal
@@ -103,17 +104,27 @@ func (c *Client) Do(ctx context.Context, q Request) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", q.Route, err)
 	}
-	wait, unknown := c.Retry, false
+	wait := c.Retry
+	var unknownSince time.Time // of the first attempt that may have worked
 	for try := 1; ; try++ {
+		began := time.Now()
 		err = c.limits.enter(ctx, &q)
 		if err != nil {
-			return MarkUnknown(fmt.Errorf("%s: %w: %w", q.Route, errWait, err), unknown)
+			return markUnknown(fmt.Errorf("%s: %w: %w", q.Route, errWait, err), unknownSince)
+		}
+		if q.Look != nil && !unknownSince.IsZero() && time.Since(unknownSince) > NonceAge {
+			if found, err := q.Look(ctx, unknownSince); found || err != nil {
+				return err
+			}
+			unknownSince = time.Time{} // it did not work
 		}
 		err = c.try(ctx, &q, contentType, body)
-		unknown = unknown || OutcomeUnknown(err)
+		if unknownSince.IsZero() && OutcomeUnknown(err) {
+			unknownSince = began
+		}
 		pause, again := c.again(&q, err, wait)
 		if ctx.Err() != nil || !again || try >= MaxTries && Refusal(err).Status != 429 || !driver.Sleep(ctx, pause) {
-			return away(&q, MarkUnknown(err, unknown))
+			return away(&q, markUnknown(err, unknownSince))
 		}
 		wait = min(2*wait, 20*time.Second)
 	}
@@ -259,6 +270,9 @@ type Request struct {
 	Out    any  // receives the answer; nil: the answer is ignored
 	Once   bool // is not repeated while its outcome is unknown
 	Fast   bool // answers an interaction: has no rate limit and cannot wait
+	// Look reports whether an attempt since a time worked. It is asked before a repetition if the outcome
+	// of one is unknown for longer than NonceAge. Optional.
+	Look func(ctx context.Context, since time.Time) (found bool, err error)
 }
 
 // File is a file that is sent with a request.
