@@ -118,7 +118,7 @@ func (e *execution) report(t task, r StepResult) int {
 func (e *execution) settle(t task, r StepResult) {
 	e.Journal.Later(e.record(t.number, r.Progress, t.data(r.Outcome)))
 	if r.Progress == core.ProgressSkipped {
-		e.log.Info("step skipped", "action", t.step.Type, "reason", r.Outcome.Text)
+		e.log().Info("step skipped", "action", t.step.Type, "reason", r.Outcome.Text)
 	}
 }
 
@@ -227,7 +227,7 @@ func (e *execution) check(ctx context.Context, t task, d *Definition, c core.Cal
 	case e.interrupts(d, err):
 		return r, fmt.Errorf("%s: %w", d.Name, err)
 	}
-	e.log.Info("action refused", "action", d.Name, "err", err)
+	e.log().Info("action refused", "action", d.Name, "err", err)
 	return skipped(t, err), nil
 }
 
@@ -325,7 +325,7 @@ func (e *execution) interrupts(d *Definition, err error) bool {
 // failed returns the result of a step that was tried and returned an error.
 func (e *execution) failed(t task, d *Definition, err error) StepResult {
 	if errors.Is(err, errTimeout) && !isRepeatable(d) {
-		e.log.Warn("action timed out", "action", d.Name)
+		e.log().Warn("action timed out", "action", d.Name)
 		return unknown(t, "it took too long, and it is not known whether it was done")
 	}
 	kind, text := UserText(err)
@@ -333,7 +333,7 @@ func (e *execution) failed(t task, d *Definition, err error) StepResult {
 	if kind == core.Mismatch {
 		what = "action done, but its output breaks its schema"
 	}
-	e.log.Warn(what, "action", d.Name, "err", err)
+	e.log().Warn(what, "action", d.Name, "err", err)
 	r := StepResult{Progress: core.ProgressFailed, Outcome: core.Outcome{Action: d.Name, Kind: kind, Text: text}}
 	if kind == core.Unsure || errors.Is(err, core.ErrUnknownOutcome) {
 		r.Progress, r.Outcome.Kind = core.ProgressUnknown, core.Unsure

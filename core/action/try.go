@@ -46,7 +46,7 @@ func (e *execution) pause(ctx context.Context, d *Definition, pause time.Duratio
 	if !again || pause > maxPause {
 		return false
 	}
-	e.log.Info("action tried again", "action", d.Name, "retry_in", pause, "err", err)
+	e.log().Info("action tried again", "action", d.Name, "retry_in", pause, "err", err)
 	select {
 	case <-time.After(pause):
 		return true
@@ -76,7 +76,7 @@ func (e *execution) callOnce(
 		select {
 		case <-ended:
 		case <-time.After(grace):
-			e.log.Error("action does not end though its time is up", "action", d.Name)
+			e.log().Error("action does not end though its time is up", "action", d.Name)
 			return result, ended, errTimeout
 		}
 	}

@@ -265,8 +265,8 @@ func (d *delivery) editTo(ctx context.Context, to chatKey, message int64, k keyb
 	if len(k.Rows) > 0 {
 		params["reply_markup"] = k
 	}
-	r := botapi.Request{Method: "editMessageText", Params: params, Chat: to.chat, Again: true}
-	d.write(&r, p)
+	r := &botapi.Request{Method: "editMessageText", Params: params, Chat: to.chat, Again: true}
+	d.write(r, p)
 	_, err := d.api.Do(ctx, r)
 	if botapi.Says(err, "not modified") {
 		return nil
@@ -281,7 +281,7 @@ func (d *delivery) remove(ctx context.Context, call core.Call) (r core.Result, e
 		return r, err
 	}
 	params := botapi.Params{"message_id": a.number}
-	_, err = d.api.Do(ctx, botapi.Request{Method: "deleteMessage", Params: params, Chat: a.to.chat, Again: true})
+	_, err = d.api.Do(ctx, &botapi.Request{Method: "deleteMessage", Params: params, Chat: a.to.chat, Again: true})
 	if err != nil && !botapi.Says(err, "to delete not found") {
 		return r, explain(err)
 	}
@@ -310,7 +310,7 @@ func (d *delivery) setReaction(ctx context.Context, to chatKey, message int64, e
 		list = append(list, map[string]string{"type": "emoji", "emoji": emoji})
 	}
 	params := botapi.Params{"message_id": message, "reaction": list}
-	r := botapi.Request{Method: "setMessageReaction", Params: params, Chat: to.chat, Again: true, Rank: -1}
+	r := &botapi.Request{Method: "setMessageReaction", Params: params, Chat: to.chat, Again: true, Rank: -1}
 	_, err := d.api.Do(ctx, r)
 	return err
 }

@@ -309,7 +309,7 @@ const maxWhisper = 200 // bytes; the platform counts characters
 
 func (d *Driver) answerPress(ctx context.Context, query, text string) error {
 	params := botapi.Params{"callback_query_id": query, "text": cut(text, maxWhisper), "show_alert": text != ""}
-	_, err := d.api.Do(ctx, botapi.Request{Method: "answerCallbackQuery", Params: params, Again: true})
+	_, err := d.api.Do(ctx, &botapi.Request{Method: "answerCallbackQuery", Params: params, Again: true})
 	return err
 }
 
@@ -364,7 +364,7 @@ func (d *Driver) endPress(ctx context.Context, q *press) {
 		return
 	}
 	params := botapi.Params{"message_id": q.message}
-	r := botapi.Request{Method: "editMessageReplyMarkup", Params: params, Chat: q.chat, Again: true}
+	r := &botapi.Request{Method: "editMessageReplyMarkup", Params: params, Chat: q.chat, Again: true}
 	if _, err := d.api.Do(ctx, r); err != nil && ctx.Err() == nil {
 		d.log.Debug("buttons not removed", "chat", q.chat, "err", err)
 	}

@@ -176,7 +176,7 @@ func (d *delivery) send(ctx context.Context, deliveries core.Deliveries, o outgo
 					return message, err
 				}
 			}
-			d.write(&r, part)
+			d.write(r, part)
 			raw, err := d.api.Do(ctx, r)
 			return d.sent(o.to, raw, err)
 		})
@@ -190,9 +190,9 @@ func (d *delivery) send(ctx context.Context, deliveries core.Deliveries, o outgo
 
 // request is the request of the i-th message, with its number in the step, and what the
 // history keeps of it.
-func (d *delivery) request(o *outgoing, i int) (n int, what core.Sent, r botapi.Request) {
+func (d *delivery) request(o *outgoing, i int) (n int, what core.Sent, r *botapi.Request) {
 	n, what = o.following+i, core.Sent{Path: d.path(o.to), Text: o.parts[i].Source}
-	r = botapi.Request{Method: "sendMessage", Chat: o.to.chat, Rank: o.rank}
+	r = &botapi.Request{Method: "sendMessage", Chat: o.to.chat, Rank: o.rank}
 	r.Params = botapi.Params{"message_thread_id": o.to.thread, "disable_notification": o.Silent}
 	if i == 0 {
 		n, r.Files = o.number, o.files
@@ -342,8 +342,8 @@ func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 	ctx = driver.Unheld(ctx)
 	for _, p := range markup.Parts(text, markup.MaxText) {
 		params := botapi.Params{"message_thread_id": s.thread}
-		r := botapi.Request{Method: "sendMessage", Params: params, Chat: s.chat, Rank: 1, Once: true}
-		d.send.write(&r, p)
+		r := &botapi.Request{Method: "sendMessage", Params: params, Chat: s.chat, Rank: 1, Once: true}
+		d.send.write(r, p)
 		if _, err := d.api.Do(ctx, r); err != nil {
 			return explain(err)
 		}

@@ -152,7 +152,7 @@ func requestFiles(files []File) (list []tgbotapi.RequestFile) {
 }
 
 // Get carries out a request that only asks, and decodes its result.
-func (c *Client) Get(ctx context.Context, r Request, result any) error {
+func (c *Client) Get(ctx context.Context, r *Request, result any) error {
 	r.Again = true
 	raw, err := c.Do(ctx, r)
 	if err != nil {

@@ -72,14 +72,14 @@ type Request struct {
 
 // Do carries a request out. It returns the server's result, or an error that more tries
 // would not change.
-func (c *Client) Do(ctx context.Context, r Request) (json.RawMessage, error) {
+func (c *Client) Do(ctx context.Context, r *Request) (json.RawMessage, error) {
 	if r.Chat != 0 {
-		if err := c.into(&r, c.opt.Hooks.Chat(r.Chat)); err != nil {
+		if err := c.into(r, c.opt.Hooks.Chat(r.Chat)); err != nil {
 			return nil, err
 		}
 		leave, err := c.pace.queue.Enter(ctx, r.Chat, r.Rank)
 		if err != nil {
-			return nil, c.overdue(&r, err)
+			return nil, c.overdue(r, err)
 		}
 		defer leave()
 	}
@@ -90,14 +90,15 @@ func (c *Client) Do(ctx context.Context, r Request) (json.RawMessage, error) {
 	delay := newBackoff(500*time.Millisecond, 30*time.Second)
 	for tries := 1; ; tries++ {
 		if err := c.pace.wait(ctx, r.Chat, true); err != nil {
-			return nil, c.overdue(&r, err)
+			return nil, c.overdue(r, err)
 		}
-		result, err := c.call(ctx, &r)
-		c.heed(ctx, &r, err)
+		result, err := c.call(ctx, r)
+		if err == nil {
+			return result, nil
+		}
+		c.heed(ctx, r, err)
 		api := refusal(err)
 		switch {
-		case err == nil:
-			return result, nil
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case api.Code == 429:
@@ -110,11 +111,11 @@ func (c *Client) Do(ctx context.Context, r Request) (json.RawMessage, error) {
 			continue
 		case api.Migrate != 0 && r.Chat != api.Migrate && tries < maxTries:
 			c.opt.Hooks.Migrated(ctx, r.Chat, api.Migrate)
-			if err := c.into(&r, api.Migrate); err != nil {
+			if err := c.into(r, api.Migrate); err != nil {
 				return nil, err
 			}
 			continue
-		case r.Other != nil && r.Other(&r, err):
+		case r.Other != nil && r.Other(r, err):
 			tries = 0
 			continue
 		case r.Fatal != nil && !IsCode(err, r.Fatal...):
@@ -181,7 +182,7 @@ func (c *Client) Reaches(ctx context.Context, chat int64) error {
 	if err := c.pace.wait(ctx, chat, false); err != nil {
 		return c.overdue(&Request{Method: "sendMessage", Chat: chat}, err)
 	}
-	_, err := c.Do(ctx, Request{Method: "getMe", Again: true})
+	_, err := c.Do(ctx, &Request{Method: "getMe", Again: true})
 	return err
 }
 
