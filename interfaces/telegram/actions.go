@@ -102,8 +102,7 @@ func (d *delivery) messageAction() core.Action {
 					`{"text":"The vote begins at six.","recipient":"#Announcements"}`),
 			},
 		},
-		Essential: true, Effects: core.EffectWrites,
-		Check: d.checks(func() payload { return &text{} }), Do: d.sendText,
+		Essential: true, Effects: core.EffectWrites, Check: d.checks(func() payload { return &text{} }), Do: d.sendText,
 	}
 }
 
@@ -120,8 +119,7 @@ func (d *delivery) actionsOnMessages() []core.Action {
 				"The new text replaces the old one; it is not added to it. Buttons of the old text go away."},
 			d.example("Correcting a number", `{"message_id":"57","text":"The train leaves at 9:40."}`),
 			d.example("Bringing a list up to date", `{"message_id":57,"text":"- [x] tent\n- [ ] stove"}`)),
-		Effects: core.EffectRewrites,
-		Check:   d.checks(func() payload { return &edit{} }), Do: d.edit,
+		Effects: core.EffectRewrites, Check: d.checks(func() payload { return &edit{} }), Do: d.edit,
 	}, {
 		Name: "delete_" + name, Similes: []string{"delete_message_" + name},
 		Brief:  "Delete a message of the last two days",
@@ -145,8 +143,7 @@ func (d *delivery) actionsOnMessages() []core.Action {
 				"It does not count as an answer: say something too, where one is expected."},
 			d.example("Agreeing", `{"message_id":"42","emoji":"👍"}`),
 			d.example("Taking it back", `{"message_id":"42","emoji":""}`)),
-		Effects: core.EffectWrites,
-		Check:   d.checks(func() payload { return &about{} }), Do: d.react,
+		Effects: core.EffectWrites, Check: d.checks(func() payload { return &about{} }), Do: d.react,
 	}}
 }
 
@@ -198,8 +195,7 @@ func (d *delivery) postingActions() []core.Action {
 				`{"question":"When do we play?","options":["Friday","Saturday"],"multiple":true}`),
 			d.example("An open vote in another topic",
 				`{"question":"Pizza?","options":["Yes","No"],"anonymous":false,"interface_path":$at}`)),
-		Effects: core.EffectWrites,
-		Check:   d.checks(func() payload { return &question{} }), Do: d.sendPoll,
+		Effects: core.EffectWrites, Check: d.checks(func() payload { return &question{} }), Do: d.sendPoll,
 	}}
 }
 
