@@ -150,5 +150,6 @@ func (noJournal) Later(...core.Record)                              {}
 
 // Parts sends nothing: it would be missing from the history.
 func (noJournal) Parts(core.Key) core.Deliveries {
-	return action.NoDeliveries{Err: core.Errorf(core.Forbidden, "Other programs cannot send messages with this action.")}
+	const text = "Other programs cannot send messages with this action."
+	return action.NoDeliveries{Err: core.Errorf(core.Forbidden, text)}
 }

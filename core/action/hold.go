@@ -142,9 +142,7 @@ func (r *Runtime) Resume(ctx context.Context, j Job, step uint16, a Answer) ([]S
 	case !agreed && (isPending || record.Progress == core.ProgressTaken):
 		why := h.cancelReason(r.Clock())
 		for _, t := range tasks {
-			r := skipped(t, why)
-			e.settle(t, r)
-			e.report(t, r)
+			e.report(t, e.settle(t, skipped(t, why)))
 		}
 		return e.results, nil
 	case isPending:

@@ -70,9 +70,7 @@ func (e *execution) recorded(t task, d *Definition) StepResult {
 	case pends, d != nil && isRepeatable(d):
 		return StepResult{}
 	}
-	r := unknown(t, "it is not known whether this was done: the bot was stopped in the middle")
-	e.settle(t, r)
-	return r
+	return e.settle(t, unknown(t, "it is not known whether this was done: the bot was stopped in the middle"))
 }
 
 // isRepeatable reports whether the action may run again when it is not known whether it
@@ -115,11 +113,12 @@ func (e *execution) report(t task, r StepResult) int {
 }
 
 // settle journals a result with the next write.
-func (e *execution) settle(t task, r StepResult) {
+func (e *execution) settle(t task, r StepResult) StepResult {
 	e.Journal.Later(e.record(t.number, r.Progress, t.data(r.Outcome)))
 	if r.Progress == core.ProgressSkipped {
 		e.log().Info("step skipped", "action", t.step.Type, "reason", r.Outcome.Text)
 	}
+	return r
 }
 
 func (e *execution) call(number uint16, payload json.RawMessage) core.Call {
