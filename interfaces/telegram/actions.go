@@ -273,11 +273,10 @@ func (d *delivery) editTo(ctx context.Context, to chatKey, message int64, k keyb
 // remove deletes a message; one that is gone is as it should be.
 func (d *delivery) remove(ctx context.Context, call core.Call) (r core.Result, err error) {
 	var a about
-	if err := d.read(call, &a); err != nil {
-		return r, err
+	if err = d.read(call, &a); err == nil {
+		params := botapi.Params{"message_id": a.number}
+		_, err = d.api.Do(ctx, &botapi.Request{Method: "deleteMessage", Params: params, Chat: a.to.chat, Again: true})
 	}
-	params := botapi.Params{"message_id": a.number}
-	_, err = d.api.Do(ctx, &botapi.Request{Method: "deleteMessage", Params: params, Chat: a.to.chat, Again: true})
 	if err != nil && !botapi.Says(err, "to delete not found") {
 		return r, explain(err)
 	}
@@ -289,10 +288,9 @@ func (d *delivery) remove(ctx context.Context, call core.Call) (r core.Result, e
 // react puts an emoji on a message; none takes the bot's away.
 func (d *delivery) react(ctx context.Context, call core.Call) (r core.Result, err error) {
 	var a about
-	if err := d.read(call, &a); err != nil {
-		return r, err
+	if err = d.read(call, &a); err == nil {
+		err = d.setReaction(ctx, a.to, a.number, a.Emoji)
 	}
-	err = d.setReaction(ctx, a.to, a.number, a.Emoji)
 	if botapi.Says(err, "REACTION_INVALID", "REACTION_EMPTY", "parse reaction") {
 		return r, core.Errorf(core.Invalid,
 			"emoji: %q cannot be put on messages here; 👍 👎 ❤ 🔥 🎉 😁 🤔 👀 usually can", a.Emoji)

@@ -172,13 +172,13 @@ func (c *Client) try(ctx context.Context, q *Request, contentType string, body [
 	}
 	answer, err := c.session.RequestWithLockedBucket(q.Method, address, contentType, body, bucket, 0,
 		discordgo.WithContext(ctx), discordgo.WithRetryOnRatelimit(false), discordgo.WithRestRetries(0))
-	var api *Error
-	var u *url.Error
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err // its address may hold a token
+	}
+	api, refused := errors.AsType[*Error](err)
 	switch {
-	case errors.As(err, &api):
+	case refused:
 		return api
-	case errors.As(err, &u): // its address may hold a token
-		return fmt.Errorf("%s: %w", q.name(), u.Err)
 	case err != nil:
 		return fmt.Errorf("%s: %w", q.name(), err)
 	case q.Out == nil:
