@@ -213,6 +213,15 @@ type Deliveries interface {
 	Since(n int) time.Time
 }
 
+// SendsOn adds the error of one message of a step to those before, and reports whether the
+// next one is sent. It is after one of which nobody will know whether it arrived (an Error that
+// is Unsure); any other error ends the step.
+func SendsOn(failed *error, err error) bool {
+	*failed = errors.Join(*failed, err)
+	e, ok := errors.AsType[*Error](err)
+	return err == nil || ok && e.Kind == Unsure
+}
+
 // Sent is a message that the bot put into a place.
 type Sent struct {
 	Path Path      `json:"path"`
@@ -289,9 +298,3 @@ func (e *Error) Error() string {
 
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }
-
-// IsUnsure reports whether an error is an Error that is Unsure.
-func IsUnsure(err error) bool {
-	e, ok := errors.AsType[*Error](err)
-	return ok && e.Kind == Unsure
-}

@@ -3,25 +3,47 @@ package core
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 )
 
-// TestIsUnsure: a text for users says so, and nothing else that may have worked.
-func TestIsUnsure(t *testing.T) {
+// TestSendsOn: a step goes on after what may have arrived, and after nothing else.
+func TestSendsOn(t *testing.T) {
 	unsure := Errorf(Unsure, "it may be there")
+	refused := Errorf(Broken, "no")
+	away := fmt.Errorf("%w: %w", ErrAway, ErrUnknownOutcome)
 	for name, tc := range map[string]struct {
-		err  error
-		want bool
+		ends []error
+		sent int
+		kind ErrorKind
+		is   error
 	}{
-		"nothing failed":       {nil, false},
-		"unsure":               {unsure, true},
-		"wrapped":              {fmt.Errorf("part: %w", unsure), true},
-		"unsure, then refused": {errors.Join(unsure, Errorf(Broken, "no")), true},
-		"refused":              {Errorf(Broken, "no"), false},
-		"away":                 {fmt.Errorf("%w: %w", ErrAway, ErrUnknownOutcome), false},
+		"all arrive":             {[]error{nil, nil}, 2, "", nil},
+		"none":                   {nil, 0, "", nil},
+		"one is unsure":          {[]error{nil, unsure, nil}, 3, Unsure, nil},
+		"all are":                {[]error{unsure, fmt.Errorf("part: %w", unsure)}, 2, Unsure, nil},
+		"one is refused":         {[]error{nil, refused, nil}, 2, Broken, refused},
+		"unsure, then refused":   {[]error{unsure, refused, nil}, 2, Unsure, refused},
+		"the platform goes away": {[]error{unsure, away, nil}, 2, Unsure, ErrUnknownOutcome},
+		"away":                   {[]error{away, nil}, 1, "", ErrAway},
 	} {
-		if got := IsUnsure(tc.err); got != tc.want {
-			t.Errorf("%s: %t", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			var sent []int
+			var err error
+			for i, end := range tc.ends {
+				sent = append(sent, i)
+				if !SendsOn(&err, end) {
+					break
+				}
+			}
+			var e *Error
+			kind := ErrorKind("")
+			if errors.As(err, &e) {
+				kind = e.Kind
+			}
+			if len(sent) != tc.sent || !slices.IsSorted(sent) || kind != tc.kind || tc.is != nil && !errors.Is(err, tc.is) || (err == nil) != (tc.kind == "" && tc.is == nil) {
+				t.Errorf("sent %v, %v", sent, err)
+			}
+		})
 	}
 }

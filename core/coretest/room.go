@@ -3,7 +3,6 @@ package coretest
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -79,8 +78,7 @@ func (r *Room) do(ctx context.Context, c core.Call) (core.Result, error) {
 			}
 			return r.send(key, core.Sent{Path: p.Path, Text: text})
 		})
-		failed = errors.Join(failed, err)
-		if err != nil && !core.IsUnsure(err) {
+		if !core.SendsOn(&failed, err) {
 			break
 		}
 	}

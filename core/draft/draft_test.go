@@ -342,8 +342,7 @@ func (w *world) Answer(ctx context.Context, _ testing.TB, parts *coretest.Parts,
 			}
 			return id, err
 		})
-		failed = errors.Join(failed, err)
-		if err != nil && !core.IsUnsure(err) {
+		if !core.SendsOn(&failed, err) {
 			break
 		}
 	}

@@ -83,8 +83,7 @@ func (c *commandCall) attach(ctx context.Context, text string) string {
 	var failed error
 	for i, f := range c.files {
 		err := carrier.SendFile(ctx, parts, i+1, core.Sent{Path: t.path}, f)
-		failed = errors.Join(failed, err)
-		if err != nil && !core.IsUnsure(err) {
+		if !core.SendsOn(&failed, err) {
 			break
 		}
 	}

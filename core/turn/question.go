@@ -70,7 +70,7 @@ func (t *turn) askUser(ctx context.Context) error {
 		}
 		when := d.Held.Expires
 		if err != nil {
-			if core.IsUnsure(err) {
+			if e, ok := errors.AsType[*core.Error](err); ok && e.Kind == core.Unsure {
 				unsure = true
 			} else {
 				when = t.journal.clock() // nobody can answer it

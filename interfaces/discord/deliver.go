@@ -63,8 +63,7 @@ func (a *account) deliver(
 			list = m.instead
 			continue
 		}
-		failed = errors.Join(failed, err)
-		if err != nil && !core.IsUnsure(err) {
+		if !core.SendsOn(&failed, err) {
 			break
 		}
 	}

@@ -180,8 +180,7 @@ func (d *delivery) send(ctx context.Context, deliveries core.Deliveries, o outgo
 			raw, err := d.api.Do(ctx, r)
 			return d.sent(o.to, raw, err)
 		})
-		failed = errors.Join(failed, err)
-		if err != nil && !core.IsUnsure(err) {
+		if !core.SendsOn(&failed, err) {
 			break
 		}
 	}
