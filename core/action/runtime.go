@@ -356,9 +356,6 @@ func (r *Runtime) Undo(ctx context.Context, s *Snapshot, who Requester, steps []
 	return all
 }
 
-// errUndoing is why nothing is sent meanwhile: nothing would journal it.
-var errUndoing = errors.New("nothing is sent while a step is undone")
-
 func (r *Runtime) undo(ctx context.Context, s *Snapshot, who Requester, d *Definition, step *StepResult) error {
 	why := s.refusal(d, who, decodePayload(step.Call.Payload))
 	if why != "" {
@@ -367,7 +364,8 @@ func (r *Runtime) undo(ctx context.Context, s *Snapshot, who Requester, d *Defin
 	author, _ := who.Author()
 	c := core.Call{
 		Key: step.Key, Path: who.Path, Private: who.Private, Author: author, Authors: who.Authors,
-		Payload: step.Call.Payload, Deliveries: NoDeliveries{errUndoing}, Sees: who.Sees,
+		Payload: step.Call.Payload, Sees: who.Sees,
+		Deliveries: NoDeliveries{errors.New("nothing is sent while a step is undone")}, // nothing would journal it
 	}
 	err := r.bounded(ctx, d, func(ctx context.Context) error { return d.Undo(ctx, c, step.Outcome.Result) })
 	if err != nil {
