@@ -29,15 +29,13 @@ func (e *execution) perform(ctx context.Context, t task) (at int, err error) {
 		if r, err = e.before(ctx, t, d, c); err == nil && r.Progress == "" {
 			r, err = e.run(ctx, t, d, c)
 		}
-		switch {
-		case err != nil:
-			return -1, err
-		case r.Progress != core.ProgressPending:
+		if err == nil && r.Progress == core.ProgressPending { // on disk before anybody is asked
+			err = e.Journal.Write(ctx, e.record(t.number, r.Progress, r.Held))
+		} else if err == nil {
 			e.settle(t, r)
-		default: // on disk before anybody is asked
-			if err := e.Journal.Write(ctx, e.record(t.number, r.Progress, r.Held)); err != nil {
-				return -1, err
-			}
+		}
+		if err != nil {
+			return -1, err
 		}
 	}
 	at = e.report(t, r)

@@ -245,7 +245,7 @@ func (e *edit) check(d *delivery, call core.Call) error {
 func (d *delivery) edit(ctx context.Context, call core.Call) (r core.Result, err error) {
 	var e edit
 	if err = d.read(call, &e); err == nil {
-		err = explain(d.editTo(ctx, e.to, e.number, keyboardRows{}, e.part))
+		err = explain(d.editTo(ctx, e.to, id(e.number), nil, e.part))
 	}
 	if err == nil {
 		said := core.Message{Path: d.path(e.to), ID: string(e.Message), Text: e.part.Source}
@@ -256,11 +256,8 @@ func (d *delivery) edit(ctx context.Context, call core.Call) (r core.Result, err
 
 // editTo changes a message. One that says this already is as it should be; one
 // with a file has a caption.
-func (d *delivery) editTo(ctx context.Context, to chatKey, message int64, k keyboardRows, p markup.Part) error {
-	params := botapi.Params{"message_id": message}
-	if len(k.Rows) > 0 {
-		params["reply_markup"] = k
-	}
+func (d *delivery) editTo(ctx context.Context, to chatKey, message string, buttons any, p markup.Part) error {
+	params := botapi.Params{"message_id": message, "reply_markup": buttons}
 	r := &botapi.Request{Method: "editMessageText", Params: params, Chat: to.chat, Again: true}
 	d.write(r, p)
 	_, err := d.api.Do(ctx, r)

@@ -292,7 +292,7 @@ func (d *Driver) Settle(ctx context.Context, m core.Sent) error {
 	if message == 0 {
 		return core.Errorf(core.Invalid, "%q is not a message", m.ID)
 	}
-	return explain(d.send.editTo(ctx, to, message, keyboardRows{}, shortened(txt.Literal(m.Text))))
+	return explain(d.send.editTo(ctx, to, id(message), nil, shortened(txt.Literal(m.Text))))
 }
 
 // Whisper shows a text to the user who pressed, in a window that nobody else sees.

@@ -140,9 +140,6 @@ func (p *draftPlatform) Edit(ctx context.Context, place, message, text string) e
 	params := botapi.Params{"message_id": message}
 	r := &botapi.Request{Method: "editMessageText", Params: params, Chat: p.key(place).chat}
 	_, err := p.call(ctx, r, text)
-	if botapi.Says(err, "not modified") {
-		return nil
-	}
 	return err
 }
 
@@ -157,7 +154,10 @@ func (p *draftPlatform) call(ctx context.Context, r *botapi.Request, text string
 		r.Params["link_preview_options"] = noPreview
 	}
 	raw, err := p.d.api.Try(ctx, r)
-	if err != nil && !botapi.Says(err, "not modified") {
+	switch {
+	case botapi.Says(err, "not modified"):
+		return raw, nil
+	case err != nil:
 		p.d.log.Debug("draft not shown", "chat", r.Chat, "err", err)
 	}
 	return raw, err
@@ -197,12 +197,7 @@ func (d *delivery) finish(ctx context.Context, to chatKey, r *botapi.Request, p 
 	answer := draft.Answer{Key: key, Text: p.Source}
 	if r.Params["reply_parameters"] == nil && r.Method == "sendMessage" {
 		answer.Edit = func(ctx context.Context, message string) error {
-			n, err := number(message)
-			if err != nil {
-				return err
-			}
-			keyboard, _ := r.Params["reply_markup"].(keyboardRows)
-			return d.editTo(ctx, to, n, keyboard, p)
+			return d.editTo(ctx, to, message, r.Params["reply_markup"], p)
 		}
 	}
 	d.drafts.Clear(ctx, place)
