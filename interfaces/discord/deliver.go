@@ -59,12 +59,11 @@ func (a *account) deliver(
 			}
 			return id, err
 		})
-		if m.instead != nil && lacksPermission(err) {
+		switch {
+		case m.instead != nil && lacksPermission(err):
 			list = m.instead
-			continue
-		}
-		if !core.SendsOn(&failed, err) {
-			break
+		case !core.SendsOn(&failed, err):
+			return failed
 		}
 	}
 	return failed

@@ -209,12 +209,12 @@ type transport Client
 
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	var resp *http.Response
 	var err error
 	q := r.Context().Value(requestKey{}).(*Request)
 	if r.Method != http.MethodGet {
 		r, err = driver.Held(t.State, r)
 	}
+	var resp *http.Response
 	if err == nil {
 		resp, err = t.transport.RoundTrip(r)
 	}
