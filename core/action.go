@@ -203,7 +203,8 @@ type Deliveries interface {
 	// or ctx has ended; with ErrUnwritten it was not tried. A part that may have
 	// been sent is sent again when the step is taken up, at most twice over all
 	// lives (see Sent.Repeatable); after that Send fails with an Error that is
-	// Unsure. What was sent joins the history when the turn ends.
+	// Unsure, and the rest of the step is sent all the same. What was sent joins the history
+	// when the turn ends.
 	Send(ctx context.Context, n int, what Sent, do func(ctx context.Context, key string) (id string, err error)) error
 
 	// Since is when an earlier attempt began to send the n-th part, where nobody
@@ -212,20 +213,13 @@ type Deliveries interface {
 	Since(n int) time.Time
 }
 
-// SendAll sends the n messages of a step by calling send for 0, 1, …, n-1. After one of
-// which nobody will know whether it arrived (an Error that is Unsure) the rest is sent
-// all the same, and that error is returned at the end; any other ends it.
-func SendAll(n int, send func(i int) error) error {
-	var unsure error
-	for i := range n {
-		err := send(i)
-		if e, ok := errors.AsType[*Error](err); ok && e.Kind == Unsure {
-			unsure = err
-		} else if err != nil {
-			return errors.Join(unsure, err)
-		}
-	}
-	return unsure
+// SendsOn adds the error of one message of a step to those before, and reports whether the
+// next one is sent. It is after one of which nobody will know whether it arrived (an Error that
+// is Unsure); any other error ends the step.
+func SendsOn(failed *error, err error) bool {
+	*failed = errors.Join(*failed, err)
+	e, ok := errors.AsType[*Error](err)
+	return err == nil || ok && e.Kind == Unsure
 }
 
 // Sent is a message that the bot put into a place.

@@ -147,15 +147,9 @@ type noJournal struct{}
 func (noJournal) Find(core.Key) (r core.Record, ok bool)            { return r, false }
 func (noJournal) Write(ctx context.Context, _ ...core.Record) error { return ctx.Err() }
 func (noJournal) Later(...core.Record)                              {}
-func (noJournal) Parts(core.Key) core.Deliveries                    { return noDeliveries{} }
 
-// noDeliveries sends nothing: it would be missing from the history.
-type noDeliveries struct{}
-
-func (noDeliveries) Send(
-	context.Context, int, core.Sent, func(context.Context, string) (string, error),
-) error {
-	return core.Errorf(core.Forbidden, "Other programs cannot send messages with this action.")
+// Parts sends nothing: it would be missing from the history.
+func (noJournal) Parts(core.Key) core.Deliveries {
+	const text = "Other programs cannot send messages with this action."
+	return action.NoDeliveries{Err: core.Errorf(core.Forbidden, text)}
 }
-
-func (noDeliveries) Since(int) time.Time { return time.Time{} }

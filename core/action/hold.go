@@ -56,7 +56,7 @@ func (h *Held) Expired(now time.Time) bool { return !h.Expires.IsZero() && !now.
 
 // hold makes a step wait for its confirmation. why is the reason if neither the action nor
 // the plan asks for one.
-func (e *execution) hold(t task, d *Definition, why string) *StepResult {
+func (e *execution) hold(t task, d *Definition, why string) StepResult {
 	text, whole := e.Snapshot.question(d, &t.step, why)
 	refused := ""
 	switch {
@@ -85,7 +85,7 @@ func (r *Runtime) pose(h, before *Held, question string) {
 }
 
 // holdFor makes a step wait for the question of another one; on is 0 for its own.
-func (e *execution) holdFor(t task, d *Definition, on uint16) *StepResult {
+func (e *execution) holdFor(t task, d *Definition, on uint16) StepResult {
 	h := &Held{Outcome: core.Outcome{Action: d.Name}, Step: t.step, Who: e.Who, Read: e.Read, Way: t.way, On: on}
 	if len(t.step.Conditions) > 0 {
 		h.Context = e.Plan.Context
@@ -137,12 +137,12 @@ func (r *Runtime) Resume(ctx context.Context, j Job, step uint16, a Answer) ([]S
 	tasks = append(tasks, e.catchUp(step)...)
 	switch {
 	case waits:
-		e.report(tasks[0], *pending(h))
+		e.report(tasks[0], pending(h))
 		return e.results, j.Journal.Write(ctx, e.record(step, core.ProgressPending, h))
 	case !agreed && (isPending || record.Progress == core.ProgressTaken):
 		why := h.cancelReason(r.Clock())
 		for _, t := range tasks {
-			e.report(t, e.settle(t, *skipped(t, why)))
+			e.report(t, e.settle(t, skipped(t, why)))
 		}
 		return e.results, nil
 	case isPending:
@@ -282,7 +282,7 @@ func (d *Definition) choices(name string) (labels []string) {
 
 // ask makes a step wait for a value that its payload needs. One form is filled in at a time:
 // later ones wait for it.
-func (e *execution) ask(t task, d *Definition) *StepResult {
+func (e *execution) ask(t task, d *Definition) StepResult {
 	if t.unit || !e.Who.canConfirm() {
 		return skipped(t, core.Errorf(core.Invalid, "%s needs %s, and nobody can be asked for it",
 			d.Name, strings.Join(t.step.Missing, ", ")))

@@ -136,8 +136,7 @@ func (r *Runtime) Execute(ctx context.Context, j Job) ([]StepResult, error) {
 // begin prepares a run, with the outputs of earlier rounds.
 func (r *Runtime) begin(j Job, used int) *execution {
 	e := &execution{
-		Runtime: r, Job: j, log: r.Log.With("path", j.Who.Path, "turn", j.Turn.Seq),
-		last: uint16(used), outputs: make(map[string]any), waits: make(map[string]uint16),
+		Runtime: r, Job: j, last: uint16(used), outputs: make(map[string]any), waits: make(map[string]uint16),
 	}
 	for round := uint16(1); round < e.Round; round++ {
 		for n := uint16(1); n <= maxNumber; n++ {
@@ -155,7 +154,6 @@ func (r *Runtime) begin(j Job, used int) *execution {
 type execution struct {
 	*Runtime
 	Job
-	log     *slog.Logger
 	results []StepResult
 	last    uint16            // the highest number of a step
 	outputs map[string]any    // of actions that succeeded in this turn, decoded; may be nil
@@ -174,6 +172,8 @@ type task struct {
 	agreed bool     // the user has confirmed it
 	held   *Held    // if it waited for an answer
 }
+
+func (e *execution) log() *slog.Logger { return e.Log.With("path", e.Who.Path, "turn", e.Turn.Seq) }
 
 func (e *execution) key(number uint16) core.Key {
 	return core.Key{Turn: e.Turn, Round: e.Round, Step: number}
@@ -268,7 +268,7 @@ func (e *execution) checkNext(t task, d *Definition, next []core.Step) []core.St
 		}
 	}
 	if len(c.faults) > 0 {
-		e.log.Warn("next steps refused", "action", d.Name, "faults", c.faults)
+		e.log().Warn("next steps refused", "action", d.Name, "faults", c.faults)
 	}
 	sorting.SortStable(steps, func(a, b core.Step) int { return cmp.Compare(b.Priority, a.Priority) })
 	return steps
@@ -284,7 +284,7 @@ func (e *execution) rollback(ctx context.Context, done []int) error {
 		}
 		d, ok := e.Snapshot.Resolve(r.Action)
 		if !ok || d.Undo == nil {
-			e.log.Warn("step of a failed unit cannot be undone", "action", r.Action)
+			e.log().Warn("step of a failed unit cannot be undone", "action", r.Action)
 			continue
 		}
 		if err := e.Journal.Write(ctx, e.undone(r, core.ProgressUnknown)); err != nil {
@@ -295,7 +295,7 @@ func (e *execution) rollback(ctx context.Context, done []int) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			e.log.Error("step of a failed unit could not be undone", "action", d.Name, "err", err)
+			e.log().Error("step of a failed unit could not be undone", "action", d.Name, "err", err)
 			continue
 		}
 		e.Journal.Later(e.undone(r, core.ProgressFailed))
@@ -364,7 +364,8 @@ func (r *Runtime) undo(ctx context.Context, s *Snapshot, who Requester, d *Defin
 	author, _ := who.Author()
 	c := core.Call{
 		Key: step.Key, Path: who.Path, Private: who.Private, Author: author, Authors: who.Authors,
-		Payload: step.Call.Payload, Deliveries: noDeliveries{}, Sees: who.Sees,
+		Payload: step.Call.Payload, Sees: who.Sees,
+		Deliveries: NoDeliveries{errors.New("nothing is sent while a step is undone")}, // nothing would journal it
 	}
 	err := r.bounded(ctx, d, func(ctx context.Context) error { return d.Undo(ctx, c, step.Outcome.Result) })
 	if err != nil {
@@ -373,11 +374,13 @@ func (r *Runtime) undo(ctx context.Context, s *Snapshot, who Requester, d *Defin
 	return err
 }
 
-// noDeliveries refuses to send: nothing would journal it.
-type noDeliveries struct{}
+// NoDeliveries are core.Deliveries that send nothing, because of an error.
+type NoDeliveries struct{ Err error }
 
-func (noDeliveries) Send(context.Context, int, core.Sent, func(context.Context, string) (string, error)) error {
-	return errors.New("nothing is sent while a step is undone")
+// Send implements core.Deliveries.
+func (n NoDeliveries) Send(context.Context, int, core.Sent, func(context.Context, string) (string, error)) error {
+	return n.Err
 }
 
-func (noDeliveries) Since(int) time.Time { return time.Time{} }
+// Since implements core.Deliveries.
+func (NoDeliveries) Since(int) time.Time { return time.Time{} }

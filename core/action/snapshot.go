@@ -75,13 +75,14 @@ func Build(plugins ...core.Plugin) (*Snapshot, error) {
 	return s, nil
 }
 
+func actionsOf(p core.Plugin) (list []core.Action, err error) {
+	defer catch(&err)
+	return p.Actions(), nil
+}
+
 // add takes a plugin's abilities, and returns its actions, which are not compiled yet.
 func (s *Snapshot) add(p core.Plugin) ([]*Definition, error) {
-	var actions []core.Action
-	err := safely(func() error {
-		actions = p.Actions()
-		return nil
-	})
+	actions, err := actionsOf(p)
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", p.Name(), err)
 	}

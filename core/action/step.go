@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
+
 	"synthbot/core"
 	"synthbot/core/epochs"
 	"synthbot/core/schema"
@@ -20,9 +22,19 @@ import (
 // from its result, or its fallback. at is the index of the result of what was done, if anything
 // was, else below 0.
 func (e *execution) perform(ctx context.Context, t task) (at int, err error) {
-	r, known := e.recorded(t)
-	if !known {
-		if r, err = e.attempt(ctx, t); err != nil {
+	d, _ := e.Snapshot.Resolve(t.step.Type)
+	r := e.recorded(t, d)
+	if r.Progress == "" {
+		c := e.call(t.number, t.step.Payload)
+		if r, err = e.before(ctx, t, d, c); err == nil && r.Progress == "" {
+			r, err = e.run(ctx, t, d, c)
+		}
+		if err == nil && r.Progress == core.ProgressPending { // on disk before anybody is asked
+			err = e.Journal.Write(ctx, e.record(t.number, r.Progress, r.Held))
+		} else if err == nil {
+			e.settle(t, r)
+		}
+		if err != nil {
 			return -1, err
 		}
 	}
@@ -36,33 +48,27 @@ func (e *execution) perform(ctx context.Context, t task) (at int, err error) {
 	return -1, nil
 }
 
-// recorded returns how the step ended according to the journal. known is false if the step
-// is to be done.
-func (e *execution) recorded(t task) (r StepResult, known bool) {
+// recorded returns how the step ended according to the journal; the zero StepResult if it is
+// to be done.
+func (e *execution) recorded(t task, d *Definition) StepResult {
 	record, ok := e.Journal.Find(e.key(t.number))
 	if !ok {
-		return r, false
+		return StepResult{}
 	}
 	var h Held
 	if json.Unmarshal(record.Data, &h) != nil {
 		h.Outcome = core.Outcome{Action: t.step.Type, Kind: core.Broken, Text: "its record cannot be read"}
 	}
-	r = StepResult{Progress: record.Progress, Outcome: h.Outcome, undone: h.Undone}
-	waits := t.held == nil && (!h.Asked.IsZero() || h.On != 0) // Resume continues it
-	switch record.Progress {
-	case core.ProgressPending, core.ProgressTaken:
-		return *pending(&h), waits
-	case core.ProgressStarted:
-		if waits {
-			return *pending(&h), true
-		}
-		if d, ok := e.Snapshot.Resolve(t.step.Type); ok && isRepeatable(d) {
-			return r, false
-		}
-		r = unknown(t, "it is not known whether this was done: the bot was stopped in the middle")
-		e.settle(t, r)
+	pends := record.Progress == core.ProgressPending || record.Progress == core.ProgressTaken
+	switch {
+	case !pends && record.Progress != core.ProgressStarted:
+		return StepResult{Progress: record.Progress, Outcome: h.Outcome, undone: h.Undone}
+	case t.held == nil && (!h.Asked.IsZero() || h.On != 0): // Resume continues it
+		return pending(&h)
+	case pends, d != nil && isRepeatable(d):
+		return StepResult{}
 	}
-	return r, true
+	return e.settle(t, unknown(t, "it is not known whether this was done: the bot was stopped in the middle"))
 }
 
 // isRepeatable reports whether the action may run again when it is not known whether it
@@ -75,15 +81,15 @@ func unknown(t task, text string) StepResult {
 }
 
 // skipped is the result of a step that is not begun.
-func skipped(t task, err error) *StepResult {
+func skipped(t task, err error) StepResult {
 	kind, text := UserText(err)
 	outcome := core.Outcome{Action: t.step.Type, Kind: kind, Text: text}
-	return &StepResult{Progress: core.ProgressSkipped, Outcome: outcome}
+	return StepResult{Progress: core.ProgressSkipped, Outcome: outcome}
 }
 
 // pending is the result of a step that waits.
-func pending(h *Held) *StepResult {
-	return &StepResult{Progress: core.ProgressPending, Outcome: h.Outcome, Held: h}
+func pending(h *Held) StepResult {
+	return StepResult{Progress: core.ProgressPending, Outcome: h.Outcome, Held: h}
 }
 
 // report adds a step's result to the others, and remembers it for later steps. It returns its index.
@@ -104,43 +110,11 @@ func (e *execution) report(t task, r StepResult) int {
 	return len(e.results) - 1
 }
 
-// attempt does a step and journals its result.
-func (e *execution) attempt(ctx context.Context, t task) (StepResult, error) {
-	if t.torn {
-		return e.settle(t, *skipped(t, core.Errorf(core.Forbidden, "another step of its unit failed"))), nil
-	}
-	if slices.Contains(controls, t.step.Type) {
-		r, err := &StepResult{Progress: core.ProgressDone, Outcome: core.Outcome{Action: t.step.Type}}, e.unmet(t)
-		if t.step.Type == Continue && e.Who.Continued >= MaxContinue {
-			err = core.Errorf(core.Forbidden, "%d times in a row are enough", MaxContinue)
-		}
-		if err != nil {
-			r = skipped(t, err)
-		}
-		return e.settle(t, *r), nil
-	}
-	d, ok := e.Snapshot.Resolve(t.step.Type)
-	if !ok {
-		return e.settle(t, *skipped(t, core.Errorf(core.Broken, "%s is no longer available", t.step.Type))), nil
-	}
-	c := e.call(t.number, t.step.Payload)
-	r, err := e.before(ctx, t, d, c)
-	switch {
-	case err != nil:
-		return StepResult{}, err
-	case r == nil:
-		return e.run(ctx, t, d, c)
-	case r.Progress == core.ProgressPending: // on disk before anybody is asked
-		return *r, e.Journal.Write(ctx, e.record(t.number, core.ProgressPending, r.Held))
-	}
-	return e.settle(t, *r), nil
-}
-
 // settle journals a result with the next write.
 func (e *execution) settle(t task, r StepResult) StepResult {
 	e.Journal.Later(e.record(t.number, r.Progress, t.data(r.Outcome)))
 	if r.Progress == core.ProgressSkipped {
-		e.log.Info("step skipped", "action", t.step.Type, "reason", r.Outcome.Text)
+		e.log().Info("step skipped", "action", t.step.Type, "reason", r.Outcome.Text)
 	}
 	return r
 }
@@ -165,9 +139,18 @@ func (e *execution) call(number uint16, payload json.RawMessage) core.Call {
 	return c
 }
 
-// before checks, in order, all that must hold before a step may begin. It returns nil if the
-// step may begin. An error interrupts the turn.
-func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Call) (*StepResult, error) {
+// before checks, in order, all that must hold before a step may begin, and does what needs no
+// action. It returns the zero StepResult if the step may begin. An error interrupts the turn. d is
+// nil if there is no such action.
+func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Call) (r StepResult, err error) {
+	switch {
+	case t.torn:
+		return skipped(t, core.Errorf(core.Forbidden, "another step of its unit failed")), nil
+	case slices.Contains(controls, t.step.Type):
+		return e.control(t), nil
+	case d == nil:
+		return skipped(t, core.Errorf(core.Broken, "%s is no longer available", t.step.Type)), nil
+	}
 	payload := decodePayload(t.step.Payload)
 	why := e.Snapshot.refusal(d, e.Who, payload)
 	if why != "" {
@@ -195,24 +178,18 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 			return skipped(t, err), nil
 		}
 	}
-	if d.Check != nil {
-		if err := e.bounded(ctx, d, func(ctx context.Context) error { return d.Check(ctx, c) }); err != nil {
-			if e.interrupts(d, err) {
-				return nil, fmt.Errorf("%s: %w", d.Name, err)
-			}
-			e.log.Info("action refused", "action", d.Name, "err", err)
-			return skipped(t, err), nil
-		}
+	if r, err = e.check(ctx, t, d, c); err != nil || r.Progress != "" {
+		return r, err
 	}
 	if d.Cache > 0 {
 		kept, _ := e.cache.Get(e.cacheKey(ctx, d, c))
 		if e.Clock().Before(kept.until) {
 			outcome := core.Outcome{Action: d.Name, Result: core.Result{Output: kept.output}}
-			return &StepResult{Progress: core.ProgressDone, Outcome: outcome}, nil
+			return StepResult{Progress: core.ProgressDone, Outcome: outcome}, nil
 		}
 	}
 	if t.agreed {
-		return nil, nil
+		return r, nil
 	}
 	if err := e.limit(t, d); err != nil {
 		return skipped(t, err), nil
@@ -221,7 +198,34 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 	if d.Confirm || t.step.Confirm || why != "" {
 		return e.hold(t, d, why), nil
 	}
-	return nil, nil
+	return r, nil
+}
+
+// control is the result of a step that only steers the turn.
+func (e *execution) control(t task) StepResult {
+	err := e.unmet(t)
+	if t.step.Type == Continue && e.Who.Continued >= MaxContinue {
+		err = core.Errorf(core.Forbidden, "%d times in a row are enough", MaxContinue)
+	}
+	if err != nil {
+		return skipped(t, err)
+	}
+	return StepResult{Progress: core.ProgressDone, Outcome: core.Outcome{Action: t.step.Type}}
+}
+
+// check asks the action itself whether the call makes sense now.
+func (e *execution) check(ctx context.Context, t task, d *Definition, c core.Call) (r StepResult, err error) {
+	if d.Check != nil {
+		err = e.bounded(ctx, d, func(ctx context.Context) error { return d.Check(ctx, c) })
+	}
+	switch {
+	case err == nil:
+		return r, nil
+	case e.interrupts(d, err):
+		return r, fmt.Errorf("%s: %w", d.Name, err)
+	}
+	e.log().Info("action refused", "action", d.Name, "err", err)
+	return skipped(t, err), nil
 }
 
 // decodePayload reads the payload of a step; nil if it is not an object.
@@ -260,14 +264,26 @@ func (e *execution) run(ctx context.Context, t task, d *Definition, c core.Call)
 	case err != nil && ctx.Err() != nil:
 		return StepResult{}, ctx.Err()
 	case err != nil:
-		return e.settle(t, *skipped(t, err)), nil
+		return skipped(t, err), nil
 	}
 	started := e.record(t.number, core.ProgressStarted, t.data(core.Outcome{Action: d.Name}))
 	if err := e.Journal.Write(ctx, started); err != nil {
 		release()
 		return StepResult{}, err
 	}
-	result, tries, err := e.try(ctx, d, c, release)
+	var result core.Result
+	var running <-chan struct{}
+	pauses, tries := backoff.NewExponentialBackOff(), 0
+	for again := true; again; {
+		tries++
+		result, running, err = e.callOnce(ctx, d, c)
+		again = err != nil && running == nil && tries <= d.Retries && e.pause(ctx, d, pauses.NextBackOff(), err)
+	}
+	if running == nil {
+		release()
+	} else {
+		e.overdue.Go(func() { <-running; release() })
+	}
 	switch { // the journal says that the step was started, and no more is known
 	case err != nil && ctx.Err() != nil:
 		return StepResult{}, ctx.Err()
@@ -284,7 +300,7 @@ func (e *execution) run(ctx context.Context, t task, d *Definition, c core.Call)
 	if d.Cache > 0 && err == nil && len(result.Next) == 0 {
 		e.cache.Put(e.cacheKey(ctx, d, c), cachedResult{result.Output, e.Clock().Add(d.Cache)})
 	}
-	return e.settle(t, r), nil
+	return r, nil
 }
 
 // interrupts reports whether the turn is to be tried again after an error: the journal could
@@ -306,7 +322,7 @@ func (e *execution) interrupts(d *Definition, err error) bool {
 // failed returns the result of a step that was tried and returned an error.
 func (e *execution) failed(t task, d *Definition, err error) StepResult {
 	if errors.Is(err, errTimeout) && !isRepeatable(d) {
-		e.log.Warn("action timed out", "action", d.Name)
+		e.log().Warn("action timed out", "action", d.Name)
 		return unknown(t, "it took too long, and it is not known whether it was done")
 	}
 	kind, text := UserText(err)
@@ -314,7 +330,7 @@ func (e *execution) failed(t task, d *Definition, err error) StepResult {
 	if kind == core.Mismatch {
 		what = "action done, but its output breaks its schema"
 	}
-	e.log.Warn(what, "action", d.Name, "err", err)
+	e.log().Warn(what, "action", d.Name, "err", err)
 	r := StepResult{Progress: core.ProgressFailed, Outcome: core.Outcome{Action: d.Name, Kind: kind, Text: text}}
 	if kind == core.Unsure || errors.Is(err, core.ErrUnknownOutcome) {
 		r.Progress, r.Outcome.Kind = core.ProgressUnknown, core.Unsure

@@ -10,49 +10,25 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"synthbot/core"
 )
 
 var errTimeout = errors.New("the time is up")
 
-// safely calls code of a plugin. A panic in it is its error.
-func safely(call func() error) (err error) {
-	defer func() {
-		r := recover()
-		if r != nil {
-			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
-		}
-	}()
-	return call()
+// catch makes a panic in code of a plugin its error. It is deferred.
+func catch(err *error) {
+	r := recover()
+	if r != nil {
+		*err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+	}
 }
 
 // bounded calls code of an action, which has the time of one try.
-func (r *Runtime) bounded(ctx context.Context, d *Definition, call func(context.Context) error) error {
+func (r *Runtime) bounded(ctx context.Context, d *Definition, call func(context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(d.Timeout, r.Timeout))
 	defer cancel()
-	return safely(func() error { return call(ctx) })
-}
-
-// try calls Do, and again if that may help. It calls release when the last call has ended,
-// which may be later.
-func (e *execution) try(
-	ctx context.Context, d *Definition, c core.Call, release func(),
-) (result core.Result, tries int, err error) {
-	pauses := backoff.NewExponentialBackOff()
-	for tries = 1; ; tries++ {
-		var running <-chan struct{}
-		result, running, err = e.callOnce(ctx, d, c)
-		if running != nil {
-			e.overdue.Go(func() { <-running; release() })
-			return result, tries, err
-		}
-		if err == nil || tries > d.Retries || !e.pause(ctx, d, pauses.NextBackOff(), err) {
-			release()
-			return result, tries, err
-		}
-	}
+	defer catch(&err)
+	return call(ctx)
 }
 
 // pause waits before a call is tried again. It returns false if it is not worth that, or if ctx
@@ -70,7 +46,7 @@ func (e *execution) pause(ctx context.Context, d *Definition, pause time.Duratio
 	if !again || pause > maxPause {
 		return false
 	}
-	e.log.Info("action tried again", "action", d.Name, "retry_in", pause, "err", err)
+	e.log().Info("action tried again", "action", d.Name, "retry_in", pause, "err", err)
 	select {
 	case <-time.After(pause):
 		return true
@@ -91,10 +67,8 @@ func (e *execution) callOnce(
 	ended := make(chan struct{})
 	e.overdue.Go(func() {
 		defer close(ended)
-		failure = safely(func() (err error) {
-			done, err = d.Do(ctx, c)
-			return err
-		})
+		defer catch(&failure)
+		done, failure = d.Do(ctx, c)
 	})
 	select {
 	case <-ended:
@@ -102,7 +76,7 @@ func (e *execution) callOnce(
 		select {
 		case <-ended:
 		case <-time.After(grace):
-			e.log.Error("action does not end though its time is up", "action", d.Name)
+			e.log().Error("action does not end though its time is up", "action", d.Name)
 			return result, ended, errTimeout
 		}
 	}

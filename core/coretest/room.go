@@ -68,16 +68,21 @@ func (r *Room) do(ctx context.Context, c core.Call) (core.Result, error) {
 		p.Path = c.Path
 	}
 	parts := strings.Split(p.Text, "\n")
-	return core.Result{}, core.SendAll(len(parts), func(i int) error {
+	var failed error
+	for i, text := range parts {
 		began := c.Deliveries.Since(i + 1)
-		what := core.Sent{Path: p.Path, Text: parts[i], Repeatable: r.repeatable()}
-		return c.Deliveries.Send(ctx, i+1, what, func(_ context.Context, key string) (string, error) {
-			if id := r.look(parts[i], began); id != "" {
+		what := core.Sent{Path: p.Path, Text: text, Repeatable: r.repeatable()}
+		err := c.Deliveries.Send(ctx, i+1, what, func(_ context.Context, key string) (string, error) {
+			if id := r.look(text, began); id != "" {
 				return id, nil
 			}
-			return r.send(key, core.Sent{Path: p.Path, Text: parts[i]})
+			return r.send(key, core.Sent{Path: p.Path, Text: text})
 		})
-	})
+		if !core.SendsOn(&failed, err) {
+			break
+		}
+	}
+	return core.Result{}, failed
 }
 
 // repeatable reports whether what is sent again is there once.

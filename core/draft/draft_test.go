@@ -321,8 +321,9 @@ func (w *world) Answer(ctx context.Context, _ testing.TB, parts *coretest.Parts,
 		list, text = append(list, text[:2000]), text[2000:]
 	}
 	list = append(list, text)
-	return core.SendAll(len(list), func(i int) error {
-		return parts.Send(ctx, i+1, core.Sent{Text: list[i]}, func(ctx context.Context, key string) (string, error) {
+	var failed error
+	for i := range list {
+		err := parts.Send(ctx, i+1, core.Sent{Text: list[i]}, func(ctx context.Context, key string) (string, error) {
 			edit := func(ctx context.Context, id string) error { return w.Edit(ctx, here, id, list[i]) }
 			m := draft.Answer{Key: key, Text: list[i], Edit: edit}
 			w.drafts.Clear(ctx, here)
@@ -341,7 +342,11 @@ func (w *world) Answer(ctx context.Context, _ testing.TB, parts *coretest.Parts,
 			}
 			return id, err
 		})
-	})
+		if !core.SendsOn(&failed, err) {
+			break
+		}
+	}
+	return failed
 }
 
 func (w *world) Texts() (list []string) {

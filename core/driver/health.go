@@ -27,22 +27,20 @@ type failure struct {
 }
 
 // Works records that a source works.
-func (h *Health) Works(source int) { h.set(source, failure{}) }
+func (h *Health) Works(source int) { h.Fails(source, time.Time{}, nil) }
 
-// Fails records that a source fails. If it already failed, it keeps the time of the first failure.
-func (h *Health) Fails(source int, since time.Time, err error) { h.set(source, failure{since, err}) }
-
-func (h *Health) set(source int, f failure) {
+// Fails records that a source fails, unless err is nil. If it already failed, it keeps the time of the first failure.
+func (h *Health) Fails(source int, since time.Time, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.sources == nil {
 		h.sources = make(map[int]failure)
 	}
 	old := h.sources[source]
-	if f.err != nil && old.err != nil {
-		f.since = old.since
+	if err != nil && old.err != nil {
+		since = old.since
 	}
-	h.sources[source] = f
+	h.sources[source] = failure{since, err}
 }
 
 // Ready returns nil if all sources work or have failed for less than 30 seconds. Otherwise it returns the

@@ -58,6 +58,7 @@ func Save(ctx context.Context, s State, key string, value any) error {
 // that cannot be decoded counts as missing. ok reports whether the result was stored. If the State is a
 // [Swapper] and another process changes the value meanwhile, change is called again with the new value.
 func Update[T any](ctx context.Context, s State, key string, change func(value *T) bool) (ok bool, err error) {
+	shared, isShared := s.(Swapper)
 	for err == nil && !ok {
 		var old []byte
 		var value T
@@ -66,18 +67,15 @@ func Update[T any](ctx context.Context, s State, key string, change func(value *
 		if err != nil || !change(&value) {
 			break
 		}
-		ok, err = swap(ctx, s, key, old, core.JSON(value))
+		if isShared {
+			ok, err = shared.Swap(ctx, key, old, core.JSON(value))
+		} else {
+			err = s.Put(ctx, key, core.JSON(value))
+			ok = err == nil
+		}
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", key, err)
 	}
 	return ok, err
-}
-
-func swap(ctx context.Context, s State, key string, old, value []byte) (ok bool, err error) {
-	if shared, ok := s.(Swapper); ok {
-		return shared.Swap(ctx, key, old, value)
-	}
-	err = s.Put(ctx, key, value)
-	return err == nil, err
 }

@@ -99,11 +99,15 @@ func (c *commandCall) attach(ctx context.Context, text string) string {
 		return text + "\n\nI cannot send files here."
 	}
 	parts := t.journal.Parts(core.Key{Turn: t.journal.id, Round: filesRound, Step: 1})
-	err := core.SendAll(len(c.files), func(i int) error {
-		return carrier.SendFile(ctx, parts, i+1, core.Sent{Path: t.path}, c.files[i])
-	})
-	if err != nil {
-		return text + "\n\n" + c.excuse("file", err)
+	var failed error
+	for i, f := range c.files {
+		err := carrier.SendFile(ctx, parts, i+1, core.Sent{Path: t.path}, f)
+		if !core.SendsOn(&failed, err) {
+			break
+		}
+	}
+	if failed != nil {
+		return text + "\n\n" + c.excuse("file", failed)
 	}
 	return text
 }

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base32"
@@ -142,12 +143,14 @@ func (j *journal) record(k core.Key, p core.Progress, data any) core.Record {
 }
 
 // Parts returns the journalled sends of one step.
-func (j *journal) Parts(step core.Key) core.Deliveries { return &parts{j, step} }
+func (j *journal) Parts(step core.Key) core.Deliveries { return &parts{journal: j, step: step} }
 
 // parts guards the sends of one step.
 type parts struct {
 	journal *journal
 	step    core.Key
+	before  int    // the number of the first part, less one
+	data    string // what the log keeps with them; "": as Sent says
 }
 
 // sending is the Data of a part's record.
@@ -162,6 +165,7 @@ func (p *parts) Send(
 	ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error),
 ) error {
 	j := p.journal
+	n, what.Data = p.before+n, cmp.Or(p.data, what.Data)
 	r, sends, since := p.look(n)
 	key := r.Key
 	if r.Progress == core.ProgressDone {
@@ -229,7 +233,7 @@ func (p *parts) look(n int) (r core.Record, sends int, since time.Time) {
 
 // Since implements core.Deliveries.
 func (p *parts) Since(n int) time.Time {
-	r, sends, since := p.look(n)
+	r, sends, since := p.look(p.before + n)
 	if sends == 0 || r.Progress == core.ProgressDone {
 		return time.Time{}
 	}

@@ -203,7 +203,7 @@ func (t *Turns) expired(place core.Path, private bool, q question) error {
 // sendQuestion asks a question, with buttons where the interface has them. One that is too
 // long for a message is attached whole, before it is asked.
 func (t *turn) sendQuestion(ctx context.Context, step core.Key, h *action.Held, q question) error {
-	parts := questionParts{t.journalWith(step).Parts(step), q}
+	parts := &parts{t.journalWith(step), step, q.part(0), q.String()}
 	text := h.Question
 	if len(text) > action.MaxQuestion {
 		file := core.Upload{
@@ -290,24 +290,6 @@ func (t *turn) journalWith(step core.Key) *journal {
 	}
 	return t.journal
 }
-
-// questionParts are the parts of a question. Their numbers differ from those of the step
-// that it is about. The log keeps data with them.
-type questionParts struct {
-	core.Deliveries
-	question question
-}
-
-// Send implements core.Deliveries.
-func (p questionParts) Send(
-	ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error),
-) error {
-	what.Data = p.question.String()
-	return p.Deliveries.Send(ctx, p.question.part(n), what, do)
-}
-
-// Since implements core.Deliveries.
-func (p questionParts) Since(n int) time.Time { return p.Deliveries.Since(p.question.part(n)) }
 
 // part is the number of the question's n-th part in the journal of its step.
 func (q question) part(n int) int { return questionPart + questionParted*q.ask + n }

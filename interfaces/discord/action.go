@@ -114,7 +114,7 @@ func (d *Driver) messageAction() core.Action {
 		},
 		Essential: true, Effects: core.EffectWrites, Timeout: sendTime,
 		Idempotent: true, // each part is journalled and carries a nonce
-		Check:      d.checkMessage, Do: do(d, d.sendMessage),
+		Check:      d.checkMessage, Do: d.sendMessage,
 	}
 }
 
@@ -126,7 +126,7 @@ func (d *Driver) actionsOnMessages() []core.Action {
 			"To correct yourself, or to bring a list up to date, where a new message would be noise.",
 			[]string{"Only your own messages can be changed.", "The new text replaces all of the old one."},
 			core.NewExample("Correcting a date", `{"message_id":"1043221190","text":"The meeting is on Friday."}`)),
-		Effects: core.EffectRewrites, Check: d.checkEdit, Do: do(d, d.edit),
+		Effects: core.EffectRewrites, Check: d.checkEdit, Do: d.edit,
 	}, {
 		Name: "delete_" + d.opt.Name, Brief: "Delete a Discord message: your own, or for moderators any",
 		Schema: json.RawMessage(deleteSchema),
@@ -134,7 +134,7 @@ func (d *Driver) actionsOnMessages() []core.Action {
 			"When you are asked to take back what you said, or a moderator asks you to remove a message.",
 			[]string{"It cannot be undone.", "Other people's messages only for a moderator."},
 			core.NewExample("Taking back your last message", `{"message_id":"1043221190"}`)),
-		Effects: core.EffectChanges | core.EffectRanked | core.EffectRewrites, Do: do(d, d.remove),
+		Effects: core.EffectChanges | core.EffectRanked | core.EffectRewrites, Do: d.remove,
 	}, {
 		Name: "react_" + d.opt.Name, Brief: "React to a Discord message with an emoji",
 		Schema: json.RawMessage(reactSchema),
@@ -144,7 +144,7 @@ func (d *Driver) actionsOnMessages() []core.Action {
 			core.NewExample("Agreeing", `{"message_id":"1043221189","emoji":"👍"}`),
 			core.NewExample("An emoji of the server",
 				`{"message_id":"1043221189","emoji":"blobwave:771234567890123456"}`)),
-		Effects: core.EffectWrites, Do: do(d, d.reactTo),
+		Effects: core.EffectWrites, Do: d.reactTo,
 	}}
 	for i := range list {
 		list[i].Idempotent, list[i].Timeout = true, time.Minute
@@ -161,7 +161,7 @@ func (d *Driver) postingActions() []core.Action {
 			[]string{"name needs an ending (.md, .py, .csv).", "content is the whole file."},
 			core.NewExample("A script", `{"name":"hello.py","content":"print('hello')\n","text":"Here it is."}`)),
 		Effects: core.EffectWrites, Idempotent: true, Timeout: sendTime,
-		RateLimit: core.RateLimit{Count: 10, Per: time.Hour}, Do: do(d, d.file),
+		RateLimit: core.RateLimit{Count: 10, Per: time.Hour}, Do: d.file,
 	}, {
 		Name: "thread_" + d.opt.Name, Brief: "Open a Discord thread or forum post",
 		Schema: json.RawMessage(threadSchema),
@@ -179,22 +179,8 @@ func (d *Driver) postingActions() []core.Action {
 			[]string{"At most 10 answers of at most 55 characters.", "A poll cannot be changed later."},
 			core.NewExample("Choosing a day", `{"question":"Which day?","answers":["Friday","Saturday"],"hours":24}`)),
 		Effects: core.EffectWrites, Idempotent: true, Timeout: sendTime,
-		RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: do(d, d.poll),
+		RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: d.poll,
 	}}
-}
-
-// do makes a Do of what carries out a payload.
-func do[P any](
-	d *Driver, carry func(context.Context, core.Call, destination, P) error,
-) func(context.Context, core.Call) (core.Result, error) {
-	return func(ctx context.Context, call core.Call) (core.Result, error) {
-		var p P
-		at, err := d.read(ctx, call, &p)
-		if err == nil {
-			err = carry(ctx, call, at, p)
-		}
-		return core.Result{}, err
-	}
 }
 
 // onMessage is the payload of actions that concern a message.
@@ -206,8 +192,7 @@ type onMessage struct {
 }
 
 func (d *Driver) checkEdit(ctx context.Context, call core.Call) error {
-	var p onMessage
-	_, err := d.read(ctx, call, &p)
+	p, _, err := read[onMessage](ctx, d, call)
 	if err == nil {
 		_, err = d.edited(p.Text)
 	}
@@ -225,41 +210,54 @@ func (a *account) edited(text string) (string, error) {
 
 // edit changes a message; Discord refuses those of others. The history gets the new
 // text, as it does when users edit.
-func (d *Driver) edit(ctx context.Context, _ core.Call, at destination, p onMessage) error {
+func (d *Driver) edit(ctx context.Context, call core.Call) (r core.Result, err error) {
+	p, at, err := read[onMessage](ctx, d, call)
+	if err != nil {
+		return r, err
+	}
 	text, err := d.edited(p.Text)
 	if err != nil {
-		return err
+		return r, err
 	}
 	err = d.changeMessage(ctx, at.channel, string(p.ID), map[string]any{"content": text}, false)
 	if err != nil {
-		return rest.Failure("changing the message", err)
+		return r, rest.Failure("changing the message", err)
 	}
 	changed := core.Message{Path: at.place, ID: string(p.ID), Text: strings.TrimSpace(p.Text)}
 	d.receive(ctx, core.Event{Kind: core.KindEdit, Message: changed})
-	return nil
+	return r, nil
 }
 
 // remove deletes a message; other people's only for a moderator.
-func (d *Driver) remove(ctx context.Context, call core.Call, at destination, p onMessage) error {
+func (d *Driver) remove(ctx context.Context, call core.Call) (r core.Result, err error) {
+	p, at, err := read[onMessage](ctx, d, call)
+	if err != nil {
+		return r, err
+	}
 	if call.Author.Rank < core.RankModerator {
 		var m message
 		err := d.rest.Get(ctx, &m, "/channels/{}/messages/{}", at.channel, string(p.ID))
 		switch {
 		case rest.NotFound(err):
-			return nil
+			return r, nil
 		case err != nil:
-			return rest.Failure("finding the message", err)
+			return r, rest.Failure("finding the message", err)
 		case m.Author == nil || m.Author.ID != d.whoAmI(ctx):
-			return core.Errorf(core.Forbidden, "only a moderator may have other people's messages deleted")
+			return r, core.Errorf(core.Forbidden, "only a moderator may have other people's messages deleted")
 		}
 	}
-	return rest.Worded("deleting the message", d.rest.Delete(ctx, "/channels/{}/messages/{}", at.channel, string(p.ID)))
+	err = d.rest.Delete(ctx, "/channels/{}/messages/{}", at.channel, string(p.ID))
+	return r, rest.Worded("deleting the message", err)
 }
 
 // custom is an emoji of a server, in the forms that models write.
 var custom = txt.Pattern(`^<?a?:?(\w{2,32}:\d{5,24})>?$`)
 
-func (d *Driver) reactTo(ctx context.Context, _ core.Call, at destination, p onMessage) error {
+func (d *Driver) reactTo(ctx context.Context, call core.Call) (r core.Result, err error) {
+	p, at, err := read[onMessage](ctx, d, call)
+	if err != nil {
+		return r, err
+	}
 	sign := strings.TrimSpace(p.Emoji)
 	m := custom().FindStringSubmatch(sign)
 	if m != nil {
@@ -267,10 +265,10 @@ func (d *Driver) reactTo(ctx context.Context, _ core.Call, at destination, p onM
 	}
 	const route = "/channels/{}/messages/{}/reactions/{}/@me"
 	if p.Remove {
-		return rest.Worded("reacting", d.rest.Delete(ctx, route, at.channel, string(p.ID), sign))
+		return r, rest.Worded("reacting", d.rest.Delete(ctx, route, at.channel, string(p.ID), sign))
 	}
 	q := rest.Request{Method: "PUT", Route: route, IDs: []string{at.channel, string(p.ID), sign}}
-	return rest.Worded("reacting", d.rest.Do(ctx, q))
+	return r, rest.Worded("reacting", d.rest.Do(ctx, q))
 }
 
 type textFile struct {
@@ -279,26 +277,29 @@ type textFile struct {
 	Text    string `json:"text"`
 }
 
-func (d *Driver) file(ctx context.Context, call core.Call, at destination, p textFile) error {
+func (d *Driver) file(ctx context.Context, call core.Call) (r core.Result, err error) {
+	p, at, err := read[textFile](ctx, d, call)
+	if err != nil {
+		return r, err
+	}
 	if len(p.Content) > maxFileSize {
-		return core.Errorf(core.Invalid, "content is too long: at most %d bytes are allowed", maxFileSize)
+		return r, core.Errorf(core.Invalid, "content is too long: at most %d bytes are allowed", maxFileSize)
 	}
 	n := len(markup.Messages(p.Text))
 	if n > 1 {
-		return core.Errorf(core.Invalid, "text must fit into one message: %d would be needed", n)
+		return r, core.Errorf(core.Invalid, "text must fit into one message: %d would be needed", n)
 	}
 	list := fileMessages(p.Text, core.Upload{Name: p.Name, Data: []byte(p.Content), Kind: core.MediaFile})
-	return d.deliver(ctx, call.Deliveries, at, list, normal)
+	return r, d.deliver(ctx, call.Deliveries, at, list, normal)
 }
 
 // thread opens a thread, or a post in a forum.
 func (d *Driver) thread(ctx context.Context, call core.Call) (core.Result, error) {
-	var p struct {
+	p, at, err := read[struct {
 		Name string    `json:"name"`
 		Text string    `json:"text"`
 		ID   messageID `json:"message_id"`
-	}
-	at, err := d.read(ctx, call, &p)
+	}](ctx, d, call)
 	if err != nil {
 		return core.Result{}, err
 	}
@@ -374,25 +375,29 @@ type newPoll struct {
 	Multiple bool     `json:"multiple"`
 }
 
-func (d *Driver) poll(ctx context.Context, call core.Call, at destination, p newPoll) error {
+func (d *Driver) poll(ctx context.Context, call core.Call) (r core.Result, err error) {
+	p, at, err := read[newPoll](ctx, d, call)
+	if err != nil {
+		return r, err
+	}
 	made := &poll{Hours: min(max(p.Hours, 1), maxPollHours), Multiple: p.Multiple}
 	made.Question.Text = line(p.Question, 4*maxQuestion)
 	n := markdown.UTF16(made.Question.Text)
 	if n < 1 || n > maxQuestion || len(p.Answers) < 1 || len(p.Answers) > maxAnswers {
-		return core.Errorf(core.Invalid,
+		return r, core.Errorf(core.Invalid,
 			"a poll needs a question of at most %d characters and 1 to %d answers", maxQuestion, maxAnswers)
 	}
 	for i, a := range p.Answers {
 		a = line(a, 4*maxAnswerText)
 		n := markdown.UTF16(a)
 		if n < 1 || n > maxAnswerText {
-			return core.Errorf(core.Invalid, "answers[%d]: 1 to %d characters are allowed", i, maxAnswerText)
+			return r, core.Errorf(core.Invalid, "answers[%d]: 1 to %d characters are allowed", i, maxAnswerText)
 		}
 		made.Answers = append(made.Answers, pollAnswer{pollMedia{Text: a}})
 	}
 	text := "[poll: " + p.Question + " — " + strings.Join(p.Answers, " / ") + "]"
 	m := outgoing{Mentions: nobody(), text: text, Poll: made}
-	return d.deliver(ctx, call.Deliveries, at, []outgoing{m}, normal)
+	return r, d.deliver(ctx, call.Deliveries, at, []outgoing{m}, normal)
 }
 
 // ShowTyping shows that the bot is typing until ctx ends. Discord removes the sign with the

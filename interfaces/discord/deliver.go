@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,12 +11,8 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
-	"synthbot/core/driver"
 	"synthbot/interfaces/discord/rest"
 )
-
-// nonceAge is how long Discord certainly remembers a nonce.
-const nonceAge = 2 * time.Minute
 
 // destination is where a message is sent, and what it answers.
 type destination struct {
@@ -35,39 +32,41 @@ func (a *account) answered(at destination) (p pending, ok bool) {
 	return a.replies.find(func(p pending) bool { return at.answersCommand(p) && p.Answered })
 }
 
-// deliver sends messages to a channel, in order and without others in between. It blocks until they are sent.
+// deliver sends the messages of a step to a channel, in order and without others in between. It blocks until they
+// are sent. Every attempt at a message has the same nonce, so that Discord sends only one. If an attempt was too long
+// ago for that, the channel is searched first. A follow-up to a command's answer has no nonce and cannot always be
+// searched for, so it is not repeatable.
 func (a *account) deliver(
 	ctx context.Context, parts core.Deliveries, at destination, list []outgoing, priority int,
-) error {
+) (failed error) {
 	leave, err := a.sendQueue.Enter(ctx, at.channel, priority)
 	if err != nil {
 		return rest.Failure("the message", err)
 	}
 	defer leave()
-	err = core.SendAll(len(list), func(i int) error { return a.part(ctx, parts, 1+i, at, &list[i]) })
-	instead := list[0].instead
-	if instead != nil && lacksPermission(err) {
-		return core.SendAll(len(instead), func(i int) error { return a.part(ctx, parts, 2+i, at, &instead[i]) })
-	}
-	return err
-}
-
-// part sends one message as the n-th part of a step. Every attempt has the same nonce, so that Discord sends only
-// one message. If an attempt was too long ago for that, the channel is searched first. A follow-up to a command's
-// answer has no nonce and cannot always be searched for, so it is not repeatable.
-func (a *account) part(ctx context.Context, parts core.Deliveries, n int, at destination, m *outgoing) error {
-	began := parts.Since(n)
-	_, command := a.answered(at)
-	what := core.Sent{Path: at.place, Text: m.text, Repeatable: !command || a.closed.refused(at.channel) == nil}
-	return parts.Send(ctx, n, what, func(ctx context.Context, key string) (string, error) {
-		m.Nonce, m.Enforce = key, key != ""
-		m.Flags |= a.set.plain(m.Embeds)
-		id, err := a.post(ctx, at, m, began)
-		if err == nil {
-			a.cursors.spoke(at.channel, id, a.opt.Clock())
+	for n := 0; len(list) > 0; {
+		m := &list[0]
+		n, list = cmp.Or(m.number, n+1), list[1:]
+		began := parts.Since(n)
+		_, command := a.answered(at)
+		what := core.Sent{Path: at.place, Text: m.text, Repeatable: !command || a.closed.refused(at.channel) == nil}
+		err := parts.Send(ctx, n, what, func(ctx context.Context, key string) (string, error) {
+			m.Nonce, m.Enforce = key, key != ""
+			m.Flags |= a.set.plain(m.Embeds)
+			id, err := a.post(ctx, at, m, began)
+			if err == nil {
+				a.cursors.spoke(at.channel, id, a.opt.Clock())
+			}
+			return id, err
+		})
+		switch {
+		case m.instead != nil && lacksPermission(err):
+			list = m.instead
+		case !core.SendsOn(&failed, err):
+			return failed
 		}
-		return id, err
-	})
+	}
+	return failed
 }
 
 // post sends one message and returns its id. If there is an unanswered command, the message becomes its answer. If
@@ -151,11 +150,12 @@ func (a *account) made(ctx context.Context, q rest.Request) (string, error) {
 	return got.ID, err
 }
 
-// postMessage sends a message to a channel. once prevents retries after an attempt with an unknown outcome.
-func (a *account) postMessage(ctx context.Context, channel string, m *outgoing, once bool) (string, error) {
-	return a.made(ctx, rest.Request{
+// newMessage returns the request that sends a message to a channel. once prevents retries after an attempt with an
+// unknown outcome.
+func newMessage(channel string, m *outgoing, once bool) rest.Request {
+	return rest.Request{
 		Method: "POST", Route: "/channels/{}/messages", IDs: []string{channel}, Body: m, Files: m.files, Once: once,
-	})
+	}
 }
 
 func (a *account) changeMessage(ctx context.Context, channel, id string, fields map[string]any, once bool) error {
@@ -197,28 +197,17 @@ const (
 // create sends a message to a channel, and retries without sending it twice: Discord remembers the nonce for some
 // minutes. If an attempt with an unknown outcome was longer ago, the channel is searched first.
 func (a *account) create(ctx context.Context, at destination, m *outgoing) (string, error) {
-	var unknownSince time.Time // of the first attempt that may have worked
-	wait := a.timings.retry
-	for try := 1; ; try++ {
-		began := time.Now()
-		id, err := a.postMessage(ctx, at.channel, m, true)
-		if err == nil {
-			return id, nil
-		}
-		if unknownSince.IsZero() && rest.OutcomeUnknown(err) {
-			unknownSince = began
-		}
-		if rest.Refused(err) || try >= rest.MaxTries || !driver.Sleep(ctx, driver.Jitter(wait)) {
-			return "", rest.MarkUnknown(err, !unknownSince.IsZero())
-		}
-		wait = min(2*wait, 20*time.Second)
-		if !unknownSince.IsZero() && time.Since(unknownSince) > nonceAge {
-			if id, err := a.findSent(ctx, at, m, unknownSince); err != nil || id != "" {
-				return id, err
-			}
-			unknownSince = time.Time{} // the message was not sent
-		}
+	var made struct {
+		ID string `json:"id"`
 	}
+	q := newMessage(at.channel, m, false)
+	q.Out = &made
+	q.Look = func(ctx context.Context, since time.Time) (found bool, err error) {
+		made.ID, err = a.findSent(ctx, at, m, since)
+		return made.ID != "", err
+	}
+	err := a.rest.Do(ctx, q)
+	return made.ID, err
 }
 
 // Limits of the search for the bot's own messages.

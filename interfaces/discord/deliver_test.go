@@ -139,7 +139,7 @@ func TestNothingIsSentWithoutALease(t *testing.T) {
 		lost.now.Store(true)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err = d.postMessage(ctx, hallID, &outgoing{Content: "late"}, true)
+		_, err = d.made(ctx, newMessage(hallID, &outgoing{Content: "late"}, true))
 		if !errors.Is(err, core.ErrAway) || rest.OutcomeUnknown(err) {
 			t.Error(err)
 		}
@@ -357,7 +357,7 @@ func TestRepeatable(t *testing.T) {
 			d.closed.set(hallID, errors.New("closed"))
 		}
 		at, parts := destination{channel: hallID, place: hall(), answers: c.answers}, &promised{}
-		err := d.part(t.Context(), parts, 1, at, &outgoing{Content: "x"})
+		err := d.deliver(t.Context(), parts, at, []outgoing{{Content: "x"}}, normal)
 		if err != nil || parts.what.Repeatable != c.want {
 			t.Errorf("%s is repeatable: %v, %v", name, parts.what.Repeatable, err)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/interfaces/discord/discordtest"
+	"synthbot/interfaces/discord/rest"
 )
 
 // former is the journal of a step that a crash cut short: its first part was on
@@ -205,7 +206,7 @@ func TestPartOfAFormerLifeThatCannotBeLookedFor(t *testing.T) {
 // speaks again, the nonce is forgotten, and the channel is looked at.
 func TestLongOutageAfterALostAnswer(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		s.HonourNonces(nonceAge)
+		s.HonourNonces(rest.NonceAge)
 		first := true
 		began := time.Now()
 		s.Fail(func(c discordtest.Call) discordtest.Fault {

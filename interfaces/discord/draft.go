@@ -71,7 +71,7 @@ func (p draftPlatform) Post(ctx context.Context, post draft.Post) (string, error
 		flags |= flagSilent
 	}
 	m := &outgoing{Content: post.Text, Mentions: nobody(), Nonce: post.Nonce, Enforce: true, Flags: flags}
-	return p.postMessage(ctx, post.Place, m, false)
+	return p.made(ctx, newMessage(post.Place, m, false))
 }
 
 // Edit changes the text of the message. It does not retry, because another edit follows.
@@ -97,7 +97,7 @@ func (p draftPlatform) Outcome(err error) draft.Outcome {
 }
 
 // NonceAge implements draft.Reader.
-func (draftPlatform) NonceAge() time.Duration { return nonceAge }
+func (draftPlatform) NonceAge() time.Duration { return rest.NonceAge }
 
 // Newest returns the newest message of a channel that the driver knows.
 func (p draftPlatform) Newest(channel string) string {

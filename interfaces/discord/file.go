@@ -42,18 +42,11 @@ func (d *Driver) SendFile(ctx context.Context, parts core.Deliveries, n int, wha
 	case len(list) > maxMessages:
 		return core.Errorf(core.Invalid, "the caption is too long")
 	}
-	leave, err := d.sendQueue.Enter(ctx, channel, normal)
-	if err != nil {
-		return rest.Failure("sending the file", err)
+	list[0].number = n
+	if len(list) > 1 {
+		list[1].number = n*restParts + 1
 	}
-	defer leave()
-	return core.SendAll(len(list), func(i int) error {
-		number := n
-		if i > 0 {
-			number = n*restParts + i
-		}
-		return d.part(ctx, parts, number, destination{channel: channel, place: what.Path}, &list[i])
-	})
+	return d.deliver(ctx, parts, destination{channel: channel, place: what.Path}, list, normal)
 }
 
 // fileMessages are the messages of a file and its caption. In the history the first one

@@ -54,21 +54,22 @@ type outgoing struct {
 	Poll       *poll            `json:"poll,omitempty"`
 	Files      []map[string]any `json:"attachments,omitempty"`
 
+	number  int // in its step; 0: the next one
 	files   []rest.File
 	text    string     // for the history
 	instead []outgoing // sent instead if files are not allowed
 }
 
-// read decodes a call's payload into a value, and returns its destination.
-func (d *Driver) read(ctx context.Context, call core.Call, into any) (at destination, err error) {
+// read decodes a call's payload, and returns its destination.
+func read[P any](ctx context.Context, d *Driver, call core.Call) (p P, at destination, err error) {
 	var to struct {
 		Path core.Path `json:"interface_path"`
 	}
-	if err := errors.Join(json.Unmarshal(call.Payload, into), json.Unmarshal(call.Payload, &to)); err != nil {
-		return at, &core.Error{Kind: core.Invalid, Text: "the payload does not fit the schema", Err: err}
+	if err := errors.Join(json.Unmarshal(call.Payload, &p), json.Unmarshal(call.Payload, &to)); err != nil {
+		return p, at, &core.Error{Kind: core.Invalid, Text: "the payload does not fit the schema", Err: err}
 	}
-	if m, ok := into.(*onMessage); ok && m.ID == "" {
-		return at, core.Errorf(core.Invalid, "message_id must be a message's id, which is a number")
+	if m, ok := any(&p).(*onMessage); ok && m.ID == "" {
+		return p, at, core.Errorf(core.Invalid, "message_id must be a message's id, which is a number")
 	}
 	at = destination{place: cmp.Or(to.Path, call.Path), answers: call.Answers}
 	if at.place == call.Path {
@@ -77,12 +78,12 @@ func (d *Driver) read(ctx context.Context, call core.Call, into any) (at destina
 		at.channel, err = d.checkedChannel(ctx, at.place)
 	}
 	if err != nil {
-		return at, err
+		return p, at, err
 	}
 	if _, ok := d.replies.find(at.answersCommand); ok {
-		return at, nil
+		return p, at, nil
 	}
-	return at, d.closed.refused(at.channel)
+	return p, at, d.closed.refused(at.channel)
 }
 
 // messageID is a message's id, which models sometimes write as a number. It is empty if it
@@ -99,21 +100,24 @@ var snowflake = txt.Pattern(`^[0-9]{1,20}$`)
 
 // checkMessage checks a message before anything is sent.
 func (d *Driver) checkMessage(ctx context.Context, call core.Call) error {
-	var s say
-	_, err := d.read(ctx, call, &s)
+	s, _, err := read[say](ctx, d, call)
 	if err == nil {
 		_, err = d.compose(call, &s)
 	}
 	return err
 }
 
-func (d *Driver) sendMessage(ctx context.Context, call core.Call, at destination, s say) error {
+func (d *Driver) sendMessage(ctx context.Context, call core.Call) (r core.Result, err error) {
+	s, at, err := read[say](ctx, d, call)
+	if err != nil {
+		return r, err
+	}
 	list, err := d.compose(call, &s)
 	if err != nil {
-		return err
+		return r, err
 	}
 	priorities := map[string]int{"high": high, "low": low}
-	return d.deliver(ctx, call.Deliveries, at, list, priorities[s.Priority])
+	return r, d.deliver(ctx, call.Deliveries, at, list, priorities[s.Priority])
 }
 
 // Link implements core.Linker.
@@ -148,7 +152,7 @@ func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 	d.drafts.Clear(ctx, channel)
 	for _, t := range texts {
 		m := &outgoing{Content: t, Mentions: nobody(), Flags: d.set.plain(nil)}
-		id, err := d.postMessage(ctx, channel, m, true)
+		id, err := d.made(ctx, newMessage(channel, m, true))
 		if err != nil {
 			d.markClosed(channel, to, m, err)
 			return rest.Failure("sending a message", err)

@@ -61,7 +61,7 @@ func (d *delivery) example(scenario, format string) core.Example {
 }
 
 func (d *delivery) messageAction() core.Action {
-	return performed(d, core.Action{
+	return core.Action{
 		Name:    core.MessagePrefix + d.opt.Name,
 		Similes: []string{"send_message_" + d.opt.Name, d.opt.Name + "_message"},
 		Brief:   "Send a message, as Markdown",
@@ -102,13 +102,13 @@ func (d *delivery) messageAction() core.Action {
 					`{"text":"The vote begins at six.","recipient":"#Announcements"}`),
 			},
 		},
-		Essential: true, Effects: core.EffectWrites,
-	}, d.checkText, d.sendText)
+		Essential: true, Effects: core.EffectWrites, Check: d.checks(func() payload { return &text{} }), Do: d.sendText,
+	}
 }
 
 func (d *delivery) actionsOnMessages() []core.Action {
 	name := d.opt.Name
-	return []core.Action{performed(d, core.Action{
+	return []core.Action{{
 		Name: "edit_" + name, Similes: []string{"edit_message_" + name},
 		Brief: "Change the text of one of the bot's own messages",
 		Schema: object("Change a message", `"message_id", "text"`, idProperty,
@@ -119,8 +119,8 @@ func (d *delivery) actionsOnMessages() []core.Action {
 				"The new text replaces the old one; it is not added to it. Buttons of the old text go away."},
 			d.example("Correcting a number", `{"message_id":"57","text":"The train leaves at 9:40."}`),
 			d.example("Bringing a list up to date", `{"message_id":57,"text":"- [x] tent\n- [ ] stove"}`)),
-		Effects: core.EffectRewrites,
-	}, d.checkEdit, d.edit), performed(d, core.Action{
+		Effects: core.EffectRewrites, Check: d.checks(func() payload { return &edit{} }), Do: d.edit,
+	}, {
 		Name: "delete_" + name, Similes: []string{"delete_message_" + name},
 		Brief:  "Delete a message of the last two days",
 		Schema: object("Delete a message", `"message_id"`, idProperty, pathProperty),
@@ -131,7 +131,8 @@ func (d *delivery) actionsOnMessages() []core.Action {
 			d.example("Taking one away in another topic", `{"message_id":57,"interface_path":$at}`)),
 		Effects:    core.EffectChanges | core.EffectRanked | core.EffectRewrites,
 		Permission: core.PermissionModerators, Outside: true,
-	}, d.checkAbout, d.remove), performed(d, core.Action{
+		Check: d.checks(func() payload { return &about{} }), Do: d.remove,
+	}, {
 		Name: "react_" + name, Similes: []string{"reaction_" + name}, Brief: "Put an emoji on a message",
 		Schema: object("React to a message", `"message_id", "emoji"`, idProperty,
 			`"emoji":{"type":"string","maxLength":32,"title":"emoji","description":"Empty takes the bot's away."}`,
@@ -142,14 +143,14 @@ func (d *delivery) actionsOnMessages() []core.Action {
 				"It does not count as an answer: say something too, where one is expected."},
 			d.example("Agreeing", `{"message_id":"42","emoji":"👍"}`),
 			d.example("Taking it back", `{"message_id":"42","emoji":""}`)),
-		Effects: core.EffectWrites,
-	}, d.checkAbout, d.react)}
+		Effects: core.EffectWrites, Check: d.checks(func() payload { return &about{} }), Do: d.react,
+	}}
 }
 
 // postingActions are the actions that post something else than a message of text.
 func (d *delivery) postingActions() []core.Action {
 	name := d.opt.Name
-	return []core.Action{performed(d, core.Action{
+	return []core.Action{{
 		Name: "photo_" + name, Similes: []string{"send_photo_" + name, "image_" + name},
 		Brief:  "Send a picture with a caption",
 		Schema: object("Send a picture", ``, fileProperties, pathProperty, replyProperty, silentProperty),
@@ -161,7 +162,8 @@ func (d *delivery) postingActions() []core.Action {
 			d.example("Showing again what somebody sent",
 				`{"ref":"AgACAgIAAxkBAAIB","caption":"This one?","reply_to_message_id":"42"}`)),
 		Effects: core.EffectRequests | core.EffectWrites,
-	}, d.checkMedia, d.sendMedia(photo)), performed(d, core.Action{
+		Check:   d.checks(func() payload { return &media{} }), Do: d.sendMedia(photo),
+	}, {
 		Name: "document_" + name, Similes: []string{"send_document_" + name, "file_" + name},
 		Brief: "Send a file: a text written now, or one whose address is known",
 		Schema: object("Send a file", ``,
@@ -175,7 +177,8 @@ func (d *delivery) postingActions() []core.Action {
 				`{"content":"a;b\n1;2\n","name":"table.csv","caption":"The table."}`),
 			d.example("Sending a file of the web", `{"url":"https://example.org/paper.pdf","name":"paper.pdf"}`)),
 		Effects: core.EffectRequests | core.EffectWrites,
-	}, d.checkMedia, d.sendMedia(textFile)), performed(d, core.Action{
+		Check:   d.checks(func() payload { return &media{} }), Do: d.sendMedia(textFile),
+	}, {
 		Name: "poll_" + name, Similes: []string{"send_poll_" + name}, Brief: "Ask a group to vote",
 		Schema: object("Start a poll", `"question", "options"`,
 			`"question":{"type":"string","maxLength":300,"title":"question"}`,
@@ -192,8 +195,8 @@ func (d *delivery) postingActions() []core.Action {
 				`{"question":"When do we play?","options":["Friday","Saturday"],"multiple":true}`),
 			d.example("An open vote in another topic",
 				`{"question":"Pizza?","options":["Yes","No"],"anonymous":false,"interface_path":$at}`)),
-		Effects: core.EffectWrites,
-	}, d.checkPoll, d.sendPoll)}
+		Effects: core.EffectWrites, Check: d.checks(func() payload { return &question{} }), Do: d.sendPoll,
+	}}
 }
 
 // about is a message that an action changes.
@@ -203,61 +206,61 @@ type about struct {
 	Text    string `json:"text"`
 	Emoji   string `json:"emoji"`
 	number  int64  // of the message, as the platform counts
-	part    markup.Part
 }
 
-func (d *delivery) checkAbout(_ core.Call, to chatKey, a *about) error {
+func (a *about) check(d *delivery, _ core.Call) error {
 	if a.Message == "" {
 		return core.Errorf(core.Invalid, "message_id: say which message")
 	}
-	a.number = d.places.messageNumber(to.chat, string(a.Message))
+	a.number = d.places.messageNumber(a.to.chat, string(a.Message))
 	if a.number == 0 {
 		return core.Errorf(core.Invalid, "message_id: %s is none of this bot's time", a.Message)
 	}
 	return nil
 }
 
-// checkEdit reads the new text, which fits into one message.
-func (d *delivery) checkEdit(call core.Call, to chatKey, a *about) error {
-	if err := d.checkAbout(call, to, a); err != nil {
+// edit is a new text for a message, which fits into one.
+type edit struct {
+	about
+	part markup.Part
+}
+
+func (e *edit) check(d *delivery, call core.Call) error {
+	if err := e.about.check(d, call); err != nil {
 		return err
 	}
-	if !markup.HasVisible(markup.Visible(a.Text)) {
+	if !markup.HasVisible(markup.Visible(e.Text)) {
 		return core.Errorf(core.Invalid, "text is empty: give the new text, or delete the message")
 	}
-	parts := markup.Parts(a.Text, markup.MaxText)
+	parts := markup.Parts(e.Text, markup.MaxText)
 	if len(parts) > 1 {
 		return core.Errorf(core.Invalid, "text: a message holds %d characters, and an edit cannot make two of one",
 			markup.MaxText)
 	}
-	a.part = parts[0]
+	e.part = parts[0]
 	return nil
 }
 
 // edit puts a new text in place of an old one of the bot's own.
-func (d *delivery) edit(ctx context.Context, _ core.Call, to chatKey, a *about) error {
-	if err := d.editTo(ctx, to, a.number, keyboardRows{}, a.part); err != nil {
-		return explain(err)
+func (d *delivery) edit(ctx context.Context, call core.Call) (r core.Result, err error) {
+	var e edit
+	if err = d.read(call, &e); err == nil {
+		err = explain(d.editTo(ctx, e.to, id(e.number), nil, e.part))
 	}
-	d.receive(ctx, core.Event{Kind: core.KindEdit,
-		Message: core.Message{Path: d.path(to), ID: string(a.Message), Text: a.part.Source}})
-	return nil
+	if err == nil {
+		said := core.Message{Path: d.path(e.to), ID: string(e.Message), Text: e.part.Source}
+		d.receive(ctx, core.Event{Kind: core.KindEdit, Message: said})
+	}
+	return r, err
 }
 
 // editTo changes a message. One that says this already is as it should be; one
 // with a file has a caption.
-func (d *delivery) editTo(ctx context.Context, to chatKey, message int64, k keyboardRows, p markup.Part) error {
-	params := botapi.Params{"message_id": message}
-	if len(k.Rows) > 0 {
-		params["reply_markup"] = k
-	}
-	r := botapi.Request{Method: "editMessageText", Params: params, Chat: to.chat, Again: true}
-	_, err := d.write(ctx, r, p)
-	if botapi.Says(err, "no text in the message") {
-		delete(params, "text")
-		r.Method = "editMessageCaption"
-		_, err = d.write(ctx, r, p)
-	}
+func (d *delivery) editTo(ctx context.Context, to chatKey, message string, buttons any, p markup.Part) error {
+	params := botapi.Params{"message_id": message, "reply_markup": buttons}
+	r := &botapi.Request{Method: "editMessageText", Params: params, Chat: to.chat, Again: true}
+	d.write(r, p)
+	_, err := d.api.Do(ctx, r)
 	if botapi.Says(err, "not modified") {
 		return nil
 	}
@@ -265,25 +268,31 @@ func (d *delivery) editTo(ctx context.Context, to chatKey, message int64, k keyb
 }
 
 // remove deletes a message; one that is gone is as it should be.
-func (d *delivery) remove(ctx context.Context, _ core.Call, to chatKey, a *about) error {
-	params := botapi.Params{"message_id": a.number}
-	_, err := d.api.Do(ctx, botapi.Request{Method: "deleteMessage", Params: params, Chat: to.chat, Again: true})
-	if err != nil && !botapi.Says(err, "to delete not found") {
-		return explain(err)
+func (d *delivery) remove(ctx context.Context, call core.Call) (r core.Result, err error) {
+	var a about
+	if err = d.read(call, &a); err == nil {
+		params := botapi.Params{"message_id": a.number}
+		_, err = d.api.Do(ctx, &botapi.Request{Method: "deleteMessage", Params: params, Chat: a.to.chat, Again: true})
 	}
-	gone := core.Message{Path: d.path(to), ID: string(a.Message)}
+	if err != nil && !botapi.Says(err, "to delete not found") {
+		return r, explain(err)
+	}
+	gone := core.Message{Path: d.path(a.to), ID: string(a.Message)}
 	d.receive(ctx, core.Event{Kind: core.KindDeletion, Target: gone.ID, Message: gone})
-	return nil
+	return r, nil
 }
 
 // react puts an emoji on a message; none takes the bot's away.
-func (d *delivery) react(ctx context.Context, _ core.Call, to chatKey, a *about) error {
-	err := d.setReaction(ctx, to, a.number, a.Emoji)
+func (d *delivery) react(ctx context.Context, call core.Call) (r core.Result, err error) {
+	var a about
+	if err = d.read(call, &a); err == nil {
+		err = d.setReaction(ctx, a.to, a.number, a.Emoji)
+	}
 	if botapi.Says(err, "REACTION_INVALID", "REACTION_EMPTY", "parse reaction") {
-		return core.Errorf(core.Invalid,
+		return r, core.Errorf(core.Invalid,
 			"emoji: %q cannot be put on messages here; 👍 👎 ❤ 🔥 🎉 😁 🤔 👀 usually can", a.Emoji)
 	}
-	return explain(err)
+	return r, explain(err)
 }
 
 func (d *delivery) setReaction(ctx context.Context, to chatKey, message int64, emoji string) error {
@@ -292,7 +301,7 @@ func (d *delivery) setReaction(ctx context.Context, to chatKey, message int64, e
 		list = append(list, map[string]string{"type": "emoji", "emoji": emoji})
 	}
 	params := botapi.Params{"message_id": message, "reaction": list}
-	r := botapi.Request{Method: "setMessageReaction", Params: params, Chat: to.chat, Again: true, Rank: -1}
+	r := &botapi.Request{Method: "setMessageReaction", Params: params, Chat: to.chat, Again: true, Rank: -1}
 	_, err := d.api.Do(ctx, r)
 	return err
 }
@@ -306,7 +315,7 @@ type question struct {
 	Anonymous *bool    `json:"anonymous"`
 }
 
-func (d *delivery) checkPoll(_ core.Call, _ chatKey, q *question) error {
+func (q *question) check(*delivery, core.Call) error {
 	fits := func(s string, most int) bool { return markup.HasVisible(s) && markdown.UTF16(s) <= most }
 	q.Question = markup.Visible(q.Question)
 	if !fits(q.Question, 300) {
@@ -324,7 +333,11 @@ func (d *delivery) checkPoll(_ core.Call, _ chatKey, q *question) error {
 	return nil
 }
 
-func (d *delivery) sendPoll(ctx context.Context, call core.Call, to chatKey, q *question) error {
+func (d *delivery) sendPoll(ctx context.Context, call core.Call) (r core.Result, err error) {
+	var q question
+	if err := d.read(call, &q); err != nil {
+		return r, err
+	}
 	var options []map[string]string
 	for _, o := range q.Options {
 		options = append(options, map[string]string{"text": o})
@@ -334,8 +347,8 @@ func (d *delivery) sendPoll(ctx context.Context, call core.Call, to chatKey, q *
 		params["is_anonymous"] = "false"
 	}
 	said := "[poll: " + q.Question + ": " + strings.Join(q.Options, " | ") + "]"
-	return d.send(ctx, call.Deliveries, outgoing{
-		addressed: q.addressed, to: to, method: "sendPoll", params: params, parts: []markup.Part{{}}, number: 1,
-		what: core.Sent{Path: d.path(to), Text: said},
+	return r, d.send(ctx, call.Deliveries, outgoing{
+		addressed: q.addressed, method: "sendPoll", params: params, parts: []markup.Part{{}}, number: 1,
+		what: core.Sent{Path: d.path(q.to), Text: said},
 	})
 }

@@ -264,8 +264,8 @@ func (d *Driver) Choose(ctx context.Context, parts core.Deliveries, what core.Se
 		buttons = append(buttons, keyboardButton{Text: c.Label, CallbackData: sealed})
 	}
 	return d.send.send(ctx, parts, outgoing{
-		to: to, here: true, parts: []markup.Part{shortened(txt.Literal(what.Text))}, what: what, number: 1, rank: 1,
-		keyboard: keyboardRows{slices.Collect(slices.Chunk(buttons, rowChoices))},
+		addressed: addressed{to: to}, here: true, parts: []markup.Part{shortened(txt.Literal(what.Text))},
+		what: what, number: 1, rank: 1, keyboard: keyboardRows{slices.Collect(slices.Chunk(buttons, rowChoices))},
 	})
 }
 
@@ -292,7 +292,7 @@ func (d *Driver) Settle(ctx context.Context, m core.Sent) error {
 	if message == 0 {
 		return core.Errorf(core.Invalid, "%q is not a message", m.ID)
 	}
-	return explain(d.send.editTo(ctx, to, message, keyboardRows{}, shortened(txt.Literal(m.Text))))
+	return explain(d.send.editTo(ctx, to, id(message), nil, shortened(txt.Literal(m.Text))))
 }
 
 // Whisper shows a text to the user who pressed, in a window that nobody else sees.
@@ -309,7 +309,7 @@ const maxWhisper = 200 // bytes; the platform counts characters
 
 func (d *Driver) answerPress(ctx context.Context, query, text string) error {
 	params := botapi.Params{"callback_query_id": query, "text": cut(text, maxWhisper), "show_alert": text != ""}
-	_, err := d.api.Do(ctx, botapi.Request{Method: "answerCallbackQuery", Params: params, Again: true})
+	_, err := d.api.Do(ctx, &botapi.Request{Method: "answerCallbackQuery", Params: params, Again: true})
 	return err
 }
 
@@ -364,7 +364,7 @@ func (d *Driver) endPress(ctx context.Context, q *press) {
 		return
 	}
 	params := botapi.Params{"message_id": q.message}
-	r := botapi.Request{Method: "editMessageReplyMarkup", Params: params, Chat: q.chat, Again: true}
+	r := &botapi.Request{Method: "editMessageReplyMarkup", Params: params, Chat: q.chat, Again: true}
 	if _, err := d.api.Do(ctx, r); err != nil && ctx.Err() == nil {
 		d.log.Debug("buttons not removed", "chat", q.chat, "err", err)
 	}

@@ -75,7 +75,7 @@ func TestNothingIsSentWithoutALease(t *testing.T) {
 		lost.now.Store(true)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		r := botapi.Request{Method: "sendMessage", Chat: jay, Params: botapi.Params{"text": "late"}}
+		r := &botapi.Request{Method: "sendMessage", Chat: jay, Params: botapi.Params{"text": "late"}}
 		if _, err := d.api.Do(ctx, r); err == nil || botapi.OutcomeUnknown(err) {
 			t.Error(err)
 		}

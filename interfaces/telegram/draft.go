@@ -105,8 +105,8 @@ func (p *draftPlatform) Fit(text string) string {
 // Post shows a text by one of the platform's own drafts, or else by a message.
 func (p *draftPlatform) Post(ctx context.Context, post draft.Post) (string, error) {
 	s := p.key(post.Place)
-	request := func(method string) botapi.Request {
-		return botapi.Request{Method: method, Params: botapi.Params{"message_thread_id": s.thread}, Chat: s.chat}
+	request := func(method string) *botapi.Request {
+		return &botapi.Request{Method: method, Params: botapi.Params{"message_thread_id": s.thread}, Chat: s.chat}
 	}
 	if s.chat > 0 && p.d.opt.Config.Stream != "edit" && !p.noOwn.Load() {
 		sum := fnv.New32a()
@@ -138,16 +138,13 @@ func (p *draftPlatform) Post(ctx context.Context, post draft.Post) (string, erro
 // Edit changes the text that a message shows.
 func (p *draftPlatform) Edit(ctx context.Context, place, message, text string) error {
 	params := botapi.Params{"message_id": message}
-	r := botapi.Request{Method: "editMessageText", Params: params, Chat: p.key(place).chat}
+	r := &botapi.Request{Method: "editMessageText", Params: params, Chat: p.key(place).chat}
 	_, err := p.call(ctx, r, text)
-	if botapi.Says(err, "not modified") {
-		return nil
-	}
 	return err
 }
 
 // call makes a call that shows a text, once.
-func (p *draftPlatform) call(ctx context.Context, r botapi.Request, text string) (json.RawMessage, error) {
+func (p *draftPlatform) call(ctx context.Context, r *botapi.Request, text string) (json.RawMessage, error) {
 	list := markup.Parts(text, markup.MaxText)
 	if len(list) > 0 {
 		r.Params["text"] = list[0].HTML
@@ -156,8 +153,11 @@ func (p *draftPlatform) call(ctx context.Context, r botapi.Request, text string)
 	if !p.d.opt.Config.Previews && r.Method != "sendMessageDraft" {
 		r.Params["link_preview_options"] = noPreview
 	}
-	raw, err := p.d.api.Try(ctx, &r)
-	if err != nil && !botapi.Says(err, "not modified") {
+	raw, err := p.d.api.Try(ctx, r)
+	switch {
+	case botapi.Says(err, "not modified"):
+		return raw, nil
+	case err != nil:
 		p.d.log.Debug("draft not shown", "chat", r.Chat, "err", err)
 	}
 	return raw, err
@@ -166,7 +166,7 @@ func (p *draftPlatform) call(ctx context.Context, r botapi.Request, text string)
 // Delete deletes a draft's message.
 func (p *draftPlatform) Delete(ctx context.Context, place, message string) error {
 	params, chat := botapi.Params{"message_id": message}, p.key(place).chat
-	_, err := p.d.api.Do(ctx, botapi.Request{Method: "deleteMessage", Params: params, Chat: chat, Again: true})
+	_, err := p.d.api.Do(ctx, &botapi.Request{Method: "deleteMessage", Params: params, Chat: chat, Again: true})
 	if err != nil && p.Outcome(err) == draft.Refused {
 		return nil
 	}
@@ -188,7 +188,7 @@ func (p *draftPlatform) Outcome(err error) draft.Outcome {
 // finish makes the message of a request, the part with this key, out of the draft of
 // its place. done is false if there is none, if it belongs to the turn beside, or if
 // it cannot become that message: then the message is to be sent.
-func (d *delivery) finish(ctx context.Context, to chatKey, r botapi.Request, p markup.Part, key string) (
+func (d *delivery) finish(ctx context.Context, to chatKey, r *botapi.Request, p markup.Part, key string) (
 	message string, done bool, err error) {
 	if command.IsContext(ctx) {
 		return "", false, nil
@@ -197,12 +197,7 @@ func (d *delivery) finish(ctx context.Context, to chatKey, r botapi.Request, p m
 	answer := draft.Answer{Key: key, Text: p.Source}
 	if r.Params["reply_parameters"] == nil && r.Method == "sendMessage" {
 		answer.Edit = func(ctx context.Context, message string) error {
-			n, err := number(message)
-			if err != nil {
-				return err
-			}
-			keyboard, _ := r.Params["reply_markup"].(keyboardRows)
-			return d.editTo(ctx, to, n, keyboard, p)
+			return d.editTo(ctx, to, message, r.Params["reply_markup"], p)
 		}
 	}
 	d.drafts.Clear(ctx, place)

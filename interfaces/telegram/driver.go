@@ -215,7 +215,7 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 // connect asks the platform who the bot is, and returns what takes updates in.
 func (d *Driver) connect(ctx context.Context, in core.Inbox) (*intake, error) {
 	var self user
-	if err := d.api.Get(ctx, botapi.Request{Method: "getMe", Fatal: []int{401, 404}}, &self); err != nil {
+	if err := d.api.Get(ctx, &botapi.Request{Method: "getMe", Fatal: []int{401, 404}}, &self); err != nil {
 		return nil, err
 	}
 	if self.ID == 0 {
@@ -279,7 +279,7 @@ func id(n int64) string { return strconv.FormatInt(n, 10) }
 // Probe implements core.Prober. It takes no updates, so that a bot that runs with
 // the same token is not disturbed.
 func (d *Driver) Probe(ctx context.Context) []core.Finding {
-	raw, err := d.api.Do(ctx, botapi.Request{Method: "getMe"})
+	raw, err := d.api.Do(ctx, &botapi.Request{Method: "getMe"})
 	if err != nil {
 		fix := explain(err).Error()
 		if botapi.IsCode(err, 401, 404) {

@@ -40,7 +40,7 @@ type media struct {
 	Caption string `json:"caption"`
 }
 
-func (d *delivery) checkMedia(_ core.Call, _ chatKey, m *media) error {
+func (m *media) check(*delivery, core.Call) error {
 	given := slices.DeleteFunc([]string{m.URL, m.Ref, m.Content}, func(s string) bool { return s == "" })
 	switch {
 	case len(given) != 1:
@@ -102,16 +102,20 @@ func formOf(f *core.Upload) form {
 }
 
 // sendMedia returns what sends a file in that form.
-func (d *delivery) sendMedia(f form) func(context.Context, core.Call, chatKey, *media) error {
-	return func(ctx context.Context, call core.Call, to chatKey, m *media) error {
+func (d *delivery) sendMedia(f form) func(context.Context, core.Call) (core.Result, error) {
+	return func(ctx context.Context, call core.Call) (r core.Result, err error) {
+		var m media
+		if err := d.read(call, &m); err != nil {
+			return r, err
+		}
 		name := m.Name
 		if u, err := url.Parse(m.URL); name == "" && err == nil {
 			name = u.Path
 		}
 		file := botapi.File{Name: name, Data: []byte(m.Content), Ref: cmp.Or(m.URL, m.Ref)}
-		o := d.file(f, to, file, "", m.Caption)
-		o.addressed, o.here, o.number, o.following = m.addressed, d.same(call.Path, to), 1, 1
-		return d.send(ctx, call.Deliveries, o)
+		o := d.file(f, m.to, file, "", m.Caption)
+		o.addressed, o.here, o.number, o.following = m.addressed, d.same(call.Path, m.to), 1, 1
+		return r, d.send(ctx, call.Deliveries, o)
 	}
 }
 
@@ -160,7 +164,7 @@ func (d *delivery) file(f form, to chatKey, file botapi.File, alt, caption strin
 	}
 	shown = strings.TrimSpace(shown + "] " + parts[0].Source)
 	return outgoing{
-		to: to, method: f.method, files: []botapi.File{file}, parts: parts,
+		addressed: addressed{to: to}, method: f.method, files: []botapi.File{file}, parts: parts,
 		what: core.Sent{Path: d.path(to), Text: shown},
 	}
 }
@@ -181,7 +185,7 @@ func (d *Driver) Fetch(ctx context.Context, a core.Attachment, most int64) ([]by
 		Path string `json:"file_path"`
 		Size int64  `json:"file_size"`
 	}
-	err := d.api.Get(ctx, botapi.Request{Method: "getFile", Params: botapi.Params{"file_id": a.Ref}}, &f)
+	err := d.api.Get(ctx, &botapi.Request{Method: "getFile", Params: botapi.Params{"file_id": a.Ref}}, &f)
 	switch {
 	case botapi.Says(err, "file is too big"), f.Size > most:
 		return nil, tooLarge

@@ -19,6 +19,7 @@ import (
 	"synthbot/core/coretest"
 	"synthbot/core/markdown"
 	"synthbot/core/watch"
+	"synthbot/interfaces/telegram/botapi"
 	"synthbot/interfaces/telegram/markup"
 	"synthbot/interfaces/telegram/telegramtest"
 )
@@ -245,7 +246,7 @@ func TestRedirect(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.api.Close()
-	if _, err := d.api.Call(t.Context(), "getMe", nil); err == nil {
+	if _, err := d.api.Try(t.Context(), &botapi.Request{Method: "getMe"}); err == nil {
 		t.Error("the call was answered from elsewhere")
 	}
 	if data, err := d.Fetch(t.Context(), core.Attachment{Ref: "a"}, 100); err == nil {

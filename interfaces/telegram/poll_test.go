@@ -15,6 +15,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/coretest"
 	"synthbot/core/secret"
+	"synthbot/interfaces/telegram/botapi"
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
@@ -243,7 +244,7 @@ func TestTwoReaders(t *testing.T) {
 		read := func() {
 			ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
 			defer cancel()
-			_, _ = other.api.Call(ctx, "getUpdates", map[string]any{"timeout": 30})
+			_, _ = other.api.Try(ctx, &botapi.Request{Method: "getUpdates", Params: botapi.Params{"timeout": 30}})
 		}
 		for range 3 {
 			read()

@@ -39,9 +39,10 @@ type addressed struct {
 	Path    string `json:"interface_path"`
 	ReplyTo anyID  `json:"reply_to_message_id"`
 	Silent  bool   `json:"silent"`
+	to      chatKey
 }
 
-func (a addressed) address() string { return a.Path }
+func (a *addressed) address() *addressed { return a }
 
 // anyID is an id that a model may write as a number or as a text.
 type anyID string
@@ -60,34 +61,28 @@ func (n *anyID) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// performed is an action whose payload is a P. check completes a payload, or says what is
-// wrong with it; do carries it out.
-func performed[P interface{ address() string }](
-	d *delivery, a core.Action, check func(core.Call, chatKey, *P) error,
-	do func(context.Context, core.Call, chatKey, *P) error,
-) core.Action {
-	read := func(call core.Call) (p P, to chatKey, err error) {
-		if err := json.Unmarshal(call.Payload, &p); err != nil {
-			text := "the payload cannot be read: " + err.Error()
-			return p, to, &core.Error{Kind: core.Invalid, Text: text, Err: err}
-		}
-		if to, err = d.target(call.Path, p.address()); err == nil {
-			err = check(call, to, &p)
-		}
-		return p, to, err
+// payload is what an action reads. check completes it, or says what is wrong with it.
+type payload interface {
+	address() *addressed
+	check(d *delivery, call core.Call) error
+}
+
+// read reads a call's payload.
+func (d *delivery) read(call core.Call, p payload) (err error) {
+	if err := json.Unmarshal(call.Payload, p); err != nil {
+		text := "the payload cannot be read: " + err.Error()
+		return &core.Error{Kind: core.Invalid, Text: text, Err: err}
 	}
-	a.Check = func(_ context.Context, call core.Call) error {
-		_, _, err := read(call)
-		return err
+	a := p.address()
+	if a.to, err = d.target(call.Path, a.Path); err == nil {
+		err = p.check(d, call)
 	}
-	a.Do = func(ctx context.Context, call core.Call) (core.Result, error) {
-		p, to, err := read(call)
-		if err == nil {
-			err = do(ctx, call, to, &p)
-		}
-		return core.Result{}, err
-	}
-	return a
+	return err
+}
+
+// checks returns the Check of an action with such a payload.
+func (d *delivery) checks(empty func() payload) func(context.Context, core.Call) error {
+	return func(_ context.Context, call core.Call) error { return d.read(call, empty()) }
 }
 
 // target reads where something is to go: to a path, or without one to where the turn is.
@@ -128,20 +123,24 @@ type text struct {
 	keyboard  keyboardRows // of the buttons
 }
 
-func (d *delivery) checkText(call core.Call, to chatKey, t *text) (err error) {
+func (t *text) check(d *delivery, call core.Call) (err error) {
 	if !markup.HasVisible(markup.Visible(t.Text)) {
 		return core.Errorf(core.Invalid, "text is empty: say something, or leave the action out")
 	}
-	t.keyboard, err = d.keyboard(call, to, suggest(t.Buttons, t.Suggest))
+	t.keyboard, err = d.keyboard(call, t.to, suggest(t.Buttons, t.Suggest))
 	return err
 }
 
-func (d *delivery) sendText(ctx context.Context, call core.Call, to chatKey, t *text) error {
-	if t.Recipient != "" { // checking the plan replaces it by a path
-		return core.Errorf(core.Invalid, "recipient: %q is nobody known here; give interface_path", t.Recipient)
+func (d *delivery) sendText(ctx context.Context, call core.Call) (r core.Result, err error) {
+	var t text
+	switch err := d.read(call, &t); {
+	case err != nil:
+		return r, err
+	case t.Recipient != "": // checking the plan replaces it by a path
+		return r, core.Errorf(core.Invalid, "recipient: %q is nobody known here; give interface_path", t.Recipient)
 	}
-	return d.send(ctx, call.Deliveries, outgoing{
-		addressed: t.addressed, to: to, here: d.same(call.Path, to), parts: markup.Parts(t.Text, markup.MaxText),
+	return r, d.send(ctx, call.Deliveries, outgoing{
+		addressed: t.addressed, here: d.same(call.Path, t.to), parts: markup.Parts(t.Text, markup.MaxText),
 		keyboard: t.keyboard, rank: map[string]int{"high": 1, "low": -1}[t.Priority], number: 1, following: 1,
 	})
 }
@@ -149,7 +148,6 @@ func (d *delivery) sendText(ctx context.Context, call core.Call, to chatKey, t *
 // outgoing is what a step says: a text, a file with its caption, a question or a poll.
 type outgoing struct {
 	addressed
-	to        chatKey
 	here      bool          // it goes to the place of its turn, whose draft becomes the message
 	method    string        // of the first message; "": sendMessage
 	params    botapi.Params // of the first message, besides what the other fields say
@@ -164,36 +162,36 @@ type outgoing struct {
 
 // send sends the messages of a step, in order. One that may have arrived already is sent
 // again only once the platform answers.
-func (d *delivery) send(ctx context.Context, deliveries core.Deliveries, o outgoing) error {
-	return core.SendAll(len(o.parts), func(i int) error {
+func (d *delivery) send(ctx context.Context, deliveries core.Deliveries, o outgoing) (failed error) {
+	for i, part := range o.parts {
 		n, what, r := d.request(&o, i)
 		if !deliveries.Since(n).IsZero() {
 			if err := d.reaches(ctx, d.places.now(r.Chat)); err != nil {
-				return err
+				return errors.Join(failed, err)
 			}
 		}
-		return deliveries.Send(ctx, n, what, func(ctx context.Context, key string) (string, error) {
+		err := deliveries.Send(ctx, n, what, func(ctx context.Context, key string) (string, error) {
 			if o.here {
-				if message, done, err := d.finish(ctx, o.to, r, o.parts[i], key); done {
+				if message, done, err := d.finish(ctx, o.to, r, part, key); done {
 					return message, err
 				}
 			}
-			raw, err := d.write(ctx, r, o.parts[i])
-			if len(r.Files) > 0 && r.Files[0].Field != "document" && r.Files[0].Ref == "" && aboutFile(err) {
-				d.log.Info("sent as a document", "chat", r.Chat, "method", r.Method, "err", err)
-				r.Method, r.Files[0].Field = "sendDocument", "document"
-				raw, err = d.write(ctx, r, o.parts[i])
-			}
+			d.write(r, part)
+			raw, err := d.api.Do(ctx, r)
 			return d.sent(o.to, raw, err)
 		})
-	})
+		if !core.SendsOn(&failed, err) {
+			break
+		}
+	}
+	return failed
 }
 
 // request is the request of the i-th message, with its number in the step, and what the
 // history keeps of it.
-func (d *delivery) request(o *outgoing, i int) (n int, what core.Sent, r botapi.Request) {
+func (d *delivery) request(o *outgoing, i int) (n int, what core.Sent, r *botapi.Request) {
 	n, what = o.following+i, core.Sent{Path: d.path(o.to), Text: o.parts[i].Source}
-	r = botapi.Request{Method: "sendMessage", Chat: o.to.chat, Rank: o.rank}
+	r = &botapi.Request{Method: "sendMessage", Chat: o.to.chat, Rank: o.rank}
 	r.Params = botapi.Params{"message_thread_id": o.to.thread, "disable_notification": o.Silent}
 	if i == 0 {
 		n, r.Files = o.number, o.files
@@ -255,51 +253,69 @@ func numberOf(raw json.RawMessage) int64 {
 // noPreview keeps the platform from fetching what a text links to.
 const noPreview = `{"is_disabled":true}`
 
-// write makes a request with a text or a caption: a text with a table as a rich message,
-// where that is wanted and the server knows how; else as HTML. If the platform does not
-// take that, it gets plain text, and in the end no buttons.
-func (d *delivery) write(ctx context.Context, r botapi.Request, p markup.Part) (json.RawMessage, error) {
-	field, table := "text", ""
-	switch {
-	case p.Source == "":
-		return d.api.Do(ctx, r)
-	case len(r.Files) > 0 || r.Method == "editMessageCaption":
-		field = "caption"
-	case d.opt.Config.RichTables && !d.noRich.Load():
+// write puts a text or a caption into a request as HTML, or a text with a table as a rich message,
+// where that is wanted and the server knows how. What the platform refuses is written again.
+func (d *delivery) write(r *botapi.Request, p markup.Part) {
+	table := ""
+	if r.Other == nil && textField(r) == "text" && d.opt.Config.RichTables && !d.noRich.Load() {
 		table = markup.Rich(p.Source)
 	}
-	if table != "" {
-		rich := r
-		rich.Params = maps.Clone(r.Params)
-		rich.Params["rich_message"] = map[string]string{"html": table}
+	r.Other = func(r *botapi.Request, err error) bool { return d.rewrite(r, p, err) }
+	delete(r.Params, "rich_message")
+	switch {
+	case p.Source == "":
+	case table == "":
+		r.Params[textField(r)], r.Params["parse_mode"] = p.HTML, botapi.HTML
+		if !d.opt.Config.Previews {
+			r.Params["link_preview_options"] = noPreview
+		}
+	default:
+		r.Params["rich_message"] = map[string]string{"html": table}
 		if r.Method == "sendMessage" {
-			rich.Method = "sendRichMessage"
+			r.Method = "sendRichMessage"
 		}
-		raw, err := d.api.Do(ctx, rich)
-		switch {
-		case botapi.IsCode(err, 404): // an older server
+	}
+}
+
+// textField is the parameter that holds the words of a request.
+func textField(r *botapi.Request) string {
+	if len(r.Files) > 0 || r.Method == "editMessageCaption" {
+		return "caption"
+	}
+	return "text"
+}
+
+// rewrite writes a refused request in another way: without its table, as a caption, as a document,
+// as plain text, and in the end without buttons. It returns false if that would not help.
+func (d *delivery) rewrite(r *botapi.Request, p markup.Part, err error) bool {
+	refused, how := aboutWords(err), ""
+	switch {
+	case r.Params["rich_message"] != nil && (refused || botapi.IsCode(err, 404)):
+		how = "without its table"
+		if !refused { // an older server
 			d.noRich.Store(true)
-		case !aboutWords(err):
-			return raw, err
 		}
-		d.log.Warn("sent again without its table", "chat", r.Chat, "err", err)
-	}
-	r.Params[field], r.Params["parse_mode"] = p.HTML, botapi.HTML
-	if !d.opt.Config.Previews {
-		r.Params["link_preview_options"] = noPreview
-	}
-	raw, err := d.api.Do(ctx, r)
-	if !aboutWords(err) {
-		return raw, err
-	}
-	d.log.Warn("sent again as plain text", "chat", r.Chat, "err", err)
-	r.Params[field] = p.Plain()
-	delete(r.Params, "parse_mode")
-	if raw, err = d.api.Do(ctx, r); aboutWords(err) && r.Params["reply_markup"] != nil {
+		if r.Method == "sendRichMessage" {
+			r.Method = "sendMessage"
+		}
+		d.write(r, p)
+	case r.Method == "editMessageText" && botapi.Says(err, "no text in the message"):
+		how, r.Method = "as a caption", "editMessageCaption"
+		delete(r.Params, "text")
+		d.write(r, p)
+	case len(r.Files) > 0 && r.Files[0].Field != "document" && r.Files[0].Ref == "" && aboutFile(err):
+		how, r.Method, r.Files[0].Field = "as a document", "sendDocument", "document"
+	case refused && r.Params["parse_mode"] != nil:
+		how, r.Params[textField(r)] = "as plain text", p.Plain()
+		delete(r.Params, "parse_mode")
+	case refused && r.Params["reply_markup"] != nil:
+		how = "without buttons"
 		delete(r.Params, "reply_markup")
-		raw, err = d.api.Do(ctx, r)
+	default:
+		return false
 	}
-	return raw, err
+	d.log.Warn("sent again "+how, "chat", r.Chat, "err", err)
+	return true
 }
 
 // Link implements core.Linker. Messages of private chats and of groups of the old kind have no
@@ -325,8 +341,9 @@ func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 	ctx = driver.Unheld(ctx)
 	for _, p := range markup.Parts(text, markup.MaxText) {
 		params := botapi.Params{"message_thread_id": s.thread}
-		r := botapi.Request{Method: "sendMessage", Params: params, Chat: s.chat, Rank: 1, Once: true}
-		if _, err := d.send.write(ctx, r, p); err != nil {
+		r := &botapi.Request{Method: "sendMessage", Params: params, Chat: s.chat, Rank: 1, Once: true}
+		d.send.write(r, p)
+		if _, err := d.api.Do(ctx, r); err != nil {
 			return explain(err)
 		}
 	}

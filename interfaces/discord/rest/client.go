@@ -32,7 +32,8 @@ import (
 
 // Bounds of a request.
 const (
-	MaxTries = 6 // of a request that the server cannot handle just now
+	MaxTries = 6               // of a request that the server cannot handle just now
+	NonceAge = 2 * time.Minute // for so long Discord certainly remembers a nonce
 
 	maxAnswer  = 16 << 20 // bytes of an answer
 	maxRefusal = 64 << 10 // bytes of a refusal
@@ -80,7 +81,7 @@ func New(o Options) *Client {
 	c.session.LogLevel = -1
 	c.session.UserAgent = "DiscordBot (synthbot, 1)"
 	c.session.Client = &http.Client{
-		Transport: &transport{c.transport, o.State}, Timeout: 2 * time.Minute, CheckRedirect: noRedirect,
+		Transport: (*transport)(c), Timeout: 2 * time.Minute, CheckRedirect: noRedirect,
 	}
 	return c
 }
@@ -103,17 +104,27 @@ func (c *Client) Do(ctx context.Context, q Request) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", q.Route, err)
 	}
-	wait, unknown := c.Retry, false
+	wait := c.Retry
+	var unknownSince time.Time // of the first attempt that may have worked
 	for try := 1; ; try++ {
+		began := time.Now()
 		err = c.limits.enter(ctx, &q)
 		if err != nil {
-			return MarkUnknown(fmt.Errorf("%s: %w: %w", q.Route, errWait, err), unknown)
+			return markUnknown(fmt.Errorf("%s: %w: %w", q.Route, errWait, err), unknownSince)
+		}
+		if q.Look != nil && !unknownSince.IsZero() && time.Since(unknownSince) > NonceAge {
+			if found, err := q.Look(ctx, unknownSince); found || err != nil {
+				return err
+			}
+			unknownSince = time.Time{} // it did not work
 		}
 		err = c.try(ctx, &q, contentType, body)
-		unknown = unknown || OutcomeUnknown(err)
+		if unknownSince.IsZero() && OutcomeUnknown(err) {
+			unknownSince = began
+		}
 		pause, again := c.again(&q, err, wait)
 		if ctx.Err() != nil || !again || try >= MaxTries && Refusal(err).Status != 429 || !driver.Sleep(ctx, pause) {
-			return away(&q, MarkUnknown(err, unknown))
+			return away(&q, markUnknown(err, unknownSince))
 		}
 		wait = min(2*wait, 20*time.Second)
 	}
@@ -152,27 +163,22 @@ func (c *Client) again(q *Request, err error, wait time.Duration) (time.Duration
 }
 
 func (c *Client) try(ctx context.Context, q *Request, contentType string, body []byte) error {
-	n := &note{route: q.name()}
 	address := c.API.String() + "/api/v" + discordgo.APIVersion + q.address()
 	bucket := &discordgo.Bucket{Remaining: 1}
 	bucket.Lock()
-	ctx = context.WithValue(ctx, noteKey{}, n)
+	ctx = context.WithValue(ctx, requestKey{}, q)
 	if q.Fast {
 		ctx = driver.Unheld(ctx)
 	}
 	answer, err := c.session.RequestWithLockedBucket(q.Method, address, contentType, body, bucket, 0,
 		discordgo.WithContext(ctx), discordgo.WithRetryOnRatelimit(false), discordgo.WithRestRetries(0))
-	c.limits.learn(q, n.head)
-	if at, err := http.ParseTime(n.head.Get("Date")); err == nil {
-		c.offset.Store(int64(at.Sub(c.Clock().Truncate(time.Second))))
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err // its address may hold a token
 	}
-	var api *Error
-	var u *url.Error
+	api, refused := errors.AsType[*Error](err)
 	switch {
-	case errors.As(err, &api):
+	case refused:
 		return api
-	case errors.As(err, &u): // its address may hold a token
-		return fmt.Errorf("%s: %w", q.name(), u.Err)
 	case err != nil:
 		return fmt.Errorf("%s: %w", q.name(), err)
 	case q.Out == nil:
@@ -193,32 +199,38 @@ func Decode(data []byte, v any) error {
 	return err
 }
 
-// note carries what the transport must know of a request, and what it finds.
-type note struct {
-	route string
-	head  http.Header
-}
+// requestKey is the context key of the *Request that is made.
+type requestKey struct{}
 
-type noteKey struct{}
-
-// transport makes typed errors of refusals, removes the headers of rate limits, and
-// limits the size of answers. What changes something is sent only while the state holds.
-type transport struct {
-	next  http.RoundTripper
-	state driver.State
-}
+// transport reads the headers of answers and hides rate limits from the library, makes typed errors of
+// refusals, and limits the size of answers. What changes something is sent only while the state
+// holds; what was not sent because another process may have taken over counts as [ErrDial].
+type transport Client
 
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := t.send(r)
-	if err != nil {
+	var err error
+	q := r.Context().Value(requestKey{}).(*Request)
+	if r.Method != http.MethodGet {
+		r, err = driver.Held(t.State, r)
+	}
+	var resp *http.Response
+	if err == nil {
+		resp, err = t.transport.RoundTrip(r)
+	}
+	switch {
+	case errors.Is(err, driver.ErrNotHeld):
+		return nil, fmt.Errorf("%w: %w", ErrDial, err)
+	case err != nil:
 		return nil, err
 	}
-	n := r.Context().Value(noteKey{}).(*note)
-	n.head = resp.Header.Clone()
+	t.limits.learn(q, resp.Header)
+	if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+		t.offset.Store(int64(at.Sub(t.Clock().Truncate(time.Second))))
+	}
 	if resp.StatusCode >= 300 {
 		defer func() { _ = resp.Body.Close() }()
-		return nil, refusal(n.route, resp)
+		return nil, refusal(q.name(), resp)
 	}
 	for name := range resp.Header {
 		if strings.HasPrefix(name, "X-Ratelimit-") || name == "Retry-After" {
@@ -227,20 +239,6 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	resp.Body = http.MaxBytesReader(nil, resp.Body, maxAnswer)
 	return resp, nil
-}
-
-// send sends a request. What was not sent because another process may have taken over counts as [ErrDial].
-func (t *transport) send(r *http.Request) (resp *http.Response, err error) {
-	if r.Method != http.MethodGet {
-		r, err = driver.Held(t.state, r)
-	}
-	if err == nil {
-		resp, err = t.next.RoundTrip(r)
-	}
-	if errors.Is(err, driver.ErrNotHeld) {
-		err = fmt.Errorf("%w: %w", ErrDial, err)
-	}
-	return resp, err
 }
 
 // Download fetches a file without the bot's token, at most one byte more than max.
@@ -272,6 +270,9 @@ type Request struct {
 	Out    any  // receives the answer; nil: the answer is ignored
 	Once   bool // is not repeated while its outcome is unknown
 	Fast   bool // answers an interaction: has no rate limit and cannot wait
+	// Look reports whether an attempt since a time worked. It is asked before a repetition if the outcome
+	// of one is unknown for longer than NonceAge. Optional.
+	Look func(ctx context.Context, since time.Time) (found bool, err error)
 }
 
 // File is a file that is sent with a request.

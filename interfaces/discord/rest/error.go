@@ -53,10 +53,10 @@ var (
 	errDoubt = errors.New("an earlier attempt may have worked")
 )
 
-// MarkUnknown marks the error of the last of several attempts if the outcome of an
-// earlier one is unknown.
-func MarkUnknown(err error, unknown bool) error {
-	if err == nil || !unknown || OutcomeUnknown(err) {
+// markUnknown marks the error of the last of several attempts if the outcome of an
+// earlier one is unknown since some time.
+func markUnknown(err error, since time.Time) error {
+	if err == nil || since.IsZero() || OutcomeUnknown(err) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", errDoubt, err)

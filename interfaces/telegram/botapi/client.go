@@ -6,7 +6,7 @@
 // the name is found:
 //
 //   - Errors of the network hold the address, and so the token: wire.broken.
-//   - Calls have no context: Client.Call.
+//   - Calls have no context: Client.call.
 //   - The status is lost if an answer is not JSON, and of uploads in any case: wire.refused.
 //   - Answers may have any size, and redirects would carry the token along: wire.Do, New.
 //   - Its polling outlives its end, and stops at an update that it cannot read: Client.Poll.
@@ -106,17 +106,25 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// Call makes one call, at once, and returns its result. Errors are *Error or
-// *NetError.
-func (c *Client) Call(ctx context.Context, method string, params Params, files ...File) (json.RawMessage, error) {
+// call makes one call, at once, and returns its result. Errors are *Error or *NetError.
+func (c *Client) call(ctx context.Context, r *Request) (json.RawMessage, error) {
+	limit := cmp.Or(r.Limit, c.opt.Timeout)
+	if len(r.Files) > 0 {
+		limit *= 10
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if r.Chat != 0 {
+		r.Params["chat_id"] = r.Chat
+	}
 	bot := c.bot // the library has no contexts: each call gets a client that knows one
-	bot.Client = &wire{ctx: ctx, client: c, method: method}
+	bot.Client = &wire{ctx: ctx, client: c, method: r.Method}
 	var resp *tgbotapi.APIResponse
 	var err error
-	if len(files) > 0 {
-		resp, err = bot.UploadFiles(method, params.texts(), requestFiles(files))
+	if len(r.Files) > 0 {
+		resp, err = bot.UploadFiles(r.Method, r.Params.texts(), requestFiles(r.Files))
 	} else {
-		resp, err = bot.MakeRequest(method, params.texts())
+		resp, err = bot.MakeRequest(r.Method, r.Params.texts())
 	}
 	var api *Error
 	var network *NetError
@@ -126,7 +134,7 @@ func (c *Client) Call(ctx context.Context, method string, params Params, files .
 	case errors.As(err, &api), errors.As(err, &network):
 		return nil, err
 	}
-	return nil, &NetError{Method: method, Text: c.redact(err.Error()), Unknown: true}
+	return nil, &NetError{Method: r.Method, Text: c.redact(err.Error()), Unknown: true}
 }
 
 func requestFiles(files []File) (list []tgbotapi.RequestFile) {
@@ -144,7 +152,7 @@ func requestFiles(files []File) (list []tgbotapi.RequestFile) {
 }
 
 // Get carries out a request that only asks, and decodes its result.
-func (c *Client) Get(ctx context.Context, r Request, result any) error {
+func (c *Client) Get(ctx context.Context, r *Request, result any) error {
 	r.Again = true
 	raw, err := c.Do(ctx, r)
 	if err != nil {

@@ -59,23 +59,27 @@ type Request struct {
 	Method string
 	Params Params
 	Files  []File
-	Chat   int64 // 0: of no chat
-	Rank   int   // higher ones overtake what waits for the same chat
-	Again  bool  // doing it twice does no harm
-	Once   bool  // it is repeated only if certainly nothing was done
-	Fatal  []int // it is repeated until it works or fails with one of these statuses; none: a few times
+	Chat   int64         // 0: of no chat
+	Rank   int           // higher ones overtake what waits for the same chat
+	Again  bool          // doing it twice does no harm
+	Once   bool          // it is repeated only if certainly nothing was done
+	Fatal  []int         // it is repeated until it works or fails with one of these statuses; none: a few times
+	Limit  time.Duration // of one call; 0: Options.Timeout
+	// Other changes a request that failed into another one that may work, which is then made in its
+	// place. It returns false if there is none. Optional.
+	Other func(r *Request, err error) bool
 }
 
 // Do carries a request out. It returns the server's result, or an error that more tries
 // would not change.
-func (c *Client) Do(ctx context.Context, r Request) (json.RawMessage, error) {
+func (c *Client) Do(ctx context.Context, r *Request) (json.RawMessage, error) {
 	if r.Chat != 0 {
-		if err := c.into(&r, c.opt.Hooks.Chat(r.Chat)); err != nil {
+		if err := c.into(r, c.opt.Hooks.Chat(r.Chat)); err != nil {
 			return nil, err
 		}
 		leave, err := c.pace.queue.Enter(ctx, r.Chat, r.Rank)
 		if err != nil {
-			return nil, c.overdue(&r, err)
+			return nil, c.overdue(r, err)
 		}
 		defer leave()
 	}
@@ -86,13 +90,15 @@ func (c *Client) Do(ctx context.Context, r Request) (json.RawMessage, error) {
 	delay := newBackoff(500*time.Millisecond, 30*time.Second)
 	for tries := 1; ; tries++ {
 		if err := c.pace.wait(ctx, r.Chat, true); err != nil {
-			return nil, c.overdue(&r, err)
+			return nil, c.overdue(r, err)
 		}
-		result, err := c.Try(ctx, &r)
+		result, err := c.call(ctx, r)
+		if err == nil {
+			return result, nil
+		}
+		c.heed(ctx, r, err)
 		api := refusal(err)
 		switch {
-		case err == nil:
-			return result, nil
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case api.Code == 429:
@@ -105,9 +111,12 @@ func (c *Client) Do(ctx context.Context, r Request) (json.RawMessage, error) {
 			continue
 		case api.Migrate != 0 && r.Chat != api.Migrate && tries < maxTries:
 			c.opt.Hooks.Migrated(ctx, r.Chat, api.Migrate)
-			if err := c.into(&r, api.Migrate); err != nil {
+			if err := c.into(r, api.Migrate); err != nil {
 				return nil, err
 			}
+			continue
+		case r.Other != nil && r.Other(r, err):
+			tries = 0
 			continue
 		case r.Fatal != nil && !IsCode(err, r.Fatal...):
 		case !r.Again && OutcomeUnknown(err):
@@ -149,19 +158,16 @@ func (c *Client) into(r *Request, chat int64) error {
 	return nil
 }
 
-// Try makes the call of a request one time. If the server wants to be left alone, further
-// calls wait.
+// Try makes the call of a request one time, and does not wait before it.
 func (c *Client) Try(ctx context.Context, r *Request) (json.RawMessage, error) {
-	limit := c.opt.Timeout
-	if len(r.Files) > 0 {
-		limit *= 10
-	}
-	if r.Chat != 0 {
-		r.Params["chat_id"] = r.Chat
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	raw, err := c.Call(ctx, r.Method, r.Params, r.Files...)
+	raw, err := c.call(ctx, r)
+	c.heed(ctx, r, err)
+	return raw, err
+}
+
+// heed takes note of a refusal that is about more than its request. If the server wants to be
+// left alone, further calls wait.
+func (c *Client) heed(ctx context.Context, r *Request, err error) {
 	if RefusesBot(err) {
 		c.opt.Hooks.Revoked(err)
 	}
@@ -169,7 +175,6 @@ func (c *Client) Try(ctx context.Context, r *Request) (json.RawMessage, error) {
 		c.pace.block(r.Chat, refusal(err).After)
 		c.saveWaits(ctx)
 	}
-	return raw, err
 }
 
 // Reaches waits until the platform answers and takes messages to a chat.
@@ -177,7 +182,7 @@ func (c *Client) Reaches(ctx context.Context, chat int64) error {
 	if err := c.pace.wait(ctx, chat, false); err != nil {
 		return c.overdue(&Request{Method: "sendMessage", Chat: chat}, err)
 	}
-	_, err := c.Do(ctx, Request{Method: "getMe", Again: true})
+	_, err := c.Do(ctx, &Request{Method: "getMe", Again: true})
 	return err
 }
 

@@ -90,10 +90,9 @@ func (c *Client) Poll(ctx context.Context, in Intake, wanted string) error {
 // ask makes one getUpdates call. It gives up, with its connection, if the server does
 // not answer in the time that it announced.
 func (c *Client) ask(ctx context.Context, wait int, offset int64, wanted string) ([]json.RawMessage, error) {
-	limited, cancel := context.WithTimeout(ctx, time.Duration(wait)*time.Second+pollGrace)
-	defer cancel()
 	params := Params{"allowed_updates": wanted, "offset": offset, "timeout": wait}
-	raw, err := c.Call(limited, "getUpdates", params)
+	limit := time.Duration(wait)*time.Second + pollGrace
+	raw, err := c.call(ctx, &Request{Method: "getUpdates", Params: params, Limit: limit})
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +110,7 @@ func (c *Client) pollFailed(ctx context.Context, err error, reported string) str
 		text = "another process asks for this bot's updates: stop it, or give this one a token of its own"
 		if Says(err, "webhook") {
 			text = "a webhook was set for this bot; it is removed, since this process asks for updates"
-			_, err := c.Do(ctx, Request{Method: "deleteWebhook", Again: true})
+			_, err := c.Do(ctx, &Request{Method: "deleteWebhook", Again: true})
 			if err != nil && ctx.Err() == nil {
 				c.opt.Log.Warn("webhook not removed", "err", err)
 			}
@@ -234,7 +233,7 @@ func (c *Client) Serve(ctx context.Context, hook Webhook, in Intake, wanted stri
 // with it.
 func (c *Client) setWebhook(ctx context.Context, hook Webhook, wanted string) error {
 	params := Params{"url": hook.URL, "secret_token": c.secret(hook), "allowed_updates": wanted}
-	r := Request{Method: "setWebhook", Params: params, Again: true, Fatal: []int{400, 401, 404}}
+	r := &Request{Method: "setWebhook", Params: params, Again: true, Fatal: []int{400, 401, 404}}
 	if hook.Certificate != "" {
 		r.Files = []File{{Field: "certificate", Path: hook.Certificate}}
 	}
@@ -256,7 +255,7 @@ func (c *Client) watchHook(ctx context.Context, url string) {
 			Failed  int64  `json:"last_error_date"`
 			Reason  string `json:"last_error_message"`
 		}
-		err := c.Get(ctx, Request{Method: "getWebhookInfo"}, &info)
+		err := c.Get(ctx, &Request{Method: "getWebhookInfo"}, &info)
 		switch {
 		case err != nil:
 		case info.URL != url:
