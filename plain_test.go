@@ -36,7 +36,7 @@ var maxBigPackageLines = map[string]int{
 	"admin/page":          2836,
 	"daemon":              6833,
 	"interfaces/discord":  5354,
-	"core/engine":         3705,
+	"core/engine":         3714,
 	"core/engine/offline": 3141,
 	"core/turn":           5191,
 	"core/action":         3876,

@@ -57,7 +57,7 @@ func (b *Bot) budget(p *parts) *engine.Budget {
 		Ledger: b.Data.usage, Cost: p.Config.Cost, Used: b.monitor.metrics.Used,
 		Clock: clock, Zone: clock().Location(), Log: logs.Room(b.log, "core/engine"),
 		PersonTokens: func(place core.Path) int64 { return *p.settings.At(place).PersonTokens },
-	})
+	}, b.InForce().budget)
 }
 
 // small makes the recon by a small model, if the configuration names one.

@@ -73,7 +73,7 @@ func budgeted(c *Chain, cfg BudgetConfig, o BudgetOptions) limited {
 		o.Clock = time.Now
 	}
 	o.Used, o.Zone, o.Log = func(string, llm.Usage) {}, cmp.Or(o.Zone, time.Local), slog.New(slog.DiscardHandler)
-	b := NewBudget(cfg, o)
+	b := NewBudget(cfg, o, nil)
 	return limited{c.Within(b, nil), b}
 }
 

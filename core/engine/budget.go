@@ -119,17 +119,26 @@ type BudgetOptions struct {
 type Budget struct {
 	cfg BudgetConfig
 	o   BudgetOptions
-
-	mu   sync.Mutex
-	held map[core.Path]int64 // tokens of questions that are being answered
+	*holds
 }
 
-// NewBudget makes a Budget of a table; nil without a Ledger.
-func NewBudget(cfg BudgetConfig, o BudgetOptions) *Budget {
+// holds are what questions that are being answered take from their budgets.
+type holds struct {
+	mu   sync.Mutex
+	held map[core.Path]int64 // tokens
+}
+
+// NewBudget makes a Budget of a table; nil without a Ledger. What questions hold of the former
+// Budget, if there is one, counts in the new one, too.
+func NewBudget(cfg BudgetConfig, o BudgetOptions, former *Budget) *Budget {
 	if o.Ledger == nil {
 		return nil
 	}
-	return &Budget{cfg: cfg, o: o, held: make(map[core.Path]int64)}
+	b := &Budget{cfg, o, &holds{held: make(map[core.Path]int64)}}
+	if former != nil {
+		b.holds = former.holds
+	}
+	return b
 }
 
 // Meter does work that costs money besides engines, if the budgets that a question falls under have room

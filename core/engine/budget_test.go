@@ -153,19 +153,20 @@ func TestBudgetOfAPersonByPlace(t *testing.T) {
 	}
 }
 
-// Questions at the same time do not pass a budget together.
+// Questions at the same time do not pass a budget together, even if a new one took its place meanwhile.
 func TestBudgetHoldsAcrossCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := plainQuestion().Build(llm.Limits{})
 		one := tokensOf(r)
 		m := &thinker{usage: llm.Usage{In: int(one)}, hold: make(chan struct{})}
 		b := budgeted(m.chain(), BudgetConfig{BotTokens: 3*one + one/2}, BudgetOptions{})
+		later := limited{Chain: b.Within(NewBudget(b.cfg, b.o, b.Budget), nil)}
 		var wg sync.WaitGroup
 		var mu sync.Mutex
 		refused := 0
-		for range 10 {
+		for i := range 10 {
 			wg.Go(func() {
-				if _, err := b.Ask(t.Context(), from("a/1", "a/@user/1")); err != nil {
+				if _, err := []limited{b, later}[i%2].Ask(t.Context(), from("a/1", "a/@user/1")); err != nil {
 					mu.Lock()
 					refused++
 					mu.Unlock()
