@@ -41,7 +41,7 @@ var maxBigPackageLines = map[string]int{
 	"core/turn":           5191,
 	"core/action":         3876,
 	"interfaces/telegram": 4217,
-	"memory":              8646,
+	"memory":              8647,
 }
 
 // stiff matches wording in comments that plain English avoids.

@@ -144,8 +144,9 @@ func (g *groupCommit) write(b kv.Tx) error {
 		if err := w.runJob(&t, g.failed); err != nil {
 			return err
 		}
+		g.failed = nil // what fails from here on is the transaction
 	}
-	g.failed, g.saved = nil, t.saved
+	g.saved = t.saved
 	w.watch.note(work{busy: true, slow: true})
 	return t.finish()
 }
