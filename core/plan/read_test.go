@@ -352,3 +352,14 @@ func TestPlanWithinAPlan(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkReadWhole reads an answer as it should be: a plan of one message.
+func BenchmarkReadWhole(b *testing.B) {
+	a := llm.Answer{Text: `{"response":"","intent":"greeting","confidence":0.9,"actions":[{"type":"message_telegram","payload":{"text":"Hello, Jay. How was the market today?","interface_path":"telegram/-100/7"}}],"suggestions":["Tell me"]}`}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, faults := Read(a); len(faults) > 0 {
+			b.Fatal(faults)
+		}
+	}
+}

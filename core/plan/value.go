@@ -1,0 +1,195 @@
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"synthbot/core/txt"
+)
+
+// value is a JSON value of an answer. The zero value is one that is missing.
+type value struct {
+	raw    json.RawMessage  // as it was written
+	items  []value          // of a list
+	fields map[string]value // of an object, by its keys as they were written
+}
+
+// isObject reports whether a text is a JSON object and nothing else.
+func isObject(text []byte) bool {
+	return len(text) > 0 && text[0] == '{' && utf8.Valid(text) && json.Valid(text)
+}
+
+// decoder reads valid JSON into values. It notes what encoding/json accepts and a plan must not
+// have: deep nesting, keys that occur twice, and numbers that are too large to work with.
+type decoder struct {
+	rest  []byte // what comes next
+	wrong string
+	fatal bool // what is wrong is so bad that the JSON is not used at all
+}
+
+// decode reads valid JSON. wrong says what is wrong with it; "" if nothing is.
+func decode(raw json.RawMessage) (v value, wrong string, fatal bool) {
+	d := decoder{rest: raw}
+	v = d.value(0)
+	return v, d.wrong, d.fatal
+}
+
+func (d *decoder) value(depth int) (v value) {
+	first := d.next()
+	from := d.rest
+	switch first {
+	case '{', '[':
+		if depth >= maxDepth {
+			d.refuse("the JSON nests too deep", true)
+		}
+		d.rest = d.rest[1:]
+		if first == '{' {
+			v.fields = make(map[string]value)
+		}
+		for d.next() != first+2 { // the bracket that closes it
+			item := d.value(depth + 1)
+			if first == '[' {
+				v.items = append(v.items, item)
+				continue
+			}
+			key := item.text()
+			if _, twice := v.fields[key]; twice {
+				d.refuse("the key "+txt.Clip(key, 64)+" occurs twice in one object", false)
+			}
+			v.fields[key] = d.value(depth + 1)
+		}
+		d.rest = d.rest[1:]
+	case '"':
+		d.rest = d.rest[stringEnd(d.rest):]
+	default:
+		d.rest = bytes.TrimLeft(d.rest, "+-.0123456789Eaeflnrstu") // numbers, true, false and null
+		number := string(from[:len(from)-len(d.rest)])
+		if !bounded(number) {
+			d.refuse("the number "+txt.Clip(number, 24)+" is out of all bounds", true)
+		}
+	}
+	v.raw = from[:len(from)-len(d.rest)]
+	return v
+}
+
+// next skips what is between values, and returns the first byte of what follows.
+func (d *decoder) next() byte {
+	d.rest = bytes.TrimLeft(d.rest, " \t\r\n,:")
+	return d.rest[0]
+}
+
+// refuse notes the first thing that is wrong, or the first that is fatal.
+func (d *decoder) refuse(why string, fatal bool) {
+	if d.wrong == "" || fatal && !d.fatal {
+		d.wrong, d.fatal = why, fatal
+	}
+}
+
+// stringEnd returns the length of the JSON string that a text begins with.
+func stringEnd(text []byte) int {
+	end := 1
+	for end < len(text) && text[end] != '"' {
+		if text[end] == '\\' {
+			end++
+		}
+		end++
+	}
+	return min(end+1, len(text))
+}
+
+// bounded reports whether a number can be worked with: at most 400 characters, and an
+// exponent of at most three digits.
+func bounded(number string) bool {
+	_, exponent, _ := strings.Cut(strings.ToLower(number), "e")
+	return len(number) <= 400 && len(strings.TrimLeft(exponent, "+-0")) <= 3
+}
+
+// isPresent is false for null, too.
+func (v value) isPresent() bool { return present(v.raw) }
+
+func present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+
+func (v value) isString() bool { return len(v.raw) > 0 && v.raw[0] == '"' }
+
+func (v value) isList() bool { return len(v.raw) > 0 && v.raw[0] == '[' }
+
+// text is that of a string; "" of any other value.
+func (v value) text() (s string) {
+	if !v.isString() {
+		return ""
+	}
+	if bytes.IndexByte(v.raw, '\\') < 0 && utf8.Valid(v.raw) { // nothing to decode
+		return string(v.raw[1 : len(v.raw)-1])
+	}
+	_ = json.Unmarshal(v.raw, &s)
+	return s
+}
+
+// get returns the value of a key in any spelling: in the plain one, or else in the one that sorts first.
+func (v value) get(key string) value {
+	found, ok := v.fields[key]
+	if ok {
+		return found
+	}
+	first := ""
+	for name, other := range v.fields {
+		if normal(name) == key && (first == "" || name < first) {
+			first, found = name, other
+		}
+	}
+	return found
+}
+
+func (v value) has(key string) bool { return v.get(key).isPresent() }
+
+// rest returns the fields that are not among known.
+func (v value) rest(known []string) map[string]json.RawMessage {
+	rest := make(map[string]json.RawMessage)
+	for name, f := range v.fields {
+		if !slices.Contains(known, normal(name)) {
+			rest[name] = f.raw
+		}
+	}
+	return rest
+}
+
+// normal makes "requires_confirmation" and "requiresConfirmation" one key.
+func normal(key string) string {
+	return strings.ToLower(strings.ReplaceAll(key, "_", ""))
+}
+
+// shape is what a JSON value looks like from outside.
+type shape int
+
+const (
+	shapeNone   shape = iota
+	shapePlan         // an object with response or actions
+	shapeAction       // one bare action
+	shapeList         // an array of actions
+)
+
+var planKeys = []string{"response", "actions", "intent", "confidence", "context", "suggestions", "metadata"}
+
+func (v value) shape() shape {
+	isAction := func(e value) bool { return e.fields != nil && e.shape() == shapeAction }
+	switch {
+	case v.has("response"), v.has("actions"):
+		return shapePlan
+	case v.get("type").isString(), v.get("action").isString(),
+		v.get("name").isString() && (v.has("arguments") || v.has("parameters")):
+		return shapeAction
+	case v.has("action"), slices.ContainsFunc(planKeys, v.has):
+		return shapePlan
+	case slices.ContainsFunc(v.items, isAction), v.isOnePlan():
+		return shapeList
+	}
+	return shapeNone
+}
+
+// isOnePlan reports whether the value is a list of a single plan.
+func (v value) isOnePlan() bool {
+	return len(v.items) == 1 && v.items[0].fields != nil && v.items[0].shape() == shapePlan
+}
