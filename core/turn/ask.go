@@ -172,9 +172,11 @@ func (c *exchange) build(l llm.Limits) (p prompt.Prompt, err error) {
 // check reads an answer: its plan is validated whole.
 func (c *exchange) check(a llm.Answer) {
 	p, faults := plan.Read(a, c.turn.setup.Plugins.Keys...)
-	prose, ok := plan.Prose(a.Text)
-	if ok && c.dialect == llm.DialectTools && len(a.Calls) == 0 && len(faults) > 0 {
-		p, faults = core.Plan{Response: prose}, nil // in this dialect text alone is an answer
+	if len(faults) > 0 && len(a.Calls) == 0 && c.dialect == llm.DialectTools {
+		prose, ok := plan.Prose(a.Text)
+		if ok { // in this dialect text alone is an answer
+			p, faults = core.Plan{Response: prose}, nil
+		}
 	}
 	t := c.turn
 	who := t.who
