@@ -258,17 +258,24 @@ func (c *openAIChoice) said() *openAIMessage {
 	return nil
 }
 
-// openAIStream puts an answer together from its pieces.
+// openAIStream puts an answer together from its pieces. The memory in which an event is read serves
+// the next one.
 type openAIStream struct {
 	pieces
-	read openAIAnswer // the event; its memory serves the next one
+	data    bytes.Reader // of the event
+	decoder *json.Decoder
+	read    openAIAnswer
 }
 
-func (openAI) events() streamReader { return new(openAIStream) }
+func (openAI) events() streamReader {
+	s := new(openAIStream)
+	s.decoder = json.NewDecoder(&s.data)
+	return s
+}
 
 // whole reads an answer in one piece, as a stream of a single event.
-func (openAI) whole(data []byte) (reply, error) {
-	var s openAIStream
+func (o openAI) whole(data []byte) (reply, error) {
+	s := o.events()
 	if !isObject(data) {
 		return reply{}, errNoAnswer
 	}
@@ -287,7 +294,8 @@ func (s *openAIStream) event(_ string, data []byte) (string, error) {
 	a := &s.read
 	clear(a.Choices[:cap(a.Choices)])
 	*a = openAIAnswer{Choices: a.Choices[:0]}
-	if err := json.Unmarshal(data, a); err != nil {
+	s.data.Reset(data)
+	if !json.Valid(data) || s.decoder.Decode(a) != nil {
 		return "", nil // servers send comments and pings of their own as data
 	}
 	if isPresent(a.Error) {
