@@ -66,7 +66,7 @@ var (
 func (r *reader) envelope(v value) {
 	metadata := v.get("metadata")
 	switch {
-	case !metadata.isPresent() || len(metadata.raw) > maxMetadata:
+	case !present(metadata.raw) || len(metadata.raw) > maxMetadata:
 	case metadata.fields != nil:
 		r.plan.Metadata = slices.Clone(metadata.raw)
 	default:
@@ -81,11 +81,7 @@ func (r *reader) envelope(v value) {
 	if v.has("context") {
 		r.plan.Context = state(v.get("context"))
 	}
-	suggestions := v.get("suggestions")
-	if !suggestions.isPresent() {
-		return
-	}
-	for _, s := range texts(suggestions) {
+	for _, s := range texts(v.get("suggestions")) {
 		s = strings.TrimSpace(s)
 		isGood := s != "" && len(s) <= maxSuggestion && utf8.ValidString(s)
 		if isGood && len(r.plan.Suggestions) < maxSuggestions {
@@ -147,11 +143,11 @@ func values(v value) (m map[string]json.RawMessage) {
 // texts reads a list of strings, or of objects that hold one, or one string; nil: there is
 // no list.
 func texts(v value) []string {
-	if !v.isPresent() {
+	if !present(v.raw) {
 		return nil
 	}
 	list := []value{v}
-	if v.isList() {
+	if v.kind() == '[' {
 		list = v.items
 	}
 	all := make([]string, 0, len(list))
@@ -165,11 +161,11 @@ func texts(v value) []string {
 
 // textOf reads a string, or an object that has a text under one of the usual names.
 func textOf(v value) (s string, ok bool) {
-	if v.isString() {
+	if v.kind() == '"' {
 		return v.text(), true
 	}
 	for _, key := range []string{"text", "message", "content", "title", "label", "name"} {
-		if v.get(key).isString() {
+		if v.get(key).kind() == '"' {
 			return v.get(key).text(), true
 		}
 	}
@@ -182,7 +178,7 @@ func (r *reader) conditions(field string, v value) ([]core.Condition, bool) {
 	if v.fields != nil {
 		list = []value{v}
 	}
-	if list == nil && !v.isList() || len(list) > maxConditions {
+	if list == nil && v.kind() != '[' || len(list) > maxConditions {
 		r.fault(field, "must be an array of at most %d objects", maxConditions)
 		return nil, false
 	}

@@ -137,16 +137,19 @@ func (r *reader) value(raw json.RawMessage) {
 		v, _, _ = decode(clean)
 		shape = v.shape()
 	}
-	switch shape {
-	case shapePlan:
-		r.object(v)
-	case shapeAction:
-		r.bare(v)
-	case shapeList:
-		if v.isOnePlan() {
-			r.object(v.items[0])
-		} else {
-			r.steps(v.items)
+	steps := v.items
+	switch {
+	case shape == shapePlan:
+		steps = r.object(v)
+	case shape == shapeAction:
+		steps = r.bare(v)
+	case v.isOnePlan():
+		steps = r.object(v.items[0])
+	}
+	base := len(r.plan.Steps)
+	for i, v := range steps {
+		if s, ok := r.step(fmt.Sprintf("actions[%d]", base+i), v, 0); ok {
+			r.plan.Steps = append(r.plan.Steps, s)
 		}
 	}
 }
@@ -221,16 +224,14 @@ func (r *reader) repair(f *findings) {
 	r.plan.Repaired = true
 	f.values = f.values[:f.before:f.before]
 	repaired, ok := repair(f.broken)
-	raw := json.RawMessage(repaired)
+	again := findings{}
 	if ok {
-		v, _, _ := decode(raw)
-		s := v.shape()
-		if s != shapeNone {
-			f.values = append(f.values, found{raw, s, f.adjacent})
-			return
-		}
+		again.add(json.RawMessage(repaired), f.adjacent)
 	}
-	f.values = append(f.values, find(f.broken[1:]).values...)
+	if len(again.values) == 0 {
+		again = find(f.broken[1:])
+	}
+	f.values = append(f.values, again.values...)
 }
 
 // tooDeep reports whether a text may nest deeper than is read.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -14,7 +13,8 @@ import (
 	"synthbot/core/txt"
 )
 
-func (r *reader) object(v value) {
+// object reads an object with the keys of a plan, but for its steps, which it returns.
+func (r *reader) object(v value) (steps []value) {
 	r.envelope(v)
 	if v.has("response") {
 		said, ok := textOf(v.get("response"))
@@ -24,40 +24,32 @@ func (r *reader) object(v value) {
 		r.plan.Response = strings.TrimSpace(said)
 	}
 	known, actions := planKeys, v.get("actions")
-	if !actions.isPresent() && v.has("action") && !v.get("action").isString() {
+	if !present(actions.raw) && v.has("action") && v.get("action").kind() != '"' {
 		known, actions = append(slices.Clip(planKeys), "action"), v.get("action")
 	}
+	r.stray(v, known)
 	switch {
-	case !actions.isPresent():
-	case actions.isList():
-		r.steps(actions.items)
-	case actions.fields != nil: // a single one
-		r.steps([]value{actions})
-	default:
+	case actions.kind() == '[':
+		return actions.items
+	case actions.fields != nil:
+		return []value{actions} // a single one
+	case present(actions.raw):
 		r.fault("actions", "must be an array of objects")
 	}
-	r.stray(v, known)
+	return nil
 }
 
-func (r *reader) steps(list []value) {
-	base := len(r.plan.Steps)
-	for i, v := range list {
-		if s, ok := r.step(fmt.Sprintf("actions[%d]", base+i), v, 0); ok {
-			r.plan.Steps = append(r.plan.Steps, s)
-		}
-	}
-}
-
-// bare reads one action in the place of a plan, perhaps with keys of a plan beside its own.
-func (r *reader) bare(v value) {
+// bare reads one action in the place of a plan, perhaps with keys of a plan beside its own. It
+// returns the step.
+func (r *reader) bare(v value) (steps []value) {
 	final := normal(strings.ReplaceAll(v.get("action").text(), " ", ""))
-	if input := v.get("actioninput"); final == "finalanswer" && input.isString() {
+	if input := v.get("actioninput"); final == "finalanswer" && input.kind() == '"' {
 		r.plan.Response = strings.TrimSpace(input.text())
-		return
+		return nil
 	}
 	r.envelope(v)
 	maps.DeleteFunc(v.fields, func(name string, _ value) bool { return slices.Contains(planKeys, normal(name)) })
-	r.steps([]value{v})
+	return []value{v}
 }
 
 // stray sorts the keys that a plan does not have. Remarks and empty values are dropped.
@@ -169,7 +161,7 @@ func (r *reader) payload(field string, s *core.Step, v value, known []string) bo
 // payloadOf reads an object, or a string that holds one.
 func payloadOf(v value) (json.RawMessage, bool) {
 	raw := v.raw
-	if v.isString() {
+	if v.kind() == '"' {
 		raw = bytes.TrimSpace([]byte(v.text()))
 		if !isObject(raw) {
 			return nil, false

@@ -197,11 +197,7 @@ func Prose(text string) (prose string, ok bool) {
 		text = strings.TrimSpace(final().ReplaceAllString(text[i:], ""))
 	}
 	if json.Valid([]byte(text)) { // a string may be for users, no other value is
-		var inner string
-		if json.Unmarshal([]byte(text), &inner) != nil {
-			return "", false
-		}
-		text = strings.TrimSpace(inner)
+		text = strings.TrimSpace(value{raw: []byte(text)}.text())
 	}
 	isSaid := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsSymbol(r) && r > 0xFF }
 	switch {

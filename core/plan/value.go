@@ -107,18 +107,20 @@ func bounded(number string) bool {
 	return len(number) <= 400 && len(strings.TrimLeft(exponent, "+-0")) <= 3
 }
 
-// isPresent is false for null, too.
-func (v value) isPresent() bool { return present(v.raw) }
-
+// present is false for null, too.
 func present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
-func (v value) isString() bool { return len(v.raw) > 0 && v.raw[0] == '"' }
-
-func (v value) isList() bool { return len(v.raw) > 0 && v.raw[0] == '[' }
+// kind is the first byte of the value, as '"' of a string; 0 if it is missing.
+func (v value) kind() byte {
+	if len(v.raw) == 0 {
+		return 0
+	}
+	return v.raw[0]
+}
 
 // text is that of a string; "" of any other value.
 func (v value) text() (s string) {
-	if !v.isString() {
+	if v.kind() != '"' {
 		return ""
 	}
 	if bytes.IndexByte(v.raw, '\\') < 0 && utf8.Valid(v.raw) { // nothing to decode
@@ -143,7 +145,7 @@ func (v value) get(key string) value {
 	return found
 }
 
-func (v value) has(key string) bool { return v.get(key).isPresent() }
+func (v value) has(key string) bool { return present(v.get(key).raw) }
 
 // rest returns the fields that are not among known.
 func (v value) rest(known []string) map[string]json.RawMessage {
@@ -178,8 +180,8 @@ func (v value) shape() shape {
 	switch {
 	case v.has("response"), v.has("actions"):
 		return shapePlan
-	case v.get("type").isString(), v.get("action").isString(),
-		v.get("name").isString() && (v.has("arguments") || v.has("parameters")):
+	case v.get("type").kind() == '"', v.get("action").kind() == '"',
+		v.get("name").kind() == '"' && (v.has("arguments") || v.has("parameters")):
 		return shapeAction
 	case v.has("action"), slices.ContainsFunc(planKeys, v.has):
 		return shapePlan
