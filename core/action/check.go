@@ -70,10 +70,10 @@ func (s *Snapshot) Check(p core.Plan, w Requester) (core.Plan, []core.Fault) {
 	if len(steps) > 1 {
 		steps = c.once(steps)
 	}
-	p.Steps = steps
 	if p.Response != "" && !w.Mute {
-		p.Steps = c.respond(p.Response, steps)
+		steps = c.respond(p.Response, steps)
 	}
+	p.Steps = steps
 	if len(p.Extra) > 0 {
 		c.stray(p.Extra, p.Steps)
 	}
@@ -227,9 +227,7 @@ func (c *checker) step(field string, step core.Step, chain int) (core.Step, bool
 		return step, false
 	}
 	c.payload(field, d, &step)
-	if len(step.Conditions) > 0 {
-		c.conditions(field, &step)
-	}
+	c.conditions(field, &step)
 	if len(c.faults) > before {
 		return step, false
 	}
@@ -244,13 +242,9 @@ func (c *checker) step(field string, step core.Step, chain int) (core.Step, bool
 func (c *checker) guess(field string, step core.Step) (*Definition, bool) {
 	if Normal(step.Type) == "message" {
 		iface := c.who.Path.Interface()
-		var m struct {
-			Path string `json:"interface_path"`
-		}
-		if json.Unmarshal(step.Payload, &m) == nil {
-			if p, err := c.path(m.Path, c.who); err == nil {
-				iface = p.Interface()
-			}
+		to, _ := decodePayload(step.Payload)[pathKey].(string)
+		if p, err := c.path(to, c.who); err == nil {
+			iface = p.Interface()
 		}
 		if d, ok := c.Message(iface); ok {
 			return d, true
@@ -295,7 +289,7 @@ func (c *checker) payload(field string, d *Definition, step *core.Step) {
 		c.fault(field, d.Name, "%s %s", d.Name, why)
 		return
 	}
-	schema.Integers(payload)
+	payload = schema.MapLeaves(payload, schema.Integer).(map[string]any)
 	if len(d.askable) > 0 && step.Unit == "" && c.who.canConfirm() {
 		step.Missing = c.missing(d, payload)
 	}
@@ -417,20 +411,17 @@ func (c *checker) target(field string, d *Definition, payload map[string]any, va
 // fallback checks what is to be done if the step fails. It leaves out what may not run, and
 // NONE, which says that nothing is.
 func (c *checker) fallback(field string, step *core.Step, chain int) {
-	if _, ok := Control(step.Fallback.Type); ok {
-		step.Fallback = nil
+	next := *step.Fallback
+	step.Fallback = nil
+	if _, ok := Control(next.Type); ok {
 		return
 	}
-	field += ".fallbackAction"
-	next, ok := core.Step{}, false
-	step.Fallback.Unit = step.Unit
-	if chain < maxFallbacks {
-		next, ok = c.step(field, *step.Fallback, chain+1)
-	} else {
-		c.fault(field, step.Type, "more than %d fallbacks of fallbacks", maxFallbacks)
+	if chain >= maxFallbacks {
+		c.fault(field+".fallbackAction", step.Type, "more than %d fallbacks of fallbacks", maxFallbacks)
+		return
 	}
-	step.Fallback = nil
-	if ok {
+	next.Unit = step.Unit
+	if next, ok := c.step(field+".fallbackAction", next, chain+1); ok {
 		step.Fallback = &next
 	}
 }

@@ -369,7 +369,7 @@ func (d *Definition) value(name, answer string) any {
 		return labels[i] == FormYes
 	case p["type"] == "number", p["type"] == "integer":
 		if n, err := schema.Decode(json.RawMessage(answer)); err == nil {
-			return schema.Integers(n)
+			return schema.Integer(n)
 		}
 	}
 	return answer

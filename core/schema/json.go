@@ -140,23 +140,12 @@ func Rational(n json.Number) (r *big.Rat, ok bool) {
 	return new(big.Rat).SetString(s)
 }
 
-// Integers returns a decoded JSON value, which it changes, with its integers in the form of
-// integers, if they were written as fractions or with an exponent.
-func Integers(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for k, e := range v {
-			v[k] = Integers(e)
-		}
-	case []any:
-		for i, e := range v {
-			v[i] = Integers(e)
-		}
-	case json.Number:
-		if !strings.ContainsAny(string(v), ".eE") {
-			return v
-		}
-		r, ok := Rational(v)
+// Integer returns an integer that was written as a fraction or with an exponent in the
+// form of integers, and any other value as it is.
+func Integer(v any) any {
+	n, _ := v.(json.Number)
+	if strings.ContainsAny(string(n), ".eE") {
+		r, ok := Rational(n)
 		if ok && r.IsInt() && r.Num().BitLen() <= 64 {
 			return json.Number(r.Num().String())
 		}
