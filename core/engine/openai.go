@@ -248,16 +248,6 @@ type openAIChoice struct {
 	Finish  string        `json:"finish_reason"`
 }
 
-// said is what a choice says, if it says something.
-func (c *openAIChoice) said() *openAIMessage {
-	for _, m := range []*openAIMessage{&c.Delta, &c.Message} {
-		if m.Content != "" || m.Refusal != "" || len(m.Calls) > 0 {
-			return m
-		}
-	}
-	return nil
-}
-
 // openAIStream puts an answer together from its pieces. The memory in which an event is read serves
 // the next one.
 type openAIStream struct {
@@ -312,9 +302,10 @@ func (s *openAIStream) event(_ string, data []byte) (string, error) {
 		if choice.Finish != "" {
 			s.stop = choice.Finish
 		}
-		m := choice.said()
-		if m != nil {
-			return s.add(m), nil
+		for _, m := range []*openAIMessage{&choice.Delta, &choice.Message} {
+			if m.Content != "" || m.Refusal != "" || len(m.Calls) > 0 {
+				return s.add(m), nil
+			}
 		}
 	}
 	return "", nil
