@@ -173,8 +173,7 @@ func (c *exchange) build(l llm.Limits) (p prompt.Prompt, err error) {
 func (c *exchange) check(a llm.Answer) {
 	p, faults := plan.Read(a, c.turn.setup.Plugins.Keys...)
 	if len(faults) > 0 && len(a.Calls) == 0 && c.dialect == llm.DialectTools {
-		prose, ok := plan.Prose(a.Text)
-		if ok { // in this dialect text alone is an answer
+		if prose, ok := plan.Prose(a.Text); ok { // in this dialect text alone is an answer
 			p, faults = core.Plan{Response: prose}, nil
 		}
 	}
@@ -182,12 +181,10 @@ func (c *exchange) check(a llm.Answer) {
 	who := t.who
 	who.State = t.input.parts.State
 	checked, more := t.snapshot.Check(p, who)
-	if c.round == lastRound {
-		var late []core.Fault
-		checked, late = c.inTime(checked)
-		more = append(more, late...)
-	}
 	c.faults = slices.Concat(faults, more)
+	if c.round == lastRound {
+		checked = c.inTime(checked)
+	}
 	if len(c.faults) == 0 && len(t.results.all) > 0 && t.results.repeatedBy(checked) {
 		c.faults = []core.Fault{{
 			Field: "actions",
@@ -221,21 +218,20 @@ func (c *exchange) check(a llm.Answer) {
 
 // inTime leaves out of the last round's plan all but messages: nothing would be said of
 // the outcome of other steps.
-func (c *exchange) inTime(p core.Plan) (core.Plan, []core.Fault) {
-	var faults []core.Fault
+func (c *exchange) inTime(p core.Plan) core.Plan {
 	p.Steps = slices.DeleteFunc(p.Steps, func(s core.Step) bool {
 		d, _ := c.turn.snapshot.Resolve(s.Type) // it was checked
 		_, control := action.Control(s.Type)
 		late := !control && !d.IsMessage()
 		if late {
-			faults = append(faults, core.Fault{
+			c.faults = append(c.faults, core.Fault{
 				Field: "actions",
 				Text:  s.Type + " is no longer available: tell the user now what came of what was done",
 			})
 		}
 		return late
 	})
-	return p, faults
+	return p
 }
 
 // ownWords is what is said if nothing of the plan may run: the model's own words if they are fit
