@@ -115,13 +115,11 @@ func (r *reader) step(field string, v value, chain int) (s core.Step, ok bool) {
 	before, readable := len(r.faults), true
 	ok = r.payload(field, &s, v, known)
 	s.Target, s.ConfirmText = v.get("target").text(), v.get("confirmationmessage").text()
-	s.Priority, s.Confirm = core.DefaultPriority, v.has("requiresconfirmation")
+	s.Priority = core.DefaultPriority
 	if v.has("priority") {
 		s.Priority = priority(v.get("priority").raw)
 	}
-	if s.Confirm {
-		s.Confirm = confirm(v.get("requiresconfirmation").raw)
-	}
+	s.Confirm = v.has("requiresconfirmation") && confirm(v.get("requiresconfirmation").raw)
 	if v.has("conditions") {
 		s.Conditions, readable = r.conditions(field+".conditions", v.get("conditions"))
 	}
@@ -146,34 +144,33 @@ func (r *reader) payload(field string, s *core.Step, v value, known []string) bo
 	for _, extra := range slices.Sorted(maps.Keys(v.rest(append(slices.Clip(known), "unit")))) {
 		r.fault(field+"."+txt.Clip(extra, 64), "unknown key; what the action needs belongs into its payload")
 	}
-	found, ok := v.get(payloadKeys[i]), false
-	s.Payload, ok = payloadOf(found)
+	found := v.get(payloadKeys[i])
+	payload, ok := payloadOf(found)
 	words := strings.TrimSpace(found.text())
 	if !ok && speaks(s.Type) && words != "" && !strings.ContainsAny(words[:1], "{[") {
-		s.Payload, ok = core.JSON(map[string]string{"text": words}), true
+		payload, ok = core.JSON(map[string]string{"text": words}), true
 	}
 	if !ok {
 		r.fault(field+".payload", "must be an object")
 	}
+	s.Payload = payload
 	return ok
 }
 
 // payloadOf reads an object, or a string that holds one.
 func payloadOf(v value) (json.RawMessage, bool) {
-	raw := v.raw
-	if v.kind() == '"' {
-		raw = bytes.TrimSpace([]byte(v.text()))
-		if !isObject(raw) {
-			return nil, false
+	text := bytes.TrimSpace([]byte(v.text()))
+	if isObject(text) {
+		inner, wrong, _ := decode(text)
+		if wrong == "" {
+			v = inner
 		}
-		if _, wrong, _ := decode(raw); wrong != "" {
-			return nil, false
-		}
-	} else if v.fields == nil {
+	}
+	if v.fields == nil {
 		return nil, false
 	}
-	b := bytes.NewBuffer(make([]byte, 0, len(raw)))
-	err := json.Compact(b, raw)
+	b := bytes.NewBuffer(make([]byte, 0, len(v.raw)))
+	err := json.Compact(b, v.raw)
 	return b.Bytes(), err == nil
 }
 

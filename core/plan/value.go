@@ -130,7 +130,8 @@ func (v value) text() (s string) {
 	return s
 }
 
-// get returns the value of a key in any spelling: in the plain one, or else in the one that sorts first.
+// get returns the value of a key in any spelling: in the plain one, or else in the one that sorts first of
+// those that are not null.
 func (v value) get(key string) value {
 	found, ok := v.fields[key]
 	if ok {
@@ -138,7 +139,7 @@ func (v value) get(key string) value {
 	}
 	first := ""
 	for name, other := range v.fields {
-		if normal(name) == key && (first == "" || name < first) {
+		if normal(name) == key && present(other.raw) && (first == "" || name < first) {
 			first, found = name, other
 		}
 	}
