@@ -43,7 +43,8 @@ func (r *reader) object(v value) (steps []value) {
 // returns the step.
 func (r *reader) bare(v value) (steps []value) {
 	final := normal(strings.ReplaceAll(v.get("action").text(), " ", ""))
-	if input := v.get("actioninput"); final == "finalanswer" && input.kind() == '"' {
+	input := v.get("actioninput")
+	if final == "finalanswer" && input.kind() == '"' {
 		r.plan.Response = strings.TrimSpace(input.text())
 		return nil
 	}

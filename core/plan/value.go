@@ -56,7 +56,8 @@ func (d *decoder) value(depth int) (v value) {
 				continue
 			}
 			key := item.text()
-			if _, twice := v.fields[key]; twice {
+			_, twice := v.fields[key]
+			if twice {
 				d.refuse("the key "+txt.Clip(key, 64)+" occurs twice in one object", false)
 			}
 			v.fields[key] = d.value(depth + 1)
