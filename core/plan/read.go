@@ -123,18 +123,17 @@ const noPlan = `the JSON of the answer is not an action plan: it has neither "re
 
 // value reads valid JSON.
 func (r *reader) value(raw json.RawMessage) {
-	v, wrong, fatal := decode(raw)
+	v, d := decode(raw)
 	shape := v.shape()
 	if shape == shapeNone {
 		r.fault("", noPlan)
 		return
 	}
-	if wrong != "" && !r.accepts("", wrong, fatal) {
+	if d.wrong != "" && !r.accepts("", d) {
 		return
 	}
-	clean := unthink(raw)
-	if !bytes.Equal(clean, raw) {
-		v, _, _ = decode(clean)
+	if d.thoughts {
+		v, _ = decode(unthink(raw))
 		shape = v.shape()
 	}
 	steps := v.items
@@ -155,10 +154,10 @@ func (r *reader) value(raw json.RawMessage) {
 }
 
 // accepts reports what is wrong with valid JSON, and whether it can be read all the same.
-func (r *reader) accepts(field, wrong string, fatal bool) bool {
-	r.fault(field, "%s", wrong)
-	r.plan.Repaired = r.plan.Repaired || !fatal
-	return !fatal
+func (r *reader) accepts(field string, d decoder) bool {
+	r.fault(field, "%s", d.wrong)
+	r.plan.Repaired = r.plan.Repaired || !d.fatal
+	return !d.fatal
 }
 
 // calls reads native tool calls, and the words beside them.
@@ -206,11 +205,13 @@ func (r *reader) arguments(field string, c llm.ToolCall) (json.RawMessage, bool)
 		r.plan.Repaired = true
 		raw = []byte(repaired)
 	}
-	v, wrong, fatal := decode(raw)
-	if wrong != "" && !r.accepts(field+".payload", wrong, fatal) {
+	v, d := decode(raw)
+	if d.wrong != "" && !r.accepts(field+".payload", d) {
 		return nil, false
 	}
-	v, _, _ = decode(unthink(raw))
+	if d.thoughts {
+		v, _ = decode(unthink(raw))
+	}
 	payload, ok := payloadOf(v)
 	if !ok {
 		r.fault(field+".payload", "the arguments of %s must be an object", c.Name)

@@ -162,8 +162,8 @@ func (r *reader) payload(field string, s *core.Step, v value, known []string) bo
 func payloadOf(v value) (json.RawMessage, bool) {
 	text := bytes.TrimSpace([]byte(v.text()))
 	if isObject(text) {
-		inner, wrong, _ := decode(text)
-		if wrong == "" {
+		inner, d := decode(text)
+		if d.wrong == "" {
 			v = inner
 		}
 	}

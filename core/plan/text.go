@@ -69,7 +69,7 @@ func find(text string) findings {
 }
 
 func (f *findings) add(raw json.RawMessage, adjacent bool) {
-	v, _, _ := decode(raw)
+	v, _ := decode(raw)
 	s := v.shape()
 	again := func(v found) bool { return s == shapePlan && string(v.raw) == string(raw) }
 	switch {
@@ -224,7 +224,7 @@ func (r *reader) words() {
 	steps := p.Steps[:0]
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		if speaks(s.Type) && bytes.LastIndexByte(s.Payload, '{') > 0 && speaksAPlan(s.Payload) {
+		if bytes.LastIndexByte(s.Payload, '{') > 0 && speaks(s.Type) && speaksAPlan(s.Payload) {
 			r.fault(fmt.Sprintf("actions[%d].payload.text", i), "is a plan; write what you say to people there")
 			continue
 		}
@@ -247,13 +247,9 @@ func unthink(raw json.RawMessage) json.RawMessage {
 			continue
 		}
 		end := i + stringEnd(raw[i:])
-		quoted := raw[i:end]
-		if bytes.ContainsFunc(quoted, llm.MayBeMark) || bytes.Contains(quoted, []byte(`\u`)) {
-			words, ok := unthinkString(quoted)
-			if ok {
-				clean = append(append(clean, rest[:len(rest)-len(raw[i:])]...), words...)
-				rest = raw[end:]
-			}
+		if words, ok := unthinkString(raw[i:end]); ok {
+			clean = append(append(clean, rest[:len(rest)-len(raw[i:])]...), words...)
+			rest = raw[end:]
 		}
 		i = end - 1
 	}
@@ -296,7 +292,7 @@ func inside(text string) (v value, ok bool) {
 	if !isObject([]byte(text)) {
 		return v, false
 	}
-	v, _, _ = decode([]byte(text))
+	v, _ = decode([]byte(text))
 	isStep := (v.has("type") || v.has("action")) && slices.ContainsFunc(payloadKeys, v.has)
 	return v, v.has("response") || v.has("actions") || isStep
 }

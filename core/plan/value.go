@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"synthbot/core/llm"
 	"synthbot/core/txt"
 )
 
@@ -22,19 +23,19 @@ func isObject(text []byte) bool {
 	return len(text) > 0 && text[0] == '{' && utf8.Valid(text) && json.Valid(text)
 }
 
-// decoder reads valid JSON into values. It notes what encoding/json accepts and a plan must not
-// have: deep nesting, keys that occur twice, and numbers that are too large to work with.
+// decoder reads valid JSON into values. It notes what encoding/json accepts and a plan should not have.
 type decoder struct {
-	rest  []byte // what comes next
-	wrong string
-	fatal bool // what is wrong is so bad that the JSON is not used at all
+	rest     []byte // what comes next
+	wrong    string // deep nesting, keys that occur twice, and numbers that are too large to work with; "" if none
+	fatal    bool   // what is wrong is so bad that the JSON is not used at all
+	thoughts bool   // there may be thoughts in its strings
 }
 
-// decode reads valid JSON. wrong says what is wrong with it; "" if nothing is.
-func decode(raw json.RawMessage) (v value, wrong string, fatal bool) {
-	d := decoder{rest: raw}
+// decode reads valid JSON. The decoder says what is special about it.
+func decode(raw json.RawMessage) (v value, d decoder) {
+	d.rest = raw
 	v = d.value(0)
-	return v, d.wrong, d.fatal
+	return v, d
 }
 
 func (d *decoder) value(depth int) (v value) {
@@ -65,10 +66,14 @@ func (d *decoder) value(depth int) (v value) {
 		d.rest = d.rest[1:]
 	case '"':
 		d.rest = d.rest[stringEnd(d.rest):]
+		quoted := from[:len(from)-len(d.rest)]
+		d.thoughts = d.thoughts ||
+			bytes.ContainsFunc(quoted, llm.MayBeMark) || bytes.Contains(quoted, []byte(`\u`))
 	default:
 		d.rest = bytes.TrimLeft(d.rest, "+-.0123456789Eaeflnrstu") // numbers, true, false and null
 		number := string(from[:len(from)-len(d.rest)])
-		if !bounded(number) {
+		_, exponent, _ := strings.Cut(strings.ToLower(number), "e")
+		if len(number) > 400 || len(strings.TrimLeft(exponent, "+-0")) > 3 {
 			d.refuse("the number "+txt.Clip(number, 24)+" is out of all bounds", true)
 		}
 	}
@@ -99,13 +104,6 @@ func stringEnd(text []byte) int {
 		end++
 	}
 	return min(end+1, len(text))
-}
-
-// bounded reports whether a number can be worked with: at most 400 characters, and an
-// exponent of at most three digits.
-func bounded(number string) bool {
-	_, exponent, _ := strings.Cut(strings.ToLower(number), "e")
-	return len(number) <= 400 && len(strings.TrimLeft(exponent, "+-0")) <= 3
 }
 
 // present is false for null, too.
