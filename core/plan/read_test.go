@@ -57,6 +57,7 @@ func TestReadShapes(t *testing.T) {
 		{"action_input as text", `{"action":"a","action_input":"{\"text\":\"hi\"}"}`, hi},
 		{"final answer", `{"action":"Final Answer","action_input":"hi"}`, "say(hi)"},
 		{"function", `{"name":"a","arguments":{"text":"hi"}}`, hi},
+		{"function in a call", `{"type":"function","function":{"name":"a","arguments":"{\"text\":\"hi\"}"}}`, hi},
 		{"tool tag", `<tool_call>{"name":"a","arguments":{"text":"hi"}}</tool_call>`, hi},
 		{"one plan in a list", `[{"response":"hi"}]`, "say(hi)"},
 		{"fenced", "```json\n{\"response\":\"hi\"}\n```", "say(hi)"},
@@ -147,6 +148,7 @@ func TestNeverCorrected(t *testing.T) {
 		{"a remark beside a payload", `"actions":[{"type":"a","payload":{},"reasoning":"x"}]`, "a priority 5"},
 		{"confirmation in a word", `"actions":[{"type":"a","payload":{},"requiresConfirmation":"no"}]`, "a priority 5"},
 		{"confirmation that cannot be read", `"actions":[{"type":"a","payload":{},"requiresConfirmation":"please"}]`, "a priority 5 confirmed"},
+		{"confirmation in two spellings", `"actions":[{"type":"a","payload":{},"requires_confirmation":true,"requiresConfirmation":null}]`, "a priority 5 confirmed"},
 		{"an operator's sign", `"actions":[{"type":"a","payload":{},"conditions":[{"field":"x","operator":"==","value":1}]}]`, "a priority 5 if x eq 1"},
 		{"a message that is a text", `"actions":[{"type":"message_x","payload":"hi"}]`, `message_x priority 5 {"text":"hi"}`},
 	}
