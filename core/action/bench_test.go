@@ -83,6 +83,7 @@ func BenchmarkAnswer(b *testing.B) {
 	s, who := sized(b, 100), by(core.RankMember)
 	for name, text := range map[string]string{
 		"whole":    `{"response":"Hi there","intent":"greeting","actions":[{"type":"action_5","payload":` + typicalPayload + `}]}`,
+		"message":  `{"actions":[{"type":"message_telegram","payload":{"text":"Hi there","interface_path":"telegram/-100/7"}}]}`,
 		"repaired": `{'response': 'Hi there', 'actions': [{'type': 'message', 'payload': {'text': 'Hello', }}]`,
 	} {
 		b.Run(name, func(b *testing.B) {

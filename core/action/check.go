@@ -70,7 +70,10 @@ func (s *Snapshot) Check(p core.Plan, w Requester) (core.Plan, []core.Fault) {
 	if len(steps) > 1 {
 		steps = c.once(steps)
 	}
-	p.Steps = c.respond(p.Response, steps)
+	if p.Response != "" && !w.Mute {
+		steps = c.respond(p.Response, steps)
+	}
+	p.Steps = steps
 	if len(p.Extra) > 0 {
 		c.stray(p.Extra, p.Steps)
 	}
@@ -97,7 +100,7 @@ func (c *checker) fault(field, action, format string, args ...any) {
 // respond makes a plan's response its first step, which nothing precedes: "I'm looking it up" is
 // said before that takes long. A response that a message of the plan repeats is left out.
 func (c *checker) respond(response string, steps []core.Step) []core.Step {
-	if response == "" || c.who.Mute || len(steps) > 0 && c.said(response, steps, true) {
+	if len(steps) > 0 && c.said(response, steps, true) {
 		return steps
 	}
 	d, ok := c.Message(c.who.Path.Interface())
@@ -205,20 +208,20 @@ func (c *checker) offerReplies(suggestions []string, steps []core.Step) {
 
 // step checks one step, with its fallbacks.
 func (c *checker) step(field string, step core.Step, chain int) (core.Step, bool) {
-	if name, ok := Control(step.Type); ok && chain == 0 {
-		before := len(c.faults)
-		c.conditions(field, &step)
-		return core.Step{Type: name, Priority: step.Priority, Conditions: step.Conditions}, len(c.faults) == before
-	}
+	before := len(c.faults)
 	d, ok := c.Resolve(step.Type)
 	if !ok {
+		name, isControl := Control(step.Type)
+		if isControl && chain == 0 {
+			c.conditions(field, &step)
+			return core.Step{Type: name, Priority: step.Priority, Conditions: step.Conditions}, len(c.faults) == before
+		}
 		d, ok = c.guess(field, step)
 	}
 	if !ok {
 		return step, false
 	}
 	step.Type = d.Name
-	before := len(c.faults)
 	if c.repaired && !d.IsMessage() {
 		c.fault(field, d.Name, "the answer was not complete JSON and had to be repaired; send the whole plan again")
 		return step, false
@@ -239,13 +242,9 @@ func (c *checker) step(field string, step core.Step, chain int) (core.Step, bool
 func (c *checker) guess(field string, step core.Step) (*Definition, bool) {
 	if Normal(step.Type) == "message" {
 		iface := c.who.Path.Interface()
-		var m struct {
-			Path string `json:"interface_path"`
-		}
-		if json.Unmarshal(step.Payload, &m) == nil {
-			if p, err := c.path(m.Path, c.who); err == nil {
-				iface = p.Interface()
-			}
+		to, _ := decodePayload(step.Payload)[pathKey].(string)
+		if p, err := c.path(to, c.who); err == nil {
+			iface = p.Interface()
 		}
 		if d, ok := c.Message(iface); ok {
 			return d, true
@@ -348,14 +347,15 @@ func (c *checker) address(field string, d *Definition, payload map[string]any) {
 			c.recipient(field, d, payload)
 		}
 	}
-	value := payload[pathKey]
-	if value != nil && value != "" {
-		c.target(field+"."+pathKey, d, payload, value)
-		return
-	}
-	delete(payload, pathKey)
-	if d.properties[pathKey] != nil && (d.home == "" || d.home == c.who.Path.Interface()) {
-		payload[pathKey] = c.who.Path.String()
+	here, isHome := c.who.Path.String(), d.home == "" || d.home == c.who.Path.Interface()
+	to := payload[pathKey]
+	switch {
+	case to != nil && to != "" && (to != here || !isHome):
+		c.target(field+"."+pathKey, d, payload, to)
+	case isHome && d.properties[pathKey] != nil:
+		payload[pathKey] = here
+	default:
+		delete(payload, pathKey)
 	}
 }
 
@@ -411,20 +411,17 @@ func (c *checker) target(field string, d *Definition, payload map[string]any, va
 // fallback checks what is to be done if the step fails. It leaves out what may not run, and
 // NONE, which says that nothing is.
 func (c *checker) fallback(field string, step *core.Step, chain int) {
-	if _, ok := Control(step.Fallback.Type); ok {
-		step.Fallback = nil
+	next := *step.Fallback
+	step.Fallback = nil
+	if _, ok := Control(next.Type); ok {
 		return
 	}
-	field += ".fallbackAction"
-	next, ok := core.Step{}, false
-	step.Fallback.Unit = step.Unit
-	if chain < maxFallbacks {
-		next, ok = c.step(field, *step.Fallback, chain+1)
-	} else {
-		c.fault(field, step.Type, "more than %d fallbacks of fallbacks", maxFallbacks)
+	if chain >= maxFallbacks {
+		c.fault(field+".fallbackAction", step.Type, "more than %d fallbacks of fallbacks", maxFallbacks)
+		return
 	}
-	step.Fallback = nil
-	if ok {
+	next.Unit = step.Unit
+	if next, ok := c.step(field+".fallbackAction", next, chain+1); ok {
 		step.Fallback = &next
 	}
 }

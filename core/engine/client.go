@@ -240,8 +240,8 @@ func (c *call) GenerateContent(
 	}
 	defer response.Body.Close()
 	err = c.read(response)
-	r := c.got.cut()
-	return &llms.ContentResponse{Choices: []*llms.ContentChoice{{Content: r.text, StopReason: r.stop}}}, err
+	c.got = c.got.cut()
+	return &llms.ContentResponse{Choices: []*llms.ContentChoice{{Content: c.got.text, StopReason: c.got.stop}}}, err
 }
 
 func (c *call) book() {

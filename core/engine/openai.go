@@ -248,27 +248,24 @@ type openAIChoice struct {
 	Finish  string        `json:"finish_reason"`
 }
 
-// said is what a choice says, if it says something.
-func (c *openAIChoice) said() *openAIMessage {
-	for _, m := range []*openAIMessage{&c.Delta, &c.Message} {
-		if m.Content != "" || m.Refusal != "" || len(m.Calls) > 0 {
-			return m
-		}
-	}
-	return nil
-}
-
-// openAIStream puts an answer together from its pieces.
+// openAIStream puts an answer together from its pieces. The memory in which an event is read serves
+// the next one.
 type openAIStream struct {
 	pieces
-	read openAIAnswer // the event; its memory serves the next one
+	data    bytes.Reader // of the event
+	decoder *json.Decoder
+	read    openAIAnswer
 }
 
-func (openAI) events() streamReader { return new(openAIStream) }
+func (openAI) events() streamReader {
+	s := new(openAIStream)
+	s.decoder = json.NewDecoder(&s.data)
+	return s
+}
 
 // whole reads an answer in one piece, as a stream of a single event.
-func (openAI) whole(data []byte) (reply, error) {
-	var s openAIStream
+func (o openAI) whole(data []byte) (reply, error) {
+	s := o.events()
 	if !isObject(data) {
 		return reply{}, errNoAnswer
 	}
@@ -287,7 +284,8 @@ func (s *openAIStream) event(_ string, data []byte) (string, error) {
 	a := &s.read
 	clear(a.Choices[:cap(a.Choices)])
 	*a = openAIAnswer{Choices: a.Choices[:0]}
-	if err := json.Unmarshal(data, a); err != nil {
+	s.data.Reset(data)
+	if !json.Valid(data) || s.decoder.Decode(a) != nil {
 		return "", nil // servers send comments and pings of their own as data
 	}
 	if isPresent(a.Error) {
@@ -304,9 +302,10 @@ func (s *openAIStream) event(_ string, data []byte) (string, error) {
 		if choice.Finish != "" {
 			s.stop = choice.Finish
 		}
-		m := choice.said()
-		if m != nil {
-			return s.add(m), nil
+		for _, m := range []*openAIMessage{&choice.Delta, &choice.Message} {
+			if m.Content != "" || m.Refusal != "" || len(m.Calls) > 0 {
+				return s.add(m), nil
+			}
 		}
 	}
 	return "", nil

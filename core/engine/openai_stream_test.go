@@ -17,7 +17,7 @@ func streaming(r llm.Request, pieces *[]string) llm.Request {
 }
 
 func TestOpenAIStream(t *testing.T) {
-	s := newServer(t, events(`{"choices":[{"delta":{"role":"assistant","content":""}}]}`, `{"choices":[{"delta":{"content":"he"}}]}`, `: ping`, `not json`,
+	s := newServer(t, events(`{"choices":[{"delta":{"role":"assistant","content":""}}]}`, `{"choices":[{"delta":{"content":"he"}}]}`, `: ping`, `not json`, `{} {}`, `5`, `{"choices":5}`,
 		`{"choices":[{"index":1,"delta":{"content":"OTHER"}}]}`, `{"choices":[{"delta":{"content":"llo"},"finish_reason":"stop"}]}`,
 		`{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}}`, `[DONE]`))
 	s.strict = strictAI

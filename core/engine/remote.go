@@ -134,9 +134,9 @@ var stopsEarly = []string{
 
 // answer makes the model's answer of what a call got. A text that was not streamed is shown whole.
 func (r *remote) answer(c *call, names map[string]string) (llm.Answer, error) {
-	from := c.got.cut()
-	if c.got.usage.In > 0 && !hasFiles(c.request) {
-		r.learned.counted(c.got.usage.In, textTokens(c.request))
+	from := &c.got
+	if from.usage.In > 0 && !hasFiles(c.request) {
+		r.learned.counted(from.usage.In, textTokens(c.request))
 	}
 	answer := llm.Answer{
 		Engine: r.cfg.Name, Text: from.text, Truncated: slices.Contains(stopsEarly, from.stop), Usage: c.usage(),

@@ -63,19 +63,25 @@ var (
 // envelope reads what a plan says beside its response and actions. None of it costs a
 // correction: nothing here makes anybody do anything, so what cannot be read is kept in the
 // metadata or left out. TestNeverCorrected lists the cases.
-func (r *reader) envelope(f fields) {
-	metadata := f.values["metadata"]
+func (r *reader) envelope(v value) {
+	metadata := v.get("metadata")
 	switch {
-	case !present(metadata) || len(metadata) > maxMetadata:
-	case metadata[0] == '{':
-		r.plan.Metadata = slices.Clone(metadata)
+	case !present(metadata.raw) || len(metadata.raw) > maxMetadata:
+	case metadata.fields != nil:
+		r.plan.Metadata = slices.Clone(metadata.raw)
 	default:
-		r.note("metadata", metadata)
+		r.note("metadata", metadata.raw)
 	}
-	r.intent(f)
-	r.plan.Confidence = confidence(f.values["confidence"])
-	r.plan.Context = state(f.values["context"])
-	for _, s := range texts(f.values["suggestions"]) {
+	if v.has("intent") {
+		r.intent(v.get("intent"))
+	}
+	if v.has("confidence") {
+		r.plan.Confidence = confidence(v.get("confidence").raw)
+	}
+	if v.has("context") {
+		r.plan.Context = state(v.get("context"))
+	}
+	for _, s := range texts(v.get("suggestions")) {
 		s = strings.TrimSpace(s)
 		isGood := s != "" && len(s) <= maxSuggestion && utf8.ValidString(s)
 		if isGood && len(r.plan.Suggestions) < maxSuggestions {
@@ -85,8 +91,8 @@ func (r *reader) envelope(f fields) {
 }
 
 // intent reads any case and usual other words. An unknown word goes to the metadata.
-func (r *reader) intent(f fields) {
-	said := strings.ToLower(strings.TrimSpace(f.text("intent")))
+func (r *reader) intent(v value) {
+	said := strings.ToLower(strings.TrimSpace(v.text()))
 	// Of "ask_question" or "social/thanks" one word may be known.
 	words := strings.FieldsFunc(said, func(c rune) bool { return !('a' <= c && c <= 'z') })
 	for _, word := range append([]string{said, strings.Join(words, "")}, words...) {
@@ -97,8 +103,8 @@ func (r *reader) intent(f fields) {
 			}
 		}
 	}
-	if f.has("intent") && len(f.values["intent"]) <= maxField {
-		r.note("intent", f.values["intent"])
+	if len(v.raw) <= maxField {
+		r.note("intent", v.raw)
 	}
 }
 
@@ -120,33 +126,29 @@ func confidence(raw json.RawMessage) *float64 {
 }
 
 // state reads a plan's context. A text alone is its topic; what has another type is left out.
-func state(raw json.RawMessage) (s core.State) {
-	f, err := object(raw)
-	if err != nil {
-		_ = json.Unmarshal(raw, &s.Topic)
-		return s
+func state(v value) core.State {
+	return core.State{
+		Topic:    cmp.Or(v.text(), v.get("topic").text()),
+		Entities: values(v.get("entities")), SlotsFilled: values(v.get("slotsfilled")),
+		SlotsRequired: texts(v.get("slotsrequired")),
 	}
-	s.Topic = f.text("topic")
-	s.Entities, s.SlotsFilled = values(f.values["entities"]), values(f.values["slotsfilled"])
-	s.SlotsRequired = texts(f.values["slotsrequired"])
-	return s
 }
 
-func values(raw json.RawMessage) (m map[string]json.RawMessage) {
-	raw, _ = payloadOf(raw)
+func values(v value) (m map[string]json.RawMessage) {
+	raw, _ := payloadOf(v)
 	_ = json.Unmarshal(raw, &m)
 	return m
 }
 
 // texts reads a list of strings, or of objects that hold one, or one string; nil: there is
 // no list.
-func texts(raw json.RawMessage) []string {
-	if !present(raw) {
+func texts(v value) []string {
+	if !present(v.raw) {
 		return nil
 	}
-	list := []json.RawMessage{raw}
-	if raw[0] == '[' {
-		_ = json.Unmarshal(raw, &list)
+	list := []value{v}
+	if v.kind() == '[' {
+		list = v.items
 	}
 	all := make([]string, 0, len(list))
 	for _, e := range list {
@@ -158,29 +160,25 @@ func texts(raw json.RawMessage) []string {
 }
 
 // textOf reads a string, or an object that has a text under one of the usual names.
-func textOf(raw json.RawMessage) (s string, ok bool) {
-	f, err := object(raw)
-	if err != nil {
-		return s, json.Unmarshal(raw, &s) == nil && present(raw)
+func textOf(v value) (s string, ok bool) {
+	if v.kind() == '"' {
+		return v.text(), true
 	}
 	for _, key := range []string{"text", "message", "content", "title", "label", "name"} {
-		if f.isString(key) {
-			return f.text(key), true
+		if v.get(key).kind() == '"' {
+			return v.get(key).text(), true
 		}
 	}
 	return "", false
 }
 
 // conditions reads a step's conditions. If one cannot be read, the step must not run.
-func (r *reader) conditions(field string, raw json.RawMessage) ([]core.Condition, bool) {
-	if !present(raw) {
-		return nil, true
+func (r *reader) conditions(field string, v value) ([]core.Condition, bool) {
+	list := v.items
+	if v.fields != nil {
+		list = []value{v}
 	}
-	if raw[0] == '{' {
-		raw = json.RawMessage("[" + string(raw) + "]")
-	}
-	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) != nil || len(list) > maxConditions {
+	if list == nil && v.kind() != '[' || len(list) > maxConditions {
 		r.fault(field, "must be an array of at most %d objects", maxConditions)
 		return nil, false
 	}
@@ -193,15 +191,15 @@ func (r *reader) conditions(field string, raw json.RawMessage) ([]core.Condition
 	return conditions, ok
 }
 
-func (r *reader) condition(field string, raw json.RawMessage) (core.Condition, bool) {
-	f, err := object(raw)
-	if err != nil {
+func (r *reader) condition(field string, v value) (core.Condition, bool) {
+	if v.fields == nil {
 		r.fault(field, "must be an object with field, operator and value")
 		return core.Condition{}, false
 	}
 	c := core.Condition{
-		Field: strings.TrimSpace(f.text("field")), Operator: strings.ToLower(strings.TrimSpace(f.text("operator"))),
-		Value: slices.Clone(f.values["value"]),
+		Field:    strings.TrimSpace(v.get("field").text()),
+		Operator: strings.ToLower(strings.TrimSpace(v.get("operator").text())),
+		Value:    slices.Clone(v.get("value").raw),
 	}
 	if other, ok := otherOperators[c.Operator]; ok {
 		c.Operator = other

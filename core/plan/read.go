@@ -57,10 +57,16 @@ const (
 func Read(a llm.Answer, keys ...string) (core.Plan, []core.Fault) {
 	r := reader{keys: keys}
 	r.plan.Repaired = a.Truncated
-	if len(a.Calls) > 0 {
+	text := []byte(strings.TrimSpace(a.Text))
+	switch {
+	case len(a.Calls) > 0:
 		r.calls(a)
-	} else {
-		r.text(a.Text)
+	case len(a.Text) > MaxText:
+		r.fault("", "the answer has %d bytes, at most %d are allowed", len(a.Text), MaxText)
+	case isObject(text): // as it should be
+		r.value(text)
+	default:
+		r.search(strip(a.Text))
 	}
 	r.words()
 	if len(r.plan.Steps) > maxSteps {
@@ -84,12 +90,8 @@ func (r *reader) fault(field, format string, args ...any) {
 	r.faults = append(r.faults, core.Fault{Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
-func (r *reader) text(text string) {
-	if len(text) > MaxText {
-		r.fault("", "the answer has %d bytes, at most %d are allowed", len(text), MaxText)
-		return
-	}
-	text = strip(text)
+// search reads what of a text is a plan.
+func (r *reader) search(text string) {
 	if text == "" {
 		r.fault("", "the answer is empty")
 		return
@@ -103,7 +105,7 @@ func (r *reader) text(text string) {
 	case len(f.values) == 0 && f.broken != "":
 		r.fault("", "the answer is not valid JSON")
 	case len(f.values) == 0 && f.other:
-		r.fault("", `the JSON of the answer is not an action plan: it has neither "response" nor "actions"`)
+		r.fault("", noPlan)
 	case len(f.values) == 0:
 		r.fault("", "the answer is prose; answer with one JSON object")
 	case len(f.values) == 1 || f.list():
@@ -117,39 +119,45 @@ func (r *reader) text(text string) {
 	}
 }
 
-// accepts reports what is wrong with valid JSON, and whether it can be read all the same.
-func (r *reader) accepts(field string, raw json.RawMessage) bool {
-	err := lint(raw)
-	if err == nil {
-		return true
-	}
-	r.fault(field, "%s", err.text)
-	r.plan.Repaired = r.plan.Repaired || !err.fatal
-	return !err.fatal
-}
+const noPlan = `the JSON of the answer is not an action plan: it has neither "response" nor "actions"`
 
-// value reads one JSON value of a known shape.
+// value reads valid JSON.
 func (r *reader) value(raw json.RawMessage) {
-	if !r.accepts("", raw) {
+	v, d := decode(raw)
+	shape := v.shape()
+	if shape == shapeNone {
+		r.fault("", noPlan)
 		return
 	}
-	raw = unthink(raw)
-	switch shapeOf(raw) {
-	case shapeList:
-		var list []json.RawMessage
-		if json.Unmarshal(raw, &list) != nil {
-			return
-		}
-		if len(list) == 1 && shapeOf(list[0]) == shapePlan {
-			r.object(list[0])
-			return
-		}
-		r.steps(list)
-	case shapePlan:
-		r.object(raw)
-	case shapeAction:
-		r.bare(raw)
+	if d.wrong != "" && !r.accepts("", d) {
+		return
 	}
+	if d.thoughts {
+		v, _ = decode(unthink(raw))
+		shape = v.shape()
+	}
+	steps := v.items
+	switch {
+	case shape == shapePlan:
+		steps = r.object(v)
+	case shape == shapeAction:
+		steps = r.bare(v)
+	case v.isOnePlan():
+		steps = r.object(v.items[0])
+	}
+	base := len(r.plan.Steps)
+	for i, v := range steps {
+		if s, ok := r.step(fmt.Sprintf("actions[%d]", base+i), v, 0); ok {
+			r.plan.Steps = append(r.plan.Steps, s)
+		}
+	}
+}
+
+// accepts reports what is wrong with valid JSON, and whether it can be read all the same.
+func (r *reader) accepts(field string, d decoder) bool {
+	r.fault(field, "%s", d.wrong)
+	r.plan.Repaired = r.plan.Repaired || !d.fatal
+	return !d.fatal
 }
 
 // calls reads native tool calls, and the words beside them.
@@ -197,10 +205,14 @@ func (r *reader) arguments(field string, c llm.ToolCall) (json.RawMessage, bool)
 		r.plan.Repaired = true
 		raw = []byte(repaired)
 	}
-	if !r.accepts(field+".payload", raw) {
+	v, d := decode(raw)
+	if d.wrong != "" && !r.accepts(field+".payload", d) {
 		return nil, false
 	}
-	payload, ok := payloadOf(unthink(raw))
+	if d.thoughts {
+		v, _ = decode(unthink(raw))
+	}
+	payload, ok := payloadOf(v)
 	if !ok {
 		r.fault(field+".payload", "the arguments of %s must be an object", c.Name)
 	}
@@ -213,12 +225,14 @@ func (r *reader) repair(f *findings) {
 	r.plan.Repaired = true
 	f.values = f.values[:f.before:f.before]
 	repaired, ok := repair(f.broken)
-	raw := json.RawMessage(repaired)
-	if ok && shapeOf(raw) != shapeNone {
-		f.values = append(f.values, found{raw, shapeOf(raw), f.adjacent})
-		return
+	again := findings{}
+	if ok {
+		again.add(json.RawMessage(repaired), f.adjacent)
 	}
-	f.values = append(f.values, find(f.broken[1:]).values...)
+	if len(again.values) == 0 {
+		again = find(f.broken[1:])
+	}
+	f.values = append(f.values, again.values...)
 }
 
 // tooDeep reports whether a text may nest deeper than is read.

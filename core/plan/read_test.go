@@ -57,6 +57,7 @@ func TestReadShapes(t *testing.T) {
 		{"action_input as text", `{"action":"a","action_input":"{\"text\":\"hi\"}"}`, hi},
 		{"final answer", `{"action":"Final Answer","action_input":"hi"}`, "say(hi)"},
 		{"function", `{"name":"a","arguments":{"text":"hi"}}`, hi},
+		{"function in a call", `{"type":"function","function":{"name":"a","arguments":"{\"text\":\"hi\"}"}}`, hi},
 		{"tool tag", `<tool_call>{"name":"a","arguments":{"text":"hi"}}</tool_call>`, hi},
 		{"one plan in a list", `[{"response":"hi"}]`, "say(hi)"},
 		{"fenced", "```json\n{\"response\":\"hi\"}\n```", "say(hi)"},
@@ -147,6 +148,7 @@ func TestNeverCorrected(t *testing.T) {
 		{"a remark beside a payload", `"actions":[{"type":"a","payload":{},"reasoning":"x"}]`, "a priority 5"},
 		{"confirmation in a word", `"actions":[{"type":"a","payload":{},"requiresConfirmation":"no"}]`, "a priority 5"},
 		{"confirmation that cannot be read", `"actions":[{"type":"a","payload":{},"requiresConfirmation":"please"}]`, "a priority 5 confirmed"},
+		{"confirmation in two spellings", `"actions":[{"type":"a","payload":{},"requires_confirmation":true,"requiresConfirmation":null}]`, "a priority 5 confirmed"},
 		{"an operator's sign", `"actions":[{"type":"a","payload":{},"conditions":[{"field":"x","operator":"==","value":1}]}]`, "a priority 5 if x eq 1"},
 		{"a message that is a text", `"actions":[{"type":"message_x","payload":"hi"}]`, `message_x priority 5 {"text":"hi"}`},
 	}
@@ -349,6 +351,17 @@ func TestPlanWithinAPlan(t *testing.T) {
 		p, faults = Read(llm.Answer{Text: `{"actions":[{"type":"message_room","payload":{"text":` + quoted(within) + `}},{"type":"wave","payload":{}}]}`})
 		if n := len(p.Steps); n != map[bool]int{true: 2, false: 1}[said] || (len(faults) == 0) != said {
 			t.Errorf("%s as a message: %d steps, %v", within, n, faults)
+		}
+	}
+}
+
+// BenchmarkReadWhole reads an answer as it should be: a plan of one message.
+func BenchmarkReadWhole(b *testing.B) {
+	a := llm.Answer{Text: `{"response":"","intent":"greeting","confidence":0.9,"actions":[{"type":"message_telegram","payload":{"text":"Hello, Jay. How was the market today?","interface_path":"telegram/-100/7"}}],"suggestions":["Tell me"]}`}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, faults := Read(a); len(faults) > 0 {
+			b.Fatal(faults)
 		}
 	}
 }

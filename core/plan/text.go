@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"unicode"
@@ -70,7 +69,8 @@ func find(text string) findings {
 }
 
 func (f *findings) add(raw json.RawMessage, adjacent bool) {
-	s := shapeOf(raw)
+	v, _ := decode(raw)
+	s := v.shape()
 	again := func(v found) bool { return s == shapePlan && string(v.raw) == string(raw) }
 	switch {
 	case s == shapeNone:
@@ -106,7 +106,7 @@ func strip(text string) string {
 		text = strings.ToValidUTF8(text, "\uFFFD")
 	}
 	text = strings.TrimSpace(strings.Trim(text, "\uFEFF\x00"))
-	if text == "" || text[0] == '{' && json.Valid([]byte(text)) {
+	if isObject([]byte(text)) {
 		return text
 	}
 	return strings.TrimSpace(unmark(unreason(text)))
@@ -170,72 +170,6 @@ func unmark(text string) string {
 	return marks().ReplaceAllString(text, "")
 }
 
-type lintError struct {
-	text  string
-	fatal bool // the JSON is not read at all
-}
-
-// level is an object or an array that is being read.
-type level struct {
-	keys map[string]bool // nil: an array
-	key  bool            // the next token is a key
-}
-
-// lint checks what encoding/json accepts: deep nesting, keys that occur twice, and numbers
-// that are too large to work with.
-func lint(raw json.RawMessage) (found *lintError) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	levels := []level{{}}
-	for {
-		t, err := d.Token()
-		if err == io.EOF {
-			return found
-		}
-		if err != nil {
-			return &lintError{"the JSON cannot be read", true}
-		}
-		top := &levels[len(levels)-1]
-		switch t := t.(type) {
-		case json.Delim:
-			switch {
-			case t == '}' || t == ']':
-				levels = levels[:len(levels)-1]
-				top = &levels[len(levels)-1]
-			case len(levels) > maxDepth:
-				return &lintError{"the JSON nests too deep", true}
-			case t == '{':
-				levels = append(levels, level{keys: make(map[string]bool), key: true})
-				continue
-			default:
-				levels = append(levels, level{})
-				continue
-			}
-		case json.Number:
-			if !bounded(string(t)) {
-				return &lintError{"the number " + txt.Clip(string(t), 24) + " is out of all bounds", true}
-			}
-		case string:
-			if !top.key {
-				break
-			}
-			if top.keys[t] && found == nil {
-				found = &lintError{"the key " + txt.Clip(t, 64) + " occurs twice in one object", false}
-			}
-			top.keys[t], top.key = true, false
-			continue
-		}
-		top.key = top.keys != nil // a value has ended
-	}
-}
-
-// bounded reports whether a number can be worked with: at most 400 characters, and an
-// exponent of at most three digits.
-func bounded(number string) bool {
-	_, exponent, _ := strings.Cut(strings.ToLower(number), "e")
-	return len(number) <= 400 && len(strings.TrimLeft(exponent, "+-0")) <= 3
-}
-
 // maxProse is how much of a model's own words is passed on, in bytes.
 const maxProse = 4000
 
@@ -263,11 +197,7 @@ func Prose(text string) (prose string, ok bool) {
 		text = strings.TrimSpace(final().ReplaceAllString(text[i:], ""))
 	}
 	if json.Valid([]byte(text)) { // a string may be for users, no other value is
-		var inner string
-		if json.Unmarshal([]byte(text), &inner) != nil {
-			return "", false
-		}
-		text = strings.TrimSpace(inner)
+		text = strings.TrimSpace(value{raw: []byte(text)}.text())
 	}
 	isSaid := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsSymbol(r) && r > 0xFF }
 	switch {
@@ -286,18 +216,19 @@ func Prose(text string) (prose string, ok bool) {
 func (r *reader) words() {
 	p := &r.plan
 	if inner, ok := inside(p.Response); ok {
-		p.Response = llm.Unthink(inner.text("response"))
+		p.Response = llm.Unthink(inner.get("response").text())
 		if p.Response == "" {
 			r.fault("response", "is a plan itself; write what you say to people there, and actions beside it")
 		}
 	}
 	steps := p.Steps[:0]
 	for i := range p.Steps {
-		if speaks(p.Steps[i].Type) && speaksAPlan(p.Steps[i].Payload) {
+		s := &p.Steps[i]
+		if bytes.LastIndexByte(s.Payload, '{') > 0 && speaks(s.Type) && speaksAPlan(s.Payload) {
 			r.fault(fmt.Sprintf("actions[%d].payload.text", i), "is a plan; write what you say to people there")
 			continue
 		}
-		steps = append(steps, p.Steps[i])
+		steps = append(steps, *s)
 	}
 	p.Steps = steps
 }
@@ -315,14 +246,7 @@ func unthink(raw json.RawMessage) json.RawMessage {
 		if raw[i] != '"' {
 			continue
 		}
-		end := i + 1
-		for end < len(raw) && raw[end] != '"' {
-			if raw[end] == '\\' {
-				end++
-			}
-			end++
-		}
-		end = min(end+1, len(raw))
+		end := i + stringEnd(raw[i:])
 		if words, ok := unthinkString(raw[i:end]); ok {
 			clean = append(append(clean, rest[:len(rest)-len(raw[i:])]...), words...)
 			rest = raw[end:]
@@ -337,9 +261,6 @@ func unthink(raw json.RawMessage) json.RawMessage {
 
 // unthinkString removes thoughts from a JSON string; ok is false if it has none.
 func unthinkString(quoted []byte) (clean []byte, ok bool) {
-	if !bytes.ContainsFunc(quoted, llm.MayBeMark) && !bytes.Contains(quoted, []byte(`\u`)) {
-		return nil, false
-	}
 	var text string
 	if json.Unmarshal(quoted, &text) != nil {
 		return nil, false
@@ -361,17 +282,17 @@ func speaksAPlan(payload json.RawMessage) bool {
 }
 
 // inside reads a text that is a plan as a whole, in a fence or not.
-func inside(text string) (f fields, ok bool) {
+func inside(text string) (v value, ok bool) {
 	text = strings.TrimSpace(text)
 	body, fenced := strings.CutPrefix(text, "```")
 	if fenced {
 		_, body, _ = strings.Cut(body, "\n")
 		text = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(body), "```"))
 	}
-	f, err := object([]byte(text))
-	if err != nil {
-		return f, false
+	if !isObject([]byte(text)) {
+		return v, false
 	}
-	isStep := (f.has("type") || f.has("action")) && slices.ContainsFunc(payloadKeys, f.has)
-	return f, f.has("response") || f.has("actions") || isStep
+	v, _ = decode([]byte(text))
+	isStep := (v.has("type") || v.has("action")) && slices.ContainsFunc(payloadKeys, v.has)
+	return v, v.has("response") || v.has("actions") || isStep
 }

@@ -172,20 +172,19 @@ func (c *exchange) build(l llm.Limits) (p prompt.Prompt, err error) {
 // check reads an answer: its plan is validated whole.
 func (c *exchange) check(a llm.Answer) {
 	p, faults := plan.Read(a, c.turn.setup.Plugins.Keys...)
-	prose, ok := plan.Prose(a.Text)
-	if ok && c.dialect == llm.DialectTools && len(a.Calls) == 0 && len(faults) > 0 {
-		p, faults = core.Plan{Response: prose}, nil // in this dialect text alone is an answer
+	if len(faults) > 0 && len(a.Calls) == 0 && c.dialect == llm.DialectTools {
+		if prose, ok := plan.Prose(a.Text); ok { // in this dialect text alone is an answer
+			p, faults = core.Plan{Response: prose}, nil
+		}
 	}
 	t := c.turn
 	who := t.who
 	who.State = t.input.parts.State
 	checked, more := t.snapshot.Check(p, who)
-	if c.round == lastRound {
-		var late []core.Fault
-		checked, late = c.inTime(checked)
-		more = append(more, late...)
-	}
 	c.faults = slices.Concat(faults, more)
+	if c.round == lastRound {
+		checked = c.inTime(checked)
+	}
 	if len(c.faults) == 0 && len(t.results.all) > 0 && t.results.repeatedBy(checked) {
 		c.faults = []core.Fault{{
 			Field: "actions",
@@ -219,21 +218,20 @@ func (c *exchange) check(a llm.Answer) {
 
 // inTime leaves out of the last round's plan all but messages: nothing would be said of
 // the outcome of other steps.
-func (c *exchange) inTime(p core.Plan) (core.Plan, []core.Fault) {
-	var faults []core.Fault
+func (c *exchange) inTime(p core.Plan) core.Plan {
 	p.Steps = slices.DeleteFunc(p.Steps, func(s core.Step) bool {
 		d, _ := c.turn.snapshot.Resolve(s.Type) // it was checked
 		_, control := action.Control(s.Type)
 		late := !control && !d.IsMessage()
 		if late {
-			faults = append(faults, core.Fault{
+			c.faults = append(c.faults, core.Fault{
 				Field: "actions",
 				Text:  s.Type + " is no longer available: tell the user now what came of what was done",
 			})
 		}
 		return late
 	})
-	return p, faults
+	return p
 }
 
 // ownWords is what is said if nothing of the plan may run: the model's own words if they are fit
