@@ -76,10 +76,10 @@ func (c *Correction) message() string {
 		w.attempted(&c.Actions[i])
 	}
 	w.close('}')
-	w.sound("required_format", json.RawMessage(requiredFormat))
+	w.sound("required_format", requiredFormat)
 	w.close('}')
 	w.close('}')
-	return string(w.raw)
+	return w.String()
 }
 
 // faults is what was wrong, by field.
@@ -103,7 +103,7 @@ func (c *Correction) reply() string {
 	for _, call := range c.Calls {
 		w.open('{')
 		w.text("type", call.Name)
-		if raw, ok := appendValue(nil, call.Arguments); ok {
+		if raw, ok := compact(call.Arguments); ok {
 			w.sound("payload", raw)
 		} else {
 			w.text("payload", string(call.Arguments))
@@ -112,7 +112,7 @@ func (c *Correction) reply() string {
 	}
 	w.close(']')
 	w.close('}')
-	return strings.TrimSpace(llm.Unthink(c.Reply) + "\n" + llm.Unthink(string(w.raw)))
+	return strings.TrimSpace(llm.Unthink(c.Reply) + "\n" + llm.Unthink(w.String()))
 }
 
 func (w *writer) attempted(a *CorrectionAction) {
@@ -134,7 +134,7 @@ func examples(e core.Examples) json.RawMessage {
 		switch {
 		case err == nil && len(raw) <= len(`{}`):
 			return nil
-		case err == nil && size(raw) <= examplesQuote:
+		case err == nil && size(string(raw)) <= examplesQuote:
 			return raw
 		case len(e.Examples) > 1:
 			e.Examples = e.Examples[:len(e.Examples)-1]

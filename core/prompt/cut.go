@@ -67,7 +67,7 @@ type slot struct {
 
 // part is a piece of JSON, measured once, with the texts in it that may give way.
 type part struct {
-	raw   []byte
+	raw   string
 	size  int
 	slots []slot
 }
@@ -90,9 +90,11 @@ func (p *part) shorten(i, room int) {
 	if s.plain {
 		room -= 2 // it gets quotes
 	}
-	encoded := appendText(nil, cut(s.full, room))
+	w := new(writer)
+	w.quote(cut(s.full, room))
+	encoded := w.String()
 	old := size(p.raw[s.from:s.to])
-	p.raw = slices.Concat(p.raw[:s.from], encoded, p.raw[s.to:])
+	p.raw = p.raw[:s.from] + encoded + p.raw[s.to:]
 	grown := len(encoded) - (s.to - s.from)
 	p.size += size(encoded) - old
 	s.to += grown

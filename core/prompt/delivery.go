@@ -56,10 +56,10 @@ const saidMax = 400
 const payloadMax = 400
 
 // payload is what the action was called with, where that is worth its room.
-func (o *Output) payload() json.RawMessage {
-	raw, ok := appendValue(nil, o.Payload)
+func (o *Output) payload() string {
+	raw, ok := compact(o.Payload)
 	if !ok || len(raw) > payloadMax || raw[0] != '{' {
-		return json.RawMessage(`{}`)
+		return `{}`
 	}
 	return raw
 }
@@ -80,7 +80,7 @@ func (p *Parts) plan() string {
 	}
 	w.close(']')
 	w.close('}')
-	return string(w.raw)
+	return w.String()
 }
 
 // delivery is the exchange that follows the prompt: what the model asked for,
@@ -91,7 +91,7 @@ func (p *Prompt) delivery() []llm.Utterance {
 	}
 	return []llm.Utterance{
 		{Role: llm.RoleModel, Text: p.parts.plan()},
-		{Role: llm.RoleUser, Text: `{"system_message":` + string(p.System) + `}`},
+		{Role: llm.RoleUser, Text: `{"system_message":` + p.System + `}`},
 	}
 }
 
@@ -103,7 +103,7 @@ func (p *Prompt) results() []llm.Utterance {
 		Outputs []json.RawMessage `json:"outputs"`
 		Said    []string          `json:"already_sent"`
 	}
-	if err := json.Unmarshal(p.System, &system); err != nil || len(system.Outputs) != len(p.parts.Outputs) {
+	if err := json.Unmarshal([]byte(p.System), &system); err != nil || len(system.Outputs) != len(p.parts.Outputs) {
 		return nil // it is JSON of our own
 	}
 	calls := llm.Utterance{Role: llm.RoleModel}
@@ -111,7 +111,7 @@ func (p *Prompt) results() []llm.Utterance {
 	for i := range p.parts.Outputs {
 		o := &p.parts.Outputs[i]
 		id := fmt.Sprintf("call%05d", i+1) // nine letters and digits: one provider takes no others
-		list[0].Calls = append(list[0].Calls, llm.ToolCall{ID: id, Name: o.Action, Arguments: o.payload()})
+		list[0].Calls = append(list[0].Calls, llm.ToolCall{ID: id, Name: o.Action, Arguments: json.RawMessage(o.payload())})
 		list = append(list, llm.Utterance{Role: llm.RoleUser, CallID: id, Text: string(system.Outputs[i])})
 	}
 	w := new(writer)
@@ -122,5 +122,5 @@ func (p *Prompt) results() []llm.Utterance {
 	w.texts("already_sent", system.Said)
 	w.close('}')
 	w.close('}')
-	return append(list, llm.Utterance{Role: llm.RoleUser, Text: string(w.raw)})
+	return append(list, llm.Utterance{Role: llm.RoleUser, Text: w.String()})
 }

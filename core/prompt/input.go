@@ -12,8 +12,7 @@ import (
 
 // input is what the turn answers. Its type is "message" where people did
 // something, else the kind of what happened.
-func (p *Parts) input(l llm.Limits) part {
-	w := &writer{raw: make([]byte, 0, 1024), zone: p.Zone, marks: p.marks}
+func (w *writer) input(p *Parts, l llm.Limits) {
 	last := p.last()
 	w.open('{')
 	w.text("type", p.inputType(last))
@@ -34,10 +33,9 @@ func (p *Parts) input(l llm.Limits) part {
 	w.text("scope", cmp.Or(p.Scope, "chat"))
 	w.speakers(p)
 	w.media(p, l)
-	w.quote(last.Message.Path, p.quote())
+	w.reply(last.Message.Path, p.quote())
 	w.close('}')
 	w.close('}')
-	return w.done()
 }
 
 func (p *Parts) inputType(last *core.Entry) string {
@@ -144,7 +142,7 @@ func (w *writer) happening(e *core.Event) {
 func (w *writer) heard(m *core.Message) {
 	if m.Heard > 0 {
 		w.key("confidence")
-		w.raw = strconv.AppendFloat(w.raw, float64(min(m.Heard, 100))/100, 'f', -1, 64)
+		w.WriteString(strconv.FormatFloat(float64(min(m.Heard, 100))/100, 'f', -1, 64))
 	}
 }
 
@@ -276,7 +274,7 @@ func (p *Parts) quote() *core.Quote {
 	return nil
 }
 
-func (w *writer) quote(place core.Path, q *core.Quote) {
+func (w *writer) reply(place core.Path, q *core.Quote) {
 	if q == nil {
 		return
 	}

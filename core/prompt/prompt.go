@@ -90,14 +90,13 @@ type Recon struct {
 // Prompt is the JSON prompt, within its limit. Context and Input are compact
 // objects, Actions too.
 type Prompt struct {
-	Context      json.RawMessage
-	Input        json.RawMessage
-	System       json.RawMessage // the system_message of a Delivery; else nil
-	Instructions string
-	Verbose      string
-	Actions      json.RawMessage
-	Before       int // characters before reduction
-	Size         int // characters now
+	Context, Input string
+	System         string // the system_message of a Delivery; else ""
+	Instructions   string
+	Verbose        string
+	Actions        string
+	Before         int // characters before reduction
+	Size           int // characters now
 
 	parts  *Parts
 	limits llm.Limits
@@ -107,6 +106,7 @@ type Prompt struct {
 // Build makes the prompt for an engine of these limits. The error is a
 // *llm.Error of kind llm.ErrorTooLong that names the sizes.
 func Build(p Parts, l llm.Limits) (Prompt, error) {
+	p.marks = p.Marks()
 	return within(&p, l, textSize(p.plan()))
 }
 
@@ -120,7 +120,7 @@ func build(p *Parts, l llm.Limits, reserve int) (Prompt, error) {
 		return Prompt{}, err
 	}
 	return Prompt{
-		Context: d.context(true), Input: d.input.raw, System: d.system.raw,
+		Context: d.text[len(`{"context":`) : len(d.text)-len(`,"input":}`)-len(d.input.raw)], Input: d.input.raw, System: d.system.raw,
 		Instructions: d.instructions, Verbose: d.verbose, Actions: d.actions.raw,
 		Before: before, Size: d.total(before), parts: p, limits: l, draft: d,
 	}, nil
@@ -129,7 +129,8 @@ func build(p *Parts, l llm.Limits, reserve int) (Prompt, error) {
 // JSON is the compact JSON of the prompt, of Size characters. Other than
 // through json.Marshal, '<', '>' and '&' stand for themselves.
 func (p *Prompt) JSON() []byte {
-	w := writer{raw: make([]byte, 0, p.Size+p.Size/8)}
+	w := new(writer)
+	w.Grow(p.Size + p.Size/8)
 	w.open('{')
 	w.sound("context", p.Context)
 	w.sound("input", p.Input)
@@ -141,7 +142,7 @@ func (p *Prompt) JSON() []byte {
 	w.sound("actions", p.Actions)
 	w.number("__pre_reduction_size", int64(p.Before))
 	w.close('}')
-	return w.raw
+	return []byte(w.String())
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -149,7 +150,7 @@ func (p *Prompt) MarshalJSON() ([]byte, error) { return p.JSON(), nil }
 
 // Sections are the pieces of the prompt, the keys of the context first.
 func (p *Prompt) Sections() []watch.Section {
-	var list []watch.Section
+	list := make([]watch.Section, 0, 16)
 	p.draft.sections(func(s *section) {
 		if s.had > 0 {
 			n := len(s.items)
@@ -168,30 +169,42 @@ func (p *Prompt) Sections() []watch.Section {
 	return list
 }
 
-// newDraft measures every part once.
+// newDraft writes and measures every part once.
 func newDraft(p *Parts, l llm.Limits) *draft {
-	p.marks = p.Marks()
-	recent := slices.DeleteFunc(spoken(p.Recent), func(e *core.Entry) bool { return e.Message.Private })
-	orders := new(writer)
-	orders.items(p.Recon.Instructions)
-	d := &draft{
-		recent:   p.entries("history_recent", recent, true),
-		current:  p.entries("history_current_chat", spoken(p.History), false),
-		people:   values("participants", p.Participants),
-		memories: values("memories", p.memories()),
-		state:    single("conversation_state", stateJSON(&p.State)),
-		orders:   single("recon_instructions", orders),
-		input:    p.input(l),
-		system:   p.system(),
-		actions:  p.actions(),
-
-		injections: injections(p.Injections),
+	w, texts, guess := &writer{zone: p.Zone, marks: p.marks}, 0, 1024
+	for _, list := range [][]core.Entry{p.Recent, p.History, p.Messages} {
+		for i := range list {
+			texts += 1 + len(list[i].Message.Foreign)
+			guess += list[i].Message.TextSize()
+		}
 	}
+	w.Grow(guess + 96*texts)
+	w.slots = make([]slot, 0, texts)
+	d := &draft{system: p.system()}
+	d.catalogue, d.actions = p.actions()
+	w.open('{')
+	w.object("context")
+	d.current = w.history("history_current_chat", spoken(p.History), false)
+	d.recent = w.history("history_recent", slices.DeleteFunc(spoken(p.Recent),
+		func(e *core.Entry) bool { return e.Message.Private }), true)
+	d.people = w.values("participants", p.Participants)
+	d.memories = w.values("memories", p.memories())
+	d.state = w.state(&p.State)
+	d.injections = w.injections(p.Injections)
+	if p.Kind != Beat { // nobody spoke: there is no language or tone to meet
+		d.recon = w.recon(&p.Recon)
+	}
+	orders := p.Recon.Instructions
+	d.orders = w.single("recon_instructions", len(orders) == 0, func() { w.items(orders) })
+	w.close('}')
+	w.key("input")
+	w.begin()
+	w.input(p, l)
+	d.input = w.done()
+	w.close('}')
+	d.text = w.String()
 	if p.Chat && !p.Lite {
 		d.verbose = rulesChat
-	}
-	if p.Kind != Beat { // nobody spoke: there is no language or tone to meet
-		d.recon = single("recon", p.Recon.hints())
 	}
 	d.fixed = frame + d.input.size + d.actions.size
 	if len(d.system.raw) > 0 {

@@ -26,6 +26,8 @@ type draft struct {
 	recon, orders    section // orders: recon_instructions
 	input, system    part
 	actions          part
+	catalogue        string // the object of the actions, as it travels
+	text             string // of the user's message
 	instructions     string
 	verbose          string
 	spared           int // characters of example dialogue that there was no room for
@@ -68,17 +70,22 @@ func (d *draft) total(before int) int {
 	return n + digits
 }
 
-// context is the context's value; history: with the place's own.
-func (d *draft) context(history bool) []byte {
-	size := len(`{}`)
+// message is the user's message of what is left; history: with the place's own.
+func (d *draft) message(history bool) string {
+	w, size := new(writer), frame+len(d.input.raw)
 	d.sections(func(s *section) { size += len(`,`) + s.cost() })
-	dst := append(make([]byte, 0, size), '{')
+	w.Grow(size)
+	w.open('{')
+	w.object("context")
 	d.sections(func(s *section) {
 		if history || s != &d.current {
-			dst = s.append(dst)
+			s.write(w)
 		}
 	})
-	return append(dst, '}')
+	w.close('}')
+	w.sound("input", d.input.raw)
+	w.close('}')
+	return w.String()
 }
 
 // reduction makes a draft fit.
@@ -114,6 +121,7 @@ func (d *draft) reduce(before, reserve int, l llm.Limits) error {
 	r.newest()
 	r.texts()
 	if r.over() <= 0 {
+		d.text = d.message(true)
 		return nil
 	}
 	return &llm.Error{Kind: llm.ErrorTooLong, Engine: l.Engine, Err: fmt.Errorf("prompt of %d characters, %d are "+

@@ -16,15 +16,14 @@ func (p *Prompt) Request() llm.Request {
 	if p.Verbose != "" {
 		r.System = append(r.System, p.Verbose)
 	}
-	context := []byte(p.Context)
+	text := p.draft.text
 	if p.limits.Dialect == llm.DialectTools {
 		r.Tools = p.tools()
 		r.Messages = p.draft.current.turns()
-		context = p.draft.context(false)
+		text = p.draft.message(false)
 	} else {
-		r.System = append(r.System, `{"actions":`+string(p.Actions)+`}`)
+		r.System = append(r.System, p.draft.catalogue)
 	}
-	text := `{"context":` + string(context) + `,"input":` + string(p.Input) + `}`
 	ask := llm.Utterance{Role: llm.RoleUser, Text: text}
 	if p.limits.Vision {
 		ask.Pictures = p.parts.attached(core.MediaImage, p.parts.Pictures)
@@ -45,10 +44,10 @@ func (s *section) turns() []llm.Utterance {
 	list := make([]llm.Utterance, len(s.items))
 	for i := range s.items {
 		p := &s.items[i]
-		list[i] = llm.Utterance{Role: llm.RoleUser, Text: string(p.raw)}
+		list[i] = llm.Utterance{Role: llm.RoleUser, Text: p.raw}
 		if s.lines[i].Self {
 			text := p.raw[p.slots[0].from:p.slots[0].to]
-			list[i] = llm.Utterance{Role: llm.RoleModel, Text: `{"response":` + string(text) + `}`}
+			list[i] = llm.Utterance{Role: llm.RoleModel, Text: `{"response":` + text + `}`}
 		}
 	}
 	return list

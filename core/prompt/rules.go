@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"synthbot/core"
@@ -89,18 +90,18 @@ const rulesChat = "" +
 // than half of the limit, so that it does not come and go.
 // spared is how many characters of it there is no room for.
 func (p *Parts) instructions(l llm.Limits, others int) (text string, spared int) {
-	persona, rules := p.persona(), p.rules(l.Dialect)
+	sentences, rules := []string{p.persona()}, p.rules(l.Dialect)
 	dialogue := txt.Line(p.Persona.Dialogue)
 	if dialogue != "" && !p.Lite {
-		dialogue = "Example dialogue, for the tone only: " + dialogue
-		longer := join(persona, dialogue)
-		if l.Chars <= 0 || others+textSize(persona)+textSize(dialogue)+textSize(rules) <= l.Chars/2 {
-			persona = longer
+		example := []string{"Example dialogue, for the tone only:", dialogue}
+		if l.Chars <= 0 || others+joined(sentences)+joined(example)+joined(rules) <= l.Chars/2 {
+			sentences = append(sentences, example...)
 		} else {
-			spared = textSize(longer) - textSize(persona)
+			spared = joined(append(sentences, example...)) - joined(sentences)
 		}
 	}
-	return join(persona, p.standing(), rules), spared
+	sentences = append(sentences, p.standing()...)
+	return join(append(sentences, rules...)), spared
 }
 
 // persona is who the bot is. Where nobody is, a plugin may say it.
@@ -113,8 +114,7 @@ func (p *Parts) persona() string {
 }
 
 // standing is what holds from message to message.
-func (p *Parts) standing() string {
-	var hints []string
+func (p *Parts) standing() (hints []string) {
 	tag := languageTag(p.Recon.Language)
 	if tag != "" {
 		hints = append(hints, `Conversation language: "`+tag+`"; write in it unless asked for another.`)
@@ -122,21 +122,22 @@ func (p *Parts) standing() string {
 	for _, hint := range p.Standing {
 		hints = append(hints, txt.Line(hint))
 	}
-	return join(hints...)
+	return hints
 }
 
-func (p *Parts) rules(d llm.Dialect) string {
+func (p *Parts) rules(d llm.Dialect) []string {
 	form, chat := formJSON, formJSONChat
 	if d == llm.DialectTools {
 		form, chat = formTools, formToolsChat
 	}
-	if p.Chat {
-		form += strings.Replace(chat, "MESSAGE", core.MessagePrefix+txt.Line(p.Interface), 1)
+	if !p.Chat {
+		chat = ""
 	}
+	form += strings.Replace(chat, "MESSAGE", core.MessagePrefix+txt.Line(p.Interface), 1) + "."
 	if p.Lite {
-		return join(form+".", rules)
+		return []string{form, rules}
 	}
-	return join(form+".", rules, rulesFull)
+	return []string{form, rules, rulesFull}
 }
 
 // languageTag lets nothing but a language tag into the instructions: it may come
@@ -155,24 +156,35 @@ func languageTag(tag string) string {
 	return tag
 }
 
-// join puts sentences on one line.
-func join(sentences ...string) string {
-	kept := make([]string, 0, len(sentences))
-	for _, s := range sentences {
-		if s != "" {
-			kept = append(kept, s)
-		}
-	}
-	return strings.Join(kept, " ")
+// join puts sentences on one line; those that are empty are left out.
+func join(sentences []string) string {
+	sentences = slices.DeleteFunc(sentences, func(s string) bool { return s == "" })
+	return strings.Join(sentences, " ")
 }
 
-// actions shows what is offered.
-func (p *Parts) actions() part {
-	size := 2
-	for _, a := range p.Actions {
-		size += 64 + len(a.Name) + len(a.Brief) + len(a.Schema)
+// joined is what sentences take once they are joined.
+func joined(sentences []string) int {
+	n := 0
+	for _, s := range sentences {
+		if s != "" {
+			n += len(` `) + textSize(s)
+		}
 	}
-	w := &writer{raw: make([]byte, 0, size)}
+	return max(n-len(` `), 0)
+}
+
+// actions is what is offered, as it travels, and the value in it.
+func (p *Parts) actions() (whole string, value part) {
+	guess := len(`{"actions":{}}`)
+	for i := range p.Actions {
+		a := &p.Actions[i]
+		guess += 48 + len(a.Name) + len(a.Brief) + len(a.Schema)
+	}
+	w := new(writer)
+	w.Grow(guess)
+	w.open('{')
+	w.key("actions")
+	w.begin()
 	w.open('{')
 	for i := range p.Actions {
 		a := &p.Actions[i]
@@ -182,10 +194,13 @@ func (p *Parts) actions() part {
 		w.object(a.Name)
 		w.text("brief", a.Brief)
 		if !p.Lite && len(a.Schema) > 0 {
-			w.sound("schema", a.Schema)
+			w.key("schema")
+			w.Write(a.Schema)
 		}
 		w.close('}')
 	}
 	w.close('}')
-	return w.done()
+	value = w.done()
+	w.close('}')
+	return w.String(), value
 }
