@@ -49,9 +49,10 @@ func (r *Provenance) AddLine(rank core.Rank) {
 func (r *Provenance) AddWords(text string) {
 	for _, form := range addressForms(text) {
 		for word := range strings.FieldsSeq(form) {
-			if strings.ContainsAny(word, ".:[/") { // no address is without; most words are
-				r.know(addressPattern().FindAllString(word, -1)...)
+			if !strings.ContainsAny(word, ".:[/") { // no address is without; most words are
+				continue
 			}
+			r.know(addressPattern().FindAllString(word, -1)...)
 			inner := strings.TrimFunc(word, func(r rune) bool { // marks around it
 				return !unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.So)
 			})
