@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"unicode/utf8"
+
+	"synthbot/core/txt"
 )
 
 // markRoom is the most that the mark of a cut takes.
@@ -23,7 +25,7 @@ func cut(s string, room int) string {
 	i := 0
 	for i < len(s) {
 		r, n := utf8.DecodeRuneInString(s[i:])
-		head -= width(r)
+		head -= txt.WidthJSON(r)
 		if head < 0 {
 			break
 		}
@@ -32,7 +34,7 @@ func cut(s string, room int) string {
 	j := len(s)
 	for j > i {
 		r, n := utf8.DecodeLastRuneInString(s[:j])
-		tail -= width(r)
+		tail -= txt.WidthJSON(r)
 		if tail < 0 {
 			break
 		}

@@ -3,84 +3,31 @@ package prompt
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"synthbot/core/txt"
 )
 
 // maxDepth bounds the nesting of JSON that others supply: decoders give up on
 // what is nested deeper than they like.
 const maxDepth = 64
 
-// quote writes s as a JSON string. Characters stand for themselves where JSON
-// allows it; bytes that are not UTF-8 become U+FFFD.
+// quote writes s as a JSON string.
 func (w *writer) quote(s string) {
 	w.WriteByte('"')
-	from := 0 // of what is not written yet
-	for i, r := range s {
-		var escaped string
-		switch {
-		case r < utf8.RuneSelf && widths[r] == 1:
-			continue
-		case r == '"':
-			escaped = `\"`
-		case r == '\\':
-			escaped = `\\`
-		case r == '\n':
-			escaped = `\n`
-		case r == '\r':
-			escaped = `\r`
-		case r == '\t':
-			escaped = `\t`
-		case r < 0x20:
-			escaped = fmt.Sprintf(`\u%04x`, r)
-		case r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"):
-			escaped = "\uFFFD"
-		default:
-			continue
-		}
-		w.WriteString(s[from:i])
-		w.WriteString(escaped)
-		from = i + 1
-	}
-	w.WriteString(s[from:])
+	txt.WriteJSON(w, s)
 	w.WriteByte('"')
-}
-
-// width is how many characters quote spends on one rune.
-func width(r rune) int {
-	switch {
-	case r == '"', r == '\\', r == '\n', r == '\r', r == '\t':
-		return 2
-	case r < 0x20:
-		return 6
-	}
-	return 1
 }
 
 // textSize is the number of characters of s within its quotes.
 func textSize(s string) int {
 	n := 0
-	for i := 0; i < len(s); {
-		if s[i] < utf8.RuneSelf {
-			n += int(widths[s[i]])
-			i++
-			continue
-		}
-		_, size := utf8.DecodeRuneInString(s[i:])
-		n++
-		i += size
+	for _, r := range s {
+		n += txt.WidthJSON(r)
 	}
 	return n
 }
-
-// widths are those of ASCII characters.
-var widths = func() (all [utf8.RuneSelf]uint8) {
-	for c := range all {
-		all[c] = uint8(width(rune(c)))
-	}
-	return all
-}()
 
 // isValue reports whether raw is JSON that is not nested too deep.
 func isValue(raw []byte) bool {

@@ -78,7 +78,7 @@ func (r random) parts() Parts {
 		p.Texts = map[string]string{"r": r.text(4000)}
 	}
 	if r.IntN(3) == 0 {
-		p.Injections = map[string]json.RawMessage{"weather": quoted("w"+r.text(400)), "diary": quoted("d"+r.text(400))}
+		p.Injections = map[string]json.RawMessage{"weather": quoted("w" + r.text(400)), "diary": quoted("d" + r.text(400))}
 		p.State.Topic = r.text(200)
 		p.Recon.Snippets = []string{r.text(300)}
 	}

@@ -63,6 +63,5 @@ func (p *Prompt) fits(more int) bool {
 
 // tokens estimates what the prompt is to a model.
 func (p *Prompt) tokens() int {
-	return behind(frame) + llm.Tokens(p.Context, p.Input, p.System, p.Actions) +
-		llm.Tokens(p.Instructions, p.Verbose)
+	return behind(frame) + llm.Tokens(p.Context, p.Input, p.System, p.Actions) + llm.Tokens(p.Instructions, p.Verbose)
 }
