@@ -53,9 +53,8 @@ func (r *Provenance) AddWords(text string) {
 				continue
 			}
 			r.know(addressPattern().FindAllString(word, -1)...)
-			inner := strings.TrimFunc(word, func(r rune) bool { // marks around it
-				return !unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.So)
-			})
+			isMark := func(r rune) bool { return !unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.So) }
+			inner := strings.TrimFunc(word, isMark)
 			if strings.Contains(inner, ":") { // with any scheme, or a host with a port
 				r.know(inner)
 			}
