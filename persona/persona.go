@@ -106,20 +106,18 @@ func (p *Persona) aliases(name string) (names []string) {
 func (p *Persona) text(name string, aliases []string, char, user string) string {
 	s := sheet{char: char, user: user}
 	s.b.Grow(1024)
-	s.b.WriteString("You are ")
-	s.b.WriteString(unlabel(name))
+	s.b.WriteString("You are " + unlabel(name))
 	if len(aliases) > 0 {
-		s.b.WriteString(", also called ")
-		s.b.WriteString(unlabel(strings.Join(aliases, ", ")))
+		s.b.WriteString(", also called " + unlabel(strings.Join(aliases, ", ")))
 	}
 	s.b.WriteByte('.')
-	s.label("Profile", p.Profile)
-	s.label("Personality", p.Personality)
+	s.write("Profile", s.value(p.Profile))
+	s.write("Personality", s.value(p.Personality))
 	s.list("Likes", p.Likes)
 	s.list("Dislikes", p.Dislikes)
 	s.list("Interests", p.Interests)
-	s.label("Speaking style", p.SpeakingStyle)
-	s.label("Guidance", p.Guidance)
+	s.write("Speaking style", s.value(p.SpeakingStyle))
+	s.write("Guidance", s.value(p.Guidance))
 	return s.b.String()
 }
 
@@ -132,8 +130,6 @@ type sheet struct {
 func (s *sheet) value(text string) string {
 	return unlabel(txt.Line(replace(text, s.char, s.user)))
 }
-
-func (s *sheet) label(name, text string) { s.write(name, s.value(text)) }
 
 func (s *sheet) write(name, text string) {
 	if text == "" {

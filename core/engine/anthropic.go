@@ -66,9 +66,7 @@ type block struct {
 // cacheMark ends a stretch of the prompt that the provider may keep.
 const cacheMark = `{"type":"ephemeral"}`
 
-func (anthropicWire) write(
-	b *bytes.Buffer, c *call, messages []llms.MessageContent, o llms.CallOptions,
-) error {
+func (anthropicWire) write(b *bytes.Buffer, c *call, messages []llms.MessageContent, o llms.CallOptions) error {
 	r := anthropicRequest{sampling: c.sampling(), MaxTokens: cmp.Or(o.MaxTokens, anthropicTokens)}
 	for _, t := range o.Tools {
 		r.Tools = append(r.Tools, anthropicTool{t.Function.Name, t.Function.Description, t.Function.Parameters})

@@ -105,18 +105,10 @@ func (o openAI) write(b *bytes.Buffer, c *call, messages []llms.MessageContent, 
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		if err := writeTurn(b, m); err != nil {
-			return err
-		}
+		writeTurn(b, m)
 	}
 	b.WriteString(`]}`)
 	return nil
-}
-
-// openAIRoles are the API's names of the roles.
-var openAIRoles = map[llms.ChatMessageType]string{
-	llms.ChatMessageTypeSystem: "system", llms.ChatMessageTypeHuman: "user",
-	llms.ChatMessageTypeAI: "assistant", llms.ChatMessageTypeTool: "tool",
 }
 
 type openAICall struct {
@@ -126,8 +118,9 @@ type openAICall struct {
 }
 
 // writeTurn writes a message of a request. Its content is one text, or parts.
-func writeTurn(b *bytes.Buffer, m llms.MessageContent) error {
-	fmt.Fprintf(b, `{"role":%q,`, openAIRoles[m.Role])
+func writeTurn(b *bytes.Buffer, m llms.MessageContent) {
+	roles := map[llms.ChatMessageType]string{"system": "system", "human": "user", "ai": "assistant", "tool": "tool"}
+	fmt.Fprintf(b, `{"role":%q`, roles[m.Role])
 	var texts []string
 	var parts []any
 	var calls []openAICall
@@ -136,7 +129,7 @@ func writeTurn(b *bytes.Buffer, m llms.MessageContent) error {
 		case llms.ToolCall:
 			calls = append(calls, openAICall{p.ID, p.Type, p.FunctionCall})
 		case llms.ToolCallResponse:
-			fmt.Fprintf(b, `"tool_call_id":%s,`, core.JSON(p.ToolCallID))
+			fmt.Fprintf(b, `,"tool_call_id":%s`, core.JSON(p.ToolCallID))
 			texts = append(texts, p.Content)
 		case llms.TextContent:
 			texts, parts = append(texts, p.Text), append(parts, p)
@@ -144,17 +137,14 @@ func writeTurn(b *bytes.Buffer, m llms.MessageContent) error {
 			parts = append(parts, openAIPart(p))
 		}
 	}
-	var err error
 	if len(calls) > 0 {
-		b.WriteString(`"tool_calls":`)
-		err = encode(b, calls)
-		b.WriteByte(',')
+		fmt.Fprintf(b, `,"tool_calls":%s`, core.JSON(calls))
 	}
-	b.WriteString(`"content":`)
 	if len(parts) > len(texts) {
-		err = errors.Join(err, encode(b, parts))
+		b.WriteString(`,"content":`)
+		_ = encode(b, parts) // they are texts
 	} else {
-		b.WriteByte('"')
+		b.WriteString(`,"content":"`)
 		for i, text := range texts {
 			if i > 0 {
 				b.WriteString(`\n\n`)
@@ -164,7 +154,6 @@ func writeTurn(b *bytes.Buffer, m llms.MessageContent) error {
 		b.WriteByte('"')
 	}
 	b.WriteByte('}')
-	return err
 }
 
 func openAIPart(p llms.BinaryContent) any {

@@ -16,8 +16,8 @@ var escapes = func() (all [utf8.RuneSelf]string) {
 	return all
 }()
 
-// WriteJSON writes what stands between the quotes of s as a JSON string. Characters stand for
-// themselves where JSON allows it; bytes that are not UTF-8 become U+FFFD.
+// WriteJSON writes s as a JSON string without its quotes. Characters stand for themselves where JSON
+// allows it; bytes that are not UTF-8 become U+FFFD.
 func WriteJSON(w io.StringWriter, s string) {
 	from := 0 // of what is not written yet
 	for i, r := range s {
