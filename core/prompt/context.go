@@ -128,7 +128,7 @@ func (w *writer) entry(e *core.Entry, abroad bool) {
 		w.some("usertag", w.marks.Of(m.Path, m.Author))
 	}
 	if e.Self {
-		w.truth("self")
+		w.sound("self", "true")
 	}
 	text := m.Text
 	if e.Self {
@@ -147,23 +147,18 @@ func (w *writer) entry(e *core.Entry, abroad bool) {
 	w.close('}')
 }
 
-// values writes a list of JSON values that others supply; what is none is left out.
-func (w *writer) values(name string, raws []json.RawMessage) section {
+// values writes a list of JSON values that others supply, and behind them texts. What is not JSON is left out.
+func (w *writer) values(name string, raws []json.RawMessage, texts ...string) section {
 	raws = slices.DeleteFunc(slices.Clone(raws), func(raw json.RawMessage) bool { return !isValue(raw) })
-	return w.section(name, true, len(raws), func(i int) { w.supplied(raws[i]) })
-}
-
-// memories are those that were found, then those that recon knows.
-func (p *Parts) memories() []json.RawMessage {
-	list := slices.Clip(p.Memories)
-	for _, text := range p.Recon.Memories {
-		w := new(writer)
+	return w.section(name, true, len(raws)+len(texts), func(i int) {
+		if i < len(raws) {
+			w.supplied(raws[i])
+			return
+		}
 		w.open('{')
-		w.text("text", text)
+		w.text("text", texts[i-len(raws)])
 		w.close('}')
-		list = append(list, json.RawMessage(w.String()))
-	}
-	return list
+	})
 }
 
 // single writes a section of one value, unless it would be empty.
@@ -176,8 +171,7 @@ func (w *writer) single(name string, empty bool, value func()) section {
 }
 
 // injections writes the keys that plugins add, sorted, except for those that have a meaning of their own.
-func (w *writer) injections(m map[string]json.RawMessage) []section {
-	list := make([]section, 0, len(m))
+func (w *writer) injections(m map[string]json.RawMessage) (list []section) {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		switch key {
 		case "history_current_chat", "history_recent", "participants", "memories", "conversation_state",
@@ -215,9 +209,10 @@ func (w *writer) dictionary(name string, m map[string]json.RawMessage) {
 	w.close('}')
 }
 
-func (w *writer) recon(r *Recon) section {
+// recon is left out of a beat: nobody spoke, there is no language or tone to meet.
+func (w *writer) recon(kind Kind, r *Recon) section {
 	language := languageTag(r.Language)
-	empty := language == "" && r.MessageTone == "" && r.ConversationTone == "" && len(r.Snippets) == 0
+	empty := kind == Beat || language == "" && r.MessageTone == "" && r.ConversationTone == "" && len(r.Snippets) == 0
 	return w.single("recon", empty, func() {
 		w.open('{')
 		w.some("language", language)

@@ -97,22 +97,7 @@ func (c *Correction) reply() string {
 	if len(c.Calls) == 0 {
 		return llm.Unthink(c.Reply)
 	}
-	w := new(writer)
-	w.open('{')
-	w.list("actions")
-	for _, call := range c.Calls {
-		w.open('{')
-		w.text("type", call.Name)
-		if raw, ok := compact(call.Arguments); ok {
-			w.sound("payload", raw)
-		} else {
-			w.text("payload", string(call.Arguments))
-		}
-		w.close('}')
-	}
-	w.close(']')
-	w.close('}')
-	return strings.TrimSpace(llm.Unthink(c.Reply) + "\n" + llm.Unthink(w.String()))
+	return strings.TrimSpace(llm.Unthink(c.Reply) + "\n" + llm.Unthink(planOf(c.Calls)))
 }
 
 func (w *writer) attempted(a *CorrectionAction) {

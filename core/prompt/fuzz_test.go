@@ -84,8 +84,8 @@ func foreign(text, name string, raw json.RawMessage) Parts {
 				Memories: []string{text},
 			},
 		},
-		Actions: []Action{{Name: name, Brief: text, Schema: json.RawMessage(schema)}},
-		Files:   Files{Texts: map[string]string{"r": text}}, Outputs: []Output{{Action: name, Payload: raw, Output: raw, Text: text}}, Said: []string{text},
+		Actions:  []Action{{Name: name, Brief: text, Schema: json.RawMessage(schema)}},
+		Contents: llm.Contents{Texts: map[string]string{"r": text}}, Outputs: []Output{{Action: name, Payload: raw, Output: raw, Text: text}}, Said: []string{text},
 	}
 }
 

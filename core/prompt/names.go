@@ -41,7 +41,7 @@ func (p *Parts) Marks() Marks {
 		for i := range list {
 			m := &list[i].Message
 			if list[i].Self {
-				n.note(person{}, "", m.Author.Name)
+				n.add("", &core.Author{Name: m.Author.Name})
 				continue
 			}
 			iface := m.Path.Interface()
@@ -67,22 +67,19 @@ type called struct {
 }
 
 func (n *names) add(iface string, a *core.Author) {
-	if a.ID != "" {
-		n.note(person{iface, a.ID}, a.Tag, a.Name)
+	if a.ID == "" && iface != "" {
+		return
 	}
-}
-
-func (n *names) note(who person, tag, name string) {
-	known := false
+	who, known := person{iface, a.ID}, false
 	for i := range *n {
 		c := &(*n)[i]
 		if c.who == who {
-			c.tag = tag
-			known = known || c.name == name
+			c.tag = a.Tag
+			known = known || c.name == a.Name
 		}
 	}
 	if !known {
-		*n = append(*n, called{who, tag, name})
+		*n = append(*n, called{who, a.Tag, a.Name})
 	}
 }
 

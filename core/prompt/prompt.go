@@ -28,7 +28,7 @@ type Parts struct {
 	Standing  []string     // further hints in front of the rules: what holds in this place
 	Messages  []core.Entry // what the turn answers, in order; at least one
 	Context
-	Files
+	llm.Contents // of what is attached
 
 	Actions []Action // in the order in which they are shown
 	Chat    bool     // the interface owns a message action
@@ -51,13 +51,6 @@ type Context struct {
 	State        core.State
 	Recon        Recon
 	Injections   map[string]json.RawMessage // by key of the context
-}
-
-// Files is what is attached, all by Attachment.Ref.
-type Files struct {
-	Texts    map[string]string // of text files and PDFs
-	Pictures map[string]llm.File
-	Sounds   map[string]llm.File
 }
 
 // Action is an action as a prompt shows it.
@@ -119,8 +112,9 @@ func build(p *Parts, l llm.Limits, reserve int) (Prompt, error) {
 	if err := d.reduce(before, reserve, l); err != nil {
 		return Prompt{}, err
 	}
+	context := d.text[len(`{"context":`) : len(d.text)-len(`,"input":}`)-len(d.input.raw)]
 	return Prompt{
-		Context: d.text[len(`{"context":`) : len(d.text)-len(`,"input":}`)-len(d.input.raw)], Input: d.input.raw, System: d.system.raw,
+		Context: context, Input: d.input.raw, System: d.system.raw,
 		Instructions: d.instructions, Verbose: d.verbose, Actions: d.actions.raw,
 		Before: before, Size: d.total(before), parts: p, limits: l, draft: d,
 	}, nil
@@ -151,12 +145,13 @@ func (p *Prompt) MarshalJSON() ([]byte, error) { return p.JSON(), nil }
 // Sections are the pieces of the prompt, the keys of the context first.
 func (p *Prompt) Sections() []watch.Section {
 	list := make([]watch.Section, 0, 16)
-	p.draft.sections(func(s *section) {
+	for i := range p.draft.context {
+		s := &p.draft.context[i]
 		if s.had > 0 {
 			n := len(s.items)
 			list = append(list, watch.Section{Name: "context." + s.name, Size: s.cost(), Items: n, Dropped: s.had - n})
 		}
-	})
+	}
 	for _, s := range []watch.Section{
 		{Name: "input", Size: size(p.Input)}, {Name: "system_message", Size: size(p.System)},
 		{Name: "instructions", Size: textSize(p.Instructions)},
@@ -184,22 +179,21 @@ func newDraft(p *Parts, l llm.Limits) *draft {
 	d.catalogue, d.actions = p.actions()
 	w.open('{')
 	w.object("context")
-	d.current = w.history("history_current_chat", spoken(p.History), false)
-	d.recent = w.history("history_recent", slices.DeleteFunc(spoken(p.Recent),
-		func(e *core.Entry) bool { return e.Message.Private }), true)
-	d.people = w.values("participants", p.Participants)
-	d.memories = w.values("memories", p.memories())
-	d.state = w.state(&p.State)
-	d.injections = w.injections(p.Injections)
-	if p.Kind != Beat { // nobody spoke: there is no language or tone to meet
-		d.recon = w.recon(&p.Recon)
-	}
+	isPrivate := func(e *core.Entry) bool { return e.Message.Private }
+	d.context = make([]section, injected, injected+len(p.Injections)+2)
+	d.context[currentChat] = w.history("history_current_chat", spoken(p.History), false)
+	d.context[recentElsewhere] = w.history("history_recent", slices.DeleteFunc(spoken(p.Recent), isPrivate), true)
+	d.context[participants] = w.values("participants", p.Participants)
+	d.context[memories] = w.values("memories", p.Memories, p.Recon.Memories...)
+	d.context[state] = w.state(&p.State)
+	d.context = append(d.context, w.injections(p.Injections)...)
 	orders := p.Recon.Instructions
-	d.orders = w.single("recon_instructions", len(orders) == 0, func() { w.items(orders) })
+	d.context = append(d.context, w.recon(p.Kind, &p.Recon),
+		w.single("recon_instructions", len(orders) == 0, func() { w.items(orders) }))
 	w.close('}')
 	w.key("input")
 	w.begin()
-	w.input(p, l)
+	p.input(w, l)
 	d.input = w.done()
 	w.close('}')
 	d.text = w.String()

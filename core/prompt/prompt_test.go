@@ -221,7 +221,7 @@ func TestExampleDialogue(t *testing.T) {
 func TestRulesAreShort(t *testing.T) {
 	for _, d := range []llm.Dialect{llm.DialectJSON, llm.DialectTools} {
 		p := Parts{Interface: "telegram", Chat: true}
-		if r := join(p.rules(d)); utf8.RuneCountInString(r) >= 1200 || strings.ContainsAny(r, "\n\t") {
+		if r := join(p.rules(d)...); utf8.RuneCountInString(r) >= 1200 || strings.ContainsAny(r, "\n\t") {
 			t.Errorf("%s: %d characters of rules, want one line under 1200", d, utf8.RuneCountInString(r))
 		}
 		if v := rulesChat; utf8.RuneCountInString(v) >= 1200 {

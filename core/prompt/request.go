@@ -19,7 +19,7 @@ func (p *Prompt) Request() llm.Request {
 	text := p.draft.text
 	if p.limits.Dialect == llm.DialectTools {
 		r.Tools = p.tools()
-		r.Messages = p.draft.current.turns()
+		r.Messages = p.draft.context[currentChat].turns()
 		text = p.draft.message(false)
 	} else {
 		r.System = append(r.System, p.draft.catalogue)
@@ -32,8 +32,13 @@ func (p *Prompt) Request() llm.Request {
 		ask.Sounds = p.parts.attached(core.MediaAudio, p.parts.Sounds)
 	}
 	r.Messages = alternate(append(r.Messages, ask))
-	if len(p.System) > 0 {
-		r.Messages = append(r.Messages, p.delivery()...)
+	switch { // the exchange that follows: what the model asked for, and what came of it
+	case p.System == "":
+	case p.limits.Dialect == llm.DialectTools:
+		r.Messages = append(r.Messages, p.results()...)
+	default:
+		r.Messages = append(r.Messages, llm.Utterance{Role: llm.RoleModel, Text: p.parts.plan()},
+			llm.Utterance{Role: llm.RoleUser, Text: `{"system_message":` + p.System + `}`})
 	}
 	return r
 }

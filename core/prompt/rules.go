@@ -90,18 +90,22 @@ const rulesChat = "" +
 // than half of the limit, so that it does not come and go.
 // spared is how many characters of it there is no room for.
 func (p *Parts) instructions(l llm.Limits, others int) (text string, spared int) {
-	sentences, rules := []string{p.persona()}, p.rules(l.Dialect)
+	persona, rules := p.persona(), p.rules(l.Dialect)
 	dialogue := txt.Line(p.Persona.Dialogue)
 	if dialogue != "" && !p.Lite {
-		example := []string{"Example dialogue, for the tone only:", dialogue}
-		if l.Chars <= 0 || others+joined(sentences)+joined(example)+joined(rules) <= l.Chars/2 {
-			sentences = append(sentences, example...)
-		} else {
-			spared = joined(append(sentences, example...)) - joined(sentences)
+		dialogue = "Example dialogue, for the tone only: " + dialogue
+		stays := others + textSize(persona) + textSize(dialogue) + len(rules) - 1
+		for _, s := range rules {
+			stays += textSize(s)
+		}
+		if l.Chars > 0 && stays > l.Chars/2 {
+			spared = textSize(join(persona, dialogue)) - textSize(persona)
 		}
 	}
-	sentences = append(sentences, p.standing()...)
-	return join(append(sentences, rules...)), spared
+	if spared > 0 || p.Lite {
+		dialogue = ""
+	}
+	return join(slices.Concat([]string{persona, dialogue}, p.standing(), rules)...), spared
 }
 
 // persona is who the bot is. Where nobody is, a plugin may say it.
@@ -157,20 +161,8 @@ func languageTag(tag string) string {
 }
 
 // join puts sentences on one line; those that are empty are left out.
-func join(sentences []string) string {
-	sentences = slices.DeleteFunc(sentences, func(s string) bool { return s == "" })
-	return strings.Join(sentences, " ")
-}
-
-// joined is what sentences take once they are joined.
-func joined(sentences []string) int {
-	n := 0
-	for _, s := range sentences {
-		if s != "" {
-			n += len(` `) + textSize(s)
-		}
-	}
-	return max(n-len(` `), 0)
+func join(sentences ...string) string {
+	return strings.Join(slices.DeleteFunc(sentences, func(s string) bool { return s == "" }), " ")
 }
 
 // actions is what is offered, as it travels, and the value in it.

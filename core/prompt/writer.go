@@ -97,11 +97,6 @@ func (w *writer) item(value string) {
 	w.quote(value)
 }
 
-func (w *writer) truth(name string) {
-	w.key(name)
-	w.WriteString("true")
-}
-
 func (w *writer) number(name string, n int64) {
 	if n > 0 {
 		w.key(name)

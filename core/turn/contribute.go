@@ -88,8 +88,8 @@ func (in *input) attachments() []contribution {
 		return nil
 	}
 	return []contribution{{"attachments", func(ctx context.Context) (func(), error) {
-		o := t.setup.Prompt.Open(ctx, t.path, files)
-		return func() { in.parts.Texts, in.parts.Pictures, in.parts.Sounds = o.Texts, o.Pictures, o.Sounds }, nil
+		contents := t.setup.Prompt.Open(ctx, t.path, files)
+		return func() { in.parts.Contents = contents }, nil
 	}}}
 }
 
