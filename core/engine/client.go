@@ -125,7 +125,7 @@ func newProvider(cfg Config, p preset, t *transport) (provider, error) {
 }
 
 // bodies are buffers in which requests are encoded.
-var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+var bodies = sync.Pool{New: func() any { return bytes.NewBuffer(make([]byte, 0, 16<<10)) }}
 
 const longestKept = 256 << 10 // bytes of a buffer that is used again
 

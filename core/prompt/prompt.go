@@ -166,6 +166,26 @@ func (p *Prompt) Sections() []watch.Section {
 
 // newDraft writes and measures every part once.
 func newDraft(p *Parts, l llm.Limits) *draft {
+	d := &draft{system: p.system()}
+	d.catalogue, d.actions = p.actions()
+	d.write(p, l)
+	if p.Chat && !p.Lite {
+		d.verbose = rulesChat
+	}
+	d.fixed = frame + d.input.size + d.actions.size
+	if len(d.system.raw) > 0 {
+		d.fixed += len(`"system_message":,`) + d.system.size
+	}
+	if d.verbose != "" {
+		d.fixed += len(`"instructions_verbose":"",`) + textSize(d.verbose)
+	}
+	d.instructions, d.spared = p.instructions(l, d.actions.size+textSize(d.verbose))
+	d.fixed += textSize(d.instructions)
+	return d
+}
+
+// write writes the user's message: what is known, and what the turn answers.
+func (d *draft) write(p *Parts, l llm.Limits) {
 	w, texts, guess := &writer{zone: p.Zone, marks: p.marks}, 0, 1024
 	for _, list := range [][]core.Entry{p.Recent, p.History, p.Messages} {
 		for i := range list {
@@ -175,8 +195,6 @@ func newDraft(p *Parts, l llm.Limits) *draft {
 	}
 	w.Grow(guess + 96*texts)
 	w.slots = make([]slot, 0, texts)
-	d := &draft{system: p.system()}
-	d.catalogue, d.actions = p.actions()
 	w.open('{')
 	w.object("context")
 	isPrivate := func(e *core.Entry) bool { return e.Message.Private }
@@ -197,19 +215,6 @@ func newDraft(p *Parts, l llm.Limits) *draft {
 	d.input = w.done()
 	w.close('}')
 	d.text = w.String()
-	if p.Chat && !p.Lite {
-		d.verbose = rulesChat
-	}
-	d.fixed = frame + d.input.size + d.actions.size
-	if len(d.system.raw) > 0 {
-		d.fixed += len(`"system_message":,`) + d.system.size
-	}
-	if d.verbose != "" {
-		d.fixed += len(`"instructions_verbose":"",`) + textSize(d.verbose)
-	}
-	d.instructions, d.spared = p.instructions(l, d.actions.size+textSize(d.verbose))
-	d.fixed += textSize(d.instructions)
-	return d
 }
 
 // frame is what the keys and brackets of a prompt take, context's value and the

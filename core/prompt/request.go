@@ -16,15 +16,14 @@ func (p *Prompt) Request() llm.Request {
 	if p.Verbose != "" {
 		r.System = append(r.System, p.Verbose)
 	}
-	text := p.draft.text
+	ask := llm.Utterance{Role: llm.RoleUser, Text: p.draft.text}
 	if p.limits.Dialect == llm.DialectTools {
 		r.Tools = p.tools()
 		r.Messages = p.draft.context[currentChat].turns()
-		text = p.draft.message(false)
+		ask.Text = p.draft.message(false)
 	} else {
 		r.System = append(r.System, p.draft.catalogue)
 	}
-	ask := llm.Utterance{Role: llm.RoleUser, Text: text}
 	if p.limits.Vision {
 		ask.Pictures = p.parts.attached(core.MediaImage, p.parts.Pictures)
 	}
