@@ -153,9 +153,9 @@ func (p *Prompt) Sections() []watch.Section {
 		}
 	}
 	for _, s := range []watch.Section{
-		{Name: "input", Size: size(p.Input)}, {Name: "system_message", Size: size(p.System)},
+		{Name: "input", Size: p.draft.input.size}, {Name: "system_message", Size: p.draft.system.size},
 		{Name: "instructions", Size: textSize(p.Instructions)},
-		{Name: "instructions_verbose", Size: textSize(p.Verbose)}, {Name: "actions", Size: size(p.Actions)},
+		{Name: "instructions_verbose", Size: textSize(p.Verbose)}, {Name: "actions", Size: p.draft.actions.size},
 	} {
 		if s.Size > 0 {
 			list = append(list, s)
