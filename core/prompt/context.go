@@ -20,7 +20,7 @@ type section struct {
 	lines []*core.Entry // what the items of a history tell
 }
 
-// section writes n items under a key; list: as a list.
+// section writes n items under a key; list: as a list, else n is at most one.
 func (w *writer) section(name string, list bool, n int, item func(i int)) section {
 	s := section{name: name, list: list, had: n}
 	if n == 0 {
@@ -161,15 +161,6 @@ func (w *writer) values(name string, raws []json.RawMessage, texts ...string) se
 	})
 }
 
-// single writes a section of one value, unless it would be empty.
-func (w *writer) single(name string, empty bool, value func()) section {
-	n := 1
-	if empty {
-		n = 0
-	}
-	return w.section(name, false, n, func(int) { value() })
-}
-
 // injections writes the keys that plugins add, sorted, except for those that have a meaning of their own.
 func (w *writer) injections(m map[string]json.RawMessage) (list []section) {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -179,15 +170,15 @@ func (w *writer) injections(m map[string]json.RawMessage) (list []section) {
 			continue
 		}
 		if txt.Line(key) == key && isValue(m[key]) {
-			list = append(list, w.single(key, false, func() { w.supplied(m[key]) }))
+			list = append(list, w.section(key, false, 1, func(int) { w.supplied(m[key]) }))
 		}
 	}
 	return list
 }
 
 func (w *writer) state(s *core.State) section {
-	empty := s.Topic == "" && s.Status == "" && len(s.Entities)+len(s.SlotsFilled)+len(s.SlotsRequired) == 0
-	return w.single("conversation_state", empty, func() {
+	n := len(s.Topic) + len(s.Entities) + len(s.SlotsFilled) + len(s.SlotsRequired) + len(s.Status)
+	return w.section("conversation_state", false, min(n, 1), func(int) {
 		w.open('{')
 		w.some("topic", s.Topic)
 		w.dictionary("entities", s.Entities)
@@ -212,8 +203,11 @@ func (w *writer) dictionary(name string, m map[string]json.RawMessage) {
 // recon is left out of a beat: nobody spoke, there is no language or tone to meet.
 func (w *writer) recon(kind Kind, r *Recon) section {
 	language := languageTag(r.Language)
-	empty := kind == Beat || language == "" && r.MessageTone == "" && r.ConversationTone == "" && len(r.Snippets) == 0
-	return w.single("recon", empty, func() {
+	n := len(language) + len(r.MessageTone) + len(r.ConversationTone) + len(r.Snippets)
+	if kind == Beat {
+		n = 0
+	}
+	return w.section("recon", false, min(n, 1), func(int) {
 		w.open('{')
 		w.some("language", language)
 		w.some("message_tone", r.MessageTone)

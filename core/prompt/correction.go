@@ -104,10 +104,7 @@ func (w *writer) attempted(a *CorrectionAction) {
 	w.object(a.Name)
 	w.value("schema", a.Schema)
 	w.text("brief", a.Brief)
-	raw := examples(a.Examples)
-	if raw != nil {
-		w.value("examples", raw)
-	}
+	w.value("examples", examples(a.Examples))
 	w.close('}')
 }
 

@@ -84,7 +84,8 @@ func (n *names) add(iface string, a *core.Author) {
 }
 
 // marks gives one to everybody whose folded name is another person's, too.
-func (n names) marks() (marks Marks) {
+func (n names) marks() Marks {
+	marks := make(Marks)
 	for i := range n {
 		n[i].name = folded(n[i].name)
 	}
@@ -96,9 +97,6 @@ func (n names) marks() (marks Marks) {
 			if !slices.ContainsFunc(alike, isSame) {
 				alike = append(alike, n[to]) // each person once
 			}
-		}
-		if len(alike) > 1 && marks == nil {
-			marks = make(Marks)
 		}
 		if len(alike) > 1 {
 			marks.mark(alike)

@@ -83,13 +83,11 @@ type Recon struct {
 // Prompt is the JSON prompt, within its limit. Context and Input are compact
 // objects, Actions too.
 type Prompt struct {
-	Context, Input string
-	System         string // the system_message of a Delivery; else ""
-	Instructions   string
-	Verbose        string
-	Actions        string
-	Before         int // characters before reduction
-	Size           int // characters now
+	Context, Input, Actions string
+	System                  string // the system_message of a Delivery; else ""
+	Instructions, Verbose   string
+	Before                  int // characters before reduction
+	Size                    int // characters now
 
 	parts  *Parts
 	limits llm.Limits
@@ -207,7 +205,7 @@ func (d *draft) write(p *Parts, l llm.Limits) {
 	d.context = append(d.context, w.injections(p.Injections)...)
 	orders := p.Recon.Instructions
 	d.context = append(d.context, w.recon(p.Kind, &p.Recon),
-		w.single("recon_instructions", len(orders) == 0, func() { w.items(orders) }))
+		w.section("recon_instructions", false, min(len(orders), 1), func(int) { w.items(orders) }))
 	w.close('}')
 	w.key("input")
 	w.begin()
