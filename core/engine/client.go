@@ -221,9 +221,8 @@ func (c *call) GenerateContent(
 		option(&o)
 	}
 	defer c.book()
-	wire := c.preset.wire
-	write := func(body *bytes.Buffer) error { return wire.write(body, c, messages, o) }
-	response, begun, err := c.post(ctx, wire.path(), write)
+	write := func(body *bytes.Buffer) error { return c.preset.wire.write(body, c, messages, o) }
+	response, begun, err := c.post(ctx, c.preset.wire.path(), write)
 	c.begun = begun
 	if err != nil {
 		return nil, err

@@ -117,9 +117,11 @@ type openAICall struct {
 	Function *llms.FunctionCall `json:"function"`
 }
 
+// roles are the API's words for the library's.
+var roles = map[llms.ChatMessageType]string{"system": "system", "human": "user", "ai": "assistant", "tool": "tool"}
+
 // writeTurn writes a message of a request. Its content is one text, or parts.
 func writeTurn(b *bytes.Buffer, m llms.MessageContent) {
-	roles := map[llms.ChatMessageType]string{"system": "system", "human": "user", "ai": "assistant", "tool": "tool"}
 	fmt.Fprintf(b, `{"role":%q`, roles[m.Role])
 	var texts []string
 	var parts []any

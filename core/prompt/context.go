@@ -124,15 +124,12 @@ func (w *writer) entry(e *core.Entry, abroad bool) {
 		w.text("interface_path", m.Path.String())
 	}
 	w.some("from", m.Author.Name)
-	if !e.Self {
-		w.some("usertag", w.marks.Of(m.Path, m.Author))
-	}
-	if e.Self {
-		w.sound("self", "true")
-	}
 	text := m.Text
 	if e.Self {
+		w.sound("self", "true")
 		text = llm.Unthink(text)
+	} else {
+		w.some("usertag", w.marks.Of(m.Path, m.Author))
 	}
 	w.slot("text", text, false)
 	w.spoken(m)
