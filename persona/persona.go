@@ -4,6 +4,7 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 
 	"synthbot/core"
@@ -78,46 +79,45 @@ const maxUser = 64
 // Dialogue and Greeting keep their line breaks.
 func (p *Persona) For(user string) core.Persona {
 	user = cmp.Or(txt.Clip(txt.Line(user), maxUser), stranger)
-	char, aliases := cmp.Or(txt.Line(p.Nickname), txt.Line(p.Name)), p.aliases()
+	name := txt.Line(p.Name)
+	char, aliases := cmp.Or(txt.Line(p.Nickname), name), p.aliases(name)
 	return core.Persona{
-		Name:     txt.Line(p.Name),
+		Name:     name,
 		Aliases:  aliases,
-		Text:     p.text(aliases, char, user),
+		Text:     p.text(name, aliases, char, user),
 		Dialogue: replace(examples(lines(p.ExampleDialogue)), char, user),
 		Greeting: replace(lines(p.Greeting), char, user),
 		Voice:    txt.Line(p.Voice),
 	}
 }
 
-func (p *Persona) aliases() []string {
-	seen := map[string]bool{strings.ToLower(txt.Line(p.Name)): true, "": true}
-	var names []string
+// aliases are the other names, each once.
+func (p *Persona) aliases(name string) (names []string) {
 	for _, a := range append([]string{p.Nickname}, p.Aliases...) {
 		a = txt.Line(a)
-		key := strings.ToLower(a)
-		if !seen[key] {
-			seen[key] = true
+		isSame := func(other string) bool { return strings.EqualFold(a, other) }
+		if a != "" && !isSame(name) && !slices.ContainsFunc(names, isSame) {
 			names = append(names, a)
 		}
 	}
 	return names
 }
 
-func (p *Persona) text(aliases []string, char, user string) string {
+func (p *Persona) text(name string, aliases []string, char, user string) string {
 	s := sheet{char: char, user: user}
 	s.b.Grow(1024)
-	s.b.WriteString("You are " + unlabel(txt.Line(p.Name)))
+	s.b.WriteString("You are " + unlabel(name))
 	if len(aliases) > 0 {
 		s.b.WriteString(", also called " + unlabel(strings.Join(aliases, ", ")))
 	}
 	s.b.WriteByte('.')
-	s.label("Profile", p.Profile)
-	s.label("Personality", p.Personality)
+	s.write("Profile", s.value(p.Profile))
+	s.write("Personality", s.value(p.Personality))
 	s.list("Likes", p.Likes)
 	s.list("Dislikes", p.Dislikes)
 	s.list("Interests", p.Interests)
-	s.label("Speaking style", p.SpeakingStyle)
-	s.label("Guidance", p.Guidance)
+	s.write("Speaking style", s.value(p.SpeakingStyle))
+	s.write("Guidance", s.value(p.Guidance))
 	return s.b.String()
 }
 
@@ -130,8 +130,6 @@ type sheet struct {
 func (s *sheet) value(text string) string {
 	return unlabel(txt.Line(replace(text, s.char, s.user)))
 }
-
-func (s *sheet) label(name, text string) { s.write(name, s.value(text)) }
 
 func (s *sheet) write(name, text string) {
 	if text == "" {

@@ -14,7 +14,12 @@ func lines(s string) string { return strings.TrimSpace(txt.Lines(s)) }
 var start = txt.Pattern(`(?i)\s*<START>\s*`)
 
 // examples separates examples of dialogue by empty lines.
-func examples(s string) string { return strings.TrimSpace(start().ReplaceAllString(s, "\n\n")) }
+func examples(s string) string {
+	if !strings.Contains(s, "<") {
+		return s
+	}
+	return strings.TrimSpace(start().ReplaceAllString(s, "\n\n"))
+}
 
 // unlabel removes the colon after words that are labels of the rendered text, so that a
 // value cannot look like a label.
@@ -38,6 +43,7 @@ func replace(s, char, user string) string {
 		return s
 	}
 	var b strings.Builder
+	b.Grow(len(s) + len(char) + len(user))
 	for s != "" {
 		i := strings.IndexAny(s, "{<")
 		if i < 0 {

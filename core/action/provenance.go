@@ -49,12 +49,12 @@ func (r *Provenance) AddLine(rank core.Rank) {
 func (r *Provenance) AddWords(text string) {
 	for _, form := range addressForms(text) {
 		for word := range strings.FieldsSeq(form) {
-			if strings.ContainsAny(word, ".:[/") { // no address is without; most words are
-				r.know(addressPattern().FindAllString(word, -1)...)
+			if !strings.ContainsAny(word, ".:[/") { // no address is without; most words are
+				continue
 			}
-			inner := strings.TrimFunc(word, func(r rune) bool { // marks around it
-				return !unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.So)
-			})
+			r.know(addressPattern().FindAllString(word, -1)...)
+			isMark := func(r rune) bool { return !unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.So) }
+			inner := strings.TrimFunc(word, isMark)
 			if strings.Contains(inner, ":") { // with any scheme, or a host with a port
 				r.know(inner)
 			}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
@@ -65,7 +66,7 @@ type block struct {
 // cacheMark ends a stretch of the prompt that the provider may keep.
 const cacheMark = `{"type":"ephemeral"}`
 
-func (anthropicWire) body(c *call, messages []llms.MessageContent, o llms.CallOptions) any {
+func (anthropicWire) write(b *bytes.Buffer, c *call, messages []llms.MessageContent, o llms.CallOptions) error {
 	r := anthropicRequest{sampling: c.sampling(), MaxTokens: cmp.Or(o.MaxTokens, anthropicTokens)}
 	for _, t := range o.Tools {
 		r.Tools = append(r.Tools, anthropicTool{t.Function.Name, t.Function.Description, t.Function.Parameters})
@@ -92,7 +93,7 @@ func (anthropicWire) body(c *call, messages []llms.MessageContent, o llms.CallOp
 		before := r.Messages[len(r.Messages)-2].Content
 		before[len(before)-1].Cache = json.RawMessage(cacheMark)
 	}
-	return r
+	return encode(b, r)
 }
 
 // add adds a message. Neighbours of one role are one turn, and the first turn is a user's.

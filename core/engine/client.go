@@ -29,8 +29,8 @@ type wire interface {
 	path() string
 	// authorize sets the headers that the API needs. key may be "".
 	authorize(h http.Header, key string)
-	// body is that of a request. What changes least comes first in it.
-	body(c *call, messages []llms.MessageContent, o llms.CallOptions) any
+	// write writes the body of a request. What changes least comes first in it.
+	write(b *bytes.Buffer, c *call, messages []llms.MessageContent, o llms.CallOptions) error
 	// whole reads an answer that came in one piece.
 	whole(data []byte) (reply, error)
 	// events returns a reader for an answer that comes as a stream.
@@ -125,37 +125,26 @@ func newProvider(cfg Config, p preset, t *transport) (provider, error) {
 }
 
 // bodies are buffers in which requests are encoded.
-var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+var bodies = sync.Pool{New: func() any { return bytes.NewBuffer(make([]byte, 0, 16<<10)) }}
 
 const longestKept = 256 << 10 // bytes of a buffer that is used again
 
-// headed is a body that writes members in front of those that are encoded; or nothing.
-type headed interface{ writeHead(b *bytes.Buffer) }
-
-// encode writes a body, which is an object with at least one member, as JSON.
-func encode(b *bytes.Buffer, body any) error {
-	b.WriteByte('{')
-	if h, ok := body.(headed); ok {
-		h.writeHead(b)
-	}
-	start := b.Len()
+// encode writes a value as JSON.
+func encode(b *bytes.Buffer, value any) error {
 	encoder := json.NewEncoder(b)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(body); err != nil {
+	if err := encoder.Encode(value); err != nil {
 		return err
 	}
-	b.Truncate(b.Len() - 1) // the line break
-	if start == 1 {
-		b.Next(1)
-	} else {
-		b.Bytes()[start] = ',' // instead of the brace
-	}
+	b.Truncate(b.Len() - len("\n"))
 	return nil
 }
 
 // post sends a request and returns the response. Every status but 200 is an error: a redirect would take
 // the key elsewhere. begun reports whether a model may have begun to answer.
-func (p *provider) post(ctx context.Context, path string, body any) (r *http.Response, begun bool, err error) {
+func (p *provider) post(
+	ctx context.Context, path string, write func(body *bytes.Buffer) error,
+) (r *http.Response, begun bool, err error) {
 	var sent atomic.Bool
 	written := func(info httptrace.WroteRequestInfo) {
 		if info.Err == nil {
@@ -165,7 +154,7 @@ func (p *provider) post(ctx context.Context, path string, body any) (r *http.Res
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: written})
 	data := bodies.Get().(*bytes.Buffer)
 	data.Reset()
-	err = encode(data, body)
+	err = write(data)
 	if err != nil {
 		return nil, false, fmt.Errorf("request: %w", err)
 	}
@@ -232,8 +221,8 @@ func (c *call) GenerateContent(
 		option(&o)
 	}
 	defer c.book()
-	body := c.preset.wire.body(c, messages, o)
-	response, begun, err := c.post(ctx, c.preset.wire.path(), body)
+	write := func(body *bytes.Buffer) error { return c.preset.wire.write(body, c, messages, o) }
+	response, begun, err := c.post(ctx, c.preset.wire.path(), write)
 	c.begun = begun
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -74,7 +75,9 @@ func (e *Embedder) batch(ctx context.Context, texts []string) ([][]float32, erro
 
 // once makes one call. It checks that there is a vector for each text, all of one length.
 func (e *Embedder) once(ctx context.Context, texts []string) (vectors [][]float32, err error) {
-	response, _, err := e.post(ctx, "/embeddings", map[string]any{"model": e.cfg.EmbeddingModel, "input": texts})
+	response, _, err := e.post(ctx, "/embeddings", func(body *bytes.Buffer) error {
+		return encode(body, map[string]any{"model": e.cfg.EmbeddingModel, "input": texts})
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,9 @@ import (
 
 	"github.com/tmc/langchaingo/llms"
 
+	"synthbot/core"
 	"synthbot/core/llm"
+	"synthbot/core/txt"
 )
 
 // openAI is the chat completions API, which most servers speak.
@@ -57,7 +59,8 @@ func (c *call) sampling() sampling {
 	return s
 }
 
-// openAIRequest is the body of a request.
+// openAIRequest is the body of a request, but for its first member, the form of the answer, and its
+// last one, the messages.
 type openAIRequest struct {
 	sampling
 	Effort           string          `json:"reasoning_effort,omitempty"`
@@ -66,27 +69,17 @@ type openAIRequest struct {
 	StreamOptions    json.RawMessage `json:"stream_options,omitempty"`
 	Tools            []llms.Tool     `json:"tools,omitempty"`
 	ToolChoice       string          `json:"tool_choice,omitempty"`
-	Messages         []openAITurn    `json:"messages"`
-
-	form   requestForm
-	schema []byte
 }
 
-// writeHead implements headed. The schema is long, always the same, and known to be sound.
-func (r openAIRequest) writeHead(b *bytes.Buffer) {
-	switch r.form {
+func (o openAI) write(b *bytes.Buffer, c *call, messages []llms.MessageContent, with llms.CallOptions) error {
+	switch c.form { // the schema is long, always the same, and known to be sound
 	case formStrict, formSchema:
-		const format = `"response_format":{"type":"json_schema","json_schema":{"name":"plan","strict":%t,"schema":%s}}`
-		fmt.Fprintf(b, format, r.form == formStrict, r.schema)
+		const format = `{"response_format":{"type":"json_schema","json_schema":{"name":"plan","strict":%t,"schema":%s}}`
+		fmt.Fprintf(b, format, c.form == formStrict, c.request.Schema)
 	case formObject:
-		b.WriteString(`"response_format":{"type":"json_object"}`)
+		b.WriteString(`{"response_format":{"type":"json_object"}`)
 	}
-}
-
-func (o openAI) body(c *call, messages []llms.MessageContent, with llms.CallOptions) any {
-	r := openAIRequest{
-		sampling: c.sampling(), MaxTokens: with.MaxTokens, Tools: with.Tools, form: c.form, schema: c.request.Schema,
-	}
+	r := openAIRequest{sampling: c.sampling(), MaxTokens: with.MaxTokens, Tools: with.Tools}
 	if o.completionTokens {
 		r.MaxTokens, r.CompletionTokens = 0, with.MaxTokens
 	}
@@ -99,58 +92,70 @@ func (o openAI) body(c *call, messages []llms.MessageContent, with llms.CallOpti
 	if len(with.Tools) > 0 {
 		r.ToolChoice = "auto"
 	}
-	for _, m := range messages {
-		r.Messages = append(r.Messages, newOpenAITurn(m))
+	head := b.Len()
+	if err := encode(b, r); err != nil {
+		return err
 	}
-	return r
+	if head > 0 {
+		b.Bytes()[head] = ',' // instead of the brace
+	}
+	b.Truncate(b.Len() - len("}"))
+	b.WriteString(`,"messages":[`)
+	for i, m := range messages {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		writeTurn(b, m)
+	}
+	b.WriteString(`]}`)
+	return nil
 }
 
-// openAITurn is a message of a request.
-type openAITurn struct {
-	Role    string           `json:"role"`
-	Content any              `json:"content"` // a text, or parts
-	Calls   []openAITurnCall `json:"tool_calls,omitempty"`
-	CallID  string           `json:"tool_call_id,omitempty"`
-}
-
-type openAITurnCall struct {
+type openAICall struct {
 	ID       string             `json:"id"`
 	Type     string             `json:"type"`
 	Function *llms.FunctionCall `json:"function"`
 }
 
-func newOpenAITurn(from llms.MessageContent) openAITurn {
-	t := openAITurn{Role: "user", Content: ""}
-	switch from.Role {
-	case llms.ChatMessageTypeSystem:
-		t.Role = "system"
-	case llms.ChatMessageTypeAI:
-		t.Role = "assistant"
-	case llms.ChatMessageTypeTool:
-		t.Role = "tool"
-	}
-	var parts []any
+// roles are the API's words for the library's.
+var roles = map[llms.ChatMessageType]string{"system": "system", "human": "user", "ai": "assistant", "tool": "tool"}
+
+// writeTurn writes a message of a request. Its content is one text, or parts.
+func writeTurn(b *bytes.Buffer, m llms.MessageContent) {
+	fmt.Fprintf(b, `{"role":%q`, roles[m.Role])
 	var texts []string
-	for _, part := range from.Parts {
+	var parts []any
+	var calls []openAICall
+	for _, part := range m.Parts {
 		switch p := part.(type) {
 		case llms.ToolCall:
-			t.Calls = append(t.Calls, openAITurnCall{p.ID, p.Type, p.FunctionCall})
+			calls = append(calls, openAICall{p.ID, p.Type, p.FunctionCall})
 		case llms.ToolCallResponse:
-			t.CallID, t.Content = p.ToolCallID, p.Content
+			fmt.Fprintf(b, `,"tool_call_id":%s`, core.JSON(p.ToolCallID))
+			texts = append(texts, p.Content)
 		case llms.TextContent:
 			texts, parts = append(texts, p.Text), append(parts, p)
 		case llms.BinaryContent:
 			parts = append(parts, openAIPart(p))
 		}
 	}
-	switch len(parts) {
-	case 0:
-	case len(texts):
-		t.Content = strings.Join(texts, "\n\n")
-	default:
-		t.Content = parts
+	if len(calls) > 0 {
+		fmt.Fprintf(b, `,"tool_calls":%s`, core.JSON(calls))
 	}
-	return t
+	if len(parts) > len(texts) {
+		b.WriteString(`,"content":`)
+		_ = encode(b, parts) // they are texts
+	} else {
+		b.WriteString(`,"content":"`)
+		for i, text := range texts {
+			if i > 0 {
+				b.WriteString(`\n\n`)
+			}
+			txt.WriteJSON(b, text)
+		}
+		b.WriteByte('"')
+	}
+	b.WriteByte('}')
 }
 
 func openAIPart(p llms.BinaryContent) any {

@@ -18,7 +18,7 @@ const (
 
 // Tokens estimates how many tokens the texts are to a language model, on the
 // cautious side. How many there really are is the secret of each model.
-func Tokens[T ~string | ~[]byte](texts ...T) int {
+func Tokens(texts ...string) int {
 	n := 0
 	for _, text := range texts {
 		n += weigh(text)
@@ -26,7 +26,7 @@ func Tokens[T ~string | ~[]byte](texts ...T) int {
 	return (n + tokenUnit - 1) / tokenUnit
 }
 
-func weigh[T ~string | ~[]byte](text T) int {
+func weigh(text string) int {
 	n := 0
 	for i := 0; i < len(text); {
 		rest := text[i:]
@@ -47,7 +47,7 @@ func weigh[T ~string | ~[]byte](text T) int {
 				i++
 			}
 		default:
-			r, size := utf8.DecodeRuneInString(string(text[i:min(i+utf8.UTFMax, len(text))]))
+			r, size := utf8.DecodeRuneInString(text[i:])
 			if r < firstSpecial {
 				n += perAlphabet
 			} else {

@@ -20,10 +20,25 @@ type section struct {
 	lines []*core.Entry // what the items of a history tell
 }
 
-func newSection(name string, list bool, items ...part) section {
-	s := section{name: name, list: list, items: items, had: len(items)}
-	for i := range items {
-		s.sum += items[i].size
+// section writes n items under a key; list: as a list, else n is at most one.
+func (w *writer) section(name string, list bool, n int, item func(i int)) section {
+	s := section{name: name, list: list, had: n}
+	if n == 0 {
+		return s
+	}
+	s.items = make([]part, n)
+	w.key(name)
+	if list {
+		w.open('[')
+	}
+	for i := range s.items {
+		w.begin()
+		item(i)
+		s.items[i] = w.done()
+		s.sum += s.items[i].size
+	}
+	if list {
+		w.close(']')
 	}
 	return s
 }
@@ -64,27 +79,22 @@ func (s *section) shorten(i, room int) {
 	s.sum += p.size
 }
 
-func (s *section) append(dst []byte) []byte {
+// write writes what is left of the section.
+func (s *section) write(w *writer) {
 	if len(s.items) == 0 {
-		return dst
+		return
 	}
-	if dst[len(dst)-1] != '{' {
-		dst = append(dst, ',')
-	}
-	dst = append(appendText(dst, s.name), ':')
+	w.key(s.name)
 	if s.list {
-		dst = append(dst, '[')
+		w.open('[')
 	}
 	for i := range s.items {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, s.items[i].raw...)
+		w.comma()
+		w.WriteString(s.items[i].raw)
 	}
 	if s.list {
-		dst = append(dst, ']')
+		w.close(']')
 	}
-	return dst
 }
 
 // spoken keeps what belongs into a history.
@@ -98,24 +108,9 @@ func spoken(entries []core.Entry) []*core.Entry {
 	return kept
 }
 
-// entries writes history entries; abroad: with the place they come from.
-func (p *Parts) entries(name string, list []*core.Entry, abroad bool) section {
-	guess, texts := 0, 0
-	for _, e := range list {
-		guess += 128*(1+len(e.Message.Foreign)) + e.Message.TextSize()
-		texts += 1 + len(e.Message.Foreign)
-	}
-	raw := make([]byte, 0, guess)
-	slots := make([]slot, 0, texts)
-	items := make([]part, len(list))
-	for i, e := range list {
-		w := writer{raw: raw[len(raw):], slots: slots[len(slots):], zone: p.Zone, marks: p.marks}
-		w.entry(e, abroad)
-		items[i] = w.done()
-		raw = raw[:len(raw)+min(len(w.raw), cap(raw)-len(raw))]
-		slots = slots[:len(slots)+len(w.slots)]
-	}
-	s := newSection(name, true, items...)
+// history writes entries; abroad: with the place they come from.
+func (w *writer) history(name string, list []*core.Entry, abroad bool) section {
+	s := w.section(name, true, len(list), func(i int) { w.entry(list[i], abroad) })
 	s.lines = list
 	return s
 }
@@ -129,15 +124,12 @@ func (w *writer) entry(e *core.Entry, abroad bool) {
 		w.text("interface_path", m.Path.String())
 	}
 	w.some("from", m.Author.Name)
-	if !e.Self {
-		w.some("usertag", w.marks.Of(m.Path, m.Author))
-	}
-	if e.Self {
-		w.truth("self")
-	}
 	text := m.Text
 	if e.Self {
+		w.sound("self", "true")
 		text = llm.Unthink(text)
+	} else {
+		w.some("usertag", w.marks.Of(m.Path, m.Author))
 	}
 	w.slot("text", text, false)
 	w.spoken(m)
@@ -152,63 +144,46 @@ func (w *writer) entry(e *core.Entry, abroad bool) {
 	w.close('}')
 }
 
-// values are JSON values that others supply; what is none is left out.
-func values(name string, raws []json.RawMessage) section {
-	items := make([]part, 0, len(raws))
-	for _, raw := range raws {
-		if clean, ok := appendValue(make([]byte, 0, len(raw)), raw); ok {
-			items = append(items, part{raw: clean, size: size(clean)})
+// values writes a list of JSON values that others supply, and behind them texts. What is not JSON is left out.
+func (w *writer) values(name string, raws []json.RawMessage, texts ...string) section {
+	raws = slices.DeleteFunc(slices.Clone(raws), func(raw json.RawMessage) bool { return !isValue(raw) })
+	return w.section(name, true, len(raws)+len(texts), func(i int) {
+		if i < len(raws) {
+			w.supplied(raws[i])
+			return
 		}
-	}
-	return newSection(name, true, items...)
+		w.open('{')
+		w.text("text", texts[i-len(raws)])
+		w.close('}')
+	})
 }
 
-// memories are those that were found, then those that recon knows.
-func (p *Parts) memories() []json.RawMessage {
-	list := slices.Clip(p.Memories)
-	for _, text := range p.Recon.Memories {
-		list = append(list, append(appendText([]byte(`{"text":`), text), '}'))
-	}
-	return list
-}
-
-// single is a section of one value; an empty object or list is nothing.
-func single(name string, w *writer) section {
-	if len(w.raw) <= len(`{}`) {
-		return section{name: name}
-	}
-	return newSection(name, false, w.done())
-}
-
-// injections are the keys that plugins add, sorted, except for those that have a meaning of their own.
-func injections(m map[string]json.RawMessage) []section {
-	list := make([]section, 0, len(m))
+// injections writes the keys that plugins add, sorted, except for those that have a meaning of their own.
+func (w *writer) injections(m map[string]json.RawMessage) (list []section) {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		switch key {
 		case "history_current_chat", "history_recent", "participants", "memories", "conversation_state",
 			"recon", "recon_instructions", personaKey, "":
 			continue
 		}
-		if txt.Line(key) != key {
-			continue
-		}
-		if raw, ok := appendValue(nil, m[key]); ok {
-			list = append(list, newSection(key, false, part{raw: raw, size: size(raw)}))
+		if txt.Line(key) == key && isValue(m[key]) {
+			list = append(list, w.section(key, false, 1, func(int) { w.supplied(m[key]) }))
 		}
 	}
 	return list
 }
 
-func stateJSON(s *core.State) *writer {
-	w := new(writer)
-	w.open('{')
-	w.some("topic", s.Topic)
-	w.dictionary("entities", s.Entities)
-	w.dictionary("slotsFilled", s.SlotsFilled)
-	w.texts("slotsRequired", s.SlotsRequired)
-	w.some("status", s.Status)
-	w.close('}')
-	return w
+func (w *writer) state(s *core.State) section {
+	n := len(s.Topic) + len(s.Entities) + len(s.SlotsFilled) + len(s.SlotsRequired) + len(s.Status)
+	return w.section("conversation_state", false, min(n, 1), func(int) {
+		w.open('{')
+		w.some("topic", s.Topic)
+		w.dictionary("entities", s.Entities)
+		w.dictionary("slotsFilled", s.SlotsFilled)
+		w.texts("slotsRequired", s.SlotsRequired)
+		w.some("status", s.Status)
+		w.close('}')
+	})
 }
 
 func (w *writer) dictionary(name string, m map[string]json.RawMessage) {
@@ -222,13 +197,19 @@ func (w *writer) dictionary(name string, m map[string]json.RawMessage) {
 	w.close('}')
 }
 
-func (r *Recon) hints() *writer {
-	w := new(writer)
-	w.open('{')
-	w.some("language", languageTag(r.Language))
-	w.some("message_tone", r.MessageTone)
-	w.some("conversation_tone", r.ConversationTone)
-	w.texts("snippets", r.Snippets)
-	w.close('}')
-	return w
+// recon is left out of a beat: nobody spoke, there is no language or tone to meet.
+func (w *writer) recon(kind Kind, r *Recon) section {
+	language := languageTag(r.Language)
+	n := len(language) + len(r.MessageTone) + len(r.ConversationTone) + len(r.Snippets)
+	if kind == Beat {
+		n = 0
+	}
+	return w.section("recon", false, min(n, 1), func(int) {
+		w.open('{')
+		w.some("language", language)
+		w.some("message_tone", r.MessageTone)
+		w.some("conversation_tone", r.ConversationTone)
+		w.texts("snippets", r.Snippets)
+		w.close('}')
+	})
 }

@@ -76,10 +76,10 @@ func (c *Correction) message() string {
 		w.attempted(&c.Actions[i])
 	}
 	w.close('}')
-	w.sound("required_format", json.RawMessage(requiredFormat))
+	w.sound("required_format", requiredFormat)
 	w.close('}')
 	w.close('}')
-	return string(w.raw)
+	return w.String()
 }
 
 // faults is what was wrong, by field.
@@ -97,32 +97,14 @@ func (c *Correction) reply() string {
 	if len(c.Calls) == 0 {
 		return llm.Unthink(c.Reply)
 	}
-	w := new(writer)
-	w.open('{')
-	w.list("actions")
-	for _, call := range c.Calls {
-		w.open('{')
-		w.text("type", call.Name)
-		if raw, ok := appendValue(nil, call.Arguments); ok {
-			w.sound("payload", raw)
-		} else {
-			w.text("payload", string(call.Arguments))
-		}
-		w.close('}')
-	}
-	w.close(']')
-	w.close('}')
-	return strings.TrimSpace(llm.Unthink(c.Reply) + "\n" + llm.Unthink(string(w.raw)))
+	return strings.TrimSpace(llm.Unthink(c.Reply) + "\n" + llm.Unthink(planOf(c.Calls)))
 }
 
 func (w *writer) attempted(a *CorrectionAction) {
 	w.object(a.Name)
 	w.value("schema", a.Schema)
 	w.text("brief", a.Brief)
-	raw := examples(a.Examples)
-	if raw != nil {
-		w.value("examples", raw)
-	}
+	w.value("examples", examples(a.Examples))
 	w.close('}')
 }
 
@@ -134,7 +116,7 @@ func examples(e core.Examples) json.RawMessage {
 		switch {
 		case err == nil && len(raw) <= len(`{}`):
 			return nil
-		case err == nil && size(raw) <= examplesQuote:
+		case err == nil && size(string(raw)) <= examplesQuote:
 			return raw
 		case len(e.Examples) > 1:
 			e.Examples = e.Examples[:len(e.Examples)-1]

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"unicode/utf8"
+
+	"synthbot/core/txt"
 )
 
 // markRoom is the most that the mark of a cut takes.
@@ -23,7 +25,7 @@ func cut(s string, room int) string {
 	i := 0
 	for i < len(s) {
 		r, n := utf8.DecodeRuneInString(s[i:])
-		head -= width(r)
+		head -= txt.WidthJSON(r)
 		if head < 0 {
 			break
 		}
@@ -32,7 +34,7 @@ func cut(s string, room int) string {
 	j := len(s)
 	for j > i {
 		r, n := utf8.DecodeLastRuneInString(s[:j])
-		tail -= width(r)
+		tail -= txt.WidthJSON(r)
 		if tail < 0 {
 			break
 		}
@@ -67,7 +69,7 @@ type slot struct {
 
 // part is a piece of JSON, measured once, with the texts in it that may give way.
 type part struct {
-	raw   []byte
+	raw   string
 	size  int
 	slots []slot
 }
@@ -90,9 +92,11 @@ func (p *part) shorten(i, room int) {
 	if s.plain {
 		room -= 2 // it gets quotes
 	}
-	encoded := appendText(nil, cut(s.full, room))
+	w := new(writer)
+	w.quote(cut(s.full, room))
+	encoded := w.String()
 	old := size(p.raw[s.from:s.to])
-	p.raw = slices.Concat(p.raw[:s.from], encoded, p.raw[s.to:])
+	p.raw = p.raw[:s.from] + encoded + p.raw[s.to:]
 	grown := len(encoded) - (s.to - s.from)
 	p.size += size(encoded) - old
 	s.to += grown

@@ -55,13 +55,19 @@ const saidMax = 400
 // payloadMax is the longest payload that a model is reminded of.
 const payloadMax = 400
 
-// payload is what the action was called with, where that is worth its room.
-func (o *Output) payload() json.RawMessage {
-	raw, ok := appendValue(nil, o.Payload)
-	if !ok || len(raw) > payloadMax || raw[0] != '{' {
-		return json.RawMessage(`{}`)
+// calls are the actions of the round that a delivery follows, with payloads where those are worth their room.
+func (p *Parts) calls() []llm.ToolCall {
+	list := make([]llm.ToolCall, len(p.Outputs))
+	for i := range p.Outputs {
+		payload, ok := compact(p.Outputs[i].Payload)
+		if !ok || len(payload) > payloadMax || payload[0] != '{' {
+			payload = `{}`
+		}
+		// Nine letters and digits: one provider takes no others.
+		id := fmt.Sprintf("call%05d", i+1)
+		list[i] = llm.ToolCall{ID: id, Name: p.Outputs[i].Action, Arguments: json.RawMessage(payload)}
 	}
-	return raw
+	return list
 }
 
 // plan is what the model asked for in the round that a delivery follows.
@@ -69,30 +75,27 @@ func (p *Parts) plan() string {
 	if p.Kind != Delivery {
 		return ""
 	}
+	return planOf(p.calls())
+}
+
+// planOf is the plan that calls make.
+func planOf(calls []llm.ToolCall) string {
 	w := new(writer)
 	w.open('{')
 	w.list("actions")
-	for i := range p.Outputs {
+	for _, call := range calls {
 		w.open('{')
-		w.text("type", p.Outputs[i].Action)
-		w.sound("payload", p.Outputs[i].payload())
+		w.text("type", call.Name)
+		if isValue(call.Arguments) {
+			w.value("payload", call.Arguments)
+		} else {
+			w.text("payload", string(call.Arguments))
+		}
 		w.close('}')
 	}
 	w.close(']')
 	w.close('}')
-	return string(w.raw)
-}
-
-// delivery is the exchange that follows the prompt: what the model asked for,
-// and what came of it.
-func (p *Prompt) delivery() []llm.Utterance {
-	if p.limits.Dialect == llm.DialectTools {
-		return p.results()
-	}
-	return []llm.Utterance{
-		{Role: llm.RoleModel, Text: p.parts.plan()},
-		{Role: llm.RoleUser, Text: `{"system_message":` + string(p.System) + `}`},
-	}
+	return w.String()
 }
 
 // results are the calls of the round, and what came of each, as native turns.
@@ -103,16 +106,12 @@ func (p *Prompt) results() []llm.Utterance {
 		Outputs []json.RawMessage `json:"outputs"`
 		Said    []string          `json:"already_sent"`
 	}
-	if err := json.Unmarshal(p.System, &system); err != nil || len(system.Outputs) != len(p.parts.Outputs) {
+	if err := json.Unmarshal([]byte(p.System), &system); err != nil || len(system.Outputs) != len(p.parts.Outputs) {
 		return nil // it is JSON of our own
 	}
-	calls := llm.Utterance{Role: llm.RoleModel}
-	list := []llm.Utterance{calls}
-	for i := range p.parts.Outputs {
-		o := &p.parts.Outputs[i]
-		id := fmt.Sprintf("call%05d", i+1) // nine letters and digits: one provider takes no others
-		list[0].Calls = append(list[0].Calls, llm.ToolCall{ID: id, Name: o.Action, Arguments: o.payload()})
-		list = append(list, llm.Utterance{Role: llm.RoleUser, CallID: id, Text: string(system.Outputs[i])})
+	list := []llm.Utterance{{Role: llm.RoleModel, Calls: p.parts.calls()}}
+	for i, call := range list[0].Calls {
+		list = append(list, llm.Utterance{Role: llm.RoleUser, CallID: call.ID, Text: string(system.Outputs[i])})
 	}
 	w := new(writer)
 	w.open('{')
@@ -122,5 +121,5 @@ func (p *Prompt) results() []llm.Utterance {
 	w.texts("already_sent", system.Said)
 	w.close('}')
 	w.close('}')
-	return append(list, llm.Utterance{Role: llm.RoleUser, Text: string(w.raw)})
+	return append(list, llm.Utterance{Role: llm.RoleUser, Text: w.String()})
 }

@@ -3,104 +3,75 @@ package prompt
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"synthbot/core/txt"
 )
 
 // maxDepth bounds the nesting of JSON that others supply: decoders give up on
 // what is nested deeper than they like.
 const maxDepth = 64
 
-// appendText appends s as a JSON string. Characters stand for themselves where
-// JSON allows it; bytes that are not UTF-8 become U+FFFD.
-func appendText(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	for _, r := range s {
-		switch {
-		case r == '"', r == '\\':
-			dst = append(dst, '\\', byte(r))
-		case r == '\n':
-			dst = append(dst, '\\', 'n')
-		case r == '\r':
-			dst = append(dst, '\\', 'r')
-		case r == '\t':
-			dst = append(dst, '\\', 't')
-		case r < 0x20:
-			dst = fmt.Appendf(dst, `\u%04x`, r)
-		default:
-			dst = utf8.AppendRune(dst, r)
-		}
-	}
-	return append(dst, '"')
-}
-
-// width is how many characters appendText spends on one rune.
-func width(r rune) int {
-	switch {
-	case r == '"', r == '\\', r == '\n', r == '\r', r == '\t':
-		return 2
-	case r < 0x20:
-		return 6
-	}
-	return 1
+// quote writes s as a JSON string.
+func (w *writer) quote(s string) {
+	w.WriteByte('"')
+	txt.WriteJSON(w, s)
+	w.WriteByte('"')
 }
 
 // textSize is the number of characters of s within its quotes.
 func textSize(s string) int {
 	n := 0
-	for i := 0; i < len(s); {
-		if s[i] < utf8.RuneSelf {
-			n += int(widths[s[i]])
-			i++
-			continue
-		}
-		_, size := utf8.DecodeRuneInString(s[i:])
-		n++
-		i += size
+	for _, r := range s {
+		n += txt.WidthJSON(r)
 	}
 	return n
 }
 
-// widths are those of ASCII characters.
-var widths = func() (all [utf8.RuneSelf]uint8) {
-	for c := range all {
-		all[c] = uint8(width(rune(c)))
-	}
-	return all
-}()
-
-// appendValue appends JSON that somebody else supplies, compacted and cured of
-// what is not UTF-8. What is not JSON, or nested too deep, is refused.
-func appendValue(dst []byte, raw json.RawMessage) ([]byte, bool) {
-	if !utf8.Valid(raw) {
-		raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
-	}
-	if !json.Valid(raw) {
-		return dst, false
-	}
-	before, depth := len(dst), 0
-	for i := 0; i < len(raw); {
-		switch c := raw[i]; c {
-		case ' ', '\n', '\r', '\t':
-			i++
-			continue
+// isValue reports whether raw is JSON that is not nested too deep.
+func isValue(raw []byte) bool {
+	depth := 0
+	for i := 0; i < len(raw) && depth <= maxDepth; i++ {
+		switch raw[i] {
 		case '"':
-			end := i + stringLen(raw[i:])
-			dst = appendSound(dst, raw[i:end])
-			i = end
-			continue
+			i += stringLen(raw[i:]) - 1
 		case '{', '[':
-			if depth++; depth > maxDepth {
-				return dst[:before], false
-			}
+			depth++
 		case '}', ']':
 			depth--
 		}
-		dst = append(dst, raw[i])
-		i++
 	}
-	return dst, true
+	return depth <= maxDepth && json.Valid(raw)
+}
+
+// supplied writes a value of somebody else, compacted and cured of what is not UTF-8.
+func (w *writer) supplied(raw []byte) {
+	if !utf8.Valid(raw) {
+		raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
+	}
+	for i := 0; i < len(raw); {
+		n := 1
+		switch raw[i] {
+		case ' ', '\n', '\r', '\t':
+		case '"':
+			n = stringLen(raw[i:])
+			w.suppliedText(raw[i : i+n])
+		default:
+			w.WriteByte(raw[i])
+		}
+		i += n
+	}
+}
+
+// compact is the value as supplied writes it; ok is false if it is none.
+func compact(raw []byte) (value string, ok bool) {
+	if !isValue(raw) {
+		return "", false
+	}
+	w := new(writer)
+	w.supplied(raw)
+	return w.String(), true
 }
 
 // stringLen is the length of the JSON string that b begins with, in quotes.
@@ -116,29 +87,30 @@ func stringLen(b []byte) int {
 	return len(b)
 }
 
-// appendSound appends a JSON string and replaces escaped surrogates that lack
+// suppliedText writes a JSON string and replaces escaped surrogates that lack
 // their other half.
-func appendSound(dst, quoted []byte) []byte {
-	start := len(dst)
-	dst = append(dst, quoted...)
-	for i := start; i < len(dst); i++ {
-		if dst[i] != '\\' {
+func (w *writer) suppliedText(quoted []byte) {
+	from := 0 // of what is not written yet
+	for i := 0; i < len(quoted); i++ {
+		if quoted[i] != '\\' {
 			continue
 		}
 		i++
-		if dst[i] != 'u' {
+		if quoted[i] != 'u' {
 			continue
 		}
-		rest := dst[i+5:]
+		rest := quoted[i+5:]
 		pair := len(rest) > 5 && rest[0] == '\\' && rest[1] == 'u' && surrogate(rest[2:], "cdef")
 		switch {
-		case pair && surrogate(dst[i+1:], "89ab"):
+		case pair && surrogate(quoted[i+1:], "89ab"):
 			i += 10
-		case surrogate(dst[i+1:], "89abcdef"):
-			copy(dst[i+1:], "fffd")
+		case surrogate(quoted[i+1:], "89abcdef"):
+			w.Write(quoted[from : i+1])
+			w.WriteString("fffd")
+			from = i + 5
 		}
 	}
-	return dst
+	w.Write(quoted[from:])
 }
 
 // surrogate reports whether the four hex digits name a surrogate whose second
@@ -148,4 +120,4 @@ func surrogate(digits []byte, second string) bool {
 }
 
 // size counts characters.
-func size(raw []byte) int { return utf8.RuneCount(raw) }
+func size(raw string) int { return utf8.RuneCountInString(raw) }

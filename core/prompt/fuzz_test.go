@@ -68,10 +68,7 @@ func foreign(text, name string, raw json.RawMessage) Parts {
 	e := said("telegram/-100/7", 1, name, text)
 	e.Message.ReplyTo = &core.Quote{ID: name, Text: text, From: core.Author{Name: name, Tag: text}}
 	e.Message.Attachments = []core.Attachment{{Kind: core.MediaImage, Name: name, MIME: text, Size: -1, Ref: "r"}}
-	schema, ok := appendValue(nil, raw)
-	if !ok {
-		schema = nil
-	}
+	schema, _ := compact(raw)
 	return Parts{
 		Kind: Delivery, Interface: name, Chat: true, Persona: core.Persona{Text: text, Dialogue: name},
 		Messages: []core.Entry{e},
@@ -87,8 +84,8 @@ func foreign(text, name string, raw json.RawMessage) Parts {
 				Memories: []string{text},
 			},
 		},
-		Actions: []Action{{Name: name, Brief: text, Schema: schema}},
-		Files:   Files{Texts: map[string]string{"r": text}}, Outputs: []Output{{Action: name, Payload: raw, Output: raw, Text: text}}, Said: []string{text},
+		Actions:  []Action{{Name: name, Brief: text, Schema: json.RawMessage(schema)}},
+		Contents: llm.Contents{Texts: map[string]string{"r": text}}, Outputs: []Output{{Action: name, Payload: raw, Output: raw, Text: text}}, Said: []string{text},
 	}
 }
 
@@ -122,7 +119,7 @@ func sound(t *testing.T, r llm.Request) {
 func TestTooDeepIsLeftOut(t *testing.T) {
 	for depth, want := range map[int]bool{maxDepth: true, maxDepth + 1: false, 9000: false} {
 		raw := strings.Repeat("[", depth) + strings.Repeat("]", depth)
-		if _, ok := appendValue(nil, json.RawMessage(raw)); ok != want {
+		if _, ok := compact(json.RawMessage(raw)); ok != want {
 			t.Errorf("JSON of depth %d: taken %t, want %t", depth, ok, want)
 		}
 	}
@@ -137,8 +134,8 @@ func TestLoneSurrogates(t *testing.T) {
 		`"\ud83d\ud83d\ude00"`:     `"\ufffd\ud83d\ude00"`,
 		` { "a" : [ 1 , "b " ] } `: `{"a":[1,"b "]}`,
 	} {
-		got, ok := appendValue(nil, json.RawMessage(raw))
-		if !ok || string(got) != want {
+		got, ok := compact(json.RawMessage(raw))
+		if !ok || got != want {
 			t.Errorf("%s becomes %s, want %s", raw, got, want)
 		}
 	}

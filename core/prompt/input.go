@@ -12,8 +12,7 @@ import (
 
 // input is what the turn answers. Its type is "message" where people did
 // something, else the kind of what happened.
-func (p *Parts) input(l llm.Limits) part {
-	w := &writer{raw: make([]byte, 0, 1024), zone: p.Zone, marks: p.marks}
+func (p *Parts) input(w *writer, l llm.Limits) {
 	last := p.last()
 	w.open('{')
 	w.text("type", p.inputType(last))
@@ -28,16 +27,15 @@ func (p *Parts) input(l llm.Limits) part {
 	}
 	w.text("input_source", said)
 	w.heard(&last.Message)
-	w.source(p, &last.Message)
+	p.source(w, &last.Message)
 	w.time("timestamp", last.Message.Time)
 	w.text("privacy", "default")
 	w.text("scope", cmp.Or(p.Scope, "chat"))
-	w.speakers(p)
-	w.media(p, l)
-	w.quote(last.Message.Path, p.quote())
+	p.speakers(w)
+	p.media(w, l)
+	w.reply(last.Message.Path, p.quote())
 	w.close('}')
 	w.close('}')
-	return w.done()
 }
 
 func (p *Parts) inputType(last *core.Entry) string {
@@ -144,20 +142,20 @@ func (w *writer) happening(e *core.Event) {
 func (w *writer) heard(m *core.Message) {
 	if m.Heard > 0 {
 		w.key("confidence")
-		w.raw = strconv.AppendFloat(w.raw, float64(min(m.Heard, 100))/100, 'f', -1, 64)
+		w.WriteString(strconv.FormatFloat(float64(min(m.Heard, 100))/100, 'f', -1, 64))
 	}
 }
 
 // spoken marks words that speech recognition wrote down: they may be misheard.
 func (w *writer) spoken(m *core.Message) {
 	if m.Heard != 0 {
-		w.truth("spoken")
+		w.sound("spoken", "true")
 		w.heard(m)
 	}
 }
 
 // source says where the message comes from, and all ids where it is several.
-func (w *writer) source(p *Parts, m *core.Message) {
+func (p *Parts) source(w *writer, m *core.Message) {
 	w.object("source")
 	w.text("interface_path", m.Path.String())
 	w.text("message_id", m.ID)
@@ -175,7 +173,7 @@ func (w *writer) source(p *Parts, m *core.Message) {
 }
 
 // speakers says who said what, where several people wait for an answer.
-func (w *writer) speakers(p *Parts) {
+func (p *Parts) speakers(w *writer) {
 	if !p.several() && len(p.Messages) <= manyWait {
 		return
 	}
@@ -196,7 +194,7 @@ func (w *writer) speakers(p *Parts) {
 
 // media describes what is attached: the first image and the first video under
 // their own keys, all else in the list.
-func (w *writer) media(p *Parts, l llm.Limits) {
+func (p *Parts) media(w *writer, l llm.Limits) {
 	var image, video *core.Attachment
 	var rest []*core.Attachment
 	for i := range p.Messages {
@@ -214,23 +212,23 @@ func (w *writer) media(p *Parts, l llm.Limits) {
 	}
 	if image != nil {
 		w.key("image")
-		w.attachment(p, l, image)
+		p.attachment(w, l, image)
 	}
 	if len(rest) > 0 {
 		w.list("attachments")
 		for _, a := range rest {
-			w.attachment(p, l, a)
+			p.attachment(w, l, a)
 		}
 		w.close(']')
 	}
 	if video != nil {
 		w.key("video")
-		w.attachment(p, l, video)
+		p.attachment(w, l, video)
 	}
 }
 
 // attachment describes one file; its data travels beside the text, if at all.
-func (w *writer) attachment(p *Parts, l llm.Limits, a *core.Attachment) {
+func (p *Parts) attachment(w *writer, l llm.Limits, a *core.Attachment) {
 	w.open('{')
 	w.text("kind", string(a.Kind))
 	w.some("name", a.Name)
@@ -240,10 +238,10 @@ func (w *writer) attachment(p *Parts, l llm.Limits, a *core.Attachment) {
 	w.number("height", int64(a.Height))
 	w.number("seconds", int64(a.Duration.Round(1e9).Seconds()))
 	if _, ok := p.Pictures[a.Ref]; ok && l.Vision && a.Kind == core.MediaImage {
-		w.truth("shown")
+		w.sound("shown", "true")
 	}
 	if _, ok := p.Sounds[a.Ref]; ok && l.Hearing && a.Kind == core.MediaAudio {
-		w.truth("heard")
+		w.sound("heard", "true")
 	}
 	if p.Texts[a.Ref] != "" {
 		w.slot("text", p.Texts[a.Ref], true)
@@ -276,7 +274,7 @@ func (p *Parts) quote() *core.Quote {
 	return nil
 }
 
-func (w *writer) quote(place core.Path, q *core.Quote) {
+func (w *writer) reply(place core.Path, q *core.Quote) {
 	if q == nil {
 		return
 	}

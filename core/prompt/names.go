@@ -36,12 +36,12 @@ func (m Marks) tag(place core.Path, a core.Author) string { return cmp.Or(m.Of(p
 
 // Marks compares the names of everybody in the prompt.
 func (p *Parts) Marks() Marks {
-	n := names{tags: make(map[person]string), seen: make(map[called]bool)}
+	n := make(names, 0, 8)
 	for _, list := range [][]core.Entry{p.Recent, p.History, p.Messages} {
 		for i := range list {
 			m := &list[i].Message
 			if list[i].Self {
-				n.note(person{}, m.Author.Name)
+				n.add("", &core.Author{Name: m.Author.Name})
 				continue
 			}
 			iface := m.Path.Interface()
@@ -57,85 +57,69 @@ func (p *Parts) Marks() Marks {
 	return n.marks()
 }
 
-// names are those of everybody in a prompt.
-type names struct {
-	tags map[person]string
-	seen map[called]bool
-	list []called // each person once for each of their names, folded
-}
+// names are those of everybody in a prompt: each person once for each of their names.
+type names []called
 
-// called is a person with one of their names.
+// called is a person with one of their names, and with their latest tag.
 type called struct {
-	who  person
-	name string
+	who       person
+	tag, name string
 }
 
 func (n *names) add(iface string, a *core.Author) {
-	if a.ID == "" {
+	if a.ID == "" && iface != "" {
 		return
 	}
-	who := person{iface, a.ID}
-	n.tags[who] = a.Tag
-	n.note(who, a.Name)
-}
-
-func (n *names) note(who person, name string) {
-	c := called{who, name}
-	if !n.seen[c] {
-		n.seen[c] = true
-		n.list = append(n.list, called{who, folded(name)})
+	who, known := person{iface, a.ID}, false
+	for i := range *n {
+		c := &(*n)[i]
+		if c.who == who {
+			c.tag = a.Tag
+			known = known || c.name == a.Name
+		}
+	}
+	if !known {
+		*n = append(*n, called{who, a.Tag, a.Name})
 	}
 }
 
 // marks gives one to everybody whose folded name is another person's, too.
-func (n *names) marks() Marks {
-	sorting.SortStable(n.list, func(a, b called) int { return strings.Compare(a.name, b.name) })
-	var marks Marks
-	for from := 0; from < len(n.list); {
-		to := from + 1
-		for to < len(n.list) && n.list[to].name == n.list[from].name {
-			to++
-		}
-		alike := n.people(n.list[from:to])
-		if len(alike) > 1 {
-			if marks == nil {
-				marks = make(Marks)
+func (n names) marks() Marks {
+	marks := make(Marks)
+	for i := range n {
+		n[i].name = folded(n[i].name)
+	}
+	sorting.SortStable(n, func(a, b called) int { return strings.Compare(a.name, b.name) })
+	for from := 0; from < len(n); {
+		alike, to := n[from:from:len(n)], from
+		for ; to < len(n) && n[to].name == n[from].name; to++ {
+			isSame := func(c called) bool { return c.who == n[to].who }
+			if !slices.ContainsFunc(alike, isSame) {
+				alike = append(alike, n[to]) // each person once
 			}
-			n.mark(alike, marks)
+		}
+		if len(alike) > 1 {
+			marks.mark(alike)
 		}
 		from = to
 	}
 	return marks
 }
 
-// people lists who has the names, each person once.
-func (n *names) people(list []called) []person {
-	if len(list) == 1 {
-		return nil
-	}
-	people := make([]person, 0, len(list))
-	for i := range list {
-		if !slices.Contains(people, list[i].who) {
-			people = append(people, list[i].who)
-		}
-	}
-	return people
-}
-
 // mark marks people of one name: by their tags if no two are alike, else by numbers.
-func (n *names) mark(alike []person, marks Marks) {
+func (m Marks) mark(alike []called) {
 	tags := make(map[string]bool)
-	for _, who := range alike {
-		tags[folded(n.tags[who])] = true
+	for _, c := range alike {
+		tags[folded(c.tag)] = true
 	}
-	for _, who := range alike {
+	for _, c := range alike {
 		switch {
-		case who == person{}:
-		case n.tags[who] == "" || len(tags) < len(alike):
-			sum := sha256.Sum256([]byte(who.iface + "/" + who.id)) // the same in every prompt
-			marks[who] = fmt.Sprintf("#%06d", binary.BigEndian.Uint32(sum[:])%1_000_000)
-		case marks[who] == "":
-			marks[who] = n.tags[who]
+		case c.who == person{}:
+		case c.tag == "" || len(tags) < len(alike):
+			sum := sha256.Sum256([]byte(c.who.iface + "/" + c.who.id)) // the same in every prompt
+			m[c.who] = fmt.Sprintf("#%06d", binary.BigEndian.Uint32(sum[:])%1_000_000)
+		case m[c.who] == "":
+			m[c.who] = c.tag
 		}
 	}
 }

@@ -52,10 +52,10 @@ func TestNamesakes(t *testing.T) {
 				} `json:"reply_message_id"`
 			} `json:"payload"`
 		}
-		if err := json.Unmarshal(out.Context, &context); err != nil {
+		if err := json.Unmarshal([]byte(out.Context), &context); err != nil {
 			t.Fatal(err)
 		}
-		if err := json.Unmarshal(out.Input, &input); err != nil {
+		if err := json.Unmarshal([]byte(out.Input), &input); err != nil {
 			t.Fatal(err)
 		}
 		h, m := context.History, input.Payload.Messages

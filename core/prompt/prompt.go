@@ -28,7 +28,7 @@ type Parts struct {
 	Standing  []string     // further hints in front of the rules: what holds in this place
 	Messages  []core.Entry // what the turn answers, in order; at least one
 	Context
-	Files
+	llm.Contents // of what is attached
 
 	Actions []Action // in the order in which they are shown
 	Chat    bool     // the interface owns a message action
@@ -51,13 +51,6 @@ type Context struct {
 	State        core.State
 	Recon        Recon
 	Injections   map[string]json.RawMessage // by key of the context
-}
-
-// Files is what is attached, all by Attachment.Ref.
-type Files struct {
-	Texts    map[string]string // of text files and PDFs
-	Pictures map[string]llm.File
-	Sounds   map[string]llm.File
 }
 
 // Action is an action as a prompt shows it.
@@ -90,14 +83,11 @@ type Recon struct {
 // Prompt is the JSON prompt, within its limit. Context and Input are compact
 // objects, Actions too.
 type Prompt struct {
-	Context      json.RawMessage
-	Input        json.RawMessage
-	System       json.RawMessage // the system_message of a Delivery; else nil
-	Instructions string
-	Verbose      string
-	Actions      json.RawMessage
-	Before       int // characters before reduction
-	Size         int // characters now
+	Context, Input, Actions string
+	System                  string // the system_message of a Delivery; else ""
+	Instructions, Verbose   string
+	Before                  int // characters before reduction
+	Size                    int // characters now
 
 	parts  *Parts
 	limits llm.Limits
@@ -107,6 +97,7 @@ type Prompt struct {
 // Build makes the prompt for an engine of these limits. The error is a
 // *llm.Error of kind llm.ErrorTooLong that names the sizes.
 func Build(p Parts, l llm.Limits) (Prompt, error) {
+	p.marks = p.Marks()
 	return within(&p, l, textSize(p.plan()))
 }
 
@@ -119,8 +110,9 @@ func build(p *Parts, l llm.Limits, reserve int) (Prompt, error) {
 	if err := d.reduce(before, reserve, l); err != nil {
 		return Prompt{}, err
 	}
+	context := d.text[len(`{"context":`) : len(d.text)-len(`,"input":}`)-len(d.input.raw)]
 	return Prompt{
-		Context: d.context(true), Input: d.input.raw, System: d.system.raw,
+		Context: context, Input: d.input.raw, System: d.system.raw,
 		Instructions: d.instructions, Verbose: d.verbose, Actions: d.actions.raw,
 		Before: before, Size: d.total(before), parts: p, limits: l, draft: d,
 	}, nil
@@ -129,7 +121,8 @@ func build(p *Parts, l llm.Limits, reserve int) (Prompt, error) {
 // JSON is the compact JSON of the prompt, of Size characters. Other than
 // through json.Marshal, '<', '>' and '&' stand for themselves.
 func (p *Prompt) JSON() []byte {
-	w := writer{raw: make([]byte, 0, p.Size+p.Size/8)}
+	w := new(writer)
+	w.Grow(p.Size + p.Size/8)
 	w.open('{')
 	w.sound("context", p.Context)
 	w.sound("input", p.Input)
@@ -141,7 +134,7 @@ func (p *Prompt) JSON() []byte {
 	w.sound("actions", p.Actions)
 	w.number("__pre_reduction_size", int64(p.Before))
 	w.close('}')
-	return w.raw
+	return []byte(w.String())
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -149,17 +142,18 @@ func (p *Prompt) MarshalJSON() ([]byte, error) { return p.JSON(), nil }
 
 // Sections are the pieces of the prompt, the keys of the context first.
 func (p *Prompt) Sections() []watch.Section {
-	var list []watch.Section
-	p.draft.sections(func(s *section) {
+	list := make([]watch.Section, 0, 16)
+	for i := range p.draft.context {
+		s := &p.draft.context[i]
 		if s.had > 0 {
 			n := len(s.items)
 			list = append(list, watch.Section{Name: "context." + s.name, Size: s.cost(), Items: n, Dropped: s.had - n})
 		}
-	})
+	}
 	for _, s := range []watch.Section{
-		{Name: "input", Size: size(p.Input)}, {Name: "system_message", Size: size(p.System)},
+		{Name: "input", Size: p.draft.input.size}, {Name: "system_message", Size: p.draft.system.size},
 		{Name: "instructions", Size: textSize(p.Instructions)},
-		{Name: "instructions_verbose", Size: textSize(p.Verbose)}, {Name: "actions", Size: size(p.Actions)},
+		{Name: "instructions_verbose", Size: textSize(p.Verbose)}, {Name: "actions", Size: p.draft.actions.size},
 	} {
 		if s.Size > 0 {
 			list = append(list, s)
@@ -168,30 +162,13 @@ func (p *Prompt) Sections() []watch.Section {
 	return list
 }
 
-// newDraft measures every part once.
+// newDraft writes and measures every part once.
 func newDraft(p *Parts, l llm.Limits) *draft {
-	p.marks = p.Marks()
-	recent := slices.DeleteFunc(spoken(p.Recent), func(e *core.Entry) bool { return e.Message.Private })
-	orders := new(writer)
-	orders.items(p.Recon.Instructions)
-	d := &draft{
-		recent:   p.entries("history_recent", recent, true),
-		current:  p.entries("history_current_chat", spoken(p.History), false),
-		people:   values("participants", p.Participants),
-		memories: values("memories", p.memories()),
-		state:    single("conversation_state", stateJSON(&p.State)),
-		orders:   single("recon_instructions", orders),
-		input:    p.input(l),
-		system:   p.system(),
-		actions:  p.actions(),
-
-		injections: injections(p.Injections),
-	}
+	d := &draft{system: p.system()}
+	d.catalogue, d.actions = p.actions()
+	d.write(p, l)
 	if p.Chat && !p.Lite {
 		d.verbose = rulesChat
-	}
-	if p.Kind != Beat { // nobody spoke: there is no language or tone to meet
-		d.recon = single("recon", p.Recon.hints())
 	}
 	d.fixed = frame + d.input.size + d.actions.size
 	if len(d.system.raw) > 0 {
@@ -203,6 +180,39 @@ func newDraft(p *Parts, l llm.Limits) *draft {
 	d.instructions, d.spared = p.instructions(l, d.actions.size+textSize(d.verbose))
 	d.fixed += textSize(d.instructions)
 	return d
+}
+
+// write writes the user's message: what is known, and what the turn answers.
+func (d *draft) write(p *Parts, l llm.Limits) {
+	w, texts, guess := &writer{zone: p.Zone, marks: p.marks}, 0, 1024
+	for _, list := range [][]core.Entry{p.Recent, p.History, p.Messages} {
+		for i := range list {
+			texts += 1 + len(list[i].Message.Foreign)
+			guess += list[i].Message.TextSize()
+		}
+	}
+	w.Grow(guess + 96*texts)
+	w.slots = make([]slot, 0, texts)
+	w.open('{')
+	w.object("context")
+	isPrivate := func(e *core.Entry) bool { return e.Message.Private }
+	d.context = make([]section, injected, injected+len(p.Injections)+2)
+	d.context[currentChat] = w.history("history_current_chat", spoken(p.History), false)
+	d.context[recentElsewhere] = w.history("history_recent", slices.DeleteFunc(spoken(p.Recent), isPrivate), true)
+	d.context[participants] = w.values("participants", p.Participants)
+	d.context[memories] = w.values("memories", p.Memories, p.Recon.Memories...)
+	d.context[state] = w.state(&p.State)
+	d.context = append(d.context, w.injections(p.Injections)...)
+	orders := p.Recon.Instructions
+	d.context = append(d.context, w.recon(p.Kind, &p.Recon),
+		w.section("recon_instructions", false, min(len(orders), 1), func(int) { w.items(orders) }))
+	w.close('}')
+	w.key("input")
+	w.begin()
+	p.input(w, l)
+	d.input = w.done()
+	w.close('}')
+	d.text = w.String()
 }
 
 // frame is what the keys and brackets of a prompt take, context's value and the

@@ -156,8 +156,7 @@ func TestRequestIsThePrompt(t *testing.T) {
 	user := r.Messages[0].Text
 	joined.WriteString(strings.TrimSuffix(user, "}"))
 	for i, key := range []string{"instructions", "instructions_verbose"} {
-		quoted := appendText(nil, r.System[i])
-		joined.WriteString(`,"` + key + `":` + string(quoted))
+		joined.WriteString(`,"` + key + `":` + string(quoted(r.System[i])))
 	}
 	joined.WriteString("," + strings.TrimPrefix(strings.TrimSuffix(r.System[2], "}"), "{"))
 	if !strings.HasPrefix(string(out.JSON()), joined.String()) || len(r.Messages) != 1 || len(r.System) != 3 {
@@ -186,7 +185,7 @@ func TestPersonaOfAPlugin(t *testing.T) {
 		p.Persona.Text = persona
 		p.Injections = map[string]json.RawMessage{"persona": json.RawMessage(`"You are\nEve."`)}
 		out := mustBuild(t, p, llm.Limits{})
-		if got := strings.HasPrefix(out.Instructions, "You are Eve."); got != want || strings.Contains(string(out.Context), "Eve") {
+		if got := strings.HasPrefix(out.Instructions, "You are Eve."); got != want || strings.Contains(out.Context, "Eve") {
 			t.Errorf("persona %q: instructions %.40q, context %s", persona, out.Instructions, out.Context)
 		}
 	}
@@ -222,7 +221,7 @@ func TestExampleDialogue(t *testing.T) {
 func TestRulesAreShort(t *testing.T) {
 	for _, d := range []llm.Dialect{llm.DialectJSON, llm.DialectTools} {
 		p := Parts{Interface: "telegram", Chat: true}
-		if r := p.rules(d); utf8.RuneCountInString(r) >= 1200 || strings.ContainsAny(r, "\n\t") {
+		if r := join(p.rules(d)...); utf8.RuneCountInString(r) >= 1200 || strings.ContainsAny(r, "\n\t") {
 			t.Errorf("%s: %d characters of rules, want one line under 1200", d, utf8.RuneCountInString(r))
 		}
 		if v := rulesChat; utf8.RuneCountInString(v) >= 1200 {

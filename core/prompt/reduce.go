@@ -19,44 +19,38 @@ const (
 
 // draft is a prompt whose parts are measured and may still give way.
 type draft struct {
-	current, recent  section
-	people, memories section
-	state            section
-	injections       []section
-	recon, orders    section // orders: recon_instructions
-	input, system    part
-	actions          part
-	instructions     string
-	verbose          string
-	spared           int // characters of example dialogue that there was no room for
-	fixed            int // everything but the context's value and the number at the end
+	context       []section
+	input, system part
+	actions       part
+	catalogue     string // the object of the actions, as it travels
+	text          string // of the user's message
+	instructions  string
+	verbose       string
+	spared        int // characters of example dialogue that there was no room for
+	fixed         int // everything but the context's value and the number at the end
 }
 
-// sections are the keys of the context in order.
-func (d *draft) sections(f func(*section)) {
-	f(&d.current)
-	f(&d.recent)
-	f(&d.people)
-	f(&d.memories)
-	f(&d.state)
-	for i := range d.injections {
-		f(&d.injections[i])
-	}
-	f(&d.recon)
-	f(&d.orders)
-}
+// Sections of a context by their place in it: injections come behind these, then recon and recon_instructions.
+const (
+	currentChat = iota
+	recentElsewhere
+	participants
+	memories
+	state
+	injected
+)
 
 // total is the size of the whole prompt. before is the number at
 // its end, once it is known; 0: the total itself.
 func (d *draft) total(before int) int {
 	n, keys := d.fixed+len(`{}`), 0
-	d.sections(func(s *section) {
-		cost := s.cost()
+	for i := range d.context {
+		cost := d.context[i].cost()
 		if cost > 0 {
 			n += cost
 			keys++
 		}
-	})
+	}
 	n += max(keys-1, 0)
 	if before > 0 {
 		return n + len(strconv.Itoa(before))
@@ -68,17 +62,21 @@ func (d *draft) total(before int) int {
 	return n + digits
 }
 
-// context is the context's value; history: with the place's own.
-func (d *draft) context(history bool) []byte {
-	size := len(`{}`)
-	d.sections(func(s *section) { size += len(`,`) + s.cost() })
-	dst := append(make([]byte, 0, size), '{')
-	d.sections(func(s *section) {
-		if history || s != &d.current {
-			dst = s.append(dst)
+// message is the user's message of what is left; history: with the place's own.
+func (d *draft) message(history bool) string {
+	var w writer
+	w.Grow(min(len(d.text), d.total(0)))
+	w.open('{')
+	w.object("context")
+	for i := range d.context {
+		if history || i != currentChat {
+			d.context[i].write(&w)
 		}
-	})
-	return append(dst, '}')
+	}
+	w.close('}')
+	w.sound("input", d.input.raw)
+	w.close('}')
+	return w.String()
 }
 
 // reduction makes a draft fit.
@@ -98,22 +96,24 @@ func (d *draft) reduce(before, reserve int, l llm.Limits) error {
 		return nil
 	}
 	r.shorten(max(r.limit/bulkShare, textFloor), func(s *slot) bool { return s.bulk })
-	r.long(&d.recent)
-	r.oldest(&d.recent, 0)
-	r.long(&d.current)
-	if r.oldest(&d.current, 1) {
-		d.current.align()
+	c, recon := d.context, len(d.context)-2
+	r.long(&c[recentElsewhere])
+	r.oldest(&c[recentElsewhere], 0)
+	r.long(&c[currentChat])
+	if r.oldest(&c[currentChat], 1) {
+		c[currentChat].align()
 	}
-	r.lastFirst(&d.memories)
-	for i := range d.injections {
-		r.lastFirst(&d.injections[i])
+	r.lastFirst(&c[memories])
+	for i := injected; i < recon; i++ {
+		r.lastFirst(&c[i])
 	}
-	for _, other := range []*section{&d.people, &d.state, &d.orders, &d.recon} {
-		r.lastFirst(other)
+	for _, i := range []int{participants, state, recon + 1, recon} {
+		r.lastFirst(&c[i])
 	}
 	r.newest()
 	r.texts()
 	if r.over() <= 0 {
+		d.text = d.message(true)
 		return nil
 	}
 	return &llm.Error{Kind: llm.ErrorTooLong, Engine: l.Engine, Err: fmt.Errorf("prompt of %d characters, %d are "+
@@ -202,7 +202,7 @@ func (r *reduction) newest() {
 	if over <= 0 {
 		return
 	}
-	s := &r.current
+	s := &r.context[currentChat]
 	if len(s.items) != 1 {
 		return
 	}

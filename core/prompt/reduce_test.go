@@ -58,7 +58,7 @@ func (r random) entries(most int) []core.Entry {
 func (r random) values(most int) []json.RawMessage {
 	list := make([]json.RawMessage, r.IntN(most+1))
 	for i := range list {
-		list[i] = appendText(nil, r.text(r.length()))
+		list[i] = quoted(r.text(r.length()))
 	}
 	return list
 }
@@ -78,13 +78,13 @@ func (r random) parts() Parts {
 		p.Texts = map[string]string{"r": r.text(4000)}
 	}
 	if r.IntN(3) == 0 {
-		p.Injections = map[string]json.RawMessage{"weather": appendText(nil, "w"+r.text(400)), "diary": appendText(nil, "d"+r.text(400))}
+		p.Injections = map[string]json.RawMessage{"weather": quoted("w" + r.text(400)), "diary": quoted("d" + r.text(400))}
 		p.State.Topic = r.text(200)
 		p.Recon.Snippets = []string{r.text(300)}
 	}
 	if r.IntN(5) == 0 {
 		p.Kind = Delivery
-		p.Outputs = []Output{{Action: "web_read", Progress: core.ProgressDone, Output: appendText(nil, r.text(4000)), Payload: json.RawMessage(`{"url":"x"}`)}}
+		p.Outputs = []Output{{Action: "web_read", Progress: core.ProgressDone, Output: quoted(r.text(4000)), Payload: json.RawMessage(`{"url":"x"}`)}}
 	}
 	return p
 }
@@ -176,7 +176,7 @@ func checkRefusal(t *testing.T, p Parts, err error, limit int) {
 		p.Texts[ref] = short(text)
 	}
 	for i := range p.Outputs {
-		p.Outputs[i].Output = appendText(nil, short(string(p.Outputs[i].Output)))
+		p.Outputs[i].Output = quoted(short(string(p.Outputs[i].Output)))
 	}
 	if least := mustBuild(t, p, llm.Limits{}); least.Size+200 < limit {
 		t.Fatalf("refused at %d, but %d characters are enough", limit, least.Size)
@@ -195,7 +195,7 @@ func checkReduction(t *testing.T, p Parts, full, got *Prompt, limit int) shape {
 		t.Errorf("pre-reduction size %d, want %d", s.Before, full.Size)
 	}
 	same := got.Instructions == full.Instructions && got.Verbose == full.Verbose
-	if !same || string(got.Actions) != string(full.Actions) {
+	if !same || got.Actions != full.Actions {
 		t.Error("a protected part is not whole")
 	}
 	recent := keptTail(t, "history_recent", s.Context.Recent, p.Recent)
@@ -244,8 +244,7 @@ func gone(p Parts, s shape) int {
 // wasted reports whether the next entry of history_recent had found room.
 func wasted(p Parts, s shape, limit, room int) bool {
 	next := p.Recent[len(p.Recent)-len(s.Context.Recent)-1]
-	p.marks = p.Marks()
-	section := p.entries("history_recent", spoken([]core.Entry{next}), true)
+	section := (&writer{zone: p.Zone, marks: p.Marks()}).history("history_recent", spoken([]core.Entry{next}), true)
 	section.shorten(0, max(longEntry, limit/longShare))
 	return section.items[0].size+1 <= room
 }
@@ -326,8 +325,15 @@ func TestLongForeignWordsAreShortened(t *testing.T) {
 		t.Errorf("%d texts were cut, want both", n)
 	}
 	for _, e := range p.History {
-		if !strings.Contains(string(got.Context), e.Message.Text[:40]) {
+		if !strings.Contains(got.Context, e.Message.Text[:40]) {
 			t.Errorf("%q is missing", e.Message.Text)
 		}
 	}
+}
+
+// quoted is a text as JSON.
+func quoted(s string) json.RawMessage {
+	w := new(writer)
+	w.quote(s)
+	return json.RawMessage(w.String())
 }

@@ -16,16 +16,14 @@ func (p *Prompt) Request() llm.Request {
 	if p.Verbose != "" {
 		r.System = append(r.System, p.Verbose)
 	}
-	context := []byte(p.Context)
+	ask := llm.Utterance{Role: llm.RoleUser, Text: p.draft.text}
 	if p.limits.Dialect == llm.DialectTools {
 		r.Tools = p.tools()
-		r.Messages = p.draft.current.turns()
-		context = p.draft.context(false)
+		r.Messages = p.draft.context[currentChat].turns()
+		ask.Text = p.draft.message(false)
 	} else {
-		r.System = append(r.System, `{"actions":`+string(p.Actions)+`}`)
+		r.System = append(r.System, p.draft.catalogue)
 	}
-	text := `{"context":` + string(context) + `,"input":` + string(p.Input) + `}`
-	ask := llm.Utterance{Role: llm.RoleUser, Text: text}
 	if p.limits.Vision {
 		ask.Pictures = p.parts.attached(core.MediaImage, p.parts.Pictures)
 	}
@@ -33,8 +31,13 @@ func (p *Prompt) Request() llm.Request {
 		ask.Sounds = p.parts.attached(core.MediaAudio, p.parts.Sounds)
 	}
 	r.Messages = alternate(append(r.Messages, ask))
-	if len(p.System) > 0 {
-		r.Messages = append(r.Messages, p.delivery()...)
+	switch { // the exchange that follows: what the model asked for, and what came of it
+	case p.System == "":
+	case p.limits.Dialect == llm.DialectTools:
+		r.Messages = append(r.Messages, p.results()...)
+	default:
+		r.Messages = append(r.Messages, llm.Utterance{Role: llm.RoleModel, Text: p.parts.plan()},
+			llm.Utterance{Role: llm.RoleUser, Text: `{"system_message":` + p.System + `}`})
 	}
 	return r
 }
@@ -45,10 +48,10 @@ func (s *section) turns() []llm.Utterance {
 	list := make([]llm.Utterance, len(s.items))
 	for i := range s.items {
 		p := &s.items[i]
-		list[i] = llm.Utterance{Role: llm.RoleUser, Text: string(p.raw)}
+		list[i] = llm.Utterance{Role: llm.RoleUser, Text: p.raw}
 		if s.lines[i].Self {
 			text := p.raw[p.slots[0].from:p.slots[0].to]
-			list[i] = llm.Utterance{Role: llm.RoleModel, Text: `{"response":` + string(text) + `}`}
+			list[i] = llm.Utterance{Role: llm.RoleModel, Text: `{"response":` + text + `}`}
 		}
 	}
 	return list

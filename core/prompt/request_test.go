@@ -132,7 +132,7 @@ func TestPicturesOnlyForThoseWhoSee(t *testing.T) {
 		if got := len(r.Messages[0].Pictures) == 1; got != vision {
 			t.Errorf("vision %t: %d pictures", vision, len(r.Messages[0].Pictures))
 		}
-		if got := strings.Contains(string(out.Input), `"shown":true`); got != vision {
+		if got := strings.Contains(out.Input, `"shown":true`); got != vision {
 			t.Errorf("vision %t: %s", vision, out.Input)
 		}
 	}

@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"synthbot/core"
@@ -93,14 +94,18 @@ func (p *Parts) instructions(l llm.Limits, others int) (text string, spared int)
 	dialogue := txt.Line(p.Persona.Dialogue)
 	if dialogue != "" && !p.Lite {
 		dialogue = "Example dialogue, for the tone only: " + dialogue
-		longer := join(persona, dialogue)
-		if l.Chars <= 0 || others+textSize(persona)+textSize(dialogue)+textSize(rules) <= l.Chars/2 {
-			persona = longer
-		} else {
-			spared = textSize(longer) - textSize(persona)
+		stays := others + textSize(persona) + textSize(dialogue) + len(rules) - 1
+		for _, s := range rules {
+			stays += textSize(s)
+		}
+		if l.Chars > 0 && stays > l.Chars/2 {
+			spared = textSize(join(persona, dialogue)) - textSize(persona)
 		}
 	}
-	return join(persona, p.standing(), rules), spared
+	if spared > 0 || p.Lite {
+		dialogue = ""
+	}
+	return join(slices.Concat([]string{persona, dialogue}, p.standing(), rules)...), spared
 }
 
 // persona is who the bot is. Where nobody is, a plugin may say it.
@@ -113,8 +118,7 @@ func (p *Parts) persona() string {
 }
 
 // standing is what holds from message to message.
-func (p *Parts) standing() string {
-	var hints []string
+func (p *Parts) standing() (hints []string) {
 	tag := languageTag(p.Recon.Language)
 	if tag != "" {
 		hints = append(hints, `Conversation language: "`+tag+`"; write in it unless asked for another.`)
@@ -122,21 +126,22 @@ func (p *Parts) standing() string {
 	for _, hint := range p.Standing {
 		hints = append(hints, txt.Line(hint))
 	}
-	return join(hints...)
+	return hints
 }
 
-func (p *Parts) rules(d llm.Dialect) string {
+func (p *Parts) rules(d llm.Dialect) []string {
 	form, chat := formJSON, formJSONChat
 	if d == llm.DialectTools {
 		form, chat = formTools, formToolsChat
 	}
-	if p.Chat {
-		form += strings.Replace(chat, "MESSAGE", core.MessagePrefix+txt.Line(p.Interface), 1)
+	if !p.Chat {
+		chat = ""
 	}
+	form += strings.Replace(chat, "MESSAGE", core.MessagePrefix+txt.Line(p.Interface), 1) + "."
 	if p.Lite {
-		return join(form+".", rules)
+		return []string{form, rules}
 	}
-	return join(form+".", rules, rulesFull)
+	return []string{form, rules, rulesFull}
 }
 
 // languageTag lets nothing but a language tag into the instructions: it may come
@@ -155,24 +160,23 @@ func languageTag(tag string) string {
 	return tag
 }
 
-// join puts sentences on one line.
+// join puts sentences on one line; those that are empty are left out.
 func join(sentences ...string) string {
-	kept := make([]string, 0, len(sentences))
-	for _, s := range sentences {
-		if s != "" {
-			kept = append(kept, s)
-		}
-	}
-	return strings.Join(kept, " ")
+	return strings.Join(slices.DeleteFunc(sentences, func(s string) bool { return s == "" }), " ")
 }
 
-// actions shows what is offered.
-func (p *Parts) actions() part {
-	size := 2
-	for _, a := range p.Actions {
-		size += 64 + len(a.Name) + len(a.Brief) + len(a.Schema)
+// actions is what is offered, as it travels, and the value in it.
+func (p *Parts) actions() (whole string, value part) {
+	guess := len(`{"actions":{}}`)
+	for i := range p.Actions {
+		a := &p.Actions[i]
+		guess += 48 + len(a.Name) + len(a.Brief) + len(a.Schema)
 	}
-	w := &writer{raw: make([]byte, 0, size)}
+	w := new(writer)
+	w.Grow(guess)
+	w.open('{')
+	w.key("actions")
+	w.begin()
 	w.open('{')
 	for i := range p.Actions {
 		a := &p.Actions[i]
@@ -182,10 +186,13 @@ func (p *Parts) actions() part {
 		w.object(a.Name)
 		w.text("brief", a.Brief)
 		if !p.Lite && len(a.Schema) > 0 {
-			w.sound("schema", a.Schema)
+			w.key("schema")
+			w.Write(a.Schema)
 		}
 		w.close('}')
 	}
 	w.close('}')
-	return w.done()
+	value = w.done()
+	w.close('}')
+	return w.String(), value
 }

@@ -3,38 +3,54 @@ package prompt
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
 )
 
-// writer builds compact JSON and remembers the texts that may be shortened.
+// writer writes compact JSON once, where it stays: what was written is never
+// copied or changed, so that parts of it can be used as they are.
 type writer struct {
-	raw   []byte
-	slots []slot
+	strings.Builder
 	zone  *time.Location
 	marks Marks
+
+	start int    // of the present part
+	slots []slot // the texts of it that may be shortened
+}
+
+// begin begins a part.
+func (w *writer) begin() {
+	w.comma()
+	w.start, w.slots = w.Len(), w.slots[len(w.slots):]
+}
+
+// done ends the part.
+func (w *writer) done() part {
+	raw := w.String()[w.start:]
+	return part{raw: raw, size: size(raw), slots: w.slots}
 }
 
 // comma separates from what comes before, if anything does.
 func (w *writer) comma() {
-	n := len(w.raw)
-	if n > 0 && w.raw[n-1] != '{' && w.raw[n-1] != '[' && w.raw[n-1] != ':' {
-		w.raw = append(w.raw, ',')
+	n := w.Len()
+	if n > 0 && strings.IndexByte("{[:,", w.String()[n-1]) < 0 {
+		w.WriteByte(',')
 	}
 }
 
 func (w *writer) key(name string) {
 	w.comma()
-	w.raw = appendText(w.raw, name)
-	w.raw = append(w.raw, ':')
+	w.quote(name)
+	w.WriteByte(':')
 }
 
 // open begins an object or a list, close ends it.
 func (w *writer) open(bracket byte) {
 	w.comma()
-	w.raw = append(w.raw, bracket)
+	w.WriteByte(bracket)
 }
 
-func (w *writer) close(bracket byte) { w.raw = append(w.raw, bracket) }
+func (w *writer) close(bracket byte) { w.WriteByte(bracket) }
 
 // object begins the object that is the key's value.
 func (w *writer) object(name string) {
@@ -49,7 +65,7 @@ func (w *writer) list(name string) {
 
 func (w *writer) text(name, value string) {
 	w.key(name)
-	w.raw = appendText(w.raw, value)
+	w.quote(value)
 }
 
 // some writes the text unless it is empty.
@@ -78,71 +94,63 @@ func (w *writer) items(list []string) {
 // item writes a text as an element of a list.
 func (w *writer) item(value string) {
 	w.comma()
-	w.raw = appendText(w.raw, value)
-}
-
-func (w *writer) truth(name string) {
-	w.key(name)
-	w.raw = append(w.raw, "true"...)
+	w.quote(value)
 }
 
 func (w *writer) number(name string, n int64) {
 	if n > 0 {
 		w.key(name)
-		w.raw = strconv.AppendInt(w.raw, n, 10)
+		w.WriteString(strconv.FormatInt(n, 10))
 	}
 }
 
 func (w *writer) time(name string, t time.Time) {
-	if !t.IsZero() {
-		w.key(name)
-		if w.zone != nil {
-			t = t.In(w.zone)
-		}
-		w.raw = append(t.AppendFormat(append(w.raw, '"'), time.RFC3339), '"')
+	if t.IsZero() {
+		return
 	}
+	w.key(name)
+	if w.zone != nil {
+		t = t.In(w.zone)
+	}
+	var form [len(time.RFC3339) + len(`""`)]byte
+	w.Write(append(t.AppendFormat(append(form[:0], '"'), time.RFC3339), '"'))
 }
 
 // slot writes a text that may be shortened later.
 func (w *writer) slot(name, value string, bulk bool) {
 	w.key(name)
-	from := len(w.raw)
-	w.raw = appendText(w.raw, value)
-	w.slots = append(w.slots, slot{from: from, to: len(w.raw), full: value, size: size(w.raw[from:]) - 2, bulk: bulk})
+	from := w.Len()
+	w.quote(value)
+	w.addSlot(from, slot{full: value, size: size(w.String()[from:]) - len(`""`), bulk: bulk})
+}
+
+func (w *writer) addSlot(from int, s slot) {
+	s.from, s.to = from-w.start, w.Len()-w.start
+	w.slots = append(w.slots, s)
 }
 
 // value writes JSON that somebody else supplies; nothing where it is none.
 func (w *writer) value(name string, raw json.RawMessage) {
-	before := len(w.raw)
-	w.key(name)
-	var ok bool
-	if w.raw, ok = appendValue(w.raw, raw); !ok {
-		w.raw = w.raw[:before]
+	if isValue(raw) {
+		w.key(name)
+		w.supplied(raw)
 	}
 }
 
 // sound writes JSON of our own.
-func (w *writer) sound(name string, raw json.RawMessage) {
+func (w *writer) sound(name, raw string) {
 	w.key(name)
-	w.raw = append(w.raw, raw...)
+	w.WriteString(raw)
 }
 
 // output writes JSON that may be shortened later, and then becomes a text.
 func (w *writer) output(name string, raw json.RawMessage) {
-	before := len(w.raw)
-	w.key(name)
-	from := len(w.raw)
-	var ok bool
-	if w.raw, ok = appendValue(w.raw, raw); !ok {
-		w.raw = w.raw[:before]
+	if !isValue(raw) {
 		return
 	}
-	s := slot{from: from, to: len(w.raw), full: string(w.raw[from:]), bulk: true, plain: true}
-	s.size = size(w.raw[from:])
-	w.slots = append(w.slots, s)
-}
-
-// done hands over what was written.
-func (w *writer) done() part {
-	return part{raw: w.raw, size: size(w.raw), slots: w.slots}
+	w.key(name)
+	from := w.Len()
+	w.supplied(raw)
+	full := w.String()[from:]
+	w.addSlot(from, slot{full: full, size: size(full), bulk: true, plain: true})
 }

@@ -35,6 +35,7 @@ func newTones() *tones {
 		}
 		t.names, t.traces = append(t.names, tone(fields[0])), append(t.traces, strings.Fields(fields[1]))
 	}
+	t.names = append(t.names, "agitated") // the weakest
 	return t
 }
 
@@ -104,7 +105,7 @@ func (t *tones) conversation(s core.Scene, of func(text string) tone) tone {
 	}
 	delete(counts, "")
 	delete(counts, "curious") // a question is a matter of the message
-	for _, name := range append(t.names, "agitated") {
+	for _, name := range t.names {
 		n := counts[name]
 		if n >= toneMin && n*toneShare >= heard {
 			return name

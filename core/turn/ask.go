@@ -151,16 +151,13 @@ func (c *exchange) build(l llm.Limits) (p prompt.Prompt, err error) {
 		c.lite = parts.Lite
 		p, err = prompt.Build(parts, l)
 		long, ok := errors.AsType[*llm.Error](err)
-		if !ok || long.Kind != llm.ErrorTooLong {
+		n := len(parts.Messages)
+		switch {
+		case !ok || long.Kind != llm.ErrorTooLong || parts.Lite && n <= mergeAbove:
 			return p, err
-		}
-		if !parts.Lite {
+		case !parts.Lite:
 			parts.Lite = true
 			continue
-		}
-		n := len(parts.Messages)
-		if n <= mergeAbove {
-			return p, err
 		}
 		parts.Messages = parts.Messages[n/2:]
 		parts.Standing = append(slices.Clip(all.Standing), fmt.Sprintf(

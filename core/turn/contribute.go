@@ -88,8 +88,8 @@ func (in *input) attachments() []contribution {
 		return nil
 	}
 	return []contribution{{"attachments", func(ctx context.Context) (func(), error) {
-		o := t.setup.Prompt.Open(ctx, t.path, files)
-		return func() { in.parts.Texts, in.parts.Pictures, in.parts.Sounds = o.Texts, o.Pictures, o.Sounds }, nil
+		contents := t.setup.Prompt.Open(ctx, t.path, files)
+		return func() { in.parts.Contents = contents }, nil
 	}}}
 }
 
@@ -103,7 +103,11 @@ type participant struct {
 
 // participants are everybody in a group, and in private those with a bio.
 func (in *input) participants(people []core.Author, bios map[string]json.RawMessage) (all []json.RawMessage) {
-	t, marks := in.turn, in.parts.Marks()
+	t := in.turn
+	if t.who.Private && len(bios) == 0 {
+		return nil
+	}
+	marks := in.parts.Marks()
 	for _, a := range people {
 		if !t.who.Private || bios[a.ID] != nil {
 			raw, _ := json.Marshal(participant{a.Name, cmp.Or(marks.Of(t.path, a), a.Tag), a.Bot, bios[a.ID]})

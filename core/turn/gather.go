@@ -249,17 +249,14 @@ func (in *input) occasion() []string {
 }
 
 // people are those of the window, newest first.
-func (in *input) people() []core.Author {
-	var people []core.Author
-	seen := make(map[string]bool)
+func (in *input) people() (people []core.Author) {
 	for _, list := range [][]core.Entry{in.turn.messages, in.parts.History} {
 		for i := range slices.Backward(list) {
 			a := list[i].Message.Author
-			if list[i].Self || a.ID == "" || seen[a.ID] {
-				continue
+			isSame := func(other core.Author) bool { return other.ID == a.ID }
+			if !list[i].Self && a.ID != "" && !slices.ContainsFunc(people, isSame) {
+				people = append(people, a)
 			}
-			seen[a.ID] = true
-			people = append(people, a)
 		}
 	}
 	return people

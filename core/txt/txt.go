@@ -19,6 +19,7 @@ const ellipsis = "…"
 // space, there is none at either end, what is not UTF-8 is U+FFFD, and characters that
 // change the direction of writing are left out.
 func Line(s string) string {
+	s = strings.TrimSpace(s)
 	if simple(s) {
 		return s
 	}
