@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/tmc/langchaingo/llms"
 
 	"synthbot/core/llm"
 	"synthbot/core/secret"
@@ -545,39 +546,55 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// FuzzBody: whatever the configuration says, a body is the JSON that encoding/json would write, besides the head.
+// FuzzBody: whatever the configuration and a prompt say, a body is JSON that says the same.
 func FuzzBody(f *testing.F) {
-	f.Add("m", "high", `{"type":"object"}`, 0.5, 100, byte(0))
-	f.Add("a\"b\\c\n<&>\u2028\xff", "\"}", `{"x":"%t %s","y":[1,"\u2028"]}`, -1.0, 0, byte(1))
-	f.Add("", "", `null`, 0.0, -1, byte(2))
-	f.Fuzz(func(t *testing.T, model, effort, schema string, temperature float64, tokens int, form byte) {
+	f.Add("m", "high", "hi", `{"type":"object"}`, 0.5, 100, byte(0))
+	f.Add("a\"b\\c\n<&>\u2028\xff", "\"}", "\x00\b\f\"\\\n\u2029\xff", `{"x":"%t %s","y":[1,"\u2028"]}`, -1.0, 0, byte(1))
+	f.Add("", "", "", `null`, 0.0, -1, byte(2))
+	f.Fuzz(func(t *testing.T, model, effort, text, schema string, temperature float64, tokens int, form byte) {
 		if !json.Valid([]byte(schema)) || math.IsNaN(temperature) || math.IsInf(temperature, 0) {
 			t.Skip("neither a schema nor a configuration holds that")
 		}
-		r := openAIRequest{
-			sampling: sampling{Model: model, Temperature: &temperature}, Effort: effort, MaxTokens: tokens,
-			form: requestForm(form % 5), schema: []byte(schema),
+		c := &call{
+			provider: &provider{cfg: Config{Model: model, Effort: effort, Temperature: temperature}},
+			request:  llm.Request{Schema: []byte(schema)}, form: requestForm(form % 5),
+		}
+		said := []llms.MessageContent{
+			llms.TextParts(llms.ChatMessageTypeSystem, text, text), llms.TextParts(llms.ChatMessageTypeHuman, text),
 		}
 		var b bytes.Buffer
-		if err := encode(&b, r); err != nil {
+		if err := (openAI{}).write(&b, c, said, llms.CallOptions{MaxTokens: tokens}); err != nil {
 			t.Fatal(err)
 		}
-		var got, want map[string]any
-		plain, err := json.Marshal(r)
-		err = errors.Join(err, json.Unmarshal(b.Bytes(), &got), json.Unmarshal(plain, &want))
-		if err != nil {
+		var got struct {
+			Form struct {
+				Schema struct{ Schema any } `json:"json_schema"`
+			} `json:"response_format"`
+			Model       string
+			Effort      string `json:"reasoning_effort"`
+			Temperature *float64
+			Tokens      int `json:"max_tokens"`
+			Messages    []map[string]string
+		}
+		var as any
+		if err := errors.Join(json.Unmarshal(b.Bytes(), &got), json.Unmarshal([]byte(schema), &as)); err != nil {
 			t.Fatalf("%v: %s", err, b.Bytes())
 		}
-		head, _ := got["response_format"].(map[string]any)
-		if format, ok := head["json_schema"].(map[string]any); ok {
-			var as any
-			if err := json.Unmarshal([]byte(schema), &as); err != nil || !reflect.DeepEqual(format["schema"], as) {
-				t.Errorf("the schema %s is sent as %s, %v", schema, b.Bytes(), err)
-			}
+		if c.form >= formObject {
+			as = nil
 		}
-		delete(got, "response_format")
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("it is %s, want %s", b.Bytes(), plain)
+		if c.form >= formPlain {
+			effort = ""
+		}
+		sent := func(s string) string { return string([]rune(s)) } // what is not UTF-8 becomes U+FFFD
+		want := []map[string]string{
+			{"role": "system", "content": sent(text + "\n\n" + text)}, {"role": "user", "content": sent(text)},
+		}
+		heat := got.Temperature
+		sameHeat := temperature < 0 && heat == nil || heat != nil && *heat == temperature
+		if !reflect.DeepEqual(got.Form.Schema.Schema, as) || !reflect.DeepEqual(got.Messages, want) || !sameHeat ||
+			got.Model != sent(model) || got.Effort != sent(effort) || got.Tokens != tokens {
+			t.Errorf("it is %s", b.Bytes())
 		}
 	})
 }
