@@ -78,6 +78,19 @@ func namesOf(p who.Persona) (names []string) {
 	return names
 }
 
+// bare is the message without the bot's name in front of it ("Aria, at 9") and without the marks at its ends.
+func (s *scene) bare() string {
+	text := strings.Trim(s.message(), " .!?¿¡")
+	for words := phrases.Split(text); len(words) > 1; words = phrases.Split(text) {
+		isName := slices.Contains(namesOf(s.persona), words[0].Fold)
+		if !isName || !strings.ContainsAny(text[words[0].End:][:1], " ,:;!.") {
+			break
+		}
+		text = text[words[1].Start:]
+	}
+	return text
+}
+
 // accepts holds the slots of a phrase against what its topic needs; lenient also accepts places that are
 // not known, which is said then.
 func (s *speaker) accepts(b *phrases.Book, h hit, lenient bool) bool {

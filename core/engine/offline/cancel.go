@@ -99,7 +99,7 @@ func (s reminding) cancelling(m understood) (understood, bool) {
 		m.hit = hit{topic: "remindcancel"} // "never mind"
 		return m, true
 	}
-	text := strings.Trim(s.message(), " .!?¿¡")
+	text := s.bare()
 	_, isPlace := s.place(text)
 	isChoice := isPlace || s.book.Has("all", text) || m.topic == "" && len(phrases.Split(text)) <= 5
 	if !isChoice || !s.saidBefore(s.lastAnswer(), "cancelwhich", "cancelnone") {

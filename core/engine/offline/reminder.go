@@ -254,7 +254,7 @@ func (s reminding) answerToQuestion(m understood) (p plan, ok bool) {
 	if question == "" || isNew || late && s.justSet() != "" || !s.has(actionRemind) {
 		return plan{}, false
 	}
-	answer := s.clock(s.withoutProposal(strings.Trim(s.message(), " .!?¿¡")))
+	answer := s.clock(s.withoutProposal(s.bare()))
 	isTime := s.isTime(answer, question)
 	switch {
 	case late && (m.topic != "" || !isTime || question == "remindwhat"):
@@ -297,7 +297,7 @@ func (s reminding) correction() (answer string, ok bool) {
 	if !s.has(actionCancel) || s.justSet() == "" {
 		return "", false
 	}
-	said := strings.Trim(s.message(), " .!?¿¡")
+	said := s.bare()
 	for _, b := range s.books {
 		words := b.Split(said)
 		for n := b.Phrase("correction", words); n > 0 && n < len(words); n = b.Phrase("correction", words) {
