@@ -2,6 +2,7 @@ package moderation
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -149,7 +150,7 @@ func (p *Plugin) Actions() []core.Action {
 	unmute := byModerator(unmuteAction, func(ctx context.Context, a *actor, u unmutePayload) (string, error) {
 		return p.unmute(ctx, a, u.Person)
 	})
-	return []core.Action{undoneBy(block, unblock), unblock, undoneBy(mute, unmute), unmute}
+	return []core.Action{undoneBy(p, block, unblock, blocked), unblock, undoneBy(p, mute, unmute, muted), unmute}
 }
 
 // byModerator completes an action, which refuses calls by users who are not moderators, and whose
@@ -158,23 +159,42 @@ func byModerator[P any](a core.Action, do func(context.Context, *actor, P) (stri
 	a.Effects, a.Permission, a.Idempotent = core.EffectChanges, core.PermissionModerators, true
 	a.RateLimit = core.RateLimit{Count: 30, Per: time.Hour}
 	return action.Typed(a, func(ctx context.Context, c core.Call, payload P) (core.Result, error) {
-		by, err := newActor(command.Call{Path: c.Path, Private: c.Private, Author: c.Author})
+		var result core.Result
+		noted := func(_ core.Step, done core.Result) { result.Undo = done.Undo }
+		by, err := newActor(command.Call{Path: c.Path, Private: c.Private, Author: c.Author, Noted: noted})
 		if err != nil {
 			return core.Result{}, err
 		}
 		done, err := do(ctx, by, payload)
-		return core.Output(map[string]string{"done": done}), err
+		result.Output = core.JSON(map[string]string{"done": done})
+		return result, err
 	})
 }
 
+// heldBefore is how to undo a block or a mute.
+type heldBefore struct {
+	Person string  `json:"person,omitempty"` // "" for a mute of the place
+	Before *detail `json:"before,omitempty"` // what it replaced
+	Here   bool    `json:"here,omitempty"`   // in this group and not everywhere
+}
+
 // undoneBy completes an action that another one takes back, with the payload that the result holds, or else with a
-// part of its own. Undoing does nothing if that was lifted since.
-func undoneBy(a, inverse core.Action) core.Action {
+// part of its own. What the action replaced holds again. Undoing does nothing if it was lifted since.
+func undoneBy(p *Plugin, a, inverse core.Action, kind string) core.Action {
 	a.Undo = func(ctx context.Context, c core.Call, done core.Result) error {
+		var h heldBefore
 		if done.Undo != nil {
-			c.Payload = done.Undo
+			if err := json.Unmarshal(done.Undo, &h); err != nil {
+				return err
+			}
+			c.Payload = core.JSON(unmutePayload{Person: h.Person})
 		}
-		_, err := inverse.Do(ctx, c)
+		var err error
+		if h.Before != nil && isActive(h.Before.Until, p.host.Clock()) {
+			err = h.again(ctx, p, c, kind)
+		} else {
+			_, err = inverse.Do(ctx, c)
+		}
 		if errors.Is(err, errNotHeld) {
 			err = nil
 		}

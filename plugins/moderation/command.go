@@ -127,11 +127,12 @@ func (p *Plugin) readHold(ctx context.Context, a *actor, text string) (r holdReq
 
 // holdUser blocks or mutes a user, and says so.
 func (p *Plugin) holdUser(ctx context.Context, a *actor, kind string, r holdRequest) (string, error) {
-	h, err := p.hold(ctx, a, kind, r)
+	h, was, err := p.hold(ctx, a, kind, r)
 	if err != nil {
 		return "", err
 	}
-	name, done := muteAction.Name, core.Result{Undo: core.JSON(unblockPayload{Person: h.user.String()})}
+	undo := core.JSON(heldBefore{Person: h.user.String(), Before: was, Here: !h.scope.IsZero()})
+	name, done := muteAction.Name, core.Result{Undo: undo}
 	if kind == blocked {
 		name = blockAction.Name
 	}
@@ -195,9 +196,10 @@ func (p *Plugin) mute(ctx context.Context, a *actor, name string, span time.Dura
 	if strings.TrimSpace(name) != "" {
 		return p.holdUser(ctx, a, muted, holdRequest{name: name, span: span, reason: reason})
 	}
-	until, err := p.mutePlace(ctx, a, span, reason)
+	until, was, err := p.mutePlace(ctx, a, span, reason)
 	if err == nil {
-		a.NoteDone(muteAction.Name, mutePayload{Reason: reason, Duration: txt.Span(span)}, core.Result{})
+		done := core.Result{Undo: core.JSON(heldBefore{Before: was})}
+		a.NoteDone(muteAction.Name, mutePayload{Reason: reason, Duration: txt.Span(span)}, done)
 	}
 	return "I am quiet here " + ending(until, p.host.Clock()) + ". `/unmute` ends it.", err
 }

@@ -216,14 +216,16 @@ type holdRequest struct {
 
 const maxReason = 300
 
-// hold blocks or mutes a user.
-func (p *Plugin) hold(ctx context.Context, a *actor, kind string, request holdRequest) (h hold, err error) {
+// hold blocks or mutes a user. It also returns what that replaced, if anything.
+func (p *Plugin) hold(
+	ctx context.Context, a *actor, kind string, request holdRequest,
+) (h hold, was *detail, err error) {
 	u, err := p.findUser(ctx, a, request.name)
 	if err != nil {
-		return h, err
+		return h, nil, err
 	}
 	if err := p.checkRank(a, u); err != nil {
-		return h, err
+		return h, nil, err
 	}
 	h = hold{
 		kind: kind, scope: a.Path, user: u.path,
@@ -233,7 +235,7 @@ func (p *Plugin) hold(ctx context.Context, a *actor, kind string, request holdRe
 		h.scope, err = a.scope(request.onlyHere)
 	}
 	if err != nil {
-		return h, err
+		return h, nil, err
 	}
 	now := p.host.Clock()
 	if request.span > 0 {
@@ -242,20 +244,50 @@ func (p *Plugin) hold(ctx context.Context, a *actor, kind string, request holdRe
 	r := p.records
 	ctx, err = r.begin(ctx)
 	if err != nil {
-		return h, err
+		return h, nil, err
 	}
 	defer r.change.Unlock()
 	if err := r.ensureKey(ctx); err != nil {
-		return h, err
+		return h, nil, err
 	}
 	h.digest = r.digest(h.user)
+	if was, err = r.replacedBy(ctx, &h); err != nil {
+		return h, nil, err
+	}
 	reason := txt.ClipLine(request.reason, maxReason)
 	if err := r.startHold(ctx, h, detail{h.name, h.tag, reason, now, h.until}); err != nil {
-		return h, err
+		return h, nil, err
 	}
 	e := a.event(participle(h.kind), h.user)
 	e.Name, e.Reason, e.Until, e.All = h.name, reason, h.until, h.scope.IsZero()
-	return h, r.logNow(ctx, e)
+	return h, was, r.logNow(ctx, e)
+}
+
+// again lets what a block or a mute replaced hold again, unless that was lifted since.
+func (h *heldBefore) again(ctx context.Context, p *Plugin, c core.Call, kind string) error {
+	a, err := newActor(command.Call{Path: c.Path, Private: c.Private, Author: c.Author})
+	if err != nil {
+		return err
+	}
+	span := time.Duration(0)
+	if !h.Before.Until.IsZero() {
+		span = h.Before.Until.Sub(p.host.Clock())
+	}
+	if h.Person == "" {
+		if _, _, ok := p.records.mutedAt(a.Path); ok {
+			_, _, err = p.mutePlace(ctx, a, span, h.Before.Reason)
+		}
+		return err
+	}
+	user, err := core.ParsePath(h.Person)
+	if err != nil {
+		return err
+	}
+	isHeld := func(old hold) bool { return old.kind == kind && old.scope.IsZero() != h.Here }
+	if slices.ContainsFunc(p.records.holdsOf(user), isHeld) {
+		_, _, err = p.hold(ctx, a, kind, holdRequest{h.Person, span, h.Before.Reason, h.Here})
+	}
+	return err
 }
 
 // release ends the blocks, or the mutes, of a user as far as the actor may, and returns
@@ -316,24 +348,29 @@ func (p *Plugin) recordRelease(ctx context.Context, a *actor, h *hold) error {
 	return nil
 }
 
-// mutePlace makes the bot quiet in the actor's place.
-func (p *Plugin) mutePlace(ctx context.Context, a *actor, span time.Duration, reason string) (time.Time, error) {
-	until := p.host.Clock().Add(span).Truncate(time.Second)
+// mutePlace makes the bot quiet in the actor's place. It also returns what that replaced, if anything.
+func (p *Plugin) mutePlace(
+	ctx context.Context, a *actor, span time.Duration, reason string,
+) (until time.Time, was *detail, err error) {
+	until = p.host.Clock().Add(span).Truncate(time.Second)
 	r := p.records
-	ctx, err := r.begin(ctx)
+	ctx, err = r.begin(ctx)
 	if err != nil {
-		return until, err
+		return until, nil, err
 	}
 	defer r.change.Unlock()
+	if place, former, ok := r.mutedAt(a.Path); ok && place == a.Path {
+		was = &detail{Until: former}
+	}
 	if err := r.put(ctx, values.New(a.Path, muteKey, holdValue{p.host.Clock(), until})); err != nil {
-		return until, err
+		return until, nil, err
 	}
 	r.mu.Lock()
 	r.mutes[a.Path] = until
 	r.mu.Unlock()
 	e := a.event(wasMuted, a.Path)
 	e.Reason, e.Until = txt.ClipLine(reason, maxReason), until
-	return until, r.logNow(ctx, e)
+	return until, was, r.logNow(ctx, e)
 }
 
 var errNotHeld = errors.New("there is nothing to lift")

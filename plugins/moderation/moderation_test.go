@@ -109,7 +109,7 @@ func TestConform(t *testing.T) {
 		Name: "moderation",
 		Make: func(t *testing.T, s *plugintest.Harness) core.Plugin {
 			p := made(t, s, Config{})
-			if _, err := p.hold(t.Context(), boss(p), blocked, holdRequest{name: "room/@user/jay"}); err != nil {
+			if _, _, err := p.hold(t.Context(), boss(p), blocked, holdRequest{name: "room/@user/jay"}); err != nil {
 				t.Fatal(err)
 			}
 			return p
@@ -125,10 +125,10 @@ func TestConform(t *testing.T) {
 func TestSweep(t *testing.T) {
 	s := plugintest.NewHarness(t, "moderation")
 	p := made(t, s, Config{Keep: 30 * day})
-	if _, err := p.hold(t.Context(), boss(p), blocked, holdRequest{name: jayPath.String(), span: day}); err != nil {
+	if _, _, err := p.hold(t.Context(), boss(p), blocked, holdRequest{name: jayPath.String(), span: day}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.mutePlace(t.Context(), mia(p), time.Hour, ""); err != nil {
+	if _, _, err := p.mutePlace(t.Context(), mia(p), time.Hour, ""); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := call(t, p, "appeal", command.Call{Path: core.MustPath("room/jay"), Private: true, Author: core.Author{ID: "jay"}, Args: map[string]string{"text": "please"}}); err != nil {
@@ -177,11 +177,11 @@ func TestMoved(t *testing.T) {
 	a := mia(p)
 	a.Path = old
 	for _, kind := range []string{blocked, muted} {
-		if _, err := p.hold(t.Context(), a, kind, holdRequest{name: "jay", reason: "why"}); err != nil {
+		if _, _, err := p.hold(t.Context(), a, kind, holdRequest{name: "jay", reason: "why"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := p.mutePlace(t.Context(), a, day, ""); err != nil {
+	if _, _, err := p.mutePlace(t.Context(), a, day, ""); err != nil {
 		t.Fatal(err)
 	}
 	move := core.Event{Kind: core.KindMigration, To: next, Message: core.Message{Path: old, ID: "2"}}
@@ -224,7 +224,7 @@ func TestUnreadable(t *testing.T) {
 			t.Errorf("%+v", v)
 		}
 	}
-	if _, err := p.hold(t.Context(), boss(p), blocked, holdRequest{name: jayPath.String()}); err == nil {
+	if _, _, err := p.hold(t.Context(), boss(p), blocked, holdRequest{name: jayPath.String()}); err == nil {
 		t.Error("somebody is blocked, and nobody knows who was")
 	}
 	p.records.host.Items = fine

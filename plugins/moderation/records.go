@@ -273,6 +273,19 @@ func (r *records) digest(user core.Path) string {
 	return hex.EncodeToString(mac.Sum(nil)[:digestSize])
 }
 
+// replacedBy returns what a new block or mute of a user will replace, or nil. The caller holds change.
+func (r *records) replacedBy(ctx context.Context, h *hold) (*detail, error) {
+	for _, old := range r.holdsOf(h.user) {
+		if old.key() != h.key() {
+			continue
+		}
+		d, _, err := values.Get[detail](ctx, r.host.Items, h.user, h.detailKey())
+		d.Until = old.until
+		return &d, err
+	}
+	return nil, nil
+}
+
 // startHold blocks or mutes a user. If they were forgotten meanwhile, it names nobody. The
 // caller holds change.
 func (r *records) startHold(ctx context.Context, h hold, d detail) error {
