@@ -50,6 +50,7 @@ type Call struct {
 	Locale  string
 	Args    map[string]string // by Arg.Name
 	Target  string            // the id of the message that it was called on, or as a reply to, if any
+	Writer  core.Author       // who wrote that message, if the platform said it
 	Foreign []core.Foreign    // what others wrote, of the message that it came with
 	Sees    []core.Path       // this place, and those that share with it
 	// Attach adds a file to the answer. If the interface cannot send files, the answer

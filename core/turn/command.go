@@ -41,7 +41,7 @@ func (c *commandCall) run(ctx context.Context) (string, error) {
 	}
 	text, err := known.Do(ctx, command.Call{
 		Path: t.path, Private: m.Private, Author: m.Author, Person: t.person(), Locale: m.Locale,
-		Args: args, Target: c.target(), Foreign: m.Foreign, Sees: t.who.Sees,
+		Args: args, Target: c.target().ID, Writer: c.target().From, Foreign: m.Foreign, Sees: t.who.Sees,
 		Attach: func(f core.Upload) { c.files = append(c.files, f) }, Noted: c.noteDone,
 	})
 	switch {
@@ -55,13 +55,13 @@ func (c *commandCall) run(ctx context.Context) (string, error) {
 	return c.attach(ctx, text), nil
 }
 
-// target returns the id of the message that the command was called on, or replies to.
-func (c *commandCall) target() string {
+// target returns the message that the command was called on, or replies to.
+func (c *commandCall) target() core.Quote {
 	q := c.entry.Message.ReplyTo
 	if c.entry.Target == "" && q != nil {
-		return q.ID
+		return *q
 	}
-	return c.entry.Target
+	return core.Quote{ID: c.entry.Target}
 }
 
 // noteDone adds what an action would have done to the turn's results.

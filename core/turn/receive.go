@@ -57,7 +57,7 @@ func (in *intake) sort(ctx context.Context) error {
 		switch e.Kind {
 		case core.KindEdit, core.KindDeletion, core.KindReaction, core.KindMigration:
 			if s.mayChange(e) {
-				s.dropBlocked(m)
+				s.dropBlocked(e)
 				b.Change = append(b.Change, *e)
 			}
 			continue
@@ -188,7 +188,7 @@ func (s *setup) entry(e core.Event, in *intake) (entry core.Entry, ok bool) {
 	if !ok {
 		return entry, false
 	}
-	s.dropBlocked(&e.Message)
+	s.dropBlocked(&e)
 	if v.Limited && v.Reply != "" && !in.notice(&e.Message) {
 		v.Reply = ""
 	}
@@ -257,11 +257,15 @@ func (s *setup) isAnsweredWhileQuiet(e *core.Event) bool {
 	return false
 }
 
-// dropBlocked removes the words of blocked users from what others quote and forward.
-func (s *setup) dropBlocked(m *core.Message) {
+// dropBlocked removes the words of blocked users from what others quote and forward. A command may still be about them.
+func (s *setup) dropBlocked(e *core.Event) {
+	m := &e.Message
 	q := m.ReplyTo
 	if q != nil && s.isBlocked(m, q.From) {
 		m.ReplyTo = &core.Quote{ID: q.ID, Time: q.Time}
+		if e.Kind == core.KindCommand {
+			m.ReplyTo.From.ID = q.From.ID
+		}
 	}
 	blocked := func(o core.Foreign) bool { return s.isBlocked(m, o.From) }
 	if slices.ContainsFunc(m.Foreign, blocked) {

@@ -73,15 +73,21 @@ func (l *List) Find(name string) (user core.Path, ok bool, err error) {
 		"Several people here are called %s: %s. Name one of these.", name, strings.Join(tags, ", "))
 }
 
-// Writer returns who wrote a message of a place; zero if that is not known, the bot, or the channel of the place.
-func Writer(ctx context.Context, r core.Reader, place core.Path, id string) (a core.Author, err error) {
+// Writer returns who wrote a message of a place; zero if that is not known, the bot, or the channel of the place. Of a
+// message that is not stored, it is whom the platform named with it.
+func Writer(
+	ctx context.Context, r core.Reader, place core.Path, id string, named core.Author,
+) (a core.Author, err error) {
 	if id == "" {
 		return a, nil
 	}
 	err = r.View(ctx, func(v core.View) error {
 		e, ok, err := v.Entry(place, id)
-		if ok && !e.Self && e.Message.Author.Channel != core.ChannelLinked {
-			a = e.Message.Author
+		if ok {
+			named = e.Message.Author
+		}
+		if !e.Self && named.Channel != core.ChannelLinked {
+			a = named
 		}
 		return err
 	})

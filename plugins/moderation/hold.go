@@ -158,7 +158,7 @@ func (a *actor) named(ctx context.Context, r core.Reader) (string, error) {
 
 // writer returns the id of who wrote the message that the command was called on, or "".
 func (a *actor) writer(ctx context.Context, r core.Reader) (string, error) {
-	w, err := users.Writer(ctx, r, a.Path, a.Target)
+	w, err := users.Writer(ctx, r, a.Path, a.Target, a.Writer)
 	return w.ID, err
 }
 

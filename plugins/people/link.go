@@ -98,7 +98,7 @@ func (p *Plugin) erase(ctx context.Context, c command.Call) (string, error) {
 func (p *Plugin) clear(ctx context.Context, c command.Call) (string, error) {
 	name := c.Args["who"]
 	if name == "" {
-		writer, err := users.Writer(ctx, p.host.Reader, c.Path, c.Target)
+		writer, err := users.Writer(ctx, p.host.Reader, c.Path, c.Target, c.Writer)
 		if err != nil {
 			return "", err
 		}
