@@ -109,6 +109,7 @@ func (r *Reader) Read(text string, now time.Time) (When, error) {
 		}
 		w, err := r.settle(p.said, now)
 		if err == nil {
+			w.Wall = p.said.isWall()
 			return w, nil
 		}
 		if isTelling(err) {
@@ -129,7 +130,8 @@ func (r *Reader) written(text string, now time.Time) (When, bool) {
 		case strings.HasSuffix(layout, "Z07:00"):
 			return When{At: t.In(now.Location())}, true
 		default:
-			return When{At: r.at(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), now.Location())}, true
+			at := r.at(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), now.Location())
+			return When{At: at, Wall: true}, true
 		}
 	}
 	return When{}, false
@@ -161,7 +163,7 @@ func (r *Reader) Find(text string, now time.Time) (w When, rest string, err erro
 			continue
 		}
 		got.Dated = f.said.day != nil || f.said.rule != nil
-		got.Wall = f.said.span == nil || f.said.time >= 0 || f.said.part >= 0
+		got.Wall = f.said.isWall()
 		best, w, rest, err = f.words(), got, f.rest(text), wrong
 	}
 	if err != nil {

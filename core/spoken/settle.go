@@ -32,6 +32,9 @@ func (r *Reader) settle(s said, now time.Time) (When, error) {
 	return When{}, ErrUnclear
 }
 
+// isWall reports whether a time of a clock, or a part of a day, was said.
+func (s *said) isWall() bool { return s.span == nil || s.time >= 0 || s.part >= 0 }
+
 // hearDay moves an hour into the part of the day that was named.
 func (s *said) hearDay() {
 	h := s.time / 60

@@ -73,6 +73,9 @@ type wish struct {
 // set keeps a reminder. One that is there already is returned as it is.
 func (p *Plugin) set(ctx context.Context, c command.Call, w wish) (reminder, error) {
 	now := p.host.Clock()
+	if w.veiled && !w.when.Wall && w.rule.IsZero() { // a stretch from now needs no zone: the bot's hides the user's
+		w.when.At, w.veiled = w.when.At.In(now.Location()), false
+	}
 	r := reminder{
 		Text: strings.TrimSpace(w.text), Place: c.Path, Private: c.Private, Author: c.Author, Locale: c.Locale,
 		Start: w.when.At.Truncate(time.Second), Rule: w.rule.String(),
