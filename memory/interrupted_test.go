@@ -71,7 +71,7 @@ func TestWorkIsInterrupted(t *testing.T) {
 					t.Fatal(err)
 				case last == 0:
 					transactions = begun.Load()
-				case begun.Load() <= last && err == nil: // it was the last one: how many it takes depends on the time of each
+				case begun.Load() <= last && err == nil: // how many it takes depends on their time
 				case !errors.Is(err, context.Canceled):
 					t.Errorf("after transaction %d of %d: %v, want context.Canceled", last, transactions, err)
 				}
