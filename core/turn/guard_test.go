@@ -27,7 +27,7 @@ type broken struct{}
 func (broken) Judge(*core.Message, bool) gate.Verdict { panic("gate") }
 func (broken) Observe(watch.TurnEnd)                  { panic("observer") }
 func (broken) ObserveStage(watch.TurnStage)           { panic("watcher") }
-func (broken) ShowTyping(context.Context, core.Path)  { panic("thinker") }
+func (broken) ShowTyping(context.Context, core.Path)  { panic("typing") }
 
 // TestPluginsPanic: what a plugin's panic leaves is taken in, and not delivered again
 // for ever; of what a gate cannot judge nothing is kept or answered.
@@ -55,7 +55,7 @@ func TestPluginsPanic(t *testing.T) {
 			t.Errorf("the log holds %q", log)
 		}
 		b.stop()
-		for _, what := range []string{"gate", "observer", "watcher", "thinker", "interface"} {
+		for _, what := range []string{"gate", "observer", "watcher", "typing", "interface"} {
 			if !strings.Contains(log.String(), "caller="+what) {
 				t.Errorf("the panic of the %s is not logged", what)
 			}

@@ -22,7 +22,7 @@ func ShowTyping(ctx context.Context, by core.TypingIndicator, place core.Path, l
 	timer := time.AfterFunc(typingDelay, func() {
 		defer close(gone)
 		if shown.Err() == nil {
-			guard(log, "thinker", func() { by.ShowTyping(shown, place) })
+			guard(log, "typing", func() { by.ShowTyping(shown, place) })
 		}
 	})
 	return func() {
