@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -82,8 +83,18 @@ func readsText(t reflect.Type) bool {
 	return t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(typeText)
 }
 
-// fieldsOf reads the tags of a struct; it panics if they make no sense.
+var fieldsByType sync.Map // []field by reflect.Type
+
+// fieldsOf returns the fields of a struct as its tags describe them; it panics if they make no sense.
 func fieldsOf(t reflect.Type) []field {
+	list, ok := fieldsByType.Load(t)
+	if !ok {
+		list, _ = fieldsByType.LoadOrStore(t, readTags(t))
+	}
+	return list.([]field)
+}
+
+func readTags(t reflect.Type) []field {
 	var list []field
 	for i := range t.NumField() {
 		sf := t.Field(i)

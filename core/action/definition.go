@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -21,8 +22,10 @@ const maxBrief = 100
 // Definition is an action of the catalogue, checked and compiled once. It never changes.
 type Definition struct {
 	core.Action
-	Owner        string          // the plugin that offers it
-	PromptSchema json.RawMessage // without what models keep to by themselves
+	Owner string // the plugin that offers it
+
+	// PromptSchema returns the schema without what models keep to by themselves.
+	PromptSchema func() json.RawMessage
 
 	home       string // the interface whose places it works in; "": it works anywhere
 	input      *schema.Schema
@@ -98,7 +101,7 @@ func (d *Definition) compileSchemas() error {
 		if ok && (root["type"] == nil || root["type"] == "object") {
 			d.input = input
 			d.readProperties(root)
-			d.PromptSchema = schema.MinifyForPrompt(d.Schema)
+			d.PromptSchema = sync.OnceValue(func() json.RawMessage { return schema.MinifyForPrompt(d.Schema) })
 		} else {
 			err = errors.New("schema: must describe an object")
 		}

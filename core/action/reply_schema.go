@@ -126,13 +126,13 @@ func (w replyWriter) condition() schema.Object {
 // payload is a text that holds the object.
 func (w replyWriter) payload(d *Definition) any {
 	if w.strict {
-		o, ok := schema.Strict(d.PromptSchema)
+		o, ok := schema.Strict(d.PromptSchema())
 		if !ok || schema.Nesting(core.JSON(o)) > maxStrictNesting*2 {
 			return w.anything()
 		}
 		return d.withNulls(o)
 	}
-	o, _ := schema.DecodeObject(schema.Loose(d.PromptSchema, "#/$defs/"+d.Name))
+	o, _ := schema.DecodeObject(schema.Loose(d.PromptSchema(), "#/$defs/"+d.Name))
 	if o.Find("type") == nil {
 		o = o.With("type", "object")
 	}

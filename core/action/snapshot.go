@@ -72,6 +72,11 @@ func Build(plugins ...core.Plugin) (*Snapshot, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
+	go func() { // the first prompt needs them, a start does not
+		for _, d := range s.definitions {
+			d.PromptSchema()
+		}
+	}()
 	return s, nil
 }
 

@@ -274,7 +274,7 @@ func (in *input) offer(round uint16) []prompt.Action {
 			continue
 		}
 		actions = append(actions, prompt.Action{
-			Name: d.Name, Brief: d.Brief, Schema: d.PromptSchema, Essential: d.Essential || d.IsMessage(),
+			Name: d.Name, Brief: d.Brief, Schema: d.PromptSchema(), Essential: d.Essential || d.IsMessage(),
 		})
 	}
 	return actions

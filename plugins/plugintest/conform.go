@@ -81,8 +81,8 @@ func testCatalogue(t *testing.T, p core.Plugin, name string) {
 		t.Fatal(err)
 	}
 	for _, d := range snapshot.All() {
-		if d.Owner == name && len(d.PromptSchema) > maxSchema {
-			t.Errorf("%s: a schema of %d bytes stands in every prompt; at most %d are fair", d.Name, len(d.PromptSchema), maxSchema)
+		if d.Owner == name && len(d.PromptSchema()) > maxSchema {
+			t.Errorf("%s: a schema of %d bytes stands in every prompt; at most %d are fair", d.Name, len(d.PromptSchema()), maxSchema)
 		}
 	}
 	if x, ok := p.(command.Commander); ok {
