@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -248,13 +249,15 @@ func firstWaiting(t *tx, place []byte) uint64 {
 // closeTurn drops the records of a turn, unless a step waits for a confirmation.
 func closeTurn(t *tx, turn core.TurnID) {
 	p := t.resolve(turn.Path)
-	turn = core.TurnID{Path: p.path, Seq: turn.Seq + p.shift}
-	for _, r := range t.records(turn) {
-		if w, err := decodeRecord(r.value); err == nil && w.Progress == core.ProgressPending {
-			return
+	records := seqKey(p.key, turn.Seq+p.shift)
+	for _, value := range t.bucket(bucketJournal).prefixed(records) {
+		if bytes.Contains(value, []byte(core.ProgressPending)) { // else it need not be decoded
+			if w, err := decodeRecord(value); err == nil && w.Progress == core.ProgressPending {
+				return
+			}
 		}
 	}
-	t.deleteBelow(bucketJournal, turnKey(turn))
+	t.deleteBelow(bucketJournal, records)
 }
 
 // publish sets the numbers and paths that the entries got.

@@ -119,7 +119,7 @@ func afterPrefix(prefix []byte) []byte {
 
 // seqKey appends a number to a place's key, in a new slice.
 func seqKey(place []byte, seq uint64) []byte {
-	k := make([]byte, 0, len(place)+8)
+	k := make([]byte, 0, len(place)+8+6) // room for what follows in longer keys
 	return binary.BigEndian.AppendUint64(append(k, place...), seq)
 }
 
