@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -283,7 +282,7 @@ func (w *batch) append(t *tx, from *core.Entry) newEntry {
 	oldQuote := !own && t.forgotten().quotesOld(m)
 	oldForeign := !own && t.forgotten().dropOldForeign(m)
 	isAbout := from.Command != nil && from.Target != "" // a command about those words
-	isGone := isAbout && t.forgotten().isGone(idKey(placeKey(m.Path), from.Target))
+	isGone := isAbout && t.forgotten().isGone(placeKey(m.Path), shortID(from.Target))
 	if old || isGone || isAbout && (oldQuote || oldForeign) {
 		return newEntry{path: m.Path, known: true}
 	}
@@ -319,7 +318,7 @@ func (t *tx) append(l *storedEntry) newEntry {
 	p := t.resolve(m.Path)
 	if m.ID != "" {
 		seq, known := t.findID(p, m.ID)
-		if known || t.forgotten().isGone(idKey(p.ids, m.ID)) {
+		if known || t.forgotten().isGone(p.ids, shortID(m.ID)) {
 			return newEntry{path: p.path, seq: seq, known: true}
 		}
 	}
@@ -341,15 +340,6 @@ func (t *tx) append(l *storedEntry) newEntry {
 	}
 	return newEntry{path: p.path, seq: h.last}
 }
-
-// putID stores that an id is known, and since when.
-func (t *tx) putID(p place, id string, seq uint64) {
-	value := binary.AppendUvarint(nil, seq-p.shift)
-	t.bucket(bucketIDs).Put(idKey(p.ids, id), append(value, hour(t.now)...))
-}
-
-// hour is a time as it is stored with ids.
-func hour(t time.Time) []byte { return binary.AppendUvarint(nil, uint64(max(t.Unix()/3600, 0))) }
 
 // storedRecord is a record without its key.
 type storedRecord struct {
