@@ -44,7 +44,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		"it should wait: true":                     func(t *tx) { t.bucket(bucketDue).Delete(at(4)) },
 		"it should wait: false":                    func(t *tx) { t.bucket(bucketDue).Put(at(2), nil) },
 		"waits and is not there":                   func(t *tx) { t.bucket(bucketDue).Put(at(99), nil) },
-		`ids: key "x"`:                             func(t *tx) { t.bucket(bucketIDs).Put([]byte("x"), nil) },
+		`runs: key "x"`:                            func(t *tx) { t.bucket(bucketIDs).Put([]byte("x"), nil) },
 		"run \"chat\\x01group\\x00\\xff\": broken": func(t *tx) { t.bucket(bucketIDs).Put(newestKey(g), []byte{0, 0x80}) },
 		`id "g3" does not belong to the run`:       func(t *tx) { t.bucket(bucketIDs).Put(slices.Concat(g, shortID("g0")), runFrom(99, "g3")) },
 		`id "g1" does not belong to the run`:       func(t *tx) { t.bucket(bucketIDs).Put(newestKey(g), runFrom(98, "g2", "g1")) },

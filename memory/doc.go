@@ -20,7 +20,7 @@
 //	         "forget ", path → what a Forget that is not over deletes (JSON)
 //	places   place → head: last number, answered mark, count, time, private (fields)
 //	log      place, seq → entry (fields)
-//	ids      place, length and text of a last id, or 0xff → ids up to that with seq and hour of receipt (see idRun)
+//	runs     place, length and text of a last id, or 0xff → ids up to that with seq and hour of receipt (see idRun)
 //	due      place, seq → nothing; only while the entry waits
 //	journal  place, turn's seq, round, step, part → record (JSON)
 //	aliases  place → where it moved, and how far its numbers moved (JSON)

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -167,41 +168,40 @@ func checkRun(value []byte) error {
 	return run.err
 }
 
-// isRun tells a run from an id with number and hour, which former versions stored in a pair of its own.
-func isRun(value []byte) bool { return bytes.HasPrefix(value, []byte{0}) }
-
-// upgradeIDs makes runs of ids that former versions stored.
+// upgradeIDs makes runs of ids that former versions stored. It does not delete these: bbolt would hold all of them
+// in memory.
 func upgradeIDs(t *tx) {
-	b := t.bucket(bucketIDs)
-	for _, path := range t.placesIn(bucketIDs, core.Path{}) {
+	for _, path := range t.placesIn(bucketFormerIDs, core.Path{}) {
 		place := placeKey(path)
 		var all []knownID
-		for k, v := range b.prefixed(place) {
-			if !isRun(v) {
-				seq, n := uvarint(string(v)) // 0 if it cannot be read
-				received, _ := uvarint(string(v[n:]))
-				short := append([]byte{byte(len(k) - len(place))}, k[len(place):]...)
-				all = append(all, knownID{short, seq, received})
+		for k, v := range t.bucket(bucketFormerIDs).prefixed(place) {
+			seq, n := uvarint(string(v)) // 0 if it cannot be read
+			received, _ := uvarint(string(v[n:]))
+			if seq == 0 {
+				t.db.logUnreadable(fmt.Errorf("id %q of %s: %w", k[len(place):], path, errFields))
+				continue
 			}
-		}
-		for _, id := range all {
-			b.Delete(slices.Concat(place, id.id[1:]))
+			all = append(all, knownID{shortID(string(k[len(place):])), seq, received})
 		}
 		slices.SortFunc(all, func(a, b knownID) int { return bytes.Compare(a.id, b.id) })
 		var run idRun
 		for _, id := range all {
-			if id.seq == 0 {
-				t.db.logUnreadable(fmt.Errorf("id %q of %s: %w", id.id[1:], path, errFields))
-				continue
-			}
 			if len(run.bytes) >= maxRun {
-				putRun(b, place, run)
+				putRun(t.bucket(bucketIDs), place, run)
 				run = idRun{}
 			}
 			run.add(id)
 		}
 		if len(run.bytes) > 0 {
-			b.Put(newestKey(place), run.bytes)
+			t.bucket(bucketIDs).Put(newestKey(place), run.bytes)
 		}
+	}
+}
+
+// deleteFormerIDs deletes the ids that upgradeIDs has read, in short transactions.
+func (db *DB) deleteFormerIDs(ctx context.Context) {
+	err := deleteWhere(withJobName(ctx, "former ids"), db, bucketFormerIDs, nil, nil, nil)
+	if err != nil && ctx.Err() == nil {
+		db.log.Error("the former ids cannot be deleted", "err", err)
 	}
 }

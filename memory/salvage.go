@@ -119,11 +119,12 @@ func pairChecks() map[string]func(key, value []byte) error {
 		},
 		bucketIDs: func(key, value []byte) error {
 			_, _, err := cutPath(key)
-			if !isRun(value) {
-				_, err2 := binary.ReadUvarint(bytes.NewReader(value))
-				return errors.Join(err, err2)
-			}
 			return errors.Join(err, checkRun(value))
+		},
+		bucketFormerIDs: func(key, value []byte) error {
+			_, _, err := cutPath(key)
+			_, err2 := binary.ReadUvarint(bytes.NewReader(value))
+			return errors.Join(err, err2)
 		},
 		bucketJournal: func(key, value []byte) error {
 			_, err := journalKeyOf(key)

@@ -16,7 +16,7 @@ const (
 	bucketMeta     = "meta"
 	bucketPlaces   = "places"
 	bucketLog      = "log"
-	bucketIDs      = "ids"
+	bucketIDs      = "runs"
 	bucketDue      = "due"
 	bucketJournal  = "journal"
 	bucketAliases  = "aliases"
@@ -32,13 +32,15 @@ const (
 	bucketDocuments    = "documents"
 	bucketPassages     = "passages"
 	bucketPassageWords = "passage words"
+	// Of former versions, which stored each id in a pair of its own. It is emptied after the upgrade.
+	bucketFormerIDs = "ids"
 )
 
 func buckets() []string {
 	return []string{
 		bucketMeta, bucketPlaces, bucketLog, bucketIDs, bucketDue, bucketJournal, bucketAliases, bucketGone,
 		bucketStates, bucketPlugins, bucketUsage, bucketFacts, bucketWords, bucketVectors, bucketSketches,
-		bucketDocuments, bucketPassages, bucketPassageWords,
+		bucketDocuments, bucketPassages, bucketPassageWords, bucketFormerIDs,
 	}
 }
 
