@@ -41,7 +41,7 @@ var maxBigPackageLines = map[string]int{
 	"core/turn":           5181,
 	"core/action":         3867,
 	"interfaces/telegram": 4217,
-	"memory":              8647,
+	"memory":              8850,
 }
 
 // stiff matches wording in comments that plain English avoids.

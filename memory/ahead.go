@@ -37,6 +37,11 @@ func dueRange(place []byte) kv.Range {
 	return kv.Range{Bucket: bucketDue, From: seqKey(place, 0), To: after(place), Limit: maxAhead}
 }
 
+// runRange is the run of an id of a place.
+func runRange(place []byte, id string) kv.Range {
+	return kv.Range{Bucket: bucketIDs, From: slices.Concat(place, shortID(id)), To: after(place), Limit: 1}
+}
+
 // nextTurnRanges are read to take the next turn in a place.
 func (v *view) nextTurnRanges(path core.Path) []kv.Range {
 	place := placeKey(path)
@@ -63,8 +68,7 @@ func (w *batch) ranges(t *tx) (all []kv.Range) {
 			all = append(all, first)
 		}
 		if m.ID != "" {
-			id := idKey(place, m.ID)
-			all = append(all, pair(bucketIDs, id), pair(bucketGone, t.forgotten().hash(id)))
+			all = append(all, runRange(place, m.ID), pair(bucketGone, t.forgotten().hashID(place, shortID(m.ID))))
 		}
 		if person, err := m.Path.Person(m.Author.ID); err == nil {
 			all = append(all, pair(bucketGone, t.forgotten().requestKey(person)))
@@ -74,7 +78,7 @@ func (w *batch) ranges(t *tx) (all []kv.Range) {
 	for i := range w.from.Change {
 		e := &w.from.Change[i]
 		all = append(all, pathRanges(e.Message.Path)...)
-		all = append(all, pair(bucketIDs, idKey(placeKey(e.Message.Path), e.Target)))
+		all = append(all, runRange(placeKey(e.Message.Path), e.Target))
 	}
 	for _, turn := range slices.Concat(w.from.Answered, w.from.Settled) {
 		place := placeKey(turn.Path)

@@ -1,9 +1,9 @@
 package memory
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -248,13 +248,15 @@ func firstWaiting(t *tx, place []byte) uint64 {
 // closeTurn drops the records of a turn, unless a step waits for a confirmation.
 func closeTurn(t *tx, turn core.TurnID) {
 	p := t.resolve(turn.Path)
-	turn = core.TurnID{Path: p.path, Seq: turn.Seq + p.shift}
-	for _, r := range t.records(turn) {
-		if w, err := decodeRecord(r.value); err == nil && w.Progress == core.ProgressPending {
-			return
+	records := seqKey(p.key, turn.Seq+p.shift)
+	for _, value := range t.bucket(bucketJournal).prefixed(records) {
+		if bytes.Contains(value, []byte(core.ProgressPending)) { // else it need not be decoded
+			if w, err := decodeRecord(value); err == nil && w.Progress == core.ProgressPending {
+				return
+			}
 		}
 	}
-	t.deleteBelow(bucketJournal, turnKey(turn))
+	t.deleteBelow(bucketJournal, records)
 }
 
 // publish sets the numbers and paths that the entries got.
@@ -280,7 +282,7 @@ func (w *batch) append(t *tx, from *core.Entry) newEntry {
 	oldQuote := !own && t.forgotten().quotesOld(m)
 	oldForeign := !own && t.forgotten().dropOldForeign(m)
 	isAbout := from.Command != nil && from.Target != "" // a command about those words
-	isGone := isAbout && t.forgotten().isGone(idKey(placeKey(m.Path), from.Target))
+	isGone := isAbout && t.forgotten().isGone(placeKey(m.Path), shortID(from.Target))
 	if old || isGone || isAbout && (oldQuote || oldForeign) {
 		return newEntry{path: m.Path, known: true}
 	}
@@ -316,7 +318,7 @@ func (t *tx) append(l *storedEntry) newEntry {
 	p := t.resolve(m.Path)
 	if m.ID != "" {
 		seq, known := t.findID(p, m.ID)
-		if known || t.forgotten().isGone(idKey(p.ids, m.ID)) {
+		if known || t.forgotten().isGone(p.ids, shortID(m.ID)) {
 			return newEntry{path: p.path, seq: seq, known: true}
 		}
 	}
@@ -338,15 +340,6 @@ func (t *tx) append(l *storedEntry) newEntry {
 	}
 	return newEntry{path: p.path, seq: h.last}
 }
-
-// putID stores that an id is known, and since when.
-func (t *tx) putID(p place, id string, seq uint64) {
-	value := binary.AppendUvarint(nil, seq-p.shift)
-	t.bucket(bucketIDs).Put(idKey(p.ids, id), append(value, hour(t.now)...))
-}
-
-// hour is a time as it is stored with ids.
-func hour(t time.Time) []byte { return binary.AppendUvarint(nil, uint64(max(t.Unix()/3600, 0))) }
 
 // storedRecord is a record without its key.
 type storedRecord struct {

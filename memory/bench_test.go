@@ -243,7 +243,7 @@ func rawStore(b testing.TB) (commit func(n int), leave func()) {
 				place := placeKey(e.Message.Path)
 				for name, pair := range map[string][2][]byte{
 					bucketLog:    {seqKey(place, uint64(next)), encodeEntry(&storedEntry{Entry: e})},
-					bucketIDs:    {idKey(place, e.Message.ID), []byte("12345")},
+					bucketIDs:    {newestKey(place), make([]byte, maxRun/2)},
 					bucketPlaces: {place, encodeHead(head{last: 1, time: e.Message.Time})},
 				} {
 					bucket, err := t.CreateBucketIfNotExists([]byte(name))

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"synthbot/core"
 )
@@ -106,30 +107,38 @@ func has(b bucket, key []byte) bool {
 }
 
 // ids: each leads to the entry that has it, if that is left, and to each entry with an id
-// one leads.
+// one leads. They are in order.
 func (c *checker) ids() {
+	var before []byte
 	c.rows(bucketIDs, func(k, value []byte) error {
-		from, id, err := cutPath(k)
+		from, _, err := cutPath(k)
 		if err != nil {
 			return err
 		}
-		p := c.resolve(from)
-		seq, _ := uvarint(string(value))
-		if seq == 0 {
-			return fmt.Errorf("%s: id %q: %w", from, id, errFields)
+		p, run := c.resolve(from), idRun{bytes: value}
+		for run.next() {
+			key := slices.Concat(p.ids, run.last.id)
+			if bytes.Compare(key, before) <= 0 || bytes.Compare(key, k) > 0 {
+				return fmt.Errorf("%s: id %q does not belong to the run %q", from, run.last.id[1:], k)
+			}
+			before = key
+			l, there := c.entry(p, run.last.seq+p.shift)
+			if !there {
+				continue
+			}
+			c.named[string(p.key)]--
+			if !bytes.Equal(shortID(l.Message.ID), run.last.id) {
+				return fmt.Errorf("%s: id %q leads to %s#%d with the id %q",
+					from, run.last.id[1:], p.path, l.Message.Seq, l.Message.ID)
+			}
 		}
-		l, there := c.entry(p, seq+p.shift)
-		if !there {
-			return nil
-		}
-		c.named[string(p.key)]--
-		if !bytes.Equal(idKey(p.ids, l.Message.ID), k) {
-			return fmt.Errorf("%s: id %q leads to %s#%d with the id %q", from, id, p.path, seq+p.shift, l.Message.ID)
+		if run.err != nil {
+			return fmt.Errorf("%s: run %q: %w", from, k, run.err)
 		}
 		return nil
 	})
 	for key, n := range c.named {
-		if n != 0 {
+		if n != 0 && len(c.faults) == 0 {
 			c.faults = append(c.faults, fmt.Errorf("%q: %d entries are not found by their ids", key, n))
 		}
 	}

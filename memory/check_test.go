@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,19 +41,20 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 			l.Message.Private = false
 			t.rewrite(&l)
 		},
-		"it should wait: true":    func(t *tx) { t.bucket(bucketDue).Delete(at(4)) },
-		"it should wait: false":   func(t *tx) { t.bucket(bucketDue).Put(at(2), nil) },
-		"waits and is not there":  func(t *tx) { t.bucket(bucketDue).Put(at(99), nil) },
-		`ids: key "x"`:            func(t *tx) { t.bucket(bucketIDs).Put([]byte("x"), nil) },
-		`id "g0": broken`:         func(t *tx) { t.bucket(bucketIDs).Put(idKey(g, "g0"), []byte{0}) },
-		`id "gx": broken`:         func(t *tx) { t.bucket(bucketIDs).Put(idKey(g, "gx"), []byte{0x80}) },
-		`with the id "g3"`:        func(t *tx) { t.bucket(bucketIDs).Put(idKey(g, "g1"), []byte{3, 1}) },
-		"1 entries are not found": func(t *tx) { t.bucket(bucketIDs).Delete(idKey(g, "g1")) },
-		`places: key "x"`:         func(t *tx) { t.bucket(bucketPlaces).Put([]byte("x"), nil) },
-		"chat/group: head":        func(t *tx) { t.bucket(bucketPlaces).Put(g, spoilt) },
-		"6 entries are counted":   func(t *tx) { t.head(g).count++ },
-		"the last number is 4":    func(t *tx) { t.head(g).last-- },
-		"the mark 6 is above":     func(t *tx) { h := t.head(g); h.answered = 6; t.deleteBelow(bucketDue, g) },
+		"it should wait: true":                     func(t *tx) { t.bucket(bucketDue).Delete(at(4)) },
+		"it should wait: false":                    func(t *tx) { t.bucket(bucketDue).Put(at(2), nil) },
+		"waits and is not there":                   func(t *tx) { t.bucket(bucketDue).Put(at(99), nil) },
+		`runs: key "x"`:                            func(t *tx) { t.bucket(bucketIDs).Put([]byte("x"), nil) },
+		"run \"chat\\x01group\\x00\\xff\": broken": func(t *tx) { t.bucket(bucketIDs).Put(newestKey(g), []byte{0, 0x80}) },
+		`id "g3" does not belong to the run`:       func(t *tx) { t.bucket(bucketIDs).Put(slices.Concat(g, shortID("g0")), runFrom(99, "g3")) },
+		`id "g1" does not belong to the run`:       func(t *tx) { t.bucket(bucketIDs).Put(newestKey(g), runFrom(98, "g2", "g1")) },
+		`with the id "g3"`:                         func(t *tx) { setID(t, g, knownID{shortID("g1"), 3, 1}) },
+		"1 entries are not found":                  func(t *tx) { setID(t, g, knownID{id: shortID("g1")}) },
+		`places: key "x"`:                          func(t *tx) { t.bucket(bucketPlaces).Put([]byte("x"), nil) },
+		"chat/group: head":                         func(t *tx) { t.bucket(bucketPlaces).Put(g, spoilt) },
+		"6 entries are counted":                    func(t *tx) { t.head(g).count++ },
+		"the last number is 4":                     func(t *tx) { t.head(g).last-- },
+		"the mark 6 is above":                      func(t *tx) { h := t.head(g); h.answered = 6; t.deleteBelow(bucketDue, g) },
 		"2 have entries, 1 have a head": func(t *tx) {
 			t.bucket(bucketPlaces).Delete(g)
 			t.deleteBelow(bucketDue, g)

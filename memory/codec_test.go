@@ -40,7 +40,8 @@ func TestPlaceKeys(t *testing.T) {
 			t.Fatalf("%s comes back as %s, %v", a, back, err)
 		}
 		from, to := subtree(b)
-		for _, key := range [][]byte{placeKey(a), seqKey(placeKey(a), 0), seqKey(placeKey(a), ^uint64(0)), idKey(placeKey(a), "\xff\xff")} {
+		place := placeKey(a)
+		for _, key := range [][]byte{place, seqKey(place, 0), seqKey(place, ^uint64(0)), newestKey(place)} {
 			within := bytes.Compare(key, from) >= 0 && bytes.Compare(key, to) < 0
 			if within != a.Within(b) {
 				t.Fatalf("%s within %s is %t, its key %q lies in the range: %t", a, b, a.Within(b), key, within)
@@ -65,17 +66,16 @@ func TestAfterPrefix(t *testing.T) {
 }
 
 func TestLongIDs(t *testing.T) {
-	place := placeKey(kitchen)
 	long := strings.Repeat("x", maxID)
 	seen := map[string]string{}
-	for _, id := range []string{"a", long[:maxID-1], long, long + "x", string(idKey(nil, long))} {
-		key := string(idKey(place, id))
+	for _, id := range []string{"a", long[:maxID-1], long, long + "x", string(shortID(long))} {
+		key := string(shortID(id))
 		if old, ok := seen[key]; ok {
-			t.Errorf("%q and %q share a key", old, id)
+			t.Errorf("%q and %q are stored alike", old, id)
 		}
 		seen[key] = id
-		if len(key) > len(place)+maxID {
-			t.Errorf("the key of an id of %d bytes has %d", len(id), len(key))
+		if len(key) > 1+maxID {
+			t.Errorf("what is stored of an id of %d bytes has %d", len(id), len(key))
 		}
 	}
 }

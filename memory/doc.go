@@ -20,7 +20,7 @@
 //	         "forget ", path → what a Forget that is not over deletes (JSON)
 //	places   place → head: last number, answered mark, count, time, private (fields)
 //	log      place, seq → entry (fields)
-//	ids      place, platform id → seq, hour of receipt (two uvarints)
+//	runs     place, length and text of a last id, or 0xff → ids up to that with seq and hour of receipt (see idRun)
 //	due      place, seq → nothing; only while the entry waits
 //	journal  place, turn's seq, round, step, part → record (JSON)
 //	aliases  place → where it moved, and how far its numbers moved (JSON)
@@ -42,7 +42,7 @@
 // uvarint, the bytes; unknown tags are skipped. Ids that are numbers are uvarints. Fields
 // are several times faster than JSON. Ids stay known after their entries are deleted, so that a message that is
 // delivered again is not stored twice; they stay under their original path when a
-// place moves. Keys hold ids of 200 bytes and more as their hash.
+// place moves. Ids of 200 bytes and more are stored as a hash.
 //
 // The words of a fact are stored below its origin: a search begins at the places that
 // the asker can see and never reads others. Words are stemmed by the snowball

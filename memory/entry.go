@@ -63,7 +63,7 @@ const (
 )
 
 func encodeEntry(l *storedEntry) []byte {
-	c := codec{out: make([]byte, 0, 256+len(l.Message.Text))}
+	c := codec{out: make([]byte, 0, 128+len(l.Message.Text))}
 	l.fields(&c)
 	return c.out
 }

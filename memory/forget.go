@@ -287,10 +287,9 @@ func (s *subject) entries() error {
 
 func (s *subject) removeEntry(t *tx, l *storedEntry) {
 	for _, p := range s.ids[l.Message.Path] {
-		key := idKey(p.ids, l.Message.ID)
-		seq, _ := uvarint(string(t.bucket(bucketIDs).Get(key)))
-		if seq+p.shift == l.Message.Seq {
-			t.forgotten().replaceID(key)
+		seq, known := t.findID(p, l.Message.ID)
+		if known && seq == l.Message.Seq {
+			t.forgotten().replaceID(p.ids, shortID(l.Message.ID))
 		}
 	}
 	t.remove(placeKey(l.Message.Path), l.Message.Seq)
@@ -345,11 +344,21 @@ func dropHead(t *tx, place []byte) {
 func (s *subject) aliases() error {
 	for from := range s.Sources {
 		start := placeKey(from)
-		err := sweep(s.ctx, s.db, bucketIDs, start, after(start), nil, func(t *tx, k, v []byte) {
-			if !t.hasEntry(k, v) {
-				t.forgotten().replaceID(k)
+		err := changeFound(s.ctx, s.db, func(v *view) (all []knownID) {
+			for _, value := range v.bucket(bucketIDs).prefixed(start) {
+				for run := (idRun{bytes: value}); run.next(); {
+					all = append(all, knownID{id: bytes.Clone(run.last.id), seq: run.last.seq})
+				}
+			}
+			return all
+		}, func(t *tx, id knownID) {
+			if !t.hasEntry(t.resolve(from), id.seq) {
+				t.forgotten().replaceID(start, id.id)
 			}
 		})
+		err = errors.Join(err, deleteWhere(s.ctx, s.db, bucketIDs, start, after(start), func(_, v []byte) bool {
+			return checkRun(v) != nil
+		}))
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,8 +35,8 @@ func (t forgottenTx) addSalt() {
 	}
 }
 
-// hash is the keyed hash of an id; nil if nothing was forgotten.
-func (t forgottenTx) hash(id []byte) []byte {
+// hash is the keyed hash of a text; nil if nothing was forgotten.
+func (t forgottenTx) hash(text []byte) []byte {
 	salt := t.db.salt
 	if salt == nil {
 		salt = t.bucket(bucketMeta).Get([]byte(metaSalt))
@@ -44,18 +45,21 @@ func (t forgottenTx) hash(id []byte) []byte {
 		return nil
 	}
 	mac := hmac.New(sha256.New, salt)
-	mac.Write(id)
+	mac.Write(text)
 	return mac.Sum(nil)[:16]
 }
 
-func (t forgottenTx) isGone(id []byte) bool {
-	return t.bucket(bucketGone).Get(t.hash(id)) != nil
+// hashID is the hash of an id of a place, as shortID returns it.
+func (t forgottenTx) hashID(place, id []byte) []byte { return t.hash(slices.Concat(place, id[1:])) }
+
+func (t forgottenTx) isGone(place, id []byte) bool {
+	return t.bucket(bucketGone).Get(t.hashID(place, id)) != nil
 }
 
 // replaceID replaces an id by its hash, so that the message is not stored again.
-func (t forgottenTx) replaceID(key []byte) {
-	t.bucket(bucketGone).Put(t.hash(key), hour(t.now))
-	t.bucket(bucketIDs).Delete(key)
+func (t forgottenTx) replaceID(place, id []byte) {
+	t.bucket(bucketGone).Put(t.hashID(place, id), binary.AppendUvarint(nil, hour(t.now)))
+	setID(t.tx, place, knownID{id: id})
 }
 
 // keepSalt keeps the salt of a database across a network in memory: all that is read ahead depends
@@ -155,7 +159,7 @@ func (t forgottenTx) quotesOld(m *core.Message) bool {
 	if q == nil {
 		return false
 	}
-	old := t.tooOld(m, q.From.ID, q.Time) || t.isGone(idKey(placeKey(m.Path), q.ID))
+	old := t.tooOld(m, q.From.ID, q.Time) || t.isGone(placeKey(m.Path), shortID(q.ID))
 	return old || q.From.ID == "" && q.ID == "" && q.Text != "" && t.mayBeTooOld(m, q.Time)
 }
 

@@ -2,9 +2,7 @@ package memory
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"strings"
 
@@ -17,10 +15,6 @@ const (
 	ending  = 0x00 // after the last one
 	beyond  = 0x02 // above whatever follows a place's last element
 )
-
-// maxID is the length of a platform id from which on keys hold its hash,
-// which then has just this length.
-const maxID = 200
 
 // placeKey is the key of a place. The root has none: it is not a place.
 func placeKey(p core.Path) []byte {
@@ -119,7 +113,7 @@ func afterPrefix(prefix []byte) []byte {
 
 // seqKey appends a number to a place's key, in a new slice.
 func seqKey(place []byte, seq uint64) []byte {
-	k := make([]byte, 0, len(place)+8)
+	k := make([]byte, 0, len(place)+8+6) // room for what follows in longer keys
 	return binary.BigEndian.AppendUint64(append(k, place...), seq)
 }
 
@@ -133,16 +127,6 @@ func entryOf(key []byte) (path core.Path, seq uint64, err error) {
 		return core.Path{}, 0, err
 	}
 	return path, binary.BigEndian.Uint64(rest), nil
-}
-
-// idKey is the key of a platform id in its place.
-func idKey(place []byte, id string) []byte {
-	if len(id) >= maxID {
-		sum := sha256.Sum256([]byte(id))
-		id = id[:maxID-2*len(sum)] + hex.EncodeToString(sum[:])
-	}
-	k := make([]byte, 0, len(place)+len(id))
-	return append(append(k, place...), id...)
 }
 
 // numberOf reads the number that follows a place in a log or due key, which begins with that.

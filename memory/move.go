@@ -179,13 +179,14 @@ func (t *tx) resolve(path core.Path) place {
 }
 
 // followAlias follows one migration, unless it cannot be read or leads to an invalid path.
-func (t *tx) followAlias(path core.Path) (a alias, moved bool) {
+func (t *tx) followAlias(path core.Path) (next alias, moved bool) {
 	b, key := t.bucket(bucketAliases), placeKey(path)
 	for above := path; !above.IsZero(); above, key = above.Parent(), keyAbove(key) {
 		value := b.Get(key)
 		if value == nil {
 			continue
 		}
+		a := alias{from: above}
 		err := json.Unmarshal(value, &a)
 		if err == nil {
 			a.To, err = rebase(path, above, a.To)
@@ -193,7 +194,6 @@ func (t *tx) followAlias(path core.Path) (a alias, moved bool) {
 		if err != nil {
 			t.db.logUnreadable(fmt.Errorf("alias of %s: %w", above, err))
 		}
-		a.from = above
 		if above != path {
 			a.Shift = 0 // a place below that had entries has an alias of its own
 		}

@@ -340,7 +340,7 @@ func TestUnreadableRecordsAreForgotten(t *testing.T) {
 		err := db.update(t.Context(), func(t *tx) {
 			t.bucket(bucketUsage).Put(usageKey(Use{Day: "2026-11-20", Person: jay, Engine: "e"}), []byte{tagFirst, 0xff})
 			t.bucket(bucketPlugins).Put(pluginKey("bio", jay, "k"), []byte("{"))
-			t.bucket(bucketIDs).Put(idKey(placeKey(jay), "x"), []byte{0x80})
+			t.bucket(bucketIDs).Put(slices.Concat(placeKey(jay), shortID("x")), []byte{0x80})
 		})
 		if err != nil {
 			t.Fatal(err)

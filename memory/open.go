@@ -142,12 +142,14 @@ func startWork(ctx context.Context, db *DB, o Options) {
 	db.repeat(ctx, db.space.failures, db.space.step)
 	if Shared(db) == nil {
 		db.starting.Go(db.continueForgets(ctx))
+		db.starting.Go(func() { db.deleteFormerIDs(ctx) })
 		startCommonWork(ctx, db)
 		return
 	}
 	db.work.Go(func() {
 		err := Shared(db).Own(ctx, commonPart, func(ctx context.Context) error {
 			startCommonWork(ctx, db)
+			db.deleteFormerIDs(ctx)
 			loop.Repeat(ctx, nil, func() time.Duration { // another process may end in the middle of it
 				db.continueForgets(ctx)()
 				return lookAgain
@@ -256,7 +258,7 @@ func (db *DB) Close() error {
 }
 
 // schema is the version of the file's format that this program writes.
-const schema = 5
+const schema = 6
 
 // Keys of the meta bucket.
 const (
@@ -337,7 +339,8 @@ const versionSuffix = ".version"
 
 // upgrade brings a file of any older version to the present one. Version 1 had no vectors, 2
 // no private heads, in 3 words of a script without spaces were one word with a neighbour in
-// another script, and 4 writes ids and kinds of entries as texts only, which are still read.
+// another script, 4 writes ids and kinds of entries as texts only, which are still read, and 5
+// stored each id in a pair of its own.
 func upgrade(t *tx) error {
 	for _, name := range buckets() {
 		t.fail(name, t.MakeBucket(name))
@@ -350,6 +353,9 @@ func upgrade(t *tx) error {
 	}
 	if version < 4 {
 		t.upgradeTo4()
+	}
+	if version < schema {
+		upgradeIDs(t)
 	}
 	meta.Put([]byte(metaSchema), []byte(strconv.Itoa(schema)))
 	return t.err

@@ -51,12 +51,12 @@ func engineOf(t testing.TB, dir string, o Options) Options {
 }
 
 // TestOnPostgres runs tests of this package again, with their databases on a server: those of the
-// contract of a core.Store.
+// contract of a core.Store, and the upgrade of ids.
 func TestOnPostgres(t *testing.T) {
 	if os.Getenv(onPostgres) != "" {
 		t.Skip("this is the run on PostgreSQL")
 	}
-	self := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^(TestStore|TestItems.*)$", "-test.timeout=10m")
+	self := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^(TestStore|TestItems.*|TestUpgradeOfIDs)$", "-test.timeout=10m")
 	self.Env = append(os.Environ(), "TEST_FULL=", onPostgres+"="+coretest.StartPostgres(t).URL)
 	out, err := self.CombinedOutput()
 	if err != nil {

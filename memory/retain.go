@@ -126,14 +126,19 @@ func (db *DB) Prune(ctx context.Context, c Config) error {
 
 // ids deletes old ids of deleted messages.
 func (p *pruning) ids(ctx context.Context) error {
-	old := uint64(max(p.db.clock().Add(-idAge).Unix()/3600, 0))
+	old := hour(p.db.clock().Add(-idAge))
 	err := sweep(ctx, p.db, bucketIDs, nil, nil, func(_, v []byte) bool {
-		_, n := uvarint(string(v))
-		hour, size := uvarint(string(v[n:]))
-		return size > 0 && hour < old
+		run := idRun{bytes: v}
+		for run.next() && run.last.hour >= old {
+		}
+		return run.last.hour < old
 	}, func(t *tx, k, v []byte) {
-		if !t.hasEntry(k, v) {
-			t.bucket(bucketIDs).Delete(k)
+		path, _, _ := cutPath(k) // no entry is below the zero Path
+		from := t.resolve(path)
+		for run := (idRun{bytes: v}); run.next(); {
+			if run.last.hour < old && !t.hasEntry(from, run.last.seq) {
+				setID(t, from.ids, knownID{id: run.last.id})
+			}
 		}
 	})
 	return errors.Join(err, deleteWhere(ctx, p.db, bucketGone, nil, nil, func(_, v []byte) bool {

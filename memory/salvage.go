@@ -59,6 +59,7 @@ func (s *salvager) save(damaged string) (err error) {
 		return fmt.Errorf("%s: nothing could be saved of it", damaged)
 	}
 	return s.db.update(context.Background(), func(t *tx) {
+		upgradeIDs(t)
 		r := rebuilder{tx: t, heads: maps.Collect(t.headsBelow(core.Path{})), sources: t.idSources()}
 		r.entries()
 		r.postings()
@@ -118,11 +119,12 @@ func pairChecks() map[string]func(key, value []byte) error {
 		},
 		bucketIDs: func(key, value []byte) error {
 			_, _, err := cutPath(key)
-			seq, _ := uvarint(string(value))
-			if seq == 0 {
-				err = errFields
-			}
-			return err
+			return errors.Join(err, checkRun(value))
+		},
+		bucketFormerIDs: func(key, value []byte) error {
+			_, _, err := cutPath(key)
+			_, err2 := binary.ReadUvarint(bytes.NewReader(value))
+			return errors.Join(err, err2)
 		},
 		bucketJournal: func(key, value []byte) error {
 			_, err := journalKeyOf(key)

@@ -124,8 +124,8 @@ func TestSalvageMakesAnew(t *testing.T) {
 		t.bucket(bucketPlaces).Delete(placeKey(alone))
 		t.head(placeKey(topic)).private = true // what was said there in private is deleted
 		t.finish()
-		t.bucket(bucketIDs).Delete(idKey(placeKey(group), "g1"))
-		t.bucket(bucketIDs).Put(idKey(placeKey(group), "g2"), []byte{1, 1})
+		setID(t, placeKey(group), knownID{id: shortID("g1")})
+		setID(t, placeKey(group), knownID{shortID("g2"), 1, 1})
 		t.bucket(bucketDue).Delete(seqKey(placeKey(group), 4))
 		t.fail("it", t.MakeBucket("of another program"))
 		t.bucket("of another program").Put([]byte("x"), []byte("y"))
@@ -133,7 +133,7 @@ func TestSalvageMakesAnew(t *testing.T) {
 			bucketPlugins, bucketStates, bucketAliases} {
 			t.bucket(bucket).Put([]byte("no key"), []byte("no value"))
 		}
-		t.bucket(bucketIDs).Put(idKey(placeKey(group), "none"), []byte{0, 1})
+		t.bucket(bucketIDs).Put(slices.Concat(placeKey(group), shortID("none")), []byte{0, 1})
 		t.bucket(bucketFacts).Put([]byte("8 bytes."), []byte("{}"))
 		t.epochsFloor(77)
 		return nil

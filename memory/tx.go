@@ -16,7 +16,7 @@ const (
 	bucketMeta     = "meta"
 	bucketPlaces   = "places"
 	bucketLog      = "log"
-	bucketIDs      = "ids"
+	bucketIDs      = "runs"
 	bucketDue      = "due"
 	bucketJournal  = "journal"
 	bucketAliases  = "aliases"
@@ -32,13 +32,15 @@ const (
 	bucketDocuments    = "documents"
 	bucketPassages     = "passages"
 	bucketPassageWords = "passage words"
+	// Of former versions, which stored each id in a pair of its own. It is emptied after the upgrade.
+	bucketFormerIDs = "ids"
 )
 
 func buckets() []string {
 	return []string{
 		bucketMeta, bucketPlaces, bucketLog, bucketIDs, bucketDue, bucketJournal, bucketAliases, bucketGone,
 		bucketStates, bucketPlugins, bucketUsage, bucketFacts, bucketWords, bucketVectors, bucketSketches,
-		bucketDocuments, bucketPassages, bucketPassageWords,
+		bucketDocuments, bucketPassages, bucketPassageWords, bucketFormerIDs,
 	}
 }
 
@@ -186,28 +188,6 @@ func (t *tx) entry(p place, seq uint64) (l storedEntry, ok bool) {
 		return storedEntry{}, false
 	}
 	return t.readEntry(p.path, seq, value)
-}
-
-// findID looks up the number of a platform id, whether or not the entry still exists.
-func (t *tx) findID(p place, id string) (seq uint64, known bool) {
-	value := t.bucket(bucketIDs).Get(idKey(p.ids, id))
-	if value == nil {
-		return 0, false
-	}
-	seq, size := uvarint(string(value))
-	if size == 0 { // the id is known, its number is not
-		t.db.logUnreadable(fmt.Errorf("id %q of %s: %w", id, p.path, errFields))
-		return 0, true
-	}
-	return seq + p.shift, true
-}
-
-// hasEntry reports whether the entry of a pair of the ids is left.
-func (t *tx) hasEntry(k, v []byte) bool {
-	from, _, _ := cutPath(k) // no entry is below the zero Path
-	seq, _ := uvarint(string(v))
-	p := t.resolve(from)
-	return t.bucket(bucketLog).Get(seqKey(p.key, seq+p.shift)) != nil
 }
 
 // headsBelow iterates over the places at or below root, with their stored heads.

@@ -1,0 +1,207 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"time"
+
+	"synthbot/core"
+)
+
+// The ids of a place are stored in runs, shorter ids first, those of the same length in the order of their bytes:
+// numbers that rise are added to the newest run. The key of any other run ends with its last id: a Seek finds it.
+
+const (
+	// maxID is the length of a platform id from which on a hash is stored, which then has just this length.
+	maxID = 200
+	// newest ends the key of a place's newest run, instead of its last id.
+	newest = 0xff
+	// maxRun is how many bytes a run may have before an id is added to it.
+	maxRun = 512
+)
+
+// knownID is a platform id.
+type knownID struct {
+	id   []byte // see shortID
+	seq  uint64 // of its entry, under the path with which the id came
+	hour uint64 // of its receipt
+}
+
+// idRun reads or writes the ids of a run: how many bytes each shares with the one before, and how it differs.
+type idRun struct {
+	bytes []byte  // what is left to read, or what was written
+	last  knownID // that was read or written
+	err   error   // what cannot be read
+}
+
+func (r *idRun) next() bool {
+	if len(r.bytes) == 0 {
+		return false
+	}
+	var n [4]uint64 // length of what is shared and of the rest, differences of number and hour
+	whole := true
+	for i := range n {
+		value, size := binary.Uvarint(r.bytes)
+		whole = whole && size > 0
+		n[i], r.bytes = value, r.bytes[max(size, 0):]
+	}
+	if !whole || n[0] > uint64(len(r.last.id)) || n[1] > uint64(len(r.bytes)) || n[0]+n[1] == 0 {
+		r.bytes, r.err = nil, errFields
+		return false
+	}
+	r.last.id = append(r.last.id[:n[0]], r.bytes[:n[1]]...)
+	r.last.seq += uint64(unzigzag(n[2]))
+	r.last.hour += uint64(unzigzag(n[3]))
+	r.bytes = r.bytes[n[1]:]
+	return true
+}
+
+func (r *idRun) add(id knownID) {
+	shared := 0
+	for shared < min(len(id.id), len(r.last.id)) && id.id[shared] == r.last.id[shared] {
+		shared++
+	}
+	r.bytes = binary.AppendUvarint(r.bytes, uint64(shared))
+	r.bytes = binary.AppendUvarint(r.bytes, uint64(len(id.id)-shared))
+	r.bytes = binary.AppendVarint(r.bytes, int64(id.seq-r.last.seq))
+	r.bytes = binary.AppendVarint(r.bytes, int64(id.hour-r.last.hour))
+	r.bytes = append(r.bytes, id.id[shared:]...)
+	r.last = knownID{append(r.last.id[:0], id.id...), id.seq, id.hour}
+}
+
+// shortID is a platform id as it is stored: after a byte with its length.
+func shortID(id string) []byte {
+	if len(id) >= maxID {
+		sum := sha256.Sum256([]byte(id))
+		id = id[:maxID-2*len(sum)] + hex.EncodeToString(sum[:])
+	}
+	return append([]byte{byte(len(id))}, id...)
+}
+
+func newestKey(place []byte) []byte { return append(bytes.Clone(place), newest) }
+
+// runOf returns the run of a place to which an id belongs, and its key.
+func runOf(ids bucket, place, id []byte) (key, run []byte) {
+	from, to := slices.Concat(place, id), after(place)
+	k, v := ids.Cursor(from, to).Seek(from)
+	if below(k, to) {
+		return k, v
+	}
+	return newestKey(place), nil
+}
+
+// findID looks up the number of a platform id, whether or not the entry still exists.
+func (t *tx) findID(p place, id string) (seq uint64, known bool) {
+	short := shortID(id)
+	key, value := runOf(t.bucket(bucketIDs), p.ids, short)
+	run := idRun{bytes: value}
+	for run.next() {
+		if bytes.Equal(run.last.id, short) {
+			return run.last.seq + p.shift, true
+		}
+	}
+	if run.err != nil {
+		t.db.logUnreadable(fmt.Errorf("ids of %s at %q: %w", p.from, key, run.err))
+	}
+	return 0, false
+}
+
+// putID stores that an id is known, and since when.
+func (t *tx) putID(p place, id string, seq uint64) {
+	setID(t, p.ids, knownID{shortID(id), seq - p.shift, hour(t.now)})
+}
+
+// hour is a time as it is stored with ids.
+func hour(t time.Time) uint64 { return uint64(max(t.Unix()/3600, 0)) }
+
+// setID stores an id of a place, or deletes it if its number is 0. A full run is cut behind the new id.
+func setID(t *tx, place []byte, id knownID) {
+	b := t.bucket(bucketIDs)
+	key, old := runOf(b, place, id.id)
+	from, missing := idRun{bytes: old}, id.seq > 0
+	run, cut := idRun{bytes: make([]byte, 0, len(old)+len(id.id)+20)}, idRun{}
+	for more := true; more; {
+		more = from.next()
+		order := bytes.Compare(from.last.id, id.id)
+		if missing && (!more || order >= 0) {
+			run.add(id)
+			missing = false
+			if len(old) >= maxRun {
+				run, cut = cut, run
+			}
+		}
+		if more && order != 0 {
+			run.add(from.last)
+		}
+	}
+	if key[len(place)] == newest {
+		b.set(key, run.bytes)
+	} else {
+		b.Delete(key) // its last id may be another one now
+		putRun(b, place, run)
+	}
+	putRun(b, place, cut)
+}
+
+// putRun stores a run that is not the newest one, unless it is empty.
+func putRun(ids bucket, place []byte, run idRun) {
+	if len(run.bytes) > 0 {
+		ids.Put(slices.Concat(place, run.last.id), run.bytes)
+	}
+}
+
+// hasEntry reports whether the entry with a number that was given under the original path is left.
+func (t *tx) hasEntry(p place, seq uint64) bool {
+	return t.bucket(bucketLog).Get(seqKey(p.key, seq+p.shift)) != nil
+}
+
+// checkRun reports what cannot be read of a run.
+func checkRun(value []byte) error {
+	run := idRun{bytes: value}
+	for run.next() {
+	}
+	return run.err
+}
+
+// upgradeIDs makes runs of ids that former versions stored. It does not delete these: bbolt would hold all of them
+// in memory.
+func upgradeIDs(t *tx) {
+	for _, path := range t.placesIn(bucketFormerIDs, core.Path{}) {
+		place := placeKey(path)
+		var all []knownID
+		for k, v := range t.bucket(bucketFormerIDs).prefixed(place) {
+			seq, n := uvarint(string(v)) // 0 if it cannot be read
+			received, _ := uvarint(string(v[n:]))
+			if seq == 0 {
+				t.db.logUnreadable(fmt.Errorf("id %q of %s: %w", k[len(place):], path, errFields))
+				continue
+			}
+			all = append(all, knownID{shortID(string(k[len(place):])), seq, received})
+		}
+		slices.SortFunc(all, func(a, b knownID) int { return bytes.Compare(a.id, b.id) })
+		var run idRun
+		for _, id := range all {
+			if len(run.bytes) >= maxRun {
+				putRun(t.bucket(bucketIDs), place, run)
+				run = idRun{}
+			}
+			run.add(id)
+		}
+		if len(run.bytes) > 0 {
+			t.bucket(bucketIDs).Put(newestKey(place), run.bytes)
+		}
+	}
+}
+
+// deleteFormerIDs deletes the ids that upgradeIDs has read, in short transactions.
+func (db *DB) deleteFormerIDs(ctx context.Context) {
+	err := deleteWhere(withJobName(ctx, "former ids"), db, bucketFormerIDs, nil, nil, nil)
+	if err != nil && ctx.Err() == nil {
+		db.log.Error("the former ids cannot be deleted", "err", err)
+	}
+}

@@ -1,0 +1,253 @@
+package memory
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"synthbot/core"
+)
+
+// idsOf lists the ids of a place, in their order.
+func idsOf(t testing.TB, db *DB, path core.Path) (ids []string) {
+	t.Helper()
+	err := db.view(t.Context(), func(v *view) error {
+		for _, value := range v.bucket(bucketIDs).prefixed(placeKey(path)) {
+			run := idRun{bytes: value}
+			for run.next() {
+				ids = append(ids, string(run.last.id[1:]))
+			}
+			if run.err != nil {
+				return run.err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	return ids
+}
+
+// runFrom is a run of ids with the numbers from one on.
+func runFrom(seq uint64, ids ...string) []byte {
+	var run idRun
+	for i, id := range ids {
+		run.add(knownID{shortID(id), seq + uint64(i), 1})
+	}
+	return run.bytes
+}
+
+// TestRunsOfIDs: what is stored and deleted, in any order, is found, with its number, and nothing else; the key of each
+// run but the newest is its last id, so that none stays there that was deleted.
+func TestRunsOfIDs(t *testing.T) {
+	db := open(t, t.TempDir())
+	number := 0
+	rapid.Check(t, func(r *rapid.T) {
+		number++
+		path := core.MustPath(fmt.Sprint("ids/", number))
+		p := place{from: path, path: path, key: placeKey(path), ids: placeKey(path)}
+		stored := make(map[string]uint64)
+		set := func(id string, seq uint64) {
+			err := db.update(t.Context(), func(t *tx) { setID(t, p.ids, knownID{shortID(id), seq, seq % 7}) })
+			if err != nil {
+				r.Fatal(err)
+			}
+			if stored[id] = seq; seq == 0 {
+				delete(stored, id)
+			}
+		}
+		anID := rapid.OneOf(rapid.StringN(1, 9, maxID-1), rapid.StringMatching(`[1-9][0-9]{0,3}`),
+			rapid.StringMatching(`12[0-9]{17}`), rapid.StringMatching(`x{150,199}`))
+		change := func(r *rapid.T) {
+			set(anID.Draw(r, "id"), rapid.Uint64Range(0, 1<<40).Draw(r, "number"))
+		}
+		r.Repeat(map[string]func(*rapid.T){
+			"one": change,
+			"many": func(r *rapid.T) {
+				from, step := rapid.IntRange(1, 9999).Draw(r, "from"), rapid.SampledFrom([]int{-1, 1, 37}).Draw(r, "step")
+				for i := range 200 {
+					set(fmt.Sprint(max(1, from+i*step)), uint64(i+1))
+				}
+			},
+			"delete": func(r *rapid.T) {
+				if len(stored) > 0 {
+					set(rapid.SampledFrom(slices.Sorted(maps.Keys(stored))).Draw(r, "id"), 0)
+				}
+			},
+			"": func(r *rapid.T) { checkIDs(r, db, p, stored) },
+		})
+	})
+	err := db.update(t.Context(), func(t *tx) { t.deleteBelow(bucketIDs, []byte("ids\x01")) })
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func checkIDs(r *rapid.T, db *DB, p place, stored map[string]uint64) {
+	left := maps.Clone(stored)
+	err := db.view(r.Context(), func(v *view) error {
+		for id, want := range stored {
+			if seq, known := v.findID(p, id); !known || seq != want {
+				r.Fatalf("%q is known: %t, as %d, want %d", id, known, seq, want)
+			}
+		}
+		for k, value := range v.bucket(bucketIDs).prefixed(p.ids) {
+			run := idRun{bytes: value}
+			for run.next() {
+				delete(left, string(run.last.id[1:]))
+			}
+			if !bytes.Equal(k, newestKey(p.ids)) && !bytes.Equal(k, slices.Concat(p.ids, run.last.id)) {
+				r.Fatalf("the run %q ends with %q", k, run.last.id)
+			}
+			if len(value) > 2*maxRun || run.err != nil {
+				r.Fatalf("the run %q has %d bytes; %v", k, len(value), run.err)
+			}
+		}
+		return nil
+	})
+	if err != nil || len(left) > 0 {
+		r.Fatalf("%d ids are in no run; %v", len(left), err)
+	}
+}
+
+// TestBrokenRuns: whatever a run holds, reading it ends, and what was read can be stored again.
+func TestBrokenRuns(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		run, again := idRun{bytes: rapid.SliceOf(rapid.Byte()).Draw(t, "run")}, idRun{}
+		var read []knownID
+		for run.next() {
+			read = append(read, knownID{bytes.Clone(run.last.id), run.last.seq, run.last.hour})
+			again.add(run.last)
+		}
+		for again.last = (knownID{}); again.next(); read = read[1:] {
+			if len(read) == 0 || !bytes.Equal(again.last.id, read[0].id) || again.last.seq != read[0].seq {
+				t.Fatalf("%v came back, want %v", again.last, read)
+			}
+		}
+		if len(read) > 0 || again.err != nil {
+			t.Fatalf("%v did not come back; %v", read, again.err)
+		}
+	})
+}
+
+// TestRunsAreFull: ids that rise, or fall, take few runs.
+func TestRunsAreFull(t *testing.T) {
+	db := open(t, t.TempDir())
+	runs := func(path core.Path, id func(i int) string) (n int) {
+		var said []core.Entry
+		for i := range 5000 {
+			said = append(said, message(path, id(i), "x"))
+		}
+		add(t, db, said...)
+		err := db.view(t.Context(), func(v *view) error {
+			for range v.bucket(bucketIDs).prefixed(placeKey(path)) {
+				n++
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		return n
+	}
+	for name, id := range map[string]func(int) string{
+		"numbers":    func(i int) string { return fmt.Sprint(90_000 + 3*i) },
+		"falling":    func(i int) string { return fmt.Sprint(90_000 - 3*i) },
+		"snowflakes": func(i int) string { return fmt.Sprint(1_200_000_000_000_000_000 + 123_456_789_012*i) },
+	} {
+		if n := runs(core.MustPath("chat/"+name), id); n > 5000/25 {
+			t.Errorf("%s are in %d runs", name, n)
+		}
+	}
+}
+
+// TestUpgradeOfIDs opens a file whose ids are pairs of their own, after an upgrade that was cut short.
+func TestUpgradeOfIDs(t *testing.T) {
+	var log strings.Builder
+	dir, o := t.TempDir(), Options{Log: slog.New(slog.NewTextHandler(&log, nil))}
+	db := openWith(t, dir, o)
+	populated(t, db)
+	var said []core.Entry
+	for i := range 500 {
+		said = append(said, message(kitchen, fmt.Sprint(i), "x"))
+	}
+	add(t, db, said...)
+	before, known := everything(t, db), idsOf(t, db, kitchen)
+	err := db.update(t.Context(), storeFormerIDs)
+	cut := db.write(t.Context(), &job{run: func(t *tx) error { return errors.Join(upgrade(t), errUndone) }})
+	if err := errors.Join(err, db.Close()); err != nil || !errors.Is(cut, errUndone) {
+		t.Fatal(err, cut)
+	}
+	db = openWith(t, dir, o)
+	if diff := equal(before, everything(t, db)); diff != "" {
+		t.Error(diff)
+	}
+	want(t, "ids", idsOf(t, db, kitchen), known)
+	db.starting.Wait()
+	if Shared(db) == nil { // else another process may do it, at any time
+		err := db.look(t.Context(), func(v *view) {
+			for k := range v.bucket(bucketFormerIDs).pairs(nil, nil) {
+				t.Errorf("%q is left", k)
+			}
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	b := &core.Batch{Append: []core.Entry{message(kitchen, "77", "again")}}
+	commit(t, db, b)
+	want(t, "known", b.Known[0], true)
+	if !strings.Contains(log.String(), "of chat/group: broken fields") {
+		t.Errorf("the log says %q", &log)
+	}
+}
+
+// TestSalvageOfFormerIDs: ids of a file of version 5 stay known, also those of deleted messages.
+func TestSalvageOfFormerIDs(t *testing.T) {
+	db, err := Open(t.TempDir(), Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(t, db, message(kitchen, "1", "x"), message(kitchen, "2", "x"), message(kitchen, "3", "x"))
+	err = db.update(t.Context(), func(t *tx) {
+		t.remove(placeKey(kitchen), 1)
+		storeFormerIDs(t)
+	})
+	file := filepath.Join(crash(t, db), FileName)
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if report, err := Salvage(dir, file); err != nil || report.Dropped != 1 {
+		t.Errorf("%+v, %v, want one pair dropped", report, err)
+	}
+	want(t, "ids", idsOf(t, open(t, dir), kitchen), []string{"1", "2", "3"})
+}
+
+// storeFormerIDs stores ids as version 5 did, one of them broken.
+func storeFormerIDs(t *tx) {
+	b, pairs := t.bucket(bucketFormerIDs), make(map[string][]byte)
+	for k, v := range t.bucket(bucketIDs).pairs(nil, nil) {
+		place := k[:bytes.IndexByte(k, ending)+1]
+		for run := (idRun{bytes: v}); run.next(); {
+			value := binary.AppendUvarint(nil, run.last.seq)
+			pairs[string(place)+string(run.last.id[1:])] = binary.AppendUvarint(value, run.last.hour)
+		}
+	}
+	t.deleteBelow(bucketIDs, nil)
+	for k, v := range pairs {
+		b.Put([]byte(k), v)
+	}
+	b.Put(append(placeKey(group), "broken"...), []byte{0x80})
+	t.bucket(bucketMeta).Put([]byte(metaSchema), []byte("5"))
+}
