@@ -48,7 +48,7 @@ var rooms = []struct {
 	{"core/draft", []string{"core", "core/driver"}},
 	{"core/driver", []string{"core"}},
 	{"core/turn", []string{"core", "core/recent", "core/action", "core/command", "core/gate", "core/hint", "core/llm", "core/plan", "core/prompt", "core/txt", "core/watch"}},
-	{"core/prompt", []string{"core", "core/hint", "core/llm", "core/txt", "core/watch"}},
+	{"core/prompt", []string{"core", "core/hint", "core/llm", "core/recent", "core/txt", "core/watch"}},
 	{"core/plan", []string{"core", "core/llm", "core/txt"}},
 	{"core/action", []string{"core", "core/llm", "core/plan", "core/recent", "core/schema", "core/txt"}},
 	{"core/schema", []string{"core"}},

@@ -108,9 +108,9 @@ func (c *checker) respond(response string, steps []core.Step) []core.Step {
 		c.fault("response", "", "nothing here can send a message")
 		return steps
 	}
-	payload := core.JSON(map[string]any{textKey: response})
-	step, ok := c.step("response", core.Step{Type: d.Name, Payload: payload, Priority: maxPriority}, 0)
-	if !ok {
+	step, before := core.Step{Type: d.Name, Priority: maxPriority}, len(c.faults)
+	c.payload("response", d, &step, map[string]any{textKey: response})
+	if len(c.faults) > before {
 		return steps
 	}
 	return slices.Insert(steps, 0, step)
@@ -226,7 +226,11 @@ func (c *checker) step(field string, step core.Step, chain int) (core.Step, bool
 		c.fault(field, d.Name, "the answer was not complete JSON and had to be repaired; send the whole plan again")
 		return step, false
 	}
-	c.payload(field, d, &step)
+	payload := map[string]any{}
+	if len(step.Payload) > 0 && string(step.Payload) != "null" {
+		payload = decodePayload(step.Payload)
+	}
+	c.payload(field, d, &step, payload)
 	c.conditions(field, &step)
 	if len(c.faults) > before {
 		return step, false
@@ -259,13 +263,8 @@ func (c *checker) guess(field string, step core.Step) (*Definition, bool) {
 	return nil, false
 }
 
-// payload corrects a step's payload where what is meant is certain, and validates it.
-func (c *checker) payload(field string, d *Definition, step *core.Step) {
-	raw := step.Payload
-	if len(raw) == 0 || string(raw) == "null" {
-		raw = json.RawMessage("{}")
-	}
-	payload := decodePayload(raw)
+// payload corrects a decoded payload where what is meant is certain, validates it, and makes it the step's.
+func (c *checker) payload(field string, d *Definition, step *core.Step, payload map[string]any) {
 	if payload == nil {
 		c.fault(field+".payload", d.Name, "must be an object")
 		return

@@ -129,7 +129,7 @@ func verdict(t *testing.T, name, kind string, data []byte) string {
 func corrected(t *testing.T, name string, a llm.Answer, faults []core.Fault, concerned []*Definition) string {
 	t.Helper()
 	const said = "please do it"
-	base, err := prompt.Build(prompt.Parts{Interface: "telegram", Chat: true, Messages: []core.Entry{{Event: core.Event{
+	base, err := prompt.Build(&prompt.Parts{Cache: prompt.NewCache(), Interface: "telegram", Chat: true, Messages: []core.Entry{{Event: core.Event{
 		Kind: core.KindMessage, Message: core.Message{Path: core.MustPath("telegram/-100/7"), ID: "1", Text: said},
 	}}}}, llm.Limits{})
 	if err != nil {

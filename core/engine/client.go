@@ -13,7 +13,6 @@ import (
 	"net/http/httptrace"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -85,22 +84,23 @@ func (p *pieces) reply() (r reply, finished bool) {
 
 // transport connects providers with the network.
 type transport struct {
-	base  http.RoundTripper
-	clock func() time.Time
+	base   http.RoundTripper
+	clock  func() time.Time
+	bodies chan *bytes.Buffer // in which requests were encoded, to be used again
 }
 
 // newTransport makes a pool of connections.
 func newTransport(clock func() time.Time) *transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
-	return &transport{clock: clock, base: &http.Transport{
+	return &transport{clock: clock, bodies: make(chan *bytes.Buffer, usualCalls), base: &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
 		DialContext:            dialer.DialContext,
 		ForceAttemptHTTP2:      true,
 		TLSHandshakeTimeout:    10 * time.Second,
-		MaxIdleConns:           64,
-		MaxIdleConnsPerHost:    64, // many places may ask one server at once
+		MaxIdleConns:           usualCalls,
+		MaxIdleConnsPerHost:    usualCalls,
 		IdleConnTimeout:        90 * time.Second,
-		WriteBufferSize:        16 << 10, // most requests are one write, and need no further buffer
+		WriteBufferSize:        usualBody, // most requests are one write, and need no further buffer
 		MaxResponseHeaderBytes: 64 << 10,
 	}}
 }
@@ -112,6 +112,7 @@ type provider struct {
 	cfg       Config
 	preset    preset
 	endpoint  string
+	header    http.Header       // of all requests
 	redact    *strings.Replacer // takes the key out of texts
 	transport *transport
 }
@@ -121,13 +122,15 @@ func newProvider(cfg Config, p preset, t *transport) (provider, error) {
 	if err != nil {
 		return provider{}, fmt.Errorf("base_url: %w", err)
 	}
-	return provider{cfg, p, endpoint, secret.Conceal(cfg.APIKey), t}, nil
+	header := http.Header{"Content-Type": {"application/json"}, "User-Agent": {"synthbot"}}
+	p.wire.authorize(header, cfg.APIKey.Reveal())
+	return provider{cfg, p, endpoint, header, secret.Conceal(cfg.APIKey), t}, nil
 }
 
-// bodies are buffers in which requests are encoded.
-var bodies = sync.Pool{New: func() any { return bytes.NewBuffer(make([]byte, 0, 16<<10)) }}
-
-const longestKept = 256 << 10 // bytes of a buffer that is used again
+const (
+	usualCalls = 64       // at the same time: many places may ask one server at once
+	usualBody  = 32 << 10 // bytes of a request
+)
 
 // encode writes a value as JSON.
 func encode(b *bytes.Buffer, value any) error {
@@ -152,8 +155,13 @@ func (p *provider) post(
 		}
 	}
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: written})
-	data := bodies.Get().(*bytes.Buffer)
-	data.Reset()
+	data := new(bytes.Buffer)
+	select {
+	case data = <-p.transport.bodies:
+		data.Reset()
+	default:
+		data.Grow(usualBody)
+	}
 	err = write(data)
 	if err != nil {
 		return nil, false, fmt.Errorf("request: %w", err)
@@ -162,15 +170,16 @@ func (p *provider) post(
 	if err != nil {
 		return nil, false, fmt.Errorf("request: %w", err)
 	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("User-Agent", "synthbot")
-	p.preset.wire.authorize(request.Header, p.cfg.APIKey.Reveal())
+	request.Header = p.header
 	response, err := p.transport.base.RoundTrip(request)
 	if err != nil {
 		return nil, sent.Load(), fmt.Errorf("connection: %w", err)
 	}
-	if sent.Load() && data.Cap() <= longestKept { // else it is still read, or too large to be kept
-		bodies.Put(data)
+	if sent.Load() && data.Cap() <= 4*usualBody { // else it is still read, or too large to be kept
+		select {
+		case p.transport.bodies <- data:
+		default: // there are enough
+		}
 	}
 	if response.StatusCode == http.StatusOK {
 		return response, true, nil

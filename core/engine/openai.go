@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/tmc/langchaingo/llms"
 
@@ -186,40 +185,26 @@ func soundFormat(mime string) string {
 	}
 }
 
-// openAIText is a content that may be a string, null, or a list of parts.
-type openAIText string
-
-func (t *openAIText) UnmarshalJSON(data []byte) error {
-	if data[0] == '"' && bytes.IndexByte(data, '\\') < 0 && utf8.Valid(data) { // nothing to decode
-		*t = openAIText(data[1 : len(data)-1])
-		return nil
-	}
-	var plain string
-	if json.Unmarshal(data, &plain) == nil {
-		*t = openAIText(plain)
-		return nil
-	}
-	var parts []struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
-	}
-	if json.Unmarshal(data, &parts) != nil {
-		return nil // some other shape: as good as no text
-	}
+// openAIText is the text of a content, which may be a string, null, or a list of parts. Any other shape is as
+// good as no text.
+func openAIText(content any) string {
 	var b strings.Builder
-	for _, p := range parts {
-		if p.Type == "text" || p.Type == "output_text" {
-			b.WriteString(p.Text)
+	parts, _ := content.([]any)
+	for _, part := range parts {
+		p, _ := part.(map[string]any)
+		text, ok := p["text"].(string)
+		if ok && (p["type"] == "text" || p["type"] == "output_text") {
+			b.WriteString(text)
 		}
 	}
-	*t = openAIText(b.String())
-	return nil
+	text, _ := content.(string)
+	return text + b.String()
 }
 
 // openAIMessage is a message, or a piece of one.
 type openAIMessage struct {
-	Content openAIText `json:"content"`
-	Refusal string     `json:"refusal"`
+	Content any    `json:"content"`
+	Refusal string `json:"refusal"`
 	Calls   []struct {
 		Index    *int   `json:"index"`
 		ID       string `json:"id"`
@@ -308,16 +293,18 @@ func (s *openAIStream) event(_ string, data []byte) (string, error) {
 			s.stop = choice.Finish
 		}
 		for _, m := range []*openAIMessage{&choice.Delta, &choice.Message} {
-			if m.Content != "" || m.Refusal != "" || len(m.Calls) > 0 {
-				return s.add(m), nil
+			text := openAIText(m.Content)
+			if text != "" || m.Refusal != "" || len(m.Calls) > 0 {
+				s.add(m, text)
+				return text, nil
 			}
 		}
 	}
 	return "", nil
 }
 
-func (s *openAIStream) add(m *openAIMessage) string {
-	s.text.WriteString(string(m.Content))
+func (s *openAIStream) add(m *openAIMessage, text string) {
+	s.text.WriteString(text)
 	s.refused = s.refused || m.Refusal != ""
 	for _, c := range m.Calls {
 		target := s.callFor(c.Index, c.ID, c.Function.Name)
@@ -330,7 +317,6 @@ func (s *openAIStream) add(m *openAIMessage) string {
 			target.arguments.WriteString(text)
 		}
 	}
-	return string(m.Content)
 }
 
 // callFor finds the call that a piece belongs to, or begins one. The index

@@ -42,7 +42,7 @@ func BenchmarkBuild(b *testing.B) {
 		b.Run(tc.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				out, err := Build(p, tc.l)
+				out, err := Build(&p, tc.l)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -60,9 +60,9 @@ func level(sizes []int, total int) int {
 
 // slot is a text within JSON that may be shortened.
 type slot struct {
-	from, to int    // the place of its encoding, quotes included
 	full     string // as it was
-	size     int    // of the encoding, without quotes
+	from, to int32  // the place of its encoding, quotes included
+	size     int32  // of the encoding, without quotes
 	bulk     bool   // a file's text or an action's output
 	plain    bool   // full is JSON itself, unquoted until it is cut
 }
@@ -78,7 +78,7 @@ type part struct {
 func (p *part) sizes() []int {
 	sizes := make([]int, len(p.slots))
 	for i := range p.slots {
-		sizes[i] = p.slots[i].size
+		sizes[i] = int(p.slots[i].size)
 	}
 	return sizes
 }
@@ -86,7 +86,7 @@ func (p *part) sizes() []int {
 // shorten cuts the i-th text to room characters.
 func (p *part) shorten(i, room int) {
 	s := &p.slots[i]
-	if s.size <= room {
+	if int(s.size) <= room {
 		return
 	}
 	if s.plain {
@@ -97,10 +97,10 @@ func (p *part) shorten(i, room int) {
 	encoded := w.String()
 	old := size(p.raw[s.from:s.to])
 	p.raw = p.raw[:s.from] + encoded + p.raw[s.to:]
-	grown := len(encoded) - (s.to - s.from)
+	grown := int32(len(encoded)) - (s.to - s.from)
 	p.size += size(encoded) - old
 	s.to += grown
-	s.size, s.plain = size(encoded)-2, false
+	s.size, s.plain = int32(size(encoded)-2), false
 	for j := i + 1; j < len(p.slots); j++ {
 		p.slots[j].from += grown
 		p.slots[j].to += grown

@@ -1,6 +1,6 @@
 // Package prompt turns what is known when a turn begins into the JSON prompt,
 // and that into a model's request. It is a pure function: it reads no store,
-// knows no clock and asks nobody.
+// knows no clock and asks nobody; a Cache only saves it work.
 //
 // # The JSON prompt
 //

@@ -41,7 +41,7 @@ func TestMegabytes(t *testing.T) {
 // holds builds prompt, request and correction of foreign input and looks at them.
 func holds(t *testing.T, text, name, raw string, l llm.Limits) {
 	t.Helper()
-	out, err := Build(foreign(text, name, json.RawMessage(raw)), l)
+	out, err := Build(new(foreign(text, name, json.RawMessage(raw))), l)
 	if err != nil {
 		return
 	}
@@ -70,7 +70,8 @@ func foreign(text, name string, raw json.RawMessage) Parts {
 	e.Message.Attachments = []core.Attachment{{Kind: core.MediaImage, Name: name, MIME: text, Size: -1, Ref: "r"}}
 	schema, _ := compact(raw)
 	return Parts{
-		Kind: Delivery, Interface: name, Chat: true, Persona: core.Persona{Text: text, Dialogue: name},
+		Cache: NewCache(),
+		Kind:  Delivery, Interface: name, Chat: true, Persona: core.Persona{Text: text, Dialogue: name},
 		Messages: []core.Entry{e},
 		Context: Context{
 			History: []core.Entry{e}, Recent: []core.Entry{e},

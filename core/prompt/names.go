@@ -36,7 +36,7 @@ func (m Marks) tag(place core.Path, a core.Author) string { return cmp.Or(m.Of(p
 
 // Marks compares the names of everybody in the prompt.
 func (p *Parts) Marks() Marks {
-	n := make(names, 0, 8)
+	n := make(names, 0, 4)
 	for _, list := range [][]core.Entry{p.Recent, p.History, p.Messages} {
 		for i := range list {
 			m := &list[i].Message

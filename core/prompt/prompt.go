@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -31,6 +32,7 @@ type Parts struct {
 	llm.Contents // of what is attached
 
 	Actions []Action // in the order in which they are shown
+	Cache   *Cache   // required
 	Chat    bool     // the interface owns a message action
 	Lite    bool
 	Scope   string
@@ -38,8 +40,6 @@ type Parts struct {
 
 	Outputs []Output // of a Delivery
 	Said    []string // of a Delivery: what this turn sent already
-
-	marks Marks // set by Build
 }
 
 // Context is what is known when the turn begins.
@@ -84,7 +84,8 @@ type Recon struct {
 // objects, Actions too.
 type Prompt struct {
 	Context, Input, Actions string
-	System                  string // the system_message of a Delivery; else ""
+	System                  string   // the system_message of a Delivery; else ""
+	Offered                 []string // names of the actions
 	Instructions, Verbose   string
 	Before                  int // characters before reduction
 	Size                    int // characters now
@@ -94,12 +95,9 @@ type Prompt struct {
 	draft  *draft
 }
 
-// Build makes the prompt for an engine of these limits. The error is a
-// *llm.Error of kind llm.ErrorTooLong that names the sizes.
-func Build(p Parts, l llm.Limits) (Prompt, error) {
-	p.marks = p.Marks()
-	return within(&p, l, textSize(p.plan()))
-}
+// Build makes the prompt for an engine of these limits. It keeps p, which must not change as long as the prompt is
+// used. The error is a *llm.Error of kind llm.ErrorTooLong that names the sizes.
+func Build(p *Parts, l llm.Limits) (Prompt, error) { return within(p, l, textSize(p.plan())) }
 
 // build leaves reserve characters free for what travels behind the prompt.
 func build(p *Parts, l llm.Limits, reserve int) (Prompt, error) {
@@ -113,7 +111,7 @@ func build(p *Parts, l llm.Limits, reserve int) (Prompt, error) {
 	context := d.text[len(`{"context":`) : len(d.text)-len(`,"input":}`)-len(d.input.raw)]
 	return Prompt{
 		Context: context, Input: d.input.raw, System: d.system.raw,
-		Instructions: d.instructions, Verbose: d.verbose, Actions: d.actions.raw,
+		Instructions: d.instructions, Verbose: d.verbose, Actions: d.actions.raw, Offered: d.offered,
 		Before: before, Size: d.total(before), parts: p, limits: l, draft: d,
 	}, nil
 }
@@ -142,7 +140,7 @@ func (p *Prompt) MarshalJSON() ([]byte, error) { return p.JSON(), nil }
 
 // Sections are the pieces of the prompt, the keys of the context first.
 func (p *Prompt) Sections() []watch.Section {
-	list := make([]watch.Section, 0, 16)
+	list := make([]watch.Section, 0, 8)
 	for i := range p.draft.context {
 		s := &p.draft.context[i]
 		if s.had > 0 {
@@ -162,36 +160,43 @@ func (p *Prompt) Sections() []watch.Section {
 	return list
 }
 
-// newDraft writes and measures every part once.
+// newDraft writes and measures every part once. Example dialogue is included while everything that stays the same
+// takes no more than half of the limit, so that it does not come and go.
 func newDraft(p *Parts, l llm.Limits) *draft {
 	d := &draft{system: p.system()}
-	d.catalogue, d.actions = p.actions()
-	d.write(p, l)
 	if p.Chat && !p.Lite {
 		d.verbose = rulesChat
 	}
-	d.fixed = frame + d.input.size + d.actions.size
+	d.preamble = p.preamble(l.Dialect, p.Persona.Dialogue)
+	if l.Chars > 0 && d.stays+textSize(d.verbose) > l.Chars/2 {
+		d.spared = d.size
+		d.preamble = p.preamble(l.Dialect, "")
+		d.spared -= d.size
+	}
+	d.write(p, l)
+	d.fixed = frame + d.input.size + d.actions.size + d.size
 	if len(d.system.raw) > 0 {
 		d.fixed += len(`"system_message":,`) + d.system.size
 	}
 	if d.verbose != "" {
 		d.fixed += len(`"instructions_verbose":"",`) + textSize(d.verbose)
 	}
-	d.instructions, d.spared = p.instructions(l, d.actions.size+textSize(d.verbose))
-	d.fixed += textSize(d.instructions)
 	return d
 }
 
 // write writes the user's message: what is known, and what the turn answers.
 func (d *draft) write(p *Parts, l llm.Limits) {
-	w, texts, guess := &writer{zone: p.Zone, marks: p.marks}, 0, 1024
+	w, texts, guess := &writer{zone: p.Zone, marks: p.Marks()}, 0, 512
 	for _, list := range [][]core.Entry{p.Recent, p.History, p.Messages} {
 		for i := range list {
 			texts += 1 + len(list[i].Message.Foreign)
-			guess += list[i].Message.TextSize()
+			guess += len(list[i].Message.Author.Name) + list[i].Message.TextSize()
 		}
 	}
-	w.Grow(guess + 96*texts)
+	for _, value := range slices.Concat(p.Participants, p.Memories, slices.Collect(maps.Values(p.Injections))) {
+		guess += 32 + len(value)
+	}
+	w.Grow(guess + 64*texts)
 	w.slots = make([]slot, 0, texts)
 	w.open('{')
 	w.object("context")

@@ -39,6 +39,7 @@ var messageSchema = json.RawMessage(`{"type":"object","properties":{"text":{"typ
 
 func hello() Parts {
 	return Parts{
+		Cache:     NewCache(),
 		Interface: "telegram", Chat: true, Scope: "chat",
 		Persona:  core.Persona{Name: "Aria", Text: personaText},
 		Context:  Context{Recon: Recon{Language: "en", MessageTone: "friendly"}},
@@ -49,7 +50,7 @@ func hello() Parts {
 
 func mustBuild(t testing.TB, p Parts, l llm.Limits) Prompt {
 	t.Helper()
-	out, err := Build(p, l)
+	out, err := Build(&p, l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +166,7 @@ func TestRequestIsThePrompt(t *testing.T) {
 }
 
 func TestTooLongNamesTheSizes(t *testing.T) {
-	_, err := Build(hello(), llm.Limits{Engine: "tiny", Chars: 1000})
+	_, err := Build(new(hello()), llm.Limits{Engine: "tiny", Chars: 1000})
 	var m *llm.Error
 	if !errors.As(err, &m) || m.Kind != llm.ErrorTooLong || m.Engine != "tiny" {
 		t.Fatalf("error %v, want a TooLong of tiny", err)
@@ -220,7 +221,7 @@ func TestExampleDialogue(t *testing.T) {
 
 func TestRulesAreShort(t *testing.T) {
 	for _, d := range []llm.Dialect{llm.DialectJSON, llm.DialectTools} {
-		p := Parts{Interface: "telegram", Chat: true}
+		p := Parts{Cache: NewCache(), Interface: "telegram", Chat: true}
 		if r := join(p.rules(d)...); utf8.RuneCountInString(r) >= 1200 || strings.ContainsAny(r, "\n\t") {
 			t.Errorf("%s: %d characters of rules, want one line under 1200", d, utf8.RuneCountInString(r))
 		}

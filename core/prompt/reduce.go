@@ -19,12 +19,10 @@ const (
 
 // draft is a prompt whose parts are measured and may still give way.
 type draft struct {
+	preamble
 	context       []section
 	input, system part
-	actions       part
-	catalogue     string // the object of the actions, as it travels
 	text          string // of the user's message
-	instructions  string
 	verbose       string
 	spared        int // characters of example dialogue that there was no room for
 	fixed         int // everything but the context's value and the number at the end
@@ -141,7 +139,7 @@ func (r *reduction) shorten(room int, meant func(*slot) bool) {
 	for _, p := range []*part{&r.input, &r.system} {
 		for i := range p.slots {
 			if meant(&p.slots[i]) {
-				sizes = append(sizes, p.slots[i].size)
+				sizes = append(sizes, int(p.slots[i].size))
 			}
 		}
 	}

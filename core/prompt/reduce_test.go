@@ -134,7 +134,7 @@ func TestReduction(t *testing.T) {
 		if r.IntN(8) > 0 {
 			limit = 2400 + r.IntN(3500)
 		}
-		got, err := Build(p, llm.Limits{Engine: "e", Chars: limit})
+		got, err := Build(&p, llm.Limits{Engine: "e", Chars: limit})
 		if err != nil {
 			checkRefusal(t, p, err, limit)
 			refused++

@@ -7,6 +7,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/llm"
+	"synthbot/core/recent"
 	"synthbot/core/txt"
 )
 
@@ -85,27 +86,54 @@ const rulesChat = "" +
 	// Confident nonsense.
 	`Say when you do not know; when a request is unclear, ask one short question.`
 
-// instructions are the persona, what holds in this conversation, and the rules.
-// Example dialogue is included while everything that stays the same takes no more
-// than half of the limit, so that it does not come and go.
-// spared is how many characters of it there is no room for.
-func (p *Parts) instructions(l llm.Limits, others int) (text string, spared int) {
-	persona, rules := p.persona(), p.rules(l.Dialect)
-	dialogue := txt.Line(p.Persona.Dialogue)
+// preamble is what travels before the user's message. It seldom changes from turn to turn.
+type preamble struct {
+	instructions string // the persona, what holds in this conversation, and the rules
+	catalogue    string // the object of the actions, as it travels
+	actions      part
+	offered      []string // names of the actions
+	size, stays  int      // characters: of the instructions, and of all that is the same in every turn
+}
+
+// preambleKey is what a preamble is made of, besides the actions themselves.
+type preambleKey struct {
+	persona, injected, dialogue, language, standing, iface, actions string
+	dialect                                                         llm.Dialect
+	chat, lite                                                      bool
+}
+
+// Cache keeps what many prompts have in common. It belongs to one action.Snapshot. Safe for concurrent use.
+type Cache = recent.Shared[preambleKey, preamble]
+
+// NewCache returns an empty cache.
+func NewCache() *Cache { return recent.NewShared[preambleKey, preamble](64) }
+
+// preamble returns that of the cache, or writes it. The dialogue is the persona's, or "".
+func (p *Parts) preamble(d llm.Dialect, dialogue string) preamble {
+	var names strings.Builder
+	names.Grow(16 * len(p.Actions))
+	for i := range p.Actions {
+		names.WriteString(p.Actions[i].Name + " ")
+	}
+	key := preambleKey{
+		p.Persona.Text, string(p.Injections[personaKey]), dialogue, p.Recon.Language,
+		strings.Join(p.Standing, "\n"), p.Interface, names.String(), d, p.Chat, p.Lite,
+	}
+	made, ok := p.Cache.Get(key)
+	if ok {
+		return made
+	}
+	first, rules := []string{p.persona()}, p.rules(d)
+	dialogue = txt.Line(dialogue)
 	if dialogue != "" && !p.Lite {
-		dialogue = "Example dialogue, for the tone only: " + dialogue
-		stays := others + textSize(persona) + textSize(dialogue) + len(rules) - 1
-		for _, s := range rules {
-			stays += textSize(s)
-		}
-		if l.Chars > 0 && stays > l.Chars/2 {
-			spared = textSize(join(persona, dialogue)) - textSize(persona)
-		}
+		first = append(first, "Example dialogue, for the tone only: "+dialogue)
 	}
-	if spared > 0 || p.Lite {
-		dialogue = ""
-	}
-	return join(slices.Concat([]string{persona, dialogue}, p.standing(), rules)...), spared
+	made.instructions = join(slices.Concat(first, p.standing(), rules)...)
+	made.catalogue, made.actions, made.offered = p.actions()
+	made.size = textSize(made.instructions)
+	made.stays = made.actions.size + textSize(join(slices.Concat(first, rules)...))
+	p.Cache.Put(key, made)
+	return made
 }
 
 // persona is who the bot is. Where nobody is, a plugin may say it.
@@ -166,14 +194,8 @@ func join(sentences ...string) string {
 }
 
 // actions is what is offered, as it travels, and the value in it.
-func (p *Parts) actions() (whole string, value part) {
-	guess := len(`{"actions":{}}`)
-	for i := range p.Actions {
-		a := &p.Actions[i]
-		guess += 48 + len(a.Name) + len(a.Brief) + len(a.Schema)
-	}
+func (p *Parts) actions() (whole string, value part, names []string) {
 	w := new(writer)
-	w.Grow(guess)
 	w.open('{')
 	w.key("actions")
 	w.begin()
@@ -183,6 +205,7 @@ func (p *Parts) actions() (whole string, value part) {
 		if p.Lite && !a.Essential {
 			continue
 		}
+		names = append(names, a.Name)
 		w.object(a.Name)
 		w.text("brief", a.Brief)
 		if !p.Lite && len(a.Schema) > 0 {
@@ -194,5 +217,5 @@ func (p *Parts) actions() (whole string, value part) {
 	w.close('}')
 	value = w.done()
 	w.close('}')
-	return w.String(), value
+	return w.String(), value, names
 }

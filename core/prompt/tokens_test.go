@@ -11,7 +11,7 @@ import (
 
 // talkIn is a prompt's parts with a history in one script.
 func talkIn(text string, n int) Parts {
-	p := Parts{Interface: "room", Messages: []core.Entry{said("room/1", 1000, "Jay", text)}}
+	p := Parts{Cache: NewCache(), Interface: "room", Messages: []core.Entry{said("room/1", 1000, "Jay", text)}}
 	for i := range n {
 		p.History = append(p.History, said("room/1", uint64(i+1), "Ann", text))
 	}
@@ -26,11 +26,11 @@ func TestTokens(t *testing.T) {
 		"emoji":    strings.Repeat("🦊🍵", 50),
 	} {
 		p := talkIn(text, 60)
-		free, err := Build(p, llm.Limits{})
+		free, err := Build(&p, llm.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		tight, err := Build(p, llm.Limits{Tokens: 2500})
+		tight, err := Build(&p, llm.Limits{Tokens: 2500})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -51,7 +51,7 @@ func TestTokens(t *testing.T) {
 
 func tokensOf(t *testing.T, text string) int {
 	t.Helper()
-	p, err := Build(talkIn(text, 0), llm.Limits{})
+	p, err := Build(new(talkIn(text, 0)), llm.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func tokensOf(t *testing.T, text string) int {
 
 // TestTokensTooFew: what cannot be made to fit is an error that says so.
 func TestTokensTooFew(t *testing.T) {
-	_, err := Build(talkIn("hello", 5), llm.Limits{Tokens: 50})
+	_, err := Build(new(talkIn("hello", 5)), llm.Limits{Tokens: 50})
 	var m *llm.Error
 	if !errors.As(err, &m) || m.Kind != llm.ErrorTooLong {
 		t.Errorf("%v, want %s", err, llm.ErrorTooLong)
@@ -71,18 +71,18 @@ func TestTokensTooFew(t *testing.T) {
 // prompt is built all the same; what the configuration limits stays an error.
 func TestLearnedTokensTooFew(t *testing.T) {
 	p := talkIn("hello", 60)
-	alone, err := Build(talkIn("hello", 0), llm.Limits{})
+	alone, err := Build(new(talkIn("hello", 0)), llm.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Build(p, llm.Limits{Tokens: 50, Learned: true})
+	got, err := Build(&p, llm.Limits{Tokens: 50, Learned: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got.Size > alone.Size+100 || !strings.Contains(string(got.Input), "hello") {
 		t.Errorf("%d characters, %d without history; %s", got.Size, alone.Size, got.Input)
 	}
-	if _, err := Build(p, llm.Limits{Tokens: 50, Chars: 100, Learned: true}); err == nil {
+	if _, err := Build(&p, llm.Limits{Tokens: 50, Chars: 100, Learned: true}); err == nil {
 		t.Error("a prompt was built over the limit of the configuration")
 	}
 }
@@ -92,7 +92,7 @@ func TestSounds(t *testing.T) {
 	p.Messages[0].Message.Attachments = []core.Attachment{{Kind: core.MediaAudio, Ref: "v"}}
 	p.Sounds = map[string]llm.File{"v": {MIME: "audio/ogg", Data: []byte("noise")}}
 	for _, hears := range []bool{false, true} {
-		built, err := Build(p, llm.Limits{Hearing: hears})
+		built, err := Build(&p, llm.Limits{Hearing: hears})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -121,11 +121,11 @@ func (w *writer) slot(name, value string, bulk bool) {
 	w.key(name)
 	from := w.Len()
 	w.quote(value)
-	w.addSlot(from, slot{full: value, size: size(w.String()[from:]) - len(`""`), bulk: bulk})
+	w.addSlot(from, slot{full: value, size: int32(size(w.String()[from:]) - len(`""`)), bulk: bulk})
 }
 
 func (w *writer) addSlot(from int, s slot) {
-	s.from, s.to = from-w.start, w.Len()-w.start
+	s.from, s.to = int32(from-w.start), int32(w.Len()-w.start)
 	w.slots = append(w.slots, s)
 }
 
@@ -152,5 +152,5 @@ func (w *writer) output(name string, raw json.RawMessage) {
 	from := w.Len()
 	w.supplied(raw)
 	full := w.String()[from:]
-	w.addSlot(from, slot{full: full, size: size(full), bulk: true, plain: true})
+	w.addSlot(from, slot{full: full, size: int32(size(full)), bulk: true, plain: true})
 }

@@ -184,3 +184,41 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 }
+
+// TestFits: what surely fits is valid for the library, too.
+func TestFits(t *testing.T) {
+	values := []string{
+		`{"text":"hello","path":"a/1"}`, `{"text":"hello"}`, `{"text":null}`, `{"text":5}`, `{"path":"a/1"}`, `{"text":"hello","other":"x"}`,
+		`{"":"x"}`, `{"text":{"text":"hello"}}`, `{"text":{}}`, `{"text":["hello"]}`, `{}`, `[]`, `"hello"`, `5`, `true`, `null`,
+	}
+	fitting := 0
+	for _, raw := range []string{
+		`{"type":"object","title":"Say","properties":{"text":{"type":"string","title":"text","description":"what"},"path":{"type":"string"}},"required":["text"],"additionalProperties":false}`,
+		`{"type":"object","properties":{"text":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}}}`,
+		`{"type":"object","properties":{"text":{"type":"string","maxLength":2}}}`, `{"type":"object","properties":{"text":false}}`,
+		`{"type":"object","properties":{"text":{"type":["object","null"]}}}`, `{"type":"object","properties":{"text":{"required":[]}}}`,
+		`{"type":"object","properties":{"":{"type":"string"}},"required":[null]}`, `{"type":"object","minProperties":1}`,
+		`{"type":"object"}`, `{"type":"string"}`, `{"type":"array"}`, `{}`, `true`, `false`,
+	} {
+		s, err := Compile(json.RawMessage(raw))
+		if err != nil {
+			t.Fatalf("%s: %v", raw, err)
+		}
+		for _, value := range values {
+			v, err := Decode(json.RawMessage(value))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !fits(s.Root, v) {
+				continue
+			}
+			fitting++
+			if !s.compiled.ValidateStruct(v).IsValid() {
+				t.Errorf("%s does not fit %s", value, raw)
+			}
+		}
+	}
+	if fitting != 11 {
+		t.Errorf("%d values surely fit, want 11", fitting)
+	}
+}

@@ -23,7 +23,6 @@ type exchange struct {
 	round    uint16
 	dialect  llm.Dialect // of the engine that was asked last
 	reviewed bool
-	lite     bool   // its prompt held the essential actions only
 	first    string // its first answer
 	last     llm.Answer
 	best     core.Plan // the latest plan of which something may run
@@ -131,13 +130,7 @@ func (c *exchange) request(l llm.Limits, correction *prompt.Correction, trace *w
 	case l.Schemas == llm.StructureNone:
 		r.Schema = json.RawMessage("{}")
 	default:
-		var names []string
-		for _, a := range t.input.parts.Actions {
-			if a.Essential || !c.lite {
-				names = append(names, a.Name)
-			}
-		}
-		r.Schema = t.snapshot.ReplySchema(names, t.setup.Plugins.Keys, l.Schemas == llm.StructureStrict)
+		r.Schema = t.snapshot.ReplySchema(p.Offered, t.setup.Plugins.Keys, l.Schemas == llm.StructureStrict)
 	}
 	return r, nil
 }
@@ -146,23 +139,22 @@ func (c *exchange) request(l llm.Limits, correction *prompt.Correction, trace *w
 // the essential actions only; then, if many messages waited, the latest ones.
 func (c *exchange) build(l llm.Limits) (p prompt.Prompt, err error) {
 	all := &c.turn.input.parts
-	parts := *all
+	parts := all
 	for {
-		c.lite = parts.Lite
 		p, err = prompt.Build(parts, l)
 		long, ok := errors.AsType[*llm.Error](err)
 		n := len(parts.Messages)
-		switch {
-		case !ok || long.Kind != llm.ErrorTooLong || parts.Lite && n <= mergeAbove:
+		if !ok || long.Kind != llm.ErrorTooLong || parts.Lite && n <= mergeAbove {
 			return p, err
-		case !parts.Lite:
-			parts.Lite = true
-			continue
 		}
-		parts.Messages = parts.Messages[n/2:]
-		parts.Standing = append(slices.Clip(all.Standing), fmt.Sprintf(
-			"There is no room for all that waited: %d earlier messages are not shown.",
-			len(all.Messages)-len(parts.Messages)))
+		parts = new(*parts)
+		if parts.Lite {
+			parts.Messages = parts.Messages[n/2:]
+			parts.Standing = append(slices.Clip(all.Standing), fmt.Sprintf(
+				"There is no room for all that waited: %d earlier messages are not shown.",
+				len(all.Messages)-len(parts.Messages)))
+		}
+		parts.Lite = true
 	}
 }
 

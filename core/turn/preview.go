@@ -32,5 +32,5 @@ func (t *Turns) Preview(ctx context.Context, m core.Message, l llm.Limits) (prom
 	this.input.patience = openTime // nobody waits for an answer
 	this.input.gather(ctx)
 	this.input.parts.Actions = this.input.offer(firstRound)
-	return prompt.Build(this.input.parts, l)
+	return prompt.Build(&this.input.parts, l)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/prompt"
 	"synthbot/core/recent"
 	"synthbot/core/watch"
 )
@@ -50,6 +51,7 @@ func New(o Options) *Turns {
 type setup struct {
 	Options
 	users sync.WaitGroup // turns that run on it, or on a former one
+	cache *prompt.Cache
 }
 
 // Reconfigure puts other options in force, for all that begins from now on. The
@@ -58,7 +60,7 @@ type setup struct {
 func (t *Turns) Reconfigure(o Options) (drained func()) {
 	o.Store = t.store
 	o.setDefaults()
-	s := &setup{Options: o}
+	s := &setup{Options: o, cache: prompt.NewCache()}
 	drained = func() {}
 	t.mu.Lock()
 	former := t.setup.Load()
