@@ -97,7 +97,7 @@ func (r *Provenance) AddOutput(s *Snapshot, d StepResult, private bool) {
 
 // confirmReason says why a step must be confirmed though neither its action nor the plan says
 // so; "" if it need not be.
-func (e *execution) confirmReason(t task, d *Definition, payload map[string]any) string {
+func (e *execution) confirmReason(t task, d *Definition) string {
 	if d.IsMessage() {
 		return ""
 	}
@@ -108,7 +108,7 @@ func (e *execution) confirmReason(t task, d *Definition, payload map[string]any)
 			r.Strangers = true
 		}
 	}
-	need, _ := e.Snapshot.needs(d, e.Who, payload)
+	need, _ := e.Snapshot.needs(d, e.Who, d.concerned(t.step.Payload))
 	if need == core.RankBot { // only for the bot's own turns; people have no such rank
 		need = core.RankMember
 	}
@@ -119,7 +119,8 @@ func (e *execution) confirmReason(t task, d *Definition, payload map[string]any)
 	switch {
 	case r.Strangers && (need > core.RankMember || changes):
 		return "This was planned after reading a text by somebody else."
-	case r.Strangers && d.Has(core.EffectRequests) && !r.knows(payload, d.Has(core.EffectReadsForeign)):
+	case r.Strangers && d.Has(core.EffectRequests) &&
+		!r.knows(decodePayload(t.step.Payload), d.Has(core.EffectReadsForeign)):
 		return "This was planned after reading a text by somebody else, and nobody here wrote the address."
 	case r.Others && (r.Rank < need || changes && r.Rank <= e.Who.rank()):
 		return "This was planned after reading what others wrote here."

@@ -99,7 +99,7 @@ func (e *execution) report(t task, r StepResult) int {
 	switch r.Progress {
 	case core.ProgressDone:
 		r.Output = r.Outcome.Result.Output
-		e.outputs[r.Action], _ = schema.Decode(r.Output)
+		e.outputs[r.Action] = r.Output
 	case core.ProgressPending:
 		e.waits[t.step.Type] = t.number
 		if r.Held.On != 0 {
@@ -151,8 +151,7 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 	case d == nil:
 		return skipped(t, core.Errorf(core.Broken, "%s is no longer available", t.step.Type)), nil
 	}
-	payload := decodePayload(t.step.Payload)
-	why := e.Snapshot.refusal(d, e.Who, payload)
+	why := e.Snapshot.refusal(d, e.Who, d.concerned(t.step.Payload))
 	if why != "" {
 		return skipped(t, core.Errorf(core.Forbidden, "%s %s", d.Name, why)), nil
 	}
@@ -194,7 +193,7 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 	if err := e.limit(t, d); err != nil {
 		return skipped(t, err), nil
 	}
-	why = e.confirmReason(t, d, payload)
+	why = e.confirmReason(t, d)
 	if d.Confirm || t.step.Confirm || why != "" {
 		return e.hold(t, d, why), nil
 	}
@@ -233,6 +232,14 @@ func decodePayload(raw json.RawMessage) map[string]any {
 	v, _ := schema.Decode(raw)
 	payload, _ := v.(map[string]any)
 	return payload
+}
+
+// concerned is what refusal and needs read of a payload: nothing, unless the action concerns somebody.
+func (d *Definition) concerned(raw json.RawMessage) map[string]any {
+	if d.Concerns == "" {
+		return map[string]any{}
+	}
+	return decodePayload(raw)
 }
 
 // limit takes one use from the rate limits of the action, or returns how long to wait for

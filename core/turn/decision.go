@@ -229,7 +229,7 @@ func (d *decision) run(ctx context.Context) error {
 	job := action.Job{
 		Snapshot: t.snapshot, Turn: d.origin.id, Round: d.question.round, Journal: d.origin,
 		Attaches: t.setup.Places.Carrier(t.path) != nil, Guard: t.guardRewrite,
-		Message: t.messages[0].Message, Answers: t.ids(), State: t.input.parts.State,
+		Message: &t.messages[0].Message, Answers: t.ids(), State: t.input.parts.State,
 	}
 	if len(d.held.Who.Authors) == 1 && d.held.Who.Authors[0].ID == t.who.Authors[0].ID {
 		job.Who = t.who
