@@ -103,7 +103,8 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// call makes one call, at once, and decodes its result. Errors are *Error or *NetError.
+// call makes one call, at once, and decodes its result; one of another type leaves result as it is.
+// Errors are *Error or *NetError.
 func (c *Client) call(ctx context.Context, r *Request, result any) error {
 	limit := cmp.Or(r.Limit, c.opt.Timeout)
 	if len(r.Files) > 0 {
@@ -211,8 +212,12 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 		Result any `json:"result"`
 	}{Result: w.result}
 	err = json.Unmarshal(data, &answer)
-	if err != nil || !answer.Ok {
-		return nil, w.broken(cmp.Or(err, errors.New("not ok: "+answer.Description)), true)
+	_, isOther := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case err != nil && !isOther:
+		return nil, w.broken(err, true)
+	case !answer.Ok:
+		return nil, w.broken(errors.New("not ok: "+answer.Description), true)
 	}
 	return nil, errAnswered
 }
