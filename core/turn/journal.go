@@ -176,14 +176,18 @@ func (p *parts) Send(
 		return core.Errorf(core.Unsure,
 			"it is not known whether this arrived: the connection broke each time it was sent")
 	}
-	try := j.record(key, core.ProgressStarted, sending{what, sends + 1})
-	if sends > 0 {
-		try.Time = since
+	if sends == 0 {
+		since = j.clock()
+	}
+	started := func(sends int) core.Record {
+		r := j.record(key, core.ProgressStarted, sending{what, sends})
+		r.Time = since
+		return r
 	}
 	step, _ := j.Find(p.step)
 	covered := n == 1 && step.Progress == core.ProgressStarted // its record says that this part may have been sent
 	if r.Progress != "" || sends > 0 || !covered {
-		if err := j.Write(ctx, try); err != nil {
+		if err := j.Write(ctx, started(sends+1)); err != nil {
 			return err
 		}
 	}
@@ -199,11 +203,9 @@ func (p *parts) Send(
 		defer j.mu.Unlock()
 		j.sent = append(j.sent, what)
 	case unknown && errors.Is(err, core.ErrAway): // an outage counts once
-		once := j.record(key, core.ProgressStarted, sending{what, max(sends, 1)})
-		once.Time = try.Time
-		j.Later(once)
+		j.Later(started(max(sends, 1)))
 	case unknown, ctx.Err() != nil: // its reply was lost, or it was cut short
-		j.Later(try)
+		j.Later(started(sends + 1))
 		return fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
 	default:
 		j.Later(j.record(key, core.ProgressStarted, sending{what, sends}))
@@ -218,13 +220,14 @@ func (p *parts) look(n int) (r core.Record, sends int, since time.Time) {
 	key := p.step
 	key.Part = uint16(n)
 	r, known := p.journal.Find(key)
-	s := sending{Sends: 1}
 	before := p.journal.former[p.step]
 	switch {
-	case known && json.Unmarshal(r.Data, &s) == nil:
-		return r, s.Sends, r.Time
 	case known:
-		return r, 1, r.Time
+		s := sending{Sends: 1}
+		if json.Unmarshal(r.Data, &s) != nil {
+			s.Sends = 1
+		}
+		return r, s.Sends, r.Time
 	case n == 1 && before.Progress == core.ProgressStarted:
 		return core.Record{Key: key}, 1, before.Time
 	}
@@ -252,11 +255,11 @@ func (j *journal) mayHaveAnswered() bool {
 	return false
 }
 
-// unwritten returns the records that wait to be written, and what was sent.
+// unwritten returns the records that wait to be written, and what was sent. Both only grow.
 func (j *journal) unwritten() (later []core.Record, sent []core.Sent) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return slices.Clone(j.later), slices.Clone(j.sent)
+	return slices.Clip(j.later), slices.Clip(j.sent)
 }
 
 func (j *journal) texts() []string {
