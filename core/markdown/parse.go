@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
@@ -28,6 +30,21 @@ const (
 // text is an error.
 func Parse(source string) []Block {
 	source = strings.ReplaceAll(strings.ToValidUTF8(source, "\uFFFD"), "\x00", "\uFFFD")
+	if isSentence(source) {
+		return []Block{plainParagraph(strings.TrimSpace(source))}
+	}
+	return parse(source)
+}
+
+// isSentence reports whether a text is one short line without anything that may be a style, a link or an
+// escape, as most answers are.
+func isSentence(s string) bool {
+	first, _ := utf8.DecodeRuneInString(s)
+	return len(s) <= maxPiece && unicode.IsLetter(first) && !strings.ContainsAny(s, "\n\r\t\v\f*_~`[]<\\&@") &&
+		!strings.Contains(s, "://") && !strings.Contains(s, "www.")
+}
+
+func parse(source string) []Block {
 	rest := ""
 	if len(source) > maxTotal {
 		at := boundary(source, maxTotal)

@@ -269,8 +269,13 @@ func FuzzParse(f *testing.F) {
 		f.Add(s)
 	}
 	f.Add("# a\n- [x] b\n> c\n```d\ne\n```\n|f|\n|-|\n|g|\n[h](i) ![j](k) ~~l~~ &amp; \\* <m>")
+	f.Add("It's true (nearly): 1 + 1 = 2, in well-known words; or > #1 | https? “No”! ")
 	f.Fuzz(func(t *testing.T, source string) {
 		blocks := Parse(source)
+		s := strings.ReplaceAll(strings.ToValidUTF8(source, ""), "\x00", "")
+		if isSentence(s) && draw(Parse(s)) != draw(parse(s)) {
+			t.Fatalf("%q is %s, as a sentence %s", s, draw(parse(s)), draw(Parse(s)))
+		}
 		if plain := Plain(blocks); !utf8.ValidString(plain) {
 			t.Fatalf("%q reads as %q", source, plain)
 		}
