@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -46,26 +45,40 @@ type journal struct {
 	people []core.Path // its place, and who caused the turn
 
 	mu      sync.Mutex
-	records map[core.Key]core.Record
-	former  map[core.Key]core.Record // as the attempt before left it
+	records records
+	former  records // as the attempt before left them
 	later   []core.Record
 	sent    []core.Sent
+}
+
+// records are those of one turn, each with a key of its own. They are few.
+type records []core.Record
+
+func (all records) index(k core.Key) int {
+	return slices.IndexFunc(all, func(r core.Record) bool { return r.Key == k })
+}
+
+func (all records) find(k core.Key) (r core.Record, ok bool) {
+	i := all.index(k)
+	if i < 0 {
+		return r, false
+	}
+	return all[i], true
 }
 
 // journalOf returns a turn's journal: the one that an earlier attempt of this process could
 // not write whole, or what the store has. The first one is dropped when one of its people
 // is forgotten, as the store's is.
 func (p *worker) journalOf(
-	ctx context.Context, s *setup, id core.TurnID, records []core.Record,
+	ctx context.Context, s *setup, id core.TurnID, former records,
 ) (j *journal, kept bool) {
 	j = p.journals[id]
 	if j != nil && !s.Store.Forgotten(epochs.With(ctx, j.epoch), j.people...) {
-		j.former, j.begun = maps.Clone(j.records), false
+		j.former, j.begun = slices.Clone(j.records), false
 		return j, true
 	}
-	j = &journal{store: s.Store, clock: s.Clock, id: id, records: make(map[core.Key]core.Record, len(records))}
-	j.keep(records)
-	j.former = maps.Clone(j.records)
+	j = &journal{store: s.Store, clock: s.Clock, id: id, former: former}
+	j.records = append(make(records, 0, len(former)+3), former...) // most turns add a plan, a step and its message
 	j.epoch, _, _ = epochs.Of(ctx)
 	if p.journals == nil {
 		p.journals = make(map[core.TurnID]*journal)
@@ -92,8 +105,7 @@ func (j *journal) recall(records []core.Record, since time.Time) {
 func (j *journal) Find(k core.Key) (core.Record, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	r, ok := j.records[k]
-	return r, ok
+	return j.records.find(k)
 }
 
 // Write commits the records, and those that wait, before it returns.
@@ -102,7 +114,7 @@ func (j *journal) Write(ctx context.Context, records ...core.Record) error {
 	defer j.mu.Unlock()
 	for i, r := range records { // a step that starts once more may have sent something since it first started
 		isStep := r.Key.Step != 0 && r.Key.Part == 0
-		before := j.former[r.Key]
+		before, _ := j.former.find(r.Key)
 		if isStep && r.Progress == core.ProgressStarted && before.Progress == core.ProgressStarted {
 			records[i].Time = before.Time
 		}
@@ -127,9 +139,14 @@ func (j *journal) Later(records ...core.Record) {
 	j.keep(records)
 }
 
-func (j *journal) keep(records []core.Record) {
-	for _, r := range records {
-		j.records[r.Key] = r
+func (j *journal) keep(changed records) {
+	for _, r := range changed {
+		i := j.records.index(r.Key)
+		if i < 0 {
+			j.records = append(j.records, r)
+		} else {
+			j.records[i] = r
+		}
 	}
 }
 
@@ -220,7 +237,7 @@ func (p *parts) look(n int) (r core.Record, sends int, since time.Time) {
 	key := p.step
 	key.Part = uint16(n)
 	r, known := p.journal.Find(key)
-	before := p.journal.former[p.step]
+	before, _ := p.journal.former.find(p.step)
 	switch {
 	case known:
 		s := sending{Sends: 1}
@@ -247,7 +264,8 @@ func (p *parts) Since(n int) time.Time {
 func (j *journal) mayHaveAnswered() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for key := range j.records {
+	for i := range j.records {
+		key := j.records[i].Key
 		if key.Part > 0 && key.Part < questionPart && key.Round <= lastModelRound {
 			return true
 		}
