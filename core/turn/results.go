@@ -27,7 +27,11 @@ type results struct {
 
 func (r *results) add(p core.Plan, done []action.StepResult) {
 	r.latest = done
-	r.all = append(r.all, done...)
+	if r.all == nil { // of the first round, and mostly the only one
+		r.all = slices.Clip(done)
+	} else {
+		r.all = append(r.all, done...)
+	}
 	if p.Intent != "" {
 		r.end.Intent, r.end.Confidence = p.Intent, 0
 	}
