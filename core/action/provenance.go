@@ -97,7 +97,7 @@ func (r *Provenance) AddOutput(s *Snapshot, d StepResult, private bool) {
 
 // confirmReason says why a step must be confirmed though neither its action nor the plan says
 // so; "" if it need not be.
-func (e *execution) confirmReason(t task, d *Definition) string {
+func (e *execution) confirmReason(t task, d *Definition, payload map[string]any) string {
 	if d.IsMessage() {
 		return ""
 	}
@@ -108,7 +108,7 @@ func (e *execution) confirmReason(t task, d *Definition) string {
 			r.Strangers = true
 		}
 	}
-	need, _ := e.Snapshot.needs(d, e.Who, d.concerned(t.step.Payload))
+	need, _ := e.Snapshot.needs(d, e.Who, payload)
 	if need == core.RankBot { // only for the bot's own turns; people have no such rank
 		need = core.RankMember
 	}

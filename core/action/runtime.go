@@ -357,7 +357,7 @@ func (r *Runtime) Undo(ctx context.Context, s *Snapshot, who Requester, steps []
 }
 
 func (r *Runtime) undo(ctx context.Context, s *Snapshot, who Requester, d *Definition, step *StepResult) error {
-	why := s.refusal(d, who, d.concerned(step.Call.Payload))
+	why := s.refusal(d, who, decodePayload(step.Call.Payload))
 	if why != "" {
 		return core.Errorf(core.Forbidden, "%s %s", d.Name, why)
 	}

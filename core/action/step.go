@@ -151,7 +151,11 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 	case d == nil:
 		return skipped(t, core.Errorf(core.Broken, "%s is no longer available", t.step.Type)), nil
 	}
-	why := e.Snapshot.refusal(d, e.Who, d.concerned(t.step.Payload))
+	payload := map[string]any{} // nothing of it decides, unless the action concerns somebody
+	if d.Concerns != "" {
+		payload = decodePayload(t.step.Payload)
+	}
+	why := e.Snapshot.refusal(d, e.Who, payload)
 	if why != "" {
 		return skipped(t, core.Errorf(core.Forbidden, "%s %s", d.Name, why)), nil
 	}
@@ -193,7 +197,7 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 	if err := e.limit(t, d); err != nil {
 		return skipped(t, err), nil
 	}
-	why = e.confirmReason(t, d)
+	why = e.confirmReason(t, d, payload)
 	if d.Confirm || t.step.Confirm || why != "" {
 		return e.hold(t, d, why), nil
 	}
@@ -232,14 +236,6 @@ func decodePayload(raw json.RawMessage) map[string]any {
 	v, _ := schema.Decode(raw)
 	payload, _ := v.(map[string]any)
 	return payload
-}
-
-// concerned is what refusal and needs read of a payload: nothing, unless the action concerns somebody.
-func (d *Definition) concerned(raw json.RawMessage) map[string]any {
-	if d.Concerns == "" {
-		return map[string]any{}
-	}
-	return decodePayload(raw)
 }
 
 // limit takes one use from the rate limits of the action, or returns how long to wait for

@@ -317,9 +317,6 @@ var written = txt.Pattern(`\\[!-/:-@[-\x60{-~]|&(#\d{1,7}|#[xX][[:xdigit:]]{1,6}
 
 // resolve undoes backslash escapes and character references.
 func resolve(s string) string {
-	if !strings.ContainsAny(s, `\&`) {
-		return s
-	}
 	return written().ReplaceAllStringFunc(s, func(s string) string {
 		if s[0] == '\\' {
 			return s[1:]

@@ -54,16 +54,13 @@ type journal struct {
 // records are those of one turn, each with a key of its own. They are few.
 type records []core.Record
 
-func (all records) index(k core.Key) int {
-	return slices.IndexFunc(all, func(r core.Record) bool { return r.Key == k })
-}
-
 func (all records) find(k core.Key) (r core.Record, ok bool) {
-	i := all.index(k)
-	if i < 0 {
-		return r, false
+	for i := range all {
+		if all[i].Key == k {
+			return all[i], true
+		}
 	}
-	return all[i], true
+	return r, false
 }
 
 // journalOf returns a turn's journal: the one that an earlier attempt of this process could
@@ -141,12 +138,8 @@ func (j *journal) Later(records ...core.Record) {
 
 func (j *journal) keep(changed records) {
 	for _, r := range changed {
-		i := j.records.index(r.Key)
-		if i < 0 {
-			j.records = append(j.records, r)
-		} else {
-			j.records[i] = r
-		}
+		before := func(old core.Record) bool { return old.Key == r.Key }
+		j.records = append(slices.DeleteFunc(j.records, before), r)
 	}
 }
 
@@ -240,10 +233,8 @@ func (p *parts) look(n int) (r core.Record, sends int, since time.Time) {
 	before, _ := p.journal.former.find(p.step)
 	switch {
 	case known:
-		s := sending{Sends: 1}
-		if json.Unmarshal(r.Data, &s) != nil {
-			s.Sends = 1
-		}
+		s := sending{Sends: 1} // also if it cannot be read
+		_ = json.Unmarshal(r.Data, &s)
 		return r, s.Sends, r.Time
 	case n == 1 && before.Progress == core.ProgressStarted:
 		return core.Record{Key: key}, 1, before.Time

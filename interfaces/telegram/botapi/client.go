@@ -8,7 +8,7 @@
 //   - Errors of the network may hold the address, and so the token: wire.broken.
 //   - Calls have no context: Client.call.
 //   - The status is lost if an answer is not JSON, and of uploads in any case: wire.refused.
-//   - Answers may have any size, and are read piece by piece: read.
+//   - Answers may have any size, and are read piece by piece: wire.call.
 //   - Redirects would carry the token along: Client.send.
 //   - Its polling outlives its end, and stops at an update that it cannot read: Client.Poll.
 //   - Its webhook checks no secret, and blocks: Client.Serve.
@@ -19,6 +19,7 @@
 package botapi
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -124,15 +125,10 @@ func (c *Client) call(ctx context.Context, r *Request, result any) error {
 	} else {
 		_, err = bot.MakeRequest(r.Method, r.Params.texts())
 	}
-	var api *Error
-	var network *NetError
-	switch {
-	case errors.Is(err, errAnswered):
-		return nil
-	case errors.As(err, &api), errors.As(err, &network):
-		return err
+	if !errors.Is(err, errCalled) {
+		return w.broken(err, true)
 	}
-	return w.broken(err, true)
+	return w.failure
 }
 
 func requestFiles(files []File) (list []tgbotapi.RequestFile) {
@@ -166,72 +162,64 @@ func (c *Client) redact(s string) string {
 	return strings.NewReplacer(c.opt.Token, "[secret]", url.PathEscape(c.opt.Token), "[secret]").Replace(s)
 }
 
-// errAnswered is what the library returns for a call that worked: its answer was read already.
-var errAnswered = errors.New("answered")
+// errCalled ends the library's part of a call: there is no answer left to read.
+var errCalled = errors.New("called")
 
 // wire is the library's HTTP client for one call. It carries the context, reads the answer whole, and
 // sorts failures while the status is known.
 type wire struct {
-	ctx    context.Context
-	client *Client
-	method string
-	result any // what the result is decoded into
+	ctx     context.Context
+	client  *Client
+	method  string
+	result  any // what the result is decoded into
+	failure error
 }
 
-// Do implements the library's HTTPClient. It always returns an error, if only errAnswered.
+// Do implements the library's HTTPClient.
 func (w *wire) Do(r *http.Request) (*http.Response, error) {
+	w.failure = w.call(r)
+	return nil, errCalled
+}
+
+func (w *wire) call(r *http.Request) error {
 	var wrote atomic.Bool
 	ctx := httptrace.WithClientTrace(w.ctx, &httptrace.ClientTrace{
 		WroteRequest: func(i httptrace.WroteRequestInfo) { wrote.Store(i.Err == nil) },
 	})
-	var err error
+	state := w.client.opt.State
 	if strings.HasPrefix(w.method, "get") {
-		r = r.WithContext(ctx)
-	} else {
-		r, err = driver.Held(ctx, w.client.opt.State, r)
+		state = nil
 	}
+	r, err := driver.Held(ctx, state, r)
 	if err != nil {
-		return nil, w.broken(err, false)
+		return w.broken(err, false)
 	}
 	resp, err := w.client.send(r)
 	if err != nil {
-		return nil, w.broken(err, wrote.Load())
+		return w.broken(err, wrote.Load())
 	}
 	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
 		w.client.ahead.Store(int64(w.client.opt.Clock().Sub(date)))
 	}
-	data, err := read(resp)
+	var data bytes.Buffer
+	data.Grow(int(min(max(resp.ContentLength, 0), maxAnswer)))
+	_, err = data.ReadFrom(http.MaxBytesReader(nil, resp.Body, maxAnswer))
+	_ = resp.Body.Close()
 	switch {
 	case resp.StatusCode >= 300:
-		return nil, w.refused(resp.StatusCode, data)
+		return w.refused(resp.StatusCode, data.Bytes())
 	case err != nil:
-		return nil, w.broken(err, true)
+		return w.broken(err, true)
 	}
 	answer := struct {
 		tgbotapi.APIResponse
 		Result any `json:"result"`
 	}{Result: w.result}
-	err = json.Unmarshal(data, &answer)
-	_, isOther := errors.AsType[*json.UnmarshalTypeError](err)
-	switch {
-	case err != nil && !isOther:
-		return nil, w.broken(err, true)
-	case !answer.Ok:
-		return nil, w.broken(errors.New("not ok: "+answer.Description), true)
+	err = json.Unmarshal(data.Bytes(), &answer)
+	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !ok || !answer.Ok {
+		return w.broken(cmp.Or(err, errors.New("not ok: "+answer.Description)), true)
 	}
-	return nil, errAnswered
-}
-
-// read reads an answer, into a buffer of its size where that is known.
-func read(resp *http.Response) ([]byte, error) {
-	body := http.MaxBytesReader(nil, resp.Body, maxAnswer)
-	defer func() { _ = body.Close() }()
-	if resp.ContentLength < 0 || resp.ContentLength > maxAnswer {
-		return io.ReadAll(body)
-	}
-	data := make([]byte, resp.ContentLength)
-	n, err := io.ReadFull(body, data)
-	return data[:n], err
+	return nil
 }
 
 // send sends a request. A redirect is an answer like others: following it would carry the token elsewhere.
