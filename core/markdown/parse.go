@@ -33,18 +33,6 @@ func Parse(source string) []Block {
 	if isSentence(source) {
 		return []Block{plainParagraph(strings.TrimSpace(source))}
 	}
-	return parse(source)
-}
-
-// isSentence reports whether a text is one short line without anything that may be a style, a link or an
-// escape, as most answers are.
-func isSentence(s string) bool {
-	first, _ := utf8.DecodeRuneInString(s)
-	return len(s) <= maxPiece && unicode.IsLetter(first) && !strings.ContainsAny(s, "\n\r\t\v\f*_~`[]<\\&@") &&
-		!strings.Contains(s, "://") && !strings.Contains(s, "www.")
-}
-
-func parse(source string) []Block {
 	rest := ""
 	if len(source) > maxTotal {
 		at := boundary(source, maxTotal)
@@ -69,6 +57,14 @@ func parse(source string) []Block {
 		blocks = append(blocks, plainParagraph(rest))
 	}
 	return blocks
+}
+
+// isSentence reports whether a text is one short line without anything that may be a style, a link or an
+// escape, as most answers are.
+func isSentence(s string) bool {
+	first, _ := utf8.DecodeRuneInString(s)
+	return len(s) <= maxPiece && unicode.IsLetter(first) && !strings.ContainsAny(s, "\n\r\t\v\f*_~`[]<\\&@") &&
+		!strings.Contains(s, "://") && !strings.Contains(s, "www.")
 }
 
 // join takes next in, if it is the rest of b: the text was cut inside of b, between

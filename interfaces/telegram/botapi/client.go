@@ -202,7 +202,7 @@ func (w *wire) call(r *http.Request) error {
 		w.client.ahead.Store(int64(w.client.opt.Clock().Sub(date)))
 	}
 	var data bytes.Buffer
-	data.Grow(int(min(max(resp.ContentLength, 0), maxAnswer)))
+	data.Grow(int(min(max(resp.ContentLength, bytes.MinRead), maxAnswer)))
 	_, err = data.ReadFrom(http.MaxBytesReader(nil, resp.Body, maxAnswer))
 	_ = resp.Body.Close()
 	switch {
