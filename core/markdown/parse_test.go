@@ -272,7 +272,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("It's true (nearly): 1 + 1 = 2, in well-known words; or > #1 | https? “No”! ")
 	f.Fuzz(func(t *testing.T, source string) {
 		blocks := Parse(source)
-		parsed := draw(Parse("\n" + source)) // which is no sentence
+		parsed := draw(Parse("\n" + source)) // which is not a sentence
 		if isSentence(source) && draw(blocks) != parsed {
 			t.Fatalf("%q is %s, as a sentence %s", source, parsed, draw(blocks))
 		}

@@ -255,13 +255,9 @@ func (p *parts) Since(n int) time.Time {
 func (j *journal) mayHaveAnswered() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for i := range j.records {
-		key := j.records[i].Key
-		if key.Part > 0 && key.Part < questionPart && key.Round <= lastModelRound {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(j.records, func(r core.Record) bool {
+		return r.Key.Part > 0 && r.Key.Part < questionPart && r.Key.Round <= lastModelRound
+	})
 }
 
 // unwritten returns the records that wait to be written, and what was sent. Both only grow.

@@ -125,8 +125,7 @@ func (p *draftPlatform) Post(ctx context.Context, post draft.Post) (string, erro
 	var m sentMessage
 	message := request("sendMessage")
 	message.Result = &m
-	err := p.call(ctx, message, post.Text)
-	if err != nil {
+	if err := p.call(ctx, message, post.Text); err != nil {
 		return "", err
 	}
 	if m.Number == 0 {
