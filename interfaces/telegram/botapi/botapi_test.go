@@ -174,3 +174,24 @@ func TestAnswers(t *testing.T) {
 		server.Close()
 	}
 }
+
+// TestCredentials: what api_url names before the host is sent as HTTP expects it.
+func TestCredentials(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name, password, _ := r.BasicAuth()
+		_, _ = fmt.Fprintf(w, `{"ok":true,"result":%q}`, name+":"+password)
+	}))
+	defer server.Close()
+	client, err := New(Options{
+		URL: strings.Replace(server.URL, "://", "://jay:s%20t@", 1), Token: telegramtest.Token, Timeout: time.Minute,
+		State: nothing{}, Clock: time.Now,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	got, err := client.Try(t.Context(), &Request{Method: "getMe", Params: Params{}})
+	if string(got) != `"jay:s t"` || err != nil {
+		t.Errorf("%s, %v", got, err)
+	}
+}
