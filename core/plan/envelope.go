@@ -255,7 +255,7 @@ func Merge(old core.State, since, now time.Time, age time.Duration, said core.St
 }
 
 func merge(old, said map[string]json.RawMessage) map[string]json.RawMessage {
-	var merged map[string]json.RawMessage
+	merged := make(map[string]json.RawMessage)
 	for _, from := range []map[string]json.RawMessage{said, old} {
 		for _, k := range slices.Sorted(maps.Keys(from)) {
 			v := from[k]
@@ -264,12 +264,13 @@ func merge(old, said map[string]json.RawMessage) map[string]json.RawMessage {
 			switch {
 			case known || !present(v) || spoken && !present(said[k]):
 			case len(k) > maxName || len(v) > maxValue || len(merged) >= maxState:
-			case merged == nil:
-				merged = map[string]json.RawMessage{k: v}
 			default:
 				merged[k] = v
 			}
 		}
+	}
+	if len(merged) == 0 {
+		return nil
 	}
 	return merged
 }
