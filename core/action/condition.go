@@ -110,7 +110,7 @@ func (e *execution) find(field string) any {
 	case "state", "conversation_state":
 		root = plainJSON(e.State)
 	case "message":
-		m := &e.Message
+		m := e.Message
 		root = map[string]any{
 			"id": m.ID, "text": m.Text, "time": m.Time.Format(time.RFC3339), "voice": m.Voice, "locale": m.Locale,
 			"addressed": string(m.Addressed), "private": e.Who.Private, "path": e.Who.Path.String(),
@@ -123,7 +123,8 @@ func (e *execution) find(field string) any {
 		if d == nil {
 			return nil
 		}
-		root, parts = e.outputs[d.Name], append(parts[:1], rest...)
+		root, _ = schema.Decode(e.outputs[d.Name])
+		parts = append(parts[:1], rest...)
 	default:
 		return mentioned(parts, e.Plan.Context, e.State)
 	}

@@ -67,9 +67,9 @@ func TestConditionRoots(t *testing.T) {
 	job := newJournal().job(s, who)
 	job.Plan.Context = core.State{Topic: "tea", SlotsFilled: map[string]json.RawMessage{"cups": json.RawMessage("2")}}
 	job.State = core.State{Entities: map[string]json.RawMessage{"town": json.RawMessage(`"Rome"`)}}
-	job.Message = core.Message{Text: "hello", Voice: true}
+	job.Message = &core.Message{Text: "hello", Voice: true}
 	e := NewRuntime(Options{}).begin(job, 0)
-	e.outputs["invoices.get"] = map[string]any{"amount": json.Number("12.5")}
+	e.outputs["invoices.get"] = json.RawMessage(`{"amount":12.5}`)
 	for field, want := range map[string]string{
 		"context.topic": `"tea"`, "context.slotsFilled.cups": "2", "state.entities.town": `"Rome"`, "conversation_state.entities.town": `"Rome"`,
 		"message.text": `"hello"`, "message.voice": "true", "message.attachments": "0", "message.path": `"telegram/-100/7"`,

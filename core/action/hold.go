@@ -186,7 +186,7 @@ func (e *execution) catchUp(step uint16) []task {
 		case h.On == step:
 			waiting = append(waiting, task{number: n, step: h.Step, way: h.Way, held: h})
 		case r.Progress == core.ProgressDone:
-			e.outputs[h.Action], _ = schema.Decode(h.Result.Output)
+			e.outputs[h.Action] = h.Result.Output
 		}
 	}
 	return waiting

@@ -119,7 +119,8 @@ func (e *execution) confirmReason(t task, d *Definition, payload map[string]any)
 	switch {
 	case r.Strangers && (need > core.RankMember || changes):
 		return "This was planned after reading a text by somebody else."
-	case r.Strangers && d.Has(core.EffectRequests) && !r.knows(payload, d.Has(core.EffectReadsForeign)):
+	case r.Strangers && d.Has(core.EffectRequests) &&
+		!r.knows(decodePayload(t.step.Payload), d.Has(core.EffectReadsForeign)):
 		return "This was planned after reading a text by somebody else, and nobody here wrote the address."
 	case r.Others && (r.Rank < need || changes && r.Rank <= e.Who.rank()):
 		return "This was planned after reading what others wrote here."

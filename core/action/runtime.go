@@ -13,7 +13,6 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/recent"
-	"synthbot/core/schema"
 	"synthbot/core/sorting"
 )
 
@@ -88,9 +87,9 @@ type Job struct {
 	Guard    func(context.Context, *Definition, core.Call) error
 	Attaches bool // questions longer than MaxQuestion can be attached as a file
 	Journal  Journal
-	Message  core.Message // what the turn answers: for conditions
-	Answers  []string     // the platform ids of all that it answers
-	State    core.State   // of the conversation, before this turn: for conditions
+	Message  *core.Message // what the turn answers: for conditions
+	Answers  []string      // the platform ids of all that it answers
+	State    core.State    // of the conversation, before this turn: for conditions
 }
 
 // StepResult is what became of one step. Progress is done, failed, skipped, pending or
@@ -136,14 +135,15 @@ func (r *Runtime) Execute(ctx context.Context, j Job) ([]StepResult, error) {
 // begin prepares a run, with the outputs of earlier rounds.
 func (r *Runtime) begin(j Job, used int) *execution {
 	e := &execution{
-		Runtime: r, Job: j, last: uint16(used), outputs: make(map[string]any), waits: make(map[string]uint16),
+		Runtime: r, Job: j, last: uint16(used),
+		outputs: make(map[string]json.RawMessage), waits: make(map[string]uint16),
 	}
 	for round := uint16(1); round < e.Round; round++ {
 		for n := uint16(1); n <= maxNumber; n++ {
 			r, _ := e.Journal.Find(core.Key{Turn: e.Turn, Round: round, Step: n})
 			var o core.Outcome
 			if r.Progress == core.ProgressDone && json.Unmarshal(r.Data, &o) == nil {
-				e.outputs[o.Action], _ = schema.Decode(o.Result.Output)
+				e.outputs[o.Action] = o.Result.Output
 			}
 		}
 	}
@@ -155,10 +155,10 @@ type execution struct {
 	*Runtime
 	Job
 	results []StepResult
-	last    uint16            // the highest number of a step
-	outputs map[string]any    // of actions that succeeded in this turn, decoded; may be nil
-	waits   map[string]uint16 // actions that wait, with the number of the step that is asked about
-	form    uint16            // the step whose form is filled in; 0: none
+	last    uint16                     // the highest number of a step
+	outputs map[string]json.RawMessage // of actions that succeeded in this turn; may be nil
+	waits   map[string]uint16          // actions that wait, with the number of the step that is asked about
+	form    uint16                     // the step whose form is filled in; 0: none
 }
 
 // task is one step to be done.

@@ -99,7 +99,7 @@ func (e *execution) report(t task, r StepResult) int {
 	switch r.Progress {
 	case core.ProgressDone:
 		r.Output = r.Outcome.Result.Output
-		e.outputs[r.Action], _ = schema.Decode(r.Output)
+		e.outputs[r.Action] = r.Output
 	case core.ProgressPending:
 		e.waits[t.step.Type] = t.number
 		if r.Held.On != 0 {
@@ -151,7 +151,10 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 	case d == nil:
 		return skipped(t, core.Errorf(core.Broken, "%s is no longer available", t.step.Type)), nil
 	}
-	payload := decodePayload(t.step.Payload)
+	payload := map[string]any{} // nothing of it decides, unless the action concerns somebody
+	if d.Concerns != "" {
+		payload = decodePayload(t.step.Payload)
+	}
 	why := e.Snapshot.refusal(d, e.Who, payload)
 	if why != "" {
 		return skipped(t, core.Errorf(core.Forbidden, "%s %s", d.Name, why)), nil

@@ -20,24 +20,24 @@ type unheldKey struct{}
 // alerts to admins while the database is away.
 func Unheld(ctx context.Context) context.Context { return context.WithValue(ctx, unheldKey{}, true) }
 
-// Held guards a request that changes something on a platform. It returns the request to send instead. If s
-// is a [Holder], Held blocks until it holds. If the request's context ends first, the error wraps
+// Held guards a request that changes something on a platform. It returns a copy of it with the context ctx,
+// to send instead. If s is a [Holder], Held blocks until it holds. If ctx ends first, the error wraps
 // [ErrNotHeld]. The process may be suspended between this check and the sending, so reading the body checks
-// again and fails with ErrNotHeld. Requests whose context is [Unheld] are returned unchanged.
-func Held(s State, r *http.Request) (*http.Request, error) {
+// again and fails with ErrNotHeld. If ctx is [Unheld], the copy is not guarded.
+func Held(ctx context.Context, s State, r *http.Request) (*http.Request, error) {
+	held := r.WithContext(ctx)
 	holder, ok := s.(Holder)
-	if !ok || r.Context().Value(unheldKey{}) != nil {
-		return r, nil
+	if !ok || ctx.Value(unheldKey{}) != nil {
+		return held, nil
 	}
 	for !holder.Holds() {
-		if !Sleep(r.Context(), holdPause) {
-			return nil, errors.Join(ErrNotHeld, context.Cause(r.Context()))
+		if !Sleep(ctx, holdPause) {
+			return nil, errors.Join(ErrNotHeld, context.Cause(ctx))
 		}
 	}
 	if r.Body == nil || r.Body == http.NoBody {
-		return r, nil
+		return held, nil
 	}
-	held := r.WithContext(r.Context())
 	held.Body = &heldBody{r.Body, holder}
 	if r.GetBody != nil {
 		held.GetBody = func() (io.ReadCloser, error) {

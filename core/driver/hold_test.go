@@ -41,7 +41,7 @@ func TestHeld(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r, err = Held(s, r); err != nil {
+		if r, err = Held(ctx, s, r); err != nil {
 			return err
 		}
 		resp, err := http.DefaultClient.Do(r)

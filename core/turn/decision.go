@@ -212,7 +212,7 @@ func (d *decision) refusal() string {
 		return "Only the person who asked for it can answer this."
 	}
 	r, _ := d.origin.Find(d.key())
-	_, ours := t.journal.former[core.Key{Turn: t.journal.id, Round: decisionRound}]
+	_, ours := t.journal.former.find(core.Key{Turn: t.journal.id, Round: decisionRound})
 	waits := r.Progress == core.ProgressPending && d.held.Asks == d.question.ask
 	if !waits && !ours {
 		return "This was decided already."
@@ -229,7 +229,7 @@ func (d *decision) run(ctx context.Context) error {
 	job := action.Job{
 		Snapshot: t.snapshot, Turn: d.origin.id, Round: d.question.round, Journal: d.origin,
 		Attaches: t.setup.Places.Carrier(t.path) != nil, Guard: t.guardRewrite,
-		Message: t.messages[0].Message, Answers: t.ids(), State: t.input.parts.State,
+		Message: &t.messages[0].Message, Answers: t.ids(), State: t.input.parts.State,
 	}
 	if len(d.held.Who.Authors) == 1 && d.held.Who.Authors[0].ID == t.who.Authors[0].ID {
 		job.Who = t.who

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -46,26 +45,37 @@ type journal struct {
 	people []core.Path // its place, and who caused the turn
 
 	mu      sync.Mutex
-	records map[core.Key]core.Record
-	former  map[core.Key]core.Record // as the attempt before left it
+	records records
+	former  records // as the attempt before left them
 	later   []core.Record
 	sent    []core.Sent
+}
+
+// records are those of one turn, each with a key of its own. They are few.
+type records []core.Record
+
+func (all records) find(k core.Key) (r core.Record, ok bool) {
+	for i := range all {
+		if all[i].Key == k {
+			return all[i], true
+		}
+	}
+	return r, false
 }
 
 // journalOf returns a turn's journal: the one that an earlier attempt of this process could
 // not write whole, or what the store has. The first one is dropped when one of its people
 // is forgotten, as the store's is.
 func (p *worker) journalOf(
-	ctx context.Context, s *setup, id core.TurnID, records []core.Record,
+	ctx context.Context, s *setup, id core.TurnID, former records,
 ) (j *journal, kept bool) {
 	j = p.journals[id]
 	if j != nil && !s.Store.Forgotten(epochs.With(ctx, j.epoch), j.people...) {
-		j.former, j.begun = maps.Clone(j.records), false
+		j.former, j.begun = slices.Clone(j.records), false
 		return j, true
 	}
-	j = &journal{store: s.Store, clock: s.Clock, id: id, records: make(map[core.Key]core.Record, len(records))}
-	j.keep(records)
-	j.former = maps.Clone(j.records)
+	j = &journal{store: s.Store, clock: s.Clock, id: id, former: former}
+	j.records = append(make(records, 0, len(former)+3), former...) // most turns add a plan, a step and its message
 	j.epoch, _, _ = epochs.Of(ctx)
 	if p.journals == nil {
 		p.journals = make(map[core.TurnID]*journal)
@@ -92,8 +102,7 @@ func (j *journal) recall(records []core.Record, since time.Time) {
 func (j *journal) Find(k core.Key) (core.Record, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	r, ok := j.records[k]
-	return r, ok
+	return j.records.find(k)
 }
 
 // Write commits the records, and those that wait, before it returns.
@@ -102,7 +111,7 @@ func (j *journal) Write(ctx context.Context, records ...core.Record) error {
 	defer j.mu.Unlock()
 	for i, r := range records { // a step that starts once more may have sent something since it first started
 		isStep := r.Key.Step != 0 && r.Key.Part == 0
-		before := j.former[r.Key]
+		before, _ := j.former.find(r.Key)
 		if isStep && r.Progress == core.ProgressStarted && before.Progress == core.ProgressStarted {
 			records[i].Time = before.Time
 		}
@@ -127,9 +136,10 @@ func (j *journal) Later(records ...core.Record) {
 	j.keep(records)
 }
 
-func (j *journal) keep(records []core.Record) {
-	for _, r := range records {
-		j.records[r.Key] = r
+func (j *journal) keep(changed records) {
+	for _, r := range changed {
+		before := func(old core.Record) bool { return old.Key == r.Key }
+		j.records = append(slices.DeleteFunc(j.records, before), r)
 	}
 }
 
@@ -176,14 +186,18 @@ func (p *parts) Send(
 		return core.Errorf(core.Unsure,
 			"it is not known whether this arrived: the connection broke each time it was sent")
 	}
-	try := j.record(key, core.ProgressStarted, sending{what, sends + 1})
-	if sends > 0 {
-		try.Time = since
+	if sends == 0 {
+		since = j.clock()
+	}
+	started := func(sends int) core.Record {
+		r := j.record(key, core.ProgressStarted, sending{what, sends})
+		r.Time = since
+		return r
 	}
 	step, _ := j.Find(p.step)
 	covered := n == 1 && step.Progress == core.ProgressStarted // its record says that this part may have been sent
 	if r.Progress != "" || sends > 0 || !covered {
-		if err := j.Write(ctx, try); err != nil {
+		if err := j.Write(ctx, started(sends+1)); err != nil {
 			return err
 		}
 	}
@@ -199,11 +213,9 @@ func (p *parts) Send(
 		defer j.mu.Unlock()
 		j.sent = append(j.sent, what)
 	case unknown && errors.Is(err, core.ErrAway): // an outage counts once
-		once := j.record(key, core.ProgressStarted, sending{what, max(sends, 1)})
-		once.Time = try.Time
-		j.Later(once)
+		j.Later(started(max(sends, 1)))
 	case unknown, ctx.Err() != nil: // its reply was lost, or it was cut short
-		j.Later(try)
+		j.Later(started(sends + 1))
 		return fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
 	default:
 		j.Later(j.record(key, core.ProgressStarted, sending{what, sends}))
@@ -218,13 +230,12 @@ func (p *parts) look(n int) (r core.Record, sends int, since time.Time) {
 	key := p.step
 	key.Part = uint16(n)
 	r, known := p.journal.Find(key)
-	s := sending{Sends: 1}
-	before := p.journal.former[p.step]
+	before, _ := p.journal.former.find(p.step)
 	switch {
-	case known && json.Unmarshal(r.Data, &s) == nil:
-		return r, s.Sends, r.Time
 	case known:
-		return r, 1, r.Time
+		s := sending{Sends: 1} // also if it cannot be read
+		_ = json.Unmarshal(r.Data, &s)
+		return r, s.Sends, r.Time
 	case n == 1 && before.Progress == core.ProgressStarted:
 		return core.Record{Key: key}, 1, before.Time
 	}
@@ -244,19 +255,16 @@ func (p *parts) Since(n int) time.Time {
 func (j *journal) mayHaveAnswered() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for key := range j.records {
-		if key.Part > 0 && key.Part < questionPart && key.Round <= lastModelRound {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(j.records, func(r core.Record) bool {
+		return r.Key.Part > 0 && r.Key.Part < questionPart && r.Key.Round <= lastModelRound
+	})
 }
 
-// unwritten returns the records that wait to be written, and what was sent.
+// unwritten returns the records that wait to be written, and what was sent. Both only grow.
 func (j *journal) unwritten() (later []core.Record, sent []core.Sent) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return slices.Clone(j.later), slices.Clone(j.sent)
+	return slices.Clip(j.later), slices.Clip(j.sent)
 }
 
 func (j *journal) texts() []string {

@@ -27,7 +27,7 @@ func (b inbox) Receive(ctx context.Context, events ...core.Event) error {
 		return err
 	}
 	s := b.turns.setup.Load()
-	in := &intake{inbox: b, setup: s, events: slices.Clone(events), now: s.Clock()}
+	in := &intake{inbox: b, setup: s, events: events, now: s.Clock()}
 	if err := in.sort(ctx); err != nil {
 		return fmt.Errorf("receive: %w", err)
 	}
@@ -45,31 +45,37 @@ func (b inbox) Receive(ctx context.Context, events ...core.Event) error {
 // sort decides which events become entries, and which ones change entries.
 func (in *intake) sort(ctx context.Context) error {
 	s, b := in.setup, &in.batch
-	for i := range in.events {
-		e, m := &in.events[i], &in.events[i].Message
-		if in.internal { // plugins may not know that a place is private
+	if in.internal { // plugins may not know that a place is private
+		in.events = slices.Clone(in.events)
+		for i := range in.events {
+			m := &in.events[i].Message
 			h, err := view(ctx, in.turns.store, func(v core.View) (core.Head, error) { return v.Head(m.Path) })
 			if err != nil {
 				return err
 			}
 			m.Private = m.Private || h.Private
 		}
-		switch e.Kind {
+	}
+	b.Append, in.appended = make([]core.Entry, 0, len(in.events)), make([]int, 0, len(in.events))
+	for i := range in.events {
+		switch in.events[i].Kind {
 		case core.KindEdit, core.KindDeletion, core.KindReaction, core.KindMigration:
-			if s.mayChange(e) {
-				s.dropBlocked(e)
-				b.Change = append(b.Change, *e)
+			e := in.events[i]
+			if s.mayChange(&e) {
+				s.dropBlocked(&e)
+				b.Change = append(b.Change, e)
 			}
 			continue
 		}
-		if err := in.turns.joinThread(ctx, s, e); err != nil {
+		b.Append, in.event = append(b.Append, core.Entry{Event: in.events[i]}), i
+		entry := &b.Append[len(b.Append)-1]
+		if err := in.turns.joinThread(ctx, s, &entry.Event); err != nil {
 			return err
 		}
-		in.event = i
-		if entry, ok := s.entry(*e, in); ok {
-			b.Append, in.appended = append(b.Append, entry), append(in.appended, i)
+		if s.enter(entry, in) {
+			in.appended = append(in.appended, i)
 		} else {
-			in.skipped = append(in.skipped, i)
+			b.Append, in.skipped = b.Append[:len(b.Append)-1], append(in.skipped, i)
 		}
 	}
 	in.turns.mu.Lock()
@@ -89,9 +95,10 @@ func (in *intake) wake(ctx context.Context) {
 			c.apply()
 		}
 	}
-	for i, entry := range b.Append {
+	for i := range b.Append {
+		entry := &b.Append[i]
 		if b.Known[i] {
-			entry = in.turns.stored(ctx, &entry)
+			entry = in.turns.stored(ctx, entry)
 		}
 		if !entry.Due {
 			in.skipped = append(in.skipped, in.appended[i])
@@ -114,7 +121,8 @@ func (in *intake) wake(ctx context.Context) {
 
 // stored returns an entry as the log has it, due only while it waits. The commit that
 // added it may have reported a failure, so that no worker was woken.
-func (t *Turns) stored(ctx context.Context, e *core.Entry) (there core.Entry) {
+func (t *Turns) stored(ctx context.Context, e *core.Entry) *core.Entry {
+	var there core.Entry
 	err := t.store.View(ctx, func(v core.View) error {
 		head, err := v.Head(e.Message.Path)
 		if err != nil {
@@ -125,9 +133,9 @@ func (t *Turns) stored(ctx context.Context, e *core.Entry) (there core.Entry) {
 		return err
 	})
 	if err != nil {
-		return *e // at worst a worker finds nothing
+		return e // at worst a worker finds nothing
 	}
-	return there
+	return &there
 }
 
 // outsideKinds are what others cause than the bot itself.
@@ -178,36 +186,37 @@ func (s *setup) mayChange(e *core.Event) bool {
 	return s.admits(&m) && s.askGates(&m, true).Admission < gate.Redact
 }
 
-// entry is what an event becomes in the log. ok is false if it is not stored. The log keeps the platform's rank.
-func (s *setup) entry(e core.Event, in *intake) (entry core.Entry, ok bool) {
+// enter makes an event what it becomes in the log, and decides whether it is due. It returns false if the
+// event is not stored. The log keeps the platform's rank.
+func (s *setup) enter(entry *core.Entry, in *intake) bool {
+	e := &entry.Event
 	if e.Kind == core.KindReminder {
 		e.Message.Author.Rank = core.RankMember // it was set long ago, and is looked up again
 	}
 	platform := e.Message.Author.Rank
-	v, ok := s.verdict(&e)
+	v, ok := s.verdict(e)
 	if !ok {
-		return entry, false
+		return false
 	}
-	s.dropBlocked(&e)
+	s.dropBlocked(e)
 	if v.Limited && v.Reply != "" && !in.notice(&e.Message) {
 		v.Reply = ""
 	}
 	if v.Admission == gate.Discard && v.Reply == "" {
-		return entry, false
+		return false
 	}
 	if v.Admission >= gate.Redact {
-		dropContent(&e)
+		dropContent(e)
 	}
 	if v.Admission == gate.Admit && v.Reply == "" {
-		v.Reply = s.Plugins.Commands.Unknown(&e)
+		v.Reply = s.Plugins.Commands.Unknown(e)
 	}
 	e.Reply = v.Reply
-	answered := v.Admission == gate.Admit || s.isAnsweredWhileQuiet(&e) // without content it is a message
-	entry.Due = v.Reply != "" || answered && s.due(&e, in)
+	answered := v.Admission == gate.Admit || s.isAnsweredWhileQuiet(e) // without content it is a message
+	entry.Due = v.Reply != "" || answered && s.due(e, in)
 	e.Message.Author.Rank = platform
-	entry.Event = e
 	talk := e.Kind == core.KindMessage || e.Kind == core.KindCommand
-	return entry, entry.Due || !talk || !s.Settings(e.Message.Path).Blind
+	return entry.Due || !talk || !s.Settings(e.Message.Path).Blind
 }
 
 // verdict is what access and gates say of an event. ok is false if the event is

@@ -27,7 +27,10 @@ type results struct {
 
 func (r *results) add(p core.Plan, done []action.StepResult) {
 	r.latest = done
-	r.all = append(r.all, done...)
+	if len(r.all) > 0 {
+		done = append(r.all, done...)
+	}
+	r.all = slices.Clip(done)
 	if p.Intent != "" {
 		r.end.Intent, r.end.Confidence = p.Intent, 0
 	}

@@ -218,7 +218,7 @@ func (t *turn) execute(ctx context.Context, round uint16, a accepted) error {
 	done, err := t.setup.Runtime.Execute(ctx, action.Job{
 		Snapshot: t.snapshot, Turn: t.journal.id, Round: round, Plan: a.Plan, Read: a.Read, Who: t.who,
 		Journal: t.journal, Attaches: t.setup.Places.Carrier(t.path) != nil, Guard: t.guardRewrite,
-		Message: t.messages[len(t.messages)-1].Message, Answers: t.ids(), State: t.input.parts.State,
+		Message: &t.messages[len(t.messages)-1].Message, Answers: t.ids(), State: t.input.parts.State,
 	})
 	if err != nil {
 		return fmt.Errorf("round %d: %w", round, err)

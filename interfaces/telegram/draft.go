@@ -2,7 +2,6 @@ package telegram
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -113,7 +112,7 @@ func (p *draftPlatform) Post(ctx context.Context, post draft.Post) (string, erro
 		_, _ = sum.Write([]byte(post.Nonce))
 		own := request("sendMessageDraft")
 		own.Params["draft_id"] = sum.Sum32()>>2 + 1
-		_, err := p.call(ctx, own, post.Text)
+		err := p.call(ctx, own, post.Text)
 		switch {
 		case botapi.IsCode(err, 404):
 			p.noOwn.Store(true)
@@ -123,28 +122,28 @@ func (p *draftPlatform) Post(ctx context.Context, post draft.Post) (string, erro
 			return "", nil // the next text replaces it, whatever became of it
 		}
 	}
-	raw, err := p.call(ctx, request("sendMessage"), post.Text)
-	if err != nil {
+	var m sentMessage
+	message := request("sendMessage")
+	message.Result = &m
+	if err := p.call(ctx, message, post.Text); err != nil {
 		return "", err
 	}
-	number := numberOf(raw)
-	if number == 0 {
+	if m.Number == 0 {
 		return "", &botapi.NetError{Method: "sendMessage", Text: "no message in the answer", Unknown: true}
 	}
-	p.d.places.sent(s, number)
-	return id(number), nil
+	p.d.places.sent(s, m.Number)
+	return id(m.Number), nil
 }
 
 // Edit changes the text that a message shows.
 func (p *draftPlatform) Edit(ctx context.Context, place, message, text string) error {
 	params := botapi.Params{"message_id": message}
 	r := &botapi.Request{Method: "editMessageText", Params: params, Chat: p.key(place).chat}
-	_, err := p.call(ctx, r, text)
-	return err
+	return p.call(ctx, r, text)
 }
 
 // call makes a call that shows a text, once.
-func (p *draftPlatform) call(ctx context.Context, r *botapi.Request, text string) (json.RawMessage, error) {
+func (p *draftPlatform) call(ctx context.Context, r *botapi.Request, text string) error {
 	list := markup.Parts(text, markup.MaxText)
 	if len(list) > 0 {
 		r.Params["text"] = list[0].HTML
@@ -153,14 +152,14 @@ func (p *draftPlatform) call(ctx context.Context, r *botapi.Request, text string
 	if !p.d.opt.Config.Previews && r.Method != "sendMessageDraft" {
 		r.Params["link_preview_options"] = noPreview
 	}
-	raw, err := p.d.api.Try(ctx, r)
+	_, err := p.d.api.Try(ctx, r)
 	switch {
 	case botapi.Says(err, "not modified"):
-		return raw, nil
+		return nil
 	case err != nil:
 		p.d.log.Debug("draft not shown", "chat", r.Chat, "err", err)
 	}
-	return raw, err
+	return err
 }
 
 // Delete deletes a draft's message.

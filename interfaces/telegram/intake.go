@@ -69,7 +69,7 @@ func (i *intake) Held(id int64) bool { return i.pending[id] }
 // disk; 0: nothing is. After an error the rest comes again.
 func (i *intake) Take(ctx context.Context, raws []json.RawMessage) (int64, error) {
 	items, offset := i.whole(i.read(ctx, raws))
-	var events []core.Event
+	events := make([]core.Event, 0, len(items))
 	for _, it := range items {
 		events = append(events, it.events...)
 		i.notice(it)

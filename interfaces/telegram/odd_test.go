@@ -285,3 +285,26 @@ func TestAnswersAskAgain(t *testing.T) {
 		check(2, 2)
 	})
 }
+
+// TestChatKeyOf: a path names a chat, a topic, or the private chat with a user, in one spelling each.
+func TestChatKeyOf(t *testing.T) {
+	user, err := core.MustPath("telegram").Person("5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[core.Path]chatKey{
+		core.MustPath("telegram/5"):      {chat: 5},
+		core.MustPath("telegram/-100"):   {chat: -100},
+		core.MustPath("telegram/-100/7"): {chat: -100, thread: 7},
+		core.MustPath("telegram/-100/1"): {chat: -100},
+		user:                             {chat: 5},
+		{}:                               {}, core.MustPath("telegram"): {}, core.MustPath("discord/5"): {},
+		core.MustPath("telegram/x"): {}, core.MustPath("telegram/05"): {}, core.MustPath("telegram/0"): {},
+		core.MustPath("telegram/-100/0"): {}, core.MustPath("telegram/-100/-7"): {}, core.MustPath("telegram/-100/7/8"): {},
+	} {
+		got, err := chatKeyOf("telegram", path)
+		if got != want || (err == nil) != (want != chatKey{}) {
+			t.Errorf("%s: %+v, %v", path, got, err)
+		}
+	}
+}

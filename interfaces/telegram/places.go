@@ -39,23 +39,21 @@ var errNoPlace = errors.New("no place of this interface")
 
 // chatKeyOf reads a path of this interface. A user means the private chat with them.
 func chatKeyOf(name string, p core.Path) (s chatKey, err error) {
-	e := p.Elements()
-	if len(e) < 2 || len(e) > 3 || e[0] != name {
-		return s, errNoPlace
-	}
+	own, rest, _ := strings.Cut(p.String(), "/")
+	chat, thread, inThread := strings.Cut(rest, "/")
 	if p.IsPerson() {
-		e = []string{name, e[2]}
+		chat, inThread = thread, false
 	}
-	if len(e) == 3 {
-		if s.thread, err = number(e[2]); err != nil || s.thread < 1 {
+	if inThread {
+		if s.thread, err = number(thread); err != nil || s.thread < 1 {
 			return chatKey{}, errNoPlace
 		}
 	}
 	if s.thread == general {
 		s.thread = 0
 	}
-	if s.chat, err = number(e[1]); err != nil {
-		return chatKey{}, err
+	if s.chat, err = number(chat); err != nil || own != name {
+		return chatKey{}, errNoPlace
 	}
 	return s, nil
 }

@@ -177,8 +177,10 @@ func (d *delivery) send(ctx context.Context, deliveries core.Deliveries, o outgo
 				}
 			}
 			d.write(r, part)
-			raw, err := d.api.Do(ctx, r)
-			return d.sent(o.to, raw, err)
+			var m sentMessage
+			r.Result = &m
+			_, err := d.api.Do(ctx, r)
+			return d.sent(o.to, m.Number, err)
 		})
 		if !core.SendsOn(&failed, err) {
 			break
@@ -226,11 +228,10 @@ func (d *delivery) reaches(ctx context.Context, chat int64) error {
 
 // sent returns the id of the message that a request sent. It returns none if the group
 // became a supergroup meanwhile: there the number means another message.
-func (d *delivery) sent(to chatKey, raw json.RawMessage, err error) (string, error) {
+func (d *delivery) sent(to chatKey, number int64, err error) (string, error) {
 	if err != nil {
 		return "", explain(err)
 	}
-	number := numberOf(raw)
 	if number == 0 {
 		return "", core.Errorf(core.Broken, "Telegram did not say what became of it")
 	}
@@ -241,13 +242,9 @@ func (d *delivery) sent(to chatKey, raw json.RawMessage, err error) (string, err
 	return d.places.messageID(to.chat, number), nil
 }
 
-// numberOf is the number of a message that the platform returned; 0 if it is none.
-func numberOf(raw json.RawMessage) int64 {
-	var m struct {
-		ID int64 `json:"message_id"`
-	}
-	_ = json.Unmarshal(raw, &m)
-	return m.ID
+// sentMessage is what a driver reads of a message that it sent.
+type sentMessage struct {
+	Number int64 `json:"message_id"`
 }
 
 // noPreview keeps the platform from fetching what a text links to.

@@ -212,7 +212,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	var err error
 	q := r.Context().Value(requestKey{}).(*Request)
 	if r.Method != http.MethodGet {
-		r, err = driver.Held(t.State, r)
+		r, err = driver.Held(r.Context(), t.State, r)
 	}
 	var resp *http.Response
 	if err == nil {

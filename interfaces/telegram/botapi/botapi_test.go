@@ -4,7 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -119,5 +124,74 @@ func TestReadyByWebhook(t *testing.T) {
 			cancel()
 			<-over
 		})
+	}
+}
+
+// TestAnswers: an answer is read whole, however long it is said to be, and tells of success or failure.
+// A result of another type than expected stays empty.
+func TestAnswers(t *testing.T) {
+	const sent = `{"ok":true,"result":{"message_id":7}}`
+	long := `{"ok":true,"result":{"message_id":7,"text":"` + strings.Repeat("x", 5000) + `"}}`
+	for name, c := range map[string]struct {
+		answer  string
+		length  string // that the server announces; "": it sends the answer in pieces
+		want    int64
+		unknown bool
+	}{
+		"in one piece":   {sent, strconv.Itoa(len(sent)), 7, false},
+		"in pieces":      {long, "", 7, false},
+		"without number": {`{"ok":true,"result":true}`, "25", 0, false},
+		"another number": {`{"ok":true,"result":{"message_id":"7"}}`, "", 0, false},
+		"not ok":         {`{"ok":false,"description":"no"}`, "", 0, true},
+		"no JSON":        {`<html>`, "6", 0, true},
+		"cut off":        {sent, "100", 0, true},
+		"cut in pieces":  {sent[:20], "", 0, true},
+		"empty":          {``, "0", 0, true},
+		"too long":       {sent, strconv.Itoa(maxAnswer + 1), 0, true},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if c.length != "" {
+				w.Header().Set("Content-Length", c.length)
+			} else {
+				w.(http.Flusher).Flush()
+			}
+			_, _ = io.WriteString(w, c.answer)
+		}))
+		client, err := New(Options{
+			URL: server.URL, Token: telegramtest.Token, Timeout: time.Minute, State: nothing{}, Clock: time.Now,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m struct {
+			Number int64 `json:"message_id"`
+		}
+		_, err = client.Try(t.Context(), &Request{Method: "sendMessage", Params: Params{"text": "x"}, Result: &m})
+		if m.Number != c.want || (err != nil) != c.unknown || OutcomeUnknown(err) != c.unknown {
+			t.Errorf("%s: %d, %v", name, m.Number, err)
+		}
+		client.Close()
+		server.Close()
+	}
+}
+
+// TestCredentials: what api_url names before the host is sent as HTTP expects it.
+func TestCredentials(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name, password, _ := r.BasicAuth()
+		_, _ = fmt.Fprintf(w, `{"ok":true,"result":%q}`, name+":"+password)
+	}))
+	defer server.Close()
+	client, err := New(Options{
+		URL: strings.Replace(server.URL, "://", "://jay:s%20t@", 1), Token: telegramtest.Token, Timeout: time.Minute,
+		State: nothing{}, Clock: time.Now,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	got, err := client.Try(t.Context(), &Request{Method: "getMe", Params: Params{}})
+	if string(got) != `"jay:s t"` || err != nil {
+		t.Errorf("%s, %v", got, err)
 	}
 }

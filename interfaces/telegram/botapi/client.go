@@ -1,14 +1,15 @@
 // Package botapi speaks Telegram's Bot API: it makes calls within the rate limits,
 // repeats what may be repeated, and takes updates in by polling or from a webhook.
 //
-// The library go-telegram-bot-api builds requests and reads answers; nothing else of it
-// is used, and its types do not leave this package. Its traps, each worked around where
-// the name is found:
+// The library go-telegram-bot-api builds requests, and knows what an answer looks like;
+// nothing else of it is used, and its types do not leave this package. Its traps, each
+// worked around where the name is found:
 //
-//   - Errors of the network hold the address, and so the token: wire.broken.
+//   - Errors of the network may hold the address, and so the token: wire.broken.
 //   - Calls have no context: Client.call.
 //   - The status is lost if an answer is not JSON, and of uploads in any case: wire.refused.
-//   - Answers may have any size, and redirects would carry the token along: wire.Do, New.
+//   - Answers may have any size, and are read piece by piece: wire.call.
+//   - Redirects would carry the token along: Client.send.
 //   - Its polling outlives its end, and stops at an update that it cannot read: Client.Poll.
 //   - Its webhook checks no secret, and blocks: Client.Serve.
 //   - The address of a file holds the token: Client.File.
@@ -74,7 +75,7 @@ type Client struct {
 	opt    Options
 	base   *url.URL
 	bot    tgbotapi.BotAPI
-	http   *http.Client
+	http   *http.Transport
 	ahead  atomic.Int64 // how far our clock is ahead of the platform's, in nanoseconds
 	pace   *pacer
 	health driver.Health // of updates
@@ -92,13 +93,10 @@ func New(o Options) (*Client, error) {
 		dial = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext
 	}
 	// HTTP/1.1: a connection that died in silence takes no more than one call with it.
-	c := &Client{opt: o, base: base, pace: newPacer(o.Pace), http: &http.Client{
-		Transport: &http.Transport{
-			Proxy: http.ProxyFromEnvironment, DialContext: dial, TLSHandshakeTimeout: 10 * time.Second,
-			MaxIdleConns: 64, MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second,
-		},
-		// A redirect would carry the token elsewhere.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	c := &Client{opt: o, base: base, pace: newPacer(o.Pace), http: &http.Transport{
+		Proxy: http.ProxyFromEnvironment, DialContext: dial, TLSHandshakeTimeout: 10 * time.Second,
+		MaxIdleConns: 64, MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second,
+		DisableCompression: true, // answers are short
 	}}
 	c.bot = tgbotapi.BotAPI{Token: o.Token}
 	c.bot.SetAPIEndpoint(strings.ReplaceAll(base.String(), "%", "%%") + "/bot%s/%s")
@@ -106,8 +104,9 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// call makes one call, at once, and returns its result. Errors are *Error or *NetError.
-func (c *Client) call(ctx context.Context, r *Request) (json.RawMessage, error) {
+// call makes one call, at once, and decodes its result; one of another type leaves result as it is.
+// Errors are *Error or *NetError.
+func (c *Client) call(ctx context.Context, r *Request, result any) error {
 	limit := cmp.Or(r.Limit, c.opt.Timeout)
 	if len(r.Files) > 0 {
 		limit *= 10
@@ -117,24 +116,19 @@ func (c *Client) call(ctx context.Context, r *Request) (json.RawMessage, error) 
 	if r.Chat != 0 {
 		r.Params["chat_id"] = r.Chat
 	}
+	w := &wire{ctx: ctx, client: c, method: r.Method, result: result}
 	bot := c.bot // the library has no contexts: each call gets a client that knows one
-	bot.Client = &wire{ctx: ctx, client: c, method: r.Method}
-	var resp *tgbotapi.APIResponse
+	bot.Client = w
 	var err error
 	if len(r.Files) > 0 {
-		resp, err = bot.UploadFiles(r.Method, r.Params.texts(), requestFiles(r.Files))
+		_, err = bot.UploadFiles(r.Method, r.Params.texts(), requestFiles(r.Files))
 	} else {
-		resp, err = bot.MakeRequest(r.Method, r.Params.texts())
+		_, err = bot.MakeRequest(r.Method, r.Params.texts())
 	}
-	var api *Error
-	var network *NetError
-	switch {
-	case err == nil:
-		return resp.Result, nil
-	case errors.As(err, &api), errors.As(err, &network):
-		return nil, err
+	if !errors.Is(err, errCalled) {
+		return w.broken(err, true)
 	}
-	return nil, &NetError{Method: r.Method, Text: c.redact(err.Error()), Unknown: true}
+	return w.failure
 }
 
 func requestFiles(files []File) (list []tgbotapi.RequestFile) {
@@ -168,48 +162,73 @@ func (c *Client) redact(s string) string {
 	return strings.NewReplacer(c.opt.Token, "[secret]", url.PathEscape(c.opt.Token), "[secret]").Replace(s)
 }
 
-// wire is the library's HTTP client for one call. It carries the context, reads answers
-// whole, and sorts failures while the status is known.
+// errCalled ends the library's part of a call: there is no answer left to read.
+var errCalled = errors.New("called")
+
+// wire is the library's HTTP client for one call. It carries the context, reads the answer whole, and
+// sorts failures while the status is known.
 type wire struct {
-	ctx    context.Context
-	client *Client
-	method string
+	ctx     context.Context
+	client  *Client
+	method  string
+	result  any // what the result is decoded into
+	failure error
 }
 
 // Do implements the library's HTTPClient.
 func (w *wire) Do(r *http.Request) (*http.Response, error) {
+	w.failure = w.call(r)
+	return nil, errCalled
+}
+
+func (w *wire) call(r *http.Request) error {
 	var wrote atomic.Bool
 	ctx := httptrace.WithClientTrace(w.ctx, &httptrace.ClientTrace{
 		WroteRequest: func(i httptrace.WroteRequestInfo) { wrote.Store(i.Err == nil) },
 	})
-	r = r.WithContext(ctx)
-	var err error
-	if !strings.HasPrefix(w.method, "get") {
-		r, err = driver.Held(w.client.opt.State, r)
+	state := w.client.opt.State
+	if strings.HasPrefix(w.method, "get") {
+		state = nil
 	}
+	r, err := driver.Held(ctx, state, r)
 	if err != nil {
-		return nil, w.broken(err, false)
+		return w.broken(err, false)
 	}
-	resp, err := w.client.http.Do(r)
+	resp, err := w.client.send(r)
 	if err != nil {
-		return nil, w.broken(err, wrote.Load())
+		return w.broken(err, wrote.Load())
 	}
 	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
 		w.client.ahead.Store(int64(w.client.opt.Clock().Sub(date)))
 	}
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	var data bytes.Buffer
+	data.Grow(int(min(max(resp.ContentLength, bytes.MinRead), maxAnswer)))
+	_, err = data.ReadFrom(http.MaxBytesReader(nil, resp.Body, maxAnswer))
 	_ = resp.Body.Close()
-	if err == nil && len(data) > maxAnswer {
-		err = fmt.Errorf("an answer of more than %d bytes", maxAnswer)
-	}
 	switch {
 	case resp.StatusCode >= 300:
-		return nil, w.refused(resp.StatusCode, data)
+		return w.refused(resp.StatusCode, data.Bytes())
 	case err != nil:
-		return nil, w.broken(err, true)
+		return w.broken(err, true)
 	}
-	resp.Body = io.NopCloser(bytes.NewReader(data))
-	return resp, nil
+	answer := struct {
+		tgbotapi.APIResponse
+		Result any `json:"result"`
+	}{Result: w.result}
+	err = json.Unmarshal(data.Bytes(), &answer)
+	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !ok || !answer.Ok {
+		return w.broken(cmp.Or(err, errors.New("not ok: "+answer.Description)), true)
+	}
+	return nil
+}
+
+// send sends a request. A redirect is an answer like others: following it would carry the token elsewhere.
+func (c *Client) send(r *http.Request) (*http.Response, error) {
+	if r.URL.User != nil {
+		password, _ := r.URL.User.Password()
+		r.SetBasicAuth(r.URL.User.Username(), password)
+	}
+	return c.http.RoundTrip(r)
 }
 
 // Ahead is how far our clock is ahead of the platform's, to a second or two.
@@ -219,9 +238,6 @@ func (c *Client) Ahead() time.Duration { return time.Duration(c.ahead.Load()) }
 func (c *Client) ClockAhead() time.Duration { return c.Ahead().Round(time.Minute) }
 
 func (w *wire) broken(err error, wrote bool) error {
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		err = u.Err
-	}
 	e := &NetError{Method: w.method, Text: w.client.redact(err.Error()), Unknown: wrote}
 	e.Cause = w.ctx.Err()
 	if e.Cause != nil {
@@ -267,7 +283,7 @@ func (c *Client) File(ctx context.Context, file, dir string, most int64) ([]byte
 	data, err := io.ReadAll(io.LimitReader(body, most+1))
 	switch {
 	case err != nil:
-		return nil, (&wire{ctx, c, "file"}).broken(err, false)
+		return nil, (&wire{ctx: ctx, client: c, method: "file"}).broken(err, false)
 	case int64(len(data)) > most:
 		return nil, ErrTooLarge
 	}
@@ -300,10 +316,10 @@ func (c *Client) open(ctx context.Context, file, dir string) (io.ReadCloser, err
 	if err != nil {
 		return nil, errors.New(c.redact(err.Error()))
 	}
-	resp, err := c.http.Do(req)
+	resp, err := c.send(req)
 	switch {
 	case err != nil:
-		return nil, (&wire{ctx, c, "file"}).broken(err, false)
+		return nil, (&wire{ctx: ctx, client: c, method: "file"}).broken(err, false)
 	case resp.StatusCode != http.StatusOK:
 		_ = resp.Body.Close()
 		return nil, fmt.Errorf("%w (%d)", ErrNoFile, resp.StatusCode)

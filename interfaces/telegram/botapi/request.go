@@ -1,6 +1,7 @@
 package botapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -65,6 +66,7 @@ type Request struct {
 	Once   bool          // it is repeated only if certainly nothing was done
 	Fatal  []int         // it is repeated until it works or fails with one of these statuses; none: a few times
 	Limit  time.Duration // of one call; 0: Options.Timeout
+	Result any           // a pointer, what the result is decoded into; nil: Do and Try return it
 	// Other changes a request that failed into another one that may work, which is then made in its
 	// place. It returns false if there is none. Optional.
 	Other func(r *Request, err error) bool
@@ -72,7 +74,7 @@ type Request struct {
 
 // Do carries a request out. It returns the server's result, or an error that more tries
 // would not change.
-func (c *Client) Do(ctx context.Context, r *Request) (json.RawMessage, error) {
+func (c *Client) Do(ctx context.Context, r *Request) (result json.RawMessage, failed error) {
 	if r.Chat != 0 {
 		if err := c.into(r, c.opt.Hooks.Chat(r.Chat)); err != nil {
 			return nil, err
@@ -92,7 +94,7 @@ func (c *Client) Do(ctx context.Context, r *Request) (json.RawMessage, error) {
 		if err := c.pace.wait(ctx, r.Chat, true); err != nil {
 			return nil, c.overdue(r, err)
 		}
-		result, err := c.call(ctx, r)
+		err := c.call(ctx, r, cmp.Or(r.Result, any(&result)))
 		if err == nil {
 			return result, nil
 		}
@@ -159,10 +161,10 @@ func (c *Client) into(r *Request, chat int64) error {
 }
 
 // Try makes the call of a request one time, and does not wait before it.
-func (c *Client) Try(ctx context.Context, r *Request) (json.RawMessage, error) {
-	raw, err := c.call(ctx, r)
+func (c *Client) Try(ctx context.Context, r *Request) (result json.RawMessage, err error) {
+	err = c.call(ctx, r, cmp.Or(r.Result, any(&result)))
 	c.heed(ctx, r, err)
-	return raw, err
+	return result, err
 }
 
 // heed takes note of a refusal that is about more than its request. If the server wants to be

@@ -92,15 +92,12 @@ func (c *Client) Poll(ctx context.Context, in Intake, wanted string) error {
 func (c *Client) ask(ctx context.Context, wait int, offset int64, wanted string) ([]json.RawMessage, error) {
 	params := Params{"allowed_updates": wanted, "offset": offset, "timeout": wait}
 	limit := time.Duration(wait)*time.Second + pollGrace
-	raw, err := c.call(ctx, &Request{Method: "getUpdates", Params: params, Limit: limit})
-	if err != nil {
-		return nil, err
-	}
 	var raws []json.RawMessage
-	if err := json.Unmarshal(raw, &raws); err != nil {
-		return nil, &NetError{Method: "getUpdates", Text: "no list of updates"}
+	err := c.call(ctx, &Request{Method: "getUpdates", Params: params, Limit: limit}, &raws)
+	if err == nil && raws == nil {
+		err = &NetError{Method: "getUpdates", Text: "no list of updates"}
 	}
-	return raws, nil
+	return raws, err
 }
 
 // pollFailed logs what is wrong, once until it changes.

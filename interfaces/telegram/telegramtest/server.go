@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -257,19 +258,20 @@ func refuse(format string, args ...any) error {
 	return &failure{400, fmt.Sprintf(format, args...), nil}
 }
 
+// reply answers in one piece of a known length, as the platform does.
 func reply(w http.ResponseWriter, v any) {
+	body, code := map[string]any{"ok": true, "result": v}, http.StatusOK
+	if f, ok := v.(failure); ok {
+		body, code = map[string]any{"ok": false, "error_code": f.code, "description": f.text}, f.code
+		if f.params != nil {
+			body["parameters"] = f.params
+		}
+	}
+	data, _ := json.Marshal(body)
 	w.Header().Set("Content-Type", "application/json")
-	f, failed := v.(failure)
-	if !failed {
-		_ = json.NewEncoder(w).Encode(map[string]any{"ok": true, "result": v})
-		return
-	}
-	body := map[string]any{"ok": false, "error_code": f.code, "description": f.text}
-	if f.params != nil {
-		body["parameters"] = f.params
-	}
-	w.WriteHeader(f.code)
-	_ = json.NewEncoder(w).Encode(body)
+	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
+	w.WriteHeader(code)
+	_, _ = w.Write(data)
 }
 
 const maxRequest = 60 << 20
