@@ -199,7 +199,7 @@ func upgradeIDs(t *tx) {
 }
 
 // deleteFormerIDs deletes the ids that upgradeIDs has read, in short transactions.
-func (db *DB) deleteFormerIDs(ctx context.Context) {
+func deleteFormerIDs(ctx context.Context, db *DB) {
 	err := deleteWhere(withJobName(ctx, "former ids"), db, bucketFormerIDs, nil, nil, nil)
 	if err != nil && ctx.Err() == nil {
 		db.log.Error("the former ids cannot be deleted", "err", err)

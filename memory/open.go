@@ -142,14 +142,14 @@ func startWork(ctx context.Context, db *DB, o Options) {
 	db.repeat(ctx, db.space.failures, db.space.step)
 	if Shared(db) == nil {
 		db.starting.Go(db.continueForgets(ctx))
-		db.starting.Go(func() { db.deleteFormerIDs(ctx) })
+		db.starting.Go(func() { deleteFormerIDs(ctx, db) })
 		startCommonWork(ctx, db)
 		return
 	}
 	db.work.Go(func() {
 		err := Shared(db).Own(ctx, commonPart, func(ctx context.Context) error {
 			startCommonWork(ctx, db)
-			db.deleteFormerIDs(ctx)
+			deleteFormerIDs(ctx, db)
 			loop.Repeat(ctx, nil, func() time.Duration { // another process may end in the middle of it
 				db.continueForgets(ctx)()
 				return lookAgain
