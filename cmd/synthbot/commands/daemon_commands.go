@@ -234,7 +234,11 @@ func pairCommand(p *program) *cobra.Command {
 		Use: "pair [CODE]", Short: "Approve a pairing code, or list the users who wait for approval",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.inspect(c.Context(), changes, func(b *daemon.Bot) error { return p.pair(c.Context(), b, args) })
+			as := reads
+			if len(args) > 0 {
+				as = changes
+			}
+			return p.inspect(c.Context(), as, func(b *daemon.Bot) error { return p.pair(c.Context(), b, args) })
 		},
 	})
 }
