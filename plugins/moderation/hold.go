@@ -263,44 +263,104 @@ func (p *Plugin) hold(
 	return h, was, r.logNow(ctx, e)
 }
 
-// again lets what a block or a mute replaced hold again, unless that was lifted since.
-func (h *heldBefore) again(ctx context.Context, p *Plugin, c core.Call, kind string) error {
-	a, err := newActor(command.Call{Path: c.Path, Private: c.Private, Author: c.Author})
-	if err != nil {
+// undoMute takes back a mute of the actor's place.
+func (h *heldBefore) undoMute(ctx context.Context, p *Plugin, a *actor) error {
+	place, _, ok := p.records.mutedAt(a.Path)
+	switch {
+	case !ok || place != a.Path:
+		return errNotHeld
+	case h.Before != nil && isActive(h.Before.Until, p.host.Clock()):
+		_, _, err := p.mutePlace(ctx, a, h.Before.Until.Sub(p.host.Clock()), h.Before.Reason)
 		return err
 	}
-	span := time.Duration(0)
-	if !h.Before.Until.IsZero() {
-		span = h.Before.Until.Sub(p.host.Clock())
-	}
-	if h.Person == "" {
-		if _, _, ok := p.records.mutedAt(a.Path); ok {
-			_, _, err = p.mutePlace(ctx, a, span, h.Before.Reason)
-		}
-		return err
-	}
+	_, err := p.unmutePlace(ctx, a, false)
+	return err
+}
+
+// undoUser takes back the block or the mute of a user.
+func (h *heldBefore) undoUser(ctx context.Context, p *Plugin, a *actor, kind string) error {
 	user, err := core.ParsePath(h.Person)
 	if err != nil {
 		return err
 	}
-	isHeld := func(old hold) bool { return old.kind == kind && old.scope.IsZero() != h.Here }
-	if slices.ContainsFunc(p.records.holdsOf(user), isHeld) {
-		_, _, err = p.hold(ctx, a, kind, holdRequest{h.Person, span, h.Before.Reason, h.Here})
+	scope := a.Path
+	if kind == blocked {
+		scope, err = a.scope(h.Here)
 	}
-	return err
+	held := p.records.holdsOf(user)
+	i := slices.IndexFunc(held, func(old hold) bool { return old.kind == kind && old.scope == scope })
+	if err != nil || i < 0 {
+		return cmp.Or(err, errNotHeld)
+	}
+	if h.Before != nil && isActive(h.Before.Until, p.host.Clock()) {
+		span := time.Duration(0)
+		if !h.Before.Until.IsZero() {
+			span = h.Before.Until.Sub(p.host.Clock())
+		}
+		_, _, err = p.hold(ctx, a, kind, holdRequest{h.Person, span, h.Before.Reason, h.Here})
+		return err
+	}
+	if ctx, err = p.records.begin(ctx); err != nil {
+		return err
+	}
+	defer p.records.change.Unlock()
+	if err := p.records.liftHold(ctx, &held[i]); err != nil {
+		return err
+	}
+	return p.recordRelease(ctx, a, &held[i])
+}
+
+// released is a block or a mute that was lifted.
+type released struct {
+	detail
+	Kind  string    `json:"kind"`
+	Scope core.Path `json:"scope,omitzero"`
+	User  core.Path `json:"user,omitzero"` // zero: the place was muted
+}
+
+// again lets it hold again, unless the actor may not do that now, or it was replaced meanwhile.
+func (was *released) again(ctx context.Context, p *Plugin, a *actor) error {
+	h := hold{kind: was.Kind, scope: was.Scope, until: was.Until, user: was.User, name: was.Name, tag: was.Tag}
+	if !was.User.IsZero() {
+		if err := p.checkRank(a, user{core.Author{Name: was.Name}, was.User}); err != nil {
+			return err
+		}
+	}
+	ctx, err := p.records.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.records.change.Unlock()
+	e := a.event(participle(h.kind), h.user)
+	e.Name, e.Reason, e.Until, e.All = h.name, was.Reason, h.until, h.scope.IsZero()
+	if was.User.IsZero() {
+		if at, _, ok := p.records.mutedAt(was.Scope); ok && at == was.Scope {
+			return nil
+		}
+		e.about = was.Scope
+		return cmp.Or(p.records.mutePlace(ctx, was.Scope, was.Until), p.records.logNow(ctx, e))
+	}
+	h.digest = p.records.digest(h.user)
+	replaced := slices.ContainsFunc(p.records.holdsOf(h.user), func(other hold) bool { return other.key() == h.key() })
+	if replaced || !a.reaches(&h) {
+		return nil
+	}
+	return cmp.Or(p.records.startHold(ctx, h, was.detail), p.records.logNow(ctx, e))
 }
 
 // release ends the blocks, or the mutes, of a user as far as the actor may, and returns
 // them.
-func (p *Plugin) release(ctx context.Context, a *actor, kind, name string) (lifted []hold, err error) {
+func (p *Plugin) release(
+	ctx context.Context, a *actor, kind, name string,
+) (lifted []hold, was []detail, err error) {
 	ctx, err = p.records.begin(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer p.records.change.Unlock()
 	digest, err := p.findHeld(ctx, a, kind, name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	everywhere := false // there is one that only admins can lift; those of other groups stay secret
 	for _, h := range p.records.active(kind, func(h *hold) bool { return h.digest == digest }) {
@@ -308,19 +368,24 @@ func (p *Plugin) release(ctx context.Context, a *actor, kind, name string) (lift
 			everywhere = everywhere || h.scope.IsZero()
 			continue
 		}
-		if err := p.records.liftHold(ctx, &h); err != nil {
-			return lifted, err
+		d, _, err := values.Get[detail](ctx, p.host.Items, h.user, h.detailKey())
+		if err == nil {
+			err = p.records.liftHold(ctx, &h)
 		}
-		lifted = append(lifted, h)
+		if err != nil {
+			return lifted, was, err
+		}
+		d.Until = h.until
+		lifted, was = append(lifted, h), append(was, d)
 	}
 	switch {
 	case len(lifted) > 0:
-		return lifted, p.recordRelease(ctx, a, &lifted[0])
+		return lifted, was, p.recordRelease(ctx, a, &lifted[0])
 	case everywhere:
-		return nil, core.Errorf(core.Forbidden, "That holds beyond this group: only an admin can lift it.")
+		return nil, nil, core.Errorf(core.Forbidden, "That holds beyond this group: only an admin can lift it.")
 	}
 	shown := txt.ClipLine(bare(name), maxName)
-	return nil, notHeld("%s is not %s here.", shown, participle(kind))
+	return nil, nil, notHeld("%s is not %s here.", shown, participle(kind))
 }
 
 // recordRelease logs that a user is no longer blocked or muted. With the last of it, the
@@ -362,12 +427,9 @@ func (p *Plugin) mutePlace(
 	if place, former, ok := r.mutedAt(a.Path); ok && place == a.Path {
 		was = &detail{Until: former}
 	}
-	if err := r.put(ctx, values.New(a.Path, muteKey, holdValue{p.host.Clock(), until})); err != nil {
+	if err := r.mutePlace(ctx, a.Path, until); err != nil {
 		return until, nil, err
 	}
-	r.mu.Lock()
-	r.mutes[a.Path] = until
-	r.mu.Unlock()
 	e := a.event(wasMuted, a.Path)
 	e.Reason, e.Until = txt.ClipLine(reason, maxReason), until
 	return until, was, r.logNow(ctx, e)
@@ -380,22 +442,23 @@ func notHeld(format string, args ...any) error {
 	return fmt.Errorf("%w (%w)", core.Errorf(core.Invalid, format, args...), errNotHeld)
 }
 
-// unmutePlace ends the mutes of the actor's place, and of those above.
-func (p *Plugin) unmutePlace(ctx context.Context, a *actor) error {
-	ctx, err := p.records.begin(ctx)
+// unmutePlace ends the mute of the actor's place, and if above is set of those above it. It returns what it ended.
+func (p *Plugin) unmutePlace(ctx context.Context, a *actor, above bool) (was []released, err error) {
+	ctx, err = p.records.begin(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer p.records.change.Unlock()
-	place, _, ok := p.records.mutedAt(a.Path)
-	if !ok {
-		return notHeld("I am not muted here.")
-	}
-	for ok {
+	place, until, ok := p.records.mutedAt(a.Path)
+	for ok && (above || place == a.Path) {
 		if err := p.records.unmutePlace(ctx, place); err != nil {
-			return err
+			return was, err
 		}
-		place, _, ok = p.records.mutedAt(a.Path)
+		was = append(was, released{Kind: muted, Scope: place, detail: detail{Until: until}})
+		place, until, ok = p.records.mutedAt(a.Path)
 	}
-	return p.records.logNow(ctx, a.event(wasUnmuted, a.Path))
+	if was == nil {
+		return nil, notHeld("I am not muted here.")
+	}
+	return was, p.records.logNow(ctx, a.event(wasUnmuted, a.Path))
 }

@@ -320,6 +320,17 @@ func (r *records) liftHold(ctx context.Context, h *hold) error {
 	return r.remove(ctx, h.user, h.detailKey())
 }
 
+// mutePlace makes the bot quiet in a place. The caller holds change.
+func (r *records) mutePlace(ctx context.Context, place core.Path, until time.Time) error {
+	if err := r.put(ctx, values.New(place, muteKey, holdValue{r.host.Clock(), until})); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mutes[place] = until
+	return nil
+}
+
 // unmutePlace ends the mute of a place. The caller holds change.
 func (r *records) unmutePlace(ctx context.Context, place core.Path) error {
 	if err := r.remove(ctx, place, muteKey); err != nil {
