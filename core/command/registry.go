@@ -138,6 +138,9 @@ func (s *Spec) Parse(given []string) (map[string]string, error) {
 			words = words[:min(1, len(words))]
 		}
 		value := strings.TrimSpace(strings.Join(words, " "))
+		if value != "" && a.Implied != "" && !slices.Contains(a.Choices, value) {
+			value, given = a.Implied, slices.Insert(slices.Clone(given), i, a.Implied)
+		}
 		choices := strings.Join(a.Choices, ", ")
 		switch {
 		case value == "" && a.Required:
