@@ -111,7 +111,7 @@ func (a *account) post(ctx context.Context, at destination, m *outgoing, began t
 		return id, sendError(err)
 	}
 	a.markClosed(at.channel, at.place, m, err)
-	return a.followUp(ctx, at, m, sendError(err))
+	return a.followUp(ctx, at, m, cmp.Or(a.closed.refused(at.channel), sendError(err)))
 }
 
 // sendError turns an error of sending into a *core.Error. It wraps core.ErrUnknownOutcome if the message may have
