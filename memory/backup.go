@@ -101,7 +101,7 @@ func (db *DB) Backup(file string) error {
 // CopyStored calls copy with the database of a bot that does not run, as it is stored, in whatever format: copy may call
 // WriteTo and Backup, and nothing else. It returns ErrMissing if there is none.
 func CopyStored(dir string, o Options, copy func(*DB) error) error {
-	o.Guest = true
+	o.BesideBot = true
 	db := newDB(filepath.Join(dir, FileName), o)
 	if err := openEngine(db, o); err != nil {
 		return err

@@ -76,14 +76,14 @@ func (p *program) daemon(ctx context.Context) error {
 	if len(cfg.Enabled) == 0 {
 		return cfg.NoInterface()
 	}
-	carry := func(ctx context.Context, b *daemon.Bot, e *daemon.Env, args []string) int {
+	runCommand := func(ctx context.Context, b *daemon.Bot, e *daemon.Env, args []string) int {
 		inside := newProgram(e, args)
 		inside.host = b
 		return inside.run(ctx)
 	}
 	return p.Run(ctx, daemon.Life{
 		Config: cfg, Log: p.Logger(cfg, slog.LevelDebug), Interfaces: daemon.ReachableInterfaces, Grace: p.grace,
-		Carry: carry, Reload: hup, Ready: func() { time.AfterFunc(startGCFor, restore) },
+		RunCommand: runCommand, Reload: hup, Ready: func() { time.AfterFunc(startGCFor, restore) },
 	})
 }
 

@@ -58,7 +58,7 @@ func (p *program) openStore(c *daemon.Config, log *slog.Logger, as access) (daem
 		return nil, err
 	}
 	o := p.StoreOptions()
-	o.Log, o.Server, o.Guest, o.KeepFormat = log, c.Store, as == reads || as == changes, as <= adds
+	o.Log, o.Server, o.BesideBot, o.KeepFormat = log, c.Store, as == reads || as == changes, as <= adds
 	db, err := memory.Open(dir, o)
 	switch {
 	case errors.Is(err, memory.ErrMissing):
