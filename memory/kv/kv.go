@@ -46,11 +46,11 @@ type Shared interface {
 	Hint(ctx context.Context, text string) error
 }
 
-// Barrier is implemented by a Tx of a Shared engine.
+// Barrier is implemented by a Tx that changes a Shared engine.
 type Barrier interface {
-	// Barrier makes other processes notice this transaction. Their open transactions come before it in
-	// the serial order, or fail and run again. Before one that begins later, its process runs its
-	// barrier callback.
+	// Barrier lets no other process change anything without knowing of this transaction. A change that
+	// is being made there counts as made before it, or fails and is made again. Before the next one, that
+	// process calls what it was opened with for this, which reads what this transaction stored.
 	Barrier() error
 }
 
