@@ -34,14 +34,14 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"admin/page":          2592,
-	"daemon":              6627,
-	"interfaces/discord":  5198,
-	"core/engine":         3711,
+	"daemon":              6638,
+	"interfaces/discord":  5216,
+	"core/engine":         3718,
 	"core/engine/offline": 3154,
-	"core/turn":           5181,
-	"core/action":         3867,
-	"interfaces/telegram": 4217,
-	"memory":              8647,
+	"core/turn":           5189,
+	"core/action":         3881,
+	"interfaces/telegram": 4237,
+	"memory":              8669,
 }
 
 // stiff matches wording in comments that plain English avoids.

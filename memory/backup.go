@@ -98,7 +98,7 @@ func (db *DB) Backup(file string) error {
 	})
 }
 
-// CopyStored calls copy with the database of a bot that does not run, as it is stored, in whatever format: copy may call
+// CopyStored calls copy with the database of a bot that does not run, as it is stored, in any format: copy may call
 // WriteTo and Backup, and nothing else. It returns ErrMissing if there is none.
 func CopyStored(dir string, o Options, copy func(*DB) error) error {
 	o.BesideBot = true

@@ -89,8 +89,8 @@ func (e *SpentError) Unwrap() error {
 	text := "I have used up what I may spend today. I can think again at %s."
 	switch {
 	case e.Limit.Tokens > 0 && e.Wanted > e.Limit.Tokens: // that will be so tomorrow, too
-		return core.Errorf(core.Occupied, "I cannot answer: the limit of %d tokens a day is less than one answer takes. "+
-			"My admins can raise it.", e.Limit.Tokens)
+		return core.Errorf(core.Occupied, "I cannot answer: the limit of %d tokens a day is less than one answer "+
+			"takes. My admins can raise it.", e.Limit.Tokens)
 	case e.Scope.IsPerson():
 		text = "You have used up your share of my thinking for today. There is more at %s."
 	}

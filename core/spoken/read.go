@@ -9,8 +9,8 @@
 // A file of words has lines "meaning …: phrase, phrase". Meanings are in, later, at, on, the,
 // next, every, and, half, quarter, past, to, before, half-to, clock, am, pm, workday, glue, and with
 // values number, unit, day (from today), part (of a day), hour, weekday (Sunday is 0), month,
-// nth (of a month), next (1: not today) and lasting (1: behind the length). Two meanings mean two words. Behind until is
-// the end of a length.
+// nth (of a month), next (1: not today) and lasting (1: behind the length). Two meanings mean two words.
+// Behind until is the end of a length.
 package spoken
 
 import (
@@ -178,9 +178,8 @@ func (r *Reader) Find(text string, now time.Time) (w When, rest string, err erro
 	return w, rest, nil
 }
 
-// FindSpan reads the length of time at the beginning of a text, like "2 hours", "1w2d" or, as of now, "until Friday", or
-// one with a word like "for" or "until" at its end, and returns what else the text says. The length is 0 if there is
-// none.
+// FindSpan reads the length of time at the beginning of a text, like "2 hours", "1w2d" or "until Friday" as of now, or
+// one with a word like "for" or "until" at its end, and returns what else the text says. It is 0 if there is none.
 func (r *Reader) FindSpan(text string, now time.Time) (length time.Duration, rest string) {
 	if len(text) > maxText {
 		return 0, text

@@ -42,8 +42,8 @@ func Keep(ctx context.Context, items core.Items, person core.Path, z Zone) error
 // maxName is longer than any name of a time zone.
 const maxName = 64
 
-// Load finds a time zone by its name in the IANA database ("Europe/Rome", "UTC"), or by the last part of it ("New York")
-// if only one zone has that, in any case.
+// Load finds a time zone in any case by its name in the IANA database ("Europe/Rome", "UTC"), or by the last part of
+// that ("New York") if only one zone has it.
 func Load(name string) (loc *time.Location, ok bool) {
 	if name == "" || len(name) > maxName || name == "Local" {
 		return nil, false
@@ -58,8 +58,8 @@ func Load(name string) (loc *time.Location, ok bool) {
 
 // city finds the zone whose name ends so. Several names of one zone are one.
 func city(name string) (found *time.Location, ok bool) {
-	const regions = "Europe Africa America America/Argentina America/Indiana America/Kentucky America/North_Dakota " +
-		"Antarctica Arctic Asia Atlantic Australia Brazil Canada Chile Indian Mexico Pacific US"
+	const regions = "Europe Africa America America/Argentina America/Indiana America/Kentucky " +
+		"America/North_Dakota Antarctica Arctic Asia Atlantic Australia Brazil Canada Chile Indian Mexico Pacific US"
 	for region := range strings.FieldsSeq(regions) {
 		loc, err := time.LoadLocation(region + "/" + name)
 		switch {

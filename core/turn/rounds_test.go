@@ -242,8 +242,8 @@ func TestFallbackIsHeard(t *testing.T) {
 	}
 }
 
-// TestShutOut: where the bot may not write, the model is not asked for other words, which would be refused as well. What
-// is refused for another reason, or elsewhere, goes back to it.
+// TestShutOut: where the bot may not write, the model is not asked for other words, which would be refused as well.
+// What is refused for another reason, or elsewhere, goes back to it.
 func TestShutOut(t *testing.T) {
 	for name, c := range map[string]struct {
 		err   error
@@ -264,7 +264,8 @@ func TestShutOut(t *testing.T) {
 				}
 				return nil
 			}
-			say := fmt.Sprintf(`{"actions":[{"type":"message_room","payload":{"text":"REFUSED","interface_path":%q}}]}`, c.to)
+			const message = `{"actions":[{"type":"message_room","payload":{"text":"REFUSED","interface_path":%q}}]}`
+			say := fmt.Sprintf(message, c.to)
 			asker := coretest.NewAsker(say, plan("sorry"))
 			b := start(t, s, room, asker)
 			b.receive(said("1", "jay", "hi"))

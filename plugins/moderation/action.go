@@ -3,7 +3,6 @@ package moderation
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"time"
 
@@ -130,7 +129,7 @@ var unmuteAction = core.Action{
 
 func (p *Plugin) Actions() []core.Action {
 	block := byModerator(blockAction, func(ctx context.Context, a *actor, b blockPayload) (string, error) {
-		d, err := p.parseSpan(b.Duration, 0)
+		d, err := parseSpan(p, b.Duration, 0)
 		if err != nil {
 			return "", err
 		}
@@ -140,7 +139,7 @@ func (p *Plugin) Actions() []core.Action {
 		return p.releaseUser(ctx, a, blocked, u.Person)
 	})
 	mute := byModerator(muteAction, func(ctx context.Context, a *actor, m mutePayload) (string, error) {
-		d, err := p.parseSpan(m.Duration, p.config.MuteFor)
+		d, err := parseSpan(p, m.Duration, p.config.MuteFor)
 		if err != nil {
 			return "", err
 		}
@@ -149,8 +148,8 @@ func (p *Plugin) Actions() []core.Action {
 	unmute := byModerator(unmuteAction, func(ctx context.Context, a *actor, u unmutePayload) (string, error) {
 		return p.unmute(ctx, a, u.Person)
 	})
-	block.Undo, mute.Undo = p.undoHold(blocked), p.undoHold(muted)
-	unblock.Undo, unmute.Undo = p.undoRelease, p.undoRelease
+	block.Undo, mute.Undo = undoHold(p, blocked), undoHold(p, muted)
+	unblock.Undo, unmute.Undo = undoRelease(p, blocked), undoRelease(p, muted)
 	return []core.Action{block, unblock, mute, unmute}
 }
 
@@ -172,54 +171,47 @@ func byModerator[P any](a core.Action, do func(context.Context, *actor, P) (stri
 	})
 }
 
-// heldBefore is how to undo a block or a mute.
-type heldBefore struct {
-	Person string  `json:"person,omitempty"` // "" for a mute of the place
-	Before *detail `json:"before,omitempty"` // what it replaced
-	Here   bool    `json:"here,omitempty"`   // in this group and not everywhere
-}
-
-// undoHold takes back a block or a mute, and nothing else that holds. What it replaced holds again. It does nothing if
-// it was lifted since.
-func (p *Plugin) undoHold(kind string) func(context.Context, core.Call, core.Result) error {
+// undoHold takes back a block or a mute, and nothing else that holds. What it replaced holds again.
+func undoHold(p *Plugin, kind string) func(context.Context, core.Call, core.Result) error {
 	return func(ctx context.Context, c core.Call, done core.Result) error {
 		var h heldBefore
 		if err := json.Unmarshal(done.Undo, &h); err != nil {
 			return err
 		}
 		a, err := newActor(command.Call{Path: c.Path, Private: c.Private, Author: c.Author})
-		if err == nil && h.Person == "" {
-			err = h.undoMute(ctx, p, a)
-		} else if err == nil {
-			err = h.undoUser(ctx, p, a, kind)
+		if err != nil {
+			return err
 		}
-		if errors.Is(err, errNotHeld) {
-			err = nil
+		h.Scope = c.Path
+		if kind == blocked {
+			h.Scope, err = a.scope(h.Here)
+		}
+		if err == nil {
+			err = h.restore(ctx, p, a, kind, true)
 		}
 		return err
 	}
 }
 
 // undoRelease lets what was lifted hold again.
-func (p *Plugin) undoRelease(ctx context.Context, c core.Call, done core.Result) error {
-	var was []released
-	if err := json.Unmarshal(done.Undo, &was); err != nil {
-		return err
-	}
-	a, err := newActor(command.Call{Path: c.Path, Private: c.Private, Author: c.Author})
-	if err != nil {
-		return err
-	}
-	for i := range was {
-		if isActive(was[i].Until, p.host.Clock()) {
-			err = errors.Join(err, was[i].again(ctx, p, a))
+func undoRelease(p *Plugin, kind string) func(context.Context, core.Call, core.Result) error {
+	return func(ctx context.Context, c core.Call, done core.Result) error {
+		var lifted []heldBefore
+		if err := json.Unmarshal(done.Undo, &lifted); err != nil {
+			return err
 		}
+		a, err := newActor(command.Call{Path: c.Path, Private: c.Private, Author: c.Author})
+		for i := range lifted {
+			if err == nil {
+				err = lifted[i].restore(ctx, p, a, kind, false)
+			}
+		}
+		return err
 	}
-	return err
 }
 
 // parseSpan reads a duration; an empty text means the usual one.
-func (p *Plugin) parseSpan(text string, usual time.Duration) (time.Duration, error) {
+func parseSpan(p *Plugin, text string, usual time.Duration) (time.Duration, error) {
 	if strings.TrimSpace(text) == "" {
 		return usual, nil
 	}

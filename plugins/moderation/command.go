@@ -167,10 +167,10 @@ func (p *Plugin) releaseUser(ctx context.Context, a *actor, kind, name string) (
 	if err != nil {
 		return "", err
 	}
-	var was []released
+	var was []heldBefore
 	for i, h := range lifted {
 		if !h.user.IsZero() {
-			was = append(was, released{details[i], kind, h.scope, h.user})
+			was = append(was, heldBefore{Person: h.user.String(), Before: &details[i], Scope: h.scope})
 		}
 	}
 	action := unmuteAction.Name

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -263,89 +262,63 @@ func (p *Plugin) hold(
 	return h, was, r.logNow(ctx, e)
 }
 
-// undoMute takes back a mute of the actor's place.
-func (h *heldBefore) undoMute(ctx context.Context, p *Plugin, a *actor) error {
-	place, _, ok := p.records.mutedAt(a.Path)
-	switch {
-	case !ok || place != a.Path:
-		return errNotHeld
-	case h.Before != nil && isActive(h.Before.Until, p.host.Clock()):
-		_, _, err := p.mutePlace(ctx, a, h.Before.Until.Sub(p.host.Clock()), h.Before.Reason)
-		return err
-	}
-	_, err := p.unmutePlace(ctx, a, false)
-	return err
+// heldBefore is how to undo a block or a mute, or that one was lifted.
+type heldBefore struct {
+	Person string    `json:"person,omitempty"` // "" for a mute of the place
+	Before *detail   `json:"before,omitempty"` // what it replaced, or what was lifted
+	Here   bool      `json:"here,omitempty"`   // in this group and not everywhere
+	Scope  core.Path `json:"scope,omitzero"`   // of what was lifted
 }
 
-// undoUser takes back the block or the mute of a user.
-func (h *heldBefore) undoUser(ctx context.Context, p *Plugin, a *actor, kind string) error {
-	user, err := core.ParsePath(h.Person)
-	if err != nil {
-		return err
-	}
-	scope := a.Path
-	if kind == blocked {
-		scope, err = a.scope(h.Here)
-	}
-	held := p.records.holdsOf(user)
-	i := slices.IndexFunc(held, func(old hold) bool { return old.kind == kind && old.scope == scope })
-	if err != nil || i < 0 {
-		return cmp.Or(err, errNotHeld)
-	}
-	if h.Before != nil && isActive(h.Before.Until, p.host.Clock()) {
-		span := time.Duration(0)
-		if !h.Before.Until.IsZero() {
-			span = h.Before.Until.Sub(p.host.Clock())
-		}
-		_, _, err = p.hold(ctx, a, kind, holdRequest{h.Person, span, h.Before.Reason, h.Here})
-		return err
-	}
-	if ctx, err = p.records.begin(ctx); err != nil {
-		return err
-	}
-	defer p.records.change.Unlock()
-	if err := p.records.liftHold(ctx, &held[i]); err != nil {
-		return err
-	}
-	return p.recordRelease(ctx, a, &held[i])
-}
-
-// released is a block or a mute that was lifted.
-type released struct {
-	detail
-	Kind  string    `json:"kind"`
-	Scope core.Path `json:"scope,omitzero"`
-	User  core.Path `json:"user,omitzero"` // zero: the place was muted
-}
-
-// again lets it hold again, unless the actor may not do that now, or it was replaced meanwhile.
-func (was *released) again(ctx context.Context, p *Plugin, a *actor) error {
-	h := hold{kind: was.Kind, scope: was.Scope, until: was.Until, user: was.User, name: was.Name, tag: was.Tag}
-	if !was.User.IsZero() {
-		if err := p.checkRank(a, user{core.Author{Name: was.Name}, was.User}); err != nil {
+// restore lets what was before hold again, or else nothing. It does nothing if that was lifted or replaced since: held
+// says whether something must hold there now.
+func (b *heldBefore) restore(ctx context.Context, p *Plugin, a *actor, kind string, held bool) (err error) {
+	was, again := cmp.Or(b.Before, new(detail)), b.Before != nil && isActive(b.Before.Until, p.host.Clock())
+	h := hold{kind: kind, scope: b.Scope, until: was.Until, name: was.Name, tag: was.Tag}
+	if b.Person != "" {
+		if h.user, err = core.ParsePath(b.Person); err != nil {
 			return err
 		}
 	}
-	ctx, err := p.records.begin(ctx)
+	if again && b.Person != "" {
+		if err := p.checkRank(a, user{core.Author{Name: h.name}, h.user}); err != nil {
+			return err
+		}
+	}
+	r := p.records
+	ctx, err = r.begin(ctx)
 	if err != nil {
 		return err
 	}
-	defer p.records.change.Unlock()
-	e := a.event(participle(h.kind), h.user)
-	e.Name, e.Reason, e.Until, e.All = h.name, was.Reason, h.until, h.scope.IsZero()
-	if was.User.IsZero() {
-		if at, _, ok := p.records.mutedAt(was.Scope); ok && at == was.Scope {
-			return nil
-		}
-		e.about = was.Scope
-		return cmp.Or(p.records.mutePlace(ctx, was.Scope, was.Until), p.records.logNow(ctx, e))
+	defer r.change.Unlock()
+	if b.Person != "" {
+		h.digest = r.digest(h.user)
 	}
-	h.digest = p.records.digest(h.user)
-	replaced := slices.ContainsFunc(p.records.holdsOf(h.user), func(other hold) bool { return other.key() == h.key() })
-	if replaced || !a.reaches(&h) {
+	now, ok := r.current(&h)
+	switch {
+	case ok != held || !held && !again || !a.reaches(&h):
 		return nil
+	case again && b.Person == "":
+		err = r.mutePlace(ctx, h.scope, h.until)
+	case again:
+		err = r.startHold(ctx, h, *was)
+	case b.Person == "":
+		err = r.unmutePlace(ctx, h.scope)
+	default:
+		if err = r.liftHold(ctx, &now); err == nil {
+			err = p.recordRelease(ctx, a, &now)
+		}
+		return err
 	}
-	return cmp.Or(p.records.startHold(ctx, h, was.detail), p.records.logNow(ctx, e))
+	if err != nil {
+		return err
+	}
+	e := a.event(participle(kind), cmp.Or(h.user, h.scope))
+	if !again {
+		e.What = wasUnmuted
+	}
+	e.Name, e.Reason, e.Until, e.All = h.name, was.Reason, h.until, h.scope.IsZero()
+	return r.logNow(ctx, e)
 }
 
 // release ends the blocks, or the mutes, of a user as far as the actor may, and returns
@@ -385,7 +358,7 @@ func (p *Plugin) release(
 		return nil, nil, core.Errorf(core.Forbidden, "That holds beyond this group: only an admin can lift it.")
 	}
 	shown := txt.ClipLine(bare(name), maxName)
-	return nil, nil, notHeld("%s is not %s here.", shown, participle(kind))
+	return nil, nil, core.Errorf(core.Invalid, "%s is not %s here.", shown, participle(kind))
 }
 
 // recordRelease logs that a user is no longer blocked or muted. With the last of it, the
@@ -435,15 +408,8 @@ func (p *Plugin) mutePlace(
 	return until, was, r.logNow(ctx, e)
 }
 
-var errNotHeld = errors.New("there is nothing to lift")
-
-// notHeld is the error of lifting what is not there.
-func notHeld(format string, args ...any) error {
-	return fmt.Errorf("%w (%w)", core.Errorf(core.Invalid, format, args...), errNotHeld)
-}
-
 // unmutePlace ends the mute of the actor's place, and if above is set of those above it. It returns what it ended.
-func (p *Plugin) unmutePlace(ctx context.Context, a *actor, above bool) (was []released, err error) {
+func (p *Plugin) unmutePlace(ctx context.Context, a *actor, above bool) (was []heldBefore, err error) {
 	ctx, err = p.records.begin(ctx)
 	if err != nil {
 		return nil, err
@@ -454,11 +420,11 @@ func (p *Plugin) unmutePlace(ctx context.Context, a *actor, above bool) (was []r
 		if err := p.records.unmutePlace(ctx, place); err != nil {
 			return was, err
 		}
-		was = append(was, released{Kind: muted, Scope: place, detail: detail{Until: until}})
+		was = append(was, heldBefore{Scope: place, Before: &detail{Until: until}})
 		place, until, ok = p.records.mutedAt(a.Path)
 	}
 	if was == nil {
-		return nil, notHeld("I am not muted here.")
+		return nil, core.Errorf(core.Invalid, "I am not muted here.")
 	}
 	return was, p.records.logNow(ctx, a.event(wasUnmuted, a.Path))
 }

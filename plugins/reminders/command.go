@@ -22,7 +22,8 @@ func (p *Plugin) Commands() []command.Command {
 		{Spec: command.Spec{
 			Name: "remind", Brief: "Set, list or cancel reminders",
 			Args: []command.Arg{
-				{Name: "what", Brief: "add, list or cancel", Choices: []string{"add", "list", "cancel"}, Implied: "add"},
+				{Name: "what", Brief: "add, list or cancel", Implied: "add",
+					Choices: []string{"add", "list", "cancel"}},
 				{Name: "text", Brief: "add: when and what (tomorrow at 9 call mum); cancel: its id or words of it",
 					Rest: true},
 			},
@@ -34,7 +35,7 @@ func (p *Plugin) Commands() []command.Command {
 		}, Do: p.remind},
 		{Spec: command.Spec{
 			Name: "timezone", Idempotent: true, Brief: "Show or set your time zone",
-			Args: []command.Arg{{Name: "zone", Brief: "for example Rome or Europe/Rome; off: use the bot's", Rest: true}},
+			Args: []command.Arg{{Name: "zone", Brief: "for example Rome, Europe/Rome; off: use the bot's", Rest: true}},
 			Briefs: map[string]string{
 				"it": "Mostra o scegli il tuo fuso orario", "de": "Deine Zeitzone zeigen oder wählen",
 				"fr": "Voir ou choisir votre fuseau horaire",

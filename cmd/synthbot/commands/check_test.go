@@ -153,7 +153,8 @@ func TestCheckKeepsTheFormat(t *testing.T) {
 		if copies, _ := filepath.Glob(dir + "/*version*"); len(copies) > 0 {
 			t.Errorf("it made %q", copies)
 		}
-		if _, err := memory.Open(dir, memory.Options{BesideBot: true, KeepFormat: true}); !errors.Is(err, memory.ErrOlder) {
+		_, err := memory.Open(dir, memory.Options{BesideBot: true, KeepFormat: true})
+		if !errors.Is(err, memory.ErrOlder) {
 			t.Errorf("%s: %v", dir, err)
 		}
 	}
