@@ -34,14 +34,14 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"admin/page":          2592,
-	"daemon":              6627,
-	"interfaces/discord":  5198,
-	"core/engine":         3711,
+	"daemon":              6638,
+	"interfaces/discord":  5216,
+	"core/engine":         3713,
 	"core/engine/offline": 3154,
-	"core/turn":           5202,
-	"core/action":         3872,
-	"interfaces/telegram": 4217,
-	"memory":              8850,
+	"core/turn":           5204,
+	"core/action":         3885,
+	"interfaces/telegram": 4231,
+	"memory":              8872,
 }
 
 // stiff matches wording in comments that plain English avoids.

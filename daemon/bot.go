@@ -54,7 +54,7 @@ func (e *Env) newBot(l Life) *Bot {
 		Clock: b.now, Log: logs.Room(l.Log, "core/action"), Used: b.workers.sharing.used(actionLimits),
 	})
 	b.reloads = &reloads{Bot: b, outdated: make(chan struct{}, 1)}
-	if l.Carry != nil {
+	if l.RunCommand != nil {
 		b.reloads.lastRead.Store(&l.Config.stamps)
 		b.reloads.requested = make(chan struct{}, 1)
 		b.reloads.announced = make(chan struct{}, 1)

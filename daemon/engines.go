@@ -73,9 +73,20 @@ func (b *Bot) small(p *parts) (*recon.Small, error) {
 		if err != nil {
 			return nil, UsageError{err}
 		}
-		return recon.NewSmall(chain.Within(p.budget, nil)), nil
+		return recon.NewSmall(budgeted{b, chain}), nil
 	}
 	return nil, nil
+}
+
+// budgeted asks a chain within the budget in force.
+type budgeted struct {
+	bot   *Bot
+	chain *engine.Chain
+}
+
+// Ask implements core.Asker.
+func (a budgeted) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
+	return a.chain.Within(a.bot.InForce().budget, nil).Ask(ctx, q)
 }
 
 // embed lets memories be found by meaning, with the first engine that has a model for that.

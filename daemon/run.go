@@ -32,8 +32,8 @@ type Life struct {
 	Look       func(*Bot) error // called instead of running the bot; nil: the bot runs
 	Grace      time.Duration    // for turns to finish when the bot stops
 	Attended   bool             // the bot stops when its first interface does
-	Carry      Carry            // executes the commands of the control socket; nil: not a daemon
-	Ready      func()           // called once the bot runs, if Carry is set; may be nil
+	RunCommand RunCommand       // executes the commands of the control socket; nil: not a daemon
+	Ready      func()           // called once the bot runs, if RunCommand is set; may be nil
 	Reload     <-chan os.Signal // each signal reloads the configuration; may be nil
 }
 

@@ -28,7 +28,7 @@ import (
 // serve starts the services that only a daemon has: the watchdog, metrics, the admin's page, the tool server,
 // the control socket, and the watch on the configuration's files. They end with intake; wait waits for them.
 func (b *Bot) serve(intake context.Context, l Life) (wait func()) {
-	if l.Carry == nil {
+	if l.RunCommand == nil {
 		return func() {}
 	}
 	var services sync.WaitGroup
@@ -38,7 +38,7 @@ func (b *Bot) serve(intake context.Context, l Life) (wait func()) {
 	services.Go(func() { b.page.serve(intake, l.Config.Admin.Listen) })
 	tools := &toolServer{b, make(chan struct{}, maxToolCalls)}
 	services.Go(func() { tools.serve(intake, l.Config.served().Listen) })
-	services.Go(b.openControl(intake, l.Carry))
+	services.Go(b.openControl(intake, l.RunCommand))
 	services.Go(func() { b.reloads.watch(intake) })
 	notifySystemd(b.log, daemon.SdNotifyReady)
 	services.Go(func() { b.monitor.watch(intake) })
@@ -253,13 +253,13 @@ func (b *Bot) state() string {
 	return "running on " + strings.Join(words, ", ") + " with " + strings.Join(p.Engines.Names(), ", ")
 }
 
-// Carry carries out a command line in a running bot, with the files of the process that
+// RunCommand carries out a command line in a running bot, with the files of the process that
 // sent it, and returns the exit status.
-type Carry func(ctx context.Context, b *Bot, e *Env, args []string) int
+type RunCommand func(ctx context.Context, b *Bot, e *Env, args []string) int
 
 // openControl opens the control socket, and returns what serves it until ctx ends: it
 // carries out the command lines of other processes. The bot works without it.
-func (b *Bot) openControl(ctx context.Context, carry Carry) (serve func()) {
+func (b *Bot) openControl(ctx context.Context, runCommand RunCommand) (serve func()) {
 	dir, err := b.InForce().Config.DataDir(b.env.Getenv)
 	var s *admin.Socket
 	if err == nil {
@@ -268,7 +268,7 @@ func (b *Bot) openControl(ctx context.Context, carry Carry) (serve func()) {
 	run := func(ctx context.Context, a admin.Request, in, out, errs *os.File) int {
 		e := &Env{Clock: b.env.Clock, Getenv: func(name string) string { return a.Env[name] }}
 		e.In, e.Out, e.Err = &foreignFile{in, ctx}, &foreignFile{out, ctx}, &foreignFile{errs, ctx}
-		return carry(ctx, b, e, a.Args)
+		return runCommand(ctx, b, e, a.Args)
 	}
 	return func() {
 		if err == nil {

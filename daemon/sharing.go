@@ -91,12 +91,12 @@ func (s *sharing) start(i core.Interface, listen func()) {
 	}
 	part := s.InForce().Config.kinds[i.Name()] + " " + label(i)
 	s.workers.start(s.workers.tools, "share of "+label(i), share{i}, func(ctx context.Context) error {
-		return s.database().Own(ctx, part, func(owned context.Context) error {
+		return s.database().Claim(ctx, part, func(owned context.Context) error {
 			s.log.Info("serving", "interface", label(i))
 			s.served.Store(i, true)
 			s.readUsage() // another process counted the usage until now
 			listen()
-			if err := s.Turns.Gain(owned); err != nil && owned.Err() == nil {
+			if err := s.Turns.TakeOver(owned); err != nil && owned.Err() == nil {
 				s.log.Warn("questions of the former worker do not expire", "interface", label(i), "err", err)
 			}
 			<-owned.Done()
@@ -122,7 +122,7 @@ func (s *sharing) run(ctx context.Context, r runner) error {
 	if !alone || s.database() == nil {
 		return r.Run(ctx)
 	}
-	return s.database().Own(ctx, r.name, r.Run)
+	return s.database().Claim(ctx, r.name, r.Run)
 }
 
 // poll looks for changes of other processes until ctx ends, in case hints were lost.

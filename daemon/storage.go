@@ -107,7 +107,7 @@ func (s *state) Swap(ctx context.Context, key string, old, value []byte) (ok boo
 }
 
 // Holds implements driver.Holder.
-func (s *state) Holds() bool { return s.db == nil || memory.Holds(s.db) }
+func (s *state) Holds() bool { return s.db == nil || memory.OwnsParts(s.db) }
 
 // EmptyStore is the store of a bot that never heard a word: for commands that only
 // look, where there is no database yet. Nothing can be written into it.

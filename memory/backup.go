@@ -98,6 +98,28 @@ func (db *DB) Backup(file string) error {
 	})
 }
 
+// CopyStored calls copy with the database of a bot that does not run, as it is stored, in any format: copy may call
+// WriteTo and Backup, and nothing else. It returns ErrMissing if there is none.
+func CopyStored(dir string, o Options, copy func(*DB) error) error {
+	o.BesideBot = true
+	db := newDB(filepath.Join(dir, FileName), o)
+	if err := openEngine(db, o); err != nil {
+		return err
+	}
+	version, err := db.writer.readMeta()
+	switch {
+	case err != nil && db.engine.remote:
+		err = db.engine.named(err)
+	case err != nil:
+		err = bolt.OpenError(db.engine.name, err)
+	case version == 0:
+		err = ErrMissing
+	default:
+		err = copy(db)
+	}
+	return errors.Join(err, db.engine.Close())
+}
+
 // ErrNotEmpty is the error of restoring over a database.
 var ErrNotEmpty = errors.New("there is a database already")
 

@@ -302,7 +302,7 @@ func TestKeepFormat(t *testing.T) {
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir, Options{Guest: true, KeepFormat: true}); !errors.Is(err, ErrOlder) {
+	if _, err := Open(dir, Options{BesideBot: true, KeepFormat: true}); !errors.Is(err, ErrOlder) {
 		t.Errorf("error %v", err)
 	}
 	want(t, "files", files(t, dir), []string{FileName})
@@ -310,7 +310,7 @@ func TestKeepFormat(t *testing.T) {
 	version, _ := db.writer.readMeta()
 	want(t, "version", version, schema)
 	db.Close()
-	looking, err := Open(dir, Options{Guest: true, KeepFormat: true})
+	looking, err := Open(dir, Options{BesideBot: true, KeepFormat: true})
 	if err != nil {
 		t.Fatal(err)
 	}

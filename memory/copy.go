@@ -70,7 +70,7 @@ func (l Location) file() string { return filepath.Join(l.Dir, FileName) }
 // open opens what is there, or creates it.
 func (l Location) open(ctx context.Context) (kv.Engine, error) {
 	if !l.URL.IsZero() {
-		return postgres.Open(ctx, l.URL.Reveal(), postgres.Options{Alone: true})
+		return postgres.Open(ctx, l.URL.Reveal(), postgres.Options{SoleWorker: true})
 	}
 	return bolt.Open(l.file(), bolt.Options{Scattered: []string{bucketPassageWords}})
 }

@@ -23,6 +23,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/coretest"
 	"synthbot/memory/bolt"
+	"synthbot/memory/kv"
 )
 
 // disk sits between bbolt and its file, so that writing and syncing can fail.
@@ -431,4 +432,47 @@ func TestFileSizeLimit(t *testing.T) {
 	setLimit(2 << 20)
 	fillUp(t, t.TempDir(), func(*DB) { setLimit(4 << 20) })
 	setLimit(limit.Cur)
+}
+
+// blind is an engine whose views can be begun, but not read.
+type blind struct {
+	*bolt.File
+	open int // views that have not ended
+}
+
+func (b *blind) Begin(ctx context.Context) (kv.View, error) {
+	v, err := b.File.Begin(ctx)
+	if err == nil {
+		b.open++
+	}
+	return blindView{v, b}, err
+}
+
+type blindView struct {
+	kv.View
+	engine *blind
+}
+
+func (v blindView) Bucket(string) kv.Bucket { panic(&kv.Fault{Err: syscall.EIO}) }
+
+func (v blindView) End() {
+	v.engine.open--
+	v.View.End()
+}
+
+// TestViewBehindAnUpdateEnds: also if its first read fails, which would otherwise keep what is written later from ever
+// being freed.
+func TestViewBehindAnUpdateEnds(t *testing.T) {
+	db := furnished(t, t.TempDir())
+	file := db.engine.Engine.(*bolt.File)
+	engine := &blind{File: file}
+	db.engine.Engine = engine
+	err := updateAndView(t.Context(), db, func(*tx) {}, func(*view) error {
+		t.Error("it is read")
+		return nil
+	})
+	db.engine.Engine = file
+	if !errors.Is(err, syscall.EIO) || engine.open != 0 {
+		t.Errorf("%v, and %d views are open", err, engine.open)
+	}
 }

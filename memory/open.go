@@ -52,9 +52,9 @@ type Options struct {
 	// OnHint, if set, is called with what a process said by Hint, and with "" when hints may have
 	// been lost. It must not block.
 	OnHint func(string)
-	// Guest is for a process that may only read beside a bot that uses the server's database. A
+	// BesideBot is for a process that may only read beside a bot that uses the server's database. A
 	// database that is not there is not made: then Open returns ErrMissing.
-	Guest bool
+	BesideBot bool
 	// KeepFormat leaves a database of an older format as it is: then Open returns ErrOlder.
 	KeepFormat bool
 	// NoSync leaves it to the system when what was written is durable, for tests.
@@ -116,7 +116,7 @@ func Open(dir string, o Options) (*DB, error) {
 	err := db.prepare(o)
 	switch {
 	case db.engine.remote && err == nil:
-		err = cmp.Or(db.keepSalt(o.Guest), takeOver(db))
+		err = cmp.Or(db.keepSalt(o.BesideBot), takeOver(db))
 	case db.engine.remote:
 		err = db.engine.named(err)
 	case err != nil:
@@ -129,7 +129,7 @@ func Open(dir string, o Options) (*DB, error) {
 	db.stop = stop
 	db.writer.watch.refused = db.writer.refusedJobs()
 	go db.writer.run()
-	if !o.Guest || !db.engine.remote { // else it is the work of the bot that uses the server
+	if !o.BesideBot || !db.engine.remote { // else it is the work of the bot that uses the server
 		startWork(background, db, o)
 	}
 	return db, nil
@@ -147,7 +147,7 @@ func startWork(ctx context.Context, db *DB, o Options) {
 		return
 	}
 	db.work.Go(func() {
-		err := Shared(db).Own(ctx, commonPart, func(ctx context.Context) error {
+		err := Shared(db).Claim(ctx, commonPart, func(ctx context.Context) error {
 			startCommonWork(ctx, db)
 			deleteFormerIDs(ctx, db)
 			loop.Repeat(ctx, nil, func() time.Duration { // another process may end in the middle of it
@@ -174,11 +174,11 @@ func startCommonWork(ctx context.Context, db *DB) {
 
 func openEngine(db *DB, o Options) (err error) {
 	if db.engine.remote {
-		if _, err := db.engine.dir(); err != nil && !o.Guest {
+		if _, err := db.engine.dir(); err != nil && !o.BesideBot {
 			return err
 		}
 		server, err := postgres.Open(context.Background(), o.Server.URL.Reveal(), postgres.Options{
-			Log: db.log, Worker: o.Server.Worker, Lease: o.Server.Lease, Guest: o.Guest,
+			Log: db.log, Worker: o.Server.Worker, Lease: o.Server.Lease, JoinOnWrite: o.BesideBot,
 			OnFenced: o.OnFenced, OnAway: o.OnAway, OnHint: o.OnHint,
 			OnBarrier: func() error { return takeOver(db) },
 		})
@@ -188,7 +188,7 @@ func openEngine(db *DB, o Options) (err error) {
 		db.engine.Engine, db.engine.shared, db.engine.name = server, server, server.Name()
 		return nil
 	}
-	if _, err := os.Stat(db.engine.file); o.Guest && errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(db.engine.file); o.BesideBot && errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: %w", db.engine.file, ErrMissing)
 	}
 	db.engine.Engine, err = bolt.Open(db.engine.file, bolt.Options{
@@ -279,7 +279,7 @@ func (db *DB) prepare(o Options) error {
 	switch {
 	case err != nil:
 		return err
-	case version == 0 && o.Guest:
+	case version == 0 && o.BesideBot:
 		return ErrMissing
 	case version > 0 && version < schema && o.KeepFormat:
 		return ErrOlder
@@ -291,8 +291,8 @@ func (db *DB) prepare(o Options) error {
 		return fmt.Errorf("its format is version %d, this synthbot knows %d: a newer synthbot wrote it; %s",
 			version, schema, text)
 	}
-	db.writer.inUse = db.engine.unclean && !(o.Guest && db.engine.remote) // which may write later, or never
-	if db.engine.installation == "" {                                     // it is stored with the next write
+	db.writer.inUse = db.engine.unclean && !(o.BesideBot && db.engine.remote) // which may write later, or never
+	if db.engine.installation == "" {                                         // it is stored with the next write
 		db.engine.installation, db.writer.inUse = rand.Text(), false
 	}
 	switch {

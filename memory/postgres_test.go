@@ -279,13 +279,13 @@ func walk(t *testing.T, engine kv.Engine, r *rand.Rand) string {
 func TestGuests(t *testing.T) {
 	t.Setenv(onPostgres, coretest.StartPostgres(t).URL)
 	dir := t.TempDir()
-	guest := engineOf(t, dir, Options{Guest: true})
+	guest := engineOf(t, dir, Options{BesideBot: true})
 	for range 2 {
 		if _, err := Open(dir, guest); !errors.Is(err, ErrMissing) {
 			t.Fatalf("on a server: %v", err)
 		}
 	}
-	if _, err := Open(filepath.Join(dir, "none"), Options{Guest: true}); !errors.Is(err, ErrMissing) {
+	if _, err := Open(filepath.Join(dir, "none"), Options{BesideBot: true}); !errors.Is(err, ErrMissing) {
 		t.Fatalf("a file: %v", err)
 	}
 	if found, err := os.ReadDir(dir); err != nil || len(found) > 0 {

@@ -19,8 +19,8 @@ type (
 // Shared returns how the work is divided; nil if there can be one process only.
 func Shared(db *DB) Sharing { return db.engine.shared }
 
-// Holds reports whether no other process can have taken over what this one does.
-func Holds(db *DB) bool { return Shared(db) == nil || Shared(db).Holds() }
+// OwnsParts reports whether no other process can have taken over what this one does.
+func OwnsParts(db *DB) bool { return Shared(db) == nil || Shared(db).OwnsParts() }
 
 // selfOf is the number of this process among those that use the database; 0 if there can be one only.
 func selfOf(db *DB) int64 {

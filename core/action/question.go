@@ -101,6 +101,9 @@ func (s *Snapshot) summary(d *Definition, step *core.Step, now time.Time) string
 	return strings.Join(parts, "; ")
 }
 
+// wallClock is how models write a time of the user's own clock.
+const wallClock = "2006-01-02T15:04"
+
 // readable writes a JSON value as users read it: times as moments, and lists with commas.
 func readable(v any, now time.Time) string {
 	var parts []string
@@ -110,6 +113,9 @@ func readable(v any, now time.Time) string {
 		at, err := time.Parse(time.RFC3339, v)
 		if err == nil {
 			return txt.Moment(at, now)
+		}
+		if at, err = time.Parse(wallClock, v); err == nil {
+			return at.Format("2 Jan 2006 15:04")
 		}
 		return shown(v)
 	default:

@@ -16,6 +16,7 @@ type Arg struct {
 	Required bool
 	Rest     bool     // takes the rest of the line, spaces included; the last one only
 	Choices  []string // all that is allowed; empty: anything
+	Implied  string   // the choice that is meant if the word is none of them and belongs to the next argument
 }
 
 // Spec is a chat command as it is offered.

@@ -138,6 +138,12 @@ func (s *Spec) Parse(given []string) (map[string]string, error) {
 			words = words[:min(1, len(words))]
 		}
 		value := strings.TrimSpace(strings.Join(words, " "))
+		if i < len(given) && a.Implied != "" && !slices.Contains(a.Choices, value) {
+			if value != "" { // else it was left out of a form
+				given = slices.Insert(slices.Clone(given), i, a.Implied)
+			}
+			value = a.Implied
+		}
 		choices := strings.Join(a.Choices, ", ")
 		switch {
 		case value == "" && a.Required:

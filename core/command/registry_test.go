@@ -129,6 +129,19 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q: %v, %v", c.given, got, err)
 		}
 	}
+	s.Args[0].Implied, s.Args[0].Required = "add", false
+	for _, c := range []struct {
+		given []string
+		want  map[string]string
+	}{
+		{[]string{"tea", "at five"}, map[string]string{"what": "add", "text": "tea at five"}},
+		{[]string{"", "tea at five"}, map[string]string{"what": "add", "text": "tea at five"}}, // of a form
+		{[]string{"list"}, map[string]string{"what": "list"}}, {nil, map[string]string{}},
+	} {
+		if got, err := s.Parse(c.given); err != nil || !maps.Equal(got, c.want) {
+			t.Errorf("%q: %v, %v", c.given, got, err)
+		}
+	}
 	if _, err := (&Spec{Name: "help"}).Parse([]string{"x"}); err == nil {
 		t.Error("more than it takes was taken")
 	}

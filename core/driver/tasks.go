@@ -161,11 +161,3 @@ func (q *Queue[K]) Busy(chat K) bool {
 	_, busy := q.waiting[chat]
 	return busy
 }
-
-// OrNone returns f, or a function that returns nothing if f is nil.
-func OrNone[T any](f func() []T) func() []T {
-	if f == nil {
-		return func() []T { return nil }
-	}
-	return f
-}

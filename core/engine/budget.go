@@ -70,6 +70,7 @@ type SpentError struct {
 	Scope  core.Path // whose; zero: the whole bot's
 	Limit  Spending
 	Spent  Spending
+	Wanted int64 // tokens of the question
 	Resets time.Time
 	After  time.Duration
 }
@@ -86,7 +87,11 @@ func (e *SpentError) Error() string {
 // Unwrap returns the error for users.
 func (e *SpentError) Unwrap() error {
 	text := "I have used up what I may spend today. I can think again at %s."
-	if e.Scope.IsPerson() {
+	switch {
+	case e.Limit.Tokens > 0 && e.Wanted > e.Limit.Tokens: // that will be so tomorrow, too
+		return core.Errorf(core.Occupied, "I cannot answer: the limit of %d tokens a day is less than one answer "+
+			"takes. My admins can raise it.", e.Limit.Tokens)
+	case e.Scope.IsPerson():
 		text = "You have used up your share of my thinking for today. There is more at %s."
 	}
 	err := core.Errorf(core.Occupied, text, e.Resets.Format("15:04"))
@@ -316,12 +321,12 @@ func (t *reservation) hold(tokens int64) error {
 	t.held, t.share = 0, 0
 	for _, a := range t.all {
 		if b.full(a, tokens) {
-			return t.error(a)
+			return t.error(a, tokens)
 		}
 	}
 	t.payers, t.share = b.payers(t.each, tokens)
 	if len(t.payers) == 0 && len(t.each) > 0 {
-		return t.error(t.each[0])
+		return t.error(t.each[0], tokens/int64(len(t.each)))
 	}
 	t.held = tokens
 	t.count(1)
@@ -371,11 +376,13 @@ func (b *Budget) payers(each []allowance, tokens int64) (people []core.Path, sha
 	return people, share
 }
 
-func (t *reservation) error(a allowance) error {
+func (t *reservation) error(a allowance, tokens int64) error {
 	y, m, d := t.now.Date()
 	resets := time.Date(y, m, d+1, 0, 0, 0, 0, t.now.Location())
 	after := resets.Sub(t.now)
-	spent := &SpentError{Scope: a.scope, Limit: a.limit, Spent: a.spent, Resets: resets, After: after}
+	spent := &SpentError{
+		Scope: a.scope, Limit: a.limit, Spent: a.spent, Wanted: tokens, Resets: resets, After: after,
+	}
 	return &llm.Error{Kind: llm.ErrorRefused, After: after, Err: spent}
 }
 

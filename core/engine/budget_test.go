@@ -105,8 +105,12 @@ func TestBudgets(t *testing.T) {
 func TestBudgetCountsThePrompt(t *testing.T) {
 	m := &thinker{usage: llm.Usage{In: 1}}
 	b := budgeted(m.chain(), BudgetConfig{PersonTokens: 10}, BudgetOptions{})
-	if _, err := b.Ask(t.Context(), from("a/1", "a/@user/1")); err == nil || m.calls != 0 {
+	_, err := b.Ask(t.Context(), from("a/1", "a/@user/1"))
+	if err == nil || m.calls != 0 {
 		t.Errorf("%v after %d calls", err, m.calls)
+	}
+	if e, ok := errors.AsType[*core.Error](err); !ok || !strings.Contains(e.Text, "the limit of 10 tokens a day is less than one answer takes") {
+		t.Errorf("it says %v", e)
 	}
 }
 

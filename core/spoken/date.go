@@ -72,7 +72,7 @@ func (p *parser) saidClock() bool {
 	if p.said.time >= 0 {
 		return false
 	}
-	led := p.skip(at)
+	led := p.skip(at) || p.led
 	p.skip(the)
 	n, isNumber := p.value(number)
 	zero := p.is(zeroed) || isNumber && n == 0

@@ -58,6 +58,7 @@ type parser struct {
 	tokens []token
 	at     int
 	bare   bool // "10 minutes" means in 10 minutes
+	led    bool // an hour needs no word like "at"
 	said   said
 }
 

@@ -10,6 +10,7 @@
 // next, every, and, half, quarter, past, to, before, half-to, clock, am, pm, workday, glue, and with
 // values number, unit, day (from today), part (of a day), hour, weekday (Sunday is 0), month,
 // nth (of a month), next (1: not today) and lasting (1: behind the length). Two meanings mean two words.
+// Behind until is the end of a length.
 package spoken
 
 import (
@@ -69,8 +70,13 @@ func (r *Reader) Waking() *Reader {
 	return &waking
 }
 
-// New makes a reader that tries the language first, a tag like "it" or "pt-BR".
+// New makes a reader that tries the language first, a tag like "it" or "pt-BR". Without a clock it uses time.Date.
 func New(language string, at Clock) *Reader {
+	if at == nil {
+		at = func(year int, month time.Month, day, hour, minute, second int, zone *time.Location) time.Time {
+			return time.Date(year, month, day, hour, minute, second, 0, zone)
+		}
+	}
 	tags := languages()
 	first, _, _ := strings.Cut(strings.ToLower(language), "-")
 	own := slices.Index(tags, first)
@@ -172,47 +178,66 @@ func (r *Reader) Find(text string, now time.Time) (w When, rest string, err erro
 	return w, rest, nil
 }
 
-// FindSpan reads the length of time at the beginning of a text, like "2 hours" or "1w2d", or one with a word like "for"
-// at its end, and returns what else the text says. The length is 0 if there is none.
-func (r *Reader) FindSpan(text string) (length time.Duration, rest string) {
+// FindSpan reads the length of time at the beginning of a text, like "2 hours", "1w2d" or "until Friday" as of now, or
+// one with a word like "for" or "until" at its end, and returns what else the text says. It is 0 if there is none.
+func (r *Reader) FindSpan(text string, now time.Time) (length time.Duration, rest string) {
 	if len(text) > maxText {
 		return 0, text
 	}
 	words := split(text)
 	best := found{all: words, back: len(words)}
 	for _, l := range r.lexicons() {
-		f := l.findSpan(words)
+		f, lasts := r.findSpan(l, words, now)
 		if f.words() > best.words() {
-			best = f
+			best, length = f, lasts
 		}
 	}
 	if best.words() == 0 {
 		return 0, text
 	}
 	best.keep = best.front
-	return best.said.span.length(), best.rest(text)
+	return length, best.rest(text)
 }
 
 // findSpan looks for a length of time in front, and then at the end.
-func (l *lexicon) findSpan(words []word) found {
-	f := found{all: words, back: len(words), said: nothing()}
+func (r *Reader) findSpan(l *lexicon, words []word, now time.Time) (f found, length time.Duration) {
+	f = found{all: words, back: len(words)}
 	p := parser{tokens: l.tokens(words[:min(len(words), maxEdge)])}
-	s, _, ok := p.saidLength()
-	if ok && s.length() > time.Second { // "a second account" has none
-		f.front, f.said.span = p.tokens[p.at-1].to, &s
-		return f
+	length, _ = r.lasts(&p, now)
+	if length > time.Second { // "a second account" has none
+		f.front = p.tokens[p.at-1].to
+		return f, length
 	}
 	from := max(0, len(words)-maxEdge)
 	q := parser{tokens: l.tokens(words[from:])}
 	for i := range q.tokens {
 		q.at = i
-		s, marked, ok := q.saidLength()
-		if ok && marked && q.at == len(q.tokens) && s.length() > time.Second {
-			f.back, f.said.span = from+q.tokens[i].from, &s
-			break
+		length, marked := r.lasts(&q, now)
+		if marked && q.at == len(q.tokens) && length > time.Second {
+			f.back = from + q.tokens[i].from
+			return f, length
 		}
 	}
-	return f
+	return f, 0
+}
+
+// lasts reads a length of time, or until when it is; 0 if there is none. marked is as for saidLength.
+func (r *Reader) lasts(p *parser, now time.Time) (length time.Duration, marked bool) {
+	if !p.accept(until) {
+		s, marked, ok := p.saidLength()
+		if !ok {
+			return 0, marked
+		}
+		return s.length(), marked
+	}
+	p.said, p.led = nothing(), true
+	p.skip(at)
+	p.parse()
+	w, err := r.settle(p.said, now)
+	if err != nil || w.Repeat != "" {
+		return 0, true
+	}
+	return w.At.Sub(now), true
 }
 
 // Begins reports whether a text begins with a time, or with a word like "every".

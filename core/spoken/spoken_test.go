@@ -221,7 +221,7 @@ func TestWords(t *testing.T) {
 		t.Fatalf("%d files, %v", len(entries), err)
 	}
 	kinds := []kind{in, later, at, on, the, next, every, and, half, quarter, past, to, before, halfTo, oclock, am, pm,
-		workday, glue, lasting, number, unit, day, part, hour, weekday, month, nth}
+		workday, glue, lasting, until, number, unit, day, part, hour, weekday, month, nth}
 	for _, tag := range languages() {
 		l := readLexicon(tag)
 		has := make(map[sense]bool)
@@ -304,12 +304,21 @@ func TestFindSpan(t *testing.T) {
 		{"für zwei Stunden", 2 * time.Hour, ""}, {"Eva 10 Minuten lang", 10 * time.Minute, "Eva"}, {"eine Woche Werbung", 7 * day, "Werbung"},
 		{"per 10 minuti", 10 * time.Minute, ""}, {"pendant une demi-heure", 30 * time.Minute, ""}, {"por 3 días", 3 * day, ""},
 		{"durante duas horas", 2 * time.Hour, ""},
+		{"until 18:00", 3 * time.Hour, ""}, {"until 6pm he shouts", 3 * time.Hour, "he shouts"}, {"until 17", 2 * time.Hour, ""},
+		{"Troll Boy until tomorrow", 18 * time.Hour, "Troll Boy"}, {"until Friday at 3pm", 7 * day, ""},
+		{"until in 2 hours", 2 * time.Hour, ""}, {"till Monday: spam", 66 * time.Hour, "spam"}, {"bis morgen um 15 Uhr", day, ""},
+		{"bis Montag", 66 * time.Hour, ""}, {"fino a domani alle 15", day, ""}, {"fino alle 18", 3 * time.Hour, ""},
+		{"Eva fino a lunedì", 66 * time.Hour, "Eva"}, {"jusqu'à demain", 18 * time.Hour, ""}, {"jusqu’à 18h", 3 * time.Hour, ""},
+		{"jusqu'à lundi", 66 * time.Hour, ""}, {"hasta mañana", 18 * time.Hour, ""}, {"hasta las 18:00", 3 * time.Hour, ""},
+		{"hasta el lunes", 66 * time.Hour, ""}, {"até amanhã", 18 * time.Hour, ""}, {"até às 18h", 3 * time.Hour, ""},
+		{"até segunda", 66 * time.Hour, ""}, {"until he stops", 0, "until he stops"}, {"until every Monday", 0, "until every Monday"},
+		{"until yesterday", 0, "until yesterday"},
 		{"", 0, ""}, {"Troll", 0, "Troll"}, {"Lang 10m", 0, "Lang 10m"}, {"for spam", 0, "for spam"},
 		{"he spams 3 times in 10 minutes", 0, "he spams 3 times in 10 minutes"}, {"tomorrow", 0, "tomorrow"},
 		{"at 9", 0, "at 9"}, {"-5 minutes", 0, "-5 minutes"}, {"99999999 weeks", 0, "99999999 weeks"},
 		{"0m", 0, "0m"}, {"a second account", 0, "a second account"}, {"30 seconds", 30 * time.Second, ""}, {"99999 years", 0, "99999 years"}, {"600 weeks", 0, "600 weeks"}, {"10 years", 3650 * day, ""},
 	} {
-		got, rest := New("en", nil).FindSpan(tc.text)
+		got, rest := New("en", nil).FindSpan(tc.text, now)
 		if got != tc.want || rest != tc.rest {
 			t.Errorf("%q: %v and %q, want %v and %q", tc.text, got, rest, tc.want, tc.rest)
 		}

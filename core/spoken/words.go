@@ -266,6 +266,7 @@ const (
 	past, to, before, halfTo     kind = "past", "to", "before", "half-to"
 	oclock, am, pm               kind = "clock", "am", "pm"
 	workday, glue, lasting       kind = "workday", "glue", "lasting"
+	until                        kind = "until"
 	number, unit, day, part      kind = "number", "unit", "day", "part"
 	hour, weekday, month         kind = "hour", "weekday", "month"
 

@@ -4,6 +4,7 @@ package timezone
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"synthbot/core"
@@ -41,8 +42,8 @@ func Keep(ctx context.Context, items core.Items, person core.Path, z Zone) error
 // maxName is longer than any name of a time zone.
 const maxName = 64
 
-// Load finds a time zone by its name in the IANA database ("Europe/Rome", "UTC"), in any
-// case.
+// Load finds a time zone in any case by its name in the IANA database ("Europe/Rome", "UTC"), or by the last part of
+// that ("New York") if only one zone has it.
 func Load(name string) (loc *time.Location, ok bool) {
 	if name == "" || len(name) > maxName || name == "Local" {
 		return nil, false
@@ -52,7 +53,35 @@ func Load(name string) (loc *time.Location, ok bool) {
 			return loc, true
 		}
 	}
-	return nil, false
+	return city(capitalized(name))
+}
+
+// city finds the zone whose name ends so. Several names of one zone are one.
+func city(name string) (found *time.Location, ok bool) {
+	const regions = "Europe Africa America America/Argentina America/Indiana America/Kentucky " +
+		"America/North_Dakota Antarctica Arctic Asia Atlantic Australia Brazil Canada Chile Indian Mexico Pacific US"
+	for region := range strings.FieldsSeq(regions) {
+		loc, err := time.LoadLocation(region + "/" + name)
+		switch {
+		case err != nil:
+		case found == nil:
+			found = loc
+		case !showSame(found, loc):
+			return nil, false
+		}
+	}
+	return found, found != nil
+}
+
+// showSame reports whether the clocks of two zones show the same, in winter and in summer.
+func showSame(a, b *time.Location) bool {
+	for _, month := range []time.Month{time.January, time.July} {
+		at := time.Date(2026, month, 1, 0, 0, 0, 0, time.UTC)
+		if at.In(a).Format(time.RFC1123Z) != at.In(b).Format(time.RFC1123Z) {
+			return false
+		}
+	}
+	return true
 }
 
 // capitalized writes a name as the database mostly does.

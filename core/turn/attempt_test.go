@@ -220,7 +220,7 @@ func (s *strict) Commit(ctx context.Context, b *core.Batch) error {
 }
 
 // TestRefusedRecordsEndTheTurn: a turn whose records can never be written, at whatever
-// point, is set aside, and its place goes on.
+// point, is set aside, not reported as done, and its place goes on.
 func TestRefusedRecordsEndTheTurn(t *testing.T) {
 	for name, fits := range map[string]func(*core.Batch) bool{
 		"all":     func(*core.Batch) bool { return true },
@@ -234,7 +234,9 @@ func TestRefusedRecordsEndTheTurn(t *testing.T) {
 				b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("ok")))
 				defer b.stop()
 				b.receive(said("1", "jay", "hi"))
-				b.ended(1)
+				if end := b.ended(1)[0]; !end.Aside || end.Answered {
+					t.Errorf("it is reported as done: %+v", end)
+				}
 				b.receive(said("2", "jay", "and now?"))
 				b.ended(1)
 				if texts := b.room.Texts(); len(texts) == 0 || texts[len(texts)-1] != "ok" {

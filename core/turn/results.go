@@ -72,6 +72,14 @@ func (r *results) isReplaced(d *action.StepResult) bool {
 	})
 }
 
+// shutOut reports whether the bot may not write in the turn's place, so that no other words would arrive there.
+func (r *results) shutOut() bool {
+	return slices.ContainsFunc(r.latest, func(d action.StepResult) bool {
+		_, to := r.turn.snapshot.MessageOf(&d.Call, r.turn.path)
+		return to == r.turn.path && d.Progress == core.ProgressFailed && d.Outcome.Kind == core.Forbidden
+	})
+}
+
 // worked reports whether anything was done, or waits to be confirmed.
 func (r *results) worked() bool {
 	return slices.ContainsFunc(r.all, func(d action.StepResult) bool {

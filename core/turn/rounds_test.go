@@ -242,6 +242,42 @@ func TestFallbackIsHeard(t *testing.T) {
 	}
 }
 
+// TestShutOut: where the bot may not write, the model is not asked for other words, which would be refused as well.
+// What is refused for another reason, or elsewhere, goes back to it.
+func TestShutOut(t *testing.T) {
+	for name, c := range map[string]struct {
+		err   error
+		to    string
+		asked int
+	}{
+		"here":             {core.Errorf(core.Forbidden, "you may not write there"), "room/1", 1},
+		"here, too long":   {core.Errorf(core.Invalid, "too long"), "room/1", 2},
+		"in another place": {core.Errorf(core.Forbidden, "you may not write there"), "room/1/7", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, t.TempDir())
+			defer s.Close()
+			room := coretest.NewRoom("room")
+			room.Fail = func(text string) error {
+				if text == "REFUSED" {
+					return c.err
+				}
+				return nil
+			}
+			const message = `{"actions":[{"type":"message_room","payload":{"text":"REFUSED","interface_path":%q}}]}`
+			say := fmt.Sprintf(message, c.to)
+			asker := coretest.NewAsker(say, plan("sorry"))
+			b := start(t, s, room, asker)
+			b.receive(said("1", "jay", "hi"))
+			b.ended(1)
+			if n := len(asker.Asked()); n != c.asked {
+				t.Errorf("the model was asked %d times", n)
+			}
+			b.stop()
+		})
+	}
+}
+
 // TestLastRoundSpeaks: in the last round only messages are available. Other calls are
 // corrected, and nothing is done that nobody would hear of.
 func TestLastRoundSpeaks(t *testing.T) {

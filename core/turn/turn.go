@@ -239,7 +239,7 @@ func (t *turn) followUp(ctx context.Context) (more bool, err error) {
 		return false, nil
 	}
 	outputs := t.results.outputs()
-	if len(outputs) == 0 {
+	if len(outputs) == 0 || t.results.shutOut() {
 		return false, nil
 	}
 	t.input.parts.Kind = prompt.Delivery

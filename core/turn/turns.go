@@ -91,8 +91,8 @@ func (t *Turns) Sweep() {
 	}
 }
 
-// Gain is Sweep when another process served places until now: their questions may expire, too.
-func (t *Turns) Gain(ctx context.Context) error {
+// TakeOver is Sweep when another process served places until now: their questions may expire, too.
+func (t *Turns) TakeOver(ctx context.Context) error {
 	err := t.store.View(ctx, t.restoreExpiries)
 	t.Sweep()
 	return err

@@ -34,7 +34,11 @@ func (t *closedChannels) refused(channel string) error {
 		delete(t.all, channel)
 		return nil
 	}
-	return &core.Error{Kind: core.Broken, Text: "the bot cannot send messages there: Discord refuses it", Err: m.why}
+	kind := core.Broken
+	if rest.Refusal(m.why).Status == 403 {
+		kind = core.Forbidden
+	}
+	return &core.Error{Kind: kind, Text: "the bot cannot send messages there: Discord refuses it", Err: m.why}
 }
 
 func (t *closedChannels) set(channel string, why error) {

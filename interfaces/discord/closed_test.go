@@ -17,7 +17,7 @@ func TestClosedChannelIsLeftAlone(t *testing.T) {
 	s.RefuseChannel(roomID, 50001)
 	to := map[string]any{"text": "x", "interface_path": "discord/" + guildID + "/" + roomID}
 	for range 5 {
-		if _, err := act(t, d, "message_discord", to); kind(err) != core.Broken {
+		if _, err := act(t, d, "message_discord", to); kind(err) != core.Forbidden {
 			t.Errorf("ended with %v", err)
 		}
 	}
@@ -29,7 +29,7 @@ func TestClosedChannelIsLeftAlone(t *testing.T) {
 	}
 	s.Say(roomID, annID, "are you there?")
 	in.wait(t, core.KindMessage, 1)
-	if _, err := act(t, d, "message_discord", to); kind(err) != core.Broken || len(s.Calls("POST /channels/"+roomID)) != 1 {
+	if _, err := act(t, d, "message_discord", to); kind(err) != core.Forbidden || len(s.Calls("POST /channels/"+roomID)) != 1 {
 		t.Errorf("what people say there has it tried again: %v", err)
 	}
 	s.RefuseChannel(roomID, 0)
@@ -127,7 +127,7 @@ func TestPermissionLostInTheMiddle(t *testing.T) {
 		parts := &journal{base: "middle"}
 		payload := map[string]any{"text": strings.Repeat("A sentence of some words. ", 200)}
 		for range 3 {
-			if _, err := act(t, d, "message_discord", payload, func(c *core.Call) { c.Deliveries = parts }); kind(err) != core.Broken {
+			if _, err := act(t, d, "message_discord", payload, func(c *core.Call) { c.Deliveries = parts }); kind(err) != core.Forbidden {
 				t.Errorf("ended with %v", err)
 			}
 		}

@@ -22,6 +22,7 @@ type counted struct {
 	driver.State
 	mu     sync.Mutex
 	writes int
+	reads  map[string]int // by key
 	broken error
 }
 
@@ -42,6 +43,12 @@ func (c *counted) Get(ctx context.Context, key string) ([]byte, error) {
 	if err := c.fails(ctx); err != nil {
 		return nil, err
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reads == nil {
+		c.reads = make(map[string]int)
+	}
+	c.reads[key]++
 	return c.State.Get(ctx, key)
 }
 

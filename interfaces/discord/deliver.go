@@ -19,6 +19,8 @@ type destination struct {
 	channel string
 	place   core.Path
 	answers []string // ids of the messages and commands that its turn answers
+
+	commands []pending // the commands among them, the oldest first, as of the message that is being sent
 }
 
 // answersCommand reports whether the turn answers a command.
@@ -26,10 +28,14 @@ func (at *destination) answersCommand(p pending) bool {
 	return p.Channel == at.channel && slices.Contains(at.answers, p.ID)
 }
 
-// answered returns a command that the turn has already answered, and that accepts further messages; ok is false if
-// there is none.
-func (a *account) answered(at destination) (p pending, ok bool) {
-	return a.replies.find(func(p pending) bool { return at.answersCommand(p) && p.Answered })
+// command returns a command of the turn that was already answered, and accepts further messages, or one that was not
+// yet; ok is false if there is none.
+func (at *destination) command(answered bool) (p pending, ok bool) {
+	i := slices.IndexFunc(at.commands, func(p pending) bool { return p.Answered == answered })
+	if i < 0 {
+		return p, false
+	}
+	return at.commands[i], true
 }
 
 // deliver sends the messages of a step to a channel, in order and without others in between. It blocks until they
@@ -48,7 +54,8 @@ func (a *account) deliver(
 		m := &list[0]
 		n, list = cmp.Or(m.number, n+1), list[1:]
 		began := parts.Since(n)
-		_, command := a.answered(at)
+		at.commands = a.replies.list(at.answersCommand)
+		_, command := at.command(true)
 		what := core.Sent{Path: at.place, Text: m.text, Repeatable: !command || a.closed.refused(at.channel) == nil}
 		err := parts.Send(ctx, n, what, func(ctx context.Context, key string) (string, error) {
 			m.Nonce, m.Enforce = key, key != ""
@@ -88,7 +95,7 @@ func (a *account) post(ctx context.Context, at destination, m *outgoing, began t
 	if err := a.closed.refused(at.channel); err != nil {
 		return a.followUp(ctx, at, m, err)
 	}
-	_, isCommand := a.answered(at)
+	_, isCommand := at.command(true)
 	if !isCommand && !command.IsContext(ctx) { // the draft of a channel is never a command's
 		if id, done, err := a.drafts.Finish(ctx, at.channel, answer); done {
 			return id, sendError(err)
@@ -104,7 +111,7 @@ func (a *account) post(ctx context.Context, at destination, m *outgoing, began t
 		return id, sendError(err)
 	}
 	a.markClosed(at.channel, at.place, m, err)
-	return a.followUp(ctx, at, m, sendError(err))
+	return a.followUp(ctx, at, m, cmp.Or(a.closed.refused(at.channel), sendError(err)))
 }
 
 // sendError turns an error of sending into a *core.Error. It wraps core.ErrUnknownOutcome if the message may have
@@ -124,7 +131,7 @@ func sendError(err error) error {
 // followUp sends a message as a further answer to a command if err means that the channel is closed. If there is no
 // such command, it returns err. It makes only one attempt, because a follow-up has no nonce.
 func (a *account) followUp(ctx context.Context, at destination, m *outgoing, err error) (string, error) {
-	p, ok := a.answered(at)
+	p, ok := at.command(true)
 	if !ok || !closedTo(err) {
 		return "", err
 	}
@@ -171,7 +178,7 @@ func (a *account) changeMessage(ctx context.Context, channel, id string, fields 
 // can no longer be answered. It works even in channels that are closed to the bot. If the outcome is unknown, the
 // command stays unanswered, and the next attempt replaces the same message.
 func (a *account) answerCommand(ctx context.Context, at destination, m *outgoing) (id string, ok bool, err error) {
-	p, ok := a.replies.find(func(p pending) bool { return at.answersCommand(p) && !p.Answered })
+	p, ok := at.command(false)
 	if !ok || !a.replies.acknowledged(ctx, p.ID) {
 		return "", false, nil
 	}

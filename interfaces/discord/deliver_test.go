@@ -314,12 +314,14 @@ func TestFollowUps(t *testing.T) {
 					return discordtest.Fault{}
 				})
 				at := destination{channel: hallID, place: hall(), answers: []string{id}}
+				at.commands = d.replies.list(at.answersCommand)
 				m := outgoing{Content: "One.", Mentions: nobody(), Nonce: "n", Enforce: true, Reference: map[string]any{"message_id": "5"}, Flags: flagPlain | flagSilent}
 				if _, ok, err := d.answerCommand(t.Context(), at, &m); !ok || err != nil {
 					t.Fatalf("%v, %v", ok, err)
 				}
 				time.Sleep(c.age)
 				m.Content = "Two."
+				at.commands = d.replies.list(at.answersCommand)
 				got, err := d.post(t.Context(), at, &m, time.Time{})
 				for _, call := range append(s.Calls("PATCH /webhooks/"), s.Calls("POST /webhooks/")...) {
 					body, _ := decode[outgoing](call.Body)
@@ -386,6 +388,7 @@ func TestCommandThatNobodyWaitsFor(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		at := destination{channel: hallID, place: hall(), answers: []string{"5"}}
+		at.commands = d.replies.list(at.answersCommand)
 		if id, ok, err := d.answerCommand(ctx, at, &outgoing{Content: "x", Mentions: nobody()}); id != "" || ok || err != nil {
 			t.Errorf("%q, %v, %v", id, ok, err)
 		}
@@ -489,6 +492,21 @@ func TestSayingIsRemembered(t *testing.T) {
 		s.FailNext("POST /channels/", discordtest.Fault{Kind: discordtest.Refused, Status: 400})
 		if cur := say(); cur.Awake != noon(1) {
 			t.Errorf("refused: %+v", cur)
+		}
+	})
+}
+
+// TestReadsOfCommands: which commands wait is read once for each message.
+func TestReadsOfCommands(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		state := &counted{State: shelf()}
+		d, _ := s.up(t, func(o *Options) { o.State = state })
+		state.reads = nil
+		if _, err := act(t, d, "message_discord", map[string]any{"text": "Sure."}); err != nil {
+			t.Fatal(err)
+		}
+		if n := state.reads[repliesKey]; n != 1 {
+			t.Errorf("read %d times", n)
 		}
 	})
 }

@@ -300,7 +300,7 @@ func TestCommandWhereTheBotMayNotWrite(t *testing.T) {
 	s.ChangeChannel(hallID, func(c *discordtest.Channel) {
 		c.Over = []discordtest.Overwrite{{ID: guildID, Deny: discordtest.MaySend}}
 	})
-	if _, err := act(t, d, "message_discord", map[string]any{"text": "x"}); kind(err) != core.Broken {
+	if _, err := act(t, d, "message_discord", map[string]any{"text": "x"}); kind(err) != core.Forbidden {
 		t.Errorf("sent: %v", err)
 	}
 	id := s.command(t, hallID, annID, "help", nil)

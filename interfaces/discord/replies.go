@@ -65,16 +65,20 @@ func (r *replies) add(p pending) {
 	r.update(func(all map[string]pending) { all[p.ID] = p })
 }
 
+// list returns the commands that match accepts, the oldest first.
+func (r *replies) list(match func(pending) bool) []pending {
+	all, _ := r.stored()
+	maps.DeleteFunc(all, func(_ string, p pending) bool { return !match(p) })
+	return sorting.Sorted(maps.Values(all), func(a, b pending) int { return a.At.Compare(b.At) })
+}
+
 // find returns the oldest command that match accepts.
 func (r *replies) find(match func(pending) bool) (pending, bool) {
-	all, _ := r.stored()
-	byAge := func(a, b pending) int { return a.At.Compare(b.At) }
-	for _, p := range sorting.Sorted(maps.Values(all), byAge) {
-		if match(p) {
-			return p, true
-		}
+	list := r.list(match)
+	if len(list) == 0 {
+		return pending{}, false
 	}
-	return pending{}, false
+	return list[0], true
 }
 
 // answer marks a command as answered.

@@ -80,10 +80,13 @@ func read[P any](ctx context.Context, d *Driver, call core.Call) (p P, at destin
 	if err != nil {
 		return p, at, err
 	}
-	if _, ok := d.replies.find(at.answersCommand); ok {
-		return p, at, nil
+	err = d.closed.refused(at.channel)
+	if err != nil {
+		if _, ok := d.replies.find(at.answersCommand); ok {
+			err = nil
+		}
 	}
-	return p, at, d.closed.refused(at.channel)
+	return p, at, err
 }
 
 // messageID is a message's id, which models sometimes write as a number. It is empty if it

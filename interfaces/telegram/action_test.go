@@ -443,6 +443,31 @@ func TestMenu(t *testing.T) {
 	})
 }
 
+// TestRefusedMenu: a menu that the platform refused is offered again, a few times.
+func TestRefusedMenu(t *testing.T) {
+	alter := func(o *Options) { o.Commands = func() []command.Spec { return commands()[:1] } }
+	bubble(t, alter, func(t *testing.T, w *world) {
+		refusal := telegramtest.Fault{Kind: telegramtest.Refused, Text: "Bad Request: BOT_COMMAND_INVALID"}
+		w.FailNext("setMyCommands", refusal, refusal)
+		_, stop := w.run(t, &coretest.Inbox{})
+		time.Sleep(10 * time.Minute)
+		if n := len(w.Commands()); n == 0 {
+			t.Error("nothing is offered")
+		}
+		_ = stop()
+	})
+	bubble(t, alter, func(t *testing.T, w *world) {
+		refusal := telegramtest.Fault{Kind: telegramtest.Refused, Text: "Bad Request: BOT_COMMAND_INVALID"}
+		w.FailNext("setMyCommands", slices.Repeat([]telegramtest.Fault{refusal}, 20)...)
+		_, stop := w.run(t, &coretest.Inbox{})
+		time.Sleep(48 * time.Hour)
+		if n := len(w.Calls("setMyCommands")); n != 5 {
+			t.Errorf("it was offered %d times", n)
+		}
+		_ = stop()
+	})
+}
+
 func TestRanks(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}

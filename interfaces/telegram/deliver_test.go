@@ -35,7 +35,7 @@ func TestExplain(t *testing.T) {
 		{refused(404, "Not Found"), core.Broken, true, "does not know this bot"},
 		{&botapi.Error{Method: "getMe", Code: 404}, core.Broken, true, "does not know this bot"},
 		{&botapi.Error{Method: "setMessageReaction", Code: 404, Text: "Not Found"}, core.Invalid, false, "not there"},
-		{refused(403, "Forbidden"), core.Broken, false, "may not write there"},
+		{refused(403, "Forbidden"), core.Forbidden, false, "may not write there"},
 		{refused(400, "Bad Request: chat not found"), core.Invalid, false, "no such chat"},
 		{refused(400, "Bad Request: message thread not found"), core.Broken, false, "topic is gone"},
 		{refused(400, "Bad Request: TOPIC_DELETED"), core.Broken, false, "topic is gone"},

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"synthbot/core/driver"
 
@@ -105,8 +106,29 @@ func (d *Driver) offered(to audience, language string) []menuCommand {
 // CommandsChanged updates the platform's menus in the background, if Listen runs.
 func (d *Driver) CommandsChanged() { d.later(d.updateMenus) }
 
-// updateMenus sets the platform's menus, unless they are up to date, and removes old ones.
+const (
+	maxMenuTries   = 5
+	firstMenuPause = time.Minute
+)
+
+// updateMenus sets the platform's menus. Where that fails, it tries again, after longer and longer pauses.
 func (d *Driver) updateMenus(ctx context.Context) {
+	pause := firstMenuPause
+	for range maxMenuTries {
+		err := d.setMenus(ctx)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		d.log.Warn("commands not offered", "err", err)
+		if !driver.Sleep(ctx, driver.Jitter(pause)) {
+			return
+		}
+		pause *= 4
+	}
+}
+
+// setMenus sets the platform's menus, unless they are up to date, and removes old ones.
+func (d *Driver) setMenus(ctx context.Context) error {
 	d.menus.Lock()
 	defer d.menus.Unlock()
 	var menus []menu
@@ -123,17 +145,14 @@ func (d *Driver) updateMenus(ctx context.Context) {
 	var was offering
 	_ = driver.Load(ctx, d.opt.State, menuKey, &was) // what cannot be read is offered again
 	if was.Mark == now.Mark || len(was.Lists)+len(menus) == 0 {
-		return
+		return nil
 	}
 	gone := slices.DeleteFunc(was.Lists, func(m menu) bool {
 		return slices.ContainsFunc(now.Lists, func(x menu) bool { return bytes.Equal(core.JSON(x), core.JSON(m)) })
 	})
 	unreached, err := d.offerAll(ctx, menus, gone)
 	if err != nil {
-		if ctx.Err() == nil {
-			d.log.Warn("commands not offered", "err", err)
-		}
-		return
+		return err
 	}
 	if unreached { // the next life tries again
 		now.Mark = ""
@@ -141,6 +160,7 @@ func (d *Driver) updateMenus(ctx context.Context) {
 	if err := driver.Save(ctx, d.opt.State, menuKey, now); err != nil && ctx.Err() == nil {
 		d.log.Warn("commands offered, but not noted", "err", err)
 	}
+	return nil
 }
 
 // offerAll reports whether there are lists for admins who never wrote to the bot. The

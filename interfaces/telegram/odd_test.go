@@ -122,7 +122,7 @@ func TestBlocked(t *testing.T) {
 		began := time.Now()
 		var e *core.Error
 		err := do(t, d, "message_telegram", place("telegram", jay, 0), `{"text":"x"}`, &coretest.Parts{})
-		if !errors.As(err, &e) || e.Kind != core.Broken || !strings.Contains(e.Text, "blocked") || time.Since(began) > time.Second {
+		if !errors.As(err, &e) || e.Kind != core.Forbidden || !strings.Contains(e.Text, "blocked") || time.Since(began) > time.Second {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
 		if err := d.Tell(t.Context(), place("telegram", jay, 0), "x"); err == nil {

@@ -371,7 +371,7 @@ func explain(err error) error {
 	case botapi.RefusesBot(err):
 		e.Text, away = "Telegram does not know this bot any more", true
 	case api.Code == 403:
-		e.Text = "the bot may not write there: it was blocked or removed"
+		e.Kind, e.Text = core.Forbidden, "the bot may not write there: it was blocked or removed"
 	case botapi.Says(err, "chat not found"):
 		e.Kind, e.Text = core.Invalid, "there is no such chat, or the bot has never been there"
 	case aboutFile(err):

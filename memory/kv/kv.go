@@ -29,14 +29,14 @@ type Engine interface {
 // Shared is implemented by an Engine that several processes can use at the same time. Their work is
 // divided into parts. At most one process owns a part.
 type Shared interface {
-	// Own claims a part and calls work whenever this process gets it. It blocks until ctx ends, and then
+	// Claim asks for a part and calls work whenever this process gets it. It blocks until ctx ends, and then
 	// returns nil. The context of work ends early if another process is to get the part, which waits
-	// until work has returned. If work returns before its context ends, Own returns its error. Parts
+	// until work has returned. If work returns before its context ends, Claim returns its error. Parts
 	// whose names begin with the same word are divided evenly among the processes that claim them.
-	Own(ctx context.Context, part string, work func(context.Context) error) error
-	// Holds reports whether this process certainly still owns its parts, by its own clock. It does not
+	Claim(ctx context.Context, part string, work func(context.Context) error) error
+	// OwnsParts reports whether this process certainly still owns its parts, by its own clock. It does not
 	// block.
-	Holds() bool
+	OwnsParts() bool
 	// Self returns the number of this process, which no other process ever gets. It is 0 before the
 	// process first writes.
 	Self() int64
@@ -46,11 +46,11 @@ type Shared interface {
 	Hint(ctx context.Context, text string) error
 }
 
-// Barrier is implemented by a Tx of a Shared engine.
+// Barrier is implemented by a Tx that changes a Shared engine.
 type Barrier interface {
-	// Barrier makes other processes notice this transaction. Their open transactions come before it in
-	// the serial order, or fail and run again. Before one that begins later, its process runs its
-	// barrier callback.
+	// Barrier lets no other process change anything without knowing of this transaction. A change that
+	// is being made there counts as made before it, or fails and is made again. Before the next one, that
+	// process calls what it was opened with for this, which reads what this transaction stored.
 	Barrier() error
 }
 

@@ -40,7 +40,7 @@ type parts struct {
 
 // part is a part of the work that this process wants.
 type part struct {
-	life  context.Context      // of Own
+	life  context.Context      // of Claim
 	owned chan context.Context // delivers the context of the work when this process owns the part
 	lose  context.CancelFunc   // ends that context; nil: the part is not owned; guarded by parts.mu
 }
@@ -97,8 +97,8 @@ func (p *parts) pause() {
 	}
 }
 
-// Own implements kv.Shared.
-func (db *DB) Own(ctx context.Context, name string, work func(context.Context) error) error {
+// Claim implements kv.Shared.
+func (db *DB) Claim(ctx context.Context, name string, work func(context.Context) error) error {
 	one := &part{life: ctx, owned: make(chan context.Context, 1)}
 	db.parts.mu.Lock()
 	db.parts.wanted[name] = one
@@ -311,8 +311,8 @@ func assignGroup(wanted map[string][]int64, owners, target map[string]int64, tot
 	}
 }
 
-// Holds implements kv.Shared.
-func (db *DB) Holds() bool { return !db.worker.fenced.Load() && !db.worker.overdue() }
+// OwnsParts implements kv.Shared.
+func (db *DB) OwnsParts() bool { return !db.worker.fenced.Load() && !db.worker.overdue() }
 
 // Self implements kv.Shared.
 func (db *DB) Self() int64 { return db.worker.id.Load() }

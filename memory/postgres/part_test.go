@@ -158,7 +158,7 @@ func (l *log) start(url, name string, parts []string) *owning {
 	o := &owning{DB: db, stop: stop}
 	for _, part := range parts {
 		o.all.Go(func() {
-			err := db.Own(ctx, part, func(ctx context.Context) error {
+			err := db.Claim(ctx, part, func(ctx context.Context) error {
 				l.note(part, name)
 				<-ctx.Done()
 				l.note(part, "")
@@ -230,7 +230,7 @@ func TestOwnNeverTwice(t *testing.T) {
 			all.Go(func() {
 				for range 12 {
 					ctx, stop := context.WithTimeout(t.Context(), time.Duration(rand.IntN(300))*time.Millisecond)
-					err := db.Own(ctx, part, func(ctx context.Context) error {
+					err := db.Claim(ctx, part, func(ctx context.Context) error {
 						l.note(part, name)
 						<-ctx.Done()
 						time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
@@ -250,21 +250,21 @@ func TestOwnNeverTwice(t *testing.T) {
 	l.await("at last", 2*short, 4)
 }
 
-// TestOwnEnds: work that ends by itself ends Own with its error, and others get the part.
-func TestOwnEnds(t *testing.T) {
+// TestClaimEnds: work that ends by itself ends Claim with its error, and others get the part.
+func TestClaimEnds(t *testing.T) {
 	server := coretest.StartPostgres(t)
 	one, two := openWith(t, server.URL, Options{}), openWith(t, server.URL, Options{})
 	broken := errors.New("broken")
-	err := one.Own(t.Context(), "plugin x", func(context.Context) error { return broken })
+	err := one.Claim(t.Context(), "plugin x", func(context.Context) error { return broken })
 	if !errors.Is(err, broken) {
 		t.Error(err)
 	}
-	if err := two.Own(t.Context(), "plugin x", func(context.Context) error { return nil }); err != nil {
+	if err := two.Claim(t.Context(), "plugin x", func(context.Context) error { return nil }); err != nil {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := two.Own(ctx, "plugin x", func(context.Context) error { return broken }); err != nil {
+	if err := two.Claim(ctx, "plugin x", func(context.Context) error { return broken }); err != nil {
 		t.Error(err)
 	}
 	if workers, err := one.Workers(t.Context()); err != nil || len(workers) != 2 || len(workers[0].Parts) > 0 {

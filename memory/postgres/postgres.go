@@ -57,13 +57,13 @@ type Options struct {
 	Log    *slog.Logger  // nil: silent
 	Worker string        // the name of this process; "": the host's name
 	Lease  time.Duration // 0: 10 seconds
-	// Guest is for a process that usually only reads, such as a command. It becomes a worker, and creates
+	// JoinOnWrite is for a process that usually only reads, such as a command. It becomes a worker, and creates
 	// missing tables, with its first transaction that writes. That fails with core.ErrLocked if another
 	// worker runs.
-	Guest bool
-	// Alone is for a process that must be the only worker. If another one runs, Open waits until its
+	JoinOnWrite bool
+	// SoleWorker is for a process that must be the only worker. If another one runs, Open waits until its
 	// lease would have expired, and then fails with core.ErrLocked. No other can start while it runs.
-	Alone bool
+	SoleWorker bool
 	// OnFenced, if set, is called once if another worker has taken over, with an error that wraps
 	// core.ErrFenced. From then on all transactions that write fail. It must not block.
 	OnFenced func(error)
@@ -164,10 +164,10 @@ func (db *DB) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !db.o.Guest {
+	if !db.o.JoinOnWrite {
 		err = db.registerPatiently(ctx)
 	}
-	if err != nil || db.o.Guest && !made {
+	if err != nil || db.o.JoinOnWrite && !made {
 		db.ids.Store(new(map[string]byte))
 		return err
 	}

@@ -134,7 +134,7 @@ func TestTwoEngines(t *testing.T) {
 // besides opens the database as a second worker, which Open does not allow yet.
 func besides(t *testing.T, url string) *DB {
 	t.Helper()
-	db := openWith(t, url, Options{Guest: true})
+	db := openWith(t, url, Options{JoinOnWrite: true})
 	conn, err := pgconn.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)

@@ -33,7 +33,7 @@ const (
 // Probe checks the database of a URL and returns its findings for an administrator, faults with a fix.
 // It blocks for several round trips, and leaves nothing behind in the database. Errors are those of Open.
 func Probe(ctx context.Context, url string) ([]core.Finding, error) {
-	db, err := newDB(url, Options{Guest: true})
+	db, err := newDB(url, Options{JoinOnWrite: true})
 	if err != nil {
 		return nil, err
 	}

@@ -149,7 +149,7 @@ func (db *DB) register(ctx context.Context) error {
 	}
 	id := numberOf(all[2].Rows[0][0])
 	last := []statement{{sql: "commit"}}
-	if db.o.Guest || db.o.Alone {
+	if db.o.JoinOnWrite || db.o.SoleWorker {
 		last = slices.Insert(last, 0, ownership(exclusive, id, true))
 	}
 	if _, err := send(ctx, conn, last); err != nil {
@@ -160,7 +160,7 @@ func (db *DB) register(ctx context.Context) error {
 	background, stop := context.WithCancel(context.Background())
 	w.stop = stop
 	w.over.Go(func() { db.keepRenewing(background) })
-	if !db.o.Guest {
+	if !db.o.JoinOnWrite {
 		w.over.Go(func() { db.listen(background) })
 	}
 	return nil
@@ -179,14 +179,14 @@ func (db *DB) mayRegister(workers, parts [][][]byte) error {
 	for _, row := range workers {
 		id, name, lives := numberOf(row[0]), row[1], row[2][0] != 0
 		switch {
-		case lives && db.o.Guest:
+		case lives && db.o.JoinOnWrite:
 			return fmt.Errorf("%w: worker %q runs with it; run this command on a machine where a bot runs, "+
 				"which then executes it, or stop all bots", core.ErrLocked, name)
-		case lives && db.o.Alone:
+		case lives && db.o.SoleWorker:
 			return fmt.Errorf("%w: worker %q runs with it; stop it", core.ErrLocked, name)
 		case lives && alone[id]:
 			return fmt.Errorf("%w: a command writes to it on %q; wait until it has finished", core.ErrLocked, name)
-		case db.o.Guest && id > db.worker.newest:
+		case db.o.JoinOnWrite && id > db.worker.newest:
 			return fmt.Errorf("worker %q has used the database meanwhile; run the command again", name)
 		}
 	}
@@ -206,7 +206,7 @@ func (db *DB) keepRenewing(ctx context.Context) {
 		}
 		released := db.parts.releases()
 		now, err := db.renew(ctx)
-		if err == nil && !db.o.Guest {
+		if err == nil && !db.o.JoinOnWrite {
 			err = db.share(ctx, released, now)
 		}
 		away := isAway(err)

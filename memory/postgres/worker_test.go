@@ -157,8 +157,8 @@ func TestFenceByRenewal(t *testing.T) {
 	if err := <-fenced; !errors.Is(err, core.ErrFenced) {
 		t.Error(err)
 	}
-	if err := put(former, "late"); !errors.Is(err, core.ErrFenced) || former.Holds() {
-		t.Errorf("%v, holds: %v", err, former.Holds())
+	if err := put(former, "late"); !errors.Is(err, core.ErrFenced) || former.OwnsParts() {
+		t.Errorf("%v, holds: %v", err, former.OwnsParts())
 	}
 }
 
@@ -219,16 +219,16 @@ func TestCommitInFlight(t *testing.T) {
 func TestLapse(t *testing.T) {
 	server := coretest.StartPostgres(t)
 	db := started(t, server.URL, Options{Lease: short})
-	if !db.Holds() {
+	if !db.OwnsParts() {
 		t.Error("it does not hold what it has just begun")
 	}
 	freeze(db)
 	time.Sleep(short + short/4)
-	if db.Holds() {
+	if db.OwnsParts() {
 		t.Error("it holds beyond its lease")
 	}
-	if err := put(db, "new"); err != nil || !db.Holds() {
-		t.Errorf("%v, holds: %v", err, db.Holds())
+	if err := put(db, "new"); err != nil || !db.OwnsParts() {
+		t.Errorf("%v, holds: %v", err, db.OwnsParts())
 	}
 	db.worker.setRenewed(time.Now().Add(time.Hour)) // the clock of this process is wrong
 	time.Sleep(short + short/4)
@@ -245,7 +245,7 @@ func TestLapse(t *testing.T) {
 func TestWorkersWaitForGuests(t *testing.T) {
 	server := coretest.StartPostgres(t)
 	started(t, server.URL, Options{}).Close()
-	guest := openWith(t, server.URL, Options{Worker: "first", Guest: true})
+	guest := openWith(t, server.URL, Options{Worker: "first", JoinOnWrite: true})
 	if err := put(guest, "guest"); err != nil {
 		t.Fatal(err)
 	}
@@ -277,12 +277,12 @@ func TestWorkersWaitForGuests(t *testing.T) {
 // it looked.
 func TestGuest(t *testing.T) {
 	server := coretest.StartPostgres(t)
-	empty := openWith(t, server.URL, Options{Guest: true})
+	empty := openWith(t, server.URL, Options{JoinOnWrite: true})
 	if v, err := empty.Begin(t.Context()); err != nil || len(v.Buckets()) > 0 {
 		t.Errorf("nothing is there, and a guest sees %v, %v", v.Buckets(), err)
 	}
 	bot := started(t, server.URL, Options{Worker: "bot"})
-	guest := openWith(t, server.URL, Options{Guest: true})
+	guest := openWith(t, server.URL, Options{JoinOnWrite: true})
 	if got := value(t, guest); got != "old" {
 		t.Errorf("a guest reads %q", got)
 	}

@@ -3,14 +3,12 @@ package moderation
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"time"
 
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/command"
-	"synthbot/core/spoken"
 	"synthbot/core/txt"
 )
 
@@ -131,7 +129,7 @@ var unmuteAction = core.Action{
 
 func (p *Plugin) Actions() []core.Action {
 	block := byModerator(blockAction, func(ctx context.Context, a *actor, b blockPayload) (string, error) {
-		d, err := parseSpan(p.spans, b.Duration, 0)
+		d, err := parseSpan(p, b.Duration, 0)
 		if err != nil {
 			return "", err
 		}
@@ -141,7 +139,7 @@ func (p *Plugin) Actions() []core.Action {
 		return p.releaseUser(ctx, a, blocked, u.Person)
 	})
 	mute := byModerator(muteAction, func(ctx context.Context, a *actor, m mutePayload) (string, error) {
-		d, err := parseSpan(p.spans, m.Duration, p.config.MuteFor)
+		d, err := parseSpan(p, m.Duration, p.config.MuteFor)
 		if err != nil {
 			return "", err
 		}
@@ -150,7 +148,9 @@ func (p *Plugin) Actions() []core.Action {
 	unmute := byModerator(unmuteAction, func(ctx context.Context, a *actor, u unmutePayload) (string, error) {
 		return p.unmute(ctx, a, u.Person)
 	})
-	return []core.Action{undoneBy(p, block, unblock, blocked), unblock, undoneBy(p, mute, unmute, muted), unmute}
+	block.Undo, mute.Undo = undoHold(p, blocked), undoHold(p, muted)
+	unblock.Undo, unmute.Undo = undoRelease(p, blocked), undoRelease(p, muted)
+	return []core.Action{block, unblock, mute, unmute}
 }
 
 // byModerator completes an action, which refuses calls by users who are not moderators, and whose
@@ -171,44 +171,51 @@ func byModerator[P any](a core.Action, do func(context.Context, *actor, P) (stri
 	})
 }
 
-// heldBefore is how to undo a block or a mute.
-type heldBefore struct {
-	Person string  `json:"person,omitempty"` // "" for a mute of the place
-	Before *detail `json:"before,omitempty"` // what it replaced
-	Here   bool    `json:"here,omitempty"`   // in this group and not everywhere
-}
-
-// undoneBy completes an action that another one takes back, with the payload that the result holds, or else with a
-// part of its own. What the action replaced holds again. Undoing does nothing if it was lifted since.
-func undoneBy(p *Plugin, a, inverse core.Action, kind string) core.Action {
-	a.Undo = func(ctx context.Context, c core.Call, done core.Result) error {
+// undoHold takes back a block or a mute, and nothing else that holds. What it replaced holds again.
+func undoHold(p *Plugin, kind string) func(context.Context, core.Call, core.Result) error {
+	return func(ctx context.Context, c core.Call, done core.Result) error {
 		var h heldBefore
-		if done.Undo != nil {
-			if err := json.Unmarshal(done.Undo, &h); err != nil {
-				return err
-			}
-			c.Payload = core.JSON(unmutePayload{Person: h.Person})
+		if err := json.Unmarshal(done.Undo, &h); err != nil {
+			return err
 		}
-		var err error
-		if h.Before != nil && isActive(h.Before.Until, p.host.Clock()) {
-			err = h.again(ctx, p, c, kind)
-		} else {
-			_, err = inverse.Do(ctx, c)
+		a, err := newActor(command.Call{Path: c.Path, Private: c.Private, Author: c.Author})
+		if err != nil {
+			return err
 		}
-		if errors.Is(err, errNotHeld) {
-			err = nil
+		h.Scope = c.Path
+		if kind == blocked {
+			h.Scope, err = a.scope(h.Here)
+		}
+		if err == nil {
+			err = h.restore(ctx, p, a, kind, true)
 		}
 		return err
 	}
-	return a
+}
+
+// undoRelease lets what was lifted hold again.
+func undoRelease(p *Plugin, kind string) func(context.Context, core.Call, core.Result) error {
+	return func(ctx context.Context, c core.Call, done core.Result) error {
+		var lifted []heldBefore
+		if err := json.Unmarshal(done.Undo, &lifted); err != nil {
+			return err
+		}
+		a, err := newActor(command.Call{Path: c.Path, Private: c.Private, Author: c.Author})
+		for i := range lifted {
+			if err == nil {
+				err = lifted[i].restore(ctx, p, a, kind, false)
+			}
+		}
+		return err
+	}
 }
 
 // parseSpan reads a duration; an empty text means the usual one.
-func parseSpan(spans *spoken.Reader, text string, usual time.Duration) (time.Duration, error) {
+func parseSpan(p *Plugin, text string, usual time.Duration) (time.Duration, error) {
 	if strings.TrimSpace(text) == "" {
 		return usual, nil
 	}
-	d, rest := spans.FindSpan(text)
+	d, rest := p.spans.FindSpan(text, p.host.Clock())
 	if d <= 0 || rest != "" {
 		return 0, core.Errorf(core.Invalid, "%q is not a time that I understand; write it like 30m, 12h, 7d or 2w.",
 			txt.ClipLine(text, maxName))

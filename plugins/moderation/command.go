@@ -35,7 +35,7 @@ func (p *Plugin) Commands() []command.Command {
 			Name: "block", Brief: "Block a user in this group (admins: everywhere)", Form: holdForm,
 			Args: []command.Arg{
 				{Name: "person", Brief: "A name, tag or id, or reply to their message"},
-				{Name: "reason", Brief: "How long (7d, 2 hours), and why", Rest: true},
+				{Name: "reason", Brief: "How long (7d, until Friday), and why", Rest: true},
 			},
 		}),
 		forModerators(p.unblockCommand, command.Spec{
@@ -98,7 +98,17 @@ func (p *Plugin) blockCommand(ctx context.Context, a *actor) (string, error) {
 	if r.name == "" {
 		return "", core.Errorf(core.Invalid, "Say whom, or reply to what they wrote: `/block "+holdForm+"`.")
 	}
-	return p.holdUser(ctx, a, blocked, r)
+	done, err := p.holdUser(ctx, a, blocked, r)
+	return done + r.missesSpan(), err
+}
+
+// missesSpan says that no length of time was understood where one was probably meant.
+func (r *holdRequest) missesSpan() string {
+	first, _, _ := strings.Cut(r.reason, " ")
+	if r.span > 0 || !strings.ContainsAny(first, "0123456789") {
+		return ""
+	}
+	return fmt.Sprintf(" %q is no length of time that I understand; write it like 30m, 12h or 7d.", first)
 }
 
 // readHold reads whom, how long and why. How long is behind the person, in front of it or at the end. If nobody is
@@ -107,7 +117,7 @@ func (p *Plugin) readHold(ctx context.Context, a *actor, text string) (r holdReq
 	words := strings.Fields(text)
 	n, unknown := p.nameLength(ctx, a, words)
 	if n == 0 {
-		r.span, text = p.spans.FindSpan(text)
+		r.span, text = p.spans.FindSpan(text, p.host.Clock())
 		words = strings.Fields(text)
 		n, unknown = p.nameLength(ctx, a, words)
 	}
@@ -120,7 +130,7 @@ func (p *Plugin) readHold(ctx context.Context, a *actor, text string) (r holdReq
 		err = unknown
 	}
 	if r.span == 0 {
-		r.span, r.reason = p.spans.FindSpan(r.reason)
+		r.span, r.reason = p.spans.FindSpan(r.reason, p.host.Clock())
 	}
 	return r, err
 }
@@ -153,15 +163,21 @@ func (p *Plugin) unblockCommand(ctx context.Context, a *actor) (string, error) {
 
 // releaseUser ends that, and says so.
 func (p *Plugin) releaseUser(ctx context.Context, a *actor, kind, name string) (string, error) {
-	lifted, err := p.release(ctx, a, kind, name)
+	lifted, details, err := p.release(ctx, a, kind, name)
 	if err != nil {
 		return "", err
+	}
+	var was []heldBefore
+	for i, h := range lifted {
+		if !h.user.IsZero() {
+			was = append(was, heldBefore{Person: h.user.String(), Before: &details[i], Scope: h.scope})
+		}
 	}
 	action := unmuteAction.Name
 	if kind == blocked {
 		action = unblockAction.Name
 	}
-	a.NoteDone(action, unblockPayload{Person: lifted[0].label()}, core.Result{})
+	a.NoteDone(action, unblockPayload{Person: lifted[0].label()}, core.Result{Undo: core.JSON(was)})
 	return fmt.Sprintf("%s is %s no longer.", lifted[0].label(), participle(kind)), nil
 }
 
@@ -174,7 +190,8 @@ func (p *Plugin) muteCommand(ctx context.Context, a *actor) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return p.mute(ctx, a, r.name, cmp.Or(r.span, p.config.MuteFor), r.reason)
+	done, err := p.mute(ctx, a, r.name, cmp.Or(r.span, p.config.MuteFor), r.reason)
+	return done + r.missesSpan(), err
 }
 
 // maxNameWords is how many words a name may have that something follows.
@@ -209,9 +226,9 @@ func (p *Plugin) unmute(ctx context.Context, a *actor, name string) (string, err
 	if strings.TrimSpace(name) != "" {
 		return p.releaseUser(ctx, a, muted, name)
 	}
-	err := p.unmutePlace(ctx, a)
+	was, err := p.unmutePlace(ctx, a, true)
 	if err == nil {
-		a.NoteDone(unmuteAction.Name, unmutePayload{}, core.Result{})
+		a.NoteDone(unmuteAction.Name, unmutePayload{}, core.Result{Undo: core.JSON(was)})
 	}
 	return "I may talk here again.", err
 }

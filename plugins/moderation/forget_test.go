@@ -86,16 +86,16 @@ func lift(t *testing.T, p *Plugin, a *actor, byID bool) {
 	if byID {
 		name = "jay"
 	}
-	if _, err := p.release(t.Context(), a, blocked, "nobody"); err == nil {
+	if _, _, err := p.release(t.Context(), a, blocked, "nobody"); err == nil {
 		t.Error("nobody was blocked, and is not any more")
 	}
-	if _, err := p.release(t.Context(), a, blocked, name); err != nil {
+	if _, _, err := p.release(t.Context(), a, blocked, name); err != nil {
 		t.Fatalf("%s is not lifted: %v", name, err)
 	}
 	if v := p.Judge(says("1", "jay", "hello"), false); v.Admission != gate.Admit {
 		t.Errorf("lifted by %s, and yet %+v", name, v)
 	}
-	if _, err := p.release(t.Context(), a, blocked, name); err == nil {
+	if _, _, err := p.release(t.Context(), a, blocked, name); err == nil {
 		t.Errorf("%s is lifted twice", name)
 	}
 }

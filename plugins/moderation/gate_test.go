@@ -87,7 +87,7 @@ func TestAtOnce(t *testing.T) {
 				if _, err := call(t, p, "blocked", command.Call{Path: core.MustPath("room/boss"), Private: true, Author: core.Author{ID: "boss", Rank: core.RankAdmin}}); err != nil {
 					t.Error(err)
 				}
-				if _, err := p.release(t.Context(), boss(p), blocked, path.String()); err != nil {
+				if _, _, err := p.release(t.Context(), boss(p), blocked, path.String()); err != nil {
 					t.Error(err)
 				}
 			}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -263,44 +262,78 @@ func (p *Plugin) hold(
 	return h, was, r.logNow(ctx, e)
 }
 
-// again lets what a block or a mute replaced hold again, unless that was lifted since.
-func (h *heldBefore) again(ctx context.Context, p *Plugin, c core.Call, kind string) error {
-	a, err := newActor(command.Call{Path: c.Path, Private: c.Private, Author: c.Author})
+// heldBefore is how to undo a block or a mute, or that one was lifted.
+type heldBefore struct {
+	Person string    `json:"person,omitempty"` // "" for a mute of the place
+	Before *detail   `json:"before,omitempty"` // what it replaced, or what was lifted
+	Here   bool      `json:"here,omitempty"`   // in this group and not everywhere
+	Scope  core.Path `json:"scope,omitzero"`   // of what was lifted
+}
+
+// restore lets what was before hold again, or else nothing. It does nothing if that was lifted or replaced since: held
+// says whether something must hold there now.
+func (b *heldBefore) restore(ctx context.Context, p *Plugin, a *actor, kind string, held bool) (err error) {
+	was, again := cmp.Or(b.Before, new(detail)), b.Before != nil && isActive(b.Before.Until, p.host.Clock())
+	h := hold{kind: kind, scope: b.Scope, until: was.Until, name: was.Name, tag: was.Tag}
+	if b.Person != "" {
+		if h.user, err = core.ParsePath(b.Person); err != nil {
+			return err
+		}
+	}
+	if again && b.Person != "" {
+		if err := p.checkRank(a, user{core.Author{Name: h.name}, h.user}); err != nil {
+			return err
+		}
+	}
+	r := p.records
+	ctx, err = r.begin(ctx)
 	if err != nil {
 		return err
 	}
-	span := time.Duration(0)
-	if !h.Before.Until.IsZero() {
-		span = h.Before.Until.Sub(p.host.Clock())
+	defer r.change.Unlock()
+	if b.Person != "" {
+		h.digest = r.digest(h.user)
 	}
-	if h.Person == "" {
-		if _, _, ok := p.records.mutedAt(a.Path); ok {
-			_, _, err = p.mutePlace(ctx, a, span, h.Before.Reason)
+	now, ok := r.current(&h)
+	switch {
+	case ok != held || !held && !again || !a.reaches(&h):
+		return nil
+	case again && b.Person == "":
+		err = r.mutePlace(ctx, h.scope, h.until)
+	case again:
+		err = r.startHold(ctx, h, *was)
+	case b.Person == "":
+		err = r.unmutePlace(ctx, h.scope)
+	default:
+		if err = r.liftHold(ctx, &now); err == nil {
+			err = p.recordRelease(ctx, a, &now)
 		}
 		return err
 	}
-	user, err := core.ParsePath(h.Person)
 	if err != nil {
 		return err
 	}
-	isHeld := func(old hold) bool { return old.kind == kind && old.scope.IsZero() != h.Here }
-	if slices.ContainsFunc(p.records.holdsOf(user), isHeld) {
-		_, _, err = p.hold(ctx, a, kind, holdRequest{h.Person, span, h.Before.Reason, h.Here})
+	e := a.event(participle(kind), cmp.Or(h.user, h.scope))
+	if !again {
+		e.What = wasUnmuted
 	}
-	return err
+	e.Name, e.Reason, e.Until, e.All = h.name, was.Reason, h.until, h.scope.IsZero()
+	return r.logNow(ctx, e)
 }
 
 // release ends the blocks, or the mutes, of a user as far as the actor may, and returns
 // them.
-func (p *Plugin) release(ctx context.Context, a *actor, kind, name string) (lifted []hold, err error) {
+func (p *Plugin) release(
+	ctx context.Context, a *actor, kind, name string,
+) (lifted []hold, was []detail, err error) {
 	ctx, err = p.records.begin(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer p.records.change.Unlock()
 	digest, err := p.findHeld(ctx, a, kind, name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	everywhere := false // there is one that only admins can lift; those of other groups stay secret
 	for _, h := range p.records.active(kind, func(h *hold) bool { return h.digest == digest }) {
@@ -308,19 +341,24 @@ func (p *Plugin) release(ctx context.Context, a *actor, kind, name string) (lift
 			everywhere = everywhere || h.scope.IsZero()
 			continue
 		}
-		if err := p.records.liftHold(ctx, &h); err != nil {
-			return lifted, err
+		d, _, err := values.Get[detail](ctx, p.host.Items, h.user, h.detailKey())
+		if err == nil {
+			err = p.records.liftHold(ctx, &h)
 		}
-		lifted = append(lifted, h)
+		if err != nil {
+			return lifted, was, err
+		}
+		d.Until = h.until
+		lifted, was = append(lifted, h), append(was, d)
 	}
 	switch {
 	case len(lifted) > 0:
-		return lifted, p.recordRelease(ctx, a, &lifted[0])
+		return lifted, was, p.recordRelease(ctx, a, &lifted[0])
 	case everywhere:
-		return nil, core.Errorf(core.Forbidden, "That holds beyond this group: only an admin can lift it.")
+		return nil, nil, core.Errorf(core.Forbidden, "That holds beyond this group: only an admin can lift it.")
 	}
 	shown := txt.ClipLine(bare(name), maxName)
-	return nil, notHeld("%s is not %s here.", shown, participle(kind))
+	return nil, nil, core.Errorf(core.Invalid, "%s is not %s here.", shown, participle(kind))
 }
 
 // recordRelease logs that a user is no longer blocked or muted. With the last of it, the
@@ -362,40 +400,31 @@ func (p *Plugin) mutePlace(
 	if place, former, ok := r.mutedAt(a.Path); ok && place == a.Path {
 		was = &detail{Until: former}
 	}
-	if err := r.put(ctx, values.New(a.Path, muteKey, holdValue{p.host.Clock(), until})); err != nil {
+	if err := r.mutePlace(ctx, a.Path, until); err != nil {
 		return until, nil, err
 	}
-	r.mu.Lock()
-	r.mutes[a.Path] = until
-	r.mu.Unlock()
 	e := a.event(wasMuted, a.Path)
 	e.Reason, e.Until = txt.ClipLine(reason, maxReason), until
 	return until, was, r.logNow(ctx, e)
 }
 
-var errNotHeld = errors.New("there is nothing to lift")
-
-// notHeld is the error of lifting what is not there.
-func notHeld(format string, args ...any) error {
-	return fmt.Errorf("%w (%w)", core.Errorf(core.Invalid, format, args...), errNotHeld)
-}
-
-// unmutePlace ends the mutes of the actor's place, and of those above.
-func (p *Plugin) unmutePlace(ctx context.Context, a *actor) error {
-	ctx, err := p.records.begin(ctx)
+// unmutePlace ends the mute of the actor's place, and if above is set of those above it. It returns what it ended.
+func (p *Plugin) unmutePlace(ctx context.Context, a *actor, above bool) (was []heldBefore, err error) {
+	ctx, err = p.records.begin(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer p.records.change.Unlock()
-	place, _, ok := p.records.mutedAt(a.Path)
-	if !ok {
-		return notHeld("I am not muted here.")
-	}
-	for ok {
+	place, until, ok := p.records.mutedAt(a.Path)
+	for ok && (above || place == a.Path) {
 		if err := p.records.unmutePlace(ctx, place); err != nil {
-			return err
+			return was, err
 		}
-		place, _, ok = p.records.mutedAt(a.Path)
+		was = append(was, heldBefore{Scope: place, Before: &detail{Until: until}})
+		place, until, ok = p.records.mutedAt(a.Path)
 	}
-	return p.records.logNow(ctx, a.event(wasUnmuted, a.Path))
+	if was == nil {
+		return nil, core.Errorf(core.Invalid, "I am not muted here.")
+	}
+	return was, p.records.logNow(ctx, a.event(wasUnmuted, a.Path))
 }

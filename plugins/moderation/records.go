@@ -275,15 +275,13 @@ func (r *records) digest(user core.Path) string {
 
 // replacedBy returns what a new block or mute of a user will replace, or nil. The caller holds change.
 func (r *records) replacedBy(ctx context.Context, h *hold) (*detail, error) {
-	for _, old := range r.holdsOf(h.user) {
-		if old.key() != h.key() {
-			continue
-		}
-		d, _, err := values.Get[detail](ctx, r.host.Items, h.user, h.detailKey())
-		d.Until = old.until
-		return &d, err
+	old, ok := r.current(h)
+	if !ok {
+		return nil, nil
 	}
-	return nil, nil
+	d, _, err := values.Get[detail](ctx, r.host.Items, h.user, h.detailKey())
+	d.Until = old.until
+	return &d, err
 }
 
 // startHold blocks or mutes a user. If they were forgotten meanwhile, it names nobody. The
@@ -318,6 +316,31 @@ func (r *records) liftHold(ctx context.Context, h *hold) error {
 		return nil
 	}
 	return r.remove(ctx, h.user, h.detailKey())
+}
+
+// current returns the hold that another one replaces, of a place if h is of no user.
+func (r *records) current(h *hold) (now hold, ok bool) {
+	if h.user.IsZero() {
+		at, _, ok := r.mutedAt(h.scope)
+		return now, ok && at == h.scope
+	}
+	held := r.holdsOf(h.user)
+	i := slices.IndexFunc(held, func(old hold) bool { return old.key() == h.key() })
+	if i < 0 {
+		return now, false
+	}
+	return held[i], true
+}
+
+// mutePlace makes the bot quiet in a place. The caller holds change.
+func (r *records) mutePlace(ctx context.Context, place core.Path, until time.Time) error {
+	if err := r.put(ctx, values.New(place, muteKey, holdValue{r.host.Clock(), until})); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mutes[place] = until
+	return nil
 }
 
 // unmutePlace ends the mute of a place. The caller holds change.

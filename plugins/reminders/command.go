@@ -22,7 +22,8 @@ func (p *Plugin) Commands() []command.Command {
 		{Spec: command.Spec{
 			Name: "remind", Brief: "Set, list or cancel reminders",
 			Args: []command.Arg{
-				{Name: "what", Brief: "add, list or cancel", Choices: []string{"add", "list", "cancel"}},
+				{Name: "what", Brief: "add, list or cancel", Implied: "add",
+					Choices: []string{"add", "list", "cancel"}},
 				{Name: "text", Brief: "add: when and what (tomorrow at 9 call mum); cancel: its id or words of it",
 					Rest: true},
 			},
@@ -34,7 +35,7 @@ func (p *Plugin) Commands() []command.Command {
 		}, Do: p.remind},
 		{Spec: command.Spec{
 			Name: "timezone", Idempotent: true, Brief: "Show or set your time zone",
-			Args: []command.Arg{{Name: "zone", Brief: "for example Europe/Rome; off: use the bot's", Rest: true}},
+			Args: []command.Arg{{Name: "zone", Brief: "for example Rome, Europe/Rome; off: use the bot's", Rest: true}},
 			Briefs: map[string]string{
 				"it": "Mostra o scegli il tuo fuso orario", "de": "Deine Zeitzone zeigen oder wählen",
 				"fr": "Voir ou choisir votre fuseau horaire",
@@ -85,7 +86,8 @@ func (p *Plugin) remindAdd(ctx context.Context, c command.Call, text string) (st
 	if err != nil {
 		return "", err
 	}
-	c.NoteDone(setName, setPayload{Text: r.Text, When: stamp(r.Due, true)}, core.Result{Undo: core.JSON(r.ID)})
+	said := strings.TrimSpace(strings.Replace(text, what, "", 1))
+	c.NoteDone(setName, setPayload{Text: r.Text, When: said}, core.Result{Undo: core.JSON(r.ID)})
 	return "⏰ " + row(&r), nil
 }
 
@@ -142,10 +144,10 @@ func (p *Plugin) timezone(ctx context.Context, c command.Call) (string, error) {
 		err := timezone.Keep(ctx, p.host.Zones, c.Person, timezone.Zone{})
 		return "The bot's time zone counts for you now: " + formatTime(now, false) + ".", err
 	}
-	loc, ok := timezone.Load(strings.ReplaceAll(name, " ", "_"))
+	loc, ok := timezone.Load(name)
 	if !ok {
 		return "", core.Errorf(core.Invalid,
-			"There is no such time zone; write one like Europe/Rome or America/New_York.")
+			"There is no such time zone; write one like Europe/Rome or New York.")
 	}
 	zone := timezone.Zone{Name: loc.String(), Origin: c.Path}
 	err := timezone.Keep(ctx, p.host.Zones, c.Person, zone)

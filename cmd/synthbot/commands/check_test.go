@@ -112,7 +112,12 @@ func TestCheckWithoutDatabase(t *testing.T) {
 // that only read, which cannot.
 func TestCheckKeepsTheFormat(t *testing.T) {
 	emptyMachine(t)
-	write(t, "config.toml", withTerminal)
+	write(t, "config.toml", withTerminal+"[access]\nprivate = \"pairing\"\n[[plugins.knowledge.source]]\nname = \"handbook\"\npath = \"docs\"\n")
+	for _, dir := range []string{"docs", "copy"} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
 	db, err := memory.Open("data", memory.Options{})
 	if err == nil {
 		err = db.Close()
@@ -132,16 +137,28 @@ func TestCheckKeepsTheFormat(t *testing.T) {
 	if status != statusDone || !strings.Contains(out, "has an older format; the bot converts it at its next start") {
 		t.Errorf("%d, %s%s", status, out, errs)
 	}
-	for _, reading := range []string{"history", "usage", "memory list", "memory export", "prompt --path console/main --text hi", "actions"} {
+	for _, reading := range []string{
+		"history", "usage", "memory list", "memory export", "prompt --path console/main --text hi", "actions",
+		"knowledge search refund", "knowledge gaps", "pair",
+	} {
 		status, out, errs := typed(t, "", strings.Fields(reading)...)
 		if status != statusFailed || !strings.Contains(errs, "has an older format; the bot converts it at its next start") {
 			t.Errorf("%s: %d, %s%s", reading, status, out, errs)
 		}
 	}
-	if copies, _ := filepath.Glob("data/*version*"); len(copies) > 0 {
-		t.Errorf("it made %q", copies)
-	}
-	if status, out, errs := typed(t, "", "backup", "copy.db"); status != statusDone {
+	if status, out, errs := typed(t, "", "backup", filepath.Join("copy", memory.FileName)); status != statusDone {
 		t.Errorf("backup: %d, %s%s", status, out, errs)
+	}
+	for _, dir := range []string{"data", "copy"} {
+		if copies, _ := filepath.Glob(dir + "/*version*"); len(copies) > 0 {
+			t.Errorf("it made %q", copies)
+		}
+		_, err := memory.Open(dir, memory.Options{BesideBot: true, KeepFormat: true})
+		if !errors.Is(err, memory.ErrOlder) {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+	if err := memory.Restore("restored", filepath.Join("copy", memory.FileName)); err != nil {
+		t.Error(err)
 	}
 }

@@ -76,14 +76,14 @@ func (p *program) daemon(ctx context.Context) error {
 	if len(cfg.Enabled) == 0 {
 		return cfg.NoInterface()
 	}
-	carry := func(ctx context.Context, b *daemon.Bot, e *daemon.Env, args []string) int {
+	runCommand := func(ctx context.Context, b *daemon.Bot, e *daemon.Env, args []string) int {
 		inside := newProgram(e, args)
 		inside.host = b
 		return inside.run(ctx)
 	}
 	return p.Run(ctx, daemon.Life{
 		Config: cfg, Log: p.Logger(cfg, slog.LevelDebug), Interfaces: daemon.ReachableInterfaces, Grace: p.grace,
-		Carry: carry, Reload: hup, Ready: func() { time.AfterFunc(startGCFor, restore) },
+		RunCommand: runCommand, Reload: hup, Ready: func() { time.AfterFunc(startGCFor, restore) },
 	})
 }
 
@@ -234,7 +234,11 @@ func pairCommand(p *program) *cobra.Command {
 		Use: "pair [CODE]", Short: "Approve a pairing code, or list the users who wait for approval",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.inspect(c.Context(), changes, func(b *daemon.Bot) error { return p.pair(c.Context(), b, args) })
+			as := reads
+			if len(args) > 0 {
+				as = changes
+			}
+			return p.inspect(c.Context(), as, func(b *daemon.Bot) error { return p.pair(c.Context(), b, args) })
 		},
 	})
 }

@@ -26,9 +26,10 @@ import (
 type access int
 
 const (
-	reads   access = iota // one of an older format stays as it is, and is an error
-	changes               // a missing one is an empty store, as for reads
-	makes                 // a missing one is made
+	reads   access = iota // one of an older format stays as it is, and is an error; a missing one is an empty store
+	adds                  // as for reads, but a missing one is made
+	changes               // one of an older format is converted; a missing one is an empty store
+	makes                 // one of an older format is converted, a missing one is made
 )
 
 // inspect calls f with a bot: the daemon's, or a new one that does not run.
@@ -57,7 +58,7 @@ func (p *program) openStore(c *daemon.Config, log *slog.Logger, as access) (daem
 		return nil, err
 	}
 	o := p.StoreOptions()
-	o.Log, o.Server, o.Guest, o.KeepFormat = log, c.Store, as < makes, as == reads
+	o.Log, o.Server, o.BesideBot, o.KeepFormat = log, c.Store, as == reads || as == changes, as <= adds
 	db, err := memory.Open(dir, o)
 	switch {
 	case errors.Is(err, memory.ErrMissing):
@@ -160,13 +161,35 @@ func backup(ctx context.Context, p *program, file string, replace bool) error {
 			return p.backupBy(ctx, d, file)
 		}
 	}
-	return p.withDB(changes, func(db *memory.DB) (err error) {
+	return p.withStored(func(db *memory.DB) (err error) {
 		if file == "-" {
 			_, err = db.WriteTo(p.Out)
 			return err
 		}
 		return db.Backup(file)
 	})
+}
+
+// withStored calls copy with the database for copies alone, in whatever format it is.
+func (p *program) withStored(copy func(*memory.DB) error) error {
+	if p.host != nil {
+		return p.withDB(reads, copy)
+	}
+	cfg, err := p.load()
+	if err != nil {
+		return err
+	}
+	dir, err := cfg.DataDir(p.Getenv)
+	if err != nil {
+		return err
+	}
+	o := p.StoreOptions()
+	o.Log, o.Server = p.Logger(cfg, slog.LevelWarn), cfg.Store
+	err = memory.CopyStored(dir, o, copy)
+	if errors.Is(err, memory.ErrMissing) {
+		return p.noDatabase(cfg)
+	}
+	return err
 }
 
 // noteImported names the folder of imported personas if there are any: a copy of the database lacks them.

@@ -21,7 +21,7 @@ func knowledgeCommand(p *program) *cobra.Command {
 	c.AddCommand(p.atDaemon(&cobra.Command{
 		Use: "sync", Short: "Read what changed in the sources", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return withKnowledge(c.Context(), p, true, func(k *knowledge.Plugin) error {
+			return withKnowledge(c.Context(), p, makes, func(k *knowledge.Plugin) error {
 				sum, err := k.Sync(c.Context(), func(line string) { fmt.Fprintln(p.Out, line) })
 				for _, fault := range sum.Faults {
 					fmt.Fprintln(p.Out, "not read: "+fault)
@@ -41,7 +41,7 @@ func knowledgeCommand(p *program) *cobra.Command {
 		Use: "gaps", Short: "List the questions that no document answered", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			print := func(k *knowledge.Plugin) error { return k.Gaps(c.Context(), p.Out) }
-			return withKnowledge(c.Context(), p, false, print)
+			return withKnowledge(c.Context(), p, reads, print)
 		},
 	}), p.fileFlag(&cobra.Command{
 		Use: "eval FILE", Short: "Print hit rates for a file of questions (FILE \"-\": standard input)",
@@ -70,9 +70,8 @@ func evalKnowledge(ctx context.Context, p *program, file string, in io.Reader) e
 	return withSynced(ctx, p, func(k *knowledge.Plugin) error { return k.Eval(ctx, p.Out, q.Questions) })
 }
 
-// withKnowledge calls f with the plugin, which may write only if writes is set. Then the database is
-// made if it is missing.
-func withKnowledge(ctx context.Context, p *program, writes bool, f func(*knowledge.Plugin) error) error {
+// withKnowledge calls f with the plugin, which may write unless it only reads the database.
+func withKnowledge(ctx context.Context, p *program, as access, f func(*knowledge.Plugin) error) error {
 	look := func(b *daemon.Bot) error {
 		k := b.Knowledge()
 		if k == nil {
@@ -87,18 +86,16 @@ func withKnowledge(ctx context.Context, p *program, writes bool, f func(*knowled
 	if err != nil {
 		return err
 	}
-	l := daemon.Life{
-		Config: cfg, Log: p.Logger(cfg, slog.LevelError), Interfaces: daemon.InterfacesToLookAt, Look: look,
-	}
-	if !writes {
-		l.Open = func() (daemon.Store, error) { return p.openStore(cfg, l.Log, reads) }
-	}
-	return p.Run(ctx, l)
+	log := p.Logger(cfg, slog.LevelError)
+	return p.Run(ctx, daemon.Life{
+		Config: cfg, Log: log, Interfaces: daemon.InterfacesToLookAt, Look: look,
+		Open: func() (daemon.Store, error) { return p.openStore(cfg, log, as) },
+	})
 }
 
 // withSynced is withKnowledge, with the sources read if no daemon does that.
 func withSynced(ctx context.Context, p *program, f func(*knowledge.Plugin) error) error {
-	return withKnowledge(ctx, p, true, func(k *knowledge.Plugin) error {
+	return withKnowledge(ctx, p, adds, func(k *knowledge.Plugin) error {
 		if p.host == nil {
 			if _, err := k.Sync(ctx, nil); err != nil {
 				return err

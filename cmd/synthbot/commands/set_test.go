@@ -1,7 +1,11 @@
 package commands
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -47,7 +51,7 @@ func TestSet(t *testing.T) {
 		}
 	}
 	told("tokens 1000 a command in desk/main", "actions_deny memory_forget, web* a command in desk/main", "actions_deny dice_* override desk/main", "scope unified a command in desk/main")
-	if reply := d.answers("m1"); !strings.Contains(reply, "used up") {
+	if reply := d.answers("m1"); !strings.Contains(reply, "the limit of 1000 tokens a day is less than one answer takes") {
 		t.Errorf("beyond the limit of the place: %q", reply)
 	}
 	d.answers("/set tokens 0")
@@ -62,7 +66,7 @@ func TestSet(t *testing.T) {
 	told("person_tokens 10 a command in desk/main", "tokens no limit a command in desk/main", "language it a command in desk/main")
 	again := startDaemon(t, strings.Replace(config, `"data"`, `"`+d.dir()+`/data"`, 1))
 	again.tells("READY=1")
-	if reply := again.answers("m3"); !strings.Contains(reply, "Your share") && !strings.Contains(reply, "used up your share") {
+	if reply := again.answers("m3"); !strings.Contains(reply, "used up your share") {
 		t.Errorf("beyond the person's limit, in the next life: %q", reply)
 	}
 	again.answers("/set person_tokens default")
@@ -70,4 +74,33 @@ func TestSet(t *testing.T) {
 		t.Errorf("taken back: %q", reply)
 	}
 	again.end()
+}
+
+// TestSetBindsRecon: a changed limit of a place holds for the small model, too, and not for the chain alone.
+func TestSetBindsRecon(t *testing.T) {
+	url, _ := modelServer(t, `{"response":"Hello."}`)
+	var asked atomic.Int64
+	small := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"choices":[{"message":{"content":"{}"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9}}`)
+	}))
+	t.Cleanup(small.Close)
+	config := strings.Replace(atDesk, "[bot]", "[bot]\nadmins = [\"desk/@user/you\"]", 1) + "[prompt]\nrecon = \"small\"\n"
+	for name, address := range map[string]string{"home": url, "small": small.URL} {
+		config += fmt.Sprintf("[[engine]]\nname = %q\nprovider = \"vllm\"\nmodel = \"m\"\nbase_url = %q\n", name, address)
+	}
+	config += "[[override]]\npath = \"desk/main\"\nengine = \"home\"\n"
+	d := startDaemon(t, config)
+	d.tells("READY=1")
+	d.answers("m1")
+	until(t, func() bool { return asked.Load() == 1 })
+	if reply := d.answers("/set tokens 1"); !strings.Contains(reply, "tokens: 1 ") {
+		t.Fatal(reply)
+	}
+	d.answers("m2")
+	d.end()
+	if n := asked.Load(); n != 1 {
+		t.Errorf("the small model was asked %d times", n)
+	}
 }
