@@ -1,14 +1,14 @@
 // Package botapi speaks Telegram's Bot API: it makes calls within the rate limits,
 // repeats what may be repeated, and takes updates in by polling or from a webhook.
 //
-// The library go-telegram-bot-api builds requests, and knows what an answer looks like;
-// nothing else of it is used, and its types do not leave this package. Its traps, each
-// worked around where the name is found:
+// The library go-telegram-bot-api builds requests and reads answers; nothing else of it
+// is used, and its types do not leave this package. Its traps, each worked around where
+// the name is found:
 //
 //   - Errors of the network may hold the address, and so the token: wire.broken.
 //   - Calls have no context: Client.call.
 //   - The status is lost if an answer is not JSON, and of uploads in any case: wire.refused.
-//   - Answers may have any size, and are read piece by piece: wire.call.
+//   - Answers may have any size: wire.Do.
 //   - Redirects would carry the token along: Client.send.
 //   - Its polling outlives its end, and stops at an update that it cannot read: Client.Poll.
 //   - Its webhook checks no secret, and blocks: Client.Serve.
@@ -116,19 +116,26 @@ func (c *Client) call(ctx context.Context, r *Request, result any) error {
 	if r.Chat != 0 {
 		r.Params["chat_id"] = r.Chat
 	}
-	w := &wire{ctx: ctx, client: c, method: r.Method, result: result}
+	w := &wire{ctx: ctx, client: c, method: r.Method}
 	bot := c.bot // the library has no contexts: each call gets a client that knows one
 	bot.Client = w
+	var resp *tgbotapi.APIResponse
 	var err error
 	if len(r.Files) > 0 {
-		_, err = bot.UploadFiles(r.Method, r.Params.texts(), requestFiles(r.Files))
+		resp, err = bot.UploadFiles(r.Method, r.Params.texts(), requestFiles(r.Files))
 	} else {
-		_, err = bot.MakeRequest(r.Method, r.Params.texts())
+		resp, err = bot.MakeRequest(r.Method, r.Params.texts())
 	}
-	if !errors.Is(err, errCalled) {
-		return w.broken(err, true)
+	var api *Error
+	var network *NetError
+	switch {
+	case err == nil:
+		_ = json.Unmarshal(resp.Result, result) // it is JSON
+		return nil
+	case errors.As(err, &api), errors.As(err, &network):
+		return err
 	}
-	return w.failure
+	return w.broken(err, true)
 }
 
 func requestFiles(files []File) (list []tgbotapi.RequestFile) {
@@ -162,26 +169,16 @@ func (c *Client) redact(s string) string {
 	return strings.NewReplacer(c.opt.Token, "[secret]", url.PathEscape(c.opt.Token), "[secret]").Replace(s)
 }
 
-// errCalled ends the library's part of a call: there is no answer left to read.
-var errCalled = errors.New("called")
-
 // wire is the library's HTTP client for one call. It carries the context, reads the answer whole, and
 // sorts failures while the status is known.
 type wire struct {
-	ctx     context.Context
-	client  *Client
-	method  string
-	result  any // what the result is decoded into
-	failure error
+	ctx    context.Context
+	client *Client
+	method string
 }
 
 // Do implements the library's HTTPClient.
 func (w *wire) Do(r *http.Request) (*http.Response, error) {
-	w.failure = w.call(r)
-	return nil, errCalled
-}
-
-func (w *wire) call(r *http.Request) error {
 	var wrote atomic.Bool
 	ctx := httptrace.WithClientTrace(w.ctx, &httptrace.ClientTrace{
 		WroteRequest: func(i httptrace.WroteRequestInfo) { wrote.Store(i.Err == nil) },
@@ -192,34 +189,30 @@ func (w *wire) call(r *http.Request) error {
 	}
 	r, err := driver.Held(ctx, state, r)
 	if err != nil {
-		return w.broken(err, false)
+		return nil, w.broken(err, false)
 	}
 	resp, err := w.client.send(r)
 	if err != nil {
-		return w.broken(err, wrote.Load())
+		return nil, w.broken(err, wrote.Load())
 	}
 	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
 		w.client.ahead.Store(int64(w.client.opt.Clock().Sub(date)))
 	}
 	var data bytes.Buffer
-	data.Grow(int(min(max(resp.ContentLength, bytes.MinRead), maxAnswer)))
-	_, err = data.ReadFrom(http.MaxBytesReader(nil, resp.Body, maxAnswer))
+	data.Grow(int(min(max(resp.ContentLength, 0), maxAnswer)) + bytes.MinRead)
+	_, err = data.ReadFrom(io.LimitReader(resp.Body, maxAnswer+1))
 	_ = resp.Body.Close()
+	if err == nil && data.Len() > maxAnswer {
+		err = fmt.Errorf("an answer of more than %d bytes", maxAnswer)
+	}
 	switch {
 	case resp.StatusCode >= 300:
-		return w.refused(resp.StatusCode, data.Bytes())
+		return nil, w.refused(resp.StatusCode, data.Bytes())
 	case err != nil:
-		return w.broken(err, true)
+		return nil, w.broken(err, true)
 	}
-	answer := struct {
-		tgbotapi.APIResponse
-		Result any `json:"result"`
-	}{Result: w.result}
-	err = json.Unmarshal(data.Bytes(), &answer)
-	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !ok || !answer.Ok {
-		return w.broken(cmp.Or(err, errors.New("not ok: "+answer.Description)), true)
-	}
-	return nil
+	resp.Body = io.NopCloser(&data)
+	return resp, nil
 }
 
 // send sends a request. A redirect is an answer like others: following it would carry the token elsewhere.
