@@ -212,7 +212,7 @@ func (d *decision) refusal() string {
 		return "Only the person who asked for it can answer this."
 	}
 	r, _ := d.origin.Find(d.key())
-	_, ours := t.journal.former[core.Key{Turn: t.journal.id, Round: decisionRound}]
+	_, ours := t.journal.before(core.Key{Turn: t.journal.id, Round: decisionRound})
 	waits := r.Progress == core.ProgressPending && d.held.Asks == d.question.ask
 	if !waits && !ours {
 		return "This was decided already."

@@ -47,7 +47,7 @@ type journal struct {
 
 	mu      sync.Mutex
 	records map[core.Key]core.Record
-	former  map[core.Key]core.Record // as the attempt before left it
+	former  []core.Record // as the attempt before left them
 	later   []core.Record
 	sent    []core.Sent
 }
@@ -60,12 +60,11 @@ func (p *worker) journalOf(
 ) (j *journal, kept bool) {
 	j = p.journals[id]
 	if j != nil && !s.Store.Forgotten(epochs.With(ctx, j.epoch), j.people...) {
-		j.former, j.begun = maps.Clone(j.records), false
+		j.former, j.begun = slices.Collect(maps.Values(j.records)), false
 		return j, true
 	}
-	j = &journal{store: s.Store, clock: s.Clock, id: id, records: make(map[core.Key]core.Record, len(records))}
+	j = &journal{store: s.Store, clock: s.Clock, id: id, records: make(map[core.Key]core.Record), former: records}
 	j.keep(records)
-	j.former = maps.Clone(j.records)
 	j.epoch, _, _ = epochs.Of(ctx)
 	if p.journals == nil {
 		p.journals = make(map[core.TurnID]*journal)
@@ -88,6 +87,15 @@ func (j *journal) recall(records []core.Record, since time.Time) {
 	}
 }
 
+// before returns what the attempt before left under a key.
+func (j *journal) before(k core.Key) (r core.Record, ok bool) {
+	i := slices.IndexFunc(j.former, func(r core.Record) bool { return r.Key == k })
+	if i < 0 {
+		return r, false
+	}
+	return j.former[i], true
+}
+
 // Find returns what is known under a key.
 func (j *journal) Find(k core.Key) (core.Record, bool) {
 	j.mu.Lock()
@@ -102,7 +110,7 @@ func (j *journal) Write(ctx context.Context, records ...core.Record) error {
 	defer j.mu.Unlock()
 	for i, r := range records { // a step that starts once more may have sent something since it first started
 		isStep := r.Key.Step != 0 && r.Key.Part == 0
-		before := j.former[r.Key]
+		before, _ := j.before(r.Key)
 		if isStep && r.Progress == core.ProgressStarted && before.Progress == core.ProgressStarted {
 			records[i].Time = before.Time
 		}
@@ -219,7 +227,7 @@ func (p *parts) look(n int) (r core.Record, sends int, since time.Time) {
 	key.Part = uint16(n)
 	r, known := p.journal.Find(key)
 	s := sending{Sends: 1}
-	before := p.journal.former[p.step]
+	before, _ := p.journal.before(p.step)
 	switch {
 	case known && json.Unmarshal(r.Data, &s) == nil:
 		return r, s.Sends, r.Time

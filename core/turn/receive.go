@@ -45,6 +45,7 @@ func (b inbox) Receive(ctx context.Context, events ...core.Event) error {
 // sort decides which events become entries, and which ones change entries.
 func (in *intake) sort(ctx context.Context) error {
 	s, b := in.setup, &in.batch
+	b.Append = make([]core.Entry, 0, len(in.events))
 	for i := range in.events {
 		e, m := &in.events[i], &in.events[i].Message
 		if in.internal { // plugins may not know that a place is private

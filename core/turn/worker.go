@@ -256,9 +256,7 @@ func (p *worker) try(ctx context.Context) (more bool, err error) {
 
 // load finds what waits, and reads the past for the prompt. It returns nil if nothing
 // waits.
-func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
-	t := newTurn(p.turns, p.queue.path, with)
-	t.worker = p
+func (p *worker) load(ctx context.Context, with *setup) (t *turn, err error) {
 	ctx = epochs.With(ctx, with.Store.Epoch()) // before anything is read
 	p.turns.mu.Lock()
 	p.gone = make(map[string]bool)
@@ -266,7 +264,7 @@ func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
 	p.begun, p.behind = 0, nil
 	p.turns.mu.Unlock()
 	other := false
-	err := p.turns.store.View(ctx, func(v core.View) error {
+	err = p.turns.store.View(ctx, func(v core.View) error {
 		depth := maxMerged
 		if p.queue.commands {
 			depth = commandDepth
@@ -291,6 +289,8 @@ func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
 		if err != nil {
 			return err
 		}
+		t = newTurn(p.turns, p.queue.path, with)
+		t.worker = p
 		var kept bool
 		t.journal, kept = p.journalOf(ctx, with, id, records)
 		p.choose(t, waiting, begun)
@@ -314,7 +314,7 @@ func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
 	if other {
 		p.turns.wake(queue{p.queue.path, !p.queue.commands}, 0, core.Path{})
 	}
-	if err != nil || t.journal == nil {
+	if err != nil || t == nil {
 		return nil, err
 	}
 	t.log = with.Log.With("path", p.queue.path, "turn", t.journal.id.Seq)
