@@ -152,6 +152,7 @@ func (t *turn) collect(ctx context.Context, limit time.Duration, list []contribu
 				(<-answers[i])()
 				continue
 			}
+			t.input.late = true
 			t.log.Warn("contribution left out: it is late", "plugin", c.plugin)
 		}
 	}

@@ -20,6 +20,8 @@ type input struct {
 	turn     *turn
 	settings Settings // that hold in the place
 	parts    prompt.Parts
+	window   *[]core.Entry // lent by turns; has the history
+	late     bool          // a plugin may still read it
 	gathered bool
 	unheard  string        // why a voice message was not understood; "": all were
 	said     core.Entry    // what the message replies to, if the turn answers one
@@ -34,10 +36,12 @@ func (in *input) load(v core.View) error {
 	t := in.turn
 	in.settings = t.setup.Settings(t.path)
 	start := prompt.WindowStart(t.last, t.setup.Config.History)
-	entries, err := v.After(t.path, start, int(t.last-start)+maxMerged)
+	in.window = t.turns.windows.Get().(*[]core.Entry)
+	entries, err := v.After(t.path, start, int(t.last-start)+maxMerged, *in.window)
 	if err != nil {
 		return err
 	}
+	*in.window = entries
 	if t.messages[0].Message.Author.Bot {
 		t.who.Continued = max(t.who.Continued, timesContinued(entries, t.last))
 	}
@@ -63,6 +67,14 @@ func (in *input) load(v core.View) error {
 		return err
 	}
 	return in.loadRecent(v)
+}
+
+// release gives the window back when the turn is over. It forgets what was read.
+func (in *input) release() {
+	if !in.late {
+		clear((*in.window)[:cap(*in.window)])
+		in.turn.turns.windows.Put(in.window)
+	}
 }
 
 // loadRecent reads what was said in other places, as far as scope and shares allow.

@@ -250,6 +250,7 @@ func (p *worker) try(ctx context.Context) (more bool, err error) {
 	if err == nil {
 		p.panics = 0
 		clear(p.journals)
+		t.input.release()
 	}
 	return true, err
 }
