@@ -60,6 +60,7 @@ type turn struct {
 
 	messages []core.Entry     // what it answers
 	last     uint64           // the number of the last one
+	more     bool             // something else may wait when it is over
 	who      action.Requester // caused it
 	input    input
 	results  results
@@ -111,7 +112,8 @@ func (t *turn) run(ctx context.Context) error {
 	}
 	if errors.Is(err, errWithdrawn) {
 		t.refundAttempt()
-		return nil // what is left waits; the next look at the log finds it
+		t.more = true // the next look at the log finds what is left
+		return nil
 	}
 	unwritten, away := errors.Is(err, core.ErrUnwritten), errors.Is(err, core.ErrAway)
 	if unwritten || away || errors.Is(err, core.ErrUnknownOutcome) || ctx.Err() != nil {

@@ -102,6 +102,19 @@ func (p *worker) waits(person core.Path) {
 	}
 }
 
+// waitBehind notes who waits for the turn after this one.
+func (p *worker) waitBehind(t *turn, waiting []core.Entry) {
+	p.turns.mu.Lock()
+	defer p.turns.mu.Unlock()
+	for i := range waiting {
+		m := &waiting[i].Message
+		if m.Seq > t.last {
+			person, _ := m.Path.Person(m.Author.ID)
+			p.waits(person)
+		}
+	}
+}
+
 func (p *worker) waiting() []core.Path {
 	p.turns.mu.Lock()
 	defer p.turns.mu.Unlock()
@@ -252,7 +265,7 @@ func (p *worker) try(ctx context.Context) (more bool, err error) {
 		clear(p.journals)
 		t.input.release()
 	}
-	return true, err
+	return t.more, err
 }
 
 // load finds what waits, and reads the past for the prompt. It returns nil if nothing
@@ -270,7 +283,7 @@ func (p *worker) load(ctx context.Context, with *setup) (t *turn, err error) {
 		if p.queue.commands {
 			depth = commandDepth
 		}
-		waiting, err := v.Due(p.queue.path, depth) // first, because it announces what follows
+		due, err := v.Due(p.queue.path, depth) // first, because it announces what follows
 		if err != nil {
 			return err
 		}
@@ -278,7 +291,8 @@ func (p *worker) load(ctx context.Context, with *setup) (t *turn, err error) {
 		if err != nil || head.Path != p.queue.path { // it has moved, and is looked at there
 			return err
 		}
-		waiting, other = p.queue.next(waiting)
+		var waiting []core.Entry
+		waiting, other = p.queue.next(due)
 		if len(waiting) == 0 {
 			return nil
 		}
@@ -295,15 +309,8 @@ func (p *worker) load(ctx context.Context, with *setup) (t *turn, err error) {
 		var kept bool
 		t.journal, kept = p.journalOf(ctx, with, id, records)
 		p.choose(t, waiting, begun)
-		p.turns.mu.Lock()
-		for i := range waiting {
-			m := &waiting[i].Message
-			person, _ := m.Path.Person(m.Author.ID)
-			if m.Seq > t.last {
-				p.waits(person)
-			}
-		}
-		p.turns.mu.Unlock()
+		t.more = len(due) == depth || due[len(due)-1].Message.Seq > t.last
+		p.waitBehind(t, waiting)
 		t.who = whoCaused(t.messages)
 		t.who.Private = head.Private
 		if !kept {
