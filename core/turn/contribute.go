@@ -36,6 +36,7 @@ type added struct {
 func (in *input) contributions(s core.Scene, people []core.Author, all *added) (list []contribution) {
 	t := in.turn
 	plugins := &t.setup.Plugins
+	list = make([]contribution, 0, len(plugins.Recons)+len(plugins.Injectors)+len(plugins.Bios))
 	for _, r := range plugins.Recons {
 		name := "recon"
 		if p, ok := r.(core.Plugin); ok {

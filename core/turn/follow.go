@@ -71,9 +71,12 @@ func (s *setup) apart(v core.View, waiting []core.Entry) ([]core.Entry, error) {
 // follow lets a plugin answer a reply to what it said. Without steps, the model answers.
 func (in *input) follow(ctx context.Context) (a accepted, err error) {
 	t := in.turn
-	said := &in.said
+	said := in.said
+	if said == nil || len(t.messages) != 1 {
+		return a, nil
+	}
 	f := t.setup.followerOf(said)
-	if f == nil || len(t.messages) != 1 {
+	if f == nil {
 		return a, nil
 	}
 	answer, err := f.Follow(ctx, t.messages[0].Message, *said)

@@ -24,7 +24,7 @@ type input struct {
 	late     bool          // a plugin may still read it
 	gathered bool
 	unheard  string        // why a voice message was not understood; "": all were
-	said     core.Entry    // what the message replies to, if the turn answers one
+	said     *core.Entry   // what the message replies to, if the turn answers one; nil: nothing
 	points   bool          // a message points at something that the bot said so
 	foreign  bool          // plugins added what strangers wrote
 	withheld []string      // actions that the prompt does not show

@@ -65,13 +65,13 @@ type turn struct {
 	input    input
 	results  results
 	decided  []*journal // of turns whose questions this one decided
-	trace    watch.Trace
+	trace    *watch.Trace
 }
 
 func newTurn(turns *Turns, path core.Path, s *setup) *turn {
 	t := &turn{
 		turns: turns, path: path, setup: s, snapshot: s.Catalogue, log: s.Log,
-		trace: watch.Trace{Began: time.Now()},
+		trace: &watch.Trace{Began: time.Now()},
 	}
 	t.input.turn, t.results.turn = t, t
 	return t
