@@ -362,7 +362,7 @@ func (s *search) refine(best []int, counts []int) {
 
 // origins are the visible places, and all above them.
 func (v *view) origins(places []core.Path) []core.Path {
-	var all []core.Path
+	all := make([]core.Path, 0, 4)
 	ahead(&v.tx, func() (ranges []kv.Range) {
 		for _, see := range places {
 			ranges = append(ranges, pathRanges(see)...)

@@ -138,10 +138,7 @@ func (v *view) After(path core.Path, seq uint64, max int, into []core.Entry) ([]
 			if l, ok := v.readEntry(p.path, next, value); ok {
 				if len(entries) == 0 {
 					h, _ := v.readHead(p.key)
-					n := min(max, int(h.last-min(h.last, next))+1)
-					if n > cap(into) {
-						entries = make([]core.Entry, 0, n)
-					}
+					entries = slices.Grow(entries, min(max, int(h.last-min(h.last, next))+1))
 				}
 				entries = append(entries, l.Entry)
 			}
