@@ -38,10 +38,10 @@ var maxBigPackageLines = map[string]int{
 	"interfaces/discord":  5198,
 	"core/engine":         3711,
 	"core/engine/offline": 3154,
-	"core/turn":           5181,
+	"core/turn":           5207,
 	"core/action":         3867,
 	"interfaces/telegram": 4217,
-	"memory":              8647,
+	"memory":              8648,
 }
 
 // stiff matches wording in comments that plain English avoids.

@@ -36,7 +36,6 @@ type added struct {
 func (in *input) contributions(s core.Scene, people []core.Author, all *added) (list []contribution) {
 	t := in.turn
 	plugins := &t.setup.Plugins
-	list = make([]contribution, 0, len(plugins.Recons)+len(plugins.Injectors)+len(plugins.Bios))
 	for _, r := range plugins.Recons {
 		name := "recon"
 		if p, ok := r.(core.Plugin); ok {
@@ -153,7 +152,7 @@ func (t *turn) collect(ctx context.Context, limit time.Duration, list []contribu
 				(<-answers[i])()
 				continue
 			}
-			t.input.late = true
+			t.input.window = nil // it may still be read
 			t.log.Warn("contribution left out: it is late", "plugin", c.plugin)
 		}
 	}

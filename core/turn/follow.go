@@ -10,10 +10,10 @@ import (
 
 // followerOf returns the plugin that said an entry and answers replies to it; nil if there is none.
 func (s *setup) followerOf(said *core.Entry) core.Follower {
-	name, _, _ := strings.Cut(said.Data, ":")
-	if !said.Self {
+	if said == nil || !said.Self {
 		return nil
 	}
+	name, _, _ := strings.Cut(said.Data, ":")
 	return s.Plugins.Followers[name]
 }
 
@@ -72,11 +72,8 @@ func (s *setup) apart(v core.View, waiting []core.Entry) ([]core.Entry, error) {
 func (in *input) follow(ctx context.Context) (a accepted, err error) {
 	t := in.turn
 	said := in.said
-	if said == nil || len(t.messages) != 1 {
-		return a, nil
-	}
 	f := t.setup.followerOf(said)
-	if f == nil {
+	if f == nil || len(t.messages) != 1 {
 		return a, nil
 	}
 	answer, err := f.Follow(ctx, t.messages[0].Message, *said)

@@ -20,8 +20,7 @@ type input struct {
 	turn     *turn
 	settings Settings // that hold in the place
 	parts    prompt.Parts
-	window   *[]core.Entry // lent by turns; has the history
-	late     bool          // a plugin may still read it
+	window   *[]core.Entry // has the history, until the turn is over; nil: nobody else may have it then
 	gathered bool
 	unheard  string        // why a voice message was not understood; "": all were
 	said     *core.Entry   // what the message replies to, if the turn answers one; nil: nothing
@@ -69,9 +68,9 @@ func (in *input) load(v core.View) error {
 	return in.loadRecent(v)
 }
 
-// release gives the window back when the turn is over. It forgets what was read.
+// release lets other turns use the window, which is emptied.
 func (in *input) release() {
-	if !in.late {
+	if in.window != nil {
 		clear((*in.window)[:cap(*in.window)])
 		in.turn.turns.windows.Put(in.window)
 	}

@@ -90,10 +90,10 @@ func (j *journal) recall(records []core.Record, since time.Time) {
 // before returns what the attempt before left under a key.
 func (j *journal) before(k core.Key) (r core.Record, ok bool) {
 	i := slices.IndexFunc(j.former, func(r core.Record) bool { return r.Key == k })
-	if i < 0 {
-		return r, false
+	if i >= 0 {
+		r = j.former[i]
 	}
-	return j.former[i], true
+	return r, i >= 0
 }
 
 // Find returns what is known under a key.

@@ -60,7 +60,6 @@ type turn struct {
 
 	messages []core.Entry     // what it answers
 	last     uint64           // the number of the last one
-	more     bool             // something else may wait when it is over
 	who      action.Requester // caused it
 	input    input
 	results  results
@@ -112,7 +111,7 @@ func (t *turn) run(ctx context.Context) error {
 	}
 	if errors.Is(err, errWithdrawn) {
 		t.refundAttempt()
-		t.more = true // the next look at the log finds what is left
+		t.worker.more = true // the next look at the log finds what is left
 		return nil
 	}
 	unwritten, away := errors.Is(err, core.ErrUnwritten), errors.Is(err, core.ErrAway)

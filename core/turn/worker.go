@@ -81,6 +81,7 @@ type worker struct {
 	over       chan struct{}            // closed when the goroutine ends
 	cut        context.CancelFunc       // cuts short what it does
 	journals   map[core.TurnID]*journal // that it wrote, until a turn ends
+	more       bool                     // something may wait behind the turn that is tried
 	unreported *turn                    // whose last commit returned an error, but may have worked; nil: none
 
 	// Guarded by turns.mu.
@@ -99,19 +100,6 @@ const mostBehind = 20
 func (p *worker) waits(person core.Path) {
 	if !person.IsZero() && len(p.behind) < mostBehind && !slices.Contains(p.behind, person) {
 		p.behind = append(p.behind, person)
-	}
-}
-
-// waitBehind notes who waits for the turn after this one.
-func (p *worker) waitBehind(t *turn, waiting []core.Entry) {
-	p.turns.mu.Lock()
-	defer p.turns.mu.Unlock()
-	for i := range waiting {
-		m := &waiting[i].Message
-		if m.Seq > t.last {
-			person, _ := m.Path.Person(m.Author.ID)
-			p.waits(person)
-		}
 	}
 }
 
@@ -265,7 +253,7 @@ func (p *worker) try(ctx context.Context) (more bool, err error) {
 		clear(p.journals)
 		t.input.release()
 	}
-	return t.more, err
+	return p.more, err
 }
 
 // load finds what waits, and reads the past for the prompt. It returns nil if nothing
@@ -273,9 +261,8 @@ func (p *worker) try(ctx context.Context) (more bool, err error) {
 func (p *worker) load(ctx context.Context, with *setup) (t *turn, err error) {
 	ctx = epochs.With(ctx, with.Store.Epoch()) // before anything is read
 	p.turns.mu.Lock()
-	p.gone = make(map[string]bool)
 	begun := p.begun
-	p.begun, p.behind = 0, nil
+	p.gone, p.begun, p.behind = make(map[string]bool), 0, nil
 	p.turns.mu.Unlock()
 	other := false
 	err = p.turns.store.View(ctx, func(v core.View) error {
@@ -309,8 +296,16 @@ func (p *worker) load(ctx context.Context, with *setup) (t *turn, err error) {
 		var kept bool
 		t.journal, kept = p.journalOf(ctx, with, id, records)
 		p.choose(t, waiting, begun)
-		t.more = len(due) == depth || due[len(due)-1].Message.Seq > t.last
-		p.waitBehind(t, waiting)
+		p.more = len(due) == depth || due[len(due)-1].Message.Seq > t.last
+		p.turns.mu.Lock()
+		for i := range waiting {
+			m := &waiting[i].Message
+			person, _ := m.Path.Person(m.Author.ID)
+			if m.Seq > t.last {
+				p.waits(person)
+			}
+		}
+		p.turns.mu.Unlock()
 		t.who = whoCaused(t.messages)
 		t.who.Private = head.Private
 		if !kept {
