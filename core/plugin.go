@@ -149,7 +149,7 @@ type Scene struct {
 	Text    string // all that is said in what the turn answers, a line each
 	Locale  string
 	Now     time.Time
-	Recent  []Entry // the place's latest, oldest first; not to be changed
+	Recent  []Entry // the place's latest, oldest first; not to be changed, and not to be read later
 	Sees    []Path  // this place, and those that share with it: what was said there may be shown here
 }
 

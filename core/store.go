@@ -139,8 +139,8 @@ type View interface {
 	Due(place Path, max int) ([]Entry, error)
 	// Entry finds an entry by its platform id.
 	Entry(place Path, id string) (Entry, bool, error)
-	// After returns the entries with a number above seq, at most max.
-	After(place Path, seq uint64, max int) ([]Entry, error)
+	// After returns the entries with a number above seq, at most max. They may overwrite those of into.
+	After(place Path, seq uint64, max int, into []Entry) ([]Entry, error)
 	// Last returns the n newest entries of a place.
 	Last(place Path, n int) ([]Entry, error)
 	// Recent returns the n newest entries by time of all places at or below

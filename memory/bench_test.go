@@ -332,7 +332,7 @@ func readTurn(b *testing.B, db *DB, turn core.TurnID) {
 		_, err := v.Due(turn.Path, 20)
 		_, err2 := v.Head(turn.Path)
 		_, err3 := v.Journal(turn)
-		past, err4 := v.After(turn.Path, turn.Seq-40, 60)
+		past, err4 := v.After(turn.Path, turn.Seq-40, 60, nil)
 		_, err5 := v.State(turn.Path)
 		if len(past) != 40 {
 			b.Fatalf("%d entries", len(past))

@@ -202,7 +202,7 @@ func TestTopicsWithoutHistoryDoNotShift(t *testing.T) {
 	commit(t, db, moves(group, super))
 	commit(t, db, &core.Batch{Append: []core.Entry{message(topic, "1", "words")}})
 	err := db.view(t.Context(), func(v *view) error {
-		entries, err := v.After(topic, 0, 10)
+		entries, err := v.After(topic, 0, 10, nil)
 		want(t, "entries", len(entries), 1)
 		return err
 	})

@@ -125,7 +125,7 @@ func TestRoundTrips(t *testing.T) {
 			head, err := v.Head(group)
 			due, err2 := v.Due(group, 20)
 			journal, err3 := v.Journal(turn)
-			past, err4 := v.After(group, turn.Seq-40, 60)
+			past, err4 := v.After(group, turn.Seq-40, 60, nil)
 			_, err5 := v.State(group)
 			if head.Last != turn.Seq || len(due) != 1 || len(journal) != 1 || len(past) != 40 {
 				t.Errorf("%+v, %d waiting, %d records, %d entries", head, len(due), len(journal), len(past))

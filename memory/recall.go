@@ -186,9 +186,7 @@ func (v *view) recall(q core.FactQuery, meant *vector) (found []core.Fact) {
 
 // hits returns the facts that match, best first, without their texts.
 func (v *view) hits(q core.FactQuery, meant *vector) []hit {
-	s := &search{
-		view: v, from: factIndex{v}, text: q.Text, languages: languages(), n: q.N, vector: meant,
-	}
+	s := &search{view: v, from: factIndex{v}, text: q.Text, n: q.N, vector: meant}
 	for _, tag := range q.Tags {
 		s.required = append(s.required, tagTerm(tag))
 	}
@@ -208,7 +206,7 @@ type search struct {
 	*view
 	from      collection
 	text      string
-	languages []string // whose stems of the text are looked for; "": the words as they are
+	languages []string // whose stems of the text are looked for; "": the words as they are; nil: all
 	n         int      // how many are wanted
 	wordless  bool     // only meaning counts
 	vector    *vector  // of the text; nil: not known
@@ -244,15 +242,15 @@ type hit struct {
 // run searches each origin, and returns the best hits, best first. Of a frequent word only the
 // newest are found; in the end, it is looked up for the best of the others.
 func (s *search) run(origins []core.Path) (found []hit) {
-	s.index = make(map[uint64]int)
-	if s.vector != nil {
-		s.baseline = new(baseline)
-	}
 	ahead(&s.tx, func() []kv.Range { return s.ranges(origins) })
 	none := func(posting) {}
 	origins = slices.DeleteFunc(origins, func(p core.Path) bool { return s.from.newestWith(p, termAll, 1, none) == 0 })
 	if len(origins) == 0 {
 		return nil
+	}
+	s.index = make(map[uint64]int)
+	if s.vector != nil {
+		s.baseline = new(baseline)
 	}
 	s.queryWords()
 	counts := make([]int, len(s.words))
@@ -364,7 +362,7 @@ func (s *search) refine(best []int, counts []int) {
 
 // origins are the visible places, and all above them.
 func (v *view) origins(places []core.Path) []core.Path {
-	var all []core.Path
+	all := make([]core.Path, 0, 4)
 	ahead(&v.tx, func() (ranges []kv.Range) {
 		for _, see := range places {
 			ranges = append(ranges, pathRanges(see)...)
@@ -390,6 +388,9 @@ func (s *search) queryWords() {
 		return
 	}
 	asked := make(map[string]int)
+	if s.languages == nil {
+		s.languages = languages()
+	}
 	for _, language := range s.languages {
 		stem := stemmer(language)
 		words(s.text, func(word string) bool {

@@ -83,7 +83,7 @@ func TestAnUnreadableRecordBlocksNothing(t *testing.T) {
 		err = db.View(t.Context(), func(v core.View) error {
 			want(t, "due", words(v.Due(kitchen, 9)), []string{"3", "4"})
 			want(t, "last", words(v.Last(kitchen, 9)), []string{"1", "3", "4"})
-			want(t, "after", words(v.After(kitchen, 1, 9)), []string{"3", "4"})
+			want(t, "after", words(v.After(kitchen, 1, 9, nil)), []string{"3", "4"})
 			want(t, "recent", words(v.Recent(core.Path{}, 9, nil)), []string{"1", "3", "4"})
 			h, err := v.Head(kitchen)
 			if h.Last != 4 || h.Answered != 1 && h.Answered != 2 || err != nil { // 2, once that one is set aside
@@ -198,7 +198,7 @@ func TestAnUnreadableKeyBlocksNothing(t *testing.T) {
 		due, err3 := v.Due(group, 9)
 		want(t, "due", len(due), 2)
 		last, err4 := v.Last(group, 99)
-		after, err5 := v.After(group, 0, 99)
+		after, err5 := v.After(group, 0, 99, nil)
 		recent, err6 := v.Recent(core.Path{}, 99, nil)
 		want(t, "entries", []int{len(last), len(after), len(recent)}, []int{5, 5, 7})
 		journal, err7 := v.Journal(core.TurnID{Path: group, Seq: 5})

@@ -125,20 +125,20 @@ func (v *view) Entry(path core.Path, id string) (e core.Entry, ok bool, err erro
 	return e, ok, err
 }
 
-func (v *view) After(path core.Path, seq uint64, max int) ([]core.Entry, error) {
-	return read(v, path, func(p place) (entries []core.Entry) {
-		first := seq + p.shift + 1
+func (v *view) After(path core.Path, seq uint64, max int, into []core.Entry) ([]core.Entry, error) {
+	return read(v, path, func(p place) []core.Entry {
+		entries, first := into[:0], seq+p.shift+1
 		if first == 0 {
-			return nil
+			return entries
 		}
 		for next, value := range v.numbers(bucketLog, p.key, first) {
 			if len(entries) == max {
 				break
 			}
 			if l, ok := v.readEntry(p.path, next, value); ok {
-				if entries == nil {
+				if len(entries) == 0 {
 					h, _ := v.readHead(p.key)
-					entries = make([]core.Entry, 0, min(max, int(h.last-min(h.last, next))+1))
+					entries = slices.Grow(entries, min(max, int(h.last-min(h.last, next))+1))
 				}
 				entries = append(entries, l.Entry)
 			}

@@ -110,7 +110,7 @@ func shownOf(view core.View, place core.Path, number string) ([]core.Entry, erro
 
 // afterView is the part of core.View that before needs.
 type afterView interface {
-	After(place core.Path, seq uint64, max int) ([]core.Entry, error)
+	After(place core.Path, seq uint64, max int, into []core.Entry) ([]core.Entry, error)
 }
 
 // before returns the newest entries before a number. If entries were deleted, it looks
@@ -120,7 +120,7 @@ func before(view afterView, place core.Path, seq uint64) ([]core.Entry, error) {
 		first := seq - min(seq, width+1)
 		var list []core.Entry
 		for at := first; ; at = list[len(list)-1].Message.Seq {
-			next, err := view.After(place, at, mostEntries)
+			next, err := view.After(place, at, mostEntries, nil)
 			if err != nil {
 				return nil, err
 			}

@@ -568,7 +568,7 @@ func TestRightToLeft(t *testing.T) {
 // gap is a state of the store in which a place has its first entries and its last.
 type gap struct{ first, last uint64 }
 
-func (g gap) After(_ core.Path, seq uint64, most int) (list []core.Entry, err error) {
+func (g gap) After(_ core.Path, seq uint64, most int, _ []core.Entry) (list []core.Entry, err error) {
 	for n := seq + 1; n <= g.last && len(list) < most; n++ {
 		if n <= g.first || n == g.last {
 			list = append(list, core.Entry{Event: core.Event{Message: core.Message{Seq: n}}})

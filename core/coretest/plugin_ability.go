@@ -66,9 +66,10 @@ func scenes() []core.Scene {
 	}
 }
 
-// contribute asks for all that a plugin adds to a prompt.
+// contribute asks for all that a plugin adds to a prompt. What the plugin was lent is taken back then.
 func contribute(t *testing.T, p core.Plugin, ctx context.Context, s core.Scene) (raws []json.RawMessage) {
 	t.Helper()
+	defer clear(s.Recent)
 	if x, ok := p.(core.Injector); ok {
 		raw, err := x.Inject(ctx, s)
 		if len(raw) > maxInjection || len(raw) > 0 && !json.Valid(raw) {

@@ -3,6 +3,7 @@ package coretest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -196,14 +197,18 @@ func readCases() map[string]func(*testing.T, *shelf) {
 			same(t, "last 0", len(s.last(kitchen, 0)), 0)
 			same(t, "last -1", len(s.last(kitchen, -1)), 0)
 			s.view(func(v core.View) error {
-				got, err := v.After(kitchen, 7, 2)
+				got, err := v.After(kitchen, 7, 2, nil)
 				same(t, "after 7", seqs(got), []uint64{8, 9})
-				all, _ := v.After(kitchen, 0, 100)
+				all, _ := v.After(kitchen, 0, 100, nil)
 				same(t, "after 0", len(all), 10)
-				none, _ := v.After(kitchen, ^uint64(0), 100)
+				none, _ := v.After(kitchen, ^uint64(0), 100, nil)
 				same(t, "after the largest", len(none), 0)
-				none, _ = v.After(kitchen, 3, 0)
+				none, _ = v.After(kitchen, 3, 0, nil)
 				same(t, "no room", len(none), 0)
+				for room := range 5 {
+					got, err = v.After(kitchen, 7, 100, slices.Repeat(all[:1], room))
+					same(t, "into a slice", seqs(got), []uint64{8, 9, 10})
+				}
 				return err
 			})
 		},

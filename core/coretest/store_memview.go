@@ -65,7 +65,7 @@ func (v memView) Due(p core.Path, max int) ([]core.Entry, error) {
 	return v.pick(p, 0, max, func(l *memPlace, i int) bool { return l.waits[i] }), nil
 }
 
-func (v memView) After(p core.Path, seq uint64, max int) ([]core.Entry, error) {
+func (v memView) After(p core.Path, seq uint64, max int, _ []core.Entry) ([]core.Entry, error) {
 	return v.pick(p, seq, max, func(*memPlace, int) bool { return true }), nil
 }
 

@@ -23,7 +23,7 @@ func wholeCases() map[string]func(*testing.T, *shelf) {
 			s.view(func(v core.View) error {
 				got, err := v.Recent(core.Path{}, 9, nil)
 				same(t, "recent", words(got), want)
-				after, _ := v.After(kitchen, 2, 9)
+				after, _ := v.After(kitchen, 2, 9, nil)
 				same(t, "after", words(after), want[2:])
 				return err
 			})

@@ -255,6 +255,9 @@ func Merge(old core.State, since, now time.Time, age time.Duration, said core.St
 }
 
 func merge(old, said map[string]json.RawMessage) map[string]json.RawMessage {
+	if len(old)+len(said) == 0 {
+		return nil
+	}
 	merged := make(map[string]json.RawMessage)
 	for _, from := range []map[string]json.RawMessage{said, old} {
 		for _, k := range slices.Sorted(maps.Keys(from)) {

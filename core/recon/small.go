@@ -3,6 +3,7 @@ package recon
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -101,6 +102,7 @@ func (s *Small) begin(scene core.Scene) <-chan opinion {
 		return nil
 	}
 	s.asking[scene.Path] = true
+	scene.Recent = slices.Clone(scene.Recent[max(0, len(scene.Recent)-smallMessages):]) // it is read later
 	answer := make(chan opinion, 1)
 	build := func(llm.Limits) (llm.Request, error) { return smallRequest(scene) }
 	question := core.Question{Path: scene.Path, Build: build}
@@ -150,7 +152,7 @@ func smallRequest(s core.Scene) (llm.Request, error) {
 		Text string `json:"text"`
 	}
 	var lines []line
-	for _, e := range s.Recent[max(0, len(s.Recent)-smallMessages):] {
+	for _, e := range s.Recent {
 		if e.Spoken() {
 			text := e.Message.Text
 			if e.Self {

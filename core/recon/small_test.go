@@ -3,6 +3,7 @@ package recon
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -24,9 +25,9 @@ type asker struct {
 
 func (a *asker) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	a.asked.Add(1)
-	a.last, _ = q.Build(llm.Limits{})
 	select {
 	case <-time.After(a.after):
+		a.last, _ = q.Build(llm.Limits{}) // as the next engine of a chain does
 		return llm.Answer{Text: a.text}, nil
 	case <-ctx.Done():
 		return llm.Answer{}, ctx.Err()
@@ -84,10 +85,12 @@ func TestSmallIsNotWaitedFor(t *testing.T) {
 		a := &asker{after: 20 * time.Second, text: opinionated}
 		s := NewSmall(a)
 		alive(t, s, func() {
-			start := time.Now()
-			if hints := turn(t, s, scene); len(hints) != 0 || time.Since(start) >= 300*time.Millisecond {
+			start, lent := time.Now(), scene
+			lent.Recent = slices.Clone(scene.Recent)
+			if hints := turn(t, s, lent); len(hints) != 0 || time.Since(start) >= 300*time.Millisecond {
 				t.Errorf("hints %v after %s", hints, time.Since(start))
 			}
+			clear(lent.Recent) // it belongs to another turn now
 			turn(t, s, scene)
 			if a.asked.Load() != 1 {
 				t.Errorf("asked %d times at once", a.asked.Load())
@@ -98,6 +101,9 @@ func TestSmallIsNotWaitedFor(t *testing.T) {
 				t.Errorf("the late answer gives %v", hints)
 			}
 		})
+		if user := a.last.Messages[0].Text; strings.Count(user, `"from":"`) != 8 || strings.Contains(user, `"text":""`) {
+			t.Errorf("it was shown %s", user)
+		}
 	})
 }
 

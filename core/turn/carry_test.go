@@ -463,6 +463,47 @@ func (s scout) Recon(_ context.Context, scene core.Scene) ([]hint.Hint, error) {
 	return nil, nil
 }
 
+// lingering is an injector that still looks at the scene when the turn is over.
+type lingering struct {
+	scenes chan core.Scene
+	goOn   chan struct{}
+}
+
+func (l lingering) Inject(ctx context.Context, s core.Scene) (json.RawMessage, error) {
+	l.scenes <- s
+	<-l.goOn
+	return nil, nil
+}
+
+// TestHistoryIsLent: the slice of a turn's history goes to other turns, without what it held,
+// unless a plugin that was late may still read it.
+func TestHistoryIsLent(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		s := open(t, t.TempDir())
+		defer s.Close()
+		l := lingering{make(chan core.Scene, 10), make(chan struct{})}
+		if !late {
+			close(l.goOn)
+		}
+		b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("ok")), func(o *turn.Options) {
+			o.Plugins.Injectors = map[string]core.Injector{"lingering": l}
+		})
+		for i := range 3 {
+			b.receive(said(fmt.Sprint(i), "jay", "knock knock"))
+			b.ended(1)
+		}
+		b.stop()
+		<-l.scenes
+		kept := (<-l.scenes).Recent
+		if len(kept) != 2 || (kept[0].Message.Text == "knock knock" && kept[1].Message.Text == "ok") != late {
+			t.Errorf("late: %v, it reads %+v", late, kept)
+		}
+		if late {
+			close(l.goOn)
+		}
+	}
+}
+
 // slowAsker is a small model on a slow machine.
 type slowAsker struct{}
 

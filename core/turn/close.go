@@ -82,7 +82,7 @@ func (t *turn) outcome(ctx context.Context, p core.Progress) core.Batch {
 	}
 	if p == core.ProgressDone && t.results.did(action.Continue) && t.shouldContinue(ctx) {
 		e := t.continuation()
-		b.Append, t.results.end.GoesOn = append(b.Append, e), e.Message.ID
+		b.Append, t.results.end.GoesOn, t.worker.more = append(b.Append, e), e.Message.ID, true
 	}
 	return b
 }

@@ -152,6 +152,7 @@ func (t *turn) collect(ctx context.Context, limit time.Duration, list []contribu
 				(<-answers[i])()
 				continue
 			}
+			t.input.window = nil // it may still be read
 			t.log.Warn("contribution left out: it is late", "plugin", c.plugin)
 		}
 	}

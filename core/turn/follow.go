@@ -10,10 +10,10 @@ import (
 
 // followerOf returns the plugin that said an entry and answers replies to it; nil if there is none.
 func (s *setup) followerOf(said *core.Entry) core.Follower {
-	name, _, _ := strings.Cut(said.Data, ":")
-	if !said.Self {
+	if said == nil || !said.Self {
 		return nil
 	}
+	name, _, _ := strings.Cut(said.Data, ":")
 	return s.Plugins.Followers[name]
 }
 
@@ -71,7 +71,7 @@ func (s *setup) apart(v core.View, waiting []core.Entry) ([]core.Entry, error) {
 // follow lets a plugin answer a reply to what it said. Without steps, the model answers.
 func (in *input) follow(ctx context.Context) (a accepted, err error) {
 	t := in.turn
-	said := &in.said
+	said := in.said
 	f := t.setup.followerOf(said)
 	if f == nil || len(t.messages) != 1 {
 		return a, nil

@@ -20,9 +20,10 @@ type input struct {
 	turn     *turn
 	settings Settings // that hold in the place
 	parts    prompt.Parts
+	window   *[]core.Entry // has the history, until the turn is over; nil: nobody else may have it then
 	gathered bool
 	unheard  string        // why a voice message was not understood; "": all were
-	said     core.Entry    // what the message replies to, if the turn answers one
+	said     *core.Entry   // what the message replies to, if the turn answers one; nil: nothing
 	points   bool          // a message points at something that the bot said so
 	foreign  bool          // plugins added what strangers wrote
 	withheld []string      // actions that the prompt does not show
@@ -34,10 +35,12 @@ func (in *input) load(v core.View) error {
 	t := in.turn
 	in.settings = t.setup.Settings(t.path)
 	start := prompt.WindowStart(t.last, t.setup.Config.History)
-	entries, err := v.After(t.path, start, int(t.last-start)+maxMerged)
+	in.window = t.turns.windows.Get().(*[]core.Entry)
+	entries, err := v.After(t.path, start, int(t.last-start)+maxMerged, *in.window)
 	if err != nil {
 		return err
 	}
+	*in.window = entries
 	if t.messages[0].Message.Author.Bot {
 		t.who.Continued = max(t.who.Continued, timesContinued(entries, t.last))
 	}
@@ -63,6 +66,14 @@ func (in *input) load(v core.View) error {
 		return err
 	}
 	return in.loadRecent(v)
+}
+
+// release lets other turns use the window, which is emptied.
+func (in *input) release() {
+	if in.window != nil {
+		clear((*in.window)[:cap(*in.window)])
+		in.turn.turns.windows.Put(in.window)
+	}
 }
 
 // loadRecent reads what was said in other places, as far as scope and shares allow.

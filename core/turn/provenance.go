@@ -102,7 +102,7 @@ func (in *input) findPointed(v core.View) error {
 			return err
 		}
 		if len(in.turn.messages) == 1 {
-			in.said = said
+			in.said = &said
 		}
 		in.points = in.points || said.Self && afterStrangers(&said) || !ok && e.Kind == core.KindPress
 	}

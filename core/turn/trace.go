@@ -32,9 +32,8 @@ func (t *turn) finish() {
 	for _, d := range t.results.all {
 		t.trace.Steps = append(t.trace.Steps, watch.Step{Outcome: d.Outcome, Progress: d.Progress})
 	}
-	trace := t.trace // keeping it does not keep the turn
 	end := t.results.end
-	end.Turn, end.Messages, end.Trace = t.journal.id, t.ids(), &trace
+	end.Turn, end.Messages, end.Trace = t.journal.id, t.ids(), t.trace
 	end.Person, end.Private = t.person(), t.who.Private
 	end.Command = t.worker.queue.commands
 	store, concerned := t.setup.Store, []core.Path{t.path}

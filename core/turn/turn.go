@@ -64,13 +64,13 @@ type turn struct {
 	input    input
 	results  results
 	decided  []*journal // of turns whose questions this one decided
-	trace    watch.Trace
+	trace    *watch.Trace
 }
 
 func newTurn(turns *Turns, path core.Path, s *setup) *turn {
 	t := &turn{
 		turns: turns, path: path, setup: s, snapshot: s.Catalogue, log: s.Log,
-		trace: watch.Trace{Began: time.Now()},
+		trace: &watch.Trace{Began: time.Now()},
 	}
 	t.input.turn, t.results.turn = t, t
 	return t
@@ -111,7 +111,8 @@ func (t *turn) run(ctx context.Context) error {
 	}
 	if errors.Is(err, errWithdrawn) {
 		t.refundAttempt()
-		return nil // what is left waits; the next look at the log finds it
+		t.worker.more = true // the next look at the log finds what is left
+		return nil
 	}
 	unwritten, away := errors.Is(err, core.ErrUnwritten), errors.Is(err, core.ErrAway)
 	if unwritten || away || errors.Is(err, core.ErrUnknownOutcome) || ctx.Err() != nil {

@@ -24,6 +24,7 @@ type Turns struct {
 	limiter   limiter
 	undo      *undoList
 	health    health
+	windows   sync.Pool // of *[]core.Entry: turns read the past, which is large, into one after the other
 
 	mu     sync.Mutex
 	awake  map[queue]*worker
@@ -42,6 +43,7 @@ func New(o Options) *Turns {
 		attention: attention{places: recent.NewCache[core.Path, *placeAttention](maxPlaces / 2)},
 		limiter:   limiter{people: recent.NewCache[core.Path, *userLimit](maxLimited / 2)},
 		undo:      recent.NewShared[undoKey, undoable](maxUndoable / 2),
+		windows:   sync.Pool{New: func() any { return new([]core.Entry) }},
 	}
 	t.Reconfigure(o)
 	return t

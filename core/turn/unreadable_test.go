@@ -67,11 +67,11 @@ func (v *unreadableView) Entry(place core.Path, id string) (core.Entry, bool, er
 	return v.View.Entry(place, id)
 }
 
-func (v *unreadableView) After(place core.Path, seq uint64, most int) ([]core.Entry, error) {
+func (v *unreadableView) After(place core.Path, seq uint64, most int, into []core.Entry) ([]core.Entry, error) {
 	if err := v.fails(); err != nil {
 		return nil, err
 	}
-	return v.View.After(place, seq, most)
+	return v.View.After(place, seq, most, into)
 }
 
 func (v *unreadableView) Last(place core.Path, n int) ([]core.Entry, error) {

@@ -81,6 +81,7 @@ type worker struct {
 	over       chan struct{}            // closed when the goroutine ends
 	cut        context.CancelFunc       // cuts short what it does
 	journals   map[core.TurnID]*journal // that it wrote, until a turn ends
+	more       bool                     // something may wait behind the turn that is tried
 	unreported *turn                    // whose last commit returned an error, but may have worked; nil: none
 
 	// Guarded by turns.mu.
@@ -250,28 +251,26 @@ func (p *worker) try(ctx context.Context) (more bool, err error) {
 	if err == nil {
 		p.panics = 0
 		clear(p.journals)
+		t.input.release()
 	}
-	return true, err
+	return p.more, err
 }
 
 // load finds what waits, and reads the past for the prompt. It returns nil if nothing
 // waits.
-func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
-	t := newTurn(p.turns, p.queue.path, with)
-	t.worker = p
+func (p *worker) load(ctx context.Context, with *setup) (t *turn, err error) {
 	ctx = epochs.With(ctx, with.Store.Epoch()) // before anything is read
 	p.turns.mu.Lock()
-	p.gone = make(map[string]bool)
 	begun := p.begun
-	p.begun, p.behind = 0, nil
+	p.gone, p.begun, p.behind = make(map[string]bool), 0, nil
 	p.turns.mu.Unlock()
 	other := false
-	err := p.turns.store.View(ctx, func(v core.View) error {
+	err = p.turns.store.View(ctx, func(v core.View) error {
 		depth := maxMerged
 		if p.queue.commands {
 			depth = commandDepth
 		}
-		waiting, err := v.Due(p.queue.path, depth) // first, because it announces what follows
+		due, err := v.Due(p.queue.path, depth) // first, because it announces what follows
 		if err != nil {
 			return err
 		}
@@ -279,7 +278,8 @@ func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
 		if err != nil || head.Path != p.queue.path { // it has moved, and is looked at there
 			return err
 		}
-		waiting, other = p.queue.next(waiting)
+		var waiting []core.Entry
+		waiting, other = p.queue.next(due)
 		if len(waiting) == 0 {
 			return nil
 		}
@@ -291,9 +291,12 @@ func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
 		if err != nil {
 			return err
 		}
+		t = newTurn(p.turns, p.queue.path, with)
+		t.worker = p
 		var kept bool
 		t.journal, kept = p.journalOf(ctx, with, id, records)
 		p.choose(t, waiting, begun)
+		p.more = len(due) == depth || due[len(due)-1].Message.Seq > t.last
 		p.turns.mu.Lock()
 		for i := range waiting {
 			m := &waiting[i].Message
@@ -314,7 +317,7 @@ func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
 	if other {
 		p.turns.wake(queue{p.queue.path, !p.queue.commands}, 0, core.Path{})
 	}
-	if err != nil || t.journal == nil {
+	if err != nil || t == nil {
 		return nil, err
 	}
 	t.log = with.Log.With("path", p.queue.path, "turn", t.journal.id.Seq)

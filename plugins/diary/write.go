@@ -146,7 +146,7 @@ func (p *Plugin) several(ctx context.Context, c *core.Call) (map[string]bool, er
 	}
 	ids := make(map[string]bool)
 	err := p.host.Reader.View(ctx, func(v core.View) error {
-		entries, err := v.After(c.Key.Turn.Path, max(c.Key.Turn.Seq, 1)-1, turnMax)
+		entries, err := v.After(c.Key.Turn.Path, max(c.Key.Turn.Seq, 1)-1, turnMax, nil)
 		for i := range entries {
 			ids[entries[i].Message.Author.ID] = true
 		}

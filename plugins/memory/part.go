@@ -63,7 +63,7 @@ func (x *extractor) part(ctx context.Context, place core.Path, from uint64) (*pa
 		if head.Last > partMax && head.Last-partMax > from {
 			from, c.full = head.Last-partMax, true
 		}
-		entries, err = v.After(place, from, partMax)
+		entries, err = v.After(place, from, partMax, nil)
 		return err
 	})
 	if err != nil {
