@@ -34,6 +34,8 @@ import (
 	"strings"
 
 	"github.com/kaptinlin/jsonschema"
+
+	"synthbot/core"
 )
 
 // Bounds of a schema; beyond them compiling takes seconds and gigabytes.
@@ -126,37 +128,16 @@ const maxViolations = 8
 
 // Validate returns what is wrong with a decoded value.
 func (s *Schema) Validate(v any) []Violation {
-	if fits(s.Root, v) {
-		return nil
+	var result *jsonschema.EvaluationResult
+	if m, ok := v.(map[string]any); ok {
+		result = s.compiled.ValidateMap(m)
+	} else {
+		result = s.compiled.ValidateJSON(core.JSON(v))
 	}
-	result := s.compiled.ValidateStruct(v)
 	if result.IsValid() {
 		return nil
 	}
 	return explain(result.DetailedErrors(), v)
-}
-
-// fits reports whether a value is surely valid. It knows the keywords that most payloads need, and saves them the
-// library's record of how each part was judged.
-func fits(schema, v any) bool {
-	node, _ := schema.(map[string]any)
-	object, isObject := v.(map[string]any)
-	_, isText := v.(string)
-	ok := isObject && node["type"] == "object" || isText && node["type"] == "string"
-	known := []string{"type", "title", "description", "properties", "required", "additionalProperties"}
-	for keyword := range node {
-		ok = ok && slices.Contains(known, keyword)
-	}
-	required, _ := node["required"].([]any)
-	for _, name := range required {
-		key, _ := name.(string)
-		ok = ok && object[key] != nil
-	}
-	properties, _ := node["properties"].(map[string]any)
-	for name, value := range object {
-		ok = ok && fits(properties[name], value)
-	}
-	return ok
 }
 
 // summaries are keywords whose errors only repeat that some part is wrong.
