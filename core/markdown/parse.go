@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
@@ -30,9 +28,6 @@ const (
 // text is an error.
 func Parse(source string) []Block {
 	source = strings.ReplaceAll(strings.ToValidUTF8(source, "\uFFFD"), "\x00", "\uFFFD")
-	if isSentence(source) {
-		return []Block{plainParagraph(strings.TrimSpace(source))}
-	}
 	rest := ""
 	if len(source) > maxTotal {
 		at := boundary(source, maxTotal)
@@ -57,14 +52,6 @@ func Parse(source string) []Block {
 		blocks = append(blocks, plainParagraph(rest))
 	}
 	return blocks
-}
-
-// isSentence reports whether a text is one short line without anything that may be a style, a link or an
-// escape, as most answers are.
-func isSentence(s string) bool {
-	first, _ := utf8.DecodeRuneInString(s)
-	return len(s) <= maxPiece && unicode.IsLetter(first) && !strings.ContainsAny(s, "\n\r\t\v\f*_~`[]<\\&@") &&
-		!strings.Contains(s, "://") && !strings.Contains(s, "www.")
 }
 
 // join takes next in, if it is the rest of b: the text was cut inside of b, between

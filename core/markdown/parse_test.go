@@ -269,13 +269,8 @@ func FuzzParse(f *testing.F) {
 		f.Add(s)
 	}
 	f.Add("# a\n- [x] b\n> c\n```d\ne\n```\n|f|\n|-|\n|g|\n[h](i) ![j](k) ~~l~~ &amp; \\* <m>")
-	f.Add("It's true (nearly): 1 + 1 = 2, in well-known words; or > #1 | https? “No”! ")
 	f.Fuzz(func(t *testing.T, source string) {
 		blocks := Parse(source)
-		parsed := draw(Parse("\n" + source)) // which is not a sentence
-		if isSentence(source) && draw(blocks) != parsed {
-			t.Fatalf("%q is %s, as a sentence %s", source, parsed, draw(blocks))
-		}
 		if plain := Plain(blocks); !utf8.ValidString(plain) {
 			t.Fatalf("%q reads as %q", source, plain)
 		}
