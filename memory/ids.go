@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -201,7 +202,7 @@ func upgradeIDs(t *tx) {
 // deleteFormerIDs deletes the ids that upgradeIDs has read, in short transactions.
 func deleteFormerIDs(ctx context.Context, db *DB) {
 	err := deleteWhere(withJobName(ctx, "former ids"), db, bucketFormerIDs, nil, nil, nil)
-	if err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, core.ErrClosed) {
 		db.log.Error("the former ids cannot be deleted", "err", err)
 	}
 }
