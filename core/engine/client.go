@@ -129,7 +129,7 @@ func newProvider(cfg Config, p preset, t *transport) (provider, error) {
 
 const (
 	usualCalls = 64       // at the same time: many places may ask one server at once
-	usualBody  = 32 << 10 // bytes of a request
+	usualBody  = 20 << 10 // bytes of a request
 )
 
 // encode writes a value as JSON.
