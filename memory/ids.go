@@ -81,8 +81,11 @@ func shortID(id string) []byte {
 		sum := sha256.Sum256([]byte(id))
 		id = id[:maxID-2*len(sum)] + hex.EncodeToString(sum[:])
 	}
-	return append([]byte{byte(len(id))}, id...)
+	return sizedID([]byte(id))
 }
+
+// sizedID puts a byte with its length before an id that is not too long.
+func sizedID(id []byte) []byte { return append([]byte{byte(len(id))}, id...) }
 
 func newestKey(place []byte) []byte { return append(bytes.Clone(place), newest) }
 
@@ -178,11 +181,12 @@ func upgradeIDs(t *tx) {
 		for k, v := range t.bucket(bucketFormerIDs).prefixed(place) {
 			seq, n := uvarint(string(v)) // 0 if it cannot be read
 			received, _ := uvarint(string(v[n:]))
-			if seq == 0 {
-				t.db.logUnreadable(fmt.Errorf("id %q of %s: %w", k[len(place):], path, errFields))
+			id := k[len(place):] // it is a hash already if it was long
+			if seq == 0 || len(id) > maxID {
+				t.db.logUnreadable(fmt.Errorf("id %q of %s: %w", id, path, errFields))
 				continue
 			}
-			all = append(all, knownID{shortID(string(k[len(place):])), seq, received})
+			all = append(all, knownID{sizedID(id), seq, received})
 		}
 		slices.SortFunc(all, func(a, b knownID) int { return bytes.Compare(a.id, b.id) })
 		var run idRun

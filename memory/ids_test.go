@@ -181,7 +181,8 @@ func TestUpgradeOfIDs(t *testing.T) {
 	for i := range 500 {
 		said = append(said, message(kitchen, fmt.Sprint(i), "x"))
 	}
-	add(t, db, said...)
+	long := strings.Repeat("x", maxID)
+	add(t, db, append(said, message(kitchen, long, "x"))...)
 	before, known := everything(t, db), idsOf(t, db, kitchen)
 	err := db.update(t.Context(), storeFormerIDs)
 	cut := db.write(t.Context(), &job{run: func(t *tx) error { return errors.Join(upgrade(t), errUndone) }})
@@ -204,9 +205,9 @@ func TestUpgradeOfIDs(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	b := &core.Batch{Append: []core.Entry{message(kitchen, "77", "again")}}
+	b := &core.Batch{Append: []core.Entry{message(kitchen, "77", "again"), message(kitchen, long, "again")}}
 	commit(t, db, b)
-	want(t, "known", b.Known[0], true)
+	want(t, "known", b.Known, []bool{true, true})
 	if !strings.Contains(log.String(), "of chat/group: broken fields") {
 		t.Errorf("the log says %q", &log)
 	}
@@ -232,6 +233,32 @@ func TestSalvageOfFormerIDs(t *testing.T) {
 		t.Errorf("%+v, %v, want one pair dropped", report, err)
 	}
 	want(t, "ids", idsOf(t, open(t, dir), kitchen), []string{"1", "2", "3"})
+}
+
+// TestSalvageAfterUpgradeOfIDs: former ids that are not deleted yet change nothing.
+func TestSalvageAfterUpgradeOfIDs(t *testing.T) {
+	db, err := Open(t.TempDir(), Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(t, db, message(kitchen, "1", "x"), message(kitchen, "2", "x"), message(kitchen, "3", "x"))
+	p := place{path: kitchen, ids: placeKey(kitchen)}
+	err = db.update(t.Context(), func(t *tx) {
+		storeFormerIDs(t)
+		upgradeIDs(t)
+		t.putID(p, "4", 4) // of a message that was deleted
+		setID(t, p.ids, knownID{id: shortID("2")})
+		t.remove(p.ids, 2)
+	})
+	file := filepath.Join(crash(t, db), FileName)
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if _, err := Salvage(dir, file); err != nil {
+		t.Error(err)
+	}
+	want(t, "ids", idsOf(t, open(t, dir), kitchen), []string{"1", "3", "4"})
 }
 
 // storeFormerIDs stores ids as version 5 did, one of them broken.

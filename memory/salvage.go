@@ -35,6 +35,7 @@ func Salvage(dir, damaged string) (report Salvaged, err error) {
 		if err != nil {
 			return err
 		}
+		db.starting.Wait() // for what deletes former ids
 		s := &salvager{db: db, report: Salvaged{Pairs: make(map[string]int)}}
 		err = s.save(damaged)
 		report = s.report
@@ -59,7 +60,9 @@ func (s *salvager) save(damaged string) (err error) {
 		return fmt.Errorf("%s: nothing could be saved of it", damaged)
 	}
 	return s.db.update(context.Background(), func(t *tx) {
-		upgradeIDs(t)
+		if len(t.placesIn(bucketIDs, core.Path{})) == 0 { // else the file was upgraded
+			upgradeIDs(t)
+		}
 		r := rebuilder{tx: t, heads: maps.Collect(t.headsBelow(core.Path{})), sources: t.idSources()}
 		r.entries()
 		r.postings()
