@@ -137,6 +137,32 @@ func TestMessageWaitsForCommand(t *testing.T) {
 	}
 }
 
+// TestMessageBetweenCommands: a message waits for the command before it, and not for the one behind it.
+func TestMessageBetweenCommands(t *testing.T) {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	begun, release := make(chan struct{}, 2), make(chan struct{}, 2)
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("answer")), func(o *turn.Options) {
+		o.Plugins.Commands = registry(t, map[string]obeying{
+			"slow": func(context.Context, call) (string, error) {
+				begun <- struct{}{}
+				<-release
+				return "slow", nil
+			},
+		})
+	})
+	b.receive(called("1", "jay", "slow"))
+	<-begun
+	b.receive(said("2", "jay", "hi"), called("3", "jay", "slow"))
+	release <- struct{}{}
+	<-begun
+	b.ended(2)
+	b.holds("slow", "answer")
+	release <- struct{}{}
+	b.ended(1)
+	b.quiet()
+}
+
 // TestPersonaBesideTurn: what a turn says is said by who it was when it began.
 func TestPersonaBesideTurn(t *testing.T) {
 	s := open(t, t.TempDir())

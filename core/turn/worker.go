@@ -63,7 +63,7 @@ func (q queue) next(waiting []core.Entry) (mine []core.Entry, other bool) {
 	first := slices.IndexFunc(waiting, func(e core.Entry) bool { return e.Kind == core.KindCommand })
 	switch {
 	case q.commands && first >= 0:
-		return waiting[first : first+1], false
+		return waiting[first : first+1], first > 0
 	case q.commands:
 		return nil, len(waiting) > 0
 	case first >= 0:
