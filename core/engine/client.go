@@ -154,7 +154,8 @@ func (p *provider) post(
 			sent.Store(true)
 		}
 	}
-	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: written})
+	again := func(httptrace.GotConnInfo) { sent.Store(false) } // the transport tries a refused request once more
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: again, WroteRequest: written})
 	data := new(bytes.Buffer)
 	select {
 	case data = <-p.transport.bodies:

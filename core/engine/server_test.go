@@ -1,12 +1,14 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"slices"
 	"strings"
 	"sync"
@@ -193,4 +195,34 @@ func question(build func(llm.Limits) (llm.Request, error)) core.Question {
 
 func plainQuestion() core.Question {
 	return question(func(llm.Limits) (llm.Request, error) { return hello(), nil })
+}
+
+// transported is a transport that a test plays.
+type transported func(*http.Request) (*http.Response, error)
+
+func (f transported) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestBodyIsRead: the buffer of a request is used again only if nothing reads it any more: a second attempt, which the
+// transport makes by itself, may still read it when the answer is there.
+func TestBodyIsRead(t *testing.T) {
+	for _, attempts := range []int{1, 2} {
+		pool := newTransport(time.Now)
+		pool.base = transported(func(r *http.Request) (*http.Response, error) {
+			trace := httptrace.ContextClientTrace(r.Context())
+			for n := range attempts {
+				if trace.GotConn != nil {
+					trace.GotConn(httptrace.GotConnInfo{})
+				}
+				if n == 0 {
+					trace.WroteRequest(httptrace.WroteRequestInfo{})
+				}
+			}
+			return &http.Response{StatusCode: http.StatusTooManyRequests, Body: http.NoBody}, nil
+		})
+		p := provider{endpoint: "http://localhost", transport: pool}
+		_, _, err := p.post(t.Context(), "", func(b *bytes.Buffer) error { return encode(b, "words") })
+		if kept := len(pool.bodies); err == nil || kept != 2-attempts {
+			t.Errorf("after %d attempts, %d buffers are kept; %v", attempts, kept, err)
+		}
+	}
 }
