@@ -141,7 +141,7 @@ func (p *Plugin) holdUser(ctx context.Context, a *actor, kind string, r holdRequ
 	if err != nil {
 		return "", err
 	}
-	undo := core.JSON(heldBefore{Person: h.user.String(), Before: was, Here: !h.scope.IsZero()})
+	undo := core.JSON(heldBefore{Person: h.user.String(), Before: was, Here: !h.scope.IsZero(), Until: h.until})
 	name, done := muteAction.Name, core.Result{Undo: undo}
 	if kind == blocked {
 		name = blockAction.Name
@@ -215,7 +215,7 @@ func (p *Plugin) mute(ctx context.Context, a *actor, name string, span time.Dura
 	}
 	until, was, err := p.mutePlace(ctx, a, span, reason)
 	if err == nil {
-		done := core.Result{Undo: core.JSON(heldBefore{Before: was})}
+		done := core.Result{Undo: core.JSON(heldBefore{Before: was, Until: until})}
 		a.NoteDone(muteAction.Name, mutePayload{Reason: reason, Duration: txt.Span(span)}, done)
 	}
 	return "I am quiet here " + ending(until, p.host.Clock()) + ". `/unmute` ends it.", err

@@ -268,6 +268,7 @@ type heldBefore struct {
 	Before *detail   `json:"before,omitempty"` // what it replaced, or what was lifted
 	Here   bool      `json:"here,omitempty"`   // in this group and not everywhere
 	Scope  core.Path `json:"scope,omitzero"`   // of what was lifted
+	Until  time.Time `json:"until,omitzero"`   // how long the block or mute lasts that is undone
 }
 
 // restore lets what was before hold again, or else nothing. It does nothing if that was lifted or replaced since: held
@@ -296,7 +297,7 @@ func (b *heldBefore) restore(ctx context.Context, p *Plugin, a *actor, kind stri
 	}
 	now, ok := r.current(&h)
 	switch {
-	case ok != held || !held && !again || !a.reaches(&h):
+	case ok != held || held && !now.until.Equal(b.Until) || !held && !again || !a.reaches(&h):
 		return nil
 	case again && b.Person == "":
 		err = r.mutePlace(ctx, h.scope, h.until)

@@ -321,8 +321,8 @@ func (r *records) liftHold(ctx context.Context, h *hold) error {
 // current returns the hold that another one replaces, of a place if h is of no user.
 func (r *records) current(h *hold) (now hold, ok bool) {
 	if h.user.IsZero() {
-		at, _, ok := r.mutedAt(h.scope)
-		return now, ok && at == h.scope
+		at, until, ok := r.mutedAt(h.scope)
+		return hold{until: until}, ok && at == h.scope
 	}
 	held := r.holdsOf(h.user)
 	i := slices.IndexFunc(held, func(old hold) bool { return old.key() == h.key() })
