@@ -48,16 +48,25 @@ func Load(name string) (loc *time.Location, ok bool) {
 	if name == "" || len(name) > maxName || name == "Local" {
 		return nil, false
 	}
-	for _, spelling := range []string{name, capitalized(name)} {
+	spellings := []string{strings.ReplaceAll(name, " ", "_"), capitalized(name)}
+	for _, spelling := range spellings {
 		if loc, err := time.LoadLocation(spelling); err == nil {
 			return loc, true
 		}
 	}
-	return city(capitalized(name))
+	for _, spelling := range spellings { // "Port-au-Prince", "rome"
+		if loc, ok = city(spelling); ok {
+			return loc, true
+		}
+	}
+	return nil, false
 }
 
 // city finds the zone whose name ends so. Several names of one zone are one.
 func city(name string) (found *time.Location, ok bool) {
+	if strings.HasPrefix(name, "/") {
+		return nil, false
+	}
 	const regions = "Europe Africa America America/Argentina America/Indiana America/Kentucky " +
 		"America/North_Dakota Antarctica Arctic Asia Atlantic Australia Brazil Canada Chile Indian Mexico Pacific US"
 	for region := range strings.FieldsSeq(regions) {
