@@ -1,6 +1,7 @@
 package action
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -110,7 +111,7 @@ func (e *execution) find(field string) any {
 	case "state", "conversation_state":
 		root = plainJSON(e.State)
 	case "message":
-		m := e.Message
+		m := cmp.Or(e.Message, new(core.Message))
 		root = map[string]any{
 			"id": m.ID, "text": m.Text, "time": m.Time.Format(time.RFC3339), "voice": m.Voice, "locale": m.Locale,
 			"addressed": string(m.Addressed), "private": e.Who.Private, "path": e.Who.Path.String(),

@@ -92,6 +92,10 @@ func TestConditionRoots(t *testing.T) {
 			t.Errorf("rank %d is %v", rank, v)
 		}
 	}
+	e.Message = nil
+	if v := e.find("message.text"); v != "" {
+		t.Errorf("the text of no message is %v", v)
+	}
 	e.Who = by(core.RankMember, core.RankMember)
 	if e.find("author.id") != nil {
 		t.Error("several people are one author")

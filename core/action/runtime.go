@@ -87,7 +87,7 @@ type Job struct {
 	Guard    func(context.Context, *Definition, core.Call) error
 	Attaches bool // questions longer than MaxQuestion can be attached as a file
 	Journal  Journal
-	Message  *core.Message // what the turn answers: for conditions
+	Message  *core.Message // what the turn answers: for conditions; nil: nothing
 	Answers  []string      // the platform ids of all that it answers
 	State    core.State    // of the conversation, before this turn: for conditions
 }
