@@ -36,12 +36,12 @@ var maxBigPackageLines = map[string]int{
 	"admin/page":          2592,
 	"daemon":              6638,
 	"interfaces/discord":  5216,
-	"core/engine":         3713,
+	"core/engine":         3714,
 	"core/engine/offline": 3154,
 	"core/turn":           5221,
-	"core/action":         3885,
+	"core/action":         3886,
 	"interfaces/telegram": 4231,
-	"memory":              8873,
+	"memory":              8881,
 }
 
 // stiff matches wording in comments that plain English avoids.
