@@ -41,7 +41,7 @@ var maxBigPackageLines = map[string]int{
 	"core/turn":           5221,
 	"core/action":         3885,
 	"interfaces/telegram": 4231,
-	"memory":              8873,
+	"memory":              8874,
 }
 
 // stiff matches wording in comments that plain English avoids.
