@@ -25,11 +25,12 @@ func (db *DB) WriteTo(w io.Writer) (n int64, err error) {
 	return n, nil
 }
 
-// copyTo writes a consistent copy to a writer that does not block.
+// copyTo writes a consistent copy, without traces of what was forgotten, to a writer that does not block.
 func (db *DB) copyTo(w io.Writer) error {
 	w = &restingWriter{Writer: w, since: time.Now()}
 	return db.view(context.Background(), func(v *view) error {
-		if file, ok := v.Tx.(io.WriterTo); ok {
+		hasTraces := v.bucket(bucketMeta).Get([]byte(metaTraces)) != nil
+		if file, ok := v.Tx.(io.WriterTo); ok && !hasTraces {
 			_, err := file.WriteTo(w)
 			return err
 		}
@@ -63,7 +64,7 @@ func (w *restingWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// copyAsFile writes what an engine without a file stores as a file, which is first made in dir.
+// copyAsFile writes what is stored as a new file, which is first made in dir.
 func copyAsFile(v *view, w io.Writer, dir string) (err error) {
 	dir, err = os.MkdirTemp(dir, ".spool-*")
 	if err != nil {

@@ -67,19 +67,26 @@ func populated(t testing.TB, db *DB) {
 	<-db.AddUse(Use{Day: "2026-11-20", Person: jay, Engine: "e"}, Use{Day: "2026-11-20", Person: ann, Engine: "e"})
 }
 
-// traces fails if one of the words is anywhere in the file after compacting.
+// traces fails if one of the words is anywhere in a backup, or in the file after compacting.
 func traces(t *testing.T, db *DB, words ...string) {
 	t.Helper()
+	backup := filepath.Join(t.TempDir(), "backup.db")
+	if err := db.Backup(backup); err != nil {
+		t.Fatal(err)
+	}
+	if hasTraces(db) || db.engine.remote {
+		tracesIn(t, backup, words...)
+	}
 	if _, _, err := db.Compact(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	file := db.engine.file
-	if os.Getenv(onPostgres) != "" {
-		file = filepath.Join(t.TempDir(), "backup.db")
-		if err := db.Backup(file); err != nil {
-			t.Fatal(err)
-		}
+	if !db.engine.remote {
+		tracesIn(t, db.engine.file, words...)
 	}
+}
+
+func tracesIn(t *testing.T, file string, words ...string) {
+	t.Helper()
 	content, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
