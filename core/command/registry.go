@@ -138,7 +138,11 @@ func (s *Spec) Parse(given []string) (map[string]string, error) {
 			words = words[:min(1, len(words))]
 		}
 		value := strings.TrimSpace(strings.Join(words, " "))
-		if i < len(given) && a.Implied != "" && !slices.Contains(a.Choices, value) {
+		choice := slices.IndexFunc(a.Choices, func(c string) bool { return strings.EqualFold(c, value) })
+		if choice >= 0 {
+			value = a.Choices[choice]
+		}
+		if i < len(given) && a.Implied != "" && choice < 0 {
 			if value != "" { // else it was left out of a form
 				given = slices.Insert(slices.Clone(given), i, a.Implied)
 			}
@@ -149,7 +153,7 @@ func (s *Spec) Parse(given []string) (map[string]string, error) {
 		case value == "" && a.Required:
 			return nil, core.Errorf(core.Invalid, "%s is missing. %s", a.Name, s.Usage())
 		case value == "":
-		case choices != "" && !slices.Contains(a.Choices, value):
+		case choices != "" && choice < 0 && value != a.Implied:
 			return nil, core.Errorf(core.Invalid, "%s is one of %s. %s", a.Name, choices, s.Usage())
 		default:
 			args[a.Name] = value

@@ -119,7 +119,7 @@ func TestParse(t *testing.T) {
 		fault string
 	}{
 		{[]string{"add", "tea", " at  five"}, map[string]string{"what": "add", "text": "tea  at  five"}, ""},
-		{[]string{"list"}, map[string]string{"what": "list"}, ""},
+		{[]string{"LIST"}, map[string]string{"what": "list"}, ""},
 		{nil, nil, "what is missing. Usage: `/remind add|list [text]`"},
 		{[]string{"drop"}, nil, "what is one of add, list"},
 	}
@@ -136,7 +136,7 @@ func TestParse(t *testing.T) {
 	}{
 		{[]string{"tea", "at five"}, map[string]string{"what": "add", "text": "tea at five"}},
 		{[]string{"", "tea at five"}, map[string]string{"what": "add", "text": "tea at five"}}, // of a form
-		{[]string{"list"}, map[string]string{"what": "list"}}, {nil, map[string]string{}},
+		{[]string{"List"}, map[string]string{"what": "list"}}, {nil, map[string]string{}},
 	} {
 		if got, err := s.Parse(c.given); err != nil || !maps.Equal(got, c.want) {
 			t.Errorf("%q: %v, %v", c.given, got, err)
