@@ -51,8 +51,9 @@ func (t *Turns) Undo(ctx context.Context, c command.Call) (string, error) {
 	u, ok := t.undo.Take(undoKey{c.Path, c.Person})
 	ctx = epochs.With(ctx, u.epoch)
 	if !ok || !s.Clock().Before(u.until) || t.store.Forgotten(ctx, c.Person, c.Path) {
-		return "There is nothing to undo: I can take back only the latest thing that I did for you here, within ten " +
-			"minutes and until I restart. What a command changed, another one changes back: see its answer, or /help.", nil
+		return "There is nothing to undo: I can take back only the latest thing that I did for you here, within " +
+			"ten minutes and until I restart. What a command changed, another one changes back: see its answer, " +
+			"or /help.", nil
 	}
 	who := action.Requester{Path: c.Path, Private: c.Private, Authors: []core.Author{c.Author}, Sees: c.Sees}
 	var lines []string
