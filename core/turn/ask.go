@@ -166,6 +166,9 @@ func (c *exchange) check(a llm.Answer) {
 			p, faults = core.Plan{Response: prose}, nil
 		}
 	}
+	if a.Truncated && p.Response != "" {
+		p.Response += "…" // for the case that it is said
+	}
 	t := c.turn
 	who := t.who
 	who.State = t.input.parts.State

@@ -735,6 +735,11 @@ func TestCutOffReplies(t *testing.T) {
 	if in := b.input(1); !strings.Contains(in, "cut off in the middle") {
 		t.Errorf("the correction is %s", in)
 	}
+	half := llm.Answer{Text: plan("This is half of"), Truncated: true}
+	b = fresh(t, half, half, half)
+	b.receive(said("1", "jay", "hi"))
+	b.ended(1)
+	b.holds("This is half of…")
 }
 
 // TestFirstWordsOfProse: where no reply was a plan, what the model said first is said if
