@@ -52,6 +52,13 @@ func (c *counted) Get(ctx context.Context, key string) ([]byte, error) {
 	return c.State.Get(ctx, key)
 }
 
+// readsOf is how often a key was read.
+func (c *counted) readsOf(key string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.reads[key]
+}
+
 func (c *counted) Put(ctx context.Context, key string, value []byte) error {
 	if err := c.fails(ctx); err != nil {
 		return err
