@@ -27,6 +27,7 @@ type engine struct {
 	installation string // see DB.Installation
 	unclean      bool   // it was not closed in order
 	complete     bool   // it has the present format, and all buckets
+	formerIDs    bool   // it has ids of a former version, which may have been upgraded
 }
 
 // recovered is deferred, with what debug.SetPanicOnFault(true) returned. It turns a panic into an error: within

@@ -398,6 +398,11 @@ func (w *writer) readMeta() (version int, err error) {
 		w.db.epochs.raiseFloor(floor)
 		version, _ = strconv.Atoi(string(meta.Get([]byte(metaSchema))))
 		w.db.engine.complete = version == schema && v.Bucket(bucketPassageWords) != nil
+		former := v.Bucket(bucketFormerIDs)
+		if former != nil {
+			first, _ := former.Cursor(nil, nil).Seek([]byte{})
+			w.db.engine.formerIDs = first != nil
+		}
 		if version < 1 {
 			return fmt.Errorf("%w: %w: schema %q", core.ErrDamaged, errForeign, meta.Get([]byte(metaSchema)))
 		}
