@@ -203,11 +203,8 @@ func upgradeIDs(t *tx) {
 	}
 }
 
-// deleteFormerIDs deletes the ids that upgradeIDs has read, in short transactions, if there are any.
+// deleteFormerIDs deletes the ids that upgradeIDs has read, in short transactions.
 func deleteFormerIDs(ctx context.Context, db *DB) {
-	if !db.engine.formerIDs {
-		return
-	}
 	err := deleteWhere(withJobName(ctx, "former ids"), db, bucketFormerIDs, nil, nil, nil)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, core.ErrClosed) {
 		db.log.Error("the former ids cannot be deleted", "err", err)

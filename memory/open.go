@@ -137,19 +137,24 @@ func Open(dir string, o Options) (*DB, error) {
 
 // startWork starts what works in the background until ctx ends.
 func startWork(ctx context.Context, db *DB, o Options) {
+	former := db.engine.formerIDs
 	db.writer.startWatch(ctx, o)
 	db.startCheck(ctx, o)
 	db.repeat(ctx, db.space.failures, db.space.step)
 	if Shared(db) == nil {
 		db.starting.Go(db.continueForgets(ctx))
-		db.starting.Go(func() { deleteFormerIDs(ctx, db) })
+		if former {
+			db.starting.Go(func() { deleteFormerIDs(ctx, db) })
+		}
 		startCommonWork(ctx, db)
 		return
 	}
 	db.work.Go(func() {
 		err := Shared(db).Claim(ctx, commonPart, func(ctx context.Context) error {
 			startCommonWork(ctx, db)
-			deleteFormerIDs(ctx, db)
+			if former {
+				deleteFormerIDs(ctx, db)
+			}
 			loop.Repeat(ctx, nil, func() time.Duration { // another process may end in the middle of it
 				db.continueForgets(ctx)()
 				return lookAgain
