@@ -226,7 +226,7 @@ func (p *Plugin) unmute(ctx context.Context, a *actor, name string) (string, err
 	if strings.TrimSpace(name) != "" {
 		return p.releaseUser(ctx, a, muted, name)
 	}
-	was, err := p.unmutePlace(ctx, a, true)
+	was, err := p.unmutePlace(ctx, a)
 	if err == nil {
 		a.NoteDone(unmuteAction.Name, unmutePayload{}, core.Result{Undo: core.JSON(was)})
 	}

@@ -409,15 +409,15 @@ func (p *Plugin) mutePlace(
 	return until, was, r.logNow(ctx, e)
 }
 
-// unmutePlace ends the mute of the actor's place, and if above is set of those above it. It returns what it ended.
-func (p *Plugin) unmutePlace(ctx context.Context, a *actor, above bool) (was []heldBefore, err error) {
+// unmutePlace ends the mutes of the actor's place, and of those above, and returns them.
+func (p *Plugin) unmutePlace(ctx context.Context, a *actor) (was []heldBefore, err error) {
 	ctx, err = p.records.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer p.records.change.Unlock()
 	place, until, ok := p.records.mutedAt(a.Path)
-	for ok && (above || place == a.Path) {
+	for ok {
 		if err := p.records.unmutePlace(ctx, place); err != nil {
 			return was, err
 		}

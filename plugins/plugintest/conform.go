@@ -82,7 +82,8 @@ func testCatalogue(t *testing.T, p core.Plugin, name string) {
 	}
 	for _, d := range snapshot.All() {
 		if d.Owner == name && len(d.PromptSchema()) > maxSchema {
-			t.Errorf("%s: a schema of %d bytes stands in every prompt; at most %d are fair", d.Name, len(d.PromptSchema()), maxSchema)
+			const text = "%s: every prompt has the schema, which takes %d bytes; at most %d are fair"
+			t.Errorf(text, d.Name, len(d.PromptSchema()), maxSchema)
 		}
 	}
 	if x, ok := p.(command.Commander); ok {
