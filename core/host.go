@@ -55,9 +55,6 @@ type Messenger interface {
 	// SendFile sends a file into a place as a part of a step. Where the interface
 	// cannot, the error's Kind is Broken.
 	SendFile(ctx context.Context, parts Deliveries, n int, what Sent, f Upload) error
-	// Fetch returns the content of an attachment of a message in the place, at
-	// most max bytes; a larger one is an error.
-	Fetch(ctx context.Context, place Path, a Attachment, max int64) ([]byte, error)
 	// Link returns the address of a message; "" if it has none.
 	Link(place Path, id string) string
 	// IsAdmin reports whether the person is one of the bot's admins.
