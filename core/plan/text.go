@@ -246,7 +246,7 @@ func unthink(raw json.RawMessage) json.RawMessage {
 		if raw[i] != '"' {
 			continue
 		}
-		end := i + stringEnd(raw[i:])
+		end := i + txt.StringEnd(raw[i:])
 		if words, ok := unthinkString(raw[i:end]); ok {
 			clean = append(append(clean, rest[:len(rest)-len(raw[i:])]...), words...)
 			rest = raw[end:]
