@@ -37,13 +37,6 @@ func (s telling) zonesOf(text string) (name string, zones []string) {
 	return name, places.Zones(name)
 }
 
-func foldName(name string) (folded string) {
-	for _, w := range phrases.Split(name) {
-		folded = join(folded, w.Fold)
-	}
-	return folded
-}
-
 // timeIn tells the time here, or in the places that a text names.
 func (s telling) timeIn(text string) string {
 	if text == "" && s.zone == "" {
@@ -138,7 +131,7 @@ func placeName(text string) string {
 	words := strings.Fields(clipForeign(text))
 	for i, w := range words {
 		if len(w) > 2 {
-			words[i] = capital(w)
+			words[i] = phrases.Capital(w)
 		}
 	}
 	return strings.Join(words, " ")
@@ -170,7 +163,7 @@ func (s telling) dayOf(text string, b *phrases.Book) (time.Time, bool) {
 	if text == "" {
 		return s.now, true
 	}
-	key := foldName(text)
+	key := phrases.FoldName(text)
 	if days, ok := b.Lists["days"][key]; ok {
 		n, _ := strconv.Atoi(days)
 		return s.now.AddDate(0, 0, n), true
@@ -291,7 +284,7 @@ func (s telling) daysBetween(slots []string, b *phrases.Book) (from, to time.Tim
 	read := func(text string, now time.Time) time.Time {
 		day := strings.TrimSpace(text)
 		_, bare := number(b, txt.Fold(day))
-		if b.Is("days", foldName(day)) { // "today"
+		if b.Is("days", phrases.FoldName(day)) { // "today"
 			now = s.now
 		}
 		then := *s.speaker

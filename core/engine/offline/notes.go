@@ -200,7 +200,7 @@ func (s noting) answerFrom(m understood, notes []string) string {
 	for _, n := range notes[:min(len(notes), 5)] {
 		t := s.turned(n)
 		if t != "" {
-			turned = append(turned, strings.TrimRight(capital(t), ".!")+".")
+			turned = append(turned, strings.TrimRight(phrases.Capital(t), ".!")+".")
 		}
 	}
 	if len(turned) == len(notes) && m.topic != "recall" && m.topic != "recallme" {
@@ -300,7 +300,7 @@ func (s noting) turned(text string) string {
 	end, changed, verb := 0, false, true
 	for i, w := range words {
 		to, ok := s.book.Lists["turn"][w.Fold]
-		if i > 0 && w.End-w.Start > 1 && capital(text[w.Start:w.End]) == text[w.Start:w.End] { // a name
+		if i > 0 && w.End-w.Start > 1 && phrases.Capital(text[w.Start:w.End]) == text[w.Start:w.End] { // a name
 			ok = false
 		}
 		if !ok && verb {

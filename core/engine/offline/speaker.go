@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"synthbot/core/engine/offline/phrases"
 	"synthbot/core/engine/offline/who"
@@ -19,16 +17,17 @@ import (
 // speaker answers one scene in one language.
 type speaker struct {
 	*scene
-	book    *phrases.Book
-	books   []*phrases.Book // the speaker's own language first
-	now     time.Time
-	standby bool
-	seed    uint32
-	pick    func(n int) int   // chance: a number below n
-	reader  *spoken.Reader    // of waking hours
-	early   *spoken.Reader    // of hours as they are said
-	values  map[string]string // what may be put into {…}
-	other   string            // what is said of the other one of two requests
+	book     *phrases.Book
+	books    []*phrases.Book // the speaker's own language first
+	now      time.Time
+	standby  bool
+	seed     uint32
+	pick     func(n int) int   // chance: a number below n
+	reader   *spoken.Reader    // of waking hours
+	early    *spoken.Reader    // of hours as they are said
+	values   map[string]string // what may be put into {…}
+	other    string            // what is said of the other one of two requests
+	greeting string            // what is said first
 }
 
 func (m *Model) speaker(s *scene) *speaker {
@@ -191,21 +190,13 @@ func (s *speaker) fresh(texts []string) string {
 // tidy makes one line of a text that begins like a sentence, and takes doubled
 // full stops out of it.
 func tidy(text string) string {
-	text = capital(strings.Join(strings.Fields(text), " "))
+	text = phrases.Capital(strings.Join(strings.Fields(text), " "))
 	for _, pair := range []struct{ from, to string }{{"..", "."}, {"?.", "?"}, {"!.", "!"}, {"….", "…"}} {
 		if strings.HasSuffix(text, pair.from) && !strings.HasSuffix(text, "...") {
 			text = strings.TrimSuffix(text, pair.from) + pair.to
 		}
 	}
 	return txt.Clip(text, 700)
-}
-
-func capital(s string) string {
-	first, size := utf8.DecodeRuneInString(s)
-	if first == utf8.RuneError {
-		return s
-	}
-	return string(unicode.ToUpper(first)) + s[size:]
 }
 
 // clipForeign prepares a piece of foreign text for a sentence of ours.
