@@ -2,7 +2,6 @@ package phrases
 
 import (
 	"embed"
-	"iter"
 	"slices"
 	"strings"
 
@@ -89,19 +88,6 @@ func (b *Book) addWords(topic, line string) {
 		b.Lists[topic][word] = meaning
 		for _, w := range Split(word) {
 			b.known[w.Fold] = true
-		}
-	}
-}
-
-// Topics are what the phrases are about.
-func (b *Book) Topics() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, list := range b.phrases {
-			for i := range list {
-				if !yield(list[i].topic) {
-					return
-				}
-			}
 		}
 	}
 }
