@@ -63,36 +63,33 @@ func (p *Parts) several() bool {
 }
 
 // last is the newest of what the turn answers.
-func (p *Parts) last() *core.Entry {
-	if len(p.Messages) == 0 {
-		return &core.Entry{}
+func (p *Parts) last() *core.Entry { return &p.Messages[len(p.Messages)-1] }
+
+// saying are the messages whose words are the text of the input: all of one person. Of several people it is the last
+// one's, and the list of messages holds the rest.
+func (p *Parts) saying() []core.Entry {
+	if p.several() {
+		return p.Messages[len(p.Messages)-1:]
 	}
-	return &p.Messages[len(p.Messages)-1]
+	return p.Messages
 }
 
-// words joins what one person said; of several people they are the last one's,
-// and the list of messages holds the rest.
 func (p *Parts) words() string {
-	if len(p.Messages) < 2 || p.several() {
-		return p.last().Message.Text
-	}
-	lines := make([]string, 0, len(p.Messages))
-	for i := range p.Messages {
-		if p.Messages[i].Message.Text != "" {
-			lines = append(lines, p.Messages[i].Message.Text)
+	list := p.saying()
+	lines := make([]string, 0, len(list))
+	for i := range list {
+		if list[i].Message.Text != "" {
+			lines = append(lines, list[i].Message.Text)
 		}
 	}
 	return strings.Join(lines, "\n")
 }
 
 // foreign lists what came with those words and is not their author's.
-func (p *Parts) foreign() []core.Foreign {
-	if len(p.Messages) < 2 || p.several() {
-		return p.last().Message.Foreign
-	}
-	var all []core.Foreign
-	for i := range p.Messages {
-		all = append(all, p.Messages[i].Message.Foreign...)
+func (p *Parts) foreign() (all []core.Foreign) {
+	list := p.saying()
+	for i := range list {
+		all = append(all, list[i].Message.Foreign...)
 	}
 	return all
 }

@@ -103,21 +103,20 @@ func Build(p *Parts, l llm.Limits) (Prompt, error) { return within(p, l, textSiz
 func build(p *Parts, l llm.Limits, reserve int) (Prompt, error) {
 	d := newDraft(p, l)
 	d.fixed += d.spared
-	before := d.total(0)
+	d.before = d.total(0)
 	d.fixed -= d.spared
-	if err := d.reduce(before, reserve, l); err != nil {
+	if err := d.reduce(reserve, l); err != nil {
 		return Prompt{}, err
 	}
 	context := d.text[len(`{"context":`) : len(d.text)-len(`,"input":}`)-len(d.input.raw)]
 	return Prompt{
 		Context: context, Input: d.input.raw, System: d.system.raw,
 		Instructions: d.instructions, Verbose: d.verbose, Actions: d.actions.raw, Offered: d.offered,
-		Before: before, Size: d.total(before), parts: p, limits: l, draft: d,
+		Before: d.before, Size: d.total(d.before), parts: p, limits: l, draft: d,
 	}, nil
 }
 
-// JSON is the compact JSON of the prompt, of Size characters. Other than
-// through json.Marshal, '<', '>' and '&' stand for themselves.
+// JSON is the compact JSON of the prompt, of Size characters. '<', '>' and '&' stand for themselves.
 func (p *Prompt) JSON() []byte {
 	w := new(writer)
 	w.Grow(p.Size + p.Size/8)
@@ -134,9 +133,6 @@ func (p *Prompt) JSON() []byte {
 	w.close('}')
 	return []byte(w.String())
 }
-
-// MarshalJSON implements json.Marshaler.
-func (p *Prompt) MarshalJSON() ([]byte, error) { return p.JSON(), nil }
 
 // Sections are the pieces of the prompt, the keys of the context first.
 func (p *Prompt) Sections() []watch.Section {
