@@ -240,34 +240,25 @@ func speaks(name string) bool {
 
 // unthink removes thoughts from all strings of a JSON value.
 func unthink(raw json.RawMessage) json.RawMessage {
-	var clean []byte // of what lies before rest; nil: nothing was removed
-	rest := raw
-	for i := 0; i < len(raw); i++ {
-		if raw[i] != '"' {
-			continue
+	clean := make(json.RawMessage, 0, len(raw))
+	for {
+		from := bytes.IndexByte(raw, '"')
+		if from < 0 {
+			return append(clean, raw...)
 		}
-		end := i + txt.StringEnd(raw[i:])
-		if words, ok := unthinkString(raw[i:end]); ok {
-			clean = append(append(clean, rest[:len(rest)-len(raw[i:])]...), words...)
-			rest = raw[end:]
-		}
-		i = end - 1
+		end := from + txt.StringEnd(raw[from:])
+		clean = append(append(clean, raw[:from]...), unthinkString(raw[from:end])...)
+		raw = raw[end:]
 	}
-	if clean == nil {
-		return raw
-	}
-	return append(clean, rest...)
 }
 
-// unthinkString removes thoughts from a JSON string; ok is false if it has none.
-func unthinkString(quoted []byte) (clean []byte, ok bool) {
+// unthinkString removes thoughts from a JSON string.
+func unthinkString(quoted []byte) []byte {
 	var text string
-	if json.Unmarshal(quoted, &text) != nil {
-		return nil, false
+	if json.Unmarshal(quoted, &text) != nil || llm.Unthink(text) == text {
+		return quoted
 	}
-	words := llm.Unthink(text)
-	clean, err := json.Marshal(words)
-	return clean, words != text && err == nil
+	return core.JSON(llm.Unthink(text))
 }
 
 // speaksAPlan reports whether the text of a message is a plan.
