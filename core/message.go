@@ -174,16 +174,11 @@ func (m *Message) AllText() string {
 	if len(m.Foreign) == 0 {
 		return m.Text
 	}
-	var texts []string
-	if m.Text != "" {
-		texts = append(texts, m.Text)
-	}
+	texts := []string{m.Text}
 	for i := range m.Foreign {
-		if m.Foreign[i].Text != "" {
-			texts = append(texts, m.Foreign[i].Text)
-		}
+		texts = append(texts, m.Foreign[i].Text)
 	}
-	return strings.Join(texts, "\n")
+	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), "\n")
 }
 
 // Transcript returns the words of the message for people who read a log: what others

@@ -254,11 +254,7 @@ func Merge(old core.State, since, now time.Time, age time.Duration, said core.St
 	return merged
 }
 
-func merge(old, said map[string]json.RawMessage) map[string]json.RawMessage {
-	if len(old)+len(said) == 0 {
-		return nil
-	}
-	merged := make(map[string]json.RawMessage)
+func merge(old, said map[string]json.RawMessage) (merged map[string]json.RawMessage) {
 	for _, from := range []map[string]json.RawMessage{said, old} {
 		for _, k := range slices.Sorted(maps.Keys(from)) {
 			v := from[k]
@@ -267,13 +263,12 @@ func merge(old, said map[string]json.RawMessage) map[string]json.RawMessage {
 			switch {
 			case known || !present(v) || spoken && !present(said[k]):
 			case len(k) > maxName || len(v) > maxValue || len(merged) >= maxState:
+			case merged == nil:
+				merged = map[string]json.RawMessage{k: v}
 			default:
 				merged[k] = v
 			}
 		}
-	}
-	if len(merged) == 0 {
-		return nil
 	}
 	return merged
 }

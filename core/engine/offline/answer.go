@@ -257,12 +257,11 @@ func (s *speaker) ofTaste(text, like, dislike string) string {
 // abilities tells what users can ask for here, by an example each.
 func (s *speaker) abilities() string {
 	parts := []string{s.say("abilities")}
-	for _, each := range []struct{ topic, action string }{
-		{"abilitiesnotes", actionSave}, {"abilitiesreminders", actionRemind},
-	} {
-		if s.has(each.action) {
-			parts = append(parts, s.say(each.topic))
-		}
+	if s.has(actionSave) {
+		parts = append(parts, s.say("abilitiesnotes"))
+	}
+	if s.has(actionRemind) {
+		parts = append(parts, s.say("abilitiesreminders"))
 	}
 	if s.standby {
 		return join(append(parts, s.say("standby"))...)

@@ -142,13 +142,9 @@ func (s telling) momentIn(loc *time.Location) string {
 	there := s.now.In(loc)
 	clock := there.Format("15:04")
 	if there.YearDay() != s.now.YearDay() {
-		clock += " (" + s.weekday(there) + ")"
+		clock += " (" + strings.Split(s.book.Says["weekdays"][0], ", ")[there.Weekday()] + ")"
 	}
 	return clock
-}
-
-func (s telling) weekday(t time.Time) string {
-	return strings.Split(s.book.Says["weekdays"][0], ", ")[t.Weekday()]
 }
 
 // dayAndMonth is a date without a year, as some write it.
