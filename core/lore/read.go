@@ -71,8 +71,9 @@ func readObject(data []byte) (o object, ok bool) {
 // entry reads the names of cards, and those of world-info exports that differ.
 func (o object) entry() Entry {
 	return Entry{
-		Keys: o.list("keys", "key"), SecondaryKeys: o.list("secondary_keys", "keysecondary"), Content: o.text("content"),
-		Enabled: o.flag("enabled") != no && o.flag("disable") != yes, Constant: o.flag("constant") == yes,
+		Content: o.text("content"), Keys: o.list("keys", "key"),
+		SecondaryKeys: o.list("secondary_keys", "keysecondary"),
+		Enabled:       o.flag("enabled") != no && o.flag("disable") != yes, Constant: o.flag("constant") == yes,
 		Selective: o.flag("selective") == yes, Regex: o.flag("use_regex") == yes,
 		CaseSensitive: cmp.Or(o.flag("case_sensitive"), o.flag("casesensitive")) == yes,
 		Order:         o.number("insertion_order") + o.number("order"), Priority: o.number("priority"),
