@@ -59,8 +59,7 @@ func (l Lexicon) Content(text string) []string {
 	return all
 }
 
-// slight reports whether a word is too short to carry meaning. Short words do where they are
-// written large: TV, UK.
+// slight reports whether a word is too short to carry meaning. Short words do where they are written large: TV, UK.
 func slight(word string) bool {
 	return utf8.RuneCountInString(word) < letters && !dense(word) &&
 		(strings.ToUpper(word) != word || strings.ToLower(word) == word || len(word) < 2)
@@ -126,8 +125,7 @@ func alike(a, b string) bool {
 	return same >= stemMin && max(left, right) <= endMax && left+right <= endsMax
 }
 
-// Enough is how many of the words that were said a text must have to answer
-// well.
+// Enough is how many of the words that were said a text must have to answer well.
 func Enough(words int) int {
 	return min(1+(words-1)/4, 3)
 }

@@ -39,8 +39,7 @@ func (r *reader) object(v value) (steps []value) {
 	return nil
 }
 
-// bare reads one action in the place of a plan, perhaps with keys of a plan beside its own. It
-// returns the step.
+// bare reads one action in the place of a plan, perhaps with keys of a plan beside its own. It returns the step.
 func (r *reader) bare(v value) (steps []value) {
 	final := normal(strings.ReplaceAll(v.get("action").text(), " ", ""))
 	input := v.get("actioninput")

@@ -99,8 +99,7 @@ func region(text string, at int) string {
 	return text[at:]
 }
 
-// strip removes what surrounds an answer: reasoning, the marks of chat templates, and bytes
-// that are not text.
+// strip removes what surrounds an answer: reasoning, the marks of chat templates, and bytes that are not text.
 func strip(text string) string {
 	if !utf8.ValidString(text) {
 		text = strings.ToValidUTF8(text, "\uFFFD")

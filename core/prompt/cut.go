@@ -12,9 +12,8 @@ import (
 // markRoom is the most that the mark of a cut takes.
 const markRoom = 40
 
-// cut shortens s so that its JSON takes at most room characters (at least
-// markRoom). Beginning and end stay: a question is often at the end of what
-// is pasted. Between them a mark says how much is missing.
+// cut shortens s so that its JSON takes at most room characters (at least markRoom). Beginning and end stay: a
+// question is often at the end of what is pasted. Between them a mark says how much is missing.
 func cut(s string, room int) string {
 	if textSize(s) <= room {
 		return s

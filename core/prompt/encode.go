@@ -8,8 +8,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// maxDepth bounds the nesting of JSON that others supply: decoders give up on
-// what is nested deeper than they like.
+// maxDepth bounds the nesting of JSON that others supply: decoders give up on what is nested deeper than they like.
 const maxDepth = 64
 
 // quote writes s as a JSON string.

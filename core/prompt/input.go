@@ -10,8 +10,7 @@ import (
 	"synthbot/core/llm"
 )
 
-// input is what the turn answers. Its type is "message" where people did
-// something, else the kind of what happened.
+// input is what the turn answers. Its type is "message" where people did something, else the kind of what happened.
 func (p *Parts) input(w *writer, l llm.Limits) {
 	last := p.last()
 	w.open('{')
@@ -51,8 +50,7 @@ func (p *Parts) inputType(last *core.Entry) string {
 	return string(last.Kind)
 }
 
-// manyWait is how many messages may wait before the prompt says of each who
-// said it, even if that is one person.
+// manyWait is how many messages may wait before the prompt says of each who said it, even if that is one person.
 const manyWait = 5
 
 // several reports whether more than one person speaks.
@@ -94,8 +92,7 @@ func (p *Parts) foreign() (all []core.Foreign) {
 	return all
 }
 
-// foreign writes texts that the author of a message did not write, each with what
-// is known of its writer.
+// foreign writes texts that the author of a message did not write, each with what is known of its writer.
 func (w *writer) foreign(place core.Path, list []core.Foreign) {
 	if len(list) == 0 {
 		return
@@ -189,8 +186,7 @@ func (p *Parts) speakers(w *writer) {
 	w.close(']')
 }
 
-// media describes what is attached: the first image and the first video under
-// their own keys, all else in the list.
+// media describes what is attached: the first image and the first video under their own keys, all else in the list.
 func (p *Parts) media(w *writer, l llm.Limits) {
 	var image, video *core.Attachment
 	var rest []*core.Attachment
@@ -246,8 +242,7 @@ func (p *Parts) attachment(w *writer, l llm.Limits, a *core.Attachment) {
 	w.close('}')
 }
 
-// attached is the data of one kind that the engine gets beside the text, in the order of
-// the text.
+// attached is the data of one kind that the engine gets beside the text, in the order of the text.
 func (p *Parts) attached(kind core.Media, files map[string]llm.File) (list []llm.File) {
 	for i := range p.Messages {
 		for _, a := range p.Messages[i].Message.Attachments {

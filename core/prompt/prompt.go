@@ -69,8 +69,7 @@ type Output struct {
 	Text     string // of its error
 }
 
-// Recon is what is known about the message before it is answered; Merge makes it
-// of hints.
+// Recon is what is known about the message before it is answered; Merge makes it of hints.
 type Recon struct {
 	Language         string // BCP 47
 	MessageTone      string
@@ -80,8 +79,7 @@ type Recon struct {
 	Memories         []string // behind those of the Parts
 }
 
-// Prompt is the JSON prompt, within its limit. Context and Input are compact
-// objects, Actions too.
+// Prompt is the JSON prompt, within its limit. Context and Input are compact objects, Actions too.
 type Prompt struct {
 	Context, Input, Actions string
 	System                  string   // the system_message of a Delivery; else ""
@@ -216,6 +214,5 @@ func (d *draft) write(p *Parts, l llm.Limits) {
 	d.text = w.String()
 }
 
-// frame is what the keys and brackets of a prompt take, context's value and the
-// number at the end aside.
+// frame is what the keys and brackets of a prompt take, context's value and the number at the end aside.
 const frame = len(`{"context":,"input":,"instructions":"","actions":,"__pre_reduction_size":}`)

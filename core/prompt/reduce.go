@@ -40,8 +40,7 @@ const (
 	injected
 )
 
-// total is the size of the whole prompt. before is the number at
-// its end, once it is known; 0: the total itself.
+// total is the size of the whole prompt. before is the number at its end, once it is known; 0: the total itself.
 func (d *draft) total(before int) int {
 	n, keys := d.fixed+len(`{}`), 0
 	for i := range d.context {

@@ -11,8 +11,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// personaKey never becomes a key of the context: who the bot is precedes
-// the instructions.
+// personaKey never becomes a key of the context: who the bot is precedes the instructions.
 const personaKey = "persona"
 
 // The rules of an answer, on one line and under 1,200 characters together. Beside

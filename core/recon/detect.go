@@ -152,8 +152,7 @@ func cutWord(field string) (word, rest string) {
 	return strings.Trim(strings.ReplaceAll(strings.ToLower(word), "’", "'"), "'-"), rest
 }
 
-// foreign reports whether a field is not a word of a language: an address, a name, a command,
-// code.
+// foreign reports whether a field is not a word of a language: an address, a name, a command, code.
 func foreign(field string) bool {
 	return strings.Contains(field, "://") || strings.HasPrefix(field, "www.") ||
 		strings.ContainsAny(field[:1], "@#/<`$") || strings.ContainsAny(field, "_={}0123456789")

@@ -33,10 +33,9 @@ const (
 	SmallTonePriority     = 30
 )
 
-// Small asks a small model about language and tone. The turn waits a moment; an answer that
-// comes later is used for the next message of the place, as far as it is about the
-// conversation. Small asks one question at a time in each place, and none about what the bot
-// began itself.
+// Small asks a small model about language and tone. The turn waits a moment; an answer that comes later is used for
+// the next message of the place, as far as it is about the conversation. Small asks one question at a time in each
+// place, and none about what the bot began itself.
 type Small struct {
 	asker core.Asker
 

@@ -47,8 +47,7 @@ func (e *editor) mutate() ([]byte, error) {
 	return e.apply(), nil
 }
 
-// apply makes the edits. Positions stay on their lines, so that the compiler's
-// complaints name them.
+// apply makes the edits. Positions stay on their lines, so that the compiler's complaints name them.
 func (e *editor) apply() []byte {
 	slices.SortStableFunc(e.edits, func(a, b edit) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rank, b.rank))

@@ -128,8 +128,7 @@ func (s *speaker) date(t time.Time) string {
 	).Replace(s.book.Says["datepattern"][0])
 }
 
-// wordings are the sayings of a topic whose values are all known, in the order
-// in which this message picks them.
+// wordings are the sayings of a topic whose values are all known, in the order in which this message picks them.
 func (s *speaker) wordings(topic string, more map[string]string) []string {
 	lines := s.book.Says[topic]
 	var known []string
@@ -187,8 +186,7 @@ func (s *speaker) fresh(texts []string) string {
 	return tidy(strings.Join(texts[:min(len(texts), 1)], ""))
 }
 
-// tidy makes one line of a text that begins like a sentence, and takes doubled
-// full stops out of it.
+// tidy makes one line of a text that begins like a sentence, and takes doubled full stops out of it.
 func tidy(text string) string {
 	text = phrases.Capital(strings.Join(strings.Fields(text), " "))
 	for _, pair := range []struct{ from, to string }{{"..", "."}, {"?.", "?"}, {"!.", "!"}, {"….", "…"}} {
