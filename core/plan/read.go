@@ -117,21 +117,15 @@ const noPlan = `the JSON of the answer is not an action plan: it has neither "re
 
 // value reads valid JSON.
 func (r *reader) value(raw json.RawMessage) {
-	v, d := decode(raw)
-	shape := v.shape()
-	if shape == shapeNone {
+	v, ok := r.decode("", raw)
+	if !ok {
+		return
+	}
+	shape, steps := v.shape(), v.items
+	switch {
+	case shape == shapeNone:
 		r.fault("", noPlan)
 		return
-	}
-	if d.wrong != "" && !r.accepts("", d) {
-		return
-	}
-	if d.thoughts {
-		v, _ = decode(unthink(raw))
-		shape = v.shape()
-	}
-	steps := v.items
-	switch {
 	case shape == shapePlan:
 		steps = r.object(v)
 	case shape == shapeAction:
@@ -147,11 +141,17 @@ func (r *reader) value(raw json.RawMessage) {
 	}
 }
 
-// accepts reports what is wrong with valid JSON, and whether it can be read all the same.
-func (r *reader) accepts(field string, d decoder) bool {
-	r.fault(field, "%s", d.wrong)
-	r.plan.Repaired = r.plan.Repaired || !d.fatal
-	return !d.fatal
+// decode reads valid JSON, without thoughts. It reports what is wrong with it; ok is false if that is fatal.
+func (r *reader) decode(field string, raw json.RawMessage) (v value, ok bool) {
+	v, d := decode(raw)
+	if d.wrong != "" {
+		r.fault(field, "%s", d.wrong)
+		r.plan.Repaired = r.plan.Repaired || !d.fatal
+	}
+	if d.thoughts {
+		v, _ = decode(unthink(raw))
+	}
+	return v, !d.fatal
 }
 
 // calls reads native tool calls, and the words beside them.
@@ -199,12 +199,9 @@ func (r *reader) arguments(field string, c llm.ToolCall) (json.RawMessage, bool)
 		r.plan.Repaired = true
 		raw = []byte(repaired)
 	}
-	v, d := decode(raw)
-	if d.wrong != "" && !r.accepts(field+".payload", d) {
+	v, ok := r.decode(field+".payload", raw)
+	if !ok {
 		return nil, false
-	}
-	if d.thoughts {
-		v, _ = decode(unthink(raw))
 	}
 	payload, ok := payloadOf(v)
 	if !ok {
