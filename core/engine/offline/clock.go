@@ -289,9 +289,6 @@ func (s telling) daysBetween(slots []string, b *phrases.Book) (from, to time.Tim
 		ok = ok && known && !bare && day != "" && !at.IsZero()
 		return at
 	}
-	if len(slots) != 2 {
-		return from, to, false
-	}
 	ok = true
 	years := func(i int) bool { return yearOf().MatchString(slots[i]) }
 	if years(1) && !years(0) {

@@ -73,10 +73,8 @@ func (m *matcher) between(from, to int) string {
 	if to < len(m.words) {
 		end = m.words[to].Start
 	}
-	if start > end { // both are of one short form
-		start = m.words[from].Start
-	}
-	return strings.Trim(m.text[min(start, end):end], " \t\r\n,;:.!?¿¡…\"“”„«»'’")
+	start = min(start, end) // both may be of one short form
+	return strings.Trim(m.text[start:end], " \t\r\n,;:.!?¿¡…\"“”„«»'’")
 }
 
 // understood is what a message was understood as.

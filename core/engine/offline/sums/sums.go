@@ -111,7 +111,7 @@ func lex(text string, w *Words) (tokens []token) {
 	for i := 0; i < len(text); {
 		r := rune(text[i])
 		switch {
-		case r == ' ' || r == '=' && i == 0:
+		case r == ' ':
 			i++
 		case unicode.IsDigit(r):
 			n := 0
@@ -208,17 +208,13 @@ func readNumber(text string, w *Words) *big.Rat {
 			decimal = -1
 		}
 	}
-	var digits strings.Builder
-	for i := range len(text) {
-		switch {
-		case i == decimal:
-			digits.WriteByte('.')
-		case text[i] != '.' && text[i] != ',':
-			digits.WriteByte(text[i])
-		}
+	whole, fraction := text, ""
+	if decimal >= 0 {
+		whole, fraction = text[:decimal], "."+text[decimal+1:]
 	}
-	value, ok := new(big.Rat).SetString(digits.String())
-	if !ok || digits.Len() > 60 {
+	digits := strings.NewReplacer(".", "", ",", "").Replace(whole) + fraction
+	value, ok := new(big.Rat).SetString(digits)
+	if !ok || len(digits) > 60 {
 		return nil
 	}
 	return value
