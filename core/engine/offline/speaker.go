@@ -107,13 +107,10 @@ func (s *speaker) one(items []string) string {
 
 func (s *speaker) list(items []string) string {
 	items = items[:min(len(items), 5)]
-	switch len(items) {
-	case 0:
-		return ""
-	case 1:
-		return items[0]
-	}
 	last := len(items) - 1
+	if last < 1 {
+		return strings.Join(items, "")
+	}
 	return strings.Join(items[:last], ", ") + " " + s.book.Says["and"][0] + " " + items[last]
 }
 
@@ -141,23 +138,19 @@ func (s *speaker) wordings(topic string, more map[string]string) []string {
 	return known
 }
 
+// named matches a value in a wording by its name.
+var named = txt.Pattern(`\{.*?\}`)
+
 // fill puts the values in; ok is false where one is not known.
 func (s *speaker) fill(line string, more map[string]string) (filled string, ok bool) {
-	var b strings.Builder
-	for {
-		before, rest, found := strings.Cut(line, "{")
-		b.WriteString(before)
-		if !found {
-			return b.String(), true
-		}
-		name, after, _ := strings.Cut(rest, "}")
+	ok = true
+	filled = named().ReplaceAllStringFunc(line, func(name string) string {
+		name = strings.Trim(name, "{}")
 		value := cmp.Or(more[name], s.values[name])
-		if value == "" {
-			return "", false
-		}
-		b.WriteString(value)
-		line = after
-	}
+		ok = ok && value != ""
+		return value
+	})
+	return filled, ok
 }
 
 // say picks a wording of a topic that is none of the bot's last lines.

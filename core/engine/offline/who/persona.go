@@ -66,15 +66,9 @@ func (p *Persona) readNames(text string) {
 func firstSentences(text string, limit int) string {
 	end := 0
 	for i := 0; i+1 < len(text); i++ {
-		if strings.IndexByte(".!?", text[i]) < 0 || text[i+1] != ' ' {
-			continue
-		}
-		if end > 0 && i+1 > limit {
-			break
-		}
-		end = i + 1
-		if end > limit {
-			break
+		ends := strings.IndexByte(".!?", text[i]) >= 0 && text[i+1] == ' '
+		if ends && (end == 0 || i+1 <= limit) {
+			end = i + 1
 		}
 	}
 	if end == 0 || len(text) <= limit {
