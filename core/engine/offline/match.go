@@ -247,16 +247,10 @@ func (s *speaker) readWith(b *phrases.Book, text string, correct bool) understoo
 
 // keywords returns the words of a text that say what it is about.
 func keywords(text string, books []*phrases.Book) []phrases.Word {
-	var kept []phrases.Word
-	for _, w := range phrases.Split(text) {
-		if utf8.RuneCountInString(w.Fold) < 3 || w.Fold[0] <= '9' {
-			continue
-		}
-		if !slices.ContainsFunc(books, func(b *phrases.Book) bool { return b.Is("stop", w.Fold) }) {
-			kept = append(kept, w)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(phrases.Split(text), func(w phrases.Word) bool {
+		isStop := func(b *phrases.Book) bool { return b.Is("stop", w.Fold) }
+		return utf8.RuneCountInString(w.Fold) < 3 || w.Fold[0] <= '9' || slices.ContainsFunc(books, isStop)
+	})
 }
 
 // mentioned returns the item that the text speaks of; "" where there is none.

@@ -540,13 +540,11 @@ type reminder struct {
 
 // at is when it falls due, on the clock of whom it is for.
 func (r reminder) at() time.Time {
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04"} {
-		t, err := time.Parse(layout, r.Due)
-		if err == nil {
-			return t
-		}
+	at, err := time.Parse(time.RFC3339, r.Due)
+	if err != nil {
+		at, _ = time.Parse("2006-01-02T15:04", r.Due)
 	}
-	return time.Time{}
+	return at
 }
 
 func (s reminding) reminded(raw json.RawMessage) string {
