@@ -76,9 +76,7 @@ func (r *reader) note(key string, value json.RawMessage) {
 		return
 	}
 	m[key] = value
-	if raw, err := json.Marshal(m); err == nil {
-		r.plan.Metadata = raw
-	}
+	r.plan.Metadata = core.JSON(m)
 }
 
 // Keys of a step, normalised. Remarks are dropped.

@@ -22,7 +22,15 @@ func (p *Parts) system() part {
 	w.text("message", delivered)
 	w.list("outputs")
 	for i := range p.Outputs {
-		w.outcome(&p.Outputs[i])
+		o := &p.Outputs[i]
+		w.open('{')
+		w.text("action", o.Action)
+		w.some("outcome", string(o.Progress))
+		w.output("output", o.Output)
+		if o.Text != "" {
+			w.slot("error", o.Text, true)
+		}
+		w.close('}')
 	}
 	w.close(']')
 	if len(p.Said) > 0 {
@@ -34,19 +42,6 @@ func (p *Parts) system() part {
 	}
 	w.close('}')
 	return w.done()
-}
-
-func (w *writer) outcome(o *Output) {
-	w.open('{')
-	w.text("action", o.Action)
-	w.some("outcome", string(o.Progress))
-	if len(o.Output) > 0 {
-		w.output("output", o.Output)
-	}
-	if o.Text != "" {
-		w.slot("error", o.Text, true)
-	}
-	w.close('}')
 }
 
 // saidMax is how much of a message the model is reminded of, in characters.
