@@ -116,15 +116,11 @@ func (d *draft) reduce(reserve int, l llm.Limits) error {
 
 // texts shortens what is left: the input's own texts.
 func (d *draft) texts() {
-	over := d.over()
-	if over <= 0 {
-		return
-	}
 	sum := 0
 	for _, size := range append(d.input.sizes(), d.system.sizes()...) {
 		sum += size
 	}
-	d.shorten(sum-over, func(*slot) bool { return true })
+	d.shorten(sum-d.over(), func(*slot) bool { return true })
 }
 
 // shorten cuts the texts that are meant until they are at most room characters
@@ -191,15 +187,10 @@ func (d *draft) lastFirst(s *section) {
 
 // newest shortens the entry that is left, or gives the context up.
 func (d *draft) newest() {
-	over := d.over()
-	if over <= 0 {
+	s, room := &d.context[currentChat], -d.over()
+	if room >= 0 || len(s.items) != 1 {
 		return
 	}
-	s := &d.context[currentChat]
-	if len(s.items) != 1 {
-		return
-	}
-	room := -over
 	for _, size := range s.items[0].sizes() {
 		room += size
 	}
