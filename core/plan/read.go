@@ -214,7 +214,6 @@ func (r *reader) arguments(field string, c llm.ToolCall) (json.RawMessage, bool)
 // way only messages may run.
 func (r *reader) repair(f *findings) {
 	r.plan.Repaired = true
-	f.values = f.values[:f.before:f.before]
 	repaired, ok := repair(f.broken)
 	again := findings{}
 	if ok {

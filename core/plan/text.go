@@ -20,7 +20,6 @@ type findings struct {
 	other  bool // there is JSON of some other shape
 
 	broken   string // text that was meant to be JSON, from where it begins
-	before   int    // how many values come before it
 	adjacent bool   // nothing is between it and the value before it
 }
 
@@ -58,7 +57,7 @@ func find(text string) findings {
 			continue
 		}
 		if n == 0 {
-			f.broken, f.before, f.adjacent = region(text, at), len(f.values), adjacent
+			f.broken, f.adjacent = region(text, at), adjacent
 			return f
 		}
 		at += n

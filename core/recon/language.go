@@ -26,7 +26,6 @@ const (
 
 // conversation follows the language of a place from entry to entry.
 type conversation struct {
-	*detector
 	at       int     // the language in force; -1: none that the detector knows
 	heard    bool    // words of users say so, not only the platform
 	first    float64 // the evidence that a first one needs
@@ -84,7 +83,7 @@ func (c *conversation) clearest() (at int, sure bool) {
 func (d *detector) language(s core.Scene, read func(text string) reading) (tag string, heard bool) {
 	locale := locale(s)
 	c := conversation{
-		detector: d, at: d.at(base(locale)), first: firstMin, trust: trustStart,
+		at: d.at(base(locale)), first: firstMin, trust: trustStart,
 		strength: make(evidence, len(d.tags)),
 	}
 	strange := c.at < 0 && locale != "" // a language that is taken for others, word by word
