@@ -66,7 +66,6 @@ type part struct {
 	slots []slot
 }
 
-// sizes are those of the texts.
 func (p *part) sizes() []int {
 	sizes := make([]int, len(p.slots))
 	for i := range p.slots {

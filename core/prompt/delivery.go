@@ -73,7 +73,6 @@ func (p *Parts) plan() string {
 	return planOf(p.calls())
 }
 
-// planOf is the plan that calls make.
 func planOf(calls []llm.ToolCall) string {
 	w := new(writer)
 	w.open('{')

@@ -88,5 +88,4 @@ func (w *writer) suppliedText(quoted []byte) {
 	w.Write(quoted)
 }
 
-// size counts characters.
 func size(raw string) int { return utf8.RuneCountInString(raw) }

@@ -53,7 +53,6 @@ func (p *Parts) inputType(last *core.Entry) string {
 // manyWait is how many messages may wait before the prompt says of each who said it, even if that is one person.
 const manyWait = 5
 
-// several reports whether more than one person speaks.
 func (p *Parts) several() bool {
 	return slices.ContainsFunc(p.Messages, func(e core.Entry) bool {
 		return e.Message.Author.ID != p.Messages[0].Message.Author.ID

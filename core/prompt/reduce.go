@@ -177,7 +177,6 @@ func (s *section) align() {
 	}
 }
 
-// lastFirst drops items from the end.
 func (d *draft) lastFirst(s *section) {
 	for n := len(s.items) - 1; n >= 0 && d.over() > 0; n-- {
 		s.sum -= s.items[n].size

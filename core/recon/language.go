@@ -34,7 +34,6 @@ type conversation struct {
 	strength evidence
 }
 
-// hear takes what a person said into account.
 func (c *conversation) hear(said reading) {
 	e, words := said.evidence, said.words
 	sum := 0.0

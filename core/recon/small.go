@@ -46,7 +46,6 @@ type Small struct {
 	asks   sync.WaitGroup
 }
 
-// opinion is what the model thinks.
 type opinion struct {
 	Language     string `json:"language"`
 	Message      string `json:"message_tone"`

@@ -77,7 +77,6 @@ func (m *matcher) between(from, to int) string {
 	return strings.Trim(m.text[start:end], " \t\r\n,;:.!?¿¡…\"“”„«»'’")
 }
 
-// understood is what a message was understood as.
 type understood struct {
 	hit
 	book   *phrases.Book // nil: not understood at all

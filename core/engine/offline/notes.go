@@ -12,7 +12,6 @@ import (
 	"synthbot/core/txt"
 )
 
-// noting answers what is about notes.
 type noting struct{ *speaker }
 
 // Actions that this engine knows how to call, where the catalogue has them.
@@ -130,7 +129,6 @@ func readNotes(raw json.RawMessage) []note {
 	return notes
 }
 
-// found answers with what a search found.
 func (s noting) found(m understood, outputs []output) plan {
 	var notes []note
 	for _, o := range outputs {

@@ -17,7 +17,6 @@ import (
 	"synthbot/core/txt"
 )
 
-// reminding answers what is about reminders.
 type reminding struct{ *speaker }
 
 const (
