@@ -215,7 +215,7 @@ func parseSpan(p *Plugin, text string, usual time.Duration) (time.Duration, erro
 	if strings.TrimSpace(text) == "" {
 		return usual, nil
 	}
-	d, rest := p.spans.FindSpan(text, p.host.Clock())
+	d, rest, _ := p.spans.FindSpan(text, p.host.Clock())
 	if d <= 0 || rest != "" {
 		return 0, core.Errorf(core.Invalid, "%q is not a time that I understand; write it like 30m, 12h, 7d or 2w.",
 			txt.ClipLine(text, maxName))

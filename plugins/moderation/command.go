@@ -10,6 +10,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/spoken"
 	"synthbot/core/txt"
 	"synthbot/core/values"
 )
@@ -117,7 +118,7 @@ func (p *Plugin) readHold(ctx context.Context, a *actor, text string) (r holdReq
 	words := strings.Fields(text)
 	n, unknown := p.nameLength(ctx, a, words)
 	if n == 0 {
-		r.span, text = p.spans.FindSpan(text, p.host.Clock())
+		r.span, text, _ = p.spans.FindSpan(text, p.host.Clock()) // an error is found again below
 		words = strings.Fields(text)
 		n, unknown = p.nameLength(ctx, a, words)
 	}
@@ -129,8 +130,15 @@ func (p *Plugin) readHold(ctx context.Context, a *actor, text string) (r holdReq
 	if err == nil && r.name == "" {
 		err = unknown
 	}
-	if r.span == 0 {
-		r.span, r.reason = p.spans.FindSpan(r.reason, p.host.Clock())
+	if err != nil || r.span > 0 {
+		return r, err
+	}
+	r.span, r.reason, err = p.spans.FindSpan(r.reason, p.host.Clock())
+	switch {
+	case errors.Is(err, spoken.ErrPast):
+		err = core.Errorf(core.Invalid, "That time is past.")
+	case err != nil:
+		err = core.Errorf(core.Invalid, "I do not understand until when; write it like 30m, 12h, 7d or until Friday.")
 	}
 	return r, err
 }
