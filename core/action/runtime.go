@@ -346,7 +346,11 @@ func (r *Runtime) Undo(ctx context.Context, s *Snapshot, who Requester, steps []
 		u := Undone{StepResult: steps[i], Title: steps[i].Action}
 		u.Err = core.Errorf(core.Forbidden, "it cannot be undone")
 		if d, ok := s.Resolve(u.Action); ok {
-			u.Title = s.summary(d, &u.Call, r.Clock())
+			called := u.Call
+			if u.Outcome.Result.Named != nil {
+				called.Payload = u.Outcome.Result.Named
+			}
+			u.Title = s.summary(d, &called, r.Clock())
 			if d.Undo != nil {
 				u.Err = r.undo(ctx, s, who, d, &u.StepResult)
 			}

@@ -230,6 +230,7 @@ func (p *Plugin) doCancel(ctx context.Context, c core.Call, in cancelPayload) (c
 	r, err := p.cancel(ctx, a, in.ID)
 	result := core.Output(map[string]any{"cancelled": newLine(&r)})
 	result.Undo = core.JSON(values.New(r.person, keyReminder+r.ID, r))
+	result.Named = core.JSON(cancelPayload{ID: r.Text})
 	return result, err
 }
 
