@@ -98,6 +98,8 @@ func (p *Plugin) doSet(ctx context.Context, c core.Call, in setPayload) (core.Re
 	r, err := p.set(ctx, a, w)
 	result := core.Output(newLine(&r))
 	result.Undo = core.JSON(r.ID)
+	in.Repeat = r.repeats(p.config.MaxAhead)
+	result.Named = core.JSON(in)
 	return result, err
 }
 
