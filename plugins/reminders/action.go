@@ -157,9 +157,13 @@ type line struct {
 }
 
 func newLine(r *reminder) line {
-	l := line{ID: r.ID, Text: r.Text, Due: stamp(r.Due, r.Veiled), Day: r.Due.Weekday().String(), Repeat: r.Rule}
+	due := r.Due
+	if r.Rule != "" { // it goes by that clock
+		due = due.In(r.Start.Location())
+	}
+	l := line{ID: r.ID, Text: r.Text, Due: stamp(due, r.Veiled), Day: due.Weekday().String(), Repeat: r.Rule}
 	if !r.Veiled {
-		l.Zone = r.Due.Location().String()
+		l.Zone = due.Location().String()
 	}
 	return l
 }
