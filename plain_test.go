@@ -34,12 +34,12 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"admin/page":          2592,
-	"daemon":              6644,
+	"daemon":              6649,
 	"interfaces/discord":  5219,
 	"core/engine":         3714,
 	"core/engine/offline": 3154,
-	"core/turn":           5225,
-	"core/action":         3890,
+	"core/turn":           5231,
+	"core/action":         3893,
 	"interfaces/telegram": 4231,
 	"memory":              8899,
 }

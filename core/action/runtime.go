@@ -75,6 +75,9 @@ func NewRuntime(o Options) *Runtime {
 // more.
 func (r *Runtime) Wait() { r.overdue.Wait() }
 
+// Forget drops the cached results, which may concern a user who was forgotten.
+func (r *Runtime) Forget() { r.cache.Clear() }
+
 // Job is one round's plan, to be carried out.
 type Job struct {
 	Snapshot *Snapshot
