@@ -32,8 +32,9 @@ func (p *Plugin) All(ctx context.Context) (list []Listed, err error) {
 // due, or by the moments that come next, within the horizon.
 func (r *reminder) repeats(horizon time.Duration) string {
 	words := inWords(r.Rule)
-	if words != "" && r.Start.Location().String() != r.Due.Location().String() {
-		words += r.Start.Format(", 15:04 (") + r.Start.Location().String() + ")"
+	own := r.Start.Location().String()
+	if words != "" && own != r.Due.Location().String() {
+		words += r.Start.Format(", 15:04 (") + strings.Replace(own, "Local", "my time zone", 1) + ")"
 	}
 	if words != "" {
 		return words

@@ -77,4 +77,9 @@ func TestRepeats(t *testing.T) {
 	if want := "every week on Monday, 09:00 (UTC)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	here := time.Date(2026, 11, 27, 9, 0, 0, 0, time.Local)
+	got = (&reminder{Start: here, Due: far, Rule: "FREQ=DAILY"}).repeats(horizon)
+	if want := "every day, 09:00 (my time zone)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 }
