@@ -70,10 +70,10 @@ func (b *Bot) close() error {
 	b.runtime.Wait()
 	b.reloads.retiring.Wait()
 	b.sending.Wait()
-	if u, ok := b.Data.usage.(*usageStore); ok {
-		u.writing.Wait()
+	if b.Data.usage != nil {
+		b.Data.usage.writing.Wait()
 		if b.workers.sharing.active.Load() && b.workers.sharing.database() != nil {
-			if err := u.giveBack(context.Background()); err != nil {
+			if err := b.Data.usage.giveBack(context.Background()); err != nil {
 				b.log.Warn("tokens are not given back", "err", err)
 			}
 		}

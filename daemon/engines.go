@@ -44,20 +44,22 @@ func (b *Bot) engines(p *parts) (*engine.Chain, error) {
 	return chain, nil
 }
 
-// budget makes the budget of the places, the users and the bot.
+// budget makes the budget of the places, the users and the bot; nil without a database.
 func (b *Bot) budget(p *parts) *engine.Budget {
+	if b.Data.usage == nil {
+		return nil
+	}
 	all, clock := p.Config.Budget, p.Config.Clock(b.env.Clock)
 	all.Places = p.placeBudgets()
-	var room func(context.Context, string, core.Path, int64, int64) (int64, error)
-	if l, ok := b.Data.usage.(*usageStore); ok && b.workers.sharing.database() != nil {
-		room = l.room
-	}
-	return engine.NewBudget(all, engine.BudgetOptions{
-		Room:   room,
+	o := engine.BudgetOptions{
 		Ledger: b.Data.usage, Cost: p.Config.Cost, Used: b.monitor.metrics.Used,
 		Clock: clock, Zone: clock().Location(), Log: logs.Room(b.log, "core/engine"),
 		PersonTokens: func(place core.Path) int64 { return *p.settings.At(place).PersonTokens },
-	}, b.InForce().budget)
+	}
+	if b.workers.sharing.database() != nil {
+		o.Room = b.Data.usage.room
+	}
+	return engine.NewBudget(all, o, b.InForce().budget)
 }
 
 // small makes the recon by a small model, if the configuration names one.

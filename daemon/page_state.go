@@ -106,12 +106,8 @@ func (s *pageServer) interfaceStates(p *parts, take func(what string) (condition
 }
 
 func (s *pageServer) spending(ctx context.Context, c *Config) (sum adminpage.Spending, err error) {
-	b := s.bot
 	sum.TokensLimit, sum.CostLimit = c.Budget.BotTokens, c.Budget.BotCost
-	if b.Data.usage == nil {
-		return sum, nil
-	}
-	spent, err := b.Data.usage.Spent(ctx, c.Clock(b.env.Clock)().Format(time.DateOnly), core.Path{})
+	spent, err := s.bot.Data.usage.Spent(ctx, s.bot.now().Format(time.DateOnly), core.Path{})
 	sum.Tokens, sum.Cost = spent.Tokens, spent.Cost
 	return sum, err
 }
