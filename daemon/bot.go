@@ -181,7 +181,12 @@ func (p *parts) collectActions(further ...core.Plugin) error {
 		if err != nil {
 			return err
 		}
-		names := e.withheld(snapshot.All())
+		var names []string
+		for _, d := range snapshot.All() {
+			if e.withholds(d) {
+				names = append(names, d.Name)
+			}
+		}
 		if len(names) > 0 {
 			rule := action.Rule{Path: root, Actions: names, Permission: action.Nobody}
 			policy.Rules = slices.Insert(policy.Rules, 0, rule)

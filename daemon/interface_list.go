@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"reflect"
 	"slices"
-	"sort"
 	"strings"
 
 	"synthbot/config"
@@ -104,7 +104,8 @@ func findDriver(kind string) (driver, bool) {
 // decodeInterfaces reads each interface's table with its driver's own struct.
 func decodeInterfaces(c *Config) {
 	c.kinds = make(map[string]string)
-	for name, table := range c.Interfaces {
+	for _, name := range slices.Sorted(maps.Keys(c.Interfaces)) {
+		table := c.Interfaces[name]
 		if !interfaceName().MatchString(name) {
 			table.Fault("invalid interface name; write small letters, digits, _, . and - alone, 40 at most")
 		}
@@ -130,7 +131,6 @@ func decodeInterfaces(c *Config) {
 			c.Enabled = append(c.Enabled, enabled{name, d, own, common.Offer, table})
 		}
 	}
-	sort.Slice(c.Enabled, func(i, j int) bool { return c.Enabled[i].Name < c.Enabled[j].Name })
 	c.checkAccounts()
 }
 
@@ -189,17 +189,9 @@ type enabled struct {
 	table config.Table
 }
 
-// withheld returns the actions of an interface that no model is offered.
-func (e *enabled) withheld(all []*action.Definition) (names []string) {
-	for _, d := range all {
-		if d.Owner != e.Name || d.IsMessage() {
-			continue
-		}
-		if !e.offer.Match(strings.TrimSuffix(d.Name, "_"+e.Name)) {
-			names = append(names, d.Name)
-		}
-	}
-	return names
+// withholds reports whether an action is one of the interface that no model is offered.
+func (e *enabled) withholds(d *action.Definition) bool {
+	return d.Owner == e.Name && !d.IsMessage() && !e.offer.Match(strings.TrimSuffix(d.Name, "_"+e.Name))
 }
 
 func driverNames() (names []string) {

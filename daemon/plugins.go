@@ -67,7 +67,7 @@ func decodePlugins(c *Config, d *config.Document) {
 		if !common.Enabled {
 			table = table.Unresolved() // its secrets may be absent
 		}
-		if !common.Enabled && a.name == PairingName && c.Access.Private == PairingName {
+		if !common.Enabled && c.needs(a.name) {
 			const text = "access.private is pairing, which needs it; take this out, or set another access"
 			d.Fault(text, "plugins", a.name, "enabled")
 		}
@@ -105,7 +105,7 @@ func (b *Bot) plugins(c *Config) (all []loaded, err error) {
 	former := b.InForce()
 	zone := func(c *Config) string { return c.Clock(b.env.Clock)().Location().String() }
 	kept := zone(c) == zone(former.Config) && c.Bot.Language == former.Config.Bot.Language
-	off := changedAt(b.changes, core.Path{}).PluginsOff
+	off := b.changes.At(core.Path{}).PluginsOff
 	for _, next := range c.Chosen {
 		if off.Match(next.name) && !c.needs(next.name) {
 			continue
