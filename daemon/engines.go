@@ -98,17 +98,15 @@ func (b *Bot) embed(p *parts) {
 	}
 	b.Data.DB.SetConfig(p.Config.Memory)
 	var by memory.Embedder
-	for _, e := range p.Config.Engines {
-		if e.Disabled || e.EmbeddingModel == "" {
-			continue
-		}
-		embedder, err := engine.NewEmbedder(e, b.engineOptions(p))
+	embeds := func(e engine.Config) bool { return !e.Disabled && e.EmbeddingModel != "" }
+	i := slices.IndexFunc(p.Config.Engines, embeds)
+	if i >= 0 {
+		embedder, err := engine.NewEmbedder(p.Config.Engines[i], b.engineOptions(p))
 		if err != nil {
 			b.log.Error("memories are not found by meaning", "err", err)
-			break
+		} else {
+			by = memory.Embedder{Model: p.Config.Engines[i].EmbeddingModel, Embed: embedder.Embed}
 		}
-		by = memory.Embedder{Model: e.EmbeddingModel, Embed: embedder.Embed}
-		break
 	}
 	b.Data.DB.SetEmbedder(by)
 }
@@ -396,18 +394,14 @@ func PrintFinding(out io.Writer, group string, f core.Finding) {
 }
 
 func engineFix(err error) string {
-	var m *llm.Error
-	if !errors.As(err, &m) {
-		return txt.Line(err.Error())
-	}
-	cause := failureCause(m)
+	m, ok := errors.AsType[*llm.Error](err)
 	switch {
-	case cause == "":
+	case !ok || failureCause(m) == "":
 		return txt.Line(err.Error())
 	case m.Status == 401 || m.Status == 403:
-		return cause
+		return failureCause(m)
 	}
-	return cause + ": " + txt.Line(fmt.Sprint(m.Err))
+	return failureCause(m) + ": " + txt.Line(fmt.Sprint(m.Err))
 }
 
 // failureCause says how an engine failed, without its own words, which may quote what was said; "" if

@@ -188,13 +188,12 @@ func (s *pageServer) Knows(name string) bool {
 
 // find finds a command by name, first among the page's own commands, then among the chat commands.
 func (s *pageServer) find(name string) (c command.Command, ok bool) {
-	if own, err := command.New(s.commands()); err == nil {
-		c, ok = own.Find(name)
+	own := s.commands()
+	i := slices.IndexFunc(own, func(c command.Command) bool { return c.Name == name })
+	if i >= 0 {
+		return own[i], true
 	}
-	if !ok {
-		c, ok = s.bot.InForce().Commands.Find(name)
-	}
-	return c, ok
+	return s.bot.InForce().Commands.Find(name)
 }
 
 // Do implements adminpage.Bot.
