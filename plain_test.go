@@ -33,7 +33,7 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // maxBigPackageLines lists the folders that are larger than maxPackageLines for a
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
-	"admin/page":          2592,
+	"admin/page":          2585,
 	"daemon":              6543,
 	"interfaces/discord":  5216,
 	"core/engine":         3714,

@@ -89,6 +89,8 @@ type Guest struct {
 type Spending struct {
 	Tokens, TokensLimit int64
 	Cost, CostLimit     float64
+
+	Over bool // set by the page: a limit is reached
 }
 
 // Bot is what the page shows of the bot, and what its buttons do. Safe for concurrent use.
