@@ -143,7 +143,6 @@ func (m *Metrics) Handler(alive, ready func(context.Context) error) http.Handler
 	return mux
 }
 
-// health reports whether check returns nil.
 func health(check func(context.Context) error, otherwise string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := check(r.Context()); err != nil {

@@ -134,7 +134,6 @@ type parts struct {
 	small      *recon.Small     // nil if no small model is configured
 }
 
-// commands are all chat commands: the bot's own and those of plugins.
 func (b *Bot) commands(p *parts) (*command.Registry, error) {
 	claim, err := b.claim.commands(p.Config)
 	if err != nil {

@@ -134,7 +134,6 @@ func (c *Config) decode(d *config.Document) error {
 	return d.Err()
 }
 
-// checkEngines finds faults of the engines taken together.
 func (c *Config) checkEngines(d *config.Document) {
 	names := make(map[string]bool)
 	for i := range c.Engines {

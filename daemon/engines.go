@@ -21,7 +21,6 @@ import (
 	"synthbot/memory"
 )
 
-// engineOptions are what engines need besides their tables.
 func (b *Bot) engineOptions(p *parts) engine.Options {
 	clock := p.Config.Clock(b.env.Clock)
 	return engine.Options{
@@ -80,7 +79,6 @@ func (b *Bot) small(p *parts) (*recon.Small, error) {
 	return nil, nil
 }
 
-// budgeted asks a chain within the budget in force.
 type budgeted struct {
 	bot   *Bot
 	chain *engine.Chain

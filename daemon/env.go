@@ -60,7 +60,6 @@ func (e *Env) Load() (*Config, error) {
 	return c, err
 }
 
-// usualFiles are the usual places of the configuration file.
 var usualFiles = []string{"config.toml", ServiceConfig}
 
 // ConfigFile returns the configuration file: the given one, or the first of the usual ones

@@ -50,7 +50,6 @@ var drivers = []driver{
 	},
 }
 
-// anyInterface is what the table of every interface may hold.
 type anyInterface struct {
 	Type    string            `toml:"type" doc:"The driver. Default: the table's name."`
 	Enabled bool              `toml:"enabled" default:"true" doc:"Whether the interface is started."`
@@ -226,7 +225,6 @@ func (p *Env) Account(platform, apiURL string, token secret.Secret) (core.Interf
 	return made[0], nil
 }
 
-// maker is what interfaces are made with.
 type maker struct {
 	*Env
 	name   string // of the one that is made now
@@ -299,7 +297,6 @@ func (m *maker) unchanged(e enabled) []core.Interface {
 	return parts
 }
 
-// offerer is an interface that offers users the chat commands.
 type offerer interface {
 	// CommandsChanged says that there may be other commands or admins from now on. It does not block.
 	CommandsChanged()

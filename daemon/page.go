@@ -29,7 +29,6 @@ type pageServer struct {
 	served  atomic.Pointer[served] // nil: the page is not served
 }
 
-// served is the page with its address.
 type served struct {
 	*adminpage.Page
 	address string

@@ -32,7 +32,6 @@ func (s *pageServer) Lists(ctx context.Context, name string) ([]adminpage.List, 
 	return nil, nil
 }
 
-// maxReminders is how many reminders are listed.
 const maxReminders = 200
 
 func (s *pageServer) reminders(ctx context.Context, plugin *reminders.Plugin) ([]adminpage.List, error) {
@@ -156,7 +155,6 @@ func (s *pageServer) knowledge(ctx context.Context, k knowledge.Editor) ([]admin
 	return []adminpage.List{gaps, taught, sources}, nil
 }
 
-// maxShownFaults is how many unreadable documents of a source are shown.
 const maxShownFaults = 20
 
 func citedIn(places []core.Path) string {

@@ -28,7 +28,6 @@ type personalData struct{ *Bot }
 // PersonalData manages what the bot keeps about people and places.
 func (b *Bot) PersonalData() *personalData { return &personalData{b} }
 
-// show shows and sends what the bot keeps about the author.
 func (d *personalData) show(ctx context.Context, c command.Call) (string, error) {
 	var all bytes.Buffer
 	if err := d.Export(ctx, &all, c.Person); err != nil {

@@ -45,7 +45,6 @@ func by[C any, P core.Plugin](make func(core.Host, C) (P, error)) constructor {
 	}
 }
 
-// anyPlugin holds the keys that the table of every plugin may have.
 type anyPlugin struct {
 	Enabled bool `toml:"enabled" default:"true" doc:"Whether the plugin is on."`
 }
@@ -93,7 +92,6 @@ func decodePlugins(c *Config, d *config.Document) {
 	}
 }
 
-// loaded is a plugin, and what it was made of.
 type loaded struct {
 	core.Plugin
 	chosen

@@ -72,7 +72,6 @@ func (s *sharing) isShared(name string) bool {
 	return s.database() != nil && ok && !d.fixed
 }
 
-// serves reports whether this process serves an interface.
 func (s *sharing) serves(i core.Interface) bool {
 	if !s.active.Load() || !s.isShared(i.Name()) {
 		return true
@@ -349,7 +348,6 @@ func (s *sharing) list(ctx context.Context) []memory.Worker {
 	return all
 }
 
-// workerLines describes each process that uses the store on one line.
 func (s *sharing) workerLines(ctx context.Context) (lines []string) {
 	own, items := s.InForce().Config.digest(), s.Data.Items(sharingItems)
 	for _, w := range s.list(ctx) {

@@ -44,7 +44,6 @@ type Page struct {
 	mux     *http.ServeMux
 }
 
-// maxStreams is how many live streams may be open at once.
 const maxStreams = 16
 
 //go:embed assets/*.css assets/*.js assets/*.svg

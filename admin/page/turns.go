@@ -50,7 +50,6 @@ func rowOf(e watch.TurnEnd) row {
 	return r
 }
 
-// mostRunning is how many running turns are listed.
 const mostRunning = 20
 
 type run struct {

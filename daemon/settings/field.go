@@ -33,7 +33,6 @@ func fieldsOf(t reflect.Type) []field {
 	return list
 }
 
-// of returns the field's value in a struct.
 func (f *field) of(s reflect.Value) reflect.Value { return s.FieldByIndex(f.at) }
 
 func (f *field) isSet(s reflect.Value) bool {
@@ -41,7 +40,6 @@ func (f *field) isSet(s reflect.Value) bool {
 	return !v.IsZero() && (v.Kind() != reflect.Slice || v.Len() > 0)
 }
 
-// row returns the field's value in a struct.
 func (f *field) row(s reflect.Value, from string) Row {
 	r := Row{Name: f.name, Value: f.text(s), From: from}
 	v := reflect.Indirect(f.of(s))
