@@ -33,8 +33,8 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // maxBigPackageLines lists the folders that are larger than maxPackageLines for a
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
-	"admin/page":          2579,
-	"daemon":              6524,
+	"admin/page":          2570,
+	"daemon":              6514,
 	"interfaces/discord":  5216,
 	"core/engine":         3714,
 	"core/engine/offline": 3154,

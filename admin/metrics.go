@@ -1,4 +1,4 @@
-// Package admin lets admins look at a running bot: metrics and health, traces of turns, and
+// Package admin lets admins look at a running bot: metrics and health, traces of turns, lines of the log, and
 // the control socket. Metrics contain no paths, users and texts.
 package admin
 

@@ -48,7 +48,7 @@ func (s *pageServer) State(ctx context.Context) (state adminpage.State, err erro
 		}
 	}
 	state.Workers = b.workers.sharing.workerLines(ctx)
-	_, state.Errors = b.env.levels.Kept.After(0)
+	_, state.Errors = b.env.lines.After(0)
 	state.Used, state.Free = s.diskSpace(p.Config)
 	state.Guests, err = waitingGuests(ctx, p)
 	if err != nil {

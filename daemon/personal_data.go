@@ -16,7 +16,6 @@ import (
 	"synthbot/core/command"
 	"synthbot/core/epochs"
 	"synthbot/core/llm"
-	"synthbot/daemon/logs"
 )
 
 // maxSentData is how many bytes of personal data are sent in a chat. An admin can export more.
@@ -126,7 +125,7 @@ func (d *personalData) forget(ctx context.Context, path core.Path) error {
 	// A running turn may have stored something in between. None can from now on.
 	errs = append(errs, d.erase(ctx, path))
 	d.monitor.traces.Forget(path)
-	d.env.levels.Kept.Forget(func(l *logs.Line) bool { return l.Names(path.String()) })
+	d.env.lines.Forget(path)
 	fewer, err := d.changes.Reread(ctx)
 	if fewer {
 		d.reloads.adminsChanged() // an admin may be among them
