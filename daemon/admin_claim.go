@@ -123,7 +123,7 @@ func (a *adminClaim) try(ctx context.Context, claim Claim, c command.Call) (stri
 // makeAdmin stores that somebody is an admin, and then that the claim was used. In
 // between, only they can use it again.
 func (a *adminClaim) makeAdmin(ctx context.Context, claim Claim, person core.Path) error {
-	yes, first := true, len(a.admins(a.InForce().Config)) == 0
+	yes, first := true, len(a.admins()) == 0
 	if err := a.changes.Change(ctx, person, func(s *settings.Settings) { s.Admin = &yes }); err != nil {
 		return err
 	}

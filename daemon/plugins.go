@@ -265,14 +265,14 @@ func (h host) Link(place core.Path, id string) string {
 }
 
 func (h host) IsAdmin(person core.Path) bool {
-	return slices.Contains(h.admins(h.InForce().Config), person)
+	return slices.Contains(h.admins(), person)
 }
 
 func (h host) NotifyAdmins(text string) { h.alerts.report(text) }
 
 // sendAdmins sends a text to each admin on their own platform. It returns at once.
 func (b *Bot) sendAdmins(text string) {
-	for _, admin := range b.admins(b.InForce().Config) {
+	for _, admin := range b.admins() {
 		t, ok := b.InForce().at(admin).(core.Teller)
 		if !ok {
 			continue
