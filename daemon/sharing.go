@@ -169,19 +169,15 @@ func (s *sharing) handleHint(hint string) {
 		return // the bot is not built yet
 	}
 	self := fmt.Sprint(s.database().Self())
-	switch by, isEcho := strings.CutPrefix(hint, hintEcho); {
-	case isEcho && by == self:
-		s.echoes.Add(1)
-		return
-	case isEcho:
-		return
-	}
-	if about, ok := strings.CutPrefix(hint, hintUsed); ok {
-		s.handleUsed(about)
-		return
-	}
+	about, isUsed := strings.CutPrefix(hint, hintUsed)
 	name, by, _ := strings.Cut(strings.TrimPrefix(hint, hintItems), " ")
-	if by != self {
+	switch {
+	case hint == hintEcho+self:
+		s.echoes.Add(1)
+	case strings.HasPrefix(hint, hintEcho): // of another process
+	case isUsed:
+		s.handleUsed(about)
+	case by != self:
 		go s.refresh(name)
 	}
 }
