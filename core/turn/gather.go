@@ -220,7 +220,7 @@ func (in *input) describe() {
 	in.parts.Zone = o.Clock().Location()
 	in.parts.Messages = t.messages
 	in.parts.Lite, in.parts.Scope = o.Prompt.Lite, in.settings.Scope
-	in.parts.Cache = t.setup.cache
+	in.parts.Cache = t.setup.cache.at(t.journal.epoch)
 }
 
 // scene is what plugins are shown of the messages and their place.
