@@ -30,13 +30,11 @@ type wire interface {
 	authorize(h http.Header, key string)
 	// write writes the body of a request. What changes least comes first in it.
 	write(b *bytes.Buffer, c *call, messages []llms.MessageContent, o llms.CallOptions) error
-	// whole reads an answer that came in one piece.
-	whole(data []byte) (reply, error)
-	// events returns a reader for an answer that comes as a stream.
+	// events returns a reader for an answer.
 	events() streamReader
 }
 
-// streamReader reads one streamed answer, event by event.
+// streamReader reads one answer: event by event, or one that came in one piece as a stream of a single event.
 type streamReader interface {
 	// event takes one event in and returns the text that it adds. errStop says
 	// that the answer is complete.
@@ -281,8 +279,15 @@ func (c *call) read(response *http.Response) error {
 	if slices.ContainsFunc([]string{"data:", "event:", "error:", ":"}, isField) { // under another name
 		return c.readStream(bytes.NewReader(data))
 	}
-	c.got, err = c.preset.wire.whole(data)
-	return err
+	if !isObject(data) {
+		return errNoAnswer
+	}
+	events := c.preset.wire.events()
+	if _, err := events.event("", data); err != nil && !errors.Is(err, errStop) {
+		return err
+	}
+	c.got, _ = events.reply()
+	return nil
 }
 
 func (c *call) readStream(body io.Reader) error {
