@@ -40,7 +40,7 @@ var maxBigPackageLines = map[string]int{
 	"core/engine/offline": 3154,
 	"core/turn":           5224,
 	"core/action":         3886,
-	"interfaces/telegram": 4231,
+	"interfaces/telegram": 4224,
 	"memory":              8894,
 }
 

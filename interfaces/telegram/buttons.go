@@ -309,8 +309,7 @@ const maxWhisper = 200 // bytes; the platform counts characters
 
 func (d *Driver) answerPress(ctx context.Context, query, text string) error {
 	params := botapi.Params{"callback_query_id": query, "text": cut(text, maxWhisper), "show_alert": text != ""}
-	_, err := d.api.Do(ctx, &botapi.Request{Method: "answerCallbackQuery", Params: params, Again: true})
-	return err
+	return d.api.Do(ctx, &botapi.Request{Method: "answerCallbackQuery", Params: params, Again: true})
 }
 
 // presses knows which queries are not answered yet.
@@ -365,7 +364,7 @@ func (d *Driver) endPress(ctx context.Context, q *press) {
 	}
 	params := botapi.Params{"message_id": q.message}
 	r := &botapi.Request{Method: "editMessageReplyMarkup", Params: params, Chat: q.chat, Again: true}
-	if _, err := d.api.Do(ctx, r); err != nil && ctx.Err() == nil {
+	if err := d.api.Do(ctx, r); err != nil && ctx.Err() == nil {
 		d.log.Debug("buttons not removed", "chat", q.chat, "err", err)
 	}
 }

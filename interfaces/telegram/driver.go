@@ -26,7 +26,6 @@ package telegram
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -215,7 +214,8 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 // connect asks the platform who the bot is, and returns what takes updates in.
 func (d *Driver) connect(ctx context.Context, in core.Inbox) (*intake, error) {
 	var self user
-	if err := d.api.Get(ctx, &botapi.Request{Method: "getMe", Fatal: []int{401, 404}}, &self); err != nil {
+	r := &botapi.Request{Method: "getMe", Again: true, Fatal: []int{401, 404}, Result: &self}
+	if err := d.api.Do(ctx, r); err != nil {
 		return nil, err
 	}
 	if self.ID == 0 {
@@ -279,8 +279,12 @@ func id(n int64) string { return strconv.FormatInt(n, 10) }
 // Probe implements core.Prober. It takes no updates, so that a bot that runs with
 // the same token is not disturbed.
 func (d *Driver) Probe(ctx context.Context) []core.Finding {
-	raw, err := d.api.Do(ctx, &botapi.Request{Method: "getMe"})
-	if err != nil {
+	var me struct {
+		Name   string `json:"username"`
+		Joins  bool   `json:"can_join_groups"`
+		Listen bool   `json:"can_read_all_group_messages"`
+	}
+	if err := d.api.Do(ctx, &botapi.Request{Method: "getMe", Result: &me}); err != nil {
 		fix := explain(err).Error()
 		if botapi.IsCode(err, 401, 404) {
 			fix = "the token is refused; ask @BotFather for it again, and set it in interfaces." + d.opt.Name +
@@ -288,12 +292,7 @@ func (d *Driver) Probe(ctx context.Context) []core.Finding {
 		}
 		return []core.Finding{{What: "identity", Found: "unknown", Fix: fix, Fatal: true}}
 	}
-	var me struct {
-		Name   string `json:"username"`
-		Joins  bool   `json:"can_join_groups"`
-		Listen bool   `json:"can_read_all_group_messages"`
-	}
-	if err := json.Unmarshal(raw, &me); err != nil || me.Name == "" {
+	if me.Name == "" {
 		return []core.Finding{{What: "identity", Found: "unknown",
 			Fix: "the server's answer is not that of Telegram; check api_url", Fatal: true}}
 	}
