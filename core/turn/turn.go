@@ -331,8 +331,7 @@ func (t *turn) flush(ctx context.Context) error {
 // looks up again what everybody may do.
 func (t *turn) recheck(ctx context.Context) (err error) {
 	t.messages = t.setup.wanted(t.messages)
-	h := hearing{turn: t}
-	if err := h.hear(ctx); err != nil {
+	if err := t.setup.Prompt.Speech.hear(ctx, t); err != nil {
 		return err
 	}
 	for i := range t.messages {
