@@ -36,7 +36,7 @@ var maxBigPackageLines = map[string]int{
 	"admin/page":          2592,
 	"daemon":              6638,
 	"interfaces/discord":  5216,
-	"core/engine":         3646,
+	"core/engine":         3640,
 	"core/engine/offline": 3154,
 	"core/turn":           5214,
 	"core/action":         3886,

@@ -208,7 +208,6 @@ type call struct {
 	form    requestForm
 	stream  func(piece string) // nil: the answer comes in one piece
 
-	begun  bool  // a model may have begun to answer
 	got    reply // as far as it came
 	pieces int   // of a stream
 }
@@ -228,10 +227,11 @@ func (c *call) GenerateContent(
 	for _, option := range options {
 		option(&o)
 	}
-	defer c.book()
 	write := func(body *bytes.Buffer) error { return c.preset.wire.write(body, c, messages, o) }
 	response, begun, err := c.post(ctx, c.preset.wire.path(), write)
-	c.begun = begun
+	if begun && c.request.Used != nil {
+		defer func() { c.request.Used(c.usage()) }()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -239,12 +239,6 @@ func (c *call) GenerateContent(
 	err = c.read(response)
 	c.got = c.got.cut()
 	return &llms.ContentResponse{Choices: []*llms.ContentChoice{{Content: c.got.text, StopReason: c.got.stop}}}, err
-}
-
-func (c *call) book() {
-	if c.begun && c.request.Used != nil {
-		c.request.Used(c.usage())
-	}
 }
 
 // usage is what the call took: what the server counted, else an estimate. An answer
