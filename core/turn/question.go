@@ -170,7 +170,7 @@ func (q question) waiting(v core.View, place core.Path) (*action.Held, error) {
 // written. Where it was decided, or forgotten with who was asked, nothing is left to
 // be written of it.
 func (t *Turns) expire(place core.Path, private bool, q question, pause time.Duration) {
-	if t.setup.Load().isElsewhere(place) {
+	if t.setup.Load().Places.Elsewhere(place) {
 		return // it expires there
 	}
 	err := t.expired(place, private, q)
