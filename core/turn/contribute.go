@@ -18,11 +18,11 @@ const (
 	maxBio           = 400                    // bytes of one
 )
 
-// contribution is what a plugin is asked, which has so much time. take adds what it said to the prompt.
+// contribution is what a plugin is asked. take adds what it said to the prompt.
 type contribution struct {
 	plugin string
-	limit  time.Duration
-	ask    func(context.Context) (take func(), err error)
+	late   <-chan struct{} // closed when its time is up
+	ask    func() (take func(), err error)
 }
 
 // added is what plugins add to a prompt.
@@ -33,21 +33,23 @@ type added struct {
 
 // contributions are what plugins are asked: those that look at a message beforehand, those that
 // add a part of their own, and those that know something about people.
-func (in *input) contributions(s core.Scene, people []core.Author, all *added) (list []contribution) {
-	t := in.turn
-	plugins, limit := &t.setup.Plugins, cmp.Or(in.patience, contributionTime)
+func (in *input) contributions(
+	ctx context.Context, s core.Scene, people []core.Author, all *added,
+) (list []contribution) {
+	t, late := in.turn, ctx.Done()
+	plugins := &t.setup.Plugins
 	for _, r := range plugins.Recons {
 		name := "recon"
 		if p, ok := r.(core.Plugin); ok {
 			name = p.Name()
 		}
-		list = append(list, contribution{name, limit, func(ctx context.Context) (func(), error) {
+		list = append(list, contribution{name, late, func() (func(), error) {
 			found, err := r.Recon(ctx, s)
 			return func() { all.hints = append(all.hints, found...) }, err
 		}})
 	}
 	for name, i := range plugins.Injectors {
-		list = append(list, contribution{name, limit, func(ctx context.Context) (func(), error) {
+		list = append(list, contribution{name, late, func() (func(), error) {
 			value, err := i.Inject(ctx, s)
 			return func() {
 				limit := maxInjection
@@ -63,7 +65,7 @@ func (in *input) contributions(s core.Scene, people []core.Author, all *added) (
 		}})
 	}
 	for _, b := range plugins.Bios {
-		list = append(list, contribution{"bios", limit, func(ctx context.Context) (func(), error) {
+		list = append(list, contribution{"bios", late, func() (func(), error) {
 			found, err := b.Bios(ctx, s, people)
 			return func() {
 				for id, bio := range found {
@@ -77,20 +79,15 @@ func (in *input) contributions(s core.Scene, people []core.Author, all *added) (
 	return list
 }
 
-// attachments asks for the contents of what people attached.
-func (in *input) attachments() []contribution {
-	t := in.turn
-	var files []core.Attachment
-	for i := range t.messages {
-		files = append(files, t.messages[i].Message.Attachments...)
-	}
-	if len(files) == 0 || t.setup.Prompt.Open == nil {
+// attachments are the files of the messages, if anything reads them.
+func (in *input) attachments() (files []core.Attachment) {
+	if in.turn.setup.Prompt.Open == nil {
 		return nil
 	}
-	return []contribution{{"attachments", openTime, func(ctx context.Context) (func(), error) {
-		contents := t.setup.Prompt.Open(ctx, t.path, files)
-		return func() { in.parts.Contents = contents }, nil
-	}}}
+	for i := range in.turn.messages {
+		files = append(files, in.turn.messages[i].Message.Attachments...)
+	}
+	return files
 }
 
 // participant is how a prompt describes a person.

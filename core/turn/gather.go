@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -185,15 +186,24 @@ func (in *input) gather(ctx context.Context) {
 	in.gathered = true
 	t, s, people := in.turn, in.scene(), in.people()
 	all := added{injections: make(map[string]json.RawMessage), bios: make(map[string]json.RawMessage)}
-	list := append(in.contributions(s, people, &all), in.attachments()...)
-	answers, late := make([]chan func(), len(list)), make([]<-chan struct{}, len(list))
-	for i, c := range list {
-		limited, cancel := context.WithTimeout(ctx, c.limit)
+	soon, cancel := context.WithTimeout(ctx, cmp.Or(in.patience, contributionTime))
+	defer cancel()
+	list := in.contributions(soon, s, people, &all)
+	files := in.attachments()
+	if len(files) > 0 {
+		later, cancel := context.WithTimeout(ctx, openTime)
 		defer cancel()
-		answers[i], late[i] = make(chan func(), 1), limited.Done()
+		list = append(list, contribution{"attachments", later.Done(), func() (func(), error) {
+			contents := t.setup.Prompt.Open(later, t.path, files)
+			return func() { in.parts.Contents = contents }, nil
+		}})
+	}
+	answers := make([]chan func(), len(list))
+	for i, c := range list {
+		answers[i] = make(chan func(), 1)
 		go func() {
 			take, err := func() {}, errors.New("it panicked")
-			guard(t.log, c.plugin, func() { take, err = c.ask(limited) })
+			guard(t.log, c.plugin, func() { take, err = c.ask() })
 			if err != nil {
 				t.log.Warn("contribution left out", "plugin", c.plugin, "err", err)
 				take = func() {}
@@ -205,7 +215,7 @@ func (in *input) gather(ctx context.Context) {
 		select {
 		case take := <-answers[i]:
 			take()
-		case <-late[i]:
+		case <-c.late:
 			if len(answers[i]) > 0 { // in time, though an earlier one was not
 				(<-answers[i])()
 				continue
