@@ -41,6 +41,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/core/driver"
+	"synthbot/core/recent"
 	"synthbot/core/secret"
 	"synthbot/core/watch"
 	"synthbot/interfaces/telegram/botapi"
@@ -94,7 +95,8 @@ type Driver struct {
 	api     *botapi.Client
 	places  *places
 	ranks   *ranks
-	presses *presses
+	pressed recent.Cache[[2]int64, string] // see converter
+	choices *recent.Shared[string, bool]   // queries that a Whisper may answer
 	send    *delivery
 	marks   *marks
 	menus   sync.Mutex  // held while they are updated
@@ -146,7 +148,7 @@ func New(o Options) (*Driver, error) {
 		return nil, fmt.Errorf("%s: %w", o.Name, err)
 	}
 	d.api, d.send.api = api, api
-	d.presses = &presses{waiting: map[string]bool{}, used: map[[2]int64]string{}}
+	d.pressed, d.choices = recent.NewCache[[2]int64, string](maxPlaces), recent.NewShared[string, bool](maxPlaces)
 	d.marks = &marks{next: map[core.Path]candidate{}, all: map[markKey]chan struct{}{}}
 	d.ranks = newRanks(d)
 	var accounts []string
@@ -228,7 +230,7 @@ func (d *Driver) connect(ctx context.Context, in core.Inbox) (*intake, error) {
 	d.later(d.send.drafts.ClearLater)
 	c := &converter{
 		name: d.opt.Name, self: self, commands: d.opt.Commands, places: d.places, keys: d.send.keys,
-		presses: d.presses, now: d.opt.Clock, ahead: d.api.ClockAhead,
+		pressed: &d.pressed, now: d.opt.Clock, ahead: d.api.ClockAhead,
 	}
 	return &intake{d: d, in: in, convert: c, done: map[int64]bool{}, damaged: map[int64]int{}}, nil
 }
