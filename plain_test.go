@@ -36,7 +36,7 @@ var maxBigPackageLines = map[string]int{
 	"admin/page":          2592,
 	"daemon":              6639,
 	"interfaces/discord":  5216,
-	"core/engine":         3640,
+	"core/engine":         3631,
 	"core/engine/offline": 3154,
 	"core/turn":           5192,
 	"core/action":         3886,
