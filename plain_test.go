@@ -36,11 +36,11 @@ var maxBigPackageLines = map[string]int{
 	"admin/page":          2570,
 	"daemon":              6511,
 	"interfaces/discord":  5219,
-	"core/engine":         3714,
+	"core/engine":         3631,
 	"core/engine/offline": 3077,
-	"core/turn":           5231,
+	"core/turn":           5198,
 	"core/action":         3893,
-	"interfaces/telegram": 4231,
+	"interfaces/telegram": 4197,
 	"memory":              8904,
 }
 

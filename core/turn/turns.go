@@ -268,10 +268,6 @@ func (t *Turns) changed(ctx context.Context, events []core.Event) {
 	}
 }
 
-func (s *setup) isElsewhere(place core.Path) bool {
-	return s.Places.Elsewhere != nil && s.Places.Elsewhere(place)
-}
-
 // reaches reports whether an interface can speak in the place now.
 func (s *setup) reaches(place core.Path) bool {
 	reached := true
