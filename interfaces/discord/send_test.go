@@ -199,7 +199,7 @@ func TestRefusals(t *testing.T) {
 		if err := d.checkMessage(t.Context(), call); kind(err) != c.want {
 			t.Errorf("%s: checked: %v", name, err)
 		}
-		if _, err := d.sendMessage(t.Context(), call); kind(err) != c.want {
+		if _, err := on(d, d.sendMessage)(t.Context(), call); kind(err) != c.want {
 			t.Errorf("%s: sent: %v", name, err)
 		}
 	}
