@@ -18,29 +18,15 @@ type word struct {
 	dot        bool // a full stop follows, and more
 }
 
-// split cuts a text into words. Digits hold together over what dates and times
-// are written with.
+// split cuts a text into words. Digits hold together over the marks of dates and times.
 func split(text string) []word {
 	var words []word
-	start := -1
-	for i, r := range text {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) || start >= 0 && (unicode.Is(unicode.Mn, r) || joins(text, i, r)) {
-			if start < 0 {
-				start = i
-				if minus(text, i) {
-					start-- // a negative number is not a time
-				}
-			}
-			continue
+	for start, end := range txt.Fields(text, ":.,/-") {
+		if minus(text, start) {
+			start-- // a negative number is not a time
 		}
-		if start >= 0 {
-			words = append(words,
-				word{txt.Fold(text[start:i]), start, i, r == '.' && strings.TrimSpace(text[i+1:]) != ""})
-			start = -1
-		}
-	}
-	if start >= 0 {
-		words = append(words, word{txt.Fold(text[start:]), start, len(text), false})
+		after, dot := strings.CutPrefix(text[end:], ".")
+		words = append(words, word{txt.Fold(text[start:end]), start, end, dot && strings.TrimSpace(after) != ""})
 	}
 	return words
 }
@@ -52,15 +38,6 @@ func minus(text string, i int) bool {
 	}
 	before, _ := utf8.DecodeLastRuneInString(text[:i-1])
 	return i == 1 || unicode.IsSpace(before)
-}
-
-func joins(text string, i int, r rune) bool {
-	if !strings.ContainsRune(":.,/-", r) {
-		return r == 'º' || r == 'ª'
-	}
-	before, _ := utf8.DecodeLastRuneInString(text[:i])
-	after, _ := utf8.DecodeRuneInString(text[i+1:])
-	return unicode.IsDigit(before) && unicode.IsDigit(after)
 }
 
 // token is one or more words with what they may mean; the zero Token means
