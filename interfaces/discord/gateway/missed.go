@@ -16,9 +16,6 @@ const (
 	maxMissed  = 8 << 20 // bytes
 )
 
-// errMissedTooMuch means that a session has more missed events than maxMissed.
-var errMissedTooMuch = errors.New("too many missed events")
-
 // catchUp resumes the session of an earlier process to receive the events that it missed. A new session
 // follows, because Discord describes guilds and channels only to new sessions.
 func (s *shard) catchUp(ctx context.Context, left Session) {
@@ -73,7 +70,7 @@ func (s *shard) keepMissed(c *conn) error {
 		s.missed, size = append(s.missed, m), size+len(m.Data)
 		if size > maxMissed {
 			s.missed = nil
-			return errMissedTooMuch
+			return errors.New("too many missed events")
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"synthbot/core/driver"
+	"synthbot/core/loop"
 )
 
 // Codes with which the gateway closes a connection.
@@ -216,10 +217,7 @@ func (s *shard) handle(ctx context.Context, c *conn, m message) error {
 	case opDispatch:
 		s.dispatch(ctx, c, m)
 	case opHeartbeat:
-		select {
-		case c.beatAsked <- struct{}{}:
-		default:
-		}
+		loop.Notify(c.beatAsked)
 	case opAck:
 		c.acked.Store(true)
 		if s.established {
