@@ -125,7 +125,7 @@ func (f *feed) ContentRefused() {
 // now stores that time even if the stored one is recent.
 func (f *feed) store(ctx context.Context, now bool) {
 	at := f.progress.ReceivedUntil(f.connected)
-	f.storeCursors(ctx)
+	f.storeCursors(ctx, false)
 	if f.behind || len(f.waiting) > 0 || at.IsZero() {
 		return
 	}
@@ -134,8 +134,8 @@ func (f *feed) store(ctx context.Context, now bool) {
 	}
 }
 
-func (f *feed) storeCursors(ctx context.Context) {
-	if err := f.cursors.flush(ctx); err != nil {
+func (f *feed) storeCursors(ctx context.Context, onlyNew bool) {
+	if err := f.cursors.flush(ctx, onlyNew); err != nil {
 		f.log.Error("channel positions not stored", "err", err)
 	}
 }

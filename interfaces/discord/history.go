@@ -1,7 +1,6 @@
 package discord
 
 import (
-	"cmp"
 	"context"
 	"net/url"
 	"slices"
@@ -53,9 +52,6 @@ func (t *intake) startFetch(ctx context.Context, channel string, b *backlog) {
 // finish handles the fetched messages of a channel, then its backlog.
 func (t *intake) finish(ctx context.Context, f fetched) {
 	b := t.backlogs[f.channel]
-	if b == nil {
-		return
-	}
 	delete(t.backlogs, f.channel)
 	for i := range f.missed {
 		m := &f.missed[i]
@@ -138,9 +134,7 @@ func (a *account) page(ctx context.Context, channel, after string, n int) ([]mes
 		Query: url.Values{"after": {after}, "limit": {strconv.Itoa(n)}},
 	})
 	page = slices.DeleteFunc(page, func(m message) bool { return !newer(m.ID, after) })
-	sorting.Sort(page, func(a, b message) int {
-		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
-	})
+	sorting.Sort(page, func(a, b message) int { return compareIDs(a.ID, b.ID) })
 	return page, err
 }
 

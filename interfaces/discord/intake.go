@@ -138,10 +138,7 @@ func (t *intake) events(ctx context.Context, f gatewayEvent) {
 
 // commit passes the batch to the inbox and waits until it is durable. It returns false if ctx ends first.
 func (t *intake) commit(ctx context.Context) bool {
-	if t.d.cursors.fresh() {
-		// A new channel is stored before its first message.
-		t.d.feed.storeCursors(ctx)
-	}
+	t.d.feed.storeCursors(ctx, true) // a new channel is stored before its first message
 	if len(t.batch) > 0 && !t.receive(ctx, t.batch) {
 		return false
 	}
