@@ -227,8 +227,6 @@ func (b *builder) inline(out Inlines, n ast.Node, depth int) Inlines {
 	switch n := n.(type) {
 	case *ast.Text:
 		return b.text(out, n)
-	case *ast.String:
-		return appendText(out, string(n.Value))
 	case *ast.CodeSpan:
 		return append(out, Inline{Kind: CodeSpan, Text: b.span(n)})
 	case *ast.Emphasis:

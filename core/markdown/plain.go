@@ -58,8 +58,6 @@ func plainBlock(b Block) []string {
 		return rows
 	case Rule:
 		return []string{"---"}
-	case Item:
-		return plainBlocks(b.Blocks, false)
 	}
 	return strings.Split(b.Inlines.Plain(), "\n")
 }

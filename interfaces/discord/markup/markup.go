@@ -90,8 +90,6 @@ func (w Writer) block(b markdown.Block) []string {
 		return code("", grid(b))
 	case markdown.Rule:
 		return []string{"⎯⎯⎯⎯⎯⎯⎯⎯"}
-	case markdown.Item:
-		return w.blocks(b.Blocks, false)
 	}
 	return guarded(strings.Split(w.inlines(b.Inlines), "\n"))
 }
