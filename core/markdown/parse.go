@@ -147,6 +147,9 @@ func (b *builder) block(n ast.Node, depth int) (Block, bool) {
 		return Block{Kind: Heading, Level: n.Level, Inlines: b.inlines(n, depth)}, true
 	case *ast.List:
 		items := b.blocks(n, depth+1)
+		for i := range items {
+			items[i].Ordered, items[i].Start, items[i].Tight = n.IsOrdered(), n.Start+i, n.IsTight
+		}
 		return Block{Kind: List, Ordered: n.IsOrdered(), Start: n.Start, Tight: n.IsTight, Blocks: items}, true
 	case *ast.ListItem:
 		return Block{Kind: Item, Task: task(n), Blocks: b.blocks(n, depth+1)}, true

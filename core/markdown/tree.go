@@ -8,7 +8,7 @@ const (
 	Paragraph BlockKind = iota // Inlines
 	Heading                    // Level, Inlines
 	List                       // Blocks are Items; Ordered, Start, Tight
-	Item                       // Blocks; Task
+	Item                       // Blocks; Task, Ordered, Start, Tight
 	Quote                      // Blocks
 	Code                       // Text, Info
 	Table                      // Rows, Align
@@ -44,7 +44,7 @@ type Block struct {
 	Info    string // what follows the opening fence, usually a language
 	Text    string // verbatim, without the last line break
 	Ordered bool
-	Start   int // the first item's number
+	Start   int // the number of the item, or of the first one
 	Tight   bool
 	Task    Task
 	Align   []Align     // one for each column

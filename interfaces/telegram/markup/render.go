@@ -84,8 +84,6 @@ func (r *renderer) block(b markdown.Block) {
 		r.style("b", b.Inlines)
 	case markdown.List:
 		r.list(b)
-	case markdown.Item:
-		r.blocks(b.Blocks, false)
 	case markdown.Quote:
 		r.quote(b)
 	case markdown.Code:
@@ -125,7 +123,7 @@ func (r *renderer) list(b markdown.Block) {
 				r.lines(1)
 			}
 		}
-		mark := b.Mark(i)
+		mark := item.Mark()
 		mark = strings.NewReplacer("- ", "• ", "[ ]", "☐", "[x]", "☑").Replace(mark)
 		r.text(mark)
 		r.indent = outer + strings.Repeat(" ", markdown.UTF16(mark))
