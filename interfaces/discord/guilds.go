@@ -126,7 +126,7 @@ func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 		if !ok || t.d.set.BackfillCount == 0 || !t.shardServes(cur.Guild, f.Shard) || t.backlogs[id] != nil {
 			continue
 		}
-		t.backlogs[id] = &backlog{fetch: true, guild: cur.Guild}
+		t.backlogs[id] = &backlog{guild: cur.Guild}
 		if !named[cur.Guild] {
 			t.startFetch(ctx, id, t.backlogs[id])
 		}
@@ -200,7 +200,7 @@ func (t *intake) fetchUnknown(ctx context.Context, shard int, g guildPayload) {
 			continue
 		}
 		t.unseen--
-		t.startFetch(ctx, c.ID, &backlog{fetch: true, from: from, guild: g.ID})
+		t.startFetch(ctx, c.ID, &backlog{from: from, guild: g.ID})
 	}
 }
 

@@ -29,7 +29,6 @@ func (t *intake) startFetch(ctx context.Context, channel string, b *backlog) {
 	if !known {
 		from = b.from
 	}
-	fetch := b.fetch && from != ""
 	t.jobs.Go(func() {
 		select {
 		case t.slot <- struct{}{}:
@@ -37,7 +36,7 @@ func (t *intake) startFetch(ctx context.Context, channel string, b *backlog) {
 			return
 		}
 		f := fetched{channel: channel, place: t.lookUp(ctx, channel, guild)}
-		if fetch {
+		if from != "" {
 			f.missed = t.missed(ctx, channel, from)
 			t.addMembers(ctx, f.place.Guild, f.missed)
 		}
@@ -66,7 +65,7 @@ func (t *intake) finish(ctx context.Context, f fetched) {
 	}
 	if b.gap && t.commit(ctx) {
 		// The gap is fetched before the events after it are handled, in case fetching fails.
-		t.startFetch(ctx, f.channel, &backlog{fetch: true, guild: f.place.Guild, events: b.events[b.intact:]})
+		t.startFetch(ctx, f.channel, &backlog{guild: f.place.Guild, events: b.events[b.intact:]})
 	}
 }
 

@@ -47,8 +47,7 @@ type intake struct {
 // backlog is the events of a channel that wait until the channel is known and its missed messages are fetched.
 type backlog struct {
 	events  []gatewayEvent
-	fetch   bool   // missed messages are to be fetched
-	from    string // with fetch, for an unknown channel: the message after which they begin
+	from    string // for an unknown channel: the message after which missed ones begin; "": none are fetched
 	started bool   // startFetch was called
 	gap     bool   // events are missing after the first ones
 	intact  int    // how many events come before the gap
