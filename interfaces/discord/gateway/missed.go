@@ -81,32 +81,22 @@ func (s *shard) deliverMissed(ctx context.Context, m message) {
 	if len(s.missed) == 0 || m.Type != "READY" && m.Type != "GUILD_CREATE" {
 		return
 	}
-	var ready struct {
-		Guilds []struct{ ID string }
+	type guild struct {
+		ID string `json:"id"`
 	}
-	guild := ""
-	if m.Type == "READY" {
-		_ = json.Unmarshal(m.Data, &ready) // damaged, it lists none
-	} else {
-		guild = field(m.Data, "id")
+	var now struct {
+		guild          // of GUILD_CREATE
+		Guilds []guild `json:"guilds"` // of READY
 	}
-	listed := func(guild string) bool {
-		return m.Type != "READY" || slices.Contains(ready.Guilds, struct{ ID string }{guild})
-	}
+	_ = json.Unmarshal(m.Data, &now) // damaged, it lists none
 	s.missed = slices.DeleteFunc(s.missed, func(missed message) bool {
-		in := field(missed.Data, "guild_id")
-		if in == guild {
+		var in struct {
+			ID string `json:"guild_id"`
+		}
+		_ = json.Unmarshal(missed.Data, &in)
+		if in.ID == now.ID {
 			s.g.Handler.Event(ctx, Event{Shard: s.id, Type: missed.Type, Data: missed.Data})
 		}
-		return in == guild || !listed(in)
+		return in.ID == now.ID || m.Type == "READY" && !slices.Contains(now.Guilds, guild(in))
 	})
-}
-
-// field returns a string field of a JSON object; "" if there is none.
-func field(object json.RawMessage, name string) string {
-	var fields map[string]json.RawMessage
-	var value string
-	_ = json.Unmarshal(object, &fields)
-	_ = json.Unmarshal(fields[name], &value)
-	return value
 }
