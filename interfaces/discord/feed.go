@@ -115,12 +115,6 @@ func (f *feed) fails(shard int, since time.Time) {
 // intakeSource is the intake's number among the sources of health; the others are shards.
 const intakeSource = -1
 
-// ContentRefused implements gateway.Handler.
-func (f *feed) ContentRefused() {
-	f.notifyOnce("content", "the message content intent is off for this bot: it sees only mentions, replies "+
-		"to it and direct messages. Switch the intent on in the developer portal, under Bot, and restart.")
-}
-
 // store stores the cursors and, unless some received events are not on disk yet, until when all were received.
 // now stores that time even if the stored one is recent.
 func (f *feed) store(ctx context.Context, now bool) {

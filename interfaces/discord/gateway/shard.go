@@ -107,8 +107,10 @@ func (s *shard) fatal(why error) error {
 	case errors.Is(why, ErrToken), closed && c.Code == closeToken:
 		return ErrToken
 	case closed && c.Code == closeDisallowed && s.intents != Intents:
-		s.g.contentRefused.Store(true) // other shards may have requested it, too
-		s.g.Handler.ContentRefused()
+		if !s.g.contentRefused.Swap(true) { // other shards may have requested it, too
+			s.g.Notify("the message content intent is off for this bot: it sees only mentions, replies to it and " +
+				"direct messages. Switch the intent on in the developer portal, under Bot, and restart.")
+		}
 		return nil
 	case !closed:
 		return nil
