@@ -115,7 +115,7 @@ func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 		}
 	}
 	t.since[f.Shard], t.unseen = f.since, maxUnseen
-	t.refill()
+	t.session = newMembers()
 	for _, b := range t.backlogs {
 		if b.started && !b.gap && t.shardServes(b.guild, f.Shard) {
 			b.gap, b.intact = true, len(b.events) // what is being fetched may have been fetched too early

@@ -1,10 +1,12 @@
 package discord
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"synthbot/core/driver"
@@ -24,11 +26,8 @@ func (t *intake) startFetch(ctx context.Context, channel string, b *backlog) {
 	}
 	b.started = true
 	t.backlogs[channel] = b
-	cur, known := t.d.cursors.get(channel)
-	from, guild := cur.Last, b.guild
-	if !known {
-		from = b.from
-	}
+	cur, _ := t.d.cursors.get(channel)
+	from, guild, session := cmp.Or(cur.Last, b.from), b.guild, t.session
 	t.jobs.Go(func() {
 		select {
 		case t.slot <- struct{}{}:
@@ -38,7 +37,7 @@ func (t *intake) startFetch(ctx context.Context, channel string, b *backlog) {
 		f := fetched{channel: channel, place: t.lookUp(ctx, channel, guild)}
 		if from != "" {
 			f.missed = t.missed(ctx, channel, from)
-			t.addMembers(ctx, f.place.Guild, f.missed)
+			t.addMembers(ctx, session, f.place.Guild, f.missed)
 		}
 		<-t.slot
 		select {
@@ -140,20 +139,24 @@ func (a *account) page(ctx context.Context, channel, after string, n int) ([]mes
 // Limits of fetching members. Fetched messages do not contain them.
 const (
 	maxRequested = 200              // members in one session of the gateway
-	maxMembers   = 1000             // in the cache
 	askingTime   = 20 * time.Second // for one channel, whose events wait
 )
 
-// refill clears the cached members and resets the number of requests for a new session.
-func (t *intake) refill() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.members, t.left = recent.NewCache[[2]string, *member](maxMembers), maxRequested
+// members are those that were fetched in a session of the gateway. Safe for concurrent use.
+type members struct {
+	known *recent.Shared[[2]string, *member] // by guild and user; nil: has left the guild
+	left  atomic.Int64                       // how many may still be fetched
+}
+
+func newMembers() *members {
+	m := &members{known: recent.NewShared[[2]string, *member](maxRequested)}
+	m.left.Store(maxRequested)
+	return m
 }
 
 // addMembers adds the authors' members to fetched messages, the latest first, so that names and ranks are the
 // same as in live messages. Without it, an author counts as a plain member.
-func (t *intake) addMembers(ctx context.Context, guild string, list []message) {
+func (t *intake) addMembers(ctx context.Context, session *members, guild string, list []message) {
 	if guild == "" {
 		return
 	}
@@ -165,7 +168,7 @@ func (t *intake) addMembers(ctx context.Context, guild string, list []message) {
 			continue
 		}
 		var err error
-		if m.Member, err = t.memberOf(ctx, guild, m.Author.ID); err != nil {
+		if m.Member, err = t.memberOf(ctx, session, guild, m.Author.ID); err != nil {
 			t.d.log.Warn("authors of missed messages not fetched", "guild", guild, "err", err)
 			return
 		}
@@ -173,16 +176,12 @@ func (t *intake) addMembers(ctx context.Context, guild string, list []message) {
 }
 
 // memberOf fetches a user's member; nil if there is none, or if the limit of this session is reached.
-func (t *intake) memberOf(ctx context.Context, guild, id string) (*member, error) {
+func (t *intake) memberOf(ctx context.Context, session *members, guild, id string) (*member, error) {
 	key := [2]string{guild, id}
-	t.mu.Lock()
-	found, ok := t.members.Get(key)
-	if ok || t.left <= 0 {
-		t.mu.Unlock()
+	found, ok := session.known.Get(key)
+	if ok || session.left.Add(-1) < 0 {
 		return found, nil
 	}
-	t.left--
-	t.mu.Unlock()
 	got := &member{}
 	err := t.d.rest.Get(ctx, got, "/guilds/{}/members/{}", guild, id)
 	if rest.NotFound(err) {
@@ -191,8 +190,6 @@ func (t *intake) memberOf(ctx context.Context, guild, id string) (*member, error
 	if err != nil {
 		return nil, err
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.members.Put(key, got)
+	session.known.Put(key, got)
 	return got, nil
 }

@@ -10,7 +10,6 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/driver"
-	"synthbot/core/recent"
 	"synthbot/interfaces/discord/gateway"
 )
 
@@ -33,15 +32,12 @@ type intake struct {
 	backlogs map[string]*backlog     // of channels whose events wait, by channel
 	since    map[int]time.Time       // by shard: until when the previous session received everything
 	unseen   int                     // how many unknown channels may still be fetched in this session
+	session  *members                // as of this session
 	listed   map[int]map[string]bool // by shard: the guilds that READY named
 
 	batch []core.Event
 	after []func()                // called once the batch is durable
 	taken map[int]gateway.Session // by shard: as of the latest event that was handled
-
-	mu      sync.Mutex
-	members recent.Cache[[2]string, *member] // in this session, by guild and user; nil: has left the guild
-	left    int                              // how many may still be fetched in this session
 }
 
 // backlog is the events of a channel that wait until the channel is known and its missed messages are fetched.
@@ -64,13 +60,11 @@ type fetched struct {
 }
 
 func newIntake(d *Driver, in core.Inbox) *intake {
-	t := &intake{
-		d: d, in: in, slot: make(chan struct{}, maxAtOnce), done: make(chan fetched),
+	return &intake{
+		d: d, in: in, session: newMembers(), slot: make(chan struct{}, maxAtOnce), done: make(chan fetched),
 		backlogs: make(map[string]*backlog), since: make(map[int]time.Time),
 		listed: make(map[int]map[string]bool), taken: make(map[int]gateway.Session),
 	}
-	t.refill()
-	return t
 }
 
 // run handles events until ctx ends.
