@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"synthbot/core/driver"
 	"synthbot/core/recent"
 	"synthbot/core/sorting"
 	"synthbot/interfaces/discord/rest"
@@ -17,6 +16,9 @@ import (
 
 // pageSize is the most messages that one request may ask for.
 const pageSize = 100
+
+// manyTries take about three minutes, in which an outage may end: what is missed is not fetched again.
+const manyTries = 16
 
 // startFetch looks a channel up and fetches its missed messages, in a goroutine. The channel's events wait in
 // the backlog until finish is called. It does nothing if that has started before.
@@ -71,7 +73,7 @@ func (t *intake) finish(ctx context.Context, f fetched) {
 // lookUp returns the kind of a channel and, for a thread, its parent. If that is unknown, the channel counts as
 // a text channel or a direct message.
 func (t *intake) lookUp(ctx context.Context, id, guild string) place {
-	p, err := t.d.locate(ctx, id, t.d.persist)
+	p, err := t.d.locate(ctx, id, manyTries)
 	if err != nil {
 		t.d.log.Warn("channel not looked up", "channel", id, "err", err)
 		p = place{Guild: guild}
@@ -80,18 +82,6 @@ func (t *intake) lookUp(ctx context.Context, id, guild string) place {
 		}
 	}
 	return p
-}
-
-// persist makes a request. It makes up to eight attempts unless Discord refuses it.
-func (a *account) persist(ctx context.Context, q rest.Request) error {
-	wait := a.timings.gateway.Backoff
-	for try := 1; ; try++ {
-		err := a.rest.Do(ctx, q)
-		if err == nil || ctx.Err() != nil || rest.Refused(err) || try == 8 || !driver.Sleep(ctx, driver.Jitter(wait)) {
-			return err
-		}
-		wait = min(2*wait, a.timings.gateway.Longest)
-	}
 }
 
 // missed fetches the messages of a channel after a given one, oldest first, within the configured limits.
@@ -127,8 +117,8 @@ func (t *intake) missed(ctx context.Context, channel, last string) []message {
 // page fetches at most n messages that follow the given one, oldest first.
 func (a *account) page(ctx context.Context, channel, after string, n int) ([]message, error) {
 	var page []message
-	err := a.persist(ctx, rest.Request{
-		Method: "GET", Route: "/channels/{}/messages", IDs: []string{channel}, Out: &page,
+	err := a.rest.Do(ctx, rest.Request{
+		Method: "GET", Route: "/channels/{}/messages", IDs: []string{channel}, Out: &page, Tries: manyTries,
 		Query: url.Values{"after": {after}, "limit": {strconv.Itoa(n)}},
 	})
 	page = slices.DeleteFunc(page, func(m message) bool { return !newer(m.ID, after) })

@@ -8,6 +8,7 @@ package rest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,7 +30,7 @@ import (
 
 // Bounds of a request.
 const (
-	MaxTries = 6               // of a request that the server cannot handle just now
+	MaxTries = 6               // of most requests that the server cannot handle just now
 	NonceAge = 2 * time.Minute // for so long Discord certainly remembers a nonce
 
 	maxAnswer  = 16 << 20 // bytes of an answer
@@ -111,7 +112,8 @@ func (c *Client) Do(ctx context.Context, q Request) error {
 			unknownSince = began
 		}
 		pause, again := c.again(&q, err, wait)
-		if ctx.Err() != nil || !again || try >= MaxTries && Refusal(err).Status != 429 || !driver.Sleep(ctx, pause) {
+		again = again && (try < cmp.Or(q.Tries, MaxTries) || Refusal(err).Status == 429)
+		if ctx.Err() != nil || !again || !driver.Sleep(ctx, pause) {
 			return away(&q, markUnknown(err, unknownSince))
 		}
 		wait = min(2*wait, 20*time.Second)
@@ -235,6 +237,7 @@ type Request struct {
 	Body   any
 	Files  []File
 	Out    any  // receives the answer; nil: the answer is ignored
+	Tries  int  // at most, if the server cannot handle it just now; 0: MaxTries
 	Once   bool // is not repeated while its outcome is unknown
 	Fast   bool // answers an interaction: has no rate limit and cannot wait
 	// Look reports whether an attempt since a time worked. It is asked before a repetition if the outcome
