@@ -156,11 +156,11 @@ func (b *builder) block(n ast.Node, depth int) (Block, bool) {
 	case *ast.Blockquote:
 		return Block{Kind: Quote, Blocks: b.blocks(n, depth+1)}, true
 	case *ast.FencedCodeBlock:
-		info := ""
-		if n.Info != nil {
-			info = resolve(string(n.Info.Segment.Value(b.source)))
+		word := resolve(string(n.Language(b.source)))
+		if !language().MatchString(word) {
+			word = ""
 		}
-		return Block{Kind: Code, Info: info, Text: b.verbatim(n)}, true
+		return Block{Kind: Code, Language: word, Text: b.verbatim(n)}, true
 	case *ast.CodeBlock:
 		return Block{Kind: Code, Text: b.verbatim(n)}, true
 	case *ast.ThematicBreak:
@@ -295,6 +295,8 @@ func appendText(out Inlines, s string) Inlines {
 	out[last].Text += s
 	return out
 }
+
+var language = txt.Pattern(`^[A-Za-z0-9+#_.-]*$`)
 
 // written are backslash escapes and character references.
 var written = txt.Pattern(`\\[!-/:-@[-\x60{-~]|&(#\d{1,7}|#[xX][[:xdigit:]]{1,6}|[[:alnum:]]{1,31});`)

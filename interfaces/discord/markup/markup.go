@@ -87,7 +87,7 @@ func (w Writer) block(b markdown.Block) []string {
 	case markdown.Quote:
 		return w.quote(b)
 	case markdown.Code:
-		return code(b.Info, b.Text)
+		return code(b.Language, b.Text)
 	case markdown.Table:
 		return code("", grid(b))
 	case markdown.Rule:
@@ -152,15 +152,12 @@ func (w Writer) quote(b markdown.Block) []string {
 }
 
 // code is a block of code. A fence inside of it must not end it.
-func code(info, text string) []string {
-	info, _, _ = strings.Cut(strings.TrimSpace(info), " ")
-	if !language().MatchString(info) {
-		info = ""
+func code(language, text string) []string {
+	if len(language) > 20 {
+		language = ""
 	}
-	return strings.Split("```"+info+"\n"+apart(text, "```")+"\n```", "\n")
+	return strings.Split("```"+language+"\n"+apart(text, "```")+"\n```", "\n")
 }
-
-var language = txt.Pattern(`^[A-Za-z0-9+#_.-]{1,20}$`)
 
 func grid(b markdown.Block) string {
 	var lines []string
