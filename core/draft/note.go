@@ -43,7 +43,6 @@ func (n *note) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// notes are notes by key.
 type notes map[string]note
 
 // UnmarshalJSON also accepts the keys of old notes, which were places.
@@ -60,7 +59,6 @@ func (all *notes) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// key identifies a note.
 func (n *note) key() string {
 	if n.ID == "" {
 		return strings.TrimSpace(n.Place + " ?" + n.Nonce)

@@ -168,7 +168,6 @@ func (c *cursors) get(channel string) (cursor, bool) {
 	return cursor{}, false
 }
 
-// drop removes the channels that match accepts.
 func (c *cursors) drop(match func(channel string, cur *cursor) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

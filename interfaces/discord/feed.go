@@ -12,7 +12,6 @@ import (
 	"synthbot/interfaces/discord/progress"
 )
 
-// gatewayEvent is one event in the queue.
 type gatewayEvent struct {
 	gateway.Event
 	call  *arrival  // of an interaction
@@ -102,10 +101,8 @@ func (f *feed) push(ctx context.Context, e gatewayEvent) bool {
 	}
 }
 
-// Alive implements gateway.Handler.
 func (f *feed) Alive(shard int) { f.progress.Touch(shard, f.opt.Clock()) }
 
-// Disconnected implements gateway.Handler.
 func (f *feed) Disconnected(shard int) { f.fails(shard, time.Now()) }
 
 func (f *feed) fails(shard int, since time.Time) {

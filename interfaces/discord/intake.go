@@ -52,7 +52,6 @@ type backlog struct {
 	announced time.Time // when READY listed the guild, which has not arrived yet
 }
 
-// fetched is the result of fetching a channel.
 type fetched struct {
 	channel string
 	place   place

@@ -259,7 +259,6 @@ func (s *shard) dispatch(ctx context.Context, c *conn, m message) {
 	s.deliverMissed(ctx, m)
 }
 
-// setSession sets the session that READY begins.
 func (s *shard) setSession(ready message) {
 	var r struct {
 		Session string `json:"session_id"`
