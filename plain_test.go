@@ -33,15 +33,15 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // maxBigPackageLines lists the folders that are larger than maxPackageLines for a
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
-	"admin/page":          2592,
-	"daemon":              6639,
-	"interfaces/discord":  5128,
+	"admin/page":          2570,
+	"daemon":              6511,
+	"interfaces/discord":  5131,
 	"core/engine":         3714,
-	"core/engine/offline": 3154,
-	"core/turn":           5225,
-	"core/action":         3886,
+	"core/engine/offline": 3077,
+	"core/turn":           5231,
+	"core/action":         3893,
 	"interfaces/telegram": 4231,
-	"memory":              8894,
+	"memory":              8904,
 }
 
 // stiff matches wording in comments that plain English avoids.
