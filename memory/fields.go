@@ -221,7 +221,7 @@ func (c *codec) texts(tag byte, all *[]string) {
 func mapped[V any](c *codec, tag byte, all *map[string]V, value func(*V)) {
 	pair := func(k string, v V) {
 		c.group(tag, func() {
-			text(c, tagFirst, &k)
+			text(c, 1, &k)
 			value(&v)
 		})
 		if c.reading {

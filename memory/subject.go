@@ -137,7 +137,7 @@ func (s *subject) read(k, v []byte) (l storedEntry, ok bool, err error) {
 // mayBeIn reports whether the person's id occurs in what is stored, as a text or as the number of an author.
 func (s *subject) mayBeIn(value []byte) bool {
 	var author codec
-	author.id(tagFirst, tagNinth, &s.person)
+	author.id(1, 9, &s.person)
 	return bytes.Contains(value, []byte(s.person)) || bytes.Contains(value, author.out)
 }
 
