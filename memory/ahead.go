@@ -93,7 +93,7 @@ func (w *batch) ranges(t *tx) (all []kv.Range) {
 	}
 	for _, turn := range w.from.Closed {
 		from := turnKey(turn)
-		all = append(all, kv.Range{Bucket: bucketJournal, From: from, To: afterPrefix(from)})
+		all = append(all, kv.Range{Bucket: bucketJournal, From: from, To: after(from)})
 	}
 	return all
 }

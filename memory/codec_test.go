@@ -53,14 +53,14 @@ func TestPlaceKeys(t *testing.T) {
 	})
 }
 
-func TestAfterPrefix(t *testing.T) {
+func TestAfter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		some := rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 0x7f, 0x80, 0xb2, 0xfe, 0xff}), 1, 5)
 		prefix, key := some.Draw(t, "prefix"), some.Draw(t, "key")
-		after := afterPrefix(prefix)
-		within := bytes.Compare(key, prefix) >= 0 && below(key, after)
+		end := after(prefix)
+		within := bytes.Compare(key, prefix) >= 0 && below(key, end)
 		if within != bytes.HasPrefix(key, prefix) {
-			t.Fatalf("%x begins with %x: not %t; what lies after is %x", key, prefix, within, after)
+			t.Fatalf("%x begins with %x: not %t; what lies after is %x", key, prefix, within, end)
 		}
 	})
 }

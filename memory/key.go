@@ -91,15 +91,8 @@ func below(key, to []byte) bool {
 	return key != nil && (to == nil || bytes.Compare(key, to) < 0)
 }
 
-// after is the smallest key above all that begin with the place's key.
-func after(place []byte) []byte {
-	k := bytes.Clone(place)
-	k[len(k)-1] = between
-	return k
-}
-
-// afterPrefix is the smallest key above all that begin with the prefix; nil if there is none.
-func afterPrefix(prefix []byte) []byte {
+// after is the smallest key above all that begin with the prefix; nil if there is none.
+func after(prefix []byte) []byte {
 	k := bytes.Clone(prefix)
 	for len(k) > 0 && k[len(k)-1] == 0xff {
 		k = k[:len(k)-1]

@@ -104,7 +104,7 @@ func (b bucket) pairs(from, to []byte) iter.Seq2[[]byte, []byte] {
 
 // prefixed iterates over the pairs whose keys have that prefix.
 func (b bucket) prefixed(prefix []byte) iter.Seq2[[]byte, []byte] {
-	return b.pairs(prefix, afterPrefix(prefix))
+	return b.pairs(prefix, after(prefix))
 }
 
 // prefixes lists the different beginnings of the keys in a range, up to the first byte that
@@ -254,7 +254,7 @@ func (t *tx) turns(from, to []byte) iter.Seq2[core.TurnID, []record] {
 
 func (t *tx) records(turn core.TurnID) (records []record) {
 	from := turnKey(turn)
-	for _, all := range t.turns(from, afterPrefix(from)) {
+	for _, all := range t.turns(from, after(from)) {
 		records = all
 	}
 	return records
