@@ -196,23 +196,15 @@ func (s *subject) begin() error {
 // markInProgress begins the epoch in which the person and these places are forgotten, so
 // that nothing of them comes back, in any process. It is called again when more places are known.
 func (s *subject) markInProgress() error {
-	var begun []core.Path
+	begun := []core.Path{s.path}
+	if s.person != "" { // else they are below the path
+		begun = slices.AppendSeq(begun, maps.Keys(s.Whole))
+	}
+	begun = slices.DeleteFunc(begun, func(path core.Path) bool { return slices.Contains(s.inProgress, path) })
+	s.inProgress = append(s.inProgress, begun...)
 	e := &s.db.epochs
 	e.mu.Lock()
-	mark := func(path core.Path) {
-		if !s.inProgress[path] {
-			s.inProgress[path] = true
-			e.forgottenIn[path] = e.now
-			e.inProgress[path]++
-			begun = append(begun, path)
-		}
-	}
-	mark(s.path)
-	if s.person != "" { // else they are below the path
-		for path := range s.Whole {
-			mark(path)
-		}
-	}
+	e.begin(begun)
 	e.mu.Unlock()
 	if len(begun) == 0 || Shared(s.db) == nil {
 		return nil
@@ -225,7 +217,7 @@ func (s *subject) markInProgress() error {
 	return err
 }
 
-// end begins the epoch after what begin began: readers that started before then are stale.
+// end ends what begin began.
 func (s *subject) end() {
 	if len(s.inProgress) == 0 {
 		return
@@ -239,13 +231,7 @@ func (s *subject) end() {
 	e := &s.db.epochs
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.now++
-	for path := range s.inProgress {
-		e.forgottenIn[path] = e.now
-		if e.inProgress[path]--; e.inProgress[path] == 0 {
-			delete(e.inProgress, path)
-		}
-	}
+	e.end(s.inProgress)
 }
 
 func (s *subject) findTurns(v *view) {

@@ -178,6 +178,25 @@ type forgettings struct {
 	others  map[core.Path][]core.Path // who are being forgotten there, by whose request
 }
 
+// begin notes who are being forgotten from now on. e.mu is held.
+func (e *forgettings) begin(paths []core.Path) {
+	for _, path := range paths {
+		e.forgottenIn[path] = e.now
+		e.inProgress[path]++
+	}
+}
+
+// end begins the epoch after they were forgotten: readers that started before then are stale. e.mu is held.
+func (e *forgettings) end(paths []core.Path) {
+	e.now++
+	for _, path := range paths {
+		e.forgottenIn[path] = e.now
+		if e.inProgress[path]--; e.inProgress[path] == 0 {
+			delete(e.inProgress, path)
+		}
+	}
+}
+
 // Epoch is the number of times that somebody was forgotten; see epochs.With.
 func (db *DB) Epoch() uint64 {
 	db.epochs.mu.Lock()

@@ -25,7 +25,7 @@ type subject struct {
 	newest  core.Message       // the person's last message
 
 	// Forget alone uses these.
-	inProgress map[core.Path]bool    // what is marked in epochs
+	inProgress []core.Path           // what is marked in epochs
 	ids        map[core.Path][]place // the paths under which ids are stored, by the place that they lead to
 	muted      []sharedMute          // the turns that are muted
 	announced  bool                  // other processes know that it has begun, and not that it is over
@@ -36,7 +36,7 @@ type subject struct {
 func newSubject(ctx context.Context, db *DB, path core.Path) *subject {
 	s := &subject{db: db, ctx: ctx, path: path, within: path,
 		heads: make(map[core.Path]head), spokeIn: make(map[core.Path]bool),
-		inProgress: make(map[core.Path]bool), turns: make(map[core.TurnID]bool)}
+		turns: make(map[core.TurnID]bool)}
 	s.plan = plan{
 		Whole: make(map[core.Path]uint64), Replies: make(map[core.Path]map[string]bool),
 		Sources: make(map[core.Path]bool), Worker: selfOf(db),
