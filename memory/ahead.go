@@ -98,16 +98,21 @@ func (w *batch) ranges(t *tx) (all []kv.Range) {
 	return all
 }
 
-// ranges are read to search these origins.
-func (s *search) ranges(origins []core.Path) (all []kv.Range) {
+// ranges are read to search the facts of these origins.
+func (s *search) ranges(origins []core.Path) []kv.Range {
 	s.queryWords()
+	all := []kv.Range{{Bucket: bucketFacts}}
+	add := func(origin core.Path, term string, limit int) {
+		from := postingKey(origin, term, nil)
+		all = append(all, kv.Range{Bucket: bucketWords, From: from, To: after(from), Backward: true, Limit: limit})
+	}
 	for _, origin := range origins {
-		all = append(all, s.from.ranges(origin, termAll, s.from.maxPostings())...)
+		add(origin, termAll, s.most)
 		for _, term := range s.required {
-			all = append(all, s.from.ranges(origin, term, 0)...)
+			add(origin, term, 0)
 		}
 		for _, word := range s.words {
-			all = append(all, s.from.ranges(origin, termWord+word, s.from.maxPostings())...)
+			add(origin, termWord+word, s.most)
 		}
 	}
 	return all

@@ -17,7 +17,6 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/passage"
-	"synthbot/memory/kv"
 )
 
 // Limits of documents.
@@ -373,9 +372,10 @@ func (x passages) Find(ctx context.Context, q passage.Query) (found []passage.Ma
 	}
 	err = x.db.look(ctx, func(v *view) {
 		s := &search{
-			view: v, from: newPassageIndex(v), text: q.Text, languages: append([]string{""}, q.Languages...),
-			n: q.N + maxSame, wordless: q.Mode == passage.Meaning, vector: meant,
+			view: v, from: newPassageIndex(v), most: 8192, text: q.Text, n: q.N + maxSame,
+			languages: append([]string{""}, q.Languages...), wordless: q.Mode == passage.Meaning, vector: meant,
 		}
+		s.total = v.bucket(bucketPassages).Sequence()
 		same := make(map[string]bool)
 		for _, h := range s.run(origins) {
 			if len(found) >= q.N {
@@ -506,9 +506,6 @@ func (x *passageIndex) newestWith(origin core.Path, term string, max int, use fu
 	return n
 }
 
-// ranges implements collection: which groups there are is not known before.
-func (x *passageIndex) ranges(core.Path, string, int) []kv.Range { return nil }
-
 func (x *passageIndex) decode(group uint16, p uint16) posting {
 	id := firstPassage + uint64(group)<<groupBits + uint64(p>>(16-groupBits))
 	return posting{id: id, rank: x.ranks[p&3], strong: p&strongPosting != 0}
@@ -525,7 +522,3 @@ func (x *passageIndex) posting(origin core.Path, term string, id uint64) (postin
 	found := x.decode(group, binary.BigEndian.Uint16(value[2*at:]))
 	return found, found.id == id
 }
-
-func (x *passageIndex) total() uint64 { return x.bucket(bucketPassages).Sequence() }
-
-func (x *passageIndex) maxPostings() int { return 8192 }
