@@ -113,7 +113,7 @@ func (f *File) findRoot() (found bool) {
 func (f *File) Check() []error {
 	var last []byte
 	var before string
-	return f.read(nil, func(bucket string, key, _ []byte) {
+	return f.Pairs(nil, func(bucket string, key, _ []byte) {
 		if bucket != before {
 			before, last = bucket, nil
 		}
@@ -124,17 +124,12 @@ func (f *File) Check() []error {
 	})
 }
 
-// Pairs calls use for each pair of these buckets that can be read, and returns what
-// cannot. Key and value are the caller's to keep.
+// Pairs calls use for each pair of these buckets (nil: all) that can be read, and returns
+// what cannot. Key and value are the caller's to keep.
 func (f *File) Pairs(buckets []string, use func(bucket string, key, value []byte)) []error {
-	return f.read(buckets, use)
-}
-
-// read goes through the buckets that are wanted; nil: through all.
-func (f *File) read(wanted []string, use func(bucket string, key, value []byte)) []error {
 	f.walk(f.root, func(name, value []byte, isBucket bool) {
 		bucket := string(name)
-		if !isBucket || wanted != nil && !slices.Contains(wanted, bucket) {
+		if !isBucket || buckets != nil && !slices.Contains(buckets, bucket) {
 			return
 		}
 		f.bucket(bucket, value, func(key, value []byte, nested bool) {
