@@ -126,11 +126,6 @@ type span struct {
 // spans are what a transaction has read ahead. They do not contain changes that it has not sent yet.
 type spans []span
 
-// drop drops the spans of a first byte, after keys that begin with it were changed.
-func (s *spans) drop(first byte) {
-	*s = slices.DeleteFunc(*s, func(one span) bool { return one.from[0] == first })
-}
-
 // get returns the value of a key; nil if it does not exist. ok is false if no span covers it.
 func (s spans) get(key []byte) (value []byte, ok bool) {
 	for _, one := range s {
@@ -165,7 +160,9 @@ func (s spans) read(dirty map[string][]byte, from, to []byte, backward bool) (ro
 		if !ends {
 			part.to = one.to
 		}
-		part.rows = one.within(part.from, part.to)
+		first, _ := slices.BinarySearchFunc(one.rows, part.from, compareRow)
+		last, _ := slices.BinarySearchFunc(one.rows, part.to, compareRow)
+		part.rows = slices.Clone(one.rows[first:last])
 		part.apply(dirty)
 		all = begins && ends
 		if len(part.rows) == 0 && !all {
@@ -177,13 +174,6 @@ func (s spans) read(dirty map[string][]byte, from, to []byte, backward bool) (ro
 		return part.rows, all, true
 	}
 	return nil, false, false
-}
-
-// within returns a copy of the pairs between two keys.
-func (s span) within(from, to []byte) [][][]byte {
-	first, _ := slices.BinarySearchFunc(s.rows, from, compareRow)
-	last, _ := slices.BinarySearchFunc(s.rows, to, compareRow)
-	return slices.Clone(s.rows[first:last])
 }
 
 // apply applies changes to the pairs of the span.

@@ -250,8 +250,8 @@ func (db *DB) Update(f func(kv.Tx) error) error {
 		if err == nil {
 			err = db.try(f, unsure)
 		}
-		if err == nil {
-			err = db.confirm()
+		if err == nil && errors.Is(db.claim(context.Background()), core.ErrFenced) {
+			err = core.ErrFenced // another worker has taken over meanwhile, as while this process was suspended
 		}
 		lost := isAway(err)
 		unsure = unsure || lost
@@ -260,21 +260,14 @@ func (db *DB) Update(f func(kv.Tx) error) error {
 		}
 		if !lost && !isConflict(err) || lost && db.away.Load() || time.Now().After(until) {
 			db.noteAway(err, lost)
-			return fullError(err)
+			if codeOf(err) == diskFull {
+				err = fmt.Errorf("%w: %w", core.ErrFull, err)
+			}
+			return err
 		}
 		time.Sleep(pause)
 		pause = min(2*pause, longestPause)
 	}
-}
-
-// confirm returns core.ErrFenced after a commit if another worker has taken over meanwhile, for example
-// while this process was suspended. If the server cannot be reached, it returns nil.
-func (db *DB) confirm() error {
-	err := db.claim(context.Background())
-	if errors.Is(err, core.ErrFenced) {
-		return err
-	}
-	return nil
 }
 
 // noteAway logs and reports when the database cannot be reached, and when it can again.

@@ -192,7 +192,7 @@ func (t *tx) flush(last string) {
 	var all []statement
 	var keys, values, deleted [][]byte
 	for _, key := range slices.Sorted(maps.Keys(t.dirty)) { // the same order everywhere, against deadlocks
-		t.spans.drop(key[0])
+		t.spans = slices.DeleteFunc(t.spans, func(s span) bool { return s.from[0] == key[0] })
 		value := t.dirty[key]
 		if value == nil {
 			deleted = append(deleted, []byte(key))
