@@ -45,6 +45,15 @@ type Reader interface {
 	View(ctx context.Context, f func(View) error) error
 }
 
+// Read returns what one View has.
+func Read[T any](ctx context.Context, r Reader, read func(View) (T, error)) (value T, err error) {
+	err = r.View(ctx, func(v View) (err error) {
+		value, err = read(v)
+		return err
+	})
+	return value, err
+}
+
 // Messenger passes on what a plugin wants of the bot's interfaces.
 type Messenger interface {
 	// Tell writes to a place, or to a person in private, at once and outside of

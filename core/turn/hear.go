@@ -220,7 +220,8 @@ func (h *hearing) answerUnheard(ctx context.Context) error {
 		h.input.unheard = why
 		return nil
 	}
-	last, err := view(ctx, h.turns.store, func(v core.View) ([]core.Entry, error) { return v.Last(h.path, deafDepth) })
+	read := func(v core.View) ([]core.Entry, error) { return v.Last(h.path, deafDepth) }
+	last, err := core.Read(ctx, h.turns.store, read)
 	isKnown := func(e core.Entry) bool {
 		return e.Self && e.Message.Text == deaf && h.setup.Clock().Sub(e.Message.Time) < 24*time.Hour
 	}

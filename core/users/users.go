@@ -26,17 +26,14 @@ type List struct {
 // name is also "me".
 func Recent(ctx context.Context, r core.Reader, place core.Path, me core.Author) (List, error) {
 	l := List{Place: place, me: me}
-	err := r.View(ctx, func(v core.View) error {
-		entries, err := v.Last(place, depth)
-		for _, e := range slices.Backward(entries) {
-			if !e.Self {
-				l.Add(e.Message.Author)
-			}
-		}
-		return err
-	})
+	entries, err := core.Read(ctx, r, func(v core.View) ([]core.Entry, error) { return v.Last(place, depth) })
 	if err != nil {
 		return l, fmt.Errorf("users of %s: %w", place, err)
+	}
+	for _, e := range slices.Backward(entries) {
+		if !e.Self {
+			l.Add(e.Message.Author)
+		}
 	}
 	l.Add(me)
 	return l, nil

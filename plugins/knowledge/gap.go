@@ -104,13 +104,9 @@ func (p escalation) question(ctx context.Context, g *gap, link string) core.Even
 	return e
 }
 
-func (p *Plugin) isPrivate(ctx context.Context, place core.Path) (private bool, err error) {
-	err = p.host.Reader.View(ctx, func(v core.View) error {
-		head, err := v.Head(place)
-		private = head.Private
-		return err
-	})
-	return private, err
+func (p *Plugin) isPrivate(ctx context.Context, place core.Path) (bool, error) {
+	head, err := core.Read(ctx, p.host.Reader, func(v core.View) (core.Head, error) { return v.Head(place) })
+	return head.Private, err
 }
 
 // put makes the bot send a message. It logs events that are invalid for good.

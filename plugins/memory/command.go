@@ -177,9 +177,9 @@ func (p *Plugin) forgetOne(ctx context.Context, c command.Call) (string, error) 
 func (p *Plugin) factsOf(ctx context.Context, c *command.Call) ([]core.Fact, error) {
 	q := core.FactQuery{See: c.Sees, N: findMax}
 	if c.Private {
-		heads, err := places(ctx, p.host.Reader)
+		heads, err := core.Read(ctx, p.host.Reader, places)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("places: %w", err)
 		}
 		for _, h := range heads {
 			q.See = append(q.See, h.Path)
@@ -229,31 +229,19 @@ func (p *Plugin) talks(ctx context.Context, place core.Path, c *command.Call) (t
 	if place.Interface() != c.Path.Interface() {
 		return false
 	}
-	err := p.host.Reader.View(ctx, func(v core.View) error {
-		entries, err := v.Last(place, talkReach)
-		for i := range entries {
-			m := &entries[i].Message
-			if m.Private {
-				there = false
-				break
-			}
-			there = there || !entries[i].Self && m.Author.ID == c.Author.ID
+	last := func(v core.View) ([]core.Entry, error) { return v.Last(place, talkReach) }
+	entries, err := core.Read(ctx, p.host.Reader, last)
+	for i := range entries {
+		m := &entries[i].Message
+		if m.Private {
+			return false
 		}
-		return err
-	})
+		there = there || !entries[i].Self && m.Author.ID == c.Author.ID
+	}
 	return there && err == nil
 }
 
-func places(ctx context.Context, r core.Reader) (heads []core.Head, err error) {
-	err = r.View(ctx, func(v core.View) error {
-		heads, err = v.Places(core.Path{})
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("places: %w", err)
-	}
-	return heads, nil
-}
+func places(v core.View) ([]core.Head, error) { return v.Places(core.Path{}) }
 
 // consent is what a user said about the reading of their talk. It is kept under their path.
 type consent struct {

@@ -96,9 +96,9 @@ func (x *extractor) run(ctx context.Context) error {
 // resume looks for what a former life left unread: where a place was read
 // before, or was talked in lately.
 func (x *extractor) resume(ctx context.Context) error {
-	heads, err := places(ctx, x.host.Reader)
+	heads, err := core.Read(ctx, x.host.Reader, places)
 	if err != nil {
-		return err
+		return fmt.Errorf("places: %w", err)
 	}
 	items, err := x.host.Items.List(ctx, core.Path{})
 	if err != nil {
