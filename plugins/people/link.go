@@ -49,8 +49,8 @@ func (p *Plugin) show(ctx context.Context, c command.Call) (string, error) {
 	var out strings.Builder
 	for _, f := range order() {
 		for _, v := range b.fields[f] {
-			fmt.Fprintf(&out, "- %s: %s (%s, %s)\n", f, v.Text, v.Time.In(p.host.Clock().Location()).Format(dayLayout),
-				where(&v))
+			day := v.Time.In(p.host.Clock().Location()).Format(time.DateOnly)
+			fmt.Fprintf(&out, "- %s: %s (%s, %s)\n", f, v.Text, day, where(&v))
 		}
 	}
 	for _, h := range b.others {

@@ -98,12 +98,10 @@ type count struct {
 	N   int    `json:"n"`
 }
 
-const dayLayout = "2006-01-02"
-
 // spend counts an update, or refuses it because there were enough today.
 func (p *Plugin) spend(ctx context.Context, person core.Path) error {
 	now := p.host.Clock()
-	today := now.Format(dayLayout)
+	today := now.Format(time.DateOnly)
 	return values.Edit(ctx, p.host.Items, person, dayKey, func(n *count) (keep bool, err error) {
 		if n.Day != today {
 			*n = count{Day: today}
@@ -295,7 +293,7 @@ func isBirthday(text string) bool {
 	if len(text) == len("01-02") {
 		text = "2000-" + text // a leap year
 	}
-	t, err := time.Parse(dayLayout, text)
+	t, err := time.Parse(time.DateOnly, text)
 	return err == nil && t.Year() >= 1900 && t.Year() <= 2100
 }
 
