@@ -285,7 +285,7 @@ func (x *extractor) notes(text string, c *part, lines []spoken) (notes []note, r
 	for _, s := range c.people {
 		names = append(names, x.words.Content(s.Name)...)
 	}
-	everybody := x.said(lines, func(int) bool { return true })
+	everybody := x.said(lines, 0)
 	for _, raw := range raws {
 		n, ok := readNote(raw, len(c.people))
 		if len(notes) == x.config.ExtractFacts || !ok {
@@ -306,9 +306,7 @@ func (x *extractor) notes(text string, c *part, lines []spoken) (notes []note, r
 // isStatedBy reports whether a user said half of the words, and nobody else more of them.
 // So a note is never ascribed to someone who only used one of its words.
 func (x *extractor) isStatedBy(by int, words []string, lines []spoken, people int) bool {
-	count := func(who int) int {
-		return lexicon.Shared(words, x.said(lines, func(from int) bool { return from == who }))
-	}
+	count := func(who int) int { return lexicon.Shared(words, x.said(lines, who)) }
 	own := count(by)
 	for who := 1; who <= people; who++ {
 		if count(who) > own {
@@ -358,11 +356,11 @@ func readNote(raw json.RawMessage, people int) (n note, ok bool) {
 		n.Importance >= 0 && n.Importance <= 10
 }
 
-// said are the words of some people in the lines that the model was shown.
-func (x *extractor) said(lines []spoken, by func(from int) bool) (words []string) {
+// said are the words of a person (0: of all) in the lines that the model was shown.
+func (x *extractor) said(lines []spoken, by int) (words []string) {
 	known := make(map[string]bool)
 	for i := range lines {
-		if lines[i].From == 0 || !by(lines[i].From) {
+		if lines[i].From == 0 || by != 0 && lines[i].From != by {
 			continue
 		}
 		for _, w := range x.words.Content(lines[i].Text) {
