@@ -75,10 +75,7 @@ func (p *Plugin) Sync(ctx context.Context, progress func(string)) (sum Summary, 
 		}
 	}
 	if err == nil {
-		err = p.dropOldSources(ctx, &sum)
-	}
-	if err == nil {
-		err = p.syncTaught(ctx)
+		err = p.syncOthers(ctx, &sum)
 	}
 	if err == nil {
 		_, err = escalation{p}.gaps(ctx)
@@ -124,33 +121,6 @@ func (p *Plugin) AwaitVectors(ctx context.Context, progress func(string)) error 
 			return ctx.Err()
 		}
 	}
-}
-
-// dropOldSources removes the documents of sources that are no longer configured.
-func (p *Plugin) dropOldSources(ctx context.Context, sum *Summary) error {
-	sources, err := p.host.Passages.Sources(ctx)
-	if err != nil {
-		return err
-	}
-	for _, name := range sources {
-		isSource := func(s Source) bool { return s.Name == name }
-		if name == taught || strings.HasPrefix(name, taught+" ") || slices.ContainsFunc(p.config.Sources, isSource) {
-			continue
-		}
-		documents, err := p.host.Passages.Documents(ctx, name)
-		var gone []string
-		for _, d := range documents {
-			gone = append(gone, d.Name)
-		}
-		if err == nil {
-			err = p.host.Passages.DropDocuments(ctx, name, gone...)
-		}
-		if err != nil {
-			return err
-		}
-		sum.Removed += len(documents)
-	}
-	return nil
 }
 
 // fault records and logs an error of a document, once until the error changes; nil clears it.

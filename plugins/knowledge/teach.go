@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -233,55 +232,51 @@ func (p *Plugin) lessons(ctx context.Context) (list []lesson, err error) {
 	return list, nil
 }
 
-// syncTaught updates the index to the stored entries, which may differ after an import.
-func (p *Plugin) syncTaught(ctx context.Context) error {
+// syncOthers updates the index to the stored entries, which may differ after an import. Of sources that are neither
+// configured nor for entries it removes all documents.
+func (p *Plugin) syncOthers(ctx context.Context, sum *Summary) error {
 	lessons, err := p.lessons(ctx)
 	if err != nil {
 		return err
 	}
-	wanted := make(map[string]map[string]entry) // by source and id
+	type document struct{ source, name string }
+	wanted := make(map[document]entry)
 	for i := range lessons {
 		l := &lessons[i]
-		source := taughtIn(l.entry.Group)
-		if wanted[source] == nil {
-			wanted[source] = make(map[string]entry)
-		}
-		wanted[source][l.id] = l.entry
+		wanted[document{taughtIn(l.entry.Group), l.id}] = l.entry
 	}
 	sources, err := p.host.Passages.Sources(ctx)
 	if err != nil {
 		return err
 	}
-	sources = slices.AppendSeq(sources, maps.Keys(wanted))
-	slices.Sort(sources)
-	for _, source := range slices.Compact(sources) {
-		if source == taught || strings.HasPrefix(source, taught+" ") {
-			if err := p.syncEntries(ctx, source, wanted[source]); err != nil {
-				return err
+	for _, source := range sources {
+		if slices.ContainsFunc(p.config.Sources, func(s Source) bool { return s.Name == source }) {
+			continue
+		}
+		documents, err := p.host.Passages.Documents(ctx, source)
+		if err != nil {
+			return err
+		}
+		var gone []string
+		for _, d := range documents {
+			e, ok := wanted[document{source, d.Name}]
+			if !ok {
+				gone = append(gone, d.Name)
+			} else if d.Stamp == e.stamp() {
+				delete(wanted, document{source, d.Name})
 			}
 		}
-	}
-	return nil
-}
-
-func (p *Plugin) syncEntries(ctx context.Context, source string, wanted map[string]entry) error {
-	documents, err := p.host.Passages.Documents(ctx, source)
-	if err != nil {
-		return err
-	}
-	var gone []string
-	for _, d := range documents {
-		e, ok := wanted[d.Name]
-		if !ok {
-			gone = append(gone, d.Name)
-		} else if d.Stamp == e.stamp() {
-			delete(wanted, d.Name)
+		if err := p.host.Passages.DropDocuments(ctx, source, gone...); err != nil {
+			return err
+		}
+		if source != taught && !strings.HasPrefix(source, taught+" ") {
+			sum.Removed += len(gone)
 		}
 	}
-	for id, e := range wanted {
-		if err := p.index(ctx, id, e); err != nil {
+	for d, e := range wanted {
+		if err := p.index(ctx, d.name, e); err != nil {
 			return err
 		}
 	}
-	return p.host.Passages.DropDocuments(ctx, source, gone...)
+	return nil
 }
