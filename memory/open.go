@@ -236,7 +236,7 @@ func newDB(name string, o Options) *DB {
 			o.BeforeJob(j.name)
 		}
 	}
-	db.embeds = &embedWorker{db: db, wake: make(chan struct{}, 1)}
+	db.embeds = &embedWorker{db: db, wake: make(chan struct{}, 1), embedding: &embedding{end: func() {}}}
 	db.unreadable.logged = make(map[string]bool)
 	if o.OnFull == nil {
 		o.OnFull = func(bool) {}
