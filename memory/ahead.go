@@ -17,10 +17,8 @@ func ahead(t *tx, what func() []kv.Range) {
 	}
 }
 
-// pair is the range of one key.
 func pair(bucket string, key []byte) kv.Range { return kv.Range{Bucket: bucket, From: key} }
 
-// maxAhead is how many pairs of a place are read ahead.
 const maxAhead = 64
 
 // pathRanges are read to find out where a place is now, and its state.
@@ -32,7 +30,6 @@ func pathRanges(path core.Path) []kv.Range {
 	return all
 }
 
-// dueRange are the entries of a place that wait.
 func dueRange(place []byte) kv.Range {
 	return kv.Range{Bucket: bucketDue, From: seqKey(place, 0), To: after(place), Limit: maxAhead}
 }

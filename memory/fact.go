@@ -186,7 +186,6 @@ func (t factTx) readFact(number uint64) (core.Fact, error) {
 	return decodeFact(key, value)
 }
 
-// factByID is readFact for a fact's ID.
 func (t factTx) factByID(id string) (core.Fact, error) {
 	number, err := factNumber(id)
 	if err != nil {
@@ -197,7 +196,6 @@ func (t factTx) factByID(id string) (core.Fact, error) {
 
 func unknownFact(id string) error { return fmt.Errorf("%w: %w: %q", ErrBatch, core.ErrUnknown, id) }
 
-// decodeFact reads a fact; the key holds its number.
 func decodeFact(key, value []byte) (f core.Fact, err error) {
 	err = json.Unmarshal(value, &f)
 	if len(key) != 8 {

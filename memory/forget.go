@@ -297,7 +297,6 @@ func (s *subject) clean(l *storedEntry) bool {
 	return reacted || quoted || passedOn
 }
 
-// dropForeign removes the foreign texts that gone reports.
 func dropForeign(m *core.Message, gone func(core.Foreign) bool) (changed bool) {
 	before := len(m.Foreign)
 	m.Foreign = slices.DeleteFunc(slices.Clone(m.Foreign), gone)
@@ -406,7 +405,6 @@ func (s *subject) facts() error {
 	return s.deleteUnreadable(unreadable)
 }
 
-// deleteUnreadable deletes facts that cannot be read, by their keys.
 func (s *subject) deleteUnreadable(facts map[string]bool) error {
 	of := func(k, _ []byte) bool { return facts[string(k[max(0, len(k)-8):])] }
 	// The record comes last: it shows whose the rest is.

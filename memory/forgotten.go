@@ -266,7 +266,6 @@ func namesPath(value []byte, path core.Path) bool {
 	return bytes.Contains(value, append(begun, '"')) || bytes.Contains(value, append(begun, '/'))
 }
 
-// quoted is a text as JSON writes it.
 func quoted(text string) []byte {
 	raw, _ := json.Marshal(text) // every text is valid in JSON
 	return raw

@@ -12,7 +12,6 @@ import (
 	"synthbot/memory/kv"
 )
 
-// migration is the move of a place, with all below it.
 type migration struct {
 	*tx
 	from, to core.Path
@@ -209,7 +208,6 @@ func interfaceOf(p core.Path) core.Path {
 	return root
 }
 
-// rebase moves a path from below one root to below another.
 func rebase(path, from, to core.Path) (core.Path, error) {
 	return core.ParsePath(to.String() + strings.TrimPrefix(path.String(), from.String()))
 }

@@ -366,7 +366,6 @@ func upgrade(t *tx) error {
 	return t.err
 }
 
-// upgradeTo4 computes private heads and the words of memories.
 func (t *tx) upgradeTo4() {
 	for k, v := range t.bucket(bucketLog).pairs(nil, nil) {
 		if path, _, err := entryOf(k); err == nil && isPrivate(v) {

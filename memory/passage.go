@@ -33,7 +33,6 @@ const passageRoot = "@d"
 // that both can have vectors.
 const firstPassage = 1 << 62
 
-// passages is the index of documents.
 type passages struct{ db *DB }
 
 // Passages returns the index of documents that the database holds.
@@ -73,7 +72,6 @@ func (d *storedDocument) add(number uint64) {
 	}
 }
 
-// storedPassage is a passage as it is stored.
 type storedPassage struct {
 	Source   string `json:"s"`
 	Document string `json:"d"`
@@ -214,7 +212,6 @@ func (t passageTx) putPassages(origin core.Path, all []newPassage) (err error) {
 	return nil
 }
 
-// document reads a document, or an empty one if there is none.
 func (t passageTx) document(origin core.Path, name string) (d storedDocument, key []byte, err error) {
 	key = append(placeKey(origin), name...)
 	value := t.bucket(bucketDocuments).Get(key)
@@ -455,13 +452,11 @@ func without(postings, dropped []byte) (rest []byte) {
 	return rest
 }
 
-// groupKey is source, group, term.
 func groupKey(place []byte, group uint16, term string) []byte {
 	key := make([]byte, 0, len(place)+2+len(term))
 	return append(binary.BigEndian.AppendUint16(append(key, place...), group), term...)
 }
 
-// passageIndex is the collection of all passages.
 type passageIndex struct {
 	*view
 	groups map[core.Path][]uint16 // of each source, in order
@@ -476,7 +471,6 @@ func newPassageIndex(v *view) *passageIndex {
 	return x
 }
 
-// groupsOf lists the groups in which a source has passages.
 func (x *passageIndex) groupsOf(origin core.Path) []uint16 {
 	known, ok := x.groups[origin]
 	if ok {

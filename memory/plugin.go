@@ -24,14 +24,12 @@ type items struct {
 // Items returns the items of a plugin.
 func (db *DB) Items(plugin string) core.Items { return items{db, plugin} }
 
-// storedItem is an Item as it is stored.
 type storedItem struct {
 	Version uint64          `json:"n"`
 	Time    time.Time       `json:"t"`
 	Value   json.RawMessage `json:"v"`
 }
 
-// pluginKey is the key of an item: plugin, 0, place, key.
 func pluginKey(plugin string, path core.Path, key string) []byte {
 	k := append([]byte(plugin), ending)
 	k = append(k, placeKey(path)...)

@@ -36,7 +36,6 @@ const (
 
 func tagTerm(tag string) string { return termTag + shortHash(lower(strings.TrimSpace(tag))) }
 
-// shortHash is a hash for use in a key.
 func shortHash(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:12])
@@ -116,7 +115,6 @@ type posting struct {
 	strong bool   // it has the term more than once, or in its title
 }
 
-// factIndex is the collection of all facts.
 type factIndex struct{ *view }
 
 func (v factIndex) newestWith(origin core.Path, term string, max int, use func(posting)) (n int) {
@@ -254,7 +252,6 @@ func (s *search) run(origins []core.Path) (found []hit) {
 	return found
 }
 
-// addHits adds what has the words and the required terms in one origin.
 func (s *search) addHits(origin core.Path, counts []int) {
 	for _, term := range s.required {
 		s.from.newestWith(origin, term, math.MaxInt, func(p posting) { s.hit(origin, p).required++ })
@@ -269,7 +266,6 @@ func (s *search) addHits(origin core.Path, counts []int) {
 	}
 }
 
-// add notes that the hit has the i-th word.
 func (h *hit) add(i int, p posting) {
 	h.words |= 1 << i
 	if p.strong {
@@ -277,7 +273,6 @@ func (h *hit) add(i int, p posting) {
 	}
 }
 
-// weigh sets the weight of each word: rare words weigh more.
 func (s *search) weigh(counts []int) {
 	s.weights = make([]float64, len(s.words))
 	s.least = make(map[int]float64)

@@ -269,10 +269,8 @@ type place struct {
 	shift uint64 // added to the numbers that were given under that path
 }
 
-// maxUnreadable bounds how many unreadable records are logged.
 const maxUnreadable = 1000
 
-// unreadable holds the unreadable records that were logged.
 type unreadable struct {
 	mu     sync.Mutex
 	logged map[string]bool
@@ -337,7 +335,6 @@ func isPrivate(value []byte) bool {
 	return l.Message.Private
 }
 
-// rebuiltHead computes a place's head from its log.
 func (t *tx) rebuiltHead(place []byte) head {
 	var h head
 	var newest []byte

@@ -87,7 +87,6 @@ func line(data []byte, err error) string {
 	return strconv.Itoa(1 + strings.Count(string(data[:offset]), "\n"))
 }
 
-// join joins texts, clipped to the limit of a field.
 func join(texts ...word) string {
 	var kept []string
 	for _, t := range texts {
@@ -308,7 +307,6 @@ func Picture(data []byte) ([]byte, error) {
 	return picture, nil
 }
 
-// headerSize is the size of the chunk IHDR.
 const headerSize = 13
 
 func checkHeader(header []byte) error {

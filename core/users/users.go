@@ -12,7 +12,6 @@ import (
 	"synthbot/core"
 )
 
-// depth is how many entries of a place are searched for users.
 const depth = 300
 
 // List holds the users who were seen in a place, the latest first.

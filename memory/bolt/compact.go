@@ -53,7 +53,6 @@ func (f *File) Compact(ctx context.Context, last func(kv.Tx) error) (before, aft
 	return before, after, nil
 }
 
-// changes are the pairs that changed while the file is compacted.
 type changes map[pairKey]bool
 
 type pairKey struct{ bucket, key string }

@@ -55,14 +55,12 @@ func (t *tx) Ahead(what ...kv.Range) {
 	}
 }
 
-// fetch reads what Ahead has announced.
 func (t *tx) fetch() {
 	if len(t.ahead.keys)+len(t.ahead.ranges) > 0 {
 		t.run()
 	}
 }
 
-// statements returns the statements that read it.
 func (a *ahead) statements() (all []statement) {
 	if len(a.keys) > 0 {
 		sql := "select k, v from kv where k = any($1)"
@@ -79,7 +77,6 @@ const (
 	readBackward = "select k, v from kv where k >= $1 and k < $2 order by k desc limit $3"
 )
 
-// statement returns the statement that reads a range.
 func (r wholeRange) statement() statement {
 	sql := readForward
 	if r.backward {
@@ -89,7 +86,6 @@ func (r wholeRange) statement() statement {
 	return statement{sql, [][]byte{r.from, r.to, limit}, []uint32{oidBytes, oidBytes, oidInt}}
 }
 
-// fetched stores the results of the statements of ahead.
 func (t *tx) fetched(a ahead, results []*pgconn.Result) {
 	if len(a.keys) > 0 {
 		for _, key := range a.keys {
@@ -176,7 +172,6 @@ func (s spans) read(dirty map[string][]byte, from, to []byte, backward bool) (ro
 	return nil, false, false
 }
 
-// apply applies changes to the pairs of the span.
 func (s *span) apply(dirty map[string][]byte) {
 	for k, value := range dirty {
 		key := []byte(k)

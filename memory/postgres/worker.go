@@ -265,7 +265,6 @@ func (db *DB) renew(ctx context.Context) (state, error) {
 	return stateOf(all[1].Rows, all[2].Rows), nil
 }
 
-// handleBarrier calls OnBarrier, unless the barrier was handled before.
 func (db *DB) handleBarrier(barrier int64) error {
 	w := db.worker
 	w.handling.Lock()

@@ -147,7 +147,6 @@ func (f *File) fault(format string, args ...any) {
 	}
 }
 
-// walk calls use for all pairs below a page.
 func (f *File) walk(page uint64, use func(key, value []byte, isBucket bool)) {
 	b, err := f.readPage(page)
 	if err != nil {
@@ -157,7 +156,6 @@ func (f *File) walk(page uint64, use func(key, value []byte, isBucket bool)) {
 	f.elements(b, page, use)
 }
 
-// readPage returns a page with those that follow it.
 func (f *File) readPage(page uint64) ([]byte, error) {
 	head := make([]byte, pageHeader)
 	at := int64(page) * f.page
@@ -236,7 +234,6 @@ func cut(b []byte, at, size uint32) (part, rest []byte, ok bool) {
 	return b[at:end], b[end:], true
 }
 
-// bucket calls use for the pairs of a bucket, given its value.
 func (f *File) bucket(name string, value []byte, use func(key, value []byte, isBucket bool)) {
 	if len(value) < bucketHeader {
 		f.fault("bucket %s: %d bytes", name, len(value))

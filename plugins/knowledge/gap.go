@@ -43,7 +43,6 @@ const (
 	gapKeeps    = 30 * 24 * time.Hour // how long the answer to a question can still become an entry
 )
 
-// escalation handles questions that no document answers.
 type escalation struct{ *Plugin }
 
 // noteGap stores a question that no document answers. Unless it was asked in private, it also posts the question
@@ -244,7 +243,6 @@ func (p escalation) closeGaps(ctx context.Context, source, id string) error {
 	return nil
 }
 
-// close drops a question.
 func (p escalation) close(ctx context.Context, g *gap) error {
 	return p.host.Items.PutAll(ctx,
 		values.New(g.owner, gapPrefix+g.id, nil), values.New(g.Place, gapMark+g.id, nil))

@@ -58,7 +58,6 @@ func (p *Plugin) Commands() []command.Command {
 	}
 }
 
-// teach adds an entry.
 func (p *Plugin) teach(ctx context.Context, c command.Call) (string, error) {
 	text, owner := strings.TrimSpace(c.Args["text"]), core.Path{}
 	if text == "" && c.Target != "" {
@@ -205,7 +204,6 @@ func (p *Plugin) unteach(ctx context.Context, c command.Call) (string, error) {
 	return "I do not know that any more. It said: " + txt.Literal(txt.ClipLine(e.Text, 500)), nil
 }
 
-// lessons lists all entries.
 func (p *Plugin) lessons(ctx context.Context) (list []lesson, err error) {
 	items, err := p.host.Items.List(ctx, core.Path{})
 	if err != nil {

@@ -117,7 +117,6 @@ func (p *Plugin) target(ctx context.Context, c *command.Call) (text string, auth
 
 const listMax = 30 // memories that a command lists
 
-// memories lists what is remembered about the caller.
 func (p *Plugin) memories(ctx context.Context, c command.Call) (string, error) {
 	found, err := p.factsOf(ctx, &c)
 	if err != nil {

@@ -38,7 +38,6 @@ type extractor struct {
 	wake chan struct{}           // one token
 }
 
-// at says when a place is looked at next.
 func (x *extractor) at(place core.Path, due time.Time) {
 	x.mu.Lock()
 	x.due[place] = due
@@ -126,10 +125,8 @@ func (x *extractor) resume(ctx context.Context) error {
 	return nil
 }
 
-// markKey is where the mark of a place is kept, under its path.
 const markKey = "read"
 
-// mark says how far a place has been read.
 type mark struct {
 	Seq   uint64 `json:"seq"`             // everything up to here was read
 	Begun uint64 `json:"begun,omitempty"` // a reading up to here was begun

@@ -107,7 +107,6 @@ func (p *Plugin) about(ctx context.Context, c *core.Call, names []string) (peopl
 	return people, strangers, nil
 }
 
-// findMax is how many facts are looked through for one.
 const findMax = 1000
 
 // fact finds a fact by its id among those that can be seen.
@@ -168,7 +167,6 @@ const (
 	idMax   = 16
 )
 
-// label is a name, tag or topic as it is kept.
 func label(text string) string { return strings.ToLower(txt.ClipLine(text, nameMax)) }
 
 func labels(list []string) []string {

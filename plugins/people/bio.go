@@ -20,7 +20,6 @@ type bio struct {
 	others []hearsay
 }
 
-// hearsay is what one user said about another.
 type hearsay struct {
 	By    string `json:"by,omitempty"`
 	Field field  `json:"field"`
@@ -57,7 +56,6 @@ func (p *Plugin) gather(ctx context.Context, person core.Path, allowed, abroad f
 	return b, nil
 }
 
-// links returns the accounts that a user linked with theirs.
 func links(records []record) (people []core.Path) {
 	for i := range records {
 		if path, err := core.ParsePath(records[i].key); err == nil && records[i].Linked {
@@ -206,7 +204,6 @@ func (p *Plugin) Bios(ctx context.Context, s core.Scene, people []core.Author) (
 	return bios, nil
 }
 
-// field is a part of a bio.
 type field string
 
 const (
@@ -252,7 +249,6 @@ const (
 	botKey = "bot"
 )
 
-// value is one thing that was said.
 type value struct {
 	Text    string    `json:"text"`
 	Origin  core.Path `json:"origin"`
@@ -265,7 +261,6 @@ func (v *value) seen(see []core.Path) bool {
 	return slices.ContainsFunc(see, func(p core.Path) bool { return p.Within(v.Origin) })
 }
 
-// record is what one source said about a user.
 type record struct {
 	Fields map[field][]value `json:"fields,omitempty"`
 	Name   string            `json:"name,omitempty"`   // of who said it

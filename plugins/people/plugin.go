@@ -92,7 +92,6 @@ func (p *Plugin) subject(ctx context.Context, c *core.Call, name string) (subjec
 // Key of the count of a day's updates, under the path of who caused them.
 const dayKey = "day"
 
-// count is how many updates somebody caused on a day.
 type count struct {
 	Day string `json:"day"`
 	N   int    `json:"n"`
@@ -263,7 +262,6 @@ func (p *Plugin) update(ctx context.Context, c core.Call, u updatePayload) (core
 	return core.Result{}, p.write(ctx, &c, who.path, records, key, fields, u.Remove)
 }
 
-// fields returns what a payload contains, cleaned.
 func (p *Plugin) fields(u *updatePayload) (map[field][]string, error) {
 	fields := make(map[field][]string)
 	for f, list := range map[field][]string{
@@ -288,7 +286,6 @@ func (p *Plugin) fields(u *updatePayload) (map[field][]string, error) {
 	return fields, nil
 }
 
-// isBirthday reports whether there is such a day.
 func isBirthday(text string) bool {
 	if len(text) == len("01-02") {
 		text = "2000-" + text // a leap year
