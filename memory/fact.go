@@ -54,7 +54,7 @@ func (db *DB) SaveFact(ctx context.Context, f core.Fact) (core.Fact, error) {
 	var saved core.Fact
 	err := db.write(ctx, &job{size: len(f.Text) * 4, run: func(t *tx) (err error) {
 		b := db.epochOf(ctx)
-		if b.isOfMutedTurn() || b.forgot(append([]core.Path{f.By, f.Origin}, f.About...)...) {
+		if b.isMuted(b.turn) || b.forgot(append([]core.Path{f.By, f.Origin}, f.About...)...) {
 			return fmt.Errorf("memory: %w: %w", ErrBatch, core.ErrForgotten)
 		}
 		saved, err = t.facts().saveFact(f)

@@ -242,9 +242,6 @@ func (b writeEpoch) forgotExactly(path core.Path) bool {
 	return b.known && (b.forgottenIn[path] > b.epoch || b.inProgress[path] > 0)
 }
 
-// isOfMutedTurn reports whether the context's turn answers somebody who was forgotten.
-func (b writeEpoch) isOfMutedTurn() bool { return b.isMuted(b.turn) }
-
 // isNamed reports whether a value names somebody who was forgotten since then: their path, a
 // path below it, or their id, as a JSON string.
 func (b writeEpoch) isNamed(value []byte) bool {

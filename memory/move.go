@@ -203,8 +203,7 @@ func (t *tx) followAlias(path core.Path) (next alias, moved bool) {
 
 // interfaceOf is the path of the interface that a path belongs to.
 func interfaceOf(p core.Path) core.Path {
-	first, _, _ := strings.Cut(p.String(), "/")
-	root, _ := core.ParsePath(first)
+	root, _ := core.MakePath(p.Interface())
 	return root
 }
 

@@ -259,7 +259,14 @@ func (t passageTx) dropSome(origin core.Path, names []string) (rest []string, er
 		}
 		for len(d.Numbers) > 0 && room > 0 {
 			first := &d.Numbers[0]
-			t.dropPassage(origin, place, first.From, dropped)
+			if p, ok := t.passage(first.From); ok {
+				dropped.add(place, first.From, termAll, 0)
+				for word := range p.words() {
+					dropped.add(place, first.From, termWord+word, 0)
+				}
+			}
+			t.bucket(bucketPassages).Delete(binary.BigEndian.AppendUint64(nil, first.From))
+			t.facts().dropVector(origin, first.From)
 			room--
 			if first.From++; first.From == first.To {
 				d.Numbers = d.Numbers[1:]
@@ -278,18 +285,6 @@ func (t passageTx) dropSome(origin core.Path, names []string) (rest []string, er
 		postings.set([]byte(key), without(postings.Get([]byte(key)), dropped[key]))
 	}
 	return rest, nil
-}
-
-func (t passageTx) dropPassage(origin core.Path, place []byte, number uint64, dropped postingChanges) {
-	key := binary.BigEndian.AppendUint64(nil, number)
-	if p, ok := t.passage(number); ok {
-		dropped.add(place, number, termAll, 0)
-		for word := range p.words() {
-			dropped.add(place, number, termWord+word, 0)
-		}
-	}
-	t.bucket(bucketPassages).Delete(key)
-	t.facts().dropVector(origin, number)
 }
 
 // passage reads a passage; ok is false if there is none.

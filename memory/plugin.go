@@ -125,11 +125,8 @@ func (i items) put(ctx context.Context, list []core.Item) (version uint64, err e
 // concerns reports whether an item is about somebody, or of a place, that was forgotten
 // since then, or comes of a turn that answers them.
 func (b writeEpoch) concerns(item *core.Item) bool {
-	if b.isOfMutedTurn() || b.forgot(item.Path) || b.isNamed(item.Value) {
-		return true
-	}
 	key, _ := core.ParsePath(item.Key)
-	return b.forgot(key)
+	return b.isMuted(b.turn) || b.forgot(item.Path, key) || b.isNamed(item.Value)
 }
 
 func (i items) write(t *tx, item core.Item) (uint64, error) {

@@ -182,7 +182,13 @@ func (r *rebuilder) entries() {
 			if ok && l.Due && known && seq > before.answered {
 				r.bucket(bucketDue).Put(seqKey(p.key, seq), nil)
 			}
-			r.completeID(p, &l.Message)
+			led := func(source place) bool {
+				of, known := r.findID(source, l.Message.ID)
+				return known && of == seq
+			}
+			if l.Message.ID != "" && !slices.ContainsFunc(r.sources[path], led) {
+				r.putID(p, l.Message.ID, seq)
+			}
 		}
 		h := r.rebuiltHead(p.key)
 		if known {
@@ -195,16 +201,6 @@ func (r *rebuilder) entries() {
 	for path, h := range r.heads {
 		h.count = 0
 		r.writeHead(placeKey(path), h)
-	}
-}
-
-func (r *rebuilder) completeID(p place, m *core.Message) {
-	led := func(source place) bool {
-		seq, known := r.findID(source, m.ID)
-		return known && seq == m.Seq
-	}
-	if m.ID != "" && !slices.ContainsFunc(r.sources[p.path], led) {
-		r.putID(p, m.ID, m.Seq)
 	}
 }
 
