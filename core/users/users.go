@@ -177,24 +177,18 @@ func NamesOf(v core.View, known func(core.Path) string, paths ...core.Path) (map
 		}
 		collect(names, wanted, entries)
 	}
+	searched := make(map[core.Path]bool) // interfaces
 	for p := range wanted {
-		if !p.IsPerson() || !wanted[p] {
-			continue
-		}
 		root, err := core.MakePath(p.Interface())
-		if err != nil {
+		if !p.IsPerson() || err != nil || searched[root] {
 			continue
 		}
+		searched[root] = true
 		entries, err := v.Recent(root, allDepth, nil)
 		if err != nil {
 			return nil, err
 		}
 		collect(names, wanted, entries)
-		for q := range wanted { // they were not seen there either
-			if q.Interface() == p.Interface() {
-				delete(wanted, q)
-			}
-		}
 	}
 	return names, nil
 }
