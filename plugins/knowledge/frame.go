@@ -2,8 +2,6 @@ package knowledge
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -81,19 +79,4 @@ func (r *sourceReader) frames(ctx context.Context, files []file) (keepers map[st
 		}
 	}
 	return keepers
-}
-
-// keepers returns the documents that keep a block now. They are read again when another document, which may have
-// kept it until now, was edited or deleted.
-func (r *sourceReader) keepers(files []file) []file {
-	names := slices.Collect(maps.Values(r.framed))
-	return slices.DeleteFunc(files, func(f file) bool { return !slices.Contains(names, f.name) })
-}
-
-// drops returns a function that reports whether a block is left out of a document.
-func (r *sourceReader) drops(name string) func(block string) bool {
-	return func(block string) bool {
-		keeper, framed := r.framed[framing(block)]
-		return framed && keeper != name
-	}
 }

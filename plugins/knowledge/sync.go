@@ -185,8 +185,10 @@ func (r *sourceReader) run(ctx context.Context) error {
 	if len(changed)+len(gone) > 0 {
 		r.framed = r.frames(ctx, files)
 	}
-	if edited || len(gone) > 0 {
-		changed = append(changed, r.keepers(same)...)
+	if edited || len(gone) > 0 { // they may have kept blocks: the documents that keep these now are read again
+		keepers := slices.Collect(maps.Values(r.framed))
+		isOther := func(f file) bool { return !slices.Contains(keepers, f.name) }
+		changed = append(changed, slices.DeleteFunc(same, isOther)...)
 	}
 	for i, f := range changed {
 		if err := r.readOne(ctx, f); err != nil {
@@ -302,7 +304,10 @@ func (r *sourceReader) readOne(ctx context.Context, f file) error {
 		d.Language = r.language.LanguageOf(text)
 		base := path.Base(f.name)
 		title := strings.NewReplacer("-", " ", "_", " ").Replace(strings.TrimSuffix(base, path.Ext(base)))
-		d.Passages = cut.Passages(text, title, r.drops(f.name))
+		d.Passages = cut.Passages(text, title, func(block string) (drops bool) {
+			keeper, framed := r.framed[framing(block)]
+			return framed && keeper != f.name
+		})
 	}
 	r.sum.Changed++
 	r.sum.Passages += len(d.Passages)
