@@ -168,8 +168,12 @@ func pngTexts(data []byte) (texts []embedded, err error) {
 			return fmt.Errorf("damaged PNG: it begins with %q and not with IHDR: get the card again", kind)
 		}
 		first = false
-		if t, ok := textChunk(kind, body); ok {
-			texts = append(texts, t)
+		if kind == "tEXt" || kind == "zTXt" || kind == "iTXt" {
+			name, rest, ok := bytes.Cut(body, []byte{0})
+			keyword := strings.ToLower(string(name))
+			if ok && (keyword == "ccv3" || keyword == "chara") {
+				texts = append(texts, embedded{kind, keyword, rest})
+			}
 		}
 		return nil
 	})
@@ -199,15 +203,6 @@ func chunks(data []byte, use func(kind string, body, whole []byte) error) error 
 		}
 		at += end + 4
 	}
-}
-
-func textChunk(kind string, body []byte) (embedded, bool) {
-	if kind != "tEXt" && kind != "zTXt" && kind != "iTXt" {
-		return embedded{}, false
-	}
-	keyword, rest, ok := bytes.Cut(body, []byte{0})
-	t := embedded{kind, strings.ToLower(string(keyword)), rest}
-	return t, ok && (t.keyword == "ccv3" || t.keyword == "chara")
 }
 
 func (t embedded) card(file string) (*Persona, error) {
