@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -52,6 +53,18 @@ func Read[T any](ctx context.Context, r Reader, read func(View) (T, error)) (val
 		return err
 	})
 	return value, err
+}
+
+// ReadEntry returns the entry with an id of a place. ok is false if there is none.
+func ReadEntry(ctx context.Context, r Reader, place Path, id string) (e Entry, ok bool, err error) {
+	err = r.View(ctx, func(v View) (err error) {
+		e, ok, err = v.Entry(place, id)
+		return err
+	})
+	if err != nil {
+		return e, false, fmt.Errorf("message %s of %s: %w", id, place, err)
+	}
+	return e, ok, nil
 }
 
 // Messenger passes on what a plugin wants of the bot's interfaces.

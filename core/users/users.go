@@ -77,20 +77,14 @@ func Writer(
 	if id == "" {
 		return a, nil
 	}
-	err = r.View(ctx, func(v core.View) error {
-		e, ok, err := v.Entry(place, id)
-		if ok {
-			named = e.Message.Author
-		}
-		if !e.Self && named.Channel != core.ChannelLinked {
-			a = named
-		}
-		return err
-	})
-	if err != nil {
-		return a, fmt.Errorf("message %s of %s: %w", id, place, err)
+	e, ok, err := core.ReadEntry(ctx, r, place, id)
+	if ok {
+		named = e.Message.Author
 	}
-	return a, nil
+	if err != nil || e.Self || named.Channel == core.ChannelLinked {
+		return a, err
+	}
+	return named, nil
 }
 
 // Path returns a user's path; the zero Path if the id is not valid.

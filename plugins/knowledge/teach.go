@@ -97,21 +97,14 @@ func learned(id string) string {
 func (p *Plugin) messageText(
 	ctx context.Context, place core.Path, id string,
 ) (text string, owner core.Path, err error) {
-	err = p.host.Reader.View(ctx, func(v core.View) error {
-		e, ok, err := v.Entry(place, id)
-		if err != nil || !ok || e.Deleted {
-			return err
-		}
-		text = strings.TrimSpace(e.Message.AllText())
-		if !e.Self && e.Message.Author.ID != "" {
-			owner, err = e.Message.Path.Person(e.Message.Author.ID)
-		}
-		return err
-	})
-	if err != nil {
-		return "", owner, fmt.Errorf("message %s of %s: %w", id, place, err)
+	e, ok, err := core.ReadEntry(ctx, p.host.Reader, place, id)
+	if err != nil || !ok || e.Deleted {
+		return "", owner, err
 	}
-	return text, owner, nil
+	if !e.Self && e.Message.Author.ID != "" {
+		owner, err = e.Message.Path.Person(e.Message.Author.ID)
+	}
+	return strings.TrimSpace(e.Message.AllText()), owner, err
 }
 
 // lesson is an entry with what is stored about it elsewhere.
@@ -175,11 +168,8 @@ func (p *Plugin) unteach(ctx context.Context, c command.Call) (string, error) {
 	i := slices.IndexFunc(items, func(i core.Item) bool { return i.Key == entryPrefix+id })
 	var e entry
 	ok := i >= 0 && items[i].Decode(&e) == nil
-	_, isAuthor, err := p.host.Items.Get(ctx, c.Person, taughtPrefix+id)
-	if err != nil {
-		return "", err
-	}
-	isAuthor = isAuthor && !c.Person.IsZero() // what admins answered has no teacher
+	byCaller := func(i core.Item) bool { return i.Key == taughtPrefix+id && i.Path == c.Person }
+	isAuthor := !c.Person.IsZero() && slices.ContainsFunc(items, byCaller) // what admins answered has no teacher
 	isSeen := c.Path.Within(e.Group)
 	moderates := c.Author.Rank == core.RankModerator && !e.Group.IsZero() && isSeen
 	switch {

@@ -88,31 +88,23 @@ func (p *Plugin) remember(ctx context.Context, c command.Call) (string, error) {
 // target reads the message that a command was called on, and who wrote it where that
 // is known. What the bot said itself has no author.
 func (p *Plugin) target(ctx context.Context, c *command.Call) (text string, author core.Path, err error) {
-	err = p.host.Reader.View(ctx, func(v core.View) error {
-		e, ok, err := v.Entry(c.Path, c.Target)
-		if err != nil || ok && e.Deleted {
-			return err
-		}
-		m := e.Message
-		others := slices.Concat(m.Foreign, c.Foreign)
-		switch {
-		case m.Text != "":
-		case len(others) > 0: // it passes something on
-			m.Text, m.Author = others[0].Text, others[0].From
-		default:
-			m.Author = core.Author{}
-		}
-		text = strings.TrimSpace(m.Text)
-		if e.Self || m.Author.ID == "" || m.Author.Bot {
-			return nil
-		}
-		author, err = c.Path.Person(m.Author.ID)
-		return err
-	})
-	if err != nil {
-		return "", author, fmt.Errorf("message %s of %s: %w", c.Target, c.Path, err)
+	e, _, err := core.ReadEntry(ctx, p.host.Reader, c.Path, c.Target)
+	if err != nil || e.Deleted {
+		return "", author, err
 	}
-	return text, author, nil
+	m := e.Message
+	others := slices.Concat(m.Foreign, c.Foreign)
+	switch {
+	case m.Text != "":
+	case len(others) > 0: // it passes something on
+		m.Text, m.Author = others[0].Text, others[0].From
+	default:
+		m.Author = core.Author{}
+	}
+	if !e.Self && m.Author.ID != "" && !m.Author.Bot {
+		author, err = c.Path.Person(m.Author.ID)
+	}
+	return strings.TrimSpace(m.Text), author, err
 }
 
 const listMax = 30 // memories that a command lists
