@@ -16,14 +16,16 @@ import (
 	"synthbot/plugins/knowledge/cut"
 )
 
-// entry is a text that a user taught. Its item has the path of the user whose message it repeats, so that it is
-// erased with them, or no path. Who taught it is stored under the teacher's path (taughtPrefix).
-type entry struct {
-	Text  string    `json:"text"`
-	Group core.Path `json:"group,omitzero"` // where it is visible; zero: everywhere
-	Time  time.Time `json:"time"`
-
-	question string // that it answers; stored under the path of the asker (questionPrefix)
+// Entry is a text that a user taught. Its item has the path of the user whose message it repeats, so that it is
+// erased with them, or no path. Who taught it is stored under the teacher's path (taughtPrefix), and the question
+// under the path of the asker (questionPrefix).
+type Entry struct {
+	ID       string    `json:"-"`
+	Text     string    `json:"text"`
+	Question string    `json:"-"`              // that it answers; "": unknown
+	Group    core.Path `json:"group,omitzero"` // where it is visible; zero: everywhere
+	Teacher  core.Path `json:"-"`              // zero: an admin on the page, or a user who was forgotten
+	Time     time.Time `json:"time"`           // when it was last changed
 }
 
 const (
@@ -80,12 +82,12 @@ func (p *Plugin) teach(ctx context.Context, c command.Call) (string, error) {
 			group = core.Path{}
 		}
 	}
-	l := lesson{id: strings.ToLower(rand.Text()[:entryID]), owner: owner, teacher: c.Person, place: c.Path,
-		entry: entry{Text: text, Group: group, Time: p.host.Clock()}}
-	if err := p.keep(ctx, l); err != nil {
+	id := strings.ToLower(rand.Text()[:entryID])
+	e := Entry{ID: id, Text: text, Group: group, Teacher: c.Person, Time: p.host.Clock()}
+	if err := p.keep(ctx, lesson{Entry: e, owner: owner, place: c.Path}); err != nil {
 		return "", err
 	}
-	return learned(l.id), nil
+	return learned(id), nil
 }
 
 func learned(id string) string {
@@ -109,29 +111,27 @@ func (p *Plugin) messageText(
 
 // lesson is an entry with what is stored about it elsewhere.
 type lesson struct {
-	id      string
-	entry   entry
-	owner   core.Path // the user whose message it repeats; zero: none
-	teacher core.Path
-	place   core.Path // where it was taught
-	asker   core.Path // of the question that it answers
+	Entry
+	owner core.Path // the user whose message it repeats; zero: none
+	place core.Path // where it was taught
+	asker core.Path // of the question that it answers
 }
 
 // keep stores and indexes an entry, and closes the questions that it answers.
 func (p *Plugin) keep(ctx context.Context, l lesson) error {
 	items := []core.Item{
-		values.New(l.owner, entryPrefix+l.id, l.entry),
-		values.New(l.teacher, taughtPrefix+l.id, map[string]any{"time": l.entry.Time, "place": l.place}),
+		values.New(l.owner, entryPrefix+l.ID, l.Entry),
+		values.New(l.Teacher, taughtPrefix+l.ID, map[string]any{"time": l.Time, "place": l.place}),
 	}
-	if l.entry.question != "" {
-		items = append(items, values.New(l.asker, questionPrefix+l.id, l.entry.question))
+	if l.Question != "" {
+		items = append(items, values.New(l.asker, questionPrefix+l.ID, l.Question))
 	}
 	err := p.host.Items.PutAll(ctx, items...)
 	if err == nil {
-		err = p.index(ctx, l.id, l.entry)
+		err = p.index(ctx, l.Entry)
 	}
 	if err == nil {
-		err = escalation{p}.closeGaps(ctx, taughtIn(l.entry.Group), l.id)
+		err = escalation{p}.closeGaps(ctx, taughtIn(l.Group), l.ID)
 	}
 	if err != nil {
 		return fmt.Errorf("teach: %w", err)
@@ -148,13 +148,13 @@ func groupOf(place core.Path) core.Path {
 }
 
 // stamp changes when the entry must be indexed again: it was edited, or its question was erased.
-func (e *entry) stamp() string { return fmt.Sprint(readerVersion, e.question != "", e.Time.Unix()) }
+func (e *Entry) stamp() string { return fmt.Sprint(readerVersion, e.Question != "", e.Time.Unix()) }
 
-func (p *Plugin) index(ctx context.Context, id string, e entry) error {
+func (p *Plugin) index(ctx context.Context, e Entry) error {
 	p.languages.Store(nil)
 	return p.host.Passages.PutDocuments(ctx, taughtIn(e.Group), passage.Document{
-		Name: id, Stamp: e.stamp(), Language: p.language.LanguageOf(e.Text), Time: e.Time,
-		Passages: cut.Passages(e.Text, e.question, nil),
+		Name: e.ID, Stamp: e.stamp(), Language: p.language.LanguageOf(e.Text), Time: e.Time,
+		Passages: cut.Passages(e.Text, e.Question, nil),
 	})
 }
 
@@ -166,7 +166,7 @@ func (p *Plugin) unteach(ctx context.Context, c command.Call) (string, error) {
 		return "", err
 	}
 	i := slices.IndexFunc(items, func(i core.Item) bool { return i.Key == entryPrefix+id })
-	var e entry
+	var e Entry
 	ok := i >= 0 && items[i].Decode(&e) == nil
 	byCaller := func(i core.Item) bool { return i.Key == taughtPrefix+id && i.Path == c.Person }
 	isAuthor := !c.Person.IsZero() && slices.ContainsFunc(items, byCaller) // what admins answered has no teacher
@@ -211,9 +211,9 @@ func (p *Plugin) lessons(ctx context.Context) (list []lesson, err error) {
 	}
 	for i := range items {
 		id, ok := strings.CutPrefix(items[i].Key, entryPrefix)
-		l := lesson{id: id, owner: items[i].Path, teacher: teachers[id], asker: askers[id]}
-		if ok && items[i].Decode(&l.entry) == nil {
-			l.entry.question = questions[id]
+		e := Entry{ID: id, Question: questions[id], Teacher: teachers[id]}
+		l := lesson{Entry: e, owner: items[i].Path, asker: askers[id]}
+		if ok && items[i].Decode(&l.Entry) == nil {
 			list = append(list, l)
 		}
 	}
@@ -228,10 +228,9 @@ func (p *Plugin) syncOthers(ctx context.Context, sum *Summary) error {
 		return err
 	}
 	type document struct{ source, name string }
-	wanted := make(map[document]entry)
-	for i := range lessons {
-		l := &lessons[i]
-		wanted[document{taughtIn(l.entry.Group), l.id}] = l.entry
+	wanted := make(map[document]Entry)
+	for _, l := range lessons {
+		wanted[document{taughtIn(l.Group), l.ID}] = l.Entry
 	}
 	sources, err := p.host.Passages.Sources(ctx)
 	if err != nil {
@@ -261,8 +260,8 @@ func (p *Plugin) syncOthers(ctx context.Context, sum *Summary) error {
 			sum.Removed += len(gone)
 		}
 	}
-	for d, e := range wanted {
-		if err := p.index(ctx, d.name, e); err != nil {
+	for _, e := range wanted {
+		if err := p.index(ctx, e); err != nil {
 			return err
 		}
 	}
