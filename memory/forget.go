@@ -258,27 +258,23 @@ func (s *subject) entries() error {
 		return ok && (s.concerns(&l) || s.clean(&l))
 	}, func(t *tx, k, v []byte) {
 		l, _, _ := s.read(k, v)
-		if s.concerns(&l) {
-			s.removeEntry(t, &l)
-		} else {
+		if !s.concerns(&l) {
 			s.clean(&l)
 			t.rewrite(&l)
+			return
 		}
+		for _, p := range s.ids[l.Message.Path] {
+			seq, known := t.findID(p, l.Message.ID)
+			if known && seq == l.Message.Seq {
+				t.forgotten().replaceID(p.ids, shortID(l.Message.ID))
+			}
+		}
+		t.remove(placeKey(l.Message.Path), l.Message.Seq)
 	})
 	if err != nil {
 		return err
 	}
 	return correctHeadTimes(s.ctx, s.db, maps.Keys(s.heads))
-}
-
-func (s *subject) removeEntry(t *tx, l *storedEntry) {
-	for _, p := range s.ids[l.Message.Path] {
-		seq, known := t.findID(p, l.Message.ID)
-		if known && seq == l.Message.Seq {
-			t.forgotten().replaceID(p.ids, shortID(l.Message.ID))
-		}
-	}
-	t.remove(placeKey(l.Message.Path), l.Message.Seq)
 }
 
 // clean removes quotes and forwarded texts of the person, quotes of what the bot answered

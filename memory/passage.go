@@ -118,7 +118,9 @@ func prepare(to *flate.Writer, source string, d *passage.Document, p *passage.Pa
 	_, _ = to.Write(core.JSON(stored)) // it does not fail in memory
 	_ = to.Close()
 	n := newPassage{document: d, value: packed.Bytes(), postings: make(map[string]uint16)}
-	length := passageLength(p.Text)
+	lengths := passageLengths()
+	i, _ := slices.BinarySearch(lengths[:], uint16(min(len(p.Text)/6, math.MaxUint16)))
+	length := uint16(min(i, len(lengths)-1)) // the least that the text does not exceed, by its index
 	n.postings[termAll] = length
 	for word, strong := range stored.words() {
 		n.postings[termWord+word] = length
@@ -417,13 +419,6 @@ const (
 
 // passageLengths are the lengths, in words, that a posting can tell.
 func passageLengths() [4]uint16 { return [4]uint16{25, 70, 140, 260} }
-
-// passageLength is the least of the lengths that a text does not exceed, by its index.
-func passageLength(text string) uint16 {
-	lengths := passageLengths()
-	n, _ := slices.BinarySearch(lengths[:], uint16(min(len(text)/6, math.MaxUint16)))
-	return uint16(min(n, len(lengths)-1))
-}
 
 // postingChanges are postings that are added or dropped, by key.
 type postingChanges map[string][]byte

@@ -118,7 +118,9 @@ func (s *subject) addReply(place core.Path, id string) {
 // may quote what the bot answered them; ok is false for others. Of an entry that cannot be
 // read, in such a place, the number is known.
 func (s *subject) read(k, v []byte) (l storedEntry, ok bool, err error) {
-	named := s.mayBeIn(v)
+	var author codec // the person's id may be there as a text, or as the number of an author
+	author.id(1, 9, &s.person)
+	named := bytes.Contains(v, []byte(s.person)) || bytes.Contains(v, author.out)
 	if !named && len(s.Replies)+len(s.Whole) == 0 {
 		return storedEntry{}, false, nil
 	}
@@ -132,13 +134,6 @@ func (s *subject) read(k, v []byte) (l storedEntry, ok bool, err error) {
 		l.Message.Path, l.Message.Seq = path, seq
 	}
 	return l, err == nil || whole, err
-}
-
-// mayBeIn reports whether the person's id occurs in what is stored, as a text or as the number of an author.
-func (s *subject) mayBeIn(value []byte) bool {
-	var author codec
-	author.id(1, 9, &s.person)
-	return bytes.Contains(value, []byte(s.person)) || bytes.Contains(value, author.out)
 }
 
 // concerns reports whether an entry is the person's, answers them, or is in a place that

@@ -34,6 +34,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -130,13 +131,15 @@ func newDB(url string, o Options) (*DB, error) {
 		return nil, errors.New("the URL of the database is invalid: " +
 			"it must look like postgres://user:password@host:5432/database")
 	}
+	host, _ := os.Hostname() // "" is a name, too
 	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, connectTimeout)
 	db := &DB{
 		name: fmt.Sprintf("postgres database %s on %s:%d", config.Database, config.Host, config.Port),
 		log:  cmp.Or(o.Log, slog.New(slog.DiscardHandler)), pool: newPool(config),
-		worker: newWorker(o), parts: &parts{wanted: make(map[string]*part), look: make(chan struct{}, 1)},
+		worker: &worker{name: cmp.Or(o.Worker, host), lease: cmp.Or(o.Lease, defaultLease)}, parts: &parts{wanted: make(map[string]*part), look: make(chan struct{}, 1)},
 		o: o, marker: string(rune(markers)) + rand.Text(),
 	}
+	db.worker.setRenewed(time.Time{})
 	if o.OnFenced == nil {
 		db.o.OnFenced = func(error) {}
 	}

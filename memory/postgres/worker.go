@@ -1,12 +1,10 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -62,13 +60,6 @@ type worker struct {
 
 	stop context.CancelFunc // ends the renewals; set by register
 	over sync.WaitGroup
-}
-
-func newWorker(o Options) *worker {
-	host, _ := os.Hostname() // "" is a name, too
-	w := &worker{name: cmp.Or(o.Worker, host), lease: cmp.Or(o.Lease, defaultLease)}
-	w.setRenewed(time.Time{})
-	return w
 }
 
 // unrenewed returns how long ago the last successful renewal began, including time in which the machine
