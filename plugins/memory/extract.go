@@ -29,9 +29,7 @@ const (
 
 // extractor reads conversations again, and saves the facts that a model finds in them.
 type extractor struct {
-	host   core.Host
-	config Config
-	words  lexicon.Lexicon
+	*Plugin
 
 	mu   sync.Mutex
 	due  map[core.Path]time.Time // when a place is looked at next

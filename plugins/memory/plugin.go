@@ -57,9 +57,8 @@ type Plugin struct {
 
 // New makes the plugin.
 func New(h core.Host, c Config) (*Plugin, error) {
-	x := &extractor{host: h, config: c, words: lexicon.New(), due: make(map[core.Path]time.Time),
-		wake: make(chan struct{}, 1)}
-	p := &Plugin{host: h, config: c, words: x.words, extractor: x}
+	p := &Plugin{host: h, config: c, words: lexicon.New()}
+	p.extractor = &extractor{Plugin: p, due: make(map[core.Path]time.Time), wake: make(chan struct{}, 1)}
 	p.actions = []core.Action{p.saveAction(), p.updateAction(), p.forgetAction(), p.searchAction()}
 	return p, nil
 }
