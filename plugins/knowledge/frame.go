@@ -9,10 +9,7 @@ import (
 	"synthbot/plugins/knowledge/cut"
 )
 
-// frame is a set of blocks that may frame the documents of a source, such as headers, footers and navigation,
-// normalised by framing.
-type frame map[string]bool
-
+// Limits of the blocks that may frame the documents of a source, such as headers, footers and navigation.
 const (
 	framingMost  = 800 // maximum bytes of such a block
 	frameSample  = 64  // how many documents are compared
@@ -62,7 +59,7 @@ func (r *sourceReader) frames(ctx context.Context, files []file) (keepers map[st
 			continue // readOne reports it
 		}
 		read++
-		found := make(frame)
+		found := make(map[string]bool) // see framing
 		for _, block := range cut.Blocks(clean(text)) {
 			found[framing(block)] = true
 		}
