@@ -136,8 +136,9 @@ func newDB(url string, o Options) (*DB, error) {
 	db := &DB{
 		name: fmt.Sprintf("postgres database %s on %s:%d", config.Database, config.Host, config.Port),
 		log:  cmp.Or(o.Log, slog.New(slog.DiscardHandler)), pool: newPool(config),
-		worker: &worker{name: cmp.Or(o.Worker, host), lease: cmp.Or(o.Lease, defaultLease)}, parts: &parts{wanted: make(map[string]*part), look: make(chan struct{}, 1)},
-		o: o, marker: string(rune(markers)) + rand.Text(),
+		worker: &worker{name: cmp.Or(o.Worker, host), lease: cmp.Or(o.Lease, defaultLease)},
+		parts:  &parts{wanted: make(map[string]*part), look: make(chan struct{}, 1)},
+		o:      o, marker: string(rune(markers)) + rand.Text(),
 	}
 	db.worker.setRenewed(time.Time{})
 	if o.OnFenced == nil {
