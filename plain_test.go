@@ -33,15 +33,15 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // maxBigPackageLines lists the folders that are larger than maxPackageLines for a
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
-	"admin/page":          2592,
-	"daemon":              6633,
+	"admin/page":          2585,
+	"daemon":              6632,
 	"interfaces/discord":  5216,
 	"core/engine":         3714,
 	"core/engine/offline": 3154,
 	"core/turn":           5217,
 	"core/action":         3886,
 	"interfaces/telegram": 4231,
-	"memory":              8716,
+	"memory":              8708,
 }
 
 // stiff matches wording in comments that plain English avoids.

@@ -373,7 +373,7 @@ func TestWorkThatCannotBegin(t *testing.T) {
 	}
 	all := func([]byte, []byte) bool { return true }
 	_, use := db.Uses(t.Context(), "2026-11-20", "2026-11-21")
-	_, _, facts := db.ListFacts(t.Context(), Listing{N: 1})
+	_, _, facts := db.ListFacts(t.Context(), core.FactPage{N: 1})
 	_, item := db.Items("quiz").List(t.Context(), core.Path{})
 	for what, err := range map[string]error{
 		"backup": db.Backup(file), "deleting": deleteWhere(t.Context(), db, bucketLog, nil, nil, all),

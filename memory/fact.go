@@ -260,17 +260,9 @@ func (db *DB) DropFact(ctx context.Context, id string, see ...core.Path) error {
 	}})
 }
 
-// Listing asks for a page of facts.
-type Listing struct {
-	Below  core.Path // said there or below; the zero Path: anywhere
-	About  core.Path // a person; the zero Path: anybody
-	Before string    // the next of the page before; "": the first page
-	N      int       // how many at most
-}
-
 // ListFacts returns a page of facts with their former texts, for admins: the newest first.
 // next is the Before of the page after it; "" if there is none.
-func (db *DB) ListFacts(ctx context.Context, l Listing) (facts []core.Fact, next string, err error) {
+func (db *DB) ListFacts(ctx context.Context, l core.FactPage) (facts []core.Fact, next string, err error) {
 	before := uint64(math.MaxUint64)
 	if l.Before != "" {
 		if before, err = factNumber(l.Before); err != nil {

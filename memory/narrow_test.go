@@ -71,7 +71,7 @@ func TestUnreadableRecordsAreLogged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	facts, next, err := db.ListFacts(t.Context(), Listing{N: 9})
+	facts, next, err := db.ListFacts(t.Context(), core.FactPage{N: 9})
 	if err != nil || next != "" || len(facts) != 1 {
 		t.Errorf("%v, %q, %v", facts, next, err)
 	}

@@ -210,7 +210,7 @@ func TestAnUnreadableKeyBlocksNothing(t *testing.T) {
 	}
 	add(t, db, message(topic, "t", "below what cannot be read"))
 	want(t, "the topic", texts(t, db, topic), []string{"below what cannot be read"})
-	facts, _, err := db.ListFacts(t.Context(), Listing{N: 99})
+	facts, _, err := db.ListFacts(t.Context(), core.FactPage{N: 99})
 	want(t, "memories", len(facts), 4)
 	uses, err2 := db.Uses(t.Context(), "2026-11-20", "2026-11-20")
 	want(t, "uses", len(uses), 2)
