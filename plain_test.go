@@ -33,15 +33,15 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // maxBigPackageLines lists the folders that are larger than maxPackageLines for a
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
-	"admin/page":          2585,
-	"daemon":              6632,
-	"interfaces/discord":  5216,
+	"admin/page":          2563,
+	"daemon":              6504,
+	"interfaces/discord":  5219,
 	"core/engine":         3714,
-	"core/engine/offline": 3154,
-	"core/turn":           5217,
-	"core/action":         3886,
+	"core/engine/offline": 3077,
+	"core/turn":           5223,
+	"core/action":         3893,
 	"interfaces/telegram": 4231,
-	"memory":              8708,
+	"memory":              8718,
 }
 
 // stiff matches wording in comments that plain English avoids.

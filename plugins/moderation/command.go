@@ -10,6 +10,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/spoken"
 	"synthbot/core/txt"
 	"synthbot/core/values"
 )
@@ -117,7 +118,7 @@ func (p *Plugin) readHold(ctx context.Context, a *actor, text string) (r holdReq
 	words := strings.Fields(text)
 	n, unknown := p.nameLength(ctx, a, words)
 	if n == 0 {
-		r.span, text = p.spans.FindSpan(text, p.host.Clock())
+		r.span, text, _ = p.spans.FindSpan(text, p.host.Clock()) // an error is found again below
 		words = strings.Fields(text)
 		n, unknown = p.nameLength(ctx, a, words)
 	}
@@ -129,8 +130,15 @@ func (p *Plugin) readHold(ctx context.Context, a *actor, text string) (r holdReq
 	if err == nil && r.name == "" {
 		err = unknown
 	}
-	if r.span == 0 {
-		r.span, r.reason = p.spans.FindSpan(r.reason, p.host.Clock())
+	if err != nil || r.span > 0 {
+		return r, err
+	}
+	r.span, r.reason, err = p.spans.FindSpan(r.reason, p.host.Clock())
+	switch {
+	case errors.Is(err, spoken.ErrPast):
+		err = core.Errorf(core.Invalid, "That time is past.")
+	case err != nil:
+		err = core.Errorf(core.Invalid, "I do not understand until when; write it like 30m, 12h, 7d or until Friday.")
 	}
 	return r, err
 }
@@ -141,7 +149,7 @@ func (p *Plugin) holdUser(ctx context.Context, a *actor, kind string, r holdRequ
 	if err != nil {
 		return "", err
 	}
-	undo := core.JSON(heldBefore{Person: h.user.String(), Before: was, Here: !h.scope.IsZero(), Until: h.until})
+	undo := core.JSON(heldBefore{Person: h.user.String(), Before: was, Here: !h.scope.IsZero(), Number: h.number})
 	name, done := muteAction.Name, core.Result{Undo: undo}
 	if kind == blocked {
 		name = blockAction.Name
@@ -213,12 +221,12 @@ func (p *Plugin) mute(ctx context.Context, a *actor, name string, span time.Dura
 	if strings.TrimSpace(name) != "" {
 		return p.holdUser(ctx, a, muted, holdRequest{name: name, span: span, reason: reason})
 	}
-	until, was, err := p.mutePlace(ctx, a, span, reason)
+	now, was, err := p.mutePlace(ctx, a, span, reason)
 	if err == nil {
-		done := core.Result{Undo: core.JSON(heldBefore{Before: was, Until: until})}
+		done := core.Result{Undo: core.JSON(heldBefore{Before: was, Number: now.Number})}
 		a.NoteDone(muteAction.Name, mutePayload{Reason: reason, Duration: txt.Span(span)}, done)
 	}
-	return "I am quiet here " + ending(until, p.host.Clock()) + ". `/unmute` ends it.", err
+	return "I am quiet here " + ending(now.Until, p.host.Clock()) + ". `/unmute` ends it.", err
 }
 
 // unmute ends that, and says so.
@@ -291,9 +299,9 @@ func (p *Plugin) blockedCommand(ctx context.Context, a *actor) (string, error) {
 		}
 		b.WriteString(p.holdLine(ctx, &list[i], a.Private) + "\n")
 	}
-	_, until, quiet := p.records.mutedAt(a.Path)
+	_, mute, quiet := p.records.mutedAt(a.Path)
 	if quiet {
-		fmt.Fprintf(&b, "I am muted here %s.\n", ending(until, p.host.Clock()))
+		fmt.Fprintf(&b, "I am muted here %s.\n", ending(mute.Until, p.host.Clock()))
 	}
 	if b.Len() == 0 {
 		b.WriteString("Nobody is blocked or muted here.\n")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -31,6 +32,7 @@ type hold struct {
 	kind   string
 	scope  core.Path // where it holds; the zero Path means everywhere
 	until  time.Time // zero: until it is lifted
+	number uint64    // random: tells it from the one that it replaces, and from the one that replaces it
 	// The user, unless they were forgotten.
 	user core.Path
 	name string
@@ -227,7 +229,7 @@ func (p *Plugin) hold(
 		return h, nil, err
 	}
 	h = hold{
-		kind: kind, scope: a.Path, user: u.path,
+		kind: kind, scope: a.Path, user: u.path, number: rand.Uint64(),
 		name: txt.ClipLine(u.Name, maxName), tag: txt.ClipLine(u.Tag, maxName),
 	}
 	if kind == blocked {
@@ -268,14 +270,14 @@ type heldBefore struct {
 	Before *detail   `json:"before,omitempty"` // what it replaced, or what was lifted
 	Here   bool      `json:"here,omitempty"`   // in this group and not everywhere
 	Scope  core.Path `json:"scope,omitzero"`   // of what was lifted
-	Until  time.Time `json:"until,omitzero"`   // how long the block or mute lasts that is undone
+	Number uint64    `json:"number,omitzero"`  // of the block or mute that is undone
 }
 
 // restore lets what was before hold again, or else nothing. It does nothing if that was lifted or replaced since: held
 // says whether something must hold there now.
 func (b *heldBefore) restore(ctx context.Context, p *Plugin, a *actor, kind string, held bool) (err error) {
 	was, again := cmp.Or(b.Before, new(detail)), b.Before != nil && isActive(b.Before.Until, p.host.Clock())
-	h := hold{kind: kind, scope: b.Scope, until: was.Until, name: was.Name, tag: was.Tag}
+	h := hold{kind: kind, scope: b.Scope, until: was.Until, number: rand.Uint64(), name: was.Name, tag: was.Tag}
 	if b.Person != "" {
 		if h.user, err = core.ParsePath(b.Person); err != nil {
 			return err
@@ -297,10 +299,10 @@ func (b *heldBefore) restore(ctx context.Context, p *Plugin, a *actor, kind stri
 	}
 	now, ok := r.current(&h)
 	switch {
-	case ok != held || held && !now.until.Equal(b.Until) || !held && !again || !a.reaches(&h):
+	case ok != held || held && now.number != b.Number || !held && !again || !a.reaches(&h):
 		return nil
 	case again && b.Person == "":
-		err = r.mutePlace(ctx, h.scope, h.until)
+		err = r.mutePlace(ctx, h.scope, holdValue{p.host.Clock(), h.until, h.number})
 	case again:
 		err = r.startHold(ctx, h, *was)
 	case b.Person == "":
@@ -390,23 +392,24 @@ func (p *Plugin) recordRelease(ctx context.Context, a *actor, h *hold) error {
 // mutePlace makes the bot quiet in the actor's place. It also returns what that replaced, if anything.
 func (p *Plugin) mutePlace(
 	ctx context.Context, a *actor, span time.Duration, reason string,
-) (until time.Time, was *detail, err error) {
-	until = p.host.Clock().Add(span).Truncate(time.Second)
+) (mute holdValue, was *detail, err error) {
+	now := p.host.Clock()
+	mute = holdValue{now, now.Add(span).Truncate(time.Second), rand.Uint64()}
 	r := p.records
 	ctx, err = r.begin(ctx)
 	if err != nil {
-		return until, nil, err
+		return mute, nil, err
 	}
 	defer r.change.Unlock()
 	if place, former, ok := r.mutedAt(a.Path); ok && place == a.Path {
-		was = &detail{Until: former}
+		was = &detail{Until: former.Until}
 	}
-	if err := r.mutePlace(ctx, a.Path, until); err != nil {
-		return until, nil, err
+	if err := r.mutePlace(ctx, a.Path, mute); err != nil {
+		return mute, nil, err
 	}
 	e := a.event(wasMuted, a.Path)
-	e.Reason, e.Until = txt.ClipLine(reason, maxReason), until
-	return until, was, r.logNow(ctx, e)
+	e.Reason, e.Until = txt.ClipLine(reason, maxReason), mute.Until
+	return mute, was, r.logNow(ctx, e)
 }
 
 // unmutePlace ends the mutes of the actor's place, and of those above, and returns them.
@@ -416,13 +419,13 @@ func (p *Plugin) unmutePlace(ctx context.Context, a *actor) (was []heldBefore, e
 		return nil, err
 	}
 	defer p.records.change.Unlock()
-	place, until, ok := p.records.mutedAt(a.Path)
+	place, mute, ok := p.records.mutedAt(a.Path)
 	for ok {
 		if err := p.records.unmutePlace(ctx, place); err != nil {
 			return was, err
 		}
-		was = append(was, heldBefore{Scope: place, Before: &detail{Until: until}})
-		place, until, ok = p.records.mutedAt(a.Path)
+		was = append(was, heldBefore{Scope: place, Before: &detail{Until: mute.Until}})
+		place, mute, ok = p.records.mutedAt(a.Path)
 	}
 	if was == nil {
 		return nil, core.Errorf(core.Invalid, "I am not muted here.")

@@ -160,8 +160,8 @@ func (r *records) sweep(ctx context.Context, keep time.Duration) error {
 	now := r.host.Clock()
 	var over []core.Path
 	r.mu.Lock()
-	for place, until := range r.mutes {
-		if !isActive(until, now) {
+	for place, mute := range r.mutes {
+		if !isActive(mute.Until, now) {
 			over = append(over, place)
 		}
 	}
@@ -234,10 +234,10 @@ func (r *records) followMoved(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for from, to := range moved {
-		until, ok := r.mutes[from]
+		mute, ok := r.mutes[from]
 		if ok { // the store moved the item with the place
 			delete(r.mutes, from)
-			r.mutes[to] = until
+			r.mutes[to] = mute
 		}
 	}
 	return nil

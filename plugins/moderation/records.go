@@ -54,7 +54,7 @@ type records struct {
 	opened     bool
 	hashKey    []byte // nil: nobody is blocked or muted; once opened, it changes under change only
 	holds      holds
-	mutes      map[core.Path]time.Time // until when, by place
+	mutes      map[core.Path]holdValue // by place
 	moderators map[seenModerator]bool
 	log        modLog
 	queue      queue
@@ -64,8 +64,9 @@ type seenModerator struct{ user, group core.Path }
 
 // holdValue is what is kept of a hold under no path, and of a place's mute.
 type holdValue struct {
-	At    time.Time `json:"at"`
-	Until time.Time `json:"until,omitzero"`
+	At     time.Time `json:"at"`
+	Until  time.Time `json:"until,omitzero"`
+	Number uint64    `json:"number,omitzero"`
 }
 
 // detail is what is kept of a hold under the user's path.
@@ -80,7 +81,7 @@ type detail struct {
 // clear forgets what is in memory, so that it is read again. The caller holds mu, or is alone.
 func (r *records) clear() {
 	r.opened, r.hashKey, r.log.events = false, nil, nil
-	r.holds, r.mutes = make(holds), make(map[core.Path]time.Time)
+	r.holds, r.mutes = make(holds), make(map[core.Path]holdValue)
 	r.moderators = make(map[seenModerator]bool)
 }
 
@@ -169,7 +170,7 @@ func (r *records) read(item *core.Item) error {
 		if err := item.Decode(&v); err != nil {
 			return err
 		}
-		h.until = v.Until
+		h.until, h.number = v.Until, v.Number
 		r.holds.set(h)
 	case logKey, appealKey:
 		return r.log.read(item, rest)
@@ -184,7 +185,7 @@ func (r *records) read(item *core.Item) error {
 		if err := item.Decode(&v); err != nil {
 			return err
 		}
-		r.mutes[item.Path] = v.Until
+		r.mutes[item.Path] = v
 	}
 	return nil
 }
@@ -287,7 +288,7 @@ func (r *records) replacedBy(ctx context.Context, h *hold) (*detail, error) {
 // startHold blocks or mutes a user. If they were forgotten meanwhile, it names nobody. The
 // caller holds change.
 func (r *records) startHold(ctx context.Context, h hold, d detail) error {
-	if err := r.put(ctx, values.New(core.Path{}, h.key(), holdValue{d.At, h.until})); err != nil {
+	if err := r.put(ctx, values.New(core.Path{}, h.key(), holdValue{d.At, h.until, h.number})); err != nil {
 		return err
 	}
 	var err error
@@ -321,8 +322,8 @@ func (r *records) liftHold(ctx context.Context, h *hold) error {
 // current returns the hold that another one replaces, of a place if h is of no user.
 func (r *records) current(h *hold) (now hold, ok bool) {
 	if h.user.IsZero() {
-		at, until, ok := r.mutedAt(h.scope)
-		return hold{until: until}, ok && at == h.scope
+		at, mute, ok := r.mutedAt(h.scope)
+		return hold{number: mute.Number}, ok && at == h.scope
 	}
 	held := r.holdsOf(h.user)
 	i := slices.IndexFunc(held, func(old hold) bool { return old.key() == h.key() })
@@ -333,13 +334,13 @@ func (r *records) current(h *hold) (now hold, ok bool) {
 }
 
 // mutePlace makes the bot quiet in a place. The caller holds change.
-func (r *records) mutePlace(ctx context.Context, place core.Path, until time.Time) error {
-	if err := r.put(ctx, values.New(place, muteKey, holdValue{r.host.Clock(), until})); err != nil {
+func (r *records) mutePlace(ctx context.Context, place core.Path, mute holdValue) error {
+	if err := r.put(ctx, values.New(place, muteKey, mute)); err != nil {
 		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.mutes[place] = until
+	r.mutes[place] = mute
 	return nil
 }
 
@@ -354,19 +355,19 @@ func (r *records) unmutePlace(ctx context.Context, place core.Path) error {
 	return nil
 }
 
-// mutedAt returns the place that is muted, this one or one above, and until when.
-func (r *records) mutedAt(place core.Path) (at core.Path, until time.Time, ok bool) {
+// mutedAt returns the place that is muted, this one or one above, and its mute.
+func (r *records) mutedAt(place core.Path) (at core.Path, mute holdValue, ok bool) {
 	now := r.host.Clock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for len(r.mutes) > 0 && !place.IsZero() {
-		until, ok = r.mutes[place]
-		if ok && isActive(until, now) {
-			return place, until, true
+		mute, ok = r.mutes[place]
+		if ok && isActive(mute.Until, now) {
+			return place, mute, true
 		}
 		place = place.Parent()
 	}
-	return at, until, false
+	return at, mute, false
 }
 
 // admission returns what becomes of a message of a user who may be blocked or muted.
