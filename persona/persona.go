@@ -90,7 +90,6 @@ func (p *Persona) For(user string) core.Persona {
 	}
 }
 
-// aliases are the other names, each once.
 func (p *Persona) aliases(name string) (names []string) {
 	for _, a := range append([]string{p.Nickname}, p.Aliases...) {
 		a = txt.Line(a)
