@@ -11,6 +11,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/core/epochs"
 	"synthbot/core/plan"
 	"synthbot/core/prompt"
 )
@@ -227,6 +228,8 @@ func (in *input) gather(ctx context.Context) {
 	for _, w := range t.setup.Plugins.Withholders {
 		guard(t.log, "actions", func() { in.withheld = append(in.withheld, w.Withhold(s)...) })
 	}
+	epoch, _, _ := epochs.Of(ctx)
+	in.parts.Cache = t.setup.cache.at(epoch)
 	in.describe(people, &all)
 }
 
@@ -244,7 +247,6 @@ func (in *input) describe(people []core.Author, all *added) {
 	in.parts.Zone = o.Clock().Location()
 	in.parts.Messages = t.messages
 	in.parts.Lite, in.parts.Scope = o.Prompt.Lite, in.settings.Scope
-	in.parts.Cache = t.setup.cache.at(t.journal.epoch)
 	in.parts.Injections = all.injections
 	in.parts.Participants = in.participants(people, all.bios)
 	r := prompt.Merge(all.hints, in.settings.Language, o.Prompt.Language)
