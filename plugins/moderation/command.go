@@ -291,9 +291,9 @@ func (p *Plugin) blockedCommand(ctx context.Context, a *actor) (string, error) {
 		}
 		b.WriteString(p.holdLine(ctx, &list[i], a.Private) + "\n")
 	}
-	_, until, quiet := p.records.mutedAt(a.Path)
+	mute, quiet := p.records.mutedAt(a.Path)
 	if quiet {
-		fmt.Fprintf(&b, "I am muted here %s.\n", ending(until, p.host.Clock()))
+		fmt.Fprintf(&b, "I am muted here %s.\n", ending(mute.until, p.host.Clock()))
 	}
 	if b.Len() == 0 {
 		b.WriteString("Nobody is blocked or muted here.\n")

@@ -18,20 +18,21 @@ import (
 
 // Kinds of hold.
 const (
-	blocked = "block"
-	muted   = "mute"
+	blocked    = "block"
+	muted      = "mute"
+	quietPlace = "quiet" // nobody is answered in a place
 )
 
 // commandsDaily is how often a day a blocked user may call the commands that still work.
 const commandsDaily = 5
 
-// hold is the block or the mute of a user.
+// hold is the block or the mute of a user, or the mute of a place.
 type hold struct {
-	digest string // identifies the user without naming them
+	digest string // identifies the user without naming them; or the muted place
 	kind   string
 	scope  core.Path // where it holds; the zero Path means everywhere
 	until  time.Time // zero: until it is lifted
-	// The user, unless they were forgotten.
+	// The user, unless they were forgotten. Of a muted place it is zero.
 	user core.Path
 	name string
 	tag  string
@@ -39,6 +40,19 @@ type hold struct {
 	// Use of the commands that still work, since the first call.
 	firstCommand time.Time
 	commands     int
+}
+
+// quietIn is the mute of a place.
+func quietIn(place core.Path, until time.Time) hold {
+	return hold{digest: place.String(), kind: quietPlace, scope: place, until: until}
+}
+
+// item is what is kept of the hold without naming the user, with a value; nil removes it.
+func (h *hold) item(value any) core.Item {
+	if h.kind == quietPlace {
+		return values.New(h.scope, muteKey, value)
+	}
+	return values.New(core.Path{}, h.key(), value)
 }
 
 // allowsCommand counts a call of one of the commands that still work, and reports whether
@@ -81,7 +95,7 @@ func isActive(until, now time.Time) bool { return until.IsZero() || now.Before(u
 
 func (h *hold) forgetUser() { h.user, h.name, h.tag = core.Path{}, "", "" }
 
-// participle is what happens to the user.
+// participle is what happens to the user, or the place.
 func participle(kind string) string {
 	if kind == blocked {
 		return wasBlocked
@@ -92,7 +106,7 @@ func participle(kind string) string {
 // detailKey is the key of what is kept under the user's path.
 func (h *hold) detailKey() string { return holdKey + h.kind + " " + h.scope.String() }
 
-// key is the key of what is kept under no path.
+// key is the key of what is kept of a user under no path.
 func (h *hold) key() string { return holdKey + h.digest + " " + h.kind + " " + h.scope.String() }
 
 func parseHoldKey(key string) (h hold, ok bool) {
@@ -106,7 +120,7 @@ func parseHoldKey(key string) (h hold, ok bool) {
 	return h, badDigest == nil && badScope == nil && len(raw) == digestSize
 }
 
-// holds are all blocks and mutes of users, by digest.
+// holds are all holds, by digest.
 type holds map[string][]hold
 
 // set adds a hold, or replaces one of the same kind and scope.
@@ -236,30 +250,40 @@ func (p *Plugin) hold(
 	if err != nil {
 		return h, nil, err
 	}
-	now := p.host.Clock()
 	if request.span > 0 {
-		h.until = now.Add(request.span).Truncate(time.Second)
+		h.until = p.host.Clock().Add(request.span).Truncate(time.Second)
 	}
-	r := p.records
+	return p.records.start(ctx, a, h, request.reason)
+}
+
+// start begins a hold, and logs it. It also returns what that replaced, if anything.
+func (r *records) start(ctx context.Context, a *actor, h hold, reason string) (_ hold, was *detail, err error) {
 	ctx, err = r.begin(ctx)
 	if err != nil {
 		return h, nil, err
 	}
 	defer r.change.Unlock()
-	if err := r.ensureKey(ctx); err != nil {
-		return h, nil, err
+	if !h.user.IsZero() {
+		if err := r.ensureKey(ctx); err != nil {
+			return h, nil, err
+		}
+		h.digest = r.digest(h.user)
 	}
-	h.digest = r.digest(h.user)
 	if was, err = r.replacedBy(ctx, &h); err != nil {
 		return h, nil, err
 	}
-	reason := txt.ClipLine(request.reason, maxReason)
-	if err := r.startHold(ctx, h, detail{h.name, h.tag, reason, now, h.until}); err != nil {
+	reason = txt.ClipLine(reason, maxReason)
+	if err := r.startHold(ctx, h, detail{h.name, h.tag, reason, r.host.Clock(), h.until}); err != nil {
 		return h, nil, err
 	}
-	e := a.event(participle(h.kind), h.user)
+	return h, was, r.logNow(ctx, a.holdEvent(&h, reason))
+}
+
+// holdEvent is that a hold begins.
+func (a *actor) holdEvent(h *hold, reason string) event {
+	e := a.event(participle(h.kind), cmp.Or(h.user, h.scope))
 	e.Name, e.Reason, e.Until, e.All = h.name, reason, h.until, h.scope.IsZero()
-	return h, was, r.logNow(ctx, e)
+	return e
 }
 
 // heldBefore is how to undo a block or a mute, or that one was lifted.
@@ -276,10 +300,10 @@ type heldBefore struct {
 func (b *heldBefore) restore(ctx context.Context, p *Plugin, a *actor, kind string, held bool) (err error) {
 	was, again := cmp.Or(b.Before, new(detail)), b.Before != nil && isActive(b.Before.Until, p.host.Clock())
 	h := hold{kind: kind, scope: b.Scope, until: was.Until, name: was.Name, tag: was.Tag}
-	if b.Person != "" {
-		if h.user, err = core.ParsePath(b.Person); err != nil {
-			return err
-		}
+	if b.Person == "" {
+		h, was.At = quietIn(b.Scope, was.Until), p.host.Clock()
+	} else if h.user, err = core.ParsePath(b.Person); err != nil {
+		return err
 	}
 	if again && b.Person != "" {
 		if err := p.checkRank(a, user{core.Author{Name: h.name}, h.user}); err != nil {
@@ -296,30 +320,19 @@ func (b *heldBefore) restore(ctx context.Context, p *Plugin, a *actor, kind stri
 		h.digest = r.digest(h.user)
 	}
 	now, ok := r.current(&h)
-	switch {
-	case ok != held || held && !now.until.Equal(b.Until) || !held && !again || !a.reaches(&h):
+	if ok != held || held && !now.until.Equal(b.Until) || !held && !again || !a.reaches(&h) {
 		return nil
-	case again && b.Person == "":
-		err = r.mutePlace(ctx, h.scope, h.until)
-	case again:
-		err = r.startHold(ctx, h, *was)
-	case b.Person == "":
-		err = r.unmutePlace(ctx, h.scope)
-	default:
-		if err = r.liftHold(ctx, &now); err == nil {
-			err = p.recordRelease(ctx, a, &now)
+	}
+	if again {
+		if err := r.startHold(ctx, h, *was); err != nil {
+			return err
 		}
+		return r.logNow(ctx, a.holdEvent(&h, was.Reason))
+	}
+	if err := r.liftHold(ctx, &now); err != nil {
 		return err
 	}
-	if err != nil {
-		return err
-	}
-	e := a.event(participle(kind), cmp.Or(h.user, h.scope))
-	if !again {
-		e.What = wasUnmuted
-	}
-	e.Name, e.Reason, e.Until, e.All = h.name, was.Reason, h.until, h.scope.IsZero()
-	return r.logNow(ctx, e)
+	return p.recordRelease(ctx, a, &now)
 }
 
 // release ends the blocks, or the mutes, of a user as far as the actor may, and returns
@@ -362,15 +375,15 @@ func (p *Plugin) release(
 	return nil, nil, core.Errorf(core.Invalid, "%s is not %s here.", shown, participle(kind))
 }
 
-// recordRelease logs that a user is no longer blocked or muted. With the last of it, the
+// recordRelease logs that a user, or a place, is no longer blocked or muted. With the last of it, the
 // user's appeals are settled. The caller holds change.
 func (p *Plugin) recordRelease(ctx context.Context, a *actor, h *hold) error {
-	if h.user.IsZero() {
+	if h.user.IsZero() && h.kind != quietPlace {
 		return nil
 	}
-	r, e := p.records, a.event("un"+participle(h.kind), h.user)
+	r, e := p.records, a.event("un"+participle(h.kind), cmp.Or(h.user, h.scope))
 	e.Name, e.All = h.name, h.scope.IsZero()
-	if err := r.logNow(ctx, e); err != nil || len(r.holdsOf(h.user)) > 0 {
+	if err := r.logNow(ctx, e); err != nil || h.user.IsZero() || len(r.holdsOf(h.user)) > 0 {
 		return err
 	}
 	r.mu.Lock()
@@ -392,21 +405,8 @@ func (p *Plugin) mutePlace(
 	ctx context.Context, a *actor, span time.Duration, reason string,
 ) (until time.Time, was *detail, err error) {
 	until = p.host.Clock().Add(span).Truncate(time.Second)
-	r := p.records
-	ctx, err = r.begin(ctx)
-	if err != nil {
-		return until, nil, err
-	}
-	defer r.change.Unlock()
-	if place, former, ok := r.mutedAt(a.Path); ok && place == a.Path {
-		was = &detail{Until: former}
-	}
-	if err := r.mutePlace(ctx, a.Path, until); err != nil {
-		return until, nil, err
-	}
-	e := a.event(wasMuted, a.Path)
-	e.Reason, e.Until = txt.ClipLine(reason, maxReason), until
-	return until, was, r.logNow(ctx, e)
+	_, was, err = p.records.start(ctx, a, quietIn(a.Path, until), reason)
+	return until, was, err
 }
 
 // unmutePlace ends the mutes of the actor's place, and of those above, and returns them.
@@ -416,13 +416,11 @@ func (p *Plugin) unmutePlace(ctx context.Context, a *actor) (was []heldBefore, e
 		return nil, err
 	}
 	defer p.records.change.Unlock()
-	place, until, ok := p.records.mutedAt(a.Path)
-	for ok {
-		if err := p.records.unmutePlace(ctx, place); err != nil {
+	for mute, ok := p.records.mutedAt(a.Path); ok; mute, ok = p.records.mutedAt(a.Path) {
+		if err := p.records.liftHold(ctx, &mute); err != nil {
 			return was, err
 		}
-		was = append(was, heldBefore{Scope: place, Before: &detail{Until: until}})
-		place, until, ok = p.records.mutedAt(a.Path)
+		was = append(was, heldBefore{Scope: mute.scope, Before: &detail{Until: mute.until}})
 	}
 	if was == nil {
 		return nil, core.Errorf(core.Invalid, "I am not muted here.")

@@ -105,7 +105,7 @@ func (p *Plugin) Judge(m *core.Message, again bool) (v gate.Verdict) {
 		p.host.Log.Error("nobody is answered because the list of blocks cannot be read", "err", err)
 	}
 	mayUnmute := m.Author.Rank >= core.RankModerator && m.Addressed != ""
-	_, _, quiet := p.records.mutedAt(m.Path)
+	_, quiet := p.records.mutedAt(m.Path)
 	if admission == gate.Admit && quiet && !mayUnmute {
 		admission = gate.Quiet
 	}
