@@ -50,7 +50,7 @@ func (p *Plugin) Name() string { return "diary" }
 
 func (p *Plugin) Actions() []core.Action {
 	write := action.Typed(writeAction, p.write)
-	write.Undo = p.undoWrite
+	write.Undo = action.Undo(p.undoWrite)
 	return []core.Action{write, action.Typed(digestAction, p.digest)}
 }
 

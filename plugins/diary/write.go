@@ -2,7 +2,6 @@ package diary
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -95,11 +94,7 @@ func entryID(c *core.Call) string {
 }
 
 // undoWrite deletes the entry, and a digest that was made of it.
-func (p *Plugin) undoWrite(ctx context.Context, c core.Call, done core.Result) error {
-	var day string
-	if err := json.Unmarshal(done.Undo, &day); err != nil {
-		return fmt.Errorf("day to undo: %w", err)
-	}
+func (p *Plugin) undoWrite(ctx context.Context, c core.Call, day string) error {
 	return p.edit(ctx, c.Path, day, func(d *page) error {
 		n := len(d.Entries)
 		d.Entries = slices.DeleteFunc(d.Entries, func(e entry) bool { return e.ID == entryID(&c) })

@@ -2,7 +2,6 @@ package moderation
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"time"
 
@@ -173,11 +172,7 @@ func byModerator[P any](a core.Action, do func(context.Context, *actor, P) (stri
 
 // undoHold takes back a block or a mute, and nothing else that holds. What it replaced holds again.
 func undoHold(p *Plugin, kind string) func(context.Context, core.Call, core.Result) error {
-	return func(ctx context.Context, c core.Call, done core.Result) error {
-		var h heldBefore
-		if err := json.Unmarshal(done.Undo, &h); err != nil {
-			return err
-		}
+	return action.Undo(func(ctx context.Context, c core.Call, h heldBefore) error {
 		a, err := newActor(command.Call{Path: c.Path, Private: c.Private, Author: c.Author})
 		if err != nil {
 			return err
@@ -186,20 +181,16 @@ func undoHold(p *Plugin, kind string) func(context.Context, core.Call, core.Resu
 		if kind == blocked {
 			h.Scope, err = a.scope(h.Here)
 		}
-		if err == nil {
-			err = h.restore(ctx, p, a, kind, true)
+		if err != nil {
+			return err
 		}
-		return err
-	}
+		return h.restore(ctx, p, a, kind, true)
+	})
 }
 
 // undoRelease lets what was lifted hold again.
 func undoRelease(p *Plugin, kind string) func(context.Context, core.Call, core.Result) error {
-	return func(ctx context.Context, c core.Call, done core.Result) error {
-		var lifted []heldBefore
-		if err := json.Unmarshal(done.Undo, &lifted); err != nil {
-			return err
-		}
+	return action.Undo(func(ctx context.Context, c core.Call, lifted []heldBefore) error {
 		a, err := newActor(command.Call{Path: c.Path, Private: c.Private, Author: c.Author})
 		for i := range lifted {
 			if err == nil {
@@ -207,7 +198,7 @@ func undoRelease(p *Plugin, kind string) func(context.Context, core.Call, core.R
 			}
 		}
 		return err
-	}
+	})
 }
 
 // parseSpan reads a duration; an empty text means the usual one.

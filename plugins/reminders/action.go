@@ -3,7 +3,6 @@ package reminders
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -72,7 +71,7 @@ func (p *Plugin) setAction() core.Action {
 			},
 		},
 		Effects: core.EffectWrites, Permission: core.PermissionEveryone, Idempotent: true, Busy: core.BusyQueue,
-		RateLimit: core.RateLimit{Count: 30, Per: time.Hour}, Undo: p.undoSet,
+		RateLimit: core.RateLimit{Count: 30, Per: time.Hour}, Undo: action.Undo(p.undoSet),
 	}, p.doSet)
 }
 
@@ -102,14 +101,10 @@ func (p *Plugin) doSet(ctx context.Context, c core.Call, in setPayload) (core.Re
 }
 
 // undoSet cancels the reminder that was set, if it is still to come.
-func (p *Plugin) undoSet(ctx context.Context, c core.Call, done core.Result) error {
+func (p *Plugin) undoSet(ctx context.Context, c core.Call, id string) error {
 	a, err := asked(c)
 	if err != nil {
 		return err
-	}
-	var id string
-	if err := json.Unmarshal(done.Undo, &id); err != nil {
-		return fmt.Errorf("reminder to undo: %w", err)
 	}
 	own, err := p.here(ctx, a, false)
 	if err != nil || !slices.ContainsFunc(own, func(r reminder) bool { return r.ID == id }) {
@@ -218,7 +213,8 @@ func (p *Plugin) cancelAction() core.Action {
 				"To change a reminder, set the new one first, and then cancel the old one by its id."},
 			core.NewExample("“Forget about the dentist”", `{"id":"dentist"}`),
 			core.NewExample("By the id that reminder_list showed", `{"id":"mzxw6ytb"}`)),
-		Effects: core.EffectRanked | core.EffectWrites, Permission: core.PermissionEveryone, Undo: p.undoCancel,
+		Effects: core.EffectRanked | core.EffectWrites, Permission: core.PermissionEveryone,
+		Undo: action.Undo(p.undoCancel),
 	}, p.doCancel)
 }
 
@@ -234,11 +230,7 @@ func (p *Plugin) doCancel(ctx context.Context, c core.Call, in cancelPayload) (c
 }
 
 // undoCancel keeps the reminder again that was cancelled, if it is still to come.
-func (p *Plugin) undoCancel(ctx context.Context, _ core.Call, done core.Result) error {
-	var item core.Item
-	if err := json.Unmarshal(done.Undo, &item); err != nil {
-		return fmt.Errorf("reminder to keep again: %w", err)
-	}
+func (p *Plugin) undoCancel(ctx context.Context, _ core.Call, item core.Item) error {
 	r, err := p.read(item)
 	if err == nil && !r.Due.After(p.host.Clock()) {
 		err = core.Errorf(core.Invalid, "its time is past")
