@@ -144,7 +144,7 @@ func (b *Blueprint) check(s *Source, source int) (faults []Fault) {
 	}
 	b.settle(s, add)
 	for i := range b.Tools {
-		for _, text := range b.Tools[i].oddities(s) {
+		for _, text := range b.Tools[i].notes {
 			add(b.Tools[i].Name, text, true)
 		}
 		_, fault := b.rollback(&b.Tools[i])
@@ -227,6 +227,7 @@ func (t *Tool) settle(s *Source) (faults []string) {
 		}
 		found := action.Lint(owner, try)
 		if len(found) == 0 {
+			t.noteLeftOut(&try, strings.Join(faults, "; "))
 			try.DependsOn = t.made.DependsOn
 			t.made = try
 			return nil
@@ -241,20 +242,17 @@ func (t *Tool) settle(s *Source) (faults []string) {
 	return faults
 }
 
-// oddities returns what is odd about a tool that is used nevertheless.
-func (t *Tool) oddities(s *Source) []string {
-	texts := slices.Clone(t.notes)
+// noteLeftOut notes what of a tool its action does without, and why.
+func (t *Tool) noteLeftOut(a *core.Action, why string) {
 	if strings.TrimSpace(t.Description) == "" {
-		texts = append(texts, "description is missing: the model does not learn what it does")
+		t.notes = append(t.notes, "description is missing: the model does not learn what it does")
 	}
-	given := s.actionOf(t)
-	given.DependsOn = nil
-	if t.made.Output == nil && given.Output != nil {
-		texts = append(texts, "outputSchema is not used: "+strings.Join(action.Lint(owner, given), "; "))
-	} else if t.made.Examples.Examples == nil && len(t.Examples)+len(inputExamples(t.Input)) > 0 {
-		texts = append(texts, "the examples are not used: "+strings.Join(action.Lint(owner, given), "; "))
+	switch {
+	case a.Output == nil && t.made.Output != nil:
+		t.notes = append(t.notes, "outputSchema is not used: "+why)
+	case a.Examples.Examples == nil && len(t.Examples)+len(inputExamples(t.Input)) > 0:
+		t.notes = append(t.notes, "the examples are not used: "+why)
 	}
-	return texts
 }
 
 // offered are the tools that the source wants.

@@ -61,7 +61,7 @@ type Tool struct {
 	} `json:"_meta,omitzero"`
 
 	made  core.Action // without code
-	notes []string    // what of its schemas is not used
+	notes []string    // what is odd about it, or not used
 }
 
 // Bounds are when and how often a tool is called.
