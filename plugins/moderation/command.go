@@ -163,22 +163,16 @@ func (p *Plugin) unblockCommand(ctx context.Context, a *actor) (string, error) {
 
 // releaseUser ends that, and says so.
 func (p *Plugin) releaseUser(ctx context.Context, a *actor, kind, name string) (string, error) {
-	lifted, details, err := p.release(ctx, a, kind, name)
+	lifted, was, err := p.release(ctx, a, kind, name)
 	if err != nil {
 		return "", err
-	}
-	var was []heldBefore
-	for i, h := range lifted {
-		if !h.user.IsZero() {
-			was = append(was, heldBefore{Person: h.user.String(), Before: &details[i], Scope: h.scope})
-		}
 	}
 	action := unmuteAction.Name
 	if kind == blocked {
 		action = unblockAction.Name
 	}
-	a.NoteDone(action, unblockPayload{Person: lifted[0].label()}, core.Result{Undo: core.JSON(was)})
-	return fmt.Sprintf("%s is %s no longer.", lifted[0].label(), participle(kind)), nil
+	a.NoteDone(action, unblockPayload{Person: lifted.label()}, core.Result{Undo: core.JSON(was)})
+	return fmt.Sprintf("%s is %s no longer.", lifted.label(), participle(kind)), nil
 }
 
 func (p *Plugin) muteCommand(ctx context.Context, a *actor) (string, error) {
@@ -213,12 +207,12 @@ func (p *Plugin) mute(ctx context.Context, a *actor, name string, span time.Dura
 	if strings.TrimSpace(name) != "" {
 		return p.holdUser(ctx, a, muted, holdRequest{name: name, span: span, reason: reason})
 	}
-	until, was, err := p.mutePlace(ctx, a, span, reason)
+	h, was, err := p.mutePlace(ctx, a, span, reason)
 	if err == nil {
-		done := core.Result{Undo: core.JSON(heldBefore{Before: was, Until: until})}
+		done := core.Result{Undo: core.JSON(heldBefore{Before: was, Until: h.until})}
 		a.NoteDone(muteAction.Name, mutePayload{Reason: reason, Duration: txt.Span(span)}, done)
 	}
-	return "I am quiet here " + ending(until, p.host.Clock()) + ". `/unmute` ends it.", err
+	return "I am quiet here " + ending(h.until, p.host.Clock()) + ". `/unmute` ends it.", err
 }
 
 // unmute ends that, and says so.

@@ -335,11 +335,11 @@ func (b *heldBefore) restore(ctx context.Context, p *Plugin, a *actor, kind stri
 	return p.recordRelease(ctx, a, &now)
 }
 
-// release ends the blocks, or the mutes, of a user as far as the actor may, and returns
-// them.
+// release ends the blocks, or the mutes, of a user as far as the actor may. It returns one of them,
+// and those that can hold again.
 func (p *Plugin) release(
 	ctx context.Context, a *actor, kind, name string,
-) (lifted []hold, was []detail, err error) {
+) (lifted *hold, was []heldBefore, err error) {
 	ctx, err = p.records.begin(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -363,11 +363,14 @@ func (p *Plugin) release(
 			return lifted, was, err
 		}
 		d.Until = h.until
-		lifted, was = append(lifted, h), append(was, d)
+		if !h.user.IsZero() {
+			was = append(was, heldBefore{Person: h.user.String(), Before: &d, Scope: h.scope})
+		}
+		lifted = cmp.Or(lifted, &h)
 	}
 	switch {
-	case len(lifted) > 0:
-		return lifted, was, p.recordRelease(ctx, a, &lifted[0])
+	case lifted != nil:
+		return lifted, was, p.recordRelease(ctx, a, lifted)
 	case everywhere:
 		return nil, nil, core.Errorf(core.Forbidden, "That holds beyond this group: only an admin can lift it.")
 	}
@@ -403,10 +406,9 @@ func (p *Plugin) recordRelease(ctx context.Context, a *actor, h *hold) error {
 // mutePlace makes the bot quiet in the actor's place. It also returns what that replaced, if anything.
 func (p *Plugin) mutePlace(
 	ctx context.Context, a *actor, span time.Duration, reason string,
-) (until time.Time, was *detail, err error) {
-	until = p.host.Clock().Add(span).Truncate(time.Second)
-	_, was, err = p.records.start(ctx, a, quietIn(a.Path, until), reason)
-	return until, was, err
+) (h hold, was *detail, err error) {
+	until := p.host.Clock().Add(span).Truncate(time.Second)
+	return p.records.start(ctx, a, quietIn(a.Path, until), reason)
 }
 
 // unmutePlace ends the mutes of the actor's place, and of those above, and returns them.
