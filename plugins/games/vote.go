@@ -230,15 +230,20 @@ func (p *Plugin) closePoll(ctx context.Context, c core.Call, payload closePayloa
 		err = core.Errorf(core.Forbidden, "Only who made the poll, or a moderator, can close it.")
 	}
 	if err == nil {
-		err = p.count(ctx, &one)
-	}
-	if err == nil {
-		err = p.settle(ctx, &one)
+		err = p.close(ctx, &one)
 	}
 	if err != nil {
 		return core.Result{}, err
 	}
 	return core.Output(one.result()), nil
+}
+
+// close ends a poll whose result is not announced.
+func (p *Plugin) close(ctx context.Context, o *poll) error {
+	if err := p.count(ctx, o); err != nil {
+		return err
+	}
+	return p.settle(ctx, o)
 }
 
 // tally counts the votes that are there now.
