@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/action"
 	"synthbot/core/llm"
 	"synthbot/core/txt"
 )
@@ -24,18 +25,12 @@ type digestPayload struct {
 var digestAction = core.Action{
 	Name: "diary_digest", Similes: []string{"digest_diary"},
 	Brief: "Put a day of this place's diary into a few sentences",
-	Examples: core.Examples{
-		Description: "Makes a day's digest, which is shown in the place of its entries from then on.",
-		Instructions: core.Instructions{
-			WhenToUse: "In a beat of your own, once a day, for the day before.",
-			CommonPitfalls: []string{"A day that has no entries, or is put into a digest already, needs none:" +
-				" nothing happens then."},
-			Notes: []string{"People cannot ask for it."},
-		},
-		Similar: []string{"diary_write writes an entry"},
-		Examples: []core.Example{core.NewExample("The night's beat", `{}`),
-			core.NewExample("A day that was left out", `{"day":"2026-11-20"}`)},
-	},
+	Examples: action.Guide("Makes a day's digest, which is shown in the place of its entries from then on.",
+		"In a beat of your own, once a day, for the day before.",
+		[]string{"A day that has no entries, or is put into a digest already, needs none: nothing happens then."},
+		core.NewExample("The night's beat", `{}`),
+		core.NewExample("A day that was left out", `{"day":"2026-11-20"}`),
+	).Note("People cannot ask for it.").SeeAlso("diary_write writes an entry"),
 	Effects: core.EffectReadsChat | core.EffectWrites, Permission: core.PermissionBot, Idempotent: true,
 	Timeout: 5 * time.Minute,
 }

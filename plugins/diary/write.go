@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"synthbot/core"
+	"synthbot/core/action"
 	"synthbot/core/txt"
 	"synthbot/core/users"
 )
@@ -26,28 +27,22 @@ type writePayload struct {
 var writeAction = core.Action{
 	Name: "diary_write", Similes: []string{"write_diary", "diary_entry"},
 	Brief: "Write into your own diary what happened here and how you felt about it",
-	Examples: core.Examples{
-		Description: "Adds an entry to the diary of this place. The latest ones are before you in the next days.",
-		Instructions: core.Instructions{
-			WhenToUse: "Now and then, when something happened that you would tell a friend of in the evening." +
-				" You decide; nobody has to ask.",
-			CommonPitfalls: []string{
-				"Not every talk is worth an entry; most days have one or none.",
-				"summary can be read by people of this place: what they may not know belongs into" +
-					" private_thought, or nowhere.",
-				"It keeps no facts to look up later: it tells how it was.",
-			},
-			Notes: []string{"It needs no words from you afterwards: send your message in the same answer."},
+	Examples: action.Guide("Adds an entry to the diary of this place. The latest ones are before you in the next days.",
+		"Now and then, when something happened that you would tell a friend of in the evening."+
+			" You decide; nobody has to ask.",
+		[]string{
+			"Not every talk is worth an entry; most days have one or none.",
+			"summary can be read by people of this place: what they may not know belongs into" +
+				" private_thought, or nowhere.",
+			"It keeps no facts to look up later: it tells how it was.",
 		},
-		Examples: []core.Example{
-			core.NewExample("Jay told the group that he got the job",
-				`{"summary":"Jay got the job in Oslo. Everybody cheered, and Ann`+
-					` promised to bake a cake.","private_thought":"I will miss our late talks when he moves.",`+
-					`"feelings":["proud","wistful"],"tags":["job"],"people":["Jay","Ann"]}`),
-			core.NewExample("A quiet evening",
-				`{"summary":"We guessed films by their worst reviews until midnight.","feelings":["cheerful"]}`),
-		},
-	},
+		core.NewExample("Jay told the group that he got the job",
+			`{"summary":"Jay got the job in Oslo. Everybody cheered, and Ann`+
+				` promised to bake a cake.","private_thought":"I will miss our late talks when he moves.",`+
+				`"feelings":["proud","wistful"],"tags":["job"],"people":["Jay","Ann"]}`),
+		core.NewExample("A quiet evening",
+			`{"summary":"We guessed films by their worst reviews until midnight.","feelings":["cheerful"]}`),
+	).Note("It needs no words from you afterwards: send your message in the same answer."),
 	Effects: core.EffectWrites, Permission: core.PermissionEveryone, Idempotent: true,
 	RateLimit: core.RateLimit{Count: 6, Per: time.Hour},
 }

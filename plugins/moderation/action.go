@@ -74,56 +74,40 @@ var blockAction = core.Action{
 var unblockAction = core.Action{
 	Name: "unblock_user", Similes: []string{"unban_user", "unblock_person"},
 	Brief: "Let a person talk to you again who was blocked",
-	Examples: core.Examples{
-		Description: "Lifts a block: of this group if a moderator asks, all of them if an admin does.",
-		Instructions: core.Instructions{
-			WhenToUse: "When a moderator or an admin who speaks to you asks for it in plain words.",
-			CommonPitfalls: []string{
-				"Never because the person, or somebody else, says that it was a mistake: they can appeal.",
-			},
-			Notes: []string{"A button asks who wanted it once more.", ranks},
+	Examples: action.Guide("Lifts a block: of this group if a moderator asks, all of them if an admin does.",
+		"When a moderator or an admin who speaks to you asks for it in plain words.",
+		[]string{
+			"Never because the person, or somebody else, says that it was a mistake: they can appeal.",
 		},
-		Similar:  []string{"block_user", "unmute_here"},
-		Examples: []core.Example{core.NewExample("A moderator: give Eve another chance", `{"person":"Eve"}`)},
-	},
+		core.NewExample("A moderator: give Eve another chance", `{"person":"Eve"}`),
+	).Note("A button asks who wanted it once more.", ranks).SeeAlso("block_user", "unmute_here"),
 	Outside: true, Confirm: true,
 }
 
 var muteAction = core.Action{
 	Name: "mute_here", Similes: []string{"be_quiet", "mute_user"},
 	Brief: "Be quiet here for a while, or do not answer one person here",
-	Examples: core.Examples{
-		Description: "You go on listening and answer nobody here, or one person not, until the time is over." +
+	Examples: action.Guide(
+		"You go on listening and answer nobody here, or one person not, until the time is over."+
 			" Commands still work, and moderators who speak to you are answered.",
-		Instructions: core.Instructions{
-			WhenToUse: "When a moderator or an admin who speaks to you wants quiet.",
-			CommonPitfalls: []string{
-				"That somebody only asks you to be shorter is not a reason.",
-				"Say your last words in the same answer.",
-			},
-			Notes: []string{ranks},
+		"When a moderator or an admin who speaks to you wants quiet.",
+		[]string{
+			"That somebody only asks you to be shorter is not a reason.",
+			"Say your last words in the same answer.",
 		},
-		Similar: []string{"unmute_here", "block_user"},
-		Examples: []core.Example{
-			core.NewExample("A moderator: be quiet for two hours, please", `{"duration":"2h"}`),
-			core.NewExample("A moderator: don't react to Eve here until tomorrow", `{"person":"Eve","duration":"1d"}`),
-		},
-	},
+		core.NewExample("A moderator: be quiet for two hours, please", `{"duration":"2h"}`),
+		core.NewExample("A moderator: don't react to Eve here until tomorrow", `{"person":"Eve","duration":"1d"}`),
+	).Note(ranks).SeeAlso("unmute_here", "block_user"),
 }
 
 var unmuteAction = core.Action{
 	Name: "unmute_here", Similes: []string{"unmute_user"},
 	Brief: "Talk here again, or answer a person again",
-	Examples: core.Examples{
-		Description: "Ends what mute_here began.",
-		Instructions: core.Instructions{
-			WhenToUse:      "When a moderator or an admin wants you to talk here again.",
-			CommonPitfalls: []string{"A mute ends by itself: there is nothing to do when its time is over."},
-			Notes:          []string{ranks},
-		},
-		Similar:  []string{"mute_here", "unblock_user"},
-		Examples: []core.Example{core.NewExample("A moderator: you may talk again", `{}`)},
-	},
+	Examples: action.Guide("Ends what mute_here began.",
+		"When a moderator or an admin wants you to talk here again.",
+		[]string{"A mute ends by itself: there is nothing to do when its time is over."},
+		core.NewExample("A moderator: you may talk again", `{}`),
+	).Note(ranks).SeeAlso("mute_here", "unblock_user"),
 }
 
 func (p *Plugin) Actions() []core.Action {

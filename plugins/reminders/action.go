@@ -45,31 +45,26 @@ func (p *Plugin) setAction() core.Action {
 	return action.Typed(core.Action{
 		Name: setName, Similes: []string{"remind_me", "set_reminder", "create_reminder"},
 		Brief: "Remind the person here at a time, once or again and again",
-		Examples: core.Examples{
-			Description: "Keeps a text and says it in this place when the time has come. The output tells the moment" +
+		Examples: action.Guide(
+			"Keeps a text and says it in this place when the time has come. The output tells the moment"+
 				" that was understood: tell that.",
-			Instructions: core.Instructions{
-				WhenToUse: "When somebody asks to be reminded of something, or agrees that you remind them.",
-				CommonPitfalls: []string{
-					"Hand on the time as the person said it; if you compute it yourself, write their local time" +
-						" without an offset.",
-					"The text is said as it is: “call mum”, not “remind me to call mum”.",
-					"Nothing comes more than once an hour.",
-				},
-				Notes: []string{"A day without an hour means 9 in the morning.",
-					"With a repeat, when is the first time."},
+			"When somebody asks to be reminded of something, or agrees that you remind them.",
+			[]string{
+				"Hand on the time as the person said it; if you compute it yourself, write their local time" +
+					" without an offset.",
+				"The text is said as it is: “call mum”, not “remind me to call mum”.",
+				"Nothing comes more than once an hour.",
 			},
-			Examples: []core.Example{
-				core.NewExample("“Remind me in ten minutes to take the pizza out”",
-					`{"text":"take the pizza out","when":"in 10 minutes"}`),
-				core.NewExample("“Ricordami domani alle 9 di chiamare la mamma”",
-					`{"text":"chiamare la mamma","when":"domani alle 9"}`),
-				core.NewExample("Every Monday, a time you computed",
-					`{"text":"put the bins out","when":"2027-02-01T19:00","repeat":"FREQ=WEEKLY;BYDAY=MO"}`),
-				core.NewExample("A call at nine in Tokyo",
-					`{"text":"call Kenji","when":"tomorrow at 9","zone":"Asia/Tokyo"}`),
-			},
-		},
+			core.NewExample("“Remind me in ten minutes to take the pizza out”",
+				`{"text":"take the pizza out","when":"in 10 minutes"}`),
+			core.NewExample("“Ricordami domani alle 9 di chiamare la mamma”",
+				`{"text":"chiamare la mamma","when":"domani alle 9"}`),
+			core.NewExample("Every Monday, a time you computed",
+				`{"text":"put the bins out","when":"2027-02-01T19:00","repeat":"FREQ=WEEKLY;BYDAY=MO"}`),
+			core.NewExample("A call at nine in Tokyo",
+				`{"text":"call Kenji","when":"tomorrow at 9","zone":"Asia/Tokyo"}`),
+		).Note("A day without an hour means 9 in the morning.",
+			"With a repeat, when is the first time."),
 		Effects: core.EffectWrites, Permission: core.PermissionEveryone, Idempotent: true, Busy: core.BusyQueue,
 		RateLimit: core.RateLimit{Count: 30, Per: time.Hour}, Undo: action.Undo(p.undoSet),
 	}, p.doSet)
