@@ -54,7 +54,7 @@ func (p *Plugin) day(ctx context.Context, place core.Path, text string) (string,
 	case "today":
 		return p.today(), nil
 	case "yesterday":
-		return p.host.Clock().AddDate(0, 0, -1).Format(dayLayout), nil
+		return p.host.Clock().AddDate(0, 0, -1).Format(time.DateOnly), nil
 	case "":
 		days, err := p.days(ctx, place)
 		if err != nil || len(days) == 0 {
@@ -62,7 +62,7 @@ func (p *Plugin) day(ctx context.Context, place core.Path, text string) (string,
 		}
 		return days[len(days)-1], nil
 	}
-	if _, err := time.Parse(dayLayout, text); err != nil {
+	if _, err := time.Parse(time.DateOnly, text); err != nil {
 		return "", core.Errorf(core.Invalid, "Tell the day as YYYY-MM-DD, or say today or yesterday.")
 	}
 	return text, nil

@@ -36,10 +36,10 @@ var digestAction = core.Action{
 }
 
 func (p *Plugin) digest(ctx context.Context, c core.Call, d digestPayload) (core.Result, error) {
-	day := p.host.Clock().AddDate(0, 0, -1).Format(dayLayout)
+	day := p.host.Clock().AddDate(0, 0, -1).Format(time.DateOnly)
 	if d.Day != "" {
-		t, err := time.Parse(dayLayout, d.Day)
-		day = t.Format(dayLayout)
+		t, err := time.Parse(time.DateOnly, d.Day)
+		day = t.Format(time.DateOnly)
 		if err != nil || day > p.today() {
 			return core.Result{}, core.Errorf(core.Invalid, "day must be a day that was, as YYYY-MM-DD")
 		}

@@ -76,18 +76,16 @@ type view struct {
 	day string
 }
 
-const dayLayout = "2006-01-02"
-
 func dayKey(day string) string { return "day/" + day }
 
 func isDay(key string) (day string, ok bool) {
 	day, ok = strings.CutPrefix(key, "day/")
-	_, err := time.Parse(dayLayout, day)
+	_, err := time.Parse(time.DateOnly, day)
 	return day, ok && err == nil
 }
 
 // today is the day in the bot's time zone.
-func (p *Plugin) today() string { return p.host.Clock().Format(dayLayout) }
+func (p *Plugin) today() string { return p.host.Clock().Format(time.DateOnly) }
 
 // view reads what may be shown of a day. It is empty if nothing was written.
 func (p *Plugin) view(ctx context.Context, place core.Path, day string) (view, error) {
@@ -134,7 +132,7 @@ func (p *Plugin) expire(ctx context.Context, place core.Path) error {
 	if err != nil {
 		return err
 	}
-	oldest := p.host.Clock().AddDate(0, 0, -p.config.Keep).Format(dayLayout)
+	oldest := p.host.Clock().AddDate(0, 0, -p.config.Keep).Format(time.DateOnly)
 	for _, day := range days {
 		if day >= oldest {
 			break

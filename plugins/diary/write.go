@@ -68,7 +68,7 @@ func (p *Plugin) write(ctx context.Context, c core.Call, w writePayload) (core.R
 	if err := p.people(ctx, &c, &e, w.People); err != nil {
 		return core.Result{}, err
 	}
-	day, isFirst := e.Time.Format(dayLayout), false
+	day, isFirst := e.Time.Format(time.DateOnly), false
 	err := p.edit(ctx, c.Path, day, func(d *page) error {
 		d.Entries = slices.DeleteFunc(d.Entries, func(old entry) bool { return old.ID == e.ID })
 		if len(d.Entries) >= p.config.Daily {
