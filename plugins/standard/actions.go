@@ -149,15 +149,11 @@ func (p *Plugin) refuse(c core.Call, n notice) error {
 
 // permits reports whether a rank is enough for a permission as it is configured.
 func permits(permission string, rank core.Rank) bool {
-	switch core.Permission(permission) {
-	case core.PermissionEveryone:
-		return true
-	case core.PermissionModerators:
-		return rank >= core.RankModerator
-	case core.PermissionAdmins:
-		return rank >= core.RankAdmin
-	}
-	return false
+	least, ok := map[core.Permission]core.Rank{
+		core.PermissionEveryone: core.RankMember, core.PermissionModerators: core.RankModerator,
+		core.PermissionAdmins: core.RankAdmin,
+	}[core.Permission(permission)]
+	return ok && rank >= least
 }
 
 func (p *Plugin) tell(ctx context.Context, c core.Call, n notice) (core.Result, error) {
