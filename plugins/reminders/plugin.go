@@ -54,7 +54,7 @@ func (p *Plugin) Name() string { return p.host.Name }
 // asked returns the call of an action as one of a command. Reminders need an identified user.
 func asked(c core.Call) (command.Call, error) {
 	person, err := c.Path.Person(c.Author.ID)
-	if err != nil || c.Author.ID == "" {
+	if err != nil {
 		err = core.Errorf(core.Forbidden, "It is not clear whose reminder that is: one person must ask for it.")
 	}
 	return command.Call{Path: c.Path, Private: c.Private, Author: c.Author, Person: person, Sees: c.Sees}, err
