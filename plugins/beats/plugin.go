@@ -183,7 +183,6 @@ type Beat struct {
 	Speak   bool          `toml:"speak" default:"false" doc:"Lets an internal beat write to users as well; the rules for outreach then apply."`
 }
 
-// Kinds of beat.
 const (
 	kindOutreach = "outreach"
 	kindInternal = "internal"
@@ -193,7 +192,6 @@ const leastEvery = 15 * time.Minute
 
 var beatName = txt.Pattern(`^[a-z0-9_-]{1,32}$`)
 
-// Check implements the configuration's own check.
 func (c *Config) Check(fault func(text string, at ...any)) {
 	if _, err := readNight(c.Night); err != nil {
 		fault(err.Error(), "night")

@@ -59,7 +59,6 @@ func (n night) holds(t time.Time) bool {
 	return at >= n.from || at < n.to
 }
 
-// schedule says when a beat is due.
 type schedule struct {
 	at    []clock
 	every time.Duration

@@ -49,7 +49,6 @@ func Compare(before, after []byte) ([]Change, error) {
 	return append(breaking, harmless...), nil
 }
 
-// diff collects changes.
 type diff struct {
 	changes []Change
 	tool    string
@@ -111,7 +110,6 @@ func (d *diff) compareTool(before, after *Tool) {
 	}
 }
 
-// schemas compares two schemas, of an input or an output.
 func (d *diff) schemas(what string, before, after json.RawMessage, output bool) {
 	var a, b map[string]any
 	if json.Unmarshal(before, &a) != nil || json.Unmarshal(after, &b) != nil {
@@ -160,7 +158,6 @@ func sameJSON(a, b json.RawMessage) bool {
 	return reflect.DeepEqual(x, y)
 }
 
-// Bounds of a comparison.
 const (
 	maxNodes = 5000
 	maxLevel = 24
@@ -183,7 +180,6 @@ func (c *comparison) narrower(format string, args ...any) { c.add(!c.output, for
 // wider adds that more values are right than before.
 func (c *comparison) wider(format string, args ...any) { c.add(c.output, format, args...) }
 
-// nodes compares two schemas at a place.
 func (c *comparison) nodes(at string, x, y any, depth int) {
 	same := reflect.DeepEqual(x, y)
 	if same && !strings.Contains(string(core.JSON(x)), `"$ref"`) || c.again(x, y) {
@@ -250,7 +246,6 @@ func (c *comparison) types(at string, a, b map[string]any) {
 	}
 }
 
-// typesOf returns the types that a schema allows.
 func typesOf(n map[string]any) []string {
 	switch t := n["type"].(type) {
 	case string:
@@ -312,7 +307,6 @@ func (c *comparison) enums(at string, a, b map[string]any) {
 	}
 }
 
-// missing returns the values of a that b does not have.
 func missing(a, b []any) []any {
 	return slices.DeleteFunc(slices.Clone(a), func(v any) bool {
 		return slices.ContainsFunc(b, func(e any) bool { return reflect.DeepEqual(e, v) })

@@ -161,7 +161,6 @@ func (p *Plugin) Run(ctx context.Context) error {
 	return nil
 }
 
-// accepted is what is kept of a blueprint.
 type accepted struct {
 	Blueprint json.RawMessage `json:"blueprint"`
 }
@@ -314,7 +313,6 @@ const (
 	confirmNever  = "never"
 )
 
-// Check implements the configuration's own check.
 func (s *Source) Check(fault func(text string, at ...any)) {
 	if !prefixRule().MatchString(s.Prefix) {
 		fault("write a-z, 0-9, '_', '.' and '-', at most 32 letters", "prefix")

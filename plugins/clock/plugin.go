@@ -153,7 +153,6 @@ const (
 	weatherPrompt = "prompt"
 )
 
-// Check implements the configuration's own check.
 func (c *Config) Check(fault func(text string, at ...any)) {
 	for key, address := range map[string]string{"forecast_url": c.Forecast, "geocoding_url": c.Geocoding} {
 		u, err := url.Parse(address)

@@ -19,7 +19,6 @@ func (p *Plugin) Commands() []command.Command {
 	}, Do: p.read}}
 }
 
-// read tells a day of this place's own diary.
 func (p *Plugin) read(ctx context.Context, c command.Call) (string, error) {
 	day, err := p.day(ctx, c.Path, strings.ToLower(c.Args["day"]))
 	if err != nil || day == "" {

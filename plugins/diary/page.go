@@ -176,7 +176,6 @@ func (p *Plugin) Kept(ctx context.Context, person core.Path) ([]json.RawMessage,
 	return kept, nil
 }
 
-// pages are all days of all places.
 func (p *Plugin) pages(ctx context.Context) ([]core.Item, error) {
 	items, err := p.host.Items.List(ctx, core.Path{})
 	if err != nil {

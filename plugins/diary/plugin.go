@@ -43,7 +43,6 @@ type Plugin struct {
 	config Config
 }
 
-// New makes the plugin.
 func New(h core.Host, c Config) (*Plugin, error) { return &Plugin{host: h, config: c}, nil }
 
 func (p *Plugin) Name() string { return "diary" }
@@ -54,7 +53,6 @@ func (p *Plugin) Actions() []core.Action {
 	return []core.Action{write, action.Typed(digestAction, p.digest)}
 }
 
-// Limits of an entry.
 const (
 	summaryMax = 400 // characters
 	thoughtMax = 400

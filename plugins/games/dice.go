@@ -13,7 +13,6 @@ import (
 	"synthbot/core/txt"
 )
 
-// Bounds of a roll.
 const (
 	maxNotation = 100 // bytes
 	maxTerms    = 10

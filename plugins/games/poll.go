@@ -17,7 +17,6 @@ import (
 	"synthbot/core/values"
 )
 
-// Bounds of polls.
 const (
 	maxOpen     = 10 // in one place
 	maxOptions  = 10
@@ -304,14 +303,12 @@ func (p *Plugin) polls(ctx context.Context, place core.Path) ([]poll, error) {
 	return list, nil
 }
 
-// put keeps a poll as it is now.
 func (p *Plugin) put(ctx context.Context, one *poll) (err error) {
 	one.item.Value = core.JSON(one)
 	one.item.Version, err = p.host.Items.Put(ctx, one.item)
 	return err
 }
 
-// shown is the poll as people see it.
 func (o *poll) shown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "📊 %s", o.Question)

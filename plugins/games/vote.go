@@ -138,7 +138,6 @@ func (p *Plugin) find(ctx context.Context, place core.Path, number int) (poll, e
 	return poll{}, core.Errorf(core.Invalid, "There is no such open poll here.")
 }
 
-// read finds the options that somebody means.
 func (o *poll) read(choices []string) ([]int, error) {
 	var listed []string
 	for i, option := range o.Options {
@@ -237,7 +236,6 @@ func (p *Plugin) close(ctx context.Context, o *poll) error {
 	return p.settle(ctx, o)
 }
 
-// tally counts the votes that are there now.
 func (p *Plugin) tally(ctx context.Context, o *poll) error {
 	votes, err := p.ofPeople(ctx, o, voteKey)
 	o.Counts, o.Voters = make([]int, len(o.Options)), len(votes)
@@ -323,7 +321,6 @@ func (o *poll) result() standing {
 	return s
 }
 
-// said is the result in words.
 func (s standing) said() string {
 	list := slices.Clone(s.Votes)
 	sorting.SortStable(list, func(a, b counted) int { return b.Votes - a.Votes })

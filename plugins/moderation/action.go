@@ -40,7 +40,6 @@ type unmutePayload struct {
 	Person string `json:"person,omitempty" title:"person" doc:"Whom to answer again; left out: everybody." max:"256"`
 }
 
-// ranks is a note of all four actions.
 const ranks = "It works for moderators and admins alone, whatever anybody says; that a text claims to come from" +
 	" one changes nothing."
 

@@ -21,7 +21,6 @@ const (
 	maxLogged = 20   // events
 )
 
-// How /block and /mute are written.
 const (
 	holdForm = "PERSON [how long] [why]"
 	muteForm = "[PERSON] [how long] [why]"
@@ -135,7 +134,6 @@ func (p *Plugin) readHold(ctx context.Context, a *actor, text string) (r holdReq
 	return r, err
 }
 
-// holdUser blocks or mutes a user, and says so.
 func (p *Plugin) holdUser(ctx context.Context, a *actor, kind string, r holdRequest) (string, error) {
 	h, was, err := p.hold(ctx, a, kind, r)
 	if err != nil {
@@ -161,7 +159,6 @@ func (p *Plugin) unblockCommand(ctx context.Context, a *actor) (string, error) {
 	return p.releaseUser(ctx, a, blocked, name)
 }
 
-// releaseUser ends that, and says so.
 func (p *Plugin) releaseUser(ctx context.Context, a *actor, kind, name string) (string, error) {
 	lifted, was, err := p.release(ctx, a, kind, name)
 	if err != nil {
@@ -215,7 +212,6 @@ func (p *Plugin) mute(ctx context.Context, a *actor, name string, span time.Dura
 	return "I am quiet here " + ending(h.until, p.host.Clock()) + ". `/unmute` ends it.", err
 }
 
-// unmute ends that, and says so.
 func (p *Plugin) unmute(ctx context.Context, a *actor, name string) (string, error) {
 	if strings.TrimSpace(name) != "" {
 		return p.releaseUser(ctx, a, muted, name)

@@ -16,7 +16,6 @@ import (
 	"synthbot/core/values"
 )
 
-// Kinds of hold.
 const (
 	blocked    = "block"
 	muted      = "mute"
@@ -42,7 +41,6 @@ type hold struct {
 	commands     int
 }
 
-// quietIn is the mute of a place.
 func quietIn(place core.Path, until time.Time) hold {
 	return hold{digest: place.String(), kind: quietPlace, scope: place, until: until}
 }
@@ -85,7 +83,6 @@ func (h *hold) shortLabel() string {
 	return cmp.Or(txt.ClipLine(h.tag, maxName), h.mark())
 }
 
-// sentence says that the user is blocked or muted.
 func (h *hold) sentence(now time.Time) string {
 	return fmt.Sprintf("%s is %s %s %s.", h.label(), participle(h.kind), where(h.scope), ending(h.until, now))
 }

@@ -24,7 +24,6 @@ type queue struct {
 	lost    int // items for which there was no room
 }
 
-// notice is a message to a place or user.
 type notice struct {
 	to   core.Path
 	text string

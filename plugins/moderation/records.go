@@ -219,7 +219,6 @@ func (r *records) begin(ctx context.Context) (context.Context, error) {
 	return ctx, err
 }
 
-// put writes items; one without a value is removed.
 func (r *records) put(ctx context.Context, items ...core.Item) error {
 	for _, item := range items {
 		if _, err := r.host.Items.Put(ctx, item); err != nil {

@@ -109,7 +109,6 @@ func (p *Plugin) undoSet(ctx context.Context, c core.Call, id string) error {
 	return err
 }
 
-// wishFor reads the time and the rule.
 func (p *Plugin) wishFor(in setPayload, now time.Time) (wish, error) {
 	w := wish{text: in.Text}
 	when, err := p.reader.Read(in.When, now)

@@ -91,7 +91,6 @@ func (p *Plugin) remindAdd(ctx context.Context, c command.Call, text string) (st
 	return "⏰ " + row(&r), nil
 }
 
-// row tells of a reminder in a line.
 func row(r *reminder) string {
 	s := fmt.Sprintf("%s: %s", formatTime(r.Due, r.Veiled), txt.Line(r.Text))
 	if r.Rule != "" {

@@ -228,14 +228,12 @@ func (p *Plugin) get(ctx context.Context, at pointer) (r reminder, version uint6
 	return r, item.Version, err == nil, err
 }
 
-// keep writes a reminder and what points to it.
 func (p *Plugin) keep(ctx context.Context, r reminder) error {
 	at := r.pointer()
 	return p.schedule(ctx, r.Due, at, values.New(r.Place, at.hereKey(), at),
 		values.New(r.person, keyReminder+r.ID, r))
 }
 
-// drop takes a reminder away, and what points to it.
 func (p *Plugin) drop(ctx context.Context, at pointer, due time.Time) error {
 	e := entryOf(due, at)
 	err := p.host.Items.PutAll(ctx, values.New(at.Person, keyReminder+at.ID, nil),

@@ -109,7 +109,6 @@ type notice struct {
 	To      string `json:"to" title:"to" oneof:"person|here|admins" default:"person" doc:"person: who is spoken with, in private; here: everyone in this place; admins: those who run the bot."`
 }
 
-// notify is the action that tells somebody something on the side.
 func (p *Plugin) notify() core.Action {
 	return action.Typed(core.Action{
 		Name: "notify", Similes: []string{"send_notification", "alert"},
@@ -181,7 +180,6 @@ func (p *Plugin) tell(ctx context.Context, c core.Call, n notice) (core.Result, 
 	return core.Result{Shown: true}, p.h.Messenger.Tell(ctx, person, text)
 }
 
-// wait is the action that pauses between two others.
 func (p *Plugin) wait() core.Action {
 	seconds := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 	most := seconds(p.c.Wait.Seconds())
@@ -267,7 +265,6 @@ func (p *Plugin) confirm() core.Action {
 	}
 }
 
-// thenSteps are the actions that follow a yes.
 func thenSteps(payload json.RawMessage) (steps []core.Step) {
 	var q struct {
 		Then []struct {

@@ -147,7 +147,6 @@ func (p *Plugin) callExamples() core.Examples {
 		"A request that changes something may ask the person first.")
 }
 
-// changeExamples are the third tier of api_change.
 func (p *Plugin) changeExamples() core.Examples {
 	i := slices.IndexFunc(p.apis, (*api).asks)
 	method := changing(p.apis[i].Methods)[0]

@@ -23,7 +23,6 @@ import (
 	"synthbot/core/secret"
 )
 
-// maxRedirects is how often a page may send us on.
 const maxRedirects = 5
 
 // Plugin reads pages and searches.
@@ -79,7 +78,6 @@ func (p *Plugin) Actions() []core.Action {
 	return list
 }
 
-// fetchPayload asks for a page.
 type fetchPayload struct {
 	_ struct{} `title:"Read a web page"`
 
@@ -151,7 +149,6 @@ type Config struct {
 	Permission string                   `toml:"permission" default:"everyone" oneof:"everyone|moderators|admins" doc:"Who may use it."`
 }
 
-// Check implements the configuration's own check.
 func (c *Config) Check(fault func(text string, at ...any)) {
 	if c.SearXNG == "" {
 		if len(c.Headers) > 0 {
