@@ -209,15 +209,11 @@ const (
 // log takes.
 func (s *server) logErrors(r io.Reader) {
 	reader := bufio.NewReaderSize(r, 4096)
-	room, since := logPerMin, time.Now()
+	room := rate.NewLimiter(rate.Every(time.Minute/logPerMin), logPerMin)
 	for {
 		text, err := reader.ReadSlice('\n')
-		if time.Since(since) > time.Minute {
-			room, since = logPerMin, time.Now()
-		}
 		said := txt.ClipBytes(line(strings.ToValidUTF8(string(text), "�")), logLine)
-		room -= len(said)
-		if said != "" && room > 0 {
+		if said != "" && room.AllowN(time.Now(), len(said)) {
 			s.log.Debug("mcp server says", "text", s.redact(said))
 		}
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
