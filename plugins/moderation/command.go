@@ -145,7 +145,8 @@ func (p *Plugin) holdUser(ctx context.Context, a *actor, kind string, r holdRequ
 		name = blockAction.Name
 	}
 	a.NoteDone(name, mutePayload{Person: h.label(), Reason: r.reason, Duration: txt.Span(r.span)}, done)
-	return h.sentence(p.host.Clock()), nil
+	until := ending(h.until, p.host.Clock())
+	return fmt.Sprintf("%s is %s %s %s.", h.label(), participle(h.kind), where(h.scope), until), nil
 }
 
 func (p *Plugin) unblockCommand(ctx context.Context, a *actor) (string, error) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -81,10 +80,6 @@ func (h *hold) shortLabel() string {
 		return userID(h.user)
 	}
 	return cmp.Or(txt.ClipLine(h.tag, maxName), h.mark())
-}
-
-func (h *hold) sentence(now time.Time) string {
-	return fmt.Sprintf("%s is %s %s %s.", h.label(), participle(h.kind), where(h.scope), ending(h.until, now))
 }
 
 // isActive reports whether what holds until a time still does.
