@@ -20,12 +20,11 @@ import (
 // field is one key of a table, as a struct's field describes it.
 type field struct {
 	name     string
-	doc      string
+	tag      reflect.StructTag
 	index    []int
 	typ      reflect.Type
 	required bool
 	initial  *string // the default, as text
-	example  *string
 	rules    rules
 	owner    reflect.Type // the struct, for messages
 }
@@ -85,7 +84,8 @@ func readsText(t reflect.Type) bool {
 
 var fieldsByType sync.Map // []field by reflect.Type
 
-// fieldsOf returns the fields of a struct as its tags describe them; it panics if they make no sense.
+// fieldsOf returns the fields of a struct as its tags describe them; it panics if they make no sense. Texts of
+// defaults and examples are not checked: a test of all configurations does.
 func fieldsOf(t reflect.Type) []field {
 	list, ok := fieldsByType.Load(t)
 	if !ok {
@@ -141,37 +141,29 @@ func Walk(path string, into any, f func(path string, v reflect.Value)) {
 }
 
 func newField(owner reflect.Type, sf reflect.StructField, name string) field {
-	f := field{name: name, doc: sf.Tag.Get("doc"), index: sf.Index, typ: sf.Type, owner: owner}
-	f.required = sf.Tag.Get("required") == "true"
-	f.initial, f.example = lookup(sf.Tag, "default"), lookup(sf.Tag, "example")
+	f := field{name: name, tag: sf.Tag, index: sf.Index, typ: sf.Type, owner: owner}
+	f.required, f.initial = sf.Tag.Get("required") == "true", f.lookup("default")
 	if name == "" || !sf.IsExported() || formOf(f.leaf()) == formUnsupported {
 		f.panic("the field %s of type %s cannot be read", sf.Name, sf.Type)
 	}
 	if f.initial != nil && formOf(f.typ) == formPointer {
 		f.panic("a pointer is nil by default")
 	}
-	f.rules = rules{min: f.newBound(sf.Tag, "min"), max: f.newBound(sf.Tag, "max")}
-	if list, ok := sf.Tag.Lookup("oneof"); ok {
-		f.rules.oneof = strings.Split(list, "|")
-	}
-	for _, text := range []*string{f.initial, f.example} {
-		if text == nil || formOf(f.leaf()) > formSecret {
-			continue
-		}
-		wrong := f.setText(reflect.New(f.typ).Elem(), *text)
-		if wrong != "" {
-			f.panic("%q: %s", *text, wrong)
-		}
+	f.rules = rules{min: f.newBound("min"), max: f.newBound("max")}
+	if list := f.lookup("oneof"); list != nil {
+		f.rules.oneof = strings.Split(*list, "|")
 	}
 	return f
 }
 
-func lookup(tag reflect.StructTag, name string) *string {
-	if text, ok := tag.Lookup(name); ok {
+func (f *field) lookup(name string) *string {
+	if text, ok := f.tag.Lookup(name); ok {
 		return &text
 	}
 	return nil
 }
+
+func (f *field) example() *string { return f.lookup("example") }
 
 // leaf is the type of the values in the file: the field's own, or that of the
 // elements of a list, a map or a pointer.
@@ -280,9 +272,9 @@ type bound struct {
 	text  string
 }
 
-func (f *field) newBound(tag reflect.StructTag, name string) *bound {
-	text, ok := tag.Lookup(name)
-	if !ok {
+func (f *field) newBound(name string) *bound {
+	text := f.lookup(name)
+	if text == nil {
 		return nil
 	}
 	t := f.leaf()
@@ -293,11 +285,11 @@ func (f *field) newBound(tag reflect.StructTag, name string) *bound {
 		t = reflect.TypeFor[int]()
 	}
 	value := reflect.New(t).Elem()
-	limit, err := kindOf(t).parse(text)
+	limit, err := kindOf(t).parse(*text)
 	if err != nil || assign(value, limit) != "" {
-		f.panic("%s of %q is not a %s", name, text, t)
+		f.panic("%s of %q is not a %s", name, *text, t)
 	}
-	return &bound{value, text}
+	return &bound{value, *text}
 }
 
 // check returns the problem of a value and the fix, or "".
@@ -362,9 +354,10 @@ func show(v reflect.Value) string {
 // that of the tag, or the zero value. In an optional table, the example comes before
 // the default.
 func (f *field) shown(spare bool) (text string, isDefault bool) {
+	example := f.example()
 	switch {
-	case f.example != nil && (spare || f.initial == nil):
-		return literal(f.typ, *f.example), f.initial != nil && *f.initial == *f.example
+	case example != nil && (spare || f.initial == nil):
+		return literal(f.typ, *example), f.initial != nil && *f.initial == *example
 	case f.initial != nil:
 		return literal(f.typ, *f.initial), true
 	}

@@ -78,7 +78,7 @@ func (p Page) inside(up section, f *field, list []section) []section {
 	if up.key != "" {
 		key = up.key + "." + key
 	}
-	one := section{key: key, doc: f.doc, optional: up.optional || formOf(f.typ) != formTable}
+	one := section{key: key, doc: f.doc(), optional: up.optional || formOf(f.typ) != formTable}
 	if formOf(f.leaf()) == formRaw {
 		return p.components(one, formOf(f.typ) == formMap, list)
 	}
@@ -87,8 +87,8 @@ func (p Page) inside(up section, f *field, list []section) []section {
 		one.header = "[[" + key + "]]"
 	case formMap:
 		name := "NAME"
-		if f.example != nil {
-			name = *f.example
+		if text := f.example(); text != nil {
+			name = *text
 		}
 		one.key += "." + QuoteKey(name)
 		fallthrough
@@ -149,7 +149,7 @@ func mark(spare bool) string {
 
 // sentences describes a field whose value is shown below.
 func (f *field) sentences(isDefault bool) []string {
-	list := append([]string{f.doc}, f.limits()...)
+	list := append([]string{f.doc()}, f.limits()...)
 	switch {
 	case f.required:
 		list = append(list, "Required.")
@@ -221,9 +221,9 @@ func (f *field) row() string {
 	case f.typ.Kind() == reflect.Bool:
 		initial = "`false`"
 	}
-	what := strings.Join(append([]string{f.doc}, f.limits()...), " ")
-	if f.initial == nil && f.example != nil {
-		what += " Example: `" + literal(f.typ, *f.example) + "`."
+	what := strings.Join(append([]string{f.doc()}, f.limits()...), " ")
+	if f.initial == nil && f.example() != nil {
+		what += " Example: `" + literal(f.typ, *f.example()) + "`."
 	}
 	cells := []string{"`" + QuoteKey(f.name) + "`", typeWord(f.typ), initial, what}
 	for i, cell := range cells {
@@ -273,9 +273,26 @@ func (p Page) Lint(into any) (err error) {
 			all = append(all, fmt.Errorf("%s has no sentence", s.header))
 		}
 		for _, f := range s.fields {
-			if !strings.HasSuffix(f.doc, ".") {
-				all = append(all, fmt.Errorf("%s %s: %q is not a sentence", s.header, f.name, f.doc))
+			if !strings.HasSuffix(f.doc(), ".") {
+				all = append(all, fmt.Errorf("%s %s: %q is not a sentence", s.header, f.name, f.doc()))
 			}
+			all = append(all, f.lintTexts())
+		}
+	}
+	return errors.Join(all...)
+}
+
+func (f *field) doc() string { return f.tag.Get("doc") }
+
+// lintTexts checks the field's default and its example.
+func (f *field) lintTexts() error {
+	var all []error
+	for _, text := range []*string{f.initial, f.example()} {
+		if text == nil || formOf(f.leaf()) > formSecret {
+			continue
+		}
+		if wrong := f.setText(reflect.New(f.typ).Elem(), *text); wrong != "" {
+			all = append(all, fmt.Errorf("config: %s: key %s: %q: %s", f.owner, f.name, *text, wrong))
 		}
 	}
 	return errors.Join(all...)

@@ -89,13 +89,19 @@ func everyPlugin() string {
 }
 
 // TestEveryActionDeclaresItsEffects: what an action has to do with others is stated
-// beside its code, in every plugin and interface.
+// beside its code, in every plugin and interface. Its schemas, defaults and examples fit
+// each other: a start does not check them.
 func TestEveryActionDeclaresItsEffects(t *testing.T) {
 	b := assembled(t, "[interfaces.telegram]\ntoken = \"1:a\"\n[interfaces.discord]\ntoken = \"a.b.c\"\n"+everyPlugin())
 	all := b.InForce().Snapshot.All()
 	for _, d := range all {
 		if d.Effects == 0 || d.Effects&core.EffectNone != 0 && d.Effects != core.EffectNone {
 			t.Errorf("%s of %s declares the effects %b", d.Name, d.Owner, d.Effects)
+		}
+		alone := d.Action
+		alone.DependsOn = nil
+		for _, fault := range action.Lint(d.Owner, alone) {
+			t.Errorf("%s of %s: %s", d.Name, d.Owner, fault)
 		}
 	}
 	for name, effect := range map[string]core.Effect{

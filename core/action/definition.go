@@ -19,7 +19,7 @@ import (
 // maxBrief is how many characters a brief may have, and less.
 const maxBrief = 100
 
-// Definition is an action of the catalogue, checked and compiled once. It never changes.
+// Definition is an action of the catalogue, checked once. It never changes.
 type Definition struct {
 	core.Action
 	Owner string // the plugin that offers it
@@ -35,21 +35,28 @@ type Definition struct {
 	askable    []string                  // those of them that a user can be asked for
 }
 
-// compile completes a definition that has an action, an owner and a home. The error joins everything that is wrong
-// with it; it has no input then.
-func (d *Definition) compile() error {
+// complete completes a definition that has an action, an owner and a home. The error joins everything that is wrong
+// with it; it has no input then. Unless it is linted, its schemas are compiled when they are first used, and neither
+// they nor its defaults and examples are checked: compiling is much of what a start would take.
+func (d *Definition) complete(linted bool) error {
 	var err error
 	if d.Action, err = convertLegacy(d.Action); err != nil {
 		return fmt.Errorf("action %s of %s: %w", d.Name, d.Owner, err)
 	}
 	d.Similes, d.DependsOn = slices.Clone(d.Similes), slices.Clone(d.DependsOn)
-	faults := append(d.lint(), d.compileSchemas())
+	read := schema.Read
+	if linted {
+		read = schema.Compile
+	}
+	faults := append(d.lint(), d.readSchemas(read))
 	if d.input != nil {
 		if d.Permission == core.PermissionConcerned && d.properties[d.Concerns] == nil {
 			const text = "permission: the person concerned is named in %q, which is not a property"
 			faults = append(faults, fmt.Errorf(text, d.Concerns))
 		}
-		faults = append(faults, d.lintDefaults(), d.lintExamples())
+		if linted {
+			faults = append(faults, d.lintDefaults(), d.lintExamples())
+		}
 	}
 	if err := errors.Join(faults...); err != nil {
 		d.input = nil
@@ -91,11 +98,11 @@ func (d *Definition) lint() (faults []error) {
 	return faults
 }
 
-func (d *Definition) compileSchemas() error {
+func (d *Definition) readSchemas(read func(json.RawMessage) (*schema.Schema, error)) error {
 	if len(d.Schema) == 0 {
 		return errors.New("schema: is missing")
 	}
-	input, err := schema.Compile(d.Schema)
+	input, err := read(d.Schema)
 	if err == nil {
 		root, ok := input.Root.(map[string]any)
 		if ok && (root["type"] == nil || root["type"] == "object") {
@@ -110,7 +117,7 @@ func (d *Definition) compileSchemas() error {
 		return err
 	}
 	var outputErr error
-	d.output, outputErr = schema.Compile(d.Output)
+	d.output, outputErr = read(d.Output)
 	if outputErr != nil {
 		outputErr = fmt.Errorf("output %w", outputErr)
 	}
@@ -238,14 +245,15 @@ func Undo[U any](
 	}
 }
 
-// Lint returns what the catalogue refuses about actions of a plugin. Their code may be
-// missing.
+// Lint returns what is wrong with actions of a plugin, their schemas, defaults and examples
+// included: those of the program are linted by their tests, others before the catalogue gets
+// them. Their code may be missing.
 func Lint(plugin string, actions ...core.Action) []string {
 	list := slices.Clone(actions)
 	for i := range list {
 		list[i].Do = func(context.Context, core.Call) (r core.Result, err error) { return r, errors.ErrUnsupported }
 	}
-	_, err := Build(linted{plugin, list})
+	_, err := build(true, listed{plugin, list})
 	if err == nil {
 		return nil
 	}
@@ -258,11 +266,11 @@ func Lint(plugin string, actions ...core.Action) []string {
 	return faults
 }
 
-// linted is a plugin that only has actions.
-type linted struct {
+// listed is a plugin that only has actions.
+type listed struct {
 	name    string
 	actions []core.Action
 }
 
-func (l linted) Name() string           { return l.name }
-func (l linted) Actions() []core.Action { return l.actions }
+func (l listed) Name() string           { return l.name }
+func (l listed) Actions() []core.Action { return l.actions }

@@ -28,7 +28,7 @@ func FuzzLegacy(f *testing.F) {
 			a.Brief = "Do it"
 		}
 		d := &Definition{Action: a, Owner: "old"}
-		if err := d.compile(); (err == nil) == (d.input == nil) {
+		if err := d.complete(true); (err == nil) == (d.input == nil) {
 			t.Fatalf("error %v, schema %v", err, d.input)
 		}
 	})

@@ -53,7 +53,7 @@ func TestLegacy(t *testing.T) {
 				t.Errorf("brief %q, want %q", a.Brief, test.brief)
 			}
 			a.Do = func(context.Context, core.Call) (core.Result, error) { return core.Result{}, nil }
-			if _, err := Build(plug{"old", []core.Action{a}}); err != nil {
+			if _, err := build(true, plug{"old", []core.Action{a}}); err != nil {
 				t.Error(err)
 			}
 		})

@@ -8,11 +8,8 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"unicode"
 
 	"synthbot/core"
@@ -33,9 +30,11 @@ type Snapshot struct {
 	replies     *recent.Shared[string, json.RawMessage] // their schemas, by what is offered
 }
 
-// Build makes a catalogue of the actions of the plugins. The error joins everything that is
-// wrong with any of them.
-func Build(plugins ...core.Plugin) (*Snapshot, error) {
+// Build makes a catalogue of the actions of the plugins, which [Lint] accepts. The error joins
+// everything that is wrong with any of them as far as can be seen without compiling schemas.
+func Build(plugins ...core.Plugin) (*Snapshot, error) { return build(false, plugins...) }
+
+func build(linted bool, plugins ...core.Plugin) (*Snapshot, error) {
 	s := &Snapshot{
 		names:     make(map[string]*Definition),
 		messages:  make(map[string]*Definition),
@@ -55,7 +54,9 @@ func Build(plugins ...core.Plugin) (*Snapshot, error) {
 		own, err := s.add(p)
 		all, errs = append(all, own...), append(errs, err)
 	}
-	errs = append(errs, compileAll(all)...)
+	for _, d := range all {
+		errs = append(errs, d.complete(linted))
+	}
 	for _, external := range []bool{false, true} { // whose names give way
 		for _, d := range all {
 			switch {
@@ -72,12 +73,18 @@ func Build(plugins ...core.Plugin) (*Snapshot, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	go func() { // the first prompt needs them, a start does not
-		for _, d := range s.definitions {
-			d.PromptSchema()
-		}
-	}()
 	return s, nil
+}
+
+// Warm does what the first message would do otherwise: it shortens the schemas for prompts, and compiles those of
+// messages.
+func (s *Snapshot) Warm() {
+	for _, d := range s.definitions {
+		d.PromptSchema()
+		if d.IsMessage() {
+			d.input.Validate(map[string]any{})
+		}
+	}
 }
 
 func actionsOf(p core.Plugin) (list []core.Action, err error) {
@@ -107,22 +114,6 @@ func (s *Snapshot) add(p core.Plugin) ([]*Definition, error) {
 		all = append(all, &Definition{Action: a, Owner: p.Name(), home: home})
 	}
 	return all, nil
-}
-
-// compileAll compiles definitions on all processors, because that is much of what a start takes.
-func compileAll(all []*Definition) []error {
-	errs := make([]error, len(all))
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(all); i = int(next.Add(1)) - 1 {
-				errs[i] = all[i].compile()
-			}
-		})
-	}
-	workers.Wait()
-	return errs
 }
 
 // giveWay renames an external definition if its name is another action's: the new name

@@ -82,7 +82,7 @@ func TestLint(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := Build(plug{"tools", []core.Action{w.act("good"), w.act("tried", test.change)}})
+			_, err := build(true, plug{"tools", []core.Action{w.act("good"), w.act("tried", test.change)}})
 			want(t, err, "of tools", test.want)
 		})
 	}
@@ -98,7 +98,7 @@ func TestLintLetsPass(t *testing.T) {
 		"a long brief":    func(a *core.Action) { a.Brief = strings.Repeat("ä", maxBrief-1) },
 		"a nil of limits": func(a *core.Action) { a.RateLimit, a.Busy = core.RateLimit{Count: 1, Per: 1}, core.BusyQueue },
 	} {
-		if _, err := Build(plug{"tools", []core.Action{w.act("tried", change)}}); err != nil {
+		if _, err := build(true, plug{"tools", []core.Action{w.act("tried", change)}}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -117,7 +117,7 @@ func TestLintLetsPass(t *testing.T) {
 		`{"type":"object","description":"` + strings.Repeat("x", 64<<10-34) + `"}`,
 		strings.Repeat(`{"not":`, 64-1) + "{}" + strings.Repeat("}", 64-1),
 	} {
-		if _, err := Build(plug{"tools", []core.Action{w.act("tried", func(a *core.Action) { a.Schema = json.RawMessage(schema) })}}); err != nil {
+		if _, err := build(true, plug{"tools", []core.Action{w.act("tried", func(a *core.Action) { a.Schema = json.RawMessage(schema) })}}); err != nil {
 			t.Errorf("%.200s: %v", schema, err)
 		}
 	}
@@ -125,7 +125,7 @@ func TestLintLetsPass(t *testing.T) {
 
 func TestLintTellsEverythingAtOnce(t *testing.T) {
 	var w world
-	_, err := Build(
+	_, err := build(true,
 		plug{"one", []core.Action{w.act("a", func(a *core.Action) { a.Brief = "" }), w.act("look_up")}},
 		plug{"two", []core.Action{w.act("lookup"), w.act("b", func(a *core.Action) { a.Similes = []string{"LOOK-UP"} })}},
 		plug{"two", []core.Action{w.act("c", func(a *core.Action) { a.Brief = "" })}},
@@ -214,7 +214,7 @@ func TestResolve(t *testing.T) {
 	for title, want := range map[string]string{`"Ban somebody"`: "Ban somebody", `""`: "Do ban", "5": "Do ban"} {
 		ban := w.act("ban", func(a *core.Action) { a.Schema = json.RawMessage(`{"type":"object","title":` + title + `}`) })
 		d := &Definition{Action: ban, Owner: "tools"}
-		if err := d.compile(); err == nil && d.Title() != want {
+		if err := d.complete(true); err == nil && d.Title() != want {
 			t.Errorf("with the title %s it is called %q", title, d.Title())
 		}
 	}

@@ -239,7 +239,10 @@ var commandWord = txt.Pattern(`^/([\pL\pM\pN_-]+)(@[a-zA-Z0-9_]+)?[!?.,]*$`)
 func (r *Registry) Unknown(e *core.Event) string {
 	m, called := &e.Message, e.Command
 	first, rest, _ := strings.Cut(strings.TrimSpace(m.Text), " ")
-	word := commandWord().FindStringSubmatch(first)
+	var word []string
+	if strings.HasPrefix(first, "/") { // else the pattern need not be compiled
+		word = commandWord().FindStringSubmatch(first)
+	}
 	if word != nil && utf8.RuneCountInString(word[1]) > maxName {
 		word = nil
 	}

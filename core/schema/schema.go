@@ -32,6 +32,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/kaptinlin/jsonschema"
 
@@ -44,16 +45,29 @@ const (
 	maxDepth = 64
 )
 
-// Schema is a compiled JSON Schema. It is immutable and safe for concurrent use.
+// Schema is a JSON Schema. It is immutable and safe for concurrent use.
 type Schema struct {
-	compiled *jsonschema.Schema
 	Root     any  // as decoded; it must not be changed
 	defaults bool // there are defaults to fill in
+	compiled func() (*jsonschema.Schema, error)
 }
 
-// Compile reads a schema. A reference that cannot be resolved inside of the schema is an
-// error: the library would accept any value there.
+// Compile reads a schema, and compiles it. A reference that cannot be resolved inside of the
+// schema is an error: the library would accept any value there.
 func Compile(raw json.RawMessage) (*Schema, error) {
+	s, err := Read(raw)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.compiled(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Read reads a schema that compiles, as a test has shown: it is compiled when it is first used. One that does
+// not compile refuses all values.
+func Read(raw json.RawMessage) (*Schema, error) {
 	if len(raw) > maxBytes {
 		return nil, fmt.Errorf("schema: %d bytes, at most %d are allowed", len(raw), maxBytes)
 	}
@@ -67,11 +81,8 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	if err := lintSchema(root, nil); err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
-	compiled, err := compileSafely(raw)
-	if err != nil {
-		return nil, fmt.Errorf("schema: %w", err)
-	}
-	return &Schema{compiled: compiled, Root: root, defaults: bytes.Contains(raw, []byte(`"default"`))}, nil
+	compiled := sync.OnceValues(func() (*jsonschema.Schema, error) { return compileSafely(raw) })
+	return &Schema{root, bytes.Contains(raw, []byte(`"default"`)), compiled}, nil
 }
 
 // compileSafely calls the library, each time with a compiler of its own, so
@@ -80,19 +91,19 @@ func compileSafely(raw json.RawMessage) (s *jsonschema.Schema, err error) {
 	defer func() {
 		r := recover()
 		if r != nil {
-			s, err = nil, fmt.Errorf("cannot be compiled: %v", r)
+			s, err = nil, fmt.Errorf("schema: cannot be compiled: %v", r)
 		}
 	}()
 	c := jsonschema.NewCompiler()
 	clear(c.Loaders)
 	c.SetAssertFormat(true)
 	if s, err = c.Compile(raw); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("schema: %w", err)
 	}
 	refs := s.UnresolvedReferenceURIs()
 	if len(refs) > 0 {
 		slices.Sort(refs)
-		return nil, fmt.Errorf("$ref %s leads nowhere; only references inside of the schema are followed",
+		return nil, fmt.Errorf("schema: $ref %s leads nowhere; only references inside of the schema are followed",
 			strings.Join(slices.Compact(refs), ", "))
 	}
 	return s, nil
@@ -128,11 +139,15 @@ const maxViolations = 8
 
 // Validate returns what is wrong with a decoded value.
 func (s *Schema) Validate(v any) []Violation {
+	compiled, err := s.compiled()
+	if err != nil {
+		return []Violation{{Keyword: "schema", Text: err.Error()}}
+	}
 	var result *jsonschema.EvaluationResult
 	if m, ok := v.(map[string]any); ok {
-		result = s.compiled.ValidateMap(m)
+		result = compiled.ValidateMap(m)
 	} else {
-		result = s.compiled.ValidateJSON(core.JSON(v))
+		result = compiled.ValidateJSON(core.JSON(v))
 	}
 	if result.IsValid() {
 		return nil

@@ -137,6 +137,21 @@ func TestWording(t *testing.T) {
 	}
 }
 
+// TestRead: a schema that does not compile refuses what it would have to judge.
+func TestRead(t *testing.T) {
+	s, err := Read(json.RawMessage(`{"type":"object","properties":{"a":{"$ref":"#/nowhere"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := s.Validate(map[string]any{"a": "text"})
+	if len(found) != 1 || !strings.Contains(found[0].Text, "#/nowhere leads nowhere") {
+		t.Errorf("it refuses the payload with %v", found)
+	}
+	if _, err := Read(json.RawMessage(`{`)); err == nil {
+		t.Error("a text that is not JSON is read")
+	}
+}
+
 func TestNothingIsLoaded(t *testing.T) {
 	loaded := false
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

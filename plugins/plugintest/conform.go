@@ -80,6 +80,9 @@ func testCatalogue(t *testing.T, p core.Plugin, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, fault := range action.Lint(name, p.Actions()...) {
+		t.Error(fault)
+	}
 	for _, d := range snapshot.All() {
 		if d.Owner == name && len(d.PromptSchema()) > maxSchema {
 			const text = "%s: every prompt has the schema, which takes %d bytes; at most %d are fair"

@@ -52,16 +52,22 @@ func (p *program) offerInit(ctx context.Context) error {
 	return (&setup.Init{Runs: true}).Run(ctx, p.Env)
 }
 
-// Until the first garbage collection, and for at most startGCFor after the start, the heap may grow by startGC percent:
+// Until the first garbage collection, and for at most startFor after the start, the heap may grow by startGC percent:
 // what a start allocates is small, and most of it stays. It saves 3 of 16 ms, and as many for the first message.
+// From then on it may grow by usualGC percent, unless $GOGC is set: at 50 chats, that is 3 MiB less than with Go's 100,
+// for 3 per cent of the processor time.
 const (
-	startGC    = 400
-	startGCFor = time.Second
+	startGC  = 400
+	usualGC  = 75
+	startFor = time.Second
 )
 
 // daemon runs the bot until ctx or a signal ends it.
 func (p *program) daemon(ctx context.Context) error {
 	usual := debug.SetGCPercent(startGC)
+	if p.Getenv("GOGC") == "" {
+		usual = usualGC
+	}
 	restore := sync.OnceFunc(func() { debug.SetGCPercent(usual) })
 	runtime.AddCleanup(new([64]byte), func(int) { restore() }, 0) // the first collection finds it unused
 	ctx, stop := p.untilSignal(ctx, p.grace)
@@ -81,9 +87,13 @@ func (p *program) daemon(ctx context.Context) error {
 		inside.host = b
 		return inside.run(ctx)
 	}
+	started := func() {
+		restore()
+		releasePages()
+	}
 	return p.Run(ctx, daemon.Life{
 		Config: cfg, Log: p.Logger(cfg, slog.LevelDebug), Interfaces: daemon.ReachableInterfaces, Grace: p.grace,
-		RunCommand: runCommand, Reload: hup, Ready: func() { time.AfterFunc(startGCFor, restore) },
+		RunCommand: runCommand, Reload: hup, Ready: func() { time.AfterFunc(startFor, started) },
 	})
 }
 
