@@ -76,8 +76,7 @@ func ids(d *page) (all []string) {
 // everything. The mood is the only use of private thoughts, and is a word of the list. Without
 // an engine or a good answer, the summaries are the text.
 func (p *Plugin) consolidate(ctx context.Context, d *page) (*digest, error) {
-	var shown []shownNote
-	var all []inner
+	var shown, all []any
 	for _, e := range d.Entries {
 		shown = append(shown, shownNote{At: e.Time.Format("15:04"), Note: e.Summary, Feelings: e.Feelings})
 		all = append(all, inner{e.Summary, e.Thought, e.Feelings})
@@ -148,21 +147,13 @@ type inner struct {
 
 // ask puts a day to a model, and returns the one text of the JSON object that it answers; "" if
 // there is none under that key alone. Of entries that do not fit, the first are left out.
-func (p *Plugin) ask(ctx context.Context, d *page, order, key string, shown any) (found string, err error) {
-	all := core.JSON(shown)
+func (p *Plugin) ask(ctx context.Context, d *page, order, key string, entries []any) (found string, err error) {
 	answer, err := p.host.Asker.Ask(ctx, core.Question{Path: d.place, Build: func(l llm.Limits) (llm.Request, error) {
-		var entries []json.RawMessage
-		if err := json.Unmarshal(all, &entries); err != nil {
-			return llm.Request{}, err
-		}
-		for ; len(entries) > 0; entries = entries[1:] {
-			text, err := json.Marshal(map[string]any{"day": d.day, "entries": entries})
-			if err != nil {
-				return llm.Request{}, err
-			}
-			if l.Fit(order, string(text)) {
+		for i := range entries {
+			text := string(core.JSON(map[string]any{"day": d.day, "entries": entries[i:]}))
+			if l.Fit(order, text) {
 				return llm.Request{System: []string{order},
-					Messages: []llm.Utterance{{Role: llm.RoleUser, Text: string(text)}}}, nil
+					Messages: []llm.Utterance{{Role: llm.RoleUser, Text: text}}}, nil
 			}
 		}
 		return llm.Request{}, &llm.Error{Kind: llm.ErrorTooLong, Engine: l.Engine,
