@@ -122,7 +122,6 @@ func (p *Plugin) days(ctx context.Context, place core.Path) ([]string, error) {
 			days = append(days, day)
 		}
 	}
-	slices.Sort(days)
 	return days, nil
 }
 
