@@ -52,9 +52,6 @@ type loaded struct {
 func (c *Config) load() (all []loaded, faults []Fault) {
 	for i := range c.Sources {
 		s := &c.Sources[i]
-		s.Check(func(text string, at ...any) {
-			faults = append(faults, Fault{Source: i, Text: fmt.Sprint(at...) + ": " + text})
-		})
 		path := s.Path
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(c.Dir, path)
