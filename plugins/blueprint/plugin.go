@@ -197,10 +197,10 @@ func (c *Config) Changes(ctx context.Context, items core.Items) (faults []Fault,
 		changes, err := Compare(before, l.data)
 		if err != nil {
 			text := "what was used last can no longer be read, so that nobody can tell what changed"
-			faults = append(faults, Fault{Source: l.index, File: l.File, Text: text, Warning: true})
+			faults = append(faults, Fault{File: l.File, Text: text, Warning: true})
 		}
 		for _, change := range changes {
-			faults = append(faults, Fault{l.index, l.File, change.Tool, change.Text, !change.Breaking})
+			faults = append(faults, Fault{l.File, change.Tool, change.Text, !change.Breaking})
 		}
 	}
 	return faults, nil
