@@ -34,14 +34,14 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"admin/page":          2592,
-	"daemon":              6639,
-	"interfaces/discord":  5216,
+	"daemon":              6650,
+	"interfaces/discord":  5219,
 	"core/engine":         3714,
 	"core/engine/offline": 3154,
-	"core/turn":           5225,
-	"core/action":         3899,
+	"core/turn":           5231,
+	"core/action":         3906,
 	"interfaces/telegram": 4231,
-	"memory":              8894,
+	"memory":              8899,
 }
 
 // stiff matches wording in comments that plain English avoids.

@@ -268,6 +268,8 @@ type Result struct {
 	Shown  bool            `json:"shown,omitempty"`  // who asked sees what was done: nothing need be said of it
 	// Undo is what the action's Undo has to know. It is journalled, and nobody else reads it.
 	Undo json.RawMessage `json:"undo,omitempty"`
+	// Named is the call's payload with names instead of ids, for users; nil: that has none.
+	Named json.RawMessage `json:"named,omitempty"`
 }
 
 // Output returns a result whose output is a value as JSON.

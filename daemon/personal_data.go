@@ -164,6 +164,11 @@ func (d *personalData) forget(ctx context.Context, path core.Path) error {
 	errs := []error{d.erase(ctx, path), d.Data.DB.Forget(ctx, path)}
 	// A running turn may have stored something in between. None can from now on.
 	errs = append(errs, d.erase(ctx, path))
+	d.Turns.Forget()
+	listener := d.InForce().listener
+	if listener != nil {
+		listener.Forget(d.Data.DB.Epoch())
+	}
 	d.monitor.traces.Forget(path)
 	d.env.levels.Kept.Forget(func(l *logs.Line) bool { return l.Names(path.String()) })
 	fewer, err := d.changes.Reread(ctx)

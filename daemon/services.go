@@ -23,6 +23,7 @@ import (
 	"synthbot/core/loop"
 	"synthbot/core/txt"
 	"synthbot/daemon/logs"
+	"synthbot/memory"
 )
 
 // serve starts the services that only a daemon has: the watchdog, metrics, the admin's page, the tool server,
@@ -45,6 +46,11 @@ func (b *Bot) serve(intake context.Context, l Life) (wait func()) {
 	services.Go(b.InForce().Snapshot.Warm)
 	for _, job := range b.Data.DB.RefusedJobs() {
 		b.alerts.report("This job is suspended for a day, as it blocked the database three times: " + txt.Line(job))
+	}
+	former := memory.FormerCopy(b.Data.DB)
+	if former != "" {
+		b.alerts.report("I have converted the database to a new format. A copy of the old one stays as " + former +
+			" until somebody is forgotten: delete it when everything works.")
 	}
 	b.log.Info("running", "version", b.env.Version, "interfaces", len(b.InForce().Interfaces),
 		"actions", len(b.InForce().Snapshot.All()), "engines", b.InForce().Engines.Names())

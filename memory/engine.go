@@ -27,6 +27,7 @@ type engine struct {
 	installation string // see DB.Installation
 	unclean      bool   // it was not closed in order
 	complete     bool   // it has the present format, and all buckets
+	former       string // the copy of the former format, if it was converted since it was opened
 	formerIDs    bool   // it has ids of a former version, which may have been upgraded
 }
 

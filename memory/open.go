@@ -319,6 +319,7 @@ func (db *DB) prepare(o Options) error {
 	if err := db.writer.transact(upgrade); err != nil {
 		return fmt.Errorf("change of its format to version %d: %w; the backup is %s", schema, err, backup)
 	}
+	db.engine.former = backup
 	return nil
 }
 
@@ -335,6 +336,9 @@ func removeLeftovers(db *DB) {
 		}
 	}
 }
+
+// FormerCopy is the file with the copy of an older format that Open converted; "" if it converted none.
+func FormerCopy(db *DB) string { return db.engine.former }
 
 // Installation implements core.Store: the name of the file.
 func (db *DB) Installation() string { return db.engine.installation }

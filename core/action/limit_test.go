@@ -191,6 +191,11 @@ func TestCache(t *testing.T) {
 	if n := len(w.did()); n != 1 {
 		t.Errorf("more than %d results are kept", maxCached)
 	}
+	r.Forget()
+	ask(2*maxCached - 1)
+	if n := len(w.did()); n != 1 {
+		t.Error("a result is kept that may concern a user who was forgotten")
+	}
 }
 
 // TestRatesOfSeveral: a call that several people cause counts for each of them, and

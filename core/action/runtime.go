@@ -75,6 +75,9 @@ func NewRuntime(o Options) *Runtime {
 // more.
 func (r *Runtime) Wait() { r.overdue.Wait() }
 
+// Forget drops the cached results, which may concern a user who was forgotten.
+func (r *Runtime) Forget() { r.cache.Clear() }
+
 // Job is one round's plan, to be carried out.
 type Job struct {
 	Snapshot *Snapshot
@@ -346,7 +349,11 @@ func (r *Runtime) Undo(ctx context.Context, s *Snapshot, who Requester, steps []
 		u := Undone{StepResult: steps[i], Title: steps[i].Action}
 		u.Err = core.Errorf(core.Forbidden, "it cannot be undone")
 		if d, ok := s.Resolve(u.Action); ok {
-			u.Title = s.summary(d, &u.Call, r.Clock())
+			called := u.Call
+			if u.Outcome.Result.Named != nil {
+				called.Payload = u.Outcome.Result.Named
+			}
+			u.Title = s.summary(d, &called, r.Clock())
 			if d.Undo != nil {
 				u.Err = r.undo(ctx, s, who, d, &u.StepResult)
 			}

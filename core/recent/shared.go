@@ -29,6 +29,13 @@ func (s *Shared[K, V]) Take(key K) (v V, ok bool) {
 	return v, ok
 }
 
+// Clear removes all keys.
+func (s *Shared[K, V]) Clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cache = NewCache[K, V](s.cache.size)
+}
+
 // Put sets the value of a key.
 func (s *Shared[K, V]) Put(key K, v V) {
 	s.mu.Lock()

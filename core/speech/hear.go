@@ -144,14 +144,21 @@ func (l *Listener) keep(ctx context.Context, key [sha256.Size]byte, t Transcript
 	}
 }
 
-// lookUp returns a cached transcript. It clears the cache if a user was forgotten since.
-func (l *Listener) lookUp(ctx context.Context, key [sha256.Size]byte) (Transcript, bool) {
-	epoch, _, _ := epochs.Of(ctx)
+// Forget clears the cache of transcripts, since a user was forgotten: the epoch is the one that began then.
+func (l *Listener) Forget(epoch uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if epoch > l.epoch {
 		l.kept, l.epoch = newKept(), epoch
 	}
+}
+
+// lookUp returns a cached transcript. It clears the cache if another process forgot a user.
+func (l *Listener) lookUp(ctx context.Context, key [sha256.Size]byte) (Transcript, bool) {
+	epoch, _, _ := epochs.Of(ctx)
+	l.Forget(epoch)
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if epoch < l.epoch {
 		return Transcript{}, false
 	}

@@ -140,6 +140,10 @@ func TestServerHears(t *testing.T) {
 	if err != nil || asked.Load() != before+1 {
 		t.Errorf("what was recognised while somebody was forgotten is remembered: %v", err)
 	}
+	l.Forget(3)
+	if n := l.kept.Len(); n != 0 {
+		t.Errorf("%d transcripts are kept after somebody was forgotten", n)
+	}
 	l.c.Model = "gpt-4o-transcribe" // which has no verbose answer
 	if _, err := l.Hear(t.Context(), core.Attachment{}, "pt", free, content(opus(2*time.Second))); err == nil {
 		t.Error("the server was asked for a form that the model does not have")

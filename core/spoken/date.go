@@ -72,7 +72,7 @@ func (p *parser) saidClock() bool {
 	if p.said.time >= 0 {
 		return false
 	}
-	led := p.skip(at) || p.led
+	led := p.skip(at)
 	p.skip(the)
 	n, isNumber := p.value(number)
 	zero := p.is(zeroed) || isNumber && n == 0
@@ -83,7 +83,7 @@ func (p *parser) saidClock() bool {
 	sure = p.skip(oclock) || sure
 	more := 0
 	if minutes%60 == 0 && (p.try(func() bool { return p.halves(&more) }) ||
-		(sure || led) && p.try(func() bool { return p.minutesLast(&more) })) {
+		(sure || led || p.led) && p.try(func() bool { return p.minutesLast(&more) })) {
 		minutes, sure = minutes+more, true
 	}
 	face := !zero && minutes > 0 && minutes < 12*60
@@ -96,13 +96,16 @@ func (p *parser) saidClock() bool {
 		sure, face = true, false
 	}
 	end := p.at
-	if p.skip(the); !led && !sure && !p.is(part) {
+	if p.skip(the); !led && !sure && !p.is(part) && !(p.led && p.endsHour()) {
 		return false
 	}
 	p.at = end
 	p.said.time, p.said.face = minutes, face
 	return true
 }
+
+// endsHour reports whether nothing follows that an hour may count: "until 5", but not "until 5 people come".
+func (p *parser) endsHour() bool { return p.at == len(p.tokens) || len(p.tokens[p.at].senses) > 0 }
 
 // minutesLast reads the minutes behind an hour, "9 Uhr 30", "alle 21 e 30", where
 // nothing follows that they could belong to. Behind an "and" they are more than

@@ -58,7 +58,7 @@ type parser struct {
 	tokens []token
 	at     int
 	bare   bool // "10 minutes" means in 10 minutes
-	led    bool // an hour needs no word like "at"
+	led    bool // an hour needs no word like "at" if its number counts nothing
 	said   said
 }
 

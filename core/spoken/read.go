@@ -179,65 +179,77 @@ func (r *Reader) Find(text string, now time.Time) (w When, rest string, err erro
 }
 
 // FindSpan reads the length of time at the beginning of a text, like "2 hours", "1w2d" or "until Friday" as of now, or
-// one with a word like "for" or "until" at its end, and returns what else the text says. It is 0 if there is none.
-func (r *Reader) FindSpan(text string, now time.Time) (length time.Duration, rest string) {
+// one with a word like "for" or "until" at its end, and returns what else the text says. It is 0 if there is none. The
+// error says that the text begins with until when and that is not understood, or that it says so and that is past.
+func (r *Reader) FindSpan(text string, now time.Time) (length time.Duration, rest string, err error) {
 	if len(text) > maxText {
-		return 0, text
+		return 0, text, nil
 	}
 	words := split(text)
 	best := found{all: words, back: len(words)}
 	for _, l := range r.lexicons() {
-		f, lasts := r.findSpan(l, words, now)
+		f, lasts, wrong := r.findSpan(l, words, now)
 		if f.words() > best.words() {
 			best, length = f, lasts
 		}
+		if err == nil || isTelling(wrong) {
+			err = wrong
+		}
 	}
 	if best.words() == 0 {
-		return 0, text
+		return 0, text, err
 	}
 	best.keep = best.front
-	return length, best.rest(text)
+	return length, best.rest(text), nil
 }
 
 // findSpan looks for a length of time in front, and then at the end.
-func (r *Reader) findSpan(l *lexicon, words []word, now time.Time) (f found, length time.Duration) {
+func (r *Reader) findSpan(l *lexicon, words []word, now time.Time) (f found, length time.Duration, err error) {
 	f = found{all: words, back: len(words)}
 	p := parser{tokens: l.tokens(words[:min(len(words), maxEdge)])}
-	length, _ = r.lasts(&p, now)
+	length, _, err = r.lasts(&p, now)
 	if length > time.Second { // "a second account" has none
 		f.front = p.tokens[p.at-1].to
-		return f, length
+		return f, length, nil
 	}
 	from := max(0, len(words)-maxEdge)
 	q := parser{tokens: l.tokens(words[from:])}
 	for i := range q.tokens {
 		q.at = i
-		length, marked := r.lasts(&q, now)
-		if marked && q.at == len(q.tokens) && length > time.Second {
+		length, marked, wrong := r.lasts(&q, now)
+		switch {
+		case !marked || q.at < len(q.tokens):
+		case length > time.Second:
 			f.back = from + q.tokens[i].from
-			return f, length
+			return f, length, nil
+		case isTelling(wrong): // else it may be a reason
+			err = wrong
 		}
 	}
-	return f, 0
+	return f, 0, err
 }
 
-// lasts reads a length of time, or until when it is; 0 if there is none. marked is as for saidLength.
-func (r *Reader) lasts(p *parser, now time.Time) (length time.Duration, marked bool) {
+// lasts reads a length of time, or until when it is; 0 if there is none. marked is as for saidLength. The error is
+// that of an unclear or past end.
+func (r *Reader) lasts(p *parser, now time.Time) (length time.Duration, marked bool, err error) {
 	if !p.accept(until) {
 		s, marked, ok := p.saidLength()
 		if !ok {
-			return 0, marked
+			return 0, marked, nil
 		}
-		return s.length(), marked
+		return s.length(), marked, nil
 	}
 	p.said, p.led = nothing(), true
 	p.skip(at)
 	p.parse()
 	w, err := r.settle(p.said, now)
-	if err != nil || w.Repeat != "" {
-		return 0, true
+	if err == nil && w.Repeat != "" {
+		err = ErrUnclear
 	}
-	return w.At.Sub(now), true
+	if err != nil {
+		return 0, true, err
+	}
+	return w.At.Sub(now), true, nil
 }
 
 // Begins reports whether a text begins with a time, or with a word like "every".

@@ -312,15 +312,32 @@ func TestFindSpan(t *testing.T) {
 		{"jusqu'à lundi", 66 * time.Hour, ""}, {"hasta mañana", 18 * time.Hour, ""}, {"hasta las 18:00", 3 * time.Hour, ""},
 		{"hasta el lunes", 66 * time.Hour, ""}, {"até amanhã", 18 * time.Hour, ""}, {"até às 18h", 3 * time.Hour, ""},
 		{"até segunda", 66 * time.Hour, ""}, {"until he stops", 0, "until he stops"}, {"until every Monday", 0, "until every Monday"},
-		{"until yesterday", 0, "until yesterday"},
+		{"until yesterday", 0, "until yesterday"}, {"he shouts until yesterday", 0, "he shouts until yesterday"},
+		{"until 5 people come", 0, "until 5 people come"}, {"until tomorrow 5 people come", 18 * time.Hour, "5 people come"},
+		{"until 5 in the afternoon he shouts", 2 * time.Hour, "he shouts"}, {"bis 5 Leute kommen", 0, "bis 5 Leute kommen"},
+		{"until 17 tomorrow he shouts", 26 * time.Hour, "he shouts"},
 		{"", 0, ""}, {"Troll", 0, "Troll"}, {"Lang 10m", 0, "Lang 10m"}, {"for spam", 0, "for spam"},
 		{"he spams 3 times in 10 minutes", 0, "he spams 3 times in 10 minutes"}, {"tomorrow", 0, "tomorrow"},
 		{"at 9", 0, "at 9"}, {"-5 minutes", 0, "-5 minutes"}, {"99999999 weeks", 0, "99999999 weeks"},
 		{"0m", 0, "0m"}, {"a second account", 0, "a second account"}, {"30 seconds", 30 * time.Second, ""}, {"99999 years", 0, "99999 years"}, {"600 weeks", 0, "600 weeks"}, {"10 years", 3650 * day, ""},
 	} {
-		got, rest := New("en", nil).FindSpan(tc.text, now)
+		got, rest, _ := New("en", nil).FindSpan(tc.text, now)
 		if got != tc.want || rest != tc.rest {
 			t.Errorf("%q: %v and %q, want %v and %q", tc.text, got, rest, tc.want, tc.rest)
+		}
+	}
+}
+
+// TestUntilWhen: a text that says until when has an error if that is past or not understood.
+func TestUntilWhen(t *testing.T) {
+	for text, want := range map[string]error{
+		"until yesterday": ErrPast, "he shouts until yesterday": ErrPast, "fino a ieri": ErrPast, "until he stops": ErrUnclear,
+		"until every Monday": ErrUnclear, "until 5 people come": ErrUnclear, "until he stops, for 2 hours": nil,
+		"until tomorrow": nil, "he shouts until he gets it": nil, "2 hours, as until yesterday": nil, "he shouts": nil, "": nil,
+	} {
+		_, _, err := New("en", nil).FindSpan(text, now)
+		if !errors.Is(err, want) {
+			t.Errorf("%q: %v, want %v", text, err, want)
 		}
 	}
 }

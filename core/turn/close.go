@@ -31,7 +31,7 @@ func (t *turn) report() {
 	t.log.Info("turn over", "messages", len(t.messages), "sent", sent, "steps", len(r.all),
 		"attempt", t.attempt, "intent", r.end.Intent, "confidence", r.end.Confidence)
 	steps, person := t.snapshot.Lasting(r.all), t.person()
-	if len(steps) > 0 && !person.IsZero() {
+	if len(steps) > 0 && !person.IsZero() && t.setup.Store.Epoch() == t.journal.epoch { // else see Turns.Forget
 		u := undoable{steps, t.journal.epoch, t.setup.Clock().Add(undoTime)}
 		t.turns.undo.Put(undoKey{t.path, person}, u)
 	}

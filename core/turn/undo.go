@@ -20,7 +20,7 @@ const undoTime = 10 * time.Minute
 const maxUndoable = 1000
 
 // undoList remembers what turns did that lasts, so that it can be undone: the latest such turn
-// of each user in each place. A restart forgets it.
+// of each user in each place. A restart forgets it, and so does Forget.
 type undoList = recent.Shared[undoKey, undoable]
 
 type undoKey struct{ place, person core.Path }
@@ -30,6 +30,12 @@ type undoable struct {
 	steps []action.StepResult
 	epoch uint64
 	until time.Time
+}
+
+// Forget drops what is kept of former turns in memory, which may concern a user who was forgotten.
+func (t *Turns) Forget() {
+	t.undo.Clear()
+	t.setup.Load().Runtime.Forget()
 }
 
 // UndoSpec is the chat command that calls Undo.

@@ -21,7 +21,7 @@ func TestUndo(t *testing.T) {
 	const plan = `{"response":"So be it.","actions":[{"type":"first","payload":{}},{"type":"second","payload":{}},` +
 		`{"type":"third","payload":{}},{"type":"look","payload":{}}]}`
 	none := `There is nothing to undo`
-	for name, forget := range map[string]bool{"known": false, "forgotten": true} {
+	for name, forget := range map[string]bool{"known": false, "forgotten": true, "dropped": true} {
 		t.Run(name, func(t *testing.T) {
 			db := open(t, t.TempDir()).(*memory.DB)
 			t.Cleanup(func() { db.Close() })
@@ -47,7 +47,10 @@ func TestUndo(t *testing.T) {
 			})
 			b.receive(talk("1", "jay", "Aria, do it all"))
 			b.ended(1)
-			if forget {
+			switch name {
+			case "dropped":
+				b.Forget()
+			case "forgotten":
 				if err := db.Forget(t.Context(), jay); err != nil {
 					t.Fatal(err)
 				}

@@ -7,6 +7,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/interfaces/discord/discordtest"
+	"synthbot/interfaces/discord/rest"
 )
 
 func TestClosedChannelIsLeftAlone(t *testing.T) {
@@ -114,6 +115,25 @@ func TestReplyWithoutHistory(t *testing.T) {
 	}
 	if got := s.Messages(hallID); len(got) != 1 || got[0].Text != "Hi." || got[0].ReplyTo != "" {
 		t.Errorf("stands: %+v", got)
+	}
+}
+
+// TestClosedMeanwhile: a message that is refused for itself says so, also if its channel closes meanwhile.
+func TestClosedMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	d, _ := s.up(t)
+	s.Fail(func(c discordtest.Call) (f discordtest.Fault) {
+		if c.Is("POST /channels/" + hallID) {
+			d.closed.set(hallID, &rest.Error{Status: 403, Code: missingPermission})
+			f = discordtest.Fault{Kind: discordtest.Refused, Status: 400, Code: 200000}
+		}
+		return f
+	})
+	for _, want := range []core.ErrorKind{core.Invalid, core.Forbidden} {
+		if _, err := act(t, d, "message_discord", map[string]any{"text": "x"}); kind(err) != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }
 

@@ -111,6 +111,9 @@ func (a *account) post(ctx context.Context, at destination, m *outgoing, began t
 		return id, sendError(err)
 	}
 	a.markClosed(at.channel, at.place, m, err)
+	if !closedTo(err) { // though another message may have found it closed meanwhile
+		return "", sendError(err)
+	}
 	return a.followUp(ctx, at, m, cmp.Or(a.closed.refused(at.channel), sendError(err)))
 }
 
@@ -128,11 +131,11 @@ func sendError(err error) error {
 	return e
 }
 
-// followUp sends a message as a further answer to a command if err means that the channel is closed. If there is no
-// such command, it returns err. It makes only one attempt, because a follow-up has no nonce.
+// followUp sends a message as a further answer to a command, because err says that the channel is closed. If there is
+// no such command, it returns err. It makes only one attempt, because a follow-up has no nonce.
 func (a *account) followUp(ctx context.Context, at destination, m *outgoing, err error) (string, error) {
 	p, ok := at.command(true)
-	if !ok || !closedTo(err) {
+	if !ok {
 		return "", err
 	}
 	id, err := a.reply(ctx, p, m, rest.Request{Method: "POST", Route: webhook, Once: true})

@@ -150,6 +150,37 @@ func TestAnotherProcessGoesOn(t *testing.T) {
 	}
 }
 
+// TestBetweenTwoSessions: a command is not lost that comes when the earlier session caught up and no new one has begun.
+func TestBetweenTwoSessions(t *testing.T) {
+	s := newServer(t)
+	state := shelf()
+	change := func(o *Options) { o.State, o.Commands = state, registry }
+	stop := s.listening(t, s.bot(t, change), newInbox())
+	until(t, "registered", func() bool { return s.Live() == 1 && len(s.Commands("")) > 0 })
+	until(t, "a note", func() bool {
+		raw, _ := state.Get(t.Context(), progress.SessionsKey)
+		return strings.Contains(string(raw), `"id"`)
+	})
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	opened, _, _ := s.Counts()
+	id := ""
+	s.Gateway(func(g *discordtest.Settings) {
+		g.Script = func(n int, _ *discordtest.Conn) bool {
+			if n == opened+2 { // the first one resumes
+				id = s.command(t, hallID, annID, "help", nil)
+			}
+			return false
+		}
+	})
+	in := newInbox()
+	s.listening(t, s.bot(t, change), in)
+	in.wait(t, core.KindCommand, 1)
+	s.answered(t, id, discordtest.AnswerLater)
+	until(t, "one session", func() bool { return s.Live() == 1 })
+}
+
 // TestSessionIsForgotten: where Discord does not know the session any more, a new one is enough.
 func TestSessionIsForgotten(t *testing.T) {
 	s := newServer(t)

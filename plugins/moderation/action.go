@@ -142,7 +142,7 @@ func byModerator[P any](a core.Action, do func(context.Context, *actor, P) (stri
 	a.RateLimit = core.RateLimit{Count: 30, Per: time.Hour}
 	return action.Typed(a, func(ctx context.Context, c core.Call, payload P) (core.Result, error) {
 		var result core.Result
-		noted := func(_ core.Step, done core.Result) { result.Undo = done.Undo }
+		noted := func(s core.Step, done core.Result) { result.Undo, result.Named = done.Undo, s.Payload }
 		by, err := newActor(command.Call{Path: c.Path, Private: c.Private, Author: c.Author, Noted: noted})
 		if err != nil {
 			return core.Result{}, err
@@ -189,7 +189,7 @@ func parseSpan(p *Plugin, text string, usual time.Duration) (time.Duration, erro
 	if strings.TrimSpace(text) == "" {
 		return usual, nil
 	}
-	d, rest := p.spans.FindSpan(text, p.host.Clock())
+	d, rest, _ := p.spans.FindSpan(text, p.host.Clock())
 	if d <= 0 || rest != "" {
 		return 0, core.Errorf(core.Invalid, "%q is not a time that I understand; write it like 30m, 12h, 7d or 2w.",
 			txt.ClipLine(text, maxName))

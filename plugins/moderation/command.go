@@ -10,6 +10,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/spoken"
 	"synthbot/core/txt"
 	"synthbot/core/values"
 )
@@ -116,7 +117,7 @@ func (p *Plugin) readHold(ctx context.Context, a *actor, text string) (r holdReq
 	words := strings.Fields(text)
 	n, unknown := p.nameLength(ctx, a, words)
 	if n == 0 {
-		r.span, text = p.spans.FindSpan(text, p.host.Clock())
+		r.span, text, _ = p.spans.FindSpan(text, p.host.Clock()) // an error is found again below
 		words = strings.Fields(text)
 		n, unknown = p.nameLength(ctx, a, words)
 	}
@@ -128,8 +129,15 @@ func (p *Plugin) readHold(ctx context.Context, a *actor, text string) (r holdReq
 	if err == nil && r.name == "" {
 		err = unknown
 	}
-	if r.span == 0 {
-		r.span, r.reason = p.spans.FindSpan(r.reason, p.host.Clock())
+	if err != nil || r.span > 0 {
+		return r, err
+	}
+	r.span, r.reason, err = p.spans.FindSpan(r.reason, p.host.Clock())
+	switch {
+	case errors.Is(err, spoken.ErrPast):
+		err = core.Errorf(core.Invalid, "That time is past.")
+	case err != nil:
+		err = core.Errorf(core.Invalid, "I do not understand until when; write it like 30m, 12h, 7d or until Friday.")
 	}
 	return r, err
 }
@@ -139,7 +147,7 @@ func (p *Plugin) holdUser(ctx context.Context, a *actor, kind string, r holdRequ
 	if err != nil {
 		return "", err
 	}
-	undo := core.JSON(heldBefore{Person: h.user.String(), Before: was, Here: !h.scope.IsZero(), Until: h.until})
+	undo := core.JSON(heldBefore{Person: h.user.String(), Before: was, Here: !h.scope.IsZero(), Number: h.number})
 	name, done := muteAction.Name, core.Result{Undo: undo}
 	if kind == blocked {
 		name = blockAction.Name
@@ -207,7 +215,7 @@ func (p *Plugin) mute(ctx context.Context, a *actor, name string, span time.Dura
 	}
 	h, was, err := p.mutePlace(ctx, a, span, reason)
 	if err == nil {
-		done := core.Result{Undo: core.JSON(heldBefore{Before: was, Until: h.until})}
+		done := core.Result{Undo: core.JSON(heldBefore{Before: was, Number: h.number})}
 		a.NoteDone(muteAction.Name, mutePayload{Reason: reason, Duration: txt.Span(span)}, done)
 	}
 	return "I am quiet here " + ending(h.until, p.host.Clock()) + ". `/unmute` ends it.", err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +31,7 @@ type hold struct {
 	kind   string
 	scope  core.Path // where it holds; the zero Path means everywhere
 	until  time.Time // zero: until it is lifted
+	number uint64    // random: tells it from the one that it replaces, and from the one that replaces it
 	// The user, unless they were forgotten. Of a muted place it is zero.
 	user core.Path
 	name string
@@ -40,8 +42,8 @@ type hold struct {
 	commands     int
 }
 
-func quietIn(place core.Path, until time.Time) hold {
-	return hold{digest: place.String(), kind: quietPlace, scope: place, until: until}
+func quietIn(place core.Path, until time.Time, number uint64) hold {
+	return hold{digest: place.String(), kind: quietPlace, scope: place, until: until, number: number}
 }
 
 // item is what is kept of the hold without naming the user, with a value; nil removes it.
@@ -264,7 +266,7 @@ func (r *records) start(ctx context.Context, a *actor, h hold, reason string) (_
 	if was, err = r.replacedBy(ctx, &h); err != nil {
 		return h, nil, err
 	}
-	reason = txt.ClipLine(reason, maxReason)
+	h.number, reason = rand.Uint64(), txt.ClipLine(reason, maxReason)
 	if err := r.startHold(ctx, h, detail{h.name, h.tag, reason, r.host.Clock(), h.until}); err != nil {
 		return h, nil, err
 	}
@@ -284,7 +286,7 @@ type heldBefore struct {
 	Before *detail   `json:"before,omitempty"` // what it replaced, or what was lifted
 	Here   bool      `json:"here,omitempty"`   // in this group and not everywhere
 	Scope  core.Path `json:"scope,omitzero"`   // of what was lifted
-	Until  time.Time `json:"until,omitzero"`   // how long the block or mute lasts that is undone
+	Number uint64    `json:"number,omitzero"`  // of the block or mute that is undone
 }
 
 // restore lets what was before hold again, or else nothing. It does nothing if that was lifted or replaced since: held
@@ -293,7 +295,7 @@ func (b *heldBefore) restore(ctx context.Context, p *Plugin, a *actor, kind stri
 	was, again := cmp.Or(b.Before, new(detail)), b.Before != nil && isActive(b.Before.Until, p.host.Clock())
 	h := hold{kind: kind, scope: b.Scope, until: was.Until, name: was.Name, tag: was.Tag}
 	if b.Person == "" {
-		h, was.At = quietIn(b.Scope, was.Until), p.host.Clock()
+		h, was.At = quietIn(b.Scope, was.Until, 0), p.host.Clock()
 	} else if h.user, err = core.ParsePath(b.Person); err != nil {
 		return err
 	}
@@ -312,10 +314,11 @@ func (b *heldBefore) restore(ctx context.Context, p *Plugin, a *actor, kind stri
 		h.digest = r.digest(h.user)
 	}
 	now, ok := r.current(&h)
-	if ok != held || held && !now.until.Equal(b.Until) || !held && !again || !a.reaches(&h) {
+	if ok != held || held && now.number != b.Number || !held && !again || !a.reaches(&h) {
 		return nil
 	}
 	if again {
+		h.number = rand.Uint64()
 		if err := r.startHold(ctx, h, *was); err != nil {
 			return err
 		}
@@ -400,7 +403,7 @@ func (p *Plugin) mutePlace(
 	ctx context.Context, a *actor, span time.Duration, reason string,
 ) (h hold, was *detail, err error) {
 	until := p.host.Clock().Add(span).Truncate(time.Second)
-	return p.records.start(ctx, a, quietIn(a.Path, until), reason)
+	return p.records.start(ctx, a, quietIn(a.Path, until, 0), reason)
 }
 
 // unmutePlace ends the mutes of the actor's place, and of those above, and returns them.

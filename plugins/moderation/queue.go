@@ -221,7 +221,7 @@ func (r *records) moveHold(ctx context.Context, h hold, to core.Path) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.holds.remove(&h)
-		r.holds.set(quietIn(to, h.until))
+		r.holds.set(quietIn(to, h.until, h.number))
 		return nil
 	}
 	d, ok, err := values.Get[detail](ctx, r.host.Items, h.user, h.detailKey())

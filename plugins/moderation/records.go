@@ -63,8 +63,9 @@ type seenModerator struct{ user, group core.Path }
 
 // holdValue is what is kept of a hold under no path, and of a place's mute.
 type holdValue struct {
-	At    time.Time `json:"at"`
-	Until time.Time `json:"until,omitzero"`
+	At     time.Time `json:"at"`
+	Until  time.Time `json:"until,omitzero"`
+	Number uint64    `json:"number,omitzero"`
 }
 
 // detail is what is kept of a hold under the user's path.
@@ -167,7 +168,7 @@ func (r *records) read(item *core.Item) error {
 		if err := item.Decode(&v); err != nil {
 			return err
 		}
-		h.until = v.Until
+		h.until, h.number = v.Until, v.Number
 		r.holds.set(h)
 	case logKey, appealKey:
 		return r.log.read(item, rest)
@@ -182,7 +183,7 @@ func (r *records) read(item *core.Item) error {
 		if err := item.Decode(&v); err != nil {
 			return err
 		}
-		r.holds.set(quietIn(item.Path, v.Until))
+		r.holds.set(quietIn(item.Path, v.Until, v.Number))
 	}
 	return nil
 }
@@ -284,7 +285,7 @@ func (r *records) replacedBy(ctx context.Context, h *hold) (*detail, error) {
 // startHold begins a hold. If its user was forgotten meanwhile, it names nobody. The
 // caller holds change.
 func (r *records) startHold(ctx context.Context, h hold, d detail) error {
-	if err := r.put(ctx, h.item(holdValue{d.At, h.until})); err != nil {
+	if err := r.put(ctx, h.item(holdValue{d.At, h.until, h.number})); err != nil {
 		return err
 	}
 	var err error

@@ -92,6 +92,8 @@ func (p *Plugin) doSet(ctx context.Context, c core.Call, in setPayload) (core.Re
 	r, err := p.set(ctx, a, w)
 	result := core.Output(newLine(&r))
 	result.Undo = core.JSON(r.ID)
+	in.Repeat = r.repeats(p.config.MaxAhead)
+	result.Named = core.JSON(in)
 	return result, err
 }
 
@@ -144,9 +146,13 @@ type line struct {
 }
 
 func newLine(r *reminder) line {
-	l := line{ID: r.ID, Text: r.Text, Due: stamp(r.Due, r.Veiled), Day: r.Due.Weekday().String(), Repeat: r.Rule}
+	due := r.Due
+	if r.Rule != "" { // it goes by that clock
+		due = due.In(r.Start.Location())
+	}
+	l := line{ID: r.ID, Text: r.Text, Due: stamp(due, r.Veiled), Day: due.Weekday().String(), Repeat: r.Rule}
 	if !r.Veiled {
-		l.Zone = r.Due.Location().String()
+		l.Zone = due.Location().String()
 	}
 	return l
 }
@@ -220,6 +226,7 @@ func (p *Plugin) doCancel(ctx context.Context, c core.Call, in cancelPayload) (c
 	r, err := p.cancel(ctx, a, in.ID)
 	result := core.Output(map[string]any{"cancelled": newLine(&r)})
 	result.Undo = core.JSON(values.New(r.person, keyReminder+r.ID, r))
+	result.Named = core.JSON(cancelPayload{ID: r.Text})
 	return result, err
 }
 

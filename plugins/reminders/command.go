@@ -88,13 +88,14 @@ func (p *Plugin) remindAdd(ctx context.Context, c command.Call, text string) (st
 	}
 	said := strings.TrimSpace(strings.Replace(text, what, "", 1))
 	c.NoteDone(setName, setPayload{Text: r.Text, When: said}, core.Result{Undo: core.JSON(r.ID)})
-	return "⏰ " + row(&r), nil
+	return "⏰ " + row(&r, p.config.MaxAhead), nil
 }
 
-func row(r *reminder) string {
+func row(r *reminder, horizon time.Duration) string {
 	s := fmt.Sprintf("%s: %s", formatTime(r.Due, r.Veiled), txt.Line(r.Text))
-	if r.Rule != "" {
-		s += " · `" + r.Rule + "`"
+	repeats := r.repeats(horizon)
+	if repeats != "" {
+		s += " · " + repeats
 	}
 	return s + " · `" + r.ID + "`"
 }
@@ -110,7 +111,7 @@ func (p *Plugin) remindList(ctx context.Context, c command.Call) (string, error)
 	}
 	b := strings.Builder{}
 	for i := range list[:min(len(list), shownMax)] {
-		b.WriteString("- " + row(&list[i]))
+		b.WriteString("- " + row(&list[i], p.config.MaxAhead))
 		if all && list[i].Author.Name != "" {
 			b.WriteString(" · " + txt.Line(list[i].Author.Name))
 		}

@@ -7,6 +7,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/sorting"
+	"synthbot/plugins/reminders/calendar"
 )
 
 // Listed is a reminder as admins see it. Its text may come from a private place.
@@ -14,7 +15,7 @@ type Listed struct {
 	ID, Text      string
 	Place, Person core.Path
 	Due           time.Time // when it comes next, in the zone of its user
-	Repeats       string    // how a recurring one repeats
+	Repeats       string    // how a recurring one repeats, or when it comes then
 }
 
 // All lists the reminders of all users, the next one first. Those that cannot be read are left out, and in err.
@@ -22,13 +23,42 @@ func (p *Plugin) All(ctx context.Context) (list []Listed, err error) {
 	all, err := p.of(ctx, core.Path{})
 	sorting.Sort(all, byDue)
 	for _, r := range all {
-		list = append(list, Listed{r.ID, r.Text, r.Place, r.person, r.Due, repeats(r.Rule)})
+		list = append(list, Listed{r.ID, r.Text, r.Place, r.person, r.Due, r.repeats(p.config.MaxAhead)})
 	}
 	return list, err
 }
 
-// repeats says in words how a rule repeats, if it is a simple one; else it is the rule (RFC 5545).
-func repeats(rule string) string {
+// repeats says how a reminder repeats: in words, where the rule's own clock is named if another one shows when it is
+// due, or by the moments that come next, within the horizon.
+func (r *reminder) repeats(horizon time.Duration) string {
+	words := inWords(r.Rule)
+	own := r.Start.Location().String()
+	if words != "" && own != r.Due.Location().String() {
+		words += r.Start.Format(", 15:04 (") + strings.Replace(own, "Local", "my time zone", 1) + ")"
+	}
+	if words != "" {
+		return words
+	}
+	rule, err := calendar.ParseRule(r.Rule)
+	if err != nil {
+		return ""
+	}
+	var next []string
+	for at := range rule.After(r.Start, r.Due, horizon) {
+		if len(next) == 3 {
+			next = append(next, "…")
+			break
+		}
+		next = append(next, at.In(r.Due.Location()).Format("2 Jan 2006 15:04"))
+	}
+	if next == nil {
+		return ""
+	}
+	return "on " + strings.Join(next, ", ")
+}
+
+// inWords says how a rule repeats, if it is a simple one, or else "".
+func inWords(rule string) string {
 	units := map[string]string{"HOURLY": "hour", "DAILY": "day", "WEEKLY": "week", "MONTHLY": "month", "YEARLY": "year"}
 	every, unit, on := "", "", ""
 	for part := range strings.SplitSeq(rule, ";") {
@@ -43,12 +73,12 @@ func repeats(rule string) string {
 		case "BYMONTHDAY":
 			on = "day " + strings.ReplaceAll(value, ",", ", ")
 		default:
-			return rule
+			return ""
 		}
 	}
 	switch {
 	case unit == "" || on == "" && strings.Contains(rule, "BYDAY") || strings.Contains(on, "-"):
-		return rule
+		return ""
 	case every != "" && every != "1":
 		unit = every + " " + unit + "s"
 	}

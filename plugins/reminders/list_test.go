@@ -55,14 +55,31 @@ func TestAll(t *testing.T) {
 	}
 }
 
+// TestRepeats: a rule is said in words, or by the moments that come next.
 func TestRepeats(t *testing.T) {
+	const horizon = 365 * 24 * time.Hour
+	due := time.Date(2026, 11, 27, 9, 0, 0, 0, time.UTC)
 	for rule, want := range map[string]string{
 		"": "", "FREQ=DAILY": "every day", "FREQ=HOURLY;INTERVAL=3": "every 3 hours", "FREQ=WEEKLY;BYDAY=MO,FR": "every week on Monday, Friday",
-		"FREQ=MONTHLY;INTERVAL=1;BYMONTHDAY=1,15": "every month on day 1, 15", "FREQ=MONTHLY;BYDAY=-1FR": "FREQ=MONTHLY;BYDAY=-1FR",
-		"FREQ=DAILY;COUNT=3": "FREQ=DAILY;COUNT=3", "FREQ=MONTHLY;BYMONTHDAY=-1": "FREQ=MONTHLY;BYMONTHDAY=-1", "FREQ=X": "FREQ=X",
+		"FREQ=MONTHLY;INTERVAL=1;BYMONTHDAY=1,15": "every month on day 1, 15",
+		"FREQ=MONTHLY;BYDAY=-1FR":                 "on 25 Dec 2026 09:00, 29 Jan 2027 09:00, 26 Feb 2027 09:00, …",
+		"FREQ=DAILY;COUNT=3":                      "on 28 Nov 2026 09:00, 29 Nov 2026 09:00",
+		"FREQ=DAILY;COUNT=1":                      "",
+		"FREQ=MONTHLY;BYMONTHDAY=-1":              "on 30 Nov 2026 09:00, 31 Dec 2026 09:00, 31 Jan 2027 09:00, …",
+		"FREQ=X":                                  "",
 	} {
-		if got := repeats(rule); got != want {
+		if got := (&reminder{Start: due, Due: due, Rule: rule}).repeats(horizon); got != want {
 			t.Errorf("%s: %q, want %q", rule, got, want)
 		}
+	}
+	far := due.In(time.FixedZone("Far", 3*3600))
+	got := (&reminder{Start: due, Due: far, Rule: "FREQ=WEEKLY;BYDAY=MO"}).repeats(horizon)
+	if want := "every week on Monday, 09:00 (UTC)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	here := time.Date(2026, 11, 27, 9, 0, 0, 0, time.Local)
+	got = (&reminder{Start: here, Due: far, Rule: "FREQ=DAILY"}).repeats(horizon)
+	if want := "every day, 09:00 (my time zone)"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -266,8 +266,13 @@ func (p *Plugin) of(ctx context.Context, person core.Path) (list []reminder, err
 }
 
 // here lists what one person set in the place, or, for all, what everybody did, the next one
-// first. What was set elsewhere is nobody's business here.
+// first, and when they are due in the zone of the caller, unless one of the zones is veiled. What was set elsewhere is
+// nobody's business here.
 func (p *Plugin) here(ctx context.Context, c command.Call, all bool) ([]reminder, error) {
+	z, err := p.zoneFor(ctx, c, "")
+	if err != nil {
+		return nil, err
+	}
 	items, err := p.host.Items.List(ctx, c.Path)
 	if err != nil {
 		return nil, fmt.Errorf("reminders in %s: %w", c.Path, err)
@@ -283,9 +288,13 @@ func (p *Plugin) here(ctx context.Context, c command.Call, all bool) ([]reminder
 		if err != nil {
 			return nil, err
 		}
-		if ok {
-			list = append(list, r)
+		if !ok {
+			continue
 		}
+		if !z.veiled && !r.Veiled {
+			r.Due = r.Due.In(z.Location)
+		}
+		list = append(list, r)
 	}
 	sorting.Sort(list, byDue)
 	return list, nil

@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"synthbot/memory"
-	"synthbot/memory/bolt"
-	"synthbot/memory/kv"
 )
 
 // TestCheckTellsChanges: a check holds blueprints against what the bot used last,
@@ -118,21 +116,7 @@ func TestCheckKeepsTheFormat(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	db, err := memory.Open("data", memory.Options{})
-	if err == nil {
-		err = db.Close()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := bolt.Open(filepath.Join("data", memory.FileName), bolt.Options{})
-	if err == nil {
-		err = file.Update(func(t kv.Tx) error { return t.Bucket("meta").Put([]byte("schema"), []byte("4")) })
-		err = errors.Join(err, file.Close())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	makeOlder(t, "data")
 	status, out, errs := typed(t, "", "check")
 	if status != statusDone || !strings.Contains(out, "has an older format; the bot converts it at its next start") {
 		t.Errorf("%d, %s%s", status, out, errs)

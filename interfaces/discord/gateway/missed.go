@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -20,7 +21,8 @@ const (
 var errMissedTooMuch = errors.New("too many missed events")
 
 // catchUp resumes the session of an earlier process to receive the events that it missed. A new session
-// follows, because Discord describes guilds and channels only to new sessions.
+// follows, because Discord describes guilds and channels only to new sessions. Until that begins, the earlier one
+// receives further events.
 func (s *shard) catchUp(ctx context.Context, left Session) {
 	if left.ID == "" {
 		return
@@ -28,17 +30,38 @@ func (s *shard) catchUp(ctx context.Context, left Session) {
 	if left.Address == "" || !asSafe(left.Address, s.at.address) {
 		left.Address = s.at.address
 	}
-	ctx, cancel := context.WithTimeout(ctx, missedTime)
-	defer cancel()
-	log, err := s.g.Log, s.receiveMissed(ctx, left)
-	if err != nil {
-		log = log.With("err", err)
+	ctx, s.leave = context.WithCancel(ctx)
+	caughtUp, over := make(chan struct{}), make(chan struct{})
+	s.earlier.Go(func() {
+		defer close(over)
+		log, err := s.g.Log, s.receiveMissed(ctx, left, sync.OnceFunc(func() { close(caughtUp) }))
+		select {
+		case <-caughtUp:
+		default:
+			log = log.With("err", err)
+		}
+		log.Info("resumed the session of an earlier process", "shard", s.id, "count", len(s.missed))
+	})
+	limit := time.NewTimer(missedTime)
+	defer limit.Stop()
+	select {
+	case <-caughtUp:
+	case <-over:
+	case <-limit.C:
+		s.leaveEarlier()
 	}
-	log.Info("resumed the session of an earlier process", "shard", s.id, "count", len(s.missed))
 }
 
-// receiveMissed connects and receives the missed events. Those received before an error are kept.
-func (s *shard) receiveMissed(ctx context.Context, left Session) error {
+// leaveEarlier ends the connection of the earlier process's session.
+func (s *shard) leaveEarlier() {
+	if s.leave != nil {
+		s.leave()
+	}
+	s.earlier.Wait()
+}
+
+// receiveMissed connects and receives the missed events, and further ones until an error. It calls caughtUp between.
+func (s *shard) receiveMissed(ctx context.Context, left Session, caughtUp func()) error {
 	c, err := s.g.dial(ctx, left.Address)
 	if err != nil {
 		return err
@@ -50,11 +73,11 @@ func (s *shard) receiveMissed(ctx context.Context, left Session) error {
 	if err := c.resume(s.g.Token, left); err != nil {
 		return err
 	}
-	return s.keepMissed(c)
+	return s.keepMissed(c, caughtUp)
 }
 
-// keepMissed reads the missed events, and keeps messages and interactions.
-func (s *shard) keepMissed(c *conn) error {
+// keepMissed reads events until an error, and keeps messages and interactions.
+func (s *shard) keepMissed(c *conn, caughtUp func()) error {
 	for size := 0; ; {
 		m, err := c.read()
 		switch {
@@ -65,7 +88,8 @@ func (s *shard) keepMissed(c *conn) error {
 		case *m.Op == opReconnect:
 			return errReconnect
 		case m.Type == "RESUMED":
-			return nil
+			c.patience = c.interval // without heartbeats, Discord ends the connection soon after
+			caughtUp()
 		}
 		if !strings.HasPrefix(m.Type, "MESSAGE_") && m.Type != "INTERACTION_CREATE" {
 			continue // the new session describes the current state

@@ -41,15 +41,18 @@ type shard struct {
 	located bool // at must be updated before the next session
 	intents int  // that this connection requests
 
-	session     *Session  // nil: the next session is new
-	missed      []message // events missed by an earlier process, until their guild is known
-	established bool      // this connection received READY or RESUMED
+	session     *Session           // nil: the next session is new
+	missed      []message          // events missed by an earlier process, until their guild is known
+	earlier     sync.WaitGroup     // receives them
+	leave       context.CancelFunc // ends that; nil: there is nothing to receive
+	established bool               // this connection received READY or RESUMED
 }
 
 // run connects and reconnects until ctx ends, and then returns nil, or until Discord refuses the bot. left
 // is the session of an earlier process.
 func (s *shard) run(ctx context.Context, left Session) error {
 	s.catchUp(ctx, left)
+	defer s.leaveEarlier()
 	wait := time.Duration(0)
 	for driver.Sleep(ctx, wait) {
 		why := s.connect(ctx)
@@ -248,6 +251,7 @@ func (s *shard) dispatch(ctx context.Context, c *conn, m message) {
 	if m.Type == "READY" {
 		s.setSession(m)
 	}
+	s.leaveEarlier()
 	e := Event{Shard: s.id, Type: m.Type, Data: m.Data}
 	if s.session != nil && len(s.missed) == 0 { // otherwise a crash would lose the earlier session's missed events
 		e.Session = *s.session
