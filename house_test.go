@@ -53,7 +53,7 @@ var rooms = []struct {
 	{"core/action", []string{"core", "core/llm", "core/plan", "core/recent", "core/schema", "core/txt"}},
 	{"core/schema", []string{"core"}},
 	{"core/engine", []string{"core", "core/llm", "core/spoken", "core/txt"}},
-	{"core/recon", []string{"core", "core/hint", "core/llm", "core/recent"}},
+	{"core/recon", []string{"core", "core/hint", "core/llm", "core/recent", "core/txt"}},
 	{"core/users", []string{"core"}},
 	{"core/recent", nil},
 	{"core/document", []string{"core", "core/llm", "core/txt"}},

@@ -33,15 +33,15 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // maxBigPackageLines lists the folders that are larger than maxPackageLines for a
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
-	"admin/page":          2592,
-	"daemon":              6650,
+	"admin/page":          2570,
+	"daemon":              6511,
 	"interfaces/discord":  5219,
 	"core/engine":         3714,
-	"core/engine/offline": 3154,
+	"core/engine/offline": 3077,
 	"core/turn":           5231,
 	"core/action":         3906,
 	"interfaces/telegram": 4231,
-	"memory":              8899,
+	"memory":              8904,
 }
 
 // stiff matches wording in comments that plain English avoids.

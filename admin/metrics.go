@@ -1,4 +1,4 @@
-// Package admin lets admins look at a running bot: metrics and health, traces of turns, and
+// Package admin lets admins look at a running bot: metrics and health, traces of turns, lines of the log, and
 // the control socket. Metrics contain no paths, users and texts.
 package admin
 
@@ -143,7 +143,6 @@ func (m *Metrics) Handler(alive, ready func(context.Context) error) http.Handler
 	return mux
 }
 
-// health reports whether check returns nil.
 func health(check func(context.Context) error, otherwise string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := check(r.Context()); err != nil {

@@ -11,7 +11,6 @@ import (
 	"synthbot/core/watch"
 )
 
-// tracesMax is how many turns are kept.
 const tracesMax = 500
 
 // promptsMax is how many of the latest turns are kept with their prompts.

@@ -150,7 +150,8 @@ func newField(owner reflect.Type, sf reflect.StructField, name string) field {
 		f.panic("a pointer is nil by default")
 	}
 	f.rules = rules{min: f.newBound("min"), max: f.newBound("max")}
-	if list := f.lookup("oneof"); list != nil {
+	list := f.lookup("oneof")
+	if list != nil {
 		f.rules.oneof = strings.Split(*list, "|")
 	}
 	return f

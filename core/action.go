@@ -9,16 +9,13 @@ import (
 	"time"
 )
 
-// MessagePrefix begins the name of an interface's message action; the
-// interface's name follows.
+// MessagePrefix begins the name of an interface's message action; the interface's name follows.
 const MessagePrefix = "message_"
 
-// Permission says who may cause an action. It is checked against the person
-// who caused the turn.
+// Permission says who may cause an action. It is checked against the person who caused the turn.
 type Permission string
 
-// Permissions. An empty one means everyone, or admins where the action
-// has effects outside of the conversation.
+// Permissions. An empty one means everyone, or admins where the action has effects outside of the conversation.
 const (
 	PermissionEveryone   Permission = "everyone"
 	PermissionConcerned  Permission = "concerned" // the person whom Action.Concerns names
@@ -27,8 +24,7 @@ const (
 	PermissionBot        Permission = "bot" // nobody but the bot's own turns
 )
 
-// Busy says what becomes of a second call of an action by the same person
-// while the first one runs.
+// Busy says what becomes of a second call of an action by the same person while the first one runs.
 type Busy string
 
 // Ways to treat a call that finds its action busy; an empty one lets it run, too.
@@ -37,16 +33,14 @@ const (
 	BusyRefuse Busy = "refuse"
 )
 
-// RateLimit allows Count calls within Per for each person; the zero value
-// allows any number.
+// RateLimit allows Count calls within Per for each person; the zero value allows any number.
 type RateLimit struct {
 	Count int
 	Per   time.Duration
 }
 
-// Effect says what an action has to do with other people's words and things. An
-// action declares its effects; one that declares none is treated as if it had
-// all of those that restrict it.
+// Effect says what an action has to do with other people's words and things. An action declares its effects; one that
+// declares none is treated as if it had all of those that restrict it.
 type Effect uint16
 
 // Effects, to be joined with |.
@@ -66,8 +60,7 @@ const (
 const effectUndeclared = EffectReadsChat | EffectReadsForeign | EffectRequests | EffectChanges | EffectRanked |
 	EffectWrites
 
-// Examples is the third tier of an action: shown to a model only after it made
-// a mistake.
+// Examples is the third tier of an action: shown to a model only after it made a mistake.
 type Examples struct {
 	Description  string       `json:"description,omitempty"`
 	Instructions Instructions `json:"instructions,omitzero"`
@@ -106,8 +99,7 @@ func NewExample(scenario, payload string) Example {
 	return Example{Scenario: scenario, Payload: json.RawMessage(payload)}
 }
 
-// Action is what the model reads and what is done, as one value. Name, Brief,
-// Schema and Do are required.
+// Action is what the model reads and what is done, as one value. Name, Brief, Schema and Do are required.
 type Action struct {
 	Name     string   // [a-z0-9_.-]{1,64}
 	Similes  []string // other names that mean exactly the same
@@ -140,9 +132,8 @@ type Action struct {
 	Check func(context.Context, Call) error
 	// Do carries the call out. It must end when its context does.
 	Do func(context.Context, Call) (Result, error)
-	// Undo takes a finished call back: when a unit that it belongs to failed, or when who
-	// caused it wants that within some minutes. It does nothing if nothing is left of the
-	// call. Optional.
+	// Undo takes a finished call back: when a unit that it belongs to failed, or when who caused it wants that within
+	// some minutes. It does nothing if nothing is left of the call. Optional.
 	Undo func(context.Context, Call, Result) error
 }
 
@@ -207,27 +198,22 @@ func (c *Call) Say(text string) Step {
 
 // Deliveries journals the messages that one step sends, so that none is sent twice.
 type Deliveries interface {
-	// Send calls do for the n-th part (1, 2, …) of the step, unless the journal
-	// holds it as sent. key is the same whenever this part is tried (at most 25
-	// characters, letters and digits): platforms that know idempotency keys get
-	// it. do returns the platform's id of the message; its error comes back as it
-	// is. The part then counts as not sent, unless the error is ErrUnknownOutcome
-	// or ctx has ended; with ErrUnwritten it was not tried. A part that may have
-	// been sent is sent again when the step is taken up, at most twice over all
-	// lives (see Sent.Repeatable); after that Send fails with an Error that is
-	// Unsure, and the rest of the step is sent all the same. What was sent joins the history
-	// when the turn ends.
+	// Send calls do for the n-th part (1, 2, …) of the step, unless the journal holds it as sent. key is the same
+	// whenever this part is tried (at most 25 characters, letters and digits): platforms that know idempotency keys
+	// get it. do returns the platform's id of the message; its error comes back as it is. The part then counts as not
+	// sent, unless the error is ErrUnknownOutcome or ctx has ended; with ErrUnwritten it was not tried. A part that
+	// may have been sent is sent again when the step is taken up, at most twice over all lives (see Sent.Repeatable);
+	// after that Send fails with an Error that is Unsure, and the rest of the step is sent all the same. What was
+	// sent joins the history when the turn ends.
 	Send(ctx context.Context, n int, what Sent, do func(ctx context.Context, key string) (id string, err error)) error
 
-	// Since is when an earlier attempt began to send the n-th part, where nobody
-	// knows whether that worked; else the zero time. Once a platform has forgotten
-	// the key, it can be asked whether the part is there since.
+	// Since is when an earlier attempt began to send the n-th part, where nobody knows whether that worked; else the
+	// zero time. Once a platform has forgotten the key, it can be asked whether the part is there since.
 	Since(n int) time.Time
 }
 
-// SendsOn adds the error of one message of a step to those before, and reports whether the
-// next one is sent. It is after one of which nobody will know whether it arrived (an Error that
-// is Unsure); any other error ends the step.
+// SendsOn adds the error of one message of a step to those before, and reports whether the next one is sent. It is
+// after one of which nobody will know whether it arrived (an Error that is Unsure); any other error ends the step.
 func SendsOn(failed *error, err error) bool {
 	*failed = errors.Join(*failed, err)
 	e, ok := errors.AsType[*Error](err)
@@ -289,8 +275,7 @@ const (
 	Mismatch  ErrorKind = "mismatch"  // was done, but what it returned breaks its own schema
 )
 
-// Error is an action's failure. Text is written for the person and the model;
-// Err is for the log only.
+// Error is an action's failure. Text is written for the person and the model; Err is for the log only.
 type Error struct {
 	Kind  ErrorKind
 	Text  string

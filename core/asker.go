@@ -7,8 +7,7 @@ import (
 	"synthbot/core/llm"
 )
 
-// Question is what a turn wants to know. Build is called with the limits of
-// each engine that is tried.
+// Question is what a turn wants to know. Build is called with the limits of each engine that is tried.
 type Question struct {
 	Path   Path   // the place
 	People []Path // who caused it, in equal shares; none: the bot itself

@@ -10,8 +10,7 @@ import (
 
 // Errors of Facts and Items.
 var (
-	// ErrUnknown is returned for a fact that does not exist, or cannot be seen from the
-	// place.
+	// ErrUnknown is returned for a fact that does not exist, or cannot be seen from the place.
 	ErrUnknown = errors.New("no such memory")
 	// ErrForgotten is returned if something is not stored because it concerns
 	// somebody who was forgotten while it was made. It is an Error, for actions.
@@ -34,8 +33,7 @@ type Fact struct {
 	By         Path      `json:"by,omitzero"` // who said it; zero: the bot itself
 	// Former holds what it said before, newest first.
 	Former []Former `json:"former,omitempty"`
-	// Rank is that of By where it is said. It matters when the fact is saved, and is
-	// not kept.
+	// Rank is that of By where it is said. It matters when the fact is saved, and is not kept.
 	Rank Rank `json:"-"`
 	// Known says of what SaveFact returns that the same text was there before.
 	Known bool `json:"-"`
@@ -68,15 +66,12 @@ type FactQuery struct {
 
 // Facts is what the bot knows. Safe for concurrent use.
 type Facts interface {
-	// SaveFact keeps a fact and returns it as it is then. With an ID it
-	// replaces that one, and Former continues what is kept. Without, it replaces those of the same origin, about the
-	// same, that say the same or have the same Topic, as far as it may (MayReplace):
-	// the newest wins, what was said before stays as Former. A fact about or by
-	// somebody who was forgotten after the epoch of the context began is not stored;
-	// the error wraps ErrForgotten.
+	// SaveFact keeps a fact and returns it as it is then. With an ID it replaces that one, and Former continues what
+	// is kept. Without, it replaces those of the same origin, about the same, that say the same or have the same
+	// Topic, as far as it may (MayReplace): the newest wins, what was said before stays as Former. A fact about or by
+	// somebody who was forgotten after the epoch of the context began is not stored; the error wraps ErrForgotten.
 	SaveFact(ctx context.Context, f Fact) (Fact, error)
-	// DropFact forgets a fact that can be seen from one of these places; else
-	// the error wraps ErrUnknown.
+	// DropFact forgets a fact that can be seen from one of these places; else the error wraps ErrUnknown.
 	DropFact(ctx context.Context, id string, see ...Path) error
 	// Recall returns the facts that answer best, best first.
 	Recall(ctx context.Context, q FactQuery) ([]Fact, error)
@@ -84,9 +79,8 @@ type Facts interface {
 	Epoch() uint64
 }
 
-// Item is one thing that a plugin keeps. The zero Path is the plugin's own, not
-// of any place or person. What is kept under a person's path is shown to them,
-// and erased with them, without the plugin's doing.
+// Item is one thing that a plugin keeps. The zero Path is the plugin's own, not of any place or person. What is kept
+// under a person's path is shown to them, and erased with them, without the plugin's doing.
 type Item struct {
 	Path    Path
 	Key     string
@@ -99,20 +93,15 @@ const AnyVersion = ^uint64(0)
 
 // Items is what one plugin keeps. Safe for concurrent use.
 type Items interface {
-	// Get returns what is kept under path and key; ok is false, and the version 0,
-	// where there is nothing.
+	// Get returns what is kept under path and key; ok is false, and the version 0, where there is nothing.
 	Get(ctx context.Context, path Path, key string) (item Item, ok bool, err error)
-	// Put keeps an item and returns its new version. item.Version must be the one
-	// that is there, 0 for none, or AnyVersion; else the error wraps ErrVersion.
-	// A nil Value takes the item away. It is on disk when Put returns. What lies
-	// under the path of somebody who was forgotten after the epoch of the context
-	// began, names them, or comes of a turn that answers them, is not stored; the
-	// error wraps ErrForgotten.
+	// Put keeps an item and returns its new version. item.Version must be the one that is there, 0 for none, or
+	// AnyVersion; else the error wraps ErrVersion. A nil Value takes the item away. It is on disk when Put returns.
+	// What lies under the path of somebody who was forgotten after the epoch of the context began, names them, or
+	// comes of a turn that answers them, is not stored; the error wraps ErrForgotten.
 	Put(ctx context.Context, item Item) (version uint64, err error)
-	// PutAll is Put for several at once: all of them are on disk when it returns nil,
-	// else none is.
+	// PutAll is Put for several at once: all of them are on disk when it returns nil, else none is.
 	PutAll(ctx context.Context, items ...Item) error
-	// List returns what is kept at or below root, by path and key; for the zero
-	// Path everything.
+	// List returns what is kept at or below root, by path and key; for the zero Path everything.
 	List(ctx context.Context, root Path) ([]Item, error)
 }

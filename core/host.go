@@ -26,22 +26,18 @@ type Host struct {
 	// but the built-in one, its error is ErrNoEngine.
 	Asker     Asker
 	Messenger Messenger
-	// Speak returns a voice message that says a Markdown text in the voice of the place, within
-	// the budgets of these people. Where nobody can speak, or not that text, the error's Kind is
-	// Broken or Invalid.
+	// Speak returns a voice message that says a Markdown text in the voice of the place, within the budgets of these
+	// people. Where nobody can speak, or not that text, the error's Kind is Broken or Invalid.
 	Speak func(ctx context.Context, place Path, people []Path, text string) (Upload, error)
-	// PDF returns the text of a PDF, which a process of its own reads within limits. Nil: PDFs
-	// cannot be read.
+	// PDF returns the text of a PDF, which a process of its own reads within limits. Nil: PDFs cannot be read.
 	PDF func(ctx context.Context, data []byte) (string, error)
-	// Changed tells the bot that Actions returns another list from now on. It
-	// returns at once.
+	// Changed tells the bot that Actions returns another list from now on. It returns at once.
 	Changed func()
 }
 
 // Reader reads what a Store holds.
 type Reader interface {
-	// View calls f with one consistent state. No call across a network, and no
-	// writing, belongs inside.
+	// View calls f with one consistent state. No call across a network, and no writing, belongs inside.
 	View(ctx context.Context, f func(View) error) error
 }
 
@@ -52,12 +48,8 @@ type Messenger interface {
 	Tell(ctx context.Context, to Path, text string) error
 	// NotifyAdmins tells all admins. It returns at once.
 	NotifyAdmins(text string)
-	// SendFile sends a file into a place as a part of a step. Where the interface
-	// cannot, the error's Kind is Broken.
+	// SendFile sends a file into a place as a part of a step. Where the interface cannot, the error's Kind is Broken.
 	SendFile(ctx context.Context, parts Deliveries, n int, what Sent, f Upload) error
-	// Fetch returns the content of an attachment of a message in the place, at
-	// most max bytes; a larger one is an error.
-	Fetch(ctx context.Context, place Path, a Attachment, max int64) ([]byte, error)
 	// Link returns the address of a message; "" if it has none.
 	Link(place Path, id string) string
 	// IsAdmin reports whether the person is one of the bot's admins.
@@ -93,8 +85,7 @@ type DataKeeper interface {
 	Erase(ctx context.Context, person Path) error
 }
 
-// Fetcher is the ability of an interface to fetch what was attached to a
-// message.
+// Fetcher is the ability of an interface to fetch what was attached to a message.
 type Fetcher interface {
 	// Fetch returns the content, at most max bytes; a larger one is an error.
 	Fetch(ctx context.Context, a Attachment, max int64) ([]byte, error)
@@ -108,9 +99,8 @@ type Finding struct {
 	Fatal bool   // the bot cannot do without
 }
 
-// Prober is the ability of an interface to ask its platform who the bot is there,
-// and whether it may do what it needs. It does not need Listen, and disturbs no
-// bot that runs with the same account.
+// Prober is the ability of an interface to ask its platform who the bot is there, and whether it may do what it
+// needs. It does not need Listen, and disturbs no bot that runs with the same account.
 type Prober interface {
 	Probe(ctx context.Context) []Finding
 }

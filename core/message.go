@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Limits of what is taken in from a platform, a model or a file. What is
-// longer is cut by the driver, visibly.
+// Limits of what is taken in from a platform, a model or a file. What is longer is cut by the driver, visibly.
 const (
 	MaxText    = 1 << 20 // bytes of one message's text, its author's and foreign together
 	MaxName    = 256     // bytes of a person's name or tag
@@ -15,8 +14,7 @@ const (
 	MaxForeign = 16      // foreign texts in one message
 )
 
-// Rank is what a person may do in a place. It comes from the platform and the
-// configuration, never from a text.
+// Rank is what a person may do in a place. It comes from the platform and the configuration, never from a text.
 type Rank uint8
 
 // Ranks in rising order. RankBot is the bot itself, in turns that it began.
@@ -88,8 +86,7 @@ type Foreign struct {
 	// Voice says that it is a voice message, which is an attachment. Once it was recognised
 	// (see Message.Heard), Text has its words.
 	Voice bool `json:"voice,omitempty"`
-	// Path and ID are of the message that a forward copies, where the platform tells. They
-	// are not kept.
+	// Path and ID are of the message that a forward copies, where the platform tells. They are not kept.
 	Path Path   `json:"-"`
 	ID   string `json:"-"`
 }
@@ -129,9 +126,8 @@ type Message struct {
 	Foreign []Foreign `json:"foreign,omitempty"`
 	Time    time.Time `json:"time,omitzero"` // the platform's
 	Voice   bool      `json:"voice,omitempty"`
-	// Heard is how sure speech recognition is of the words of a voice message, in percent: 0 if
-	// it recognised nothing, HeardUnrated if it does not say. They are in Text, or, if the
-	// message was forwarded, in Foreign.
+	// Heard is how sure speech recognition is of the words of a voice message, in percent: 0 if it recognised
+	// nothing, HeardUnrated if it does not say. They are in Text, or, if the message was forwarded, in Foreign.
 	Heard       int          `json:"heard,omitempty"`
 	Written     int          `json:"written,omitempty"` // with Heard: how many bytes of Text are a caption
 	ReplyTo     *Quote       `json:"reply_to,omitempty"`
@@ -155,8 +151,7 @@ const HeardUnrated = -1
 // from it; Time orders messages of the platform.
 func (m *Message) SentAt() time.Time { return m.Time.Add(m.Ahead) }
 
-// In reports whether the message was written in a place, below it, or in a scope within
-// it.
+// In reports whether the message was written in a place, below it, or in a scope within it.
 func (m *Message) In(place Path) bool {
 	return m.Path.Within(place) || slices.ContainsFunc(m.Scopes, func(s Path) bool { return s.Within(place) })
 }
@@ -174,20 +169,14 @@ func (m *Message) AllText() string {
 	if len(m.Foreign) == 0 {
 		return m.Text
 	}
-	var texts []string
-	if m.Text != "" {
-		texts = append(texts, m.Text)
-	}
+	texts := []string{m.Text}
 	for i := range m.Foreign {
-		if m.Foreign[i].Text != "" {
-			texts = append(texts, m.Foreign[i].Text)
-		}
+		texts = append(texts, m.Foreign[i].Text)
 	}
-	return strings.Join(texts, "\n")
+	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), "\n")
 }
 
-// Transcript returns the words of the message for people who read a log: what others
-// wrote is marked as theirs.
+// Transcript returns the words of the message for people who read a log: what others wrote is marked as theirs.
 func (m *Message) Transcript() string {
 	texts := make([]string, 0, 1+len(m.Foreign))
 	if m.Text != "" {
@@ -216,9 +205,8 @@ func (m *Message) TextSize() int {
 // Kind says what happened in a place.
 type Kind string
 
-// Kinds of event. The first group comes from drivers, the second is written by
-// the bot itself; all but Edit, Deletion, Reaction and Migration, which change
-// what is already there, become entries of the place's log.
+// Kinds of event. The first group comes from drivers, the second is written by the bot itself; all but Edit,
+// Deletion, Reaction and Migration, which change what is already there, become entries of the place's log.
 const (
 	KindMessage    Kind = "message"
 	KindEdit       Kind = "edit"       // Message.ID again, with the new text
@@ -235,9 +223,8 @@ const (
 	KindBacklog  Kind = "backlog"  // what waited too long, as one
 )
 
-// TakenAway precedes, in the Data of a reaction, an emoji that its author takes away
-// again. Without an emoji it takes all of theirs away, as "" does. Without an author it
-// takes everybody's.
+// TakenAway precedes, in the Data of a reaction, an emoji that its author takes away again. Without an emoji it takes
+// all of theirs away, as "" does. Without an author it takes everybody's.
 const TakenAway = "-"
 
 // Command is a chat command as it was called.
@@ -246,9 +233,8 @@ type Command struct {
 	Args []string `json:"args,omitempty"`
 }
 
-// Event is one thing that happened in a place. Message says where, when and by
-// whom. What becomes an entry carries a platform id of its own in Message.ID:
-// the same (place, id) twice is one entry. An edit carries the id of what it
+// Event is one thing that happened in a place. Message says where, when and by whom. What becomes an entry carries a
+// platform id of its own in Message.ID: the same (place, id) twice is one entry. An edit carries the id of what it
 // changes; deletions and reactions name it in Target and need no id.
 type Event struct {
 	Kind    Kind     `json:"kind"`
@@ -258,9 +244,8 @@ type Event struct {
 	Command *Command `json:"command,omitempty"`
 	To      Path     `json:"to,omitzero"`
 	Count   int      `json:"count,omitempty"`
-	// Reply, where set, is what the event is answered with, without asking a model. Of the events
-	// that are received, only a plugin's KindReminder may have one: what is sent keeps its Data
-	// then (see Follower).
+	// Reply, where set, is what the event is answered with, without asking a model. Of the events that are received,
+	// only a plugin's KindReminder may have one: what is sent keeps its Data then (see Follower).
 	Reply string `json:"reply,omitempty"`
 }
 

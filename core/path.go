@@ -22,9 +22,8 @@ const personMark = "@user"
 // stable ids, outermost first ("telegram/-100123/7"). It is comparable, and
 // equal paths print alike. The zero Path is the root above all interfaces.
 //
-// Inside an element '/', '%', control characters, white space and bytes that
-// are not UTF-8 are percent-encoded (upper-case hex, byte by byte); nothing else
-// ever is, so that every path has exactly one spelling.
+// Inside an element '/', '%', control characters, white space and bytes that are not UTF-8 are percent-encoded
+// (upper-case hex, byte by byte); nothing else ever is, so that every path has exactly one spelling.
 type Path struct{ s string }
 
 // ParsePath reads a path in its one spelling; any other spelling is an error.
@@ -69,8 +68,7 @@ func (p Path) String() string { return p.s }
 // IsZero reports whether p is the root.
 func (p Path) IsZero() bool { return p.s == "" }
 
-// Interface is the first element, plain: the name of the interface that serves
-// the path.
+// Interface is the first element, plain: the name of the interface that serves the path.
 func (p Path) Interface() string {
 	first, _, _ := strings.Cut(p.s, "/")
 	return decode(first)

@@ -17,8 +17,7 @@ type Plan struct {
 	Metadata    json.RawMessage `json:"metadata,omitempty"`
 	// Extra holds the top-level keys that nobody registered.
 	Extra map[string]json.RawMessage `json:"extra,omitempty"`
-	// Repaired is set where the text was not JSON before it was repaired. Of such
-	// a plan only messages may run.
+	// Repaired is set where the text was not JSON before it was repaired. Of such a plan only messages may run.
 	Repaired bool `json:"repaired,omitempty"`
 }
 

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Plugin is a part of the bot that offers actions. Name is unique among all
-// plugins and interfaces. Actions may be asked often and from any goroutine;
-// it returns the current list at once.
+// Plugin is a part of the bot that offers actions. Name is unique among all plugins and interfaces. Actions may be
+// asked often and from any goroutine; it returns the current list at once.
 type Plugin interface {
 	Name() string
 	Actions() []Action
@@ -18,19 +17,16 @@ type Plugin interface {
 // Interface is a plugin through which people talk to the bot.
 type Interface interface {
 	Plugin
-	// Listen takes events in until ctx ends or the interface cannot go on. It
-	// blocks, and owns every goroutine that it starts. An event is acknowledged
-	// to the platform only after in.Receive returned nil. It returns nil when ctx
-	// ended. Its actions work before, meanwhile and afterwards: turns that run
-	// when the bot stops still send.
+	// Listen takes events in until ctx ends or the interface cannot go on. It blocks, and owns every goroutine that
+	// it starts. An event is acknowledged to the platform only after in.Receive returned nil. It returns nil when ctx
+	// ended. Its actions work before, meanwhile and afterwards: turns that run when the bot stops still send.
 	Listen(ctx context.Context, in Inbox) error
 }
 
 // Inbox takes in what happened on a platform.
 type Inbox interface {
-	// Receive appends the events in one commit and returns when they are on
-	// disk. An event whose (place, id) is known already is not taken twice.
-	// After an error none of them was taken. Safe for concurrent use.
+	// Receive appends the events in one commit and returns when they are on disk. An event whose (place, id) is known
+	// already is not taken twice. After an error none of them was taken. Safe for concurrent use.
 	Receive(ctx context.Context, events ...Event) error
 }
 
@@ -69,32 +65,27 @@ type Namer interface {
 	NameOf(path Path) string
 }
 
-// Reachable is the ability of an interface to tell whether it can speak in a place
-// now, as it cannot at a terminal where nobody sits. Without it, it always can.
-// What was said in a place that no interface reaches waits. Reaches returns at
-// once.
+// Reachable is the ability of an interface to tell whether it can speak in a place now, as it cannot at a terminal
+// where nobody sits. Without it, it always can. What was said in a place that no interface reaches waits. Reaches
+// returns at once.
 type Reachable interface {
 	Reaches(place Path) bool
 }
 
-// Readier is the ability of an interface to tell whether it takes messages in. Ready
-// returns at once: nil if it does, else what is wrong. A short interruption counts as
-// taking in, and so does a wait that the platform asked for.
+// Readier is the ability of an interface to tell whether it takes messages in. Ready returns at once: nil if it does,
+// else what is wrong. A short interruption counts as taking in, and so does a wait that the platform asked for.
 type Readier interface {
 	Ready() error
 }
 
-// ErrAway is what an interface's actions fail with where it cannot speak for a
-// while that nobody knows: the place is out of reach now, or the platform refuses
-// the bot as a whole. Nothing was sent then. A turn of that interface is broken
-// off, and goes on where it stopped when the place is within reach.
+// ErrAway is what an interface's actions fail with where it cannot speak for a while that nobody knows: the place is
+// out of reach now, or the platform refuses the bot as a whole. Nothing was sent then. A turn of that interface is
+// broken off, and goes on where it stopped when the place is within reach.
 var ErrAway = errors.New("out of reach")
 
-// ErrUnknownOutcome is what a send of an interface fails with where it may have
-// worked: its reply was lost. A definite refusal, such as a rate limit or a bad
-// request, is never unknown. Deliveries counts such sends. The turn is broken off as with
-// ErrAway, and sends the same part later under the same key; no model is asked
-// because of it.
+// ErrUnknownOutcome is what a send of an interface fails with where it may have worked: its reply was lost. A
+// definite refusal, such as a rate limit or a bad request, is never unknown. Deliveries counts such sends. The turn
+// is broken off as with ErrAway, and sends the same part later under the same key; no model is asked because of it.
 var ErrUnknownOutcome = errors.New("outcome unknown")
 
 // RecordingIndicator is the ability of an interface to show that the bot records a voice
@@ -109,11 +100,9 @@ type TypingIndicator interface {
 	ShowTyping(ctx context.Context, place Path)
 }
 
-// Drafter is the ability of an interface to show a message while it is being
-// written. Draft is given the whole text so far; "" takes back what was shown.
-// It returns at once, and keeps to the platform's limits by leaving texts out.
-// The next message that a turn sends to the place takes the draft's place; what a
-// chat command sends does not.
+// Drafter is the ability of an interface to show a message while it is being written. Draft is given the whole text
+// so far; "" takes back what was shown. It returns at once, and keeps to the platform's limits by leaving texts out.
+// The next message that a turn sends to the place takes the draft's place; what a chat command sends does not.
 type Drafter interface {
 	Draft(place Path, text string)
 }
@@ -126,16 +115,13 @@ type Choice struct {
 	Writes      bool
 }
 
-// Chooser is the ability of an interface to put a question with buttons. A press
-// comes in as an event of KindPress, whose Target is the message's id and whose
-// Data is the choice's; nobody can make a press up.
+// Chooser is the ability of an interface to put a question with buttons. A press comes in as an event of KindPress,
+// whose Target is the message's id and whose Data is the choice's; nobody can make a press up.
 type Chooser interface {
-	// Choose sends a message as a part of a step, through parts.Send, with a
-	// button for each choice. Its text is plain, is shown just as it is, and has at
-	// most 1,000 bytes; so are those of Settle.
+	// Choose sends a message as a part of a step, through parts.Send, with a button for each choice. Its text is
+	// plain, is shown just as it is, and has at most 1,000 bytes; so are those of Settle.
 	Choose(ctx context.Context, parts Deliveries, what Sent, choices []Choice) error
-	// Settle replaces the text of a message that Choose sent, and takes its
-	// buttons away.
+	// Settle replaces the text of a message that Choose sent, and takes its buttons away.
 	Settle(ctx context.Context, m Sent) error
 	// Whisper tells something to who pressed, and to nobody else.
 	Whisper(ctx context.Context, press Message, text string) error
@@ -175,8 +161,7 @@ type Followed struct {
 	Suggestions []string // what may be said next, shown as buttons where the interface has them
 }
 
-// Linker is the ability of an interface to make links to messages. Link returns "" for what has
-// none, at once.
+// Linker is the ability of an interface to make links to messages. Link returns "" for what has none, at once.
 type Linker interface {
 	Link(place Path, id string) string
 }
@@ -184,7 +169,6 @@ type Linker interface {
 // Persona is who speaks, ready for a prompt.
 type Persona struct {
 	Name     string
-	Aliases  []string
 	Text     string // who the bot is, for the front of the instructions
 	Dialogue string // example dialogue, shown only while there is room
 	Greeting string

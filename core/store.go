@@ -61,8 +61,7 @@ type Record struct {
 	Data     json.RawMessage `json:"data,omitempty"`
 }
 
-// TurnRecord is the Data of a turn's own record. Attempts is committed before
-// each attempt.
+// TurnRecord is the Data of a turn's own record. Attempts is committed before each attempt.
 type TurnRecord struct {
 	Last     uint64 `json:"last"` // the last entry that the turn answers
 	Attempts int    `json:"attempts"`
@@ -79,9 +78,8 @@ type Outcome struct {
 
 // Batch is what is written in one commit. The zero value writes nothing.
 type Batch struct {
-	// Append adds entries to the logs of their places, in order. The store sets
-	// Message.Seq of each. One whose (place, id) is known is not added; its Seq
-	// is that of the entry it repeats, and Known tells.
+	// Append adds entries to the logs of their places, in order. The store sets Message.Seq of each. One whose
+	// (place, id) is known is not added; its Seq is that of the entry it repeats, and Known tells.
 	Append []Entry
 	// Known is set by the store: for each of Append, whether it was there already.
 	Known []bool
@@ -90,13 +88,11 @@ type Batch struct {
 	Begin bool
 	// Begun is set by the store: for each of Append, whether its turn was begun.
 	Begun []bool
-	// Change applies edits, deletions, reactions and migrations; one that finds
-	// nothing to change is not an error.
+	// Change applies edits, deletions, reactions and migrations; one that finds nothing to change is not an error.
 	Change []Event
 	// Journal writes records; a Key's later record replaces the earlier one.
 	Journal []Record
-	// States replaces what the conversations in these places are about; the zero
-	// State forgets it.
+	// States replaces what the conversations in these places are about; the zero State forgets it.
 	States map[Path]State
 	// Answered moves the mark of each place over all due entries up to Seq, the
 	// last one that its turn answered. It is not one of Append.
@@ -124,12 +120,10 @@ type Head struct {
 	Private bool
 }
 
-// View reads one consistent state. Entries come oldest first. A place that moved
-// is read where it is now, under both of its paths. A View is valid only inside of
-// the function that got it, and in its goroutine.
+// View reads one consistent state. Entries come oldest first. A place that moved is read where it is now, under both
+// of its paths. A View is valid only inside of the function that got it, and in its goroutine.
 type View interface {
-	// Head returns the state of a place; the zero Head with its Path where
-	// nothing was ever said.
+	// Head returns the state of a place; the zero Head with its Path where nothing was ever said.
 	Head(place Path) (Head, error)
 	// Places lists the places at or below root, in the order of their paths.
 	Places(root Path) ([]Head, error)
@@ -157,8 +151,7 @@ type Store interface {
 	// Commit writes the batch, whole or not at all, and returns when it is on
 	// disk. Batches that wait at the same time share one sync.
 	Commit(ctx context.Context, b *Batch) error
-	// View calls f with one consistent state. No call across a network belongs
-	// inside.
+	// View calls f with one consistent state. No call across a network belongs inside.
 	View(ctx context.Context, f func(View) error) error
 	// Epoch is that of Facts.
 	Epoch() uint64

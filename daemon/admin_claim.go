@@ -6,9 +6,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +14,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/values"
 	"synthbot/daemon/settings"
 )
 
@@ -93,11 +92,8 @@ func (a *adminClaim) commands(c *Config) ([]command.Command, error) {
 }
 
 func (a *adminClaim) used(ctx context.Context, claim Claim) (bool, error) {
-	_, used, err := a.Data.Items("bot").Get(ctx, core.Path{}, claimKey+string(claim))
-	if err != nil {
-		return false, fmt.Errorf("claim: %w", err)
-	}
-	return used, nil
+	_, used, err := values.Get[time.Time](ctx, a.Data.Items(botItems), core.Path{}, claimKey+string(claim))
+	return used, err
 }
 
 // try makes the author an admin if the code is right. A second call with the same author does the same again.
@@ -127,17 +123,13 @@ func (a *adminClaim) try(ctx context.Context, claim Claim, c command.Call) (stri
 // makeAdmin stores that somebody is an admin, and then that the claim was used. In
 // between, only they can use it again.
 func (a *adminClaim) makeAdmin(ctx context.Context, claim Claim, person core.Path) error {
-	yes, first := true, len(a.admins(a.InForce().Config)) == 0
+	yes, first := true, len(a.admins()) == 0
 	if err := a.changes.Change(ctx, person, func(s *settings.Settings) { s.Admin = &yes }); err != nil {
 		return err
 	}
-	raw, err := json.Marshal(a.env.Clock())
-	if err != nil {
+	items := a.Data.Items(botItems)
+	if err := values.Put(ctx, items, core.Path{}, claimKey+string(claim), a.env.Clock()); err != nil {
 		return err
-	}
-	item := core.Item{Key: claimKey + string(claim), Value: raw, Version: core.AnyVersion}
-	if _, err := a.Data.Items("bot").Put(ctx, item); err != nil {
-		return fmt.Errorf("claim: %w", err)
 	}
 	if !first {
 		a.alerts.report(host{a.Bot}.named(ctx, person) + " is one of my admins now, by the code from the set-up.")

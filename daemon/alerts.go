@@ -198,12 +198,7 @@ func (a *alerts) Observe(e watch.TurnEnd) {
 func (a *alerts) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.closed = true
-	for _, c := range a.conditions {
-		if c.later != nil {
-			c.later.Stop()
-		}
-	}
+	a.closed = true // a delayed alert is not sent
 }
 
 // Parts of the names of conditions.

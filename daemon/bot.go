@@ -44,8 +44,8 @@ type Bot struct {
 
 // newBot makes what outlives a change of the configuration, besides the store.
 func (e *Env) newBot(l Life) *Bot {
-	b := &Bot{env: e, log: l.Log, pdfs: make(pdfReader, maxPDFs)}
-	b.parts.Store(&parts{Config: new(Config)}) // until the configuration is built
+	b := &Bot{env: e, log: l.Log, changes: new(placeChanges), pdfs: make(pdfReader, maxPDFs)}
+	b.parts.Store(&parts{Config: new(Config), Commands: new(command.Registry)}) // until the configuration is built
 	b.alerts = &alerts{log: l.Log, clock: e.Clock, send: b.sendAdmins}
 	b.workers = &workers{log: l.Log, alerts: b.alerts}
 	b.monitor = &monitor{Bot: b, metrics: admin.NewMetrics(), traces: new(admin.Traces), began: e.Clock()}
@@ -70,10 +70,10 @@ func (b *Bot) close() error {
 	b.runtime.Wait()
 	b.reloads.retiring.Wait()
 	b.sending.Wait()
-	if u, ok := b.Data.usage.(*usageStore); ok {
-		u.writing.Wait()
+	if b.Data.usage != nil {
+		b.Data.usage.writing.Wait()
 		if b.workers.sharing.active.Load() && b.workers.sharing.database() != nil {
-			if err := u.giveBack(context.Background()); err != nil {
+			if err := b.Data.usage.giveBack(context.Background()); err != nil {
 				b.log.Warn("tokens are not given back", "err", err)
 			}
 		}
@@ -113,9 +113,12 @@ func (b *Bot) now() time.Time { return b.InForce().Config.Clock(b.env.Clock)() }
 // Messenger sends messages outside of turns.
 func (b *Bot) Messenger() core.Messenger { return host{b} }
 
+// admins are the admins in force.
+func (b *Bot) admins() []core.Path { return b.InForce().Config.admins(b.changes) }
+
 // admins are the people who may do everything: those of the configuration, and those who became admins since.
-func (b *Bot) admins(c *Config) []core.Path {
-	return slices.Concat(c.Bot.Admins, claimedAdmins(b.changes))
+func (c *Config) admins(changes *placeChanges) []core.Path {
+	return slices.Concat(c.Bot.Admins, claimedAdmins(changes))
 }
 
 // parts are what one configuration describes. They do not change once they are in force.
@@ -134,7 +137,6 @@ type parts struct {
 	small      *recon.Small     // nil if no small model is configured
 }
 
-// commands are all chat commands: the bot's own and those of plugins.
 func (b *Bot) commands(p *parts) (*command.Registry, error) {
 	claim, err := b.claim.commands(p.Config)
 	if err != nil {
@@ -181,7 +183,12 @@ func (p *parts) collectActions(further ...core.Plugin) error {
 		if err != nil {
 			return err
 		}
-		names := e.withheld(snapshot.All())
+		var names []string
+		for _, d := range snapshot.All() {
+			if e.withholds(d) {
+				names = append(names, d.Name)
+			}
+		}
 		if len(names) > 0 {
 			rule := action.Rule{Path: root, Actions: names, Permission: action.Nobody}
 			policy.Rules = slices.Insert(policy.Rules, 0, rule)

@@ -134,7 +134,6 @@ func (c *Config) decode(d *config.Document) error {
 	return d.Err()
 }
 
-// checkEngines finds faults of the engines taken together.
 func (c *Config) checkEngines(d *config.Document) {
 	names := make(map[string]bool)
 	for i := range c.Engines {
@@ -288,13 +287,17 @@ func (c *Config) checkPaths(d *config.Document) {
 		place(&c.Budget.Places[i].Path, "budget", "place", i, "path")
 	}
 	for i := range c.Overrides {
-		place(&c.Overrides[i].Path, "override", i, "path")
+		o := &c.Overrides[i]
+		place(&o.Path, "override", i, "path")
+		first := slices.IndexFunc(c.Overrides, func(former Override) bool { return former.Path == o.Path })
+		if first < i && !o.Path.IsZero() {
+			d.Fault(fmt.Sprintf("is that of override[%d], too; write both in one", first), "override", i, "path")
+		}
 	}
 	for i := range c.Grants {
 		place(&c.Grants[i].From, "grant", i, "from")
 		place(&c.Grants[i].To, "grant", i, "to")
 	}
-	c.checkTwice(d)
 }
 
 // checkPath finds a path that begins with an unknown interface, and replaces that of an older file.
@@ -312,18 +315,6 @@ func (c *Config) checkPath(d *config.Document, p *core.Path, at []any) {
 	}
 	if moved, err := core.MakePath(append([]string{now}, p.Elements()[1:]...)...); err == nil {
 		*p = moved
-	}
-}
-
-func (c *Config) checkTwice(d *config.Document) {
-	seen := make(map[core.Path]int)
-	for i, o := range c.Overrides {
-		first, twice := seen[o.Path]
-		if twice && !o.Path.IsZero() {
-			d.Fault(fmt.Sprintf("is that of override[%d], too; write both in one", first), "override", i, "path")
-		} else {
-			seen[o.Path] = i
-		}
 	}
 }
 

@@ -21,7 +21,6 @@ import (
 	"synthbot/memory"
 )
 
-// engineOptions are what engines need besides their tables.
 func (b *Bot) engineOptions(p *parts) engine.Options {
 	clock := p.Config.Clock(b.env.Clock)
 	return engine.Options{
@@ -44,20 +43,22 @@ func (b *Bot) engines(p *parts) (*engine.Chain, error) {
 	return chain, nil
 }
 
-// budget makes the budget of the places, the users and the bot.
+// budget makes the budget of the places, the users and the bot; nil without a database.
 func (b *Bot) budget(p *parts) *engine.Budget {
+	if b.Data.usage == nil {
+		return nil
+	}
 	all, clock := p.Config.Budget, p.Config.Clock(b.env.Clock)
 	all.Places = p.placeBudgets()
-	var room func(context.Context, string, core.Path, int64, int64) (int64, error)
-	if l, ok := b.Data.usage.(*usageStore); ok && b.workers.sharing.database() != nil {
-		room = l.room
-	}
-	return engine.NewBudget(all, engine.BudgetOptions{
-		Room:   room,
+	o := engine.BudgetOptions{
 		Ledger: b.Data.usage, Cost: p.Config.Cost, Used: b.monitor.metrics.Used,
 		Clock: clock, Zone: clock().Location(), Log: logs.Room(b.log, "core/engine"),
 		PersonTokens: func(place core.Path) int64 { return *p.settings.At(place).PersonTokens },
-	}, b.InForce().budget)
+	}
+	if b.workers.sharing.database() != nil {
+		o.Room = b.Data.usage.room
+	}
+	return engine.NewBudget(all, o, b.InForce().budget)
 }
 
 // small makes the recon by a small model, if the configuration names one.
@@ -78,7 +79,6 @@ func (b *Bot) small(p *parts) (*recon.Small, error) {
 	return nil, nil
 }
 
-// budgeted asks a chain within the budget in force.
 type budgeted struct {
 	bot   *Bot
 	chain *engine.Chain
@@ -96,17 +96,15 @@ func (b *Bot) embed(p *parts) {
 	}
 	b.Data.DB.SetConfig(p.Config.Memory)
 	var by memory.Embedder
-	for _, e := range p.Config.Engines {
-		if e.Disabled || e.EmbeddingModel == "" {
-			continue
-		}
-		embedder, err := engine.NewEmbedder(e, b.engineOptions(p))
+	embeds := func(e engine.Config) bool { return !e.Disabled && e.EmbeddingModel != "" }
+	i := slices.IndexFunc(p.Config.Engines, embeds)
+	if i >= 0 {
+		embedder, err := engine.NewEmbedder(p.Config.Engines[i], b.engineOptions(p))
 		if err != nil {
 			b.log.Error("memories are not found by meaning", "err", err)
-			break
+		} else {
+			by = memory.Embedder{Model: p.Config.Engines[i].EmbeddingModel, Embed: embedder.Embed}
 		}
-		by = memory.Embedder{Model: e.EmbeddingModel, Embed: embedder.Embed}
-		break
 	}
 	b.Data.DB.SetEmbedder(by)
 }
@@ -394,18 +392,14 @@ func PrintFinding(out io.Writer, group string, f core.Finding) {
 }
 
 func engineFix(err error) string {
-	var m *llm.Error
-	if !errors.As(err, &m) {
-		return txt.Line(err.Error())
-	}
-	cause := failureCause(m)
+	m, ok := errors.AsType[*llm.Error](err)
 	switch {
-	case cause == "":
+	case !ok || failureCause(m) == "":
 		return txt.Line(err.Error())
 	case m.Status == 401 || m.Status == 403:
-		return cause
+		return failureCause(m)
 	}
-	return cause + ": " + txt.Line(fmt.Sprint(m.Err))
+	return failureCause(m) + ": " + txt.Line(fmt.Sprint(m.Err))
 }
 
 // failureCause says how an engine failed, without its own words, which may quote what was said; "" if

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"synthbot/admin"
 	"synthbot/config"
 	"synthbot/daemon/logs"
 	"synthbot/memory"
@@ -32,6 +33,7 @@ type Env struct {
 	Stopping func(grace time.Duration) // is called when the bot begins to stop
 
 	levels logs.Levels
+	lines  admin.Lines // of the log, for the page
 }
 
 // StoreOptions returns the options for all databases.
@@ -60,7 +62,6 @@ func (e *Env) Load() (*Config, error) {
 	return c, err
 }
 
-// usualFiles are the usual places of the configuration file.
 var usualFiles = []string{"config.toml", ServiceConfig}
 
 // ConfigFile returns the configuration file: the given one, or the first of the usual ones

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"reflect"
 	"slices"
-	"sort"
 	"strings"
 
 	"synthbot/config"
@@ -50,7 +50,6 @@ var drivers = []driver{
 	},
 }
 
-// anyInterface is what the table of every interface may hold.
 type anyInterface struct {
 	Type    string            `toml:"type" doc:"The driver. Default: the table's name."`
 	Enabled bool              `toml:"enabled" default:"true" doc:"Whether the interface is started."`
@@ -65,16 +64,17 @@ type consoleConfig struct {
 func makeConsole(m maker, own any) ([]core.Interface, error) {
 	o := own.(*consoleConfig)
 	return []core.Interface{console.New(console.Options{
-		Name: m.name, In: m.In, Out: m.Out, Err: m.Err, User: o.User, Session: o.Session, Now: m.config.Clock(m.Clock),
+		Name: m.name, In: m.env.In, Out: m.env.Out, Err: m.env.Err, User: o.User, Session: o.Session,
+		Now: m.config.Clock(m.env.Clock),
 	})}, nil
 }
 
 func makeDiscord(m maker, own any) (all []core.Interface, err error) {
 	o := discord.Options{
-		Name: m.name, Config: *own.(*discord.Config), State: m.state, Log: m.log, Clock: m.config.Clock(m.Clock),
-		Admins: m.admins, Admin: m.alert, Commands: m.specs,
+		Name: m.name, Config: *own.(*discord.Config), State: m.state, Log: m.log, Clock: m.config.Clock(m.env.Clock),
+		Admins: m.admins, Admin: m.alerts.report, Commands: m.specs,
 	}
-	if !m.shared {
+	if m.workers.sharing.database() == nil {
 		d, err := discord.New(o)
 		return []core.Interface{d}, err
 	}
@@ -87,8 +87,8 @@ func makeDiscord(m maker, own any) (all []core.Interface, err error) {
 
 func makeTelegram(m maker, own any) ([]core.Interface, error) {
 	d, err := telegram.New(telegram.Options{
-		Name: m.name, Config: *own.(*telegram.Config), State: m.state, Log: m.log, Clock: m.config.Clock(m.Clock),
-		Admins: m.admins, Admin: m.alert, Commands: m.specs,
+		Name: m.name, Config: *own.(*telegram.Config), State: m.state, Log: m.log, Clock: m.config.Clock(m.env.Clock),
+		Admins: m.admins, Admin: m.alerts.report, Commands: m.specs,
 	})
 	return []core.Interface{d}, err
 }
@@ -104,7 +104,8 @@ func findDriver(kind string) (driver, bool) {
 // decodeInterfaces reads each interface's table with its driver's own struct.
 func decodeInterfaces(c *Config) {
 	c.kinds = make(map[string]string)
-	for name, table := range c.Interfaces {
+	for _, name := range slices.Sorted(maps.Keys(c.Interfaces)) {
+		table := c.Interfaces[name]
 		if !interfaceName().MatchString(name) {
 			table.Fault("invalid interface name; write small letters, digits, _, . and - alone, 40 at most")
 		}
@@ -130,7 +131,6 @@ func decodeInterfaces(c *Config) {
 			c.Enabled = append(c.Enabled, enabled{name, d, own, common.Offer, table})
 		}
 	}
-	sort.Slice(c.Enabled, func(i, j int) bool { return c.Enabled[i].Name < c.Enabled[j].Name })
 	c.checkAccounts()
 }
 
@@ -189,17 +189,9 @@ type enabled struct {
 	table config.Table
 }
 
-// withheld returns the actions of an interface that no model is offered.
-func (e *enabled) withheld(all []*action.Definition) (names []string) {
-	for _, d := range all {
-		if d.Owner != e.Name || d.IsMessage() {
-			continue
-		}
-		if !e.offer.Match(strings.TrimSuffix(d.Name, "_"+e.Name)) {
-			names = append(names, d.Name)
-		}
-	}
-	return names
+// withholds reports whether an action is one of the interface that no model is offered.
+func (e *enabled) withholds(d *action.Definition) bool {
+	return d.Owner == e.Name && !d.IsMessage() && !e.offer.Match(strings.TrimSuffix(d.Name, "_"+e.Name))
 }
 
 func driverNames() (names []string) {
@@ -223,44 +215,28 @@ func (p *Env) Account(platform, apiURL string, token secret.Secret) (core.Interf
 	if err := config.Read(platform, []byte(table), own, config.Options{Getenv: p.Getenv}); err != nil {
 		return nil, err
 	}
-	m := maker{
-		Env: p, config: &Config{}, log: slog.New(slog.DiscardHandler), data: &Storage{Store: EmptyStore{}},
-		alert: func(string) {},
-	}
-	made, err := m.make(d, platform, own)
+	b := p.newBot(Life{Log: slog.New(slog.DiscardHandler)})
+	b.Data = &Storage{Store: EmptyStore{}}
+	made, err := b.maker(b.InForce()).make(d, platform, own)
 	if err != nil {
 		return nil, err
 	}
 	return made[0], nil
 }
 
-// maker is what interfaces are made with.
+// maker makes the interfaces of a configuration.
 type maker struct {
-	*Env
-	name   string // of the one that is made now
-	state  *state // of it
+	*Bot
 	config *Config
-	log    *slog.Logger
-	data   *Storage
-	specs  func() []command.Spec // the chat commands in force
-	admins func() []core.Path    // those of now
-	alert  func(text string)     // reports to the admins
-	failed func(key any) bool    // whether a running interface has failed
-	// complete returns the words that may be the last one of an admin's chat command.
-	complete func(ctx context.Context, line string) []string
-	former   *parts // in force until now
-	shared   bool   // several processes may use the store
+	name   string       // of the interface that is made now
+	log    *slog.Logger // of it
+	state  *state       // of it
 }
 
-func (b *Bot) maker(p *parts) maker {
-	return maker{
-		Env: b.env, config: p.Config, log: b.log, data: b.Data,
-		specs:  func() []command.Spec { return b.InForce().Commands.Specs(core.RankBot) },
-		admins: func() []core.Path { return b.admins(b.InForce().Config) },
-		alert:  b.alerts.report, failed: b.workers.failed, former: b.InForce(),
-		complete: (&chatCommands{b}).complete, shared: b.workers.sharing.database() != nil,
-	}
-}
+func (b *Bot) maker(p *parts) maker { return maker{Bot: b, config: p.Config} }
+
+// specs returns the chat commands in force.
+func (m *maker) specs() []command.Spec { return m.InForce().Commands.Specs(core.RankBot) }
 
 // makeInterfaces makes the interfaces of a bot. It keeps former ones that did not change.
 type makeInterfaces func(m maker) ([]core.Interface, error)
@@ -287,8 +263,8 @@ func EnabledInterfaces(m maker) ([]core.Interface, error) {
 }
 
 func (m maker) make(d driver, name string, own any) (_ []core.Interface, err error) {
-	m.name, m.log = name, logs.Room(m.log, "interfaces/"+name)
-	if m.state, err = m.data.state(name); err != nil {
+	m.name, m.log = name, logs.Room(m.Bot.log, "interfaces/"+name)
+	if m.state, err = m.Data.state(name); err != nil {
 		return nil, err
 	}
 	return d.make(m, own)
@@ -299,15 +275,14 @@ func (m *maker) unchanged(e enabled) []core.Interface {
 	same := func(was enabled) bool {
 		return was.Name == e.Name && was.kind == e.kind && reflect.DeepEqual(was.Own, e.Own)
 	}
-	parts := m.former.named(e.Name)
-	failed := slices.ContainsFunc(parts, func(i core.Interface) bool { return m.failed(i) })
-	if failed || !slices.ContainsFunc(m.former.Config.Enabled, same) {
+	parts := m.InForce().named(e.Name)
+	failed := slices.ContainsFunc(parts, func(i core.Interface) bool { return m.workers.failed(i) })
+	if failed || !slices.ContainsFunc(m.InForce().Config.Enabled, same) {
 		return nil
 	}
 	return parts
 }
 
-// offerer is an interface that offers users the chat commands.
 type offerer interface {
 	// CommandsChanged says that there may be other commands or admins from now on. It does not block.
 	CommandsChanged()
@@ -320,7 +295,7 @@ const consoleName = "console"
 // control socket, unless the daemon has a console of that name.
 func ReachableInterfaces(m maker) ([]core.Interface, error) {
 	return withConsole(m, func() core.Interface {
-		server := m.former.consoleServer()
+		server := m.InForce().consoleServer()
 		if server == nil {
 			server = console.NewServer(consoleName)
 		}
@@ -330,7 +305,7 @@ func ReachableInterfaces(m maker) ([]core.Interface, error) {
 
 // InterfacesToLookAt makes the enabled interfaces and a terminal, for commands that only look.
 func InterfacesToLookAt(m maker) ([]core.Interface, error) {
-	return withConsole(m, func() core.Interface { return console.New(console.Options{In: m.In, Out: m.Out}) })
+	return withConsole(m, func() core.Interface { return console.New(console.Options{In: m.env.In, Out: m.env.Out}) })
 }
 
 // withConsole makes the enabled interfaces, and a console if none is enabled.
@@ -356,7 +331,7 @@ func (p *parts) consoleServer() *console.Server {
 // Terminal makes a terminal alone. Its arrow keys bring back what users typed in the place, and Tab completes commands.
 func Terminal(o console.Options, place core.Path) makeInterfaces {
 	return func(m maker) ([]core.Interface, error) {
-		o.History, o.Complete = m.data.typedLines(m.log, place), m.complete
+		o.History, o.Complete = m.Data.typedLines(m.Bot.log, place), (&chatCommands{m.Bot}).complete
 		return []core.Interface{console.New(o)}, nil
 	}
 }

@@ -53,8 +53,9 @@ func TestInterfaceStays(t *testing.T) {
 		former := console.New(console.Options{Name: kind, In: strings.NewReader(""), Out: io.Discard})
 		d, _ := findDriver(kind)
 		one := enabled{Name: kind, driver: d, Own: d.config()}
-		m := maker{config: &Config{}, failed: func(any) bool { return false }}
-		m.former = &parts{Config: &Config{Enabled: []enabled{one}}, Interfaces: []core.Interface{former}}
+		b := (&Env{Clock: time.Now}).newBot(Life{Log: slog.New(slog.DiscardHandler)})
+		b.parts.Store(&parts{Config: &Config{Enabled: []enabled{one}}, Interfaces: []core.Interface{former}})
+		m := b.maker(b.InForce())
 		if m.unchanged(one) == nil {
 			t.Errorf("%s is not kept", kind)
 		}

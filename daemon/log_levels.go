@@ -31,6 +31,9 @@ func (e *Env) Logger(c *Config, least slog.Level) *slog.Logger { return e.Logger
 // LoggerTo is Logger with another writer that leads to standard error.
 func (e *Env) LoggerTo(out io.Writer, c *Config, least slog.Level) *slog.Logger {
 	e.levels.Configure(c.Log.Level, c.roomLevels(), least)
+	if c.Admin.Listen != "" {
+		e.levels.Keep = e.lines.Add
+	}
 	terminal := console.IsTerminal(e.Err)
 	format := logs.Text
 	switch {

@@ -29,7 +29,6 @@ type pageServer struct {
 	served  atomic.Pointer[served] // nil: the page is not served
 }
 
-// served is the page with its address.
 type served struct {
 	*adminpage.Page
 	address string
@@ -38,7 +37,6 @@ type served struct {
 func (s *pageServer) serve(ctx context.Context, address string) {
 	var sampling sync.WaitGroup
 	serveHTTP(ctx, s.bot.log, "admin's page", address, func(at net.Addr) http.Handler {
-		s.bot.env.levels.Kept.Keep()
 		p := adminpage.New(s.options())
 		s.served.Store(&served{p, at.String()})
 		sampling.Go(func() { p.Run(ctx) })
@@ -58,7 +56,7 @@ func (s *pageServer) watchers(c *Config) []watch.StageObserver {
 func (s *pageServer) options() adminpage.Options {
 	b := s.bot
 	return adminpage.Options{
-		Log: logs.Room(b.log, "admin"), Turns: b.monitor.traces, Running: &s.running,
+		Log: logs.Room(b.log, "admin"), Turns: b.monitor.traces, Running: &s.running, Lines: &b.env.lines,
 		Reader: b.Data.Store, Facts: b.Data.Store, Items: b.Data.Items("page"),
 		Clock: b.now,
 		Bot:   s, Personas: personaEditor{b},
@@ -81,19 +79,6 @@ func (s *pageServer) Uses(ctx context.Context, first, last string) ([]adminpage.
 		}
 	}
 	return list, err
-}
-
-// Log implements adminpage.Bot.
-func (s *pageServer) Log(after uint64) (list []adminpage.Line) {
-	lines, _ := s.bot.env.levels.Kept.After(after)
-	for _, l := range lines {
-		line := adminpage.Line{Number: l.Number, Time: l.Time, Level: l.Level.String(), Room: l.Room, Text: l.Text}
-		for _, v := range l.Values {
-			line.Values = append(line.Values, adminpage.LineValue(v))
-		}
-		list = append(list, line)
-	}
-	return list
 }
 
 // Rooms implements adminpage.Bot.

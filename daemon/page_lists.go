@@ -32,7 +32,6 @@ func (s *pageServer) Lists(ctx context.Context, name string) ([]adminpage.List, 
 	return nil, nil
 }
 
-// maxReminders is how many reminders are listed.
 const maxReminders = 200
 
 func (s *pageServer) reminders(ctx context.Context, plugin *reminders.Plugin) ([]adminpage.List, error) {
@@ -156,7 +155,6 @@ func (s *pageServer) knowledge(ctx context.Context, k knowledge.Editor) ([]admin
 	return []adminpage.List{gaps, taught, sources}, nil
 }
 
-// maxShownFaults is how many unreadable documents of a source are shown.
 const maxShownFaults = 20
 
 func citedIn(places []core.Path) string {
@@ -184,16 +182,6 @@ func pageButton(label, command string, args ...string) adminpage.Button {
 		b.Args = append(b.Args, adminpage.Arg{Name: args[i], Value: args[i+1]})
 	}
 	return b
-}
-
-// changedAt returns the settings that commands changed for a path; the zero Path stands for all places.
-func changedAt(changes *placeChanges, path core.Path) (values settings.Settings) {
-	for _, l := range changes.All() {
-		if l.Path == path {
-			values = l.Values
-		}
-	}
-	return values
 }
 
 // needs reports whether a plugin must not be turned off, because the configuration is unsafe without it.
@@ -251,7 +239,7 @@ func (s *pageServer) setSwitch(
 
 // pluginList lists all plugins, whether each is on, and why.
 func (s *pageServer) pluginList() []adminpage.List {
-	c, off := s.bot.InForce().Config, changedAt(s.bot.changes, core.Path{}).PluginsOff
+	c, off := s.bot.InForce().Config, s.bot.changes.At(core.Path{}).PluginsOff
 	list := adminpage.List{Title: "Plugins", Note: "What is turned off here stays off over restarts."}
 	for _, a := range availablePlugins {
 		_, named := c.Plugins[a.name]
@@ -302,7 +290,7 @@ func Offered(s *action.Snapshot) func(name string) bool {
 // Actions implements adminpage.Bot.
 func (s *pageServer) Actions(place core.Path) []adminpage.Action {
 	p := s.bot.InForce()
-	open, own := Offered(p.Snapshot), changedAt(s.bot.changes, place).ActionsDeny
+	open, own := Offered(p.Snapshot), s.bot.changes.At(place).ActionsDeny
 	var list []adminpage.Action
 	for _, d := range p.Snapshot.All() {
 		on := pageButton("Turn on", "switch", "what", "action", "name", d.Name, "to", "on")
@@ -329,7 +317,7 @@ func (p *parts) offBy(place core.Path, d *action.Definition) (list []string) {
 	for i := range p.Config.Enabled {
 		e := &p.Config.Enabled[i]
 		isHome = isHome || e.Name == d.Owner
-		if len(e.withheld([]*action.Definition{d})) > 0 {
+		if e.withholds(d) {
 			list = append(list, "interfaces."+e.Name+".offer")
 		}
 	}

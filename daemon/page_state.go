@@ -48,7 +48,7 @@ func (s *pageServer) State(ctx context.Context) (state adminpage.State, err erro
 		}
 	}
 	state.Workers = b.workers.sharing.workerLines(ctx)
-	_, state.Errors = b.env.levels.Kept.After(0)
+	_, state.Errors = b.env.lines.After(0)
 	state.Used, state.Free = s.diskSpace(p.Config)
 	state.Guests, err = waitingGuests(ctx, p)
 	if err != nil {
@@ -106,12 +106,8 @@ func (s *pageServer) interfaceStates(p *parts, take func(what string) (condition
 }
 
 func (s *pageServer) spending(ctx context.Context, c *Config) (sum adminpage.Spending, err error) {
-	b := s.bot
 	sum.TokensLimit, sum.CostLimit = c.Budget.BotTokens, c.Budget.BotCost
-	if b.Data.usage == nil {
-		return sum, nil
-	}
-	spent, err := b.Data.usage.Spent(ctx, c.Clock(b.env.Clock)().Format(time.DateOnly), core.Path{})
+	spent, err := s.bot.Data.usage.Spent(ctx, s.bot.now().Format(time.DateOnly), core.Path{})
 	sum.Tokens, sum.Cost = spent.Tokens, spent.Cost
 	return sum, err
 }
@@ -192,13 +188,12 @@ func (s *pageServer) Knows(name string) bool {
 
 // find finds a command by name, first among the page's own commands, then among the chat commands.
 func (s *pageServer) find(name string) (c command.Command, ok bool) {
-	if own, err := command.New(s.commands()); err == nil {
-		c, ok = own.Find(name)
+	own := s.commands()
+	i := slices.IndexFunc(own, func(c command.Command) bool { return c.Name == name })
+	if i >= 0 {
+		return own[i], true
 	}
-	if !ok {
-		c, ok = s.bot.InForce().Commands.Find(name)
-	}
-	return c, ok
+	return s.bot.InForce().Commands.Find(name)
 }
 
 // Do implements adminpage.Bot.

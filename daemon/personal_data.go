@@ -16,7 +16,6 @@ import (
 	"synthbot/core/command"
 	"synthbot/core/epochs"
 	"synthbot/core/llm"
-	"synthbot/daemon/logs"
 )
 
 // maxSentData is how many bytes of personal data are sent in a chat. An admin can export more.
@@ -28,7 +27,6 @@ type personalData struct{ *Bot }
 // PersonalData manages what the bot keeps about people and places.
 func (b *Bot) PersonalData() *personalData { return &personalData{b} }
 
-// show shows and sends what the bot keeps about the author.
 func (d *personalData) show(ctx context.Context, c command.Call) (string, error) {
 	var all bytes.Buffer
 	if err := d.Export(ctx, &all, c.Person); err != nil {
@@ -54,16 +52,13 @@ func (d *personalData) show(ctx context.Context, c command.Call) (string, error)
 }
 
 // Export writes what the bot keeps of a place, a person or everybody, one JSON object a
-// line. Data of a person includes what plugins keep under other paths. It leaves out the
-// private thoughts of the model, which no user is shown.
+// line. Data of a person includes what plugins keep under other paths, and leaves out the
+// private thoughts of the model, as the export of the database does.
 func (d *personalData) Export(ctx context.Context, w io.Writer, path core.Path) error {
-	if path.IsPerson() {
-		w = &thoughtless{next: w}
-	}
 	if err := d.Data.DB.Export(ctx, w, path); err != nil || !path.IsPerson() {
 		return err
 	}
-	e := json.NewEncoder(w)
+	e := json.NewEncoder(llm.ThoughtlessLines(w))
 	for name, k := range able[core.DataKeeper](d.InForce()) {
 		kept, err := k.Kept(ctx, path)
 		if err != nil {
@@ -76,41 +71,6 @@ func (d *personalData) Export(ctx context.Context, w io.Writer, path core.Path) 
 		}
 	}
 	return nil
-}
-
-// thoughtless is a writer of JSON lines that leaves out the private thoughts of the model, at any depth.
-type thoughtless struct {
-	next io.Writer
-	part []byte // of a line that is not whole yet
-}
-
-func (t *thoughtless) Write(p []byte) (int, error) {
-	t.part = append(t.part, p...)
-	for {
-		end := bytes.IndexByte(t.part, '\n')
-		if end < 0 {
-			return len(p), nil
-		}
-		line, err := withoutThoughts(t.part[:end])
-		if err != nil {
-			return 0, err
-		}
-		if _, err := t.next.Write(append(line, '\n')); err != nil {
-			return 0, err
-		}
-		t.part = t.part[end+1:]
-	}
-}
-
-func withoutThoughts(line []byte) ([]byte, error) {
-	if !bytes.Contains(bytes.ToLower(line), []byte(llm.ThoughtKey)) && !bytes.Contains(line, []byte(`\u`)) {
-		return bytes.Clone(line), nil
-	}
-	bare, err := llm.ThoughtlessJSON(line, "", nil)
-	if err != nil {
-		return nil, fmt.Errorf("export: %w", err)
-	}
-	return bare, nil
 }
 
 func countRows(export []byte) string {
@@ -170,7 +130,7 @@ func (d *personalData) forget(ctx context.Context, path core.Path) error {
 		listener.Forget(d.Data.DB.Epoch())
 	}
 	d.monitor.traces.Forget(path)
-	d.env.levels.Kept.Forget(func(l *logs.Line) bool { return l.Names(path.String()) })
+	d.env.lines.Forget(path)
 	fewer, err := d.changes.Reread(ctx)
 	if fewer {
 		d.reloads.adminsChanged() // an admin may be among them

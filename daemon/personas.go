@@ -188,7 +188,6 @@ func (e personaEditor) replace(name, text string) error {
 // ImportFolder is the folder of the persona files that admins imported on the page, below that of the database.
 const ImportFolder = "personas"
 
-// maxImported is how many persona files are imported at most.
 const maxImported = 100
 
 func (e *Env) imports(c *Config) (string, error) {

@@ -18,7 +18,6 @@ type Override struct {
 	settings.Settings
 }
 
-// personaFile returns the persona file of the override; "" for none.
 func (o *Override) personaFile() string {
 	if o.Persona == nil {
 		return ""

@@ -45,7 +45,6 @@ func by[C any, P core.Plugin](make func(core.Host, C) (P, error)) constructor {
 	}
 }
 
-// anyPlugin holds the keys that the table of every plugin may have.
 type anyPlugin struct {
 	Enabled bool `toml:"enabled" default:"true" doc:"Whether the plugin is on."`
 }
@@ -67,7 +66,7 @@ func decodePlugins(c *Config, d *config.Document) {
 		if !common.Enabled {
 			table = table.Unresolved() // its secrets may be absent
 		}
-		if !common.Enabled && a.name == PairingName && c.Access.Private == PairingName {
+		if !common.Enabled && c.needs(a.name) {
 			const text = "access.private is pairing, which needs it; take this out, or set another access"
 			d.Fault(text, "plugins", a.name, "enabled")
 		}
@@ -93,7 +92,6 @@ func decodePlugins(c *Config, d *config.Document) {
 	}
 }
 
-// loaded is a plugin, and what it was made of.
 type loaded struct {
 	core.Plugin
 	chosen
@@ -105,7 +103,7 @@ func (b *Bot) plugins(c *Config) (all []loaded, err error) {
 	former := b.InForce()
 	zone := func(c *Config) string { return c.Clock(b.env.Clock)().Location().String() }
 	kept := zone(c) == zone(former.Config) && c.Bot.Language == former.Config.Bot.Language
-	off := changedAt(b.changes, core.Path{}).PluginsOff
+	off := b.changes.At(core.Path{}).PluginsOff
 	for _, next := range c.Chosen {
 		if off.Match(next.name) && !c.needs(next.name) {
 			continue
@@ -267,14 +265,14 @@ func (h host) Link(place core.Path, id string) string {
 }
 
 func (h host) IsAdmin(person core.Path) bool {
-	return slices.Contains(h.admins(h.InForce().Config), person)
+	return slices.Contains(h.admins(), person)
 }
 
 func (h host) NotifyAdmins(text string) { h.alerts.report(text) }
 
 // sendAdmins sends a text to each admin on their own platform. It returns at once.
 func (b *Bot) sendAdmins(text string) {
-	for _, admin := range b.admins(b.InForce().Config) {
+	for _, admin := range b.admins() {
 		t, ok := b.InForce().at(admin).(core.Teller)
 		if !ok {
 			continue

@@ -17,7 +17,6 @@ import (
 	"synthbot/core/loop"
 	"synthbot/core/sorting"
 	"synthbot/core/txt"
-	"synthbot/plugins/blueprint"
 )
 
 // reloads changes the parts of a running bot, one change at a time.
@@ -193,29 +192,25 @@ func (c *Config) keepFixed(next *Config) (later []string) {
 		next.Enabled = append(slices.DeleteFunc(next.Enabled, fixed), was...)
 		sorting.Sort(next.Enabled, func(a, b enabled) int { return strings.Compare(a.Name, b.Name) })
 	}
-	var served blueprint.Serving
+	later = keep(later, "bot.data_dir", c.Bot.DataDir, &next.Bot.DataDir)
+	later = keep(later, "store", c.Store, &next.Store)
+	later = keep(later, "metrics.listen", c.Metrics, &next.Metrics)
+	tools := next.served()
+	later = keep(later, "plugins.blueprint.serve.listen", c.served().Listen, &tools.Listen)
 	own := next.Blueprints()
 	if own != nil {
-		served = own.Serve
-		own.Serve.Listen = c.served().Listen
+		own.Serve = tools
 	}
-	for _, x := range []struct {
-		differs bool
-		key     string
-	}{
-		{c.Bot.DataDir != next.Bot.DataDir, "bot.data_dir"},
-		{c.Store != next.Store, "store"},
-		{c.Metrics != next.Metrics, "metrics.listen"},
-		{c.served().Listen != served.Listen, "plugins.blueprint.serve.listen"},
-		{c.Log.Format != next.Log.Format, "log.format"},
-		{c.Admin != next.Admin, "admin.listen"},
-	} {
-		if x.differs {
-			later = append(later, x.key)
-		}
+	later = keep(later, "log.format", c.Log.Format, &next.Log.Format)
+	return keep(later, "admin.listen", c.Admin, &next.Admin)
+}
+
+// keep puts a value back, and adds its key to the list if it differed.
+func keep[T comparable](later []string, key string, was T, is *T) []string {
+	if *is != was {
+		later = append(later, key)
 	}
-	next.Bot.DataDir, next.Metrics, next.Log.Format, next.Admin = c.Bot.DataDir, c.Metrics, c.Log.Format, c.Admin
-	next.Store = c.Store
+	*is = was
 	return later
 }
 

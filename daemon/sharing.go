@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/gate"
 	"synthbot/core/loop"
+	"synthbot/core/values"
 	"synthbot/memory"
 )
 
@@ -72,7 +72,6 @@ func (s *sharing) isShared(name string) bool {
 	return s.database() != nil && ok && !d.fixed
 }
 
-// serves reports whether this process serves an interface.
 func (s *sharing) serves(i core.Interface) bool {
 	if !s.active.Load() || !s.isShared(i.Name()) {
 		return true
@@ -94,7 +93,7 @@ func (s *sharing) start(i core.Interface, listen func()) {
 		return s.database().Claim(ctx, part, func(owned context.Context) error {
 			s.log.Info("serving", "interface", label(i))
 			s.served.Store(i, true)
-			s.readUsage() // another process counted the usage until now
+			s.Data.usage.readAgain() // another process counted the usage until now
 			listen()
 			if err := s.Turns.TakeOver(owned); err != nil && owned.Err() == nil {
 				s.log.Warn("questions of the former worker do not expire", "interface", label(i), "err", err)
@@ -137,7 +136,7 @@ func (s *sharing) poll(ctx context.Context) error {
 		}
 		s.noticeReload(ctx)
 		s.storeDigest(ctx)
-		s.readUsage()
+		s.Data.usage.readAgain()
 		s.Turns.Sweep()
 		if err := db.Hint(ctx, fmt.Sprint(hintEcho, db.Self())); err != nil && ctx.Err() == nil {
 			s.log.Debug("hint not sent", "err", err)
@@ -156,18 +155,11 @@ func (s *sharing) storeDigest(ctx context.Context) {
 	}
 	for _, w := range s.list(ctx) {
 		if w.ID == s.database().Self() {
-			item := core.Item{Key: configKey + w.Name, Version: core.AnyVersion, Value: core.JSON(c.digest())}
-			if _, err := s.Data.Items(sharingItems).Put(ctx, item); err == nil {
+			items := s.Data.Items(sharingItems)
+			if values.Put(ctx, items, core.Path{}, configKey+w.Name, c.digest()) == nil {
 				s.stored = c
 			}
 		}
-	}
-}
-
-// readUsage makes the usage store read again what other processes have counted.
-func (s *sharing) readUsage() {
-	if l, ok := s.Data.usage.(*usageStore); ok {
-		l.readAgain()
 	}
 }
 
@@ -177,19 +169,15 @@ func (s *sharing) handleHint(hint string) {
 		return // the bot is not built yet
 	}
 	self := fmt.Sprint(s.database().Self())
-	switch by, isEcho := strings.CutPrefix(hint, hintEcho); {
-	case isEcho && by == self:
-		s.echoes.Add(1)
-		return
-	case isEcho:
-		return
-	}
-	if about, ok := strings.CutPrefix(hint, hintUsed); ok {
-		s.handleUsed(about)
-		return
-	}
+	about, isUsed := strings.CutPrefix(hint, hintUsed)
 	name, by, _ := strings.Cut(strings.TrimPrefix(hint, hintItems), " ")
-	if by != self {
+	switch {
+	case hint == hintEcho+self:
+		s.echoes.Add(1)
+	case strings.HasPrefix(hint, hintEcho): // of another process
+	case isUsed:
+		s.handleUsed(about)
+	case by != self:
 		go s.refresh(name)
 	}
 }
@@ -262,8 +250,7 @@ func (s *sharing) announceReload(ctx context.Context) {
 	if s.database() == nil {
 		return
 	}
-	item := core.Item{Key: reloadKey, Version: core.AnyVersion, Value: core.JSON(s.database().Self())}
-	version, err := s.items(sharingItems).Put(ctx, item)
+	version, err := s.items(sharingItems).Put(ctx, values.New(core.Path{}, reloadKey, s.database().Self()))
 	if err != nil {
 		s.log.Warn("other workers not notified of the reload", "err", err)
 		return
@@ -357,15 +344,14 @@ func (s *sharing) list(ctx context.Context) []memory.Worker {
 	return all
 }
 
-// workerLines describes each process that uses the store on one line.
 func (s *sharing) workerLines(ctx context.Context) (lines []string) {
-	own := core.JSON(s.InForce().Config.digest())
+	own, items := s.InForce().Config.digest(), s.Data.Items(sharingItems)
 	for _, w := range s.list(ctx) {
-		item, ok, err := s.Data.Items(sharingItems).Get(ctx, core.Path{}, configKey+w.Name)
+		digest, ok, err := values.Get[string](ctx, items, core.Path{}, configKey+w.Name)
 		switch {
 		case w.ID == s.database().Self():
 			w.Name += " (this one)"
-		case err == nil && ok && !bytes.Equal(item.Value, own):
+		case err == nil && ok && digest != own:
 			w.Name += " (with another configuration)"
 		}
 		lines = append(lines, workerLine(w))

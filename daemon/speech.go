@@ -20,7 +20,6 @@ const (
 	speechOut = "speech.out"
 )
 
-// speech returns what turns do with voice messages.
 func (b *Bot) speech(p *parts) turn.Speech {
 	hears := func(e engine.Config) bool { return e.Hearing && !e.Disabled }
 	s := turn.Speech{Deaf: !slices.ContainsFunc(p.Config.Engines, hears), Overhears: p.Config.Speech.In.Overhear}

@@ -6,7 +6,6 @@ import (
 	"errors"
 
 	"synthbot/core"
-	"synthbot/core/engine"
 	"synthbot/core/values"
 	"synthbot/daemon/logs"
 	"synthbot/daemon/settings"
@@ -23,8 +22,8 @@ type Store interface {
 // Storage is what a bot keeps. Safe for concurrent use.
 type Storage struct {
 	Store
-	DB    *memory.DB    // the store, if it is a database, as of each bot that runs; else nil
-	usage engine.Ledger // what engines were used for; nil without a database
+	DB    *memory.DB  // the store, if it is a database, as of each bot that runs; else nil
+	usage *usageStore // what engines were used for; nil without a database
 }
 
 // openStore opens the store, and reads from it the settings that users changed.

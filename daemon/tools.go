@@ -89,7 +89,7 @@ func (s *toolServer) requester(ctx context.Context) (action.Requester, error) {
 	elements := conf.As.Elements()
 	who := core.Author{ID: elements[len(elements)-1], Rank: core.RankMember}
 	switch {
-	case slices.Contains(s.admins(c), conf.As):
+	case slices.Contains(s.admins(), conf.As):
 		who.Rank = core.RankAdmin
 	case slices.Contains(c.Access.Moderators, conf.As):
 		who.Rank = core.RankModerator

@@ -23,7 +23,7 @@ func (b *Bot) options(p *parts) turn.Options {
 	o := turn.Options{
 		Store: b.Data.Store, Catalogue: p.Snapshot, Clock: clock, Log: log, Runtime: b.runtime,
 		Asker: p.Engines.Within(p.budget, p.drafts()), Settings: p.turnSettings,
-		Access: c.Access, Admins: b.admins(c), Config: config,
+		Access: c.Access, Admins: c.admins(b.changes), Config: config,
 		Names: func(place core.Path) []string {
 			who := p.personaAt(place)
 			return append([]string{c.Bot.Name, who.Name}, who.Aliases...)

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // row is one line of an export: one of its fields is set, and Answers beside Entry.
@@ -54,7 +55,8 @@ type itemRow struct {
 //
 // Of a person it writes what they said and what the bot answered them, their reactions,
 // their private places as a whole, memories by them or about them, what plugins store under
-// their path, and, beyond other exports, the journal of the turns that answered them.
+// their path, and, beyond other exports, the journal of the turns that answered them. It
+// leaves out the private thoughts of the model, which no user is shown.
 // Invalid UTF-8 is replaced.
 func (db *DB) Export(ctx context.Context, w io.Writer, path core.Path) error {
 	var err error
@@ -78,6 +80,9 @@ type NonBlocking interface{ NonBlocking() }
 func export(ctx context.Context, db *DB, w io.Writer, path core.Path) error {
 	out := bufio.NewWriter(w)
 	e := exporter{of: newSubject(ctx, db, path), out: json.NewEncoder(out)}
+	if e.of.person != "" {
+		e.out = json.NewEncoder(llm.ThoughtlessLines(out))
+	}
 	e.out.SetEscapeHTML(false)
 	err := e.of.find()
 	if err == nil {

@@ -83,7 +83,6 @@ func (p *Persona) For(user string) core.Persona {
 	char, aliases := cmp.Or(txt.Line(p.Nickname), name), p.aliases(name)
 	return core.Persona{
 		Name:     name,
-		Aliases:  aliases,
 		Text:     p.text(name, aliases, char, user),
 		Dialogue: replace(examples(lines(p.ExampleDialogue)), char, user),
 		Greeting: replace(lines(p.Greeting), char, user),

@@ -57,7 +57,6 @@ type Account struct {
 	APIURL string // of a server other than the platform's
 }
 
-// account returns the account on a platform.
 func (a *Answers) account(platform string) *Account {
 	if platform == Discord {
 		return &a.Discord

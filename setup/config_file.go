@@ -56,7 +56,6 @@ func openConfig(env *daemon.Env) (*configFile, error) {
 	return c, nil
 }
 
-// current returns what the file contains already.
 func (c *configFile) current() Current {
 	k := Current{Exists: c.exists, Accounts: make(map[string]bool), Servers: make(map[string]string)}
 	if !c.exists {

@@ -35,11 +35,9 @@ var errLeft = errors.New("left before the last question: no file was changed; `s
 
 // Init carries out `synthbot init`. Its fields are the flags.
 type Init struct {
-	Answers
-	APIKey, TelegramToken, DiscordToken string // as ReadSecret takes them
-	TelegramURL, DiscordURL             string
-	Yes, NoCheck                        bool
-	Runs                                bool // the bot is started afterwards, so that no next command is named
+	Answers      // the words of secrets as ReadSecret takes them
+	Yes, NoCheck bool
+	Runs         bool // the bot is started afterwards, so that no next command is named
 }
 
 // Run asks what the flags do not answer, and writes the configuration.
@@ -54,8 +52,8 @@ func (i *Init) Run(ctx context.Context, env *daemon.Env) error {
 	}
 	w := &Wizard{Answers: &i.Answers, Probes: newProbes(env, c), Current: c.current()}
 	w.Found = make(map[string][]core.Finding)
-	i.Telegram.APIURL = cmp.Or(i.TelegramURL, w.Current.Servers[Telegram])
-	i.Discord.APIURL = cmp.Or(i.DiscordURL, w.Current.Servers[Discord])
+	i.Telegram.APIURL = cmp.Or(i.Telegram.APIURL, w.Current.Servers[Telegram])
+	i.Discord.APIURL = cmp.Or(i.Discord.APIURL, w.Current.Servers[Discord])
 	w.Defaults = newDefaults(env)
 	if i.NoCheck {
 		w.Probes.Identify = nil
@@ -92,21 +90,17 @@ func (i *Init) readSecrets(in io.Reader, atTerminal bool) error {
 		i.Persona = New
 	}
 	for _, x := range []struct {
-		flag, value string
-		into        *Secret
-	}{
-		{"api-key", i.APIKey, &i.Key},
-		{"telegram-token", i.TelegramToken, &i.Telegram.Token},
-		{"discord-token", i.DiscordToken, &i.Discord.Token},
-	} {
-		if x.value == "-" && atTerminal {
-			continue
+		flag   string
+		secret *Secret
+	}{{"api-key", &i.Key}, {"telegram-token", &i.Telegram.Token}, {"discord-token", &i.Discord.Token}} {
+		if x.secret.Word == "-" && atTerminal {
+			x.secret.Word = ""
 		}
-		s, err := ReadSecret(x.value, next)
+		s, err := ReadSecret(x.secret.Word, next)
 		if err != nil {
 			return daemon.Usagef("init: --%s: %w", x.flag, err)
 		}
-		*x.into = s
+		*x.secret = s
 	}
 	return nil
 }

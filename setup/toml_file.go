@@ -95,7 +95,6 @@ func (f *File) add(all, existing []string, key string, table ...string) {
 	f.setLiteral(quoteList(all), key, table...)
 }
 
-// engines is the list of tables of the engines.
 var engines = []string{"engine"}
 
 func (f *File) setIn(n int, key, literal string) {

@@ -90,35 +90,31 @@ type Wizard struct {
 	looked bool     // for them
 }
 
-// step is a question that may be open.
 type step struct {
 	flag   string
-	open   func() bool // whether it has no answer yet
-	needed func() bool // whether only the user can answer it
+	open   bool // it has no answer yet
+	needed bool // only the user can answer it
 	ask    func(context.Context) error
 }
 
+// steps returns all questions, as they are after the answers so far.
 func (w *Wizard) steps() []step {
-	always, never := func() bool { return true }, func() bool { return false }
-	isNew := func() bool { return !w.Current.Exists }
-	unset := func(answer *string) func() bool { return func() bool { return *answer == "" } }
-	ofPersona := func(answer *string) func() bool { return func() bool { return w.Persona == New && *answer == "" } }
+	isNew := !w.Current.Exists
 	list := []step{
-		{"--persona", unset(&w.Persona), isNew, w.askPersona},
-		{"--persona-name", ofPersona(&w.PersonaName), always, w.askName},
-		{"--persona-text", ofPersona(&w.PersonaText), always, w.askText},
-		{"--engine", unset(&w.Engine), isNew, w.askEngine},
-		{"--base-url", w.lacksBaseURL, never, w.askBaseURL},
-		{"--model", w.lacksModel, func() bool { return !w.sameEngine() }, w.askModel},
-		{"--api-key", w.lacksKey, always, w.askKey},
+		{"--persona", w.Persona == "", isNew, w.askPersona},
+		{"--persona-name", w.Persona == New && w.PersonaName == "", true, w.askName},
+		{"--persona-text", w.Persona == New && w.PersonaText == "", true, w.askText},
+		{"--engine", w.Engine == "", isNew, w.askEngine},
+		{"--base-url", w.lacksBaseURL(), false, w.askBaseURL},
+		{"--model", w.hasModel() && w.Model == "", !w.sameEngine(), w.askModel},
+		{"--api-key", w.lacksKey(), true, w.askKey},
 	}
 	for _, p := range platforms() {
-		open := func() bool { return !w.account(p).Token.given() }
 		ask := func(ctx context.Context) error { return w.askAccount(ctx, p) }
-		list = append(list, step{"--" + p + "-token", open, w.lacksAccount, ask})
+		list = append(list, step{"--" + p + "-token", !w.account(p).Token.given(), w.lacksAccount(), ask})
 	}
-	admin := func() bool { return w.Claim == "" && len(w.Admins) == 0 && w.hasPlatform() }
-	return append(list, step{"--admin", admin, never, w.askAdmin})
+	lacksAdmin := w.Claim == "" && len(w.Admins) == 0 && w.hasPlatform()
+	return append(list, step{"--admin", lacksAdmin, false, w.askAdmin})
 }
 
 // lacksAccount reports whether no platform has been chosen yet.
@@ -149,8 +145,9 @@ func (w *Wizard) Ask(ctx context.Context) error {
 }
 
 func (w *Wizard) askOpen(ctx context.Context) error {
-	for _, s := range w.steps() {
-		if s.open() {
+	for i := range w.steps() {
+		s := w.steps()[i]
+		if s.open {
 			if err := s.ask(ctx); err != nil {
 				return err
 			}
@@ -181,13 +178,15 @@ func (w *Wizard) Fill(ctx context.Context, usual bool) error {
 	w.Terminal = usualAnswers{}
 	w.usualBot()
 	var missing []string
-	for _, s := range w.steps() {
-		if s.open() && (usual || !s.needed()) {
+	for i := range w.steps() {
+		s := w.steps()[i]
+		if s.open && (usual || !s.needed) {
 			if err := s.ask(ctx); err != nil && !errors.Is(err, errNoAnswer) {
 				return err
 			}
+			s = w.steps()[i]
 		}
-		if s.open() && s.needed() {
+		if s.open && s.needed {
 			missing = append(missing, s.flag)
 		}
 	}
@@ -306,8 +305,6 @@ func (w *Wizard) ollama(ctx context.Context) []string {
 }
 
 func (w *Wizard) hasModel() bool { return w.Engine != "" && w.Engine != Keep && w.Engine != Offline }
-
-func (w *Wizard) lacksModel() bool { return w.hasModel() && w.Model == "" }
 
 func (w *Wizard) lacksKey() bool {
 	return w.hasModel() && needsKey(w.Engine) && w.BaseURL == "" && !w.Key.given() && !w.sameEngine()

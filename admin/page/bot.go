@@ -89,6 +89,8 @@ type Guest struct {
 type Spending struct {
 	Tokens, TokensLimit int64
 	Cost, CostLimit     float64
+
+	Over bool // set by the page: a limit is reached
 }
 
 // Bot is what the page shows of the bot, and what its buttons do. Safe for concurrent use.
@@ -97,7 +99,6 @@ type Bot interface {
 	Listing(ctx context.Context, l Listing) (facts []core.Fact, next string, err error)
 	Uses(ctx context.Context, first, last string) ([]Use, error)
 	Actions(place core.Path) []Action   // with what turns them off there; zero: in all places
-	Log(after uint64) []Line            // after a line's number, the oldest first
 	Rooms() []string                    // of the log
 	Settings(place core.Path) []Setting // of the zero Path: the configuration
 	// Lists returns what a part of the page lists; none if the plugin is off that keeps it.

@@ -108,14 +108,9 @@ func shownOf(view core.View, place core.Path, number string) ([]core.Entry, erro
 	return before(view, place, min(seq, head.Last+1))
 }
 
-// afterView is the part of core.View that before needs.
-type afterView interface {
-	After(place core.Path, seq uint64, max int, into []core.Entry) ([]core.Entry, error)
-}
-
 // before returns the newest entries before a number. If entries were deleted, it looks
 // further back in growing steps.
-func before(view afterView, place core.Path, seq uint64) ([]core.Entry, error) {
+func before(view core.View, place core.Path, seq uint64) ([]core.Entry, error) {
 	for width := uint64(mostEntries); ; width *= 2 {
 		first := seq - min(seq, width+1)
 		var list []core.Entry

@@ -139,12 +139,12 @@ func (l *liveTurns) look() (events string) {
 
 // stateChange returns an event about how the bot is; "" if that has not changed.
 func (l *liveTurns) stateChange(ctx context.Context) string {
-	o, err := overviewPage{l.Page}.overview(ctx)
+	state, err := overviewPage{l.Page}.state(ctx)
 	if err != nil {
 		l.Log.Warn("the state is not shown", "err", err)
 		return ""
 	}
-	data := sheet{CSRF: l.visit.session.csrf, Data: map[string]any{"State": o}}
+	data := sheet{CSRF: l.visit.session.csrf, Data: map[string]any{"State": state}}
 	event := l.event(ctx, "now", "state", "state", data)
 	if event == l.state {
 		return ""

@@ -1,22 +1,13 @@
 package page
 
 import (
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
+
+	"synthbot/admin"
 )
-
-// Line is a line of the log. It is none of those for debugging, which may hold what people said.
-type Line struct {
-	Number      uint64 // rising
-	Time        time.Time
-	Level, Room string // like "ERROR" and "core/turn"
-	Text        string
-	Values      []LineValue
-}
-
-// LineValue is a value of a line.
-type LineValue struct{ Key, Text string }
 
 // Limits of the log.
 const (
@@ -32,9 +23,11 @@ type logFilter struct{ Room, Level string }
 // levels are the levels of the log that are shown, the lowest first.
 func levels() []string { return []string{"info", "warn", "error"} }
 
-func (f logFilter) shows(l *Line) bool {
+func (f logFilter) shows(l *admin.Line) bool {
+	var least slog.Level
+	_ = least.UnmarshalText([]byte(f.Level)) // it is one of levels
 	inRoom := f.Room == "" || l.Room == f.Room || strings.HasPrefix(l.Room, f.Room+"/")
-	return inRoom && slices.Index(levels(), strings.ToLower(l.Level)) >= slices.Index(levels(), f.Level)
+	return inRoom && l.Level >= least
 }
 
 func filterOf(v *visit) (logFilter, error) {
@@ -49,7 +42,7 @@ func filterOf(v *visit) (logFilter, error) {
 }
 
 type shownLine struct {
-	Line
+	admin.Line
 	Mark string
 }
 
@@ -57,11 +50,12 @@ type shownLine struct {
 // the newest of all.
 func (p logPage) linesAfter(number uint64, f logFilter) (list []shownLine, last uint64) {
 	last = number
-	for _, l := range p.Bot.Log(number) {
+	lines, _ := p.Lines.After(number)
+	for _, l := range lines {
 		last = l.Number
 		if f.shows(&l) {
 			l.Values = shownValues(&l)
-			list = append(list, shownLine{l, map[string]string{"ERROR": "bad"}[l.Level]})
+			list = append(list, shownLine{l, map[slog.Level]string{slog.LevelError: "bad"}[l.Level]})
 		}
 	}
 	list = list[max(0, len(list)-mostLines):]
@@ -71,7 +65,7 @@ func (p logPage) linesAfter(number uint64, f logFilter) (list []shownLine, last 
 
 // shownValues leaves out what the rooms of turns and models log about wrong answers and errors: it may
 // quote what was said in private.
-func shownValues(l *Line) (list []LineValue) {
+func shownValues(l *admin.Line) (list []admin.Value) {
 	inCore := l.Room == "core" || strings.HasPrefix(l.Room, "core/")
 	for _, v := range l.Values {
 		if v.Key == "faults" || v.Key == "err" && inCore {

@@ -2,6 +2,7 @@ package page
 
 import (
 	"bufio"
+	"log/slog"
 	"strings"
 	"testing"
 )
@@ -9,13 +10,10 @@ import (
 // TestLog: lines are shown by room and level, the newest first, without what may quote a person.
 func TestLog(t *testing.T) {
 	w := newWorld(t)
-	value := func(key, text string) []LineValue { return []LineValue{{key, text}} }
-	w.lines = []Line{
-		{Number: 1, Time: w.clock(), Level: "INFO", Room: "memory", Text: "opened", Values: value("err", "disk "+canary)},
-		{Number: 2, Time: w.clock(), Level: "WARN", Room: "core/turn", Text: "plan still wrong", Values: value("faults", private)},
-		{Number: 3, Time: w.clock(), Level: "ERROR", Room: "core/engine", Text: "engine failed", Values: append(value("err", private), LineValue{"status", "503"})},
-		{Number: 4, Time: w.clock(), Level: "INFO", Room: "corelike", Text: "elsewhere", Values: value("id", "of the private_thought")},
-	}
+	w.logged("memory", slog.LevelInfo, "opened", "err", "disk "+canary)
+	w.logged("core/turn", slog.LevelWarn, "plan still wrong", "faults", private)
+	w.logged("core/engine", slog.LevelError, "engine failed", "err", private, "status", "503")
+	w.logged("corelike", slog.LevelInfo, "elsewhere", "id", "of the private_thought")
 	c := w.in()
 	for query, want := range map[string]string{
 		"": "elsewhere, engine failed, plan still wrong, opened", "?level=warn": "engine failed, plan still wrong", "?level=error": "engine failed",
@@ -43,7 +41,7 @@ func TestLog(t *testing.T) {
 // TestLiveLog: an open page gets the lines that come.
 func TestLiveLog(t *testing.T) {
 	w := newWorld(t)
-	w.lines = []Line{{Number: 1, Time: w.clock(), Level: "ERROR", Room: "memory", Text: "before"}}
+	w.logged("memory", slog.LevelError, "before")
 	c := w.in()
 	r, err := c.Do(c.request("GET", "/log/live?level=error", nil))
 	if err != nil {
@@ -55,9 +53,8 @@ func TestLiveLog(t *testing.T) {
 	}
 	for lines.Scan() && lines.Text() != "" {
 	}
-	w.mu.Lock()
-	w.lines = append(w.lines, Line{Number: 2, Time: w.now, Level: "INFO", Text: "more"}, Line{Number: 3, Time: w.now, Level: "ERROR", Text: "after"})
-	w.mu.Unlock()
+	w.logged("memory", slog.LevelInfo, "more")
+	w.logged("memory", slog.LevelError, "after")
 	for lines.Scan() && lines.Text() != "event: log" {
 	}
 	if lines.Scan(); !strings.Contains(lines.Text(), "after") {

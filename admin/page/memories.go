@@ -213,7 +213,6 @@ func (p memoryPages) mergeMemory(v *visit) error {
 	return v.to("/memories/one", "id", f.ID, "place", f.Origin.String())
 }
 
-// union returns the values of both lists, without duplicates.
 func union[T comparable](a, b []T) []T {
 	all := slices.Clone(a)
 	for _, value := range b {

@@ -27,6 +27,7 @@ type Options struct {
 	Clock    func() time.Time // in the bot's zone
 	Turns    *admin.Traces
 	Running  *admin.Running
+	Lines    *admin.Lines
 	Reader   core.Reader
 	Facts    core.Facts
 	Items    core.Items // stores which private conversations were opened, and why
@@ -44,7 +45,6 @@ type Page struct {
 	mux     *http.ServeMux
 }
 
-// maxStreams is how many live streams may be open at once.
 const maxStreams = 16
 
 //go:embed assets/*.css assets/*.js assets/*.svg
@@ -86,10 +86,7 @@ func (p *Page) Handler() http.Handler { return p.guarded(p.mux) }
 
 // routes registers all pages. All but the login need a session.
 func (p *Page) routes() {
-	static, err := fs.Sub(assets, "assets")
-	if err != nil {
-		panic(err) // the folder is part of the program
-	}
+	static, _ := fs.Sub(assets, "assets") // it is part of the program
 	files := http.StripPrefix("/assets/", http.FileServerFS(static))
 	p.mux.HandleFunc("GET /assets/", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "private, max-age=3600")

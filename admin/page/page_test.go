@@ -530,7 +530,7 @@ func TestOlder(t *testing.T) {
 		}
 	}
 	for first := range uint64(3 * mostEntries) {
-		list, err := before(gap{first, 10 * n}, group, 10*n)
+		list, err := before(gap{nil, first, 10 * n}, group, 10*n)
 		most := int(min(first, mostEntries))
 		if err != nil || len(list) != most || most > 0 && list[most-1].Message.Seq != first {
 			t.Fatalf("over a gap after %d: %d, %v", first, len(list), err)
@@ -566,7 +566,10 @@ func TestRightToLeft(t *testing.T) {
 }
 
 // gap is a state of the store in which a place has its first entries and its last.
-type gap struct{ first, last uint64 }
+type gap struct {
+	core.View
+	first, last uint64
+}
 
 func (g gap) After(_ core.Path, seq uint64, most int, _ []core.Entry) (list []core.Entry, err error) {
 	for n := seq + 1; n <= g.last && len(list) < most; n++ {

@@ -16,7 +16,6 @@ func (p personaPages) personas(v *visit) error {
 	return p.show(v, "personas", "Personas", "/personas", p.Personas.Files())
 }
 
-// edit is a persona that is being edited.
 type edit struct {
 	File
 	Was     string

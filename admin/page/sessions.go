@@ -45,7 +45,6 @@ type session struct {
 	opened map[core.Path]time.Time // until when private places are open
 }
 
-// opens reports whether a private place is open in this session.
 func (s *session) opens(place core.Path, now time.Time) (open bool) {
 	s.locked(func() { open = now.Before(s.opened[place]) })
 	return open
@@ -89,7 +88,6 @@ func (d *logins) ticket() string {
 	return t
 }
 
-// oldest returns the key of the earliest time.
 func oldest[V any](all map[digest]V, at func(V) time.Time) digest {
 	byTime := func(a, b digest) int { return at(all[a]).Compare(at(all[b])) }
 	return slices.MinFunc(slices.Collect(maps.Keys(all)), byTime)

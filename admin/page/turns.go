@@ -50,7 +50,6 @@ func rowOf(e watch.TurnEnd) row {
 	return r
 }
 
-// mostRunning is how many running turns are listed.
 const mostRunning = 20
 
 type run struct {
@@ -100,16 +99,12 @@ func (p *Page) latest() (rows []row, last uint64) {
 
 type overviewPage struct{ *Page }
 
-type overview struct {
-	State
-	OverBudget bool // a limit is reached
-}
-
-func (p overviewPage) overview(ctx context.Context) (overview, error) {
+func (p overviewPage) state(ctx context.Context) (State, error) {
 	s, err := p.Bot.State(ctx)
 	used := &s.Spent
-	over := used.TokensLimit > 0 && used.Tokens >= used.TokensLimit || used.CostLimit > 0 && used.Cost >= used.CostLimit
-	return overview{s, over}, err
+	used.Over = used.TokensLimit > 0 && used.Tokens >= used.TokensLimit ||
+		used.CostLimit > 0 && used.Cost >= used.CostLimit
+	return s, err
 }
 
 func (p *Page) now(v *visit) error {
@@ -117,7 +112,7 @@ func (p *Page) now(v *visit) error {
 	if err != nil {
 		return err
 	}
-	state, err := overviewPage{p}.overview(v.Context())
+	state, err := overviewPage{p}.state(v.Context())
 	if err != nil {
 		return err
 	}

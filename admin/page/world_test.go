@@ -56,7 +56,7 @@ type world struct {
 	done  []string // commands
 
 	cannotMute bool
-	lines      []Line
+	lines      admin.Lines
 	lists      map[string][]List
 }
 
@@ -80,7 +80,7 @@ func (w *world) options() Options {
 	return Options{
 		Log: slog.New(slog.NewTextHandler(w.log, nil)), Clock: w.clock, Turns: w.traces, Running: w.stages,
 		Reader: w.db, Facts: w.db, Items: items{w.db}, Personas: w.dress,
-		Bot: bot{w},
+		Bot: bot{w}, Lines: &w.lines,
 	}
 }
 
@@ -107,15 +107,11 @@ func (bot) Actions(place core.Path) []Action {
 	return []Action{a}
 }
 
-func (b bot) Log(after uint64) (lines []Line) {
-	b.w.mu.Lock()
-	defer b.w.mu.Unlock()
-	for _, l := range b.w.lines {
-		if l.Number > after {
-			lines = append(lines, l)
-		}
-	}
-	return lines
+// logged adds a line to the log.
+func (w *world) logged(room string, level slog.Level, text string, args ...any) {
+	r := slog.NewRecord(w.clock(), level, text, 0)
+	r.Add(args...)
+	w.lines.Add(room, nil, &r)
 }
 
 func (bot) Rooms() []string { return []string{"core/turn", "memory"} }

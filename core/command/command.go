@@ -54,8 +54,7 @@ type Call struct {
 	Writer  core.Author       // who wrote that message, if the platform said it
 	Foreign []core.Foreign    // what others wrote, of the message that it came with
 	Sees    []core.Path       // this place, and those that share with it
-	// Attach adds a file to the answer. If the interface cannot send files, the answer
-	// says so.
+	// Attach adds a file to the answer. If the interface cannot send files, the answer says so.
 	Attach func(core.Upload)
 	// Noted receives what NoteDone notes; it may be nil.
 	Noted func(core.Step, core.Result)

@@ -171,21 +171,18 @@ func (s *Spec) Usage() string {
 	if s.Form != "" {
 		return "Usage: `/" + s.Name + " " + s.Form + "`"
 	}
-	b := strings.Builder{}
-	b.WriteString("Usage: `/" + s.Name)
+	text := "Usage: `/" + s.Name
 	for _, a := range s.Args {
 		name := a.Name
 		if len(a.Choices) > 0 {
 			name = strings.Join(a.Choices, "|")
 		}
-		if a.Required {
-			b.WriteString(" " + name)
-		} else {
-			b.WriteString(" [" + name + "]")
+		if !a.Required {
+			name = "[" + name + "]"
 		}
+		text += " " + name
 	}
-	b.WriteString("`")
-	return b.String()
+	return text + "`"
 }
 
 // Called returns the name of the command that a text calls, in small letters; "" if it

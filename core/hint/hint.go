@@ -24,8 +24,7 @@ const (
 // nobody recognised: the model answers as it sees fit, without an order.
 const Undetermined = "und"
 
-// Hint is one contribution of a Source; among hints of a kind the highest
-// priority wins.
+// Hint is one contribution of a Source; among hints of a kind the highest priority wins.
 type Hint struct {
 	Kind     Kind
 	Text     string

@@ -3,6 +3,7 @@ package llm
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"strings"
 	"unicode/utf8"
 )
@@ -51,6 +52,24 @@ func ThoughtlessJSON(raw []byte, indent string, text func(string) string) ([]byt
 	e.SetIndent("", indent)
 	err := e.Encode(Thoughtless(value, text))
 	return bytes.TrimSpace(b.Bytes()), err
+}
+
+// ThoughtlessLines returns a writer of JSON lines, one with each Write, that leaves out thoughts.
+func ThoughtlessLines(w io.Writer) io.Writer { return thoughtlessLines{w} }
+
+type thoughtlessLines struct{ next io.Writer }
+
+func (t thoughtlessLines) Write(line []byte) (int, error) {
+	bare := line
+	if bytes.Contains(bytes.ToLower(line), []byte(ThoughtKey)) || bytes.Contains(line, []byte(`\u`)) {
+		shown, err := ThoughtlessJSON(line, "", nil)
+		if err != nil {
+			return 0, err
+		}
+		bare = append(shown, '\n')
+	}
+	_, err := t.next.Write(bare)
+	return len(line), err
 }
 
 // thoughtMarks are the marks that models put before and after their thoughts when

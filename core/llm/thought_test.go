@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 	"time"
@@ -106,4 +107,30 @@ func FuzzUnthink(f *testing.F) {
 			t.Fatalf("%q is held back", text[:at])
 		}
 	})
+}
+
+// TestThoughtlessLines: what a person is shown of what is kept holds nothing of what the
+// bot thought for itself.
+func TestThoughtlessLines(t *testing.T) {
+	const in = `{"item":{"value":{"entries":[{"id":"1","n":12345678901234567890,"private_thought":"Canaria"}]}}}
+{"record":{"data":{"actions":[{"payload":{"Private_Thought":"Canaria","summary":"<b>"}},{"payload":{"private\u005fthought":"Canaria"}}]}}}
+{"plain":"as it is",  "spaced":1}
+`
+	const want = `{"item":{"value":{"entries":[{"id":"1","n":12345678901234567890}]}}}
+{"record":{"data":{"actions":[{"payload":{"summary":"<b>"}},{"payload":{}}]}}}
+{"plain":"as it is",  "spaced":1}
+`
+	var out bytes.Buffer
+	w := ThoughtlessLines(&out)
+	for line := range strings.Lines(in) {
+		if n, err := w.Write([]byte(line)); err != nil || n != len(line) {
+			t.Fatal(n, err)
+		}
+	}
+	if got := out.String(); got != want || strings.Contains(got, "Canaria") {
+		t.Error(got)
+	}
+	if _, err := w.Write([]byte("private_thought of no JSON\n")); err == nil {
+		t.Error("a line that is no JSON was written")
+	}
 }

@@ -16,23 +16,19 @@ import (
 // by many programs: a value of an unexpected type counts as missing, and an entry without
 // content is left out. Texts are as they are in the file.
 func Read(data []byte) (Book, error) {
-	var raw struct {
-		ScanDepth   number          `json:"scan_depth"`
-		TokenBudget number          `json:"token_budget"`
-		Recursive   flag            `json:"recursive_scanning"`
-		Entries     json.RawMessage `json:"entries"`
-	}
-	if json.Unmarshal(data, &raw) != nil {
+	raw, ok := readObject(data)
+	if !ok {
 		return Book{}, errors.New("not an object: remove it, or get the card again")
 	}
-	all, err := entries(raw.Entries)
+	all, err := entries(raw["entries"])
 	if err != nil {
 		return Book{}, err
 	}
-	b := Book{ScanDepth: int(raw.ScanDepth), TokenBudget: int(raw.TokenBudget), Recursive: raw.Recursive == yes}
+	b := Book{ScanDepth: raw.number("scan_depth"), TokenBudget: raw.number("token_budget")}
+	b.Recursive = raw.flag("recursive_scanning") == yes
 	for _, one := range all {
-		var e entryData
-		if json.Unmarshal(one, &e) == nil && e.Content != "" {
+		e, _ := readObject(one)
+		if e.text("content") != "" {
 			b.Entries = append(b.Entries, e.entry())
 		}
 	}
@@ -59,91 +55,79 @@ func entries(data json.RawMessage) (all []json.RawMessage, err error) {
 	return all, nil
 }
 
-// entryData has the names of cards, and those of world-info exports that differ.
-type entryData struct {
-	Keys           list   `json:"keys"`
-	Key            list   `json:"key"`
-	SecondaryKeys  list   `json:"secondary_keys"`
-	KeySecondary   list   `json:"keysecondary"`
-	Content        text   `json:"content"`
-	Enabled        flag   `json:"enabled"`
-	Disable        flag   `json:"disable"`
-	Constant       flag   `json:"constant"`
-	Selective      flag   `json:"selective"`
-	CaseSensitive  flag   `json:"case_sensitive"`
-	CaseSensitive2 flag   `json:"caseSensitive"`
-	Regex          flag   `json:"use_regex"`
-	Order          number `json:"insertion_order"`
-	Order2         number `json:"order"`
-	Priority       number `json:"priority"`
+// object is a JSON object, by its keys in small letters. What it returns is zero for a value of an unexpected type.
+type object map[string]json.RawMessage
+
+func readObject(data []byte) (o object, ok bool) {
+	var raw map[string]json.RawMessage
+	err := json.Unmarshal(data, &raw)
+	o = make(object, len(raw))
+	for key, value := range raw {
+		o[strings.ToLower(key)] = value
+	}
+	return o, err == nil
 }
 
-func (e *entryData) entry() Entry {
+// entry reads the names of cards, and those of world-info exports that differ.
+func (o object) entry() Entry {
 	return Entry{
-		Keys: append(e.Keys, e.Key...), SecondaryKeys: append(e.SecondaryKeys, e.KeySecondary...),
-		Content: string(e.Content), Enabled: e.Enabled != no && e.Disable != yes, Constant: e.Constant == yes,
-		Selective: e.Selective == yes, CaseSensitive: cmp.Or(e.CaseSensitive, e.CaseSensitive2) == yes,
-		Regex: e.Regex == yes, Order: int(e.Order + e.Order2), Priority: int(e.Priority),
+		Content: o.text("content"), Keys: o.list("keys", "key"),
+		SecondaryKeys: o.list("secondary_keys", "keysecondary"),
+		Enabled:       o.flag("enabled") != no && o.flag("disable") != yes, Constant: o.flag("constant") == yes,
+		Selective: o.flag("selective") == yes, Regex: o.flag("use_regex") == yes,
+		CaseSensitive: cmp.Or(o.flag("case_sensitive"), o.flag("casesensitive")) == yes,
+		Order:         o.number("insertion_order") + o.number("order"), Priority: o.number("priority"),
 	}
 }
 
-// Tolerant values.
-type (
-	text   string
-	list   []string
-	number int32
-	flag   int
-)
+func (o object) text(name string) (s string) {
+	_ = json.Unmarshal(o[name], &s)
+	return s
+}
 
-// Values of a flag; its zero value is missing.
+// list returns the strings of lists; one string has commas between keys.
+func (o object) list(names ...string) (keys []string) {
+	for _, name := range names {
+		var all []json.RawMessage
+		one := strings.Split(o.text(name), ",")
+		_ = json.Unmarshal(o[name], &all)
+		for _, raw := range all {
+			one = append(one, object{name: raw}.text(name))
+		}
+		for _, key := range one {
+			key = strings.TrimSpace(key)
+			if key != "" {
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
+}
+
+// number returns a number, also of a string.
+func (o object) number(name string) int {
+	f, err := strconv.ParseFloat(o.bare(name), 64)
+	if err != nil || math.IsNaN(f) {
+		return 0
+	}
+	return int(max(min(f, 1e6), -1e6))
+}
+
+// Values of a flag; zero is a missing one.
 const (
-	yes flag = 1 + iota
+	yes = 1 + iota
 	no
 )
 
-// UnmarshalJSON takes a string.
-func (t *text) UnmarshalJSON(data []byte) error {
-	var s string
-	if json.Unmarshal(data, &s) == nil {
-		*t = text(s)
-	}
-	return nil
-}
-
-// UnmarshalJSON takes a list and keeps its strings; one string has commas between keys.
-func (l *list) UnmarshalJSON(data []byte) error {
-	var all []text
-	var one string
-	if json.Unmarshal(data, &all) != nil && json.Unmarshal(data, &one) == nil {
-		for key := range strings.SplitSeq(one, ",") {
-			all = append(all, text(key))
-		}
-	}
-	for _, key := range all {
-		k := strings.TrimSpace(string(key))
-		if k != "" {
-			*l = append(*l, k)
-		}
-	}
-	return nil
-}
-
-// UnmarshalJSON takes a number, also as a string.
-func (n *number) UnmarshalJSON(data []byte) error {
-	f, err := strconv.ParseFloat(strings.Trim(string(data), `" `), 64)
-	if err == nil && !math.IsNaN(f) {
-		*n = number(max(min(f, 1e6), -1e6))
-	}
-	return nil
-}
-
-// UnmarshalJSON takes true, false, and what means the same.
-func (f *flag) UnmarshalJSON(data []byte) error {
-	switch strings.ToLower(strings.Trim(string(data), `" `)) {
+// flag reads true, false, and what means the same.
+func (o object) flag(name string) int {
+	switch strings.ToLower(o.bare(name)) {
 	case "true", "1", "yes":
-		*f = yes
+		return yes
 	case "false", "0", "no":
-		*f = no
+		return no
 	}
-	return nil
+	return 0
 }
+
+func (o object) bare(name string) string { return strings.Trim(string(o[name]), `" `) }

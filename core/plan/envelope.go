@@ -140,8 +140,7 @@ func values(v value) (m map[string]json.RawMessage) {
 	return m
 }
 
-// texts reads a list of strings, or of objects that hold one, or one string; nil: there is
-// no list.
+// texts reads a list of strings, or of objects that hold one, or one string; nil: there is no list.
 func texts(v value) []string {
 	if !present(v.raw) {
 		return nil
@@ -223,10 +222,9 @@ const (
 	maxTopic = 200  // bytes
 )
 
-// Merge adds what a plan's context says to a conversation's state, as it was at since, unless
-// that is older than age (0: no limit). A value of null removes an entry. When the topic
-// changes, the slots of the old one are removed. A slot that is filled is no longer required.
-// If there is too much, the plan's own entries stay.
+// Merge adds what a plan's context says to a conversation's state, as it was at since, unless that is older than age
+// (0: no limit). A value of null removes an entry. When the topic changes, the slots of the old one are removed. A
+// slot that is filled is no longer required. If there is too much, the plan's own entries stay.
 func Merge(old core.State, since, now time.Time, age time.Duration, said core.State) core.State {
 	if age > 0 && now.Sub(since) > age {
 		old = core.State{}
@@ -254,11 +252,7 @@ func Merge(old core.State, since, now time.Time, age time.Duration, said core.St
 	return merged
 }
 
-func merge(old, said map[string]json.RawMessage) map[string]json.RawMessage {
-	if len(old)+len(said) == 0 {
-		return nil
-	}
-	merged := make(map[string]json.RawMessage)
+func merge(old, said map[string]json.RawMessage) (merged map[string]json.RawMessage) {
 	for _, from := range []map[string]json.RawMessage{said, old} {
 		for _, k := range slices.Sorted(maps.Keys(from)) {
 			v := from[k]
@@ -267,13 +261,12 @@ func merge(old, said map[string]json.RawMessage) map[string]json.RawMessage {
 			switch {
 			case known || !present(v) || spoken && !present(said[k]):
 			case len(k) > maxName || len(v) > maxValue || len(merged) >= maxState:
+			case merged == nil:
+				merged = map[string]json.RawMessage{k: v}
 			default:
 				merged[k] = v
 			}
 		}
-	}
-	if len(merged) == 0 {
-		return nil
 	}
 	return merged
 }

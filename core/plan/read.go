@@ -1,31 +1,25 @@
-// Package plan reads what a model answered into a Plan: a tolerant reader for
-// foreign text. It knows the format of the reply and nothing of the catalogue:
-// whether an action exists and whether its payload is right, package action
+// Package plan reads what a model answered into a Plan: a tolerant reader for foreign text. It knows the format of
+// the reply and nothing of the catalogue: whether an action exists and whether its payload is right, package action
 // says.
 //
 // # What is read
 //
-// One JSON object with the keys response, intent, confidence, actions, context,
-// suggestions and metadata; a bare array of actions; one bare action
-// {"type", "payload"}; {"action", "action_input"}; a tool call
-// {"name", "arguments"}; native tool calls; each of them also inside of a fenced
-// block, behind a block of reasoning, or with prose around it. Several bare
-// actions one after the other are a list. params is read as payload, names of
-// keys may be written in snake case, a number may be a string. What a model
-// thinks is taken out of all texts of a plan, too.
+// One JSON object with the keys response, intent, confidence, actions, context, suggestions and metadata; a bare
+// array of actions; one bare action {"type", "payload"}; {"action", "action_input"}; a tool call {"name",
+// "arguments"}; native tool calls; each of them also inside of a fenced block, behind a block of reasoning, or with
+// prose around it. Several bare actions one after the other are a list. params is read as payload, names of keys may
+// be written in snake case, a number may be a string. What a model thinks is taken out of all texts of a plan, too.
 //
 // # What is repaired
 //
-// Text that clearly was meant to be JSON is repaired, and the plan is marked Repaired. So is
-// a plan of an answer that was cut, one that names a key twice, and one of several plans with
-// prose in between. Of such a plan only messages may run. It never holds an action whose name
-// is not literally in the text.
+// Text that clearly was meant to be JSON is repaired, and the plan is marked Repaired. So is a plan of an answer that
+// was cut, one that names a key twice, and one of several plans with prose in between. Of such a plan only messages
+// may run. It never holds an action whose name is not literally in the text.
 //
 // # What is refused
 //
-// An empty answer, prose without any JSON, a plan with neither response nor
-// actions, a step without a type, a step whose conditions cannot be read, and
-// everything of a wrong type: each is one Fault. Text beyond MaxText, more than
+// An empty answer, prose without any JSON, a plan with neither response nor actions, a step without a type, a step
+// whose conditions cannot be read, and everything of a wrong type: each is one Fault. Text beyond MaxText, more than
 // 64 levels of nesting and more than 32 steps are not read at all.
 package plan
 
@@ -123,21 +117,15 @@ const noPlan = `the JSON of the answer is not an action plan: it has neither "re
 
 // value reads valid JSON.
 func (r *reader) value(raw json.RawMessage) {
-	v, d := decode(raw)
-	shape := v.shape()
-	if shape == shapeNone {
+	v, ok := r.decode("", raw)
+	if !ok {
+		return
+	}
+	shape, steps := v.shape(), v.items
+	switch {
+	case shape == shapeNone:
 		r.fault("", noPlan)
 		return
-	}
-	if d.wrong != "" && !r.accepts("", d) {
-		return
-	}
-	if d.thoughts {
-		v, _ = decode(unthink(raw))
-		shape = v.shape()
-	}
-	steps := v.items
-	switch {
 	case shape == shapePlan:
 		steps = r.object(v)
 	case shape == shapeAction:
@@ -153,11 +141,17 @@ func (r *reader) value(raw json.RawMessage) {
 	}
 }
 
-// accepts reports what is wrong with valid JSON, and whether it can be read all the same.
-func (r *reader) accepts(field string, d decoder) bool {
-	r.fault(field, "%s", d.wrong)
-	r.plan.Repaired = r.plan.Repaired || !d.fatal
-	return !d.fatal
+// decode reads valid JSON, without thoughts. It reports what is wrong with it; ok is false if that is fatal.
+func (r *reader) decode(field string, raw json.RawMessage) (v value, ok bool) {
+	v, d := decode(raw)
+	if d.wrong != "" {
+		r.fault(field, "%s", d.wrong)
+		r.plan.Repaired = r.plan.Repaired || !d.fatal
+	}
+	if d.thoughts {
+		v, _ = decode(unthink(raw))
+	}
+	return v, !d.fatal
 }
 
 // calls reads native tool calls, and the words beside them.
@@ -205,12 +199,9 @@ func (r *reader) arguments(field string, c llm.ToolCall) (json.RawMessage, bool)
 		r.plan.Repaired = true
 		raw = []byte(repaired)
 	}
-	v, d := decode(raw)
-	if d.wrong != "" && !r.accepts(field+".payload", d) {
+	v, ok := r.decode(field+".payload", raw)
+	if !ok {
 		return nil, false
-	}
-	if d.thoughts {
-		v, _ = decode(unthink(raw))
 	}
 	payload, ok := payloadOf(v)
 	if !ok {
@@ -223,7 +214,6 @@ func (r *reader) arguments(field string, c llm.ToolCall) (json.RawMessage, bool)
 // way only messages may run.
 func (r *reader) repair(f *findings) {
 	r.plan.Repaired = true
-	f.values = f.values[:f.before:f.before]
 	repaired, ok := repair(f.broken)
 	again := findings{}
 	if ok {

@@ -39,8 +39,7 @@ func (r *reader) object(v value) (steps []value) {
 	return nil
 }
 
-// bare reads one action in the place of a plan, perhaps with keys of a plan beside its own. It
-// returns the step.
+// bare reads one action in the place of a plan, perhaps with keys of a plan beside its own. It returns the step.
 func (r *reader) bare(v value) (steps []value) {
 	final := normal(strings.ReplaceAll(v.get("action").text(), " ", ""))
 	input := v.get("actioninput")
@@ -77,9 +76,7 @@ func (r *reader) note(key string, value json.RawMessage) {
 		return
 	}
 	m[key] = value
-	if raw, err := json.Marshal(m); err == nil {
-		r.plan.Metadata = raw
-	}
+	r.plan.Metadata = core.JSON(m)
 }
 
 // Keys of a step, normalised. Remarks are dropped.

@@ -20,7 +20,6 @@ type findings struct {
 	other  bool // there is JSON of some other shape
 
 	broken   string // text that was meant to be JSON, from where it begins
-	before   int    // how many values come before it
 	adjacent bool   // nothing is between it and the value before it
 }
 
@@ -58,7 +57,7 @@ func find(text string) findings {
 			continue
 		}
 		if n == 0 {
-			f.broken, f.before, f.adjacent = region(text, at), len(f.values), adjacent
+			f.broken, f.adjacent = region(text, at), adjacent
 			return f
 		}
 		at += n
@@ -99,8 +98,7 @@ func region(text string, at int) string {
 	return text[at:]
 }
 
-// strip removes what surrounds an answer: reasoning, the marks of chat templates, and bytes
-// that are not text.
+// strip removes what surrounds an answer: reasoning, the marks of chat templates, and bytes that are not text.
 func strip(text string) string {
 	if !utf8.ValidString(text) {
 		text = strings.ToValidUTF8(text, "\uFFFD")
@@ -240,34 +238,25 @@ func speaks(name string) bool {
 
 // unthink removes thoughts from all strings of a JSON value.
 func unthink(raw json.RawMessage) json.RawMessage {
-	var clean []byte // of what lies before rest; nil: nothing was removed
-	rest := raw
-	for i := 0; i < len(raw); i++ {
-		if raw[i] != '"' {
-			continue
+	clean := make(json.RawMessage, 0, len(raw))
+	for {
+		from := bytes.IndexByte(raw, '"')
+		if from < 0 {
+			return append(clean, raw...)
 		}
-		end := i + stringEnd(raw[i:])
-		if words, ok := unthinkString(raw[i:end]); ok {
-			clean = append(append(clean, rest[:len(rest)-len(raw[i:])]...), words...)
-			rest = raw[end:]
-		}
-		i = end - 1
+		end := from + txt.StringEnd(raw[from:])
+		clean = append(append(clean, raw[:from]...), unthinkString(raw[from:end])...)
+		raw = raw[end:]
 	}
-	if clean == nil {
-		return raw
-	}
-	return append(clean, rest...)
 }
 
-// unthinkString removes thoughts from a JSON string; ok is false if it has none.
-func unthinkString(quoted []byte) (clean []byte, ok bool) {
+// unthinkString removes thoughts from a JSON string.
+func unthinkString(quoted []byte) []byte {
 	var text string
-	if json.Unmarshal(quoted, &text) != nil {
-		return nil, false
+	if json.Unmarshal(quoted, &text) != nil || llm.Unthink(text) == text {
+		return quoted
 	}
-	words := llm.Unthink(text)
-	clean, err := json.Marshal(words)
-	return clean, words != text && err == nil
+	return core.JSON(llm.Unthink(text))
 }
 
 // speaksAPlan reports whether the text of a message is a plan.

@@ -65,7 +65,7 @@ func (d *decoder) value(depth int) (v value) {
 		}
 		d.rest = d.rest[1:]
 	case '"':
-		d.rest = d.rest[stringEnd(d.rest):]
+		d.rest = d.rest[txt.StringEnd(d.rest):]
 		quoted := from[:len(from)-len(d.rest)]
 		d.thoughts = d.thoughts ||
 			bytes.ContainsFunc(quoted, llm.MayBeMark) || bytes.Contains(quoted, []byte(`\u`))
@@ -92,18 +92,6 @@ func (d *decoder) refuse(why string, fatal bool) {
 	if d.wrong == "" || fatal && !d.fatal {
 		d.wrong, d.fatal = why, fatal
 	}
-}
-
-// stringEnd returns the length of the JSON string that a text begins with.
-func stringEnd(text []byte) int {
-	end := 1
-	for end < len(text) && text[end] != '"' {
-		if text[end] == '\\' {
-			end++
-		}
-		end++
-	}
-	return min(end+1, len(text))
 }
 
 // present is false for null, too.

@@ -1,7 +1,6 @@
-// Package program runs a program that the configuration names: bytes in, bytes
-// out. There is no shell, the environment is small, and the program ends with all
-// that it started when its time is up or it says too much. It is not for programs
-// that stay.
+// Package program runs a program that the configuration names: bytes in, bytes out. There is no shell, the
+// environment is small, and the program ends with all that it started when its time is up or it says too much. It is
+// not for programs that stay.
 package program
 
 import (

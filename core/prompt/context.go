@@ -67,8 +67,7 @@ func (s *section) first(n int) {
 	}
 }
 
-// shorten cuts the texts of an item until they take at most room characters in
-// all, the longest first.
+// shorten cuts the texts of an item until they take at most room characters in all, the longest first.
 func (s *section) shorten(i, room int) {
 	p := &s.items[i]
 	s.sum -= p.size

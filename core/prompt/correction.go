@@ -73,7 +73,12 @@ func (c *Correction) message() string {
 	w.text("original_user_message", cut(c.Prompt.parts.words(), messageQuote))
 	w.object("attempted_actions")
 	for i := range c.Actions {
-		w.attempted(&c.Actions[i])
+		a := &c.Actions[i]
+		w.object(a.Name)
+		w.value("schema", a.Schema)
+		w.text("brief", a.Brief)
+		w.value("examples", examples(a.Examples))
+		w.close('}')
 	}
 	w.close('}')
 	w.sound("required_format", requiredFormat)
@@ -98,14 +103,6 @@ func (c *Correction) reply() string {
 		return llm.Unthink(c.Reply)
 	}
 	return strings.TrimSpace(llm.Unthink(c.Reply) + "\n" + llm.Unthink(planOf(c.Calls)))
-}
-
-func (w *writer) attempted(a *CorrectionAction) {
-	w.object(a.Name)
-	w.value("schema", a.Schema)
-	w.text("brief", a.Brief)
-	w.value("examples", examples(a.Examples))
-	w.close('}')
 }
 
 // examples is the third tier within its bounds: what comes last goes first.

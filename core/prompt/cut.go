@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"synthbot/core/txt"
@@ -12,35 +13,26 @@ import (
 // markRoom is the most that the mark of a cut takes.
 const markRoom = 40
 
-// cut shortens s so that its JSON takes at most room characters (at least
-// markRoom). Beginning and end stay: a question is often at the end of what
-// is pasted. Between them a mark says how much is missing.
+// cut shortens s so that its JSON takes at most room characters (at least markRoom). Beginning and end stay: a
+// question is often at the end of what is pasted. Between them a mark says how much is missing.
 func cut(s string, room int) string {
 	if textSize(s) <= room {
 		return s
 	}
 	room = max(room, markRoom) - markRoom
-	tail := room / 4
-	head := room - tail
-	i := 0
-	for i < len(s) {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		head -= txt.WidthJSON(r)
-		if head < 0 {
-			break
-		}
-		i += n
-	}
-	j := len(s)
-	for j > i {
-		r, n := utf8.DecodeLastRuneInString(s[:j])
-		tail -= txt.WidthJSON(r)
-		if tail < 0 {
-			break
-		}
-		j -= n
-	}
+	i := strings.IndexFunc(s, beyond(room-room/4))
+	last := i + strings.LastIndexFunc(s[i:], beyond(room/4))
+	_, n := utf8.DecodeRuneInString(s[last:])
+	j := last + n
 	return s[:i] + " […" + strconv.Itoa(utf8.RuneCountInString(s[i:j])) + " characters cut…] " + s[j:]
+}
+
+// beyond returns a function that reports whether a text, rune by rune, is longer than so many characters of JSON.
+func beyond(room int) func(rune) bool {
+	return func(r rune) bool {
+		room -= txt.WidthJSON(r)
+		return room < 0
+	}
 }
 
 // level finds the largest size that none of sizes may exceed for their sum to be
@@ -74,7 +66,6 @@ type part struct {
 	slots []slot
 }
 
-// sizes are those of the texts.
 func (p *part) sizes() []int {
 	sizes := make([]int, len(p.slots))
 	for i := range p.slots {

@@ -22,7 +22,15 @@ func (p *Parts) system() part {
 	w.text("message", delivered)
 	w.list("outputs")
 	for i := range p.Outputs {
-		w.outcome(&p.Outputs[i])
+		o := &p.Outputs[i]
+		w.open('{')
+		w.text("action", o.Action)
+		w.some("outcome", string(o.Progress))
+		w.output("output", o.Output)
+		if o.Text != "" {
+			w.slot("error", o.Text, true)
+		}
+		w.close('}')
 	}
 	w.close(']')
 	if len(p.Said) > 0 {
@@ -34,19 +42,6 @@ func (p *Parts) system() part {
 	}
 	w.close('}')
 	return w.done()
-}
-
-func (w *writer) outcome(o *Output) {
-	w.open('{')
-	w.text("action", o.Action)
-	w.some("outcome", string(o.Progress))
-	if len(o.Output) > 0 {
-		w.output("output", o.Output)
-	}
-	if o.Text != "" {
-		w.slot("error", o.Text, true)
-	}
-	w.close('}')
 }
 
 // saidMax is how much of a message the model is reminded of, in characters.
@@ -78,7 +73,6 @@ func (p *Parts) plan() string {
 	return planOf(p.calls())
 }
 
-// planOf is the plan that calls make.
 func planOf(calls []llm.ToolCall) string {
 	w := new(writer)
 	w.open('{')
@@ -106,9 +100,7 @@ func (p *Prompt) results() []llm.Utterance {
 		Outputs []json.RawMessage `json:"outputs"`
 		Said    []string          `json:"already_sent"`
 	}
-	if err := json.Unmarshal([]byte(p.System), &system); err != nil || len(system.Outputs) != len(p.parts.Outputs) {
-		return nil // it is JSON of our own
-	}
+	_ = json.Unmarshal([]byte(p.System), &system) // it is JSON of our own
 	list := []llm.Utterance{{Role: llm.RoleModel, Calls: p.parts.calls()}}
 	for i, call := range list[0].Calls {
 		list = append(list, llm.Utterance{Role: llm.RoleUser, CallID: call.ID, Text: string(system.Outputs[i])})

@@ -1,20 +1,16 @@
-// Package prompt turns what is known when a turn begins into the JSON prompt,
-// and that into a model's request. It is a pure function: it reads no store,
-// knows no clock and asks nobody; a Cache only saves it work.
+// Package prompt turns what is known when a turn begins into the JSON prompt, and that into a model's request. It is
+// a pure function: it reads no store, knows no clock and asks nobody; a Cache only saves it work.
 //
 // # The JSON prompt
 //
-// One object with the keys, in this order, context, input, instructions,
-// instructions_verbose, actions and __pre_reduction_size. In context are, in
-// this order, history_current_chat, history_recent, participants, memories,
-// conversation_state, what plugins inject (sorted by key), recon and
-// recon_instructions: what grows at its end comes before what changes every
-// time. Keys with nothing to say are left out. A delivery has the further key
+// One object with the keys, in this order, context, input, instructions, instructions_verbose, actions and
+// __pre_reduction_size. In context are, in this order, history_current_chat, history_recent, participants, memories,
+// conversation_state, what plugins inject (sorted by key), recon and recon_instructions: what grows at its end comes
+// before what changes every time. Keys with nothing to say are left out. A delivery has the further key
 // system_message behind input.
 //
-// Everything that a person, a platform, a tool or a file said is in a JSON
-// string of its own, so that no text can pass for another line, another author
-// or a rule. Bytes that are not UTF-8 and lone surrogates become U+FFFD.
+// Everything that a person, a platform, a tool or a file said is in a JSON string of its own, so that no text can
+// pass for another line, another author or a rule. Bytes that are not UTF-8 and lone surrogates become U+FFFD.
 //
 // # Reduction
 //

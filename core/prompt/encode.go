@@ -3,14 +3,12 @@ package prompt
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 	"unicode/utf8"
 
 	"synthbot/core/txt"
 )
 
-// maxDepth bounds the nesting of JSON that others supply: decoders give up on
-// what is nested deeper than they like.
+// maxDepth bounds the nesting of JSON that others supply: decoders give up on what is nested deeper than they like.
 const maxDepth = 64
 
 // quote writes s as a JSON string.
@@ -35,7 +33,7 @@ func isValue(raw []byte) bool {
 	for i := 0; i < len(raw) && depth <= maxDepth; i++ {
 		switch raw[i] {
 		case '"':
-			i += stringLen(raw[i:]) - 1
+			i += txt.StringEnd(raw[i:]) - 1
 		case '{', '[':
 			depth++
 		case '}', ']':
@@ -55,7 +53,7 @@ func (w *writer) supplied(raw []byte) {
 		switch raw[i] {
 		case ' ', '\n', '\r', '\t':
 		case '"':
-			n = stringLen(raw[i:])
+			n = txt.StringEnd(raw[i:])
 			w.suppliedText(raw[i : i+n])
 		default:
 			w.WriteByte(raw[i])
@@ -74,50 +72,20 @@ func compact(raw []byte) (value string, ok bool) {
 	return w.String(), true
 }
 
-// stringLen is the length of the JSON string that b begins with, in quotes.
-func stringLen(b []byte) int {
-	for i := 1; i < len(b); i++ {
-		switch b[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(b)
-}
+// escapes matches the escapes of a JSON string, that of a surrogate with its other half if it has one.
+var escapes = txt.Pattern(`\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u[dD][89a-fA-F]..|.)`)
 
-// suppliedText writes a JSON string and replaces escaped surrogates that lack
-// their other half.
+// suppliedText writes a JSON string and replaces escaped surrogates that lack their other half.
 func (w *writer) suppliedText(quoted []byte) {
-	from := 0 // of what is not written yet
-	for i := 0; i < len(quoted); i++ {
-		if quoted[i] != '\\' {
-			continue
-		}
-		i++
-		if quoted[i] != 'u' {
-			continue
-		}
-		rest := quoted[i+5:]
-		pair := len(rest) > 5 && rest[0] == '\\' && rest[1] == 'u' && surrogate(rest[2:], "cdef")
-		switch {
-		case pair && surrogate(quoted[i+1:], "89ab"):
-			i += 10
-		case surrogate(quoted[i+1:], "89abcdef"):
-			w.Write(quoted[from : i+1])
-			w.WriteString("fffd")
-			from = i + 5
-		}
+	if bytes.Contains(quoted, []byte(`\u`)) {
+		quoted = escapes().ReplaceAllFunc(quoted, func(escape []byte) []byte {
+			if len(escape) == len(`\ufffd`) {
+				return []byte(`\ufffd`)
+			}
+			return escape
+		})
 	}
-	w.Write(quoted[from:])
+	w.Write(quoted)
 }
 
-// surrogate reports whether the four hex digits name a surrogate whose second
-// digit is one of these.
-func surrogate(digits []byte, second string) bool {
-	return digits[0]|0x20 == 'd' && strings.IndexByte(second, digits[1]|0x20) >= 0
-}
-
-// size counts characters.
 func size(raw string) int { return utf8.RuneCountInString(raw) }

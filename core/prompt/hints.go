@@ -19,11 +19,10 @@ const (
 	hintsCount = 24   // of each kind
 )
 
-// Merge makes one Recon of what several contributed. A language is, in this
-// order, the override for the place, the strongest hint, the fallback; none where
-// the strongest hint is hint.Undetermined. A tone is the strongest hint. Of snippets,
-// instructions and memories the strongest few stay, none twice. The order in which
-// hints arrive does not matter.
+// Merge makes one Recon of what several contributed. A language is, in this order, the override for the place, the
+// strongest hint, the fallback; none where the strongest hint is hint.Undetermined. A tone is the strongest hint. Of
+// snippets, instructions and memories the strongest few stay, none twice. The order in which hints arrive does not
+// matter.
 func Merge(hints []hint.Hint, override, fallback string) Recon {
 	sorted := sorting.Sorted(slices.Values(hints), func(a, b hint.Hint) int {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Text, b.Text))

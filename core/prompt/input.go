@@ -10,8 +10,7 @@ import (
 	"synthbot/core/llm"
 )
 
-// input is what the turn answers. Its type is "message" where people did
-// something, else the kind of what happened.
+// input is what the turn answers. Its type is "message" where people did something, else the kind of what happened.
 func (p *Parts) input(w *writer, l llm.Limits) {
 	last := p.last()
 	w.open('{')
@@ -51,11 +50,9 @@ func (p *Parts) inputType(last *core.Entry) string {
 	return string(last.Kind)
 }
 
-// manyWait is how many messages may wait before the prompt says of each who
-// said it, even if that is one person.
+// manyWait is how many messages may wait before the prompt says of each who said it, even if that is one person.
 const manyWait = 5
 
-// several reports whether more than one person speaks.
 func (p *Parts) several() bool {
 	return slices.ContainsFunc(p.Messages, func(e core.Entry) bool {
 		return e.Message.Author.ID != p.Messages[0].Message.Author.ID
@@ -63,42 +60,38 @@ func (p *Parts) several() bool {
 }
 
 // last is the newest of what the turn answers.
-func (p *Parts) last() *core.Entry {
-	if len(p.Messages) == 0 {
-		return &core.Entry{}
+func (p *Parts) last() *core.Entry { return &p.Messages[len(p.Messages)-1] }
+
+// saying are the messages whose words are the text of the input: all of one person. Of several people it is the last
+// one's, and the list of messages holds the rest.
+func (p *Parts) saying() []core.Entry {
+	if p.several() {
+		return p.Messages[len(p.Messages)-1:]
 	}
-	return &p.Messages[len(p.Messages)-1]
+	return p.Messages
 }
 
-// words joins what one person said; of several people they are the last one's,
-// and the list of messages holds the rest.
 func (p *Parts) words() string {
-	if len(p.Messages) < 2 || p.several() {
-		return p.last().Message.Text
-	}
-	lines := make([]string, 0, len(p.Messages))
-	for i := range p.Messages {
-		if p.Messages[i].Message.Text != "" {
-			lines = append(lines, p.Messages[i].Message.Text)
+	list := p.saying()
+	lines := make([]string, 0, len(list))
+	for i := range list {
+		if list[i].Message.Text != "" {
+			lines = append(lines, list[i].Message.Text)
 		}
 	}
 	return strings.Join(lines, "\n")
 }
 
 // foreign lists what came with those words and is not their author's.
-func (p *Parts) foreign() []core.Foreign {
-	if len(p.Messages) < 2 || p.several() {
-		return p.last().Message.Foreign
-	}
-	var all []core.Foreign
-	for i := range p.Messages {
-		all = append(all, p.Messages[i].Message.Foreign...)
+func (p *Parts) foreign() (all []core.Foreign) {
+	list := p.saying()
+	for i := range list {
+		all = append(all, list[i].Message.Foreign...)
 	}
 	return all
 }
 
-// foreign writes texts that the author of a message did not write, each with what
-// is known of its writer.
+// foreign writes texts that the author of a message did not write, each with what is known of its writer.
 func (w *writer) foreign(place core.Path, list []core.Foreign) {
 	if len(list) == 0 {
 		return
@@ -192,8 +185,7 @@ func (p *Parts) speakers(w *writer) {
 	w.close(']')
 }
 
-// media describes what is attached: the first image and the first video under
-// their own keys, all else in the list.
+// media describes what is attached: the first image and the first video under their own keys, all else in the list.
 func (p *Parts) media(w *writer, l llm.Limits) {
 	var image, video *core.Attachment
 	var rest []*core.Attachment
@@ -249,8 +241,7 @@ func (p *Parts) attachment(w *writer, l llm.Limits, a *core.Attachment) {
 	w.close('}')
 }
 
-// attached is the data of one kind that the engine gets beside the text, in the order of
-// the text.
+// attached is the data of one kind that the engine gets beside the text, in the order of the text.
 func (p *Parts) attached(kind core.Media, files map[string]llm.File) (list []llm.File) {
 	for i := range p.Messages {
 		for _, a := range p.Messages[i].Message.Attachments {

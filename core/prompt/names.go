@@ -22,8 +22,7 @@ type Marks map[person]string
 // person is an author as an interface knows them; the zero value is the bot.
 type person struct{ iface, id string }
 
-// Of returns the mark of somebody who was seen in a place; "" if nobody else has a
-// name like theirs.
+// Of returns the mark of somebody who was seen in a place; "" if nobody else has a name like theirs.
 func (m Marks) Of(place core.Path, a core.Author) string {
 	if len(m) == 0 {
 		return ""

@@ -69,8 +69,7 @@ type Output struct {
 	Text     string // of its error
 }
 
-// Recon is what is known about the message before it is answered; Merge makes it
-// of hints.
+// Recon is what is known about the message before it is answered; Merge makes it of hints.
 type Recon struct {
 	Language         string // BCP 47
 	MessageTone      string
@@ -80,8 +79,7 @@ type Recon struct {
 	Memories         []string // behind those of the Parts
 }
 
-// Prompt is the JSON prompt, within its limit. Context and Input are compact
-// objects, Actions too.
+// Prompt is the JSON prompt, within its limit. Context and Input are compact objects, Actions too.
 type Prompt struct {
 	Context, Input, Actions string
 	System                  string   // the system_message of a Delivery; else ""
@@ -103,21 +101,20 @@ func Build(p *Parts, l llm.Limits) (Prompt, error) { return within(p, l, textSiz
 func build(p *Parts, l llm.Limits, reserve int) (Prompt, error) {
 	d := newDraft(p, l)
 	d.fixed += d.spared
-	before := d.total(0)
+	d.before = d.total(0)
 	d.fixed -= d.spared
-	if err := d.reduce(before, reserve, l); err != nil {
+	if err := d.reduce(reserve, l); err != nil {
 		return Prompt{}, err
 	}
 	context := d.text[len(`{"context":`) : len(d.text)-len(`,"input":}`)-len(d.input.raw)]
 	return Prompt{
 		Context: context, Input: d.input.raw, System: d.system.raw,
 		Instructions: d.instructions, Verbose: d.verbose, Actions: d.actions.raw, Offered: d.offered,
-		Before: before, Size: d.total(before), parts: p, limits: l, draft: d,
+		Before: d.before, Size: d.total(d.before), parts: p, limits: l, draft: d,
 	}, nil
 }
 
-// JSON is the compact JSON of the prompt, of Size characters. Other than
-// through json.Marshal, '<', '>' and '&' stand for themselves.
+// JSON is the compact JSON of the prompt, of Size characters. '<', '>' and '&' stand for themselves.
 func (p *Prompt) JSON() []byte {
 	w := new(writer)
 	w.Grow(p.Size + p.Size/8)
@@ -134,9 +131,6 @@ func (p *Prompt) JSON() []byte {
 	w.close('}')
 	return []byte(w.String())
 }
-
-// MarshalJSON implements json.Marshaler.
-func (p *Prompt) MarshalJSON() ([]byte, error) { return p.JSON(), nil }
 
 // Sections are the pieces of the prompt, the keys of the context first.
 func (p *Prompt) Sections() []watch.Section {
@@ -220,6 +214,5 @@ func (d *draft) write(p *Parts, l llm.Limits) {
 	d.text = w.String()
 }
 
-// frame is what the keys and brackets of a prompt take, context's value and the
-// number at the end aside.
+// frame is what the keys and brackets of a prompt take, context's value and the number at the end aside.
 const frame = len(`{"context":,"input":,"instructions":"","actions":,"__pre_reduction_size":}`)

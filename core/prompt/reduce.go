@@ -26,6 +26,8 @@ type draft struct {
 	verbose       string
 	spared        int // characters of example dialogue that there was no room for
 	fixed         int // everything but the context's value and the number at the end
+	before        int // characters before reduction
+	limit         int // that it must keep to
 }
 
 // Sections of a context by their place in it: injections come behind these, then recon and recon_instructions.
@@ -38,8 +40,7 @@ const (
 	injected
 )
 
-// total is the size of the whole prompt. before is the number at
-// its end, once it is known; 0: the total itself.
+// total is the size of the whole prompt. before is the number at its end, once it is known; 0: the total itself.
 func (d *draft) total(before int) int {
 	n, keys := d.fixed+len(`{}`), 0
 	for i := range d.context {
@@ -77,66 +78,56 @@ func (d *draft) message(history bool) string {
 	return w.String()
 }
 
-// reduction makes a draft fit.
-type reduction struct {
-	*draft
-	before, limit int
-}
-
 // over is by how much the prompt is too long.
-func (r *reduction) over() int { return r.total(r.before) - r.limit }
+func (d *draft) over() int { return d.total(d.before) - d.limit }
 
 // reduce lets go, in the order of the package's comment, until the prompt leaves
 // reserve characters of the limit free.
-func (d *draft) reduce(before, reserve int, l llm.Limits) error {
-	r := &reduction{d, before, l.Chars - reserve}
-	if l.Chars <= 0 || r.over() <= 0 {
+func (d *draft) reduce(reserve int, l llm.Limits) error {
+	d.limit = l.Chars - reserve
+	if l.Chars <= 0 || d.over() <= 0 {
 		return nil
 	}
-	r.shorten(max(r.limit/bulkShare, textFloor), func(s *slot) bool { return s.bulk })
+	d.shorten(max(d.limit/bulkShare, textFloor), func(s *slot) bool { return s.bulk })
 	c, recon := d.context, len(d.context)-2
-	r.long(&c[recentElsewhere])
-	r.oldest(&c[recentElsewhere], 0)
-	r.long(&c[currentChat])
-	if r.oldest(&c[currentChat], 1) {
+	d.long(&c[recentElsewhere])
+	d.oldest(&c[recentElsewhere], 0)
+	d.long(&c[currentChat])
+	if d.oldest(&c[currentChat], 1) {
 		c[currentChat].align()
 	}
-	r.lastFirst(&c[memories])
+	d.lastFirst(&c[memories])
 	for i := injected; i < recon; i++ {
-		r.lastFirst(&c[i])
+		d.lastFirst(&c[i])
 	}
 	for _, i := range []int{participants, state, recon + 1, recon} {
-		r.lastFirst(&c[i])
+		d.lastFirst(&c[i])
 	}
-	r.newest()
-	r.texts()
-	if r.over() <= 0 {
+	d.newest()
+	d.texts()
+	if d.over() <= 0 {
 		d.text = d.message(true)
 		return nil
 	}
 	return &llm.Error{Kind: llm.ErrorTooLong, Engine: l.Engine, Err: fmt.Errorf("prompt of %d characters, %d are "+
-		"allowed: instructions %d, instructions_verbose %d, actions %d, input %d, outputs %d", r.total(before),
+		"allowed: instructions %d, instructions_verbose %d, actions %d, input %d, outputs %d", d.total(d.before),
 		l.Chars, textSize(d.instructions), textSize(d.verbose), d.actions.size, d.input.size, d.system.size)}
 }
 
 // texts shortens what is left: the input's own texts.
-func (r *reduction) texts() {
-	over := r.over()
-	if over <= 0 {
-		return
-	}
+func (d *draft) texts() {
 	sum := 0
-	for _, size := range append(r.input.sizes(), r.system.sizes()...) {
+	for _, size := range append(d.input.sizes(), d.system.sizes()...) {
 		sum += size
 	}
-	r.shorten(sum-over, func(*slot) bool { return true })
+	d.shorten(sum-d.over(), func(*slot) bool { return true })
 }
 
 // shorten cuts the texts that are meant until they are at most room characters
 // in all, the longest first and none below the floor.
-func (r *reduction) shorten(room int, meant func(*slot) bool) {
+func (d *draft) shorten(room int, meant func(*slot) bool) {
 	var sizes []int
-	for _, p := range []*part{&r.input, &r.system} {
+	for _, p := range []*part{&d.input, &d.system} {
 		for i := range p.slots {
 			if meant(&p.slots[i]) {
 				sizes = append(sizes, int(p.slots[i].size))
@@ -144,22 +135,22 @@ func (r *reduction) shorten(room int, meant func(*slot) bool) {
 		}
 	}
 	most := max(level(sizes, room), textFloor)
-	for _, p := range []*part{&r.input, &r.system} {
+	for _, p := range []*part{&d.input, &d.system} {
 		for i := range p.slots {
 			if meant(&p.slots[i]) {
 				old := p.size
 				p.shorten(i, most)
-				r.fixed += p.size - old
+				d.fixed += p.size - old
 			}
 		}
 	}
 }
 
 // long shortens over-long entries, the oldest first.
-func (r *reduction) long(s *section) {
-	most := max(longEntry, r.limit/longShare)
+func (d *draft) long(s *section) {
+	most := max(longEntry, d.limit/longShare)
 	for i := range s.items {
-		if r.over() <= 0 {
+		if d.over() <= 0 {
 			return
 		}
 		s.shorten(i, most)
@@ -167,8 +158,8 @@ func (r *reduction) long(s *section) {
 }
 
 // oldest drops entries, the oldest first, but not the last keep ones.
-func (r *reduction) oldest(s *section, keep int) (dropped bool) {
-	for len(s.items) > keep && r.over() > 0 {
+func (d *draft) oldest(s *section, keep int) (dropped bool) {
+	for len(s.items) > keep && d.over() > 0 {
 		s.first(1)
 		dropped = true
 	}
@@ -186,25 +177,19 @@ func (s *section) align() {
 	}
 }
 
-// lastFirst drops items from the end.
-func (r *reduction) lastFirst(s *section) {
-	for n := len(s.items) - 1; n >= 0 && r.over() > 0; n-- {
+func (d *draft) lastFirst(s *section) {
+	for n := len(s.items) - 1; n >= 0 && d.over() > 0; n-- {
 		s.sum -= s.items[n].size
 		s.items = s.items[:n]
 	}
 }
 
 // newest shortens the entry that is left, or gives the context up.
-func (r *reduction) newest() {
-	over := r.over()
-	if over <= 0 {
+func (d *draft) newest() {
+	s, room := &d.context[currentChat], -d.over()
+	if room >= 0 || len(s.items) != 1 {
 		return
 	}
-	s := &r.context[currentChat]
-	if len(s.items) != 1 {
-		return
-	}
-	room := -over
 	for _, size := range s.items[0].sizes() {
 		room += size
 	}

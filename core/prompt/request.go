@@ -7,9 +7,8 @@ import (
 	"synthbot/core/llm"
 )
 
-// Request is the prompt as it travels, what changes least in front and
-// byte-identical from turn to turn: instructions, instructions_verbose and
-// actions are the system's, context and input the user's. In the tools dialect
+// Request is the prompt as it travels, what changes least in front and byte-identical from turn to turn:
+// instructions, instructions_verbose and actions are the system's, context and input the user's. In the tools dialect
 // the actions travel as tools and the history as turns.
 func (p *Prompt) Request() llm.Request {
 	r := llm.Request{System: []string{p.Instructions}}
@@ -57,8 +56,7 @@ func (s *section) turns() []llm.Utterance {
 	return list
 }
 
-// opening precedes a conversation that the bot began: APIs want a
-// person's words first.
+// opening precedes a conversation that the bot began: APIs want a person's words first.
 const opening = `{"system_message":{"type":"history","message":"You spoke first."}}`
 
 // alternate joins neighbours of one role, line by line: some models' templates

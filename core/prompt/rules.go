@@ -12,8 +12,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// personaKey never becomes a key of the context: who the bot is precedes
-// the instructions.
+// personaKey never becomes a key of the context: who the bot is precedes the instructions.
 const personaKey = "persona"
 
 // The rules of an answer, on one line and under 1,200 characters together. Beside
@@ -173,21 +172,12 @@ func (p *Parts) rules(d llm.Dialect) []string {
 	return []string{form, rules, rulesFull}
 }
 
-// languageTag lets nothing but a language tag into the instructions: it may come
-// from a platform, and there from a person.
-func languageTag(tag string) string {
-	if len(tag) < 2 || len(tag) > 35 {
-		return ""
-	}
-	for _, c := range []byte(tag) {
-		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-':
-		default:
-			return ""
-		}
-	}
-	return tag
-}
+// tagPattern matches what may be a language tag.
+var tagPattern = txt.Pattern(`^[a-zA-Z0-9-]{2,35}$`)
+
+// languageTag lets nothing but a language tag into the instructions: it may come from a platform, and there from a
+// person.
+func languageTag(text string) string { return tagPattern().FindString(text) }
 
 // join puts sentences on one line; those that are empty are left out.
 func join(sentences ...string) string {

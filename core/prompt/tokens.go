@@ -4,10 +4,9 @@ import (
 	"synthbot/core/llm"
 )
 
-// within builds a prompt that keeps to the limit of tokens, too. How many tokens
-// a text has is the model's secret until it has read it, so it is estimated, on
-// the cautious side; where the estimate is over, the prompt is built again with
-// fewer characters. The first building is the last one for nearly every prompt.
+// within builds a prompt that keeps to the limit of tokens, too. How many tokens a text has is the model's secret
+// until it has read it, so it is estimated, on the cautious side; where the estimate is over, the prompt is built
+// again with fewer characters. The first building is the last one for nearly every prompt.
 func within(p *Parts, l llm.Limits, reserve int) (Prompt, error) {
 	out, err := build(p, l, reserve)
 	if l.Tokens <= 0 {
@@ -48,8 +47,7 @@ func shortest(p *Parts, l llm.Limits, reserve, short, long int) (Prompt, error) 
 	return build(p, l, reserve)
 }
 
-// maxBuilds bounds the tries to come below the limit of tokens; each one takes
-// off what the last one was over.
+// maxBuilds bounds the tries to come below the limit of tokens; each one takes off what the last one was over.
 const maxBuilds = 6
 
 // behind estimates the tokens of what travels behind a prompt.

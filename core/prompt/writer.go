@@ -18,7 +18,6 @@ type writer struct {
 	slots []slot // the texts of it that may be shortened
 }
 
-// begin begins a part.
 func (w *writer) begin() {
 	w.comma()
 	w.start, w.slots = w.Len(), w.slots[len(w.slots):]
@@ -91,7 +90,6 @@ func (w *writer) items(list []string) {
 	w.close(']')
 }
 
-// item writes a text as an element of a list.
 func (w *writer) item(value string) {
 	w.comma()
 	w.quote(value)

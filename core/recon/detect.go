@@ -44,9 +44,12 @@ type detector struct {
 	scripts []script
 }
 
-// scripts returns the scripts that tell the language.
-func scripts() []script {
-	return []script{
+func newDetector() *detector {
+	d := &detector{
+		words: make(map[string]uint64, 8192), endings: make(map[string]uint64, 512),
+		letters: make(map[rune]uint64, 128),
+	}
+	d.scripts = []script{
 		{"zh", unicode.Han, false}, {"ja", unicode.Hiragana, false}, {"ja", unicode.Katakana, false},
 		{"th", unicode.Thai, false}, {"lo", unicode.Lao, false}, {"km", unicode.Khmer, false},
 		{"my", unicode.Myanmar, false}, {"ko", unicode.Hangul, true}, {"el", unicode.Greek, true},
@@ -54,13 +57,6 @@ func scripts() []script {
 		{"bn", unicode.Bengali, true}, {"ta", unicode.Tamil, true}, {"te", unicode.Telugu, true},
 		{"kn", unicode.Kannada, true}, {"ml", unicode.Malayalam, true}, {"gu", unicode.Gujarati, true},
 		{"pa", unicode.Gurmukhi, true}, {"si", unicode.Sinhala, true}, {"am", unicode.Ethiopic, true},
-	}
-}
-
-func newDetector() *detector {
-	d := &detector{
-		words: make(map[string]uint64, 8192), endings: make(map[string]uint64, 512),
-		letters: make(map[rune]uint64, 128), scripts: scripts(),
 	}
 	for line := range strings.Lines(languageList) {
 		bit := uint64(1) << len(d.tags)
@@ -152,8 +148,7 @@ func cutWord(field string) (word, rest string) {
 	return strings.Trim(strings.ReplaceAll(strings.ToLower(word), "’", "'"), "'-"), rest
 }
 
-// foreign reports whether a field is not a word of a language: an address, a name, a command,
-// code.
+// foreign reports whether a field is not a word of a language: an address, a name, a command, code.
 func foreign(field string) bool {
 	return strings.Contains(field, "://") || strings.HasPrefix(field, "www.") ||
 		strings.ContainsAny(field[:1], "@#/<`$") || strings.ContainsAny(field, "_={}0123456789")

@@ -26,7 +26,6 @@ const (
 
 // conversation follows the language of a place from entry to entry.
 type conversation struct {
-	*detector
 	at       int     // the language in force; -1: none that the detector knows
 	heard    bool    // words of users say so, not only the platform
 	first    float64 // the evidence that a first one needs
@@ -35,7 +34,6 @@ type conversation struct {
 	strength evidence
 }
 
-// hear takes what a person said into account.
 func (c *conversation) hear(said reading) {
 	e, words := said.evidence, said.words
 	sum := 0.0
@@ -79,13 +77,12 @@ func (c *conversation) clearest() (at int, sure bool) {
 	return at, best >= firstMin && best >= firstLead*next && best >= firstPart*c.words
 }
 
-// language is the tag in force, and whether people's words or only the platform
-// said so. It is hint.Undetermined if there are words, and the detector does not know of
-// which language.
+// language is the tag in force, and whether people's words or only the platform said so. It is hint.Undetermined if
+// there are words, and the detector does not know of which language.
 func (d *detector) language(s core.Scene, read func(text string) reading) (tag string, heard bool) {
 	locale := locale(s)
 	c := conversation{
-		detector: d, at: d.at(base(locale)), first: firstMin, trust: trustStart,
+		at: d.at(base(locale)), first: firstMin, trust: trustStart,
 		strength: make(evidence, len(d.tags)),
 	}
 	strange := c.at < 0 && locale != "" // a language that is taken for others, word by word
@@ -111,8 +108,7 @@ func (d *detector) language(s core.Scene, read func(text string) reading) (tag s
 	return locale, false
 }
 
-// locale is what the platform said first in this window: who speaks last must
-// not change a group's language.
+// locale is what the platform said first in this window: who speaks last must not change a group's language.
 func locale(s core.Scene) string {
 	for i := range s.Recent {
 		tag := clean(s.Recent[i].Message.Locale)
@@ -126,8 +122,7 @@ func locale(s core.Scene) string {
 // otherTags are older tags of languages, and the one of Norwegian that the detector knows as another.
 var otherTags = map[string]string{"no": "nb", "nn": "nb", "iw": "he", "in": "id"}
 
-// clean normalises a language tag as platforms write it ("pt_BR", "en-us");
-// what is none becomes "".
+// clean normalises a language tag as platforms write it ("pt_BR", "en-us"); what is none becomes "".
 func clean(tag string) string {
 	subtags := strings.FieldsFunc(tag, func(r rune) bool { return r == '-' || r == '_' })
 	if len(subtags) == 0 || len(subtags) > 4 {

@@ -3,12 +3,11 @@
 //
 // # Language
 //
-// A conversation begins with the platform's locale, which every word of another language weakens.
-// Then the words of users count, the latest most: frequent words, endings, letters that few
-// languages have, and scripts. Another language wins when the evidence for it is clearly stronger,
-// so that one foreign word changes nothing. The bot's own lines do not count: they follow. The
-// detector does not know every language. Where words are of none that it knows, or could be of
-// several, it says hint.Undetermined, and the model is given no order.
+// A conversation begins with the platform's locale, which every word of another language weakens. Then the words of
+// users count, the latest most: frequent words, endings, letters that few languages have, and scripts. Another
+// language wins when the evidence for it is clearly stronger, so that one foreign word changes nothing. The bot's own
+// lines do not count: they follow. The detector does not know every language. Where words are of none that it knows,
+// or could be of several, it says hint.Undetermined, and the model is given no order.
 //
 // Trigrams, as libraries use them, do worse on lines of a chat: whatlanggo takes 75 of 450 short
 // sentences for another language where it gets 254 right; lingua-go has 124 MB of models.
@@ -73,8 +72,7 @@ const (
 	clearLead = 1.2 // times that of the next language
 )
 
-// LanguageOf returns the language of a text of some sentences, by its beginning; "" if it is
-// not clear.
+// LanguageOf returns the language of a text of some sentences, by its beginning; "" if it is not clear.
 func (l *Local) LanguageOf(text string) string {
 	l.prepare()
 	e := l.detector.read(text).evidence

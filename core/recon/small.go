@@ -12,6 +12,7 @@ import (
 	"synthbot/core/hint"
 	"synthbot/core/llm"
 	"synthbot/core/recent"
+	"synthbot/core/txt"
 )
 
 // Bounds of asking a small model.
@@ -32,10 +33,9 @@ const (
 	SmallTonePriority     = 30
 )
 
-// Small asks a small model about language and tone. The turn waits a moment; an answer that
-// comes later is used for the next message of the place, as far as it is about the
-// conversation. Small asks one question at a time in each place, and none about what the bot
-// began itself.
+// Small asks a small model about language and tone. The turn waits a moment; an answer that comes later is used for
+// the next message of the place, as far as it is about the conversation. Small asks one question at a time in each
+// place, and none about what the bot began itself.
 type Small struct {
 	asker core.Asker
 
@@ -46,7 +46,6 @@ type Small struct {
 	asks   sync.WaitGroup
 }
 
-// opinion is what the model thinks.
 type opinion struct {
 	Language     string `json:"language"`
 	Message      string `json:"message_tone"`
@@ -158,25 +157,13 @@ func smallRequest(s core.Scene) (llm.Request, error) {
 			if e.Self {
 				text = llm.Unthink(text)
 			}
-			lines = append(lines, line{e.Message.Author.Name, head(text)})
+			lines = append(lines, line{e.Message.Author.Name, txt.Clip(text, smallText)})
 		}
 	}
-	lines = append(lines, line{s.Author.Name, head(s.Text)})
+	lines = append(lines, line{s.Author.Name, txt.Clip(s.Text, smallText)})
 	raw, err := json.Marshal(map[string]any{"messages": lines})
 	question := []llm.Utterance{{Role: llm.RoleUser, Text: string(raw)}}
 	return llm.Request{System: []string{smallRules}, Messages: question}, err
-}
-
-// head is the beginning of a text.
-func head(s string) string {
-	n := 0
-	for i := range s {
-		n++
-		if n > smallText {
-			return s[:i] + " […]"
-		}
-	}
-	return s
 }
 
 // readOpinion takes from an answer what is fit for a prompt.

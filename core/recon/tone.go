@@ -43,9 +43,7 @@ func newTones() *tones {
 const none = 1 << 10
 
 func (t *tones) of(text string) tone {
-	if len(text) > textMax {
-		text = text[:textMax]
-	}
+	text = text[:min(len(text), textMax)]
 	found := none
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) }) {
 		if i, ok := t.words[strings.ToLower(word)]; ok {

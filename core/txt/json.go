@@ -44,3 +44,16 @@ func WidthJSON(r rune) int {
 	}
 	return 1
 }
+
+// StringEnd returns the length of the JSON string that a text begins with, quotes included; of one that does not end,
+// that of the text.
+func StringEnd(text []byte) int {
+	end := 1
+	for end < len(text) && text[end] != '"' {
+		if text[end] == '\\' {
+			end++
+		}
+		end++
+	}
+	return min(end+1, len(text))
+}

@@ -9,8 +9,7 @@ import (
 	"synthbot/core/llm"
 )
 
-// Observer is the ability to observe what became of turns. Observe returns at
-// once.
+// Observer is the ability to observe what became of turns. Observe returns at once.
 type Observer interface {
 	Observe(TurnEnd)
 }
@@ -26,8 +25,7 @@ const (
 	StageOver     Stage = "over"     // nothing of it runs; it may be tried again
 )
 
-// TurnStage tells that a turn began, or got to another stage. It holds nothing
-// of what was said.
+// TurnStage tells that a turn began, or got to another stage. It holds nothing of what was said.
 type TurnStage struct {
 	Turn    core.TurnID
 	Stage   Stage
@@ -104,8 +102,7 @@ type TurnEnd struct {
 	Person     core.Path // who caused it; zero: the bot, or many
 	Private    bool      // the place is
 	Trace      *Trace    // nil where nothing was tried
-	// Stale reports whether somebody whom it tells of was forgotten since the turn
-	// began. Code that keeps a TurnEnd asks when it takes it, and each time that
-	// somebody was forgotten. Nil: nobody can be.
+	// Stale reports whether somebody whom it tells of was forgotten since the turn began. Code that keeps a TurnEnd
+	// asks when it takes it, and each time that somebody was forgotten. Nil: nobody can be.
 	Stale func() bool `json:"-"`
 }

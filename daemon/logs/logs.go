@@ -83,7 +83,9 @@ func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 
 // Handle implements slog.Handler.
 func (h *handler) Handle(ctx context.Context, r slog.Record) error {
-	h.levels.Kept.add(h.room, h.attrs, &r)
+	if h.levels.Keep != nil {
+		h.levels.Keep(h.room, h.attrs, &r)
+	}
 	if h.journal != nil {
 		h.journal.mu.Lock()
 		defer h.journal.mu.Unlock()
@@ -103,7 +105,8 @@ func (h *handler) WithGroup(name string) slog.Handler {
 // command. The longest name that contains a room wins; of equal names, the command wins.
 // Safe for concurrent use. The zero value logs at INFO.
 type Levels struct {
-	Kept Lines
+	// Keep is called with each line that is logged, and the attributes of With. It is set before New, or nil.
+	Keep func(room string, attrs []slog.Attr, r *slog.Record)
 
 	mu              sync.Mutex
 	base, least     slog.Level

@@ -3,7 +3,10 @@ package logs
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -26,6 +29,21 @@ func TestJournal(t *testing.T) {
 	}
 	if !strings.HasSuffix(lines[0], `"msg":"failed","room":"core/turn","turn":7,"err":"two\nlines"}`) {
 		t.Errorf("the first line is %s", lines[0])
+	}
+}
+
+// TestKeep: what is kept gets each line, with its room and all attributes.
+func TestKeep(t *testing.T) {
+	var kept []string
+	l := Levels{Keep: func(room string, attrs []slog.Attr, r *slog.Record) {
+		kept = append(kept, fmt.Sprint(room, attrs, r.Message, r.NumAttrs()))
+	}}
+	log := Room(l.New(io.Discard, Text, "cmd"), "memory")
+	log.With("path", "room/1").Error("failed", "err", "x")
+	log.Debug("below the level")
+	log.Info("later")
+	if want := []string{"memory[path=room/1]failed1", "memory[]later0"}; !slices.Equal(kept, want) {
+		t.Errorf("kept %q, want %q", kept, want)
 	}
 }
 

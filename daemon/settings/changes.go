@@ -84,11 +84,7 @@ func (c *Changes[T]) now() map[core.Path]*Layer[T] {
 func (c *Changes[T]) Change(ctx context.Context, at core.Path, f func(*T)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	layers := maps.Clone(c.now())
-	var values T
-	if old, ok := layers[at]; ok {
-		values = old.Values
-	}
+	layers, values := maps.Clone(c.now()), c.At(at)
 	f(&values)
 	item := core.Item{Path: at, Key: itemKey, Version: core.AnyVersion}
 	if reflect.ValueOf(values).IsZero() {
@@ -129,6 +125,14 @@ func (c *Changes[T]) Set(ctx context.Context, at core.Path, name, text string) e
 		}
 	}
 	return c.Change(ctx, at, func(values *T) { f.of(reflect.ValueOf(values).Elem()).Set(f.of(from)) })
+}
+
+// At returns the changes of a path; the zero Path is for all places.
+func (c *Changes[T]) At(path core.Path) (values T) {
+	if l, ok := c.now()[path]; ok {
+		values = l.Values
+	}
+	return values
 }
 
 // All returns the changes of all paths, shorter paths first.

@@ -33,7 +33,6 @@ func fieldsOf(t reflect.Type) []field {
 	return list
 }
 
-// of returns the field's value in a struct.
 func (f *field) of(s reflect.Value) reflect.Value { return s.FieldByIndex(f.at) }
 
 func (f *field) isSet(s reflect.Value) bool {
@@ -41,33 +40,25 @@ func (f *field) isSet(s reflect.Value) bool {
 	return !v.IsZero() && (v.Kind() != reflect.Slice || v.Len() > 0)
 }
 
-// row returns the field's value in a struct.
 func (f *field) row(s reflect.Value, from string) Row {
-	r := Row{Name: f.name, Value: f.text(s), From: from}
+	r := Row{Name: f.name, From: from}
 	v := reflect.Indirect(f.of(s))
+	switch {
+	case v.Kind() == reflect.Slice:
+		parts := make([]string, v.Len())
+		for i := range parts {
+			parts[i] = fmt.Sprint(v.Index(i).Interface())
+		}
+		r.Value = strings.Join(parts, ", ")
+	case v.IsValid():
+		r.Value = fmt.Sprint(v.Interface())
+	}
 	if v.IsValid() && !v.IsZero() {
 		r.Set = r.Value
+	} else if empty, ok := f.tag.Lookup("empty"); ok {
+		r.Value = empty
 	}
 	return r
-}
-
-// text returns the field's value in a struct as users read it.
-func (f *field) text(s reflect.Value) string {
-	v := reflect.Indirect(f.of(s))
-	if empty, ok := f.tag.Lookup("empty"); ok && (!v.IsValid() || v.IsZero()) {
-		return empty
-	}
-	if !v.IsValid() {
-		return ""
-	}
-	if v.Kind() != reflect.Slice {
-		return fmt.Sprint(v.Interface())
-	}
-	parts := make([]string, v.Len())
-	for i := range parts {
-		parts[i] = fmt.Sprint(v.Index(i).Interface())
-	}
-	return strings.Join(parts, ", ")
 }
 
 // add sets those fields of into that from sets. A field with the tag each keeps

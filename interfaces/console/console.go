@@ -19,7 +19,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 	"unicode"
 
@@ -96,11 +95,9 @@ type Editing struct {
 
 // Console is an interface with one place. Safe for concurrent use; Listen may be called once.
 type Console struct {
-	opt    Options
-	place  core.Path
-	err    error // of the place
-	epoch  string
-	number atomic.Uint64
+	opt   Options
+	place core.Path
+	err   error // of the place
 
 	mu      sync.Mutex
 	broken  error                    // of the output
@@ -134,8 +131,6 @@ func New(o Options) *Console {
 	o.NoColor = o.NoColor || os.Getenv("NO_COLOR") != ""
 	c := &Console{opt: o, waiting: map[string]chan struct{}{}}
 	c.place, c.err = core.MakePath(o.Name, o.Session)
-	// Ids must differ from those of every earlier run, even if the clock was set back.
-	c.epoch = strconv.FormatInt(o.Now().UnixMilli(), 36) + rand.Text()[:8]
 	return c
 }
 
@@ -207,10 +202,6 @@ func (c *Console) chosen(text string) string {
 
 // commandName matches the first word of a line that may be a chat command.
 var commandName = txt.Pattern(`^/[a-z0-9_]{1,32}$`)
-
-func (c *Console) nextID() string {
-	return c.epoch + "-" + strconv.FormatUint(c.number.Add(1), 10)
-}
 
 // Observe lets the pipe continue when the turn of its last line is over, with the turns by
 // which the bot continues it.
@@ -407,6 +398,6 @@ func (c *Console) send(ctx context.Context, call core.Call) error {
 		if err := c.say(sent.Text + c.offer(choices)); err != nil {
 			return "", &core.Error{Kind: core.Broken, Text: "cannot write to the console", Err: err}
 		}
-		return c.nextID(), nil
+		return rand.Text(), nil
 	})
 }

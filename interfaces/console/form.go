@@ -191,7 +191,6 @@ func (f *Form) settle(a *asking, answer string, err error) error {
 	return err
 }
 
-// asking is a question that is shown.
 type asking struct {
 	*Question
 	screen *screen

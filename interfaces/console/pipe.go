@@ -3,6 +3,7 @@ package console
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -51,7 +52,7 @@ func (c *Console) exchange(ctx context.Context, in core.Inbox, text string) erro
 	if text == "" {
 		return nil
 	}
-	id := c.nextID()
+	id := rand.Text()
 	over := make(chan struct{})
 	c.mu.Lock()
 	c.waiting[id] = over

@@ -263,13 +263,13 @@ func TestMessageActionTellsAClosedOutput(t *testing.T) {
 func TestIDsDifferBetweenRuns(t *testing.T) {
 	seen := map[string]bool{}
 	for range 100 {
-		c := New(Options{In: strings.NewReader(""), Out: io.Discard})
-		for range 3 {
-			id := c.nextID()
-			if seen[id] {
-				t.Fatalf("id %s twice", id)
+		b := &bot{reply: echo}
+		script(t, b, strings.NewReader("one\ntwo\nthree\n"))
+		for _, m := range b.messages() {
+			if seen[m.ID] {
+				t.Fatalf("id %s twice", m.ID)
 			}
-			seen[id] = true
+			seen[m.ID] = true
 		}
 	}
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -100,7 +101,7 @@ func (c *Console) typed(ctx context.Context, in core.Inbox, s *screen, keys []ke
 		if line == "" {
 			continue
 		}
-		if err := c.receive(ctx, in, c.nextID(), line); err != nil {
+		if err := c.receive(ctx, in, rand.Text(), line); err != nil {
 			return left, err
 		}
 	}

@@ -27,8 +27,6 @@ type Harness struct {
 	files []core.Upload
 	lists int
 
-	// Attached is what the desk fetches, by Attachment.Ref.
-	Attached map[string][]byte
 	// People are admins.
 	People []core.Path
 	// Deaf, where set, is what Receive and Tell fail with.
@@ -41,7 +39,7 @@ type Harness struct {
 // engine.
 func NewHarness(t testing.TB, name string, script ...any) *Harness {
 	t.Helper()
-	s := &Harness{Attached: make(map[string][]byte)}
+	s := new(Harness)
 	s.clock.set(begins)
 	db, err := memory.Open(t.TempDir(), memory.Options{Clock: s.clock.now, NoSync: true})
 	if err != nil {
@@ -140,18 +138,6 @@ func (s *Harness) Carried() []core.Upload {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.files)
-}
-
-// Fetch implements core.Messenger.
-func (s *Harness) Fetch(_ context.Context, _ core.Path, a core.Attachment, max int64) ([]byte, error) {
-	data, ok := s.Attached[a.Ref]
-	switch {
-	case !ok:
-		return nil, core.Errorf(core.Broken, "The file is no longer there.")
-	case int64(len(data)) > max:
-		return nil, core.Errorf(core.Invalid, "The file is too large.")
-	}
-	return slices.Clone(data), nil
 }
 
 // Link implements core.Messenger.

@@ -124,18 +124,6 @@ func (d *desk) SendFile(ctx context.Context, parts core.Deliveries, n int, what 
 	})
 }
 
-// Fetch implements core.Messenger: what is attached are the script's files.
-func (d *desk) Fetch(_ context.Context, _ core.Path, a core.Attachment, max int64) ([]byte, error) {
-	data, ok := d.script.content(a.Ref)
-	switch {
-	case !ok:
-		return nil, core.Errorf(core.Broken, "The file is no longer there.")
-	case int64(len(data)) > max:
-		return nil, core.Errorf(core.Invalid, "The file is too large.")
-	}
-	return data, nil
-}
-
 // Link implements core.Messenger.
 func (d *desk) Link(place core.Path, id string) string { return link(place, id) }
 

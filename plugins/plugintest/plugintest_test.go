@@ -89,10 +89,9 @@ func (k *keeper) keep(ctx context.Context, c core.Call) (core.Result, error) {
 	k.Messenger.NotifyAdmins(person.String() + " keeps " + p.What + map[bool]string{true: " (true)", false: ""}[k.Messenger.IsAdmin(person)])
 	err = errors.Join(err, k.Messenger.Tell(ctx, person, "kept"))
 	err = errors.Join(err, k.Messenger.SendFile(ctx, c.Deliveries, 1, core.Sent{Path: c.Path, Text: "here it is"}, core.Upload{Name: "tea.txt"}))
-	data, wrong := k.Messenger.Fetch(ctx, c.Path, core.Attachment{Ref: "note.txt"}, 100)
 	_, asked := k.Asker.Ask(ctx, core.Question{})
-	out, broken := json.Marshal(map[string]string{"file": string(data), "asked": asked.Error()})
-	return core.Result{Output: out}, errors.Join(err, wrong, broken)
+	out, broken := json.Marshal(map[string]string{"asked": asked.Error()})
+	return core.Result{Output: out}, errors.Join(err, broken)
 }
 
 // Inject implements core.Injector.

@@ -23,13 +23,12 @@ type editor struct {
 	edits   []edit
 }
 
-// edit replaces the bytes from at to end. Of several at one place those that come
-// first in the list are further outside.
+// edit replaces the bytes from at to end. Of several at one place those of lower rank come first. What begins has a
+// positive rank, the outermost first; what ends has a negative one, the innermost first.
 type edit struct {
 	at, end int
 	text    string
-	closing bool // it ends something
-	order   int
+	rank    int
 }
 
 // mutate returns the file with all of its mutants.
@@ -48,23 +47,10 @@ func (e *editor) mutate() ([]byte, error) {
 	return e.apply(), nil
 }
 
-// apply makes the edits. Positions stay on their lines, so that the compiler's
-// complaints name them.
+// apply makes the edits. Positions stay on their lines, so that the compiler's complaints name them.
 func (e *editor) apply() []byte {
 	slices.SortStableFunc(e.edits, func(a, b edit) int {
-		if a.at != b.at {
-			return cmp.Compare(a.at, b.at)
-		}
-		if a.closing != b.closing { // what ends here ends before anything begins
-			if a.closing {
-				return -1
-			}
-			return 1
-		}
-		if a.closing {
-			return cmp.Compare(b.order, a.order)
-		}
-		return cmp.Compare(a.order, b.order)
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rank, b.rank))
 	})
 	var out []byte
 	at := 0
@@ -99,14 +85,12 @@ func (e *editor) wrap(n ast.Node, what, before, after string) {
 
 // around puts texts before and behind a node.
 func (e *editor) around(n ast.Node, before, behind string) {
-	order := len(e.edits)
-	e.edits = append(e.edits,
-		edit{at: e.offset(n.Pos()), end: e.offset(n.Pos()), text: before, order: order},
-		edit{at: e.offset(n.End()), end: e.offset(n.End()), text: behind, closing: true, order: order})
+	rank, from, to := len(e.edits)+1, e.offset(n.Pos()), e.offset(n.End())
+	e.edits = append(e.edits, edit{from, from, before, rank}, edit{to, to, behind, -rank})
 }
 
 func (e *editor) replace(at token.Pos, old, text string) {
-	e.edits = append(e.edits, edit{at: e.offset(at), end: e.offset(at) + len(old), text: text, order: len(e.edits)})
+	e.edits = append(e.edits, edit{e.offset(at), e.offset(at) + len(old), text, len(e.edits) + 1})
 }
 
 // visit adds the mutants of a node.

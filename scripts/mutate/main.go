@@ -1,7 +1,6 @@
-// Command mutate changes a package's code in one small way after another, and prints
-// the changes that its tests do not notice. All changes are compiled into one test
-// binary, which makes the one that the environment variable MUTANT names. Each test
-// runs once without a change, and again for every change that it reaches.
+// Command mutate changes a package's code in one small way after another, and prints the changes that its tests do
+// not notice. All changes are compiled into one test binary, which makes the one that the environment variable MUTANT
+// names. Each test runs once without a change, and again for every change that it reaches.
 package main
 
 import (
@@ -199,8 +198,7 @@ func numbers(file string) (map[int]bool, error) {
 	return known, err
 }
 
-// build compiles the mutated package with its tests. Mutants that do not compile are
-// left out.
+// build compiles the mutated package with its tests. Mutants that do not compile are left out.
 func (o *options) build(temp string) error {
 	o.binary = filepath.Join(temp, "mutants.test")
 	bad := make(map[string]bool) // file:line

@@ -120,7 +120,10 @@ func loadCatalogue(file string) (shelf, error) {
 	if err != nil {
 		return shelf{}, daemon.Usagef("%w", err)
 	}
-	var list []shelved
+	var list []struct {
+		listed
+		Essential bool `json:"essential"`
+	}
 	if err := json.Unmarshal(raw, &list); err != nil {
 		return shelf{}, daemon.Usagef("%s: %w", file, err)
 	}
@@ -132,24 +135,15 @@ func loadCatalogue(file string) (shelf, error) {
 		if l.Permission == core.PermissionConcerned {
 			l.Permission = core.PermissionEveryone // whom it concerns, the file does not say
 		}
-		s.actions = append(s.actions, l.action())
+		s.actions = append(s.actions, core.Action{
+			Name: l.Name, Brief: l.Brief, Schema: l.Schema, Examples: l.Examples, Similes: l.Similes,
+			Permission: l.Permission, Essential: l.Essential,
+			Do: func(context.Context, core.Call) (core.Result, error) {
+				return core.Result{}, fmt.Errorf("%s is only shown", l.Name)
+			},
+		})
 	}
 	return s, nil
-}
-
-type shelved struct {
-	listed
-	Essential bool `json:"essential"`
-}
-
-func (l *shelved) action() core.Action {
-	return core.Action{
-		Name: l.Name, Brief: l.Brief, Schema: l.Schema, Examples: l.Examples, Similes: l.Similes,
-		Permission: l.Permission, Essential: l.Essential,
-		Do: func(context.Context, core.Call) (core.Result, error) {
-			return core.Result{}, fmt.Errorf("%s is only shown", l.Name)
-		},
-	}
 }
 
 // asked is what `synthbot prompt` is to show the prompt of.

@@ -48,7 +48,6 @@ func (p *program) inspect(ctx context.Context, as access, f func(*daemon.Bot) er
 	})
 }
 
-// openStore opens the database.
 func (p *program) openStore(c *daemon.Config, log *slog.Logger, as access) (daemon.Store, error) {
 	if p.host != nil {
 		return p.host.Data.Store, nil

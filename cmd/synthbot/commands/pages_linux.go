@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // releasePages gives back the pages of the program itself that are in memory, 5 of 25 MiB of which only a start
@@ -25,7 +24,7 @@ func releasePages() {
 		_, err := fmt.Sscanf(line, "%x-%x %s %s %s %s %s", &from, &to, &mode, &offset, &device, &inode, &file)
 		if err == nil && file == self && !strings.Contains(mode, "w") {
 			// It fails without harm.
-			_, _, _ = unix.Syscall(unix.SYS_MADVISE, from, to-from, unix.MADV_DONTNEED)
+			_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, from, to-from, syscall.MADV_DONTNEED)
 		}
 	}
 }

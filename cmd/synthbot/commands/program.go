@@ -50,7 +50,6 @@ func newProgram(e *daemon.Env, args []string) *program {
 	return p
 }
 
-// run carries out the program's command line and returns the exit status.
 func (p *program) run(ctx context.Context) int {
 	root := p.root()
 	root.SetArgs(p.args)

@@ -48,11 +48,10 @@ func (s *speaker) plan() plan {
 		return reminding{s}.listReminders()
 	}
 	s.other = s.ofOther(m)
-	p := s.reply(m)
 	if m.greets && m.topic != "" && len(s.own(1)) == 0 {
-		p.greet(s.say("hello"))
+		s.greeting = s.say("hello")
 	}
-	return p
+	return s.reply(m)
 }
 
 // ofOther answers the other ones of several requests, or says that they were not done.
@@ -211,7 +210,7 @@ func (s *speaker) chat(m understood) string {
 	case "myname":
 		return s.nameOfUser()
 	case "introduce":
-		return cmp.Or(s.with("introduced", "name", capital(firstName(m.rest()))), s.say("ok"))
+		return cmp.Or(s.with("introduced", "name", phrases.Capital(firstName(m.rest()))), s.say("ok"))
 	case "isaid":
 		return s.quote("isaid", s.theirs())
 	case "yousaid":
@@ -258,12 +257,11 @@ func (s *speaker) ofTaste(text, like, dislike string) string {
 // abilities tells what users can ask for here, by an example each.
 func (s *speaker) abilities() string {
 	parts := []string{s.say("abilities")}
-	for _, each := range []struct{ topic, action string }{
-		{"abilitiesnotes", actionSave}, {"abilitiesreminders", actionRemind},
-	} {
-		if s.has(each.action) {
-			parts = append(parts, s.say(each.topic))
-		}
+	if s.has(actionSave) {
+		parts = append(parts, s.say("abilitiesnotes"))
+	}
+	if s.has(actionRemind) {
+		parts = append(parts, s.say("abilitiesreminders"))
 	}
 	if s.standby {
 		return join(append(parts, s.say("standby"))...)
@@ -281,7 +279,7 @@ func (s *speaker) nameOfUser() string {
 		case m.topic == "notname":
 			wrong = txt.Fold(name)
 		case m.topic == "introduce" && name != "" && txt.Fold(name) != wrong:
-			return s.with("mynametold", "name", capital(name))
+			return s.with("mynametold", "name", phrases.Capital(name))
 		}
 	}
 	return cmp.Or(s.say("myname"), s.say("mynamenone"))

@@ -210,19 +210,15 @@ func (s reminding) matching(text string, all []reminder) []reminder {
 		all, text = then, what
 	}
 	keys := keywords(text, s.books)
+	hits := func(r reminder) int { return matching(r.Text+" "+s.moment(r.at())+" "+s.every(r.Repeat), keys) }
 	most := 0
-	hits := make([]int, len(all))
-	for i, r := range all {
-		hits[i] = matching(r.Text+" "+s.moment(r.at())+" "+s.every(r.Repeat), keys)
-		most = max(most, hits[i])
+	for _, r := range all {
+		most = max(most, hits(r))
 	}
-	var best []reminder
-	for i := range all {
-		if hits[i] == most && (most > 0 || len(keys) == 0 && len(then) > 0) {
-			best = append(best, all[i])
-		}
+	if most == 0 && (len(keys) > 0 || len(then) == 0) {
+		return nil
 	}
-	return best
+	return slices.DeleteFunc(slices.Clone(all), func(r reminder) bool { return hits(r) < most })
 }
 
 func (s reminding) cancelled(outputs []output) plan {

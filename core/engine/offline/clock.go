@@ -37,13 +37,6 @@ func (s telling) zonesOf(text string) (name string, zones []string) {
 	return name, places.Zones(name)
 }
 
-func foldName(name string) (folded string) {
-	for _, w := range phrases.Split(name) {
-		folded = join(folded, w.Fold)
-	}
-	return folded
-}
-
 // timeIn tells the time here, or in the places that a text names.
 func (s telling) timeIn(text string) string {
 	if text == "" && s.zone == "" {
@@ -138,7 +131,7 @@ func placeName(text string) string {
 	words := strings.Fields(clipForeign(text))
 	for i, w := range words {
 		if len(w) > 2 {
-			words[i] = capital(w)
+			words[i] = phrases.Capital(w)
 		}
 	}
 	return strings.Join(words, " ")
@@ -149,13 +142,9 @@ func (s telling) momentIn(loc *time.Location) string {
 	there := s.now.In(loc)
 	clock := there.Format("15:04")
 	if there.YearDay() != s.now.YearDay() {
-		clock += " (" + s.weekday(there) + ")"
+		clock += " (" + strings.Split(s.book.Says["weekdays"][0], ", ")[there.Weekday()] + ")"
 	}
 	return clock
-}
-
-func (s telling) weekday(t time.Time) string {
-	return strings.Split(s.book.Says["weekdays"][0], ", ")[t.Weekday()]
 }
 
 // dayAndMonth is a date without a year, as some write it.
@@ -170,7 +159,7 @@ func (s telling) dayOf(text string, b *phrases.Book) (time.Time, bool) {
 	if text == "" {
 		return s.now, true
 	}
-	key := foldName(text)
+	key := phrases.FoldName(text)
 	if days, ok := b.Lists["days"][key]; ok {
 		n, _ := strconv.Atoi(days)
 		return s.now.AddDate(0, 0, n), true
@@ -291,7 +280,7 @@ func (s telling) daysBetween(slots []string, b *phrases.Book) (from, to time.Tim
 	read := func(text string, now time.Time) time.Time {
 		day := strings.TrimSpace(text)
 		_, bare := number(b, txt.Fold(day))
-		if b.Is("days", foldName(day)) { // "today"
+		if b.Is("days", phrases.FoldName(day)) { // "today"
 			now = s.now
 		}
 		then := *s.speaker
@@ -299,9 +288,6 @@ func (s telling) daysBetween(slots []string, b *phrases.Book) (from, to time.Tim
 		at, known := telling{&then}.dayOf(day, b)
 		ok = ok && known && !bare && day != "" && !at.IsZero()
 		return at
-	}
-	if len(slots) != 2 {
-		return from, to, false
 	}
 	ok = true
 	years := func(i int) bool { return yearOf().MatchString(slots[i]) }

@@ -10,9 +10,8 @@ import (
 	"synthbot/core/sorting"
 )
 
-// settle orders the books: the one of the message's own words first, else that of what the user said
-// before, else what recon or the instructions say. It follows people at once, where recon
-// waits until it is sure.
+// settle orders the books: the one of the message's own words first, else that of what the user said before, else
+// what recon or the instructions say. It follows people at once, where recon waits until it is sure.
 func (s *speaker) settle(books []*phrases.Book) {
 	usual := cmp.Or(who.LanguageCode(s.language), who.Language(s.rules))
 	weights := make(map[*phrases.Book]float64)

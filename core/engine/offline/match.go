@@ -73,13 +73,10 @@ func (m *matcher) between(from, to int) string {
 	if to < len(m.words) {
 		end = m.words[to].Start
 	}
-	if start > end { // both are of one short form
-		start = m.words[from].Start
-	}
-	return strings.Trim(m.text[min(start, end):end], " \t\r\n,;:.!?¿¡…\"“”„«»'’")
+	start = min(start, end) // both may be of one short form
+	return strings.Trim(m.text[start:end], " \t\r\n,;:.!?¿¡…\"“”„«»'’")
 }
 
-// understood is what a message was understood as.
 type understood struct {
 	hit
 	book   *phrases.Book // nil: not understood at all
@@ -249,16 +246,10 @@ func (s *speaker) readWith(b *phrases.Book, text string, correct bool) understoo
 
 // keywords returns the words of a text that say what it is about.
 func keywords(text string, books []*phrases.Book) []phrases.Word {
-	var kept []phrases.Word
-	for _, w := range phrases.Split(text) {
-		if utf8.RuneCountInString(w.Fold) < 3 || w.Fold[0] <= '9' {
-			continue
-		}
-		if !slices.ContainsFunc(books, func(b *phrases.Book) bool { return b.Is("stop", w.Fold) }) {
-			kept = append(kept, w)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(phrases.Split(text), func(w phrases.Word) bool {
+		isStop := func(b *phrases.Book) bool { return b.Is("stop", w.Fold) }
+		return utf8.RuneCountInString(w.Fold) < 3 || w.Fold[0] <= '9' || slices.ContainsFunc(books, isStop)
+	})
 }
 
 // mentioned returns the item that the text speaks of; "" where there is none.

@@ -43,9 +43,6 @@ type Model struct {
 	reader *spoken.Reader
 }
 
-// errNoChat is the answer to a request that has no prompt of a conversation.
-var errNoChat = errors.New("the offline engine answers conversations only")
-
 // New makes a Model.
 func New(o Options) *Model {
 	o.Name, o.Chars, o.Zone = cmp.Or(o.Name, "offline"), cmp.Or(max(o.Chars, 0), 24000), cmp.Or(o.Zone, time.Local)
@@ -72,7 +69,8 @@ func (m *Model) Generate(ctx context.Context, r llm.Request) (llm.Answer, error)
 	}
 	s, ok := readScene(r)
 	if !ok {
-		return llm.Answer{}, &llm.Error{Kind: llm.ErrorRefused, Engine: m.Name, Err: errNoChat}
+		err := errors.New("the offline engine answers conversations only")
+		return llm.Answer{}, &llm.Error{Kind: llm.ErrorRefused, Engine: m.Name, Err: err}
 	}
 	p := m.speaker(s).plan()
 	p.Actions = append([]step{}, p.Actions...) // never null

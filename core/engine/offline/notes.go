@@ -12,7 +12,6 @@ import (
 	"synthbot/core/txt"
 )
 
-// noting answers what is about notes.
 type noting struct{ *speaker }
 
 // Actions that this engine knows how to call, where the catalogue has them.
@@ -130,7 +129,6 @@ func readNotes(raw json.RawMessage) []note {
 	return notes
 }
 
-// found answers with what a search found.
 func (s noting) found(m understood, outputs []output) plan {
 	var notes []note
 	for _, o := range outputs {
@@ -200,7 +198,7 @@ func (s noting) answerFrom(m understood, notes []string) string {
 	for _, n := range notes[:min(len(notes), 5)] {
 		t := s.turned(n)
 		if t != "" {
-			turned = append(turned, strings.TrimRight(capital(t), ".!")+".")
+			turned = append(turned, strings.TrimRight(phrases.Capital(t), ".!")+".")
 		}
 	}
 	if len(turned) == len(notes) && m.topic != "recall" && m.topic != "recallme" {
@@ -300,7 +298,7 @@ func (s noting) turned(text string) string {
 	end, changed, verb := 0, false, true
 	for i, w := range words {
 		to, ok := s.book.Lists["turn"][w.Fold]
-		if i > 0 && w.End-w.Start > 1 && capital(text[w.Start:w.End]) == text[w.Start:w.End] { // a name
+		if i > 0 && w.End-w.Start > 1 && phrases.Capital(text[w.Start:w.End]) == text[w.Start:w.End] { // a name
 			ok = false
 		}
 		if !ok && verb {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -284,9 +285,18 @@ func TestEveryLanguageKnowsEveryTopic(t *testing.T) {
 			}
 		}
 		asked := map[string]bool{}
-		for topic := range b.Topics() {
+		text, err := os.ReadFile("phrases/words/" + b.Language + ".txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, section := range strings.Split(string(text), "\n[")[1:] {
+			topic, phrases, _ := strings.Cut(section, "]\n")
+			topic, _, _ = strings.Cut(topic, ":")
+			if !strings.Contains("\n"+phrases, "\n? ") || topic == "foreign" {
+				continue
+			}
 			asked[topic] = true
-			if topic != phrases.Filler && !slices.Contains(ranks(), topic) {
+			if topic != "filler" && !slices.Contains(ranks(), topic) {
 				t.Errorf("%s: %s has no rank", b.Language, topic)
 			}
 		}

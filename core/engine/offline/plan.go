@@ -3,7 +3,6 @@ package offline
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"synthbot/core"
 	"synthbot/core/engine/offline/outputs"
@@ -30,7 +29,7 @@ func newStep(action string, values map[string]any) step {
 // speak is a plan that says one text, after the further steps. Where the interface has no message action, or this is
 // a second try, the text travels as `response`.
 func (s *speaker) speak(intent, text string, further ...step) plan {
-	text = join(text, s.other)
+	text = join(s.greeting, text, s.other)
 	p := plan{Intent: intent, Actions: further}
 	name := s.messageAction()
 	if name == "" || s.notice != nil && s.notice.Type == "error" {
@@ -43,21 +42,6 @@ func (s *speaker) speak(intent, text string, further ...step) plan {
 	}
 	p.Actions = append(p.Actions, newStep(name, values))
 	return p
-}
-
-// greet puts a greeting in front of the plan's text.
-func (p *plan) greet(hello string) {
-	if p.Response != "" {
-		p.Response = join(hello, p.Response)
-	}
-	for i, a := range p.Actions {
-		var values map[string]any
-		if !strings.HasPrefix(a.Type, core.MessagePrefix) || json.Unmarshal(a.Payload, &values) != nil {
-			continue
-		}
-		values["text"] = join(hello, values["text"].(string))
-		p.Actions[i] = newStep(a.Type, values)
-	}
 }
 
 // output is what came of one action.

@@ -17,7 +17,6 @@ import (
 	"synthbot/core/txt"
 )
 
-// reminding answers what is about reminders.
 type reminding struct{ *speaker }
 
 const (
@@ -268,7 +267,7 @@ func (s reminding) answerToQuestion(m understood) (p plan, ok bool) {
 	case question == "remindwhat" || isTime:
 		return s.remind(request + " " + answer), true
 	case m.topic != "" || s.mentions("asks", s.message()): // they talk of something else
-	case s.saidTopic(strings.Join(s.own(2)[min(1, len(s.own(2))):], ""), questions()) == "":
+	case s.saidTopic(strings.Join(s.own(2)[min(1, len(s.own(2))):], ""), questions()...) == "":
 		return s.speak("clarification", s.say("remindwhen")), true // once
 	}
 	return plan{}, false
@@ -468,7 +467,7 @@ func (s reminding) hour(text string) string {
 func (s reminding) openRequest(history []line) (request, question string) {
 	end := len(history)
 	for end >= 2 && history[end-1].Self && s.isTheirs(history[end-2]) {
-		asked := s.saidTopic(history[end-1].Text, questions())
+		asked := s.saidTopic(history[end-1].Text, questions()...)
 		if asked == "" {
 			break
 		}
@@ -511,10 +510,15 @@ func (s reminding) withoutRefused(text, asked string) string {
 	return text
 }
 
-// saidTopic is the topic among some of which a line of the bot's is a wording, in any language.
-func (s reminding) saidTopic(line string, topics []string) string {
+// saidTopic is the one of some topics of which a line of the bot is a wording, in any language; "" if there is none.
+func (s reminding) saidTopic(line string, topics ...string) string {
 	for _, topic := range topics {
-		if s.saidBefore(line, topic) {
+		isOne := func(wording string) bool {
+			before, _, _ := strings.Cut(wording, "{")
+			return before != "" && strings.HasPrefix(line, strings.TrimSpace(before))
+		}
+		isSaid := func(b *phrases.Book) bool { return slices.ContainsFunc(b.Says[topic], isOne) }
+		if slices.ContainsFunc(s.books, isSaid) {
 			return topic
 		}
 	}
@@ -522,17 +526,7 @@ func (s reminding) saidTopic(line string, topics []string) string {
 }
 
 func (s *speaker) saidBefore(line string, topics ...string) bool {
-	for _, b := range s.books {
-		for _, topic := range topics {
-			if slices.ContainsFunc(b.Says[topic], func(wording string) bool {
-				before, _, _ := strings.Cut(wording, "{")
-				return before != "" && strings.HasPrefix(line, strings.TrimSpace(before))
-			}) {
-				return true
-			}
-		}
-	}
-	return false
+	return reminding{s}.saidTopic(line, topics...) != ""
 }
 
 // reminder is one as the actions show it.
@@ -545,13 +539,11 @@ type reminder struct {
 
 // at is when it falls due, on the clock of whom it is for.
 func (r reminder) at() time.Time {
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04"} {
-		t, err := time.Parse(layout, r.Due)
-		if err == nil {
-			return t
-		}
+	at, err := time.Parse(time.RFC3339, r.Due)
+	if err != nil {
+		at, _ = time.Parse("2006-01-02T15:04", r.Due)
 	}
-	return time.Time{}
+	return at
 }
 
 func (s reminding) reminded(raw json.RawMessage) string {

@@ -46,7 +46,6 @@ type payload struct {
 	Attachments []json.RawMessage `json:"attachments"`
 }
 
-// line is one entry of the history.
 type line struct {
 	From string `json:"from"`
 	Text string `json:"text"`

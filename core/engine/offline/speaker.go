@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"synthbot/core/engine/offline/phrases"
 	"synthbot/core/engine/offline/who"
@@ -19,16 +17,17 @@ import (
 // speaker answers one scene in one language.
 type speaker struct {
 	*scene
-	book    *phrases.Book
-	books   []*phrases.Book // the speaker's own language first
-	now     time.Time
-	standby bool
-	seed    uint32
-	pick    func(n int) int   // chance: a number below n
-	reader  *spoken.Reader    // of waking hours
-	early   *spoken.Reader    // of hours as they are said
-	values  map[string]string // what may be put into {…}
-	other   string            // what is said of the other one of two requests
+	book     *phrases.Book
+	books    []*phrases.Book // the speaker's own language first
+	now      time.Time
+	standby  bool
+	seed     uint32
+	pick     func(n int) int   // chance: a number below n
+	reader   *spoken.Reader    // of waking hours
+	early    *spoken.Reader    // of hours as they are said
+	values   map[string]string // what may be put into {…}
+	other    string            // what is said of the other one of two requests
+	greeting string            // what is said first
 }
 
 func (m *Model) speaker(s *scene) *speaker {
@@ -108,13 +107,10 @@ func (s *speaker) one(items []string) string {
 
 func (s *speaker) list(items []string) string {
 	items = items[:min(len(items), 5)]
-	switch len(items) {
-	case 0:
-		return ""
-	case 1:
-		return items[0]
-	}
 	last := len(items) - 1
+	if last < 1 {
+		return strings.Join(items, "")
+	}
 	return strings.Join(items[:last], ", ") + " " + s.book.Says["and"][0] + " " + items[last]
 }
 
@@ -129,8 +125,7 @@ func (s *speaker) date(t time.Time) string {
 	).Replace(s.book.Says["datepattern"][0])
 }
 
-// wordings are the sayings of a topic whose values are all known, in the order
-// in which this message picks them.
+// wordings are the sayings of a topic whose values are all known, in the order in which this message picks them.
 func (s *speaker) wordings(topic string, more map[string]string) []string {
 	lines := s.book.Says[topic]
 	var known []string
@@ -143,23 +138,19 @@ func (s *speaker) wordings(topic string, more map[string]string) []string {
 	return known
 }
 
+// named matches a value in a wording by its name.
+var named = txt.Pattern(`\{.*?\}`)
+
 // fill puts the values in; ok is false where one is not known.
 func (s *speaker) fill(line string, more map[string]string) (filled string, ok bool) {
-	var b strings.Builder
-	for {
-		before, rest, found := strings.Cut(line, "{")
-		b.WriteString(before)
-		if !found {
-			return b.String(), true
-		}
-		name, after, _ := strings.Cut(rest, "}")
+	ok = true
+	filled = named().ReplaceAllStringFunc(line, func(name string) string {
+		name = strings.Trim(name, "{}")
 		value := cmp.Or(more[name], s.values[name])
-		if value == "" {
-			return "", false
-		}
-		b.WriteString(value)
-		line = after
-	}
+		ok = ok && value != ""
+		return value
+	})
+	return filled, ok
 }
 
 // say picks a wording of a topic that is none of the bot's last lines.
@@ -188,24 +179,15 @@ func (s *speaker) fresh(texts []string) string {
 	return tidy(strings.Join(texts[:min(len(texts), 1)], ""))
 }
 
-// tidy makes one line of a text that begins like a sentence, and takes doubled
-// full stops out of it.
+// tidy makes one line of a text that begins like a sentence, and takes doubled full stops out of it.
 func tidy(text string) string {
-	text = capital(strings.Join(strings.Fields(text), " "))
+	text = phrases.Capital(strings.Join(strings.Fields(text), " "))
 	for _, pair := range []struct{ from, to string }{{"..", "."}, {"?.", "?"}, {"!.", "!"}, {"….", "…"}} {
 		if strings.HasSuffix(text, pair.from) && !strings.HasSuffix(text, "...") {
 			text = strings.TrimSuffix(text, pair.from) + pair.to
 		}
 	}
 	return txt.Clip(text, 700)
-}
-
-func capital(s string) string {
-	first, size := utf8.DecodeRuneInString(s)
-	if first == utf8.RuneError {
-		return s
-	}
-	return string(unicode.ToUpper(first)) + s[size:]
 }
 
 // clipForeign prepares a piece of foreign text for a sentence of ours.

@@ -2,7 +2,6 @@ package phrases
 
 import (
 	"embed"
-	"iter"
 	"slices"
 	"strings"
 
@@ -21,12 +20,9 @@ type Book struct {
 	known    map[string]bool              // all words of phrases and lists
 }
 
-// languages lists the files, in the order in which they are searched.
-func languages() []string { return []string{"en", "de", "it", "es", "fr"} }
-
 // ReadBooks reads all books, in the order in which they are searched.
 func ReadBooks() (books []*Book) {
-	for _, language := range languages() {
+	for _, language := range []string{"en", "de", "it", "es", "fr"} {
 		text, err := files.ReadFile("words/" + language + ".txt")
 		if err != nil {
 			panic(err) // it is our own
@@ -93,19 +89,6 @@ func (b *Book) addWords(topic, line string) {
 	}
 }
 
-// Topics are what the phrases are about.
-func (b *Book) Topics() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, list := range b.phrases {
-			for i := range list {
-				if !yield(list[i].topic) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // Knows reports whether a folded word is in a phrase or on a list.
 func (b *Book) Knows(word string) bool { return b.known[word] || b.Is("short", word) }
 
@@ -156,31 +139,27 @@ func (b *Book) Split(text string) []Word {
 	all := Split(text)
 	for i := 0; i < len(all); i++ {
 		w := all[i]
+		long, ok := short[w.Fold]
 		if i+1 < len(all) && IsApostrophe(text[w.End:all[i+1].Start]) {
-			if long, ok := short[w.Fold+"'"+all[i+1].Fold]; ok {
-				words = appendLong(words, long, w.Start, all[i+1].End)
+			whole, isShort := short[w.Fold+"'"+all[i+1].Fold]
+			if isShort {
 				i++
-				continue
+				long, ok, w.End = whole, true, all[i].End
 			}
 		}
-		if long, ok := short[w.Fold]; ok {
-			words = appendLong(words, long, w.Start, w.End)
+		if !ok {
+			words = append(words, w)
 			continue
 		}
-		words = append(words, w)
+		for _, part := range Split(long) {
+			words = append(words, Word{part.Fold, w.Start, w.End})
+		}
 	}
 	return words
 }
 
 // IsApostrophe reports whether a text is one of the signs that people use for it.
 func IsApostrophe(s string) bool { return s == "'" || s == "’" || s == "`" || s == "´" }
-
-func appendLong(words []Word, long string, start, end int) []Word {
-	for _, w := range Split(long) {
-		words = append(words, Word{w.Fold, start, end})
-	}
-	return words
-}
 
 // Corrected replaces words that the book does not know by those that were probably meant.
 func (b *Book) Corrected(words []Word) []Word {

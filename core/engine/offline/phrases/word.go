@@ -44,6 +44,24 @@ func Split(text string) []Word {
 // Fold prepares a word for comparison.
 func Fold(s string) string { return strings.ReplaceAll(txt.Fold(s), "œ", "oe") }
 
+// FoldName returns the folded words of a name, without the signs between them.
+func FoldName(name string) string {
+	var folds []string
+	for _, w := range Split(name) {
+		folds = append(folds, w.Fold)
+	}
+	return strings.Join(folds, " ")
+}
+
+// Capital returns a text that begins with a capital.
+func Capital(s string) string {
+	first, size := utf8.DecodeRuneInString(s)
+	if first == utf8.RuneError {
+		return s
+	}
+	return string(unicode.ToUpper(first)) + s[size:]
+}
+
 func joins(text string, i int, r rune) bool {
 	if r != ':' && r != '.' && r != ',' {
 		return false

@@ -6,10 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
-	"synthbot/core/txt"
+	"synthbot/core/engine/offline/phrases"
 )
 
 // placeList names places in all languages, with the time zone of each: "Asia/Tokyo: tokyo, tokio, japan". Where
@@ -27,7 +25,7 @@ func readPlaces() map[string][]string {
 			continue
 		}
 		for name := range strings.SplitSeq(names, ", ") {
-			all[foldName(name)] = strings.Fields(zones)
+			all[phrases.FoldName(name)] = strings.Fields(zones)
 		}
 	}
 	return all
@@ -35,36 +33,23 @@ func readPlaces() map[string][]string {
 
 var list = sync.OnceValue(readPlaces)
 
-// foldName joins the folded words of a name.
-func foldName(name string) string {
-	isSign := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.Is(unicode.Mn, r) }
-	return strings.Join(strings.FieldsFunc(txt.Fold(name), isSign), " ")
-}
-
 // Zones returns the time zones of a place, by the list, or as the database of time zones calls a city.
 func Zones(name string) []string {
-	name = foldName(name)
+	name = phrases.FoldName(name)
 	zones := list()[name]
-	if len(zones) > 0 {
+	if len(zones) > 0 || name == "" {
 		return zones
 	}
+	parts := strings.Fields(name)
+	for i, p := range parts {
+		parts[i] = phrases.Capital(p)
+	}
 	for area := range strings.FieldsSeq("America Europe Asia Africa Australia Pacific Atlantic Indian") {
-		zone, ok := loadCity(area, name)
-		if ok {
+		zone := area + "/" + strings.Join(parts, "_")
+		_, err := time.LoadLocation(zone)
+		if err == nil {
 			return []string{zone}
 		}
 	}
 	return nil
-}
-
-// loadCity finds a zone by the name of its city in small letters.
-func loadCity(area, city string) (string, bool) {
-	parts := strings.Fields(city)
-	for i, p := range parts {
-		first, size := utf8.DecodeRuneInString(p)
-		parts[i] = string(unicode.ToUpper(first)) + p[size:]
-	}
-	zone := area + "/" + strings.Join(parts, "_")
-	_, err := time.LoadLocation(zone)
-	return zone, err == nil && len(parts) > 0
 }

@@ -14,7 +14,7 @@ func Correct(fold string, known map[string]bool) string {
 	if known[fold] {
 		return fold
 	}
-	plain := umlauts().Replace(fold)
+	plain := strings.NewReplacer("ae", "a", "oe", "o", "ue", "u").Replace(fold) // typed without the umlauts' keys
 	n := len(fold)
 	if known[plain] {
 		return plain
@@ -44,9 +44,6 @@ func sameLetters(a, b string) bool {
 	slices.Sort(y)
 	return slices.Equal(x, y)
 }
-
-// umlauts are how they are typed without their key.
-func umlauts() *strings.Replacer { return strings.NewReplacer("ae", "a", "oe", "o", "ue", "u") }
 
 // SameWord reports whether two folded words are forms of one: equal but for a short ending.
 func SameWord(a, b string) bool {

@@ -1,6 +1,7 @@
 package sums
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -21,7 +22,6 @@ type Roll struct{ N, Sides, Plus int }
 func (r Roll) OK() bool { return r.N >= 1 && r.N <= maxDice && r.Sides >= 2 && r.Sides <= maxSides }
 
 // String is the roll as players write it.
-
 func (r Roll) String() string {
 	text := fmt.Sprintf("%dd%d", r.N, r.Sides)
 	if r.Plus != 0 {
@@ -49,7 +49,8 @@ func Dice(text string, w *Words) (Roll, bool) {
 	words := strings.Fields(txt.Fold(text))
 	numbers := 0
 	for _, each := range words {
-		n, isNumber := w.whole(each)
+		n, err := strconv.Atoi(cmp.Or(w.Numbers[each], each))
+		isNumber := err == nil
 		_, isFiller := w.Dice[each]
 		switch {
 		case !isNumber && !isFiller || isNumber && numbers > 1:
@@ -67,13 +68,4 @@ func Dice(text string, w *Words) (Roll, bool) {
 		r.N, r.Sides = 1, r.N
 	}
 	return r, true
-}
-
-// whole reads a whole number, in digits or in words.
-func (w *Words) whole(word string) (int, bool) {
-	if text, ok := w.Numbers[word]; ok {
-		word = text
-	}
-	n, err := strconv.Atoi(word)
-	return n, err == nil
 }

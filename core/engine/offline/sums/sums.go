@@ -3,6 +3,7 @@
 package sums
 
 import (
+	"cmp"
 	"errors"
 	"math/big"
 	"slices"
@@ -34,6 +35,7 @@ type Words struct {
 var (
 	errNoSum    = errors.New("not a sum")
 	ErrZero     = errors.New("division by zero")
+	ErrNegative = errors.New("square root of a negative number")
 	ErrTooLarge = errors.New("too large")
 	ErrCold     = errors.New("below absolute zero")
 )
@@ -56,11 +58,11 @@ func Compute(text string, w *Words) (Answer, bool) {
 	if len(p.tokens) < 2 || p.tokens[0].op == "%" {
 		return Answer{}, false
 	}
-	value, err := p.expression()
-	if err == nil && p.at < len(p.tokens) || errors.Is(err, errNoSum) || p.operations == 0 {
+	value := p.expression()
+	if p.err == nil && p.at < len(p.tokens) || p.err == errNoSum || p.operations == 0 {
 		return Answer{}, false
 	}
-	return Answer{Value: value, Err: err}, true
+	return Answer{Value: value, Err: p.err}, true
 }
 
 // named are numbers that name something: dates, telephone numbers, "24/7", times like "15:00".
@@ -109,7 +111,7 @@ func lex(text string, w *Words) (tokens []token) {
 	for i := 0; i < len(text); {
 		r := rune(text[i])
 		switch {
-		case r == ' ' || r == '=' && i == 0:
+		case r == ' ':
 			i++
 		case unicode.IsDigit(r):
 			n := 0
@@ -206,140 +208,109 @@ func readNumber(text string, w *Words) *big.Rat {
 			decimal = -1
 		}
 	}
-	var digits strings.Builder
-	for i := range len(text) {
-		switch {
-		case i == decimal:
-			digits.WriteByte('.')
-		case text[i] != '.' && text[i] != ',':
-			digits.WriteByte(text[i])
-		}
+	whole, fraction := text, ""
+	if decimal >= 0 {
+		whole, fraction = text[:decimal], "."+text[decimal+1:]
 	}
-	value, ok := new(big.Rat).SetString(digits.String())
-	if !ok || digits.Len() > 60 {
+	digits := strings.NewReplacer(".", "", ",", "").Replace(whole) + fraction
+	value, ok := new(big.Rat).SetString(digits)
+	if !ok || len(digits) > 60 {
 		return nil
 	}
 	return value
 }
 
-// sum parses tokens by the usual precedence.
+// sum parses tokens by the usual precedence. Behind its first error it reads nothing more.
 type sum struct {
 	tokens     []token
 	at         int
-	depth      int
 	operations int
+	err        error
+}
+
+// fail notes the first error. What it returns stands for the value that there is not.
+func (p *sum) fail(err error) *big.Rat {
+	p.err = cmp.Or(p.err, err)
+	return new(big.Rat)
 }
 
 func (p *sum) op(ops ...string) string {
-	if p.at < len(p.tokens) && slices.Contains(ops, p.tokens[p.at].op) {
+	if p.err == nil && p.at < len(p.tokens) && slices.Contains(ops, p.tokens[p.at].op) {
 		p.at++
 		return p.tokens[p.at-1].op
 	}
 	return ""
 }
 
-func (p *sum) expression() (*big.Rat, error) {
-	left, err := p.product()
-	for err == nil {
-		op := p.op("+", "-")
-		if op == "" {
-			return left, nil
-		}
+func (p *sum) expression() *big.Rat {
+	value := p.product()
+	for op := p.op("+", "-"); op != ""; op = p.op("+", "-") {
 		before := p.at
-		var right *big.Rat
-		right, err = p.product()
-		if err != nil {
-			break
-		}
+		right := p.product()
 		if p.at == before+2 && p.tokens[p.at-1].op == "%" { // 80 + 10% is 88
-			right = new(big.Rat).Mul(left, right)
+			right.Mul(value, right)
 		}
-		left, err = p.apply(op, left, right)
+		value = p.apply(op, value, right)
 	}
-	return nil, err
+	return value
 }
 
-func (p *sum) product() (*big.Rat, error) {
-	left, err := p.power()
-	for err == nil {
+func (p *sum) product() *big.Rat {
+	value := p.power()
+	for p.err == nil {
 		op := p.op("*", "/", "of")
 		isBracket := p.at < len(p.tokens) && p.tokens[p.at].op == "("
 		if op == "" && !isBracket {
-			return left, nil
+			break
 		}
-		var right *big.Rat
-		right, err = p.power()
-		if err == nil {
-			left, err = p.apply(op, left, right)
-		}
+		value = p.apply(op, value, p.power())
 	}
-	return nil, err
+	return value
 }
 
-func (p *sum) power() (*big.Rat, error) {
+func (p *sum) power() *big.Rat {
 	if p.op("-") != "" {
-		value, err := p.power()
-		if err != nil {
-			return nil, err
-		}
-		return new(big.Rat).Neg(value), nil
+		return new(big.Rat).Neg(p.power())
 	}
-	base, err := p.atom()
-	if err != nil || p.op("^") == "" {
-		return base, err
+	base := p.atom()
+	if p.op("^") == "" {
+		return base
 	}
-	exponent, err := p.power()
-	if err != nil {
-		return nil, err
-	}
-	return p.apply("^", base, exponent)
+	return p.apply("^", base, p.power())
 }
 
-// atom reads a number, a bracket or a root, and what is behind it.
-func (p *sum) atom() (value *big.Rat, err error) {
+// atom reads a number, a bracket or a root, and what is behind it. The length of a sum bounds how deep they nest.
+func (p *sum) atom() (value *big.Rat) {
 	switch {
 	case p.op("sqrt") != "":
 		p.operations++
-		p.depth++
-		if p.depth > 20 {
-			return nil, errNoSum
-		}
-		value, err = p.power()
-		if err == nil {
-			value, err = root(value)
-		}
+		value = p.root(p.power())
 	case p.op("(") != "":
-		p.depth++
-		if p.depth > 20 {
-			return nil, errNoSum
+		value = p.expression()
+		if p.op(")") == "" {
+			p.fail(errNoSum)
 		}
-		value, err = p.expression()
-		if err == nil && p.op(")") == "" {
-			err = errNoSum
-		}
-	case p.at < len(p.tokens) && p.tokens[p.at].number != nil:
+	case p.err == nil && p.at < len(p.tokens) && p.tokens[p.at].number != nil:
 		value = p.tokens[p.at].number
 		p.at++
 	default:
-		return nil, errNoSum
+		return p.fail(errNoSum)
 	}
-	for err == nil {
-		switch p.op("%", "squared", "cubed", "half") {
+	for {
+		switch p.op("%", "squared", "cubed") {
 		case "%":
-			p.operations++
-			value = new(big.Rat).Quo(value, big.NewRat(100, 1))
+			value = p.apply("/", value, big.NewRat(100, 1))
 		case "squared":
-			value, err = p.apply("^", value, big.NewRat(2, 1))
+			value = p.apply("^", value, big.NewRat(2, 1))
 		case "cubed":
-			value, err = p.apply("^", value, big.NewRat(3, 1))
+			value = p.apply("^", value, big.NewRat(3, 1))
 		default:
-			return value, nil
+			return value
 		}
 	}
-	return nil, err
 }
 
-func (p *sum) apply(op string, a, b *big.Rat) (*big.Rat, error) {
+func (p *sum) apply(op string, a, b *big.Rat) *big.Rat {
 	p.operations++
 	value := new(big.Rat)
 	switch op {
@@ -351,63 +322,56 @@ func (p *sum) apply(op string, a, b *big.Rat) (*big.Rat, error) {
 		value.Mul(a, b)
 	case "/":
 		if b.Sign() == 0 {
-			return nil, ErrZero
+			return p.fail(ErrZero)
 		}
 		value.Quo(a, b)
 	case "^":
-		return raise(a, b)
+		return p.raise(a, b)
 	}
-	return within(value)
+	return p.within(value)
 }
 
-func within(value *big.Rat) (*big.Rat, error) {
+func (p *sum) within(value *big.Rat) *big.Rat {
 	if value.Num().BitLen() > maxBits || value.Denom().BitLen() > maxBits {
-		return nil, ErrTooLarge
+		return p.fail(ErrTooLarge)
 	}
-	return value, nil
+	return value
 }
 
 // raise computes whole powers, and square roots as a half.
-func raise(a, b *big.Rat) (*big.Rat, error) {
+func (p *sum) raise(a, b *big.Rat) *big.Rat {
 	if b.Cmp(big.NewRat(1, 2)) == 0 {
-		return root(a)
+		return p.root(a)
 	}
 	if !b.IsInt() || !b.Num().IsInt64() {
-		return nil, ErrTooLarge
+		return p.fail(ErrTooLarge)
 	}
 	n := b.Num().Int64()
 	if n < 0 {
 		if a.Sign() == 0 {
-			return nil, ErrZero
+			return p.fail(ErrZero)
 		}
 		a, n = new(big.Rat).Inv(a), -n
 	}
 	size := int64(max(a.Num().BitLen(), a.Denom().BitLen()))
-	if size > 1 && n > maxBits || size*n > 2*maxBits && size > 1 {
-		return nil, ErrTooLarge
-	}
-	if size <= 1 { // 0, 1 and -1
-		n %= 2
-		if n == 0 && a.Sign() != 0 || b.Sign() == 0 {
-			return big.NewRat(1, 1), nil
-		}
-		return a, nil
+	switch {
+	case size <= 1: // of 0, 1 and -1 only the parity of the power counts
+		n = min(n, 2-n%2)
+	case n > maxBits, size*n > 2*maxBits:
+		return p.fail(ErrTooLarge)
 	}
 	e := big.NewInt(n)
-	return within(new(big.Rat).SetFrac(new(big.Int).Exp(a.Num(), e, nil), new(big.Int).Exp(a.Denom(), e, nil)))
+	return p.within(new(big.Rat).SetFrac(new(big.Int).Exp(a.Num(), e, nil), new(big.Int).Exp(a.Denom(), e, nil)))
 }
 
-// ErrNegative is the square root of less than nothing.
-var ErrNegative = errors.New("square root of a negative number")
-
-func root(value *big.Rat) (*big.Rat, error) {
+func (p *sum) root(value *big.Rat) *big.Rat {
 	if value.Sign() < 0 {
-		return nil, ErrNegative
+		return p.fail(ErrNegative)
 	}
 	scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(rootDigits), nil)
 	scaled := new(big.Int).Mul(value.Num(), new(big.Int).Mul(scale, scale))
 	scaled.Quo(scaled, value.Denom())
-	return new(big.Rat).SetFrac(scaled.Sqrt(scaled), scale), nil
+	return new(big.Rat).SetFrac(scaled.Sqrt(scaled), scale)
 }
 
 // rootDigits is how many decimals of a square root are exact.
@@ -493,7 +457,7 @@ func convert(text string, w *Words) (Answer, bool) {
 		err = ErrCold
 	}
 	value.Sub(value, to.zero).Quo(value, to.factor)
-	shown := strings.TrimRight(strings.TrimRight(number.FloatString(6), "0"), ".")
+	shown, _ := Decimal(number, 6, ".")
 	return Answer{From: shown + " " + from.symbol, Value: value, Unit: to.symbol, Err: err}, true
 }
 
@@ -539,11 +503,8 @@ func ReadWord(word string, w *Words) *big.Rat {
 
 // Decimal writes a number with at most so many digits behind the mark; exact is false if it is rounded.
 func Decimal(value *big.Rat, digits int, mark string) (text string, exact bool) {
-	text = value.FloatString(digits)
-	if strings.Contains(text, ".") {
-		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
-	}
-	if text == "-0" || text == "" {
+	text = strings.TrimRight(strings.TrimRight(value.FloatString(digits), "0"), ".")
+	if text == "-0" {
 		text = "0"
 	}
 	back, _ := new(big.Rat).SetString(text)

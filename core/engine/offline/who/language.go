@@ -27,8 +27,7 @@ var (
 		`(english|german|deutsch|italian|italiano|spanish|espanol|french|francais)[^a-z]`)
 )
 
-// Language finds "answer in Italian", "language: it" and their like in the
-// instructions.
+// Language finds "answer in Italian", "language: it" and their like in the instructions.
 func Language(rules string) string {
 	rules = txt.Fold(rules) + " "
 	m := namedCode().FindStringSubmatch(rules)

@@ -9,8 +9,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// Persona is who the bot is, read back out of the labelled sentences at the front of
-// the instructions.
+// Persona is who the bot is, read back out of the labelled sentences at the front of the instructions.
 type Persona struct {
 	Name      string
 	Aliases   []string
@@ -20,8 +19,7 @@ type Persona struct {
 	Interests []string
 }
 
-// labels introduce the sentences that a persona's text may hold, and those that follow
-// it in the instructions.
+// labels introduce the sentences that a persona's text may hold, and those that follow it in the instructions.
 var labels = txt.Pattern(`(?:^| )(Profile|Personality|Likes|Dislikes|Interests|Speaking style|Guidance|` +
 	`Example dialogue, for the tone only|Conversation language): `)
 
@@ -64,20 +62,13 @@ func (p *Persona) readNames(text string) {
 	p.Aliases = items(firstSentences(aliases, 0), ",")
 }
 
-// firstSentences cuts after the first sentence, or after as many as fit into
-// limit bytes.
+// firstSentences cuts after the first sentence, or after as many as fit into limit bytes.
 func firstSentences(text string, limit int) string {
 	end := 0
 	for i := 0; i+1 < len(text); i++ {
-		if strings.IndexByte(".!?", text[i]) < 0 || text[i+1] != ' ' {
-			continue
-		}
-		if end > 0 && i+1 > limit {
-			break
-		}
-		end = i + 1
-		if end > limit {
-			break
+		ends := strings.IndexByte(".!?", text[i]) >= 0 && text[i+1] == ' '
+		if ends && (end == 0 || i+1 <= limit) {
+			end = i + 1
 		}
 	}
 	if end == 0 || len(text) <= limit {

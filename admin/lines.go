@@ -1,4 +1,4 @@
-package logs
+package admin
 
 import (
 	"log/slog"
@@ -6,12 +6,14 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"synthbot/core"
 )
 
 // Bounds of what is kept of the log.
 const (
-	maxLines = 1000
-	maxValue = 400 // bytes of a value
+	linesMax = 1000
+	valueMax = 400 // bytes of a value
 )
 
 // Line is a kept line of the log.
@@ -27,24 +29,16 @@ type Line struct {
 type Value struct{ Key, Text string }
 
 // Lines keeps the latest lines of a log in memory, from INFO up: lines below may hold what people
-// said. Safe for concurrent use. The zero value keeps nothing until Keep.
+// said. Safe for concurrent use.
 type Lines struct {
 	mu     sync.Mutex
-	on     bool
 	last   uint64
 	errors int
 	lines  []Line // the newest last
 }
 
-// Keep begins to keep lines.
-func (l *Lines) Keep() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.on = true
-}
-
 // After returns the kept lines after a number, the oldest first, and how many errors there were
-// since Keep.
+// in all.
 func (l *Lines) After(number uint64) (lines []Line, errors int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -52,32 +46,26 @@ func (l *Lines) After(number uint64) (lines []Line, errors int) {
 	return slices.Clone(l.lines[i:]), l.errors
 }
 
-// Forget drops the lines that a function matches.
-func (l *Lines) Forget(match func(*Line) bool) {
+// Forget drops the lines that name a place or a user.
+func (l *Lines) Forget(path core.Path) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.lines = slices.DeleteFunc(l.lines, func(a Line) bool { return match(&a) })
+	names := func(v Value) bool { return strings.Contains(v.Text, path.String()) }
+	l.lines = slices.DeleteFunc(l.lines, func(a Line) bool { return slices.ContainsFunc(a.Values, names) })
 }
 
-// Names reports whether a value of the line contains a text.
-func (l *Line) Names(text string) bool {
-	return slices.ContainsFunc(l.Values, func(v Value) bool { return strings.Contains(v.Text, text) })
-}
-
-func (l *Lines) add(room string, attrs []slog.Attr, r *slog.Record) {
+// Add keeps a line of a room, with attributes besides those of the record.
+func (l *Lines) Add(room string, attrs []slog.Attr, r *slog.Record) {
 	if r.Level < slog.LevelInfo {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.on {
-		return
-	}
 	l.last++
 	line := Line{Number: l.last, Time: r.Time, Level: r.Level, Room: room, Text: r.Message}
 	add := func(a slog.Attr) bool {
 		text := a.Value.String()
-		line.Values = append(line.Values, Value{a.Key, strings.ToValidUTF8(text[:min(len(text), maxValue)], "")})
+		line.Values = append(line.Values, Value{a.Key, strings.ToValidUTF8(text[:min(len(text), valueMax)], "")})
 		return true
 	}
 	for _, a := range attrs {
@@ -87,5 +75,5 @@ func (l *Lines) add(room string, attrs []slog.Attr, r *slog.Record) {
 	if r.Level >= slog.LevelError {
 		l.errors++
 	}
-	l.lines = append(l.lines[max(0, len(l.lines)+1-maxLines):], line)
+	l.lines = append(l.lines[max(0, len(l.lines)+1-linesMax):], line)
 }

@@ -1,0 +1,46 @@
+package admin
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"synthbot/core"
+)
+
+// TestLines: what is kept of the log is the latest, without what is logged for debugging, which
+// may hold what people said.
+func TestLines(t *testing.T) {
+	var l Lines
+	add := func(level slog.Level, text string, attrs ...slog.Attr) {
+		r := slog.NewRecord(time.Now(), level, text, 0)
+		r.AddAttrs(attrs...)
+		l.Add("memory", []slog.Attr{slog.String("path", "room/"+text)}, &r)
+	}
+	add(slog.LevelDebug, "said", slog.String("text", "a secret"))
+	add(slog.LevelError, "failed", slog.String("err", strings.Repeat("x", 2*valueMax)))
+	add(slog.LevelInfo, "later")
+	lines, errors := l.After(0)
+	if len(lines) != 2 || errors != 1 {
+		t.Fatalf("kept %+v, %d errors", lines, errors)
+	}
+	first := lines[0]
+	if first.Room != "memory" || first.Text != "failed" || first.Level != slog.LevelError || len(first.Values) != 2 ||
+		first.Values[0] != (Value{"path", "room/failed"}) || len(first.Values[1].Text) != valueMax {
+		t.Errorf("the first is %+v", first)
+	}
+	if after, _ := l.After(first.Number); len(after) != 1 || after[0].Text != "later" {
+		t.Errorf("after it %+v", after)
+	}
+	l.Forget(core.MustPath("room/failed"))
+	if lines, _ := l.After(0); len(lines) != 1 {
+		t.Errorf("after somebody was forgotten there is %+v", lines)
+	}
+	for range 3 * linesMax {
+		add(slog.LevelInfo, "more")
+	}
+	if lines, _ := l.After(0); len(lines) != linesMax || lines[linesMax-1].Number != 3*linesMax+2 {
+		t.Errorf("%d lines", len(lines))
+	}
+}
