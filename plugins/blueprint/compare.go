@@ -43,20 +43,19 @@ func Compare(before, after []byte) ([]Change, error) {
 	var d diff
 	d.tools(old, b)
 	d.envelope(old, b)
-	return append(d.breaking, d.harmless...), nil
+	harmless := slices.Clone(d.changes)
+	harmless = slices.DeleteFunc(harmless, func(c Change) bool { return c.Breaking })
+	breaking := slices.DeleteFunc(d.changes, func(c Change) bool { return !c.Breaking })
+	return append(breaking, harmless...), nil
 }
 
 type diff struct {
-	breaking, harmless []Change
-	tool               string
+	changes []Change
+	tool    string
 }
 
 func (d *diff) add(breaking bool, format string, args ...any) {
-	to := &d.harmless
-	if breaking {
-		to = &d.breaking
-	}
-	*to = append(*to, Change{d.tool, fmt.Sprintf(format, args...), breaking})
+	d.changes = append(d.changes, Change{d.tool, fmt.Sprintf(format, args...), breaking})
 }
 
 func (d *diff) tools(old, b *Blueprint) {
@@ -124,9 +123,10 @@ func (d *diff) schemas(what string, before, after json.RawMessage, output bool) 
 }
 
 func (d *diff) envelope(old, b *Blueprint) {
+	broken := slices.ContainsFunc(d.changes, func(c Change) bool { return c.Breaking })
 	was, is := txt.Clip(cmp.Or(old.Version, "none"), 40), txt.Clip(cmp.Or(b.Version, "none"), 40)
 	switch {
-	case len(d.breaking) > 0 && major(b.Version) == major(old.Version):
+	case broken && major(b.Version) == major(old.Version):
 		d.add(true, "the version is still %s: a change that breaks something wants another first number", is)
 	case b.Version != old.Version:
 		d.add(false, "version %s has become %s", was, is)

@@ -56,7 +56,7 @@ func TestCompareSchemas(t *testing.T) {
 			var d diff
 			d.schemas("x", []byte(tc.before), []byte(tc.after), output)
 			told, breaking := "", false
-			for _, c := range append(d.breaking, d.harmless...) {
+			for _, c := range d.changes {
 				told += c.Text + "\n"
 				breaking = breaking || c.Breaking
 			}
@@ -94,7 +94,7 @@ func TestCompareDeep(t *testing.T) {
 		var d diff
 		d.schemas("x", []byte(tc.before), []byte(tc.after), false)
 		breaking := 0
-		for _, c := range append(d.breaking, d.harmless...) {
+		for _, c := range d.changes {
 			if c.Breaking {
 				breaking++
 			}
