@@ -35,12 +35,12 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 var maxBigPackageLines = map[string]int{
 	"admin/page":          2570,
 	"daemon":              6511,
-	"interfaces/discord":  5219,
-	"core/engine":         3714,
+	"interfaces/discord":  5131,
+	"core/engine":         3631,
 	"core/engine/offline": 3077,
-	"core/turn":           5231,
+	"core/turn":           5221,
 	"core/action":         3906,
-	"interfaces/telegram": 4231,
+	"interfaces/telegram": 4197,
 	"memory":              8904,
 }
 

@@ -43,7 +43,6 @@ func (n *note) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// notes are notes by key.
 type notes map[string]note
 
 // UnmarshalJSON also accepts the keys of old notes, which were places.
@@ -60,7 +59,6 @@ func (all *notes) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// key identifies a note.
 func (n *note) key() string {
 	if n.ID == "" {
 		return strings.TrimSpace(n.Place + " ?" + n.Nonce)
@@ -79,12 +77,7 @@ func sumOf(text string) string {
 
 // note stores a note and removes old ones. It returns false if that failed.
 func (d *Drafts) note(ctx context.Context, n note, old ...note) bool {
-	return d.change(ctx, func(all notes) {
-		for _, o := range old {
-			delete(all, o.key())
-			delete(d.own, o.key())
-			delete(d.left, o.key())
-		}
+	return d.change(ctx, old, func(all notes) {
 		if d.opt.Reader == nil && !n.mayBeAnswer() { // without a Reader, the fate of older ones stays unknown
 			maps.DeleteFunc(all, func(_ string, old note) bool { return old.Place == n.Place && old.mayBeAnswer() })
 		}
@@ -93,17 +86,11 @@ func (d *Drafts) note(ctx context.Context, n note, old ...note) bool {
 	})
 }
 
-func (d *Drafts) forget(ctx context.Context, n note) {
-	d.change(ctx, func(all notes) {
-		delete(d.left, n.key())
-		delete(d.own, n.key())
-		delete(all, n.key())
-	})
-}
+func (d *Drafts) forget(ctx context.Context, n note) { d.change(ctx, []note{n}, func(notes) {}) }
 
-// change changes the notes, also if ctx has ended: a missing note would cost an
-// answer. It returns false if that failed.
-func (d *Drafts) change(ctx context.Context, f func(notes)) bool {
+// change removes old notes and adds others, also if ctx has ended: a missing note would cost
+// an answer. It returns false if that failed.
+func (d *Drafts) change(ctx context.Context, old []note, add func(notes)) bool {
 	d.notes.Lock()
 	defer d.notes.Unlock()
 	d.recall(ctx)
@@ -111,7 +98,12 @@ func (d *Drafts) change(ctx context.Context, f func(notes)) bool {
 		if *all == nil {
 			*all = notes{}
 		}
-		f(*all)
+		for _, o := range old {
+			delete(*all, o.key())
+			delete(d.own, o.key())
+			delete(d.left, o.key())
+		}
+		add(*all)
 		return true
 	})
 	if err != nil {

@@ -20,7 +20,6 @@ type Health struct {
 	sources map[int]failure // by number
 }
 
-// failure is the state of a source.
 type failure struct {
 	since time.Time
 	err   error // nil: it works

@@ -148,13 +148,6 @@ type anthropicBlock struct {
 	Input json.RawMessage `json:"input"`
 }
 
-type anthropicMessage struct {
-	Content []anthropicBlock `json:"content"`
-	Stop    string           `json:"stop_reason"`
-	Usage   json.RawMessage  `json:"usage"`
-	Error   json.RawMessage  `json:"error"`
-}
-
 // anthropicStream puts an answer together from its events. Blocks of a kind that
 // carries no words (thinking, and whatever comes next) are passed over.
 type anthropicStream struct {
@@ -163,24 +156,6 @@ type anthropicStream struct {
 }
 
 func (anthropicWire) events() streamReader { return new(anthropicStream) }
-
-func (anthropicWire) whole(data []byte) (reply, error) {
-	var m anthropicMessage
-	if !isObject(data) || json.Unmarshal(data, &m) != nil {
-		return reply{}, errNoAnswer
-	}
-	if isPresent(m.Error) {
-		return reply{}, parseErrorValue(m.Error)
-	}
-	var s anthropicStream
-	s.stop = m.Stop
-	s.count(m.Usage)
-	for i, b := range m.Content {
-		s.open(i, b)
-	}
-	r, _ := s.reply()
-	return r, nil
-}
 
 // count takes in the counts that an event has.
 func (s *anthropicStream) count(usage json.RawMessage) { _ = json.Unmarshal(usage, &s.counts) }
@@ -202,19 +177,24 @@ func (s *anthropicStream) open(i int, b anthropicBlock) string {
 	return ""
 }
 
+// anthropicEvent is one event of a stream, or a whole answer, which has content.
 type anthropicEvent struct {
-	Type    string            `json:"type"`
-	Index   int               `json:"index"`
-	Message *anthropicMessage `json:"message"`
-	Block   *anthropicBlock   `json:"content_block"`
-	Delta   struct {
+	Type    string `json:"type"`
+	Index   int    `json:"index"`
+	Message struct {
+		Usage json.RawMessage `json:"usage"`
+	} `json:"message"`
+	Block *anthropicBlock `json:"content_block"`
+	Delta struct {
 		Type    string `json:"type"`
 		Text    string `json:"text"`
 		Partial string `json:"partial_json"`
 		Stop    string `json:"stop_reason"`
 	} `json:"delta"`
-	Usage json.RawMessage `json:"usage"`
-	Error json.RawMessage `json:"error"`
+	Content []anthropicBlock `json:"content"`
+	Stop    string           `json:"stop_reason"`
+	Usage   json.RawMessage  `json:"usage"`
+	Error   json.RawMessage  `json:"error"`
 }
 
 func (s *anthropicStream) event(name string, data []byte) (string, error) {
@@ -222,22 +202,23 @@ func (s *anthropicStream) event(name string, data []byte) (string, error) {
 	if json.Unmarshal(data, &e) != nil {
 		return "", nil
 	}
-	s.count(e.Usage)
-	switch cmp.Or(e.Type, name) {
-	case "error":
+	kind := cmp.Or(e.Type, name)
+	if kind == "error" || isPresent(e.Error) {
 		return "", parseErrorValue(e.Error)
-	case "message_start":
-		if e.Message != nil {
-			s.count(e.Message.Usage)
-		}
+	}
+	s.count(e.Message.Usage)
+	s.count(e.Usage)
+	s.stop = cmp.Or(e.Stop, e.Delta.Stop, s.stop)
+	for i, b := range e.Content {
+		s.open(i, b)
+	}
+	switch kind {
 	case "content_block_start":
 		if e.Block != nil {
 			return s.open(e.Index, *e.Block), nil
 		}
 	case "content_block_delta":
 		return s.add(e), nil
-	case "message_delta":
-		s.stop = cmp.Or(e.Delta.Stop, s.stop)
 	case "message_stop":
 		s.done = true
 		return "", errStop

@@ -30,13 +30,11 @@ type wire interface {
 	authorize(h http.Header, key string)
 	// write writes the body of a request. What changes least comes first in it.
 	write(b *bytes.Buffer, c *call, messages []llms.MessageContent, o llms.CallOptions) error
-	// whole reads an answer that came in one piece.
-	whole(data []byte) (reply, error)
-	// events returns a reader for an answer that comes as a stream.
+	// events returns a reader for an answer.
 	events() streamReader
 }
 
-// streamReader reads one streamed answer, event by event.
+// streamReader reads one answer: event by event, or one that came in one piece as a stream of a single event.
 type streamReader interface {
 	// event takes one event in and returns the text that it adds. errStop says
 	// that the answer is complete.
@@ -210,7 +208,6 @@ type call struct {
 	form    requestForm
 	stream  func(piece string) // nil: the answer comes in one piece
 
-	begun  bool  // a model may have begun to answer
 	got    reply // as far as it came
 	pieces int   // of a stream
 }
@@ -230,10 +227,11 @@ func (c *call) GenerateContent(
 	for _, option := range options {
 		option(&o)
 	}
-	defer c.book()
 	write := func(body *bytes.Buffer) error { return c.preset.wire.write(body, c, messages, o) }
 	response, begun, err := c.post(ctx, c.preset.wire.path(), write)
-	c.begun = begun
+	if begun && c.request.Used != nil {
+		defer func() { c.request.Used(c.usage()) }()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -241,12 +239,6 @@ func (c *call) GenerateContent(
 	err = c.read(response)
 	c.got = c.got.cut()
 	return &llms.ContentResponse{Choices: []*llms.ContentChoice{{Content: c.got.text, StopReason: c.got.stop}}}, err
-}
-
-func (c *call) book() {
-	if c.begun && c.request.Used != nil {
-		c.request.Used(c.usage())
-	}
 }
 
 // usage is what the call took: what the server counted, else an estimate. An answer
@@ -281,8 +273,15 @@ func (c *call) read(response *http.Response) error {
 	if slices.ContainsFunc([]string{"data:", "event:", "error:", ":"}, isField) { // under another name
 		return c.readStream(bytes.NewReader(data))
 	}
-	c.got, err = c.preset.wire.whole(data)
-	return err
+	if !isObject(data) {
+		return errNoAnswer
+	}
+	events := c.preset.wire.events()
+	if _, err := events.event("", data); err != nil && !errors.Is(err, errStop) {
+		return err
+	}
+	c.got, _ = events.reply()
+	return nil
 }
 
 func (c *call) readStream(body io.Reader) error {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"unicode/utf8"
 
@@ -59,10 +60,16 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	return vectors, nil
 }
 
-func (e *Embedder) batch(ctx context.Context, texts []string) ([][]float32, error) {
+func (e *Embedder) batch(ctx context.Context, texts []string) (vectors [][]float32, err error) {
 	call, cancel := context.WithTimeout(ctx, e.cfg.Timeout)
 	defer cancel()
-	vectors, err := e.once(call, shorten(texts))
+	response, _, err := e.post(call, "/embeddings", func(body *bytes.Buffer) error {
+		return encode(body, map[string]any{"model": e.cfg.EmbeddingModel, "input": shorten(texts)})
+	})
+	if err == nil {
+		defer response.Body.Close()
+		vectors, err = readVectors(response, len(texts))
+	}
 	if err == nil {
 		return vectors, nil
 	}
@@ -71,34 +78,6 @@ func (e *Embedder) batch(ctx context.Context, texts []string) ([][]float32, erro
 		e.failed(e.cfg.Name, failed)
 	}
 	return nil, failed
-}
-
-// once makes one call. It checks that there is a vector for each text, all of one length.
-func (e *Embedder) once(ctx context.Context, texts []string) (vectors [][]float32, err error) {
-	response, _, err := e.post(ctx, "/embeddings", func(body *bytes.Buffer) error {
-		return encode(body, map[string]any{"model": e.cfg.EmbeddingModel, "input": texts})
-	})
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	data, err := readBody(response)
-	if err != nil {
-		return nil, err
-	}
-	vectors, err = readVectors(data)
-	if err != nil {
-		return nil, err
-	}
-	if len(vectors) != len(texts) {
-		return nil, fmt.Errorf("%w: %d of %d came", errVectors, len(vectors), len(texts))
-	}
-	for _, v := range vectors {
-		if len(v) == 0 || len(v) > embedSizes || len(v) != len(vectors[0]) {
-			return nil, fmt.Errorf("%w: a length of %d", errVectors, len(v))
-		}
-	}
-	return vectors, nil
 }
 
 var errVectors = errors.New("the vectors do not fit the texts")
@@ -120,8 +99,12 @@ func shorten(texts []string) []string {
 	return short
 }
 
-// readVectors reads an answer. It puts the vectors into the order of the texts.
-func readVectors(data []byte) ([][]float32, error) {
+// readVectors reads an answer: a vector for each of n texts, all of one length, in the order of the texts.
+func readVectors(response *http.Response, n int) ([][]float32, error) {
+	data, err := readBody(response)
+	if err != nil {
+		return nil, err
+	}
 	var answer struct {
 		Data []struct {
 			Index     *int      `json:"index"`
@@ -135,7 +118,10 @@ func readVectors(data []byte) ([][]float32, error) {
 	if isPresent(answer.Error) {
 		return nil, parseErrorValue(answer.Error)
 	}
-	ordered := make([][]float32, len(answer.Data))
+	if len(answer.Data) != n {
+		return nil, fmt.Errorf("%w: %d of %d came", errVectors, len(answer.Data), n)
+	}
+	ordered := make([][]float32, n)
 	for i, d := range answer.Data {
 		at := i
 		if d.Index != nil {
@@ -145,6 +131,11 @@ func readVectors(data []byte) ([][]float32, error) {
 			at = i // a server that does not count keeps the order
 		}
 		ordered[at] = d.Embedding
+	}
+	for _, v := range ordered {
+		if len(v) == 0 || len(v) > embedSizes || len(v) != len(ordered[0]) {
+			return nil, fmt.Errorf("%w: a length of %d", errVectors, len(v))
+		}
 	}
 	return ordered, nil
 }

@@ -31,31 +31,56 @@ func newLink(name string, model llm.Model, parallel int, o Options) *link {
 	return &link{name: name, model: model, queue: newQueue(parallel), log: o.Log.With("engine", name), options: o}
 }
 
-// ask asks the engine, unless it is to be left alone.
+// ask asks the engine, unless it is to be left alone: it builds the prompt, waits until a call may run, makes it,
+// and notes what it says about the engine. A prompt that was too long is built again, shorter.
 func (l *link) ask(ctx context.Context, q core.Question) (answer llm.Answer, failed *llm.Error) {
+	// One question alone never makes all later prompts much shorter: the guess is the limit of the prompt
+	// that was taken in the end, or of the first shorter one where none was.
+	leave, limits, guess := func() {}, l.limits(), 0
 	defer func() {
 		p := recover() // of q.Build
 		if p != nil {
 			l.log.Error("panic while asking", "panic", p)
-			failed = &llm.Error{Kind: llm.ErrorFatal, Engine: l.name, Err: errPanic}
+			answer, failed = llm.Answer{}, &llm.Error{Kind: llm.ErrorFatal, Engine: l.name, Err: errPanic}
+		}
+		leave()
+		if guess > 0 {
+			l.note(func(now time.Time) { l.guess, l.guessed = max(guess, minPromptTokens), now })
 		}
 	}()
-	// One question alone never makes all later prompts much shorter: the guess is the limit of the prompt
-	// that was taken in the end, or of the first shorter one where none was.
-	limits, guess := l.limits(), 0
 	for try := 1; ; try++ {
-		answer, size, failed := l.try(ctx, q, limits)
-		if failed == nil && guess > 0 {
-			guess = limits.Tokens
-		}
-		if failed == nil || failed.Kind != llm.ErrorTooLong || size == 0 || try == maxTooLong {
-			if guess > 0 {
-				l.note(func(now time.Time) { l.guess, l.guessed = max(guess, minPromptTokens), now })
-			}
+		_, failed = l.admit(q.People, false)
+		if failed != nil {
 			return answer, failed
 		}
+		request, err := q.Build(limits)
+		if err != nil {
+			return answer, typed(l.name, err)
+		}
+		leave, err = l.queue.enter(ctx, q.People, q.Behind)
+		if err != nil {
+			return answer, &llm.Error{Kind: llm.ErrorRetryLater, Engine: l.name, Err: err}
+		}
+		trial, failed := l.admit(q.People, true)
+		if failed != nil {
+			return answer, failed
+		}
+		answer, err = l.model.Generate(ctx, request)
+		if err == nil {
+			l.noteSuccess()
+			if guess > 0 {
+				guess = limits.Tokens
+			}
+			return answer, nil
+		}
+		failed = typed(l.name, err)
+		l.noteFailure(ctx, q.People, trial, failed)
+		if failed.Kind != llm.ErrorTooLong || try == maxTooLong {
+			return llm.Answer{}, failed
+		}
+		leave()
 		known := l.limits()
-		limits = shorter(limits, known, size, try)
+		limits = shorter(limits, known, textTokens(request), try)
 		if guess == 0 && limits.Tokens != known.Tokens {
 			guess = limits.Tokens
 		}
@@ -86,38 +111,6 @@ func shorter(before, now llm.Limits, size, try int) llm.Limits {
 		now.Tokens, now.Learned = max(1, int(float64(tokens)*shorterParts)), true
 	}
 	return now
-}
-
-// try builds the prompt, waits until a call may run, makes it, and notes what it says about the
-// engine. size is the estimate of a prompt that was sent in vain.
-func (l *link) try(
-	ctx context.Context, q core.Question, limits llm.Limits,
-) (answer llm.Answer, size int, failed *llm.Error) {
-	_, failed = l.admit(q.People, false)
-	if failed != nil {
-		return llm.Answer{}, 0, failed
-	}
-	request, err := q.Build(limits)
-	if err != nil {
-		return llm.Answer{}, 0, typed(l.name, err)
-	}
-	leave, err := l.queue.enter(ctx, q.People, q.Behind)
-	if err != nil {
-		return llm.Answer{}, 0, &llm.Error{Kind: llm.ErrorRetryLater, Engine: l.name, Err: err}
-	}
-	defer leave()
-	trial, failed := l.admit(q.People, true)
-	if failed != nil {
-		return llm.Answer{}, 0, failed
-	}
-	answer, err = l.model.Generate(ctx, request)
-	if err != nil {
-		failed = typed(l.name, err)
-		l.noteFailure(ctx, q.People, trial, failed)
-		return llm.Answer{}, textTokens(request), failed
-	}
-	l.noteSuccess()
-	return answer, 0, nil
 }
 
 // noteFailure reports a call that failed, and notes what that says about the engine.

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -251,19 +250,6 @@ func (openAI) events() streamReader {
 	s := new(openAIStream)
 	s.decoder = json.NewDecoder(&s.data)
 	return s
-}
-
-// whole reads an answer in one piece, as a stream of a single event.
-func (o openAI) whole(data []byte) (reply, error) {
-	s := o.events()
-	if !isObject(data) {
-		return reply{}, errNoAnswer
-	}
-	if _, err := s.event("", data); err != nil && !errors.Is(err, errStop) {
-		return reply{}, err
-	}
-	r, _ := s.reply()
-	return r, nil
 }
 
 func (s *openAIStream) event(_ string, data []byte) (string, error) {

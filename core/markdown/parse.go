@@ -147,17 +147,20 @@ func (b *builder) block(n ast.Node, depth int) (Block, bool) {
 		return Block{Kind: Heading, Level: n.Level, Inlines: b.inlines(n, depth)}, true
 	case *ast.List:
 		items := b.blocks(n, depth+1)
+		for i := range items {
+			items[i].Ordered, items[i].Start, items[i].Tight = n.IsOrdered(), n.Start+i, n.IsTight
+		}
 		return Block{Kind: List, Ordered: n.IsOrdered(), Start: n.Start, Tight: n.IsTight, Blocks: items}, true
 	case *ast.ListItem:
 		return Block{Kind: Item, Task: task(n), Blocks: b.blocks(n, depth+1)}, true
 	case *ast.Blockquote:
 		return Block{Kind: Quote, Blocks: b.blocks(n, depth+1)}, true
 	case *ast.FencedCodeBlock:
-		info := ""
-		if n.Info != nil {
-			info = resolve(string(n.Info.Segment.Value(b.source)))
+		word := resolve(string(n.Language(b.source)))
+		if !language().MatchString(word) {
+			word = ""
 		}
-		return Block{Kind: Code, Info: info, Text: b.verbatim(n)}, true
+		return Block{Kind: Code, Language: word, Text: b.verbatim(n)}, true
 	case *ast.CodeBlock:
 		return Block{Kind: Code, Text: b.verbatim(n)}, true
 	case *ast.ThematicBreak:
@@ -227,8 +230,6 @@ func (b *builder) inline(out Inlines, n ast.Node, depth int) Inlines {
 	switch n := n.(type) {
 	case *ast.Text:
 		return b.text(out, n)
-	case *ast.String:
-		return appendText(out, string(n.Value))
 	case *ast.CodeSpan:
 		return append(out, Inline{Kind: CodeSpan, Text: b.span(n)})
 	case *ast.Emphasis:
@@ -294,6 +295,8 @@ func appendText(out Inlines, s string) Inlines {
 	out[last].Text += s
 	return out
 }
+
+var language = txt.Pattern(`^[A-Za-z0-9+#_.-]*$`)
 
 // written are backslash escapes and character references.
 var written = txt.Pattern(`\\[!-/:-@[-\x60{-~]|&(#\d{1,7}|#[xX][[:xdigit:]]{1,6}|[[:alnum:]]{1,31});`)

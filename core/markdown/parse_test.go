@@ -43,7 +43,7 @@ func drawBlock(b Block) string {
 	case Quote:
 		return "q(" + draw(b.Blocks) + ")"
 	case Code:
-		return fmt.Sprintf("code[%s](%q)", b.Info, b.Text)
+		return fmt.Sprintf("code[%s](%q)", b.Language, b.Text)
 	case Rule:
 		return "rule"
 	case Table:
@@ -98,7 +98,7 @@ func TestParse(t *testing.T) {
 		"- a\n\n- b":                        "ul+(li(p(a)) li(p(b)))",
 		"- [ ] a\n- [x] b\n- c":             "ul(li-(p(a)) lix(p(b)) li(p(c)))",
 		"> a\n> > b":                        "q(p(a) q(p(b)))",
-		"```go x\na\n\n b\n```":             `code[go x]("a\n\n b")`,
+		"```go x\na\n\n b\n```":             `code[go]("a\n\n b")`,
 		"    code\n":                        `code[]("code")`,
 		"```\nunclosed":                     `code[]("unclosed")`,
 		"a\n\n---\n\nb":                     "p(a) rule p(b)",

@@ -26,22 +26,13 @@ func plainBlocks(blocks []Block, tight bool) []string {
 	return lines
 }
 
-func plainList(b Block) (lines []string) {
-	for i, item := range b.Blocks {
-		if i > 0 && !b.Tight {
-			lines = append(lines, "")
-		}
-		mark := b.Mark(i)
-		content := plainBlocks(item.Blocks, b.Tight)
-		lines = append(lines, indent(content, mark, strings.Repeat(" ", len(mark)))...)
-	}
-	return lines
-}
-
 func plainBlock(b Block) []string {
 	switch b.Kind {
 	case List:
-		return plainList(b)
+		return plainBlocks(b.Blocks, b.Tight)
+	case Item:
+		mark := b.Mark()
+		return indent(plainBlocks(b.Blocks, b.Tight), mark, strings.Repeat(" ", len(mark)))
 	case Quote:
 		return indent(plainBlocks(b.Blocks, false), "> ", "> ")
 	case Code:
@@ -58,20 +49,17 @@ func plainBlock(b Block) []string {
 		return rows
 	case Rule:
 		return []string{"---"}
-	case Item:
-		return plainBlocks(b.Blocks, false)
 	}
 	return strings.Split(b.Inlines.Plain(), "\n")
 }
 
-// Mark is what comes before the i-th item of a list: its number or a dash, and
-// its box.
-func (b Block) Mark(i int) string {
+// Mark is what comes before an item of a list: its number or a dash, and its box.
+func (b Block) Mark() string {
 	mark := "- "
 	if b.Ordered {
-		mark = strconv.Itoa(b.Start+i) + ". "
+		mark = strconv.Itoa(b.Start) + ". "
 	}
-	switch b.Blocks[i].Task {
+	switch b.Task {
 	case Open:
 		mark += "[ ] "
 	case Done:

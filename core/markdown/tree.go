@@ -8,9 +8,9 @@ const (
 	Paragraph BlockKind = iota // Inlines
 	Heading                    // Level, Inlines
 	List                       // Blocks are Items; Ordered, Start, Tight
-	Item                       // Blocks; Task
+	Item                       // Blocks; Task, Ordered, Start, Tight
 	Quote                      // Blocks
-	Code                       // Text, Info
+	Code                       // Text, Language
 	Table                      // Rows, Align
 	Rule                       // a line across
 )
@@ -39,18 +39,18 @@ const (
 // Block is a part of a text on lines of its own. Its kind says which
 // fields mean something.
 type Block struct {
-	Kind    BlockKind
-	Level   int    // 1 to 6
-	Info    string // what follows the opening fence, usually a language
-	Text    string // verbatim, without the last line break
-	Ordered bool
-	Start   int // the first item's number
-	Tight   bool
-	Task    Task
-	Align   []Align     // one for each column
-	Rows    [][]Inlines // the first is the head; all have len(Align) cells
-	Inlines Inlines
-	Blocks  []Block
+	Kind     BlockKind
+	Level    int    // 1 to 6
+	Language string // the first word behind the opening fence, if it can be a language
+	Text     string // verbatim, without the last line break
+	Ordered  bool
+	Start    int // the number of the item, or of the first one
+	Tight    bool
+	Task     Task
+	Align    []Align     // one for each column
+	Rows     [][]Inlines // the first is the head; all have len(Align) cells
+	Inlines  Inlines
+	Blocks   []Block
 }
 
 // Inlines is a run of text with its styles.

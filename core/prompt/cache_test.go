@@ -2,8 +2,6 @@ package prompt
 
 import (
 	"encoding/json"
-	"fmt"
-	"strings"
 	"testing"
 
 	"synthbot/core/llm"
@@ -41,20 +39,5 @@ func TestCache(t *testing.T) {
 				t.Errorf("%s: got %s", name, got.JSON())
 			}
 		}
-	}
-}
-
-// TestCacheHoldsNobody: what a prompt says of users is not kept when they are forgotten.
-func TestCacheHoldsNobody(t *testing.T) {
-	p := hello()
-	p.Persona.Text, p.Persona.Dialogue = "You are Aria, a friend of Zoe.", "Zoe: hi"
-	p.Standing = []string{"Say Zoe."}
-	p.Injections = map[string]json.RawMessage{personaKey: json.RawMessage(`"You know Zoe."`)}
-	out := mustBuild(t, p, llm.Limits{})
-	if !strings.Contains(out.Instructions, "Zoe") {
-		t.Fatalf("the instructions are %q", out.Instructions)
-	}
-	if kept := fmt.Sprintf("%+v", p.Cache); strings.Contains(kept, "Zoe") || !strings.Contains(kept, p.Actions[0].Name) {
-		t.Errorf("kept is %s", kept)
 	}
 }

@@ -3,7 +3,6 @@ package prompt
 import (
 	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 
 	"synthbot/core"
@@ -88,51 +87,51 @@ const rulesChat = "" +
 
 // preamble is what travels before the user's message. It seldom changes from turn to turn.
 type preamble struct {
-	offer
 	instructions string // the persona, what holds in this conversation, and the rules
-	size, stays  int    // characters: of the instructions, and of all that is the same in every turn
+	catalogue    string // the object of the actions, as it travels
+	actions      part
+	offered      []string // names of the actions
+	size, stays  int      // characters: of the instructions, and of all that is the same in every turn
 }
 
-// offer is which actions there are.
-type offer struct {
-	catalogue string // the object of the actions, as it travels
-	actions   part
-	offered   []string // names of the actions
+// preambleKey is what a preamble is made of, besides the actions themselves.
+type preambleKey struct {
+	persona, injected, dialogue, language, standing, iface, actions string
+	dialect                                                         llm.Dialect
+	chat, lite                                                      bool
 }
 
-// Cache keeps offers by whether they are lite and the names of their actions: nothing about users, who may be
-// forgotten. It belongs to one action.Snapshot. Safe for concurrent use.
-type Cache = recent.Shared[string, offer]
+// Cache keeps what many prompts have in common. It belongs to one action.Snapshot. Safe for concurrent use.
+type Cache = recent.Shared[preambleKey, preamble]
 
 // NewCache returns an empty cache.
-func NewCache() *Cache { return recent.NewShared[string, offer](64) }
+func NewCache() *Cache { return recent.NewShared[preambleKey, preamble](64) }
 
-// preamble writes the preamble. The dialogue is the persona's, or "".
+// preamble returns that of the cache, or writes it. The dialogue is the persona's, or "".
 func (p *Parts) preamble(d llm.Dialect, dialogue string) preamble {
+	var names strings.Builder
+	names.Grow(16 * len(p.Actions))
+	for i := range p.Actions {
+		names.WriteString(p.Actions[i].Name + " ")
+	}
+	key := preambleKey{
+		p.Persona.Text, string(p.Injections[personaKey]), dialogue, p.Recon.Language,
+		strings.Join(p.Standing, "\n"), p.Interface, names.String(), d, p.Chat, p.Lite,
+	}
+	made, ok := p.Cache.Get(key)
+	if ok {
+		return made
+	}
 	first, rules := []string{p.persona()}, p.rules(d)
 	dialogue = txt.Line(dialogue)
 	if dialogue != "" && !p.Lite {
 		first = append(first, "Example dialogue, for the tone only: "+dialogue)
 	}
-	made := preamble{offer: p.offer(), instructions: join(slices.Concat(first, p.standing(), rules)...)}
+	made.instructions = join(slices.Concat(first, p.standing(), rules)...)
+	made.catalogue, made.actions, made.offered = p.actions()
 	made.size = textSize(made.instructions)
 	made.stays = made.actions.size + textSize(join(slices.Concat(first, rules)...))
-	return made
-}
-
-// offer returns that of the cache, or writes it.
-func (p *Parts) offer() offer {
-	var key strings.Builder
-	key.Grow(16 * len(p.Actions))
-	key.WriteString(strconv.FormatBool(p.Lite))
-	for i := range p.Actions {
-		key.WriteString(" " + p.Actions[i].Name)
-	}
-	made, ok := p.Cache.Get(key.String())
-	if !ok {
-		made.catalogue, made.actions, made.offered = p.actions()
-		p.Cache.Put(key.String(), made)
-	}
+	p.Cache.Put(key, made)
 	return made
 }
 

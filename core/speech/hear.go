@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -315,8 +316,8 @@ type segment struct {
 	NoSpeech float64  `json:"no_speech_prob"`
 }
 
-// silent reports whether nobody speaks in a segment, by Whisper's own rule.
-func (s *segment) silent() bool { return s.LogProb != nil && s.NoSpeech > 0.6 && *s.LogProb < -1 }
+// speaks reports whether somebody may speak in a segment, by Whisper's own rule.
+func (s segment) speaks() bool { return s.LogProb == nil || s.NoSpeech <= 0.6 || *s.LogProb >= -1 }
 
 // transcript parses a server's answer. The confidence is the mean of that of the segments.
 func transcript(answer []byte) (t Transcript, err error) {
@@ -328,12 +329,8 @@ func transcript(answer []byte) (t Transcript, err error) {
 	if r.Duration > 0 && r.Duration < maxLength.Seconds() {
 		t.Length = time.Duration(r.Duration * float64(time.Second))
 	}
-	sum, n, silent := 0.0, 0, 0
-	for i := range r.Segments {
-		s := &r.Segments[i]
-		if s.silent() {
-			silent++
-		}
+	sum, n := 0.0, 0
+	for _, s := range r.Segments {
 		if s.LogProb != nil && *s.LogProb <= 0 {
 			sum, n = sum+math.Exp(*s.LogProb), n+1
 		}
@@ -341,7 +338,7 @@ func transcript(answer []byte) (t Transcript, err error) {
 	if n > 0 {
 		t.Percent = max(1, int(math.Round(100*sum/float64(n))))
 	}
-	if silent > 0 && silent == len(r.Segments) {
+	if len(r.Segments) > 0 && !slices.ContainsFunc(r.Segments, segment.speaks) {
 		t.Text = ""
 	}
 	return t, nil

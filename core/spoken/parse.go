@@ -79,7 +79,6 @@ func (p *parser) is(k kind) bool {
 	return ok
 }
 
-// take reads a token of a kind.
 func (p *parser) take(k kind) (v float64, ok bool) {
 	v, ok = p.value(k)
 	if ok {
@@ -108,7 +107,6 @@ func (p *parser) accept(kinds ...kind) bool {
 	return i >= 0
 }
 
-// skip reads all tokens of these kinds.
 func (p *parser) skip(kinds ...kind) (any bool) {
 	for p.accept(kinds...) {
 		any = true

@@ -18,29 +18,15 @@ type word struct {
 	dot        bool // a full stop follows, and more
 }
 
-// split cuts a text into words. Digits hold together over what dates and times
-// are written with.
+// split cuts a text into words. Digits hold together over the marks of dates and times.
 func split(text string) []word {
 	var words []word
-	start := -1
-	for i, r := range text {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) || start >= 0 && (unicode.Is(unicode.Mn, r) || joins(text, i, r)) {
-			if start < 0 {
-				start = i
-				if minus(text, i) {
-					start-- // a negative number is not a time
-				}
-			}
-			continue
+	for start, end := range txt.Fields(text, ":.,/-") {
+		if minus(text, start) {
+			start-- // a negative number is not a time
 		}
-		if start >= 0 {
-			words = append(words,
-				word{txt.Fold(text[start:i]), start, i, r == '.' && strings.TrimSpace(text[i+1:]) != ""})
-			start = -1
-		}
-	}
-	if start >= 0 {
-		words = append(words, word{txt.Fold(text[start:]), start, len(text), false})
+		after, dot := strings.CutPrefix(text[end:], ".")
+		words = append(words, word{txt.Fold(text[start:end]), start, end, dot && strings.TrimSpace(after) != ""})
 	}
 	return words
 }
@@ -52,15 +38,6 @@ func minus(text string, i int) bool {
 	}
 	before, _ := utf8.DecodeLastRuneInString(text[:i-1])
 	return i == 1 || unicode.IsSpace(before)
-}
-
-func joins(text string, i int, r rune) bool {
-	if !strings.ContainsRune(":.,/-", r) {
-		return r == 'º' || r == 'ª'
-	}
-	before, _ := utf8.DecodeLastRuneInString(text[:i])
-	after, _ := utf8.DecodeRuneInString(text[i+1:])
-	return unicode.IsDigit(before) && unicode.IsDigit(after)
 }
 
 // token is one or more words with what they may mean; the zero Token means
@@ -78,45 +55,23 @@ func (t token) isEvery() bool {
 func (l *lexicon) tokens(words []word) []token {
 	var list []token
 	for i := 0; i < len(words); {
-		n, phrases := l.lookup(words[i:])
+		n, meanings := l.lookup(words[i:])
 		if n == 0 {
-			senses := l.numeric(&words[i])
-			for _, each := range senses {
-				list = append(list, token{i, i + 1, each})
-			}
-			if len(senses) == 0 {
-				list = append(list, token{from: i, to: i + 1})
-			}
-			i++
-			continue
+			n, meanings = 1, l.numeric(&words[i])
 		}
-		list = append(list, expand(phrases, i, i+n)...)
+		if len(meanings) == 0 {
+			list = append(list, token{from: i, to: i + n})
+		}
+		for _, senses := range meanings {
+			list = append(list, token{i, i + n, senses})
+		}
 		i += n
 	}
 	return list
 }
 
-// expand makes a token of a phrase's meanings, or several of a phrase that means several
-// words.
-func expand(phrases []phrase, from, to int) []token {
-	one := token{from: from, to: to}
-	for _, p := range phrases {
-		if len(p) == 1 {
-			one.senses = append(one.senses, p[0])
-		}
-	}
-	if len(one.senses) > 0 {
-		return []token{one}
-	}
-	var list []token
-	for _, s := range phrases[0] {
-		list = append(list, token{from, to, []sense{s}})
-	}
-	return list
-}
-
-// lookup finds the longest phrase at the front of the words.
-func (l *lexicon) lookup(words []word) (n int, phrases []phrase) {
+// lookup finds the longest phrase at the front of the words; n is 0 if there is none.
+func (l *lexicon) lookup(words []word) (n int, meanings [][]sense) {
 	key := ""
 	for i := 0; i < len(words) && i < l.longest; i++ {
 		if i > 0 {
@@ -124,10 +79,10 @@ func (l *lexicon) lookup(words []word) (n int, phrases []phrase) {
 		}
 		key += words[i].fold
 		if p, ok := l.phrases[key]; ok {
-			n, phrases = i+1, p
+			n, meanings = i+1, p
 		}
 	}
-	return n, phrases
+	return n, meanings
 }
 
 // numeric reads a word with digits: mostly one token, two for "10min" and "9am".
@@ -159,9 +114,8 @@ func (l *lexicon) numeric(w *word) [][]sense {
 		return [][]sense{{{nth, float64(n)}}}
 	default:
 		p := l.phrases[tail]
-		if len(p) > 0 && len(p[0]) == 1 &&
-			(p[0][0].kind == unit || p[0][0].kind == am || p[0][0].kind == pm) {
-			return append(whole(n, end), []sense{p[0][0]})
+		if len(p) == 1 && (p[0][0].kind == unit || p[0][0].kind == am || p[0][0].kind == pm) {
+			return append(whole(n, end), p[0][:1])
 		}
 		if d, ok := txt.ParseSpan(s); ok {
 			return [][]sense{{{length, d.Seconds()}}}
@@ -301,15 +255,12 @@ type sense struct {
 
 // lexicon is one language.
 type lexicon struct {
-	phrases map[string][]phrase // by the folded phrase
-	longest int                 // words of the longest phrase
+	phrases map[string][][]sense // by the folded phrase: the senses of each word that it means, mostly of one
+	longest int                  // words of the longest phrase
 }
 
-// phrase is one way to read some words: mostly one meaning.
-type phrase []sense
-
 func readLexicon(language string) *lexicon {
-	l := &lexicon{phrases: make(map[string][]phrase)}
+	l := &lexicon{phrases: make(map[string][][]sense)}
 	text, err := files.ReadFile("words/" + language + ".txt")
 	if err != nil {
 		return l // a test holds the files and the list together
@@ -319,7 +270,7 @@ func readLexicon(language string) *lexicon {
 		if !ok {
 			continue
 		}
-		p := readPhrase(means)
+		meaning := readMeaning(means)
 		for each := range strings.SplitSeq(says, ", ") {
 			var folded []string
 			for _, w := range split(each) {
@@ -327,7 +278,12 @@ func readLexicon(language string) *lexicon {
 			}
 			key := strings.Join(folded, " ")
 			l.longest = max(l.longest, len(folded))
-			l.phrases[key] = append(l.phrases[key], p)
+			switch known := l.phrases[key]; {
+			case known == nil, len(known) > 1 && len(meaning) == 1: // one word's meaning comes before those of several
+				l.phrases[key] = meaning
+			case len(known) == 1 && len(meaning) == 1:
+				l.phrases[key] = [][]sense{slices.Concat(known[0], meaning[0])}
+			}
 		}
 	}
 	return l
@@ -339,14 +295,14 @@ var values = map[string]float64{
 	"morning": morning, "afternoon": afternoon, "evening": evening,
 }
 
-func readPhrase(means string) (p phrase) {
+func readMeaning(means string) (meaning [][]sense) {
 	for field := range strings.FieldsSeq(means) {
 		name, text, _ := strings.Cut(field, "=")
 		value, ok := values[text]
 		if !ok {
 			value, _ = strconv.ParseFloat(text, 64) // "" is 0
 		}
-		p = append(p, sense{kind(name), value})
+		meaning = append(meaning, []sense{{kind(name), value}})
 	}
-	return p
+	return meaning
 }

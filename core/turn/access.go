@@ -29,7 +29,7 @@ func (s *setup) admits(m *core.Message) bool {
 		return true
 	}
 	a := &s.Access
-	if a.names(a.Deny, person, m) {
+	if isListed(a.Deny, person, m) {
 		return false
 	}
 	channel := m.Author.Channel // otherwise denied users could go on as a channel
@@ -41,7 +41,7 @@ func (s *setup) admits(m *core.Message) bool {
 	if m.Private {
 		rule = a.Private
 	}
-	return rule != "allow" || a.names(a.Allow, person, m)
+	return rule != "allow" || isListed(a.Allow, person, m)
 }
 
 // askGates asks the gates. The strictest verdict counts, and of its equals the first. If a
@@ -93,14 +93,11 @@ func (s *setup) isWanted(e *core.Entry) bool {
 }
 
 // Allows reports whether allow names the person, the place, or what it lies in.
-func (a *Access) Allows(person core.Path, m *core.Message) bool { return a.names(a.Allow, person, m) }
+func (a *Access) Allows(person core.Path, m *core.Message) bool { return isListed(a.Allow, person, m) }
 
-// names reports whether the list holds the person, the place, or what the
-// place lies in.
-func (a *Access) names(list []core.Path, person core.Path, m *core.Message) bool {
-	return slices.ContainsFunc(list, func(p core.Path) bool {
-		return p == person || m.In(p)
-	})
+// isListed reports whether the list holds the person, the place, or what the place lies in.
+func isListed(list []core.Path, person core.Path, m *core.Message) bool {
+	return slices.ContainsFunc(list, func(p core.Path) bool { return p == person || m.In(p) })
 }
 
 // rank raises the author's rank to what the configuration says. It never lowers the

@@ -33,7 +33,7 @@ func (t *turn) guardRewrite(ctx context.Context, _ *action.Definition, c core.Ca
 	if json.Unmarshal(p.ID, &id) != nil {
 		id = string(p.ID)
 	}
-	e, err := findMessage(ctx, t, p.Path, strings.TrimSpace(id))
+	e, err := t.findMessage(ctx, p.Path, strings.TrimSpace(id))
 	switch {
 	case err != nil:
 		return err
@@ -48,7 +48,7 @@ func (t *turn) guardRewrite(ctx context.Context, _ *action.Definition, c core.Ca
 // findMessage returns what the log has under a message's id, in the place or in another one of
 // the same chat or server, where ids may be shared; the zero Entry if it has nothing.
 // What this turn sent is in no log yet.
-func findMessage(ctx context.Context, t *turn, place core.Path, id string) (found core.Entry, err error) {
+func (t *turn) findMessage(ctx context.Context, place core.Path, id string) (found core.Entry, err error) {
 	for _, j := range append(slices.Clone(t.decided), t.journal) {
 		for _, s := range j.sent {
 			if s.ID == id {
@@ -86,10 +86,9 @@ func (t *turn) capped(ctx context.Context, e *core.Entry) (core.Rank, error) {
 	if strings.HasPrefix(e.Data, questionMark) || m.Author.Rank == core.RankMember {
 		return m.Author.Rank, nil
 	}
-	var under core.Entry
-	err := t.turns.store.View(ctx, func(v core.View) (err error) {
-		under, _, err = v.Entry(t.path, e.Target)
-		return err
+	under, err := view(ctx, t.turns.store, func(v core.View) (core.Entry, error) {
+		under, _, err := v.Entry(t.path, e.Target)
+		return under, err
 	})
 	if err != nil || answered(&under, m.Author.ID) {
 		return m.Author.Rank, err

@@ -30,7 +30,8 @@ type exchange struct {
 }
 
 // ask asks the model for a plan, and lets it correct itself. It returns one that may run in any
-// case, unless ctx ends. Until one was accepted, a deletion of what is thought about ends the thinking.
+// case, unless ctx ends. Until one was accepted, a deletion of what is thought about ends the thinking. Meanwhile
+// the place's interface shows that the bot is at work.
 func (t *turn) ask(ctx context.Context, round uint16) (core.Plan, error) {
 	t.notify(watch.StageThinking)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -39,32 +40,62 @@ func (t *turn) ask(ctx context.Context, round uint16) (core.Plan, error) {
 		t.worker.thinking(t.messages, cancel)
 		defer t.worker.thinking(nil, nil)
 	}
-	perMinute := t.setup.Access.PerMinute
+	perMinute, typing := t.setup.Access.PerMinute, t.setup.Places.Typing
 	if perMinute > 0 && round == firstRound && !t.waitForLimit(ctx, perMinute) {
 		return t.fallbackReply(errTooFast), context.Cause(ctx)
 	}
-	c := exchange{turn: t, round: round}
-	err := ctx.Err()
-	if err == nil {
-		err = c.ask(ctx, nil)
+	if typing != nil && !t.who.Mute {
+		defer ShowTyping(ctx, typing(t.path), t.path, t.log)()
 	}
-	for try := 0; err == nil && len(c.faults) > 0 && try < t.setup.Config.Attempts; try++ {
-		before := c.last.Text
-		err = c.ask(ctx, c.correction())
-		_, prose := plan.Prose(c.last.Text)
-		if prose && c.last.Text == before && len(c.last.Calls) == 0 {
-			break // it insists on these words, which are fit for people, and will not say them as a plan
+	c, err := exchange{turn: t, round: round}, ctx.Err()
+	var correction *prompt.Correction
+	for try := 0; err == nil; try++ {
+		var answer llm.Answer
+		began, before, trace := time.Now(), c.last.Text, watch.Ask{Round: int(round)}
+		answer, err = t.setup.Asker.Ask(ctx, core.Question{
+			Path: t.path, People: t.causers(), Behind: t.worker.waiting, Unshown: t.who.Mute,
+			Build: func(l llm.Limits) (llm.Request, error) { return c.request(l, correction, &trace) },
+		})
+		if err != nil {
+			trace.Err = err.Error()
+		} else {
+			c.check(answer)
+		}
+		c.note(trace, answer, time.Since(began))
+		_, prose := plan.Prose(answer.Text)
+		insists := prose && answer.Text == before && len(answer.Calls) == 0 // on words that are fit for people
+		if len(c.faults) == 0 || insists || try == t.setup.Config.Attempts {
+			break
+		}
+		correction = c.correction()
+	}
+	if ctx.Err() != nil {
+		return core.Plan{}, context.Cause(ctx)
+	}
+	return c.outcome(err), nil
+}
+
+// note adds an answer to the trace of the turn.
+func (c *exchange) note(trace watch.Ask, answer llm.Answer, took time.Duration) {
+	if trace.Err == "" {
+		for _, f := range c.faults {
+			trace.Faults = append(trace.Faults, f.String())
 		}
 	}
-	switch {
-	case ctx.Err() != nil:
-		return core.Plan{}, context.Cause(ctx)
-	case err != nil:
+	trace.Engine, trace.Took, trace.Usage, trace.Failed = answer.Engine, took, answer.Usage, answer.Failed
+	c.turn.trace.Thought += took
+	c.turn.trace.Asks = append(c.turn.trace.Asks, trace)
+}
+
+// outcome is the plan that may run in the end. err is why the engines did not answer any more.
+func (c *exchange) outcome(err error) core.Plan {
+	t := c.turn
+	if err != nil {
 		if !isLimit(err) {
 			t.log.Error("no engine answered", "err", err)
 		}
 		if len(c.best.Steps) == 0 {
-			return t.fallbackReply(err), nil
+			return t.fallbackReply(err)
 		}
 	}
 	if len(c.faults) > 0 {
@@ -79,33 +110,7 @@ func (t *turn) ask(ctx context.Context, round uint16) (core.Plan, error) {
 	for _, e := range t.setup.Plugins.Editors {
 		guard(t.log, "edit", func() { c.best = e.Edit(t.who, c.best) })
 	}
-	return c.best, nil
-}
-
-// ask puts the prompt, or a correction of it, to the engines and reads the plan. Meanwhile the place's interface
-// shows that the bot is at work.
-func (c *exchange) ask(ctx context.Context, correction *prompt.Correction) error {
-	t, began, typing := c.turn, time.Now(), c.turn.setup.Places.Typing
-	if typing != nil && !t.who.Mute {
-		defer ShowTyping(ctx, typing(t.path), t.path, t.log)()
-	}
-	trace := watch.Ask{Round: int(c.round)}
-	answer, err := t.setup.Asker.Ask(ctx, core.Question{
-		Path: t.path, People: t.causers(), Behind: t.worker.waiting, Unshown: t.who.Mute,
-		Build: func(l llm.Limits) (llm.Request, error) { return c.request(l, correction, &trace) },
-	})
-	if err != nil {
-		trace.Err = err.Error()
-	} else {
-		c.check(answer)
-		for _, f := range c.faults {
-			trace.Faults = append(trace.Faults, f.String())
-		}
-	}
-	trace.Engine, trace.Took, trace.Usage, trace.Failed = answer.Engine, time.Since(began), answer.Usage, answer.Failed
-	t.trace.Thought += trace.Took
-	t.trace.Asks = append(t.trace.Asks, trace)
-	return err
+	return c.best
 }
 
 // request is the prompt for an engine, or the correction of it. The trace keeps what it holds.

@@ -8,7 +8,6 @@ import (
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/plan"
-	"synthbot/core/watch"
 )
 
 // close ends the turn with its last commit, and reports it.
@@ -40,20 +39,6 @@ func (t *turn) report() {
 	}
 	r.end.Answered = sent > 0
 	t.finish()
-}
-
-// setAside gives the turn up, so that it blocks its place no longer.
-func (t *turn) setAside(ctx context.Context) error {
-	t.log.Error("turn set aside: it failed too often", "attempt", t.attempt-1, "ids", t.ids())
-	t.results.end = watch.TurnEnd{Aside: true}
-	return t.close(ctx, t.outcome(ctx, core.ProgressAside))
-}
-
-// abandon ends a turn whose records can never be written, without writing any.
-func (t *turn) abandon(ctx context.Context) error {
-	t.log.Error("turn set aside: the store refuses its records", "ids", t.ids())
-	t.results.end = watch.TurnEnd{Aside: true}
-	return t.close(ctx, t.ending())
 }
 
 // outcome is the turn's last commit: what was sent joins the history, and the mark moves.

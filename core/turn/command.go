@@ -21,10 +21,7 @@ type commandCall struct {
 // journal, or of ctx.
 func (c *commandCall) run(ctx context.Context) (string, error) {
 	t, m := c.turn, &c.entry.Message
-	known, ok := command.Command{}, false
-	if t.setup.Plugins.Commands != nil {
-		known, ok = t.setup.Plugins.Commands.Find(c.entry.Command.Name)
-	}
+	known, ok := t.setup.Plugins.Commands.Find(c.entry.Command.Name)
 	if !ok || known.Rank > m.Author.Rank {
 		return "I don't know that command. /help tells what there is.", nil
 	}

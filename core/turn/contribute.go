@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"synthbot/core"
@@ -22,7 +21,8 @@ const (
 // contribution is what a plugin is asked. take adds what it said to the prompt.
 type contribution struct {
 	plugin string
-	ask    func(context.Context) (take func(), err error)
+	late   <-chan struct{} // closed when its time is up
+	ask    func() (take func(), err error)
 }
 
 // added is what plugins add to a prompt.
@@ -33,21 +33,23 @@ type added struct {
 
 // contributions are what plugins are asked: those that look at a message beforehand, those that
 // add a part of their own, and those that know something about people.
-func (in *input) contributions(s core.Scene, people []core.Author, all *added) (list []contribution) {
-	t := in.turn
+func (in *input) contributions(
+	ctx context.Context, s core.Scene, people []core.Author, all *added,
+) (list []contribution) {
+	t, late := in.turn, ctx.Done()
 	plugins := &t.setup.Plugins
 	for _, r := range plugins.Recons {
 		name := "recon"
 		if p, ok := r.(core.Plugin); ok {
 			name = p.Name()
 		}
-		list = append(list, contribution{name, func(ctx context.Context) (func(), error) {
+		list = append(list, contribution{name, late, func() (func(), error) {
 			found, err := r.Recon(ctx, s)
 			return func() { all.hints = append(all.hints, found...) }, err
 		}})
 	}
 	for name, i := range plugins.Injectors {
-		list = append(list, contribution{name, func(ctx context.Context) (func(), error) {
+		list = append(list, contribution{name, late, func() (func(), error) {
 			value, err := i.Inject(ctx, s)
 			return func() {
 				limit := maxInjection
@@ -63,7 +65,7 @@ func (in *input) contributions(s core.Scene, people []core.Author, all *added) (
 		}})
 	}
 	for _, b := range plugins.Bios {
-		list = append(list, contribution{"bios", func(ctx context.Context) (func(), error) {
+		list = append(list, contribution{"bios", late, func() (func(), error) {
 			found, err := b.Bios(ctx, s, people)
 			return func() {
 				for id, bio := range found {
@@ -77,20 +79,15 @@ func (in *input) contributions(s core.Scene, people []core.Author, all *added) (
 	return list
 }
 
-// attachments asks for the contents of what people attached.
-func (in *input) attachments() []contribution {
-	t := in.turn
-	var files []core.Attachment
-	for i := range t.messages {
-		files = append(files, t.messages[i].Message.Attachments...)
-	}
-	if len(files) == 0 || t.setup.Prompt.Open == nil {
+// attachments are the files of the messages, if anything reads them.
+func (in *input) attachments() (files []core.Attachment) {
+	if in.turn.setup.Prompt.Open == nil {
 		return nil
 	}
-	return []contribution{{"attachments", func(ctx context.Context) (func(), error) {
-		contents := t.setup.Prompt.Open(ctx, t.path, files)
-		return func() { in.parts.Contents = contents }, nil
-	}}}
+	for i := range in.turn.messages {
+		files = append(files, in.turn.messages[i].Message.Attachments...)
+	}
+	return files
 }
 
 // participant is how a prompt describes a person.
@@ -123,39 +120,6 @@ func (t *turn) fits(plugin string, raw json.RawMessage, limit int) bool {
 	}
 	t.log.Warn("contribution left out", "plugin", plugin, "bytes", len(raw), "limit", limit)
 	return false
-}
-
-// collect asks for all contributions at once, and takes them in their order. What has not been
-// said at the limit is dropped.
-func (t *turn) collect(ctx context.Context, limit time.Duration, list []contribution) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	answers := make([]chan func(), len(list))
-	for i, c := range list {
-		answers[i] = make(chan func(), 1)
-		go func() {
-			take, err := func() {}, errors.New("it panicked")
-			guard(t.log, c.plugin, func() { take, err = c.ask(ctx) })
-			if err != nil {
-				t.log.Warn("contribution left out", "plugin", c.plugin, "err", err)
-				take = func() {}
-			}
-			answers[i] <- take
-		}()
-	}
-	for i, c := range list {
-		select {
-		case take := <-answers[i]:
-			take()
-		case <-ctx.Done():
-			if len(answers[i]) > 0 { // in time, though an earlier one was not
-				(<-answers[i])()
-				continue
-			}
-			t.input.window = nil // it may still be read
-			t.log.Warn("contribution left out: it is late", "plugin", c.plugin)
-		}
-	}
 }
 
 // foreignInjector is the ability of a core.Injector whose value holds what strangers wrote. It

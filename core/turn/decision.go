@@ -19,6 +19,7 @@ import (
 type decision struct {
 	turn     *turn
 	question question
+	key      core.Key // of its step
 	answer   action.Answer
 	origin   *journal     // of the turn that asked
 	held     *action.Held // the step that waits; nil: none does
@@ -34,9 +35,6 @@ func (t *turn) decide(ctx context.Context) (decided bool, err error) {
 		return false, err
 	}
 	press := t.messages[0].Kind == core.KindPress
-	if err := d.load(ctx); err != nil {
-		return press, err
-	}
 	why := d.refusal()
 	if why != "" {
 		c := t.setup.Places.Chooser(t.path)
@@ -55,46 +53,78 @@ func (t *turn) decide(ctx context.Context) (decided bool, err error) {
 // confirmation is asked for, it is a plain yes or no.
 func (d *decision) find(ctx context.Context) (found bool, err error) {
 	t, e := d.turn, &d.turn.messages[0]
-	if e.Kind == core.KindPress {
-		d.question, _, found = parseQuestion(e.Data)
-		return found, nil
-	}
+	press := e.Kind == core.KindPress
 	agreed, plain := t.setup.yesOrNo(&e.Message)
-	r, noted := t.journal.Find(core.Key{Turn: t.journal.id, Round: decisionRound})
-	may := plain || noted || t.turns.attention.mayAsk(t.path, t.setup.Clock())
-	if e.Kind != core.KindMessage || len(t.messages) > 1 || !may {
+	before, noted := t.journal.Find(core.Key{Turn: t.journal.id, Round: decisionRound}) // by an earlier attempt
+	may := press || plain || noted || t.turns.attention.mayAsk(t.path, t.setup.Clock())
+	if !press && (e.Kind != core.KindMessage || len(t.messages) > 1) || !may {
 		return false, nil
 	}
+	var known records // of the turn that asked
+	asked := true
 	err = t.turns.store.View(ctx, func(v core.View) (err error) {
-		var held *action.Held
-		if noted { // by an earlier attempt
-			d.question, held, err = readDecision(v, t.path, r)
-		} else if d.question, err = d.lookUp(v, e); err == nil {
-			held, err = d.question.waiting(v, t.path)
+		switch {
+		case noted && !press:
+			var text string
+			err = json.Unmarshal(before.Data, &text)
+			d.question, _, found = parseQuestion(text)
+		case !press:
+			d.question, err = d.lookUp(v, e)
+			found = d.question != question{}
+		default:
+			d.question, _, found = parseQuestion(e.Data)
+			if found && !e.Self { // a model may make buttons, too, and give them any data
+				var said core.Entry
+				said, _, err = v.Entry(t.path, e.Target)
+				asked = said.Self && said.Data == d.question.String()
+			}
 		}
-		found = err == nil && held != nil && (plain || noted || held.Form != nil)
-		d.answer = action.Answer{Agreed: agreed, Ask: d.question.ask}
-		if found && held.Form != nil {
-			d.answer.Agreed, d.answer.Text = t.setup.formAnswer(held, &e.Message)
+		if found && err == nil {
+			known, err = v.Journal(d.question.key(t.path).Turn)
 		}
 		return err
 	})
-	return found, err
+	if err != nil || !found {
+		return false, err
+	}
+	if !press {
+		r, _ := known.find(d.question.key(t.path))
+		held, err := action.ReadHeld(r)
+		waits := err == nil && (noted || r.Progress == core.ProgressPending && held.Asks == d.question.ask)
+		if !waits || !plain && !noted && held.Form == nil {
+			return false, nil
+		}
+		d.answer = action.Answer{Agreed: agreed, Ask: d.question.ask}
+		if held.Form != nil {
+			d.answer.Agreed, d.answer.Text = t.setup.formAnswer(held, &e.Message)
+		}
+	}
+	d.load(ctx, known, asked)
+	return true, nil
 }
 
-// readDecision reads which question an earlier attempt decided, and the step that waits for it.
-func readDecision(v core.View, place core.Path, r core.Record) (q question, h *action.Held, err error) {
-	var text string
-	if err := json.Unmarshal(r.Data, &text); err != nil {
-		return q, nil, err
+// load takes over the journal of the turn that asked, and the step that waits in it, if that was asked about.
+func (d *decision) load(ctx context.Context, known records, asked bool) {
+	t := d.turn
+	d.key = d.question.key(t.path)
+	d.origin, d.resumed = t.worker.journalOf(ctx, t.setup, d.key.Turn, known)
+	d.origin.begun = true // with this turn
+	if !d.resumed {
+		d.origin.people = append(t.causers(), t.path)
 	}
-	q, _, _ = parseQuestion(text)
-	held, err := q.record(v, place)
+	r, ok := d.origin.Find(d.key)
+	if !asked || !ok {
+		return
+	}
+	held, err := action.ReadHeld(r)
 	if err != nil {
-		return q, nil, err
+		t.log.Error("question cannot be read", "id", d.question, "err", err)
+		return
 	}
-	h, err = action.ReadHeld(held)
-	return q, h, err
+	d.held = held
+	for _, a := range held.Who.Authors {
+		d.origin.people = addPerson(d.origin.people, t.path, a.ID)
+	}
 }
 
 // formAnswer reads a message as the answer to a form's question. Cancelling does not agree.
@@ -156,51 +186,6 @@ func (d *decision) findLast(v core.View, e *core.Entry) (question, error) {
 	return question{}, nil
 }
 
-// load reads the journal of the turn that asked, and the step that waits.
-func (d *decision) load(ctx context.Context) error {
-	t := d.turn
-	id := core.TurnID{Path: t.path, Seq: d.question.turn}
-	var records []core.Record
-	asked := true
-	err := t.turns.store.View(ctx, func(v core.View) (err error) {
-		press := &t.messages[0] // a model may make buttons, too, and give them any data
-		if press.Kind == core.KindPress && !press.Self {
-			e, ok, err := v.Entry(t.path, press.Target)
-			if err != nil {
-				return err
-			}
-			asked = ok && e.Self && e.Data == d.question.String()
-		}
-		records, err = v.Journal(id)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	d.origin, d.resumed = t.worker.journalOf(ctx, t.setup, id, records)
-	d.origin.begun = true // with this turn
-	if !d.resumed {
-		d.origin.people = append(t.causers(), t.path)
-	}
-	r, ok := d.origin.Find(d.key())
-	if !asked || !ok {
-		return nil
-	}
-	if d.held, err = action.ReadHeld(r); err != nil {
-		t.log.Error("question cannot be read", "id", d.question, "err", err)
-		d.held = nil
-		return nil
-	}
-	for _, a := range d.held.Who.Authors {
-		d.origin.people = addPerson(d.origin.people, t.path, a.ID)
-	}
-	return nil
-}
-
-func (d *decision) key() core.Key {
-	return core.Key{Turn: d.origin.id, Round: d.question.round, Step: d.question.step}
-}
-
 // refusal says why the question cannot be decided by the user who answers it; "" if it
 // can.
 func (d *decision) refusal() string {
@@ -211,7 +196,7 @@ func (d *decision) refusal() string {
 	if !t.messages[0].Self && !d.held.MayDecide(t.who.Authors[0]) {
 		return "Only the person who asked for it can answer this."
 	}
-	r, _ := d.origin.Find(d.key())
+	r, _ := d.origin.Find(d.key)
 	_, ours := t.journal.former.find(core.Key{Turn: t.journal.id, Round: decisionRound})
 	waits := r.Progress == core.ProgressPending && d.held.Asks == d.question.ask
 	if !waits && !ours {
@@ -331,7 +316,7 @@ func (d *decision) say(ctx context.Context) error {
 // questionID is the platform's id of the question. The turn that asked may have closed
 // after this one was received: then no history holds the question yet.
 func (d *decision) questionID() string {
-	key := d.key()
+	key := d.key
 	key.Part = uint16(d.question.part(1))
 	r, ok := d.origin.Find(key)
 	var what core.Sent

@@ -177,8 +177,8 @@ func within(p core.Path, roots []core.Path) bool {
 	return slices.ContainsFunc(roots, p.Within)
 }
 
-// gather completes the input, once in a turn: all plugins are asked that have something to add, and what
-// people attached is read. What is late, fails or is too long is left out.
+// gather completes the input, once in a turn: all plugins are asked that have something to add, while what people
+// attached is read. Their answers are taken in their order. What is late, fails or is too long is left out.
 func (in *input) gather(ctx context.Context) {
 	if in.gathered {
 		return
@@ -186,28 +186,52 @@ func (in *input) gather(ctx context.Context) {
 	in.gathered = true
 	t, s, people := in.turn, in.scene(), in.people()
 	all := added{injections: make(map[string]json.RawMessage), bios: make(map[string]json.RawMessage)}
-	t.collect(ctx, cmp.Or(in.patience, contributionTime), in.contributions(s, people, &all))
+	soon, cancel := context.WithTimeout(ctx, cmp.Or(in.patience, contributionTime))
+	defer cancel()
+	list := in.contributions(soon, s, people, &all)
+	files := in.attachments()
+	if len(files) > 0 {
+		later, cancel := context.WithTimeout(ctx, openTime)
+		defer cancel()
+		list = append(list, contribution{"attachments", later.Done(), func() (func(), error) {
+			contents := t.setup.Prompt.Open(later, t.path, files)
+			return func() { in.parts.Contents = contents }, nil
+		}})
+	}
+	answers := make([]chan func(), len(list))
+	for i, c := range list {
+		answers[i] = make(chan func(), 1)
+		go func() {
+			take, err := func() {}, errors.New("it panicked")
+			guard(t.log, c.plugin, func() { take, err = c.ask() })
+			if err != nil {
+				t.log.Warn("contribution left out", "plugin", c.plugin, "err", err)
+				take = func() {}
+			}
+			answers[i] <- take
+		}()
+	}
+	for i, c := range list {
+		select {
+		case take := <-answers[i]:
+			take()
+		case <-c.late:
+			if len(answers[i]) > 0 { // in time, though an earlier one was not
+				(<-answers[i])()
+				continue
+			}
+			in.window = nil // it may still be read
+			t.log.Warn("contribution left out: it is late", "plugin", c.plugin)
+		}
+	}
 	for _, w := range t.setup.Plugins.Withholders {
 		guard(t.log, "actions", func() { in.withheld = append(in.withheld, w.Withhold(s)...) })
 	}
-	files := in.attachments()
-	if len(files) > 0 {
-		t.collect(ctx, openTime, files)
-	}
-	in.describe()
-	in.parts.Injections = all.injections
-	in.parts.Participants = in.participants(people, all.bios)
-	r := prompt.Merge(all.hints, in.settings.Language, t.setup.Prompt.Language)
-	r.Instructions = append(r.Instructions, in.occasion()...)
-	if in.unheard != "" {
-		r.Instructions = append(r.Instructions,
-			"You could not hear one of these voice messages. Say that, too, in words like: "+in.unheard)
-	}
-	in.parts.Recon = r
+	in.describe(people, &all)
 }
 
-// describe adds the bot, the place and the messages to the prompt.
-func (in *input) describe() {
+// describe adds the bot, the place, the messages and what plugins said to the prompt.
+func (in *input) describe(people []core.Author, all *added) {
 	t, o := in.turn, &in.turn.setup.Options
 	iface := t.path.Interface()
 	_, chat := t.snapshot.Message(iface)
@@ -220,7 +244,16 @@ func (in *input) describe() {
 	in.parts.Zone = o.Clock().Location()
 	in.parts.Messages = t.messages
 	in.parts.Lite, in.parts.Scope = o.Prompt.Lite, in.settings.Scope
-	in.parts.Cache = t.setup.cache
+	in.parts.Cache = t.setup.cache.at(t.journal.epoch)
+	in.parts.Injections = all.injections
+	in.parts.Participants = in.participants(people, all.bios)
+	r := prompt.Merge(all.hints, in.settings.Language, o.Prompt.Language)
+	r.Instructions = append(r.Instructions, in.occasion()...)
+	if in.unheard != "" {
+		r.Instructions = append(r.Instructions,
+			"You could not hear one of these voice messages. Say that, too, in words like: "+in.unheard)
+	}
+	in.parts.Recon = r
 }
 
 // scene is what plugins are shown of the messages and their place.

@@ -72,58 +72,65 @@ func anySound(m *core.Message) *core.Attachment {
 	return &m.Attachments[i]
 }
 
-// hearing is how a turn hears the voice messages that it answers.
-type hearing struct {
-	*turn
-	mu      sync.Mutex
-	heard   []core.Event      // edits: what they say
-	unheard map[string]string // what to tell the author instead, by the message's id
+// heard is what came of a voice message.
+type heard struct {
+	edit   bool   // its words, or those of a forwarded one, are known now
+	excuse string // what to tell the author instead; "": nothing
 }
 
 // hear writes down what voice messages say, before anything else is decided about them. It
 // leaves out those that turn out not to be for the bot.
-func (h *hearing) hear(ctx context.Context) error {
+func (s *Speech) hear(ctx context.Context, t *turn) error {
 	var all sync.WaitGroup
-	voices := false
-	for i := range h.messages {
-		m := &h.messages[i].Message
+	voices, found := false, make([]heard, len(t.messages))
+	for i := range t.messages {
+		m := &t.messages[i].Message
 		forwarded, foreign := forwardedSound(m)
+		voices = voices || sound(m) != nil
 		switch {
 		case m.Heard != 0:
-			voices = voices || sound(m) != nil
 		case sound(m) != nil:
+			all.Go(func() { found[i] = s.recognise(ctx, t, m) })
+		case forwarded != nil && s.Hear != nil:
 			voices = true
-			all.Go(func() { h.recognise(ctx, m) })
-		case forwarded != nil && h.setup.Prompt.Speech.Hear != nil:
-			all.Go(func() { h.recogniseForwarded(ctx, m, forwarded, foreign) })
+			all.Go(func() { found[i] = s.recogniseForwarded(ctx, t, m, forwarded, foreign) })
 		}
 	}
 	all.Wait()
-	if !voices && len(h.heard) == 0 || ctx.Err() != nil {
+	if !voices || ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if len(h.heard) > 0 {
-		if err := h.turns.store.Commit(ctx, &core.Batch{Change: h.heard}); err != nil {
+	b, excuses := core.Batch{}, make(map[string]string) // by the ids of messages
+	for i, f := range found {
+		edit := core.Event{Kind: core.KindEdit, Message: t.messages[i].Message}
+		if f.edit && t.setup.mayChange(&edit) {
+			b.Change = append(b.Change, edit)
+		}
+		if f.excuse != "" {
+			excuses[edit.Message.ID] = f.excuse
+		}
+	}
+	if len(b.Change) > 0 {
+		if err := t.turns.store.Commit(ctx, &b); err != nil {
 			return fmt.Errorf("%w: %w", core.ErrUnwritten, err)
 		}
 	}
-	h.messages = h.setup.wanted(h.messages) // gates know the words only now
-	h.dropOverheard()
-	return h.answerUnheard(ctx)
+	t.messages = t.setup.wanted(t.messages) // gates know the words only now
+	t.input.dropOverheard()
+	return t.input.answerUnheard(ctx, excuses)
 }
 
 // recognise sets the text of a voice message. A caption stays in front of it.
-func (h *hearing) recognise(ctx context.Context, m *core.Message) {
-	speech := &h.setup.Prompt.Speech
-	if speech.Hear == nil {
-		if speech.Deaf {
-			h.fail(m, deaf)
+func (s *Speech) recognise(ctx context.Context, t *turn, m *core.Message) (h heard) {
+	if s.Hear == nil {
+		if s.Deaf {
+			h.excuse = deaf
 		}
-		return
+		return h
 	}
-	text, percent, err := h.understand(ctx, m, sound(m))
+	text, percent, err := s.understand(ctx, t, m, sound(m))
 	if isLimit(err) {
-		return // the model is refused, too, and that is said once in a while
+		return h // the model is refused, too, and that is said once in a while
 	}
 	if err != nil {
 		level := slog.LevelWarn
@@ -133,70 +140,54 @@ func (h *hearing) recognise(ctx context.Context, m *core.Message) {
 		} else if !ok || said.Text == "" {
 			said = core.Errorf(core.Temporary, dull)
 		}
-		h.log.Log(ctx, level, "voice message not heard", "id", m.ID, "err", err)
-		h.fail(m, said.Text)
-		return
+		t.log.Log(ctx, level, "voice message not heard", "id", m.ID, "err", err)
+		return heard{excuse: said.Text}
 	}
 	m.Caption(text)
 	m.Heard = percent
-	h.keep(m)
+	return heard{edit: true}
 }
 
 // recogniseForwarded sets the text of a forwarded voice message: words of others, which neither
 // wake the bot nor give orders. If it is not understood, the model still sees that it is there.
-func (h *hearing) recogniseForwarded(ctx context.Context, m *core.Message, a *core.Attachment, o *core.Foreign) {
-	text, percent, err := h.understand(ctx, m, a)
+func (s *Speech) recogniseForwarded(
+	ctx context.Context, t *turn, m *core.Message, a *core.Attachment, o *core.Foreign,
+) heard {
+	text, percent, err := s.understand(ctx, t, m, a)
 	if err != nil {
-		h.log.Info("forwarded voice message not heard", "id", m.ID, "err", err)
-		return
+		t.log.Info("forwarded voice message not heard", "id", m.ID, "err", err)
+		return heard{}
 	}
 	o.Text, m.Heard = txt.Clip(strings.TrimSpace(o.Text+"\n"+text), core.MaxText/4), percent
-	h.keep(m)
+	return heard{edit: true}
 }
 
-func (h *hearing) understand(
-	ctx context.Context, m *core.Message, a *core.Attachment,
+func (s *Speech) understand(
+	ctx context.Context, t *turn, m *core.Message, a *core.Attachment,
 ) (text string, percent int, err error) {
 	scene := core.Scene{
-		Path: h.path, Private: m.Private, Author: m.Author, Locale: m.Locale, Now: h.setup.Clock(),
-		Recent: h.input.parts.History,
+		Path: t.path, Private: m.Private, Author: m.Author, Locale: m.Locale, Now: t.setup.Clock(),
+		Recent: t.input.parts.History,
 	}
 	err = errors.New("it panicked")
-	guard(h.log, "speech", func() { text, percent, err = h.setup.Prompt.Speech.Hear(ctx, scene, *a) })
+	guard(t.log, "speech", func() { text, percent, err = s.Hear(ctx, scene, *a) })
 	return text, percent, err
-}
-
-func (h *hearing) keep(m *core.Message) {
-	edit := core.Event{Kind: core.KindEdit, Message: *m}
-	if h.setup.mayChange(&edit) {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.heard = append(h.heard, edit)
-	}
-}
-
-func (h *hearing) fail(m *core.Message, text string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.unheard == nil {
-		h.unheard = make(map[string]string)
-	}
-	h.unheard[m.ID] = text
 }
 
 // dropOverheard leaves out the voice messages that only waited to be heard. They are history
 // for what is left.
-func (h *hearing) dropOverheard() {
-	here := h.setup.Settings(h.path)
-	h.messages = slices.DeleteFunc(h.messages, func(e core.Entry) bool {
+func (in *input) dropOverheard() {
+	t := in.turn
+	here := t.setup.Settings(t.path)
+	t.messages = slices.DeleteFunc(t.messages, func(e core.Entry) bool {
 		m := &e.Message
 		if e.Kind != core.KindMessage || sound(m) == nil || e.Reply != "" || m.Author.Bot {
 			return false
 		}
-		h.setup.findName(m)
-		drop := !h.setup.isForBot(m, &here)
+		t.setup.findName(m)
+		drop := !t.setup.isForBot(m, &here)
 		if drop && e.Spoken() {
-			h.input.parts.History = append(h.input.parts.History, e)
+			in.parts.History = append(in.parts.History, e)
 		}
 		return drop
 	})
@@ -205,11 +196,11 @@ func (h *hearing) dropOverheard() {
 // answerUnheard decides what is said about voice messages that were not understood: the
 // model says it if there is more to answer. That the bot is deaf is said once a day in a
 // place.
-func (h *hearing) answerUnheard(ctx context.Context) error {
-	why, more := "", false
-	for i := range h.messages {
-		m := &h.messages[i].Message
-		text, ok := h.unheard[m.ID]
+func (in *input) answerUnheard(ctx context.Context, excuses map[string]string) error {
+	t, why, more := in.turn, "", false
+	for i := range t.messages {
+		m := &t.messages[i].Message
+		text, ok := excuses[m.ID]
 		why = cmp.Or(why, text)
 		more = more || !ok || m.Text != ""
 	}
@@ -217,17 +208,17 @@ func (h *hearing) answerUnheard(ctx context.Context) error {
 	case why == "":
 		return nil
 	case more:
-		h.input.unheard = why
+		in.unheard = why
 		return nil
 	}
-	last, err := view(ctx, h.turns.store, func(v core.View) ([]core.Entry, error) { return v.Last(h.path, deafDepth) })
+	last, err := view(ctx, t.turns.store, func(v core.View) ([]core.Entry, error) { return v.Last(t.path, deafDepth) })
 	isKnown := func(e core.Entry) bool {
-		return e.Self && e.Message.Text == deaf && h.setup.Clock().Sub(e.Message.Time) < 24*time.Hour
+		return e.Self && e.Message.Text == deaf && t.setup.Clock().Sub(e.Message.Time) < 24*time.Hour
 	}
-	if h.unasked() || why == deaf && slices.ContainsFunc(last, isKnown) {
-		h.messages = nil
+	if t.unasked() || why == deaf && slices.ContainsFunc(last, isKnown) {
+		t.messages = nil
 	} else {
-		h.messages[0].Reply = why
+		t.messages[0].Reply = why
 	}
 	return err
 }

@@ -163,6 +163,9 @@ func (o *Options) setDefaults() {
 	if p.Asleep == nil {
 		p.Asleep = func(core.Path) bool { return false }
 	}
+	if p.Elsewhere == nil {
+		p.Elsewhere = func(core.Path) bool { return false }
+	}
 	if p.Reaches == nil {
 		p.Reaches = func(core.Path) bool { return true }
 	}

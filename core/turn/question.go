@@ -141,21 +141,15 @@ func (t *Turns) restoreExpiries(v core.View) error {
 	return nil
 }
 
-// record returns the record of the step that the question is about; the zero Record if the
-// journal has none.
-func (q question) record(v core.View, place core.Path) (core.Record, error) {
-	records, err := v.Journal(core.TurnID{Path: place, Seq: q.turn})
-	for _, r := range records {
-		if r.Key.Round == q.round && r.Key.Step == q.step && r.Key.Part == 0 {
-			return r, err
-		}
-	}
-	return core.Record{}, err
+// key is that of the step that the question is about, which waits in that place.
+func (q question) key(place core.Path) core.Key {
+	return core.Key{Turn: core.TurnID{Path: place, Seq: q.turn}, Round: q.round, Step: q.step}
 }
 
 // waiting returns the step that waits for the question's answer; nil if none does.
 func (q question) waiting(v core.View, place core.Path) (*action.Held, error) {
-	r, err := q.record(v, place)
+	known, err := v.Journal(q.key(place).Turn)
+	r, _ := records(known).find(q.key(place))
 	if err != nil || r.Progress != core.ProgressPending {
 		return nil, err
 	}
@@ -170,7 +164,7 @@ func (q question) waiting(v core.View, place core.Path) (*action.Held, error) {
 // written. Where it was decided, or forgotten with who was asked, nothing is left to
 // be written of it.
 func (t *Turns) expire(place core.Path, private bool, q question, pause time.Duration) {
-	if t.setup.Load().isElsewhere(place) {
+	if t.setup.Load().Places.Elsewhere(place) {
 		return // it expires there
 	}
 	err := t.expired(place, private, q)

@@ -225,9 +225,9 @@ func (s *setup) verdict(e *core.Event) (v gate.Verdict, ok bool) {
 	m := &e.Message
 	switch {
 	case e.Kind == core.KindBeat:
-		return v, !s.isSuppressed(e) && !s.Access.names(s.Access.Deny, core.Path{}, m)
+		return v, !s.isSuppressed(e) && !isListed(s.Access.Deny, core.Path{}, m)
 	case e.Reply != "": // a plugin says it
-		return gate.Verdict{Reply: e.Reply}, !s.Access.names(s.Access.Deny, core.Path{}, m)
+		return gate.Verdict{Reply: e.Reply}, !isListed(s.Access.Deny, core.Path{}, m)
 	}
 	s.rank(m)
 	if !s.admits(m) {

@@ -76,8 +76,8 @@ func newTurn(turns *Turns, path core.Path, s *setup) *turn {
 	return t
 }
 
-// run begins the turn, and does what is left of it after so many tries.
-func (t *turn) run(ctx context.Context) error {
+// begin counts the attempt, unless the receipt of the first message has.
+func (t *turn) begin(ctx context.Context) error {
 	// Somebody may have been forgotten after load read what waits. The store knows only from
 	// the commit on that a turn runs that answers them, so both sides of it are looked at.
 	if !t.journal.begun {
@@ -94,35 +94,16 @@ func (t *turn) run(ctx context.Context) error {
 		t.refundAttempt()
 		return errForgotten
 	}
-	var err error
-	switch tries := max(t.attempt-freeTries, t.worker.panics+1); {
-	case tries > maxTries+1:
-		err = t.setAside(ctx)
-	case tries > maxTries:
-		round, last := uint16(lastWordRound), lost
-		if t.journal.mayHaveAnswered() {
-			round, last = doubtRound, doubt
-		}
-		if err = t.say(ctx, round, last); err == nil {
-			err = t.setAside(ctx)
-		}
-	default:
-		err = t.answer(ctx)
-	}
-	if errors.Is(err, errWithdrawn) {
-		t.refundAttempt()
-		t.worker.more = true // the next look at the log finds what is left
-		return nil
-	}
-	unwritten, away := errors.Is(err, core.ErrUnwritten), errors.Is(err, core.ErrAway)
-	if unwritten || away || errors.Is(err, core.ErrUnknownOutcome) || ctx.Err() != nil {
-		t.refundAttempt() // it was not this turn's fault
-	}
-	return err
+	return nil
 }
 
-// answer takes the turn, step by step. Each step returns before the next begins.
+// answer takes the turn, step by step. Each step returns before the next begins. After too many tries
+// nothing is left of it but an apology.
 func (t *turn) answer(ctx context.Context) error {
+	tries := max(t.attempt-freeTries, t.worker.panics+1)
+	if tries > maxTries {
+		return t.giveUp(ctx, tries > maxTries+1)
+	}
 	if err := t.recheck(ctx); err != nil {
 		return err
 	}
@@ -159,6 +140,37 @@ func (t *turn) answer(ctx context.Context) error {
 		return err
 	}
 	return t.close(ctx, t.outcome(ctx, core.ProgressDone))
+}
+
+// giveUp sets the turn aside, and apologises unless that failed before.
+func (t *turn) giveUp(ctx context.Context, silently bool) error {
+	round, last := uint16(lastWordRound), lost
+	if t.journal.mayHaveAnswered() {
+		round, last = doubtRound, doubt
+	}
+	if !silently {
+		if err := t.say(ctx, round, last); err != nil {
+			return err
+		}
+	}
+	t.log.Error("turn set aside: it failed too often", "attempt", t.attempt-1, "ids", t.ids())
+	t.results.end = watch.TurnEnd{Aside: true}
+	return t.close(ctx, t.outcome(ctx, core.ProgressAside))
+}
+
+// interrupted refunds the attempt of a turn that did not come to its end, if that was not its fault. It returns
+// nil if the turn is to begin anew.
+func (t *turn) interrupted(ctx context.Context, err error) error {
+	if errors.Is(err, errWithdrawn) {
+		t.refundAttempt()
+		t.worker.more = true // the next look at the log finds what is left
+		return nil
+	}
+	unwritten, away := errors.Is(err, core.ErrUnwritten), errors.Is(err, core.ErrAway)
+	if unwritten || away || errors.Is(err, core.ErrUnknownOutcome) || ctx.Err() != nil {
+		t.refundAttempt() // it was not this turn's fault
+	}
+	return err
 }
 
 // accepted is the record of a round's plan.
@@ -319,8 +331,7 @@ func (t *turn) flush(ctx context.Context) error {
 // looks up again what everybody may do.
 func (t *turn) recheck(ctx context.Context) (err error) {
 	t.messages = t.setup.wanted(t.messages)
-	h := hearing{turn: t}
-	if err := h.hear(ctx); err != nil {
+	if err := t.setup.Prompt.Speech.hear(ctx, t); err != nil {
 		return err
 	}
 	for i := range t.messages {

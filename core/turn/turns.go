@@ -53,7 +53,28 @@ func New(o Options) *Turns {
 type setup struct {
 	Options
 	users sync.WaitGroup // turns that run on it, or on a former one
-	cache *prompt.Cache
+	cache promptCache
+}
+
+// promptCache keeps what prompts have in common. Its texts may name users. Safe for concurrent use.
+type promptCache struct {
+	mu    sync.Mutex
+	epoch uint64
+	kept  *prompt.Cache
+}
+
+// at returns the cache for a turn of an epoch: when a user was forgotten, an empty one; a turn that began before
+// gets one of its own.
+func (c *promptCache) at(epoch uint64) *prompt.Cache {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.kept == nil || epoch > c.epoch:
+		c.kept, c.epoch = prompt.NewCache(), epoch
+	case epoch < c.epoch:
+		return prompt.NewCache()
+	}
+	return c.kept
 }
 
 // Reconfigure puts other options in force, for all that begins from now on. The
@@ -62,7 +83,7 @@ type setup struct {
 func (t *Turns) Reconfigure(o Options) (drained func()) {
 	o.Store = t.store
 	o.setDefaults()
-	s := &setup{Options: o, cache: prompt.NewCache()}
+	s := &setup{Options: o}
 	drained = func() {}
 	t.mu.Lock()
 	former := t.setup.Load()
@@ -245,10 +266,6 @@ func (t *Turns) changed(ctx context.Context, events []core.Event) {
 			t.mu.Unlock()
 		}
 	}
-}
-
-func (s *setup) isElsewhere(place core.Path) bool {
-	return s.Places.Elsewhere != nil && s.Places.Elsewhere(place)
 }
 
 // reaches reports whether an interface can speak in the place now.

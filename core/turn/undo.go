@@ -35,7 +35,9 @@ type undoable struct {
 // Forget drops what is kept of former turns in memory, which may concern a user who was forgotten.
 func (t *Turns) Forget() {
 	t.undo.Clear()
-	t.setup.Load().Runtime.Forget()
+	s := t.setup.Load()
+	s.Runtime.Forget()
+	s.cache.at(s.Store.Epoch())
 }
 
 // UndoSpec is the chat command that calls Undo.

@@ -244,9 +244,16 @@ func (p *worker) try(ctx context.Context) (more bool, err error) {
 	if p.queue.commands {
 		ctx = command.Context(ctx)
 	}
-	err = t.run(ctx)
+	if err = t.begin(ctx); err == nil {
+		err = t.answer(ctx)
+		if err != nil {
+			err = t.interrupted(ctx, err)
+		}
+	}
 	if errors.Is(err, core.ErrUnwritten) && errors.Is(err, core.ErrBadEvent) {
-		err = t.abandon(ctx)
+		t.log.Error("turn set aside: the store refuses its records", "ids", t.ids())
+		t.results.end = watch.TurnEnd{Aside: true}
+		err = t.close(ctx, t.ending())
 	}
 	if err == nil {
 		p.panics = 0

@@ -193,6 +193,36 @@ func Words(text, words string) iter.Seq[int] {
 	}
 }
 
+// Fields yields the beginning and the end of each word of a text: letters and digits with their accents. Digits hold
+// together over one of the marks, which are ASCII ("18:30").
+func Fields(text, marks string) iter.Seq2[int, int] {
+	return func(yield func(start, end int) bool) {
+		start := -1
+		for i, r := range text {
+			inside := unicode.IsLetter(r) || unicode.IsDigit(r) ||
+				start >= 0 && (unicode.Is(unicode.Mn, r) || strings.ContainsRune(marks, r) && betweenDigits(text, i))
+			switch {
+			case inside && start < 0:
+				start = i
+			case !inside && start >= 0:
+				if !yield(start, i) {
+					return
+				}
+				start = -1
+			}
+		}
+		if start >= 0 {
+			yield(start, len(text))
+		}
+	}
+}
+
+func betweenDigits(text string, i int) bool {
+	before, _ := utf8.DecodeLastRuneInString(text[:i])
+	after, _ := utf8.DecodeRuneInString(text[i+1:])
+	return unicode.IsDigit(before) && unicode.IsDigit(after)
+}
+
 // joined reports whether two neighbours belong to one word, as far as their scripts tell.
 func joined(a, b rune) bool {
 	return isWord(a) && isWord(b) && !isUnspaced(a) && !isUnspaced(b)

@@ -1,6 +1,7 @@
 package txt
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/quick"
@@ -69,5 +70,20 @@ func TestFileName(t *testing.T) {
 		if got := FileName(name, "persona"); got != want {
 			t.Errorf("%q has the file %q, want %q", name, got, want)
 		}
+	}
+}
+
+// TestFields: digits hold together over a mark, words over their accents.
+func TestFields(t *testing.T) {
+	const text = "Alle 18:30, cafe\u0301. 3.5 o'clock: 1st:2"
+	var got []string
+	for start, end := range Fields(text, ":.") {
+		got = append(got, text[start:end])
+	}
+	if want := []string{"Alle", "18:30", "cafe\u0301", "3.5", "o", "clock", "1st", "2"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	for range Fields(text, "") {
+		break // is allowed
 	}
 }

@@ -87,9 +87,11 @@ func (r *renderer) block(b markdown.Block, columns int) []string {
 		}
 		return r.wrapped(append(cells(mark, bold), r.flow(b.Inlines, bold|underline)...), columns)
 	case markdown.List:
-		return r.list(b, columns)
+		return r.blocks(b.Blocks, columns, b.Tight)
 	case markdown.Item:
-		return r.blocks(b.Blocks, columns, true)
+		mark := strings.NewReplacer("- ", "• ", "[ ]", "☐", "[x]", "☑").Replace(b.Mark())
+		w := txt.Width(mark)
+		return r.indent(r.blocks(b.Blocks, columns-w, b.Tight), mark, strings.Repeat(" ", w), 0)
 	case markdown.Quote:
 		return r.indent(r.blocks(b.Blocks, columns-2, false), "│ ", "│ ", dim)
 	case markdown.Code:
@@ -100,20 +102,6 @@ func (r *renderer) block(b markdown.Block, columns int) []string {
 		return []string{r.paint(dim, strings.Repeat("─", min(columns, 40)))}
 	}
 	return r.wrapped(r.flow(b.Inlines, 0), columns)
-}
-
-func (r *renderer) list(b markdown.Block, columns int) []string {
-	var lines []string
-	for i, item := range b.Blocks {
-		if i > 0 && !b.Tight {
-			lines = append(lines, "")
-		}
-		mark := strings.NewReplacer("- ", "• ", "[ ]", "☐", "[x]", "☑").Replace(b.Mark(i))
-		w := txt.Width(mark)
-		content := r.blocks(item.Blocks, columns-w, b.Tight)
-		lines = append(lines, r.indent(content, mark, strings.Repeat(" ", w), 0)...)
-	}
-	return lines
 }
 
 // indent begins the first line with first, and all others with others.

@@ -116,7 +116,7 @@ func (a *account) checkedChannel(ctx context.Context, path core.Path) (string, e
 		if err := a.closed.refused(id); err != nil {
 			return "", err
 		}
-		if p, err = a.locate(ctx, id, a.rest.Do); err != nil {
+		if p, err = a.locate(ctx, id, rest.MaxTries); err != nil {
 			a.markClosed(id, path, &outgoing{}, err)
 			return "", rest.Failure("writing to "+path.String(), err)
 		}
@@ -129,15 +129,14 @@ func (a *account) checkedChannel(ctx context.Context, path core.Path) (string, e
 }
 
 // locate returns the place of a channel. It asks Discord if nothing is known of it.
-func (a *account) locate(
-	ctx context.Context, id string, ask func(context.Context, rest.Request) error,
-) (place, error) {
+func (a *account) locate(ctx context.Context, id string, tries int) (place, error) {
 	p, known := a.placeOf(id)
 	if known {
 		return p, nil
 	}
 	var c channel
-	if err := ask(ctx, rest.Request{Method: "GET", Route: "/channels/{}", IDs: []string{id}, Out: &c}); err != nil {
+	q := rest.Request{Method: "GET", Route: "/channels/{}", IDs: []string{id}, Out: &c, Tries: tries}
+	if err := a.rest.Do(ctx, q); err != nil {
 		return p, err
 	}
 	if a.cache.known(c.Guild) {

@@ -114,7 +114,7 @@ func (d *Driver) messageAction() core.Action {
 		},
 		Essential: true, Effects: core.EffectWrites, Timeout: sendTime,
 		Idempotent: true, // each part is journalled and carries a nonce
-		Check:      d.checkMessage, Do: d.sendMessage,
+		Check:      d.checkMessage, Do: on(d, d.sendMessage),
 	}
 }
 
@@ -126,7 +126,7 @@ func (d *Driver) actionsOnMessages() []core.Action {
 			"To correct yourself, or to bring a list up to date, where a new message would be noise.",
 			[]string{"Only your own messages can be changed.", "The new text replaces all of the old one."},
 			core.NewExample("Correcting a date", `{"message_id":"1043221190","text":"The meeting is on Friday."}`)),
-		Effects: core.EffectRewrites, Check: d.checkEdit, Do: d.edit,
+		Effects: core.EffectRewrites, Check: d.checkEdit, Do: on(d, d.edit),
 	}, {
 		Name: "delete_" + d.opt.Name, Brief: "Delete a Discord message: your own, or for moderators any",
 		Schema: json.RawMessage(deleteSchema),
@@ -134,7 +134,7 @@ func (d *Driver) actionsOnMessages() []core.Action {
 			"When you are asked to take back what you said, or a moderator asks you to remove a message.",
 			[]string{"It cannot be undone.", "Other people's messages only for a moderator."},
 			core.NewExample("Taking back your last message", `{"message_id":"1043221190"}`)),
-		Effects: core.EffectChanges | core.EffectRanked | core.EffectRewrites, Do: d.remove,
+		Effects: core.EffectChanges | core.EffectRanked | core.EffectRewrites, Do: on(d, d.remove),
 	}, {
 		Name: "react_" + d.opt.Name, Brief: "React to a Discord message with an emoji",
 		Schema: json.RawMessage(reactSchema),
@@ -144,7 +144,7 @@ func (d *Driver) actionsOnMessages() []core.Action {
 			core.NewExample("Agreeing", `{"message_id":"1043221189","emoji":"👍"}`),
 			core.NewExample("An emoji of the server",
 				`{"message_id":"1043221189","emoji":"blobwave:771234567890123456"}`)),
-		Effects: core.EffectWrites, Do: d.reactTo,
+		Effects: core.EffectWrites, Do: on(d, d.reactTo),
 	}}
 	for i := range list {
 		list[i].Idempotent, list[i].Timeout = true, time.Minute
@@ -161,7 +161,7 @@ func (d *Driver) postingActions() []core.Action {
 			[]string{"name needs an ending (.md, .py, .csv).", "content is the whole file."},
 			core.NewExample("A script", `{"name":"hello.py","content":"print('hello')\n","text":"Here it is."}`)),
 		Effects: core.EffectWrites, Idempotent: true, Timeout: sendTime,
-		RateLimit: core.RateLimit{Count: 10, Per: time.Hour}, Do: d.file,
+		RateLimit: core.RateLimit{Count: 10, Per: time.Hour}, Do: on(d, d.file),
 	}, {
 		Name: "thread_" + d.opt.Name, Brief: "Open a Discord thread or forum post",
 		Schema: json.RawMessage(threadSchema),
@@ -171,7 +171,7 @@ func (d *Driver) postingActions() []core.Action {
 			core.NewExample("A thread from a message", `{"name":"Summer trip","message_id":"1043221189"}`),
 			core.NewExample("A post in a forum", `{"name":"Rules","text":"Be kind."}`)),
 		Output: json.RawMessage(threadOutput), Effects: core.EffectWrites, Timeout: time.Minute,
-		RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: d.thread,
+		RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: on(d, d.thread),
 	}, {
 		Name: "poll_" + d.opt.Name, Brief: "Start a poll in a Discord channel", Schema: json.RawMessage(pollSchema),
 		Examples: action.Guide("Asks everybody in the channel to choose.",
@@ -179,7 +179,7 @@ func (d *Driver) postingActions() []core.Action {
 			[]string{"At most 10 answers of at most 55 characters.", "A poll cannot be changed later."},
 			core.NewExample("Choosing a day", `{"question":"Which day?","answers":["Friday","Saturday"],"hours":24}`)),
 		Effects: core.EffectWrites, Idempotent: true, Timeout: sendTime,
-		RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: d.poll,
+		RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: on(d, d.poll),
 	}}
 }
 
@@ -210,11 +210,7 @@ func (a *account) edited(text string) (string, error) {
 
 // edit changes a message; Discord refuses those of others. The history gets the new
 // text, as it does when users edit.
-func (d *Driver) edit(ctx context.Context, call core.Call) (r core.Result, err error) {
-	p, at, err := read[onMessage](ctx, d, call)
-	if err != nil {
-		return r, err
-	}
+func (d *Driver) edit(ctx context.Context, _ core.Call, p onMessage, at destination) (r core.Result, err error) {
 	text, err := d.edited(p.Text)
 	if err != nil {
 		return r, err
@@ -229,11 +225,7 @@ func (d *Driver) edit(ctx context.Context, call core.Call) (r core.Result, err e
 }
 
 // remove deletes a message; other people's only for a moderator.
-func (d *Driver) remove(ctx context.Context, call core.Call) (r core.Result, err error) {
-	p, at, err := read[onMessage](ctx, d, call)
-	if err != nil {
-		return r, err
-	}
+func (d *Driver) remove(ctx context.Context, call core.Call, p onMessage, at destination) (r core.Result, err error) {
 	if call.Author.Rank < core.RankModerator {
 		var m message
 		err := d.rest.Get(ctx, &m, "/channels/{}/messages/{}", at.channel, string(p.ID))
@@ -253,11 +245,7 @@ func (d *Driver) remove(ctx context.Context, call core.Call) (r core.Result, err
 // custom is an emoji of a server, in the forms that models write.
 var custom = txt.Pattern(`^<?a?:?(\w{2,32}:\d{5,24})>?$`)
 
-func (d *Driver) reactTo(ctx context.Context, call core.Call) (r core.Result, err error) {
-	p, at, err := read[onMessage](ctx, d, call)
-	if err != nil {
-		return r, err
-	}
+func (d *Driver) reactTo(ctx context.Context, _ core.Call, p onMessage, at destination) (r core.Result, err error) {
 	sign := strings.TrimSpace(p.Emoji)
 	m := custom().FindStringSubmatch(sign)
 	if m != nil {
@@ -277,11 +265,7 @@ type textFile struct {
 	Text    string `json:"text"`
 }
 
-func (d *Driver) file(ctx context.Context, call core.Call) (r core.Result, err error) {
-	p, at, err := read[textFile](ctx, d, call)
-	if err != nil {
-		return r, err
-	}
+func (d *Driver) file(ctx context.Context, call core.Call, p textFile, at destination) (r core.Result, err error) {
 	if len(p.Content) > maxFileSize {
 		return r, core.Errorf(core.Invalid, "content is too long: at most %d bytes are allowed", maxFileSize)
 	}
@@ -293,29 +277,27 @@ func (d *Driver) file(ctx context.Context, call core.Call) (r core.Result, err e
 	return r, d.deliver(ctx, call.Deliveries, at, list, normal)
 }
 
+type newThread struct {
+	Name string    `json:"name"`
+	Text string    `json:"text"`
+	ID   messageID `json:"message_id"`
+}
+
 // thread opens a thread, or a post in a forum.
-func (d *Driver) thread(ctx context.Context, call core.Call) (core.Result, error) {
-	p, at, err := read[struct {
-		Name string    `json:"name"`
-		Text string    `json:"text"`
-		ID   messageID `json:"message_id"`
-	}](ctx, d, call)
-	if err != nil {
-		return core.Result{}, err
-	}
+func (d *Driver) thread(ctx context.Context, _ core.Call, p newThread, at destination) (out core.Result, err error) {
 	known, _ := d.cache.place(at.channel)
 	e := at.place.Elements()
 	if len(e) != 3 || known.thread() || e[1] == me {
-		return core.Result{}, core.Errorf(core.Invalid, "threads are opened in channels of a server only")
+		return out, core.Errorf(core.Invalid, "threads are opened in channels of a server only")
 	}
 	q, err := d.threadRequest(at.channel, known, p.Name, p.Text, string(p.ID))
 	if err != nil {
-		return core.Result{}, err
+		return out, err
 	}
 	var made channel
 	q.Out = &made
 	if err := d.rest.Do(ctx, q); err != nil {
-		return core.Result{}, rest.Failure("opening the thread", err)
+		return out, rest.Failure("opening the thread", err)
 	}
 	made.Guild, made.Parent = e[1], at.channel
 	if made.Type == 0 {
@@ -324,9 +306,9 @@ func (d *Driver) thread(ctx context.Context, call core.Call) (core.Result, error
 	d.cache.setChannel(made)
 	to, err := core.MakePath(d.opt.Name, made.Guild, at.channel, made.ID)
 	if err != nil {
-		return core.Result{}, rest.Failure("opening the thread", err)
+		return out, rest.Failure("opening the thread", err)
 	}
-	out := core.Output(map[string]string{"interface_path": to.String()})
+	out = core.Output(map[string]string{"interface_path": to.String()})
 	if p.Text != "" && !forum(known) {
 		payload := core.JSON(map[string]string{"text": p.Text, "interface_path": to.String()})
 		message := core.MessagePrefix + d.opt.Name
@@ -375,11 +357,7 @@ type newPoll struct {
 	Multiple bool     `json:"multiple"`
 }
 
-func (d *Driver) poll(ctx context.Context, call core.Call) (r core.Result, err error) {
-	p, at, err := read[newPoll](ctx, d, call)
-	if err != nil {
-		return r, err
-	}
+func (d *Driver) poll(ctx context.Context, call core.Call, p newPoll, at destination) (r core.Result, err error) {
 	made := &poll{Hours: min(max(p.Hours, 1), maxPollHours), Multiple: p.Multiple}
 	made.Question.Text = line(p.Question, 4*maxQuestion)
 	n := markdown.UTF16(made.Question.Text)

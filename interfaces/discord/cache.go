@@ -214,7 +214,6 @@ func (c *cache) dropChannel(guildID, id string) {
 	g.channels = slices.DeleteFunc(g.channels, func(other string) bool { return other == id })
 }
 
-// change changes a guild, if it is known.
 func (c *cache) change(id string, f func(g *guild)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -47,7 +47,6 @@ func (t *closedChannels) set(channel string, why error) {
 	t.all[channel] = mark{why, time.Now()}
 }
 
-// clearWhere removes the marks of the channels that match accepts.
 func (t *closedChannels) clearWhere(match func(channel string) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

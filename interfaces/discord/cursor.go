@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -31,10 +32,7 @@ type cursor struct {
 
 // newest returns the newest known message of the channel.
 func (c *cursor) newest() string {
-	if newer(c.Said, c.Last) {
-		return c.Said
-	}
-	return c.Last
+	return slices.MaxFunc([]string{c.Last, c.Said}, compareIDs)
 }
 
 // cursors hold the last stored message of each channel, so that missed ones can be fetched. Safe for
@@ -64,11 +62,11 @@ func (c *cursors) load(ctx context.Context) error {
 	return err
 }
 
-// flush stores the cursors if they have changed.
-func (c *cursors) flush(ctx context.Context) error {
+// flush stores the cursors if they have changed, or with onlyNew if there is a new channel.
+func (c *cursors) flush(ctx context.Context, onlyNew bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.dirty {
+	if !c.dirty || onlyNew && !c.added {
 		return nil
 	}
 	err := driver.Save(ctx, c.state, cursorKey, c.all)
@@ -108,13 +106,6 @@ func (c *cursors) expect(channel string, p place, id string, at time.Time) {
 	c.evict()
 	c.all[channel] = &cursor{place: p, Last: strconv.FormatUint(n-1, 10), Seen: at}
 	c.dirty, c.added = true, true
-}
-
-// fresh reports whether a new channel is not stored yet.
-func (c *cursors) fresh() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.added
 }
 
 // spoke records a message that the bot has sent.
@@ -177,7 +168,6 @@ func (c *cursors) get(channel string) (cursor, bool) {
 	return cursor{}, false
 }
 
-// drop removes the channels that match accepts.
 func (c *cursors) drop(match func(channel string, cur *cursor) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -86,8 +86,8 @@ func TestCursors(t *testing.T) {
 	}
 	flush := func(writes int) {
 		t.Helper()
-		if err := c.flush(t.Context()); err != nil || state.writes != writes || c.fresh() {
-			t.Errorf("%v, written %d times, want %d; new: %v", err, state.writes, writes, c.fresh())
+		if err := c.flush(t.Context(), false); err != nil || state.writes != writes || c.added {
+			t.Errorf("%v, written %d times, want %d; new: %v", err, state.writes, writes, c.added)
 		}
 	}
 	flush(0)
@@ -100,12 +100,12 @@ func TestCursors(t *testing.T) {
 	for _, id := range []string{"", "x", "0", "-1", "99999999999999999999999"} {
 		c.expect("5", p, id, noon(0))
 	}
-	if c.fresh() {
+	if c.added {
 		t.Error("a channel is expected without a message")
 	}
 	c.expect("5", p, "100", noon(1))
 	check("expected", cursor{place: p, Last: "99", Seen: noon(1)})
-	if !c.fresh() {
+	if !c.added {
 		t.Error("the channel is not new")
 	}
 	c.expect("5", place{Guild: "7"}, "200", noon(2))
@@ -131,7 +131,7 @@ func TestCursors(t *testing.T) {
 	flush(4)
 	state.breaks(errors.New("no room"))
 	c.seen("5", p, "102", noon(7), false)
-	if err := c.flush(t.Context()); err == nil {
+	if err := c.flush(t.Context(), false); err == nil {
 		t.Error("written without room")
 	}
 	state.breaks(nil)
@@ -201,11 +201,11 @@ func TestCursorsThatAreDropped(t *testing.T) {
 		{func() { c.drop(func(id string, _ *cursor) bool { return id == "3" }) }, 3, "[4]"},
 		{func() { c.drop(func(id string, _ *cursor) bool { return id == "3" }) }, 3, "[4]"},
 	} {
-		if err := c.flush(t.Context()); err != nil {
+		if err := c.flush(t.Context(), false); err != nil {
 			t.Fatal(err)
 		}
 		step.drop()
-		if err := c.flush(t.Context()); err != nil || state.writes != step.writes {
+		if err := c.flush(t.Context(), false); err != nil || state.writes != step.writes {
 			t.Errorf("%d: %v, written %d times", i, err, state.writes)
 		}
 		if left := c.list(); fmt.Sprint(slices.Sorted(slices.Values(left))) != step.left {

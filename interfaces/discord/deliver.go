@@ -207,17 +207,14 @@ const (
 // create sends a message to a channel, and retries without sending it twice: Discord remembers the nonce for some
 // minutes. If an attempt with an unknown outcome was longer ago, the channel is searched first.
 func (a *account) create(ctx context.Context, at destination, m *outgoing) (string, error) {
-	var made struct {
-		ID string `json:"id"`
-	}
+	earlier := ""
 	q := newMessage(at.channel, m, false)
-	q.Out = &made
 	q.Look = func(ctx context.Context, since time.Time) (found bool, err error) {
-		made.ID, err = a.findSent(ctx, at, m, since)
-		return made.ID != "", err
+		earlier, err = a.findSent(ctx, at, m, since)
+		return earlier != "", err
 	}
-	err := a.rest.Do(ctx, q)
-	return made.ID, err
+	id, err := a.made(ctx, q)
+	return cmp.Or(id, earlier), err
 }
 
 // Limits of the search for the bot's own messages.

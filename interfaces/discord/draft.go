@@ -79,12 +79,10 @@ func (p draftPlatform) Edit(ctx context.Context, channel, message, text string) 
 	return p.changeMessage(ctx, channel, message, map[string]any{"content": text}, true)
 }
 
-// Delete deletes the message.
 func (p draftPlatform) Delete(ctx context.Context, channel, message string) error {
 	return p.rest.Delete(ctx, "/channels/{}/messages/{}", channel, message)
 }
 
-// Outcome implements draft.Platform.
 func (p draftPlatform) Outcome(err error) draft.Outcome {
 	_, own := errors.AsType[*core.Error](err)
 	switch {
@@ -96,7 +94,6 @@ func (p draftPlatform) Outcome(err error) draft.Outcome {
 	return draft.NotDone
 }
 
-// NonceAge implements draft.Reader.
 func (draftPlatform) NonceAge() time.Duration { return rest.NonceAge }
 
 // Newest returns the newest message of a channel that the driver knows.
@@ -105,14 +102,12 @@ func (p draftPlatform) Newest(channel string) string {
 	return cur.newest()
 }
 
-// Search finds a message of the bot's own.
 func (p draftPlatform) Search(
 	ctx context.Context, channel string, since time.Time, after string, fits func(string) bool,
 ) (string, error) {
 	return p.search(ctx, channel, since, func(m *message) bool { return newer(m.ID, after) && fits(m.Content) })
 }
 
-// Read returns the text of a message.
 func (p draftPlatform) Read(ctx context.Context, channel, id string) (text string, ok bool, err error) {
 	var m message
 	err = p.rest.Get(ctx, &m, "/channels/{}/messages/{}", channel, id)

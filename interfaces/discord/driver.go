@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -47,7 +46,7 @@ type Driver struct {
 	gateway   *gateway.Gateway
 
 	inbox   atomic.Pointer[core.Inbox] // nil before Listen
-	refused chan struct{}              // closed when Discord refused the token
+	refused context.Context            // ends when Discord refuses the token
 }
 
 var (
@@ -81,12 +80,12 @@ func newDriver(o Options, t timings) (*Driver, error) {
 		o.Dial = (&net.Dialer{Timeout: t.gateway.Patience, KeepAlive: 15 * time.Second}).DialContext
 	}
 	o.Commands, o.Admins = driver.OrNone(o.Commands), driver.OrNone(o.Admins)
-	d := &Driver{refused: make(chan struct{})}
+	refused, refuse := context.WithCancel(context.Background())
+	d := &Driver{refused: refused}
 	a := newAccount(o, set, t)
 	a.rest = rest.New(rest.Options{
 		API: set.api, Token: set.Token, Pace: set.Pace == "platform", Retry: t.retry, Dial: o.Dial, Clock: o.Clock,
-		State:   o.State,
-		Refused: sync.OnceFunc(func() { close(d.refused) }),
+		State: o.State, Refused: refuse,
 	})
 	d.account = a
 	_ = d.cursors.load(context.Background()) // for Scopes; Listen returns the error
@@ -195,7 +194,7 @@ func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-d.refused:
+		case <-d.refused.Done():
 			return gateway.ErrToken
 		}
 	})
@@ -205,14 +204,7 @@ func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
 }
 
 // Reaches implements core.Reachable: nothing can be sent once Discord has refused the token.
-func (d *Driver) Reaches(core.Path) bool {
-	select {
-	case <-d.refused:
-		return false
-	default:
-		return true
-	}
-}
+func (d *Driver) Reaches(core.Path) bool { return d.refused.Err() == nil }
 
 // contentFlags are the flags of an application whose message content intent is switched on.
 const contentFlags = 1<<18 | 1<<19

@@ -12,7 +12,6 @@ import (
 	"synthbot/interfaces/discord/progress"
 )
 
-// gatewayEvent is one event in the queue.
 type gatewayEvent struct {
 	gateway.Event
 	call  *arrival  // of an interaction
@@ -102,10 +101,8 @@ func (f *feed) push(ctx context.Context, e gatewayEvent) bool {
 	}
 }
 
-// Alive implements gateway.Handler.
 func (f *feed) Alive(shard int) { f.progress.Touch(shard, f.opt.Clock()) }
 
-// Disconnected implements gateway.Handler.
 func (f *feed) Disconnected(shard int) { f.fails(shard, time.Now()) }
 
 func (f *feed) fails(shard int, since time.Time) {
@@ -115,17 +112,11 @@ func (f *feed) fails(shard int, since time.Time) {
 // intakeSource is the intake's number among the sources of health; the others are shards.
 const intakeSource = -1
 
-// ContentRefused implements gateway.Handler.
-func (f *feed) ContentRefused() {
-	f.notifyOnce("content", "the message content intent is off for this bot: it sees only mentions, replies "+
-		"to it and direct messages. Switch the intent on in the developer portal, under Bot, and restart.")
-}
-
 // store stores the cursors and, unless some received events are not on disk yet, until when all were received.
 // now stores that time even if the stored one is recent.
 func (f *feed) store(ctx context.Context, now bool) {
 	at := f.progress.ReceivedUntil(f.connected)
-	f.storeCursors(ctx)
+	f.storeCursors(ctx, false)
 	if f.behind || len(f.waiting) > 0 || at.IsZero() {
 		return
 	}
@@ -134,8 +125,8 @@ func (f *feed) store(ctx context.Context, now bool) {
 	}
 }
 
-func (f *feed) storeCursors(ctx context.Context) {
-	if err := f.cursors.flush(ctx); err != nil {
+func (f *feed) storeCursors(ctx context.Context, onlyNew bool) {
+	if err := f.cursors.flush(ctx, onlyNew); err != nil {
 		f.log.Error("channel positions not stored", "err", err)
 	}
 }

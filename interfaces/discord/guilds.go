@@ -115,7 +115,7 @@ func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 		}
 	}
 	t.since[f.Shard], t.unseen = f.since, maxUnseen
-	t.refill()
+	t.session = newMembers()
 	for _, b := range t.backlogs {
 		if b.started && !b.gap && t.shardServes(b.guild, f.Shard) {
 			b.gap, b.intact = true, len(b.events) // what is being fetched may have been fetched too early
@@ -126,7 +126,7 @@ func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 		if !ok || t.d.set.BackfillCount == 0 || !t.shardServes(cur.Guild, f.Shard) || t.backlogs[id] != nil {
 			continue
 		}
-		t.backlogs[id] = &backlog{fetch: true, guild: cur.Guild}
+		t.backlogs[id] = &backlog{guild: cur.Guild}
 		if !named[cur.Guild] {
 			t.startFetch(ctx, id, t.backlogs[id])
 		}
@@ -200,7 +200,7 @@ func (t *intake) fetchUnknown(ctx context.Context, shard int, g guildPayload) {
 			continue
 		}
 		t.unseen--
-		t.startFetch(ctx, c.ID, &backlog{fetch: true, from: from, guild: g.ID})
+		t.startFetch(ctx, c.ID, &backlog{from: from, guild: g.ID})
 	}
 }
 

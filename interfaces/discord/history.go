@@ -6,9 +6,9 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
-	"synthbot/core/driver"
 	"synthbot/core/recent"
 	"synthbot/core/sorting"
 	"synthbot/interfaces/discord/rest"
@@ -16,6 +16,9 @@ import (
 
 // pageSize is the most messages that one request may ask for.
 const pageSize = 100
+
+// manyTries take about three minutes, in which an outage may end: what is missed is not fetched again.
+const manyTries = 16
 
 // startFetch looks a channel up and fetches its missed messages, in a goroutine. The channel's events wait in
 // the backlog until finish is called. It does nothing if that has started before.
@@ -25,12 +28,8 @@ func (t *intake) startFetch(ctx context.Context, channel string, b *backlog) {
 	}
 	b.started = true
 	t.backlogs[channel] = b
-	cur, known := t.d.cursors.get(channel)
-	from, guild := cur.Last, b.guild
-	if !known {
-		from = b.from
-	}
-	fetch := b.fetch && from != ""
+	cur, _ := t.d.cursors.get(channel)
+	from, guild, session := cmp.Or(cur.Last, b.from), b.guild, t.session
 	t.jobs.Go(func() {
 		select {
 		case t.slot <- struct{}{}:
@@ -38,9 +37,9 @@ func (t *intake) startFetch(ctx context.Context, channel string, b *backlog) {
 			return
 		}
 		f := fetched{channel: channel, place: t.lookUp(ctx, channel, guild)}
-		if fetch {
+		if from != "" {
 			f.missed = t.missed(ctx, channel, from)
-			t.addMembers(ctx, f.place.Guild, f.missed)
+			t.addMembers(ctx, session, f.place.Guild, f.missed)
 		}
 		<-t.slot
 		select {
@@ -53,9 +52,6 @@ func (t *intake) startFetch(ctx context.Context, channel string, b *backlog) {
 // finish handles the fetched messages of a channel, then its backlog.
 func (t *intake) finish(ctx context.Context, f fetched) {
 	b := t.backlogs[f.channel]
-	if b == nil {
-		return
-	}
 	delete(t.backlogs, f.channel)
 	for i := range f.missed {
 		m := &f.missed[i]
@@ -70,14 +66,14 @@ func (t *intake) finish(ctx context.Context, f fetched) {
 	}
 	if b.gap && t.commit(ctx) {
 		// The gap is fetched before the events after it are handled, in case fetching fails.
-		t.startFetch(ctx, f.channel, &backlog{fetch: true, guild: f.place.Guild, events: b.events[b.intact:]})
+		t.startFetch(ctx, f.channel, &backlog{guild: f.place.Guild, events: b.events[b.intact:]})
 	}
 }
 
 // lookUp returns the kind of a channel and, for a thread, its parent. If that is unknown, the channel counts as
 // a text channel or a direct message.
 func (t *intake) lookUp(ctx context.Context, id, guild string) place {
-	p, err := t.d.locate(ctx, id, t.d.persist)
+	p, err := t.d.locate(ctx, id, manyTries)
 	if err != nil {
 		t.d.log.Warn("channel not looked up", "channel", id, "err", err)
 		p = place{Guild: guild}
@@ -86,18 +82,6 @@ func (t *intake) lookUp(ctx context.Context, id, guild string) place {
 		}
 	}
 	return p
-}
-
-// persist makes a request. It makes up to eight attempts unless Discord refuses it.
-func (a *account) persist(ctx context.Context, q rest.Request) error {
-	wait := a.timings.gateway.Backoff
-	for try := 1; ; try++ {
-		err := a.rest.Do(ctx, q)
-		if err == nil || ctx.Err() != nil || rest.Refused(err) || try == 8 || !driver.Sleep(ctx, driver.Jitter(wait)) {
-			return err
-		}
-		wait = min(2*wait, a.timings.gateway.Longest)
-	}
 }
 
 // missed fetches the messages of a channel after a given one, oldest first, within the configured limits.
@@ -133,34 +117,36 @@ func (t *intake) missed(ctx context.Context, channel, last string) []message {
 // page fetches at most n messages that follow the given one, oldest first.
 func (a *account) page(ctx context.Context, channel, after string, n int) ([]message, error) {
 	var page []message
-	err := a.persist(ctx, rest.Request{
-		Method: "GET", Route: "/channels/{}/messages", IDs: []string{channel}, Out: &page,
+	err := a.rest.Do(ctx, rest.Request{
+		Method: "GET", Route: "/channels/{}/messages", IDs: []string{channel}, Out: &page, Tries: manyTries,
 		Query: url.Values{"after": {after}, "limit": {strconv.Itoa(n)}},
 	})
 	page = slices.DeleteFunc(page, func(m message) bool { return !newer(m.ID, after) })
-	sorting.Sort(page, func(a, b message) int {
-		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
-	})
+	sorting.Sort(page, func(a, b message) int { return compareIDs(a.ID, b.ID) })
 	return page, err
 }
 
 // Limits of fetching members. Fetched messages do not contain them.
 const (
 	maxRequested = 200              // members in one session of the gateway
-	maxMembers   = 1000             // in the cache
 	askingTime   = 20 * time.Second // for one channel, whose events wait
 )
 
-// refill clears the cached members and resets the number of requests for a new session.
-func (t *intake) refill() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.members, t.left = recent.NewCache[[2]string, *member](maxMembers), maxRequested
+// members are those that were fetched in a session of the gateway. Safe for concurrent use.
+type members struct {
+	known *recent.Shared[[2]string, *member] // by guild and user; nil: has left the guild
+	left  atomic.Int64                       // how many may still be fetched
+}
+
+func newMembers() *members {
+	m := &members{known: recent.NewShared[[2]string, *member](maxRequested)}
+	m.left.Store(maxRequested)
+	return m
 }
 
 // addMembers adds the authors' members to fetched messages, the latest first, so that names and ranks are the
 // same as in live messages. Without it, an author counts as a plain member.
-func (t *intake) addMembers(ctx context.Context, guild string, list []message) {
+func (t *intake) addMembers(ctx context.Context, session *members, guild string, list []message) {
 	if guild == "" {
 		return
 	}
@@ -172,7 +158,7 @@ func (t *intake) addMembers(ctx context.Context, guild string, list []message) {
 			continue
 		}
 		var err error
-		if m.Member, err = t.memberOf(ctx, guild, m.Author.ID); err != nil {
+		if m.Member, err = t.memberOf(ctx, session, guild, m.Author.ID); err != nil {
 			t.d.log.Warn("authors of missed messages not fetched", "guild", guild, "err", err)
 			return
 		}
@@ -180,16 +166,12 @@ func (t *intake) addMembers(ctx context.Context, guild string, list []message) {
 }
 
 // memberOf fetches a user's member; nil if there is none, or if the limit of this session is reached.
-func (t *intake) memberOf(ctx context.Context, guild, id string) (*member, error) {
+func (t *intake) memberOf(ctx context.Context, session *members, guild, id string) (*member, error) {
 	key := [2]string{guild, id}
-	t.mu.Lock()
-	found, ok := t.members.Get(key)
-	if ok || t.left <= 0 {
-		t.mu.Unlock()
+	found, ok := session.known.Get(key)
+	if ok || session.left.Add(-1) < 0 {
 		return found, nil
 	}
-	t.left--
-	t.mu.Unlock()
 	got := &member{}
 	err := t.d.rest.Get(ctx, got, "/guilds/{}/members/{}", guild, id)
 	if rest.NotFound(err) {
@@ -198,8 +180,6 @@ func (t *intake) memberOf(ctx context.Context, guild, id string) (*member, error
 	if err != nil {
 		return nil, err
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.members.Put(key, got)
+	session.known.Put(key, got)
 	return got, nil
 }

@@ -175,7 +175,7 @@ func TestGapBehindAGap(t *testing.T) {
 		return gatewayEvent{Event: gateway.Event{Type: "MESSAGE_CREATE", Data: []byte(`{"id":"` + id + `","channel_id":"` + hallID + `","guild_id":"` + guildID +
 			`","content":"` + text + `","author":{"id":"` + annID + `","username":"ann"}}`)}}
 	}
-	h := &backlog{started: true, fetch: true, guild: guildID}
+	h := &backlog{started: true, guild: guildID}
 	in.backlogs[hallID] = h
 	ctx, cancel := context.WithCancel(t.Context())
 	in.wait(ctx, hallID, h, said("1300000000000000001", "before"))
@@ -190,7 +190,7 @@ func TestGapBehindAGap(t *testing.T) {
 		t.Errorf("taken: %s", got)
 	}
 	again := in.backlogs[hallID]
-	if cur, _ := in.d.cursors.get(hallID); again == nil || !again.fetch || len(again.events) != 2 || cur.Last != "1300000000000000001" {
+	if cur, _ := in.d.cursors.get(hallID); again == nil || !again.started || len(again.events) != 2 || cur.Last != "1300000000000000001" {
 		t.Errorf("then %+v from %+v", again, cur)
 	}
 }
@@ -230,7 +230,7 @@ func TestGapWhereNothingIsFetched(t *testing.T) {
 // More than may wait: what is beyond is fetched.
 func TestMoreThanMayWait(t *testing.T) {
 	in := still(t)
-	h := &backlog{started: true, fetch: true, guild: guildID}
+	h := &backlog{started: true, guild: guildID}
 	for range maxHeld + 5 {
 		in.wait(t.Context(), hallID, h, gatewayEvent{Event: gateway.Event{Type: "MESSAGE_CREATE"}})
 	}

@@ -10,7 +10,6 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/driver"
-	"synthbot/core/recent"
 	"synthbot/interfaces/discord/gateway"
 )
 
@@ -33,22 +32,18 @@ type intake struct {
 	backlogs map[string]*backlog     // of channels whose events wait, by channel
 	since    map[int]time.Time       // by shard: until when the previous session received everything
 	unseen   int                     // how many unknown channels may still be fetched in this session
+	session  *members                // as of this session
 	listed   map[int]map[string]bool // by shard: the guilds that READY named
 
 	batch []core.Event
 	after []func()                // called once the batch is durable
 	taken map[int]gateway.Session // by shard: as of the latest event that was handled
-
-	mu      sync.Mutex
-	members recent.Cache[[2]string, *member] // in this session, by guild and user; nil: has left the guild
-	left    int                              // how many may still be fetched in this session
 }
 
 // backlog is the events of a channel that wait until the channel is known and its missed messages are fetched.
 type backlog struct {
 	events  []gatewayEvent
-	fetch   bool   // missed messages are to be fetched
-	from    string // with fetch, for an unknown channel: the message after which they begin
+	from    string // for an unknown channel: the message after which missed ones begin; "": none are fetched
 	started bool   // startFetch was called
 	gap     bool   // events are missing after the first ones
 	intact  int    // how many events come before the gap
@@ -57,7 +52,6 @@ type backlog struct {
 	announced time.Time // when READY listed the guild, which has not arrived yet
 }
 
-// fetched is the result of fetching a channel.
 type fetched struct {
 	channel string
 	place   place
@@ -65,13 +59,11 @@ type fetched struct {
 }
 
 func newIntake(d *Driver, in core.Inbox) *intake {
-	t := &intake{
-		d: d, in: in, slot: make(chan struct{}, maxAtOnce), done: make(chan fetched),
+	return &intake{
+		d: d, in: in, session: newMembers(), slot: make(chan struct{}, maxAtOnce), done: make(chan fetched),
 		backlogs: make(map[string]*backlog), since: make(map[int]time.Time),
 		listed: make(map[int]map[string]bool), taken: make(map[int]gateway.Session),
 	}
-	t.refill()
-	return t
 }
 
 // run handles events until ctx ends.
@@ -138,10 +130,7 @@ func (t *intake) events(ctx context.Context, f gatewayEvent) {
 
 // commit passes the batch to the inbox and waits until it is durable. It returns false if ctx ends first.
 func (t *intake) commit(ctx context.Context) bool {
-	if t.d.cursors.fresh() {
-		// A new channel is stored before its first message.
-		t.d.feed.storeCursors(ctx)
-	}
+	t.d.feed.storeCursors(ctx, true) // a new channel is stored before its first message
 	if len(t.batch) > 0 && !t.receive(ctx, t.batch) {
 		return false
 	}

@@ -284,7 +284,6 @@ func (r *responder) menu(e *core.Event, i *interaction) bool {
 	return said.Text != ""
 }
 
-// text is an option's value as text.
 func (o *option) text() string {
 	var s string
 	if json.Unmarshal(o.Value, &s) == nil {

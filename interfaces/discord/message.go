@@ -30,13 +30,15 @@ func idAt(t time.Time) string {
 	return strconv.FormatUint(uint64(max(t.UnixMilli()-epoch, 0))<<22, 10)
 }
 
-// newer compares two ids by age.
-func newer(a, b string) bool {
+// compareIDs compares two ids by age, the older one first.
+func compareIDs(a, b string) int {
 	if len(a) != len(b) {
-		return len(a) > len(b)
+		return len(a) - len(b)
 	}
-	return a > b
+	return strings.Compare(a, b)
 }
+
+func newer(a, b string) bool { return compareIDs(a, b) > 0 }
 
 // normal makes a core.Message of Discord's; ok is false if it is the bot's own, or a
 // notice that nobody wrote.

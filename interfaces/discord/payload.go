@@ -209,7 +209,6 @@ type guildPayload struct {
 	Members     []member    `json:"members"`
 }
 
-// all are the channels and threads.
 func (g *guildPayload) all() []channel { return slices.Concat(g.Channels, g.Threads) }
 
 type ready struct {
@@ -279,7 +278,6 @@ type interaction struct {
 	} `json:"data"`
 }
 
-// decode reads an object of Discord's.
 func decode[T any](data []byte) (v T, ok bool) {
 	err := rest.Decode(data, &v)
 	return v, err == nil

@@ -60,7 +60,6 @@ type replies struct {
 	arrived *recent.Shared[string, *arrival] // the latest interactions, by id: a resumed session repeats them
 }
 
-// add adds a command.
 func (r *replies) add(p pending) {
 	r.update(func(all map[string]pending) { all[p.ID] = p })
 }
@@ -81,7 +80,6 @@ func (r *replies) find(match func(pending) bool) (pending, bool) {
 	return list[0], true
 }
 
-// answer marks a command as answered.
 func (r *replies) answer(p pending) {
 	r.update(func(all map[string]pending) {
 		if now, ok := all[p.ID]; ok {

@@ -89,6 +89,19 @@ func read[P any](ctx context.Context, d *Driver, call core.Call) (p P, at destin
 	return p, at, err
 }
 
+// on makes an action of do, which gets the payload and the destination of a call.
+func on[P any](
+	d *Driver, do func(context.Context, core.Call, P, destination) (core.Result, error),
+) func(context.Context, core.Call) (core.Result, error) {
+	return func(ctx context.Context, call core.Call) (core.Result, error) {
+		p, at, err := read[P](ctx, d, call)
+		if err != nil {
+			return core.Result{}, err
+		}
+		return do(ctx, call, p, at)
+	}
+}
+
 // messageID is a message's id, which models sometimes write as a number. It is empty if it
 // cannot be an id: Discord would refuse it, or read it as part of an address.
 type messageID string
@@ -110,11 +123,7 @@ func (d *Driver) checkMessage(ctx context.Context, call core.Call) error {
 	return err
 }
 
-func (d *Driver) sendMessage(ctx context.Context, call core.Call) (r core.Result, err error) {
-	s, at, err := read[say](ctx, d, call)
-	if err != nil {
-		return r, err
-	}
+func (d *Driver) sendMessage(ctx context.Context, call core.Call, s say, at destination) (r core.Result, err error) {
 	list, err := d.compose(call, &s)
 	if err != nil {
 		return r, err

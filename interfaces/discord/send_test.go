@@ -199,7 +199,7 @@ func TestRefusals(t *testing.T) {
 		if err := d.checkMessage(t.Context(), call); kind(err) != c.want {
 			t.Errorf("%s: checked: %v", name, err)
 		}
-		if _, err := d.sendMessage(t.Context(), call); kind(err) != c.want {
+		if _, err := on(d, d.sendMessage)(t.Context(), call); kind(err) != c.want {
 			t.Errorf("%s: sent: %v", name, err)
 		}
 	}
@@ -589,18 +589,18 @@ func TestWhereIs(t *testing.T) {
 		}
 	}
 	for range 2 {
-		p, err := d.locate(t.Context(), topicID, d.rest.Do)
+		p, err := d.locate(t.Context(), topicID, rest.MaxTries)
 		if err != nil || p.Guild != guildID || p.Parent != hallID || !p.thread() {
 			t.Errorf("%+v, %v", p, err)
 		}
 		asked(1)
 	}
 	d.cursors.seen(roomID, place{Guild: "7"}, "5", time.Now(), false)
-	if p, err := d.locate(t.Context(), roomID, d.rest.Do); err != nil || p.Guild != "7" {
+	if p, err := d.locate(t.Context(), roomID, rest.MaxTries); err != nil || p.Guild != "7" {
 		t.Errorf("%+v, %v", p, err)
 	}
 	asked(1)
-	if _, err := d.locate(t.Context(), "5", d.rest.Do); err == nil {
+	if _, err := d.locate(t.Context(), "5", rest.MaxTries); err == nil {
 		t.Error("a channel that is not there is somewhere")
 	}
 	asked(2)
@@ -614,7 +614,7 @@ func TestWhereIs(t *testing.T) {
 		d.cache.lookedUp.Put(fmt.Sprint("x", i), place{})
 	}
 	_, kept := d.cache.lookedUp.Get("x0")
-	if _, err := d.locate(t.Context(), hallID, d.rest.Do); err != nil || kept {
+	if _, err := d.locate(t.Context(), hallID, rest.MaxTries); err != nil || kept {
 		t.Errorf("%v, the first of many is kept: %t", err, kept)
 	}
 }

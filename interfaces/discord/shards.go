@@ -68,7 +68,6 @@ type shardState struct {
 	prefix string
 }
 
-// Get implements driver.State.
 func (s *shardState) Get(ctx context.Context, key string) ([]byte, error) {
 	value, err := s.State.Get(ctx, s.prefix+key)
 	if err == nil && value == nil {
@@ -77,13 +76,11 @@ func (s *shardState) Get(ctx context.Context, key string) ([]byte, error) {
 	return value, err
 }
 
-// Holds implements driver.Holder.
 func (s *shardState) Holds() bool {
 	h, ok := s.State.(driver.Holder)
 	return !ok || h.Holds()
 }
 
-// Put implements driver.State.
 func (s *shardState) Put(ctx context.Context, key string, value []byte) error {
 	return s.State.Put(ctx, s.prefix+key, value)
 }

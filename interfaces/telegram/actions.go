@@ -260,7 +260,7 @@ func (d *delivery) editTo(ctx context.Context, to chatKey, message string, butto
 	params := botapi.Params{"message_id": message, "reply_markup": buttons}
 	r := &botapi.Request{Method: "editMessageText", Params: params, Chat: to.chat, Again: true}
 	d.write(r, p)
-	_, err := d.api.Do(ctx, r)
+	err := d.api.Do(ctx, r)
 	if botapi.Says(err, "not modified") {
 		return nil
 	}
@@ -272,7 +272,7 @@ func (d *delivery) remove(ctx context.Context, call core.Call) (r core.Result, e
 	var a about
 	if err = d.read(call, &a); err == nil {
 		params := botapi.Params{"message_id": a.number}
-		_, err = d.api.Do(ctx, &botapi.Request{Method: "deleteMessage", Params: params, Chat: a.to.chat, Again: true})
+		err = d.api.Do(ctx, &botapi.Request{Method: "deleteMessage", Params: params, Chat: a.to.chat, Again: true})
 	}
 	if err != nil && !botapi.Says(err, "to delete not found") {
 		return r, explain(err)
@@ -302,8 +302,7 @@ func (d *delivery) setReaction(ctx context.Context, to chatKey, message int64, e
 	}
 	params := botapi.Params{"message_id": message, "reaction": list}
 	r := &botapi.Request{Method: "setMessageReaction", Params: params, Chat: to.chat, Again: true, Rank: -1}
-	_, err := d.api.Do(ctx, r)
-	return err
+	return d.api.Do(ctx, r)
 }
 
 // question is what the poll action sends.

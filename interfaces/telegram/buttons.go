@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"synthbot/core"
@@ -134,7 +133,11 @@ func (c *converter) press(q *callback) converted {
 		return converted{press: p}
 	}
 	p.choice = kind == kindChoice
-	if !p.choice && !c.presses.first(m.Chat.ID, m.ID, q.ID) {
+	first := q.ID // the same query comes again if it could not be taken in
+	if !p.choice {
+		first = c.pressed.Ensure([2]int64{m.Chat.ID, m.ID}, func() string { return q.ID })
+	}
+	if first != q.ID {
 		p.refused = pressOld // another button of the message, before they could be taken away
 		return converted{press: p}
 	}
@@ -301,7 +304,7 @@ func (d *Driver) Whisper(ctx context.Context, press core.Message, text string) e
 	if !ok {
 		return core.Errorf(core.Invalid, "%q is not a button press", press.ID)
 	}
-	d.presses.answer(query)
+	d.choices.Take(query)
 	return explain(d.answerPress(ctx, query, text))
 }
 
@@ -309,53 +312,19 @@ const maxWhisper = 200 // bytes; the platform counts characters
 
 func (d *Driver) answerPress(ctx context.Context, query, text string) error {
 	params := botapi.Params{"callback_query_id": query, "text": cut(text, maxWhisper), "show_alert": text != ""}
-	_, err := d.api.Do(ctx, &botapi.Request{Method: "answerCallbackQuery", Params: params, Again: true})
-	return err
-}
-
-// presses knows which queries are not answered yet.
-type presses struct {
-	mu      sync.Mutex
-	waiting map[string]bool
-	used    map[[2]int64]string // the query that pressed a message's button first
-}
-
-// first reports whether a query is the first press of a message's buttons. The same
-// query comes again if it could not be taken in.
-func (p *presses) first(chat, message int64, query string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	at := [2]int64{chat, message}
-	if was, ok := p.used[at]; ok {
-		return was == query
-	}
-	room(p.used, maxPlaces)
-	p.used[at] = query
-	return true
-}
-
-// expect notes a query.
-func (p *presses) expect(query string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	room(p.waiting, maxPlaces)
-	p.waiting[query] = true
-}
-
-// answer takes over a query. It returns false if that was done before.
-func (p *presses) answer(query string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	waits := p.waiting[query]
-	delete(p.waiting, query)
-	return waits
+	return d.api.Do(ctx, &botapi.Request{Method: "answerCallbackQuery", Params: params, Again: true})
 }
 
 // endPress tells the platform that a press is handled. A choice may get a Whisper first, and
 // keeps its buttons until it is settled. Other buttons are removed by a valid press.
 func (d *Driver) endPress(ctx context.Context, q *press) {
-	if q.choice && q.refused == "" && (!driver.Sleep(ctx, whisperWait) || !d.presses.answer(q.query)) {
-		return
+	if q.choice && q.refused == "" {
+		if !driver.Sleep(ctx, whisperWait) {
+			return
+		}
+		if _, ok := d.choices.Take(q.query); !ok {
+			return
+		}
 	}
 	if err := d.answerPress(ctx, q.query, q.refused); err != nil && ctx.Err() == nil {
 		d.log.Debug("press not answered", "err", err)
@@ -365,7 +334,7 @@ func (d *Driver) endPress(ctx context.Context, q *press) {
 	}
 	params := botapi.Params{"message_id": q.message}
 	r := &botapi.Request{Method: "editMessageReplyMarkup", Params: params, Chat: q.chat, Again: true}
-	if _, err := d.api.Do(ctx, r); err != nil && ctx.Err() == nil {
+	if err := d.api.Do(ctx, r); err != nil && ctx.Err() == nil {
 		d.log.Debug("buttons not removed", "chat", q.chat, "err", err)
 	}
 }

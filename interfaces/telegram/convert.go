@@ -9,6 +9,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/recent"
 )
 
 // Accounts of the platform that speak for somebody else.
@@ -26,7 +27,7 @@ type converter struct {
 	commands func() []command.Spec
 	places   *places
 	keys     *signer
-	presses  *presses
+	pressed  *recent.Cache[[2]int64, string] // the query that pressed a message's buttons first
 	now      func() time.Time
 	ahead    func() time.Duration // of now, to the platform's clock
 }

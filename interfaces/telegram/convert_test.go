@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"synthbot/core"
+	"synthbot/core/recent"
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
@@ -25,7 +26,7 @@ var rewrite = flag.Bool("update", false, "rewrite golden files")
 func testConverter() *converter {
 	return &converter{
 		name: "telegram", self: user{ID: telegramtest.BotID, UserName: telegramtest.BotName, IsBot: true}, commands: commands,
-		places: newPlaces(), keys: newSigner(telegramtest.Token), presses: &presses{},
+		places: newPlaces(), keys: newSigner(telegramtest.Token), pressed: new(recent.NewCache[[2]int64, string](9)),
 		now:   func() time.Time { return time.Unix(1795165200, 0) },
 		ahead: func() time.Duration { return 0 },
 	}

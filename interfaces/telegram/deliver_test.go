@@ -76,7 +76,7 @@ func TestNothingIsSentWithoutALease(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		r := &botapi.Request{Method: "sendMessage", Chat: jay, Params: botapi.Params{"text": "late"}}
-		if _, err := d.api.Do(ctx, r); err == nil || botapi.OutcomeUnknown(err) {
+		if err := d.api.Do(ctx, r); err == nil || botapi.OutcomeUnknown(err) {
 			t.Error(err)
 		}
 		if err := d.Tell(t.Context(), place("telegram", jay, 0), "a notice"); err != nil {

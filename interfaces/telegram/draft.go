@@ -152,7 +152,7 @@ func (p *draftPlatform) call(ctx context.Context, r *botapi.Request, text string
 	if !p.d.opt.Config.Previews && r.Method != "sendMessageDraft" {
 		r.Params["link_preview_options"] = noPreview
 	}
-	_, err := p.d.api.Try(ctx, r)
+	err := p.d.api.Try(ctx, r)
 	switch {
 	case botapi.Says(err, "not modified"):
 		return nil
@@ -165,7 +165,7 @@ func (p *draftPlatform) call(ctx context.Context, r *botapi.Request, text string
 // Delete deletes a draft's message.
 func (p *draftPlatform) Delete(ctx context.Context, place, message string) error {
 	params, chat := botapi.Params{"message_id": message}, p.key(place).chat
-	_, err := p.d.api.Do(ctx, &botapi.Request{Method: "deleteMessage", Params: params, Chat: chat, Again: true})
+	err := p.d.api.Do(ctx, &botapi.Request{Method: "deleteMessage", Params: params, Chat: chat, Again: true})
 	if err != nil && p.Outcome(err) == draft.Refused {
 		return nil
 	}

@@ -26,7 +26,6 @@ package telegram
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -42,6 +41,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/core/driver"
+	"synthbot/core/recent"
 	"synthbot/core/secret"
 	"synthbot/core/watch"
 	"synthbot/interfaces/telegram/botapi"
@@ -95,7 +95,8 @@ type Driver struct {
 	api     *botapi.Client
 	places  *places
 	ranks   *ranks
-	presses *presses
+	pressed recent.Cache[[2]int64, string] // see converter
+	choices *recent.Shared[string, bool]   // queries that a Whisper may answer
 	send    *delivery
 	marks   *marks
 	menus   sync.Mutex  // held while they are updated
@@ -147,7 +148,7 @@ func New(o Options) (*Driver, error) {
 		return nil, fmt.Errorf("%s: %w", o.Name, err)
 	}
 	d.api, d.send.api = api, api
-	d.presses = &presses{waiting: map[string]bool{}, used: map[[2]int64]string{}}
+	d.pressed, d.choices = recent.NewCache[[2]int64, string](maxPlaces), recent.NewShared[string, bool](maxPlaces)
 	d.marks = &marks{next: map[core.Path]candidate{}, all: map[markKey]chan struct{}{}}
 	d.ranks = newRanks(d)
 	var accounts []string
@@ -215,7 +216,8 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 // connect asks the platform who the bot is, and returns what takes updates in.
 func (d *Driver) connect(ctx context.Context, in core.Inbox) (*intake, error) {
 	var self user
-	if err := d.api.Get(ctx, &botapi.Request{Method: "getMe", Fatal: []int{401, 404}}, &self); err != nil {
+	r := &botapi.Request{Method: "getMe", Again: true, Fatal: []int{401, 404}, Result: &self}
+	if err := d.api.Do(ctx, r); err != nil {
 		return nil, err
 	}
 	if self.ID == 0 {
@@ -228,7 +230,7 @@ func (d *Driver) connect(ctx context.Context, in core.Inbox) (*intake, error) {
 	d.later(d.send.drafts.ClearLater)
 	c := &converter{
 		name: d.opt.Name, self: self, commands: d.opt.Commands, places: d.places, keys: d.send.keys,
-		presses: d.presses, now: d.opt.Clock, ahead: d.api.ClockAhead,
+		pressed: &d.pressed, now: d.opt.Clock, ahead: d.api.ClockAhead,
 	}
 	return &intake{d: d, in: in, convert: c, done: map[int64]bool{}, damaged: map[int64]int{}}, nil
 }
@@ -279,8 +281,12 @@ func id(n int64) string { return strconv.FormatInt(n, 10) }
 // Probe implements core.Prober. It takes no updates, so that a bot that runs with
 // the same token is not disturbed.
 func (d *Driver) Probe(ctx context.Context) []core.Finding {
-	raw, err := d.api.Do(ctx, &botapi.Request{Method: "getMe"})
-	if err != nil {
+	var me struct {
+		Name   string `json:"username"`
+		Joins  bool   `json:"can_join_groups"`
+		Listen bool   `json:"can_read_all_group_messages"`
+	}
+	if err := d.api.Do(ctx, &botapi.Request{Method: "getMe", Result: &me}); err != nil {
 		fix := explain(err).Error()
 		if botapi.IsCode(err, 401, 404) {
 			fix = "the token is refused; ask @BotFather for it again, and set it in interfaces." + d.opt.Name +
@@ -288,12 +294,7 @@ func (d *Driver) Probe(ctx context.Context) []core.Finding {
 		}
 		return []core.Finding{{What: "identity", Found: "unknown", Fix: fix, Fatal: true}}
 	}
-	var me struct {
-		Name   string `json:"username"`
-		Joins  bool   `json:"can_join_groups"`
-		Listen bool   `json:"can_read_all_group_messages"`
-	}
-	if err := json.Unmarshal(raw, &me); err != nil || me.Name == "" {
+	if me.Name == "" {
 		return []core.Finding{{What: "identity", Found: "unknown",
 			Fix: "the server's answer is not that of Telegram; check api_url", Fatal: true}}
 	}

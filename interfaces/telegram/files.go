@@ -185,7 +185,8 @@ func (d *Driver) Fetch(ctx context.Context, a core.Attachment, most int64) ([]by
 		Path string `json:"file_path"`
 		Size int64  `json:"file_size"`
 	}
-	err := d.api.Get(ctx, &botapi.Request{Method: "getFile", Params: botapi.Params{"file_id": a.Ref}}, &f)
+	params := botapi.Params{"file_id": a.Ref}
+	err := d.api.Do(ctx, &botapi.Request{Method: "getFile", Params: params, Again: true, Result: &f})
 	switch {
 	case botapi.Says(err, "file is too big"), f.Size > most:
 		return nil, tooLarge

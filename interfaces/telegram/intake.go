@@ -226,7 +226,7 @@ func (i *intake) notice(it item) {
 		}
 	}
 	if it.press != nil && it.press.choice {
-		i.d.presses.expect(it.press.query)
+		i.d.choices.Put(it.press.query, true)
 	}
 }
 

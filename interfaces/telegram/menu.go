@@ -186,6 +186,5 @@ func (d *Driver) offerAll(ctx context.Context, menus, gone []menu) (unreached bo
 
 func (d *Driver) offer(ctx context.Context, method string, m menu) error {
 	params := botapi.Params{"commands": m.Commands, "language_code": m.Language, "scope": m.Scope}
-	_, err := d.api.Do(ctx, &botapi.Request{Method: method, Params: params, Again: true})
-	return err
+	return d.api.Do(ctx, &botapi.Request{Method: method, Params: params, Again: true})
 }

@@ -244,7 +244,7 @@ func TestTwoReaders(t *testing.T) {
 		read := func() {
 			ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
 			defer cancel()
-			_, _ = other.api.Try(ctx, &botapi.Request{Method: "getUpdates", Params: botapi.Params{"timeout": 30}})
+			_ = other.api.Try(ctx, &botapi.Request{Method: "getUpdates", Params: botapi.Params{"timeout": 30}})
 		}
 		for range 3 {
 			read()

@@ -2,7 +2,6 @@ package telegram
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strconv"
 	"sync"
@@ -165,12 +164,9 @@ func (r *ranks) fetch(ctx context.Context, method string, chat int64, answer any
 	if !r.d.api.Quiet(chat) {
 		err = r.d.api.Wait(ctx)
 	}
-	var raw json.RawMessage
 	if err == nil {
-		raw, err = r.d.api.Try(ctx, &botapi.Request{Method: method, Params: botapi.Params{}, Chat: chat})
-	}
-	if err == nil {
-		err = json.Unmarshal(raw, answer)
+		params := botapi.Params{}
+		err = r.d.api.Try(ctx, &botapi.Request{Method: method, Params: params, Chat: chat, Again: true, Result: answer})
 	}
 	if err != nil {
 		r.d.log.Debug("nothing learned about a chat", "chat", chat, "method", method, "err", err)

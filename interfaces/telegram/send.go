@@ -179,7 +179,7 @@ func (d *delivery) send(ctx context.Context, deliveries core.Deliveries, o outgo
 			d.write(r, part)
 			var m sentMessage
 			r.Result = &m
-			_, err := d.api.Do(ctx, r)
+			err := d.api.Do(ctx, r)
 			return d.sent(o.to, m.Number, err)
 		})
 		if !core.SendsOn(&failed, err) {
@@ -340,7 +340,7 @@ func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 		params := botapi.Params{"message_thread_id": s.thread}
 		r := &botapi.Request{Method: "sendMessage", Params: params, Chat: s.chat, Rank: 1, Once: true}
 		d.send.write(r, p)
-		if _, err := d.api.Do(ctx, r); err != nil {
+		if err := d.api.Do(ctx, r); err != nil {
 			return explain(err)
 		}
 	}

@@ -43,7 +43,7 @@ func (d *Driver) showAction(ctx context.Context, p core.Path, action string) {
 	}
 	for end := time.Now().Add(typingMost); time.Now().Before(end); {
 		if time.Since(d.send.drafts.Shown(d.send.draftPlace(s))) >= draftSigns && d.api.Spare(s.chat) {
-			_, err := d.api.Try(ctx, &botapi.Request{Method: "sendChatAction", Params: params, Chat: s.chat})
+			err := d.api.Try(ctx, &botapi.Request{Method: "sendChatAction", Params: params, Chat: s.chat})
 			if err != nil && ctx.Err() == nil {
 				d.log.Debug("typing not shown", "chat", s.chat, "err", err)
 				if !botapi.IsCode(err, 429, 500, 502, 503, 504) {

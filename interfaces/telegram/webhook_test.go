@@ -189,7 +189,7 @@ func TestWebhookTakenAway(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.api.Try(t.Context(), &botapi.Request{Method: "setWebhook", Params: botapi.Params{"url": "https://old.example.org"}}); err != nil {
+		if err := d.api.Try(t.Context(), &botapi.Request{Method: "setWebhook", Params: botapi.Params{"url": "https://old.example.org"}}); err != nil {
 			t.Fatal(err)
 		}
 		d.api.Close()
@@ -235,7 +235,7 @@ func TestRedacted(t *testing.T) {
 	for kind := telegramtest.Limited; kind <= telegramtest.Refused; kind++ {
 		w.FailNext("getMe", telegramtest.Fault{Kind: kind, Text: "Bad Request: /bot" + telegramtest.Token + "/getMe"})
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-		_, err := d.api.Try(ctx, &botapi.Request{Method: "getMe"})
+		err := d.api.Try(ctx, &botapi.Request{Method: "getMe"})
 		cancel()
 		if err == nil && kind < telegramtest.ResetAfter {
 			t.Errorf("fault %d is none", kind)
@@ -250,7 +250,7 @@ func TestRedacted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := closed.api.Try(t.Context(), &botapi.Request{Method: "getMe"}); err == nil || strings.Contains(err.Error(), telegramtest.Token[12:]) {
+	if err := closed.api.Try(t.Context(), &botapi.Request{Method: "getMe"}); err == nil || strings.Contains(err.Error(), telegramtest.Token[12:]) {
 		t.Errorf("refused connection: %v", err)
 	}
 }

@@ -106,7 +106,6 @@ func (g *Gateway) dial(ctx context.Context, address string) (*conn, error) {
 	return c, nil
 }
 
-// read waits for the next message.
 func (c *conn) read() (m message, err error) {
 	err = c.ws.SetReadDeadline(time.Now().Add(c.patience))
 	if err != nil {

@@ -64,9 +64,6 @@ type Handler interface {
 	Alive(shard int)
 	// Disconnected is called at the end of each connection and failed attempt.
 	Disconnected(shard int)
-	// ContentRefused is called when Discord refuses the message content intent. The next session does not
-	// request it.
-	ContentRefused()
 }
 
 // Timings are the waits of a Gateway.
@@ -96,7 +93,7 @@ type Options struct {
 // Gateway connects one bot. Safe for concurrent use.
 type Gateway struct {
 	Options
-	contentRefused atomic.Bool
+	contentRefused atomic.Bool // Discord refused the message content intent, which is not requested any more
 }
 
 // New returns a Gateway, which does not connect yet.

@@ -17,9 +17,6 @@ const (
 	maxMissed  = 8 << 20 // bytes
 )
 
-// errMissedTooMuch means that a session has more missed events than maxMissed.
-var errMissedTooMuch = errors.New("too many missed events")
-
 // catchUp resumes the session of an earlier process to receive the events that it missed. A new session
 // follows, because Discord describes guilds and channels only to new sessions. Until that begins, the earlier one
 // receives further events.
@@ -97,7 +94,7 @@ func (s *shard) keepMissed(c *conn, caughtUp func()) error {
 		s.missed, size = append(s.missed, m), size+len(m.Data)
 		if size > maxMissed {
 			s.missed = nil
-			return errMissedTooMuch
+			return errors.New("too many missed events")
 		}
 	}
 }
@@ -108,32 +105,22 @@ func (s *shard) deliverMissed(ctx context.Context, m message) {
 	if len(s.missed) == 0 || m.Type != "READY" && m.Type != "GUILD_CREATE" {
 		return
 	}
-	var ready struct {
-		Guilds []struct{ ID string }
+	type guild struct {
+		ID string `json:"id"`
 	}
-	guild := ""
-	if m.Type == "READY" {
-		_ = json.Unmarshal(m.Data, &ready) // damaged, it lists none
-	} else {
-		guild = field(m.Data, "id")
+	var now struct {
+		guild          // of GUILD_CREATE
+		Guilds []guild `json:"guilds"` // of READY
 	}
-	listed := func(guild string) bool {
-		return m.Type != "READY" || slices.Contains(ready.Guilds, struct{ ID string }{guild})
-	}
+	_ = json.Unmarshal(m.Data, &now) // damaged, it lists none
 	s.missed = slices.DeleteFunc(s.missed, func(missed message) bool {
-		in := field(missed.Data, "guild_id")
-		if in == guild {
+		var in struct {
+			ID string `json:"guild_id"`
+		}
+		_ = json.Unmarshal(missed.Data, &in)
+		if in.ID == now.ID {
 			s.g.Handler.Event(ctx, Event{Shard: s.id, Type: missed.Type, Data: missed.Data})
 		}
-		return in == guild || !listed(in)
+		return in.ID == now.ID || m.Type == "READY" && !slices.Contains(now.Guilds, guild(in))
 	})
-}
-
-// field returns a string field of a JSON object; "" if there is none.
-func field(object json.RawMessage, name string) string {
-	var fields map[string]json.RawMessage
-	var value string
-	_ = json.Unmarshal(object, &fields)
-	_ = json.Unmarshal(fields[name], &value)
-	return value
 }

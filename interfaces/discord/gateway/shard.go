@@ -17,6 +17,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"synthbot/core/driver"
+	"synthbot/core/loop"
 )
 
 // Codes with which the gateway closes a connection.
@@ -109,8 +110,10 @@ func (s *shard) fatal(why error) error {
 	case errors.Is(why, ErrToken), closed && c.Code == closeToken:
 		return ErrToken
 	case closed && c.Code == closeDisallowed && s.intents != Intents:
-		s.g.contentRefused.Store(true) // other shards may have requested it, too
-		s.g.Handler.ContentRefused()
+		if !s.g.contentRefused.Swap(true) { // other shards may have requested it, too
+			s.g.Notify("the message content intent is off for this bot: it sees only mentions, replies to it and " +
+				"direct messages. Switch the intent on in the developer portal, under Bot, and restart.")
+		}
 		return nil
 	case !closed:
 		return nil
@@ -219,10 +222,7 @@ func (s *shard) handle(ctx context.Context, c *conn, m message) error {
 	case opDispatch:
 		s.dispatch(ctx, c, m)
 	case opHeartbeat:
-		select {
-		case c.beatAsked <- struct{}{}:
-		default:
-		}
+		loop.Notify(c.beatAsked)
 	case opAck:
 		c.acked.Store(true)
 		if s.established {
@@ -263,7 +263,6 @@ func (s *shard) dispatch(ctx context.Context, c *conn, m message) {
 	s.deliverMissed(ctx, m)
 }
 
-// setSession sets the session that READY begins.
 func (s *shard) setSession(ready message) {
 	var r struct {
 		Session string `json:"session_id"`

@@ -53,7 +53,6 @@ func (r *record) Event(_ context.Context, e Event) bool {
 
 func (r *record) Alive(int)        { r.alive++ }
 func (r *record) Disconnected(int) { r.disconnects++ }
-func (r *record) ContentRefused()  { r.refused++ }
 
 // loose is a shard that is connected to nothing, and what it reports.
 func loose(t *testing.T, s *discordtest.Server, change ...func(*Options)) (*shard, *record) {
@@ -62,7 +61,7 @@ func loose(t *testing.T, s *discordtest.Server, change ...func(*Options)) (*shar
 	dial := rest.Dial(new(net.Dialer).DialContext)
 	o := Options{
 		Token: secret.New(discordtest.Token), Content: true, Handler: r, Dial: dial, Timings: timings,
-		Log: slog.New(slog.DiscardHandler), Notify: func(string) {},
+		Log: slog.New(slog.DiscardHandler), Notify: func(string) { r.refused++ },
 	}
 	if s != nil {
 		if s.Dial != nil {

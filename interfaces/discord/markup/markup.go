@@ -81,17 +81,17 @@ func (w Writer) block(b markdown.Block) []string {
 	case markdown.Heading:
 		return w.heading(b)
 	case markdown.List:
-		return w.list(b)
+		return w.blocks(b.Blocks, b.Tight)
+	case markdown.Item:
+		return w.item(b)
 	case markdown.Quote:
 		return w.quote(b)
 	case markdown.Code:
-		return code(b.Info, b.Text)
+		return code(b.Language, b.Text)
 	case markdown.Table:
 		return code("", grid(b))
 	case markdown.Rule:
 		return []string{"⎯⎯⎯⎯⎯⎯⎯⎯"}
-	case markdown.Item:
-		return w.blocks(b.Blocks, false)
 	}
 	return guarded(strings.Split(w.inlines(b.Inlines), "\n"))
 }
@@ -108,24 +108,18 @@ func (w Writer) heading(b markdown.Block) []string {
 	return []string{"**" + strings.ReplaceAll(text, "**", "") + "**"}
 }
 
-func (w Writer) list(b markdown.Block) []string {
-	var lines []string
-	for i, item := range b.Blocks {
-		if i > 0 && !b.Tight {
-			lines = append(lines, "")
-		}
-		mark := strings.NewReplacer("[ ]", "☐", "[x]", "☑").Replace(b.Mark(i))
-		for j, l := range w.blocks(item.Blocks, b.Tight) {
-			switch {
-			case j == 0:
-				l = mark + l
-			case l != "":
-				l = "  " + l
-			}
-			lines = append(lines, l)
-		}
-		if len(item.Blocks) == 0 {
-			lines = append(lines, strings.TrimRight(mark, " "))
+func (w Writer) item(b markdown.Block) []string {
+	mark := strings.NewReplacer("[ ]", "☐", "[x]", "☑").Replace(b.Mark())
+	if len(b.Blocks) == 0 {
+		return []string{strings.TrimRight(mark, " ")}
+	}
+	lines := w.blocks(b.Blocks, b.Tight)
+	for i, l := range lines {
+		switch {
+		case i == 0:
+			lines[i] = mark + l
+		case l != "":
+			lines[i] = "  " + l
 		}
 	}
 	return lines
@@ -158,15 +152,12 @@ func (w Writer) quote(b markdown.Block) []string {
 }
 
 // code is a block of code. A fence inside of it must not end it.
-func code(info, text string) []string {
-	info, _, _ = strings.Cut(strings.TrimSpace(info), " ")
-	if !language().MatchString(info) {
-		info = ""
+func code(language, text string) []string {
+	if len(language) > 20 {
+		language = ""
 	}
-	return strings.Split("```"+info+"\n"+apart(text, "```")+"\n```", "\n")
+	return strings.Split("```"+language+"\n"+apart(text, "```")+"\n```", "\n")
 }
-
-var language = txt.Pattern(`^[A-Za-z0-9+#_.-]{1,20}$`)
 
 func grid(b markdown.Block) string {
 	var lines []string

@@ -2,15 +2,13 @@
 // repeats what failed for the moment, and returns errors that say whether a request may
 // have worked all the same.
 //
-// The library sends each request. Its own waiting and repeating is not used: it ends
-// neither with a context nor after a number of attempts, and it loses the status of a
-// refusal without JSON. So every request has a bucket of its own for the library,
-// the [transport] makes typed errors of refusals, and the library sees no header of a
-// rate limit.
+// The library only encodes requests with files. Its own requests wait and repeat without
+// an end, and lose the status of a refusal without JSON.
 package rest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,12 +30,13 @@ import (
 
 // Bounds of a request.
 const (
-	MaxTries = 6               // of a request that the server cannot handle just now
+	MaxTries = 6               // of most requests that the server cannot handle just now
 	NonceAge = 2 * time.Minute // for so long Discord certainly remembers a nonce
 
 	maxAnswer  = 16 << 20 // bytes of an answer
 	maxRefusal = 64 << 10 // bytes of a refusal
 
+	requestTime  = 2 * time.Minute
 	downloadTime = time.Minute
 )
 
@@ -59,7 +58,6 @@ type Options struct {
 // Client makes requests as one bot. Safe for concurrent use.
 type Client struct {
 	Options
-	session   *discordgo.Session
 	limits    *limiter
 	transport *http.Transport
 	offset    atomic.Int64 // how far Discord's clock is ahead of ours
@@ -76,17 +74,8 @@ func New(o Options) *Client {
 		return conn, nil
 	}
 	t.MaxIdleConnsPerHost, t.ResponseHeaderTimeout = 16, 30*time.Second
-	c := &Client{Options: o, limits: newLimiter(o.Pace), transport: t}
-	c.session, _ = discordgo.New("Bot " + o.Token.Reveal()) // never fails
-	c.session.LogLevel = -1
-	c.session.UserAgent = "DiscordBot (synthbot, 1)"
-	c.session.Client = &http.Client{
-		Transport: (*transport)(c), Timeout: 2 * time.Minute, CheckRedirect: noRedirect,
-	}
-	return c
+	return &Client{Options: o, limits: newLimiter(o.Pace), transport: t}
 }
-
-func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Close closes idle connections.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
@@ -123,7 +112,8 @@ func (c *Client) Do(ctx context.Context, q Request) error {
 			unknownSince = began
 		}
 		pause, again := c.again(&q, err, wait)
-		if ctx.Err() != nil || !again || try >= MaxTries && Refusal(err).Status != 429 || !driver.Sleep(ctx, pause) {
+		again = again && (try < cmp.Or(q.Tries, MaxTries) || Refusal(err).Status == 429)
+		if ctx.Err() != nil || !again || !driver.Sleep(ctx, pause) {
 			return away(&q, markUnknown(err, unknownSince))
 		}
 		wait = min(2*wait, 20*time.Second)
@@ -162,32 +152,54 @@ func (c *Client) again(q *Request, err error, wait time.Duration) (time.Duration
 	return 0, false
 }
 
+// try makes one attempt. What was not sent because another process may have taken over counts as [ErrDial].
 func (c *Client) try(ctx context.Context, q *Request, contentType string, body []byte) error {
-	address := c.API.String() + "/api/v" + discordgo.APIVersion + q.address()
-	bucket := &discordgo.Bucket{Remaining: 1}
-	bucket.Lock()
-	ctx = context.WithValue(ctx, requestKey{}, q)
-	if q.Fast {
-		ctx = driver.Unheld(ctx)
-	}
-	answer, err := c.session.RequestWithLockedBucket(q.Method, address, contentType, body, bucket, 0,
-		discordgo.WithContext(ctx), discordgo.WithRetryOnRatelimit(false), discordgo.WithRestRetries(0))
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		err = u.Err // its address may hold a token
-	}
-	api, refused := errors.AsType[*Error](err)
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	resp, err := c.send(ctx, q, contentType, body)
 	switch {
-	case refused:
-		return api
+	case errors.Is(err, driver.ErrNotHeld):
+		return fmt.Errorf("%s: %w: %w", q.name(), ErrDial, err)
 	case err != nil:
 		return fmt.Errorf("%s: %w", q.name(), err)
-	case q.Out == nil:
-		return nil
 	}
-	if err := Decode(answer, q.Out); err != nil {
+	defer func() { _ = resp.Body.Close() }()
+	c.limits.learn(q, resp.Header)
+	if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+		c.offset.Store(int64(at.Sub(c.Clock().Truncate(time.Second))))
+	}
+	if resp.StatusCode >= 300 { // a redirect would carry the token along
+		return refusal(q.name(), resp)
+	}
+	answer, err := io.ReadAll(http.MaxBytesReader(nil, resp.Body, maxAnswer))
+	if err == nil && q.Out != nil {
+		err = Decode(answer, q.Out)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: answer: %w", q.name(), err)
 	}
 	return nil
+}
+
+// send sends a request. What changes something is sent only while the State holds.
+func (c *Client) send(ctx context.Context, q *Request, contentType string, body []byte) (*http.Response, error) {
+	address := c.API.String() + "/api/v" + discordgo.APIVersion + q.address()
+	r, err := http.NewRequestWithContext(ctx, q.Method, address, bytes.NewReader(body))
+	if err != nil {
+		return nil, errors.New("invalid address") // it may hold a token
+	}
+	r.Header.Set("Authorization", "Bot "+c.Token.Reveal())
+	r.Header.Set("User-Agent", "DiscordBot (synthbot, 1)")
+	if body != nil {
+		r.Header.Set("Content-Type", contentType)
+	}
+	if q.Method != http.MethodGet && !q.Fast {
+		r, err = driver.Held(ctx, c.State, r)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return c.transport.RoundTrip(r)
 }
 
 // Decode reads an object of Discord's into v, a pointer. A field of the wrong type is left out.
@@ -199,48 +211,6 @@ func Decode(data []byte, v any) error {
 	return err
 }
 
-// requestKey is the context key of the *Request that is made.
-type requestKey struct{}
-
-// transport reads the headers of answers and hides rate limits from the library, makes typed errors of
-// refusals, and limits the size of answers. What changes something is sent only while the state
-// holds; what was not sent because another process may have taken over counts as [ErrDial].
-type transport Client
-
-// RoundTrip implements http.RoundTripper.
-func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	var err error
-	q := r.Context().Value(requestKey{}).(*Request)
-	if r.Method != http.MethodGet {
-		r, err = driver.Held(r.Context(), t.State, r)
-	}
-	var resp *http.Response
-	if err == nil {
-		resp, err = t.transport.RoundTrip(r)
-	}
-	switch {
-	case errors.Is(err, driver.ErrNotHeld):
-		return nil, fmt.Errorf("%w: %w", ErrDial, err)
-	case err != nil:
-		return nil, err
-	}
-	t.limits.learn(q, resp.Header)
-	if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
-		t.offset.Store(int64(at.Sub(t.Clock().Truncate(time.Second))))
-	}
-	if resp.StatusCode >= 300 {
-		defer func() { _ = resp.Body.Close() }()
-		return nil, refusal(q.name(), resp)
-	}
-	for name := range resp.Header {
-		if strings.HasPrefix(name, "X-Ratelimit-") || name == "Retry-After" {
-			delete(resp.Header, name)
-		}
-	}
-	resp.Body = http.MaxBytesReader(nil, resp.Body, maxAnswer)
-	return resp, nil
-}
-
 // Download fetches a file without the bot's token, at most one byte more than max.
 func (c *Client) Download(ctx context.Context, address string, max int64) (data []byte, status int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, downloadTime)
@@ -249,8 +219,7 @@ func (c *Client) Download(ctx context.Context, address string, max int64) (data 
 	if err != nil {
 		return nil, 0, fmt.Errorf("file: %w", err)
 	}
-	client := http.Client{Transport: c.transport, CheckRedirect: noRedirect}
-	resp, err := client.Do(r)
+	resp, err := c.transport.RoundTrip(r)
 	if err != nil {
 		return nil, 0, fmt.Errorf("file: %w", err)
 	}
@@ -268,6 +237,7 @@ type Request struct {
 	Body   any
 	Files  []File
 	Out    any  // receives the answer; nil: the answer is ignored
+	Tries  int  // at most, if the server cannot handle it just now; 0: MaxTries
 	Once   bool // is not repeated while its outcome is unknown
 	Fast   bool // answers an interaction: has no rate limit and cannot wait
 	// Look reports whether an attempt since a time worked. It is asked before a repetition if the outcome

@@ -41,9 +41,8 @@ type limiter struct {
 
 // bucket is one of the server's rate limits.
 type bucket struct {
-	known bool // left and reset are the server's
 	left  int
-	reset time.Time
+	reset time.Time // until when left holds; as the server said
 	until time.Time // refused until then
 }
 
@@ -73,11 +72,8 @@ func (l *limiter) take(q *Request, now time.Time) time.Duration {
 		return 0
 	}
 	b := l.find(q)
-	if b.known && b.left <= 0 && !b.reset.After(now) {
-		b.known = false // a new period; the next answer describes it
-	}
 	wait := max(l.until.Sub(now), b.until.Sub(now))
-	if b.known && b.left <= 0 {
+	if b.left <= 0 { // in a new period, the next answer says what is left
 		wait = max(wait, b.reset.Sub(now))
 	}
 	if l.pace && len(l.sent) >= globalRate {
@@ -115,10 +111,10 @@ func (l *limiter) learn(q *Request, h http.Header) {
 	}
 	b := l.find(q)
 	reset := time.Now().Add(Seconds(after) + resetSlack)
-	if b.known && b.reset.After(time.Now()) {
+	if b.reset.After(time.Now()) {
 		left = min(left, b.left) // other requests are on their way
 	}
-	b.known, b.left, b.reset = true, left, reset
+	b.left, b.reset = left, reset
 }
 
 // block applies a refusal. A shared rate limit is applied like one of our own.

@@ -104,9 +104,8 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// call makes one call, at once, and decodes its result; one of another type leaves result as it is.
-// Errors are *Error or *NetError.
-func (c *Client) call(ctx context.Context, r *Request, result any) error {
+// call makes one call, at once. Errors are *Error or *NetError.
+func (c *Client) call(ctx context.Context, r *Request) error {
 	limit := cmp.Or(r.Limit, c.opt.Timeout)
 	if len(r.Files) > 0 {
 		limit *= 10
@@ -130,7 +129,9 @@ func (c *Client) call(ctx context.Context, r *Request, result any) error {
 	var network *NetError
 	switch {
 	case err == nil:
-		_ = json.Unmarshal(resp.Result, result) // it is JSON
+		if json.Unmarshal(resp.Result, r.Result) != nil && r.Result != nil && r.Again { // what is sent was sent
+			return &Error{Method: r.Method, Code: http.StatusOK, Text: "the answer is not what the Bot API sends"}
+		}
 		return nil
 	case errors.As(err, &api), errors.As(err, &network):
 		return err
@@ -150,19 +151,6 @@ func requestFiles(files []File) (list []tgbotapi.RequestFile) {
 		list = append(list, u)
 	}
 	return list
-}
-
-// Get carries out a request that only asks, and decodes its result.
-func (c *Client) Get(ctx context.Context, r *Request, result any) error {
-	r.Again = true
-	raw, err := c.Do(ctx, r)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(raw, result); err != nil {
-		return &NetError{Method: r.Method, Text: "the answer is not what the Bot API sends"}
-	}
-	return nil
 }
 
 func (c *Client) redact(s string) string {

@@ -1,9 +1,7 @@
 package botapi
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -66,22 +64,23 @@ type Request struct {
 	Once   bool          // it is repeated only if certainly nothing was done
 	Fatal  []int         // it is repeated until it works or fails with one of these statuses; none: a few times
 	Limit  time.Duration // of one call; 0: Options.Timeout
-	Result any           // a pointer, what the result is decoded into; nil: Do and Try return it
+	// Result is a pointer, what the result is decoded into. One of another type is an error with Again, and else
+	// leaves it as it is. Nil: the result is not read.
+	Result any
 	// Other changes a request that failed into another one that may work, which is then made in its
 	// place. It returns false if there is none. Optional.
 	Other func(r *Request, err error) bool
 }
 
-// Do carries a request out. It returns the server's result, or an error that more tries
-// would not change.
-func (c *Client) Do(ctx context.Context, r *Request) (result json.RawMessage, failed error) {
+// Do carries a request out. Its error is one that more tries would not change.
+func (c *Client) Do(ctx context.Context, r *Request) error {
 	if r.Chat != 0 {
 		if err := c.into(r, c.opt.Hooks.Chat(r.Chat)); err != nil {
-			return nil, err
+			return err
 		}
 		leave, err := c.pace.queue.Enter(ctx, r.Chat, r.Rank)
 		if err != nil {
-			return nil, c.overdue(r, err)
+			return c.overdue(r, err)
 		}
 		defer leave()
 	}
@@ -92,29 +91,29 @@ func (c *Client) Do(ctx context.Context, r *Request) (result json.RawMessage, fa
 	delay := newBackoff(500*time.Millisecond, 30*time.Second)
 	for tries := 1; ; tries++ {
 		if err := c.pace.wait(ctx, r.Chat, true); err != nil {
-			return nil, c.overdue(r, err)
+			return c.overdue(r, err)
 		}
-		err := c.call(ctx, r, cmp.Or(r.Result, any(&result)))
+		err := c.call(ctx, r)
 		if err == nil {
-			return result, nil
+			return nil
 		}
 		c.heed(ctx, r, err)
 		api := refusal(err)
 		switch {
 		case ctx.Err() != nil:
-			return nil, ctx.Err()
+			return ctx.Err()
 		case api.Code == 429:
 			tries-- // it was not looked at
 			until := time.Now().Add(c.pace.left(r.Chat))
 			c.opt.Log.Warn("the platform asked to wait", "method", r.Method, "chat", r.Chat, "until", until)
 			if deadline, ok := ctx.Deadline(); ok && until.After(deadline) {
-				return nil, err
+				return err
 			}
 			continue
 		case api.Migrate != 0 && r.Chat != api.Migrate && tries < maxTries:
 			c.opt.Hooks.Migrated(ctx, r.Chat, api.Migrate)
 			if err := c.into(r, api.Migrate); err != nil {
-				return nil, err
+				return err
 			}
 			continue
 		case r.Other != nil && r.Other(r, err):
@@ -122,13 +121,13 @@ func (c *Client) Do(ctx context.Context, r *Request) (result json.RawMessage, fa
 			continue
 		case r.Fatal != nil && !IsCode(err, r.Fatal...):
 		case !r.Again && OutcomeUnknown(err):
-			return nil, fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
+			return fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
 		case api.Code > 0 && api.Code < 500, r.Once, tries >= maxTries:
-			return nil, err
+			return err
 		}
 		c.opt.Log.Log(ctx, level, failure, "method", r.Method, "chat", r.Chat, "attempt", tries, "err", err)
 		if !driver.Sleep(ctx, delay.NextBackOff()) {
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
 	}
 }
@@ -161,10 +160,10 @@ func (c *Client) into(r *Request, chat int64) error {
 }
 
 // Try makes the call of a request one time, and does not wait before it.
-func (c *Client) Try(ctx context.Context, r *Request) (result json.RawMessage, err error) {
-	err = c.call(ctx, r, cmp.Or(r.Result, any(&result)))
+func (c *Client) Try(ctx context.Context, r *Request) error {
+	err := c.call(ctx, r)
 	c.heed(ctx, r, err)
-	return result, err
+	return err
 }
 
 // heed takes note of a refusal that is about more than its request. If the server wants to be
@@ -184,8 +183,7 @@ func (c *Client) Reaches(ctx context.Context, chat int64) error {
 	if err := c.pace.wait(ctx, chat, false); err != nil {
 		return c.overdue(&Request{Method: "sendMessage", Chat: chat}, err)
 	}
-	_, err := c.Do(ctx, &Request{Method: "getMe", Again: true})
-	return err
+	return c.Do(ctx, &Request{Method: "getMe", Again: true})
 }
 
 // Close closes connections that are idle.

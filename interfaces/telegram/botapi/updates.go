@@ -93,7 +93,7 @@ func (c *Client) ask(ctx context.Context, wait int, offset int64, wanted string)
 	params := Params{"allowed_updates": wanted, "offset": offset, "timeout": wait}
 	limit := time.Duration(wait)*time.Second + pollGrace
 	var raws []json.RawMessage
-	err := c.call(ctx, &Request{Method: "getUpdates", Params: params, Limit: limit}, &raws)
+	err := c.call(ctx, &Request{Method: "getUpdates", Params: params, Limit: limit, Result: &raws})
 	if err == nil && raws == nil {
 		err = &NetError{Method: "getUpdates", Text: "no list of updates"}
 	}
@@ -107,8 +107,7 @@ func (c *Client) pollFailed(ctx context.Context, err error, reported string) str
 		text = "another process asks for this bot's updates: stop it, or give this one a token of its own"
 		if Says(err, "webhook") {
 			text = "a webhook was set for this bot; it is removed, since this process asks for updates"
-			_, err := c.Do(ctx, &Request{Method: "deleteWebhook", Again: true})
-			if err != nil && ctx.Err() == nil {
+			if err := c.Do(ctx, &Request{Method: "deleteWebhook", Again: true}); err != nil && ctx.Err() == nil {
 				c.opt.Log.Warn("webhook not removed", "err", err)
 			}
 		} else if time.Since(c.rival) > rivalsAgain { // they take turns, so it comes and goes
@@ -234,8 +233,7 @@ func (c *Client) setWebhook(ctx context.Context, hook Webhook, wanted string) er
 	if hook.Certificate != "" {
 		r.Files = []File{{Field: "certificate", Path: hook.Certificate}}
 	}
-	_, err := c.Do(ctx, r)
-	return err
+	return c.Do(ctx, r)
 }
 
 // hookLook is how often the platform is asked whether it can call us.
@@ -252,7 +250,7 @@ func (c *Client) watchHook(ctx context.Context, url string) {
 			Failed  int64  `json:"last_error_date"`
 			Reason  string `json:"last_error_message"`
 		}
-		err := c.Get(ctx, &Request{Method: "getWebhookInfo"}, &info)
+		err := c.Do(ctx, &Request{Method: "getWebhookInfo", Again: true, Result: &info})
 		switch {
 		case err != nil:
 		case info.URL != url:

@@ -84,12 +84,10 @@ func (r *renderer) block(b markdown.Block) {
 		r.style("b", b.Inlines)
 	case markdown.List:
 		r.list(b)
-	case markdown.Item:
-		r.blocks(b.Blocks, false)
 	case markdown.Quote:
 		r.quote(b)
 	case markdown.Code:
-		r.code(b.Text, b.Info)
+		r.code(b.Text, b.Language)
 	case markdown.Table:
 		var lines []string // with the columns one below the other
 		for _, row := range b.Grid(maxColumn) {
@@ -125,7 +123,7 @@ func (r *renderer) list(b markdown.Block) {
 				r.lines(1)
 			}
 		}
-		mark := b.Mark(i)
+		mark := item.Mark()
 		mark = strings.NewReplacer("- ", "• ", "[ ]", "☐", "[x]", "☑").Replace(mark)
 		r.text(mark)
 		r.indent = outer + strings.Repeat(" ", markdown.UTF16(mark))
@@ -140,28 +138,16 @@ func (r *renderer) spend() bool {
 	return r.entities <= maxEntities
 }
 
-func (r *renderer) code(text, info string) {
+func (r *renderer) code(text, language string) {
 	if text == "" || !r.spend() {
 		r.text(text)
 		return
 	}
-	language := language(info)
 	if language == "" {
 		r.outside("<pre>", text, "</pre>")
 		return
 	}
 	r.outside(`<pre><code class="language-`+escape(language)+`">`, text, "</code></pre>")
-}
-
-// language is the first word of a code block's info, if it can be a language.
-func language(info string) string {
-	word, _, _ := strings.Cut(strings.TrimSpace(info), " ")
-	for _, c := range word {
-		if !strings.ContainsRune("+#-_.", c) && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
-			return ""
-		}
-	}
-	return word
 }
 
 func (r *renderer) inlines(list markdown.Inlines) {

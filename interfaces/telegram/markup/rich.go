@@ -62,7 +62,7 @@ func (r *richRenderer) block(b markdown.Block, depth int) {
 	case markdown.Quote:
 		r.element("blockquote", func() { r.blocks(b.Blocks, depth+1) })
 	case markdown.Code:
-		r.element("pre", func() { r.code(b.Text, b.Info) })
+		r.element("pre", func() { r.code(b.Text, b.Language) })
 	case markdown.Table:
 		r.hasTable = true
 		r.tooLarge = r.tooLarge || len(b.Align) > maxRichColumns
@@ -74,10 +74,9 @@ func (r *richRenderer) block(b markdown.Block, depth int) {
 	}
 }
 
-func (r *richRenderer) code(text, info string) {
-	l := language(info)
-	if l != "" {
-		r.raw(`<code class="language-` + escape(l) + `">`)
+func (r *richRenderer) code(text, language string) {
+	if language != "" {
+		r.raw(`<code class="language-` + escape(language) + `">`)
 		defer r.raw("</code>")
 	}
 	r.text(text)

@@ -22,21 +22,8 @@ const MaxRead = 4000
 func Split(text string) []Word {
 	text = text[:min(len(text), MaxRead)]
 	var words []Word
-	start := -1
-	for i, r := range text {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) || start >= 0 && (unicode.Is(unicode.Mn, r) || joins(text, i, r)) {
-			if start < 0 {
-				start = i
-			}
-			continue
-		}
-		if start >= 0 {
-			words = append(words, Word{Fold(text[start:i]), start, i})
-			start = -1
-		}
-	}
-	if start >= 0 {
-		words = append(words, Word{Fold(text[start:]), start, len(text)})
+	for start, end := range txt.Fields(text, ":.,") {
+		words = append(words, Word{Fold(text[start:end]), start, end})
 	}
 	return words
 }
@@ -60,15 +47,6 @@ func Capital(s string) string {
 		return s
 	}
 	return string(unicode.ToUpper(first)) + s[size:]
-}
-
-func joins(text string, i int, r rune) bool {
-	if r != ':' && r != '.' && r != ',' {
-		return false
-	}
-	before, _ := utf8.DecodeLastRuneInString(text[:i])
-	after, _ := utf8.DecodeRuneInString(text[i+1:])
-	return unicode.IsDigit(before) && unicode.IsDigit(after)
 }
 
 // Filler is the topic of phrases that add nothing.
