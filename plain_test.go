@@ -33,15 +33,15 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // maxBigPackageLines lists the folders that are larger than maxPackageLines for a
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
-	"admin/page":          2570,
-	"daemon":              6511,
+	"admin/page":          2563,
+	"daemon":              6504,
 	"interfaces/discord":  5131,
 	"core/engine":         3631,
 	"core/engine/offline": 3077,
-	"core/turn":           5221,
+	"core/turn":           5213,
 	"core/action":         3906,
 	"interfaces/telegram": 4197,
-	"memory":              8904,
+	"memory":              8718,
 }
 
 // stiff matches wording in comments that plain English avoids.

@@ -64,6 +64,14 @@ type FactQuery struct {
 	N     int      // how many at most
 }
 
+// FactPage asks for a page of facts, for admins.
+type FactPage struct {
+	Below  Path   // said there or below; the zero Path: anywhere
+	About  Path   // a person; the zero Path: anybody
+	Before string // the next of the page before; "": the first page
+	N      int    // how many at most
+}
+
 // Facts is what the bot knows. Safe for concurrent use.
 type Facts interface {
 	// SaveFact keeps a fact and returns it as it is then. With an ID it replaces that one, and Former continues what

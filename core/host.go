@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -39,6 +40,27 @@ type Host struct {
 type Reader interface {
 	// View calls f with one consistent state. No call across a network, and no writing, belongs inside.
 	View(ctx context.Context, f func(View) error) error
+}
+
+// Read returns what one View has.
+func Read[T any](ctx context.Context, r Reader, read func(View) (T, error)) (value T, err error) {
+	err = r.View(ctx, func(v View) (err error) {
+		value, err = read(v)
+		return err
+	})
+	return value, err
+}
+
+// ReadEntry returns the entry with an id of a place. ok is false if there is none.
+func ReadEntry(ctx context.Context, r Reader, place Path, id string) (e Entry, ok bool, err error) {
+	err = r.View(ctx, func(v View) (err error) {
+		e, ok, err = v.Entry(place, id)
+		return err
+	})
+	if err != nil {
+		return e, false, fmt.Errorf("message %s of %s: %w", id, place, err)
+	}
+	return e, ok, nil
 }
 
 // Messenger passes on what a plugin wants of the bot's interfaces.

@@ -169,6 +169,7 @@ type Linker interface {
 // Persona is who speaks, ready for a prompt.
 type Persona struct {
 	Name     string
+	Aliases  []string
 	Text     string // who the bot is, for the front of the instructions
 	Dialogue string // example dialogue, shown only while there is room
 	Greeting string

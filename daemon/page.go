@@ -19,7 +19,6 @@ import (
 	"synthbot/core/watch"
 	"synthbot/daemon/logs"
 	"synthbot/daemon/settings"
-	"synthbot/memory"
 )
 
 // pageServer serves the admin's page. It provides the page's data and executes its commands.
@@ -64,8 +63,8 @@ func (s *pageServer) options() adminpage.Options {
 }
 
 // Listing implements adminpage.Bot.
-func (s *pageServer) Listing(ctx context.Context, l adminpage.Listing) ([]core.Fact, string, error) {
-	return s.bot.Data.DB.ListFacts(ctx, memory.Listing(l))
+func (s *pageServer) Listing(ctx context.Context, l core.FactPage) ([]core.Fact, string, error) {
+	return s.bot.Data.DB.ListFacts(ctx, l)
 }
 
 // Uses implements adminpage.Bot.

@@ -139,10 +139,8 @@ const maxShownName = 60
 
 // names returns the names of places and users, for admins. Paths without a name are left out.
 func (b host) names(ctx context.Context, paths ...core.Path) map[core.Path]string {
-	var names map[core.Path]string
-	err := b.Data.View(ctx, func(v core.View) (err error) {
-		names, err = b.InForce().Names(v, paths...)
-		return err
+	names, err := core.Read(ctx, b.Data, func(v core.View) (map[core.Path]string, error) {
+		return b.InForce().Names(v, paths...)
 	})
 	if err != nil {
 		b.log.Warn("names not found", "err", err)

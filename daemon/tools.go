@@ -78,11 +78,7 @@ func (s *toolServer) requester(ctx context.Context) (action.Requester, error) {
 	if slices.ContainsFunc(c.Access.Deny, shut) {
 		return action.Requester{}, core.Errorf(core.Forbidden, "The user may not use the bot.")
 	}
-	var head core.Head
-	err := s.Data.Store.View(ctx, func(v core.View) (err error) {
-		head, err = v.Head(conf.Place)
-		return err
-	})
+	head, err := core.Read(ctx, s.Data.Store, func(v core.View) (core.Head, error) { return v.Head(conf.Place) })
 	if err != nil {
 		return action.Requester{}, fmt.Errorf("place: %w", err)
 	}

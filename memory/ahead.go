@@ -17,10 +17,8 @@ func ahead(t *tx, what func() []kv.Range) {
 	}
 }
 
-// pair is the range of one key.
 func pair(bucket string, key []byte) kv.Range { return kv.Range{Bucket: bucket, From: key} }
 
-// maxAhead is how many pairs of a place are read ahead.
 const maxAhead = 64
 
 // pathRanges are read to find out where a place is now, and its state.
@@ -32,7 +30,6 @@ func pathRanges(path core.Path) []kv.Range {
 	return all
 }
 
-// dueRange are the entries of a place that wait.
 func dueRange(place []byte) kv.Range {
 	return kv.Range{Bucket: bucketDue, From: seqKey(place, 0), To: after(place), Limit: maxAhead}
 }
@@ -93,21 +90,26 @@ func (w *batch) ranges(t *tx) (all []kv.Range) {
 	}
 	for _, turn := range w.from.Closed {
 		from := turnKey(turn)
-		all = append(all, kv.Range{Bucket: bucketJournal, From: from, To: afterPrefix(from)})
+		all = append(all, kv.Range{Bucket: bucketJournal, From: from, To: after(from)})
 	}
 	return all
 }
 
-// ranges are read to search these origins.
-func (s *search) ranges(origins []core.Path) (all []kv.Range) {
+// ranges are read to search the facts of these origins.
+func (s *search) ranges(origins []core.Path) []kv.Range {
 	s.queryWords()
+	all := []kv.Range{{Bucket: bucketFacts}}
+	add := func(origin core.Path, term string, limit int) {
+		from := postingKey(origin, term, nil)
+		all = append(all, kv.Range{Bucket: bucketWords, From: from, To: after(from), Backward: true, Limit: limit})
+	}
 	for _, origin := range origins {
-		all = append(all, s.from.ranges(origin, termAll, s.from.maxPostings())...)
+		add(origin, termAll, s.most)
 		for _, term := range s.required {
-			all = append(all, s.from.ranges(origin, term, 0)...)
+			add(origin, term, 0)
 		}
 		for _, word := range s.words {
-			all = append(all, s.from.ranges(origin, termWord+word, s.from.maxPostings())...)
+			add(origin, termWord+word, s.most)
 		}
 	}
 	return all

@@ -39,7 +39,6 @@ type batch struct {
 	people []string
 }
 
-// newEntry says where an entry went.
 type newEntry struct {
 	path         core.Path
 	seq          uint64
@@ -341,7 +340,6 @@ func (t *tx) append(l *storedEntry) newEntry {
 	return newEntry{path: p.path, seq: h.last}
 }
 
-// storedRecord is a record without its key.
 type storedRecord struct {
 	Progress core.Progress   `json:"p"`
 	Time     time.Time       `json:"t,omitzero"`

@@ -11,7 +11,6 @@ import (
 	"synthbot/core"
 )
 
-// maxFaults bounds how many faults one check names.
 const maxFaults = 20
 
 // Check reads the whole file and reports what is wrong with its pages and their content; nil

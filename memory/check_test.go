@@ -28,7 +28,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 	}
 	g := placeKey(group)
 	at := func(seq uint64) []byte { return seqKey(g, seq) }
-	spoilt := []byte{tagText, 0xff}
+	spoilt := []byte{4, 0xff} // a text that is cut off
 	number := func(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 	vectors := func(n uint64) []byte { return append([]byte("chat\x01group\x00"), number(n)...) }
 	for says, spoil := range map[string]func(t *tx){

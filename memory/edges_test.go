@@ -87,7 +87,7 @@ func TestHeadIsRebuilt(t *testing.T) {
 		e.Due, e.Message.Time = waits, day
 		add(t, db, message(group, "1", "a"), e)
 		before := headOf(t, db, group)
-		err := db.update(t.Context(), func(t *tx) { t.bucket(bucketPlaces).Put(placeKey(group), []byte{tagLast}) })
+		err := db.update(t.Context(), func(t *tx) { t.bucket(bucketPlaces).Put(placeKey(group), []byte{1}) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +126,7 @@ func TestChangeOfAnUnreadableEntry(t *testing.T) {
 	}
 	defer db.Close()
 	add(t, db, message(group, "1", "a"))
-	key, broken := seqKey(placeKey(group), 1), []byte{tagText, 0xff}
+	key, broken := seqKey(placeKey(group), 1), []byte{4, 0xff} // a text that is cut off
 	if err := db.update(t.Context(), func(t *tx) { t.bucket(bucketLog).Put(key, broken) }); err != nil {
 		t.Fatal(err)
 	}
@@ -373,7 +373,7 @@ func TestWorkThatCannotBegin(t *testing.T) {
 	}
 	all := func([]byte, []byte) bool { return true }
 	_, use := db.Uses(t.Context(), "2026-11-20", "2026-11-21")
-	_, _, facts := db.ListFacts(t.Context(), Listing{N: 1})
+	_, _, facts := db.ListFacts(t.Context(), core.FactPage{N: 1})
 	_, item := db.Items("quiz").List(t.Context(), core.Path{})
 	for what, err := range map[string]error{
 		"backup": db.Backup(file), "deleting": deleteWhere(t.Context(), db, bucketLog, nil, nil, all),
@@ -439,10 +439,10 @@ func TestAReserveThatIsTooSmall(t *testing.T) {
 // TestBrokenFields: numbers and times that are not whole are errors.
 func TestBrokenFields(t *testing.T) {
 	for name, value := range map[string][]byte{
-		"a number and more": {tagLast, 2, 1, 1}, "no number": {tagLast, 1, 0x80}, "no seconds": {tagNewest, 0},
-		"no nanoseconds": {tagNewest, 1, 2}, "a time and more": {tagNewest, 3, 2, 2, 2},
-		"a second of nanoseconds": append([]byte{tagNewest, 6, 2}, binary.AppendUvarint(nil, 1e9)...),
-		"a length and no more":    {tagLast, 9, 1},
+		"a number and more": {1, 2, 1, 1}, "no number": {1, 1, 0x80}, "no seconds": {4, 0},
+		"no nanoseconds": {4, 1, 2}, "a time and more": {4, 3, 2, 2, 2},
+		"a second of nanoseconds": append([]byte{4, 6, 2}, binary.AppendUvarint(nil, 1e9)...),
+		"a length and no more":    {1, 9, 1},
 	} {
 		if h, err := decodeHead(value); !errors.Is(err, errFields) {
 			t.Errorf("%s: %+v, %v", name, h, err)

@@ -62,20 +62,24 @@ type embedWorker struct {
 	db   *DB
 	wake chan struct{} // holds a token while there may be something to do
 
-	mu       sync.Mutex
-	embedder Embedder
-	changed  int                // how often the Embedder was replaced
-	cancel   context.CancelFunc // ends the last call
-	length   int                // of the Embedder's vectors; 0: not known yet
-	from     uint64             // facts from this one on may need a vector
-	size     int                // texts of the next call
-	rest     pause              // of calls
-	refused  map[uint64]bool    // facts that the Embedder will not take
-	retry    time.Time          // when these are tried again
-
-	queryPause pause // of queries
+	mu         sync.Mutex
+	*embedding // the present one; the fields of all are guarded by mu
 	warned     time.Time
 	unlogged   int // failures since the last warning
+}
+
+// embedding is the work with one Embedder, until that is replaced.
+type embedding struct {
+	Embedder
+	life       context.Context
+	end        context.CancelFunc // ends life
+	length     int                // of the Embedder's vectors; 0: not known yet
+	from       uint64             // facts from this one on may need a vector
+	size       int                // texts of the next call
+	rest       pause              // of calls
+	refused    map[uint64]bool    // facts that the Embedder will not take
+	retry      time.Time          // when these are tried again
+	queryPause pause              // of queries
 }
 
 // pause doubles with each failure in a row.
@@ -96,12 +100,9 @@ func (db *DB) SetEmbedder(e Embedder) {
 	m := db.embeds
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.embedder, m.changed = e, m.changed+1
-	m.length, m.from, m.refused = 0, 0, make(map[uint64]bool)
-	m.size, m.rest, m.queryPause = embedBatch, pause{}, pause{}
-	if m.cancel != nil {
-		m.cancel()
-	}
+	m.end()
+	m.embedding = &embedding{Embedder: e, size: embedBatch, refused: make(map[uint64]bool)}
+	m.life, m.end = context.WithCancel(context.Background())
 	loop.Notify(m.wake)
 }
 
@@ -124,66 +125,66 @@ func (m *embedWorker) saved(facts []uint64) {
 // the fault may be the Embedder's.
 func (m *embedWorker) step(ctx context.Context) time.Duration {
 	m.mu.Lock()
-	if len(m.refused) > 0 && !time.Now().Before(m.retry) {
-		clear(m.refused)
-		m.from = 0
+	e := m.embedding
+	if len(e.refused) > 0 && !time.Now().Before(e.retry) {
+		clear(e.refused)
+		e.from = 0
 	}
-	wait := time.Until(m.rest.until)
+	wait := time.Until(e.rest.until)
 	m.mu.Unlock()
 	if wait > 0 {
 		return wait
 	}
-	batch, by, changed := m.next(ctx)
+	batch := m.next(ctx, e)
 	var err error
 	if len(batch) > 0 {
-		err = m.embed(ctx, by, changed, batch)
+		err = m.embed(ctx, e, batch)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
-	case m.changed != changed || ctx.Err() != nil:
+	case m.embedding != e || ctx.Err() != nil:
 		return 0
 	case len(batch) == 0:
-		m.size, m.rest = embedBatch, pause{}
+		e.size, e.rest = embedBatch, pause{}
 		return retryPause
 	case err == nil:
-		m.size, m.rest = min(2*m.size, embedBatch), pause{}
+		e.size, e.rest = min(2*e.size, embedBatch), pause{}
 		return 0
 	}
 	m.warn("memories have no vectors yet", err)
-	m.rest.failed(maxEmbedPause)
-	var e *llm.Error
-	if errors.As(err, &e) && e.Kind == llm.ErrorRetryLater { // whatever the texts are
-		return m.rest.length
+	e.rest.failed(maxEmbedPause)
+	var failed *llm.Error
+	if errors.As(err, &failed) && failed.Kind == llm.ErrorRetryLater { // whatever the texts are
+		return e.rest.length
 	}
-	if m.size == 1 {
-		if len(m.refused) == 0 {
-			m.retry = time.Now().Add(retryPause)
+	if e.size == 1 {
+		if len(e.refused) == 0 {
+			e.retry = time.Now().Add(retryPause)
 		}
-		m.refused[batch[0].number] = true
+		e.refused[batch[0].number] = true
 	}
-	m.size = max(m.size/2, 1)
-	return m.rest.length
+	e.size = max(e.size/2, 1)
+	return e.rest.length
 }
 
 // next lists facts and passages without a vector of the current model, as many as one call may
 // have.
-func (m *embedWorker) next(ctx context.Context) (batch []embeddable, by Embedder, changed int) {
+func (m *embedWorker) next(ctx context.Context, e *embedding) (batch []embeddable) {
 	m.mu.Lock()
-	by, changed = m.embedder, m.changed
-	from, length, size, refused := m.from, m.length, m.size, maps.Clone(m.refused)
-	m.from = math.MaxUint64 // unless more are saved meanwhile
+	from, length, size, refused := e.from, e.length, e.size, maps.Clone(e.refused)
+	e.from = math.MaxUint64 // unless more are saved meanwhile
 	m.mu.Unlock()
 	defer func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.from = min(m.from, from)
+		e.from = min(e.from, from)
 	}()
-	if by.Embed == nil {
-		return nil, by, changed
+	if e.Embed == nil {
+		return nil
 	}
 	err := m.db.look(ctx, func(v *view) {
-		done := v.passagesWithVector(by.Model, length, from)
+		done := v.passagesWithVector(e.Model, length, from)
 		for number := range v.numbersFrom(from) {
 			if len(batch) == size {
 				break
@@ -191,24 +192,24 @@ func (m *embedWorker) next(ctx context.Context) (batch []embeddable, by Embedder
 			if done[number] {
 				continue
 			}
-			e, ok := embeddableAt(&v.tx, number)
+			next, ok := embeddableAt(&v.tx, number)
 			if !ok || refused[number] {
 				continue
 			}
-			stored, ok := v.facts().vectorOf(e.origin, number)
-			if !ok || stored.model != modelTag(by.Model, cmp.Or(length, len(stored.digits))) {
-				batch = append(batch, e)
+			stored, ok := v.facts().vectorOf(next.origin, number)
+			if !ok || stored.model != modelTag(e.Model, cmp.Or(length, len(stored.digits))) {
+				batch = append(batch, next)
 			}
 		}
 	})
 	if err != nil {
-		return nil, by, changed
+		return nil
 	}
 	from = math.MaxUint64
 	if len(batch) > 0 {
 		from = batch[0].number
 	}
-	return batch, by, changed
+	return batch
 }
 
 // numbersFrom iterates over the numbers of facts and then of passages, from one on.
@@ -245,12 +246,12 @@ func (v *view) passagesWithVector(model string, length int, from uint64) map[uin
 // waiting returns how many passages have no vector yet, though there is an Embedder.
 func (m *embedWorker) waiting(v *view) (n int) {
 	m.mu.Lock()
-	by, length, refused := m.embedder, m.length, maps.Clone(m.refused)
+	e, length, refused := m.embedding, m.length, maps.Clone(m.refused)
 	m.mu.Unlock()
-	if by.Embed == nil {
+	if e.Embed == nil {
 		return 0
 	}
-	done := v.passagesWithVector(by.Model, length, firstPassage)
+	done := v.passagesWithVector(e.Model, length, firstPassage)
 	for number := range v.numbersFrom(firstPassage) {
 		if !done[number] && !refused[number] {
 			n++
@@ -262,28 +263,23 @@ func (m *embedWorker) waiting(v *view) (n int) {
 var errVectors = errors.New("the vectors do not fit the texts")
 
 // embed gives some facts their vectors. Its call ends when the Embedder is replaced.
-func (m *embedWorker) embed(ctx context.Context, by Embedder, changed int, batch []embeddable) error {
+func (m *embedWorker) embed(ctx context.Context, e *embedding, batch []embeddable) error {
 	texts := make([]string, len(batch))
 	for i := range batch {
 		texts[i] = batch[i].text
 	}
 	call, cancel := context.WithTimeout(ctx, embedTimeout)
 	defer cancel()
-	m.mu.Lock()
-	if m.changed != changed {
-		cancel()
-	}
-	m.cancel = cancel
-	m.mu.Unlock()
-	vectors, err := callEmbedder(call, by, texts)
+	defer context.AfterFunc(e.life, cancel)()
+	vectors, err := callEmbedder(call, e.Embedder, texts)
 	if err != nil {
 		return err
 	}
 	length := len(vectors[0].digits)
 	m.mu.Lock()
-	known := m.length
-	if m.changed == changed && known == 0 {
-		m.length, m.from = length, 0 // some facts may have vectors of another length
+	known := e.length
+	if known == 0 {
+		e.length, e.from = length, 0 // some facts may have vectors of another length
 	}
 	m.mu.Unlock()
 	if known != 0 && known != length {
@@ -291,9 +287,9 @@ func (m *embedWorker) embed(ctx context.Context, by Embedder, changed int, batch
 	}
 	return m.db.write(ctx, &job{size: len(batch) * length, run: func(t *tx) error {
 		for i := range batch {
-			e, ok := embeddableAt(t, batch[i].number)
-			if ok && e.text == batch[i].text { // it may have changed, or been dropped
-				t.facts().putVector(e.origin, e.number, &vectors[i])
+			now, ok := embeddableAt(t, batch[i].number)
+			if ok && now.text == batch[i].text { // it may have changed, or been dropped
+				t.facts().putVector(now.origin, now.number, &vectors[i])
 			}
 		}
 		return nil
@@ -330,29 +326,25 @@ func callEmbedder(ctx context.Context, by Embedder, texts []string) (vectors []v
 // After a failure it is not called for a while.
 func (m *embedWorker) query(ctx context.Context, text string, limit time.Duration) *vector {
 	m.mu.Lock()
-	by, changed, shut := m.embedder, m.changed, time.Now().Before(m.queryPause.until)
+	e, shut := m.embedding, time.Now().Before(m.queryPause.until)
 	m.mu.Unlock()
-	if by.Embed == nil || shut || text == "" {
+	if e.Embed == nil || shut || text == "" {
 		return nil
 	}
 	call, cancel := context.WithTimeout(ctx, cmp.Or(limit, queryTimeout))
 	defer cancel()
-	vectors, err := callEmbedder(call, by, []string{text})
+	vectors, err := callEmbedder(call, e.Embedder, []string{text})
 	if ctx.Err() != nil {
 		return nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err != nil {
-		if m.changed == changed {
-			m.queryPause.failed(maxQueryPause)
-		}
+		e.queryPause.failed(maxQueryPause)
 		m.warn("memories are searched by words alone", err)
 		return nil
 	}
-	if m.changed == changed {
-		m.queryPause = pause{}
-	}
+	e.queryPause = pause{}
 	return &vectors[0]
 }
 
@@ -362,6 +354,6 @@ func (m *embedWorker) warn(what string, err error) {
 		m.unlogged++
 		return
 	}
-	m.db.log.Warn(what, "model", m.embedder.Model, "err", err, "failures", m.unlogged)
+	m.db.log.Warn(what, "model", m.Model, "err", err, "failures", m.unlogged)
 	m.warned, m.unlogged = time.Now(), 0
 }

@@ -310,9 +310,9 @@ func TestLookingIsGivenUp(t *testing.T) {
 		m := db.embeds
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		batch, _, _ := m.next(ctx)
+		batch := m.next(ctx, m.embedding)
 		want(t, "facts of a file that cannot be read", len(batch), 0)
-		batch, _, _ = m.next(t.Context())
+		batch = m.next(t.Context(), m.embedding)
 		want(t, "facts", len(batch), 3)
 	})
 }

@@ -15,7 +15,6 @@ import (
 	"synthbot/memory/kv"
 )
 
-// engine stores the pairs.
 type engine struct {
 	kv.Engine
 	shared       kv.Shared // how several processes divide the work; nil if there can be one only

@@ -16,52 +16,6 @@ type storedEntry struct {
 	answers  []string            // people; of the bot's messages, and of entries that continue a turn
 }
 
-// Tags of an entry's fields. They are part of the file's format: a number once
-// given keeps its meaning.
-const (
-	tagKind       = 1
-	tagID         = 2
-	tagAuthor     = 3
-	tagText       = 4
-	tagTime       = 5
-	tagVoice      = 6
-	tagReplyTo    = 7
-	tagAttachment = 8
-	tagPrivate    = 9
-	tagLocale     = 10
-	tagScope      = 11
-	tagAddressed  = 12
-	tagTarget     = 13
-	tagData       = 14
-	tagCommand    = 15
-	tagTo         = 16
-	tagCount      = 17
-	tagDue        = 18
-	tagSelf       = 19
-	tagRev        = 20
-	tagDeleted    = 21
-	tagReaction   = 22
-	tagReactors   = 23
-	tagReply      = 24
-	tagAnswers    = 25
-	tagForeign    = 26
-	tagAhead      = 27
-	tagStrangers  = 28
-	tagHeard      = 29
-	tagWritten    = 30
-	tagMessage    = 31 // the kind is core.KindMessage
-	tagNumber     = 32 // the message's id, if it is a number
-	tagFirst      = 1  // within groups
-	tagSecond     = 2
-	tagThird      = 3
-	tagFourth     = 4
-	tagFifth      = 5
-	tagSixth      = 6
-	tagSeventh    = 7
-	tagEighth     = 8
-	tagNinth      = 9
-)
-
 func encodeEntry(l *storedEntry) []byte {
 	c := codec{out: make([]byte, 0, 128+len(l.Message.Text))}
 	l.fields(&c)
@@ -78,65 +32,67 @@ func decodeEntry(value []byte, place core.Path, seq uint64) (l storedEntry, err 
 	return l, nil
 }
 
+// fields numbers the fields of an entry. The numbers are part of the file's format: a number once given keeps its
+// meaning. The next one is 33.
 func (l *storedEntry) fields(c *codec) {
 	isMessage := l.Kind == core.KindMessage
-	c.flag(tagMessage, &isMessage)
+	c.flag(31, &isMessage)
 	if isMessage {
 		l.Kind = core.KindMessage
 	} else {
-		text(c, tagKind, &l.Kind)
+		text(c, 1, &l.Kind)
 	}
 	messageFields(c, &l.Message)
-	text(c, tagTarget, &l.Target)
-	text(c, tagData, &l.Data)
-	if c.at(tagCommand) {
+	text(c, 13, &l.Target)
+	text(c, 14, &l.Data)
+	if c.at(15) {
 		l.Command = new(core.Command)
 	}
 	if l.Command != nil {
-		c.group(tagCommand, func() {
-			text(c, tagFirst, &l.Command.Name)
-			c.texts(tagSecond, &l.Command.Args)
+		c.group(15, func() {
+			text(c, 1, &l.Command.Name)
+			c.texts(2, &l.Command.Args)
 		})
 	}
-	c.path(tagTo, &l.To)
-	signed(c, tagCount, &l.Count)
-	c.flag(tagDue, &l.Due)
-	c.flag(tagSelf, &l.Self)
-	c.flag(tagStrangers, &l.Strangers)
-	signed(c, tagRev, &l.Rev)
-	c.flag(tagDeleted, &l.Deleted)
-	text(c, tagReply, &l.Reply)
-	mapped(c, tagReaction, &l.Reactions, func(n *int) { signed(c, tagSecond, n) })
-	mapped(c, tagReactors, &l.reactors, func(emoji *[]string) { c.texts(tagSecond, emoji) })
-	c.texts(tagAnswers, &l.answers)
+	c.path(16, &l.To)
+	signed(c, 17, &l.Count)
+	c.flag(18, &l.Due)
+	c.flag(19, &l.Self)
+	c.flag(28, &l.Strangers)
+	signed(c, 20, &l.Rev)
+	c.flag(21, &l.Deleted)
+	text(c, 24, &l.Reply)
+	mapped(c, 22, &l.Reactions, func(n *int) { signed(c, 2, n) })
+	mapped(c, 23, &l.reactors, func(emoji *[]string) { c.texts(2, emoji) })
+	c.texts(25, &l.answers)
 }
 
 func messageFields(c *codec, m *core.Message) {
-	c.id(tagID, tagNumber, &m.ID)
-	authorField(c, tagAuthor, &m.Author)
-	text(c, tagText, &m.Text)
-	c.time(tagTime, &m.Time)
-	signed(c, tagAhead, &m.Ahead)
-	c.flag(tagVoice, &m.Voice)
-	signed(c, tagHeard, &m.Heard)
-	signed(c, tagWritten, &m.Written)
-	if c.at(tagReplyTo) {
+	c.id(2, 32, &m.ID) // 32 if it is a number
+	authorField(c, 3, &m.Author)
+	text(c, 4, &m.Text)
+	c.time(5, &m.Time)
+	signed(c, 27, &m.Ahead)
+	c.flag(6, &m.Voice)
+	signed(c, 29, &m.Heard)
+	signed(c, 30, &m.Written)
+	if c.at(7) {
 		m.ReplyTo = new(core.Quote)
 	}
 	if m.ReplyTo != nil {
-		c.group(tagReplyTo, func() {
-			text(c, tagFirst, &m.ReplyTo.ID)
-			authorField(c, tagSecond, &m.ReplyTo.From)
-			text(c, tagThird, &m.ReplyTo.Text)
-			c.time(tagFourth, &m.ReplyTo.Time)
+		c.group(7, func() {
+			text(c, 1, &m.ReplyTo.ID)
+			authorField(c, 2, &m.ReplyTo.From)
+			text(c, 3, &m.ReplyTo.Text)
+			c.time(4, &m.ReplyTo.Time)
 		})
 	}
-	repeated(c, tagAttachment, &m.Attachments, func(a *core.Attachment) { attachmentField(c, a) })
-	repeated(c, tagForeign, &m.Foreign, func(o *core.Foreign) { foreignField(c, o) })
-	c.flag(tagPrivate, &m.Private)
-	text(c, tagLocale, &m.Locale)
-	repeated(c, tagScope, &m.Scopes, func(scope *core.Path) { c.path(tagScope, scope) })
-	text(c, tagAddressed, &m.Addressed)
+	repeated(c, 8, &m.Attachments, func(a *core.Attachment) { attachmentField(c, a) })
+	repeated(c, 26, &m.Foreign, func(o *core.Foreign) { foreignField(c, o) })
+	c.flag(9, &m.Private)
+	text(c, 10, &m.Locale)
+	repeated(c, 11, &m.Scopes, func(scope *core.Path) { c.path(11, scope) })
+	text(c, 12, &m.Addressed)
 }
 
 func authorField(c *codec, tag byte, a *core.Author) {
@@ -144,37 +100,37 @@ func authorField(c *codec, tag byte, a *core.Author) {
 		return
 	}
 	c.group(tag, func() {
-		c.id(tagFirst, tagNinth, &a.ID)
-		text(c, tagSecond, &a.Name)
-		text(c, tagThird, &a.Tag)
-		c.flag(tagFourth, &a.Bot)
+		c.id(1, 9, &a.ID)
+		text(c, 2, &a.Name)
+		text(c, 3, &a.Tag)
+		c.flag(4, &a.Bot)
 		rank := uint64(a.Rank)
-		c.number(tagFifth, &rank)
+		c.number(5, &rank)
 		a.Rank = core.Rank(min(rank, 255))
-		text(c, tagSixth, &a.Channel)
+		text(c, 6, &a.Channel)
 	})
 }
 
 func foreignField(c *codec, o *core.Foreign) {
-	c.group(tagForeign, func() {
-		text(c, tagFirst, &o.Kind)
-		authorField(c, tagSecond, &o.From)
-		text(c, tagThird, &o.Text)
-		c.time(tagFourth, &o.Time)
-		c.flag(tagFifth, &o.Voice)
+	c.group(26, func() {
+		text(c, 1, &o.Kind)
+		authorField(c, 2, &o.From)
+		text(c, 3, &o.Text)
+		c.time(4, &o.Time)
+		c.flag(5, &o.Voice)
 	})
 }
 
 func attachmentField(c *codec, a *core.Attachment) {
-	c.group(tagAttachment, func() {
-		text(c, tagFirst, &a.Kind)
-		text(c, tagSecond, &a.Name)
-		text(c, tagThird, &a.MIME)
-		signed(c, tagFourth, &a.Size)
-		signed(c, tagFifth, &a.Width)
-		signed(c, tagSixth, &a.Height)
-		signed(c, tagSeventh, &a.Duration)
-		text(c, tagEighth, &a.Ref)
+	c.group(8, func() {
+		text(c, 1, &a.Kind)
+		text(c, 2, &a.Name)
+		text(c, 3, &a.MIME)
+		signed(c, 4, &a.Size)
+		signed(c, 5, &a.Width)
+		signed(c, 6, &a.Height)
+		signed(c, 7, &a.Duration)
+		text(c, 8, &a.Ref)
 	})
 }
 
@@ -186,21 +142,12 @@ type head struct {
 	private        bool // an entry was
 }
 
-// Tags of a head's fields.
-const (
-	tagLast     = 1
-	tagAnswered = 2
-	tagEntries  = 3
-	tagNewest   = 4
-	tagShut     = 5
-)
-
 func (h *head) fields(c *codec) {
-	c.number(tagLast, &h.last)
-	c.number(tagAnswered, &h.answered)
-	c.number(tagEntries, &h.count)
-	c.time(tagNewest, &h.time)
-	c.flag(tagShut, &h.private)
+	c.number(1, &h.last)
+	c.number(2, &h.answered)
+	c.number(3, &h.count)
+	c.time(4, &h.time)
+	c.flag(5, &h.private)
 }
 
 func encodeHead(h head) []byte {

@@ -216,11 +216,11 @@ func TestExportOfWhatCannotBeRead(t *testing.T) {
 	use := usageKey(Use{Day: "2026-11-20", Person: ann, Engine: "e"})
 	plan := append(turnKey(core.TurnID{Path: group, Seq: 4}), 0, 1, 0, 0, 0, 0)
 	err = db.update(t.Context(), func(t *tx) {
-		t.bucket(bucketLog).Put(seqKey(placeKey(group), 3), []byte{tagFirst, 9})
+		t.bucket(bucketLog).Put(seqKey(placeKey(group), 3), []byte{1, 9})
 		t.bucket(bucketFacts).Put(binary.BigEndian.AppendUint64(nil, 4), broken)
 		t.bucket(bucketStates).Put(placeKey(group), broken)
 		t.bucket(bucketPlugins).Put(pluginKey("bio", ann, "k"), broken)
-		t.bucket(bucketUsage).Put(use, []byte{tagFirst, 9})
+		t.bucket(bucketUsage).Put(use, []byte{1, 9})
 		t.bucket(bucketJournal).Put(plan, broken)
 	})
 	var out bytes.Buffer

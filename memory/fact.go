@@ -54,7 +54,7 @@ func (db *DB) SaveFact(ctx context.Context, f core.Fact) (core.Fact, error) {
 	var saved core.Fact
 	err := db.write(ctx, &job{size: len(f.Text) * 4, run: func(t *tx) (err error) {
 		b := db.epochOf(ctx)
-		if b.isOfMutedTurn() || b.forgot(append([]core.Path{f.By, f.Origin}, f.About...)...) {
+		if b.isMuted(b.turn) || b.forgot(append([]core.Path{f.By, f.Origin}, f.About...)...) {
 			return fmt.Errorf("memory: %w: %w", ErrBatch, core.ErrForgotten)
 		}
 		saved, err = t.facts().saveFact(f)
@@ -186,7 +186,6 @@ func (t factTx) readFact(number uint64) (core.Fact, error) {
 	return decodeFact(key, value)
 }
 
-// factByID is readFact for a fact's ID.
 func (t factTx) factByID(id string) (core.Fact, error) {
 	number, err := factNumber(id)
 	if err != nil {
@@ -197,7 +196,6 @@ func (t factTx) factByID(id string) (core.Fact, error) {
 
 func unknownFact(id string) error { return fmt.Errorf("%w: %w: %q", ErrBatch, core.ErrUnknown, id) }
 
-// decodeFact reads a fact; the key holds its number.
 func decodeFact(key, value []byte) (f core.Fact, err error) {
 	err = json.Unmarshal(value, &f)
 	if len(key) != 8 {
@@ -262,17 +260,9 @@ func (db *DB) DropFact(ctx context.Context, id string, see ...core.Path) error {
 	}})
 }
 
-// Listing asks for a page of facts.
-type Listing struct {
-	Below  core.Path // said there or below; the zero Path: anywhere
-	About  core.Path // a person; the zero Path: anybody
-	Before string    // the next of the page before; "": the first page
-	N      int       // how many at most
-}
-
 // ListFacts returns a page of facts with their former texts, for admins: the newest first.
 // next is the Before of the page after it; "" if there is none.
-func (db *DB) ListFacts(ctx context.Context, l Listing) (facts []core.Fact, next string, err error) {
+func (db *DB) ListFacts(ctx context.Context, l core.FactPage) (facts []core.Fact, next string, err error) {
 	before := uint64(math.MaxUint64)
 	if l.Before != "" {
 		if before, err = factNumber(l.Before); err != nil {

@@ -25,7 +25,6 @@ type codec struct {
 	err     error // the first one of reading
 }
 
-// read reads the fields of a value.
 func (c *codec) read(value []byte, describe func()) error {
 	c.reading, c.value = true, string(value)
 	c.readTo(len(value), describe)
@@ -47,7 +46,6 @@ func (c *codec) readTo(end int, describe func()) {
 	c.end = outer
 }
 
-// at reports whether the next field to read has that tag.
 func (c *codec) at(tag byte) bool { return c.pos < c.end && c.value[c.pos] == tag }
 
 func (c *codec) next(tag byte) (value string, ok bool) {
@@ -71,7 +69,6 @@ func (c *codec) cut() (value string, ok bool) {
 	return c.value[start:c.pos], true
 }
 
-// check keeps the first error.
 func (c *codec) check(err error) {
 	if c.err == nil {
 		c.err = err
@@ -199,7 +196,6 @@ func (c *codec) group(tag byte, describe func()) {
 	c.out = slices.Insert(c.out, start, size...)
 }
 
-// repeated is a field for each element.
 func repeated[E any](c *codec, tag byte, all *[]E, one func(*E)) {
 	for i := range *all {
 		if !c.reading {
@@ -221,7 +217,7 @@ func (c *codec) texts(tag byte, all *[]string) {
 func mapped[V any](c *codec, tag byte, all *map[string]V, value func(*V)) {
 	pair := func(k string, v V) {
 		c.group(tag, func() {
-			text(c, tagFirst, &k)
+			text(c, 1, &k)
 			value(&v)
 		})
 		if c.reading {

@@ -196,23 +196,15 @@ func (s *subject) begin() error {
 // markInProgress begins the epoch in which the person and these places are forgotten, so
 // that nothing of them comes back, in any process. It is called again when more places are known.
 func (s *subject) markInProgress() error {
-	var begun []core.Path
+	begun := []core.Path{s.path}
+	if s.person != "" { // else they are below the path
+		begun = slices.AppendSeq(begun, maps.Keys(s.Whole))
+	}
+	begun = slices.DeleteFunc(begun, func(path core.Path) bool { return slices.Contains(s.inProgress, path) })
+	s.inProgress = append(s.inProgress, begun...)
 	e := &s.db.epochs
 	e.mu.Lock()
-	mark := func(path core.Path) {
-		if !s.inProgress[path] {
-			s.inProgress[path] = true
-			e.forgottenIn[path] = e.now
-			e.inProgress[path]++
-			begun = append(begun, path)
-		}
-	}
-	mark(s.path)
-	if s.person != "" { // else they are below the path
-		for path := range s.Whole {
-			mark(path)
-		}
-	}
+	e.begin(begun)
 	e.mu.Unlock()
 	if len(begun) == 0 || Shared(s.db) == nil {
 		return nil
@@ -225,7 +217,7 @@ func (s *subject) markInProgress() error {
 	return err
 }
 
-// end begins the epoch after what begin began: readers that started before then are stale.
+// end ends what begin began.
 func (s *subject) end() {
 	if len(s.inProgress) == 0 {
 		return
@@ -239,13 +231,7 @@ func (s *subject) end() {
 	e := &s.db.epochs
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.now++
-	for path := range s.inProgress {
-		e.forgottenIn[path] = e.now
-		if e.inProgress[path]--; e.inProgress[path] == 0 {
-			delete(e.inProgress, path)
-		}
-	}
+	e.end(s.inProgress)
 }
 
 func (s *subject) findTurns(v *view) {
@@ -272,27 +258,23 @@ func (s *subject) entries() error {
 		return ok && (s.concerns(&l) || s.clean(&l))
 	}, func(t *tx, k, v []byte) {
 		l, _, _ := s.read(k, v)
-		if s.concerns(&l) {
-			s.removeEntry(t, &l)
-		} else {
+		if !s.concerns(&l) {
 			s.clean(&l)
 			t.rewrite(&l)
+			return
 		}
+		for _, p := range s.ids[l.Message.Path] {
+			seq, known := t.findID(p, l.Message.ID)
+			if known && seq == l.Message.Seq {
+				t.forgotten().replaceID(p.ids, shortID(l.Message.ID))
+			}
+		}
+		t.remove(placeKey(l.Message.Path), l.Message.Seq)
 	})
 	if err != nil {
 		return err
 	}
 	return correctHeadTimes(s.ctx, s.db, maps.Keys(s.heads))
-}
-
-func (s *subject) removeEntry(t *tx, l *storedEntry) {
-	for _, p := range s.ids[l.Message.Path] {
-		seq, known := t.findID(p, l.Message.ID)
-		if known && seq == l.Message.Seq {
-			t.forgotten().replaceID(p.ids, shortID(l.Message.ID))
-		}
-	}
-	t.remove(placeKey(l.Message.Path), l.Message.Seq)
 }
 
 // clean removes quotes and forwarded texts of the person, quotes of what the bot answered
@@ -311,7 +293,6 @@ func (s *subject) clean(l *storedEntry) bool {
 	return reacted || quoted || passedOn
 }
 
-// dropForeign removes the foreign texts that gone reports.
 func dropForeign(m *core.Message, gone func(core.Foreign) bool) (changed bool) {
 	before := len(m.Foreign)
 	m.Foreign = slices.DeleteFunc(slices.Clone(m.Foreign), gone)
@@ -420,7 +401,6 @@ func (s *subject) facts() error {
 	return s.deleteUnreadable(unreadable)
 }
 
-// deleteUnreadable deletes facts that cannot be read, by their keys.
 func (s *subject) deleteUnreadable(facts map[string]bool) error {
 	of := func(k, _ []byte) bool { return facts[string(k[max(0, len(k)-8):])] }
 	// The record comes last: it shows whose the rest is.

@@ -178,6 +178,25 @@ type forgettings struct {
 	others  map[core.Path][]core.Path // who are being forgotten there, by whose request
 }
 
+// begin notes who are being forgotten from now on. e.mu is held.
+func (e *forgettings) begin(paths []core.Path) {
+	for _, path := range paths {
+		e.forgottenIn[path] = e.now
+		e.inProgress[path]++
+	}
+}
+
+// end begins the epoch after they were forgotten: readers that started before then are stale. e.mu is held.
+func (e *forgettings) end(paths []core.Path) {
+	e.now++
+	for _, path := range paths {
+		e.forgottenIn[path] = e.now
+		if e.inProgress[path]--; e.inProgress[path] == 0 {
+			delete(e.inProgress, path)
+		}
+	}
+}
+
 // Epoch is the number of times that somebody was forgotten; see epochs.With.
 func (db *DB) Epoch() uint64 {
 	db.epochs.mu.Lock()
@@ -223,9 +242,6 @@ func (b writeEpoch) forgotExactly(path core.Path) bool {
 	return b.known && (b.forgottenIn[path] > b.epoch || b.inProgress[path] > 0)
 }
 
-// isOfMutedTurn reports whether the context's turn answers somebody who was forgotten.
-func (b writeEpoch) isOfMutedTurn() bool { return b.isMuted(b.turn) }
-
 // isNamed reports whether a value names somebody who was forgotten since then: their path, a
 // path below it, or their id, as a JSON string.
 func (b writeEpoch) isNamed(value []byte) bool {
@@ -247,7 +263,6 @@ func namesPath(value []byte, path core.Path) bool {
 	return bytes.Contains(value, append(begun, '"')) || bytes.Contains(value, append(begun, '/'))
 }
 
-// quoted is a text as JSON writes it.
 func quoted(text string) []byte {
 	raw, _ := json.Marshal(text) // every text is valid in JSON
 	return raw

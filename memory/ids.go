@@ -120,7 +120,6 @@ func (t *tx) putID(p place, id string, seq uint64) {
 	setID(t, p.ids, knownID{shortID(id), seq - p.shift, hour(t.now)})
 }
 
-// hour is a time as it is stored with ids.
 func hour(t time.Time) uint64 { return uint64(max(t.Unix()/3600, 0)) }
 
 // setID stores an id of a place, or deletes it if its number is 0. A full run is cut behind the new id.
@@ -164,7 +163,6 @@ func (t *tx) hasEntry(p place, seq uint64) bool {
 	return t.bucket(bucketLog).Get(seqKey(p.key, seq+p.shift)) != nil
 }
 
-// checkRun reports what cannot be read of a run.
 func checkRun(value []byte) error {
 	run := idRun{bytes: value}
 	for run.next() {

@@ -86,20 +86,12 @@ func subtree(root core.Path) (from, to []byte) {
 	return from, to
 }
 
-// below reports whether key lies before the end of a range.
 func below(key, to []byte) bool {
 	return key != nil && (to == nil || bytes.Compare(key, to) < 0)
 }
 
-// after is the smallest key above all that begin with the place's key.
-func after(place []byte) []byte {
-	k := bytes.Clone(place)
-	k[len(k)-1] = between
-	return k
-}
-
-// afterPrefix is the smallest key above all that begin with the prefix; nil if there is none.
-func afterPrefix(prefix []byte) []byte {
+// after is the smallest key above all that begin with the prefix; nil if there is none.
+func after(prefix []byte) []byte {
 	k := bytes.Clone(prefix)
 	for len(k) > 0 && k[len(k)-1] == 0xff {
 		k = k[:len(k)-1]
@@ -117,7 +109,6 @@ func seqKey(place []byte, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(k, place...), seq)
 }
 
-// entryOf reads a log or due key.
 func entryOf(key []byte) (path core.Path, seq uint64, err error) {
 	path, rest, err := cutPath(key)
 	if err == nil && len(rest) != 8 {
@@ -138,10 +129,8 @@ func numberOf(key, place []byte) (seq uint64, ok bool) {
 	return binary.BigEndian.Uint64(number), true
 }
 
-// turnKey is what the keys of a turn's records begin with.
 func turnKey(turn core.TurnID) []byte { return seqKey(placeKey(turn.Path), turn.Seq) }
 
-// journalKey is the key of a record; place is that of its turn.
 func journalKey(place []byte, k core.Key) []byte {
 	b := seqKey(place, k.Turn.Seq)
 	b = binary.BigEndian.AppendUint16(b, k.Round)

@@ -379,7 +379,7 @@ func TestListFacts(t *testing.T) {
 		}
 		save(t, db, f)
 	}
-	list := func(l Listing) (said []string) {
+	list := func(l core.FactPage) (said []string) {
 		for pages := 0; ; pages++ {
 			facts, next, err := db.ListFacts(t.Context(), l)
 			if err != nil || len(facts) > l.N || pages > 30 {
@@ -395,17 +395,17 @@ func TestListFacts(t *testing.T) {
 		}
 	}
 	for _, n := range []int{1, 2, 3, 5, 24, 25, 100} {
-		want(t, fmt.Sprint("all, by ", n), len(list(Listing{N: n})), 25)
-		want(t, fmt.Sprint("the group's, by ", n), list(Listing{Below: group, N: n}), []string{"21", "20", "16", "15", "11", "10", "6", "5", "1", "0"})
-		want(t, fmt.Sprint("about jay in private, by ", n), list(Listing{Below: alone, About: jay, N: n}), []string{"22", "12", "2"})
+		want(t, fmt.Sprint("all, by ", n), len(list(core.FactPage{N: n})), 25)
+		want(t, fmt.Sprint("the group's, by ", n), list(core.FactPage{Below: group, N: n}), []string{"21", "20", "16", "15", "11", "10", "6", "5", "1", "0"})
+		want(t, fmt.Sprint("about jay in private, by ", n), list(core.FactPage{Below: alone, About: jay, N: n}), []string{"22", "12", "2"})
 	}
 	first := save(t, db, core.Fact{Text: "jay lives in rome", Origin: group, Topic: "home", About: []core.Path{jay}})
 	save(t, db, core.Fact{Text: "jay lives in oslo", Origin: group, Topic: "home", About: []core.Path{jay}})
-	facts, _, err := db.ListFacts(t.Context(), Listing{N: 1})
+	facts, _, err := db.ListFacts(t.Context(), core.FactPage{N: 1})
 	if err != nil || facts[0].ID != first.ID || facts[0].Text != "jay lives in oslo" || facts[0].Former[0].Text != "jay lives in rome" {
 		t.Errorf("%+v, %v", facts, err)
 	}
-	if _, _, err := db.ListFacts(t.Context(), Listing{Before: "!", N: 1}); !errors.Is(err, core.ErrUnknown) {
+	if _, _, err := db.ListFacts(t.Context(), core.FactPage{Before: "!", N: 1}); !errors.Is(err, core.ErrUnknown) {
 		t.Errorf("%v, want core.ErrUnknown", err)
 	}
 }

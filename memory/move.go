@@ -12,7 +12,6 @@ import (
 	"synthbot/memory/kv"
 )
 
-// migration is the move of a place, with all below it.
 type migration struct {
 	*tx
 	from, to core.Path
@@ -204,12 +203,10 @@ func (t *tx) followAlias(path core.Path) (next alias, moved bool) {
 
 // interfaceOf is the path of the interface that a path belongs to.
 func interfaceOf(p core.Path) core.Path {
-	first, _, _ := strings.Cut(p.String(), "/")
-	root, _ := core.ParsePath(first)
+	root, _ := core.MakePath(p.Interface())
 	return root
 }
 
-// rebase moves a path from below one root to below another.
 func rebase(path, from, to core.Path) (core.Path, error) {
 	return core.ParsePath(to.String() + strings.TrimPrefix(path.String(), from.String()))
 }

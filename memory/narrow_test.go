@@ -62,16 +62,16 @@ func TestUnreadableRecordsAreLogged(t *testing.T) {
 	fact := save(t, db, core.Fact{Text: "spoilt", Origin: group})
 	save(t, db, core.Fact{Text: "fine", Origin: group})
 	err = db.update(t.Context(), func(t *tx) {
-		t.bucket(bucketLog).Put(seqKey(placeKey(group), 1), []byte{tagText, 0xff})
+		t.bucket(bucketLog).Put(seqKey(placeKey(group), 1), []byte{4, 0xff})
 		t.bucket(bucketFacts).Put(factKey(&fact), []byte("{"))
 		t.bucket(bucketPlugins).Put(pluginKey("bio", group, "k"), []byte("{"))
 		t.bucket(bucketStates).Put(placeKey(group), []byte("{"))
-		t.bucket(bucketUsage).Put(usageKey(Use{Day: "2026-11-20", Person: group}), []byte{tagFirst, 0xff})
+		t.bucket(bucketUsage).Put(usageKey(Use{Day: "2026-11-20", Person: group}), []byte{1, 0xff})
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	facts, next, err := db.ListFacts(t.Context(), Listing{N: 9})
+	facts, next, err := db.ListFacts(t.Context(), core.FactPage{N: 9})
 	if err != nil || next != "" || len(facts) != 1 {
 		t.Errorf("%v, %q, %v", facts, next, err)
 	}
@@ -338,7 +338,7 @@ func TestUnreadableRecordsAreForgotten(t *testing.T) {
 	for _, path := range []core.Path{{}, jay} {
 		db := open(t, t.TempDir())
 		err := db.update(t.Context(), func(t *tx) {
-			t.bucket(bucketUsage).Put(usageKey(Use{Day: "2026-11-20", Person: jay, Engine: "e"}), []byte{tagFirst, 0xff})
+			t.bucket(bucketUsage).Put(usageKey(Use{Day: "2026-11-20", Person: jay, Engine: "e"}), []byte{1, 0xff})
 			t.bucket(bucketPlugins).Put(pluginKey("bio", jay, "k"), []byte("{"))
 			t.bucket(bucketIDs).Put(slices.Concat(placeKey(jay), shortID("x")), []byte{0x80})
 		})

@@ -236,7 +236,7 @@ func newDB(name string, o Options) *DB {
 			o.BeforeJob(j.name)
 		}
 	}
-	db.embeds = &embedWorker{db: db, wake: make(chan struct{}, 1)}
+	db.embeds = &embedWorker{db: db, wake: make(chan struct{}, 1), embedding: &embedding{end: func() {}}}
 	db.unreadable.logged = make(map[string]bool)
 	if o.OnFull == nil {
 		o.OnFull = func(bool) {}
@@ -370,7 +370,6 @@ func upgrade(t *tx) error {
 	return t.err
 }
 
-// upgradeTo4 computes private heads and the words of memories.
 func (t *tx) upgradeTo4() {
 	for k, v := range t.bucket(bucketLog).pairs(nil, nil) {
 		if path, _, err := entryOf(k); err == nil && isPrivate(v) {

@@ -17,7 +17,6 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/passage"
-	"synthbot/memory/kv"
 )
 
 // Limits of documents.
@@ -34,7 +33,6 @@ const passageRoot = "@d"
 // that both can have vectors.
 const firstPassage = 1 << 62
 
-// passages is the index of documents.
 type passages struct{ db *DB }
 
 // Passages returns the index of documents that the database holds.
@@ -74,7 +72,6 @@ func (d *storedDocument) add(number uint64) {
 	}
 }
 
-// storedPassage is a passage as it is stored.
 type storedPassage struct {
 	Source   string `json:"s"`
 	Document string `json:"d"`
@@ -121,7 +118,9 @@ func prepare(to *flate.Writer, source string, d *passage.Document, p *passage.Pa
 	_, _ = to.Write(core.JSON(stored)) // it does not fail in memory
 	_ = to.Close()
 	n := newPassage{document: d, value: packed.Bytes(), postings: make(map[string]uint16)}
-	length := passageLength(p.Text)
+	lengths := passageLengths()
+	i, _ := slices.BinarySearch(lengths[:], uint16(min(len(p.Text)/6, math.MaxUint16)))
+	length := uint16(min(i, len(lengths)-1)) // the least that the text does not exceed, by its index
 	n.postings[termAll] = length
 	for word, strong := range stored.words() {
 		n.postings[termWord+word] = length
@@ -215,7 +214,6 @@ func (t passageTx) putPassages(origin core.Path, all []newPassage) (err error) {
 	return nil
 }
 
-// document reads a document, or an empty one if there is none.
 func (t passageTx) document(origin core.Path, name string) (d storedDocument, key []byte, err error) {
 	key = append(placeKey(origin), name...)
 	value := t.bucket(bucketDocuments).Get(key)
@@ -263,7 +261,14 @@ func (t passageTx) dropSome(origin core.Path, names []string) (rest []string, er
 		}
 		for len(d.Numbers) > 0 && room > 0 {
 			first := &d.Numbers[0]
-			t.dropPassage(origin, place, first.From, dropped)
+			if p, ok := t.passage(first.From); ok {
+				dropped.add(place, first.From, termAll, 0)
+				for word := range p.words() {
+					dropped.add(place, first.From, termWord+word, 0)
+				}
+			}
+			t.bucket(bucketPassages).Delete(binary.BigEndian.AppendUint64(nil, first.From))
+			t.facts().dropVector(origin, first.From)
 			room--
 			if first.From++; first.From == first.To {
 				d.Numbers = d.Numbers[1:]
@@ -282,18 +287,6 @@ func (t passageTx) dropSome(origin core.Path, names []string) (rest []string, er
 		postings.set([]byte(key), without(postings.Get([]byte(key)), dropped[key]))
 	}
 	return rest, nil
-}
-
-func (t passageTx) dropPassage(origin core.Path, place []byte, number uint64, dropped postingChanges) {
-	key := binary.BigEndian.AppendUint64(nil, number)
-	if p, ok := t.passage(number); ok {
-		dropped.add(place, number, termAll, 0)
-		for word := range p.words() {
-			dropped.add(place, number, termWord+word, 0)
-		}
-	}
-	t.bucket(bucketPassages).Delete(key)
-	t.facts().dropVector(origin, number)
 }
 
 // passage reads a passage; ok is false if there is none.
@@ -373,9 +366,10 @@ func (x passages) Find(ctx context.Context, q passage.Query) (found []passage.Ma
 	}
 	err = x.db.look(ctx, func(v *view) {
 		s := &search{
-			view: v, from: newPassageIndex(v), text: q.Text, languages: append([]string{""}, q.Languages...),
-			n: q.N + maxSame, wordless: q.Mode == passage.Meaning, vector: meant,
+			view: v, from: newPassageIndex(v), most: 8192, text: q.Text, n: q.N + maxSame,
+			languages: append([]string{""}, q.Languages...), wordless: q.Mode == passage.Meaning, vector: meant,
 		}
+		s.total = v.bucket(bucketPassages).Sequence()
 		same := make(map[string]bool)
 		for _, h := range s.run(origins) {
 			if len(found) >= q.N {
@@ -426,13 +420,6 @@ const (
 // passageLengths are the lengths, in words, that a posting can tell.
 func passageLengths() [4]uint16 { return [4]uint16{25, 70, 140, 260} }
 
-// passageLength is the least of the lengths that a text does not exceed, by its index.
-func passageLength(text string) uint16 {
-	lengths := passageLengths()
-	n, _ := slices.BinarySearch(lengths[:], uint16(min(len(text)/6, math.MaxUint16)))
-	return uint16(min(n, len(lengths)-1))
-}
-
 // postingChanges are postings that are added or dropped, by key.
 type postingChanges map[string][]byte
 
@@ -455,13 +442,11 @@ func without(postings, dropped []byte) (rest []byte) {
 	return rest
 }
 
-// groupKey is source, group, term.
 func groupKey(place []byte, group uint16, term string) []byte {
 	key := make([]byte, 0, len(place)+2+len(term))
 	return append(binary.BigEndian.AppendUint16(append(key, place...), group), term...)
 }
 
-// passageIndex is the collection of all passages.
 type passageIndex struct {
 	*view
 	groups map[core.Path][]uint16 // of each source, in order
@@ -476,7 +461,6 @@ func newPassageIndex(v *view) *passageIndex {
 	return x
 }
 
-// groupsOf lists the groups in which a source has passages.
 func (x *passageIndex) groupsOf(origin core.Path) []uint16 {
 	known, ok := x.groups[origin]
 	if ok {
@@ -506,9 +490,6 @@ func (x *passageIndex) newestWith(origin core.Path, term string, max int, use fu
 	return n
 }
 
-// ranges implements collection: which groups there are is not known before.
-func (x *passageIndex) ranges(core.Path, string, int) []kv.Range { return nil }
-
 func (x *passageIndex) decode(group uint16, p uint16) posting {
 	id := firstPassage + uint64(group)<<groupBits + uint64(p>>(16-groupBits))
 	return posting{id: id, rank: x.ranks[p&3], strong: p&strongPosting != 0}
@@ -525,7 +506,3 @@ func (x *passageIndex) posting(origin core.Path, term string, id uint64) (postin
 	found := x.decode(group, binary.BigEndian.Uint16(value[2*at:]))
 	return found, found.id == id
 }
-
-func (x *passageIndex) total() uint64 { return x.bucket(bucketPassages).Sequence() }
-
-func (x *passageIndex) maxPostings() int { return 8192 }

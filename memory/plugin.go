@@ -24,14 +24,12 @@ type items struct {
 // Items returns the items of a plugin.
 func (db *DB) Items(plugin string) core.Items { return items{db, plugin} }
 
-// storedItem is an Item as it is stored.
 type storedItem struct {
 	Version uint64          `json:"n"`
 	Time    time.Time       `json:"t"`
 	Value   json.RawMessage `json:"v"`
 }
 
-// pluginKey is the key of an item: plugin, 0, place, key.
 func pluginKey(plugin string, path core.Path, key string) []byte {
 	k := append([]byte(plugin), ending)
 	k = append(k, placeKey(path)...)
@@ -127,11 +125,8 @@ func (i items) put(ctx context.Context, list []core.Item) (version uint64, err e
 // concerns reports whether an item is about somebody, or of a place, that was forgotten
 // since then, or comes of a turn that answers them.
 func (b writeEpoch) concerns(item *core.Item) bool {
-	if b.isOfMutedTurn() || b.forgot(item.Path) || b.isNamed(item.Value) {
-		return true
-	}
 	key, _ := core.ParsePath(item.Key)
-	return b.forgot(key)
+	return b.isMuted(b.turn) || b.forgot(item.Path, key) || b.isNamed(item.Value)
 }
 
 func (i items) write(t *tx, item core.Item) (uint64, error) {

@@ -22,7 +22,7 @@ func TestEndedContexts(t *testing.T) {
 	items := db.Items("bio")
 	for name, ask := range map[string]func() error{
 		"use":   func() error { _, err := db.Uses(ctx, "2000-01-01", "2100-01-01"); return err },
-		"facts": func() error { _, _, err := db.ListFacts(ctx, Listing{N: 1}); return err },
+		"facts": func() error { _, _, err := db.ListFacts(ctx, core.FactPage{N: 1}); return err },
 		"a search": func() error {
 			_, err := db.Recall(ctx, core.FactQuery{Text: "tea", See: []core.Path{group}, N: 1})
 			return err

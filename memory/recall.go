@@ -36,7 +36,6 @@ const (
 
 func tagTerm(tag string) string { return termTag + shortHash(lower(strings.TrimSpace(tag))) }
 
-// shortHash is a hash for use in a key.
 func shortHash(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:12])
@@ -107,12 +106,6 @@ type collection interface {
 	newestWith(origin core.Path, term string, max int, use func(posting)) (n int)
 	// posting returns what is stored of a term with one of them.
 	posting(origin core.Path, term string, id uint64) (posting, bool)
-	// ranges are what newestWith reads of at most max with a term in an origin; 0: of all.
-	ranges(origin core.Path, term string, max int) []kv.Range
-	// total is how many there are, or were.
-	total() uint64
-	// maxPostings is how many are looked at of one term in one place, newest first.
-	maxPostings() int
 }
 
 // posting says that something has a term.
@@ -122,7 +115,6 @@ type posting struct {
 	strong bool   // it has the term more than once, or in its title
 }
 
-// factIndex is the collection of all facts.
 type factIndex struct{ *view }
 
 func (v factIndex) newestWith(origin core.Path, term string, max int, use func(posting)) (n int) {
@@ -140,21 +132,10 @@ func (v factIndex) newestWith(origin core.Path, term string, max int, use func(p
 	return n
 }
 
-func (v factIndex) ranges(origin core.Path, term string, max int) []kv.Range {
-	prefix := postingKey(origin, term, nil)
-	return []kv.Range{
-		{Bucket: bucketWords, From: prefix, To: after(prefix), Backward: true, Limit: max}, {Bucket: bucketFacts},
-	}
-}
-
 func (v factIndex) posting(origin core.Path, term string, id uint64) (posting, bool) {
 	rank := v.bucket(bucketWords).Get(postingKey(origin, term, binary.BigEndian.AppendUint64(nil, id)))
 	return posting{id: id, rank: rank}, rank != nil
 }
-
-func (v factIndex) total() uint64 { return v.bucket(bucketFacts).Sequence() }
-
-func (v factIndex) maxPostings() int { return 1000 }
 
 // Recall returns the facts that match best, best first. Rare words count more; meaning
 // counts as much as words, if there is an Embedder that answers in time; importance and
@@ -186,14 +167,17 @@ func (v *view) recall(q core.FactQuery, meant *vector) (found []core.Fact) {
 
 // hits returns the facts that match, best first, without their texts.
 func (v *view) hits(q core.FactQuery, meant *vector) []hit {
-	s := &search{view: v, from: factIndex{v}, text: q.Text, n: q.N, vector: meant}
+	s := &search{view: v, from: factIndex{v}, most: 1000, text: q.Text, n: q.N, vector: meant}
 	for _, tag := range q.Tags {
 		s.required = append(s.required, tagTerm(tag))
 	}
 	for _, p := range q.About {
 		s.required = append(s.required, aboutTerm(p))
 	}
-	return s.run(v.origins(q.See))
+	origins := v.origins(q.See)
+	ahead(&v.tx, func() []kv.Range { return s.ranges(origins) })
+	s.total = v.bucket(bucketFacts).Sequence()
+	return s.run(origins)
 }
 
 // languages lists the languages whose stems of a text are looked for; "": the words as they are.
@@ -205,6 +189,7 @@ func languages() []string {
 type search struct {
 	*view
 	from      collection
+	most      int // of one term in one place, that are looked at, newest first
 	text      string
 	languages []string // whose stems of the text are looked for; "": the words as they are; nil: all
 	n         int      // how many are wanted
@@ -221,6 +206,7 @@ type search struct {
 
 // weighting says how much words count.
 type weighting struct {
+	total     uint64          // how many there are in the collection, or were
 	weights   []float64       // of each form
 	least     map[int]float64 // of each word: that of its most frequent form
 	maxWeight float64         // of all words together
@@ -242,7 +228,6 @@ type hit struct {
 // run searches each origin, and returns the best hits, best first. Of a frequent word only the
 // newest are found; in the end, it is looked up for the best of the others.
 func (s *search) run(origins []core.Path) (found []hit) {
-	ahead(&s.tx, func() []kv.Range { return s.ranges(origins) })
 	none := func(posting) {}
 	origins = slices.DeleteFunc(origins, func(p core.Path) bool { return s.from.newestWith(p, termAll, 1, none) == 0 })
 	if len(origins) == 0 {
@@ -267,22 +252,20 @@ func (s *search) run(origins []core.Path) (found []hit) {
 	return found
 }
 
-// addHits adds what has the words and the required terms in one origin.
 func (s *search) addHits(origin core.Path, counts []int) {
 	for _, term := range s.required {
 		s.from.newestWith(origin, term, math.MaxInt, func(p posting) { s.hit(origin, p).required++ })
 	}
 	for i, word := range s.words {
-		counts[i] += s.from.newestWith(origin, termWord+word, s.from.maxPostings(), func(p posting) {
+		counts[i] += s.from.newestWith(origin, termWord+word, s.most, func(p posting) {
 			s.hit(origin, p).add(i, p)
 		})
 	}
 	if len(s.words)+len(s.required) == 0 && !s.wordless {
-		s.from.newestWith(origin, termAll, s.from.maxPostings(), func(p posting) { s.hit(origin, p) })
+		s.from.newestWith(origin, termAll, s.most, func(p posting) { s.hit(origin, p) })
 	}
 }
 
-// add notes that the hit has the i-th word.
 func (h *hit) add(i int, p posting) {
 	h.words |= 1 << i
 	if p.strong {
@@ -290,13 +273,11 @@ func (h *hit) add(i int, p posting) {
 	}
 }
 
-// weigh sets the weight of each word: rare words weigh more.
 func (s *search) weigh(counts []int) {
 	s.weights = make([]float64, len(s.words))
-	total := s.from.total()
 	s.least = make(map[int]float64)
 	for i, n := range counts {
-		s.weights[i] = math.Log1p(float64(total+1) / float64(n+1))
+		s.weights[i] = math.Log1p(float64(s.total+1) / float64(n+1))
 		if worth, ok := s.least[s.wordOf[i]]; !ok || s.weights[i] < worth {
 			s.least[s.wordOf[i]] = s.weights[i]
 		}
@@ -341,7 +322,7 @@ func (s *search) order(a, b int) int {
 // refine looks up which of the best have the frequent words, and sorts them.
 func (s *search) refine(best []int, counts []int) {
 	for i, n := range counts {
-		if n < s.from.maxPostings() {
+		if n < s.most {
 			continue
 		}
 		for _, k := range best {

@@ -54,7 +54,6 @@ const (
 	firstPrunePause = time.Minute
 )
 
-// policy returns the rule for a place.
 func (c *Config) policy(place core.Path) Retention {
 	best, length := Retention{Messages: c.Messages, Age: c.Age}, -1
 	for _, r := range c.Keep {
@@ -65,7 +64,6 @@ func (c *Config) policy(place core.Path) Retention {
 	return best
 }
 
-// pruning deletes what the configuration does not keep.
 type pruning struct {
 	db      *DB
 	config  atomic.Pointer[Config] // not to be changed
@@ -124,7 +122,6 @@ func (db *DB) Prune(ctx context.Context, c Config) error {
 	return errors.Join(errs...)
 }
 
-// ids deletes old ids of deleted messages.
 func (p *pruning) ids(ctx context.Context) error {
 	old := hour(p.db.clock().Add(-idAge))
 	err := sweep(ctx, p.db, bucketIDs, nil, nil, func(_, v []byte) bool {

@@ -22,7 +22,6 @@ type Salvaged struct {
 	Faults  []error        // the first parts that could not be read
 }
 
-// salvageStep is how many pairs are written in one transaction.
 const salvageStep = 5000
 
 // Salvage reads what can be read of a damaged file and puts it into a new database in dir,
@@ -44,7 +43,6 @@ func Salvage(dir, damaged string) (report Salvaged, err error) {
 	return report, err
 }
 
-// save fills the database from the damaged file.
 func (s *salvager) save(damaged string) (err error) {
 	derived := []string{ // from the others, and from documents
 		bucketDue, bucketWords, bucketVectors, bucketSketches, bucketDocuments, bucketPassages, bucketPassageWords,
@@ -175,7 +173,6 @@ func (t *tx) idSources() map[core.Path][]place {
 	return sources
 }
 
-// entries rebuilds heads, due entries and ids.
 func (r *rebuilder) entries() {
 	for _, path := range r.placesIn(bucketLog, core.Path{}) {
 		p := place{path: path, key: placeKey(path), ids: placeKey(path)}
@@ -185,7 +182,13 @@ func (r *rebuilder) entries() {
 			if ok && l.Due && known && seq > before.answered {
 				r.bucket(bucketDue).Put(seqKey(p.key, seq), nil)
 			}
-			r.completeID(p, &l.Message)
+			led := func(source place) bool {
+				of, known := r.findID(source, l.Message.ID)
+				return known && of == seq
+			}
+			if l.Message.ID != "" && !slices.ContainsFunc(r.sources[path], led) {
+				r.putID(p, l.Message.ID, seq)
+			}
 		}
 		h := r.rebuiltHead(p.key)
 		if known {
@@ -198,16 +201,6 @@ func (r *rebuilder) entries() {
 	for path, h := range r.heads {
 		h.count = 0
 		r.writeHead(placeKey(path), h)
-	}
-}
-
-func (r *rebuilder) completeID(p place, m *core.Message) {
-	led := func(source place) bool {
-		seq, known := r.findID(source, m.ID)
-		return known && seq == m.Seq
-	}
-	if m.ID != "" && !slices.ContainsFunc(r.sources[p.path], led) {
-		r.putID(p, m.ID, m.Seq)
 	}
 }
 

@@ -114,23 +114,13 @@ func takeOver(db *DB) error {
 
 // apply applies an epoch of another process. e.mu is held.
 func (e *forgettings) apply(one *sharedEpoch) {
-	for _, path := range one.Begun {
-		e.forgottenIn[path] = e.now
-		e.inProgress[path]++
-	}
+	e.begin(one.Begun)
 	e.others[one.Subject] = append(e.others[one.Subject], one.Begun...)
 	for _, m := range one.Muted {
 		e.muted[core.TurnID{Path: m.Place, Seq: m.Seq}] = muted{core.TurnID{Path: m.Now, Seq: m.As}, e.now}
 	}
-	if !one.Over {
-		return
+	if one.Over {
+		e.end(e.others[one.Subject])
+		delete(e.others, one.Subject)
 	}
-	e.now++
-	for _, path := range e.others[one.Subject] {
-		e.forgottenIn[path] = e.now
-		if e.inProgress[path]--; e.inProgress[path] == 0 {
-			delete(e.inProgress, path)
-		}
-	}
-	delete(e.others, one.Subject)
 }

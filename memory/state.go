@@ -96,10 +96,10 @@ func readUse(key, value []byte) (u Use, err error) {
 }
 
 func (u *Use) fields(c *codec) {
-	signed(c, tagFirst, &u.Calls)
-	signed(c, tagSecond, &u.In)
-	signed(c, tagThird, &u.Out)
-	signed(c, tagFourth, &u.Cached)
+	signed(c, 1, &u.Calls)
+	signed(c, 2, &u.In)
+	signed(c, 3, &u.Out)
+	signed(c, 4, &u.Cached)
 }
 
 // Uses returns the counters of the days from first to last, inclusive, by day, person and

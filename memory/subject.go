@@ -25,7 +25,7 @@ type subject struct {
 	newest  core.Message       // the person's last message
 
 	// Forget alone uses these.
-	inProgress map[core.Path]bool    // what is marked in epochs
+	inProgress []core.Path           // what is marked in epochs
 	ids        map[core.Path][]place // the paths under which ids are stored, by the place that they lead to
 	muted      []sharedMute          // the turns that are muted
 	announced  bool                  // other processes know that it has begun, and not that it is over
@@ -36,7 +36,7 @@ type subject struct {
 func newSubject(ctx context.Context, db *DB, path core.Path) *subject {
 	s := &subject{db: db, ctx: ctx, path: path, within: path,
 		heads: make(map[core.Path]head), spokeIn: make(map[core.Path]bool),
-		inProgress: make(map[core.Path]bool), turns: make(map[core.TurnID]bool)}
+		turns: make(map[core.TurnID]bool)}
 	s.plan = plan{
 		Whole: make(map[core.Path]uint64), Replies: make(map[core.Path]map[string]bool),
 		Sources: make(map[core.Path]bool), Worker: selfOf(db),
@@ -118,7 +118,9 @@ func (s *subject) addReply(place core.Path, id string) {
 // may quote what the bot answered them; ok is false for others. Of an entry that cannot be
 // read, in such a place, the number is known.
 func (s *subject) read(k, v []byte) (l storedEntry, ok bool, err error) {
-	named := s.mayBeIn(v)
+	var author codec // the person's id may be there as a text, or as the number of an author
+	author.id(1, 9, &s.person)
+	named := bytes.Contains(v, []byte(s.person)) || bytes.Contains(v, author.out)
 	if !named && len(s.Replies)+len(s.Whole) == 0 {
 		return storedEntry{}, false, nil
 	}
@@ -132,13 +134,6 @@ func (s *subject) read(k, v []byte) (l storedEntry, ok bool, err error) {
 		l.Message.Path, l.Message.Seq = path, seq
 	}
 	return l, err == nil || whole, err
-}
-
-// mayBeIn reports whether the person's id occurs in what is stored, as a text or as the number of an author.
-func (s *subject) mayBeIn(value []byte) bool {
-	var author codec
-	author.id(tagFirst, tagNinth, &s.person)
-	return bytes.Contains(value, []byte(s.person)) || bytes.Contains(value, author.out)
 }
 
 // concerns reports whether an entry is the person's, answers them, or is in a place that

@@ -55,15 +55,12 @@ func tracesOf(db *DB) (noted []byte) {
 // startTraceRemoval rewrites the file after the start and every night, until ctx ends, if it
 // has traces of what was forgotten.
 func (db *DB) startTraceRemoval(ctx context.Context) {
-	due, started := tracesOf(db) != nil, false
+	due := tracesOf(db) != nil
 	db.repeat(ctx, nil, func(ctx context.Context) time.Duration {
-		if started {
-			due = db.clock().Hour() == traceHour
-		}
-		started = true
-		if due {
+		if due || db.clock().Hour() == traceHour {
 			db.removeTraces(ctx)
 		}
+		due = false
 		return time.Hour / 2
 	})
 }

@@ -104,7 +104,7 @@ func (b bucket) pairs(from, to []byte) iter.Seq2[[]byte, []byte] {
 
 // prefixed iterates over the pairs whose keys have that prefix.
 func (b bucket) prefixed(prefix []byte) iter.Seq2[[]byte, []byte] {
-	return b.pairs(prefix, afterPrefix(prefix))
+	return b.pairs(prefix, after(prefix))
 }
 
 // prefixes lists the different beginnings of the keys in a range, up to the first byte that
@@ -254,7 +254,7 @@ func (t *tx) turns(from, to []byte) iter.Seq2[core.TurnID, []record] {
 
 func (t *tx) records(turn core.TurnID) (records []record) {
 	from := turnKey(turn)
-	for _, all := range t.turns(from, afterPrefix(from)) {
+	for _, all := range t.turns(from, after(from)) {
 		records = all
 	}
 	return records
@@ -269,10 +269,8 @@ type place struct {
 	shift uint64 // added to the numbers that were given under that path
 }
 
-// maxUnreadable bounds how many unreadable records are logged.
 const maxUnreadable = 1000
 
-// unreadable holds the unreadable records that were logged.
 type unreadable struct {
 	mu     sync.Mutex
 	logged map[string]bool
@@ -337,7 +335,6 @@ func isPrivate(value []byte) bool {
 	return l.Message.Private
 }
 
-// rebuiltHead computes a place's head from its log.
 func (t *tx) rebuiltHead(place []byte) head {
 	var h head
 	var newest []byte

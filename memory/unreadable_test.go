@@ -22,7 +22,7 @@ func spoil(t *testing.T, db *DB, bucket string, key []byte) {
 		if t.bucket(bucket).Get(key) == nil {
 			return fmt.Errorf("nothing stands at %q", key)
 		}
-		t.bucket(bucket).Put(key, []byte{tagText, 0xff, 0xff})
+		t.bucket(bucket).Put(key, []byte{4, 0xff, 0xff})
 		return nil
 	}})
 	if err != nil {
@@ -179,7 +179,7 @@ func TestAnUnreadableKeyBlocksNothing(t *testing.T) {
 		for _, bucket := range buckets() {
 			for _, key := range []string{"\x00", "\x01", "nothing", "chat\x01group\x00\xff", "chat\x01\x01\x00\x00\x00\x00\x00\x00\x00\x01\xff", "\xff"} {
 				if bucket != bucketMeta && !(bucket == bucketIDs && strings.HasPrefix(key, "chat\x01group")) {
-					t.bucket(bucket).Put([]byte(key), []byte{tagText, 0xff})
+					t.bucket(bucket).Put([]byte(key), []byte{4, 0xff})
 				}
 			}
 		}
@@ -210,7 +210,7 @@ func TestAnUnreadableKeyBlocksNothing(t *testing.T) {
 	}
 	add(t, db, message(topic, "t", "below what cannot be read"))
 	want(t, "the topic", texts(t, db, topic), []string{"below what cannot be read"})
-	facts, _, err := db.ListFacts(t.Context(), Listing{N: 99})
+	facts, _, err := db.ListFacts(t.Context(), core.FactPage{N: 99})
 	want(t, "memories", len(facts), 4)
 	uses, err2 := db.Uses(t.Context(), "2026-11-20", "2026-11-20")
 	want(t, "uses", len(uses), 2)

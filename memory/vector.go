@@ -10,7 +10,6 @@ import (
 	"synthbot/core"
 )
 
-// maxLength bounds the length of a vector.
 const maxLength = 8192
 
 // vector is the direction of an embedding, each number in a byte.
@@ -168,7 +167,6 @@ func (v *vector) sketch() (s sketch) {
 	return s
 }
 
-// mix scatters a number over 64 bits.
 func mix(x uint64) uint64 {
 	x *= 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -207,7 +205,6 @@ const (
 
 func chunkKey(origin core.Path, fact uint64) []byte { return seqKey(placeKey(origin), fact/chunkFacts) }
 
-// putVector stores a fact's or passage's vector and sketch.
 func (t factTx) putVector(origin core.Path, fact uint64, v *vector) {
 	if fact >= firstPassage {
 		c := v.coarse()

@@ -204,7 +204,6 @@ func (v *view) backward(bucket string, prefix, to []byte) iter.Seq2[[]byte, []by
 	}
 }
 
-// tail walks a place's log backward.
 type tail struct {
 	view     *view
 	cursor   kv.Cursor
@@ -261,7 +260,6 @@ func (v *view) merge(places []core.Path, n int) []core.Entry {
 	return entries
 }
 
-// active lists the n places at or below root that were last active.
 func (v *view) active(root core.Path, n int, keep func(core.Path) bool) (places []core.Path) {
 	var all []activity
 	for k, value := range v.bucket(bucketPlaces).pairs(subtree(root)) {

@@ -33,7 +33,6 @@ type watch struct {
 	refused map[string]time.Time // until then; set before the writer starts
 }
 
-// work is what the writer does.
 type work struct {
 	job   string // its name
 	busy  bool
@@ -136,7 +135,6 @@ func (db *DB) Pulse(ctx context.Context) error {
 	return nil
 }
 
-// jobKey is the context key of a job's name.
 type jobKey struct{}
 
 // withJobName names the jobs that are written with the context.

@@ -89,7 +89,6 @@ func (w *writer) transact(run func(*tx) error) error {
 // maxDelay is how long a job that can wait waits for a transaction of others.
 const maxDelay = 100 * time.Millisecond
 
-// job is something to write.
 type job struct {
 	// run writes. It may be called again, in another transaction, when what
 	// shares the transaction with it fails.
@@ -111,7 +110,6 @@ const (
 	maxGroupBytes = 16 << 20
 )
 
-// groupCommit is the jobs of one transaction.
 type groupCommit struct {
 	db     *DB
 	jobs   []*job

@@ -87,7 +87,6 @@ func line(data []byte, err error) string {
 	return strconv.Itoa(1 + strings.Count(string(data[:offset]), "\n"))
 }
 
-// join joins texts, clipped to the limit of a field.
 func join(texts ...word) string {
 	var kept []string
 	for _, t := range texts {
@@ -162,55 +161,48 @@ type embedded struct {
 
 // pngTexts checks the lengths and checksums of all chunks of a PNG, and returns the texts
 // that may contain a card.
-func pngTexts(data []byte) ([]embedded, error) {
-	var texts []embedded
-	rest := data[len(signature):]
-	for first := true; ; first = false {
-		at := len(data) - len(rest)
-		kind, body, tail, err := chunk(rest, at)
-		if err != nil {
-			return nil, err
-		}
+func pngTexts(data []byte) (texts []embedded, err error) {
+	first := true
+	err = chunks(data, func(kind string, body, _ []byte) error {
 		if first && kind != "IHDR" {
-			return nil, fmt.Errorf("damaged PNG: it begins with %q and not with IHDR: get the card again", kind)
+			return fmt.Errorf("damaged PNG: it begins with %q and not with IHDR: get the card again", kind)
 		}
-		if kind == "IEND" {
-			return texts, nil
+		first = false
+		if kind == "tEXt" || kind == "zTXt" || kind == "iTXt" {
+			name, rest, ok := bytes.Cut(body, []byte{0})
+			keyword := strings.ToLower(string(name))
+			if ok && (keyword == "ccv3" || keyword == "chara") {
+				texts = append(texts, embedded{kind, keyword, rest})
+			}
 		}
-		if t, ok := textChunk(kind, body); ok {
-			texts = append(texts, t)
-		}
-		rest = tail
-	}
+		return nil
+	})
+	return texts, err
 }
 
-// chunk reads the first chunk of data, which begins at offset at of the file.
-func chunk(data []byte, at int) (kind string, body, rest []byte, err error) {
-	if len(data) < chunkFrame {
-		const text = "truncated PNG: it ends at byte %d without its last chunk: get the card again"
-		return "", nil, nil, fmt.Errorf(text, at+len(data))
+// chunks calls use for each chunk of a PNG, up to the last one or an error, with its data and with the whole of it.
+func chunks(data []byte, use func(kind string, body, whole []byte) error) error {
+	for at := len(signature); ; {
+		rest := data[at:]
+		if len(rest) < chunkFrame {
+			const text = "truncated PNG: it ends at byte %d without its last chunk: get the card again"
+			return fmt.Errorf(text, len(data))
+		}
+		length, kind := uint64(binary.BigEndian.Uint32(rest)), string(rest[4:8])
+		if length > uint64(len(rest)-chunkFrame) {
+			const text = "truncated PNG: chunk %q at byte %d has %d of %d bytes: get the card again"
+			return fmt.Errorf(text, kind, at, len(rest)-chunkFrame, length)
+		}
+		end := 8 + int(length)
+		if crc32.ChecksumIEEE(rest[4:end]) != binary.BigEndian.Uint32(rest[end:]) {
+			const text = "damaged PNG: the checksum of chunk %q at byte %d is wrong: get the card again"
+			return fmt.Errorf(text, kind, at)
+		}
+		if err := use(kind, rest[8:end], rest[:end+4]); err != nil || kind == "IEND" {
+			return err
+		}
+		at += end + 4
 	}
-	length := uint64(binary.BigEndian.Uint32(data))
-	kind = string(data[4:8])
-	if length > uint64(len(data)-chunkFrame) {
-		const text = "truncated PNG: chunk %q at byte %d has %d of %d bytes: get the card again"
-		return "", nil, nil, fmt.Errorf(text, kind, at, len(data)-chunkFrame, length)
-	}
-	end := 8 + int(length)
-	if crc32.ChecksumIEEE(data[4:end]) != binary.BigEndian.Uint32(data[end:]) {
-		const text = "damaged PNG: the checksum of chunk %q at byte %d is wrong: get the card again"
-		return "", nil, nil, fmt.Errorf(text, kind, at)
-	}
-	return kind, data[8:end], data[end+4:], nil
-}
-
-func textChunk(kind string, body []byte) (embedded, bool) {
-	if kind != "tEXt" && kind != "zTXt" && kind != "iTXt" {
-		return embedded{}, false
-	}
-	keyword, rest, ok := bytes.Cut(body, []byte{0})
-	t := embedded{kind, strings.ToLower(string(keyword)), rest}
-	return t, ok && (t.keyword == "ccv3" || t.keyword == "chara")
 }
 
 func (t embedded) card(file string) (*Persona, error) {
@@ -284,37 +276,32 @@ const maxSide = 4096
 
 // Picture returns the picture of a PNG alone, without the texts in it. The error says what is wrong with it.
 func Picture(data []byte) ([]byte, error) {
-	rest, ok := bytes.CutPrefix(data, []byte(signature))
-	if !ok {
+	if !bytes.HasPrefix(data, []byte(signature)) {
 		return nil, errors.New("it is not a PNG picture")
 	}
 	picture := []byte(signature)
-	for {
-		kind, body, tail, err := chunk(rest, len(data)-len(rest))
-		if err != nil {
-			return nil, err
-		}
+	err := chunks(data, func(kind string, body, whole []byte) error {
 		isFirst := len(picture) == len(signature)
 		if isFirst != (kind == "IHDR") {
-			return nil, errors.New("damaged PNG: its header does not come first: get the card again")
+			return errors.New("damaged PNG: its header does not come first: get the card again")
 		}
 		switch kind {
 		case "IHDR":
 			if err := checkHeader(body); err != nil {
-				return nil, err
+				return err
 			}
 			fallthrough
 		case "PLTE", "tRNS", "gAMA", "sRGB", "IDAT", "IEND":
-			picture = append(picture, rest[:len(rest)-len(tail)]...)
+			picture = append(picture, whole...)
 		}
-		if kind == "IEND" {
-			return picture, nil
-		}
-		rest = tail
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
+	return picture, nil
 }
 
-// headerSize is the size of the chunk IHDR.
 const headerSize = 13
 
 func checkHeader(header []byte) error {

@@ -83,6 +83,7 @@ func (p *Persona) For(user string) core.Persona {
 	char, aliases := cmp.Or(txt.Line(p.Nickname), name), p.aliases(name)
 	return core.Persona{
 		Name:     name,
+		Aliases:  aliases,
 		Text:     p.text(name, aliases, char, user),
 		Dialogue: replace(examples(lines(p.ExampleDialogue)), char, user),
 		Greeting: replace(lines(p.Greeting), char, user),
@@ -90,7 +91,6 @@ func (p *Persona) For(user string) core.Persona {
 	}
 }
 
-// aliases are the other names, each once.
 func (p *Persona) aliases(name string) (names []string) {
 	for _, a := range append([]string{p.Nickname}, p.Aliases...) {
 		a = txt.Line(a)

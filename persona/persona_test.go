@@ -13,8 +13,8 @@ import (
 func TestEmbeddedIsSomebody(t *testing.T) {
 	p := Embedded()
 	spoken := p.For("Jay")
-	if spoken.Name != "Aria" || !strings.Contains(spoken.Text, "also called Ari") {
-		t.Errorf("name %q, %q", spoken.Name, spoken.Text)
+	if spoken.Name != "Aria" || !slices.Contains(spoken.Aliases, "Ari") {
+		t.Errorf("name %q, aliases %q", spoken.Name, spoken.Aliases)
 	}
 	if n := utf8.RuneCountInString(spoken.Text); n < 400 || n > 900 {
 		t.Errorf("the text has %d characters, want 400 to 900: %s", n, spoken.Text)

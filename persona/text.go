@@ -67,7 +67,6 @@ func replace(s, char, user string) string {
 	return b.String() + s
 }
 
-// maxPlaceholder is the size limit of a placeholder in bytes.
 const maxPlaceholder = 24
 
 // placeholder reads "{{name}}" or "<NAME>" at the start of s.

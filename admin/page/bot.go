@@ -9,13 +9,6 @@ import (
 	"synthbot/core/llm"
 )
 
-// Listing asks for a page of facts, newest first.
-type Listing struct {
-	Below, About core.Path // zero: all places, all users
-	Before       string    // the ID of the last one of the former page
-	N            int
-}
-
 // Use is the use of an engine on a day. Each use is listed twice: for a place, and for the user
 // who caused it.
 type Use struct {
@@ -96,7 +89,7 @@ type Spending struct {
 // Bot is what the page shows of the bot, and what its buttons do. Safe for concurrent use.
 type Bot interface {
 	State(ctx context.Context) (State, error)
-	Listing(ctx context.Context, l Listing) (facts []core.Fact, next string, err error)
+	Listing(ctx context.Context, l core.FactPage) (facts []core.Fact, next string, err error)
 	Uses(ctx context.Context, first, last string) ([]Use, error)
 	Actions(place core.Path) []Action   // with what turns them off there; zero: in all places
 	Rooms() []string                    // of the log

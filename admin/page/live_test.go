@@ -19,10 +19,9 @@ import (
 	"synthbot/admin"
 	"synthbot/core"
 	"synthbot/core/watch"
-	"synthbot/memory"
 )
 
-func all(below core.Path) memory.Listing { return memory.Listing{Below: below, N: 100} }
+func all(below core.Path) core.FactPage { return core.FactPage{Below: below, N: 100} }
 
 // stream opens the live turns, and waits until they flow.
 func (c *client) stream() (*bufio.Reader, io.Closer) {

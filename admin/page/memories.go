@@ -32,7 +32,7 @@ func (p memoryPages) memories(v *visit) error {
 	if err != nil {
 		return err
 	}
-	l := Listing{Before: q.Get("before"), N: 50}
+	l := core.FactPage{Before: q.Get("before"), N: 50}
 	if at.IsPerson() {
 		l.About = at
 	} else {
@@ -131,7 +131,7 @@ func (p memoryPages) factOf(v *visit, id, origin string) (core.Fact, error) {
 }
 
 func (p memoryPages) byID(ctx context.Context, at core.Path, id string) (core.Fact, error) {
-	for l := (Listing{Below: at, N: 500}); ; {
+	for l := (core.FactPage{Below: at, N: 500}); ; {
 		facts, next, err := p.Bot.Listing(ctx, l)
 		if err != nil {
 			return core.Fact{}, err
@@ -170,7 +170,7 @@ func (p memoryPages) edit(v *visit, f *core.Fact, text, fault string) error {
 // mergeable returns the newest memories that can become a part of another one: said in the same place
 // by the same user, so that they are forgotten together.
 func (p memoryPages) mergeable(ctx context.Context, f *core.Fact) (others []core.Fact, err error) {
-	facts, _, err := p.Bot.Listing(ctx, Listing{Below: f.Origin, N: 500})
+	facts, _, err := p.Bot.Listing(ctx, core.FactPage{Below: f.Origin, N: 500})
 	for i := range facts {
 		o := &facts[i]
 		if o.ID != f.ID && o.Origin == f.Origin && o.By == f.By && len(others) < maxOthers {

@@ -87,8 +87,8 @@ func (w *world) options() Options {
 // bot is a bot whose names and texts try to break the page.
 type bot struct{ w *world }
 
-func (b bot) Listing(ctx context.Context, l Listing) ([]core.Fact, string, error) {
-	return b.w.db.ListFacts(ctx, memory.Listing{Below: l.Below, About: l.About, Before: l.Before, N: l.N})
+func (b bot) Listing(ctx context.Context, l core.FactPage) ([]core.Fact, string, error) {
+	return b.w.db.ListFacts(ctx, l)
 }
 
 func (bot) Uses(context.Context, string, string) ([]Use, error) {

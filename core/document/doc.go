@@ -59,7 +59,6 @@ func Open(ctx context.Context, o Options, place core.Path, files []core.Attachme
 	return r.content
 }
 
-// kind is how a file is read.
 type kind int
 
 const (
@@ -94,7 +93,6 @@ func (o *Options) kind(a *core.Attachment) kind {
 	return k
 }
 
-// reading is one call of Open.
 type reading struct {
 	Options
 	place core.Path
@@ -140,5 +138,4 @@ func (r *reading) read(ctx context.Context, k kind, a core.Attachment) error {
 	return nil
 }
 
-// pictureTypes are the types of pictures that models support.
 var pictureTypes = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}

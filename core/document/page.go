@@ -116,7 +116,6 @@ func Clean(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// squeeze returns a clean text on one line.
 func squeeze(text string) string { return strings.Join(strings.Fields(Clean(text)), " ") }
 
 // hide removes the parts of a document that a reader does not see. They may contain hidden instructions.
@@ -155,7 +154,6 @@ func unseen(n *html.Node) bool {
 	})
 }
 
-// invisible reports whether a style hides its element.
 func invisible(style string) bool {
 	for declaration := range strings.SplitSeq(strings.ToLower(style), ";") {
 		key, value, _ := strings.Cut(declaration, ":")
@@ -182,7 +180,6 @@ func invisible(style string) bool {
 	return false
 }
 
-// leading returns the number at the beginning of a value.
 func leading(value string) (float64, bool) {
 	end := strings.IndexFunc(value, func(r rune) bool { return (r < '0' || r > '9') && r != '.' && r != '-' })
 	if end < 0 {
@@ -373,7 +370,6 @@ func (r *renderer) item(n *html.Node) {
 	r.block(mark, 1, n)
 }
 
-// pre writes preformatted text as a code block.
 func (r *renderer) pre(n *html.Node) {
 	r.lines(2)
 	r.b.WriteString("```\n")

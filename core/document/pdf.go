@@ -10,7 +10,6 @@ import (
 	pdflib "github.com/ledongthuc/pdf"
 )
 
-// maxPages is how many pages of a PDF are read.
 const maxPages = 100
 
 // PDFText returns the text of the first 100 pages of a PDF. It does not panic, but a hostile file can make

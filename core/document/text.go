@@ -13,7 +13,6 @@ import (
 	"unicode/utf8"
 )
 
-// endings are the file name extensions of text files.
 var endings = strings.Fields(`
 	txt md markdown rst csv tsv json jsonl xml html htm yaml yml toml ini conf log tex srt vtt ics vcf eml
 	go py js ts c h cpp hpp cs java kt rs rb php sh sql lua pl r swift css diff patch`)
@@ -24,7 +23,6 @@ var textTypes = strings.Fields(`application/json application/xml application/x-y
 
 func ending(name string) string { return strings.ToLower(strings.TrimPrefix(path.Ext(name), ".")) }
 
-// textual reports whether a file contains text, by its type or name.
 func textual(mime, name string) bool {
 	switch {
 	case strings.HasPrefix(mime, "text/"), strings.HasSuffix(mime, "+json"), strings.HasSuffix(mime, "+xml"):

@@ -86,7 +86,7 @@ func (t *turn) capped(ctx context.Context, e *core.Entry) (core.Rank, error) {
 	if strings.HasPrefix(e.Data, questionMark) || m.Author.Rank == core.RankMember {
 		return m.Author.Rank, nil
 	}
-	under, err := view(ctx, t.turns.store, func(v core.View) (core.Entry, error) {
+	under, err := core.Read(ctx, t.turns.store, func(v core.View) (core.Entry, error) {
 		under, _, err := v.Entry(t.path, e.Target)
 		return under, err
 	})

@@ -101,7 +101,7 @@ func (t *turn) logEntry(s core.Sent) core.Entry {
 	private := t.who.Private
 	if s.Path != t.path {
 		read := func(v core.View) (core.Head, error) { return v.Head(s.Path) }
-		h, err := view(context.Background(), t.turns.store, read)
+		h, err := core.Read(context.Background(), t.turns.store, read)
 		private = err != nil || h.Private
 	}
 	m := core.Message{
@@ -118,7 +118,7 @@ func (t *turn) shouldContinue(ctx context.Context) bool {
 		return false
 	}
 	read := func(v core.View) ([]core.Entry, error) { return v.Due(t.path, maxMerged+1) }
-	waiting, err := view(ctx, t.turns.store, read)
+	waiting, err := core.Read(ctx, t.turns.store, read)
 	return err == nil && (len(waiting) == 0 || waiting[len(waiting)-1].Message.Seq <= t.last)
 }
 

@@ -268,7 +268,7 @@ func (d *decision) note(ctx context.Context) error {
 		return nil
 	}
 	read := func(v core.View) ([]core.Record, error) { return v.Journal(d.origin.id) }
-	records, err := view(ctx, t.turns.store, read)
+	records, err := core.Read(ctx, t.turns.store, read)
 	d.origin.recall(records, before.Time)
 	return err
 }

@@ -211,7 +211,8 @@ func (in *input) answerUnheard(ctx context.Context, excuses map[string]string) e
 		in.unheard = why
 		return nil
 	}
-	last, err := view(ctx, t.turns.store, func(v core.View) ([]core.Entry, error) { return v.Last(t.path, deafDepth) })
+	read := func(v core.View) ([]core.Entry, error) { return v.Last(t.path, deafDepth) }
+	last, err := core.Read(ctx, t.turns.store, read)
 	isKnown := func(e core.Entry) bool {
 		return e.Self && e.Message.Text == deaf && t.setup.Clock().Sub(e.Message.Time) < 24*time.Hour
 	}

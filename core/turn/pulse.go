@@ -70,7 +70,7 @@ func (t *Turns) lastPulse() *pulse {
 		ctx, cancel := context.WithTimeout(context.Background(), pulseTime)
 		defer cancel()
 		t.retried() // takes the lock, which must not be stuck
-		_, p.err = view(ctx, t.store, core.View.Waiting)
+		_, p.err = core.Read(ctx, t.store, core.View.Waiting)
 		s, ok := t.store.(pulser)
 		if ok && p.err == nil {
 			p.err = s.Pulse(ctx)

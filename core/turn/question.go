@@ -178,7 +178,7 @@ func (t *Turns) expire(place core.Path, private bool, q question, pause time.Dur
 // expired writes that the time of a question is over.
 func (t *Turns) expired(place core.Path, private bool, q question) error {
 	ctx := context.Background()
-	held, err := view(ctx, t.store, func(v core.View) (*action.Held, error) { return q.waiting(v, place) })
+	held, err := core.Read(ctx, t.store, func(v core.View) (*action.Held, error) { return q.waiting(v, place) })
 	if err != nil || held == nil {
 		return err
 	}

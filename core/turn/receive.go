@@ -49,7 +49,7 @@ func (in *intake) sort(ctx context.Context) error {
 		in.events = slices.Clone(in.events)
 		for i := range in.events {
 			m := &in.events[i].Message
-			h, err := view(ctx, in.turns.store, func(v core.View) (core.Head, error) { return v.Head(m.Path) })
+			h, err := core.Read(ctx, in.turns.store, func(v core.View) (core.Head, error) { return v.Head(m.Path) })
 			if err != nil {
 				return err
 			}

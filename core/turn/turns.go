@@ -105,7 +105,7 @@ func (t *Turns) Sweep() {
 	if life == nil {
 		return // Run does
 	}
-	places, err := view(life, t.store, core.View.Waiting)
+	places, err := core.Read(life, t.store, core.View.Waiting)
 	if err != nil && life.Err() == nil {
 		t.setup.Load().Log.Error("what waits is looked for with the next message of each place", "err", err)
 	}
@@ -149,7 +149,7 @@ func (t *Turns) Leave(grace time.Duration) {
 // no further turn begins. When work ends those that run are cut short, to be continued by
 // the next Run. Run returns when all of them are over.
 func (t *Turns) Run(life, work context.Context) error {
-	waiting, err := view(life, t.store, func(v core.View) ([]core.Path, error) {
+	waiting, err := core.Read(life, t.store, func(v core.View) ([]core.Path, error) {
 		if err := t.restoreExpiries(v); err != nil {
 			return nil, err
 		}
@@ -172,15 +172,6 @@ func (t *Turns) Run(life, work context.Context) error {
 	t.retried() // takes the lock: a worker that still saw life alive is counted by now
 	t.places.Wait()
 	return nil
-}
-
-// view reads something from the store.
-func view[T any](ctx context.Context, s core.Store, read func(core.View) (T, error)) (value T, err error) {
-	err = s.View(ctx, func(v core.View) (err error) {
-		value, err = read(v)
-		return err
-	})
-	return value, err
 }
 
 // Wake is called when an interface can speak in a place again: what waits there is answered.
@@ -232,7 +223,7 @@ func (t *Turns) wake(q queue, begun uint64, by core.Path) {
 // new path.
 func (t *Turns) migrate(ctx context.Context, e *core.Event) {
 	from := e.Message.Path
-	head, err := view(ctx, t.store, func(v core.View) (core.Head, error) { return v.Head(from) })
+	head, err := core.Read(ctx, t.store, func(v core.View) (core.Head, error) { return v.Head(from) })
 	to := head.Path
 	if err != nil || to == from {
 		return // it stays, or nothing of it is seen before the next message

@@ -12,7 +12,6 @@ import (
 	"synthbot/core"
 )
 
-// depth is how many entries of a place are searched for users.
 const depth = 300
 
 // List holds the users who were seen in a place, the latest first.
@@ -26,17 +25,14 @@ type List struct {
 // name is also "me".
 func Recent(ctx context.Context, r core.Reader, place core.Path, me core.Author) (List, error) {
 	l := List{Place: place, me: me}
-	err := r.View(ctx, func(v core.View) error {
-		entries, err := v.Last(place, depth)
-		for _, e := range slices.Backward(entries) {
-			if !e.Self {
-				l.Add(e.Message.Author)
-			}
-		}
-		return err
-	})
+	entries, err := core.Read(ctx, r, func(v core.View) ([]core.Entry, error) { return v.Last(place, depth) })
 	if err != nil {
 		return l, fmt.Errorf("users of %s: %w", place, err)
+	}
+	for _, e := range slices.Backward(entries) {
+		if !e.Self {
+			l.Add(e.Message.Author)
+		}
 	}
 	l.Add(me)
 	return l, nil
@@ -81,20 +77,14 @@ func Writer(
 	if id == "" {
 		return a, nil
 	}
-	err = r.View(ctx, func(v core.View) error {
-		e, ok, err := v.Entry(place, id)
-		if ok {
-			named = e.Message.Author
-		}
-		if !e.Self && named.Channel != core.ChannelLinked {
-			a = named
-		}
-		return err
-	})
-	if err != nil {
-		return a, fmt.Errorf("message %s of %s: %w", id, place, err)
+	e, ok, err := core.ReadEntry(ctx, r, place, id)
+	if ok {
+		named = e.Message.Author
 	}
-	return a, nil
+	if err != nil || e.Self || named.Channel == core.ChannelLinked {
+		return a, err
+	}
+	return named, nil
 }
 
 // Path returns a user's path; the zero Path if the id is not valid.
@@ -181,24 +171,18 @@ func NamesOf(v core.View, known func(core.Path) string, paths ...core.Path) (map
 		}
 		collect(names, wanted, entries)
 	}
+	searched := make(map[core.Path]bool) // interfaces
 	for p := range wanted {
-		if !p.IsPerson() || !wanted[p] {
-			continue
-		}
 		root, err := core.MakePath(p.Interface())
-		if err != nil {
+		if !p.IsPerson() || err != nil || searched[root] {
 			continue
 		}
+		searched[root] = true
 		entries, err := v.Recent(root, allDepth, nil)
 		if err != nil {
 			return nil, err
 		}
 		collect(names, wanted, entries)
-		for q := range wanted { // they were not seen there either
-			if q.Interface() == p.Interface() {
-				delete(wanted, q)
-			}
-		}
 	}
 	return names, nil
 }

@@ -81,7 +81,6 @@ func Open(name string, o Options) (*File, error) {
 	return f, nil
 }
 
-// newFile returns a File that is not open yet.
 func newFile(name string, o Options) *File {
 	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return &File{name: name, options: o, log: log, writing: make(chan struct{}, 1),

@@ -53,7 +53,6 @@ func (f *File) Compact(ctx context.Context, last func(kv.Tx) error) (before, aft
 	return before, after, nil
 }
 
-// changes are the pairs that changed while the file is compacted.
 type changes map[pairKey]bool
 
 type pairKey struct{ bucket, key string }
@@ -209,20 +208,15 @@ func (c *compaction) finish() error {
 	if err != nil {
 		return err
 	}
-	f.replaceWith(c.target)
-	return SyncDir(filepath.Dir(f.name))
-}
-
-// replaceWith goes on with a copy of the file, and closes the old one when its views have ended.
-func (f *File) replaceWith(target *File) {
 	old := f.bolt
 	f.mu.Lock()
-	f.bolt, f.handle = target.bolt, target.handle
+	f.bolt, f.handle = c.target.bolt, c.target.handle
 	f.mu.Unlock()
-	f.replaced.Go(func() {
+	f.replaced.Go(func() { // when the views of the old one have ended
 		if err := old.Close(); err != nil {
 			f.log.Error("the replaced file cannot be closed", "file", f.name, "err", err)
 		}
 	})
 	f.changed, f.unsynced = nil, 0
+	return SyncDir(filepath.Dir(f.name))
 }

@@ -141,7 +141,6 @@ func CheckPages(file string) error {
 	return nil
 }
 
-// rewriteStep is how many bytes Rewrite copies in one transaction.
 const rewriteStep = 4 << 20
 
 // Rewrite copies the buckets of a closed file whose pages are whole into a new one. The list

@@ -14,7 +14,6 @@ import (
 // where a bucket grows at the ends of ranges.
 const fill = 0.95
 
-// tx is a transaction, or a view.
 type tx struct {
 	*bbolt.Tx
 	file    *File
@@ -65,7 +64,6 @@ func (c cursor) Before(key []byte) (k, v []byte) {
 	return c.Prev()
 }
 
-// recordedBucket records its changes for compaction.
 type recordedBucket struct {
 	bucket
 	name    string

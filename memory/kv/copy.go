@@ -5,7 +5,6 @@ import (
 	"fmt"
 )
 
-// copyStep is how many bytes of pairs are copied in one transaction.
 const copyStep = 4 << 20
 
 // Copy copies all buckets of a transaction into an engine that nothing else uses. It writes about 4 MiB

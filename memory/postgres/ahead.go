@@ -55,14 +55,12 @@ func (t *tx) Ahead(what ...kv.Range) {
 	}
 }
 
-// fetch reads what Ahead has announced.
 func (t *tx) fetch() {
 	if len(t.ahead.keys)+len(t.ahead.ranges) > 0 {
 		t.run()
 	}
 }
 
-// statements returns the statements that read it.
 func (a *ahead) statements() (all []statement) {
 	if len(a.keys) > 0 {
 		sql := "select k, v from kv where k = any($1)"
@@ -79,7 +77,6 @@ const (
 	readBackward = "select k, v from kv where k >= $1 and k < $2 order by k desc limit $3"
 )
 
-// statement returns the statement that reads a range.
 func (r wholeRange) statement() statement {
 	sql := readForward
 	if r.backward {
@@ -89,7 +86,6 @@ func (r wholeRange) statement() statement {
 	return statement{sql, [][]byte{r.from, r.to, limit}, []uint32{oidBytes, oidBytes, oidInt}}
 }
 
-// fetched stores the results of the statements of ahead.
 func (t *tx) fetched(a ahead, results []*pgconn.Result) {
 	if len(a.keys) > 0 {
 		for _, key := range a.keys {
@@ -126,11 +122,6 @@ type span struct {
 // spans are what a transaction has read ahead. They do not contain changes that it has not sent yet.
 type spans []span
 
-// drop drops the spans of a first byte, after keys that begin with it were changed.
-func (s *spans) drop(first byte) {
-	*s = slices.DeleteFunc(*s, func(one span) bool { return one.from[0] == first })
-}
-
 // get returns the value of a key; nil if it does not exist. ok is false if no span covers it.
 func (s spans) get(key []byte) (value []byte, ok bool) {
 	for _, one := range s {
@@ -165,7 +156,9 @@ func (s spans) read(dirty map[string][]byte, from, to []byte, backward bool) (ro
 		if !ends {
 			part.to = one.to
 		}
-		part.rows = one.within(part.from, part.to)
+		first, _ := slices.BinarySearchFunc(one.rows, part.from, compareRow)
+		last, _ := slices.BinarySearchFunc(one.rows, part.to, compareRow)
+		part.rows = slices.Clone(one.rows[first:last])
 		part.apply(dirty)
 		all = begins && ends
 		if len(part.rows) == 0 && !all {
@@ -179,14 +172,6 @@ func (s spans) read(dirty map[string][]byte, from, to []byte, backward bool) (ro
 	return nil, false, false
 }
 
-// within returns a copy of the pairs between two keys.
-func (s span) within(from, to []byte) [][][]byte {
-	first, _ := slices.BinarySearchFunc(s.rows, from, compareRow)
-	last, _ := slices.BinarySearchFunc(s.rows, to, compareRow)
-	return slices.Clone(s.rows[first:last])
-}
-
-// apply applies changes to the pairs of the span.
 func (s *span) apply(dirty map[string][]byte) {
 	for k, value := range dirty {
 		key := []byte(k)

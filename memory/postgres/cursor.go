@@ -42,7 +42,6 @@ func (c *cursor) read(from, to []byte, backward bool, limit int) (k, v []byte) {
 	return c.here()
 }
 
-// here returns the pair at the cursor.
 func (c *cursor) here() (k, v []byte) {
 	if c.at >= len(c.rows) {
 		return nil, nil
@@ -70,7 +69,6 @@ func (c *cursor) Next() (k, v []byte) { return c.step(false) }
 
 func (c *cursor) Prev() (k, v []byte) { return c.step(true) }
 
-// step moves to the next pair in a direction.
 func (c *cursor) step(backward bool) (k, v []byte) {
 	if c.at >= len(c.rows) {
 		return nil, nil

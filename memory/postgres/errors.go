@@ -34,6 +34,7 @@ const (
 	duplicateTable       = "42P07"
 	duplicateType        = "42710"
 	protocolViolation    = "08P01"
+	diskFull             = "53100"
 )
 
 // refusals are the codes with which a server permanently refuses to connect.
@@ -53,14 +54,6 @@ func isConflict(err error) bool {
 	code := codeOf(err)
 	return code == serializationFailure || code == "40P01" || code == "25P03" || code == divisionByZero ||
 		isUnprepared(err)
-}
-
-// fullError adds core.ErrFull to the error of a full disk.
-func fullError(err error) error {
-	if codeOf(err) == "53100" {
-		return fmt.Errorf("%w: %w", core.ErrFull, err)
-	}
-	return err
 }
 
 // openError words an error of Open with its cause and fix.

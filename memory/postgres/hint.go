@@ -17,7 +17,6 @@ const (
 	listenGap = 2 * time.Second
 )
 
-// hint returns the statement that notifies all workers.
 func hint(text string) statement {
 	return statement{"select pg_notify('" + channel + "', $1)", [][]byte{[]byte(text)}, []uint32{oidText}}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"synthbot/core/loop"
@@ -33,7 +34,7 @@ const exclusive = ""
 type parts struct {
 	mu       sync.Mutex
 	wanted   map[string]*part
-	released uint64        // counts the parts that were given up
+	released atomic.Uint64 // counts the parts that were given up
 	others   bool          // there was another worker at the last look
 	look     chan struct{} // holds a token if a look is due
 }
@@ -45,29 +46,16 @@ type part struct {
 	lose  context.CancelFunc   // ends that context; nil: the part is not owned; guarded by parts.mu
 }
 
-// names lists the parts that are wanted.
-func (p *parts) names() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Sorted(maps.Keys(p.wanted))
-}
-
-// releases returns how many parts were given up so far. It is called before a look, for give.
-func (p *parts) releases() uint64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.released
-}
-
 // give starts the work on the parts that this process owns according to a look, and stops it on others.
-// If parts were given up since the look began, what it found may be outdated: another look follows.
+// released is how many were given up before the look: if there were more since, what it found may be
+// outdated, and another look follows.
 func (p *parts) give(released uint64, mine map[string]bool, others bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.others = others
 	for name, one := range p.wanted {
 		switch {
-		case mine[name] && one.lose == nil && released == p.released:
+		case mine[name] && one.lose == nil && released == p.released.Load():
 			var work context.Context
 			work, one.lose = context.WithCancel(one.life)
 			one.owned <- work
@@ -77,13 +65,6 @@ func (p *parts) give(released uint64, mine map[string]bool, others bool) {
 			one.lose()
 		}
 	}
-}
-
-// isWorking reports whether the work on a part has started and was not given up.
-func (p *parts) isWorking(name string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.wanted[name] != nil && p.wanted[name].lose != nil
 }
 
 // pause stops the work on all parts until the next look, if there are workers that may have taken them.
@@ -130,7 +111,7 @@ func (db *DB) release(name string, one *part) {
 	defer func() {
 		db.parts.mu.Lock()
 		defer db.parts.mu.Unlock()
-		db.parts.released++
+		db.parts.released.Add(1)
 		if one.lose != nil {
 			one.lose()
 			one.lose = nil
@@ -206,7 +187,9 @@ func (db *DB) share(ctx context.Context, released uint64, now state) error {
 // divide returns which parts this worker owns from now on, and the statements that store what it wants and
 // owns.
 func (db *DB) divide(now state) (mine map[string]bool, changes []statement) {
-	me, names := db.Self(), db.parts.names()
+	db.parts.mu.Lock()
+	defer db.parts.mu.Unlock()
+	me, names := db.Self(), slices.Sorted(maps.Keys(db.parts.wanted))
 	before := now.wants[me]
 	for _, name := range before {
 		if !slices.Contains(names, name) {
@@ -219,7 +202,7 @@ func (db *DB) divide(now state) (mine map[string]bool, changes []statement) {
 	for _, name := range names {
 		owner, owned := now.owners[name]
 		mine[name] = target[name] == me && (!owned || owner == me)
-		keeps := mine[name] || owner == me && db.parts.isWorking(name)
+		keeps := mine[name] || owner == me && db.parts.wanted[name].lose != nil
 		if keeps != (owner == me) || !slices.Contains(before, name) {
 			changes = append(changes, ownership(name, me, keeps))
 		}

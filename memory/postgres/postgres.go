@@ -34,6 +34,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -130,13 +131,16 @@ func newDB(url string, o Options) (*DB, error) {
 		return nil, errors.New("the URL of the database is invalid: " +
 			"it must look like postgres://user:password@host:5432/database")
 	}
+	host, _ := os.Hostname() // "" is a name, too
 	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, connectTimeout)
 	db := &DB{
 		name: fmt.Sprintf("postgres database %s on %s:%d", config.Database, config.Host, config.Port),
 		log:  cmp.Or(o.Log, slog.New(slog.DiscardHandler)), pool: newPool(config),
-		worker: newWorker(o), parts: &parts{wanted: make(map[string]*part), look: make(chan struct{}, 1)},
-		o: o, marker: string(rune(markers)) + rand.Text(),
+		worker: &worker{name: cmp.Or(o.Worker, host), lease: cmp.Or(o.Lease, defaultLease)},
+		parts:  &parts{wanted: make(map[string]*part), look: make(chan struct{}, 1)},
+		o:      o, marker: string(rune(markers)) + rand.Text(),
 	}
+	db.worker.setRenewed(time.Time{})
 	if o.OnFenced == nil {
 		db.o.OnFenced = func(error) {}
 	}
@@ -250,8 +254,8 @@ func (db *DB) Update(f func(kv.Tx) error) error {
 		if err == nil {
 			err = db.try(f, unsure)
 		}
-		if err == nil {
-			err = db.confirm()
+		if err == nil && errors.Is(db.claim(context.Background()), core.ErrFenced) {
+			err = core.ErrFenced // another worker has taken over meanwhile, as while this process was suspended
 		}
 		lost := isAway(err)
 		unsure = unsure || lost
@@ -260,21 +264,14 @@ func (db *DB) Update(f func(kv.Tx) error) error {
 		}
 		if !lost && !isConflict(err) || lost && db.away.Load() || time.Now().After(until) {
 			db.noteAway(err, lost)
-			return fullError(err)
+			if codeOf(err) == diskFull {
+				err = fmt.Errorf("%w: %w", core.ErrFull, err)
+			}
+			return err
 		}
 		time.Sleep(pause)
 		pause = min(2*pause, longestPause)
 	}
-}
-
-// confirm returns core.ErrFenced after a commit if another worker has taken over meanwhile, for example
-// while this process was suspended. If the server cannot be reached, it returns nil.
-func (db *DB) confirm() error {
-	err := db.claim(context.Background())
-	if errors.Is(err, core.ErrFenced) {
-		return err
-	}
-	return nil
 }
 
 // noteAway logs and reports when the database cannot be reached, and when it can again.

@@ -13,7 +13,6 @@ import (
 	"synthbot/core"
 )
 
-// maxClockDifference is how far the clocks of both machines may be apart.
 const maxClockDifference = 2 * time.Second
 
 // Queries of a probe. Their results are texts.
@@ -88,7 +87,6 @@ func (p *probe) ask(ctx context.Context, what, sql string) (row []string) {
 	return row
 }
 
-// judge adds the finding that follows from a query's first row.
 func (p *probe) judge(ctx context.Context, what, sql string, judge func(row []string) core.Finding) {
 	row := p.ask(ctx, what, sql)
 	if row != nil {

@@ -122,7 +122,6 @@ func (db *DB) ask(ctx context.Context, all ...statement) ([]*pgconn.Result, erro
 	return send(ctx, conn, all)
 }
 
-// send runs statements in one round trip.
 func send(ctx context.Context, conn *pgconn.PgConn, all []statement) ([]*pgconn.Result, error) {
 	var batch pgconn.Batch
 	for _, s := range all {
@@ -134,7 +133,6 @@ func send(ctx context.Context, conn *pgconn.PgConn, all []statement) ([]*pgconn.
 // inBinary selects the binary format for a value.
 var inBinary = []int16{1}
 
-// formats selects the binary format for all parameters.
 func (s *statement) formats() []int16 { return slices.Repeat(inBinary, len(s.params)) }
 
 // execute runs a batch of count statements.
@@ -162,7 +160,6 @@ func (t *tx) release() {
 	}
 }
 
-// get returns the value of a whole key.
 func (t *tx) get(key string) []byte {
 	value, ok := t.dirty[key]
 	if !ok {
@@ -192,7 +189,7 @@ func (t *tx) flush(last string) {
 	var all []statement
 	var keys, values, deleted [][]byte
 	for _, key := range slices.Sorted(maps.Keys(t.dirty)) { // the same order everywhere, against deadlocks
-		t.spans.drop(key[0])
+		t.spans = slices.DeleteFunc(t.spans, func(s span) bool { return s.from[0] == key[0] })
 		value := t.dirty[key]
 		if value == nil {
 			deleted = append(deleted, []byte(key))

@@ -1,12 +1,10 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -62,13 +60,6 @@ type worker struct {
 
 	stop context.CancelFunc // ends the renewals; set by register
 	over sync.WaitGroup
-}
-
-func newWorker(o Options) *worker {
-	host, _ := os.Hostname() // "" is a name, too
-	w := &worker{name: cmp.Or(o.Worker, host), lease: cmp.Or(o.Lease, defaultLease)}
-	w.setRenewed(time.Time{})
-	return w
 }
 
 // unrenewed returns how long ago the last successful renewal began, including time in which the machine
@@ -204,7 +195,7 @@ func (db *DB) keepRenewing(ctx context.Context) {
 		case <-tick.C:
 		case <-db.parts.look:
 		}
-		released := db.parts.releases()
+		released := db.parts.released.Load()
 		now, err := db.renew(ctx)
 		if err == nil && !db.o.JoinOnWrite {
 			err = db.share(ctx, released, now)
@@ -252,8 +243,11 @@ func (db *DB) renew(ctx context.Context) (state, error) {
 		return state{}, &awayError{err}
 	case err != nil:
 		return state{}, err
-	case len(all[0].Rows) == 0:
-		return state{}, db.fence()
+	case len(all[0].Rows) == 0: // another worker has taken over
+		if !w.fenced.Swap(true) {
+			db.o.OnFenced(fmt.Errorf("%s: %w", db.name, core.ErrFenced))
+		}
+		return state{}, core.ErrFenced
 	}
 	w.setRenewed(began)
 	if err := db.handleBarrier(numberOf(all[0].Rows[0][0])); err != nil {
@@ -262,7 +256,6 @@ func (db *DB) renew(ctx context.Context) (state, error) {
 	return stateOf(all[1].Rows, all[2].Rows), nil
 }
 
-// handleBarrier calls OnBarrier, unless the barrier was handled before.
 func (db *DB) handleBarrier(barrier int64) error {
 	w := db.worker
 	w.handling.Lock()
@@ -275,14 +268,6 @@ func (db *DB) handleBarrier(barrier int64) error {
 	}
 	w.barrier.Store(barrier)
 	return nil
-}
-
-// fence remembers and reports that another worker has taken over.
-func (db *DB) fence() error {
-	if !db.worker.fenced.Swap(true) {
-		db.o.OnFenced(fmt.Errorf("%s: %w", db.name, core.ErrFenced))
-	}
-	return core.ErrFenced
 }
 
 // resign stops the renewals and ends the lease, so that other workers need not wait until it expires.

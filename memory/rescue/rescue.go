@@ -113,7 +113,7 @@ func (f *File) findRoot() (found bool) {
 func (f *File) Check() []error {
 	var last []byte
 	var before string
-	return f.read(nil, func(bucket string, key, _ []byte) {
+	return f.Pairs(nil, func(bucket string, key, _ []byte) {
 		if bucket != before {
 			before, last = bucket, nil
 		}
@@ -124,17 +124,12 @@ func (f *File) Check() []error {
 	})
 }
 
-// Pairs calls use for each pair of these buckets that can be read, and returns what
-// cannot. Key and value are the caller's to keep.
+// Pairs calls use for each pair of these buckets (nil: all) that can be read, and returns
+// what cannot. Key and value are the caller's to keep.
 func (f *File) Pairs(buckets []string, use func(bucket string, key, value []byte)) []error {
-	return f.read(buckets, use)
-}
-
-// read goes through the buckets that are wanted; nil: through all.
-func (f *File) read(wanted []string, use func(bucket string, key, value []byte)) []error {
 	f.walk(f.root, func(name, value []byte, isBucket bool) {
 		bucket := string(name)
-		if !isBucket || wanted != nil && !slices.Contains(wanted, bucket) {
+		if !isBucket || buckets != nil && !slices.Contains(buckets, bucket) {
 			return
 		}
 		f.bucket(bucket, value, func(key, value []byte, nested bool) {
@@ -152,7 +147,6 @@ func (f *File) fault(format string, args ...any) {
 	}
 }
 
-// walk calls use for all pairs below a page.
 func (f *File) walk(page uint64, use func(key, value []byte, isBucket bool)) {
 	b, err := f.readPage(page)
 	if err != nil {
@@ -162,7 +156,6 @@ func (f *File) walk(page uint64, use func(key, value []byte, isBucket bool)) {
 	f.elements(b, page, use)
 }
 
-// readPage returns a page with those that follow it.
 func (f *File) readPage(page uint64) ([]byte, error) {
 	head := make([]byte, pageHeader)
 	at := int64(page) * f.page
@@ -241,7 +234,6 @@ func cut(b []byte, at, size uint32) (part, rest []byte, ok bool) {
 	return b[at:end], b[end:], true
 }
 
-// bucket calls use for the pairs of a bucket, given its value.
 func (f *File) bucket(name string, value []byte, use func(key, value []byte, isBucket bool)) {
 	if len(value) < bucketHeader {
 		f.fault("bucket %s: %d bytes", name, len(value))

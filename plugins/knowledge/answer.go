@@ -98,10 +98,10 @@ func (p escalation) keepAnswer(ctx context.Context, m *core.Message, g *gap) (st
 	if err != nil || text == "" {
 		return "That answer was deleted.", err
 	}
-	e := entry{Text: clean(text), Group: groupOf(g.Place), Time: p.host.Clock(), question: g.Question}
-	lesson := lesson{id: g.id[:entryID], entry: e, owner: owner, teacher: teacher, place: m.Path, asker: g.owner}
-	if err := p.keep(ctx, lesson); err != nil {
+	e := Entry{ID: g.id[:entryID], Text: clean(text), Question: g.Question, Group: groupOf(g.Place), Teacher: teacher,
+		Time: p.host.Clock()}
+	if err := p.keep(ctx, lesson{Entry: e, owner: owner, place: m.Path, asker: g.owner}); err != nil {
 		return "", err
 	}
-	return learned(lesson.id), nil
+	return learned(e.ID), nil
 }

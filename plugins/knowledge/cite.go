@@ -16,7 +16,6 @@ import (
 // marks matches marks, such as [k1] or [k1, k2], with preceding blanks; and code, in which there are none.
 var marks = txt.Pattern("(?s:```.*?(?:```|$))|`[^`\\n]+`|" + `[ \t]*\[\s*k\d+(?:\s*[,;]\s*k\d+)*\s*\]`)
 
-// begunMark matches the beginning of a mark at the end of a text.
 var begunMark = txt.Pattern(`[ \t]*\[\s*(?:k\d*(?:\s*[,;]\s*(?:k\d*)?)*)?$`)
 
 var oneMark = txt.Pattern(`k\d+`)

@@ -2,8 +2,6 @@ package knowledge
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -11,10 +9,7 @@ import (
 	"synthbot/plugins/knowledge/cut"
 )
 
-// frame is a set of blocks that may frame the documents of a source, such as headers, footers and navigation,
-// normalised by framing.
-type frame map[string]bool
-
+// Limits of the blocks that may frame the documents of a source, such as headers, footers and navigation.
 const (
 	framingMost  = 800 // maximum bytes of such a block
 	frameSample  = 64  // how many documents are compared
@@ -64,7 +59,7 @@ func (r *sourceReader) frames(ctx context.Context, files []file) (keepers map[st
 			continue // readOne reports it
 		}
 		read++
-		found := make(frame)
+		found := make(map[string]bool) // see framing
 		for _, block := range cut.Blocks(clean(text)) {
 			found[framing(block)] = true
 		}
@@ -81,19 +76,4 @@ func (r *sourceReader) frames(ctx context.Context, files []file) (keepers map[st
 		}
 	}
 	return keepers
-}
-
-// keepers returns the documents that keep a block now. They are read again when another document, which may have
-// kept it until now, was edited or deleted.
-func (r *sourceReader) keepers(files []file) []file {
-	names := slices.Collect(maps.Values(r.framed))
-	return slices.DeleteFunc(files, func(f file) bool { return !slices.Contains(names, f.name) })
-}
-
-// drops returns a function that reports whether a block is left out of a document.
-func (r *sourceReader) drops(name string) func(block string) bool {
-	return func(block string) bool {
-		keeper, framed := r.framed[framing(block)]
-		return framed && keeper != name
-	}
 }

@@ -43,7 +43,6 @@ const (
 	gapKeeps    = 30 * 24 * time.Hour // how long the answer to a question can still become an entry
 )
 
-// escalation handles questions that no document answers.
 type escalation struct{ *Plugin }
 
 // noteGap stores a question that no document answers. Unless it was asked in private, it also posts the question
@@ -104,13 +103,9 @@ func (p escalation) question(ctx context.Context, g *gap, link string) core.Even
 	return e
 }
 
-func (p *Plugin) isPrivate(ctx context.Context, place core.Path) (private bool, err error) {
-	err = p.host.Reader.View(ctx, func(v core.View) error {
-		head, err := v.Head(place)
-		private = head.Private
-		return err
-	})
-	return private, err
+func (p *Plugin) isPrivate(ctx context.Context, place core.Path) (bool, error) {
+	head, err := core.Read(ctx, p.host.Reader, func(v core.View) (core.Head, error) { return v.Head(place) })
+	return head.Private, err
 }
 
 // put makes the bot send a message. It logs events that are invalid for good.
@@ -248,7 +243,6 @@ func (p escalation) closeGaps(ctx context.Context, source, id string) error {
 	return nil
 }
 
-// close drops a question.
 func (p escalation) close(ctx context.Context, g *gap) error {
 	return p.host.Items.PutAll(ctx,
 		values.New(g.owner, gapPrefix+g.id, nil), values.New(g.Place, gapMark+g.id, nil))

@@ -65,7 +65,6 @@ type Plugin struct {
 	synced  time.Time            // when the last reading ended
 }
 
-// maxOffers is for how many places offers are remembered.
 const maxOffers = 1024
 
 // New returns the plugin. It does not read the sources yet.

@@ -22,7 +22,6 @@ type offer struct {
 	passages []passage.Passage // the first is k1
 }
 
-// mark returns the mark of the i-th offered passage.
 func mark(i int) string { return fmt.Sprint("k", i+1) }
 
 func (o *offer) add(p passage.Passage) string {
@@ -37,7 +36,6 @@ func (o *offer) add(p passage.Passage) string {
 	return mark(len(o.passages) - 1)
 }
 
-// shown is a passage as the model gets it.
 type shown struct {
 	Mark  string `json:"mark"`
 	Title string `json:"title,omitempty"`

@@ -31,15 +31,6 @@ type SourceState struct {
 	Faults              []string // documents that cannot be read, and why
 }
 
-// Entry is a text that a user taught.
-type Entry struct {
-	ID, Text string
-	Question string    // that it answers; "": unknown
-	Group    core.Path // where it is visible; zero: everywhere
-	Teacher  core.Path // zero: an admin on the page, or a user who was forgotten
-	Time     time.Time // when it was last changed
-}
-
 // Gap is an unanswered question.
 type Gap struct {
 	ID, Question string
@@ -68,8 +59,7 @@ func (p Editor) State(ctx context.Context) (s State, err error) {
 		return s, err
 	}
 	for _, l := range lessons {
-		e := Entry{l.id, l.entry.Text, l.entry.question, l.entry.Group, l.teacher, l.entry.Time}
-		s.Entries = append(s.Entries, e)
+		s.Entries = append(s.Entries, l.Entry)
 	}
 	sorting.SortStable(s.Entries, func(a, b Entry) int { return b.Time.Compare(a.Time) })
 	gaps, err := escalation(p).open(ctx)
@@ -138,8 +128,8 @@ func (p Editor) Answer(ctx context.Context, place core.Path, id, text string) er
 		err = escalation(p).tellAsker(ctx, &g, "An admin", text)
 	}
 	if err == nil {
-		e := entry{Text: text, Group: group, Time: p.host.Clock(), question: g.Question}
-		err = p.keep(ctx, lesson{id: g.id[:entryID], entry: e, place: place, asker: g.owner})
+		e := Entry{ID: g.id[:entryID], Text: text, Question: g.Question, Group: group, Time: p.host.Clock()}
+		err = p.keep(ctx, lesson{Entry: e, place: place, asker: g.owner})
 	}
 	if err == nil {
 		err = escalation(p).close(ctx, &g)
@@ -178,23 +168,23 @@ func (p Editor) EditEntry(ctx context.Context, group core.Path, id, text string)
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(lessons, func(l lesson) bool { return l.id == id && l.entry.Group == group })
+	i := slices.IndexFunc(lessons, func(l lesson) bool { return l.ID == id && l.Group == group })
 	if i < 0 {
 		return core.Errorf(core.Invalid, "That entry no longer exists.")
 	}
 	l := &lessons[i]
-	l.entry.Text, l.entry.Time = text, p.host.Clock()
-	err = values.Edit(ctx, p.host.Items, l.owner, entryPrefix+id, func(known *entry) (bool, error) {
+	l.Text, l.Time = text, p.host.Clock()
+	err = values.Edit(ctx, p.host.Items, l.owner, entryPrefix+id, func(known *Entry) (bool, error) {
 		if known.Time.IsZero() {
 			return false, core.Errorf(core.Invalid, "That entry was taken back meanwhile.")
 		}
-		known.Text, known.Time = l.entry.Text, l.entry.Time
+		known.Text, known.Time = l.Text, l.Time
 		return true, nil
 	})
 	if err != nil {
 		return err
 	}
-	return p.index(ctx, id, l.entry)
+	return p.index(ctx, l.Entry)
 }
 
 // entryText cleans the text of an entry. It returns an error for users if the text is empty or too long.

@@ -75,10 +75,7 @@ func (p *Plugin) Sync(ctx context.Context, progress func(string)) (sum Summary, 
 		}
 	}
 	if err == nil {
-		err = p.dropOldSources(ctx, &sum)
-	}
-	if err == nil {
-		err = p.syncTaught(ctx)
+		err = p.syncOthers(ctx, &sum)
 	}
 	if err == nil {
 		_, err = escalation{p}.gaps(ctx)
@@ -124,33 +121,6 @@ func (p *Plugin) AwaitVectors(ctx context.Context, progress func(string)) error 
 			return ctx.Err()
 		}
 	}
-}
-
-// dropOldSources removes the documents of sources that are no longer configured.
-func (p *Plugin) dropOldSources(ctx context.Context, sum *Summary) error {
-	sources, err := p.host.Passages.Sources(ctx)
-	if err != nil {
-		return err
-	}
-	for _, name := range sources {
-		isSource := func(s Source) bool { return s.Name == name }
-		if name == taught || strings.HasPrefix(name, taught+" ") || slices.ContainsFunc(p.config.Sources, isSource) {
-			continue
-		}
-		documents, err := p.host.Passages.Documents(ctx, name)
-		var gone []string
-		for _, d := range documents {
-			gone = append(gone, d.Name)
-		}
-		if err == nil {
-			err = p.host.Passages.DropDocuments(ctx, name, gone...)
-		}
-		if err != nil {
-			return err
-		}
-		sum.Removed += len(documents)
-	}
-	return nil
 }
 
 // fault records and logs an error of a document, once until the error changes; nil clears it.
@@ -215,8 +185,10 @@ func (r *sourceReader) run(ctx context.Context) error {
 	if len(changed)+len(gone) > 0 {
 		r.framed = r.frames(ctx, files)
 	}
-	if edited || len(gone) > 0 {
-		changed = append(changed, r.keepers(same)...)
+	if edited || len(gone) > 0 { // they may have kept blocks: the documents that keep these now are read again
+		keepers := slices.Collect(maps.Values(r.framed))
+		isOther := func(f file) bool { return !slices.Contains(keepers, f.name) }
+		changed = append(changed, slices.DeleteFunc(same, isOther)...)
 	}
 	for i, f := range changed {
 		if err := r.readOne(ctx, f); err != nil {
@@ -332,7 +304,10 @@ func (r *sourceReader) readOne(ctx context.Context, f file) error {
 		d.Language = r.language.LanguageOf(text)
 		base := path.Base(f.name)
 		title := strings.NewReplacer("-", " ", "_", " ").Replace(strings.TrimSuffix(base, path.Ext(base)))
-		d.Passages = cut.Passages(text, title, r.drops(f.name))
+		d.Passages = cut.Passages(text, title, func(block string) (drops bool) {
+			keeper, framed := r.framed[framing(block)]
+			return framed && keeper != f.name
+		})
 	}
 	r.sum.Changed++
 	r.sum.Passages += len(d.Passages)

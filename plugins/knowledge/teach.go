@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -17,14 +16,16 @@ import (
 	"synthbot/plugins/knowledge/cut"
 )
 
-// entry is a text that a user taught. Its item has the path of the user whose message it repeats, so that it is
-// erased with them, or no path. Who taught it is stored under the teacher's path (taughtPrefix).
-type entry struct {
-	Text  string    `json:"text"`
-	Group core.Path `json:"group,omitzero"` // where it is visible; zero: everywhere
-	Time  time.Time `json:"time"`
-
-	question string // that it answers; stored under the path of the asker (questionPrefix)
+// Entry is a text that a user taught. Its item has the path of the user whose message it repeats, so that it is
+// erased with them, or no path. Who taught it is stored under the teacher's path (taughtPrefix), and the question
+// under the path of the asker (questionPrefix).
+type Entry struct {
+	ID       string    `json:"-"`
+	Text     string    `json:"text"`
+	Question string    `json:"-"`              // that it answers; "": unknown
+	Group    core.Path `json:"group,omitzero"` // where it is visible; zero: everywhere
+	Teacher  core.Path `json:"-"`              // zero: an admin on the page, or a user who was forgotten
+	Time     time.Time `json:"time"`           // when it was last changed
 }
 
 const (
@@ -59,7 +60,6 @@ func (p *Plugin) Commands() []command.Command {
 	}
 }
 
-// teach adds an entry.
 func (p *Plugin) teach(ctx context.Context, c command.Call) (string, error) {
 	text, owner := strings.TrimSpace(c.Args["text"]), core.Path{}
 	if text == "" && c.Target != "" {
@@ -82,12 +82,12 @@ func (p *Plugin) teach(ctx context.Context, c command.Call) (string, error) {
 			group = core.Path{}
 		}
 	}
-	l := lesson{id: strings.ToLower(rand.Text()[:entryID]), owner: owner, teacher: c.Person, place: c.Path,
-		entry: entry{Text: text, Group: group, Time: p.host.Clock()}}
-	if err := p.keep(ctx, l); err != nil {
+	id := strings.ToLower(rand.Text()[:entryID])
+	e := Entry{ID: id, Text: text, Group: group, Teacher: c.Person, Time: p.host.Clock()}
+	if err := p.keep(ctx, lesson{Entry: e, owner: owner, place: c.Path}); err != nil {
 		return "", err
 	}
-	return learned(l.id), nil
+	return learned(id), nil
 }
 
 func learned(id string) string {
@@ -99,48 +99,39 @@ func learned(id string) string {
 func (p *Plugin) messageText(
 	ctx context.Context, place core.Path, id string,
 ) (text string, owner core.Path, err error) {
-	err = p.host.Reader.View(ctx, func(v core.View) error {
-		e, ok, err := v.Entry(place, id)
-		if err != nil || !ok || e.Deleted {
-			return err
-		}
-		text = strings.TrimSpace(e.Message.AllText())
-		if !e.Self && e.Message.Author.ID != "" {
-			owner, err = e.Message.Path.Person(e.Message.Author.ID)
-		}
-		return err
-	})
-	if err != nil {
-		return "", owner, fmt.Errorf("message %s of %s: %w", id, place, err)
+	e, ok, err := core.ReadEntry(ctx, p.host.Reader, place, id)
+	if err != nil || !ok || e.Deleted {
+		return "", owner, err
 	}
-	return text, owner, nil
+	if !e.Self && e.Message.Author.ID != "" {
+		owner, err = e.Message.Path.Person(e.Message.Author.ID)
+	}
+	return strings.TrimSpace(e.Message.AllText()), owner, err
 }
 
 // lesson is an entry with what is stored about it elsewhere.
 type lesson struct {
-	id      string
-	entry   entry
-	owner   core.Path // the user whose message it repeats; zero: none
-	teacher core.Path
-	place   core.Path // where it was taught
-	asker   core.Path // of the question that it answers
+	Entry
+	owner core.Path // the user whose message it repeats; zero: none
+	place core.Path // where it was taught
+	asker core.Path // of the question that it answers
 }
 
 // keep stores and indexes an entry, and closes the questions that it answers.
 func (p *Plugin) keep(ctx context.Context, l lesson) error {
 	items := []core.Item{
-		values.New(l.owner, entryPrefix+l.id, l.entry),
-		values.New(l.teacher, taughtPrefix+l.id, map[string]any{"time": l.entry.Time, "place": l.place}),
+		values.New(l.owner, entryPrefix+l.ID, l.Entry),
+		values.New(l.Teacher, taughtPrefix+l.ID, map[string]any{"time": l.Time, "place": l.place}),
 	}
-	if l.entry.question != "" {
-		items = append(items, values.New(l.asker, questionPrefix+l.id, l.entry.question))
+	if l.Question != "" {
+		items = append(items, values.New(l.asker, questionPrefix+l.ID, l.Question))
 	}
 	err := p.host.Items.PutAll(ctx, items...)
 	if err == nil {
-		err = p.index(ctx, l.id, l.entry)
+		err = p.index(ctx, l.Entry)
 	}
 	if err == nil {
-		err = escalation{p}.closeGaps(ctx, taughtIn(l.entry.Group), l.id)
+		err = escalation{p}.closeGaps(ctx, taughtIn(l.Group), l.ID)
 	}
 	if err != nil {
 		return fmt.Errorf("teach: %w", err)
@@ -157,13 +148,13 @@ func groupOf(place core.Path) core.Path {
 }
 
 // stamp changes when the entry must be indexed again: it was edited, or its question was erased.
-func (e *entry) stamp() string { return fmt.Sprint(readerVersion, e.question != "", e.Time.Unix()) }
+func (e *Entry) stamp() string { return fmt.Sprint(readerVersion, e.Question != "", e.Time.Unix()) }
 
-func (p *Plugin) index(ctx context.Context, id string, e entry) error {
+func (p *Plugin) index(ctx context.Context, e Entry) error {
 	p.languages.Store(nil)
 	return p.host.Passages.PutDocuments(ctx, taughtIn(e.Group), passage.Document{
-		Name: id, Stamp: e.stamp(), Language: p.language.LanguageOf(e.Text), Time: e.Time,
-		Passages: cut.Passages(e.Text, e.question, nil),
+		Name: e.ID, Stamp: e.stamp(), Language: p.language.LanguageOf(e.Text), Time: e.Time,
+		Passages: cut.Passages(e.Text, e.Question, nil),
 	})
 }
 
@@ -175,13 +166,10 @@ func (p *Plugin) unteach(ctx context.Context, c command.Call) (string, error) {
 		return "", err
 	}
 	i := slices.IndexFunc(items, func(i core.Item) bool { return i.Key == entryPrefix+id })
-	var e entry
+	var e Entry
 	ok := i >= 0 && items[i].Decode(&e) == nil
-	_, isAuthor, err := p.host.Items.Get(ctx, c.Person, taughtPrefix+id)
-	if err != nil {
-		return "", err
-	}
-	isAuthor = isAuthor && !c.Person.IsZero() // what admins answered has no teacher
+	byCaller := func(i core.Item) bool { return i.Key == taughtPrefix+id && i.Path == c.Person }
+	isAuthor := !c.Person.IsZero() && slices.ContainsFunc(items, byCaller) // what admins answered has no teacher
 	isSeen := c.Path.Within(e.Group)
 	moderates := c.Author.Rank == core.RankModerator && !e.Group.IsZero() && isSeen
 	switch {
@@ -206,7 +194,6 @@ func (p *Plugin) unteach(ctx context.Context, c command.Call) (string, error) {
 	return "I do not know that any more. It said: " + txt.Literal(txt.ClipLine(e.Text, 500)), nil
 }
 
-// lessons lists all entries.
 func (p *Plugin) lessons(ctx context.Context) (list []lesson, err error) {
 	items, err := p.host.Items.List(ctx, core.Path{})
 	if err != nil {
@@ -224,64 +211,59 @@ func (p *Plugin) lessons(ctx context.Context) (list []lesson, err error) {
 	}
 	for i := range items {
 		id, ok := strings.CutPrefix(items[i].Key, entryPrefix)
-		l := lesson{id: id, owner: items[i].Path, teacher: teachers[id], asker: askers[id]}
-		if ok && items[i].Decode(&l.entry) == nil {
-			l.entry.question = questions[id]
+		e := Entry{ID: id, Question: questions[id], Teacher: teachers[id]}
+		l := lesson{Entry: e, owner: items[i].Path, asker: askers[id]}
+		if ok && items[i].Decode(&l.Entry) == nil {
 			list = append(list, l)
 		}
 	}
 	return list, nil
 }
 
-// syncTaught updates the index to the stored entries, which may differ after an import.
-func (p *Plugin) syncTaught(ctx context.Context) error {
+// syncOthers updates the index to the stored entries, which may differ after an import. Of sources that are neither
+// configured nor for entries it removes all documents.
+func (p *Plugin) syncOthers(ctx context.Context, sum *Summary) error {
 	lessons, err := p.lessons(ctx)
 	if err != nil {
 		return err
 	}
-	wanted := make(map[string]map[string]entry) // by source and id
-	for i := range lessons {
-		l := &lessons[i]
-		source := taughtIn(l.entry.Group)
-		if wanted[source] == nil {
-			wanted[source] = make(map[string]entry)
-		}
-		wanted[source][l.id] = l.entry
+	type document struct{ source, name string }
+	wanted := make(map[document]Entry)
+	for _, l := range lessons {
+		wanted[document{taughtIn(l.Group), l.ID}] = l.Entry
 	}
 	sources, err := p.host.Passages.Sources(ctx)
 	if err != nil {
 		return err
 	}
-	sources = slices.AppendSeq(sources, maps.Keys(wanted))
-	slices.Sort(sources)
-	for _, source := range slices.Compact(sources) {
-		if source == taught || strings.HasPrefix(source, taught+" ") {
-			if err := p.syncEntries(ctx, source, wanted[source]); err != nil {
-				return err
+	for _, source := range sources {
+		if slices.ContainsFunc(p.config.Sources, func(s Source) bool { return s.Name == source }) {
+			continue
+		}
+		documents, err := p.host.Passages.Documents(ctx, source)
+		if err != nil {
+			return err
+		}
+		var gone []string
+		for _, d := range documents {
+			e, ok := wanted[document{source, d.Name}]
+			if !ok {
+				gone = append(gone, d.Name)
+			} else if d.Stamp == e.stamp() {
+				delete(wanted, document{source, d.Name})
 			}
 		}
-	}
-	return nil
-}
-
-func (p *Plugin) syncEntries(ctx context.Context, source string, wanted map[string]entry) error {
-	documents, err := p.host.Passages.Documents(ctx, source)
-	if err != nil {
-		return err
-	}
-	var gone []string
-	for _, d := range documents {
-		e, ok := wanted[d.Name]
-		if !ok {
-			gone = append(gone, d.Name)
-		} else if d.Stamp == e.stamp() {
-			delete(wanted, d.Name)
+		if err := p.host.Passages.DropDocuments(ctx, source, gone...); err != nil {
+			return err
+		}
+		if source != taught && !strings.HasPrefix(source, taught+" ") {
+			sum.Removed += len(gone)
 		}
 	}
-	for id, e := range wanted {
-		if err := p.index(ctx, id, e); err != nil {
+	for _, e := range wanted {
+		if err := p.index(ctx, e); err != nil {
 			return err
 		}
 	}
-	return p.host.Passages.DropDocuments(ctx, source, gone...)
+	return nil
 }

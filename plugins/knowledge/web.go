@@ -53,7 +53,6 @@ func (p *Plugin) get(ctx context.Context, address string) (data []byte, kind str
 	return data, kind, nil
 }
 
-// page returns the text of a web page as Markdown.
 func (p *Plugin) page(ctx context.Context, address string) (string, error) {
 	data, kind, err := p.get(ctx, address)
 	if err != nil {
@@ -111,7 +110,6 @@ func (r *sourceReader) webFile(address, text string, at time.Time) file {
 	}
 }
 
-// feedItem is an item of RSS, or an entry of Atom.
 type feedItem struct {
 	Title string `xml:"title"`
 	GUID  string `xml:"guid"`

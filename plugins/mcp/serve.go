@@ -146,11 +146,7 @@ type foundMemories struct {
 
 func (l *lender) searchMemories(ctx context.Context, q memoryQuery) (foundMemories, error) {
 	found := foundMemories{Memories: []foundMemory{}}
-	var see []core.Path
-	err := l.Reader.View(ctx, func(v core.View) (err error) {
-		see, err = l.visible(v)
-		return err
-	})
+	see, err := core.Read(ctx, l.Reader, l.visible)
 	if err != nil || len(see) == 0 {
 		return found, err
 	}
@@ -309,11 +305,7 @@ func (l *lender) maySend(ctx context.Context, place core.Path) error {
 	if slices.Contains(l.Rights.Send, place) {
 		return nil
 	}
-	open := false
-	err := l.Reader.View(ctx, func(v core.View) (err error) {
-		open, err = public(v, place)
-		return err
-	})
+	open, err := core.Read(ctx, l.Reader, func(v core.View) (bool, error) { return public(v, place) })
 	if err != nil {
 		return fmt.Errorf("place: %w", err)
 	}

@@ -230,7 +230,6 @@ func (p *Plugin) forget(ctx context.Context, c core.Call, f forgetPayload) (core
 	return core.Result{}, worded(f.ID, p.host.Facts.DropFact(ctx, f.ID, c.Sees...))
 }
 
-// languageTag is what a BCP 47 tag looks like.
 var languageTag = txt.Pattern(`^[a-zA-Z]{2,3}(-[a-zA-Z0-9]{2,8}){0,3}$`)
 
 type searchPayload struct {
@@ -240,7 +239,6 @@ type searchPayload struct {
 	About []string `json:"about,omitempty" title:"about" doc:"As in memory_save." max:"8"`
 }
 
-// searched is how many memories one search tells at most.
 const searched = 10
 
 func (p *Plugin) searchAction() core.Action {
@@ -261,7 +259,6 @@ func (p *Plugin) searchAction() core.Action {
 	}, p.search)
 }
 
-// shownFact is a memory as a model sees it.
 type shownFact struct {
 	ID     string   `json:"id"`
 	Text   string   `json:"text"`

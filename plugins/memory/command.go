@@ -88,36 +88,27 @@ func (p *Plugin) remember(ctx context.Context, c command.Call) (string, error) {
 // target reads the message that a command was called on, and who wrote it where that
 // is known. What the bot said itself has no author.
 func (p *Plugin) target(ctx context.Context, c *command.Call) (text string, author core.Path, err error) {
-	err = p.host.Reader.View(ctx, func(v core.View) error {
-		e, ok, err := v.Entry(c.Path, c.Target)
-		if err != nil || ok && e.Deleted {
-			return err
-		}
-		m := e.Message
-		others := slices.Concat(m.Foreign, c.Foreign)
-		switch {
-		case m.Text != "":
-		case len(others) > 0: // it passes something on
-			m.Text, m.Author = others[0].Text, others[0].From
-		default:
-			m.Author = core.Author{}
-		}
-		text = strings.TrimSpace(m.Text)
-		if e.Self || m.Author.ID == "" || m.Author.Bot {
-			return nil
-		}
-		author, err = c.Path.Person(m.Author.ID)
-		return err
-	})
-	if err != nil {
-		return "", author, fmt.Errorf("message %s of %s: %w", c.Target, c.Path, err)
+	e, _, err := core.ReadEntry(ctx, p.host.Reader, c.Path, c.Target)
+	if err != nil || e.Deleted {
+		return "", author, err
 	}
-	return text, author, nil
+	m := e.Message
+	others := slices.Concat(m.Foreign, c.Foreign)
+	switch {
+	case m.Text != "":
+	case len(others) > 0: // it passes something on
+		m.Text, m.Author = others[0].Text, others[0].From
+	default:
+		m.Author = core.Author{}
+	}
+	if !e.Self && m.Author.ID != "" && !m.Author.Bot {
+		author, err = c.Path.Person(m.Author.ID)
+	}
+	return strings.TrimSpace(m.Text), author, err
 }
 
 const listMax = 30 // memories that a command lists
 
-// memories lists what is remembered about the caller.
 func (p *Plugin) memories(ctx context.Context, c command.Call) (string, error) {
 	found, err := p.factsOf(ctx, &c)
 	if err != nil {
@@ -177,9 +168,9 @@ func (p *Plugin) forgetOne(ctx context.Context, c command.Call) (string, error) 
 func (p *Plugin) factsOf(ctx context.Context, c *command.Call) ([]core.Fact, error) {
 	q := core.FactQuery{See: c.Sees, N: findMax}
 	if c.Private {
-		heads, err := places(ctx, p.host.Reader)
+		heads, err := core.Read(ctx, p.host.Reader, places)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("places: %w", err)
 		}
 		for _, h := range heads {
 			q.See = append(q.See, h.Path)
@@ -229,31 +220,19 @@ func (p *Plugin) talks(ctx context.Context, place core.Path, c *command.Call) (t
 	if place.Interface() != c.Path.Interface() {
 		return false
 	}
-	err := p.host.Reader.View(ctx, func(v core.View) error {
-		entries, err := v.Last(place, talkReach)
-		for i := range entries {
-			m := &entries[i].Message
-			if m.Private {
-				there = false
-				break
-			}
-			there = there || !entries[i].Self && m.Author.ID == c.Author.ID
+	last := func(v core.View) ([]core.Entry, error) { return v.Last(place, talkReach) }
+	entries, err := core.Read(ctx, p.host.Reader, last)
+	for i := range entries {
+		m := &entries[i].Message
+		if m.Private {
+			return false
 		}
-		return err
-	})
+		there = there || !entries[i].Self && m.Author.ID == c.Author.ID
+	}
 	return there && err == nil
 }
 
-func places(ctx context.Context, r core.Reader) (heads []core.Head, err error) {
-	err = r.View(ctx, func(v core.View) error {
-		heads, err = v.Places(core.Path{})
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("places: %w", err)
-	}
-	return heads, nil
-}
+func places(v core.View) ([]core.Head, error) { return v.Places(core.Path{}) }
 
 // consent is what a user said about the reading of their talk. It is kept under their path.
 type consent struct {

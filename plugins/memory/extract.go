@@ -29,16 +29,13 @@ const (
 
 // extractor reads conversations again, and saves the facts that a model finds in them.
 type extractor struct {
-	host   core.Host
-	config Config
-	words  lexicon.Lexicon
+	*Plugin
 
 	mu   sync.Mutex
 	due  map[core.Path]time.Time // when a place is looked at next
 	wake chan struct{}           // one token
 }
 
-// at says when a place is looked at next.
 func (x *extractor) at(place core.Path, due time.Time) {
 	x.mu.Lock()
 	x.due[place] = due
@@ -96,9 +93,9 @@ func (x *extractor) run(ctx context.Context) error {
 // resume looks for what a former life left unread: where a place was read
 // before, or was talked in lately.
 func (x *extractor) resume(ctx context.Context) error {
-	heads, err := places(ctx, x.host.Reader)
+	heads, err := core.Read(ctx, x.host.Reader, places)
 	if err != nil {
-		return err
+		return fmt.Errorf("places: %w", err)
 	}
 	items, err := x.host.Items.List(ctx, core.Path{})
 	if err != nil {
@@ -126,10 +123,8 @@ func (x *extractor) resume(ctx context.Context) error {
 	return nil
 }
 
-// markKey is where the mark of a place is kept, under its path.
 const markKey = "read"
 
-// mark says how far a place has been read.
 type mark struct {
 	Seq   uint64 `json:"seq"`             // everything up to here was read
 	Begun uint64 `json:"begun,omitempty"` // a reading up to here was begun
@@ -285,7 +280,7 @@ func (x *extractor) notes(text string, c *part, lines []spoken) (notes []note, r
 	for _, s := range c.people {
 		names = append(names, x.words.Content(s.Name)...)
 	}
-	everybody := x.said(lines, func(int) bool { return true })
+	everybody := x.said(lines, 0)
 	for _, raw := range raws {
 		n, ok := readNote(raw, len(c.people))
 		if len(notes) == x.config.ExtractFacts || !ok {
@@ -306,9 +301,7 @@ func (x *extractor) notes(text string, c *part, lines []spoken) (notes []note, r
 // isStatedBy reports whether a user said half of the words, and nobody else more of them.
 // So a note is never ascribed to someone who only used one of its words.
 func (x *extractor) isStatedBy(by int, words []string, lines []spoken, people int) bool {
-	count := func(who int) int {
-		return lexicon.Shared(words, x.said(lines, func(from int) bool { return from == who }))
-	}
+	count := func(who int) int { return lexicon.Shared(words, x.said(lines, who)) }
 	own := count(by)
 	for who := 1; who <= people; who++ {
 		if count(who) > own {
@@ -358,11 +351,11 @@ func readNote(raw json.RawMessage, people int) (n note, ok bool) {
 		n.Importance >= 0 && n.Importance <= 10
 }
 
-// said are the words of some people in the lines that the model was shown.
-func (x *extractor) said(lines []spoken, by func(from int) bool) (words []string) {
+// said are the words of a person (0: of all) in the lines that the model was shown.
+func (x *extractor) said(lines []spoken, by int) (words []string) {
 	known := make(map[string]bool)
 	for i := range lines {
-		if lines[i].From == 0 || !by(lines[i].From) {
+		if lines[i].From == 0 || by != 0 && lines[i].From != by {
 			continue
 		}
 		for _, w := range x.words.Content(lines[i].Text) {

@@ -23,7 +23,7 @@ func talk(lines ...string) (*part, []spoken) {
 }
 
 func reader() *extractor {
-	return &extractor{config: Config{ExtractFacts: 3}, words: lexicon.New()}
+	return &extractor{Plugin: &Plugin{config: Config{ExtractFacts: 3}, words: lexicon.New()}}
 }
 
 func TestNotes(t *testing.T) {

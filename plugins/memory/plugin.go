@@ -57,9 +57,8 @@ type Plugin struct {
 
 // New makes the plugin.
 func New(h core.Host, c Config) (*Plugin, error) {
-	x := &extractor{host: h, config: c, words: lexicon.New(), due: make(map[core.Path]time.Time),
-		wake: make(chan struct{}, 1)}
-	p := &Plugin{host: h, config: c, words: x.words, extractor: x}
+	p := &Plugin{host: h, config: c, words: lexicon.New()}
+	p.extractor = &extractor{Plugin: p, due: make(map[core.Path]time.Time), wake: make(chan struct{}, 1)}
 	p.actions = []core.Action{p.saveAction(), p.updateAction(), p.forgetAction(), p.searchAction()}
 	return p, nil
 }
@@ -107,7 +106,6 @@ func (p *Plugin) about(ctx context.Context, c *core.Call, names []string) (peopl
 	return people, strangers, nil
 }
 
-// findMax is how many facts are looked through for one.
 const findMax = 1000
 
 // fact finds a fact by its id among those that can be seen.
@@ -168,7 +166,6 @@ const (
 	idMax   = 16
 )
 
-// label is a name, tag or topic as it is kept.
 func label(text string) string { return strings.ToLower(txt.ClipLine(text, nameMax)) }
 
 func labels(list []string) []string {

@@ -20,7 +20,6 @@ type bio struct {
 	others []hearsay
 }
 
-// hearsay is what one user said about another.
 type hearsay struct {
 	By    string `json:"by,omitempty"`
 	Field field  `json:"field"`
@@ -57,7 +56,6 @@ func (p *Plugin) gather(ctx context.Context, person core.Path, allowed, abroad f
 	return b, nil
 }
 
-// links returns the accounts that a user linked with theirs.
 func links(records []record) (people []core.Path) {
 	for i := range records {
 		if path, err := core.ParsePath(records[i].key); err == nil && records[i].Linked {
@@ -206,7 +204,6 @@ func (p *Plugin) Bios(ctx context.Context, s core.Scene, people []core.Author) (
 	return bios, nil
 }
 
-// field is a part of a bio.
 type field string
 
 const (
@@ -252,7 +249,6 @@ const (
 	botKey = "bot"
 )
 
-// value is one thing that was said.
 type value struct {
 	Text    string    `json:"text"`
 	Origin  core.Path `json:"origin"`
@@ -265,7 +261,6 @@ func (v *value) seen(see []core.Path) bool {
 	return slices.ContainsFunc(see, func(p core.Path) bool { return p.Within(v.Origin) })
 }
 
-// record is what one source said about a user.
 type record struct {
 	Fields map[field][]value `json:"fields,omitempty"`
 	Name   string            `json:"name,omitempty"`   // of who said it
@@ -274,42 +269,34 @@ type record struct {
 	key string
 }
 
-// add adds values to a field. The same words again replace what was said there before.
-func (r *record) add(f field, values ...value) {
+// add adds a value to a field. The same words again replace what was said there before.
+func (r *record) add(f field, v value) {
 	if r.Fields == nil {
 		r.Fields = make(map[field][]value)
 	}
-	for _, v := range values {
-		o := f.opposite()
-		if o != "" {
-			r.drop(o, func(old *value) bool { return strings.EqualFold(old.Text, v.Text) })
-		}
-		r.drop(f, func(old *value) bool {
-			return (f.single() || strings.EqualFold(old.Text, v.Text)) && old.Origin == v.Origin
-		})
-		r.Fields[f] = append(r.Fields[f], v)
-	}
-	n := len(r.Fields[f])
-	if n > perField {
-		r.Fields[f] = slices.Clone(r.Fields[f][n-perField:])
-	}
+	same := func(old *value) bool { return strings.EqualFold(old.Text, v.Text) }
+	r.drop(f.opposite(), same)
+	r.drop(f, func(old *value) bool { return (f.single() || same(old)) && old.Origin == v.Origin })
+	all := append(r.Fields[f], v)
+	r.Fields[f] = slices.Clone(all[max(0, len(all)-perField):])
 }
 
-func (r *record) drop(f field, which func(*value) bool) {
+// drop removes values from a field, and reports whether there were any.
+func (r *record) drop(f field, which func(*value) bool) bool {
+	before := len(r.Fields[f])
 	rest := slices.DeleteFunc(r.Fields[f], func(v value) bool { return which(&v) })
 	if len(rest) == 0 {
 		delete(r.Fields, f)
-		return
+	} else {
+		r.Fields[f] = rest
 	}
-	r.Fields[f] = rest
+	return len(rest) < before
 }
 
 // dropAll removes values from all fields, and reports whether there were any.
 func (r *record) dropAll(which func(*value) bool) (found bool) {
-	for _, f := range order() {
-		before := len(r.Fields[f])
-		r.drop(f, which)
-		found = found || len(r.Fields[f]) < before
+	for f := range r.Fields {
+		found = r.drop(f, which) || found
 	}
 	return found
 }

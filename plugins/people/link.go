@@ -49,8 +49,8 @@ func (p *Plugin) show(ctx context.Context, c command.Call) (string, error) {
 	var out strings.Builder
 	for _, f := range order() {
 		for _, v := range b.fields[f] {
-			fmt.Fprintf(&out, "- %s: %s (%s, %s)\n", f, v.Text, v.Time.In(p.host.Clock().Location()).Format(dayLayout),
-				where(&v))
+			day := v.Time.In(p.host.Clock().Location()).Format(time.DateOnly)
+			fmt.Fprintf(&out, "- %s: %s (%s, %s)\n", f, v.Text, day, where(&v))
 		}
 	}
 	for _, h := range b.others {
@@ -162,7 +162,6 @@ func (p *Plugin) link(ctx context.Context, c command.Call) (string, error) {
 	return "You are linked with `" + other.String() + "` now. If that is not you, say `/link off`.", nil
 }
 
-// join links two accounts, on both sides.
 func (p *Plugin) join(ctx context.Context, a, b core.Path) error {
 	for _, side := range [][2]core.Path{{a, b}, {b, a}} {
 		records, err := p.records(ctx, side[0])
@@ -210,7 +209,6 @@ const (
 	linksMax   = 4   // of one person
 )
 
-// offer is a code that somebody was given.
 type offer struct {
 	person core.Path
 	until  time.Time
@@ -277,7 +275,6 @@ func (c *codes) forget(person core.Path) {
 	delete(c.used, person)
 }
 
-// end takes a person's code away.
 func (c *codes) end(person core.Path) {
 	maps.DeleteFunc(c.open, func(_ [sha256.Size]byte, o offer) bool { return o.person == person })
 }

@@ -92,18 +92,15 @@ func (p *Plugin) subject(ctx context.Context, c *core.Call, name string) (subjec
 // Key of the count of a day's updates, under the path of who caused them.
 const dayKey = "day"
 
-// count is how many updates somebody caused on a day.
 type count struct {
 	Day string `json:"day"`
 	N   int    `json:"n"`
 }
 
-const dayLayout = "2006-01-02"
-
 // spend counts an update, or refuses it because there were enough today.
 func (p *Plugin) spend(ctx context.Context, person core.Path) error {
 	now := p.host.Clock()
-	today := now.Format(dayLayout)
+	today := now.Format(time.DateOnly)
 	return values.Edit(ctx, p.host.Items, person, dayKey, func(n *count) (keep bool, err error) {
 		if n.Day != today {
 			*n = count{Day: today}
@@ -258,7 +255,6 @@ func (p *Plugin) update(ctx context.Context, c core.Call, u updatePayload) (core
 	return core.Result{}, p.write(ctx, &c, who.path, records, key, fields, u.Remove)
 }
 
-// fields returns what a payload contains, cleaned.
 func (p *Plugin) fields(u *updatePayload) (map[field][]string, error) {
 	fields := make(map[field][]string)
 	for f, list := range map[field][]string{
@@ -283,12 +279,11 @@ func (p *Plugin) fields(u *updatePayload) (map[field][]string, error) {
 	return fields, nil
 }
 
-// isBirthday reports whether there is such a day.
 func isBirthday(text string) bool {
 	if len(text) == len("01-02") {
 		text = "2000-" + text // a leap year
 	}
-	t, err := time.Parse(dayLayout, text)
+	t, err := time.Parse(time.DateOnly, text)
 	return err == nil && t.Year() >= 1900 && t.Year() <= 2100
 }
 

@@ -201,11 +201,7 @@ func (s *Script) idle() bool {
 	if s.world == nil || s.model.pending() > 0 {
 		return true
 	}
-	var waiting []core.Path
-	err := s.world.db.View(context.Background(), func(v core.View) (err error) {
-		waiting, err = v.Waiting()
-		return err
-	})
+	waiting, err := core.Read(context.Background(), s.world.db, core.View.Waiting)
 	return err == nil && len(waiting) == 0
 }
 

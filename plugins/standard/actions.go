@@ -78,11 +78,7 @@ func (p *Plugin) show(ctx context.Context, c core.Call, q displayPayload) (_ cor
 // latest is the last output of the turn that the step belongs to, nil where there
 // is none. What was done before a step is on disk when it begins.
 func (p *Plugin) latest(ctx context.Context, step core.Key) (json.RawMessage, error) {
-	var records []core.Record
-	err := p.h.Reader.View(ctx, func(v core.View) (err error) {
-		records, err = v.Journal(step.Turn)
-		return err
-	})
+	records, err := core.Read(ctx, p.h.Reader, func(v core.View) ([]core.Record, error) { return v.Journal(step.Turn) })
 	if err != nil {
 		return nil, err
 	}

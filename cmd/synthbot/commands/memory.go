@@ -45,7 +45,7 @@ func listCommand(p *program) *cobra.Command {
 				return daemon.Usagef("--last takes a number above 0")
 			}
 			return p.withDB(reads, func(db *memory.DB) error {
-				facts, _, err := db.ListFacts(c.Context(), memory.Listing{Below: below, About: whom, N: n})
+				facts, _, err := db.ListFacts(c.Context(), core.FactPage{Below: below, About: whom, N: n})
 				for i := range facts {
 					if *how == formatJSON {
 						err = errors.Join(err, printJSON(p.Out, facts[i]))

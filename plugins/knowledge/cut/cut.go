@@ -24,7 +24,6 @@ const (
 // Between separates the headings of a title.
 const Between = " › "
 
-// kind is what a block of a document is.
 type kind int
 
 const (
@@ -76,7 +75,6 @@ func sectionsOf(text, name string) []section {
 	return r.sections
 }
 
-// reader reads a text line by line.
 type reader struct {
 	lines    []string
 	at       int
@@ -175,7 +173,6 @@ func (r *reader) run(k kind, belongs func(line string) bool) {
 	r.add(k, r.lines[from:r.at])
 }
 
-// fenced takes a block of code with its fences.
 func (r *reader) fenced() {
 	mark := fence().FindStringSubmatch(r.lines[r.at])[1]
 	from := r.at
@@ -238,7 +235,6 @@ func (r *reader) open(level int, text, anchor string) {
 	r.sections = append(r.sections, section{title: strings.Join(titles, Between), anchor: anchor})
 }
 
-// inlineMarks matches the marks of style of a heading.
 var inlineMarks = txt.Pattern("[*_`]{1,3}|\\[([^\\]]*)\\]\\([^)]*\\)")
 
 // Anchor is the anchor that Markdown renderers give a heading.

@@ -7,6 +7,9 @@ import (
 	"syscall"
 )
 
+// unlock takes bbolt's lock off a file. Closing it does not while it is mapped.
+func unlock(f *os.File) { syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
+
 // giveToOwner gives a file the owner of another one, if root asks.
 func giveToOwner(file string, of os.FileInfo) error {
 	owner, ok := of.Sys().(*syscall.Stat_t)
