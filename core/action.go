@@ -69,6 +69,18 @@ type Examples struct {
 	Examples     []Example    `json:"examples,omitempty"`
 }
 
+// Note returns the same with these notes.
+func (e Examples) Note(notes ...string) Examples {
+	e.Instructions.Notes = notes
+	return e
+}
+
+// SeeAlso returns the same with these similar actions.
+func (e Examples) SeeAlso(similar ...string) Examples {
+	e.Similar = similar
+	return e
+}
+
 // Instructions tell a model how to use an action.
 type Instructions struct {
 	WhenToUse      string   `json:"when_to_use,omitempty"`

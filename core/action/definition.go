@@ -232,6 +232,19 @@ func Payload[P any](c core.Call) (p P, err error) {
 	return p, nil
 }
 
+// Undo is the Undo of an action whose results hold, in their Undo, what undo needs.
+func Undo[U any](
+	undo func(context.Context, core.Call, U) error,
+) func(context.Context, core.Call, core.Result) error {
+	return func(ctx context.Context, c core.Call, done core.Result) error {
+		var u U
+		if err := json.Unmarshal(done.Undo, &u); err != nil {
+			return fmt.Errorf("undo: %w", err)
+		}
+		return undo(ctx, c, u)
+	}
+}
+
 // Lint returns what is wrong with actions of a plugin, their schemas, defaults and examples
 // included: those of the program are linted by their tests, others before the catalogue gets
 // them. Their code may be missing.

@@ -47,9 +47,8 @@ func (p *Plugin) command(ctx context.Context, c command.Call) (string, error) {
 		w.Since = p.host.Clock()
 	}
 	w.On, w.Private = what == "on", c.Private
-	name := strings.ReplaceAll(c.Args["zone"], " ", "_")
-	if name != "" {
-		loc, ok := timezone.Load(name)
+	if c.Args["zone"] != "" {
+		loc, ok := timezone.Load(c.Args["zone"])
 		if !ok {
 			return "", core.Errorf(core.Invalid, "There is no such time zone; write one like Europe/Rome.")
 		}

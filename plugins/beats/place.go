@@ -11,7 +11,6 @@ import (
 	"synthbot/core/sorting"
 )
 
-// place is where a beat may go.
 type place struct {
 	path core.Path
 	wants
@@ -79,7 +78,6 @@ func (b *beat) covers(path core.Path) bool {
 	return len(b.Places) == 0 || slices.ContainsFunc(b.Places, path.Within)
 }
 
-// scene is what is going on in a place.
 type scene struct {
 	talked  time.Time // when a person last spoke; zero: not lately
 	who     string    // the id of who did anything last
@@ -91,7 +89,6 @@ type scene struct {
 
 const lookBack = 60
 
-// look reads what is going on.
 func (p *Plugin) look(ctx context.Context, at core.Path) (s scene, err error) {
 	err = p.host.Reader.View(ctx, func(v core.View) error {
 		entries, err := v.Last(at, lookBack)

@@ -59,9 +59,6 @@ func New(h core.Host, c Config) (*Plugin, error) {
 	for i := range p.config.Beats {
 		b := beat{Beat: &p.config.Beats[i]}
 		b.Kind = cmp.Or(b.Kind, kindOutreach)
-		if b.Name == "" {
-			return nil, fmt.Errorf("beat %d has no name", i+1)
-		}
 		if b.schedule, err = readSchedule(b.Beat); err != nil {
 			return nil, err
 		}
@@ -186,7 +183,6 @@ type Beat struct {
 	Speak   bool          `toml:"speak" default:"false" doc:"Lets an internal beat write to users as well; the rules for outreach then apply."`
 }
 
-// Kinds of beat.
 const (
 	kindOutreach = "outreach"
 	kindInternal = "internal"
@@ -196,7 +192,6 @@ const leastEvery = 15 * time.Minute
 
 var beatName = txt.Pattern(`^[a-z0-9_-]{1,32}$`)
 
-// Check implements the configuration's own check.
 func (c *Config) Check(fault func(text string, at ...any)) {
 	if _, err := readNight(c.Night); err != nil {
 		fault(err.Error(), "night")
@@ -216,21 +211,6 @@ func (b *Beat) check(fault func(text string, at ...any)) {
 	if !beatName().MatchString(b.Name) {
 		fault("a name is of a-z, 0-9, - and _, at most 32 letters", "name")
 	}
-	if (b.Every > 0) == (len(b.At) > 0) {
-		fault(`give either at or every`, "at")
-	}
-	if b.Every > 0 && b.Every < leastEvery {
-		fault(fmt.Sprintf("that is too often; at least %s", leastEvery), "every")
-	}
-	for i, text := range b.At {
-		if _, err := readClock(text); err != nil {
-			fault(err.Error(), "at", i)
-		}
-	}
-	for i, text := range b.Days {
-		if _, err := readDay(text); err != nil {
-			fault(err.Error(), "days", i)
-		}
-	}
+	b.timing(fault)
 	action.CheckPatterns(b.Actions, fault, "actions")
 }

@@ -178,7 +178,6 @@ func (l *memo) begin(ctx context.Context, d due) error {
 	return nil
 }
 
-// verdict says whether a beat may begin in a place.
 type verdict int
 
 const (
@@ -271,7 +270,6 @@ func (p *Plugin) spend(ctx context.Context, now time.Time) (ok bool, err error) 
 	return ok && err == nil, err
 }
 
-// mark notes what a place gets.
 func (p *Plugin) mark(ctx context.Context, d *due, at *place, now time.Time) error {
 	date := now.In(p.zone(at.wants)).Format(time.DateOnly)
 	return values.Edit(ctx, p.host.Items, at.path, keyGot, func(had *got) (keep bool, err error) {

@@ -59,34 +59,42 @@ func (n night) holds(t time.Time) bool {
 	return at >= n.from || at < n.to
 }
 
-// schedule says when a beat is due.
 type schedule struct {
 	at    []clock
 	every time.Duration
 	days  []time.Weekday
 }
 
-func readSchedule(b *Beat) (schedule, error) {
+func readSchedule(b *Beat) (s schedule, err error) {
+	s = b.timing(func(text string, at ...any) { err = fmt.Errorf("beat %q: %v: %s", b.Name, at, text) })
+	return s, err
+}
+
+// timing reads when the beat is due, and tells what is wrong with that.
+func (b *Beat) timing(fault func(text string, at ...any)) schedule {
 	s := schedule{every: b.Every}
-	for _, text := range b.At {
+	if (b.Every > 0) == (len(b.At) > 0) {
+		fault(`give either at or every`, "at")
+	}
+	if b.Every > 0 && b.Every < leastEvery {
+		fault(fmt.Sprintf("that is too often; at least %s", leastEvery), "every")
+	}
+	for i, text := range b.At {
 		c, err := readClock(text)
 		if err != nil {
-			return s, err
+			fault(err.Error(), "at", i)
 		}
 		s.at = append(s.at, c)
 	}
-	for _, text := range b.Days {
+	for i, text := range b.Days {
 		d, err := readDay(text)
 		if err != nil {
-			return s, err
+			fault(err.Error(), "days", i)
 		}
 		s.days = append(s.days, d)
 	}
-	if (s.every > 0) == (len(s.at) > 0) || s.every > 0 && s.every < leastEvery {
-		return s, fmt.Errorf("beat %q: give either at, or every of at least %s", b.Name, leastEvery)
-	}
 	slices.Sort(s.at)
-	return s, nil
+	return s
 }
 
 func (s *schedule) on(d time.Weekday) bool { return len(s.days) == 0 || slices.Contains(s.days, d) }

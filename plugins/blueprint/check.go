@@ -17,7 +17,6 @@ import (
 
 // Fault is something that is wrong with a blueprint.
 type Fault struct {
-	Source  int    // which source of the Config, from 0
 	File    string // "": the source itself
 	Tool    string // as the file calls it; "": the file
 	Text    string // what is wrong, and how to fix it
@@ -45,26 +44,22 @@ func (c *Config) Faults() []Fault {
 type loaded struct {
 	*Blueprint
 	source *Source
-	index  int // of the source
 	data   []byte
 }
 
 func (c *Config) load() (all []loaded, faults []Fault) {
 	for i := range c.Sources {
 		s := &c.Sources[i]
-		s.Check(func(text string, at ...any) {
-			faults = append(faults, Fault{Source: i, Text: fmt.Sprint(at...) + ": " + text})
-		})
 		path := s.Path
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(c.Dir, path)
 		}
 		list, err := files(path)
 		if err != nil {
-			faults = append(faults, Fault{Source: i, Text: err.Error()})
+			faults = append(faults, Fault{Text: err.Error()})
 		}
 		for _, file := range list {
-			one, found := read(file, s, i)
+			one, found := read(file, s)
 			all, faults = append(all, one...), append(faults, found...)
 		}
 	}
@@ -72,9 +67,9 @@ func (c *Config) load() (all []loaded, faults []Fault) {
 }
 
 // read reads and checks a file of a source. It returns no blueprint if that cannot be read.
-func read(file string, s *Source, index int) ([]loaded, []Fault) {
+func read(file string, s *Source) ([]loaded, []Fault) {
 	unreadable := func(err error) ([]loaded, []Fault) {
-		return nil, []Fault{{Source: index, File: file, Text: err.Error()}}
+		return nil, []Fault{{File: file, Text: err.Error()}}
 	}
 	f, err := os.Open(file)
 	if err != nil {
@@ -89,7 +84,7 @@ func read(file string, s *Source, index int) ([]loaded, []Fault) {
 		return unreadable(err)
 	}
 	b.File = file
-	return []loaded{{b, s, index, data}}, b.check(s, index)
+	return []loaded{{b, s, data}}, b.check(s)
 }
 
 // checkTogether gives tools whose names the catalogue cannot tell apart names that depend
@@ -110,7 +105,7 @@ func checkTogether(all []loaded) (faults []Fault) {
 				t.made.Name = action.MarkName(t.made.Name, filepath.Base(l.File), t.Name)
 				text := fmt.Sprintf("another tool has the same name; this one is offered as %s; "+
 					"a prefix of the source would tell them apart", t.made.Name)
-				faults = append(faults, Fault{l.index, l.File, t.Name, text, true})
+				faults = append(faults, Fault{l.File, t.Name, text, true})
 			}
 			names[t.made.Name] = true
 		}
@@ -120,7 +115,7 @@ func checkTogether(all []loaded) (faults []Fault) {
 			list = append(list, t.made)
 		}
 		for _, text := range action.Lint(owner, list...) {
-			refused = append(refused, Fault{Source: l.index, File: l.File, Text: text})
+			refused = append(refused, Fault{File: l.File, Text: text})
 		}
 	}
 	return append(faults, refused...)
@@ -134,9 +129,9 @@ var semantic = txt.Pattern(`^v?(\d+)\.(\d+)\.(\d+)([-+].*)?$`)
 
 // check leaves out the tools that a source cannot use, and returns what is wrong with the
 // blueprint.
-func (b *Blueprint) check(s *Source, source int) (faults []Fault) {
+func (b *Blueprint) check(s *Source) (faults []Fault) {
 	add := func(tool, text string, warning bool) {
-		faults = append(faults, Fault{source, b.File, tool, text, warning})
+		faults = append(faults, Fault{b.File, tool, text, warning})
 	}
 	b.checkEnvelope(s, add)
 	for _, f := range b.unread {

@@ -43,21 +43,19 @@ func Compare(before, after []byte) ([]Change, error) {
 	var d diff
 	d.tools(old, b)
 	d.envelope(old, b)
-	return append(d.breaking, d.harmless...), nil
+	harmless := slices.Clone(d.changes)
+	harmless = slices.DeleteFunc(harmless, func(c Change) bool { return c.Breaking })
+	breaking := slices.DeleteFunc(d.changes, func(c Change) bool { return !c.Breaking })
+	return append(breaking, harmless...), nil
 }
 
-// diff collects changes.
 type diff struct {
-	breaking, harmless []Change
-	tool               string
+	changes []Change
+	tool    string
 }
 
 func (d *diff) add(breaking bool, format string, args ...any) {
-	to := &d.harmless
-	if breaking {
-		to = &d.breaking
-	}
-	*to = append(*to, Change{d.tool, fmt.Sprintf(format, args...), breaking})
+	d.changes = append(d.changes, Change{d.tool, fmt.Sprintf(format, args...), breaking})
 }
 
 func (d *diff) tools(old, b *Blueprint) {
@@ -112,7 +110,6 @@ func (d *diff) compareTool(before, after *Tool) {
 	}
 }
 
-// schemas compares two schemas, of an input or an output.
 func (d *diff) schemas(what string, before, after json.RawMessage, output bool) {
 	var a, b map[string]any
 	if json.Unmarshal(before, &a) != nil || json.Unmarshal(after, &b) != nil {
@@ -126,9 +123,10 @@ func (d *diff) schemas(what string, before, after json.RawMessage, output bool) 
 }
 
 func (d *diff) envelope(old, b *Blueprint) {
+	broken := slices.ContainsFunc(d.changes, func(c Change) bool { return c.Breaking })
 	was, is := txt.Clip(cmp.Or(old.Version, "none"), 40), txt.Clip(cmp.Or(b.Version, "none"), 40)
 	switch {
-	case len(d.breaking) > 0 && major(b.Version) == major(old.Version):
+	case broken && major(b.Version) == major(old.Version):
 		d.add(true, "the version is still %s: a change that breaks something wants another first number", is)
 	case b.Version != old.Version:
 		d.add(false, "version %s has become %s", was, is)
@@ -160,7 +158,6 @@ func sameJSON(a, b json.RawMessage) bool {
 	return reflect.DeepEqual(x, y)
 }
 
-// Bounds of a comparison.
 const (
 	maxNodes = 5000
 	maxLevel = 24
@@ -183,7 +180,6 @@ func (c *comparison) narrower(format string, args ...any) { c.add(!c.output, for
 // wider adds that more values are right than before.
 func (c *comparison) wider(format string, args ...any) { c.add(c.output, format, args...) }
 
-// nodes compares two schemas at a place.
 func (c *comparison) nodes(at string, x, y any, depth int) {
 	same := reflect.DeepEqual(x, y)
 	if same && !strings.Contains(string(core.JSON(x)), `"$ref"`) || c.again(x, y) {
@@ -250,7 +246,6 @@ func (c *comparison) types(at string, a, b map[string]any) {
 	}
 }
 
-// typesOf returns the types that a schema allows.
 func typesOf(n map[string]any) []string {
 	switch t := n["type"].(type) {
 	case string:
@@ -312,7 +307,6 @@ func (c *comparison) enums(at string, a, b map[string]any) {
 	}
 }
 
-// missing returns the values of a that b does not have.
 func missing(a, b []any) []any {
 	return slices.DeleteFunc(slices.Clone(a), func(v any) bool {
 		return slices.ContainsFunc(b, func(e any) bool { return reflect.DeepEqual(e, v) })

@@ -42,7 +42,6 @@ type callContext struct {
 	Session string `json:"sessionId"`
 }
 
-// call carries out a tool and returns its output.
 func (a *agent) call(ctx context.Context, t *Tool, c core.Call) (json.RawMessage, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(c.Payload, &fields); err != nil || fields == nil {

@@ -161,7 +161,6 @@ func (p *Plugin) Run(ctx context.Context) error {
 	return nil
 }
 
-// accepted is what is kept of a blueprint.
 type accepted struct {
 	Blueprint json.RawMessage `json:"blueprint"`
 }
@@ -198,10 +197,10 @@ func (c *Config) Changes(ctx context.Context, items core.Items) (faults []Fault,
 		changes, err := Compare(before, l.data)
 		if err != nil {
 			text := "what was used last can no longer be read, so that nobody can tell what changed"
-			faults = append(faults, Fault{Source: l.index, File: l.File, Text: text, Warning: true})
+			faults = append(faults, Fault{File: l.File, Text: text, Warning: true})
 		}
 		for _, change := range changes {
-			faults = append(faults, Fault{l.index, l.File, change.Tool, change.Text, !change.Breaking})
+			faults = append(faults, Fault{l.File, change.Tool, change.Text, !change.Breaking})
 		}
 	}
 	return faults, nil
@@ -314,7 +313,6 @@ const (
 	confirmNever  = "never"
 )
 
-// Check implements the configuration's own check.
 func (s *Source) Check(fault func(text string, at ...any)) {
 	if !prefixRule().MatchString(s.Prefix) {
 		fault("write a-z, 0-9, '_', '.' and '-', at most 32 letters", "prefix")

@@ -17,7 +17,6 @@ import (
 	"synthbot/core/schema"
 )
 
-// Bounds of a file.
 const (
 	maxFile   = 2 << 20 // bytes
 	maxDepth  = 80      // of brackets, schemas included
@@ -43,7 +42,6 @@ type Blueprint struct {
 	auth   bool
 }
 
-// Tool is a tool of a file.
 type Tool struct {
 	Name        string            `json:"name"`
 	Title       string            `json:"title,omitempty"`
@@ -204,7 +202,6 @@ func (b *Blueprint) addTool(i int, raw json.RawMessage, shared ...map[string]jso
 	b.Tools = append(b.Tools, t)
 }
 
-// typeError words an error about the type of a value.
 func typeError(err error) error {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {

@@ -34,7 +34,6 @@ type Serving struct {
 // minToken is the length of the shortest token, in bytes.
 const minToken = 16
 
-// Check implements the configuration's own check.
 func (s *Serving) Check(fault func(text string, at ...any)) {
 	action.CheckPatterns(s.Actions, fault, "actions")
 	if s.Listen == "" {
@@ -65,7 +64,6 @@ type Server struct {
 	Call func(ctx context.Context, name string, input json.RawMessage) (output json.RawMessage, err error)
 }
 
-// Bounds of a request.
 const (
 	maxInput = 256 << 10        // bytes
 	maxCall  = 15 * time.Minute // for the answer to be written
@@ -101,7 +99,6 @@ func (s *Server) Handler(address string) http.Handler {
 	})
 }
 
-// call reads the input and carries out the action.
 func (s *Server) call(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) {
 	name := r.PathValue("name")
 	actions, err := s.Offer(r.Context())

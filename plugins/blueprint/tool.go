@@ -222,7 +222,6 @@ func (t *Tool) faults(prefix string) (faults []string) {
 	return faults
 }
 
-// Bounds of what is shown.
 const (
 	maxShown  = 60 << 10 // bytes
 	maxFields = 32

@@ -26,21 +26,14 @@ func (p *Plugin) Actions() []core.Action {
 	return []core.Action{action.Typed(core.Action{
 		Name: "weather", Similes: []string{"get_weather", "weather_forecast"},
 		Brief: "Look up the weather of a place, now and for the next days",
-		Examples: core.Examples{
-			Description: "Tells the weather of a place now, and day by day for up to a week.",
-			Instructions: core.Instructions{
-				WhenToUse: "When somebody asks about the weather, or whether they need a coat, an umbrella, a" +
-					" plan for indoors.",
-				CommonPitfalls: []string{"Do not make weather up: what you know of a climate is not a forecast.",
-					"For the day after tomorrow ask for 3 days."},
-				Notes: []string{"place is looked for on a map by its name: no streets, no “here”."},
-			},
-			Examples: []core.Example{
-				core.NewExample("“Do I need an umbrella?” from somebody whose place is known", `{}`),
-				core.NewExample("“How will the weekend be in Lisbon?” on a Thursday",
-					`{"place":"Lisbon, Portugal","days":4}`),
-			},
-		},
+		Examples: action.Guide("Tells the weather of a place now, and day by day for up to a week.",
+			"When somebody asks about the weather, or whether they need a coat, an umbrella, a plan for indoors.",
+			[]string{"Do not make weather up: what you know of a climate is not a forecast.",
+				"For the day after tomorrow ask for 3 days."},
+			core.NewExample("“Do I need an umbrella?” from somebody whose place is known", `{}`),
+			core.NewExample("“How will the weekend be in Lisbon?” on a Thursday",
+				`{"place":"Lisbon, Portugal","days":4}`),
+		).Note("place is looked for on a map by its name: no streets, no “here”."),
 		Effects: core.EffectReadsForeign, Permission: core.PermissionEveryone, Idempotent: true, Retries: 1,
 		Timeout:   3*p.config.Timeout + time.Second,
 		RateLimit: core.RateLimit{Count: 30, Per: time.Hour},

@@ -108,7 +108,7 @@ func bare(z timezone.Zone) *spot {
 func (p *Plugin) visibleSpot(ctx context.Context, place core.Path, private bool, author core.Author,
 	sees []core.Path) (*spot, error) {
 	person, err := place.Person(author.ID)
-	if err != nil || author.ID == "" || author.Bot {
+	if err != nil || author.Bot {
 		return nil, nil // nobody, or many
 	}
 	z, err := timezone.Of(ctx, p.host.Zones, person)
@@ -153,7 +153,6 @@ const (
 	weatherPrompt = "prompt"
 )
 
-// Check implements the configuration's own check.
 func (c *Config) Check(fault func(text string, at ...any)) {
 	for key, address := range map[string]string{"forecast_url": c.Forecast, "geocoding_url": c.Geocoding} {
 		u, err := url.Parse(address)

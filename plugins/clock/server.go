@@ -45,7 +45,6 @@ func newServer(c *Config) *server {
 	return s
 }
 
-// get reads a JSON answer into v.
 func (s *server) get(ctx context.Context, address string, query url.Values, v any) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"?"+query.Encode(), nil)
 	if err != nil {
@@ -201,7 +200,6 @@ func (s *server) forecast(ctx context.Context, at *spot) (*forecast, error) {
 
 var errForecast = errors.New("the forecast cannot be read")
 
-// read takes what makes sense.
 func (s *server) read(a *answered) (*forecast, error) {
 	c := &a.Current
 	if _, err := time.Parse(localForm, c.Time); err != nil || c.Temperature == nil {
@@ -267,7 +265,6 @@ var skyWords = map[int]string{
 	86: "snow showers", 95: "thunderstorm", 96: "thunderstorm with hail", 99: "thunderstorm with hail",
 }
 
-// words describes a weather code.
 func words(code float64) string {
 	return cmp.Or(skyWords[int(min(max(code, 0), 99))], "unknown weather")
 }

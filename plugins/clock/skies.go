@@ -28,7 +28,6 @@ func cellOf(s *spot) cell {
 	return cell{int32(math.Round(s.Lat * wide)), int32(math.Round(s.Lon * wide))}
 }
 
-// seen is a cell's weather.
 type seen struct {
 	sky   *forecast // nil: none yet
 	at    time.Time // when it was asked for
@@ -59,7 +58,6 @@ func (k *skies) glance(s *spot, now time.Time, fresh time.Duration) (*forecast, 
 	return x.sky, x.sky != nil && age <= max(tooOld, fresh)
 }
 
-// cell finds or makes an entry.
 func (k *skies) cell(s *spot) *seen {
 	return k.known.Ensure(cellOf(s), func() *seen { return new(seen) })
 }
@@ -119,7 +117,6 @@ func (p *Plugin) Run(ctx context.Context) error {
 	return nil
 }
 
-// look asks for the weather of a spot now.
 func (p *Plugin) look(ctx context.Context, s *spot) (*forecast, error) {
 	f, err := p.server.forecast(ctx, s)
 	p.skies.put(s, f, p.host.Clock())

@@ -19,7 +19,6 @@ func (p *Plugin) Commands() []command.Command {
 	}, Do: p.read}}
 }
 
-// read tells a day of this place's own diary.
 func (p *Plugin) read(ctx context.Context, c command.Call) (string, error) {
 	day, err := p.day(ctx, c.Path, strings.ToLower(c.Args["day"]))
 	if err != nil || day == "" {
@@ -54,7 +53,7 @@ func (p *Plugin) day(ctx context.Context, place core.Path, text string) (string,
 	case "today":
 		return p.today(), nil
 	case "yesterday":
-		return p.host.Clock().AddDate(0, 0, -1).Format(dayLayout), nil
+		return p.host.Clock().AddDate(0, 0, -1).Format(time.DateOnly), nil
 	case "":
 		days, err := p.days(ctx, place)
 		if err != nil || len(days) == 0 {
@@ -62,7 +61,7 @@ func (p *Plugin) day(ctx context.Context, place core.Path, text string) (string,
 		}
 		return days[len(days)-1], nil
 	}
-	if _, err := time.Parse(dayLayout, text); err != nil {
+	if _, err := time.Parse(time.DateOnly, text); err != nil {
 		return "", core.Errorf(core.Invalid, "Tell the day as YYYY-MM-DD, or say today or yesterday.")
 	}
 	return text, nil

@@ -382,7 +382,7 @@ func BenchmarkInject(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			fmt.Fprintf(&rows, `{"item":{"plugin":"diary","path":%q,"key":%q,"value":%s}}`+"\n", place, dayKey(s.Clock().AddDate(0, 0, -back).Format(dayLayout)), raw)
+			fmt.Fprintf(&rows, `{"item":{"plugin":"diary","path":%q,"key":%q,"value":%s}}`+"\n", place, dayKey(s.Clock().AddDate(0, 0, -back).Format(time.DateOnly)), raw)
 		}
 	}
 	if _, err := s.DB.Import(context.Background(), strings.NewReader(rows.String())); err != nil {

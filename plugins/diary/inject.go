@@ -37,7 +37,7 @@ func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 	var notes []shownNote
 	places := origins(s.Path, s.Sees)
 	for back, full := 0, false; back < p.config.Days && !full; back++ {
-		day := p.host.Clock().AddDate(0, 0, -back).Format(dayLayout)
+		day := p.host.Clock().AddDate(0, 0, -back).Format(time.DateOnly)
 		for _, place := range places {
 			v, err := p.view(ctx, place, day)
 			if err != nil {

@@ -76,18 +76,16 @@ type view struct {
 	day string
 }
 
-const dayLayout = "2006-01-02"
-
 func dayKey(day string) string { return "day/" + day }
 
 func isDay(key string) (day string, ok bool) {
 	day, ok = strings.CutPrefix(key, "day/")
-	_, err := time.Parse(dayLayout, day)
+	_, err := time.Parse(time.DateOnly, day)
 	return day, ok && err == nil
 }
 
 // today is the day in the bot's time zone.
-func (p *Plugin) today() string { return p.host.Clock().Format(dayLayout) }
+func (p *Plugin) today() string { return p.host.Clock().Format(time.DateOnly) }
 
 // view reads what may be shown of a day. It is empty if nothing was written.
 func (p *Plugin) view(ctx context.Context, place core.Path, day string) (view, error) {
@@ -124,7 +122,6 @@ func (p *Plugin) days(ctx context.Context, place core.Path) ([]string, error) {
 			days = append(days, day)
 		}
 	}
-	slices.Sort(days)
 	return days, nil
 }
 
@@ -134,7 +131,7 @@ func (p *Plugin) expire(ctx context.Context, place core.Path) error {
 	if err != nil {
 		return err
 	}
-	oldest := p.host.Clock().AddDate(0, 0, -p.config.Keep).Format(dayLayout)
+	oldest := p.host.Clock().AddDate(0, 0, -p.config.Keep).Format(time.DateOnly)
 	for _, day := range days {
 		if day >= oldest {
 			break
@@ -178,7 +175,6 @@ func (p *Plugin) Kept(ctx context.Context, person core.Path) ([]json.RawMessage,
 	return kept, nil
 }
 
-// pages are all days of all places.
 func (p *Plugin) pages(ctx context.Context) ([]core.Item, error) {
 	items, err := p.host.Items.List(ctx, core.Path{})
 	if err != nil {

@@ -43,18 +43,16 @@ type Plugin struct {
 	config Config
 }
 
-// New makes the plugin.
 func New(h core.Host, c Config) (*Plugin, error) { return &Plugin{host: h, config: c}, nil }
 
 func (p *Plugin) Name() string { return "diary" }
 
 func (p *Plugin) Actions() []core.Action {
 	write := action.Typed(writeAction, p.write)
-	write.Undo = p.undoWrite
+	write.Undo = action.Undo(p.undoWrite)
 	return []core.Action{write, action.Typed(digestAction, p.digest)}
 }
 
-// Limits of an entry.
 const (
 	summaryMax = 400 // characters
 	thoughtMax = 400

@@ -2,7 +2,6 @@ package diary
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"unicode"
 
 	"synthbot/core"
+	"synthbot/core/action"
 	"synthbot/core/txt"
 	"synthbot/core/users"
 )
@@ -27,28 +27,22 @@ type writePayload struct {
 var writeAction = core.Action{
 	Name: "diary_write", Similes: []string{"write_diary", "diary_entry"},
 	Brief: "Write into your own diary what happened here and how you felt about it",
-	Examples: core.Examples{
-		Description: "Adds an entry to the diary of this place. The latest ones are before you in the next days.",
-		Instructions: core.Instructions{
-			WhenToUse: "Now and then, when something happened that you would tell a friend of in the evening." +
-				" You decide; nobody has to ask.",
-			CommonPitfalls: []string{
-				"Not every talk is worth an entry; most days have one or none.",
-				"summary can be read by people of this place: what they may not know belongs into" +
-					" private_thought, or nowhere.",
-				"It keeps no facts to look up later: it tells how it was.",
-			},
-			Notes: []string{"It needs no words from you afterwards: send your message in the same answer."},
+	Examples: action.Guide("Adds an entry to the diary of this place. The latest ones are before you in the next days.",
+		"Now and then, when something happened that you would tell a friend of in the evening."+
+			" You decide; nobody has to ask.",
+		[]string{
+			"Not every talk is worth an entry; most days have one or none.",
+			"summary can be read by people of this place: what they may not know belongs into" +
+				" private_thought, or nowhere.",
+			"It keeps no facts to look up later: it tells how it was.",
 		},
-		Examples: []core.Example{
-			core.NewExample("Jay told the group that he got the job",
-				`{"summary":"Jay got the job in Oslo. Everybody cheered, and Ann`+
-					` promised to bake a cake.","private_thought":"I will miss our late talks when he moves.",`+
-					`"feelings":["proud","wistful"],"tags":["job"],"people":["Jay","Ann"]}`),
-			core.NewExample("A quiet evening",
-				`{"summary":"We guessed films by their worst reviews until midnight.","feelings":["cheerful"]}`),
-		},
-	},
+		core.NewExample("Jay told the group that he got the job",
+			`{"summary":"Jay got the job in Oslo. Everybody cheered, and Ann`+
+				` promised to bake a cake.","private_thought":"I will miss our late talks when he moves.",`+
+				`"feelings":["proud","wistful"],"tags":["job"],"people":["Jay","Ann"]}`),
+		core.NewExample("A quiet evening",
+			`{"summary":"We guessed films by their worst reviews until midnight.","feelings":["cheerful"]}`),
+	).Note("It needs no words from you afterwards: send your message in the same answer."),
 	Effects: core.EffectWrites, Permission: core.PermissionEveryone, Idempotent: true,
 	RateLimit: core.RateLimit{Count: 6, Per: time.Hour},
 }
@@ -74,7 +68,7 @@ func (p *Plugin) write(ctx context.Context, c core.Call, w writePayload) (core.R
 	if err := p.people(ctx, &c, &e, w.People); err != nil {
 		return core.Result{}, err
 	}
-	day, isFirst := e.Time.Format(dayLayout), false
+	day, isFirst := e.Time.Format(time.DateOnly), false
 	err := p.edit(ctx, c.Path, day, func(d *page) error {
 		d.Entries = slices.DeleteFunc(d.Entries, func(old entry) bool { return old.ID == e.ID })
 		if len(d.Entries) >= p.config.Daily {
@@ -95,11 +89,7 @@ func entryID(c *core.Call) string {
 }
 
 // undoWrite deletes the entry, and a digest that was made of it.
-func (p *Plugin) undoWrite(ctx context.Context, c core.Call, done core.Result) error {
-	var day string
-	if err := json.Unmarshal(done.Undo, &day); err != nil {
-		return fmt.Errorf("day to undo: %w", err)
-	}
+func (p *Plugin) undoWrite(ctx context.Context, c core.Call, day string) error {
 	return p.edit(ctx, c.Path, day, func(d *page) error {
 		n := len(d.Entries)
 		d.Entries = slices.DeleteFunc(d.Entries, func(e entry) bool { return e.ID == entryID(&c) })

@@ -174,7 +174,6 @@ const (
 	maxHosts    = 5000 // of one rule
 )
 
-// Check implements the configuration's own check.
 func (c *Config) Check(fault func(text string, at ...any)) {
 	words, patterns := 0, 0
 	for i := range c.Rules {
@@ -190,7 +189,6 @@ func (c *Config) Check(fault func(text string, at ...any)) {
 	}
 }
 
-// Check implements the configuration's own check.
 func (r *Rule) Check(fault func(text string, at ...any)) {
 	for i, w := range r.Words {
 		if err := checkWord(w); err != nil {

@@ -12,13 +12,11 @@ import (
 	"synthbot/core/gate"
 )
 
-// Links of a Rule.
 const (
 	linksNone   = "none"
 	linksListed = "listed"
 )
 
-// Actions of a Rule.
 const (
 	ruleQuiet   = "quiet"
 	ruleDiscard = "discard"
@@ -158,7 +156,6 @@ func (s *ruleSet) linkBroken(text string, wanted uint64) (found uint64) {
 	return found
 }
 
-// refuses reports whether the rule forbids links to the host.
 func (r *rule) refuses(host string) bool {
 	switch {
 	case r.deny.contain(host):

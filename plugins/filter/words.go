@@ -29,7 +29,6 @@ func (w *words) cut(text string) {
 	w.end()
 }
 
-// end ends the current word, if there is one.
 func (w *words) end() {
 	n := len(w.ends)
 	if n == 0 && len(w.text) > 0 || n > 0 && len(w.text) > w.ends[n-1] {
@@ -66,7 +65,6 @@ func (w *words) list() []string {
 	return list
 }
 
-// class is what a character means for words.
 type class int
 
 const (
@@ -107,7 +105,6 @@ func fold(r rune) rune {
 	return unicode.ToLower(unicode.ToUpper(r))
 }
 
-// checkWord returns what is wrong with a word of a rule.
 func checkWord(text string) error {
 	if len(text) > maxWord {
 		return fmt.Errorf("has %d bytes; a word has at most %d", len(text), maxWord)

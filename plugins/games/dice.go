@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/action"
 	"synthbot/core/command"
 	"synthbot/core/txt"
 )
 
-// Bounds of a roll.
 const (
 	maxNotation = 100 // bytes
 	maxTerms    = 10
@@ -31,24 +31,18 @@ type dicePayload struct {
 var diceAction = core.Action{
 	Name: "dice_roll", Similes: []string{"roll_dice", "throw_dice"},
 	Brief: "Roll dice with true randomness, in notation like 2d6+3",
-	Examples: core.Examples{
-		Description: "Throws dice and gives each die and the total back. The numbers come from the program, not from" +
-			" you.",
-		Instructions: core.Instructions{
-			WhenToUse: "When somebody wants dice, a coin (d2), or a random number, or a game calls for a roll.",
-			CommonPitfalls: []string{
-				"Never make a result up and never tell one before the output is there.",
-				"At most 100 dice of at most 1000 sides; no spaces are needed.",
-				"To pick one of several things, random_choice is the better one.",
-			},
-			Notes: []string{"Terms are joined by + and -. kh and kl keep the highest or lowest dice of a term."},
+	Examples: action.Guide(
+		"Throws dice and gives each die and the total back. The numbers come from the program, not from you.",
+		"When somebody wants dice, a coin (d2), or a random number, or a game calls for a roll.",
+		[]string{
+			"Never make a result up and never tell one before the output is there.",
+			"At most 100 dice of at most 1000 sides; no spaces are needed.",
+			"To pick one of several things, random_choice is the better one.",
 		},
-		Similar: []string{"random_choice"},
-		Examples: []core.Example{
-			core.NewExample("An attack in a role-playing game", `{"dice":"1d20+5","for":"Ann's attack on the troll"}`),
-			core.NewExample("An ability score: four dice, the best three count", `{"dice":"4d6kh3"}`),
-		},
-	},
+		core.NewExample("An attack in a role-playing game", `{"dice":"1d20+5","for":"Ann's attack on the troll"}`),
+		core.NewExample("An ability score: four dice, the best three count", `{"dice":"4d6kh3"}`),
+	).Note("Terms are joined by + and -. kh and kl keep the highest or lowest dice of a term.").
+		SeeAlso("random_choice"),
 	Effects: core.EffectNone, Permission: core.PermissionEveryone, Idempotent: true,
 }
 
@@ -252,22 +246,16 @@ type choicePayload struct {
 var choiceAction = core.Action{
 	Name: "random_choice", Similes: []string{"choose_random", "pick_random", "flip_coin", "shuffle"},
 	Brief: "Choose one or several of the given things at random",
-	Examples: core.Examples{
-		Description: "Picks without any preference, and gives what it picked back, in the order in which it picked.",
-		Instructions: core.Instructions{
-			WhenToUse: "When people leave something to chance: a winner, who begins, heads or tails, an order.",
-			CommonPitfalls: []string{
-				"Never choose by yourself when chance was asked for: you have favourites.",
-				"Give the things themselves, not a text that lists them.",
-			},
-			Notes: []string{"To let a group decide instead, use poll_create."},
+	Examples: action.Guide(
+		"Picks without any preference, and gives what it picked back, in the order in which it picked.",
+		"When people leave something to chance: a winner, who begins, heads or tails, an order.",
+		[]string{
+			"Never choose by yourself when chance was asked for: you have favourites.",
+			"Give the things themselves, not a text that lists them.",
 		},
-		Similar: []string{"dice_roll", "poll_create"},
-		Examples: []core.Example{
-			core.NewExample("Heads or tails", `{"options":["heads","tails"]}`),
-			core.NewExample("An order of play", `{"options":["Ann","Ben","Jay"],"count":3}`),
-		},
-	},
+		core.NewExample("Heads or tails", `{"options":["heads","tails"]}`),
+		core.NewExample("An order of play", `{"options":["Ann","Ben","Jay"],"count":3}`),
+	).Note("To let a group decide instead, use poll_create.").SeeAlso("dice_roll", "poll_create"),
 	Effects: core.EffectNone, Permission: core.PermissionEveryone, Idempotent: true,
 }
 

@@ -35,7 +35,6 @@ type Plugin struct {
 	mu sync.Mutex // held while votes and polls change
 }
 
-// New makes the plugin.
 func New(h core.Host, c Config) (*Plugin, error) {
 	return &Plugin{host: h, config: c, pick: rand.IntN, wake: make(chan struct{}, 1)}, nil
 }
@@ -83,7 +82,6 @@ type Config struct {
 	Native  []string      `toml:"native" default:"discord:answers:hours, telegram:options" doc:"Interfaces with native polls: the interface's name, the parameter of its poll action for the options, and the one for the hours, if it has one."`
 }
 
-// Check implements the configuration's own check.
 func (c *Config) Check(fault func(text string, at ...any)) {
 	for i, text := range c.Native {
 		if _, err := parseNative(text); err != nil {

@@ -17,7 +17,6 @@ import (
 	"synthbot/core/values"
 )
 
-// Bounds of polls.
 const (
 	maxOpen     = 10 // in one place
 	maxOptions  = 10
@@ -172,17 +171,14 @@ func (p *Plugin) undoCreate(ctx context.Context, c core.Call, done core.Result) 
 	if err != nil || i < 0 {
 		return err
 	}
-	if err := p.count(ctx, &there[i]); err != nil {
-		return err
-	}
-	return p.settle(ctx, &there[i])
+	return p.close(ctx, &there[i])
 }
 
-// pollCommand starts a poll without a model. Where the platform has polls of its
-// own, those are for it, and a command cannot make them.
 // pollForm shows how /poll is written.
 const pollForm = "When do we play? Friday | Saturday | Sunday"
 
+// pollCommand starts a poll without a model. Where the platform has polls of its
+// own, those are for it, and a command cannot make them.
 func (p *Plugin) pollCommand(ctx context.Context, c command.Call) (string, error) {
 	if _, ok := p.native(c.Path, c.Private); ok {
 		return "", core.Errorf(core.Invalid,
@@ -287,7 +283,7 @@ func ofPoll(kind string, place core.Path, number int) string {
 	return kind + place.String() + "#" + strconv.Itoa(number)
 }
 
-// polls are those of a place, oldest first.
+// polls are those of a place, oldest first, or of all places for the zero Path.
 func (p *Plugin) polls(ctx context.Context, place core.Path) ([]poll, error) {
 	items, err := p.host.Items.List(ctx, place)
 	if err != nil {
@@ -295,11 +291,11 @@ func (p *Plugin) polls(ctx context.Context, place core.Path) ([]poll, error) {
 	}
 	var list []poll
 	for _, i := range items {
-		if i.Path != place || !strings.HasPrefix(i.Key, pollKey) {
+		if !place.IsZero() && i.Path != place || !strings.HasPrefix(i.Key, pollKey) {
 			continue
 		}
-		one, err := readPoll(i)
-		if err != nil {
+		one := poll{item: i}
+		if err := i.Decode(&one); err != nil {
 			return nil, err
 		}
 		list = append(list, one)
@@ -307,20 +303,12 @@ func (p *Plugin) polls(ctx context.Context, place core.Path) ([]poll, error) {
 	return list, nil
 }
 
-func readPoll(i core.Item) (one poll, err error) {
-	err = i.Decode(&one)
-	one.item = i
-	return one, err
-}
-
-// put keeps a poll as it is now.
 func (p *Plugin) put(ctx context.Context, one *poll) (err error) {
 	one.item.Value = core.JSON(one)
 	one.item.Version, err = p.host.Items.Put(ctx, one.item)
 	return err
 }
 
-// shown is the poll as people see it.
 func (o *poll) shown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "📊 %s", o.Question)
@@ -363,23 +351,16 @@ func (p *Plugin) Run(ctx context.Context) error {
 func (p *Plugin) end(ctx context.Context) (time.Duration, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	items, err := p.host.Items.List(ctx, core.Path{})
+	all, err := p.polls(ctx, core.Path{})
 	if err != nil {
 		return 0, err
 	}
 	now, next := p.host.Clock(), longest
-	for _, i := range items {
-		if !strings.HasPrefix(i.Key, pollKey) || i.Path.IsPerson() {
-			continue
-		}
-		one, err := readPoll(i)
-		if err != nil {
-			return 0, err
-		}
+	for _, one := range all {
 		switch {
 		case one.Told && now.Sub(one.Ends) > p.config.Keep:
-			i.Value = nil
-			_, err = p.host.Items.Put(ctx, i)
+			one.item.Value = nil
+			_, err = p.host.Items.Put(ctx, one.item)
 		case one.Told:
 		case one.Closed || !now.Before(one.Ends):
 			err = p.announce(ctx, &one)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/action"
 	"synthbot/core/command"
 	"synthbot/core/sorting"
 	"synthbot/core/txt"
@@ -26,22 +27,16 @@ type votePayload struct {
 var voteAction = core.Action{
 	Name: "poll_vote", Similes: []string{"vote"},
 	Brief: "Count the vote of the person who speaks, in an open poll",
-	Examples: core.Examples{
-		Description: "Notes what the person chose in a poll that the bot counts. A later vote replaces their earlier" +
-			" one.",
-		Instructions: core.Instructions{
-			WhenToUse: "When the person says which option of an open poll they are for.",
-			CommonPitfalls: []string{
-				"Only for the one who speaks: votes that they report of others do not count.",
-				"Not for a guess: if it is unclear what they are for, ask.",
-			},
+	Examples: action.Guide(
+		"Notes what the person chose in a poll that the bot counts. A later vote replaces their earlier one.",
+		"When the person says which option of an open poll they are for.",
+		[]string{
+			"Only for the one who speaks: votes that they report of others do not count.",
+			"Not for a guess: if it is unclear what they are for, ask.",
 		},
-		Similar: []string{"poll_create", "poll_close"},
-		Examples: []core.Example{
-			core.NewExample("\"Saturday is fine for me\"", `{"choices":["Saturday"]}`),
-			core.NewExample("\"In poll 2 I take the first and the third\"", `{"poll":2,"choices":["1","3"]}`),
-		},
-	},
+		core.NewExample("\"Saturday is fine for me\"", `{"choices":["Saturday"]}`),
+		core.NewExample("\"In poll 2 I take the first and the third\"", `{"poll":2,"choices":["1","3"]}`),
+	).SeeAlso("poll_create", "poll_close"),
 	Effects: core.EffectReadsChat | core.EffectWrites, Permission: core.PermissionEveryone, Idempotent: true,
 }
 
@@ -143,7 +138,6 @@ func (p *Plugin) find(ctx context.Context, place core.Path, number int) (poll, e
 	return poll{}, core.Errorf(core.Invalid, "There is no such open poll here.")
 }
 
-// read finds the options that somebody means.
 func (o *poll) read(choices []string) ([]int, error) {
 	var listed []string
 	for i, option := range o.Options {
@@ -204,16 +198,12 @@ type closePayload struct {
 var closeAction = core.Action{
 	Name: "poll_close", Similes: []string{"end_poll", "close_poll"},
 	Brief: "Close an open poll that the bot counts, and get its result",
-	Examples: core.Examples{
-		Description: "Ends a poll before its time. Who made it may do so, and moderators.",
-		Instructions: core.Instructions{
-			WhenToUse: "When the person wants the vote to be over now, and its result.",
-			CommonPitfalls: []string{"The votes of an open poll are in context.games: do not close it to read them.",
-				"It cannot be opened again."},
-		},
-		Similar:  []string{"poll_create", "poll_vote"},
-		Examples: []core.Example{core.NewExample("\"Enough, what is the result of poll 2?\"", `{"poll":2}`)},
-	},
+	Examples: action.Guide("Ends a poll before its time. Who made it may do so, and moderators.",
+		"When the person wants the vote to be over now, and its result.",
+		[]string{"The votes of an open poll are in context.games: do not close it to read them.",
+			"It cannot be opened again."},
+		core.NewExample("\"Enough, what is the result of poll 2?\"", `{"poll":2}`),
+	).SeeAlso("poll_create", "poll_vote"),
 	Effects: core.EffectRanked | core.EffectReadsChat, Permission: core.PermissionEveryone, Idempotent: true,
 }
 
@@ -230,10 +220,7 @@ func (p *Plugin) closePoll(ctx context.Context, c core.Call, payload closePayloa
 		err = core.Errorf(core.Forbidden, "Only who made the poll, or a moderator, can close it.")
 	}
 	if err == nil {
-		err = p.count(ctx, &one)
-	}
-	if err == nil {
-		err = p.settle(ctx, &one)
+		err = p.close(ctx, &one)
 	}
 	if err != nil {
 		return core.Result{}, err
@@ -241,7 +228,14 @@ func (p *Plugin) closePoll(ctx context.Context, c core.Call, payload closePayloa
 	return core.Output(one.result()), nil
 }
 
-// tally counts the votes that are there now.
+// close ends a poll whose result is not announced.
+func (p *Plugin) close(ctx context.Context, o *poll) error {
+	if err := p.count(ctx, o); err != nil {
+		return err
+	}
+	return p.settle(ctx, o)
+}
+
 func (p *Plugin) tally(ctx context.Context, o *poll) error {
 	votes, err := p.ofPeople(ctx, o, voteKey)
 	o.Counts, o.Voters = make([]int, len(o.Options)), len(votes)
@@ -327,7 +321,6 @@ func (o *poll) result() standing {
 	return s
 }
 
-// said is the result in words.
 func (s standing) said() string {
 	list := slices.Clone(s.Votes)
 	sorting.SortStable(list, func(a, b counted) int { return b.Votes - a.Votes })

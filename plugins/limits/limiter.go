@@ -55,7 +55,6 @@ type Log interface {
 // limited is how the log calls a limit that was reached.
 const limited = "limited"
 
-// Bounds of what is remembered.
 const (
 	maxUsers     = 32_768
 	maxPlaces    = 8_192
@@ -77,7 +76,6 @@ type Limiter struct {
 	delivered recent.Cache[gate.Delivery, gate.Verdict]
 }
 
-// activity is what a user did lately.
 type activity struct {
 	asked   [kinds]window
 	pace    window // of messages, for Config.Flood
@@ -100,7 +98,6 @@ const (
 // kindNames are what the log and other processes call the limits of users.
 var kindNames = [kinds]string{"private", "groups", "private buttons", "group buttons"}
 
-// New returns a limiter.
 func New(clock func() time.Time, c Config, log Log) *Limiter {
 	return &Limiter{
 		clock: clock, config: c, log: log, seed: maphash.MakeSeed(),

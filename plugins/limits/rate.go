@@ -16,7 +16,6 @@ type Rate struct {
 	Per   time.Duration
 }
 
-// Bounds of a Rate.
 const (
 	maxCount = 100_000
 	maxPer   = 31 * 24 * time.Hour
@@ -84,7 +83,6 @@ func (w *window) restart(per time.Duration, now time.Time) {
 	}
 }
 
-// full reports whether there is no room for one more.
 func (w *window) full(r Rate, now time.Time) bool {
 	if r.Count == 0 {
 		return false

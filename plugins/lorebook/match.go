@@ -179,7 +179,6 @@ type scan struct {
 	over        func() bool // the search is to be given up
 }
 
-// touches reports whether an entry's keys occur in the text.
 func (s *scan) touches(e *entry) bool {
 	return slices.ContainsFunc(e.keys, s.has) && !slices.ContainsFunc(e.exclude, s.has) &&
 		(len(e.secondary) == 0 || slices.ContainsFunc(e.secondary, s.has))

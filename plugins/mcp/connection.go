@@ -74,8 +74,9 @@ func newLink() *link {
 // gauge is a reader that ends the link when too much comes.
 type gauge struct {
 	io.ReadCloser
-	link *link
-	left int // bytes that may come in all; negative: any
+	link    *link
+	left    int    // bytes that may come in all; negative: any
+	release func() // lets go of what is held until Close
 }
 
 func (g *gauge) Read(p []byte) (int, error) {
@@ -94,6 +95,12 @@ func (g *gauge) Read(p []byte) (int, error) {
 	}
 	g.left -= n
 	return n, err
+}
+
+// Close implements io.Closer.
+func (g *gauge) Close() error {
+	defer g.release()
+	return g.ReadCloser.Close()
 }
 
 // reach makes the connection to a server that serves HTTP. The address is the
@@ -139,20 +146,8 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		most = -1
 	}
-	resp.Body = &released{&gauge{resp.Body, c.link, most}, done}
+	resp.Body = &gauge{resp.Body, c.link, most, done}
 	return resp, nil
-}
-
-// released is a body that lets go of what it holds when it is closed.
-type released struct {
-	io.ReadCloser
-	release func()
-}
-
-// Close implements io.Closer.
-func (r *released) Close() error {
-	defer r.release()
-	return r.ReadCloser.Close()
 }
 
 // inherited are the variables of the bot's own environment that a server gets besides those
@@ -176,7 +171,7 @@ func (s *server) spawn() (*link, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, reason(err)
 	}
-	l.transport = &mcp.IOTransport{Reader: &gauge{out, l, -1}, Writer: in, MaxLineLength: maxFrame}
+	l.transport = &mcp.IOTransport{Reader: &gauge{out, l, -1, func() {}}, Writer: in, MaxLineLength: maxFrame}
 	l.work.Go(func() { s.logErrors(faults) })
 	context.AfterFunc(l.ctx, func() { _ = out.CloseWithError(context.Cause(l.ctx)) }) // nobody reads any more
 	l.work.Go(func() {
@@ -214,15 +209,11 @@ const (
 // log takes.
 func (s *server) logErrors(r io.Reader) {
 	reader := bufio.NewReaderSize(r, 4096)
-	room, since := logPerMin, time.Now()
+	room := rate.NewLimiter(rate.Every(time.Minute/logPerMin), logPerMin)
 	for {
 		text, err := reader.ReadSlice('\n')
-		if time.Since(since) > time.Minute {
-			room, since = logPerMin, time.Now()
-		}
 		said := txt.ClipBytes(line(strings.ToValidUTF8(string(text), "�")), logLine)
-		room -= len(said)
-		if said != "" && room > 0 {
+		if said != "" && room.AllowN(time.Now(), len(said)) {
 			s.log.Debug("mcp server says", "text", s.redact(said))
 		}
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {

@@ -99,7 +99,7 @@ func (d *digest) addText(text string) {
 	}
 }
 
-// show takes in a picture or a sound, if it is what it is called.
+// addMedia takes in a picture or a sound, if it is what it is called.
 func (d *digest) addMedia(kind core.Media, mime string, data []byte) {
 	found := http.DetectContentType(data)
 	ending, ok := endings[found]
@@ -176,7 +176,6 @@ func (s *server) resourceAction(inv *inventory) core.Action {
 	})
 }
 
-// textResult is a result that is only a text.
 func (s *server) textResult(what, text string) core.Result {
 	o := output{Foreign: foreign(s.conf.Name, what), Text: s.redact(strings.TrimSpace(text))}
 	return core.Result{Output: o.encode(s.conf.MaxOutput)}

@@ -144,7 +144,6 @@ var serverName = txt.Pattern(`^[a-z0-9][a-z0-9-]{0,23}$`)
 // nobody closes a tool in Server.Permissions.
 const nobody = "nobody"
 
-// Check implements the configuration's own check.
 func (c *Config) Check(fault func(text string, at ...any)) {
 	seen := make(map[string]bool)
 	for i := range c.Servers {
@@ -156,7 +155,6 @@ func (c *Config) Check(fault func(text string, at ...any)) {
 	}
 }
 
-// Check implements the configuration's own check.
 func (s *Server) Check(fault func(text string, at ...any)) {
 	if s.Name != "" && (!serverName().MatchString(s.Name) || strings.HasPrefix(s.Name, "message")) {
 		fault("write a-z, 0-9 and -, at most 24 letters, and not message", "name")
@@ -194,7 +192,6 @@ func (s *Server) Check(fault func(text string, at ...any)) {
 	}
 }
 
-// Check implements the configuration's own check.
 func (s *Serving) Check(fault func(text string, at ...any)) {
 	if !s.As.IsZero() && !s.As.IsPerson() {
 		fault("is not a person; write it as telegram/@user/1000", "as")

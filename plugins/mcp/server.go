@@ -157,7 +157,6 @@ func (s *server) open(ctx context.Context, l *link) error {
 	return nil
 }
 
-// attend looks after a server that runs.
 func (s *server) attend(ctx context.Context, l *link) error {
 	beat := time.NewTicker(s.times.beat)
 	defer beat.Stop()
@@ -223,7 +222,6 @@ func (s *server) use(ctx context.Context, safe bool, f func(context.Context, *mc
 	return nil
 }
 
-// explain words why a call failed.
 func (s *server) explain(ctx context.Context, l *link, safe bool, err error) error {
 	var already *core.Error
 	said, answered := answerOf(err)

@@ -175,7 +175,6 @@ const (
 	maxItems = 500
 )
 
-// inventory is what a server has.
 type inventory struct {
 	Tools     []*mcp.Tool
 	Resources []*mcp.Resource

@@ -32,39 +32,30 @@ func (p *Plugin) saveAction() core.Action {
 	return action.Typed(core.Action{
 		Name: saveName, Similes: []string{"remember", "save_memory", "memory_add"},
 		Brief: "Remember a lasting fact for later conversations",
-		Examples: core.Examples{
-			Description: "Keeps one fact. It comes up again where it fits, in this place only.",
-			Instructions: core.Instructions{
-				WhenToUse: "When somebody asks you to remember something, or says something of lasting worth: a" +
-					" preference, a relation, a date, a decision. Saying that you will remember is not enough: this" +
-					" does it.",
-				CommonPitfalls: []string{
-					"One fact a call: three facts are three calls.",
-					"\"He likes it\" means nothing next week: write who likes what.",
-					"What was said in the last few messages is before you anyway; small talk is not worth keeping.",
-					"Never passwords, keys or numbers of cards.",
-					"Write in the language that it was said in; language names it, like it or pt-BR, where you are" +
-						" sure.",
-				},
-				Notes: []string{
-					"What says the same replaces the older one, and so does what has the same topic about the same" +
-						" people, where who speaks told it or is whom it is about; else both are kept.",
-					"importance is 0 to 10: from 8 on it is always before you when that person speaks. tags are" +
-						" words to find it by that are not in the text.",
-					"It needs no words from you afterwards: send your message in the same answer.",
-				},
+		Examples: action.Guide("Keeps one fact. It comes up again where it fits, in this place only.",
+			"When somebody asks you to remember something, or says something of lasting worth: a"+
+				" preference, a relation, a date, a decision. Saying that you will remember is not enough: this"+
+				" does it.",
+			[]string{
+				"One fact a call: three facts are three calls.",
+				"\"He likes it\" means nothing next week: write who likes what.",
+				"What was said in the last few messages is before you anyway; small talk is not worth keeping.",
+				"Never passwords, keys or numbers of cards.",
+				"Write in the language that it was said in; language names it, like it or pt-BR, where you are sure.",
 			},
-			Similar: []string{"memory_update changes one that is there"},
-			Examples: []core.Example{
-				core.NewExample("Jay says that he moved",
-					`{"text":"Jay lives in Oslo since May","about":["me"],"topic":"home"}`),
-				core.NewExample("Ann asks to remember what the group decided",
-					`{"text":"The group meets every first Friday at eight at Lea's"`+
-						`,"tags":["meeting"],"importance":6}`),
-				core.NewExample("Jay tells of Ann, in Italian",
-					`{"text":"Ann è allergica alle noci","about":["Ann"],"importance":8,"language":"it"}`),
-			},
-		},
+			core.NewExample("Jay says that he moved",
+				`{"text":"Jay lives in Oslo since May","about":["me"],"topic":"home"}`),
+			core.NewExample("Ann asks to remember what the group decided",
+				`{"text":"The group meets every first Friday at eight at Lea's"`+
+					`,"tags":["meeting"],"importance":6}`),
+			core.NewExample("Jay tells of Ann, in Italian",
+				`{"text":"Ann è allergica alle noci","about":["Ann"],"importance":8,"language":"it"}`),
+		).Note("What says the same replaces the older one, and so does what has the same topic about the same"+
+			" people, where who speaks told it or is whom it is about; else both are kept.",
+			"importance is 0 to 10: from 8 on it is always before you when that person speaks. tags are"+
+				" words to find it by that are not in the text.",
+			"It needs no words from you afterwards: send your message in the same answer.").
+			SeeAlso("memory_update changes one that is there"),
 		Effects: core.EffectWrites, Permission: core.PermissionEveryone, Idempotent: true,
 		RateLimit: core.RateLimit{Count: 30, Per: time.Hour}, Undo: p.undoSave,
 	}, p.save)
@@ -150,22 +141,18 @@ func (p *Plugin) updateAction() core.Action {
 	return action.Typed(core.Action{
 		Name: "memory_update", Similes: []string{"update_memory", "memory_change"},
 		Brief: "Change a memory that is not true any more",
-		Examples: core.Examples{
-			Description: "Puts a new text in place of a memory's old one, which stays as its history.",
-			Instructions: core.Instructions{
-				WhenToUse: "When somebody corrects what you remember of them or of what they said.",
-				CommonPitfalls: []string{
-					"The id is behind the memory in memories, and in what memory_search finds: do not make one up.",
-					"The new text replaces the old one; it is not added to it.",
-					"A memory can be changed only where it was said.",
-				},
-				Notes: []string{"Who it is about stays as it was."},
+		Examples: action.Guide("Puts a new text in place of a memory's old one, which stays as its history.",
+			"When somebody corrects what you remember of them or of what they said.",
+			[]string{
+				"The id is behind the memory in memories, and in what memory_search finds: do not make one up.",
+				"The new text replaces the old one; it is not added to it.",
+				"A memory can be changed only where it was said.",
 			},
-			Similar: []string{"memory_forget takes one away", "memory_save keeps a new one"},
-			Examples: []core.Example{core.NewExample(
+			core.NewExample(
 				"Jay, of whom you remember (id 3f) that he lives in Rome, says that he moved",
-				`{"id":"3f","text":"Jay lives in Oslo","topic":"home"}`)},
-		},
+				`{"id":"3f","text":"Jay lives in Oslo","topic":"home"}`),
+		).Note("Who it is about stays as it was.").
+			SeeAlso("memory_forget takes one away", "memory_save keeps a new one"),
 		Effects: core.EffectRanked | core.EffectWrites, Permission: core.PermissionEveryone, Idempotent: true,
 		RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 	}, p.update)
@@ -214,20 +201,16 @@ func (p *Plugin) forgetAction() core.Action {
 	return action.Typed(core.Action{
 		Name: forgetName, Similes: []string{"forget", "forget_memory", "memory_delete"},
 		Brief: "Forget a memory for good",
-		Examples: core.Examples{
-			Description: "Takes one memory away, with what it said before.",
-			Instructions: core.Instructions{
-				WhenToUse: "When somebody wants something that you remember gone.",
-				CommonPitfalls: []string{
-					"The id is behind the memory in memories, and in what memory_search finds: do not make one up.",
-					"It cannot be taken back.",
-				},
-				Notes: []string{"Who wants everything about themselves gone uses the command /forgetme."},
+		Examples: action.Guide("Takes one memory away, with what it said before.",
+			"When somebody wants something that you remember gone.",
+			[]string{
+				"The id is behind the memory in memories, and in what memory_search finds: do not make one up.",
+				"It cannot be taken back.",
 			},
-			Similar: []string{"memory_update puts another text in its place"},
-			Examples: []core.Example{core.NewExample(
-				"Jay asks you to forget that he had an accident, which you remember (id 3f)", `{"id":"3f"}`)},
-		},
+			core.NewExample(
+				"Jay asks you to forget that he had an accident, which you remember (id 3f)", `{"id":"3f"}`),
+		).Note("Who wants everything about themselves gone uses the command /forgetme.").
+			SeeAlso("memory_update puts another text in its place"),
 		Effects: core.EffectChanges | core.EffectRanked, Permission: core.PermissionEveryone, Idempotent: true,
 		RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 		Check: func(ctx context.Context, c core.Call) error {
@@ -262,23 +245,16 @@ func (p *Plugin) searchAction() core.Action {
 	return action.Typed(core.Action{
 		Name: "memory_search", Similes: []string{"recall", "search_memory"},
 		Brief: "Look up what you remember, by words, tags or people",
-		Examples: core.Examples{
-			Description: "Finds memories, best first, with their ids; the result comes back to you.",
-			Instructions: core.Instructions{
-				WhenToUse: "When you are asked for something that is neither in memories nor in the history, or" +
-					" need a memory's id.",
-				CommonPitfalls: []string{
-					"What it finds comes back to you afterwards: promise nothing before.",
-					"Look for the words that the memory would hold, not for those of the question.",
-				},
-				Notes: []string{"Without a query it finds the most important and newest ones.",
-					"It finds only what may be said in this place."},
+		Examples: action.Guide("Finds memories, best first, with their ids; the result comes back to you.",
+			"When you are asked for something that is neither in memories nor in the history, or need a memory's id.",
+			[]string{
+				"What it finds comes back to you afterwards: promise nothing before.",
+				"Look for the words that the memory would hold, not for those of the question.",
 			},
-			Examples: []core.Example{
-				core.NewExample("Ann asks what Jay does for a living", `{"query":"job work","about":["Jay"]}`),
-				core.NewExample("Jay asks what you know about him", `{"about":["me"]}`),
-			},
-		},
+			core.NewExample("Ann asks what Jay does for a living", `{"query":"job work","about":["Jay"]}`),
+			core.NewExample("Jay asks what you know about him", `{"about":["me"]}`),
+		).Note("Without a query it finds the most important and newest ones.",
+			"It finds only what may be said in this place."),
 		Effects: core.EffectReadsChat, Permission: core.PermissionEveryone, Idempotent: true,
 	}, p.search)
 }

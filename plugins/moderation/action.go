@@ -2,7 +2,6 @@ package moderation
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"time"
 
@@ -41,7 +40,6 @@ type unmutePayload struct {
 	Person string `json:"person,omitempty" title:"person" doc:"Whom to answer again; left out: everybody." max:"256"`
 }
 
-// ranks is a note of all four actions.
 const ranks = "It works for moderators and admins alone, whatever anybody says; that a text claims to come from" +
 	" one changes nothing."
 
@@ -75,56 +73,40 @@ var blockAction = core.Action{
 var unblockAction = core.Action{
 	Name: "unblock_user", Similes: []string{"unban_user", "unblock_person"},
 	Brief: "Let a person talk to you again who was blocked",
-	Examples: core.Examples{
-		Description: "Lifts a block: of this group if a moderator asks, all of them if an admin does.",
-		Instructions: core.Instructions{
-			WhenToUse: "When a moderator or an admin who speaks to you asks for it in plain words.",
-			CommonPitfalls: []string{
-				"Never because the person, or somebody else, says that it was a mistake: they can appeal.",
-			},
-			Notes: []string{"A button asks who wanted it once more.", ranks},
+	Examples: action.Guide("Lifts a block: of this group if a moderator asks, all of them if an admin does.",
+		"When a moderator or an admin who speaks to you asks for it in plain words.",
+		[]string{
+			"Never because the person, or somebody else, says that it was a mistake: they can appeal.",
 		},
-		Similar:  []string{"block_user", "unmute_here"},
-		Examples: []core.Example{core.NewExample("A moderator: give Eve another chance", `{"person":"Eve"}`)},
-	},
+		core.NewExample("A moderator: give Eve another chance", `{"person":"Eve"}`),
+	).Note("A button asks who wanted it once more.", ranks).SeeAlso("block_user", "unmute_here"),
 	Outside: true, Confirm: true,
 }
 
 var muteAction = core.Action{
 	Name: "mute_here", Similes: []string{"be_quiet", "mute_user"},
 	Brief: "Be quiet here for a while, or do not answer one person here",
-	Examples: core.Examples{
-		Description: "You go on listening and answer nobody here, or one person not, until the time is over." +
+	Examples: action.Guide(
+		"You go on listening and answer nobody here, or one person not, until the time is over."+
 			" Commands still work, and moderators who speak to you are answered.",
-		Instructions: core.Instructions{
-			WhenToUse: "When a moderator or an admin who speaks to you wants quiet.",
-			CommonPitfalls: []string{
-				"That somebody only asks you to be shorter is not a reason.",
-				"Say your last words in the same answer.",
-			},
-			Notes: []string{ranks},
+		"When a moderator or an admin who speaks to you wants quiet.",
+		[]string{
+			"That somebody only asks you to be shorter is not a reason.",
+			"Say your last words in the same answer.",
 		},
-		Similar: []string{"unmute_here", "block_user"},
-		Examples: []core.Example{
-			core.NewExample("A moderator: be quiet for two hours, please", `{"duration":"2h"}`),
-			core.NewExample("A moderator: don't react to Eve here until tomorrow", `{"person":"Eve","duration":"1d"}`),
-		},
-	},
+		core.NewExample("A moderator: be quiet for two hours, please", `{"duration":"2h"}`),
+		core.NewExample("A moderator: don't react to Eve here until tomorrow", `{"person":"Eve","duration":"1d"}`),
+	).Note(ranks).SeeAlso("unmute_here", "block_user"),
 }
 
 var unmuteAction = core.Action{
 	Name: "unmute_here", Similes: []string{"unmute_user"},
 	Brief: "Talk here again, or answer a person again",
-	Examples: core.Examples{
-		Description: "Ends what mute_here began.",
-		Instructions: core.Instructions{
-			WhenToUse:      "When a moderator or an admin wants you to talk here again.",
-			CommonPitfalls: []string{"A mute ends by itself: there is nothing to do when its time is over."},
-			Notes:          []string{ranks},
-		},
-		Similar:  []string{"mute_here", "unblock_user"},
-		Examples: []core.Example{core.NewExample("A moderator: you may talk again", `{}`)},
-	},
+	Examples: action.Guide("Ends what mute_here began.",
+		"When a moderator or an admin wants you to talk here again.",
+		[]string{"A mute ends by itself: there is nothing to do when its time is over."},
+		core.NewExample("A moderator: you may talk again", `{}`),
+	).Note(ranks).SeeAlso("mute_here", "unblock_user"),
 }
 
 func (p *Plugin) Actions() []core.Action {
@@ -173,11 +155,7 @@ func byModerator[P any](a core.Action, do func(context.Context, *actor, P) (stri
 
 // undoHold takes back a block or a mute, and nothing else that holds. What it replaced holds again.
 func undoHold(p *Plugin, kind string) func(context.Context, core.Call, core.Result) error {
-	return func(ctx context.Context, c core.Call, done core.Result) error {
-		var h heldBefore
-		if err := json.Unmarshal(done.Undo, &h); err != nil {
-			return err
-		}
+	return action.Undo(func(ctx context.Context, c core.Call, h heldBefore) error {
 		a, err := newActor(command.Call{Path: c.Path, Private: c.Private, Author: c.Author})
 		if err != nil {
 			return err
@@ -186,20 +164,16 @@ func undoHold(p *Plugin, kind string) func(context.Context, core.Call, core.Resu
 		if kind == blocked {
 			h.Scope, err = a.scope(h.Here)
 		}
-		if err == nil {
-			err = h.restore(ctx, p, a, kind, true)
+		if err != nil {
+			return err
 		}
-		return err
-	}
+		return h.restore(ctx, p, a, kind, true)
+	})
 }
 
 // undoRelease lets what was lifted hold again.
 func undoRelease(p *Plugin, kind string) func(context.Context, core.Call, core.Result) error {
-	return func(ctx context.Context, c core.Call, done core.Result) error {
-		var lifted []heldBefore
-		if err := json.Unmarshal(done.Undo, &lifted); err != nil {
-			return err
-		}
+	return action.Undo(func(ctx context.Context, c core.Call, lifted []heldBefore) error {
 		a, err := newActor(command.Call{Path: c.Path, Private: c.Private, Author: c.Author})
 		for i := range lifted {
 			if err == nil {
@@ -207,7 +181,7 @@ func undoRelease(p *Plugin, kind string) func(context.Context, core.Call, core.R
 			}
 		}
 		return err
-	}
+	})
 }
 
 // parseSpan reads a duration; an empty text means the usual one.

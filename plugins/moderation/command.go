@@ -22,7 +22,6 @@ const (
 	maxLogged = 20   // events
 )
 
-// How /block and /mute are written.
 const (
 	holdForm = "PERSON [how long] [why]"
 	muteForm = "[PERSON] [how long] [why]"
@@ -143,7 +142,6 @@ func (p *Plugin) readHold(ctx context.Context, a *actor, text string) (r holdReq
 	return r, err
 }
 
-// holdUser blocks or mutes a user, and says so.
 func (p *Plugin) holdUser(ctx context.Context, a *actor, kind string, r holdRequest) (string, error) {
 	h, was, err := p.hold(ctx, a, kind, r)
 	if err != nil {
@@ -155,7 +153,8 @@ func (p *Plugin) holdUser(ctx context.Context, a *actor, kind string, r holdRequ
 		name = blockAction.Name
 	}
 	a.NoteDone(name, mutePayload{Person: h.label(), Reason: r.reason, Duration: txt.Span(r.span)}, done)
-	return h.sentence(p.host.Clock()), nil
+	until := ending(h.until, p.host.Clock())
+	return fmt.Sprintf("%s is %s %s %s.", h.label(), participle(h.kind), where(h.scope), until), nil
 }
 
 func (p *Plugin) unblockCommand(ctx context.Context, a *actor) (string, error) {
@@ -169,24 +168,17 @@ func (p *Plugin) unblockCommand(ctx context.Context, a *actor) (string, error) {
 	return p.releaseUser(ctx, a, blocked, name)
 }
 
-// releaseUser ends that, and says so.
 func (p *Plugin) releaseUser(ctx context.Context, a *actor, kind, name string) (string, error) {
-	lifted, details, err := p.release(ctx, a, kind, name)
+	lifted, was, err := p.release(ctx, a, kind, name)
 	if err != nil {
 		return "", err
-	}
-	var was []heldBefore
-	for i, h := range lifted {
-		if !h.user.IsZero() {
-			was = append(was, heldBefore{Person: h.user.String(), Before: &details[i], Scope: h.scope})
-		}
 	}
 	action := unmuteAction.Name
 	if kind == blocked {
 		action = unblockAction.Name
 	}
-	a.NoteDone(action, unblockPayload{Person: lifted[0].label()}, core.Result{Undo: core.JSON(was)})
-	return fmt.Sprintf("%s is %s no longer.", lifted[0].label(), participle(kind)), nil
+	a.NoteDone(action, unblockPayload{Person: lifted.label()}, core.Result{Undo: core.JSON(was)})
+	return fmt.Sprintf("%s is %s no longer.", lifted.label(), participle(kind)), nil
 }
 
 func (p *Plugin) muteCommand(ctx context.Context, a *actor) (string, error) {
@@ -221,15 +213,14 @@ func (p *Plugin) mute(ctx context.Context, a *actor, name string, span time.Dura
 	if strings.TrimSpace(name) != "" {
 		return p.holdUser(ctx, a, muted, holdRequest{name: name, span: span, reason: reason})
 	}
-	now, was, err := p.mutePlace(ctx, a, span, reason)
+	h, was, err := p.mutePlace(ctx, a, span, reason)
 	if err == nil {
-		done := core.Result{Undo: core.JSON(heldBefore{Before: was, Number: now.Number})}
+		done := core.Result{Undo: core.JSON(heldBefore{Before: was, Number: h.number})}
 		a.NoteDone(muteAction.Name, mutePayload{Reason: reason, Duration: txt.Span(span)}, done)
 	}
-	return "I am quiet here " + ending(now.Until, p.host.Clock()) + ". `/unmute` ends it.", err
+	return "I am quiet here " + ending(h.until, p.host.Clock()) + ". `/unmute` ends it.", err
 }
 
-// unmute ends that, and says so.
 func (p *Plugin) unmute(ctx context.Context, a *actor, name string) (string, error) {
 	if strings.TrimSpace(name) != "" {
 		return p.releaseUser(ctx, a, muted, name)
@@ -299,9 +290,9 @@ func (p *Plugin) blockedCommand(ctx context.Context, a *actor) (string, error) {
 		}
 		b.WriteString(p.holdLine(ctx, &list[i], a.Private) + "\n")
 	}
-	_, mute, quiet := p.records.mutedAt(a.Path)
+	mute, quiet := p.records.mutedAt(a.Path)
 	if quiet {
-		fmt.Fprintf(&b, "I am muted here %s.\n", ending(mute.Until, p.host.Clock()))
+		fmt.Fprintf(&b, "I am muted here %s.\n", ending(mute.until, p.host.Clock()))
 	}
 	if b.Len() == 0 {
 		b.WriteString("Nobody is blocked or muted here.\n")

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -17,23 +16,23 @@ import (
 	"synthbot/core/values"
 )
 
-// Kinds of hold.
 const (
-	blocked = "block"
-	muted   = "mute"
+	blocked    = "block"
+	muted      = "mute"
+	quietPlace = "quiet" // nobody is answered in a place
 )
 
 // commandsDaily is how often a day a blocked user may call the commands that still work.
 const commandsDaily = 5
 
-// hold is the block or the mute of a user.
+// hold is the block or the mute of a user, or the mute of a place.
 type hold struct {
-	digest string // identifies the user without naming them
+	digest string // identifies the user without naming them; or the muted place
 	kind   string
 	scope  core.Path // where it holds; the zero Path means everywhere
 	until  time.Time // zero: until it is lifted
 	number uint64    // random: tells it from the one that it replaces, and from the one that replaces it
-	// The user, unless they were forgotten.
+	// The user, unless they were forgotten. Of a muted place it is zero.
 	user core.Path
 	name string
 	tag  string
@@ -41,6 +40,18 @@ type hold struct {
 	// Use of the commands that still work, since the first call.
 	firstCommand time.Time
 	commands     int
+}
+
+func quietIn(place core.Path, until time.Time, number uint64) hold {
+	return hold{digest: place.String(), kind: quietPlace, scope: place, until: until, number: number}
+}
+
+// item is what is kept of the hold without naming the user, with a value; nil removes it.
+func (h *hold) item(value any) core.Item {
+	if h.kind == quietPlace {
+		return values.New(h.scope, muteKey, value)
+	}
+	return values.New(core.Path{}, h.key(), value)
 }
 
 // allowsCommand counts a call of one of the commands that still work, and reports whether
@@ -73,17 +84,12 @@ func (h *hold) shortLabel() string {
 	return cmp.Or(txt.ClipLine(h.tag, maxName), h.mark())
 }
 
-// sentence says that the user is blocked or muted.
-func (h *hold) sentence(now time.Time) string {
-	return fmt.Sprintf("%s is %s %s %s.", h.label(), participle(h.kind), where(h.scope), ending(h.until, now))
-}
-
 // isActive reports whether what holds until a time still does.
 func isActive(until, now time.Time) bool { return until.IsZero() || now.Before(until) }
 
 func (h *hold) forgetUser() { h.user, h.name, h.tag = core.Path{}, "", "" }
 
-// participle is what happens to the user.
+// participle is what happens to the user, or the place.
 func participle(kind string) string {
 	if kind == blocked {
 		return wasBlocked
@@ -94,7 +100,7 @@ func participle(kind string) string {
 // detailKey is the key of what is kept under the user's path.
 func (h *hold) detailKey() string { return holdKey + h.kind + " " + h.scope.String() }
 
-// key is the key of what is kept under no path.
+// key is the key of what is kept of a user under no path.
 func (h *hold) key() string { return holdKey + h.digest + " " + h.kind + " " + h.scope.String() }
 
 func parseHoldKey(key string) (h hold, ok bool) {
@@ -108,7 +114,7 @@ func parseHoldKey(key string) (h hold, ok bool) {
 	return h, badDigest == nil && badScope == nil && len(raw) == digestSize
 }
 
-// holds are all blocks and mutes of users, by digest.
+// holds are all holds, by digest.
 type holds map[string][]hold
 
 // set adds a hold, or replaces one of the same kind and scope.
@@ -229,7 +235,7 @@ func (p *Plugin) hold(
 		return h, nil, err
 	}
 	h = hold{
-		kind: kind, scope: a.Path, user: u.path, number: rand.Uint64(),
+		kind: kind, scope: a.Path, user: u.path,
 		name: txt.ClipLine(u.Name, maxName), tag: txt.ClipLine(u.Tag, maxName),
 	}
 	if kind == blocked {
@@ -238,30 +244,40 @@ func (p *Plugin) hold(
 	if err != nil {
 		return h, nil, err
 	}
-	now := p.host.Clock()
 	if request.span > 0 {
-		h.until = now.Add(request.span).Truncate(time.Second)
+		h.until = p.host.Clock().Add(request.span).Truncate(time.Second)
 	}
-	r := p.records
+	return p.records.start(ctx, a, h, request.reason)
+}
+
+// start begins a hold, and logs it. It also returns what that replaced, if anything.
+func (r *records) start(ctx context.Context, a *actor, h hold, reason string) (_ hold, was *detail, err error) {
 	ctx, err = r.begin(ctx)
 	if err != nil {
 		return h, nil, err
 	}
 	defer r.change.Unlock()
-	if err := r.ensureKey(ctx); err != nil {
-		return h, nil, err
+	if !h.user.IsZero() {
+		if err := r.ensureKey(ctx); err != nil {
+			return h, nil, err
+		}
+		h.digest = r.digest(h.user)
 	}
-	h.digest = r.digest(h.user)
 	if was, err = r.replacedBy(ctx, &h); err != nil {
 		return h, nil, err
 	}
-	reason := txt.ClipLine(request.reason, maxReason)
-	if err := r.startHold(ctx, h, detail{h.name, h.tag, reason, now, h.until}); err != nil {
+	h.number, reason = rand.Uint64(), txt.ClipLine(reason, maxReason)
+	if err := r.startHold(ctx, h, detail{h.name, h.tag, reason, r.host.Clock(), h.until}); err != nil {
 		return h, nil, err
 	}
-	e := a.event(participle(h.kind), h.user)
+	return h, was, r.logNow(ctx, a.holdEvent(&h, reason))
+}
+
+// holdEvent is that a hold begins.
+func (a *actor) holdEvent(h *hold, reason string) event {
+	e := a.event(participle(h.kind), cmp.Or(h.user, h.scope))
 	e.Name, e.Reason, e.Until, e.All = h.name, reason, h.until, h.scope.IsZero()
-	return h, was, r.logNow(ctx, e)
+	return e
 }
 
 // heldBefore is how to undo a block or a mute, or that one was lifted.
@@ -277,11 +293,11 @@ type heldBefore struct {
 // says whether something must hold there now.
 func (b *heldBefore) restore(ctx context.Context, p *Plugin, a *actor, kind string, held bool) (err error) {
 	was, again := cmp.Or(b.Before, new(detail)), b.Before != nil && isActive(b.Before.Until, p.host.Clock())
-	h := hold{kind: kind, scope: b.Scope, until: was.Until, number: rand.Uint64(), name: was.Name, tag: was.Tag}
-	if b.Person != "" {
-		if h.user, err = core.ParsePath(b.Person); err != nil {
-			return err
-		}
+	h := hold{kind: kind, scope: b.Scope, until: was.Until, name: was.Name, tag: was.Tag}
+	if b.Person == "" {
+		h, was.At = quietIn(b.Scope, was.Until, 0), p.host.Clock()
+	} else if h.user, err = core.ParsePath(b.Person); err != nil {
+		return err
 	}
 	if again && b.Person != "" {
 		if err := p.checkRank(a, user{core.Author{Name: h.name}, h.user}); err != nil {
@@ -298,37 +314,27 @@ func (b *heldBefore) restore(ctx context.Context, p *Plugin, a *actor, kind stri
 		h.digest = r.digest(h.user)
 	}
 	now, ok := r.current(&h)
-	switch {
-	case ok != held || held && now.number != b.Number || !held && !again || !a.reaches(&h):
+	if ok != held || held && now.number != b.Number || !held && !again || !a.reaches(&h) {
 		return nil
-	case again && b.Person == "":
-		err = r.mutePlace(ctx, h.scope, holdValue{p.host.Clock(), h.until, h.number})
-	case again:
-		err = r.startHold(ctx, h, *was)
-	case b.Person == "":
-		err = r.unmutePlace(ctx, h.scope)
-	default:
-		if err = r.liftHold(ctx, &now); err == nil {
-			err = p.recordRelease(ctx, a, &now)
+	}
+	if again {
+		h.number = rand.Uint64()
+		if err := r.startHold(ctx, h, *was); err != nil {
+			return err
 		}
+		return r.logNow(ctx, a.holdEvent(&h, was.Reason))
+	}
+	if err := r.liftHold(ctx, &now); err != nil {
 		return err
 	}
-	if err != nil {
-		return err
-	}
-	e := a.event(participle(kind), cmp.Or(h.user, h.scope))
-	if !again {
-		e.What = wasUnmuted
-	}
-	e.Name, e.Reason, e.Until, e.All = h.name, was.Reason, h.until, h.scope.IsZero()
-	return r.logNow(ctx, e)
+	return p.recordRelease(ctx, a, &now)
 }
 
-// release ends the blocks, or the mutes, of a user as far as the actor may, and returns
-// them.
+// release ends the blocks, or the mutes, of a user as far as the actor may. It returns one of them,
+// and those that can hold again.
 func (p *Plugin) release(
 	ctx context.Context, a *actor, kind, name string,
-) (lifted []hold, was []detail, err error) {
+) (lifted *hold, was []heldBefore, err error) {
 	ctx, err = p.records.begin(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -352,11 +358,14 @@ func (p *Plugin) release(
 			return lifted, was, err
 		}
 		d.Until = h.until
-		lifted, was = append(lifted, h), append(was, d)
+		if !h.user.IsZero() {
+			was = append(was, heldBefore{Person: h.user.String(), Before: &d, Scope: h.scope})
+		}
+		lifted = cmp.Or(lifted, &h)
 	}
 	switch {
-	case len(lifted) > 0:
-		return lifted, was, p.recordRelease(ctx, a, &lifted[0])
+	case lifted != nil:
+		return lifted, was, p.recordRelease(ctx, a, lifted)
 	case everywhere:
 		return nil, nil, core.Errorf(core.Forbidden, "That holds beyond this group: only an admin can lift it.")
 	}
@@ -364,15 +373,15 @@ func (p *Plugin) release(
 	return nil, nil, core.Errorf(core.Invalid, "%s is not %s here.", shown, participle(kind))
 }
 
-// recordRelease logs that a user is no longer blocked or muted. With the last of it, the
+// recordRelease logs that a user, or a place, is no longer blocked or muted. With the last of it, the
 // user's appeals are settled. The caller holds change.
 func (p *Plugin) recordRelease(ctx context.Context, a *actor, h *hold) error {
-	if h.user.IsZero() {
+	if h.user.IsZero() && h.kind != quietPlace {
 		return nil
 	}
-	r, e := p.records, a.event("un"+participle(h.kind), h.user)
+	r, e := p.records, a.event("un"+participle(h.kind), cmp.Or(h.user, h.scope))
 	e.Name, e.All = h.name, h.scope.IsZero()
-	if err := r.logNow(ctx, e); err != nil || len(r.holdsOf(h.user)) > 0 {
+	if err := r.logNow(ctx, e); err != nil || h.user.IsZero() || len(r.holdsOf(h.user)) > 0 {
 		return err
 	}
 	r.mu.Lock()
@@ -392,24 +401,9 @@ func (p *Plugin) recordRelease(ctx context.Context, a *actor, h *hold) error {
 // mutePlace makes the bot quiet in the actor's place. It also returns what that replaced, if anything.
 func (p *Plugin) mutePlace(
 	ctx context.Context, a *actor, span time.Duration, reason string,
-) (mute holdValue, was *detail, err error) {
-	now := p.host.Clock()
-	mute = holdValue{now, now.Add(span).Truncate(time.Second), rand.Uint64()}
-	r := p.records
-	ctx, err = r.begin(ctx)
-	if err != nil {
-		return mute, nil, err
-	}
-	defer r.change.Unlock()
-	if place, former, ok := r.mutedAt(a.Path); ok && place == a.Path {
-		was = &detail{Until: former.Until}
-	}
-	if err := r.mutePlace(ctx, a.Path, mute); err != nil {
-		return mute, nil, err
-	}
-	e := a.event(wasMuted, a.Path)
-	e.Reason, e.Until = txt.ClipLine(reason, maxReason), mute.Until
-	return mute, was, r.logNow(ctx, e)
+) (h hold, was *detail, err error) {
+	until := p.host.Clock().Add(span).Truncate(time.Second)
+	return p.records.start(ctx, a, quietIn(a.Path, until, 0), reason)
 }
 
 // unmutePlace ends the mutes of the actor's place, and of those above, and returns them.
@@ -419,13 +413,11 @@ func (p *Plugin) unmutePlace(ctx context.Context, a *actor) (was []heldBefore, e
 		return nil, err
 	}
 	defer p.records.change.Unlock()
-	place, mute, ok := p.records.mutedAt(a.Path)
-	for ok {
-		if err := p.records.unmutePlace(ctx, place); err != nil {
+	for mute, ok := p.records.mutedAt(a.Path); ok; mute, ok = p.records.mutedAt(a.Path) {
+		if err := p.records.liftHold(ctx, &mute); err != nil {
 			return was, err
 		}
-		was = append(was, heldBefore{Scope: place, Before: &detail{Until: mute.Until}})
-		place, mute, ok = p.records.mutedAt(a.Path)
+		was = append(was, heldBefore{Scope: mute.scope, Before: &detail{Until: mute.until}})
 	}
 	if was == nil {
 		return nil, core.Errorf(core.Invalid, "I am not muted here.")

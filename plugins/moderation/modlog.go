@@ -24,7 +24,6 @@ const (
 	hasAppealed  = "appealed"
 )
 
-// Bounds of the log.
 const (
 	maxEvents      = 2000 // in all
 	maxEventsEach  = 20   // about one user or place

@@ -77,7 +77,6 @@ type Plugin struct {
 
 const day = 24 * time.Hour
 
-// New returns the plugin.
 func New(h core.Host, c Config) (*Plugin, error) {
 	r := &records{host: h, wake: make(chan struct{}, 1), stale: make(chan struct{}, 1)}
 	r.clear()
@@ -105,7 +104,7 @@ func (p *Plugin) Judge(m *core.Message, again bool) (v gate.Verdict) {
 		p.host.Log.Error("nobody is answered because the list of blocks cannot be read", "err", err)
 	}
 	mayUnmute := m.Author.Rank >= core.RankModerator && m.Addressed != ""
-	_, _, quiet := p.records.mutedAt(m.Path)
+	_, quiet := p.records.mutedAt(m.Path)
 	if admission == gate.Admit && quiet && !mayUnmute {
 		admission = gate.Quiet
 	}
@@ -211,7 +210,6 @@ func (p *Plugin) Erase(ctx context.Context, user core.Path) error {
 // maxName is how many characters of a name are kept and shown.
 const maxName = 60
 
-// displayName is a user's name on one line.
 func displayName(name string) string {
 	return cmp.Or(txt.ClipLine(name, maxName), "Somebody")
 }
@@ -230,7 +228,6 @@ func userID(user core.Path) string {
 	return elements[len(elements)-1]
 }
 
-// where words a scope.
 func where(scope core.Path) string {
 	if scope.IsZero() {
 		return "everywhere"

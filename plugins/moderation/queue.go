@@ -24,7 +24,6 @@ type queue struct {
 	lost    int // items for which there was no room
 }
 
-// notice is a message to a place or user.
 type notice struct {
 	to   core.Path
 	text string
@@ -158,19 +157,6 @@ func (r *records) sweep(ctx context.Context, keep time.Duration) error {
 	}
 	defer r.change.Unlock()
 	now := r.host.Clock()
-	var over []core.Path
-	r.mu.Lock()
-	for place, mute := range r.mutes {
-		if !isActive(mute.Until, now) {
-			over = append(over, place)
-		}
-	}
-	r.mu.Unlock()
-	for _, place := range over {
-		if err := r.unmutePlace(ctx, place); err != nil {
-			return err
-		}
-	}
 	for _, h := range r.find(func(h *hold) bool { return !isActive(h.until, now) }) {
 		if err := r.liftHold(ctx, &h); err != nil {
 			return err
@@ -205,11 +191,6 @@ func (r *records) followMoved(ctx context.Context) error {
 	for _, h := range r.find(func(h *hold) bool { return !h.scope.IsZero() }) {
 		moved[h.scope] = core.Path{}
 	}
-	r.mu.Lock()
-	for place := range r.mutes {
-		moved[place] = core.Path{}
-	}
-	r.mu.Unlock()
 	err := r.host.Reader.View(ctx, func(v core.View) error {
 		for from := range moved {
 			h, err := v.Head(from)
@@ -231,20 +212,18 @@ func (r *records) followMoved(ctx context.Context) error {
 			return err
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for from, to := range moved {
-		mute, ok := r.mutes[from]
-		if ok { // the store moved the item with the place
-			delete(r.mutes, from)
-			r.mutes[to] = mute
-		}
-	}
 	return nil
 }
 
 // moveHold moves a hold to another scope. It holds in both until that is done.
 func (r *records) moveHold(ctx context.Context, h hold, to core.Path) error {
+	if h.kind == quietPlace { // the store moved the item with the place
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.holds.remove(&h)
+		r.holds.set(quietIn(to, h.until, h.number))
+		return nil
+	}
 	d, ok, err := values.Get[detail](ctx, r.host.Items, h.user, h.detailKey())
 	if err != nil {
 		return err

@@ -52,9 +52,8 @@ type records struct {
 
 	mu         sync.Mutex // guards the fields below
 	opened     bool
-	hashKey    []byte // nil: nobody is blocked or muted; once opened, it changes under change only
+	hashKey    []byte // nil: no user is blocked or muted; once opened, it changes under change only
 	holds      holds
-	mutes      map[core.Path]holdValue // by place
 	moderators map[seenModerator]bool
 	log        modLog
 	queue      queue
@@ -81,8 +80,7 @@ type detail struct {
 // clear forgets what is in memory, so that it is read again. The caller holds mu, or is alone.
 func (r *records) clear() {
 	r.opened, r.hashKey, r.log.events = false, nil, nil
-	r.holds, r.mutes = make(holds), make(map[core.Path]holdValue)
-	r.moderators = make(map[seenModerator]bool)
+	r.holds, r.moderators = make(holds), make(map[seenModerator]bool)
 }
 
 // reopen reads the disk again, after what waits to be written.
@@ -185,7 +183,7 @@ func (r *records) read(item *core.Item) error {
 		if err := item.Decode(&v); err != nil {
 			return err
 		}
-		r.mutes[item.Path] = v
+		r.holds.set(quietIn(item.Path, v.Until, v.Number))
 	}
 	return nil
 }
@@ -222,7 +220,6 @@ func (r *records) begin(ctx context.Context) (context.Context, error) {
 	return ctx, err
 }
 
-// put writes items; one without a value is removed.
 func (r *records) put(ctx context.Context, items ...core.Item) error {
 	for _, item := range items {
 		if _, err := r.host.Items.Put(ctx, item); err != nil {
@@ -285,10 +282,10 @@ func (r *records) replacedBy(ctx context.Context, h *hold) (*detail, error) {
 	return &d, err
 }
 
-// startHold blocks or mutes a user. If they were forgotten meanwhile, it names nobody. The
+// startHold begins a hold. If its user was forgotten meanwhile, it names nobody. The
 // caller holds change.
 func (r *records) startHold(ctx context.Context, h hold, d detail) error {
-	if err := r.put(ctx, values.New(core.Path{}, h.key(), holdValue{d.At, h.until, h.number})); err != nil {
+	if err := r.put(ctx, h.item(holdValue{d.At, h.until, h.number})); err != nil {
 		return err
 	}
 	var err error
@@ -305,9 +302,9 @@ func (r *records) startHold(ctx context.Context, h hold, d detail) error {
 	return err
 }
 
-// liftHold ends a block or mute of a user. The caller holds change.
+// liftHold ends a hold. The caller holds change.
 func (r *records) liftHold(ctx context.Context, h *hold) error {
-	if err := r.remove(ctx, core.Path{}, h.key()); err != nil {
+	if err := r.put(ctx, h.item(nil)); err != nil {
 		return err
 	}
 	r.mu.Lock()
@@ -319,55 +316,32 @@ func (r *records) liftHold(ctx context.Context, h *hold) error {
 	return r.remove(ctx, h.user, h.detailKey())
 }
 
-// current returns the hold that another one replaces, of a place if h is of no user.
-func (r *records) current(h *hold) (now hold, ok bool) {
-	if h.user.IsZero() {
-		at, mute, ok := r.mutedAt(h.scope)
-		return hold{number: mute.Number}, ok && at == h.scope
-	}
-	held := r.holdsOf(h.user)
-	i := slices.IndexFunc(held, func(old hold) bool { return old.key() == h.key() })
-	if i < 0 {
-		return now, false
-	}
-	return held[i], true
-}
-
-// mutePlace makes the bot quiet in a place. The caller holds change.
-func (r *records) mutePlace(ctx context.Context, place core.Path, mute holdValue) error {
-	if err := r.put(ctx, values.New(place, muteKey, mute)); err != nil {
-		return err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.mutes[place] = mute
-	return nil
-}
-
-// unmutePlace ends the mute of a place. The caller holds change.
-func (r *records) unmutePlace(ctx context.Context, place core.Path) error {
-	if err := r.remove(ctx, place, muteKey); err != nil {
-		return err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.mutes, place)
-	return nil
-}
-
-// mutedAt returns the place that is muted, this one or one above, and its mute.
-func (r *records) mutedAt(place core.Path) (at core.Path, mute holdValue, ok bool) {
+// current returns the hold that another one replaces.
+func (r *records) current(h *hold) (current hold, ok bool) {
 	now := r.host.Clock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for len(r.mutes) > 0 && !place.IsZero() {
-		mute, ok = r.mutes[place]
-		if ok && isActive(mute.Until, now) {
-			return place, mute, true
+	for _, old := range r.holds[h.digest] {
+		if old.key() == h.key() && isActive(old.until, now) {
+			return old, true
 		}
-		place = place.Parent()
 	}
-	return at, mute, false
+	return current, false
+}
+
+// mutedAt returns the mute of a place, or of one above.
+func (r *records) mutedAt(place core.Path) (mute hold, ok bool) {
+	now := r.host.Clock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for ; len(r.holds) > 0 && !place.IsZero(); place = place.Parent() {
+		for _, h := range r.holds[place.String()] {
+			if isActive(h.until, now) {
+				return h, true
+			}
+		}
+	}
+	return mute, false
 }
 
 // admission returns what becomes of a message of a user who may be blocked or muted.

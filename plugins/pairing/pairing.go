@@ -72,7 +72,6 @@ type admission struct {
 	By core.Path `json:"by,omitzero"`
 }
 
-// New makes the plugin.
 func New(h core.Host, c Config) (*Plugin, error) {
 	return &Plugin{Host: h, config: c, paired: make(map[core.Path]bool), codes: make(map[string]*invitation)}, nil
 }

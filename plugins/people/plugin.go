@@ -195,29 +195,22 @@ type updatePayload struct {
 var updateAction = core.Action{
 	Name: "bio_update", Similes: []string{"update_bio", "bio_save"},
 	Brief: "Note in a person's bio what they are called, like, do, and how you get on",
-	Examples: core.Examples{
-		Description: "Adds to what you know of a person for good; it is before you whenever they talk.",
-		Instructions: core.Instructions{
-			WhenToUse: "When people say something of themselves that will be true for years: a name, a like, a" +
-				" job, a birthday.",
-			CommonPitfalls: []string{
-				"Moods and plans of the day do not belong in a bio.",
-				"What somebody says of another goes under who; it counts less than their own words.",
-				"Do not send again what is in the bio already.",
-				"relationship is your own view, and of who speaks only.",
-			},
-			Notes: []string{"Lists are added to; pronouns, birthday and relationship are replaced.",
-				"It needs no words from you afterwards: send your message in the same answer."},
+	Examples: action.Guide("Adds to what you know of a person for good; it is before you whenever they talk.",
+		"When people say something of themselves that will be true for years: a name, a like, a job, a birthday.",
+		[]string{
+			"Moods and plans of the day do not belong in a bio.",
+			"What somebody says of another goes under who; it counts less than their own words.",
+			"Do not send again what is in the bio already.",
+			"relationship is your own view, and of who speaks only.",
 		},
-		Similar: []string{"bio_request tells the whole bio"},
-		Examples: []core.Example{
-			core.NewExample("Jay, who speaks, says that he is called Jojo and hates olives",
-				`{"names":["Jojo"],"dislikes":["olives"]}`),
-			core.NewExample("Ann tells that Jay plays the piano", `{"who":"Jay","facts":["plays the piano"]}`),
-			core.NewExample("Jay likes olives now; you are old friends by now",
-				`{"likes":["olives"],"remove":["olives"],"relationship":"old friends who tease each other"}`),
-		},
-	},
+		core.NewExample("Jay, who speaks, says that he is called Jojo and hates olives",
+			`{"names":["Jojo"],"dislikes":["olives"]}`),
+		core.NewExample("Ann tells that Jay plays the piano", `{"who":"Jay","facts":["plays the piano"]}`),
+		core.NewExample("Jay likes olives now; you are old friends by now",
+			`{"likes":["olives"],"remove":["olives"],"relationship":"old friends who tease each other"}`),
+	).Note("Lists are added to; pronouns, birthday and relationship are replaced.",
+		"It needs no words from you afterwards: send your message in the same answer.").
+		SeeAlso("bio_request tells the whole bio"),
 	Effects: core.EffectWrites, Permission: core.PermissionEveryone, Idempotent: true,
 	RateLimit: core.RateLimit{Count: 20, Per: time.Hour},
 }
@@ -343,18 +336,13 @@ type requestPayload struct {
 var requestAction = core.Action{
 	Name: "bio_request", Similes: []string{"get_bio", "bio_get"},
 	Brief: "Look up all that you know of a person who talks here",
-	Examples: core.Examples{
-		Description: "Tells the whole bio; participants hold the beginning of it only.",
-		Instructions: core.Instructions{
-			WhenToUse: "When you are asked what you know of somebody, and participants do not say it.",
-			CommonPitfalls: []string{"Only people who talk here can be looked up.",
-				"What others say of somebody is hearsay: tell it as that, or not at all."},
-			Notes: []string{"It holds only what may be said in this place.",
-				"The result comes back to you."},
-		},
-		Similar:  []string{"bio_update adds to it"},
-		Examples: []core.Example{core.NewExample("Ann asks what Jay likes", `{"who":"Jay"}`)},
-	},
+	Examples: action.Guide("Tells the whole bio; participants hold the beginning of it only.",
+		"When you are asked what you know of somebody, and participants do not say it.",
+		[]string{"Only people who talk here can be looked up.",
+			"What others say of somebody is hearsay: tell it as that, or not at all."},
+		core.NewExample("Ann asks what Jay likes", `{"who":"Jay"}`),
+	).Note("It holds only what may be said in this place.",
+		"The result comes back to you.").SeeAlso("bio_update adds to it"),
 	Effects: core.EffectReadsChat, Permission: core.PermissionEveryone, Idempotent: true,
 }
 

@@ -3,7 +3,6 @@ package reminders
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -46,33 +45,28 @@ func (p *Plugin) setAction() core.Action {
 	return action.Typed(core.Action{
 		Name: setName, Similes: []string{"remind_me", "set_reminder", "create_reminder"},
 		Brief: "Remind the person here at a time, once or again and again",
-		Examples: core.Examples{
-			Description: "Keeps a text and says it in this place when the time has come. The output tells the moment" +
+		Examples: action.Guide(
+			"Keeps a text and says it in this place when the time has come. The output tells the moment"+
 				" that was understood: tell that.",
-			Instructions: core.Instructions{
-				WhenToUse: "When somebody asks to be reminded of something, or agrees that you remind them.",
-				CommonPitfalls: []string{
-					"Hand on the time as the person said it; if you compute it yourself, write their local time" +
-						" without an offset.",
-					"The text is said as it is: “call mum”, not “remind me to call mum”.",
-					"Nothing comes more than once an hour.",
-				},
-				Notes: []string{"A day without an hour means 9 in the morning.",
-					"With a repeat, when is the first time."},
+			"When somebody asks to be reminded of something, or agrees that you remind them.",
+			[]string{
+				"Hand on the time as the person said it; if you compute it yourself, write their local time" +
+					" without an offset.",
+				"The text is said as it is: “call mum”, not “remind me to call mum”.",
+				"Nothing comes more than once an hour.",
 			},
-			Examples: []core.Example{
-				core.NewExample("“Remind me in ten minutes to take the pizza out”",
-					`{"text":"take the pizza out","when":"in 10 minutes"}`),
-				core.NewExample("“Ricordami domani alle 9 di chiamare la mamma”",
-					`{"text":"chiamare la mamma","when":"domani alle 9"}`),
-				core.NewExample("Every Monday, a time you computed",
-					`{"text":"put the bins out","when":"2027-02-01T19:00","repeat":"FREQ=WEEKLY;BYDAY=MO"}`),
-				core.NewExample("A call at nine in Tokyo",
-					`{"text":"call Kenji","when":"tomorrow at 9","zone":"Asia/Tokyo"}`),
-			},
-		},
+			core.NewExample("“Remind me in ten minutes to take the pizza out”",
+				`{"text":"take the pizza out","when":"in 10 minutes"}`),
+			core.NewExample("“Ricordami domani alle 9 di chiamare la mamma”",
+				`{"text":"chiamare la mamma","when":"domani alle 9"}`),
+			core.NewExample("Every Monday, a time you computed",
+				`{"text":"put the bins out","when":"2027-02-01T19:00","repeat":"FREQ=WEEKLY;BYDAY=MO"}`),
+			core.NewExample("A call at nine in Tokyo",
+				`{"text":"call Kenji","when":"tomorrow at 9","zone":"Asia/Tokyo"}`),
+		).Note("A day without an hour means 9 in the morning.",
+			"With a repeat, when is the first time."),
 		Effects: core.EffectWrites, Permission: core.PermissionEveryone, Idempotent: true, Busy: core.BusyQueue,
-		RateLimit: core.RateLimit{Count: 30, Per: time.Hour}, Undo: p.undoSet,
+		RateLimit: core.RateLimit{Count: 30, Per: time.Hour}, Undo: action.Undo(p.undoSet),
 	}, p.doSet)
 }
 
@@ -104,14 +98,10 @@ func (p *Plugin) doSet(ctx context.Context, c core.Call, in setPayload) (core.Re
 }
 
 // undoSet cancels the reminder that was set, if it is still to come.
-func (p *Plugin) undoSet(ctx context.Context, c core.Call, done core.Result) error {
+func (p *Plugin) undoSet(ctx context.Context, c core.Call, id string) error {
 	a, err := asked(c)
 	if err != nil {
 		return err
-	}
-	var id string
-	if err := json.Unmarshal(done.Undo, &id); err != nil {
-		return fmt.Errorf("reminder to undo: %w", err)
 	}
 	own, err := p.here(ctx, a, false)
 	if err != nil || !slices.ContainsFunc(own, func(r reminder) bool { return r.ID == id }) {
@@ -121,7 +111,6 @@ func (p *Plugin) undoSet(ctx context.Context, c core.Call, done core.Result) err
 	return err
 }
 
-// wishFor reads the time and the rule.
 func (p *Plugin) wishFor(in setPayload, now time.Time) (wish, error) {
 	w := wish{text: in.Text}
 	when, err := p.reader.Read(in.When, now)
@@ -224,7 +213,8 @@ func (p *Plugin) cancelAction() core.Action {
 				"To change a reminder, set the new one first, and then cancel the old one by its id."},
 			core.NewExample("“Forget about the dentist”", `{"id":"dentist"}`),
 			core.NewExample("By the id that reminder_list showed", `{"id":"mzxw6ytb"}`)),
-		Effects: core.EffectRanked | core.EffectWrites, Permission: core.PermissionEveryone, Undo: p.undoCancel,
+		Effects: core.EffectRanked | core.EffectWrites, Permission: core.PermissionEveryone,
+		Undo: action.Undo(p.undoCancel),
 	}, p.doCancel)
 }
 
@@ -241,11 +231,7 @@ func (p *Plugin) doCancel(ctx context.Context, c core.Call, in cancelPayload) (c
 }
 
 // undoCancel keeps the reminder again that was cancelled, if it is still to come.
-func (p *Plugin) undoCancel(ctx context.Context, _ core.Call, done core.Result) error {
-	var item core.Item
-	if err := json.Unmarshal(done.Undo, &item); err != nil {
-		return fmt.Errorf("reminder to keep again: %w", err)
-	}
+func (p *Plugin) undoCancel(ctx context.Context, _ core.Call, item core.Item) error {
 	r, err := p.read(item)
 	if err == nil && !r.Due.After(p.host.Clock()) {
 		err = core.Errorf(core.Invalid, "its time is past")

@@ -91,7 +91,6 @@ func (p *Plugin) remindAdd(ctx context.Context, c command.Call, text string) (st
 	return "⏰ " + row(&r, p.config.MaxAhead), nil
 }
 
-// row tells of a reminder in a line.
 func row(r *reminder, horizon time.Duration) string {
 	s := fmt.Sprintf("%s: %s", formatTime(r.Due, r.Veiled), txt.Line(r.Text))
 	repeats := r.repeats(horizon)
@@ -187,7 +186,7 @@ func (p *Plugin) zoneFor(ctx context.Context, c command.Call, named string) (zon
 // may be shown.
 func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, error) {
 	person, err := s.Path.Person(s.Author.ID)
-	if err != nil || s.Author.ID == "" || s.Author.Bot {
+	if err != nil || s.Author.Bot {
 		return nil, nil // nobody, or many
 	}
 	z, err := p.zoneFor(ctx, command.Call{Path: s.Path, Private: s.Private, Person: person, Sees: s.Sees}, "")

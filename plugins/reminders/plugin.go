@@ -54,7 +54,7 @@ func (p *Plugin) Name() string { return p.host.Name }
 // asked returns the call of an action as one of a command. Reminders need an identified user.
 func asked(c core.Call) (command.Call, error) {
 	person, err := c.Path.Person(c.Author.ID)
-	if err != nil || c.Author.ID == "" {
+	if err != nil {
 		err = core.Errorf(core.Forbidden, "It is not clear whose reminder that is: one person must ask for it.")
 	}
 	return command.Call{Path: c.Path, Private: c.Private, Author: c.Author, Person: person, Sees: c.Sees}, err
@@ -228,14 +228,12 @@ func (p *Plugin) get(ctx context.Context, at pointer) (r reminder, version uint6
 	return r, item.Version, err == nil, err
 }
 
-// keep writes a reminder and what points to it.
 func (p *Plugin) keep(ctx context.Context, r reminder) error {
 	at := r.pointer()
 	return p.schedule(ctx, r.Due, at, values.New(r.Place, at.hereKey(), at),
 		values.New(r.person, keyReminder+r.ID, r))
 }
 
-// drop takes a reminder away, and what points to it.
 func (p *Plugin) drop(ctx context.Context, at pointer, due time.Time) error {
 	e := entryOf(due, at)
 	err := p.host.Items.PutAll(ctx, values.New(at.Person, keyReminder+at.ID, nil),

@@ -214,7 +214,6 @@ type agenda struct {
 // never is agenda.next where nothing waits.
 const never = math.MaxInt64
 
-// sooner notes that something falls due at a time.
 func (a *agenda) sooner(unix int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

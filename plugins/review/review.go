@@ -31,7 +31,6 @@ type Place struct {
 	Avoid    []string  `toml:"avoid" example:"as an AI" doc:"Words and phrases that are not used."`
 }
 
-// Check implements the configuration's own check.
 func (c *Config) Check(fault func(text string, at ...any)) {
 	for i, p := range c.Places {
 		for j, phrase := range p.Avoid {
@@ -48,7 +47,6 @@ type Plugin struct {
 	c    Config
 }
 
-// New makes the plugin.
 func New(h core.Host, c Config) (*Plugin, error) { return &Plugin{h.Name, c}, nil }
 
 func (p *Plugin) Name() string { return p.name }
@@ -113,7 +111,6 @@ var promises = txt.Pattern(`(?i)(?:^|[^\pL])(?:` + strings.Join([]string{
 	`te l?o? ?(?:lo )?recordaré`, `lo recordaré`, `me lo apunto`, `lo he (?:guardado|anotado)`,
 }, "|") + `)(?:[^\pL]|$)`)
 
-// faults is what breaks the limits.
 func (l *Place) faults(text string) (faults []string) {
 	size := utf8.RuneCountInString(text)
 	if l.MaxChars > 0 && size > l.MaxChars {

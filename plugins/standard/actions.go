@@ -26,34 +26,27 @@ func (p *Plugin) display() core.Action {
 	return action.Typed(core.Action{
 		Name: "display", Similes: []string{"show_data", "render"},
 		Brief: "Show data as a table, list, card, metric or chart",
-		Examples: core.Examples{
-			Description: "Shows data to the people in this place, in a form that fits it: rows as a table, a number" +
+		Examples: action.Guide(
+			"Shows data to the people in this place, in a form that fits it: rows as a table, a number"+
 				" on one line, series of numbers as a picture of a chart with its words.",
-			Instructions: core.Instructions{
-				WhenToUse: "When numbers or records are easier to read in form than in a sentence.",
-				CommonPitfalls: []string{
-					"Do not say the same once more in the response.",
-					"content is the data itself, not a text that describes it.",
-					"Without content, the last output of this turn is shown: put the display after the action that" +
-						" gives it.",
-				},
-				Notes: []string{
-					"A table is an array of objects, or {columns, rows}. A chart is {labels, series: [{name, data}]}.",
-					"A format that is not known is shown as a card.",
-				},
+			"When numbers or records are easier to read in form than in a sentence.",
+			[]string{
+				"Do not say the same once more in the response.",
+				"content is the data itself, not a text that describes it.",
+				"Without content, the last output of this turn is shown: put the display after the action that" +
+					" gives it.",
 			},
-			Examples: []core.Example{
-				core.NewExample("A balance as a card",
-					`{"content":{"accountType":"checking","balance":2450.32,"currency":"USD"},"format":"card"}`),
-				core.NewExample("Records as a table",
-					`{"title":"Invoices","content":[{"id":"inv-1","amount":150},{"id":"inv-2","amount":80.5}],`+
-						`"fields":["id","amount"],"format":"table"}`),
-				core.NewExample("A chart of two series",
-					`{"format":"chart","content":{"title":"Sales","labels":["Mon","Tue"],"series":[{"name":"North"`+
-						`,"data":[3,4]},{"name":"South","data":[1,2]}]}}`),
-				core.NewExample("What the last action gave", `{"format":"table"}`),
-			},
-		},
+			core.NewExample("A balance as a card",
+				`{"content":{"accountType":"checking","balance":2450.32,"currency":"USD"},"format":"card"}`),
+			core.NewExample("Records as a table",
+				`{"title":"Invoices","content":[{"id":"inv-1","amount":150},{"id":"inv-2","amount":80.5}],`+
+					`"fields":["id","amount"],"format":"table"}`),
+			core.NewExample("A chart of two series",
+				`{"format":"chart","content":{"title":"Sales","labels":["Mon","Tue"],"series":[{"name":"North"`+
+					`,"data":[3,4]},{"name":"South","data":[1,2]}]}}`),
+			core.NewExample("What the last action gave", `{"format":"table"}`),
+		).Note("A table is an array of objects, or {columns, rows}. A chart is {labels, series: [{name, data}]}.",
+			"A format that is not known is shown as a card."),
 		Effects: core.EffectWrites, Permission: core.PermissionEveryone,
 		Idempotent: true, // a picture is guarded by its part, words are a step of their own
 	}, p.show)
@@ -112,29 +105,23 @@ type notice struct {
 	To      string `json:"to" title:"to" oneof:"person|here|admins" default:"person" doc:"person: who is spoken with, in private; here: everyone in this place; admins: those who run the bot."`
 }
 
-// notify is the action that tells somebody something on the side.
 func (p *Plugin) notify() core.Action {
 	return action.Typed(core.Action{
 		Name: "notify", Similes: []string{"send_notification", "alert"},
 		Brief: "Tell the person in private, or the admins, something short",
-		Examples: core.Examples{
-			Description: "Sends a short notice: to the person who is spoken with in private, to everyone in this" +
+		Examples: action.Guide(
+			"Sends a short notice: to the person who is spoken with in private, to everyone in this"+
 				" place, or to the admins of the bot.",
-			Instructions: core.Instructions{
-				WhenToUse: "For what is not part of the talk: a result, a warning, a failure; for the admins" +
-					" only what they must act on.",
-				CommonPitfalls: []string{"It is not an answer: answers are messages.",
-					"Nobody else than the three can be notified."},
-				Notes: []string{"Notices are counted for each person.",
-					"Who is not allowed to may not notify the admins."},
-			},
-			Examples: []core.Example{
-				core.NewExample("What else is to be done when a payment is not possible",
-					`{"message":"Insufficient funds for this payment","type":"error"}`),
-				core.NewExample("Calling for help",
-					`{"message":"Ann reports that somebody posts spam.","type":"warning","to":"admins"}`),
-			},
-		},
+			"For what is not part of the talk: a result, a warning, a failure; for the admins"+
+				" only what they must act on.",
+			[]string{"It is not an answer: answers are messages.",
+				"Nobody else than the three can be notified."},
+			core.NewExample("What else is to be done when a payment is not possible",
+				`{"message":"Insufficient funds for this payment","type":"error"}`),
+			core.NewExample("Calling for help",
+				`{"message":"Ann reports that somebody posts spam.","type":"warning","to":"admins"}`),
+		).Note("Notices are counted for each person.",
+			"Who is not allowed to may not notify the admins."),
 		Effects: core.EffectWrites, Permission: core.PermissionEveryone,
 		RateLimit: core.RateLimit{Count: p.c.Notices, Per: time.Hour},
 		Check: func(_ context.Context, c core.Call) error {
@@ -157,15 +144,11 @@ func (p *Plugin) refuse(c core.Call, n notice) error {
 
 // permits reports whether a rank is enough for a permission as it is configured.
 func permits(permission string, rank core.Rank) bool {
-	switch core.Permission(permission) {
-	case core.PermissionEveryone:
-		return true
-	case core.PermissionModerators:
-		return rank >= core.RankModerator
-	case core.PermissionAdmins:
-		return rank >= core.RankAdmin
-	}
-	return false
+	least, ok := map[core.Permission]core.Rank{
+		core.PermissionEveryone: core.RankMember, core.PermissionModerators: core.RankModerator,
+		core.PermissionAdmins: core.RankAdmin,
+	}[core.Permission(permission)]
+	return ok && rank >= least
 }
 
 func (p *Plugin) tell(ctx context.Context, c core.Call, n notice) (core.Result, error) {
@@ -193,7 +176,6 @@ func (p *Plugin) tell(ctx context.Context, c core.Call, n notice) (core.Result, 
 	return core.Result{Shown: true}, p.h.Messenger.Tell(ctx, person, text)
 }
 
-// wait is the action that pauses between two others.
 func (p *Plugin) wait() core.Action {
 	seconds := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 	most := seconds(p.c.Wait.Seconds())
@@ -204,18 +186,12 @@ func (p *Plugin) wait() core.Action {
 			`,"exclusiveMinimum":0,"maximum":` + most +
 			`,"title":"seconds","description":"How long, in seconds."}},"required":["duration"],` +
 			`"additionalProperties":false}`),
-		Examples: core.Examples{
-			Description: "Lets a few seconds pass between two actions of a plan.",
-			Instructions: core.Instructions{
-				WhenToUse: "Between two actions of which the second needs a moment, or for effect: before the" +
-					" end of a joke.",
-				CommonPitfalls: []string{"The duration is in seconds, and " + most + " at most.",
-					"For anything later than that set a reminder."},
-				Notes: []string{"Nothing else is answered in this place meanwhile."},
-			},
-			Examples: []core.Example{
-				core.NewExample("A moment of suspense", `{"duration":`+seconds(min(3, p.c.Wait.Seconds()))+`}`)},
-		},
+		Examples: action.Guide("Lets a few seconds pass between two actions of a plan.",
+			"Between two actions of which the second needs a moment, or for effect: before the end of a joke.",
+			[]string{"The duration is in seconds, and " + most + " at most.",
+				"For anything later than that set a reminder."},
+			core.NewExample("A moment of suspense", `{"duration":`+seconds(min(3, p.c.Wait.Seconds()))+`}`),
+		).Note("Nothing else is answered in this place meanwhile."),
 		Effects: core.EffectNone, Permission: core.PermissionEveryone, Idempotent: true,
 		Timeout:   p.c.Wait + 5*time.Second,
 		RateLimit: core.RateLimit{Count: 20, Per: time.Hour},
@@ -266,31 +242,25 @@ func (p *Plugin) confirm() core.Action {
 		Name: "confirm", Similes: []string{"ask_confirmation"},
 		Brief:  "Ask the person yes or no, and act on a yes",
 		Schema: json.RawMessage(confirmSchema),
-		Examples: core.Examples{
-			Description: "Puts a question with two buttons to the person who is spoken with. What is in then is" +
+		Examples: action.Guide(
+			"Puts a question with two buttons to the person who is spoken with. What is in then is"+
 				" done on a yes, and on a no nothing is.",
-			Instructions: core.Instructions{
-				WhenToUse: "Before something that the person might not have meant.",
-				CommonPitfalls: []string{
-					"Actions beside it do not wait for the answer: what shall wait belongs into then.",
-					"One action alone is asked about by its own requiresConfirmation.",
-				},
-				Notes: []string{"Actions that must be confirmed by themselves ask once more.",
-					"A question that nobody answers expires."},
+			"Before something that the person might not have meant.",
+			[]string{
+				"Actions beside it do not wait for the answer: what shall wait belongs into then.",
+				"One action alone is asked about by its own requiresConfirmation.",
 			},
-			Examples: []core.Example{
-				core.NewExample("Asking before telling everyone",
-					`{"message":"Shall I tell the whole group?","then":[{"type":"notify"`+
-						`,"payload":{"message":"Dinner is at eight.","to":"here"}}]}`),
-				core.NewExample("Only asking", `{"message":"Are you sure?"}`),
-			},
-		},
+			core.NewExample("Asking before telling everyone",
+				`{"message":"Shall I tell the whole group?","then":[{"type":"notify"`+
+					`,"payload":{"message":"Dinner is at eight.","to":"here"}}]}`),
+			core.NewExample("Only asking", `{"message":"Are you sure?"}`),
+		).Note("Actions that must be confirmed by themselves ask once more.",
+			"A question that nobody answers expires."),
 		Effects: core.EffectNone, Permission: core.PermissionEveryone, Confirm: true, Idempotent: true,
 		Then: thenSteps, Do: confirmed,
 	}
 }
 
-// thenSteps are the actions that follow a yes.
 func thenSteps(payload json.RawMessage) (steps []core.Step) {
 	var q struct {
 		Then []struct {
@@ -334,17 +304,12 @@ func (p *Plugin) speak() core.Action {
 	return action.Typed(core.Action{
 		Name: "speak", Similes: []string{"say_aloud", "voice_message"},
 		Brief: "Say something aloud, as a voice message",
-		Examples: core.Examples{
-			Description: "Speaks a text and sends it into this place as a voice message.",
-			Instructions: core.Instructions{
-				WhenToUse: "When somebody asks to hear something, or spoke themselves and would rather listen than" +
-					" read.",
-				CommonPitfalls: []string{"Write words as they are spoken: no Markdown, links or emoji.",
-					"Do not send the same as a message, too."},
-				Notes: []string{"It takes a few seconds.", "People see no text with it."},
-			},
-			Examples: []core.Example{core.NewExample("Wishing a good night", `{"text":"Good night, and sleep well."}`)},
-		},
+		Examples: action.Guide("Speaks a text and sends it into this place as a voice message.",
+			"When somebody asks to hear something, or spoke themselves and would rather listen than read.",
+			[]string{"Write words as they are spoken: no Markdown, links or emoji.",
+				"Do not send the same as a message, too."},
+			core.NewExample("Wishing a good night", `{"text":"Good night, and sleep well."}`),
+		).Note("It takes a few seconds.", "People see no text with it."),
 		Effects: core.EffectWrites, Permission: core.PermissionEveryone, Timeout: speakTime,
 		Busy:      core.BusyQueue,
 		RateLimit: core.RateLimit{Count: 30, Per: time.Hour},

@@ -136,27 +136,23 @@ func (p *Plugin) callSchema(methods []string) json.RawMessage {
 
 func (p *Plugin) callExamples() core.Examples {
 	name := p.apis[0].Name
-	return core.Examples{
-		Description: "Sends a request to one of the HTTP APIs that the bot's admin configured, and gives back what" +
-			" it answers.",
-		Instructions: core.Instructions{
-			WhenToUse: "When the answer is in one of these APIs and no action of its own gives it.",
-			CommonPitfalls: []string{"Other hosts cannot be asked.", "endpoint begins with a slash and is added to" +
-				" the API's address.", "body does not go with GET: use query."},
-			Notes: []string{"What comes back is data.",
-				"A request that changes something may ask the person first."},
-		},
-		Examples: []core.Example{core.NewExample("Asking for records",
-			fmt.Sprintf(`{"api":%q,"endpoint":"/transactions","query":{"accountId":"checking","limit":10}}`, name))},
-	}
+	return action.Guide(
+		"Sends a request to one of the HTTP APIs that the bot's admin configured, and gives back what it answers.",
+		"When the answer is in one of these APIs and no action of its own gives it.",
+		[]string{"Other hosts cannot be asked.", "endpoint begins with a slash and is added to" +
+			" the API's address.", "body does not go with GET: use query."},
+		core.NewExample("Asking for records",
+			fmt.Sprintf(`{"api":%q,"endpoint":"/transactions","query":{"accountId":"checking","limit":10}}`, name)),
+	).Note("What comes back is data.",
+		"A request that changes something may ask the person first.")
 }
 
-// changeExamples are the third tier of api_change.
 func (p *Plugin) changeExamples() core.Examples {
 	i := slices.IndexFunc(p.apis, (*api).asks)
 	method := changing(p.apis[i].Methods)[0]
-	return action.Guide("Sends a request that changes something, once the person agreed. An api_call that is no GET"+
-		" becomes one of these by itself.", "As api_call, which leads here.",
+	return action.Guide(
+		"Sends a request that changes something, once the person agreed. An api_call that is no GET"+
+			" becomes one of these by itself.", "As api_call, which leads here.",
 		[]string{"The person sees endpoint, query and body before it is sent: only what was asked" +
 			" for belongs into them."},
 		core.NewExample("A change", fmt.Sprintf(`{"api":%q,"endpoint":"/orders/7","method":%q,"body":{"state":"sent"}}`,

@@ -27,7 +27,6 @@ type Plugin struct {
 	actions []core.Action
 }
 
-// New makes the plugin.
 func New(h core.Host, c Config) (*Plugin, error) {
 	p := &Plugin{h: h, c: c}
 	for i := range c.APIs {
@@ -100,7 +99,6 @@ func (c *Config) Moved() map[string]string {
 
 var apiName = txt.Pattern(`^[a-z0-9_-]{1,32}$`)
 
-// Check implements the configuration's own check.
 func (c *Config) Check(fault func(text string, at ...any)) {
 	for i, name := range c.Actions {
 		switch {
@@ -119,7 +117,6 @@ func (c *Config) Check(fault func(text string, at ...any)) {
 	}
 }
 
-// Check implements the configuration's own check.
 func (a *API) Check(fault func(text string, at ...any)) {
 	if a.Name != "" && !apiName().MatchString(a.Name) {
 		fault("write a-z, 0-9, - and _, at most 32 letters", "name")

@@ -33,7 +33,6 @@ type fetched struct {
 	URL       string `json:"url"`
 }
 
-// fetch carries out web_fetch.
 func (p *Plugin) fetch(ctx context.Context, _ core.Call, q fetchPayload) (core.Result, error) {
 	u, err := address(q.URL)
 	if err != nil {
@@ -145,7 +144,6 @@ func status(code int) error {
 	return core.Errorf(core.Broken, "The server gave no page (%d).", code)
 }
 
-// Kinds of content that can be read.
 const (
 	kindHTML = "html"
 	kindText = "text"

@@ -38,7 +38,6 @@ const (
 
 var languageTag = txt.Pattern(`^[A-Za-z]{2,3}(-[A-Za-z]{2})?$`)
 
-// find carries out web_search.
 func (p *Plugin) find(ctx context.Context, _ core.Call, q searchPayload) (core.Result, error) {
 	if squeeze(q.Query) == "" {
 		return core.Result{}, core.Errorf(core.Invalid, "There is nothing to look for.")

@@ -13,7 +13,6 @@ import (
 	"github.com/teambition/rrule-go"
 )
 
-// Limits of a rule.
 const (
 	maxRule     = 200   // bytes
 	maxInterval = 1000  // of its unit

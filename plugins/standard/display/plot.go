@@ -10,20 +10,17 @@ import (
 	"synthbot/core/txt"
 )
 
-// Kinds of chart that are drawn.
 const (
 	kindLine = "line"
 	kindBar  = "bar"
 )
 
-// Bounds of a chart.
 const (
 	maxSeries = 8
 	maxPoints = 1000
 	mostBars  = 40 // in all; more are a line
 )
 
-// plot is what a chart shows.
 type plot struct {
 	title  string
 	kind   string

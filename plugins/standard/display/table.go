@@ -15,7 +15,6 @@ const (
 	maxColumns = 8
 )
 
-// grid is a table.
 type grid struct {
 	above   []value  // scalars beside the rows
 	columns []string // keys or headings
@@ -24,7 +23,6 @@ type grid struct {
 	narrow  int // columns that are left out
 }
 
-// grid reads a value as a table.
 func (v value) grid() (grid, bool) {
 	switch {
 	case v.all(isObject):
@@ -173,7 +171,6 @@ func (g grid) rule(column int) string {
 	return rule
 }
 
-// rest tells what was left out.
 func (g grid) rest(rows int) string {
 	var left []string
 	if rows > 0 {
@@ -190,7 +187,6 @@ func (g grid) rest(rows int) string {
 
 const maxLines = 30
 
-// metric is one line with a number.
 func (v value) metric(title string) (string, bool) {
 	m, ok := v.measured()
 	if !ok {
@@ -241,7 +237,6 @@ func (v value) measured() (value, bool) {
 	return found[0], true
 }
 
-// bullets are the lines of a list.
 func (v value) bullets() (string, bool) {
 	items := v.list
 	if v.kind == object {
@@ -250,7 +245,6 @@ func (v value) bullets() (string, bool) {
 	return lines(items, func(e value) string { return "- " + e.item() }), len(items) > 0
 }
 
-// item is an element of a list on one line.
 func (v value) item() string {
 	if v.kind != object {
 		return v.line(maxLine)

@@ -45,7 +45,6 @@ const (
 
 var errContent = errors.New("no JSON, too large or too deep to be shown")
 
-// read decodes content.
 func read(raw json.RawMessage) (value, error) {
 	left := maxNodes
 	raw = bytes.TrimSpace(raw)
