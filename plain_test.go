@@ -33,12 +33,12 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // maxBigPackageLines lists the folders that are larger than maxPackageLines for a
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
-	"admin/page":          2563,
+	"admin/page":          2551,
 	"daemon":              6504,
 	"interfaces/discord":  5131,
 	"core/engine":         3631,
 	"core/engine/offline": 3077,
-	"core/turn":           5213,
+	"core/turn":           5215,
 	"core/action":         3906,
 	"interfaces/telegram": 4197,
 	"memory":              8718,

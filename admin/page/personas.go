@@ -53,15 +53,15 @@ func (p personaPages) preview(e *edit) {
 	e.Preview = &who
 }
 
-func (p personaPages) written(v *visit) (edit, error) {
+// posted returns the persona of a form, with the text that was written if it can be edited.
+func (p personaPages) posted(v *visit) (edit, error) {
 	e, err := p.edited(v.PostFormValue("id"))
 	if err != nil {
 		return e, err
 	}
-	if !e.Editable {
-		return e, wrong("This persona is not a text file, and cannot be edited here.")
+	if e.Editable {
+		e.Text, e.Was = lines(v.PostFormValue("text")), lines(v.PostFormValue("was"))
 	}
-	e.Text, e.Was = lines(v.PostFormValue("text")), lines(v.PostFormValue("was"))
 	p.preview(&e)
 	return e, nil
 }
@@ -69,29 +69,25 @@ func (p personaPages) written(v *visit) (edit, error) {
 // lines returns a text of a form with the line ends of files.
 func lines(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
-func (p personaPages) previewPersona(v *visit) error {
-	e, err := p.written(v)
-	if err != nil {
-		return err
-	}
-	return p.show(v, "persona", "Persona", "/personas", e)
-}
-
-// savePersona writes a valid persona. It shows the faults of an invalid one.
-func (p personaPages) savePersona(v *visit) error {
-	e, err := p.written(v)
-	if err != nil {
-		return err
-	}
-	if e.Fault == "" {
-		if err := p.Personas.Save(e.ID, e.Text, e.Was); err != nil {
+// written shows the persona of a form, with its faults. If save is set, it writes a valid one.
+func (p personaPages) written(save bool) handler {
+	return func(v *visit) error {
+		e, err := p.posted(v)
+		switch {
+		case err != nil:
+			return err
+		case !e.Editable:
+			return wrong("This persona is not a text file, and cannot be edited here.")
+		case save && e.Fault == "":
+			err := p.Personas.Save(e.ID, e.Text, e.Was)
+			if err == nil {
+				p.Log.Info("persona changed by an admin", "file", e.Path, "session", v.session.id)
+				return v.to("/personas/one", "id", e.ID)
+			}
 			e.Fault = err.Error()
-		} else {
-			p.Log.Info("persona changed by an admin", "file", e.Path, "session", v.session.id)
-			return v.to("/personas/one", "id", e.ID)
 		}
+		return p.show(v, "persona", "Persona", "/personas", e)
 	}
-	return p.show(v, "persona", "Persona", "/personas", e)
 }
 
 func (p personaPages) importPersona(v *visit) error {
@@ -148,14 +144,10 @@ const (
 // tryPersona lets the engines answer as the persona that is being edited. The conversation travels in
 // the form, and is not stored.
 func (p personaPages) tryPersona(v *visit) error {
-	e, err := p.edited(v.PostFormValue("id"))
+	e, err := p.posted(v)
 	if err != nil {
 		return err
 	}
-	if e.Editable {
-		e.Text, e.Was = lines(v.PostFormValue("text")), lines(v.PostFormValue("was"))
-	}
-	p.preview(&e)
 	said, answers := v.PostForm["said"], v.PostForm["answer"]
 	for i := range min(len(said), len(answers)) {
 		e.Talk = append(e.Talk, Exchange{lines(said[i]), lines(answers[i])})

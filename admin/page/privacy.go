@@ -11,6 +11,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/llm"
 	"synthbot/core/sorting"
+	"synthbot/core/values"
 )
 
 // lastLooked is how many of the latest entries of a place are searched for a user.
@@ -118,13 +119,8 @@ func (p *Page) open(v *visit) error {
 	if len(reason) < 3 || utf8.RuneCountInString(reason) > maxReason {
 		return wrong("Say in a few words why you must read what was said in private.")
 	}
-	raw, err := json.Marshal(opening{reason, v.session.id})
-	if err != nil {
-		return err
-	}
 	key := "opened " + v.now.UTC().Format("2006-01-02T15:04:05.000000000Z")
-	item := core.Item{Path: place, Key: key, Version: core.AnyVersion, Value: raw}
-	if _, err := p.Items.Put(v.Context(), item); err != nil {
+	if err := values.Put(v.Context(), p.Items, place, key, opening{reason, v.session.id}); err != nil {
 		return err // without a record, it is not opened
 	}
 	p.Log.Warn("private conversation opened by an admin", "path", place, "reason", reason, "session", v.session.id)
