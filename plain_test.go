@@ -34,13 +34,13 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"admin/page":          2551,
-	"daemon":              6504,
+	"daemon":              6500,
 	"interfaces/discord":  5131,
 	"core/engine":         3631,
 	"core/engine/offline": 3077,
 	"core/turn":           5215,
-	"core/action":         3906,
-	"interfaces/telegram": 4197,
+	"core/action":         3894,
+	"interfaces/telegram": 4202,
 	"memory":              8718,
 }
 

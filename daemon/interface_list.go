@@ -106,7 +106,7 @@ func decodeInterfaces(c *Config) {
 	c.kinds = make(map[string]string)
 	for _, name := range slices.Sorted(maps.Keys(c.Interfaces)) {
 		table := c.Interfaces[name]
-		if !interfaceName().MatchString(name) {
+		if !txt.IsName(name, 40, ".-") {
 			table.Fault("invalid interface name; write small letters, digits, _, . and - alone, 40 at most")
 		}
 		common := anyInterface{}
@@ -163,9 +163,6 @@ func (c *Config) checkAccounts() {
 		served[a] = e.Name
 	}
 }
-
-// interfaceName matches names that can be part of actions and paths.
-var interfaceName = txt.Pattern(`^[a-z0-9_.-]{1,40}$`)
 
 // fault reports an error of the driver, at the key that the error names, if any.
 func (e *enabled) fault(err error) {

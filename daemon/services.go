@@ -43,7 +43,6 @@ func (b *Bot) serve(intake context.Context, l Life) (wait func()) {
 	services.Go(func() { b.reloads.watch(intake) })
 	notifySystemd(b.log, daemon.SdNotifyReady)
 	services.Go(func() { b.monitor.watch(intake) })
-	services.Go(b.InForce().Snapshot.Warm)
 	for _, job := range b.Data.DB.RefusedJobs() {
 		b.alerts.report("This job is suspended for a day, as it blocked the database three times: " + txt.Line(job))
 	}

@@ -14,6 +14,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/schema"
+	"synthbot/core/txt"
 )
 
 // maxBrief is how many characters a brief may have, and less.
@@ -75,7 +76,7 @@ func (d *Definition) lint() (faults []error) {
 			faults = append(faults, fmt.Errorf(format, args...))
 		}
 	}
-	refuse(!grammar().MatchString(d.Name), "name: must match [a-z0-9_.-]{1,64}")
+	refuse(!txt.IsName(d.Name, maxName, ".-"), "name: must match [a-z0-9_.-]{1,64}")
 	for _, n := range append([]string{d.Name}, d.Similes...) {
 		refuse(Normal(n) == "" || len(n) > 64, "name %q: must have between 1 and 64 letters and digits", n)
 		c, ok := Control(n)

@@ -76,17 +76,6 @@ func build(linted bool, plugins ...core.Plugin) (*Snapshot, error) {
 	return s, nil
 }
 
-// Warm does what the first message would do otherwise: it shortens the schemas for prompts, and compiles those of
-// messages.
-func (s *Snapshot) Warm() {
-	for _, d := range s.definitions {
-		d.PromptSchema()
-		if d.IsMessage() {
-			d.input.Validate(map[string]any{})
-		}
-	}
-}
-
 func actionsOf(p core.Plugin) (list []core.Action, err error) {
 	defer catch(&err)
 	return p.Actions(), nil
@@ -255,8 +244,6 @@ func byName(a, b *Definition) int { return strings.Compare(a.Name, b.Name) }
 
 // maxName is how many bytes a name has at most.
 const maxName = 64
-
-var grammar = txt.Pattern(`^[a-z0-9_.-]{1,64}$`)
 
 // Normal is what names are compared by: lower case, without '_', '-', '.' and spaces.
 func Normal(name string) string {

@@ -16,7 +16,7 @@ import (
 // Registry is a set of commands. The zero value is empty. It does not change.
 type Registry struct{ list []Command } // by name
 
-var wellNamed = txt.Pattern(`^[a-z0-9_]{1,32}$`)
+func wellNamed(name string) bool { return txt.IsName(name, 32, "") }
 
 // New makes a registry. The error names all commands that are not valid.
 func New(lists ...[]Command) (*Registry, error) {
@@ -40,7 +40,7 @@ func New(lists ...[]Command) (*Registry, error) {
 
 func (c *Command) check() error {
 	switch {
-	case !wellNamed().MatchString(c.Name):
+	case !wellNamed(c.Name):
 		return errors.New("the name must be of a-z, 0-9 and _, at most 32 letters")
 	case !brief(c.Brief):
 		return errors.New("the brief must be one line under 100 characters")
@@ -50,7 +50,7 @@ func (c *Command) check() error {
 	optional := false
 	for i, a := range c.Args {
 		switch {
-		case !wellNamed().MatchString(a.Name) || !brief(a.Brief):
+		case !wellNamed(a.Name) || !brief(a.Brief):
 			return fmt.Errorf("argument %q: its name or its brief is not right", a.Name)
 		case a.Rest && i+1 < len(c.Args):
 			return fmt.Errorf("argument %q: only the last one takes the rest", a.Name)
@@ -110,7 +110,7 @@ func (r *Registry) Help(c Call, without ...string) string {
 // HelpOn describes one command to the caller, and how it is used, as Markdown.
 func (r *Registry) HelpOn(c Call, name string) string {
 	name = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(name), "/"))
-	if !wellNamed().MatchString(name) {
+	if !wellNamed(name) {
 		return "I don't know that command. /help shows my commands."
 	}
 	known, ok := r.Find(name)

@@ -146,6 +146,11 @@ func Pattern(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
+// IsName reports whether a text has between 1 and most bytes, all of them a-z, 0-9, _ or one of others.
+func IsName(s string, most int, others string) bool {
+	return s != "" && len(s) <= most && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_"+others) == ""
+}
+
 // Distance returns how many letters to change, add, remove or swap with their neighbour
 // to turn a into b.
 func Distance(a, b string) int {

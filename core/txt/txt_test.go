@@ -87,3 +87,14 @@ func TestFields(t *testing.T) {
 		break // is allowed
 	}
 }
+
+func TestIsName(t *testing.T) {
+	for name, want := range map[string]bool{
+		"a": true, "a_9": true, "a-b": true, strings.Repeat("a", 40): true,
+		"": false, "A": false, "a.b": false, "a b": false, "ä": false, "a\n": false, "a/b": false, strings.Repeat("a", 41): false,
+	} {
+		if IsName(name, 40, "-") != want {
+			t.Errorf("%q is a name: %t", name, !want)
+		}
+	}
+}

@@ -30,7 +30,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,6 +42,7 @@ import (
 	"synthbot/core/driver"
 	"synthbot/core/recent"
 	"synthbot/core/secret"
+	"synthbot/core/txt"
 	"synthbot/core/watch"
 	"synthbot/interfaces/telegram/botapi"
 )
@@ -123,7 +123,7 @@ var (
 
 // New makes a driver. It makes no calls yet: a wrong token is an error of Listen.
 func New(o Options) (*Driver, error) {
-	if !regexp.MustCompile(`^[a-z0-9_.-]{1,40}$`).MatchString(o.Name) { // actions are named after it
+	if !txt.IsName(o.Name, 40, ".-") { // actions are named after it
 		return nil, fmt.Errorf("interface name %q: only a-z, 0-9, _, . and - are possible, at most 40", o.Name)
 	}
 	token := o.Config.Token.Reveal()
@@ -226,7 +226,11 @@ func (d *Driver) connect(ctx context.Context, in core.Inbox) (*intake, error) {
 	d.refused.Store(false)
 	d.saveAccount(ctx)
 	d.log.Info("connected", "name", self.UserName)
-	d.later(d.updateMenus)
+	d.later(func(ctx context.Context) {
+		if driver.Sleep(ctx, menusAfter) {
+			d.updateMenus(ctx)
+		}
+	})
 	d.later(d.send.drafts.ClearLater)
 	c := &converter{
 		name: d.opt.Name, self: self, commands: d.opt.Commands, places: d.places, keys: d.send.keys,

@@ -107,6 +107,7 @@ func (d *Driver) offered(to audience, language string) []menuCommand {
 func (d *Driver) CommandsChanged() { d.later(d.updateMenus) }
 
 const (
+	menusAfter     = 100 * time.Millisecond // the start: first come the first poll and what it brings
 	maxMenuTries   = 5
 	firstMenuPause = time.Minute
 )

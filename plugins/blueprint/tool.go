@@ -91,9 +91,8 @@ func stricter(a, b core.Permission) core.Permission {
 }
 
 var (
-	hump  = txt.Pattern(`([a-z0-9])([A-Z])`)
-	gap   = txt.Pattern(`[\s/:]+`)
-	label = txt.Pattern(`^[a-z0-9_.-]{1,64}$`)
+	hump = txt.Pattern(`([a-z0-9])([A-Z])`)
+	gap  = txt.Pattern(`[\s/:]+`)
 )
 
 // actionName is a tool's name as actions are called: getBalance is get_balance.
@@ -205,7 +204,7 @@ func (t *Tool) faults(prefix string) (faults []string) {
 	switch {
 	case t.Name == "":
 		faults = append(faults, "name is missing")
-	case !label().MatchString(name):
+	case !txt.IsName(name, 64, ".-"):
 		faults = append(faults, fmt.Sprintf("name: %q must match [a-z0-9_.-]{1,64}", name))
 	}
 	if len(t.Input) == 0 || string(t.Input) == "null" {
