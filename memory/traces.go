@@ -55,12 +55,15 @@ func tracesOf(db *DB) (noted []byte) {
 // startTraceRemoval rewrites the file after the start and every night, until ctx ends, if it
 // has traces of what was forgotten.
 func (db *DB) startTraceRemoval(ctx context.Context) {
-	due := tracesOf(db) != nil
+	due, started := tracesOf(db) != nil, false
 	db.repeat(ctx, nil, func(ctx context.Context) time.Duration {
-		if due || db.clock().Hour() == traceHour {
+		if started {
+			due = db.clock().Hour() == traceHour
+		}
+		started = true
+		if due {
 			db.removeTraces(ctx)
 		}
-		due = false
 		return time.Hour / 2
 	})
 }
