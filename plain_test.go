@@ -41,7 +41,7 @@ var maxBigPackageLines = map[string]int{
 	"core/turn":           5215,
 	"core/action":         3894,
 	"interfaces/telegram": 4202,
-	"memory":              8718,
+	"memory":              8721,
 }
 
 // stiff matches wording in comments that plain English avoids.
