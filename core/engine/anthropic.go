@@ -179,13 +179,11 @@ func (s *anthropicStream) open(i int, b anthropicBlock) string {
 
 // anthropicEvent is one event of a stream, or a whole answer, which has content.
 type anthropicEvent struct {
-	Type    string `json:"type"`
-	Index   int    `json:"index"`
-	Message struct {
-		Usage json.RawMessage `json:"usage"`
-	} `json:"message"`
-	Block *anthropicBlock `json:"content_block"`
-	Delta struct {
+	Type    string          `json:"type"`
+	Index   int             `json:"index"`
+	Message json.RawMessage `json:"message"` // begins an answer; of some servers a text
+	Block   *anthropicBlock `json:"content_block"`
+	Delta   struct {
 		Type    string `json:"type"`
 		Text    string `json:"text"`
 		Partial string `json:"partial_json"`
@@ -206,7 +204,9 @@ func (s *anthropicStream) event(name string, data []byte) (string, error) {
 	if kind == "error" || isPresent(e.Error) {
 		return "", parseErrorValue(e.Error)
 	}
-	s.count(e.Message.Usage)
+	var begun struct{ Usage json.RawMessage }
+	_ = json.Unmarshal(e.Message, &begun)
+	s.count(begun.Usage)
 	s.count(e.Usage)
 	s.stop = cmp.Or(e.Stop, e.Delta.Stop, s.stop)
 	for i, b := range e.Content {

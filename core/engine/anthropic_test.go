@@ -110,6 +110,7 @@ func TestAnthropicFailures(t *testing.T) {
 		"empty":       {anSays(`[]`), llm.ErrorRetryLater, 0},
 		"refusal":     {body(200, `{"content":[{"type":"text","text":"I"}],"stop_reason":"refusal","usage":{}}`), llm.ErrorRefused, 0},
 		"error event": {anStreams(`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), llm.ErrorRetryLater, 0},
+		"gateway":     {body(200, `{"error":{"type":"invalid_request_error","message":"prompt is too long"},"message":"prompt is too long"}`), llm.ErrorTooLong, 0},
 		"wrong shape": {body(200, `{"content":"text"}`), llm.ErrorRetryLater, 0},
 		"stream cut":  {anStreams(), llm.ErrorRetryLater, 0},
 	} {

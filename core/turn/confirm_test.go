@@ -351,6 +351,31 @@ func TestSuggestionPressed(t *testing.T) {
 	}
 }
 
+// TestQuestionExpiresAfterMove: the place moved after the question was asked.
+func TestQuestionExpiresAfterMove(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, t.TempDir())
+		defer s.Close()
+		room := coretest.NewRoom("room")
+		bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.PermissionEveryone, Confirm: true})
+		b := start(t, s, room, coretest.NewAsker(pays, says), func(o *turn.Options) {
+			o.Catalogue = catalogueOf(t, room, bank)
+			o.Runtime = action.NewRuntime(action.Options{Expire: time.Minute})
+			o.Places.Chooser = func(core.Path) core.Chooser { return room }
+		})
+		b.receive(said("1", "jay", "pay Ann"))
+		b.ended(1)
+		to := core.MustPath("room/2")
+		b.receive(core.Event{Kind: core.KindMigration, To: to, Message: core.Message{Path: place, ID: "m"}})
+		time.Sleep(2 * time.Minute)
+		b.ended(1)
+		if texts := room.Texts(); len(texts) != 2 || !strings.Contains(texts[1], "⌛ The question has expired.") {
+			t.Errorf("the room holds %q", texts)
+		}
+		b.stop()
+	})
+}
+
 // TestQuestionExpiresAfterRestart: it was asked in a former life.
 func TestQuestionExpiresAfterRestart(t *testing.T) {
 	for _, away := range []time.Duration{2 * time.Minute, 60 * time.Hour, 7*24*time.Hour - time.Minute} {

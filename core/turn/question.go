@@ -148,12 +148,16 @@ func (q question) key(place core.Path) core.Key {
 
 // waiting returns the step that waits for the question's answer; nil if none does.
 func (q question) waiting(v core.View, place core.Path) (*action.Held, error) {
-	known, err := v.Journal(q.key(place).Turn)
-	r, _ := records(known).find(q.key(place))
-	if err != nil || r.Progress != core.ProgressPending {
+	key := q.key(place)
+	known, err := v.Journal(key.Turn)
+	i := slices.IndexFunc(known, func(r core.Record) bool {
+		r.Key.Turn = key.Turn // if the place moved, it names the new one
+		return r.Key == key
+	})
+	if err != nil || i < 0 || known[i].Progress != core.ProgressPending {
 		return nil, err
 	}
-	h, err := action.ReadHeld(r)
+	h, err := action.ReadHeld(known[i])
 	if err != nil || h.Asks != q.ask {
 		return nil, nil // what cannot be read waits for nothing
 	}
@@ -178,7 +182,14 @@ func (t *Turns) expire(place core.Path, private bool, q question, pause time.Dur
 // expired writes that the time of a question is over.
 func (t *Turns) expired(place core.Path, private bool, q question) error {
 	ctx := context.Background()
-	held, err := core.Read(ctx, t.store, func(v core.View) (*action.Held, error) { return q.waiting(v, place) })
+	var now core.Head // the place may have moved since
+	held, err := core.Read(ctx, t.store, func(v core.View) (held *action.Held, err error) {
+		now, err = v.Head(place)
+		if err == nil {
+			held, err = q.waiting(v, place)
+		}
+		return held, err
+	})
 	if err != nil || held == nil {
 		return err
 	}
@@ -190,7 +201,7 @@ func (t *Turns) expired(place core.Path, private bool, q question) error {
 	if err := t.store.Commit(ctx, &b); err != nil {
 		return err
 	}
-	t.wake(queue{path: place}, 0, core.Path{})
+	t.wake(queue{path: now.Path}, 0, core.Path{})
 	return nil
 }
 

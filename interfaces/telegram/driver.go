@@ -216,7 +216,7 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 // connect asks the platform who the bot is, and returns what takes updates in.
 func (d *Driver) connect(ctx context.Context, in core.Inbox) (*intake, error) {
 	var self user
-	r := &botapi.Request{Method: "getMe", Again: true, Fatal: []int{401, 404}, Result: &self}
+	r := &botapi.Request{Method: "getMe", Again: true, Fatal: []int{200, 401, 404}, Result: &self} // 200: no Bot API
 	if err := d.api.Do(ctx, r); err != nil {
 		return nil, err
 	}

@@ -308,3 +308,21 @@ func TestChatKeyOf(t *testing.T) {
 		}
 	}
 }
+
+// TestNoBotAPI: a server that answers, but not as the Bot API does, is an error at once.
+func TestNoBotAPI(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"ok":true,"result":true}`))
+	}))
+	defer server.Close()
+	d, err := New(usual(server.URL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.api.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := d.Listen(ctx, nil); err == nil || ctx.Err() != nil {
+		t.Errorf("Listen: %v, %v", err, ctx.Err())
+	}
+}

@@ -14,15 +14,20 @@ func releasePages() {
 	if err != nil {
 		return
 	}
-	maps, err := os.ReadFile("/proc/self/maps")
+	maps, err := os.ReadFile("/proc/self/smaps")
 	if err != nil {
 		return
 	}
-	for line := range strings.Lines(string(maps)) { // see proc_pid_maps(5)
-		var from, to uintptr
-		var mode, offset, device, inode, file string
-		_, err := fmt.Sscanf(line, "%x-%x %s %s %s %s %s", &from, &to, &mode, &offset, &device, &inode, &file)
-		if err == nil && file == self && !strings.Contains(mode, "w") {
+	var from, to uintptr
+	for line := range strings.Lines(string(maps)) { // see proc_pid_smaps(5)
+		f := strings.Fields(line)
+		switch {
+		case !strings.HasSuffix(f[0], ":"): // the next mapping
+			from, to = 0, 0
+			if len(f) == 6 && f[5] == self && !strings.Contains(f[1], "w") {
+				_, _ = fmt.Sscanf(f[0], "%x-%x", &from, &to)
+			}
+		case f[0] == "Anonymous:" && f[1] == "0" && from < to: // else the file lacks what was written, as by a loader
 			// It fails without harm.
 			_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, from, to-from, syscall.MADV_DONTNEED)
 		}
