@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -62,8 +63,8 @@ func readObject(data []byte) (o object, ok bool) {
 	var raw map[string]json.RawMessage
 	err := json.Unmarshal(data, &raw)
 	o = make(object, len(raw))
-	for key, value := range raw {
-		o[strings.ToLower(key)] = value
+	for _, key := range slices.Sorted(maps.Keys(raw)) { // of keys that differ in case, that in small letters counts
+		o[strings.ToLower(key)] = raw[key]
 	}
 	return o, err == nil
 }

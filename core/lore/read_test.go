@@ -22,6 +22,9 @@ func TestRead(t *testing.T) {
 		`{"entries":[{"content":"x","enabled":"false","constant":true,"use_regex":true},{"content":""},{"content":7}]}`: {
 			Entries: []Entry{{Content: "x", Constant: true, Regex: true}},
 		},
+		`{"entries":[{"Keys":["A"],"keys":["a"],"KEYS":["B"],"content":"x","Content":"y"}]}`: {
+			Entries: []Entry{{Keys: []string{"a"}, Content: "x", Enabled: true}},
+		},
 		`null`: {}, `{}`: {}, `{"entries":null}`: {},
 	} {
 		got, err := Read([]byte(text))
