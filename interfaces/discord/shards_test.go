@@ -181,6 +181,46 @@ func TestBetweenTwoSessions(t *testing.T) {
 	until(t, "one session", func() bool { return s.Live() == 1 })
 }
 
+// TestTooMuchBetweenTwoSessions: what was missed is not lost when more comes until a new session begins than is kept.
+func TestTooMuchBetweenTwoSessions(t *testing.T) {
+	s := newServer(t)
+	state := shelf()
+	change := func(o *Options) { o.State = state }
+	first := newInbox()
+	stop := s.listening(t, s.bot(t, change), first)
+	until(t, "a session", func() bool { return s.Live() == 1 })
+	id := s.Say(hallID, annID, "to be deleted")
+	first.wait(t, core.KindMessage, 1)
+	until(t, "a note", func() bool {
+		raw, _ := state.Get(t.Context(), progress.SessionsKey)
+		return strings.Contains(string(raw), `"id"`)
+	})
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	s.Delete(hallID, id)
+	opened, _, _ := s.Counts()
+	var earlier *discordtest.Conn
+	s.Gateway(func(g *discordtest.Settings) {
+		g.Script = func(n int, c *discordtest.Conn) bool {
+			if n == opened+1 {
+				earlier = c
+				return false
+			}
+			for range 10 {
+				earlier.Send(discordtest.Payload{Type: "MESSAGE_UPDATE", Data: strings.Repeat("x", 1<<20)})
+			}
+			until(t, "the end of the earlier one", func() bool { return s.Live() == 0 })
+			return false
+		}
+	})
+	second := newInbox()
+	s.listening(t, s.bot(t, change), second)
+	if m := second.wait(t, core.KindDeletion, 1)[0]; m.Target != id {
+		t.Errorf("%s is deleted", m.Target)
+	}
+}
+
 // TestSessionIsForgotten: where Discord does not know the session any more, a new one is enough.
 func TestSessionIsForgotten(t *testing.T) {
 	s := newServer(t)

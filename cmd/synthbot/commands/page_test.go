@@ -121,6 +121,7 @@ func TestPageOfADaemon(t *testing.T) {
 		"/personas":                      "Nora",
 		"/charts":                        "Tokens by person",
 		"/catalogue":                     "message_console",
+		"/log":                           "interfaces</b> 1",
 		"/settings":                      "bot.data_dir",
 		"/settings?place=console/main":   "actions_deny",
 	} {

@@ -75,6 +75,7 @@ func (s *shard) receiveMissed(ctx context.Context, left Session, caughtUp func()
 
 // keepMissed reads events until an error, and keeps messages and interactions.
 func (s *shard) keepMissed(c *conn, caughtUp func()) error {
+	missed := 0 // how many events came before RESUMED
 	for size := 0; ; {
 		m, err := c.read()
 		switch {
@@ -85,6 +86,7 @@ func (s *shard) keepMissed(c *conn, caughtUp func()) error {
 		case *m.Op == opReconnect:
 			return errReconnect
 		case m.Type == "RESUMED":
+			missed = len(s.missed)
 			c.patience = c.interval // without heartbeats, Discord ends the connection soon after
 			caughtUp()
 		}
@@ -93,7 +95,7 @@ func (s *shard) keepMissed(c *conn, caughtUp func()) error {
 		}
 		s.missed, size = append(s.missed, m), size+len(m.Data)
 		if size > maxMissed {
-			s.missed = nil
+			s.missed = slices.Clone(s.missed[:missed])
 			return errors.New("too many missed events")
 		}
 	}

@@ -33,7 +33,7 @@ const (
 	closeDisallowed       = 4014 // intents
 )
 
-// shard keeps one connection alive. It is used only by the goroutine of run.
+// shard keeps one connection alive. It is used only by the goroutine of run, except for missed until earlier has ended.
 type shard struct {
 	g       *Gateway
 	id      int
