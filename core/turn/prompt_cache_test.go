@@ -1,6 +1,12 @@
 package turn
 
-import "testing"
+import (
+	"testing"
+
+	"synthbot/core"
+	"synthbot/core/action"
+	"synthbot/core/recent"
+)
 
 // TestPromptCache: what prompts said is dropped when a user is forgotten, also by a turn that began before.
 func TestPromptCache(t *testing.T) {
@@ -18,5 +24,22 @@ func TestPromptCache(t *testing.T) {
 	}
 	if c.at(2) != second {
 		t.Error("a turn that began before displaced the cache")
+	}
+}
+
+// later is a store in which a user was just forgotten.
+type later struct{ core.Store }
+
+func (later) Epoch() uint64 { return 2 }
+
+// TestForgetDropsPrompts: Forget does not wait for the next turn.
+func TestForgetDropsPrompts(t *testing.T) {
+	s := &setup{Options: Options{Store: later{}, Runtime: action.NewRuntime(action.Options{})}}
+	before := s.cache.at(1)
+	turns := &Turns{undo: recent.NewShared[undoKey, undoable](1)}
+	turns.setup.Store(s)
+	turns.Forget()
+	if s.cache.kept == before || s.cache.epoch != 2 {
+		t.Error("the former prompts are kept")
 	}
 }
