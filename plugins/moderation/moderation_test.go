@@ -2,6 +2,7 @@ package moderation
 
 import (
 	"context"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -79,13 +80,14 @@ func run(t *testing.T, p *Plugin) {
 	}
 }
 
+// disk is what the store keeps, without random keys: they may contain any name.
 func disk(t *testing.T, s *plugintest.Harness) string {
 	t.Helper()
 	var b strings.Builder
 	if err := s.DB.Export(t.Context(), &b, core.Path{}); err != nil {
 		t.Fatal(err)
 	}
-	return b.String()
+	return regexp.MustCompile(`"[A-Za-z0-9+/]{40,}={0,2}"`).ReplaceAllString(b.String(), `""`)
 }
 
 func call(t *testing.T, p *Plugin, name string, c command.Call) (string, error) {

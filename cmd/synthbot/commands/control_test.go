@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"synthbot/core/coretest"
 	"synthbot/interfaces/telegram/telegramtest"
 	"synthbot/memory"
 )
@@ -36,6 +37,16 @@ func TestCommandsAtTheDaemon(t *testing.T) {
 	d.answers("a second line") // the first turn is over by now
 	if status, out, errs := d.command("from elsewhere\n", "chat", "--user", "ann"); status != 0 || out == "" || errs != "" {
 		t.Errorf("chat: %d, %q, %q", status, out, errs)
+	}
+	for end := time.Now().Add(coretest.Patience); ; time.Sleep(time.Millisecond) { // until its turn is over
+		_, out, _ := d.command("", "history", "console/main")
+		_, answer, _ := strings.Cut(out, "ann: from elsewhere\n")
+		if answer != "" {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("history: %q", out)
+		}
 	}
 	commands := [][]string{
 		{"history", "console/main"}, {"history"}, {"usage"}, {"actions"}, {"memory", "export", "console/main"},
