@@ -357,7 +357,7 @@ func (p *sum) raise(a, b *big.Rat) *big.Rat {
 	switch {
 	case size <= 1: // of 0, 1 and -1 only the parity of the power counts
 		n = min(n, 2-n%2)
-	case n > maxBits, size*n > 2*maxBits:
+	case n < 0, n > maxBits, size*n > 2*maxBits: // below 0: the least of numbers has no counterpart
 		return p.fail(ErrTooLarge)
 	}
 	e := big.NewInt(n)

@@ -27,7 +27,7 @@ func TestCompute(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %s", text, a, ok, want)
 		}
 	}
-	for text, want := range map[string]error{"1/0": ErrZero, "0^-1": ErrZero, "9^999999999": ErrTooLarge, "square root of -4": ErrNegative} {
+	for text, want := range map[string]error{"1/0": ErrZero, "0^-1": ErrZero, "9^999999999": ErrTooLarge, "2^-9223372036854775808": ErrTooLarge, "square root of -4": ErrNegative} {
 		a, ok := Compute(text, english)
 		if !ok || !errors.Is(a.Err, want) {
 			t.Errorf("%s: %v, %v, want %v", text, a, ok, want)
