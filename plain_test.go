@@ -39,9 +39,9 @@ var maxBigPackageLines = map[string]int{
 	"core/engine":         3631,
 	"core/engine/offline": 3077,
 	"core/turn":           5226,
-	"core/action":         3894,
+	"core/action":         3893,
 	"interfaces/telegram": 4202,
-	"memory":              8721,
+	"memory":              8724,
 }
 
 // stiff matches wording in comments that plain English avoids.

@@ -95,12 +95,15 @@ func messageFields(c *codec, m *core.Message) {
 	text(c, 12, &m.Addressed)
 }
 
+// authorID is the first field of an author, or the ninth if the id is a number. Forgetting looks for both.
+func authorID(c *codec, id *string) { c.id(1, 9, id) }
+
 func authorField(c *codec, tag byte, a *core.Author) {
 	if !c.reading && *a == (core.Author{}) {
 		return
 	}
 	c.group(tag, func() {
-		c.id(1, 9, &a.ID)
+		authorID(c, &a.ID)
 		text(c, 2, &a.Name)
 		text(c, 3, &a.Tag)
 		c.flag(4, &a.Bot)

@@ -119,7 +119,7 @@ func (s *subject) addReply(place core.Path, id string) {
 // read, in such a place, the number is known.
 func (s *subject) read(k, v []byte) (l storedEntry, ok bool, err error) {
 	var author codec // the person's id may be there as a text, or as the number of an author
-	author.id(1, 9, &s.person)
+	authorID(&author, &s.person)
 	named := bytes.Contains(v, []byte(s.person)) || bytes.Contains(v, author.out)
 	if !named && len(s.Replies)+len(s.Whole) == 0 {
 		return storedEntry{}, false, nil

@@ -37,8 +37,8 @@ type Definition struct {
 }
 
 // complete completes a definition that has an action, an owner and a home. The error joins everything that is wrong
-// with it; it has no input then. Unless it is linted, its schemas are compiled when they are first used, and neither
-// they nor its defaults and examples are checked: compiling is much of what a start would take.
+// with it; it has no input then. Unless it is linted, its schemas are compiled when they are first used, and its
+// defaults and examples are not checked: a start would take a millisecond longer.
 func (d *Definition) complete(linted bool) error {
 	var err error
 	if d.Action, err = convertLegacy(d.Action); err != nil {

@@ -228,7 +228,7 @@ type sum struct {
 	err        error
 }
 
-// fail notes the first error. What it returns stands for the value that there is not.
+// fail notes the first error. It returns 0 in place of a value.
 func (p *sum) fail(err error) *big.Rat {
 	p.err = cmp.Or(p.err, err)
 	return new(big.Rat)
@@ -357,7 +357,7 @@ func (p *sum) raise(a, b *big.Rat) *big.Rat {
 	switch {
 	case size <= 1: // of 0, 1 and -1 only the parity of the power counts
 		n = min(n, 2-n%2)
-	case n < 0, n > maxBits, size*n > 2*maxBits: // below 0: the least of numbers has no counterpart
+	case n < 0, n > maxBits, size*n > 2*maxBits: // n < 0: -n of the least int64 is itself
 		return p.fail(ErrTooLarge)
 	}
 	e := big.NewInt(n)
