@@ -10,10 +10,10 @@
 // Build asks all plugins for their actions, checks them, and returns a Snapshot, which never
 // changes. It reports all errors at once: a brief that is empty or not under 100 characters,
 // names that are taken, dependencies that nobody offers or that form a circle. Names and
-// similes match in lower case, without '_', '-', '.' and spaces. Lint also compiles the schemas, and refuses defaults and examples that they
-// refuse: tests call it for the program's own actions, plugins for those of others.
-// A Schema in the older form of definitions is converted; package schema has the rules of
-// today's.
+// similes match in lower case, without '_', '-', '.' and spaces. Lint also compiles the
+// schemas, and refuses defaults and examples that they refuse: tests call it for the program's
+// own actions, plugins for those of others. A Schema in the older form of definitions is
+// converted; package schema has the rules of today's.
 //
 // # Permissions
 //
