@@ -19,8 +19,8 @@ type Engine interface {
 	Begin(ctx context.Context) (View, error)
 	// Update calls f in a transaction that sees its own changes. It returns nil when they are durable.
 	// If it returns an error, such as f's, nothing has changed, unless the connection broke during the
-	// commit. If another process changed what f read, Update calls f again. Only one goroutine may call
-	// Update at a time.
+	// commit. If another process changed what f read, Update calls f again. Concurrent calls wait for
+	// each other.
 	Update(f func(Tx) error) error
 	// Close blocks until all views have ended.
 	Close() error

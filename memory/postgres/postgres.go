@@ -36,6 +36,7 @@ import (
 	"log/slog"
 	"os"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -95,6 +96,7 @@ type DB struct {
 
 	ids        atomic.Pointer[map[string]byte] // of buckets, by name; replaced, never changed
 	marker     string                          // the key of this engine's last transaction
+	updating   sync.Mutex                      // held by Update
 	number     uint64                          // of the last transaction; only Update uses it
 	unprepared atomic.Bool                     // a pooler is in between: statements are not prepared
 	away       atomic.Bool                     // the database could not be reached
@@ -247,6 +249,8 @@ func (db *DB) Update(f func(kv.Tx) error) error {
 	if db.closed.Load() {
 		return core.ErrClosed
 	}
+	db.updating.Lock()
+	defer db.updating.Unlock()
 	db.number++
 	until, pause, unsure := time.Now().Add(patience), firstPause, false
 	for {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -107,6 +108,37 @@ func TestCrashes(t *testing.T) {
 	all.Wait()
 	if n := number(t, db); n != counted {
 		t.Errorf("%d of %d were counted", n, counted)
+	}
+}
+
+// TestOneUpdateAtATime: a number tells the transactions of an engine apart, so its goroutines write one
+// after the other, also the one that compacts.
+func TestOneUpdateAtATime(t *testing.T) {
+	db := open(t, coretest.StartPostgres(t).URL)
+	var inside atomic.Int32
+	count := func(tx kv.Tx) error {
+		if inside.Add(1) > 1 {
+			t.Error("two at once")
+		}
+		defer inside.Add(-1)
+		n, _ := strconv.Atoi(string(tx.Bucket("a").Get([]byte("n"))))
+		time.Sleep(time.Millisecond)
+		return tx.Bucket("a").Put([]byte("n"), []byte(strconv.Itoa(n+1)))
+	}
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 5 {
+				_, _, err := db.Compact(t.Context(), count)
+				if err := errors.Join(err, db.Update(count)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if n := number(t, db); n != 40 {
+		t.Errorf("40 were counted as %d", n)
 	}
 }
 
