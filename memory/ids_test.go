@@ -57,35 +57,55 @@ func TestRunsOfIDs(t *testing.T) {
 		path := core.MustPath(fmt.Sprint("ids/", number))
 		p := place{from: path, path: path, key: placeKey(path), ids: placeKey(path)}
 		stored := make(map[string]uint64)
-		set := func(id string, seq uint64) {
-			err := db.update(t.Context(), func(t *tx) { setID(t, p.ids, knownID{shortID(id), seq, seq % 7}) })
+		set := func(seq func(i int) uint64, ids ...string) {
+			err := db.update(t.Context(), func(t *tx) {
+				for i, id := range ids {
+					setID(t, p.ids, knownID{shortID(id), seq(i), seq(i) % 7})
+				}
+			})
 			if err != nil {
 				r.Fatal(err)
 			}
-			if stored[id] = seq; seq == 0 {
-				delete(stored, id)
+			for i, id := range ids {
+				if stored[id] = seq(i); seq(i) == 0 {
+					delete(stored, id)
+				}
 			}
 		}
 		anID := rapid.OneOf(rapid.StringN(1, 9, maxID-1), rapid.StringMatching(`[1-9][0-9]{0,3}`),
 			rapid.StringMatching(`12[0-9]{17}`), rapid.StringMatching(`x{150,199}`))
 		change := func(r *rapid.T) {
-			set(anID.Draw(r, "id"), rapid.Uint64Range(0, 1<<40).Draw(r, "number"))
+			seq := rapid.Uint64Range(0, 1<<40).Draw(r, "number")
+			set(func(int) uint64 { return seq }, anID.Draw(r, "id"))
 		}
 		r.Repeat(map[string]func(*rapid.T){
 			"one": change,
 			"many": func(r *rapid.T) {
 				from, step := rapid.IntRange(1, 9999).Draw(r, "from"), rapid.SampledFrom([]int{-1, 1, 37}).Draw(r, "step")
+				var ids []string
 				for i := range 200 {
-					set(fmt.Sprint(max(1, from+i*step)), uint64(i+1))
+					ids = append(ids, fmt.Sprint(max(1, from+i*step)))
 				}
+				set(func(i int) uint64 { return uint64(i + 1) }, ids...)
 			},
 			"delete": func(r *rapid.T) {
 				if len(stored) > 0 {
-					set(rapid.SampledFrom(slices.Sorted(maps.Keys(stored))).Draw(r, "id"), 0)
+					set(func(int) uint64 { return 0 }, rapid.SampledFrom(slices.Sorted(maps.Keys(stored))).Draw(r, "id"))
 				}
 			},
-			"": func(r *rapid.T) { checkIDs(r, db, p, stored) },
+			"": func(r *rapid.T) { checkRuns(r, db, p, stored) },
 		})
+		err := db.view(t.Context(), func(v *view) error {
+			for id, want := range stored {
+				if seq, known := v.findID(p, id); !known || seq != want {
+					r.Fatalf("%q is known: %t, as %d, want %d", id, known, seq, want)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			r.Fatal(err)
+		}
 	})
 	err := db.update(t.Context(), func(t *tx) { t.deleteBelow(bucketIDs, []byte("ids\x01")) })
 	if err != nil {
@@ -93,18 +113,13 @@ func TestRunsOfIDs(t *testing.T) {
 	}
 }
 
-func checkIDs(r *rapid.T, db *DB, p place, stored map[string]uint64) {
-	left := maps.Clone(stored)
+func checkRuns(r *rapid.T, db *DB, p place, stored map[string]uint64) {
+	found := make(map[string]uint64, len(stored))
 	err := db.view(r.Context(), func(v *view) error {
-		for id, want := range stored {
-			if seq, known := v.findID(p, id); !known || seq != want {
-				r.Fatalf("%q is known: %t, as %d, want %d", id, known, seq, want)
-			}
-		}
 		for k, value := range v.bucket(bucketIDs).prefixed(p.ids) {
 			run := idRun{bytes: value}
 			for run.next() {
-				delete(left, string(run.last.id[1:]))
+				found[string(run.last.id[1:])] = run.last.seq
 			}
 			if !bytes.Equal(k, newestKey(p.ids)) && !bytes.Equal(k, slices.Concat(p.ids, run.last.id)) {
 				r.Fatalf("the run %q ends with %q", k, run.last.id)
@@ -115,8 +130,8 @@ func checkIDs(r *rapid.T, db *DB, p place, stored map[string]uint64) {
 		}
 		return nil
 	})
-	if err != nil || len(left) > 0 {
-		r.Fatalf("%d ids are in no run; %v", len(left), err)
+	if err != nil || !maps.Equal(found, stored) {
+		r.Fatalf("%d ids are in the runs, want %d; %v", len(found), len(stored), err)
 	}
 }
 
