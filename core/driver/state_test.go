@@ -1,41 +1,16 @@
 package driver
 
 import (
-	"context"
-	"runtime"
 	"sync"
 	"testing"
+
+	"synthbot/core/coretest"
 )
-
-// shelf is a State that several drivers share.
-type shelf struct{ values sync.Map }
-
-func (s *shelf) Get(_ context.Context, key string) ([]byte, error) {
-	value, _ := s.values.Load(key)
-	runtime.Gosched() // lets an update that is not atomic interfere
-	if value == nil {
-		return nil, nil
-	}
-	return []byte(value.(string)), nil
-}
-
-func (s *shelf) Put(_ context.Context, key string, value []byte) error {
-	s.values.Store(key, string(value))
-	return nil
-}
-
-func (s *shelf) Swap(_ context.Context, key string, old, value []byte) (bool, error) {
-	if old == nil {
-		_, loaded := s.values.LoadOrStore(key, string(value))
-		return !loaded, nil
-	}
-	return s.values.CompareAndSwap(key, string(old), string(value)), nil
-}
 
 // TestUpdatesOfTwoDrivers: no update is lost while two drivers of one interface run.
 func TestUpdatesOfTwoDrivers(t *testing.T) {
 	var all sync.WaitGroup
-	s := &shelf{}
+	s := new(coretest.SharedState)
 	for range 8 {
 		all.Go(func() {
 			for range 100 {

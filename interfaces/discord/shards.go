@@ -81,6 +81,22 @@ func (s *shardState) Holds() bool {
 	return !ok || h.Holds()
 }
 
+// Swap implements driver.Swapper.
+func (s *shardState) Swap(ctx context.Context, key string, old, value []byte) (ok bool, err error) {
+	shared, ok := s.State.(driver.Swapper)
+	if !ok {
+		return true, s.Put(ctx, key, value)
+	}
+	own, err := s.State.Get(ctx, s.prefix+key)
+	if err != nil {
+		return false, err
+	}
+	if own == nil { // old is what the account stored
+		old = nil
+	}
+	return shared.Swap(ctx, s.prefix+key, old, value)
+}
+
 func (s *shardState) Put(ctx context.Context, key string, value []byte) error {
 	return s.State.Put(ctx, s.prefix+key, value)
 }

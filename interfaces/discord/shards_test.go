@@ -4,10 +4,13 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/core/driver"
 	"synthbot/interfaces/discord/discordtest"
 	"synthbot/interfaces/discord/gateway"
 	"synthbot/interfaces/discord/progress"
@@ -236,5 +239,34 @@ func TestSessionIsForgotten(t *testing.T) {
 	in.wait(t, core.KindMessage, 1)
 	if opened, _, _ := s.Counts(); opened != 2 {
 		t.Errorf("%d connections", opened)
+	}
+}
+
+// TestTwoDriversOfAShard: while the configuration is reloaded, two drivers of a shard change the same values.
+// No change is lost, and the first one continues what the account stored before it was divided.
+func TestTwoDriversOfAShard(t *testing.T) {
+	account := new(coretest.SharedState)
+	if err := account.Put(t.Context(), "n", []byte("100")); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 2 {
+		state := &shardState{account, "shard 1/2 "}
+		all.Go(func() {
+			for range 200 {
+				_, err := driver.Update(t.Context(), state, "n", func(n *int) bool {
+					*n++
+					return true
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	values := account.Values()
+	if n, before := string(values["shard 1/2 n"]), string(values["n"]); n != "500" || before != "100" {
+		t.Errorf("%s were counted from %s", n, before)
 	}
 }

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"sync"
@@ -10,43 +9,18 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/coretest"
 )
-
-// sharedState is a driver.State that processes share.
-type sharedState struct {
-	mu     sync.Mutex
-	values map[string][]byte
-}
-
-func (s *sharedState) Get(_ context.Context, key string) ([]byte, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.values[key], nil
-}
-
-func (s *sharedState) Put(_ context.Context, key string, value []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.values[key] = value
-	return nil
-}
-
-func (s *sharedState) Swap(_ context.Context, key string, old, value []byte) (ok bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !bytes.Equal(s.values[key], old) {
-		return false, nil
-	}
-	s.values[key] = value
-	return true, nil
-}
 
 // TestStartsOfTwoProcesses: processes that serve one account leave time between identifies of a bucket,
 // and none between those of different ones.
 func TestStartsOfTwoProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const every = 5 * time.Second
-		state := &sharedState{values: map[string][]byte{"starts 0": core.JSON(time.Now().Add(time.Hour))}} // by another clock
+		state := new(coretest.SharedState)
+		if err := state.Put(t.Context(), "starts 0", core.JSON(time.Now().Add(time.Hour))); err != nil { // by another clock
+			t.Fatal(err)
+		}
 		began := time.Now()
 		var mu sync.Mutex
 		times := make(map[int][]time.Duration)
