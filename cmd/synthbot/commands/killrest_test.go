@@ -156,6 +156,9 @@ func TestKillRest(t *testing.T) {
 	}
 	k := newKilling(t, versatile(t))
 	messages, deaths := coretest.Sample(150, 20), coretest.Sample(15, 2)
+	if os.Getenv("DATABASE_URL") != "" { // each life waits until the lease of the last one has expired
+		messages, deaths = min(messages, 60), min(deaths, 6)
+	}
 	said := 0
 	left := func() []string {
 		k.pressAll()

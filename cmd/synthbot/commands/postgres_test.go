@@ -39,7 +39,7 @@ func onServerOf() string {
 // Each new life waits for the lease of the one before.
 func TestKillOnPostgres(t *testing.T) {
 	defer func(n, messages int) { *kills, *killMessages = n, messages }(*kills, *killMessages)
-	*kills, *killMessages = min(*kills, 10), min(*killMessages, 200)
+	*kills, *killMessages = min(*kills, 6), min(*killMessages, 120)
 	for name, test := range map[string]func(*testing.T){"kill": TestKill, "rest": TestKillRest} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("DATABASE_URL", coretest.StartPostgres(t).URL)
