@@ -5,8 +5,8 @@ import (
 	"synthbot/core/llm"
 )
 
-// showing lets the answer to a question be shown while it is written, unless nobody is to see it. hide
-// takes back what was shown.
+// showWhileWritten makes q stream its answer to c.show, unless the answer must not be shown. hide retracts
+// what was shown.
 func (c *Chain) showing(q *core.Question) (hide func()) {
 	if c.show == nil || q.Unshown {
 		return func() {}
