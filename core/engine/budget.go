@@ -200,8 +200,8 @@ type reservation struct {
 	question core.Question
 	now      time.Time
 	day      string
-	all      []allowance // of the bot and the place
-	each     []allowance // of the people who caused the question
+	shared   []allowance // of the bot and the place
+	personal []allowance // of the people who caused the question
 	payers   []core.Path // those of them who have enough left; they are charged
 	held     int64
 	share    int64 // held for each payer
@@ -226,15 +226,15 @@ func (t *reservation) readAllowances(ctx context.Context) (err error) {
 		tokens = o.PersonTokens(q.Path)
 	}
 	for _, p := range q.People {
-		t.each = append(t.each, allowance{scope: p, limit: Spending{tokens, cfg.PersonCost}})
+		t.personal = append(t.personal, allowance{scope: p, limit: Spending{tokens, cfg.PersonCost}})
 	}
 	for _, p := range cfg.Places {
 		if q.Path.Within(p.Path) {
-			t.all = append(t.all, allowance{scope: p.Path, limit: Spending{p.Tokens, p.Cost}})
+			t.shared = append(t.shared, allowance{scope: p.Path, limit: Spending{p.Tokens, p.Cost}})
 		}
 	}
-	t.all = append(t.all, allowance{limit: Spending{cfg.BotTokens, cfg.BotCost}})
-	for _, list := range [][]allowance{t.all, t.each} {
+	t.shared = append(t.shared, allowance{limit: Spending{cfg.BotTokens, cfg.BotCost}})
+	for _, list := range [][]allowance{t.shared, t.personal} {
 		for i := range list {
 			if err == nil && list[i].limit != (Spending{}) {
 				list[i].spent, err = o.Ledger.Spent(ctx, t.day, list[i].scope)
@@ -258,7 +258,7 @@ func (t *reservation) build(ctx context.Context, l llm.Limits) (llm.Request, err
 		}
 		spent = t.hold(tokens)
 		t.budget.mu.Lock()
-		isOvertaken := slices.ContainsFunc(t.all, func(a allowance) bool { // since makeRoom, by other questions
+		isOvertaken := slices.ContainsFunc(t.shared, func(a allowance) bool { // since makeRoom, by other questions
 			return a.room != nil && *a.room >= a.wanted && t.budget.held[a.scope]+tokens > *a.room
 		})
 		t.budget.mu.Unlock()
@@ -289,8 +289,8 @@ func (t *reservation) record(ctx context.Context, engine string, used llm.Usage)
 // makeRoom asks how much of the budgets of the bot and the place is left for this process.
 func (t *reservation) makeRoom(ctx context.Context, tokens int64) error {
 	b := t.budget
-	for i := range t.all {
-		a := &t.all[i]
+	for i := range t.shared {
+		a := &t.shared[i]
 		if b.o.Room == nil || a.limit.Tokens == 0 {
 			continue
 		}
@@ -316,14 +316,14 @@ func (t *reservation) hold(tokens int64) error {
 	defer b.mu.Unlock()
 	t.count(-1)
 	t.held, t.share = 0, 0
-	for _, a := range t.all {
-		if b.full(a, tokens) {
-			return t.error(a, tokens)
+	for _, a := range t.shared {
+		if b.isFull(a, tokens) {
+			return t.spentError(a, tokens)
 		}
 	}
-	t.payers, t.share = b.payers(t.each, tokens)
-	if len(t.payers) == 0 && len(t.each) > 0 {
-		return t.error(t.each[0], tokens/int64(len(t.each)))
+	t.payers, t.share = b.payers(t.personal, tokens)
+	if len(t.payers) == 0 && len(t.personal) > 0 {
+		return t.spentError(t.personal[0], tokens/int64(len(t.personal)))
 	}
 	t.held = tokens
 	t.count(1)
@@ -339,7 +339,7 @@ func (t *reservation) count(sign int64) {
 			delete(held, scope)
 		}
 	}
-	for _, a := range t.all {
+	for _, a := range t.shared {
 		add(a.scope, t.held)
 	}
 	for _, p := range t.payers {
@@ -349,7 +349,7 @@ func (t *reservation) count(sign int64) {
 
 // isFull reports whether an allowance has no room for tokens or, for 0 tokens, whether it is
 // used up. b.mu is held.
-func (b *Budget) full(a allowance, tokens int64) bool {
+func (b *Budget) isFull(a allowance, tokens int64) bool {
 	wanted := a.spent.Tokens + b.held[a.scope] + tokens
 	if a.room != nil {
 		wanted = max(wanted, a.limit.Tokens-*a.room+b.held[a.scope]+tokens)
@@ -364,7 +364,7 @@ func (b *Budget) payers(each []allowance, tokens int64) (people []core.Path, sha
 	for n := -1; len(each) != n && len(each) > 0; {
 		n = len(each)
 		share = (tokens + int64(n) - 1) / int64(n)
-		each = slices.DeleteFunc(slices.Clone(each), func(a allowance) bool { return b.full(a, share) })
+		each = slices.DeleteFunc(slices.Clone(each), func(a allowance) bool { return b.isFull(a, share) })
 	}
 	for _, a := range each {
 		people = append(people, a.scope)
@@ -372,7 +372,7 @@ func (b *Budget) payers(each []allowance, tokens int64) (people []core.Path, sha
 	return people, share
 }
 
-func (t *reservation) error(a allowance, tokens int64) error {
+func (t *reservation) spentError(a allowance, tokens int64) error {
 	y, m, d := t.now.Date()
 	resets := time.Date(y, m, d+1, 0, 0, 0, 0, t.now.Location())
 	after := resets.Sub(t.now)

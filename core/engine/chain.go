@@ -67,13 +67,13 @@ type Chain struct {
 func New(tables []Config, o Options) (*Chain, error) {
 	o = o.withDefaults()
 	c := &Chain{options: o, pool: newTransport(o.Clock)}
-	last, faults := c.fill(tables)
+	last, faults := c.addLinks(tables)
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
 	if last != nil {
 		last.Clock, last.Zone = o.Clock, o.Zone
-		c.quiet = offline.New(*last)
+		c.lastAlone = offline.New(*last)
 		last.Standby = len(c.links) > 0
 		c.last = offline.New(*last)
 	}
@@ -84,7 +84,7 @@ func New(tables []Config, o Options) (*Chain, error) {
 }
 
 // addLinks makes the links. It returns the options of the offline engine, or nil if that is disabled.
-func (c *Chain) fill(tables []Config) (last *offline.Options, faults []error) {
+func (c *Chain) addLinks(tables []Config) (last *offline.Options, faults []error) {
 	last = &offline.Options{Name: providerOffline}
 	names := make(map[string]bool)
 	for i, cfg := range tables {
@@ -153,7 +153,7 @@ func (c *Chain) Limits(place core.Path) llm.Limits {
 func (c *Chain) order(place core.Path) ([]*link, llm.Model) {
 	name := c.options.Prefer(place)
 	if c.last != nil && name == c.last.Limits().Engine {
-		return nil, c.quiet
+		return nil, c.lastAlone
 	}
 	i := slices.IndexFunc(c.links, func(l *link) bool { return l.name == name })
 	if i <= 0 {
@@ -166,7 +166,7 @@ func (c *Chain) order(place core.Path) ([]*link, llm.Model) {
 // the offline engine. Each call has its own request from q.Build, so that the stream of a failed call is not
 // mixed with the next one's. The error is a *llm.Error that wraps the errors of all engines.
 func (c *Chain) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
-	hide := c.showing(&q)
+	hide := c.showWhileWritten(&q)
 	held, err := c.budget.reserve(ctx, &q)
 	if err != nil {
 		return llm.Answer{}, err
@@ -205,7 +205,7 @@ func (c *Chain) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	case ctx.Err() != nil:
 		return llm.Answer{}, &llm.Error{Kind: llm.ErrorRetryLater, Err: context.Cause(ctx)}
 	}
-	return llm.Answer{}, mostHopeful(failed)
+	return llm.Answer{}, joinErrors(failed)
 }
 
 // maxRounds is how often an engine is asked in total if it may have recovered.
@@ -252,11 +252,11 @@ func ask(ctx context.Context, m llm.Model, q core.Question) (llm.Answer, *llm.Er
 			return answer, nil
 		}
 	}
-	return llm.Answer{}, typed(limits.Engine, err)
+	return llm.Answer{}, asModelError(limits.Engine, err)
 }
 
 // asModelError returns the *llm.Error in err, or wraps err in a fatal one.
-func typed(engine string, err error) *llm.Error {
+func asModelError(engine string, err error) *llm.Error {
 	if failed, ok := errors.AsType[*llm.Error](err); ok {
 		return failed
 	}
@@ -265,7 +265,7 @@ func typed(engine string, err error) *llm.Error {
 
 // joinErrors makes one error of all. Its kind and After are those of the error that is most likely to go
 // away, because the caller decides by them whether to try again.
-func mostHopeful(failed []*llm.Error) *llm.Error {
+func joinErrors(failed []*llm.Error) *llm.Error {
 	if len(failed) == 0 {
 		return &llm.Error{Kind: llm.ErrorFatal, Err: errors.New("no engine")}
 	}

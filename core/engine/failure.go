@@ -182,15 +182,15 @@ func kindOf(e *httpError) llm.ErrorKind {
 
 // failure makes a *llm.Error of any error of a call. call is the context of the call with its timeout,
 // caller the one of the caller. The result never contains the API key.
-func (p *provider) failure(call, whole context.Context, err error) *llm.Error {
+func (p *provider) failure(call, caller context.Context, err error) *llm.Error {
 	e := &llm.Error{Kind: llm.ErrorRetryLater, Engine: p.cfg.Name, Err: err}
 	var known *llm.Error
 	var status *httpError
 	switch {
 	case errors.As(err, &known):
 		e = known
-	case whole.Err() != nil:
-		e.Err = context.Cause(whole)
+	case caller.Err() != nil:
+		e.Err = context.Cause(caller)
 	case errors.As(err, &status):
 		e.Kind, e.Status, e.After = kindOf(status), status.status, status.after
 	case call.Err() != nil:
@@ -199,20 +199,20 @@ func (p *provider) failure(call, whole context.Context, err error) *llm.Error {
 	text := e.Err.Error()
 	clean := p.redact.Replace(text)
 	if clean != text {
-		e.Err = &concealed{clean, e.Err}
+		e.Err = &redacted{clean, e.Err}
 	}
 	return e
 }
 
 // redacted is an error whose text contained the API key. errors.Is still finds what it
 // wraps, but unwrapping does not, so that the text cannot reach a log.
-type concealed struct {
+type redacted struct {
 	text string
 	err  error
 }
 
-func (c *concealed) Error() string        { return c.text }
-func (c *concealed) Is(target error) bool { return errors.Is(c.err, target) }
+func (c *redacted) Error() string        { return c.text }
+func (c *redacted) Is(target error) bool { return errors.Is(c.err, target) }
 
 // isPresent reports whether a value was sent and is not null.
 func isPresent(value json.RawMessage) bool { return len(value) > 0 && string(value) != "null" }

@@ -10,14 +10,14 @@ import (
 
 // Limits of what is learned.
 const (
-	leastScale   = 0.5
-	mostScale    = 4
+	minScale     = 0.5
+	maxScale     = 4
 	scaleStep    = 20 // steps between a scale of 1 and 2
 	scaleBlock   = 32 // prompts after which a scale may shrink
-	lessonTime   = 24 * time.Hour
-	leastLesson  = 200 // estimated tokens; shorter prompts are not used
+	learnedTime  = 24 * time.Hour
+	minLearned   = 200 // estimated tokens; shorter prompts are not used
 	answerPart   = 4   // the answer gets at most a quarter of a learned window
-	shorterParts = 0.7 // factor for a prompt that is too long by an unknown size
+	shrinkFactor = 0.7 // factor for a prompt that is too long by an unknown size
 )
 
 // learnedLimits is learned from answers and errors: how many tokens of the server an
@@ -67,14 +67,14 @@ func minLimit(a, b int) int {
 }
 
 // learnScale learns from a prompt's number of tokens and its estimate.
-func (s *learnedLimits) counted(tokens, estimate int) {
+func (s *learnedLimits) learnScale(tokens, estimate int) {
 	ratio := float64(tokens) / float64(estimate)
-	if estimate < leastLesson || ratio < leastScale/2 {
+	if estimate < minLearned || ratio < minScale/2 {
 		return // some servers do not count cached tokens
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.present = max(s.present, min(max(ratio, leastScale), mostScale))
+	s.present = max(s.present, min(max(ratio, minScale), maxScale))
 	if s.prompts++; s.prompts >= scaleBlock {
 		s.before, s.present, s.prompts = s.present, 0, 0
 	}
@@ -82,9 +82,9 @@ func (s *learnedLimits) counted(tokens, estimate int) {
 
 // learnWindow learns from an error about a prompt that is too long. estimate is the prompt's estimated size,
 // answer the longest answer that was requested.
-func (s *learnedLimits) tooLong(said sizes, estimate, answer int, now time.Time) {
+func (s *learnedLimits) learnWindow(said sizes, estimate, answer int, now time.Time) {
 	if said.prompt > 0 {
-		s.counted(said.prompt, estimate)
+		s.learnScale(said.prompt, estimate)
 	}
 	if said.limit == 0 {
 		return
@@ -94,5 +94,5 @@ func (s *learnedLimits) tooLong(said sizes, estimate, answer int, now time.Time)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.window, s.until = max(said.limit-said.answer, minPromptTokens), now.Add(lessonTime)
+	s.window, s.until = max(said.limit-said.answer, minPromptTokens), now.Add(learnedTime)
 }

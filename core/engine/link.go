@@ -36,14 +36,14 @@ func newLink(name string, model llm.Model, parallel int, o Options) *link {
 func (l *link) ask(ctx context.Context, q core.Question) (answer llm.Answer, failed *llm.Error) {
 	// The guess is the limit of the prompt that the engine accepted in the end, or else that of the first
 	// shorter prompt. So a single question cannot make all later prompts much shorter.
-	leave, limits, guess := func() {}, l.limits(), 0
+	release, limits, guess := func() {}, l.limits(), 0
 	defer func() {
 		p := recover() // of q.Build
 		if p != nil {
 			l.log.Error("panic while asking", "panic", p)
 			answer, failed = llm.Answer{}, &llm.Error{Kind: llm.ErrorFatal, Engine: l.name, Err: errPanic}
 		}
-		leave()
+		release()
 		if guess > 0 {
 			l.note(func(now time.Time) { l.guess, l.guessed = max(guess, minPromptTokens), now })
 		}
@@ -55,9 +55,9 @@ func (l *link) ask(ctx context.Context, q core.Question) (answer llm.Answer, fai
 		}
 		request, err := q.Build(limits)
 		if err != nil {
-			return answer, typed(l.name, err)
+			return answer, asModelError(l.name, err)
 		}
-		leave, err = l.queue.enter(ctx, q.People, q.Behind)
+		release, err = l.queue.acquire(ctx, q.People, q.Behind)
 		if err != nil {
 			return answer, &llm.Error{Kind: llm.ErrorRetryLater, Engine: l.name, Err: err}
 		}
@@ -73,12 +73,12 @@ func (l *link) ask(ctx context.Context, q core.Question) (answer llm.Answer, fai
 			}
 			return answer, nil
 		}
-		failed = typed(l.name, err)
+		failed = asModelError(l.name, err)
 		l.noteFailure(ctx, q.People, trial, failed)
 		if failed.Kind != llm.ErrorTooLong || try == maxTooLong {
 			return llm.Answer{}, failed
 		}
-		leave()
+		release()
 		known := l.limits()
 		limits = shorter(limits, known, textTokens(request), try)
 		if guess == 0 && limits.Tokens != known.Tokens {
@@ -93,7 +93,7 @@ func (l *link) limits() llm.Limits {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	tokens := minLimit(limits.Tokens, l.guess)
-	if tokens != limits.Tokens && l.options.Clock().Sub(l.guessed) < lessonTime {
+	if tokens != limits.Tokens && l.options.Clock().Sub(l.guessed) < learnedTime {
 		limits.Tokens, limits.Learned = tokens, true
 	}
 	return limits
@@ -108,7 +108,7 @@ const maxTooLong = 5
 func shorter(before, now llm.Limits, size, try int) llm.Limits {
 	if try > 1 || now.Tokens <= 0 || now.Tokens >= size {
 		tokens := minLimit(minLimit(before.Tokens, now.Tokens), size)
-		now.Tokens, now.Learned = max(1, int(float64(tokens)*shorterParts)), true
+		now.Tokens, now.Learned = max(1, int(float64(tokens)*shrinkFactor)), true
 	}
 	return now
 }

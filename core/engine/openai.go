@@ -34,11 +34,11 @@ func (openAI) authorize(h http.Header, key string) {
 type requestForm int32
 
 const (
-	formStrict requestForm = iota // an answer by a schema, which the provider guarantees
-	formSchema                    // an answer by a schema, as far as the server supports it
-	formObject                    // an answer that is any JSON object
-	formWords                     // only the prompt asks for JSON
-	formPlain                     // no field that some servers do not support
+	formStrict       requestForm = iota // an answer by a schema, which the provider guarantees
+	formSchema                          // an answer by a schema, as far as the server supports it
+	formObject                          // an answer that is any JSON object
+	formUnstructured                    // only the prompt asks for JSON
+	formMinimal                         // like formUnstructured, without fields that some servers refuse
 )
 
 // sampling holds the fields that both APIs have.
@@ -81,7 +81,7 @@ func (o openAI) write(b *bytes.Buffer, c *call, messages []llms.MessageContent, 
 	if o.completionTokens {
 		r.MaxTokens, r.CompletionTokens = 0, with.MaxTokens
 	}
-	if c.form < formPlain {
+	if c.form < formMinimal {
 		r.Effort = c.cfg.Effort
 		if c.stream != nil && c.preset.name != "mistral" { // Mistral refuses unknown fields
 			r.StreamOptions = json.RawMessage(`{"include_usage":true}`)

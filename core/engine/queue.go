@@ -44,7 +44,7 @@ func newQueue(n int) *queue {
 
 // acquire waits until a call of these people may run. behind is that of the core.Question. The caller
 // calls release after the call. The error is the cause of ctx's end.
-func (q *queue) enter(ctx context.Context, people []core.Path, behind func() []core.Path) (leave func(), err error) {
+func (q *queue) acquire(ctx context.Context, people []core.Path, behind func() []core.Path) (release func(), err error) {
 	if q == nil {
 		return func() {}, nil
 	}
@@ -90,7 +90,7 @@ func without(list []*queuedCall, e *queuedCall) []*queuedCall {
 // serve lets waiting calls run while there is room. q.mu is held.
 func (q *queue) serve() {
 	for len(q.running) < q.size && len(q.waiting) > 0 {
-		next := slices.MinFunc(q.waiting, func(a, b *queuedCall) int { return q.last(a) - q.last(b) })
+		next := slices.MinFunc(q.waiting, func(a, b *queuedCall) int { return q.lastServed(a) - q.lastServed(b) })
 		q.waiting = without(q.waiting, next)
 		q.running = append(q.running, next)
 		q.calls++
@@ -103,7 +103,7 @@ func (q *queue) serve() {
 
 // lastServed returns the lowest number of a last call among e's people and those behind: that of the person
 // who was served longest ago.
-func (q *queue) last(e *queuedCall) int {
+func (q *queue) lastServed(e *queuedCall) int {
 	last := math.MaxInt
 	for _, p := range e.people {
 		last = min(last, q.served[p])

@@ -36,7 +36,7 @@ func newRemote(cfg Config, t *transport) (*remote, error) {
 	server, err := newProvider(cfg, p, t)
 	r := &remote{provider: server}
 	form := map[string]requestForm{
-		structureAuto: p.form, "strict": formStrict, "schema": formSchema, "object": formObject, "off": formWords,
+		structureAuto: p.form, "strict": formStrict, "schema": formSchema, "object": formObject, "off": formUnstructured,
 	}
 	r.form.Store(int32(form[cfg.Structure]))
 	return r, err
@@ -45,7 +45,7 @@ func newRemote(cfg Config, t *transport) (*remote, error) {
 // Limits implements llm.Model.
 func (r *remote) Limits() llm.Limits {
 	l := r.learned.limits(r.cfg.Limits(), r.transport.clock())
-	forms := [...]llm.Structure{formStrict: llm.StructureStrict, formSchema: llm.StructureSchema, formPlain: ""}
+	forms := [...]llm.Structure{formStrict: llm.StructureStrict, formSchema: llm.StructureSchema, formMinimal: ""}
 	l.Schemas = forms[r.form.Load()]
 	return l
 }
@@ -59,7 +59,7 @@ func (r *remote) Generate(ctx context.Context, request llm.Request) (answer llm.
 	messages, tools := messagesOf(request, r.cfg, names), toolsOf(request, names)
 	begin, broke := requestForm(r.form.Load()), false
 	if request.Schema == nil {
-		begin = max(begin, formWords)
+		begin = max(begin, formUnstructured)
 	}
 	for m := begin; ; m++ {
 		c := &call{provider: &r.provider, request: request, form: m}
@@ -71,13 +71,13 @@ func (r *remote) Generate(ctx context.Context, request llm.Request) (answer llm.
 			answer, err = r.answer(c, names)
 		}
 		if err == nil {
-			r.took(m, begin, broke)
+			r.rememberForm(m, begin, broke)
 			return answer, nil
 		}
 		failed := r.failure(limited, ctx, r.learnSize(request, err))
 		if m <= formSchema && failed.Status == http.StatusInternalServerError {
 			broke, m = true, formSchema // the schema may be the reason
-		} else if m >= formPlain || failed.Kind != llm.ErrorFatal || !slices.Contains(refusedForm, failed.Status) {
+		} else if m >= formMinimal || failed.Kind != llm.ErrorFatal || !slices.Contains(refusedForm, failed.Status) {
 			return llm.Answer{}, failed
 		}
 	}
@@ -90,7 +90,7 @@ func (r *remote) learnSize(request llm.Request, err error) error {
 		if hasFiles(request) {
 			said.sizes.prompt = 0 // it includes the files
 		}
-		r.learned.tooLong(said.sizes, textTokens(request), r.cfg.MaxTokens, r.transport.clock())
+		r.learned.learnWindow(said.sizes, textTokens(request), r.cfg.MaxTokens, r.transport.clock())
 	}
 	return err
 }
@@ -103,7 +103,7 @@ var refusedForm = []int{http.StatusBadRequest, http.StatusUnprocessableEntity, h
 const maxBroken = 3
 
 // rememberForm remembers the form in which a request succeeded that began in the form begin.
-func (r *remote) took(m, begin requestForm, broke bool) {
+func (r *remote) rememberForm(m, begin requestForm, broke bool) {
 	switch {
 	case !broke:
 		r.broken.Store(0)
@@ -135,7 +135,7 @@ var stopsEarly = []string{
 func (r *remote) answer(c *call, names map[string]string) (llm.Answer, error) {
 	from := &c.got
 	if from.usage.In > 0 && !hasFiles(c.request) {
-		r.learned.counted(from.usage.In, textTokens(c.request))
+		r.learned.learnScale(from.usage.In, textTokens(c.request))
 	}
 	answer := llm.Answer{
 		Engine: r.cfg.Name, Text: from.text, Truncated: slices.Contains(stopsEarly, from.stop), Usage: c.usage(),

@@ -47,7 +47,7 @@ func readEvents(r io.Reader, each func(name string, data []byte) error) error {
 		data = append(data, line...)
 		count++
 	}
-	isWhole := func() bool { // checking after each further line would be quadratic
+	isComplete := func() bool { // checking after each further line would be quadratic
 		return count == 1 && (json.Valid(data) || string(data) == doneMark)
 	}
 	for more := true; more; {
@@ -59,7 +59,7 @@ func readEvents(r io.Reader, each func(name string, data []byte) error) error {
 			return fmt.Errorf("stream: %w", lines.Err())
 		}
 		line := lines.Bytes()
-		if !more || len(line) == 0 || isWhole() {
+		if !more || len(line) == 0 || isComplete() {
 			if len(data) > 0 {
 				err := each(name, data)
 				if errors.Is(err, errStop) {
