@@ -1,6 +1,6 @@
 package spoken
 
-// saidDate reads a date, also behind the weekday that it is: "Monday 30 November".
+// saidDate reads a date, also after its weekday: "Monday 30 November".
 func (p *parser) saidDate() bool {
 	called := p.said.day
 	if called != nil && (called.kind != weekday || called.other) {
@@ -40,7 +40,7 @@ func (p *parser) date() *dayWord {
 	d, ordinal := p.whole(nth, 1, 31)
 	ok := ordinal
 	if !ok {
-		d, ok = p.whole(number, 1, 31) // "le premier" is none
+		d, ok = p.whole(number, 1, 31) // "le premier" has the kind nth
 	}
 	switch {
 	case !ok || monthFirst && p.is(unit):
@@ -61,7 +61,7 @@ func dateOn(year, month, day int) *dayWord {
 	return &dayWord{kind: date, value: year*10000 + month*100 + day}
 }
 
-// year reads a year behind a month; 0 if there is none.
+// year reads a year after a month. It returns 0 if there is none.
 func (p *parser) year() (y int) {
 	p.try(func() (ok bool) { p.skip(the); y, ok = p.whole(digits, 1600, 2200); return ok })
 	return y
@@ -104,12 +104,11 @@ func (p *parser) saidClock() bool {
 	return true
 }
 
-// endsHour reports whether nothing follows that an hour may count: "until 5", but not "until 5 people come".
+// endsHour reports whether nothing follows that the hour could count: "until 5", but not "until 5 people come".
 func (p *parser) endsHour() bool { return p.at == len(p.tokens) || len(p.tokens[p.at].senses) > 0 }
 
-// minutesLast reads the minutes behind an hour, "9 Uhr 30", "alle 21 e 30", where
-// nothing follows that they could belong to. Behind an "and" they are more than
-// hours go to: "at 9 and 10" are two times.
+// minutesLast reads the minutes after an hour ("9 Uhr 30", "alle 21 e 30") if nothing else
+// follows. After "and", a number up to 24 may be an hour: "at 9 and 10" are two times.
 func (p *parser) minutesLast(minutes *int) (ok bool) {
 	least := 0
 	if p.accept(and) {
@@ -120,7 +119,7 @@ func (p *parser) minutesLast(minutes *int) (ok bool) {
 	return ok && p.at == len(p.tokens)
 }
 
-// clock reads the number of a time; sure: it can be nothing else.
+// clock reads the hour or time. sure reports that it can be nothing else.
 func (p *parser) clock() (minutes int, sure, ok bool) {
 	if v, ok := p.take(hour); ok {
 		return int(v) * 60, true, true
@@ -178,7 +177,7 @@ func (p *parser) aroundHour(step *int) bool {
 	return p.is(number)
 }
 
-// halves reads "and a half", "e un quarto", "moins le quart" behind an hour.
+// halves reads "and a half", "e un quarto", "moins le quart" after an hour.
 func (p *parser) halves(step *int) bool {
 	sign := 1
 	if p.accept(to) {

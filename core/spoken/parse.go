@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// said is what a phrase said about a time; each part at most once.
+// said holds the parts of a time that a phrase named.
 type said struct {
 	span *span
 	rule *rule
 	day  *dayWord
 	time int  // minutes of the day; -1: not said
-	face bool // a clock's face shows that time twice a day, and which one was meant was not said
-	part int  // the hour that a part of the day means; -1: not said
+	face bool // the time is ambiguous, as on a 12-hour clock
+	part int  // the hour that the part of the day means; -1: not said
 }
 
-// span is a stretch of time from now.
+// span is a time span from now.
 type span struct {
 	months, days int
 	seconds      float64
 }
 
-// length counts 30 days a month, and 365 a year. It is 0 if it is longer than ten years.
+// length counts a month as 30 days and a year as 365. It returns 0 for more than ten years.
 func (s *span) length() time.Duration {
 	const day, most = 24 * 3600, 10 * 365 * 24 * 3600 // seconds
 	seconds := float64(s.months/12*365+s.months%12*30+s.days)*day + s.seconds
@@ -32,18 +32,18 @@ func (s *span) length() time.Duration {
 	return time.Duration(seconds * float64(time.Second)).Truncate(time.Second)
 }
 
-// rule is how it comes again.
+// rule says how a time repeats: every n units.
 type rule struct {
 	unit, n  int
 	weekdays []int
 }
 
-// dayWord is a day as it was called.
+// dayWord is a day as it was named.
 type dayWord struct {
-	kind  kind // day: from today; weekday; date: packed; nth: of a month
+	kind  kind // day: days from today; weekday; date: year*10000 + month*100 + day; nth: day of a month
 	value int
-	other bool // a weekday, but not today's
-	named *int // the weekday that a date was called by, too
+	other bool // a weekday, but not today
+	named *int // the weekday that was named with a date
 }
 
 func nothing() said { return said{time: -1, part: -1} }
@@ -52,17 +52,17 @@ func (s *said) empty() bool {
 	return s.span == nil && s.rule == nil && s.day == nil && s.time < 0 && s.part < 0
 }
 
-// parser reads the tokens of one language. What begins with said… reads a part of a time; it
-// may stop anywhere where that is not there, as try goes back.
+// parser reads the tokens of one language. Methods said… read a part of a time. If they return
+// false, at may be anywhere; try resets it.
 type parser struct {
 	tokens []token
 	at     int
 	bare   bool // "10 minutes" means in 10 minutes
-	led    bool // an hour needs no word like "at" if its number counts nothing
+	led    bool // an hour needs no word like "at", if nothing follows that it could count
 	said   said
 }
 
-// value is what the next token means, as one of a kind.
+// value returns the value of the next token as a meaning of a kind.
 func (p *parser) value(k kind) (v float64, ok bool) {
 	if p.at < len(p.tokens) {
 		for _, s := range p.tokens[p.at].senses {
@@ -87,7 +87,7 @@ func (p *parser) take(k kind) (v float64, ok bool) {
 	return v, ok
 }
 
-// whole reads a whole number within bounds.
+// whole reads an integer within bounds.
 func (p *parser) whole(k kind, least, most int) (n int, ok bool) {
 	v, ok := p.value(k)
 	n = int(v)
@@ -98,7 +98,7 @@ func (p *parser) whole(k kind, least, most int) (n int, ok bool) {
 	return n, true
 }
 
-// accept reads a token of one of the kinds, and reports whether there was one.
+// accept reads a token of one of the kinds. It reports whether there was one.
 func (p *parser) accept(kinds ...kind) bool {
 	i := slices.IndexFunc(kinds, p.is)
 	if i >= 0 {
@@ -114,7 +114,7 @@ func (p *parser) skip(kinds ...kind) (any bool) {
 	return any
 }
 
-// try reads something as a whole, or nothing.
+// try calls read, and goes back if it returns false.
 func (p *parser) try(read func() bool) bool {
 	at := p.at
 	ok := read()
@@ -124,7 +124,7 @@ func (p *parser) try(read func() bool) bool {
 	return ok
 }
 
-// parse reads as far as it goes.
+// parse reads as many parts of a time as it can.
 func (p *parser) parse() {
 	end := p.at
 	for p.component() || !p.said.empty() && p.skip(the, and, on, glue) && p.component() {
@@ -231,7 +231,7 @@ func (p *parser) saidLength() (s span, marked, ok bool) {
 	return s, p.marksLength(behind) || marked, ok
 }
 
-// marksLength reads a word that is said with a length of time, before or behind it.
+// marksLength reads a word like "for", of those that stand before or after a length of time.
 func (p *parser) marksLength(where float64) bool {
 	return p.try(func() bool {
 		v, ok := p.take(lasting)
@@ -249,7 +249,7 @@ func (p *parser) amounts(s *span) bool {
 	return true
 }
 
-// amount adds one number with its unit to a span. Behind an hour, "and a half" or "and a quarter" is part of it.
+// amount adds a number with a unit to a span, perhaps with "and a half" or "and a quarter".
 func (p *parser) amount(s *span) bool {
 	if v, ok := p.take(hours); ok {
 		s.seconds += v * 60
@@ -269,7 +269,7 @@ func (p *parser) amount(s *span) bool {
 		return false
 	}
 	for k, part := range map[kind]float64{half: 0.5, quarter: 0.25} {
-		if p.try(func() bool { // unless it belongs to a further unit
+		if p.try(func() bool { // but not "and a half week"
 			return p.accept(and) && p.articles() && p.accept(k) && !p.is(unit)
 		}) {
 			v += part
@@ -295,14 +295,14 @@ func (p *parser) count() (v float64, ok bool) {
 	return v, p.articles()
 }
 
-// articles reads "the", "a" and their like, if there are any.
+// articles skips words like "the" and "a". It returns true.
 func (p *parser) articles() bool {
 	p.skip(the)
 	p.whole(number, 1, 1)
 	return true
 }
 
-// add reports whether that was a sensible amount.
+// add adds an amount of a unit. It returns false if that is too large, or a part of a month or year.
 func (s *span) add(v float64, u int) bool {
 	const most = 100_000
 	whole := v == float64(int(v))
