@@ -119,7 +119,7 @@ func (r *reading) read(ctx context.Context, k kind, a core.Attachment) error {
 	case picture:
 		mime = http.DetectContentType(data)
 		if !slices.Contains(pictureTypes, mime) {
-			err = errors.New("no format of pictures that models support")
+			err = errors.New("not a picture format that models support")
 		}
 	}
 	if err != nil {

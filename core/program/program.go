@@ -1,6 +1,6 @@
-// Package program runs a program that the configuration names: bytes in, bytes out. There is no shell, the
-// environment is small, and the program ends with all that it started when its time is up or it says too much. It is
-// not for programs that stay.
+// Package program runs a program that the configuration names, with bytes as input and output. It uses no shell and
+// passes on few environment variables. It kills the program, with all that it started, after a timeout or too much
+// output. It is not for programs that keep running.
 package program
 
 import (
@@ -22,22 +22,22 @@ import (
 	"synthbot/core/secret"
 )
 
-// Defaults and bounds.
+// Defaults and limits.
 const (
 	DefaultTimeout = 30 * time.Second
 	DefaultOutput  = 1 << 20 // bytes
-	maxComplaint   = 2000    // bytes of what it says on standard error, for the log
+	maxComplaint   = 2000    // bytes of standard error, for the log
 	goodbye        = time.Second
 )
 
-// Program is what is run, and how. Argv is required. Safe for concurrent use.
+// Program is a program with its settings. Argv is required. Safe for concurrent use.
 type Program struct {
-	Argv      []string                 // the program and its arguments; they are passed on as they are
+	Argv      []string                 // the program and its arguments, which are passed on unchanged
 	Dir       string                   // "": the bot's
 	Env       map[string]secret.Secret // besides PATH, HOME, LANG, TZ and TMPDIR
 	Timeout   time.Duration            // 0: DefaultTimeout
 	MaxOutput int                      // bytes; 0: DefaultOutput
-	Nice      bool                     // it and what it starts have the lowest priority
+	Nice      bool                     // run it, and what it starts, with the lowest priority
 }
 
 // Run runs the program once and returns its standard output. The error is a *core.Error with
@@ -68,8 +68,8 @@ func (p Program) Run(ctx context.Context, in []byte) ([]byte, error) {
 	return said, err
 }
 
-// Environment returns the variables of a program: its own, and of the bot's PATH, HOME, LANG,
-// TZ, TMPDIR and those that are named besides.
+// Environment returns the environment of a program: its own variables, and PATH, HOME, LANG, TZ,
+// TMPDIR and the ones named besides of the bot's.
 func Environment(own map[string]secret.Secret, besides ...string) []string {
 	var env []string
 	for _, name := range append([]string{"PATH", "HOME", "LANG", "TZ", "TMPDIR"}, besides...) {
@@ -84,7 +84,7 @@ func Environment(own map[string]secret.Secret, besides ...string) []string {
 	return env
 }
 
-// output keeps what the program writes, and ends it when that is too much.
+// output collects the program's output. It calls full, which kills the program, if that is too much.
 type output struct {
 	said bytes.Buffer
 	max  int
@@ -101,12 +101,12 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.said.Write(p)
 }
 
-// verdict returns the output, or why there is none. A program need not read its input.
+// verdict returns the output or an error, given the error of Wait. ErrWaitDelay alone is not a failure.
 func (o *output) verdict(ctx context.Context, err error, complaint string) ([]byte, error) {
 	var status *exec.ExitError
 	switch {
 	case o.over:
-		return nil, core.Errorf(core.Broken, "The program says too much.")
+		return nil, core.Errorf(core.Broken, "The program wrote too much output.")
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return nil, &core.Error{Kind: core.Temporary, Text: "The program took too long.", Err: ctx.Err()}
 	case ctx.Err() != nil:
@@ -136,11 +136,11 @@ func (t *tail) String() string { return strings.ToValidUTF8(strings.TrimSpace(st
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// CheckEnv reports what is wrong with variables that a configuration sets.
+// CheckEnv reports invalid names of variables in a configuration.
 func CheckEnv(env map[string]secret.Secret, fault func(text string, at ...any)) {
 	for name := range env {
 		if !envName.MatchString(name) {
-			fault("is not the name of a variable", "env", name)
+			fault("is not a valid variable name", "env", name)
 		}
 	}
 }
