@@ -231,7 +231,7 @@ func (p *parser) saidLength() (s span, marked, ok bool) {
 	return s, p.marksLength(behind) || marked, ok
 }
 
-// marksLength reads a word like "for", of those that stand before or after a length of time.
+// marksLength reads a word like "for", of those that come before or after a length of time.
 func (p *parser) marksLength(where float64) bool {
 	return p.try(func() bool {
 		v, ok := p.take(lasting)
@@ -268,11 +268,11 @@ func (p *parser) amount(s *span) bool {
 	if !ok {
 		return false
 	}
-	for k, part := range map[kind]float64{half: 0.5, quarter: 0.25} {
+	for _, part := range []sense{{half, 0.5}, {quarter, 0.25}} {
 		if p.try(func() bool { // but not "and a half week"
-			return p.accept(and) && p.articles() && p.accept(k) && !p.is(unit)
+			return p.accept(and) && p.articles() && p.accept(part.kind) && !p.is(unit)
 		}) {
-			v += part
+			v += part.value
 		}
 	}
 	return s.add(v, int(u))

@@ -279,7 +279,7 @@ func readLexicon(language string) *lexicon {
 			key := strings.Join(folded, " ")
 			l.longest = max(l.longest, len(folded))
 			switch known := l.phrases[key]; {
-			case known == nil, len(known) > 1 && len(meaning) == 1: // the meaning as one word replaces that as several words
+			case known == nil, len(known) > 1 && len(meaning) == 1: // a meaning of one word wins
 				l.phrases[key] = meaning
 			case len(known) == 1 && len(meaning) == 1:
 				l.phrases[key] = [][]sense{slices.Concat(known[0], meaning[0])}
