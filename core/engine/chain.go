@@ -217,7 +217,7 @@ func (c *Chain) recovered(ctx context.Context, links []*link, failed []*llm.Erro
 	wait := time.Duration(math.MaxInt64)
 	usual := backoff.NewExponentialBackOff().NextBackOff()
 	for i, err := range failed {
-		isDone := errors.Is(err, errTimeout) || errors.Is(err, errTripped) // asking again would take as long, or fail at once
+		isDone := errors.Is(err, errTimeout) || errors.Is(err, errTripped) // asking again would not help
 		if err.Kind == llm.ErrorRetryLater && !isDone {
 			recovering = append(recovering, links[i])
 			wait = min(wait, cmp.Or(err.After, usual))

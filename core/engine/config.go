@@ -129,7 +129,7 @@ func (c Config) endpoint(p preset) (string, error) {
 	return strings.TrimRight(u.String(), "/"), nil
 }
 
-// promptTokens returns how much of the context window is left for the prompt; 0 is no limit.
+// promptTokens returns how much of the context window is left for the prompt; 0 means no limit.
 func (c Config) promptTokens() int {
 	if c.ContextTokens <= 0 {
 		return 0

@@ -160,7 +160,7 @@ func kindOf(e *httpError) llm.ErrorKind {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(said, w) })
 	}
 	tooLong := tooLongWords
-	if e.status == http.StatusTooManyRequests || has("rate limit", "rate_limit") { // words about tokens may mean tokens per minute
+	if e.status == http.StatusTooManyRequests || has("rate limit", "rate_limit") { // perhaps of tokens per minute
 		tooLong = tooLongDespiteRate
 	}
 	switch {
@@ -174,7 +174,7 @@ func kindOf(e *httpError) llm.ErrorKind {
 	case e.status == http.StatusRequestTimeout, e.status == http.StatusConflict, e.status == http.StatusTooEarly,
 		e.status == http.StatusTooManyRequests, e.status >= 500:
 		return llm.ErrorRetryLater
-	case e.status == 0 && !has("invalid_request", "authentication", "permission", "not_found"): // in an answer with status 200
+	case e.status == 0 && !has("invalid_request", "authentication", "permission", "not_found"): // within an answer
 		return llm.ErrorRetryLater
 	}
 	return llm.ErrorFatal

@@ -44,7 +44,7 @@ func newQueue(n int) *queue {
 
 // acquire waits until a call of these people may run. behind is that of the core.Question. The caller
 // calls release after the call. The error is the cause of ctx's end.
-func (q *queue) acquire(ctx context.Context, people []core.Path, behind func() []core.Path) (release func(), err error) {
+func (q *queue) acquire(ctx context.Context, people []core.Path, behind func() []core.Path) (release func(), _ error) {
 	if q == nil {
 		return func() {}, nil
 	}

@@ -36,7 +36,8 @@ func newRemote(cfg Config, t *transport) (*remote, error) {
 	server, err := newProvider(cfg, p, t)
 	r := &remote{provider: server}
 	form := map[string]requestForm{
-		structureAuto: p.form, "strict": formStrict, "schema": formSchema, "object": formObject, "off": formUnstructured,
+		structureAuto: p.form, "strict": formStrict, "schema": formSchema, "object": formObject,
+		"off": formUnstructured,
 	}
 	r.form.Store(int32(form[cfg.Structure]))
 	return r, err

@@ -64,7 +64,7 @@ const (
 	rolePayload
 )
 
-// Values of level.want and level.next: the first bytes of the allowed tokens, with 0 for a number, true, false and null.
+// Values of level.want and level.next: first bytes of the allowed tokens; 0 for a number, true, false and null.
 const (
 	wantFirstKey  = `"}`
 	wantKey       = `"`

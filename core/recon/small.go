@@ -101,7 +101,7 @@ func (s *Small) begin(scene core.Scene) <-chan opinion {
 		return nil
 	}
 	s.asking[scene.Path] = true
-	scene.Recent = slices.Clone(scene.Recent[max(0, len(scene.Recent)-smallMessages):]) // it is read after Recon returns
+	scene.Recent = slices.Clone(scene.Recent[max(0, len(scene.Recent)-smallMessages):]) // Recon may return earlier
 	answer := make(chan opinion, 1)
 	build := func(llm.Limits) (llm.Request, error) { return smallRequest(scene) }
 	question := core.Question{Path: scene.Path, Build: build}

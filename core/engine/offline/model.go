@@ -50,12 +50,7 @@ func New(o Options) *Model {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	return &Model{Options: o, books: sync.OnceValue(phrases.ReadBooks), reader: spoken.New("en", wallClock)}
-}
-
-// wallClock returns the moment at which clocks in zone show that time.
-func wallClock(year int, month time.Month, day, hour, minute, second int, zone *time.Location) time.Time {
-	return time.Date(year, month, day, hour, minute, second, 0, zone)
+	return &Model{Options: o, books: sync.OnceValue(phrases.ReadBooks), reader: spoken.New("en", nil)}
 }
 
 // Limits implements llm.Model.

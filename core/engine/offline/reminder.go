@@ -403,7 +403,8 @@ func (s reminderReplies) correct(answer string, all []reminder) plan {
 		s.reader = s.early
 	}
 	when, _ := s.newTime(answer, s.now)
-	midnight := s.startOfDay(old.at())
+	due := old.at()
+	midnight := time.Date(due.Year(), due.Month(), due.Day(), 0, 0, 0, 0, s.now.Location())
 	if when.Wall && !when.Dated && midnight.After(s.now) {
 		when, _ = s.newTime(answer, midnight.Add(-time.Second)) // so that midnight itself counts
 	}
@@ -414,11 +415,6 @@ func (s reminderReplies) correct(answer string, all []reminder) plan {
 	cancel := newStep(actionCancel, map[string]any{"id": old.ID})
 	cancel.Conditions = []core.Condition{{Field: "results." + actionRemind + ".id", Operator: "exists"}}
 	return plan{Intent: "action", Actions: []step{s.set(old.Text, when), cancel}}
-}
-
-// startOfDay returns the start of a reminder's day in the user's time zone.
-func (s reminderReplies) startOfDay(at time.Time) time.Time {
-	return time.Date(at.Year(), at.Month(), at.Day(), 0, 0, 0, 0, s.now.Location())
 }
 
 // isTime reports whether an answer has a time, possible or not. If the question was for a time, the answer may have
