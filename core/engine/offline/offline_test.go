@@ -140,7 +140,7 @@ func TestConversations(t *testing.T) {
 		{asked{text: "what can you do?"}, `time`, ""},
 		{asked{text: "what can you do?", actions: manyActions}, `sums.*my sister is Anna.*water the plants`, ""},
 		{asked{text: "what did I say?", history: []line{jay("I had soup today"), me("Good.")}}, `I had soup today`, ""},
-		{asked{text: "what did I say?"}, `(?i)nothing|first`, ""},
+		{asked{text: "what did I say?"}, `(?i)earlier|first`, ""},
 		{asked{text: "what did you say?", history: []line{jay("x"), me("The moon.")}}, `The moon\.`, ""},
 		{asked{text: "what is my name?"}, `Jay`, ""},
 		{asked{text: "what is my name?", name: "x1__"}, `(?i)don't know|can't see`, ""},
