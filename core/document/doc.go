@@ -84,7 +84,7 @@ func (o *Options) kind(a *core.Attachment) kind {
 	case a.Kind != core.MediaFile:
 	case o.PDF != nil && (mime == "application/pdf" || mime == "" && ending(a.Name) == "pdf"):
 		k = pdf
-	case textual(mime, a.Name):
+	case isText(mime, a.Name):
 		k = text
 	}
 	if a.Size > limits[k] {

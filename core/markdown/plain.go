@@ -125,18 +125,18 @@ func (i Inline) labelled() string {
 	switch {
 	case label == "":
 		return i.URL
-	case i.tells(label):
+	case i.showsAddress(label):
 		return label
 	}
 	return label + " (" + i.URL + ")"
 }
 
 // Bare reports whether a link's text shows its address.
-func (i Inline) Bare() bool { return i.tells(i.Inlines.Plain()) }
+func (i Inline) Bare() bool { return i.showsAddress(i.Inlines.Plain()) }
 
-// tells reports whether label, the link's text, shows the address. The caller passes label, because
+// showsAddress reports whether label, the link's text, shows the address. The caller passes label, because
 // building it again at each level of nested links would take exponential time.
-func (i Inline) tells(label string) bool {
+func (i Inline) showsAddress(label string) bool {
 	for _, scheme := range []string{"", "mailto:", "http://", "https://"} {
 		if i.URL == scheme+label || i.URL == scheme+label+"/" {
 			return true

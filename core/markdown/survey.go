@@ -20,11 +20,11 @@ type survey struct {
 	bounds []bool // whether a grapheme begins, by byte
 	best   [ranks]cutPoint
 
-	fence  *fence // the code block of the current line
-	held   *fence // the code block at the end of the room
-	code   int    // start of the first line in fence
-	used   int    // the measure of the previous lines
-	styles styles
+	fence    *fence // the code block of the current line
+	endFence *fence // the code block at the end of the room
+	code     int    // start of the first line in fence
+	used     int    // the measure of the previous lines
+	styles   styles
 	// What the previous line was.
 	blank, title, ended bool
 	text                int // end of the text before the blank lines
@@ -48,7 +48,7 @@ func newSurvey(s *splitter, left, room int) *survey {
 func (v *survey) choose() cutPoint {
 	for start := 0; start < len(v.window) && start <= v.room+1; {
 		if start <= v.room {
-			v.held = v.fence
+			v.endFence = v.fence
 		}
 		line, _, _ := strings.Cut(v.window[start:], "\n")
 		v.line(start, line)
@@ -60,7 +60,7 @@ func (v *survey) choose() cutPoint {
 			return c
 		}
 	}
-	return v.hard()
+	return v.cutAnywhere()
 }
 
 // line offers the places to cut before and inside of a line.
@@ -175,10 +175,10 @@ func (v *survey) offerWord(sentence bool, end, next int) {
 	}
 }
 
-// hard returns the place after the last grapheme that fits, or inside of one that is larger than a
+// cutAnywhere returns the place after the last grapheme that fits, or inside of one that is larger than a
 // part.
-func (v *survey) hard() cutPoint {
-	room, f := v.room, v.held
+func (v *survey) cutAnywhere() cutPoint {
+	room, f := v.room, v.endFence
 	if f != nil {
 		room = v.s.fit(v.leftIn(f))
 	}

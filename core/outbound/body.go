@@ -11,14 +11,14 @@ import (
 	"synthbot/core"
 )
 
-// capped limits the size of response bodies. Its error is a *http.MaxBytesError.
-type capped struct {
+// limitedBody limits the size of response bodies. Its error is a *http.MaxBytesError.
+type limitedBody struct {
 	next *http.Transport
 	max  int64
 }
 
 // RoundTrip implements http.RoundTripper.
-func (t *capped) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t *limitedBody) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := t.next.RoundTrip(r)
 	if err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func (t *capped) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // CloseIdleConnections is called by http.Client.CloseIdleConnections.
-func (t *capped) CloseIdleConnections() { t.next.CloseIdleConnections() }
+func (t *limitedBody) CloseIdleConnections() { t.next.CloseIdleConnections() }
 
 // Read reads and closes a response's body. It returns what it has read even with an error.
 func Read(resp *http.Response) ([]byte, error) {

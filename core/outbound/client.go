@@ -69,7 +69,7 @@ func New(o Options) *http.Client {
 	return &http.Client{
 		Timeout:       o.Timeout,
 		CheckRedirect: o.redirect,
-		Transport: &capped{max: o.MaxBody, next: &http.Transport{
+		Transport: &limitedBody{max: o.MaxBody, next: &http.Transport{
 			DialContext:            o.dial,
 			ForceAttemptHTTP2:      true,
 			MaxResponseHeaderBytes: maxHeader,
@@ -108,7 +108,7 @@ func (o *Options) dial(ctx context.Context, network, address string) (net.Conn, 
 	if err != nil {
 		return nil, err
 	}
-	host = plain(host)
+	host = normalHost(host)
 	addrs, err := o.addresses(ctx, host)
 	if err != nil {
 		return nil, err

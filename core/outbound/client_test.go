@@ -326,7 +326,7 @@ func TestSlowServers(t *testing.T) {
 func TestProxiesAreNotAsked(t *testing.T) {
 	// The environment is read once in a process's life, so that no request can
 	// tell here whether it would be.
-	if New(Options{}).Transport.(*capped).next.Proxy != nil {
+	if New(Options{}).Transport.(*limitedBody).next.Proxy != nil {
 		t.Error("a proxy would see every request, and dial any address")
 	}
 }

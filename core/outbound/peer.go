@@ -36,7 +36,7 @@ func ParsePeer(text string) (Peer, error) {
 		a = a.Unmap()
 		return Peer{prefix: netip.PrefixFrom(a, a.BitLen()), port: port}, nil
 	}
-	host = plain(host)
+	host = normalHost(host)
 	if host == "" || strings.ContainsAny(host, "/:@?#[] \t\n*") || numeric(host) {
 		return Peer{}, errors.New("write an address, a range like 10.0.0.0/8, or a host; a range has no port")
 	}
@@ -58,8 +58,8 @@ func portOf(u *url.URL) string {
 	return cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 }
 
-// plain normalises a host name for comparison.
-func plain(host string) string { return strings.ToLower(strings.TrimSuffix(host, ".")) }
+// normalHost normalises a host name for comparison.
+func normalHost(host string) string { return strings.ToLower(strings.TrimSuffix(host, ".")) }
 
 // covers reports whether p allows a connection to addr, to which host was resolved.
 func (p Peer) covers(host, port string, addr netip.Addr) bool {

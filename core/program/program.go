@@ -26,8 +26,8 @@ import (
 const (
 	DefaultTimeout = 30 * time.Second
 	DefaultOutput  = 1 << 20 // bytes
-	maxComplaint   = 2000    // bytes of standard error, for the log
-	goodbye        = time.Second
+	maxStderr      = 2000    // bytes of standard error, for the log
+	waitDelay      = time.Second
 )
 
 // Program is a program with its settings. Argv is required. Safe for concurrent use.
@@ -46,11 +46,11 @@ func (p Program) Run(ctx context.Context, in []byte) ([]byte, error) {
 	p.Timeout, p.MaxOutput = cmp.Or(p.Timeout, DefaultTimeout), cmp.Or(p.MaxOutput, DefaultOutput)
 	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
-	out, complaint := &output{max: p.MaxOutput, full: cancel}, &tail{}
+	out, stderr := &output{max: p.MaxOutput, full: cancel}, &tail{}
 	c := exec.CommandContext(ctx, p.Argv[0], p.Argv[1:]...)
 	c.Dir, c.Env = p.Dir, Environment(p.Env)
-	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(in), out, complaint
-	c.WaitDelay = goodbye
+	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(in), out, stderr
+	c.WaitDelay = waitDelay
 	Group(c, syscall.SIGKILL)
 	if err := c.Start(); err != nil {
 		return nil, &core.Error{Kind: core.Broken, Text: "The program cannot be started.", Err: err}
@@ -61,7 +61,7 @@ func (p Program) Run(ctx context.Context, in []byte) ([]byte, error) {
 	err := c.Wait()
 	KillGroup(c)
 	hide := secret.Conceal(slices.Collect(maps.Values(p.Env))...) // the program may print its secrets
-	said, err := out.verdict(ctx, err, hide.Replace(complaint.String()))
+	said, err := out.result(ctx, err, hide.Replace(stderr.String()))
 	if len(p.Env) > 0 {
 		said = []byte(hide.Replace(string(said)))
 	}
@@ -86,38 +86,38 @@ func Environment(own map[string]secret.Secret, besides ...string) []string {
 
 // output collects the program's output. It calls full, which kills the program, if that is too much.
 type output struct {
-	said bytes.Buffer
-	max  int
-	over bool
-	full func()
+	data     bytes.Buffer
+	max      int
+	exceeded bool
+	full     func()
 }
 
 func (o *output) Write(p []byte) (int, error) {
-	if o.said.Len()+len(p) > o.max {
-		o.over = true
+	if o.data.Len()+len(p) > o.max {
+		o.exceeded = true
 		o.full()
 		return 0, errors.New("too much output")
 	}
-	return o.said.Write(p)
+	return o.data.Write(p)
 }
 
-// verdict returns the output or an error, given the error of Wait. ErrWaitDelay alone is not a failure.
-func (o *output) verdict(ctx context.Context, err error, complaint string) ([]byte, error) {
+// result returns the output or an error, given the error of Wait. ErrWaitDelay alone is not a failure.
+func (o *output) result(ctx context.Context, err error, stderr string) ([]byte, error) {
 	var status *exec.ExitError
 	switch {
-	case o.over:
+	case o.exceeded:
 		return nil, core.Errorf(core.Broken, "The program wrote too much output.")
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return nil, &core.Error{Kind: core.Temporary, Text: "The program took too long.", Err: ctx.Err()}
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.As(err, &status):
-		err = fmt.Errorf("%w: %s", err, complaint)
-		return o.said.Bytes(), &core.Error{Kind: core.Broken, Text: "The program failed.", Err: err}
+		err = fmt.Errorf("%w: %s", err, stderr)
+		return o.data.Bytes(), &core.Error{Kind: core.Broken, Text: "The program failed.", Err: err}
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
 		return nil, &core.Error{Kind: core.Broken, Text: "The program failed.", Err: err}
 	}
-	return o.said.Bytes(), nil
+	return o.data.Bytes(), nil
 }
 
 // tail keeps the end of what is written to it.
@@ -125,7 +125,7 @@ type tail struct{ kept []byte }
 
 func (t *tail) Write(p []byte) (int, error) {
 	t.kept = append(t.kept, p...)
-	over := len(t.kept) - maxComplaint
+	over := len(t.kept) - maxStderr
 	if over > 0 {
 		t.kept = t.kept[over:]
 	}

@@ -34,7 +34,7 @@ type conversation struct {
 	strength evidence
 }
 
-func (c *conversation) hear(said reading) {
+func (c *conversation) add(said reading) {
 	e, words := said.evidence, said.words
 	sum := 0.0
 	for _, v := range e {
@@ -92,10 +92,10 @@ func (d *detector) language(s core.Scene, read func(text string) reading) (tag s
 	for i := range s.Recent {
 		e := &s.Recent[i]
 		if e.Spoken() && !e.Self {
-			c.hear(read(e.Message.Text))
+			c.add(read(e.Message.Text))
 		}
 	}
-	c.hear(read(s.Text))
+	c.add(read(s.Text))
 	at, sure := c.clearest()
 	switch {
 	case c.heard && d.tags[c.at] != base(locale):

@@ -55,14 +55,14 @@ func (l *Local) Recon(_ context.Context, s core.Scene) ([]hint.Hint, error) {
 		priority = UndeterminedPriority
 	}
 	of, all := l.tone.in(s.Text), l.tones.conversation(s, l.tone.in)
-	return said(
+	return nonEmpty(
 		hint.Hint{Kind: hint.Language, Text: tag, Priority: priority},
 		hint.Hint{Kind: hint.MessageTone, Text: string(of), Priority: HeardPriority},
 		hint.Hint{Kind: hint.ConversationTone, Text: string(all), Priority: HeardPriority},
 	), nil
 }
 
-func said(hints ...hint.Hint) []hint.Hint {
+func nonEmpty(hints ...hint.Hint) []hint.Hint {
 	return slices.DeleteFunc(hints, func(h hint.Hint) bool { return h.Text == "" })
 }
 

@@ -132,7 +132,7 @@ func (s *Small) ask(life context.Context, q core.Question, to chan<- opinion) {
 }
 
 func (o opinion) hints() []hint.Hint {
-	return said(
+	return nonEmpty(
 		hint.Hint{Kind: hint.Language, Text: o.Language, Priority: SmallLanguagePriority},
 		hint.Hint{Kind: hint.MessageTone, Text: o.Message, Priority: SmallTonePriority},
 		hint.Hint{Kind: hint.ConversationTone, Text: o.Conversation, Priority: SmallTonePriority},

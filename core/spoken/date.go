@@ -1,7 +1,7 @@
 package spoken
 
-// saidDate reads a date, also after its weekday: "Monday 30 November".
-func (p *parser) saidDate() bool {
+// readDate reads a date, also after its weekday: "Monday 30 November".
+func (p *parser) readDate() bool {
 	called := p.said.day
 	if called != nil && (called.kind != weekday || called.other) {
 		return false
@@ -37,10 +37,10 @@ func (p *parser) date() *dayWord {
 	if monthFirst {
 		p.skip(the)
 	}
-	d, ordinal := p.whole(nth, 1, 31)
+	d, ordinal := p.integer(nth, 1, 31)
 	ok := ordinal
 	if !ok {
-		d, ok = p.whole(number, 1, 31) // "le premier" has the kind nth
+		d, ok = p.integer(number, 1, 31) // "le premier" has the kind nth
 	}
 	switch {
 	case !ok || monthFirst && p.is(unit):
@@ -63,12 +63,12 @@ func dateOn(year, month, day int) *dayWord {
 
 // year reads a year after a month. It returns 0 if there is none.
 func (p *parser) year() (y int) {
-	p.try(func() (ok bool) { p.skip(the); y, ok = p.whole(digits, 1600, 2200); return ok })
+	p.try(func() (ok bool) { p.skip(the); y, ok = p.integer(digits, 1600, 2200); return ok })
 	return y
 }
 
-// saidClock reads "at 9", "18:30", "half past 9", "9 e mezza", "um halb 10".
-func (p *parser) saidClock() bool {
+// readTime reads "at 9", "18:30", "half past 9", "9 e mezza", "um halb 10".
+func (p *parser) readTime() bool {
 	if p.said.time >= 0 {
 		return false
 	}
@@ -86,21 +86,21 @@ func (p *parser) saidClock() bool {
 		(sure || led || p.led) && p.try(func() bool { return p.minutesLast(&more) })) {
 		minutes, sure = minutes+more, true
 	}
-	face := !zero && minutes > 0 && minutes < 12*60
+	ambiguous := !zero && minutes > 0 && minutes < 12*60
 	switch {
 	case minutes < 12*60 && p.accept(pm):
-		minutes, sure, face = minutes+12*60, true, false
+		minutes, sure, ambiguous = minutes+12*60, true, false
 	case minutes/60 == 12 && p.accept(am):
 		minutes, sure = minutes-12*60, true
 	case p.accept(am, pm):
-		sure, face = true, false
+		sure, ambiguous = true, false
 	}
 	end := p.at
 	if p.skip(the); !led && !sure && !p.is(part) && !(p.led && p.endsHour()) {
 		return false
 	}
 	p.at = end
-	p.said.time, p.said.face = minutes, face
+	p.said.time, p.said.ambiguous = minutes, ambiguous
 	return true
 }
 
@@ -114,8 +114,8 @@ func (p *parser) minutesLast(minutes *int) (ok bool) {
 	if p.accept(and) {
 		least = 25
 	}
-	*minutes, ok = p.whole(digits, least, 59)
-	p.whole(unit, aMinute, aMinute)
+	*minutes, ok = p.integer(digits, least, 59)
+	p.integer(unit, aMinute, aMinute)
 	return ok && p.at == len(p.tokens)
 }
 
@@ -125,7 +125,7 @@ func (p *parser) clock() (minutes int, sure, ok bool) {
 		return int(v) * 60, true, true
 	}
 	for _, k := range []kind{clock, hours} {
-		if minutes, ok := p.whole(k, 0, 24*60); ok {
+		if minutes, ok := p.integer(k, 0, 24*60); ok {
 			return minutes, true, true
 		}
 	}
@@ -135,11 +135,11 @@ func (p *parser) clock() (minutes int, sure, ok bool) {
 	}
 	step := 0
 	if p.try(func() bool { return p.aroundHour(&step) }) {
-		h, ok := p.whole(number, 1, 24)
-		p.whole(unit, anHour, anHour)
+		h, ok := p.integer(number, 1, 24)
+		p.integer(unit, anHour, anHour)
 		return h*60 + step, true, ok
 	}
-	h, ok := p.whole(number, 0, 24)
+	h, ok := p.integer(number, 0, 24)
 	if ok && h == 24 && !p.is(oclock) && !p.is(unit) {
 		return 0, false, false
 	}
@@ -156,8 +156,8 @@ func (p *parser) aroundHour(step *int) bool {
 		*step = -30
 		return true
 	}
-	n, _ := p.whole(number, 1, 59)
-	_, named := p.whole(unit, aMinute, aMinute)
+	n, _ := p.integer(number, 1, 59)
+	_, named := p.integer(unit, aMinute, aMinute)
 	switch {
 	case n > 0 && (named || p.is(past) || p.is(before)):
 		*step = n

@@ -8,12 +8,12 @@ import (
 
 // said holds the parts of a time that a phrase named.
 type said struct {
-	span *span
-	rule *rule
-	day  *dayWord
-	time int  // minutes of the day; -1: not said
-	face bool // the time is ambiguous, as on a 12-hour clock
-	part int  // the hour that the part of the day means; -1: not said
+	span      *span
+	rule      *rule
+	day       *dayWord
+	time      int  // minutes of the day; -1: not said
+	ambiguous bool // the time is ambiguous, as on a 12-hour clock
+	part      int  // the hour that the part of the day means; -1: not said
 }
 
 // span is a time span from now.
@@ -46,13 +46,13 @@ type dayWord struct {
 	named *int // the weekday that was named with a date
 }
 
-func nothing() said { return said{time: -1, part: -1} }
+func newSaid() said { return said{time: -1, part: -1} }
 
 func (s *said) empty() bool {
 	return s.span == nil && s.rule == nil && s.day == nil && s.time < 0 && s.part < 0
 }
 
-// parser reads the tokens of one language. Methods said… read a part of a time. If they return
+// parser reads the tokens of one language. Methods like readDay read a part of a time. If they return
 // false, at may be anywhere; try resets it.
 type parser struct {
 	tokens []token
@@ -87,8 +87,8 @@ func (p *parser) take(k kind) (v float64, ok bool) {
 	return v, ok
 }
 
-// whole reads an integer within bounds.
-func (p *parser) whole(k kind, least, most int) (n int, ok bool) {
+// integer reads an integer within bounds.
+func (p *parser) integer(k kind, least, most int) (n int, ok bool) {
 	v, ok := p.value(k)
 	n = int(v)
 	if !ok || v != float64(n) || n < least || n > most {
@@ -134,12 +134,12 @@ func (p *parser) parse() {
 }
 
 func (p *parser) component() bool {
-	parts := []func() bool{p.saidAgain, p.saidFromNow, p.saidDay, p.saidDate, p.saidClock, p.saidPart}
+	parts := []func() bool{p.readRule, p.readFromNow, p.readDay, p.readDate, p.readTime, p.readPart}
 	return slices.ContainsFunc(parts, p.try)
 }
 
-// saidAgain reads "every monday and thursday", "every 2 weeks", "every workday".
-func (p *parser) saidAgain() bool {
+// readRule reads "every monday and thursday", "every 2 weeks", "every workday".
+func (p *parser) readRule() bool {
 	p.skip(on)
 	if !p.accept(every) {
 		return false
@@ -155,13 +155,13 @@ func (p *parser) saidAgain() bool {
 	}
 	r := rule{unit: aWeek, n: 1, weekdays: p.weekdays()}
 	if r.weekdays == nil {
-		n, ok := p.whole(number, 1, math.MaxInt32)
+		n, ok := p.integer(number, 1, math.MaxInt32)
 		if ok {
 			r.n = n
 			r.weekdays = p.weekdays()
 		}
 	}
-	d, ordinal := p.whole(nth, 1, 31) // every 15th
+	d, ordinal := p.integer(nth, 1, 31) // every 15th
 	switch u, ok := p.value(unit); {
 	case r.weekdays != nil && !ordinal:
 	case ordinal && ok:
@@ -203,8 +203,8 @@ func (p *parser) weekdays() (days []int) {
 	return days
 }
 
-// saidFromNow reads "in 2 hours and 30 minutes", "2 weeks from now".
-func (p *parser) saidFromNow() bool {
+// readFromNow reads "in 2 hours and 30 minutes", "2 weeks from now".
+func (p *parser) readFromNow() bool {
 	if p.said.span != nil {
 		return false
 	}
@@ -223,8 +223,8 @@ func (p *parser) saidFromNow() bool {
 	return true
 }
 
-// saidLength reads "for 2 hours", "2 hours", "2 Stunden lang". marked reports whether a word like "for" was said.
-func (p *parser) saidLength() (s span, marked, ok bool) {
+// readLength reads "for 2 hours", "2 hours", "2 Stunden lang". marked reports whether a word like "for" was said.
+func (p *parser) readLength() (s span, marked, ok bool) {
 	const before, behind = 0, 1
 	marked = p.marksLength(before)
 	ok = p.amounts(&s)
@@ -298,7 +298,7 @@ func (p *parser) count() (v float64, ok bool) {
 // articles skips words like "the" and "a". It returns true.
 func (p *parser) articles() bool {
 	p.skip(the)
-	p.whole(number, 1, 1)
+	p.integer(number, 1, 1)
 	return true
 }
 
@@ -325,8 +325,8 @@ func (s *span) add(v float64, u int) bool {
 	return s.months < most && s.days < most
 }
 
-// saidDay reads "tomorrow", "next monday", "monday and thursday".
-func (p *parser) saidDay() bool {
+// readDay reads "tomorrow", "next monday", "monday and thursday".
+func (p *parser) readDay() bool {
 	if p.said.day != nil {
 		return false
 	}
@@ -363,8 +363,8 @@ func (p *parser) furtherWeekdays() (days []int) {
 	return days
 }
 
-// saidPart reads "in the evening".
-func (p *parser) saidPart() bool {
+// readPart reads "in the evening".
+func (p *parser) readPart() bool {
 	p.skip(the, on, next)
 	v, ok := p.take(part)
 	if !ok || p.said.part >= 0 {

@@ -104,14 +104,14 @@ func (r *Reader) Read(text string, now time.Time) (When, error) {
 	words := split(text)
 	worst := ErrUnclear
 	for _, l := range r.lexicons() {
-		p := parser{tokens: l.tokens(words), bare: true, said: nothing()}
+		p := parser{tokens: l.tokens(words), bare: true, said: newSaid()}
 		p.skip(glue, the)
 		p.parse()
 		p.skip(glue)
 		if p.said.empty() || p.at < len(p.tokens) {
 			continue
 		}
-		w, err := r.settle(p.said, now)
+		w, err := r.resolve(p.said, now)
 		if err == nil {
 			w.Wall = p.said.isWall()
 			return w, nil
@@ -162,7 +162,7 @@ func (r *Reader) Find(text string, now time.Time) (w When, rest string, err erro
 		if f.words() <= best && (err == nil || f.words() < best) {
 			continue
 		}
-		got, wrong := r.settle(f.said, now)
+		got, wrong := r.resolve(f.said, now)
 		if wrong != nil && (!isTelling(wrong) || f.words() == best) {
 			continue
 		}
@@ -231,16 +231,16 @@ func (r *Reader) findSpan(l *lexicon, words []word, now time.Time) (f found, len
 // like "for" or "until" was said. The error is about an end that is unclear or past.
 func (r *Reader) lasts(p *parser, now time.Time) (length time.Duration, marked bool, err error) {
 	if !p.accept(until) {
-		s, marked, ok := p.saidLength()
+		s, marked, ok := p.readLength()
 		if !ok {
 			return 0, marked, nil
 		}
 		return s.length(), marked, nil
 	}
-	p.said, p.led = nothing(), true
+	p.said, p.led = newSaid(), true
 	p.skip(at)
 	p.parse()
-	w, err := r.settle(p.said, now)
+	w, err := r.resolve(p.said, now)
 	if err == nil && w.Repeat != "" {
 		err = ErrUnclear
 	}
@@ -258,7 +258,7 @@ func (r *Reader) Begins(text string) bool {
 	words := split(text)
 	return slices.ContainsFunc(r.lexicons(), func(l *lexicon) bool {
 		tokens := l.tokens(words[:min(len(words), maxEdge)])
-		p := parser{tokens: tokens, said: nothing()}
+		p := parser{tokens: tokens, said: newSaid()}
 		p.parse() // "at 8"
 		if p.said.empty() {
 			p.skip(on, at, the)
@@ -296,9 +296,9 @@ func (f *found) rest(text string) string {
 
 // find looks for a time at both ends of a text.
 func (l *lexicon) find(words []word) found {
-	head := found{all: words, back: len(words), said: nothing()}
+	head := found{all: words, back: len(words), said: newSaid()}
 	tokens := l.tokens(words[:min(len(words), maxEdge)])
-	p := parser{tokens: tokens, said: nothing()}
+	p := parser{tokens: tokens, said: newSaid()}
 	p.skip(glue)
 	p.parse()
 	if !p.said.empty() {
@@ -318,11 +318,11 @@ func (l *lexicon) find(words []word) found {
 
 // tail finds the longest time at the end, after the head.
 func (l *lexicon) tail(words []word, head found) found {
-	tail := found{all: words, back: len(words), said: nothing()}
+	tail := found{all: words, back: len(words), said: newSaid()}
 	from := max(head.keep, len(words)-maxEdge)
 	tokens := l.tokens(words[from:])
 	for i := range tokens {
-		p := parser{tokens: tokens, at: i, said: nothing()}
+		p := parser{tokens: tokens, at: i, said: newSaid()}
 		p.parse()
 		if p.at == len(tokens) && !p.said.empty() {
 			if slices.ContainsFunc(tokens[max(0, i-2):i], token.isEvery) {
@@ -351,6 +351,6 @@ func join(a, b found) (found, bool) {
 		return found{}, false
 	}
 	s.span, s.rule, s.day = cmp.Or(s.span, t.span), cmp.Or(s.rule, t.rule), cmp.Or(s.day, t.day)
-	s.time, s.part, s.face = max(s.time, t.time), max(s.part, t.part), s.face || t.face
+	s.time, s.part, s.ambiguous = max(s.time, t.time), max(s.part, t.part), s.ambiguous || t.ambiguous
 	return found{all: a.all, front: a.front, keep: a.keep, back: b.back, said: s}, true
 }

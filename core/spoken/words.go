@@ -22,7 +22,7 @@ type word struct {
 func split(text string) []word {
 	var words []word
 	for start, end := range txt.Fields(text, ":.,/-") {
-		if minus(text, start) {
+		if isNegative(text, start) {
 			start-- // a negative number is not a time
 		}
 		after, dot := strings.CutPrefix(text[end:], ".")
@@ -31,8 +31,8 @@ func split(text string) []word {
 	return words
 }
 
-// minus reports whether the number at i is negative.
-func minus(text string, i int) bool {
+// isNegative reports whether the number at i is negative.
+func isNegative(text string, i int) bool {
 	if i == 0 || text[i-1] != '-' || text[i] < '0' || text[i] > '9' {
 		return false
 	}
@@ -91,14 +91,14 @@ func (l *lexicon) numeric(w *word) [][]sense {
 		return nil
 	}
 	if n, err := strconv.Atoi(s); err == nil {
-		return whole(n, len(s))
+		return integerSenses(n, len(s))
 	}
 	if strings.ContainsAny(s, "/-") || strings.Count(s, ".") == 2 {
 		return dateOf(s)
 	}
 	match := numbers().FindStringSubmatch(s)
 	if match != nil {
-		return pair(match, w.dot)
+		return readNumbers(match, w.dot)
 	}
 	end := strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' })
 	if end < 0 {
@@ -114,7 +114,7 @@ func (l *lexicon) numeric(w *word) [][]sense {
 	default:
 		p := l.phrases[tail]
 		if len(p) == 1 && (p[0][0].kind == unit || p[0][0].kind == am || p[0][0].kind == pm) {
-			return append(whole(n, end), p[0][:1])
+			return append(integerSenses(n, end), p[0][:1])
 		}
 		if d, ok := txt.ParseSpan(s); ok {
 			return [][]sense{{{length, d.Seconds()}}}
@@ -123,7 +123,7 @@ func (l *lexicon) numeric(w *word) [][]sense {
 	return nil
 }
 
-func whole(n, length int) [][]sense {
+func integerSenses(n, length int) [][]sense {
 	if length > 5 {
 		return nil
 	}
@@ -137,8 +137,8 @@ func whole(n, length int) [][]sense {
 // numbers matches 18:30, 9.30, 9h30, 1h30m, 1.5 and 9:30pm.
 var numbers = txt.Pattern(`^(\d{1,3})([:.,]|h)(\d{1,2})(am|pm|m)?$`)
 
-// pair reads a match of numbers.
-func pair(match []string, dot bool) [][]sense {
+// readNumbers reads a match of numbers.
+func readNumbers(match []string, dot bool) [][]sense {
 	mark, tail := match[2], match[4]
 	if tail == "m" && mark != "h" {
 		return nil

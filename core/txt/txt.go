@@ -20,14 +20,14 @@ const ellipsis = "…"
 // change the direction of writing.
 func Line(s string) string {
 	s = strings.TrimSpace(s)
-	if simple(s) {
+	if isPlainLine(s) {
 		return s
 	}
 	s = strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsControl(r):
 			return ' '
-		case directs(r):
+		case changesDirection(r):
 			return -1
 		}
 		return r
@@ -46,21 +46,21 @@ func Lines(s string) string {
 			return r
 		case r == '\r' || r == '\u2028' || r == '\u2029':
 			return '\n'
-		case unicode.IsControl(r) || directs(r):
+		case unicode.IsControl(r) || changesDirection(r):
 			return -1
 		}
 		return r
 	}, s)
 }
 
-// simple reports whether s certainly needs no change by Line.
-func simple(s string) bool {
+// isPlainLine reports whether s certainly needs no change by Line.
+func isPlainLine(s string) bool {
 	space := true // the start counts as a space
 	for _, r := range s {
 		switch {
 		case r == ' ' && space, r < ' ', r == 0x7f, r == utf8.RuneError:
 			return false
-		case r > 0x7f && (unicode.IsControl(r) || unicode.IsSpace(r) || directs(r)):
+		case r > 0x7f && (unicode.IsControl(r) || unicode.IsSpace(r) || changesDirection(r)):
 			return false
 		}
 		space = r == ' '
@@ -68,9 +68,9 @@ func simple(s string) bool {
 	return !space || s == ""
 }
 
-// directs reports whether an invisible character changes the direction of the text after
+// changesDirection reports whether an invisible character changes the direction of the text after
 // it.
-func directs(r rune) bool {
+func changesDirection(r rune) bool {
 	return r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' || r == '\ufeff'
 }
 
@@ -191,7 +191,7 @@ func Words(text, words string) iter.Seq[int] {
 			at += i
 			before, _ := utf8.DecodeLastRuneInString(text[:at])
 			after, _ := utf8.DecodeRuneInString(text[at+len(words):])
-			if !joined(before, first) && !joined(last, after) && !yield(at) {
+			if !inOneWord(before, first) && !inOneWord(last, after) && !yield(at) {
 				return
 			}
 		}
@@ -228,8 +228,8 @@ func betweenDigits(text string, i int) bool {
 	return unicode.IsDigit(before) && unicode.IsDigit(after)
 }
 
-// joined reports whether two adjacent characters belong to one word. For scripts without spaces it returns false.
-func joined(a, b rune) bool {
+// inOneWord reports whether two adjacent characters belong to one word. For scripts without spaces it returns false.
+func inOneWord(a, b rune) bool {
 	return isWord(a) && isWord(b) && !isUnspaced(a) && !isUnspaced(b)
 }
 

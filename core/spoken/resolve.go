@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// settle returns the moment that was meant.
-func (r *Reader) settle(s said, now time.Time) (When, error) {
-	s.hearDay()
+// resolve returns the moment that was meant.
+func (r *Reader) resolve(s said, now time.Time) (When, error) {
+	s.applyPart()
 	if r.waking {
-		r.wake(&s, now)
+		r.moveToWakingHours(&s, now)
 	}
 	switch {
 	case s.rule != nil && s.span == nil:
@@ -35,8 +35,8 @@ func (r *Reader) settle(s said, now time.Time) (When, error) {
 // isWall reports whether the time is a time of day, rather than a time span from now.
 func (s *said) isWall() bool { return s.span == nil || s.time >= 0 || s.part >= 0 }
 
-// hearDay moves the hour into the part of the day that was named.
-func (s *said) hearDay() {
+// applyPart moves the hour into the part of the day that was named.
+func (s *said) applyPart() {
 	h := s.time / 60
 	switch {
 	case s.time < 0:
@@ -49,9 +49,9 @@ func (s *said) hearDay() {
 	}
 }
 
-// wake moves an ambiguous hour before 7:00, or before 6:00 if it repeats, to the afternoon.
-func (r *Reader) wake(s *said, now time.Time) {
-	if !s.face || s.part >= 0 {
+// moveToWakingHours moves an ambiguous hour to the afternoon if it is before 7:00 (6:00 if it repeats), or past today.
+func (r *Reader) moveToWakingHours(s *said, now time.Time) {
+	if !s.ambiguous || s.part >= 0 {
 		return
 	}
 	first := 7
@@ -202,7 +202,7 @@ func (r *Reader) repeated(s *said, now time.Time) (When, error) {
 			return When{}, ErrUnclear
 		}
 	}
-	once, err := r.settle(first, now)
+	once, err := r.resolve(first, now)
 	w.At = once.At
 	return w, err
 }
