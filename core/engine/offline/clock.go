@@ -203,12 +203,12 @@ func (s timeReplies) dayOf(text string, b *phrases.Book) (time.Time, bool) {
 // dayAgo reads how long ago a day was, in days or weeks, or the last weekday of that name.
 func (s timeReplies) dayAgo(text string) (day time.Time, ok bool) {
 	when, err := s.reader.Read(text, s.now)
+	if err != nil {
+		return day, false
+	}
 	words := phrases.Split(text)
 	unit := s.book.Lists["units"][words[len(words)-1].Fold]
-	switch {
-	case err != nil:
-		return day, false
-	case unit == "d" || unit == "wk":
+	if unit == "d" || unit == "wk" {
 		return s.now.AddDate(0, 0, -daysFrom(s.now, when.At)), true
 	}
 	isWeekday := strings.Contains(txt.Fold(s.book.Says["weekdays"][0]), words[0].Fold) && len(words) == 1

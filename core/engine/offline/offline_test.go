@@ -313,6 +313,15 @@ func TestEveryLanguageKnowsEveryTopic(t *testing.T) {
 	}
 }
 
+// TestSlotWithoutWords: the slot of a phrase may hold only a sign, if a word next to it is written with another one.
+func TestSlotWithoutWords(t *testing.T) {
+	for language, text := range map[string]string{"de": "welcher tag war am letzten € machs", "fr": "quelle date était ce il y a € t'es"} {
+		if got, _ := ask1(t, asked{language: language, text: text}.request()); got == "" {
+			t.Errorf("no answer to %q", text)
+		}
+	}
+}
+
 func TestWithoutMessageAction(t *testing.T) {
 	r := asked{text: "hello"}.request()
 	r.System = r.System[:1]
