@@ -117,7 +117,7 @@ type BudgetOptions struct {
 
 // Budget admits a question only while every budget that applies to it has room. The
 // tokens of a prompt are held from before it is sent until it is answered, so that
-// concurrent questions cannot exceed a budget together. A nil Budget limits and
+// concurrent questions do not pass an almost empty budget together. A nil Budget limits and
 // records nothing. Safe for concurrent use.
 type Budget struct {
 	cfg BudgetConfig
