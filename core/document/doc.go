@@ -84,7 +84,7 @@ func (o *Options) kind(a *core.Attachment) kind {
 	case a.Kind != core.MediaFile:
 	case o.PDF != nil && (mime == "application/pdf" || mime == "" && ending(a.Name) == "pdf"):
 		k = pdf
-	case textual(mime, a.Name):
+	case isText(mime, a.Name):
 		k = text
 	}
 	if a.Size > limits[k] {
@@ -119,7 +119,7 @@ func (r *reading) read(ctx context.Context, k kind, a core.Attachment) error {
 	case picture:
 		mime = http.DetectContentType(data)
 		if !slices.Contains(pictureTypes, mime) {
-			err = errors.New("no format of pictures that models support")
+			err = errors.New("not a picture format that models support")
 		}
 	}
 	if err != nil {

@@ -49,7 +49,7 @@ func ReadPage(body []byte, header string, at *url.URL) (*Page, error) {
 			break
 		}
 	}
-	hide(doc)
+	removeHidden(doc)
 	return p, nil
 }
 
@@ -118,11 +118,11 @@ func Clean(text string) string {
 
 func squeeze(text string) string { return strings.Join(strings.Fields(Clean(text)), " ") }
 
-// hide removes the parts of a document that a reader does not see. They may contain hidden instructions.
-func hide(doc *html.Node) {
+// removeHidden removes the parts of a document that a reader does not see. They may contain hidden instructions.
+func removeHidden(doc *html.Node) {
 	var hidden []*html.Node
 	for n := range doc.Descendants() {
-		if n.Type == html.CommentNode || n.Type == html.ElementNode && unseen(n) {
+		if n.Type == html.CommentNode || n.Type == html.ElementNode && isHidden(n) {
 			hidden = append(hidden, n)
 		}
 	}
@@ -133,8 +133,8 @@ func hide(doc *html.Node) {
 	}
 }
 
-// unseen reports whether an element is not shown, by its name or an attribute.
-func unseen(n *html.Node) bool {
+// isHidden reports whether an element is not shown, by its name or an attribute.
+func isHidden(n *html.Node) bool {
 	switch n.Data {
 	case "template", "noscript", "iframe", "object", "embed", "dialog":
 		return true
@@ -148,13 +148,13 @@ func unseen(n *html.Node) bool {
 		case "type":
 			return n.Data == "input" && strings.EqualFold(a.Val, "hidden")
 		case "style":
-			return invisible(a.Val)
+			return isHiddenBy(a.Val)
 		}
 		return false
 	})
 }
 
-func invisible(style string) bool {
+func isHiddenBy(style string) bool {
 	for declaration := range strings.SplitSeq(strings.ToLower(style), ";") {
 		key, value, _ := strings.Cut(declaration, ":")
 		value = strings.TrimSpace(value)

@@ -23,7 +23,7 @@ var textTypes = strings.Fields(`application/json application/xml application/x-y
 
 func ending(name string) string { return strings.ToLower(strings.TrimPrefix(path.Ext(name), ".")) }
 
-func textual(mime, name string) bool {
+func isText(mime, name string) bool {
 	switch {
 	case strings.HasPrefix(mime, "text/"), strings.HasSuffix(mime, "+json"), strings.HasSuffix(mime, "+xml"):
 		return true
@@ -56,9 +56,9 @@ func Text(data []byte) (string, error) {
 func decode(data []byte) (string, error) {
 	switch {
 	case bytes.HasPrefix(data, []byte{0xFF, 0xFE}):
-		return wide(data[2:], binary.LittleEndian)
+		return decodeUTF16(data[2:], binary.LittleEndian)
 	case bytes.HasPrefix(data, []byte{0xFE, 0xFF}):
-		return wide(data[2:], binary.BigEndian)
+		return decodeUTF16(data[2:], binary.BigEndian)
 	}
 	data = bytes.TrimPrefix(data, []byte{0xEF, 0xBB, 0xBF})
 	if utf8.Valid(data) {
@@ -74,7 +74,7 @@ func decode(data []byte) (string, error) {
 	return string(runes), nil
 }
 
-func wide(data []byte, order binary.ByteOrder) (string, error) {
+func decodeUTF16(data []byte, order binary.ByteOrder) (string, error) {
 	if len(data)%2 != 0 {
 		return "", errBinary
 	}

@@ -25,8 +25,8 @@ func (anthropicWire) authorize(h http.Header, key string) {
 	}
 }
 
-// replyTool is how this API is held to a schema: a tool that the model has to call. Its
-// input is the text of the answer.
+// replyTool is the tool that the model has to call if the answer must match a schema. The
+// tool's input is the answer.
 const replyTool = "synthbot_reply"
 
 // anthropicRequest is the body of a request.
@@ -63,7 +63,7 @@ type block struct {
 	Cache   json.RawMessage   `json:"cache_control,omitempty"`
 }
 
-// cacheMark ends a stretch of the prompt that the provider may keep.
+// cacheMark is the cache_control of the last block of a prefix that the provider may cache.
 const cacheMark = `{"type":"ephemeral"}`
 
 func (anthropicWire) write(b *bytes.Buffer, c *call, messages []llms.MessageContent, o llms.CallOptions) error {
@@ -81,7 +81,7 @@ func (anthropicWire) write(b *bytes.Buffer, c *call, messages []llms.MessageCont
 	for _, m := range messages {
 		blocks := blocksOf(m)
 		if m.Role == llms.ChatMessageTypeSystem {
-			for i := max(0, len(blocks)-2); i < len(blocks); i++ { // what all share helps where the rest differs
+			for i := max(0, len(blocks)-2); i < len(blocks); i++ { // two prefixes: the first is shared by more prompts
 				blocks[i].Cache = json.RawMessage(cacheMark)
 			}
 			r.System = blocks
@@ -89,14 +89,14 @@ func (anthropicWire) write(b *bytes.Buffer, c *call, messages []llms.MessageCont
 		}
 		r.add(m.Role == llms.ChatMessageTypeAI, blocks)
 	}
-	if len(r.Messages) > 1 { // the end of what was there before the newest turn
+	if len(r.Messages) > 1 { // cache everything before the newest turn
 		before := r.Messages[len(r.Messages)-2].Content
 		before[len(before)-1].Cache = json.RawMessage(cacheMark)
 	}
 	return encode(b, r)
 }
 
-// add adds a message. Neighbours of one role are one turn, and the first turn is a user's.
+// add adds a message. Adjacent messages of one role are merged, and the first turn must be the user's.
 func (r *anthropicRequest) add(byModel bool, blocks []block) {
 	role := "user"
 	if byModel {
@@ -139,7 +139,7 @@ type anthropicUsage struct {
 	Read    int `json:"cache_read_input_tokens"`
 }
 
-// anthropicBlock is a part of an answer. Of types that are not known nothing else is read.
+// anthropicBlock is a part of an answer. Blocks of other types than text and tool_use are ignored.
 type anthropicBlock struct {
 	Type  string          `json:"type"`
 	Text  string          `json:"text"`
@@ -148,8 +148,7 @@ type anthropicBlock struct {
 	Input json.RawMessage `json:"input"`
 }
 
-// anthropicStream puts an answer together from its events. Blocks of a kind that
-// carries no words (thinking, and whatever comes next) are passed over.
+// anthropicStream assembles an answer from its events. It skips thinking and unknown blocks.
 type anthropicStream struct {
 	pieces
 	counts anthropicUsage
@@ -157,19 +156,19 @@ type anthropicStream struct {
 
 func (anthropicWire) events() streamReader { return new(anthropicStream) }
 
-// count takes in the counts that an event has.
+// count updates the token counts with those of an event.
 func (s *anthropicStream) count(usage json.RawMessage) { _ = json.Unmarshal(usage, &s.counts) }
 
-// open begins a block, and returns the text that it adds.
+// open begins a block and returns the text that the block adds to the answer.
 func (s *anthropicStream) open(i int, b anthropicBlock) string {
-	const most = 256 // calls of one answer
+	const most = 256 // tool calls in one answer
 	switch {
 	case b.Type == "text":
 		s.text.WriteString(b.Text)
 		return b.Text
 	case b.Type == "tool_use" && len(s.calls) < most:
 		c := &callPieces{index: i, id: b.ID, name: b.Name}
-		if string(b.Input) != "{}" { // else it comes in pieces, or is empty
+		if string(b.Input) != "{}" { // a streamed block begins with {}; its input follows
 			c.arguments.Write(b.Input)
 		}
 		s.calls = append(s.calls, c)
@@ -177,11 +176,11 @@ func (s *anthropicStream) open(i int, b anthropicBlock) string {
 	return ""
 }
 
-// anthropicEvent is one event of a stream, or a whole answer, which has content.
+// anthropicEvent is one event of a stream, or a complete answer, which has Content.
 type anthropicEvent struct {
 	Type    string          `json:"type"`
 	Index   int             `json:"index"`
-	Message json.RawMessage `json:"message"` // begins an answer; of some servers a text
+	Message json.RawMessage `json:"message"` // in message_start; some servers send a string
 	Block   *anthropicBlock `json:"content_block"`
 	Delta   struct {
 		Type    string `json:"type"`
@@ -226,7 +225,7 @@ func (s *anthropicStream) event(name string, data []byte) (string, error) {
 	return "", nil
 }
 
-// add takes in a piece of a block, and returns the text that it adds.
+// add adds a delta to its block and returns the text that the delta adds to the answer.
 func (s *anthropicStream) add(e anthropicEvent) string {
 	switch e.Delta.Type {
 	case "text_delta":
@@ -247,7 +246,7 @@ func (s *anthropicStream) add(e anthropicEvent) string {
 	return ""
 }
 
-// reply implements streamReader. The input of replyTool is text.
+// reply implements streamReader. The input of replyTool becomes the answer's text.
 func (s *anthropicStream) reply() (r reply, finished bool) {
 	r, finished = s.pieces.reply()
 	r.calls = slices.DeleteFunc(r.calls, func(c llm.ToolCall) bool {

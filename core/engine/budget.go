@@ -14,8 +14,7 @@ import (
 	"synthbot/core/llm"
 )
 
-// BudgetConfig is the [budget] table: what may be used in a day. A limit of 0 is
-// none.
+// BudgetConfig is the [budget] table: limits per day. A limit of 0 means no limit.
 type BudgetConfig struct {
 	PersonTokens int64         `toml:"person_tokens" doc:"Tokens that one user may use in a day; 0 for no limit." default:"1000000" min:"0"`
 	BotTokens    int64         `toml:"bot_tokens" doc:"Tokens that all users together may use in a day; 0 for no limit." default:"20000000" min:"0"`
@@ -31,46 +30,46 @@ type PlaceBudget struct {
 	Cost   float64   `toml:"cost" doc:"Cost in a day; 0 for no limit." default:"0" min:"0"`
 }
 
-// Spending is what was used.
+// Spending is an amount of tokens and money.
 type Spending struct {
 	Tokens int64   `json:"tokens"`
 	Cost   float64 `json:"cost,omitempty"`
 }
 
-// Use is one call.
+// Use is one call of an engine.
 type Use struct {
 	Time   time.Time   `json:"time"`
 	Day    string      `json:"day"` // 2026-11-20, in the bot's zone
 	Engine string      `json:"engine"`
 	Place  core.Path   `json:"place"`
-	People []core.Path `json:"people,omitempty"` // who bear it, in equal shares
+	People []core.Path `json:"people,omitempty"` // who are charged, in equal shares
 	Usage  llm.Usage   `json:"usage"`
 	Cost   float64     `json:"cost,omitempty"`
 }
 
-// Share is what the i-th of the people bears. The shares make up the whole.
+// Share returns what the i-th of the people is charged. The shares add up to the whole.
 func (u *Use) Share(i int) (llm.Usage, float64) {
 	n := len(u.People)
 	part := func(of int) int { return (of + i) / n }
 	return llm.Usage{In: part(u.Usage.In), Out: part(u.Usage.Out), Cached: part(u.Usage.Cached)}, u.Cost / float64(n)
 }
 
-// Ledger remembers what was used. Safe for concurrent use.
+// Ledger records usage. Safe for concurrent use.
 type Ledger interface {
-	// Spent sums the uses of a day whose place lies within scope, or whose
-	// person is scope; all of them for the zero Path.
+	// Spent sums the uses of a day whose place is within scope, or one of whose
+	// people is scope. For the zero Path it sums all uses of the day.
 	Spent(ctx context.Context, day string, scope core.Path) (Spending, error)
-	// Record adds a use. It is in every later Spent.
+	// Record adds a use. Every later Spent includes it.
 	Record(ctx context.Context, u Use) error
 }
 
-// SpentError says that a budget is used up. It wraps a *core.Error, whose text
-// people may see, and is wrapped in a *llm.Error of the kind llm.ErrorRefused.
+// SpentError says that a budget is used up. It wraps a *core.Error with a text for
+// users, and is itself wrapped in a *llm.Error of the kind llm.ErrorRefused.
 type SpentError struct {
-	Scope  core.Path // whose; zero: the whole bot's
+	Scope  core.Path // the person or place; zero: the bot
 	Limit  Spending
 	Spent  Spending
-	Wanted int64 // tokens of the question
+	Wanted int64 // tokens that the question needs
 	Resets time.Time
 	After  time.Duration
 }
@@ -88,7 +87,7 @@ func (e *SpentError) Error() string {
 func (e *SpentError) Unwrap() error {
 	text := "I have used up what I may spend today. I can think again at %s."
 	switch {
-	case e.Limit.Tokens > 0 && e.Wanted > e.Limit.Tokens: // that will be so tomorrow, too
+	case e.Limit.Tokens > 0 && e.Wanted > e.Limit.Tokens: // waiting until tomorrow will not help
 		return core.Errorf(core.Occupied, "I cannot answer: the limit of %d tokens a day is less than one answer "+
 			"takes. My admins can raise it.", e.Limit.Tokens)
 	case e.Scope.IsPerson():
@@ -99,42 +98,41 @@ func (e *SpentError) Unwrap() error {
 	return err
 }
 
-// BudgetOptions are what a budget needs besides its table. All but PersonTokens and Room are required.
+// BudgetOptions are what a Budget needs besides its table. All but PersonTokens and Room are required.
 type BudgetOptions struct {
 	Ledger Ledger // nil: nothing is limited or recorded
 	Cost   func(engine string, u llm.Usage) float64
-	Used   func(engine string, u llm.Usage) // is called for every use
+	Used   func(engine string, u llm.Usage) // called for every use
 	Clock  func() time.Time
 	Zone   *time.Location // where a day begins
 	Log    *slog.Logger
-	// PersonTokens is what a person may use in a day if they ask in that place; nil: as
-	// the table says.
+	// PersonTokens returns how many tokens a day a person may use who asks in a place;
+	// nil: BudgetConfig.PersonTokens.
 	PersonTokens func(place core.Path) int64
-	// Room is for a bot of several processes, which must keep to the limits together: it returns how
-	// many tokens of a place's limit, or of the bot's (the zero Path), this process may still use on
-	// a day, besides what it has used. It tries to make room for the tokens wanted. Nil: there is one
-	// process only.
+	// Room returns how many more tokens this process may use on a day, out of the limit of a place or,
+	// for the zero Path, of the bot. It lets several processes share a limit, and tries to provide the
+	// wanted number of tokens. Nil: there is only one process.
 	Room func(ctx context.Context, day string, scope core.Path, limit, wanted int64) (int64, error)
 }
 
-// Budget lets questions be asked only while every budget that they fall under has room
-// for it. The prompt of a question, and of all that are being answered at the moment,
-// counts before it is asked, so that questions at the same time do not slip through
-// together. A nil Budget limits and records nothing. Safe for concurrent use.
+// Budget admits a question only while every budget that applies to it has room. The
+// tokens of a prompt are held from before it is sent until it is answered, so that
+// concurrent questions do not pass an almost empty budget together. A nil Budget limits and
+// records nothing. Safe for concurrent use.
 type Budget struct {
 	cfg BudgetConfig
 	o   BudgetOptions
 	*holds
 }
 
-// holds are what questions that are being answered take from their budgets.
+// holds counts the tokens that unanswered questions hold.
 type holds struct {
 	mu   sync.Mutex
 	held map[core.Path]int64 // tokens
 }
 
-// NewBudget makes a Budget of a table; nil without a Ledger. What questions hold of the former
-// Budget, if there is one, counts in the new one, too.
+// NewBudget makes a Budget from a table. It returns nil without a Ledger. The holds of the former
+// Budget, which may be nil, also count in the new one.
 func NewBudget(cfg BudgetConfig, o BudgetOptions, former *Budget) *Budget {
 	if o.Ledger == nil {
 		return nil
@@ -146,8 +144,8 @@ func NewBudget(cfg BudgetConfig, o BudgetOptions, former *Budget) *Budget {
 	return b
 }
 
-// Meter does work that costs money besides engines, if the budgets that a question falls under have room
-// for it, and books the tokens that it returns under a name.
+// Meter does paid work other than asking an engine, if the budgets that apply to the question are not used
+// up, and records the tokens that do returns as used by name.
 func (b *Budget) Meter(
 	ctx context.Context, q core.Question, name string, do func(context.Context) (tokens int, err error),
 ) error {
@@ -168,18 +166,18 @@ func (b *Budget) Meter(
 	return err
 }
 
-// allowance is a limit that a question falls under.
+// allowance is a limit that applies to a question.
 type allowance struct {
 	scope core.Path
 	limit Spending
 	spent Spending
-	room  *int64 // how many tokens are left for this process; nil: limit less spent
+	room  *int64 // tokens left for this process; nil: limit minus spent
 
-	wanted int64 // of the room, when it was asked for
+	wanted int64 // the tokens that room was asked for
 }
 
-// reserve opens a reservation for a question, unless a budget is used up. From then on q.Build holds room
-// for the prompt, and lets what it takes be booked. The caller releases the reservation.
+// reserve opens a reservation for a question, unless a budget is used up. It replaces q.Build by one that
+// holds tokens for the prompt and records what the call uses. The caller releases the reservation.
 func (b *Budget) reserve(ctx context.Context, q *core.Question) (*reservation, error) {
 	if b == nil {
 		return new(reservation), nil
@@ -196,21 +194,21 @@ func (b *Budget) reserve(ctx context.Context, q *core.Question) (*reservation, e
 	return t, nil
 }
 
-// reservation is what one question takes from its budgets while it is being answered.
+// reservation is what one question holds of its budgets while it is being answered.
 type reservation struct {
 	budget   *Budget // nil: nothing is limited
 	question core.Question
 	now      time.Time
 	day      string
-	all      []allowance // of the bot and the place
-	each     []allowance // of the people who caused it
-	payers   []core.Path // those of them who bear it: the others have nothing left
+	shared   []allowance // of the bot and the place
+	personal []allowance // of the people who caused the question
+	payers   []core.Path // those of them who have enough left; they are charged
 	held     int64
-	share    int64 // that each who bears it holds
-	spent    error // why an engine was not asked; nil once another one was that costs something
+	share    int64 // held for each payer
+	spent    error // why an engine was not asked; nil once a later call used tokens
 }
 
-// release gives back what the question holds.
+// release ends what the question holds.
 func (t *reservation) release() {
 	if t.budget != nil {
 		t.budget.mu.Lock()
@@ -219,8 +217,8 @@ func (t *reservation) release() {
 	}
 }
 
-// readAllowances sets the allowances of the bot and the place, and one for each person, with what was
-// spent already of those that have a limit.
+// readAllowances sets the allowances of the bot, the place and each person. For those with a limit, it
+// reads what was already spent.
 func (t *reservation) readAllowances(ctx context.Context) (err error) {
 	cfg, o, q := &t.budget.cfg, &t.budget.o, &t.question
 	tokens := cfg.PersonTokens
@@ -228,15 +226,15 @@ func (t *reservation) readAllowances(ctx context.Context) (err error) {
 		tokens = o.PersonTokens(q.Path)
 	}
 	for _, p := range q.People {
-		t.each = append(t.each, allowance{scope: p, limit: Spending{tokens, cfg.PersonCost}})
+		t.personal = append(t.personal, allowance{scope: p, limit: Spending{tokens, cfg.PersonCost}})
 	}
 	for _, p := range cfg.Places {
 		if q.Path.Within(p.Path) {
-			t.all = append(t.all, allowance{scope: p.Path, limit: Spending{p.Tokens, p.Cost}})
+			t.shared = append(t.shared, allowance{scope: p.Path, limit: Spending{p.Tokens, p.Cost}})
 		}
 	}
-	t.all = append(t.all, allowance{limit: Spending{cfg.BotTokens, cfg.BotCost}})
-	for _, list := range [][]allowance{t.all, t.each} {
+	t.shared = append(t.shared, allowance{limit: Spending{cfg.BotTokens, cfg.BotCost}})
+	for _, list := range [][]allowance{t.shared, t.personal} {
 		for i := range list {
 			if err == nil && list[i].limit != (Spending{}) {
 				list[i].spent, err = o.Ledger.Spent(ctx, t.day, list[i].scope)
@@ -246,7 +244,7 @@ func (t *reservation) readAllowances(ctx context.Context) (err error) {
 	return err
 }
 
-// build builds a prompt, holds room for it, and lets what it takes be booked.
+// build builds a prompt, holds its tokens and sets its Used to record what the call uses.
 func (t *reservation) build(ctx context.Context, l llm.Limits) (llm.Request, error) {
 	r, err := t.question.Build(l)
 	if err != nil {
@@ -260,7 +258,7 @@ func (t *reservation) build(ctx context.Context, l llm.Limits) (llm.Request, err
 		}
 		spent = t.hold(tokens)
 		t.budget.mu.Lock()
-		isOvertaken := slices.ContainsFunc(t.all, func(a allowance) bool { // by other questions
+		isOvertaken := slices.ContainsFunc(t.shared, func(a allowance) bool { // since makeRoom, by other questions
 			return a.room != nil && *a.room >= a.wanted && t.budget.held[a.scope]+tokens > *a.room
 		})
 		t.budget.mu.Unlock()
@@ -276,7 +274,7 @@ func (t *reservation) build(ctx context.Context, l llm.Limits) (llm.Request, err
 	return r, nil
 }
 
-// record books what an engine was used for.
+// record stores what a call used.
 func (t *reservation) record(ctx context.Context, engine string, used llm.Usage) {
 	o := t.budget.o
 	t.spent = nil
@@ -288,11 +286,11 @@ func (t *reservation) record(ctx context.Context, engine string, used llm.Usage)
 	}
 }
 
-// makeRoom finds out what is left for this process of the budgets of the bot and the place.
+// makeRoom asks how much of the budgets of the bot and the place is left for this process.
 func (t *reservation) makeRoom(ctx context.Context, tokens int64) error {
 	b := t.budget
-	for i := range t.all {
-		a := &t.all[i]
+	for i := range t.shared {
+		a := &t.shared[i]
 		if b.o.Room == nil || a.limit.Tokens == 0 {
 			continue
 		}
@@ -308,32 +306,31 @@ func (t *reservation) makeRoom(ctx context.Context, tokens int64) error {
 	return nil
 }
 
-// errSpent is why Build fails for a question that is not asked. It names no time: an
-// engine is not left alone because of one person's budget.
+// errSpent is Build's error if a budget has no room. Ask then returns the reservation's spent.
 var errSpent = errors.New("a budget is spent")
 
-// hold takes room for tokens in every budget, in place of what was held before.
+// hold holds tokens in every budget, in place of those held before.
 func (t *reservation) hold(tokens int64) error {
 	b := t.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t.count(-1)
 	t.held, t.share = 0, 0
-	for _, a := range t.all {
-		if b.full(a, tokens) {
-			return t.error(a, tokens)
+	for _, a := range t.shared {
+		if b.isFull(a, tokens) {
+			return t.spentError(a, tokens)
 		}
 	}
-	t.payers, t.share = b.payers(t.each, tokens)
-	if len(t.payers) == 0 && len(t.each) > 0 {
-		return t.error(t.each[0], tokens/int64(len(t.each)))
+	t.payers, t.share = b.payers(t.personal, tokens)
+	if len(t.payers) == 0 && len(t.personal) > 0 {
+		return t.spentError(t.personal[0], tokens/int64(len(t.personal)))
 	}
 	t.held = tokens
 	t.count(1)
 	return nil
 }
 
-// count adds what the question holds to what all of them hold, or takes it off. budget.mu is held.
+// count adds what this question holds to the totals for 1, and subtracts it for -1. budget.mu is held.
 func (t *reservation) count(sign int64) {
 	add := func(scope core.Path, tokens int64) {
 		held := t.budget.held
@@ -342,7 +339,7 @@ func (t *reservation) count(sign int64) {
 			delete(held, scope)
 		}
 	}
-	for _, a := range t.all {
+	for _, a := range t.shared {
 		add(a.scope, t.held)
 	}
 	for _, p := range t.payers {
@@ -350,9 +347,9 @@ func (t *reservation) count(sign int64) {
 	}
 }
 
-// full reports whether an allowance has no room for tokens; for 0, whether it is
+// isFull reports whether an allowance has no room for tokens or, for 0 tokens, whether it is
 // used up. b.mu is held.
-func (b *Budget) full(a allowance, tokens int64) bool {
+func (b *Budget) isFull(a allowance, tokens int64) bool {
 	wanted := a.spent.Tokens + b.held[a.scope] + tokens
 	if a.room != nil {
 		wanted = max(wanted, a.limit.Tokens-*a.room+b.held[a.scope]+tokens)
@@ -361,14 +358,13 @@ func (b *Budget) full(a allowance, tokens int64) bool {
 	return full || a.limit.Cost > 0 && a.spent.Cost >= a.limit.Cost
 }
 
-// payers says who bears so many tokens, and how many each of them: nobody more
-// than they have left, so that one who spent their share costs the others no answer.
-// b.mu is held.
+// payers returns who is charged for tokens, and how many each. Nobody is charged more than they
+// have left, so a person without budget does not keep the others from an answer. b.mu is held.
 func (b *Budget) payers(each []allowance, tokens int64) (people []core.Path, share int64) {
 	for n := -1; len(each) != n && len(each) > 0; {
 		n = len(each)
 		share = (tokens + int64(n) - 1) / int64(n)
-		each = slices.DeleteFunc(slices.Clone(each), func(a allowance) bool { return b.full(a, share) })
+		each = slices.DeleteFunc(slices.Clone(each), func(a allowance) bool { return b.isFull(a, share) })
 	}
 	for _, a := range each {
 		people = append(people, a.scope)
@@ -376,7 +372,7 @@ func (b *Budget) payers(each []allowance, tokens int64) (people []core.Path, sha
 	return people, share
 }
 
-func (t *reservation) error(a allowance, tokens int64) error {
+func (t *reservation) spentError(a allowance, tokens int64) error {
 	y, m, d := t.now.Date()
 	resets := time.Date(y, m, d+1, 0, 0, 0, 0, t.now.Location())
 	after := resets.Sub(t.now)
@@ -386,9 +382,9 @@ func (t *reservation) error(a allowance, tokens int64) error {
 	return &llm.Error{Kind: llm.ErrorRefused, After: after, Err: spent}
 }
 
-// tokensOf estimates a prompt, on the cautious side.
+// tokensOf estimates the size of a prompt, rather too high than too low.
 func tokensOf(r llm.Request) int64 {
-	const picture = 1000 // tokens, about what a provider counts for one
+	const picture = 1000 // tokens that providers count for one, roughly
 	pictures := 0
 	for _, u := range r.Messages {
 		pictures += len(u.Pictures)
@@ -396,7 +392,7 @@ func tokensOf(r llm.Request) int64 {
 	return int64(textTokens(r) + pictures*picture)
 }
 
-// textTokens estimates a prompt without what travels beside its text.
+// textTokens estimates the size of a prompt without its files.
 func textTokens(r llm.Request) int {
 	texts := slices.Clone(r.System)
 	for _, u := range r.Messages {

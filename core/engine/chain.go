@@ -18,24 +18,23 @@ import (
 	"synthbot/core/txt"
 )
 
-// Options are what a Chain needs besides its tables. The zero value will do.
+// Options are what a Chain needs besides its tables. The zero value is usable.
 type Options struct {
 	Log   *slog.Logger     // nil: nothing is logged
 	Clock func() time.Time // nil: time.Now
 	Zone  *time.Location   // nil: time.Local
-	// Prefer names the engine to be tried first in a place; "" for the order of
+	// Prefer names the engine that is tried first in a place, or "" for the order of
 	// the configuration. Optional.
 	Prefer func(place core.Path) string
-	// Patience is the longest that a question waits for an engine that failed or
-	// asked for a pause, before the last link answers; 0: 8 seconds, below 0: no
-	// wait at all.
+	// Patience is how long a question waits at most for engines that failed or asked
+	// for a pause, before the offline engine answers. 0: 8 seconds; below 0: no wait.
 	Patience time.Duration
-	// Health is called when an engine is left alone after failures in a row, by the
-	// people who caused them or by everybody, and when it answers again. It returns
-	// at once. Optional.
+	// Health is called when an engine is paused after repeated failures, for the people
+	// who caused them or for everybody, and when it answers again. It must not block.
+	// Optional.
 	Health func(engine string, h Health)
-	// Failed is called for each call that failed, also when another engine answers
-	// then. It returns at once. Optional.
+	// Failed is called for each failed call, even if another engine then answers. It
+	// must not block. Optional.
 	Failed func(engine string, failed *llm.Error)
 }
 
@@ -53,40 +52,39 @@ func (o Options) withDefaults() Options {
 
 // Chain asks its engines in order. Safe for concurrent use.
 type Chain struct {
-	links   []*link // those that need a network
-	last    llm.Model
-	quiet   llm.Model // last, where it is chosen and replaces nobody
-	options Options
-	pool    *transport
-	budget  *Budget                            // nil: nothing limits what is asked
-	show    func(place core.Path, text string) // nil: answers are not shown before they are whole
+	links     []*link   // the engines behind a network
+	last      llm.Model // the offline engine as a fallback; nil: disabled
+	lastAlone llm.Model // the offline engine where it is preferred, so that it replaces no other
+	options   Options
+	pool      *transport
+	budget    *Budget                            // nil: no limits
+	show      func(place core.Path, text string) // nil: answers are shown only when complete
 }
 
-// New builds the chain of the tables. The offline engine is its last link,
-// unless a disabled offline table says otherwise. Faults of all tables come
-// joined, each with the table's name. Close the chain when nobody asks any more.
+// New builds a chain from the tables. The offline engine comes last, unless an offline
+// table is disabled. The faults of all tables are joined, each with the table's name.
+// The caller closes the chain after the last question.
 func New(tables []Config, o Options) (*Chain, error) {
 	o = o.withDefaults()
 	c := &Chain{options: o, pool: newTransport(o.Clock)}
-	last, faults := c.fill(tables)
+	last, faults := c.addLinks(tables)
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
 	if last != nil {
 		last.Clock, last.Zone = o.Clock, o.Zone
-		c.quiet = offline.New(*last)
+		c.lastAlone = offline.New(*last)
 		last.Standby = len(c.links) > 0
 		c.last = offline.New(*last)
 	}
 	if len(c.links) == 0 && c.last == nil {
-		return nil, errors.New("no engine is left: enable one, or leave the offline engine in")
+		return nil, errors.New("no engine is enabled: enable one, or keep the offline engine")
 	}
 	return c, nil
 }
 
-// fill makes the links; it returns the options of the last one, nil where it is
-// configured out.
-func (c *Chain) fill(tables []Config) (last *offline.Options, faults []error) {
+// addLinks makes the links. It returns the options of the offline engine, or nil if that is disabled.
+func (c *Chain) addLinks(tables []Config) (last *offline.Options, faults []error) {
 	last = &offline.Options{Name: providerOffline}
 	names := make(map[string]bool)
 	for i, cfg := range tables {
@@ -113,7 +111,7 @@ func (c *Chain) fill(tables []Config) (last *offline.Options, faults []error) {
 	return last, faults
 }
 
-// Close gives the connections back. The chain must not be asked after it.
+// Close closes idle connections. The chain must not be used afterwards.
 func (c *Chain) Close() error {
 	c.pool.close()
 	return nil
@@ -131,17 +129,17 @@ func (c *Chain) Names() []string {
 	return names
 }
 
-// Within returns a chain of the same engines that asks within a budget, and calls show with the whole text so far
-// of the message that an engine is writing; each may be nil. An empty text takes back what was shown before. Where
-// an engine fails, the text of the next one begins anew. show returns at once.
+// Within returns a chain of the same engines that keeps to a budget and shows messages while they are written.
+// Each may be nil. show is called with the whole text so far; an empty text retracts what was shown. If an engine
+// fails, the text of the next one replaces its text. show must not block.
 func (c *Chain) Within(budget *Budget, show func(place core.Path, text string)) *Chain {
 	within := *c
 	within.budget, within.show = budget, show
 	return &within
 }
 
-// Limits are those of the engine that a question in place would go to first;
-// the command that prints prompts uses them.
+// Limits returns those of the engine that is asked first in a place; the command that prints prompts
+// uses them.
 func (c *Chain) Limits(place core.Path) llm.Limits {
 	links, last := c.order(place)
 	if len(links) == 0 {
@@ -150,12 +148,12 @@ func (c *Chain) Limits(place core.Path) llm.Limits {
 	return links[0].limits()
 }
 
-// order is the links with the preferred one in front, and the last one, which serves the place
-// alone where it is preferred.
+// order returns the links with the preferred one first, and the offline engine. If that one is
+// preferred, there are no links.
 func (c *Chain) order(place core.Path) ([]*link, llm.Model) {
 	name := c.options.Prefer(place)
 	if c.last != nil && name == c.last.Limits().Engine {
-		return nil, c.quiet
+		return nil, c.lastAlone
 	}
 	i := slices.IndexFunc(c.links, func(l *link) bool { return l.name == name })
 	if i <= 0 {
@@ -164,11 +162,11 @@ func (c *Chain) order(place core.Path) ([]*link, llm.Model) {
 	return slices.Concat(c.links[i:i+1], c.links[:i], c.links[i+1:]), c.last
 }
 
-// Ask implements core.Asker. It tries the engines in order, once more those that may have recovered, and
-// then the last link. Each of them gets a request of its own from q.Build, so that what was streamed of a
-// failed one is not mixed with the next. Its error is a *llm.Error that wraps what every engine said.
+// Ask implements core.Asker. It tries the engines in order, then once more those that may have recovered, then
+// the offline engine. Each call has its own request from q.Build, so that the stream of a failed call is not
+// mixed with the next one's. The error is a *llm.Error that wraps the errors of all engines.
 func (c *Chain) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
-	hide := c.showing(&q)
+	hide := c.showWhileWritten(&q)
 	held, err := c.budget.reserve(ctx, &q)
 	if err != nil {
 		return llm.Answer{}, err
@@ -207,19 +205,19 @@ func (c *Chain) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	case ctx.Err() != nil:
 		return llm.Answer{}, &llm.Error{Kind: llm.ErrorRetryLater, Err: context.Cause(ctx)}
 	}
-	return llm.Answer{}, mostHopeful(failed)
+	return llm.Answer{}, joinErrors(failed)
 }
 
-// maxRounds is how often an engine is asked that may have recovered.
+// maxRounds is how often an engine is asked in total if it may have recovered.
 const maxRounds = 2
 
-// recovered waits until the first of the links may have recovered from how each of them failed, and returns those
-// that may. It returns none if that takes longer than the chain's patience.
+// recovered returns the links that may recover from their errors, after waiting until the first of them may have.
+// It returns none if that would take longer than Options.Patience.
 func (c *Chain) recovered(ctx context.Context, links []*link, failed []*llm.Error) (recovering []*link) {
 	wait := time.Duration(math.MaxInt64)
 	usual := backoff.NewExponentialBackOff().NextBackOff()
 	for i, err := range failed {
-		isDone := errors.Is(err, errTimeout) || errors.Is(err, errTripped) // one that was silent has had its chance
+		isDone := errors.Is(err, errTimeout) || errors.Is(err, errTripped) // asking again would not help
 		if err.Kind == llm.ErrorRetryLater && !isDone {
 			recovering = append(recovering, links[i])
 			wait = min(wait, cmp.Or(err.After, usual))
@@ -236,7 +234,7 @@ func (c *Chain) recovered(ctx context.Context, links []*link, failed []*llm.Erro
 	}
 }
 
-// texts are failures as admins read them.
+// texts returns the errors as admins read them.
 func texts(failed []*llm.Error) (list []string) {
 	for _, e := range failed {
 		list = append(list, txt.Clip(txt.Line(e.Error()), 300))
@@ -254,20 +252,20 @@ func ask(ctx context.Context, m llm.Model, q core.Question) (llm.Answer, *llm.Er
 			return answer, nil
 		}
 	}
-	return llm.Answer{}, typed(limits.Engine, err)
+	return llm.Answer{}, asModelError(limits.Engine, err)
 }
 
-// typed makes a *llm.Error of any error.
-func typed(engine string, err error) *llm.Error {
+// asModelError returns the *llm.Error in err, or wraps err in a fatal one.
+func asModelError(engine string, err error) *llm.Error {
 	if failed, ok := errors.AsType[*llm.Error](err); ok {
 		return failed
 	}
 	return &llm.Error{Kind: llm.ErrorFatal, Engine: engine, Err: err}
 }
 
-// mostHopeful makes one error of all: the one that gives most hope leads, for the
-// caller decides by it whether to try again.
-func mostHopeful(failed []*llm.Error) *llm.Error {
+// joinErrors makes one error of all. Its kind and After are those of the error that is most likely to go
+// away, because the caller decides by them whether to try again.
+func joinErrors(failed []*llm.Error) *llm.Error {
 	if len(failed) == 0 {
 		return &llm.Error{Kind: llm.ErrorFatal, Err: errors.New("no engine")}
 	}
@@ -287,18 +285,17 @@ func mostHopeful(failed []*llm.Error) *llm.Error {
 	return &lead
 }
 
-// Probe is what an engine said when it was asked for a word.
+// Probe is the result of asking an engine for one token.
 type Probe struct {
 	Engine string
 	Err    error // nil: it answers
 }
 
-// probeTime is how long an engine may take for one token. Some have to load their
-// model first.
+// probeTime is how long an engine may take for one token. Some have to load their model first.
 const probeTime = 30 * time.Second
 
-// Probe asks every engine for one token: servers differ in what they list as their
-// models, and whether they do. The offline engine needs no asking.
+// Probe asks every engine but the offline one for one token. Lists of models would not do: not every
+// server has one, and they differ in what they list.
 func (c *Chain) Probe(ctx context.Context) []Probe {
 	var probes []Probe
 	for _, l := range c.links {
@@ -314,7 +311,7 @@ func (c *Chain) Probe(ctx context.Context) []Probe {
 			_, err = short.Generate(ctx, llm.Request{Messages: hello})
 		}
 		if errors.Is(err, errEmptyAnswer) || errors.Is(err, errOutputLimit) {
-			err = nil // one token may hold no word yet
+			err = nil // a single token may have no visible text
 		}
 		probes = append(probes, Probe{l.name, err})
 	}

@@ -22,36 +22,36 @@ import (
 	"synthbot/core/secret"
 )
 
-// wire is one API in bytes.
+// wire encodes requests for one API and decodes its answers.
 type wire interface {
-	// path is where calls go, behind the API's address.
+	// path is the path of calls, relative to the API's address.
 	path() string
 	// authorize sets the headers that the API needs. key may be "".
 	authorize(h http.Header, key string)
-	// write writes the body of a request. What changes least comes first in it.
+	// write writes the body of a request. What changes least comes first, so that servers can cache it.
 	write(b *bytes.Buffer, c *call, messages []llms.MessageContent, o llms.CallOptions) error
 	// events returns a reader for an answer.
 	events() streamReader
 }
 
-// streamReader reads one answer: event by event, or one that came in one piece as a stream of a single event.
+// streamReader reads one answer, event by event. An answer that is not streamed is a single event.
 type streamReader interface {
-	// event takes one event in and returns the text that it adds. errStop says
-	// that the answer is complete.
+	// event reads one event and returns the text that it adds. It returns errStop if the
+	// answer is complete.
 	event(name string, data []byte) (piece string, err error)
-	// reply is what came so far; finished tells whether the model ended it.
+	// reply returns what has arrived so far. finished reports whether the model ended it.
 	reply() (r reply, finished bool)
 }
 
-// reply is a model's answer, whatever the API.
+// reply is a model's answer in any API.
 type reply struct {
 	text  string
 	calls []llm.ToolCall
-	stop  string // in the API's own words; "" where it did not say
+	stop  string // the API's stop reason; "" if it gave none
 	usage llm.Usage
 }
 
-// pieces are what came of an answer so far. Both APIs stream them.
+// pieces is the part of an answer that has arrived. Both APIs use it.
 type pieces struct {
 	text  strings.Builder
 	calls []*callPieces
@@ -59,7 +59,7 @@ type pieces struct {
 	usage llm.Usage
 	done  bool
 
-	refused bool // the model said in other words than text that it will not answer
+	refused bool // the API's refusal field was set
 }
 
 type callPieces struct {
@@ -80,14 +80,13 @@ func (p *pieces) reply() (r reply, finished bool) {
 	return r, p.done || p.stop != ""
 }
 
-// transport connects providers with the network.
+// transport is a connection pool that providers share.
 type transport struct {
 	base   http.RoundTripper
 	clock  func() time.Time
-	bodies chan *bytes.Buffer // in which requests were encoded, to be used again
+	bodies chan *bytes.Buffer // request buffers for reuse
 }
 
-// newTransport makes a pool of connections.
 func newTransport(clock func() time.Time) *transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	return &transport{clock: clock, bodies: make(chan *bytes.Buffer, usualCalls), base: &http.Transport{
@@ -98,7 +97,7 @@ func newTransport(clock func() time.Time) *transport {
 		MaxIdleConns:           usualCalls,
 		MaxIdleConnsPerHost:    usualCalls,
 		IdleConnTimeout:        90 * time.Second,
-		WriteBufferSize:        usualBody, // most requests are one write, and need no further buffer
+		WriteBufferSize:        usualBody, // most requests fit, and need only one write
 		MaxResponseHeaderBytes: 64 << 10,
 	}}
 }
@@ -110,8 +109,8 @@ type provider struct {
 	cfg       Config
 	preset    preset
 	endpoint  string
-	header    http.Header       // of all requests
-	redact    *strings.Replacer // takes the key out of texts
+	header    http.Header       // of every request
+	redact    *strings.Replacer // removes the key from texts
 	transport *transport
 }
 
@@ -126,8 +125,8 @@ func newProvider(cfg Config, p preset, t *transport) (provider, error) {
 }
 
 const (
-	usualCalls = 64       // at the same time: many places may ask one server at once
-	usualBody  = 20 << 10 // bytes of a request
+	usualCalls = 64       // concurrent calls: many places may ask one server
+	usualBody  = 20 << 10 // bytes of a typical request
 )
 
 // encode writes a value as JSON.
@@ -141,8 +140,8 @@ func encode(b *bytes.Buffer, value any) error {
 	return nil
 }
 
-// post sends a request and returns the response. Every status but 200 is an error: a redirect would take
-// the key elsewhere. begun reports whether a model may have begun to answer.
+// post sends a request and returns the response. Every status but 200 is an error, also a redirect, which
+// could send the key to another server. begun reports whether a model may have begun to answer.
 func (p *provider) post(
 	ctx context.Context, path string, write func(body *bytes.Buffer) error,
 ) (r *http.Response, begun bool, err error) {
@@ -152,7 +151,7 @@ func (p *provider) post(
 			sent.Store(true)
 		}
 	}
-	again := func(httptrace.GotConnInfo) { sent.Store(false) } // the transport tries a refused request once more
+	again := func(httptrace.GotConnInfo) { sent.Store(false) } // the transport retries on a new connection
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: again, WroteRequest: written})
 	data := new(bytes.Buffer)
 	select {
@@ -174,10 +173,10 @@ func (p *provider) post(
 	if err != nil {
 		return nil, sent.Load(), fmt.Errorf("connection: %w", err)
 	}
-	if sent.Load() && data.Cap() <= 4*usualBody { // else it is still read, or too large to be kept
+	if sent.Load() && data.Cap() <= 4*usualBody { // otherwise it is still being read, or too large to keep
 		select {
 		case p.transport.bodies <- data:
-		default: // there are enough
+		default: // the pool is full
 		}
 	}
 	if response.StatusCode == http.StatusOK {
@@ -189,7 +188,7 @@ func (p *provider) post(
 	return nil, kindOf(failed) == llm.ErrorRefused, failed
 }
 
-// readBody reads an answer in one piece.
+// readBody reads an answer that is not streamed.
 func readBody(response *http.Response) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxBody+1))
 	if err != nil {
@@ -201,15 +200,15 @@ func readBody(response *http.Response) ([]byte, error) {
 	return data, nil
 }
 
-// call is one call of a model. It implements the library's interface, and keeps what that has no place for.
+// call is one call of a model. It implements langchaingo's interface, and has fields for what that lacks.
 type call struct {
 	*provider
 	request llm.Request
 	form    requestForm
-	stream  func(piece string) // nil: the answer comes in one piece
+	stream  func(piece string) // nil: do not ask for a stream
 
-	got    reply // as far as it came
-	pieces int   // of a stream
+	got    reply // the answer, perhaps incomplete
+	pieces int   // events of a stream
 }
 
 var _ llms.Model = new(call)
@@ -219,7 +218,8 @@ func (c *call) Call(ctx context.Context, prompt string, options ...llms.CallOpti
 	return llms.GenerateFromSinglePrompt(ctx, c, prompt, options...)
 }
 
-// GenerateContent implements llms.Model. What it took of a model that may have begun to answer is booked in any case.
+// GenerateContent implements llms.Model. The usage is reported even if the call fails, if the model may have begun
+// to answer.
 func (c *call) GenerateContent(
 	ctx context.Context, messages []llms.MessageContent, options ...llms.CallOption,
 ) (*llms.ContentResponse, error) {
@@ -241,8 +241,8 @@ func (c *call) GenerateContent(
 	return &llms.ContentResponse{Choices: []*llms.ContentChoice{{Content: c.got.text, StopReason: c.got.stop}}}, err
 }
 
-// usage is what the call took: what the server counted, else an estimate. An answer
-// that did not come to its end takes as many tokens as came, at least.
+// usage returns the tokens that the server counted, or else an estimate. An incomplete answer
+// counts at least the tokens that arrived.
 func (c *call) usage() llm.Usage {
 	u := c.got.usage
 	if u.In == 0 {
@@ -258,7 +258,7 @@ func (c *call) usage() llm.Usage {
 	return u
 }
 
-// read reads the answer, in one piece or as a stream, as the server sends it.
+// read reads the answer. The server decides whether it is a stream.
 func (c *call) read(response *http.Response) error {
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	if kind == "text/event-stream" {
@@ -270,7 +270,7 @@ func (c *call) read(response *http.Response) error {
 	}
 	start := bytes.TrimLeft(data[:min(len(data), 64)], " \r\n\t")
 	isField := func(name string) bool { return bytes.HasPrefix(start, []byte(name)) }
-	if slices.ContainsFunc([]string{"data:", "event:", "error:", ":"}, isField) { // under another name
+	if slices.ContainsFunc([]string{"data:", "event:", "error:", ":"}, isField) { // a stream of another Content-Type
 		return c.readStream(bytes.NewReader(data))
 	}
 	if !isObject(data) {
@@ -310,8 +310,8 @@ func (c *call) readStream(body io.Reader) error {
 	return fmt.Errorf("%w: %w", errCut, err)
 }
 
-// cut shortens an answer that is longer than anything a plan may be. It then
-// counts as truncated.
+// cut shortens an answer to maxAnswer bytes, and drops its tool calls, if it is longer. Without a
+// stop reason it then counts as truncated.
 func (r reply) cut() reply {
 	size := len(r.text)
 	for _, c := range r.calls {

@@ -22,7 +22,7 @@ type Config struct {
 	APIKey    secret.Secret `toml:"api_key" doc:"The key: a literal, env:NAME or file:PATH." example:"env:OPENAI_API_KEY"`
 	Timeout   time.Duration `toml:"timeout" doc:"How long one call may take in total." default:"120s" min:"1s" max:"1h"`
 	Dialect   string        `toml:"dialect" doc:"json: a JSON plan in the text. tools: the API's native tool calls, with the history as native messages." default:"json" oneof:"json|tools"`
-	Structure string        `toml:"structure" doc:"How the provider is asked for JSON: strict (a schema it guarantees), schema, object, off, or auto, which tries them in that order, from the best the provider has." default:"auto" oneof:"auto|strict|schema|object|off"`
+	Structure string        `toml:"structure" doc:"How the provider is asked for JSON: strict (a schema it guarantees), schema, object or off. auto begins with the strictest that the provider supports and falls back in that order." default:"auto" oneof:"auto|strict|schema|object|off"`
 
 	MaxPromptChars int  `toml:"max_prompt_chars" doc:"The longest prompt in characters; 0 for no limit." default:"24000" min:"0" max:"10000000"`
 	ContextTokens  int  `toml:"context_tokens" doc:"The model's context window in tokens; a prompt leaves room in it for the answer. 0: what the server reports when a prompt is too long." default:"0" min:"0" max:"100000000"`
@@ -48,14 +48,14 @@ type Config struct {
 
 const (
 	defaultTimeout  = 120 * time.Second
-	minPromptChars  = 2000 // less does not hold the instructions
-	anthropicTokens = 4096 // Anthropic wants a number in any case
+	minPromptChars  = 2000 // the instructions need that much
+	anthropicTokens = 4096 // used if max_tokens is 0: Anthropic requires a number
 	minPromptTokens = 700
 	providerOffline = "offline"
 	structureAuto   = "auto"
 )
 
-// withDefaults fills in what a table made in code left empty.
+// withDefaults sets the empty fields of a Config that was made in code.
 func (c Config) withDefaults() Config {
 	c.Provider = cmp.Or(c.Provider, providerOffline)
 	c.Name = cmp.Or(c.Name, c.Provider)
@@ -65,8 +65,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Check returns every fault of the table, joined; nil where there is none. Each
-// names the key and the fix.
+// Check returns all faults of the table, joined. Each names the key and the fix.
 func (c Config) Check() error {
 	c = c.withDefaults()
 	if c.Disabled || c.Provider == providerOffline {
@@ -91,7 +90,7 @@ func (c Config) Check() error {
 		fault("dialect: %q is unknown; use json or tools", c.Dialect)
 	}
 	if c.MaxPromptChars != 0 && c.MaxPromptChars < minPromptChars {
-		const text = "max_prompt_chars: %d characters do not hold a prompt, at least %d are needed"
+		const text = "max_prompt_chars: %d characters are too few for a prompt; use at least %d"
 		fault(text, c.MaxPromptChars, minPromptChars)
 	}
 	if c.ContextTokens != 0 && c.promptTokens() < minPromptTokens {
@@ -100,12 +99,12 @@ func (c Config) Check() error {
 		fault(text, c.ContextTokens-c.MaxTokens, minPromptTokens)
 	}
 	if c.Hearing && p.name == "anthropic" {
-		fault("hearing: this API takes no sounds; take it out")
+		fault("hearing: this API does not accept sounds; remove it")
 	}
 	return errors.Join(faults...)
 }
 
-// endpoint is the address that the API's paths are put behind.
+// endpoint returns the base address of the API.
 func (c Config) endpoint(p preset) (string, error) {
 	if c.BaseURL == "" {
 		if p.base == "" {
@@ -120,9 +119,9 @@ func (c Config) endpoint(p preset) (string, error) {
 	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
 		return "", fmt.Errorf("%q is not an http or https address; write it as http://host:port", u.Redacted())
 	case u.RawQuery != "" || u.Fragment != "":
-		return "", errors.New("no query or fragment belongs into it")
+		return "", errors.New("must not have a query or fragment")
 	case u.User != nil:
-		return "", errors.New("no name or password belongs into it; use api_key")
+		return "", errors.New("must not have a user name or password; use api_key")
 	}
 	if strings.Trim(u.Path, "/") == "" {
 		u.Path = p.path
@@ -130,8 +129,7 @@ func (c Config) endpoint(p preset) (string, error) {
 	return strings.TrimRight(u.String(), "/"), nil
 }
 
-// promptTokens is what the context window leaves beside the answer; 0 is no
-// limit.
+// promptTokens returns how much of the context window is left for the prompt; 0 means no limit.
 func (c Config) promptTokens() int {
 	if c.ContextTokens <= 0 {
 		return 0
@@ -139,7 +137,7 @@ func (c Config) promptTokens() int {
 	return max(1, c.ContextTokens-c.MaxTokens)
 }
 
-// Limits are those that prompts for the engine keep.
+// Limits returns the configured limits of the engine's prompts.
 func (c Config) Limits() llm.Limits {
 	return llm.Limits{
 		Engine: c.Name, Chars: c.MaxPromptChars, Tokens: c.promptTokens(), Dialect: llm.Dialect(c.Dialect),
@@ -147,7 +145,7 @@ func (c Config) Limits() llm.Limits {
 	}
 }
 
-// Cost is the price of a call, in the currency that the prices are in.
+// Cost returns the price of a call, in the currency of the prices.
 func (c Config) Cost(u llm.Usage) float64 {
 	cached := cmp.Or(c.PriceCached, c.PriceIn)
 	const million = 1e6

@@ -8,10 +8,10 @@
 // answers, so the bodies of both APIs, openai and anthropic, are written and read here: once, with
 // limits on the size of answers and streams, and errors with the server's Retry-After.
 //
-// Each question carries the people who caused it. Calls that wait are served person by
-// person, failures in a row take an engine away from everybody only if no single
-// person caused them all, and every call that reached a model is booked for those
-// who caused it.
+// Each question carries the people who caused it. Waiting calls are served person by
+// person. An engine that fails repeatedly is paused for everybody only if no single
+// person caused all the failures. The usage of every call that reached a model is
+// recorded for the people who caused it.
 //
 // The package does not build prompts, does not read plans and keeps no history. It has
 // more than 2,500 lines because two APIs with their streams, the fallbacks, the budgets

@@ -13,11 +13,11 @@ import (
 	"synthbot/core/llm"
 )
 
-// Bounds of what is embedded.
+// Limits of an embedding call.
 const (
-	embedBatch = 64   // texts of one call
-	embedChars = 6000 // of one text; the rest is left out
-	embedSizes = 8192 // the longest vector that is taken
+	embedBatch = 64   // texts in one call
+	embedChars = 6000 // characters of a text; the rest is cut off
+	embedSizes = 8192 // numbers in the longest accepted vector
 )
 
 // Embedder turns texts into vectors. Safe for concurrent use.
@@ -26,8 +26,8 @@ type Embedder struct {
 	failed func(engine string, failed *llm.Error)
 }
 
-// NewEmbedder makes an Embedder of a table with an embedding_model. Any
-// provider will do that speaks the openai API.
+// NewEmbedder makes an Embedder from a table with an embedding_model. The provider
+// must speak the openai API.
 func NewEmbedder(cfg Config, o Options) (*Embedder, error) {
 	o = o.withDefaults()
 	cfg = cfg.withDefaults()
@@ -45,7 +45,7 @@ func NewEmbedder(cfg Config, o Options) (*Embedder, error) {
 	return &Embedder{server, o.Failed}, nil
 }
 
-// Embed returns a vector for each text, in their order. Its errors are *llm.Error.
+// Embed returns a vector for each text, in the same order. Its errors are *llm.Error.
 func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	vectors := make([][]float32, 0, len(texts))
 	for len(texts) > 0 {
@@ -80,10 +80,9 @@ func (e *Embedder) batch(ctx context.Context, texts []string) (vectors [][]float
 	return nil, failed
 }
 
-var errVectors = errors.New("the vectors do not fit the texts")
+var errVectors = errors.New("the vectors do not match the texts")
 
-// shorten cuts what is too long; an empty text, which servers refuse, becomes a
-// dot.
+// shorten cuts long texts and replaces blank ones, which servers refuse, by a dot.
 func shorten(texts []string) []string {
 	short := make([]string, len(texts))
 	for i, t := range texts {
@@ -99,7 +98,7 @@ func shorten(texts []string) []string {
 	return short
 }
 
-// readVectors reads an answer: a vector for each of n texts, all of one length, in the order of the texts.
+// readVectors reads an answer: n vectors of one length, in the order of the texts.
 func readVectors(response *http.Response, n int) ([][]float32, error) {
 	data, err := readBody(response)
 	if err != nil {
@@ -128,7 +127,7 @@ func readVectors(response *http.Response, n int) ([][]float32, error) {
 			at = *d.Index
 		}
 		if at < 0 || at >= len(ordered) || ordered[at] != nil {
-			at = i // a server that does not count keeps the order
+			at = i // an invalid index: the server uses the order of the texts
 		}
 		ordered[at] = d.Embedding
 	}

@@ -188,7 +188,7 @@ func TestOneQuestionTeachesOnce(t *testing.T) {
 	if got := limit(); len(s.got()) != maxTooLong || got < step-100 || got > step+100 {
 		t.Errorf("%d tokens after %d calls, want about %d", got, len(s.got()), step)
 	}
-	now = now.Add(lessonTime)
+	now = now.Add(learnedTime)
 	if got := limit(); got != 0 {
 		t.Errorf("%d tokens a day later", got)
 	}

@@ -20,25 +20,25 @@ import (
 	"synthbot/core/txt"
 )
 
-// Reasons for which a call counts as failed.
+// Reasons why a call failed.
 var (
 	errEmptyAnswer = errors.New("the answer is empty")
 	errNoAnswer    = errors.New("the body is not an answer of this API")
 	errTooLarge    = errors.New("the answer is too large")
 	errCut         = errors.New("the answer was cut off")
 	errPanic       = errors.New("asking panicked")
-	errPaused      = errors.New("not asked: it wants to be left alone")
+	errPaused      = errors.New("not asked: the server asked for a pause")
 	errTripped     = errors.New("not asked: it failed too often in a row")
 	errTimeout     = errors.New("no answer in time")
-	errOutputLimit = errors.New("the tokens of the answer ended before its first word")
+	errOutputLimit = errors.New("the token limit was reached before the first word")
 )
 
-// httpError is a status other than 200, or an error inside of an answer.
+// httpError is a response with a status other than 200, or an error in an answer with status 200.
 type httpError struct {
 	status int
 	after  time.Duration
-	code   string // the provider's own name of it
-	text   string // what it said, for the log
+	code   string // the provider's name for the error
+	text   string // the provider's message, for the log
 	sizes  sizes
 }
 
@@ -49,13 +49,13 @@ func (e *httpError) Error() string {
 	return e.text
 }
 
-// Is reports whether the server said that its model came to no word.
+// Is matches errOutputLimit if the server reports that the model reached it.
 func (e *httpError) Is(target error) bool {
 	said := strings.Contains(e.text, "output limit was reached")
 	return target == errOutputLimit && e.status == http.StatusBadRequest && said
 }
 
-// readHTTPError makes an httpError of a response; it reads a part of its body.
+// readHTTPError makes an httpError of a response and the beginning of its body.
 func readHTTPError(r *http.Response, body []byte, now time.Time) *httpError {
 	e := cmp.Or(parseErrorBody(body), plainError(string(body)))
 	e.text = cmp.Or(e.text, http.StatusText(r.StatusCode))
@@ -63,8 +63,7 @@ func readHTTPError(r *http.Response, body []byte, now time.Time) *httpError {
 	return e
 }
 
-// parseErrorBody reads {"error": …} in its usual shapes; nil where there is
-// none.
+// parseErrorBody reads {"error": …} and similar bodies. It returns nil if there is no error in the body.
 func parseErrorBody(body []byte) *httpError {
 	var outer struct {
 		Error   json.RawMessage `json:"error"`
@@ -89,7 +88,7 @@ func parseErrorBody(body []byte) *httpError {
 	return nil
 }
 
-// plainError makes an httpError of what was said in words alone.
+// plainError makes an httpError of a message without further fields.
 func plainError(said string) *httpError {
 	p, long := patterns(), txt.Clip(txt.Line(said), 1000)
 	return &httpError{text: txt.Clip(txt.Line(said), 300), sizes: sizes{
@@ -126,9 +125,9 @@ func parseErrorValue(value json.RawMessage) *httpError {
 	return e
 }
 
-// retryAfter reads how long the server wants to be left alone: seconds, a date
-// (against the server's own clock where it tells), or milliseconds in OpenAI's
-// own header. It is never negative and at most a day.
+// retryAfter reads how long to wait before the next request: seconds, a date (compared
+// with the Date header if there is one), or milliseconds in OpenAI's own header. It
+// returns 0 to 24 hours.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
 		return clampAfter(ms * float64(time.Millisecond))
@@ -154,16 +153,15 @@ func clampAfter(d float64) time.Duration {
 	return time.Duration(min(d, float64(24*time.Hour)))
 }
 
-// kindOf sorts an httpError: what a later try may cure, what none will, and
-// what the provider does not want to answer.
+// kindOf classifies an httpError by its status and its words.
 func kindOf(e *httpError) llm.ErrorKind {
 	said := strings.ToLower(e.code + " " + e.text)
 	has := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(said, w) })
 	}
 	tooLong := tooLongWords
-	if e.status == http.StatusTooManyRequests || has("rate limit", "rate_limit") { // tokens by the minute, mostly
-		tooLong = tooLongNow
+	if e.status == http.StatusTooManyRequests || has("rate limit", "rate_limit") { // perhaps of tokens per minute
+		tooLong = tooLongDespiteRate
 	}
 	switch {
 	case e.status == http.StatusRequestEntityTooLarge, e.status <= 500 && has(tooLong...):
@@ -176,23 +174,23 @@ func kindOf(e *httpError) llm.ErrorKind {
 	case e.status == http.StatusRequestTimeout, e.status == http.StatusConflict, e.status == http.StatusTooEarly,
 		e.status == http.StatusTooManyRequests, e.status >= 500:
 		return llm.ErrorRetryLater
-	case e.status == 0 && !has("invalid_request", "authentication", "permission", "not_found"): // inside of an answer
+	case e.status == 0 && !has("invalid_request", "authentication", "permission", "not_found"): // within an answer
 		return llm.ErrorRetryLater
 	}
 	return llm.ErrorFatal
 }
 
-// failure types any error of a call. call is the context of the call alone, whole the caller's.
-// The key is in none of its texts.
-func (p *provider) failure(call, whole context.Context, err error) *llm.Error {
+// failure makes a *llm.Error of any error of a call. call is the context of the call with its timeout,
+// caller the one of the caller. The result never contains the API key.
+func (p *provider) failure(call, caller context.Context, err error) *llm.Error {
 	e := &llm.Error{Kind: llm.ErrorRetryLater, Engine: p.cfg.Name, Err: err}
 	var known *llm.Error
 	var status *httpError
 	switch {
 	case errors.As(err, &known):
 		e = known
-	case whole.Err() != nil:
-		e.Err = context.Cause(whole)
+	case caller.Err() != nil:
+		e.Err = context.Cause(caller)
 	case errors.As(err, &status):
 		e.Kind, e.Status, e.After = kindOf(status), status.status, status.after
 	case call.Err() != nil:
@@ -201,33 +199,33 @@ func (p *provider) failure(call, whole context.Context, err error) *llm.Error {
 	text := e.Err.Error()
 	clean := p.redact.Replace(text)
 	if clean != text {
-		e.Err = &concealed{clean, e.Err}
+		e.Err = &redacted{clean, e.Err}
 	}
 	return e
 }
 
-// concealed is an error whose text had a key in it. What it wraps can still be
-// asked for, but no longer unwrapped into a log.
-type concealed struct {
+// redacted is an error whose text contained the API key. errors.Is still finds what it
+// wraps, but unwrapping does not, so that the text cannot reach a log.
+type redacted struct {
 	text string
 	err  error
 }
 
-func (c *concealed) Error() string        { return c.text }
-func (c *concealed) Is(target error) bool { return errors.Is(c.err, target) }
+func (c *redacted) Error() string        { return c.text }
+func (c *redacted) Is(target error) bool { return errors.Is(c.err, target) }
 
-// isPresent reports whether a value was sent, and is not null.
+// isPresent reports whether a value was sent and is not null.
 func isPresent(value json.RawMessage) bool { return len(value) > 0 && string(value) != "null" }
 
-// sizes are what an error says about a prompt that is too long, in the server's
-// tokens; 0 where it does not say.
+// sizes are the numbers of the server's tokens in an error about a prompt that is too long.
+// 0 is unknown.
 type sizes struct {
 	prompt int
-	answer int // what was asked for, and counts against limit
+	answer int // requested for the answer; counts against limit
 	limit  int
 }
 
-// Words in which servers say that a prompt is too long.
+// tooLongWords are words in errors about a prompt that is too long.
 var tooLongWords = []string{
 	"context_length", "context length", "maximum context", "context size", "context window", "context limit",
 	"prompt is too long", "too many tokens", "exceed_context", "input length", "input token", "reduce the length",
@@ -235,13 +233,13 @@ var tooLongWords = []string{
 	"maximum number of tokens", "number of tokens to keep", "max_new_tokens` must be",
 }
 
-// tooLongNow are the words for it in an error that speaks of a rate limit.
-var tooLongNow = []string{"request too large", "context_length", "exceed_context"}
+// tooLongDespiteRate are such words in an error that also mentions a rate limit.
+var tooLongDespiteRate = []string{"request too large", "context_length", "exceed_context"}
 
-// sizePatterns find the numbers in what servers say.
+// sizePatterns find the numbers for sizes in error messages.
 type sizePatterns struct{ limit, prompt, answer []*regexp.Regexp }
 
-// patterns are made when they are first needed. N stands for a number.
+// patterns compiles the patterns on first use. N stands for a number.
 var patterns = sync.OnceValue(func() sizePatterns {
 	return sizePatterns{
 		limit: sizePattern(
@@ -263,7 +261,7 @@ var patterns = sync.OnceValue(func() sizePatterns {
 	}
 })
 
-// sizePattern makes a pattern of these forms, whose last number is the size.
+// sizePattern compiles these forms. The last N of each is the size.
 func sizePattern(forms ...string) []*regexp.Regexp {
 	list := make([]*regexp.Regexp, len(forms))
 	for i, form := range forms {

@@ -132,18 +132,18 @@ func TestWorst(t *testing.T) {
 		{e(llm.ErrorRetryLater, 5), e(llm.ErrorRetryLater, 3)},
 		{e(llm.ErrorTooLong, 1), e(llm.ErrorRetryLater, 3), e(llm.ErrorRefused, 2)},
 	} {
-		got := mostHopeful(list)
+		got := joinErrors(list)
 		if got.Kind != llm.ErrorRetryLater || got.After != 3 || !errors.Is(got, list[0]) || !errors.Is(got, list[1]) {
 			t.Errorf("%+v leads", got)
 		}
 	}
 	for _, pair := range [][2]llm.ErrorKind{{llm.ErrorTooLong, llm.ErrorRefused}, {llm.ErrorRefused, llm.ErrorFatal}} {
-		if got := mostHopeful([]*llm.Error{e(pair[1], 0), e(pair[0], 0)}); got.Kind != pair[0] {
+		if got := joinErrors([]*llm.Error{e(pair[1], 0), e(pair[0], 0)}); got.Kind != pair[0] {
 			t.Errorf("%s leads %s", got.Kind, pair[0])
 		}
 	}
 	alone := []*llm.Error{e(llm.ErrorRefused, 2)}
-	if mostHopeful(alone).Kind != llm.ErrorRefused || mostHopeful(nil).Kind != llm.ErrorFatal {
+	if joinErrors(alone).Kind != llm.ErrorRefused || joinErrors(nil).Kind != llm.ErrorFatal {
 		t.Error("one failure does not lead")
 	}
 }

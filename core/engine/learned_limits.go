@@ -8,46 +8,46 @@ import (
 	"synthbot/core/llm"
 )
 
-// Bounds of what is learnt.
+// Limits of what is learned.
 const (
-	leastScale   = 0.5
-	mostScale    = 4
-	scaleStep    = 20 // steps of a scale from one to two
+	minScale     = 0.5
+	maxScale     = 4
+	scaleStep    = 20 // steps between a scale of 1 and 2
 	scaleBlock   = 32 // prompts after which a scale may shrink
-	lessonTime   = 24 * time.Hour
-	leastLesson  = 200 // estimated tokens below which a prompt teaches nothing
-	answerPart   = 4   // the part of a window that is left to the answer, at most
-	shorterParts = 0.7 // of a prompt that was too long by an unknown size
+	learnedTime  = 24 * time.Hour
+	minLearned   = 200 // estimated tokens; shorter prompts are not used
+	answerPart   = 4   // the answer gets at most a quarter of a learned window
+	shrinkFactor = 0.7 // factor for a prompt that is too long by an unknown size
 )
 
-// learnedLimits is what answers and errors say about the size of prompts. It moves in
-// steps, and shrinks slowly, so that the beginning of a conversation's prompts does
-// not move with every answer. Safe for concurrent use.
+// learnedLimits is learned from answers and errors: how many tokens of the server an
+// estimated token is, and how long prompts may be. The scale changes in steps and shrinks
+// slowly, so that the start of a conversation's prompts changes rarely, and servers can
+// cache it. Safe for concurrent use.
 //
-// It is lost at a restart. Then the first prompt that is too long is refused once
-// more, which servers do at once and for nothing, and teaches the same again; to keep
-// it would take a record of each engine, model and address, and a server that got
-// another window or tokenizer meanwhile would be misjudged.
+// It is not stored. After a restart, the server refuses the first prompt that is too long,
+// at once and for free, and the limits are learned again. Stored limits would be wrong
+// after a change of the server's window or tokenizer.
 type learnedLimits struct {
 	mu sync.Mutex
-	// Tokens of the server for one that is estimated: the most of the last block of
-	// prompts, and of the present one.
+	// The highest number of the server's tokens for one estimated token, in the last
+	// block of prompts and in the present one.
 	before, present float64
 	prompts         int
 
-	window int       // the longest prompt in the server's tokens; 0: not known
-	until  time.Time // when it is forgotten: the server may have another window by then
+	window int       // the longest prompt in the server's tokens; 0: unknown
+	until  time.Time // when window expires
 }
 
-// limits are the configured limits l as the server really has them. They are
-// estimates, so a prompt that cannot be built any shorter is tried all the same.
+// limits corrects the configured limits l by what was learned. Learned limits are
+// estimates: a prompt that cannot be built any shorter may exceed them.
 func (s *learnedLimits) limits(l llm.Limits, now time.Time) llm.Limits {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !now.Before(s.until) {
 		s.window = 0
 	}
-	scale := 1.0 // tokens of the server for one that is estimated
+	scale := 1.0 // the server's tokens for one estimated token
 	most := max(s.before, s.present)
 	if most > 0 {
 		scale = math.Ceil(most*scaleStep) / scaleStep
@@ -58,7 +58,7 @@ func (s *learnedLimits) limits(l llm.Limits, now time.Time) llm.Limits {
 	return l
 }
 
-// minLimit is the smaller limit; 0 is none.
+// minLimit returns the smaller limit; 0 means no limit.
 func minLimit(a, b int) int {
 	if a <= 0 || b > 0 && b < a {
 		return b
@@ -66,25 +66,25 @@ func minLimit(a, b int) int {
 	return a
 }
 
-// counted takes in how many tokens a prompt of so many estimated ones was.
-func (s *learnedLimits) counted(tokens, estimate int) {
+// learnScale learns from a prompt's number of tokens and its estimate.
+func (s *learnedLimits) learnScale(tokens, estimate int) {
 	ratio := float64(tokens) / float64(estimate)
-	if estimate < leastLesson || ratio < leastScale/2 {
-		return // some servers count only what they had not cached
+	if estimate < minLearned || ratio < minScale/2 {
+		return // some servers do not count cached tokens
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.present = max(s.present, min(max(ratio, leastScale), mostScale))
+	s.present = max(s.present, min(max(ratio, minScale), maxScale))
 	if s.prompts++; s.prompts >= scaleBlock {
 		s.before, s.present, s.prompts = s.present, 0, 0
 	}
 }
 
-// tooLong takes in that a prompt of so many estimated tokens was too long. answer is
-// the longest answer that is asked for.
-func (s *learnedLimits) tooLong(said sizes, estimate, answer int, now time.Time) {
+// learnWindow learns from an error about a prompt that is too long. estimate is the prompt's estimated size,
+// answer the longest answer that was requested.
+func (s *learnedLimits) learnWindow(said sizes, estimate, answer int, now time.Time) {
 	if said.prompt > 0 {
-		s.counted(said.prompt, estimate)
+		s.learnScale(said.prompt, estimate)
 	}
 	if said.limit == 0 {
 		return
@@ -94,5 +94,5 @@ func (s *learnedLimits) tooLong(said sizes, estimate, answer int, now time.Time)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.window, s.until = max(said.limit-said.answer, minPromptTokens), now.Add(lessonTime)
+	s.window, s.until = max(said.limit-said.answer, minPromptTokens), now.Add(learnedTime)
 }

@@ -19,10 +19,10 @@ func TestScaleMovesInSteps(t *testing.T) {
 		t.Fatalf("%d before anything was learnt", limit())
 	}
 	for _, ratio := range []float64{0.75, 1.4, 0.6} {
-		s.counted(int(ratio*10_000), 10_000)
+		s.learnScale(int(ratio*10_000), 10_000)
 		moves, last := 0, limit()
 		for range 8 * scaleBlock {
-			s.counted(int(ratio*10_000*(0.9+0.1*random.Float64())), 10_000)
+			s.learnScale(int(ratio*10_000*(0.9+0.1*random.Float64())), 10_000)
 			if limit() != last {
 				moves, last = moves+1, limit()
 			}
@@ -41,17 +41,17 @@ func TestLessonsAreBounded(t *testing.T) {
 		want  int // of 6000 tokens
 	}{
 		"nothing":     {func(*learnedLimits) {}, 6000},
-		"too many":    {func(s *learnedLimits) { s.counted(1_000_000, 1000) }, 1500},
-		"few":         {func(s *learnedLimits) { s.counted(300, 1000) }, 12000},
-		"cached":      {func(s *learnedLimits) { s.counted(12, 1000) }, 6000},
-		"short":       {func(s *learnedLimits) { s.counted(500, 100) }, 6000},
-		"tiny window": {func(s *learnedLimits) { s.tooLong(sizes{prompt: 1000, limit: 1}, 1000, 2048, now) }, minPromptTokens},
-		"no window":   {func(s *learnedLimits) { s.tooLong(sizes{}, 1000, 2048, now) }, 6000},
-		"much wider":  {func(s *learnedLimits) { s.tooLong(sizes{prompt: 1000, limit: 1 << 30}, 1000, 2048, now) }, 6000},
-		"answer":      {func(s *learnedLimits) { s.tooLong(sizes{prompt: 4000, limit: 4000, answer: 1000}, 4000, 2048, now) }, 3000},
-		"own answer":  {func(s *learnedLimits) { s.tooLong(sizes{prompt: 4000, limit: 4000}, 4000, 500, now) }, 3500},
-		"long answer": {func(s *learnedLimits) { s.tooLong(sizes{prompt: 4000, limit: 4000}, 4000, 2048, now) }, 3000},
-		"odd answer":  {func(s *learnedLimits) { s.tooLong(sizes{prompt: 4000, limit: 4000, answer: 9000}, 4000, 2048, now) }, 3000},
+		"too many":    {func(s *learnedLimits) { s.learnScale(1_000_000, 1000) }, 1500},
+		"few":         {func(s *learnedLimits) { s.learnScale(300, 1000) }, 12000},
+		"cached":      {func(s *learnedLimits) { s.learnScale(12, 1000) }, 6000},
+		"short":       {func(s *learnedLimits) { s.learnScale(500, 100) }, 6000},
+		"tiny window": {func(s *learnedLimits) { s.learnWindow(sizes{prompt: 1000, limit: 1}, 1000, 2048, now) }, minPromptTokens},
+		"no window":   {func(s *learnedLimits) { s.learnWindow(sizes{}, 1000, 2048, now) }, 6000},
+		"much wider":  {func(s *learnedLimits) { s.learnWindow(sizes{prompt: 1000, limit: 1 << 30}, 1000, 2048, now) }, 6000},
+		"answer":      {func(s *learnedLimits) { s.learnWindow(sizes{prompt: 4000, limit: 4000, answer: 1000}, 4000, 2048, now) }, 3000},
+		"own answer":  {func(s *learnedLimits) { s.learnWindow(sizes{prompt: 4000, limit: 4000}, 4000, 500, now) }, 3500},
+		"long answer": {func(s *learnedLimits) { s.learnWindow(sizes{prompt: 4000, limit: 4000}, 4000, 2048, now) }, 3000},
+		"odd answer":  {func(s *learnedLimits) { s.learnWindow(sizes{prompt: 4000, limit: 4000, answer: 9000}, 4000, 2048, now) }, 3000},
 	} {
 		var s learnedLimits
 		tc.teach(&s)
@@ -60,11 +60,11 @@ func TestLessonsAreBounded(t *testing.T) {
 		}
 	}
 	var s learnedLimits
-	s.tooLong(sizes{prompt: 5000, limit: 4000}, 5000, 0, now)
+	s.learnWindow(sizes{prompt: 5000, limit: 4000}, 5000, 0, now)
 	if got := s.limits(llm.Limits{}, now).Tokens; got != 4000 {
 		t.Errorf("without a limit of the configuration: %d", got)
 	}
-	if got := s.limits(llm.Limits{}, now.Add(lessonTime)).Tokens; got != 0 {
+	if got := s.limits(llm.Limits{}, now.Add(learnedTime)).Tokens; got != 0 {
 		t.Errorf("a day later: %d", got)
 	}
 }

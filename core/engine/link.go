@@ -12,7 +12,7 @@ import (
 	"synthbot/core/llm"
 )
 
-// link is one engine of a chain, with what is known of its health.
+// link is one engine of a chain, with its queue and its health.
 type link struct {
 	name    string
 	model   llm.Model
@@ -21,29 +21,29 @@ type link struct {
 	options Options
 
 	mu      sync.Mutex
-	until   time.Time // the server asked to be left alone until then
+	until   time.Time // the server asked for a pause until then
 	breaker breaker
-	guess   int       // the longest prompt in estimated tokens, where the server named no size that helps
-	guessed time.Time // the guess is forgotten after lessonTime
+	guess   int       // the longest prompt in estimated tokens, if the server's errors did not help; 0: none
+	guessed time.Time // the guess expires after learnedTime
 }
 
 func newLink(name string, model llm.Model, parallel int, o Options) *link {
 	return &link{name: name, model: model, queue: newQueue(parallel), log: o.Log.With("engine", name), options: o}
 }
 
-// ask asks the engine, unless it is to be left alone: it builds the prompt, waits until a call may run, makes it,
-// and notes what it says about the engine. A prompt that was too long is built again, shorter.
+// ask asks the engine, unless it is paused: it builds the prompt, waits until a call may run, makes the call
+// and updates the engine's health. If the prompt is too long, it tries again with a shorter one.
 func (l *link) ask(ctx context.Context, q core.Question) (answer llm.Answer, failed *llm.Error) {
-	// One question alone never makes all later prompts much shorter: the guess is the limit of the prompt
-	// that was taken in the end, or of the first shorter one where none was.
-	leave, limits, guess := func() {}, l.limits(), 0
+	// The guess is the limit of the prompt that the engine accepted in the end, or else that of the first
+	// shorter prompt. So a single question cannot make all later prompts much shorter.
+	release, limits, guess := func() {}, l.limits(), 0
 	defer func() {
 		p := recover() // of q.Build
 		if p != nil {
 			l.log.Error("panic while asking", "panic", p)
 			answer, failed = llm.Answer{}, &llm.Error{Kind: llm.ErrorFatal, Engine: l.name, Err: errPanic}
 		}
-		leave()
+		release()
 		if guess > 0 {
 			l.note(func(now time.Time) { l.guess, l.guessed = max(guess, minPromptTokens), now })
 		}
@@ -55,9 +55,9 @@ func (l *link) ask(ctx context.Context, q core.Question) (answer llm.Answer, fai
 		}
 		request, err := q.Build(limits)
 		if err != nil {
-			return answer, typed(l.name, err)
+			return answer, asModelError(l.name, err)
 		}
-		leave, err = l.queue.enter(ctx, q.People, q.Behind)
+		release, err = l.queue.acquire(ctx, q.People, q.Behind)
 		if err != nil {
 			return answer, &llm.Error{Kind: llm.ErrorRetryLater, Engine: l.name, Err: err}
 		}
@@ -73,12 +73,12 @@ func (l *link) ask(ctx context.Context, q core.Question) (answer llm.Answer, fai
 			}
 			return answer, nil
 		}
-		failed = typed(l.name, err)
+		failed = asModelError(l.name, err)
 		l.noteFailure(ctx, q.People, trial, failed)
 		if failed.Kind != llm.ErrorTooLong || try == maxTooLong {
 			return llm.Answer{}, failed
 		}
-		leave()
+		release()
 		known := l.limits()
 		limits = shorter(limits, known, textTokens(request), try)
 		if guess == 0 && limits.Tokens != known.Tokens {
@@ -87,35 +87,35 @@ func (l *link) ask(ctx context.Context, q core.Question) (answer llm.Answer, fai
 	}
 }
 
-// limits are those of the model, or the guess where it is smaller.
+// limits returns those of the model, with the guess if that is smaller.
 func (l *link) limits() llm.Limits {
 	limits := l.model.Limits()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	tokens := minLimit(limits.Tokens, l.guess)
-	if tokens != limits.Tokens && l.options.Clock().Sub(l.guessed) < lessonTime {
+	if tokens != limits.Tokens && l.options.Clock().Sub(l.guessed) < learnedTime {
 		limits.Tokens, limits.Learned = tokens, true
 	}
 	return limits
 }
 
-// maxTooLong is how often an engine is asked that finds the prompt too long.
+// maxTooLong is how often an engine is asked in total if the prompt is too long.
 const maxTooLong = 5
 
-// shorter are limits to which a prompt is built again that was too long under the
-// limits before, with so many estimated tokens. now are those of the model, which
-// may have learnt by it.
+// shorter returns the limits for the next try after a prompt of size estimated tokens, built
+// for the limits before, was too long. now are the model's present limits, which may have
+// been learned from the error.
 func shorter(before, now llm.Limits, size, try int) llm.Limits {
 	if try > 1 || now.Tokens <= 0 || now.Tokens >= size {
 		tokens := minLimit(minLimit(before.Tokens, now.Tokens), size)
-		now.Tokens, now.Learned = max(1, int(float64(tokens)*shorterParts)), true
+		now.Tokens, now.Learned = max(1, int(float64(tokens)*shrinkFactor)), true
 	}
 	return now
 }
 
-// noteFailure reports a call that failed, and notes what that says about the engine.
+// noteFailure reports a failed call and updates the engine's health.
 func (l *link) noteFailure(ctx context.Context, people []core.Path, trial bool, failed *llm.Error) {
-	if ctx.Err() != nil { // the caller went away, which says nothing about the engine: the next one tries it
+	if ctx.Err() != nil { // canceled by the caller: no sign of the engine's health
 		if trial {
 			l.note(func(now time.Time) { l.breaker.until = now })
 		}
@@ -126,7 +126,7 @@ func (l *link) noteFailure(ctx context.Context, people []core.Path, trial bool, 
 	if l.options.Failed != nil {
 		l.options.Failed(l.name, failed)
 	}
-	if failed.Kind == llm.ErrorRefused || failed.Kind == llm.ErrorTooLong { // it is the prompt's fault
+	if failed.Kind == llm.ErrorRefused || failed.Kind == llm.ErrorTooLong { // the engine works
 		l.noteSuccess()
 		return
 	}
@@ -139,9 +139,9 @@ func (l *link) noteFailure(ctx context.Context, people []core.Path, trial bool, 
 	})
 }
 
-// admit says why the engine is not asked by these people now; nil: it is. If a call
-// begins, trial says that it tries an engine that was left alone. While one call tries,
-// the others go on leaving it alone.
+// admit returns an error if the engine is paused for these people. If begins, a call begins now,
+// and trial reports that it is the first one after a pause: until it ends, the pause goes on for
+// other calls.
 func (l *link) admit(people []core.Path, begins bool) (trial bool, failed *llm.Error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -165,7 +165,7 @@ func (l *link) admit(people []core.Path, begins bool) (trial bool, failed *llm.E
 
 func (l *link) noteSuccess() { l.note(func(time.Time) { l.breaker = breaker{} }) }
 
-// note changes what is known of the engine, and reports its health if that changes.
+// note changes the engine's state, and reports its health if that changes.
 func (l *link) note(change func(now time.Time)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -182,36 +182,35 @@ func (l *link) note(change func(now time.Time)) {
 }
 
 const (
-	tripAfter = 4                // failures in a row after which an engine is left alone
-	tripFor   = 30 * time.Second // for so long
+	tripAfter = 4                // failures in a row after which an engine is paused
+	tripFor   = 30 * time.Second // the length of the pause
 )
 
-// Health is what the last calls say about an engine.
+// Health is the state of an engine after its last calls.
 type Health int
 
 const (
 	HealthGood Health = iota
-	HealthSome        // what the same people asked failed, call after call: it is left alone for them
-	HealthBad         // calls of different people failed in a row: it is left alone
+	HealthSome        // calls of the same people failed in a row: the engine is paused for them
+	HealthBad         // calls of different people failed in a row: the engine is paused for everybody
 )
 
-// breaker counts the calls of an engine that failed in a row, and says when the
-// engine is left alone. As long as the same people caused all of these calls,
-// their requests may be the reason, so the engine is left alone for them only.
+// breaker is a circuit breaker: it counts the calls of an engine that failed in a row, and
+// pauses the engine. If the same people caused all of these calls, their requests may be
+// the reason, so the engine is paused for them only.
 type breaker struct {
 	failed   int
-	suspects []core.Path // the people who caused every one of these calls
+	suspects []core.Path // the people who caused each of these calls
 	until    time.Time
-	why      string // the last of them failed
+	why      string // the last error
 }
 
-// countsAgainst reports whether the failures count against what these people ask.
+// countsAgainst reports whether the failures pause the engine for these people.
 func (b *breaker) countsAgainst(people []core.Path) bool {
 	innocent := func(p core.Path) bool { return !slices.Contains(b.suspects, p) }
 	return b.failed >= tripAfter && (len(b.suspects) == 0 || len(people) > 0 && !slices.ContainsFunc(people, innocent))
 }
 
-// health says which users the engine does not serve for now.
 func (b *breaker) health() Health {
 	switch {
 	case b.failed < tripAfter:

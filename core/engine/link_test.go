@@ -58,7 +58,8 @@ func fails(kind llm.ErrorKind, after time.Duration, errs ...error) func(context.
 
 func chainOf(standby bool, models ...*script) *Chain {
 	o := Options{}.withDefaults()
-	c := &Chain{options: o, last: offline.New(offline.Options{Standby: standby}), quiet: offline.New(offline.Options{})}
+	c := &Chain{options: o, last: offline.New(offline.Options{Standby: standby}),
+		lastAlone: offline.New(offline.Options{})}
 	for _, m := range models {
 		c.links = append(c.links, newLink(m.name, m, 0, o))
 	}

@@ -5,21 +5,21 @@ import (
 	"synthbot/core/llm"
 )
 
-// showing lets the answer to a question be shown while it is written, unless nobody is to see it. hide
-// takes back what was shown.
-func (c *Chain) showing(q *core.Question) (hide func()) {
+// showWhileWritten makes q stream its answer to c.show, unless the answer must not be shown. hide retracts
+// what was shown.
+func (c *Chain) showWhileWritten(q *core.Question) (hide func()) {
 	if c.show == nil || q.Unshown {
 		return func() {}
 	}
 	place, build, shown := q.Path, q.Build, ""
-	tell := func(text string) {
+	update := func(text string) {
 		if text != shown {
 			shown = text
 			c.show(place, text)
 		}
 	}
 	q.Build = func(l llm.Limits) (llm.Request, error) {
-		tell("")
+		update("")
 		r, err := build(l)
 		if err != nil || r.Stream != nil {
 			return r, err
@@ -27,9 +27,9 @@ func (c *Chain) showing(q *core.Question) (hide func()) {
 		reveal := NewReveal(place, core.MessagePrefix+place.Interface())
 		r.Stream = func(piece string) {
 			reveal.Write(piece)
-			tell(reveal.Text())
+			update(reveal.Text())
 		}
 		return r, nil
 	}
-	return func() { tell("") }
+	return func() { update("") }
 }

@@ -10,7 +10,7 @@ import (
 	"synthbot/core/llm"
 )
 
-// messagesOf puts a request into the library's words. Files that the model does not take are left out.
+// messagesOf converts a request to langchaingo's messages, without files that the model does not accept.
 func messagesOf(r llm.Request, cfg Config, names map[string]string) []llms.MessageContent {
 	var made []llms.MessageContent
 	add := func(role llms.ChatMessageType, parts []llms.ContentPart) {
@@ -48,7 +48,7 @@ func messagesOf(r llm.Request, cfg Config, names map[string]string) []llms.Messa
 	return made
 }
 
-// textParts are the texts that say anything.
+// textParts returns the texts that are not blank.
 func textParts(texts ...string) (parts []llms.ContentPart) {
 	for _, text := range texts {
 		if !isBlank(text) {
@@ -60,7 +60,7 @@ func textParts(texts ...string) (parts []llms.ContentPart) {
 
 func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
 
-// toolsOf puts the tools of a request into the library's words.
+// toolsOf converts the tools of a request to langchaingo's.
 func toolsOf(r llm.Request, names map[string]string) (tools []llms.Tool) {
 	for _, t := range r.Tools {
 		schema := t.Schema
@@ -79,8 +79,7 @@ func isObject(data []byte) bool {
 	return len(data) > 1 && data[0] == '{' && json.Valid(data)
 }
 
-// toolNames maps the names that APIs do not take (they know no dots) to such
-// that they do, each to another one.
+// toolNames maps names with dots, which the APIs do not accept, to unique names without.
 func toolNames(from []llm.Tool) map[string]string {
 	taken := make(map[string]bool, len(from))
 	for _, t := range from {

@@ -18,7 +18,7 @@ import (
 
 // openAI is the chat completions API, which most servers speak.
 type openAI struct {
-	completionTokens bool // the longest answer goes into max_completion_tokens
+	completionTokens bool // max_tokens is sent as max_completion_tokens
 }
 
 func (openAI) path() string { return "/chat/completions" }
@@ -29,19 +29,19 @@ func (openAI) authorize(h http.Header, key string) {
 	}
 }
 
-// requestForm is how much is asked of a server beyond plain chat. A server that
-// refuses a request is asked again with the next one.
+// requestForm is which optional features a request uses. If a server refuses a
+// request, it is sent again in the next form.
 type requestForm int32
 
 const (
-	formStrict requestForm = iota // a schema that the provider guarantees
-	formSchema                    // a schema
-	formObject                    // any JSON object
-	formWords                     // the instructions alone
-	formPlain                     // nor anything else that is not in every server
+	formStrict       requestForm = iota // an answer by a schema, which the provider guarantees
+	formSchema                          // an answer by a schema, as far as the server supports it
+	formObject                          // an answer that is any JSON object
+	formUnstructured                    // only the prompt asks for JSON
+	formMinimal                         // like formUnstructured, without fields that some servers refuse
 )
 
-// sampling is what all APIs have in common.
+// sampling holds the fields that both APIs have.
 type sampling struct {
 	Model       string   `json:"model"`
 	Temperature *float64 `json:"temperature,omitempty"`
@@ -57,8 +57,8 @@ func (c *call) sampling() sampling {
 	return s
 }
 
-// openAIRequest is the body of a request, but for its first member, the form of the answer, and its
-// last one, the messages.
+// openAIRequest is the body of a request without response_format, which is written before it, and
+// messages, which are written after it.
 type openAIRequest struct {
 	sampling
 	Effort           string          `json:"reasoning_effort,omitempty"`
@@ -70,7 +70,7 @@ type openAIRequest struct {
 }
 
 func (o openAI) write(b *bytes.Buffer, c *call, messages []llms.MessageContent, with llms.CallOptions) error {
-	switch c.form { // the schema is long, always the same, and known to be sound
+	switch c.form { // written first because it rarely changes; valid JSON already
 	case formStrict, formSchema:
 		const format = `{"response_format":{"type":"json_schema","json_schema":{"name":"plan","strict":%t,"schema":%s}}`
 		fmt.Fprintf(b, format, c.form == formStrict, c.request.Schema)
@@ -81,9 +81,9 @@ func (o openAI) write(b *bytes.Buffer, c *call, messages []llms.MessageContent, 
 	if o.completionTokens {
 		r.MaxTokens, r.CompletionTokens = 0, with.MaxTokens
 	}
-	if c.form < formPlain {
+	if c.form < formMinimal {
 		r.Effort = c.cfg.Effort
-		if c.stream != nil && c.preset.name != "mistral" { // it refuses unknown fields
+		if c.stream != nil && c.preset.name != "mistral" { // Mistral refuses unknown fields
 			r.StreamOptions = json.RawMessage(`{"include_usage":true}`)
 		}
 	}
@@ -95,7 +95,7 @@ func (o openAI) write(b *bytes.Buffer, c *call, messages []llms.MessageContent, 
 		return err
 	}
 	if head > 0 {
-		b.Bytes()[head] = ',' // instead of the brace
+		b.Bytes()[head] = ',' // in place of r's opening brace
 	}
 	b.Truncate(b.Len() - len("}"))
 	b.WriteString(`,"messages":[`)
@@ -115,10 +115,10 @@ type openAICall struct {
 	Function *llms.FunctionCall `json:"function"`
 }
 
-// roles are the API's words for the library's.
+// roles maps langchaingo's roles to the API's.
 var roles = map[llms.ChatMessageType]string{"system": "system", "human": "user", "ai": "assistant", "tool": "tool"}
 
-// writeTurn writes a message of a request. Its content is one text, or parts.
+// writeTurn writes a message of a request. Its content is a string, or a list if it has files.
 func writeTurn(b *bytes.Buffer, m llms.MessageContent) {
 	fmt.Fprintf(b, `{"role":%q`, roles[m.Role])
 	var texts []string
@@ -142,7 +142,7 @@ func writeTurn(b *bytes.Buffer, m llms.MessageContent) {
 	}
 	if len(parts) > len(texts) {
 		b.WriteString(`,"content":`)
-		_ = encode(b, parts) // they are texts
+		_ = encode(b, parts) // strings always encode
 	} else {
 		b.WriteString(`,"content":"`)
 		for i, text := range texts {
@@ -165,9 +165,8 @@ func openAIPart(p llms.BinaryContent) any {
 	return map[string]any{"type": "input_audio", "input_audio": sound}
 }
 
-// soundFormat is the API's name for a sound's encoding
-// (https://platform.openai.com/docs/guides/audio: wav and mp3; other servers
-// take what is in an Ogg container, too).
+// soundFormat returns the API's name of an audio format. OpenAI accepts wav and mp3
+// (https://platform.openai.com/docs/guides/audio); other servers accept Ogg, too.
 func soundFormat(mime string) string {
 	kind, _, _ := strings.Cut(strings.ToLower(mime), ";")
 	switch name := strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(kind), "audio/"), "x-"); name {
@@ -184,8 +183,7 @@ func soundFormat(mime string) string {
 	}
 }
 
-// openAIText is the text of a content, which may be a string, null, or a list of parts. Any other shape is as
-// good as no text.
+// openAIText returns the text of a content: a string, or a list of parts. Any other value has no text.
 func openAIText(content any) string {
 	var b strings.Builder
 	parts, _ := content.([]any)
@@ -200,7 +198,7 @@ func openAIText(content any) string {
 	return text + b.String()
 }
 
-// openAIMessage is a message, or a piece of one.
+// openAIMessage is a message, or the delta of one.
 type openAIMessage struct {
 	Content any    `json:"content"`
 	Refusal string `json:"refusal"`
@@ -222,8 +220,7 @@ type openAIUsage struct {
 	} `json:"prompt_tokens_details"`
 }
 
-// openAIAnswer is a whole answer or one event of a stream: they differ in the key of the
-// message.
+// openAIAnswer is a complete answer, with messages, or one event of a stream, with deltas.
 type openAIAnswer struct {
 	Choices []openAIChoice  `json:"choices"`
 	Usage   *openAIUsage    `json:"usage"`
@@ -237,11 +234,10 @@ type openAIChoice struct {
 	Finish  string        `json:"finish_reason"`
 }
 
-// openAIStream puts an answer together from its pieces. The memory in which an event is read serves
-// the next one.
+// openAIStream assembles an answer from its events. It decodes all events into the same memory.
 type openAIStream struct {
 	pieces
-	data    bytes.Reader // of the event
+	data    bytes.Reader // the current event
 	decoder *json.Decoder
 	read    openAIAnswer
 }
@@ -262,7 +258,7 @@ func (s *openAIStream) event(_ string, data []byte) (string, error) {
 	*a = openAIAnswer{Choices: a.Choices[:0]}
 	s.data.Reset(data)
 	if !json.Valid(data) || s.decoder.Decode(a) != nil {
-		return "", nil // servers send comments and pings of their own as data
+		return "", nil // some servers send comments and pings as data
 	}
 	if isPresent(a.Error) {
 		return "", parseErrorValue(a.Error)
@@ -305,9 +301,9 @@ func (s *openAIStream) add(m *openAIMessage, text string) {
 	}
 }
 
-// callFor finds the call that a piece belongs to, or begins one. The index
-// decides, unless a new id shows that the server does not count; without an
-// index the id does; a piece with neither goes to the last call.
+// callFor finds the call that a delta belongs to, or begins a new one. The index
+// decides, unless the id is another one: some servers always send index 0. Without
+// an index the id decides; a delta with neither belongs to the last call.
 func (s *openAIStream) callFor(index *int, id, name string) *callPieces {
 	for _, c := range s.calls {
 		switch {
@@ -325,7 +321,7 @@ func (s *openAIStream) callFor(index *int, id, name string) *callPieces {
 	if index != nil {
 		c.index = *index
 	}
-	const most = 128 // calls of one answer
+	const most = 128 // tool calls in one answer
 	if len(s.calls) < most {
 		s.calls = append(s.calls, c)
 	}

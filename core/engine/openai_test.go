@@ -578,7 +578,7 @@ func FuzzBody(f *testing.F) {
 		if c.form >= formObject {
 			as = nil
 		}
-		if c.form >= formPlain {
+		if c.form >= formMinimal {
 			effort = ""
 		}
 		sent := func(s string) string { return string([]rune(s)) } // what is not UTF-8 becomes U+FFFD

@@ -1,13 +1,13 @@
 package engine
 
-// preset is what is known of a provider before anything is configured.
+// preset holds the defaults of a provider.
 type preset struct {
 	name string
 	wire wire
 	base string      // scheme and host
-	path string      // put behind the host where the configuration names none
-	key  bool        // its public address wants a key
-	form requestForm // the strictest form of structured output that is worth a try
+	path string      // used if the configured address has none
+	key  bool        // its public address requires an API key
+	form requestForm // the strictest form of structured output that may work
 }
 
 // presets lists the providers. All but anthropic speak the openai API.

@@ -10,31 +10,31 @@ import (
 	"synthbot/core"
 )
 
-// queue limits how many calls run at a time. Waiting calls are served person by
-// person: next is the call of those who were served longest ago, and of several such
-// calls the one that has waited longest. People without a call are not remembered;
-// newcomers are served before those whose calls run, not before those who waited. A call
-// is served no later than one would be of the people who wait for it, too.
+// queue limits how many calls run at a time. Among the waiting calls, that of the person
+// who was served longest ago runs next, and of several such calls the oldest. A call that
+// other people wait for, too, has the priority of the first of them. People are forgotten
+// when they have no call left. A newcomer comes before people whose calls are running, but
+// not before those who are waiting.
 type queue struct {
 	size int
 
 	mu      sync.Mutex
 	waiting []*queuedCall // oldest first
 	running []*queuedCall
-	served  map[core.Path]int // the number of the last call of each of their people
+	served  map[core.Path]int // by person: the number of their last call
 	calls   int
 }
 
 // queuedCall is a call that waits or runs.
 type queuedCall struct {
 	people []core.Path
-	behind func() []core.Path // who wait for it, too; nil: nobody
-	seen   map[core.Path]int  // the number of the call when they began to, if they have no call of their own
+	behind func() []core.Path // the other people who wait for it; nil: nobody
+	seen   map[core.Path]int  // like queue.served, for people behind without a call of their own
 	turn   chan struct{}      // closed when the call may run
 }
 
-// newQueue makes a queue for n calls at a time; for n = 0 it returns nil, which
-// lets every call run.
+// newQueue makes a queue for n calls at a time. For n = 0 it returns nil, which lets every
+// call run.
 func newQueue(n int) *queue {
 	if n <= 0 {
 		return nil
@@ -42,9 +42,9 @@ func newQueue(n int) *queue {
 	return &queue{size: n, served: make(map[core.Path]int)}
 }
 
-// enter waits until a call of these people may run, for which those behind wait, too, as in a
-// core.Question. leave ends the call. The error is the cause of ctx's end.
-func (q *queue) enter(ctx context.Context, people []core.Path, behind func() []core.Path) (leave func(), err error) {
+// acquire waits until a call of these people may run. behind is that of the core.Question. The caller
+// calls release after the call. The error is the cause of ctx's end.
+func (q *queue) acquire(ctx context.Context, people []core.Path, behind func() []core.Path) (release func(), _ error) {
 	if q == nil {
 		return func() {}, nil
 	}
@@ -90,7 +90,7 @@ func without(list []*queuedCall, e *queuedCall) []*queuedCall {
 // serve lets waiting calls run while there is room. q.mu is held.
 func (q *queue) serve() {
 	for len(q.running) < q.size && len(q.waiting) > 0 {
-		next := slices.MinFunc(q.waiting, func(a, b *queuedCall) int { return q.last(a) - q.last(b) })
+		next := slices.MinFunc(q.waiting, func(a, b *queuedCall) int { return q.lastServed(a) - q.lastServed(b) })
 		q.waiting = without(q.waiting, next)
 		q.running = append(q.running, next)
 		q.calls++
@@ -101,9 +101,9 @@ func (q *queue) serve() {
 	}
 }
 
-// last is the number of the last call of the one of its people, and of those behind, who was served
-// longest ago.
-func (q *queue) last(e *queuedCall) int {
+// lastServed returns the lowest number of a last call among e's people and those behind: that of the person
+// who was served longest ago.
+func (q *queue) lastServed(e *queuedCall) int {
 	last := math.MaxInt
 	for _, p := range e.people {
 		last = min(last, q.served[p])

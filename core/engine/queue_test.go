@@ -22,28 +22,28 @@ func order(t *testing.T, size int, first string, calls ...string) string {
 		for _, letter := range who {
 			people = append(people, core.MustPath("x/@user/"+string(letter)))
 		}
-		leave, err := q.enter(t.Context(), people, nil)
+		release, err := q.acquire(t.Context(), people, nil)
 		if err != nil {
 			t.Error(err)
 		}
-		return leave
+		return release
 	}
-	leave := enter(first)
+	release := enter(first)
 	var mu sync.Mutex
 	var served []string
 	var all sync.WaitGroup
 	for _, who := range calls {
 		all.Go(func() {
-			leave := enter(who)
+			release := enter(who)
 			mu.Lock()
 			served = append(served, who)
 			mu.Unlock()
 			time.Sleep(time.Second)
-			leave()
+			release()
 		})
 		synctest.Wait()
 	}
-	leave()
+	release()
 	all.Wait()
 	if len(q.waiting)+len(q.running)+len(q.served) != 0 {
 		t.Errorf("the queue keeps %v, %v, %v", q.waiting, q.running, q.served)
@@ -84,11 +84,11 @@ func TestQueueStarvesNobody(t *testing.T) {
 		served, free := make(chan string), make(chan struct{})
 		ask := func(who string) {
 			go func() {
-				leave, err := q.enter(ctx, by(who).People, nil)
+				release, err := q.acquire(ctx, by(who).People, nil)
 				if err != nil {
 					return
 				}
-				defer leave()
+				defer release()
 				served <- who
 				<-free
 			}()
@@ -122,7 +122,7 @@ func TestQueueOfTwo(t *testing.T) {
 		began := time.Now()
 		for range 10 {
 			all.Go(func() {
-				leave, err := q.enter(t.Context(), nil, nil)
+				release, err := q.acquire(t.Context(), nil, nil)
 				if err != nil {
 					t.Error(err)
 				}
@@ -134,7 +134,7 @@ func TestQueueOfTwo(t *testing.T) {
 				mu.Lock()
 				running--
 				mu.Unlock()
-				leave()
+				release()
 			})
 		}
 		all.Wait()
@@ -151,21 +151,21 @@ func TestQueueIsLeft(t *testing.T) {
 		q := newQueue(1)
 		gone := errors.New("gone")
 		for range 100 {
-			leave, err := q.enter(t.Context(), nil, nil)
+			release, err := q.acquire(t.Context(), nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			ctx, cancel := context.WithCancelCause(t.Context())
 			var waits sync.WaitGroup
 			waits.Go(func() {
-				if leave, err := q.enter(ctx, nil, nil); err == nil {
-					leave()
+				if release, err := q.acquire(ctx, nil, nil); err == nil {
+					release()
 				} else if err != gone {
 					t.Error(err)
 				}
 			})
 			synctest.Wait()
-			waits.Go(leave)
+			waits.Go(release)
 			cancel(gone)
 			waits.Wait()
 		}
@@ -237,7 +237,7 @@ func TestQueueServesWhoWaitsBehind(t *testing.T) {
 		var all sync.WaitGroup
 		call := func(name string, who core.Path, behind func() []core.Path) {
 			all.Go(func() {
-				leave, err := q.enter(t.Context(), []core.Path{who}, behind)
+				release, err := q.acquire(t.Context(), []core.Path{who}, behind)
 				if err != nil {
 					t.Error(err)
 					return
@@ -246,7 +246,7 @@ func TestQueueServesWhoWaitsBehind(t *testing.T) {
 				served = append(served, name)
 				mu.Unlock()
 				time.Sleep(time.Second)
-				leave()
+				release()
 			})
 			synctest.Wait()
 		}

@@ -17,12 +17,11 @@ import (
 	"synthbot/core/txt"
 )
 
-// remote is one model behind a network, as a llm.Model. Safe for concurrent
-// use.
+// remote is a llm.Model behind a network. Safe for concurrent use.
 type remote struct {
 	provider
 	form    atomic.Int32 // the strictest requestForm that the server has not refused
-	broken  atomic.Int32 // answers in a row that came only without a schema, after a status of 500
+	broken  atomic.Int32 // requests in a row that failed with status 500 and succeeded without a schema
 	learned learnedLimits
 }
 
@@ -32,12 +31,13 @@ func newRemote(cfg Config, t *transport) (*remote, error) {
 	}
 	p, _ := presetOf(cfg.Provider)
 	if p.name == "openai" && cfg.BaseURL != "" && !strings.Contains(cfg.BaseURL, "api.openai.com") {
-		p.wire, p.form = openAI{}, formSchema // servers of other makers often know no other
+		p.wire, p.form = openAI{}, formSchema // other servers often support only these
 	}
 	server, err := newProvider(cfg, p, t)
 	r := &remote{provider: server}
 	form := map[string]requestForm{
-		structureAuto: p.form, "strict": formStrict, "schema": formSchema, "object": formObject, "off": formWords,
+		structureAuto: p.form, "strict": formStrict, "schema": formSchema, "object": formObject,
+		"off": formUnstructured,
 	}
 	r.form.Store(int32(form[cfg.Structure]))
 	return r, err
@@ -46,13 +46,13 @@ func newRemote(cfg Config, t *transport) (*remote, error) {
 // Limits implements llm.Model.
 func (r *remote) Limits() llm.Limits {
 	l := r.learned.limits(r.cfg.Limits(), r.transport.clock())
-	forms := [...]llm.Structure{formStrict: llm.StructureStrict, formSchema: llm.StructureSchema, formPlain: ""}
+	forms := [...]llm.Structure{formStrict: llm.StructureStrict, formSchema: llm.StructureSchema, formMinimal: ""}
 	l.Schemas = forms[r.form.Load()]
 	return l
 }
 
-// Generate implements llm.Model. A server that refuses the form of a request
-// is asked again in a plainer one, and what it took is remembered.
+// Generate implements llm.Model. If the server refuses the form of a request, Generate tries
+// the next form, and remembers the one that the server accepts.
 func (r *remote) Generate(ctx context.Context, request llm.Request) (answer llm.Answer, err error) {
 	limited, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
 	defer cancel()
@@ -60,7 +60,7 @@ func (r *remote) Generate(ctx context.Context, request llm.Request) (answer llm.
 	messages, tools := messagesOf(request, r.cfg, names), toolsOf(request, names)
 	begin, broke := requestForm(r.form.Load()), false
 	if request.Schema == nil {
-		begin = max(begin, formWords)
+		begin = max(begin, formUnstructured)
 	}
 	for m := begin; ; m++ {
 		c := &call{provider: &r.provider, request: request, form: m}
@@ -72,39 +72,39 @@ func (r *remote) Generate(ctx context.Context, request llm.Request) (answer llm.
 			answer, err = r.answer(c, names)
 		}
 		if err == nil {
-			r.took(m, begin, broke)
+			r.rememberForm(m, begin, broke)
 			return answer, nil
 		}
 		failed := r.failure(limited, ctx, r.learnSize(request, err))
 		if m <= formSchema && failed.Status == http.StatusInternalServerError {
-			broke, m = true, formSchema // perhaps over the schema
-		} else if m >= formPlain || failed.Kind != llm.ErrorFatal || !slices.Contains(refusedForm, failed.Status) {
+			broke, m = true, formSchema // the schema may be the reason
+		} else if m >= formMinimal || failed.Kind != llm.ErrorFatal || !slices.Contains(refusedForm, failed.Status) {
 			return llm.Answer{}, failed
 		}
 	}
 }
 
-// learnSize takes in what an error says about the size of prompts, and returns the error.
+// learnSize learns from an error about the size of a prompt, and returns the error.
 func (r *remote) learnSize(request llm.Request, err error) error {
 	said, ok := errors.AsType[*httpError](err)
 	if ok && kindOf(said) == llm.ErrorTooLong {
 		if hasFiles(request) {
-			said.sizes.prompt = 0 // it is more than the text
+			said.sizes.prompt = 0 // it includes the files
 		}
-		r.learned.tooLong(said.sizes, textTokens(request), r.cfg.MaxTokens, r.transport.clock())
+		r.learned.learnWindow(said.sizes, textTokens(request), r.cfg.MaxTokens, r.transport.clock())
 	}
 	return err
 }
 
-// refusedForm are the statuses of errors after which a plainer request might be taken.
+// refusedForm lists the statuses after which the next form of the request may succeed.
 var refusedForm = []int{http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusNotImplemented}
 
-// maxBroken is how often in a row a server may break over a schema and take a plainer form
-// before it is asked for no schema any more. Once may be chance.
+// maxBroken is how many requests in a row must fail with status 500 and succeed without a schema
+// before schemas are no longer sent. A single one may be chance.
 const maxBroken = 3
 
-// took remembers the form in which a request was taken that began with another one.
-func (r *remote) took(m, begin requestForm, broke bool) {
+// rememberForm remembers the form in which a request succeeded that began in the form begin.
+func (r *remote) rememberForm(m, begin requestForm, broke bool) {
 	switch {
 	case !broke:
 		r.broken.Store(0)
@@ -121,22 +121,22 @@ func hasFiles(request llm.Request) bool {
 	return slices.ContainsFunc(request.Messages, files)
 }
 
-// Reasons why a model stopped, in the words of both APIs.
+// Stop reasons of a refusal, in either API.
 const (
 	stopFiltered = "content_filter"
 	stopRefusal  = "refusal"
 )
 
-// stopsEarly are the reasons of models that were stopped before they were done. No reason at all means that, too.
+// stopsEarly lists the stop reasons of incomplete answers. No reason is one of them.
 var stopsEarly = []string{
 	"", "length", "max_tokens", "model_length", "model_context_window_exceeded", "pause_turn", "error",
 }
 
-// answer makes the model's answer of what a call got. A text that was not streamed is shown whole.
+// answer makes an Answer of a call's result. It passes a text that did not arrive as a stream to Stream at once.
 func (r *remote) answer(c *call, names map[string]string) (llm.Answer, error) {
 	from := &c.got
 	if from.usage.In > 0 && !hasFiles(c.request) {
-		r.learned.counted(from.usage.In, textTokens(c.request))
+		r.learned.learnScale(from.usage.In, textTokens(c.request))
 	}
 	answer := llm.Answer{
 		Engine: r.cfg.Name, Text: from.text, Truncated: slices.Contains(stopsEarly, from.stop), Usage: c.usage(),
@@ -157,9 +157,9 @@ func (r *remote) answer(c *call, names map[string]string) (llm.Answer, error) {
 	return answer, nil
 }
 
-// toolCall completes one call. Arguments that are not JSON, as when the answer was
-// cut, become a JSON string: they can be shown to a corrector, and never pass
-// for a payload.
+// toolCall restores a tool call's name and completes it. Arguments that are not JSON, such as
+// those of a truncated answer, become a JSON string: the corrector can be shown them, and they
+// are not a valid payload.
 func toolCall(c llm.ToolCall, n int, names map[string]string) llm.ToolCall {
 	for name, plain := range names {
 		if plain == c.Name {

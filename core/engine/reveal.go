@@ -12,45 +12,45 @@ import (
 	"synthbot/core/llm"
 )
 
-// Reveal finds, in a plan that is still being written, the text of the message
-// that it will send to the place it answers: the plan's `response`, or the text
-// of the interface's message action once it is certain that it goes there. It
-// shows one message, the first of the plan.
+// Reveal extracts a message from a plan that the model is still writing: the
+// plan's `response`, or the text of the interface's message action as soon as it is
+// certain that it goes to the place that the plan answers. It shows the first such
+// message of the plan.
 //
-// What it shows only grows, unless the plan turns out to be none, or the step to
-// be one that may not run; then it shows nothing again. When a plan is complete
-// and well-formed, the text is exactly that of a message of it, or empty.
+// The text only grows, until the plan turns out to be invalid or the step may not
+// run; then it is empty again. When a plan is complete and well-formed, the text is
+// that of one of its messages, or empty.
 //
-// The zero Reveal is not usable; it is for one goroutine.
+// The zero Reveal is not usable. Not safe for concurrent use.
 type Reveal struct {
 	place  string
 	action string // folded
 
-	in    []byte // what came, from the start of the JSON that is tried
-	pos   int    // read up to here
+	in    []byte // the input, from the start of the JSON that is tried
+	pos   int    // index in in: read up to here
 	tries int
-	until string // the end of a block of reasoning that is skipped
+	until string // the mark that ends the reasoning being skipped
 
-	start  int     // where the plan that is read begins
-	levels []level // what is open of it; none: no plan has begun, or it has ended
+	start  int     // index in in: where the plan begins
+	levels []level // open objects and lists; none: no plan has begun, or it has ended
 	ended  bool
 
 	inString bool
-	live     bool // the string is the text that grows
+	live     bool // the current string is the shown text
 	word     strings.Builder
 
-	shown  string // who shows: "" nobody, "response", "step"
+	shown  string // the source of the text: "", "response" or "step"
 	text   string
 	closed bool // the text is complete
 }
 
-// level is an object or a list that is open.
+// level is an open object or list.
 type level struct {
 	role role
 	key  string // folded
-	want string // what may come next, see the constants
-	next string // what may come after a value
-	step *step  // the step that it is part of
+	want string // which tokens may come next, one of the constants
+	next string // which tokens may come after a value
+	step *step  // the step that contains it
 }
 
 // role is what an object or a list means in a plan.
@@ -58,13 +58,13 @@ type role uint8
 
 const (
 	roleOther role = iota
-	roleRoot       // the plan; or a bare step
+	roleRoot       // the plan, or a single step without a plan
 	roleSteps
 	roleStep
 	rolePayload
 )
 
-// What may come next: the first bytes of tokens, with 0 for a number, true, false and null.
+// Values of level.want and level.next: first bytes of the allowed tokens; 0 for a number, true, false and null.
 const (
 	wantFirstKey  = `"}`
 	wantKey       = `"`
@@ -77,33 +77,33 @@ const (
 
 func (l *level) wantsKey() bool { return l.want == wantFirstKey || l.want == wantKey }
 
-// step is what is known of a step that is being read.
+// step is what has been read of a step.
 type step struct {
 	kind        string
 	path        string
 	hasPath     bool
-	elsewhere   bool // it names a recipient of its own
+	elsewhere   bool // it names a recipient
 	conditional bool // it may not run
 	text        string
-	fromText    bool // text came under its first name
+	fromText    bool // text came from the key "text", which wins over "message"
 	live        bool // the text is shown as it grows
 }
 
-// NewReveal watches for messages to place, which its interface sends by action.
+// NewReveal makes a Reveal for messages to place. action is the message action of its interface.
 func NewReveal(place core.Path, action string) *Reveal {
 	return &Reveal{place: place.String(), action: foldName(action)}
 }
 
-// Limits of what is watched.
+// Limits of what a Reveal reads.
 const (
 	maxReveal  = 256 << 10 // bytes; a longer answer is not shown while it grows
-	maxTries   = 16        // beginnings that turned out to be no JSON
+	maxTries   = 16        // failed attempts to find a plan
 	maxLevels  = 32
 	maxLiteral = 64
 )
 
-// Text is what may be shown so far. It never ends inside of a character, and holds
-// nothing of what the model thinks.
+// Text returns what may be shown so far. It contains only complete characters and none of
+// the model's reasoning.
 func (r *Reveal) Text() string {
 	text := r.text
 	if r.live {
@@ -116,16 +116,16 @@ func (r *Reveal) Text() string {
 	return llm.UnthinkGrowing(strings.TrimRightFunc(text, incomplete))
 }
 
-// progress says how reading goes on.
+// progress is the result of reading a token.
 type progress int
 
 const (
 	progressOn     progress = iota
-	progressWait            // more must come
-	progressBroken          // it is not JSON
+	progressWait            // the token is incomplete
+	progressBroken          // the input is not JSON
 )
 
-// Write takes the next piece of the answer in.
+// Write reads the next piece of the answer.
 func (r *Reveal) Write(piece string) {
 	if len(r.in)+len(piece) > maxReveal {
 		r.hide()
@@ -143,7 +143,7 @@ func (r *Reveal) Write(piece string) {
 		switch read() {
 		case progressWait:
 			return
-		case progressBroken: // it was prose: a plan may begin behind its first character
+		case progressBroken: // prose: search on after its first character
 			r.hide()
 			r.tries++
 			r.in = r.in[r.start+1:]
@@ -154,8 +154,8 @@ func (r *Reveal) Write(piece string) {
 
 func (r *Reveal) hide() { r.shown, r.text, r.live, r.closed = "", "", false, false }
 
-// seek finds the start of a plan, behind reasoning and prose; false: more must
-// come. It looks at each byte a bounded number of times.
+// seek finds the start of a plan, after reasoning and prose. It returns false if there is none
+// yet. It reads each byte a bounded number of times.
 func (r *Reveal) seek() bool {
 	for r.pos < len(r.in) {
 		if r.until != "" && !r.skip() || r.pos == len(r.in) {
@@ -185,7 +185,7 @@ func (r *Reveal) seek() bool {
 	return false
 }
 
-// skip goes behind the end of a block of reasoning; false: it has not come.
+// skip skips to the end of a block of reasoning. It returns false if that has not come yet.
 func (r *Reveal) skip() bool {
 	i := bytes.Index(bytes.ToLower(r.in[r.pos:]), []byte(r.until))
 	if i < 0 {
@@ -197,8 +197,8 @@ func (r *Reveal) skip() bool {
 	return true
 }
 
-// token reads a token, or the beginning of a string. It accepts nothing that is not JSON,
-// but for the form of numbers, and raw control characters in strings, which models write.
+// token reads a token, or the opening quote of a string. It accepts only JSON, except that it does not
+// check the form of numbers, and that models may write raw control characters in strings.
 func (r *Reveal) token() progress {
 	r.pos = len(r.in) - len(bytes.TrimLeft(r.in[r.pos:], " \t\r\n"))
 	if r.pos == len(r.in) {
@@ -258,7 +258,7 @@ func (r *Reveal) literal(top *level) progress {
 	return progressOn
 }
 
-// string reads on in a string.
+// string reads the rest of a string.
 func (r *Reveal) string() progress {
 	for r.pos < len(r.in) {
 		switch c := r.in[r.pos]; c {
@@ -284,8 +284,8 @@ func (r *Reveal) string() progress {
 	return progressWait
 }
 
-// unescape decodes the escape that s begins with. size is 0 if more of it must come, and
-// -1 if it is none.
+// unescape decodes the escape sequence that s begins with. size is 0 if it is incomplete and
+// -1 if it is invalid.
 func unescape(s []byte) (decoded rune, size int) {
 	if len(s) < 2 {
 		return 0, 0
@@ -320,7 +320,7 @@ func unescape(s []byte) (decoded rune, size int) {
 	return utf8.RuneError, 6
 }
 
-// open begins an object or a list, as a value of top.
+// open begins an object or a list that is a value of top.
 func (r *Reveal) open(bracket byte, top *level) {
 	top.want = top.next
 	list := bracket == '['
@@ -346,7 +346,7 @@ func (r *Reveal) open(bracket byte, top *level) {
 
 var payloadKeys = []string{"payload", "params", "actioninput", "arguments"}
 
-// mark notes a key of a step that decides whether the step runs.
+// mark marks the step as conditional if the current key of l decides whether it runs.
 func (l *level) mark() {
 	ofStep := l.role == roleStep || l.role == roleRoot
 	if ofStep && (l.key == "conditions" || l.key == "requiresconfirmation") {
@@ -354,8 +354,8 @@ func (l *level) mark() {
 	}
 }
 
-// close ends an object or a list. It shows a step's text when the step is complete, or
-// hides it if the step may not run.
+// close ends an object or a list. At the end of a step it shows the step's text, or hides it if
+// the step may not run.
 func (r *Reveal) close() {
 	top := r.levels[len(r.levels)-1]
 	r.levels = r.levels[:len(r.levels)-1]
@@ -381,8 +381,7 @@ func (r *Reveal) sends(s *step) bool {
 	return kind != "" && (kind == r.action || kind == "message")
 }
 
-// begin reports whether a message's text, of which nothing has come yet, may be shown
-// as it grows.
+// begin starts to show the text of a new message. It returns false if another message is already shown.
 func (r *Reveal) begin(who string) bool {
 	if r.shown != "" && (r.shown != who || who == "step") {
 		return false
@@ -392,8 +391,8 @@ func (r *Reveal) begin(who string) bool {
 	return true
 }
 
-// shows reports whether the string that begins here is to be shown as it grows: a text
-// only if its step is known to be a message to this place.
+// shows reports whether the string that begins here is shown while it grows: the text of a step
+// only if the step is known to be a message to this place.
 func (r *Reveal) shows(top *level) bool {
 	switch {
 	case top.role == roleRoot:
@@ -410,7 +409,7 @@ func (r *Reveal) shows(top *level) bool {
 	return false
 }
 
-// endString puts a key or a value where it belongs.
+// endString stores a complete key or value.
 func (r *Reveal) endString() {
 	r.inString = false
 	top, word := &r.levels[len(r.levels)-1], r.word.String()
@@ -423,7 +422,7 @@ func (r *Reveal) endString() {
 		r.text, r.live = word, false
 		r.closed = top.role == roleRoot
 		if r.closed && word == "" {
-			r.hide() // it is not a message
+			r.hide() // an empty response is not a message
 		}
 	}
 	top.mark()
@@ -451,7 +450,7 @@ func (l *level) set(word string) {
 	}
 }
 
-// foldName makes names of actions comparable, as the catalogue does.
+// foldName normalises an action's name like the catalogue does.
 func foldName(name string) string { return separators.Replace(strings.ToLower(name)) }
 
 var separators = strings.NewReplacer("_", "", "-", "", ".", "", " ", "")

@@ -10,10 +10,10 @@ import (
 	"slices"
 )
 
-// Limits of what is taken in from a server.
+// Limits of what is read from a server.
 const (
-	maxAnswer = 1 << 20 // bytes of text and arguments; more is cut, and counts as truncated
-	maxBody   = 8 << 20 // bytes of a whole answer
+	maxAnswer = 1 << 20 // bytes of text and arguments; longer answers are cut and count as truncated
+	maxBody   = 8 << 20 // bytes of an answer that is not streamed
 	maxStream = 64 << 20
 	maxEvent  = 4 << 20 // bytes of one event of a stream
 	maxErrors = 16 << 10
@@ -22,7 +22,7 @@ const (
 )
 
 var (
-	errStop  = errors.New("enough") // ends readEvents without an error
+	errStop  = errors.New("enough") // makes readEvents return nil
 	errEvent = errors.New("an event of the stream is too long")
 )
 
@@ -30,10 +30,10 @@ var (
 const doneMark = "[DONE]"
 
 // readEvents reads a stream of server-sent events and calls each with an
-// event's name and data, which is valid until each returns. Besides the blank line that
-// the standard asks for, a further line ends an event whose data are a whole JSON value:
-// some servers leave the blank line out. A last event without an end counts. It returns
-// nil at the end of the stream and when each returned errStop.
+// event's name and data, which are valid until each returns. If the data are a complete
+// JSON value, any further line ends the event, because some servers omit the blank line. The
+// end of the stream ends the last event. readEvents returns nil at the end of the stream and
+// when each returns errStop.
 func readEvents(r io.Reader, each func(name string, data []byte) error) error {
 	lines := bufio.NewScanner(io.LimitReader(r, maxStream))
 	lines.Buffer(make([]byte, 0, usualEvent), maxEvent)
@@ -47,7 +47,7 @@ func readEvents(r io.Reader, each func(name string, data []byte) error) error {
 		data = append(data, line...)
 		count++
 	}
-	isWhole := func() bool { // looking after each line would be quadratic
+	isComplete := func() bool { // checking after each further line would be quadratic
 		return count == 1 && (json.Valid(data) || string(data) == doneMark)
 	}
 	for more := true; more; {
@@ -59,7 +59,7 @@ func readEvents(r io.Reader, each func(name string, data []byte) error) error {
 			return fmt.Errorf("stream: %w", lines.Err())
 		}
 		line := lines.Bytes()
-		if !more || len(line) == 0 || isWhole() {
+		if !more || len(line) == 0 || isComplete() {
 			if len(data) > 0 {
 				err := each(name, data)
 				if errors.Is(err, errStop) {

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Bounds of what FindObjects looks at.
+// Limits of FindObjects.
 const (
 	maxSearched = 64 << 10 // bytes
-	maxStarts   = 64       // brackets that are tried as the beginning of an object
+	maxStarts   = 64       // opening brackets that are tried
 )
 
-// FindObjects calls use for the JSON objects in an answer, in order. If use refuses one,
-// those inside of it are tried.
+// FindObjects calls use for the JSON objects in an answer, in order. If use returns false for
+// one, FindObjects tries those inside of it.
 func FindObjects(answer string, use func(object json.RawMessage) bool) {
 	answer = answer[:min(len(answer), maxSearched)]
 	for range maxStarts {
@@ -29,7 +29,7 @@ func FindObjects(answer string, use func(object json.RawMessage) bool) {
 	}
 }
 
-// Decode reads the JSON value that a text begins with. n is its length; 0: there is none.
+// Decode decodes the JSON value at the start of a text. n is its length, or 0 if there is none.
 func Decode(text string) (value json.RawMessage, n int) {
 	d := json.NewDecoder(strings.NewReader(text))
 	if d.Decode(&value) != nil {

@@ -1,5 +1,5 @@
-// Package llm holds what a language model is asked and answers: the contract between
-// engines and the rest.
+// Package llm defines the requests to language models and their answers: the contract between
+// engines and their callers.
 package llm
 
 import (
@@ -19,26 +19,26 @@ const (
 	DialectTools Dialect = "tools" // the API's own tool calls
 )
 
-// Structure is how an engine holds a model to a schema.
+// Structure is how an engine makes a model's answer match a schema.
 type Structure string
 
 // Structures.
 const (
-	StructureNone   Structure = ""       // not at all: the instructions have to do
+	StructureNone   Structure = ""       // only the prompt asks for it
 	StructureSchema Structure = "schema" // a JSON Schema
 	StructureStrict Structure = "strict" // a schema of the subset that OpenAI guarantees
 )
 
-// Limits are what an engine can take.
+// Limits are what an engine accepts.
 type Limits struct {
 	Engine  string
 	Chars   int  // of the whole prompt; 0: no limit
-	Tokens  int  // of the whole prompt as Tokens estimates them, room for the answer already taken off; 0: no limit
-	Learned bool // Tokens was learned from the server: where nothing shorter can be built, a prompt may exceed it
+	Tokens  int  // of the whole prompt, as estimated by the function Tokens, without those of the answer; 0: no limit
+	Learned bool // Tokens was learned from the server: a prompt may exceed it if it cannot be shorter
 	Dialect Dialect
 	Schemas Structure
-	Vision  bool // pictures may travel beside the text
-	Hearing bool // sounds may
+	Vision  bool // accepts pictures
+	Hearing bool // accepts sounds
 }
 
 // Fit reports whether a prompt of these texts is within the limits.
@@ -59,13 +59,13 @@ const (
 	RoleModel Role = "model"
 )
 
-// File travels beside a text: a picture or a sound.
+// File is a picture or a sound of a message.
 type File struct {
 	MIME string
 	Data []byte
 }
 
-// Contents are what files hold, each under its core.Attachment's Ref.
+// Contents holds the contents of attached files, by core.Attachment.Ref.
 type Contents struct {
 	Texts    map[string]string
 	Pictures map[string]File
@@ -78,35 +78,35 @@ type Utterance struct {
 	Text     string
 	Pictures []File
 	Sounds   []File
-	Calls    []ToolCall // by the model: their arguments are objects, and their results follow
-	CallID   string     // the call that Text is the result of
+	Calls    []ToolCall // by the model; Arguments are JSON objects, and results follow
+	CallID   string     // the ID of the call whose result is Text
 }
 
-// Tool is an action as an API's tool.
+// Tool describes an action as a tool of a model's API.
 type Tool struct {
 	Name   string
 	Brief  string
 	Schema json.RawMessage
 }
 
-// ToolCall is a model's use of a Tool.
+// ToolCall is a model's call of a Tool.
 type ToolCall struct {
 	ID        string
 	Name      string
 	Arguments json.RawMessage
 }
 
-// Request is what a model is asked. What changes least comes first.
+// Request is a prompt with options. What changes least comes first in it, so that servers can cache it.
 type Request struct {
 	System   []string
 	Messages []Utterance
 	Tools    []Tool
-	// Schema is that of the answer, in the form of Limits.Schemas; nil: the answer is text.
+	// Schema is the answer's JSON Schema, in the subset that Limits.Schemas names; nil: the answer is text.
 	Schema json.RawMessage
-	// Stream, where set, is given the answer's text as it grows, piece by piece.
+	// Stream, if set, is called with each piece of the answer's text as it arrives.
 	Stream func(piece string)
-	// Used, where set, is called with what every call took that reached the model, also
-	// where the call failed or was given up.
+	// Used, if set, is called with the usage of every call that reached the model, also of
+	// failed and canceled ones.
 	Used func(u Usage)
 }
 
@@ -117,24 +117,24 @@ type Usage struct {
 	Cached int `json:"cached,omitempty"`
 }
 
-// Answer is what a model said.
+// Answer is a model's answer.
 type Answer struct {
 	Text      string
 	Calls     []ToolCall
 	Engine    string   // the engine that answered
-	Failed    []string // what went wrong with the engines before it, for admins
-	Truncated bool     // it ended before the model was done
+	Failed    []string // the errors of the engines that were asked before it, for admins
+	Truncated bool     // the answer is incomplete
 	Usage     Usage
 }
 
 // Model is one language model. Safe for concurrent use.
 type Model interface {
 	Limits() Limits
-	// Generate asks the model; its errors are *Error. It ends when ctx does.
+	// Generate asks the model. Its errors are *Error. It returns when ctx ends.
 	Generate(ctx context.Context, r Request) (Answer, error)
 }
 
-// ErrorKind decides what is done about a Error.
+// ErrorKind says what a caller can do about an Error.
 type ErrorKind string
 
 // Kinds of model error.
@@ -145,19 +145,18 @@ const (
 	ErrorTooLong    ErrorKind = "too_long"    // the prompt cannot be made to fit
 )
 
-// Error is the failure of one call. Err is for the log only: people see a
-// line of ours.
+// Error is the failure of one call. Err is for the log only; users see a fixed text.
 type Error struct {
 	Kind   ErrorKind
 	Engine string
-	Status int           // of HTTP; 0 where there was none
-	After  time.Duration // with ErrorRetryLater: what the server asked for
+	Status int           // the HTTP status; 0 if there was none
+	After  time.Duration // with ErrorRetryLater: how long the server asked to wait
 	Err    error
 }
 
 func (e *Error) Error() string {
 	s := string(e.Kind)
-	if e.Engine != "" { // else none was asked
+	if e.Engine != "" { // otherwise no engine was asked
 		s = "engine " + e.Engine + ": " + s
 	}
 	if e.Status != 0 {
@@ -169,5 +168,5 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }

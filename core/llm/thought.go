@@ -8,13 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// ThoughtKey is in the name of what a model thinks for itself: nobody is shown it, or
-// asked about it.
+// ThoughtKey is part of the keys of a model's thoughts, which users are never shown or asked
+// about.
 const ThoughtKey = "private_thought"
 
-// Thoughtless takes thoughts out of a decoded JSON value, which it changes, however
-// deep they lie. text, where it is not nil, says what a text becomes, which may
-// quote one.
+// Thoughtless removes thoughts at any depth from a decoded JSON value, which it changes. text, if
+// not nil, replaces each string, which may quote a thought.
 func Thoughtless(value any, text func(string) string) any {
 	switch x := value.(type) {
 	case map[string]any:
@@ -37,8 +36,7 @@ func Thoughtless(value any, text func(string) string) any {
 	return value
 }
 
-// ThoughtlessJSON is Thoughtless for JSON as bytes. It returns them with an indent, and without a newline
-// at their end.
+// ThoughtlessJSON is Thoughtless for encoded JSON. The result is indented and does not end with a newline.
 func ThoughtlessJSON(raw []byte, indent string, text func(string) string) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -54,7 +52,7 @@ func ThoughtlessJSON(raw []byte, indent string, text func(string) string) ([]byt
 	return bytes.TrimSpace(b.Bytes()), err
 }
 
-// ThoughtlessLines returns a writer of JSON lines, one with each Write, that leaves out thoughts.
+// ThoughtlessLines returns a writer that removes thoughts from JSON lines. Each Write must be one line.
 func ThoughtlessLines(w io.Writer) io.Writer { return thoughtlessLines{w} }
 
 type thoughtlessLines struct{ next io.Writer }
@@ -72,8 +70,7 @@ func (t thoughtlessLines) Write(line []byte) (int, error) {
 	return len(line), err
 }
 
-// thoughtMarks are the marks that models put before and after their thoughts when
-// they write them into a text.
+// thoughtMarks are the marks that models write before and after thoughts in a text.
 var thoughtMarks = [...]struct{ open, end string }{
 	{"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"<thought>", "</thought>"},
 	{"<reasoning>", "</reasoning>"}, {"<reflection>", "</reflection>"}, {"<scratchpad>", "</scratchpad>"},
@@ -84,14 +81,14 @@ var thoughtMarks = [...]struct{ open, end string }{
 	{"<|begin_of_thought|>", "<|end_of_thought|>"}, {"<|channel|>analysis", finalChannel},
 }
 
-// In a text of several channels, the words of the last one begin so.
+// Marks before the final text, in a text of several channels.
 const (
 	finalChannel = "<|channel|>final"
 	channelWords = "<|message|>"
 )
 
-// nextMark finds the first mark at or behind an index. opens is false for a mark
-// after a thought; from is -1 where there is no mark.
+// nextMark finds the first mark at or after an index. opens is false for a mark that ends
+// a thought. from is -1 if there is no mark.
 func nextMark(text string, at int) (from, to int, opens bool) {
 	for i := at; i < len(text); i++ {
 		if !mayBeMark(text[i]) {
@@ -110,7 +107,7 @@ func nextMark(text string, at int) (from, to int, opens bool) {
 	return -1, -1, false
 }
 
-// MayBeMark reports whether what a model puts around a thought may begin with the character.
+// MayBeMark reports whether a mark around a thought may begin with the character.
 func MayBeMark(c rune) bool { return c == '<' || c == '[' || c == '&' || c == '◁' }
 
 func mayBeMark(c byte) bool { return c == "◁"[0] || MayBeMark(rune(c)) }
@@ -119,8 +116,8 @@ func hasPrefixFold(text, prefix string) bool {
 	return len(text) >= len(prefix) && strings.EqualFold(text[:len(prefix)], prefix)
 }
 
-// FindThought returns where the first mark before a thought is in the text, and the
-// first one after a thought; nil where there is none.
+// FindThought returns the positions of the first mark that opens a thought and of the first
+// one that ends a thought. Each is nil if there is none.
 func FindThought(text string) (open, end []int) {
 	for at := 0; open == nil || end == nil; {
 		from, to, opens := nextMark(text, at)
@@ -137,9 +134,9 @@ func FindThought(text string) (open, end []int) {
 	return open, end
 }
 
-// ThoughtBegins returns the mark at which the thought ends that the text begins with,
-// in small letters; "" if it begins with none. wait says that more of the text must
-// come to tell.
+// ThoughtBegins returns the mark, in lower case, that will end the thought at the start of
+// a text, or "" if the text does not begin with a thought. wait reports that the text may be
+// the beginning of a mark.
 func ThoughtBegins(text string) (end string, wait bool) {
 	for _, m := range thoughtMarks {
 		n := min(len(text), len(m.open))
@@ -154,13 +151,13 @@ func ThoughtBegins(text string) (end string, wait bool) {
 	return "", wait
 }
 
-// Unthink takes out of a text for people what a model thinks in it. A thought that is
-// not ended reaches to the end of the text, one that was not begun to its beginning.
-// Marks in code, or alone in quotation marks, are words like any other.
+// Unthink removes thoughts from a text for users. A thought without an end extends to the end
+// of the text, one without a beginning to its start. Marks in code, or alone in quotation
+// marks, are normal text.
 func Unthink(text string) string { return unthink(text, false) }
 
-// UnthinkGrowing is Unthink for a text that is still being written: it holds back
-// what may become part of a thought.
+// UnthinkGrowing is Unthink for a text that is still being written. It omits an end that may
+// become part of a thought.
 func UnthinkGrowing(text string) string {
 	text = unthink(text, true)
 	for i := max(0, len(text)-longestMark); i < len(text); i++ {
@@ -173,13 +170,12 @@ func UnthinkGrowing(text string) string {
 
 const (
 	blanks = " \t\r\n"
-	fence  = "```" // of code
+	fence  = "```" // of a code block
 )
 
-// longestMark is the length of the longest mark.
 const longestMark = len("<|begin_of_thought|>")
 
-// startsMark reports whether the text is the beginning of a mark.
+// startsMark reports whether the text is a mark or the beginning of one.
 func startsMark(text string) bool {
 	begins := func(mark string) bool {
 		return len(text) <= len(mark) && utf8.ValidString(mark[:len(text)]) && strings.EqualFold(text, mark[:len(text)])
@@ -216,26 +212,26 @@ func unthink(text string, growing bool) string {
 	return strings.TrimRight(string(u.kept), blanks)
 }
 
-// unthinking is a text out of which thoughts are taken.
+// unthinking is the state of removing thoughts from a text.
 type unthinking struct {
 	text   string
-	at     int // read up to here
+	at     int // index in text: read up to here
 	kept   []byte
-	code   code // at the end of what was kept
-	tick   int  // the next backtick or line break, as it was last looked for
+	code   code // at the end of kept
+	tick   int  // index of the next backtick or line break, from the last search
 	inside bool
 	found  bool
 
-	begin     int // what was kept before the last thought
+	begin     int // length of kept before the last thought
 	beginCode code
-	nested    int // thoughts that began inside of the last one and have not ended
+	nested    int // thoughts that began inside of the last one and are still open
 }
 
-// code says where in Markdown a text is.
+// code is the position relative to Markdown code.
 type code struct {
-	block  bool // in a block between fences
-	inLine bool // the block's fence is in this line
-	ticks  int  // marks of code in this line
+	block  bool // in a code block
+	inLine bool // the block's opening fence is on this line
+	ticks  int  // runs of backticks on this line
 }
 
 func (u *unthinking) keep(to int) {
@@ -258,7 +254,7 @@ func (u *unthinking) keep(to int) {
 	u.at = to
 }
 
-// mark reads some backticks, as many as a fence has or not.
+// mark reads a run of backticks. isFence says that it is long enough for a fence, first that it begins its line.
 func (c *code) mark(isFence, first bool) {
 	switch {
 	case isFence && (first || c.inLine):
@@ -268,13 +264,13 @@ func (c *code) mark(isFence, first bool) {
 	}
 }
 
-// beginsLine reports whether what follows is the first thing in its line.
+// beginsLine reports whether only spaces and tabs precede on the line.
 func beginsLine(before []byte) bool {
 	before = bytes.TrimRight(before, " \t")
 	return len(before) == 0 || before[len(before)-1] == '\n'
 }
 
-// literal keeps the text before a mark, and the mark, too, if it is in code.
+// literal keeps the text before a mark. It reports whether the mark is normal text, and keeps it, too, if so.
 func (u *unthinking) literal(from, to int) bool {
 	if u.inside {
 		return false
@@ -289,7 +285,7 @@ func (u *unthinking) literal(from, to int) bool {
 	return false
 }
 
-// codeEnds reports whether a backtick follows in the same line.
+// codeEnds reports whether a backtick follows on the same line.
 func (u *unthinking) codeEnds(at int) bool {
 	if u.tick < at {
 		u.tick = len(u.text)
@@ -301,7 +297,7 @@ func (u *unthinking) codeEnds(at int) bool {
 	return u.tick < len(u.text) && u.text[u.tick] == '`'
 }
 
-// quoted reports whether quotation marks are around what lies between two texts, and not behind and before words.
+// quoted reports whether quotation marks surround what is between two texts, and the first one follows no word.
 func quoted(before, behind string, mark byte) bool {
 	n := len(before)
 	return n > 0 && before[n-1] == mark && behind != "" && behind[0] == mark &&

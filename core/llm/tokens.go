@@ -12,12 +12,12 @@ const (
 	tokenUnit    = 12
 	perASCII     = 4  // three to a token
 	perAlphabet  = 7  // Latin with accents, Greek, Cyrillic, Arabic …
-	perIdeograph = 16 // what comes behind
+	perIdeograph = 16 // from firstSpecial on
 	firstSpecial = 0x2E80
 )
 
-// Tokens estimates how many tokens the texts are to a language model, on the
-// cautious side. How many there really are is the secret of each model.
+// Tokens estimates how many tokens the texts are for a language model, rather too many than
+// too few. The real number depends on the model.
 func Tokens(texts ...string) int {
 	n := 0
 	for _, text := range texts {

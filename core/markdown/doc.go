@@ -1,8 +1,8 @@
-// Package markdown reads the Markdown that a model writes into a small tree of
-// our own, and splits long texts so that each part is complete by itself. Interfaces
-// render the tree in what their platform understands; nothing here knows how.
+// Package markdown parses the Markdown of models into a small tree, and splits long
+// texts into parts that are complete by themselves. Interfaces render the tree for
+// their platform.
 //
-// It reads CommonMark with tables, strikethrough, task lists and bare links, and
-// differs from it in one way: nothing that a person would want to read is lost.
-// HTML is text like any other, and a link definition that no link uses stays.
+// It parses CommonMark with tables, strikethrough, task lists and bare links, but keeps
+// everything that a reader may want to see: HTML is normal text, and an unused link
+// definition is a paragraph.
 package markdown

@@ -8,15 +8,15 @@ import (
 
 // fence is the line that opens a code block.
 type fence struct {
-	lead string // what comes before it: indentation, marks of quotes
+	lead string // what precedes it: indentation and quote marks
 	mark string // three or more backticks or tildes
 	info string
 }
 
-// maxInfo is the longest info that is worth repeating, in bytes.
+// maxInfo is the longest info that opening repeats, in bytes.
 const maxInfo = 40
 
-// opening is the line that opens the block again in another part.
+// opening returns the line that opens the block again in the next part.
 func (f *fence) opening() string {
 	if len(f.info) > maxInfo {
 		return f.lead + f.mark
@@ -24,11 +24,11 @@ func (f *fence) opening() string {
 	return f.lead + f.mark + f.info
 }
 
-// closing is what closes the block behind its last line.
+// closing returns what closes the block after its last line.
 func (f *fence) closing() string { return "\n" + f.lead + f.mark }
 
-// opensFence reads a line that opens a code block, maybe behind the marks of
-// quotes and list items.
+// opensFence reads a line that opens a code block, perhaps after quote marks and list marks. It returns nil for other
+// lines.
 func opensFence(line string) *fence {
 	before := itemLead().FindString(line)
 	body := line[len(before):]
@@ -47,8 +47,8 @@ func (f *fence) closes(line string) bool {
 		indentation(lead) <= indentation(f.lead)+3
 }
 
-// left reports whether line is outside of the quote that the block is in.
-func (f *fence) left(line string) bool {
+// endsBefore reports whether line is outside of the quote that the block is in.
+func (f *fence) endsBefore(line string) bool {
 	depth := strings.Count(f.lead, ">")
 	if depth == 0 {
 		return false
@@ -57,9 +57,9 @@ func (f *fence) left(line string) bool {
 	return strings.Count(lead, ">") < depth
 }
 
-// shift takes the indentation of a list from the lines of the block that rest
-// begins with: in a part of their own they would be too far in for a fence.
-func (f *fence) shift(rest string) (string, *fence) {
+// unindent removes a list's indentation from the lines of the block that rest begins with. In
+// a new part, without the list, a fence must not be indented that far.
+func (f *fence) unindent(rest string) (string, *fence) {
 	in := indentation(f.lead)
 	if in <= 3 || strings.Contains(f.lead, ">") {
 		return rest, f
@@ -79,20 +79,19 @@ func (f *fence) shift(rest string) (string, *fence) {
 	return b.String() + rest, flat
 }
 
-// The marks of list items count as the spaces that they stand for.
+// List marks count as spaces.
 var (
 	itemLead = txt.Pattern(`^([ \t>]|([-*+]|\d{1,9}[.)]) )*`)
 	itemMark = txt.Pattern(`[^ \t>]`)
 )
 
-// leading cuts a line into what comes before its text and the text.
+// leading cuts a line into its indentation and quote marks, and its text.
 func leading(line string) (before, body string) {
 	body = strings.TrimLeft(line, " \t>")
 	return line[:len(line)-len(body)], body
 }
 
-// fenceSize counts the backticks or tildes that s begins with, if they are
-// enough for a fence.
+// fenceSize counts the backticks or tildes at the start of s. It returns 0 if they are too few for a fence.
 func fenceSize(s string) int {
 	n := max(len(s)-len(strings.TrimLeft(s, "`")), len(s)-len(strings.TrimLeft(s, "~")))
 	if n < 3 {
@@ -101,7 +100,7 @@ func fenceSize(s string) int {
 	return n
 }
 
-// indentation is how far a text is indented behind its lead.
+// indentation returns how many characters of a lead follow its last quote mark.
 func indentation(lead string) int {
 	return len(lead) - 1 - strings.LastIndexByte(lead, '>')
 }

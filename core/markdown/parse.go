@@ -16,16 +16,15 @@ import (
 	"synthbot/core/txt"
 )
 
-// Bounds of the work that one text can make: the library's time grows with the
-// square of what it is given for hostile texts, and its trees nest without end.
+// Limits of the work for one text. For hostile texts, the library takes quadratic time and
+// nests its trees without limit.
 const (
 	maxPiece = 8 << 10   // bytes parsed at once
-	maxTotal = 256 << 10 // bytes parsed at all; what is beyond is plain text
-	maxDepth = 24        // blocks within blocks; a piece with deeper ones is plain text
+	maxTotal = 256 << 10 // bytes parsed in total; the rest is plain text
+	maxDepth = 24        // nested blocks; a piece with deeper ones becomes plain text
 )
 
-// Parse reads a text. It takes time in proportion to the text's length, and no
-// text is an error.
+// Parse parses a text in linear time. Every text is valid.
 func Parse(source string) []Block {
 	source = strings.ReplaceAll(strings.ToValidUTF8(source, "\uFFFD"), "\x00", "\uFFFD")
 	rest := ""
@@ -54,8 +53,8 @@ func Parse(source string) []Block {
 	return blocks
 }
 
-// join takes next in, if it is the rest of b: the text was cut inside of b, between
-// the pieces one and two.
+// join appends next to b if the cut between the pieces one and two was inside of a block, so that
+// next is the rest of b. It reports whether it did.
 func (b *Block) join(one, two part, next Block) bool {
 	switch {
 	case b.Kind != next.Kind || strings.Count(one.gap, "\n") > 1 && one.close == "":
@@ -74,8 +73,8 @@ func (b *Block) join(one, two part, next Block) bool {
 	return true
 }
 
-// libraryParser is the library's parser without HTML: what looks like a tag is
-// text, so that it is seen. There is one, which is safe for concurrent use.
+// libraryParser returns the library's parser without HTML, so that tags are shown as text. It
+// is safe for concurrent use.
 var libraryParser = sync.OnceValue(func() parser.Parser {
 	const blocksOfHTML, inlinesOfHTML = 900, 400 // their priorities
 	without := func(list []util.PrioritizedValue, priority int) []util.PrioritizedValue {
@@ -107,14 +106,14 @@ func plainParagraph(s string) Block {
 	return Block{Kind: Paragraph, Inlines: in}
 }
 
-// builder makes our tree of the library's.
+// builder converts the library's tree to blocks.
 type builder struct {
 	source  []byte
-	linked  map[string]bool // addresses that some link leads to
-	tooDeep bool            // the tree is not whole
+	linked  map[string]bool // addresses of links
+	tooDeep bool            // the tree is incomplete
 }
 
-// links notes which addresses are in use, so that a definition does not appear twice.
+// links sets linked, so that link definitions in use are not shown as text, too.
 func (b *builder) links(doc ast.Node) {
 	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		switch l := n.(type) {
@@ -167,13 +166,13 @@ func (b *builder) block(n ast.Node, depth int) (Block, bool) {
 		return Block{Kind: Rule}, true
 	case *extast.Table:
 		return b.table(n, depth), true
-	case *ast.LinkReferenceDefinition: // one that no link uses stays, as it was written
+	case *ast.LinkReferenceDefinition: // an unused one is shown as text
 		return plainParagraph(b.verbatim(n)), !b.linked[string(n.Destination)]
 	}
 	return Block{Kind: Paragraph, Inlines: b.inlines(n, depth)}, true
 }
 
-// task finds the box at the beginning of an item.
+// task returns the checkbox at the start of an item.
 func task(item ast.Node) Task {
 	first := item.FirstChild()
 	if first == nil {
@@ -272,7 +271,7 @@ func (b *builder) text(out Inlines, n *ast.Text) Inlines {
 	return out
 }
 
-// span is the text of inline code, in which line breaks are spaces.
+// span returns the text of inline code, with spaces for line breaks.
 func (b *builder) span(n ast.Node) string {
 	var s strings.Builder
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
@@ -283,7 +282,7 @@ func (b *builder) span(n ast.Node) string {
 	return strings.ReplaceAll(s.String(), "\n", " ")
 }
 
-// appendText joins neighbouring texts into one.
+// appendText appends a text, to the last inline if that is a text, too.
 func appendText(out Inlines, s string) Inlines {
 	if s == "" {
 		return out
@@ -298,12 +297,12 @@ func appendText(out Inlines, s string) Inlines {
 
 var language = txt.Pattern(`^[A-Za-z0-9+#_.-]*$`)
 
-// written are backslash escapes and character references.
-var written = txt.Pattern(`\\[!-/:-@[-\x60{-~]|&(#\d{1,7}|#[xX][[:xdigit:]]{1,6}|[[:alnum:]]{1,31});`)
+// escapes matches backslash escapes and character references.
+var escapes = txt.Pattern(`\\[!-/:-@[-\x60{-~]|&(#\d{1,7}|#[xX][[:xdigit:]]{1,6}|[[:alnum:]]{1,31});`)
 
-// resolve undoes backslash escapes and character references.
+// resolve decodes backslash escapes and character references.
 func resolve(s string) string {
-	return written().ReplaceAllStringFunc(s, func(s string) string {
+	return escapes().ReplaceAllStringFunc(s, func(s string) string {
 		if s[0] == '\\' {
 			return s[1:]
 		}

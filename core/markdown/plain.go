@@ -7,14 +7,12 @@ import (
 	"synthbot/core/txt"
 )
 
-// Plain writes blocks as text without markup, for where none can be shown.
-// Nothing that can be read is lost: addresses follow what links to them.
+// Plain returns blocks as text without markup. Addresses of links follow their text.
 func Plain(blocks []Block) string {
 	return strings.Join(plainBlocks(blocks, false), "\n")
 }
 
-// plainBlocks writes blocks as lines, with an empty line between two unless they are
-// tight.
+// plainBlocks returns blocks as lines, with an empty line between blocks unless tight.
 func plainBlocks(blocks []Block, tight bool) []string {
 	var lines []string
 	for i, b := range blocks {
@@ -53,7 +51,7 @@ func plainBlock(b Block) []string {
 	return strings.Split(b.Inlines.Plain(), "\n")
 }
 
-// Mark is what comes before an item of a list: its number or a dash, and its box.
+// Mark returns the mark of a list item: its number or a dash, and its checkbox.
 func (b Block) Mark() string {
 	mark := "- "
 	if b.Ordered {
@@ -68,8 +66,8 @@ func (b Block) Mark() string {
 	return mark
 }
 
-// Grid returns the cells of a table as texts on one line, with spaces that fill them up to the
-// width of their columns, or to most if a column is wider.
+// Grid returns the cells of a table as single lines, padded with spaces to the width of their columns, but
+// at most to the width most.
 func (b Block) Grid(most int) [][]string {
 	rows, widths := make([][]string, len(b.Rows)), make([]int, len(b.Align))
 	for i, row := range b.Rows {
@@ -88,7 +86,7 @@ func (b Block) Grid(most int) [][]string {
 	return rows
 }
 
-// indent puts first before the first line and others before all others.
+// indent puts first before the first line and others before the other lines.
 func indent(lines []string, first, others string) []string {
 	if len(lines) == 0 {
 		lines = []string{""}
@@ -103,7 +101,7 @@ func indent(lines []string, first, others string) []string {
 	return lines
 }
 
-// Plain is the text without its styles, with its line breaks.
+// Plain returns the text without styles, with line breaks.
 func (in Inlines) Plain() string {
 	var b strings.Builder
 	for _, i := range in {
@@ -121,24 +119,24 @@ func (in Inlines) Plain() string {
 	return b.String()
 }
 
-// labelled is a link's text, and its address where the text does not tell it.
+// labelled returns a link's text, followed by its address unless the text shows it.
 func (i Inline) labelled() string {
 	label := i.Inlines.Plain()
 	switch {
 	case label == "":
 		return i.URL
-	case i.tells(label):
+	case i.showsAddress(label):
 		return label
 	}
 	return label + " (" + i.URL + ")"
 }
 
-// Bare reports whether a link's text already tells its address.
-func (i Inline) Bare() bool { return i.tells(i.Inlines.Plain()) }
+// Bare reports whether a link's text shows its address.
+func (i Inline) Bare() bool { return i.showsAddress(i.Inlines.Plain()) }
 
-// tells reports whether label is as good as the address. It is given, because
-// links nest: to make it anew at each level would double the work each time.
-func (i Inline) tells(label string) bool {
+// showsAddress reports whether label, the link's text, shows the address. The caller passes label, because
+// building it again at each level of nested links would take exponential time.
+func (i Inline) showsAddress(label string) bool {
 	for _, scheme := range []string{"", "mailto:", "http://", "https://"} {
 		if i.URL == scheme+label || i.URL == scheme+label+"/" {
 			return true

@@ -9,7 +9,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// UTF16 measures a text in UTF-16 units, as some platforms do.
+// UTF16 returns the length of a text in UTF-16 code units, which some platforms count.
 func UTF16(s string) int {
 	n := 0
 	for _, r := range s {
@@ -18,14 +18,14 @@ func UTF16(s string) int {
 	return n
 }
 
-// Split cuts Markdown source into parts of at most limit by measure, which must
-// be the sum of what the characters of a text measure. It cuts between paragraphs, else lines, else
-// sentences, else words, and inside of a word only where nothing else is left,
-// but never inside of a grapheme that fits. A code block that is cut is closed
-// at the end of its part and opened again in the next one.
+// Split cuts Markdown into parts of at most limit by measure, which must be additive: the
+// measure of a text is the sum of those of its characters. It cuts between paragraphs if
+// possible, or else between lines, sentences or words, or inside of a word, but never inside
+// of a grapheme that fits. If it cuts a code block, it closes the block at the end of the part
+// and opens it again in the next one.
 //
-// The parts joined are the source, apart from such fence lines and from white
-// space at the cuts and at both ends. No part is empty.
+// The parts together are the source, except for such fence lines and white space at the
+// cuts and at both ends. No part is empty.
 func Split(source string, limit int, measure func(string) int) []string {
 	var parts []string
 	for _, p := range split(source, limit, measure) {
@@ -34,14 +34,14 @@ func Split(source string, limit int, measure func(string) int) []string {
 	return parts
 }
 
-// part is one part: a piece of the source and the fence lines added to it. gap is
-// the white space of the source that was dropped behind it.
+// part is a piece of the source with the fence lines added to it. gap is the white space that
+// was removed after it.
 type part struct{ open, body, close, gap string }
 
 func split(source string, limit int, measure func(string) int) []part {
 	s := splitter{limit: max(limit, 1), measure: measure}
 	s.rest = strings.TrimRightFunc(source, unicode.IsSpace)
-	s.settle()
+	s.trimStart()
 	var parts []part
 	for s.rest != "" {
 		parts = append(parts, s.next())
@@ -49,7 +49,7 @@ func split(source string, limit int, measure func(string) int) []part {
 	return parts
 }
 
-// splitter takes part after part off rest.
+// splitter cuts parts from the start of rest.
 type splitter struct {
 	limit   int
 	measure func(string) int
@@ -57,7 +57,7 @@ type splitter struct {
 	open    *fence // the code block that rest begins in
 }
 
-// next takes the next part, which holds at least one character.
+// next cuts the next part, which has at least one character.
 func (s *splitter) next() part {
 	var p part
 	if s.open != nil {
@@ -78,8 +78,8 @@ func (s *splitter) next() part {
 	return p
 }
 
-// take drops what c cuts off. A code block that ends right behind the cut ends
-// in p, by its own last line.
+// take removes the part p, which ends at c, from rest. If only the closing line of a code block
+// follows the cut, p gets that line in place of an added one, if it fits.
 func (s *splitter) take(c cutPoint, p *part) {
 	if line, ok := s.lastLine(c); ok {
 		own := s.rest[:c.next+line]
@@ -90,16 +90,16 @@ func (s *splitter) take(c cutPoint, p *part) {
 	}
 	before := s.rest[c.end:]
 	s.rest, s.open = s.rest[c.next:], c.fence
-	s.settle()
+	s.trimStart()
 	p.gap = before[:len(before)-len(s.rest)]
 	if s.open != nil {
-		s.rest, s.open = s.open.shift(s.rest)
+		s.rest, s.open = s.open.unindent(s.rest)
 	}
 }
 
-// lastLine is the size of what is left of a cut code block, if nothing but its
-// last line is.
-func (s *splitter) lastLine(c cutPoint) (int, bool) {
+// lastLine returns the size of the rest of a cut code block. ok is false if there is more than the
+// closing line.
+func (s *splitter) lastLine(c cutPoint) (size int, ok bool) {
 	if c.fence == nil {
 		return 0, false
 	}
@@ -108,9 +108,9 @@ func (s *splitter) lastLine(c cutPoint) (int, bool) {
 	return len(s.rest) - len(rest) - c.next + len(line), c.fence.closes(line)
 }
 
-// settle drops the white space that a part would begin with, but keeps the
-// indentation of its first line unless it takes up the part.
-func (s *splitter) settle() {
+// trimStart removes blank lines at the start of rest, and the indentation of the first line if
+// that would take more than a third of a part.
+func (s *splitter) trimStart() {
 	s.rest = trimBlankLines(s.rest)
 	size := len(s.rest) - len(strings.TrimLeftFunc(s.rest, unicode.IsSpace))
 	if 3*s.measure(s.rest[:size]) <= s.limit {
@@ -118,7 +118,7 @@ func (s *splitter) settle() {
 	}
 	_, last := utf8.DecodeLastRuneInString(s.rest[:size])
 	for g := range txt.Graphemes(s.rest[size-last:]) {
-		if len(g) > last { // an accent on a space
+		if len(g) > last { // the last space carries an accent
 			size -= last
 		}
 		break
@@ -126,7 +126,7 @@ func (s *splitter) settle() {
 	s.rest = s.rest[size:]
 }
 
-// fit is the size of the longest beginning of rest that measures at most left.
+// fit returns the size of the longest start of rest that measures at most left.
 func (s *splitter) fit(left int) int {
 	end := 0
 	for end < len(s.rest) {
@@ -140,7 +140,7 @@ func (s *splitter) fit(left int) int {
 	return end
 }
 
-// rank sorts the places where a text may be cut, the best first.
+// rank is the kind of a place to cut, the best first.
 type rank int
 
 const (
@@ -148,8 +148,8 @@ const (
 	atLine
 	atSentence
 	atCodeLine
-	atWord       // outside of links, code and emphasis
-	atStyledWord // inside of them
+	atWord       // outside of links, code and bold text
+	atStyledWord // inside of these
 	ranks
 )
 
@@ -169,7 +169,7 @@ func trimBlankLines(s string) string {
 	}
 }
 
-// boundary is the last beginning of a character at or before at.
+// boundary returns the last start of a character at or before at.
 func boundary(s string, at int) int {
 	for at < len(s) && at > 0 && !utf8.RuneStart(s[at]) {
 		at--

@@ -8,27 +8,26 @@ import (
 	"synthbot/core/txt"
 )
 
-// beyond is how far a survey looks past the room, in bytes, so that the white
-// space after a part is seen.
+// beyond is how many bytes after the room a survey reads, to see the white space after a part.
 const beyond = 256
 
-// survey looks over the beginning of a splitter's rest for places to cut.
+// survey searches the start of a splitter's rest for places to cut.
 type survey struct {
 	s      *splitter
-	left   int // what a part may measure
-	room   int // the bytes that are as much
+	left   int // the most that the part may measure
+	room   int // how many bytes of rest that is
 	window string
-	bounds []bool // of graphemes, by byte
+	bounds []bool // whether a grapheme begins, by byte
 	best   [ranks]cutPoint
 
-	fence  *fence // the code block that the walk is in
-	held   *fence // the code block that the end of the room is in
-	code   int    // where its first line begins
-	used   int    // what the lines before measure
-	styles styles
-	// What the line before was.
+	fence    *fence // the code block of the current line
+	endFence *fence // the code block at the end of the room
+	code     int    // start of the first line in fence
+	used     int    // the measure of the previous lines
+	styles   styles
+	// What the previous line was.
 	blank, title, ended bool
-	text                int // where the text before the blank lines ended
+	text                int // end of the text before the blank lines
 }
 
 func newSurvey(s *splitter, left, room int) *survey {
@@ -44,12 +43,12 @@ func newSurvey(s *splitter, left, room int) *survey {
 	return v
 }
 
-// choose picks the place to cut within the room: the last one of the best rank, unless the
-// part would be left mostly empty.
+// choose returns the last place to cut of the best rank, skipping ranks above atCodeLine if the
+// part would be less than a third full.
 func (v *survey) choose() cutPoint {
 	for start := 0; start < len(v.window) && start <= v.room+1; {
 		if start <= v.room {
-			v.held = v.fence
+			v.endFence = v.fence
 		}
 		line, _, _ := strings.Cut(v.window[start:], "\n")
 		v.line(start, line)
@@ -61,12 +60,12 @@ func (v *survey) choose() cutPoint {
 			return c
 		}
 	}
-	return v.hard()
+	return v.cutAnywhere()
 }
 
-// line looks at one line: whether to cut before it, and where inside.
+// line offers the places to cut before and inside of a line.
 func (v *survey) line(start int, line string) {
-	if v.fence != nil && v.fence.left(line) {
+	if v.fence != nil && v.fence.endsBefore(line) {
 		v.fence = nil
 	}
 	switch {
@@ -82,7 +81,7 @@ func (v *survey) line(start int, line string) {
 func (v *survey) textLine(start int, line string) {
 	opened := opensFence(line)
 	switch {
-	case start == 0 || v.title: // a title is not left alone at the end
+	case start == 0 || v.title: // a part must not end with a title
 	case v.blank || opened != nil || v.ended || isTitle(line):
 		v.offer(atParagraph, v.text, start)
 	default:
@@ -107,7 +106,7 @@ func (v *survey) codeLine(start int, line string) {
 	v.text = start + len(line)
 }
 
-// offer notes a place to cut.
+// offer records a place to cut, if the part fits.
 func (v *survey) offer(r rank, end, next int) {
 	c := cutPoint{end: len(strings.TrimRightFunc(v.window[:end], unicode.IsSpace)), next: next}
 	if r == atCodeLine {
@@ -121,8 +120,8 @@ func (v *survey) offer(r rank, end, next int) {
 	}
 }
 
-// leftIn is what a part may measure if it closes a code block as well; below 0 where that
-// would leave next to nothing, so that the block is not closed at all.
+// leftIn returns how much a part may measure without the line that closes a code block. It returns -1 if the
+// added fence lines would take half of a part or more: then the block is not closed.
 func (v *survey) leftIn(f *fence) int {
 	closing := f.closing()
 	if 2*v.s.measure(f.opening()+closing) > v.s.limit {
@@ -131,7 +130,7 @@ func (v *survey) leftIn(f *fence) int {
 	return v.left - v.s.measure(closing)
 }
 
-// words looks for the ends of sentences and words in a line.
+// words offers the ends of sentences and words in a line.
 func (v *survey) words(start, end int) {
 	ended := false // the last characters end a sentence
 	for i := start; i < end; {
@@ -158,7 +157,7 @@ func (v *survey) words(start, end int) {
 	}
 }
 
-// Characters that end sentences: the wide ones need no space behind them.
+// Characters that end sentences. The wide ones need no space after them.
 const (
 	stops     = ".!?…:;"
 	wideStops = "。！？；"
@@ -176,10 +175,10 @@ func (v *survey) offerWord(sentence bool, end, next int) {
 	}
 }
 
-// hard cuts where nothing invites to: behind the last grapheme that fits, or
-// inside of one that is larger than a part.
-func (v *survey) hard() cutPoint {
-	room, f := v.room, v.held
+// cutAnywhere returns the place after the last grapheme that fits, or inside of one that is larger than a
+// part.
+func (v *survey) cutAnywhere() cutPoint {
+	room, f := v.room, v.endFence
 	if f != nil {
 		room = v.s.fit(v.leftIn(f))
 	}
@@ -207,7 +206,7 @@ func isTitle(line string) bool {
 	return level > 0 && level <= 6 && strings.HasPrefix(line[level:], " ")
 }
 
-// styles follows, roughly, what a cut inside of a line would break.
+// styles follows, roughly, the markup that a cut inside of a line would break.
 type styles struct {
 	code, strong, label, address bool
 	last                         rune
@@ -215,7 +214,7 @@ type styles struct {
 
 func (s *styles) open() bool { return s.code || s.strong || s.label || s.address }
 
-// take looks at the next character of a line; rest begins with it.
+// take reads the next character of a line. rest begins with it.
 func (s *styles) take(rest string, r rune) {
 	switch {
 	case r == '`':

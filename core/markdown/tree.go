@@ -1,6 +1,6 @@
 package markdown
 
-// BlockKind sorts blocks.
+// BlockKind is a kind of block.
 type BlockKind uint8
 
 // Kinds of block.
@@ -12,7 +12,7 @@ const (
 	Quote                      // Blocks
 	Code                       // Text, Language
 	Table                      // Rows, Align
-	Rule                       // a line across
+	Rule                       // a horizontal line
 )
 
 // Align is the alignment of a table's column.
@@ -26,22 +26,21 @@ const (
 	AlignRight
 )
 
-// Task is the box of a list item.
+// Task is the checkbox of a list item.
 type Task uint8
 
-// States of a box.
+// States of a checkbox.
 const (
 	NoTask Task = iota
 	Open
 	Done
 )
 
-// Block is a part of a text on lines of its own. Its kind says which
-// fields mean something.
+// Block is a block element. Its kind determines which fields are used.
 type Block struct {
 	Kind     BlockKind
 	Level    int    // 1 to 6
-	Language string // the first word behind the opening fence, if it can be a language
+	Language string // the first word after the opening fence, if it can be a language
 	Text     string // verbatim, without the last line break
 	Ordered  bool
 	Start    int // the number of the item, or of the first one
@@ -56,21 +55,21 @@ type Block struct {
 // Inlines is a run of text with its styles.
 type Inlines []Inline
 
-// InlineKind sorts inlines.
+// InlineKind is a kind of inline.
 type InlineKind uint8
 
 // Kinds of inline.
 const (
 	Text     InlineKind = iota // Text
-	Emphasis                   // Inlines, and so on down to Strike
+	Emphasis                   // Inlines; Strong and Strike, too
 	Strong
 	Strike
 	CodeSpan // Text, verbatim
-	Link     // URL, Inlines; a picture is a link to it
+	Link     // URL, Inlines; also for pictures
 	Break    // a line break
 )
 
-// Inline is a piece of running text.
+// Inline is a piece of text with one style.
 type Inline struct {
 	Kind    InlineKind
 	Text    string

@@ -11,14 +11,14 @@ import (
 	"synthbot/core"
 )
 
-// capped refuses bodies over a limit, with a *http.MaxBytesError.
-type capped struct {
+// limitedBody limits the size of response bodies. Its error is a *http.MaxBytesError.
+type limitedBody struct {
 	next *http.Transport
 	max  int64
 }
 
 // RoundTrip implements http.RoundTripper.
-func (t *capped) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t *limitedBody) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := t.next.RoundTrip(r)
 	if err != nil {
 		return nil, err
@@ -31,18 +31,17 @@ func (t *capped) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// CloseIdleConnections lets http.Client.CloseIdleConnections through.
-func (t *capped) CloseIdleConnections() { t.next.CloseIdleConnections() }
+// CloseIdleConnections is called by http.Client.CloseIdleConnections.
+func (t *limitedBody) CloseIdleConnections() { t.next.CloseIdleConnections() }
 
-// Read reads and closes a response's body. It returns what it read beside an
-// error.
+// Read reads and closes a response's body. It returns what it has read even with an error.
 func Read(resp *http.Response) ([]byte, error) {
 	data, err := io.ReadAll(resp.Body)
 	return data, errors.Join(err, resp.Body.Close())
 }
 
-// Fault says what went wrong with a request, in words for users. It leaves the URL, which may
-// hold a secret, out of what is logged.
+// Fault converts an error of a request to one with a text for users. It removes the URL, which may
+// contain a secret, from the error that is logged.
 func Fault(err error) *core.Error {
 	if already, ok := errors.AsType[*core.Error](err); ok {
 		return already
@@ -50,15 +49,15 @@ func Fault(err error) *core.Error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
-	kind, text := core.Broken, "The server could not be asked."
+	kind, text := core.Broken, "The request to the server failed."
 	var dns *net.DNSError
 	var timeout net.Error
 	var large *http.MaxBytesError
 	switch {
 	case errors.Is(err, ErrPrivate):
-		kind, text = core.Forbidden, "That address is not a public one, and may not be asked."
+		kind, text = core.Forbidden, "That address is not a public one, so I may not open it."
 	case errors.Is(err, ErrRedirect):
-		text = "The server wants to send the request elsewhere, which is not allowed."
+		text = "The server redirects to another address, which is not allowed."
 	case errors.As(err, &large):
 		text = "The server's answer is too large."
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():

@@ -26,14 +26,14 @@ import (
 
 // Call is a request to a server that the configuration names.
 type Call struct {
-	Server  string // as errors call it ("The agent")
+	Server  string // its name in errors ("The agent")
 	Method  string
 	URL     *url.URL
 	Body    []byte                   // nil: none
 	Type    string                   // of the body; "": JSON
 	Accept  string                   // "": JSON or text
-	Headers map[string]secret.Secret // hidden in what the server answers
-	Key     core.Key                 // of the step, the same in every try; zero: none
+	Headers map[string]secret.Secret // their values are removed from the server's answer
+	Key     core.Key                 // idempotency key of the step, the same in every attempt; zero: none
 }
 
 // request makes the HTTP request of the call.
@@ -61,8 +61,8 @@ func (c *Call) request(ctx context.Context) (*http.Request, error) {
 	return r, nil
 }
 
-// Send sends the call and returns the body of the response. It returns the body beside an
-// error that the status means. Errors are a *core.Error.
+// Send sends the call and returns the body of the response, also if the status is an error.
+// Errors are a *core.Error.
 func (c *Call) Send(ctx context.Context, client *http.Client) ([]byte, error) {
 	r, err := c.request(ctx)
 	if err != nil {
@@ -85,15 +85,15 @@ func (c *Call) Send(ctx context.Context, client *http.Client) ([]byte, error) {
 	return data, c.refusal(resp, data)
 }
 
-// refusal is what a status means that is not a success.
+// refusal returns the error for a status that is not a success.
 func (c *Call) refusal(resp *http.Response, data []byte) *core.Error {
 	code := resp.StatusCode
 	kind, text := core.Invalid, fmt.Sprintf("%s refused that (%d).", c.Server, code)
 	switch {
 	case code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable:
-		kind, text = core.Temporary, c.Server+" wants to be asked later."
+		kind, text = core.Temporary, c.Server+" is busy."
 	case code >= 500:
-		kind, text = core.Temporary, fmt.Sprintf("%s has a fault of its own (%d).", c.Server, code)
+		kind, text = core.Temporary, fmt.Sprintf("%s has an internal error (%d).", c.Server, code)
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
 		kind, text = core.Forbidden, fmt.Sprintf("%s does not permit that (%d).", c.Server, code)
 	}
@@ -107,7 +107,7 @@ func (c *Call) refusal(resp *http.Response, data []byte) *core.Error {
 	return e
 }
 
-// Value returns a body as JSON: JSON as it is, text as a string, and {"done":true} if it is empty.
+// Value returns a body as JSON: JSON unchanged, text as a string, and {"done":true} if it is empty.
 func Value(body []byte) (json.RawMessage, error) {
 	body = bytes.TrimSpace(body)
 	switch {
@@ -118,10 +118,10 @@ func Value(body []byte) (json.RawMessage, error) {
 	case utf8.Valid(body):
 		return core.JSON(string(body)), nil
 	}
-	return nil, core.Errorf(core.Broken, "What came back is neither JSON nor text.")
+	return nil, core.Errorf(core.Broken, "The answer is neither JSON nor text.")
 }
 
-// Parameter returns a JSON value as a path or a query holds it.
+// Parameter returns a JSON value as text for a path or a query: a string without quotes.
 func Parameter(v json.RawMessage) string {
 	var s string
 	if json.Unmarshal(v, &s) == nil {
@@ -132,27 +132,27 @@ func Parameter(v json.RawMessage) string {
 
 var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
-// CheckHeaders reports what is wrong with headers that a configuration sets.
+// CheckHeaders reports the faults of headers in a configuration.
 func CheckHeaders(headers map[string]secret.Secret, fault func(text string, at ...any)) {
 	for name, value := range headers {
 		switch {
 		case !headerName.MatchString(name):
-			fault("is not the name of a header", "headers", name)
+			fault("is not a valid header name", "headers", name)
 		case strings.ContainsAny(value.Reveal(), "\r\n\x00"):
-			fault("holds a line break, which no header can", "headers", name)
+			fault("must not contain a line break", "headers", name)
 		}
 	}
 }
 
-// ServerURL reads the address of a server that a configuration names, or says what is wrong
-// with it.
+// ServerURL parses the address of a server in a configuration. wrong says what is wrong with
+// it; "" if it is valid.
 func ServerURL(text string) (u *url.URL, wrong string) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
 		return nil, "is not an address; write it as https://host/path"
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return nil, "no name, password, query or fragment belongs into it; put keys into headers"
+		return nil, "must not have a user name, password, query or fragment; put keys into headers"
 	}
 	return u, ""
 }

@@ -113,7 +113,7 @@ func TestConfiguredServers(t *testing.T) {
 		"X-Good": secret.New("x"), "a b": secret.New("x"), "X-Break": secret.New("x\ny"),
 	}, func(text string, at ...any) { faults = append(faults, at[1].(string)+" "+text) })
 	all := strings.Join(faults, "; ")
-	if len(faults) != 2 || !strings.Contains(all, "a b is not the name") || !strings.Contains(all, "X-Break holds a line break") {
+	if len(faults) != 2 || !strings.Contains(all, "a b is not a valid header name") || !strings.Contains(all, "X-Break must not contain a line break") {
 		t.Errorf("%q", faults)
 	}
 	for text, ok := range map[string]bool{

@@ -1,14 +1,13 @@
-// Package outbound makes HTTP clients for requests that somebody else's text
-// leads to: a page that a model wants to read, a server that a blueprint names.
+// Package outbound makes HTTP clients for requests to addresses from other people's
+// texts: a page that a model wants to read, a server that a blueprint names.
 //
-// A client refuses private addresses where it dials, after the name was resolved
-// and for the very address that is dialled, so that neither a spelling, nor a
-// redirect, nor a name that changes its mind leads into the network of the bot.
-// It limits bodies, decompressed, and redirects, and has neither proxy nor cookies. Private
-// addresses that are allowed are listed as Peers.
+// A client checks the resolved address that it is about to dial, and refuses private
+// ones. So neither unusual spellings, nor redirects, nor names that resolve differently
+// later (DNS rebinding) lead into the bot's network. It limits redirects and decompressed
+// bodies, and has no proxy and no cookies. Peers are private addresses that are allowed.
 //
-// It is not for what the configuration alone decides, such as the address of a
-// platform or of an engine.
+// It is not for addresses that only the configuration decides, such as those of
+// platforms and engines.
 package outbound
 
 import (
@@ -25,13 +24,11 @@ import (
 	"time"
 )
 
-// What a client refuses.
+// Errors of requests that a client refuses.
 var (
-	// ErrPrivate is what a request to an address that is not public, or that is
-	// written in no right way, fails with.
+	// ErrPrivate is the error for an address that is not public or not valid.
 	ErrPrivate = errors.New("not a public address")
-	// ErrRedirect is what a request fails with that was sent on too often, or to
-	// somewhere else.
+	// ErrRedirect is the error for too many redirects, or one to another host.
 	ErrRedirect = errors.New("redirect refused")
 )
 
@@ -42,26 +39,26 @@ const (
 )
 
 const (
-	maxAddresses = 8 // of one name that are tried
+	maxAddresses = 8 // how many addresses of a name are tried
 	dialTimeout  = 5 * time.Second
 	maxHeader    = 64 << 10
 )
 
-// Options of a client. The zero value is the strictest one: public addresses
-// only, no redirects, DefaultTimeout, DefaultBody.
+// Options of a client. The zero value allows only public addresses and no
+// redirects, with DefaultTimeout and DefaultBody.
 type Options struct {
-	Allow     []Peer        // private ones that may be reached
-	Timeout   time.Duration // of a request, its body included; 0: DefaultTimeout
+	Allow     []Peer        // private addresses that may be reached
+	Timeout   time.Duration // of a request, including its body; 0: DefaultTimeout
 	MaxBody   int64         // bytes of a body, decompressed; 0: DefaultBody
 	Redirects int           // how many are followed
-	// Elsewhere lets redirects lead to other hosts, and lose https. Without it
-	// they may not, since a client passes most headers on, secrets too.
+	// Elsewhere allows redirects to other hosts, and from https to http. This is not
+	// safe if headers contain secrets, because a client passes on most headers.
 	Elsewhere bool
 	// Lookup resolves a name, for tests; nil: the system's resolver.
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 }
 
-// New makes a client. It is safe for concurrent use, and meant to be kept.
+// New makes a client, which should be reused. It is safe for concurrent use.
 func New(o Options) *http.Client {
 	o.Timeout, o.MaxBody = cmp.Or(o.Timeout, DefaultTimeout), cmp.Or(o.MaxBody, DefaultBody)
 	if o.Lookup == nil {
@@ -72,7 +69,7 @@ func New(o Options) *http.Client {
 	return &http.Client{
 		Timeout:       o.Timeout,
 		CheckRedirect: o.redirect,
-		Transport: &capped{max: o.MaxBody, next: &http.Transport{
+		Transport: &limitedBody{max: o.MaxBody, next: &http.Transport{
 			DialContext:            o.dial,
 			ForceAttemptHTTP2:      true,
 			MaxResponseHeaderBytes: maxHeader,
@@ -95,8 +92,8 @@ func (o *Options) redirect(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// sameSite reports whether a redirect stays with who was asked. It may turn http
-// into https.
+// sameSite reports whether a redirect stays on the same host. It may change http
+// to https.
 func sameSite(from, to *url.URL) bool {
 	if !strings.EqualFold(from.Hostname(), to.Hostname()) {
 		return false
@@ -105,13 +102,13 @@ func sameSite(from, to *url.URL) bool {
 }
 
 // dial connects to the first address of a host that answers, among those that are
-// public or listed.
+// public or allowed.
 func (o *Options) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
 	}
-	host = plain(host)
+	host = normalHost(host)
 	addrs, err := o.addresses(ctx, host)
 	if err != nil {
 		return nil, err
@@ -132,7 +129,7 @@ func (o *Options) dial(ctx context.Context, network, address string) (net.Conn, 
 	return nil, err
 }
 
-// addresses resolves a host; it never returns none without an error.
+// addresses resolves a host. Without an error it returns at least one address.
 func (o *Options) addresses(ctx context.Context, host string) ([]netip.Addr, error) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{a}, nil
@@ -140,7 +137,7 @@ func (o *Options) addresses(ctx context.Context, host string) ([]netip.Addr, err
 	switch {
 	case host == "" || numeric(host):
 		return nil, fmt.Errorf("%w: %q is not a valid host", ErrPrivate, host)
-	case host == "localhost", strings.HasSuffix(host, ".localhost"): // whatever a resolver says
+	case host == "localhost", strings.HasSuffix(host, ".localhost"): // regardless of the resolver
 		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}, nil
 	}
 	addrs, err := o.Lookup(ctx, host)

@@ -326,7 +326,7 @@ func TestSlowServers(t *testing.T) {
 func TestProxiesAreNotAsked(t *testing.T) {
 	// The environment is read once in a process's life, so that no request can
 	// tell here whether it would be.
-	if New(Options{}).Transport.(*capped).next.Proxy != nil {
+	if New(Options{}).Transport.(*limitedBody).next.Proxy != nil {
 		t.Error("a proxy would see every request, and dial any address")
 	}
 }
@@ -339,12 +339,12 @@ func TestFault(t *testing.T) {
 		text string
 	}{
 		{ErrPrivate, core.Forbidden, "not a public one"},
-		{ErrRedirect, core.Broken, "elsewhere"},
+		{ErrRedirect, core.Broken, "redirects to another address"},
 		{&http.MaxBytesError{}, core.Broken, "too large"},
 		{context.DeadlineExceeded, core.Temporary, "too long"},
 		{&net.DNSError{IsNotFound: true}, core.Broken, "no server of that name"},
 		{&net.OpError{Op: "dial", Err: errors.New("refused")}, core.Temporary, "cannot be reached"},
-		{errors.New("odd"), core.Broken, "could not be asked"},
+		{errors.New("odd"), core.Broken, "request to the server failed"},
 		{core.Errorf(core.Invalid, "mine"), core.Invalid, "mine"},
 	} {
 		f := Fault(&url.Error{Op: "Get", URL: secret, Err: fmt.Errorf("x: %w", tc.err)})

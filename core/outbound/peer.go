@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// Peer may be reached though it is private: an address ("10.0.0.5"), a range ("10.0.0.0/8"),
-// or a name ("search.lan"); an address and a name also with a port ("127.0.0.1:8080",
-// "[::1]:8080"), which is then the only one. A range covers what a name resolves to, a name
-// itself alone. The zero Peer covers nothing.
+// Peer is a private destination that is allowed: an address ("10.0.0.5"), a range ("10.0.0.0/8")
+// or a name ("search.lan"). An address or name may have a port ("127.0.0.1:8080",
+// "[::1]:8080"), which is then the only one allowed. Addresses and ranges also cover names that
+// resolve to them; a name covers only itself. The zero Peer covers nothing.
 type Peer struct {
 	prefix netip.Prefix
 	name   string
@@ -36,14 +36,14 @@ func ParsePeer(text string) (Peer, error) {
 		a = a.Unmap()
 		return Peer{prefix: netip.PrefixFrom(a, a.BitLen()), port: port}, nil
 	}
-	host = plain(host)
+	host = normalHost(host)
 	if host == "" || strings.ContainsAny(host, "/:@?#[] \t\n*") || numeric(host) {
 		return Peer{}, errors.New("write an address, a range like 10.0.0.0/8, or a host; a range has no port")
 	}
 	return Peer{name: host, port: port}, nil
 }
 
-// PeerOf is the host and port of a URL of the configuration; the zero Peer if it has none.
+// PeerOf returns the host and port of a URL, or the zero Peer if it has none.
 func PeerOf(u *url.URL) Peer {
 	port := portOf(u)
 	if u.Hostname() == "" || port == "" {
@@ -53,15 +53,15 @@ func PeerOf(u *url.URL) Peer {
 	return p
 }
 
-// portOf is the port of a URL, or that of its scheme; "" if there is none.
+// portOf returns the port of a URL, or the default one of its scheme, or "".
 func portOf(u *url.URL) string {
 	return cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 }
 
-// plain is a host as names are compared.
-func plain(host string) string { return strings.ToLower(strings.TrimSuffix(host, ".")) }
+// normalHost normalises a host name for comparison.
+func normalHost(host string) string { return strings.ToLower(strings.TrimSuffix(host, ".")) }
 
-// covers reports whether a connection to addr, dialled as host, is one to p.
+// covers reports whether p allows a connection to addr, to which host was resolved.
 func (p Peer) covers(host, port string, addr netip.Addr) bool {
 	switch {
 	case p.port != "" && p.port != port:
@@ -72,7 +72,7 @@ func (p Peer) covers(host, port string, addr netip.Addr) bool {
 	return p.name != "" && p.name == host
 }
 
-// String writes the peer as ParsePeer reads it.
+// String returns the peer in the form that ParsePeer reads.
 func (p Peer) String() string {
 	host := p.name
 	if p.prefix.IsValid() {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Group does nothing where there are no groups: the program alone is killed.
+// Group does nothing, because there are no process groups: only the program itself is killed.
 func Group(*exec.Cmd, syscall.Signal) {}
 
 // KillGroup does nothing.

@@ -1,6 +1,6 @@
-// Package program runs a program that the configuration names: bytes in, bytes out. There is no shell, the
-// environment is small, and the program ends with all that it started when its time is up or it says too much. It is
-// not for programs that stay.
+// Package program runs a program that the configuration names, with bytes as input and output. It uses no shell and
+// passes on few environment variables. It kills the program, with all that it started, after a timeout or too much
+// output. It is not for programs that keep running.
 package program
 
 import (
@@ -22,22 +22,22 @@ import (
 	"synthbot/core/secret"
 )
 
-// Defaults and bounds.
+// Defaults and limits.
 const (
 	DefaultTimeout = 30 * time.Second
 	DefaultOutput  = 1 << 20 // bytes
-	maxComplaint   = 2000    // bytes of what it says on standard error, for the log
-	goodbye        = time.Second
+	maxStderr      = 2000    // bytes of standard error, for the log
+	waitDelay      = time.Second
 )
 
-// Program is what is run, and how. Argv is required. Safe for concurrent use.
+// Program is a program with its settings. Argv is required. Safe for concurrent use.
 type Program struct {
-	Argv      []string                 // the program and its arguments; they are passed on as they are
+	Argv      []string                 // the program and its arguments, which are passed on unchanged
 	Dir       string                   // "": the bot's
 	Env       map[string]secret.Secret // besides PATH, HOME, LANG, TZ and TMPDIR
 	Timeout   time.Duration            // 0: DefaultTimeout
 	MaxOutput int                      // bytes; 0: DefaultOutput
-	Nice      bool                     // it and what it starts have the lowest priority
+	Nice      bool                     // run it, and what it starts, with the lowest priority
 }
 
 // Run runs the program once and returns its standard output. The error is a *core.Error with
@@ -46,11 +46,11 @@ func (p Program) Run(ctx context.Context, in []byte) ([]byte, error) {
 	p.Timeout, p.MaxOutput = cmp.Or(p.Timeout, DefaultTimeout), cmp.Or(p.MaxOutput, DefaultOutput)
 	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
-	out, complaint := &output{max: p.MaxOutput, full: cancel}, &tail{}
+	out, stderr := &output{max: p.MaxOutput, full: cancel}, &tail{}
 	c := exec.CommandContext(ctx, p.Argv[0], p.Argv[1:]...)
 	c.Dir, c.Env = p.Dir, Environment(p.Env)
-	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(in), out, complaint
-	c.WaitDelay = goodbye
+	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(in), out, stderr
+	c.WaitDelay = waitDelay
 	Group(c, syscall.SIGKILL)
 	if err := c.Start(); err != nil {
 		return nil, &core.Error{Kind: core.Broken, Text: "The program cannot be started.", Err: err}
@@ -61,15 +61,15 @@ func (p Program) Run(ctx context.Context, in []byte) ([]byte, error) {
 	err := c.Wait()
 	KillGroup(c)
 	hide := secret.Conceal(slices.Collect(maps.Values(p.Env))...) // the program may print its secrets
-	said, err := out.verdict(ctx, err, hide.Replace(complaint.String()))
+	said, err := out.result(ctx, err, hide.Replace(stderr.String()))
 	if len(p.Env) > 0 {
 		said = []byte(hide.Replace(string(said)))
 	}
 	return said, err
 }
 
-// Environment returns the variables of a program: its own, and of the bot's PATH, HOME, LANG,
-// TZ, TMPDIR and those that are named besides.
+// Environment returns the environment of a program: its own variables, and PATH, HOME, LANG, TZ,
+// TMPDIR and the ones named besides of the bot's.
 func Environment(own map[string]secret.Secret, besides ...string) []string {
 	var env []string
 	for _, name := range append([]string{"PATH", "HOME", "LANG", "TZ", "TMPDIR"}, besides...) {
@@ -84,40 +84,40 @@ func Environment(own map[string]secret.Secret, besides ...string) []string {
 	return env
 }
 
-// output keeps what the program writes, and ends it when that is too much.
+// output collects the program's output. It calls full, which kills the program, if that is too much.
 type output struct {
-	said bytes.Buffer
-	max  int
-	over bool
-	full func()
+	data     bytes.Buffer
+	max      int
+	exceeded bool
+	full     func()
 }
 
 func (o *output) Write(p []byte) (int, error) {
-	if o.said.Len()+len(p) > o.max {
-		o.over = true
+	if o.data.Len()+len(p) > o.max {
+		o.exceeded = true
 		o.full()
 		return 0, errors.New("too much output")
 	}
-	return o.said.Write(p)
+	return o.data.Write(p)
 }
 
-// verdict returns the output, or why there is none. A program need not read its input.
-func (o *output) verdict(ctx context.Context, err error, complaint string) ([]byte, error) {
+// result returns the output or an error, given the error of Wait. ErrWaitDelay alone is not a failure.
+func (o *output) result(ctx context.Context, err error, stderr string) ([]byte, error) {
 	var status *exec.ExitError
 	switch {
-	case o.over:
-		return nil, core.Errorf(core.Broken, "The program says too much.")
+	case o.exceeded:
+		return nil, core.Errorf(core.Broken, "The program wrote too much output.")
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return nil, &core.Error{Kind: core.Temporary, Text: "The program took too long.", Err: ctx.Err()}
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.As(err, &status):
-		err = fmt.Errorf("%w: %s", err, complaint)
-		return o.said.Bytes(), &core.Error{Kind: core.Broken, Text: "The program failed.", Err: err}
+		err = fmt.Errorf("%w: %s", err, stderr)
+		return o.data.Bytes(), &core.Error{Kind: core.Broken, Text: "The program failed.", Err: err}
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
 		return nil, &core.Error{Kind: core.Broken, Text: "The program failed.", Err: err}
 	}
-	return o.said.Bytes(), nil
+	return o.data.Bytes(), nil
 }
 
 // tail keeps the end of what is written to it.
@@ -125,7 +125,7 @@ type tail struct{ kept []byte }
 
 func (t *tail) Write(p []byte) (int, error) {
 	t.kept = append(t.kept, p...)
-	over := len(t.kept) - maxComplaint
+	over := len(t.kept) - maxStderr
 	if over > 0 {
 		t.kept = t.kept[over:]
 	}
@@ -136,11 +136,11 @@ func (t *tail) String() string { return strings.ToValidUTF8(strings.TrimSpace(st
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// CheckEnv reports what is wrong with variables that a configuration sets.
+// CheckEnv reports invalid names of variables in a configuration.
 func CheckEnv(env map[string]secret.Secret, fault func(text string, at ...any)) {
 	for name := range env {
 		if !envName.MatchString(name) {
-			fault("is not the name of a variable", "env", name)
+			fault("is not a valid variable name", "env", name)
 		}
 	}
 }

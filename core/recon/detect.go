@@ -9,33 +9,33 @@ import (
 	"unicode/utf8"
 )
 
-// What the detector reads of one message, and how much of it counts.
+// What the detector reads of one message, and the weights of the evidence.
 const (
 	textMax    = 2000 // bytes
 	wordsMax   = 200
-	letterPart = 0.6 // a telling letter, measured in telling words
-	endingPart = 0.5 // the ending of a word that is not listed
+	letterPart = 0.6 // a letter that few languages have; a listed word weighs 1
+	endingPart = 0.5 // the ending of an unlisted word
 	scriptPart = 2.0 // a word in the script of one language
-	runePart   = 1.0 // a character where words are not parted
+	runePart   = 1.0 // a character of a script without spaces
 	endingMin  = 2   // letters
 	endingMax  = 5
 )
 
-// languageList has a line for each language whose script others use, too: its tag, letters
-// that few others have, and words that are frequent in chats; "-ung" is the ending of others.
-// Words that several languages share count a part for each.
+// languageList has a line for each language that shares its script with others: its tag, letters
+// that few others have, and words that are frequent in chats; "-ung" is an ending. The weight of
+// a word is divided among the languages that have it.
 //
 //go:embed languages.txt
 var languageList string
 
-// script is one that a single language uses in chats.
+// script is a script that only one language uses in chats.
 type script struct {
 	tag    string
 	table  *unicode.RangeTable
-	parted bool // into words, by spaces
+	parted bool // whether spaces separate words
 }
 
-// detector knows languages by their scripts and their frequent words. It never changes.
+// detector detects languages by their scripts and frequent words. It is immutable.
 type detector struct {
 	tags    []string
 	words   map[string]uint64 // the languages that have the word, as bits
@@ -82,10 +82,10 @@ func newDetector() *detector {
 	return d
 }
 
-// evidence is how much speaks for each language, by the index of its tag.
+// evidence is the weight of the evidence for each language, by the index of its tag.
 type evidence []float64
 
-// best returns the strongest language, and how strong the next one is.
+// best returns the index of the strongest language and the evidence for the second.
 func (e evidence) best() (at int, next float64) {
 	for i, v := range e {
 		switch {
@@ -98,10 +98,10 @@ func (e evidence) best() (at int, next float64) {
 	return at, next
 }
 
-// at returns the index of a tag; -1 if the detector does not know it.
+// at returns the index of a tag, or -1 if it is unknown.
 func (d *detector) at(tag string) int { return slices.Index(d.tags, tag) }
 
-// share gives a part to each language of the set.
+// share divides an amount of evidence among the languages of a set.
 func (d *detector) share(e evidence, set uint64, amount float64) {
 	part := amount / float64(bits.OnesCount64(set))
 	for s := set; s != 0; s &= s - 1 {
@@ -109,7 +109,7 @@ func (d *detector) share(e evidence, set uint64, amount float64) {
 	}
 }
 
-// reading is what a text says about its language. It does not change.
+// reading is the evidence in a text. It is immutable.
 type reading struct {
 	evidence evidence
 	words    int
@@ -131,13 +131,13 @@ func (d *detector) read(text string) reading {
 		}
 	}
 	zh, ja := d.at("zh"), d.at("ja")
-	if e[ja] > 0 { // it has letters of its own among the Chinese ones
+	if e[ja] > 0 { // Kana: then the Chinese characters are Japanese
 		e[zh], e[ja] = 0, e[zh]+e[ja]
 	}
 	return reading{e, words}
 }
 
-// cutWord cuts a field behind its first word, which it returns in small letters.
+// cutWord cuts a field after its first word, which it returns in lower case.
 func cutWord(field string) (word, rest string) {
 	word = field
 	at := strings.IndexFunc(field, parts)
@@ -159,7 +159,7 @@ func parts(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsMark(r) && r != '\'' && r != '-' && r != '’' && r != '\u200c'
 }
 
-// word adds what one word says: its script, or itself, or else its letters and its ending.
+// word adds the evidence of a word: its script, or itself or else its ending, and its letters.
 func (d *detector) word(e evidence, word string) {
 	first, _ := utf8.DecodeRuneInString(word)
 	if first >= 0x370 {
@@ -190,7 +190,7 @@ func (d *detector) word(e evidence, word string) {
 	}
 }
 
-// characters adds what each character of a text without spaces says.
+// characters adds the evidence of each character of a text without spaces.
 func (d *detector) characters(e evidence, text string) {
 	for _, r := range text {
 		for _, s := range d.scripts {

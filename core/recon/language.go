@@ -9,32 +9,32 @@ import (
 	"synthbot/core/hint"
 )
 
-// How languages take turns.
+// Weights and conditions for a change of language. Evidence is measured in listed words.
 const (
-	messageMax  = 4.0  // what one message can say at most: a pasted page does not change the language
-	fading      = 0.7  // what is left of former evidence behind a message that says all it can
-	trustStart  = 2.0  // in the platform's word, in telling words
-	trustMin    = 1.5  // below it, words speak against the platform's word
-	strangePart = 0.5  // of that trust is lost with each word of another language, or of none that is known
+	messageMax  = 4.0  // most evidence of one message, so that a pasted page does not change the language
+	fading      = 0.7  // factor for former evidence after a message of messageMax
+	trustStart  = 2.0  // initial trust in the locale
+	trustMin    = 1.5  // with less trust, the locale does not count
+	strangePart = 0.5  // trust lost with each word of another or an unknown language
 	firstMin    = 1.2  // evidence for a first language
 	firstLead   = 1.3  // times the evidence of the next best
-	firstPart   = 0.25 // of the words that were said
+	firstPart   = 0.25 // evidence for each word said
 	changeMin   = 3.0  // evidence for a change
 	changeLead  = 1.7  // times the evidence of the language in force
-	unknownMin  = 8.0  // evidence against a locale whose words the detector does not know
+	unknownMin  = 8.0  // evidence for a first language if the detector does not know the locale
 )
 
-// conversation follows the language of a place from entry to entry.
+// conversation follows the language of a place from message to message.
 type conversation struct {
-	at       int     // the language in force; -1: none that the detector knows
-	heard    bool    // words of users say so, not only the platform
-	first    float64 // the evidence that a first one needs
-	trust    float64 // in the platform's word
-	words    float64 // since the beginning, faded as evidence is
+	at       int     // the current language; -1: unknown to the detector
+	heard    bool    // whether it is from words of users, not from the locale
+	first    float64 // the evidence that a first language needs
+	trust    float64 // in the locale
+	words    float64 // number of words, faded like the evidence
 	strength evidence
 }
 
-func (c *conversation) hear(said reading) {
+func (c *conversation) add(said reading) {
 	e, words := said.evidence, said.words
 	sum := 0.0
 	for _, v := range e {
@@ -67,7 +67,7 @@ func (c *conversation) hear(said reading) {
 	}
 }
 
-// clearest returns the strongest language, and whether it is clear enough to be a first one.
+// clearest returns the strongest language, and whether it is clear enough to be the first one.
 func (c *conversation) clearest() (at int, sure bool) {
 	at, next := c.strength.best()
 	if c.at >= 0 && at != c.at {
@@ -77,25 +77,25 @@ func (c *conversation) clearest() (at int, sure bool) {
 	return at, best >= firstMin && best >= firstLead*next && best >= firstPart*c.words
 }
 
-// language is the tag in force, and whether people's words or only the platform said so. It is hint.Undetermined if
-// there are words, and the detector does not know of which language.
+// language returns the tag of the current language, and whether it is from words of users. The tag is
+// hint.Undetermined if the language of the words is unknown.
 func (d *detector) language(s core.Scene, read func(text string) reading) (tag string, heard bool) {
 	locale := locale(s)
 	c := conversation{
 		at: d.at(base(locale)), first: firstMin, trust: trustStart,
 		strength: make(evidence, len(d.tags)),
 	}
-	strange := c.at < 0 && locale != "" // a language that is taken for others, word by word
+	strange := c.at < 0 && locale != "" // its words look like those of other languages
 	if strange {
 		c.first = unknownMin
 	}
 	for i := range s.Recent {
 		e := &s.Recent[i]
 		if e.Spoken() && !e.Self {
-			c.hear(read(e.Message.Text))
+			c.add(read(e.Message.Text))
 		}
 	}
-	c.hear(read(s.Text))
+	c.add(read(s.Text))
 	at, sure := c.clearest()
 	switch {
 	case c.heard && d.tags[c.at] != base(locale):
@@ -108,7 +108,7 @@ func (d *detector) language(s core.Scene, read func(text string) reading) (tag s
 	return locale, false
 }
 
-// locale is what the platform said first in this window: who speaks last must not change a group's language.
+// locale returns the locale of the oldest recent message, so that the last author does not change a group's language.
 func locale(s core.Scene) string {
 	for i := range s.Recent {
 		tag := clean(s.Recent[i].Message.Locale)
@@ -119,10 +119,10 @@ func locale(s core.Scene) string {
 	return clean(s.Locale)
 }
 
-// otherTags are older tags of languages, and the one of Norwegian that the detector knows as another.
+// otherTags maps older tags, and other tags of Norwegian, to those that the detector uses.
 var otherTags = map[string]string{"no": "nb", "nn": "nb", "iw": "he", "in": "id"}
 
-// clean normalises a language tag as platforms write it ("pt_BR", "en-us"); what is none becomes "".
+// clean normalises a platform's language tag ("pt_BR", "en-us"). It returns "" if it is invalid.
 func clean(tag string) string {
 	subtags := strings.FieldsFunc(tag, func(r rune) bool { return r == '-' || r == '_' })
 	if len(subtags) == 0 || len(subtags) > 4 {
@@ -145,7 +145,7 @@ func clean(tag string) string {
 	return strings.Join(subtags, "-")
 }
 
-// base is the language of a tag, without region and script.
+// base returns the language of a tag, without region and script.
 func base(tag string) string {
 	first, _, _ := strings.Cut(tag, "-")
 	return first

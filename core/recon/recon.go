@@ -1,16 +1,16 @@
-// Package recon tells, locally and at once, the language of a conversation and the tone of a
-// message and of the conversation. It asks no model, except for Small, which can be added.
+// Package recon detects the language of a conversation and the tone of a message and of the
+// conversation. Local does so without a model; Small, which is optional, asks a small model.
 //
 // # Language
 //
-// A conversation begins with the platform's locale, which every word of another language weakens. Then the words of
-// users count, the latest most: frequent words, endings, letters that few languages have, and scripts. Another
-// language wins when the evidence for it is clearly stronger, so that one foreign word changes nothing. The bot's own
-// lines do not count: they follow. The detector does not know every language. Where words are of none that it knows,
-// or could be of several, it says hint.Undetermined, and the model is given no order.
+// A conversation starts in the platform's locale. Each word of another language weakens the trust in that. The evidence
+// is the words of users, with more weight for later ones: frequent words, endings, letters that few languages have, and
+// scripts. The language changes when the evidence for another one is clearly stronger, so that one foreign word changes
+// nothing. The bot's own messages do not count. If the words are of no known language, or could be of several, the
+// language is hint.Undetermined, and the prompt names none.
 //
-// Trigrams, as libraries use them, do worse on lines of a chat: whatlanggo takes 75 of 450 short
-// sentences for another language where it gets 254 right; lingua-go has 124 MB of models.
+// Trigrams, which libraries use, are worse for chat messages: of 450 short sentences, whatlanggo
+// gets 254 right and takes 75 for another language; lingua-go has 124 MB of models.
 package recon
 
 import (
@@ -24,14 +24,14 @@ import (
 	"synthbot/core/recent"
 )
 
-// Priorities of the local hints. Plugins can win with higher ones.
+// Priorities of the local hints. Plugins can override them with higher ones.
 const (
-	UndeterminedPriority = 5  // there are words that the detector does not know
-	LocalePriority       = 10 // the platform said so
-	HeardPriority        = 20 // the words say so
+	UndeterminedPriority = 5  // the words are of no known language
+	LocalePriority       = 10 // from the platform's locale
+	HeardPriority        = 20 // from the words of users
 )
 
-// Local needs no model. It is safe for concurrent use.
+// Local detects language and tone without a model. It is safe for concurrent use.
 type Local struct {
 	once     sync.Once
 	detector *detector
@@ -40,7 +40,7 @@ type Local struct {
 	tone     *memo[tone]
 }
 
-// New returns the local recon.
+// New returns a Local.
 func New() *Local { return new(Local) }
 
 // Recon implements hint.Source. It never fails, and takes well under a millisecond.
@@ -55,24 +55,24 @@ func (l *Local) Recon(_ context.Context, s core.Scene) ([]hint.Hint, error) {
 		priority = UndeterminedPriority
 	}
 	of, all := l.tone.in(s.Text), l.tones.conversation(s, l.tone.in)
-	return said(
+	return nonEmpty(
 		hint.Hint{Kind: hint.Language, Text: tag, Priority: priority},
 		hint.Hint{Kind: hint.MessageTone, Text: string(of), Priority: HeardPriority},
 		hint.Hint{Kind: hint.ConversationTone, Text: string(all), Priority: HeardPriority},
 	), nil
 }
 
-func said(hints ...hint.Hint) []hint.Hint {
+func nonEmpty(hints ...hint.Hint) []hint.Hint {
 	return slices.DeleteFunc(hints, func(h hint.Hint) bool { return h.Text == "" })
 }
 
-// What makes the language of a longer text clear.
+// Conditions for a clear language of a longer text.
 const (
 	clearMin  = 3.0 // evidence
-	clearLead = 1.2 // times that of the next language
+	clearLead = 1.2 // times the evidence for the next language
 )
 
-// LanguageOf returns the language of a text of some sentences, by its beginning; "" if it is not clear.
+// LanguageOf returns the language of the beginning of a text of several sentences, or "" if it is not clear.
 func (l *Local) LanguageOf(text string) string {
 	l.prepare()
 	e := l.detector.read(text).evidence
@@ -83,7 +83,7 @@ func (l *Local) LanguageOf(text string) string {
 	return l.detector.tags[at]
 }
 
-// prepare makes the lexicon when it is first needed, not at start.
+// prepare loads the word lists on first use, to keep the start fast.
 func (l *Local) prepare() {
 	l.once.Do(func() {
 		l.detector, l.tones = newDetector(), newTones()
@@ -91,15 +91,15 @@ func (l *Local) prepare() {
 	})
 }
 
-// memo remembers what was found in the latest texts, by their hashes: those of a conversation come again with
-// each turn. It is safe for concurrent use.
+// memo caches the results for the latest texts, by hash, because each turn reads the messages of the conversation
+// again. It is safe for concurrent use.
 type memo[T any] struct {
 	find  func(text string) T
 	seed  maphash.Seed
 	found *recent.Shared[uint64, T]
 }
 
-// maxFound is how many texts a memo remembers at least.
+// maxFound is how many results a memo keeps at least.
 const maxFound = 2048
 
 func newMemo[T any](find func(text string) T) *memo[T] {

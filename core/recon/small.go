@@ -15,27 +15,27 @@ import (
 	"synthbot/core/txt"
 )
 
-// Bounds of asking a small model.
+// Limits of asking a small model.
 const (
-	smallWait     = 200 * time.Millisecond // of a turn for an answer: less than turns allow
-	smallTime     = 2 * time.Minute        // for one question, also of a slow model
-	smallMessages = 8                      // of the place's latest that it is shown
-	smallText     = 300                    // characters of each
-	smallAnswer   = 1000                   // bytes of its answer that are read
+	smallWait     = 200 * time.Millisecond // how long a turn waits for an answer; less than turns allow
+	smallTime     = 2 * time.Minute        // timeout of one question; the model may be slow
+	smallMessages = 8                      // how many of the latest messages the model sees
+	smallText     = 300                    // characters of each message
+	smallAnswer   = 1000                   // bytes that are read of an answer
 	smallTone     = 40                     // bytes of a tone
-	smallPlaces   = 256                    // whose latest answer is kept
+	smallPlaces   = 256                    // for how many places the latest answer is kept
 )
 
-// Priorities of a small model's hints. It knows tones better than word lists do; for the
-// language, the words of users win.
+// Priorities of a small model's hints. Its tones win over those of word lists, but its language
+// does not win over the words of users.
 const (
 	SmallLanguagePriority = 15
 	SmallTonePriority     = 30
 )
 
-// Small asks a small model about language and tone. The turn waits a moment; an answer that comes later is used for
-// the next message of the place, as far as it is about the conversation. Small asks one question at a time in each
-// place, and none about what the bot began itself.
+// Small asks a small model about language and tone. The turn waits a moment for the answer. A later answer is used for
+// the next message of the place, except for the tone of the message. Small asks one question at a time in each place,
+// and none in turns that the bot or another bot started.
 type Small struct {
 	asker core.Asker
 
@@ -52,7 +52,7 @@ type opinion struct {
 	Conversation string `json:"conversation_tone"`
 }
 
-// NewSmall makes a recon that asks asker. It does nothing until Run.
+// NewSmall makes a Small that asks asker. It does nothing before Run.
 func NewSmall(asker core.Asker) *Small {
 	heard := recent.NewCache[core.Path, opinion](smallPlaces)
 	return &Small{asker: asker, asking: make(map[core.Path]bool), heard: heard}
@@ -64,7 +64,7 @@ func (s *Small) Run(ctx context.Context) error {
 	s.life = ctx
 	s.mu.Unlock()
 	<-ctx.Done()
-	s.mu.Lock() // who saw life has joined asks by now
+	s.mu.Lock() // begin joins asks under this lock
 	s.life = nil
 	s.mu.Unlock()
 	s.asks.Wait()
@@ -89,11 +89,11 @@ func (s *Small) Recon(ctx context.Context, scene core.Scene) ([]hint.Hint, error
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o, _ := s.heard.Get(scene.Path)
-	o.Message = "" // it was another message's
+	o.Message = "" // it belongs to an earlier message
 	return o.hints(), nil
 }
 
-// begin asks about a scene. It returns nil if the place's last question is still open.
+// begin asks about a scene in the background. It returns nil if the place's last question is unanswered.
 func (s *Small) begin(scene core.Scene) <-chan opinion {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +101,7 @@ func (s *Small) begin(scene core.Scene) <-chan opinion {
 		return nil
 	}
 	s.asking[scene.Path] = true
-	scene.Recent = slices.Clone(scene.Recent[max(0, len(scene.Recent)-smallMessages):]) // it is read later
+	scene.Recent = slices.Clone(scene.Recent[max(0, len(scene.Recent)-smallMessages):]) // Recon may return earlier
 	answer := make(chan opinion, 1)
 	build := func(llm.Limits) (llm.Request, error) { return smallRequest(scene) }
 	question := core.Question{Path: scene.Path, Build: build}
@@ -132,7 +132,7 @@ func (s *Small) ask(life context.Context, q core.Question, to chan<- opinion) {
 }
 
 func (o opinion) hints() []hint.Hint {
-	return said(
+	return nonEmpty(
 		hint.Hint{Kind: hint.Language, Text: o.Language, Priority: SmallLanguagePriority},
 		hint.Hint{Kind: hint.MessageTone, Text: o.Message, Priority: SmallTonePriority},
 		hint.Hint{Kind: hint.ConversationTone, Text: o.Conversation, Priority: SmallTonePriority},
@@ -166,7 +166,7 @@ func smallRequest(s core.Scene) (llm.Request, error) {
 	return llm.Request{System: []string{smallRules}, Messages: question}, err
 }
 
-// readOpinion takes from an answer what is fit for a prompt.
+// readOpinion reads an answer. It keeps only what may be put into a prompt.
 func readOpinion(text string) opinion {
 	text = text[:min(len(text), smallAnswer)]
 	from, to := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')
@@ -177,7 +177,7 @@ func readOpinion(text string) opinion {
 	return opinion{Language: clean(o.Language), Message: toneOf(o.Message), Conversation: toneOf(o.Conversation)}
 }
 
-// toneOf lets nothing but a word or two pass for a tone.
+// toneOf returns a tone of a few words, or "" if s is not one.
 func toneOf(s string) string {
 	s = strings.ToLower(strings.Join(strings.Fields(s), " "))
 	if len(s) > smallTone || s == "neutral" || strings.ContainsFunc(s, parts) && strings.Count(s, " ") > 2 {

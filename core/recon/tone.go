@@ -8,16 +8,16 @@ import (
 	"synthbot/core"
 )
 
-// tone is how something is said; "" is nothing special.
+// tone is the tone of a text; "" is neutral.
 type tone string
 
-// toneList has a line for each tone, the strongest first: its name, what gives it away
-// anywhere (laughter, emoji), and whole words in the languages of the detector.
+// toneList has a line for each tone, the strongest first: its name, traces that may be anywhere
+// in a text (laughter, emoji), and words in the languages of the detector.
 //
 //go:embed tones.txt
 var toneList string
 
-// tones recognises tones. It never changes.
+// tones recognises tones. It is immutable.
 type tones struct {
 	names  []tone
 	traces [][]string
@@ -69,7 +69,7 @@ func (t *tones) of(text string) tone {
 	return ""
 }
 
-// shouting reports whether most of a text of some length is in capitals.
+// shouting reports whether a text has at least 12 capitals, and few small letters.
 func shouting(text string) bool {
 	upper, lower := 0, 0
 	for _, r := range text {
@@ -83,14 +83,14 @@ func shouting(text string) bool {
 	return upper >= 12 && upper > 4*lower
 }
 
-// What makes a conversation's tone.
+// Conditions for a conversation's tone.
 const (
-	toneSpan  = 10 // latest messages of users
-	toneShare = 3  // one of so many must have it
+	toneSpan  = 10 // how many of the latest messages of users count
+	toneShare = 3  // a third of them must have the tone
 	toneMin   = 2
 )
 
-// conversation returns the tone of most of the latest messages of users.
+// conversation returns the strongest tone that enough of the latest messages of users have.
 func (t *tones) conversation(s core.Scene, of func(text string) tone) tone {
 	counts := map[tone]int{of(s.Text): 1}
 	heard := 1
@@ -102,7 +102,7 @@ func (t *tones) conversation(s core.Scene, of func(text string) tone) tone {
 		}
 	}
 	delete(counts, "")
-	delete(counts, "curious") // a question is a matter of the message
+	delete(counts, "curious") // a question concerns only its message
 	for _, name := range t.names {
 		n := counts[name]
 		if n >= toneMin && n*toneShare >= heard {

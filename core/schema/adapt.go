@@ -12,10 +12,10 @@ import (
 	"synthbot/core"
 )
 
-// Adapt turns a schema that others wrote into one that the catalogue takes, as far
-// as its meaning is certain: forms of older drafts and other dialects are read,
-// defaults that the schema itself refuses and patterns that cannot be checked here are
-// left out. The notes say what was left out. A schema that cannot be read stays as it is.
+// Adapt converts a schema from elsewhere to one that the catalogue accepts, as far as its
+// meaning is certain. It understands forms of older drafts and other dialects, and removes
+// invalid defaults and patterns that Go cannot check. The notes say what it removed. It
+// returns a schema that it cannot read unchanged.
 func Adapt(raw json.RawMessage) (adapted json.RawMessage, notes []string) {
 	if len(raw) > maxBytes || Nesting(raw) > maxDepth {
 		return raw, nil
@@ -47,9 +47,9 @@ func (a *adapter) note(path, format string, args ...any) {
 	}
 }
 
-// node adapts a schema and those inside of it. path names it in notes.
+// node adapts a schema and its subschemas. path names it in notes.
 func (a *adapter) node(v any, path string) {
-	n, _ := v.(map[string]any) // true and false stay as they are
+	n, _ := v.(map[string]any) // true and false stay unchanged
 	a.types(n)
 	a.bounds(n, path)
 	a.patterns(n, path)
@@ -60,15 +60,14 @@ func (a *adapter) node(v any, path string) {
 	a.defaults(n, path)
 }
 
-// TypeName returns the type of JSON Schema that goes by this name in any language. It is ""
-// for any type; ok is false if the name is unknown.
+// TypeName returns the JSON Schema type for a type's name in some programming language. It
+// returns "" for "any". ok is false if the name is unknown.
 func TypeName(name string) (t string, ok bool) {
 	t, ok = typeNames[strings.ToLower(name)]
 	return t, ok
 }
 
-// typeNames are the types of JSON Schema, by the names that they have in other languages,
-// too. "" is any type.
+// typeNames maps names of types in JSON Schema and programming languages to JSON Schema types. "" is any type.
 var typeNames = map[string]string{
 	"object": "object", "dict": "object", "array": "array", "list": "array", "tuple": "array",
 	"string": "string", "str": "string", "text": "string", "boolean": "boolean", "bool": "boolean",
@@ -76,7 +75,7 @@ var typeNames = map[string]string{
 	"integer": "integer", "int": "integer", "long": "integer", "any": "",
 }
 
-// types reads names of types as other languages write them.
+// types converts names of types in other languages.
 func (a *adapter) types(n map[string]any) {
 	given, ok := n["type"]
 	if !ok {
@@ -121,8 +120,8 @@ func (a *adapter) types(n map[string]any) {
 	}
 }
 
-// bounds reads those of draft 4, where exclusiveMinimum is true or false, and leaves
-// out what is not a number.
+// bounds converts bounds of draft 4, where exclusiveMinimum is true or false, and removes
+// those that are not numbers.
 func (a *adapter) bounds(n map[string]any, path string) {
 	for _, end := range []string{"minimum", "maximum"} {
 		exclusive := "exclusive" + strings.ToUpper(end[:1]) + end[1:]
@@ -151,7 +150,7 @@ func (a *adapter) bounds(n map[string]any, path string) {
 	}
 }
 
-// patterns leaves out those that Go's regular expressions cannot express.
+// patterns removes patterns that Go's regular expressions cannot express.
 func (a *adapter) patterns(n map[string]any, path string) {
 	if p, ok := n["pattern"].(string); ok {
 		if _, err := regexp.Compile(p); err != nil {
@@ -172,7 +171,7 @@ func (a *adapter) patterns(n map[string]any, path string) {
 	}
 }
 
-// required reads draft 3, where each property says that it is required.
+// required converts draft 3, where each property says whether it is required.
 func (a *adapter) required(n map[string]any) {
 	properties, _ := n["properties"].(map[string]any)
 	list, given := n["required"].([]any)
@@ -191,7 +190,7 @@ func (a *adapter) required(n map[string]any) {
 	}
 }
 
-// defaults leaves out a default that its own schema refuses.
+// defaults removes a default that its own schema refuses.
 func (a *adapter) defaults(n map[string]any, path string) {
 	value, ok := n["default"]
 	if !ok {
@@ -209,14 +208,14 @@ func (a *adapter) defaults(n map[string]any, path string) {
 		return
 	}
 	delete(n, "default")
-	if value == nil { // there is none
+	if value == nil { // null means no default
 		a.changed = true
 		return
 	}
 	a.note(path, "the default %.100s is refused by the schema itself, and is not used", core.JSON(value))
 }
 
-// Positions of subschemas in a schema.
+// position is where in a keyword's value subschemas are.
 type position int
 
 const (
@@ -239,10 +238,10 @@ func positionOf(keyword string) position {
 	return notSchema
 }
 
-// sameObject are keywords whose schemas describe the same value as the schema around them.
+// sameObject lists keywords whose schemas describe the same value as the schema around them.
 var sameObject = []string{"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"}
 
-// subschema is a schema inside of another one.
+// subschema is a schema directly inside of another one.
 type subschema struct {
 	keyword, name string // name is the key in a map of schemas, else ""
 	schema        any
@@ -255,7 +254,7 @@ func subschemas(node map[string]any) (list []subschema) {
 		several, isList := v.([]any)
 		switch positionOf(keyword) {
 		case oneSchema:
-			if !isList { // else items of older drafts
+			if !isList { // otherwise items of an older draft
 				several = []any{v}
 			}
 			fallthrough
@@ -273,7 +272,7 @@ func subschemas(node map[string]any) (list []subschema) {
 	return list
 }
 
-// Each calls visit for all schemas inside of a decoded one, and then for itself.
+// Each calls visit for all subschemas of a decoded schema, then for the schema itself.
 func Each(node any, visit func(node map[string]any)) {
 	n, ok := node.(map[string]any)
 	if !ok {
@@ -285,8 +284,8 @@ func Each(node any, visit func(node map[string]any)) {
 	visit(n)
 }
 
-// lintSchema finds what the library accepts: unknown types, and required fields that no
-// property describes. inherited are properties of the same object.
+// lintSchema finds faults that the library accepts: unknown types, and required fields that are not
+// properties. inherited holds properties of the same object from the schemas around node.
 func lintSchema(node any, inherited map[string]any) error {
 	if _, ok := node.(bool); ok {
 		return nil

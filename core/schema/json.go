@@ -14,7 +14,7 @@ import (
 	"synthbot/core"
 )
 
-// Decode reads one JSON value. Numbers stay exact.
+// Decode decodes one JSON value. Numbers stay exact, as json.Number.
 func Decode(raw json.RawMessage) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -70,7 +70,7 @@ func (o Object) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// encode is core.JSON, but what is JSON already is not read and written again.
+// encode is core.JSON without encoding again what is already JSON.
 func encode(value any) json.RawMessage {
 	switch v := value.(type) {
 	case json.RawMessage:
@@ -89,7 +89,7 @@ func encode(value any) json.RawMessage {
 	return core.JSON(value)
 }
 
-// With returns the object with another value under the key, in its place or at the end.
+// With sets the value of a key, in its place or at the end, and returns the object.
 func (o Object) With(key string, value any) Object {
 	m := Member{key, encode(value)}
 	i := slices.IndexFunc(o, func(m Member) bool { return m.Key == key })
@@ -100,7 +100,7 @@ func (o Object) With(key string, value any) Object {
 	return o
 }
 
-// Find returns the value under the key; nil if there is none.
+// Find returns the value of a key; nil if there is none.
 func (o Object) Find(key string) json.RawMessage {
 	for _, m := range o {
 		if m.Key == key {
@@ -110,8 +110,8 @@ func (o Object) Find(key string) json.RawMessage {
 	return nil
 }
 
-// MapLeaves returns a deep copy of a decoded JSON value. leaf returns the copy of each
-// value that is neither an object nor an array.
+// MapLeaves returns a deep copy of a decoded JSON value. leaf copies each value that is
+// neither an object nor an array.
 func MapLeaves(v any, leaf func(any) any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -130,7 +130,7 @@ func MapLeaves(v any, leaf func(any) any) any {
 	return leaf(v)
 }
 
-// Rational returns a number exactly. ok is false if the number is too large to work with.
+// Rational returns the exact value of a number. ok is false if it is too large.
 func Rational(n json.Number) (r *big.Rat, ok bool) {
 	s := string(n)
 	_, exponent, _ := strings.Cut(strings.ToLower(s), "e")
@@ -140,8 +140,7 @@ func Rational(n json.Number) (r *big.Rat, ok bool) {
 	return new(big.Rat).SetString(s)
 }
 
-// Integer returns an integer that was written as a fraction or with an exponent in the
-// form of integers, and any other value as it is.
+// Integer removes the fraction or exponent of an integer: 5.0 and 5e0 become 5. It returns other values unchanged.
 func Integer(v any) any {
 	n, _ := v.(json.Number)
 	if strings.ContainsAny(string(n), ".eE") {
@@ -153,7 +152,7 @@ func Integer(v any) any {
 	return v
 }
 
-// Descend follows keys of objects and indexes of arrays. ok is false if they lead nowhere.
+// Descend follows keys of objects and indexes of arrays. ok is false if one does not exist.
 func Descend(v any, parts []string) (at any, ok bool) {
 	for _, p := range parts {
 		ok := false

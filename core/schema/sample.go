@@ -8,7 +8,7 @@ import (
 	"synthbot/core"
 )
 
-// Bounds of a sample.
+// Limits of a sample.
 const (
 	maxSampleNodes = 200
 	maxSampleDepth = 8
@@ -16,7 +16,7 @@ const (
 	maxSampleText  = 200 // characters
 )
 
-// Sample makes a payload with what a schema requires. The schema may refuse it.
+// Sample makes an example payload with the properties that a schema requires. The schema may refuse it.
 func Sample(schema json.RawMessage) json.RawMessage {
 	var root map[string]any
 	if json.Unmarshal(schema, &root) != nil {
@@ -28,10 +28,10 @@ func Sample(schema json.RawMessage) json.RawMessage {
 
 type sampler struct {
 	root map[string]any
-	left int // nodes
+	left int // nodes that may still be made
 }
 
-// value makes a value that a schema accepts, for a property of that name.
+// value makes a value for a property of that name.
 func (s *sampler) value(name string, node any, depth int) any {
 	n, _ := node.(map[string]any)
 	if s.left--; s.left < 0 || depth > maxSampleDepth {
@@ -97,7 +97,7 @@ func sampleNumber(n map[string]any) float64 {
 	return v
 }
 
-// sampleFormats are texts of the formats that a schema may ask for.
+// sampleFormats are example texts by format.
 var sampleFormats = map[string]string{
 	"date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z", "time": "12:00:00Z", "email": "ann@example.org",
 	"uri": "https://example.org/", "uri-reference": "https://example.org/", "url": "https://example.org/",

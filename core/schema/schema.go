@@ -1,13 +1,12 @@
 // Package schema compiles JSON Schemas, validates decoded JSON against them and rewrites them.
-// It knows nothing of actions: package action says what a schema is for.
+// It knows nothing about actions; package action uses it for them.
 //
-// What it implements is JSON Schema, draft 2020-12, formats asserted, integers exact, patterns in RE2.
-// $defs and $ref work inside of a schema; nothing is ever loaded, and a
-// reference that leads out of the schema is refused, as are schemas over 64 KiB
-// or 64 levels. Defaults are filled in at properties, through $ref, allOf and
-// items, and nowhere else.
+// It implements JSON Schema draft 2020-12, with formats asserted, integers exact and patterns in RE2.
+// $defs and $ref work inside of a schema. Nothing is ever loaded: references out of the schema are
+// errors, as are schemas over 64 KiB or 64 levels. Defaults are filled in only at properties, also
+// through $ref, allOf and items.
 //
-// Of the standard's own test vectors these fail, by file and group:
+// These of the standard's test vectors fail, by file and group:
 //
 //	refRemote (all); defs: validate definition against metaschema; ref: remote
 //	ref, containing refs itself; dynamicRef: strict-tree schema, guards against
@@ -39,7 +38,7 @@ import (
 	"synthbot/core"
 )
 
-// Bounds of a schema; beyond them compiling takes seconds and gigabytes.
+// Limits of a schema. Compiling larger ones can take seconds and gigabytes.
 const (
 	maxBytes = 64 << 10
 	maxDepth = 64
@@ -47,13 +46,13 @@ const (
 
 // Schema is a JSON Schema. It is immutable and safe for concurrent use.
 type Schema struct {
-	Root     any  // as decoded; it must not be changed
-	defaults bool // there are defaults to fill in
+	Root     any  // the decoded schema; it must not be changed
+	defaults bool // whether there may be defaults to fill in
 	compiled func() (*jsonschema.Schema, error)
 }
 
-// Compile reads a schema, and compiles it. A reference that cannot be resolved inside of the
-// schema is an error: the library would accept any value there.
+// Compile reads and compiles a schema. A reference that cannot be resolved inside of the
+// schema is an error, because the library would accept any value there.
 func Compile(raw json.RawMessage) (*Schema, error) {
 	s, err := Read(raw)
 	if err != nil {
@@ -65,8 +64,8 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	return s, nil
 }
 
-// Read reads a schema that compiles, as a test has shown: it is compiled when it is first used. One that does
-// not compile refuses all values.
+// Read reads a schema that is known to compile, and compiles it on first use. If it does not compile, it
+// refuses all values.
 func Read(raw json.RawMessage) (*Schema, error) {
 	if len(raw) > maxBytes {
 		return nil, fmt.Errorf("schema: %d bytes, at most %d are allowed", len(raw), maxBytes)
@@ -85,8 +84,8 @@ func Read(raw json.RawMessage) (*Schema, error) {
 	return &Schema{root, bytes.Contains(raw, []byte(`"default"`)), compiled}, nil
 }
 
-// compileSafely calls the library, each time with a compiler of its own, so
-// that no two schemas can share an $id.
+// compileSafely calls the library with a new compiler, so that no two schemas can share
+// an $id.
 func compileSafely(raw json.RawMessage) (s *jsonschema.Schema, err error) {
 	defer func() {
 		r := recover()
@@ -130,14 +129,14 @@ func Nesting(raw []byte) int {
 	return most
 }
 
-// Violation is one thing that a schema refuses. Path is a JSON pointer without escapes, as
+// Violation is one fault that a schema finds in a value. Path is a JSON pointer without escapes, as
 // the library writes it.
 type Violation struct{ Path, Keyword, Text string }
 
-// maxViolations bounds how much of what is wrong with a payload is reported at once.
+// maxViolations is how many violations are reported at once.
 const maxViolations = 8
 
-// Validate returns what is wrong with a decoded value.
+// Validate returns the violations of a decoded value; nil if it is valid.
 func (s *Schema) Validate(v any) []Violation {
 	compiled, err := s.compiled()
 	if err != nil {
@@ -155,21 +154,21 @@ func (s *Schema) Validate(v any) []Violation {
 	return explain(result.DetailedErrors(), v)
 }
 
-// summaries are keywords whose errors only repeat that some part is wrong.
+// summaries are keywords whose errors only say that some part is wrong.
 var summaries = []string{
 	"properties", "items", "prefixItems", "$ref", "$dynamicRef", "allOf", "additionalProperties", "patternProperties",
 	"then", "else", "dependentSchemas",
 }
 
-// explain sorts the library's errors. It leaves out those that say nothing new: about a
-// part that another error names better, or that does not exist.
+// explain sorts the library's errors and omits those that add nothing: errors of summaries, if
+// there are others, and errors about parts that do not exist.
 func explain(errs map[string]string, v any) []Violation {
 	var found, repeated []Violation
 	for _, key := range slices.Sorted(maps.Keys(errs)) {
 		i := strings.LastIndexByte(key, '/')
 		path, keyword := key[:max(i, 0)], key[i+1:]
 		one := Violation{path, keyword, wording(keyword, errs[key])}
-		_, exists := Descend(v, pointed(path))
+		_, exists := Descend(v, pointerParts(path))
 		switch {
 		case slices.Contains(summaries, keyword):
 			repeated = append(repeated, one)
@@ -197,16 +196,15 @@ func wording(keyword, text string) string {
 	return text
 }
 
-// pointed returns the keys and indexes of a violation's path.
-func pointed(pointer string) []string {
+// pointerParts returns the keys and indexes of a violation's path.
+func pointerParts(pointer string) []string {
 	if pointer == "" {
 		return nil
 	}
 	return strings.Split(pointer[1:], "/")
 }
 
-// otherType returns a number as a string, or a string that holds a number or a boolean as
-// that.
+// otherType converts a number to a string, and a string with a number or boolean to that.
 func otherType(v any) (other any, ok bool) {
 	switch v := v.(type) {
 	case json.Number:
@@ -223,10 +221,10 @@ func otherType(v any) (other any, ok bool) {
 	return nil, false
 }
 
-// Field writes the path the way faults name fields.
+// Field returns the path in the form of field names in faults: ".list[0].name".
 func (v Violation) Field() string {
 	var b strings.Builder
-	for _, part := range pointed(v.Path) {
+	for _, part := range pointerParts(v.Path) {
 		if _, err := strconv.Atoi(part); err == nil {
 			b.WriteString("[" + part + "]")
 		} else if part != "" {
@@ -236,7 +234,7 @@ func (v Violation) Field() string {
 	return b.String()
 }
 
-// maxFill bounds the work of FillDefaults: schemas that refer to themselves would have no end.
+// maxFill limits the work of FillDefaults for schemas that refer to themselves.
 const maxFill = 10_000
 
 // FillDefaults adds the schema's defaults to a decoded value.
@@ -280,7 +278,7 @@ func (s *Schema) fillFrom(node, v any, depth int, left *int) {
 	}
 }
 
-// maxHops is how many references lead to a default at most.
+// maxHops is how many references defaultOf follows.
 const maxHops = 8
 
 func (s *Schema) defaultOf(node any) (v any, ok bool) {
@@ -298,8 +296,8 @@ func (s *Schema) defaultOf(node any) (v any, ok bool) {
 	return nil, false
 }
 
-// Accept fills in defaults and validates. It corrects "5" for 5, "true" for true and 5 for
-// "5", and leaves out null: what is meant is certain.
+// Accept fills in defaults and validates. It corrects certain mistakes in the payload: "5" for 5,
+// "true" for true, 5 for "5", and null for a property that may be omitted.
 func (s *Schema) Accept(payload any) []Violation {
 	s.FillDefaults(payload)
 	violations := s.Validate(payload)
@@ -311,9 +309,9 @@ func (s *Schema) Accept(payload any) []Violation {
 	return violations
 }
 
-// retype tries the value of a violation in another type, and returns what is wrong then.
+// retype tries another type for the value of a violation. It returns the violations after that.
 func (s *Schema) retype(payload any, f Violation, before []Violation) []Violation {
-	way := pointed(f.Path)
+	way := pointerParts(f.Path)
 	value, _ := Descend(payload, way)
 	if way == nil {
 		return before
@@ -339,7 +337,7 @@ func (s *Schema) retype(payload any, f Violation, before []Violation) []Violatio
 	return after
 }
 
-// replace replaces a value that an object or a list has.
+// replace replaces a value in an object or a list.
 func replace(in any, name string, value any) {
 	switch in := in.(type) {
 	case map[string]any:
@@ -350,7 +348,7 @@ func replace(in any, name string, value any) {
 	}
 }
 
-// Resolve returns what a reference inside of a schema means; nil if it means nothing.
+// Resolve returns the target of a reference inside of a schema, or nil.
 func Resolve(root any, ref string) any {
 	rest, ok := strings.CutPrefix(ref, "#")
 	if !ok {

@@ -32,12 +32,12 @@ func TestFind(t *testing.T) {
 		"/a/0": "1", "/a/1/b": `"x"`, "/": "2", "/c/d": "null", "/c": `{"d":null}`,
 		"/a/2": "", "/a/-1": "", "/a/x": "", "/a/1/b/c": "", "/d": "", "/c/d/e": "", "/a/0/1": "",
 	} {
-		at, ok := Descend(v, pointed(path))
+		at, ok := Descend(v, pointerParts(path))
 		if ok != (want != "") || ok && string(core.JSON(at)) != want {
 			t.Errorf("%s leads to %v, %v; want %s", path, at, ok, want)
 		}
 	}
-	if at, ok := Descend(v, pointed("")); !ok || at == nil {
+	if at, ok := Descend(v, pointerParts("")); !ok || at == nil {
 		t.Error("the root is not found")
 	}
 }

@@ -24,12 +24,12 @@ var (
 // OfType returns the schema of all values of a type.
 func OfType(name string) Object { return Object{}.With("type", name) }
 
-// Of derives the schema of values of P, as package action describes it at Typed. It panics on a
-// type that JSON Schema cannot describe.
+// Of derives the schema of P from its fields and their tags, as described at Typed in package action. It panics if
+// JSON Schema cannot describe the type.
 func Of[P any]() json.RawMessage { return core.JSON(schemaOf(reflect.TypeFor[P](), nil)) }
 
-// schemaOf derives the schema of a type. way holds the structs around it.
-func schemaOf(t reflect.Type, way []reflect.Type) Object {
+// schemaOf derives the schema of a type. parents holds the structs around it.
+func schemaOf(t reflect.Type, parents []reflect.Type) Object {
 	switch {
 	case t == timeType:
 		return OfType("string").With("format", "date-time")
@@ -42,33 +42,33 @@ func schemaOf(t reflect.Type, way []reflect.Type) Object {
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
-		return schemaOf(t.Elem(), way)
+		return schemaOf(t.Elem(), parents)
 	case reflect.String:
 		return OfType("string")
 	case reflect.Bool:
 		return OfType("boolean")
 	case reflect.Int, reflect.Int64:
 		return OfType("integer")
-	case reflect.Int8, reflect.Int16, reflect.Int32: // bounds keep out what the field could not hold
+	case reflect.Int8, reflect.Int16, reflect.Int32: // bounds refuse values that would overflow
 		return OfType("integer").With("minimum", -1<<(t.Bits()-1)).With("maximum", 1<<(t.Bits()-1)-1)
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32:
 		return OfType("integer").With("minimum", 0).With("maximum", 1<<t.Bits()-1)
 	case reflect.Float32, reflect.Float64:
 		return OfType("number")
 	case reflect.Slice:
-		return OfType("array").With("items", schemaOf(t.Elem(), way))
+		return OfType("array").With("items", schemaOf(t.Elem(), parents))
 	case reflect.Map:
 		if t.Key().Kind() == reflect.String {
-			return OfType("object").With("additionalProperties", schemaOf(t.Elem(), way))
+			return OfType("object").With("additionalProperties", schemaOf(t.Elem(), parents))
 		}
 	case reflect.Struct:
-		return structOf(t, way)
+		return structOf(t, parents)
 	}
 	panic(fmt.Sprintf("%s cannot be the type of a payload", t))
 }
 
-func structOf(t reflect.Type, way []reflect.Type) Object {
-	if slices.Contains(way, t) {
+func structOf(t reflect.Type, parents []reflect.Type) Object {
+	if slices.Contains(parents, t) {
 		panic(fmt.Sprintf("%s holds itself", t))
 	}
 	var properties Object
@@ -83,7 +83,7 @@ func structOf(t reflect.Type, way []reflect.Type) Object {
 			continue
 		}
 		name = cmp.Or(name, f.Name)
-		properties = properties.With(name, fieldOf(f, append(way, t)))
+		properties = properties.With(name, fieldOf(f, append(parents, t)))
 		_, has := f.Tag.Lookup("default")
 		if !has && !strings.Contains(options, "omit") {
 			required = append(required, name)
@@ -100,9 +100,9 @@ func structOf(t reflect.Type, way []reflect.Type) Object {
 	return s.With("additionalProperties", false)
 }
 
-// fieldOf is the schema of a field's type, with what its tags add.
-func fieldOf(f reflect.StructField, way []reflect.Type) Object {
-	s := schemaOf(f.Type, way)
+// fieldOf returns the schema of a field's type with the keywords of its tags.
+func fieldOf(f reflect.StructField, parents []reflect.Type) Object {
+	s := schemaOf(f.Type, parents)
 	base := f.Type
 	for base.Kind() == reflect.Pointer {
 		base = base.Elem()
@@ -136,12 +136,12 @@ func fieldOf(f reflect.StructField, way []reflect.Type) Object {
 	return s
 }
 
-// boundSuffixes end the keywords that bound a type; others are numbers.
+// boundSuffixes complete the keywords min… and max… for a kind. For numbers they are minimum and maximum.
 var boundSuffixes = map[reflect.Kind]string{
 	reflect.String: "Length", reflect.Slice: "Items", reflect.Map: "Properties",
 }
 
-// literal is a tag's value as JSON: a string for what is one, else as written.
+// literal returns a tag's value as JSON: a string if t is one or v is not JSON, else v itself.
 func literal(t reflect.Type, v string) json.RawMessage {
 	if t.Kind() == reflect.String || !json.Valid([]byte(v)) {
 		return core.JSON(v)

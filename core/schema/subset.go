@@ -11,10 +11,11 @@ import (
 	"synthbot/core"
 )
 
-// maxGrammarItems bounds minItems and maxItems: larger numbers make grammars explode.
+// maxGrammarItems bounds minItems and maxItems: larger numbers make an engine's grammar too big.
 const maxGrammarItems = 64
 
-// Loose keeps of a schema what engines make grammars of. base is where the result goes.
+// Loose reduces a schema to the keywords that engines support in grammars. base is the JSON pointer to the place where
+// the result will be, which references begin with.
 func Loose(raw json.RawMessage, base string) json.RawMessage {
 	from, ok := DecodeObject(raw)
 	if !ok {
@@ -41,7 +42,7 @@ func Loose(raw json.RawMessage, base string) json.RawMessage {
 			m.Value = core.JSON(base + strings.TrimPrefix(ref, "#"))
 		case "anyOf", "oneOf":
 			if hasProperties {
-				continue // engines would look at the alternatives alone
+				continue // engines would ignore the properties
 			}
 			m.Key = "anyOf"
 		default:
@@ -56,8 +57,8 @@ func Loose(raw json.RawMessage, base string) json.RawMessage {
 	return core.JSON(to)
 }
 
-// Strict writes a schema in the subset that OpenAI guarantees: every property is required, and
-// what may be left out may be null. ok is false if the subset cannot express the schema.
+// Strict converts a schema to the subset that OpenAI guarantees: every property is required, and
+// optional ones may be null. ok is false if the subset cannot express the schema.
 func Strict(raw json.RawMessage) (to Object, ok bool) {
 	from, ok := DecodeObject(raw)
 	if !ok {
@@ -103,8 +104,8 @@ func Strict(raw json.RawMessage) (to Object, ok bool) {
 	return ClosedObject(strict, true, required...), true
 }
 
-// ClosedObject is the schema of an object that has no other properties. In the strict
-// subset those that are not required may be null.
+// ClosedObject returns the schema of an object with no other properties than these. If strict, all
+// are required, and the optional ones may be null.
 func ClosedObject(properties Object, strict bool, required ...string) Object {
 	if strict {
 		all := make([]string, len(properties))
@@ -123,14 +124,14 @@ func ClosedObject(properties Object, strict bool, required ...string) Object {
 	return o.With("additionalProperties", false)
 }
 
-// Minify leaves out of a schema what a model does not need to use it. The brief says what
-// the action is for, so the description of the root goes, too.
+// Minify removes the keywords of a schema that a model does not need. It removes the root's
+// description, too, because the action's brief says the same.
 func Minify(raw json.RawMessage) json.RawMessage { return shortener{}.schema(raw, true) }
 
-// MinifyForPrompt also leaves out what models keep to by themselves: how long texts
-// and lists may be, and that there are no other properties. Replies are still checked for
-// it, and a correction mentions it. If leaving something out could refuse more, nothing is.
-// What is not UTF-8, escaped or not, is U+FFFD.
+// MinifyForPrompt also removes rules that models rarely break: the length of texts and
+// lists, and that other properties are forbidden. Replies are still checked against them,
+// and a correction mentions them. If removing them could make a schema stricter, it only
+// minifies. Invalid UTF-8, escaped or not, becomes U+FFFD.
 func MinifyForPrompt(raw json.RawMessage) json.RawMessage {
 	sound, err := jsontext.AppendFormat(nil, raw, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 	if err == nil {
@@ -144,13 +145,13 @@ func MinifyForPrompt(raw json.RawMessage) json.RawMessage {
 	return shortener{forPrompt: true}.schema(raw, true)
 }
 
-// shortener leaves keywords out of schemas. The order of the others stays.
+// shortener removes keywords from schemas. The others keep their order.
 type shortener struct{ forPrompt bool }
 
 func (s shortener) schema(raw json.RawMessage, root bool) json.RawMessage {
 	return edit(raw, func(m *Member) bool {
 		if s.forPrompt && m.Key == "properties" && bytes.Contains(m.Value, []byte(`"deprecated"`)) {
-			m.Value = edit(m.Value, func(p *Member) bool { // what is still accepted, but not shown any more
+			m.Value = edit(m.Value, func(p *Member) bool { // deprecated properties are accepted, but not shown
 				var it struct{ Deprecated bool }
 				return json.Unmarshal(p.Value, &it) != nil || !it.Deprecated
 			})
@@ -160,7 +161,7 @@ func (s shortener) schema(raw json.RawMessage, root bool) json.RawMessage {
 	})
 }
 
-// eachSchema replaces the schemas that are directly inside of a keyword's value.
+// eachSchema replaces the schemas directly in a keyword's value.
 func (m *Member) eachSchema(replace func(json.RawMessage) json.RawMessage) {
 	var list []json.RawMessage
 	switch positionOf(m.Key) {
@@ -182,7 +183,7 @@ func (m *Member) eachSchema(replace func(json.RawMessage) json.RawMessage) {
 	}
 }
 
-// omits reports whether a keyword, at the root or below, is left out.
+// omits reports whether a keyword is removed. root says that it is at the root.
 func (s shortener) omits(m Member, root bool) bool {
 	switch m.Key {
 	case "$schema", "$id", "$comment", "title", "examples", "deprecated", "readOnly", "writeOnly":
@@ -199,8 +200,8 @@ func (s shortener) omits(m Member, root bool) bool {
 	return false
 }
 
-// edit changes the members of a JSON object and drops those that are not kept. Anything
-// else than an object stays as it is.
+// edit calls keep for the members of a JSON object, which it may change, and removes those for which it returns false.
+// Other values stay unchanged.
 func edit(raw json.RawMessage, keep func(*Member) bool) json.RawMessage {
 	o, ok := DecodeObject(raw)
 	if !ok {

@@ -79,7 +79,7 @@ type Out struct {
 func (c *Out) Check(fault func(text string, at ...any)) {
 	checkProvider(c.Provider, c.BaseURL, c.Program, fault)
 	if c.Provider == "" && c.When != "never" && c.When != "" {
-		fault("nobody can speak; set a provider", "when")
+		fault("has no effect without a provider; set provider", "when")
 	}
 }
 
@@ -90,7 +90,7 @@ func checkProvider(provider, url string, argv []string, fault func(text string, 
 	_, wrong := outbound.ServerURL(url)
 	switch {
 	case provider == "" && len(argv) > 0:
-		fault(`nobody runs it: set provider = "program"`, "program")
+		fault(`has no effect unless provider = "program"`, "program")
 	case provider == byServer && wrong != "":
 		fault(wrong, "base_url")
 	case provider == byProgram && (len(argv) == 0 || argv[0] == ""):
@@ -109,10 +109,10 @@ func (c *Config) Probe() (list []core.Finding) {
 		list = append(list, f)
 	}
 	if c.In.Provider == byProgram {
-		look("in", c.In.Program, "install it, or write its path into speech.in.program", true)
+		look("in", c.In.Program, "install it, or set its path in speech.in.program", true)
 	}
 	if c.Out.Provider == byProgram {
-		look("out", c.Out.Program, "install it, or write its path into speech.out.program", true)
+		look("out", c.Out.Program, "install it, or set its path in speech.out.program", true)
 	}
 	if len(list) > 0 {
 		look("ffmpeg", []string{c.FFmpeg}, "install it, so that every format of sound can be converted", false)

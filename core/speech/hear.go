@@ -95,7 +95,7 @@ func server(base, path string, timeout time.Duration, answer int64) (*url.URL, *
 // author, or those of meter or ctx.
 func (l *Listener) Hear(ctx context.Context, a core.Attachment, language string, meter Meter,
 	fetch func(ctx context.Context, max int64) ([]byte, error)) (Transcript, error) {
-	if err := l.tooMuch(a.Duration, a.Size); err != nil {
+	if err := l.checkSize(a.Duration, a.Size); err != nil {
 		return Transcript{}, err
 	}
 	select {
@@ -106,7 +106,7 @@ func (l *Listener) Hear(ctx context.Context, a core.Attachment, language string,
 	}
 	data, err := fetch(ctx, l.c.MaxSize)
 	if err != nil {
-		return Transcript{}, later(err)
+		return Transcript{}, tryLater(err)
 	}
 	kind, ok := formatOf(data)
 	if !ok {
@@ -114,13 +114,13 @@ func (l *Listener) Hear(ctx context.Context, a core.Attachment, language string,
 			"Could you send an ordinary voice message, or write it?")
 	}
 	length := cmp.Or(lengthOf(data), a.Duration)
-	if err := l.tooMuch(length, int64(len(data))); err != nil {
+	if err := l.checkSize(length, int64(len(data))); err != nil {
 		return Transcript{}, err
 	}
 	key := sha256.Sum256(data)
 	t, known := l.lookUp(ctx, key)
 	if known {
-		return t, silence(t)
+		return t, checkNotEmpty(t)
 	}
 	err = meter(ctx, func(ctx context.Context) (int, error) {
 		var err error
@@ -132,7 +132,7 @@ func (l *Listener) Hear(ctx context.Context, a core.Attachment, language string,
 		return Transcript{}, err
 	}
 	l.keep(ctx, key, t)
-	return t, silence(t)
+	return t, checkNotEmpty(t)
 }
 
 // keep caches a transcript, unless a user was forgotten meanwhile.
@@ -166,8 +166,8 @@ func (l *Listener) lookUp(ctx context.Context, key [sha256.Size]byte) (Transcrip
 	return l.kept.Get(key)
 }
 
-// tooMuch returns an error if a sound is too long or too large.
-func (l *Listener) tooMuch(length time.Duration, size int64) error {
+// checkSize returns an error if a sound is too long or too large.
+func (l *Listener) checkSize(length time.Duration, size int64) error {
 	switch {
 	case length > l.c.Longest+time.Second:
 		return core.Errorf(core.Invalid, "I'm sorry, that is too long for me: I can listen to %s at most. "+
@@ -179,8 +179,8 @@ func (l *Listener) tooMuch(length time.Duration, size int64) error {
 	return nil
 }
 
-// silence returns an error if a transcript is empty.
-func silence(t Transcript) error {
+// checkNotEmpty returns an error if a transcript is empty.
+func checkNotEmpty(t Transcript) error {
 	if t.Text != "" {
 		return nil
 	}
@@ -188,8 +188,8 @@ func silence(t Transcript) error {
 		"Could you say it again, or write it?")
 }
 
-// later turns a failure into an error that asks the author to try again.
-func later(err error) error {
+// tryLater turns a failure into an error that asks the author to try again.
+func tryLater(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
@@ -209,7 +209,7 @@ func (l *Listener) recognise(ctx context.Context, data []byte, kind format, lang
 		if l.client == nil && known != nil && known.Kind == core.Invalid { // it is about the sound
 			return t, err
 		}
-		return t, later(err)
+		return t, tryLater(err)
 	}
 	t.Text = clean(t.Text)
 	return t, nil
@@ -252,7 +252,7 @@ func (l *Listener) convert(ctx context.Context, dir, file string, kind format) (
 		return "", 0, err
 	}
 	length := time.Duration(info.Size()-wavHeader) * time.Second / (2 * sampleRate) // two bytes each
-	return converted, length, l.tooMuch(length, 0)
+	return converted, length, l.checkSize(length, 0)
 }
 
 // filled replaces placeholders in arguments. placeholders are pairs of old and new.

@@ -138,7 +138,7 @@ func TestNobodySpeaks(t *testing.T) {
 	(&Out{When: "reply"}).Check(func(string, ...any) { faults++ })
 	(&Out{When: "reply", Provider: byProgram, Program: []string{"espeak-ng"}}).Check(func(string, ...any) { faults += 10 })
 	(&Out{When: "never", Program: []string{"espeak-ng"}}).Check(func(text string, at ...any) {
-		if text != `nobody runs it: set provider = "program"` || fmt.Sprint(at) != "[program]" {
+		if text != `has no effect unless provider = "program"` || fmt.Sprint(at) != "[program]" {
 			t.Errorf("%v %s", at, text)
 		}
 		faults += 100

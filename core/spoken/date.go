@@ -1,7 +1,7 @@
 package spoken
 
-// saidDate reads a date, also behind the weekday that it is: "Monday 30 November".
-func (p *parser) saidDate() bool {
+// readDate reads a date, also after its weekday: "Monday 30 November".
+func (p *parser) readDate() bool {
 	called := p.said.day
 	if called != nil && (called.kind != weekday || called.other) {
 		return false
@@ -37,10 +37,10 @@ func (p *parser) date() *dayWord {
 	if monthFirst {
 		p.skip(the)
 	}
-	d, ordinal := p.whole(nth, 1, 31)
+	d, ordinal := p.integer(nth, 1, 31)
 	ok := ordinal
 	if !ok {
-		d, ok = p.whole(number, 1, 31) // "le premier" is none
+		d, ok = p.integer(number, 1, 31) // "le premier" has the kind nth
 	}
 	switch {
 	case !ok || monthFirst && p.is(unit):
@@ -61,14 +61,14 @@ func dateOn(year, month, day int) *dayWord {
 	return &dayWord{kind: date, value: year*10000 + month*100 + day}
 }
 
-// year reads a year behind a month; 0 if there is none.
+// year reads a year after a month. It returns 0 if there is none.
 func (p *parser) year() (y int) {
-	p.try(func() (ok bool) { p.skip(the); y, ok = p.whole(digits, 1600, 2200); return ok })
+	p.try(func() (ok bool) { p.skip(the); y, ok = p.integer(digits, 1600, 2200); return ok })
 	return y
 }
 
-// saidClock reads "at 9", "18:30", "half past 9", "9 e mezza", "um halb 10".
-func (p *parser) saidClock() bool {
+// readTime reads "at 9", "18:30", "half past 9", "9 e mezza", "um halb 10".
+func (p *parser) readTime() bool {
 	if p.said.time >= 0 {
 		return false
 	}
@@ -86,47 +86,46 @@ func (p *parser) saidClock() bool {
 		(sure || led || p.led) && p.try(func() bool { return p.minutesLast(&more) })) {
 		minutes, sure = minutes+more, true
 	}
-	face := !zero && minutes > 0 && minutes < 12*60
+	ambiguous := !zero && minutes > 0 && minutes < 12*60
 	switch {
 	case minutes < 12*60 && p.accept(pm):
-		minutes, sure, face = minutes+12*60, true, false
+		minutes, sure, ambiguous = minutes+12*60, true, false
 	case minutes/60 == 12 && p.accept(am):
 		minutes, sure = minutes-12*60, true
 	case p.accept(am, pm):
-		sure, face = true, false
+		sure, ambiguous = true, false
 	}
 	end := p.at
 	if p.skip(the); !led && !sure && !p.is(part) && !(p.led && p.endsHour()) {
 		return false
 	}
 	p.at = end
-	p.said.time, p.said.face = minutes, face
+	p.said.time, p.said.ambiguous = minutes, ambiguous
 	return true
 }
 
-// endsHour reports whether nothing follows that an hour may count: "until 5", but not "until 5 people come".
+// endsHour reports whether nothing follows that the hour could count: "until 5", but not "until 5 people come".
 func (p *parser) endsHour() bool { return p.at == len(p.tokens) || len(p.tokens[p.at].senses) > 0 }
 
-// minutesLast reads the minutes behind an hour, "9 Uhr 30", "alle 21 e 30", where
-// nothing follows that they could belong to. Behind an "and" they are more than
-// hours go to: "at 9 and 10" are two times.
+// minutesLast reads the minutes after an hour ("9 Uhr 30", "alle 21 e 30") if nothing else
+// follows. After "and", a number up to 24 may be an hour: "at 9 and 10" are two times.
 func (p *parser) minutesLast(minutes *int) (ok bool) {
 	least := 0
 	if p.accept(and) {
 		least = 25
 	}
-	*minutes, ok = p.whole(digits, least, 59)
-	p.whole(unit, aMinute, aMinute)
+	*minutes, ok = p.integer(digits, least, 59)
+	p.integer(unit, aMinute, aMinute)
 	return ok && p.at == len(p.tokens)
 }
 
-// clock reads the number of a time; sure: it can be nothing else.
+// clock reads the hour or time. sure reports that it can be nothing else.
 func (p *parser) clock() (minutes int, sure, ok bool) {
 	if v, ok := p.take(hour); ok {
 		return int(v) * 60, true, true
 	}
 	for _, k := range []kind{clock, hours} {
-		if minutes, ok := p.whole(k, 0, 24*60); ok {
+		if minutes, ok := p.integer(k, 0, 24*60); ok {
 			return minutes, true, true
 		}
 	}
@@ -136,11 +135,11 @@ func (p *parser) clock() (minutes int, sure, ok bool) {
 	}
 	step := 0
 	if p.try(func() bool { return p.aroundHour(&step) }) {
-		h, ok := p.whole(number, 1, 24)
-		p.whole(unit, anHour, anHour)
+		h, ok := p.integer(number, 1, 24)
+		p.integer(unit, anHour, anHour)
 		return h*60 + step, true, ok
 	}
-	h, ok := p.whole(number, 0, 24)
+	h, ok := p.integer(number, 0, 24)
 	if ok && h == 24 && !p.is(oclock) && !p.is(unit) {
 		return 0, false, false
 	}
@@ -157,8 +156,8 @@ func (p *parser) aroundHour(step *int) bool {
 		*step = -30
 		return true
 	}
-	n, _ := p.whole(number, 1, 59)
-	_, named := p.whole(unit, aMinute, aMinute)
+	n, _ := p.integer(number, 1, 59)
+	_, named := p.integer(unit, aMinute, aMinute)
 	switch {
 	case n > 0 && (named || p.is(past) || p.is(before)):
 		*step = n
@@ -178,7 +177,7 @@ func (p *parser) aroundHour(step *int) bool {
 	return p.is(number)
 }
 
-// halves reads "and a half", "e un quarto", "moins le quart" behind an hour.
+// halves reads "and a half", "e un quarto", "moins le quart" after an hour.
 func (p *parser) halves(step *int) bool {
 	sign := 1
 	if p.accept(to) {

@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// said is what a phrase said about a time; each part at most once.
+// said holds the parts of a time that a phrase named.
 type said struct {
-	span *span
-	rule *rule
-	day  *dayWord
-	time int  // minutes of the day; -1: not said
-	face bool // a clock's face shows that time twice a day, and which one was meant was not said
-	part int  // the hour that a part of the day means; -1: not said
+	span      *span
+	rule      *rule
+	day       *dayWord
+	time      int  // minutes of the day; -1: not said
+	ambiguous bool // the time is ambiguous, as on a 12-hour clock
+	part      int  // the hour that the part of the day means; -1: not said
 }
 
-// span is a stretch of time from now.
+// span is a time span from now.
 type span struct {
 	months, days int
 	seconds      float64
 }
 
-// length counts 30 days a month, and 365 a year. It is 0 if it is longer than ten years.
+// length counts a month as 30 days and a year as 365. It returns 0 for more than ten years.
 func (s *span) length() time.Duration {
 	const day, most = 24 * 3600, 10 * 365 * 24 * 3600 // seconds
 	seconds := float64(s.months/12*365+s.months%12*30+s.days)*day + s.seconds
@@ -32,37 +32,37 @@ func (s *span) length() time.Duration {
 	return time.Duration(seconds * float64(time.Second)).Truncate(time.Second)
 }
 
-// rule is how it comes again.
+// rule says how a time repeats: every n units.
 type rule struct {
 	unit, n  int
 	weekdays []int
 }
 
-// dayWord is a day as it was called.
+// dayWord is a day as it was named.
 type dayWord struct {
-	kind  kind // day: from today; weekday; date: packed; nth: of a month
+	kind  kind // day: days from today; weekday; date: year*10000 + month*100 + day; nth: day of a month
 	value int
-	other bool // a weekday, but not today's
-	named *int // the weekday that a date was called by, too
+	other bool // a weekday, but not today
+	named *int // the weekday that was named with a date
 }
 
-func nothing() said { return said{time: -1, part: -1} }
+func newSaid() said { return said{time: -1, part: -1} }
 
 func (s *said) empty() bool {
 	return s.span == nil && s.rule == nil && s.day == nil && s.time < 0 && s.part < 0
 }
 
-// parser reads the tokens of one language. What begins with said… reads a part of a time; it
-// may stop anywhere where that is not there, as try goes back.
+// parser reads the tokens of one language. Methods like readDay read a part of a time. If they return
+// false, at may be anywhere; try resets it.
 type parser struct {
 	tokens []token
 	at     int
 	bare   bool // "10 minutes" means in 10 minutes
-	led    bool // an hour needs no word like "at" if its number counts nothing
+	led    bool // an hour needs no word like "at", if nothing follows that it could count
 	said   said
 }
 
-// value is what the next token means, as one of a kind.
+// value returns the value of the next token as a meaning of a kind.
 func (p *parser) value(k kind) (v float64, ok bool) {
 	if p.at < len(p.tokens) {
 		for _, s := range p.tokens[p.at].senses {
@@ -87,8 +87,8 @@ func (p *parser) take(k kind) (v float64, ok bool) {
 	return v, ok
 }
 
-// whole reads a whole number within bounds.
-func (p *parser) whole(k kind, least, most int) (n int, ok bool) {
+// integer reads an integer within bounds.
+func (p *parser) integer(k kind, least, most int) (n int, ok bool) {
 	v, ok := p.value(k)
 	n = int(v)
 	if !ok || v != float64(n) || n < least || n > most {
@@ -98,7 +98,7 @@ func (p *parser) whole(k kind, least, most int) (n int, ok bool) {
 	return n, true
 }
 
-// accept reads a token of one of the kinds, and reports whether there was one.
+// accept reads a token of one of the kinds. It reports whether there was one.
 func (p *parser) accept(kinds ...kind) bool {
 	i := slices.IndexFunc(kinds, p.is)
 	if i >= 0 {
@@ -114,7 +114,7 @@ func (p *parser) skip(kinds ...kind) (any bool) {
 	return any
 }
 
-// try reads something as a whole, or nothing.
+// try calls read, and goes back if it returns false.
 func (p *parser) try(read func() bool) bool {
 	at := p.at
 	ok := read()
@@ -124,7 +124,7 @@ func (p *parser) try(read func() bool) bool {
 	return ok
 }
 
-// parse reads as far as it goes.
+// parse reads as many parts of a time as it can.
 func (p *parser) parse() {
 	end := p.at
 	for p.component() || !p.said.empty() && p.skip(the, and, on, glue) && p.component() {
@@ -134,12 +134,12 @@ func (p *parser) parse() {
 }
 
 func (p *parser) component() bool {
-	parts := []func() bool{p.saidAgain, p.saidFromNow, p.saidDay, p.saidDate, p.saidClock, p.saidPart}
+	parts := []func() bool{p.readRule, p.readFromNow, p.readDay, p.readDate, p.readTime, p.readPart}
 	return slices.ContainsFunc(parts, p.try)
 }
 
-// saidAgain reads "every monday and thursday", "every 2 weeks", "every workday".
-func (p *parser) saidAgain() bool {
+// readRule reads "every monday and thursday", "every 2 weeks", "every workday".
+func (p *parser) readRule() bool {
 	p.skip(on)
 	if !p.accept(every) {
 		return false
@@ -155,13 +155,13 @@ func (p *parser) saidAgain() bool {
 	}
 	r := rule{unit: aWeek, n: 1, weekdays: p.weekdays()}
 	if r.weekdays == nil {
-		n, ok := p.whole(number, 1, math.MaxInt32)
+		n, ok := p.integer(number, 1, math.MaxInt32)
 		if ok {
 			r.n = n
 			r.weekdays = p.weekdays()
 		}
 	}
-	d, ordinal := p.whole(nth, 1, 31) // every 15th
+	d, ordinal := p.integer(nth, 1, 31) // every 15th
 	switch u, ok := p.value(unit); {
 	case r.weekdays != nil && !ordinal:
 	case ordinal && ok:
@@ -203,8 +203,8 @@ func (p *parser) weekdays() (days []int) {
 	return days
 }
 
-// saidFromNow reads "in 2 hours and 30 minutes", "2 weeks from now".
-func (p *parser) saidFromNow() bool {
+// readFromNow reads "in 2 hours and 30 minutes", "2 weeks from now".
+func (p *parser) readFromNow() bool {
 	if p.said.span != nil {
 		return false
 	}
@@ -223,15 +223,15 @@ func (p *parser) saidFromNow() bool {
 	return true
 }
 
-// saidLength reads "for 2 hours", "2 hours", "2 Stunden lang". marked reports whether a word like "for" was said.
-func (p *parser) saidLength() (s span, marked, ok bool) {
+// readLength reads "for 2 hours", "2 hours", "2 Stunden lang". marked reports whether a word like "for" was said.
+func (p *parser) readLength() (s span, marked, ok bool) {
 	const before, behind = 0, 1
 	marked = p.marksLength(before)
 	ok = p.amounts(&s)
 	return s, p.marksLength(behind) || marked, ok
 }
 
-// marksLength reads a word that is said with a length of time, before or behind it.
+// marksLength reads a word like "for", of those that come before or after a length of time.
 func (p *parser) marksLength(where float64) bool {
 	return p.try(func() bool {
 		v, ok := p.take(lasting)
@@ -249,7 +249,7 @@ func (p *parser) amounts(s *span) bool {
 	return true
 }
 
-// amount adds one number with its unit to a span. Behind an hour, "and a half" or "and a quarter" is part of it.
+// amount adds a number with a unit to a span, perhaps with "and a half" or "and a quarter".
 func (p *parser) amount(s *span) bool {
 	if v, ok := p.take(hours); ok {
 		s.seconds += v * 60
@@ -268,11 +268,11 @@ func (p *parser) amount(s *span) bool {
 	if !ok {
 		return false
 	}
-	for k, part := range map[kind]float64{half: 0.5, quarter: 0.25} {
-		if p.try(func() bool { // unless it belongs to a further unit
-			return p.accept(and) && p.articles() && p.accept(k) && !p.is(unit)
+	for _, part := range []sense{{half, 0.5}, {quarter, 0.25}} {
+		if p.try(func() bool { // but not "and a half week"
+			return p.accept(and) && p.articles() && p.accept(part.kind) && !p.is(unit)
 		}) {
-			v += part
+			v += part.value
 		}
 	}
 	return s.add(v, int(u))
@@ -295,14 +295,14 @@ func (p *parser) count() (v float64, ok bool) {
 	return v, p.articles()
 }
 
-// articles reads "the", "a" and their like, if there are any.
+// articles skips words like "the" and "a". It returns true.
 func (p *parser) articles() bool {
 	p.skip(the)
-	p.whole(number, 1, 1)
+	p.integer(number, 1, 1)
 	return true
 }
 
-// add reports whether that was a sensible amount.
+// add adds an amount of a unit. It returns false if that is too large, or a part of a month or year.
 func (s *span) add(v float64, u int) bool {
 	const most = 100_000
 	whole := v == float64(int(v))
@@ -325,8 +325,8 @@ func (s *span) add(v float64, u int) bool {
 	return s.months < most && s.days < most
 }
 
-// saidDay reads "tomorrow", "next monday", "monday and thursday".
-func (p *parser) saidDay() bool {
+// readDay reads "tomorrow", "next monday", "monday and thursday".
+func (p *parser) readDay() bool {
 	if p.said.day != nil {
 		return false
 	}
@@ -363,8 +363,8 @@ func (p *parser) furtherWeekdays() (days []int) {
 	return days
 }
 
-// saidPart reads "in the evening".
-func (p *parser) saidPart() bool {
+// readPart reads "in the evening".
+func (p *parser) readPart() bool {
 	p.skip(the, on, next)
 	v, ok := p.take(part)
 	if !ok || p.said.part >= 0 {

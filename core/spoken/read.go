@@ -2,15 +2,15 @@
 // "every monday at 18:30". It knows English, Italian, German, French, Spanish and Portuguese,
 // each from a file of words. It is pure: the caller passes the time and the time zone.
 //
-// It prefers no reading to a wrong one. Two libraries did not: one costs 230 ms of every start
-// and 6 MiB, the other knows only two of these languages, and both read "tomorrow at 9" as
-// this time tomorrow.
+// It returns an error rather than a wrong time. Two libraries were not suitable: one takes 230 ms
+// of every start and 6 MiB, the other knows only two of these languages, and both read "tomorrow
+// at 9" as the present time tomorrow.
 //
-// A file of words has lines "meaning …: phrase, phrase". Meanings are in, later, at, on, the,
-// next, every, and, half, quarter, past, to, before, half-to, clock, am, pm, workday, glue, and with
-// values number, unit, day (from today), part (of a day), hour, weekday (Sunday is 0), month,
-// nth (of a month), next (1: not today) and lasting (1: behind the length). Two meanings mean two words.
-// Behind until is the end of a length.
+// A file of words has lines "meaning …: phrase, phrase". Meanings are in, later, at, on, the, next,
+// every, and, half, quarter, past, to, before, half-to, clock, am, pm, workday, glue, until (before the
+// end of a length), and with values number, unit, day (from today), part (of a day), hour, weekday
+// (Sunday is 0), month, nth (of a month), next (1: not today) and lasting (1: after the length). A
+// phrase may mean several words.
 package spoken
 
 import (
@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// Errors of reading, one of which a text's error wraps. ErrOften is a kind of ErrUnclear, ErrNever one of ErrPast.
+// Errors that the errors of a Reader wrap. ErrOften wraps ErrUnclear, and ErrNever wraps ErrPast.
 var (
 	ErrUnclear = errors.New("no time that is understood")
 	ErrOften   = fmt.Errorf("%w: at most once an hour", ErrUnclear)
@@ -31,46 +31,45 @@ var (
 	ErrNever   = fmt.Errorf("%w: there is no such day", ErrPast)
 )
 
-// isTelling reports whether an error says more than that nothing is understood.
+// isTelling reports whether an error says more than that no time was understood.
 func isTelling(err error) bool {
 	return errors.Is(err, ErrPast) || errors.Is(err, ErrOften)
 }
 
-// Limits of what is looked at.
+// Limits of what is read.
 const (
-	maxWhole = 200  // bytes of a text that is nothing but a time
-	maxText  = 4000 // bytes of one that holds a time
-	maxEdge  = 16   // words at its beginning and at its end
+	maxWhole = 200  // bytes of a text that is only a time
+	maxText  = 4000 // bytes of a text that contains a time
+	maxEdge  = 16   // words at the start and at the end of such a text
 )
 
 // When is a time that was read.
 type When struct {
 	At     time.Time
 	Repeat string // an RRULE; "" for once
-	Wall   bool   // a clock's time on a day, rather than a stretch from now
-	Dated  bool   // a day was said, or several; Find alone tells
+	Wall   bool   // a time of day, rather than a time span from now
+	Dated  bool   // the text names a day; set only by Find
 }
 
-// Clock is a wall clock: the moment at which it shows that time of a day.
+// Clock returns the moment at which wall clocks in a zone show a time.
 type Clock func(year int, month time.Month, day, hour, minute, second int, zone *time.Location) time.Time
 
-// Reader reads times. It does not change, and reads its files when it first
-// needs them.
+// Reader reads times. It is immutable, and loads its files on first use.
 type Reader struct {
 	lexicons func() []*lexicon
 	at       Clock
 	waking   bool
 }
 
-// Waking returns a reader that prefers the waking hours, from 7:00 to 22:00, where an hour may be in the morning or in
-// the evening: "at 3" is 15:00, and "today at 9" is 21:00 if the morning's is past.
+// Waking returns a reader that prefers waking hours if an hour may be in the morning or in the afternoon: "at 3" is
+// 15:00, "at 7" is 7:00, and "today at 9" is 21:00 if 9:00 is past.
 func (r *Reader) Waking() *Reader {
 	waking := *r
 	waking.waking = true
 	return &waking
 }
 
-// New makes a reader that tries the language first, a tag like "it" or "pt-BR". Without a clock it uses time.Date.
+// New makes a reader that tries a language first, given as a tag like "it" or "pt-BR". A nil clock means time.Date.
 func New(language string, at Clock) *Reader {
 	if at == nil {
 		at = func(year int, month time.Month, day, hour, minute, second int, zone *time.Location) time.Time {
@@ -92,9 +91,8 @@ func New(language string, at Clock) *Reader {
 	})}
 }
 
-// Read reads a text that is nothing but a time, as of now and in now's zone. A
-// date and time as RFC 3339 writes them is read too, without an offset in now's
-// zone. It never returns what is not after now.
+// Read reads a text that is only a time, as of now and in now's zone. It also reads
+// RFC 3339, in now's zone if there is no offset. The result is always after now.
 func (r *Reader) Read(text string, now time.Time) (When, error) {
 	text = strings.TrimSpace(text)
 	if len(text) > maxWhole {
@@ -106,14 +104,14 @@ func (r *Reader) Read(text string, now time.Time) (When, error) {
 	words := split(text)
 	worst := ErrUnclear
 	for _, l := range r.lexicons() {
-		p := parser{tokens: l.tokens(words), bare: true, said: nothing()}
+		p := parser{tokens: l.tokens(words), bare: true, said: newSaid()}
 		p.skip(glue, the)
 		p.parse()
 		p.skip(glue)
 		if p.said.empty() || p.at < len(p.tokens) {
 			continue
 		}
-		w, err := r.settle(p.said, now)
+		w, err := r.resolve(p.said, now)
 		if err == nil {
 			w.Wall = p.said.isWall()
 			return w, nil
@@ -125,7 +123,7 @@ func (r *Reader) Read(text string, now time.Time) (When, error) {
 	return When{}, worst
 }
 
-// written reads the forms that a computer writes.
+// written reads RFC 3339 and its variants without seconds or offset.
 func (r *Reader) written(text string, now time.Time) (When, bool) {
 	const minutes = "2006-01-02T15:04"
 	text = strings.Replace(text, " ", "T", 1)
@@ -150,8 +148,8 @@ func future(w When, now time.Time) (When, error) {
 	return w, nil
 }
 
-// Find reads the time at the beginning or at the end of a text, or in parts at
-// both, and returns what else the text says, also if the time is one that cannot be.
+// Find reads the time at the start or at the end of a text, or in parts at both. rest is the
+// remaining text, even if the time is impossible.
 func (r *Reader) Find(text string, now time.Time) (w When, rest string, err error) {
 	if len(text) > maxText {
 		return When{}, text, fmt.Errorf("%w: the text is too long", ErrUnclear)
@@ -164,7 +162,7 @@ func (r *Reader) Find(text string, now time.Time) (w When, rest string, err erro
 		if f.words() <= best && (err == nil || f.words() < best) {
 			continue
 		}
-		got, wrong := r.settle(f.said, now)
+		got, wrong := r.resolve(f.said, now)
 		if wrong != nil && (!isTelling(wrong) || f.words() == best) {
 			continue
 		}
@@ -178,9 +176,9 @@ func (r *Reader) Find(text string, now time.Time) (w When, rest string, err erro
 	return w, rest, nil
 }
 
-// FindSpan reads the length of time at the beginning of a text, like "2 hours", "1w2d" or "until Friday" as of now, or
-// one with a word like "for" or "until" at its end, and returns what else the text says. It is 0 if there is none. The
-// error says that the text begins with until when and that is not understood, or that it says so and that is past.
+// FindSpan reads the length of time at the start of a text, such as "2 hours", "1w2d" or "until Friday" as of now, or
+// one with a word like "for" or "until" at the end. rest is the remaining text. length is 0 if there is none. The error
+// says that the text begins with "until" and an unclear time, or that an end is past.
 func (r *Reader) FindSpan(text string, now time.Time) (length time.Duration, rest string, err error) {
 	if len(text) > maxText {
 		return 0, text, nil
@@ -203,12 +201,12 @@ func (r *Reader) FindSpan(text string, now time.Time) (length time.Duration, res
 	return length, best.rest(text), nil
 }
 
-// findSpan looks for a length of time in front, and then at the end.
+// findSpan looks for a length of time at the start, then at the end.
 func (r *Reader) findSpan(l *lexicon, words []word, now time.Time) (f found, length time.Duration, err error) {
 	f = found{all: words, back: len(words)}
 	p := parser{tokens: l.tokens(words[:min(len(words), maxEdge)])}
 	length, _, err = r.lasts(&p, now)
-	if length > time.Second { // "a second account" has none
+	if length > time.Second { // "a second account" is not a length
 		f.front = p.tokens[p.at-1].to
 		return f, length, nil
 	}
@@ -222,27 +220,27 @@ func (r *Reader) findSpan(l *lexicon, words []word, now time.Time) (f found, len
 		case length > time.Second:
 			f.back = from + q.tokens[i].from
 			return f, length, nil
-		case isTelling(wrong): // else it may be a reason
+		case isTelling(wrong): // otherwise it may be part of the text
 			err = wrong
 		}
 	}
 	return f, 0, err
 }
 
-// lasts reads a length of time, or until when it is; 0 if there is none. marked is as for saidLength. The error is
-// that of an unclear or past end.
+// lasts reads a length of time, or its end after "until". length is 0 if there is none. marked reports whether a word
+// like "for" or "until" was said. The error is about an end that is unclear or past.
 func (r *Reader) lasts(p *parser, now time.Time) (length time.Duration, marked bool, err error) {
 	if !p.accept(until) {
-		s, marked, ok := p.saidLength()
+		s, marked, ok := p.readLength()
 		if !ok {
 			return 0, marked, nil
 		}
 		return s.length(), marked, nil
 	}
-	p.said, p.led = nothing(), true
+	p.said, p.led = newSaid(), true
 	p.skip(at)
 	p.parse()
-	w, err := r.settle(p.said, now)
+	w, err := r.resolve(p.said, now)
 	if err == nil && w.Repeat != "" {
 		err = ErrUnclear
 	}
@@ -260,7 +258,7 @@ func (r *Reader) Begins(text string) bool {
 	words := split(text)
 	return slices.ContainsFunc(r.lexicons(), func(l *lexicon) bool {
 		tokens := l.tokens(words[:min(len(words), maxEdge)])
-		p := parser{tokens: tokens, said: nothing()}
+		p := parser{tokens: tokens, said: newSaid()}
 		p.parse() // "at 8"
 		if p.said.empty() {
 			p.skip(on, at, the)
@@ -270,17 +268,17 @@ func (r *Reader) Begins(text string) bool {
 	})
 }
 
-// found is a time in a text: so many words in front, and from some word on.
+// found is a time in a text.
 type found struct {
 	all         []word
-	front, back int
-	keep        int // the first word that is text
+	front, back int // the time is the words before front, and from back on
+	keep        int // the first word of the remaining text
 	said        said
 }
 
 func (f *found) words() int { return f.front + len(f.all) - f.back }
 
-// rest is the text between, without words that only join it.
+// rest returns the remaining text, without words that only join it to the time.
 func (f *found) rest(text string) string {
 	if f.keep >= f.back {
 		return ""
@@ -296,11 +294,11 @@ func (f *found) rest(text string) string {
 	return strings.TrimRight(rest, ",;: \t\r\n")
 }
 
-// find looks for a time at both ends.
+// find looks for a time at both ends of a text.
 func (l *lexicon) find(words []word) found {
-	head := found{all: words, back: len(words), said: nothing()}
+	head := found{all: words, back: len(words), said: newSaid()}
 	tokens := l.tokens(words[:min(len(words), maxEdge)])
-	p := parser{tokens: tokens, said: nothing()}
+	p := parser{tokens: tokens, said: newSaid()}
 	p.skip(glue)
 	p.parse()
 	if !p.said.empty() {
@@ -318,13 +316,13 @@ func (l *lexicon) find(words []word) found {
 	return head
 }
 
-// tail finds the longest time at the end, behind the head.
+// tail finds the longest time at the end, after the head.
 func (l *lexicon) tail(words []word, head found) found {
-	tail := found{all: words, back: len(words), said: nothing()}
+	tail := found{all: words, back: len(words), said: newSaid()}
 	from := max(head.keep, len(words)-maxEdge)
 	tokens := l.tokens(words[from:])
 	for i := range tokens {
-		p := parser{tokens: tokens, at: i, said: nothing()}
+		p := parser{tokens: tokens, at: i, said: newSaid()}
 		p.parse()
 		if p.at == len(tokens) && !p.said.empty() {
 			if slices.ContainsFunc(tokens[max(0, i-2):i], token.isEvery) {
@@ -341,7 +339,7 @@ func (l *lexicon) tail(words []word, head found) found {
 	return tail
 }
 
-// join puts two parts of a time together, where they go together.
+// join combines two parts of a time. ok is false if they contradict each other.
 func join(a, b found) (found, bool) {
 	if a.said.empty() || b.said.empty() {
 		return found{}, false
@@ -353,6 +351,6 @@ func join(a, b found) (found, bool) {
 		return found{}, false
 	}
 	s.span, s.rule, s.day = cmp.Or(s.span, t.span), cmp.Or(s.rule, t.rule), cmp.Or(s.day, t.day)
-	s.time, s.part, s.face = max(s.time, t.time), max(s.part, t.part), s.face || t.face
+	s.time, s.part, s.ambiguous = max(s.time, t.time), max(s.part, t.part), s.ambiguous || t.ambiguous
 	return found{all: a.all, front: a.front, keep: a.keep, back: b.back, said: s}, true
 }

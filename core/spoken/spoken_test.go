@@ -288,6 +288,17 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
+// TestFractions: the same text always means the same time.
+func TestFractions(t *testing.T) {
+	now := time.Date(2026, 11, 20, 11, 32, 0, 0, time.UTC)
+	for range 50 {
+		w, err := New("en", nil).Read("in an hour and a half and a quarter", now)
+		if err != nil || w.At.Sub(now) != 105*time.Minute {
+			t.Fatalf("%v, %v", w, err)
+		}
+	}
+}
+
 // TestFindSpan: a length of time is in front, or with a word like "for" at the end.
 func TestFindSpan(t *testing.T) {
 	const day = 24 * time.Hour

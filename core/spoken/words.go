@@ -11,18 +11,18 @@ import (
 	"synthbot/core/txt"
 )
 
-// word is a word of a text, and its position.
+// word is a word of a text with its offsets.
 type word struct {
 	fold       string
 	start, end int
-	dot        bool // a full stop follows, and more
+	dot        bool // a full stop follows, and text after it
 }
 
-// split cuts a text into words. Digits hold together over the marks of dates and times.
+// split splits a text into words. Dates and times, such as 18:30, are one word.
 func split(text string) []word {
 	var words []word
 	for start, end := range txt.Fields(text, ":.,/-") {
-		if minus(text, start) {
+		if isNegative(text, start) {
 			start-- // a negative number is not a time
 		}
 		after, dot := strings.CutPrefix(text[end:], ".")
@@ -31,8 +31,8 @@ func split(text string) []word {
 	return words
 }
 
-// minus reports whether a number that begins there is less than nothing.
-func minus(text string, i int) bool {
+// isNegative reports whether the number at i is negative.
+func isNegative(text string, i int) bool {
 	if i == 0 || text[i-1] != '-' || text[i] < '0' || text[i] > '9' {
 		return false
 	}
@@ -40,10 +40,9 @@ func minus(text string, i int) bool {
 	return i == 1 || unicode.IsSpace(before)
 }
 
-// token is one or more words with what they may mean; the zero Token means
-// nothing.
+// token is one or more words with their possible meanings.
 type token struct {
-	from, to int // the words
+	from, to int // indexes of the words
 	senses   []sense
 }
 
@@ -51,7 +50,7 @@ func (t token) isEvery() bool {
 	return slices.ContainsFunc(t.senses, func(s sense) bool { return s.kind == every })
 }
 
-// tokens reads the words of one language. Those without a meaning are tokens of their own.
+// tokens finds the meanings of words in one language. Words without a meaning become tokens, too.
 func (l *lexicon) tokens(words []word) []token {
 	var list []token
 	for i := 0; i < len(words); {
@@ -70,7 +69,7 @@ func (l *lexicon) tokens(words []word) []token {
 	return list
 }
 
-// lookup finds the longest phrase at the front of the words; n is 0 if there is none.
+// lookup finds the longest phrase at the start of the words. n is its number of words, or 0.
 func (l *lexicon) lookup(words []word) (n int, meanings [][]sense) {
 	key := ""
 	for i := 0; i < len(words) && i < l.longest; i++ {
@@ -85,25 +84,25 @@ func (l *lexicon) lookup(words []word) (n int, meanings [][]sense) {
 	return n, meanings
 }
 
-// numeric reads a word with digits: mostly one token, two for "10min" and "9am".
+// numeric returns the meanings of a word with digits. "10min" and "9am" have those of two words.
 func (l *lexicon) numeric(w *word) [][]sense {
 	s := w.fold
 	if s == "" || s[0] < '0' || s[0] > '9' {
 		return nil
 	}
 	if n, err := strconv.Atoi(s); err == nil {
-		return whole(n, len(s))
+		return integerSenses(n, len(s))
 	}
 	if strings.ContainsAny(s, "/-") || strings.Count(s, ".") == 2 {
 		return dateOf(s)
 	}
 	match := numbers().FindStringSubmatch(s)
 	if match != nil {
-		return pair(match, w.dot)
+		return readNumbers(match, w.dot)
 	}
 	end := strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' })
 	if end < 0 {
-		return nil // a number without end
+		return nil // too long for an int
 	}
 	n, err := strconv.Atoi(s[:end])
 	if err != nil {
@@ -115,7 +114,7 @@ func (l *lexicon) numeric(w *word) [][]sense {
 	default:
 		p := l.phrases[tail]
 		if len(p) == 1 && (p[0][0].kind == unit || p[0][0].kind == am || p[0][0].kind == pm) {
-			return append(whole(n, end), p[0][:1])
+			return append(integerSenses(n, end), p[0][:1])
 		}
 		if d, ok := txt.ParseSpan(s); ok {
 			return [][]sense{{{length, d.Seconds()}}}
@@ -124,7 +123,7 @@ func (l *lexicon) numeric(w *word) [][]sense {
 	return nil
 }
 
-func whole(n, length int) [][]sense {
+func integerSenses(n, length int) [][]sense {
 	if length > 5 {
 		return nil
 	}
@@ -138,22 +137,22 @@ func whole(n, length int) [][]sense {
 // numbers matches 18:30, 9.30, 9h30, 1h30m, 1.5 and 9:30pm.
 var numbers = txt.Pattern(`^(\d{1,3})([:.,]|h)(\d{1,2})(am|pm|m)?$`)
 
-// pair reads what numbers matches.
-func pair(match []string, dot bool) [][]sense {
+// readNumbers reads a match of numbers.
+func readNumbers(match []string, dot bool) [][]sense {
 	mark, tail := match[2], match[4]
 	if tail == "m" && mark != "h" {
 		return nil
 	}
 	a, _ := strconv.Atoi(match[1])
 	b, _ := strconv.Atoi(match[3])
-	long := len(match[3]) == 2 // two digits, as minutes have
+	long := len(match[3]) == 2 // two digits, like minutes
 	var senses []sense
 	switch {
 	case mark == ":" && long && (a < 24 && b < 60 || a == 24 && b == 0):
 		senses = append(senses, sense{clock, float64(a*60 + b)})
 	case mark == "h" && long && b < 60:
 		senses = append(senses, sense{hours, float64(a*60 + b)})
-	case mark == "." && a < 100 && dot: // a date for sure
+	case mark == "." && a < 100 && dot: // certainly a date
 		senses = append(senses, sense{dotted, -float64(a*100 + b)})
 	case mark == "." && a < 100:
 		senses = append(senses, sense{dotted, float64(a*100 + b)})
@@ -207,13 +206,13 @@ func dateOf(s string) [][]sense {
 //go:embed words/*.txt
 var files embed.FS
 
-// languages lists the files, in the order in which they are tried.
+// languages lists the languages with a file, in the order in which they are tried.
 func languages() []string { return []string{"en", "it", "de", "fr", "es", "pt"} }
 
-// kind is what a word means.
+// kind is a kind of meaning.
 type kind string
 
-// Kinds of word; those that a file names, and below them what digits make.
+// Kinds of meanings: those of the files, then those of words with digits.
 const (
 	in, later, at, on, the, next kind = "in", "later", "at", "on", "the", "next"
 	every, and, half, quarter    kind = "every", "and", "half", "quarter"
@@ -226,15 +225,15 @@ const (
 
 	digits kind = "digits" // a number that is written in digits
 	nth    kind = "nth"    // 21st, 1er
-	clock  kind = "time"   // 18:30; minutes of the day
-	hours  kind = "9h30"   // minutes, of the day or from now
+	clock  kind = "time"   // 18:30; value: minutes of the day
+	hours  kind = "9h30"   // value: minutes, of the day or from now
 	zeroed kind = "09"     // an hour below 10 in two digits
-	dotted kind = "9.30"   // a time or a date: hundreds and ones
-	date   kind = "date"   // a whole one; days, as pack made them
-	length kind = "1w2d"   // seconds
+	dotted kind = "9.30"   // a time or a date; value: 930, or -930 if it is certainly a date
+	date   kind = "date"   // 2026-11-21; value: 20261121
+	length kind = "1w2d"   // value: seconds
 )
 
-// Units of time; then parts of the day, by the hour that they mean.
+// Units of time.
 const (
 	aSecond = iota
 	aMinute
@@ -245,6 +244,7 @@ const (
 	aYear
 )
 
+// Parts of the day, by the hour that they mean.
 const morning, afternoon, evening = 9, 15, 20
 
 // sense is one meaning of a word.
@@ -253,17 +253,17 @@ type sense struct {
 	value float64
 }
 
-// lexicon is one language.
+// lexicon holds the phrases of one language.
 type lexicon struct {
-	phrases map[string][][]sense // by the folded phrase: the senses of each word that it means, mostly of one
-	longest int                  // words of the longest phrase
+	phrases map[string][][]sense // by folded phrase: the senses of each word that it means
+	longest int                  // number of words in the longest phrase
 }
 
 func readLexicon(language string) *lexicon {
 	l := &lexicon{phrases: make(map[string][][]sense)}
 	text, err := files.ReadFile("words/" + language + ".txt")
 	if err != nil {
-		return l // a test holds the files and the list together
+		return l // a test ensures that each language has a file
 	}
 	for line := range strings.Lines(string(text)) {
 		means, says, ok := strings.Cut(strings.TrimSpace(line), ": ")
@@ -279,7 +279,7 @@ func readLexicon(language string) *lexicon {
 			key := strings.Join(folded, " ")
 			l.longest = max(l.longest, len(folded))
 			switch known := l.phrases[key]; {
-			case known == nil, len(known) > 1 && len(meaning) == 1: // one word's meaning comes before those of several
+			case known == nil, len(known) > 1 && len(meaning) == 1: // a meaning of one word wins
 				l.phrases[key] = meaning
 			case len(known) == 1 && len(meaning) == 1:
 				l.phrases[key] = [][]sense{slices.Concat(known[0], meaning[0])}
@@ -289,7 +289,7 @@ func readLexicon(language string) *lexicon {
 	return l
 }
 
-// values are those that a file writes as words.
+// values are the values that files write as words.
 var values = map[string]float64{
 	"second": aSecond, "minute": aMinute, "hour": anHour, "day": aDay, "week": aWeek, "month": aMonth, "year": aYear,
 	"morning": morning, "afternoon": afternoon, "evening": evening,

@@ -1,5 +1,4 @@
-// Package timezone keeps in which time zones people are, once for all plugins that ask or
-// tell them.
+// Package timezone stores users' time zones for all plugins.
 package timezone
 
 import (
@@ -11,16 +10,16 @@ import (
 	"synthbot/core/values"
 )
 
-// Zone is in which time zone a person is.
+// Zone is a user's time zone.
 type Zone struct {
-	Name   string    `json:"zone"`            // of the IANA database; "": they never said
-	Origin core.Path `json:"origin,omitzero"` // where they said so: there and below it may be shown
+	Name   string    `json:"zone"`            // name in the IANA database; "": unknown
+	Origin core.Path `json:"origin,omitzero"` // where the user set it; it may be shown there and below
 }
 
 const key = "zone"
 
-// Of returns a person's zone; the zero Zone if they never said. items are core.Host.Zones;
-// nil stores nothing.
+// Of returns a user's zone, or the zero Zone if it is unknown. items are core.Host.Zones;
+// nil has no zones.
 func Of(ctx context.Context, items core.Items, person core.Path) (z Zone, err error) {
 	if items != nil {
 		z, _, err = values.Get[Zone](ctx, items, person, key)
@@ -28,7 +27,7 @@ func Of(ctx context.Context, items core.Items, person core.Path) (z Zone, err er
 	return z, err
 }
 
-// Keep stores a person's zone, as Items.Put does; the zero Zone takes it away.
+// Keep stores a user's zone, as Items.Put does. The zero Zone deletes it.
 func Keep(ctx context.Context, items core.Items, person core.Path, z Zone) error {
 	switch {
 	case items == nil:
@@ -62,7 +61,7 @@ func Load(name string) (loc *time.Location, ok bool) {
 	return nil, false
 }
 
-// city finds the zone whose name ends so. Several names of one zone are one.
+// city finds the only zone with this last part of its name. Several names for one zone count as one.
 func city(name string) (found *time.Location, ok bool) {
 	if strings.HasPrefix(name, "/") {
 		return nil, false
@@ -82,7 +81,7 @@ func city(name string) (found *time.Location, ok bool) {
 	return found, found != nil
 }
 
-// showSame reports whether the clocks of two zones show the same, in winter and in summer.
+// showSame reports whether clocks in two zones show the same time, in winter and in summer.
 func showSame(a, b *time.Location) bool {
 	for _, month := range []time.Month{time.January, time.July} {
 		at := time.Date(2026, month, 1, 0, 0, 0, 0, time.UTC)
@@ -93,7 +92,7 @@ func showSame(a, b *time.Location) bool {
 	return true
 }
 
-// capitalized writes a name as the database mostly does.
+// capitalized writes a name in the usual form of the database.
 func capitalized(name string) string {
 	b := []byte(name)
 	for i, c := range b {

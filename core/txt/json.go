@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// escapes are what ASCII characters become in a JSON string; "" for those that stand for themselves.
+// escapes holds the escapes of ASCII characters in a JSON string; "" means no escape.
 var escapes = func() (all [utf8.RuneSelf]string) {
 	for c := range ' ' {
 		all[c] = fmt.Sprintf(`\u%04x`, c)
@@ -16,10 +16,10 @@ var escapes = func() (all [utf8.RuneSelf]string) {
 	return all
 }()
 
-// WriteJSON writes s as a JSON string without its quotes. Characters stand for themselves where JSON
-// allows it; bytes that are not UTF-8 become U+FFFD.
+// WriteJSON writes s as a JSON string without its quotes. It escapes only what JSON requires, and
+// replaces invalid UTF-8 by U+FFFD.
 func WriteJSON(w io.StringWriter, s string) {
-	from := 0 // of what is not written yet
+	from := 0 // start of the unwritten part
 	for i, r := range s {
 		escaped := ""
 		switch {
@@ -37,7 +37,7 @@ func WriteJSON(w io.StringWriter, s string) {
 	_, _ = w.WriteString(s[from:])
 }
 
-// WidthJSON is how many characters WriteJSON spends on one rune.
+// WidthJSON returns how many characters WriteJSON writes for a rune.
 func WidthJSON(r rune) int {
 	if r < utf8.RuneSelf {
 		return max(1, len(escapes[r]))
@@ -45,8 +45,8 @@ func WidthJSON(r rune) int {
 	return 1
 }
 
-// StringEnd returns the length of the JSON string that a text begins with, quotes included; of one that does not end,
-// that of the text.
+// StringEnd returns the length of the JSON string at the start of a text, with its quotes, or the length of the text
+// if the string does not end.
 func StringEnd(text []byte) int {
 	end := 1
 	for end < len(text) && text[end] != '"' {

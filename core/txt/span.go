@@ -12,7 +12,7 @@ const (
 	maxSpan = 3650 * day
 )
 
-// units are those of a span, longest first.
+// units are the units of a span, the longest first.
 var units = [...]struct {
 	letter byte
 	name   string
@@ -22,8 +22,8 @@ var units = [...]struct {
 	{'s', "second", time.Second},
 }
 
-// ParseSpan reads a length of time like "30m", "12h", "7d" or "1w2d". ok is false
-// if the text is anything else, or if it means zero or more than ten years.
+// ParseSpan reads a time span like "30m", "12h", "7d" or "1w2d". ok is false for other
+// texts, and for zero or more than ten years.
 func ParseSpan(text string) (d time.Duration, ok bool) {
 	text = strings.ToLower(strings.TrimSpace(text))
 	for text != "" {
@@ -45,7 +45,7 @@ func ParseSpan(text string) (d time.Duration, ok bool) {
 	return d, d > 0
 }
 
-// Span writes whole seconds in the form that ParseSpan reads.
+// Span writes a duration in the form that ParseSpan reads, without fractions of a second.
 func Span(d time.Duration) string {
 	var b strings.Builder
 	for _, u := range units {
@@ -58,7 +58,7 @@ func Span(d time.Duration) string {
 	return b.String()
 }
 
-// SpanWords writes whole seconds for users: "1 hour 30 minutes".
+// SpanWords writes a duration for users, without fractions of a second: "1 hour 30 minutes".
 func SpanWords(d time.Duration) string {
 	var parts []string
 	for _, u := range units {

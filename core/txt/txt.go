@@ -1,5 +1,5 @@
-// Package txt has the few helpers for texts that several rooms need: on one line,
-// at most so long, folded for comparison, how wide it is, and how a time is written.
+// Package txt has helpers for texts: it puts them on one line, shortens, folds, escapes and
+// measures them, and writes times.
 package txt
 
 import (
@@ -12,22 +12,22 @@ import (
 	"unicode/utf8"
 )
 
-// ellipsis ends what was cut.
+// ellipsis ends a text that was cut.
 const ellipsis = "…"
 
-// Line returns s on one line: each run of white space and control characters is one
-// space, there is none at either end, what is not UTF-8 is U+FFFD, and characters that
-// change the direction of writing are left out.
+// Line returns s on one line. It replaces each run of white space and control characters by
+// one space, trims spaces, replaces invalid UTF-8 by U+FFFD, and removes characters that
+// change the direction of writing.
 func Line(s string) string {
 	s = strings.TrimSpace(s)
-	if simple(s) {
+	if isPlainLine(s) {
 		return s
 	}
 	s = strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsControl(r):
 			return ' '
-		case directs(r):
+		case changesDirection(r):
 			return -1
 		}
 		return r
@@ -35,9 +35,9 @@ func Line(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// Lines returns s without control characters, except line breaks and tabs. Line breaks are
-// \n, what is not UTF-8 is U+FFFD, and characters that change the direction of writing are
-// left out.
+// Lines returns s without control characters, except line breaks and tabs. It replaces line
+// breaks by \n and invalid UTF-8 by U+FFFD, and removes characters that change the direction
+// of writing.
 func Lines(s string) string {
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\r\n", "\n")
 	return strings.Map(func(r rune) rune {
@@ -46,21 +46,21 @@ func Lines(s string) string {
 			return r
 		case r == '\r' || r == '\u2028' || r == '\u2029':
 			return '\n'
-		case unicode.IsControl(r) || directs(r):
+		case unicode.IsControl(r) || changesDirection(r):
 			return -1
 		}
 		return r
 	}, s)
 }
 
-// simple reports whether s is surely on one line as it is.
-func simple(s string) bool {
-	space := true // before s
+// isPlainLine reports whether s certainly needs no change by Line.
+func isPlainLine(s string) bool {
+	space := true // the start counts as a space
 	for _, r := range s {
 		switch {
 		case r == ' ' && space, r < ' ', r == 0x7f, r == utf8.RuneError:
 			return false
-		case r > 0x7f && (unicode.IsControl(r) || unicode.IsSpace(r) || directs(r)):
+		case r > 0x7f && (unicode.IsControl(r) || unicode.IsSpace(r) || changesDirection(r)):
 			return false
 		}
 		space = r == ' '
@@ -68,14 +68,14 @@ func simple(s string) bool {
 	return !space || s == ""
 }
 
-// directs reports whether a character, itself invisible, changes the direction of
-// what follows it.
-func directs(r rune) bool {
+// changesDirection reports whether an invisible character changes the direction of the text after
+// it.
+func changesDirection(r rune) bool {
 	return r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' || r == '\ufeff'
 }
 
-// Clip returns s with at most n characters; what was cut ends with "…", one of them.
-// What is not UTF-8 is U+FFFD.
+// Clip returns at most n characters of s. If it cuts s, the last one is "…". It replaces
+// invalid UTF-8 by U+FFFD.
 func Clip(s string, n int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= n || utf8.RuneCountInString(s) <= n {
@@ -89,8 +89,8 @@ func Clip(s string, n int) string {
 	return strings.TrimRightFunc(s[:end], unicode.IsSpace) + ellipsis
 }
 
-// ClipBytes returns s with at most n bytes, at least 3, in whole characters; what was
-// cut ends with "…". What is not UTF-8 is U+FFFD.
+// ClipBytes returns at most n bytes of s, in whole characters. n must be at least 3. If it
+// cuts s, the result ends with "…". It replaces invalid UTF-8 by U+FFFD.
 func ClipBytes(s string, n int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= n {
@@ -123,16 +123,16 @@ func foldRune(r rune) rune {
 	return r
 }
 
-// ClipLine returns a text on one line, of at most n characters.
+// ClipLine returns at most n characters of a text, on one line.
 func ClipLine(text string, n int) string { return Clip(Line(text), n) }
 
 var (
 	markup = Pattern("[\\\\`*_~\\[\\]<>&|#=^$]")
-	// What would begin a list.
+	// bullet matches what would begin a list.
 	bullet = Pattern(`(?m)^(\s*(?:\d+)?)([-+.)])`)
 )
 
-// Literal returns Markdown that shows a text just as it is.
+// Literal escapes a text so that Markdown shows it unchanged.
 func Literal(text string) string {
 	text = markup().ReplaceAllString(text, `\$0`)
 	return bullet().ReplaceAllStringFunc(text, func(s string) string {
@@ -140,19 +140,19 @@ func Literal(text string) string {
 	})
 }
 
-// Pattern returns a regular expression that is compiled when it is first used, so that it
-// costs a start nothing. It panics then if the expression is wrong.
+// Pattern returns a function that compiles a regular expression on its first call, which keeps
+// the start fast. That call panics if the expression is invalid.
 func Pattern(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
-// IsName reports whether a text has between 1 and most bytes, all of them a-z, 0-9, _ or one of others.
+// IsName reports whether a text has 1 to most bytes, all of them a-z, 0-9, _ or one of others.
 func IsName(s string, most int, others string) bool {
 	return s != "" && len(s) <= most && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_"+others) == ""
 }
 
-// Distance returns how many letters to change, add, remove or swap with their neighbour
-// to turn a into b.
+// Distance returns the edit distance of a and b: how many letters must be changed, added, removed
+// or swapped with their neighbour.
 func Distance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	before, row := make([]int, len(y)+1), make([]int, len(y)+1)
@@ -177,8 +177,8 @@ func Distance(a, b string) int {
 	return row[len(y)]
 }
 
-// Words yields where words, which are not empty, occur in a text as whole words. Scripts
-// that put no space between words have no other way to tell than the letters themselves.
+// Words yields the offsets at which words, which must not be empty, occur in a text as whole words. In scripts
+// without spaces between words, every occurrence counts.
 func Words(text, words string) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		first, size := utf8.DecodeRuneInString(words)
@@ -191,15 +191,15 @@ func Words(text, words string) iter.Seq[int] {
 			at += i
 			before, _ := utf8.DecodeLastRuneInString(text[:at])
 			after, _ := utf8.DecodeRuneInString(text[at+len(words):])
-			if !joined(before, first) && !joined(last, after) && !yield(at) {
+			if !inOneWord(before, first) && !inOneWord(last, after) && !yield(at) {
 				return
 			}
 		}
 	}
 }
 
-// Fields yields the beginning and the end of each word of a text: letters and digits with their accents. Digits hold
-// together over one of the marks, which are ASCII ("18:30").
+// Fields yields the start and the end of each word of a text: letters and digits with their accents. One of the marks,
+// which must be ASCII, between digits is part of a word ("18:30").
 func Fields(text, marks string) iter.Seq2[int, int] {
 	return func(yield func(start, end int) bool) {
 		start := -1
@@ -228,8 +228,8 @@ func betweenDigits(text string, i int) bool {
 	return unicode.IsDigit(before) && unicode.IsDigit(after)
 }
 
-// joined reports whether two neighbours belong to one word, as far as their scripts tell.
-func joined(a, b rune) bool {
+// inOneWord reports whether two adjacent characters belong to one word. For scripts without spaces it returns false.
+func inOneWord(a, b rune) bool {
 	return isWord(a) && isWord(b) && !isUnspaced(a) && !isUnspaced(b)
 }
 
@@ -242,9 +242,9 @@ func isWord(r rune) bool {
 	return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
 }
 
-// FileName makes the name of a file, without ending, of a name in any script; otherwise, if nothing is left of it.
+// FileName makes a file name, without extension, from a name in any script. It returns otherwise if no letter is left.
 func FileName(name, otherwise string) string {
-	const longest = 100 // bytes, which every system can store with an ending
+	const longest = 100 // bytes; with an extension, every system can store them
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool {
 		return !unicode.In(r, unicode.L, unicode.M, unicode.N)
 	})

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/text/width"
 )
 
-// emojiStyle asks for the picture of a character that has a plain form too.
+// emojiStyle is the variation selector that shows a character as an emoji.
 const emojiStyle = '\ufe0f'
 
-// Columns returns how many columns a grapheme takes: 0, 1 or 2.
+// Columns returns how many terminal columns a grapheme takes: 0, 1 or 2.
 func Columns(grapheme string) int {
 	if len(grapheme) == 1 {
 		if grapheme[0] < ' ' || grapheme[0] == 0x7f {
@@ -34,8 +34,8 @@ func Columns(grapheme string) int {
 	return 1
 }
 
-// Width returns how many columns a text takes on one line of a terminal, or in a font
-// whose characters are all as wide.
+// Width returns how many columns a text takes on a line of a terminal, or in a monospaced
+// font.
 func Width(s string) int {
 	n := 0
 	for g := range Graphemes(s) {
@@ -44,8 +44,8 @@ func Width(s string) int {
 	return n
 }
 
-// Graphemes yields what a reader takes for single characters, in order: letters
-// with their accents, families of emoji.
+// Graphemes yields what readers see as single characters, in order: letters with their accents,
+// emoji sequences.
 func Graphemes(s string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for g := graphemes.FromString(s); g.Next(); {

@@ -117,8 +117,8 @@ func TestConfig(t *testing.T) {
 		"[[source]]\npath=\"x\"\nurl=\"x\"":                         "https://host/path",
 		"[[source]]\npath=\"x\"\nurl=\"http://x\"\ncommand=[\"x\"]": "give one of them",
 		"[[source]]\npath=\"x\"\ncommand=[\"\"]":                    "the program has no name",
-		"[[source]]\npath=\"x\"\nheaders={\"a b\"=\"x\"}":           "is not the name of a header",
-		"[[source]]\npath=\"x\"\nenv={\"a b\"=\"x\"}":               "is not the name of a variable",
+		"[[source]]\npath=\"x\"\nheaders={\"a b\"=\"x\"}":           "is not a valid header name",
+		"[[source]]\npath=\"x\"\nenv={\"a b\"=\"x\"}":               "is not a valid variable name",
 		"[[source]]\npath=\"x\"\nconfirm=\"maybe\"":                 "one of",
 	} {
 		var c Config

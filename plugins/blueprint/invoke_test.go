@@ -134,8 +134,8 @@ func TestAnswers(t *testing.T) {
 		{"item", 422, `{"success":false,"error":{"code":"X","message":"bad"}}`, "x says: bad", core.Invalid},
 		{"sum", 400, `oops`, "refused that (400)", core.Invalid},
 		{"sum", 403, ``, "does not permit that", core.Forbidden},
-		{"sum", 503, ``, "asked later", core.Temporary},
-		{"sum", 500, ``, "fault of its own", core.Temporary},
+		{"sum", 503, ``, "is busy", core.Temporary},
+		{"sum", 500, ``, "internal error", core.Temporary},
 		{"sum", 200, strings.Repeat("x", 300<<10), "too large", core.Broken},
 	} {
 		code, body = tc.code, tc.body

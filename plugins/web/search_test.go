@@ -66,7 +66,7 @@ func TestSearchFails(t *testing.T) {
 		"slow":           {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "temporary: The server took too long"},
 		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
-		}, "broken: The server wants to send the request elsewhere"},
+		}, "broken: The server redirects to another address"},
 	} {
 		s := serve(t, map[string]http.HandlerFunc{"/search": tc.page})
 		p, _ := reader(t, nil, Config{SearXNG: s.URL, Timeout: 300 * time.Millisecond, MaxBody: 4096})

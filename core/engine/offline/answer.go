@@ -15,13 +15,13 @@ import (
 
 func (s *speaker) plan() plan {
 	if s.notice != nil {
-		return s.notified()
+		return s.answerNotice()
 	}
 	switch s.kind {
 	case string(core.KindBeat):
 		return plan{Actions: []step{{Type: "NONE"}}}
 	case "event_reminder": // input.type of what fell due
-		return s.speak("", s.with("reminder", "text", clipForeign(s.message())))
+		return s.speak("", s.sayWith("reminder", "text", clipForeign(s.message())))
 	}
 	text := s.message()
 	if len(phrases.Split(text)) == 0 {
@@ -32,34 +32,34 @@ func (s *speaker) plan() plan {
 		return s.speak("", s.say(topic))
 	}
 	m := s.understand(text)
-	s.use(m.book)
-	if p, ok := (reminding{s}).answerToQuestion(m); ok {
+	s.useBook(m.book)
+	if p, ok := (reminderReplies{s}).answerToQuestion(m); ok {
 		return p
 	}
-	answer, ok := reminding{s}.correction()
+	answer, ok := reminderReplies{s}.correction()
 	switch {
 	case ok && answer == "":
 		return s.speak("clarification", s.say("correcthow"))
 	case ok && s.has(actionList):
-		return reminding{s}.listReminders()
+		return reminderReplies{s}.listReminders()
 	}
-	choice, ok := reminding{s}.cancelling(m)
+	choice, ok := reminderReplies{s}.cancelling(m)
 	if ok && choice.topic != m.topic {
-		return reminding{s}.listReminders()
+		return reminderReplies{s}.listReminders()
 	}
-	s.other = s.ofOther(m)
-	if m.greets && m.topic != "" && len(s.own(1)) == 0 {
+	s.other = s.answerOthers(m)
+	if m.greets && m.topic != "" && len(s.botLines(1)) == 0 {
 		s.greeting = s.say("hello")
 	}
 	return s.reply(m)
 }
 
-// ofOther answers the other ones of several requests, or says that they were not done.
-func (s *speaker) ofOther(m understood) string {
+// answerOthers answers the other requests of a message, or says that they were not carried out.
+func (s *speaker) answerOthers(m understood) string {
 	said := ""
 	for other := m.other; other != nil; other = other.other {
 		if other.acts() {
-			said = join(said, s.with("undone", "text", clipForeign(other.text)))
+			said = join(said, s.sayWith("undone", "text", clipForeign(other.text)))
 			continue
 		}
 		said = join(said, s.in(other.book).chat(*other))
@@ -67,7 +67,7 @@ func (s *speaker) ofOther(m understood) string {
 	return said
 }
 
-// namesOf are the words by which the bot is called.
+// namesOf returns the words of the bot's names.
 func namesOf(p who.Persona) (names []string) {
 	for _, name := range append([]string{p.Name}, p.Aliases...) {
 		for _, w := range phrases.Split(name) {
@@ -77,8 +77,8 @@ func namesOf(p who.Persona) (names []string) {
 	return names
 }
 
-// bare is the message without the bot's name in front of it ("Aria, at 9") and without the marks at its ends.
-func (s *scene) bare() string {
+// withoutName returns the message without the bot's name in front ("Aria, at 9") and the punctuation at its ends.
+func (s *scene) withoutName() string {
 	text := strings.Trim(s.message(), " .!?¿¡")
 	for words := phrases.Split(text); len(words) > 1; words = phrases.Split(text) {
 		isName := slices.Contains(namesOf(s.persona), words[0].Fold)
@@ -90,30 +90,30 @@ func (s *scene) bare() string {
 	return text
 }
 
-// accepts holds the slots of a phrase against what its topic needs; lenient also accepts places that are
-// not known, which is said then.
+// accepts reports whether the slots of a phrase hold what its topic needs. If lenient, it also accepts unknown
+// places; the answer then says that they are unknown.
 func (s *speaker) accepts(b *phrases.Book, h hit, lenient bool) bool {
 	text := strings.Join(h.slots, " ")
 	switch h.topic {
 	case "sum":
-		_, ok := following{s}.compute(text, b)
+		_, ok := followUpReplies{s}.compute(text, b)
 		return ok
 	case "time":
 		return !b.Is("tongues", txt.Fold(text)) && !b.Is("units", txt.Fold(text)) && // "and in French?"
-			(lenient || telling{s}.knowsPlaces(text, b) || telling{s.in(b)}.isStretch(text))
+			(lenient || timeReplies{s}.knowsPlaces(text, b) || timeReplies{s.in(b)}.isSpan(text))
 	case "dice":
 		_, ok := sums.Dice(text, sumsOf(b))
 		return ok
 	case "datein", "timeplace":
-		return telling{s}.knowsPlaces(text, b)
+		return timeReplies{s}.knowsPlaces(text, b)
 	case "dateago":
-		_, ok := telling{s.in(b)}.dayAgo(text)
+		_, ok := timeReplies{s.in(b)}.dayAgo(text)
 		return ok
 	case "date", "until":
-		_, ok := telling{s}.dayOf(text, b)
+		_, ok := timeReplies{s}.dayOf(text, b)
 		return ok && !strings.Contains(text, "%")
 	case "between":
-		_, _, ok := telling{s}.daysBetween(h.slots, b)
+		_, _, ok := timeReplies{s}.daysBetween(h.slots, b)
 		return ok
 	case "number":
 		isNone := func(text string) bool { return sums.ReadWord(txt.Fold(text), sumsOf(b)) == nil }
@@ -134,7 +134,7 @@ func (s *speaker) accepts(b *phrases.Book, h hit, lenient bool) bool {
 	return true
 }
 
-// reply answers a message that was understood as m.
+// reply answers a message by its meaning m.
 func (s *speaker) reply(m understood) plan {
 	if s.standby && s.group && (m.topic == "" || isSmallTalk(m.topic)) {
 		return s.speak("", s.say("standby"))
@@ -145,41 +145,42 @@ func (s *speaker) reply(m understood) plan {
 	}
 	switch m.topic {
 	case "":
-		return s.speak("", s.puzzled(m))
+		return s.speak("", s.notUnderstood(m))
 	case "remind":
-		return reminding{s}.remind(m.rest())
+		return reminderReplies{s}.remind(m.rest())
 	case "wake":
-		return reminding{s}.wake(m.rest())
+		return reminderReplies{s}.wake(m.rest())
 	case "timer":
-		return reminding{s}.remind(s.say("timer") + " " + m.rest())
+		return reminderReplies{s}.remind(s.say("timer") + " " + m.rest())
 	case "timeleft", "remindlist", "remindcancel":
-		return reminding{s}.listReminders()
+		return reminderReplies{s}.listReminders()
 	case "remember":
 		words := phrases.Split(m.rest())
 		switch {
-		case (noting{s}).isReminder(m.rest()):
-			return reminding{s}.remind(m.rest())
+		case (noteReplies{s}).isReminder(m.rest()):
+			return reminderReplies{s}.remind(m.rest())
 		case len(words) == 2 && s.book.Is("self", words[0].Fold) && s.mentions("mind", s.message()): // "my uncle"
-			return noting{s}.recall(understood{hit: hit{"whois", m.slots}, book: m.book, whole: true})
+			return noteReplies{s}.recall(understood{hit: hit{"whois", m.slots}, book: m.book, whole: true})
 		}
-		return noting{s}.remember(m.rest())
+		return noteReplies{s}.remember(m.rest())
 	case "recall", "recallme", "mylikes", "mydislikes", "whois":
-		return noting{s}.recall(m)
+		return noteReplies{s}.recall(m)
 	case "forget", "forgetall", "nolonger":
-		return noting{s}.forget(m)
+		return noteReplies{s}.forget(m)
 	case "dice":
 		return s.dice(m.rest())
 	case "again":
-		return following{s}.again()
+		return followUpReplies{s}.again()
 	case "tell":
-		if strings.HasSuffix(strings.TrimSpace(s.message()), "?") { // do they?
-			return noting{s}.recall(understood{hit: hit{"whois", []string{s.message()}}, book: m.book, whole: true})
+		if strings.HasSuffix(strings.TrimSpace(s.message()), "?") { // a question, not a statement
+			asked := hit{"whois", []string{s.message()}}
+			return noteReplies{s}.recall(understood{hit: asked, book: m.book, whole: true})
 		}
 	}
 	return s.speak(intents()[m.topic], s.chat(m))
 }
 
-// intents are the plan's words for topics.
+// intents returns the plan's intents by topic.
 func intents() map[string]string {
 	return map[string]string{
 		"greeting": "greeting", "how": "greeting", "bye": "farewell", "abilities": "help", "model": "help",
@@ -189,7 +190,7 @@ func intents() map[string]string {
 	}
 }
 
-// chat words the answer to a message that wants nothing but words.
+// chat returns the answer to a message that needs no action.
 func (s *speaker) chat(m understood) string {
 	switch m.topic {
 	case "likes", "dislikes", "interests":
@@ -199,44 +200,44 @@ func (s *speaker) chat(m understood) string {
 		return cmp.Or(s.say(m.topic), s.say("whobare"))
 	case "bot":
 		if s.standby {
-			return s.with("botlater", "standby", s.say("standby"))
+			return s.sayWith("botlater", "standby", s.say("standby"))
 		}
 	case "doyoulike":
-		return cmp.Or(s.ofTaste(m.rest(), "yeslike", "nolike"), s.say("neutral"))
+		return cmp.Or(s.opinion(m.rest(), "yeslike", "nolike"), s.say("neutral"))
 	case "tell":
-		return cmp.Or(s.ofTaste(m.rest(), "reactlike", "reactdislike"), s.say("tell"))
+		return cmp.Or(s.opinion(m.rest(), "reactlike", "reactdislike"), s.say("tell"))
 	case "abilities":
 		return s.abilities()
 	case "myname":
 		return s.nameOfUser()
 	case "introduce":
-		return cmp.Or(s.with("introduced", "name", phrases.Capital(firstName(m.rest()))), s.say("ok"))
+		return cmp.Or(s.sayWith("introduced", "name", phrases.Capital(firstName(m.rest()))), s.say("ok"))
 	case "isaid":
-		return s.quote("isaid", s.theirs())
+		return s.quote("isaid", s.userLines())
 	case "yousaid":
-		return s.quote("yousaid", following{s}.unquoted())
+		return s.quote("yousaid", followUpReplies{s}.unquoted())
 	case "time", "timeplace":
-		return telling{s}.timeIn(m.rest())
+		return timeReplies{s}.timeIn(m.rest())
 	case "week":
 		_, week := s.now.ISOWeek()
-		return s.with("week", "n", strconv.Itoa(week))
+		return s.sayWith("week", "n", strconv.Itoa(week))
 	case "dateago":
-		day, _ := telling{s}.dayAgo(m.rest())
-		return s.with("dateon", "day", s.date(day))
+		day, _ := timeReplies{s}.dayAgo(m.rest())
+		return s.sayWith("dateon", "day", s.date(day))
 	case "timethere":
-		return telling{s}.timeIn(following{s}.lastPlace())
+		return timeReplies{s}.timeIn(followUpReplies{s}.lastPlace())
 	case "datethere":
-		return telling{s}.dateIn(following{s}.lastPlace())
+		return timeReplies{s}.dateIn(followUpReplies{s}.lastPlace())
 	case "date":
-		return telling{s}.dateOn(m.rest())
+		return timeReplies{s}.dateOn(m.rest())
 	case "datein":
-		return telling{s}.dateIn(m.rest())
+		return timeReplies{s}.dateIn(m.rest())
 	case "until":
-		return telling{s}.daysUntil(m.rest())
+		return timeReplies{s}.daysUntil(m.rest())
 	case "between":
-		return telling{s}.between(m.slots)
+		return timeReplies{s}.between(m.slots)
 	case "sum":
-		answer, _ := following{s}.compute(m.rest(), s.book)
+		answer, _ := followUpReplies{s}.compute(m.rest(), s.book)
 		return s.result(answer)
 	case "coin", "number", "choose":
 		return s.chance(m)
@@ -244,17 +245,17 @@ func (s *speaker) chat(m understood) string {
 	return s.say(m.topic)
 }
 
-// ofTaste is a saying about what the text mentions of the persona's likes, or of its
-// dislikes; "" if it mentions none.
-func (s *speaker) ofTaste(text, like, dislike string) string {
+// opinion answers a text that mentions one of the persona's likes by the topic like, and one that mentions a
+// dislike by the topic dislike. It returns "" for other texts.
+func (s *speaker) opinion(text, like, dislike string) string {
 	liked := mentioned(text, slices.Concat(s.persona.Likes, s.persona.Interests), s.books)
 	if liked != "" {
-		return s.with(like, "thing", liked)
+		return s.sayWith(like, "thing", liked)
 	}
-	return s.with(dislike, "thing", mentioned(text, s.persona.Dislikes, s.books))
+	return s.sayWith(dislike, "thing", mentioned(text, s.persona.Dislikes, s.books))
 }
 
-// abilities tells what users can ask for here, by an example each.
+// abilities lists what users can ask for here, with an example each.
 func (s *speaker) abilities() string {
 	parts := []string{s.say("abilities")}
 	if s.has(actionSave) {
@@ -269,17 +270,17 @@ func (s *speaker) abilities() string {
 	return join(append(parts, s.say("abilitiesmore"))...)
 }
 
-// nameOfUser answers "what is my name?": what users said counts before what the platform calls them.
+// nameOfUser answers "what is my name?". A name that the user gave wins over the one of the platform.
 func (s *speaker) nameOfUser() string {
 	wrong := ""
-	for _, text := range s.theirs() {
+	for _, text := range s.userLines() {
 		m := s.understand(text)
 		name := firstName(m.rest())
 		switch {
 		case m.topic == "notname":
 			wrong = txt.Fold(name)
 		case m.topic == "introduce" && name != "" && txt.Fold(name) != wrong:
-			return s.with("mynametold", "name", phrases.Capital(name))
+			return s.sayWith("mynametold", "name", phrases.Capital(name))
 		}
 	}
 	return cmp.Or(s.say("myname"), s.say("mynamenone"))
@@ -296,21 +297,21 @@ func firstName(text string) string {
 func (s *speaker) quote(topic string, lines []string) string {
 	first := strings.Join(lines[:min(len(lines), 1)], "")
 	quoted := txt.Clip(strings.ReplaceAll(txt.Line(first), `"`, "'"), 240)
-	return cmp.Or(s.with(topic, "quote", quoted), s.say("isaidnone"))
+	return cmp.Or(s.sayWith(topic, "quote", quoted), s.say("isaidnone"))
 }
 
-// puzzled answers what was not understood: a question by notes that have all its words, else in one honest line;
-// in private it has what helps.
-func (s *speaker) puzzled(m understood) string {
-	found := noting{s}.known(s.message(), 0)
+// notUnderstood answers a message that was not understood: a question by memories with all its words if there
+// are any, else with one line that says so. In a private chat that line is a hint.
+func (s *speaker) notUnderstood(m understood) string {
+	found := noteReplies{s}.fromPrompt(s.message(), 0)
 	switch {
 	case found != "" && s.mentions("asks", s.message()):
-		return s.with("recalled", "found", found)
+		return s.sayWith("recalled", "found", found)
 	case s.standby:
 		return s.say("standby")
 	case s.group:
 		return s.say("honest")
-	case !m.greets || len(s.own(1)) > 0:
+	case !m.greets || len(s.botLines(1)) > 0:
 		return s.say("hint")
 	}
 	return join(s.say("hello"), s.say("hint"))

@@ -10,16 +10,16 @@ import (
 	"synthbot/core/spoken"
 )
 
-// listReminders asks for the reminders: to tell them, or to find those to cancel.
-func (s reminding) listReminders() plan {
+// listReminders plans the action that lists reminders: to show them, or to find those to cancel.
+func (s reminderReplies) listReminders() plan {
 	if !s.has(actionList) {
 		return s.speak("", s.say("remindnone"))
 	}
 	return plan{Intent: "query", Actions: []step{newStep(actionList, map[string]any{})}}
 }
 
-// listed goes on with the reminders that there are.
-func (s reminding) listed(m understood, raw json.RawMessage) plan {
+// listed answers with the reminders that the list action returned.
+func (s reminderReplies) listed(m understood, raw json.RawMessage) plan {
 	var found struct {
 		Reminders []reminder `json:"reminders"`
 		More      int        `json:"more"`
@@ -32,7 +32,7 @@ func (s reminding) listed(m understood, raw json.RawMessage) plan {
 	if len(all) == 0 {
 		return s.speak("", s.say("remindlistnone"))
 	}
-	left := telling(s).timeLeft(all)
+	left := timeReplies(s).timeLeft(all)
 	if m.topic == "timeleft" && left != "" {
 		return s.speak("query", left)
 	}
@@ -57,22 +57,22 @@ func (s reminding) listed(m understood, raw json.RawMessage) plan {
 		return s.speak("clarification", s.say("cancelwhich")+s.rows(chosen, 0))
 	}
 	var steps []step
-	for _, r := range chosen[:min(len(chosen), mostCancelled)] {
+	for _, r := range chosen[:min(len(chosen), maxCancelled)] {
 		steps = append(steps, newStep(actionCancel, map[string]any{"id": r.ID}))
 	}
 	return plan{Intent: "action", Actions: steps}
 }
 
-// mostCancelled is how many reminders are cancelled at once: a plan has no more steps.
-const mostCancelled = 30
+// maxCancelled is how many reminders are cancelled at once: a plan may have no more steps.
+const maxCancelled = 30
 
-// mostShown is how many reminders a message lists.
-const mostShown = 20
+// maxShown is how many reminders a message lists.
+const maxShown = 20
 
 // rows lists reminders, one on each line, and says how many more there are.
-func (s reminding) rows(all []reminder, more int) string {
+func (s reminderReplies) rows(all []reminder, more int) string {
 	var b strings.Builder
-	shown := min(len(all), mostShown)
+	shown := min(len(all), maxShown)
 	for i, r := range all[:shown] {
 		fmt.Fprintf(&b, "\n%d. %s: %s", i+1, s.moment(r.at()), clipForeign(r.Text))
 		if r.Repeat != "" {
@@ -81,14 +81,14 @@ func (s reminding) rows(all []reminder, more int) string {
 	}
 	more += len(all) - shown
 	if more > 0 {
-		b.WriteString("\n" + s.with("remindmore", "n", fmt.Sprint(more)))
+		b.WriteString("\n" + s.sayWith("remindmore", "n", fmt.Sprint(more)))
 	}
 	return b.String()
 }
 
-// cancelling returns the request to cancel that a message is: as it was understood, or as the choice out of reminders
-// that were listed just before, such as "the second one".
-func (s reminding) cancelling(m understood) (understood, bool) {
+// cancelling returns the message as a request to cancel, and whether it is one: by its topic, or because it chooses
+// from reminders that were listed just before, such as "the second one".
+func (s reminderReplies) cancelling(m understood) (understood, bool) {
 	switch m.topic {
 	case "remindcancel", "forget", "forgetall":
 		return m, true
@@ -99,8 +99,8 @@ func (s reminding) cancelling(m understood) (understood, bool) {
 		m.hit = hit{topic: "remindcancel"} // "never mind"
 		return m, true
 	}
-	text := s.bare()
-	_, isPlace := s.place(text)
+	text := s.withoutName()
+	_, isPlace := s.position(text)
 	isChoice := isPlace || s.book.Has("all", text) || m.topic == "" && len(phrases.Split(text)) <= 5
 	if !isChoice || !s.saidBefore(s.lastAnswer(), "cancelwhich", "cancelnone") {
 		return m, false
@@ -109,8 +109,8 @@ func (s reminding) cancelling(m understood) (understood, bool) {
 	return m, true
 }
 
-// place is the place in a list that a text names: "2", "#2", "the second one"; -1 is the last one.
-func (s reminding) place(text string) (n int, ok bool) {
+// position returns the position in a list that a text names: "2", "#2", "the second one"; -1 is the last one.
+func (s reminderReplies) position(text string) (n int, ok bool) {
 	words := slices.DeleteFunc(s.book.Split(text), func(w phrases.Word) bool { return s.book.Is("articles", w.Fold) })
 	for i, w := range words {
 		place, isOrdinal := s.book.Lists["ordinals"][w.Fold]
@@ -126,21 +126,21 @@ func (s reminding) place(text string) (n int, ok bool) {
 	return number(s.book, words[0].Fold)
 }
 
-// isSpecific reports whether the rest of a request has a word that may say which reminders it means.
-func (s reminding) isSpecific(rest string) bool {
+// isSpecific reports whether the rest of a request has a word that may select reminders.
+func (s reminderReplies) isSpecific(rest string) bool {
 	return slices.ContainsFunc(s.book.Split(rest), func(w phrases.Word) bool {
 		isIn := func(list string) bool { return s.book.Is(list, w.Fold) }
 		return !slices.ContainsFunc([]string{"all", "articles", "self", "polite", "plurals", "singulars"}, isIn)
 	})
 }
 
-// chosen are the reminders that a request to cancel means. All of them are meant only if it names none; those that
-// it excepts are left out.
-func (s reminding) chosen(m understood, all []reminder) []reminder {
+// chosen returns the reminders that a request to cancel selects. If it names none, it selects all, or those that
+// were shown last. Reminders that the request excepts are left out.
+func (s reminderReplies) chosen(m understood, all []reminder) []reminder {
 	rest := m.rest()
 	for _, list := range []string{"ordinals", "days"} {
 		_, within, _, ok := s.book.Cut(list, s.message())
-		if rest == "" && ok { // the phrase has it
+		if rest == "" && ok { // it is part of the phrase
 			rest = within
 		}
 	}
@@ -155,7 +155,7 @@ func (s reminding) chosen(m understood, all []reminder) []reminder {
 	shown := slices.DeleteFunc(slices.Clone(all), func(r reminder) bool {
 		return !strings.Contains(s.lastAnswer(), clipForeign(r.Text))
 	})
-	n, isPlace := s.place(rest)
+	n, isPlace := s.position(rest)
 	switch {
 	case isPlace && len(shown) > 0 && s.saidBefore(s.lastAnswer(), "cancelwhich", "cancelnone", "remindlist"):
 		return nth(shown, n)
@@ -167,7 +167,7 @@ func (s reminding) chosen(m understood, all []reminder) []reminder {
 	return shown
 }
 
-// nth returns the n-th reminder alone, or the last one for -1; none if there are not so many.
+// nth returns only the n-th reminder, or the last one for -1, or none if there are fewer.
 func nth(all []reminder, n int) []reminder {
 	if n < 0 {
 		n = len(all)
@@ -178,9 +178,9 @@ func nth(all []reminder, n int) []reminder {
 	return all[n-1 : n]
 }
 
-// matching are the reminders that a text names best, by their place, their words, their day or their time.
-func (s reminding) matching(text string, all []reminder) []reminder {
-	n, isPlace := s.place(text)
+// matching returns the reminders that match a text best, by their position, words, day or time.
+func (s reminderReplies) matching(text string, all []reminder) []reminder {
+	n, isPlace := s.position(text)
 	if isPlace && n <= len(all) {
 		return nth(all, n)
 	}
@@ -192,8 +192,8 @@ func (s reminding) matching(text string, all []reminder) []reminder {
 		when, err = s.reader.Read(text, s.now)
 	}
 	before, day, after, ok := s.book.Cut("days", text)
-	if ok { // also today, in which no time may be left
-		at, _ := telling(s).dayOf(day, s.book)
+	if ok { // includes today, which reader refuses if the time is over
+		at, _ := timeReplies(s).dayOf(day, s.book)
 		when, what, err = spoken.When{At: at, Dated: true}, before+" "+after, nil
 	}
 	layouts := []string{"15:04", "03:04"} // "the one at 10" may be the morning's or the evening's
@@ -221,7 +221,7 @@ func (s reminding) matching(text string, all []reminder) []reminder {
 	return slices.DeleteFunc(slices.Clone(all), func(r reminder) bool { return hits(r) < most })
 }
 
-func (s reminding) cancelled(outputs []output) plan {
+func (s reminderReplies) cancelled(outputs []output) plan {
 	var gone []string
 	for _, o := range outputs {
 		var c struct {
@@ -231,8 +231,8 @@ func (s reminding) cancelled(outputs []output) plan {
 			gone = append(gone, clipForeign(c.Cancelled.Text))
 		}
 	}
-	if len(gone) >= mostCancelled {
-		return s.speak("", s.with("cancelledmany", "n", fmt.Sprint(len(gone))))
+	if len(gone) >= maxCancelled {
+		return s.speak("", s.sayWith("cancelledmany", "n", fmt.Sprint(len(gone))))
 	}
-	return s.speak("", s.with("cancelled", "text", strings.Join(gone, "; ")))
+	return s.speak("", s.sayWith("cancelled", "text", strings.Join(gone, "; ")))
 }

@@ -14,12 +14,12 @@ import (
 	"synthbot/core/txt"
 )
 
-// telling answers what is about the time and the date.
-type telling struct{ *speaker }
+// timeReplies answers questions about the time and the date.
+type timeReplies struct{ *speaker }
 
-// zonesOf finds the time zones of a place: by the list, or as the database of time zones calls a city. name is
-// the place without what is around it ("the city of …", "… right now").
-func (s telling) zonesOf(text string) (name string, zones []string) {
+// zonesOf finds the time zones of a place. name is the place without the words around it ("the city of …",
+// "… right now").
+func (s timeReplies) zonesOf(text string) (name string, zones []string) {
 	words := phrases.Split(text)
 	known := func(words []phrases.Word) bool {
 		return len(places.Zones(text[words[0].Start:words[len(words)-1].End])) > 0
@@ -37,14 +37,14 @@ func (s telling) zonesOf(text string) (name string, zones []string) {
 	return name, places.Zones(name)
 }
 
-// timeIn tells the time here, or in the places that a text names.
-func (s telling) timeIn(text string) string {
+// timeIn answers with the time here, or in the places that a text names.
+func (s timeReplies) timeIn(text string) string {
 	if text == "" && s.zone == "" {
 		return s.say("time")
 	}
-	if s.isStretch(text) {
+	if s.isSpan(text) {
 		then, _ := s.reader.Read(text, s.now)
-		return s.with("timethen", "at", s.moment(then.At))
+		return s.sayWith("timethen", "at", s.moment(then.At))
 	}
 	named := []string{text}
 	_, zones := s.zonesOf(text)
@@ -79,13 +79,13 @@ func (s telling) timeIn(text string) string {
 	return strings.Join(told, "; ") + "."
 }
 
-func (s telling) isStretch(text string) bool {
+func (s timeReplies) isSpan(text string) bool {
 	words := phrases.Split(text)
 	_, err := s.reader.Read(text, s.now)
 	return len(words) == 2 && s.book.Is("units", words[1].Fold) && err == nil
 }
 
-func (s telling) dateIn(place string) string {
+func (s timeReplies) dateIn(place string) string {
 	name, zones := s.zonesOf(place)
 	if len(zones) == 0 {
 		return s.say("date")
@@ -97,9 +97,9 @@ func (s telling) dateIn(place string) string {
 	return s.fresh(s.wordings("datein", map[string]string{"place": placeName(name), "day": s.date(s.now.In(loc))}))
 }
 
-// knowsPlaces reports whether a text names nothing but places that are known.
-func (s telling) knowsPlaces(text string, b *phrases.Book) bool {
-	here := telling{s.in(b)}
+// knowsPlaces reports whether a text names only known places.
+func (s timeReplies) knowsPlaces(text string, b *phrases.Book) bool {
+	here := timeReplies{s.in(b)}
 	unknown := func(name string) bool {
 		_, zones := here.zonesOf(name)
 		return len(zones) == 0
@@ -107,8 +107,8 @@ func (s telling) knowsPlaces(text string, b *phrases.Book) bool {
 	return text == "" || !unknown(text) || !slices.ContainsFunc(here.cutList(text), unknown)
 }
 
-// cutList cuts "Rome, Paris and London".
-func (s telling) cutList(text string) (items []string) {
+// cutList cuts a list such as "Rome, Paris and London" into its items.
+func (s timeReplies) cutList(text string) (items []string) {
 	item := ""
 	for w := range strings.FieldsSeq(text) {
 		bare := strings.Trim(w, ",;&")
@@ -126,7 +126,7 @@ func (s telling) cutList(text string) (items []string) {
 	return items
 }
 
-// placeName writes a place as names are written.
+// placeName capitalises the words of a place.
 func placeName(text string) string {
 	words := strings.Fields(clipForeign(text))
 	for i, w := range words {
@@ -137,8 +137,8 @@ func placeName(text string) string {
 	return strings.Join(words, " ")
 }
 
-// momentIn is the time there, with the weekday where it is another day.
-func (s telling) momentIn(loc *time.Location) string {
+// momentIn returns the time in a zone, with the weekday if it is another day there.
+func (s timeReplies) momentIn(loc *time.Location) string {
 	there := s.now.In(loc)
 	clock := there.Format("15:04")
 	if there.YearDay() != s.now.YearDay() {
@@ -147,15 +147,15 @@ func (s telling) momentIn(loc *time.Location) string {
 	return clock
 }
 
-// dayAndMonth is a date without a year, as some write it.
+// dayAndMonth is a date such as "24.12" or "3.10", without the usual full stop at its end.
 var dayAndMonth = txt.Pattern(`^\d{1,2}\.\d{1,2}$`)
 
-// yearOf finds a year of the calendar in use today.
+// yearOf matches a year from 1600 to 2099.
 var yearOf = txt.Pattern(`\b(1[6-9]|20)\d\d\b`)
 
-// dayOf reads a day: by the lists of the book (yesterday, Christmas), a time as people say it, or a place
-// where it may be another day.
-func (s telling) dayOf(text string, b *phrases.Book) (time.Time, bool) {
+// dayOf reads a day: from the book's lists (yesterday, Christmas), or as a month, a date or another time. It returns
+// the zero Time for a day that does not exist.
+func (s timeReplies) dayOf(text string, b *phrases.Book) (time.Time, bool) {
 	if text == "" {
 		return s.now, true
 	}
@@ -176,7 +176,7 @@ func (s telling) dayOf(text string, b *phrases.Book) (time.Time, bool) {
 	month := slices.Index(strings.Split(txt.Fold(b.Says["months"][0]), ", "), key)
 	switch {
 	case errors.Is(err, spoken.ErrNever):
-		return time.Time{}, true // there is no such day
+		return time.Time{}, true // the day does not exist
 	case err != nil && month >= 0:
 		at := time.Date(s.now.Year(), time.Month(month+1), 1, 12, 0, 0, 0, s.now.Location())
 		if at.Before(s.now) {
@@ -200,22 +200,22 @@ func (s telling) dayOf(text string, b *phrases.Book) (time.Time, bool) {
 	return when.At, err == nil && when.Repeat == ""
 }
 
-// dayAgo reads how long ago a day was, in days or weeks, or the last day of the week of that name.
-func (s telling) dayAgo(text string) (day time.Time, ok bool) {
+// dayAgo reads how long ago a day was, in days or weeks, or the last weekday of that name.
+func (s timeReplies) dayAgo(text string) (day time.Time, ok bool) {
 	when, err := s.reader.Read(text, s.now)
+	if err != nil {
+		return day, false
+	}
 	words := phrases.Split(text)
 	unit := s.book.Lists["units"][words[len(words)-1].Fold]
-	switch {
-	case err != nil:
-		return day, false
-	case unit == "d" || unit == "wk":
+	if unit == "d" || unit == "wk" {
 		return s.now.AddDate(0, 0, -daysFrom(s.now, when.At)), true
 	}
 	isWeekday := strings.Contains(txt.Fold(s.book.Says["weekdays"][0]), words[0].Fold) && len(words) == 1
 	return when.At.AddDate(0, 0, -7), isWeekday
 }
 
-func (s telling) dateOn(text string) string {
+func (s timeReplies) dateOn(text string) string {
 	at, _ := s.dayOf(text, s.book)
 	switch {
 	case text == "":
@@ -223,42 +223,42 @@ func (s telling) dateOn(text string) string {
 	case at.IsZero():
 		return s.say("nosuchday")
 	}
-	return s.with("dateon", "day", s.date(at))
+	return s.sayWith("dateon", "day", s.date(at))
 }
 
-func (s telling) daysUntil(text string) string {
+func (s timeReplies) daysUntil(text string) string {
 	at, _ := s.dayOf(text, s.book)
 	days := daysFrom(s.now, at)
 	when, rest, err := s.reader.Find(text, s.now)
 	switch {
 	case err == nil && rest == "" && when.Wall && !when.Dated: // a time of the day
-		more := map[string]string{"span": stretch(when.At.Sub(s.now)), "at": when.At.Format("15:04")}
+		more := map[string]string{"span": formatSpan(when.At.Sub(s.now)), "at": when.At.Format("15:04")}
 		return s.fresh(s.wordings("untiltime", more))
 	case at.IsZero():
 		return s.say("nosuchday")
 	case days < 0:
-		return s.with("untilpast", "day", s.date(at))
+		return s.sayWith("untilpast", "day", s.date(at))
 	case days == 0:
 		return s.say("untiltoday")
 	case days == 1:
-		return s.with("untilone", "day", s.date(at))
+		return s.sayWith("untilone", "day", s.date(at))
 	}
 	more := map[string]string{"n": strconv.Itoa(days), "day": s.date(at)}
 	return s.fresh(s.wordings("until", more))
 }
 
-// timeLeft says how long it is until the first of the reminders; "" if that is not within a day.
-func (s telling) timeLeft(all []reminder) string {
+// timeLeft says how long it is until the first of the reminders, or "" if it is not within a day.
+func (s timeReplies) timeLeft(all []reminder) string {
 	next := slices.MinFunc(all, func(a, b reminder) int { return a.at().Compare(b.at()) }).at()
 	left := next.Sub(s.now)
 	if left < 0 || left >= 24*time.Hour {
 		return ""
 	}
-	return s.fresh(s.wordings("untiltime", map[string]string{"span": stretch(left), "at": next.Format("15:04")}))
+	return s.fresh(s.wordings("untiltime", map[string]string{"span": formatSpan(left), "at": next.Format("15:04")}))
 }
 
-// stretch writes a time span in hours and minutes, or in seconds if it is short.
-func stretch(d time.Duration) string {
+// formatSpan writes a time span in hours and minutes, or in seconds if it is less than a minute.
+func formatSpan(d time.Duration) string {
 	minutes := int(d.Round(time.Minute).Minutes())
 	switch {
 	case d < time.Minute:
@@ -274,9 +274,9 @@ func daysFrom(from, to time.Time) int {
 	return int(midnight(to).Sub(midnight(from)).Hours() / 24)
 }
 
-// daysBetween reads two days, the earlier one first. A day without a year is the next one: after today, after the
-// day before it, or, in front of a day with a year, within the year before that.
-func (s telling) daysBetween(slots []string, b *phrases.Book) (from, to time.Time, ok bool) {
+// daysBetween reads two days and returns the earlier one first. A day without a year is the next such day after today
+// or after the first day; before a day with a year, it is the last such day before that.
+func (s timeReplies) daysBetween(slots []string, b *phrases.Book) (from, to time.Time, ok bool) {
 	read := func(text string, now time.Time) time.Time {
 		day := strings.TrimSpace(text)
 		_, bare := number(b, txt.Fold(day))
@@ -285,7 +285,7 @@ func (s telling) daysBetween(slots []string, b *phrases.Book) (from, to time.Tim
 		}
 		then := *s.speaker
 		then.now = now
-		at, known := telling{&then}.dayOf(day, b)
+		at, known := timeReplies{&then}.dayOf(day, b)
 		ok = ok && known && !bare && day != "" && !at.IsZero()
 		return at
 	}
@@ -307,7 +307,7 @@ func (s telling) daysBetween(slots []string, b *phrases.Book) (from, to time.Tim
 	return from, to, ok
 }
 
-func (s telling) between(slots []string) string {
+func (s timeReplies) between(slots []string) string {
 	from, to, _ := s.daysBetween(slots, s.book)
 	n := daysFrom(from, to)
 	topic := "between"

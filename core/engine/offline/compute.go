@@ -13,10 +13,10 @@ import (
 	"synthbot/core/engine/offline/sums"
 )
 
-// actionDice is the action of the catalogue that rolls dice, where there is one.
+// actionDice is the action that rolls dice, which may not exist.
 const actionDice = "dice_roll"
 
-// number reads a whole number, in digits or in words.
+// number reads an integer, in digits or in words.
 func number(b *phrases.Book, word string) (int, bool) {
 	n, err := strconv.Atoi(cmp.Or(b.Lists["numbers"][word], word))
 	return n, err == nil
@@ -38,16 +38,16 @@ func (s *speaker) dice(text string) plan {
 		total += n
 	}
 	if len(each) == 1 && r.Plus == 0 {
-		return s.speak("", s.with("dice", "result", each[0]))
+		return s.speak("", s.sayWith("dice", "result", each[0]))
 	}
 	sum := strings.Join(each, " + ")
 	if r.Plus != 0 {
 		sum += strings.NewReplacer("+", " + ", "-", " - ").Replace(fmt.Sprintf("%+d", r.Plus))
 	}
-	return s.speak("", s.with("dice", "result", fmt.Sprintf("%s = %d", sum, total)))
+	return s.speak("", s.sayWith("dice", "result", fmt.Sprintf("%s = %d", sum, total)))
 }
 
-func (s *speaker) rolled(raw json.RawMessage) string {
+func (s *speaker) sayRoll(raw json.RawMessage) string {
 	var r struct {
 		Rolls []struct {
 			Faces []int `json:"faces"`
@@ -60,17 +60,17 @@ func (s *speaker) rolled(raw json.RawMessage) string {
 		result = strings.Trim(strings.ReplaceAll(fmt.Sprint(r.Rolls[0].Faces), " ", " + "), "[]")
 		result += " = " + strconv.Itoa(r.Total)
 	}
-	return s.with("dice", "result", result)
+	return s.sayWith("dice", "result", result)
 }
 
-// chance flips a coin, picks a number, or one of two things.
+// chance flips a coin, or picks a number or one of several things.
 func (s *speaker) chance(m understood) string {
 	switch m.topic {
 	case "coin":
 		return s.say([]string{"heads", "tails"}[s.pick(2)])
 	case "choose":
 		if len(m.slots) > 1 {
-			return s.with("choose", "result", clipForeign(m.slots[s.pick(len(m.slots))]))
+			return s.sayWith("choose", "result", clipForeign(m.slots[s.pick(len(m.slots))]))
 		}
 		return s.say("choosewhat")
 	}
@@ -82,7 +82,7 @@ func (s *speaker) chance(m understood) string {
 	if to <= from || to-from > 1_000_000_000 {
 		return s.say("numberbad")
 	}
-	return s.with("choose", "result", strconv.Itoa(from+s.pick(to-from+1)))
+	return s.sayWith("choose", "result", strconv.Itoa(from+s.pick(to-from+1)))
 }
 
 // sumsOf returns the words of a language for numbers, operators and units.
@@ -121,7 +121,7 @@ func (s *speaker) result(a sums.Answer) string {
 		return strings.Replace(a.From, ".", s.say("decimal"), 1) + " " + sign + " " + text + " " + a.Unit
 	}
 	if !exact {
-		return s.with("sumabout", "result", text)
+		return s.sayWith("sumabout", "result", text)
 	}
-	return s.with("sum", "result", text)
+	return s.sayWith("sum", "result", text)
 }

@@ -10,13 +10,13 @@ import (
 	"synthbot/core/txt"
 )
 
-// following answers what goes on with what was said before.
-type following struct{ *speaker }
+// followUpReplies answers messages that refer to earlier ones.
+type followUpReplies struct{ *speaker }
 
-// compute reads a sum or a conversion, or what goes on with the result before: "times 2", "and in ounces?".
-func (s following) compute(text string, b *phrases.Book) (sums.Answer, bool) {
-	wholes := append([]string{text}, s.completed(text, b)...)
-	if percentage().FindString(text) == text { // of what was asked before
+// compute reads a sum or a conversion, or one that continues the last result: "times 2", "and in ounces?".
+func (s followUpReplies) compute(text string, b *phrases.Book) (sums.Answer, bool) {
+	wholes := append([]string{text}, s.completions(text, b)...)
+	if percentage().FindString(text) == text { // it may replace the one in the last question
 		slices.Reverse(wholes)
 	}
 	for _, whole := range wholes {
@@ -34,9 +34,9 @@ var (
 	percentage   = txt.Pattern(`\d+(?:[.,]\d+)? ?%`)
 )
 
-// completed lists what a text may mean behind the bot's latest result.
-func (s following) completed(text string, b *phrases.Book) (wholes []string) {
-	before := strings.Join(s.own(1), "")
+// completions lists the sums that a text may mean after the bot's last result.
+func (s followUpReplies) completions(text string, b *phrases.Book) (wholes []string) {
+	before := strings.Join(s.botLines(1), "")
 	for n := b.Phrase("conjunctions", b.Split(text)); n > 0; n = b.Phrase("conjunctions", b.Split(text)) {
 		text = strings.TrimSpace(text[b.Split(text)[n-1].End:])
 	}
@@ -54,7 +54,7 @@ func (s following) completed(text string, b *phrases.Book) (wholes []string) {
 	}
 	percent := percentage().FindString(text)
 	isBare := percent != "" && len(b.Split(strings.Replace(text, percent, "", 1))) <= 1
-	said := strings.Join(s.theirs()[:min(len(s.theirs()), 1)], "")
+	said := strings.Join(s.userLines()[:min(len(s.userLines()), 1)], "")
 	if isBare && percentage().MatchString(said) {
 		return []string{withoutQuestion(percentage().ReplaceAllLiteralString(said, percent), b)}
 	}
@@ -64,7 +64,7 @@ func (s following) completed(text string, b *phrases.Book) (wholes []string) {
 	return []string{m[1] + " " + text}
 }
 
-// withoutQuestion takes the words in front of a sum off: "what is 15% of 80?".
+// withoutQuestion removes the words in front of a sum: "what is 15% of 80?".
 func withoutQuestion(text string, b *phrases.Book) string {
 	text = strings.Trim(text, " ?!.¿")
 	for _, w := range b.Split(text) {
@@ -76,9 +76,9 @@ func withoutQuestion(text string, b *phrases.Book) string {
 	return text
 }
 
-// lastPlace is the place that users named last, at the end of a message.
-func (s following) lastPlace() string {
-	for _, said := range s.theirs() {
+// lastPlace returns the place that the user named last, at the end of a message.
+func (s followUpReplies) lastPlace() string {
+	for _, said := range s.userLines() {
 		words := phrases.Split(said)
 		for n := min(len(words)-1, 3); n > 0; n-- {
 			name := said[words[len(words)-n].Start:words[len(words)-1].End]
@@ -90,9 +90,9 @@ func (s following) lastPlace() string {
 	return ""
 }
 
-// again does anew what is left to chance, and says anything else once more.
-func (s following) again() plan {
-	said := s.theirs()
+// again rolls or picks again if the last request was about chance or jokes, and else quotes the last answer.
+func (s followUpReplies) again() plan {
+	said := s.userLines()
 	for len(said) > 0 && s.understand(said[0]).topic == "again" {
 		said = said[1:]
 	}
@@ -105,7 +105,7 @@ func (s following) again() plan {
 	return s.speak("query", s.quote("yousaid", s.unquoted()))
 }
 
-// unquoted are the bot's lines that quote nothing, newest first.
-func (s following) unquoted() []string {
-	return slices.DeleteFunc(s.own(6), func(said string) bool { return s.saidBefore(said, "yousaid", "isaid") })
+// unquoted returns the bot's last lines that quote nothing, newest first.
+func (s followUpReplies) unquoted() []string {
+	return slices.DeleteFunc(s.botLines(6), func(said string) bool { return s.saidBefore(said, "yousaid", "isaid") })
 }

@@ -10,9 +10,9 @@ import (
 	"synthbot/core/sorting"
 )
 
-// settle orders the books: the one of the message's own words first, else that of what the user said before, else
-// what recon or the instructions say. It follows people at once, where recon waits until it is sure.
-func (s *speaker) settle(books []*phrases.Book) {
+// orderBooks puts the book of the message's language first. It decides by the words of the message, then by what the
+// user said before, then by recon or the instructions. Unlike recon, it follows a change of language at once.
+func (s *speaker) orderBooks(books []*phrases.Book) {
 	usual := cmp.Or(who.LanguageCode(s.language), who.Language(s.rules))
 	weights := make(map[*phrases.Book]float64)
 	for _, b := range books {
@@ -21,7 +21,7 @@ func (s *speaker) settle(books []*phrases.Book) {
 		}
 	}
 	n := 0.0
-	for _, said := range s.theirs() {
+	for _, said := range s.userLines() {
 		if n < 3 && weigh(weights, books, said, 0.2/(n+1)) {
 			n++
 		}
@@ -32,8 +32,8 @@ func (s *speaker) settle(books []*phrases.Book) {
 	s.book = s.books[0]
 }
 
-// weigh adds what the words of a text say for each language; a word that two have counts a half for each, and one
-// that more have says nothing. It reports whether any word says something.
+// weigh adds factor to a book's weight for each word of a text that only it knows, and half of it if two books know
+// the word. It reports whether it added anything.
 func weigh(weights map[*phrases.Book]float64, books []*phrases.Book, text string, factor float64) (any bool) {
 	words := phrases.Split(text)
 	for _, w := range words[:min(len(words), 60)] {
@@ -42,7 +42,7 @@ func weigh(weights map[*phrases.Book]float64, books []*phrases.Book, text string
 		}
 		var having []*phrases.Book
 		for _, b := range books {
-			if b.Is("own", w.Fold) { // one language's before all, such as "ciao"
+			if b.Is("own", w.Fold) { // typical of this language, such as "ciao"
 				weights[b] += factor / 2
 			}
 			if b.Knows(w.Fold) {

@@ -11,25 +11,25 @@ import (
 	"synthbot/core/engine/offline/slips"
 )
 
-// hit is a phrase that was found: its topic, and what is in its slots.
+// hit is the topic of a phrase that was found, and the texts in its slots.
 type hit struct {
 	topic string
 	slots []string
 }
 
-// matcher finds the phrases of one book that a sentence is made of.
+// matcher splits a sentence into phrases of one book.
 type matcher struct {
 	book    *phrases.Book
-	names   []string // by which the bot is called
+	names   []string // words of the bot's names
 	text    string
 	words   []phrases.Word
-	dead    map[int]bool // words from which the sentence cannot be understood to its end
+	failed  map[int]bool // words from which the rest of the sentence cannot be split
 	accepts func(h hit) bool
 }
 
-// from reads the sentence from the i-th word to its end, all of it; the longest phrases are tried first.
+// from splits the whole sentence from the i-th word on. It tries the longest phrases first.
 func (m *matcher) from(i int) (hits []hit, ok bool) {
-	if i == len(m.words) || m.dead[i] {
+	if i == len(m.words) || m.failed[i] {
 		return nil, i == len(m.words)
 	}
 	if slices.Contains(m.names, m.words[i].Fold) {
@@ -60,11 +60,11 @@ func (m *matcher) from(i int) (hits []hit, ok bool) {
 			return hits, true
 		}
 	}
-	m.dead[i] = true
+	m.failed[i] = true
 	return nil, false
 }
 
-// between is the text of some words, with the signs around them.
+// between returns the text of some words, with what is written around them but punctuation.
 func (m *matcher) between(from, to int) string {
 	start, end := 0, len(m.text)
 	if from > 0 {
@@ -73,23 +73,23 @@ func (m *matcher) between(from, to int) string {
 	if to < len(m.words) {
 		end = m.words[to].Start
 	}
-	start = min(start, end) // both may be of one short form
+	start = min(start, end) // both may be parts of one short form
 	return strings.Trim(m.text[start:end], " \t\r\n,;:.!?¿¡…\"“”„«»'’")
 }
 
 type understood struct {
 	hit
-	book   *phrases.Book // nil: not understood at all
-	greets bool          // it also greets
-	whole  bool          // nothing is left over
-	other  *understood   // the other one of two requests
-	text   string        // of a request that is one of two
+	book   *phrases.Book // the book of the phrase; nil: not understood at all
+	greets bool          // the message also greets
+	whole  bool          // the whole message was understood
+	other  *understood   // the next request of the message
+	text   string        // the text of this request, if there are several
 }
 
-// rest is what the phrase's slots took.
+// rest returns the texts in the phrase's slots.
 func (u understood) rest() string { return strings.Join(u.slots, " ") }
 
-// ranks lists the topics, the most telling first: "hello, what time is it?" is a question about the time.
+// ranks lists the topics by priority: "hello, what time is it?" is a question about the time.
 func ranks() []string {
 	return strings.Fields("crisis keep remind wake timer timeleft remindlist remindcancel nolonger forget forgetall" +
 		" recallme mylikes mydislikes whois recall remember choose dice coin number again datethere timethere datein" +
@@ -99,21 +99,21 @@ func ranks() []string {
 		" greeting morning evening yes no ok")
 }
 
-// isSmallTalk reports whether a topic wants nothing but words.
+// isSmallTalk reports whether a topic is small talk.
 func isSmallTalk(topic string) bool {
 	order := ranks()
 	isTaste := slices.Contains([]string{"likes", "dislikes", "interests", "doyoulike"}, topic)
 	return isTaste || slices.Index(order, topic) > slices.Index(order, "where")
 }
 
-// understand reads a message that is one request, or several of them with an "and" or a full stop between.
+// understand reads a message with one request, or several with a conjunction or punctuation between them.
 func (s *speaker) understand(text string) understood {
-	first, second, ok := s.pair(text)
+	first, second, ok := s.splitRequests(text)
 	if !ok {
 		return s.understandAll(text)
 	}
 	for last := &second; ; last = last.other {
-		third, fourth, more := s.pair(last.text)
+		third, fourth, more := s.splitRequests(last.text)
 		if !more {
 			break
 		}
@@ -128,8 +128,8 @@ func (s *speaker) understand(text string) understood {
 	return first
 }
 
-// pair cuts a text into a request and the rest, which is another one.
-func (s *speaker) pair(text string) (first, second understood, ok bool) {
+// splitRequests cuts a text into a request and the rest, if that is another request.
+func (s *speaker) splitRequests(text string) (first, second understood, ok bool) {
 	for _, b := range s.books[:min(len(s.books), 2)] {
 		words := b.Split(text)
 		for i := 1; i < len(words) && len(words) <= 40; i++ {
@@ -138,11 +138,11 @@ func (s *speaker) pair(text string) (first, second understood, ok bool) {
 			if n == 0 && !strings.ContainsAny(between, ",.?!;\n") || i+n == len(words) {
 				continue
 			}
-			first, ok = s.task(b, text[:words[i-1].End])
+			first, ok = s.readTask(b, text[:words[i-1].End])
 			if !ok && (!first.whole || first.topic != "tell") {
 				continue
 			}
-			second, ok = s.second(b, first, text, words[i+n].Start)
+			second, ok = s.readSecond(b, first, text, words[i+n].Start)
 			if ok {
 				return first, second, true
 			}
@@ -151,8 +151,8 @@ func (s *speaker) pair(text string) (first, second understood, ok bool) {
 	return first, second, false
 }
 
-// task reads a text that is a whole request for more than a word.
-func (s *speaker) task(b *phrases.Book, text string) (u understood, ok bool) {
+// readTask reads a text that is completely one request, and not small talk.
+func (s *speaker) readTask(b *phrases.Book, text string) (u understood, ok bool) {
 	u = s.readWith(b, text, false)
 	u.text = strings.TrimSpace(text)
 	order := ranks()
@@ -161,14 +161,14 @@ func (s *speaker) task(b *phrases.Book, text string) (u understood, ok bool) {
 	return u, u.whole && isTask
 }
 
-// second reads what may be a second request from there on: a task of its own, or a time with more to be reminded of.
-// To cancel something may as well be what somebody is to be reminded of.
-func (s *speaker) second(b *phrases.Book, first understood, text string, from int) (u understood, ok bool) {
+// readSecond reads the text from an offset on as a second request: a task, or the time and text of another reminder.
+// After a reminder, "cancel …" and the like are not a request, because they may be part of its text.
+func (s *speaker) readSecond(b *phrases.Book, first understood, text string, from int) (u understood, ok bool) {
 	right := text[from:]
 	if first.topic != "remind" {
-		return s.task(b, right)
+		return s.readTask(b, right)
 	}
-	here := reminding{s.in(b)}
+	here := reminderReplies{s.in(b)}
 	_, _, open := here.readReminder(first.rest())
 	if open != "" && open != "remindwhen" {
 		return u, false
@@ -180,24 +180,24 @@ func (s *speaker) second(b *phrases.Book, first understood, text string, from in
 	if question == "" && isTime && strings.Contains(all, right[:words[0].End-words[0].Start]) {
 		return understood{hit: hit{topic: "remind", slots: []string{right}}, book: b, whole: true, text: right}, true
 	}
-	u, ok = s.task(b, right)
+	u, ok = s.readTask(b, right)
 	return u, ok && u.topic != "remindcancel" && u.topic != "forget" && u.topic != "sum"
 }
 
-// acts reports whether a request needs more than words.
+// acts reports whether a request may need an action.
 func (u understood) acts() bool {
 	return slices.Contains(strings.Fields("remind wake timer timeleft remindlist remindcancel forget nolonger remember"+
 		" dice again recall recallme mylikes mydislikes whois"), u.topic)
 }
 
-// understandAll reads a message with each book in turn, and once more with its slips corrected. The first that
-// makes sense of all of it counts, else the first that finds a task in it.
+// understandAll reads a message with each book in turn, then again with typing errors corrected. The first reading
+// that covers the whole message wins, or else the first that finds a task in it.
 func (s *speaker) understandAll(text string) (best understood) {
 	greets := false
 	for _, correct := range []bool{false, true} {
 		for i, b := range s.books {
 			if correct && i > 0 {
-				break // a slip is one of their own language
+				break // errors are corrected in the user's own language only
 			}
 			u := s.readWith(b, text, correct)
 			switch {
@@ -221,7 +221,7 @@ func (s *speaker) readWith(b *phrases.Book, text string, correct bool) understoo
 	rank := len(order)
 	for _, sentence := range clauses.Sentences(text[:min(len(text), phrases.MaxRead)]) {
 		m := matcher{book: b, names: namesOf(s.persona), text: sentence, words: b.Split(sentence)}
-		m.dead = make(map[int]bool)
+		m.failed = make(map[int]bool)
 		if correct {
 			m.words = b.Corrected(m.words)
 		}
@@ -244,7 +244,7 @@ func (s *speaker) readWith(b *phrases.Book, text string, correct bool) understoo
 	return u
 }
 
-// keywords returns the words of a text that say what it is about.
+// keywords returns the words of a text that carry meaning.
 func keywords(text string, books []*phrases.Book) []phrases.Word {
 	return slices.DeleteFunc(phrases.Split(text), func(w phrases.Word) bool {
 		isStop := func(b *phrases.Book) bool { return b.Is("stop", w.Fold) }
@@ -252,13 +252,13 @@ func keywords(text string, books []*phrases.Book) []phrases.Word {
 	})
 }
 
-// mentioned returns the item that the text speaks of; "" where there is none.
+// mentioned returns the first item that the text mentions, or "".
 func mentioned(text string, items []string, books []*phrases.Book) string {
 	for _, item := range items {
 		keys := keywords(item, books)
 		words := phrases.Split(item)
 		if len(keys) == 0 && len(words) > 0 {
-			keys = words[len(words)-1:] // its last word, where none is telling
+			keys = words[len(words)-1:] // no keyword: the last word has to do
 		}
 		if matching(text, keys) > 0 {
 			return item
@@ -267,7 +267,7 @@ func mentioned(text string, items []string, books []*phrases.Book) string {
 	return ""
 }
 
-// matching counts the keys that a text has a form of.
+// matching counts the keys of which the text has some form.
 func matching(text string, keys []phrases.Word) (hits int) {
 	words := phrases.Split(text)
 	for _, k := range keys {

@@ -1,14 +1,15 @@
-// Package offline is the engine that is always there: a llm.Model that needs no language model, no key and no
-// network. It reads the same request as any other model and answers with a plan, too: small talk in the persona's
-// voice, the time and the date anywhere, sums and units, dice and coins, and notes and reminders where there are
-// actions for them. What it does not understand it says so, in one line, and it claims nothing that it did not do.
+// Package offline is the built-in engine: a llm.Model that needs no language model, no key and no network. It reads the
+// same request as other models and also answers with a plan: small talk in the persona's voice, the time and the date
+// anywhere, sums and units, dice and coins, and notes and reminders if there are actions for them. If it does not
+// understand a message, it says so in one line. It never claims to have done something that it did not do.
 //
-// What people say and what is answered is in phrases/words, one file for each language; en.txt describes their form. A
-// message is understood if phrases of one language cover it, so that its language is found along with its meaning. A
-// plan asks for one thing at a time: what an action puts out is worded in the next round, for which the message is
-// understood anew. What was asked back, such as a reminder's time, is read off the history; there is no other state.
+// The phrases of users and of answers are in phrases/words, one file for each language; en.txt describes the format. A
+// message is understood if phrases of one language cover it, which also finds its language. A plan does one thing at a
+// time: the next round puts the outputs of actions into words, after understanding the message again. Questions that
+// the bot asked, such as for the time of a reminder, are read from the history; the engine has no state.
 //
-// The package has more lines than most, as each kind of request has its own rules of what is certain enough to act on.
+// The package has more than 2,500 lines because each kind of request has its own rules for what is certain enough to
+// act on.
 package offline
 
 import (
@@ -24,21 +25,21 @@ import (
 	"synthbot/core/spoken"
 )
 
-// Options of a Model. The zero value will do.
+// Options of a Model. The zero value is usable.
 type Options struct {
 	Name  string           // the engine's name; "": "offline"
-	Chars int              // the longest prompt that it takes; 0: 24000
+	Chars int              // the longest prompt; 0: 24000
 	Clock func() time.Time // nil: time.Now
 	Zone  *time.Location   // nil: time.Local
-	Seed  uint64           // of wordings and of what is left to chance, for tests; 0: they differ each time
-	// Standby is set if a model is configured that does not answer. Answers mention it.
+	Seed  uint64           // for tests: fixes the wordings and random numbers; 0: random
+	// Standby says that the engine answers in place of a configured model. Answers mention that.
 	Standby bool
 }
 
 // Model implements llm.Model. Safe for concurrent use.
 type Model struct {
 	Options
-	// What follows is read when it is first needed, to keep the start of the bot fast.
+	// Read on first use, to keep the start of the bot fast.
 	books  func() []*phrases.Book
 	reader *spoken.Reader
 }
@@ -49,12 +50,7 @@ func New(o Options) *Model {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	return &Model{Options: o, books: sync.OnceValue(phrases.ReadBooks), reader: spoken.New("en", wallClock)}
-}
-
-// wallClock is the moment at which clocks show that time.
-func wallClock(year int, month time.Month, day, hour, minute, second int, zone *time.Location) time.Time {
-	return time.Date(year, month, day, hour, minute, second, 0, zone)
+	return &Model{Options: o, books: sync.OnceValue(phrases.ReadBooks), reader: spoken.New("en", nil)}
 }
 
 // Limits implements llm.Model.
@@ -62,7 +58,7 @@ func (m *Model) Limits() llm.Limits {
 	return llm.Limits{Engine: m.Name, Chars: m.Chars, Dialect: llm.DialectJSON}
 }
 
-// Generate implements llm.Model. It answers at once.
+// Generate implements llm.Model.
 func (m *Model) Generate(ctx context.Context, r llm.Request) (llm.Answer, error) {
 	if ctx.Err() != nil {
 		return llm.Answer{}, &llm.Error{Kind: llm.ErrorRetryLater, Engine: m.Name, Err: context.Cause(ctx)}

@@ -12,17 +12,18 @@ import (
 	"synthbot/core/txt"
 )
 
-type noting struct{ *speaker }
+// noteReplies answers messages about notes and about what the user said.
+type noteReplies struct{ *speaker }
 
-// Actions that this engine knows how to call, where the catalogue has them.
+// Actions for notes, which may not exist.
 const (
 	actionSave   = "memory_save"
 	actionSearch = "memory_search"
 	actionForget = "memory_forget"
 )
 
-// remember answers "remember that …". The note is announced: whether it is taken is known when the action has run.
-func (s noting) remember(text string) plan {
+// remember answers "remember that …". The next round says whether the action succeeded.
+func (s noteReplies) remember(text string) plan {
 	words := phrases.Split(text)
 	if len(words) > 1 && s.book.Is("articles", words[0].Fold) && s.book.Is("subject", words[1].Fold) {
 		text = text[words[1].Start:] // "merk dir das ich …"
@@ -32,39 +33,39 @@ func (s noting) remember(text string) plan {
 		return s.speak("", s.say("remembernone"))
 	}
 	values := map[string]any{"text": text}
-	_, some := s.self(text)
+	_, some := s.aboutUser(text)
 	if some {
 		values["about"] = []string{"me"}
 	}
-	return s.speak("action", s.with("remembered", "text", text), newStep(actionSave, values))
+	return s.speak("action", s.sayWith("remembered", "text", text), newStep(actionSave, values))
 }
 
-// isReminder reports whether what is not to be forgotten is a thing to do at a time, rather than a fact.
-func (s noting) isReminder(text string) bool {
-	_, what, err := reminding(s).findTime(text)
+// isReminder reports whether "don't forget …" means something to do at a time, rather than a fact.
+func (s noteReplies) isReminder(text string) bool {
+	_, what, err := reminderReplies(s).findTime(text)
 	isFact := s.book.Has("thats", s.message()) || s.book.Has("states", text)
 	return err == nil && what != "" && !isFact && s.mentions("mind", s.message()) && s.has(actionRemind)
 }
 
-// mainClause puts the verb of a subordinate clause where sentences have it.
+// mainClause moves the verb of a subordinate clause to where sentences have it.
 func (s *speaker) mainClause(text string) string {
 	return clauses.Main(text, s.book.Lists["clauseend"], s.book.Lists["determiners"], s.book.Lists["stop"])
 }
 
-// self reports whether users speak of themselves: with all of a text, or in some of it.
-func (s noting) self(text string) (all, some bool) {
+// aboutUser reports whether all or some words of a text refer to the user.
+func (s noteReplies) aboutUser(text string) (all, some bool) {
 	words := phrases.Split(text)
 	others := slices.DeleteFunc(slices.Clone(words), func(w phrases.Word) bool { return s.book.Is("self", w.Fold) })
 	some = len(others) < len(words) || len(words) > 0 && s.book.Is("turnverb", words[0].Fold)
 	return len(words) > 0 && len(others) == 0, some
 }
 
-// recall answers questions about what users said: by a search, whose result comes back in a further round.
-func (s noting) recall(m understood) plan {
+// recall answers questions about what users said. It plans a search, whose result the next round answers with.
+func (s noteReplies) recall(m understood) plan {
 	if m.topic == "recall" {
-		found := s.known(m.rest(), 1)
+		found := s.fromPrompt(m.rest(), 1)
 		if found != "" {
-			return s.speak("query", s.with("recalled", "found", found))
+			return s.speak("query", s.sayWith("recalled", "found", found))
 		}
 	}
 	text := clipForeign(m.rest())
@@ -73,7 +74,7 @@ func (s noting) recall(m understood) plan {
 			text = join(text, w.Fold)
 		}
 	}
-	self, _ := s.self(text)
+	self, _ := s.aboutUser(text)
 	about := self || text == "" && !s.mentions("notewords", s.message())
 	switch {
 	case !s.has(actionSearch):
@@ -84,17 +85,17 @@ func (s noting) recall(m understood) plan {
 		return plan{Intent: "query", Actions: []step{newStep(actionSearch, map[string]any{"about": []string{"me"}})}}
 	}
 	steps := []step{newStep(actionSearch, map[string]any{"query": text})}
-	if m.topic == "whois" { // a word may be spelt in another way
+	if m.topic == "whois" { // the note may have other forms of the words
 		steps = append(steps, newStep(actionSearch, map[string]any{"about": []string{"me"}}))
 	}
 	return plan{Intent: "query", Actions: steps}
 }
 
-// hintEnd is what the prompt writes behind a note: "(about Jay, 2026-11-20, id 7)".
+// hintEnd matches what the prompt adds to a note: "(about Jay, 2026-11-20, id 7)".
 var hintEnd = txt.Pattern(`\s*\([^()]*\bid [^()]*\)$`)
 
-// known finds memories with at least so many words of a subject among those that the prompt brought; 0 for all words.
-func (s noting) known(subject string, least int) string {
+// fromPrompt returns the memories in the prompt with at least this number of the subject's keywords; 0: all of them.
+func (s noteReplies) fromPrompt(subject string, least int) string {
 	keys := keywords(subject, s.books)
 	least = max(1, cmp.Or(least, len(keys)))
 	var found []string
@@ -129,7 +130,7 @@ func readNotes(raw json.RawMessage) []note {
 	return notes
 }
 
-func (s noting) found(m understood, outputs []output) plan {
+func (s noteReplies) found(m understood, outputs []output) plan {
 	var notes []note
 	for _, o := range outputs {
 		if o.Action == actionSearch {
@@ -140,7 +141,7 @@ func (s noting) found(m understood, outputs []output) plan {
 		m.topic = "whois"
 	}
 	if m.topic == "nolonger" {
-		notes = slices.DeleteFunc(notes, func(n note) bool { return !s.isOfSelf(n.Text) })
+		notes = slices.DeleteFunc(notes, func(n note) bool { return !s.isAboutUser(n.Text) })
 	}
 	if m.topic == "forget" || m.topic == "nolonger" {
 		if m.rest() == "" && s.listed(notes) > 1 {
@@ -155,7 +156,7 @@ func (s noting) found(m understood, outputs []output) plan {
 		}
 		last := outputs[len(outputs)-1]
 		if !ok && last.Action == actionList {
-			return reminding(s).listed(m, last.Output)
+			return reminderReplies(s).listed(m, last.Output)
 		}
 		return p
 	}
@@ -168,15 +169,15 @@ func (s noting) found(m understood, outputs []output) plan {
 	return s.speak("query", s.answerFrom(m, texts))
 }
 
-// answerFrom answers a question out of notes, or out of what the user said in this conversation.
-func (s noting) answerFrom(m understood, notes []string) string {
+// answerFrom answers a question with notes, or with what the user said in this conversation.
+func (s noteReplies) answerFrom(m understood, notes []string) string {
 	rest := m.rest()
 	notes = slices.DeleteFunc(notes, func(text string) bool { return !s.answers(m, text) })
 	all := m.topic == "mylikes" || m.topic == "mydislikes"
 	if m.topic != "recallme" && (all || len(notes) == 0 || m.topic == "whois") {
 		for _, said := range s.statements(m.topic == "whois") {
-			isAnswer := s.answers(m, said) && s.turned(said) != ""
-			if isAnswer && !all { // what was said last counts
+			isAnswer := s.answers(m, said) && s.toSecondPerson(said) != ""
+			if isAnswer && !all { // the latest statement wins
 				notes = []string{said}
 				break
 			}
@@ -187,7 +188,7 @@ func (s noting) answerFrom(m understood, notes []string) string {
 	}
 	if len(notes) == 0 {
 		if m.topic == "recall" && rest != "" {
-			return s.with("recallnone", "text", clipForeign(rest))
+			return s.sayWith("recallnone", "text", clipForeign(rest))
 		}
 		return s.say("notold")
 	}
@@ -196,7 +197,7 @@ func (s noting) answerFrom(m understood, notes []string) string {
 	}
 	var turned []string
 	for _, n := range notes[:min(len(notes), 5)] {
-		t := s.turned(n)
+		t := s.toSecondPerson(n)
 		if t != "" {
 			turned = append(turned, strings.TrimRight(phrases.Capital(t), ".!")+".")
 		}
@@ -204,10 +205,10 @@ func (s noting) answerFrom(m understood, notes []string) string {
 	if len(turned) == len(notes) && m.topic != "recall" && m.topic != "recallme" {
 		return join(turned...)
 	}
-	return s.with("recalled", "found", joinFound(notes))
+	return s.sayWith("recalled", "found", joinFound(notes))
 }
 
-func (s noting) answers(m understood, text string) bool {
+func (s noteReplies) answers(m understood, text string) bool {
 	dislikes := s.mentions("dislikewords", text)
 	switch m.topic {
 	case "mylikes":
@@ -216,16 +217,16 @@ func (s noting) answers(m understood, text string) bool {
 		return dislikes
 	case "whois":
 		keys := keywords(cmp.Or(m.rest(), s.message()), s.books) // where do I live?
-		return len(keys) > 0 && matching(text, keys) == len(keys) && (m.rest() != "" || s.isOfSelf(text))
+		return len(keys) > 0 && matching(text, keys) == len(keys) && (m.rest() != "" || s.isAboutUser(text))
 	}
 	return true
 }
 
-// statements are what users said of themselves in this conversation, newest first, without what they took back since;
-// noted ones, too, if they are wanted.
-func (s noting) statements(noted bool) (list []string) {
+// statements returns what users said about themselves in this conversation, newest first, without what they took back
+// later. If noted, it includes what they asked the bot to remember.
+func (s noteReplies) statements(noted bool) (list []string) {
 	var gone [][]phrases.Word
-	lines := s.theirs()
+	lines := s.userLines()
 	for i, said := range lines[:min(len(lines), 12)] {
 		u := s.understand(said)
 		isGone := func(keys []phrases.Word) bool { return len(keys) > 0 && matching(said, keys) == len(keys) }
@@ -248,8 +249,8 @@ func (s noting) statements(noted bool) (list []string) {
 	return list
 }
 
-// withoutLead takes words like "no" and "actually" off a statement.
-func (s noting) withoutLead(said string) string {
+// withoutLead removes words like "no" and "actually" from the front of a statement.
+func (s noteReplies) withoutLead(said string) string {
 	words := s.book.Split(said)
 	for len(words) > 1 && s.book.Is("correction", words[0].Fold) {
 		words = words[1:]
@@ -257,8 +258,8 @@ func (s noting) withoutLead(said string) string {
 	return said[words[0].Start:]
 }
 
-// isOfSelf reports whether users are the subject of a text.
-func (s noting) isOfSelf(text string) bool {
+// isAboutUser reports whether the user is the subject of a text.
+func (s noteReplies) isAboutUser(text string) bool {
 	words := s.book.Split(text)
 	return slices.ContainsFunc(words, func(w phrases.Word) bool {
 		return s.book.Is("subject", w.Fold) || s.book.Is("turnverb", w.Fold)
@@ -267,8 +268,8 @@ func (s noting) isOfSelf(text string) bool {
 	})
 }
 
-// likes reports whether users say in a text that they themselves like something.
-func (s noting) likes(text string) bool {
+// likes reports whether a text says that the user likes something.
+func (s noteReplies) likes(text string) bool {
 	return slices.ContainsFunc(s.books, func(b *phrases.Book) bool {
 		words := b.Split(text)
 		for i, w := range words {
@@ -285,14 +286,14 @@ func (s noting) likes(text string) bool {
 	})
 }
 
-// mentions reports whether a text has a word of the lists of that name, in any language.
+// mentions reports whether a text has a word of a list, in any language.
 func (s *speaker) mentions(list, text string) bool {
 	return slices.ContainsFunc(s.books, func(b *phrases.Book) bool { return b.Has(list, text) })
 }
 
-// turned says to users what they said of themselves: "my sister is Anna" is "your sister is Anna". It is ""
-// where this cannot be done without knowing the language's grammar.
-func (s noting) turned(text string) string {
+// toSecondPerson turns a statement of the user around: "my sister is Anna" becomes "your sister is Anna". It returns ""
+// if that would need more of the language's grammar.
+func (s noteReplies) toSecondPerson(text string) string {
 	var b strings.Builder
 	words := phrases.Split(text)
 	end, changed, verb := 0, false, true
@@ -326,12 +327,12 @@ func (s noting) turned(text string) string {
 	return clipForeign(b.String())
 }
 
-// toForget is the note that users want gone: what they name, or the one that they spoke of just before.
-func (s noting) toForget(m understood) string {
+// toForget returns the text of the note to forget: what the user names, or spoke of just before.
+func (s noteReplies) toForget(m understood) string {
 	if m.rest() != "" {
 		return clipForeign(m.rest())
 	}
-	said := s.theirs()
+	said := s.userLines()
 	if len(said) == 0 {
 		return ""
 	}
@@ -346,20 +347,20 @@ func (s noting) toForget(m understood) string {
 	return ""
 }
 
-// forget answers "forget that": it looks for the note first.
-func (s noting) forget(m understood) plan {
+// forget answers "forget that". It plans a search for the note, which the next round forgets.
+func (s noteReplies) forget(m understood) plan {
 	text := s.toForget(m)
 	last := s.lastAnswer()
 	switch {
 	case m.topic == "forgetall" && s.has(actionList) && s.saidBefore(last, "remindlist", "cancelwhich"):
-		return reminding(s).listReminders()
+		return reminderReplies(s).listReminders()
 	case m.topic == "forgetall":
 		return s.speak("", s.say("forgetall"))
 	case m.topic == "forget" && s.has(actionList) && (s.saidBefore(last, "remindlist", "cancelwhich") ||
 		m.rest() == "" && s.saidBefore(last, "reminded", "remindedagain")):
-		return reminding(s).listReminders()
+		return reminderReplies(s).listReminders()
 	case m.topic == "forget" && s.has(actionList) && !s.mentions("notewords", s.message()) && s.isOfReminders(m.rest()):
-		return reminding(s).listReminders()
+		return reminderReplies(s).listReminders()
 	case !s.has(actionForget) || !s.has(actionSearch):
 		return s.speak("", s.say("remembernone"))
 	case text == "":
@@ -373,28 +374,28 @@ func (s noting) forget(m understood) plan {
 	return plan{Intent: "action", Actions: steps}
 }
 
-// isOfReminders reports whether a request to delete something names a place in a list, a time, or all but something.
-// Notes have none of these.
-func (s noting) isOfReminders(rest string) bool {
-	_, isPlace := reminding(s).place(rest)
+// isOfReminders reports whether a request to delete something names a position in a list, a time, or an exception.
+// Requests about notes have none of these.
+func (s noteReplies) isOfReminders(rest string) bool {
+	_, isPlace := reminderReplies(s).position(rest)
 	_, err := s.reader.Read(rest, s.now)
 	return isPlace || s.book.Has("except", rest) || err == nil
 }
 
-// listed counts the notes that the bot's last answer has.
-func (s noting) listed(notes []note) (n int) {
+// listed counts the notes in the bot's last answer.
+func (s noteReplies) listed(notes []note) (n int) {
 	answer := txt.Fold(s.lastAnswer())
 	for _, each := range notes {
 		text := clipForeign(each.Text)
-		if strings.Contains(answer, txt.Fold(text)) || strings.Contains(answer, txt.Fold(s.turned(text))) {
+		if strings.Contains(answer, txt.Fold(text)) || strings.Contains(answer, txt.Fold(s.toSecondPerson(text))) {
 			n++
 		}
 	}
 	return n
 }
 
-// forgetBest forgets the note that has most of the words; ok is false if there is none.
-func (s noting) forgetBest(text string, notes []note) (p plan, ok bool) {
+// forgetBest plans to forget the note with the most keywords of a text. ok is false if no note has enough of them.
+func (s noteReplies) forgetBest(text string, notes []note) (p plan, ok bool) {
 	keys := keywords(text, s.books)
 	best, most := note{}, 0
 	for _, n := range notes {
@@ -410,10 +411,10 @@ func (s noting) forgetBest(text string, notes []note) (p plan, ok bool) {
 	case best.ID == "" || 2*most < len(keys):
 		return s.speak("", s.say("forgetnone")), false
 	case most < len(keywords(best.Text, s.books)) && slices.ContainsFunc(phrases.Split(best.Text), isAnd):
-		return s.speak("clarification", s.with("forgetwhole", "text", clipForeign(best.Text))), true
+		return s.speak("clarification", s.sayWith("forgetwhole", "text", clipForeign(best.Text))), true
 	}
 	step := newStep(actionForget, map[string]any{"id": best.ID})
-	return s.speak("action", s.with("forgotten", "text", clipForeign(best.Text)), step), true
+	return s.speak("action", s.sayWith("forgotten", "text", clipForeign(best.Text)), step), true
 }
 
 func joinFound(found []string) string {

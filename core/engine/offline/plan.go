@@ -8,7 +8,7 @@ import (
 	"synthbot/core/engine/offline/outputs"
 )
 
-// plan is the reply contract's object, as far as this engine uses it.
+// plan holds the keys of a plan that this engine uses.
 type plan struct {
 	Response string `json:"response,omitempty"`
 	Intent   string `json:"intent,omitempty"`
@@ -26,8 +26,8 @@ func newStep(action string, values map[string]any) step {
 	return step{Type: action, Payload: data}
 }
 
-// speak is a plan that says one text, after the further steps. Where the interface has no message action, or this is
-// a second try, the text travels as `response`.
+// speak returns a plan that sends one text after the further steps. The text goes into `response` if the interface has
+// no message action, or if the last plan was invalid.
 func (s *speaker) speak(intent, text string, further ...step) plan {
 	text = join(s.greeting, text, s.other)
 	p := plan{Intent: intent, Actions: further}
@@ -44,7 +44,7 @@ func (s *speaker) speak(intent, text string, further ...step) plan {
 	return p
 }
 
-// output is what came of one action.
+// output is the outcome of one action.
 type output struct {
 	Action  string          `json:"action"`
 	Outcome string          `json:"outcome"`
@@ -52,12 +52,12 @@ type output struct {
 	Error   string          `json:"error"`
 }
 
-// notified answers a notice of the bot itself: an error in the last plan, or what
-// came of its actions. What was asked is understood anew.
-func (s *speaker) notified() plan {
+// answerNotice answers a notice of the bot: an error in the last plan, or the outputs of its
+// actions. It understands the user's message again.
+func (s *speaker) answerNotice() plan {
 	m := s.understand(s.message())
-	s.use(m.book)
-	s.other = s.ofOther(m)
+	s.useBook(m.book)
+	s.other = s.answerOthers(m)
 	if s.notice.Type == "error" {
 		switch m.topic {
 		case "", "remind", "timeleft", "remindlist", "remindcancel", "remember", "forget", "nolonger", "dice",
@@ -66,11 +66,11 @@ func (s *speaker) notified() plan {
 		}
 		return s.speak(intents()[m.topic], s.chat(m))
 	}
-	return s.delivered(m)
+	return s.answerOutputs(m)
 }
 
-// delivered words the outputs of actions. Where that was said already, it says no more.
-func (s *speaker) delivered(m understood) plan {
+// answerOutputs puts the outputs of actions into words, unless the plan has already sent an answer.
+func (s *speaker) answerOutputs(m understood) plan {
 	var d struct {
 		Outputs []output `json:"outputs"`
 		Said    []string `json:"already_sent"`
@@ -91,19 +91,19 @@ func (s *speaker) delivered(m understood) plan {
 		switch o.Action {
 		case actionList:
 			if d.Outputs[0].Action != actionSearch {
-				return reminding{s}.listed(m, o.Output)
+				return reminderReplies{s}.listed(m, o.Output)
 			}
-			return noting{s}.found(m, d.Outputs)
+			return noteReplies{s}.found(m, d.Outputs)
 		case actionSearch:
-			return noting{s}.found(m, d.Outputs)
+			return noteReplies{s}.found(m, d.Outputs)
 		case actionRemind:
-			return s.speak("", reminding{s}.reminded(o.Output))
+			return s.speak("", reminderReplies{s}.reminded(o.Output))
 		case actionCancel:
 			set := slices.IndexFunc(d.Outputs, func(o output) bool { return o.Action == actionRemind })
-			if set >= 0 { // another time
-				return s.speak("", reminding{s}.reminded(d.Outputs[set].Output))
+			if set >= 0 { // the reminder was moved
+				return s.speak("", reminderReplies{s}.reminded(d.Outputs[set].Output))
 			}
-			return reminding{s}.cancelled(d.Outputs)
+			return reminderReplies{s}.cancelled(d.Outputs)
 		}
 		found = append(found, outputs.Texts(o.Output, 6)...)
 	}
@@ -111,9 +111,9 @@ func (s *speaker) delivered(m understood) plan {
 	case len(d.Said) > 0:
 		return plan{Actions: []step{{Type: "NONE"}}}
 	case len(d.Outputs) > 0 && d.Outputs[0].Action == actionDice && len(found) == 0:
-		return s.speak("", s.rolled(d.Outputs[0].Output))
+		return s.speak("", s.sayRoll(d.Outputs[0].Output))
 	case joinFound(found) != "":
-		return s.speak("", s.with("done", "found", joinFound(found)))
+		return s.speak("", s.sayWith("done", "found", joinFound(found)))
 	}
 	return s.speak("", s.say("donenothing"))
 }

@@ -17,7 +17,8 @@ import (
 	"synthbot/core/txt"
 )
 
-type reminding struct{ *speaker }
+// reminderReplies answers messages about reminders.
+type reminderReplies struct{ *speaker }
 
 const (
 	actionRemind = "reminder_set"
@@ -25,8 +26,8 @@ const (
 	actionCancel = "reminder_cancel"
 )
 
-// remind answers "remind me … to …". What the action made of it is said in the next round.
-func (s reminding) remind(text string) plan {
+// remind answers "remind me … to …". The next round answers with the action's output.
+func (s reminderReplies) remind(text string) plan {
 	if !s.has(actionRemind) {
 		return s.speak("", s.say("remindnone"))
 	}
@@ -37,7 +38,7 @@ func (s reminding) remind(text string) plan {
 	return plan{Intent: "action", Actions: []step{s.set(what, when)}}
 }
 
-func (s reminding) set(what string, when spoken.When) step {
+func (s reminderReplies) set(what string, when spoken.When) step {
 	layout := time.RFC3339
 	if when.Wall {
 		layout = "2006-01-02T15:04:05" // in the user's time zone, which the action knows
@@ -49,8 +50,8 @@ func (s reminding) set(what string, when spoken.When) step {
 	return newStep(actionRemind, values)
 }
 
-// wake is remind for a request that may leave out what for.
-func (s reminding) wake(text string) plan {
+// wake is remind for "wake me", which needs no text.
+func (s reminderReplies) wake(text string) plan {
 	text = s.clock(text)
 	first, rest, _ := strings.Cut(text, " ")
 	hour := s.hour(first)
@@ -65,13 +66,13 @@ func (s reminding) wake(text string) plan {
 	return s.remind(text)
 }
 
-// questions are the topics of what is asked back about a reminder. The next message may answer them.
+// questions returns the topics of questions about a reminder, which the next message may answer.
 func questions() []string {
 	return []string{"remindwhen", "remindwhat", "remindbad", "remindpast", "remindoften", "remindlimit"}
 }
 
-// readReminder reads when and of what to remind; question is the topic of what must be asked first.
-func (s reminding) readReminder(text string) (when spoken.When, what, question string) {
+// readReminder reads the time and the text of a reminder. question is the topic of what must be asked first.
+func (s reminderReplies) readReminder(text string) (when spoken.When, what, question string) {
 	if s.book.Has("rise", text) {
 		s.reader = s.early
 	}
@@ -103,17 +104,18 @@ func (s reminding) readReminder(text string) (when spoken.When, what, question s
 	return when, what, ""
 }
 
-// isOfMonth reports whether a time is a day of the week within a month, which cannot be set: "every second Tuesday of
-// the month".
-func (s reminding) isOfMonth(text, what string, when spoken.When, err error) bool {
+// isOfMonth reports whether a time is a weekday of the month ("every second Tuesday of the month"), which reminders do
+// not support.
+func (s reminderReplies) isOfMonth(text, what string, when spoken.When, err error) bool {
 	words := s.book.Split(what)
 	isPlace := len(words) > 0 && (s.book.Phrase("bounds", words) > 0 || s.book.Is("ordinals", words[0].Fold))
 	isUnread := err != nil && !errors.Is(err, spoken.ErrNever) && !errors.Is(err, spoken.ErrOften)
 	return s.book.Has("ofmonth", text) && (isUnread || strings.HasPrefix(when.Repeat, "FREQ=WEEKLY") || isPlace)
 }
 
-// corrected corrects the first word of what was left of a request, if it is a slip of a word for a time.
-func (s reminding) corrected(text, what string) string {
+// corrected returns the request with a typing error corrected, if the first word of its text is probably a word
+// for a time.
+func (s reminderReplies) corrected(text, what string) string {
 	words := phrases.Split(what)
 	if len(words) == 0 || len(words[0].Fold) <= 3 || s.book.Knows(words[0].Fold) {
 		return text
@@ -127,9 +129,9 @@ func (s reminding) corrected(text, what string) string {
 	return text
 }
 
-// isHalf reports whether the text of a reminder begins or ends with more about its time, which was not understood:
-// "and 7pm to …", "except sundays to …", "60 to …", "4 weeks to …".
-func (s reminding) isHalf(what string) bool {
+// isHalf reports whether the text of a reminder begins or ends with a part of its time that was not understood: "and
+// 7pm to …", "except sundays to …", "60 to …", "4 weeks to …".
+func (s reminderReplies) isHalf(what string) bool {
 	words := s.book.Split(what)
 	for len(words) > 1 && (s.book.Is("and", words[0].Fold) || s.book.Phrase("vague", words) > 0) {
 		words = words[1:]
@@ -158,8 +160,8 @@ func (s reminding) isHalf(what string) bool {
 		s.book.Is("units", words[1].Fold) && len(words) > 2)
 }
 
-// isMoment reports whether a text begins with a time, a number, a month or a day that has a name.
-func (s reminding) isMoment(text string) bool {
+// isMoment reports whether a text begins with a time, a number, a month or a named day.
+func (s reminderReplies) isMoment(text string) bool {
 	words := s.book.Split(text)
 	_, isNumber := number(s.book, words[0].Fold)
 	months := strings.Split(txt.Fold(s.book.Says["months"][0]), ", ")
@@ -167,8 +169,8 @@ func (s reminding) isMoment(text string) bool {
 		slices.Contains(months, words[0].Fold)
 }
 
-// findTime finds a time at the beginning or the end of a text, else within it.
-func (s reminding) findTime(text string) (spoken.When, string, error) {
+// findTime finds a time at the start or the end of a text, or else within it.
+func (s reminderReplies) findTime(text string) (spoken.When, string, error) {
 	when, rest, err := s.reader.Find(text, s.now)
 	if err == nil || !errors.Is(err, spoken.ErrUnclear) {
 		return when, rest, err
@@ -183,12 +185,12 @@ func (s reminding) findTime(text string) (spoken.When, string, error) {
 	return when, rest, err
 }
 
-// wrongTime is what looks like a time: 25:00, 9:75, 13 pm; or, behind a word like "at", 27.
+// wrongTime matches what may be an impossible time: 25:00, 9:75, 13 pm; or, after a word like "at", 27.
 var wrongTime = txt.Pattern(`(?i)(^|\s)(?:(\S+)\s)?(\d{1,3})(?:([:.h])(\d{2}))?(\s?[ap]\.?m\b\.?)?` +
 	`(?:\s?(?:h|uhr|heures?|horas|ore|o'clock))?(?:$|[\s,;!?])`)
 
-// withoutWrongTimes takes out times that no clock shows.
-func (s reminding) withoutWrongTimes(text string) (rest string, bad bool) {
+// withoutWrongTimes removes impossible times. bad reports whether there were any.
+func (s reminderReplies) withoutWrongTimes(text string) (rest string, bad bool) {
 	for _, m := range wrongTime().FindAllStringSubmatch(text, -1) {
 		hour, _ := strconv.Atoi(m[3])
 		minute, _ := strconv.Atoi(m[5])
@@ -205,9 +207,9 @@ func (s reminding) withoutWrongTimes(text string) (rest string, bad bool) {
 	return strings.Join(strings.Fields(text), " "), bad
 }
 
-// withoutJoiners takes words like "to", "later" and "that I have to" from the front, and from the end words
-// that led to a time.
-func (s reminding) withoutJoiners(text string) string {
+// withoutJoiners removes words like "to", "later" and "that I have to" from the front, and words that introduced a
+// time from the end.
+func (s reminderReplies) withoutJoiners(text string) string {
 	words := s.book.Split(text)
 	for n := 1; n > 0; words = words[n:] {
 		n = max(s.book.Phrase("vague", words), s.book.Phrase("joiners", words))
@@ -229,9 +231,9 @@ func (s reminding) withoutJoiners(text string) string {
 	return s.mainClause(text[words[0].Start:words[len(words)-1].End])
 }
 
-// withoutDuty takes "I have to" from the front of a clause, or "ich" and "muss" from around it. Other clauses keep
+// withoutDuty removes "I have to" from the front of a clause, or "ich" and "muss" from around it. Other clauses keep
 // their subject.
-func (s reminding) withoutDuty(words []phrases.Word) []phrases.Word {
+func (s reminderReplies) withoutDuty(words []phrases.Word) []phrases.Word {
 	n, last := s.book.Phrase("duty", words[1:]), len(words)-1
 	switch {
 	case n > 0:
@@ -242,18 +244,18 @@ func (s reminding) withoutDuty(words []phrases.Word) []phrases.Word {
 	return words
 }
 
-// answerToQuestion takes the message as what was asked for a reminder: its time, or what it is of.
-func (s reminding) answerToQuestion(m understood) (p plan, ok bool) {
+// answerToQuestion reads the message as the answer to a question about a reminder: its time or its text.
+func (s reminderReplies) answerToQuestion(m understood) (p plan, ok bool) {
 	request, question := s.openRequest(s.history)
 	late := question == "" && len(s.history) > 2
-	if late { // they talked of something else since
+	if late { // they have talked about something else since
 		request, question = s.openRequest(s.history[:len(s.history)-2])
 	}
 	isNew := (m.topic == "remind" || m.topic == "wake") && m.whole
 	if question == "" || isNew || late && s.justSet() != "" || !s.has(actionRemind) {
 		return plan{}, false
 	}
-	answer := s.clock(s.withoutProposal(s.bare()))
+	answer := s.clock(s.withoutProposal(s.withoutName()))
 	isTime := s.isTime(answer, question)
 	switch {
 	case late && (m.topic != "" || !isTime || question == "remindwhat"):
@@ -263,23 +265,23 @@ func (s reminding) answerToQuestion(m understood) (p plan, ok bool) {
 	case !late && question != "remindwhat" && s.isVague(answer):
 		return s.speak("clarification", s.say("remindwhen")), true
 	case !isTime && m.whole && m.topic != "" && m.topic != "yes" && m.topic != "ok":
-		return plan{}, false // they talk of something else
+		return plan{}, false // another subject
 	case question == "remindwhat" || isTime:
 		return s.remind(request + " " + answer), true
-	case m.topic != "" || s.mentions("asks", s.message()): // they talk of something else
-	case s.saidTopic(strings.Join(s.own(2)[min(1, len(s.own(2))):], ""), questions()...) == "":
-		return s.speak("clarification", s.say("remindwhen")), true // once
+	case m.topic != "" || s.mentions("asks", s.message()): // another subject
+	case s.topicOfLine(strings.Join(s.botLines(2)[min(1, len(s.botLines(2))):], ""), questions()...) == "":
+		return s.speak("clarification", s.say("remindwhen")), true // ask again once
 	}
 	return plan{}, false
 }
 
-// justSet is what the bot said about the reminder that was set just before; "" if none was. That it did not
-// understand something since does not count.
-func (s reminding) justSet() string {
+// justSet returns what the bot said about the reminder that it set just before, or "". Messages that it has not
+// understood since do not count.
+func (s reminderReplies) justSet() string {
 	if s.lastAnswer() == "" {
 		return ""
 	}
-	for _, said := range s.own(4) {
+	for _, said := range s.botLines(4) {
 		switch {
 		case s.saidBefore(said, "reminded", "remindedagain"):
 			return said
@@ -290,13 +292,13 @@ func (s reminding) justSet() string {
 	return ""
 }
 
-// correction is the time that a reminder should have which was just set: "no, at 8", "make it 30". It is "" if
-// a number may mean several times.
-func (s reminding) correction() (answer string, ok bool) {
+// correction returns the new time for the reminder that was just set: "no, at 8", "make it 30". It returns "" and true
+// if a number may mean several times.
+func (s reminderReplies) correction() (answer string, ok bool) {
 	if !s.has(actionCancel) || s.justSet() == "" {
 		return "", false
 	}
-	said := s.bare()
+	said := s.withoutName()
 	for _, b := range s.books {
 		words := b.Split(said)
 		for n := b.Phrase("correction", words); n > 0 && n < len(words); n = b.Phrase("correction", words) {
@@ -313,15 +315,15 @@ func (s reminding) correction() (answer string, ok bool) {
 	}
 	_, isNumber := number(s.book, txt.Fold(answer))
 	if isNumber {
-		return s.ofNumber(answer), true
+		return s.timeOfNumber(answer), true
 	}
 	_, ok = s.newTime(answer, s.now)
 	return answer, ok
 }
 
-// ofNumber is the time that a number means after the latest request: with "in 20 minutes", 30 are minutes; with "at
-// 8", 9 is an hour. It is "" if neither is certain.
-func (s reminding) ofNumber(digits string) string {
+// timeOfNumber returns the time that a number means after the last request: after "in 20 minutes", 30 means minutes;
+// after "at 8", 9 is an hour. It returns "" if neither is certain.
+func (s reminderReplies) timeOfNumber(digits string) string {
 	text, when, ok := s.latestTime()
 	switch {
 	case !ok:
@@ -332,9 +334,9 @@ func (s reminding) ofNumber(digits string) string {
 	return s.otherNumber(text, digits, when)
 }
 
-// latestTime finds the time that users asked for last, and the text with it.
-func (s reminding) latestTime() (text string, when spoken.When, ok bool) {
-	said := s.theirs()
+// latestTime finds the time that the user asked for last, and the text that contains it.
+func (s reminderReplies) latestTime() (text string, when spoken.When, ok bool) {
+	said := s.userLines()
 	for _, text := range said[:min(len(said), 4)] {
 		u := s.understand(text)
 		switch u.topic {
@@ -351,8 +353,9 @@ func (s reminding) latestTime() (text string, when spoken.When, ok bool) {
 	return "", when, false
 }
 
-// otherNumber is the stretch of a text ("in 20 minutes") with another number; "" if it has not one alone.
-func (s reminding) otherNumber(text, digits string, whole spoken.When) string {
+// otherNumber returns the time in a text ("in 20 minutes") with another number, or "" if it has more than a number and
+// a unit.
+func (s reminderReplies) otherNumber(text, digits string, whole spoken.When) string {
 	words := s.book.Split(text)
 	for i, w := range words {
 		if _, ok := number(s.book, w.Fold); !ok {
@@ -370,9 +373,9 @@ func (s reminding) otherNumber(text, digits string, whole spoken.When) string {
 	return ""
 }
 
-// newTime reads what is nothing but a time, with "in" in front of a stretch or without. "9 hours" are a stretch if
-// the latest request had one, else "9 heures" are a time of the day.
-func (s reminding) newTime(answer string, now time.Time) (when spoken.When, ok bool) {
+// newTime reads an answer that is only a time. "in" may be missing: "9 heures" means in 9 hours if the last request was
+// such a time, or else 9 o'clock.
+func (s reminderReplies) newTime(answer string, now time.Time) (when spoken.When, ok bool) {
 	when, rest, err := s.reader.Find(answer, now)
 	all, wrong := s.reader.Read(answer, now)
 	if err != nil || rest != "" {
@@ -387,8 +390,8 @@ func (s reminding) newTime(answer string, now time.Time) (when spoken.When, ok b
 	return when, true
 }
 
-// correct gives the reminder that was just set another time, on its day unless another one was said.
-func (s reminding) correct(answer string, all []reminder) plan {
+// correct moves the reminder that was just set to another time, on the same day unless the answer names one.
+func (s reminderReplies) correct(answer string, all []reminder) plan {
 	var old reminder
 	for _, r := range all {
 		if strings.Contains(s.justSet(), clipForeign(r.Text)) && len(r.Text) > len(old.Text) {
@@ -400,9 +403,10 @@ func (s reminding) correct(answer string, all []reminder) plan {
 		s.reader = s.early
 	}
 	when, _ := s.newTime(answer, s.now)
-	midnight := s.wall(old.at())
+	due := old.at()
+	midnight := time.Date(due.Year(), due.Month(), due.Day(), 0, 0, 0, 0, s.now.Location())
 	if when.Wall && !when.Dated && midnight.After(s.now) {
-		when, _ = s.newTime(answer, midnight.Add(-time.Second)) // also at midnight
+		when, _ = s.newTime(answer, midnight.Add(-time.Second)) // so that midnight itself counts
 	}
 	if old.ID == "" {
 		return s.speak("clarification", s.say("cancelwhich")+s.rows(all, 0))
@@ -413,21 +417,17 @@ func (s reminding) correct(answer string, all []reminder) plan {
 	return plan{Intent: "action", Actions: []step{s.set(old.Text, when), cancel}}
 }
 
-// wall is the beginning of the day that a reminder's time shows, on the clock of the user.
-func (s reminding) wall(at time.Time) time.Time {
-	return time.Date(at.Year(), at.Month(), at.Day(), 0, 0, 0, 0, s.now.Location())
-}
-
-// isTime reports whether an answer has a time, impossible or not. One that is wanted may have few other words.
-func (s reminding) isTime(answer, question string) bool {
+// isTime reports whether an answer has a time, possible or not. If the question was for a time, the answer may have
+// only a few other words.
+func (s reminderReplies) isTime(answer, question string) bool {
 	_, _, open := s.readReminder("x " + answer)
 	_, rest, _ := s.findTime(answer)
 	short := len(phrases.Split(rest)) < 4 && !s.mentions("asks", answer)
 	return open != "remindwhen" && (question == "remindwhat" || short)
 }
 
-// withoutProposal takes "how about" from the front of an answer.
-func (s reminding) withoutProposal(answer string) string {
+// withoutProposal removes "how about" from the front of an answer.
+func (s reminderReplies) withoutProposal(answer string) string {
 	for _, b := range s.books {
 		words := b.Split(answer)
 		n := b.Phrase("proposal", words)
@@ -438,8 +438,8 @@ func (s reminding) withoutProposal(answer string) string {
 	return answer
 }
 
-// isVague reports whether an answer says nothing but "later", in any language.
-func (s reminding) isVague(answer string) bool {
+// isVague reports whether an answer is only "later" or the like, in any language.
+func (s reminderReplies) isVague(answer string) bool {
 	return slices.ContainsFunc(s.books, func(b *phrases.Book) bool {
 		words := b.Split(answer)
 		for len(words) > 0 && b.Is(phrases.Filler, words[0].Fold) {
@@ -451,11 +451,11 @@ func (s reminding) isVague(answer string) bool {
 	})
 }
 
-// clock returns the time that an hour alone means; other texts stay as they are.
-func (s reminding) clock(text string) string { return cmp.Or(s.hour(text), text) }
+// clock returns the time of a text that is only an hour, and other texts unchanged.
+func (s reminderReplies) clock(text string) string { return cmp.Or(s.hour(text), text) }
 
-// hour returns the time that an hour alone means; "" for other texts.
-func (s reminding) hour(text string) string {
+// hour returns the time of a text that is only an hour, or "".
+func (s reminderReplies) hour(text string) string {
 	n, ok := number(s.book, txt.Fold(text))
 	if ok && n >= 0 && n < 24 {
 		return fmt.Sprintf("%d:00", n)
@@ -463,11 +463,12 @@ func (s reminding) hour(text string) string {
 	return ""
 }
 
-// openRequest is what users said for a reminder until the bot asked back, and its latest question.
-func (s reminding) openRequest(history []line) (request, question string) {
+// openRequest returns what the user has said about a reminder so far, and the topic of the bot's last question about
+// it.
+func (s reminderReplies) openRequest(history []line) (request, question string) {
 	end := len(history)
-	for end >= 2 && history[end-1].Self && s.isTheirs(history[end-2]) {
-		asked := s.saidTopic(history[end-1].Text, questions()...)
+	for end >= 2 && history[end-1].Self && s.isUserLine(history[end-2]) {
+		asked := s.topicOfLine(history[end-1].Text, questions()...)
 		if asked == "" {
 			break
 		}
@@ -477,7 +478,7 @@ func (s reminding) openRequest(history []line) (request, question string) {
 		said := history[end-2].Text
 		u := s.understand(said)
 		if u.topic == "remind" || u.topic == "wake" {
-			here := reminding{s.in(u.book)}
+			here := reminderReplies{s.in(u.book)}
 			text, _ := here.withoutWrongTimes(u.rest())
 			text = here.withoutJoiners(text)
 			return strings.TrimSpace(here.withoutRefused(text, asked) + " " + request), question
@@ -493,9 +494,9 @@ func (s reminding) openRequest(history []line) (request, question string) {
 	return "", ""
 }
 
-// withoutRefused takes a time out of a request that was refused for it. Of one that was not understood, what is behind
-// a word like "to" is left.
-func (s reminding) withoutRefused(text, asked string) string {
+// withoutRefused removes the time for which a request was refused. If the time was not understood, it keeps only what
+// follows a word like "to".
+func (s reminderReplies) withoutRefused(text, asked string) string {
 	if asked == "remindwhen" || asked == "remindwhat" {
 		return text
 	}
@@ -510,8 +511,8 @@ func (s reminding) withoutRefused(text, asked string) string {
 	return text
 }
 
-// saidTopic is the one of some topics of which a line of the bot is a wording, in any language; "" if there is none.
-func (s reminding) saidTopic(line string, topics ...string) string {
+// topicOfLine returns the first of the topics of which a line of the bot is a wording, in any language, or "".
+func (s reminderReplies) topicOfLine(line string, topics ...string) string {
 	for _, topic := range topics {
 		isOne := func(wording string) bool {
 			before, _, _ := strings.Cut(wording, "{")
@@ -526,10 +527,10 @@ func (s reminding) saidTopic(line string, topics ...string) string {
 }
 
 func (s *speaker) saidBefore(line string, topics ...string) bool {
-	return reminding{s}.saidTopic(line, topics...) != ""
+	return reminderReplies{s}.topicOfLine(line, topics...) != ""
 }
 
-// reminder is one as the actions show it.
+// reminder is a reminder in the output of actions.
 type reminder struct {
 	ID     string `json:"id"`
 	Text   string `json:"text"`
@@ -537,7 +538,7 @@ type reminder struct {
 	Repeat string `json:"repeat"`
 }
 
-// at is when it falls due, on the clock of whom it is for.
+// at returns when the reminder is due, in the user's time zone.
 func (r reminder) at() time.Time {
 	at, err := time.Parse(time.RFC3339, r.Due)
 	if err != nil {
@@ -546,7 +547,7 @@ func (r reminder) at() time.Time {
 	return at
 }
 
-func (s reminding) reminded(raw json.RawMessage) string {
+func (s reminderReplies) reminded(raw json.RawMessage) string {
 	var r reminder
 	if json.Unmarshal(raw, &r) != nil || r.at().IsZero() {
 		return s.say("donenothing")
@@ -558,7 +559,7 @@ func (s reminding) reminded(raw json.RawMessage) string {
 	return s.fresh(s.wordings("reminded", more))
 }
 
-// moment tells a time as shortly as today allows.
+// moment writes a time, with the date unless it is today.
 func (s *speaker) moment(at time.Time) string {
 	clock := at.Format("15:04")
 	d := at.Sub(s.now)
@@ -571,7 +572,7 @@ func (s *speaker) moment(at time.Time) string {
 	return s.date(at) + ", " + clock
 }
 
-func (s reminding) every(rule string) string {
+func (s reminderReplies) every(rule string) string {
 	parts := make(map[string]string)
 	for part := range strings.SplitSeq(rule, ";") {
 		name, value, _ := strings.Cut(part, "=")

@@ -13,19 +13,19 @@ import (
 	"synthbot/core/txt"
 )
 
-// scene is a request, as far as this engine understands it.
+// scene holds the parts of a request that this engine uses.
 type scene struct {
 	persona  who.Persona
 	rules    string // the instructions
 	actions  map[string]json.RawMessage
-	language string // of recon; "": unknown
+	language string // from recon; "": unknown
 	kind     string // input.type
 	face     string // input.interface
 	payload  payload
 	history  []line
 	memories []json.RawMessage
 	zone     string  // the time zone that the user set; "": the bot's
-	group    bool    // others take part
+	group    bool    // whether others take part
 	notice   *notice // a correction or delivery; nil: a plain message
 }
 
@@ -52,14 +52,14 @@ type line struct {
 	Self bool   `json:"self"`
 }
 
-// notice is what the bot itself tells the model.
+// notice is a system message of the bot to the model.
 type notice struct {
 	Type     string          `json:"type"`
 	Original string          `json:"original_user_message"`
 	Raw      json.RawMessage `json:"-"`
 }
 
-// readScene finds the newest message or notice of a request, with what belongs to it; ok is false if it has neither.
+// readScene finds the newest message or notice of a request, with its context. ok is false if there is neither.
 func readScene(r llm.Request) (s *scene, ok bool) {
 	s = &scene{}
 	s.readSystem(r.System)
@@ -91,8 +91,8 @@ func (s *scene) readSystem(parts []string) {
 	}
 }
 
-// readUser takes one user message in, the newest first: a notice keeps what is
-// read after it, the prompt that it belongs to, as its background.
+// readUser reads one user message. The newest comes first, so that after a notice the prompt
+// that it belongs to is read.
 func (s *scene) readUser(text string) bool {
 	var m struct {
 		Context struct {
@@ -124,7 +124,7 @@ func (s *scene) readUser(text string) bool {
 	}
 	if m.Input != nil {
 		s.kind, s.face, s.payload = cmp.Or(m.Input.Type, "message"), m.Input.Interface, m.Input.Payload
-		for _, said := range s.payload.Messages { // of several that wait together the last one counts
+		for _, said := range s.payload.Messages { // of several waiting messages the last one counts
 			s.payload.Text, s.payload.Source.Username = said.Text, said.From
 		}
 	}
@@ -137,14 +137,14 @@ func (s *scene) readUser(text string) bool {
 	return m.Input != nil || s.notice != nil
 }
 
-// message is what the user said, at most its first 1,000 bytes.
+// message returns the first 1,000 bytes of the user's message, without leading mentions.
 func (s *scene) message() string {
 	text := s.payload.Text
 	if text == "" && s.notice != nil {
 		text = s.notice.Original
 	}
 	text = strings.TrimLeft(text, " ")
-	for strings.HasPrefix(text, "@") { // who is meant
+	for strings.HasPrefix(text, "@") {
 		_, text, _ = strings.Cut(text, " ")
 	}
 	return txt.ClipBytes(text, 1000)
@@ -155,7 +155,7 @@ func (s *scene) has(action string) bool {
 	return ok
 }
 
-// messageAction is the action by which this interface speaks; "" where there is none.
+// messageAction returns the interface's message action, or "".
 func (s *scene) messageAction() string {
 	face, _, _ := strings.Cut(s.payload.Source.Path, "/")
 	for _, name := range []string{core.MessagePrefix + face, core.MessagePrefix + s.face} {
@@ -166,13 +166,13 @@ func (s *scene) messageAction() string {
 	return ""
 }
 
-// own are the bot's latest lines, newest first.
-func (s *scene) own(n int) []string {
+// botLines returns the bot's last n lines, newest first.
+func (s *scene) botLines(n int) []string {
 	lines := s.lines(func(l line) bool { return l.Self })
 	return lines[:min(len(lines), n)]
 }
 
-// lastAnswer is what the bot said since the user spoke, which may be several messages.
+// lastAnswer returns the bot's messages since the user's last one.
 func (s *scene) lastAnswer() (text string) {
 	for _, l := range slices.Backward(s.history) {
 		if !l.Self {
@@ -183,10 +183,10 @@ func (s *scene) lastAnswer() (text string) {
 	return text
 }
 
-// theirs are the lines of the user who speaks, newest first.
-func (s *scene) theirs() []string { return s.lines(s.isTheirs) }
+// userLines returns the lines of the user who is answered, newest first.
+func (s *scene) userLines() []string { return s.lines(s.isUserLine) }
 
-func (s *scene) isTheirs(l line) bool {
+func (s *scene) isUserLine(l line) bool {
 	return !l.Self && (l.From == s.payload.Source.Username || l.From == "")
 }
 

@@ -22,12 +22,12 @@ type speaker struct {
 	now      time.Time
 	standby  bool
 	seed     uint32
-	pick     func(n int) int   // chance: a number below n
-	reader   *spoken.Reader    // of waking hours
-	early    *spoken.Reader    // of hours as they are said
-	values   map[string]string // what may be put into {…}
-	other    string            // what is said of the other one of two requests
-	greeting string            // what is said first
+	pick     func(n int) int   // returns a random number below n
+	reader   *spoken.Reader    // takes "at 7" for a time in waking hours
+	early    *spoken.Reader    // takes "at 7" for 7:00
+	values   map[string]string // what replaces {…} in wordings
+	other    string            // the answer to the other requests
+	greeting string            // precedes the answer
 }
 
 func (m *Model) speaker(s *scene) *speaker {
@@ -50,25 +50,25 @@ func (m *Model) speaker(s *scene) *speaker {
 		sp.seed, sp.pick = 0, rand.New(rand.NewPCG(m.Seed, uint64(said))).IntN
 	}
 	sp.reader, sp.early = m.reader.Waking(), m.reader
-	sp.settle(m.books())
+	sp.orderBooks(m.books())
 	sp.values = sp.facts()
 	return sp
 }
 
-// use answers in the language of a book; nil: as before.
-func (s *speaker) use(b *phrases.Book) {
+// useBook sets the language of the answer to that of a book. nil changes nothing.
+func (s *speaker) useBook(b *phrases.Book) {
 	s.book = cmp.Or(b, s.book)
 	s.values = s.facts()
 }
 
-// in is the speaker with another book.
+// in returns a copy of the speaker with another book.
 func (s *speaker) in(b *phrases.Book) *speaker {
 	other := *s
 	other.book = b
 	return &other
 }
 
-// facts are the values that every wording may use; what is not known is "".
+// facts returns the values that every wording may use. Unknown ones are "".
 func (s *speaker) facts() map[string]string {
 	p := s.persona
 	return map[string]string{
@@ -76,9 +76,9 @@ func (s *speaker) facts() map[string]string {
 		"you":       who.Speakable(s.payload.Source.Username),
 		"aliases":   s.list(p.Aliases),
 		"profile":   s.inLanguage(p.Profile),
-		"like":      s.one(p.Likes),
+		"like":      s.oneOf(p.Likes),
 		"likes":     s.list(p.Likes),
-		"dislike":   s.one(p.Dislikes),
+		"dislike":   s.oneOf(p.Dislikes),
 		"dislikes":  s.list(p.Dislikes),
 		"interests": s.list(p.Interests),
 		"time":      s.now.Format("15:04"),
@@ -98,7 +98,7 @@ func (s *speaker) inLanguage(text string) string {
 	return text
 }
 
-func (s *speaker) one(items []string) string {
+func (s *speaker) oneOf(items []string) string {
 	if len(items) == 0 {
 		return ""
 	}
@@ -125,7 +125,7 @@ func (s *speaker) date(t time.Time) string {
 	).Replace(s.book.Says["datepattern"][0])
 }
 
-// wordings are the sayings of a topic whose values are all known, in the order in which this message picks them.
+// wordings returns the wordings of a topic whose values are all known, in an order that depends on the message.
 func (s *speaker) wordings(topic string, more map[string]string) []string {
 	lines := s.book.Says[topic]
 	var known []string
@@ -138,10 +138,10 @@ func (s *speaker) wordings(topic string, more map[string]string) []string {
 	return known
 }
 
-// named matches a value in a wording by its name.
+// named matches the name of a value in a wording.
 var named = txt.Pattern(`\{.*?\}`)
 
-// fill puts the values in; ok is false where one is not known.
+// fill replaces the names by values. ok is false if one is unknown.
 func (s *speaker) fill(line string, more map[string]string) (filled string, ok bool) {
 	ok = true
 	filled = named().ReplaceAllStringFunc(line, func(name string) string {
@@ -153,22 +153,22 @@ func (s *speaker) fill(line string, more map[string]string) (filled string, ok b
 	return filled, ok
 }
 
-// say picks a wording of a topic that is none of the bot's last lines.
+// say picks a wording of a topic that the bot has not used lately.
 func (s *speaker) say(topic string) string { return s.fresh(s.wordings(topic, nil)) }
 
-// with is say with one more value; "" without the value.
-func (s *speaker) with(topic, name, value string) string {
+// sayWith is say with one more value. It returns "" if that is "".
+func (s *speaker) sayWith(topic, name, value string) string {
 	if value == "" {
 		return ""
 	}
 	return s.fresh(s.wordings(topic, map[string]string{name: value}))
 }
 
-// fresh returns the first of the texts that the bot did not say lately; where it
-// said them all, one that is not its very last line.
+// fresh returns the first of the texts that the bot has not said in its last 3 lines, or
+// else in the last 2, or else in the last one.
 func (s *speaker) fresh(texts []string) string {
 	for n := 3; n > 0; n-- {
-		said := s.own(n)
+		said := s.botLines(n)
 		for _, t := range texts {
 			t = tidy(t)
 			if !slices.ContainsFunc(said, func(old string) bool { return tidy(old) == t }) {
@@ -179,7 +179,7 @@ func (s *speaker) fresh(texts []string) string {
 	return tidy(strings.Join(texts[:min(len(texts), 1)], ""))
 }
 
-// tidy makes one line of a text that begins like a sentence, and takes doubled full stops out of it.
+// tidy makes a text one line with a capital at its start, and removes a doubled full stop at its end.
 func tidy(text string) string {
 	text = phrases.Capital(strings.Join(strings.Fields(text), " "))
 	for _, pair := range []struct{ from, to string }{{"..", "."}, {"?.", "?"}, {"!.", "!"}, {"….", "…"}} {
@@ -190,7 +190,7 @@ func tidy(text string) string {
 	return txt.Clip(text, 700)
 }
 
-// clipForeign prepares a piece of foreign text for a sentence of ours.
+// clipForeign shortens a text of the user to quote it in a sentence: one line without punctuation at its end.
 func clipForeign(text string) string {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
 	return txt.Clip(strings.TrimRight(text, " .!?,;:"), 160)

@@ -10,8 +10,8 @@ import (
 	"synthbot/core/txt"
 )
 
-// Sentences cuts a text behind its full stops, question and exclamation marks, but not behind a number
-// or a single letter ("am 21. Mai", "9 a.m. sharp").
+// Sentences cuts a text after the marks that end a sentence, but not after the full stop of a number or a
+// single letter ("am 21. Mai", "9 a.m. sharp").
 func Sentences(text string) (list []string) {
 	start := 0
 	for i, r := range text {
@@ -27,23 +27,23 @@ func Sentences(text string) (list []string) {
 	return append(list, text[start:])
 }
 
-// isAbbreviation reports whether a full stop behind the text does not end a sentence.
+// isAbbreviation reports whether a full stop after the text does not end a sentence.
 func isAbbreviation(text string) bool {
 	last := text[strings.LastIndexAny(text, " .\n")+1:]
 	first, size := utf8.DecodeRuneInString(last)
 	return size > 0 && (size == len(last) || unicode.IsDigit(first)) && !unicode.IsPunct(first)
 }
 
-// Main puts the verb at the end of a clause behind its subject: "ich in Berlin wohne" is "ich wohne in Berlin".
-// Verbs and determiners are folded words of the language. A text of another order or of several clauses
-// stays as it is. Function words of the language, such as "in", tell that a subject in front of them is over.
+// Main moves the verb from the end of a clause to its subject: "ich in Berlin wohne" becomes "ich wohne in Berlin".
+// verbs, determiners and functions hold folded words of the language. A function word, such as "in", ends the
+// subject before it. Main returns other texts, and those with several clauses, unchanged.
 func Main(text string, verbs, determiners, functions map[string]string) string {
 	words := strings.Fields(text)
 	last := len(words) - 1
 	if last < 2 || !has(verbs, words[last]) || strings.Contains(text, ",") {
 		return text
 	}
-	subject := 1 // its words
+	subject := 1 // number of words
 	if !has(determiners, words[0]) && !has(functions, words[0]) {
 		for subject < last && isCapital(words[subject]) && isCapital(words[0]) { // Tante Maria
 			subject++

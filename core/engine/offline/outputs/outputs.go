@@ -1,4 +1,4 @@
-// Package outputs finds the words in what actions put out.
+// Package outputs finds texts for users in the outputs of actions.
 package outputs
 
 import (
@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Texts collects what reads like words from a JSON value of any shape.
+// Texts collects the texts in a JSON value of any form, down to a depth.
 func Texts(raw json.RawMessage, depth int) []string {
 	var value any
 	if json.Unmarshal(raw, &value) != nil {
@@ -15,7 +15,7 @@ func Texts(raw json.RawMessage, depth int) []string {
 	return walk(value, depth)
 }
 
-// textKeys are the keys under which objects hold their words, or what holds them.
+// textKeys are the keys of objects that are searched for texts, in this order.
 const textKeys = "text content memory fact summary note value title message" +
 	" output outputs result results memories items found data actions"
 

@@ -11,21 +11,21 @@ import (
 //go:embed words/*.txt
 var files embed.FS
 
-// Book is what one language's file holds. See words/en.txt for its form.
+// Book is the content of one language's file. words/en.txt describes the format.
 type Book struct {
 	Language string
-	phrases  map[string][]phrase          // by the words that they begin with; "": those that begin with a slot
+	phrases  map[string][]phrase          // by first word; "": those that may begin with a slot
 	Says     map[string][]string          // by topic
 	Lists    map[string]map[string]string // by topic: words, and what they mean
 	known    map[string]bool              // all words of phrases and lists
 }
 
-// ReadBooks reads all books, in the order in which they are searched.
+// ReadBooks reads all books.
 func ReadBooks() (books []*Book) {
 	for _, language := range []string{"en", "de", "it", "es", "fr"} {
 		text, err := files.ReadFile("words/" + language + ".txt")
 		if err != nil {
-			panic(err) // it is our own
+			panic(err) // the file is embedded
 		}
 		books = append(books, readBook(language, string(text)))
 	}
@@ -43,7 +43,7 @@ func readBook(language, text string) *Book {
 		switch {
 		case strings.HasPrefix(kind, "["):
 			topic = strings.Trim(kind, "[]")
-		case kind == "?" && topic == "foreign": // is understood, and tells nothing of the language
+		case kind == "?" && topic == "foreign": // understood, but no sign of this language
 			known := b.known
 			b.known = make(map[string]bool)
 			b.addPhrase(Filler, rest)
@@ -74,7 +74,7 @@ func (b *Book) addPhrase(topic, line string) {
 	}
 }
 
-// addWords takes in a line of a list: "word=meaning", with _ for a space in either.
+// addWords adds a line of a list: "word=meaning …", with _ for a space in either.
 func (b *Book) addWords(topic, line string) {
 	if b.Lists[topic] == nil {
 		b.Lists[topic] = make(map[string]string)
@@ -98,7 +98,7 @@ func (b *Book) Is(list, word string) bool {
 	return ok
 }
 
-// Phrase is how many words at the front of a text are an entry of a list.
+// Phrase returns how many of the first words are an entry of a list.
 func (b *Book) Phrase(list string, words []Word) int {
 	for n := min(len(words), 4); n > 0; n-- {
 		folds := make([]string, n)
@@ -131,8 +131,7 @@ func (b *Book) Has(list, text string) bool {
 	return ok
 }
 
-// Split is the words of a text as this language writes them: short forms are written out ("what's" is
-// "what is"), however they were typed.
+// Split splits a text into words, with short forms written out: "what's" and "whats" become "what is".
 func (b *Book) Split(text string) []Word {
 	var words []Word
 	short := b.Lists["short"]
@@ -158,10 +157,10 @@ func (b *Book) Split(text string) []Word {
 	return words
 }
 
-// IsApostrophe reports whether a text is one of the signs that people use for it.
+// IsApostrophe reports whether a text is one of the characters that people type for an apostrophe.
 func IsApostrophe(s string) bool { return s == "'" || s == "’" || s == "`" || s == "´" }
 
-// Corrected replaces words that the book does not know by those that were probably meant.
+// Corrected replaces unknown words by the known ones that were probably meant.
 func (b *Book) Corrected(words []Word) []Word {
 	words = slices.Clone(words)
 	for i, w := range words {

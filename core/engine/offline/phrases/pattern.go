@@ -10,21 +10,21 @@ import (
 	"synthbot/core/sorting"
 )
 
-// phrase is one thing that people say.
+// phrase is a pattern with its topic.
 type phrase struct {
 	topic string
-	form  string // what the slots are put into: "{1}/{2}"; "": they are joined
+	form  string // how the slots are combined: "{1}/{2}"; "": they are joined
 	parts []part
 }
 
-// part is a word of a pattern, a slot, or a choice between sequences, one of which may be empty.
+// part is a word of a pattern, a slot, or a choice between sequences. A sequence may be empty.
 type part struct {
 	word    string
 	slot    bool
 	choices [][]part
 }
 
-// readPattern reads a pattern up to its end, or to the end of one choice: "(a|b) [c] … d".
+// readPattern reads a pattern such as "(a|b) [c] … d" up to its end, or a choice up to its end.
 func (b *Book) readPattern(text *string) (parts []part) {
 	for *text != "" {
 		switch r, size := utf8.DecodeRuneInString(*text); r {
@@ -59,7 +59,7 @@ func (b *Book) readPattern(text *string) (parts []part) {
 	return parts
 }
 
-// first returns the words that a sequence may begin with; open is set if it may begin with any, or be empty.
+// first returns the words that a sequence may begin with. open reports whether it may be empty or begin with any word.
 func first(parts []part) (words map[string]bool, open bool) {
 	words = make(map[string]bool)
 	for _, p := range parts {
@@ -83,16 +83,16 @@ func first(parts []part) (words map[string]bool, open bool) {
 	return words, true
 }
 
-// Found is one way in which a sentence has a phrase.
+// Found is a phrase that was found in a sentence.
 type Found struct {
 	Topic string
-	Form  string   // what the slots are put into; "": they are joined
-	End   int      // the word behind it
-	Slots [][2]int // their first words, and the ones behind them
-	words int      // of the pattern's own
+	Form  string   // how the slots are combined; "": they are joined
+	End   int      // index of the next word
+	Slots [][2]int // index of the first word of each, and of the next word after it
+	words int      // number of words that are not in slots
 }
 
-// match calls next for each way in which the parts are found in the words behind what was found so far.
+// match calls next for each way in which the parts match the words after f.End.
 func match(parts []part, words []Word, f Found, next func(Found)) {
 	if len(parts) == 0 {
 		next(f)
@@ -105,7 +105,7 @@ func match(parts []part, words []Word, f Found, next func(Found)) {
 		for n := range ends - f.End {
 			end := f.End + 1 + n
 			if len(rest) == 0 {
-				end = ends - n // as much as there is, unless fillers follow
+				end = ends - n // the longest slot first
 			}
 			g := f
 			g.End, g.Slots = end, append(slices.Clip(f.Slots), [2]int{f.End, end})
@@ -123,8 +123,8 @@ func match(parts []part, words []Word, f Found, next func(Found)) {
 	}
 }
 
-// At lists the ways in which phrases begin at the i-th word, those with the most words of their own first,
-// and of these the ones that take more.
+// At lists the phrases that begin at the i-th word. Those with the most words outside of slots come first, then
+// those with more slots.
 func (b *Book) At(words []Word, i int) (all []Found) {
 	for _, word := range []string{words[i].Fold, ""} {
 		for j := range b.phrases[word] {
@@ -143,7 +143,7 @@ func (b *Book) At(words []Word, i int) (all []Found) {
 	return all
 }
 
-// late is when a way is tried: those that begin with a slot, and fillers, come after others.
+// late sorts fillers after other phrases, and phrases that begin with a slot after these.
 func (f Found) late(i int) int {
 	switch {
 	case len(f.Slots) > 0 && f.Slots[0][0] == i:

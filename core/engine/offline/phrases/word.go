@@ -1,4 +1,4 @@
-// Package phrases has what people say in each language, and what is answered, and finds the phrases in a text.
+// Package phrases holds the phrases of users and of answers in each language, and finds those of users in a text.
 package phrases
 
 import (
@@ -9,16 +9,16 @@ import (
 	"synthbot/core/txt"
 )
 
-// Word is one word of a text: folded for comparison, and its place.
+// Word is a word of a text, folded for comparison, with its offsets in the text.
 type Word struct {
 	Fold       string
 	Start, End int
 }
 
-// MaxRead is how much of a message is looked at, in bytes.
+// MaxRead is how many bytes of a message are read.
 const MaxRead = 4000
 
-// Split cuts a text, up to MaxRead, into words. Digits hold together over a mark between them ("18:30").
+// Split splits the first MaxRead bytes of a text into words. "18:30" is one word.
 func Split(text string) []Word {
 	text = text[:min(len(text), MaxRead)]
 	var words []Word
@@ -31,7 +31,7 @@ func Split(text string) []Word {
 // Fold prepares a word for comparison.
 func Fold(s string) string { return strings.ReplaceAll(txt.Fold(s), "œ", "oe") }
 
-// FoldName returns the folded words of a name, without the signs between them.
+// FoldName returns the folded words of a name, with single spaces between them.
 func FoldName(name string) string {
 	var folds []string
 	for _, w := range Split(name) {
@@ -40,7 +40,7 @@ func FoldName(name string) string {
 	return strings.Join(folds, " ")
 }
 
-// Capital returns a text that begins with a capital.
+// Capital returns s with a capital first letter.
 func Capital(s string) string {
 	first, size := utf8.DecodeRuneInString(s)
 	if first == utf8.RuneError {
@@ -49,5 +49,5 @@ func Capital(s string) string {
 	return string(unicode.ToUpper(first)) + s[size:]
 }
 
-// Filler is the topic of phrases that add nothing.
+// Filler is the topic of phrases without meaning.
 const Filler = "filler"

@@ -10,8 +10,8 @@ import (
 	"synthbot/core/engine/offline/phrases"
 )
 
-// placeList names places in all languages, with the time zone of each: "Asia/Tokyo: tokyo, tokio, japan". Where
-// a country has several, they are all there.
+// placeList lists time zones with the names of their places in all languages: "Asia/Tokyo: tokyo, tokio, japan". A
+// country may have several zones.
 //
 //go:embed places.txt
 var placeList string
@@ -33,7 +33,7 @@ func readPlaces() map[string][]string {
 
 var list = sync.OnceValue(readPlaces)
 
-// Zones returns the time zones of a place, by the list, or as the database of time zones calls a city.
+// Zones returns the time zones of a place, from the list or by a city's name in the time zone database.
 func Zones(name string) []string {
 	name = phrases.FoldName(name)
 	zones := list()[name]

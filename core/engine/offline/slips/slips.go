@@ -1,5 +1,4 @@
-// Package slips compares words that are spelt in different ways, and corrects those that were typed wrongly. It knows
-// no language.
+// Package slips compares words with different endings and corrects typing errors, in any language.
 package slips
 
 import (
@@ -9,7 +8,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// Correct returns the known word that a folded word probably means: itself if it is known, or if there is none.
+// Correct returns the known word that a folded word probably means, or the word itself.
 func Correct(fold string, known map[string]bool) string {
 	if known[fold] {
 		return fold
@@ -45,7 +44,7 @@ func sameLetters(a, b string) bool {
 	return slices.Equal(x, y)
 }
 
-// SameWord reports whether two folded words are forms of one: equal but for a short ending.
+// SameWord reports whether two folded words are probably forms of one: equal except for a short ending.
 func SameWord(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a

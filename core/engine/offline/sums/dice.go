@@ -9,19 +9,19 @@ import (
 	"synthbot/core/txt"
 )
 
-// Bounds of what is rolled.
+// Limits of a roll.
 const (
 	maxDice  = 20
 	maxSides = 1000
 )
 
-// Roll is dice: "2d6+3".
+// Roll is a roll of dice, such as "2d6+3".
 type Roll struct{ N, Sides, Plus int }
 
-// OK reports whether the dice are not too many, nor too large.
+// OK reports whether the numbers of dice and sides are within the limits.
 func (r Roll) OK() bool { return r.N >= 1 && r.N <= maxDice && r.Sides >= 2 && r.Sides <= maxSides }
 
-// String is the roll as players write it.
+// String returns the roll in the notation of players.
 func (r Roll) String() string {
 	text := fmt.Sprintf("%dd%d", r.N, r.Sides)
 	if r.Plus != 0 {
@@ -30,7 +30,7 @@ func (r Roll) String() string {
 	return text
 }
 
-// notation is a roll as players write it, in the languages' letters for dice.
+// notation is the notation of players, with the letter for dice of any language.
 var notation = txt.Pattern(`^(\d{0,3})\s?[dw](\d{1,5})(?:\s?([+-])\s?(\d{1,5}))?$`)
 
 // Dice reads "two", "2d6+3", "three 20 sided"; "" is one die.

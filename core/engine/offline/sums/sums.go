@@ -1,5 +1,5 @@
 // Package sums computes sums and converts units that people write in a chat: "12% of 80", "10 km in miles", with
-// digits or words. It is exact, and refuses what has no answer. The caller passes the words of a language.
+// digits or words. Only square roots are rounded. The caller passes the words of a language.
 package sums
 
 import (
@@ -13,25 +13,25 @@ import (
 	"synthbot/core/txt"
 )
 
-// Answer is the result of a sum or a conversion, or why there is none.
+// Answer is the result of a sum or a conversion, or an error.
 type Answer struct {
-	From  string // "10 km", of a conversion
+	From  string // what was converted: "10 km"
 	Value *big.Rat
 	Unit  string
 	Err   error
 }
 
-// Words are those of a language, folded, and what they mean.
+// Words holds the folded words of a language and their meanings.
 type Words struct {
 	Operators map[string]string // + - * / ^ % ( ) of sqrt squared cubed, a number, or skip
 	Numbers   map[string]string
 	Units     map[string]string // the symbols of measures
 	Fillers   map[string]string // words between two units
 	Dice      map[string]string // words between the numbers of dice
-	Comma     bool              // the decimal mark is one
+	Comma     bool              // whether the decimal mark is a comma
 }
 
-// Errors of sums; errNoSum means that a text is none.
+// Errors of sums. errNoSum means that a text is not a sum.
 var (
 	errNoSum    = errors.New("not a sum")
 	ErrZero     = errors.New("division by zero")
@@ -40,10 +40,11 @@ var (
 	ErrCold     = errors.New("below absolute zero")
 )
 
-// maxBits is how large numbers get.
+// maxBits limits the size of numerators and denominators.
 const maxBits = 400
 
-// Compute reads a text that is a sum ("12% of 80") or a conversion ("10 km in miles"), and nothing else.
+// Compute computes a text that is a sum ("12% of 80") or a conversion ("10 km in miles") and nothing else. It returns
+// false for other texts.
 func Compute(text string, w *Words) (Answer, bool) {
 	if len(text) > 200 || named().MatchString(strings.TrimSpace(text)) {
 		return Answer{}, false
@@ -65,11 +66,11 @@ func Compute(text string, w *Words) (Answer, bool) {
 	return Answer{Value: value, Err: p.err}, true
 }
 
-// named are numbers that name something: dates, telephone numbers, "24/7", times like "15:00".
+// named matches numbers that are not sums: dates, telephone numbers, "24/7", times like "15:00".
 var named = txt.Pattern(`^(.*\b\d{1,2}:00\b.*|24/7|` +
 	`\d{4}([-/.])\d{1,2}([-/.])\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}|\d{2,3}-\d{4,})$`)
 
-// spaced is a number whose thousands have a space behind them.
+// spaced matches a number with a space after its thousands.
 var spaced = txt.Pattern(`\b(\d{1,3}) (\d{3})\b`)
 
 // token is a number, an operator or a bracket of a sum.
@@ -79,11 +80,11 @@ type token struct {
 	word   bool // a number in words, or a word like "and" that may be within one
 }
 
-// hyphen is the operator of one between words.
+// hyphen is the operator for a hyphen between words.
 const hyphen = "hyphen"
 
-// compound puts numbers together that are written in several words: "forty-two", "vingt et un". Any other
-// hyphen between words stays, and is not part of a sum.
+// compound joins numbers that are written in several words: "forty-two", "vingt et un". Any other hyphen between
+// words stays a token, which no sum may contain.
 func compound(tokens []token) []token {
 	for i := 1; i+1 < len(tokens); i++ {
 		a, join, b := tokens[i-1], tokens[i], tokens[i+1]
@@ -104,7 +105,7 @@ func compound(tokens []token) []token {
 	return tokens
 }
 
-// lex cuts a sum; a token without either ends it where a word is none of a sum.
+// lex splits a sum into tokens. At the first word that no sum may contain, it adds an empty token and stops.
 func lex(text string, w *Words) (tokens []token) {
 	text = " " + strings.Join(strings.Fields(txt.Fold(text)), " ") + " "
 	text = strings.TrimRight(strings.ReplaceAll(text, "**", "^"), "= ")
@@ -140,7 +141,7 @@ func lex(text string, w *Words) (tokens []token) {
 	return tokens
 }
 
-// ands are the words within numbers.
+// ands are the words within numbers such as "vingt et un".
 var ands = []string{"and", "und", "et", "y", "e"}
 
 func isDigit(text string, i int) bool {
@@ -151,13 +152,13 @@ func isLetter(text string, i int) bool {
 	return i >= 0 && i < len(text) && (unicode.IsLetter(rune(text[i])) || text[i] >= 0x80)
 }
 
-// isNumberAt reports whether a number goes on there: with a digit, or a mark before one.
+// isNumberAt reports whether a number continues at i: with a digit, or with a mark before one.
 func isNumberAt(text string, i int) bool {
 	isMark := text[i] == '.' || text[i] == ','
 	return unicode.IsDigit(rune(text[i])) || isMark && i+1 < len(text) && unicode.IsDigit(rune(text[i+1]))
 }
 
-// tokensOf is what a word means: an operator, a number, or either with an "of" behind it ("half of").
+// tokensOf returns the tokens of a word: an operator or a number, perhaps with an "of" after it ("half of").
 func tokensOf(means string) []token {
 	if means == "skip" {
 		return nil
@@ -173,7 +174,7 @@ func tokensOf(means string) []token {
 	return []token{{op: means}}
 }
 
-// operator reads a sign, or the words for one, the longest first.
+// operator reads a sign, or the longest word for an operator or a number.
 func operator(text string, w *Words) (op string, n int) {
 	for sign, means := range map[string]string{
 		"+": "+", "-": "-", "*": "*", "/": "/", "^": "^", "%": "%", "(": "(", ")": ")",
@@ -195,8 +196,8 @@ func operator(text string, w *Words) (op string, n int) {
 	return op, n
 }
 
-// readNumber reads both notations: "1,234.5", "1.234,5", "0,5". A single mark before three digits parts thousands
-// where the language writes them so.
+// readNumber reads numbers with decimal points or commas: "1,234.5", "1.234,5", "0,5". A single mark before three
+// digits separates thousands if it does so in the language, or if the digits are zeros.
 func readNumber(text string, w *Words) *big.Rat {
 	decimal := strings.LastIndexAny(text, ".,")
 	if decimal >= 0 {
@@ -220,7 +221,7 @@ func readNumber(text string, w *Words) *big.Rat {
 	return value
 }
 
-// sum parses tokens by the usual precedence. Behind its first error it reads nothing more.
+// sum parses and computes tokens by the usual precedence. It stops at its first error.
 type sum struct {
 	tokens     []token
 	at         int
@@ -228,7 +229,7 @@ type sum struct {
 	err        error
 }
 
-// fail notes the first error. It returns 0 in place of a value.
+// fail records the first error and returns 0 as the value.
 func (p *sum) fail(err error) *big.Rat {
 	p.err = cmp.Or(p.err, err)
 	return new(big.Rat)
@@ -279,7 +280,7 @@ func (p *sum) power() *big.Rat {
 	return p.apply("^", base, p.power())
 }
 
-// atom reads a number, a bracket or a root, and what is behind it. The length of a sum bounds how deep they nest.
+// atom reads a number, a bracket or a root, with the signs after it. The length of a sum limits the recursion.
 func (p *sum) atom() (value *big.Rat) {
 	switch {
 	case p.op("sqrt") != "":
@@ -338,7 +339,7 @@ func (p *sum) within(value *big.Rat) *big.Rat {
 	return value
 }
 
-// raise computes whole powers, and square roots as a half.
+// raise computes integer powers, and the power of one half as a square root.
 func (p *sum) raise(a, b *big.Rat) *big.Rat {
 	if b.Cmp(big.NewRat(1, 2)) == 0 {
 		return p.root(a)
@@ -355,7 +356,7 @@ func (p *sum) raise(a, b *big.Rat) *big.Rat {
 	}
 	size := int64(max(a.Num().BitLen(), a.Denom().BitLen()))
 	switch {
-	case size <= 1: // of 0, 1 and -1 only the parity of the power counts
+	case size <= 1: // for 0, 1 and -1 only the parity of the power matters
 		n = min(n, 2-n%2)
 	case n < 0, n > maxBits, size*n > 2*maxBits: // n < 0: -n of the least int64 is itself
 		return p.fail(ErrTooLarge)
@@ -377,14 +378,14 @@ func (p *sum) root(value *big.Rat) *big.Rat {
 // rootDigits is how many decimals of a square root are exact.
 const rootDigits = 60
 
-// measure is a unit: how many of its kind's base it is, and for temperatures where its zero lies.
+// measure is a unit, with its factor and, for temperatures, its zero, in the base unit of its kind.
 type measure struct {
 	kind, symbol string
 	factor       *big.Rat
 	zero         *big.Rat
 }
 
-// measures are the units by the keys that the books use.
+// measures returns the units by the keys that the books use.
 func measures() map[string]measure {
 	all := make(map[string]measure)
 	kind := ""
@@ -414,7 +415,7 @@ func measures() map[string]measure {
 	return all
 }
 
-// convert reads "10 km in miles", "how many miles are 10 km" without its question: a number and two units.
+// convert computes a text with a number and two units, such as "10 km in miles" or "miles are 10 km".
 func convert(text string, w *Words) (Answer, bool) {
 	var number *big.Rat
 	var units []measure
@@ -461,7 +462,7 @@ func convert(text string, w *Words) (Answer, bool) {
 	return Answer{From: shown + " " + from.symbol, Value: value, Unit: to.symbol, Err: err}, true
 }
 
-// convertWords cuts words, and numbers from the units behind them: "10km".
+// convertWords splits a text into words, and "10km" into a number and a unit.
 func convertWords(text string) (words []string) {
 	for _, field := range strings.Fields(txt.Fold(text)) {
 		field = strings.Trim(field, ",;:?!.\"'()")
@@ -501,7 +502,7 @@ func ReadWord(word string, w *Words) *big.Rat {
 	return value
 }
 
-// Decimal writes a number with at most so many digits behind the mark; exact is false if it is rounded.
+// Decimal writes a number with at most digits decimals. exact is false if it is rounded.
 func Decimal(value *big.Rat, digits int, mark string) (text string, exact bool) {
 	text = strings.TrimRight(strings.TrimRight(value.FloatString(digits), "0"), ".")
 	if text == "-0" {

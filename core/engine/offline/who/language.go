@@ -27,7 +27,7 @@ var (
 		`(english|german|deutsch|italian|italiano|spanish|espanol|french|francais)[^a-z]`)
 )
 
-// Language finds "answer in Italian", "language: it" and their like in the instructions.
+// Language finds "answer in Italian", "language: it" and the like in the instructions.
 func Language(rules string) string {
 	rules = txt.Fold(rules) + " "
 	m := namedCode().FindStringSubmatch(rules)
@@ -40,11 +40,11 @@ func Language(rules string) string {
 	return LanguageCode(m[1])
 }
 
-// logins are names of accounts that are nobody's.
+// logins are account names that do not name a person.
 var logins = []string{"root", "admin", "administrator", "user"}
 
-// Speakable returns a name that may be part of a sentence of ours, else "": names
-// are foreign text, and must not carry a message or markup of their own.
+// Speakable returns the first word of a name if an answer may contain it, or else "". Names come
+// from users and must not bring in messages or markup.
 func Speakable(name string) string {
 	fields := strings.Fields(name)
 	if len(fields) == 0 {

@@ -1,5 +1,5 @@
-// Package who reads back out of a request who the bot is, which language it is to speak, and whether a name can be
-// said.
+// Package who reads from a request who the bot is and which language it should speak, and which names may be used
+// in answers.
 package who
 
 import (
@@ -9,7 +9,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// Persona is who the bot is, read back out of the labelled sentences at the front of the instructions.
+// Persona is read from the labelled sentences at the start of the instructions.
 type Persona struct {
 	Name      string
 	Aliases   []string
@@ -19,12 +19,12 @@ type Persona struct {
 	Interests []string
 }
 
-// labels introduce the sentences that a persona's text may hold, and those that follow it in the instructions.
+// labels matches the labels of the persona's sentences, and of those that follow them in the instructions.
 var labels = txt.Pattern(`(?:^| )(Profile|Personality|Likes|Dislikes|Interests|Speaking style|Guidance|` +
 	`Example dialogue, for the tone only|Conversation language): `)
 
-// Read cuts the text at its labels. The last label's part runs into the rules that follow
-// the persona, so that only its first sentence counts. Of a label that comes twice, the first part counts.
+// Read cuts the text at its labels. Only the first sentence of the last part counts, because the rules follow it.
+// If a label occurs twice, its first part counts.
 func Read(text string) Persona {
 	text = strings.Join(strings.Fields(text), " ")
 	parts := make(map[string]string)
@@ -62,7 +62,7 @@ func (p *Persona) readNames(text string) {
 	p.Aliases = items(firstSentences(aliases, 0), ",")
 }
 
-// firstSentences cuts after the first sentence, or after as many as fit into limit bytes.
+// firstSentences returns the first sentence, and the following ones that fit into limit bytes.
 func firstSentences(text string, limit int) string {
 	end := 0
 	for i := 0; i+1 < len(text); i++ {

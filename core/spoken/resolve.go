@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// settle finds the moment that was meant.
-func (r *Reader) settle(s said, now time.Time) (When, error) {
-	s.hearDay()
+// resolve returns the moment that was meant.
+func (r *Reader) resolve(s said, now time.Time) (When, error) {
+	s.applyPart()
 	if r.waking {
-		r.wake(&s, now)
+		r.moveToWakingHours(&s, now)
 	}
 	switch {
 	case s.rule != nil && s.span == nil:
@@ -19,7 +19,7 @@ func (r *Reader) settle(s said, now time.Time) (When, error) {
 	case s.rule != nil:
 		return When{}, ErrUnclear
 	case s.span != nil:
-		return r.stretch(&s, now)
+		return r.fromNow(&s, now)
 	case s.day != nil:
 		return r.onDay(&s, now)
 	case s.time >= 0 || s.part >= 0:
@@ -32,11 +32,11 @@ func (r *Reader) settle(s said, now time.Time) (When, error) {
 	return When{}, ErrUnclear
 }
 
-// isWall reports whether a time of a clock, or a part of a day, was said.
+// isWall reports whether the time is a time of day, rather than a time span from now.
 func (s *said) isWall() bool { return s.span == nil || s.time >= 0 || s.part >= 0 }
 
-// hearDay moves an hour into the part of the day that was named.
-func (s *said) hearDay() {
+// applyPart moves the hour into the part of the day that was named.
+func (s *said) applyPart() {
 	h := s.time / 60
 	switch {
 	case s.time < 0:
@@ -49,9 +49,9 @@ func (s *said) hearDay() {
 	}
 }
 
-// wake moves an hour that clocks show twice a day out of the night. What comes again may be from 6:00 on.
-func (r *Reader) wake(s *said, now time.Time) {
-	if !s.face || s.part >= 0 {
+// moveToWakingHours moves an ambiguous hour to the afternoon if it is before 7:00 (6:00 if it repeats), or past today.
+func (r *Reader) moveToWakingHours(s *said, now time.Time) {
+	if !s.ambiguous || s.part >= 0 {
 		return
 	}
 	first := 7
@@ -64,7 +64,7 @@ func (r *Reader) wake(s *said, now time.Time) {
 	}
 }
 
-// minutes of the day: as said, or the hour that its part means.
+// minutes returns the minutes of the day: of the time, or of its part, or of the morning.
 func (s *said) minutes() int {
 	switch {
 	case s.time >= 0:
@@ -79,8 +79,8 @@ func (r *Reader) clockOn(day time.Time, minutes int) time.Time {
 	return r.at(day.Year(), day.Month(), day.Day(), minutes/60, minutes%60, 0, day.Location())
 }
 
-// stretch counts from now: days and more by the calendar, the rest in real time.
-func (r *Reader) stretch(s *said, now time.Time) (When, error) {
+// fromNow adds a span to now: days and longer units by the calendar, the rest as elapsed time.
+func (r *Reader) fromNow(s *said, now time.Time) (When, error) {
 	clocked := s.time >= 0 || s.part >= 0
 	if s.day != nil || clocked && s.span.seconds > 0 {
 		return When{}, ErrUnclear
@@ -95,7 +95,7 @@ func (r *Reader) stretch(s *said, now time.Time) (When, error) {
 	} else if clocked {
 		return When{}, ErrUnclear
 	}
-	const most = 200 * 366 * 24 * 3600 // seconds; what is more does not fit a Duration
+	const most = 200 * 366 * 24 * 3600 // seconds; more may overflow a Duration
 	if s.span.seconds > most {
 		return When{}, ErrUnclear
 	}
@@ -103,8 +103,7 @@ func (r *Reader) stretch(s *said, now time.Time) (When, error) {
 	return future(When{At: at.Truncate(time.Second)}, now)
 }
 
-// addMonths stays within the month that it counts to: a month after 31 January
-// is 28 February.
+// addMonths adds months, and stays within the month: a month after 31 January is 28 February.
 func addMonths(t time.Time, n int) time.Time {
 	first := time.Date(t.Year(), t.Month()+time.Month(n), 1, 12, 0, 0, 0, t.Location())
 	last := first.AddDate(0, 1, -1).Day()
@@ -123,14 +122,14 @@ func (r *Reader) onDay(s *said, now time.Time) (When, error) {
 		}
 		named := s.day.named
 		if named != nil && *named != int(day.Weekday()) {
-			return When{}, fmt.Errorf("%w: that day is another of the week", ErrUnclear)
+			return When{}, fmt.Errorf("%w: that day is another weekday", ErrUnclear)
 		}
 		return When{At: at}, nil
 	}
 	return When{}, fmt.Errorf("%w", ErrPast)
 }
 
-// days are the days that may be meant, the next one first.
+// days returns the days that may be meant, the next one first.
 func (d *dayWord) days(now time.Time) (list []time.Time) {
 	noon := time.Date(now.Year(), now.Month(), now.Day(), 12, 0, 0, 0, now.Location())
 	switch d.kind {
@@ -156,11 +155,11 @@ func (d *dayWord) days(now time.Time) (list []time.Time) {
 	return list
 }
 
-// dates are the days of a date: of its year, or if it has none, of the next ones.
+// dates returns the days of a date: in its year, or if it has none, in the next years.
 func (d *dayWord) dates(now time.Time) (list []time.Time) {
 	year, last := d.value/10000, d.value/10000
 	if year == 0 {
-		year, last = now.Year(), now.Year()+8 // leap days may be that far
+		year, last = now.Year(), now.Year()+8 // leap days may be 8 years apart
 	}
 	for ; year <= last; year++ {
 		at := time.Date(year, time.Month(d.value/100%100), d.value%100, 12, 0, 0, 0, now.Location())
@@ -171,7 +170,7 @@ func (d *dayWord) dates(now time.Time) (list []time.Time) {
 	return list
 }
 
-// repeated finds the first time of what comes again.
+// repeated returns the first time of a repeated one, and the rule.
 func (r *Reader) repeated(s *said, now time.Time) (When, error) {
 	rule := *s.rule
 	if rule.unit < anHour || rule.n < 1 || rule.n > 1000 {
@@ -203,12 +202,12 @@ func (r *Reader) repeated(s *said, now time.Time) (When, error) {
 			return When{}, ErrUnclear
 		}
 	}
-	once, err := r.settle(first, now)
+	once, err := r.resolve(first, now)
 	w.At = once.At
 	return w, err
 }
 
-// text is the RRULE.
+// text returns the rule as an RRULE.
 func (r *rule) text() string {
 	b := strings.Builder{}
 	b.WriteString("FREQ=" + []string{"", "", "HOURLY", "DAILY", "WEEKLY", "MONTHLY", "YEARLY"}[r.unit])
