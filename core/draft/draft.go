@@ -108,7 +108,7 @@ type Drafts struct {
 	all map[string]*draft // by place
 
 	notesMu  sync.Mutex
-	leftover notes           // what may be left over, by the note's key; nil: not read yet
+	leftover notes           // of drafts that may be left over; nil: not read yet
 	own      map[string]bool // keys of notes that this process wrote
 }
 

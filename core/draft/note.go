@@ -90,8 +90,8 @@ func (d *Drafts) removeNote(ctx context.Context, n note) {
 	d.changeNotes(ctx, []note{n}, func(notes) {})
 }
 
-// changeNotes removes old notes and calls add, even if ctx has ended: without its note, an answer could be
-// deleted as a draft. It returns false if that failed.
+// changeNotes removes old notes and calls add, even if ctx has ended: the notes must match what was requested.
+// It returns false if they could not be stored.
 func (d *Drafts) changeNotes(ctx context.Context, old []note, add func(notes)) bool {
 	d.notesMu.Lock()
 	defer d.notesMu.Unlock()

@@ -102,7 +102,8 @@ func (d *delivery) messageAction() core.Action {
 					`{"text":"The vote begins at six.","recipient":"#Announcements"}`),
 			},
 		},
-		Essential: true, Effects: core.EffectWrites, Check: d.checks(func() payload { return &text{} }), Do: d.sendText,
+		Essential: true, Effects: core.EffectWrites,
+		Check: d.checkPayload(func() payload { return &text{} }), Do: d.sendText,
 	}
 }
 
@@ -119,7 +120,7 @@ func (d *delivery) actionsOnMessages() []core.Action {
 				"The new text replaces the old one; it is not added to it. Buttons of the old text go away."},
 			d.example("Correcting a number", `{"message_id":"57","text":"The train leaves at 9:40."}`),
 			d.example("Bringing a list up to date", `{"message_id":57,"text":"- [x] tent\n- [ ] stove"}`)),
-		Effects: core.EffectRewrites, Check: d.checks(func() payload { return &edit{} }), Do: d.edit,
+		Effects: core.EffectRewrites, Check: d.checkPayload(func() payload { return &edit{} }), Do: d.edit,
 	}, {
 		Name: "delete_" + name, Similes: []string{"delete_message_" + name},
 		Brief:  "Delete a message of the last two days",
@@ -131,7 +132,7 @@ func (d *delivery) actionsOnMessages() []core.Action {
 			d.example("Taking one away in another topic", `{"message_id":57,"interface_path":$at}`)),
 		Effects:    core.EffectChanges | core.EffectRanked | core.EffectRewrites,
 		Permission: core.PermissionModerators, Outside: true,
-		Check: d.checks(func() payload { return &about{} }), Do: d.remove,
+		Check: d.checkPayload(func() payload { return &onMessage{} }), Do: d.remove,
 	}, {
 		Name: "react_" + name, Similes: []string{"reaction_" + name}, Brief: "Put an emoji on a message",
 		Schema: object("React to a message", `"message_id", "emoji"`, idProperty,
@@ -143,7 +144,7 @@ func (d *delivery) actionsOnMessages() []core.Action {
 				"It does not count as an answer: say something too, where one is expected."},
 			d.example("Agreeing", `{"message_id":"42","emoji":"👍"}`),
 			d.example("Taking it back", `{"message_id":"42","emoji":""}`)),
-		Effects: core.EffectWrites, Check: d.checks(func() payload { return &about{} }), Do: d.react,
+		Effects: core.EffectWrites, Check: d.checkPayload(func() payload { return &onMessage{} }), Do: d.react,
 	}}
 }
 
@@ -162,7 +163,7 @@ func (d *delivery) postingActions() []core.Action {
 			d.example("Showing again what somebody sent",
 				`{"ref":"AgACAgIAAxkBAAIB","caption":"This one?","reply_to_message_id":"42"}`)),
 		Effects: core.EffectRequests | core.EffectWrites,
-		Check:   d.checks(func() payload { return &media{} }), Do: d.sendMedia(photo),
+		Check:   d.checkPayload(func() payload { return &media{} }), Do: d.sendMedia(photo),
 	}, {
 		Name: "document_" + name, Similes: []string{"send_document_" + name, "file_" + name},
 		Brief: "Send a file: a text written now, or one whose address is known",
@@ -177,7 +178,7 @@ func (d *delivery) postingActions() []core.Action {
 				`{"content":"a;b\n1;2\n","name":"table.csv","caption":"The table."}`),
 			d.example("Sending a file of the web", `{"url":"https://example.org/paper.pdf","name":"paper.pdf"}`)),
 		Effects: core.EffectRequests | core.EffectWrites,
-		Check:   d.checks(func() payload { return &media{} }), Do: d.sendMedia(textFile),
+		Check:   d.checkPayload(func() payload { return &media{} }), Do: d.sendMedia(textFile),
 	}, {
 		Name: "poll_" + name, Similes: []string{"send_poll_" + name}, Brief: "Ask a group to vote",
 		Schema: object("Start a poll", `"question", "options"`,
@@ -195,12 +196,12 @@ func (d *delivery) postingActions() []core.Action {
 				`{"question":"When do we play?","options":["Friday","Saturday"],"multiple":true}`),
 			d.example("An open vote in another topic",
 				`{"question":"Pizza?","options":["Yes","No"],"anonymous":false,"interface_path":$at}`)),
-		Effects: core.EffectWrites, Check: d.checks(func() payload { return &question{} }), Do: d.sendPoll,
+		Effects: core.EffectWrites, Check: d.checkPayload(func() payload { return &question{} }), Do: d.sendPoll,
 	}}
 }
 
-// about is a message that an action changes.
-type about struct {
+// onMessage is a message that an action changes.
+type onMessage struct {
 	addressed
 	Message anyID  `json:"message_id"`
 	Text    string `json:"text"`
@@ -208,7 +209,7 @@ type about struct {
 	number  int64  // of the message, as the platform counts
 }
 
-func (a *about) check(d *delivery, _ core.Call) error {
+func (a *onMessage) check(d *delivery, _ core.Call) error {
 	if a.Message == "" {
 		return core.Errorf(core.Invalid, "message_id: say which message")
 	}
@@ -221,12 +222,12 @@ func (a *about) check(d *delivery, _ core.Call) error {
 
 // edit is a new text for a message, which fits into one.
 type edit struct {
-	about
+	onMessage
 	part markup.Part
 }
 
 func (e *edit) check(d *delivery, call core.Call) error {
-	if err := e.about.check(d, call); err != nil {
+	if err := e.onMessage.check(d, call); err != nil {
 		return err
 	}
 	if !markup.HasVisible(markup.Visible(e.Text)) {
@@ -258,7 +259,7 @@ func (d *delivery) edit(ctx context.Context, call core.Call) (r core.Result, err
 // with a file has a caption.
 func (d *delivery) editTo(ctx context.Context, to chatKey, message string, buttons any, p markup.Part) error {
 	params := botapi.Params{"message_id": message, "reply_markup": buttons}
-	r := &botapi.Request{Method: "editMessageText", Params: params, Chat: to.chat, Again: true}
+	r := &botapi.Request{Method: "editMessageText", Params: params, Chat: to.chat, Repeatable: true}
 	d.write(r, p)
 	err := d.api.Do(ctx, r)
 	if botapi.Says(err, "not modified") {
@@ -269,10 +270,10 @@ func (d *delivery) editTo(ctx context.Context, to chatKey, message string, butto
 
 // remove deletes a message; one that is gone is as it should be.
 func (d *delivery) remove(ctx context.Context, call core.Call) (r core.Result, err error) {
-	var a about
+	var a onMessage
 	if err = d.read(call, &a); err == nil {
 		params := botapi.Params{"message_id": a.number}
-		err = d.api.Do(ctx, &botapi.Request{Method: "deleteMessage", Params: params, Chat: a.to.chat, Again: true})
+		err = d.api.Do(ctx, &botapi.Request{Method: "deleteMessage", Params: params, Chat: a.to.chat, Repeatable: true})
 	}
 	if err != nil && !botapi.Says(err, "to delete not found") {
 		return r, explain(err)
@@ -284,7 +285,7 @@ func (d *delivery) remove(ctx context.Context, call core.Call) (r core.Result, e
 
 // react puts an emoji on a message; none takes the bot's away.
 func (d *delivery) react(ctx context.Context, call core.Call) (r core.Result, err error) {
-	var a about
+	var a onMessage
 	if err = d.read(call, &a); err == nil {
 		err = d.setReaction(ctx, a.to, a.number, a.Emoji)
 	}
@@ -301,7 +302,7 @@ func (d *delivery) setReaction(ctx context.Context, to chatKey, message int64, e
 		list = append(list, map[string]string{"type": "emoji", "emoji": emoji})
 	}
 	params := botapi.Params{"message_id": message, "reaction": list}
-	r := &botapi.Request{Method: "setMessageReaction", Params: params, Chat: to.chat, Again: true, Rank: -1}
+	r := &botapi.Request{Method: "setMessageReaction", Params: params, Chat: to.chat, Repeatable: true, Priority: -1}
 	return d.api.Do(ctx, r)
 }
 

@@ -79,8 +79,8 @@ func (s *signer) open(chat int64, data string) (kind byte, people []int64, conte
 	return kind, people, content, true
 }
 
-// moved signs the buttons of a keyboard anew, for what a chat has become.
-func (s *signer) moved(markup any, from, to int64) any {
+// resignKeyboard signs the buttons of a keyboard anew, for what a chat has become.
+func (s *signer) resignKeyboard(markup any, from, to int64) any {
 	k, _ := markup.(keyboardRows)
 	for _, row := range k.Rows {
 		for i := range row {
@@ -116,7 +116,7 @@ func (c *converter) press(q *callback) converted {
 	p.chat, p.message = m.Chat.ID, m.ID
 	kind, only, data, ok := c.keys.open(m.Chat.ID, q.Data)
 	if ok && kind != kindChoice {
-		keys := m.keys()
+		keys := m.buttons()
 		at := slices.IndexFunc(keys, func(b keyboardButton) bool { return b.CallbackData == q.Data })
 		ok = at >= 0
 		if ok {
@@ -186,7 +186,7 @@ func suggest(list []button, texts []string) []button {
 func (d *delivery) pressers(call core.Call, to chatKey) (ids []int64) {
 	for _, a := range call.Authors {
 		id, err := strconv.ParseInt(a.ID, 10, 64)
-		if err == nil && id > 0 && a.Rank < core.RankBot && d.same(call.Path, to) {
+		if err == nil && id > 0 && a.Rank < core.RankBot && d.isPlace(call.Path, to) {
 			ids = append(ids, id)
 		}
 	}
@@ -268,7 +268,7 @@ func (d *Driver) Choose(ctx context.Context, parts core.Deliveries, what core.Se
 	}
 	return d.send.send(ctx, parts, outgoing{
 		addressed: addressed{to: to}, here: true, parts: []markup.Part{shortened(txt.Literal(what.Text))},
-		what: what, number: 1, rank: 1, keyboard: keyboardRows{slices.Collect(slices.Chunk(buttons, rowChoices))},
+		what: what, number: 1, priority: 1, keyboard: keyboardRows{slices.Collect(slices.Chunk(buttons, rowChoices))},
 	})
 }
 
@@ -312,7 +312,7 @@ const maxWhisper = 200 // bytes; the platform counts characters
 
 func (d *Driver) answerPress(ctx context.Context, query, text string) error {
 	params := botapi.Params{"callback_query_id": query, "text": cut(text, maxWhisper), "show_alert": text != ""}
-	return d.api.Do(ctx, &botapi.Request{Method: "answerCallbackQuery", Params: params, Again: true})
+	return d.api.Do(ctx, &botapi.Request{Method: "answerCallbackQuery", Params: params, Repeatable: true})
 }
 
 // endPress tells the platform that a press is handled. A choice may get a Whisper first, and
@@ -333,7 +333,7 @@ func (d *Driver) endPress(ctx context.Context, q *press) {
 		return
 	}
 	params := botapi.Params{"message_id": q.message}
-	r := &botapi.Request{Method: "editMessageReplyMarkup", Params: params, Chat: q.chat, Again: true}
+	r := &botapi.Request{Method: "editMessageReplyMarkup", Params: params, Chat: q.chat, Repeatable: true}
 	if err := d.api.Do(ctx, r); err != nil && ctx.Err() == nil {
 		d.log.Debug("buttons not removed", "chat", q.chat, "err", err)
 	}

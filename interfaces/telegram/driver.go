@@ -141,7 +141,8 @@ func New(o Options) (*Driver, error) {
 		Name: o.Name, URL: o.Config.APIURL, Token: token, Pace: o.Config.Pace != "off", Timeout: o.Config.Timeout,
 		Log: d.log, Clock: o.Clock, State: o.State, Dial: o.Dial,
 		Hooks: botapi.Hooks{
-			Chat: d.places.now, Migrated: d.migrated, Sign: d.send.keys.moved, Revoked: d.unauthorised, Admin: o.Admin,
+			Chat: d.places.currentChat, Migrated: d.migrated, Sign: d.send.keys.resignKeyboard,
+			Revoked: d.unauthorised, Admin: o.Admin,
 		},
 	})
 	if err != nil {
@@ -162,7 +163,7 @@ func New(o Options) (*Driver, error) {
 	if err := d.places.load(context.Background(), o.State); err != nil {
 		d.log.Warn("places not read", "err", err)
 	}
-	d.send.drafts = newDrafts(d.send, d.later)
+	d.send.drafts = newDrafts(d.send, d.background)
 	return d, nil
 }
 
@@ -216,7 +217,8 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 // connect asks the platform who the bot is, and returns what takes updates in.
 func (d *Driver) connect(ctx context.Context, in core.Inbox) (*intake, error) {
 	var self user
-	r := &botapi.Request{Method: "getMe", Again: true, Fatal: []int{200, 401, 404}, Result: &self} // 200: no Bot API
+	// Fatal has 200 for a server that is not a Bot API server.
+	r := &botapi.Request{Method: "getMe", Repeatable: true, Fatal: []int{200, 401, 404}, Result: &self}
 	if err := d.api.Do(ctx, r); err != nil {
 		return nil, err
 	}
@@ -226,17 +228,17 @@ func (d *Driver) connect(ctx context.Context, in core.Inbox) (*intake, error) {
 	d.refused.Store(false)
 	d.saveAccount(ctx)
 	d.log.Info("connected", "name", self.UserName)
-	d.later(func(ctx context.Context) {
+	d.background(func(ctx context.Context) {
 		if driver.Sleep(ctx, menusAfter) {
 			d.updateMenus(ctx)
 		}
 	})
-	d.later(d.send.drafts.ClearLater)
+	d.background(d.send.drafts.ClearLater)
 	c := &converter{
 		name: d.opt.Name, self: self, commands: d.opt.Commands, places: d.places, keys: d.send.keys,
 		pressed: &d.pressed, now: d.opt.Clock, ahead: d.api.ClockAhead,
 	}
-	return &intake{d: d, in: in, convert: c, done: map[int64]bool{}, damaged: map[int64]int{}}, nil
+	return &intake{d: d, in: in, convert: c, stored: map[int64]bool{}, damaged: map[int64]int{}}, nil
 }
 
 // Reaches reports whether anything can be sent: nothing can once the platform refused
@@ -265,7 +267,7 @@ func (d *Driver) receive(ctx context.Context, e core.Event) {
 
 // migrated notes that a group became a supergroup.
 func (d *Driver) migrated(ctx context.Context, from, to int64) {
-	d.places.moved(from, to)
+	d.places.noteMigration(from, to)
 	c := converter{name: d.opt.Name, now: d.opt.Clock}
 	d.receive(ctx, c.migrationEvent(from, to))
 }
@@ -273,8 +275,8 @@ func (d *Driver) migrated(ctx context.Context, from, to int64) {
 // Ready implements core.Readier.
 func (d *Driver) Ready() error { return d.api.Ready() }
 
-// later runs f in the background while Listen runs. It returns false if f will not run.
-func (d *Driver) later(f func(context.Context)) bool {
+// background runs f in the background while Listen runs. It returns false if f will not run.
+func (d *Driver) background(f func(context.Context)) bool {
 	r := d.running.Load()
 	return r != nil && r.tasks.Go(func() { f(r.life) })
 }

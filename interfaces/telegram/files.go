@@ -24,9 +24,9 @@ var (
 
 // What the platform takes, and what the bot writes itself, in bytes.
 const (
-	maxPhoto  = 10 << 20
-	maxCarry  = 50 << 20
-	maxUpload = 10 << 20
+	maxPhoto    = 10 << 20
+	maxSendFile = 50 << 20
+	maxContent  = 10 << 20
 )
 
 // media is what the photo and document actions send: exactly one of URL, Ref and
@@ -46,16 +46,16 @@ func (m *media) check(*delivery, core.Call) error {
 	case len(given) != 1:
 		return core.Errorf(core.Invalid,
 			"say which file, in exactly one way: by url or ref, or, for a document, its content")
-	case m.URL != "" && !fetchable(m.URL):
+	case m.URL != "" && !isPublicAddress(m.URL):
 		return core.Errorf(core.Invalid, "url: it must be a public https address")
-	case len(m.Content) > maxUpload:
-		return core.Errorf(core.Invalid, "the file is larger than %d bytes", maxUpload)
+	case len(m.Content) > maxContent:
+		return core.Errorf(core.Invalid, "the file is larger than %d bytes", maxContent)
 	}
 	return nil
 }
 
-// fetchable refuses addresses that only a server in the same network may reach.
-func fetchable(address string) bool {
+// isPublicAddress refuses addresses that only a server in the same network may reach.
+func isPublicAddress(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" || u.User != nil || !markup.Linkable(address) {
 		return false
@@ -114,7 +114,7 @@ func (d *delivery) sendMedia(f form) func(context.Context, core.Call) (core.Resu
 		}
 		file := botapi.File{Name: name, Data: []byte(m.Content), Ref: cmp.Or(m.URL, m.Ref)}
 		o := d.file(f, m.to, file, "", m.Caption)
-		o.addressed, o.here, o.number, o.following = m.addressed, d.same(call.Path, m.to), 1, 1
+		o.addressed, o.here, o.number, o.following = m.addressed, d.isPlace(call.Path, m.to), 1, 1
 		return r, d.send(ctx, call.Deliveries, o)
 	}
 }
@@ -133,8 +133,8 @@ func (d *Driver) SendFile(ctx context.Context, parts core.Deliveries, n int, wha
 		return err
 	case len(f.Data) == 0:
 		return core.Errorf(core.Invalid, "the file is empty")
-	case len(f.Data) > maxCarry:
-		return core.Errorf(core.Invalid, "the file is larger than %d bytes", maxCarry)
+	case len(f.Data) > maxSendFile:
+		return core.Errorf(core.Invalid, "the file is larger than %d bytes", maxSendFile)
 	}
 	form := formOf(&f)
 	o := d.send.file(form, to, botapi.File{Name: f.Name, Data: f.Data}, f.Alt, what.Text)
@@ -186,7 +186,7 @@ func (d *Driver) Fetch(ctx context.Context, a core.Attachment, most int64) ([]by
 		Size int64  `json:"file_size"`
 	}
 	params := botapi.Params{"file_id": a.Ref}
-	err := d.api.Do(ctx, &botapi.Request{Method: "getFile", Params: params, Again: true, Result: &f})
+	err := d.api.Do(ctx, &botapi.Request{Method: "getFile", Params: params, Repeatable: true, Result: &f})
 	switch {
 	case botapi.Says(err, "file is too big"), f.Size > most:
 		return nil, tooLarge

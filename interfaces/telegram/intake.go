@@ -11,7 +11,7 @@ import (
 
 const (
 	albumQuiet = 700 * time.Millisecond // after which an album is complete
-	albumMost  = 10
+	maxAlbum   = 10
 )
 
 // intake turns updates into events and hands them in, in order. Parts of an
@@ -21,22 +21,22 @@ type intake struct {
 	d       *Driver
 	in      core.Inbox
 	convert *converter
-	held    map[album]held // albums that may grow
-	done    map[int64]bool // taken in, but not to be confirmed yet
-	pending map[int64]bool // not taken in yet, for the sake of an album
-	damaged map[int64]int  // how often an update alone found the store damaged
+	waiting map[album]waitingAlbum // albums that may grow
+	stored  map[int64]bool         // taken in, but not to be confirmed yet
+	pending map[int64]bool         // not taken in yet, for the sake of an album
+	damaged map[int64]int          // how often an update alone found the store damaged
 }
 
 // album is an album of a place.
 type album struct {
 	place core.Path
-	name  string
+	group string
 }
 
-// held is what is known of an album that waits.
-type held struct {
-	parts int
-	grew  time.Time
+// waitingAlbum is what is known of an album that waits.
+type waitingAlbum struct {
+	parts    int
+	lastPart time.Time
 }
 
 // item is an update that was read.
@@ -56,8 +56,8 @@ func (it *item) place() core.Path {
 // Pause is how long to wait before asking again, where albums wait.
 func (i *intake) Pause() time.Duration {
 	var longest time.Duration
-	for _, h := range i.held {
-		longest = max(longest, albumQuiet-time.Since(h.grew), time.Millisecond)
+	for _, h := range i.waiting {
+		longest = max(longest, albumQuiet-time.Since(h.lastPart), time.Millisecond)
 	}
 	return longest
 }
@@ -68,11 +68,11 @@ func (i *intake) Held(id int64) bool { return i.pending[id] }
 // Take hands a batch in, as one commit, and returns the offset that confirms what is on
 // disk; 0: nothing is. After an error the rest comes again.
 func (i *intake) Take(ctx context.Context, raws []json.RawMessage) (int64, error) {
-	items, offset := i.whole(i.read(ctx, raws))
+	items, offset := i.readyItems(i.read(ctx, raws))
 	events := make([]core.Event, 0, len(items))
 	for _, it := range items {
 		events = append(events, it.events...)
-		i.notice(it)
+		i.beforeReceive(it)
 	}
 	if len(events) > 0 {
 		err := i.in.Receive(ctx, events...)
@@ -84,13 +84,13 @@ func (i *intake) Take(ctx context.Context, raws []json.RawMessage) (int64, error
 		}
 	}
 	for _, it := range items {
-		i.done[it.id] = true
+		i.stored[it.id] = true
 		if it.press != nil {
-			i.d.later(func(ctx context.Context) { i.d.endPress(ctx, it.press) })
+			i.d.background(func(ctx context.Context) { i.d.endPress(ctx, it.press) })
 		}
 	}
-	if len(i.held) == 0 {
-		clear(i.done)
+	if len(i.waiting) == 0 {
+		clear(i.stored)
 		clear(i.damaged)
 	}
 	return offset, nil
@@ -126,7 +126,7 @@ func (i *intake) convertSafely(ctx context.Context, u *update) (c converted) {
 	}()
 	c = i.convert.convert(u)
 	if c.admins != 0 {
-		i.d.ranks.admins.changed(c.admins)
+		i.d.ranks.admins.invalidate(c.admins)
 	}
 	for n := range c.events {
 		i.d.ranks.setRank(ctx, &c.events[n].Message)
@@ -134,20 +134,20 @@ func (i *intake) convertSafely(ctx context.Context, u *update) (c converted) {
 	return c
 }
 
-// whole leaves the albums out that may still grow, joins the parts of the others, and says
+// readyItems leaves the albums out that may still grow, joins the parts of the others, and says
 // how far the batch may be confirmed.
-func (i *intake) whole(items []item) (ready []item, offset int64) {
+func (i *intake) readyItems(items []item) (ready []item, offset int64) {
 	i.hold(items)
 	joined := map[album]int{}
 	for _, it := range items {
 		key := album{it.place(), it.album}
 		first, joins := joined[key]
-		_, waits := i.held[key]
+		_, waits := i.waiting[key]
 		switch {
 		case waits:
 			i.pending[it.id] = true
 			continue
-		case i.done[it.id]:
+		case i.stored[it.id]:
 			continue
 		case joins:
 			ready[first].join(it)
@@ -178,16 +178,16 @@ func (i *intake) hold(items []item) {
 			last[it.place()] = it.album
 		}
 	}
-	was := i.held
-	i.held, i.pending = map[album]held{}, map[int64]bool{}
+	was := i.waiting
+	i.waiting, i.pending = map[album]waitingAlbum{}, map[int64]bool{}
 	for place, name := range last {
 		key := album{place, name}
 		h := was[key]
 		if h.parts != parts[key] {
-			h = held{parts[key], time.Now()}
+			h = waitingAlbum{parts[key], time.Now()}
 		}
-		if name != "" && h.parts < albumMost && time.Since(h.grew) < albumQuiet {
-			i.held[key] = h
+		if name != "" && h.parts < maxAlbum && time.Since(h.lastPart) < albumQuiet {
+			i.waiting[key] = h
 		}
 	}
 }
@@ -212,9 +212,9 @@ func (it *item) join(part item) {
 	}
 }
 
-// notice takes notice of what people say, so that it is known when the answer begins, and
+// beforeReceive takes notice of what people say, so that it is known when the answer begins, and
 // of a choice, before anybody can whisper.
-func (i *intake) notice(it item) {
+func (i *intake) beforeReceive(it item) {
 	for n := range it.events {
 		e := &it.events[n]
 		if e.Kind != core.KindMessage || e.Message.Author.Bot {
@@ -248,7 +248,7 @@ func (i *intake) receiveEach(ctx context.Context, items []item) (failure error) 
 		case err == nil:
 			taken++
 		case errors.Is(err, core.ErrBadEvent):
-			i.leave(it, err)
+			i.skip(it, err)
 		default:
 			failure, stuck[it.place()] = err, true
 			if errors.Is(err, core.ErrDamaged) {
@@ -261,13 +261,13 @@ func (i *intake) receiveEach(ctx context.Context, items []item) (failure error) 
 			i.damaged[it.id]++
 		}
 		if i.damaged[it.id] >= maxDamaged {
-			i.leave(it, failure)
+			i.skip(it, failure)
 		}
 	}
 	return failure
 }
 
-func (i *intake) leave(it item, err error) {
+func (i *intake) skip(it item, err error) {
 	i.d.log.Error("update left behind: it cannot be taken in", "id", it.id, "err", err)
-	i.done[it.id] = true
+	i.stored[it.id] = true
 }

@@ -34,8 +34,8 @@ type menuCommand struct {
 	Description string `json:"description"`
 }
 
-// offering is what was offered: its mark, and which menus there are, without commands.
-type offering struct {
+// offeredMenus is what was offered: its mark, and which menus there are, without commands.
+type offeredMenus struct {
 	Mark  string `json:"mark"`
 	Lists []menu `json:"lists"`
 }
@@ -83,7 +83,7 @@ func platformLanguage(tag string) string {
 	return base
 }
 
-func (d *Driver) offered(to audience, language string) []menuCommand {
+func (d *Driver) menuFor(to audience, language string) []menuCommand {
 	list := []menuCommand{}
 	for _, spec := range d.opt.Commands() {
 		if spec.Rank > to.rank || spec.Private && !to.private {
@@ -104,7 +104,7 @@ func (d *Driver) offered(to audience, language string) []menuCommand {
 }
 
 // CommandsChanged updates the platform's menus in the background, if Listen runs.
-func (d *Driver) CommandsChanged() { d.later(d.updateMenus) }
+func (d *Driver) CommandsChanged() { d.background(d.updateMenus) }
 
 const (
 	menusAfter     = 100 * time.Millisecond // the start: first come the first poll and what it brings
@@ -133,17 +133,17 @@ func (d *Driver) setMenus(ctx context.Context) error {
 	d.menus.Lock()
 	defer d.menus.Unlock()
 	var menus []menu
-	var now offering
+	var now offeredMenus
 	for _, a := range d.audiences() {
 		for _, language := range d.languages() {
-			menus = append(menus, menu{a.scope, language, d.offered(a, language)})
+			menus = append(menus, menu{a.scope, language, d.menuFor(a, language)})
 			now.Lists = append(now.Lists, menu{Scope: a.scope, Language: language})
 		}
 	}
 	data, _ := json.Marshal(menus)
 	sum := sha256.Sum256(append(data, d.account()...)) // another bot has none yet
 	now.Mark = hex.EncodeToString(sum[:])
-	var was offering
+	var was offeredMenus
 	_ = driver.Load(ctx, d.opt.State, menuKey, &was) // what cannot be read is offered again
 	if was.Mark == now.Mark || len(was.Lists)+len(menus) == 0 {
 		return nil
@@ -151,7 +151,7 @@ func (d *Driver) setMenus(ctx context.Context) error {
 	gone := slices.DeleteFunc(was.Lists, func(m menu) bool {
 		return slices.ContainsFunc(now.Lists, func(x menu) bool { return bytes.Equal(core.JSON(x), core.JSON(m)) })
 	})
-	unreached, err := d.offerAll(ctx, menus, gone)
+	unreached, err := d.sendMenus(ctx, menus, gone)
 	if err != nil {
 		return err
 	}
@@ -164,11 +164,11 @@ func (d *Driver) setMenus(ctx context.Context) error {
 	return nil
 }
 
-// offerAll reports whether there are lists for admins who never wrote to the bot. The
+// sendMenus reports whether there are lists for admins who never wrote to the bot. The
 // platform does not take those.
-func (d *Driver) offerAll(ctx context.Context, menus, gone []menu) (unreached bool, err error) {
+func (d *Driver) sendMenus(ctx context.Context, menus, gone []menu) (unreached bool, err error) {
 	for _, m := range menus {
-		switch err := d.offer(ctx, "setMyCommands", m); {
+		switch err := d.callMenu(ctx, "setMyCommands", m); {
 		case err != nil && m.Scope["chat_id"] != nil && botapi.IsCode(err, 400, 403):
 			unreached = true
 			d.log.Info("commands not offered to an admin who has not written yet", "chat", m.Scope["chat_id"])
@@ -177,7 +177,7 @@ func (d *Driver) offerAll(ctx context.Context, menus, gone []menu) (unreached bo
 		}
 	}
 	for _, m := range gone {
-		err := d.offer(ctx, "deleteMyCommands", m)
+		err := d.callMenu(ctx, "deleteMyCommands", m)
 		if err != nil && !botapi.IsCode(err, 400, 403) { // of a chat that is gone nothing is left
 			return unreached, err
 		}
@@ -185,7 +185,7 @@ func (d *Driver) offerAll(ctx context.Context, menus, gone []menu) (unreached bo
 	return unreached, nil
 }
 
-func (d *Driver) offer(ctx context.Context, method string, m menu) error {
+func (d *Driver) callMenu(ctx context.Context, method string, m menu) error {
 	params := botapi.Params{"commands": m.Commands, "language_code": m.Language, "scope": m.Scope}
-	return d.api.Do(ctx, &botapi.Request{Method: method, Params: params, Again: true})
+	return d.api.Do(ctx, &botapi.Request{Method: method, Params: params, Repeatable: true})
 }

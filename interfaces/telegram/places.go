@@ -99,18 +99,18 @@ func (p *places) noteMessage(m *message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.changed = true
-	room(p.forums, maxPlaces)
+	makeRoom(p.forums, maxPlaces)
 	if m.Chat.IsForum {
 		p.forums[m.Chat.ID] = true
 	} else {
 		delete(p.forums, m.Chat.ID)
 	}
 	if m.IsTopic && m.Thread > general {
-		room(p.threads, maxThreads)
+		makeRoom(p.threads, maxThreads)
 		p.threads[[2]int64{m.Chat.ID, m.ID}] = m.Thread
 	}
-	room(p.titles, maxPlaces)
-	room(p.people, maxPlaces)
+	makeRoom(p.titles, maxPlaces)
+	makeRoom(p.people, maxPlaces)
 	if m.Chat.Title != "" {
 		p.titles[chatKey{chat: m.Chat.ID}] = label{cut(m.Chat.Title, core.MaxName), tag(m.Chat.Username)}
 	}
@@ -134,14 +134,14 @@ func (p *places) noteTopic(m *message) {
 	}
 }
 
-// sent notes the topic of a message of the bot's own.
-func (p *places) sent(s chatKey, id int64) {
+// noteSent notes the topic of a message of the bot's own.
+func (p *places) noteSent(s chatKey, id int64) {
 	if s.thread == 0 {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	room(p.threads, maxThreads)
+	makeRoom(p.threads, maxThreads)
 	p.threads[[2]int64{s.chat, id}] = s.thread
 	p.changed = true
 }
@@ -153,29 +153,29 @@ func (p *places) thread(chat, message int64) int64 {
 	return p.threads[[2]int64{chat, message}]
 }
 
-func (p *places) forum(chat int64) bool {
+func (p *places) isForum(chat int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.forums[chat]
 }
 
-// moved notes that a group went on as a supergroup.
-func (p *places) moved(from, to int64) {
+// noteMigration notes that a group went on as a supergroup.
+func (p *places) noteMigration(from, to int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	room(p.aliases, maxPlaces)
+	makeRoom(p.aliases, maxPlaces)
 	p.aliases[from] = to
 }
 
-// now is the chat that an old number means today.
-func (p *places) now(chat int64) int64 {
+// currentChat is the chat that an old number means today.
+func (p *places) currentChat(chat int64) int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return cmp.Or(p.aliases[chat], chat)
 }
 
-// room makes room in a full map by dropping anything.
-func room[K comparable, V any](m map[K]V, most int) {
+// makeRoom makes room in a full map by dropping anything.
+func makeRoom[K comparable, V any](m map[K]V, most int) {
 	for k := range m {
 		if len(m) < most {
 			return
@@ -190,24 +190,24 @@ type label struct {
 	Tag  string `json:"tag,omitempty"` // "@ann"
 }
 
-// called reports whether the label is meant; "#" and "@" before a name say that
+// matches reports whether the label is meant; "#" and "@" before a name say that
 // it is one of a place, or a tag.
-func (l label) called(name string) bool {
+func (l label) matches(name string) bool {
 	if strings.HasPrefix(name, "@") {
 		return strings.EqualFold(l.Tag, name)
 	}
 	return l.Name != "" && strings.EqualFold(l.Name, strings.TrimPrefix(name, "#"))
 }
 
-// called lists the places of that name: those of the chat, if there are some,
+// named lists the places of that name: those of the chat, if there are some,
 // else all others, people in their private chats among them.
-func (p *places) called(chat int64, name string) (list []chatKey) {
+func (p *places) named(chat int64, name string) (list []chatKey) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var others []chatKey
 	for s, l := range p.titles {
 		switch {
-		case !l.called(name):
+		case !l.matches(name):
 		case s.chat == chat:
 			list = append(list, s)
 		default:
@@ -217,11 +217,11 @@ func (p *places) called(chat int64, name string) (list []chatKey) {
 	switch {
 	case len(list) > 0:
 		return list
-	case p.forums[chat] && (label{Name: "General"}).called(name):
+	case p.forums[chat] && (label{Name: "General"}).matches(name):
 		return []chatKey{{chat: chat}}
 	}
 	for person, l := range p.people {
-		if !strings.HasPrefix(name, "#") && l.called(name) {
+		if !strings.HasPrefix(name, "#") && l.matches(name) {
 			others = append(others, chatKey{chat: person})
 		}
 	}
@@ -236,7 +236,7 @@ func (d *Driver) Find(from core.Path, name string) (core.Path, error) {
 	if err != nil || strings.Trim(name, "#@") == "" {
 		return core.Path{}, core.Errorf(core.Invalid, "%q is nobody and no place", name)
 	}
-	switch found := d.places.called(s.chat, name); len(found) {
+	switch found := d.places.named(s.chat, name); len(found) {
 	case 0:
 		return core.Path{}, core.Errorf(core.Invalid, "%q is nobody and no place known here", name)
 	case 1:
@@ -269,8 +269,8 @@ const (
 	saveTime  = 2 * time.Second
 )
 
-// knownPlaces is how places are kept.
-type knownPlaces struct {
+// storedPlaces is how places are kept.
+type storedPlaces struct {
 	Forums  []int64    `json:"forums,omitempty"`
 	Threads [][3]int64 `json:"threads,omitempty"` // chat, message, thread
 	Titles  []title    `json:"titles,omitempty"`
@@ -294,15 +294,15 @@ func (p *places) save(ctx context.Context, s driver.State) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, saveTime)
 	defer cancel()
-	_, err := driver.Update(ctx, s, placesKey, func(k *knownPlaces) bool {
-		*k = p.joined(k)
+	_, err := driver.Update(ctx, s, placesKey, func(k *storedPlaces) bool {
+		*k = p.merged(k)
 		return true
 	})
 	return err
 }
 
-// joined returns what is known, and of others what is not.
-func (p *places) joined(others *knownPlaces) (k knownPlaces) {
+// merged returns what is known, and of others what is not.
+func (p *places) merged(others *storedPlaces) (k storedPlaces) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all := newPlaces()
@@ -313,9 +313,9 @@ func (p *places) joined(others *knownPlaces) (k knownPlaces) {
 	maps.Copy(all.forums, p.forums)
 	maps.Copy(all.threads, p.threads)
 	maps.Copy(all.titles, p.titles)
-	room(all.forums, maxPlaces)
-	room(all.threads, maxThreads)
-	room(all.titles, maxPlaces)
+	makeRoom(all.forums, maxPlaces)
+	makeRoom(all.threads, maxThreads)
+	makeRoom(all.titles, maxPlaces)
 	k.Forums = slices.Collect(maps.Keys(all.forums))
 	for at, thread := range all.threads {
 		k.Threads = append(k.Threads, [3]int64{at[0], at[1], thread})
@@ -328,7 +328,7 @@ func (p *places) joined(others *knownPlaces) (k knownPlaces) {
 
 // load reads what is kept, which is newer than what this process knows while it does not listen.
 func (p *places) load(ctx context.Context, s driver.State) error {
-	var k knownPlaces
+	var k storedPlaces
 	if err := driver.Load(ctx, s, placesKey, &k); err != nil {
 		return err
 	}
@@ -339,7 +339,7 @@ func (p *places) load(ctx context.Context, s driver.State) error {
 }
 
 // add adds what was kept. p.mu is held.
-func (p *places) add(k *knownPlaces) {
+func (p *places) add(k *storedPlaces) {
 	for _, chat := range k.Forums {
 		p.forums[chat] = true
 	}
@@ -356,14 +356,14 @@ func (p *places) add(k *knownPlaces) {
 // the ids of messages there begin with how many other bots this interface was
 // before, and none is taken for one that is known.
 const (
-	accountsKey  = "accounts"
-	accountShift = 32 // numbers have 31 bits
-	firstShared  = -1_000_000_000_000
+	accountsKey    = "accounts"
+	accountShift   = 32 // numbers have 31 bits
+	supergroupBase = -1_000_000_000_000
 )
 
 // messageID is the id of a message.
 func (p *places) messageID(chat, number int64) string {
-	if chat > firstShared {
+	if chat > supergroupBase {
 		number += p.account << accountShift
 	}
 	return id(number)
@@ -375,7 +375,7 @@ func (p *places) messageNumber(chat int64, id string) int64 {
 	switch {
 	case err != nil:
 		return 0
-	case chat <= firstShared:
+	case chat <= supergroupBase:
 		return message
 	case message>>accountShift != p.account:
 		return 0

@@ -80,8 +80,8 @@ func (d *delivery) read(call core.Call, p payload) (err error) {
 	return err
 }
 
-// checks returns the Check of an action with such a payload.
-func (d *delivery) checks(empty func() payload) func(context.Context, core.Call) error {
+// checkPayload returns the Check of an action with such a payload.
+func (d *delivery) checkPayload(empty func() payload) func(context.Context, core.Call) error {
 	return func(_ context.Context, call core.Call) error { return d.read(call, empty()) }
 }
 
@@ -106,8 +106,8 @@ func (d *delivery) target(here core.Path, path string) (chatKey, error) {
 
 func (d *delivery) path(to chatKey) core.Path { return place(d.opt.Name, to.chat, to.thread) }
 
-// same reports whether a message of a turn in that place goes to it.
-func (d *delivery) same(here core.Path, to chatKey) bool {
+// isPlace reports whether a message of a turn in that place goes to it.
+func (d *delivery) isPlace(here core.Path, to chatKey) bool {
 	s, _ := chatKeyOf(d.opt.Name, here) // elsewhere it is none that a message goes to
 	return s == to
 }
@@ -140,8 +140,8 @@ func (d *delivery) sendText(ctx context.Context, call core.Call) (r core.Result,
 		return r, core.Errorf(core.Invalid, "recipient: %q is nobody known here; give interface_path", t.Recipient)
 	}
 	return r, d.send(ctx, call.Deliveries, outgoing{
-		addressed: t.addressed, here: d.same(call.Path, t.to), parts: markup.Parts(t.Text, markup.MaxText),
-		keyboard: t.keyboard, rank: map[string]int{"high": 1, "low": -1}[t.Priority], number: 1, following: 1,
+		addressed: t.addressed, here: d.isPlace(call.Path, t.to), parts: markup.Parts(t.Text, markup.MaxText),
+		keyboard: t.keyboard, priority: map[string]int{"high": 1, "low": -1}[t.Priority], number: 1, following: 1,
 	})
 }
 
@@ -154,7 +154,7 @@ type outgoing struct {
 	files     []botapi.File // of the first message
 	parts     []markup.Part // of the text, or of the file's caption: a message each
 	keyboard  keyboardRows  // below the last message
-	rank      int           // of all messages
+	priority  int           // of all messages
 	what      core.Sent     // of the first message, where the history shows more than its text
 	number    int           // of the first message in the step
 	following int           // message i after it has the number following+i
@@ -166,13 +166,13 @@ func (d *delivery) send(ctx context.Context, deliveries core.Deliveries, o outgo
 	for i, part := range o.parts {
 		n, what, r := d.request(&o, i)
 		if !deliveries.Since(n).IsZero() {
-			if err := d.reaches(ctx, d.places.now(r.Chat)); err != nil {
+			if err := d.awaitChat(ctx, d.places.currentChat(r.Chat)); err != nil {
 				return errors.Join(failed, err)
 			}
 		}
 		err := deliveries.Send(ctx, n, what, func(ctx context.Context, key string) (string, error) {
 			if o.here {
-				if message, done, err := d.finish(ctx, o.to, r, part, key); done {
+				if message, done, err := d.finishDraft(ctx, o.to, r, part, key); done {
 					return message, err
 				}
 			}
@@ -180,7 +180,7 @@ func (d *delivery) send(ctx context.Context, deliveries core.Deliveries, o outgo
 			var m sentMessage
 			r.Result = &m
 			err := d.api.Do(ctx, r)
-			return d.sent(o.to, m.Number, err)
+			return d.sentID(o.to, m.Number, err)
 		})
 		if !core.SendsOn(&failed, err) {
 			break
@@ -193,7 +193,7 @@ func (d *delivery) send(ctx context.Context, deliveries core.Deliveries, o outgo
 // history keeps of it.
 func (d *delivery) request(o *outgoing, i int) (n int, what core.Sent, r *botapi.Request) {
 	n, what = o.following+i, core.Sent{Path: d.path(o.to), Text: o.parts[i].Source}
-	r = &botapi.Request{Method: "sendMessage", Chat: o.to.chat, Rank: o.rank}
+	r = &botapi.Request{Method: "sendMessage", Chat: o.to.chat, Priority: o.priority}
 	r.Params = botapi.Params{"message_thread_id": o.to.thread, "disable_notification": o.Silent}
 	if i == 0 {
 		n, r.Files = o.number, o.files
@@ -213,9 +213,9 @@ func (d *delivery) request(o *outgoing, i int) (n int, what core.Sent, r *botapi
 	return n, what, r
 }
 
-// reaches returns nil once the platform answers and takes messages to a chat.
-func (d *delivery) reaches(ctx context.Context, chat int64) error {
-	err := d.api.Reaches(ctx, chat)
+// awaitChat returns nil once the platform answers and takes messages to a chat.
+func (d *delivery) awaitChat(ctx context.Context, chat int64) error {
+	err := d.api.AwaitChat(ctx, chat)
 	switch {
 	case err == nil || ctx.Err() != nil:
 		return err
@@ -226,19 +226,19 @@ func (d *delivery) reaches(ctx context.Context, chat int64) error {
 	return &core.Error{Kind: core.Temporary, Text: "Telegram cannot be reached", Err: err}
 }
 
-// sent returns the id of the message that a request sent. It returns none if the group
+// sentID returns the id of the message that a request sent. It returns none if the group
 // became a supergroup meanwhile: there the number means another message.
-func (d *delivery) sent(to chatKey, number int64, err error) (string, error) {
+func (d *delivery) sentID(to chatKey, number int64, err error) (string, error) {
 	if err != nil {
 		return "", explain(err)
 	}
 	if number == 0 {
 		return "", core.Errorf(core.Broken, "Telegram did not say what became of it")
 	}
-	if d.places.now(to.chat) != to.chat {
+	if d.places.currentChat(to.chat) != to.chat {
 		return "", nil
 	}
-	d.places.sent(to, number)
+	d.places.noteSent(to, number)
 	return d.places.messageID(to.chat, number), nil
 }
 
@@ -254,10 +254,10 @@ const noPreview = `{"is_disabled":true}`
 // where that is wanted and the server knows how. What the platform refuses is written again.
 func (d *delivery) write(r *botapi.Request, p markup.Part) {
 	table := ""
-	if r.Other == nil && textField(r) == "text" && d.opt.Config.RichTables && !d.noRich.Load() {
+	if r.Rewrite == nil && textField(r) == "text" && d.opt.Config.RichTables && !d.noRich.Load() {
 		table = markup.Rich(p.Source)
 	}
-	r.Other = func(r *botapi.Request, err error) bool { return d.rewrite(r, p, err) }
+	r.Rewrite = func(r *botapi.Request, err error) bool { return d.rewrite(r, p, err) }
 	delete(r.Params, "rich_message")
 	switch {
 	case p.Source == "":
@@ -285,7 +285,7 @@ func textField(r *botapi.Request) string {
 // rewrite writes a refused request in another way: without its table, as a caption, as a document,
 // as plain text, and in the end without buttons. It returns false if that would not help.
 func (d *delivery) rewrite(r *botapi.Request, p markup.Part, err error) bool {
-	refused, how := aboutWords(err), ""
+	refused, how := refusesText(err), ""
 	switch {
 	case r.Params["rich_message"] != nil && (refused || botapi.IsCode(err, 404)):
 		how = "without its table"
@@ -300,7 +300,7 @@ func (d *delivery) rewrite(r *botapi.Request, p markup.Part, err error) bool {
 		how, r.Method = "as a caption", "editMessageCaption"
 		delete(r.Params, "text")
 		d.write(r, p)
-	case len(r.Files) > 0 && r.Files[0].Field != "document" && r.Files[0].Ref == "" && aboutFile(err):
+	case len(r.Files) > 0 && r.Files[0].Field != "document" && r.Files[0].Ref == "" && refusesFile(err):
 		how, r.Method, r.Files[0].Field = "as a document", "sendDocument", "document"
 	case refused && r.Params["parse_mode"] != nil:
 		how, r.Params[textField(r)] = "as plain text", p.Plain()
@@ -319,10 +319,10 @@ func (d *delivery) rewrite(r *botapi.Request, p markup.Part, err error) bool {
 // address.
 func (d *Driver) Link(place core.Path, id string) string {
 	to, err := chatKeyOf(d.opt.Name, place)
-	if err != nil || to.chat > firstShared {
+	if err != nil || to.chat > supergroupBase {
 		return ""
 	}
-	return fmt.Sprintf("https://t.me/c/%d/%s", firstShared-to.chat, id)
+	return fmt.Sprintf("https://t.me/c/%d/%s", supergroupBase-to.chat, id)
 }
 
 // Tell writes to a place, or to a user in private who has written to the bot before.
@@ -338,7 +338,7 @@ func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 	ctx = driver.Unheld(ctx)
 	for _, p := range markup.Parts(text, markup.MaxText) {
 		params := botapi.Params{"message_thread_id": s.thread}
-		r := &botapi.Request{Method: "sendMessage", Params: params, Chat: s.chat, Rank: 1, Once: true}
+		r := &botapi.Request{Method: "sendMessage", Params: params, Chat: s.chat, Priority: 1, Once: true}
 		d.send.write(r, p)
 		if err := d.api.Do(ctx, r); err != nil {
 			return explain(err)
@@ -374,7 +374,7 @@ func explain(err error) error {
 		e.Kind, e.Text = core.Forbidden, "the bot may not write there: it was blocked or removed"
 	case botapi.Says(err, "chat not found"):
 		e.Kind, e.Text = core.Invalid, "there is no such chat, or the bot has never been there"
-	case aboutFile(err):
+	case refusesFile(err):
 		e.Kind, e.Text = core.Invalid,
 			"Telegram does not take that file: it is not there, too large, or no such kind of file"
 	case botapi.Says(err, "thread not found", "TOPIC_DELETED"):
@@ -392,19 +392,19 @@ func explain(err error) error {
 	return e
 }
 
-// aboutWords reports whether a refusal may be about how a message is written, and not
+// refusesText reports whether a refusal may be about how a message is written, and not
 // about where it goes.
-func aboutWords(err error) bool {
+func refusesText(err error) bool {
 	var e *botapi.Error
 	return errors.As(err, &e) && e.Code == 400 && e.Migrate == 0 &&
 		!botapi.Says(err, "chat not found", "thread not found", "TOPIC_", "rights", "FORBIDDEN", "to edit not found",
 			"not modified", "can't be edited", "no text in the message", "no caption in the message",
 			"PEER_ID_INVALID", "replied not found") &&
-		!aboutFile(err)
+		!refusesFile(err)
 }
 
-// aboutFile reports whether a refusal is about what a file holds or may be.
-func aboutFile(err error) bool {
+// refusesFile reports whether a refusal is about what a file holds or may be.
+func refusesFile(err error) bool {
 	return botapi.IsCode(err, 400) &&
 		botapi.Says(err, "IMAGE_PROCESS_FAILED", "PHOTO_", "VIDEO_", "WEBPAGE_", "VOICE_MESSAGES_FORBIDDEN",
 			"wrong type of", "wrong file", "file must be", "file is too big", "failed to get HTTP URL")

@@ -171,7 +171,7 @@ func TestReadyIsLeft(t *testing.T) {
 func TestAnswerThatSaysNothing(t *testing.T) {
 	d := newWorld(t, nil).driver(t)
 	to := chatKey{chat: jay}
-	id, err := d.send.sent(to, 0, nil)
+	id, err := d.send.sentID(to, 0, nil)
 	var e *core.Error
 	if id != "" || !errors.As(err, &e) || e.Kind != core.Broken {
 		t.Errorf("%q, %v", id, err)

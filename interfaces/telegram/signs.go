@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	typingEvery = 4500 * time.Millisecond // the platform shows it for five seconds
-	typingMost  = 5 * time.Minute
+	typingInterval = 4500 * time.Millisecond // the platform shows it for five seconds
+	maxTyping      = 5 * time.Minute
 )
 
 // ShowTyping shows that the bot is typing until ctx ends, or for a few minutes at
@@ -36,13 +36,13 @@ func (d *Driver) showAction(ctx context.Context, p core.Path, action string) {
 	if err != nil {
 		return
 	}
-	s.chat = d.places.now(s.chat)
+	s.chat = d.places.currentChat(s.chat)
 	params := botapi.Params{"message_thread_id": s.thread, "action": action}
-	if s.thread == 0 && d.places.forum(s.chat) {
+	if s.thread == 0 && d.places.isForum(s.chat) {
 		params["message_thread_id"] = general
 	}
-	for end := time.Now().Add(typingMost); time.Now().Before(end); {
-		if time.Since(d.send.drafts.Shown(d.send.draftPlace(s))) >= draftSigns && d.api.Spare(s.chat) {
+	for end := time.Now().Add(maxTyping); time.Now().Before(end); {
+		if time.Since(d.send.drafts.Shown(d.send.draftPlace(s))) >= draftSilence && d.api.TakeSpare(s.chat) {
 			err := d.api.Try(ctx, &botapi.Request{Method: "sendChatAction", Params: params, Chat: s.chat})
 			if err != nil && ctx.Err() == nil {
 				d.log.Debug("typing not shown", "chat", s.chat, "err", err)
@@ -51,7 +51,7 @@ func (d *Driver) showAction(ctx context.Context, p core.Path, action string) {
 				}
 			}
 		}
-		if !driver.Sleep(ctx, typingEvery) {
+		if !driver.Sleep(ctx, typingInterval) {
 			return
 		}
 	}
@@ -80,8 +80,8 @@ type candidate struct {
 func (l *marks) noteCandidate(m *core.Message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	room(l.next, maxPlaces)
-	room(l.all, maxThreads)
+	makeRoom(l.next, maxPlaces)
+	makeRoom(l.all, maxThreads)
 	key := markKey{m.Path, m.ID}
 	if _, ok := l.all[key]; !ok {
 		l.all[key] = nil
@@ -92,9 +92,9 @@ func (l *marks) noteCandidate(m *core.Message) {
 	}
 }
 
-// begin returns the message to mark, and what to close once it is marked; "" for
+// beginMark returns the message to mark, and what to close once it is marked; "" for
 // none.
-func (l *marks) begin(p core.Path) (message string, marked chan struct{}) {
+func (l *marks) beginMark(p core.Path) (message string, marked chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c, ok := l.next[p]
@@ -106,10 +106,10 @@ func (l *marks) begin(p core.Path) (message string, marked chan struct{}) {
 	return c.id, marked
 }
 
-// over returns the messages to unmark at the end of a turn, with what to wait for first.
+// endTurn returns the messages to unmark at the end of a turn, with what to wait for first.
 // Messages that this process did not see may be marked by an earlier one. A chat command
 // leaves the marks of the turn beside it.
-func (l *marks) over(end watch.TurnEnd) map[string]chan struct{} {
+func (l *marks) endTurn(end watch.TurnEnd) map[string]chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	gone := map[string]chan struct{}{}
@@ -134,12 +134,16 @@ func (l *marks) over(end watch.TurnEnd) map[string]chan struct{} {
 // acknowledge puts the configured reaction on the message that is being
 // answered in a place.
 func (d *Driver) acknowledge(p core.Path) {
-	message, marked := d.marks.begin(p)
+	message, marked := d.marks.beginMark(p)
 	if message == "" {
 		return
 	}
 	s, _ := chatKeyOf(d.opt.Name, p) // a message of it was noted
-	if !d.later(func(ctx context.Context) { defer close(marked); d.mark(ctx, s, message, d.opt.Config.Acknowledge) }) {
+	started := d.background(func(ctx context.Context) {
+		defer close(marked)
+		d.mark(ctx, s, message, d.opt.Config.Acknowledge)
+	})
+	if !started {
 		close(marked)
 	}
 }
@@ -151,7 +155,7 @@ func (d *Driver) Observe(end watch.TurnEnd) {
 	if err != nil || end.Turn.Seq == 0 {
 		return
 	}
-	s.chat = d.places.now(s.chat)
+	s.chat = d.places.currentChat(s.chat)
 	if !end.Command {
 		d.send.drafts.Withdraw(d.send.draftPlace(s))
 		d.send.drafts.ClearSoon(d.send.draftPlace(s))
@@ -159,8 +163,8 @@ func (d *Driver) Observe(end watch.TurnEnd) {
 	if d.opt.Config.Acknowledge == "" {
 		return
 	}
-	for message, marked := range d.marks.over(end) {
-		d.later(func(ctx context.Context) {
+	for message, marked := range d.marks.endTurn(end) {
+		d.background(func(ctx context.Context) {
 			if marked != nil {
 				<-marked
 			}

@@ -18,8 +18,8 @@ import (
 	"synthbot/core/txt"
 )
 
-// maxMarked is how many entities of a text are read; clients write at most 100.
-const maxMarked = 1000
+// maxEntities is how many entities of a text are read; clients write at most 100.
+const maxEntities = 1000
 
 // offsets are the byte offset of each UTF-16 unit of a text, and of its end. The second unit of a
 // character has the offset of the next character.
@@ -37,7 +37,7 @@ func offsets(text string) []int {
 // inBytes returns entities with offset and length in bytes. The numbers come from others and may be
 // anything: one that is out of place is empty.
 func inBytes(text string, entities []entity) []entity {
-	list := slices.Clone(entities[:min(len(entities), maxMarked)])
+	list := slices.Clone(entities[:min(len(entities), maxEntities)])
 	if len(list) == 0 {
 		return nil
 	}
@@ -55,8 +55,8 @@ func inBytes(text string, entities []entity) []entity {
 	return list
 }
 
-// marked is the part of a text that an entity marks.
-func marked(text string, e entity) string { return text[e.Offset:end(e)] }
+// entityText is the part of a text that an entity marks.
+func entityText(text string, e entity) string { return text[e.Offset:end(e)] }
 
 // mentioned reports whether a text holds the platform's own mention of the bot.
 func (c *converter) mentioned(text string, entities []entity) bool {
@@ -64,7 +64,7 @@ func (c *converter) mentioned(text string, entities []entity) bool {
 		if isQuoted(e, entities) {
 			continue
 		}
-		part := marked(text, e)
+		part := entityText(text, e)
 		switch e.Type {
 		case "mention":
 			if c.self.UserName != "" && strings.EqualFold(part, "@"+c.self.UserName) {
@@ -117,10 +117,10 @@ func (c *converter) command(m *message) (name string, args []string, ok bool) {
 	at := slices.IndexFunc(entities, func(e entity) bool {
 		return e.Type == "bot_command" && e.Offset == 0
 	})
-	if at < 0 || !m.ours() || isQuoted(entities[at], entities) { // styles may begin there, too
+	if at < 0 || !m.isAuthorsOwn() || isQuoted(entities[at], entities) { // styles may begin there, too
 		return "", nil, false
 	}
-	word := marked(text, entities[at])
+	word := entityText(text, entities[at])
 	name, whom, named := strings.Cut(strings.TrimPrefix(word, "/"), "@")
 	if named && !strings.EqualFold(whom, c.self.UserName) {
 		return "", nil, false
@@ -154,8 +154,8 @@ func arguments(spec *command.Spec, rest string) []string {
 	return args
 }
 
-// described is what the message holds besides text, chosen by its author.
-func (m *message) described() string {
+// description is what the message holds besides text, chosen by its author.
+func (m *message) description() string {
 	switch {
 	case m.Sticker != nil && m.Sticker.Emoji != "":
 		return "[sticker " + oneLine(m.Sticker.Emoji) + "]"
@@ -211,27 +211,27 @@ func (l *location) suffix() string {
 	return fmt.Sprintf(": %.6g, %.6g", l.Latitude, l.Longitude)
 }
 
-// whole is all text of a message, with where its links and buttons lead.
-func (m *message) whole() string { return lines(m.said(linked(m.content())), m.card()) }
+// fullText is all text of a message, with where its links and buttons lead.
+func (m *message) fullText() string { return joinLines(m.ownText(linked(m.content())), m.card()) }
 
-// said is what its author wrote, which is given, and chose, with where buttons lead.
-func (m *message) said(wrote string) string {
-	said := []string{wrote, m.described()}
-	for _, b := range m.keys() {
+// ownText is what its author wrote, which is given, and chose, with where buttons lead.
+func (m *message) ownText(wrote string) string {
+	said := []string{wrote, m.description()}
+	for _, b := range m.buttons() {
 		if b.URL != "" {
 			said = append(said, "[button "+oneLine(b.Text)+": "+oneAddress(b.URL)+"]")
 		}
 	}
-	return lines(said...)
+	return joinLines(said...)
 }
 
-// ours reports whether the words of the message are its author's own: neither
+// isAuthorsOwn reports whether the words of the message are its author's own: neither
 // passed on nor written by a bot that was asked inline.
-func (m *message) ours() bool { return !m.passedOn() && m.Via == nil }
+func (m *message) isAuthorsOwn() bool { return !m.isForwarded() && m.Via == nil }
 
-// passedOn reports whether the message is forwarded. What a group gets from its channel is the channel's own,
+// isForwarded reports whether the message is forwarded. What a group gets from its channel is the channel's own,
 // unless that has it from somebody else.
-func (m *message) passedOn() bool {
+func (m *message) isForwarded() bool {
 	if m.Forward == nil {
 		return false
 	}
@@ -240,33 +240,33 @@ func (m *message) passedOn() bool {
 		m.Forward.User != nil || m.Forward.Hidden != "" || m.Forward.Sender != nil
 }
 
-// parted separates the author's own words from those of others.
-func (m *message) parted() (own string, foreign []core.Foreign) {
+// splitForeign separates the author's own words from those of others.
+func (m *message) splitForeign() (own string, foreign []core.Foreign) {
 	var o core.Foreign
 	switch {
 	case m.Via != nil:
-		o = core.Foreign{Kind: core.ForeignEmbed, From: person(m.Via), Text: m.whole()}
-	case m.passedOn():
-		sent := moment(m.Forward.Date)
-		o = core.Foreign{Kind: core.ForeignForward, From: m.Forward.author(), Text: m.whole(), Time: sent}
+		o = core.Foreign{Kind: core.ForeignEmbed, From: person(m.Via), Text: m.fullText()}
+	case m.isForwarded():
+		sent := unixTime(m.Forward.Date)
+		o = core.Foreign{Kind: core.ForeignForward, From: m.Forward.author(), Text: m.fullText(), Time: sent}
 		o.Voice = m.Voice != nil || m.VideoNote != nil
 	default:
-		wrote, quoted := unquoted(m.content())
-		own = cut(m.said(wrote), core.MaxText/2)
+		wrote, quoted := splitQuotes(m.content())
+		own = cut(m.ownText(wrote), core.MaxText/2)
 		if quoted != "" {
 			foreign = append(foreign, core.Foreign{Kind: core.ForeignQuote, Text: cut(quoted, core.MaxText/16)})
 		}
 		o = core.Foreign{Kind: core.ForeignEmbed, Text: m.card()}
 	}
 	o.Text = cut(o.Text, core.MaxText/4)
-	if o.Text != "" || !m.ours() && len(attachments(m)) > 0 {
+	if o.Text != "" || !m.isAuthorsOwn() && len(attachments(m)) > 0 {
 		foreign = append(foreign, o)
 	}
 	return own, foreign
 }
 
-// lines joins what is not empty.
-func lines(parts ...string) string {
+// joinLines joins what is not empty.
+func joinLines(parts ...string) string {
 	var kept []string
 	for _, p := range parts {
 		p = strings.TrimSpace(p)
@@ -348,7 +348,7 @@ func oneLine(s string) string {
 // "words (https://…)".
 func linked(text string, entities []entity) string {
 	links := slices.DeleteFunc(slices.Clone(entities), func(e entity) bool {
-		return e.Type != "text_link" || shows(marked(text, e), e.URL)
+		return e.Type != "text_link" || showsAddress(entityText(text, e), e.URL)
 	})
 	sorting.SortStable(links, byEnd)
 	var out strings.Builder
@@ -364,14 +364,14 @@ func end(e entity) int { return e.Offset + e.Length }
 
 func byEnd(a, b entity) int { return cmp.Compare(end(a), end(b)) }
 
-// shows reports whether a text is the address itself, as people write it; an
+// showsAddress reports whether a text is the address itself, as people write it; an
 // empty address needs no telling.
-func shows(text, address string) bool {
-	return address == "" || bare(text) == bare(address)
+func showsAddress(text, address string) bool {
+	return address == "" || normalAddress(text) == normalAddress(address)
 }
 
-// bare is an address without what clients leave out or add.
-func bare(address string) string {
+// normalAddress is an address without what clients leave out or add.
+func normalAddress(address string) string {
 	address = strings.TrimSpace(address)
 	if _, rest, ok := strings.Cut(address, "://"); ok && strings.HasPrefix(strings.ToLower(address), "http") {
 		address = rest
@@ -382,13 +382,13 @@ func bare(address string) string {
 // oneAddress keeps a foreign address from passing for more than it is.
 func oneAddress(s string) string { return cut(strings.Join(strings.Fields(s), ""), 2048) }
 
-// keys are the buttons below a message.
-func (m *message) keys() []keyboardButton { return slices.Concat(m.Markup.Rows...) }
+// buttons are the buttons below a message.
+func (m *message) buttons() []keyboardButton { return slices.Concat(m.Markup.Rows...) }
 
-// part is a piece of the message that was quoted from it, with where the links
+// quotedPart is a piece of the message that was quoted from it, with where the links
 // in it lead. The platform leaves the links out of quotes. It gives the position of the
 // piece, since the same words may lead elsewhere in another place.
-func (m *message) part(quoted string, position int) string {
+func (m *message) quotedPart(quoted string, position int) string {
 	text, entities := m.content()
 	at, bytes := strings.Index(text, quoted), offsets(text)
 	if position >= 0 && position < len(bytes) && strings.HasPrefix(text[bytes[position]:], quoted) {
@@ -397,11 +397,11 @@ func (m *message) part(quoted string, position int) string {
 	if at < 0 {
 		return quoted
 	}
-	return linked(quoted, within(entities, at, at+len(quoted)))
+	return linked(quoted, entitiesBetween(entities, at, at+len(quoted)))
 }
 
-// within lists the entities between two offsets of a text, as those of that part.
-func within(entities []entity, from, to int) (list []entity) {
+// entitiesBetween lists the entities between two offsets of a text, as those of that part.
+func entitiesBetween(entities []entity, from, to int) (list []entity) {
 	for _, e := range entities {
 		if e.Offset < to && end(e) > from {
 			e.Offset, e.Length = max(e.Offset-from, 0), min(end(e), to)-max(e.Offset, from)
@@ -411,17 +411,17 @@ func within(entities []entity, from, to int) (list []entity) {
 	return list
 }
 
-// unquoted separates what an author wrote from what they quote, with where the links lead.
-func unquoted(text string, entities []entity) (own, quoted string) {
+// splitQuotes separates what an author wrote from what they quote, with where the links lead.
+func splitQuotes(text string, entities []entity) (own, quoted string) {
 	part := func(from, to int) string {
-		return linked(text[from:min(to, len(text))], within(entities, from, to))
+		return linked(text[from:min(to, len(text))], entitiesBetween(entities, from, to))
 	}
 	from := 0
 	for _, q := range sorting.SortedStable(slices.Values(entities), byEnd) {
 		if isQuote(q) {
-			own, quoted = lines(own, part(from, max(from, q.Offset))), lines(quoted, part(q.Offset, end(q)))
+			own, quoted = joinLines(own, part(from, max(from, q.Offset))), joinLines(quoted, part(q.Offset, end(q)))
 			from = max(from, end(q))
 		}
 	}
-	return lines(own, part(from, math.MaxInt)), quoted
+	return joinLines(own, part(from, math.MaxInt)), quoted
 }

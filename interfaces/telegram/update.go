@@ -212,8 +212,8 @@ type member struct {
 	IsMember bool   `json:"is_member"`
 }
 
-// here reports whether the member is in the chat.
-func (m member) here() bool {
+// isPresent reports whether the member is in the chat.
+func (m member) isPresent() bool {
 	switch m.Status {
 	case "creator", "administrator", "member":
 		return true
@@ -223,7 +223,7 @@ func (m member) here() bool {
 	return false
 }
 
-func (m member) administers() bool { return m.Status == "creator" || m.Status == "administrator" }
+func (m member) isAdmin() bool { return m.Status == "creator" || m.Status == "administrator" }
 
 // decode reads one update. Its number is returned where it can be read at all,
 // so that an update that makes no sense can be left behind.
@@ -286,7 +286,7 @@ func readRich(raw json.RawMessage) (text string, quotes []entity) {
 		}
 		at := len(text)
 		text = cut(text+one, core.MaxText)
-		if quoted && at < len(text) && len(quotes) < maxMarked {
+		if quoted && at < len(text) && len(quotes) < maxEntities {
 			quotes = append(quotes, entity{Type: "blockquote", Offset: at, Length: len(text) - at})
 		}
 	}
@@ -362,7 +362,7 @@ func richText(text any, depth int) string {
 		expression, _ := v["expression"].(string)
 		address, _ := v["url"].(string)
 		shown := richText(v["text"], depth+1) + alternative + expression
-		if !shows(shown, address) {
+		if !showsAddress(shown, address) {
 			shown += " (" + oneAddress(address) + ")"
 		}
 		return shown

@@ -72,14 +72,14 @@ type Hooks struct {
 // Client makes calls of the Bot API. No error of it holds the token. Safe for
 // concurrent use.
 type Client struct {
-	opt    Options
-	base   *url.URL
-	bot    tgbotapi.BotAPI
-	http   *http.Transport
-	ahead  atomic.Int64 // how far our clock is ahead of the platform's, in nanoseconds
-	pace   *pacer
-	health driver.Health // of updates
-	rival  time.Time     // when admins last read of another process; of Poll
+	opt              Options
+	base             *url.URL
+	bot              tgbotapi.BotAPI
+	http             *http.Transport
+	ahead            atomic.Int64 // how far our clock is ahead of the platform's, in nanoseconds
+	pace             *pacer
+	health           driver.Health // of updates
+	conflictReported time.Time     // when admins last read of another process; of Poll
 }
 
 // New makes a client. It connects to nothing yet.
@@ -115,7 +115,7 @@ func (c *Client) call(ctx context.Context, r *Request) error {
 	if r.Chat != 0 {
 		r.Params["chat_id"] = r.Chat
 	}
-	w := &wire{ctx: ctx, client: c, method: r.Method}
+	w := &callTransport{ctx: ctx, client: c, method: r.Method}
 	bot := c.bot // the library has no contexts: each call gets a client that knows one
 	bot.Client = w
 	var resp *tgbotapi.APIResponse
@@ -129,14 +129,14 @@ func (c *Client) call(ctx context.Context, r *Request) error {
 	var network *NetError
 	switch {
 	case err == nil:
-		if json.Unmarshal(resp.Result, r.Result) != nil && r.Result != nil && r.Again { // what is sent was sent
+		if json.Unmarshal(resp.Result, r.Result) != nil && r.Result != nil && r.Repeatable { // what is sent was sent
 			return &Error{Method: r.Method, Code: http.StatusOK, Text: "the answer is not what the Bot API sends"}
 		}
 		return nil
 	case errors.As(err, &api), errors.As(err, &network):
 		return err
 	}
-	return w.broken(err, true)
+	return w.netError(err, true)
 }
 
 func requestFiles(files []File) (list []tgbotapi.RequestFile) {
@@ -157,16 +157,16 @@ func (c *Client) redact(s string) string {
 	return strings.NewReplacer(c.opt.Token, "[secret]", url.PathEscape(c.opt.Token), "[secret]").Replace(s)
 }
 
-// wire is the library's HTTP client for one call. It carries the context, reads the answer whole, and
+// callTransport is the library's HTTP client for one call. It carries the context, reads the answer whole, and
 // sorts failures while the status is known.
-type wire struct {
+type callTransport struct {
 	ctx    context.Context
 	client *Client
 	method string
 }
 
 // Do implements the library's HTTPClient.
-func (w *wire) Do(r *http.Request) (*http.Response, error) {
+func (w *callTransport) Do(r *http.Request) (*http.Response, error) {
 	var wrote atomic.Bool
 	ctx := httptrace.WithClientTrace(w.ctx, &httptrace.ClientTrace{
 		WroteRequest: func(i httptrace.WroteRequestInfo) { wrote.Store(i.Err == nil) },
@@ -177,11 +177,11 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 	}
 	r, err := driver.Held(ctx, state, r)
 	if err != nil {
-		return nil, w.broken(err, false)
+		return nil, w.netError(err, false)
 	}
 	resp, err := w.client.send(r)
 	if err != nil {
-		return nil, w.broken(err, wrote.Load())
+		return nil, w.netError(err, wrote.Load())
 	}
 	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
 		w.client.ahead.Store(int64(w.client.opt.Clock().Sub(date)))
@@ -195,9 +195,9 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 	}
 	switch {
 	case resp.StatusCode >= 300:
-		return nil, w.refused(resp.StatusCode, data.Bytes())
+		return nil, w.apiError(resp.StatusCode, data.Bytes())
 	case err != nil:
-		return nil, w.broken(err, true)
+		return nil, w.netError(err, true)
 	}
 	resp.Body = io.NopCloser(&data)
 	return resp, nil
@@ -218,7 +218,7 @@ func (c *Client) Ahead() time.Duration { return time.Duration(c.ahead.Load()) }
 // ClockAhead is how far our clock is ahead of the platform's, in whole minutes.
 func (c *Client) ClockAhead() time.Duration { return c.Ahead().Round(time.Minute) }
 
-func (w *wire) broken(err error, wrote bool) error {
+func (w *callTransport) netError(err error, wrote bool) error {
 	e := &NetError{Method: w.method, Text: w.client.redact(err.Error()), Unknown: wrote}
 	e.Cause = w.ctx.Err()
 	if e.Cause != nil {
@@ -227,8 +227,8 @@ func (w *wire) broken(err error, wrote bool) error {
 	return e
 }
 
-// refused reads a refusal. One without JSON keeps its status.
-func (w *wire) refused(status int, data []byte) error {
+// apiError reads a refusal. One without JSON keeps its status.
+func (w *callTransport) apiError(status int, data []byte) error {
 	var resp tgbotapi.APIResponse
 	e := &Error{Method: w.method, Code: status, Text: http.StatusText(status)}
 	if json.Unmarshal(data, &resp) == nil && resp.Description != "" {
@@ -264,7 +264,7 @@ func (c *Client) File(ctx context.Context, file, dir string, most int64) ([]byte
 	data, err := io.ReadAll(io.LimitReader(body, most+1))
 	switch {
 	case err != nil:
-		return nil, (&wire{ctx: ctx, client: c, method: "file"}).broken(err, false)
+		return nil, (&callTransport{ctx: ctx, client: c, method: "file"}).netError(err, false)
 	case int64(len(data)) > most:
 		return nil, ErrTooLarge
 	}
@@ -300,7 +300,7 @@ func (c *Client) open(ctx context.Context, file, dir string) (io.ReadCloser, err
 	resp, err := c.send(req)
 	switch {
 	case err != nil:
-		return nil, (&wire{ctx: ctx, client: c, method: "file"}).broken(err, false)
+		return nil, (&callTransport{ctx: ctx, client: c, method: "file"}).netError(err, false)
 	case resp.StatusCode != http.StatusOK:
 		_ = resp.Body.Close()
 		return nil, fmt.Errorf("%w (%d)", ErrNoFile, resp.StatusCode)

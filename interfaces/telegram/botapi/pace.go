@@ -82,26 +82,26 @@ func (p *pacer) wait(ctx context.Context, chat int64, take bool) error {
 		now := time.Now()
 		at := p.blocked(chat)
 		if chat != 0 {
-			at = driver.Later(at, p.lane(chat).free(false))
+			at = driver.Later(at, p.lane(chat).nextSlot(false))
 		}
 		free := !at.After(now)
 		if free && take {
-			at = driver.Later(now, p.lane(0).free(false))
-			p.take(chat, at)
+			at = driver.Later(now, p.lane(0).nextSlot(false))
+			p.takeSlot(chat, at)
 		}
 		p.mu.Unlock()
 		if deadline, ok := ctx.Deadline(); ok && !free && at.After(deadline) {
 			return context.DeadlineExceeded
 		}
 		driver.Sleep(ctx, time.Until(at))
-		if ctx.Err() != nil || free && (!take || p.left(chat) == 0) {
+		if ctx.Err() != nil || free && (!take || p.waitLeft(chat) == 0) {
 			return ctx.Err()
 		}
 	}
 }
 
-// take uses a slot of the chat, and one of all calls; p.mu is held.
-func (p *pacer) take(chat int64, at time.Time) {
+// takeSlot uses a slot of the chat, and one of all calls; p.mu is held.
+func (p *pacer) takeSlot(chat int64, at time.Time) {
 	p.lane(0).add(at)
 	if chat != 0 {
 		p.lane(chat).add(at)
@@ -113,8 +113,8 @@ func (p *pacer) blocked(chat int64) time.Time {
 	return driver.Later(p.lane(0).until, p.lane(chat).until)
 }
 
-// left is how long the server still wants no calls.
-func (p *pacer) left(chat int64) time.Duration {
+// waitLeft is how long the server still wants no calls.
+func (p *pacer) waitLeft(chat int64) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return max(time.Until(p.blocked(chat)), 0)
@@ -135,9 +135,9 @@ func (p *pacer) block(chat int64, d time.Duration) {
 	l.until = driver.Later(l.until, until)
 }
 
-// free is when the limits let another call through; with half, when at most half of each is
+// nextSlot is when the limits let another call through; with half, when at most half of each is
 // used.
-func (l *lane) free(half bool) (at time.Time) {
+func (l *lane) nextSlot(half bool) (at time.Time) {
 	for _, x := range l.limits {
 		n := x.most
 		if half {
@@ -154,23 +154,23 @@ func (l *lane) add(at time.Time) {
 	l.times = append(l.times[max(0, len(l.times)-allCalls+1):], at)
 }
 
-// Spare takes a slot for a call that nobody would miss, if the chat is idle and plenty
+// TakeSpare takes a slot for a call that nobody would miss, if the chat is idle and plenty
 // of slots are left.
-func (c *Client) Spare(chat int64) bool {
+func (c *Client) TakeSpare(chat int64) bool {
 	p := c.pace
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	free := driver.Later(p.lane(chat).free(true), p.lane(0).free(true))
+	free := driver.Later(p.lane(chat).nextSlot(true), p.lane(0).nextSlot(true))
 	if p.queue.Busy(chat) || now.Before(p.blocked(chat)) || free.After(now) {
 		return false
 	}
-	p.take(chat, now)
+	p.takeSlot(chat, now)
 	return true
 }
 
 // Wait blocks until a call about no chat may be made.
 func (c *Client) Wait(ctx context.Context) error { return c.pace.wait(ctx, 0, true) }
 
-// Quiet reports whether the server wants no calls for a chat now.
-func (c *Client) Quiet(chat int64) bool { return c.pace.left(chat) > 0 }
+// MustWait reports whether the server wants no calls for a chat now.
+func (c *Client) MustWait(chat int64) bool { return c.pace.waitLeft(chat) > 0 }

@@ -55,32 +55,32 @@ const maxTries = 7
 
 // Request is a call that is paced, kept in order within its chat, and repeated.
 type Request struct {
-	Method string
-	Params Params
-	Files  []File
-	Chat   int64         // 0: of no chat
-	Rank   int           // higher ones overtake what waits for the same chat
-	Again  bool          // doing it twice does no harm
-	Once   bool          // it is repeated only if certainly nothing was done
-	Fatal  []int         // it is repeated until it works or fails with one of these statuses; none: a few times
-	Limit  time.Duration // of one call; 0: Options.Timeout
+	Method     string
+	Params     Params
+	Files      []File
+	Chat       int64         // 0: of no chat
+	Priority   int           // higher ones overtake what waits for the same chat
+	Repeatable bool          // doing it twice does no harm
+	Once       bool          // it is repeated only if certainly nothing was done
+	Fatal      []int         // it is repeated until it works or fails with one of these statuses; none: a few times
+	Limit      time.Duration // of one call; 0: Options.Timeout
 	// Result is a pointer, what the result is decoded into. One of another type is an error with Again, and else
 	// leaves it as it is. Nil: the result is not read.
 	Result any
 	// Other changes a request that failed into another one that may work, which is then made in its
 	// place. It returns false if there is none. Optional.
-	Other func(r *Request, err error) bool
+	Rewrite func(r *Request, err error) bool
 }
 
 // Do carries a request out. Its error is one that more tries would not change.
 func (c *Client) Do(ctx context.Context, r *Request) error {
 	if r.Chat != 0 {
-		if err := c.into(r, c.opt.Hooks.Chat(r.Chat)); err != nil {
+		if err := c.retarget(r, c.opt.Hooks.Chat(r.Chat)); err != nil {
 			return err
 		}
-		leave, err := c.pace.queue.Enter(ctx, r.Chat, r.Rank)
+		leave, err := c.pace.queue.Enter(ctx, r.Chat, r.Priority)
 		if err != nil {
-			return c.overdue(r, err)
+			return c.outOfTime(r, err)
 		}
 		defer leave()
 	}
@@ -91,20 +91,20 @@ func (c *Client) Do(ctx context.Context, r *Request) error {
 	delay := newBackoff(500*time.Millisecond, 30*time.Second)
 	for tries := 1; ; tries++ {
 		if err := c.pace.wait(ctx, r.Chat, true); err != nil {
-			return c.overdue(r, err)
+			return c.outOfTime(r, err)
 		}
 		err := c.call(ctx, r)
 		if err == nil {
 			return nil
 		}
-		c.heed(ctx, r, err)
+		c.noteRefusal(ctx, r, err)
 		api := refusal(err)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case api.Code == 429:
 			tries-- // it was not looked at
-			until := time.Now().Add(c.pace.left(r.Chat))
+			until := time.Now().Add(c.pace.waitLeft(r.Chat))
 			c.opt.Log.Warn("the platform asked to wait", "method", r.Method, "chat", r.Chat, "until", until)
 			if deadline, ok := ctx.Deadline(); ok && until.After(deadline) {
 				return err
@@ -112,15 +112,15 @@ func (c *Client) Do(ctx context.Context, r *Request) error {
 			continue
 		case api.Migrate != 0 && r.Chat != api.Migrate && tries < maxTries:
 			c.opt.Hooks.Migrated(ctx, r.Chat, api.Migrate)
-			if err := c.into(r, api.Migrate); err != nil {
+			if err := c.retarget(r, api.Migrate); err != nil {
 				return err
 			}
 			continue
-		case r.Other != nil && r.Other(r, err):
+		case r.Rewrite != nil && r.Rewrite(r, err):
 			tries = 0
 			continue
 		case r.Fatal != nil && !IsCode(err, r.Fatal...):
-		case !r.Again && OutcomeUnknown(err):
+		case !r.Repeatable && OutcomeUnknown(err):
 			return fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
 		case api.Code > 0 && api.Code < 500, r.Once, tries >= maxTries:
 			return err
@@ -132,18 +132,18 @@ func (c *Client) Do(ctx context.Context, r *Request) error {
 	}
 }
 
-// overdue is the error of a request whose time ended before its turn came.
-func (c *Client) overdue(r *Request, err error) error {
+// outOfTime is the error of a request whose time ended before its turn came.
+func (c *Client) outOfTime(r *Request, err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	const text = "no time is left to wait as the platform asked"
-	return &Error{Method: r.Method, Code: 429, Text: text, After: c.pace.left(r.Chat)}
+	return &Error{Method: r.Method, Code: 429, Text: text, After: c.pace.waitLeft(r.Chat)}
 }
 
-// into points a request to a chat. If that is another one than before, a group became a
+// retarget points a request to a chat. If that is another one than before, a group became a
 // supergroup: numbers of messages mean others there, and buttons are signed again.
-func (c *Client) into(r *Request, chat int64) error {
+func (c *Client) retarget(r *Request, chat int64) error {
 	if chat == r.Chat {
 		return nil
 	}
@@ -162,13 +162,13 @@ func (c *Client) into(r *Request, chat int64) error {
 // Try makes the call of a request one time, and does not wait before it.
 func (c *Client) Try(ctx context.Context, r *Request) error {
 	err := c.call(ctx, r)
-	c.heed(ctx, r, err)
+	c.noteRefusal(ctx, r, err)
 	return err
 }
 
-// heed takes note of a refusal that is about more than its request. If the server wants to be
+// noteRefusal takes note of a refusal that is about more than its request. If the server wants to be
 // left alone, further calls wait.
-func (c *Client) heed(ctx context.Context, r *Request, err error) {
+func (c *Client) noteRefusal(ctx context.Context, r *Request, err error) {
 	if RefusesBot(err) {
 		c.opt.Hooks.Revoked(err)
 	}
@@ -178,12 +178,12 @@ func (c *Client) heed(ctx context.Context, r *Request, err error) {
 	}
 }
 
-// Reaches waits until the platform answers and takes messages to a chat.
-func (c *Client) Reaches(ctx context.Context, chat int64) error {
+// AwaitChat waits until the platform answers and takes messages to a chat.
+func (c *Client) AwaitChat(ctx context.Context, chat int64) error {
 	if err := c.pace.wait(ctx, chat, false); err != nil {
-		return c.overdue(&Request{Method: "sendMessage", Chat: chat}, err)
+		return c.outOfTime(&Request{Method: "sendMessage", Chat: chat}, err)
 	}
-	return c.Do(ctx, &Request{Method: "getMe", Again: true})
+	return c.Do(ctx, &Request{Method: "getMe", Repeatable: true})
 }
 
 // Close closes connections that are idle.

@@ -28,10 +28,10 @@ import (
 )
 
 const (
-	pollSeconds = 50
-	pollGrace   = 15 * time.Second // after which a poll without an answer is given up
-	pollPause   = time.Second      // between two polls that confirm nothing
-	rivalsAgain = 6 * time.Hour    // before admins read again that another process takes updates
+	pollSeconds   = 50
+	pollGrace     = 15 * time.Second // after which a poll without an answer is given up
+	pollPause     = time.Second      // between two polls that confirm nothing
+	conflictPause = 6 * time.Hour    // before admins read again that another process takes updates
 )
 
 // Intake takes updates in, in order.
@@ -61,19 +61,19 @@ func (c *Client) Poll(ctx context.Context, in Intake, wanted string) error {
 			wait = 0 // to learn at once that updates come again
 		}
 		driver.Sleep(ctx, in.Pause())
-		raws, err := c.ask(ctx, wait, offset, wanted)
+		raws, err := c.getUpdates(ctx, wait, offset, wanted)
 		switch {
 		case ctx.Err() != nil || IsCode(err, 401, 404):
 			return err
 		case err != nil:
-			c.fails(began, err)
+			c.noteFailure(began, err)
 			reported = c.pollFailed(ctx, err, reported)
 			driver.Sleep(ctx, max(delay.NextBackOff(), refusal(err).After))
 			continue
 		}
 		reported = ""
 		if offset, err = in.Take(ctx, raws); err != nil && ctx.Err() == nil {
-			c.fails(time.Now(), err)
+			c.noteFailure(time.Now(), err)
 			c.opt.Log.Error("updates not taken in; they stay with the platform", "err", err)
 			driver.Sleep(ctx, delay.NextBackOff())
 			continue
@@ -87,9 +87,9 @@ func (c *Client) Poll(ctx context.Context, in Intake, wanted string) error {
 	return ctx.Err()
 }
 
-// ask makes one getUpdates call. It gives up, with its connection, if the server does
+// getUpdates makes one getUpdates call. It gives up, with its connection, if the server does
 // not answer in the time that it announced.
-func (c *Client) ask(ctx context.Context, wait int, offset int64, wanted string) ([]json.RawMessage, error) {
+func (c *Client) getUpdates(ctx context.Context, wait int, offset int64, wanted string) ([]json.RawMessage, error) {
 	params := Params{"allowed_updates": wanted, "offset": offset, "timeout": wait}
 	limit := time.Duration(wait)*time.Second + pollGrace
 	var raws []json.RawMessage
@@ -107,11 +107,11 @@ func (c *Client) pollFailed(ctx context.Context, err error, reported string) str
 		text = "another process asks for this bot's updates: stop it, or give this one a token of its own"
 		if Says(err, "webhook") {
 			text = "a webhook was set for this bot; it is removed, since this process asks for updates"
-			if err := c.Do(ctx, &Request{Method: "deleteWebhook", Again: true}); err != nil && ctx.Err() == nil {
+			if err := c.Do(ctx, &Request{Method: "deleteWebhook", Repeatable: true}); err != nil && ctx.Err() == nil {
 				c.opt.Log.Warn("webhook not removed", "err", err)
 			}
-		} else if time.Since(c.rival) > rivalsAgain { // they take turns, so it comes and goes
-			c.rival = time.Now()
+		} else if time.Since(c.conflictReported) > conflictPause { // they take turns, so it comes and goes
+			c.conflictReported = time.Now()
 			c.opt.Hooks.Admin(c.opt.Name + ": " + text)
 		}
 	}
@@ -123,9 +123,9 @@ func (c *Client) pollFailed(ctx context.Context, err error, reported string) str
 	return text
 }
 
-// fails notes an attempt to get updates that began at that time. A wait that the platform
+// noteFailure notes an attempt to get updates that began at that time. A wait that the platform
 // asked for does not count.
-func (c *Client) fails(began time.Time, err error) {
+func (c *Client) noteFailure(began time.Time, err error) {
 	if !IsCode(err, 429) {
 		c.health.Fails(0, began, err)
 	}
@@ -220,7 +220,7 @@ func (c *Client) Serve(ctx context.Context, hook Webhook, in Intake, wanted stri
 	c.health.Works(0)
 	var watch sync.WaitGroup
 	watch.Go(func() { c.watchHook(ctx, hook.URL) })
-	c.takeCalls(ctx, in, calls)
+	c.serveCalls(ctx, in, calls)
 	watch.Wait()
 	return context.Cause(ctx)
 }
@@ -229,20 +229,20 @@ func (c *Client) Serve(ctx context.Context, hook Webhook, in Intake, wanted stri
 // with it.
 func (c *Client) setWebhook(ctx context.Context, hook Webhook, wanted string) error {
 	params := Params{"url": hook.URL, "secret_token": c.secret(hook), "allowed_updates": wanted}
-	r := &Request{Method: "setWebhook", Params: params, Again: true, Fatal: []int{400, 401, 404}}
+	r := &Request{Method: "setWebhook", Params: params, Repeatable: true, Fatal: []int{400, 401, 404}}
 	if hook.Certificate != "" {
 		r.Files = []File{{Field: "certificate", Path: hook.Certificate}}
 	}
 	return c.Do(ctx, r)
 }
 
-// hookLook is how often the platform is asked whether it can call us.
-const hookLook = time.Minute
+// hookCheckInterval is how often the platform is asked whether it can call us.
+const hookCheckInterval = time.Minute
 
 // watchHook keeps asking whether the platform can deliver updates to the webhook.
 func (c *Client) watchHook(ctx context.Context, url string) {
 	var settled int64 // the last failure when nothing waited to be delivered
-	for driver.Sleep(ctx, hookLook) {
+	for driver.Sleep(ctx, hookCheckInterval) {
 		began := time.Now()
 		var info struct {
 			URL     string `json:"url"`
@@ -250,7 +250,7 @@ func (c *Client) watchHook(ctx context.Context, url string) {
 			Failed  int64  `json:"last_error_date"`
 			Reason  string `json:"last_error_message"`
 		}
-		err := c.Do(ctx, &Request{Method: "getWebhookInfo", Again: true, Result: &info})
+		err := c.Do(ctx, &Request{Method: "getWebhookInfo", Repeatable: true, Result: &info})
 		switch {
 		case err != nil:
 		case info.URL != url:
@@ -263,7 +263,7 @@ func (c *Client) watchHook(ctx context.Context, url string) {
 		}
 		if err != nil {
 			c.opt.Log.Warn("webhook", "err", err)
-			c.fails(began, err)
+			c.noteFailure(began, err)
 		} else {
 			c.health.Works(0)
 		}
@@ -299,14 +299,14 @@ func hookHandler(calls chan<- hookCall, secret string) http.Handler {
 		ctx, cancel := context.WithTimeout(r.Context(), hookWait)
 		defer cancel()
 		call := hookCall{update.ID, raw, make(chan error, 1)}
-		if !call.handIn(ctx, calls) {
+		if !call.deliver(ctx, calls) {
 			http.Error(w, "later", http.StatusServiceUnavailable)
 		}
 	})
 }
 
-// handIn reports whether the update was taken in before ctx ends.
-func (c hookCall) handIn(ctx context.Context, calls chan<- hookCall) bool {
+// deliver reports whether the update was taken in before ctx ends.
+func (c hookCall) deliver(ctx context.Context, calls chan<- hookCall) bool {
 	select {
 	case calls <- c:
 	case <-ctx.Done():
@@ -320,9 +320,9 @@ func (c hookCall) handIn(ctx context.Context, calls chan<- hookCall) bool {
 	}
 }
 
-// takeCalls hands in what the platform brings, and answers its callers. What the intake
+// serveCalls hands in what the platform brings, and answers its callers. What the intake
 // holds back waits, and its callers with it.
-func (c *Client) takeCalls(ctx context.Context, in Intake, calls <-chan hookCall) {
+func (c *Client) serveCalls(ctx context.Context, in Intake, calls <-chan hookCall) {
 	var waiting []hookCall
 	for {
 		var quiet <-chan time.Time
@@ -345,7 +345,7 @@ func (c *Client) takeCalls(ctx context.Context, in Intake, calls <-chan hookCall
 		began := time.Now()
 		_, err := in.Take(ctx, raws)
 		if err != nil {
-			c.fails(began, err)
+			c.noteFailure(began, err)
 		} else if len(waiting) > 0 {
 			c.health.Works(0)
 		}

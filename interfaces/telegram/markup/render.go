@@ -58,7 +58,7 @@ var special = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "
 // escape makes a text safe between tags and within an attribute.
 func escape(s string) string { return special.Replace(s) }
 
-func (r *renderer) lines(n int) {
+func (r *renderer) lineBreaks(n int) {
 	if r.breaks != "" {
 		r.raw(strings.Repeat(r.breaks, n))
 		return
@@ -70,9 +70,9 @@ func (r *renderer) blocks(list []markdown.Block, tight bool) {
 	for i, b := range list {
 		switch {
 		case i > 0 && tight:
-			r.lines(1)
+			r.lineBreaks(1)
 		case i > 0:
-			r.lines(2)
+			r.lineBreaks(2)
 		}
 		r.block(b)
 	}
@@ -102,7 +102,7 @@ func (r *renderer) block(b markdown.Block) {
 }
 
 func (r *renderer) quote(b markdown.Block) {
-	if r.quoted || !r.spend() { // one within another is part of it
+	if r.quoted || !r.addEntity() { // one within another is part of it
 		r.blocks(b.Blocks, false)
 		return
 	}
@@ -118,9 +118,9 @@ func (r *renderer) list(b markdown.Block) {
 	for i, item := range b.Blocks {
 		if i > 0 {
 			r.indent = outer
-			r.lines(1)
+			r.lineBreaks(1)
 			if !b.Tight {
-				r.lines(1)
+				r.lineBreaks(1)
 			}
 		}
 		mark := item.Mark()
@@ -132,22 +132,22 @@ func (r *renderer) list(b markdown.Block) {
 	r.indent = outer
 }
 
-// spend takes one of the styles that a message may have.
-func (r *renderer) spend() bool {
+// addEntity takes one of the styles that a message may have.
+func (r *renderer) addEntity() bool {
 	r.entities++
 	return r.entities <= maxEntities
 }
 
 func (r *renderer) code(text, language string) {
-	if text == "" || !r.spend() {
+	if text == "" || !r.addEntity() {
 		r.text(text)
 		return
 	}
 	if language == "" {
-		r.outside("<pre>", text, "</pre>")
+		r.outsideStyles("<pre>", text, "</pre>")
 		return
 	}
-	r.outside(`<pre><code class="language-`+escape(language)+`">`, text, "</code></pre>")
+	r.outsideStyles(`<pre><code class="language-`+escape(language)+`">`, text, "</code></pre>")
 }
 
 func (r *renderer) inlines(list markdown.Inlines) {
@@ -161,13 +161,13 @@ func (r *renderer) inline(in markdown.Inline) {
 	case markdown.Text:
 		r.text(in.Text)
 	case markdown.Break:
-		r.lines(1)
+		r.lineBreaks(1)
 	case markdown.CodeSpan:
-		if in.Text == "" || r.links > 0 || !r.spend() {
+		if in.Text == "" || r.links > 0 || !r.addEntity() {
 			r.text(in.Text)
 			return
 		}
-		r.outside("<code>", in.Text, "</code>")
+		r.outsideStyles("<code>", in.Text, "</code>")
 	case markdown.Strong:
 		r.style("b", in.Inlines)
 	case markdown.Emphasis:
@@ -181,21 +181,21 @@ func (r *renderer) inline(in markdown.Inline) {
 
 // style writes a text in a style, once.
 func (r *renderer) style(tag string, in markdown.Inlines) {
-	if slices.Contains(r.styles, tag) || !r.spend() {
+	if slices.Contains(r.styles, tag) || !r.addEntity() {
 		r.inlines(in)
 		return
 	}
 	r.styles = append(r.styles, tag)
 	r.raw("<" + tag + ">")
 	r.inlines(in)
-	r.raw("</" + name(tag) + ">")
+	r.raw("</" + tagName(tag) + ">")
 	r.styles = r.styles[:len(r.styles)-1]
 }
 
-// outside writes a text between tags, where no style is open.
-func (r *renderer) outside(begin, text, end string) {
+// outsideStyles writes a text between tags, where no style is open.
+func (r *renderer) outsideStyles(begin, text, end string) {
 	for _, tag := range slices.Backward(r.styles) {
-		r.raw("</" + name(tag) + ">")
+		r.raw("</" + tagName(tag) + ">")
 	}
 	r.raw(begin)
 	r.text(text)
@@ -206,8 +206,8 @@ func (r *renderer) outside(begin, text, end string) {
 	}
 }
 
-// name is the name in a start tag.
-func name(tag string) string {
+// tagName is the name in a start tag.
+func tagName(tag string) string {
 	n, _, _ := strings.Cut(tag, " ")
 	return n
 }
@@ -272,15 +272,16 @@ func Parts(text string, first int) []Part {
 	if first < MaxText && len(list) > 1 {
 		rest := strings.TrimPrefix(text, list[0])
 		if len(rest) == len(text) { // a code block was closed: its pieces must stay in step
-			return fitting(list, first)
+			return renderParts(list, first)
 		}
-		return append(fitting(list[:1], first), fitting(markdown.Split(rest, MaxText, markdown.UTF16), MaxText)...)
+		others := markdown.Split(rest, MaxText, markdown.UTF16)
+		return append(renderParts(list[:1], first), renderParts(others, MaxText)...)
 	}
-	return fitting(list, first)
+	return renderParts(list, first)
 }
 
-// fitting renders sources, and splits again those that grew by it.
-func fitting(sources []string, limit int) []Part {
+// renderParts renders sources, and splits again those that grew by it.
+func renderParts(sources []string, limit int) []Part {
 	var list []Part
 	for _, source := range sources {
 		html, units := render(source)
@@ -293,7 +294,7 @@ func fitting(sources []string, limit int) []Part {
 			list = append(list, Part{source, escape(source)})
 			continue
 		}
-		list = append(list, fitting(smaller, limit)...)
+		list = append(list, renderParts(smaller, limit)...)
 	}
 	return list
 }

@@ -46,7 +46,7 @@ func (r *richRenderer) blocks(list []markdown.Block, depth int) {
 func (r *richRenderer) element(tag string, body func()) {
 	r.raw("<" + tag + ">")
 	body()
-	r.raw("</" + name(tag) + ">")
+	r.raw("</" + tagName(tag) + ">")
 }
 
 func (r *richRenderer) block(b markdown.Block, depth int) {

@@ -256,7 +256,7 @@ func (s *Server) messageJSON(c *Chat, m *Message) map[string]any {
 		raw["rich_message"] = map[string]any{"blocks": []any{map[string]any{"type": "paragraph", "text": m.Text}}}
 	} else if m.Text != "" {
 		raw["text"] = m.Text
-		if e := slices.Concat(m.Entities, spans(m.Text)); len(e) > 0 {
+		if e := slices.Concat(m.Entities, autoEntities(m.Text)); len(e) > 0 {
 			raw["entities"] = e
 		}
 	}
@@ -286,8 +286,8 @@ var (
 	aCommand = regexp.MustCompile(`(?:^|\s)/[A-Za-z0-9_]{1,32}(?:@[A-Za-z0-9_]{4,32})?`)
 )
 
-// spans finds what the platform marks in a text by itself.
-func spans(text string) []Entity {
+// autoEntities finds what the platform marks in a text by itself.
+func autoEntities(text string) []Entity {
 	if !strings.ContainsAny(text, "@/") {
 		return nil
 	}

@@ -35,7 +35,7 @@ type Fault struct {
 	Code       int // with Refused; 0: 400
 }
 
-func (f Fault) before() bool { return f.Kind != None && f.Kind < ResetAfter || f.Kind == Refused }
+func (f Fault) beforeWork() bool { return f.Kind != None && f.Kind < ResetAfter || f.Kind == Refused }
 
 func (f Fault) status() int {
 	return map[FaultKind]int{Limited: 429, Internal: 500, BadGateway: 502, Unavailable: 503, Refused: 400}[f.Kind]
@@ -60,8 +60,8 @@ func (s *Server) FailNext(method string, faults ...Fault) {
 	})
 }
 
-// arrive decides what becomes of a request.
-func (s *Server) arrive(c *Call) Fault {
+// chooseFault decides what becomes of a request.
+func (s *Server) chooseFault(c *Call) Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	polls := c.Method == "getUpdates" // which no limit is about
@@ -91,7 +91,7 @@ func (s *Server) arrive(c *Call) Fault {
 // everyone stands for all chats.
 const everyone = -1
 
-func (s *Server) breakDown(w http.ResponseWriter, r *http.Request, f Fault) {
+func (s *Server) failRequest(w http.ResponseWriter, r *http.Request, f Fault) {
 	switch f.Kind {
 	case Limited:
 		reply(w, failure{429, "Too Many Requests: retry after", map[string]any{"retry_after": f.RetryAfter}})

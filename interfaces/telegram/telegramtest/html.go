@@ -18,8 +18,8 @@ type Entity struct {
 	Language string `json:"language,omitempty"`
 }
 
-// kindOf is the entity of a tag that the platform knows.
-func kindOf(tag string) string {
+// entityType is the entity of a tag that the platform knows.
+func entityType(tag string) string {
 	switch tag {
 	case "b", "strong":
 		return "bold"
@@ -126,12 +126,12 @@ func (p *htmlParser) startTag() error {
 	if err != nil {
 		return refuse("%v at byte offset %d", err, begin)
 	}
-	kind := kindOf(name)
+	kind := entityType(name)
 	if kind == "" || name == "span" && attributes["class"] != "tg-spoiler" {
 		return refuse(`Unsupported start tag "%s" at byte offset %d`, name, begin)
 	}
 	e := Entity{Type: kind, Offset: p.units, URL: attributes["href"]}
-	if err := p.nests(kind, attributes, &e); err != nil {
+	if err := p.checkNesting(kind, attributes, &e); err != nil {
 		return refuse("%v at byte offset %d", err, begin)
 	}
 	p.open = append(p.open, openTag{name, begin, e})
@@ -139,8 +139,8 @@ func (p *htmlParser) startTag() error {
 	return nil
 }
 
-// nests holds a new entity against those that are open.
-func (p *htmlParser) nests(kind string, attributes map[string]string, e *Entity) error {
+// checkNesting holds a new entity against those that are open.
+func (p *htmlParser) checkNesting(kind string, attributes map[string]string, e *Entity) error {
 	for i, o := range p.open {
 		outer := o.entity.Type
 		inPre := outer == "pre" && kind == "code" && i == len(p.open)-1 && p.units == o.entity.Offset

@@ -19,18 +19,18 @@ const (
 // sendRich sends a rich message; of what it may hold, the server knows what
 // Markdown can say.
 func (s *Server) sendRich(c Call) (any, error) {
-	chat, m, err := s.begin(c)
+	chat, m, err := s.newMessage(c)
 	if err != nil {
 		return nil, err
 	}
-	if m.Text, err = richWords(c); err != nil {
+	if m.Text, err = readRich(c); err != nil {
 		return nil, err
 	}
 	m.Kind = "rich"
-	return s.put(chat, m), nil
+	return s.addMessage(chat, m), nil
 }
 
-func richWords(c Call) (string, error) {
+func readRich(c Call) (string, error) {
 	var in struct {
 		HTML     *string         `json:"html"`
 		Markdown *string         `json:"markdown"`
@@ -49,9 +49,9 @@ func richWords(c Call) (string, error) {
 	return text, err
 }
 
-// inside lists the elements that may contain a block's element; "" is the message
+// allowedParents lists the elements that may contain a block's element; "" is the message
 // itself.
-func inside(tag string) []string {
+func allowedParents(tag string) []string {
 	flow := []string{"", "li", "blockquote"}
 	switch tag {
 	case "p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "blockquote", "pre", "hr", "table":
@@ -131,7 +131,7 @@ func (p *richParser) start() error {
 	if n := len(p.stack); n > 0 {
 		parent = p.stack[n-1]
 	}
-	may := inside(tag)
+	may := allowedParents(tag)
 	if may == nil || !slices.Contains(may, parent) || slices.Contains([]string{"b", "i", "s", "u", "a"}, tag) && slices.Contains(p.stack, tag) {
 		return refuse("%s inside of %q at byte offset %d", tag, parent, p.at)
 	}

@@ -50,9 +50,9 @@ type Server struct {
 	fail     func(Call) Fault
 	delay    func(Call) time.Duration
 	methods  map[string]method
-	lacks    []string
+	missing  []string
 	stalled  string        // a file
-	noted    chan struct{} // closed and replaced when a request is answered
+	recorded chan struct{} // closed and replaced when a request is answered
 	strict   bool
 	calls    []Call
 	updates  []update
@@ -90,7 +90,7 @@ func New(tb testing.TB) *Server {
 	}
 	web.Start()
 	s.URL = web.URL
-	tb.Cleanup(func() { s.hangUp(); web.CloseClientConnections(); web.Close() })
+	tb.Cleanup(func() { s.endRequests(); web.CloseClientConnections(); web.Close() })
 	return s
 }
 
@@ -103,7 +103,7 @@ func InMemory() (*Server, func()) {
 	web := &http.Server{Handler: s}
 	done := make(chan struct{})
 	go func() { defer close(done); _ = web.Serve(l) }()
-	return s, func() { s.hangUp(); _ = web.Close(); <-done }
+	return s, func() { s.endRequests(); _ = web.Close(); <-done }
 }
 
 func newServer() *Server {
@@ -111,12 +111,12 @@ func newServer() *Server {
 		people: map[int64]*Person{}, chats: map[int64]*Chat{}, arrived: make(chan struct{}),
 		blocked: map[int64]time.Time{}, queries: map[string]bool{}, files: map[string][]byte{},
 		commands: map[string]string{}, closing: make(chan struct{}),
-		token: Token, lastID: 870000000, noted: make(chan struct{}), methods: methods(),
+		token: Token, lastID: 870000000, recorded: make(chan struct{}), methods: methods(),
 	}
 }
 
-// hangUp ends all requests that wait.
-func (s *Server) hangUp() {
+// endRequests ends all requests that wait.
+func (s *Server) endRequests() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {
@@ -167,11 +167,11 @@ func (s *Server) Early() int {
 // ServeHTTP implements the Bot API.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	if len(parts) > 2 && parts[0] == "file" && s.knows(parts[1]) {
+	if len(parts) > 2 && parts[0] == "file" && s.knowsToken(parts[1]) {
 		s.serveFile(w, r, strings.Join(parts[2:], "/"))
 		return
 	}
-	if len(parts) != 2 || !s.knows(parts[0]) {
+	if len(parts) != 2 || !s.knowsToken(parts[0]) {
 		reply(w, failure{401, "Unauthorized", nil})
 		return
 	}
@@ -189,45 +189,45 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serve answers one request, or fails it on demand.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, c Call) {
-	fault := s.arrive(&c)
-	if !s.linger(r, c) {
+	fault := s.chooseFault(&c)
+	if !s.delayAnswer(r, c) {
 		return
 	}
-	if fault.before() {
-		s.note(c, fault.status())
-		s.breakDown(w, r, fault)
+	if fault.beforeWork() {
+		s.record(c, fault.status())
+		s.failRequest(w, r, fault)
 		return
 	}
 	result, fail := s.perform(c)
 	if fault.Kind != None {
-		s.note(c, 0)
-		s.breakDown(w, r, fault)
+		s.record(c, 0)
+		s.failRequest(w, r, fault)
 		return
 	}
 	if fail != nil {
-		s.note(c, fail.code)
+		s.record(c, fail.code)
 		reply(w, *fail)
 		return
 	}
-	s.note(c, 200)
+	s.record(c, 200)
 	reply(w, result)
 }
 
-// note writes a request down.
-func (s *Server) note(c Call, status int) {
+// record writes a request down.
+func (s *Server) record(c Call, status int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.Status, c.Done = status, time.Now()
 	s.calls = append(s.calls, c)
-	close(s.noted)
-	s.noted = make(chan struct{})
+	close(s.recorded)
+	s.recorded = make(chan struct{})
 }
 
 func (s *Server) perform(c Call) (any, *failure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	do, known := s.methods[strings.ToLower(c.Method)]
-	if !known || slices.Contains(s.lacks, c.Method) {
+	if !known || slices.Contains(s.missing, c.Method) {
 		return nil, &failure{404, "Not Found: method not found", nil}
 	}
 	result, err := do(s, c)

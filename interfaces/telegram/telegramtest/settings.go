@@ -65,7 +65,7 @@ func (s *Server) fullChat(c Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	chat, err := s.room(c)
+	chat, err := s.findChat(c)
 	if err == nil && chat.Linked != 0 {
 		full["linked_chat_id"] = chat.Linked
 	}
@@ -73,7 +73,7 @@ func (s *Server) fullChat(c Call) (any, error) {
 }
 
 func (s *Server) administrators(c Call) (any, error) {
-	chat, err := s.room(c)
+	chat, err := s.findChat(c)
 	if err != nil {
 		return nil, err
 	}

@@ -17,8 +17,8 @@ func (s *Server) Delay(f func(Call) time.Duration) {
 	s.delay = f
 }
 
-// linger delays a request; false: who asked has gone.
-func (s *Server) linger(r *http.Request, c Call) bool {
+// delayAnswer delays a request; false: who asked has gone.
+func (s *Server) delayAnswer(r *http.Request, c Call) bool {
 	s.mu.Lock()
 	f := s.delay
 	s.mu.Unlock()
@@ -41,7 +41,7 @@ func (s *Server) linger(r *http.Request, c Call) bool {
 func (s *Server) Lack(methods ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lacks = methods
+	s.missing = methods
 }
 
 // Revoke takes the token away: from now on the server does not know the bot.
@@ -76,8 +76,8 @@ func (s *Server) isRevoked() bool {
 	return s.token == ""
 }
 
-// knows reports whether a path's first element holds the bot's token.
-func (s *Server) knows(element string) bool {
+// knowsToken reports whether a path's first element holds the bot's token.
+func (s *Server) knowsToken(element string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.token != "" && element == "bot"+s.token
@@ -91,7 +91,7 @@ func (s *Server) Await(tb testing.TB, ok func() bool) {
 	defer late.Stop()
 	for {
 		s.mu.Lock()
-		noted := s.noted
+		noted := s.recorded
 		s.mu.Unlock()
 		if ok() {
 			return

@@ -65,10 +65,10 @@ func (s *Server) Skip(to int) {
 
 // getUpdates serves one long poll. A second reader ends the first.
 func (s *Server) getUpdates(w http.ResponseWriter, r *http.Request, c Call) {
-	fault := s.arrive(&c)
-	s.note(c, 0)
+	fault := s.chooseFault(&c)
+	s.record(c, 0)
 	if fault.Kind != None {
-		s.breakDown(w, r, fault)
+		s.failRequest(w, r, fault)
 		return
 	}
 	s.mu.Lock()
