@@ -303,7 +303,7 @@ const schema = `{
 	"title": "Send a message",
 	"properties": {
 		"text": {"type": "string", "minLength": 1, "title": "text", "description": "What to say, as Markdown."},
-		"interface_path": {"type": "string", "title": "place", "description": "Where to say it; left out: here."},
+		"interface_path": {"type": "string", "title": "place", "description": "Where to say it; default: here."},
 		"suggestions": {"type": "array", "items": {"type": "string"}, "deprecated": true},
 		"priority": {"type": "string", "enum": ["low", "normal", "high"], "default": "normal", "title": "priority"}
 	},
@@ -325,11 +325,11 @@ func (c *Console) actions(find func(place core.Path) (*Console, error)) []core.A
 		Brief:  "Send a message to the person at the console",
 		Schema: json.RawMessage(schema),
 		Examples: core.Examples{
-			Description: "Says something to the person who sits at this terminal.",
+			Description: "Sends a message to the person at this terminal.",
 			Instructions: core.Instructions{
-				WhenToUse: "To answer, to ask, to tell: whatever you want the person to read.",
+				WhenToUse: "To answer, ask or tell: anything that the person should read.",
 				CommonPitfalls: []string{
-					"The words belong into text, and no other key.", "A path of another interface is refused.",
+					"Put the words into text, and into no other key.", "A path of another interface is refused.",
 				},
 				Notes: []string{
 					"Markdown is shown: emphasis, lists, quotes, code.", "Several messages are several actions.",

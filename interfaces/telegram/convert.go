@@ -19,23 +19,22 @@ const (
 	telegramService   = 777000
 )
 
-// converter turns updates into events. It makes no calls. What it learns about places
-// goes to places.
+// converter converts updates to events. It makes no calls. It records what updates say about chats in places.
 type converter struct {
 	name     string
 	self     user
 	commands func() []command.Spec
 	places   *places
 	keys     *signer
-	pressed  *recent.Cache[[2]int64, string] // the query that pressed a message's buttons first
+	pressed  *recent.Cache[[2]int64, string] // by chat and message: the query of the first valid press
 	now      func() time.Time
-	ahead    func() time.Duration // of now, to the platform's clock
+	ahead    func() time.Duration // how far now is ahead of Telegram's clock
 }
 
-// converted is what an update means: events for the inbox, and work for the driver.
+// converted is the result of an update: events for the inbox, and work for the driver.
 type converted struct {
 	events []core.Event
-	album  string // the message belongs to an album
+	album  string // that the message belongs to
 	press  *press
 	admins int64 // the chat whose administrators changed
 }
@@ -67,7 +66,7 @@ func (c *converter) convert(u *update) converted {
 	return converted{}
 }
 
-// message converts a message, unless it is a notice of the platform.
+// message converts a new message. Service messages have no events, except migrations.
 func (c *converter) message(m *message) converted {
 	c.places.noteMessage(m)
 	from, to := m.Chat.ID, m.MigrateTo
@@ -89,8 +88,7 @@ func (c *converter) message(m *message) converted {
 	return converted{events: []core.Event{e}, album: m.Album}
 }
 
-// edit converts a changed message. Positions that move every few seconds are
-// left out.
+// edit converts an edited message. Live locations, which change every few seconds, are ignored.
 func (c *converter) edit(m *message) converted {
 	c.places.noteMessage(m)
 	said, ok := c.coreMessage(m)
@@ -98,13 +96,12 @@ func (c *converter) edit(m *message) converted {
 		return converted{}
 	}
 	if m.Album != "" {
-		said.Attachments = nil // the album's others would be lost
+		said.Attachments = nil // they would replace those of the whole album
 	}
 	return converted{events: []core.Event{{Kind: core.KindEdit, Message: said}}}
 }
 
-// coreMessage returns a message in the core's words; ok is false if it holds nothing that
-// somebody said.
+// coreMessage converts a message. ok is false if it has neither text nor files, or is the bot's own.
 func (c *converter) coreMessage(m *message) (core.Message, bool) {
 	own, foreign := m.splitForeign()
 	files := attachments(m)
@@ -115,7 +112,7 @@ func (c *converter) coreMessage(m *message) (core.Message, bool) {
 	if m.ID <= 0 || m.Chat.ID == 0 || author.ID == "" || author.ID == id(c.self.ID) {
 		return core.Message{}, false
 	}
-	thread := int64(0) // outside of topics it is only a chain of replies
+	thread := int64(0) // outside of forums, m.Thread is only a chain of replies
 	if m.IsTopic {
 		thread = m.Thread
 	}
@@ -152,7 +149,7 @@ func (c *converter) author(m *message) core.Author {
 		if m.Linked {
 			a.Channel = core.ChannelLinked
 		}
-		if s.ID == m.Chat.ID { // the chat itself: an administrator without a name, or the channel
+		if s.ID == m.Chat.ID { // an anonymous administrator, or the channel itself
 			a.Rank, a.Channel = core.RankModerator, core.ChannelLinked
 			if m.Signature != "" {
 				a.Name = cut(m.Signature, core.MaxName)
@@ -188,9 +185,8 @@ func tag(username string) string {
 	return "@" + cut(username, core.MaxName-1)
 }
 
-// setReply sets what the message replies to. The text of a forwarded message belongs to
-// whom it was forwarded from. The first message of a topic, which every message there
-// replies to, does not count.
+// setReply sets what the message replies to. If that was forwarded, its text is foreign. The service message that
+// created a topic does not count: every message of the topic replies to it.
 func (c *converter) setReply(m *message, out *core.Message) {
 	part := ""
 	if m.Quote != nil {
@@ -207,7 +203,7 @@ func (c *converter) setReply(m *message, out *core.Message) {
 		_, foreign := r.splitForeign()
 		if r.isAuthorsOwn() {
 			q.Text = cut(text, core.MaxQuote)
-			if q.From.ID == out.Author.ID { // the rest is the author's own
+			if q.From.ID == out.Author.ID {
 				out.Foreign = append(out.Foreign, foreign...)
 			}
 		} else if len(foreign) > 0 {
@@ -269,7 +265,7 @@ func (c *converter) reaction(r *reaction, id int64) converted {
 	return out
 }
 
-// changes lists the emoji that the author removed, and then those that were added.
+// changes lists the emoji that the author removed, then those that they added. Removed ones begin with core.TakenAway.
 func (r *reaction) changes() (signs []string) {
 	if len(r.New) == 0 {
 		return []string{core.TakenAway}
@@ -287,10 +283,10 @@ func (r *reaction) changes() (signs []string) {
 	return signs[:min(len(signs), maxReactions)]
 }
 
-// maxReactions bounds how many emoji one reaction may change; people have three.
+// maxReactions bounds how many emoji one update may change; users have three at most.
 const maxReactions = 32
 
-// name is an emoji, or the kind of one that has no text.
+// name returns the emoji, or the type of one without a character.
 func (r reactionType) name() string {
 	return cmp.Or(cut(r.Emoji, 64), cut(r.Type, 64))
 }
@@ -299,12 +295,12 @@ func (c *converter) membership(m *membership, id int64) converted {
 	out := converted{admins: m.Chat.ID}
 	private := m.Chat.Type == "private"
 	data := ""
-	switch was, is := m.Old.isPresent(), m.New.isPresent(); {
-	case is && !was:
+	switch before, now := m.Old.isPresent(), m.New.isPresent(); {
+	case now && !before:
 		data = "added"
-	case was && !is && private:
+	case before && !now && private:
 		data = "blocked"
-	case was && !is:
+	case before && !now:
 		data = "removed"
 	}
 	if data == "" || m.Chat.ID == 0 {
@@ -317,7 +313,7 @@ func (c *converter) membership(m *membership, id int64) converted {
 	return out
 }
 
-// lastMoment is the end of the year 9999, after which times have no text form.
+// lastMoment is the end of the year 9999, the last that JSON can express.
 const lastMoment = 253402300799
 
 func unixTime(unix int64) time.Time {

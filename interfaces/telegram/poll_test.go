@@ -63,7 +63,7 @@ func TestPoisonIsLeftBehind(t *testing.T) {
 		if !slices.Equal(got, []string{"before", "after"}) || w.Waiting() != 0 {
 			t.Errorf("%q came in, %d updates wait", got, w.Waiting())
 		}
-		if n := strings.Count(w.log.String(), "update left behind"); n != 2 {
+		if n := strings.Count(w.log.String(), "update skipped"); n != 2 {
 			t.Errorf("%d are reported", n)
 		}
 		if err := stop(); err != nil {
@@ -169,7 +169,7 @@ func TestBadEvent(t *testing.T) {
 				if w.Waiting() != 0 {
 					t.Error("a bad event that comes alone waits for ever")
 				}
-				if n := strings.Count(w.log.String(), "update left behind: it cannot be taken in"); n != 2 {
+				if n := strings.Count(w.log.String(), "update skipped: it cannot be stored"); n != 2 {
 					t.Errorf("%d are reported", n)
 				}
 			}
@@ -529,7 +529,7 @@ func TestStumbling(t *testing.T) {
 	if got := (&intake{d: d, convert: c}).convertSafely(t.Context(), u); len(got.events) != 1 {
 		t.Errorf("without a panic: %+v", got)
 	}
-	if n := strings.Count(w.log.String(), "update left behind"); n != 2 {
+	if n := strings.Count(w.log.String(), "update skipped"); n != 2 {
 		t.Errorf("%d are reported", n)
 	}
 }

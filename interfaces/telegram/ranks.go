@@ -13,11 +13,11 @@ import (
 
 const (
 	rankTTL   = 10 * time.Minute
-	rankRetry = time.Minute     // after the platform would not say
-	rankWait  = 3 * time.Second // how long the first message of a group waits for it
+	rankRetry = time.Minute     // after a failed call
+	rankWait  = 3 * time.Second // how long the first message of a group waits for the call
 )
 
-// ranks knows who administers which chat, and which channel belongs to it.
+// ranks knows the administrators of chats and their linked channels.
 type ranks struct {
 	d        *Driver
 	admins   chatCache[map[int64]bool]
@@ -32,7 +32,7 @@ func newRanks(d *Driver) *ranks {
 	return r
 }
 
-// chatCache are what the platform says about chats. Only the first call about a chat waits for it.
+// chatCache caches what Telegram says about chats. Only the first get of a chat waits for Telegram.
 type chatCache[V any] struct {
 	ask        func(ctx context.Context, chat int64) (V, error)
 	background func(func(context.Context)) bool
@@ -42,10 +42,10 @@ type chatCache[V any] struct {
 
 type cachedValue[V any] struct {
 	value V
-	until time.Time // then the platform is asked again
+	until time.Time // then Telegram is asked again
 }
 
-// setRank sets the author's rank in that place, and marks a group's own channel.
+// setRank sets the author's rank in the place, and marks the group's linked channel.
 func (r *ranks) setRank(ctx context.Context, m *core.Message) {
 	s, err := chatKeyOf(r.d.opt.Name, m.Path)
 	who, bad := strconv.ParseInt(m.Author.ID, 10, 64)
@@ -66,7 +66,7 @@ func (r *ranks) setRank(ctx context.Context, m *core.Message) {
 
 const maxAdminCalls = 16
 
-// loadAdmins asks about all groups that are new in a batch at the same time.
+// loadAdmins fetches the administrators of all groups that are new in a batch, in parallel.
 func (r *ranks) loadAdmins(ctx context.Context, updates []*update) {
 	unknown := map[int64]bool{}
 	r.admins.mu.Lock()
@@ -88,7 +88,7 @@ func (r *ranks) loadAdmins(ctx context.Context, updates []*update) {
 	all.Wait()
 }
 
-// get returns what is known about a chat.
+// get returns the value of a chat, which may be stale or, after a failed call, zero.
 func (l *chatCache[V]) get(ctx context.Context, chat int64) V {
 	l.mu.Lock()
 	a := l.chats[chat]
@@ -115,7 +115,7 @@ func (l *chatCache[V]) get(ctx context.Context, chat int64) V {
 	return value
 }
 
-// refresh asks the platform. A failure leaves what was known.
+// refresh asks Telegram. After a failure, it returns the old value.
 func (l *chatCache[V]) refresh(ctx context.Context, chat int64, a *cachedValue[V]) V {
 	value, err := l.ask(ctx, chat)
 	l.mu.Lock()
@@ -126,7 +126,7 @@ func (l *chatCache[V]) refresh(ctx context.Context, chat int64, a *cachedValue[V
 	return a.value
 }
 
-// invalidate makes the next call ask again.
+// invalidate makes the next get ask Telegram again.
 func (l *chatCache[V]) invalidate(chat int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -151,17 +151,17 @@ func (r *ranks) askChannel(ctx context.Context, chat int64) (int64, error) {
 	return full.Channel, err
 }
 
-// markLinked marks an author who is the channel that the group belongs to. The platform is asked
-// when somebody speaks as a channel there, at most once a minute.
+// markLinked marks an author that is the group's linked channel. Telegram is asked only if the author is a channel,
+// and at most once a minute.
 func (r *ranks) markLinked(ctx context.Context, chat int64, a *core.Author) {
 	if a.Channel == core.ChannelOther && id(r.channels.get(ctx, chat)) == a.ID {
 		a.Channel = core.ChannelLinked
 	}
 }
 
-// fetch asks the platform about a chat, once.
+// fetch asks Telegram about a chat, without repeating the call.
 func (r *ranks) fetch(ctx context.Context, method string, chat int64, answer any) error {
-	err := errors.New("the platform asked to wait")
+	err := errors.New("Telegram asked to wait")
 	if !r.d.api.MustWait(chat) {
 		err = r.d.api.Wait(ctx)
 	}
@@ -171,7 +171,7 @@ func (r *ranks) fetch(ctx context.Context, method string, chat int64, answer any
 		})
 	}
 	if err != nil {
-		r.d.log.Debug("nothing learned about a chat", "chat", chat, "method", method, "err", err)
+		r.d.log.Debug("chat not fetched", "chat", chat, "method", method, "err", err)
 	}
 	return err
 }

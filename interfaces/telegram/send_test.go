@@ -46,7 +46,7 @@ func TestCheckMessage(t *testing.T) {
 	w := newWorld(t, nil)
 	d := w.driver(t)
 	for payload, want := range map[string]string{
-		`{"text":7}`: "cannot be read",
+		`{"text":7}`: "invalid payload",
 		`{"text":"x","interface_path":"discord/1/2"}`:                       "not a place",
 		`{"text":"x","interface_path":"/"}`:                                 "not a path",
 		`{"text":" \u2800"}`:                                                "empty",

@@ -18,10 +18,10 @@ import (
 	"synthbot/core/txt"
 )
 
-// maxEntities is how many entities of a text are read; clients write at most 100.
+// maxEntities is how many entities of a text are read; apps send at most 100.
 const maxEntities = 1000
 
-// offsets are the byte offset of each UTF-16 unit of a text, and of its end. The second unit of a
+// offsets returns the byte offset of each UTF-16 unit of a text, and of its end. The second unit of a
 // character has the offset of the next character.
 func offsets(text string) []int {
 	at := make([]int, 0, len(text)+1)
@@ -34,8 +34,8 @@ func offsets(text string) []int {
 	return append(at, len(text))
 }
 
-// inBytes returns entities with offset and length in bytes. The numbers come from others and may be
-// anything: one that is out of place is empty.
+// inBytes returns entities with offset and length in bytes. Those outside of the text are made empty, because they
+// come from the network and cannot be trusted.
 func inBytes(text string, entities []entity) []entity {
 	list := slices.Clone(entities[:min(len(entities), maxEntities)])
 	if len(list) == 0 {
@@ -55,10 +55,10 @@ func inBytes(text string, entities []entity) []entity {
 	return list
 }
 
-// entityText is the part of a text that an entity marks.
+// entityText returns the part of a text that an entity marks.
 func entityText(text string, e entity) string { return text[e.Offset:end(e)] }
 
-// mentioned reports whether a text holds the platform's own mention of the bot.
+// mentioned reports whether an entity outside of quotes mentions the bot.
 func (c *converter) mentioned(text string, entities []entity) bool {
 	for _, e := range entities {
 		if isQuoted(e, entities) {
@@ -84,7 +84,7 @@ func (c *converter) mentioned(text string, entities []entity) bool {
 	return false
 }
 
-// isQuote reports whether an entity marks what the author of the text quotes.
+// isQuote reports whether an entity marks a quote.
 func isQuote(e entity) bool { return e.Type == "blockquote" || e.Type == "expandable_blockquote" }
 
 // isQuoted reports whether an entity begins within a quote.
@@ -94,30 +94,30 @@ func isQuoted(e entity, entities []entity) bool {
 	})
 }
 
-// spoken is a text without quotes, code and linked names of users; empty if there are none.
+// spoken returns a text in which spaces replace quotes, code and mentions by name; "" if it has none of them.
 func spoken(text string, entities []entity) string {
-	left := func(e entity) bool {
+	omitted := func(e entity) bool {
 		return isQuote(e) || e.Type == "text_mention" || e.Type == "pre" || e.Type == "code"
 	}
-	if !slices.ContainsFunc(entities, left) {
+	if !slices.ContainsFunc(entities, omitted) {
 		return ""
 	}
 	said := []byte(text)
 	for _, e := range entities {
-		if left(e) {
+		if omitted(e) {
 			copy(said[e.Offset:], bytes.Repeat([]byte{' '}, e.Length))
 		}
 	}
 	return string(said)
 }
 
-// command reads a message that begins with one of the bot's commands.
+// command reads a message that begins with one of the bot's chat commands.
 func (c *converter) command(m *message) (name string, args []string, ok bool) {
 	text, entities := m.content()
 	at := slices.IndexFunc(entities, func(e entity) bool {
 		return e.Type == "bot_command" && e.Offset == 0
 	})
-	if at < 0 || !m.isAuthorsOwn() || isQuoted(entities[at], entities) { // styles may begin there, too
+	if at < 0 || !m.isAuthorsOwn() || isQuoted(entities[at], entities) {
 		return "", nil, false
 	}
 	word := entityText(text, entities[at])
@@ -135,7 +135,7 @@ func (c *converter) command(m *message) (name string, args []string, ok bool) {
 	return "", nil, false
 }
 
-// arguments cuts what follows a command; the last one may take the rest.
+// arguments splits the text after a command. The last argument may take the rest.
 func arguments(spec *command.Spec, rest string) []string {
 	rest = strings.TrimSpace(rest)
 	var args []string
@@ -154,7 +154,7 @@ func arguments(spec *command.Spec, rest string) []string {
 	return args
 }
 
-// description is what the message holds besides text, chosen by its author.
+// description describes a part of the message that is not text, such as a sticker or a poll.
 func (m *message) description() string {
 	switch {
 	case m.Sticker != nil && m.Sticker.Emoji != "":
@@ -192,7 +192,7 @@ func (m *message) checklist() string {
 	return fmt.Sprintf("[checklist: %s: %s]", oneLine(title), strings.Join(tasks, " | "))
 }
 
-// card is a venue or contact, which others named.
+// card describes a venue or contact, whose text is not the author's own.
 func (m *message) card() string {
 	switch {
 	case m.Venue != nil:
@@ -211,10 +211,10 @@ func (l *location) suffix() string {
 	return fmt.Sprintf(": %.6g, %.6g", l.Latitude, l.Longitude)
 }
 
-// fullText is all text of a message, with where its links and buttons lead.
+// fullText returns all text of a message, with the addresses of its links and buttons.
 func (m *message) fullText() string { return joinLines(m.ownText(linked(m.content())), m.card()) }
 
-// ownText is what its author wrote, which is given, and chose, with where buttons lead.
+// ownText returns what the author wrote, m.description, and the addresses of buttons.
 func (m *message) ownText(wrote string) string {
 	said := []string{wrote, m.description()}
 	for _, b := range m.buttons() {
@@ -225,12 +225,11 @@ func (m *message) ownText(wrote string) string {
 	return joinLines(said...)
 }
 
-// isAuthorsOwn reports whether the words of the message are its author's own: neither
-// passed on nor written by a bot that was asked inline.
+// isAuthorsOwn reports whether the author wrote the message: it is neither forwarded nor from an inline bot.
 func (m *message) isAuthorsOwn() bool { return !m.isForwarded() && m.Via == nil }
 
-// isForwarded reports whether the message is forwarded. What a group gets from its channel is the channel's own,
-// unless that has it from somebody else.
+// isForwarded reports whether the message is forwarded. A post that a group gets from its linked channel is not, unless
+// the channel forwarded it from somebody else.
 func (m *message) isForwarded() bool {
 	if m.Forward == nil {
 		return false
@@ -240,7 +239,7 @@ func (m *message) isForwarded() bool {
 		m.Forward.User != nil || m.Forward.Hidden != "" || m.Forward.Sender != nil
 }
 
-// splitForeign separates the author's own words from those of others.
+// splitForeign separates the author's own text from that of others.
 func (m *message) splitForeign() (own string, foreign []core.Foreign) {
 	var o core.Foreign
 	switch {
@@ -265,7 +264,7 @@ func (m *message) splitForeign() (own string, foreign []core.Foreign) {
 	return own, foreign
 }
 
-// joinLines joins what is not empty.
+// joinLines joins the parts that are not empty, one per line.
 func joinLines(parts ...string) string {
 	var kept []string
 	for _, p := range parts {
@@ -277,7 +276,7 @@ func joinLines(parts ...string) string {
 	return strings.Join(kept, "\n")
 }
 
-// content is the text of a message, whichever field holds it, with its entities in bytes.
+// content returns the text, caption or rich text of a message, with its entities in bytes.
 func (m *message) content() (text string, entities []entity) {
 	switch {
 	case m.Text != "":
@@ -288,7 +287,7 @@ func (m *message) content() (text string, entities []entity) {
 	return readRich(m.Rich)
 }
 
-// attachments lists the file of a message; of a photo the largest size.
+// attachments returns the file of a message, if it has one; of a photo, the largest size.
 func attachments(m *message) []core.Attachment {
 	var photo *file
 	if len(m.Photo) > 0 {
@@ -299,14 +298,14 @@ func attachments(m *message) []core.Attachment {
 	for _, one := range []struct {
 		*file
 		kind core.Media
-		mime string // where the platform does not say
+		mime string // if Telegram does not say
 	}{
 		{photo, core.MediaImage, "image/jpeg"},
 		{m.Voice, core.MediaAudio, ""},
 		{m.Audio, core.MediaAudio, ""},
 		{m.Video, core.MediaVideo, ""},
 		{m.VideoNote, core.MediaVideo, "video/mp4"},
-		{m.Animation, core.MediaVideo, ""}, // it comes as a document too
+		{m.Animation, core.MediaVideo, ""}, // is also in m.Document
 		{m.Document, core.MediaFile, ""},
 		{m.Sticker, core.MediaImage, "image/webp"},
 	} {
@@ -331,21 +330,17 @@ func attachments(m *message) []core.Attachment {
 	return nil
 }
 
-// cut shortens a foreign text to max bytes, visibly, and makes it valid.
+// cut shortens a text from the network to max bytes, visibly, and replaces NUL.
 func cut(s string, max int) string {
 	return txt.ClipBytes(strings.ReplaceAll(s, "\x00", "\uFFFD"), max)
 }
 
-// oneLine makes a foreign name safe within brackets.
+// oneLine makes a text from the network safe within brackets.
 func oneLine(s string) string {
 	return strings.Join(strings.Fields(strings.NewReplacer("[", "(", "]", ")").Replace(cut(s, 512))), " ")
 }
 
-// The text of a link or button may hide where it leads. What follows writes the address
-// beside it.
-
-// linked is a text with the address behind each link that does not show it:
-// "words (https://…)".
+// linked returns a text with the address after each link that does not show it: "words (https://…)".
 func linked(text string, entities []entity) string {
 	links := slices.DeleteFunc(slices.Clone(entities), func(e entity) bool {
 		return e.Type != "text_link" || showsAddress(entityText(text, e), e.URL)
@@ -364,13 +359,12 @@ func end(e entity) int { return e.Offset + e.Length }
 
 func byEnd(a, b entity) int { return cmp.Compare(end(a), end(b)) }
 
-// showsAddress reports whether a text is the address itself, as people write it; an
-// empty address needs no telling.
+// showsAddress reports whether a text is the address itself, or the address is empty.
 func showsAddress(text, address string) bool {
 	return address == "" || normalAddress(text) == normalAddress(address)
 }
 
-// normalAddress is an address without what clients leave out or add.
+// normalAddress returns an address without the parts that people omit: the scheme and the last slash.
 func normalAddress(address string) string {
 	address = strings.TrimSpace(address)
 	if _, rest, ok := strings.Cut(address, "://"); ok && strings.HasPrefix(strings.ToLower(address), "http") {
@@ -379,15 +373,14 @@ func normalAddress(address string) string {
 	return strings.TrimSuffix(address, "/")
 }
 
-// oneAddress keeps a foreign address from passing for more than it is.
+// oneAddress removes white space from an address, so that it cannot look like more text.
 func oneAddress(s string) string { return cut(strings.Join(strings.Fields(s), ""), 2048) }
 
-// buttons are the buttons below a message.
+// buttons returns the buttons below a message.
 func (m *message) buttons() []keyboardButton { return slices.Concat(m.Markup.Rows...) }
 
-// quotedPart is a piece of the message that was quoted from it, with where the links
-// in it lead. The platform leaves the links out of quotes. It gives the position of the
-// piece, since the same words may lead elsewhere in another place.
+// quotedPart returns a quoted part of the message, with the addresses of its links. Telegram gives quotes without
+// links. position, in UTF-16 units, tells apart parts with the same words.
 func (m *message) quotedPart(quoted string, position int) string {
 	text, entities := m.content()
 	at, bytes := strings.Index(text, quoted), offsets(text)
@@ -400,7 +393,7 @@ func (m *message) quotedPart(quoted string, position int) string {
 	return linked(quoted, entitiesBetween(entities, at, at+len(quoted)))
 }
 
-// entitiesBetween lists the entities between two offsets of a text, as those of that part.
+// entitiesBetween returns the entities of the part of a text between two offsets, relative to from.
 func entitiesBetween(entities []entity, from, to int) (list []entity) {
 	for _, e := range entities {
 		if e.Offset < to && end(e) > from {
@@ -411,7 +404,7 @@ func entitiesBetween(entities []entity, from, to int) (list []entity) {
 	return list
 }
 
-// splitQuotes separates what an author wrote from what they quote, with where the links lead.
+// splitQuotes separates what an author wrote from what they quote, with the addresses of links.
 func splitQuotes(text string, entities []entity) (own, quoted string) {
 	part := func(from, to int) string {
 		return linked(text[from:min(to, len(text))], entitiesBetween(entities, from, to))

@@ -17,15 +17,14 @@ const (
 	maxTyping      = 5 * time.Minute
 )
 
-// ShowTyping shows that the bot is typing until ctx ends, or for a few minutes at
-// most. It shows nothing where that would take room from messages, and where a
-// growing text tells it already.
+// ShowTyping implements core.TypingIndicator. It shows that the bot is typing until ctx ends, or for 5 minutes at most.
+// It also acknowledges the message. It pauses while the rate limits leave little room, and while a draft changes.
 func (d *Driver) ShowTyping(ctx context.Context, p core.Path) {
 	d.acknowledge(p)
 	d.showAction(ctx, p, "typing")
 }
 
-// ShowRecording shows that the bot records a voice message, as ShowTyping does.
+// ShowRecording implements core.RecordingIndicator, like ShowTyping.
 func (d *Driver) ShowRecording(ctx context.Context, p core.Path) {
 	d.showAction(ctx, p, "record_voice")
 }
@@ -57,11 +56,11 @@ func (d *Driver) showAction(ctx context.Context, p core.Path, action string) {
 	}
 }
 
-// marks are the reactions on messages that are being answered.
+// marks are the acknowledging reactions on messages that are being answered.
 type marks struct {
 	mu   sync.Mutex
-	next map[core.Path]candidate   // what a turn of the place would be about
-	all  map[markKey]chan struct{} // the messages of this life; marked ones have what is closed once they are
+	next map[core.Path]candidate   // the message that the next turn in a place would answer
+	all  map[markKey]chan struct{} // messages of this process; nil: not marked, else closed once the mark is set
 }
 
 type markKey struct {
@@ -75,8 +74,7 @@ type candidate struct {
 	addressed bool
 }
 
-// noteCandidate notes a message. The next turn is about the newest one that addresses the bot,
-// or else about the newest.
+// noteCandidate records a message. The next turn marks the newest message that addresses the bot, or else the newest.
 func (l *marks) noteCandidate(m *core.Message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,8 +90,7 @@ func (l *marks) noteCandidate(m *core.Message) {
 	}
 }
 
-// beginMark returns the message to mark, and what to close once it is marked; "" for
-// none.
+// beginMark returns the message to mark, and a channel to close once it is marked. The message is "" if there is none.
 func (l *marks) beginMark(p core.Path) (message string, marked chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,9 +103,9 @@ func (l *marks) beginMark(p core.Path) (message string, marked chan struct{}) {
 	return c.id, marked
 }
 
-// endTurn returns the messages to unmark at the end of a turn, with what to wait for first.
-// Messages that this process did not see may be marked by an earlier one. A chat command
-// leaves the marks of the turn beside it.
+// endTurn returns the messages to unmark at the end of a turn. Each has a channel to wait for first, or nil. Messages
+// that this process did not see may have been marked by an earlier one. A chat command keeps the marks of the turn that
+// runs at the same time.
 func (l *marks) endTurn(end watch.TurnEnd) map[string]chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -131,14 +128,13 @@ func (l *marks) endTurn(end watch.TurnEnd) map[string]chan struct{} {
 	return gone
 }
 
-// acknowledge puts the configured reaction on the message that is being
-// answered in a place.
+// acknowledge puts the configured reaction on the message that is being answered in a place.
 func (d *Driver) acknowledge(p core.Path) {
 	message, marked := d.marks.beginMark(p)
 	if message == "" {
 		return
 	}
-	s, _ := chatKeyOf(d.opt.Name, p) // a message of it was noted
+	s, _ := chatKeyOf(d.opt.Name, p) // the path of a received message is valid
 	started := d.background(func(ctx context.Context) {
 		defer close(marked)
 		d.mark(ctx, s, message, d.opt.Config.Acknowledge)
@@ -148,8 +144,7 @@ func (d *Driver) acknowledge(p core.Path) {
 	}
 }
 
-// Observe removes what was shown during a turn: the reaction, and a draft that became
-// no message.
+// Observe implements watch.Observer. At the end of a turn, it removes the reaction and an unfinished draft.
 func (d *Driver) Observe(end watch.TurnEnd) {
 	s, err := chatKeyOf(d.opt.Name, end.Turn.Path)
 	if err != nil || end.Turn.Seq == 0 {
