@@ -18,7 +18,7 @@ type Entity struct {
 	Language string `json:"language,omitempty"`
 }
 
-// entityType is the entity of a tag that the platform knows.
+// entityType returns the type of entity that a tag makes; "" for an unknown tag.
 func entityType(tag string) string {
 	switch tag {
 	case "b", "strong":
@@ -41,9 +41,8 @@ func entityType(tag string) string {
 	return ""
 }
 
-// ParseHTML reads a text in the platform's HTML mode. It refuses what the platform
-// refuses, and also what its documentation forbids but the server corrects silently:
-// styles around code, quotes within quotes.
+// ParseHTML reads a text in Telegram's HTML. It refuses what Telegram refuses, and also what its documentation forbids
+// but its server corrects silently: styles around code, and quotes within quotes.
 func ParseHTML(s string) (string, []Entity, error) {
 	if !utf8.ValidString(s) {
 		return "", nil, refuse("strings must be encoded in UTF-8")
@@ -100,7 +99,7 @@ func (p *htmlParser) write(s string) {
 	p.units += units(s)
 }
 
-// reference reads a character reference; what is none is text.
+// reference reads a character reference. Any other "&" is text.
 func (p *htmlParser) reference() {
 	end := strings.IndexByte(p.s[p.at:], ';')
 	if end > 0 && end < 12 {
@@ -139,7 +138,7 @@ func (p *htmlParser) startTag() error {
 	return nil
 }
 
-// checkNesting holds a new entity against those that are open.
+// checkNesting returns an error if a new entity may not be inside the open ones.
 func (p *htmlParser) checkNesting(kind string, attributes map[string]string, e *Entity) error {
 	for i, o := range p.open {
 		outer := o.entity.Type
@@ -207,10 +206,10 @@ func (p *htmlParser) endTag() error {
 	return nil
 }
 
-// units measures a text as the platform does.
+// units returns the length of a text in UTF-16 units.
 func units(s string) int { return len(utf16.Encode([]rune(s))) }
 
-// atoi reads a number of a request; what is none is 0.
+// atoi reads a number; 0 if it is invalid.
 func atoi(s string) int64 {
 	n, _ := strconv.ParseInt(s, 10, 64)
 	return n

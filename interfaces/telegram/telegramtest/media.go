@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// sendDraft shows a text that is being written; private chats only.
+// sendDraft implements sendMessageDraft, for private chats only.
 func (s *Server) sendDraft(c Call) (any, error) {
 	chat, err := s.findChat(c)
 	if err != nil {
@@ -38,7 +38,7 @@ const (
 	maxUpload = 50 << 20
 )
 
-// checkFile holds a file against what its kind must be.
+// checkFile returns an error if the file's size or type is not allowed for its kind.
 func checkFile(kind string, data []byte) error {
 	is := http.DetectContentType(data)
 	switch {

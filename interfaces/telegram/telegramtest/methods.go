@@ -9,8 +9,7 @@ import (
 
 type method func(s *Server, c Call) (any, error)
 
-// methods lists what the server can do, by lower-case name. The server's lock is
-// held while one runs.
+// methods returns the methods of the Bot API that the server has, by lower-case name. Server.mu is held while one runs.
 func methods() map[string]method {
 	return map[string]method{
 		"getme":                  func(s *Server, _ Call) (any, error) { return s.bot(), nil },
@@ -42,15 +41,7 @@ func methods() map[string]method {
 	}
 }
 
-// chat finds the chat of a request, if the bot can do something there.
-func (s *Server) chat(c Call) (map[string]any, error) {
-	chat, err := s.findChat(c)
-	if err != nil {
-		return nil, err
-	}
-	return chat.json(), nil
-}
-
+// findChat returns the chat of a request, if the bot may act there.
 func (s *Server) findChat(c Call) (*Chat, error) {
 	chat := s.chats[c.Chat]
 	switch {
@@ -66,8 +57,7 @@ func (s *Server) findChat(c Call) (*Chat, error) {
 	return chat, nil
 }
 
-// topic holds a request's thread against the chat. General has no number when
-// something is sent, but is 1 when the bot types.
+// topic checks a request's thread and returns it. The General topic has no thread for messages, but 1 for chat actions.
 func topic(chat *Chat, thread string, general bool) (int, error) {
 	if thread == "" {
 		return 0, nil
@@ -85,7 +75,7 @@ func topic(chat *Chat, thread string, general bool) (int, error) {
 	return id, nil
 }
 
-// newMessage checks what all messages have in common.
+// newMessage checks the parameters that all messages share, and returns a message with them.
 func (s *Server) newMessage(c Call) (*Chat, *Message, error) {
 	chat, err := s.findChat(c)
 	if err != nil {
@@ -168,7 +158,7 @@ const (
 	maxCaption = 1024
 )
 
-// readText reads a text or caption with its parse mode.
+// readText returns the visible text and the entities of a text or caption.
 func readText(c Call, field string, limit int) (string, []Entity, error) {
 	raw := c.Params[field]
 	var entities []Entity
@@ -227,7 +217,7 @@ func (s *Server) sendChatAction(c Call) (any, error) {
 	return true, nil
 }
 
-// ownMessage finds a message of the bot that it wants to change.
+// ownMessage returns the bot's own message that a request wants to change.
 func (s *Server) ownMessage(c Call, verb string) (*Chat, *Message, error) {
 	chat, err := s.findChat(c)
 	if err != nil {

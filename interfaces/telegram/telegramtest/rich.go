@@ -16,8 +16,7 @@ const (
 	maxColumns   = 20
 )
 
-// sendRich sends a rich message; of what it may hold, the server knows what
-// Markdown can say.
+// sendRich implements sendRichMessage, for HTML that Markdown can express.
 func (s *Server) sendRich(c Call) (any, error) {
 	chat, m, err := s.newMessage(c)
 	if err != nil {
@@ -49,8 +48,7 @@ func readRich(c Call) (string, error) {
 	return text, err
 }
 
-// allowedParents lists the elements that may contain a block's element; "" is the message
-// itself.
+// allowedParents lists the elements that may contain an element; "" is the message itself.
 func allowedParents(tag string) []string {
 	flow := []string{"", "li", "blockquote"}
 	switch tag {
@@ -70,8 +68,7 @@ func allowedParents(tag string) []string {
 	return nil
 }
 
-// ParseRich reads the HTML of a rich message and returns what a person sees of
-// it, block by block.
+// ParseRich reads the HTML of a rich message and returns the visible text.
 func ParseRich(s string) (string, error) {
 	p := richParser{htmlParser: htmlParser{s: s}}
 	if !utf8.ValidString(s) {
@@ -90,7 +87,7 @@ func ParseRich(s string) (string, error) {
 type richParser struct {
 	htmlParser
 	stack   []string
-	numbers []int // of the next item of each open list; bullets below 0
+	numbers []int // of the next item of each open list; negative for bullets
 	blocks  int
 	cells   int
 }
@@ -152,7 +149,7 @@ func (p *richParser) start() error {
 	return nil
 }
 
-// mark writes what the app shows before items, and boxes.
+// mark writes the bullets, numbers and check boxes that apps show.
 func (p *richParser) mark(tag, source string) {
 	switch tag {
 	case "ul":

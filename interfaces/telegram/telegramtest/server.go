@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Token is what the server's bot authenticates with.
+// Token is the token of the server's bot.
 const Token = "110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw"
 
 // The bot itself.
@@ -26,18 +26,18 @@ const (
 	BotName = "aria_bot"
 )
 
-// Call is one request as it was answered.
+// Call is one request.
 type Call struct {
 	Method string
 	Params map[string]string
-	Files  map[string][]byte // what was uploaded, by field
+	Files  map[string][]byte // uploads, by field
 	At     time.Time         // when it arrived
 	Done   time.Time         // when it was answered
 	Status int
 	Chat   int64
 }
 
-// Server is the platform. Its methods are safe for concurrent use.
+// Server is a Bot API server. Its methods are safe for concurrent use.
 type Server struct {
 	URL string
 	// Dial, set by InMemory, replaces the network.
@@ -76,7 +76,7 @@ type update struct {
 	raw json.RawMessage
 }
 
-// New starts a server on the loopback; it ends with the test.
+// New starts a server on the loopback interface, which ends with the test.
 func New(tb testing.TB) *Server {
 	s := newServer()
 	web := httptest.NewUnstartedServer(s)
@@ -94,8 +94,7 @@ func New(tb testing.TB) *Server {
 	return s
 }
 
-// InMemory starts a server that only Dial reaches, for tests within a bubble of
-// fake time. The returned function ends it.
+// InMemory starts a server that only Dial reaches, for tests in a synctest bubble. The returned function ends it.
 func InMemory() (*Server, func()) {
 	s := newServer()
 	l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
@@ -115,7 +114,7 @@ func newServer() *Server {
 	}
 }
 
-// endRequests ends all requests that wait.
+// endRequests ends all waiting requests.
 func (s *Server) endRequests() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,14 +125,14 @@ func (s *Server) endRequests() {
 	}
 }
 
-// Strict lets the server hold bots to the published rate limits.
+// Strict makes the server enforce the published rate limits.
 func (s *Server) Strict() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.strict = true
 }
 
-// Calls returns all requests so far but getUpdates, in the order of arrival.
+// Calls returns the requests of a method so far, or with "" all but getUpdates, in the order in which they were answered.
 func (s *Server) Calls(method string) []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,18 +145,17 @@ func (s *Server) Calls(method string) []Call {
 	return list
 }
 
-// Count is the number of requests so far, getUpdates among them.
+// Count returns the number of requests so far, including getUpdates.
 func (s *Server) Count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.calls)
 }
 
-// Connected is the number of open connections of a server that New made. Without any,
-// no request is under way.
+// Connected returns the number of open connections of a server that New started.
 func (s *Server) Connected() int { return int(s.conns.Load()) }
 
-// Early counts requests that came although the bot had been asked to wait.
+// Early returns how many requests arrived while the bot should have waited.
 func (s *Server) Early() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,7 +211,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, c Call) {
 	reply(w, result)
 }
 
-// record writes a request down.
+// record adds a request to Calls.
 func (s *Server) record(c Call, status int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -253,12 +251,12 @@ type failure struct {
 
 func (f *failure) Error() string { return f.text }
 
-// refuse is the error of a bad request.
+// refuse returns the error of a bad request.
 func refuse(format string, args ...any) error {
 	return &failure{400, fmt.Sprintf(format, args...), nil}
 }
 
-// reply answers in one piece of a known length, as the platform does.
+// reply sends a result or a failure with a Content-Length, as Telegram does.
 func reply(w http.ResponseWriter, v any) {
 	body, code := map[string]any{"ok": true, "result": v}, http.StatusOK
 	if f, ok := v.(failure); ok {
@@ -276,7 +274,7 @@ func reply(w http.ResponseWriter, v any) {
 
 const maxRequest = 60 << 20
 
-// readCall reads a request in each of the forms that the platform takes.
+// readCall reads a request in any encoding that Telegram accepts.
 func readCall(r *http.Request, method string) (Call, error) {
 	c := Call{Method: method, Params: map[string]string{}, Files: map[string][]byte{}, At: time.Now()}
 	r.Body = http.MaxBytesReader(nil, r.Body, maxRequest)
