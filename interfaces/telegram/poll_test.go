@@ -349,6 +349,7 @@ func TestMigration(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		d, stop := w.run(t, in)
+		synctest.Wait() // the event is received only if Listen runs
 		const to = -1004242424242
 		w.AddChat(telegramtest.Chat{ID: to, Type: "supergroup", Title: "New"})
 		w.Change(basic, func(c *telegramtest.Chat) { c.Upgraded = to })
@@ -393,6 +394,7 @@ func TestMigrationKeepsButtons(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		d, stop := w.run(t, in)
+		synctest.Wait() // the event is received only if Listen runs
 		const to = -1004242424242
 		w.AddChat(telegramtest.Chat{ID: to, Type: "supergroup", Title: "New"})
 		w.Change(basic, func(c *telegramtest.Chat) { c.Upgraded = to })
