@@ -83,7 +83,7 @@ type Reader interface {
 		message string, err error)
 	// Read returns a message's text. ok is false if it does not exist or is no longer accessible.
 	Read(ctx context.Context, place, message string) (text string, ok bool, err error)
-	// NonceAge returns how long the platform certainly remembers a nonce.
+	// NonceAge returns the minimum time for which the platform remembers a nonce.
 	NonceAge() time.Duration
 }
 

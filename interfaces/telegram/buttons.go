@@ -303,7 +303,7 @@ func (d *Driver) Whisper(ctx context.Context, press core.Message, text string) e
 	return explain(d.answerPress(ctx, query, text))
 }
 
-const maxWhisper = 200 // bytes; the platform counts characters
+const maxWhisper = 200 // bytes; Telegram allows as many characters
 
 func (d *Driver) answerPress(ctx context.Context, query, text string) error {
 	params := botapi.Params{"callback_query_id": query, "text": cut(text, maxWhisper), "show_alert": text != ""}

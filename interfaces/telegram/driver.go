@@ -121,7 +121,7 @@ var (
 // New returns a driver. It makes no calls, so a token that Telegram refuses is an error of Listen.
 func New(o Options) (*Driver, error) {
 	if !txt.IsName(o.Name, 40, ".-") { // actions are named after it
-		return nil, fmt.Errorf("interface name %q: only a-z, 0-9, _, . and - are possible, at most 40", o.Name)
+		return nil, fmt.Errorf("interface name %q: only a-z, 0-9, _, . and - are allowed, at most 40", o.Name)
 	}
 	token := o.Config.Token.Reveal()
 	wrong := o.Config.Wrong()

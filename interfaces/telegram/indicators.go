@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	typingInterval = 4500 * time.Millisecond // the platform shows it for five seconds
+	typingInterval = 4500 * time.Millisecond // Telegram shows it for five seconds
 	maxTyping      = 5 * time.Minute
 )
 

@@ -14,9 +14,8 @@ const (
 	maxAlbum   = 10                     // parts
 )
 
-// intake turns updates into events and hands them in, in order. Parts of an
-// album wait for each other: they stay with the platform until the album is
-// complete.
+// intake converts updates to events and stores them in the inbox, in order. The parts of an album are stored
+// together. Until an album is complete, its updates are not confirmed, so Telegram sends them again.
 type intake struct {
 	d       *Driver
 	in      core.Inbox

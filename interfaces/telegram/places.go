@@ -323,7 +323,7 @@ func (p *places) merged(others *storedPlaces) (k storedPlaces) {
 	return k
 }
 
-// load adds what is stored. It is newer than what this process knows, because it is called before Listen receives
+// load adds what is stored. That replaces what this process knows, because load is called before Listen receives
 // updates.
 func (p *places) load(ctx context.Context, s driver.State) error {
 	var k storedPlaces

@@ -159,7 +159,7 @@ func (w *Webhook) Validate() error {
 	case (w.Certificate == "") != (w.Key == ""):
 		return errors.New("certificate and key belong together")
 	case !regexp.MustCompile(`^[A-Za-z0-9_-]{0,256}$`).MatchString(w.Secret.Reveal()):
-		return errors.New("secret: only letters, digits, _ and - are possible, at most 256")
+		return errors.New("secret: only letters, digits, _ and - are allowed, at most 256")
 	}
 	_, port, err := net.SplitHostPort(w.Listen)
 	_, wrong := strconv.ParseUint(port, 10, 16)
@@ -253,7 +253,7 @@ func (c *Client) watchHook(ctx context.Context, url string) {
 		case info.URL != url:
 			err = fmt.Errorf("the webhook was set to another address: %q", info.URL)
 		case info.Pending > 0 && info.Failed > settled:
-			err = fmt.Errorf("the platform cannot deliver updates: %s", info.Reason)
+			err = fmt.Errorf("Telegram cannot deliver updates: %s", info.Reason)
 		}
 		if err == nil && info.Pending == 0 {
 			settled = info.Failed
