@@ -89,7 +89,7 @@ type Editing struct {
 	// History returns earlier lines of the user, oldest first, for the arrow keys. Listen calls it once.
 	History func(context.Context) []string
 	// Complete returns the completions of the last word of a line with a chat command, for the Tab key.
-	// It should be fast: the terminal does not react meanwhile.
+	// It should be fast: the terminal does not react to keys meanwhile.
 	Complete func(ctx context.Context, line string) []string
 }
 

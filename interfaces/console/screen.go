@@ -123,6 +123,13 @@ func commonPrefix(words []string) string {
 	return common
 }
 
+// completions calls complete while s.mu is not held, because complete may write to a log that the screen shows.
+func (s *screen) completions(line string) []string {
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	return s.complete(line)
+}
+
 // completeWord extends the word before the cursor, in a line with a chat command, by what all completions have
 // in common. If that adds nothing, it returns rows that list the completions. s.mu is held.
 func (s *screen) completeWord() (rows string) {
@@ -130,7 +137,7 @@ func (s *screen) completeWord() (rows string) {
 	if s.complete == nil || !strings.HasPrefix(line, "/") || strings.Contains(line, "\n") {
 		return ""
 	}
-	words := s.complete(line)
+	words := s.completions(line)
 	if len(words) == 0 {
 		return ""
 	}
