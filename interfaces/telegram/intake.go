@@ -234,10 +234,9 @@ const maxDamaged = 3
 // receiveEach stores items one by one. After a failure, further items of the same place are not stored, to keep the
 // order. An item that can never be stored is skipped.
 func (i *intake) receiveEach(ctx context.Context, items []item) (failure error) {
-	stuck := map[core.Path]bool{}
-	var failed []item
+	stuck, damaged := map[core.Path]bool{}, map[int]error{}
 	count := 0
-	for _, it := range items {
+	for n, it := range items {
 		if len(it.events) == 0 || stuck[it.place()] {
 			continue
 		}
@@ -249,16 +248,17 @@ func (i *intake) receiveEach(ctx context.Context, items []item) (failure error) 
 		default:
 			failure, stuck[it.place()] = err, true
 			if errors.Is(err, core.ErrDamaged) {
-				failed = append(failed, it)
+				damaged[n] = err
 			}
 		}
 	}
-	for _, it := range failed {
+	for n, err := range damaged {
+		id := items[n].id
 		if count > 0 {
-			i.damaged[it.id]++
+			i.damaged[id]++
 		}
-		if i.damaged[it.id] >= maxDamaged {
-			i.skip(it, failure)
+		if i.damaged[id] >= maxDamaged {
+			i.skip(items[n], err)
 		}
 	}
 	return failure

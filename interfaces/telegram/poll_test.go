@@ -515,6 +515,35 @@ func TestDamagedForAWhile(t *testing.T) {
 	}
 }
 
+// TestSkippedForItsOwnFault: the log gives the error of the skipped update, not that of another one.
+func TestSkippedForItsOwnFault(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		in := &coretest.Inbox{Fail: func(events []core.Event) error {
+			switch texts := messageTexts(events); {
+			case slices.Contains(texts, "one"):
+				return core.ErrDamaged
+			case slices.Contains(texts, "odd"):
+				return errors.New("an I/O error")
+			}
+			return nil
+		}}
+		w.Say(jay, jay, telegramtest.Saying{Text: "one"})
+		w.Say(ann, ann, telegramtest.Saying{Text: "odd"})
+		w.Say(group, jay, telegramtest.Saying{Text: "elsewhere"})
+		_, stop := w.run(t, in)
+		time.Sleep(time.Hour)
+		_ = stop()
+		for line := range strings.Lines(w.log.String()) {
+			if strings.Contains(line, "update skipped") && !strings.Contains(line, core.ErrDamaged.Error()) {
+				t.Error(line)
+			}
+		}
+		if !strings.Contains(w.log.String(), "update skipped") {
+			t.Error("no update was skipped")
+		}
+	})
+}
+
 // TestStumbling leaves an update behind that makes the driver panic.
 func TestStumbling(t *testing.T) {
 	w := newWorld(t, nil)
