@@ -45,7 +45,7 @@ func (d *Driver) showAction(ctx context.Context, p core.Path, action string) {
 			err := d.api.Try(ctx, &botapi.Request{Method: "sendChatAction", Params: params, Chat: s.chat})
 			if err != nil && ctx.Err() == nil {
 				d.log.Debug("typing not shown", "chat", s.chat, "err", err)
-				if !botapi.IsCode(err, 429, 500, 502, 503, 504) {
+				if botapi.IsCode(err, 400, 401, 403, 404) {
 					return
 				}
 			}
