@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"synthbot/core/txt"
 )
@@ -333,7 +334,7 @@ func (q *Question) answerText(answer string) string {
 func (f *Form) askPlain(ctx context.Context, q *Question) (string, error) {
 	text := f.plainText(q)
 	for {
-		_, _ = io.WriteString(f.out, text+"> ")
+		_, _ = io.WriteString(f.out, text)
 		line, err := f.readPlain(ctx, q.Hidden)
 		switch {
 		case err != nil:
@@ -371,7 +372,7 @@ func (f *Form) plainText(q *Question) string {
 	return text
 }
 
-// readPlain reads a line. A hidden one is not shown on a terminal.
+// readPlain shows a prompt and reads a line. A terminal does not show a hidden one.
 func (f *Form) readPlain(ctx context.Context, hidden bool) (string, error) {
 	if hidden && IsTerminal(f.in) {
 		restore, err := setRaw(f.in)
@@ -383,6 +384,7 @@ func (f *Form) readPlain(ctx context.Context, hidden bool) (string, error) {
 			_, _ = io.WriteString(f.out, "\n")
 		}()
 	}
+	_, _ = io.WriteString(f.out, "> ")
 	var line []byte
 	for {
 		select {
@@ -390,6 +392,9 @@ func (f *Form) readPlain(ctx context.Context, hidden bool) (string, error) {
 			return "", ErrLeft
 		case chunk := <-f.chunks:
 			line = append(line, chunk.value...)
+			if hidden {
+				line = backspaced(line)
+			}
 			text, _, ended := strings.Cut(strings.ReplaceAll(string(line), "\r", "\n"), "\n")
 			if ended {
 				return strings.TrimSpace(clean(text)), nil
@@ -399,4 +404,14 @@ func (f *Form) readPlain(ctx context.Context, hidden bool) (string, error) {
 			}
 		}
 	}
+}
+
+// backspaced applies a Backspace at the end of a line. Otherwise the terminal does that, but not in raw mode.
+func backspaced(line []byte) []byte {
+	before := bytes.TrimRight(line, "\x7f\b")
+	if len(before) == len(line) {
+		return line
+	}
+	_, size := utf8.DecodeLastRune(before)
+	return before[:len(before)-size]
 }
