@@ -34,7 +34,7 @@ import (
 const (
 	patience     = 5 * time.Second        // limit for a request that shows a text
 	withdrawTime = 30 * time.Second       // limit for deleting a draft
-	enterAgain   = 500 * time.Millisecond // pause after a platform had no room
+	enterAgain   = 500 * time.Millisecond // pause before Enter is called again
 )
 
 // Outcome is the effect of a request that failed.
@@ -53,11 +53,11 @@ type Post struct {
 	Silent      bool   // without a notification
 }
 
-// Platform sends, edits and deletes messages. Messages are known by their ids. Safe for concurrent use.
+// Platform sends, edits and deletes messages, which it identifies by ids. Safe for concurrent use.
 type Platform interface {
 	// Enter asks for permission to edit a message in a place or, if message is "", to send one. It may
-	// block until ctx ends. ok is false if the platform has no room now. The caller calls leave after
-	// the request.
+	// block until ctx ends. ok is false if the rate limits leave no room now. The caller calls leave
+	// after the request.
 	Enter(ctx context.Context, place, message string) (leave func(), ok bool)
 	// Fit returns as much of a text as fits into one message; "" if there is nothing to show yet. If
 	// there is a Reader, the result must differ from every complete answer.
@@ -83,7 +83,7 @@ type Reader interface {
 		message string, err error)
 	// Read returns a message's text. ok is false if it does not exist or is no longer accessible.
 	Read(ctx context.Context, place, message string) (text string, ok bool, err error)
-	// NonceAge returns how long the platform certainly remembers a nonce.
+	// NonceAge returns the minimum time for which the platform remembers a nonce.
 	NonceAge() time.Duration
 }
 
@@ -97,7 +97,7 @@ type Options struct {
 	Start    func(func(context.Context)) bool // runs a function in a goroutine; false if it will not run
 	First    time.Duration                    // delay of the first text; an answer finished by then needs no draft
 	Every    func(place string) time.Duration // pause between two texts
-	Left     time.Duration                    // when drafts of an earlier process are deleted
+	Left     time.Duration                    // how long after the start drafts of an earlier process are deleted
 }
 
 // Drafts are the drafts of all places. Safe for concurrent use.
@@ -107,9 +107,9 @@ type Drafts struct {
 	mu  sync.Mutex
 	all map[string]*draft // by place
 
-	notes sync.Mutex
-	left  notes           // what may be left over, by the note's key; nil: not read yet
-	own   map[string]bool // keys of notes that this process wrote
+	notesMu  sync.Mutex
+	leftover notes           // of drafts that may be left over; nil: not read yet
+	own      map[string]bool // keys of notes that this process wrote
 }
 
 // draft is a message that grows.
@@ -129,9 +129,9 @@ type draft struct {
 	writer sync.WaitGroup // counts the goroutine that writes
 
 	// Owned by the writer, then by the function that ends the draft.
-	message   string // its id; "" if unknown
-	askedText string // text of a Post with an unknown outcome; "" if there is none
-	asked     note   // of that Post
+	message     string // its id; "" if unknown
+	pendingText string // text of a Post with an unknown outcome; "" if there is none
+	pendingNote note   // of that Post
 }
 
 // errGivenUp ends a draft: a Post has an unknown outcome and cannot be repeated, or a note cannot be
@@ -183,7 +183,7 @@ func (d *Drafts) write(ctx context.Context, place string, a *draft) {
 	defer cancel()
 	defer context.AfterFunc(a.live, cancel)()
 	for {
-		text := d.next(live, place, a)
+		text := d.nextText(live, place, a)
 		if text == "" {
 			return
 		}
@@ -194,8 +194,8 @@ func (d *Drafts) write(ctx context.Context, place string, a *draft) {
 	}
 }
 
-// next waits until another text may be shown, and returns it. "" ends the writer.
-func (d *Drafts) next(live context.Context, place string, a *draft) string {
+// nextText waits until another text may be shown, and returns it. "" ends the writer.
+func (d *Drafts) nextText(live context.Context, place string, a *draft) string {
 	pause := d.opt.First
 	d.mu.Lock()
 	if !a.last.IsZero() {
@@ -216,7 +216,7 @@ func (d *Drafts) next(live context.Context, place string, a *draft) string {
 	return text
 }
 
-// enter waits for room; ok is false if ctx ended before.
+// enter calls Platform.Enter until it succeeds; ok is false if ctx ended before.
 func (d *Drafts) enter(ctx context.Context, place, message string) (leave func(), ok bool) {
 	for ctx.Err() == nil {
 		leave, ok = d.opt.Platform.Enter(ctx, place, message)
@@ -248,21 +248,21 @@ func (d *Drafts) show(ctx context.Context, place string, a *draft, text string) 
 // post sends the draft's message. If an earlier request has an unknown outcome, it repeats that one. It
 // returns the text of the message.
 func (d *Drafts) post(ctx context.Context, place string, a *draft, text string) (string, error) {
-	if a.askedText == "" {
-		a.askedText = text
-		a.asked = note{Place: place, Nonce: a.nonce, Sum: sumOf(text), At: time.Now()}
+	if a.pendingText == "" {
+		a.pendingText = text
+		a.pendingNote = note{Place: place, Nonce: a.nonce, Sum: hashOf(text), At: time.Now()}
 		if d.opt.Reader != nil {
-			a.asked.After = d.opt.Reader.Newest(place)
+			a.pendingNote.After = d.opt.Reader.Newest(place)
 		}
 	}
-	text = a.askedText
-	if d.opt.Reader != nil && time.Since(a.asked.At) > d.opt.Reader.NonceAge() {
-		a.askedText = "" // the message may exist
-		d.leave(a.asked)
+	text = a.pendingText
+	if d.opt.Reader != nil && time.Since(a.pendingNote.At) > d.opt.Reader.NonceAge() {
+		a.pendingText = "" // the message may exist
+		d.addLeftover(a.pendingNote)
 		return text, errGivenUp
 	}
-	if d.opt.Reader != nil && !d.note(ctx, a.asked) {
-		a.askedText = ""
+	if d.opt.Reader != nil && !d.saveNote(ctx, a.pendingNote) {
+		a.pendingText = ""
 		return text, errGivenUp
 	}
 	message, err := d.opt.Platform.Post(ctx, Post{place, text, a.nonce, a.silent})
@@ -272,15 +272,15 @@ func (d *Drafts) post(ctx context.Context, place string, a *draft, text string) 
 		return text, err
 	case err == nil && message != "":
 		a.message = message
-		ok := d.note(ctx, note{Place: place, ID: message}, a.asked)
+		ok := d.saveNote(ctx, note{Place: place, ID: message}, a.pendingNote)
 		if !ok {
-			d.erase(ctx, note{Place: place, ID: message})
+			d.deleteMessage(ctx, note{Place: place, ID: message})
 			a.message, err = "", errGivenUp
 		}
 	case d.opt.Reader != nil:
-		d.forget(ctx, a.asked)
+		d.removeNote(ctx, a.pendingNote)
 	}
-	a.askedText = ""
+	a.pendingText = ""
 	if unknown {
 		err = errGivenUp // a repeated request might send another message
 	}
@@ -310,7 +310,7 @@ func (d *Drafts) Withdraw(place string) {
 		ctx, cancel := context.WithTimeout(ctx, withdrawTime)
 		defer cancel()
 		a.writer.Wait()
-		if a.askedText != "" {
+		if a.pendingText != "" {
 			leave, ok := d.enter(ctx, place, "")
 			if !ok {
 				return
@@ -319,7 +319,7 @@ func (d *Drafts) Withdraw(place string) {
 			leave()
 		}
 		if a.message != "" {
-			d.erase(ctx, note{Place: place, ID: a.message})
+			d.deleteMessage(ctx, note{Place: place, ID: a.message})
 		}
 	})
 }
@@ -340,45 +340,45 @@ func (d *Drafts) Finish(ctx context.Context, place string, m Answer) (message st
 		return "", false, nil
 	}
 	a.writer.Wait()
-	if a.askedText != "" {
+	if a.pendingText != "" {
 		_, _ = d.post(ctx, place, a, "")
 	}
 	if a.message == "" {
 		return "", false, nil
 	}
-	n := note{Place: place, ID: a.message, Key: m.Key, At: time.Now(), Final: sumOf(m.Text)}
-	if m.Edit == nil || !d.note(ctx, n) {
-		d.erase(ctx, n)
+	n := note{Place: place, ID: a.message, Key: m.Key, At: time.Now(), Final: hashOf(m.Text)}
+	if m.Edit == nil || !d.saveNote(ctx, n) {
+		d.deleteMessage(ctx, n)
 		return "", false, nil
 	}
-	return d.become(ctx, n, m)
+	return d.editInto(ctx, n, m)
 }
 
 // Resume continues an earlier attempt to turn a draft into this answer. Its results are those of Finish.
 func (d *Drafts) Resume(ctx context.Context, place string, m Answer) (message string, done bool, err error) {
-	d.notes.Lock()
+	d.notesMu.Lock()
 	all, _ := d.read(ctx)
-	d.notes.Unlock()
+	d.notesMu.Unlock()
 	for _, n := range all {
 		if n.Place == place && n.Key != "" && n.Key == m.Key && m.Edit != nil {
-			return d.become(ctx, n, m)
+			return d.editInto(ctx, n, m)
 		}
 	}
 	return "", false, nil
 }
 
-// become edits a draft into the answer that its note names. If the outcome is unknown, the note stays, so
-// that the next attempt repeats the edit.
-func (d *Drafts) become(ctx context.Context, n note, m Answer) (message string, done bool, err error) {
+// editInto edits a draft into the answer. If the outcome is unknown, the note stays, so that the next attempt
+// repeats the edit.
+func (d *Drafts) editInto(ctx context.Context, n note, m Answer) (message string, done bool, err error) {
 	err = m.Edit(ctx, n.ID)
 	switch {
 	case err == nil:
-		d.forget(ctx, n)
+		d.removeNote(ctx, n)
 		return n.ID, true, nil
 	case d.opt.Platform.Outcome(err) == Refused:
-		d.erase(ctx, n)
+		d.deleteMessage(ctx, n)
 		return "", false, nil
 	}
-	d.leave(n)
+	d.addLeftover(n)
 	return "", true, err
 }

@@ -23,7 +23,7 @@ type note struct {
 	Nonce string    `json:"nonce,omitempty"` // without ID: of the request
 	Sum   string    `json:"sum,omitempty"`   // without ID: hash of its text
 	After string    `json:"after,omitempty"` // without ID: the newest message before it
-	At    time.Time `json:"at,omitzero"`     // when it was requested, or was to become an answer
+	At    time.Time `json:"at,omitzero"`     // when the Post, or the edit into an answer, was requested
 	Key   string    `json:"key,omitempty"`   // of the part that it becomes
 	Final string    `json:"final,omitempty"` // hash of the answer's text
 }
@@ -69,15 +69,15 @@ func (n *note) key() string {
 // mayBeAnswer reports whether the message may already be an answer.
 func (n *note) mayBeAnswer() bool { return n.Key != "" || n.Final != "" }
 
-// sumOf returns the hash of a text, in hexadecimal.
-func sumOf(text string) string {
+// hashOf returns the hash of a text, in hexadecimal.
+func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(strings.TrimSpace(text)))
 	return hex.EncodeToString(sum[:])
 }
 
-// note stores a note and removes old ones. It returns false if that failed.
-func (d *Drafts) note(ctx context.Context, n note, old ...note) bool {
-	return d.change(ctx, old, func(all notes) {
+// saveNote stores a note and removes old ones. It returns false if that failed.
+func (d *Drafts) saveNote(ctx context.Context, n note, old ...note) bool {
+	return d.changeNotes(ctx, old, func(all notes) {
 		if d.opt.Reader == nil && !n.mayBeAnswer() { // without a Reader, the fate of older ones stays unknown
 			maps.DeleteFunc(all, func(_ string, old note) bool { return old.Place == n.Place && old.mayBeAnswer() })
 		}
@@ -86,14 +86,16 @@ func (d *Drafts) note(ctx context.Context, n note, old ...note) bool {
 	})
 }
 
-func (d *Drafts) forget(ctx context.Context, n note) { d.change(ctx, []note{n}, func(notes) {}) }
+func (d *Drafts) removeNote(ctx context.Context, n note) {
+	d.changeNotes(ctx, []note{n}, func(notes) {})
+}
 
-// change removes old notes and adds others, also if ctx has ended: a missing note would cost
-// an answer. It returns false if that failed.
-func (d *Drafts) change(ctx context.Context, old []note, add func(notes)) bool {
-	d.notes.Lock()
-	defer d.notes.Unlock()
-	d.recall(ctx)
+// changeNotes removes old notes and calls add, even if ctx has ended: the notes must match what was requested.
+// It returns false if they could not be stored.
+func (d *Drafts) changeNotes(ctx context.Context, old []note, add func(notes)) bool {
+	d.notesMu.Lock()
+	defer d.notesMu.Unlock()
+	d.leftovers(ctx)
 	_, err := driver.Update(context.WithoutCancel(ctx), d.opt.State, d.opt.Key, func(all *notes) bool {
 		if *all == nil {
 			*all = notes{}
@@ -101,7 +103,7 @@ func (d *Drafts) change(ctx context.Context, old []note, add func(notes)) bool {
 		for _, o := range old {
 			delete(*all, o.key())
 			delete(d.own, o.key())
-			delete(d.left, o.key())
+			delete(d.leftover, o.key())
 		}
 		add(*all)
 		return true
@@ -123,36 +125,35 @@ func (d *Drafts) read(ctx context.Context) (notes, error) {
 }
 
 // Begin is called each time before the driver starts to receive events. Another process may have served its
-// places since then, and left drafts behind.
+// places before, and left drafts behind.
 func (d *Drafts) Begin() {
-	d.notes.Lock()
-	defer d.notes.Unlock()
-	d.left = nil
+	d.notesMu.Lock()
+	defer d.notesMu.Unlock()
+	d.leftover = nil
 }
 
-// recall returns the notes that others left behind, which it reads once after Begin. d.notes is held.
-func (d *Drafts) recall(ctx context.Context) notes {
-	if d.left == nil {
-		d.left, _ = d.read(ctx)
-		maps.DeleteFunc(d.left, func(key string, _ note) bool { return d.own[key] })
+// leftovers returns the notes that others left behind, which it reads once after Begin. d.notes is held.
+func (d *Drafts) leftovers(ctx context.Context) notes {
+	if d.leftover == nil {
+		d.leftover, _ = d.read(ctx)
+		maps.DeleteFunc(d.leftover, func(key string, _ note) bool { return d.own[key] })
 	}
-	return d.left
+	return d.leftover
 }
 
-// leave treats a draft of this process like one that was left behind: it may exist, or may already be the
-// answer.
-func (d *Drafts) leave(n note) {
-	d.notes.Lock()
-	defer d.notes.Unlock()
-	d.recall(context.Background())[n.key()] = n
+// addLeftover adds a note of this process to the leftovers: its message may exist, or may already be the answer.
+func (d *Drafts) addLeftover(n note) {
+	d.notesMu.Lock()
+	defer d.notesMu.Unlock()
+	d.leftovers(context.Background())[n.key()] = n
 }
 
-// leftIn lists the notes that were left behind in a place, or in all places for "". It leaves out those that
+// leftoversIn lists the notes that were left behind in a place, or in all places for "". It leaves out those that
 // another driver has finished or changed since.
-func (d *Drafts) leftIn(ctx context.Context, place string) (list []note) {
-	d.notes.Lock()
-	defer d.notes.Unlock()
-	for _, n := range d.recall(ctx) {
+func (d *Drafts) leftoversIn(ctx context.Context, place string) (list []note) {
+	d.notesMu.Lock()
+	defer d.notesMu.Unlock()
+	for _, n := range d.leftovers(ctx) {
 		if place == "" || n.Place == place {
 			list = append(list, n)
 		}
@@ -169,7 +170,7 @@ func (d *Drafts) leftIn(ctx context.Context, place string) (list []note) {
 		noted, ok := now[n.key()]
 		gone := !ok || noted.Key != n.Key
 		if gone {
-			delete(d.left, n.key())
+			delete(d.leftover, n.key())
 		}
 		return gone
 	})
@@ -178,21 +179,21 @@ func (d *Drafts) leftIn(ctx context.Context, place string) (list []note) {
 // Clear deletes the drafts that an earlier process left behind in a place. It is called before anything is
 // sent there, and blocks until the platform has responded.
 func (d *Drafts) Clear(ctx context.Context, place string) {
-	for _, n := range d.leftIn(ctx, place) {
+	for _, n := range d.leftoversIn(ctx, place) {
 		switch {
 		case n.ID == "":
 			d.clearUnknown(ctx, n)
 		case !n.mayBeAnswer():
-			d.erase(ctx, n)
+			d.deleteMessage(ctx, n)
 		case d.opt.Reader != nil && time.Since(n.At) >= d.opt.Left: // retries have ended by now
 			text, ok, err := d.opt.Reader.Read(ctx, n.Place, n.ID)
 			switch {
 			case err != nil:
 				d.opt.Log.Warn("left-over draft not read", "path", n.Place, "err", err)
-			case ok && sumOf(text) != n.Final: // the message did not become the answer
-				d.erase(ctx, n)
+			case ok && hashOf(text) != n.Final: // the message did not become the answer
+				d.deleteMessage(ctx, n)
 			default:
-				d.forget(ctx, n)
+				d.removeNote(ctx, n)
 			}
 		}
 	}
@@ -200,7 +201,7 @@ func (d *Drafts) Clear(ctx context.Context, place string) {
 
 // ClearSoon calls Clear in the background if anything was left behind in the place.
 func (d *Drafts) ClearSoon(place string) {
-	if len(d.leftIn(context.Background(), place)) > 0 {
+	if len(d.leftoversIn(context.Background(), place)) > 0 {
 		d.opt.Start(func(ctx context.Context) { d.Clear(ctx, place) })
 	}
 }
@@ -208,11 +209,11 @@ func (d *Drafts) ClearSoon(place string) {
 // ClearLater calls Clear for all places after Options.Left. It is called once after Begin, and blocks until
 // it is done or ctx ends.
 func (d *Drafts) ClearLater(ctx context.Context) {
-	d.leftIn(ctx, "") // remembers what was left behind; drafts that others start from now on stay
+	d.leftoversIn(ctx, "") // remembers what was left behind; drafts that others start from now on stay
 	if !driver.Sleep(ctx, d.opt.Left) {
 		return
 	}
-	for _, n := range d.leftIn(ctx, "") {
+	for _, n := range d.leftoversIn(ctx, "") {
 		leave, ok := d.enter(ctx, n.Place, "")
 		if !ok {
 			return
@@ -226,7 +227,7 @@ func (d *Drafts) ClearLater(ctx context.Context) {
 // text. The note stays for a while, because the request may still be on its way.
 func (d *Drafts) clearUnknown(ctx context.Context, n note) {
 	if d.opt.Reader == nil || n.Nonce == "" { // an old note: answers may have the same text as that draft
-		d.forget(ctx, n)
+		d.removeNote(ctx, n)
 	}
 	if d.opt.Reader == nil {
 		return
@@ -236,17 +237,17 @@ func (d *Drafts) clearUnknown(ctx context.Context, n note) {
 	case err != nil:
 		d.opt.Log.Warn("left-over draft not searched for", "path", n.Place, "err", err)
 	case found.ID != "":
-		d.note(ctx, found, n)
-		d.erase(ctx, found)
+		d.saveNote(ctx, found, n)
+		d.deleteMessage(ctx, found)
 	case time.Since(n.At) >= d.opt.Left:
-		d.forget(ctx, n)
+		d.removeNote(ctx, n)
 	}
 }
 
 // search finds the message of a note without an id. It skips messages that have their own notes.
 func (d *Drafts) search(ctx context.Context, n note) (found note, err error) {
 	all, err := d.read(ctx)
-	same := func(text string) bool { return sumOf(text) == n.Sum }
+	same := func(text string) bool { return hashOf(text) == n.Sum }
 	found = note{Place: n.Place}
 	for after := n.After; err == nil; after = found.ID {
 		found.ID, err = d.opt.Reader.Search(ctx, n.Place, n.At, after, same)
@@ -258,15 +259,15 @@ func (d *Drafts) search(ctx context.Context, n note) (found note, err error) {
 	return found, err
 }
 
-// erase deletes a message that did not become an answer. If that fails, it is retried later.
-func (d *Drafts) erase(ctx context.Context, n note) {
+// deleteMessage deletes a message that did not become an answer. If that fails, it is retried later.
+func (d *Drafts) deleteMessage(ctx context.Context, n note) {
 	err := d.opt.Platform.Delete(ctx, n.Place, n.ID)
 	if err == nil {
-		d.forget(ctx, n)
+		d.removeNote(ctx, n)
 		return
 	}
 	d.opt.Log.Warn("draft not deleted", "path", n.Place, "err", err)
 	n = note{Place: n.Place, ID: n.ID}
-	d.note(ctx, n)
-	d.leave(n)
+	d.saveNote(ctx, n)
+	d.addLeftover(n)
 }

@@ -28,7 +28,8 @@ type failure struct {
 // Works records that a source works.
 func (h *Health) Works(source int) { h.Fails(source, time.Time{}, nil) }
 
-// Fails records that a source fails, unless err is nil. If it already failed, it keeps the time of the first failure.
+// Fails records that a source has failed since then, or that it works if err is nil. A source that already failed
+// keeps the time of its first failure.
 func (h *Health) Fails(source int, since time.Time, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

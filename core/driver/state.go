@@ -26,7 +26,7 @@ type Swapper interface {
 
 // Holder is a State that another process can take over, together with the places that the driver serves.
 type Holder interface {
-	// Holds reports whether certainly no other process has taken over. It does not block.
+	// Holds reports whether it is certain that no other process has taken over. It does not block.
 	Holds() bool
 }
 

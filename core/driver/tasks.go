@@ -100,7 +100,7 @@ func (q *Queue[K]) Enter(ctx context.Context, chat K, priority int) (leave func(
 	leave = func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		q.next(chat)
+		q.admitNext(chat)
 	}
 	t := q.join(chat, priority)
 	if t == nil {
@@ -117,7 +117,7 @@ func (q *Queue[K]) Enter(ctx context.Context, chat K, priority int) (leave func(
 	if i >= 0 {
 		q.waiting[chat] = slices.Delete(q.waiting[chat], i, i+1)
 	} else {
-		q.next(chat) // it was admitted at the same moment
+		q.admitNext(chat) // it was admitted at the same moment
 	}
 	return nil, ctx.Err()
 }
@@ -143,8 +143,8 @@ func (q *Queue[K]) join(chat K, priority int) *ticket {
 	return t
 }
 
-// next admits the next sender or, if there is none, marks the chat as free. q.mu is held.
-func (q *Queue[K]) next(chat K) {
+// admitNext admits the next sender or, if there is none, marks the chat as free. q.mu is held.
+func (q *Queue[K]) admitNext(chat K) {
 	list := q.waiting[chat]
 	if len(list) == 0 {
 		delete(q.waiting, chat)

@@ -1,10 +1,10 @@
 // Package console lets users talk to the bot through a terminal or a pipe. A place is
 // NAME/SESSION ("console/main"), the action is message_NAME.
 //
-// On a terminal, it edits lines, keeps a history of them, shows Markdown, and shows that the
-// bot is thinking. On a pipe, every line is a message; the next one is read when the turn of
-// the former one is over, so that replies have the order of the lines. A reply on a pipe is
-// the text of the model without control characters, and a newline.
+// On a terminal, the console has a line editor with a history, renders Markdown, and shows when
+// the bot is thinking. On a pipe, every line is a message. The next line is sent when the turn
+// of the previous one has ended, so replies have the order of the lines. A reply on a pipe is
+// the model's text without control characters, and a newline.
 package console
 
 import (
@@ -31,29 +31,29 @@ import (
 type Options struct {
 	In  io.Reader
 	Out io.Writer
-	Err io.Writer // for notices outside of the conversation, for example Rows; nil: dropped
+	Err io.Writer // for notices that are not part of the conversation; may be a *Rows; nil: dropped
 
 	Name        string    // of the interface; "": "console"
 	Session     string    // the last element of the place; "": "main"
 	User        string    // the user's name; "": "user"
 	Rank        core.Rank // of the user
 	Locale      string    // of the user, BCP 47
-	PersonaName string    // is shown before replies on a terminal; "": "bot"
+	PersonaName string    // shown before replies on a terminal; "": "bot"
 
 	Terminal bool   // whether In and Out are a terminal
-	NoColor  bool   // no colours and styles, as with $NO_COLOR
-	Greeting string // Markdown that is shown when a conversation begins on a terminal
-	Editing         // of a line on a terminal
-	// Attached is called when messages can be sent to the place, before any is received.
-	// Optional; a Server calls it.
+	NoColor  bool   // no colours and styles; $NO_COLOR does the same
+	Greeting string // Markdown, shown when a conversation begins on a terminal
+	Editing         // for the line editor of a terminal
+	// Attached is called by Server.Attach, when messages can be sent to the place and before any
+	// is received. Optional.
 	Attached func(place core.Path)
 
 	Now func() time.Time // nil: time.Now
 }
 
-// Rows is a writer for rows that do not belong to the conversation, such as those of a log. They appear above the
-// edited line while a console that has it as Err uses a terminal, and go to Out otherwise. Each Write is a whole
-// number of rows. Safe for concurrent use.
+// Rows is a writer for lines that are not part of the conversation, such as log lines. While a console with this Rows
+// as Options.Err uses a terminal, they appear above the edited line. Otherwise they go to Out. Each Write must hold
+// complete lines. Safe for concurrent use.
 type Rows struct {
 	Out io.Writer
 
@@ -71,8 +71,8 @@ func (r *Rows) Write(rows []byte) (int, error) {
 	return len(rows), r.screen.print(strings.TrimSuffix(string(rows), "\n"))
 }
 
-// show sets the screen that a line is edited on; nil: none.
-func (c *Console) show(s *screen) {
+// setScreen sets the screen, also that of Options.Err; nil: none.
+func (c *Console) setScreen(s *screen) {
 	rows, ok := c.opt.Err.(*Rows)
 	if ok {
 		rows.mu.Lock()
@@ -84,12 +84,12 @@ func (c *Console) show(s *screen) {
 	c.screen = s
 }
 
-// Editing helps the user to write a line. Its fields are optional.
+// Editing supplies the line editor. Its fields are optional.
 type Editing struct {
-	// History returns what the user wrote before, oldest first, for the arrow keys. Listen calls it once.
+	// History returns earlier lines of the user, oldest first, for the arrow keys. Listen calls it once.
 	History func(context.Context) []string
-	// Complete returns the words that may be the last one of a line with a chat command, for the
-	// Tab key. It should return soon.
+	// Complete returns the completions of the last word of a line with a chat command, for the Tab key.
+	// It should be fast: the terminal does not react to keys meanwhile.
 	Complete func(ctx context.Context, line string) []string
 }
 
@@ -97,14 +97,14 @@ type Editing struct {
 type Console struct {
 	opt   Options
 	place core.Path
-	err   error // of the place
+	err   error // why Name or Session cannot be part of a path
 
-	mu      sync.Mutex
-	broken  error                    // of the output
-	waiting map[string]chan struct{} // by message id; closed when its turn is over
-	screen  *screen                  // nil unless Listen uses a terminal
-	choices []string                 // what the last message suggested, by number
-	failed  string                   // the engines that failed in the last turn
+	mu            sync.Mutex
+	writeErr      error                    // of the output
+	waiting       map[string]chan struct{} // by message id; closed when its turn is over
+	screen        *screen                  // nil unless Listen uses a terminal
+	choices       []string                 // suggested replies of the last message
+	failedEngines string                   // in the last turn
 }
 
 var (
@@ -156,7 +156,7 @@ func (c *Console) Listen(ctx context.Context, in core.Inbox) error {
 
 func (c *Console) receive(ctx context.Context, in core.Inbox, id, text string) error {
 	o := &c.opt
-	text = c.chosen(text)
+	text = c.resolveChoice(text)
 	e := core.Event{Kind: core.KindMessage, Message: core.Message{
 		Path: c.place, ID: id, Text: text, Time: o.Now(), Locale: o.Locale,
 		Private: true, Addressed: core.AddressedDirect,
@@ -172,8 +172,9 @@ func (c *Console) receive(ctx context.Context, in core.Inbox, id, text string) e
 	return nil
 }
 
-// offer lists suggested replies by number. Programs that read a pipe get none.
-func (c *Console) offer(choices []string) (list string) {
+// listChoices returns a numbered list of suggested replies, and stores them for resolveChoice. On a pipe
+// it returns "".
+func (c *Console) listChoices(choices []string) (list string) {
 	if !c.opt.Terminal {
 		return ""
 	}
@@ -189,8 +190,8 @@ func (c *Console) offer(choices []string) (list string) {
 	return list
 }
 
-// chosen returns the suggestion that a number means, and any other text as it is.
-func (c *Console) chosen(text string) string {
+// resolveChoice returns the suggested reply with the number in text, or text if there is none.
+func (c *Console) resolveChoice(text string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n, err := strconv.Atoi(strings.TrimSpace(text))
@@ -203,8 +204,8 @@ func (c *Console) chosen(text string) string {
 // commandName matches the first word of a line that may be a chat command.
 var commandName = txt.Pattern(`^/[a-z0-9_]{1,32}$`)
 
-// Observe lets the pipe continue when the turn of its last line is over, with the turns by
-// which the bot continues it.
+// Observe implements watch.Observer. It lets a pipe read its next line when the turn of the previous
+// line has ended, and all turns that continued it. It also shows failures to the user.
 func (c *Console) Observe(end watch.TurnEnd) {
 	if end.Turn.Path != c.place {
 		return
@@ -224,25 +225,25 @@ func (c *Console) Observe(end watch.TurnEnd) {
 		}
 	}
 	if end.Aside {
-		c.notice("no answer: given up after too many tries")
+		c.showNotice("no answer: given up after too many tries")
 	}
 	c.noticeFailed(end.Trace)
 }
 
-// noticeFailed tells admins which engines failed before another one answered, unless it was the same in the
-// turn before. c.mu is held.
+// noticeFailed tells an admin which engines failed in a turn, unless the same ones failed in the previous turn.
+// c.mu is held.
 func (c *Console) noticeFailed(t *watch.Trace) {
 	if t == nil || len(t.Asks) == 0 || c.opt.Rank < core.RankAdmin {
 		return
 	}
-	before := c.failed
-	c.failed = strings.Join(slices.Compact(slices.Clone(t.Asks[len(t.Asks)-1].Failed)), "; ")
-	if c.failed != "" && c.failed != before {
-		c.notice(txt.Line(c.failed))
+	before := c.failedEngines
+	c.failedEngines = strings.Join(slices.Compact(slices.Clone(t.Asks[len(t.Asks)-1].Failed)), "; ")
+	if c.failedEngines != "" && c.failedEngines != before {
+		c.showNotice(txt.Line(c.failedEngines))
 	}
 }
 
-// ShowTyping implements core.TypingIndicator: a terminal shows that the bot is thinking.
+// ShowTyping implements core.TypingIndicator. A terminal shows that the bot is thinking.
 func (c *Console) ShowTyping(ctx context.Context, place core.Path) {
 	c.mu.Lock()
 	s := c.screen
@@ -265,13 +266,13 @@ func (c *Console) say(text string) (err error) {
 		err = write(c.opt.Out, clean(text))
 	}
 	if err != nil {
-		c.broken = c.outputError(err)
+		c.writeErr = c.outputError(err)
 	}
 	return err
 }
 
-// notice shows a text outside of the conversation. c.mu is held.
-func (c *Console) notice(text string) {
+// showNotice shows a text that is not part of the conversation. c.mu is held.
+func (c *Console) showNotice(text string) {
 	line := c.opt.Name + ": " + text
 	if c.screen != nil {
 		_ = c.screen.print(line)
@@ -285,10 +286,10 @@ func write(w io.Writer, text string) error {
 	return err
 }
 
-// clean removes control characters and the white space at the end of a text.
+// clean removes control characters and trailing white space.
 func clean(s string) string { return strings.TrimRightFunc(txt.Lines(s), unicode.IsSpace) }
 
-// clip returns at most max bytes of a text, in whole characters, without white space around.
+// clip returns at most max bytes of a text, without a partial character and surrounding white space.
 func clip(s string, max int) string {
 	if len(s) > max {
 		s = strings.ToValidUTF8(s[:max], "")
@@ -302,7 +303,7 @@ const schema = `{
 	"title": "Send a message",
 	"properties": {
 		"text": {"type": "string", "minLength": 1, "title": "text", "description": "What to say, as Markdown."},
-		"interface_path": {"type": "string", "title": "place", "description": "Where to say it; left out: here."},
+		"interface_path": {"type": "string", "title": "place", "description": "Where to say it; default: here."},
 		"suggestions": {"type": "array", "items": {"type": "string"}, "deprecated": true},
 		"priority": {"type": "string", "enum": ["low", "normal", "high"], "default": "normal", "title": "priority"}
 	},
@@ -310,12 +311,12 @@ const schema = `{
 	"additionalProperties": false
 }`
 
-// Actions implements core.Interface: its one action sends a message.
+// Actions implements core.Interface. The only action sends a message.
 func (c *Console) Actions() []core.Action {
 	return c.actions(func(core.Path) (*Console, error) { return c, nil })
 }
 
-// actions lists the action that sends a message to the console of the turn's place, which find returns.
+// actions returns the message action. find returns the console at the turn's place.
 func (c *Console) actions(find func(place core.Path) (*Console, error)) []core.Action {
 	const answer = `{"text":"Sure. Which one do you mean?"}`
 	elsewhere := `{"text":"Here is the list:\n- one\n- two","interface_path":` + string(core.JSON(c.place)) + `}`
@@ -324,11 +325,11 @@ func (c *Console) actions(find func(place core.Path) (*Console, error)) []core.A
 		Brief:  "Send a message to the person at the console",
 		Schema: json.RawMessage(schema),
 		Examples: core.Examples{
-			Description: "Says something to the person who sits at this terminal.",
+			Description: "Sends a message to the person at this terminal.",
 			Instructions: core.Instructions{
-				WhenToUse: "To answer, to ask, to tell: whatever you want the person to read.",
+				WhenToUse: "To answer, ask or tell: anything that the person should read.",
 				CommonPitfalls: []string{
-					"The words belong into text, and no other key.", "A path of another interface is refused.",
+					"Put the words into text, and into no other key.", "A path of another interface is refused.",
 				},
 				Notes: []string{
 					"Markdown is shown: emphasis, lists, quotes, code.", "Several messages are several actions.",
@@ -341,13 +342,13 @@ func (c *Console) actions(find func(place core.Path) (*Console, error)) []core.A
 		},
 		Essential: true,
 		Effects:   core.EffectWrites, Permission: core.PermissionEveryone,
-		Idempotent: true, // each message that was sent is in the journal
+		Idempotent: true, // the journal says whether the message was sent
 		Check: func(_ context.Context, call core.Call) error {
 			to, err := find(call.Path)
 			if err != nil {
 				return nil // Do returns it
 			}
-			_, _, err = to.message(call)
+			_, _, err = to.parsePayload(call)
 			return err
 		},
 		Do: func(ctx context.Context, call core.Call) (core.Result, error) {
@@ -360,8 +361,8 @@ func (c *Console) actions(find func(place core.Path) (*Console, error)) []core.A
 	}}
 }
 
-// message returns what is said, and the replies that are suggested.
-func (c *Console) message(call core.Call) (sent core.Sent, choices []string, err error) {
+// parsePayload returns the message that a call sends, and its suggested replies.
+func (c *Console) parsePayload(call core.Call) (sent core.Sent, choices []string, err error) {
 	var p struct {
 		Text        string    `json:"text"`
 		Path        core.Path `json:"interface_path"`
@@ -390,12 +391,12 @@ func (c *Console) message(call core.Call) (sent core.Sent, choices []string, err
 }
 
 func (c *Console) send(ctx context.Context, call core.Call) error {
-	sent, choices, err := c.message(call)
+	sent, choices, err := c.parsePayload(call)
 	if err != nil {
 		return err
 	}
 	return call.Deliveries.Send(ctx, 1, sent, func(context.Context, string) (string, error) {
-		if err := c.say(sent.Text + c.offer(choices)); err != nil {
+		if err := c.say(sent.Text + c.listChoices(choices)); err != nil {
 			return "", &core.Error{Kind: core.Broken, Text: "cannot write to the console", Err: err}
 		}
 		return rand.Text(), nil

@@ -8,17 +8,17 @@ import (
 	"synthbot/core/txt"
 )
 
-// maxHistory is how many lines the arrow keys reach back.
+// maxHistory is how many lines the history holds.
 const maxHistory = 500
 
-// editor is the edited line, and the lines before. It is independent of the terminal.
+// editor is the state of the edited line and its history. It does not draw anything.
 type editor struct {
 	text    string
-	pos     int // of the cursor, in bytes, between graphemes
-	killed  string
+	pos     int      // of the cursor, in bytes, between graphemes
+	killed  string   // the last cut text, for yank
 	history []string // oldest first
-	at      int      // the line of the history that is shown; len(history): none
-	draft   string   // the edited line while the history is shown
+	at      int      // index of the shown history line; len(history): none
+	draft   string   // the user's line while the history is shown
 }
 
 func newEditor(history []string) *editor {
@@ -50,15 +50,15 @@ func (e *editor) press(k key) {
 	case insert:
 		e.insert(k.text)
 	case backspace:
-		e.cut(e.before(), e.pos)
-	case leave: // the line first, the conversation with the next press
+		e.cut(e.prevGrapheme(), e.pos)
+	case leave: // clears the line; on an empty one, screen.press ends the conversation
 		e.text, e.pos, e.draft, e.at = "", 0, "", len(e.history)
 	case del, deleteOrEnd:
-		e.cut(e.pos, e.after())
+		e.cut(e.pos, e.nextGrapheme())
 	case left:
-		e.pos = e.before()
+		e.pos = e.prevGrapheme()
 	case right:
-		e.pos = e.after()
+		e.pos = e.nextGrapheme()
 	case wordLeft:
 		e.pos = e.wordBefore()
 	case wordRight:
@@ -78,9 +78,9 @@ func (e *editor) press(k key) {
 	case swap:
 		e.swap()
 	case up:
-		e.show(e.at - 1)
+		e.showHistory(e.at - 1)
 	case down:
-		e.show(e.at + 1)
+		e.showHistory(e.at + 1)
 	}
 }
 
@@ -90,7 +90,7 @@ func (e *editor) insert(s string) {
 		return
 	}
 	e.text = e.text[:e.pos] + s + e.text[e.pos:]
-	_, e.pos = grapheme(e.text, e.pos+len(s)) // s may have joined the grapheme after it
+	_, e.pos = grapheme(e.text, e.pos+len(s)) // s may have joined the next grapheme
 }
 
 // grapheme returns the bounds of the grapheme that contains the byte before at.
@@ -104,14 +104,14 @@ func grapheme(s string, at int) (start, end int) {
 	return start, end
 }
 
-// before returns the start of the grapheme before the cursor.
-func (e *editor) before() int {
+// prevGrapheme returns the start of the grapheme before the cursor.
+func (e *editor) prevGrapheme() int {
 	start, _ := grapheme(e.text[:e.pos], e.pos)
 	return start
 }
 
-// after returns the end of the grapheme after the cursor.
-func (e *editor) after() int {
+// nextGrapheme returns the end of the grapheme after the cursor.
+func (e *editor) nextGrapheme() int {
 	for g := range txt.Graphemes(e.text[e.pos:]) {
 		return e.pos + len(g)
 	}
@@ -154,15 +154,15 @@ func (e *editor) kill(from, to int) {
 // swap exchanges the graphemes around the cursor; at the end, the last two.
 func (e *editor) swap() {
 	if e.pos == len(e.text) {
-		e.pos = e.before()
+		e.pos = e.prevGrapheme()
 	}
-	from, to := e.before(), e.after()
+	from, to := e.prevGrapheme(), e.nextGrapheme()
 	e.text = e.text[:from] + e.text[e.pos:to] + e.text[from:e.pos] + e.text[to:]
 	e.pos = to
 }
 
-// show shows a line of the history instead of the edited one.
-func (e *editor) show(i int) {
+// showHistory replaces the edited line by the i-th line of the history.
+func (e *editor) showHistory(i int) {
 	if i < 0 || i > len(e.history) {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"synthbot/core/txt"
 )
@@ -31,34 +32,34 @@ type Option struct{ Label, Value string }
 // Errors of Form.Ask.
 var (
 	ErrLeft = errors.New("left without an answer")
-	ErrBack = errors.New("back to the question before")
+	ErrBack = errors.New("back to the previous question")
 )
 
 // Form asks questions at a terminal, one after the other. An answered question is replaced by one line.
 // It is not safe for concurrent use.
 type Form struct {
-	in      io.Reader
-	out     io.Writer
-	plain   bool
-	style   func(style, string) string
-	size    func() (columns, rows int)
-	chunks  <-chan read[[]byte]
-	stop    func()
-	decoder decoder
-	keys    []key  // that the user pressed ahead
-	answers int    // how many questions are answered
-	listen  func() // ends the time in which keys are ignored; nil: they are not
-	gone    bool   // the terminal is
+	in           io.Reader
+	out          io.Writer
+	plain        bool
+	style        func(style, string) string
+	size         func() (columns, rows int)
+	chunks       <-chan read[[]byte]
+	stop         func()
+	decoder      decoder
+	keys         []key  // pressed but not handled yet
+	answers      int    // how many questions are answered
+	stopIgnoring func() // ends ignoreKeys; nil: it does not run
+	inputEnded   bool
 }
 
-// NewForm makes a form. If plain is set, questions and answers are plain lines, for screen readers and terminals
-// that cannot move the cursor. The caller closes it.
+// NewForm returns a form. If plain is set, questions and answers are plain lines, for screen readers and terminals
+// that cannot move the cursor. The caller closes the form.
 func NewForm(in io.Reader, out io.Writer, plain bool) *Form {
 	c := New(Options{In: in, Out: out, Terminal: true, NoColor: plain})
 	f := &Form{in: in, out: out, plain: plain, style: c.styled, size: c.size}
 	size := 4096
 	if plain {
-		size = 1 // what follows the line is for others
+		size = 1 // input after the line is left to other readers
 	}
 	f.chunks, f.stop = readAll(in, func() ([]byte, error) {
 		buffer := make([]byte, size)
@@ -74,12 +75,12 @@ func (f *Form) Close() {
 	f.stop()
 }
 
-// Note shows what the user waits for, until the next question or Close. What they type meanwhile is neither shown
-// nor an answer; Ctrl-C interrupts the process.
+// Note shows what the user waits for, until the next question or Close. Keys pressed meanwhile are ignored, except
+// that Ctrl-C interrupts the process.
 func (f *Form) Note(text string) {
-	if f.listen != nil {
-		f.listen()
-		f.listen = nil
+	if f.stopIgnoring != nil {
+		f.stopIgnoring()
+		f.stopIgnoring = nil
 	}
 	if text != "" && !f.plain {
 		f.ignoreKeys()
@@ -92,14 +93,14 @@ func (f *Form) Note(text string) {
 	}
 }
 
-// ignoreKeys ignores keys until listen is called.
+// ignoreKeys ignores keys until stopIgnoring is called.
 func (f *Form) ignoreKeys() {
 	restore, err := setRaw(f.in)
 	if err != nil {
-		return // it shows what is typed, then
+		return // typed characters stay visible
 	}
 	over, done := make(chan struct{}), make(chan struct{})
-	f.listen = func() {
+	f.stopIgnoring = func() {
 		close(over)
 		<-done
 		restore()
@@ -115,7 +116,7 @@ func (f *Form) ignoreKeys() {
 					_ = syscall.Kill(syscall.Getpid(), syscall.SIGINT)
 				}
 				if chunk.err != nil {
-					f.gone = true
+					f.inputEnded = true
 					return
 				}
 			}
@@ -126,8 +127,8 @@ func (f *Form) ignoreKeys() {
 // interruptKey is Ctrl-C.
 const interruptKey = 3
 
-// Ask returns the answer to a question. It returns ErrLeft if the user leaves, the input or ctx ends, and ErrBack
-// if the user wants to change the answer before: then the line of that answer is erased.
+// Ask returns the answer to a question. It returns ErrLeft if the user leaves, or the input or ctx ends. It returns
+// ErrBack, and erases the previous answer, if the user wants to change that one.
 func (f *Form) Ask(ctx context.Context, q Question) (string, error) {
 	if q.Check == nil {
 		q.Check = func(string) error { return nil }
@@ -136,7 +137,7 @@ func (f *Form) Ask(ctx context.Context, q Question) (string, error) {
 		return f.askPlain(ctx, &q)
 	}
 	f.Note("")
-	if f.gone {
+	if f.inputEnded {
 		return "", ErrLeft
 	}
 	restore, err := setRaw(f.in)
@@ -156,7 +157,7 @@ func (f *Form) Ask(ctx context.Context, q Question) (string, error) {
 			f.keys = f.keys[1:]
 			answer, done, err := a.press(k)
 			if done {
-				return answer, f.settle(a, answer, err)
+				return answer, f.finishQuestion(a, answer, err)
 			}
 		}
 		if err := a.screen.refresh(); err != nil {
@@ -164,25 +165,26 @@ func (f *Form) Ask(ctx context.Context, q Question) (string, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return "", f.settle(a, "", ErrLeft)
+			return "", f.finishQuestion(a, "", ErrLeft)
 		case <-resized:
 		case chunk := <-f.chunks:
 			f.keys = f.decoder.feed(chunk.value)
 			if chunk.err != nil {
-				return "", f.settle(a, "", ErrLeft)
+				return "", f.finishQuestion(a, "", ErrLeft)
 			}
 		}
 	}
 }
 
-// settle erases a question, and writes its answer, if it has one.
-func (f *Form) settle(a *asking, answer string, err error) error {
+// finishQuestion replaces a question by a line with its answer, if err is nil. It returns err, or an error of the
+// output.
+func (f *Form) finishQuestion(a *asking, answer string, err error) error {
 	a.screen.close()
 	switch {
 	case err == nil:
 		f.answers++
 		columns, _ := f.size()
-		line := clipColumns(a.Title+" "+a.shown(answer), columns-1)
+		line := clipColumns(a.Title+" "+a.answerText(answer), columns-1)
 		_, err = io.WriteString(f.out, f.style(dim, line)+"\r\n")
 	case errors.Is(err, ErrBack):
 		f.answers--
@@ -194,24 +196,24 @@ func (f *Form) settle(a *asking, answer string, err error) error {
 type asking struct {
 	*Question
 	screen *screen
-	first  bool   // there is no question before
+	first  bool   // there is no previous question
 	at     int    // the selected option
-	fault  string // of the answer that was given
+	fault  string // what is wrong with the last answer
 }
 
 func newAsking(f *Form, q *Question) *asking {
 	a := &asking{Question: q, first: f.answers == 0}
-	a.screen = &screen{out: f.out, size: f.size, style: f.style, edit: newEditor(nil), prompt: "> ", head: a.head}
+	a.screen = &screen{out: f.out, size: f.size, style: f.style, edit: newEditor(nil), prompt: "> ", header: a.header}
 	a.screen.hidden = q.Hidden
-	a.at = q.usual()
+	a.at = q.initialOption()
 	if len(q.Options) == 0 {
 		a.screen.edit.insert(q.Initial)
 	}
 	return a
 }
 
-// head returns the rows above the line that is typed.
-func (a *asking) head(columns, height int) []row {
+// header returns the rows above the edited line.
+func (a *asking) header(columns, height int) []row {
 	rows := append(wrapRows(a.Title, columns, bold), wrapRows(a.About, columns, 0)...)
 	keys := "Enter: next"
 	if len(a.Options) > 0 {
@@ -225,7 +227,7 @@ func (a *asking) head(columns, height int) []row {
 		fault = "! " + fault
 	}
 	last := append(wrapRows(fault, columns, bold), wrapRows(keys+" · Ctrl-C: leave", columns, dim)...)
-	room := max(1, height-len(rows)-len(last)-1) // one for the line that is typed
+	room := max(1, height-len(rows)-len(last)-1) // 1 for the edited line
 	from := max(0, min(a.at-room/2, len(a.Options)-room))
 	for i := from; i < min(from+room, len(a.Options)); i++ {
 		mark, s := "  ", style(0)
@@ -251,7 +253,7 @@ func wrapRows(text string, columns int, s style) (rows []row) {
 	return rows
 }
 
-// press carries out one key press. done is set if the question is over.
+// press handles one key press. done is true if the question is answered or left.
 func (a *asking) press(k key) (answer string, done bool, err error) {
 	typed := a.screen.edit
 	a.fault = ""
@@ -261,23 +263,24 @@ func (a *asking) press(k key) (answer string, done bool, err error) {
 	case typed.text == "" && (k.code == leave || k.code == deleteOrEnd):
 		return "", true, ErrLeft
 	case k.code == enter:
-		answer, a.fault = a.read(typed.text, a.at)
+		answer, a.fault = a.parse(typed.text, a.at)
 		return answer, a.fault == "", nil
 	case len(a.Options) > 0 && (k.code == up || k.code == down):
 		typed.text, typed.pos = "", 0
 		a.at = min(max(a.at+2*int(k.code-up)-1, 0), len(a.Options)-1)
 	default:
 		typed.press(k)
-		a.at = max(0, a.find(typed.text, a.at))
+		a.at = max(0, a.findOption(typed.text, a.at))
 	}
 	return "", false, nil
 }
 
-// read returns the answer that a text means, or that the usual option is; fault says what is wrong with it.
-func (q *Question) read(text string, usual int) (answer, fault string) {
+// parse returns the answer that a text means. fault says what is wrong with it; "" if nothing is. usual is the index
+// of the option that an empty text means.
+func (q *Question) parse(text string, usual int) (answer, fault string) {
 	answer = strings.TrimSpace(text)
 	if len(q.Options) > 0 {
-		at := q.find(answer, usual)
+		at := q.findOption(answer, usual)
 		if at < 0 {
 			return "", fmt.Sprintf("choose 1 to %d", len(q.Options))
 		}
@@ -290,13 +293,14 @@ func (q *Question) read(text string, usual int) (answer, fault string) {
 	return answer, ""
 }
 
-// usual returns the place of the proposed option.
-func (q *Question) usual() int {
+// initialOption returns the index of the proposed option.
+func (q *Question) initialOption() int {
 	return max(0, slices.IndexFunc(q.Options, func(o Option) bool { return o.Value == q.Initial }))
 }
 
-// find returns the option that a number or some letters of its label mean, or usual if nothing is typed; -1 for none.
-func (q *Question) find(typed string, usual int) int {
+// findOption returns the index of the option that a number or a part of its label means. It returns usual if nothing
+// is typed, and -1 if no option matches.
+func (q *Question) findOption(typed string, usual int) int {
 	typed = txt.Fold(strings.TrimSpace(typed))
 	if typed == "" {
 		return usual
@@ -311,8 +315,8 @@ func (q *Question) find(typed string, usual int) int {
 	return slices.IndexFunc(q.Options, func(o Option) bool { return strings.Contains(txt.Fold(o.Label), typed) })
 }
 
-// shown returns an answer as it stays on the screen.
-func (q *Question) shown(answer string) string {
+// answerText returns an answer as the screen shows it.
+func (q *Question) answerText(answer string) string {
 	switch {
 	case answer == "":
 		return "–"
@@ -326,11 +330,11 @@ func (q *Question) shown(answer string) string {
 	return txt.ClipLine(answer, 100)
 }
 
-// askPlain asks without moving the cursor: a question is a few lines, and its answer is one.
+// askPlain asks without moving the cursor: a few lines with the question, then one with the answer.
 func (f *Form) askPlain(ctx context.Context, q *Question) (string, error) {
 	text := f.plainText(q)
 	for {
-		_, _ = io.WriteString(f.out, text+"> ")
+		_, _ = io.WriteString(f.out, text)
 		line, err := f.readPlain(ctx, q.Hidden)
 		switch {
 		case err != nil:
@@ -341,7 +345,7 @@ func (f *Form) askPlain(ctx context.Context, q *Question) (string, error) {
 		case line == "" && len(q.Options) == 0:
 			line = q.Initial
 		}
-		answer, fault := q.read(line, q.usual())
+		answer, fault := q.parse(line, q.initialOption())
 		if fault == "" {
 			f.answers++
 			return answer, nil
@@ -357,18 +361,18 @@ func (f *Form) plainText(q *Question) string {
 	}
 	for i, o := range q.Options {
 		text += fmt.Sprintf("%d. %s\n", i+1, o.Label)
-		initial = strconv.Itoa(q.usual() + 1)
+		initial = strconv.Itoa(q.initialOption() + 1)
 	}
 	if f.answers > 0 {
-		text += "< goes back.\n"
+		text += "Type < to go back.\n"
 	}
 	if initial != "" {
-		text += "Empty: " + initial + "\n"
+		text += "Press Enter for: " + initial + "\n"
 	}
 	return text
 }
 
-// readPlain reads a line, without showing it if it is hidden.
+// readPlain shows a prompt and reads a line. A terminal does not show a hidden one.
 func (f *Form) readPlain(ctx context.Context, hidden bool) (string, error) {
 	if hidden && IsTerminal(f.in) {
 		restore, err := setRaw(f.in)
@@ -380,6 +384,7 @@ func (f *Form) readPlain(ctx context.Context, hidden bool) (string, error) {
 			_, _ = io.WriteString(f.out, "\n")
 		}()
 	}
+	_, _ = io.WriteString(f.out, "> ")
 	var line []byte
 	for {
 		select {
@@ -387,6 +392,9 @@ func (f *Form) readPlain(ctx context.Context, hidden bool) (string, error) {
 			return "", ErrLeft
 		case chunk := <-f.chunks:
 			line = append(line, chunk.value...)
+			if hidden {
+				line = backspaced(line)
+			}
 			text, _, ended := strings.Cut(strings.ReplaceAll(string(line), "\r", "\n"), "\n")
 			if ended {
 				return strings.TrimSpace(clean(text)), nil
@@ -396,4 +404,14 @@ func (f *Form) readPlain(ctx context.Context, hidden bool) (string, error) {
 			}
 		}
 	}
+}
+
+// backspaced applies a Backspace at the end of a line. Otherwise the terminal does that, but not in raw mode.
+func backspaced(line []byte) []byte {
+	before := bytes.TrimRight(line, "\x7f\b")
+	if len(before) == len(line) {
+		return line
+	}
+	_, size := utf8.DecodeLastRune(before)
+	return before[:len(before)-size]
 }

@@ -49,6 +49,17 @@ func TestPlainForm(t *testing.T) {
 	}
 }
 
+// TestPlainHidden corrects a hidden answer with the Backspace key.
+func TestPlainHidden(t *testing.T) {
+	f := &formOf{t: t, Terminal: coretest.NewTerminal(t, 80, 24), done: make(chan string, 1)}
+	f.form = NewForm(f.File, f.File, true)
+	t.Cleanup(f.form.Close)
+	f.asks(Question{Title: "The token?", Hidden: true})
+	f.Contains(">")
+	f.Press("\x7fs3\u00e9\x7fcrex\x7ft\r")
+	f.answered("s3cret<nil>")
+}
+
 // formOf asks questions at a terminal of 80 to 24, or less.
 type formOf struct {
 	*coretest.Terminal

@@ -13,7 +13,7 @@ const (
 	ignored code = iota
 	insert       // text
 	enter
-	leave       // Ctrl-C; in a line, it clears that
+	leave       // Ctrl-C: clears the line, or leaves if it is empty
 	deleteOrEnd // Ctrl-D
 	backspace
 	del
@@ -54,7 +54,7 @@ const (
 	pasteEnd   = "\x1b[201~"
 )
 
-// decoder converts the bytes that a terminal sends to keys. It keeps an incomplete key until the next bytes.
+// decoder converts the bytes from a terminal to keys. It keeps the bytes of an incomplete key.
 type decoder struct{ rest []byte }
 
 func (d *decoder) feed(data []byte) []key {
@@ -128,7 +128,7 @@ func decodeEscape(b []byte) (key, int) {
 	return key{}, 2
 }
 
-// decodePaste reads a text that was pasted, between its marks.
+// decodePaste reads a pasted text between pasteStart and pasteEnd.
 func decodePaste(b []byte) (key, int) {
 	text, rest, whole := bytes.Cut(b[len(pasteStart):], []byte(pasteEnd))
 	if !whole && len(b) <= maxPaste {
@@ -153,7 +153,7 @@ func decodeSequence(b []byte) (key, int) {
 	return key{}, 0
 }
 
-// decodeReport skips what a terminal reports to other programs.
+// decodeReport skips a report of the terminal, such as an OSC or DCS sequence.
 func decodeReport(b []byte) (key, int) {
 	for i := 2; i < len(b); i++ {
 		if b[i] == '\a' || b[i] == '\\' && b[i-1] == escape {

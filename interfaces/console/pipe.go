@@ -18,7 +18,7 @@ type line struct {
 	clipped bool
 }
 
-// listenPipe runs a conversation over a pipe: a line, its reply, the next line.
+// listenPipe runs a conversation over a pipe: a line, its replies, the next line.
 func (c *Console) listenPipe(ctx context.Context, in core.Inbox) error {
 	r := bufio.NewReaderSize(c.opt.In, 64<<10)
 	lines, stop := readAll(c.opt.In, func() (line, error) { return readLine(r) })
@@ -38,7 +38,7 @@ func (c *Console) listenPipe(ctx context.Context, in core.Inbox) error {
 		}
 		if l.value.clipped {
 			c.mu.Lock()
-			c.notice(fmt.Sprintf("line %d is longer than %d bytes: the rest of it was left out", count, core.MaxText))
+			c.showNotice(fmt.Sprintf("line %d is longer than %d bytes: the rest was left out", count, core.MaxText))
 			c.mu.Unlock()
 		}
 		if err := c.exchange(ctx, in, l.value.text); err != nil {
@@ -47,7 +47,7 @@ func (c *Console) listenPipe(ctx context.Context, in core.Inbox) error {
 	}
 }
 
-// exchange hands a line to the inbox and waits until its turn is over. It returns the error of the output.
+// exchange receives a line and waits until its turn has ended. It returns an error of the inbox or the output.
 func (c *Console) exchange(ctx context.Context, in core.Inbox, text string) error {
 	if text == "" {
 		return nil
@@ -66,7 +66,7 @@ func (c *Console) exchange(ctx context.Context, in core.Inbox, text string) erro
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.broken
+	return c.writeErr
 }
 
 // read is what one read of the input returns.
@@ -75,9 +75,8 @@ type read[T any] struct {
 	err   error
 }
 
-// readAll calls next in a goroutine until it fails, because a read of standard input cannot
-// be cancelled. stop ends the goroutine if the input has deadlines; otherwise it ends with
-// the next read or with the process.
+// readAll calls next in a goroutine until it fails, because a read of standard input cannot be cancelled.
+// If the input has deadlines, stop ends the goroutine. Otherwise it ends after the read in progress.
 func readAll[T any](in io.Reader, next func() (T, error)) (_ <-chan read[T], stop func()) {
 	out, done, ended := make(chan read[T]), make(chan struct{}), make(chan struct{})
 	go func() {
@@ -110,7 +109,7 @@ func readLine(r *bufio.Reader) (l line, err error) {
 	for {
 		var piece []byte
 		piece, err = r.ReadSlice('\n')
-		room := core.MaxText + 2 - len(kept) // two for the end of the line
+		room := core.MaxText + 2 - len(kept) // 2 for "\r\n"
 		kept = append(kept, piece[:min(len(piece), room)]...)
 		l.clipped = l.clipped || len(piece) > room
 		if !errors.Is(err, bufio.ErrBufferFull) {

@@ -105,7 +105,7 @@ func TestScriptCutsLongLines(t *testing.T) {
 		if n := len(got[0].Text); n > core.MaxText || n < tc.size-1 || !utf8.ValidString(got[0].Text) {
 			t.Errorf("%s: %d bytes, want %d", name, n, tc.size)
 		}
-		if said := notices == "console: line 1 is longer than 1048576 bytes: the rest of it was left out\n"; said != tc.said || !said && notices != "" {
+		if said := notices == "console: line 1 is longer than 1048576 bytes: the rest was left out\n"; said != tc.said || !said && notices != "" {
 			t.Errorf("%s: notices %q", name, notices)
 		}
 	}

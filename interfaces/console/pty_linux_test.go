@@ -364,3 +364,17 @@ func TestRowsOfALog(t *testing.T) {
 		t.Errorf("written elsewhere: %q", elsewhere.String())
 	}
 }
+
+// TestCompletionLogs completes a word with a function that writes to the log above the line.
+func TestCompletionLogs(t *testing.T) {
+	rows := &Rows{Out: &strings.Builder{}}
+	complete := func(context.Context, string) []string {
+		fmt.Fprintln(rows, "places not found")
+		return []string{"/help"}
+	}
+	s := newSession(t, &bot{}, Options{Err: rows, Editing: Editing{Complete: complete}})
+	s.Press("/h\t")
+	s.Shows("places not found", "jay> /help")
+	s.Press("\x03\x04")
+	s.ended()
+}

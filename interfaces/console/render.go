@@ -8,7 +8,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// style is a set of ways in which text can look.
+// style is a set of text attributes.
 type style uint16
 
 const (
@@ -25,7 +25,7 @@ const (
 	nameStyle   = bold | nameColor
 )
 
-// codes are the parameters of the control sequences of the styles, in order.
+// codes are the SGR parameters of the styles, in order.
 const codes = "1 2 3 4 9 36 35 32"
 
 // styled returns a text in a style, unless styles are off.
@@ -42,8 +42,8 @@ func (c *Console) styled(s style, text string) string {
 	return "\x1b[" + strings.Join(on, ";") + "m" + text + "\x1b[0m"
 }
 
-// render returns a message of the bot for a terminal: its name, then the Markdown in lines of
-// at most columns.
+// render returns a message of the bot for a terminal: the bot's name, then the rendered Markdown in
+// lines of at most columns.
 func (c *Console) render(text string, columns int) string {
 	columns = max(columns, minWidth)
 	name := c.opt.PersonaName + ": "
@@ -63,10 +63,10 @@ func (c *Console) render(text string, columns int) string {
 
 type renderer struct {
 	paint func(style, string) string
-	marks bool // marks replace the styles
+	marks bool // Markdown marks replace the styles
 }
 
-// blocks renders blocks, with an empty line between two unless they are tight.
+// blocks renders blocks, separated by empty lines unless they are tight.
 func (r *renderer) blocks(blocks []markdown.Block, columns int, tight bool) []string {
 	var lines []string
 	for i, b := range blocks {
@@ -104,7 +104,7 @@ func (r *renderer) block(b markdown.Block, columns int) []string {
 	return r.wrapped(r.flow(b.Inlines, 0), columns)
 }
 
-// indent begins the first line with first, and all others with others.
+// indent puts first before the first line, and others before all other lines.
 func (r *renderer) indent(lines []string, first, others string, s style) []string {
 	if len(lines) == 0 {
 		lines = []string{""}
@@ -175,7 +175,7 @@ func (r *renderer) grid(rows [][][]cell, widths []int, align []markdown.Align) [
 	return lines
 }
 
-// records renders a table that is too wide row by row, each cell after the name of its column.
+// records renders a table that is too wide as a list for each row, with a line "column: cell" for each cell.
 func (r *renderer) records(rows [][][]cell, columns int) []string {
 	var lines []string
 	for i, row := range rows {
@@ -203,13 +203,13 @@ func (r *renderer) flow(in markdown.Inlines, s style) []cell {
 		case markdown.Text:
 			out = append(out, cells(i.Text, s)...)
 		case markdown.CodeSpan:
-			out = append(out, r.marked("`", cells(i.Text, s|codeColor))...)
+			out = append(out, r.withMarks("`", cells(i.Text, s|codeColor))...)
 		case markdown.Emphasis:
-			out = append(out, r.marked("_", r.flow(i.Inlines, s|italic))...)
+			out = append(out, r.withMarks("_", r.flow(i.Inlines, s|italic))...)
 		case markdown.Strong:
-			out = append(out, r.marked("*", r.flow(i.Inlines, s|bold))...)
+			out = append(out, r.withMarks("*", r.flow(i.Inlines, s|bold))...)
 		case markdown.Strike:
-			out = append(out, r.marked("~", r.flow(i.Inlines, s|strike))...)
+			out = append(out, r.withMarks("~", r.flow(i.Inlines, s|strike))...)
 		case markdown.Link:
 			out = append(out, r.link(i, s)...)
 		case markdown.Break:
@@ -219,15 +219,15 @@ func (r *renderer) flow(in markdown.Inlines, s style) []cell {
 	return out
 }
 
-// marked adds marks if there are no styles.
-func (r *renderer) marked(mark string, c []cell) []cell {
+// withMarks encloses cells in Markdown marks if there are no styles.
+func (r *renderer) withMarks(mark string, c []cell) []cell {
 	if !r.marks {
 		return c
 	}
 	return slices.Concat(cells(mark, 0), c, cells(mark, 0))
 }
 
-// link renders the text of a link, and its address if the text differs.
+// link renders the text of a link, followed by its address if that differs.
 func (r *renderer) link(i markdown.Inline, s style) []cell {
 	text := r.flow(i.Inlines, s|underline)
 	switch {
@@ -239,7 +239,7 @@ func (r *renderer) link(i markdown.Inline, s style) []cell {
 	return append(text, cells(" ("+i.URL+")", s|dim)...)
 }
 
-// cell is one grapheme with its style; a line break is a cell, too.
+// cell is one grapheme with its style, or a line break.
 type cell struct {
 	text  string
 	width int
@@ -262,7 +262,7 @@ func lineWidth(line []cell) int {
 	return n
 }
 
-// wrapped breaks running text into lines, between words.
+// wrapped returns running text as styled lines, broken between words.
 func (r *renderer) wrapped(text []cell, columns int) []string {
 	var lines []string
 	for _, l := range wrap(text, max(columns, 1), true) {
@@ -271,7 +271,8 @@ func (r *renderer) wrapped(text []cell, columns int) []string {
 	return lines
 }
 
-// wrap breaks a text into lines that fit: between words if there are some, else where a line is full.
+// wrap breaks a text into lines that fit: between words if betweenWords is set and there are any, else where
+// a line is full.
 func wrap(text []cell, columnCount int, betweenWords bool) [][]cell {
 	var lines [][]cell
 	start, space, used := 0, -1, 0

@@ -19,32 +19,32 @@ const (
 	defaultHeight = 24
 )
 
-// frame is how long a picture of the thinking sign is shown.
-const frame = 250 * time.Millisecond
+// frameTime is how long each picture of the thinking animation is shown.
+const frameTime = 250 * time.Millisecond
 
-// screen draws the edited line below the conversation, and rows between them, such as the sign
-// that the bot is thinking. It ends every row itself, so that it always knows where the cursor
-// is. Safe for concurrent use.
+// screen draws the edited line below the conversation, and header rows between them, such as "bot is
+// thinking...". It wraps lines itself, so that it always knows where the cursor is. Safe for
+// concurrent use.
 type screen struct {
-	out    io.Writer
-	size   func() (columns, rows int)
-	prompt string
-	hidden bool                            // the line is not shown
-	sign   string                          // while the bot is thinking
-	head   func(columns, height int) []row // above the line; nil: the sign alone
-	style  func(style, string) string
-	// complete returns the words that may be the last one of a line; nil: none are known.
+	out          io.Writer
+	size         func() (columns, rows int)
+	prompt       string
+	hidden       bool                            // typed characters are shown as *
+	thinkingText string                          // without the dots
+	header       func(columns, height int) []row // returns the header; nil: only thinkingText
+	style        func(style, string) string
+	// complete is Editing.Complete; nil: there are no completions.
 	complete func(line string) []string
 
 	mu       sync.Mutex
 	edit     *editor
-	thinkers int
-	dots     int
+	thinkers int // running calls of think
+	dots     int // of the thinking animation
 	closed   bool
 	shown    layout // on the terminal; no rows: nothing
 }
 
-// row is a row above the edited line. It fits the terminal.
+// row is a row above the edited line. It is not wider than the terminal.
 type row struct {
 	text  string
 	style style
@@ -61,8 +61,7 @@ func (s *screen) print(text string) error {
 	return s.redraw(strings.ReplaceAll(text, "\n", "\r\n") + "\r\n")
 }
 
-// redraw replaces the edited line by a text, and draws the sign, the prompt and the line below
-// it, with the cursor in its place. s.mu is held.
+// redraw replaces the header and the edited line by a text, and draws them again below it. s.mu is held.
 func (s *screen) redraw(text string) error {
 	if s.closed {
 		return nil
@@ -75,15 +74,15 @@ func (s *screen) redraw(text string) error {
 	return err
 }
 
-// refresh draws the line again after it or the terminal changed.
+// refresh draws the header and the line again after they or the terminal changed.
 func (s *screen) refresh() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.redraw("")
 }
 
-// press carries out key presses, and shows the result. It returns the lines that were
-// entered, which stay on the terminal, and whether the user leaves.
+// press handles key presses and draws the result. It returns the lines that were entered, which
+// stay on the terminal, and whether the user leaves.
 func (s *screen) press(keys []key) (lines []string, left bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +97,7 @@ func (s *screen) press(keys []key) (lines []string, left bool, err error) {
 			above += strings.Join(s.layout(false).rows, "\r\n") + "\r\n"
 			lines = append(lines, s.edit.take())
 		case k.code == tab:
-			above += s.completed()
+			above += s.completeWord()
 		case k.code != enter:
 			s.edit.press(k)
 		}
@@ -109,7 +108,7 @@ func (s *screen) press(keys []key) (lines []string, left bool, err error) {
 	return lines, false, s.redraw(above)
 }
 
-// maxWords is how many words are shown that may complete a line.
+// maxWords is how many completions are shown.
 const maxWords = 100
 
 // commonPrefix returns the characters with which all words begin.
@@ -124,14 +123,21 @@ func commonPrefix(words []string) string {
 	return common
 }
 
-// completed completes the last word of a chat command before the cursor as far as it is clear. If it is
-// not, completed returns rows with the words that it may be. s.mu is held.
-func (s *screen) completed() (rows string) {
+// completions calls complete while s.mu is not held, because complete may write to a log that the screen shows.
+func (s *screen) completions(line string) []string {
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	return s.complete(line)
+}
+
+// completeWord extends the word before the cursor, in a line with a chat command, by what all completions have
+// in common. If that adds nothing, it returns rows that list the completions. s.mu is held.
+func (s *screen) completeWord() (rows string) {
 	line := s.edit.text[:s.edit.pos]
 	if s.complete == nil || !strings.HasPrefix(line, "/") || strings.Contains(line, "\n") {
 		return ""
 	}
-	words := s.complete(line)
+	words := s.completions(line)
 	if len(words) == 0 {
 		return ""
 	}
@@ -153,7 +159,7 @@ func (s *screen) completed() (rows string) {
 	return rows
 }
 
-// close erases the sign and the line for good.
+// close erases the header and the line. Nothing is drawn afterwards.
 func (s *screen) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,11 +167,11 @@ func (s *screen) close() {
 	s.closed = true
 }
 
-// think shows the sign until ctx ends.
+// think shows the thinking animation until ctx ends.
 func (s *screen) think(ctx context.Context) {
 	s.count(1)
 	defer s.count(-1)
-	tick := time.NewTicker(frame)
+	tick := time.NewTicker(frameTime)
 	defer tick.Stop()
 	for {
 		select {
@@ -177,7 +183,7 @@ func (s *screen) think(ctx context.Context) {
 	}
 }
 
-// count adds n to the number of thinkers, and draws the next picture of the sign.
+// count adds n to the number of thinkers, and draws the next picture of the animation.
 func (s *screen) count(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,8 +192,8 @@ func (s *screen) count(n int) {
 	_ = s.redraw("")
 }
 
-// erase returns what erases the shown rows. A terminal that became narrower has wrapped the
-// rows that were too wide.
+// erase returns a control sequence that erases the shown rows. It allows for rows that the
+// terminal wrapped when it became narrower.
 func (s *screen) erase() string {
 	l := s.shown
 	if s.closed || len(l.rows) == 0 {
@@ -216,19 +222,19 @@ type layout struct {
 	row, col int // of the cursor
 }
 
-// above returns the rows above the edited line.
+// above returns the header.
 func (s *screen) above(columns, height int) []row {
 	switch {
-	case s.head != nil:
-		return s.head(columns, height)
+	case s.header != nil:
+		return s.header(columns, height)
 	case s.thinkers == 0:
 		return nil
 	}
-	return []row{{clipColumns(s.sign+strings.Repeat(".", s.dots), columns), dim}}
+	return []row{{clipColumns(s.thinkingText+strings.Repeat(".", s.dots), columns), dim}}
 }
 
-// layout breaks the prompt and the line into rows. If the line is being edited, the rows above
-// come first, and a line that is higher than the terminal is cropped to the rows around the cursor.
+// layout breaks the prompt and the line into rows. If editing is set, the header rows come first,
+// and a line that is higher than the terminal is cropped to the rows around the cursor.
 func (s *screen) layout(editing bool) layout {
 	columns, height := s.size()
 	var l layout
@@ -279,7 +285,7 @@ func (l *layout) add(text string, width int) {
 
 func (l *layout) setCursor() { l.row, l.col = len(l.rows)-1, l.widths[len(l.rows)-1] }
 
-// fit begins another row if the last one has no room.
+// fit begins a new row if a character of this width does not fit into the last one.
 func (l *layout) fit(width, columnCount int) {
 	used := l.widths[len(l.widths)-1]
 	if used > 0 && used+width > columnCount {
@@ -287,7 +293,7 @@ func (l *layout) fit(width, columnCount int) {
 	}
 }
 
-// clipColumns returns the start of s that fits.
+// clipColumns returns the longest prefix of s that fits.
 func clipColumns(s string, columnCount int) string {
 	used, size := 0, 0
 	for g := range txt.Graphemes(s) {

@@ -10,16 +10,16 @@ import (
 	"synthbot/core/watch"
 )
 
-// Server is an interface of terminals that attach to a running daemon. Safe for concurrent use.
+// Server is the interface for terminals that attach to a running daemon. Safe for concurrent use.
 type Server struct {
 	name    string
-	console *Console      // describes the action; nobody uses it
+	console *Console      // only describes the action
 	ready   chan struct{} // closed by Listen
 	once    sync.Once
 
 	mu       sync.Mutex
-	inbox    core.Inbox // nil: Listen does not run
-	life     context.Context
+	inbox    core.Inbox      // nil: Listen does not run
+	life     context.Context // of Listen
 	sessions map[core.Path]*Console
 	attached sync.WaitGroup
 }
@@ -31,7 +31,7 @@ var (
 	_ watch.Observer       = (*Server)(nil)
 )
 
-// NewServer makes a server. The name is the interface's.
+// NewServer returns a server for the interface with this name.
 func NewServer(name string) *Server {
 	return &Server{
 		name: name, console: New(Options{Name: name}),
@@ -42,7 +42,7 @@ func NewServer(name string) *Server {
 // Name implements core.Interface.
 func (s *Server) Name() string { return s.name }
 
-// Actions implements core.Interface: its action sends a message to the terminal of the turn.
+// Actions implements core.Interface. The action sends a message to the terminal of the turn.
 func (s *Server) Actions() []core.Action { return s.console.actions(s.session) }
 
 // Reaches implements core.Reachable. Messages of a session wait until a terminal attaches.
@@ -62,7 +62,7 @@ func (s *Server) session(place core.Path) (*Console, error) {
 	return c, nil
 }
 
-// Listen accepts terminals until ctx ends, and waits until all have left.
+// Listen lets terminals attach until ctx ends, and waits until all are detached.
 func (s *Server) Listen(ctx context.Context, in core.Inbox) error {
 	s.mu.Lock()
 	s.inbox, s.life = in, ctx
@@ -76,9 +76,9 @@ func (s *Server) Listen(ctx context.Context, in core.Inbox) error {
 	return nil
 }
 
-// Attach runs a conversation until the user leaves, ctx ends, or Listen returns. It waits for
-// Listen. It fails if another terminal uses the session, and after Listen. It ignores the
-// Name of the options.
+// Attach runs a conversation until the user leaves, or ctx or that of Listen ends. It waits until
+// Listen is called. It fails if another terminal uses the session, or if Listen has ended. It
+// ignores Options.Name.
 func (s *Server) Attach(ctx context.Context, o Options) error {
 	o.Name = s.name
 	c := New(o)
@@ -87,11 +87,11 @@ func (s *Server) Attach(ctx context.Context, o Options) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	in, life, err := s.enter(c)
+	in, life, err := s.attach(c)
 	if err != nil {
 		return err
 	}
-	defer s.leave(c)
+	defer s.detach(c)
 	if o.Attached != nil {
 		o.Attached(c.place)
 	}
@@ -101,7 +101,7 @@ func (s *Server) Attach(ctx context.Context, o Options) error {
 	return c.Listen(ctx, in)
 }
 
-func (s *Server) enter(c *Console) (in core.Inbox, life context.Context, err error) {
+func (s *Server) attach(c *Console) (in core.Inbox, life context.Context, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -115,7 +115,7 @@ func (s *Server) enter(c *Console) (in core.Inbox, life context.Context, err err
 	return s.inbox, s.life, nil
 }
 
-func (s *Server) leave(c *Console) {
+func (s *Server) detach(c *Console) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.sessions, c.place)

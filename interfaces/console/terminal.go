@@ -15,7 +15,7 @@ import (
 	"synthbot/core"
 )
 
-// Modes of a terminal: whether it marks pasted text.
+// Control sequences that make the terminal mark pasted text, and stop it.
 const (
 	markPastes = "\x1b[?2004h"
 	stopMarks  = "\x1b[?2004l"
@@ -28,7 +28,7 @@ func (c *Console) listenTerminal(ctx context.Context, in core.Inbox) error {
 	}
 	s := c.openScreen(ctx)
 	defer func() {
-		c.show(nil)
+		c.setScreen(nil)
 		s.close()
 		_, _ = io.WriteString(c.opt.Out, stopMarks)
 		restore()
@@ -52,12 +52,12 @@ func (c *Console) listenTerminal(ctx context.Context, in core.Inbox) error {
 				return c.outputError(err)
 			}
 		case chunk := <-chunks:
-			left, err := c.typed(ctx, in, s, keys.feed(chunk.value))
+			left, err := c.handleKeys(ctx, in, s, keys.feed(chunk.value))
 			switch {
 			case left || err != nil:
 				return err
 			case errors.Is(chunk.err, io.EOF) || errors.Is(chunk.err, syscall.EIO):
-				return nil // the terminal is gone
+				return nil // the terminal was closed
 			case chunk.err != nil:
 				return fmt.Errorf("%s: input: %w", c.opt.Name, chunk.err)
 			}
@@ -72,7 +72,7 @@ func (c *Console) openScreen(ctx context.Context) *screen {
 	}
 	s := &screen{
 		out: c.opt.Out, size: c.size, style: c.styled, edit: newEditor(history),
-		prompt: clipColumns(c.opt.User, maxPrompt) + "> ", sign: c.opt.PersonaName + " is thinking",
+		prompt: clipColumns(c.opt.User, maxPrompt) + "> ", thinkingText: c.opt.PersonaName + " is thinking",
 	}
 	if c.opt.Complete != nil {
 		s.complete = func(line string) []string { return c.opt.Complete(ctx, line) }
@@ -83,15 +83,15 @@ func (c *Console) openScreen(ctx context.Context) *screen {
 	} else {
 		_ = s.refresh()
 	}
-	c.show(s)
+	c.setScreen(s)
 	return s
 }
 
-// maxPrompt is how many columns of the user's name are shown before the line.
+// maxPrompt is the most columns of the user's name in the prompt.
 const maxPrompt = 16
 
-// typed carries out key presses. left reports that the user leaves.
-func (c *Console) typed(ctx context.Context, in core.Inbox, s *screen, keys []key) (left bool, err error) {
+// handleKeys handles key presses and receives the entered lines. left is true if the user leaves.
+func (c *Console) handleKeys(ctx context.Context, in core.Inbox, s *screen, keys []key) (left bool, err error) {
 	lines, left, err := s.press(keys)
 	if err != nil {
 		return left, c.outputError(err)
@@ -110,8 +110,8 @@ func (c *Console) typed(ctx context.Context, in core.Inbox, s *screen, keys []ke
 
 func (c *Console) outputError(err error) error { return fmt.Errorf("%s: output: %w", c.opt.Name, err) }
 
-// setRaw lets a terminal send every key at once, and returns what undoes it. Input that is
-// not a file stays as it is.
+// setRaw puts a terminal into raw mode, in which it sends every key at once. restore undoes that.
+// Input that is not a file is not changed.
 func setRaw(in io.Reader) (restore func(), err error) {
 	restore = Keep(in)
 	err = onFile(in, func(fd int) error {
@@ -124,8 +124,8 @@ func setRaw(in io.Reader) (restore func(), err error) {
 	return restore, err
 }
 
-// Keep stores the state of the terminal that in reads from, and returns what restores it, for
-// a process that ends while a Console runs.
+// Keep returns a function that restores the present mode of the terminal that in reads from. It is
+// for a process that ends while a Console runs.
 func Keep(in any) (restore func()) {
 	restore = func() {}
 	_ = onFile(in, func(fd int) error {
@@ -162,7 +162,7 @@ func (c *Console) size() (columns, rows int) {
 	return columns, rows
 }
 
-// minWidth is the smallest width that is drawn for.
+// minWidth is the assumed width of narrower terminals.
 const minWidth = 4
 
 // onFile calls f with the descriptor of a stream that is a file, without changing its mode.

@@ -105,7 +105,7 @@ func TestAnotherBot(t *testing.T) {
 		if last := list[len(list)-1]; last.ReplyTo != 0 || len(w.Commands()) == 0 {
 			t.Errorf("%+v; %d menus", last, len(w.Commands()))
 		}
-		if log := w.log.String(); strings.Count(log, "another bot than before") != 1 {
+		if log := w.log.String(); strings.Count(log, "another bot account than before") != 1 {
 			t.Errorf("the log says %s", log)
 		}
 		_ = stop()

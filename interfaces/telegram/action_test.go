@@ -501,7 +501,7 @@ func TestChannelsOfAGroup(t *testing.T) {
 		in := &coretest.Inbox{}
 		_, stop := w.run(t, in)
 		as := func(chat int64, extra map[string]any) {
-			more := map[string]any{"from": map[string]any{"id": channelVoice, "is_bot": true, "first_name": "Channel"}}
+			more := map[string]any{"from": map[string]any{"id": channelBot, "is_bot": true, "first_name": "Channel"}}
 			more["sender_chat"] = map[string]any{"id": chat, "type": "channel", "title": "C"}
 			maps.Copy(more, extra)
 			w.Say(group, jay, telegramtest.Saying{Text: "x", Extra: more})

@@ -16,11 +16,10 @@ import (
 	"synthbot/interfaces/telegram/markup"
 )
 
-// sendTimeout leaves time to wait out what the platform asks for.
+// sendTimeout leaves time for waits that Telegram asks for.
 const sendTimeout = 10 * time.Minute
 
-// Properties that several payloads share. A schema is part of every prompt, so
-// it says no more than a model must know to write a payload.
+// Properties that several payloads share. Schemas are part of every prompt, so they are short.
 const (
 	pathProperty   = `"interface_path":{"type":"string","title":"place"}`
 	replyProperty  = `"reply_to_message_id":{"type":["string","integer"],"title":"reply to"}`
@@ -42,19 +41,19 @@ func object(title, required string, properties ...string) json.RawMessage {
 		`"required":[` + required + `],"properties":{` + strings.Join(properties, ",") + `}}`)
 }
 
-// Actions lists what the bot can do on this platform.
+// Actions implements core.Interface.
 func (d *Driver) Actions() []core.Action {
 	s := d.send
 	list := slices.Concat([]core.Action{s.messageAction()}, s.actionsOnMessages(), s.postingActions())
 	for i := range list {
 		list[i].Timeout = sendTimeout
 		list[i].Permission = cmp.Or(list[i].Permission, core.PermissionEveryone)
-		list[i].Idempotent = true // what was sent is journalled part by part; the rest can be done twice
+		list[i].Idempotent = true // the journal has each sent message, and other calls can be repeated
 	}
 	return list
 }
 
-// example is a valid payload, in which $at means a place.
+// example returns an example whose payload is format, with $at replaced by a place.
 func (d *delivery) example(scenario, format string) core.Example {
 	at := fmt.Sprintf(`%q`, d.opt.Name+"/-1001234567890/7")
 	return core.Example{Scenario: scenario, Payload: json.RawMessage(strings.ReplaceAll(format, "$at", at))}
@@ -74,18 +73,18 @@ func (d *delivery) messageAction() core.Action {
 		Examples: core.Examples{
 			Description: "Says something in a Telegram chat.",
 			Instructions: core.Instructions{
-				WhenToUse: "To answer, to ask, to tell: whatever people shall read.",
+				WhenToUse: "To answer, ask or tell: anything that people should read.",
 				CommonPitfalls: []string{
-					"The words belong into text, and no other key.", "A path of another interface is refused.",
+					"Put the words into text, and into no other key.", "A path of another interface is refused.",
 					"Buttons are answers that people can choose; they are not decoration.",
-					"message_id and reply_to_message_id are numbers that the input gave; never make one up.",
+					"message_id and reply_to_message_id are numbers from the input; never make one up.",
 				},
 				Notes: []string{
 					"Emphasis, lists, quotes, tables and code are shown; HTML is sent as it is.",
-					"Long texts are split by themselves: do not split them.",
-					"An answer goes to the topic that it came from: leave interface_path out.",
+					"Long texts are split automatically: do not split them.",
+					"An answer goes to the topic of the question: leave interface_path out.",
 					"Pressing a button says its label; url opens an address instead.",
-					"Only who asked may press; for a vote of many there are polls. A press takes the buttons away.",
+					"Only the person who asked may press; for votes there are polls. A press removes the buttons.",
 				},
 			},
 			Examples: []core.Example{
@@ -102,7 +101,8 @@ func (d *delivery) messageAction() core.Action {
 					`{"text":"The vote begins at six.","recipient":"#Announcements"}`),
 			},
 		},
-		Essential: true, Effects: core.EffectWrites, Check: d.checks(func() payload { return &text{} }), Do: d.sendText,
+		Essential: true, Effects: core.EffectWrites,
+		Check: d.checkPayload(func() payload { return &text{} }), Do: d.sendText,
 	}
 }
 
@@ -112,30 +112,30 @@ func (d *delivery) actionsOnMessages() []core.Action {
 		Name: "edit_" + name, Similes: []string{"edit_message_" + name},
 		Brief: "Change the text of one of the bot's own messages",
 		Schema: object("Change a message", `"message_id", "text"`, idProperty,
-			`"text":{"type":"string","title":"text","description":"The new one, whole."}`, pathProperty),
+			`"text":{"type":"string","title":"text","description":"The complete new text."}`, pathProperty),
 		Examples: action.Guide("Puts a new text in place of the old one.",
 			"To correct or update what the bot said, where a new message would only add noise.",
-			[]string{"Messages of people cannot be changed.", "It must fit into one message: 4096 characters.",
+			[]string{"Other people's messages cannot be changed.", "It must fit into one message: 4096 characters.",
 				"The new text replaces the old one; it is not added to it. Buttons of the old text go away."},
 			d.example("Correcting a number", `{"message_id":"57","text":"The train leaves at 9:40."}`),
-			d.example("Bringing a list up to date", `{"message_id":57,"text":"- [x] tent\n- [ ] stove"}`)),
-		Effects: core.EffectRewrites, Check: d.checks(func() payload { return &edit{} }), Do: d.edit,
+			d.example("Updating a list", `{"message_id":57,"text":"- [x] tent\n- [ ] stove"}`)),
+		Effects: core.EffectRewrites, Check: d.checkPayload(func() payload { return &edit{} }), Do: d.edit,
 	}, {
 		Name: "delete_" + name, Similes: []string{"delete_message_" + name},
 		Brief:  "Delete a message of the last two days",
 		Schema: object("Delete a message", `"message_id"`, idProperty, pathProperty),
-		Examples: action.Guide("Takes a message away, for everybody.", "When a moderator wants a message gone.",
-			[]string{"It cannot be taken back.", "Messages older than 48 hours stay.",
-				"Messages of people can be deleted only where the bot is an administrator."},
-			d.example("Taking a message away", `{"message_id":"57"}`),
-			d.example("Taking one away in another topic", `{"message_id":57,"interface_path":$at}`)),
+		Examples: action.Guide("Deletes a message for everybody.", "When a moderator wants a message gone.",
+			[]string{"It cannot be undone.", "Messages older than 48 hours stay.",
+				"Other people's messages can be deleted only where the bot is an administrator."},
+			d.example("Deleting a message", `{"message_id":"57"}`),
+			d.example("Deleting one in another topic", `{"message_id":57,"interface_path":$at}`)),
 		Effects:    core.EffectChanges | core.EffectRanked | core.EffectRewrites,
 		Permission: core.PermissionModerators, Outside: true,
-		Check: d.checks(func() payload { return &about{} }), Do: d.remove,
+		Check: d.checkPayload(func() payload { return &onMessage{} }), Do: d.remove,
 	}, {
 		Name: "react_" + name, Similes: []string{"reaction_" + name}, Brief: "Put an emoji on a message",
 		Schema: object("React to a message", `"message_id", "emoji"`, idProperty,
-			`"emoji":{"type":"string","maxLength":32,"title":"emoji","description":"Empty takes the bot's away."}`,
+			`"emoji":{"type":"string","maxLength":32,"title":"emoji","description":"Empty removes the bot's."}`,
 			pathProperty),
 		Examples: action.Guide("Reacts to a message without words.",
 			"Where a nod says enough: thanks, agreement, a joke that landed.",
@@ -143,11 +143,11 @@ func (d *delivery) actionsOnMessages() []core.Action {
 				"It does not count as an answer: say something too, where one is expected."},
 			d.example("Agreeing", `{"message_id":"42","emoji":"👍"}`),
 			d.example("Taking it back", `{"message_id":"42","emoji":""}`)),
-		Effects: core.EffectWrites, Check: d.checks(func() payload { return &about{} }), Do: d.react,
+		Effects: core.EffectWrites, Check: d.checkPayload(func() payload { return &onMessage{} }), Do: d.react,
 	}}
 }
 
-// postingActions are the actions that post something else than a message of text.
+// postingActions returns the actions that send something other than a text message.
 func (d *delivery) postingActions() []core.Action {
 	name := d.opt.Name
 	return []core.Action{{
@@ -156,13 +156,14 @@ func (d *delivery) postingActions() []core.Action {
 		Schema: object("Send a picture", ``, fileProperties, pathProperty, replyProperty, silentProperty),
 		Examples: action.Guide("Shows a picture in a Telegram chat.",
 			"To show a picture whose address or ref is known.",
-			[]string{"Addresses that were made up lead nowhere: use what a tool or a person gave.",
-				"Give exactly one of url and ref.", "A long caption goes on as messages."},
-			d.example("Showing a picture of the web", `{"url":"https://example.org/cat.jpg","caption":"Your *cat*."}`),
+			[]string{"Never make up an address: use one that a tool or a person gave.",
+				"Give exactly one of url and ref.", "A long caption continues in further messages."},
+			d.example("Showing a picture from the web",
+				`{"url":"https://example.org/cat.jpg","caption":"Your *cat*."}`),
 			d.example("Showing again what somebody sent",
 				`{"ref":"AgACAgIAAxkBAAIB","caption":"This one?","reply_to_message_id":"42"}`)),
 		Effects: core.EffectRequests | core.EffectWrites,
-		Check:   d.checks(func() payload { return &media{} }), Do: d.sendMedia(photo),
+		Check:   d.checkPayload(func() payload { return &media{} }), Do: d.sendMedia(photo),
 	}, {
 		Name: "document_" + name, Similes: []string{"send_document_" + name, "file_" + name},
 		Brief: "Send a file: a text written now, or one whose address is known",
@@ -172,12 +173,12 @@ func (d *delivery) postingActions() []core.Action {
 		Examples: action.Guide("Sends a file to a Telegram chat.",
 			"When somebody wants something as a file, or it is too long to be read in a chat.",
 			[]string{"Give exactly one of content, url and ref.", "Give the file a name with the right ending.",
-				"A long caption goes on as messages."},
+				"A long caption continues in further messages."},
 			d.example("Sending a list as a file",
 				`{"content":"a;b\n1;2\n","name":"table.csv","caption":"The table."}`),
-			d.example("Sending a file of the web", `{"url":"https://example.org/paper.pdf","name":"paper.pdf"}`)),
+			d.example("Sending a file from the web", `{"url":"https://example.org/paper.pdf","name":"paper.pdf"}`)),
 		Effects: core.EffectRequests | core.EffectWrites,
-		Check:   d.checks(func() payload { return &media{} }), Do: d.sendMedia(textFile),
+		Check:   d.checkPayload(func() payload { return &media{} }), Do: d.sendMedia(textFile),
 	}, {
 		Name: "poll_" + name, Similes: []string{"send_poll_" + name}, Brief: "Ask a group to vote",
 		Schema: object("Start a poll", `"question", "options"`,
@@ -195,38 +196,38 @@ func (d *delivery) postingActions() []core.Action {
 				`{"question":"When do we play?","options":["Friday","Saturday"],"multiple":true}`),
 			d.example("An open vote in another topic",
 				`{"question":"Pizza?","options":["Yes","No"],"anonymous":false,"interface_path":$at}`)),
-		Effects: core.EffectWrites, Check: d.checks(func() payload { return &question{} }), Do: d.sendPoll,
+		Effects: core.EffectWrites, Check: d.checkPayload(func() payload { return &question{} }), Do: d.sendPoll,
 	}}
 }
 
-// about is a message that an action changes.
-type about struct {
+// onMessage is the payload of an action on a message.
+type onMessage struct {
 	addressed
 	Message anyID  `json:"message_id"`
 	Text    string `json:"text"`
 	Emoji   string `json:"emoji"`
-	number  int64  // of the message, as the platform counts
+	number  int64  // of the message on Telegram
 }
 
-func (a *about) check(d *delivery, _ core.Call) error {
+func (a *onMessage) check(d *delivery, _ core.Call) error {
 	if a.Message == "" {
 		return core.Errorf(core.Invalid, "message_id: say which message")
 	}
 	a.number = d.places.messageNumber(a.to.chat, string(a.Message))
 	if a.number == 0 {
-		return core.Errorf(core.Invalid, "message_id: %s is none of this bot's time", a.Message)
+		return core.Errorf(core.Invalid, "message_id: %s is a message of another bot account", a.Message)
 	}
 	return nil
 }
 
-// edit is a new text for a message, which fits into one.
+// edit is the payload of the edit action. The text must fit into one message.
 type edit struct {
-	about
+	onMessage
 	part markup.Part
 }
 
 func (e *edit) check(d *delivery, call core.Call) error {
-	if err := e.about.check(d, call); err != nil {
+	if err := e.onMessage.check(d, call); err != nil {
 		return err
 	}
 	if !markup.HasVisible(markup.Visible(e.Text)) {
@@ -234,14 +235,13 @@ func (e *edit) check(d *delivery, call core.Call) error {
 	}
 	parts := markup.Parts(e.Text, markup.MaxText)
 	if len(parts) > 1 {
-		return core.Errorf(core.Invalid, "text: a message holds %d characters, and an edit cannot make two of one",
-			markup.MaxText)
+		return core.Errorf(core.Invalid, "text: it must fit into one message of %d characters", markup.MaxText)
 	}
 	e.part = parts[0]
 	return nil
 }
 
-// edit puts a new text in place of an old one of the bot's own.
+// edit replaces the text of one of the bot's own messages.
 func (d *delivery) edit(ctx context.Context, call core.Call) (r core.Result, err error) {
 	var e edit
 	if err = d.read(call, &e); err == nil {
@@ -254,11 +254,10 @@ func (d *delivery) edit(ctx context.Context, call core.Call) (r core.Result, err
 	return r, err
 }
 
-// editTo changes a message. One that says this already is as it should be; one
-// with a file has a caption.
+// editTo changes a text, or the caption of a file. It returns nil if the message already has this text.
 func (d *delivery) editTo(ctx context.Context, to chatKey, message string, buttons any, p markup.Part) error {
 	params := botapi.Params{"message_id": message, "reply_markup": buttons}
-	r := &botapi.Request{Method: "editMessageText", Params: params, Chat: to.chat, Again: true}
+	r := &botapi.Request{Method: "editMessageText", Params: params, Chat: to.chat, Repeatable: true}
 	d.write(r, p)
 	err := d.api.Do(ctx, r)
 	if botapi.Says(err, "not modified") {
@@ -267,12 +266,12 @@ func (d *delivery) editTo(ctx context.Context, to chatKey, message string, butto
 	return err
 }
 
-// remove deletes a message; one that is gone is as it should be.
+// remove deletes a message. It succeeds if the message is already deleted.
 func (d *delivery) remove(ctx context.Context, call core.Call) (r core.Result, err error) {
-	var a about
+	var a onMessage
 	if err = d.read(call, &a); err == nil {
 		params := botapi.Params{"message_id": a.number}
-		err = d.api.Do(ctx, &botapi.Request{Method: "deleteMessage", Params: params, Chat: a.to.chat, Again: true})
+		err = d.api.Do(ctx, &botapi.Request{Method: "deleteMessage", Params: params, Chat: a.to.chat, Repeatable: true})
 	}
 	if err != nil && !botapi.Says(err, "to delete not found") {
 		return r, explain(err)
@@ -282,15 +281,15 @@ func (d *delivery) remove(ctx context.Context, call core.Call) (r core.Result, e
 	return r, nil
 }
 
-// react puts an emoji on a message; none takes the bot's away.
+// react puts an emoji on a message; "" removes the bot's emoji.
 func (d *delivery) react(ctx context.Context, call core.Call) (r core.Result, err error) {
-	var a about
+	var a onMessage
 	if err = d.read(call, &a); err == nil {
 		err = d.setReaction(ctx, a.to, a.number, a.Emoji)
 	}
 	if botapi.Says(err, "REACTION_INVALID", "REACTION_EMPTY", "parse reaction") {
 		return r, core.Errorf(core.Invalid,
-			"emoji: %q cannot be put on messages here; 👍 👎 ❤ 🔥 🎉 😁 🤔 👀 usually can", a.Emoji)
+			"emoji: %q cannot be put on messages here; 👍 👎 ❤ 🔥 🎉 😁 🤔 👀 usually work", a.Emoji)
 	}
 	return r, explain(err)
 }
@@ -301,11 +300,11 @@ func (d *delivery) setReaction(ctx context.Context, to chatKey, message int64, e
 		list = append(list, map[string]string{"type": "emoji", "emoji": emoji})
 	}
 	params := botapi.Params{"message_id": message, "reaction": list}
-	r := &botapi.Request{Method: "setMessageReaction", Params: params, Chat: to.chat, Again: true, Rank: -1}
+	r := &botapi.Request{Method: "setMessageReaction", Params: params, Chat: to.chat, Repeatable: true, Priority: -1}
 	return d.api.Do(ctx, r)
 }
 
-// question is what the poll action sends.
+// question is the payload of the poll action.
 type question struct {
 	addressed
 	Question  string   `json:"question"`
@@ -318,15 +317,15 @@ func (q *question) check(*delivery, core.Call) error {
 	fits := func(s string, most int) bool { return markup.HasVisible(s) && markdown.UTF16(s) <= most }
 	q.Question = markup.Visible(q.Question)
 	if !fits(q.Question, 300) {
-		return core.Errorf(core.Invalid, "question: between 1 and 300 characters are possible")
+		return core.Errorf(core.Invalid, "question: it must have 1 to 300 characters")
 	}
 	if len(q.Options) < 2 || len(q.Options) > 12 {
-		return core.Errorf(core.Invalid, "options: between 2 and 12 are possible")
+		return core.Errorf(core.Invalid, "options: there must be 2 to 12")
 	}
 	for i, o := range q.Options {
 		q.Options[i] = markup.Visible(o)
 		if !fits(q.Options[i], 100) {
-			return core.Errorf(core.Invalid, "options[%d]: between 1 and 100 characters are possible", i)
+			return core.Errorf(core.Invalid, "options[%d]: it must have 1 to 100 characters", i)
 		}
 	}
 	return nil

@@ -25,12 +25,11 @@ var (
 
 // A button's callback data has at most 64 bytes:
 //
-//	kind mac person ":" data
+//	kind mac users ":" data
 //
-// kind is 'c' where data is that of a choice, and else 't': the button's own text is
-// meant, and data is its position. ('d', of former versions, is read as 't'.) mac is
-// 10 characters of base64url over the rest and the chat. person, in base 36, is the
-// only one who may press, or several with commas between them; empty: everybody.
+// kind is 'c' for a core.Choice, whose data follows. Otherwise it is 't': a press says the button's label, and data is
+// the button's position. ('d', of earlier versions, is read as 't'.) mac, 10 characters of base64url, signs the rest
+// and the chat. users lists the ids, in base 36 and separated by commas, of those who may press; empty: everybody.
 const (
 	maxCallback = 64
 	macSize     = 10
@@ -38,10 +37,10 @@ const (
 	kindChoice = 'c'
 	kindText   = 't'
 
-	pressMark = "press:" // before a query's id, as the id of an event
+	pressMark = "press:" // with a callback query's id, the id of an event
 )
 
-// signer makes and checks callback data.
+// signer signs and verifies callback data.
 type signer struct{ key []byte }
 
 func newSigner(token string) *signer {
@@ -50,8 +49,8 @@ func newSigner(token string) *signer {
 	return &signer{mac.Sum(nil)}
 }
 
-// seal returns the callback data of a button.
-func (s *signer) seal(chat int64, kind byte, people []int64, data string) (string, bool) {
+// seal returns the callback data of a button. ok is false if it is too long.
+func (s *signer) seal(chat int64, kind byte, people []int64, data string) (sealed string, ok bool) {
 	who := make([]string, len(people))
 	for i, person := range people {
 		who[i] = strconv.FormatInt(person, 36)
@@ -61,7 +60,7 @@ func (s *signer) seal(chat int64, kind byte, people []int64, data string) (strin
 	return out, len(out) <= maxCallback
 }
 
-// open reads callback data; ok is false unless this bot sealed it for this chat.
+// open reads callback data. ok is false unless this bot sealed it for this chat.
 func (s *signer) open(chat int64, data string) (kind byte, people []int64, content string, ok bool) {
 	if len(data) < 1+macSize+1 {
 		return 0, nil, "", false
@@ -79,13 +78,13 @@ func (s *signer) open(chat int64, data string) (kind byte, people []int64, conte
 	return kind, people, content, true
 }
 
-// moved signs the buttons of a keyboard anew, for what a chat has become.
-func (s *signer) moved(markup any, from, to int64) any {
+// resignKeyboard signs the buttons of a keyboard again for the supergroup that a group became.
+func (s *signer) resignKeyboard(markup any, from, to int64) any {
 	k, _ := markup.(keyboardRows)
 	for _, row := range k.Rows {
 		for i := range row {
 			if kind, people, data, ok := s.open(from, row[i].CallbackData); ok {
-				row[i].CallbackData, _ = s.seal(to, kind, people, data) // as long as it was
+				row[i].CallbackData, _ = s.seal(to, kind, people, data) // the length stays the same
 			}
 		}
 	}
@@ -98,14 +97,14 @@ func (s *signer) mac(chat int64, kind byte, body string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))[:macSize]
 }
 
-// What users read whose press does nothing.
+// Texts for users whose press has no effect.
 const (
 	pressOld      = "This button does not work any more."
 	pressStranger = "This button is for somebody else."
 )
 
-// press converts a press of a button. It counts if the bot signed the button, for this
-// user.
+// press converts a press of a button. It is valid if this bot signed the button for this user, and if it is the first
+// press of a button of the message. A core.Choice may be pressed several times.
 func (c *converter) press(q *callback) converted {
 	p := &press{query: q.ID}
 	if q.ID == "" || q.Message == nil || q.Message.Chat.ID == 0 || q.From.ID == 0 {
@@ -116,7 +115,7 @@ func (c *converter) press(q *callback) converted {
 	p.chat, p.message = m.Chat.ID, m.ID
 	kind, only, data, ok := c.keys.open(m.Chat.ID, q.Data)
 	if ok && kind != kindChoice {
-		keys := m.keys()
+		keys := m.buttons()
 		at := slices.IndexFunc(keys, func(b keyboardButton) bool { return b.CallbackData == q.Data })
 		ok = at >= 0
 		if ok {
@@ -133,12 +132,12 @@ func (c *converter) press(q *callback) converted {
 		return converted{press: p}
 	}
 	p.choice = kind == kindChoice
-	first := q.ID // the same query comes again if it could not be taken in
+	first := q.ID // a query that could not be stored arrives again
 	if !p.choice {
 		first = c.pressed.Ensure([2]int64{m.Chat.ID, m.ID}, func() string { return q.ID })
 	}
 	if first != q.ID {
-		p.refused = pressOld // another button of the message, before they could be taken away
+		p.refused = pressOld // another button was pressed before
 		return converted{press: p}
 	}
 	thread := m.Thread
@@ -154,7 +153,7 @@ func (c *converter) press(q *callback) converted {
 	return converted{events: []core.Event{e}, press: p}
 }
 
-// button says its label when it is pressed, or opens an address.
+// button is a button of a payload. A press says its label, or opens its address.
 type button struct {
 	Label string `json:"label"`
 	URL   string `json:"url"`
@@ -162,15 +161,12 @@ type button struct {
 
 const (
 	maxButtons = 25
-	rowUnits   = 36 // labels of one row, together: more would not be seen
+	rowUnits   = 36 // UTF-16 units of the labels in a row, so that they are fully visible
 
-	// maxSuggestion is the longest suggestion that fits on a button, in UTF-16
-	// units.
-	maxSuggestion = 64
+	maxSuggestion = 64 // UTF-16 units of a suggestion that becomes a button
 )
 
-// suggest adds a button for each suggestion there is room for; who presses it
-// says it.
+// suggest adds a button for each suggested reply that fits.
 func suggest(list []button, texts []string) []button {
 	for _, s := range texts {
 		s = strings.Join(strings.Fields(markup.Visible(s)), " ")
@@ -181,24 +177,23 @@ func suggest(list []button, texts []string) []button {
 	return list
 }
 
-// pressers are the only users who may press the buttons of a message: those that it
-// answers there. None means everybody.
+// pressers returns the users who may press the buttons of a message: the authors that it answers, in their own
+// place. None means everybody.
 func (d *delivery) pressers(call core.Call, to chatKey) (ids []int64) {
 	for _, a := range call.Authors {
 		id, err := strconv.ParseInt(a.ID, 10, 64)
-		if err == nil && id > 0 && a.Rank < core.RankBot && d.same(call.Path, to) {
+		if err == nil && id > 0 && a.Rank < core.RankBot && d.isPlace(call.Path, to) {
 			ids = append(ids, id)
 		}
 	}
 	return ids
 }
 
-// keyboard arranges the buttons below a message. A row has one of up to 3, three of up to
-// 15, and five of more.
+// keyboard arranges the buttons below a message: one in a row for up to 3 buttons, three for up to 15, else five.
 func (d *delivery) keyboard(call core.Call, to chatKey, list []button) (k keyboardRows, err error) {
 	n := len(list)
 	if n > maxButtons {
-		return k, core.Errorf(core.Invalid, "buttons: at most %d are possible", maxButtons)
+		return k, core.Errorf(core.Invalid, "buttons: there may be %d at most", maxButtons)
 	}
 	across := 1
 	switch {
@@ -227,7 +222,7 @@ func (d *delivery) keyboard(call core.Call, to chatKey, list []button) (k keyboa
 	return k, nil
 }
 
-// button is the i-th button. ok is false if more people may press it than it can name.
+// button returns the i-th button. ok is false if the ids of those who may press it do not fit into its callback data.
 func (d *delivery) button(chat int64, i int, b button, pressers []int64) (made keyboardButton, ok bool, err error) {
 	made.Text = strings.Join(strings.Fields(markup.Visible(b.Label)), " ")
 	switch {
@@ -243,7 +238,7 @@ func (d *delivery) button(chat int64, i int, b button, pressers []int64) (made k
 	return made, ok, nil
 }
 
-// whisperWait is how long a pressed choice waits for a Whisper.
+// whisperWait is how long the answer to a pressed choice waits for a Whisper.
 const whisperWait = 3 * time.Second
 
 // rowChoices is how many choices a row has.
@@ -257,22 +252,22 @@ func (d *Driver) Choose(ctx context.Context, parts core.Deliveries, what core.Se
 	}
 	var buttons []keyboardButton
 	for _, c := range choices {
-		if c.Writes { // people reply
+		if c.Writes { // users answer it with a reply
 			continue
 		}
 		sealed, ok := d.send.keys.seal(to.chat, kindChoice, nil, c.Data)
 		if !ok || !markup.HasVisible(c.Label) {
-			return core.Errorf(core.Invalid, "choice %q cannot be made a button", c.Label)
+			return core.Errorf(core.Invalid, "choice %q does not fit on a button", c.Label)
 		}
 		buttons = append(buttons, keyboardButton{Text: c.Label, CallbackData: sealed})
 	}
 	return d.send.send(ctx, parts, outgoing{
 		addressed: addressed{to: to}, here: true, parts: []markup.Part{shortened(txt.Literal(what.Text))},
-		what: what, number: 1, rank: 1, keyboard: keyboardRows{slices.Collect(slices.Chunk(buttons, rowChoices))},
+		what: what, number: 1, priority: 1, keyboard: keyboardRows{slices.Collect(slices.Chunk(buttons, rowChoices))},
 	})
 }
 
-// shortened returns a text as one message, visibly shortened if necessary.
+// shortened returns a text as one message. A longer text ends with "…".
 func shortened(text string) markup.Part {
 	list := markup.Parts(text, markup.MaxText-2)
 	switch len(list) {
@@ -308,15 +303,15 @@ func (d *Driver) Whisper(ctx context.Context, press core.Message, text string) e
 	return explain(d.answerPress(ctx, query, text))
 }
 
-const maxWhisper = 200 // bytes; the platform counts characters
+const maxWhisper = 200 // bytes; Telegram allows as many characters
 
 func (d *Driver) answerPress(ctx context.Context, query, text string) error {
 	params := botapi.Params{"callback_query_id": query, "text": cut(text, maxWhisper), "show_alert": text != ""}
-	return d.api.Do(ctx, &botapi.Request{Method: "answerCallbackQuery", Params: params, Again: true})
+	return d.api.Do(ctx, &botapi.Request{Method: "answerCallbackQuery", Params: params, Repeatable: true})
 }
 
-// endPress tells the platform that a press is handled. A choice may get a Whisper first, and
-// keeps its buttons until it is settled. Other buttons are removed by a valid press.
+// endPress tells Telegram that a press is handled. It waits for a Whisper if the press is a choice, whose buttons stay
+// until Settle. Any other valid press removes the buttons.
 func (d *Driver) endPress(ctx context.Context, q *press) {
 	if q.choice && q.refused == "" {
 		if !driver.Sleep(ctx, whisperWait) {
@@ -333,7 +328,7 @@ func (d *Driver) endPress(ctx context.Context, q *press) {
 		return
 	}
 	params := botapi.Params{"message_id": q.message}
-	r := &botapi.Request{Method: "editMessageReplyMarkup", Params: params, Chat: q.chat, Again: true}
+	r := &botapi.Request{Method: "editMessageReplyMarkup", Params: params, Chat: q.chat, Repeatable: true}
 	if err := d.api.Do(ctx, r); err != nil && ctx.Err() == nil {
 		d.log.Debug("buttons not removed", "chat", q.chat, "err", err)
 	}

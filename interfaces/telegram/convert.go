@@ -12,30 +12,29 @@ import (
 	"synthbot/core/recent"
 )
 
-// Accounts of the platform that speak for somebody else.
+// Telegram's own accounts, which are the sender of messages that somebody else wrote.
 const (
-	anonymousAdmin = 1087968824
-	channelVoice   = 136817688
-	serviceVoice   = 777000
+	groupAnonymousBot = 1087968824
+	channelBot        = 136817688
+	telegramService   = 777000
 )
 
-// converter turns updates into events. It makes no calls. What it learns about places
-// goes to places.
+// converter converts updates to events. It makes no calls. It records what updates say about chats in places.
 type converter struct {
 	name     string
 	self     user
 	commands func() []command.Spec
 	places   *places
 	keys     *signer
-	pressed  *recent.Cache[[2]int64, string] // the query that pressed a message's buttons first
+	pressed  *recent.Cache[[2]int64, string] // by chat and message: the query of the first valid press
 	now      func() time.Time
-	ahead    func() time.Duration // of now, to the platform's clock
+	ahead    func() time.Duration // how far now is ahead of Telegram's clock
 }
 
-// converted is what an update means: events for the inbox, and work for the driver.
+// converted is the result of an update: events for the inbox, and work for the driver.
 type converted struct {
 	events []core.Event
-	album  string // the message belongs to an album
+	album  string // that the message belongs to
 	press  *press
 	admins int64 // the chat whose administrators changed
 }
@@ -61,13 +60,13 @@ func (c *converter) convert(u *update) converted {
 		return c.reaction(u.Reaction, u.ID)
 	case u.MyMember != nil:
 		return c.membership(u.MyMember, u.ID)
-	case u.Member != nil && (u.Member.Old.administers() || u.Member.New.administers()):
+	case u.Member != nil && (u.Member.Old.isAdmin() || u.Member.New.isAdmin()):
 		return converted{admins: u.Member.Chat.ID}
 	}
 	return converted{}
 }
 
-// message converts a message, unless it is a notice of the platform.
+// message converts a new message. Service messages have no events, except migrations.
 func (c *converter) message(m *message) converted {
 	c.places.noteMessage(m)
 	from, to := m.Chat.ID, m.MigrateTo
@@ -75,10 +74,10 @@ func (c *converter) message(m *message) converted {
 		from, to = m.MigrateFrom, m.Chat.ID
 	}
 	if to != 0 {
-		c.places.moved(from, to)
+		c.places.noteMigration(from, to)
 		return converted{events: []core.Event{c.migrationEvent(from, to)}}
 	}
-	said, ok := c.said(m)
+	said, ok := c.coreMessage(m)
 	if !ok {
 		return converted{}
 	}
@@ -89,24 +88,22 @@ func (c *converter) message(m *message) converted {
 	return converted{events: []core.Event{e}, album: m.Album}
 }
 
-// edit converts a changed message. Positions that move every few seconds are
-// left out.
+// edit converts an edited message. Live locations, which change every few seconds, are ignored.
 func (c *converter) edit(m *message) converted {
 	c.places.noteMessage(m)
-	said, ok := c.said(m)
+	said, ok := c.coreMessage(m)
 	if !ok || m.Location != nil {
 		return converted{}
 	}
 	if m.Album != "" {
-		said.Attachments = nil // the album's others would be lost
+		said.Attachments = nil // they would replace those of the whole album
 	}
 	return converted{events: []core.Event{{Kind: core.KindEdit, Message: said}}}
 }
 
-// said returns a message in the core's words; ok is false if it holds nothing that
-// somebody said.
-func (c *converter) said(m *message) (core.Message, bool) {
-	own, foreign := m.parted()
+// coreMessage converts a message. ok is false if it has neither text nor files, or is the bot's own.
+func (c *converter) coreMessage(m *message) (core.Message, bool) {
+	own, foreign := m.splitForeign()
 	files := attachments(m)
 	if own == "" && len(foreign) == 0 && len(files) == 0 {
 		return core.Message{}, false
@@ -115,27 +112,27 @@ func (c *converter) said(m *message) (core.Message, bool) {
 	if m.ID <= 0 || m.Chat.ID == 0 || author.ID == "" || author.ID == id(c.self.ID) {
 		return core.Message{}, false
 	}
-	thread := int64(0) // outside of topics it is only a chain of replies
+	thread := int64(0) // outside of forums, m.Thread is only a chain of replies
 	if m.IsTopic {
 		thread = m.Thread
 	}
 	out := core.Message{
 		Path: place(c.name, m.Chat.ID, thread), ID: c.places.messageID(m.Chat.ID, m.ID), Author: author, Text: own,
-		Foreign: foreign, Time: moment(m.Date), Ahead: c.ahead(), Attachments: files,
-		Voice:   m.ours() && (m.Voice != nil || m.VideoNote != nil),
+		Foreign: foreign, Time: unixTime(m.Date), Ahead: c.ahead(), Attachments: files,
+		Voice:   m.isAuthorsOwn() && (m.Voice != nil || m.VideoNote != nil),
 		Private: m.Chat.Type == "private",
 	}
-	if m.ours() {
+	if m.isAuthorsOwn() {
 		out.Spoken = spoken(m.content())
 	}
-	c.quote(m, &out)
+	c.setReply(m, &out)
 	if m.From != nil && m.Sender == nil {
 		out.Locale = cut(m.From.LanguageCode, 35)
 	}
 	switch r := m.ReplyTo; {
 	case out.Private:
 		out.Addressed = core.AddressedDirect
-	case m.ours() && c.mentioned(m.content()):
+	case m.isAuthorsOwn() && c.mentioned(m.content()):
 		out.Addressed = core.AddressedMention
 	case r != nil && r.TopicCreated == nil && r.From != nil && r.From.ID == c.self.ID:
 		out.Addressed = core.AddressedReply
@@ -145,13 +142,14 @@ func (c *converter) said(m *message) (core.Message, bool) {
 
 func (c *converter) author(m *message) core.Author {
 	s := m.Sender
-	if s != nil && (m.From == nil || slices.Contains([]int64{anonymousAdmin, channelVoice, serviceVoice}, m.From.ID)) {
+	standIns := []int64{groupAnonymousBot, channelBot, telegramService}
+	if s != nil && (m.From == nil || slices.Contains(standIns, m.From.ID)) {
 		a := chatAuthor(s)
 		a.Channel = core.ChannelOther
 		if m.Linked {
 			a.Channel = core.ChannelLinked
 		}
-		if s.ID == m.Chat.ID { // the chat itself: an administrator without a name, or the channel
+		if s.ID == m.Chat.ID { // an anonymous administrator, or the channel itself
 			a.Rank, a.Channel = core.RankModerator, core.ChannelLinked
 			if m.Signature != "" {
 				a.Name = cut(m.Signature, core.MaxName)
@@ -187,26 +185,25 @@ func tag(username string) string {
 	return "@" + cut(username, core.MaxName-1)
 }
 
-// quote sets what the message replies to. The text of a forwarded message belongs to
-// whom it was forwarded from. The first message of a topic, which every message there
-// replies to, does not count.
-func (c *converter) quote(m *message, out *core.Message) {
+// setReply sets what the message replies to. If that was forwarded, its text is foreign. The service message that
+// created a topic does not count: every message of the topic replies to it.
+func (c *converter) setReply(m *message, out *core.Message) {
 	part := ""
 	if m.Quote != nil {
 		part = m.Quote.Text
 	}
 	switch r := m.ReplyTo; {
 	case r != nil && r.TopicCreated == nil:
-		text := r.whole()
+		text := r.fullText()
 		if part != "" {
-			text = r.part(part, m.Quote.Position)
+			text = r.quotedPart(part, m.Quote.Position)
 		}
-		q := &core.Quote{ID: c.places.messageID(m.Chat.ID, r.ID), From: c.author(r), Time: moment(r.Date)}
+		q := &core.Quote{ID: c.places.messageID(m.Chat.ID, r.ID), From: c.author(r), Time: unixTime(r.Date)}
 		out.ReplyTo = q
-		_, foreign := r.parted()
-		if r.ours() {
+		_, foreign := r.splitForeign()
+		if r.isAuthorsOwn() {
 			q.Text = cut(text, core.MaxQuote)
-			if q.From.ID == out.Author.ID { // the rest is the author's own
+			if q.From.ID == out.Author.ID {
 				out.Foreign = append(out.Foreign, foreign...)
 			}
 		} else if len(foreign) > 0 {
@@ -217,7 +214,7 @@ func (c *converter) quote(m *message, out *core.Message) {
 		q := &core.Quote{Text: cut(part, core.MaxQuote)}
 		o := m.External.Origin
 		if o != nil {
-			q.From, q.Time = o.author(), moment(o.Date)
+			q.From, q.Time = o.author(), unixTime(o.Date)
 		}
 		out.ReplyTo = q
 	}
@@ -259,7 +256,7 @@ func (c *converter) reaction(r *reaction, id int64) converted {
 	}
 	e.Message.Path = place(c.name, r.Chat.ID, c.places.thread(r.Chat.ID, r.Message))
 	e.Message.ID = fmt.Sprintf("reaction:%d:%s:%d:%d", r.Message, e.Message.Author.ID, r.Date, id)
-	e.Message.Time, e.Message.Private = moment(r.Date), r.Chat.Type == "private"
+	e.Message.Time, e.Message.Private = unixTime(r.Date), r.Chat.Type == "private"
 	var out converted
 	for _, sign := range r.changes() {
 		e.Data = sign
@@ -268,29 +265,29 @@ func (c *converter) reaction(r *reaction, id int64) converted {
 	return out
 }
 
-// changes lists the emoji that the author removed, and then those that were added.
+// changes lists the emoji that the author removed, then those that they added. Removed ones begin with core.TakenAway.
 func (r *reaction) changes() (signs []string) {
 	if len(r.New) == 0 {
 		return []string{core.TakenAway}
 	}
 	for _, o := range r.Old {
 		if !slices.Contains(r.New, o) {
-			signs = append(signs, core.TakenAway+o.sign())
+			signs = append(signs, core.TakenAway+o.name())
 		}
 	}
 	for _, n := range r.New {
 		if !slices.Contains(r.Old, n) {
-			signs = append(signs, n.sign())
+			signs = append(signs, n.name())
 		}
 	}
-	return signs[:min(len(signs), maxSigns)]
+	return signs[:min(len(signs), maxReactions)]
 }
 
-// maxSigns bounds how many emoji one reaction may change; people have three.
-const maxSigns = 32
+// maxReactions bounds how many emoji one update may change; users have three at most.
+const maxReactions = 32
 
-// sign is an emoji, or the kind of one that has no text.
-func (r reactionType) sign() string {
+// name returns the emoji, or the type of one without a character.
+func (r reactionType) name() string {
 	return cmp.Or(cut(r.Emoji, 64), cut(r.Type, 64))
 }
 
@@ -298,12 +295,12 @@ func (c *converter) membership(m *membership, id int64) converted {
 	out := converted{admins: m.Chat.ID}
 	private := m.Chat.Type == "private"
 	data := ""
-	switch was, is := m.Old.here(), m.New.here(); {
-	case is && !was:
+	switch before, now := m.Old.isPresent(), m.New.isPresent(); {
+	case now && !before:
 		data = "added"
-	case was && !is && private:
+	case before && !now && private:
 		data = "blocked"
-	case was && !is:
+	case before && !now:
 		data = "removed"
 	}
 	if data == "" || m.Chat.ID == 0 {
@@ -311,15 +308,15 @@ func (c *converter) membership(m *membership, id int64) converted {
 	}
 	out.events = []core.Event{{Kind: core.KindMembership, Data: data, Message: core.Message{
 		Path: place(c.name, m.Chat.ID, 0), ID: fmt.Sprintf("member:%d:%d", m.Date, id), Author: person(&m.From),
-		Time: moment(m.Date), Private: private,
+		Time: unixTime(m.Date), Private: private,
 	}}}
 	return out
 }
 
-// lastMoment is the end of the year 9999, after which times have no text form.
+// lastMoment is the end of the year 9999, the last that JSON can express.
 const lastMoment = 253402300799
 
-func moment(unix int64) time.Time {
+func unixTime(unix int64) time.Time {
 	if unix <= 0 || unix > lastMoment {
 		return time.Time{}
 	}

@@ -142,7 +142,7 @@ func TestInBytes(t *testing.T) {
 		{"😀ab", 1, 2, "a"}, {"a😀b", 0, 2, "a😀"}, {"abc", 3, 1, ""}, {"abc", 1, math.MaxInt, "bc"}, {"abc", math.MaxInt, 1, ""},
 	} {
 		e := inBytes(tc.text, []entity{{Offset: tc.offset, Length: tc.length}})[0]
-		if got := marked(tc.text, e); got != tc.want {
+		if got := entityText(tc.text, e); got != tc.want {
 			t.Errorf("marked(%q, %d, %d) = %q, want %q", tc.text, tc.offset, tc.length, got, tc.want)
 		}
 	}
@@ -264,7 +264,7 @@ func TestForwardedVoice(t *testing.T) {
 		"voice": {Voice: &file{FileID: "v"}, Forward: &origin{}}, "video note": {VideoNote: &file{FileID: "v"}, Forward: &origin{}},
 		"music": {Audio: &file{FileID: "v"}, Forward: &origin{}},
 	} {
-		own, foreign := m.parted()
+		own, foreign := m.splitForeign()
 		if own != "" || len(foreign) != 1 || foreign[0].Voice != (name != "music") {
 			t.Errorf("%s: %q, %+v", name, own, foreign)
 		}
@@ -283,8 +283,8 @@ func TestLinkedPost(t *testing.T) {
 		"a group's": {&origin{Sender: other}, false},
 	} {
 		m := message{Text: "words", Sender: news, Linked: true, Forward: tc.from}
-		own, foreign := m.parted()
-		if m.ours() != tc.own || (own == "words") != tc.own || (len(foreign) == 0) != tc.own {
+		own, foreign := m.splitForeign()
+		if m.isAuthorsOwn() != tc.own || (own == "words") != tc.own || (len(foreign) == 0) != tc.own {
 			t.Errorf("%s: %q, %+v", name, own, foreign)
 		}
 	}

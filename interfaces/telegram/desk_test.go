@@ -111,7 +111,7 @@ func TestCarry(t *testing.T) {
 	if got := calls[len(calls)-1].Params["duration"]; got != "3" {
 		t.Errorf("it lasts %q seconds", got)
 	}
-	for _, bad := range []core.Upload{{Name: "empty"}, {Name: "huge", Data: make([]byte, maxCarry+1)}} {
+	for _, bad := range []core.Upload{{Name: "empty"}, {Name: "huge", Data: make([]byte, maxSendFile+1)}} {
 		var e *core.Error
 		if err := d.SendFile(t.Context(), &coretest.Parts{}, 1, core.Sent{Path: at}, bad); !errors.As(err, &e) ||
 			e.Kind != core.Invalid {

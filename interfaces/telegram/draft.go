@@ -17,26 +17,25 @@ import (
 
 var _ core.Drafter = (*Driver)(nil)
 
-// A draft shows in one of two ways. In private chats the platform has drafts of its
-// own, which vanish by themselves. Elsewhere, and where the server does not know
-// them, it is a message that is edited and becomes the answer. If the response to the
-// request that makes such a message is lost, the message stays: the platform lets no
-// bot look for it.
+// In private chats, drafts are Telegram's own, which disappear by themselves. Elsewhere, and if the server does not
+// know those, a draft is a message that is edited until it is the answer. If the response to the request that sends
+// such a message is lost, the message stays, because bots cannot search for messages.
 const (
-	draftKey   = "drafts"
-	draftAfter = 700 * time.Millisecond // quick answers show at once
-	draftLeft  = 5 * time.Minute        // what an earlier process left behind
-	draftSigns = 15 * time.Second       // without news, the sign of typing goes on
-	draftBytes = 8 * markup.MaxText     // hold the first message of a text, which is all that shows
+	draftKey     = "drafts"
+	draftDelay   = 700 * time.Millisecond // an answer finished by then needs no draft
+	draftLeft    = 5 * time.Minute        // then drafts of an earlier process are deleted
+	draftSilence = 15 * time.Second       // while no text is shown for so long, the bot is shown as typing
+	draftBytes   = 8 * markup.MaxText     // certainly hold the first message of a text
 
+	// Pauses between two texts of a draft.
 	draftPrivate = 1500 * time.Millisecond
 	draftGroup   = 5 * time.Second
-	draftFree    = 300 * time.Millisecond // with no pace to keep
+	draftUnpaced = 300 * time.Millisecond // if Config.Pace is off
 )
 
 type draftPlatform struct {
-	d     *delivery
-	noOwn atomic.Bool // the server knows no drafts of its own
+	d              *delivery
+	noNativeDrafts atomic.Bool // the server does not know sendMessageDraft
 }
 
 var _ draft.Platform = (*draftPlatform)(nil)
@@ -44,16 +43,16 @@ var _ draft.Platform = (*draftPlatform)(nil)
 func newDrafts(d *delivery, start func(func(context.Context)) bool) *draft.Drafts {
 	p := &draftPlatform{d: d}
 	key := draftKey
-	if d.places.account != 0 { // another bot's messages cannot be deleted
+	if d.places.account != 0 { // each bot account can delete only its own messages
 		key += "." + id(d.places.account)
 	}
 	return draft.New(draft.Options{
-		Platform: p, State: d.opt.State, Key: key, Log: d.log, Start: start, First: draftAfter, Every: p.every,
+		Platform: p, State: d.opt.State, Key: key, Log: d.log, Start: start, First: draftDelay, Every: p.every,
 		Left: draftLeft,
 	})
 }
 
-// Draft shows a text that is being written, as often as there is room for it.
+// Draft implements core.Drafter. It shows an answer that is being written, as often as the rate limits allow.
 func (d *Driver) Draft(p core.Path, text string) {
 	s, err := chatKeyOf(d.opt.Name, p)
 	switch {
@@ -65,13 +64,13 @@ func (d *Driver) Draft(p core.Path, text string) {
 	}
 }
 
-// draftPlace names a chat or topic for its draft.
+// draftPlace returns the place of a draft; see core/draft.
 func (d *delivery) draftPlace(to chatKey) string {
-	to.chat = d.places.now(to.chat)
+	to.chat = d.places.currentChat(to.chat)
 	return d.path(to).String()
 }
 
-func (p *draftPlatform) key(place string) chatKey {
+func (p *draftPlatform) chatOf(place string) chatKey {
 	path, _ := core.ParsePath(place)
 	s, _ := chatKeyOf(p.d.opt.Name, path)
 	return s
@@ -80,19 +79,19 @@ func (p *draftPlatform) key(place string) chatKey {
 func (p *draftPlatform) every(place string) time.Duration {
 	switch {
 	case p.d.opt.Config.Pace == "off":
-		return draftFree
-	case p.key(place).chat > 0:
+		return draftUnpaced
+	case p.chatOf(place).chat > 0:
 		return draftPrivate
 	}
 	return draftGroup
 }
 
-// Enter takes a call that nobody would miss.
+// Enter implements draft.Platform.
 func (p *draftPlatform) Enter(_ context.Context, place, _ string) (leave func(), ok bool) {
-	return func() {}, p.d.api.Spare(p.key(place).chat)
+	return func() {}, p.d.api.TakeSpare(p.chatOf(place).chat)
 }
 
-// Fit returns the first message of a text.
+// Fit implements draft.Platform. It returns the first message of a text.
 func (p *draftPlatform) Fit(text string) string {
 	list := markup.Parts(text[:min(len(text), draftBytes)], markup.MaxText)
 	if len(list) == 0 || !markup.HasVisible(list[0].Source) {
@@ -101,49 +100,49 @@ func (p *draftPlatform) Fit(text string) string {
 	return list[0].Source
 }
 
-// Post shows a text by one of the platform's own drafts, or else by a message.
+// Post implements draft.Platform. It shows a text as one of Telegram's own drafts, or else as a message.
 func (p *draftPlatform) Post(ctx context.Context, post draft.Post) (string, error) {
-	s := p.key(post.Place)
+	s := p.chatOf(post.Place)
 	request := func(method string) *botapi.Request {
 		return &botapi.Request{Method: method, Params: botapi.Params{"message_thread_id": s.thread}, Chat: s.chat}
 	}
-	if s.chat > 0 && p.d.opt.Config.Stream != "edit" && !p.noOwn.Load() {
+	if s.chat > 0 && p.d.opt.Config.Stream != "edit" && !p.noNativeDrafts.Load() {
 		sum := fnv.New32a()
 		_, _ = sum.Write([]byte(post.Nonce))
 		own := request("sendMessageDraft")
 		own.Params["draft_id"] = sum.Sum32()>>2 + 1
-		err := p.call(ctx, own, post.Text)
+		err := p.showText(ctx, own, post.Text)
 		switch {
 		case botapi.IsCode(err, 404):
-			p.noOwn.Store(true)
+			p.noNativeDrafts.Store(true)
 		case botapi.IsCode(err, 403):
 			return "", err
 		case !botapi.IsCode(err, 400):
-			return "", nil // the next text replaces it, whatever became of it
+			return "", nil // even if this text was not shown, the next one replaces it
 		}
 	}
 	var m sentMessage
 	message := request("sendMessage")
 	message.Result = &m
-	if err := p.call(ctx, message, post.Text); err != nil {
+	if err := p.showText(ctx, message, post.Text); err != nil {
 		return "", err
 	}
 	if m.Number == 0 {
-		return "", &botapi.NetError{Method: "sendMessage", Text: "no message in the answer", Unknown: true}
+		return "", &botapi.NetError{Method: "sendMessage", Text: "the response has no message", Unknown: true}
 	}
-	p.d.places.sent(s, m.Number)
+	p.d.places.noteSent(s, m.Number)
 	return id(m.Number), nil
 }
 
-// Edit changes the text that a message shows.
+// Edit implements draft.Platform.
 func (p *draftPlatform) Edit(ctx context.Context, place, message, text string) error {
 	params := botapi.Params{"message_id": message}
-	r := &botapi.Request{Method: "editMessageText", Params: params, Chat: p.key(place).chat}
-	return p.call(ctx, r, text)
+	r := &botapi.Request{Method: "editMessageText", Params: params, Chat: p.chatOf(place).chat}
+	return p.showText(ctx, r, text)
 }
 
-// call makes a call that shows a text, once.
-func (p *draftPlatform) call(ctx context.Context, r *botapi.Request, text string) error {
+// showText makes a call that shows a text, without repeating it.
+func (p *draftPlatform) showText(ctx context.Context, r *botapi.Request, text string) error {
 	list := markup.Parts(text, markup.MaxText)
 	if len(list) > 0 {
 		r.Params["text"] = list[0].HTML
@@ -162,17 +161,17 @@ func (p *draftPlatform) call(ctx context.Context, r *botapi.Request, text string
 	return err
 }
 
-// Delete deletes a draft's message.
+// Delete implements draft.Platform.
 func (p *draftPlatform) Delete(ctx context.Context, place, message string) error {
-	params, chat := botapi.Params{"message_id": message}, p.key(place).chat
-	err := p.d.api.Do(ctx, &botapi.Request{Method: "deleteMessage", Params: params, Chat: chat, Again: true})
+	params, chat := botapi.Params{"message_id": message}, p.chatOf(place).chat
+	err := p.d.api.Do(ctx, &botapi.Request{Method: "deleteMessage", Params: params, Chat: chat, Repeatable: true})
 	if err != nil && p.Outcome(err) == draft.Refused {
 		return nil
 	}
 	return err
 }
 
-// Outcome tells what became of a call that failed.
+// Outcome implements draft.Platform.
 func (p *draftPlatform) Outcome(err error) draft.Outcome {
 	var api *botapi.Error
 	switch {
@@ -184,10 +183,10 @@ func (p *draftPlatform) Outcome(err error) draft.Outcome {
 	return draft.NotDone
 }
 
-// finish makes the message of a request, the part with this key, out of the draft of
-// its place. done is false if there is none, if it belongs to the turn beside, or if
-// it cannot become that message: then the message is to be sent.
-func (d *delivery) finish(ctx context.Context, to chatKey, r *botapi.Request, p markup.Part, key string) (
+// finishDraft turns the draft of a place into the message of a request, which is the part with this key. If done is
+// false, the caller must send the message: there is no draft, it cannot become that message, or the caller is a chat
+// command, which must not use the draft of a turn.
+func (d *delivery) finishDraft(ctx context.Context, to chatKey, r *botapi.Request, p markup.Part, key string) (
 	message string, done bool, err error) {
 	if command.IsContext(ctx) {
 		return "", false, nil
@@ -211,7 +210,7 @@ func (d *delivery) finish(ctx context.Context, to chatKey, r *botapi.Request, p 
 		return "", done, explain(err)
 	}
 	if n, err := number(message); err == nil {
-		message = d.places.messageID(d.places.now(to.chat), n)
+		message = d.places.messageID(d.places.currentChat(to.chat), n)
 	}
 	return message, done, nil
 }

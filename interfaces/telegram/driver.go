@@ -1,26 +1,24 @@
-// Package telegram is the driver for Telegram: updates of the Bot API become events, and
-// actions become calls. It owns message_telegram and the actions that edit, delete and
-// react, and that send photos, documents and polls.
+// Package telegram is the driver for Telegram. It converts updates of the Bot API to events, and actions to calls
+// of the Bot API. It has message_telegram and the actions that edit and delete messages, react to them, and send
+// photos, documents and polls.
 //
-// A place is telegram/<chat>, or telegram/<chat>/<thread> for a topic of a forum; the
-// General topic is the chat itself. A message's id is the platform's number in its chat;
-// see places.go for what becomes of it with another bot.
+// A place is telegram/<chat>, or telegram/<chat>/<thread> for a topic of a forum. The General topic is the chat
+// itself. A message's id is Telegram's number of it, unless the bot account changed; see accountShift.
 //
-// An answer shows while it is written: as the platform's own draft in private chats,
-// elsewhere as a message that is edited and becomes the answer (see core/draft).
-// Besides, the driver writes to places and users outside of turns, carries files, fetches
-// attachments, and finds topics, groups and users by their names.
+// An answer is shown while it is being written: in private chats as Telegram's own draft, elsewhere as a message
+// that is edited until it is the answer (see core/draft). The driver also writes to places and users outside of
+// turns, sends files, fetches attachments, and finds topics, groups and users by name.
 //
-// Promises to the platform: an update is confirmed only after Inbox.Receive returned; no
-// more calls are made than the published limits allow, and none while the platform asked
-// to wait. Promises to users: nothing is lost because of how it was written; what the
-// platform refuses with styles is sent again without; calls of one chat keep their order;
-// an answer that cannot be sent because the platform is out of reach, refuses the token or
-// asks for a long wait fails as core.ErrAway, to be sent later.
+//   - An update is confirmed only after Inbox.Receive has returned.
+//   - Calls stay within the published rate limits, and stop while Telegram asks to wait.
+//   - The calls of a chat are made in order.
+//   - If Telegram refuses a message because of its styles, it is sent again without them.
+//   - An answer fails with core.ErrAway, to be sent later, if Telegram cannot be reached, refuses the token or
+//     asks for a long wait.
 //
-// It does not decide whether a message is answered, and it keeps no history. Calls are in
-// package botapi, styles in package markup. The rest is larger than other packages: what
-// comes in and what goes out share what is known about chats, accounts and buttons.
+// The driver does not decide whether a message is answered, and stores no history. Package botapi makes the calls,
+// and package markup renders styles. The rest is larger than other packages, because receiving and sending share
+// what is known about chats, accounts and buttons.
 package telegram
 
 import (
@@ -62,7 +60,7 @@ type Config struct {
 	Webhook     botapi.Webhook `toml:"webhook" doc:"Receives updates by a webhook instead of polling."`
 }
 
-// Wrong tells what is wrong with the token; "" where nothing is, or there is none.
+// Wrong says what is wrong with the token; "" if nothing is, or if there is no token.
 func (c *Config) Wrong() string {
 	if strings.ContainsAny(c.Token.Reveal(), "/?#% \t\r\n") {
 		return "must look like 123456:ABC-DEF, as @BotFather gives it"
@@ -70,25 +68,24 @@ func (c *Config) Wrong() string {
 	return ""
 }
 
-// Options is what a Driver needs. Name, Config, Log, Clock, State and Admin are required.
+// Options configure a Driver. Name, Config, Log, Clock, State and Admin are required.
 type Options struct {
 	Name   string // the interface's name
 	Config Config
 	Log    *slog.Logger
 	Clock  func() time.Time
 	State  driver.State
-	Admin  func(text string) // tells admins what they must know
+	Admin  func(text string) // alerts admins
 
-	Commands func() []command.Spec // offered in the platform's menu; nil: none
-	Admins   func() []core.Path    // who sees the commands of admins; nil: nobody
+	Commands func() []command.Spec // in Telegram's command menus; nil: none
+	Admins   func() []core.Path    // users whose menu has the commands of admins; nil: nobody
 
-	// Dial connects to the server; nil: by the network.
+	// Dial connects to the server; nil: over the network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Driver is the interface to one bot account. Its actions work from New on,
-// whether or not Listen runs. Safe for concurrent use; Listen is called once at
-// a time.
+// Driver is the interface of one bot account. Its actions work even if Listen does not run. Safe for concurrent
+// use, but Listen must not run twice at the same time.
 type Driver struct {
 	opt     Options
 	log     *slog.Logger
@@ -96,15 +93,15 @@ type Driver struct {
 	places  *places
 	ranks   *ranks
 	pressed recent.Cache[[2]int64, string] // see converter
-	choices *recent.Shared[string, bool]   // queries that a Whisper may answer
+	choices *recent.Shared[string, bool]   // ids of pressed choices that Whisper may answer
 	send    *delivery
 	marks   *marks
-	menus   sync.Mutex  // held while they are updated
-	refused atomic.Bool // the server does not know the token any more
+	menus   sync.Mutex  // held while the command menus are updated
+	refused atomic.Bool // Telegram refused the token
 	running atomic.Pointer[running]
 }
 
-// running is what exists while Listen runs.
+// running is the state while Listen runs.
 type running struct {
 	inbox core.Inbox
 	tasks *driver.Tasks
@@ -121,15 +118,15 @@ var (
 	_ core.Readier            = (*Driver)(nil)
 )
 
-// New makes a driver. It makes no calls yet: a wrong token is an error of Listen.
+// New returns a driver. It makes no calls, so a token that Telegram refuses is an error of Listen.
 func New(o Options) (*Driver, error) {
 	if !txt.IsName(o.Name, 40, ".-") { // actions are named after it
-		return nil, fmt.Errorf("interface name %q: only a-z, 0-9, _, . and - are possible, at most 40", o.Name)
+		return nil, fmt.Errorf("interface name %q: only a-z, 0-9, _, . and - are allowed, at most 40", o.Name)
 	}
 	token := o.Config.Token.Reveal()
 	wrong := o.Config.Wrong()
 	if wrong != "" || token == "" {
-		return nil, fmt.Errorf("%s: token: %s", o.Name, cmp.Or(wrong, "there is none; @BotFather gives one"))
+		return nil, fmt.Errorf("%s: token: %s", o.Name, cmp.Or(wrong, "missing; @BotFather gives one"))
 	}
 	if err := o.Config.Webhook.Validate(); err != nil {
 		return nil, fmt.Errorf("%s: webhook: %w", o.Name, err)
@@ -141,7 +138,8 @@ func New(o Options) (*Driver, error) {
 		Name: o.Name, URL: o.Config.APIURL, Token: token, Pace: o.Config.Pace != "off", Timeout: o.Config.Timeout,
 		Log: d.log, Clock: o.Clock, State: o.State, Dial: o.Dial,
 		Hooks: botapi.Hooks{
-			Chat: d.places.now, Migrated: d.migrated, Sign: d.send.keys.moved, Revoked: d.unauthorised, Admin: o.Admin,
+			Chat: d.places.currentChat, Migrated: d.migrated, Sign: d.send.keys.resignKeyboard,
+			Revoked: d.unauthorised, Admin: o.Admin,
 		},
 	})
 	if err != nil {
@@ -153,7 +151,7 @@ func New(o Options) (*Driver, error) {
 	d.ranks = newRanks(d)
 	var accounts []string
 	if err := driver.Load(context.Background(), o.State, accountsKey, &accounts); err != nil {
-		d.log.Warn("former bots not read", "err", err)
+		d.log.Warn("earlier bot accounts not read", "err", err)
 	}
 	if !slices.Contains(accounts, d.account()) {
 		accounts = append(accounts, d.account())
@@ -162,20 +160,20 @@ func New(o Options) (*Driver, error) {
 	if err := d.places.load(context.Background(), o.State); err != nil {
 		d.log.Warn("places not read", "err", err)
 	}
-	d.send.drafts = newDrafts(d.send, d.later)
+	d.send.drafts = newDrafts(d.send, d.background)
 	return d, nil
 }
 
-// Name is the interface's name.
+// Name implements core.Interface.
 func (d *Driver) Name() string { return d.opt.Name }
 
-// Type is the kind of interface, whatever its table is called.
+// Type returns the kind of interface. Unlike Name, it is the same for all of that kind.
 func (d *Driver) Type() string { return "telegram" }
 
-// Listen takes updates in until ctx ends or the platform refuses the token in any call.
+// Listen receives updates until ctx ends or Telegram refuses the token in any call.
 func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	life, abort := context.WithCancelCause(ctx)
-	tasks := &driver.Tasks{Most: 256} // nothing in the background is worth blocking for
+	tasks := &driver.Tasks{Most: 256} // beyond that, background work is dropped
 	d.send.drafts.Begin()
 	if err := d.places.load(ctx, d.opt.State); err != nil {
 		d.log.Warn("places not read", "err", err)
@@ -186,7 +184,7 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 		tasks.Close()
 		d.running.Store(nil)
 		if err := d.places.save(context.WithoutCancel(ctx), d.opt.State); err != nil {
-			d.log.Warn("places not kept", "err", err)
+			d.log.Warn("places not saved", "err", err)
 		}
 		d.api.Close()
 	}()
@@ -209,41 +207,42 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 		return fmt.Errorf("%s: %w", d.opt.Name, err)
 	}
 	d.refused.Store(true)
-	return fmt.Errorf("%s: the platform does not know this bot (%w): "+
+	return fmt.Errorf("%s: Telegram does not know this bot (%w): "+
 		"check the token, and that @BotFather has not replaced it", d.opt.Name, err)
 }
 
-// connect asks the platform who the bot is, and returns what takes updates in.
+// connect asks Telegram who the bot is, starts the background work of Listen, and returns the intake.
 func (d *Driver) connect(ctx context.Context, in core.Inbox) (*intake, error) {
 	var self user
-	r := &botapi.Request{Method: "getMe", Again: true, Fatal: []int{200, 401, 404}, Result: &self} // 200: no Bot API
+	// Fatal has 200 for a server that is not a Bot API server.
+	r := &botapi.Request{Method: "getMe", Repeatable: true, Fatal: []int{200, 401, 404}, Result: &self}
 	if err := d.api.Do(ctx, r); err != nil {
 		return nil, err
 	}
 	if self.ID == 0 {
-		return nil, errors.New("getMe: no bot in the answer")
+		return nil, errors.New("getMe: the response has no bot")
 	}
 	d.refused.Store(false)
 	d.saveAccount(ctx)
 	d.log.Info("connected", "name", self.UserName)
-	d.later(func(ctx context.Context) {
+	d.background(func(ctx context.Context) {
 		if driver.Sleep(ctx, menusAfter) {
 			d.updateMenus(ctx)
 		}
 	})
-	d.later(d.send.drafts.ClearLater)
+	d.background(d.send.drafts.ClearLater)
 	c := &converter{
 		name: d.opt.Name, self: self, commands: d.opt.Commands, places: d.places, keys: d.send.keys,
 		pressed: &d.pressed, now: d.opt.Clock, ahead: d.api.ClockAhead,
 	}
-	return &intake{d: d, in: in, convert: c, done: map[int64]bool{}, damaged: map[int64]int{}}, nil
+	return &intake{d: d, in: in, convert: c, stored: map[int64]bool{}, damaged: map[int64]int{}}, nil
 }
 
-// Reaches reports whether anything can be sent: nothing can once the platform refused
-// the token. Messages wait for their answers until then.
+// Reaches implements core.Reachable. Nothing can be sent after Telegram refused the token. Messages then wait for
+// their answers until it is accepted again.
 func (d *Driver) Reaches(core.Path) bool { return !d.refused.Load() }
 
-// unauthorised ends Listen, because the platform does not know the token any more.
+// unauthorised ends Listen, because Telegram refused the token.
 func (d *Driver) unauthorised(err error) {
 	d.refused.Store(true)
 	r := d.running.Load()
@@ -252,20 +251,20 @@ func (d *Driver) unauthorised(err error) {
 	}
 }
 
-// receive hands in what the bot itself changed on the platform, while Listen runs.
+// receive stores an event about a change that the bot itself made, if Listen runs.
 func (d *Driver) receive(ctx context.Context, e core.Event) {
 	r := d.running.Load()
 	if r == nil {
 		return
 	}
 	if err := r.inbox.Receive(ctx, e); err != nil && ctx.Err() == nil {
-		d.log.Warn("change not taken in", "path", e.Message.Path, "err", err)
+		d.log.Warn("change not stored", "path", e.Message.Path, "err", err)
 	}
 }
 
-// migrated notes that a group became a supergroup.
+// migrated records that a group became a supergroup.
 func (d *Driver) migrated(ctx context.Context, from, to int64) {
-	d.places.moved(from, to)
+	d.places.noteMigration(from, to)
 	c := converter{name: d.opt.Name, now: d.opt.Clock}
 	d.receive(ctx, c.migrationEvent(from, to))
 }
@@ -273,17 +272,16 @@ func (d *Driver) migrated(ctx context.Context, from, to int64) {
 // Ready implements core.Readier.
 func (d *Driver) Ready() error { return d.api.Ready() }
 
-// later runs f in the background while Listen runs. It returns false if f will not run.
-func (d *Driver) later(f func(context.Context)) bool {
+// background runs f in the background while Listen runs. It returns false if f will not run.
+func (d *Driver) background(f func(context.Context)) bool {
 	r := d.running.Load()
 	return r != nil && r.tasks.Go(func() { f(r.life) })
 }
 
-// id writes a number of the platform.
+// id formats an id of Telegram.
 func id(n int64) string { return strconv.FormatInt(n, 10) }
 
-// Probe implements core.Prober. It takes no updates, so that a bot that runs with
-// the same token is not disturbed.
+// Probe implements core.Prober. It asks for no updates, so it does not disturb a bot that runs with the same token.
 func (d *Driver) Probe(ctx context.Context) []core.Finding {
 	var me struct {
 		Name   string `json:"username"`
@@ -300,7 +298,7 @@ func (d *Driver) Probe(ctx context.Context) []core.Finding {
 	}
 	if me.Name == "" {
 		return []core.Finding{{What: "identity", Found: "unknown",
-			Fix: "the server's answer is not that of Telegram; check api_url", Fatal: true}}
+			Fix: "the server does not answer like Telegram; check api_url", Fatal: true}}
 	}
 	found := []core.Finding{{What: "identity", Found: "@" + me.Name}}
 	groups := core.Finding{What: "groups", Found: "may be added to groups"}

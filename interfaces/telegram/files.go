@@ -22,20 +22,19 @@ var (
 	_ core.Fetcher    = (*Driver)(nil)
 )
 
-// What the platform takes, and what the bot writes itself, in bytes.
+// The largest files, in bytes.
 const (
-	maxPhoto  = 10 << 20
-	maxCarry  = 50 << 20
-	maxUpload = 10 << 20
+	maxPhoto    = 10 << 20
+	maxSendFile = 50 << 20
+	maxContent  = 10 << 20
 )
 
-// media is what the photo and document actions send: exactly one of URL, Ref and
-// Content says which file.
+// media is the payload of the photo and document actions. Exactly one of URL, Ref and Content is set.
 type media struct {
 	addressed
 	URL     string `json:"url"`
 	Ref     string `json:"ref"`
-	Content string `json:"content"` // a text
+	Content string `json:"content"` // the text of a text file
 	Name    string `json:"name"`
 	Caption string `json:"caption"`
 }
@@ -46,16 +45,16 @@ func (m *media) check(*delivery, core.Call) error {
 	case len(given) != 1:
 		return core.Errorf(core.Invalid,
 			"say which file, in exactly one way: by url or ref, or, for a document, its content")
-	case m.URL != "" && !fetchable(m.URL):
+	case m.URL != "" && !isPublicAddress(m.URL):
 		return core.Errorf(core.Invalid, "url: it must be a public https address")
-	case len(m.Content) > maxUpload:
-		return core.Errorf(core.Invalid, "the file is larger than %d bytes", maxUpload)
+	case len(m.Content) > maxContent:
+		return core.Errorf(core.Invalid, "the file is larger than %d bytes", maxContent)
 	}
 	return nil
 }
 
-// fetchable refuses addresses that only a server in the same network may reach.
-func fetchable(address string) bool {
+// isPublicAddress reports whether an address is https and does not look like one of a local network.
+func isPublicAddress(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" || u.User != nil || !markup.Linkable(address) {
 		return false
@@ -69,7 +68,7 @@ func fetchable(address string) bool {
 	return net.ParseIP(host) == nil && strings.Trim(host, "0123456789.xabcdef") != ""
 }
 
-// form is how a file is sent.
+// form is the way in which a file is sent.
 type form struct{ method, field, name string }
 
 var (
@@ -77,7 +76,7 @@ var (
 	textFile = form{"sendDocument", "document", "file.txt"}
 )
 
-// formOf chooses the form by what the file wants to be and what it is.
+// formOf chooses the form by the file's declared kind and its MIME type.
 func formOf(f *core.Upload) form {
 	mime, _, _ := strings.Cut(f.MIME, ";")
 	if mime == "" || mime == "application/octet-stream" {
@@ -101,7 +100,7 @@ func formOf(f *core.Upload) form {
 	return form{"sendDocument", "document", "file.bin"}
 }
 
-// sendMedia returns what sends a file in that form.
+// sendMedia returns the Do of an action that sends a file in that form.
 func (d *delivery) sendMedia(f form) func(context.Context, core.Call) (core.Result, error) {
 	return func(ctx context.Context, call core.Call) (r core.Result, err error) {
 		var m media
@@ -114,18 +113,17 @@ func (d *delivery) sendMedia(f form) func(context.Context, core.Call) (core.Resu
 		}
 		file := botapi.File{Name: name, Data: []byte(m.Content), Ref: cmp.Or(m.URL, m.Ref)}
 		o := d.file(f, m.to, file, "", m.Caption)
-		o.addressed, o.here, o.number, o.following = m.addressed, d.same(call.Path, m.to), 1, 1
+		o.addressed, o.here, o.number, o.following = m.addressed, d.isPlace(call.Path, m.to), 1, 1
 		return r, d.send(ctx, call.Deliveries, o)
 	}
 }
 
-// restParts is how many parts the rest of one caption may have. They are numbered from
-// n*restParts, apart from all other parts of the step.
+// restParts is how many messages the rest of a caption may need. For the file with the number n, they are numbered
+// from n*restParts, so that they differ from all other parts of the step.
 const restParts = 256
 
-// SendFile sends a file as a picture, an animation, a video or a voice message (Ogg) if it
-// is one, and else as a document. What does not fit into the caption follows as
-// messages.
+// SendFile implements core.FileSender. It sends a file as a picture, animation, video, sound or voice message (Ogg) if
+// it is one, and otherwise as a document. What does not fit into the caption follows in further messages.
 func (d *Driver) SendFile(ctx context.Context, parts core.Deliveries, n int, what core.Sent, f core.Upload) error {
 	to, err := d.send.target(what.Path, "")
 	switch {
@@ -133,8 +131,8 @@ func (d *Driver) SendFile(ctx context.Context, parts core.Deliveries, n int, wha
 		return err
 	case len(f.Data) == 0:
 		return core.Errorf(core.Invalid, "the file is empty")
-	case len(f.Data) > maxCarry:
-		return core.Errorf(core.Invalid, "the file is larger than %d bytes", maxCarry)
+	case len(f.Data) > maxSendFile:
+		return core.Errorf(core.Invalid, "the file is larger than %d bytes", maxSendFile)
 	}
 	form := formOf(&f)
 	o := d.send.file(form, to, botapi.File{Name: f.Name, Data: f.Data}, f.Alt, what.Text)
@@ -145,8 +143,7 @@ func (d *Driver) SendFile(ctx context.Context, parts core.Deliveries, n int, wha
 	return d.send.send(ctx, parts, o)
 }
 
-// file is a file in that form with its caption. What the caption cannot hold follows as
-// messages.
+// file returns the messages of a file: one with the file and its caption, then the rest of the caption.
 func (d *delivery) file(f form, to chatKey, file botapi.File, alt, caption string) outgoing {
 	file.Field = f.field
 	file.Name = oneLine(cut(path.Base("/"+strings.ReplaceAll(markup.Visible(file.Name), "\\", "/")), 128))
@@ -169,15 +166,14 @@ func (d *delivery) file(f form, to chatKey, file botapi.File, alt, caption strin
 	}
 }
 
-// Fetch returns the content of an attachment that this driver gave, at most most
-// bytes and no more than Config.MaxFile. It reads nothing but files of the Bot API
-// server, for at most ten times Config.Timeout.
+// Fetch implements core.Fetcher. It returns the content of an attachment of this driver. A file of more than most bytes
+// or Config.MaxFile is an error. It only reads files of the Bot API server, for at most ten times Config.Timeout.
 func (d *Driver) Fetch(ctx context.Context, a core.Attachment, most int64) ([]byte, error) {
 	most = min(most, cmp.Or(d.opt.Config.MaxFile, 20<<20))
 	tooLarge := core.Errorf(core.Invalid, "the file is larger than %d bytes", most)
 	switch {
 	case a.Ref == "":
-		return nil, core.Errorf(core.Broken, "the file is not there")
+		return nil, core.Errorf(core.Broken, "the file does not exist")
 	case a.Size > most:
 		return nil, tooLarge
 	}
@@ -186,21 +182,21 @@ func (d *Driver) Fetch(ctx context.Context, a core.Attachment, most int64) ([]by
 		Size int64  `json:"file_size"`
 	}
 	params := botapi.Params{"file_id": a.Ref}
-	err := d.api.Do(ctx, &botapi.Request{Method: "getFile", Params: params, Again: true, Result: &f})
+	err := d.api.Do(ctx, &botapi.Request{Method: "getFile", Params: params, Repeatable: true, Result: &f})
 	switch {
 	case botapi.Says(err, "file is too big"), f.Size > most:
 		return nil, tooLarge
 	case err != nil:
 		return nil, explain(err)
 	case f.Path == "":
-		return nil, core.Errorf(core.Broken, "the file is not there any more")
+		return nil, core.Errorf(core.Broken, "the file no longer exists")
 	}
 	data, err := d.api.File(ctx, f.Path, d.opt.Config.FilesDir, most)
 	switch {
 	case errors.Is(err, botapi.ErrTooLarge):
 		return nil, tooLarge
 	case errors.Is(err, botapi.ErrNoFile):
-		return nil, &core.Error{Kind: core.Broken, Text: "the file is not there any more", Err: err}
+		return nil, &core.Error{Kind: core.Broken, Text: "the file no longer exists", Err: err}
 	case err != nil:
 		return nil, explain(err)
 	}

@@ -10,42 +10,40 @@ import (
 )
 
 const (
-	albumQuiet = 700 * time.Millisecond // after which an album is complete
-	albumMost  = 10
+	albumQuiet = 700 * time.Millisecond // an album without a new part for so long is complete
+	maxAlbum   = 10                     // parts
 )
 
-// intake turns updates into events and hands them in, in order. Parts of an
-// album wait for each other: they stay with the platform until the album is
-// complete.
+// intake converts updates to events and stores them in the inbox, in order. The parts of an album are stored
+// together. Until an album is complete, its updates are not confirmed, so Telegram sends them again.
 type intake struct {
 	d       *Driver
 	in      core.Inbox
 	convert *converter
-	held    map[album]held // albums that may grow
-	done    map[int64]bool // taken in, but not to be confirmed yet
-	pending map[int64]bool // not taken in yet, for the sake of an album
-	damaged map[int64]int  // how often an update alone found the store damaged
+	waiting map[album]waitingAlbum // albums that may still grow
+	stored  map[int64]bool         // updates that are stored, but not confirmed yet
+	pending map[int64]bool         // updates of waiting albums
+	damaged map[int64]int          // how often an update failed with core.ErrDamaged while others were stored
 }
 
-// album is an album of a place.
 type album struct {
 	place core.Path
-	name  string
+	group string
 }
 
-// held is what is known of an album that waits.
-type held struct {
-	parts int
-	grew  time.Time
+// waitingAlbum is the state of an album that may still grow.
+type waitingAlbum struct {
+	parts    int
+	lastPart time.Time
 }
 
-// item is an update that was read.
+// item is an update with its events. id is 0 if it cannot be decoded.
 type item struct {
 	id int64
 	converted
 }
 
-// place is the place that an item is about; zero if it is about none.
+// place returns the place of an item; zero if it has no events.
 func (it *item) place() core.Path {
 	if len(it.events) == 0 {
 		return core.Path{}
@@ -53,11 +51,11 @@ func (it *item) place() core.Path {
 	return it.events[0].Message.Path
 }
 
-// Pause is how long to wait before asking again, where albums wait.
+// Pause implements botapi.Intake.
 func (i *intake) Pause() time.Duration {
 	var longest time.Duration
-	for _, h := range i.held {
-		longest = max(longest, albumQuiet-time.Since(h.grew), time.Millisecond)
+	for _, h := range i.waiting {
+		longest = max(longest, albumQuiet-time.Since(h.lastPart), time.Millisecond)
 	}
 	return longest
 }
@@ -65,18 +63,18 @@ func (i *intake) Pause() time.Duration {
 // Held implements botapi.Intake.
 func (i *intake) Held(id int64) bool { return i.pending[id] }
 
-// Take hands a batch in, as one commit, and returns the offset that confirms what is on
-// disk; 0: nothing is. After an error the rest comes again.
+// Take implements botapi.Intake. It stores a batch of updates in one commit, or one by one if that fails because
+// of one of them.
 func (i *intake) Take(ctx context.Context, raws []json.RawMessage) (int64, error) {
-	items, offset := i.whole(i.read(ctx, raws))
+	items, offset := i.readyItems(i.read(ctx, raws))
 	events := make([]core.Event, 0, len(items))
 	for _, it := range items {
 		events = append(events, it.events...)
-		i.notice(it)
+		i.beforeReceive(it)
 	}
 	if len(events) > 0 {
 		err := i.in.Receive(ctx, events...)
-		if errors.Is(err, core.ErrBadEvent) || errors.Is(err, core.ErrDamaged) { // one of them may be to blame
+		if errors.Is(err, core.ErrBadEvent) || errors.Is(err, core.ErrDamaged) {
 			err = i.receiveEach(ctx, items)
 		}
 		if err != nil {
@@ -84,25 +82,25 @@ func (i *intake) Take(ctx context.Context, raws []json.RawMessage) (int64, error
 		}
 	}
 	for _, it := range items {
-		i.done[it.id] = true
+		i.stored[it.id] = true
 		if it.press != nil {
-			i.d.later(func(ctx context.Context) { i.d.endPress(ctx, it.press) })
+			i.d.background(func(ctx context.Context) { i.d.endPress(ctx, it.press) })
 		}
 	}
-	if len(i.held) == 0 {
-		clear(i.done)
+	if len(i.waiting) == 0 {
+		clear(i.stored)
 		clear(i.damaged)
 	}
 	return offset, nil
 }
 
-// read decodes and converts; what cannot be read is left behind.
+// read decodes and converts updates. One that cannot be decoded is skipped: it has no events.
 func (i *intake) read(ctx context.Context, raws []json.RawMessage) []item {
 	items, updates := make([]item, len(raws)), make([]*update, len(raws))
 	for n, raw := range raws {
 		var err error
 		if updates[n], items[n].id, err = decode(raw); err != nil {
-			i.d.log.Error("update left behind", "err", err)
+			i.d.log.Error("update skipped", "err", err)
 		}
 	}
 	i.d.ranks.loadAdmins(ctx, updates)
@@ -114,19 +112,19 @@ func (i *intake) read(ctx context.Context, raws []json.RawMessage) []item {
 	return items
 }
 
-// convertSafely converts an update; one that makes the driver stumble is left
-// behind like one that cannot be read.
+// convertSafely converts an update and sets the ranks of its authors. An update whose conversion panics is skipped,
+// like one that cannot be decoded.
 func (i *intake) convertSafely(ctx context.Context, u *update) (c converted) {
 	defer func() {
 		r := recover()
 		if r != nil {
-			i.d.log.Error("update left behind", "id", u.ID, "panic", r)
+			i.d.log.Error("update skipped", "id", u.ID, "panic", r)
 			c = converted{}
 		}
 	}()
 	c = i.convert.convert(u)
 	if c.admins != 0 {
-		i.d.ranks.admins.changed(c.admins)
+		i.d.ranks.admins.invalidate(c.admins)
 	}
 	for n := range c.events {
 		i.d.ranks.setRank(ctx, &c.events[n].Message)
@@ -134,20 +132,20 @@ func (i *intake) convertSafely(ctx context.Context, u *update) (c converted) {
 	return c
 }
 
-// whole leaves the albums out that may still grow, joins the parts of the others, and says
-// how far the batch may be confirmed.
-func (i *intake) whole(items []item) (ready []item, offset int64) {
+// readyItems returns the items to store now, in which the parts of each complete album are joined. The offset
+// confirms all updates of the batch before the first part of an album that may still grow.
+func (i *intake) readyItems(items []item) (ready []item, offset int64) {
 	i.hold(items)
 	joined := map[album]int{}
 	for _, it := range items {
 		key := album{it.place(), it.album}
 		first, joins := joined[key]
-		_, waits := i.held[key]
+		_, waits := i.waiting[key]
 		switch {
 		case waits:
 			i.pending[it.id] = true
 			continue
-		case i.done[it.id]:
+		case i.stored[it.id]:
 			continue
 		case joins:
 			ready[first].join(it)
@@ -168,8 +166,8 @@ func (i *intake) whole(items []item) (ready []item, offset int64) {
 	return ready, offset
 }
 
-// hold finds the albums of a batch that may not be complete: nothing else was said there
-// since, and their last part came just now.
+// hold sets waiting to the albums of a batch that may still grow: their place has no newer message, and their last
+// part came less than albumQuiet ago.
 func (i *intake) hold(items []item) {
 	parts, last := map[album]int{}, map[core.Path]string{}
 	for _, it := range items {
@@ -178,21 +176,21 @@ func (i *intake) hold(items []item) {
 			last[it.place()] = it.album
 		}
 	}
-	was := i.held
-	i.held, i.pending = map[album]held{}, map[int64]bool{}
+	before := i.waiting
+	i.waiting, i.pending = map[album]waitingAlbum{}, map[int64]bool{}
 	for place, name := range last {
 		key := album{place, name}
-		h := was[key]
+		h := before[key]
 		if h.parts != parts[key] {
-			h = held{parts[key], time.Now()}
+			h = waitingAlbum{parts[key], time.Now()}
 		}
-		if name != "" && h.parts < albumMost && time.Since(h.grew) < albumQuiet {
-			i.held[key] = h
+		if name != "" && h.parts < maxAlbum && time.Since(h.lastPart) < albumQuiet {
+			i.waiting[key] = h
 		}
 	}
 }
 
-// join adds a further part to an album: its file, and its words if it has some.
+// join adds the file and the text of a further part to the first part of an album.
 func (it *item) join(part item) {
 	m, more := &it.events[0].Message, &part.events[0].Message
 	m.Attachments = append(m.Attachments, more.Attachments...)
@@ -212,9 +210,9 @@ func (it *item) join(part item) {
 	}
 }
 
-// notice takes notice of what people say, so that it is known when the answer begins, and
-// of a choice, before anybody can whisper.
-func (i *intake) notice(it item) {
+// beforeReceive prepares for an answer, which may begin while the update is being stored: it deletes leftover drafts,
+// notes which message to acknowledge, and registers a pressed choice for Whisper.
+func (i *intake) beforeReceive(it item) {
 	for n := range it.events {
 		e := &it.events[n]
 		if e.Kind != core.KindMessage || e.Message.Author.Bot {
@@ -230,44 +228,43 @@ func (i *intake) notice(it item) {
 	}
 }
 
-// maxDamaged is how often an update is handed in that finds the store damaged, while
-// others do not.
+// maxDamaged is how often an update may fail with core.ErrDamaged while others are stored, before it is skipped.
 const maxDamaged = 3
 
-// receiveEach hands items in one by one. What follows a failed one in its place waits
-// with it. What can never be taken in is left behind.
+// receiveEach stores items one by one. After a failure, further items of the same place are not stored, to keep the
+// order. An item that can never be stored is skipped.
 func (i *intake) receiveEach(ctx context.Context, items []item) (failure error) {
-	stuck := map[core.Path]bool{}
-	var failed []item
-	taken := 0
-	for _, it := range items {
+	stuck, damaged := map[core.Path]bool{}, map[int]error{}
+	count := 0
+	for n, it := range items {
 		if len(it.events) == 0 || stuck[it.place()] {
 			continue
 		}
 		switch err := i.in.Receive(ctx, it.events...); {
 		case err == nil:
-			taken++
+			count++
 		case errors.Is(err, core.ErrBadEvent):
-			i.leave(it, err)
+			i.skip(it, err)
 		default:
 			failure, stuck[it.place()] = err, true
 			if errors.Is(err, core.ErrDamaged) {
-				failed = append(failed, it)
+				damaged[n] = err
 			}
 		}
 	}
-	for _, it := range failed {
-		if taken > 0 {
-			i.damaged[it.id]++
+	for n, err := range damaged {
+		id := items[n].id
+		if count > 0 {
+			i.damaged[id]++
 		}
-		if i.damaged[it.id] >= maxDamaged {
-			i.leave(it, failure)
+		if i.damaged[id] >= maxDamaged {
+			i.skip(items[n], err)
 		}
 	}
 	return failure
 }
 
-func (i *intake) leave(it item, err error) {
-	i.d.log.Error("update left behind: it cannot be taken in", "id", it.id, "err", err)
-	i.done[it.id] = true
+func (i *intake) skip(it item, err error) {
+	i.d.log.Error("update skipped: it cannot be stored", "id", it.id, "err", err)
+	i.stored[it.id] = true
 }

@@ -28,7 +28,7 @@ func TestShows(t *testing.T) {
 		{"example.org", "https://example.org.evil.example/", false}, {"here", "https://example.org/", false}, {"", "https://example.org/", false},
 		{"resolve?domain=x", "tg://resolve?domain=x", false}, {"here", "", true},
 	} {
-		if got := shows(tc.text, tc.address); got != tc.want {
+		if got := showsAddress(tc.text, tc.address); got != tc.want {
 			t.Errorf("%q shows %q: %v", tc.text, tc.address, got)
 		}
 	}
@@ -45,7 +45,7 @@ func FuzzLinked(f *testing.F) {
 		text = strings.ToValidUTF8(text, "?")
 		list := inBytes(text, []entity{{Type: "text_link", Offset: offset, Length: length, URL: address}})
 		got := linked(text, list)
-		if got == text && shows(marked(text, list[0]), address) {
+		if got == text && showsAddress(entityText(text, list[0]), address) {
 			return
 		}
 		for at := 0; ; at++ {
@@ -69,16 +69,16 @@ func manyLinks(n int) (text string, links []entity) {
 }
 
 func TestManyLinks(t *testing.T) {
-	text, links := manyLinks(maxMarked + 10)
+	text, links := manyLinks(maxEntities + 10)
 	m := message{Text: text, Entities: links}
 	got := linked(m.content())
-	if want := strings.Repeat("😀 (https://example.org/) ", maxMarked) + strings.Repeat("😀 ", 10); got != want {
-		t.Errorf("%d bytes with %d addresses, want %d", len(got), strings.Count(got, "example.org"), maxMarked)
+	if want := strings.Repeat("😀 (https://example.org/) ", maxEntities) + strings.Repeat("😀 ", 10); got != want {
+		t.Errorf("%d bytes with %d addresses, want %d", len(got), strings.Count(got, "example.org"), maxEntities)
 	}
 	mention := entity{Type: "text_mention", Offset: 0, Length: 2, User: &user{ID: 1}}
-	m.Entities = append(links[:maxMarked:maxMarked], mention)
+	m.Entities = append(links[:maxEntities:maxEntities], mention)
 	if got := spoken(m.content()); got != "" {
-		t.Errorf("more than %d entities are read", maxMarked)
+		t.Errorf("more than %d entities are read", maxEntities)
 	}
 }
 

@@ -34,17 +34,17 @@ type menuCommand struct {
 	Description string `json:"description"`
 }
 
-// offering is what was offered: its mark, and which menus there are, without commands.
-type offering struct {
+// offeredMenus records which menus are set: a hash of them all, and each menu without its commands.
+type offeredMenus struct {
 	Mark  string `json:"mark"`
 	Lists []menu `json:"lists"`
 }
 
-// audience is who sees a list: the platform shows each person the narrowest one.
+// audience is who sees a menu. Telegram shows each user the menu with the narrowest scope.
 type audience struct {
 	scope   map[string]any
 	rank    core.Rank
-	private bool // commands for private places are of use there
+	private bool // include commands for private chats
 }
 
 func (d *Driver) audiences() []audience {
@@ -61,8 +61,7 @@ func (d *Driver) audiences() []audience {
 	return list
 }
 
-// languages lists the languages that commands are described in; "" is all others. Without
-// commands there are none.
+// languages lists the languages of the commands' descriptions; "" stands for all others. It is empty without commands.
 func (d *Driver) languages() (list []string) {
 	for _, spec := range d.opt.Commands() {
 		list = append(list, "")
@@ -74,7 +73,7 @@ func (d *Driver) languages() (list []string) {
 	return slices.Compact(list)
 }
 
-// platformLanguage is the two letters that the platform knows a language by.
+// platformLanguage returns the two letters by which Telegram knows a language; "" if there are none.
 func platformLanguage(tag string) string {
 	base, _, _ := strings.Cut(strings.ToLower(tag), "-")
 	if len(base) != 2 {
@@ -83,7 +82,7 @@ func platformLanguage(tag string) string {
 	return base
 }
 
-func (d *Driver) offered(to audience, language string) []menuCommand {
+func (d *Driver) menuFor(to audience, language string) []menuCommand {
 	list := []menuCommand{}
 	for _, spec := range d.opt.Commands() {
 		if spec.Rank > to.rank || spec.Private && !to.private {
@@ -103,16 +102,16 @@ func (d *Driver) offered(to audience, language string) []menuCommand {
 	return list
 }
 
-// CommandsChanged updates the platform's menus in the background, if Listen runs.
-func (d *Driver) CommandsChanged() { d.later(d.updateMenus) }
+// CommandsChanged updates the command menus in the background, if Listen runs.
+func (d *Driver) CommandsChanged() { d.background(d.updateMenus) }
 
 const (
-	menusAfter     = 100 * time.Millisecond // the start: first come the first poll and what it brings
+	menusAfter     = 100 * time.Millisecond // after connecting, so that the first updates come first
 	maxMenuTries   = 5
 	firstMenuPause = time.Minute
 )
 
-// updateMenus sets the platform's menus. Where that fails, it tries again, after longer and longer pauses.
+// updateMenus sets the command menus. If that fails, it retries after growing pauses.
 func (d *Driver) updateMenus(ctx context.Context) {
 	pause := firstMenuPause
 	for range maxMenuTries {
@@ -120,7 +119,7 @@ func (d *Driver) updateMenus(ctx context.Context) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		d.log.Warn("commands not offered", "err", err)
+		d.log.Warn("command menus not set", "err", err)
 		if !driver.Sleep(ctx, driver.Jitter(pause)) {
 			return
 		}
@@ -128,64 +127,64 @@ func (d *Driver) updateMenus(ctx context.Context) {
 	}
 }
 
-// setMenus sets the platform's menus, unless they are up to date, and removes old ones.
+// setMenus sets the command menus, unless they are up to date, and removes old ones.
 func (d *Driver) setMenus(ctx context.Context) error {
 	d.menus.Lock()
 	defer d.menus.Unlock()
 	var menus []menu
-	var now offering
+	var now offeredMenus
 	for _, a := range d.audiences() {
 		for _, language := range d.languages() {
-			menus = append(menus, menu{a.scope, language, d.offered(a, language)})
+			menus = append(menus, menu{a.scope, language, d.menuFor(a, language)})
 			now.Lists = append(now.Lists, menu{Scope: a.scope, Language: language})
 		}
 	}
 	data, _ := json.Marshal(menus)
-	sum := sha256.Sum256(append(data, d.account()...)) // another bot has none yet
+	sum := sha256.Sum256(append(data, d.account()...)) // each bot account has its own menus
 	now.Mark = hex.EncodeToString(sum[:])
-	var was offering
-	_ = driver.Load(ctx, d.opt.State, menuKey, &was) // what cannot be read is offered again
+	var was offeredMenus
+	_ = driver.Load(ctx, d.opt.State, menuKey, &was) // if that fails, the menus are set again
 	if was.Mark == now.Mark || len(was.Lists)+len(menus) == 0 {
 		return nil
 	}
 	gone := slices.DeleteFunc(was.Lists, func(m menu) bool {
 		return slices.ContainsFunc(now.Lists, func(x menu) bool { return bytes.Equal(core.JSON(x), core.JSON(m)) })
 	})
-	unreached, err := d.offerAll(ctx, menus, gone)
+	unreached, err := d.sendMenus(ctx, menus, gone)
 	if err != nil {
 		return err
 	}
-	if unreached { // the next life tries again
+	if unreached { // the next start tries again
 		now.Mark = ""
 	}
 	if err := driver.Save(ctx, d.opt.State, menuKey, now); err != nil && ctx.Err() == nil {
-		d.log.Warn("commands offered, but not noted", "err", err)
+		d.log.Warn("command menus set, but not recorded", "err", err)
 	}
 	return nil
 }
 
-// offerAll reports whether there are lists for admins who never wrote to the bot. The
-// platform does not take those.
-func (d *Driver) offerAll(ctx context.Context, menus, gone []menu) (unreached bool, err error) {
+// sendMenus sets menus and removes those that are gone. unreached is true if an admin never wrote to the bot: Telegram
+// refuses a menu for such a chat.
+func (d *Driver) sendMenus(ctx context.Context, menus, gone []menu) (unreached bool, err error) {
 	for _, m := range menus {
-		switch err := d.offer(ctx, "setMyCommands", m); {
+		switch err := d.callMenu(ctx, "setMyCommands", m); {
 		case err != nil && m.Scope["chat_id"] != nil && botapi.IsCode(err, 400, 403):
 			unreached = true
-			d.log.Info("commands not offered to an admin who has not written yet", "chat", m.Scope["chat_id"])
+			d.log.Info("command menu not set: the admin has not written to the bot yet", "chat", m.Scope["chat_id"])
 		case err != nil:
 			return unreached, err
 		}
 	}
 	for _, m := range gone {
-		err := d.offer(ctx, "deleteMyCommands", m)
-		if err != nil && !botapi.IsCode(err, 400, 403) { // of a chat that is gone nothing is left
+		err := d.callMenu(ctx, "deleteMyCommands", m)
+		if err != nil && !botapi.IsCode(err, 400, 403) { // these mean that the chat no longer exists
 			return unreached, err
 		}
 	}
 	return unreached, nil
 }
 
-func (d *Driver) offer(ctx context.Context, method string, m menu) error {
+func (d *Driver) callMenu(ctx context.Context, method string, m menu) error {
 	params := botapi.Params{"commands": m.Commands, "language_code": m.Language, "scope": m.Scope}
-	return d.api.Do(ctx, &botapi.Request{Method: method, Params: params, Again: true})
+	return d.api.Do(ctx, &botapi.Request{Method: method, Params: params, Repeatable: true})
 }

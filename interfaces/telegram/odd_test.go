@@ -210,7 +210,11 @@ func TestStopUnderLoad(t *testing.T) {
 			}
 			time.Sleep(time.Duration(life) * 200 * time.Millisecond)
 			var ended atomic.Bool
-			begun := d.later(func(ctx context.Context) { <-ctx.Done(); time.Sleep(time.Second); ended.Store(true) })
+			begun := d.background(func(ctx context.Context) {
+				<-ctx.Done()
+				time.Sleep(time.Second)
+				ended.Store(true)
+			})
 			if err := stop(); err != nil || !begun || !ended.Load() {
 				t.Errorf("work in the background had begun: %v, and ended: %v; %v", begun, ended.Load(), err)
 			}
@@ -262,9 +266,9 @@ func TestRedirect(t *testing.T) {
 func TestAnswersAskAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, room := int64(0), false
-		l := answers[int64]{chats: map[int64]*answer[int64]{}}
+		l := chatCache[int64]{chats: map[int64]*cachedValue[int64]{}}
 		l.ask = func(context.Context, int64) (int64, error) { asked++; return asked, nil }
-		l.later = func(f func(context.Context)) bool {
+		l.background = func(f func(context.Context)) bool {
 			if room {
 				f(t.Context())
 			}
@@ -272,12 +276,12 @@ func TestAnswersAskAgain(t *testing.T) {
 		}
 		check := func(value, times int64) {
 			t.Helper()
-			if got := l.of(t.Context(), group); got != value || asked != times {
+			if got := l.get(t.Context(), group); got != value || asked != times {
 				t.Errorf("it is %d after %d questions, want %d after %d", got, asked, value, times)
 			}
 		}
 		check(1, 1)
-		time.Sleep(rankFresh + time.Second)
+		time.Sleep(rankTTL + time.Second)
 		check(1, 1)
 		room = true
 		time.Sleep(rankRetry + time.Second)

@@ -420,3 +420,20 @@ func TestThink(t *testing.T) {
 		_ = stop()
 	})
 }
+
+// TestTypingContinues after a broken connection, and stops after a refusal.
+func TestTypingContinues(t *testing.T) {
+	for fault, want := range map[telegramtest.FaultKind]int{telegramtest.Reset: 3, telegramtest.Refused: 1} {
+		bubble(t, nil, func(t *testing.T, w *world) {
+			w.FailNext("sendChatAction", telegramtest.Fault{Kind: fault})
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			d := w.driver(t)
+			d.ShowTyping(ctx, place("telegram", jay, 0))
+			if n := len(w.Calls("sendChatAction")); n != want {
+				t.Errorf("after fault %d, typing was shown %d times, want %d", fault, n, want)
+			}
+			d.api.Close()
+		})
+	}
+}

@@ -15,29 +15,28 @@ import (
 	"synthbot/core/driver"
 )
 
-// general is the thread of a forum's first topic, which is addressed as the
-// chat itself.
+// general is the thread of a forum's General topic. Messages to it have no thread.
 const general = 1
 
-// chatKey is where a message goes to.
+// chatKey is a chat, or a topic of it.
 type chatKey struct {
 	chat   int64
 	thread int64 // 0: none
 }
 
-// place is the path of a chat or topic.
+// place returns the path of a chat or topic.
 func place(name string, chat, thread int64) core.Path {
 	elements := []string{name, id(chat)}
 	if thread > general {
 		elements = append(elements, id(thread))
 	}
-	p, _ := core.MakePath(elements...) // numbers, behind a name that New has checked
+	p, _ := core.MakePath(elements...) // New has checked the name
 	return p
 }
 
-var errNoPlace = errors.New("no place of this interface")
+var errNoPlace = errors.New("not a place of this interface")
 
-// chatKeyOf reads a path of this interface. A user means the private chat with them.
+// chatKeyOf reads a path of this interface. The path of a user means the private chat with them.
 func chatKeyOf(name string, p core.Path) (s chatKey, err error) {
 	own, rest, _ := strings.Cut(p.String(), "/")
 	chat, thread, inThread := strings.Cut(rest, "/")
@@ -58,7 +57,7 @@ func chatKeyOf(name string, p core.Path) (s chatKey, err error) {
 	return s, nil
 }
 
-// number reads an id in its one spelling.
+// number reads an id. It refuses spellings that id does not write, such as "007".
 func number(s string) (int64, error) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n == 0 || id(n) != s {
@@ -67,24 +66,24 @@ func number(s string) (int64, error) {
 	return n, nil
 }
 
-// Bounds of what is remembered about places.
+// How many chats, topics and users are remembered, and how many messages of topics.
 const (
 	maxPlaces  = 8192
 	maxThreads = 8192
 )
 
-// places knows what updates said about chats: which are forums, which supergroup a group
-// became, and the topics of messages.
+// places holds what updates said about chats: which are forums, which supergroup a group became, the topics of
+// messages, and the names of groups, topics and users.
 type places struct {
 	mu      sync.Mutex
 	forums  map[int64]bool
-	aliases map[int64]int64
-	threads map[[2]int64]int64
-	titles  map[chatKey]label // of groups and topics
+	aliases map[int64]int64    // from group to supergroup
+	threads map[[2]int64]int64 // by chat and message
+	titles  map[chatKey]label  // of groups and topics
 	people  map[int64]label
-	changed bool
+	changed bool // since save
 
-	account int64 // how many other bots the interface was; set once
+	account int64 // how many bot accounts the interface had before; set once
 }
 
 func newPlaces() *places {
@@ -94,23 +93,23 @@ func newPlaces() *places {
 	}
 }
 
-// noteMessage notes what a message tells of its chat, and of names.
+// noteMessage records what a message says about its chat, topic and author.
 func (p *places) noteMessage(m *message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.changed = true
-	room(p.forums, maxPlaces)
+	makeRoom(p.forums, maxPlaces)
 	if m.Chat.IsForum {
 		p.forums[m.Chat.ID] = true
 	} else {
 		delete(p.forums, m.Chat.ID)
 	}
 	if m.IsTopic && m.Thread > general {
-		room(p.threads, maxThreads)
+		makeRoom(p.threads, maxThreads)
 		p.threads[[2]int64{m.Chat.ID, m.ID}] = m.Thread
 	}
-	room(p.titles, maxPlaces)
-	room(p.people, maxPlaces)
+	makeRoom(p.titles, maxPlaces)
+	makeRoom(p.people, maxPlaces)
 	if m.Chat.Title != "" {
 		p.titles[chatKey{chat: m.Chat.ID}] = label{cut(m.Chat.Title, core.MaxName), tag(m.Chat.Username)}
 	}
@@ -121,10 +120,10 @@ func (p *places) noteMessage(m *message) {
 	}
 }
 
-// noteTopic notes the name of a message's topic. p.mu is held.
+// noteTopic records the name of a message's topic. p.mu is held.
 func (p *places) noteTopic(m *message) {
 	notices := []*topicNotice{m.TopicCreated, m.TopicEdited}
-	if m.ReplyTo != nil { // what replies to no other message replies to the notice that began the topic
+	if m.ReplyTo != nil { // a message without another reply replies to the notice that created the topic
 		notices = append(notices, m.ReplyTo.TopicCreated)
 	}
 	for _, notice := range notices {
@@ -134,48 +133,48 @@ func (p *places) noteTopic(m *message) {
 	}
 }
 
-// sent notes the topic of a message of the bot's own.
-func (p *places) sent(s chatKey, id int64) {
+// noteSent records the topic of one of the bot's own messages.
+func (p *places) noteSent(s chatKey, id int64) {
 	if s.thread == 0 {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	room(p.threads, maxThreads)
+	makeRoom(p.threads, maxThreads)
 	p.threads[[2]int64{s.chat, id}] = s.thread
 	p.changed = true
 }
 
-// thread is the topic of a message, as far as it is known.
+// thread returns the topic of a message; 0 if it is in none, or if that is unknown.
 func (p *places) thread(chat, message int64) int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.threads[[2]int64{chat, message}]
 }
 
-func (p *places) forum(chat int64) bool {
+func (p *places) isForum(chat int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.forums[chat]
 }
 
-// moved notes that a group went on as a supergroup.
-func (p *places) moved(from, to int64) {
+// noteMigration records that a group became a supergroup.
+func (p *places) noteMigration(from, to int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	room(p.aliases, maxPlaces)
+	makeRoom(p.aliases, maxPlaces)
 	p.aliases[from] = to
 }
 
-// now is the chat that an old number means today.
-func (p *places) now(chat int64) int64 {
+// currentChat returns the supergroup that a group became, or the chat itself.
+func (p *places) currentChat(chat int64) int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return cmp.Or(p.aliases[chat], chat)
 }
 
-// room makes room in a full map by dropping anything.
-func room[K comparable, V any](m map[K]V, most int) {
+// makeRoom deletes arbitrary entries until a map has fewer than most.
+func makeRoom[K comparable, V any](m map[K]V, most int) {
 	for k := range m {
 		if len(m) < most {
 			return
@@ -190,24 +189,23 @@ type label struct {
 	Tag  string `json:"tag,omitempty"` // "@ann"
 }
 
-// called reports whether the label is meant; "#" and "@" before a name say that
-// it is one of a place, or a tag.
-func (l label) called(name string) bool {
+// matches reports whether a name means this label. "@" begins a tag; "#" before a name is ignored.
+func (l label) matches(name string) bool {
 	if strings.HasPrefix(name, "@") {
 		return strings.EqualFold(l.Tag, name)
 	}
 	return l.Name != "" && strings.EqualFold(l.Name, strings.TrimPrefix(name, "#"))
 }
 
-// called lists the places of that name: those of the chat, if there are some,
-// else all others, people in their private chats among them.
-func (p *places) called(chat int64, name string) (list []chatKey) {
+// named lists the places with a name: those of the chat if there are any, else all others, including private chats
+// with users. A name that begins with "#" does not mean a user.
+func (p *places) named(chat int64, name string) (list []chatKey) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var others []chatKey
 	for s, l := range p.titles {
 		switch {
-		case !l.called(name):
+		case !l.matches(name):
 		case s.chat == chat:
 			list = append(list, s)
 		default:
@@ -217,35 +215,35 @@ func (p *places) called(chat int64, name string) (list []chatKey) {
 	switch {
 	case len(list) > 0:
 		return list
-	case p.forums[chat] && (label{Name: "General"}).called(name):
+	case p.forums[chat] && (label{Name: "General"}).matches(name):
 		return []chatKey{{chat: chat}}
 	}
 	for person, l := range p.people {
-		if !strings.HasPrefix(name, "#") && l.called(name) {
+		if !strings.HasPrefix(name, "#") && l.matches(name) {
 			others = append(others, chatKey{chat: person})
 		}
 	}
 	return others
 }
 
-// Find returns the place with a name, as seen from another place: a topic, a group, or
-// the private chat of a user. It does not check permissions.
+// Find returns the topic, group or private chat with a name, preferring those of the chat of from. It does not check
+// permissions.
 func (d *Driver) Find(from core.Path, name string) (core.Path, error) {
 	name = strings.Join(strings.Fields(name), " ")
 	s, err := chatKeyOf(d.opt.Name, from)
 	if err != nil || strings.Trim(name, "#@") == "" {
-		return core.Path{}, core.Errorf(core.Invalid, "%q is nobody and no place", name)
+		return core.Path{}, core.Errorf(core.Invalid, "%q names no user or place", name)
 	}
-	switch found := d.places.called(s.chat, name); len(found) {
+	switch found := d.places.named(s.chat, name); len(found) {
 	case 0:
-		return core.Path{}, core.Errorf(core.Invalid, "%q is nobody and no place known here", name)
+		return core.Path{}, core.Errorf(core.Invalid, "no user or place named %q is known here", name)
 	case 1:
 		return place(d.opt.Name, found[0].chat, found[0].thread), nil
 	}
-	return core.Path{}, core.Errorf(core.Invalid, "%q may be several: give interface_path", name)
+	return core.Path{}, core.Errorf(core.Invalid, "several places are named %q: give interface_path", name)
 }
 
-// NameOf implements core.Namer: the title of a group, with that of the topic, or a user's name.
+// NameOf implements core.Namer. It returns the title of a group, with that of the topic, or a user's name.
 func (d *Driver) NameOf(at core.Path) string {
 	s, err := chatKeyOf(d.opt.Name, at)
 	if err != nil {
@@ -262,15 +260,14 @@ func (d *Driver) NameOf(at core.Path) string {
 	return name
 }
 
-// placesKey is the State's key of what is known about places. Names of users are not
-// stored.
+// placesKey is the key of storedPlaces in the State. Names of users are not stored.
 const (
 	placesKey = "places"
 	saveTime  = 2 * time.Second
 )
 
-// knownPlaces is how places are kept.
-type knownPlaces struct {
+// storedPlaces is the stored form of places.
+type storedPlaces struct {
 	Forums  []int64    `json:"forums,omitempty"`
 	Threads [][3]int64 `json:"threads,omitempty"` // chat, message, thread
 	Titles  []title    `json:"titles,omitempty"`
@@ -282,8 +279,8 @@ type title struct {
 	label
 }
 
-// save keeps for the next process what the platform does not repeat, besides what others kept. A crash loses what was
-// learned since.
+// save stores what Telegram does not say again, merged with what other processes stored. After a crash, what was
+// learned since is missing.
 func (p *places) save(ctx context.Context, s driver.State) error {
 	p.mu.Lock()
 	changed := p.changed
@@ -294,28 +291,28 @@ func (p *places) save(ctx context.Context, s driver.State) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, saveTime)
 	defer cancel()
-	_, err := driver.Update(ctx, s, placesKey, func(k *knownPlaces) bool {
-		*k = p.joined(k)
+	_, err := driver.Update(ctx, s, placesKey, func(k *storedPlaces) bool {
+		*k = p.merged(k)
 		return true
 	})
 	return err
 }
 
-// joined returns what is known, and of others what is not.
-func (p *places) joined(others *knownPlaces) (k knownPlaces) {
+// merged returns what this process knows, and from others what it does not know.
+func (p *places) merged(others *storedPlaces) (k storedPlaces) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all := newPlaces()
 	all.add(others)
-	for chat := range p.titles { // whether it is a forum is known here
+	for chat := range p.titles { // this process knows whether it is a forum
 		delete(all.forums, chat.chat)
 	}
 	maps.Copy(all.forums, p.forums)
 	maps.Copy(all.threads, p.threads)
 	maps.Copy(all.titles, p.titles)
-	room(all.forums, maxPlaces)
-	room(all.threads, maxThreads)
-	room(all.titles, maxPlaces)
+	makeRoom(all.forums, maxPlaces)
+	makeRoom(all.threads, maxThreads)
+	makeRoom(all.titles, maxPlaces)
 	k.Forums = slices.Collect(maps.Keys(all.forums))
 	for at, thread := range all.threads {
 		k.Threads = append(k.Threads, [3]int64{at[0], at[1], thread})
@@ -326,9 +323,10 @@ func (p *places) joined(others *knownPlaces) (k knownPlaces) {
 	return k
 }
 
-// load reads what is kept, which is newer than what this process knows while it does not listen.
+// load adds what is stored. That replaces what this process knows, because load is called before Listen receives
+// updates.
 func (p *places) load(ctx context.Context, s driver.State) error {
-	var k knownPlaces
+	var k storedPlaces
 	if err := driver.Load(ctx, s, placesKey, &k); err != nil {
 		return err
 	}
@@ -338,8 +336,8 @@ func (p *places) load(ctx context.Context, s driver.State) error {
 	return nil
 }
 
-// add adds what was kept. p.mu is held.
-func (p *places) add(k *knownPlaces) {
+// add adds what was stored. p.mu is held.
+func (p *places) add(k *storedPlaces) {
 	for _, chat := range k.Forums {
 		p.forums[chat] = true
 	}
@@ -351,31 +349,30 @@ func (p *places) add(k *knownPlaces) {
 	}
 }
 
-// In private chats and groups of the old kind each account has numbers of its own
-// for messages, which begin at 1. With the token of another bot they come again: so
-// the ids of messages there begin with how many other bots this interface was
-// before, and none is taken for one that is known.
+// In private chats and basic groups, each account counts messages from 1. After the token is replaced by that of
+// another bot, the same numbers mean other messages. So the upper bits of a message's id there hold how many bot
+// accounts the interface had before.
 const (
-	accountsKey  = "accounts"
-	accountShift = 32 // numbers have 31 bits
-	firstShared  = -1_000_000_000_000
+	accountsKey    = "accounts"
+	accountShift   = 32                 // numbers have 31 bits
+	supergroupBase = -1_000_000_000_000 // supergroups and channels have ids at or below it
 )
 
-// messageID is the id of a message.
+// messageID returns the id of a message with this number on Telegram.
 func (p *places) messageID(chat, number int64) string {
-	if chat > firstShared {
+	if chat > supergroupBase {
 		number += p.account << accountShift
 	}
 	return id(number)
 }
 
-// messageNumber is what the platform calls a message; 0: it is another account's, or none.
+// messageNumber returns the number of a message on Telegram; 0 if id is invalid, or of another account's message.
 func (p *places) messageNumber(chat int64, id string) int64 {
 	message, err := number(id)
 	switch {
 	case err != nil:
 		return 0
-	case chat <= firstShared:
+	case chat <= supergroupBase:
 		return message
 	case message>>accountShift != p.account:
 		return 0
@@ -383,17 +380,17 @@ func (p *places) messageNumber(chat int64, id string) int64 {
 	return message & (1<<accountShift - 1)
 }
 
-// account is the bot's number, which its token begins with; "" where it does not.
+// account returns the bot's id, with which its token begins; "" if it does not.
 func (d *Driver) account() string {
 	account, _, ok := strings.Cut(d.opt.Config.Token.Reveal(), ":")
 	if !ok {
-		return "" // what is kept must not be the secret
+		return "" // the result is stored, so it must not be the secret
 	}
 	return account
 }
 
-// saveAccount stores which bot this is, once the platform knows it. Former ones that cannot
-// be read are not overwritten: without them, ids would be used again.
+// saveAccount stores the bot's id, once Telegram has accepted the token. If the earlier ones cannot be read, they are
+// not overwritten: without them, ids of messages would be used twice.
 func (d *Driver) saveAccount(ctx context.Context) {
 	var all []string
 	err := driver.Load(ctx, d.opt.State, accountsKey, &all)
@@ -402,9 +399,9 @@ func (d *Driver) saveAccount(ctx context.Context) {
 	}
 	all = append(all, d.account())
 	if len(all) > 1 {
-		d.log.Warn("this is another bot than before, in the same places", "accounts", all)
+		d.log.Warn("the token is that of another bot account than before", "accounts", all)
 	}
 	if err := driver.Save(ctx, d.opt.State, accountsKey, all); err != nil {
-		d.log.Warn("bot not stored", "err", err)
+		d.log.Warn("bot account not saved", "err", err)
 	}
 }

@@ -63,7 +63,7 @@ func TestPoisonIsLeftBehind(t *testing.T) {
 		if !slices.Equal(got, []string{"before", "after"}) || w.Waiting() != 0 {
 			t.Errorf("%q came in, %d updates wait", got, w.Waiting())
 		}
-		if n := strings.Count(w.log.String(), "update left behind"); n != 2 {
+		if n := strings.Count(w.log.String(), "update skipped"); n != 2 {
 			t.Errorf("%d are reported", n)
 		}
 		if err := stop(); err != nil {
@@ -169,7 +169,7 @@ func TestBadEvent(t *testing.T) {
 				if w.Waiting() != 0 {
 					t.Error("a bad event that comes alone waits for ever")
 				}
-				if n := strings.Count(w.log.String(), "update left behind: it cannot be taken in"); n != 2 {
+				if n := strings.Count(w.log.String(), "update skipped: it cannot be stored"); n != 2 {
 					t.Errorf("%d are reported", n)
 				}
 			}
@@ -349,6 +349,7 @@ func TestMigration(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		d, stop := w.run(t, in)
+		synctest.Wait() // the event is received only if Listen runs
 		const to = -1004242424242
 		w.AddChat(telegramtest.Chat{ID: to, Type: "supergroup", Title: "New"})
 		w.Change(basic, func(c *telegramtest.Chat) { c.Upgraded = to })
@@ -393,6 +394,7 @@ func TestMigrationKeepsButtons(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		d, stop := w.run(t, in)
+		synctest.Wait() // the event is received only if Listen runs
 		const to = -1004242424242
 		w.AddChat(telegramtest.Chat{ID: to, Type: "supergroup", Title: "New"})
 		w.Change(basic, func(c *telegramtest.Chat) { c.Upgraded = to })
@@ -513,6 +515,35 @@ func TestDamagedForAWhile(t *testing.T) {
 	}
 }
 
+// TestSkippedForItsOwnFault: the log gives the error of the skipped update, not that of another one.
+func TestSkippedForItsOwnFault(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		in := &coretest.Inbox{Fail: func(events []core.Event) error {
+			switch texts := messageTexts(events); {
+			case slices.Contains(texts, "one"):
+				return core.ErrDamaged
+			case slices.Contains(texts, "odd"):
+				return errors.New("an I/O error")
+			}
+			return nil
+		}}
+		w.Say(jay, jay, telegramtest.Saying{Text: "one"})
+		w.Say(ann, ann, telegramtest.Saying{Text: "odd"})
+		w.Say(group, jay, telegramtest.Saying{Text: "elsewhere"})
+		_, stop := w.run(t, in)
+		time.Sleep(time.Hour)
+		_ = stop()
+		for line := range strings.Lines(w.log.String()) {
+			if strings.Contains(line, "update skipped") && !strings.Contains(line, core.ErrDamaged.Error()) {
+				t.Error(line)
+			}
+		}
+		if !strings.Contains(w.log.String(), "update skipped") {
+			t.Error("no update was skipped")
+		}
+	})
+}
+
 // TestStumbling leaves an update behind that makes the driver panic.
 func TestStumbling(t *testing.T) {
 	w := newWorld(t, nil)
@@ -529,7 +560,7 @@ func TestStumbling(t *testing.T) {
 	if got := (&intake{d: d, convert: c}).convertSafely(t.Context(), u); len(got.events) != 1 {
 		t.Errorf("without a panic: %+v", got)
 	}
-	if n := strings.Count(w.log.String(), "update left behind"); n != 2 {
+	if n := strings.Count(w.log.String(), "update skipped"); n != 2 {
 		t.Errorf("%d are reported", n)
 	}
 }

@@ -12,60 +12,61 @@ import (
 )
 
 const (
-	rankFresh = 10 * time.Minute
-	rankRetry = time.Minute     // after the platform would not say
-	rankWait  = 3 * time.Second // how long the first message of a group waits for it
+	rankTTL   = 10 * time.Minute
+	rankRetry = time.Minute     // after a failed call
+	rankWait  = 3 * time.Second // how long the first message of a group waits for the call
 )
 
-// ranks knows who administers which chat, and which channel belongs to it.
+// ranks knows the administrators of chats and their linked channels.
 type ranks struct {
 	d        *Driver
-	admins   answers[map[int64]bool]
-	channels answers[int64] // 0: none
+	admins   chatCache[map[int64]bool]
+	channels chatCache[int64] // 0: none
 }
 
 func newRanks(d *Driver) *ranks {
 	r := &ranks{d: d}
-	r.admins.ask, r.admins.later, r.admins.chats = r.askAdmins, d.later, map[int64]*answer[map[int64]bool]{}
-	r.channels.ask, r.channels.later, r.channels.chats = r.askChannel, d.later, map[int64]*answer[int64]{}
+	r.admins = chatCache[map[int64]bool]{ask: r.askAdmins, background: d.background}
+	r.channels = chatCache[int64]{ask: r.askChannel, background: d.background}
+	r.admins.chats, r.channels.chats = map[int64]*cachedValue[map[int64]bool]{}, map[int64]*cachedValue[int64]{}
 	return r
 }
 
-// answers are what the platform says about chats. Only the first call about a chat waits for it.
-type answers[V any] struct {
-	ask   func(ctx context.Context, chat int64) (V, error)
-	later func(func(context.Context)) bool
-	mu    sync.Mutex
-	chats map[int64]*answer[V]
+// chatCache caches what Telegram says about chats. Only the first get of a chat waits for Telegram.
+type chatCache[V any] struct {
+	ask        func(ctx context.Context, chat int64) (V, error)
+	background func(func(context.Context)) bool
+	mu         sync.Mutex
+	chats      map[int64]*cachedValue[V]
 }
 
-type answer[V any] struct {
+type cachedValue[V any] struct {
 	value V
-	until time.Time // then the platform is asked again
+	until time.Time // then Telegram is asked again
 }
 
-// setRank sets the author's rank in that place, and marks a group's own channel.
+// setRank sets the author's rank in the place, and marks the group's linked channel.
 func (r *ranks) setRank(ctx context.Context, m *core.Message) {
 	s, err := chatKeyOf(r.d.opt.Name, m.Path)
 	who, bad := strconv.ParseInt(m.Author.ID, 10, 64)
 	if err != nil || bad != nil || m.Private || s.chat > 0 {
 		return
 	}
-	r.link(ctx, s.chat, &m.Author)
+	r.markLinked(ctx, s.chat, &m.Author)
 	if m.ReplyTo != nil {
-		r.link(ctx, s.chat, &m.ReplyTo.From)
+		r.markLinked(ctx, s.chat, &m.ReplyTo.From)
 	}
 	if who < 0 {
 		return
 	}
-	if r.admins.of(ctx, s.chat)[who] {
+	if r.admins.get(ctx, s.chat)[who] {
 		m.Author.Rank = max(m.Author.Rank, core.RankModerator)
 	}
 }
 
-const meetAtOnce = 16
+const maxAdminCalls = 16
 
-// loadAdmins asks about all groups that are new in a batch at the same time.
+// loadAdmins fetches the administrators of all groups that are new in a batch, in parallel.
 func (r *ranks) loadAdmins(ctx context.Context, updates []*update) {
 	unknown := map[int64]bool{}
 	r.admins.mu.Lock()
@@ -79,22 +80,22 @@ func (r *ranks) loadAdmins(ctx context.Context, updates []*update) {
 		return
 	}
 	var all sync.WaitGroup
-	slots := make(chan struct{}, meetAtOnce)
+	slots := make(chan struct{}, maxAdminCalls)
 	for chat := range unknown {
 		slots <- struct{}{}
-		all.Go(func() { r.admins.of(ctx, chat); <-slots })
+		all.Go(func() { r.admins.get(ctx, chat); <-slots })
 	}
 	all.Wait()
 }
 
-// of returns what is known about a chat.
-func (l *answers[V]) of(ctx context.Context, chat int64) V {
+// get returns the value of a chat, which may be stale or, after a failed call, zero.
+func (l *chatCache[V]) get(ctx context.Context, chat int64) V {
 	l.mu.Lock()
 	a := l.chats[chat]
 	first := a == nil
 	if first {
-		room(l.chats, maxPlaces)
-		a = &answer[V]{}
+		makeRoom(l.chats, maxPlaces)
+		a = &cachedValue[V]{}
 		l.chats[chat] = a
 	}
 	stale := time.Now().After(a.until)
@@ -109,24 +110,24 @@ func (l *answers[V]) of(ctx context.Context, chat int64) V {
 		defer cancel()
 		return l.refresh(ctx, chat, a)
 	case stale:
-		l.later(func(ctx context.Context) { l.refresh(ctx, chat, a) })
+		l.background(func(ctx context.Context) { l.refresh(ctx, chat, a) })
 	}
 	return value
 }
 
-// refresh asks the platform. A failure leaves what was known.
-func (l *answers[V]) refresh(ctx context.Context, chat int64, a *answer[V]) V {
+// refresh asks Telegram. After a failure, it returns the old value.
+func (l *chatCache[V]) refresh(ctx context.Context, chat int64, a *cachedValue[V]) V {
 	value, err := l.ask(ctx, chat)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err == nil {
-		a.value, a.until = value, time.Now().Add(rankFresh)
+		a.value, a.until = value, time.Now().Add(rankTTL)
 	}
 	return a.value
 }
 
-// changed makes the next call ask again.
-func (l *answers[V]) changed(chat int64) {
+// invalidate makes the next get ask Telegram again.
+func (l *chatCache[V]) invalidate(chat int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.chats, chat)
@@ -150,26 +151,27 @@ func (r *ranks) askChannel(ctx context.Context, chat int64) (int64, error) {
 	return full.Channel, err
 }
 
-// link marks an author who is the channel that the group belongs to. The platform is asked
-// when somebody speaks as a channel there, at most once a minute.
-func (r *ranks) link(ctx context.Context, chat int64, a *core.Author) {
-	if a.Channel == core.ChannelOther && id(r.channels.of(ctx, chat)) == a.ID {
+// markLinked marks an author that is the group's linked channel. Telegram is asked only if the author is a channel,
+// and at most once a minute.
+func (r *ranks) markLinked(ctx context.Context, chat int64, a *core.Author) {
+	if a.Channel == core.ChannelOther && id(r.channels.get(ctx, chat)) == a.ID {
 		a.Channel = core.ChannelLinked
 	}
 }
 
-// fetch asks the platform about a chat, once.
+// fetch asks Telegram about a chat, without repeating the call.
 func (r *ranks) fetch(ctx context.Context, method string, chat int64, answer any) error {
-	err := errors.New("the platform asked to wait")
-	if !r.d.api.Quiet(chat) {
+	err := errors.New("Telegram asked to wait")
+	if !r.d.api.MustWait(chat) {
 		err = r.d.api.Wait(ctx)
 	}
 	if err == nil {
-		params := botapi.Params{}
-		err = r.d.api.Try(ctx, &botapi.Request{Method: method, Params: params, Chat: chat, Again: true, Result: answer})
+		err = r.d.api.Try(ctx, &botapi.Request{
+			Method: method, Params: botapi.Params{}, Chat: chat, Repeatable: true, Result: answer,
+		})
 	}
 	if err != nil {
-		r.d.log.Debug("nothing learned about a chat", "chat", chat, "method", method, "err", err)
+		r.d.log.Debug("chat not fetched", "chat", chat, "method", method, "err", err)
 	}
 	return err
 }

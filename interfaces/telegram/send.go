@@ -21,8 +21,7 @@ import (
 
 var _ core.Teller = (*Driver)(nil)
 
-// delivery carries out actions: it sends what the bot says, and changes it. Safe for
-// concurrent use.
+// delivery carries out actions: it sends, edits and deletes the bot's messages. Safe for concurrent use.
 type delivery struct {
 	opt     *Options
 	log     *slog.Logger
@@ -30,11 +29,11 @@ type delivery struct {
 	places  *places
 	keys    *signer
 	drafts  *draft.Drafts
-	receive func(context.Context, core.Event) // takes what an action changed
-	noRich  atomic.Bool                       // the server knows no rich messages
+	receive func(context.Context, core.Event) // receives the event of an edit or deletion
+	noRich  atomic.Bool                       // the server does not know rich messages
 }
 
-// addressed is what the payloads of all actions share.
+// addressed holds the properties that the payloads of all actions share.
 type addressed struct {
 	Path    string `json:"interface_path"`
 	ReplyTo anyID  `json:"reply_to_message_id"`
@@ -44,7 +43,7 @@ type addressed struct {
 
 func (a *addressed) address() *addressed { return a }
 
-// anyID is an id that a model may write as a number or as a text.
+// anyID is an id that a model may write as a number or as a string.
 type anyID string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -61,16 +60,16 @@ func (n *anyID) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// payload is what an action reads. check completes it, or says what is wrong with it.
+// payload is the payload of an action. check validates it and fills in its derived fields.
 type payload interface {
 	address() *addressed
 	check(d *delivery, call core.Call) error
 }
 
-// read reads a call's payload.
+// read decodes and checks a call's payload.
 func (d *delivery) read(call core.Call, p payload) (err error) {
 	if err := json.Unmarshal(call.Payload, p); err != nil {
-		text := "the payload cannot be read: " + err.Error()
+		text := "invalid payload: " + err.Error()
 		return &core.Error{Kind: core.Invalid, Text: text, Err: err}
 	}
 	a := p.address()
@@ -80,12 +79,12 @@ func (d *delivery) read(call core.Call, p payload) (err error) {
 	return err
 }
 
-// checks returns the Check of an action with such a payload.
-func (d *delivery) checks(empty func() payload) func(context.Context, core.Call) error {
+// checkPayload returns the Check of an action. empty returns an empty payload of its type.
+func (d *delivery) checkPayload(empty func() payload) func(context.Context, core.Call) error {
 	return func(_ context.Context, call core.Call) error { return d.read(call, empty()) }
 }
 
-// target reads where something is to go: to a path, or without one to where the turn is.
+// target returns the chat or topic of a path or, if path is "", of here.
 func (d *delivery) target(here core.Path, path string) (chatKey, error) {
 	if path != "" {
 		parsed, err := core.ParsePath(path)
@@ -106,13 +105,13 @@ func (d *delivery) target(here core.Path, path string) (chatKey, error) {
 
 func (d *delivery) path(to chatKey) core.Path { return place(d.opt.Name, to.chat, to.thread) }
 
-// same reports whether a message of a turn in that place goes to it.
-func (d *delivery) same(here core.Path, to chatKey) bool {
-	s, _ := chatKeyOf(d.opt.Name, here) // elsewhere it is none that a message goes to
+// isPlace reports whether a path means a chat or topic.
+func (d *delivery) isPlace(here core.Path, to chatKey) bool {
+	s, _ := chatKeyOf(d.opt.Name, here) // zero for a path of another interface
 	return s == to
 }
 
-// text is what message_telegram sends.
+// text is the payload of the message action.
 type text struct {
 	addressed
 	Text      string       `json:"text"`
@@ -136,43 +135,43 @@ func (d *delivery) sendText(ctx context.Context, call core.Call) (r core.Result,
 	switch err := d.read(call, &t); {
 	case err != nil:
 		return r, err
-	case t.Recipient != "": // checking the plan replaces it by a path
-		return r, core.Errorf(core.Invalid, "recipient: %q is nobody known here; give interface_path", t.Recipient)
+	case t.Recipient != "": // the check of the plan replaces a known one by its path
+		return r, core.Errorf(core.Invalid, "recipient: %q is not known here; give interface_path", t.Recipient)
 	}
 	return r, d.send(ctx, call.Deliveries, outgoing{
-		addressed: t.addressed, here: d.same(call.Path, t.to), parts: markup.Parts(t.Text, markup.MaxText),
-		keyboard: t.keyboard, rank: map[string]int{"high": 1, "low": -1}[t.Priority], number: 1, following: 1,
+		addressed: t.addressed, here: d.isPlace(call.Path, t.to), parts: markup.Parts(t.Text, markup.MaxText),
+		keyboard: t.keyboard, priority: map[string]int{"high": 1, "low": -1}[t.Priority], number: 1, following: 1,
 	})
 }
 
-// outgoing is what a step says: a text, a file with its caption, a question or a poll.
+// outgoing holds the messages of a step: a text, a file with its caption, a question or a poll.
 type outgoing struct {
 	addressed
 	here      bool          // it goes to the place of its turn, whose draft becomes the message
 	method    string        // of the first message; "": sendMessage
-	params    botapi.Params // of the first message, besides what the other fields say
+	params    botapi.Params // of the first message, besides those of the other fields
 	files     []botapi.File // of the first message
-	parts     []markup.Part // of the text, or of the file's caption: a message each
+	parts     []markup.Part // of the text or caption: one for each message
 	keyboard  keyboardRows  // below the last message
-	rank      int           // of all messages
-	what      core.Sent     // of the first message, where the history shows more than its text
+	priority  int           // of all messages
+	what      core.Sent     // the first message in the history; zero: only its text
 	number    int           // of the first message in the step
-	following int           // message i after it has the number following+i
+	following int           // a further message parts[i] has the number following+i in the step
 }
 
-// send sends the messages of a step, in order. One that may have arrived already is sent
-// again only once the platform answers.
+// send sends the messages of a step, in order. Before it repeats a message that may have been sent, it waits until
+// Telegram answers.
 func (d *delivery) send(ctx context.Context, deliveries core.Deliveries, o outgoing) (failed error) {
 	for i, part := range o.parts {
 		n, what, r := d.request(&o, i)
 		if !deliveries.Since(n).IsZero() {
-			if err := d.reaches(ctx, d.places.now(r.Chat)); err != nil {
+			if err := d.awaitChat(ctx, d.places.currentChat(r.Chat)); err != nil {
 				return errors.Join(failed, err)
 			}
 		}
 		err := deliveries.Send(ctx, n, what, func(ctx context.Context, key string) (string, error) {
 			if o.here {
-				if message, done, err := d.finish(ctx, o.to, r, part, key); done {
+				if message, done, err := d.finishDraft(ctx, o.to, r, part, key); done {
 					return message, err
 				}
 			}
@@ -180,7 +179,7 @@ func (d *delivery) send(ctx context.Context, deliveries core.Deliveries, o outgo
 			var m sentMessage
 			r.Result = &m
 			err := d.api.Do(ctx, r)
-			return d.sent(o.to, m.Number, err)
+			return d.sentID(o.to, m.Number, err)
 		})
 		if !core.SendsOn(&failed, err) {
 			break
@@ -189,11 +188,10 @@ func (d *delivery) send(ctx context.Context, deliveries core.Deliveries, o outgo
 	return failed
 }
 
-// request is the request of the i-th message, with its number in the step, and what the
-// history keeps of it.
+// request returns the request of the i-th message, its number in the step, and its entry in the history.
 func (d *delivery) request(o *outgoing, i int) (n int, what core.Sent, r *botapi.Request) {
 	n, what = o.following+i, core.Sent{Path: d.path(o.to), Text: o.parts[i].Source}
-	r = &botapi.Request{Method: "sendMessage", Chat: o.to.chat, Rank: o.rank}
+	r = &botapi.Request{Method: "sendMessage", Chat: o.to.chat, Priority: o.priority}
 	r.Params = botapi.Params{"message_thread_id": o.to.thread, "disable_notification": o.Silent}
 	if i == 0 {
 		n, r.Files = o.number, o.files
@@ -213,9 +211,9 @@ func (d *delivery) request(o *outgoing, i int) (n int, what core.Sent, r *botapi
 	return n, what, r
 }
 
-// reaches returns nil once the platform answers and takes messages to a chat.
-func (d *delivery) reaches(ctx context.Context, chat int64) error {
-	err := d.api.Reaches(ctx, chat)
+// awaitChat waits until Telegram answers and no longer asks to wait with messages to a chat.
+func (d *delivery) awaitChat(ctx context.Context, chat int64) error {
+	err := d.api.AwaitChat(ctx, chat)
 	switch {
 	case err == nil || ctx.Err() != nil:
 		return err
@@ -226,38 +224,38 @@ func (d *delivery) reaches(ctx context.Context, chat int64) error {
 	return &core.Error{Kind: core.Temporary, Text: "Telegram cannot be reached", Err: err}
 }
 
-// sent returns the id of the message that a request sent. It returns none if the group
-// became a supergroup meanwhile: there the number means another message.
-func (d *delivery) sent(to chatKey, number int64, err error) (string, error) {
+// sentID returns the id of the message that a request sent, or the explained error. The id is "" if the group became
+// a supergroup meanwhile, in which the number means another message.
+func (d *delivery) sentID(to chatKey, number int64, err error) (string, error) {
 	if err != nil {
 		return "", explain(err)
 	}
 	if number == 0 {
-		return "", core.Errorf(core.Broken, "Telegram did not say what became of it")
+		return "", core.Errorf(core.Broken, "Telegram did not confirm the message")
 	}
-	if d.places.now(to.chat) != to.chat {
+	if d.places.currentChat(to.chat) != to.chat {
 		return "", nil
 	}
-	d.places.sent(to, number)
+	d.places.noteSent(to, number)
 	return d.places.messageID(to.chat, number), nil
 }
 
-// sentMessage is what a driver reads of a message that it sent.
+// sentMessage is the part of a sent message that the driver reads.
 type sentMessage struct {
 	Number int64 `json:"message_id"`
 }
 
-// noPreview keeps the platform from fetching what a text links to.
+// noPreview keeps Telegram from fetching the links in a text.
 const noPreview = `{"is_disabled":true}`
 
-// write puts a text or a caption into a request as HTML, or a text with a table as a rich message,
-// where that is wanted and the server knows how. What the platform refuses is written again.
+// write puts a text or a caption into a request as HTML. If Config.RichTables is set and the server knows rich
+// messages, a text with a table becomes one. If Telegram refuses the request, rewrite changes it.
 func (d *delivery) write(r *botapi.Request, p markup.Part) {
 	table := ""
-	if r.Other == nil && textField(r) == "text" && d.opt.Config.RichTables && !d.noRich.Load() {
+	if r.Rewrite == nil && textField(r) == "text" && d.opt.Config.RichTables && !d.noRich.Load() {
 		table = markup.Rich(p.Source)
 	}
-	r.Other = func(r *botapi.Request, err error) bool { return d.rewrite(r, p, err) }
+	r.Rewrite = func(r *botapi.Request, err error) bool { return d.rewrite(r, p, err) }
 	delete(r.Params, "rich_message")
 	switch {
 	case p.Source == "":
@@ -274,7 +272,7 @@ func (d *delivery) write(r *botapi.Request, p markup.Part) {
 	}
 }
 
-// textField is the parameter that holds the words of a request.
+// textField returns the parameter that holds the text of a request.
 func textField(r *botapi.Request) string {
 	if len(r.Files) > 0 || r.Method == "editMessageCaption" {
 		return "caption"
@@ -282,10 +280,10 @@ func textField(r *botapi.Request) string {
 	return "text"
 }
 
-// rewrite writes a refused request in another way: without its table, as a caption, as a document,
-// as plain text, and in the end without buttons. It returns false if that would not help.
+// rewrite changes a refused request: it drops the table, sends the text as a caption, the file as a document, the text
+// without styles, or, as the last resort, drops the buttons. It returns false if nothing of that would help.
 func (d *delivery) rewrite(r *botapi.Request, p markup.Part, err error) bool {
-	refused, how := aboutWords(err), ""
+	refused, how := refusesText(err), ""
 	switch {
 	case r.Params["rich_message"] != nil && (refused || botapi.IsCode(err, 404)):
 		how = "without its table"
@@ -300,7 +298,7 @@ func (d *delivery) rewrite(r *botapi.Request, p markup.Part, err error) bool {
 		how, r.Method = "as a caption", "editMessageCaption"
 		delete(r.Params, "text")
 		d.write(r, p)
-	case len(r.Files) > 0 && r.Files[0].Field != "document" && r.Files[0].Ref == "" && aboutFile(err):
+	case len(r.Files) > 0 && r.Files[0].Field != "document" && r.Files[0].Ref == "" && refusesFile(err):
 		how, r.Method, r.Files[0].Field = "as a document", "sendDocument", "document"
 	case refused && r.Params["parse_mode"] != nil:
 		how, r.Params[textField(r)] = "as plain text", p.Plain()
@@ -315,30 +313,29 @@ func (d *delivery) rewrite(r *botapi.Request, p markup.Part, err error) bool {
 	return true
 }
 
-// Link implements core.Linker. Messages of private chats and of groups of the old kind have no
-// address.
+// Link implements core.Linker. Messages of private chats and basic groups have no address.
 func (d *Driver) Link(place core.Path, id string) string {
 	to, err := chatKeyOf(d.opt.Name, place)
-	if err != nil || to.chat > firstShared {
+	if err != nil || to.chat > supergroupBase {
 		return ""
 	}
-	return fmt.Sprintf("https://t.me/c/%d/%s", firstShared-to.chat, id)
+	return fmt.Sprintf("https://t.me/c/%d/%s", supergroupBase-to.chat, id)
 }
 
-// Tell writes to a place, or to a user in private who has written to the bot before.
-// Each message is tried again only if the platform certainly did not take it.
+// Tell implements core.Teller. A user must have written to the bot before. A message is repeated only after a wait
+// that Telegram asked for, or in another form if Telegram refused it.
 func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 	s, err := chatKeyOf(d.opt.Name, to)
 	if err != nil {
 		return core.Errorf(core.Invalid, "%q is not a place of %s", to, d.opt.Name)
 	}
 	if !markup.HasVisible(markup.Visible(text)) {
-		return core.Errorf(core.Invalid, "there is nothing to tell")
+		return core.Errorf(core.Invalid, "the text is empty")
 	}
 	ctx = driver.Unheld(ctx)
 	for _, p := range markup.Parts(text, markup.MaxText) {
 		params := botapi.Params{"message_thread_id": s.thread}
-		r := &botapi.Request{Method: "sendMessage", Params: params, Chat: s.chat, Rank: 1, Once: true}
+		r := &botapi.Request{Method: "sendMessage", Params: params, Chat: s.chat, Priority: 1, Once: true}
 		d.send.write(r, p)
 		if err := d.api.Do(ctx, r); err != nil {
 			return explain(err)
@@ -347,7 +344,7 @@ func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 	return nil
 }
 
-// explain makes a call's failure an action's error, with words for people; nil stays nil.
+// explain converts the error of a call to an error of an action, with a text for users. nil stays nil.
 func explain(err error) error {
 	var api *botapi.Error
 	var network *botapi.NetError
@@ -374,37 +371,36 @@ func explain(err error) error {
 		e.Kind, e.Text = core.Forbidden, "the bot may not write there: it was blocked or removed"
 	case botapi.Says(err, "chat not found"):
 		e.Kind, e.Text = core.Invalid, "there is no such chat, or the bot has never been there"
-	case aboutFile(err):
+	case refusesFile(err):
 		e.Kind, e.Text = core.Invalid,
-			"Telegram does not take that file: it is not there, too large, or no such kind of file"
+			"Telegram does not accept that file: it is missing, too large, or of the wrong type"
 	case botapi.Says(err, "thread not found", "TOPIC_DELETED"):
 		e.Text = "that topic is gone"
 	case botapi.Says(err, "TOPIC_CLOSED"):
 		e.Text = "that topic is closed"
 	case botapi.Says(err, "not found", "can't be edited", "can't be deleted"):
-		e.Kind, e.Text = core.Invalid, "that message is not there, or is not the bot's to change"
+		e.Kind, e.Text = core.Invalid, "that message does not exist, or the bot may not change it"
 	case botapi.Says(err, "not enough rights", "CHAT_WRITE_FORBIDDEN", "have no rights"):
 		e.Text = "the bot lacks the right to do that there"
 	}
-	if away { // nothing of what waits gets there now
+	if away {
 		e.Err = fmt.Errorf("%w: %w", core.ErrAway, err)
 	}
 	return e
 }
 
-// aboutWords reports whether a refusal may be about how a message is written, and not
-// about where it goes.
-func aboutWords(err error) bool {
+// refusesText reports whether Telegram may have refused a message because of its text, styles or buttons.
+func refusesText(err error) bool {
 	var e *botapi.Error
 	return errors.As(err, &e) && e.Code == 400 && e.Migrate == 0 &&
 		!botapi.Says(err, "chat not found", "thread not found", "TOPIC_", "rights", "FORBIDDEN", "to edit not found",
 			"not modified", "can't be edited", "no text in the message", "no caption in the message",
 			"PEER_ID_INVALID", "replied not found") &&
-		!aboutFile(err)
+		!refusesFile(err)
 }
 
-// aboutFile reports whether a refusal is about what a file holds or may be.
-func aboutFile(err error) bool {
+// refusesFile reports whether Telegram refused a message because of its file.
+func refusesFile(err error) bool {
 	return botapi.IsCode(err, 400) &&
 		botapi.Says(err, "IMAGE_PROCESS_FAILED", "PHOTO_", "VIDEO_", "WEBPAGE_", "VOICE_MESSAGES_FORBIDDEN",
 			"wrong type of", "wrong file", "file must be", "file is too big", "failed to get HTTP URL")

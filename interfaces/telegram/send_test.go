@@ -46,7 +46,7 @@ func TestCheckMessage(t *testing.T) {
 	w := newWorld(t, nil)
 	d := w.driver(t)
 	for payload, want := range map[string]string{
-		`{"text":7}`: "cannot be read",
+		`{"text":7}`: "invalid payload",
 		`{"text":"x","interface_path":"discord/1/2"}`:                       "not a place",
 		`{"text":"x","interface_path":"/"}`:                                 "not a path",
 		`{"text":" \u2800"}`:                                                "empty",
@@ -171,7 +171,7 @@ func TestReadyIsLeft(t *testing.T) {
 func TestAnswerThatSaysNothing(t *testing.T) {
 	d := newWorld(t, nil).driver(t)
 	to := chatKey{chat: jay}
-	id, err := d.send.sent(to, 0, nil)
+	id, err := d.send.sentID(to, 0, nil)
 	var e *core.Error
 	if id != "" || !errors.As(err, &e) || e.Kind != core.Broken {
 		t.Errorf("%q, %v", id, err)

@@ -18,10 +18,10 @@ import (
 	"synthbot/core/txt"
 )
 
-// maxMarked is how many entities of a text are read; clients write at most 100.
-const maxMarked = 1000
+// maxEntities is how many entities of a text are read; apps send at most 100.
+const maxEntities = 1000
 
-// offsets are the byte offset of each UTF-16 unit of a text, and of its end. The second unit of a
+// offsets returns the byte offset of each UTF-16 unit of a text, and of its end. The second unit of a
 // character has the offset of the next character.
 func offsets(text string) []int {
 	at := make([]int, 0, len(text)+1)
@@ -34,10 +34,10 @@ func offsets(text string) []int {
 	return append(at, len(text))
 }
 
-// inBytes returns entities with offset and length in bytes. The numbers come from others and may be
-// anything: one that is out of place is empty.
+// inBytes returns entities with offset and length in bytes. Those outside of the text are made empty, because they
+// come from the network and cannot be trusted.
 func inBytes(text string, entities []entity) []entity {
-	list := slices.Clone(entities[:min(len(entities), maxMarked)])
+	list := slices.Clone(entities[:min(len(entities), maxEntities)])
 	if len(list) == 0 {
 		return nil
 	}
@@ -55,16 +55,16 @@ func inBytes(text string, entities []entity) []entity {
 	return list
 }
 
-// marked is the part of a text that an entity marks.
-func marked(text string, e entity) string { return text[e.Offset:end(e)] }
+// entityText returns the part of a text that an entity marks.
+func entityText(text string, e entity) string { return text[e.Offset:end(e)] }
 
-// mentioned reports whether a text holds the platform's own mention of the bot.
+// mentioned reports whether an entity outside of quotes mentions the bot.
 func (c *converter) mentioned(text string, entities []entity) bool {
 	for _, e := range entities {
 		if isQuoted(e, entities) {
 			continue
 		}
-		part := marked(text, e)
+		part := entityText(text, e)
 		switch e.Type {
 		case "mention":
 			if c.self.UserName != "" && strings.EqualFold(part, "@"+c.self.UserName) {
@@ -84,7 +84,7 @@ func (c *converter) mentioned(text string, entities []entity) bool {
 	return false
 }
 
-// isQuote reports whether an entity marks what the author of the text quotes.
+// isQuote reports whether an entity marks a quote.
 func isQuote(e entity) bool { return e.Type == "blockquote" || e.Type == "expandable_blockquote" }
 
 // isQuoted reports whether an entity begins within a quote.
@@ -94,33 +94,33 @@ func isQuoted(e entity, entities []entity) bool {
 	})
 }
 
-// spoken is a text without quotes, code and linked names of users; empty if there are none.
+// spoken returns a text in which spaces replace quotes, code and mentions by name; "" if it has none of them.
 func spoken(text string, entities []entity) string {
-	left := func(e entity) bool {
+	omitted := func(e entity) bool {
 		return isQuote(e) || e.Type == "text_mention" || e.Type == "pre" || e.Type == "code"
 	}
-	if !slices.ContainsFunc(entities, left) {
+	if !slices.ContainsFunc(entities, omitted) {
 		return ""
 	}
 	said := []byte(text)
 	for _, e := range entities {
-		if left(e) {
+		if omitted(e) {
 			copy(said[e.Offset:], bytes.Repeat([]byte{' '}, e.Length))
 		}
 	}
 	return string(said)
 }
 
-// command reads a message that begins with one of the bot's commands.
+// command reads a message that begins with one of the bot's chat commands.
 func (c *converter) command(m *message) (name string, args []string, ok bool) {
 	text, entities := m.content()
 	at := slices.IndexFunc(entities, func(e entity) bool {
 		return e.Type == "bot_command" && e.Offset == 0
 	})
-	if at < 0 || !m.ours() || isQuoted(entities[at], entities) { // styles may begin there, too
+	if at < 0 || !m.isAuthorsOwn() || isQuoted(entities[at], entities) {
 		return "", nil, false
 	}
-	word := marked(text, entities[at])
+	word := entityText(text, entities[at])
 	name, whom, named := strings.Cut(strings.TrimPrefix(word, "/"), "@")
 	if named && !strings.EqualFold(whom, c.self.UserName) {
 		return "", nil, false
@@ -135,7 +135,7 @@ func (c *converter) command(m *message) (name string, args []string, ok bool) {
 	return "", nil, false
 }
 
-// arguments cuts what follows a command; the last one may take the rest.
+// arguments splits the text after a command. The last argument may take the rest.
 func arguments(spec *command.Spec, rest string) []string {
 	rest = strings.TrimSpace(rest)
 	var args []string
@@ -154,8 +154,8 @@ func arguments(spec *command.Spec, rest string) []string {
 	return args
 }
 
-// described is what the message holds besides text, chosen by its author.
-func (m *message) described() string {
+// description describes a part of the message that is not text, such as a sticker or a poll.
+func (m *message) description() string {
 	switch {
 	case m.Sticker != nil && m.Sticker.Emoji != "":
 		return "[sticker " + oneLine(m.Sticker.Emoji) + "]"
@@ -192,7 +192,7 @@ func (m *message) checklist() string {
 	return fmt.Sprintf("[checklist: %s: %s]", oneLine(title), strings.Join(tasks, " | "))
 }
 
-// card is a venue or contact, which others named.
+// card describes a venue or contact, whose text is not the author's own.
 func (m *message) card() string {
 	switch {
 	case m.Venue != nil:
@@ -211,27 +211,26 @@ func (l *location) suffix() string {
 	return fmt.Sprintf(": %.6g, %.6g", l.Latitude, l.Longitude)
 }
 
-// whole is all text of a message, with where its links and buttons lead.
-func (m *message) whole() string { return lines(m.said(linked(m.content())), m.card()) }
+// fullText returns all text of a message, with the addresses of its links and buttons.
+func (m *message) fullText() string { return joinLines(m.ownText(linked(m.content())), m.card()) }
 
-// said is what its author wrote, which is given, and chose, with where buttons lead.
-func (m *message) said(wrote string) string {
-	said := []string{wrote, m.described()}
-	for _, b := range m.keys() {
+// ownText returns what the author wrote, m.description, and the addresses of buttons.
+func (m *message) ownText(wrote string) string {
+	said := []string{wrote, m.description()}
+	for _, b := range m.buttons() {
 		if b.URL != "" {
 			said = append(said, "[button "+oneLine(b.Text)+": "+oneAddress(b.URL)+"]")
 		}
 	}
-	return lines(said...)
+	return joinLines(said...)
 }
 
-// ours reports whether the words of the message are its author's own: neither
-// passed on nor written by a bot that was asked inline.
-func (m *message) ours() bool { return !m.passedOn() && m.Via == nil }
+// isAuthorsOwn reports whether the author wrote the message: it is neither forwarded nor from an inline bot.
+func (m *message) isAuthorsOwn() bool { return !m.isForwarded() && m.Via == nil }
 
-// passedOn reports whether the message is forwarded. What a group gets from its channel is the channel's own,
-// unless that has it from somebody else.
-func (m *message) passedOn() bool {
+// isForwarded reports whether the message is forwarded. A post that a group gets from its linked channel is not, unless
+// the channel forwarded it from somebody else.
+func (m *message) isForwarded() bool {
 	if m.Forward == nil {
 		return false
 	}
@@ -240,33 +239,33 @@ func (m *message) passedOn() bool {
 		m.Forward.User != nil || m.Forward.Hidden != "" || m.Forward.Sender != nil
 }
 
-// parted separates the author's own words from those of others.
-func (m *message) parted() (own string, foreign []core.Foreign) {
+// splitForeign separates the author's own text from that of others.
+func (m *message) splitForeign() (own string, foreign []core.Foreign) {
 	var o core.Foreign
 	switch {
 	case m.Via != nil:
-		o = core.Foreign{Kind: core.ForeignEmbed, From: person(m.Via), Text: m.whole()}
-	case m.passedOn():
-		sent := moment(m.Forward.Date)
-		o = core.Foreign{Kind: core.ForeignForward, From: m.Forward.author(), Text: m.whole(), Time: sent}
+		o = core.Foreign{Kind: core.ForeignEmbed, From: person(m.Via), Text: m.fullText()}
+	case m.isForwarded():
+		sent := unixTime(m.Forward.Date)
+		o = core.Foreign{Kind: core.ForeignForward, From: m.Forward.author(), Text: m.fullText(), Time: sent}
 		o.Voice = m.Voice != nil || m.VideoNote != nil
 	default:
-		wrote, quoted := unquoted(m.content())
-		own = cut(m.said(wrote), core.MaxText/2)
+		wrote, quoted := splitQuotes(m.content())
+		own = cut(m.ownText(wrote), core.MaxText/2)
 		if quoted != "" {
 			foreign = append(foreign, core.Foreign{Kind: core.ForeignQuote, Text: cut(quoted, core.MaxText/16)})
 		}
 		o = core.Foreign{Kind: core.ForeignEmbed, Text: m.card()}
 	}
 	o.Text = cut(o.Text, core.MaxText/4)
-	if o.Text != "" || !m.ours() && len(attachments(m)) > 0 {
+	if o.Text != "" || !m.isAuthorsOwn() && len(attachments(m)) > 0 {
 		foreign = append(foreign, o)
 	}
 	return own, foreign
 }
 
-// lines joins what is not empty.
-func lines(parts ...string) string {
+// joinLines joins the parts that are not empty, one per line.
+func joinLines(parts ...string) string {
 	var kept []string
 	for _, p := range parts {
 		p = strings.TrimSpace(p)
@@ -277,7 +276,7 @@ func lines(parts ...string) string {
 	return strings.Join(kept, "\n")
 }
 
-// content is the text of a message, whichever field holds it, with its entities in bytes.
+// content returns the text, caption or rich text of a message, with its entities in bytes.
 func (m *message) content() (text string, entities []entity) {
 	switch {
 	case m.Text != "":
@@ -288,7 +287,7 @@ func (m *message) content() (text string, entities []entity) {
 	return readRich(m.Rich)
 }
 
-// attachments lists the file of a message; of a photo the largest size.
+// attachments returns the file of a message, if it has one; of a photo, the largest size.
 func attachments(m *message) []core.Attachment {
 	var photo *file
 	if len(m.Photo) > 0 {
@@ -299,14 +298,14 @@ func attachments(m *message) []core.Attachment {
 	for _, one := range []struct {
 		*file
 		kind core.Media
-		mime string // where the platform does not say
+		mime string // if Telegram does not say
 	}{
 		{photo, core.MediaImage, "image/jpeg"},
 		{m.Voice, core.MediaAudio, ""},
 		{m.Audio, core.MediaAudio, ""},
 		{m.Video, core.MediaVideo, ""},
 		{m.VideoNote, core.MediaVideo, "video/mp4"},
-		{m.Animation, core.MediaVideo, ""}, // it comes as a document too
+		{m.Animation, core.MediaVideo, ""}, // is also in m.Document
 		{m.Document, core.MediaFile, ""},
 		{m.Sticker, core.MediaImage, "image/webp"},
 	} {
@@ -331,24 +330,20 @@ func attachments(m *message) []core.Attachment {
 	return nil
 }
 
-// cut shortens a foreign text to max bytes, visibly, and makes it valid.
+// cut shortens a text from the network to max bytes, visibly, and replaces NUL.
 func cut(s string, max int) string {
 	return txt.ClipBytes(strings.ReplaceAll(s, "\x00", "\uFFFD"), max)
 }
 
-// oneLine makes a foreign name safe within brackets.
+// oneLine makes a text from the network safe within brackets.
 func oneLine(s string) string {
 	return strings.Join(strings.Fields(strings.NewReplacer("[", "(", "]", ")").Replace(cut(s, 512))), " ")
 }
 
-// The text of a link or button may hide where it leads. What follows writes the address
-// beside it.
-
-// linked is a text with the address behind each link that does not show it:
-// "words (https://…)".
+// linked returns a text with the address after each link that does not show it: "words (https://…)".
 func linked(text string, entities []entity) string {
 	links := slices.DeleteFunc(slices.Clone(entities), func(e entity) bool {
-		return e.Type != "text_link" || shows(marked(text, e), e.URL)
+		return e.Type != "text_link" || showsAddress(entityText(text, e), e.URL)
 	})
 	sorting.SortStable(links, byEnd)
 	var out strings.Builder
@@ -364,14 +359,13 @@ func end(e entity) int { return e.Offset + e.Length }
 
 func byEnd(a, b entity) int { return cmp.Compare(end(a), end(b)) }
 
-// shows reports whether a text is the address itself, as people write it; an
-// empty address needs no telling.
-func shows(text, address string) bool {
-	return address == "" || bare(text) == bare(address)
+// showsAddress reports whether a text is the address itself, or the address is empty.
+func showsAddress(text, address string) bool {
+	return address == "" || normalAddress(text) == normalAddress(address)
 }
 
-// bare is an address without what clients leave out or add.
-func bare(address string) string {
+// normalAddress returns an address without the parts that people omit: the scheme and the last slash.
+func normalAddress(address string) string {
 	address = strings.TrimSpace(address)
 	if _, rest, ok := strings.Cut(address, "://"); ok && strings.HasPrefix(strings.ToLower(address), "http") {
 		address = rest
@@ -379,16 +373,15 @@ func bare(address string) string {
 	return strings.TrimSuffix(address, "/")
 }
 
-// oneAddress keeps a foreign address from passing for more than it is.
+// oneAddress removes white space from an address, so that it cannot look like more text.
 func oneAddress(s string) string { return cut(strings.Join(strings.Fields(s), ""), 2048) }
 
-// keys are the buttons below a message.
-func (m *message) keys() []keyboardButton { return slices.Concat(m.Markup.Rows...) }
+// buttons returns the buttons below a message.
+func (m *message) buttons() []keyboardButton { return slices.Concat(m.Markup.Rows...) }
 
-// part is a piece of the message that was quoted from it, with where the links
-// in it lead. The platform leaves the links out of quotes. It gives the position of the
-// piece, since the same words may lead elsewhere in another place.
-func (m *message) part(quoted string, position int) string {
+// quotedPart returns a quoted part of the message, with the addresses of its links. Telegram gives quotes without
+// links. position, in UTF-16 units, tells apart parts with the same words.
+func (m *message) quotedPart(quoted string, position int) string {
 	text, entities := m.content()
 	at, bytes := strings.Index(text, quoted), offsets(text)
 	if position >= 0 && position < len(bytes) && strings.HasPrefix(text[bytes[position]:], quoted) {
@@ -397,11 +390,11 @@ func (m *message) part(quoted string, position int) string {
 	if at < 0 {
 		return quoted
 	}
-	return linked(quoted, within(entities, at, at+len(quoted)))
+	return linked(quoted, entitiesBetween(entities, at, at+len(quoted)))
 }
 
-// within lists the entities between two offsets of a text, as those of that part.
-func within(entities []entity, from, to int) (list []entity) {
+// entitiesBetween returns the entities of the part of a text between two offsets, relative to from.
+func entitiesBetween(entities []entity, from, to int) (list []entity) {
 	for _, e := range entities {
 		if e.Offset < to && end(e) > from {
 			e.Offset, e.Length = max(e.Offset-from, 0), min(end(e), to)-max(e.Offset, from)
@@ -411,17 +404,17 @@ func within(entities []entity, from, to int) (list []entity) {
 	return list
 }
 
-// unquoted separates what an author wrote from what they quote, with where the links lead.
-func unquoted(text string, entities []entity) (own, quoted string) {
+// splitQuotes separates what an author wrote from what they quote, with the addresses of links.
+func splitQuotes(text string, entities []entity) (own, quoted string) {
 	part := func(from, to int) string {
-		return linked(text[from:min(to, len(text))], within(entities, from, to))
+		return linked(text[from:min(to, len(text))], entitiesBetween(entities, from, to))
 	}
 	from := 0
 	for _, q := range sorting.SortedStable(slices.Values(entities), byEnd) {
 		if isQuote(q) {
-			own, quoted = lines(own, part(from, max(from, q.Offset))), lines(quoted, part(q.Offset, end(q)))
+			own, quoted = joinLines(own, part(from, max(from, q.Offset))), joinLines(quoted, part(q.Offset, end(q)))
 			from = max(from, end(q))
 		}
 	}
-	return lines(own, part(from, math.MaxInt)), quoted
+	return joinLines(own, part(from, math.MaxInt)), quoted
 }

@@ -8,11 +8,10 @@ import (
 	"synthbot/core"
 )
 
-// This file knows what updates look like. It decodes them one by one, since the
-// library lacks topics, quotes, reactions, forwards and checklists, and drops a whole
-// batch for one update that it cannot read.
+// Updates are decoded here, one by one. The library's types lack topics, quotes, reactions, forwards and checklists,
+// and its decoder drops a whole batch because of one update that it cannot decode.
 
-// update is one thing that the platform tells; one of its fields is set.
+// update is an update of the Bot API. One of its fields besides ID is set.
 type update struct {
 	ID                int64       `json:"update_id"`
 	Message           *message    `json:"message"`
@@ -25,7 +24,7 @@ type update struct {
 	Member            *membership `json:"chat_member"`
 }
 
-// wantedUpdates is what the driver asks for.
+// wantedUpdates is the parameter allowed_updates.
 const wantedUpdates = `["message","edited_message","channel_post","edited_channel_post",` +
 	`"callback_query","message_reaction","my_chat_member","chat_member"]`
 
@@ -38,7 +37,7 @@ type user struct {
 	LanguageCode string `json:"language_code"`
 }
 
-// entity marks a part of a text, in UTF-16 units; see inBytes.
+// entity marks a part of a text, in UTF-16 units until inBytes converts it.
 type entity struct {
 	Type   string `json:"type"`
 	Offset int    `json:"offset"`
@@ -55,10 +54,10 @@ type file struct {
 	MimeType string `json:"mime_type"`
 	Width    int    `json:"width"`
 	Height   int    `json:"height"`
-	Length   int    `json:"length"` // of both sides, of a video note
+	Length   int    `json:"length"` // width and height of a video note
 	Duration int    `json:"duration"`
 
-	Emoji      string `json:"emoji"` // of a sticker, as the following
+	Emoji      string `json:"emoji"` // this and the following: of a sticker
 	IsAnimated bool   `json:"is_animated"`
 	IsVideo    bool   `json:"is_video"`
 }
@@ -92,7 +91,7 @@ type message struct {
 	Date      int64  `json:"date"`
 	Chat      chat   `json:"chat"`
 	Signature string `json:"author_signature"`
-	Via       *user  `json:"via_bot"` // wrote it when its author asked it inline
+	Via       *user  `json:"via_bot"` // the inline bot that wrote the message
 	Album     string `json:"media_group_id"`
 
 	ReplyTo  *message `json:"reply_to_message"`
@@ -104,7 +103,7 @@ type message struct {
 		Position int    `json:"position"` // in UTF-16 units
 	} `json:"quote"`
 	Forward *origin `json:"forward_origin"`
-	Linked  bool    `json:"is_automatic_forward"` // of the channel that the group belongs to
+	Linked  bool    `json:"is_automatic_forward"` // from the group's linked channel
 
 	Text            string   `json:"text"`
 	Entities        []entity `json:"entities"`
@@ -157,7 +156,7 @@ type message struct {
 	Markup       keyboardRows `json:"reply_markup"`
 }
 
-// topicNotice tells what a topic is called; an edit may leave the name out.
+// topicNotice is a service message about a topic. Name is "" if an edit did not change it.
 type topicNotice struct {
 	Name string `json:"name"`
 }
@@ -212,8 +211,8 @@ type member struct {
 	IsMember bool   `json:"is_member"`
 }
 
-// here reports whether the member is in the chat.
-func (m member) here() bool {
+// isPresent reports whether the member is in the chat.
+func (m member) isPresent() bool {
 	switch m.Status {
 	case "creator", "administrator", "member":
 		return true
@@ -223,29 +222,26 @@ func (m member) here() bool {
 	return false
 }
 
-func (m member) administers() bool { return m.Status == "creator" || m.Status == "administrator" }
+func (m member) isAdmin() bool { return m.Status == "creator" || m.Status == "administrator" }
 
-// decode reads one update. Its number is returned where it can be read at all,
-// so that an update that makes no sense can be left behind.
+// decode decodes one update. It also returns the id of an update with other fields that it cannot decode, so that
+// the update can be confirmed.
 func decode(raw json.RawMessage) (*update, int64, error) {
 	var u update
 	if err := json.Unmarshal(raw, &u); err != nil {
 		return nil, u.ID, fmt.Errorf("update %d: %w", u.ID, err)
 	}
 	if u.ID <= 0 {
-		return nil, 0, fmt.Errorf("update without a number")
+		return nil, 0, fmt.Errorf("update without an id")
 	}
 	return &u, u.ID, nil
 }
 
-// Rich messages are made of blocks: headings, lists, tables. This file reads those of
-// others as text.
-
 // maxRichDepth is how deep rich messages are read.
 const maxRichDepth = 16
 
-// richMessage is a rich message of an update. Its texts come in several shapes,
-// and what has none of them is left out.
+// richMessage is a rich message of an update. It is made of blocks, such as headings, lists and tables. See richText
+// for its texts.
 type richMessage struct {
 	Blocks []richBlock `json:"blocks"`
 }
@@ -269,7 +265,7 @@ type richBlock struct {
 	} `json:"cells"`
 }
 
-// readRich is the text of a rich message, or "". The entities mark its quotes.
+// readRich returns the text of a rich message, or "". The entities mark its quotes, in bytes.
 func readRich(raw json.RawMessage) (text string, quotes []entity) {
 	var m richMessage
 	if len(raw) == 0 || json.Unmarshal(raw, &m) != nil {
@@ -286,14 +282,14 @@ func readRich(raw json.RawMessage) (text string, quotes []entity) {
 		}
 		at := len(text)
 		text = cut(text+one, core.MaxText)
-		if quoted && at < len(text) && len(quotes) < maxMarked {
+		if quoted && at < len(text) && len(quotes) < maxEntities {
 			quotes = append(quotes, entity{Type: "blockquote", Offset: at, Length: len(text) - at})
 		}
 	}
 	return text, quotes
 }
 
-// richLines reads blocks. It reports whether one of them, or one in it, quotes somebody.
+// richLines returns the text of blocks. quoted reports whether a block, at any depth, is a quote or too deep to read.
 func richLines(blocks []richBlock, depth int) (lines []string, quoted bool) {
 	if depth > maxRichDepth {
 		return nil, true
@@ -342,8 +338,7 @@ func richLines(blocks []richBlock, depth int) (lines []string, quoted bool) {
 	return lines, quoted
 }
 
-// richText reads a text: a string, a list of texts, or an object that holds one. What has
-// another shape is left out.
+// richText returns a text of a rich message: a string, a list of texts, or an object with one. It ignores others.
 func richText(text any, depth int) string {
 	if depth > 2*maxRichDepth {
 		return ""
@@ -362,7 +357,7 @@ func richText(text any, depth int) string {
 		expression, _ := v["expression"].(string)
 		address, _ := v["url"].(string)
 		shown := richText(v["text"], depth+1) + alternative + expression
-		if !shows(shown, address) {
+		if !showsAddress(shown, address) {
 			shown += " (" + oneAddress(address) + ")"
 		}
 		return shown

@@ -22,11 +22,11 @@ import (
 func TestInto(t *testing.T) {
 	c := &Client{}
 	r := Request{Chat: -4242, Params: Params{"message_thread_id": "7", "reply_parameters": `{"message_id":3}`, "text": "x"}}
-	if err := c.into(&r, -1001); err != nil || r.Chat != -1001 || fmt.Sprint(r.Params) != "map[text:x]" {
+	if err := c.retarget(&r, -1001); err != nil || r.Chat != -1001 || fmt.Sprint(r.Params) != "map[text:x]" {
 		t.Errorf("%v, %v", r.Params, err)
 	}
 	r = Request{Chat: -4242, Params: Params{"message_id": "7"}}
-	if err := c.into(&r, -1001); err == nil {
+	if err := c.retarget(&r, -1001); err == nil {
 		t.Errorf("%v", r.Params)
 	}
 }

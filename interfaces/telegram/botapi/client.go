@@ -1,21 +1,20 @@
-// Package botapi speaks Telegram's Bot API: it makes calls within the rate limits,
-// repeats what may be repeated, and takes updates in by polling or from a webhook.
+// Package botapi is a client of Telegram's Bot API. It makes calls within the rate limits, repeats those that may be
+// repeated, and receives updates by polling or from a webhook.
 //
-// The library go-telegram-bot-api builds requests and reads answers; nothing else of it
-// is used, and its types do not leave this package. Its traps, each worked around where
-// the name is found:
+// The library go-telegram-bot-api builds requests and decodes responses. Nothing else of it is used, and its types do
+// not leave this package. It has these problems, which the named code works around:
 //
-//   - Errors of the network may hold the address, and so the token: wire.broken.
+//   - Its network errors may contain the address, and so the token: callTransport.netError.
 //   - Calls have no context: Client.call.
-//   - The status is lost if an answer is not JSON, and of uploads in any case: wire.refused.
-//   - Answers may have any size: wire.Do.
-//   - Redirects would carry the token along: Client.send.
-//   - Its polling outlives its end, and stops at an update that it cannot read: Client.Poll.
-//   - Its webhook checks no secret, and blocks: Client.Serve.
-//   - The address of a file holds the token: Client.File.
-//   - Its parameters end at version 6 of the Bot API: Params holds any names.
+//   - The status is lost if a response is not JSON, and always for uploads: callTransport.apiError.
+//   - The size of responses is not limited: callTransport.Do.
+//   - A redirect would send the token to another server: Client.send.
+//   - Polling continues after it was stopped, and stops at an update that it cannot decode: Client.Poll.
+//   - The webhook checks no secret, and blocks: Client.Serve.
+//   - The address of a file contains the token: Client.File.
+//   - The parameters end at version 6 of the Bot API: Params has any names.
 //
-// It does not know what updates mean, or what a place is.
+// The package does not know what updates mean, or what a place is.
 package botapi
 
 import (
@@ -43,15 +42,15 @@ import (
 	"synthbot/core/driver"
 )
 
-// maxAnswer is the longest answer of the server, in bytes.
+// maxAnswer is the largest response, in bytes.
 const maxAnswer = 32 << 20
 
-// Options is what a Client needs. Dial and Hooks may be left out.
+// Options configure a Client. All but Dial are required.
 type Options struct {
-	Name    string // of the interface, in what admins read
+	Name    string // of the interface, for alerts
 	URL     string
 	Token   string
-	Pace    bool          // keep the published limits
+	Pace    bool          // stay below the published rate limits
 	Timeout time.Duration // of one call; calls with files get ten times as long
 	Log     *slog.Logger
 	Clock   func() time.Time
@@ -60,29 +59,28 @@ type Options struct {
 	Hooks   Hooks
 }
 
-// Hooks are what the client tells its owner, and asks it.
+// Hooks are functions that the client calls.
 type Hooks struct {
-	Chat     func(chat int64) int64                    // the chat that an old number means now
+	Chat     func(chat int64) int64                    // returns the supergroup that a chat became, or the chat
 	Migrated func(ctx context.Context, from, to int64) // a group became a supergroup
 	Sign     func(markup any, from, to int64) any      // signs buttons for another chat
-	Revoked  func(err error)                           // the platform does not know the token any more
-	Admin    func(text string)                         // tells admins what they must know
+	Revoked  func(err error)                           // Telegram refused the token
+	Admin    func(text string)                         // alerts admins
 }
 
-// Client makes calls of the Bot API. No error of it holds the token. Safe for
-// concurrent use.
+// Client makes calls of the Bot API. Its errors never contain the token. Safe for concurrent use.
 type Client struct {
-	opt    Options
-	base   *url.URL
-	bot    tgbotapi.BotAPI
-	http   *http.Transport
-	ahead  atomic.Int64 // how far our clock is ahead of the platform's, in nanoseconds
-	pace   *pacer
-	health driver.Health // of updates
-	rival  time.Time     // when admins last read of another process; of Poll
+	opt              Options
+	base             *url.URL
+	bot              tgbotapi.BotAPI
+	http             *http.Transport
+	ahead            atomic.Int64 // how far our clock is ahead of Telegram's, in nanoseconds
+	pace             *pacer
+	health           driver.Health // of updates
+	conflictReported time.Time     // when admins last read of another process; of Poll
 }
 
-// New makes a client. It connects to nothing yet.
+// New returns a client. It makes no calls.
 func New(o Options) (*Client, error) {
 	base, err := url.Parse(strings.TrimSuffix(o.URL, "/"))
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
@@ -92,11 +90,11 @@ func New(o Options) (*Client, error) {
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext
 	}
-	// HTTP/1.1: a connection that died in silence takes no more than one call with it.
+	// Without HTTP/2, a connection that is silently broken affects only one call.
 	c := &Client{opt: o, base: base, pace: newPacer(o.Pace), http: &http.Transport{
 		Proxy: http.ProxyFromEnvironment, DialContext: dial, TLSHandshakeTimeout: 10 * time.Second,
 		MaxIdleConns: 64, MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second,
-		DisableCompression: true, // answers are short
+		DisableCompression: true, // responses are short
 	}}
 	c.bot = tgbotapi.BotAPI{Token: o.Token}
 	c.bot.SetAPIEndpoint(strings.ReplaceAll(base.String(), "%", "%%") + "/bot%s/%s")
@@ -104,7 +102,7 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// call makes one call, at once. Errors are *Error or *NetError.
+// call makes one call, without waiting. Errors are *Error or *NetError.
 func (c *Client) call(ctx context.Context, r *Request) error {
 	limit := cmp.Or(r.Limit, c.opt.Timeout)
 	if len(r.Files) > 0 {
@@ -115,8 +113,8 @@ func (c *Client) call(ctx context.Context, r *Request) error {
 	if r.Chat != 0 {
 		r.Params["chat_id"] = r.Chat
 	}
-	w := &wire{ctx: ctx, client: c, method: r.Method}
-	bot := c.bot // the library has no contexts: each call gets a client that knows one
+	w := &callTransport{ctx: ctx, client: c, method: r.Method}
+	bot := c.bot // the library has no contexts: each call has its own HTTP client with one
 	bot.Client = w
 	var resp *tgbotapi.APIResponse
 	var err error
@@ -129,14 +127,14 @@ func (c *Client) call(ctx context.Context, r *Request) error {
 	var network *NetError
 	switch {
 	case err == nil:
-		if json.Unmarshal(resp.Result, r.Result) != nil && r.Result != nil && r.Again { // what is sent was sent
-			return &Error{Method: r.Method, Code: http.StatusOK, Text: "the answer is not what the Bot API sends"}
+		if json.Unmarshal(resp.Result, r.Result) != nil && r.Result != nil && r.Repeatable { // else it succeeded
+			return &Error{Method: r.Method, Code: http.StatusOK, Text: "not a response of the Bot API"}
 		}
 		return nil
 	case errors.As(err, &api), errors.As(err, &network):
 		return err
 	}
-	return w.broken(err, true)
+	return w.netError(err, true)
 }
 
 func requestFiles(files []File) (list []tgbotapi.RequestFile) {
@@ -157,16 +155,16 @@ func (c *Client) redact(s string) string {
 	return strings.NewReplacer(c.opt.Token, "[secret]", url.PathEscape(c.opt.Token), "[secret]").Replace(s)
 }
 
-// wire is the library's HTTP client for one call. It carries the context, reads the answer whole, and
-// sorts failures while the status is known.
-type wire struct {
+// callTransport is the library's HTTP client for one call. It uses the call's context, reads the whole response, and
+// converts failures to *Error or *NetError, which the library could not.
+type callTransport struct {
 	ctx    context.Context
 	client *Client
 	method string
 }
 
 // Do implements the library's HTTPClient.
-func (w *wire) Do(r *http.Request) (*http.Response, error) {
+func (w *callTransport) Do(r *http.Request) (*http.Response, error) {
 	var wrote atomic.Bool
 	ctx := httptrace.WithClientTrace(w.ctx, &httptrace.ClientTrace{
 		WroteRequest: func(i httptrace.WroteRequestInfo) { wrote.Store(i.Err == nil) },
@@ -177,11 +175,11 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 	}
 	r, err := driver.Held(ctx, state, r)
 	if err != nil {
-		return nil, w.broken(err, false)
+		return nil, w.netError(err, false)
 	}
 	resp, err := w.client.send(r)
 	if err != nil {
-		return nil, w.broken(err, wrote.Load())
+		return nil, w.netError(err, wrote.Load())
 	}
 	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
 		w.client.ahead.Store(int64(w.client.opt.Clock().Sub(date)))
@@ -191,19 +189,19 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 	_, err = data.ReadFrom(io.LimitReader(resp.Body, maxAnswer+1))
 	_ = resp.Body.Close()
 	if err == nil && data.Len() > maxAnswer {
-		err = fmt.Errorf("an answer of more than %d bytes", maxAnswer)
+		err = fmt.Errorf("a response of more than %d bytes", maxAnswer)
 	}
 	switch {
 	case resp.StatusCode >= 300:
-		return nil, w.refused(resp.StatusCode, data.Bytes())
+		return nil, w.apiError(resp.StatusCode, data.Bytes())
 	case err != nil:
-		return nil, w.broken(err, true)
+		return nil, w.netError(err, true)
 	}
 	resp.Body = io.NopCloser(&data)
 	return resp, nil
 }
 
-// send sends a request. A redirect is an answer like others: following it would carry the token elsewhere.
+// send sends a request. It does not follow redirects, which would send the token to another server.
 func (c *Client) send(r *http.Request) (*http.Response, error) {
 	if r.URL.User != nil {
 		password, _ := r.URL.User.Password()
@@ -212,23 +210,23 @@ func (c *Client) send(r *http.Request) (*http.Response, error) {
 	return c.http.RoundTrip(r)
 }
 
-// Ahead is how far our clock is ahead of the platform's, to a second or two.
+// Ahead returns how far our clock is ahead of Telegram's, to a second or two.
 func (c *Client) Ahead() time.Duration { return time.Duration(c.ahead.Load()) }
 
-// ClockAhead is how far our clock is ahead of the platform's, in whole minutes.
+// ClockAhead returns how far our clock is ahead of Telegram's, in whole minutes.
 func (c *Client) ClockAhead() time.Duration { return c.Ahead().Round(time.Minute) }
 
-func (w *wire) broken(err error, wrote bool) error {
+func (w *callTransport) netError(err error, wrote bool) error {
 	e := &NetError{Method: w.method, Text: w.client.redact(err.Error()), Unknown: wrote}
 	e.Cause = w.ctx.Err()
 	if e.Cause != nil {
-		w.client.http.CloseIdleConnections() // they may be as dead as this one
+		w.client.http.CloseIdleConnections() // they may be broken, too
 	}
 	return e
 }
 
-// refused reads a refusal. One without JSON keeps its status.
-func (w *wire) refused(status int, data []byte) error {
+// apiError returns the error of a response with a status other than success. The response need not be JSON.
+func (w *callTransport) apiError(status int, data []byte) error {
 	var resp tgbotapi.APIResponse
 	e := &Error{Method: w.method, Code: status, Text: http.StatusText(status)}
 	if json.Unmarshal(data, &resp) == nil && resp.Description != "" {
@@ -244,15 +242,14 @@ func (w *wire) refused(status int, data []byte) error {
 	return e
 }
 
-// Results of File.
+// Errors of File.
 var (
-	ErrNoFile   = errors.New("no such file") // or it cannot be read here
+	ErrNoFile   = errors.New("no such file") // or it cannot be read
 	ErrTooLarge = errors.New("the file is too large")
 )
 
-// File returns the content of a file that the server named, at most most bytes. A file
-// on this machine is read if it is in dir; everything else is downloaded from where
-// the calls go to, and from nowhere else.
+// File returns the content of a file that the server named, or ErrTooLarge if it has more than most bytes. A file with
+// an absolute path is read from this machine, if it is in dir. Any other is downloaded from the server of the calls.
 func (c *Client) File(ctx context.Context, file, dir string, most int64) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*c.opt.Timeout)
 	defer cancel()
@@ -264,21 +261,21 @@ func (c *Client) File(ctx context.Context, file, dir string, most int64) ([]byte
 	data, err := io.ReadAll(io.LimitReader(body, most+1))
 	switch {
 	case err != nil:
-		return nil, (&wire{ctx: ctx, client: c, method: "file"}).broken(err, false)
+		return nil, (&callTransport{ctx: ctx, client: c, method: "file"}).netError(err, false)
 	case int64(len(data)) > most:
 		return nil, ErrTooLarge
 	}
 	return data, nil
 }
 
-// openLocal opens a file of a server on this machine, which keeps its files in dir.
+// openLocal opens a file of a Bot API server on this machine, which stores its files in dir.
 func (c *Client) openLocal(file, dir string) (io.ReadCloser, error) {
 	inside, err := filepath.Rel(dir, file)
 	if dir == "" || err != nil || !filepath.IsLocal(inside) {
-		return nil, fmt.Errorf("%w: the Bot API server keeps files outside of files_dir", ErrNoFile)
+		return nil, fmt.Errorf("%w: the Bot API server stores files outside of files_dir", ErrNoFile)
 	}
 	f, err := os.OpenInRoot(dir, inside)
-	if err != nil { // such a server keeps files in a folder with the token's name
+	if err != nil { // the path contains the token
 		return nil, fmt.Errorf("%w: %s", ErrNoFile, c.redact(err.Error()))
 	}
 	return f, nil
@@ -300,7 +297,7 @@ func (c *Client) open(ctx context.Context, file, dir string) (io.ReadCloser, err
 	resp, err := c.send(req)
 	switch {
 	case err != nil:
-		return nil, (&wire{ctx: ctx, client: c, method: "file"}).broken(err, false)
+		return nil, (&callTransport{ctx: ctx, client: c, method: "file"}).netError(err, false)
 	case resp.StatusCode != http.StatusOK:
 		_ = resp.Body.Close()
 		return nil, fmt.Errorf("%w (%d)", ErrNoFile, resp.StatusCode)

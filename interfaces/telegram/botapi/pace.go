@@ -9,20 +9,19 @@ import (
 	"synthbot/core/driver"
 )
 
-// The published limits, with some room for the network's changes to the distance
-// between two calls.
+// The published limits, with some room because the network changes the time between two calls.
 const (
 	allCalls, allPer     = 30, 1050 * time.Millisecond
 	chatCalls, chatPer   = 3, 3100 * time.Millisecond
 	groupCalls, groupPer = 20, 61 * time.Second
 
 	waitMargin  = 250 * time.Millisecond
-	defaultWait = 3 * time.Second // of a 429 that names none
+	defaultWait = 3 * time.Second // after a 429 without retry_after
 	sweepEvery  = 512
 )
 
-// pacer lets calls through: those of one chat one after the other, and none sooner than
-// the limits and the server allow. Chat 0 stands for all calls.
+// pacer delays calls until the limits and the server allow them. Its queue admits one call to a chat at a time. Chat 0
+// stands for all calls.
 type pacer struct {
 	on    bool
 	queue driver.Queue[int64] // for the chats
@@ -31,15 +30,15 @@ type pacer struct {
 	count int
 }
 
-// lane is the way to one chat.
+// lane is the state of one chat.
 type lane struct {
 	limits []limit
 	times  []time.Time // of the last calls, in order
-	until  time.Time   // until then the server wants no calls
+	until  time.Time   // the server asked to wait until then
 	used   time.Time
 }
 
-// limit allows most calls within any stretch of per.
+// limit allows most calls within any period of length per.
 type limit struct {
 	most int
 	per  time.Duration
@@ -47,8 +46,7 @@ type limit struct {
 
 func newPacer(on bool) *pacer { return &pacer{on: on, lanes: map[int64]*lane{}} }
 
-// lane finds or makes a chat's lane; p.mu is held. Now and then it removes those that
-// hold nothing.
+// lane returns a chat's lane. Once for sweepEvery new ones, it deletes those that are unused. p.mu is held.
 func (p *pacer) lane(chat int64) *lane {
 	now := time.Now()
 	l := p.lanes[chat]
@@ -74,54 +72,54 @@ func (p *pacer) lane(chat int64) *lane {
 	return l
 }
 
-// wait blocks until a call may be made, or fails at once if that is later than ctx
-// allows. With take, the call's slot is taken, and the caller is in the chat's queue.
+// wait blocks until a call may be made. It fails at once if the deadline of ctx is sooner. If take is set, it takes the
+// slot of the call, and the caller must have entered the chat's queue.
 func (p *pacer) wait(ctx context.Context, chat int64, take bool) error {
 	for {
 		p.mu.Lock()
 		now := time.Now()
 		at := p.blocked(chat)
 		if chat != 0 {
-			at = driver.Later(at, p.lane(chat).free(false))
+			at = driver.Later(at, p.lane(chat).nextSlot(false))
 		}
 		free := !at.After(now)
 		if free && take {
-			at = driver.Later(now, p.lane(0).free(false))
-			p.take(chat, at)
+			at = driver.Later(now, p.lane(0).nextSlot(false))
+			p.takeSlot(chat, at)
 		}
 		p.mu.Unlock()
 		if deadline, ok := ctx.Deadline(); ok && !free && at.After(deadline) {
 			return context.DeadlineExceeded
 		}
 		driver.Sleep(ctx, time.Until(at))
-		if ctx.Err() != nil || free && (!take || p.left(chat) == 0) {
+		if ctx.Err() != nil || free && (!take || p.waitLeft(chat) == 0) {
 			return ctx.Err()
 		}
 	}
 }
 
-// take uses a slot of the chat, and one of all calls; p.mu is held.
-func (p *pacer) take(chat int64, at time.Time) {
+// takeSlot counts a call to the chat at that time. p.mu is held.
+func (p *pacer) takeSlot(chat int64, at time.Time) {
 	p.lane(0).add(at)
 	if chat != 0 {
 		p.lane(chat).add(at)
 	}
 }
 
-// blocked is until when the server wants no calls for a chat; p.mu is held.
+// blocked returns until when the server asked to wait with calls to a chat. p.mu is held.
 func (p *pacer) blocked(chat int64) time.Time {
 	return driver.Later(p.lane(0).until, p.lane(chat).until)
 }
 
-// left is how long the server still wants no calls.
-func (p *pacer) left(chat int64) time.Duration {
+// waitLeft returns how long the server still wants no calls to a chat.
+func (p *pacer) waitLeft(chat int64) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return max(time.Until(p.blocked(chat)), 0)
 }
 
-// block obeys a 429. A wait concerns one chat; if a second chat must wait at the same
-// time, all are meant.
+// block records that the server asked to wait (429). That holds for one chat. If another chat must already wait, it
+// holds for all.
 func (p *pacer) block(chat int64, d time.Duration) {
 	until := time.Now().Add(d + waitMargin)
 	p.mu.Lock()
@@ -135,9 +133,8 @@ func (p *pacer) block(chat int64, d time.Duration) {
 	l.until = driver.Later(l.until, until)
 }
 
-// free is when the limits let another call through; with half, when at most half of each is
-// used.
-func (l *lane) free(half bool) (at time.Time) {
+// nextSlot returns when the limits allow another call or, if half is set, when at most half of each limit is used.
+func (l *lane) nextSlot(half bool) (at time.Time) {
 	for _, x := range l.limits {
 		n := x.most
 		if half {
@@ -154,23 +151,23 @@ func (l *lane) add(at time.Time) {
 	l.times = append(l.times[max(0, len(l.times)-allCalls+1):], at)
 }
 
-// Spare takes a slot for a call that nobody would miss, if the chat is idle and plenty
-// of slots are left.
-func (c *Client) Spare(chat int64) bool {
+// TakeSpare takes a slot for a call that is not important, such as a typing indicator. It returns false if the chat is
+// busy or less than half of the limits is left.
+func (c *Client) TakeSpare(chat int64) bool {
 	p := c.pace
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	free := driver.Later(p.lane(chat).free(true), p.lane(0).free(true))
+	free := driver.Later(p.lane(chat).nextSlot(true), p.lane(0).nextSlot(true))
 	if p.queue.Busy(chat) || now.Before(p.blocked(chat)) || free.After(now) {
 		return false
 	}
-	p.take(chat, now)
+	p.takeSlot(chat, now)
 	return true
 }
 
-// Wait blocks until a call about no chat may be made.
+// Wait blocks until a call that belongs to no chat may be made, and takes its slot.
 func (c *Client) Wait(ctx context.Context) error { return c.pace.wait(ctx, 0, true) }
 
-// Quiet reports whether the server wants no calls for a chat now.
-func (c *Client) Quiet(chat int64) bool { return c.pace.left(chat) > 0 }
+// MustWait reports whether the server asked to wait with calls to a chat.
+func (c *Client) MustWait(chat int64) bool { return c.pace.waitLeft(chat) > 0 }

@@ -17,14 +17,13 @@ import (
 	"synthbot/core/driver"
 )
 
-// HTML is the parse_mode of texts in HTML.
+// HTML is a parse_mode.
 const HTML = tgbotapi.ModeHTML
 
-// Params are the parameters of a call: texts, and what JSON can express. Empty texts, 0,
-// false and nil are left out.
+// Params are the parameters of a call: strings, and values to encode as JSON. Zero values are left out.
 type Params map[string]any
 
-// texts are the parameters as the library takes them.
+// texts returns the parameters for the library.
 func (p Params) texts() tgbotapi.Params {
 	texts := tgbotapi.Params{}
 	for key, value := range p {
@@ -40,87 +39,87 @@ func (p Params) texts() tgbotapi.Params {
 	return texts
 }
 
-// File is a file of a call: its content, a file on this machine, or what the platform
-// finds it by.
+// File is a file of a call. One of Data, Path and Ref is set.
 type File struct {
-	Field string
+	Field string // the parameter
 	Name  string // with Data
 	Data  []byte
-	Path  string
-	Ref   string // an address or the id of a file
+	Path  string // of a file on this machine
+	Ref   string // an address, or the id of a file on Telegram
 }
 
 // maxTries is how often a failing call is tried.
 const maxTries = 7
 
-// Request is a call that is paced, kept in order within its chat, and repeated.
+// Request is a call for Do or Try.
 type Request struct {
-	Method string
-	Params Params
-	Files  []File
-	Chat   int64         // 0: of no chat
-	Rank   int           // higher ones overtake what waits for the same chat
-	Again  bool          // doing it twice does no harm
-	Once   bool          // it is repeated only if certainly nothing was done
-	Fatal  []int         // it is repeated until it works or fails with one of these statuses; none: a few times
-	Limit  time.Duration // of one call; 0: Options.Timeout
-	// Result is a pointer, what the result is decoded into. One of another type is an error with Again, and else
-	// leaves it as it is. Nil: the result is not read.
+	Method     string
+	Params     Params
+	Files      []File
+	Chat       int64         // 0: none
+	Priority   int           // requests with a higher one overtake others to the same chat
+	Repeatable bool          // doing it twice is harmless
+	Once       bool          // it is not repeated after a network or server error
+	Fatal      []int         // repeat until it works or fails with one of these statuses; none: up to maxTries times
+	Limit      time.Duration // of one call; 0: Options.Timeout
+	// Result points to a variable for the result; nil: the result is ignored. If the result has another type, that is
+	// an error of a Repeatable request. Otherwise the variable is unchanged.
 	Result any
-	// Other changes a request that failed into another one that may work, which is then made in its
-	// place. It returns false if there is none. Optional.
-	Other func(r *Request, err error) bool
+	// Rewrite changes a failed request into one that may work, which is then tried. It returns false if there is
+	// none. Optional.
+	Rewrite func(r *Request, err error) bool
 }
 
-// Do carries a request out. Its error is one that more tries would not change.
+// Do makes the call of a request when the rate limits allow it and those before it in its chat have ended. It repeats
+// a failed call if that may help.
 func (c *Client) Do(ctx context.Context, r *Request) error {
 	if r.Chat != 0 {
-		if err := c.into(r, c.opt.Hooks.Chat(r.Chat)); err != nil {
+		if err := c.retarget(r, c.opt.Hooks.Chat(r.Chat)); err != nil {
 			return err
 		}
-		leave, err := c.pace.queue.Enter(ctx, r.Chat, r.Rank)
+		leave, err := c.pace.queue.Enter(ctx, r.Chat, r.Priority)
 		if err != nil {
-			return c.overdue(r, err)
+			return c.outOfTime(r, err)
 		}
 		defer leave()
 	}
 	failure, level := "call failed", slog.LevelDebug
 	if r.Fatal != nil {
-		failure, level = "the platform cannot be reached", slog.LevelWarn
+		failure, level = "Telegram cannot be reached", slog.LevelWarn
 	}
 	delay := newBackoff(500*time.Millisecond, 30*time.Second)
 	for tries := 1; ; tries++ {
 		if err := c.pace.wait(ctx, r.Chat, true); err != nil {
-			return c.overdue(r, err)
+			return c.outOfTime(r, err)
 		}
 		err := c.call(ctx, r)
 		if err == nil {
 			return nil
 		}
-		c.heed(ctx, r, err)
+		c.noteRefusal(ctx, r, err)
 		api := refusal(err)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case api.Code == 429:
-			tries-- // it was not looked at
-			until := time.Now().Add(c.pace.left(r.Chat))
-			c.opt.Log.Warn("the platform asked to wait", "method", r.Method, "chat", r.Chat, "until", until)
+			tries-- // the server did not process it
+			until := time.Now().Add(c.pace.waitLeft(r.Chat))
+			c.opt.Log.Warn("Telegram asked to wait", "method", r.Method, "chat", r.Chat, "until", until)
 			if deadline, ok := ctx.Deadline(); ok && until.After(deadline) {
 				return err
 			}
 			continue
 		case api.Migrate != 0 && r.Chat != api.Migrate && tries < maxTries:
 			c.opt.Hooks.Migrated(ctx, r.Chat, api.Migrate)
-			if err := c.into(r, api.Migrate); err != nil {
+			if err := c.retarget(r, api.Migrate); err != nil {
 				return err
 			}
 			continue
-		case r.Other != nil && r.Other(r, err):
+		case r.Rewrite != nil && r.Rewrite(r, err):
 			tries = 0
 			continue
 		case r.Fatal != nil && !IsCode(err, r.Fatal...):
-		case !r.Again && OutcomeUnknown(err):
+		case !r.Repeatable && OutcomeUnknown(err):
 			return fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
 		case api.Code > 0 && api.Code < 500, r.Once, tries >= maxTries:
 			return err
@@ -132,18 +131,18 @@ func (c *Client) Do(ctx context.Context, r *Request) error {
 	}
 }
 
-// overdue is the error of a request whose time ended before its turn came.
-func (c *Client) overdue(r *Request, err error) error {
+// outOfTime returns the error of a request whose deadline is before it may be made.
+func (c *Client) outOfTime(r *Request, err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	const text = "no time is left to wait as the platform asked"
-	return &Error{Method: r.Method, Code: 429, Text: text, After: c.pace.left(r.Chat)}
+	const text = "no time is left to wait as Telegram asked"
+	return &Error{Method: r.Method, Code: 429, Text: text, After: c.pace.waitLeft(r.Chat)}
 }
 
-// into points a request to a chat. If that is another one than before, a group became a
-// supergroup: numbers of messages mean others there, and buttons are signed again.
-func (c *Client) into(r *Request, chat int64) error {
+// retarget changes the chat of a request, after a group became a supergroup. Ids of messages and topics are not valid
+// there, and buttons are signed again.
+func (c *Client) retarget(r *Request, chat int64) error {
 	if chat == r.Chat {
 		return nil
 	}
@@ -159,16 +158,16 @@ func (c *Client) into(r *Request, chat int64) error {
 	return nil
 }
 
-// Try makes the call of a request one time, and does not wait before it.
+// Try makes the call of a request once, without waiting.
 func (c *Client) Try(ctx context.Context, r *Request) error {
 	err := c.call(ctx, r)
-	c.heed(ctx, r, err)
+	c.noteRefusal(ctx, r, err)
 	return err
 }
 
-// heed takes note of a refusal that is about more than its request. If the server wants to be
-// left alone, further calls wait.
-func (c *Client) heed(ctx context.Context, r *Request, err error) {
+// noteRefusal handles a refusal that concerns more than its request: a refused token, or a wait that the server asks
+// for.
+func (c *Client) noteRefusal(ctx context.Context, r *Request, err error) {
 	if RefusesBot(err) {
 		c.opt.Hooks.Revoked(err)
 	}
@@ -178,23 +177,23 @@ func (c *Client) heed(ctx context.Context, r *Request, err error) {
 	}
 }
 
-// Reaches waits until the platform answers and takes messages to a chat.
-func (c *Client) Reaches(ctx context.Context, chat int64) error {
+// AwaitChat blocks until Telegram answers and no longer asks to wait with messages to a chat.
+func (c *Client) AwaitChat(ctx context.Context, chat int64) error {
 	if err := c.pace.wait(ctx, chat, false); err != nil {
-		return c.overdue(&Request{Method: "sendMessage", Chat: chat}, err)
+		return c.outOfTime(&Request{Method: "sendMessage", Chat: chat}, err)
 	}
-	return c.Do(ctx, &Request{Method: "getMe", Again: true})
+	return c.Do(ctx, &Request{Method: "getMe", Repeatable: true})
 }
 
-// Close closes connections that are idle.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 const waitsKey = "waits"
 
-// minSaved is the shortest wait that is kept over a restart.
+// minSaved is the shortest wait that is stored for a restart.
 const minSaved = 3 * time.Second
 
-// saveWaits keeps for the next process which chats must wait.
+// saveWaits stores for the next process which chats must wait.
 func (c *Client) saveWaits(ctx context.Context) {
 	waits := map[int64]time.Time{}
 	c.pace.mu.Lock()
@@ -212,8 +211,7 @@ func (c *Client) saveWaits(ctx context.Context) {
 	}
 }
 
-// loadWaits takes over the waits of an earlier process. One that is longer than the platform
-// ever asks for comes from a wrong clock.
+// loadWaits loads the waits of an earlier process. It ignores those of more than a day, which come from a wrong clock.
 func (c *Client) loadWaits(ctx context.Context) {
 	waits := map[int64]time.Time{}
 	if err := driver.Load(ctx, c.opt.State, waitsKey, &waits); err != nil {
@@ -248,32 +246,31 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s: %d %s", e.Method, e.Code, e.Text) }
 
-// NetError is a call without an answer.
+// NetError is a call without a response.
 type NetError struct {
 	Method  string
 	Text    string
-	Unknown bool  // the server may have done it
-	Cause   error // the context's, where that ended it
+	Unknown bool  // the server may have carried it out
+	Cause   error // of the context, if that ended the call
 }
 
 func (e *NetError) Error() string { return e.Method + ": " + e.Text }
 
-// Unwrap returns the context's error. The network's own error is not kept, since it may
-// hold the address, and so the token.
+// Unwrap returns Cause. The network error is not kept, because it may contain the address, and so the token.
 func (e *NetError) Unwrap() error { return e.Cause }
 
 // IsCode reports whether the server answered with one of these statuses.
 func IsCode(err error, codes ...int) bool { return slices.Contains(codes, refusal(err).Code) }
 
-// refusal is the server's refusal; the zero value if err is none.
+// refusal returns the *Error in err, or an empty one if there is none.
 func refusal(err error) *Error {
 	e := &Error{}
 	_ = errors.As(err, &e)
 	return e
 }
 
-// OutcomeUnknown reports whether a call that failed may have been carried out.
-// A proxy that cannot reach the platform passes nothing on.
+// OutcomeUnknown reports whether a call that failed may have been carried out. It was not if a proxy could not reach
+// Telegram.
 func OutcomeUnknown(err error) bool {
 	if network, ok := errors.AsType[*NetError](err); ok {
 		return network.Unknown
@@ -282,18 +279,17 @@ func OutcomeUnknown(err error) bool {
 	return e.Code >= 500 && !e.Down()
 }
 
-// Down reports whether nothing reaches the platform at the moment.
+// Down reports whether a proxy could not reach Telegram.
 func (e *Error) Down() bool { return e.Code == 502 || e.Code == 503 }
 
-// Says reports whether the server refused a call with words that hold one of these,
-// in any case.
+// Says reports whether the server refused a call with a text that contains one of the parts, ignoring case.
 func Says(err error, parts ...string) bool {
 	text := strings.ToLower(refusal(err).Text)
 	return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(text, strings.ToLower(p)) })
 }
 
-// RefusesBot reports whether the server does not know the bot. A wrong token is not
-// found, and so is a method that an older server does not know.
+// RefusesBot reports whether the server refused the token. 404 means a wrong token or, except for methods that every
+// server has, an unknown method.
 func RefusesBot(err error) bool {
 	e := refusal(err)
 	return e.Code == 401 || e.Code == 404 && (e.Method == "getMe" || e.Method == "sendMessage")

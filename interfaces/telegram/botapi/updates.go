@@ -28,28 +28,28 @@ import (
 )
 
 const (
-	pollSeconds = 50
-	pollGrace   = 15 * time.Second // after which a poll without an answer is given up
-	pollPause   = time.Second      // between two polls that confirm nothing
-	rivalsAgain = 6 * time.Hour    // before admins read again that another process takes updates
+	pollSeconds   = 50
+	pollGrace     = 15 * time.Second // how much longer than announced a poll waits for its response
+	pollPause     = time.Second      // between two polls that confirm nothing
+	conflictPause = 6 * time.Hour    // between two alerts that another process polls
 )
 
-// Intake takes updates in, in order.
+// Intake stores updates.
 type Intake interface {
-	// Take returns the offset that confirms what is on disk; 0 if nothing is. After an
-	// error the rest comes again.
+	// Take stores a batch of updates, in order. It returns the offset that confirms the stored ones, or 0
+	// if none may be confirmed. After an error, and for updates that are held back, Take is called again
+	// with the same updates.
 	Take(ctx context.Context, raws []json.RawMessage) (offset int64, err error)
-	// Pause is how long to wait before the next Take, because something held back
-	// may still grow.
+	// Pause returns how long to wait before the next Take, because an album that is held back may still
+	// grow.
 	Pause() time.Duration
-	// Held reports whether an update is held back.
+	// Held reports whether the last Take held an update back.
 	Held(id int64) bool
 }
 
-// Poll asks for updates and hands them in, until ctx ends or the platform refuses the
-// token. An update is confirmed by asking for the one after it, once it is on disk. Numbers
-// of updates are not kept for longer than one answer: after a week of silence the platform
-// begins anew, anywhere.
+// Poll asks for updates and passes them to the intake, until ctx ends or Telegram refuses the token. An update is
+// confirmed when the next poll asks for those after it. An offset is used for one poll only, because after a week
+// without updates Telegram continues with any other id.
 func (c *Client) Poll(ctx context.Context, in Intake, wanted string) error {
 	var offset int64
 	delay := newBackoff(time.Second, 30*time.Second)
@@ -58,38 +58,37 @@ func (c *Client) Poll(ctx context.Context, in Intake, wanted string) error {
 	for ctx.Err() == nil {
 		began, wait := time.Now(), pollSeconds
 		if reported != "" {
-			wait = 0 // to learn at once that updates come again
+			wait = 0 // an immediate response shows that polling works again
 		}
 		driver.Sleep(ctx, in.Pause())
-		raws, err := c.ask(ctx, wait, offset, wanted)
+		raws, err := c.getUpdates(ctx, wait, offset, wanted)
 		switch {
 		case ctx.Err() != nil || IsCode(err, 401, 404):
 			return err
 		case err != nil:
-			c.fails(began, err)
+			c.noteFailure(began, err)
 			reported = c.pollFailed(ctx, err, reported)
 			driver.Sleep(ctx, max(delay.NextBackOff(), refusal(err).After))
 			continue
 		}
 		reported = ""
 		if offset, err = in.Take(ctx, raws); err != nil && ctx.Err() == nil {
-			c.fails(time.Now(), err)
-			c.opt.Log.Error("updates not taken in; they stay with the platform", "err", err)
+			c.noteFailure(time.Now(), err)
+			c.opt.Log.Error("updates not stored; Telegram keeps them", "err", err)
 			driver.Sleep(ctx, delay.NextBackOff())
 			continue
 		}
 		c.health.Works(0)
 		delay.Reset()
-		if offset == 0 { // nothing was confirmed: what is there comes again at once
+		if offset == 0 { // nothing was confirmed, so the next poll returns the same updates at once
 			driver.Sleep(ctx, pollPause-time.Since(began))
 		}
 	}
 	return ctx.Err()
 }
 
-// ask makes one getUpdates call. It gives up, with its connection, if the server does
-// not answer in the time that it announced.
-func (c *Client) ask(ctx context.Context, wait int, offset int64, wanted string) ([]json.RawMessage, error) {
+// getUpdates makes one getUpdates call. It fails if the server does not respond within wait seconds and pollGrace.
+func (c *Client) getUpdates(ctx context.Context, wait int, offset int64, wanted string) ([]json.RawMessage, error) {
 	params := Params{"allowed_updates": wanted, "offset": offset, "timeout": wait}
 	limit := time.Duration(wait)*time.Second + pollGrace
 	var raws []json.RawMessage
@@ -100,18 +99,18 @@ func (c *Client) ask(ctx context.Context, wait int, offset int64, wanted string)
 	return raws, err
 }
 
-// pollFailed logs what is wrong, once until it changes.
+// pollFailed handles the error of a poll and returns its description. It logs a warning if that differs from reported.
 func (c *Client) pollFailed(ctx context.Context, err error, reported string) string {
 	text := err.Error()
 	if IsCode(err, 409) {
 		text = "another process asks for this bot's updates: stop it, or give this one a token of its own"
 		if Says(err, "webhook") {
-			text = "a webhook was set for this bot; it is removed, since this process asks for updates"
-			if err := c.Do(ctx, &Request{Method: "deleteWebhook", Again: true}); err != nil && ctx.Err() == nil {
+			text = "a webhook was set for this bot; it is removed, because this process polls for updates"
+			if err := c.Do(ctx, &Request{Method: "deleteWebhook", Repeatable: true}); err != nil && ctx.Err() == nil {
 				c.opt.Log.Warn("webhook not removed", "err", err)
 			}
-		} else if time.Since(c.rival) > rivalsAgain { // they take turns, so it comes and goes
-			c.rival = time.Now()
+		} else if time.Since(c.conflictReported) > conflictPause { // pollers end each other in turn, so it recurs
+			c.conflictReported = time.Now()
 			c.opt.Hooks.Admin(c.opt.Name + ": " + text)
 		}
 	}
@@ -123,24 +122,23 @@ func (c *Client) pollFailed(ctx context.Context, err error, reported string) str
 	return text
 }
 
-// fails notes an attempt to get updates that began at that time. A wait that the platform
-// asked for does not count.
-func (c *Client) fails(began time.Time, err error) {
+// noteFailure records that receiving updates has failed since then. A wait that Telegram asked for does not count.
+func (c *Client) noteFailure(began time.Time, err error) {
 	if !IsCode(err, 429) {
 		c.health.Fails(0, began, err)
 	}
 }
 
-// Ready returns nil if updates come, or failed to for a short time only.
+// Ready returns nil if updates can be received, or could shortly before. See driver.Health.
 func (c *Client) Ready() error { return c.health.Ready() }
 
 const (
 	maxUpdate    = 4 << 20          // bytes of one update
-	hookWait     = 50 * time.Second // how long the platform waits for our answer, less a little
+	hookWait     = 50 * time.Second // a little less than Telegram waits for our response
 	secretHeader = "X-Telegram-Bot-Api-Secret-Token"
 )
 
-// Webhook says how the platform reaches the bot; the zero value is long polling.
+// Webhook configures how Telegram reaches the bot; the zero value means polling.
 type Webhook struct {
 	URL         string        `toml:"url" doc:"The public https address; empty: poll for updates." example:"https://bot.example.org/telegram"`
 	Listen      string        `toml:"listen" default:"127.0.0.1:8443" doc:"The address to listen on, for a reverse proxy or the platform itself."`
@@ -149,7 +147,7 @@ type Webhook struct {
 	Key         string        `toml:"key" doc:"The certificate's private key as a PEM file."`
 }
 
-// Validate reports the first fault.
+// Validate returns the first problem.
 func (w *Webhook) Validate() error {
 	if w.URL == "" {
 		return nil
@@ -161,7 +159,7 @@ func (w *Webhook) Validate() error {
 	case (w.Certificate == "") != (w.Key == ""):
 		return errors.New("certificate and key belong together")
 	case !regexp.MustCompile(`^[A-Za-z0-9_-]{0,256}$`).MatchString(w.Secret.Reveal()):
-		return errors.New("secret: only letters, digits, _ and - are possible, at most 256")
+		return errors.New("secret: only letters, digits, _ and - are allowed, at most 256")
 	}
 	_, port, err := net.SplitHostPort(w.Listen)
 	_, wrong := strconv.ParseUint(port, 10, 16)
@@ -177,7 +175,7 @@ func (w *Webhook) Validate() error {
 	return nil
 }
 
-// secret is what the platform sends with each call.
+// secret returns the secret that Telegram sends with each call.
 func (c *Client) secret(hook Webhook) string {
 	own := hook.Secret.Reveal()
 	if own != "" {
@@ -188,7 +186,7 @@ func (c *Client) secret(hook Webhook) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// Serve takes updates in from a webhook until ctx ends or the platform refuses the token.
+// Serve receives updates from a webhook and passes them to the intake, until ctx ends or Telegram refuses the token.
 func (c *Client) Serve(ctx context.Context, hook Webhook, in Intake, wanted string) error {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", hook.Listen)
 	if err != nil {
@@ -216,33 +214,32 @@ func (c *Client) Serve(ctx context.Context, hook Webhook, in Intake, wanted stri
 	if err := c.setWebhook(ctx, hook, wanted); err != nil {
 		return err
 	}
-	c.opt.Log.Info("waiting for calls of the platform", "address", l.Addr().String())
+	c.opt.Log.Info("webhook listens", "address", l.Addr().String())
 	c.health.Works(0)
 	var watch sync.WaitGroup
 	watch.Go(func() { c.watchHook(ctx, hook.URL) })
-	c.takeCalls(ctx, in, calls)
+	c.serveCalls(ctx, in, calls)
 	watch.Wait()
 	return context.Cause(ctx)
 }
 
-// setWebhook tells the platform where to call; a certificate of one's own goes
-// with it.
+// setWebhook registers the webhook with Telegram, with its certificate if it has one.
 func (c *Client) setWebhook(ctx context.Context, hook Webhook, wanted string) error {
 	params := Params{"url": hook.URL, "secret_token": c.secret(hook), "allowed_updates": wanted}
-	r := &Request{Method: "setWebhook", Params: params, Again: true, Fatal: []int{400, 401, 404}}
+	r := &Request{Method: "setWebhook", Params: params, Repeatable: true, Fatal: []int{400, 401, 404}}
 	if hook.Certificate != "" {
 		r.Files = []File{{Field: "certificate", Path: hook.Certificate}}
 	}
 	return c.Do(ctx, r)
 }
 
-// hookLook is how often the platform is asked whether it can call us.
-const hookLook = time.Minute
+// hookCheckInterval is how often watchHook asks Telegram.
+const hookCheckInterval = time.Minute
 
-// watchHook keeps asking whether the platform can deliver updates to the webhook.
+// watchHook asks Telegram regularly whether it can deliver updates to the webhook.
 func (c *Client) watchHook(ctx context.Context, url string) {
-	var settled int64 // the last failure when nothing waited to be delivered
-	for driver.Sleep(ctx, hookLook) {
+	var settled int64 // time of the last failure after which all updates were delivered
+	for driver.Sleep(ctx, hookCheckInterval) {
 		began := time.Now()
 		var info struct {
 			URL     string `json:"url"`
@@ -250,36 +247,35 @@ func (c *Client) watchHook(ctx context.Context, url string) {
 			Failed  int64  `json:"last_error_date"`
 			Reason  string `json:"last_error_message"`
 		}
-		err := c.Do(ctx, &Request{Method: "getWebhookInfo", Again: true, Result: &info})
+		err := c.Do(ctx, &Request{Method: "getWebhookInfo", Repeatable: true, Result: &info})
 		switch {
 		case err != nil:
 		case info.URL != url:
 			err = fmt.Errorf("the webhook was set to another address: %q", info.URL)
 		case info.Pending > 0 && info.Failed > settled:
-			err = fmt.Errorf("the platform cannot deliver updates: %s", info.Reason)
+			err = fmt.Errorf("Telegram cannot deliver updates: %s", info.Reason)
 		}
 		if err == nil && info.Pending == 0 {
 			settled = info.Failed
 		}
 		if err != nil {
 			c.opt.Log.Warn("webhook", "err", err)
-			c.fails(began, err)
+			c.noteFailure(began, err)
 		} else {
 			c.health.Works(0)
 		}
 	}
 }
 
-// hookCall is one update that the platform brought; answer tells whether it is
-// on disk.
+// hookCall is a call of the webhook with one update. answer receives nil once the update is stored.
 type hookCall struct {
 	id     int64
 	raw    json.RawMessage
 	answer chan error
 }
 
-// hookHandler answers with 200 only once the update is on disk. The platform brings the
-// others again.
+// hookHandler responds with 200 only once the update is stored. After any other response, Telegram sends the update
+// again.
 func hookHandler(calls chan<- hookCall, secret string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		said := []byte(r.Header.Get(secretHeader))
@@ -295,18 +291,18 @@ func hookHandler(calls chan<- hookCall, secret string) http.Handler {
 		var update struct {
 			ID int64 `json:"update_id"`
 		}
-		_ = json.Unmarshal(raw, &update) // who takes it reports what cannot be read
+		_ = json.Unmarshal(raw, &update) // the intake reports an update that cannot be decoded
 		ctx, cancel := context.WithTimeout(r.Context(), hookWait)
 		defer cancel()
 		call := hookCall{update.ID, raw, make(chan error, 1)}
-		if !call.handIn(ctx, calls) {
+		if !call.deliver(ctx, calls) {
 			http.Error(w, "later", http.StatusServiceUnavailable)
 		}
 	})
 }
 
-// handIn reports whether the update was taken in before ctx ends.
-func (c hookCall) handIn(ctx context.Context, calls chan<- hookCall) bool {
+// deliver passes the update to serveCalls. It reports whether the update was stored before ctx ended.
+func (c hookCall) deliver(ctx context.Context, calls chan<- hookCall) bool {
 	select {
 	case calls <- c:
 	case <-ctx.Done():
@@ -320,9 +316,9 @@ func (c hookCall) handIn(ctx context.Context, calls chan<- hookCall) bool {
 	}
 }
 
-// takeCalls hands in what the platform brings, and answers its callers. What the intake
-// holds back waits, and its callers with it.
-func (c *Client) takeCalls(ctx context.Context, in Intake, calls <-chan hookCall) {
+// serveCalls passes the updates of webhook calls to the intake, and answers the calls. The call of an update that the
+// intake holds back stays open.
+func (c *Client) serveCalls(ctx context.Context, in Intake, calls <-chan hookCall) {
 	var waiting []hookCall
 	for {
 		var quiet <-chan time.Time
@@ -345,7 +341,7 @@ func (c *Client) takeCalls(ctx context.Context, in Intake, calls <-chan hookCall
 		began := time.Now()
 		_, err := in.Take(ctx, raws)
 		if err != nil {
-			c.fails(began, err)
+			c.noteFailure(began, err)
 		} else if len(waiting) > 0 {
 			c.health.Works(0)
 		}

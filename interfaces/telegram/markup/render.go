@@ -1,7 +1,7 @@
-// Package markup writes Markdown in the forms that Telegram shows: messages in its HTML,
-// split to its limits, and rich messages for tables.
+// Package markup renders Markdown for Telegram: as messages in Telegram's HTML, split to its limits, and as rich
+// messages for tables.
 //
-// It knows nothing of chats or calls.
+// It makes no calls.
 package markup
 
 import (
@@ -14,19 +14,16 @@ import (
 	"synthbot/core/txt"
 )
 
-// Limits of a message's text, in UTF-16 units as a person sees it, and of the
-// styles that the platform shows.
+// Limits of a message. Texts are measured in UTF-16 units, without HTML tags.
 const (
 	MaxText     = 4096
 	MaxCaption  = 1024
-	maxEntities = 100
-	maxColumn   = 24 // keeps one long cell of a table from filling the message with spaces
+	maxEntities = 100 // styles, links, quotes and code blocks
+	maxColumn   = 24  // width of a table's column, so that a long cell does not fill the message with spaces
 )
 
-// render writes Markdown in the platform's HTML. The result is always balanced,
-// and holds no nesting that the platform forbids: styles end before code and
-// begin again behind it, quotes within quotes are flat. units is what a person
-// sees of it.
+// render renders Markdown as Telegram's HTML. Tags are balanced, and nested only as Telegram allows: styles end before
+// code and begin again after it, and a quote within a quote is part of that. units is the length of the visible text.
 func render(source string) (html string, units int) {
 	r := renderer{}
 	r.blocks(markdown.Parse(source), false)
@@ -38,16 +35,16 @@ type renderer struct {
 	out      strings.Builder
 	units    int
 	indent   string   // before each line but the first of a block
-	breaks   string   // what ends a line; empty: a line break
+	breaks   string   // the tag for a line break; "": "\n"
 	styles   []string // open inline tags
-	links    int      // how many of them are links
+	links    int      // number of open links
 	quoted   bool
 	entities int
 }
 
 func (r *renderer) raw(s string) { r.out.WriteString(s) }
 
-// text writes what a person sees.
+// text writes visible text.
 func (r *renderer) text(s string) {
 	r.units += markdown.UTF16(s)
 	r.raw(escape(s))
@@ -55,10 +52,10 @@ func (r *renderer) text(s string) {
 
 var special = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;")
 
-// escape makes a text safe between tags and within an attribute.
+// escape escapes a text for use between tags or in an attribute.
 func escape(s string) string { return special.Replace(s) }
 
-func (r *renderer) lines(n int) {
+func (r *renderer) lineBreaks(n int) {
 	if r.breaks != "" {
 		r.raw(strings.Repeat(r.breaks, n))
 		return
@@ -70,9 +67,9 @@ func (r *renderer) blocks(list []markdown.Block, tight bool) {
 	for i, b := range list {
 		switch {
 		case i > 0 && tight:
-			r.lines(1)
+			r.lineBreaks(1)
 		case i > 0:
-			r.lines(2)
+			r.lineBreaks(2)
 		}
 		r.block(b)
 	}
@@ -89,7 +86,7 @@ func (r *renderer) block(b markdown.Block) {
 	case markdown.Code:
 		r.code(b.Text, b.Language)
 	case markdown.Table:
-		var lines []string // with the columns one below the other
+		var lines []string // as a code block, so that columns are aligned
 		for _, row := range b.Grid(maxColumn) {
 			lines = append(lines, strings.TrimRight(strings.Join(row, " | "), " "))
 		}
@@ -102,7 +99,7 @@ func (r *renderer) block(b markdown.Block) {
 }
 
 func (r *renderer) quote(b markdown.Block) {
-	if r.quoted || !r.spend() { // one within another is part of it
+	if r.quoted || !r.addEntity() {
 		r.blocks(b.Blocks, false)
 		return
 	}
@@ -118,9 +115,9 @@ func (r *renderer) list(b markdown.Block) {
 	for i, item := range b.Blocks {
 		if i > 0 {
 			r.indent = outer
-			r.lines(1)
+			r.lineBreaks(1)
 			if !b.Tight {
-				r.lines(1)
+				r.lineBreaks(1)
 			}
 		}
 		mark := item.Mark()
@@ -132,22 +129,22 @@ func (r *renderer) list(b markdown.Block) {
 	r.indent = outer
 }
 
-// spend takes one of the styles that a message may have.
-func (r *renderer) spend() bool {
+// addEntity counts an entity. It returns false if the message would have too many.
+func (r *renderer) addEntity() bool {
 	r.entities++
 	return r.entities <= maxEntities
 }
 
 func (r *renderer) code(text, language string) {
-	if text == "" || !r.spend() {
+	if text == "" || !r.addEntity() {
 		r.text(text)
 		return
 	}
 	if language == "" {
-		r.outside("<pre>", text, "</pre>")
+		r.outsideStyles("<pre>", text, "</pre>")
 		return
 	}
-	r.outside(`<pre><code class="language-`+escape(language)+`">`, text, "</code></pre>")
+	r.outsideStyles(`<pre><code class="language-`+escape(language)+`">`, text, "</code></pre>")
 }
 
 func (r *renderer) inlines(list markdown.Inlines) {
@@ -161,13 +158,13 @@ func (r *renderer) inline(in markdown.Inline) {
 	case markdown.Text:
 		r.text(in.Text)
 	case markdown.Break:
-		r.lines(1)
+		r.lineBreaks(1)
 	case markdown.CodeSpan:
-		if in.Text == "" || r.links > 0 || !r.spend() {
+		if in.Text == "" || r.links > 0 || !r.addEntity() {
 			r.text(in.Text)
 			return
 		}
-		r.outside("<code>", in.Text, "</code>")
+		r.outsideStyles("<code>", in.Text, "</code>")
 	case markdown.Strong:
 		r.style("b", in.Inlines)
 	case markdown.Emphasis:
@@ -179,23 +176,23 @@ func (r *renderer) inline(in markdown.Inline) {
 	}
 }
 
-// style writes a text in a style, once.
+// style writes a text in a style, unless that is already open.
 func (r *renderer) style(tag string, in markdown.Inlines) {
-	if slices.Contains(r.styles, tag) || !r.spend() {
+	if slices.Contains(r.styles, tag) || !r.addEntity() {
 		r.inlines(in)
 		return
 	}
 	r.styles = append(r.styles, tag)
 	r.raw("<" + tag + ">")
 	r.inlines(in)
-	r.raw("</" + name(tag) + ">")
+	r.raw("</" + tagName(tag) + ">")
 	r.styles = r.styles[:len(r.styles)-1]
 }
 
-// outside writes a text between tags, where no style is open.
-func (r *renderer) outside(begin, text, end string) {
+// outsideStyles writes a text between tags. It closes the open styles before and opens them again afterwards.
+func (r *renderer) outsideStyles(begin, text, end string) {
 	for _, tag := range slices.Backward(r.styles) {
-		r.raw("</" + name(tag) + ">")
+		r.raw("</" + tagName(tag) + ">")
 	}
 	r.raw(begin)
 	r.text(text)
@@ -206,14 +203,13 @@ func (r *renderer) outside(begin, text, end string) {
 	}
 }
 
-// name is the name in a start tag.
-func name(tag string) string {
+// tagName returns the name of a start tag, without attributes.
+func tagName(tag string) string {
 	n, _, _ := strings.Cut(tag, " ")
 	return n
 }
 
-// link writes a link if the platform takes its address, else with the address
-// beside it.
+// link writes a link if Telegram accepts its address, or else the text followed by the address.
 func (r *renderer) link(in markdown.Inline) {
 	label := in.Inlines.Plain()
 	switch {
@@ -233,7 +229,7 @@ func (r *renderer) link(in markdown.Inline) {
 	r.links--
 }
 
-// Linkable reports whether the platform makes a link of the address.
+// Linkable reports whether Telegram accepts a link to the address.
 func Linkable(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || len(address) > 2048 || strings.ContainsAny(address, " \n\t<>\"") {
@@ -251,36 +247,37 @@ func Linkable(address string) bool {
 
 // Part is one message of a long text.
 type Part struct {
-	Source string // as the model wrote it
+	Source string // Markdown
 	HTML   string
 }
 
-// Plain is the part without styles.
+// Plain returns the part as plain text.
 func (p Part) Plain() string {
 	text := strings.TrimSpace(markdown.Plain(markdown.Parse(p.Source)))
-	if text == "" || markdown.UTF16(text) > markdown.UTF16(p.Source) { // that is known to fit
+	if text == "" || markdown.UTF16(text) > markdown.UTF16(p.Source) { // Source fits
 		return p.Source
 	}
 	return text
 }
 
-// Parts splits a text into messages; the first has at most first units, all
-// others what a message may have. The same text always gives the same parts.
+// Parts splits a text into messages: the first of at most first units, all others of at most MaxText. The same text
+// always gives the same parts.
 func Parts(text string, first int) []Part {
 	text = Visible(text)
 	list := markdown.Split(text, first, markdown.UTF16)
 	if first < MaxText && len(list) > 1 {
 		rest := strings.TrimPrefix(text, list[0])
-		if len(rest) == len(text) { // a code block was closed: its pieces must stay in step
-			return fitting(list, first)
+		if len(rest) == len(text) { // list[0] is not a prefix, because a code block was split and closed
+			return renderParts(list, first)
 		}
-		return append(fitting(list[:1], first), fitting(markdown.Split(rest, MaxText, markdown.UTF16), MaxText)...)
+		others := markdown.Split(rest, MaxText, markdown.UTF16)
+		return append(renderParts(list[:1], first), renderParts(others, MaxText)...)
 	}
-	return fitting(list, first)
+	return renderParts(list, first)
 }
 
-// fitting renders sources, and splits again those that grew by it.
-func fitting(sources []string, limit int) []Part {
+// renderParts renders sources, and splits again those that are longer than limit when rendered.
+func renderParts(sources []string, limit int) []Part {
 	var list []Part
 	for _, source := range sources {
 		html, units := render(source)
@@ -293,16 +290,16 @@ func fitting(sources []string, limit int) []Part {
 			list = append(list, Part{source, escape(source)})
 			continue
 		}
-		list = append(list, fitting(smaller, limit)...)
+		list = append(list, renderParts(smaller, limit)...)
 	}
 	return list
 }
 
-// Visible drops what cannot be sent: invalid UTF-8, control
-// characters, and characters that turn the direction of text around.
+// Visible removes what cannot be sent: invalid UTF-8, control characters, and characters that change the direction of
+// text.
 func Visible(s string) string { return strings.TrimSpace(txt.Lines(s)) }
 
-// HasVisible reports whether a text holds anything visible.
+// HasVisible reports whether a text has a visible character.
 func HasVisible(s string) bool {
 	return strings.ContainsFunc(s, func(c rune) bool {
 		return unicode.IsGraphic(c) && !unicode.IsSpace(c) && c != '\u3164' && c != '\u2800'

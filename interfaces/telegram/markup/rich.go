@@ -13,8 +13,8 @@ const (
 	maxRichColumns = 20
 )
 
-// Rich writes a text that holds a table in the HTML of rich messages; ""
-// for what holds none, or cannot be one.
+// Rich renders a text with a table as the HTML of a rich message. It returns "" if the text has no table or exceeds the
+// limits of rich messages.
 func Rich(source string) string {
 	r := richRenderer{renderer: renderer{breaks: "<br>"}}
 	r.blocks(markdown.Parse(source), 1)
@@ -24,16 +24,16 @@ func Rich(source string) string {
 	return r.out.String()
 }
 
-// richRenderer writes blocks. Inline text is written as elsewhere.
+// richRenderer renders blocks for rich messages. The embedded renderer renders inline text.
 type richRenderer struct {
 	renderer
-	count    int
+	count    int // of blocks
 	hasTable bool
 	tooLarge bool
 }
 
 func (r *richRenderer) blocks(list []markdown.Block, depth int) {
-	if depth > maxRichDepth-6 { // styles nest within
+	if depth > maxRichDepth-6 { // leaves room for nested styles
 		r.tooLarge = true
 		return
 	}
@@ -46,7 +46,7 @@ func (r *richRenderer) blocks(list []markdown.Block, depth int) {
 func (r *richRenderer) element(tag string, body func()) {
 	r.raw("<" + tag + ">")
 	body()
-	r.raw("</" + name(tag) + ">")
+	r.raw("</" + tagName(tag) + ">")
 }
 
 func (r *richRenderer) block(b markdown.Block, depth int) {

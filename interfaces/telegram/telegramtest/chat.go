@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Person is somebody on the platform.
+// Person is a user or bot.
 type Person struct {
 	ID       int64
 	Name     string
@@ -30,8 +30,7 @@ func (p *Person) json() map[string]any {
 	return m
 }
 
-// Chat is a place. A forum has topics, by thread id; 1 is General and need not
-// be listed.
+// Chat is a chat. A forum has topics. General, with thread id 1, need not be listed.
 type Chat struct {
 	ID       int64
 	Type     string // private, group, supergroup, channel
@@ -39,17 +38,16 @@ type Chat struct {
 	Forum    bool
 	Topics   map[int]string // thread id → "" for an open topic, or "closed"
 	Admins   []int64
-	Gone     string // why the bot cannot write here: a platform's text for 403
+	Gone     string // Telegram's text of a 403, if the bot cannot write here
 	Upgraded int64  // the supergroup that this group became
-	Linked   int64  // the channel that the group belongs to
+	Linked   int64  // the group's linked channel
 
 	next     int
 	messages []*Message
 	drafts   []Draft
 }
 
-// Draft is a text that a bot showed while it was writing. It is not a message: the
-// next one in the chat removes it.
+// Draft is a text of sendMessageDraft. It is not a message.
 type Draft struct {
 	ID     int64
 	Thread int
@@ -57,7 +55,7 @@ type Draft struct {
 	At     time.Time
 }
 
-// Drafts returns all texts that were shown as drafts in a chat, in order.
+// Drafts returns all drafts that were shown in a chat, in order.
 func (s *Server) Drafts(chat int64) []Draft {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,18 +78,18 @@ func (c *Chat) json() map[string]any {
 	return m
 }
 
-// Message is a message of a chat. Text is what a user sees of it.
+// Message is a message in a chat. Text is the visible text.
 type Message struct {
 	Chat      int64
 	ID        int
 	Thread    int
 	From      int64
 	Text      string
-	HTML      bool // it came with styles
+	HTML      bool // it was sent with a parse mode
 	Entities  []Entity
 	Kind      string // text, rich, photo, document, voice, audio, video, animation, poll
 	File      []byte
-	Source    string // the address or id that a file was sent by
+	Source    string // the address or id of a file that was not uploaded
 	ReplyTo   int
 	Markup    json.RawMessage
 	Silent    bool
@@ -101,7 +99,7 @@ type Message struct {
 	At        time.Time
 }
 
-// AddPerson makes a user, and the private chat of that user with the bot.
+// AddPerson adds a user with their private chat, or a bot.
 func (s *Server) AddPerson(p Person) *Person {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +110,7 @@ func (s *Server) AddPerson(p Person) *Person {
 	return &p
 }
 
-// AddChat makes a chat.
+// AddChat adds a chat.
 func (s *Server) AddChat(c Chat) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +139,7 @@ func (s *Server) Messages(chat int64) []Message {
 	return list
 }
 
-// find returns a message of the chat.
+// find returns a message that is not deleted, or nil.
 func (c *Chat) find(id int) *Message {
 	i := slices.IndexFunc(c.messages, func(m *Message) bool { return m.ID == id && !m.Deleted })
 	if i < 0 {
@@ -156,16 +154,15 @@ func (c *Chat) add(m *Message) {
 	c.messages = append(c.messages, m)
 }
 
-// Saying is what a person puts into a chat.
+// Saying is a message for Say.
 type Saying struct {
 	Text    string
 	Thread  int
 	ReplyTo int
-	Extra   map[string]any // further fields of the message, as the platform writes them
+	Extra   map[string]any // further fields of the message's JSON
 }
 
-// Say lets a person say something; the bot gets an update. It returns the
-// message's id.
+// Say sends a message as a user. The bot gets an update. Say returns the message's id.
 func (s *Server) Say(chat, person int64, what Saying) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,7 +184,7 @@ func (s *Server) Say(chat, person int64, what Saying) int {
 	return m.ID
 }
 
-// Edit changes a person's message.
+// Edit changes a user's message. The bot gets an update.
 func (s *Server) Edit(chat int64, id int, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,7 +196,7 @@ func (s *Server) Edit(chat int64, id int, text string) {
 	s.push(map[string]any{"edited_message": raw})
 }
 
-// React puts a person's emoji on a message; an empty one takes it away.
+// React sets a user's reaction on a message; "" removes it.
 func (s *Server) React(chat int64, id int, person int64, emoji string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,8 +210,7 @@ func (s *Server) React(chat int64, id int, person int64, emoji string) {
 	}})
 }
 
-// Press lets a person press the n-th button of a message, counted from 0. It
-// returns the query's id.
+// Press presses the n-th button of a message as a user, counted from 0. It returns the id of the callback query.
 func (s *Server) Press(chat int64, id int, person int64, n int) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -249,14 +245,14 @@ func (s *Server) bot() map[string]any {
 	return (&Person{ID: BotID, Name: "Aria", Username: BotName, Bot: true}).json()
 }
 
-// messageJSON writes a message as the platform does.
+// messageJSON returns a message as in the Bot API.
 func (s *Server) messageJSON(c *Chat, m *Message) map[string]any {
 	raw := map[string]any{"message_id": m.ID, "date": m.At.Unix(), "chat": c.json()}
 	if m.Kind == "rich" {
 		raw["rich_message"] = map[string]any{"blocks": []any{map[string]any{"type": "paragraph", "text": m.Text}}}
 	} else if m.Text != "" {
 		raw["text"] = m.Text
-		if e := slices.Concat(m.Entities, spans(m.Text)); len(e) > 0 {
+		if e := slices.Concat(m.Entities, autoEntities(m.Text)); len(e) > 0 {
 			raw["entities"] = e
 		}
 	}
@@ -286,8 +282,8 @@ var (
 	aCommand = regexp.MustCompile(`(?:^|\s)/[A-Za-z0-9_]{1,32}(?:@[A-Za-z0-9_]{4,32})?`)
 )
 
-// spans finds what the platform marks in a text by itself.
-func spans(text string) []Entity {
+// autoEntities returns the entities that Telegram finds in plain text: mentions and commands.
+func autoEntities(text string) []Entity {
 	if !strings.ContainsAny(text, "@/") {
 		return nil
 	}

@@ -1,9 +1,6 @@
-// Package telegramtest is a Bot API server on the loopback, as strict as the
-// platform, for tests: limits of texts and buttons, HTML entities, topics,
-// replies, offsets of getUpdates, one reader at a time, rate limits, migrations,
-// files, webhooks, and failures on demand. It keeps the messages of each chat, so
-// that a test sees them as a user would.
+// Package telegramtest is a local Bot API server for tests. It is as strict as Telegram about texts, buttons, HTML
+// entities, topics, replies, offsets and concurrent calls of getUpdates, rate limits, migrations, files and webhooks.
+// It can fail requests on demand. It keeps the messages of each chat, so that a test sees them as a user would.
 //
-// It is not the platform: nothing is kept on disk, and of each method it knows
-// what a chat bot uses. Only tests import it.
+// It stores nothing on disk, and implements only what a chat bot uses of each method. Only tests import it.
 package telegramtest

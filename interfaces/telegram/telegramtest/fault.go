@@ -10,7 +10,7 @@ import (
 // FaultKind is a way in which a request fails.
 type FaultKind int
 
-// Ways to fail. Those that end in After fail when the work is done already.
+// Ways to fail. Those that end in After fail after the request was carried out.
 const (
 	None        FaultKind = iota
 	Limited               // 429 with Fault.RetryAfter
@@ -18,15 +18,15 @@ const (
 	BadGateway            // 502 with a page of HTML
 	Unavailable           // 503 without a body
 	Reset                 // the connection breaks
-	Hang                  // no answer at all
-	Cut                   // an answer that ends in the middle
+	Hang                  // no response at all
+	Cut                   // an incomplete response
 	ResetAfter
 	HangAfter
 	CutAfter
 	Refused // 400 with Fault.Text
 )
 
-// Fault is what becomes of one request.
+// Fault says how one request fails; the zero value: not at all.
 type Fault struct {
 	Kind       FaultKind
 	RetryAfter int  // seconds
@@ -35,20 +35,21 @@ type Fault struct {
 	Code       int // with Refused; 0: 400
 }
 
-func (f Fault) before() bool { return f.Kind != None && f.Kind < ResetAfter || f.Kind == Refused }
+// beforeWork reports whether the request fails before it is carried out.
+func (f Fault) beforeWork() bool { return f.Kind != None && f.Kind < ResetAfter || f.Kind == Refused }
 
 func (f Fault) status() int {
 	return map[FaultKind]int{Limited: 429, Internal: 500, BadGateway: 502, Unavailable: 503, Refused: 400}[f.Kind]
 }
 
-// Fail sets who decides about the failing of requests; nil for nobody.
+// Fail sets a function that decides how each request fails; nil: none fails.
 func (s *Server) Fail(f func(Call) Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fail = f
 }
 
-// FailNext fails the next requests of a method in that order.
+// FailNext fails the next requests of a method, in the order of the faults.
 func (s *Server) FailNext(method string, faults ...Fault) {
 	s.Fail(func(c Call) Fault {
 		if c.Method != method || len(faults) == 0 {
@@ -60,11 +61,11 @@ func (s *Server) FailNext(method string, faults ...Fault) {
 	})
 }
 
-// arrive decides what becomes of a request.
-func (s *Server) arrive(c *Call) Fault {
+// chooseFault returns how a request fails: because of a wait, the function of Fail, or a rate limit.
+func (s *Server) chooseFault(c *Call) Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	polls := c.Method == "getUpdates" // which no limit is about
+	polls := c.Method == "getUpdates" // has no rate limit
 	for _, who := range []int64{c.Chat, everyone} {
 		if left := s.blocked[who].Sub(c.At); left > 0 && !polls {
 			s.early++
@@ -88,10 +89,11 @@ func (s *Server) arrive(c *Call) Fault {
 	return f
 }
 
-// everyone stands for all chats.
+// everyone is the key in Server.blocked for all chats.
 const everyone = -1
 
-func (s *Server) breakDown(w http.ResponseWriter, r *http.Request, f Fault) {
+// failRequest answers a request, or breaks its connection, as the fault says.
+func (s *Server) failRequest(w http.ResponseWriter, r *http.Request, f Fault) {
 	switch f.Kind {
 	case Limited:
 		reply(w, failure{429, "Too Many Requests: retry after", map[string]any{"retry_after": f.RetryAfter}})
@@ -124,8 +126,8 @@ func (s *Server) breakDown(w http.ResponseWriter, r *http.Request, f Fault) {
 	}
 }
 
-// limiter holds the published limits: 30 requests a second, one a second in a
-// chat with short bursts, 20 a minute in a group.
+// limiter enforces the published limits: 30 requests a second; in a chat, one a second with short bursts; in a group,
+// 20 a minute.
 type limiter struct {
 	all   []time.Time
 	chats map[int64][]time.Time
@@ -157,7 +159,7 @@ func (l *limiter) take(chat int64, at time.Time) Fault {
 	return Fault{}
 }
 
-// within drops what is older than window.
+// within removes times that are older than window.
 func within(times []time.Time, now time.Time, window time.Duration) []time.Time {
 	return slices.DeleteFunc(times, func(t time.Time) bool { return now.Sub(t) >= window })
 }

@@ -18,8 +18,8 @@ type Entity struct {
 	Language string `json:"language,omitempty"`
 }
 
-// kindOf is the entity of a tag that the platform knows.
-func kindOf(tag string) string {
+// entityType returns the type of entity that a tag makes; "" for an unknown tag.
+func entityType(tag string) string {
 	switch tag {
 	case "b", "strong":
 		return "bold"
@@ -41,9 +41,8 @@ func kindOf(tag string) string {
 	return ""
 }
 
-// ParseHTML reads a text in the platform's HTML mode. It refuses what the platform
-// refuses, and also what its documentation forbids but the server corrects silently:
-// styles around code, quotes within quotes.
+// ParseHTML reads a text in Telegram's HTML. It refuses what Telegram refuses, and also what its documentation forbids
+// but its server corrects silently: styles around code, and quotes within quotes.
 func ParseHTML(s string) (string, []Entity, error) {
 	if !utf8.ValidString(s) {
 		return "", nil, refuse("strings must be encoded in UTF-8")
@@ -100,7 +99,7 @@ func (p *htmlParser) write(s string) {
 	p.units += units(s)
 }
 
-// reference reads a character reference; what is none is text.
+// reference reads a character reference. Any other "&" is text.
 func (p *htmlParser) reference() {
 	end := strings.IndexByte(p.s[p.at:], ';')
 	if end > 0 && end < 12 {
@@ -126,12 +125,12 @@ func (p *htmlParser) startTag() error {
 	if err != nil {
 		return refuse("%v at byte offset %d", err, begin)
 	}
-	kind := kindOf(name)
+	kind := entityType(name)
 	if kind == "" || name == "span" && attributes["class"] != "tg-spoiler" {
 		return refuse(`Unsupported start tag "%s" at byte offset %d`, name, begin)
 	}
 	e := Entity{Type: kind, Offset: p.units, URL: attributes["href"]}
-	if err := p.nests(kind, attributes, &e); err != nil {
+	if err := p.checkNesting(kind, attributes, &e); err != nil {
 		return refuse("%v at byte offset %d", err, begin)
 	}
 	p.open = append(p.open, openTag{name, begin, e})
@@ -139,8 +138,8 @@ func (p *htmlParser) startTag() error {
 	return nil
 }
 
-// nests holds a new entity against those that are open.
-func (p *htmlParser) nests(kind string, attributes map[string]string, e *Entity) error {
+// checkNesting returns an error if a new entity may not be inside the open ones.
+func (p *htmlParser) checkNesting(kind string, attributes map[string]string, e *Entity) error {
 	for i, o := range p.open {
 		outer := o.entity.Type
 		inPre := outer == "pre" && kind == "code" && i == len(p.open)-1 && p.units == o.entity.Offset
@@ -207,10 +206,10 @@ func (p *htmlParser) endTag() error {
 	return nil
 }
 
-// units measures a text as the platform does.
+// units returns the length of a text in UTF-16 units.
 func units(s string) int { return len(utf16.Encode([]rune(s))) }
 
-// atoi reads a number of a request; what is none is 0.
+// atoi reads a number; 0 if it is invalid.
 func atoi(s string) int64 {
 	n, _ := strconv.ParseInt(s, 10, 64)
 	return n

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// sendDraft shows a text that is being written; private chats only.
+// sendDraft implements sendMessageDraft, for private chats only.
 func (s *Server) sendDraft(c Call) (any, error) {
-	chat, err := s.room(c)
+	chat, err := s.findChat(c)
 	if err != nil {
 		return nil, err
 	}
@@ -24,7 +24,7 @@ func (s *Server) sendDraft(c Call) (any, error) {
 		return nil, err
 	}
 	if c.Params["text"] != "" {
-		if d.Text, _, err = words(c, "text", maxText); err != nil {
+		if d.Text, _, err = readText(c, "text", maxText); err != nil {
 			return nil, err
 		}
 	}
@@ -38,8 +38,8 @@ const (
 	maxUpload = 50 << 20
 )
 
-// fits holds a file against what its kind must be.
-func fits(kind string, data []byte) error {
+// checkFile returns an error if the file's size or type is not allowed for its kind.
+func checkFile(kind string, data []byte) error {
 	is := http.DetectContentType(data)
 	switch {
 	case len(data) > maxUpload:
@@ -57,11 +57,11 @@ func fits(kind string, data []byte) error {
 }
 
 func (s *Server) sendFile(c Call, kind string) (any, error) {
-	chat, m, err := s.begin(c)
+	chat, m, err := s.newMessage(c)
 	if err != nil {
 		return nil, err
 	}
-	if m.Text, m.Entities, err = words(c, "caption", maxCaption); err != nil {
+	if m.Text, m.Entities, err = readText(c, "caption", maxCaption); err != nil {
 		return nil, err
 	}
 	m.Kind, m.File, m.Source = kind, c.Files[kind], c.Params[kind]
@@ -74,15 +74,15 @@ func (s *Server) sendFile(c Call, kind string) (any, error) {
 		return nil, refuse("wrong file identifier/HTTP URL specified")
 	}
 	if m.File != nil {
-		if err := fits(kind, m.File); err != nil {
+		if err := checkFile(kind, m.File); err != nil {
 			return nil, err
 		}
 	}
-	return s.put(chat, m), nil
+	return s.addMessage(chat, m), nil
 }
 
 func (s *Server) sendPoll(c Call) (any, error) {
-	chat, m, err := s.begin(c)
+	chat, m, err := s.newMessage(c)
 	if err != nil {
 		return nil, err
 	}
@@ -105,5 +105,5 @@ func (s *Server) sendPoll(c Call) (any, error) {
 		}
 		m.Text += "\n" + o.Text
 	}
-	return s.put(chat, m), nil
+	return s.addMessage(chat, m), nil
 }

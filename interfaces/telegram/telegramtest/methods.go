@@ -9,8 +9,7 @@ import (
 
 type method func(s *Server, c Call) (any, error)
 
-// methods lists what the server can do, by lower-case name. The server's lock is
-// held while one runs.
+// methods returns the methods of the Bot API that the server has, by lower-case name. Server.mu is held while one runs.
 func methods() map[string]method {
 	return map[string]method{
 		"getme":                  func(s *Server, _ Call) (any, error) { return s.bot(), nil },
@@ -42,16 +41,8 @@ func methods() map[string]method {
 	}
 }
 
-// chat finds the chat of a request, if the bot can do something there.
-func (s *Server) chat(c Call) (map[string]any, error) {
-	chat, err := s.room(c)
-	if err != nil {
-		return nil, err
-	}
-	return chat.json(), nil
-}
-
-func (s *Server) room(c Call) (*Chat, error) {
+// findChat returns the chat of a request, if the bot may act there.
+func (s *Server) findChat(c Call) (*Chat, error) {
 	chat := s.chats[c.Chat]
 	switch {
 	case c.Chat == 0:
@@ -66,8 +57,7 @@ func (s *Server) room(c Call) (*Chat, error) {
 	return chat, nil
 }
 
-// topic holds a request's thread against the chat. General has no number when
-// something is sent, but is 1 when the bot types.
+// topic checks a request's thread and returns it. The General topic has no thread for messages, but 1 for chat actions.
 func topic(chat *Chat, thread string, general bool) (int, error) {
 	if thread == "" {
 		return 0, nil
@@ -85,9 +75,9 @@ func topic(chat *Chat, thread string, general bool) (int, error) {
 	return id, nil
 }
 
-// begin checks what all messages have in common.
-func (s *Server) begin(c Call) (*Chat, *Message, error) {
-	chat, err := s.room(c)
+// newMessage checks the parameters that all messages share, and returns a message with them.
+func (s *Server) newMessage(c Call) (*Chat, *Message, error) {
+	chat, err := s.findChat(c)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -95,14 +85,14 @@ func (s *Server) begin(c Call) (*Chat, *Message, error) {
 	if m.Thread, err = topic(chat, c.Params["message_thread_id"], false); err != nil {
 		return nil, nil, err
 	}
-	if m.ReplyTo, err = replied(chat, m.Thread, c); err != nil {
+	if m.ReplyTo, err = readReply(chat, m.Thread, c); err != nil {
 		return nil, nil, err
 	}
 	m.Markup, err = keyboard(c.Params["reply_markup"])
 	return chat, m, err
 }
 
-func replied(chat *Chat, thread int, c Call) (int, error) {
+func readReply(chat *Chat, thread int, c Call) (int, error) {
 	raw := c.Params["reply_parameters"]
 	if raw == "" {
 		return 0, nil
@@ -168,8 +158,8 @@ const (
 	maxCaption = 1024
 )
 
-// words reads a text or caption with its parse mode.
-func words(c Call, field string, limit int) (string, []Entity, error) {
+// readText returns the visible text and the entities of a text or caption.
+func readText(c Call, field string, limit int) (string, []Entity, error) {
 	raw := c.Params[field]
 	var entities []Entity
 	if mode := c.Params["parse_mode"]; strings.EqualFold(mode, "HTML") {
@@ -195,18 +185,18 @@ func words(c Call, field string, limit int) (string, []Entity, error) {
 }
 
 func (s *Server) sendMessage(c Call) (any, error) {
-	chat, m, err := s.begin(c)
+	chat, m, err := s.newMessage(c)
 	if err != nil {
 		return nil, err
 	}
-	if m.Text, m.Entities, err = words(c, "text", maxText); err != nil {
+	if m.Text, m.Entities, err = readText(c, "text", maxText); err != nil {
 		return nil, err
 	}
 	m.Kind, m.HTML = "text", c.Params["parse_mode"] != ""
-	return s.put(chat, m), nil
+	return s.addMessage(chat, m), nil
 }
 
-func (s *Server) put(chat *Chat, m *Message) any {
+func (s *Server) addMessage(chat *Chat, m *Message) any {
 	chat.add(m)
 	raw := s.messageJSON(chat, m)
 	raw["from"] = s.bot()
@@ -214,7 +204,7 @@ func (s *Server) put(chat *Chat, m *Message) any {
 }
 
 func (s *Server) sendChatAction(c Call) (any, error) {
-	chat, err := s.room(c)
+	chat, err := s.findChat(c)
 	if err != nil {
 		return nil, err
 	}
@@ -227,9 +217,9 @@ func (s *Server) sendChatAction(c Call) (any, error) {
 	return true, nil
 }
 
-// own finds a message of the bot that it wants to change.
-func (s *Server) own(c Call, verb string) (*Chat, *Message, error) {
-	chat, err := s.room(c)
+// ownMessage returns the bot's own message that a request wants to change.
+func (s *Server) ownMessage(c Call, verb string) (*Chat, *Message, error) {
+	chat, err := s.findChat(c)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -244,7 +234,7 @@ func (s *Server) own(c Call, verb string) (*Chat, *Message, error) {
 }
 
 func (s *Server) editText(c Call) (any, error) {
-	chat, m, err := s.own(c, "edit")
+	chat, m, err := s.ownMessage(c, "edit")
 	if err != nil {
 		return nil, err
 	}
@@ -257,9 +247,9 @@ func (s *Server) editText(c Call) (any, error) {
 	var entities []Entity
 	if c.Params["rich_message"] != "" {
 		kind = "rich"
-		text, err = richWords(c)
+		text, err = readRich(c)
 	} else {
-		text, entities, err = words(c, field, limit)
+		text, entities, err = readText(c, field, limit)
 	}
 	if err != nil {
 		return nil, err
@@ -282,7 +272,7 @@ func (s *Server) editText(c Call) (any, error) {
 }
 
 func (s *Server) editMarkup(c Call) (any, error) {
-	chat, m, err := s.own(c, "edit")
+	chat, m, err := s.ownMessage(c, "edit")
 	if err != nil {
 		return nil, err
 	}
@@ -298,7 +288,7 @@ func (s *Server) editMarkup(c Call) (any, error) {
 }
 
 func (s *Server) deleteMessage(c Call) (any, error) {
-	chat, err := s.room(c)
+	chat, err := s.findChat(c)
 	if err != nil {
 		return nil, err
 	}
@@ -314,7 +304,7 @@ func (s *Server) deleteMessage(c Call) (any, error) {
 }
 
 func (s *Server) setReaction(c Call) (any, error) {
-	chat, err := s.room(c)
+	chat, err := s.findChat(c)
 	if err != nil {
 		return nil, err
 	}

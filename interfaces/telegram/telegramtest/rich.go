@@ -16,21 +16,20 @@ const (
 	maxColumns   = 20
 )
 
-// sendRich sends a rich message; of what it may hold, the server knows what
-// Markdown can say.
+// sendRich implements sendRichMessage, for HTML that Markdown can express.
 func (s *Server) sendRich(c Call) (any, error) {
-	chat, m, err := s.begin(c)
+	chat, m, err := s.newMessage(c)
 	if err != nil {
 		return nil, err
 	}
-	if m.Text, err = richWords(c); err != nil {
+	if m.Text, err = readRich(c); err != nil {
 		return nil, err
 	}
 	m.Kind = "rich"
-	return s.put(chat, m), nil
+	return s.addMessage(chat, m), nil
 }
 
-func richWords(c Call) (string, error) {
+func readRich(c Call) (string, error) {
 	var in struct {
 		HTML     *string         `json:"html"`
 		Markdown *string         `json:"markdown"`
@@ -49,9 +48,8 @@ func richWords(c Call) (string, error) {
 	return text, err
 }
 
-// inside lists the elements that may contain a block's element; "" is the message
-// itself.
-func inside(tag string) []string {
+// allowedParents lists the elements that may contain an element; "" is the message itself.
+func allowedParents(tag string) []string {
 	flow := []string{"", "li", "blockquote"}
 	switch tag {
 	case "p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "blockquote", "pre", "hr", "table":
@@ -70,8 +68,7 @@ func inside(tag string) []string {
 	return nil
 }
 
-// ParseRich reads the HTML of a rich message and returns what a person sees of
-// it, block by block.
+// ParseRich reads the HTML of a rich message and returns the visible text.
 func ParseRich(s string) (string, error) {
 	p := richParser{htmlParser: htmlParser{s: s}}
 	if !utf8.ValidString(s) {
@@ -90,7 +87,7 @@ func ParseRich(s string) (string, error) {
 type richParser struct {
 	htmlParser
 	stack   []string
-	numbers []int // of the next item of each open list; bullets below 0
+	numbers []int // of the next item of each open list; negative for bullets
 	blocks  int
 	cells   int
 }
@@ -131,7 +128,7 @@ func (p *richParser) start() error {
 	if n := len(p.stack); n > 0 {
 		parent = p.stack[n-1]
 	}
-	may := inside(tag)
+	may := allowedParents(tag)
 	if may == nil || !slices.Contains(may, parent) || slices.Contains([]string{"b", "i", "s", "u", "a"}, tag) && slices.Contains(p.stack, tag) {
 		return refuse("%s inside of %q at byte offset %d", tag, parent, p.at)
 	}
@@ -152,7 +149,7 @@ func (p *richParser) start() error {
 	return nil
 }
 
-// mark writes what the app shows before items, and boxes.
+// mark writes the bullets, numbers and check boxes that apps show.
 func (p *richParser) mark(tag, source string) {
 	switch tag {
 	case "ul":

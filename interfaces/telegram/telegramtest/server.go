@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Token is what the server's bot authenticates with.
+// Token is the token of the server's bot.
 const Token = "110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw"
 
 // The bot itself.
@@ -26,18 +26,18 @@ const (
 	BotName = "aria_bot"
 )
 
-// Call is one request as it was answered.
+// Call is one request.
 type Call struct {
 	Method string
 	Params map[string]string
-	Files  map[string][]byte // what was uploaded, by field
+	Files  map[string][]byte // uploads, by field
 	At     time.Time         // when it arrived
 	Done   time.Time         // when it was answered
 	Status int
 	Chat   int64
 }
 
-// Server is the platform. Its methods are safe for concurrent use.
+// Server is a Bot API server. Its methods are safe for concurrent use.
 type Server struct {
 	URL string
 	// Dial, set by InMemory, replaces the network.
@@ -50,9 +50,9 @@ type Server struct {
 	fail     func(Call) Fault
 	delay    func(Call) time.Duration
 	methods  map[string]method
-	lacks    []string
+	missing  []string
 	stalled  string        // a file
-	noted    chan struct{} // closed and replaced when a request is answered
+	recorded chan struct{} // closed and replaced when a request is answered
 	strict   bool
 	calls    []Call
 	updates  []update
@@ -76,7 +76,7 @@ type update struct {
 	raw json.RawMessage
 }
 
-// New starts a server on the loopback; it ends with the test.
+// New starts a server on the loopback interface, which ends with the test.
 func New(tb testing.TB) *Server {
 	s := newServer()
 	web := httptest.NewUnstartedServer(s)
@@ -90,12 +90,11 @@ func New(tb testing.TB) *Server {
 	}
 	web.Start()
 	s.URL = web.URL
-	tb.Cleanup(func() { s.hangUp(); web.CloseClientConnections(); web.Close() })
+	tb.Cleanup(func() { s.endRequests(); web.CloseClientConnections(); web.Close() })
 	return s
 }
 
-// InMemory starts a server that only Dial reaches, for tests within a bubble of
-// fake time. The returned function ends it.
+// InMemory starts a server that only Dial reaches, for tests in a synctest bubble. The returned function ends it.
 func InMemory() (*Server, func()) {
 	s := newServer()
 	l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
@@ -103,7 +102,7 @@ func InMemory() (*Server, func()) {
 	web := &http.Server{Handler: s}
 	done := make(chan struct{})
 	go func() { defer close(done); _ = web.Serve(l) }()
-	return s, func() { s.hangUp(); _ = web.Close(); <-done }
+	return s, func() { s.endRequests(); _ = web.Close(); <-done }
 }
 
 func newServer() *Server {
@@ -111,12 +110,12 @@ func newServer() *Server {
 		people: map[int64]*Person{}, chats: map[int64]*Chat{}, arrived: make(chan struct{}),
 		blocked: map[int64]time.Time{}, queries: map[string]bool{}, files: map[string][]byte{},
 		commands: map[string]string{}, closing: make(chan struct{}),
-		token: Token, lastID: 870000000, noted: make(chan struct{}), methods: methods(),
+		token: Token, lastID: 870000000, recorded: make(chan struct{}), methods: methods(),
 	}
 }
 
-// hangUp ends all requests that wait.
-func (s *Server) hangUp() {
+// endRequests ends all waiting requests.
+func (s *Server) endRequests() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {
@@ -126,14 +125,14 @@ func (s *Server) hangUp() {
 	}
 }
 
-// Strict lets the server hold bots to the published rate limits.
+// Strict makes the server enforce the published rate limits.
 func (s *Server) Strict() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.strict = true
 }
 
-// Calls returns all requests so far but getUpdates, in the order of arrival.
+// Calls returns the requests of a method so far, or with "" all but getUpdates, in the order in which they were answered.
 func (s *Server) Calls(method string) []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,18 +145,17 @@ func (s *Server) Calls(method string) []Call {
 	return list
 }
 
-// Count is the number of requests so far, getUpdates among them.
+// Count returns the number of requests so far, including getUpdates.
 func (s *Server) Count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.calls)
 }
 
-// Connected is the number of open connections of a server that New made. Without any,
-// no request is under way.
+// Connected returns the number of open connections of a server that New started.
 func (s *Server) Connected() int { return int(s.conns.Load()) }
 
-// Early counts requests that came although the bot had been asked to wait.
+// Early returns how many requests arrived while the bot should have waited.
 func (s *Server) Early() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,11 +165,11 @@ func (s *Server) Early() int {
 // ServeHTTP implements the Bot API.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	if len(parts) > 2 && parts[0] == "file" && s.knows(parts[1]) {
+	if len(parts) > 2 && parts[0] == "file" && s.knowsToken(parts[1]) {
 		s.serveFile(w, r, strings.Join(parts[2:], "/"))
 		return
 	}
-	if len(parts) != 2 || !s.knows(parts[0]) {
+	if len(parts) != 2 || !s.knowsToken(parts[0]) {
 		reply(w, failure{401, "Unauthorized", nil})
 		return
 	}
@@ -189,45 +187,45 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serve answers one request, or fails it on demand.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, c Call) {
-	fault := s.arrive(&c)
-	if !s.linger(r, c) {
+	fault := s.chooseFault(&c)
+	if !s.delayAnswer(r, c) {
 		return
 	}
-	if fault.before() {
-		s.note(c, fault.status())
-		s.breakDown(w, r, fault)
+	if fault.beforeWork() {
+		s.record(c, fault.status())
+		s.failRequest(w, r, fault)
 		return
 	}
 	result, fail := s.perform(c)
 	if fault.Kind != None {
-		s.note(c, 0)
-		s.breakDown(w, r, fault)
+		s.record(c, 0)
+		s.failRequest(w, r, fault)
 		return
 	}
 	if fail != nil {
-		s.note(c, fail.code)
+		s.record(c, fail.code)
 		reply(w, *fail)
 		return
 	}
-	s.note(c, 200)
+	s.record(c, 200)
 	reply(w, result)
 }
 
-// note writes a request down.
-func (s *Server) note(c Call, status int) {
+// record adds a request to Calls.
+func (s *Server) record(c Call, status int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.Status, c.Done = status, time.Now()
 	s.calls = append(s.calls, c)
-	close(s.noted)
-	s.noted = make(chan struct{})
+	close(s.recorded)
+	s.recorded = make(chan struct{})
 }
 
 func (s *Server) perform(c Call) (any, *failure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	do, known := s.methods[strings.ToLower(c.Method)]
-	if !known || slices.Contains(s.lacks, c.Method) {
+	if !known || slices.Contains(s.missing, c.Method) {
 		return nil, &failure{404, "Not Found: method not found", nil}
 	}
 	result, err := do(s, c)
@@ -253,12 +251,12 @@ type failure struct {
 
 func (f *failure) Error() string { return f.text }
 
-// refuse is the error of a bad request.
+// refuse returns the error of a bad request.
 func refuse(format string, args ...any) error {
 	return &failure{400, fmt.Sprintf(format, args...), nil}
 }
 
-// reply answers in one piece of a known length, as the platform does.
+// reply sends a result or a failure with a Content-Length, as Telegram does.
 func reply(w http.ResponseWriter, v any) {
 	body, code := map[string]any{"ok": true, "result": v}, http.StatusOK
 	if f, ok := v.(failure); ok {
@@ -276,7 +274,7 @@ func reply(w http.ResponseWriter, v any) {
 
 const maxRequest = 60 << 20
 
-// readCall reads a request in each of the forms that the platform takes.
+// readCall reads a request in any encoding that Telegram accepts.
 func readCall(r *http.Request, method string) (Call, error) {
 	c := Call{Method: method, Params: map[string]string{}, Files: map[string][]byte{}, At: time.Now()}
 	r.Body = http.MaxBytesReader(nil, r.Body, maxRequest)

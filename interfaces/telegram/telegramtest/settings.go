@@ -52,28 +52,28 @@ func (s *Server) deleteCommands(c Call) (any, error) {
 	return true, nil
 }
 
-// Commands returns what is set, by scope and language.
+// Commands returns the command menus, by scope and language.
 func (s *Server) Commands() map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.commands)
 }
 
-// fullChat is a chat with what only getChat tells of it.
+// fullChat implements getChat.
 func (s *Server) fullChat(c Call) (any, error) {
-	full, err := s.chat(c)
+	chat, err := s.findChat(c)
 	if err != nil {
 		return nil, err
 	}
-	chat, err := s.room(c)
-	if err == nil && chat.Linked != 0 {
+	full := chat.json()
+	if chat.Linked != 0 {
 		full["linked_chat_id"] = chat.Linked
 	}
-	return full, err
+	return full, nil
 }
 
 func (s *Server) administrators(c Call) (any, error) {
-	chat, err := s.room(c)
+	chat, err := s.findChat(c)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (s *Server) administrators(c Call) (any, error) {
 	return list, nil
 }
 
-// AddFile puts a file on the server.
+// AddFile adds a file that can be downloaded.
 func (s *Server) AddFile(id string, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +171,7 @@ func (s *Server) webhookInfo(Call) (any, error) {
 	return info, nil
 }
 
-// Stall makes downloads of a file begin and never end.
+// Stall makes downloads of a file hang after the headers.
 func (s *Server) Stall(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// Push hands an update to the bot: an object without its update_id. What is no
-// JSON object is handed over as it is.
+// Push sends an update to the bot: a JSON object, to which it adds the update_id. Any other text is sent unchanged.
 func (s *Server) Push(raw string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,27 +47,26 @@ func (s *Server) wake() {
 	s.arrived = make(chan struct{})
 }
 
-// Waiting counts updates that the bot has not confirmed.
+// Waiting returns how many updates the bot has not confirmed.
 func (s *Server) Waiting() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.updates)
 }
 
-// Skip makes update ids go on somewhere else, as they do after a week of
-// silence.
+// Skip makes update ids continue elsewhere, as they do after a week without updates.
 func (s *Server) Skip(to int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastID = to
 }
 
-// getUpdates serves one long poll. A second reader ends the first.
+// getUpdates serves one long poll. It ends one that is already open.
 func (s *Server) getUpdates(w http.ResponseWriter, r *http.Request, c Call) {
-	fault := s.arrive(&c)
-	s.note(c, 0)
+	fault := s.chooseFault(&c)
+	s.record(c, 0)
 	if fault.Kind != None {
-		s.breakDown(w, r, fault)
+		s.failRequest(w, r, fault)
 		return
 	}
 	s.mu.Lock()
@@ -124,7 +122,7 @@ func (s *Server) poll(w http.ResponseWriter, r *http.Request, c Call, ended chan
 	}
 }
 
-// batch confirms what lies before offset and returns what follows.
+// batch confirms the updates before offset and returns those after it.
 func (s *Server) batch(offset, limit int, allowed string) ([]json.RawMessage, chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,30 +155,29 @@ func wanted(raw json.RawMessage, kinds []string) bool {
 	return true
 }
 
-// webhook is where the platform delivers to.
+// webhook is where the server sends updates.
 type webhook struct {
 	url, secret string
 	certificate []byte
-	failed      int64 // when an update could not be delivered last
+	failed      int64 // when a delivery last failed
 }
 
-// Unreachable makes the webhook fail from the platform's point of view.
+// Unreachable makes getWebhookInfo report a failed delivery.
 func (s *Server) Unreachable() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hook.failed = time.Now().Unix()
 }
 
-// Hook returns the webhook's address, and whether a certificate came with it.
+// Hook returns the webhook's address and its certificate, if it has one.
 func (s *Server) Hook() (url string, certificate []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.hook.url, s.hook.certificate
 }
 
-// Deliver sends all waiting updates to the webhook, one after the other, as a
-// reverse proxy at address would pass them on. An update stays until it is
-// answered with 200.
+// Deliver sends all waiting updates to the webhook at address, one after the other. An update stays until the response
+// is 200.
 func (s *Server) Deliver(client *http.Client, address string) error {
 	for _, u := range s.waiting() {
 		if err := s.deliver(client, address, u); err != nil {
@@ -190,7 +187,7 @@ func (s *Server) Deliver(client *http.Client, address string) error {
 	return nil
 }
 
-// DeliverAtOnce is Deliver over as many connections as there are updates.
+// DeliverAtOnce is like Deliver, but sends all updates at the same time.
 func (s *Server) DeliverAtOnce(client *http.Client, address string) error {
 	list := s.waiting()
 	errs := make(chan error, len(list))

@@ -6,19 +6,18 @@ import (
 	"time"
 )
 
-// patience is how long a test waits for what must happen, on the slowest machine.
+// patience is how long Await waits, even on the slowest machine.
 const patience = 5 * time.Minute
 
-// Delay sets how long requests take before they are answered; nil: no time.
-// Requests of getUpdates are not delayed: they wait for updates.
+// Delay sets how long the server waits before it answers a request other than getUpdates; nil: not at all.
 func (s *Server) Delay(f func(Call) time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.delay = f
 }
 
-// linger delays a request; false: who asked has gone.
-func (s *Server) linger(r *http.Request, c Call) bool {
+// delayAnswer delays a request. It returns false if the client disconnected meanwhile.
+func (s *Server) delayAnswer(r *http.Request, c Call) bool {
 	s.mu.Lock()
 	f := s.delay
 	s.mu.Unlock()
@@ -36,15 +35,14 @@ func (s *Server) linger(r *http.Request, c Call) bool {
 	return false
 }
 
-// Lack makes the server one of an older version, that does not know these
-// methods.
+// Lack removes methods, as in an older version of the server.
 func (s *Server) Lack(methods ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lacks = methods
+	s.missing = methods
 }
 
-// Revoke takes the token away: from now on the server does not know the bot.
+// Revoke makes the token invalid.
 func (s *Server) Revoke() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,8 +53,8 @@ func (s *Server) Revoke() {
 	}
 }
 
-// Exchange puts another bot in the place of the one that the server knew: it has no
-// commands and no updates, and its private chats and old groups are empty.
+// Exchange replaces the bot by another one, with this token. It has no commands and no updates, and its private chats
+// and basic groups are empty.
 func (s *Server) Exchange(token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,22 +74,22 @@ func (s *Server) isRevoked() bool {
 	return s.token == ""
 }
 
-// knows reports whether a path's first element holds the bot's token.
-func (s *Server) knows(element string) bool {
+// knowsToken reports whether a path's first element is "bot" and the token.
+func (s *Server) knowsToken(element string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.token != "" && element == "bot"+s.token
 }
 
-// Await returns when ok does; it looks again after each request that the server
-// answered. It fails the test when its patience is over.
+// Await blocks until ok returns true. It calls ok again after each request that the server answered. It fails the test
+// after 5 minutes.
 func (s *Server) Await(tb testing.TB, ok func() bool) {
 	tb.Helper()
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	for {
 		s.mu.Lock()
-		noted := s.noted
+		noted := s.recorded
 		s.mu.Unlock()
 		if ok() {
 			return
@@ -104,7 +102,7 @@ func (s *Server) Await(tb testing.TB, ok func() bool) {
 	}
 }
 
-// Forget drops what was said and asked so far, to measure the memory of others.
+// Forget deletes the messages and requests so far, for tests that measure memory.
 func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,8 +113,7 @@ func (s *Server) Forget() {
 	}
 }
 
-// Remove deletes a message, as a user with the right to do so does; the bot gets no
-// update.
+// Remove deletes a message as a user does. The bot gets no update.
 func (s *Server) Remove(chat int64, id int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,19 +13,18 @@ import (
 )
 
 const (
-	typingEvery = 4500 * time.Millisecond // the platform shows it for five seconds
-	typingMost  = 5 * time.Minute
+	typingInterval = 4500 * time.Millisecond // Telegram shows it for five seconds
+	maxTyping      = 5 * time.Minute
 )
 
-// ShowTyping shows that the bot is typing until ctx ends, or for a few minutes at
-// most. It shows nothing where that would take room from messages, and where a
-// growing text tells it already.
+// ShowTyping implements core.TypingIndicator. It shows that the bot is typing until ctx ends, or for 5 minutes at most.
+// It also acknowledges the message. It pauses while the rate limits leave little room, and while a draft changes.
 func (d *Driver) ShowTyping(ctx context.Context, p core.Path) {
 	d.acknowledge(p)
 	d.showAction(ctx, p, "typing")
 }
 
-// ShowRecording shows that the bot records a voice message, as ShowTyping does.
+// ShowRecording implements core.RecordingIndicator, like ShowTyping.
 func (d *Driver) ShowRecording(ctx context.Context, p core.Path) {
 	d.showAction(ctx, p, "record_voice")
 }
@@ -36,32 +35,32 @@ func (d *Driver) showAction(ctx context.Context, p core.Path, action string) {
 	if err != nil {
 		return
 	}
-	s.chat = d.places.now(s.chat)
+	s.chat = d.places.currentChat(s.chat)
 	params := botapi.Params{"message_thread_id": s.thread, "action": action}
-	if s.thread == 0 && d.places.forum(s.chat) {
+	if s.thread == 0 && d.places.isForum(s.chat) {
 		params["message_thread_id"] = general
 	}
-	for end := time.Now().Add(typingMost); time.Now().Before(end); {
-		if time.Since(d.send.drafts.Shown(d.send.draftPlace(s))) >= draftSigns && d.api.Spare(s.chat) {
+	for end := time.Now().Add(maxTyping); time.Now().Before(end); {
+		if time.Since(d.send.drafts.Shown(d.send.draftPlace(s))) >= draftSilence && d.api.TakeSpare(s.chat) {
 			err := d.api.Try(ctx, &botapi.Request{Method: "sendChatAction", Params: params, Chat: s.chat})
 			if err != nil && ctx.Err() == nil {
 				d.log.Debug("typing not shown", "chat", s.chat, "err", err)
-				if !botapi.IsCode(err, 429, 500, 502, 503, 504) {
+				if botapi.IsCode(err, 400, 401, 403, 404) {
 					return
 				}
 			}
 		}
-		if !driver.Sleep(ctx, typingEvery) {
+		if !driver.Sleep(ctx, typingInterval) {
 			return
 		}
 	}
 }
 
-// marks are the reactions on messages that are being answered.
+// marks are the acknowledging reactions on messages that are being answered.
 type marks struct {
 	mu   sync.Mutex
-	next map[core.Path]candidate   // what a turn of the place would be about
-	all  map[markKey]chan struct{} // the messages of this life; marked ones have what is closed once they are
+	next map[core.Path]candidate   // the message that the next turn in a place would answer
+	all  map[markKey]chan struct{} // messages of this process; nil: not marked, else closed once the mark is set
 }
 
 type markKey struct {
@@ -75,13 +74,12 @@ type candidate struct {
 	addressed bool
 }
 
-// noteCandidate notes a message. The next turn is about the newest one that addresses the bot,
-// or else about the newest.
+// noteCandidate records a message. The next turn marks the newest message that addresses the bot, or else the newest.
 func (l *marks) noteCandidate(m *core.Message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	room(l.next, maxPlaces)
-	room(l.all, maxThreads)
+	makeRoom(l.next, maxPlaces)
+	makeRoom(l.all, maxThreads)
 	key := markKey{m.Path, m.ID}
 	if _, ok := l.all[key]; !ok {
 		l.all[key] = nil
@@ -92,9 +90,8 @@ func (l *marks) noteCandidate(m *core.Message) {
 	}
 }
 
-// begin returns the message to mark, and what to close once it is marked; "" for
-// none.
-func (l *marks) begin(p core.Path) (message string, marked chan struct{}) {
+// beginMark returns the message to mark, and a channel to close once it is marked. The message is "" if there is none.
+func (l *marks) beginMark(p core.Path) (message string, marked chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c, ok := l.next[p]
@@ -106,10 +103,10 @@ func (l *marks) begin(p core.Path) (message string, marked chan struct{}) {
 	return c.id, marked
 }
 
-// over returns the messages to unmark at the end of a turn, with what to wait for first.
-// Messages that this process did not see may be marked by an earlier one. A chat command
-// leaves the marks of the turn beside it.
-func (l *marks) over(end watch.TurnEnd) map[string]chan struct{} {
+// endTurn returns the messages to unmark at the end of a turn. Each has a channel to wait for first, or nil. Messages
+// that this process did not see may have been marked by an earlier one. A chat command keeps the marks of the turn that
+// runs at the same time.
+func (l *marks) endTurn(end watch.TurnEnd) map[string]chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	gone := map[string]chan struct{}{}
@@ -131,27 +128,29 @@ func (l *marks) over(end watch.TurnEnd) map[string]chan struct{} {
 	return gone
 }
 
-// acknowledge puts the configured reaction on the message that is being
-// answered in a place.
+// acknowledge puts the configured reaction on the message that is being answered in a place.
 func (d *Driver) acknowledge(p core.Path) {
-	message, marked := d.marks.begin(p)
+	message, marked := d.marks.beginMark(p)
 	if message == "" {
 		return
 	}
-	s, _ := chatKeyOf(d.opt.Name, p) // a message of it was noted
-	if !d.later(func(ctx context.Context) { defer close(marked); d.mark(ctx, s, message, d.opt.Config.Acknowledge) }) {
+	s, _ := chatKeyOf(d.opt.Name, p) // the path of a received message is valid
+	started := d.background(func(ctx context.Context) {
+		defer close(marked)
+		d.mark(ctx, s, message, d.opt.Config.Acknowledge)
+	})
+	if !started {
 		close(marked)
 	}
 }
 
-// Observe removes what was shown during a turn: the reaction, and a draft that became
-// no message.
+// Observe implements watch.Observer. At the end of a turn, it removes the reaction and an unfinished draft.
 func (d *Driver) Observe(end watch.TurnEnd) {
 	s, err := chatKeyOf(d.opt.Name, end.Turn.Path)
 	if err != nil || end.Turn.Seq == 0 {
 		return
 	}
-	s.chat = d.places.now(s.chat)
+	s.chat = d.places.currentChat(s.chat)
 	if !end.Command {
 		d.send.drafts.Withdraw(d.send.draftPlace(s))
 		d.send.drafts.ClearSoon(d.send.draftPlace(s))
@@ -159,8 +158,8 @@ func (d *Driver) Observe(end watch.TurnEnd) {
 	if d.opt.Config.Acknowledge == "" {
 		return
 	}
-	for message, marked := range d.marks.over(end) {
-		d.later(func(ctx context.Context) {
+	for message, marked := range d.marks.endTurn(end) {
+		d.background(func(ctx context.Context) {
 			if marked != nil {
 				<-marked
 			}
