@@ -36,11 +36,11 @@ var maxBigPackageLines = map[string]int{
 	"admin/page":          2551,
 	"daemon":              6500,
 	"interfaces/discord":  5147,
-	"core/engine":         3631,
-	"core/engine/offline": 3077,
+	"core/engine":         3611,
+	"core/engine/offline": 3076,
 	"core/turn":           5226,
 	"core/action":         3893,
-	"interfaces/telegram": 4202,
+	"interfaces/telegram": 4164,
 	"memory":              8724,
 }
 
