@@ -22,14 +22,14 @@ type Config struct {
 	APIKey    secret.Secret `toml:"api_key" doc:"The key: a literal, env:NAME or file:PATH." example:"env:OPENAI_API_KEY"`
 	Timeout   time.Duration `toml:"timeout" doc:"How long one call may take in total." default:"120s" min:"1s" max:"1h"`
 	Dialect   string        `toml:"dialect" doc:"json: a JSON plan in the text. tools: the API's native tool calls, with the history as native messages." default:"json" oneof:"json|tools"`
-	Structure string        `toml:"structure" doc:"How the provider is asked for JSON: strict (a schema it guarantees), schema, object, off, or auto, which tries them in that order, from the best the provider has." default:"auto" oneof:"auto|strict|schema|object|off"`
+	Structure string        `toml:"structure" doc:"How the provider is asked for JSON: strict (a guaranteed schema), schema, object (any JSON object), off, or auto (the best that it is known for). If it refuses, a plainer way is used." default:"auto" oneof:"auto|strict|schema|object|off"`
 
 	MaxPromptChars int  `toml:"max_prompt_chars" doc:"The longest prompt in characters; 0 for no limit." default:"24000" min:"0" max:"10000000"`
 	ContextTokens  int  `toml:"context_tokens" doc:"The model's context window in tokens; a prompt leaves room in it for the answer. 0: what the server reports when a prompt is too long." default:"0" min:"0" max:"100000000"`
 	MaxTokens      int  `toml:"max_tokens" doc:"The longest answer in tokens; 0 leaves it to the server." default:"2048" min:"0" max:"1000000"`
 	Vision         bool `toml:"vision" doc:"Whether the model accepts pictures." default:"false"`
 	Hearing        bool `toml:"hearing" doc:"Whether the model accepts voice messages (APIs with input_audio)." default:"false"`
-	Stream         bool `toml:"stream" doc:"Whether answers are read while they are written, if the interface shows them." default:"true"`
+	Stream         bool `toml:"stream" doc:"Whether the engine streams answers, if the interface shows them while they are written." default:"true"`
 
 	Parallel int `toml:"parallel" doc:"How many calls may run at a time. Further calls wait, with the users taking turns; the timeout begins after the wait. 0 for no limit; 1 suits a server at home." default:"0" min:"0" max:"1000"`
 
