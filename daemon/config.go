@@ -65,7 +65,7 @@ type BotConfig struct {
 	Name            string            `toml:"name" example:"Aria" doc:"The bot's name. The bot answers group messages that contain it. Default: the persona's name."`
 	DataDir         string            `toml:"data_dir" example:"data" doc:"The folder of the database, relative to this file. Default: $STATE_DIRECTORY; without it /var/lib/synthbot, if it exists and this file is /etc/synthbot/config.toml; otherwise the user's state directory."`
 	Timezone        Zone              `toml:"timezone" example:"Europe/Rome" doc:"The bot's time zone. Default: the machine's."`
-	Language        settings.Language `toml:"language" default:"en" doc:"The language to answer in until somebody writes words. What is written in is recognised, or left to the model."`
+	Language        settings.Language `toml:"language" default:"en" doc:"The language of answers until users write something. Then the bot answers in their language, which it detects or leaves to the model."`
 	Activation      string            `toml:"activation" default:"mention" oneof:"mention|keyword|ambient|always|never" doc:"Which group messages the bot answers. mention: messages that mention it; keyword: also messages that contain a keyword; ambient: mentions, and sometimes messages that it overhears; always: all; never: none. Private messages are always answered."`
 	Keywords        []string          `toml:"keywords" example:"help, bot" doc:"With activation = \"keyword\": the words that the bot answers to."`
 	AmbientMessages int               `toml:"ambient_messages" default:"20" min:"0" doc:"With activation = \"ambient\": the model may respond after this many overheard messages; 0 turns this off."`
@@ -99,8 +99,8 @@ type PersonaConfig struct {
 // PromptConfig is the table [prompt].
 type PromptConfig struct {
 	Lite  bool   `toml:"lite" default:"false" doc:"Include only essential actions, without their schemas, for small models."`
-	Recon string `toml:"recon" example:"small" doc:"The name of an engine that detects language and tone for each turn, of the next message if it is slow; empty: a small local detector alone."`
-	Scope string `toml:"scope" default:"chat" oneof:"chat|interface|unified" doc:"How far history_recent reaches, always within one [[share]]."`
+	Recon string `toml:"recon" example:"small" doc:"The name of an engine that detects language and tone for each turn; if it is slow, its result counts for the next message. Empty: only a small local detector."`
+	Scope string `toml:"scope" default:"chat" oneof:"chat|interface|unified" doc:"Which messages of other places a prompt contains, only from places in the same [[share]]. chat: none; interface: those of the same interface; unified: those of all interfaces."`
 	turn.Config
 }
 

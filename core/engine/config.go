@@ -29,7 +29,7 @@ type Config struct {
 	MaxTokens      int  `toml:"max_tokens" doc:"The longest answer in tokens; 0 leaves it to the server." default:"2048" min:"0" max:"1000000"`
 	Vision         bool `toml:"vision" doc:"Whether the model accepts pictures." default:"false"`
 	Hearing        bool `toml:"hearing" doc:"Whether the model accepts voice messages (APIs with input_audio)." default:"false"`
-	Stream         bool `toml:"stream" doc:"Whether answers are read while they are written, if the interface shows them." default:"true"`
+	Stream         bool `toml:"stream" doc:"Whether the engine streams answers, if the interface shows them while they are written." default:"true"`
 
 	Parallel int `toml:"parallel" doc:"How many calls may run at a time. Further calls wait, with the users taking turns; the timeout begins after the wait. 0 for no limit; 1 suits a server at home." default:"0" min:"0" max:"1000"`
 

@@ -17,7 +17,7 @@ import (
 // Config is the part of the configuration that turns are governed by.
 type Config struct {
 	History int `toml:"history" default:"20" min:"1" max:"500" doc:"How many messages of a place a prompt contains at least; it contains at most twice as many."`
-	Recent  int `toml:"recent" default:"10" min:"0" max:"200" doc:"How many messages of other places a prompt contains, if scope and share allow any."`
+	Recent  int `toml:"recent" default:"10" min:"0" max:"200" doc:"How many messages of other places a prompt contains at most, if scope and [[share]] allow any."`
 	// What follows has tables of its own.
 	Attempts int           // of the corrector
 	Backlog  time.Duration // what waited longer is acknowledged together; 0: nothing is

@@ -45,17 +45,17 @@ import (
 type Settings struct {
 	Persona      *string        `toml:"persona" json:"persona,omitempty" base:"persona.path" example:"persona/gm.toml" doc:"Who the bot is there: a persona file or a character card."`
 	Engine       string         `toml:"engine" json:"engine,omitempty" origin:"the first engine" example:"home" doc:"The engine that is asked first there."`
-	Activation   string         `toml:"activation" json:"activation,omitempty" base:"bot.activation" oneof:"mention|keyword|ambient|always|never" example:"mention" doc:"What the bot answers in groups there, as in [bot]."`
+	Activation   string         `toml:"activation" json:"activation,omitempty" base:"bot.activation" oneof:"mention|keyword|ambient|always|never" example:"mention" doc:"Which group messages the bot answers there, as in [bot]."`
 	Asleep       *bool          `toml:"-" json:"asleep,omitempty" empty:"false" doc:"Whether the bot only listens there, from /sleep to /wake."`
-	Keywords     []string       `toml:"keywords" json:"keywords,omitempty" set:"admin" base:"bot.keywords" example:"help, bot" doc:"The words that wake it there, with activation = \"keyword\"."`
+	Keywords     []string       `toml:"keywords" json:"keywords,omitempty" set:"admin" base:"bot.keywords" example:"help, bot" doc:"With activation = \"keyword\": the words that the bot answers to there."`
 	Observe      *bool          `toml:"observe" json:"observe,omitempty" set:"admin" base:"bot.observe" example:"false" doc:"Whether messages that are not for the bot are stored there, as in [bot]."`
 	Bots         *bool          `toml:"bots" json:"bots,omitempty" set:"admin" base:"bot.bots" example:"true" doc:"Whether other bots are answered there, as in [bot]."`
 	Attention    *time.Duration `toml:"attention" json:"attention,omitempty" set:"admin" base:"bot.attention" example:"1m" min:"0s" max:"1h" doc:"How long after an answer the same user need not address the bot again there, as in [bot]."`
 	Language     Language       `toml:"language" json:"language,omitempty" set:"admin" origin:"bot.language" example:"it" doc:"The language to answer in there, whatever users write in."`
-	Scope        string         `toml:"scope" json:"scope,omitempty" set:"admin" base:"prompt.scope" oneof:"chat|interface|unified" example:"interface" doc:"How far history_recent reaches there, always within one [[share]]."`
+	Scope        string         `toml:"scope" json:"scope,omitempty" set:"admin" base:"prompt.scope" oneof:"chat|interface|unified" example:"interface" doc:"Which messages of other places a prompt contains there, as in [prompt]."`
 	ActionsAllow Patterns       `toml:"actions_allow" json:"allow,omitempty" set:"admin" empty:"all" example:"dice_*, memory_*" doc:"If given, the only actions that are available there, besides those of an interface in its own places; * matches any characters."`
 	ActionsDeny  Patterns       `toml:"actions_deny" json:"deny,omitempty" set:"admin" each:"layer" example:"web_*" doc:"Actions that are not available there; * matches any characters. What a shorter path denies stays denied."`
-	PersonTokens *int64         `toml:"person_tokens" json:"person,omitempty" set:"admin" base:"budget.person_tokens" empty:"no limit" min:"0" example:"50000" doc:"Tokens that one user may cause in a day by asking there, instead of the value in [budget]; 0 for no limit."`
+	PersonTokens *int64         `toml:"person_tokens" json:"person,omitempty" set:"admin" base:"budget.person_tokens" empty:"no limit" min:"0" example:"50000" doc:"Tokens that one user may use in a day by asking there, instead of the value in [budget]; 0 for no limit."`
 	Tokens       *int64         `toml:"tokens" json:"tokens,omitempty" set:"admin" each:"path" empty:"no limit" min:"0" example:"500000" doc:"Tokens in a day of the place and all below it; 0 for no limit. Limits of other paths, [budget] and [[budget.place]] apply as well."`
 	Admin        *bool          `toml:"-" json:"admin,omitempty"`       // of a user, whose path it is
 	PluginsOff   Patterns       `toml:"-" json:"plugins_off,omitempty"` // of all places: plugins that admins turned off

@@ -34,9 +34,9 @@ type Config struct {
 	Group   Rate `toml:"group" default:"30/1h" doc:"How many messages of one user are answered in all groups together."`
 	Place   Rate `toml:"place" default:"300/1h" doc:"How many messages of all users together are answered in one group place."`
 	// CountAll is for what no Gate can know: where the bot also answers talk among others.
-	CountAll []core.Path `toml:"count_all" example:"discord/81384788765712384/2" doc:"Group places, with all places below them, where every message counts, not only those for the bot: those with activation always."`
+	CountAll []core.Path `toml:"count_all" example:"discord/81384788765712384/2" doc:"Group places, with all places below them, where every message counts towards the limits, not only those that address the bot. List places with activation always."`
 
-	Repeat int  `toml:"repeat" default:"4" min:"0" max:"1000" doc:"From this many identical messages in a row on, they are not answered; 0: no limit."`
+	Repeat int  `toml:"repeat" default:"4" min:"0" max:"1000" doc:"From this number on, identical messages in a row are not answered; 0: no limit."`
 	Flood  Rate `toml:"flood" default:"10/10s" doc:"How fast one user may write to the bot. Beyond five times as much, messages are not even stored."`
 	Wall   int  `toml:"wall" default:"16000" min:"0" max:"1048576" doc:"How many characters one user may send to the bot within ten seconds; 0: no limit."`
 }

@@ -18,7 +18,7 @@ import (
 
 // Config is the table [plugins.review].
 type Config struct {
-	Promises bool    `toml:"promises" default:"true" doc:"Whether a reply is sent back that says it will remind of, remember or has saved something, while no action does it."`
+	Promises bool    `toml:"promises" default:"true" doc:"Whether a reply is sent back that promises to remind or remember, or claims to have saved something, while no action does it."`
 	Places   []Place `toml:"place" doc:"Limits of what is said in places."`
 }
 
