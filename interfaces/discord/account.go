@@ -16,15 +16,15 @@ import (
 
 // timings are the waits of the driver; tests have shorter ones.
 type timings struct {
-	gateway gateway.Timings
-	retry   time.Duration // before a request is repeated for the first time
-	guilds  time.Duration // for a guild that was announced
-	flush   time.Duration // between two times of storing what was seen
-	typing  time.Duration // between two signs of typing
-	defers  time.Duration // how long an interaction waits for the disk
-	answers time.Duration // how long the answer to an interaction may take
-	draft   time.Duration // between two edits of a growing message
-	left    time.Duration // before a draft of an earlier process is deleted
+	gateway     gateway.Timings
+	retry       time.Duration // before a request is repeated for the first time
+	guilds      time.Duration // for a guild that was announced
+	flush       time.Duration // between two times of storing what was seen
+	typing      time.Duration // between two signs of typing
+	acknowledge time.Duration // how long an interaction waits for the disk
+	respond     time.Duration // how long the answer to an interaction may take
+	draft       time.Duration // between two edits of a growing message
+	leftover    time.Duration // before a draft of an earlier process is deleted
 }
 
 var defaultTimings = timings{
@@ -33,7 +33,7 @@ var defaultTimings = timings{
 		Backoff: time.Second, Longest: 2 * time.Minute,
 	},
 	retry: 300 * time.Millisecond, guilds: 20 * time.Second, flush: 2 * time.Second, typing: 8 * time.Second,
-	defers: 1500 * time.Millisecond, answers: 3 * time.Second, draft: 1500 * time.Millisecond, left: 5 * time.Minute,
+	acknowledge: 1500 * time.Millisecond, respond: 3 * time.Second, draft: 1500 * time.Millisecond, leftover: 5 * time.Minute,
 }
 
 // account is what the parts of a driver share: the configuration, the way to the
@@ -60,15 +60,15 @@ func newAccount(o Options, set settings, t timings) *account {
 	log := o.Log.With("interface", o.Name)
 	return &account{
 		opt: o, set: set, timings: t, log: log,
-		cache: newCache(o.Name), cursors: newCursors(o.State), closed: &closedChannels{all: make(map[string]mark)},
+		cache: newCache(o.Name), cursors: newCursors(o.State), closed: &closedChannels{all: make(map[string]refusal)},
 		replies: &replies{o.State, log, recent.NewShared[string, *arrival](maxArrivals)},
 	}
 }
 
 // whoAmI is the bot's own id, also before the gateway said it. It is empty if that
 // cannot be asked.
-func (a *account) whoAmI(ctx context.Context) string {
-	self, _ := a.cache.me()
+func (a *account) selfID(ctx context.Context) string {
+	self, _ := a.cache.bot()
 	if self.ID != "" {
 		return self.ID
 	}
@@ -149,7 +149,7 @@ func (a *account) locate(ctx context.Context, id string, tries int) (place, erro
 
 // reach is the channel of a place, or of direct messages with a user, which is opened if
 // there is none.
-func (a *account) reach(ctx context.Context, to core.Path) (string, error) {
+func (a *account) channelFor(ctx context.Context, to core.Path) (string, error) {
 	if to.Interface() != a.opt.Name || !to.IsPerson() {
 		return a.checkedChannel(ctx, to)
 	}
@@ -157,7 +157,7 @@ func (a *account) reach(ctx context.Context, to core.Path) (string, error) {
 	if channel, ok := a.cache.direct.Get(person); ok {
 		return channel, nil
 	}
-	channel, err := a.made(ctx, rest.Request{
+	channel, err := a.requestID(ctx, rest.Request{
 		Method: "POST", Route: "/users/@me/channels", Body: map[string]string{"recipient_id": person},
 	})
 	if err != nil || channel == "" {

@@ -25,12 +25,12 @@ const (
 // Permissions of a moderator: administrator, kick, ban, manage guild, channels, messages
 // or threads, time out.
 const (
-	powerAdmin     = 1 << 3
-	powerModerator = powerAdmin | 1<<1 | 1<<2 | 1<<4 | 1<<5 | 1<<13 | 1<<34 | 1<<40
+	permAdministrator = 1 << 3
+	permsModerator    = permAdministrator | 1<<1 | 1<<2 | 1<<4 | 1<<5 | 1<<13 | 1<<34 | 1<<40
 )
 
 // powerRead are the permissions to see a channel and to read its history.
-const powerRead = 1<<10 | 1<<16
+const permsRead = 1<<10 | 1<<16
 
 // me stands for a guild in the paths of direct messages.
 const me = "@me"
@@ -38,11 +38,11 @@ const me = "@me"
 // place is what is known of a channel. The parent of a thread is its channel, that of a
 // channel its category.
 type place struct {
-	Guild  string `json:"guild,omitempty"`
-	Parent string `json:"parent,omitempty"`
-	Kind   uint8  `json:"kind,omitempty"`
-	name   string
-	over   []overwrite // only those that concern powerModerator or powerRead
+	Guild      string `json:"guild,omitempty"`
+	Parent     string `json:"parent,omitempty"`
+	Kind       uint8  `json:"kind,omitempty"`
+	name       string
+	overwrites []overwrite // only those that concern powerModerator or powerRead
 }
 
 func (p place) thread() bool {
@@ -57,14 +57,14 @@ func (c *channel) place() place {
 }
 
 type role struct {
-	name  string
-	power number
+	name        string
+	permissions number
 }
 
 type guild struct {
 	owner    string
 	roles    map[string]role
-	mine     []string // the bot's own roles
+	botRoles []string // the bot's own roles
 	channels []string
 	joined   time.Time
 }
@@ -97,7 +97,7 @@ func newCache(name string) *cache {
 	}
 }
 
-func (c *cache) me() (self user, app string) {
+func (c *cache) bot() (self user, app string) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.self, c.app
@@ -129,14 +129,14 @@ func (c *cache) known(guild string) bool {
 func (c *cache) newGuild(g *guildPayload) *guild {
 	n := &guild{owner: g.Owner, roles: make(map[string]role, len(g.Roles)), joined: g.Joined.Time}
 	for _, r := range g.Roles {
-		n.roles[r.ID] = role{r.Name, r.Power}
+		n.roles[r.ID] = role{r.Name, r.Permissions}
 		if r.Tags.Bot != "" && r.Tags.Bot == c.self.ID {
-			n.mine = append(n.mine, r.ID)
+			n.botRoles = append(n.botRoles, r.ID)
 		}
 	}
 	for _, m := range g.Members {
 		if m.User != nil && m.User.ID == c.self.ID {
-			n.mine = append(n.mine, m.Roles...)
+			n.botRoles = append(n.botRoles, m.Roles...)
 		}
 	}
 	return n
@@ -149,7 +149,7 @@ func (c *cache) setGuild(g guildPayload) {
 	switch {
 	case old == nil:
 	case g.Channels == nil: // an update has no channels
-		n.channels, n.joined, n.mine = old.channels, old.joined, old.mine
+		n.channels, n.joined, n.botRoles = old.channels, old.joined, old.botRoles
 	default: // all channels are received again, and of the threads those in use
 		for _, id := range old.channels {
 			if c.places[id].thread() {
@@ -177,9 +177,9 @@ func (c *cache) setLocked(ch channel) {
 		return
 	}
 	p := ch.place()
-	for _, o := range ch.Over {
-		if (o.Allow|o.Deny)&(powerModerator|powerRead) != 0 {
-			p.over = append(p.over, o)
+	for _, o := range ch.Overwrites {
+		if (o.Allow|o.Deny)&(permsModerator|permsRead) != 0 {
+			p.overwrites = append(p.overwrites, o)
 		}
 	}
 	g := c.guilds[ch.Guild]
@@ -191,8 +191,8 @@ func (c *cache) setLocked(ch channel) {
 	if p.Parent == c.latest.Parent {
 		p.Parent = c.latest.Parent
 	}
-	if slices.Equal(p.over, c.latest.over) {
-		p.over = c.latest.over
+	if slices.Equal(p.overwrites, c.latest.overwrites) {
+		p.overwrites = c.latest.overwrites
 	}
 	c.latest, c.places[ch.ID] = p, p
 }
@@ -224,11 +224,11 @@ func (c *cache) change(id string, f func(g *guild)) {
 }
 
 // isMine reports whether one of the roles is the bot's.
-func (c *cache) isMine(guild string, roles []string) bool {
+func (c *cache) hasBotRole(guild string, roles []string) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	g := c.guild(guild)
-	return slices.ContainsFunc(roles, func(r string) bool { return r != guild && slices.Contains(g.mine, r) })
+	return slices.ContainsFunc(roles, func(r string) bool { return r != guild && slices.Contains(g.botRoles, r) })
 }
 
 func (c *cache) roleName(guild, id string) string {
@@ -244,11 +244,11 @@ func (c *cache) rank(p place, id string, m *member) core.Rank {
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	power := c.power(p, id, m.Roles)
+	power := c.permissions(p, id, m.Roles)
 	if m.Permissions != nil {
 		power = *m.Permissions
 	}
-	if power&powerModerator != 0 {
+	if power&permsModerator != 0 {
 		return core.RankModerator
 	}
 	return core.RankMember
@@ -260,23 +260,23 @@ func (c *cache) reads(id string) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	p := c.places[id]
-	return c.power(p, c.self.ID, c.guild(p.Guild).mine)&powerRead == powerRead
+	return c.permissions(p, c.self.ID, c.guild(p.Guild).botRoles)&permsRead == permsRead
 }
 
 // power computes a member's permissions in a channel as Discord does: those of all
 // roles, changed by the channel's overwrites. c.mu is held.
-func (c *cache) power(p place, id string, roles []string) number {
+func (c *cache) permissions(p place, id string, roles []string) number {
 	g := c.guild(p.Guild)
-	power := g.roles[p.Guild].power // of everyone
+	power := g.roles[p.Guild].permissions // of everyone
 	for _, r := range roles {
-		power |= g.roles[r].power
+		power |= g.roles[r].permissions
 	}
-	if g.owner != "" && g.owner == id || power&powerAdmin != 0 {
+	if g.owner != "" && g.owner == id || power&permAdministrator != 0 {
 		return ^number(0)
 	}
-	over := p.over
+	over := p.overwrites
 	if p.thread() {
-		over = c.places[p.Parent].over
+		over = c.places[p.Parent].overwrites
 	}
 	var allow, deny number
 	for _, o := range over {

@@ -24,8 +24,8 @@ import (
 
 // Kinds of application command.
 const (
-	commandChat    = 1
-	commandMessage = 3
+	commandTypeChat    = 1
+	commandTypeMessage = 3
 )
 
 // The context menu of a message has a command, and calls it differently.
@@ -100,7 +100,7 @@ func (r *responder) list(guild string) []appCommand {
 		}
 		list = append(list, app)
 		if app.Name == menuCommand {
-			menu := appCommand{Name: menuName, Type: commandMessage, Permission: app.Permission, Contexts: app.Contexts}
+			menu := appCommand{Name: menuName, Type: commandTypeMessage, Permission: app.Permission, Contexts: app.Contexts}
 			list = append(list, menu)
 		}
 	}
@@ -112,7 +112,7 @@ func (r *responder) list(guild string) []appCommand {
 
 func appCommandOf(s command.Spec) appCommand {
 	c := appCommand{
-		Name: s.Name, Brief: line(s.Brief, 100), Type: commandChat,
+		Name: s.Name, Brief: line(s.Brief, 100), Type: commandTypeChat,
 		Contexts: []int{inGuilds, inDirect, inGroups}, Briefs: make(map[string]string),
 	}
 	if s.Private {
@@ -238,7 +238,7 @@ func (r *responder) syncOne(ctx context.Context, guild string, list []appCommand
 	if err != nil {
 		return err
 	}
-	_, app := r.cache.me()
+	_, app := r.cache.bot()
 	sum := sha256.Sum256(append(slices.Clip(body), app...))
 	mark := hex.EncodeToString(sum[:])
 	if sums[guild] == mark {

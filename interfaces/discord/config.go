@@ -51,10 +51,10 @@ func (c Config) check() (settings, error) {
 		return s, errors.New("token: " + cmp.Or(wrong, "there is none; the developer portal gives one"))
 	}
 	var err error
-	if s.api, err = base("api_url", s.APIURL); err != nil {
+	if s.api, err = parseBase("api_url", s.APIURL); err != nil {
 		return s, err
 	}
-	if s.cdn, err = base("cdn_url", s.CDNURL); err != nil {
+	if s.cdn, err = parseBase("cdn_url", s.CDNURL); err != nil {
 		return s, err
 	}
 	if s.Shards != "auto" {
@@ -66,7 +66,7 @@ func (c Config) check() (settings, error) {
 	return s, nil
 }
 
-func base(key, text string) (*url.URL, error) {
+func parseBase(key, text string) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimRight(text, "/"))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.User != nil {
 		return nil, fmt.Errorf("%s: write an address like https://discord.com", key)

@@ -46,15 +46,15 @@ func (d *Driver) SendFile(ctx context.Context, parts core.Deliveries, n int, wha
 	if len(list) > 1 {
 		list[1].number = n*restParts + 1
 	}
-	return d.deliver(ctx, parts, destination{channel: channel, place: what.Path}, list, normal)
+	return d.deliver(ctx, parts, destination{channel: channel, place: what.Path}, list, priorityNormal)
 }
 
 // fileMessages are the messages of a file and its caption. In the history the first one
 // has the kind of the file.
 func fileMessages(caption string, f core.Upload) []outgoing {
 	base := path.Base(strings.ReplaceAll(f.Name, `\`, "/"))
-	name := cmp.Or(short(strings.Trim(unfit().ReplaceAllString(base, "_"), "._"), 80), "file.txt")
-	alt := cut(line(f.Alt, 4*maxAlt), maxAlt)
+	name := cmp.Or(short(strings.Trim(unfitCharacters().ReplaceAllString(base, "_"), "._"), 80), "file.txt")
+	alt := shorten(line(f.Alt, 4*maxAlt), maxAlt)
 	kinds := map[core.Media]string{core.MediaImage: "picture", core.MediaAudio: "sound", core.MediaVideo: "video"}
 	kind, said := cmp.Or(kinds[f.Kind], "file"), cmp.Or(alt, name)
 	texts := []string{""}
@@ -63,7 +63,7 @@ func fileMessages(caption string, f core.Upload) []outgoing {
 	}
 	list := make([]outgoing, len(texts))
 	for i, t := range texts {
-		list[i] = outgoing{Content: t, Mentions: nobody(), text: t}
+		list[i] = outgoing{Content: t, Mentions: mentionNobody(), text: t}
 	}
 	first := &list[0]
 	if len(list) == 1 {
@@ -85,7 +85,7 @@ func fileMessages(caption string, f core.Upload) []outgoing {
 }
 
 // cut shortens a text to so many UTF-16 units, visibly.
-func cut(text string, units int) string {
+func shorten(text string, units int) string {
 	if markdown.UTF16(text) <= units {
 		return text
 	}
@@ -93,7 +93,7 @@ func cut(text string, units int) string {
 }
 
 // unfit is what a file's name must not have.
-var unfit = txt.Pattern(`[^\pL\pN._-]+`)
+var unfitCharacters = txt.Pattern(`[^\pL\pN._-]+`)
 
 // refreshed returns the address of a file as of now: addresses are signed, and their signatures grow old.
 func (a *account) refreshed(ctx context.Context, address string) (fresh string, ok bool) {
@@ -107,7 +107,7 @@ func (a *account) refreshed(ctx context.Context, address string) (fresh string, 
 	if a.rest.Do(ctx, q) != nil || len(answer.URLs) == 0 {
 		return "", false
 	}
-	return a.set.cdn.String() + handle(answer.URLs[0].Fresh), true
+	return a.set.cdn.String() + fileRef(answer.URLs[0].Fresh), true
 }
 
 // Fetch returns the content of an attachment of this interface, at most max

@@ -47,7 +47,7 @@ func FuzzEvent(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kind string, data []byte) {
 		in := still(t)
 		in.d.log = slog.New(strict{t})
-		in.d.responder.arrive(gone, data)
+		in.d.responder.handleArrival(gone, data)
 		in.event(gone, gatewayEvent{Event: gateway.Event{Type: kind, Data: data}})
 		in.jobs.Wait()
 		for _, e := range in.batch {

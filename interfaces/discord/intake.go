@@ -184,7 +184,7 @@ func (t *intake) event(ctx context.Context, f gatewayEvent) {
 			t.d.log.Error("event not read", "kind", f.Type, "panic", fmt.Sprint(p))
 		}
 	}()
-	if t.ofGuild(ctx, f) {
+	if t.takeGuildEvent(ctx, f) {
 		return
 	}
 	head, ok := decode[struct {
@@ -207,7 +207,7 @@ func (t *intake) event(ctx context.Context, f gatewayEvent) {
 	}
 	b := t.backlogs[head.Channel]
 	if b != nil {
-		t.wait(ctx, head.Channel, b, f)
+		t.hold(ctx, head.Channel, b, f)
 		return
 	}
 	p, known := t.d.placeOf(head.Channel)
@@ -219,11 +219,11 @@ func (t *intake) event(ctx context.Context, f gatewayEvent) {
 		t.startFetch(ctx, head.Channel, &backlog{guild: head.Guild, events: []gatewayEvent{f}})
 		return
 	}
-	t.take(f, p)
+	t.takeEvent(f, p)
 }
 
 // wait adds an event to the backlog of its channel.
-func (t *intake) wait(ctx context.Context, channel string, b *backlog, f gatewayEvent) {
+func (t *intake) hold(ctx context.Context, channel string, b *backlog, f gatewayEvent) {
 	if len(b.events) < maxHeld {
 		b.events = append(b.events, f)
 	} else if !b.gap {
@@ -233,41 +233,41 @@ func (t *intake) wait(ctx context.Context, channel string, b *backlog, f gateway
 }
 
 // take converts an event of a known channel into events of core, and adds them to the batch.
-func (t *intake) take(f gatewayEvent, p place) {
+func (t *intake) takeEvent(f gatewayEvent, p place) {
 	switch f.Type {
 	case "MESSAGE_CREATE":
 		if m, ok := decode[message](f.Data); ok {
-			t.message(&m, p)
+			t.takeMessage(&m, p)
 		}
 	case "MESSAGE_UPDATE":
 		m, ok := decode[message](f.Data)
 		if !ok || m.Edited.IsZero() || m.Author == nil {
 			return // Discord added a preview, which is not an edit
 		}
-		if out, ok := t.normal(&m, p); ok {
+		if out, ok := t.toCore(&m, p); ok {
 			t.batch = append(t.batch, core.Event{Kind: core.KindEdit, Message: out})
 		}
 	case "MESSAGE_DELETE", "MESSAGE_DELETE_BULK":
 		gone, ok := decode[deletion](f.Data)
 		for _, id := range append(gone.IDs, gone.ID) {
-			m, known := t.about(gone.Channel, p, "deleted-"+id)
+			m, known := t.eventMessage(gone.Channel, p, "deleted-"+id)
 			if ok && known && id != "" {
 				t.batch = append(t.batch, core.Event{Kind: core.KindDeletion, Target: id, Message: m})
 			}
 		}
 	case "MESSAGE_REACTION_ADD", "MESSAGE_REACTION_REMOVE", "MESSAGE_REACTION_REMOVE_ALL",
 		"MESSAGE_REACTION_REMOVE_EMOJI":
-		t.react(f, p)
+		t.takeReaction(f, p)
 	case "INTERACTION_CREATE":
-		t.interact(f, p)
+		t.takeInteraction(f, p)
 	}
 }
 
-func (t *intake) message(m *message, p place) {
+func (t *intake) takeMessage(m *message, p place) {
 	id, channel, at := m.ID, m.Channel, t.d.opt.Clock()
-	self, _ := t.d.cache.me()
+	self, _ := t.d.cache.bot()
 	own := m.Author != nil && m.Author.ID == self.ID
-	out, ok := t.normal(m, p)
+	out, ok := t.toCore(m, p)
 	if ok && p.Guild == "" {
 		// A user who writes accepts direct messages again. Channels of guilds have other events for that.
 		t.d.closed.clearWhere(func(id string) bool { return id == channel })
@@ -277,28 +277,28 @@ func (t *intake) message(m *message, p place) {
 		t.batch = append(t.batch, core.Event{Kind: core.KindMessage, Message: out})
 	}
 	awake := own || ok && out.Addressed != ""
-	t.after = append(t.after, func() { t.d.cursors.seen(channel, p, id, at, awake) })
+	t.after = append(t.after, func() { t.d.cursors.recordStored(channel, p, id, at, awake) })
 }
 
 // normal converts a message of Discord; ok is false if it is not for the bot. See cache.normal.
-func (t *intake) normal(m *message, p place) (core.Message, bool) {
-	out, ok := t.d.cache.normal(m, p)
+func (t *intake) toCore(m *message, p place) (core.Message, bool) {
+	out, ok := t.d.cache.toCore(m, p)
 	out.Ahead = t.d.rest.ClockAhead()
 	return out, ok
 }
 
 // about returns the core.Message of an event that concerns another message, such as a deletion. ok is false if
 // the channel has no valid path.
-func (t *intake) about(channel string, p place, id string) (core.Message, bool) {
+func (t *intake) eventMessage(channel string, p place, id string) (core.Message, bool) {
 	path, scopes, err := t.d.cache.path(channel, p)
 	return core.Message{Path: path, ID: id, Time: t.d.opt.Clock(), Private: p.private(), Scopes: scopes}, err == nil
 }
 
 // react handles added and removed reactions, including those that a moderator removed from a message.
-func (t *intake) react(f gatewayEvent, p place) {
+func (t *intake) takeReaction(f gatewayEvent, p place) {
 	r, ok := decode[reaction](f.Data)
-	m, known := t.about(r.Channel, p, "reaction-"+r.Message)
-	self, _ := t.d.cache.me()
+	m, known := t.eventMessage(r.Channel, p, "reaction-"+r.Message)
+	self, _ := t.d.cache.bot()
 	if !ok || !known || r.Message == "" || r.User == self.ID && self.ID != "" {
 		return
 	}

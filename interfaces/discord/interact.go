@@ -29,8 +29,8 @@ const ephemeral = 1 << 6
 // three seconds, whatever else waits.
 type arrival struct {
 	pending
-	decided chan bool     // whether it is refused because it makes no sense here, or is on disk
-	taken   chan struct{} // closed when it was acknowledged, or could not be
+	decided      chan bool     // whether it is refused because it makes no sense here, or is on disk
+	acknowledged chan struct{} // closed when it was acknowledged, or could not be
 }
 
 // decide is called when it is on disk, or refused.
@@ -62,7 +62,7 @@ func (r *responder) isNew(id string) bool {
 // arrive answers interactions that the inbox does not need: completions, and presses of
 // other users' buttons. All others are acknowledged when they are on disk, or a little
 // before Discord would show them as failed. The result is nil if the inbox does not need it.
-func (r *responder) arrive(ctx context.Context, data []byte) *arrival {
+func (r *responder) handleArrival(ctx context.Context, data []byte) *arrival {
 	i, ok := decode[interaction](data)
 	who := i.person()
 	switch {
@@ -71,13 +71,13 @@ func (r *responder) arrive(ctx context.Context, data []byte) *arrival {
 		r.background(ctx, func(ctx context.Context) { r.complete(ctx, &i) })
 	case i.Type == interactPress && !r.mayPress(i.Data.Custom, who.ID):
 		r.background(ctx, func(ctx context.Context) { r.whisper(ctx, &i, "These buttons are for somebody else.") })
-	case i.Type == interactPress && i.Message != nil && strings.HasPrefix(i.Data.Custom, opens+":"):
-		r.background(ctx, func(ctx context.Context) { r.respond(ctx, &i, answerField, field(&i)) })
+	case i.Type == interactPress && i.Message != nil && strings.HasPrefix(i.Data.Custom, pressField+":"):
+		r.background(ctx, func(ctx context.Context) { r.respond(ctx, &i, answerField, fieldWindow(&i)) })
 	case i.Type == interactPress || i.Type == interactFilled || i.Type == interactCommand:
-		c := &arrival{pending: i.pending(), decided: make(chan bool, 1), taken: make(chan struct{})}
+		c := &arrival{pending: i.pending(), decided: make(chan bool, 1), acknowledged: make(chan struct{})}
 		r.replies.arrived.Put(i.ID, c)
 		if !r.background(ctx, func(ctx context.Context) { r.acknowledge(ctx, &i, c) }) {
-			close(c.taken)
+			close(c.acknowledged)
 		}
 		return c
 	}
@@ -86,8 +86,8 @@ func (r *responder) arrive(ctx context.Context, data []byte) *arrival {
 
 // acknowledge answers an interaction when the inbox has decided on it, or when Discord waits no longer.
 func (r *responder) acknowledge(ctx context.Context, i *interaction, c *arrival) {
-	defer close(c.taken)
-	limit := time.NewTimer(r.timings.defers)
+	defer close(c.acknowledged)
+	limit := time.NewTimer(r.timings.acknowledge)
 	defer limit.Stop()
 	select {
 	case refused := <-c.decided:
@@ -98,19 +98,19 @@ func (r *responder) acknowledge(ctx context.Context, i *interaction, c *arrival)
 	case <-limit.C:
 	case <-ctx.Done():
 	}
-	r.accept(ctx, i)
+	r.sendAcknowledgement(ctx, i)
 }
 
 // whisper answers an interaction so that only its user sees it.
 func (r *responder) whisper(ctx context.Context, i *interaction, text string) {
-	r.respond(ctx, i, answerNow, map[string]any{"content": text, "flags": ephemeral, "allowed_mentions": nobody()})
+	r.respond(ctx, i, answerNow, map[string]any{"content": text, "flags": ephemeral, "allowed_mentions": mentionNobody()})
 }
 
 // background runs f, which takes seconds at most, in a goroutine. It returns false if
 // Listen has ended. f goes on when ctx ends: Discord waits for an answer.
 func (r *responder) background(ctx context.Context, f func(context.Context)) bool {
 	return r.tasks.Go(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.timings.answers)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.timings.respond)
 		defer cancel()
 		f(ctx)
 	})
@@ -127,11 +127,11 @@ func (i *interaction) person() *user {
 func (r *responder) mayPress(custom, who string) bool {
 	whom, _, found := strings.Cut(custom, ":")
 	person, err := core.MakePath(r.opt.Name, "@user", who)
-	return !found || slices.Contains([]string{anyone, judged, opens}, whom) ||
+	return !found || slices.Contains([]string{pressAnyone, pressCore, pressField}, whom) ||
 		slices.Contains(strings.Split(whom, ","), who) || err == nil && slices.Contains(r.opt.Admins(), person)
 }
 
-func (t *intake) interact(f gatewayEvent, p place) {
+func (t *intake) takeInteraction(f gatewayEvent, p place) {
 	i, ok := decode[interaction](f.Data)
 	if !ok || i.Type != interactPress && i.Type != interactFilled && i.Type != interactCommand {
 		return
@@ -150,20 +150,20 @@ func (t *intake) interact(f gatewayEvent, p place) {
 	t.after = append(t.after, func() { f.call.decide(false) })
 }
 
-func (r *responder) accept(ctx context.Context, i *interaction) {
+func (r *responder) sendAcknowledgement(ctx context.Context, i *interaction) {
 	if i.Type == interactCommand {
 		r.respond(ctx, i, answerLater, nil)
 		return
 	}
 	r.respond(ctx, i, answerSilently, nil)
 	whom, _, _ := strings.Cut(i.Data.Custom, ":")
-	if whom == anyone || whom == judged || strings.Contains(whom, ",") {
+	if whom == pressAnyone || whom == pressCore || strings.Contains(whom, ",") {
 		return
 	}
 	// Buttons for one user are used up.
 	err := r.rest.Do(ctx, rest.Request{
 		Method: "PATCH", Route: original, IDs: []string{i.App, i.Token}, Fast: true,
-		Body: map[string]any{"components": []any{}, "allowed_mentions": nobody()},
+		Body: map[string]any{"components": []any{}, "allowed_mentions": mentionNobody()},
 	})
 	if err != nil {
 		r.log.Warn("pressed buttons not removed", "err", err)
@@ -193,7 +193,7 @@ func (r *responder) event(i *interaction, p place) (e core.Event, ok bool) {
 	locale := line(i.Locale, 35)
 	r.cache.locales.Put(strings.Clone(who.ID), locale)
 	e = core.Event{Message: core.Message{
-		Path: path, ID: i.ID, Scopes: scopes, Private: p.private(), Locale: locale, Time: born(i.ID),
+		Path: path, ID: i.ID, Scopes: scopes, Private: p.private(), Locale: locale, Time: idTime(i.ID),
 		Ahead: r.rest.ClockAhead(), Author: r.cache.author(who, i.Member, p), Addressed: core.AddressedMention,
 	}}
 	if e.Message.Private {
@@ -204,24 +204,24 @@ func (r *responder) event(i *interaction, p place) (e core.Event, ok bool) {
 	}
 	switch {
 	case i.Type != interactCommand:
-		ok = i.press(&e)
-	case i.Data.Type == commandMessage:
-		ok = r.menu(&e, i)
+		ok = i.fillPress(&e)
+	case i.Data.Type == commandTypeMessage:
+		ok = r.fillMenu(&e, i)
 	default:
-		ok = r.chat(&e, i)
+		ok = r.fillCommand(&e, i)
 	}
 	return e, ok
 }
 
 // press is a press of a button of one of the bot's messages; it says the button's label. A
 // choice from a list is a press, too, and so is what was written in the field of a button.
-func (i *interaction) press(e *core.Event) bool {
+func (i *interaction) fillPress(e *core.Event) bool {
 	if i.Message == nil {
 		return false
 	}
 	whom, data, _ := strings.Cut(i.Data.Custom, ":")
 	switch {
-	case whom != judged:
+	case whom != pressCore:
 		data = i.Message.label(i.Data.Custom)
 	case len(i.Data.Values) > 0:
 		data = i.Data.Values[0]
@@ -244,7 +244,7 @@ func (m *message) label(id string) string {
 	return ""
 }
 
-func (r *responder) chat(e *core.Event, i *interaction) bool {
+func (r *responder) fillCommand(e *core.Event, i *interaction) bool {
 	var args []string
 	given := make(map[string]string, len(i.Data.Options))
 	for _, o := range i.Data.Options {
@@ -268,15 +268,15 @@ func (r *responder) chat(e *core.Event, i *interaction) bool {
 
 // menu is the command in the context menu of a message. It quotes the message with its
 // author.
-func (r *responder) menu(e *core.Event, i *interaction) bool {
+func (r *responder) fillMenu(e *core.Event, i *interaction) bool {
 	m, ok := i.Data.Resolved.Messages[i.Data.Target]
 	if !ok {
 		return false
 	}
 	m.Channel = i.Channel
-	said := core.Foreign{Kind: core.ForeignForward, Text: r.cache.reader(&m, i.Guild).said(&m), Time: m.Time.Time}
+	said := core.Foreign{Kind: core.ForeignForward, Text: r.cache.reader(&m, i.Guild).fullText(&m), Time: m.Time.Time}
 	if m.Author != nil {
-		said.From = core.Author{ID: m.Author.ID, Name: called(m.Author, m.Member), Bot: m.Author.Bot}
+		said.From = core.Author{ID: m.Author.ID, Name: displayName(m.Author, m.Member), Bot: m.Author.Bot}
 	}
 	e.Kind, e.Target = core.KindCommand, i.Data.Target
 	e.Command = &core.Command{Name: menuCommand}

@@ -17,7 +17,7 @@ import (
 const epoch = 1420070400000
 
 // born is when an id was given; zero if it is not an id of Discord.
-func born(id string) time.Time {
+func idTime(id string) time.Time {
 	n, err := strconv.ParseUint(id, 10, 64)
 	if err != nil || n < 1<<22 {
 		return time.Time{}
@@ -42,8 +42,8 @@ func newer(a, b string) bool { return compareIDs(a, b) > 0 }
 
 // normal makes a core.Message of Discord's; ok is false if it is the bot's own, or a
 // notice that nobody wrote.
-func (c *cache) normal(m *message, p place) (out core.Message, ok bool) {
-	self, app := c.me()
+func (c *cache) toCore(m *message, p place) (out core.Message, ok bool) {
+	self, app := c.bot()
 	own := m.Author != nil && m.Author.ID == self.ID && self.ID != "" && m.Type != messageResult
 	if m.ID == "" || m.Author == nil || own || m.Webhook != "" && m.Webhook == app {
 		return out, false
@@ -65,7 +65,7 @@ func (c *cache) normal(m *message, p place) (out core.Message, ok bool) {
 		Path: at, ID: m.ID, Scopes: scopes, Private: p.private(), Time: m.Time.Time, Voice: m.Flags&flagVoice != 0,
 	}
 	if out.Time.IsZero() {
-		out.Time = born(m.ID)
+		out.Time = idTime(m.ID)
 	}
 	out.Locale, _ = c.locales.Get(m.Author.ID)
 	out.Author = c.author(m.Author, m.Member, p)
@@ -74,18 +74,18 @@ func (c *cache) normal(m *message, p place) (out core.Message, ok bool) {
 		out.Author.Channel = core.ChannelLinked
 	}
 	read := c.reader(m, p.Guild)
-	content, _ := unquoted(m.Content)
-	title, said := c.post(m, p), read.own(m, content)
+	content, _ := splitQuotes(m.Content)
+	title, said := c.postTitle(m, p), read.ownText(m, content)
 	out.Text, out.Foreign = short(title+said, core.MaxText/4), read.foreign(m)
 	bare := read
 	bare.bare = true
-	spoken := bare.own(m, ownWords(m.Content))
+	spoken := bare.ownText(m, ownWords(m.Content))
 	if spoken != said {
 		out.Spoken = title + " " + spoken
 	}
 	out.Attachments = attachments(m)
 	if m.Type != messageResult {
-		c.quote(m, p, &out)
+		c.addQuote(m, p, &out)
 		out.Addressed = c.addressed(m, p, self)
 	}
 	// An empty message is not kept.
@@ -94,18 +94,18 @@ func (c *cache) normal(m *message, p place) (out core.Message, ok bool) {
 }
 
 // post is the title of a post, before its first message, which has its id.
-func (c *cache) post(m *message, p place) string {
+func (c *cache) postTitle(m *message, p place) string {
 	if m.ID != m.Channel || !p.thread() || p.name == "" {
 		return ""
 	}
-	if parent, ok := c.place(p.Parent); !ok || !forum(parent) {
+	if parent, ok := c.place(p.Parent); !ok || !isForum(parent) {
 		return ""
 	}
 	return "[post: " + line(p.name, 100) + "]\n"
 }
 
 func (c *cache) author(u *user, m *member, p place) core.Author {
-	a := core.Author{ID: u.ID, Name: called(u, m), Bot: u.Bot, Rank: c.rank(p, u.ID, m)}
+	a := core.Author{ID: u.ID, Name: displayName(u, m), Bot: u.Bot, Rank: c.rank(p, u.ID, m)}
 	name := line(u.Name, core.MaxName-8)
 	if name != "" {
 		a.Tag = "@" + name
@@ -117,15 +117,15 @@ func (c *cache) author(u *user, m *member, p place) core.Author {
 }
 
 // quote notes the message that this one replies to, and what that one forwarded.
-func (c *cache) quote(m *message, p place, out *core.Message) {
+func (c *cache) addQuote(m *message, p place, out *core.Message) {
 	if m.Reference == nil || m.Reference.Type != 0 || m.Reference.Message == "" {
 		return
 	}
-	q := &core.Quote{ID: m.Reference.Message, Time: born(m.Reference.Message)}
+	q := &core.Quote{ID: m.Reference.Message, Time: idTime(m.Reference.Message)}
 	r := m.Referenced
 	if r != nil {
 		read := c.reader(r, p.Guild)
-		q.Text = short(read.said(r), core.MaxQuote)
+		q.Text = short(read.fullText(r), core.MaxQuote)
 		theirs := read.forwards(r)
 		if r.Author != nil && r.Author.ID == m.Author.ID {
 			theirs = append(theirs, read.quotes(r)...) // the rest is the author's own
@@ -158,7 +158,7 @@ func (c *cache) addressed(m *message, p place, self user) core.Addressed {
 	roles := slices.DeleteFunc(slices.Clone(m.Roles), func(id string) bool {
 		return m.Content != "" && !strings.Contains(words, "<@&"+id+">")
 	})
-	if named || c.isMine(p.Guild, roles) {
+	if named || c.hasBotRole(p.Guild, roles) {
 		return core.AddressedMention
 	}
 	r := m.Referenced
@@ -180,9 +180,9 @@ func attachments(m *message) []core.Attachment {
 	for _, list := range append([]snapshot{{Message: *m}}, m.Snapshots...) {
 		for _, a := range list.Message.Attachments {
 			out = append(out, core.Attachment{
-				Kind: media(a.MIME, a.Name), Name: line(cmp.Or(a.Title, a.Name), core.MaxName), MIME: line(a.MIME, 100),
+				Kind: mediaKind(a.MIME, a.Name), Name: line(cmp.Or(a.Title, a.Name), core.MaxName), MIME: line(a.MIME, 100),
 				Size: max(a.Size, 0), Width: max(a.Width, 0), Height: max(a.Height, 0),
-				Duration: rest.Seconds(a.Duration), Ref: handle(a.URL),
+				Duration: rest.Seconds(a.Duration), Ref: fileRef(a.URL),
 			})
 			if len(out) == 20 {
 				return out
@@ -193,7 +193,7 @@ func attachments(m *message) []core.Attachment {
 }
 
 // handle is the part of a file's address that is kept: the path, never the host.
-func handle(address string) string {
+func fileRef(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || len(address) > 2048 {
 		return ""
@@ -201,7 +201,7 @@ func handle(address string) string {
 	return u.RequestURI()
 }
 
-func media(mime, name string) core.Media {
+func mediaKind(mime, name string) core.Media {
 	kind, _, _ := strings.Cut(mime, "/")
 	switch cmp.Or(kind, strings.ToLower(strings.TrimPrefix(path.Ext(name), "."))) {
 	case "image", "png", "jpg", "jpeg", "gif", "webp":

@@ -174,13 +174,13 @@ func (n *number) UnmarshalJSON(text []byte) error {
 }
 
 type channel struct {
-	ID     string      `json:"id"`
-	Guild  string      `json:"guild_id"`
-	Parent string      `json:"parent_id"`
-	Type   int         `json:"type"`
-	Name   string      `json:"name"`
-	Last   string      `json:"last_message_id"`
-	Over   []overwrite `json:"permission_overwrites"`
+	ID         string      `json:"id"`
+	Guild      string      `json:"guild_id"`
+	Parent     string      `json:"parent_id"`
+	Type       int         `json:"type"`
+	Name       string      `json:"name"`
+	Last       string      `json:"last_message_id"`
+	Overwrites []overwrite `json:"permission_overwrites"`
 }
 
 type overwrite struct {
@@ -190,10 +190,10 @@ type overwrite struct {
 }
 
 type guildRole struct {
-	ID    string `json:"id"`
-	Name  string `json:"name"`
-	Power number `json:"permissions"`
-	Tags  struct {
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Permissions number `json:"permissions"`
+	Tags        struct {
 		Bot string `json:"bot_id"`
 	} `json:"tags"`
 }

@@ -37,11 +37,11 @@ func (i *interaction) pending() pending {
 // false if ctx ends first. An earlier process has acknowledged those that are unknown.
 func (r *replies) acknowledged(ctx context.Context, id string) bool {
 	c, _ := r.arrived.Get(id)
-	if c == nil || c.taken == nil {
+	if c == nil || c.acknowledged == nil {
 		return true
 	}
 	select {
-	case <-c.taken:
+	case <-c.acknowledged:
 		return true
 	case <-ctx.Done():
 		return false

@@ -36,7 +36,7 @@ func (c *cache) reader(m *message, guild string) reader {
 }
 
 // words resolves mentions, emoji and times.
-func (r reader) words(s string) string {
+func (r reader) resolveReferences(s string) string {
 	if !strings.Contains(s, "<") {
 		return s
 	}
@@ -80,12 +80,12 @@ func (r reader) resolve(kind, id string) string {
 func (r reader) person(id string) string {
 	for i, u := range r.users {
 		if u.ID == id {
-			return called(&r.users[i], u.Member)
+			return displayName(&r.users[i], u.Member)
 		}
 	}
-	self, _ := r.cache.me()
+	self, _ := r.cache.bot()
 	if self.ID == id {
-		return called(&self, nil)
+		return displayName(&self, nil)
 	}
 	return ""
 }
@@ -101,7 +101,7 @@ func (r reader) channel(id string) string {
 }
 
 // called is the name of a user here.
-func called(u *user, m *member) string {
+func displayName(u *user, m *member) string {
 	nick := ""
 	if m != nil {
 		nick = m.Nick
@@ -117,7 +117,7 @@ var (
 )
 
 // unquoted separates what the author of a text wrote from what they quote in it.
-func unquoted(text string) (own, quoted string) {
+func splitQuotes(text string) (own, quoted string) {
 	if !strings.Contains(text, "> ") {
 		return text, ""
 	}
@@ -133,13 +133,13 @@ func unquoted(text string) (own, quoted string) {
 
 // ownWords is the part of a text in which its author may mention somebody.
 func ownWords(text string) string {
-	own, _ := unquoted(text)
+	own, _ := splitQuotes(text)
 	return code().ReplaceAllString(own, " ")
 }
 
 // own is what the author of a message wrote, given its text or a part of it.
-func (r reader) own(m *message, text string) string {
-	parts := []string{r.words(text)}
+func (r reader) ownText(m *message, text string) string {
+	parts := []string{r.resolveReferences(text)}
 	if m.Poll != nil {
 		parts = append(parts, m.Poll.text())
 	}
@@ -148,25 +148,25 @@ func (r reader) own(m *message, text string) string {
 			parts = append(parts, e.result())
 		}
 	}
-	return joined(parts)
+	return joinLines(parts)
 }
 
 // cards are the stickers and embeds of a message, without previews of links.
-func (r reader) cards(m *message) (cards []string) {
+func (r reader) embedTexts(m *message) (cards []string) {
 	for _, s := range m.Stickers {
 		cards = append(cards, "[sticker: "+line(s.Name, 100)+"]")
 	}
 	for _, e := range m.Embeds {
 		if e.Type == "" || e.Type == "rich" {
-			cards = append(cards, r.words(e.text()))
+			cards = append(cards, r.resolveReferences(e.text()))
 		}
 	}
 	return cards
 }
 
 // said is all that a message says, except what it forwards.
-func (r reader) said(m *message) string {
-	return joined(append([]string{r.own(m, m.Content)}, r.cards(m)...))
+func (r reader) fullText(m *message) string {
+	return joinLines(append([]string{r.ownText(m, m.Content)}, r.embedTexts(m)...))
 }
 
 // forwards are the messages that a message forwards. Discord does not say who wrote them,
@@ -182,7 +182,7 @@ func (r reader) forwards(m *message) (list []core.Foreign) {
 	for i := range m.Snapshots[:min(len(m.Snapshots), core.MaxForeign/4)] {
 		inner := &m.Snapshots[i].Message
 		o := core.Foreign{
-			Kind: core.ForeignForward, Text: short(r.said(inner), core.MaxText/16), Time: inner.Time.Time,
+			Kind: core.ForeignForward, Text: short(r.fullText(inner), core.MaxText/16), Time: inner.Time.Time,
 			Path: from, ID: id, Voice: inner.Flags&flagVoice != 0,
 		}
 		if o.Text != "" || len(inner.Attachments) > 0 {
@@ -194,8 +194,8 @@ func (r reader) forwards(m *message) (list []core.Foreign) {
 
 // quotes is what the author of a message quotes in its text.
 func (r reader) quotes(m *message) []core.Foreign {
-	_, quoted := unquoted(m.Content)
-	quoted = short(r.words(quoted), core.MaxText/16)
+	_, quoted := splitQuotes(m.Content)
+	quoted = short(r.resolveReferences(quoted), core.MaxText/16)
 	if quoted == "" {
 		return nil
 	}
@@ -205,7 +205,7 @@ func (r reader) quotes(m *message) []core.Foreign {
 // foreign is what a message has of others' words.
 func (r reader) foreign(m *message) []core.Foreign {
 	list := append(r.forwards(m), r.quotes(m)...)
-	text := short(joined(r.cards(m)), core.MaxText/4)
+	text := short(joinLines(r.embedTexts(m)), core.MaxText/4)
 	if text != "" {
 		list = append(list, core.Foreign{Kind: core.ForeignEmbed, Text: text})
 	}
@@ -213,7 +213,7 @@ func (r reader) foreign(m *message) []core.Foreign {
 }
 
 // joined is the parts that are not blank, one on each line.
-func joined(parts []string) string {
+func joinLines(parts []string) string {
 	blank := func(p string) bool { return strings.TrimSpace(p) == "" }
 	return short(strings.Join(slices.DeleteFunc(parts, blank), "\n"), core.MaxText)
 }

@@ -42,16 +42,16 @@ func Single(source string) string {
 }
 
 // growing is at the end of a text that is still being written.
-const growing = " ▍"
+const growingMark = " ▍"
 
 // Growing writes a text that is still being written as one message, shortened if it is too long. No whole
 // text ends like it. It is empty if nothing of the text shows.
 func Growing(source string) string {
-	parts := markdown.Split(Writer{}.Text(source), MaxContent-markdown.UTF16(growing), markdown.UTF16)
+	parts := markdown.Split(Writer{}.Text(source), MaxContent-markdown.UTF16(growingMark), markdown.UTF16)
 	if len(parts) == 0 {
 		return ""
 	}
-	return parts[0] + growing
+	return parts[0] + growingMark
 }
 
 // punctuation is what Discord may take for markup, a mention, a time, an emoji or a
@@ -61,7 +61,7 @@ var punctuation = txt.Pattern("[\\\\*_~|`<>#\\[\\]():@]")
 // Literal writes a text that Discord shows just as it is, without links.
 func Literal(text string) string {
 	text = punctuation().ReplaceAllString(text, `\$0`)
-	return strings.Join(guarded(strings.Split(text, "\n")), "\n")
+	return strings.Join(escapeLineStarts(strings.Split(text, "\n")), "\n")
 }
 
 func (w Writer) blocks(list []markdown.Block, tight bool) []string {
@@ -87,13 +87,13 @@ func (w Writer) block(b markdown.Block) []string {
 	case markdown.Quote:
 		return w.quote(b)
 	case markdown.Code:
-		return code(b.Language, b.Text)
+		return codeBlock(b.Language, b.Text)
 	case markdown.Table:
-		return code("", grid(b))
+		return codeBlock("", tableText(b))
 	case markdown.Rule:
 		return []string{"⎯⎯⎯⎯⎯⎯⎯⎯"}
 	}
-	return guarded(strings.Split(w.inlines(b.Inlines), "\n"))
+	return escapeLineStarts(strings.Split(w.inlines(b.Inlines), "\n"))
 }
 
 // heading knows three levels; further ones are bold.
@@ -152,14 +152,14 @@ func (w Writer) quote(b markdown.Block) []string {
 }
 
 // code is a block of code. A fence inside of it must not end it.
-func code(language, text string) []string {
+func codeBlock(language, text string) []string {
 	if len(language) > 20 {
 		language = ""
 	}
-	return strings.Split("```"+language+"\n"+apart(text, "```")+"\n```", "\n")
+	return strings.Split("```"+language+"\n"+breakMark(text, "```")+"\n```", "\n")
 }
 
-func grid(b markdown.Block) string {
+func tableText(b markdown.Block) string {
 	var lines []string
 	for i, row := range b.Grid(math.MaxInt) {
 		lines = append(lines, strings.TrimRight(strings.Join(row, " │ "), " "))
@@ -193,7 +193,7 @@ func (w Writer) inline(i markdown.Inline) string {
 	case markdown.Strike:
 		return wrap("~~", w.inlines(i.Inlines))
 	case markdown.CodeSpan:
-		return span(i.Text)
+		return codeSpan(i.Text)
 	case markdown.Link:
 		return w.link(i)
 	}
@@ -210,15 +210,15 @@ func wrap(mark, text string) string {
 	return text[:at] + mark + inner + mark + text[at+len(inner):]
 }
 
-func span(text string) string {
+func codeSpan(text string) string {
 	if !strings.Contains(text, "`") {
 		return "`" + text + "`"
 	}
-	return "`` " + apart(text, "``") + " ``"
+	return "`` " + breakMark(text, "``") + " ``"
 }
 
 // apart keeps a text from containing a mark of code, whatever is around it.
-func apart(text, mark string) string {
+func breakMark(text, mark string) string {
 	for strings.Contains(text, mark) {
 		text = strings.ReplaceAll(text, mark, "`\u200b"+mark[1:])
 	}
@@ -231,25 +231,25 @@ func (w Writer) link(i markdown.Inline) string {
 	label := w.inlines(i.Inlines)
 	plain := i.Inlines.Plain()
 	switch {
-	case i.Bare() && web(plain):
+	case i.Bare() && isWebAddress(plain):
 		return w.address(plain)
 	case i.Bare():
 		return label
 	case strings.TrimSpace(plain) == "":
 		return w.address(i.URL)
-	case !web(i.URL) || strings.ContainsAny(i.URL, " ()<>\n") || strings.Contains(plain, "http"):
+	case !isWebAddress(i.URL) || strings.ContainsAny(i.URL, " ()<>\n") || strings.Contains(plain, "http"):
 		return label + " (" + w.address(i.URL) + ")"
 	}
 	return "[" + strings.ReplaceAll(label, "\n", " ") + "](" + w.address(i.URL) + ")"
 }
 
-func web(url string) bool {
+func isWebAddress(url string) bool {
 	return strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://")
 }
 
 func (w Writer) address(url string) string {
 	switch {
-	case !web(url) || strings.ContainsAny(url, " <>\n"):
+	case !isWebAddress(url) || strings.ContainsAny(url, " <>\n"):
 		return w.escape(url)
 	case w.Quiet:
 		return "<" + url + ">"
@@ -259,15 +259,15 @@ func (w Writer) address(url string) string {
 
 // special is what the platform shows as a name, an emoji, a time: it stays. It is
 // large, and so made when it is first needed.
-var special = txt.Pattern(`<(?:@[!&]?\d{1,24}|#\d{1,24}|a?:\w{1,64}:\d{1,24}|` +
+var unchanged = txt.Pattern(`<(?:@[!&]?\d{1,24}|#\d{1,24}|a?:\w{1,64}:\d{1,24}|` +
 	`t:-?\d{1,14}(?::[tTdDfFR])?|/[^:<>]{1,100}:\d{1,24})>|(?i:https?)://[^\s<>]+`)
 
 // escape keeps the characters of a text from being taken for markup.
 func (w Writer) escape(s string) string {
 	var b strings.Builder
 	at := 0
-	for _, m := range special().FindAllStringIndex(s, -1) {
-		b.WriteString(marks.Replace(s[at:m[0]]))
+	for _, m := range unchanged().FindAllStringIndex(s, -1) {
+		b.WriteString(escaper.Replace(s[at:m[0]]))
 		found := s[m[0]:m[1]]
 		if w.Quiet && found[0] != '<' {
 			url := strings.TrimRight(found, `.,:;!?'")]`)
@@ -276,19 +276,19 @@ func (w Writer) escape(s string) string {
 		b.WriteString(found)
 		at = m[1]
 	}
-	b.WriteString(marks.Replace(s[at:]))
+	b.WriteString(escaper.Replace(s[at:]))
 	return b.String()
 }
 
-var marks = strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "~~", `\~\~`, "||", `\|\|`, "`", "\\`", "](", `\](`)
+var escaper = strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "~~", `\~\~`, "||", `\|\|`, "`", "\\`", "](", `\](`)
 
 // line beginnings that would be a heading, a quote, a list.
-var opening = txt.Pattern(`^(\s*)(-?#{1,3} |>|[-*+] |\d{1,9}[.)] )`)
+var lineStart = txt.Pattern(`^(\s*)(-?#{1,3} |>|[-*+] |\d{1,9}[.)] )`)
 
 // guarded keeps the lines of a paragraph from beginning something else.
-func guarded(lines []string) []string {
+func escapeLineStarts(lines []string) []string {
 	for i, l := range lines {
-		m := opening().FindStringSubmatchIndex(l)
+		m := lineStart().FindStringSubmatchIndex(l)
 		if m == nil {
 			continue
 		}

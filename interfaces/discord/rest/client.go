@@ -101,8 +101,8 @@ func (c *Client) Do(ctx context.Context, q Request) error {
 		if err != nil {
 			return markUnknown(fmt.Errorf("%s: %w: %w", q.Route, errWait, err), unknownSince)
 		}
-		if q.Look != nil && !unknownSince.IsZero() && time.Since(unknownSince) > NonceAge {
-			if found, err := q.Look(ctx, unknownSince); found || err != nil {
+		if q.Search != nil && !unknownSince.IsZero() && time.Since(unknownSince) > NonceAge {
+			if found, err := q.Search(ctx, unknownSince); found || err != nil {
 				return err
 			}
 			unknownSince = time.Time{} // it did not work
@@ -114,7 +114,7 @@ func (c *Client) Do(ctx context.Context, q Request) error {
 		pause, again := c.again(&q, err, wait)
 		again = again && (try < cmp.Or(q.Tries, MaxTries) || Refusal(err).Status == 429)
 		if ctx.Err() != nil || !again || !driver.Sleep(ctx, pause) {
-			return away(&q, markUnknown(err, unknownSince))
+			return markAway(&q, markUnknown(err, unknownSince))
 		}
 		wait = min(2*wait, 20*time.Second)
 	}
@@ -240,9 +240,9 @@ type Request struct {
 	Tries  int  // at most, if the server cannot handle it just now; 0: MaxTries
 	Once   bool // is not repeated while its outcome is unknown
 	Fast   bool // answers an interaction: has no rate limit and cannot wait
-	// Look reports whether an attempt since a time worked. It is asked before a repetition if the outcome
+	// Search reports whether an attempt since a time worked. It is asked before a repetition if the outcome
 	// of one is unknown for longer than NonceAge. Optional.
-	Look func(ctx context.Context, since time.Time) (found bool, err error)
+	Search func(ctx context.Context, since time.Time) (found bool, err error)
 }
 
 // File is a file that is sent with a request.

@@ -48,9 +48,9 @@ func NotFound(err error) bool { return Refusal(err).Status == 404 }
 
 // Why nothing was sent, or may have been all the same.
 var (
-	ErrDial  = errors.New("not connected")
-	errWait  = errors.New("waiting for the rate limit ended")
-	errDoubt = errors.New("an earlier attempt may have worked")
+	ErrDial          = errors.New("not connected")
+	errWait          = errors.New("waiting for the rate limit ended")
+	errMayHaveWorked = errors.New("an earlier attempt may have worked")
 )
 
 // markUnknown marks the error of the last of several attempts if the outcome of an
@@ -59,7 +59,7 @@ func markUnknown(err error, since time.Time) error {
 	if err == nil || since.IsZero() || OutcomeUnknown(err) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", errDoubt, err)
+	return fmt.Errorf("%w: %w", errMayHaveWorked, err)
 }
 
 // OutcomeUnknown reports whether a request that failed may have worked all the same.
@@ -68,7 +68,7 @@ func OutcomeUnknown(err error) bool {
 	switch {
 	case err == nil:
 		return false
-	case errors.Is(err, errDoubt):
+	case errors.Is(err, errMayHaveWorked):
 		return true
 	case status > 0:
 		return status >= 500
@@ -84,7 +84,7 @@ func Refused(err error) bool {
 
 // away marks errors that any request would get now, because Discord refuses the bot or
 // cannot be reached.
-func away(q *Request, err error) error {
+func markAway(q *Request, err error) error {
 	api := Refusal(err)
 	switch {
 	case q.Fast || api.Status == 0 && !errors.Is(err, ErrDial):
@@ -135,8 +135,8 @@ func Seconds(s float64) time.Duration {
 	return time.Duration(min(s, 24*60*60) * float64(time.Second))
 }
 
-// Worded is Failure, or nil if err is.
-func Worded(what string, err error) error {
+// FailureOrNil is Failure, or nil if err is.
+func FailureOrNil(what string, err error) error {
 	if err == nil {
 		return nil
 	}
