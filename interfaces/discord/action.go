@@ -16,8 +16,8 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-// sendTime is how long a message may wait for its turn and for Discord, which may be as
-// long as a rate limit lasts.
+// sendTime is the timeout of actions that send. They may wait in the send queue, and for a rate
+// limit.
 const sendTime = 15 * time.Minute
 
 const (
@@ -73,8 +73,8 @@ const pollSchema = `{"type":"object","title":"Start a poll","properties":{
 "multiple":{"type":"boolean","description":"Several answers are allowed."},` + pathProperty + `
 },"required":["question","answers"],"additionalProperties":false}`
 
-// Actions lists what the model can do here. The message action reaches other places,
-// the others the place of the turn and below.
+// Actions returns the actions for the model. The message action can send to other places. The others
+// work in the place of the turn and below it.
 func (d *Driver) Actions() []core.Action {
 	list := slices.Concat([]core.Action{d.messageAction()}, d.actionsOnMessages(), d.postingActions())
 	for i := range list {
@@ -152,7 +152,7 @@ func (d *Driver) actionsOnMessages() []core.Action {
 	return list
 }
 
-// postingActions are the actions that post something else than a message of text.
+// postingActions returns the actions that post something other than a text message.
 func (d *Driver) postingActions() []core.Action {
 	return []core.Action{{
 		Name: "file_" + d.opt.Name, Brief: "Send a text file to a Discord channel", Schema: json.RawMessage(fileSchema),
@@ -183,7 +183,7 @@ func (d *Driver) postingActions() []core.Action {
 	}}
 }
 
-// onMessage is the payload of actions that concern a message.
+// messageCall is the payload of actions on an existing message.
 type messageCall struct {
 	ID     messageID `json:"message_id"`
 	Text   string    `json:"text"`
@@ -199,7 +199,7 @@ func (d *Driver) checkEdit(ctx context.Context, call core.Call) error {
 	return err
 }
 
-// edited writes a text for a message that exists, and may have embeds.
+// singleMessage converts a text that must fit into one message.
 func (a *account) singleMessage(text string) (string, error) {
 	texts := markup.Writer{Quiet: !a.set.Previews}.Messages(text)
 	if len(texts) != 1 {
@@ -208,7 +208,7 @@ func (a *account) singleMessage(text string) (string, error) {
 	return texts[0], nil
 }
 
-// edit changes a message; Discord refuses those of others. The history gets the new
+// edit changes a message of the bot; Discord refuses those of others. The history gets the new
 // text, as it does when users edit.
 func (d *Driver) edit(ctx context.Context, _ core.Call, p messageCall, at destination) (r core.Result, err error) {
 	text, err := d.singleMessage(p.Text)
@@ -224,7 +224,7 @@ func (d *Driver) edit(ctx context.Context, _ core.Call, p messageCall, at destin
 	return r, nil
 }
 
-// remove deletes a message; other people's only for a moderator.
+// remove deletes a message. Other users' messages are deleted only for moderators.
 func (d *Driver) remove(ctx context.Context, call core.Call, p messageCall, at destination) (r core.Result, err error) {
 	if call.Author.Rank < core.RankModerator {
 		var m message
@@ -242,7 +242,7 @@ func (d *Driver) remove(ctx context.Context, call core.Call, p messageCall, at d
 	return r, rest.FailureOrNil("deleting the message", err)
 }
 
-// custom is an emoji of a server, in the forms that models write.
+// customEmoji matches an emoji of a server, in the forms that models write.
 var customEmoji = txt.Pattern(`^<?a?:?(\w{2,32}:\d{5,24})>?$`)
 
 func (d *Driver) reactTo(ctx context.Context, _ core.Call, p messageCall, at destination) (r core.Result, err error) {
@@ -378,7 +378,7 @@ func (d *Driver) poll(ctx context.Context, call core.Call, p pollCall, at destin
 	return r, d.deliver(ctx, call.Deliveries, at, []outgoing{m}, priorityNormal)
 }
 
-// ShowTyping shows that the bot is typing until ctx ends. Discord removes the sign with the
+// ShowTyping shows that the bot is typing until ctx ends. Discord removes the indicator with the
 // next message, or after some seconds.
 func (d *Driver) ShowTyping(ctx context.Context, place core.Path) {
 	id, err := d.channelOf(place)
@@ -388,7 +388,7 @@ func (d *Driver) ShowTyping(ctx context.Context, place core.Path) {
 	}
 	for {
 		if d.closed.refused(id) == nil {
-			// It may fail: it is only a sign.
+			// An error does not matter.
 			q := rest.Request{Method: "POST", Route: "/channels/{}/typing", IDs: []string{id}, Once: true}
 			_ = d.rest.Do(ctx, q)
 		}

@@ -15,32 +15,34 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
+// Limits of buttons.
 const (
 	maxButtons    = 25
 	rowButtons    = 5
-	maxLabel      = 80 // UTF-16 units, as all of these
+	maxLabel      = 80 // this and the following ones are in UTF-16 units
 	maxSuggestion = 75
 	maxCustom     = 100
 	maxAddress    = 512
 )
 
-// A button's id begins with who may press it: user ids, or one of these.
+// A button's id begins with who may press it: the ids of users, or one of these.
 const (
 	pressAnyone = "*"
 	pressCore   = "?" // the core decides; its own data follows
 	pressField  = "!" // the same, with what is written in the field that the button opens
 )
 
-// button is a button below a message: it says its label, or opens URL.
+// button is a button below a message. It opens the URL or, if that is empty, says the label in the
+// name of the user who presses it.
 type button struct {
 	Label string `json:"label"`
 	URL   string `json:"url"`
 
-	id string // "": who may press it, and its position
+	id string // "": composed of who may press it and its position
 }
 
-// owner is who may press the buttons of a message: the users who caused it, or everyone
-// if nobody did.
+// pressers returns who may press the buttons of a message: the users who caused it, or everyone
+// if the bot itself did.
 func pressers(call core.Call) string {
 	var ids []string
 	for _, a := range call.Authors {
@@ -54,8 +56,7 @@ func pressers(call core.Call) string {
 	return strings.Join(ids, ",")
 }
 
-// buttons are those of the payload, and one for each suggestion that there is room for.
-// A user who presses a suggestion says it.
+// buttons returns the buttons of the payload, and one for each suggestion, as far as there is room.
 func (s *messagePayload) buttons() []button {
 	list := s.Buttons
 	for _, text := range s.Suggest {
@@ -89,8 +90,8 @@ func buttonRows(list []button, whom string) ([]any, error) {
 	return rows, nil
 }
 
-// component is the i-th button. It is nil if more users may press it than a button's id
-// can hold.
+// buttonComponent returns the i-th button; nil if the ids of all users who may press it do not fit into
+// the button's id.
 func buttonComponent(b button, whom string, i int) (map[string]any, error) {
 	label := line(b.Label, 4*maxLabel)
 	if label == "" || markdown.UTF16(label) > maxLabel {
@@ -109,8 +110,8 @@ func buttonComponent(b button, whom string, i int) (map[string]any, error) {
 	return map[string]any{"type": 2, "style": 2, "label": label, "custom_id": id}, nil
 }
 
-// Choose sends a question with a button for each choice, or a list of them if they do not fit
-// into one row.
+// Choose implements core.Chooser. If the buttons do not fit into one row, it sends a select menu
+// instead.
 func (d *Driver) Choose(ctx context.Context, parts core.Deliveries, what core.Sent, choices []core.Choice) error {
 	rows, err := choiceRows(choices)
 	if err != nil {
@@ -149,8 +150,8 @@ func choiceRows(choices []core.Choice) ([]any, error) {
 	return []any{map[string]any{"type": 1, "components": []any{menu}}}, nil
 }
 
-// field is what a button opens: a window with one line to write in. The text of the question
-// and the label of the button head it.
+// fieldWindow is the window that a button opens, with a field for one line of text. Its title is from the
+// question, and the field's label is the button's.
 func fieldWindow(i *interaction) map[string]any {
 	const maxHeading = 45 / 2 // a character has two units at most
 	_, data, _ := strings.Cut(i.Data.Custom, ":")
@@ -166,10 +167,10 @@ func fieldWindow(i *interaction) map[string]any {
 	}
 }
 
-// maxAnswer is how many characters fit into the field.
+// maxAnswer is how many characters a user can write into the field.
 const maxAnswer = 1000
 
-// Settle replaces a question with its outcome, without buttons.
+// Settle implements core.Chooser: it replaces a question with its outcome, without buttons.
 func (d *Driver) Settle(ctx context.Context, m core.Sent) error {
 	channel, err := d.channelOf(m.Path)
 	if err != nil {
@@ -179,17 +180,18 @@ func (d *Driver) Settle(ctx context.Context, m core.Sent) error {
 	return rest.FailureOrNil("changing the question", d.changeMessage(ctx, channel, m.ID, fields, false))
 }
 
-// Whisper sends a text that only the user who pressed a button sees.
+// Whisper implements core.Chooser: it sends a text that only the user who pressed a button sees.
 func (d *Driver) Whisper(ctx context.Context, press core.Message, text string) error {
 	p, _ := d.replies.arrived.Get(press.ID)
 	if p == nil || p.over() {
-		return core.Errorf(core.Invalid, "%q is not a press, or an old one", press.ID)
+		return core.Errorf(core.Invalid, "%q is not a press of a button, or it is too old", press.ID)
 	}
 	if !d.replies.acknowledged(ctx, p.ID) {
 		return ctx.Err()
 	}
-	return rest.FailureOrNil("telling that person", d.rest.Do(ctx, rest.Request{
+	flags := ephemeral | d.set.previewFlag(nil)
+	return rest.FailureOrNil("answering that person", d.rest.Do(ctx, rest.Request{
 		Method: "POST", Route: webhook, IDs: []string{p.App, p.Token},
-		Body: &outgoing{Content: markup.Single(text), Flags: ephemeral | d.set.previewFlag(nil), Mentions: mentionNobody()},
+		Body: &outgoing{Content: markup.Single(text), Flags: flags, Mentions: mentionNobody()},
 	}))
 }

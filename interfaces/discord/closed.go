@@ -10,9 +10,9 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-// markAge is how long nothing is sent to a channel that refused the bot, unless an event indicates that its
+// refusalAge is how long nothing is sent to a channel that refused the bot, unless an event indicates that its
 // permissions have changed.
-const markAge = time.Hour
+const refusalAge = time.Hour
 
 // closedChannels are the channels to which the bot cannot send. Safe for concurrent use.
 type closedChannels struct {
@@ -30,7 +30,7 @@ func (t *closedChannels) refused(channel string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	m, ok := t.all[channel]
-	if !ok || time.Since(m.since) > markAge {
+	if !ok || time.Since(m.since) > refusalAge {
 		delete(t.all, channel)
 		return nil
 	}

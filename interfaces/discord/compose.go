@@ -37,7 +37,7 @@ type embedField struct {
 	Inline bool   `json:"inline,omitempty"`
 }
 
-// compose makes the messages of an action. The same payload always makes the same ones.
+// compose returns the messages of a call. The same payload always gives the same messages.
 func (d *Driver) compose(call core.Call, s *messagePayload) ([]outgoing, error) {
 	list, err := d.split(s)
 	if err != nil {
@@ -50,7 +50,7 @@ func (d *Driver) compose(call core.Call, s *messagePayload) ([]outgoing, error) 
 	return list, err
 }
 
-// decorate adds to messages what the payload has besides text.
+// decorate adds to messages everything in the payload except its text.
 func (s *messagePayload) decorate(call core.Call, list []outgoing) (err error) {
 	first, last := &list[0], &list[len(list)-1]
 	if s.ReplyTo != "" {
@@ -65,7 +65,7 @@ func (s *messagePayload) decorate(call core.Call, list []outgoing) (err error) {
 		case s.Silent:
 			list[i].Flags = flagSilentMessage
 		case list[i].Reference != nil:
-			list[i].Mentions["replied_user"] = true // the author of the message that is replied to
+			list[i].Mentions["replied_user"] = true // notify the author of the message that is replied to
 		}
 		if list[i].text == "" && len(s.Embeds) > 0 {
 			list[i].text = "[embed: " + strings.TrimSpace(s.Embeds[0].Title+" "+s.Embeds[0].Description) + "]"
@@ -74,8 +74,8 @@ func (s *messagePayload) decorate(call core.Call, list []outgoing) (err error) {
 	return err
 }
 
-// words cuts the text into messages; without a text there is one message for the embeds.
-// The flag against previews would hide these, so links are written without previews.
+// split splits the text into messages; without a text, there is one message for the embeds. The flag that
+// suppresses previews would also hide the embeds, so links are written in a form without previews.
 func (d *Driver) split(s *messagePayload) ([]outgoing, error) {
 	text := strings.TrimSpace(strings.ToValidUTF8(s.Text, "\uFFFD"))
 	w := markup.Writer{Quiet: len(s.Embeds) > 0 && !d.set.Previews}
@@ -153,7 +153,7 @@ func embeds(list []embedPayload) ([]embedPayload, error) {
 	return list, nil
 }
 
-// wrong says what is wrong with an embed, beginning with the field's name; "" if nothing is.
+// wrong returns what is wrong with an embed, beginning with the field's name; "" if nothing is.
 func (e *embedPayload) wrong() string {
 	switch {
 	case markdown.UTF16(e.Title) > maxEmbedTitle:

@@ -21,7 +21,7 @@ const (
 
 const cursorKey = "channels"
 
-// cursor is how far the messages of a channel are stored.
+// cursor says up to which message a channel's messages are stored.
 type cursor struct {
 	place
 	Last  string    `json:"last"`           // the newest message that is durable
@@ -74,7 +74,7 @@ func (c *cursors) flush(ctx context.Context, onlyNew bool) error {
 	return err
 }
 
-// seen records a message that is durable. awake means that it was from or to the bot.
+// recordStored records a message that is durable. awake means that it was from or to the bot.
 func (c *cursors) recordStored(channel string, p place, id string, at time.Time, awake bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,7 +108,7 @@ func (c *cursors) expect(channel string, p place, id string, at time.Time) {
 	c.dirty, c.added = true, true
 }
 
-// spoke records a message that the bot has sent.
+// recordSent records a message that the bot has sent.
 func (c *cursors) recordSent(channel, id string, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -144,7 +144,7 @@ func (c *cursors) evict() {
 	}
 }
 
-// byNeed lists the channels, beginning with the one where the bot was last addressed. c.mu is held.
+// byLastUse lists the channels, beginning with the one where the bot was last addressed. c.mu is held.
 func (c *cursors) byLastUse() []string {
 	return sorting.Sorted(maps.Keys(c.all), func(a, b string) int {
 		x, y := c.all[a], c.all[b]
@@ -152,7 +152,7 @@ func (c *cursors) byLastUse() []string {
 	})
 }
 
-// list returns the channels in the order of byNeed.
+// list returns the channels in the order of byLastUse.
 func (c *cursors) list() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

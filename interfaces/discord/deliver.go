@@ -28,8 +28,8 @@ func (at *destination) answersCommand(p pending) bool {
 	return p.Channel == at.channel && slices.Contains(at.answers, p.ID)
 }
 
-// command returns a command of the turn that was already answered, and accepts further messages, or one that was not
-// yet; ok is false if there is none.
+// command returns a command of the turn: one that was answered and accepts further answers, or one that was not
+// answered yet. ok is false if there is none.
 func (at *destination) command(answered bool) (p pending, ok bool) {
 	i := slices.IndexFunc(at.commands, func(p pending) bool { return p.Answered == answered })
 	if i < 0 {
@@ -150,7 +150,7 @@ func (a *account) reply(ctx context.Context, p pending, m *outgoing, q rest.Requ
 	return a.requestID(ctx, q)
 }
 
-// made makes a request, and returns the id of the created object.
+// requestID makes a request and returns the id of the created object.
 func (a *account) requestID(ctx context.Context, q rest.Request) (string, error) {
 	var got struct {
 		ID string `json:"id"`
@@ -160,8 +160,8 @@ func (a *account) requestID(ctx context.Context, q rest.Request) (string, error)
 	return got.ID, err
 }
 
-// newMessage returns the request that sends a message to a channel. once prevents retries after an attempt with an
-// unknown outcome.
+// sendRequest returns the request that sends a message to a channel. once prevents retries after an attempt with
+// an unknown outcome.
 func sendRequest(channel string, m *outgoing, once bool) rest.Request {
 	return rest.Request{
 		Method: "POST", Route: "/channels/{}/messages", IDs: []string{channel}, Body: m, Files: m.files, Once: once,
@@ -204,8 +204,8 @@ const (
 	webhook  = "/webhooks/{}/{}"
 )
 
-// create sends a message to a channel, and retries without sending it twice: Discord remembers the nonce for some
-// minutes. If an attempt with an unknown outcome was longer ago, the channel is searched first.
+// sendWithRetries sends a message to a channel, and retries without sending it twice: Discord remembers the nonce for
+// some minutes. If an attempt with an unknown outcome is older, the channel is searched first.
 func (a *account) sendWithRetries(ctx context.Context, at destination, m *outgoing) (string, error) {
 	earlier := ""
 	q := sendRequest(at.channel, m, false)
@@ -220,7 +220,7 @@ func (a *account) sendWithRetries(ctx context.Context, at destination, m *outgoi
 // Limits of the search for the bot's own messages.
 const (
 	searchPages = 10
-	searchSlack = 5 * time.Second // how exactly Discord's clock is known, at worst
+	searchSlack = 5 * time.Second // the maximum error of what is known of Discord's clock
 )
 
 // findSent finds a message that an earlier attempt sent, even if it was first a draft or an unanswered command. It
@@ -264,7 +264,7 @@ func (a *account) search(
 	return "", nil
 }
 
-// is reports whether a message in a channel has this content.
+// matches reports whether a message in a channel has this content.
 func (m *outgoing) matches(there *message) bool {
 	if strings.TrimSpace(there.Content) != strings.TrimSpace(m.Content) ||
 		len(there.Attachments) != len(m.files) || len(there.Embeds) < len(m.Embeds) {

@@ -21,7 +21,8 @@ func newDrafts(a *account) *draft.Drafts {
 	return draft.New(draft.Options{
 		Platform: p, Reader: p, State: a.opt.State, Key: draftKey, Log: a.log,
 		Start: func(f func(context.Context)) bool { return a.tasks.Go(func() { f(context.Background()) }) },
-		First: a.timings.draft / 2, Every: func(string) time.Duration { return a.timings.draft }, Left: a.timings.leftover,
+		First: a.timings.draft / 2, Every: func(string) time.Duration { return a.timings.draft },
+		Left: a.timings.leftover,
 	})
 }
 

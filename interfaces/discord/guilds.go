@@ -11,7 +11,7 @@ import (
 	"synthbot/interfaces/discord/progress"
 )
 
-// ofGuild handles events about guilds, channels and roles. It returns false for other events.
+// takeGuildEvent handles events about guilds, channels and roles. It returns false for other events.
 func (t *intake) takeGuildEvent(ctx context.Context, f gatewayEvent) bool {
 	b := t.d.cache
 	switch f.Type {
@@ -53,7 +53,7 @@ func (t *intake) takeGuildEvent(ctx context.Context, f gatewayEvent) bool {
 	return true
 }
 
-// open allows sending again to channels of a guild that refused the bot: to all channels if channel is "", else
+// reopen allows sending again to channels of a guild that refused the bot: to all channels if channel is "", else
 // to one channel, or a category with its channels.
 func (t *intake) reopen(guild, channel string) {
 	t.d.closed.clearWhere(func(id string) bool {

@@ -132,7 +132,7 @@ const (
 	askingTime   = 20 * time.Second // for one channel, whose events wait
 )
 
-// members are those that were fetched in a session of the gateway. Safe for concurrent use.
+// members are the guild members that were fetched in a session of the gateway. Safe for concurrent use.
 type members struct {
 	known *recent.Shared[[2]string, *member] // by guild and user; nil: has left the guild
 	left  atomic.Int64                       // how many may still be fetched

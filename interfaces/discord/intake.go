@@ -32,7 +32,7 @@ type intake struct {
 	backlogs map[string]*backlog     // of channels whose events wait, by channel
 	since    map[int]time.Time       // by shard: until when the previous session received everything
 	unseen   int                     // how many unknown channels may still be fetched in this session
-	session  *members                // as of this session
+	session  *members                // those that were fetched in this session
 	listed   map[int]map[string]bool // by shard: the guilds that READY named
 
 	batch []core.Event
@@ -45,7 +45,7 @@ type backlog struct {
 	events  []gatewayEvent
 	from    string // for an unknown channel: the message after which missed ones begin; "": none are fetched
 	started bool   // startFetch was called
-	gap     bool   // events are missing after the first ones
+	gap     bool   // events are missing after the first intact ones
 	intact  int    // how many events come before the gap
 	guild   string
 
@@ -178,10 +178,10 @@ func (t *intake) receive(ctx context.Context, events []core.Event) bool {
 // is known and its missed messages are fetched.
 func (t *intake) event(ctx context.Context, f gatewayEvent) {
 	defer func() {
-		// An event that cannot be read must not end the process.
+		// An event that cannot be converted must not end the process.
 		p := recover()
 		if p != nil {
-			t.d.log.Error("event not read", "kind", f.Type, "panic", fmt.Sprint(p))
+			t.d.log.Error("event skipped: it cannot be converted", "kind", f.Type, "panic", fmt.Sprint(p))
 		}
 	}()
 	if t.takeGuildEvent(ctx, f) {
@@ -222,7 +222,7 @@ func (t *intake) event(ctx context.Context, f gatewayEvent) {
 	t.takeEvent(f, p)
 }
 
-// wait adds an event to the backlog of its channel.
+// hold adds an event to the backlog of its channel.
 func (t *intake) hold(ctx context.Context, channel string, b *backlog, f gatewayEvent) {
 	if len(b.events) < maxHeld {
 		b.events = append(b.events, f)
@@ -232,7 +232,7 @@ func (t *intake) hold(ctx context.Context, channel string, b *backlog, f gateway
 	t.startFetch(ctx, channel, b)
 }
 
-// take converts an event of a known channel into events of core, and adds them to the batch.
+// takeEvent converts an event of a known channel into events of core, and adds them to the batch.
 func (t *intake) takeEvent(f gatewayEvent, p place) {
 	switch f.Type {
 	case "MESSAGE_CREATE":
@@ -280,21 +280,21 @@ func (t *intake) takeMessage(m *message, p place) {
 	t.after = append(t.after, func() { t.d.cursors.recordStored(channel, p, id, at, awake) })
 }
 
-// normal converts a message of Discord; ok is false if it is not for the bot. See cache.normal.
+// toCore converts a message of Discord; ok is false if it is not for the inbox. See cache.toCore.
 func (t *intake) toCore(m *message, p place) (core.Message, bool) {
 	out, ok := t.d.cache.toCore(m, p)
 	out.Ahead = t.d.rest.ClockAhead()
 	return out, ok
 }
 
-// about returns the core.Message of an event that concerns another message, such as a deletion. ok is false if
-// the channel has no valid path.
+// eventMessage returns the core.Message of an event that concerns another message, such as a deletion. ok is false
+// if the channel has no valid path.
 func (t *intake) eventMessage(channel string, p place, id string) (core.Message, bool) {
 	path, scopes, err := t.d.cache.path(channel, p)
 	return core.Message{Path: path, ID: id, Time: t.d.opt.Clock(), Private: p.private(), Scopes: scopes}, err == nil
 }
 
-// react handles added and removed reactions, including those that a moderator removed from a message.
+// takeReaction handles added and removed reactions, including those that a moderator removed from a message.
 func (t *intake) takeReaction(f gatewayEvent, p place) {
 	r, ok := decode[reaction](f.Data)
 	m, known := t.eventMessage(r.Channel, p, "reaction-"+r.Message)

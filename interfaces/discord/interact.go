@@ -13,27 +13,27 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-// Kinds of answer to an interaction.
+// Kinds of response to an interaction.
 const (
-	answerNow      = 4 // with a message
-	answerLater    = 5 // with a message, which is being thought about
-	answerSilently = 6 // the press was taken
-	answerChoices  = 8
-	answerField    = 9 // with a field to write in
+	answerNow      = 4 // a message
+	answerLater    = 5 // a message that follows; until then, Discord shows that the bot is thinking
+	answerSilently = 6 // acknowledges a press
+	answerChoices  = 8 // suggestions for an argument
+	answerField    = 9 // a window with a text field
 )
 
-// ephemeral marks messages that only one user sees.
+// ephemeral is the flag of messages that only one user sees.
 const ephemeral = 1 << 6
 
-// arrival is an interaction that has just been received: Discord wants an answer within
-// three seconds, whatever else waits.
+// arrival is an interaction that was just received. Discord requires a response within three
+// seconds.
 type arrival struct {
 	pending
 	decided      chan bool     // whether it is refused because it makes no sense here, or is on disk
 	acknowledged chan struct{} // closed when it was acknowledged, or could not be
 }
 
-// decide is called when it is on disk, or refused.
+// decide reports that the interaction is on disk, or refused. The arrival may be nil.
 func (a *arrival) decide(refused bool) {
 	if a != nil {
 		select {
@@ -46,22 +46,23 @@ func (a *arrival) decide(refused bool) {
 // maxArrivals is how many interactions are remembered.
 const maxArrivals = 4000
 
+// responder responds to interactions, and registers the chat commands.
 type responder struct {
 	*account
-	synced  atomic.Bool   // the commands are kept registered
-	changed chan struct{} // holds a token if there may be other commands
+	synced  atomic.Bool   // keepSynced is running
+	changed chan struct{} // holds a token if the commands may have changed
 }
 
-// isNew reports whether an interaction was not received before.
+// isNew records an interaction, and reports whether it was not received before.
 func (r *responder) isNew(id string) bool {
 	known, _ := r.replies.arrived.Get(id)
 	r.replies.arrived.Put(id, &arrival{})
 	return known == nil
 }
 
-// arrive answers interactions that the inbox does not need: completions, and presses of
-// other users' buttons. All others are acknowledged when they are on disk, or a little
-// before Discord would show them as failed. The result is nil if the inbox does not need it.
+// handleArrival responds to interactions that the inbox does not need, such as completions and presses
+// of other users' buttons, and returns nil. All others are acknowledged when they are on disk, or
+// a little before Discord would show them as failed.
 func (r *responder) handleArrival(ctx context.Context, data []byte) *arrival {
 	i, ok := decode[interaction](data)
 	who := i.person()
@@ -84,7 +85,7 @@ func (r *responder) handleArrival(ctx context.Context, data []byte) *arrival {
 	return nil
 }
 
-// acknowledge answers an interaction when the inbox has decided on it, or when Discord waits no longer.
+// acknowledge responds to an interaction when it is on disk or refused, or when time is running out.
 func (r *responder) acknowledge(ctx context.Context, i *interaction, c *arrival) {
 	defer close(c.acknowledged)
 	limit := time.NewTimer(r.timings.acknowledge)
@@ -101,13 +102,14 @@ func (r *responder) acknowledge(ctx context.Context, i *interaction, c *arrival)
 	r.sendAcknowledgement(ctx, i)
 }
 
-// whisper answers an interaction so that only its user sees it.
+// whisper responds to an interaction with a text that only its user sees.
 func (r *responder) whisper(ctx context.Context, i *interaction, text string) {
-	r.respond(ctx, i, answerNow, map[string]any{"content": text, "flags": ephemeral, "allowed_mentions": mentionNobody()})
+	message := map[string]any{"content": text, "flags": ephemeral, "allowed_mentions": mentionNobody()}
+	r.respond(ctx, i, answerNow, message)
 }
 
 // background runs f, which takes seconds at most, in a goroutine. It returns false if
-// Listen has ended. f goes on when ctx ends: Discord waits for an answer.
+// Listen has ended. f goes on when ctx ends, because Discord waits for a response.
 func (r *responder) background(ctx context.Context, f func(context.Context)) bool {
 	return r.tasks.Go(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.timings.respond)
@@ -116,6 +118,7 @@ func (r *responder) background(ctx context.Context, f func(context.Context)) boo
 	})
 }
 
+// person returns the user who caused the interaction.
 func (i *interaction) person() *user {
 	if i.Member != nil && i.Member.User != nil {
 		return i.Member.User
@@ -123,7 +126,7 @@ func (i *interaction) person() *user {
 	return i.User
 }
 
-// mayPress reads from a button's id who may press it. Admins may press any button.
+// mayPress reports whether a user may press a button, according to its id. Admins may press any button.
 func (r *responder) mayPress(custom, who string) bool {
 	whom, _, found := strings.Cut(custom, ":")
 	person, err := core.MakePath(r.opt.Name, "@user", who)
@@ -150,6 +153,7 @@ func (t *intake) takeInteraction(f gatewayEvent, p place) {
 	t.after = append(t.after, func() { f.call.decide(false) })
 }
 
+// sendAcknowledgement acknowledges an interaction. It removes buttons that only one user may press.
 func (r *responder) sendAcknowledgement(ctx context.Context, i *interaction) {
 	if i.Type == interactCommand {
 		r.respond(ctx, i, answerLater, nil)
@@ -160,7 +164,6 @@ func (r *responder) sendAcknowledgement(ctx context.Context, i *interaction) {
 	if whom == pressAnyone || whom == pressCore || strings.Contains(whom, ",") {
 		return
 	}
-	// Buttons for one user are used up.
 	err := r.rest.Do(ctx, rest.Request{
 		Method: "PATCH", Route: original, IDs: []string{i.App, i.Token}, Fast: true,
 		Body: map[string]any{"components": []any{}, "allowed_mentions": mentionNobody()},
@@ -183,7 +186,7 @@ func (r *responder) respond(ctx context.Context, i *interaction, kind int, data 
 	}
 }
 
-// event is what the inbox takes of an interaction; ok is false if it makes no sense here.
+// event converts an interaction for the inbox; ok is false if it makes no sense here.
 func (r *responder) event(i *interaction, p place) (e core.Event, ok bool) {
 	path, scopes, err := r.cache.path(i.Channel, p)
 	who := i.person()
@@ -213,8 +216,8 @@ func (r *responder) event(i *interaction, p place) (e core.Event, ok bool) {
 	return e, ok
 }
 
-// press is a press of a button of one of the bot's messages; it says the button's label. A
-// choice from a list is a press, too, and so is what was written in the field of a button.
+// fillPress fills the event of a pressed button, of a choice from a select menu, or of a text that was
+// written into the field of a button. If the core does not decide on it, the press says the button's label.
 func (i *interaction) fillPress(e *core.Event) bool {
 	if i.Message == nil {
 		return false
@@ -232,7 +235,7 @@ func (i *interaction) fillPress(e *core.Event) bool {
 	return data != ""
 }
 
-// label is the label of the button with that id; "" if there is none.
+// label returns the label of the button with an id; "" if there is none.
 func (m *message) label(id string) string {
 	for _, row := range m.Rows {
 		for _, c := range row.Buttons {
@@ -266,8 +269,8 @@ func (r *responder) fillCommand(e *core.Event, i *interaction) bool {
 	return i.Data.Name != ""
 }
 
-// menu is the command in the context menu of a message. It quotes the message with its
-// author.
+// fillMenu fills the event of the command in the context menu of a message, which becomes a foreign text with
+// its author.
 func (r *responder) fillMenu(e *core.Event, i *interaction) bool {
 	m, ok := i.Data.Resolved.Messages[i.Data.Target]
 	if !ok {
@@ -292,8 +295,8 @@ func (o *option) text() string {
 	return string(o.Value)
 }
 
-// Observe is done with a command, and removes the sign that the bot is thinking if it got
-// no answer. If Listen has ended, the next driver does that.
+// Observe implements watch.Observer. When the turn of a command has ended, the command accepts no further answers. If
+// it got none, Discord's sign that the bot is thinking is removed, unless Listen has ended.
 func (d *Driver) Observe(end watch.TurnEnd) {
 	for _, id := range end.Messages {
 		if p, ok := d.replies.find(func(p pending) bool { return p.ID == id }); ok && p.Answered {
@@ -305,8 +308,8 @@ func (d *Driver) Observe(end watch.TurnEnd) {
 	}
 }
 
-// removeThinking removes the sign that the bot is thinking. An answer of unknown outcome
-// may have replaced it: that is kept.
+// removeThinking removes the sign that the bot is thinking, but not a message that has replaced it: an
+// answer with an unknown outcome.
 func (r *responder) removeThinking(ctx context.Context, p pending) {
 	if !r.replies.acknowledged(ctx, p.ID) {
 		return

@@ -13,10 +13,10 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-// epoch is where the platform's ids begin, in milliseconds.
+// epoch is the Unix time from which Discord's ids count, in milliseconds.
 const epoch = 1420070400000
 
-// born is when an id was given; zero if it is not an id of Discord.
+// idTime returns when an id was created; zero if it is not an id of Discord.
 func idTime(id string) time.Time {
 	n, err := strconv.ParseUint(id, 10, 64)
 	if err != nil || n < 1<<22 {
@@ -25,7 +25,7 @@ func idTime(id string) time.Time {
 	return time.UnixMilli(int64(n>>22) + epoch).UTC()
 }
 
-// idAt is the first id that could have been given at t.
+// idAt returns the first id that could be created at t.
 func idAt(t time.Time) string {
 	return strconv.FormatUint(uint64(max(t.UnixMilli()-epoch, 0))<<22, 10)
 }
@@ -40,8 +40,8 @@ func compareIDs(a, b string) int {
 
 func newer(a, b string) bool { return compareIDs(a, b) > 0 }
 
-// normal makes a core.Message of Discord's; ok is false if it is the bot's own, or a
-// notice that nobody wrote.
+// toCore converts a message. ok is false if it is the bot's own, a notice that nobody wrote,
+// or empty.
 func (c *cache) toCore(m *message, p place) (out core.Message, ok bool) {
 	self, app := c.bot()
 	own := m.Author != nil && m.Author.ID == self.ID && self.ID != "" && m.Type != messageResult
@@ -50,7 +50,7 @@ func (c *cache) toCore(m *message, p place) (out core.Message, ok bool) {
 	}
 	switch m.Type {
 	case messagePlain, messageReply, messageCommand, messageMenu:
-	case messageResult: // the platform sends it in the name of who made the poll
+	case messageResult: // Discord names the user who started the poll as its author
 		result := *m
 		result.Content = ""
 		m = &result
@@ -70,7 +70,7 @@ func (c *cache) toCore(m *message, p place) (out core.Message, ok bool) {
 	out.Locale, _ = c.locales.Get(m.Author.ID)
 	out.Author = c.author(m.Author, m.Member, p)
 	out.Author.Bot = out.Author.Bot || m.Webhook != "" || m.Author.System
-	if m.Webhook != "" && m.Interaction == nil { // an application's answers come so, too
+	if m.Webhook != "" && m.Interaction == nil { // other bots' answers to commands have a webhook, too
 		out.Author.Channel = core.ChannelLinked
 	}
 	read := c.reader(m, p.Guild)
@@ -88,12 +88,11 @@ func (c *cache) toCore(m *message, p place) (out core.Message, ok bool) {
 		c.addQuote(m, p, &out)
 		out.Addressed = c.addressed(m, p, self)
 	}
-	// An empty message is not kept.
 	says := out.Text != "" || len(out.Foreign) > 0 || len(out.Attachments) > 0
 	return out, says || out.Addressed != ""
 }
 
-// post is the title of a post, before its first message, which has its id.
+// postTitle returns the title of a forum post if the message is the first one of the post, and so has its id.
 func (c *cache) postTitle(m *message, p place) string {
 	if m.ID != m.Channel || !p.thread() || p.name == "" {
 		return ""
@@ -116,7 +115,7 @@ func (c *cache) author(u *user, m *member, p place) core.Author {
 	return a
 }
 
-// quote notes the message that this one replies to, and what that one forwarded.
+// addQuote adds the message that m replies to, and the foreign texts of that one.
 func (c *cache) addQuote(m *message, p place, out *core.Message) {
 	if m.Reference == nil || m.Reference.Type != 0 || m.Reference.Message == "" {
 		return
@@ -144,8 +143,8 @@ func (c *cache) addQuote(m *message, p place, out *core.Message) {
 	out.ReplyTo = q
 }
 
-// addressed is how a message addresses the bot. The author of a message that is replied to
-// is in the list of mentions, too, so the text decides, without code and quotes. @everyone does not count.
+// addressed returns how a message addresses the bot. A reply also has the author of the other message in
+// its list of mentions, so only mentions in the text count, outside of code and quotes. @everyone does not count.
 func (c *cache) addressed(m *message, p place, self user) core.Addressed {
 	if p.private() {
 		return core.AddressedDirect
@@ -180,8 +179,8 @@ func attachments(m *message) []core.Attachment {
 	for _, list := range append([]snapshot{{Message: *m}}, m.Snapshots...) {
 		for _, a := range list.Message.Attachments {
 			out = append(out, core.Attachment{
-				Kind: mediaKind(a.MIME, a.Name), Name: line(cmp.Or(a.Title, a.Name), core.MaxName), MIME: line(a.MIME, 100),
-				Size: max(a.Size, 0), Width: max(a.Width, 0), Height: max(a.Height, 0),
+				Kind: mediaKind(a.MIME, a.Name), Name: line(cmp.Or(a.Title, a.Name), core.MaxName),
+				MIME: line(a.MIME, 100), Size: max(a.Size, 0), Width: max(a.Width, 0), Height: max(a.Height, 0),
 				Duration: rest.Seconds(a.Duration), Ref: fileRef(a.URL),
 			})
 			if len(out) == 20 {
@@ -192,7 +191,7 @@ func attachments(m *message) []core.Attachment {
 	return out
 }
 
-// handle is the part of a file's address that is kept: the path, never the host.
+// fileRef returns the part of a file's address that is stored: the path and query, never the host.
 func fileRef(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || len(address) > 2048 {

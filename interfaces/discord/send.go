@@ -30,7 +30,7 @@ const (
 	flagSilentMessage = 1 << 12
 )
 
-// plain is the flag against previews, which would hide embeds, too.
+// previewFlag returns the flag that suppresses previews, unless it would also hide embeds.
 func (s *settings) previewFlag(embeds []embedPayload) int {
 	if s.Previews || len(embeds) > 0 {
 		return 0
@@ -41,7 +41,7 @@ func (s *settings) previewFlag(embeds []embedPayload) int {
 // nobody returns the allowed_mentions that notify nobody.
 func mentionNobody() map[string]any { return map[string]any{"parse": []string{}} }
 
-// outgoing is one message as Discord takes it.
+// outgoing is a message in the form that Discord expects.
 type outgoing struct {
 	Content    string           `json:"content,omitempty"`
 	Nonce      string           `json:"nonce,omitempty"`
@@ -54,13 +54,13 @@ type outgoing struct {
 	Poll       *poll            `json:"poll,omitempty"`
 	Files      []map[string]any `json:"attachments,omitempty"`
 
-	number  int // in its step; 0: the next one
+	number  int // of the part of the step; 0: the next one
 	files   []rest.File
 	text    string     // for the history
 	instead []outgoing // sent instead if files are not allowed
 }
 
-// read decodes a call's payload, and returns its destination.
+// readCall decodes a call's payload, and returns it with the destination.
 func readCall[P any](ctx context.Context, d *Driver, call core.Call) (p P, at destination, err error) {
 	var to struct {
 		Path core.Path `json:"interface_path"`
@@ -89,7 +89,7 @@ func readCall[P any](ctx context.Context, d *Driver, call core.Call) (p P, at de
 	return p, at, err
 }
 
-// on makes an action of do, which gets the payload and the destination of a call.
+// actionOf returns a Do of an action, which calls do with the payload and the destination of a call.
 func actionOf[P any](
 	d *Driver, do func(context.Context, core.Call, P, destination) (core.Result, error),
 ) func(context.Context, core.Call) (core.Result, error) {
@@ -102,11 +102,11 @@ func actionOf[P any](
 	}
 }
 
-// messageID is a message's id, which models sometimes write as a number. It is empty if it
-// cannot be an id: Discord would refuse it, or read it as part of an address.
+// messageID is a message's id. It is empty if the payload has something else, because that would
+// become part of the address of a request.
 type messageID string
 
-// UnmarshalJSON reads a text or a number.
+// UnmarshalJSON accepts a string or, because models sometimes write one, a number.
 func (m *messageID) UnmarshalJSON(text []byte) error {
 	*m = messageID(snowflake().FindString(strings.Trim(string(text), `" `)))
 	return nil
@@ -123,7 +123,9 @@ func (d *Driver) checkMessage(ctx context.Context, call core.Call) error {
 	return err
 }
 
-func (d *Driver) sendMessage(ctx context.Context, call core.Call, s messagePayload, at destination) (r core.Result, err error) {
+func (d *Driver) sendMessage(
+	ctx context.Context, call core.Call, s messagePayload, at destination,
+) (r core.Result, err error) {
 	list, err := d.compose(call, &s)
 	if err != nil {
 		return r, err
