@@ -177,13 +177,7 @@ func (t *intake) receive(ctx context.Context, events []core.Event) bool {
 // event handles one event. Changes of a guild are handled at once, events of a channel only when the channel
 // is known and its missed messages are fetched.
 func (t *intake) event(ctx context.Context, f gatewayEvent) {
-	defer func() {
-		// An event that cannot be converted must not end the process.
-		p := recover()
-		if p != nil {
-			t.d.log.Error("event skipped: it cannot be converted", "kind", f.Type, "panic", fmt.Sprint(p))
-		}
-	}()
+	defer t.skipPanic(f.Type, f.call)
 	if t.takeGuildEvent(ctx, f) {
 		return
 	}
@@ -222,6 +216,15 @@ func (t *intake) event(ctx context.Context, f gatewayEvent) {
 	t.takeEvent(f, p)
 }
 
+// skipPanic is deferred while an event is converted. A panic then does not end the process; the event is skipped.
+func (t *intake) skipPanic(kind string, call *arrival) {
+	p := recover()
+	if p != nil {
+		t.d.log.Error("event skipped: its conversion panicked", "kind", kind, "panic", fmt.Sprint(p))
+		call.decide(true)
+	}
+}
+
 // hold adds an event to the backlog of its channel.
 func (t *intake) hold(ctx context.Context, channel string, b *backlog, f gatewayEvent) {
 	if len(b.events) < maxHeld {
@@ -234,6 +237,7 @@ func (t *intake) hold(ctx context.Context, channel string, b *backlog, f gateway
 
 // takeEvent converts an event of a known channel into events of core, and adds them to the batch.
 func (t *intake) takeEvent(f gatewayEvent, p place) {
+	defer t.skipPanic(f.Type, f.call)
 	switch f.Type {
 	case "MESSAGE_CREATE":
 		if m, ok := decode[message](f.Data); ok {
@@ -263,7 +267,9 @@ func (t *intake) takeEvent(f gatewayEvent, p place) {
 	}
 }
 
+// takeMessage is takeEvent for a new or missed message.
 func (t *intake) takeMessage(m *message, p place) {
+	defer t.skipPanic("MESSAGE_CREATE", nil)
 	id, channel, at := m.ID, m.Channel, t.d.opt.Clock()
 	self, _ := t.d.cache.bot()
 	own := m.Author != nil && m.Author.ID == self.ID
