@@ -9,8 +9,8 @@ import (
 	"synthbot/core/llm"
 )
 
-// Asker is a scripted core.Asker: each question gets the next answer, and when there
-// are no more, the last one again. Safe for concurrent use.
+// Asker is a scripted core.Asker: each question gets the next answer, and after the last
+// one, that one again. Safe for concurrent use.
 type Asker struct {
 	Limits llm.Limits
 	// Hold, if set, blocks each answer until a value can be received from it.

@@ -328,7 +328,7 @@ func (a *account) threadRequest(channel string, p place, name, text, message str
 	case isForum(p):
 		q.Route = "/channels/{}/threads"
 		body["message"] = map[string]any{
-			"content": texts[0], "allowed_mentions": mentionNobody(), "flags": a.set.previewFlag(nil),
+			"content": texts[0], "allowed_mentions": noMentions(), "flags": a.set.previewFlag(nil),
 		}
 	case message != "":
 		q.Route, q.IDs = "/channels/{}/messages/{}/threads", []string{channel, message}
@@ -374,7 +374,7 @@ func (d *Driver) poll(ctx context.Context, call core.Call, p pollCall, at destin
 		made.Answers = append(made.Answers, pollAnswer{pollMedia{Text: a}})
 	}
 	text := "[poll: " + p.Question + " — " + strings.Join(p.Answers, " / ") + "]"
-	m := outgoing{Mentions: mentionNobody(), text: text, Poll: made}
+	m := outgoing{Mentions: noMentions(), text: text, Poll: made}
 	return r, d.deliver(ctx, call.Deliveries, at, []outgoing{m}, priorityNormal)
 }
 

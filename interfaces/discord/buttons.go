@@ -124,7 +124,7 @@ func (d *Driver) Choose(ctx context.Context, parts core.Deliveries, what core.Se
 	if err != nil {
 		return err
 	}
-	m := outgoing{Content: markup.Literal(what.Text), Components: rows, Mentions: mentionNobody(), text: what.Text}
+	m := outgoing{Content: markup.Literal(what.Text), Components: rows, Mentions: noMentions(), text: what.Text}
 	at := destination{channel: channel, place: what.Path}
 	return d.deliver(ctx, parts, at, []outgoing{m}, priorityHigh)
 }
@@ -192,6 +192,6 @@ func (d *Driver) Whisper(ctx context.Context, press core.Message, text string) e
 	flags := ephemeral | d.set.previewFlag(nil)
 	return rest.FailureOrNil("answering that person", d.rest.Do(ctx, rest.Request{
 		Method: "POST", Route: webhook, IDs: []string{p.App, p.Token},
-		Body: &outgoing{Content: markup.Single(text), Flags: flags, Mentions: mentionNobody()},
+		Body: &outgoing{Content: markup.Single(text), Flags: flags, Mentions: noMentions()},
 	}))
 }

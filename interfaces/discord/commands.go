@@ -13,19 +13,18 @@ import (
 	"sync"
 	"time"
 
-	"synthbot/core/driver"
-	"synthbot/core/loop"
-
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/driver"
+	"synthbot/core/loop"
 	"synthbot/core/sorting"
 	"synthbot/interfaces/discord/rest"
 )
 
 // Kinds of application command.
 const (
-	commandTypeChat    = 1
-	commandTypeMessage = 3
+	typeChat    = 1
+	typeMessage = 3
 )
 
 // The command that is also in the context menu of messages, and its name there.
@@ -100,9 +99,8 @@ func (r *responder) list(guild string) []appCommand {
 		}
 		list = append(list, app)
 		if app.Name == menuCommand {
-			list = append(list, appCommand{
-				Name: menuName, Type: commandTypeMessage, Permission: app.Permission, Contexts: app.Contexts,
-			})
+			menu := appCommand{Name: menuName, Type: typeMessage, Permission: app.Permission, Contexts: app.Contexts}
+			list = append(list, menu)
 		}
 	}
 	sorting.Sort(list, func(a, b appCommand) int {
@@ -113,7 +111,7 @@ func (r *responder) list(guild string) []appCommand {
 
 func appCommandOf(s command.Spec) appCommand {
 	c := appCommand{
-		Name: s.Name, Brief: line(s.Brief, 100), Type: commandTypeChat,
+		Name: s.Name, Brief: line(s.Brief, 100), Type: typeChat,
 		Contexts: []int{inGuilds, inDirect, inGroups}, Briefs: make(map[string]string),
 	}
 	if s.Private {

@@ -135,7 +135,7 @@ func TestCommandsAreWrittenAsThePlatformWants(t *testing.T) {
 		t.Errorf("languages of help: %v", b)
 	}
 	everywhere := []int{inGuilds, inDirect, inGroups}
-	if m := list[5]; m.Name != menuName || m.Type != commandTypeMessage || !slices.Equal(m.Contexts, everywhere) {
+	if m := list[5]; m.Name != menuName || m.Type != typeMessage || !slices.Equal(m.Contexts, everywhere) {
 		t.Errorf("the menu: %+v", m)
 	}
 }

@@ -60,7 +60,7 @@ func (s *messagePayload) decorate(call core.Call, list []outgoing) (err error) {
 		last.Components, err = buttonRows(s.buttons(), pressers(call))
 	}
 	for i := range list {
-		list[i].Mentions = mentionNobody()
+		list[i].Mentions = noMentions()
 		switch {
 		case s.Silent:
 			list[i].Flags = flagSilentMessage

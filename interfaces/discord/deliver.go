@@ -104,7 +104,7 @@ func (a *account) post(ctx context.Context, at destination, m *outgoing, began t
 	id, err := a.sendWithRetries(ctx, at, m)
 	if m.Reference != nil && rest.Refusal(err).Code == replyWithoutHistory {
 		plain := *m
-		plain.Reference, plain.Mentions = nil, mentionNobody()
+		plain.Reference, plain.Mentions = nil, noMentions()
 		id, err = a.sendWithRetries(ctx, at, &plain)
 	}
 	if err == nil || rest.OutcomeUnknown(err) {
@@ -170,7 +170,7 @@ func sendRequest(channel string, m *outgoing, once bool) rest.Request {
 
 func (a *account) changeMessage(ctx context.Context, channel, id string, fields map[string]any, once bool) error {
 	if fields["allowed_mentions"] == nil {
-		fields["allowed_mentions"] = mentionNobody()
+		fields["allowed_mentions"] = noMentions()
 	}
 	return a.rest.Do(ctx, rest.Request{
 		Method: "PATCH", Route: "/channels/{}/messages/{}", IDs: []string{channel, id}, Body: fields, Once: once,

@@ -256,7 +256,7 @@ func TestCreateGivesUp(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), c.wait)
 				defer cancel()
 				began := time.Now()
-				_, err := s.bot(t).sendWithRetries(ctx, destination{channel: hallID}, &outgoing{Content: "x", Mentions: mentionNobody()})
+				_, err := s.bot(t).sendWithRetries(ctx, destination{channel: hallID}, &outgoing{Content: "x", Mentions: noMentions()})
 				took := time.Since(began)
 				if n := len(s.Calls("POST /channels/")); n != c.tries || err == nil || (n > 1) != (took > 6*time.Second) || took > 15*time.Second {
 					t.Errorf("%d tries in %v, %v", n, took, err)
@@ -315,7 +315,7 @@ func TestFollowUps(t *testing.T) {
 				})
 				at := destination{channel: hallID, place: hall(), answers: []string{id}}
 				at.commands = d.replies.list(at.answersCommand)
-				m := outgoing{Content: "One.", Mentions: mentionNobody(), Nonce: "n", Enforce: true, Reference: map[string]any{"message_id": "5"}, Flags: flagNoPreviews | flagSilentMessage}
+				m := outgoing{Content: "One.", Mentions: noMentions(), Nonce: "n", Enforce: true, Reference: map[string]any{"message_id": "5"}, Flags: flagNoPreviews | flagSilentMessage}
 				if _, ok, err := d.answerCommand(t.Context(), at, &m); !ok || err != nil {
 					t.Fatalf("%v, %v", ok, err)
 				}
@@ -389,7 +389,7 @@ func TestCommandThatNobodyWaitsFor(t *testing.T) {
 		defer cancel()
 		at := destination{channel: hallID, place: hall(), answers: []string{"5"}}
 		at.commands = d.replies.list(at.answersCommand)
-		if id, ok, err := d.answerCommand(ctx, at, &outgoing{Content: "x", Mentions: mentionNobody()}); id != "" || ok || err != nil {
+		if id, ok, err := d.answerCommand(ctx, at, &outgoing{Content: "x", Mentions: noMentions()}); id != "" || ok || err != nil {
 			t.Errorf("%q, %v, %v", id, ok, err)
 		}
 		if n := len(s.Calls("")); n != 0 {

@@ -71,7 +71,7 @@ func (p draftPlatform) Post(ctx context.Context, post draft.Post) (string, error
 	if post.Silent {
 		flags |= flagSilentMessage
 	}
-	m := &outgoing{Content: post.Text, Mentions: mentionNobody(), Nonce: post.Nonce, Enforce: true, Flags: flags}
+	m := &outgoing{Content: post.Text, Mentions: noMentions(), Nonce: post.Nonce, Enforce: true, Flags: flags}
 	return p.requestID(ctx, sendRequest(post.Place, m, false))
 }
 

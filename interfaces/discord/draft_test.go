@@ -310,14 +310,14 @@ func TestDraftThatBecameTheAnswerAtTheEnd(t *testing.T) {
 				parts := &former{journal: journal{base: "end"}}
 				began := time.Now()
 				at := destination{channel: hallID, place: hall()}
-				if err := first.deliver(ctx, parts, at, []outgoing{{Content: "The whole text.", Mentions: mentionNobody()}}, priorityNormal); err == nil {
+				if err := first.deliver(ctx, parts, at, []outgoing{{Content: "The whole text.", Mentions: noMentions()}}, priorityNormal); err == nil {
 					t.Fatal("it came through")
 				}
 				first.tasks.Close()
 				s.Fail(nil)
 				parts.began = began
 				next := s.bot(t, func(o *Options) { o.State = state })
-				if err := next.deliver(t.Context(), parts, at, []outgoing{{Content: "The whole text.", Mentions: mentionNobody()}}, priorityNormal); err != nil {
+				if err := next.deliver(t.Context(), parts, at, []outgoing{{Content: "The whole text.", Mentions: noMentions()}}, priorityNormal); err != nil {
 					t.Fatal(err)
 				}
 				s.listening(t, next, newInbox())

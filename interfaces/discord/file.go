@@ -62,7 +62,7 @@ func fileMessages(caption string, f core.Upload) []outgoing {
 	}
 	list := make([]outgoing, len(texts))
 	for i, t := range texts {
-		list[i] = outgoing{Content: t, Mentions: mentionNobody(), text: t}
+		list[i] = outgoing{Content: t, Mentions: noMentions(), text: t}
 	}
 	first := &list[0]
 	if len(list) == 1 {

@@ -90,9 +90,13 @@ func (t *intake) run(ctx context.Context) error {
 		if !done {
 			return nil
 		}
-		if !t.d.feed.behind {
-			t.storeSessions(ctx)
+		if t.d.feed.behind {
+			continue // the events of the sessions are not all on disk
 		}
+		if err := t.d.feed.progress.SetSessions(ctx, t.taken); err != nil && ctx.Err() == nil {
+			t.d.log.Error("gateway sessions not stored", "err", err)
+		}
+		clear(t.taken)
 	}
 }
 
@@ -103,14 +107,6 @@ func (t *intake) startOverdue(ctx context.Context) {
 			t.startFetch(ctx, id, b)
 		}
 	}
-}
-
-// storeSessions stores the sessions whose events are all on disk.
-func (t *intake) storeSessions(ctx context.Context) {
-	if err := t.d.feed.progress.SetSessions(ctx, t.taken); err != nil && ctx.Err() == nil {
-		t.d.log.Error("gateway sessions not stored", "err", err)
-	}
-	clear(t.taken)
 }
 
 // events handles an event and those that wait behind it, up to a full batch.

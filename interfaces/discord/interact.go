@@ -85,7 +85,8 @@ func (r *responder) handleArrival(ctx context.Context, data []byte) *arrival {
 	return nil
 }
 
-// acknowledge responds to an interaction when it is on disk or refused, or when time is running out.
+// acknowledge responds to an interaction when it is on disk or refused, or when time is running out. It also removes
+// pressed buttons that only one user may press.
 func (r *responder) acknowledge(ctx context.Context, i *interaction, c *arrival) {
 	defer close(c.acknowledged)
 	limit := time.NewTimer(r.timings.acknowledge)
@@ -99,13 +100,27 @@ func (r *responder) acknowledge(ctx context.Context, i *interaction, c *arrival)
 	case <-limit.C:
 	case <-ctx.Done():
 	}
-	r.sendAcknowledgement(ctx, i)
+	if i.Type == interactCommand {
+		r.respond(ctx, i, answerLater, nil)
+		return
+	}
+	r.respond(ctx, i, answerSilently, nil)
+	whom, _, _ := strings.Cut(i.Data.Custom, ":")
+	if whom == pressAnyone || whom == pressCore || strings.Contains(whom, ",") {
+		return
+	}
+	err := r.rest.Do(ctx, rest.Request{
+		Method: "PATCH", Route: original, IDs: []string{i.App, i.Token}, Fast: true,
+		Body: map[string]any{"components": []any{}, "allowed_mentions": noMentions()},
+	})
+	if err != nil {
+		r.log.Warn("pressed buttons not removed", "err", err)
+	}
 }
 
 // whisper responds to an interaction with a text that only its user sees.
 func (r *responder) whisper(ctx context.Context, i *interaction, text string) {
-	message := map[string]any{"content": text, "flags": ephemeral, "allowed_mentions": mentionNobody()}
-	r.respond(ctx, i, answerNow, message)
+	r.respond(ctx, i, answerNow, map[string]any{"content": text, "flags": ephemeral, "allowed_mentions": noMentions()})
 }
 
 // background runs f, which takes seconds at most, in a goroutine. It returns false if
@@ -153,26 +168,6 @@ func (t *intake) takeInteraction(f gatewayEvent, p place) {
 	t.after = append(t.after, func() { f.call.decide(false) })
 }
 
-// sendAcknowledgement acknowledges an interaction. It removes buttons that only one user may press.
-func (r *responder) sendAcknowledgement(ctx context.Context, i *interaction) {
-	if i.Type == interactCommand {
-		r.respond(ctx, i, answerLater, nil)
-		return
-	}
-	r.respond(ctx, i, answerSilently, nil)
-	whom, _, _ := strings.Cut(i.Data.Custom, ":")
-	if whom == pressAnyone || whom == pressCore || strings.Contains(whom, ",") {
-		return
-	}
-	err := r.rest.Do(ctx, rest.Request{
-		Method: "PATCH", Route: original, IDs: []string{i.App, i.Token}, Fast: true,
-		Body: map[string]any{"components": []any{}, "allowed_mentions": mentionNobody()},
-	})
-	if err != nil {
-		r.log.Warn("pressed buttons not removed", "err", err)
-	}
-}
-
 func (r *responder) respond(ctx context.Context, i *interaction, kind int, data any) {
 	body := map[string]any{"type": kind}
 	if data != nil {
@@ -208,7 +203,7 @@ func (r *responder) event(i *interaction, p place) (e core.Event, ok bool) {
 	switch {
 	case i.Type != interactCommand:
 		ok = i.fillPress(&e)
-	case i.Data.Type == commandTypeMessage:
+	case i.Data.Type == typeMessage:
 		ok = r.fillMenu(&e, i)
 	default:
 		ok = r.fillCommand(&e, i)

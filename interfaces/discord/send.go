@@ -39,7 +39,7 @@ func (s *settings) previewFlag(embeds []embedPayload) int {
 }
 
 // nobody returns the allowed_mentions that notify nobody.
-func mentionNobody() map[string]any { return map[string]any{"parse": []string{}} }
+func noMentions() map[string]any { return map[string]any{"parse": []string{}} }
 
 // outgoing is a message in the form that Discord expects.
 type outgoing struct {
@@ -165,7 +165,7 @@ func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 	defer leave()
 	d.drafts.Clear(ctx, channel)
 	for _, t := range texts {
-		m := &outgoing{Content: t, Mentions: mentionNobody(), Flags: d.set.previewFlag(nil)}
+		m := &outgoing{Content: t, Mentions: noMentions(), Flags: d.set.previewFlag(nil)}
 		id, err := d.requestID(ctx, sendRequest(channel, m, true))
 		if err != nil {
 			d.markClosed(channel, to, m, err)

@@ -465,7 +465,7 @@ func TestWhatIsKnownOfARequestThatFailed(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 				defer cancel()
 				err := s.bot(t).rest.Do(ctx, rest.Request{
-					Method: "POST", Route: "/channels/{}/messages", IDs: []string{hallID}, Body: map[string]any{"content": "x", "allowed_mentions": mentionNobody()}, Once: c.once,
+					Method: "POST", Route: "/channels/{}/messages", IDs: []string{hallID}, Body: map[string]any{"content": "x", "allowed_mentions": noMentions()}, Once: c.once,
 				})
 				if err == nil || rest.OutcomeUnknown(err) != c.unsure {
 					t.Errorf("%v is unsure: %v", err, rest.OutcomeUnknown(err))
