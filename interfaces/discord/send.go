@@ -38,7 +38,7 @@ func (s *settings) previewFlag(embeds []embedPayload) int {
 	return flagNoPreviews
 }
 
-// nobody returns the allowed_mentions that notify nobody.
+// noMentions returns the allowed_mentions that notify nobody.
 func noMentions() map[string]any { return map[string]any{"parse": []string{}} }
 
 // outgoing is a message in the form that Discord expects.
