@@ -7,20 +7,21 @@ import (
 	"synthbot/core/llm"
 )
 
-// Question is what a turn wants to know. Build is called with the limits of each engine that is tried.
+// Question is a request to a language model.
 type Question struct {
 	Path   Path   // the place
-	People []Path // who caused it, in equal shares; none: the bot itself
-	// Behind, if set, returns the people who wait for its answer besides, as theirs comes after it in
-	// the place. It is safe for concurrent use.
+	People []Path // the users who caused it, who share its cost equally; none: the bot itself
+	// Behind, if set, returns the other users who wait for its answer, because their messages in the
+	// place are answered after it. It is safe for concurrent use.
 	Behind func() []Path
-	// Unshown keeps the answer, and that one is thought about, from being shown
-	// before the turn says something: it may say nothing at all.
+	// Unshown means that neither a draft of the answer nor a typing indicator is shown, because
+	// the turn may send nothing at all.
 	Unshown bool
-	Build   func(llm.Limits) (llm.Request, error)
+	// Build returns the request for an engine with these limits. It is called for each engine that is tried.
+	Build func(llm.Limits) (llm.Request, error)
 }
 
-// ErrNoEngine is what asking fails with where there is none to be asked.
+// ErrNoEngine is returned by Ask if there is no engine that could be asked.
 var ErrNoEngine = errors.New("no engine is configured")
 
 // Asker answers a Question with the first engine that can.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// JSON encodes a value of a type that can be encoded; any other is null.
+// JSON encodes a value; one that cannot be encoded becomes null.
 func JSON(v any) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -17,7 +17,7 @@ func JSON(v any) json.RawMessage {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// Decode reads the value of an item. It leaves v as it is if there is none.
+// Decode decodes the value of an item into v. It leaves v as it is if there is none.
 func (i *Item) Decode(v any) error {
 	if i.Value == nil {
 		return nil

@@ -15,19 +15,19 @@ const maxPath = 512
 // errPath is wrapped by the errors of malformed paths.
 var errPath = errors.New("bad path")
 
-// personMark is the second element of a person's path.
+// personMark is the second element of a user's path.
 const personMark = "@user"
 
-// Path names a place or a person: the interface's name, then the platform's
-// stable ids, outermost first ("telegram/-100123/7"). It is comparable, and
-// equal paths print alike. The zero Path is the root above all interfaces.
+// Path identifies a place or a user: the interface's name, then the platform's
+// stable ids, outermost first ("telegram/-100123/7"). It is comparable. The zero
+// Path is the root above all interfaces.
 //
-// Inside an element '/', '%', control characters, white space and bytes that are not UTF-8 are percent-encoded
-// (upper-case hex, byte by byte); nothing else ever is, so that every path has exactly one spelling.
+// Within an element, '/', '%', control characters, white space and invalid UTF-8 are percent-encoded (each byte, in
+// upper-case hex); nothing else is, so that every path has exactly one spelling.
 type Path struct{ s string }
 
-// ParsePath reads a path in its one spelling; any other spelling is an error.
-// ParsePath(s).String() == s for every s it accepts.
+// ParsePath parses a path, which must have its one spelling.
+// ParsePath(s).String() == s for every s that it accepts.
 func ParsePath(s string) (Path, error) {
 	if len(s) > maxPath {
 		return Path{}, fmt.Errorf("%w: %d bytes, at most %d are allowed", errPath, len(s), maxPath)
@@ -68,13 +68,13 @@ func (p Path) String() string { return p.s }
 // IsZero reports whether p is the root.
 func (p Path) IsZero() bool { return p.s == "" }
 
-// Interface is the first element, plain: the name of the interface that serves the path.
+// Interface returns the first element, decoded: the name of the interface that serves the path.
 func (p Path) Interface() string {
 	first, _, _ := strings.Cut(p.s, "/")
 	return decode(first)
 }
 
-// Elements returns the plain elements, outermost first.
+// Elements returns the decoded elements, outermost first.
 func (p Path) Elements() []string {
 	if p.s == "" {
 		return nil
@@ -103,13 +103,13 @@ func (p Path) Within(root Path) bool {
 	return ok && (root.s == "" || rest == "" || rest[0] == '/')
 }
 
-// Parent is the path without its last element; the zero Path has none.
+// Parent returns the path without its last element; for the zero Path, the zero Path.
 func (p Path) Parent() Path {
 	i := strings.LastIndexByte(p.s, '/')
 	return Path{p.s[:max(i, 0)]}
 }
 
-// Person is the path of a person of p's interface.
+// Person returns the path of a user of p's interface.
 func (p Path) Person(id string) (Path, error) {
 	iface, _, _ := strings.Cut(p.s, "/")
 	s := iface + "/" + personMark + "/" + encode(id)
@@ -119,17 +119,17 @@ func (p Path) Person(id string) (Path, error) {
 	return Path{s}, nil
 }
 
-// IsPerson reports whether p names a person and not a place.
+// IsPerson reports whether p identifies a user and not a place.
 func (p Path) IsPerson() bool {
 	_, rest, _ := strings.Cut(p.s, "/")
 	id, found := strings.CutPrefix(rest, personMark+"/")
 	return found && !strings.Contains(id, "/")
 }
 
-// MarshalText prints the path for JSON, TOML and logs.
+// MarshalText implements encoding.TextMarshaler, for JSON, TOML and logs.
 func (p Path) MarshalText() ([]byte, error) { return []byte(p.s), nil }
 
-// UnmarshalText reads what MarshalText printed; "" is the zero Path.
+// UnmarshalText implements encoding.TextUnmarshaler; "" is the zero Path.
 func (p *Path) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		*p = Path{}
@@ -166,7 +166,7 @@ func mustEncode(r rune, size int) bool {
 		r == utf8.RuneError && size == 1
 }
 
-// decode undoes encode. An element with a '%' that begins no escape stays as it is.
+// decode reverses encode. An element with an invalid escape stays as it is.
 func decode(element string) string {
 	plain, err := url.PathUnescape(element)
 	if err != nil {

@@ -2,11 +2,11 @@ package core
 
 import "encoding/json"
 
-// DefaultPriority is a step's priority where the model names none.
+// DefaultPriority is a step's priority if the model gives none.
 const DefaultPriority = 5
 
-// Plan is what a model wants done, read from its answer and normalised.
-// The JSON form is the one of the reply contract.
+// Plan is what a model wants to do, read from its answer and normalised.
+// Its JSON form is the one that prompts ask for.
 type Plan struct {
 	Response    string          `json:"response,omitempty"` // one message to the current path
 	Intent      string          `json:"intent,omitempty"`
@@ -15,9 +15,9 @@ type Plan struct {
 	Context     State           `json:"context,omitzero"`
 	Suggestions []string        `json:"suggestions,omitempty"`
 	Metadata    json.RawMessage `json:"metadata,omitempty"`
-	// Extra holds the top-level keys that nobody registered.
+	// Extra holds the unknown top-level keys.
 	Extra map[string]json.RawMessage `json:"extra,omitempty"`
-	// Repaired is set where the text was not JSON before it was repaired. Of such a plan only messages may run.
+	// Repaired means that the answer was invalid JSON and was repaired. Such a plan may only send messages.
 	Repaired bool `json:"repaired,omitempty"`
 }
 
@@ -25,17 +25,17 @@ type Plan struct {
 type Step struct {
 	Type        string          `json:"type"`
 	Payload     json.RawMessage `json:"payload,omitempty"` // an object
-	Target      string          `json:"target,omitempty"`  // a value of the payload, until the plan is checked
+	Target      string          `json:"target,omitempty"`  // a value that the check moves into the payload
 	Priority    int             `json:"priority"`          // 0 to 10, higher first
 	Confirm     bool            `json:"requiresConfirmation,omitempty"`
 	ConfirmText string          `json:"confirmationMessage,omitempty"`
 	Fallback    *Step           `json:"fallbackAction,omitempty"`
 	Conditions  []Condition     `json:"conditions,omitempty"`
 	Unit        string          `json:"unit,omitempty"`    // steps of the same unit succeed or are undone together
-	Missing     []string        `json:"missing,omitempty"` // of a checked plan: what the payload needs, and a user is asked for
+	Missing     []string        `json:"missing,omitempty"` // set by the check: properties that the user is asked for
 }
 
-// Condition must hold when its step's time comes, or the step does not run.
+// Condition must hold when its step would run; otherwise the step is skipped.
 type Condition struct {
 	Field    string          `json:"field"`    // dotted
 	Operator string          `json:"operator"` // eq, neq, gt, gte, lt, lte, contains, exists
@@ -61,11 +61,11 @@ func (s State) IsZero() bool {
 		len(s.Entities) == 0 && len(s.SlotsFilled) == 0 && len(s.SlotsRequired) == 0
 }
 
-// Fault is one thing that is wrong with a plan, for the model that made it.
+// Fault describes one mistake in a plan, for the model that made it.
 type Fault struct {
-	Field  string // where, as a dotted path ("actions[0].payload.text"); empty: the whole
+	Field  string // where, as a dotted path ("actions[0].payload.text"); empty: the whole plan
 	Text   string // what is wrong, and what would be right
-	Action string // the action concerned, canonical where it is known
+	Action string // the action concerned, by its own name if it is known
 }
 
 func (f Fault) String() string {

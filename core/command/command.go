@@ -24,21 +24,21 @@ type Spec struct {
 	Name    string // [a-z0-9_]{1,32}
 	Brief   string // one line under 100 characters, verb first
 	Args    []Arg
-	Form    string            // how the arguments are written, if their names do not show it; "" for the names
-	Rank    core.Rank         // the least rank that sees and may call it
+	Form    string            // how usage shows the arguments; "": by their names
+	Rank    core.Rank         // the lowest rank that sees the command and may call it
 	Private bool              // only in private places: its answer is for one user
 	Open    bool              // users whom gates do not admit may call it, too
 	Briefs  map[string]string // Brief in other languages, by language tag
-	// Idempotent commands run again after a crash. For others, the answer is then that it
-	// is not known whether they were done.
+	// Idempotent commands run again after a crash. After other ones, the answer is that
+	// nobody knows whether they ran.
 	Idempotent bool
 }
 
-// Command is a Spec and what is done.
+// Command is a Spec and the code that runs it.
 type Command struct {
 	Spec
-	// Do carries the call out and returns the answer, as Markdown. It may run beside a
-	// turn of the place. A *core.Error is shown to the user, any other error is logged.
+	// Do carries out the call and returns the answer, as Markdown. It may run at the same time as
+	// a turn of the place. A *core.Error is shown to the user, any other error is logged.
 	Do func(ctx context.Context, c Call) (string, error)
 }
 
@@ -50,9 +50,9 @@ type Call struct {
 	Person  core.Path // the author's
 	Locale  string
 	Args    map[string]string // by Arg.Name
-	Target  string            // the id of the message that it was called on, or as a reply to, if any
-	Writer  core.Author       // who wrote that message, if the platform said it
-	Foreign []core.Foreign    // what others wrote, of the message that it came with
+	Target  string            // the id of the message that it was called on or replied to; "": none
+	Writer  core.Author       // who wrote that message, if the platform says so
+	Foreign []core.Foreign    // the foreign texts of the message that called it
 	Sees    []core.Path       // this place, and those that share with it
 	// Attach adds a file to the answer. If the interface cannot send files, the answer says so.
 	Attach func(core.Upload)
@@ -60,22 +60,22 @@ type Call struct {
 	Noted func(core.Step, core.Result)
 }
 
-// NoteDone notes that the call did what a call of an action does. Then /undo undoes it like that.
+// NoteDone notes that the call did the same as a call of an action, so that /undo can undo it.
 func (c *Call) NoteDone(action string, payload any, done core.Result) {
 	if c.Noted != nil {
 		c.Noted(core.Step{Type: action, Payload: core.JSON(payload)}, done)
 	}
 }
 
-// Commander is the ability of a plugin to offer commands. Commands always returns the same.
+// Commander is implemented by plugins that offer commands. Commands always returns the same list.
 type Commander interface {
 	Commands() []Command
 }
 
 type contextKey struct{}
 
-// Context marks the context of a chat command. A command may run beside a turn of its
-// place: the draft that this turn shows stays.
+// Context marks the context of a chat command. A command may run at the same time as a turn of
+// its place, whose draft must stay.
 func Context(ctx context.Context) context.Context { return context.WithValue(ctx, contextKey{}, true) }
 
 // IsContext reports whether the context is that of a chat command.

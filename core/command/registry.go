@@ -13,12 +13,15 @@ import (
 	"synthbot/core/txt"
 )
 
-// Registry is a set of commands. The zero value is empty. It does not change.
+// Registry is an immutable set of commands. The zero value is empty.
 type Registry struct{ list []Command } // by name
 
-func wellNamed(name string) bool { return txt.IsName(name, 32, "") }
+// maxName is the longest name of a command or an argument, in characters.
+const maxName = 32
 
-// New makes a registry. The error names all commands that are not valid.
+func isName(name string) bool { return txt.IsName(name, maxName, "") }
+
+// New returns a registry of the valid commands. The error names all others.
 func New(lists ...[]Command) (*Registry, error) {
 	r := &Registry{}
 	var faults []error
@@ -40,29 +43,29 @@ func New(lists ...[]Command) (*Registry, error) {
 
 func (c *Command) check() error {
 	switch {
-	case !wellNamed(c.Name):
-		return errors.New("the name must be of a-z, 0-9 and _, at most 32 letters")
-	case !brief(c.Brief):
+	case !isName(c.Name):
+		return fmt.Errorf("the name must consist of a-z, 0-9 and _, at most %d characters", maxName)
+	case !isBrief(c.Brief):
 		return errors.New("the brief must be one line under 100 characters")
 	case c.Do == nil:
-		return errors.New("it does nothing")
+		return errors.New("there is no code to run")
 	}
 	optional := false
 	for i, a := range c.Args {
 		switch {
-		case !wellNamed(a.Name) || !brief(a.Brief):
-			return fmt.Errorf("argument %q: its name or its brief is not right", a.Name)
+		case !isName(a.Name) || !isBrief(a.Brief):
+			return fmt.Errorf("argument %q: the name or the brief is invalid", a.Name)
 		case a.Rest && i+1 < len(c.Args):
-			return fmt.Errorf("argument %q: only the last one takes the rest", a.Name)
+			return fmt.Errorf("argument %q: only the last argument can take the rest", a.Name)
 		case a.Required && optional:
-			return fmt.Errorf("argument %q: is required behind one that is not", a.Name)
+			return fmt.Errorf("argument %q: a required argument follows an optional one", a.Name)
 		}
 		optional = optional || !a.Required
 	}
 	return nil
 }
 
-func brief(s string) bool {
+func isBrief(s string) bool {
 	return s != "" && len([]rune(s)) < 100 && !strings.ContainsAny(s, "\r\n")
 }
 
@@ -76,7 +79,7 @@ func (r *Registry) Find(name string) (Command, bool) {
 	return r.list[i], true
 }
 
-// Specs lists the commands that somebody of that rank may call, by name.
+// Specs lists the commands that users of a rank may call, by name.
 func (r *Registry) Specs(rank core.Rank) []Spec {
 	var specs []Spec
 	for _, c := range r.list {
@@ -87,8 +90,8 @@ func (r *Registry) Specs(rank core.Rank) []Spec {
 	return specs
 }
 
-// Help lists the commands that the caller may use, without some, as Markdown. Their language is used if
-// every line has it, or else English: an answer has one language.
+// Help lists the commands that the caller may use, except for those in without, as Markdown. It is in the
+// caller's language if all briefs are translated, otherwise in English.
 func (r *Registry) Help(c Call, without ...string) string {
 	specs := slices.DeleteFunc(r.Specs(c.Author.Rank), func(s Spec) bool {
 		return s.Private && !c.Private || slices.Contains(without, s.Name)
@@ -107,10 +110,10 @@ func (r *Registry) Help(c Call, without ...string) string {
 	return text
 }
 
-// HelpOn describes one command to the caller, and how it is used, as Markdown.
+// HelpOn describes one command and its usage to the caller, as Markdown.
 func (r *Registry) HelpOn(c Call, name string) string {
 	name = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(name), "/"))
-	if !wellNamed(name) {
+	if !isName(name) {
 		return "I don't know that command. /help shows my commands."
 	}
 	known, ok := r.Find(name)
@@ -129,7 +132,7 @@ func (r *Registry) HelpOn(c Call, name string) string {
 	return text
 }
 
-// Parse reads the arguments of a call. The error is for the user, with the command's usage.
+// Parse returns the arguments of a call by name. The error is for the user, with the command's usage.
 func (s *Spec) Parse(given []string) (map[string]string, error) {
 	args := make(map[string]string)
 	for i, a := range s.Args {
@@ -143,7 +146,7 @@ func (s *Spec) Parse(given []string) (map[string]string, error) {
 			value = a.Choices[choice]
 		}
 		if i < len(given) && a.Implied != "" && choice < 0 {
-			if value != "" { // else it was left out of a form
+			if value != "" { // else the user left it empty
 				given = slices.Insert(slices.Clone(given), i, a.Implied)
 			}
 			value = a.Implied
@@ -154,7 +157,7 @@ func (s *Spec) Parse(given []string) (map[string]string, error) {
 			return nil, core.Errorf(core.Invalid, "%s is missing. %s", a.Name, s.Usage())
 		case value == "":
 		case choices != "" && choice < 0 && value != a.Implied:
-			return nil, core.Errorf(core.Invalid, "%s is one of %s. %s", a.Name, choices, s.Usage())
+			return nil, core.Errorf(core.Invalid, "%s must be one of %s. %s", a.Name, choices, s.Usage())
 		default:
 			args[a.Name] = value
 		}
@@ -185,8 +188,8 @@ func (s *Spec) Usage() string {
 	return text + "`"
 }
 
-// Called returns the name of the command that a text calls, in small letters; "" if it
-// calls none. There may be no command of that name.
+// Called returns the name of the command that a text calls, in lower case; "" if it
+// calls none. There may be no command with that name.
 func Called(text string) string {
 	name, ok := strings.CutPrefix(text, "/")
 	if !ok {
@@ -195,8 +198,8 @@ func Called(text string) string {
 	return strings.ToLower(name[:strings.IndexAny(name+" ", "@ \n\t")])
 }
 
-// Complete returns the words that may be the last one of a line, if somebody of that rank writes it. known
-// returns the usual values of an argument without choices, behind the arguments before it; nil for none.
+// Complete returns the words that complete the last word of a line, for a user of a rank. known returns the
+// usual values of an argument without choices, given the words of the arguments before it; nil for none.
 func (r *Registry) Complete(
 	line string, rank core.Rank, known func(s *Spec, a *Arg, before []string) []string,
 ) []string {
@@ -221,18 +224,15 @@ func (r *Registry) Complete(
 	return slices.DeleteFunc(slices.Clone(all), func(word string) bool { return !strings.HasPrefix(word, last) })
 }
 
-// similarMax is how many commands are named where somebody misses one.
-const similarMax = 3
+// maxSimilar is how many similar commands are suggested for an unknown one.
+const maxSimilar = 3
 
-// maxName is how long a command's name can be, in characters. (In the pattern it would take a millisecond to compile.)
-const maxName = 32
-
-// commandWord is how a command is written, where the platform does not know it as one: its name, and whom it is for.
+// commandWord matches a command in a text: its name, and the bot that it is for.
 var commandWord = txt.Pattern(`^/([\pL\pM\pN_-]+)(@[a-zA-Z0-9_]+)?[!?.,]*$`)
 
-// Unknown returns the answer to a command in a private chat that does not exist, or not for people of this rank; ""
-// if the event calls none, or the registry is empty. In groups it may be meant for another bot, unless it names this
-// one. The event becomes a command, so that it never becomes part of a prompt; /me is a message.
+// Unknown returns the answer if an event calls a command that does not exist, or not for the author's rank; otherwise,
+// or if the registry is empty, "". In groups, a command must name this bot, because it may be for another one. The
+// event becomes a KindCommand, so that it never becomes part of a prompt. "/me waves" becomes a message.
 func (r *Registry) Unknown(e *core.Event) string {
 	m, called := &e.Message, e.Command
 	first, rest, _ := strings.Cut(strings.TrimSpace(m.Text), " ")
@@ -240,7 +240,7 @@ func (r *Registry) Unknown(e *core.Event) string {
 	if strings.HasPrefix(first, "/") { // else the pattern need not be compiled
 		word = commandWord().FindStringSubmatch(first)
 	}
-	if word != nil && utf8.RuneCountInString(word[1]) > maxName {
+	if word != nil && utf8.RuneCountInString(word[1]) > maxName { // in the pattern, this would be slow to compile
 		word = nil
 	}
 	if e.Kind == core.KindMessage && word != nil {
@@ -262,13 +262,13 @@ func (r *Registry) Unknown(e *core.Event) string {
 	return r.missing(strings.ToLower(called.Name), m.Author.Rank)
 }
 
-// missing says that there is no command of that name, and names similar ones.
+// missing tells the user that there is no such command, and suggests similar ones.
 func (r *Registry) missing(name string, rank core.Rank) string {
 	text := "I don't know the command /" + name + "."
 	var similar []string
 	for _, spec := range r.Specs(rank) {
 		isNear := txt.Distance(spec.Name, name) <= 1+len(name)/4
-		if len(similar) < similarMax && (isNear || len(name) > 2 && strings.HasPrefix(spec.Name, name)) {
+		if len(similar) < maxSimilar && (isNear || len(name) > 2 && strings.HasPrefix(spec.Name, name)) {
 			similar = append(similar, "/"+spec.Name)
 		}
 	}

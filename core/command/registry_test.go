@@ -19,7 +19,7 @@ func TestNew(t *testing.T) {
 	}{
 		{Command{Spec: Spec{Name: "Help", Brief: "x"}, Do: nothing}, "the name"},
 		{Command{Spec: Spec{Name: "a", Brief: "two\nlines"}, Do: nothing}, "the brief"},
-		{Command{Spec: Spec{Name: "a", Brief: "x"}}, "nothing"},
+		{Command{Spec: Spec{Name: "a", Brief: "x"}}, "no code to run"},
 		{Command{Spec: Spec{Name: "a", Brief: "x", Args: []Arg{{Name: "r", Brief: "x", Rest: true}, {Name: "s", Brief: "x"}}}, Do: nothing}, "the rest"},
 		{Command{Spec: Spec{Name: "a", Brief: "x", Args: []Arg{{Name: "r", Brief: "x"}, {Name: "s", Brief: "x", Required: true}}}, Do: nothing}, "required"},
 		{good, "two of that name"},
@@ -121,7 +121,7 @@ func TestParse(t *testing.T) {
 		{[]string{"add", "tea", " at  five"}, map[string]string{"what": "add", "text": "tea  at  five"}, ""},
 		{[]string{"LIST"}, map[string]string{"what": "list"}, ""},
 		{nil, nil, "what is missing. Usage: `/remind add|list [text]`"},
-		{[]string{"drop"}, nil, "what is one of add, list"},
+		{[]string{"drop"}, nil, "what must be one of add, list"},
 	}
 	for _, c := range cases {
 		got, err := s.Parse(c.given)

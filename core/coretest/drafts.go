@@ -11,26 +11,26 @@ import (
 	"synthbot/core"
 )
 
-// DraftWorld is one place of a platform where answers show while they are written, as
-// a test sees it. All methods are called from the test's goroutine.
+// DraftWorld is one place of a platform on which a driver shows drafts. All methods are
+// called from the test's goroutine.
 type DraftWorld interface {
-	// Start begins a process that knows what those before it kept. They are dead then.
+	// Start kills the driver's process, if any, and starts a new one with the stored state.
 	Start(t testing.TB)
 	Draft(text string)
-	// Answer sends the answer of a turn. Another try has the same parts.
+	// Answer sends the answer of a turn. Further attempts have the same parts.
 	Answer(ctx context.Context, t testing.TB, parts *Parts, text string) error
 	// Texts returns the bot's messages, oldest first.
 	Texts() []string
-	// Fail makes the next request of a kind fail.
+	// Fail makes the next request of a kind fail; an empty fault cancels that.
 	Fail(DraftRequest, DraftFault)
-	// Searches reports whether the platform lets the bot find its own messages.
+	// Searches reports whether the bot can search for its own messages on the platform.
 	Searches() bool
 }
 
 // DraftRequest is a kind of request.
 type DraftRequest string
 
-// Requests that a DraftWorld fails.
+// Requests that can fail in a DraftWorld.
 const (
 	DraftPost DraftRequest = "post"
 	DraftEdit DraftRequest = "edit"
@@ -41,16 +41,16 @@ type DraftFault string
 
 // Ways to fail.
 const (
-	DraftLimited     DraftFault = "limited"      // for some seconds
-	DraftLostRequest DraftFault = "lost request" // the outcome is unknown to the bot
-	DraftLostReply   DraftFault = "lost reply"   // so it is, and the request was carried out
+	DraftLimited     DraftFault = "limited"      // by a rate limit, for some seconds
+	DraftLostRequest DraftFault = "lost request" // not carried out, but the bot does not know that
+	DraftLostReply   DraftFault = "lost reply"   // carried out, but the bot does not know that
 )
 
-// draftLong is longer than anything that drafts wait for.
+// draftLong is longer than any wait of drafts.
 const draftLong = time.Hour
 
-// TestDrafts checks what becomes of drafts. bubble runs a test with a new world, within
-// testing/synctest.
+// TestDrafts checks that a driver shows drafts and replaces them with answers. bubble runs a test with
+// a new world, in testing/synctest.
 func TestDrafts(t *testing.T, bubble func(*testing.T, func(*testing.T, DraftWorld))) {
 	for name, test := range map[string]func(*testing.T, DraftWorld){
 		"grows and becomes the answer": testDraftGrows,
@@ -163,7 +163,7 @@ func testDraftLimited(t *testing.T, w DraftWorld) {
 	wantTexts(t, w, "whole")
 }
 
-// testDraftLost allows one message more where the platform lets nobody look for it.
+// testDraftLost loses the first request of a draft. If the bot cannot search for the message, it may stay.
 func testDraftLost(t *testing.T, w DraftWorld, fault DraftFault) {
 	w.Start(t)
 	w.Fail(DraftPost, fault)
@@ -201,8 +201,8 @@ func testDraftDeath(t *testing.T, w DraftWorld) {
 	wantTexts(t, w, "whole", "on")
 }
 
-// testDraftUnknown does not learn whether the draft became the answer: only another
-// try of the same part changes it.
+// testDraftUnknown: if it is unknown whether the draft became the answer, only another attempt at the
+// same part changes the message.
 func testDraftUnknown(t *testing.T, w DraftWorld, fault DraftFault) {
 	w.Start(t)
 	w.Draft("half a text")
@@ -226,7 +226,7 @@ func testDraftUnknown(t *testing.T, w DraftWorld, fault DraftFault) {
 	wantTexts(t, w, "whole")
 }
 
-// testDraftSameText gives answers that say what their drafts showed. They stay.
+// testDraftSameText: answers with the same text as their drafts are not deleted.
 func testDraftSameText(t *testing.T, w DraftWorld, fault DraftFault, restart bool) {
 	w.Start(t)
 	for range 2 {

@@ -9,30 +9,29 @@ import (
 	"synthbot/core"
 )
 
-// World is a platform, played by a local server, as a test of its driver sees
-// it: people talk, the bot's messages are in places. All methods are called
-// from the test's goroutine and may fail the test.
+// World is a platform in a test of its driver, usually a local server. All methods are
+// called from the test's goroutine and may fail the test.
 type World interface {
-	// Start makes a driver that knows what its predecessors of this world kept,
-	// as after a restart of the process.
+	// Start returns a driver with the stored state of the previous ones, as after a
+	// restart of the process.
 	Start(t testing.TB) core.Interface
-	// Places lists places where the bot and the people are, different ones: at
-	// least one private and one not.
+	// Places returns places where the bot and users are: at least one private
+	// one and one that is not.
 	Places() []Place
-	// Say lets a person say something in a place, and returns its id.
+	// Say lets a user write in a place, and returns the message's id.
 	Say(t testing.TB, p Place, s Say) string
 	// Shown returns the bot's messages in a place, oldest first.
 	Shown(t testing.TB, p Place) []Shown
-	// Fail makes the next sends to a place fail, one after the other.
+	// Fail makes the next messages to a place fail, one with each fault.
 	Fail(t testing.TB, p Place, faults ...SendFault)
-	// Thinking counts the signs of being at work that were shown in a place.
+	// Thinking counts how often a typing indicator was shown in a place.
 	Thinking(t testing.TB, p Place) int
-	// Limit is the length of the longest message, in Measure's units.
+	// Limit is the maximum length of a message, in units of Measure.
 	Limit() int
 	Measure(text string) int
-	// Secrets must show nowhere.
+	// Secrets returns what must not be logged.
 	Secrets() []string
-	// Log is what the drivers logged so far, at every level.
+	// Log returns what the drivers logged so far, at every level.
 	Log() string
 }
 
@@ -42,33 +41,33 @@ type Place struct {
 	Private bool
 }
 
-// Say is what a person says.
+// Say is a message of a user.
 type Say struct {
-	Person  string // an id that the World gives to its person; empty: its first one
+	Person  string // the id of a user of the World; empty: the first one
 	Text    string
 	ReplyTo string
 	Mention bool // the text is preceded by the platform's own mention of the bot
 }
 
-// Shown is a message as a person sees it: Text is without markup.
+// Shown is a message as a user sees it: Text is without markup.
 type Shown struct {
 	ID      string
 	Text    string
 	ReplyTo string
 }
 
-// SendFault is a way in which a platform fails to send.
+// SendFault is a way in which sending a message fails.
 type SendFault string
 
-// Ways to fail to send. A World fails in that way before it has sent.
+// Ways to fail. The message is not sent.
 const (
-	SendLimited SendFault = "limited" // asked to wait a moment
-	SendBroken  SendFault = "broken"  // the platform has trouble
+	SendLimited SendFault = "limited" // a short rate limit
+	SendBroken  SendFault = "broken"  // an error of the server
 	SendReset   SendFault = "reset"   // the connection breaks
 )
 
-// TestInterface holds a driver against what the core expects of every
-// interface. open makes a new World; it is called for each subtest.
+// TestInterface checks that a driver does what the core expects of every
+// interface. open returns a new World; it is called for each subtest.
 func TestInterface(t *testing.T, open func(t *testing.T) World) {
 	for name, test := range map[string]func(*testing.T, World){
 		"actions":             testActions,
@@ -104,7 +103,7 @@ func TestInterface(t *testing.T, open func(t *testing.T) World) {
 	}
 }
 
-// message finds the message action of a driver.
+// message returns the message action of a driver.
 func message(t testing.TB, d core.Interface) core.Action {
 	t.Helper()
 	for _, a := range d.Actions() {
@@ -127,7 +126,7 @@ func pick(t testing.TB, w World, private bool) Place {
 	return Place{}
 }
 
-// joined is what is shown, one message after the other.
+// joined returns the texts of messages, one after the other.
 func joined(list []Shown) string {
 	var all []string
 	for _, s := range list {
@@ -136,7 +135,7 @@ func joined(list []Shown) string {
 	return strings.Join(all, "\n")
 }
 
-// letters keeps what nobody may lose: letters, digits and emoji.
+// letters returns only the letters, digits and emoji of a text, which no conversion may lose.
 func letters(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.So, r) {

@@ -11,7 +11,7 @@ import (
 	"synthbot/core"
 )
 
-// testActions holds the definitions against what a catalogue wants of them.
+// testActions checks that the actions are complete and accept their own examples.
 func testActions(t *testing.T, w World) {
 	d := w.Start(t)
 	for _, a := range d.Actions() {
@@ -40,7 +40,7 @@ func testActions(t *testing.T, w World) {
 	}
 }
 
-// testTakesIn says something everywhere, and expects it once, in order.
+// testTakesIn: messages in all places arrive once and in order.
 func testTakesIn(t *testing.T, w World) {
 	l := listen(t, w, &Inbox{})
 	want := map[core.Path][]string{}
@@ -67,7 +67,7 @@ func testTakesIn(t *testing.T, w World) {
 	}
 }
 
-// testAddressing expects to learn how a message speaks to the bot.
+// testAddressing: the driver says how messages address the bot.
 func testAddressing(t *testing.T, w World) {
 	l := listen(t, w, &Inbox{})
 	private, group := pick(t, w, true), pick(t, w, false)
@@ -96,8 +96,8 @@ func testAddressing(t *testing.T, w World) {
 	}
 }
 
-// testConfirms stops while the inbox writes: what was not written must come
-// again.
+// testConfirms: if Listen stops while the inbox writes, the same events arrive again
+// next time.
 func testConfirms(t *testing.T, w World) {
 	place := pick(t, w, true)
 	began := make(chan struct{})
@@ -126,7 +126,7 @@ func testConfirms(t *testing.T, w World) {
 	}
 }
 
-// testInboxFails expects what could not be written to come again, in order.
+// testInboxFails: events that the inbox could not store arrive again, in order.
 func testInboxFails(t *testing.T, w World) {
 	place := pick(t, w, true)
 	failures := make(chan struct{}, 2)
@@ -153,8 +153,8 @@ func testInboxFails(t *testing.T, w World) {
 	}
 }
 
-// testBadEvent expects what can never be taken in to be left out, and nothing else to
-// be lost by it.
+// testBadEvent: events that the inbox rejects for good are skipped, and no others are
+// lost.
 func testBadEvent(t *testing.T, w World) {
 	place := pick(t, w, true)
 	l := listen(t, w, &Inbox{Fail: func(events []core.Event) error {
@@ -181,8 +181,8 @@ func testBadEvent(t *testing.T, w World) {
 	}
 }
 
-// testRestart expects what was said in between, and what was known only once
-// where the inbox is the same.
+// testRestart: messages between two runs arrive, and none arrives twice in the same
+// inbox.
 func testRestart(t *testing.T, w World) {
 	in := &Inbox{}
 	l := listen(t, w, in)
@@ -209,7 +209,7 @@ func testRestart(t *testing.T, w World) {
 	}
 }
 
-// testEnds expects Listen to end before a poll would, also before it began.
+// testEnds: Listen ends soon after its context, also if that had ended before.
 func testEnds(t *testing.T, w World) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -12,16 +12,15 @@ import (
 	"synthbot/core"
 )
 
-// Inbox is a true core.Inbox that keeps events in memory. The zero value works.
+// Inbox is a core.Inbox that stores events in memory. The zero value is ready to use.
 type Inbox struct {
-	// Fail, where set, is asked before events are taken in.
+	// Fail, if set, is called before events are stored. Receive returns its error.
 	Fail func(events []core.Event) error
 
 	mu     sync.Mutex
 	known  map[string]bool
 	events []core.Event
-	calls  int
-	came   chan struct{}
+	came   chan struct{} // closed when there are more events; nil: nobody waits
 }
 
 // Receive implements core.Inbox.
@@ -36,7 +35,6 @@ func (b *Inbox) Receive(ctx context.Context, events ...core.Event) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.calls++
 	if b.known == nil {
 		b.known = map[string]bool{}
 	}
@@ -53,14 +51,14 @@ func (b *Inbox) Receive(ctx context.Context, events ...core.Event) error {
 	return nil
 }
 
-// Events returns what was taken in, each event once.
+// Events returns the events so far, each once.
 func (b *Inbox) Events() []core.Event {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return append([]core.Event(nil), b.events...)
 }
 
-// Wait returns the events once there are n of them.
+// Wait waits until there are n events, and returns all.
 func (b *Inbox) Wait(t testing.TB, n int) []core.Event {
 	t.Helper()
 	late := time.NewTimer(Patience)
@@ -84,8 +82,8 @@ func (b *Inbox) Wait(t testing.TB, n int) []core.Event {
 	}
 }
 
-// Parts is a true core.Deliveries of one step: what was sent is not sent again, and what
-// may have been sent is sent again twice at most.
+// Parts is a core.Deliveries of one step, in memory: what was sent is not sent again, and what
+// may have been sent is sent again only so often. The zero value is ready to use.
 type Parts struct {
 	mu    sync.Mutex
 	done  map[int]core.Sent
@@ -147,8 +145,8 @@ func (p *Parts) Since(n int) time.Time {
 	return p.since[n]
 }
 
-// Again sends as a turn does: what found no way, or may have worked, is sent again
-// later.
+// Again calls send as turns do: again, after a pause, while it returns core.ErrAway or
+// core.ErrUnknownOutcome.
 func Again(ctx context.Context, send func() error) (err error) {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		err = send()
@@ -176,7 +174,8 @@ func (p *Parts) Sent() []core.Sent {
 	return list
 }
 
-// Forget drops the record that the n-th part was sent, as a crash before it would.
+// Forget deletes the record that the n-th part was sent, as if the process had crashed before it was
+// written.
 func (p *Parts) Forget(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -184,7 +183,7 @@ func (p *Parts) Forget(n int) {
 	p.sends[n] = 1
 }
 
-// Doubt makes it unknown for good whether the n-th part was sent.
+// Doubt makes the outcome of the n-th part unknown for good.
 func (p *Parts) Doubt(n int) {
 	_, _, _ = p.begin(n)
 	p.mu.Lock()
@@ -194,14 +193,14 @@ func (p *Parts) Doubt(n int) {
 
 var errInbox = errors.New("the disk is full")
 
-// listening is a driver that listens.
+// listening is a driver whose Listen is running.
 type listening struct {
 	core.Interface
 	Inbox *Inbox
 	stop  func()
 }
 
-// listen starts a driver; it ends with the test, or before by stop.
+// listen starts a driver. Its stop is called when the test ends, at the latest.
 func listen(t testing.TB, w World, in *Inbox) *listening {
 	t.Helper()
 	d := w.Start(t)
@@ -218,7 +217,7 @@ func listen(t testing.TB, w World, in *Inbox) *listening {
 					t.Errorf("Listen: %v", err)
 				}
 			case <-time.After(Patience):
-				t.Error("Listen goes on after its context ended")
+				t.Error("Listen has not returned after its context ended")
 			}
 		})
 	}}
@@ -226,5 +225,5 @@ func listen(t testing.TB, w World, in *Inbox) *listening {
 	return l
 }
 
-// key makes an idempotency key, like those of a journal.
+// key returns a new idempotency key, like those of a journal.
 func key() string { return strings.ToLower(rand.Text()[:25]) }

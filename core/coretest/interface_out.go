@@ -14,7 +14,7 @@ import (
 	"synthbot/core"
 )
 
-// try carries a driver's message action out.
+// try calls a driver's message action.
 func try(ctx context.Context, t testing.TB, d core.Interface, p Place, payload string, parts *Parts) error {
 	t.Helper()
 	call := core.Call{Path: p.Path, Private: p.Private, Author: core.Author{ID: "1"}, Payload: json.RawMessage(payload), Deliveries: parts}
@@ -22,7 +22,7 @@ func try(ctx context.Context, t testing.TB, d core.Interface, p Place, payload s
 	return err
 }
 
-// send expects it to work.
+// send is try, but fails the test on an error. It returns what was sent.
 func send(t testing.TB, d core.Interface, p Place, payload string, parts *Parts) []core.Sent {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
@@ -47,7 +47,7 @@ func testSends(t *testing.T, w World) {
 	}
 }
 
-// long is a text of words that all differ, with code in it.
+// long returns a text of different words, with code in it, of at least so many units.
 func long(measure func(string) int, units int) string {
 	var b strings.Builder
 	for i := 0; measure(b.String()) < units; i++ {
@@ -70,7 +70,7 @@ func testSendsLong(t *testing.T, w World) {
 	sent := send(t, d, p, string(payload), &Parts{})
 	shown := w.Shown(t, p)
 	if len(shown) < 3 || len(shown) > 6 || len(sent) != len(shown) {
-		t.Fatalf("%d messages stand, %d are journalled", len(shown), len(sent))
+		t.Fatalf("%d messages are shown, %d are journalled", len(shown), len(sent))
 	}
 	for i, s := range shown {
 		if n := w.Measure(s.Text); n > w.Limit() || s.ID != sent[i].ID {
@@ -82,7 +82,7 @@ func testSendsLong(t *testing.T, w World) {
 	}
 }
 
-// testSendsOn goes on where a crash left off.
+// testSendsOn: after a crash, only the part that may not have been sent is sent again.
 func testSendsOn(t *testing.T, w World) {
 	p := pick(t, w, true)
 	payload, _ := json.Marshal(map[string]string{"text": long(w.Measure, 2*w.Limit())})
@@ -92,14 +92,14 @@ func testSendsOn(t *testing.T, w World) {
 	send(t, w.Start(t), p, string(payload), parts)
 	shown := w.Shown(t, p)
 	if n := len(shown); n != before && n != before+1 {
-		t.Fatalf("%d messages stand after %d parts were sent and the last one forgotten", n, before)
+		t.Fatalf("%d messages are shown after %d parts were sent and the last one forgotten", n, before)
 	}
 	if last := shown[len(shown)-1]; last.Text != shown[before-1].Text || last.ID != parts.Sent()[before-1].ID {
 		t.Errorf("the last part is %.40q, want %.40q", last.Text, shown[before-1].Text)
 	}
 }
 
-// testSendsRest sends what comes behind a part that may have been sent.
+// testSendsRest: the parts after one with an unknown outcome are sent.
 func testSendsRest(t *testing.T, w World) {
 	d, p := w.Start(t), pick(t, w, true)
 	payload, _ := json.Marshal(map[string]string{"text": long(w.Measure, 3*w.Limit())})
@@ -115,18 +115,18 @@ func testSendsRest(t *testing.T, w World) {
 	}
 	want := slices.Delete(append(slices.Clone(whole), whole[1:]...), 2*n-3, 2*n-2)
 	if got := w.Shown(t, p); joined(got) != joined(want) {
-		t.Errorf("%d messages stand, want %d: %.200q", len(got), len(want), joined(got))
+		t.Errorf("%d messages are shown, want %d: %.200q", len(got), len(want), joined(got))
 	}
 }
 
-// unsure reports whether an error says that nobody will know what became of it.
+// unsure reports whether err is a core.Error of kind Unsure.
 func unsure(err error) bool {
 	var e *core.Error
 	return errors.As(err, &e) && e.Kind == core.Unsure
 }
 
-// testSendsFiles sends a file of which nobody knows whether it arrived, and what its
-// caption has no room for.
+// testSendsFiles: if the outcome of a file is unknown, the rest of its long caption is
+// sent.
 func testSendsFiles(t *testing.T, w World) {
 	d, p := w.Start(t), pick(t, w, true)
 	carrier, ok := d.(core.FileSender)
@@ -143,11 +143,11 @@ func testSendsFiles(t *testing.T, w World) {
 	}
 	shown, said := w.Shown(t, p), letters(what.Text)
 	if got := letters(joined(shown)); len(shown) < 2 || !strings.HasSuffix(got, said[len(said)-100:]) {
-		t.Errorf("%d messages stand: %.200q", len(shown), got)
+		t.Errorf("%d messages are shown: %.200q", len(shown), got)
 	}
 }
 
-// testShowsEverything sends what is hard to write on every platform.
+// testShowsEverything: no letters are lost from texts that are difficult to escape.
 func testShowsEverything(t *testing.T, w World) {
 	d, p := w.Start(t), pick(t, w, true)
 	for i, text := range []string{
@@ -181,7 +181,7 @@ func testReplies(t *testing.T, w World) {
 	}
 }
 
-// testRefuses expects errors that say what was wrong, and nothing sent.
+// testRefuses: invalid payloads are errors with a text, and nothing is sent.
 func testRefuses(t *testing.T, w World) {
 	d, p := w.Start(t), pick(t, w, true)
 	for _, payload := range []string{
@@ -199,8 +199,7 @@ func testRefuses(t *testing.T, w World) {
 	}
 }
 
-// testFaults expects messages to arrive once and in order, whatever happens on
-// the way.
+// testFaults: messages arrive once, whatever fails.
 func testFaults(t *testing.T, w World) {
 	l := listen(t, w, &Inbox{})
 	for i, fault := range []SendFault{SendLimited, SendBroken, SendReset} {
@@ -226,7 +225,7 @@ func testFaults(t *testing.T, w World) {
 		}
 		slices.Sort(got)
 		if want := []string{string(fault) + " 0", string(fault) + " 1"}; !slices.Equal(got, want) {
-			t.Errorf("%s: %s stand, want %s", fault, quoted(got), quoted(want))
+			t.Errorf("%s: %s are shown, want %s", fault, quoted(got), quoted(want))
 		}
 	}
 }
@@ -251,8 +250,8 @@ func testManyPlaces(t *testing.T, w World) {
 	}
 }
 
-// testSendsAlone sends before Listen began and after it ended: turns are
-// finished then, too.
+// testSendsAlone: actions also work before Listen begins and after it has ended, because
+// turns may run then.
 func testSendsAlone(t *testing.T, w World) {
 	d, p := w.Start(t), pick(t, w, true)
 	send(t, d, p, `{"text":"before"}`, &Parts{})
@@ -271,7 +270,7 @@ func testSendsAlone(t *testing.T, w World) {
 	}
 }
 
-// testThinks expects a sign soon, and none after the end.
+// testThinks: a typing indicator appears soon, and none after the context has ended.
 func testThinks(t *testing.T, w World) {
 	d := w.Start(t)
 	thinker, ok := d.(core.TypingIndicator)
@@ -292,7 +291,7 @@ func testThinks(t *testing.T, w World) {
 		select {
 		case <-done:
 		case <-time.After(Patience):
-			t.Fatalf("%s: Think goes on", p.Path)
+			t.Fatalf("%s: ShowTyping has not returned", p.Path)
 		}
 		send(t, d, p, `{"text":"here"}`, &Parts{})
 		if n := w.Thinking(t, p); n != 1 {

@@ -14,26 +14,26 @@ import (
 	"synthbot/core"
 )
 
-// MemStore is a core.Store in memory: slow, simple and right. It shows what the
-// contract says where a file would hide it behind keys and pages.
+// MemStore is a core.Store in memory: slow, simple and correct. It shows what the
+// contract means, without the keys and pages of a file.
 type MemStore struct {
-	name    string
-	mu      sync.RWMutex
-	closed  bool
-	places  map[core.Path]*memPlace
-	ids     map[core.Path]map[string]uint64 // by the path that a message came with
-	aliases map[core.Path]memAlias
-	records map[core.Key]core.Record
-	states  map[core.Path]core.State
-	know    memKnow
+	name      string
+	mu        sync.RWMutex
+	closed    bool
+	places    map[core.Path]*memPlace
+	ids       map[core.Path]map[string]uint64 // by the path that a message came with
+	aliases   map[core.Path]memAlias
+	records   map[core.Key]core.Record
+	states    map[core.Path]core.State
+	knowledge memKnowledge
 }
 
-// memPlace is a log without gaps: number n is at n-1.
+// memPlace is the log of a place. Entry number n is at index n-1.
 type memPlace struct {
 	entries  []core.Entry
-	reactors []map[string][]string // of each entry, emoji by person
-	answers  [][]string            // of each entry, whom it answers
-	waits    []bool
+	reactors []map[string][]string // for each entry: emoji by user
+	answers  [][]string            // for each entry: the users whom it answers
+	waits    []bool                // for each entry: it is due and not answered
 	answered uint64
 	private  bool
 }
@@ -46,24 +46,24 @@ type memAlias struct {
 // NewMemStore returns an empty store.
 func NewMemStore() *MemStore {
 	return &MemStore{
-		name:    rand.Text(),
-		places:  make(map[core.Path]*memPlace),
-		ids:     make(map[core.Path]map[string]uint64),
-		aliases: make(map[core.Path]memAlias),
-		records: make(map[core.Key]core.Record),
-		states:  make(map[core.Path]core.State),
-		know:    newMemKnow(),
+		name:      rand.Text(),
+		places:    make(map[core.Path]*memPlace),
+		ids:       make(map[core.Path]map[string]uint64),
+		aliases:   make(map[core.Path]memAlias),
+		records:   make(map[core.Key]core.Record),
+		states:    make(map[core.Path]core.State),
+		knowledge: newMemKnow(),
 	}
 }
 
-// Reopen returns a store with all that a closed one held, like a file that is
+// Reopen returns a store with the content of a closed one, like a file that is
 // opened again.
 func (s *MemStore) Reopen() *MemStore {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return &MemStore{
 		name: s.name, places: s.places, ids: s.ids, aliases: s.aliases,
-		records: s.records, states: s.states, know: s.know,
+		records: s.records, states: s.states, knowledge: s.knowledge,
 	}
 }
 
@@ -142,15 +142,15 @@ func (s *MemStore) Commit(ctx context.Context, b *core.Batch) error {
 	return nil
 }
 
-// checkBatch refuses what no store can take, before anything is written.
+// checkBatch returns an error for a batch that no store accepts.
 func checkBatch(b *core.Batch) error {
 	for i, e := range b.Append {
-		if e.Message.Path.IsZero() || e.Kind == "" || changes(e.Kind) {
+		if e.Message.Path.IsZero() || e.Kind == "" || isChange(e.Kind) {
 			return fmt.Errorf("entry %d: kind %q at %q cannot be appended", i, e.Kind, e.Message.Path)
 		}
 	}
 	for i, e := range b.Change {
-		if e.Message.Path.IsZero() || !changes(e.Kind) {
+		if e.Message.Path.IsZero() || !isChange(e.Kind) {
 			return fmt.Errorf("change %d: kind %q at %q changes nothing", i, e.Kind, e.Message.Path)
 		}
 	}
@@ -172,12 +172,12 @@ func checkBatch(b *core.Batch) error {
 	return nil
 }
 
-func changes(k core.Kind) bool {
+func isChange(k core.Kind) bool {
 	return slices.Contains([]core.Kind{core.KindEdit, core.KindDeletion, core.KindReaction, core.KindMigration}, k)
 }
 
-// resolve follows migrations: where a path leads to, and how far its numbers
-// moved.
+// resolve follows migrations: it returns the current path, and what was added to the
+// numbers of entries.
 func (s *MemStore) resolve(p core.Path) (core.Path, uint64) {
 	var shift uint64
 	for above := p; !above.IsZero(); {
@@ -192,8 +192,7 @@ func (s *MemStore) resolve(p core.Path) (core.Path, uint64) {
 	return p, shift
 }
 
-// rebase moves a path from below one root to below another. Both are paths, so
-// the result is one.
+// rebase replaces the root from of a path with another one.
 func rebase(p, from, to core.Path) core.Path {
 	return core.MustPath(to.String() + strings.TrimPrefix(p.String(), from.String()))
 }
@@ -206,7 +205,7 @@ func (s *MemStore) turn(t core.TurnID) core.TurnID {
 	return core.TurnID{Path: p, Seq: t.Seq + shift}
 }
 
-// closeTurn drops the records of a turn, unless one is pending.
+// closeTurn deletes the records of a turn, unless one is pending.
 func (s *MemStore) closeTurn(turn core.TurnID) {
 	for key, r := range s.records {
 		if key.Turn == turn && r.Progress == core.ProgressPending {
@@ -235,7 +234,7 @@ func (s *MemStore) append(e *core.Entry) (known bool) {
 			return true
 		}
 	}
-	if !s.withoutOld(e) {
+	if !s.dropOld(e) {
 		return true
 	}
 	l := s.place(path)
@@ -254,8 +253,8 @@ func (s *MemStore) append(e *core.Entry) (known bool) {
 	return false
 }
 
-// appendFrom appends an entry that may come of a turn which ends in the same
-// batch: of one that answered people, or is gone with somebody who was forgotten.
+// appendFrom appends an entry. If it comes from a turn that ends in the same batch, it answers
+// people or, if gone is set, is erased because it answers somebody who was forgotten.
 func (s *MemStore) appendFrom(e *core.Entry, people []string, gone bool) (known bool) {
 	comes := e.Self || e.Kind == core.KindContinue
 	if known = s.append(e); known || !comes {
@@ -271,7 +270,7 @@ func (s *MemStore) appendFrom(e *core.Entry, people []string, gone bool) (known 
 	return false
 }
 
-// answer moves the mark. What still waits from before a migration keeps it.
+// answer moves the answered mark. It stays before entries that still wait from before a migration.
 func (s *MemStore) answer(turn core.TurnID) {
 	path, shift := s.resolve(turn.Path)
 	l := s.place(path)
@@ -289,7 +288,7 @@ func (s *MemStore) answer(turn core.TurnID) {
 	l.answered = upTo
 }
 
-// settle takes one entry from those that wait.
+// settle marks one entry as no longer waiting.
 func (s *MemStore) settle(turn core.TurnID) {
 	path, shift := s.resolve(turn.Path)
 	l := s.place(path)
@@ -427,7 +426,7 @@ func (s *MemStore) migrate(from, to core.Path) {
 	s.moveKnowledge(from, to)
 }
 
-// move puts one log behind another one.
+// move appends one log to another one.
 func (s *MemStore) move(from, to core.Path) {
 	old, l := s.places[from], s.place(to)
 	shift := uint64(len(l.entries))
@@ -461,7 +460,7 @@ func (s *MemStore) move(from, to core.Path) {
 	s.aliases[from] = memAlias{to: to, shift: shift}
 }
 
-// cloneEntry copies what an entry points to, and drops the zone of its times.
+// cloneEntry copies what an entry points to, and converts its times to UTC.
 func cloneEntry(e core.Entry) core.Entry {
 	m := &e.Message
 	m.Time = m.Time.UTC()

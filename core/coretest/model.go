@@ -9,11 +9,11 @@ import (
 	"synthbot/core/llm"
 )
 
-// Asker is a scripted core.Asker: each question gets the next answer, and the
-// last one again when the script is over. Safe for concurrent use.
+// Asker is a scripted core.Asker: each question gets the next answer, and after the last
+// one, that one again. Safe for concurrent use.
 type Asker struct {
 	Limits llm.Limits
-	// Hold, where set, is received from before each answer.
+	// Hold, if set, blocks each answer until a value can be received from it.
 	Hold chan struct{}
 
 	begun  chan struct{}
@@ -24,7 +24,7 @@ type Asker struct {
 	behind []func() []core.Path
 }
 
-// NewAsker makes an Asker from answers: strings, core.Answers, or errors.
+// NewAsker returns an Asker with answers, each a string, an llm.Answer or an error.
 func NewAsker(script ...any) *Asker {
 	return &Asker{Limits: llm.Limits{Engine: "script"}, script: script, begun: make(chan struct{}, 1<<16)}
 }
@@ -74,14 +74,14 @@ func (a *Asker) People() [][]core.Path {
 	return slices.Clone(a.people)
 }
 
-// Behind returns who waits for the answer to the latest question now, besides its people.
+// Behind returns what the latest question's Behind returns now.
 func (a *Asker) Behind() []core.Path {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.behind[len(a.behind)-1]()
 }
 
-// Begun gives a token for every question, as soon as it is asked.
+// Begun returns a channel with a token for every question that was asked.
 func (a *Asker) Begun() <-chan struct{} { return a.begun }
 
 // Asked returns the requests so far.

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Sample returns how much a long test takes: full, as docs/measurements.md describes it, if $TEST_FULL
-// is set; else usual, so that a package is done within minutes on a slow machine.
+// Sample returns the size of a long test: full, as docs/measurements.md describes it, if $TEST_FULL is
+// set; otherwise usual, with which a package takes minutes at most on a slow machine.
 func Sample[N int | time.Duration](full, usual N) N {
 	if os.Getenv("TEST_FULL") != "" {
 		return full
@@ -16,12 +16,12 @@ func Sample[N int | time.Duration](full, usual N) N {
 	return usual
 }
 
-// Patience is how long a test waits for what must happen. It is over only when a test fails: no machine is so slow.
+// Patience is how long a test waits before it fails. It is long enough for any machine.
 const Patience = 5 * time.Minute
 
-// Stolen is how long others have had the processors of this virtual machine, in
-// ticks of /proc/stat; 0 where the kernel does not say. A round of a benchmark in
-// which it grew tells more of the neighbours than of the code.
+// Stolen returns for how long other virtual machines used this one's processors, in ticks of
+// /proc/stat; 0 if the kernel does not say. If it grew, the result of a benchmark
+// is not reliable.
 func Stolen() (ticks int64) {
 	stat, err := os.ReadFile("/proc/stat")
 	if fields := strings.Fields(string(stat)); err == nil && len(fields) > 8 {

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// PDF is a PDF of one page with a line of text.
+// PDF returns a PDF of one page with a line of text.
 func PDF(line string) []byte {
 	content := "BT /F1 12 Tf 72 720 Td (" + line + ") Tj ET"
 	return pdf(fmt.Sprintf("<< /Length %d >>\nstream\n%s\nendstream", len(content), content))
 }
 
-// PackedPDF is a PDF of one page whose text is repeated so often that it is large
-// when it is unpacked.
+// PackedPDF returns a PDF of one page with a compressed text, which is repeated so many times
+// that it is large when it is decompressed.
 func PackedPDF(text string, times int) []byte {
 	var packed bytes.Buffer
 	z := zlib.NewWriter(&packed)
@@ -29,7 +29,7 @@ func PackedPDF(text string, times int) []byte {
 	return pdf(fmt.Sprintf("<< /Length %d /Filter /FlateDecode >>\nstream\n%s\nendstream", packed.Len(), packed.String()))
 }
 
-// pdf is a PDF of one page with that content.
+// pdf returns a PDF of one page with a content stream.
 func pdf(content string) []byte {
 	objects := []string{
 		"<< /Type /Catalog /Pages 2 0 R >>",

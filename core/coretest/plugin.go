@@ -8,7 +8,7 @@ import (
 	"synthbot/core"
 )
 
-// Plugin is a small true plugin: its actions, and what was done with them.
+// Plugin is a plugin with given actions that records calls of them.
 type Plugin struct {
 	name    string
 	actions []core.Action
@@ -17,9 +17,9 @@ type Plugin struct {
 	calls []core.Call
 }
 
-// NewPlugin makes a plugin of that name. Actions without a Do succeed and give
-// their payload back as output; those without a schema take any object, and those
-// that declare no effects have none.
+// NewPlugin returns a plugin. Actions without a Do succeed and return their payload
+// as output; those without a schema accept any object, and those that declare no effects
+// have none.
 func NewPlugin(name string, actions ...core.Action) *Plugin {
 	p := &Plugin{name: name}
 	for _, a := range actions {

@@ -22,21 +22,21 @@ const (
 	maxBio       = 400
 )
 
-// testAbilities holds a plugin to what its abilities promise.
+// testAbilities checks the optional interfaces that a plugin implements.
 func testAbilities(t *testing.T, make func(t *testing.T) core.Plugin) {
 	t.Run("goroutines", func(t *testing.T) { testLeaks(t, make(t)) })
 	t.Run("injections", func(t *testing.T) { testContributions(t, make(t)) })
-	t.Run("what is only told", func(t *testing.T) { testTold(t, make(t)) })
+	t.Run("gates and observers", func(t *testing.T) { testReturnsAtOnce(t, make(t)) })
 }
 
-// testLeaks: Run returns nil when its context ends, whenever that is, and nothing
-// that it started goes on.
+// testLeaks: Run returns nil when its context ends, whenever that is, and leaves no
+// goroutines.
 func testLeaks(t *testing.T, p core.Plugin) {
 	before := goleak.IgnoreCurrent()
 	if r, ok := p.(core.Runner); ok {
 		for _, after := range []time.Duration{20 * time.Millisecond, 0} {
 			ctx, cancel := context.WithTimeout(t.Context(), after)
-			ends(t, "Run", func() {
+			endsSoon(t, "Run", func() {
 				if err := r.Run(ctx); err != nil {
 					t.Errorf("Run: %v, want nil when its context has ended", err)
 				}
@@ -52,7 +52,7 @@ func testLeaks(t *testing.T, p core.Plugin) {
 	}
 }
 
-// scenes are moments of all sorts.
+// scenes returns different scenes, also an empty one.
 func scenes() []core.Scene {
 	now := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
 	entry := core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{
@@ -66,14 +66,15 @@ func scenes() []core.Scene {
 	}
 }
 
-// contribute asks for all that a plugin adds to a prompt. What the plugin was lent is taken back then.
+// contribute calls everything by which a plugin adds to a prompt. Then it clears s.Recent, which is valid only
+// during the calls.
 func contribute(t *testing.T, p core.Plugin, ctx context.Context, s core.Scene) (raws []json.RawMessage) {
 	t.Helper()
 	defer clear(s.Recent)
 	if x, ok := p.(core.Injector); ok {
 		raw, err := x.Inject(ctx, s)
 		if len(raw) > maxInjection || len(raw) > 0 && !json.Valid(raw) {
-			t.Errorf("it injects %d bytes, %.100s; at most %d of JSON are taken (%v)", len(raw), raw, maxInjection, err)
+			t.Errorf("it injects %d bytes, %.100s; at most %d of JSON are allowed (%v)", len(raw), raw, maxInjection, err)
 		}
 		raws = append(raws, raw)
 	}
@@ -90,7 +91,7 @@ func contribute(t *testing.T, p core.Plugin, ctx context.Context, s core.Scene) 
 		bios, _ := x.Bios(ctx, s, []core.Author{suitePerson})
 		for id, raw := range bios {
 			if id != suitePerson.ID || len(raw) > maxBio || !json.Valid(raw) {
-				t.Errorf("it tells of %q in %d bytes: %.100s; asked was for %q, at most %d bytes of JSON", id, len(raw), raw, suitePerson.ID, maxBio)
+				t.Errorf("the bio of %q has %d bytes: %.100s; want only %q, at most %d bytes of JSON", id, len(raw), raw, suitePerson.ID, maxBio)
 			}
 			raws = append(raws, raw)
 		}
@@ -98,8 +99,8 @@ func contribute(t *testing.T, p core.Plugin, ctx context.Context, s core.Scene) 
 	return raws
 }
 
-// testContributions: they can be had by many at once, and a context that has
-// ended ends them.
+// testContributions: contributions can be requested concurrently, and end with their
+// context.
 func testContributions(t *testing.T, p core.Plugin) {
 	var all sync.WaitGroup
 	for range atOnce {
@@ -112,17 +113,17 @@ func testContributions(t *testing.T, p core.Plugin) {
 	all.Wait()
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	ends(t, "a contribution", func() {
+	endsSoon(t, "a contribution", func() {
 		for _, s := range scenes() {
 			contribute(t, p, over, s)
 		}
 	})
 }
 
-// testTold: gates and observers return at once, whatever they are shown, and
-// leave it as it is.
-func testTold(t *testing.T, p core.Plugin) {
-	ends(t, "a gate or an observer", func() {
+// testReturnsAtOnce: gates and observers return soon, and do not change what they
+// get.
+func testReturnsAtOnce(t *testing.T, p core.Plugin) {
+	endsSoon(t, "a gate or an observer", func() {
 		for _, s := range scenes() {
 			m := core.Message{Path: s.Path, ID: "1", Author: s.Author, Text: s.Text, Time: s.Now, Private: s.Private, Scopes: []core.Path{s.Path}}
 			if g, ok := p.(gate.Gate); ok && !s.Path.IsZero() {

@@ -17,12 +17,11 @@ import (
 	"synthbot/core"
 )
 
-// TestPlugin holds a plugin to what each must do whatever it is for: names and
-// the three tiers of its actions, that it can be used from many goroutines, that
-// all that it does ends with its context, and what its abilities
-// promise. make is called for each test; the plugins are not run but by the
-// suite. Whether schemas compile is beyond this package: see
-// plugins/plugintest, which runs this suite, too.
+// TestPlugin checks what every plugin must do: its actions have valid names, briefs,
+// schemas and examples, can be used concurrently, and end with their context, and
+// its optional interfaces keep their contracts. make is called for each test and returns
+// a plugin that is not running. The suite does not compile schemas; plugins/plugintest
+// does that, and runs this suite, too.
 func TestPlugin(t *testing.T, make func(t *testing.T) core.Plugin) {
 	t.Run("names", func(t *testing.T) { testNames(t, make(t)) })
 	t.Run("tiers", func(t *testing.T) {
@@ -40,8 +39,8 @@ var pluginName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
 
 var actionName = regexp.MustCompile(`^[a-z0-9_.-]{1,64}$`)
 
-// testNames: plugin, actions and similes are well named, and no name is there
-// twice.
+// testNames: the names of the plugin, its actions and their similes are valid and
+// unique.
 func testNames(t *testing.T, p core.Plugin) {
 	if !pluginName.MatchString(p.Name()) {
 		t.Errorf("the plugin is called %q, want a-z, 0-9, '_' and '-'", p.Name())
@@ -62,8 +61,8 @@ func testNames(t *testing.T, p core.Plugin) {
 	}
 }
 
-// testTiers: brief, schema and examples are there and of use, and it is said who
-// may cause the action.
+// testTiers: an action has a valid brief, schema and examples, and declares its effects
+// and permission.
 func testTiers(t *testing.T, a *core.Action) {
 	if fault := briefFault(a.Brief); fault != "" {
 		t.Errorf("brief %q: %s", a.Brief, fault)
@@ -85,7 +84,7 @@ func testTiers(t *testing.T, a *core.Action) {
 		}
 	}
 	if a.Permission == "" {
-		t.Error("permission: it is not declared who may cause it")
+		t.Error("it declares no permission")
 	}
 	if a.Outside && a.Permission == core.PermissionEveryone && !a.Confirm {
 		t.Error("permission: it has effects outside of the conversation, is open to everyone, and asks nobody")
@@ -95,8 +94,8 @@ func testTiers(t *testing.T, a *core.Action) {
 	}
 }
 
-// briefFault says what is wrong with a brief: it is one line that begins with
-// what the action does.
+// briefFault returns what is wrong with a brief, which is one line that begins with a
+// verb; "" if nothing is.
 func briefFault(brief string) string {
 	first, _, _ := strings.Cut(brief, " ")
 	switch {
@@ -116,8 +115,8 @@ func briefFault(brief string) string {
 	return ""
 }
 
-// schemaFault says what is wrong with a schema as a text: a correction shows what
-// its properties are for.
+// schemaFault returns what is wrong with a schema, whose properties need descriptions;
+// "" if nothing is.
 func schemaFault(schema json.RawMessage) string {
 	var root struct {
 		Type       string
@@ -131,7 +130,7 @@ func schemaFault(schema json.RawMessage) string {
 	}
 	for name, p := range root.Properties {
 		if p["description"] == nil && p["title"] == nil {
-			return fmt.Sprintf("nobody is told what %q is", name)
+			return fmt.Sprintf("%q has neither a description nor a title", name)
 		}
 	}
 	return ""
@@ -139,8 +138,8 @@ func schemaFault(schema json.RawMessage) string {
 
 const atOnce = 16
 
-// testActionsAtOnce: the list can be had from many goroutines, and does not
-// change by being asked for.
+// testActionsAtOnce: Actions can be called concurrently, and returns the same list each
+// time.
 func testActionsAtOnce(t *testing.T, p core.Plugin) {
 	list := func() (names []string) {
 		for _, a := range p.Actions() {
@@ -160,7 +159,7 @@ func testActionsAtOnce(t *testing.T, p core.Plugin) {
 	all.Wait()
 }
 
-// Call is a call of an action in the place, as a turn would make it.
+// Call returns a call of an action in a place, as a turn makes it.
 func Call(a *core.Action, place core.Path, who core.Author, payload json.RawMessage) core.Call {
 	return core.Call{
 		Key: core.Key{Turn: core.TurnID{Path: place, Seq: 1}, Round: 1, Step: 1}, Path: place, Author: who,
@@ -179,18 +178,18 @@ func testDoEnds(t *testing.T, p core.Plugin) {
 		for _, e := range a.Examples.Examples {
 			for _, after := range []time.Duration{0, time.Millisecond} {
 				ctx, cancel := context.WithTimeout(t.Context(), after)
-				ends(t, a.Name, func() { _ = safely(t, &a, ctx, e.Payload) })
+				endsSoon(t, a.Name, func() { _ = safely(t, &a, ctx, e.Payload) })
 				cancel()
 			}
 		}
 	}
 }
 
-// soon is how long something may take to end after its context did.
+// soon is how long something may take to end after its context has ended.
 const soon = 20 * time.Second
 
-// ends fails the test if f does not end soon.
-func ends(t *testing.T, what string, f func()) {
+// endsSoon fails the test if f does not return soon.
+func endsSoon(t *testing.T, what string, f func()) {
 	t.Helper()
 	over := make(chan struct{})
 	go func() {
@@ -202,11 +201,11 @@ func ends(t *testing.T, what string, f func()) {
 	select {
 	case <-over:
 	case <-timer.C:
-		t.Fatalf("%s: it goes on after its context has ended", what)
+		t.Fatalf("%s has not returned after its context ended", what)
 	}
 }
 
-// safely carries a call out; a panic is a failure of the test.
+// safely makes a call; a panic fails the test.
 func safely(t *testing.T, a *core.Action, ctx context.Context, payload json.RawMessage) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -217,12 +216,12 @@ func safely(t *testing.T, a *core.Action, ctx context.Context, payload json.RawM
 	return err
 }
 
-// testForeign: what is not a payload is refused, and nothing makes an action panic.
+// testForeign: payloads that are not objects are refused, and no payload makes an action panic.
 func testForeign(t *testing.T, p core.Plugin) {
 	for _, a := range p.Actions() {
 		for _, payload := range []string{``, `{`, `[]`, `7`, `"x"`} {
 			var err error
-			ends(t, a.Name, func() {
+			endsSoon(t, a.Name, func() {
 				ctx, cancel := context.WithTimeout(t.Context(), Patience)
 				defer cancel()
 				err = safely(t, &a, ctx, json.RawMessage(payload))
@@ -232,8 +231,8 @@ func testForeign(t *testing.T, p core.Plugin) {
 				t.Errorf("%s with %q: %v, want a *core.Error that is invalid", a.Name, payload, err)
 			}
 		}
-		for _, payload := range foreign(a.Examples.Examples) {
-			ends(t, a.Name, func() {
+		for _, payload := range invalidPayloads(a.Examples.Examples) {
+			endsSoon(t, a.Name, func() {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				_ = safely(t, &a, ctx, payload)
@@ -242,9 +241,9 @@ func testForeign(t *testing.T, p core.Plugin) {
 	}
 }
 
-// foreign are objects that no schema was asked about: right payloads with one
-// thing wrong.
-func foreign(examples []core.Example) []json.RawMessage {
+// invalidPayloads returns examples in which one property has a wrong value. No schema checks
+// them.
+func invalidPayloads(examples []core.Example) []json.RawMessage {
 	list := []json.RawMessage{json.RawMessage(`null`), json.RawMessage(`{}`)}
 	for _, e := range examples {
 		var payload map[string]any

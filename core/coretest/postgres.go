@@ -81,7 +81,7 @@ func (s *Postgres) command(name string, args ...string) *exec.Cmd {
 	return c
 }
 
-// Crash ends the server at once, with what it has not committed.
+// Crash kills the server, which loses what it has not committed.
 func (s *Postgres) Crash() {
 	_ = s.running.Process.Signal(syscall.SIGQUIT) // it may have ended
 	_ = s.running.Wait()

@@ -13,15 +13,15 @@ import (
 	"synthbot/core/watch"
 )
 
-// Room is a small true interface: what is sent through its message action can
-// be read back. It knows idempotency keys unless Forgets is set; with Looks, it
-// looks for what a former life may have sent among what is there.
+// Room is a small interface in memory: a test can read what is sent through its message
+// action.
 type Room struct {
-	Forgets, Looks bool
-	// Fail, where set, is asked before each send.
+	Forgets bool // it does not recognise idempotency keys
+	Looks   bool // it searches its messages for what an earlier attempt may have sent
+	// Fail, if set, is called before each message is sent, which fails with its error.
 	Fail func(text string) error
-	// Lose, where set, is asked after each send that worked: with an error its reply
-	// is lost.
+	// Lose, if set, is called after each message was sent. Its error replaces the platform's
+	// reply.
 	Lose func(text string) error
 
 	name  string
@@ -35,7 +35,7 @@ type Room struct {
 	whispers []string
 }
 
-// NewRoom makes an interface of that name.
+// NewRoom returns an empty Room with a name.
 func NewRoom(name string) *Room {
 	return &Room{
 		name: name, keys: make(map[string]string), choices: make(map[string][]core.Choice),
@@ -46,7 +46,7 @@ func NewRoom(name string) *Room {
 // Name implements core.Plugin.
 func (r *Room) Name() string { return r.name }
 
-// Actions implements core.Plugin. A text is sent in parts, one a line.
+// Actions implements core.Plugin. Each line of a text is sent as a part.
 func (r *Room) Actions() []core.Action {
 	return []core.Action{{
 		Name: core.MessagePrefix + r.name, Brief: "Send a message to a place of this room",
@@ -62,7 +62,7 @@ func (r *Room) do(ctx context.Context, c core.Call) (core.Result, error) {
 		Path core.Path `json:"interface_path"`
 	}
 	if err := json.Unmarshal(c.Payload, &p); err != nil {
-		return core.Result{}, &core.Error{Kind: core.Invalid, Text: "the payload is none", Err: err}
+		return core.Result{}, &core.Error{Kind: core.Invalid, Text: "the payload does not fit the schema", Err: err}
 	}
 	if p.Path.IsZero() {
 		p.Path = c.Path
@@ -85,10 +85,10 @@ func (r *Room) do(ctx context.Context, c core.Call) (core.Result, error) {
 	return core.Result{}, failed
 }
 
-// repeatable reports whether what is sent again is there once.
+// repeatable reports whether a message that is sent again appears only once.
 func (r *Room) repeatable() bool { return !r.Forgets || r.Looks }
 
-// look finds the text among what was sent since then.
+// look returns the id of a message with a text that was sent since then; "" if there is none.
 func (r *Room) look(text string, since time.Time) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,20 +126,20 @@ func (r *Room) put(key string, s core.Sent) (id string) {
 	return s.ID
 }
 
-// Listen implements core.Interface: nothing comes in by itself.
+// Listen implements core.Interface. It receives no events.
 func (r *Room) Listen(ctx context.Context, _ core.Inbox) error {
 	<-ctx.Done()
 	return nil
 }
 
-// Sent returns what is in the room.
+// Sent returns the messages in the room.
 func (r *Room) Sent() []core.Sent {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]core.Sent(nil), r.sent...)
 }
 
-// Texts returns the texts of what is in the room.
+// Texts returns the texts of the messages in the room.
 func (r *Room) Texts() []string {
 	var texts []string
 	for _, s := range r.Sent() {
@@ -151,7 +151,7 @@ func (r *Room) Texts() []string {
 // Observe implements watch.Observer.
 func (r *Room) Observe(e watch.TurnEnd) { r.ends <- e }
 
-// Ends tells when turns are over.
+// Ends returns a channel with the ends of turns.
 func (r *Room) Ends() <-chan watch.TurnEnd { return r.ends }
 
 // Choose implements core.Chooser.
@@ -191,7 +191,7 @@ func (r *Room) Whisper(_ context.Context, _ core.Message, text string) error {
 	return nil
 }
 
-// Whispers returns what was whispered to single people.
+// Whispers returns the texts of Whisper.
 func (r *Room) Whispers() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

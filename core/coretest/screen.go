@@ -12,20 +12,20 @@ import (
 // real ones do: the cursor stays behind the last column until something more is written.
 type Screen struct {
 	Row, Col int             // of the cursor, from the first row ever shown
-	Modes    map[string]bool // that are set or reset, such as "?2004"
-	Unknown  []string        // sequences that not all terminals know
+	Modes    map[string]bool // by name, such as "?2004": set or reset
+	Unknown  []string        // sequences that some terminals do not support
 
 	columns, height int
 	grid            [][]string // all rows; the screen is the last height of them
 	pending         string
 }
 
-// NewScreen makes a screen of that size.
+// NewScreen returns an empty screen.
 func NewScreen(columns, height int) *Screen {
 	return &Screen{columns: columns, height: height, grid: [][]string{nil}, Modes: map[string]bool{}}
 }
 
-// Write shows output. What is incomplete waits.
+// Write shows output. Incomplete characters and sequences wait for the rest.
 func (v *Screen) Write(p []byte) (int, error) {
 	s := v.pending + string(p)
 	for s != "" {
@@ -58,7 +58,7 @@ func (v *Screen) step(s string) int {
 	}
 	text := s[:end]
 	for !utf8.ValidString(text) && len(text) > 0 {
-		text = text[:len(text)-1] // a character that is not whole yet
+		text = text[:len(text)-1] // an incomplete character
 	}
 	for g := range txt.Graphemes(text) {
 		v.put(g)
@@ -137,8 +137,7 @@ func (v *Screen) eraseBelow(all bool) {
 	v.grid[v.Row] = v.grid[v.Row][:min(v.Col, len(v.grid[v.Row]))]
 }
 
-// resize makes the terminal narrower or wider; rows that are too long wrap, as
-// most terminals do it.
+// resize changes the width. Rows that are too long wrap, as in most terminals.
 func (v *Screen) resize(columns int) {
 	var grid [][]string
 	row := 0
@@ -155,10 +154,10 @@ func (v *Screen) resize(columns int) {
 	v.columns, v.grid, v.Row, v.Col = columns, grid, row, v.Col%columns
 }
 
-// Incomplete returns what waits to be complete.
+// Incomplete returns output that waits for the rest.
 func (v *Screen) Incomplete() string { return v.pending }
 
-// Text is all that was ever shown, row by row, without trailing white space.
+// Text returns everything ever shown, row by row, without trailing white space.
 func (v *Screen) Text() string {
 	var rows []string
 	for _, line := range v.grid {

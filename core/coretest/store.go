@@ -13,19 +13,19 @@ import (
 	"synthbot/core"
 )
 
-// OpenStore opens the store that lives in dir. What was committed to an earlier
-// store of the same dir, closed or not, is there again.
+// OpenStore opens the store in dir. It has everything that was committed to an earlier
+// store in the same dir, whether that was closed or not.
 type OpenStore func(t *testing.T, dir string) core.Store
 
 // TestStore checks that a core.Store keeps its contract.
 func TestStore(t *testing.T, open OpenStore) {
-	for _, group := range []map[string]func(*testing.T, *shelf){
+	for _, group := range []map[string]func(*testing.T, *testedStore){
 		logCases(), changeCases(), moveCases(), dueCases(), settledCases(), readCases(), journalCases(), callCases(),
-		wholeCases(), factCases(), itemCases(),
+		generalCases(), factCases(), itemCases(),
 	} {
 		for name, run := range group {
 			t.Run(name, func(t *testing.T) {
-				s := &shelf{t: t, dir: t.TempDir(), open: open}
+				s := &testedStore{t: t, dir: t.TempDir(), open: open}
 				s.Store = open(t, s.dir)
 				t.Cleanup(func() { s.Close() })
 				run(t, s)
@@ -34,9 +34,9 @@ func TestStore(t *testing.T, open OpenStore) {
 	}
 }
 
-// shelf is a store under test. Its methods fail the test instead of returning
+// testedStore is a store under test. Its methods fail the test instead of returning
 // errors.
-type shelf struct {
+type testedStore struct {
 	core.Store
 	t    *testing.T
 	dir  string
@@ -52,13 +52,14 @@ var (
 	street  = core.MustPath("town/street")
 )
 
-// said is a message as a driver gives it.
+// said returns a message from a driver.
 func said(place core.Path, id, text string) core.Entry {
 	return core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{
 		Path: place, ID: id, Text: text, Time: morning, Author: core.Author{ID: "7", Name: "Jay"},
 	}}}
 }
 
+// asked returns a message that is due.
 func asked(place core.Path, id, text string) core.Entry {
 	e := said(place, id, text)
 	e.Due = true
@@ -70,7 +71,7 @@ func at(e core.Entry, after time.Duration) core.Entry {
 	return e
 }
 
-func (s *shelf) commit(b *core.Batch) {
+func (s *testedStore) commit(b *core.Batch) {
 	s.t.Helper()
 	if err := s.Commit(context.Background(), b); err != nil {
 		s.t.Fatalf("Commit: %v", err)
@@ -78,37 +79,37 @@ func (s *shelf) commit(b *core.Batch) {
 }
 
 // append commits entries together and returns them with their numbers.
-func (s *shelf) append(entries ...core.Entry) []core.Entry {
+func (s *testedStore) append(entries ...core.Entry) []core.Entry {
 	s.t.Helper()
 	b := &core.Batch{Append: entries}
 	s.commit(b)
 	return b.Append
 }
 
-func (s *shelf) change(events ...core.Event) {
+func (s *testedStore) change(events ...core.Event) {
 	s.t.Helper()
 	s.commit(&core.Batch{Change: events})
 }
 
-func (s *shelf) answer(place core.Path, seq uint64) {
+func (s *testedStore) answer(place core.Path, seq uint64) {
 	s.t.Helper()
 	s.commit(&core.Batch{Answered: []core.TurnID{{Path: place, Seq: seq}}})
 }
 
-func (s *shelf) settle(place core.Path, seq uint64) {
+func (s *testedStore) settle(place core.Path, seq uint64) {
 	s.t.Helper()
 	s.commit(&core.Batch{Settled: []core.TurnID{{Path: place, Seq: seq}}})
 }
 
-func (s *shelf) view(f func(v core.View) error) {
+func (s *testedStore) view(f func(v core.View) error) {
 	s.t.Helper()
 	if err := s.View(context.Background(), f); err != nil {
 		s.t.Fatalf("View: %v", err)
 	}
 }
 
-// again closes the store and opens it anew.
-func (s *shelf) again() {
+// reopen closes the store and opens it again.
+func (s *testedStore) reopen() {
 	s.t.Helper()
 	if err := s.Close(); err != nil {
 		s.t.Fatalf("Close: %v", err)
@@ -116,25 +117,25 @@ func (s *shelf) again() {
 	s.Store = s.open(s.t, s.dir)
 }
 
-func (s *shelf) last(place core.Path, n int) (entries []core.Entry) {
+func (s *testedStore) last(place core.Path, n int) (entries []core.Entry) {
 	s.t.Helper()
 	s.view(func(v core.View) (err error) { entries, err = v.Last(place, n); return err })
 	return entries
 }
 
-func (s *shelf) due(place core.Path) (entries []core.Entry) {
+func (s *testedStore) due(place core.Path) (entries []core.Entry) {
 	s.t.Helper()
 	s.view(func(v core.View) (err error) { entries, err = v.Due(place, 100); return err })
 	return entries
 }
 
-func (s *shelf) head(place core.Path) (h core.Head) {
+func (s *testedStore) head(place core.Path) (h core.Head) {
 	s.t.Helper()
 	s.view(func(v core.View) (err error) { h, err = v.Head(place); return err })
 	return h
 }
 
-func (s *shelf) entry(place core.Path, id string) core.Entry {
+func (s *testedStore) entry(place core.Path, id string) core.Entry {
 	s.t.Helper()
 	var e core.Entry
 	var ok bool
@@ -145,13 +146,13 @@ func (s *shelf) entry(place core.Path, id string) core.Entry {
 	return e
 }
 
-func (s *shelf) waiting() (places []core.Path) {
+func (s *testedStore) waiting() (places []core.Path) {
 	s.t.Helper()
 	s.view(func(v core.View) (err error) { places, err = v.Waiting(); return err })
 	return places
 }
 
-// words is what entries say, for short comparisons.
+// words returns the texts of entries, for short comparisons.
 func words(entries []core.Entry) []string {
 	var all []string
 	for _, e := range entries {
@@ -168,7 +169,7 @@ func seqs(entries []core.Entry) []uint64 {
 	return all
 }
 
-// same fails unless got is want.
+// same fails the test unless got equals want.
 func same[T any](t *testing.T, what string, got, want T) {
 	t.Helper()
 	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b core.Path) bool { return a == b })); diff != "" {
@@ -176,16 +177,16 @@ func same[T any](t *testing.T, what string, got, want T) {
 	}
 }
 
-// is fails unless err is, or wraps, want.
-func is(t *testing.T, what string, err, want error) {
+// wantError fails the test unless err is, or wraps, want.
+func wantError(t *testing.T, what string, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {
 		t.Errorf("%s: %v, want %v", what, err, want)
 	}
 }
 
-// filled is a value of which every field holds something, so that none can be
-// forgotten on the way to the disk.
+// filled returns a value whose fields all have a non-zero value, so that a test sees
+// if one is not stored.
 func filled[T any](t *testing.T) T {
 	var value T
 	n := 0
@@ -217,7 +218,7 @@ func fillValue(t *testing.T, v reflect.Value, n *int) {
 		fillValue(t, v.Elem(), n)
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if v.Type().Field(i).Tag.Get("json") != "-" { // it is not kept
+			if v.Type().Field(i).Tag.Get("json") != "-" { // such fields are not stored
 				fillValue(t, v.Field(i), n)
 			}
 		}
@@ -236,8 +237,8 @@ func fillValue(t *testing.T, v reflect.Value, n *int) {
 	}
 }
 
-// refused fails unless the batch is refused and leaves nothing behind.
-func (s *shelf) refused(what string, b *core.Batch) {
+// refused fails the test unless the batch is refused and changes nothing.
+func (s *testedStore) refused(what string, b *core.Batch) {
 	s.t.Helper()
 	if err := s.Commit(context.Background(), b); err == nil || errors.Is(err, core.ErrDamaged) {
 		s.t.Errorf("%s: Commit returned %v, want a refusal", what, err)

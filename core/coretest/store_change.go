@@ -8,7 +8,7 @@ import (
 	"synthbot/core"
 )
 
-func changeCases() map[string]func(*testing.T, *shelf) {
+func changeCases() map[string]func(*testing.T, *testedStore) {
 	edit := func(id, text string) core.Event {
 		return core.Event{Kind: core.KindEdit, Message: core.Message{Path: kitchen, ID: id, Text: text}}
 	}
@@ -18,8 +18,8 @@ func changeCases() map[string]func(*testing.T, *shelf) {
 	reaction := func(person, emoji string) core.Event {
 		return core.Event{Kind: core.KindReaction, Message: core.Message{Path: kitchen, Author: core.Author{ID: person}}, Target: "1", Data: emoji}
 	}
-	return map[string]func(*testing.T, *shelf){
-		"an edit replaces the text and counts": func(t *testing.T, s *shelf) {
+	return map[string]func(*testing.T, *testedStore){
+		"an edit replaces the text and counts": func(t *testing.T, s *testedStore) {
 			s.append(said(kitchen, "1", "one"), said(kitchen, "2", "two"))
 			s.change(edit("1", "uno"), edit("1", "eins"))
 			got := s.entry(kitchen, "1")
@@ -30,7 +30,7 @@ func changeCases() map[string]func(*testing.T, *shelf) {
 			same(t, "revision after nothing new", s.entry(kitchen, "1").Rev, 2)
 		},
 		"recognised speech is the text, and no revision": recognised,
-		"an edit leaves attachments alone unless it names them": func(t *testing.T, s *shelf) {
+		"an edit leaves attachments alone unless it names them": func(t *testing.T, s *testedStore) {
 			e := said(kitchen, "1", "look")
 			e.Message.Attachments = []core.Attachment{{Kind: core.MediaImage, Ref: "r"}}
 			s.append(e)
@@ -41,9 +41,9 @@ func changeCases() map[string]func(*testing.T, *shelf) {
 			s.change(without)
 			same(t, "attachments after they went", len(s.entry(kitchen, "1").Message.Attachments), 0)
 		},
-		"an installation keeps its name, and shares it with none":        installed,
+		"an installation keeps its name, and shares it with none":        installationName,
 		"foreign words are kept as they came, and an edit replaces them": foreignWords,
-		"a deletion keeps the number and drops the words": func(t *testing.T, s *shelf) {
+		"a deletion keeps the number and drops the words": func(t *testing.T, s *testedStore) {
 			e := said(kitchen, "1", "secret")
 			e.Message.Foreign = []core.Foreign{{Kind: core.ForeignForward, Text: "secret"}}
 			e.Message.Attachments = []core.Attachment{{Kind: core.MediaImage, Ref: "r"}}
@@ -62,36 +62,36 @@ func changeCases() map[string]func(*testing.T, *shelf) {
 			s.commit(b)
 			same(t, "known still", b.Known, []bool{true})
 		},
-		"changes of what is not there": func(t *testing.T, s *shelf) {
+		"changes of what is not there": func(t *testing.T, s *testedStore) {
 			s.append(said(garden, "1", "elsewhere"))
 			s.change(edit("1", "x"), deletion("1"), reaction("7", "👍"), edit("", "x"), deletion(""),
 				core.Event{Kind: core.KindMigration, Message: core.Message{Path: kitchen}})
 			same(t, "garden", words(s.last(garden, 5)), []string{"elsewhere"})
 			same(t, "kitchen", len(s.last(kitchen, 5)), 0)
 		},
-		"a batch changes what it appended": func(t *testing.T, s *shelf) {
+		"a batch changes what it appended": func(t *testing.T, s *testedStore) {
 			s.commit(&core.Batch{Append: []core.Entry{said(kitchen, "1", "one")}, Change: []core.Event{edit("1", "uno")}})
 			same(t, "text", s.entry(kitchen, "1").Message.Text, "uno")
 		},
-		"reactions are counted by person": func(t *testing.T, s *shelf) {
+		"reactions are counted by person": func(t *testing.T, s *testedStore) {
 			s.append(said(kitchen, "1", "one"))
 			s.change(reaction("7", "👍"), reaction("8", "👍"), reaction("8", "🎉"), reaction("7", "👍"))
 			same(t, "reactions", s.entry(kitchen, "1").Reactions, map[string]int{"👍": 2, "🎉": 1})
-			s.again()
+			s.reopen()
 			s.change(reaction("8", ""), reaction("9", ""))
 			same(t, "after taking away", s.entry(kitchen, "1").Reactions, map[string]int{"👍": 1})
 			s.change(reaction("7", ""))
 			same(t, "at the end", len(s.entry(kitchen, "1").Reactions), 0)
 			same(t, "revision", s.entry(kitchen, "1").Rev, 0)
 		},
-		"single reactions are taken away, and everybody's": func(t *testing.T, s *shelf) {
+		"single reactions are taken away, and everybody's": func(t *testing.T, s *testedStore) {
 			s.append(said(kitchen, "1", "one"))
 			put := func() {
 				s.change(reaction("7", "👍"), reaction("7", "🎉"), reaction("8", "👍"), reaction("8", "-x"), reaction("", "👀"))
 				same(t, "reactions", s.entry(kitchen, "1").Reactions, map[string]int{"👍": 2, "🎉": 1, "👀": 1})
 			}
 			put()
-			s.again()
+			s.reopen()
 			s.change(reaction("7", "-👍"), reaction("9", "-🎉"))
 			same(t, "without one", s.entry(kitchen, "1").Reactions, map[string]int{"👍": 1, "🎉": 1, "👀": 1})
 			s.change(reaction("", ""))
@@ -106,17 +106,17 @@ func changeCases() map[string]func(*testing.T, *shelf) {
 	}
 }
 
-func moveCases() map[string]func(*testing.T, *shelf) {
+func moveCases() map[string]func(*testing.T, *testedStore) {
 	barn := core.MustPath("house/barn")
 	migration := core.Event{Kind: core.KindMigration, Message: core.Message{Path: kitchen}, To: barn}
-	return map[string]func(*testing.T, *shelf){
-		"a migrated place goes on": func(t *testing.T, s *shelf) {
+	return map[string]func(*testing.T, *testedStore){
+		"a migrated place goes on": func(t *testing.T, s *testedStore) {
 			s.append(asked(kitchen, "1", "one"), asked(kitchen, "2", "two"))
 			s.answer(kitchen, 1)
 			key := core.Key{Turn: core.TurnID{Path: kitchen, Seq: 2}}
 			s.commit(&core.Batch{Journal: []core.Record{{Key: key, Progress: core.ProgressStarted}}})
 			s.change(migration)
-			s.again()
+			s.reopen()
 			same(t, "places", s.places(core.Path{}), []core.Path{barn})
 			same(t, "waiting", s.waiting(), []core.Path{barn})
 			for _, name := range []core.Path{kitchen, barn} {
@@ -131,7 +131,7 @@ func moveCases() map[string]func(*testing.T, *shelf) {
 			s.answer(kitchen, 2)
 			same(t, "waiting at the end", len(s.waiting()), 0)
 		},
-		"ids of the old place are no ids of the new one": func(t *testing.T, s *shelf) {
+		"ids of the old place are no ids of the new one": func(t *testing.T, s *testedStore) {
 			s.append(said(kitchen, "1", "old one"))
 			s.change(migration)
 			b := &core.Batch{Append: []core.Entry{said(barn, "1", "new one"), said(kitchen, "1", "old one again")}}
@@ -143,7 +143,7 @@ func moveCases() map[string]func(*testing.T, *shelf) {
 			s.change(core.Event{Kind: core.KindEdit, Message: core.Message{Path: kitchen, ID: "1", Text: "old edited"}})
 			same(t, "history", words(s.last(barn, 9)), []string{"old edited", "new one"})
 		},
-		"migrating twice is migrating once": func(t *testing.T, s *shelf) {
+		"migrating twice is migrating once": func(t *testing.T, s *testedStore) {
 			s.append(asked(kitchen, "1", "one"))
 			back := core.Event{Kind: core.KindMigration, Message: core.Message{Path: barn}, To: kitchen}
 			inside := core.Event{Kind: core.KindMigration, Message: core.Message{Path: barn}, To: core.MustPath("house/barn/loft")}
@@ -151,7 +151,7 @@ func moveCases() map[string]func(*testing.T, *shelf) {
 			same(t, "places", s.places(core.Path{}), []core.Path{barn})
 			same(t, "history", words(s.last(barn, 9)), []string{"one"})
 		},
-		"what lies below moves too": func(t *testing.T, s *shelf) {
+		"what lies below moves too": func(t *testing.T, s *testedStore) {
 			s.append(asked(shed, "1", "tools"), said(fence, "1", "stays"))
 			s.change(core.Event{Kind: core.KindMigration, Message: core.Message{Path: garden}, To: street})
 			same(t, "places", s.places(core.Path{}), []core.Path{fence, core.MustPath("town/street/shed")})
@@ -159,7 +159,7 @@ func moveCases() map[string]func(*testing.T, *shelf) {
 			same(t, "shed", words(s.last(shed, 9)), []string{"tools", "more"})
 			same(t, "pond", words(s.last(core.MustPath("town/street/pond"), 9)), []string{"frog"})
 		},
-		"a chain of migrations": func(t *testing.T, s *shelf) {
+		"a chain of migrations": func(t *testing.T, s *testedStore) {
 			s.append(asked(kitchen, "1", "one"))
 			s.change(migration)
 			s.append(asked(barn, "2", "two"))
@@ -168,13 +168,13 @@ func moveCases() map[string]func(*testing.T, *shelf) {
 			same(t, "entry", s.entry(kitchen, "1").Message.Path, street)
 			same(t, "waiting", s.waiting(), []core.Path{street})
 		},
-		"a migration into a place that has begun": intoBegun,
+		"a migration into a place that has begun": migratedIntoUsedPlace,
 	}
 }
 
-// intoBegun: the numbers of a place in use stay, those of the one that joins it
-// rise; nothing that waits is lost, nothing answered waits again.
-func intoBegun(t *testing.T, s *shelf) {
+// migratedIntoUsedPlace: a place that already has entries keeps its numbers, those of the
+// moved entries rise. What waits still waits, and what was answered does not.
+func migratedIntoUsedPlace(t *testing.T, s *testedStore) {
 	s.append(asked(kitchen, "1", "old answered"), asked(kitchen, "2", "old waiting"), said(kitchen, "3", "old talk"))
 	s.answer(kitchen, 1)
 	s.append(asked(garden, "1", "new answered"), asked(garden, "2", "new waiting"))
@@ -189,7 +189,7 @@ func intoBegun(t *testing.T, s *shelf) {
 	same(t, "journal", len(s.journal(turn)), 1)
 	s.commit(&core.Batch{Answered: []core.TurnID{turn}}) // the old place's turn ends
 	same(t, "due after the old turn", words(s.due(garden)), []string{"new waiting"})
-	s.again()
+	s.reopen()
 	same(t, "due after opening again", words(s.due(garden)), []string{"new waiting"})
 	got := s.append(asked(garden, "3", "newest"))
 	s.answer(garden, 2)
@@ -199,9 +199,9 @@ func intoBegun(t *testing.T, s *shelf) {
 	same(t, "history", len(s.last(garden, 99)), 6)
 }
 
-func installed(t *testing.T, s *shelf) {
+func installationName(t *testing.T, s *testedStore) {
 	name := s.Installation()
-	s.again()
+	s.reopen()
 	same(t, "name", s.Installation(), name)
 	other := s.open(t, t.TempDir())
 	t.Cleanup(func() { other.Close() })
@@ -210,14 +210,14 @@ func installed(t *testing.T, s *shelf) {
 	}
 }
 
-func foreignWords(t *testing.T, s *shelf) {
+func foreignWords(t *testing.T, s *testedStore) {
 	e := said(kitchen, "1", "look at this")
 	e.Message.Foreign = []core.Foreign{
 		{Kind: core.ForeignForward, From: core.Author{ID: "9", Name: "Bob", Tag: "@bob"}, Text: "a tale", Time: morning},
 		{Kind: core.ForeignEmbed, Text: "a card"},
 	}
 	s.append(e)
-	s.again()
+	s.reopen()
 	same(t, "foreign words", s.entry(kitchen, "1").Message.Foreign, e.Message.Foreign)
 	same(t, "own words", s.entry(kitchen, "1").Message.Text, "look at this")
 	other := core.Event{Kind: core.KindEdit, Message: core.Message{Path: kitchen, ID: "1", Text: "look at this"}}
@@ -230,8 +230,8 @@ func foreignWords(t *testing.T, s *shelf) {
 	same(t, "revision after nothing new", s.entry(kitchen, "1").Rev, 1)
 }
 
-// recognised: words that were heard later become the text of a voice message.
-func recognised(t *testing.T, s *shelf) {
+// recognised: words from speech recognition become the text of a voice message.
+func recognised(t *testing.T, s *testedStore) {
 	e := said(kitchen, "1", "")
 	e.Message.Voice, e.Message.Attachments = true, []core.Attachment{{Kind: core.MediaAudio, Ref: "r"}}
 	s.append(e)
@@ -247,7 +247,7 @@ func recognised(t *testing.T, s *shelf) {
 	same(t, "text after the platform repeats the message", s.entry(kitchen, "1").Message.Text, "turn left")
 	for _, caption := range []string{"to the shop", "to the shop", "home", ""} {
 		s.change(core.Event{Kind: core.KindEdit, Message: core.Message{Path: kitchen, ID: "1", Voice: true, Text: caption}})
-		s.again()
+		s.reopen()
 		got := s.entry(kitchen, "1").Message.Text
 		same(t, "text with the caption "+caption, got, strings.TrimSpace(caption+"\nturn left"))
 	}
@@ -258,7 +258,7 @@ func recognised(t *testing.T, s *shelf) {
 	edit.Message.Foreign[0].Text = "listen\nturn right"
 	s.change(edit)
 	s.change(core.Event{Kind: core.KindEdit, Message: core.Message{Path: kitchen, ID: "2", Foreign: passedOn.Message.Foreign}})
-	s.again()
+	s.reopen()
 	same(t, "what others said in a voice message", s.entry(kitchen, "2").Message.Foreign, edit.Message.Foreign)
 	s.change(core.Event{Kind: core.KindDeletion, Message: core.Message{Path: kitchen}, Target: "1"})
 	same(t, "confidence after its deletion", s.entry(kitchen, "1").Message.Heard, 0)

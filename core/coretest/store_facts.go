@@ -14,10 +14,10 @@ import (
 	"synthbot/core/epochs"
 )
 
-// knower is a store that keeps facts too.
-type knower interface {
+// factStore is a store that also stores facts.
+type factStore interface {
 	core.Facts
-	// Forget takes away what is kept of a person.
+	// Forget erases what is stored about a user.
 	Forget(ctx context.Context, person core.Path) error
 }
 
@@ -26,16 +26,16 @@ var (
 	annPath = core.MustPath("house/@user/8")
 )
 
-func (s *shelf) facts() knower {
+func (s *testedStore) facts() factStore {
 	s.t.Helper()
-	k, ok := s.Store.(knower)
+	k, ok := s.Store.(factStore)
 	if !ok {
 		s.t.Skip("keeps no facts")
 	}
 	return k
 }
 
-func (s *shelf) save(f core.Fact) core.Fact {
+func (s *testedStore) save(f core.Fact) core.Fact {
 	s.t.Helper()
 	saved, err := s.facts().SaveFact(context.Background(), f)
 	if err != nil {
@@ -44,8 +44,8 @@ func (s *shelf) save(f core.Fact) core.Fact {
 	return saved
 }
 
-// recall returns what is found, in the order of the alphabet.
-func (s *shelf) recall(q core.FactQuery) []string {
+// recall returns the texts of the facts that are found, in alphabetical order.
+func (s *testedStore) recall(q core.FactQuery) []string {
 	s.t.Helper()
 	if q.N == 0 {
 		q.N = 100
@@ -62,11 +62,11 @@ func (s *shelf) recall(q core.FactQuery) []string {
 	return texts
 }
 
-func factCases() map[string]func(*testing.T, *shelf) {
+func factCases() map[string]func(*testing.T, *testedStore) {
 	about := []core.Path{jayPath}
-	return map[string]func(*testing.T, *shelf){
+	return map[string]func(*testing.T, *testedStore){
 		"facts are seen where they were said, and below": factsStay,
-		"facts are found by words, tags and people": func(t *testing.T, s *shelf) {
+		"facts are found by words, tags and people": func(t *testing.T, s *testedStore) {
 			s.save(core.Fact{Text: "jay keeps bees", Origin: kitchen, About: about, Tags: []string{"Pets"}})
 			s.save(core.Fact{Text: "ann keeps cats", Origin: kitchen, About: []core.Path{annPath}, Tags: []string{"pets"}})
 			s.save(core.Fact{Text: "the oven is broken", Origin: kitchen})
@@ -79,10 +79,10 @@ func factCases() map[string]func(*testing.T, *shelf) {
 			same(t, "by nothing", len(s.recall(core.FactQuery{See: see})), 3)
 			same(t, "one at most", len(s.recall(core.FactQuery{See: see, N: 1})), 1)
 			same(t, "by a word that is not there", len(s.recall(core.FactQuery{See: see, Text: "xylophone"})), 0)
-			s.again()
+			s.reopen()
 			same(t, "after opening again", s.recall(core.FactQuery{See: see, Text: "oven"}), []string{"the oven is broken"})
 		},
-		"the best comes first": func(t *testing.T, s *shelf) {
+		"the best comes first": func(t *testing.T, s *testedStore) {
 			s.save(core.Fact{Text: "jay has a red bicycle", Origin: kitchen})
 			s.save(core.Fact{Text: "the red door", Origin: kitchen})
 			s.save(core.Fact{Text: "a red hat", Origin: kitchen})
@@ -91,7 +91,7 @@ func factCases() map[string]func(*testing.T, *shelf) {
 				t.Errorf("%+v, %v", found, err)
 			}
 		},
-		"the newest wins": func(t *testing.T, s *shelf) {
+		"the newest wins": func(t *testing.T, s *testedStore) {
 			old := s.save(core.Fact{Text: "jay lives in rome", Origin: kitchen, About: about, Topic: "home", By: jayPath, Time: morning, Importance: 3})
 			again := s.save(core.Fact{Text: "Jay lives in Rome!", Origin: kitchen, About: about, Time: morning.Add(1), By: jayPath})
 			same(t, "one that says the same", again.ID, old.ID)
@@ -114,19 +114,19 @@ func factCases() map[string]func(*testing.T, *shelf) {
 			}
 		},
 		"others' facts stay, each with who told it": othersStay,
-		"a fact is changed and dropped from where it is seen": func(t *testing.T, s *shelf) {
+		"a fact is changed and dropped from where it is seen": func(t *testing.T, s *testedStore) {
 			f := s.save(core.Fact{Text: "a secret", Origin: garden})
 			_, err := s.facts().SaveFact(context.Background(), core.Fact{ID: f.ID, Text: "changed", Origin: kitchen})
-			is(t, "SaveFact from elsewhere", err, core.ErrUnknown)
-			is(t, "DropFact from elsewhere", s.facts().DropFact(context.Background(), f.ID, kitchen, street), core.ErrUnknown)
+			wantError(t, "SaveFact from elsewhere", err, core.ErrUnknown)
+			wantError(t, "DropFact from elsewhere", s.facts().DropFact(context.Background(), f.ID, kitchen, street), core.ErrUnknown)
 			changed := s.save(core.Fact{ID: f.ID, Text: "told in the shed", Origin: shed})
 			same(t, "its origin", changed.Origin, garden)
 			same(t, "found", s.recall(core.FactQuery{See: []core.Path{garden}}), []string{"told in the shed"})
-			is(t, "DropFact", s.facts().DropFact(context.Background(), f.ID, street, shed), nil)
-			is(t, "DropFact again", s.facts().DropFact(context.Background(), f.ID, shed), core.ErrUnknown)
+			wantError(t, "DropFact", s.facts().DropFact(context.Background(), f.ID, street, shed), nil)
+			wantError(t, "DropFact again", s.facts().DropFact(context.Background(), f.ID, shed), core.ErrUnknown)
 			same(t, "left", len(s.recall(core.FactQuery{See: []core.Path{garden}})), 0)
 		},
-		"what cannot be a fact is refused": func(t *testing.T, s *shelf) {
+		"what cannot be a fact is refused": func(t *testing.T, s *testedStore) {
 			for name, f := range map[string]core.Fact{"empty": {}, "endless": {Text: strings.Repeat("x", 1<<20)}, "no such": {ID: "zzzz", Text: "x"}} {
 				if _, err := s.facts().SaveFact(context.Background(), f); err == nil {
 					t.Errorf("%s: no error", name)
@@ -141,8 +141,8 @@ func factCases() map[string]func(*testing.T, *shelf) {
 	}
 }
 
-// factsStay: in no way that one can ask.
-func factsStay(t *testing.T, s *shelf) {
+// factsStay: no query finds facts from other places.
+func factsStay(t *testing.T, s *testedStore) {
 	for text, origin := range map[string]core.Path{"told the garden": garden, "told the shed": shed, "told the kitchen": kitchen, "told everybody": {}} {
 		s.save(core.Fact{Text: text, Origin: origin, About: []core.Path{jayPath}, Tags: []string{"x"}})
 	}
@@ -163,9 +163,9 @@ func factsStay(t *testing.T, s *shelf) {
 	}
 }
 
-// forgottenBeside: what a command was answered beside a turn that runs goes with
-// its author, whether the command is over or not.
-func forgottenBeside(t *testing.T, s *shelf) {
+// forgottenBeside: the answer to a command that was settled beside a running turn is erased with
+// the command's author, whether it is written before or after that.
+func forgottenBeside(t *testing.T, s *testedStore) {
 	k := s.facts()
 	other := asked(kitchen, "1", "still waits")
 	other.Message.Author.ID = "8"
@@ -181,9 +181,9 @@ func forgottenBeside(t *testing.T, s *shelf) {
 	}
 	s.commit(end(turns[0]))
 	s.commit(&core.Batch{Journal: end(turns[1]).Journal})
-	is(t, "Forget", k.Forget(context.Background(), jayPath), nil)
+	wantError(t, "Forget", k.Forget(context.Background(), jayPath), nil)
 	s.commit(end(turns[1]))
-	s.again()
+	s.reopen()
 	for _, e := range s.last(kitchen, 100) {
 		if strings.Contains(e.Message.Text, "SECRET") {
 			t.Errorf("it is still there: %+v", e.Message)
@@ -195,9 +195,9 @@ func forgottenBeside(t *testing.T, s *shelf) {
 	same(t, "due", words(s.due(kitchen)), []string{"still waits"})
 }
 
-// forgotten: nothing of a person is left, and what was begun before, a turn that
-// runs or a fact that is made, leaves them out.
-func forgotten(t *testing.T, s *shelf) {
+// forgotten: everything about a user is erased, and turns and facts that were begun before
+// store nothing about them.
+func forgotten(t *testing.T, s *testedStore) {
 	k := s.facts()
 	mine := func(id, text string) core.Entry { e := said(kitchen, id, text); e.Message.Author.ID = "8"; return e }
 	quoting := mine("3", "as he said")
@@ -215,20 +215,20 @@ func forgotten(t *testing.T, s *shelf) {
 	s.save(core.Fact{Text: "SECRET about", Origin: kitchen, About: []core.Path{jayPath}})
 	s.save(core.Fact{Text: "SECRET by", Origin: kitchen, By: jayPath})
 	s.save(core.Fact{Text: "about ann", Origin: kitchen, About: []core.Path{annPath}})
-	is(t, "Forget", k.Forget(context.Background(), jayPath), nil)
+	wantError(t, "Forget", k.Forget(context.Background(), jayPath), nil)
 
 	if _, err := k.SaveFact(epochs.With(context.Background(), epoch), core.Fact{Text: "SECRET again", About: []core.Path{jayPath}}); !errors.Is(err, core.ErrForgotten) {
 		t.Errorf("SaveFact of what was read before: %v, want %v", err, core.ErrForgotten)
 	}
 	turn := epochs.WithTurn(context.Background(), running, epoch)
 	_, err := k.SaveFact(turn, core.Fact{Text: "SECRET that names nobody", Origin: kitchen})
-	is(t, "SaveFact of a turn that answers them", err, core.ErrForgotten)
+	wantError(t, "SaveFact of a turn that answers them", err, core.ErrForgotten)
 	_, err = s.items("quiz").Put(turn, core.Item{Path: kitchen, Key: "k", Value: json.RawMessage(`"SECRET"`)})
-	is(t, "Put of a turn that answers them", err, core.ErrForgotten)
+	wantError(t, "Put of a turn that answers them", err, core.ErrForgotten)
 	late := said(kitchen, "r2", "you say SECRET")
 	late.Self = true
 	s.commit(&core.Batch{Append: []core.Entry{late}, Journal: []core.Record{opened}, Answered: []core.TurnID{running}})
-	s.again()
+	s.reopen()
 	var left []string
 	for _, e := range s.last(kitchen, 100) {
 		if e.Message.Text != "" {
@@ -253,10 +253,10 @@ func forgotten(t *testing.T, s *shelf) {
 	same(t, "known when it is delivered again", b.Known, []bool{true, false})
 }
 
-// oldWords: what somebody said before they asked to be forgotten is not stored, even
-// if it was never known: as a message, quoted, passed on, or as what a command is about.
-// The same holds for a known answer to them. What they said afterwards is.
-func oldWords(t *testing.T, s *shelf) {
+// oldWords: what a user wrote before they asked to be forgotten is not stored, even if the store
+// never had it: as a message, a quote, a forward, or the message that a command is about. Nor are
+// quotes of the bot's answers to them. What they write afterwards is stored.
+func oldWords(t *testing.T, s *testedStore) {
 	k := s.facts()
 	request := asked(kitchen, "1", "forget me")
 	request.Message.Time = time.Now().Add(30 * time.Second).Truncate(time.Second) // the platform's clock is ahead
@@ -264,7 +264,7 @@ func oldWords(t *testing.T, s *shelf) {
 	reply := said(kitchen, "r1", "SECRET answer")
 	reply.Self, reply.Message.Author = true, core.Author{ID: "99", Name: "Bot", Bot: true}
 	s.commit(&core.Batch{Append: []core.Entry{reply}, Answered: []core.TurnID{{Path: kitchen, Seq: 1}}})
-	is(t, "Forget", k.Forget(context.Background(), jayPath), nil)
+	wantError(t, "Forget", k.Forget(context.Background(), jayPath), nil)
 	before, then := request.Message.Time.Add(-time.Second), request.Message.Time
 	jay := core.Author{ID: "7", Name: "Jay"}
 	ann := func(id, text string) core.Entry {
@@ -290,7 +290,7 @@ func oldWords(t *testing.T, s *shelf) {
 	answer.Message.ReplyTo = &core.Quote{ID: "r1", From: core.Author{ID: "99", Bot: true}, Text: "SECRET answer", Time: then}
 	b.Append = append(b.Append, answer)
 	s.commit(&b)
-	s.again()
+	s.reopen()
 	same(t, "refused", b.Known, []bool{true, false, false, true, false, false, false, false, false})
 	var got []string
 	for _, e := range append(s.last(garden, 9), s.last(kitchen, 9)...) {
@@ -315,15 +315,15 @@ func oldWords(t *testing.T, s *shelf) {
 	same(t, "due", words(s.due(kitchen)), []string{"/remember"})
 }
 
-// oldForwards: a forward by an unknown author from before somebody asked to be forgotten is
-// stored without its words, unless the message that it copies is kept.
-func oldForwards(t *testing.T, s *shelf) {
+// oldForwards: a forwarded message of an unknown author from before a user asked to be forgotten
+// is stored without its text, unless the original is stored, too.
+func oldForwards(t *testing.T, s *testedStore) {
 	kept := said(garden, "g", "of ann")
 	kept.Message.Author.ID = "8"
 	request := asked(kitchen, "1", "forget me")
 	request.Message.Time = time.Now().Truncate(time.Second)
 	s.append(kept, asked(garden, "g7", "SECRET"), request)
-	is(t, "Forget", s.facts().Forget(context.Background(), jayPath), nil)
+	wantError(t, "Forget", s.facts().Forget(context.Background(), jayPath), nil)
 	before, then := request.Message.Time, request.Message.Time.Add(time.Second)
 	forward := core.Foreign{Kind: core.ForeignForward, From: core.Author{Name: "Jay"}, Text: "SECRET", Time: before}
 	foreign := []core.Foreign{forward, forward, forward, forward, {Kind: core.ForeignEmbed, Text: "a card"}}
@@ -333,7 +333,7 @@ func oldForwards(t *testing.T, s *shelf) {
 	e := said(kitchen, "f", "look")
 	e.Message.Author.ID, e.Message.Foreign, e.Message.Time = "8", foreign, then
 	s.append(e)
-	s.again()
+	s.reopen()
 	e = s.entry(kitchen, "f")
 	same(t, "stored", e.Message.AllText(), "look\nkept\nnew\na card")
 	same(t, "forwards", len(e.Message.Foreign), 5)
@@ -345,9 +345,9 @@ func oldForwards(t *testing.T, s *shelf) {
 	same(t, "elsewhere", e.Message.AllText(), "look\nSECRET")
 }
 
-// wrongClocks: what is older than a request to be forgotten is known by the platform's
-// clock, however far this machine's is from it.
-func wrongClocks(t *testing.T, s *shelf) {
+// wrongClocks: the platform's clock decides whether a message is older than a request to be forgotten,
+// even if this machine's clock differs much from it.
+func wrongClocks(t *testing.T, s *testedStore) {
 	for i, ahead := range []time.Duration{-2 * time.Hour, 0, 2 * time.Hour} {
 		for j, last := range []time.Duration{0, -time.Hour} { // they ask themselves, or somebody else does
 			who := fmt.Sprint(10*i + j)
@@ -359,7 +359,7 @@ func wrongClocks(t *testing.T, s *shelf) {
 			}
 			s.append(words("last", last))
 			person := core.MustPath("house/@user/" + who)
-			is(t, "Forget", s.facts().Forget(context.Background(), person), nil)
+			wantError(t, "Forget", s.facts().Forget(context.Background(), person), nil)
 			b := &core.Batch{Append: []core.Entry{words("old", -20*time.Minute), words("new", 20*time.Minute)}}
 			s.commit(b)
 			same(t, fmt.Sprintf("known, %s ahead, last heard %s ago", ahead, -last), b.Known, []bool{true, false})
@@ -367,9 +367,9 @@ func wrongClocks(t *testing.T, s *shelf) {
 	}
 }
 
-// othersStay: a newer fact replaces what its author said or what is about its author,
-// and nothing else; and who is forgotten takes no fact of others along.
-func othersStay(t *testing.T, s *shelf) {
+// othersStay: a newer fact replaces facts by its author or about its author, and no others. Forgetting
+// a user does not erase what others said.
+func othersStay(t *testing.T, s *testedStore) {
 	see := core.FactQuery{See: []core.Path{kitchen}}
 	tell := func(by core.Path, text, topic string, rank core.Rank) core.Fact {
 		about := []core.Path{jayPath}
@@ -383,7 +383,7 @@ func othersStay(t *testing.T, s *shelf) {
 	same(t, "all are kept", s.recall(see), []string{"jay lives in a cave", "jay lives in rome", "jay lives in rome", "jay lives in space"})
 	tell(eve, "jay lives in a hole", "home", core.RankMember)
 	same(t, "her own is replaced", s.recall(see), []string{"jay lives in a hole", "jay lives in rome", "jay lives in rome", "jay lives in space"})
-	is(t, "Forget", s.facts().Forget(context.Background(), eve), nil)
+	wantError(t, "Forget", s.facts().Forget(context.Background(), eve), nil)
 	same(t, "hers go with her", s.recall(see), []string{"jay lives in rome", "jay lives in space"})
 
 	tell(eve, "jay lives in a cave", "home", core.RankMember)
@@ -393,7 +393,7 @@ func othersStay(t *testing.T, s *shelf) {
 
 	s.save(core.Fact{Text: "we meet on friday", Origin: kitchen, Topic: "meeting", By: eve})
 	s.save(core.Fact{Text: "we meet on monday", Origin: kitchen, Topic: "meeting", By: annPath, Rank: core.RankModerator})
-	is(t, "Forget", s.facts().Forget(context.Background(), eve), nil)
+	wantError(t, "Forget", s.facts().Forget(context.Background(), eve), nil)
 	same(t, "what others say now stays", s.recall(see), []string{"jay lives in oslo", "we meet on monday"})
 	found, err := s.facts().Recall(context.Background(), core.FactQuery{See: see.See, N: 9})
 	for _, f := range found {

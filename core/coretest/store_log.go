@@ -12,9 +12,9 @@ import (
 	"synthbot/core"
 )
 
-func logCases() map[string]func(*testing.T, *shelf) {
-	return map[string]func(*testing.T, *shelf){
-		"numbers rise within a place": func(t *testing.T, s *shelf) {
+func logCases() map[string]func(*testing.T, *testedStore) {
+	return map[string]func(*testing.T, *testedStore){
+		"numbers rise within a place": func(t *testing.T, s *testedStore) {
 			got := s.append(said(kitchen, "a", "1"), said(garden, "a", "2"), said(kitchen, "b", "3"))
 			same(t, "numbers", seqs(got), []uint64{1, 1, 2})
 			got = s.append(said(kitchen, "c", "4"))
@@ -22,7 +22,7 @@ func logCases() map[string]func(*testing.T, *shelf) {
 			same(t, "kitchen", words(s.last(kitchen, 10)), []string{"1", "3", "4"})
 			same(t, "garden", words(s.last(garden, 10)), []string{"2"})
 		},
-		"an id is taken once in its place": func(t *testing.T, s *shelf) {
+		"an id is taken once in its place": func(t *testing.T, s *testedStore) {
 			s.append(said(kitchen, "a", "first"), said(kitchen, "b", "second"))
 			b := &core.Batch{Append: []core.Entry{
 				asked(kitchen, "c", "third"), asked(kitchen, "a", "first again"), said(kitchen, "c", "third again"), said(garden, "a", "elsewhere"),
@@ -33,14 +33,14 @@ func logCases() map[string]func(*testing.T, *shelf) {
 			same(t, "kitchen", words(s.last(kitchen, 10)), []string{"first", "second", "third"})
 			same(t, "due", words(s.due(kitchen)), []string{"third"})
 		},
-		"long ids that begin alike are different": func(t *testing.T, s *shelf) {
+		"long ids that begin alike are different": func(t *testing.T, s *testedStore) {
 			long := strings.Repeat("x", 1000)
 			b := &core.Batch{Append: []core.Entry{said(kitchen, long+"1", "1"), said(kitchen, long+"2", "2"), said(kitchen, long+"1", "3")}}
 			s.commit(b)
 			same(t, "known", b.Known, []bool{false, false, true})
 			same(t, "entry", s.entry(kitchen, long+"2").Message.Text, "2")
 		},
-		"without an id nothing is a repetition": func(t *testing.T, s *shelf) {
+		"without an id nothing is a repetition": func(t *testing.T, s *testedStore) {
 			s.append(said(kitchen, "", "one"), said(kitchen, "", "two"))
 			same(t, "kitchen", words(s.last(kitchen, 10)), []string{"one", "two"})
 			s.view(func(v core.View) error {
@@ -51,18 +51,18 @@ func logCases() map[string]func(*testing.T, *shelf) {
 			})
 		},
 		"every field comes back": everyField,
-		"texts come back as they are": func(t *testing.T, s *shelf) {
+		"texts come back as they are": func(t *testing.T, s *testedStore) {
 			want := []string{"", " ", "a\x00b", "no utf-8 \xff\xfe", "line\nline\r\n", "</script>&", strings.Repeat("long ", 1<<18), "👩‍👩‍👧"}
 			for i, text := range want {
 				s.append(said(kitchen, fmt.Sprint(i), text))
 			}
-			s.again()
+			s.reopen()
 			same(t, "texts", words(s.last(kitchen, 100)), want)
 		},
-		"all of it is there after opening again": func(t *testing.T, s *shelf) {
+		"all of it is there after opening again": func(t *testing.T, s *testedStore) {
 			s.append(asked(kitchen, "a", "one"), asked(kitchen, "b", "two"))
 			s.answer(kitchen, 1)
-			s.again()
+			s.reopen()
 			same(t, "due", words(s.due(kitchen)), []string{"two"})
 			b := &core.Batch{Append: []core.Entry{said(kitchen, "a", "one"), said(kitchen, "c", "three")}}
 			s.commit(b)
@@ -70,7 +70,7 @@ func logCases() map[string]func(*testing.T, *shelf) {
 			same(t, "head", s.head(kitchen), core.Head{Path: kitchen, Last: 3, Count: 3, Answered: 1, Time: morning})
 		},
 		"many writers at once": manyWriters,
-		"what cannot be an entry is refused": func(t *testing.T, s *shelf) {
+		"what cannot be an entry is refused": func(t *testing.T, s *testedStore) {
 			for _, kind := range []core.Kind{"", core.KindEdit, core.KindDeletion, core.KindReaction, core.KindMigration} {
 				bad := said(kitchen, "b", "bad")
 				bad.Kind = kind
@@ -85,18 +85,18 @@ func logCases() map[string]func(*testing.T, *shelf) {
 	}
 }
 
-func everyField(t *testing.T, s *shelf) {
+func everyField(t *testing.T, s *testedStore) {
 	want := filled[core.Entry](t)
 	want.Message.Path, want.Message.Seq, want.Kind, want.Message.ID = kitchen, 1, core.KindCommand, "a"
 	want.Reactions = nil // counted, never given
 	s.append(want)
-	s.again()
+	s.reopen()
 	same(t, "last", s.last(kitchen, 1), []core.Entry{want})
 	same(t, "due", s.due(kitchen), []core.Entry{want})
 	same(t, "entry", s.entry(kitchen, "a"), want)
 }
 
-func manyWriters(t *testing.T, s *shelf) {
+func manyWriters(t *testing.T, s *testedStore) {
 	const writers, each = 8, 25
 	var all sync.WaitGroup
 	for w := range writers {
@@ -123,40 +123,39 @@ func manyWriters(t *testing.T, s *shelf) {
 	same(t, "waiting", len(s.waiting()), writers)
 }
 
-func callCases() map[string]func(*testing.T, *shelf) {
-	return map[string]func(*testing.T, *shelf){
-		"an empty batch is nothing": func(t *testing.T, s *shelf) {
+func callCases() map[string]func(*testing.T, *testedStore) {
+	return map[string]func(*testing.T, *testedStore){
+		"an empty batch is nothing": func(t *testing.T, s *testedStore) {
 			s.commit(&core.Batch{})
 		},
-		"closed is closed": func(t *testing.T, s *shelf) {
+		"closed is closed": func(t *testing.T, s *testedStore) {
 			for range 2 {
 				if err := s.Close(); err != nil {
 					t.Errorf("Close: %v", err)
 				}
 			}
-			is(t, "Commit", s.Commit(context.Background(), &core.Batch{Append: []core.Entry{said(kitchen, "a", "late")}}), core.ErrClosed)
-			is(t, "View", s.View(context.Background(), func(core.View) error { t.Error("a view of a closed store"); return nil }), core.ErrClosed)
+			wantError(t, "Commit", s.Commit(context.Background(), &core.Batch{Append: []core.Entry{said(kitchen, "a", "late")}}), core.ErrClosed)
+			wantError(t, "View", s.View(context.Background(), func(core.View) error { t.Error("a view of a closed store"); return nil }), core.ErrClosed)
 			s.Store = s.open(t, s.dir)
 			same(t, "kitchen", len(s.last(kitchen, 1)), 0)
 		},
-		"an ended context writes nothing": func(t *testing.T, s *shelf) {
+		"an ended context writes nothing": func(t *testing.T, s *testedStore) {
 			ctx, end := context.WithCancel(context.Background())
 			end()
-			is(t, "Commit", s.Commit(ctx, &core.Batch{Append: []core.Entry{said(kitchen, "a", "late")}}), context.Canceled)
-			is(t, "View", s.View(ctx, func(core.View) error { t.Error("a view after the end"); return nil }), context.Canceled)
+			wantError(t, "Commit", s.Commit(ctx, &core.Batch{Append: []core.Entry{said(kitchen, "a", "late")}}), context.Canceled)
+			wantError(t, "View", s.View(ctx, func(core.View) error { t.Error("a view after the end"); return nil }), context.Canceled)
 			same(t, "kitchen", len(s.last(kitchen, 1)), 0)
 		},
-		"the function's error is the view's": func(t *testing.T, s *shelf) {
+		"the function's error is the view's": func(t *testing.T, s *testedStore) {
 			want := fmt.Errorf("my own")
-			is(t, "View", s.View(context.Background(), func(core.View) error { return want }), want)
+			wantError(t, "View", s.View(context.Background(), func(core.View) error { return want }), want)
 		},
 		"close lets what is being written end": closing,
 	}
 }
 
-// closing: a batch is found again if Commit returned nil, and is not if it returned that
-// the store is closed.
-func closing(t *testing.T, s *shelf) {
+// closing: while the store is being closed, exactly those batches are stored for which Commit returns nil.
+func closing(t *testing.T, s *testedStore) {
 	const writers = 8
 	written := make(chan string, 10000)
 	var all sync.WaitGroup
@@ -174,7 +173,7 @@ func closing(t *testing.T, s *shelf) {
 	for range 2 * writers {
 		<-written
 	}
-	is(t, "Close", s.Close(), nil)
+	wantError(t, "Close", s.Close(), nil)
 	all.Wait()
 	close(written)
 	n := 2 * writers
@@ -186,9 +185,9 @@ func closing(t *testing.T, s *shelf) {
 	same(t, "entries", len(s.last(kitchen, 100000)), n)
 }
 
-func readCases() map[string]func(*testing.T, *shelf) {
-	return map[string]func(*testing.T, *shelf){
-		"last, after and their bounds": func(t *testing.T, s *shelf) {
+func readCases() map[string]func(*testing.T, *testedStore) {
+	return map[string]func(*testing.T, *testedStore){
+		"last, after and their bounds": func(t *testing.T, s *testedStore) {
 			for i := range 10 {
 				s.append(said(kitchen, fmt.Sprint(i), fmt.Sprint(i)), said(garden, fmt.Sprint(i), "x"))
 			}
@@ -212,13 +211,13 @@ func readCases() map[string]func(*testing.T, *shelf) {
 				return err
 			})
 		},
-		"a place that nobody knows": func(t *testing.T, s *shelf) {
+		"a place that nobody knows": func(t *testing.T, s *testedStore) {
 			same(t, "head", s.head(kitchen), core.Head{Path: kitchen})
 			same(t, "last", len(s.last(kitchen, 5)), 0)
 			same(t, "due", len(s.due(kitchen)), 0)
 			same(t, "waiting", len(s.waiting()), 0)
 		},
-		"places are listed by path and element": func(t *testing.T, s *shelf) {
+		"places are listed by path and element": func(t *testing.T, s *testedStore) {
 			s.append(said(fence, "1", "x"), said(shed, "1", "x"), said(street, "1", "x"), said(garden, "1", "x"), said(kitchen, "1", "x"))
 			same(t, "all", s.places(core.Path{}), []core.Path{garden, shed, fence, kitchen, street})
 			same(t, "below the garden", s.places(garden), []core.Path{garden, shed})
@@ -226,7 +225,7 @@ func readCases() map[string]func(*testing.T, *shelf) {
 			same(t, "below nothing", len(s.places(core.MustPath("sea"))), 0)
 		},
 		"recent merges places by time": recent,
-		"recent stays within its root": func(t *testing.T, s *shelf) {
+		"recent stays within its root": func(t *testing.T, s *testedStore) {
 			s.append(at(said(garden, "1", "garden"), 1), at(said(shed, "1", "shed"), 2), at(said(fence, "1", "fence"), 3))
 			s.view(func(v core.View) error {
 				got, err := v.Recent(garden, 10, nil)
@@ -234,7 +233,7 @@ func readCases() map[string]func(*testing.T, *shelf) {
 				return err
 			})
 		},
-		"a view sees one state": func(t *testing.T, s *shelf) {
+		"a view sees one state": func(t *testing.T, s *testedStore) {
 			s.append(said(kitchen, "1", "one"))
 			s.view(func(v core.View) error {
 				one, err := v.Last(kitchen, 5)
@@ -243,7 +242,7 @@ func readCases() map[string]func(*testing.T, *shelf) {
 				return err
 			})
 		},
-		"what was read stays": func(t *testing.T, s *shelf) {
+		"what was read stays": func(t *testing.T, s *testedStore) {
 			s.append(said(kitchen, "1", "the text"))
 			got := s.last(kitchen, 1)
 			s.change(core.Event{Kind: core.KindEdit, Message: core.Message{Path: kitchen, ID: "1", Text: "edited"}})
@@ -255,7 +254,7 @@ func readCases() map[string]func(*testing.T, *shelf) {
 	}
 }
 
-func (s *shelf) places(root core.Path) (paths []core.Path) {
+func (s *testedStore) places(root core.Path) (paths []core.Path) {
 	s.t.Helper()
 	s.view(func(v core.View) error {
 		heads, err := v.Places(root)
@@ -267,7 +266,7 @@ func (s *shelf) places(root core.Path) (paths []core.Path) {
 	return paths
 }
 
-func recent(t *testing.T, s *shelf) {
+func recent(t *testing.T, s *testedStore) {
 	for i := range 30 {
 		place := []core.Path{kitchen, garden, shed}[i%3]
 		s.append(at(said(place, fmt.Sprint(i), fmt.Sprint(i)), time.Duration(i)*time.Second))

@@ -18,12 +18,12 @@ import (
 )
 
 var (
-	_ knower = (*MemStore)(nil)
-	_ keeper = (*MemStore)(nil)
+	_ factStore = (*MemStore)(nil)
+	_ itemStore = (*MemStore)(nil)
 )
 
-// memKnow is what a MemStore holds beside its logs.
-type memKnow struct {
+// memKnowledge is what a MemStore holds besides its logs.
+type memKnowledge struct {
 	facts     map[string]core.Fact
 	given     uint64 // the number of the last fact
 	items     map[memItem]core.Item
@@ -40,8 +40,8 @@ type memItem struct {
 	key    string
 }
 
-func newMemKnow() memKnow {
-	return memKnow{
+func newMemKnow() memKnowledge {
+	return memKnowledge{
 		facts: make(map[string]core.Fact), items: make(map[memItem]core.Item),
 		forgotten: make(map[core.Path]uint64), muted: make(map[core.TurnID]bool),
 	}
@@ -58,7 +58,7 @@ func (s *MemStore) Forgotten(ctx context.Context, paths ...core.Path) bool {
 func (s *MemStore) forgotten(ctx context.Context, paths ...core.Path) bool {
 	epoch, _, dated := epochs.Of(ctx)
 	return slices.ContainsFunc(paths, func(p core.Path) bool {
-		for gone, when := range s.know.forgotten {
+		for gone, when := range s.knowledge.forgotten {
 			if dated && when > epoch && p.Within(gone) {
 				return true
 			}
@@ -67,21 +67,21 @@ func (s *MemStore) forgotten(ctx context.Context, paths ...core.Path) bool {
 	})
 }
 
-// stale reports whether the context is that of a turn that answers somebody who was
+// answersForgotten reports whether the context is that of a turn that answers somebody who was
 // forgotten since.
-func (s *MemStore) stale(ctx context.Context) bool {
+func (s *MemStore) answersForgotten(ctx context.Context) bool {
 	_, turn, _ := epochs.Of(ctx)
-	return !turn.Path.IsZero() && s.know.muted[s.turn(turn)]
+	return !turn.Path.IsZero() && s.knowledge.muted[s.turn(turn)]
 }
 
 // concerns reports whether an item is about somebody who was forgotten since, or comes
-// of a turn that answers them.
+// from a turn that answers them.
 func (s *MemStore) concerns(ctx context.Context, item *core.Item) bool {
 	epoch, _, dated := epochs.Of(ctx)
-	if !dated || s.stale(ctx) {
+	if !dated || s.answersForgotten(ctx) {
 		return dated
 	}
-	for gone, when := range s.know.forgotten {
+	for gone, when := range s.knowledge.forgotten {
 		named := strings.Contains(string(item.Value), `"`+gone.String()) || strings.Contains(string(item.Value), `"`+gone.Elements()[2]+`"`)
 		if when > epoch && (item.Path.Within(gone) || item.Key == gone.String() || named) {
 			return true
@@ -90,7 +90,7 @@ func (s *MemStore) concerns(ctx context.Context, item *core.Item) bool {
 	return false
 }
 
-// wordsOf are the words of a text, in small letters.
+// wordsOf returns the words of a text, in lower case.
 func wordsOf(text string) []string {
 	between := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 	return strings.FieldsFunc(strings.ToLower(text), between)
@@ -100,7 +100,7 @@ func wordsOf(text string) []string {
 func (s *MemStore) Epoch() uint64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.know.epoch
+	return s.knowledge.epoch
 }
 
 // SaveFact implements core.Facts.
@@ -110,24 +110,24 @@ func (s *MemStore) SaveFact(ctx context.Context, f core.Fact) (core.Fact, error)
 	if f.Text == "" || len(f.Text) > 16<<10 {
 		return core.Fact{}, fmt.Errorf("a text of %d bytes", len(f.Text))
 	}
-	if s.stale(ctx) || s.forgotten(ctx, append(slices.Clone(f.About), f.By, f.Origin)...) {
+	if s.answersForgotten(ctx) || s.forgotten(ctx, append(slices.Clone(f.About), f.By, f.Origin)...) {
 		return core.Fact{}, core.ErrForgotten
 	}
 	if f.Time.IsZero() {
 		f.Time = time.Now()
 	}
 	f.Origin, _ = s.resolve(f.Origin)
-	olds := s.former(f)
+	olds := s.replacedBy(f)
 	if len(olds) == 0 && f.ID != "" {
 		return core.Fact{}, core.ErrUnknown
 	}
 	if len(olds) == 0 {
-		s.know.given++
-		f.ID = strconv.FormatUint(s.know.given, 10)
+		s.knowledge.given++
+		f.ID = strconv.FormatUint(s.knowledge.given, 10)
 	}
 	for i, old := range olds {
 		if i > 0 {
-			delete(s.know.facts, old.ID)
+			delete(s.knowledge.facts, old.ID)
 			f.Former = append(append(f.Former, core.Former{Text: old.Text, Time: old.Time, By: old.By}), old.Former...)
 			continue
 		}
@@ -140,20 +140,20 @@ func (s *MemStore) SaveFact(ctx context.Context, f core.Fact) (core.Fact, error)
 			f.Former = append([]core.Former{{Text: old.Text, Time: old.Time, By: old.By}}, old.Former...)
 		}
 	}
-	s.know.facts[f.ID] = f
+	s.knowledge.facts[f.ID] = f
 	return f, nil
 }
 
-// former finds the facts whose place f takes.
-func (s *MemStore) former(f core.Fact) (olds []core.Fact) {
+// replacedBy returns the facts that f replaces, newest first.
+func (s *MemStore) replacedBy(f core.Fact) (olds []core.Fact) {
 	if f.ID != "" {
-		old, ok := s.know.facts[f.ID]
+		old, ok := s.knowledge.facts[f.ID]
 		if ok && (f.Origin.IsZero() || f.Origin.Within(old.Origin)) {
 			olds = append(olds, old)
 		}
 		return olds
 	}
-	for _, old := range s.know.facts {
+	for _, old := range s.knowledge.facts {
 		now, before := slices.Values(wordsOf(f.Text)), slices.Values(wordsOf(old.Text))
 		same := slices.Equal(slices.Sorted(now), slices.Sorted(before))
 		topic := f.Topic != "" && strings.EqualFold(f.Topic, old.Topic)
@@ -177,19 +177,19 @@ func (s *MemStore) sees(f core.Fact, see []core.Path) bool {
 func (s *MemStore) DropFact(_ context.Context, id string, see ...core.Path) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f, ok := s.know.facts[id]; !ok || !s.sees(f, see) {
+	if f, ok := s.knowledge.facts[id]; !ok || !s.sees(f, see) {
 		return core.ErrUnknown
 	}
-	delete(s.know.facts, id)
+	delete(s.knowledge.facts, id)
 	return nil
 }
 
-// Recall implements core.Facts: the more words a fact has, the better.
+// Recall implements core.Facts. The facts with the most words of the query come first.
 func (s *MemStore) Recall(_ context.Context, q core.FactQuery) (found []core.Fact, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	asked, scores := wordsOf(q.Text), make(map[string]float64)
-	for _, f := range s.know.facts {
+	for _, f := range s.knowledge.facts {
 		tagged := func(tag string) bool {
 			same := func(own string) bool { return strings.EqualFold(own, tag) }
 			return slices.ContainsFunc(f.Tags, same) || same(f.Topic)
@@ -213,7 +213,7 @@ func (s *MemStore) Recall(_ context.Context, q core.FactQuery) (found []core.Fac
 	return found[:min(len(found), max(q.N, 0))], nil
 }
 
-// Items returns what the plugin of that name keeps.
+// Items returns the items of a plugin.
 func (s *MemStore) Items(plugin string) core.Items { return memItems{s, plugin} }
 
 type memItems struct {
@@ -226,7 +226,7 @@ func (m memItems) Get(_ context.Context, path core.Path, key string) (core.Item,
 	m.s.mu.RLock()
 	defer m.s.mu.RUnlock()
 	path, _ = m.s.resolve(path)
-	item, ok := m.s.know.items[memItem{m.plugin, path, key}]
+	item, ok := m.s.knowledge.items[memItem{m.plugin, path, key}]
 	if !ok {
 		return core.Item{Path: path, Key: key}, false, nil
 	}
@@ -244,10 +244,10 @@ func (m memItems) Put(ctx context.Context, item core.Item) (uint64, error) {
 func (m memItems) PutAll(ctx context.Context, list ...core.Item) error {
 	m.s.mu.Lock()
 	defer m.s.mu.Unlock()
-	before := maps.Clone(m.s.know.items)
+	before := maps.Clone(m.s.knowledge.items)
 	for _, item := range list {
 		if _, err := m.put(ctx, item); err != nil {
-			m.s.know.items = before
+			m.s.knowledge.items = before
 			return err
 		}
 	}
@@ -263,16 +263,16 @@ func (m memItems) put(ctx context.Context, item core.Item) (uint64, error) {
 	if item.Value != nil && m.s.concerns(ctx, &item) {
 		return 0, core.ErrForgotten
 	}
-	old := m.s.know.items[at].Version
+	old := m.s.knowledge.items[at].Version
 	if item.Version != core.AnyVersion && item.Version != old {
 		return 0, core.ErrVersion
 	}
 	if item.Value == nil {
-		delete(m.s.know.items, at)
+		delete(m.s.knowledge.items, at)
 		return 0, nil
 	}
 	item.Version, item.Value = old+1, slices.Clone(item.Value)
-	m.s.know.items[at] = item
+	m.s.knowledge.items[at] = item
 	return item.Version, nil
 }
 
@@ -281,7 +281,7 @@ func (m memItems) List(_ context.Context, root core.Path) (items []core.Item, er
 	m.s.mu.RLock()
 	defer m.s.mu.RUnlock()
 	root, _ = m.s.resolve(root)
-	for at, item := range m.s.know.items {
+	for at, item := range m.s.knowledge.items {
 		if at.plugin == m.plugin && at.path.Within(root) {
 			items = append(items, item)
 		}
@@ -292,27 +292,27 @@ func (m memItems) List(_ context.Context, root core.Path) (items []core.Item, er
 	return items, nil
 }
 
-// moveKnowledge gives what was said and kept in a place its new path.
+// moveKnowledge moves the facts and items of a place to its new path.
 func (s *MemStore) moveKnowledge(from, to core.Path) {
-	for id, f := range s.know.facts {
+	for id, f := range s.knowledge.facts {
 		if f.Origin.Within(from) {
 			f.Origin = rebase(f.Origin, from, to)
-			s.know.facts[id] = f
+			s.knowledge.facts[id] = f
 		}
 	}
-	for at, item := range s.know.items {
+	for at, item := range s.knowledge.items {
 		if !at.path.IsZero() && at.path.Within(from) {
-			delete(s.know.items, at)
+			delete(s.knowledge.items, at)
 			at.path = rebase(at.path, from, to)
 			item.Path = at.path
-			s.know.items[at] = item
+			s.knowledge.items[at] = item
 		}
 	}
 }
 
-// request notes when a person asked to be forgotten: with what they said last, if that
-// was just now.
-func (s *MemStore) request(person core.Path, id string) {
+// recordRequest records when a user asked to be forgotten: the time of their latest message if
+// that is recent, otherwise now.
+func (s *MemStore) recordRequest(person core.Path, id string) {
 	var newest core.Message
 	for path, l := range s.places {
 		for _, e := range l.entries {
@@ -326,38 +326,38 @@ func (s *MemStore) request(person core.Path, id string) {
 	if time.Since(newest.SentAt()).Abs() < 10*time.Minute {
 		at = newest.Time
 	}
-	if s.know.requests == nil {
-		s.know.requests = make(map[core.Path]time.Time)
+	if s.knowledge.requests == nil {
+		s.knowledge.requests = make(map[core.Path]time.Time)
 	}
 	at = at.Truncate(time.Second)
-	s.know.requests[person] = at
+	s.knowledge.requests[person] = at
 	anybody := core.MustPath(person.Interface())
-	if at.After(s.know.requests[anybody]) {
-		s.know.requests[anybody] = at
+	if at.After(s.knowledge.requests[anybody]) {
+		s.knowledge.requests[anybody] = at
 	}
 }
 
-// unquote notes that nobody is to quote a message any more.
+// unquote records that quotes of a message are not stored any more.
 func (s *MemStore) unquote(place core.Path, id string) {
-	if s.know.unquoted == nil {
-		s.know.unquoted = make(map[core.Path]map[string]bool)
+	if s.knowledge.unquoted == nil {
+		s.knowledge.unquoted = make(map[core.Path]map[string]bool)
 	}
-	if s.know.unquoted[place] == nil {
-		s.know.unquoted[place] = make(map[string]bool)
+	if s.knowledge.unquoted[place] == nil {
+		s.knowledge.unquoted[place] = make(map[string]bool)
 	}
-	s.know.unquoted[place][id] = true
+	s.knowledge.unquoted[place][id] = true
 }
 
-// tooOld reports whether words are older than their author's request to be forgotten.
+// tooOld reports whether a text is older than its author's request to be forgotten.
 func (s *MemStore) tooOld(place core.Path, author string, said time.Time) bool {
 	person, err := place.Person(author)
-	return author != "" && err == nil && said.Before(s.know.requests[person])
+	return author != "" && err == nil && said.Before(s.knowledge.requests[person])
 }
 
-// withoutOld leaves such words out of an entry; false where nothing is left.
-func (s *MemStore) withoutOld(e *core.Entry) bool {
+// dropOld removes texts that are too old from an entry. It returns false if the entry itself is.
+func (s *MemStore) dropOld(e *core.Entry) bool {
 	m := &e.Message
-	if q := m.ReplyTo; q != nil && (s.tooOld(m.Path, q.From.ID, q.Time) || s.know.unquoted[m.Path][q.ID]) {
+	if q := m.ReplyTo; q != nil && (s.tooOld(m.Path, q.From.ID, q.Time) || s.knowledge.unquoted[m.Path][q.ID]) {
 		m.ReplyTo = &core.Quote{ID: q.ID}
 	}
 	if s.dropOldForeign(m) && e.Command != nil && e.Target != "" { // it is about them
@@ -366,16 +366,16 @@ func (s *MemStore) withoutOld(e *core.Entry) bool {
 	return m.Time.IsZero() || !s.tooOld(m.Path, m.Author.ID, m.Time)
 }
 
-// dropOldForeign takes such words out of those that a message passes on.
+// dropOldForeign removes texts that are too old from the foreign texts of a message.
 func (s *MemStore) dropOldForeign(m *core.Message) (changed bool) {
 	before := len(m.Foreign)
 	tooOld := func(o core.Foreign) bool { return s.tooOld(m.Path, o.From.ID, o.Time) }
 	m.Foreign = slices.DeleteFunc(slices.Clone(m.Foreign), tooOld)
 	changed = len(m.Foreign) < before
-	last := s.know.requests[core.MustPath(m.Path.Interface())]
+	last := s.knowledge.requests[core.MustPath(m.Path.Interface())]
 	for i, o := range m.Foreign {
 		unknown := o.Kind == core.ForeignForward && o.From.ID == "" && o.Text != ""
-		if unknown && o.Time.Before(last.Add(time.Second)) && !s.isKept(&o) {
+		if unknown && o.Time.Before(last.Add(time.Second)) && !s.isStored(&o) {
 			m.Foreign[i] = core.Foreign{Kind: o.Kind, Time: o.Time}
 			changed = true
 		}
@@ -383,21 +383,21 @@ func (s *MemStore) dropOldForeign(m *core.Message) (changed bool) {
 	return changed
 }
 
-// isKept reports whether the message that a forward copies is kept.
-func (s *MemStore) isKept(o *core.Foreign) bool {
+// isStored reports whether the message that a forward copies is stored.
+func (s *MemStore) isStored(o *core.Foreign) bool {
 	l := s.places[o.Path]
 	kept := func(e core.Entry) bool { return e.Message.ID == o.ID && !e.Deleted }
 	return l != nil && slices.ContainsFunc(l.entries, kept)
 }
 
-// Forget takes away what is kept of a person: numbers and ids stay.
+// Forget erases what is stored about a user. Numbers and ids of entries stay.
 func (s *MemStore) Forget(_ context.Context, person core.Path) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id := person.Elements()[2]
-	s.request(person, id)
-	s.know.epoch++
-	s.know.forgotten[person] = s.know.epoch
+	s.recordRequest(person, id)
+	s.knowledge.epoch++
+	s.knowledge.forgotten[person] = s.knowledge.epoch
 	told := make(map[string]bool) // ids of what they were answered
 	for path, l := range s.places {
 		if path.Interface() != person.Interface() {
@@ -422,24 +422,24 @@ func (s *MemStore) Forget(_ context.Context, person core.Path) error {
 			l.react(i, id, "")
 		}
 	}
-	for key, f := range s.know.facts {
+	for key, f := range s.knowledge.facts {
 		if f.By == person || slices.Contains(f.About, person) {
-			delete(s.know.facts, key)
+			delete(s.knowledge.facts, key)
 			continue
 		}
 		f.Former = slices.DeleteFunc(slices.Clone(f.Former), func(old core.Former) bool { return old.By == person })
-		s.know.facts[key] = f
+		s.knowledge.facts[key] = f
 	}
-	for at := range s.know.items {
+	for at := range s.knowledge.items {
 		if !at.path.IsZero() && at.path.Within(person) {
-			delete(s.know.items, at)
+			delete(s.knowledge.items, at)
 		}
 	}
 	return nil
 }
 
-// forgetTurns drops the journal of the turns that answer a person, and mutes
-// those that run.
+// forgetTurns deletes the journals of the turns that answer a user, and mutes those that
+// are running.
 func (s *MemStore) forgetTurns(path core.Path, l *memPlace, id string) {
 	for key, r := range s.records {
 		var o core.TurnRecord
@@ -448,7 +448,7 @@ func (s *MemStore) forgetTurns(path core.Path, l *memPlace, id string) {
 		}
 		for i := key.Turn.Seq; i > 0 && i <= min(o.Last, uint64(len(l.entries))); i++ {
 			if l.entries[i-1].Message.Author.ID == id && (l.entries[i-1].Due || i == key.Turn.Seq) {
-				s.know.muted[key.Turn] = l.waits[key.Turn.Seq-1]
+				s.knowledge.muted[key.Turn] = l.waits[key.Turn.Seq-1]
 				s.dropRecords(key.Turn)
 			}
 		}
@@ -463,18 +463,18 @@ func (s *MemStore) dropRecords(turn core.TurnID) {
 	}
 }
 
-// mutedTurns are those whose records are not written any more.
+// mutedTurns returns the turns of a batch whose records are not written any more.
 func (s *MemStore) mutedTurns(b *core.Batch) map[core.TurnID]bool {
 	muted := make(map[core.TurnID]bool)
 	for _, r := range b.Journal {
 		turn := s.turn(r.Key.Turn)
-		muted[turn] = s.know.muted[turn]
+		muted[turn] = s.knowledge.muted[turn]
 	}
 	return muted
 }
 
-// mute leaves out of a batch what comes of turns that answer somebody who was
-// forgotten, and says whom the turns that end here answer.
+// mute returns whom the turns that end in a batch answer, and whether one of them was muted, because it
+// answers somebody who was forgotten.
 func (s *MemStore) mute(b *core.Batch) (people []string, muted bool) {
 	for _, mark := range b.Answered {
 		turn := s.turn(mark)
@@ -484,10 +484,10 @@ func (s *MemStore) mute(b *core.Batch) (people []string, muted bool) {
 				people = append(append(people, e.Message.Author.ID), l.answers[i]...)
 			}
 		}
-		for other := range s.know.muted {
-			if other.Path == turn.Path && other.Seq <= turn.Seq && s.know.muted[other] {
+		for other := range s.knowledge.muted {
+			if other.Path == turn.Path && other.Seq <= turn.Seq && s.knowledge.muted[other] {
 				muted = true
-				delete(s.know.muted, other)
+				delete(s.knowledge.muted, other)
 			}
 		}
 	}
@@ -497,8 +497,8 @@ func (s *MemStore) mute(b *core.Batch) (people []string, muted bool) {
 		if i := turn.Seq - 1; i < uint64(len(l.entries)) && l.waits[i] && !l.entries[i].Self {
 			people = append(append(people, l.entries[i].Message.Author.ID), l.answers[i]...)
 		}
-		muted = muted || s.know.muted[turn]
-		delete(s.know.muted, turn)
+		muted = muted || s.knowledge.muted[turn]
+		delete(s.knowledge.muted, turn)
 	}
 	return people, muted
 }

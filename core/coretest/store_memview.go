@@ -9,7 +9,7 @@ import (
 	"synthbot/core"
 )
 
-// memView is a MemStore that is locked.
+// memView is a View of a MemStore. The store is locked meanwhile.
 type memView struct{ s *MemStore }
 
 func (v memView) Head(p core.Path) (core.Head, error) {
@@ -45,7 +45,7 @@ func (v memView) Places(root core.Path) ([]core.Head, error) {
 	return heads, nil
 }
 
-// comparePaths orders by element, a place before what is below it.
+// comparePaths compares paths by element, so that a place comes before those below it.
 func comparePaths(a, b core.Path) int {
 	return slices.Compare(strings.Split(a.String(), "/"), strings.Split(b.String(), "/"))
 }
@@ -120,7 +120,7 @@ func (v memView) Recent(root core.Path, n int, keep func(core.Path) bool) ([]cor
 	for range max(n, 0) {
 		newest := -1
 		for i, l := range logs {
-			if len(l) > 0 && (newest < 0 || !end(l).Before(end(logs[newest]))) {
+			if len(l) > 0 && (newest < 0 || !lastTime(l).Before(lastTime(logs[newest]))) {
 				newest = i
 			}
 		}
@@ -135,8 +135,8 @@ func (v memView) Recent(root core.Path, n int, keep func(core.Path) bool) ([]cor
 	return entries, nil
 }
 
-// end is the time of a log's last entry.
-func end(l []core.Entry) time.Time { return l[len(l)-1].Message.Time }
+// lastTime returns the time of a log's last entry.
+func lastTime(l []core.Entry) time.Time { return l[len(l)-1].Message.Time }
 
 func (v memView) Journal(turn core.TurnID) ([]core.Record, error) {
 	turn = v.s.turn(turn)

@@ -11,7 +11,7 @@ import (
 	"unsafe"
 )
 
-// Terminal is a pseudo terminal. A test presses keys on it and looks at its screen, as a user does.
+// Terminal is a pseudo terminal. A test presses keys and looks at the screen, as a user does.
 type Terminal struct {
 	File *os.File // input and output of the program
 
@@ -21,11 +21,11 @@ type Terminal struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	screen  *Screen
-	late    bool // the wait is over
+	late    bool // See has waited too long
 	written string
 }
 
-// NewTerminal opens a terminal of that size. It skips the test where there are no pseudo terminals.
+// NewTerminal opens a terminal. It skips the test if the system has no pseudo terminals.
 func NewTerminal(t testing.TB, columns, rows int) *Terminal {
 	t.Helper()
 	x := &Terminal{t: t, screen: NewScreen(columns, rows)}
@@ -108,7 +108,7 @@ func (x *Terminal) Written() string {
 	return x.written
 }
 
-// See waits until the screen fulfils a condition.
+// See waits until ok returns true for the screen. what describes that, for the error.
 func (x *Terminal) See(what string, ok func(*Screen) bool) {
 	x.t.Helper()
 	timer := time.AfterFunc(Patience, func() {
@@ -128,7 +128,7 @@ func (x *Terminal) See(what string, ok func(*Screen) bool) {
 	}
 }
 
-// Shows waits until these rows are all that was ever shown.
+// Shows waits until Screen.Text is exactly these rows.
 func (x *Terminal) Shows(rows ...string) {
 	x.t.Helper()
 	text := strings.Join(rows, "\n")

@@ -1,5 +1,5 @@
-// Package users finds the users who were seen in a place, and the one who is meant by a
-// name. It knows no bios and no permissions.
+// Package users lists the users who wrote in a place, and finds the one with a name. It
+// knows nothing else about them.
 package users
 
 import (
@@ -12,17 +12,17 @@ import (
 	"synthbot/core"
 )
 
-const depth = 300
+const depth = 300 // entries of a place that Recent reads
 
-// List holds the users who were seen in a place, the latest first.
+// List holds the users who wrote in a place, the latest first.
 type List struct {
 	Place core.Path
 	Users []core.Author // without bots and duplicates
-	me    core.Author   // who is called "me"; zero: nobody
+	me    core.Author   // whom Find returns for "me"; zero: nobody
 }
 
-// Recent returns who wrote lately in a place, and behind them the user who speaks, if any, whose
-// name is also "me".
+// Recent returns the users who wrote in a place lately, and then me, the user who speaks, whom Find
+// also finds as "me". Without a user, me is zero.
 func Recent(ctx context.Context, r core.Reader, place core.Path, me core.Author) (List, error) {
 	l := List{Place: place, me: me}
 	entries, err := core.Read(ctx, r, func(v core.View) ([]core.Entry, error) { return v.Last(place, depth) })
@@ -45,8 +45,8 @@ func (l *List) Add(a core.Author) {
 	}
 }
 
-// Find returns the user with that name. ok is false if there is none. The error is for
-// the model: several users have the name.
+// Find returns the user with a name. ok is false if there is none. It returns an error, which is
+// for the model, if several users have the name.
 func (l *List) Find(name string) (user core.Path, ok bool, err error) {
 	name = strings.TrimSpace(name)
 	if strings.EqualFold(name, "me") && l.me.ID != "" {
@@ -69,8 +69,8 @@ func (l *List) Find(name string) (user core.Path, ok bool, err error) {
 		"Several people here are called %s: %s. Name one of these.", name, strings.Join(tags, ", "))
 }
 
-// Writer returns who wrote a message of a place; zero if that is not known, the bot, or the channel of the place. Of a
-// message that is not stored, it is whom the platform named with it.
+// Writer returns the author of a message in a place; zero if it is the bot, the channel of the place, or unknown. If
+// the message is not stored, it is named, which is the author according to the platform.
 func Writer(
 	ctx context.Context, r core.Reader, place core.Path, id string, named core.Author,
 ) (a core.Author, err error) {
@@ -93,7 +93,7 @@ func (l *List) Path(a core.Author) core.Path {
 	return p
 }
 
-// Author returns a user; zero if they were not seen.
+// Author returns the user with a path; zero if the list does not have them.
 func (l *List) Author(user core.Path) core.Author {
 	for _, a := range l.Users {
 		if l.Path(a) == user {
@@ -103,14 +103,14 @@ func (l *List) Author(user core.Path) core.Author {
 	return core.Author{}
 }
 
-// Names are what a user may be called.
+// Names are the names by which a user can be found.
 type Names struct {
-	IDs       []string // exact
+	IDs       []string // compared exactly
 	Tag, Name string
 }
 
-// Match returns the elements of list that are called name, which may begin with "@": by
-// id, else by tag, else by name, else, with firstWord, by the first word of the name.
+// Match returns the elements of list with a name, which may begin with "@". It compares ids;
+// if none matches, tags; then names; and then, with firstWord, the first words of names.
 func Match[T any](list []T, name string, firstWord bool, names func(*T) Names) []T {
 	plain := strings.TrimPrefix(name, "@")
 	if plain == "" {
@@ -139,15 +139,15 @@ func Match[T any](list []T, name string, firstWord bool, names func(*T) Names) [
 	return nil
 }
 
-// Depths of the search for names.
+// How many of the newest entries NamesOf searches.
 const (
-	placeDepth = 20  // entries of a place
-	allDepth   = 300 // entries of an interface
+	placeDepth = 20  // of a place
+	allDepth   = 300 // of an interface
 )
 
-// NamesOf returns what places and users are called, for admins: by what interfaces know of them,
-// else by what was written lately. known returns "" if it knows no name, and may be nil. Those
-// without a name are left out.
+// NamesOf returns the names of places and users, for admins. It calls known, which returns "" for an
+// unknown name and may be nil, and then searches the newest entries. Paths without a name are
+// left out.
 func NamesOf(v core.View, known func(core.Path) string, paths ...core.Path) (map[core.Path]string, error) {
 	names, wanted := make(map[core.Path]string), make(map[core.Path]bool)
 	for _, p := range paths {
@@ -187,8 +187,8 @@ func NamesOf(v core.View, known func(core.Path) string, paths ...core.Path) (map
 	return names, nil
 }
 
-// collect moves those from wanted to names who wrote one of the entries, and the private places
-// of those who did.
+// collect moves the authors of entries from wanted to names, and also their private places, which
+// get the author's name.
 func collect(names map[core.Path]string, wanted map[core.Path]bool, entries []core.Entry) {
 	for _, e := range slices.Backward(entries) {
 		m := &e.Message

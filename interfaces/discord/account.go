@@ -14,17 +14,17 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-// timings are the waits of the driver; tests have shorter ones.
+// timings are the driver's pauses and time limits. Tests use shorter ones.
 type timings struct {
-	gateway gateway.Timings
-	retry   time.Duration // before a request is repeated for the first time
-	guilds  time.Duration // for a guild that was announced
-	flush   time.Duration // between two times of storing what was seen
-	typing  time.Duration // between two signs of typing
-	defers  time.Duration // how long an interaction waits for the disk
-	answers time.Duration // how long the answer to an interaction may take
-	draft   time.Duration // between two edits of a growing message
-	left    time.Duration // before a draft of an earlier process is deleted
+	gateway     gateway.Timings
+	retry       time.Duration // the pause before the first retry of a request
+	guilds      time.Duration // how long to wait for the GUILD_CREATE of a guild that READY listed
+	flush       time.Duration // between two times that cursors and progress are stored
+	typing      time.Duration // between two typing requests
+	acknowledge time.Duration // how long an interaction waits to be on disk before it is acknowledged
+	respond     time.Duration // the time limit for responding to an interaction
+	draft       time.Duration // between two edits of a draft
+	leftover    time.Duration // after this, a draft of an earlier process is deleted
 }
 
 var defaultTimings = timings{
@@ -33,11 +33,12 @@ var defaultTimings = timings{
 		Backoff: time.Second, Longest: 2 * time.Minute,
 	},
 	retry: 300 * time.Millisecond, guilds: 20 * time.Second, flush: 2 * time.Second, typing: 8 * time.Second,
-	defers: 1500 * time.Millisecond, answers: 3 * time.Second, draft: 1500 * time.Millisecond, left: 5 * time.Minute,
+	acknowledge: 1500 * time.Millisecond, respond: 3 * time.Second, draft: 1500 * time.Millisecond,
+	leftover: 5 * time.Minute,
 }
 
-// account is what the parts of a driver share: the configuration, the way to the
-// platform, and what is known of it. Each part embeds it.
+// account holds what the parts of a driver share: the configuration, the REST client, and
+// what is known about guilds, channels and messages. Each part embeds it.
 type account struct {
 	opt     Options
 	set     settings
@@ -51,24 +52,24 @@ type account struct {
 	cursors   *cursors
 	closed    *closedChannels
 	drafts    *draft.Drafts
-	sendQueue driver.Queue[string] // one action at a time sends to a channel
-	replies   *replies             // commands that wait for their answer, or for more of it
-	tasks     driver.Tasks         // which Listen waits for at its end
+	sendQueue driver.Queue[string] // by channel; only one action sends to a channel at a time
+	replies   *replies             // commands that wait for an answer, or for further ones
+	tasks     driver.Tasks         // Listen waits for them before it returns
 }
 
 func newAccount(o Options, set settings, t timings) *account {
 	log := o.Log.With("interface", o.Name)
 	return &account{
 		opt: o, set: set, timings: t, log: log,
-		cache: newCache(o.Name), cursors: newCursors(o.State), closed: &closedChannels{all: make(map[string]mark)},
+		cache: newCache(o.Name), cursors: newCursors(o.State), closed: &closedChannels{all: make(map[string]refusal)},
 		replies: &replies{o.State, log, recent.NewShared[string, *arrival](maxArrivals)},
 	}
 }
 
-// whoAmI is the bot's own id, also before the gateway said it. It is empty if that
-// cannot be asked.
-func (a *account) whoAmI(ctx context.Context) string {
-	self, _ := a.cache.me()
+// selfID returns the bot's own user id. It asks Discord if the gateway has not sent it yet, and
+// returns "" if that fails.
+func (a *account) selfID(ctx context.Context) string {
+	self, _ := a.cache.bot()
 	if self.ID != "" {
 		return self.ID
 	}
@@ -79,12 +80,11 @@ func (a *account) whoAmI(ctx context.Context) string {
 	return me.ID
 }
 
-// maxDirect is how many channels are remembered by user, and by id. A forgotten one is
-// requested again.
+// maxDirect is the size of the caches of direct message channels and of channels that were looked up.
 const maxDirect = 1000
 
-// placeOf is what is known of a channel: from the gateway, from an earlier process, or
-// because it was asked for.
+// placeOf returns what is known of a channel: from the gateway, from an earlier process, or
+// from a previous lookup.
 func (a *account) placeOf(channel string) (place, bool) {
 	if p, ok := a.cache.place(channel); ok {
 		return p, true
@@ -104,8 +104,8 @@ func (a *account) channelOf(path core.Path) (string, error) {
 	return e[len(e)-1], nil
 }
 
-// checkedChannel is channelOf, with an error if the channel is not where the path says.
-// Without it, a user who may write to a place and below would reach every channel by its id.
+// checkedChannel is channelOf, but returns an error unless the channel is where the path says.
+// Otherwise, users who may write below one place could reach any channel by its id.
 func (a *account) checkedChannel(ctx context.Context, path core.Path) (string, error) {
 	id, err := a.channelOf(path)
 	if err != nil {
@@ -128,7 +128,7 @@ func (a *account) checkedChannel(ctx context.Context, path core.Path) (string, e
 	return id, nil
 }
 
-// locate returns the place of a channel. It asks Discord if nothing is known of it.
+// locate returns the place of a channel. It asks Discord if the channel is unknown.
 func (a *account) locate(ctx context.Context, id string, tries int) (place, error) {
 	p, known := a.placeOf(id)
 	if known {
@@ -147,9 +147,9 @@ func (a *account) locate(ctx context.Context, id string, tries int) (place, erro
 	return c.place(), nil
 }
 
-// reach is the channel of a place, or of direct messages with a user, which is opened if
-// there is none.
-func (a *account) reach(ctx context.Context, to core.Path) (string, error) {
+// channelFor returns the channel of a place or, for a user, of the direct messages with them. It opens
+// that channel if there is none.
+func (a *account) channelFor(ctx context.Context, to core.Path) (string, error) {
 	if to.Interface() != a.opt.Name || !to.IsPerson() {
 		return a.checkedChannel(ctx, to)
 	}
@@ -157,7 +157,7 @@ func (a *account) reach(ctx context.Context, to core.Path) (string, error) {
 	if channel, ok := a.cache.direct.Get(person); ok {
 		return channel, nil
 	}
-	channel, err := a.made(ctx, rest.Request{
+	channel, err := a.requestID(ctx, rest.Request{
 		Method: "POST", Route: "/users/@me/channels", Body: map[string]string{"recipient_id": person},
 	})
 	if err != nil || channel == "" {
@@ -176,7 +176,7 @@ func (a *account) notify(text string) {
 	}
 }
 
-// notifyOnce informs the admins the first time that it is called with a key.
+// notifyOnce informs the admins, but only the first time that it is called with a key.
 func (a *account) notifyOnce(key, text string) {
 	_, known := a.notified.LoadOrStore(key, true)
 	if !known {

@@ -16,8 +16,8 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-// sendTime is how long a message may wait for its turn and for Discord, which may be as
-// long as a rate limit lasts.
+// sendTime is the timeout of actions that send. They may wait in the send queue, and for a rate
+// limit.
 const sendTime = 15 * time.Minute
 
 const (
@@ -73,8 +73,8 @@ const pollSchema = `{"type":"object","title":"Start a poll","properties":{
 "multiple":{"type":"boolean","description":"Several answers are allowed."},` + pathProperty + `
 },"required":["question","answers"],"additionalProperties":false}`
 
-// Actions lists what the model can do here. The message action reaches other places,
-// the others the place of the turn and below.
+// Actions returns the actions for the model. The message action can send to other places. The others
+// work in the place of the turn and below it.
 func (d *Driver) Actions() []core.Action {
 	list := slices.Concat([]core.Action{d.messageAction()}, d.actionsOnMessages(), d.postingActions())
 	for i := range list {
@@ -114,7 +114,7 @@ func (d *Driver) messageAction() core.Action {
 		},
 		Essential: true, Effects: core.EffectWrites, Timeout: sendTime,
 		Idempotent: true, // each part is journalled and carries a nonce
-		Check:      d.checkMessage, Do: on(d, d.sendMessage),
+		Check:      d.checkMessage, Do: actionOf(d, d.sendMessage),
 	}
 }
 
@@ -126,7 +126,7 @@ func (d *Driver) actionsOnMessages() []core.Action {
 			"To correct yourself, or to bring a list up to date, where a new message would be noise.",
 			[]string{"Only your own messages can be changed.", "The new text replaces all of the old one."},
 			core.NewExample("Correcting a date", `{"message_id":"1043221190","text":"The meeting is on Friday."}`)),
-		Effects: core.EffectRewrites, Check: d.checkEdit, Do: on(d, d.edit),
+		Effects: core.EffectRewrites, Check: d.checkEdit, Do: actionOf(d, d.edit),
 	}, {
 		Name: "delete_" + d.opt.Name, Brief: "Delete a Discord message: your own, or for moderators any",
 		Schema: json.RawMessage(deleteSchema),
@@ -134,7 +134,7 @@ func (d *Driver) actionsOnMessages() []core.Action {
 			"When you are asked to take back what you said, or a moderator asks you to remove a message.",
 			[]string{"It cannot be undone.", "Other people's messages only for a moderator."},
 			core.NewExample("Taking back your last message", `{"message_id":"1043221190"}`)),
-		Effects: core.EffectChanges | core.EffectRanked | core.EffectRewrites, Do: on(d, d.remove),
+		Effects: core.EffectChanges | core.EffectRanked | core.EffectRewrites, Do: actionOf(d, d.remove),
 	}, {
 		Name: "react_" + d.opt.Name, Brief: "React to a Discord message with an emoji",
 		Schema: json.RawMessage(reactSchema),
@@ -144,7 +144,7 @@ func (d *Driver) actionsOnMessages() []core.Action {
 			core.NewExample("Agreeing", `{"message_id":"1043221189","emoji":"👍"}`),
 			core.NewExample("An emoji of the server",
 				`{"message_id":"1043221189","emoji":"blobwave:771234567890123456"}`)),
-		Effects: core.EffectWrites, Do: on(d, d.reactTo),
+		Effects: core.EffectWrites, Do: actionOf(d, d.reactTo),
 	}}
 	for i := range list {
 		list[i].Idempotent, list[i].Timeout = true, time.Minute
@@ -152,7 +152,7 @@ func (d *Driver) actionsOnMessages() []core.Action {
 	return list
 }
 
-// postingActions are the actions that post something else than a message of text.
+// postingActions returns the actions that post something other than a text message.
 func (d *Driver) postingActions() []core.Action {
 	return []core.Action{{
 		Name: "file_" + d.opt.Name, Brief: "Send a text file to a Discord channel", Schema: json.RawMessage(fileSchema),
@@ -161,7 +161,7 @@ func (d *Driver) postingActions() []core.Action {
 			[]string{"name needs an ending (.md, .py, .csv).", "content is the whole file."},
 			core.NewExample("A script", `{"name":"hello.py","content":"print('hello')\n","text":"Here it is."}`)),
 		Effects: core.EffectWrites, Idempotent: true, Timeout: sendTime,
-		RateLimit: core.RateLimit{Count: 10, Per: time.Hour}, Do: on(d, d.file),
+		RateLimit: core.RateLimit{Count: 10, Per: time.Hour}, Do: actionOf(d, d.file),
 	}, {
 		Name: "thread_" + d.opt.Name, Brief: "Open a Discord thread or forum post",
 		Schema: json.RawMessage(threadSchema),
@@ -171,7 +171,7 @@ func (d *Driver) postingActions() []core.Action {
 			core.NewExample("A thread from a message", `{"name":"Summer trip","message_id":"1043221189"}`),
 			core.NewExample("A post in a forum", `{"name":"Rules","text":"Be kind."}`)),
 		Output: json.RawMessage(threadOutput), Effects: core.EffectWrites, Timeout: time.Minute,
-		RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: on(d, d.thread),
+		RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: actionOf(d, d.thread),
 	}, {
 		Name: "poll_" + d.opt.Name, Brief: "Start a poll in a Discord channel", Schema: json.RawMessage(pollSchema),
 		Examples: action.Guide("Asks everybody in the channel to choose.",
@@ -179,12 +179,12 @@ func (d *Driver) postingActions() []core.Action {
 			[]string{"At most 10 answers of at most 55 characters.", "A poll cannot be changed later."},
 			core.NewExample("Choosing a day", `{"question":"Which day?","answers":["Friday","Saturday"],"hours":24}`)),
 		Effects: core.EffectWrites, Idempotent: true, Timeout: sendTime,
-		RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: on(d, d.poll),
+		RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: actionOf(d, d.poll),
 	}}
 }
 
-// onMessage is the payload of actions that concern a message.
-type onMessage struct {
+// messageCall is the payload of actions on an existing message.
+type messageCall struct {
 	ID     messageID `json:"message_id"`
 	Text   string    `json:"text"`
 	Emoji  string    `json:"emoji"`
@@ -192,15 +192,15 @@ type onMessage struct {
 }
 
 func (d *Driver) checkEdit(ctx context.Context, call core.Call) error {
-	p, _, err := read[onMessage](ctx, d, call)
+	p, _, err := readCall[messageCall](ctx, d, call)
 	if err == nil {
-		_, err = d.edited(p.Text)
+		_, err = d.singleMessage(p.Text)
 	}
 	return err
 }
 
-// edited writes a text for a message that exists, and may have embeds.
-func (a *account) edited(text string) (string, error) {
+// singleMessage converts a text that must fit into one message.
+func (a *account) singleMessage(text string) (string, error) {
 	texts := markup.Writer{Quiet: !a.set.Previews}.Messages(text)
 	if len(texts) != 1 {
 		return "", core.Errorf(core.Invalid, "text must fit into one message: %d would be needed", len(texts))
@@ -208,10 +208,10 @@ func (a *account) edited(text string) (string, error) {
 	return texts[0], nil
 }
 
-// edit changes a message; Discord refuses those of others. The history gets the new
+// edit changes a message of the bot; Discord refuses those of others. The history gets the new
 // text, as it does when users edit.
-func (d *Driver) edit(ctx context.Context, _ core.Call, p onMessage, at destination) (r core.Result, err error) {
-	text, err := d.edited(p.Text)
+func (d *Driver) edit(ctx context.Context, _ core.Call, p messageCall, at destination) (r core.Result, err error) {
+	text, err := d.singleMessage(p.Text)
 	if err != nil {
 		return r, err
 	}
@@ -224,8 +224,8 @@ func (d *Driver) edit(ctx context.Context, _ core.Call, p onMessage, at destinat
 	return r, nil
 }
 
-// remove deletes a message; other people's only for a moderator.
-func (d *Driver) remove(ctx context.Context, call core.Call, p onMessage, at destination) (r core.Result, err error) {
+// remove deletes a message. Other users' messages are deleted only for moderators.
+func (d *Driver) remove(ctx context.Context, call core.Call, p messageCall, at destination) (r core.Result, err error) {
 	if call.Author.Rank < core.RankModerator {
 		var m message
 		err := d.rest.Get(ctx, &m, "/channels/{}/messages/{}", at.channel, string(p.ID))
@@ -234,38 +234,38 @@ func (d *Driver) remove(ctx context.Context, call core.Call, p onMessage, at des
 			return r, nil
 		case err != nil:
 			return r, rest.Failure("finding the message", err)
-		case m.Author == nil || m.Author.ID != d.whoAmI(ctx):
+		case m.Author == nil || m.Author.ID != d.selfID(ctx):
 			return r, core.Errorf(core.Forbidden, "only a moderator may have other people's messages deleted")
 		}
 	}
 	err = d.rest.Delete(ctx, "/channels/{}/messages/{}", at.channel, string(p.ID))
-	return r, rest.Worded("deleting the message", err)
+	return r, rest.FailureOrNil("deleting the message", err)
 }
 
-// custom is an emoji of a server, in the forms that models write.
-var custom = txt.Pattern(`^<?a?:?(\w{2,32}:\d{5,24})>?$`)
+// customEmoji matches an emoji of a server, in the forms that models write.
+var customEmoji = txt.Pattern(`^<?a?:?(\w{2,32}:\d{5,24})>?$`)
 
-func (d *Driver) reactTo(ctx context.Context, _ core.Call, p onMessage, at destination) (r core.Result, err error) {
+func (d *Driver) reactTo(ctx context.Context, _ core.Call, p messageCall, at destination) (r core.Result, err error) {
 	sign := strings.TrimSpace(p.Emoji)
-	m := custom().FindStringSubmatch(sign)
+	m := customEmoji().FindStringSubmatch(sign)
 	if m != nil {
 		sign = m[1]
 	}
 	const route = "/channels/{}/messages/{}/reactions/{}/@me"
 	if p.Remove {
-		return r, rest.Worded("reacting", d.rest.Delete(ctx, route, at.channel, string(p.ID), sign))
+		return r, rest.FailureOrNil("reacting", d.rest.Delete(ctx, route, at.channel, string(p.ID), sign))
 	}
 	q := rest.Request{Method: "PUT", Route: route, IDs: []string{at.channel, string(p.ID), sign}}
-	return r, rest.Worded("reacting", d.rest.Do(ctx, q))
+	return r, rest.FailureOrNil("reacting", d.rest.Do(ctx, q))
 }
 
-type textFile struct {
+type fileCall struct {
 	Name    string `json:"name"`
 	Content string `json:"content"`
 	Text    string `json:"text"`
 }
 
-func (d *Driver) file(ctx context.Context, call core.Call, p textFile, at destination) (r core.Result, err error) {
+func (d *Driver) file(ctx context.Context, call core.Call, p fileCall, at destination) (r core.Result, err error) {
 	if len(p.Content) > maxFileSize {
 		return r, core.Errorf(core.Invalid, "content is too long: at most %d bytes are allowed", maxFileSize)
 	}
@@ -274,17 +274,17 @@ func (d *Driver) file(ctx context.Context, call core.Call, p textFile, at destin
 		return r, core.Errorf(core.Invalid, "text must fit into one message: %d would be needed", n)
 	}
 	list := fileMessages(p.Text, core.Upload{Name: p.Name, Data: []byte(p.Content), Kind: core.MediaFile})
-	return r, d.deliver(ctx, call.Deliveries, at, list, normal)
+	return r, d.deliver(ctx, call.Deliveries, at, list, priorityNormal)
 }
 
-type newThread struct {
+type threadCall struct {
 	Name string    `json:"name"`
 	Text string    `json:"text"`
 	ID   messageID `json:"message_id"`
 }
 
 // thread opens a thread, or a post in a forum.
-func (d *Driver) thread(ctx context.Context, _ core.Call, p newThread, at destination) (out core.Result, err error) {
+func (d *Driver) thread(ctx context.Context, _ core.Call, p threadCall, at destination) (out core.Result, err error) {
 	known, _ := d.cache.place(at.channel)
 	e := at.place.Elements()
 	if len(e) != 3 || known.thread() || e[1] == me {
@@ -309,7 +309,7 @@ func (d *Driver) thread(ctx context.Context, _ core.Call, p newThread, at destin
 		return out, rest.Failure("opening the thread", err)
 	}
 	out = core.Output(map[string]string{"interface_path": to.String()})
-	if p.Text != "" && !forum(known) {
+	if p.Text != "" && !isForum(known) {
 		payload := core.JSON(map[string]string{"text": p.Text, "interface_path": to.String()})
 		message := core.MessagePrefix + d.opt.Name
 		out.Next = []core.Step{{Type: message, Payload: payload, Priority: core.DefaultPriority}}
@@ -317,18 +317,18 @@ func (d *Driver) thread(ctx context.Context, _ core.Call, p newThread, at destin
 	return out, nil
 }
 
-func forum(p place) bool { return p.Kind == 15 || p.Kind == 16 }
+func isForum(p place) bool { return p.Kind == 15 || p.Kind == 16 }
 
 func (a *account) threadRequest(channel string, p place, name, text, message string) (rest.Request, error) {
 	q := rest.Request{Method: "POST", IDs: []string{channel}, Once: true}
 	body := map[string]any{"name": line(name, 100), "auto_archive_duration": 1440}
 	switch texts := markup.Messages(text); {
-	case forum(p) && len(texts) != 1:
+	case isForum(p) && len(texts) != 1:
 		return q, core.Errorf(core.Invalid, "a post needs a text that fits into one message")
-	case forum(p):
+	case isForum(p):
 		q.Route = "/channels/{}/threads"
 		body["message"] = map[string]any{
-			"content": texts[0], "allowed_mentions": nobody(), "flags": a.set.plain(nil),
+			"content": texts[0], "allowed_mentions": noMentions(), "flags": a.set.previewFlag(nil),
 		}
 	case message != "":
 		q.Route, q.IDs = "/channels/{}/messages/{}/threads", []string{channel, message}
@@ -350,14 +350,14 @@ const (
 	maxPollHours  = 768
 )
 
-type newPoll struct {
+type pollCall struct {
 	Question string   `json:"question"`
 	Answers  []string `json:"answers"`
 	Hours    int      `json:"hours"`
 	Multiple bool     `json:"multiple"`
 }
 
-func (d *Driver) poll(ctx context.Context, call core.Call, p newPoll, at destination) (r core.Result, err error) {
+func (d *Driver) poll(ctx context.Context, call core.Call, p pollCall, at destination) (r core.Result, err error) {
 	made := &poll{Hours: min(max(p.Hours, 1), maxPollHours), Multiple: p.Multiple}
 	made.Question.Text = line(p.Question, 4*maxQuestion)
 	n := markdown.UTF16(made.Question.Text)
@@ -374,11 +374,11 @@ func (d *Driver) poll(ctx context.Context, call core.Call, p newPoll, at destina
 		made.Answers = append(made.Answers, pollAnswer{pollMedia{Text: a}})
 	}
 	text := "[poll: " + p.Question + " — " + strings.Join(p.Answers, " / ") + "]"
-	m := outgoing{Mentions: nobody(), text: text, Poll: made}
-	return r, d.deliver(ctx, call.Deliveries, at, []outgoing{m}, normal)
+	m := outgoing{Mentions: noMentions(), text: text, Poll: made}
+	return r, d.deliver(ctx, call.Deliveries, at, []outgoing{m}, priorityNormal)
 }
 
-// ShowTyping shows that the bot is typing until ctx ends. Discord removes the sign with the
+// ShowTyping shows that the bot is typing until ctx ends. Discord removes the indicator with the
 // next message, or after some seconds.
 func (d *Driver) ShowTyping(ctx context.Context, place core.Path) {
 	id, err := d.channelOf(place)
@@ -388,7 +388,7 @@ func (d *Driver) ShowTyping(ctx context.Context, place core.Path) {
 	}
 	for {
 		if d.closed.refused(id) == nil {
-			// It may fail: it is only a sign.
+			// An error does not matter.
 			q := rest.Request{Method: "POST", Route: "/channels/{}/typing", IDs: []string{id}, Once: true}
 			_ = d.rest.Do(ctx, q)
 		}

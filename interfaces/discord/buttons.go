@@ -15,33 +15,35 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
+// Limits of buttons.
 const (
 	maxButtons    = 25
 	rowButtons    = 5
-	maxLabel      = 80 // UTF-16 units, as all of these
+	maxLabel      = 80 // this and the following ones are in UTF-16 units
 	maxSuggestion = 75
 	maxCustom     = 100
 	maxAddress    = 512
 )
 
-// A button's id begins with who may press it: user ids, or one of these.
+// A button's id begins with who may press it: the ids of users, or one of these.
 const (
-	anyone = "*"
-	judged = "?" // the core decides; its own data follows
-	opens  = "!" // the same, with what is written in the field that the button opens
+	pressAnyone = "*"
+	pressCore   = "?" // the core decides; its own data follows
+	pressField  = "!" // the same, with what is written in the field that the button opens
 )
 
-// button is a button below a message: it says its label, or opens URL.
+// button is a button below a message. It opens the URL or, if that is empty, says the label in the
+// name of the user who presses it.
 type button struct {
 	Label string `json:"label"`
 	URL   string `json:"url"`
 
-	id string // "": who may press it, and its position
+	id string // "": composed of who may press it and its position
 }
 
-// owner is who may press the buttons of a message: the users who caused it, or everyone
-// if nobody did.
-func owner(call core.Call) string {
+// pressers returns who may press the buttons of a message: the users who caused it, or everyone
+// if the bot itself did.
+func pressers(call core.Call) string {
 	var ids []string
 	for _, a := range call.Authors {
 		if a.ID != "" && a.Rank < core.RankBot {
@@ -49,14 +51,13 @@ func owner(call core.Call) string {
 		}
 	}
 	if len(ids) == 0 {
-		return anyone
+		return pressAnyone
 	}
 	return strings.Join(ids, ",")
 }
 
-// buttons are those of the payload, and one for each suggestion that there is room for.
-// A user who presses a suggestion says it.
-func (s *say) buttons() []button {
+// buttons returns the buttons of the payload, and one for each suggestion, as far as there is room.
+func (s *messagePayload) buttons() []button {
 	list := s.Buttons
 	for _, text := range s.Suggest {
 		text = strings.Join(strings.Fields(text), " ")
@@ -68,13 +69,13 @@ func (s *say) buttons() []button {
 	return list
 }
 
-func components(list []button, whom string) ([]any, error) {
+func buttonRows(list []button, whom string) ([]any, error) {
 	if len(list) > maxButtons {
 		return nil, core.Errorf(core.Invalid, "buttons: at most %d are allowed", maxButtons)
 	}
 	var all []any
 	for i, b := range list {
-		c, err := component(b, whom, i)
+		c, err := buttonComponent(b, whom, i)
 		if err != nil {
 			return nil, core.Errorf(core.Invalid, "buttons[%d]: %v", i, err)
 		}
@@ -89,9 +90,9 @@ func components(list []button, whom string) ([]any, error) {
 	return rows, nil
 }
 
-// component is the i-th button. It is nil if more users may press it than a button's id
-// can hold.
-func component(b button, whom string, i int) (map[string]any, error) {
+// buttonComponent returns the i-th button; nil if the ids of all users who may press it do not fit into
+// the button's id.
+func buttonComponent(b button, whom string, i int) (map[string]any, error) {
 	label := line(b.Label, 4*maxLabel)
 	if label == "" || markdown.UTF16(label) > maxLabel {
 		return nil, fmt.Errorf("label must have 1 to %d characters", maxLabel)
@@ -109,8 +110,8 @@ func component(b button, whom string, i int) (map[string]any, error) {
 	return map[string]any{"type": 2, "style": 2, "label": label, "custom_id": id}, nil
 }
 
-// Choose sends a question with a button for each choice, or a list of them if they do not fit
-// into one row.
+// Choose implements core.Chooser. If the buttons do not fit into one row, it sends a select menu
+// instead.
 func (d *Driver) Choose(ctx context.Context, parts core.Deliveries, what core.Sent, choices []core.Choice) error {
 	rows, err := choiceRows(choices)
 	if err != nil {
@@ -123,9 +124,9 @@ func (d *Driver) Choose(ctx context.Context, parts core.Deliveries, what core.Se
 	if err != nil {
 		return err
 	}
-	m := outgoing{Content: markup.Literal(what.Text), Components: rows, Mentions: nobody(), text: what.Text}
+	m := outgoing{Content: markup.Literal(what.Text), Components: rows, Mentions: noMentions(), text: what.Text}
 	at := destination{channel: channel, place: what.Path}
-	return d.deliver(ctx, parts, at, []outgoing{m}, high)
+	return d.deliver(ctx, parts, at, []outgoing{m}, priorityHigh)
 }
 
 func choiceRows(choices []core.Choice) ([]any, error) {
@@ -135,23 +136,23 @@ func choiceRows(choices []core.Choice) ([]any, error) {
 	var list []button
 	var options []any
 	for _, c := range choices {
-		mark := judged
+		mark := pressCore
 		if c.Writes {
-			mark = opens
+			mark = pressField
 		}
 		list = append(list, button{Label: c.Label, id: mark + ":" + c.Data})
 		options = append(options, map[string]any{"label": line(c.Label, 4*maxLabel), "value": c.Data})
 	}
 	if len(list) <= rowButtons {
-		return components(list, judged)
+		return buttonRows(list, pressCore)
 	}
-	menu := map[string]any{"type": 3, "custom_id": judged + ":", "options": options}
+	menu := map[string]any{"type": 3, "custom_id": pressCore + ":", "options": options}
 	return []any{map[string]any{"type": 1, "components": []any{menu}}}, nil
 }
 
-// field is what a button opens: a window with one line to write in. The text of the question
-// and the label of the button head it.
-func field(i *interaction) map[string]any {
+// fieldWindow is the window that a button opens, with a field for one line of text. Its title is from the
+// question, and the field's label is the button's.
+func fieldWindow(i *interaction) map[string]any {
 	const maxHeading = 45 / 2 // a character has two units at most
 	_, data, _ := strings.Cut(i.Data.Custom, ":")
 	heading := func(text string) string { return cmp.Or(txt.Clip(text, maxHeading), "…") }
@@ -161,35 +162,36 @@ func field(i *interaction) map[string]any {
 		"label": heading(i.Message.label(i.Data.Custom)),
 	}
 	return map[string]any{
-		"custom_id": judged + ":" + data, "title": heading(title),
+		"custom_id": pressCore + ":" + data, "title": heading(title),
 		"components": []any{map[string]any{"type": 1, "components": []any{input}}},
 	}
 }
 
-// maxAnswer is how many characters fit into the field.
+// maxAnswer is how many characters a user can write into the field.
 const maxAnswer = 1000
 
-// Settle replaces a question with its outcome, without buttons.
+// Settle implements core.Chooser: it replaces a question with its outcome, without buttons.
 func (d *Driver) Settle(ctx context.Context, m core.Sent) error {
 	channel, err := d.channelOf(m.Path)
 	if err != nil {
 		return err
 	}
 	fields := map[string]any{"content": markup.Literal(m.Text), "components": []any{}}
-	return rest.Worded("changing the question", d.changeMessage(ctx, channel, m.ID, fields, false))
+	return rest.FailureOrNil("changing the question", d.changeMessage(ctx, channel, m.ID, fields, false))
 }
 
-// Whisper sends a text that only the user who pressed a button sees.
+// Whisper implements core.Chooser: it sends a text that only the user who pressed a button sees.
 func (d *Driver) Whisper(ctx context.Context, press core.Message, text string) error {
 	p, _ := d.replies.arrived.Get(press.ID)
 	if p == nil || p.over() {
-		return core.Errorf(core.Invalid, "%q is not a press, or an old one", press.ID)
+		return core.Errorf(core.Invalid, "%q is not a press of a button, or it is too old", press.ID)
 	}
 	if !d.replies.acknowledged(ctx, p.ID) {
 		return ctx.Err()
 	}
-	return rest.Worded("telling that person", d.rest.Do(ctx, rest.Request{
+	flags := ephemeral | d.set.previewFlag(nil)
+	return rest.FailureOrNil("answering that person", d.rest.Do(ctx, rest.Request{
 		Method: "POST", Route: webhook, IDs: []string{p.App, p.Token},
-		Body: &outgoing{Content: markup.Single(text), Flags: ephemeral | d.set.plain(nil), Mentions: nobody()},
+		Body: &outgoing{Content: markup.Single(text), Flags: flags, Mentions: noMentions()},
 	}))
 }

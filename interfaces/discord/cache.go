@@ -22,27 +22,26 @@ const (
 	threadPrivate   = 12
 )
 
-// Permissions of a moderator: administrator, kick, ban, manage guild, channels, messages
-// or threads, time out.
+// A member with one of permsModerator is a moderator: administrator, kick members, ban members, manage
+// channels, guild, messages or threads, time out members.
 const (
-	powerAdmin     = 1 << 3
-	powerModerator = powerAdmin | 1<<1 | 1<<2 | 1<<4 | 1<<5 | 1<<13 | 1<<34 | 1<<40
+	permAdministrator = 1 << 3
+	permsModerator    = permAdministrator | 1<<1 | 1<<2 | 1<<4 | 1<<5 | 1<<13 | 1<<34 | 1<<40
 )
 
-// powerRead are the permissions to see a channel and to read its history.
-const powerRead = 1<<10 | 1<<16
+// permsRead are the permissions to see a channel and to read its history.
+const permsRead = 1<<10 | 1<<16
 
-// me stands for a guild in the paths of direct messages.
+// me replaces the guild in the paths of direct messages.
 const me = "@me"
 
-// place is what is known of a channel. The parent of a thread is its channel, that of a
-// channel its category.
+// place is what is known of a channel.
 type place struct {
-	Guild  string `json:"guild,omitempty"`
-	Parent string `json:"parent,omitempty"`
-	Kind   uint8  `json:"kind,omitempty"`
-	name   string
-	over   []overwrite // only those that concern powerModerator or powerRead
+	Guild      string `json:"guild,omitempty"`
+	Parent     string `json:"parent,omitempty"` // of a thread: its channel; of a channel: its category
+	Kind       uint8  `json:"kind,omitempty"`
+	name       string
+	overwrites []overwrite // only those that concern permsModerator or permsRead
 }
 
 func (p place) thread() bool {
@@ -51,42 +50,42 @@ func (p place) thread() bool {
 
 func (p place) private() bool { return p.Guild == "" && p.Kind != channelGroup }
 
-// place is what is known of the channel, without its permissions.
+// place returns the place of the channel, without permission overwrites.
 func (c *channel) place() place {
 	return place{Guild: c.Guild, Parent: c.Parent, Kind: uint8(min(max(c.Type, 0), 255)), name: short(c.Name, 100)}
 }
 
 type role struct {
-	name  string
-	power number
+	name        string
+	permissions number
 }
 
 type guild struct {
 	owner    string
 	roles    map[string]role
-	mine     []string // the bot's own roles
+	botRoles []string // the bot's own roles
 	channels []string
 	joined   time.Time
 }
 
-// cache is what is known of guilds and channels. It holds no members and no
+// cache holds what the gateway sent about guilds and channels. It holds no members and no
 // messages. Safe for concurrent use.
 type cache struct {
 	name    string                         // of the interface
-	locales *recent.Shared[string, string] // of users' clients, which only interactions tell
+	locales *recent.Shared[string, string] // by user; only interactions contain them
 
 	mu     sync.RWMutex
 	self   user
 	app    string
 	guilds map[string]*guild
 	places map[string]place
-	latest place // that was set
+	latest place // the place that was set last
 
-	direct   *recent.Shared[string, string] // channels of direct messages, by person
-	lookedUp *recent.Shared[string, place]  // channels of which the gateway said nothing
+	direct   *recent.Shared[string, string] // channels of direct messages, by user
+	lookedUp *recent.Shared[string, place]  // channels that the gateway did not send, by id
 }
 
-// maxLocales is how many users' languages are kept, at least.
+// maxLocales is how many users' locales are kept, at least.
 const maxLocales = 1000
 
 func newCache(name string) *cache {
@@ -97,7 +96,7 @@ func newCache(name string) *cache {
 	}
 }
 
-func (c *cache) me() (self user, app string) {
+func (c *cache) bot() (self user, app string) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.self, c.app
@@ -116,7 +115,7 @@ func (c *cache) place(id string) (place, bool) {
 	return p, ok
 }
 
-// guild is what is known of a guild, which may be nothing. c.mu is held.
+// guild returns a guild; an empty one if it is unknown. c.mu is held.
 func (c *cache) guild(id string) *guild { return cmp.Or(c.guilds[id], &guild{}) }
 
 func (c *cache) known(guild string) bool {
@@ -125,18 +124,18 @@ func (c *cache) known(guild string) bool {
 	return c.guilds[guild] != nil
 }
 
-// newGuild reads a guild but for its channels. c.mu is held.
+// newGuild converts a guild, without its channels. c.mu is held.
 func (c *cache) newGuild(g *guildPayload) *guild {
 	n := &guild{owner: g.Owner, roles: make(map[string]role, len(g.Roles)), joined: g.Joined.Time}
 	for _, r := range g.Roles {
-		n.roles[r.ID] = role{r.Name, r.Power}
+		n.roles[r.ID] = role{r.Name, r.Permissions}
 		if r.Tags.Bot != "" && r.Tags.Bot == c.self.ID {
-			n.mine = append(n.mine, r.ID)
+			n.botRoles = append(n.botRoles, r.ID)
 		}
 	}
 	for _, m := range g.Members {
 		if m.User != nil && m.User.ID == c.self.ID {
-			n.mine = append(n.mine, m.Roles...)
+			n.botRoles = append(n.botRoles, m.Roles...)
 		}
 	}
 	return n
@@ -149,8 +148,8 @@ func (c *cache) setGuild(g guildPayload) {
 	switch {
 	case old == nil:
 	case g.Channels == nil: // an update has no channels
-		n.channels, n.joined, n.mine = old.channels, old.joined, old.mine
-	default: // all channels are received again, and of the threads those in use
+		n.channels, n.joined, n.botRoles = old.channels, old.joined, old.botRoles
+	default: // g has all channels, but only active threads
 		for _, id := range old.channels {
 			if c.places[id].thread() {
 				n.channels = append(n.channels, id)
@@ -177,9 +176,9 @@ func (c *cache) setLocked(ch channel) {
 		return
 	}
 	p := ch.place()
-	for _, o := range ch.Over {
-		if (o.Allow|o.Deny)&(powerModerator|powerRead) != 0 {
-			p.over = append(p.over, o)
+	for _, o := range ch.Overwrites {
+		if (o.Allow|o.Deny)&(permsModerator|permsRead) != 0 {
+			p.overwrites = append(p.overwrites, o)
 		}
 	}
 	g := c.guilds[ch.Guild]
@@ -187,12 +186,12 @@ func (c *cache) setLocked(ch channel) {
 	if g != nil && !known {
 		g.channels = append(g.channels, ch.ID)
 	}
-	// Most channels of a guild are alike: equal parts of two in a row use the same memory.
+	// Successive channels often have the same parent and overwrites. They share the memory for these.
 	if p.Parent == c.latest.Parent {
 		p.Parent = c.latest.Parent
 	}
-	if slices.Equal(p.over, c.latest.over) {
-		p.over = c.latest.over
+	if slices.Equal(p.overwrites, c.latest.overwrites) {
+		p.overwrites = c.latest.overwrites
 	}
 	c.latest, c.places[ch.ID] = p, p
 }
@@ -223,12 +222,12 @@ func (c *cache) change(id string, f func(g *guild)) {
 	}
 }
 
-// isMine reports whether one of the roles is the bot's.
-func (c *cache) isMine(guild string, roles []string) bool {
+// hasBotRole reports whether one of the roles is the bot's; @everyone does not count.
+func (c *cache) hasBotRole(guild string, roles []string) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	g := c.guild(guild)
-	return slices.ContainsFunc(roles, func(r string) bool { return r != guild && slices.Contains(g.mine, r) })
+	return slices.ContainsFunc(roles, func(r string) bool { return r != guild && slices.Contains(g.botRoles, r) })
 }
 
 func (c *cache) roleName(guild, id string) string {
@@ -237,46 +236,46 @@ func (c *cache) roleName(guild, id string) string {
 	return c.guild(guild).roles[id].name
 }
 
-// rank is a member's rank in a place, by Discord's permissions.
+// rank returns a member's rank in a place, according to their permissions.
 func (c *cache) rank(p place, id string, m *member) core.Rank {
 	if m == nil || p.Guild == "" {
 		return core.RankMember
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	power := c.power(p, id, m.Roles)
+	power := c.permissions(p, id, m.Roles)
 	if m.Permissions != nil {
 		power = *m.Permissions
 	}
-	if power&powerModerator != 0 {
+	if power&permsModerator != 0 {
 		return core.RankModerator
 	}
 	return core.RankMember
 }
 
-// reads reports whether the bot may read the history of a guild's channel, as far as is
-// known.
+// reads reports whether the bot may read the history of a guild's channel, according to the
+// cache.
 func (c *cache) reads(id string) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	p := c.places[id]
-	return c.power(p, c.self.ID, c.guild(p.Guild).mine)&powerRead == powerRead
+	return c.permissions(p, c.self.ID, c.guild(p.Guild).botRoles)&permsRead == permsRead
 }
 
-// power computes a member's permissions in a channel as Discord does: those of all
+// permissions computes a member's permissions in a channel as Discord does: those of all
 // roles, changed by the channel's overwrites. c.mu is held.
-func (c *cache) power(p place, id string, roles []string) number {
+func (c *cache) permissions(p place, id string, roles []string) number {
 	g := c.guild(p.Guild)
-	power := g.roles[p.Guild].power // of everyone
+	power := g.roles[p.Guild].permissions // of everyone
 	for _, r := range roles {
-		power |= g.roles[r].power
+		power |= g.roles[r].permissions
 	}
-	if g.owner != "" && g.owner == id || power&powerAdmin != 0 {
+	if g.owner != "" && g.owner == id || power&permAdministrator != 0 {
 		return ^number(0)
 	}
-	over := p.over
+	over := p.overwrites
 	if p.thread() {
-		over = c.places[p.Parent].over
+		over = c.places[p.Parent].overwrites
 	}
 	var allow, deny number
 	for _, o := range over {
@@ -296,7 +295,7 @@ func (c *cache) power(p place, id string, roles []string) number {
 	return power
 }
 
-// path is the path of a channel, and of its category.
+// path returns the path of a channel, and that of its category, if any.
 func (c *cache) path(id string, p place) (core.Path, []core.Path, error) {
 	elements := []string{c.name, p.Guild, id}
 	category := p.Parent
@@ -318,8 +317,8 @@ func (c *cache) path(id string, p place) (core.Path, []core.Path, error) {
 	return path, []core.Path{scope}, err
 }
 
-// find returns the channel or thread of a name such as "#general", as seen from another
-// place of the same guild.
+// find returns the channel or thread with a name such as "#general" in the guild of another
+// place.
 func (c *cache) find(from core.Path, name string) (core.Path, bool) {
 	name = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(name), "#"))
 	e := from.Elements()

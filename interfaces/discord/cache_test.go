@@ -17,9 +17,9 @@ func TestRank(t *testing.T) {
 	b := in.d.cache
 	const keeper = "830000000000000005"
 	b.change(guildID, func(g *guild) {
-		g.roles[keeper], g.roles["830000000000000006"] = role{power: 1 << 13}, role{power: powerAdmin}
+		g.roles[keeper], g.roles["830000000000000006"] = role{permissions: 1 << 13}, role{permissions: permAdministrator}
 	})
-	room := channel{ID: roomID, Guild: guildID, Over: []overwrite{
+	room := channel{ID: roomID, Guild: guildID, Overwrites: []overwrite{
 		{ID: guildID, Deny: 1 << 13}, {ID: modRole, Allow: 1 << 13}, {ID: "5", Allow: 1 << 13}, {ID: "6", Deny: 1 << 13},
 	}}
 	b.setChannel(room)

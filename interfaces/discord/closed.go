@@ -10,19 +10,19 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-// markAge is how long nothing is sent to a channel that refused the bot, unless an event indicates that its
+// refusalAge is how long nothing is sent to a channel that refused the bot, unless an event indicates that its
 // permissions have changed.
-const markAge = time.Hour
+const refusalAge = time.Hour
 
 // closedChannels are the channels to which the bot cannot send. Safe for concurrent use.
 type closedChannels struct {
 	mu  sync.Mutex
-	all map[string]mark
+	all map[string]refusal
 }
 
-type mark struct {
-	why error
-	at  time.Time
+type refusal struct {
+	err   error
+	since time.Time
 }
 
 // refused returns an error if a channel is closed, else nil.
@@ -30,27 +30,27 @@ func (t *closedChannels) refused(channel string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	m, ok := t.all[channel]
-	if !ok || time.Since(m.at) > markAge {
+	if !ok || time.Since(m.since) > refusalAge {
 		delete(t.all, channel)
 		return nil
 	}
 	kind := core.Broken
-	if rest.Refusal(m.why).Status == 403 {
+	if rest.Refusal(m.err).Status == 403 {
 		kind = core.Forbidden
 	}
-	return &core.Error{Kind: kind, Text: "the bot cannot send messages there: Discord refuses it", Err: m.why}
+	return &core.Error{Kind: kind, Text: "the bot cannot send messages there: Discord refuses it", Err: m.err}
 }
 
 func (t *closedChannels) set(channel string, why error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.all[channel] = mark{why, time.Now()}
+	t.all[channel] = refusal{why, time.Now()}
 }
 
 func (t *closedChannels) clearWhere(match func(channel string) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	maps.DeleteFunc(t.all, func(channel string, _ mark) bool { return match(channel) })
+	maps.DeleteFunc(t.all, func(channel string, _ refusal) bool { return match(channel) })
 }
 
 // closedTo reports whether an error of sending means that the channel itself is closed to the bot, and not, for

@@ -154,7 +154,7 @@ func TestPermissionLostInTheMiddle(t *testing.T) {
 		if n := len(s.Calls("POST /channels/" + hallID)); n != 2 || len(told) != 1 || len(s.Messages(hallID)) != 1 {
 			t.Errorf("%d requests, %d messages, admins were told %q", n, len(s.Messages(hallID)), told)
 		}
-		time.Sleep(markAge + time.Second)
+		time.Sleep(refusalAge + time.Second)
 		if _, err := act(t, d, "message_discord", payload, func(c *core.Call) { c.Deliveries = parts }); err != nil {
 			t.Error(err)
 		}

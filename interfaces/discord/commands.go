@@ -13,22 +13,21 @@ import (
 	"sync"
 	"time"
 
-	"synthbot/core/driver"
-	"synthbot/core/loop"
-
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/driver"
+	"synthbot/core/loop"
 	"synthbot/core/sorting"
 	"synthbot/interfaces/discord/rest"
 )
 
 // Kinds of application command.
 const (
-	commandChat    = 1
-	commandMessage = 3
+	typeChat    = 1
+	typeMessage = 3
 )
 
-// The context menu of a message has a command, and calls it differently.
+// The command that is also in the context menu of messages, and its name there.
 const (
 	menuCommand = "remember"
 	menuName    = "Remember this"
@@ -36,7 +35,7 @@ const (
 
 // Limits of the platform.
 const (
-	maxCommands = 99 // and the menu
+	maxCommands = 99 // and one for the context menu
 	maxChoices  = 25
 	optionText  = 3
 )
@@ -65,7 +64,7 @@ type appChoice struct {
 	Value string `json:"value"`
 }
 
-// spec returns the command of that name; it is empty if there is none.
+// spec returns the command with a name; it is empty if there is none.
 func (r *responder) spec(name string) command.Spec {
 	for _, s := range r.opt.Commands() {
 		if s.Name == name {
@@ -78,13 +77,13 @@ func (r *responder) spec(name string) command.Spec {
 // Where a command can be called.
 const (
 	inGuilds = 0
-	inDirect = 1 // messages with the bot
+	inDirect = 1 // in direct messages with the bot
 	inGroups = 2
 )
 
-// list is what is registered with Discord: for one guild, or with "" for everywhere. A
-// command that is answered in private exists in direct messages only. If guilds have
-// lists of their own, the one for everywhere is for all other places.
+// list returns the commands that are registered for a guild or, with "", globally. Private commands
+// exist only in direct messages. If guilds have lists of their own, the global commands exist
+// only outside of guilds.
 func (r *responder) list(guild string) []appCommand {
 	list := []appCommand{}
 	specs := r.opt.Commands()
@@ -94,13 +93,13 @@ func (r *responder) list(guild string) []appCommand {
 		case guild != "" && !slices.Contains(app.Contexts, inGuilds):
 			continue
 		case guild != "":
-			app.Contexts = nil // allowed only in the list for everywhere
+			app.Contexts = nil // Discord allows them only for global commands
 		case len(r.set.CommandGuilds) > 0:
 			app.Contexts = slices.DeleteFunc(app.Contexts, func(x int) bool { return x == inGuilds })
 		}
 		list = append(list, app)
 		if app.Name == menuCommand {
-			menu := appCommand{Name: menuName, Type: commandMessage, Permission: app.Permission, Contexts: app.Contexts}
+			menu := appCommand{Name: menuName, Type: typeMessage, Permission: app.Permission, Contexts: app.Contexts}
 			list = append(list, menu)
 		}
 	}
@@ -112,13 +111,13 @@ func (r *responder) list(guild string) []appCommand {
 
 func appCommandOf(s command.Spec) appCommand {
 	c := appCommand{
-		Name: s.Name, Brief: line(s.Brief, 100), Type: commandChat,
+		Name: s.Name, Brief: line(s.Brief, 100), Type: typeChat,
 		Contexts: []int{inGuilds, inDirect, inGroups}, Briefs: make(map[string]string),
 	}
 	if s.Private {
 		c.Contexts = []int{inDirect}
 	}
-	// Who sees it in a guild. Whether a user may call it is checked again at that time.
+	// Discord shows it only to members with this permission. The rank is checked again when it is called.
 	switch {
 	case s.Rank >= core.RankAdmin:
 		c.Permission = new("8") // administrators
@@ -145,7 +144,7 @@ func appCommandOf(s command.Spec) appCommand {
 			optional = append(optional, o)
 		}
 	}
-	// Discord wants the required ones first; values are assigned by name.
+	// Discord requires this order. Values have names, so it does not matter.
 	c.Options = append(c.Options, optional...)
 	return c
 }
@@ -159,7 +158,7 @@ func choices(list []string) (out []appChoice) {
 	return out
 }
 
-// locale is Discord's name of a language; "" if it has none.
+// locale returns Discord's name of a language; "" if it has none.
 func locale(tag string) string {
 	names := strings.Fields("en-US en-GB es-ES es-419 pt-BR sv-SE zh-CN zh-TW " +
 		"id da de fr hr it lt hu nl no pl ro fi vi tr cs el bg ru uk hi th ja ko")
@@ -178,8 +177,8 @@ func locale(tag string) string {
 // CommandsChanged registers the commands again if they changed, in the background and once there is a session.
 func (d *Driver) CommandsChanged() { loop.Notify(d.responder.changed) }
 
-// keepSynced registers the commands in the background when the first session begins, and whenever they change. It
-// tries again until that works.
+// keepSynced registers the commands in the background, now and whenever they change, until ctx ends. It retries
+// after errors. Only one call is active at a time.
 func (r *responder) keepSynced(ctx context.Context, jobs *sync.WaitGroup) {
 	if r.synced.Swap(true) {
 		return
@@ -205,12 +204,12 @@ func (r *responder) keepSynced(ctx context.Context, jobs *sync.WaitGroup) {
 	})
 }
 
-// syncKey is the State's key of what is registered: for each guild, and for "" everywhere,
-// the sum of the commands.
+// syncKey is the State's key of what is registered: a checksum of the commands for each guild, and
+// for "", which means globally.
 const syncKey = "commands"
 
-// sync registers the commands that changed, and removes those of guilds that have none
-// of their own any more.
+// sync registers the lists of commands that have changed, and removes those of guilds that are no longer
+// in command_guilds.
 func (r *responder) sync(ctx context.Context) error {
 	sums := make(map[string]string)
 	if err := driver.Load(ctx, r.opt.State, syncKey, &sums); err != nil {
@@ -229,7 +228,7 @@ func (r *responder) sync(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// syncOne registers one list of commands if it changed, and stores its sum.
+// syncOne registers one list of commands if it has changed, and stores its checksum.
 func (r *responder) syncOne(ctx context.Context, guild string, list []appCommand, sums map[string]string) error {
 	if len(list) == 0 && sums[guild] == "" {
 		return nil // nothing is registered
@@ -238,7 +237,7 @@ func (r *responder) syncOne(ctx context.Context, guild string, list []appCommand
 	if err != nil {
 		return err
 	}
-	_, app := r.cache.me()
+	_, app := r.cache.bot()
 	sum := sha256.Sum256(append(slices.Clip(body), app...))
 	mark := hex.EncodeToString(sum[:])
 	if sums[guild] == mark {
@@ -255,8 +254,8 @@ func (r *responder) syncOne(ctx context.Context, guild string, list []appCommand
 	case err != nil && closedTo(err) && len(list) == 0:
 		// The bot has left the guild, and its commands are gone.
 	case err != nil && closedTo(err):
-		r.notifyOnce("commands "+guild, "the chat commands cannot be offered in "+guild+
-			": invite the bot with the scope applications.commands, or take the guild out of command_guilds")
+		r.notifyOnce("commands "+guild, "the chat commands cannot be registered in the guild "+guild+
+			": invite the bot with the scope applications.commands, or remove the guild from command_guilds")
 		return err
 	case err != nil:
 		return err
@@ -281,7 +280,7 @@ func (r *responder) complete(ctx context.Context, i *interaction) {
 	r.respond(ctx, i, answerChoices, map[string]any{"choices": append([]appChoice{}, choices(found)...)})
 }
 
-// matching lists the choices that begin with a text, then those that contain it.
+// matching returns the choices that begin with a text, then those that contain it elsewhere.
 func matching(choices []string, text string) []string {
 	text = strings.ToLower(strings.TrimSpace(text))
 	var first, then []string

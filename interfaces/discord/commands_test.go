@@ -31,7 +31,7 @@ func (s *server) synchronised(t *testing.T, state driver.State, change func(*Opt
 		for _, g := range append([]string{""}, d.set.CommandGuilds...) {
 			if list := d.responder.list(g); len(list) > 0 {
 				body, _ := json.Marshal(list)
-				_, app := d.cache.me()
+				_, app := d.cache.bot()
 				sum := sha256.Sum256(append(body, app...))
 				want[g] = hex.EncodeToString(sum[:])
 			}
@@ -135,7 +135,7 @@ func TestCommandsAreWrittenAsThePlatformWants(t *testing.T) {
 		t.Errorf("languages of help: %v", b)
 	}
 	everywhere := []int{inGuilds, inDirect, inGroups}
-	if m := list[5]; m.Name != menuName || m.Type != commandMessage || !slices.Equal(m.Contexts, everywhere) {
+	if m := list[5]; m.Name != menuName || m.Type != typeMessage || !slices.Equal(m.Contexts, everywhere) {
 		t.Errorf("the menu: %+v", m)
 	}
 }

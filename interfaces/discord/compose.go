@@ -13,33 +13,33 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-type say struct {
-	Text     string     `json:"text"`
-	ReplyTo  messageID  `json:"reply_to_message_id"`
-	Embeds   []sayEmbed `json:"embeds"`
-	Buttons  []button   `json:"buttons"`
-	Suggest  []string   `json:"suggestions"`
-	Silent   bool       `json:"silent"`
-	Priority string     `json:"priority"`
+type messagePayload struct {
+	Text     string         `json:"text"`
+	ReplyTo  messageID      `json:"reply_to_message_id"`
+	Embeds   []embedPayload `json:"embeds"`
+	Buttons  []button       `json:"buttons"`
+	Suggest  []string       `json:"suggestions"`
+	Silent   bool           `json:"silent"`
+	Priority string         `json:"priority"`
 }
 
-type sayEmbed struct {
-	Title       string     `json:"title,omitempty"`
-	Description string     `json:"description,omitempty"`
-	URL         string     `json:"url,omitempty"`
-	Color       int        `json:"color,omitempty"`
-	Fields      []sayField `json:"fields,omitempty"`
+type embedPayload struct {
+	Title       string       `json:"title,omitempty"`
+	Description string       `json:"description,omitempty"`
+	URL         string       `json:"url,omitempty"`
+	Color       int          `json:"color,omitempty"`
+	Fields      []embedField `json:"fields,omitempty"`
 }
 
-type sayField struct {
+type embedField struct {
 	Name   string `json:"name"`
 	Value  string `json:"value"`
 	Inline bool   `json:"inline,omitempty"`
 }
 
-// compose makes the messages of an action. The same payload always makes the same ones.
-func (d *Driver) compose(call core.Call, s *say) ([]outgoing, error) {
-	list, err := d.words(s)
+// compose returns the messages of a call. The same payload always gives the same messages.
+func (d *Driver) compose(call core.Call, s *messagePayload) ([]outgoing, error) {
+	list, err := d.split(s)
 	if err != nil {
 		return nil, err
 	}
@@ -50,22 +50,22 @@ func (d *Driver) compose(call core.Call, s *say) ([]outgoing, error) {
 	return list, err
 }
 
-// decorate adds to messages what the payload has besides text.
-func (s *say) decorate(call core.Call, list []outgoing) (err error) {
+// decorate adds to messages everything in the payload except its text.
+func (s *messagePayload) decorate(call core.Call, list []outgoing) (err error) {
 	first, last := &list[0], &list[len(list)-1]
 	if s.ReplyTo != "" {
 		first.Reference = map[string]any{"message_id": s.ReplyTo, "fail_if_not_exists": false}
 	}
 	if last.Embeds, err = embeds(s.Embeds); err == nil {
-		last.Components, err = components(s.buttons(), owner(call))
+		last.Components, err = buttonRows(s.buttons(), pressers(call))
 	}
 	for i := range list {
-		list[i].Mentions = nobody()
+		list[i].Mentions = noMentions()
 		switch {
 		case s.Silent:
-			list[i].Flags = flagSilent
+			list[i].Flags = flagSilentMessage
 		case list[i].Reference != nil:
-			list[i].Mentions["replied_user"] = true // the author of the message that is replied to
+			list[i].Mentions["replied_user"] = true // notify the author of the message that is replied to
 		}
 		if list[i].text == "" && len(s.Embeds) > 0 {
 			list[i].text = "[embed: " + strings.TrimSpace(s.Embeds[0].Title+" "+s.Embeds[0].Description) + "]"
@@ -74,9 +74,9 @@ func (s *say) decorate(call core.Call, list []outgoing) (err error) {
 	return err
 }
 
-// words cuts the text into messages; without a text there is one message for the embeds.
-// The flag against previews would hide these, so links are written without previews.
-func (d *Driver) words(s *say) ([]outgoing, error) {
+// split splits the text into messages; without a text, there is one message for the embeds. The flag that
+// suppresses previews would also hide the embeds, so links are written in a form without previews.
+func (d *Driver) split(s *messagePayload) ([]outgoing, error) {
 	text := strings.TrimSpace(strings.ToValidUTF8(s.Text, "\uFFFD"))
 	w := markup.Writer{Quiet: len(s.Embeds) > 0 && !d.set.Previews}
 	texts := w.Messages(text)
@@ -97,7 +97,7 @@ func (d *Driver) words(s *say) ([]outgoing, error) {
 	}
 	switch long := len(list) > maxMessages; {
 	case len(list) > d.set.LongParts && d.set.LongAnswers == "file":
-		beginning := cut(w.Text(markdown.Split(text, 300, markdown.UTF16)[0]), 1000)
+		beginning := shorten(w.Text(markdown.Split(text, 300, markdown.UTF16)[0]), 1000)
 		file := outgoing{Content: beginning + "\n…", text: text}
 		file.files = []rest.File{{Name: "answer.md", Data: []byte(text), MIME: "text/markdown"}}
 		if !long {
@@ -129,7 +129,7 @@ const (
 )
 
 // embeds checks and renders the embeds of a message.
-func embeds(list []sayEmbed) ([]sayEmbed, error) {
+func embeds(list []embedPayload) ([]embedPayload, error) {
 	if len(list) > maxEmbeds {
 		return nil, core.Errorf(core.Invalid, "embeds: at most %d are allowed", maxEmbeds)
 	}
@@ -153,8 +153,8 @@ func embeds(list []sayEmbed) ([]sayEmbed, error) {
 	return list, nil
 }
 
-// wrong says what is wrong with an embed, beginning with the field's name; "" if nothing is.
-func (e *sayEmbed) wrong() string {
+// wrong returns what is wrong with an embed, beginning with the field's name; "" if nothing is.
+func (e *embedPayload) wrong() string {
 	switch {
 	case markdown.UTF16(e.Title) > maxEmbedTitle:
 		return fmt.Sprintf(".title: at most %d characters are allowed", maxEmbedTitle)

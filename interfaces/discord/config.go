@@ -13,7 +13,7 @@ import (
 	"synthbot/interfaces/discord/gateway"
 )
 
-// Config is what a table of type "discord" holds.
+// Config is the configuration of an interface of type "discord".
 type Config struct {
 	Token          secret.Secret `toml:"token" doc:"The bot's token." required:"true" example:"file:discord_token"`
 	APIURL         string        `toml:"api_url" doc:"The address of the REST API, which also returns the gateway's address." default:"https://discord.com"`
@@ -29,7 +29,7 @@ type Config struct {
 	BackfillAge    time.Duration `toml:"backfill_age" doc:"The maximum age of missed messages that are fetched." default:"24h" min:"1m" max:"720h"`
 }
 
-// settings is a Config, checked.
+// settings is a checked Config.
 type settings struct {
 	Config
 	api, cdn *url.URL
@@ -48,13 +48,13 @@ func (c Config) check() (settings, error) {
 	s := settings{Config: c}
 	wrong := c.Wrong()
 	if wrong != "" || c.Token.IsZero() {
-		return s, errors.New("token: " + cmp.Or(wrong, "there is none; the developer portal gives one"))
+		return s, errors.New("token: " + cmp.Or(wrong, "it is missing; the developer portal shows it under Bot"))
 	}
 	var err error
-	if s.api, err = base("api_url", s.APIURL); err != nil {
+	if s.api, err = parseBase("api_url", s.APIURL); err != nil {
 		return s, err
 	}
-	if s.cdn, err = base("cdn_url", s.CDNURL); err != nil {
+	if s.cdn, err = parseBase("cdn_url", s.CDNURL); err != nil {
 		return s, err
 	}
 	if s.Shards != "auto" {
@@ -66,7 +66,7 @@ func (c Config) check() (settings, error) {
 	return s, nil
 }
 
-func base(key, text string) (*url.URL, error) {
+func parseBase(key, text string) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimRight(text, "/"))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.User != nil {
 		return nil, fmt.Errorf("%s: write an address like https://discord.com", key)

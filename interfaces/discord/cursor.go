@@ -21,7 +21,7 @@ const (
 
 const cursorKey = "channels"
 
-// cursor is how far the messages of a channel are stored.
+// cursor says up to which message a channel's messages are stored.
 type cursor struct {
 	place
 	Last  string    `json:"last"`           // the newest message that is durable
@@ -74,8 +74,8 @@ func (c *cursors) flush(ctx context.Context, onlyNew bool) error {
 	return err
 }
 
-// seen records a message that is durable. awake means that it was from or to the bot.
-func (c *cursors) seen(channel string, p place, id string, at time.Time, awake bool) {
+// recordStored records a message that is durable. awake means that it was from or to the bot.
+func (c *cursors) recordStored(channel string, p place, id string, at time.Time, awake bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	cur, known := c.all[channel]
@@ -108,8 +108,8 @@ func (c *cursors) expect(channel string, p place, id string, at time.Time) {
 	c.dirty, c.added = true, true
 }
 
-// spoke records a message that the bot has sent.
-func (c *cursors) spoke(channel, id string, at time.Time) {
+// recordSent records a message that the bot has sent.
+func (c *cursors) recordSent(channel, id string, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	cur, known := c.all[channel]
@@ -129,7 +129,7 @@ func (c *cursors) evict() {
 	}
 	private, room := 0, maxCursors*9/10
 	var others []string
-	for _, id := range c.byNeed() {
+	for _, id := range c.byLastUse() {
 		switch {
 		case c.all[id].Guild != "":
 			others = append(others, id)
@@ -144,19 +144,19 @@ func (c *cursors) evict() {
 	}
 }
 
-// byNeed lists the channels, beginning with the one where the bot was last addressed. c.mu is held.
-func (c *cursors) byNeed() []string {
+// byLastUse lists the channels, beginning with the one where the bot was last addressed. c.mu is held.
+func (c *cursors) byLastUse() []string {
 	return sorting.Sorted(maps.Keys(c.all), func(a, b string) int {
 		x, y := c.all[a], c.all[b]
 		return cmp.Or(y.Awake.Compare(x.Awake), y.Seen.Compare(x.Seen))
 	})
 }
 
-// list returns the channels in the order of byNeed.
+// list returns the channels in the order of byLastUse.
 func (c *cursors) list() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.byNeed()
+	return c.byLastUse()
 }
 
 func (c *cursors) get(channel string) (cursor, bool) {

@@ -91,7 +91,7 @@ func TestCursors(t *testing.T) {
 		}
 	}
 	flush(0)
-	c.spoke("5", "90", noon(0))
+	c.recordSent("5", "90", noon(0))
 	if _, known := c.get("5"); known {
 		t.Error("a channel is known because the bot spoke there")
 	}
@@ -112,14 +112,14 @@ func TestCursors(t *testing.T) {
 	check("expected again", cursor{place: p, Last: "99", Seen: noon(1)})
 	flush(1)
 	flush(1)
-	c.seen("5", place{Guild: "7"}, "100", noon(3), false)
+	c.recordStored("5", place{Guild: "7"}, "100", noon(3), false)
 	check("seen", cursor{place: p, Last: "100", Seen: noon(3)})
-	c.seen("5", p, "98", noon(4), true)
+	c.recordStored("5", p, "98", noon(4), true)
 	check("an older one seen", cursor{place: p, Last: "100", Seen: noon(4), Awake: noon(4)})
 	flush(2)
-	c.spoke("5", "101", noon(5))
+	c.recordSent("5", "101", noon(5))
 	flush(3)
-	c.spoke("5", "99", noon(6))
+	c.recordSent("5", "99", noon(6))
 	want := cursor{place: p, Last: "100", Seen: noon(4), Awake: noon(6), Said: "101"}
 	check("spoke", want)
 	if got := want.newest(); got != "101" {
@@ -130,7 +130,7 @@ func TestCursors(t *testing.T) {
 	}
 	flush(4)
 	state.breaks(errors.New("no room"))
-	c.seen("5", p, "102", noon(7), false)
+	c.recordStored("5", p, "102", noon(7), false)
 	if err := c.flush(t.Context(), false); err == nil {
 		t.Error("written without room")
 	}
@@ -189,7 +189,7 @@ func TestCursorsThatAreDropped(t *testing.T) {
 	state := &counted{State: shelf()}
 	c := newCursors(state)
 	for id, guild := range map[string]string{"1": "A", "2": "A", "3": "B", "4": ""} {
-		c.seen(id, place{Guild: guild}, "100", noon(0), false)
+		c.recordStored(id, place{Guild: guild}, "100", noon(0), false)
 	}
 	for i, step := range []struct {
 		drop   func()
@@ -237,7 +237,7 @@ func TestCursorsMakeRoom(t *testing.T) {
 		}
 		add("d", "", tc.direct)
 		add("g", "1", tc.guilds)
-		c.seen("new", place{Guild: "1"}, "100", noon(0), false)
+		c.recordStored("new", place{Guild: "1"}, "100", noon(0), false)
 		if len(c.all) != tc.keptDirect+tc.keptGuilds+1 {
 			t.Errorf("%+v: %d are left", tc, len(c.all))
 		}

@@ -28,8 +28,8 @@ func (at *destination) answersCommand(p pending) bool {
 	return p.Channel == at.channel && slices.Contains(at.answers, p.ID)
 }
 
-// command returns a command of the turn that was already answered, and accepts further messages, or one that was not
-// yet; ok is false if there is none.
+// command returns a command of the turn: one that was answered and accepts further answers, or one that was not
+// answered yet. ok is false if there is none.
 func (at *destination) command(answered bool) (p pending, ok bool) {
 	i := slices.IndexFunc(at.commands, func(p pending) bool { return p.Answered == answered })
 	if i < 0 {
@@ -59,10 +59,10 @@ func (a *account) deliver(
 		what := core.Sent{Path: at.place, Text: m.text, Repeatable: !command || a.closed.refused(at.channel) == nil}
 		err := parts.Send(ctx, n, what, func(ctx context.Context, key string) (string, error) {
 			m.Nonce, m.Enforce = key, key != ""
-			m.Flags |= a.set.plain(m.Embeds)
+			m.Flags |= a.set.previewFlag(m.Embeds)
 			id, err := a.post(ctx, at, m, began)
 			if err == nil {
-				a.cursors.spoke(at.channel, id, a.opt.Clock())
+				a.cursors.recordSent(at.channel, id, a.opt.Clock())
 			}
 			return id, err
 		})
@@ -101,11 +101,11 @@ func (a *account) post(ctx context.Context, at destination, m *outgoing, began t
 			return id, sendError(err)
 		}
 	}
-	id, err := a.create(ctx, at, m)
+	id, err := a.sendWithRetries(ctx, at, m)
 	if m.Reference != nil && rest.Refusal(err).Code == replyWithoutHistory {
 		plain := *m
-		plain.Reference, plain.Mentions = nil, nobody()
-		id, err = a.create(ctx, at, &plain)
+		plain.Reference, plain.Mentions = nil, noMentions()
+		id, err = a.sendWithRetries(ctx, at, &plain)
 	}
 	if err == nil || rest.OutcomeUnknown(err) {
 		return id, sendError(err)
@@ -145,13 +145,13 @@ func (a *account) followUp(ctx context.Context, at destination, m *outgoing, err
 // reply sends a message as an answer to a command. Such an answer has no nonce and no reference.
 func (a *account) reply(ctx context.Context, p pending, m *outgoing, q rest.Request) (string, error) {
 	body := *m
-	body.Nonce, body.Enforce, body.Reference, body.Flags = "", false, nil, m.Flags&flagPlain
+	body.Nonce, body.Enforce, body.Reference, body.Flags = "", false, nil, m.Flags&flagNoPreviews
 	q.IDs, q.Body, q.Files = []string{p.App, p.Token}, &body, m.files
-	return a.made(ctx, q)
+	return a.requestID(ctx, q)
 }
 
-// made makes a request, and returns the id of the created object.
-func (a *account) made(ctx context.Context, q rest.Request) (string, error) {
+// requestID makes a request and returns the id of the created object.
+func (a *account) requestID(ctx context.Context, q rest.Request) (string, error) {
 	var got struct {
 		ID string `json:"id"`
 	}
@@ -160,9 +160,9 @@ func (a *account) made(ctx context.Context, q rest.Request) (string, error) {
 	return got.ID, err
 }
 
-// newMessage returns the request that sends a message to a channel. once prevents retries after an attempt with an
-// unknown outcome.
-func newMessage(channel string, m *outgoing, once bool) rest.Request {
+// sendRequest returns the request that sends a message to a channel. once prevents retries after an attempt with
+// an unknown outcome.
+func sendRequest(channel string, m *outgoing, once bool) rest.Request {
 	return rest.Request{
 		Method: "POST", Route: "/channels/{}/messages", IDs: []string{channel}, Body: m, Files: m.files, Once: once,
 	}
@@ -170,7 +170,7 @@ func newMessage(channel string, m *outgoing, once bool) rest.Request {
 
 func (a *account) changeMessage(ctx context.Context, channel, id string, fields map[string]any, once bool) error {
 	if fields["allowed_mentions"] == nil {
-		fields["allowed_mentions"] = nobody()
+		fields["allowed_mentions"] = noMentions()
 	}
 	return a.rest.Do(ctx, rest.Request{
 		Method: "PATCH", Route: "/channels/{}/messages/{}", IDs: []string{channel, id}, Body: fields, Once: once,
@@ -204,32 +204,32 @@ const (
 	webhook  = "/webhooks/{}/{}"
 )
 
-// create sends a message to a channel, and retries without sending it twice: Discord remembers the nonce for some
-// minutes. If an attempt with an unknown outcome was longer ago, the channel is searched first.
-func (a *account) create(ctx context.Context, at destination, m *outgoing) (string, error) {
+// sendWithRetries sends a message to a channel, and retries without sending it twice: Discord remembers the nonce for
+// some minutes. If an attempt with an unknown outcome is older, the channel is searched first.
+func (a *account) sendWithRetries(ctx context.Context, at destination, m *outgoing) (string, error) {
 	earlier := ""
-	q := newMessage(at.channel, m, false)
-	q.Look = func(ctx context.Context, since time.Time) (found bool, err error) {
+	q := sendRequest(at.channel, m, false)
+	q.Search = func(ctx context.Context, since time.Time) (found bool, err error) {
 		earlier, err = a.findSent(ctx, at, m, since)
 		return earlier != "", err
 	}
-	id, err := a.made(ctx, q)
+	id, err := a.requestID(ctx, q)
 	return cmp.Or(id, earlier), err
 }
 
 // Limits of the search for the bot's own messages.
 const (
-	lookPages = 10
-	lookSlack = 5 * time.Second // how exactly Discord's clock is known, at worst
+	searchPages = 10
+	searchSlack = 5 * time.Second // the maximum error of what is known of Discord's clock
 )
 
 // findSent finds a message that an earlier attempt sent, even if it was first a draft or an unanswered command. It
 // returns "" if there is none, or if the bot may not read the history. On an error, the outcome stays unknown.
 func (a *account) findSent(ctx context.Context, at destination, m *outgoing, since time.Time) (string, error) {
-	exact := since.Add(a.rest.Ahead() - lookSlack)
+	exact := since.Add(a.rest.Ahead() - searchSlack)
 	id, err := a.search(ctx, at.channel, since.Add(-replyAge), func(there *message) bool {
 		command := there.Interaction != nil && slices.Contains(at.answers, there.Interaction.ID)
-		return (command || !born(there.ID).Before(exact) || there.Edited.After(exact)) && m.is(there)
+		return (command || !idTime(there.ID).Before(exact) || there.Edited.After(exact)) && m.matches(there)
 	})
 	if err != nil {
 		err = fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
@@ -241,9 +241,9 @@ func (a *account) findSent(ctx context.Context, at destination, m *outgoing, sin
 func (a *account) search(
 	ctx context.Context, channel string, since time.Time, fits func(*message) bool,
 ) (string, error) {
-	after := idAt(since.Add(a.rest.Ahead() - lookSlack))
-	self := a.whoAmI(ctx)
-	for range lookPages {
+	after := idAt(since.Add(a.rest.Ahead() - searchSlack))
+	self := a.selfID(ctx)
+	for range searchPages {
 		page, err := a.page(ctx, channel, after, pageSize)
 		switch {
 		case closedTo(err):
@@ -264,8 +264,8 @@ func (a *account) search(
 	return "", nil
 }
 
-// is reports whether a message in a channel has this content.
-func (m *outgoing) is(there *message) bool {
+// matches reports whether a message in a channel has this content.
+func (m *outgoing) matches(there *message) bool {
 	if strings.TrimSpace(there.Content) != strings.TrimSpace(m.Content) ||
 		len(there.Attachments) != len(m.files) || len(there.Embeds) < len(m.Embeds) {
 		return false

@@ -21,7 +21,7 @@ import (
 func TestIsTheSameMessage(t *testing.T) {
 	file := func(name string, size int) rest.File { return rest.File{Name: name, Data: make([]byte, size)} }
 	ours := outgoing{
-		Content: " Rome ", Embeds: []sayEmbed{{Title: "a", Description: "b"}}, files: []rest.File{file("x.txt", 5)},
+		Content: " Rome ", Embeds: []embedPayload{{Title: "a", Description: "b"}}, files: []rest.File{file("x.txt", 5)},
 		Poll: &poll{Question: pollMedia{Text: "Which?"}},
 	}
 	there := func(change func(*message)) *message {
@@ -48,11 +48,11 @@ func TestIsTheSameMessage(t *testing.T) {
 		"no poll":                    {func(m *message) { m.Poll = nil }, false},
 		"another poll":               {func(m *message) { m.Poll.Question.Text = "When?" }, false},
 	} {
-		if got := ours.is(there(c.change)); got != c.want {
+		if got := ours.matches(there(c.change)); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	if !(&outgoing{Content: "x"}).is(&message{Content: "x"}) {
+	if !(&outgoing{Content: "x"}).matches(&message{Content: "x"}) {
 		t.Error("a plain text is not the same")
 	}
 }
@@ -101,7 +101,7 @@ func TestLookFindsNothingElse(t *testing.T) {
 // A channel is looked through page by page, as far as it goes and within bounds.
 func TestLookPages(t *testing.T) {
 	for said, pages := range map[int]int{
-		0: 1, pageSize - 1: 2, pageSize: 2, 2*pageSize + 50: 3, lookPages * pageSize: lookPages,
+		0: 1, pageSize - 1: 2, pageSize: 2, 2*pageSize + 50: 3, searchPages * pageSize: searchPages,
 	} {
 		t.Run(fmt.Sprint(said), func(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *server) {
@@ -117,7 +117,7 @@ func TestLookPages(t *testing.T) {
 					t.Errorf("%q, %v, %d pages", id, err, n)
 				}
 				id, err = d.findSent(t.Context(), destination{channel: hallID}, &outgoing{Content: "Sure."}, now)
-				if found := err == nil && id == s.Messages(hallID)[0].ID; found != (said < lookPages*pageSize) {
+				if found := err == nil && id == s.Messages(hallID)[0].ID; found != (said < searchPages*pageSize) {
 					t.Errorf("%q, %v", id, err)
 				}
 			})
@@ -139,7 +139,7 @@ func TestNothingIsSentWithoutALease(t *testing.T) {
 		lost.now.Store(true)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err = d.made(ctx, newMessage(hallID, &outgoing{Content: "late"}, true))
+		_, err = d.requestID(ctx, sendRequest(hallID, &outgoing{Content: "late"}, true))
 		if !errors.Is(err, core.ErrAway) || rest.OutcomeUnknown(err) {
 			t.Error(err)
 		}
@@ -170,7 +170,7 @@ func TestWhoAmI(t *testing.T) {
 		d := s.bot(t)
 		s.FailNext("GET /users/@me", discordtest.Fault{Kind: discordtest.Refused})
 		for _, want := range []string{"", botID, botID} {
-			if got := d.whoAmI(t.Context()); got != want {
+			if got := d.selfID(t.Context()); got != want {
 				t.Errorf("the bot is %q, want %q", got, want)
 			}
 		}
@@ -256,7 +256,7 @@ func TestCreateGivesUp(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), c.wait)
 				defer cancel()
 				began := time.Now()
-				_, err := s.bot(t).create(ctx, destination{channel: hallID}, &outgoing{Content: "x", Mentions: nobody()})
+				_, err := s.bot(t).sendWithRetries(ctx, destination{channel: hallID}, &outgoing{Content: "x", Mentions: noMentions()})
 				took := time.Since(began)
 				if n := len(s.Calls("POST /channels/")); n != c.tries || err == nil || (n > 1) != (took > 6*time.Second) || took > 15*time.Second {
 					t.Errorf("%d tries in %v, %v", n, took, err)
@@ -315,7 +315,7 @@ func TestFollowUps(t *testing.T) {
 				})
 				at := destination{channel: hallID, place: hall(), answers: []string{id}}
 				at.commands = d.replies.list(at.answersCommand)
-				m := outgoing{Content: "One.", Mentions: nobody(), Nonce: "n", Enforce: true, Reference: map[string]any{"message_id": "5"}, Flags: flagPlain | flagSilent}
+				m := outgoing{Content: "One.", Mentions: noMentions(), Nonce: "n", Enforce: true, Reference: map[string]any{"message_id": "5"}, Flags: flagNoPreviews | flagSilentMessage}
 				if _, ok, err := d.answerCommand(t.Context(), at, &m); !ok || err != nil {
 					t.Fatalf("%v, %v", ok, err)
 				}
@@ -325,7 +325,7 @@ func TestFollowUps(t *testing.T) {
 				got, err := d.post(t.Context(), at, &m, time.Time{})
 				for _, call := range append(s.Calls("PATCH /webhooks/"), s.Calls("POST /webhooks/")...) {
 					body, _ := decode[outgoing](call.Body)
-					if body.Nonce != "" || body.Enforce || body.Reference != nil || body.Flags != flagPlain {
+					if body.Nonce != "" || body.Enforce || body.Reference != nil || body.Flags != flagNoPreviews {
 						t.Errorf("a command is answered with %s", call.Body)
 					}
 				}
@@ -359,7 +359,7 @@ func TestRepeatable(t *testing.T) {
 			d.closed.set(hallID, errors.New("closed"))
 		}
 		at, parts := destination{channel: hallID, place: hall(), answers: c.answers}, &promised{}
-		err := d.deliver(t.Context(), parts, at, []outgoing{{Content: "x"}}, normal)
+		err := d.deliver(t.Context(), parts, at, []outgoing{{Content: "x"}}, priorityNormal)
 		if err != nil || parts.what.Repeatable != c.want {
 			t.Errorf("%s is repeatable: %v, %v", name, parts.what.Repeatable, err)
 		}
@@ -384,12 +384,12 @@ func TestCommandThatNobodyWaitsFor(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		d := s.bot(t)
 		d.replies.add(pending{ID: "5", App: appID, Token: "t", Channel: hallID, At: time.Now()})
-		d.replies.arrived.Put("5", &arrival{taken: make(chan struct{})})
+		d.replies.arrived.Put("5", &arrival{acknowledged: make(chan struct{})})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		at := destination{channel: hallID, place: hall(), answers: []string{"5"}}
 		at.commands = d.replies.list(at.answersCommand)
-		if id, ok, err := d.answerCommand(ctx, at, &outgoing{Content: "x", Mentions: nobody()}); id != "" || ok || err != nil {
+		if id, ok, err := d.answerCommand(ctx, at, &outgoing{Content: "x", Mentions: noMentions()}); id != "" || ok || err != nil {
 			t.Errorf("%q, %v, %v", id, ok, err)
 		}
 		if n := len(s.Calls("")); n != 0 {
@@ -479,7 +479,7 @@ func TestSayingIsRemembered(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		now := noon(1)
 		d := s.bot(t, func(o *Options) { o.Clock = func() time.Time { return now } })
-		d.cursors.seen(hallID, place{Guild: guildID}, "5", noon(0), false)
+		d.cursors.recordStored(hallID, place{Guild: guildID}, "5", noon(0), false)
 		say := func() cursor {
 			_, _ = act(t, d, "message_discord", map[string]any{"text": "Sure."})
 			cur, _ := d.cursors.get(hallID)

@@ -21,7 +21,8 @@ func newDrafts(a *account) *draft.Drafts {
 	return draft.New(draft.Options{
 		Platform: p, Reader: p, State: a.opt.State, Key: draftKey, Log: a.log,
 		Start: func(f func(context.Context)) bool { return a.tasks.Go(func() { f(context.Background()) }) },
-		First: a.timings.draft / 2, Every: func(string) time.Duration { return a.timings.draft }, Left: a.timings.left,
+		First: a.timings.draft / 2, Every: func(string) time.Duration { return a.timings.draft },
+		Left: a.timings.leftover,
 	})
 }
 
@@ -48,7 +49,7 @@ func (p draftPlatform) Enter(ctx context.Context, channel, message string) (leav
 	if message != "" {
 		return func() {}, true
 	}
-	leave, err := p.sendQueue.Enter(ctx, channel, low)
+	leave, err := p.sendQueue.Enter(ctx, channel, priorityLow)
 	return leave, err == nil
 }
 
@@ -66,12 +67,12 @@ func (p draftPlatform) Post(ctx context.Context, post draft.Post) (string, error
 	if err := p.closed.refused(post.Place); err != nil {
 		return "", err
 	}
-	flags := p.set.plain(nil)
+	flags := p.set.previewFlag(nil)
 	if post.Silent {
-		flags |= flagSilent
+		flags |= flagSilentMessage
 	}
-	m := &outgoing{Content: post.Text, Mentions: nobody(), Nonce: post.Nonce, Enforce: true, Flags: flags}
-	return p.made(ctx, newMessage(post.Place, m, false))
+	m := &outgoing{Content: post.Text, Mentions: noMentions(), Nonce: post.Nonce, Enforce: true, Flags: flags}
+	return p.requestID(ctx, sendRequest(post.Place, m, false))
 }
 
 // Edit changes the text of the message. It does not retry, because another edit follows.
@@ -127,7 +128,7 @@ func (a *account) answer(channel string, m *outgoing) draft.Answer {
 	d.Edit = func(ctx context.Context, id string) error {
 		return a.changeMessage(ctx, channel, id, map[string]any{
 			"content": m.Content, "embeds": m.Embeds, "components": m.Components, "allowed_mentions": m.Mentions,
-			"flags": m.Flags & flagPlain,
+			"flags": m.Flags & flagNoPreviews,
 		}, false)
 	}
 	return d

@@ -273,7 +273,7 @@ func TestDraftOfADriverThatWasReplaced(t *testing.T) {
 		}
 		draft(next, discordtest.VoiceID, "and another, growing")
 		for range 2 { // lives
-			time.Sleep(defaultTimings.left + time.Minute)
+			time.Sleep(defaultTimings.leftover + time.Minute)
 			if got := s.Messages(hallID); len(got) != 1 || got[0].Text != "The whole text." || got[0].ID != stands[0].ID {
 				t.Errorf("stands: %+v", got)
 			}
@@ -310,18 +310,18 @@ func TestDraftThatBecameTheAnswerAtTheEnd(t *testing.T) {
 				parts := &former{journal: journal{base: "end"}}
 				began := time.Now()
 				at := destination{channel: hallID, place: hall()}
-				if err := first.deliver(ctx, parts, at, []outgoing{{Content: "The whole text.", Mentions: nobody()}}, normal); err == nil {
+				if err := first.deliver(ctx, parts, at, []outgoing{{Content: "The whole text.", Mentions: noMentions()}}, priorityNormal); err == nil {
 					t.Fatal("it came through")
 				}
 				first.tasks.Close()
 				s.Fail(nil)
 				parts.began = began
 				next := s.bot(t, func(o *Options) { o.State = state })
-				if err := next.deliver(t.Context(), parts, at, []outgoing{{Content: "The whole text.", Mentions: nobody()}}, normal); err != nil {
+				if err := next.deliver(t.Context(), parts, at, []outgoing{{Content: "The whole text.", Mentions: noMentions()}}, priorityNormal); err != nil {
 					t.Fatal(err)
 				}
 				s.listening(t, next, newInbox())
-				time.Sleep(defaultTimings.left + time.Minute)
+				time.Sleep(defaultTimings.leftover + time.Minute)
 				if got := s.Texts(hallID); len(got) != 1 || got[0] != "The whole text." {
 					t.Errorf("stands: %q", got)
 				}
@@ -411,7 +411,7 @@ func TestAnswerWhoseDraftIsNotedStill(t *testing.T) {
 		s.Fail(nil)
 		next := s.bot(t, func(o *Options) { o.State = state })
 		s.listening(t, next, newInbox())
-		time.Sleep(defaultTimings.left + time.Minute)
+		time.Sleep(defaultTimings.leftover + time.Minute)
 		if got := s.Texts(hallID); len(got) != 1 || got[0] != "The whole text." || len(notedIn(t, state)) > 0 {
 			t.Errorf("stands: %q, noted: %v", got, notedIn(t, state))
 		}
@@ -465,7 +465,7 @@ func TestAnswerThatItsDraftSaidAlready(t *testing.T) {
 					if _, err := act(t, d, "message_discord", map[string]any{"text": "Anything else?"}); err != nil {
 						t.Fatal(err)
 					}
-					time.Sleep(defaultTimings.left + time.Minute)
+					time.Sleep(defaultTimings.leftover + time.Minute)
 					if got := s.Texts(hallID); !slices.Equal(got, []string{"Sure.", "Sure.", "Anything else?"}) {
 						t.Errorf("in the end: %q", got)
 					}
@@ -594,7 +594,7 @@ func TestDraftOfWhichNobodyKnowsWhetherItIsTheAnswer(t *testing.T) {
 						t.Errorf("tried again: %v, %+v", err, parts.done)
 					}
 				}
-				time.Sleep(defaultTimings.left)
+				time.Sleep(defaultTimings.leftover)
 				d.Draft(hall(), "and")
 				within(t, time.Minute, "a draft", func() bool { return slices.Contains(s.Texts(hallID), "and ▍") })
 				d.Draft(hall(), "")

@@ -69,7 +69,7 @@ func (f *feed) Event(ctx context.Context, e gateway.Event) bool {
 	event := gatewayEvent{Event: e}
 	switch e.Type {
 	case "INTERACTION_CREATE":
-		event.call = f.responder.arrive(ctx, e.Data)
+		event.call = f.responder.handleArrival(ctx, e.Data)
 	case "READY":
 		f.health.Works(e.Shard)
 		event.since = f.progress.Touch(e.Shard, f.opt.Clock())

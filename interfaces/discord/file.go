@@ -20,13 +20,12 @@ const (
 	maxAlt      = 1024 // UTF-16 units
 )
 
-// restParts is how many parts the rest of one caption may have. They are numbered from
-// n*restParts, so that no other part of the step has their numbers.
+// restParts is how many messages the rest of a caption may need. They are the parts after
+// n*restParts of the step, and so do not clash with its other parts.
 const restParts = 256
 
-// SendFile sends a file with its caption, which continues in further messages if it is
-// long. The text of a picture becomes its description. A sound with a waveform and no
-// caption is a voice message.
+// SendFile implements core.FileSender. A long caption continues in further messages. A sound with
+// a waveform and no caption is sent as a voice message.
 func (d *Driver) SendFile(ctx context.Context, parts core.Deliveries, n int, what core.Sent, f core.Upload) error {
 	channel, err := d.checkedChannel(ctx, what.Path)
 	if err != nil {
@@ -38,7 +37,7 @@ func (d *Driver) SendFile(ctx context.Context, parts core.Deliveries, n int, wha
 		return core.Errorf(core.Broken, "the file %q is empty", f.Name)
 	case len(f.Data) > maxFileSize:
 		return core.Errorf(core.Broken,
-			"the file %q has %d MB, and Discord takes %d", f.Name, len(f.Data)>>20, maxFileSize>>20)
+			"the file %q has %d MB, and Discord allows %d", f.Name, len(f.Data)>>20, maxFileSize>>20)
 	case len(list) > maxMessages:
 		return core.Errorf(core.Invalid, "the caption is too long")
 	}
@@ -46,15 +45,15 @@ func (d *Driver) SendFile(ctx context.Context, parts core.Deliveries, n int, wha
 	if len(list) > 1 {
 		list[1].number = n*restParts + 1
 	}
-	return d.deliver(ctx, parts, destination{channel: channel, place: what.Path}, list, normal)
+	return d.deliver(ctx, parts, destination{channel: channel, place: what.Path}, list, priorityNormal)
 }
 
-// fileMessages are the messages of a file and its caption. In the history the first one
-// has the kind of the file.
+// fileMessages returns the messages for a file and its caption. In the history, the first one
+// says what kind of file it is.
 func fileMessages(caption string, f core.Upload) []outgoing {
 	base := path.Base(strings.ReplaceAll(f.Name, `\`, "/"))
-	name := cmp.Or(short(strings.Trim(unfit().ReplaceAllString(base, "_"), "._"), 80), "file.txt")
-	alt := cut(line(f.Alt, 4*maxAlt), maxAlt)
+	name := cmp.Or(short(strings.Trim(unfitCharacters().ReplaceAllString(base, "_"), "._"), 80), "file.txt")
+	alt := shorten(line(f.Alt, 4*maxAlt), maxAlt)
 	kinds := map[core.Media]string{core.MediaImage: "picture", core.MediaAudio: "sound", core.MediaVideo: "video"}
 	kind, said := cmp.Or(kinds[f.Kind], "file"), cmp.Or(alt, name)
 	texts := []string{""}
@@ -63,7 +62,7 @@ func fileMessages(caption string, f core.Upload) []outgoing {
 	}
 	list := make([]outgoing, len(texts))
 	for i, t := range texts {
-		list[i] = outgoing{Content: t, Mentions: nobody(), text: t}
+		list[i] = outgoing{Content: t, Mentions: noMentions(), text: t}
 	}
 	first := &list[0]
 	if len(list) == 1 {
@@ -84,18 +83,18 @@ func fileMessages(caption string, f core.Upload) []outgoing {
 	return list
 }
 
-// cut shortens a text to so many UTF-16 units, visibly.
-func cut(text string, units int) string {
+// shorten shortens a text visibly to so many UTF-16 units.
+func shorten(text string, units int) string {
 	if markdown.UTF16(text) <= units {
 		return text
 	}
 	return markdown.Split(text, units-1, markdown.UTF16)[0] + "…"
 }
 
-// unfit is what a file's name must not have.
-var unfit = txt.Pattern(`[^\pL\pN._-]+`)
+// unfitCharacters matches what a file's name must not contain.
+var unfitCharacters = txt.Pattern(`[^\pL\pN._-]+`)
 
-// refreshed returns the address of a file as of now: addresses are signed, and their signatures grow old.
+// refreshed requests a new address of a file, because the signatures of addresses expire.
 func (a *account) refreshed(ctx context.Context, address string) (fresh string, ok bool) {
 	var answer struct {
 		URLs []struct {
@@ -107,16 +106,15 @@ func (a *account) refreshed(ctx context.Context, address string) (fresh string, 
 	if a.rest.Do(ctx, q) != nil || len(answer.URLs) == 0 {
 		return "", false
 	}
-	return a.set.cdn.String() + handle(answer.URLs[0].Fresh), true
+	return a.set.cdn.String() + fileRef(answer.URLs[0].Fresh), true
 }
 
-// Fetch returns the content of an attachment of this interface, at most max
-// bytes; a larger one is an error. Files come from cdn_url and nowhere else.
+// Fetch implements core.Fetcher. It fetches files only from cdn_url.
 func (d *Driver) Fetch(ctx context.Context, a core.Attachment, max int64) ([]byte, error) {
 	ref, err := url.Parse(a.Ref)
 	if err != nil || ref.IsAbs() || ref.Host != "" || !strings.HasPrefix(ref.Path, "/") ||
 		strings.Contains(ref.Path, "..") {
-		return nil, core.Errorf(core.Invalid, "the file %q has no address", a.Name)
+		return nil, core.Errorf(core.Invalid, "the address of the file %q is missing or invalid", a.Name)
 	}
 	address := d.set.cdn.String() + ref.RequestURI()
 	data, status, err := d.rest.Download(ctx, address, max)

@@ -47,7 +47,7 @@ func FuzzEvent(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kind string, data []byte) {
 		in := still(t)
 		in.d.log = slog.New(strict{t})
-		in.d.responder.arrive(gone, data)
+		in.d.responder.handleArrival(gone, data)
 		in.event(gone, gatewayEvent{Event: gateway.Event{Type: kind, Data: data}})
 		in.jobs.Wait()
 		for _, e := range in.batch {
@@ -61,4 +61,19 @@ func FuzzEvent(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestPanicInBacklog: messages whose conversion panics are skipped, also fetched ones and those that waited.
+func TestPanicInBacklog(t *testing.T) {
+	in := still(t)
+	in.d.cache.locales = nil // so the conversion of any message panics
+	m := message{ID: "1", Channel: roomID, Author: &user{ID: annID, Name: "ann"}, Content: "hello"}
+	in.backlogs[roomID] = &backlog{events: []gatewayEvent{
+		{Event: gateway.Event{Type: "MESSAGE_CREATE", Data: core.JSON(m)}},
+		{Event: gateway.Event{Type: "MESSAGE_DELETE", Data: []byte(`{"id":"1","channel_id":"` + roomID + `"}`)}},
+	}}
+	in.finish(t.Context(), fetched{channel: roomID, place: place{Guild: guildID}, missed: []message{m}})
+	if len(in.batch) != 1 || in.batch[0].Kind != core.KindDeletion {
+		t.Errorf("the intake has %+v, want only the deletion", in.batch)
+	}
 }

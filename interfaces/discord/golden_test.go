@@ -147,7 +147,7 @@ func compareGolden(t *testing.T, file string, got []byte) {
 func TestUnnamed(t *testing.T) {
 	r := reader{users: []user{{ID: "7", Name: "Aria"}}, bare: true}
 	for text, want := range map[string]string{"@Aria, greet <@7>!": "@Aria, greet  !", "<@7>": " ", "a < b": "a < b"} {
-		if got := r.words(text); got != want {
+		if got := r.resolveReferences(text); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -183,7 +183,7 @@ func TestPollResultSaysNothing(t *testing.T) {
 		ID: "1300000000000000001", Channel: hallID, Guild: guildID, Type: messageResult,
 		Content: "Aria, <@" + botID + "> come", Author: &user{ID: "700000000000000001", Name: "ann"},
 	}
-	if got, ok := c.normal(&m, p); ok {
+	if got, ok := c.toCore(&m, p); ok {
 		t.Errorf("%+v", got)
 	}
 }
@@ -218,7 +218,7 @@ func TestQuotesAreForeign(t *testing.T) {
 			m.Roles = []string{"830000000000000002"}
 		}
 		p, _ := c.place(hallID)
-		got, ok := c.normal(&m, p)
+		got, ok := c.toCore(&m, p)
 		var want []core.Foreign
 		if tc.quoted != "" {
 			want = []core.Foreign{{Kind: core.ForeignQuote, Text: tc.quoted}}
@@ -229,7 +229,7 @@ func TestQuotesAreForeign(t *testing.T) {
 		}
 		reply := message{ID: "1300000000000000002", Channel: hallID, Guild: guildID, Content: "this", Author: m.Author, Referenced: &m,
 			Reference: &reference{Message: m.ID}, Type: messageReply}
-		if got, _ := c.normal(&reply, p); !slices.Equal(got.Foreign, want) {
+		if got, _ := c.toCore(&reply, p); !slices.Equal(got.Foreign, want) {
 			t.Errorf("%s, replied to by its author: %+v", name, got.Foreign)
 		}
 	}
@@ -245,7 +245,7 @@ func TestForwardsNameTheirOriginal(t *testing.T) {
 		Reference: &reference{Type: 1, Message: "1299999999999999995", Channel: topicID}, Snapshots: []snapshot{{copied}},
 	}
 	p, _ := c.place(hallID)
-	got, ok := c.normal(&m, p)
+	got, ok := c.toCore(&m, p)
 	want := core.MustPath("discord/" + guildID + "/" + hallID + "/" + topicID)
 	if !ok || len(got.Foreign) != 1 || got.Foreign[0].Path != want ||
 		got.Foreign[0].ID != m.Reference.Message || !got.Foreign[0].Voice || got.Voice {

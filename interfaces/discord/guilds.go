@@ -11,8 +11,8 @@ import (
 	"synthbot/interfaces/discord/progress"
 )
 
-// ofGuild handles events about guilds, channels and roles. It returns false for other events.
-func (t *intake) ofGuild(ctx context.Context, f gatewayEvent) bool {
+// takeGuildEvent handles events about guilds, channels and roles. It returns false for other events.
+func (t *intake) takeGuildEvent(ctx context.Context, f gatewayEvent) bool {
 	b := t.d.cache
 	switch f.Type {
 	case "READY":
@@ -23,14 +23,14 @@ func (t *intake) ofGuild(ctx context.Context, f gatewayEvent) bool {
 		if g, ok := decode[guildPayload](f.Data); ok && g.ID != "" {
 			g.Channels, g.Threads = nil, nil
 			b.setGuild(g)
-			t.open(g.ID, "")
+			t.reopen(g.ID, "")
 		}
 	case "GUILD_DELETE":
 		t.guildGone(f)
 	case "CHANNEL_CREATE", "CHANNEL_UPDATE", "THREAD_CREATE", "THREAD_UPDATE":
 		if c, ok := decode[channel](f.Data); ok {
 			b.setChannel(c)
-			t.open(c.Guild, c.ID)
+			t.reopen(c.Guild, c.ID)
 		}
 	case "CHANNEL_DELETE", "THREAD_DELETE":
 		if c, ok := decode[channel](f.Data); ok {
@@ -53,9 +53,9 @@ func (t *intake) ofGuild(ctx context.Context, f gatewayEvent) bool {
 	return true
 }
 
-// open allows sending again to channels of a guild that refused the bot: to all channels if channel is "", else
+// reopen allows sending again to channels of a guild that refused the bot: to all channels if channel is "", else
 // to one channel, or a category with its channels.
-func (t *intake) open(guild, channel string) {
+func (t *intake) reopen(guild, channel string) {
 	t.d.closed.clearWhere(func(id string) bool {
 		p, ok := t.d.cache.place(id)
 		return id == channel || ok && p.Guild == guild && (channel == "" || p.Parent == channel)
@@ -74,10 +74,10 @@ func (t *intake) role(f gatewayEvent) {
 	t.d.cache.change(r.Guild, func(g *guild) {
 		delete(g.roles, r.ID)
 		if f.Type != "GUILD_ROLE_DELETE" {
-			g.roles[r.Role.ID] = role{short(r.Role.Name, 100), r.Role.Power}
+			g.roles[r.Role.ID] = role{short(r.Role.Name, 100), r.Role.Permissions}
 		}
 	})
-	t.open(r.Guild, "")
+	t.reopen(r.Guild, "")
 }
 
 // member updates the bot's own roles.
@@ -86,10 +86,10 @@ func (t *intake) member(f gatewayEvent) {
 		Guild string `json:"guild_id"`
 		member
 	}](f.Data)
-	self, _ := t.d.cache.me()
+	self, _ := t.d.cache.bot()
 	if ok && m.User != nil && m.User.ID == self.ID {
-		t.d.cache.change(m.Guild, func(g *guild) { g.mine = m.Roles })
-		t.open(m.Guild, "")
+		t.d.cache.change(m.Guild, func(g *guild) { g.botRoles = m.Roles })
+		t.reopen(m.Guild, "")
 	}
 }
 
@@ -151,7 +151,7 @@ func (t *intake) guild(ctx context.Context, f gatewayEvent) {
 	}
 	fresh := !t.d.cache.known(g.ID) && !t.listed[f.Shard][g.ID]
 	t.d.cache.setGuild(g)
-	t.open(g.ID, "")
+	t.reopen(g.ID, "")
 	if fresh {
 		t.membership(g.ID, "added", g.Joined.Time)
 	}

@@ -56,13 +56,13 @@ func (t *intake) finish(ctx context.Context, f fetched) {
 	for i := range f.missed {
 		m := &f.missed[i]
 		m.Channel, m.Guild = f.channel, f.place.Guild
-		t.message(m, f.place)
+		t.takeMessage(m, f.place)
 	}
 	if !b.gap {
 		b.intact = len(b.events)
 	}
 	for _, w := range b.events[:b.intact] {
-		t.take(w, f.place) // the inbox ignores messages that were also fetched
+		t.takeEvent(w, f.place) // the inbox ignores messages that were also fetched
 	}
 	if b.gap && t.commit(ctx) {
 		// The gap is fetched before the events after it are handled, in case fetching fails.
@@ -87,7 +87,7 @@ func (t *intake) lookUp(ctx context.Context, id, guild string) place {
 // missed fetches the messages of a channel after a given one, oldest first, within the configured limits.
 func (t *intake) missed(ctx context.Context, channel, last string) []message {
 	oldest := idAt(t.d.opt.Clock().Add(t.d.rest.Ahead() - t.d.set.BackfillAge))
-	if last == "" || !born(last).IsZero() && newer(oldest, last) {
+	if last == "" || !idTime(last).IsZero() && newer(oldest, last) {
 		last = oldest
 	}
 	var all []message
@@ -108,7 +108,7 @@ func (t *intake) missed(ctx context.Context, channel, last string) []message {
 		last = page[len(page)-1].ID
 	}
 	if len(all) > 0 {
-		since := born(all[0].ID).Format(time.RFC3339)
+		since := idTime(all[0].ID).Format(time.RFC3339)
 		t.d.log.Info("missed messages fetched", "channel", channel, "messages", len(all), "since", since)
 	}
 	return all
@@ -132,7 +132,7 @@ const (
 	askingTime   = 20 * time.Second // for one channel, whose events wait
 )
 
-// members are those that were fetched in a session of the gateway. Safe for concurrent use.
+// members are the guild members that were fetched in a session of the gateway. Safe for concurrent use.
 type members struct {
 	known *recent.Shared[[2]string, *member] // by guild and user; nil: has left the guild
 	left  atomic.Int64                       // how many may still be fetched

@@ -109,7 +109,7 @@ func TestMissedInAChannelThatIsGone(t *testing.T) {
 	s := newServer(t)
 	d := s.bot(t)
 	now := time.Now()
-	d.cursors.seen("812", place{Guild: guildID}, idAt(now.Add(-time.Minute)), now, true)
+	d.cursors.recordStored("812", place{Guild: guildID}, idAt(now.Add(-time.Minute)), now, true)
 	s.listening(t, d, newInbox())
 	until(t, "it is forgotten", func() bool { _, known := d.cursors.get("812"); return !known })
 	if n := len(s.Calls("GET /channels/812/messages")); n != 1 {
@@ -178,10 +178,10 @@ func TestGapBehindAGap(t *testing.T) {
 	h := &backlog{started: true, guild: guildID}
 	in.backlogs[hallID] = h
 	ctx, cancel := context.WithCancel(t.Context())
-	in.wait(ctx, hallID, h, said("1300000000000000001", "before"))
+	in.hold(ctx, hallID, h, said("1300000000000000001", "before"))
 	in.event(ctx, gatewayEvent{Event: gateway.Event{Type: "READY", Data: []byte(`{"user":{"id":"` + botID + `"},"session_id":"new"}`)}})
-	in.wait(ctx, hallID, h, said("1300000000000000009", "behind"))
-	in.wait(ctx, hallID, h, gatewayEvent{Event: gateway.Event{Type: "MESSAGE_DELETE", Data: []byte(`{}`)}})
+	in.hold(ctx, hallID, h, said("1300000000000000009", "behind"))
+	in.hold(ctx, hallID, h, gatewayEvent{Event: gateway.Event{Type: "MESSAGE_DELETE", Data: []byte(`{}`)}})
 	p, _ := in.d.cache.place(hallID)
 	in.finish(ctx, fetched{channel: hallID, place: p})
 	cancel()
@@ -232,7 +232,7 @@ func TestMoreThanMayWait(t *testing.T) {
 	in := still(t)
 	h := &backlog{started: true, guild: guildID}
 	for range maxHeld + 5 {
-		in.wait(t.Context(), hallID, h, gatewayEvent{Event: gateway.Event{Type: "MESSAGE_CREATE"}})
+		in.hold(t.Context(), hallID, h, gatewayEvent{Event: gateway.Event{Type: "MESSAGE_CREATE"}})
 	}
 	if len(h.events) != maxHeld || !h.gap || h.intact != maxHeld {
 		t.Errorf("%d wait, a gap: %v behind %d", len(h.events), h.gap, h.intact)
@@ -248,12 +248,12 @@ func TestDirectMessagesAreRememberedLongest(t *testing.T) {
 		all := newCursors(shelf())
 		at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 		for i := range c.direct {
-			all.seen(fmt.Sprint("d", i), place{Kind: channelDirect}, "1", at.Add(time.Duration(i)*time.Second), true)
+			all.recordStored(fmt.Sprint("d", i), place{Kind: channelDirect}, "1", at.Add(time.Duration(i)*time.Second), true)
 		}
 		for i := range c.others {
-			all.seen(fmt.Sprint("o", i), place{Guild: guildID}, "1", at.Add(time.Hour), true)
+			all.recordStored(fmt.Sprint("o", i), place{Guild: guildID}, "1", at.Add(time.Hour), true)
 		}
-		all.seen("one more", place{Guild: guildID}, "1", at, true)
+		all.recordStored("one more", place{Guild: guildID}, "1", at, true)
 		direct, others := 0, 0
 		for _, id := range all.list() {
 			if strings.HasPrefix(id, "d") {

@@ -32,7 +32,7 @@ type intake struct {
 	backlogs map[string]*backlog     // of channels whose events wait, by channel
 	since    map[int]time.Time       // by shard: until when the previous session received everything
 	unseen   int                     // how many unknown channels may still be fetched in this session
-	session  *members                // as of this session
+	session  *members                // those that were fetched in this session
 	listed   map[int]map[string]bool // by shard: the guilds that READY named
 
 	batch []core.Event
@@ -45,7 +45,7 @@ type backlog struct {
 	events  []gatewayEvent
 	from    string // for an unknown channel: the message after which missed ones begin; "": none are fetched
 	started bool   // startFetch was called
-	gap     bool   // events are missing after the first ones
+	gap     bool   // events are missing after the first intact ones
 	intact  int    // how many events come before the gap
 	guild   string
 
@@ -90,9 +90,13 @@ func (t *intake) run(ctx context.Context) error {
 		if !done {
 			return nil
 		}
-		if !t.d.feed.behind {
-			t.storeSessions(ctx)
+		if t.d.feed.behind {
+			continue // the events of the sessions are not all on disk
 		}
+		if err := t.d.feed.progress.SetSessions(ctx, t.taken); err != nil && ctx.Err() == nil {
+			t.d.log.Error("gateway sessions not stored", "err", err)
+		}
+		clear(t.taken)
 	}
 }
 
@@ -103,14 +107,6 @@ func (t *intake) startOverdue(ctx context.Context) {
 			t.startFetch(ctx, id, b)
 		}
 	}
-}
-
-// storeSessions stores the sessions whose events are all on disk.
-func (t *intake) storeSessions(ctx context.Context) {
-	if err := t.d.feed.progress.SetSessions(ctx, t.taken); err != nil && ctx.Err() == nil {
-		t.d.log.Error("gateway sessions not stored", "err", err)
-	}
-	clear(t.taken)
 }
 
 // events handles an event and those that wait behind it, up to a full batch.
@@ -177,14 +173,8 @@ func (t *intake) receive(ctx context.Context, events []core.Event) bool {
 // event handles one event. Changes of a guild are handled at once, events of a channel only when the channel
 // is known and its missed messages are fetched.
 func (t *intake) event(ctx context.Context, f gatewayEvent) {
-	defer func() {
-		// An event that cannot be read must not end the process.
-		p := recover()
-		if p != nil {
-			t.d.log.Error("event not read", "kind", f.Type, "panic", fmt.Sprint(p))
-		}
-	}()
-	if t.ofGuild(ctx, f) {
+	defer t.skipPanic(f.Type, f.call)
+	if t.takeGuildEvent(ctx, f) {
 		return
 	}
 	head, ok := decode[struct {
@@ -207,7 +197,7 @@ func (t *intake) event(ctx context.Context, f gatewayEvent) {
 	}
 	b := t.backlogs[head.Channel]
 	if b != nil {
-		t.wait(ctx, head.Channel, b, f)
+		t.hold(ctx, head.Channel, b, f)
 		return
 	}
 	p, known := t.d.placeOf(head.Channel)
@@ -219,11 +209,20 @@ func (t *intake) event(ctx context.Context, f gatewayEvent) {
 		t.startFetch(ctx, head.Channel, &backlog{guild: head.Guild, events: []gatewayEvent{f}})
 		return
 	}
-	t.take(f, p)
+	t.takeEvent(f, p)
 }
 
-// wait adds an event to the backlog of its channel.
-func (t *intake) wait(ctx context.Context, channel string, b *backlog, f gatewayEvent) {
+// skipPanic is deferred while an event is converted. A panic then does not end the process; the event is skipped.
+func (t *intake) skipPanic(kind string, call *arrival) {
+	p := recover()
+	if p != nil {
+		t.d.log.Error("event skipped: its conversion panicked", "kind", kind, "panic", fmt.Sprint(p))
+		call.decide(true)
+	}
+}
+
+// hold adds an event to the backlog of its channel.
+func (t *intake) hold(ctx context.Context, channel string, b *backlog, f gatewayEvent) {
 	if len(b.events) < maxHeld {
 		b.events = append(b.events, f)
 	} else if !b.gap {
@@ -232,42 +231,45 @@ func (t *intake) wait(ctx context.Context, channel string, b *backlog, f gateway
 	t.startFetch(ctx, channel, b)
 }
 
-// take converts an event of a known channel into events of core, and adds them to the batch.
-func (t *intake) take(f gatewayEvent, p place) {
+// takeEvent converts an event of a known channel into events of core, and adds them to the batch.
+func (t *intake) takeEvent(f gatewayEvent, p place) {
+	defer t.skipPanic(f.Type, f.call)
 	switch f.Type {
 	case "MESSAGE_CREATE":
 		if m, ok := decode[message](f.Data); ok {
-			t.message(&m, p)
+			t.takeMessage(&m, p)
 		}
 	case "MESSAGE_UPDATE":
 		m, ok := decode[message](f.Data)
 		if !ok || m.Edited.IsZero() || m.Author == nil {
 			return // Discord added a preview, which is not an edit
 		}
-		if out, ok := t.normal(&m, p); ok {
+		if out, ok := t.toCore(&m, p); ok {
 			t.batch = append(t.batch, core.Event{Kind: core.KindEdit, Message: out})
 		}
 	case "MESSAGE_DELETE", "MESSAGE_DELETE_BULK":
 		gone, ok := decode[deletion](f.Data)
 		for _, id := range append(gone.IDs, gone.ID) {
-			m, known := t.about(gone.Channel, p, "deleted-"+id)
+			m, known := t.eventMessage(gone.Channel, p, "deleted-"+id)
 			if ok && known && id != "" {
 				t.batch = append(t.batch, core.Event{Kind: core.KindDeletion, Target: id, Message: m})
 			}
 		}
 	case "MESSAGE_REACTION_ADD", "MESSAGE_REACTION_REMOVE", "MESSAGE_REACTION_REMOVE_ALL",
 		"MESSAGE_REACTION_REMOVE_EMOJI":
-		t.react(f, p)
+		t.takeReaction(f, p)
 	case "INTERACTION_CREATE":
-		t.interact(f, p)
+		t.takeInteraction(f, p)
 	}
 }
 
-func (t *intake) message(m *message, p place) {
+// takeMessage is takeEvent for a new or missed message.
+func (t *intake) takeMessage(m *message, p place) {
+	defer t.skipPanic("MESSAGE_CREATE", nil)
 	id, channel, at := m.ID, m.Channel, t.d.opt.Clock()
-	self, _ := t.d.cache.me()
+	self, _ := t.d.cache.bot()
 	own := m.Author != nil && m.Author.ID == self.ID
-	out, ok := t.normal(m, p)
+	out, ok := t.toCore(m, p)
 	if ok && p.Guild == "" {
 		// A user who writes accepts direct messages again. Channels of guilds have other events for that.
 		t.d.closed.clearWhere(func(id string) bool { return id == channel })
@@ -277,28 +279,28 @@ func (t *intake) message(m *message, p place) {
 		t.batch = append(t.batch, core.Event{Kind: core.KindMessage, Message: out})
 	}
 	awake := own || ok && out.Addressed != ""
-	t.after = append(t.after, func() { t.d.cursors.seen(channel, p, id, at, awake) })
+	t.after = append(t.after, func() { t.d.cursors.recordStored(channel, p, id, at, awake) })
 }
 
-// normal converts a message of Discord; ok is false if it is not for the bot. See cache.normal.
-func (t *intake) normal(m *message, p place) (core.Message, bool) {
-	out, ok := t.d.cache.normal(m, p)
+// toCore converts a message of Discord; ok is false if it is not for the inbox. See cache.toCore.
+func (t *intake) toCore(m *message, p place) (core.Message, bool) {
+	out, ok := t.d.cache.toCore(m, p)
 	out.Ahead = t.d.rest.ClockAhead()
 	return out, ok
 }
 
-// about returns the core.Message of an event that concerns another message, such as a deletion. ok is false if
-// the channel has no valid path.
-func (t *intake) about(channel string, p place, id string) (core.Message, bool) {
+// eventMessage returns the core.Message of an event that concerns another message, such as a deletion. ok is false
+// if the channel has no valid path.
+func (t *intake) eventMessage(channel string, p place, id string) (core.Message, bool) {
 	path, scopes, err := t.d.cache.path(channel, p)
 	return core.Message{Path: path, ID: id, Time: t.d.opt.Clock(), Private: p.private(), Scopes: scopes}, err == nil
 }
 
-// react handles added and removed reactions, including those that a moderator removed from a message.
-func (t *intake) react(f gatewayEvent, p place) {
+// takeReaction handles added and removed reactions, including those that a moderator removed from a message.
+func (t *intake) takeReaction(f gatewayEvent, p place) {
 	r, ok := decode[reaction](f.Data)
-	m, known := t.about(r.Channel, p, "reaction-"+r.Message)
-	self, _ := t.d.cache.me()
+	m, known := t.eventMessage(r.Channel, p, "reaction-"+r.Message)
+	self, _ := t.d.cache.bot()
 	if !ok || !known || r.Message == "" || r.User == self.ID && self.ID != "" {
 		return
 	}

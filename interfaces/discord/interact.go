@@ -13,27 +13,27 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-// Kinds of answer to an interaction.
+// Kinds of response to an interaction.
 const (
-	answerNow      = 4 // with a message
-	answerLater    = 5 // with a message, which is being thought about
-	answerSilently = 6 // the press was taken
-	answerChoices  = 8
-	answerField    = 9 // with a field to write in
+	answerNow      = 4 // a message
+	answerLater    = 5 // a message that follows; until then, Discord shows that the bot is thinking
+	answerSilently = 6 // acknowledges a press
+	answerChoices  = 8 // suggestions for an argument
+	answerField    = 9 // a window with a text field
 )
 
-// ephemeral marks messages that only one user sees.
+// ephemeral is the flag of messages that only one user sees.
 const ephemeral = 1 << 6
 
-// arrival is an interaction that has just been received: Discord wants an answer within
-// three seconds, whatever else waits.
+// arrival is an interaction that was just received. Discord requires a response within three
+// seconds.
 type arrival struct {
 	pending
-	decided chan bool     // whether it is refused because it makes no sense here, or is on disk
-	taken   chan struct{} // closed when it was acknowledged, or could not be
+	decided      chan bool     // whether it is refused because it makes no sense here, or is on disk
+	acknowledged chan struct{} // closed when it was acknowledged, or could not be
 }
 
-// decide is called when it is on disk, or refused.
+// decide reports that the interaction is on disk, or refused. The arrival may be nil.
 func (a *arrival) decide(refused bool) {
 	if a != nil {
 		select {
@@ -46,23 +46,24 @@ func (a *arrival) decide(refused bool) {
 // maxArrivals is how many interactions are remembered.
 const maxArrivals = 4000
 
+// responder responds to interactions, and registers the chat commands.
 type responder struct {
 	*account
-	synced  atomic.Bool   // the commands are kept registered
-	changed chan struct{} // holds a token if there may be other commands
+	synced  atomic.Bool   // keepSynced is running
+	changed chan struct{} // holds a token if the commands may have changed
 }
 
-// isNew reports whether an interaction was not received before.
+// isNew records an interaction, and reports whether it was not received before.
 func (r *responder) isNew(id string) bool {
 	known, _ := r.replies.arrived.Get(id)
 	r.replies.arrived.Put(id, &arrival{})
 	return known == nil
 }
 
-// arrive answers interactions that the inbox does not need: completions, and presses of
-// other users' buttons. All others are acknowledged when they are on disk, or a little
-// before Discord would show them as failed. The result is nil if the inbox does not need it.
-func (r *responder) arrive(ctx context.Context, data []byte) *arrival {
+// handleArrival responds to interactions that the inbox does not need, such as completions and presses
+// of other users' buttons, and returns nil. All others are acknowledged when they are on disk, or
+// a little before Discord would show them as failed.
+func (r *responder) handleArrival(ctx context.Context, data []byte) *arrival {
 	i, ok := decode[interaction](data)
 	who := i.person()
 	switch {
@@ -71,23 +72,24 @@ func (r *responder) arrive(ctx context.Context, data []byte) *arrival {
 		r.background(ctx, func(ctx context.Context) { r.complete(ctx, &i) })
 	case i.Type == interactPress && !r.mayPress(i.Data.Custom, who.ID):
 		r.background(ctx, func(ctx context.Context) { r.whisper(ctx, &i, "These buttons are for somebody else.") })
-	case i.Type == interactPress && i.Message != nil && strings.HasPrefix(i.Data.Custom, opens+":"):
-		r.background(ctx, func(ctx context.Context) { r.respond(ctx, &i, answerField, field(&i)) })
+	case i.Type == interactPress && i.Message != nil && strings.HasPrefix(i.Data.Custom, pressField+":"):
+		r.background(ctx, func(ctx context.Context) { r.respond(ctx, &i, answerField, fieldWindow(&i)) })
 	case i.Type == interactPress || i.Type == interactFilled || i.Type == interactCommand:
-		c := &arrival{pending: i.pending(), decided: make(chan bool, 1), taken: make(chan struct{})}
+		c := &arrival{pending: i.pending(), decided: make(chan bool, 1), acknowledged: make(chan struct{})}
 		r.replies.arrived.Put(i.ID, c)
 		if !r.background(ctx, func(ctx context.Context) { r.acknowledge(ctx, &i, c) }) {
-			close(c.taken)
+			close(c.acknowledged)
 		}
 		return c
 	}
 	return nil
 }
 
-// acknowledge answers an interaction when the inbox has decided on it, or when Discord waits no longer.
+// acknowledge responds to an interaction when it is on disk or refused, or when time is running out. It also removes
+// pressed buttons that only one user may press.
 func (r *responder) acknowledge(ctx context.Context, i *interaction, c *arrival) {
-	defer close(c.taken)
-	limit := time.NewTimer(r.timings.defers)
+	defer close(c.acknowledged)
+	limit := time.NewTimer(r.timings.acknowledge)
 	defer limit.Stop()
 	select {
 	case refused := <-c.decided:
@@ -98,24 +100,40 @@ func (r *responder) acknowledge(ctx context.Context, i *interaction, c *arrival)
 	case <-limit.C:
 	case <-ctx.Done():
 	}
-	r.accept(ctx, i)
+	if i.Type == interactCommand {
+		r.respond(ctx, i, answerLater, nil)
+		return
+	}
+	r.respond(ctx, i, answerSilently, nil)
+	whom, _, _ := strings.Cut(i.Data.Custom, ":")
+	if whom == pressAnyone || whom == pressCore || strings.Contains(whom, ",") {
+		return
+	}
+	err := r.rest.Do(ctx, rest.Request{
+		Method: "PATCH", Route: original, IDs: []string{i.App, i.Token}, Fast: true,
+		Body: map[string]any{"components": []any{}, "allowed_mentions": noMentions()},
+	})
+	if err != nil {
+		r.log.Warn("pressed buttons not removed", "err", err)
+	}
 }
 
-// whisper answers an interaction so that only its user sees it.
+// whisper responds to an interaction with a text that only its user sees.
 func (r *responder) whisper(ctx context.Context, i *interaction, text string) {
-	r.respond(ctx, i, answerNow, map[string]any{"content": text, "flags": ephemeral, "allowed_mentions": nobody()})
+	r.respond(ctx, i, answerNow, map[string]any{"content": text, "flags": ephemeral, "allowed_mentions": noMentions()})
 }
 
 // background runs f, which takes seconds at most, in a goroutine. It returns false if
-// Listen has ended. f goes on when ctx ends: Discord waits for an answer.
+// Listen has ended. f goes on when ctx ends, because Discord waits for a response.
 func (r *responder) background(ctx context.Context, f func(context.Context)) bool {
 	return r.tasks.Go(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.timings.answers)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.timings.respond)
 		defer cancel()
 		f(ctx)
 	})
 }
 
+// person returns the user who caused the interaction.
 func (i *interaction) person() *user {
 	if i.Member != nil && i.Member.User != nil {
 		return i.Member.User
@@ -123,15 +141,15 @@ func (i *interaction) person() *user {
 	return i.User
 }
 
-// mayPress reads from a button's id who may press it. Admins may press any button.
+// mayPress reports whether a user may press a button, according to its id. Admins may press any button.
 func (r *responder) mayPress(custom, who string) bool {
 	whom, _, found := strings.Cut(custom, ":")
 	person, err := core.MakePath(r.opt.Name, "@user", who)
-	return !found || slices.Contains([]string{anyone, judged, opens}, whom) ||
+	return !found || slices.Contains([]string{pressAnyone, pressCore, pressField}, whom) ||
 		slices.Contains(strings.Split(whom, ","), who) || err == nil && slices.Contains(r.opt.Admins(), person)
 }
 
-func (t *intake) interact(f gatewayEvent, p place) {
+func (t *intake) takeInteraction(f gatewayEvent, p place) {
 	i, ok := decode[interaction](f.Data)
 	if !ok || i.Type != interactPress && i.Type != interactFilled && i.Type != interactCommand {
 		return
@@ -150,26 +168,6 @@ func (t *intake) interact(f gatewayEvent, p place) {
 	t.after = append(t.after, func() { f.call.decide(false) })
 }
 
-func (r *responder) accept(ctx context.Context, i *interaction) {
-	if i.Type == interactCommand {
-		r.respond(ctx, i, answerLater, nil)
-		return
-	}
-	r.respond(ctx, i, answerSilently, nil)
-	whom, _, _ := strings.Cut(i.Data.Custom, ":")
-	if whom == anyone || whom == judged || strings.Contains(whom, ",") {
-		return
-	}
-	// Buttons for one user are used up.
-	err := r.rest.Do(ctx, rest.Request{
-		Method: "PATCH", Route: original, IDs: []string{i.App, i.Token}, Fast: true,
-		Body: map[string]any{"components": []any{}, "allowed_mentions": nobody()},
-	})
-	if err != nil {
-		r.log.Warn("pressed buttons not removed", "err", err)
-	}
-}
-
 func (r *responder) respond(ctx context.Context, i *interaction, kind int, data any) {
 	body := map[string]any{"type": kind}
 	if data != nil {
@@ -183,7 +181,7 @@ func (r *responder) respond(ctx context.Context, i *interaction, kind int, data 
 	}
 }
 
-// event is what the inbox takes of an interaction; ok is false if it makes no sense here.
+// event converts an interaction for the inbox; ok is false if it makes no sense here.
 func (r *responder) event(i *interaction, p place) (e core.Event, ok bool) {
 	path, scopes, err := r.cache.path(i.Channel, p)
 	who := i.person()
@@ -193,7 +191,7 @@ func (r *responder) event(i *interaction, p place) (e core.Event, ok bool) {
 	locale := line(i.Locale, 35)
 	r.cache.locales.Put(strings.Clone(who.ID), locale)
 	e = core.Event{Message: core.Message{
-		Path: path, ID: i.ID, Scopes: scopes, Private: p.private(), Locale: locale, Time: born(i.ID),
+		Path: path, ID: i.ID, Scopes: scopes, Private: p.private(), Locale: locale, Time: idTime(i.ID),
 		Ahead: r.rest.ClockAhead(), Author: r.cache.author(who, i.Member, p), Addressed: core.AddressedMention,
 	}}
 	if e.Message.Private {
@@ -204,24 +202,24 @@ func (r *responder) event(i *interaction, p place) (e core.Event, ok bool) {
 	}
 	switch {
 	case i.Type != interactCommand:
-		ok = i.press(&e)
-	case i.Data.Type == commandMessage:
-		ok = r.menu(&e, i)
+		ok = i.fillPress(&e)
+	case i.Data.Type == typeMessage:
+		ok = r.fillMenu(&e, i)
 	default:
-		ok = r.chat(&e, i)
+		ok = r.fillCommand(&e, i)
 	}
 	return e, ok
 }
 
-// press is a press of a button of one of the bot's messages; it says the button's label. A
-// choice from a list is a press, too, and so is what was written in the field of a button.
-func (i *interaction) press(e *core.Event) bool {
+// fillPress fills the event of a pressed button, of a choice from a select menu, or of a text that was
+// written into the field of a button. If the core does not decide on it, the press says the button's label.
+func (i *interaction) fillPress(e *core.Event) bool {
 	if i.Message == nil {
 		return false
 	}
 	whom, data, _ := strings.Cut(i.Data.Custom, ":")
 	switch {
-	case whom != judged:
+	case whom != pressCore:
 		data = i.Message.label(i.Data.Custom)
 	case len(i.Data.Values) > 0:
 		data = i.Data.Values[0]
@@ -232,7 +230,7 @@ func (i *interaction) press(e *core.Event) bool {
 	return data != ""
 }
 
-// label is the label of the button with that id; "" if there is none.
+// label returns the label of the button with an id; "" if there is none.
 func (m *message) label(id string) string {
 	for _, row := range m.Rows {
 		for _, c := range row.Buttons {
@@ -244,7 +242,7 @@ func (m *message) label(id string) string {
 	return ""
 }
 
-func (r *responder) chat(e *core.Event, i *interaction) bool {
+func (r *responder) fillCommand(e *core.Event, i *interaction) bool {
 	var args []string
 	given := make(map[string]string, len(i.Data.Options))
 	for _, o := range i.Data.Options {
@@ -266,17 +264,17 @@ func (r *responder) chat(e *core.Event, i *interaction) bool {
 	return i.Data.Name != ""
 }
 
-// menu is the command in the context menu of a message. It quotes the message with its
-// author.
-func (r *responder) menu(e *core.Event, i *interaction) bool {
+// fillMenu fills the event of the command in the context menu of a message, which becomes a foreign text with
+// its author.
+func (r *responder) fillMenu(e *core.Event, i *interaction) bool {
 	m, ok := i.Data.Resolved.Messages[i.Data.Target]
 	if !ok {
 		return false
 	}
 	m.Channel = i.Channel
-	said := core.Foreign{Kind: core.ForeignForward, Text: r.cache.reader(&m, i.Guild).said(&m), Time: m.Time.Time}
+	said := core.Foreign{Kind: core.ForeignForward, Text: r.cache.reader(&m, i.Guild).fullText(&m), Time: m.Time.Time}
 	if m.Author != nil {
-		said.From = core.Author{ID: m.Author.ID, Name: called(m.Author, m.Member), Bot: m.Author.Bot}
+		said.From = core.Author{ID: m.Author.ID, Name: displayName(m.Author, m.Member), Bot: m.Author.Bot}
 	}
 	e.Kind, e.Target = core.KindCommand, i.Data.Target
 	e.Command = &core.Command{Name: menuCommand}
@@ -292,8 +290,8 @@ func (o *option) text() string {
 	return string(o.Value)
 }
 
-// Observe is done with a command, and removes the sign that the bot is thinking if it got
-// no answer. If Listen has ended, the next driver does that.
+// Observe implements watch.Observer. When the turn of a command has ended, the command accepts no further answers. If
+// it got none, Discord's sign that the bot is thinking is removed, unless Listen has ended.
 func (d *Driver) Observe(end watch.TurnEnd) {
 	for _, id := range end.Messages {
 		if p, ok := d.replies.find(func(p pending) bool { return p.ID == id }); ok && p.Answered {
@@ -305,8 +303,8 @@ func (d *Driver) Observe(end watch.TurnEnd) {
 	}
 }
 
-// removeThinking removes the sign that the bot is thinking. An answer of unknown outcome
-// may have replaced it: that is kept.
+// removeThinking removes the sign that the bot is thinking, but not a message that has replaced it: an
+// answer with an unknown outcome.
 func (r *responder) removeThinking(ctx context.Context, p pending) {
 	if !r.replies.acknowledged(ctx, p.ID) {
 		return

@@ -85,7 +85,7 @@ func TestDraftsThatNobodyTakesUp(t *testing.T) {
 		}
 		noteLeft(t, state, draftNote{Channel: hallID, Sum: sumOf("half a tex"), At: time.Now()})
 		stop := s.listening(t, s.bot(t, with), newInbox())
-		time.Sleep(defaultTimings.left / 2)
+		time.Sleep(defaultTimings.leftover / 2)
 		if err := stop(); err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +95,7 @@ func TestDraftsThatNobodyTakesUp(t *testing.T) {
 		time.Sleep(time.Minute)
 		next := s.bot(t, with)
 		s.listening(t, next, newInbox())
-		time.Sleep(defaultTimings.left + time.Minute)
+		time.Sleep(defaultTimings.leftover + time.Minute)
 		if noted := notedIn(t, state); len(noted) != 0 || len(s.Texts(hallID)) != 0 {
 			t.Errorf("then noted: %v, stands: %q", noted, s.Texts(hallID))
 		}
@@ -242,7 +242,7 @@ func TestDraftThatAnotherDriverBegins(t *testing.T) {
 		with := func(o *Options) { o.State = state }
 		old := s.bot(t, with)
 		s.listening(t, s.bot(t, with), newInbox())
-		time.Sleep(defaultTimings.left - 10*time.Second)
+		time.Sleep(defaultTimings.leftover - 10*time.Second)
 		old.Draft(hall(), "half a tex")
 		time.Sleep(time.Minute)
 		if got := s.Texts(hallID); len(got) != 1 {

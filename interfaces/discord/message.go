@@ -13,11 +13,11 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-// epoch is where the platform's ids begin, in milliseconds.
+// epoch is the Unix time from which Discord's ids count, in milliseconds.
 const epoch = 1420070400000
 
-// born is when an id was given; zero if it is not an id of Discord.
-func born(id string) time.Time {
+// idTime returns when an id was created; zero if it is not an id of Discord.
+func idTime(id string) time.Time {
 	n, err := strconv.ParseUint(id, 10, 64)
 	if err != nil || n < 1<<22 {
 		return time.Time{}
@@ -25,7 +25,7 @@ func born(id string) time.Time {
 	return time.UnixMilli(int64(n>>22) + epoch).UTC()
 }
 
-// idAt is the first id that could have been given at t.
+// idAt returns the first id that could be created at t.
 func idAt(t time.Time) string {
 	return strconv.FormatUint(uint64(max(t.UnixMilli()-epoch, 0))<<22, 10)
 }
@@ -40,17 +40,17 @@ func compareIDs(a, b string) int {
 
 func newer(a, b string) bool { return compareIDs(a, b) > 0 }
 
-// normal makes a core.Message of Discord's; ok is false if it is the bot's own, or a
-// notice that nobody wrote.
-func (c *cache) normal(m *message, p place) (out core.Message, ok bool) {
-	self, app := c.me()
+// toCore converts a message. ok is false if it is the bot's own, a notice that nobody wrote,
+// or empty.
+func (c *cache) toCore(m *message, p place) (out core.Message, ok bool) {
+	self, app := c.bot()
 	own := m.Author != nil && m.Author.ID == self.ID && self.ID != "" && m.Type != messageResult
 	if m.ID == "" || m.Author == nil || own || m.Webhook != "" && m.Webhook == app {
 		return out, false
 	}
 	switch m.Type {
 	case messagePlain, messageReply, messageCommand, messageMenu:
-	case messageResult: // the platform sends it in the name of who made the poll
+	case messageResult: // Discord names the user who started the poll as its author
 		result := *m
 		result.Content = ""
 		m = &result
@@ -65,47 +65,46 @@ func (c *cache) normal(m *message, p place) (out core.Message, ok bool) {
 		Path: at, ID: m.ID, Scopes: scopes, Private: p.private(), Time: m.Time.Time, Voice: m.Flags&flagVoice != 0,
 	}
 	if out.Time.IsZero() {
-		out.Time = born(m.ID)
+		out.Time = idTime(m.ID)
 	}
 	out.Locale, _ = c.locales.Get(m.Author.ID)
 	out.Author = c.author(m.Author, m.Member, p)
 	out.Author.Bot = out.Author.Bot || m.Webhook != "" || m.Author.System
-	if m.Webhook != "" && m.Interaction == nil { // an application's answers come so, too
+	if m.Webhook != "" && m.Interaction == nil { // other bots' answers to commands have a webhook, too
 		out.Author.Channel = core.ChannelLinked
 	}
 	read := c.reader(m, p.Guild)
-	content, _ := unquoted(m.Content)
-	title, said := c.post(m, p), read.own(m, content)
+	content, _ := splitQuotes(m.Content)
+	title, said := c.postTitle(m, p), read.ownText(m, content)
 	out.Text, out.Foreign = short(title+said, core.MaxText/4), read.foreign(m)
 	bare := read
 	bare.bare = true
-	spoken := bare.own(m, ownWords(m.Content))
+	spoken := bare.ownText(m, ownWords(m.Content))
 	if spoken != said {
 		out.Spoken = title + " " + spoken
 	}
 	out.Attachments = attachments(m)
 	if m.Type != messageResult {
-		c.quote(m, p, &out)
+		c.addQuote(m, p, &out)
 		out.Addressed = c.addressed(m, p, self)
 	}
-	// An empty message is not kept.
 	says := out.Text != "" || len(out.Foreign) > 0 || len(out.Attachments) > 0
 	return out, says || out.Addressed != ""
 }
 
-// post is the title of a post, before its first message, which has its id.
-func (c *cache) post(m *message, p place) string {
+// postTitle returns the title of a forum post if the message is the first one of the post, and so has its id.
+func (c *cache) postTitle(m *message, p place) string {
 	if m.ID != m.Channel || !p.thread() || p.name == "" {
 		return ""
 	}
-	if parent, ok := c.place(p.Parent); !ok || !forum(parent) {
+	if parent, ok := c.place(p.Parent); !ok || !isForum(parent) {
 		return ""
 	}
 	return "[post: " + line(p.name, 100) + "]\n"
 }
 
 func (c *cache) author(u *user, m *member, p place) core.Author {
-	a := core.Author{ID: u.ID, Name: called(u, m), Bot: u.Bot, Rank: c.rank(p, u.ID, m)}
+	a := core.Author{ID: u.ID, Name: displayName(u, m), Bot: u.Bot, Rank: c.rank(p, u.ID, m)}
 	name := line(u.Name, core.MaxName-8)
 	if name != "" {
 		a.Tag = "@" + name
@@ -116,16 +115,16 @@ func (c *cache) author(u *user, m *member, p place) core.Author {
 	return a
 }
 
-// quote notes the message that this one replies to, and what that one forwarded.
-func (c *cache) quote(m *message, p place, out *core.Message) {
+// addQuote adds the message that m replies to, and the foreign texts of that one.
+func (c *cache) addQuote(m *message, p place, out *core.Message) {
 	if m.Reference == nil || m.Reference.Type != 0 || m.Reference.Message == "" {
 		return
 	}
-	q := &core.Quote{ID: m.Reference.Message, Time: born(m.Reference.Message)}
+	q := &core.Quote{ID: m.Reference.Message, Time: idTime(m.Reference.Message)}
 	r := m.Referenced
 	if r != nil {
 		read := c.reader(r, p.Guild)
-		q.Text = short(read.said(r), core.MaxQuote)
+		q.Text = short(read.fullText(r), core.MaxQuote)
 		theirs := read.forwards(r)
 		if r.Author != nil && r.Author.ID == m.Author.ID {
 			theirs = append(theirs, read.quotes(r)...) // the rest is the author's own
@@ -144,8 +143,8 @@ func (c *cache) quote(m *message, p place, out *core.Message) {
 	out.ReplyTo = q
 }
 
-// addressed is how a message addresses the bot. The author of a message that is replied to
-// is in the list of mentions, too, so the text decides, without code and quotes. @everyone does not count.
+// addressed returns how a message addresses the bot. A reply also has the author of the other message in
+// its list of mentions, so only mentions in the text count, outside of code and quotes. @everyone does not count.
 func (c *cache) addressed(m *message, p place, self user) core.Addressed {
 	if p.private() {
 		return core.AddressedDirect
@@ -158,7 +157,7 @@ func (c *cache) addressed(m *message, p place, self user) core.Addressed {
 	roles := slices.DeleteFunc(slices.Clone(m.Roles), func(id string) bool {
 		return m.Content != "" && !strings.Contains(words, "<@&"+id+">")
 	})
-	if named || c.isMine(p.Guild, roles) {
+	if named || c.hasBotRole(p.Guild, roles) {
 		return core.AddressedMention
 	}
 	r := m.Referenced
@@ -180,9 +179,9 @@ func attachments(m *message) []core.Attachment {
 	for _, list := range append([]snapshot{{Message: *m}}, m.Snapshots...) {
 		for _, a := range list.Message.Attachments {
 			out = append(out, core.Attachment{
-				Kind: media(a.MIME, a.Name), Name: line(cmp.Or(a.Title, a.Name), core.MaxName), MIME: line(a.MIME, 100),
-				Size: max(a.Size, 0), Width: max(a.Width, 0), Height: max(a.Height, 0),
-				Duration: rest.Seconds(a.Duration), Ref: handle(a.URL),
+				Kind: mediaKind(a.MIME, a.Name), Name: line(cmp.Or(a.Title, a.Name), core.MaxName),
+				MIME: line(a.MIME, 100), Size: max(a.Size, 0), Width: max(a.Width, 0), Height: max(a.Height, 0),
+				Duration: rest.Seconds(a.Duration), Ref: fileRef(a.URL),
 			})
 			if len(out) == 20 {
 				return out
@@ -192,8 +191,8 @@ func attachments(m *message) []core.Attachment {
 	return out
 }
 
-// handle is the part of a file's address that is kept: the path, never the host.
-func handle(address string) string {
+// fileRef returns the part of a file's address that is stored: the path and query, never the host.
+func fileRef(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || len(address) > 2048 {
 		return ""
@@ -201,7 +200,7 @@ func handle(address string) string {
 	return u.RequestURI()
 }
 
-func media(mime, name string) core.Media {
+func mediaKind(mime, name string) core.Media {
 	kind, _, _ := strings.Cut(mime, "/")
 	switch cmp.Or(kind, strings.ToLower(strings.TrimPrefix(path.Ext(name), "."))) {
 	case "image", "png", "jpg", "jpeg", "gif", "webp":

@@ -126,7 +126,7 @@ func TestTargetsThatAreGone(t *testing.T) {
 				}
 				// It may be open again after a while.
 				s.Fail(nil)
-				time.Sleep(markAge + time.Second)
+				time.Sleep(refusalAge + time.Second)
 				if _, err := act(t, d, "message_discord", map[string]any{"text": "x"}); err != nil {
 					t.Errorf("an hour later: %v", err)
 				}

@@ -10,8 +10,8 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-// What is read of Discord's objects: only what is used, so that a new kind of content
-// cannot make an event unreadable, as it does for the library's types.
+// The types of Discord's objects have only the fields that are used, so that events with new kinds of
+// content can be decoded. The library's types fail on these.
 
 type user struct {
 	ID     string `json:"id"`
@@ -28,7 +28,7 @@ type member struct {
 	User        *user    `json:"user"`
 	Nick        string   `json:"nick"`
 	Roles       []string `json:"roles"`
-	Permissions *number  `json:"permissions"` // with interactions: in that very channel
+	Permissions *number  `json:"permissions"` // only with interactions: in the channel
 }
 
 type attachment struct {
@@ -81,7 +81,7 @@ type emoji struct {
 	Name string `json:"name"`
 }
 
-// text is the emoji as users see it.
+// text returns the emoji as users see it.
 func (e emoji) text() string {
 	if e.ID != "" {
 		return ":" + e.Name + ":"
@@ -99,14 +99,14 @@ type snapshot struct {
 	Message message `json:"message"`
 }
 
-// named is a channel that is mentioned, or a sticker.
+// named is a mentioned channel or a sticker.
 type named struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 }
 
-// Kinds of message that somebody wrote. All others are notices of Discord or, at the
-// beginning of a thread, refer to an earlier message.
+// Types of messages that are converted. All others are notices of Discord, or stand for an earlier message
+// at the beginning of a thread.
 const (
 	messagePlain   = 0
 	messageReply   = 19
@@ -154,19 +154,19 @@ type message struct {
 	} `json:"interaction_metadata"`
 }
 
-// stamp is a time that may be missing or unreadable.
+// stamp is a time that may be missing or invalid.
 type stamp struct{ time.Time }
 
-// UnmarshalJSON never fails: a message without its time is better than none.
+// UnmarshalJSON never fails, because a message without a time is better than none.
 func (s *stamp) UnmarshalJSON(text []byte) error {
 	s.Time, _ = time.Parse(time.RFC3339, strings.Trim(string(text), `"`))
 	return nil
 }
 
-// number is a whole number that Discord writes as text ("8192").
+// number is an integer that Discord writes as a string ("8192").
 type number uint64
 
-// UnmarshalJSON reads both ways of writing; what is neither is 0.
+// UnmarshalJSON accepts a string or a number; anything else becomes 0.
 func (n *number) UnmarshalJSON(text []byte) error {
 	bits, _ := strconv.ParseUint(strings.Trim(string(text), `"`), 10, 64)
 	*n = number(bits)
@@ -174,13 +174,13 @@ func (n *number) UnmarshalJSON(text []byte) error {
 }
 
 type channel struct {
-	ID     string      `json:"id"`
-	Guild  string      `json:"guild_id"`
-	Parent string      `json:"parent_id"`
-	Type   int         `json:"type"`
-	Name   string      `json:"name"`
-	Last   string      `json:"last_message_id"`
-	Over   []overwrite `json:"permission_overwrites"`
+	ID         string      `json:"id"`
+	Guild      string      `json:"guild_id"`
+	Parent     string      `json:"parent_id"`
+	Type       int         `json:"type"`
+	Name       string      `json:"name"`
+	Last       string      `json:"last_message_id"`
+	Overwrites []overwrite `json:"permission_overwrites"`
 }
 
 type overwrite struct {
@@ -190,10 +190,10 @@ type overwrite struct {
 }
 
 type guildRole struct {
-	ID    string `json:"id"`
-	Name  string `json:"name"`
-	Power number `json:"permissions"`
-	Tags  struct {
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Permissions number `json:"permissions"`
+	Tags        struct {
 		Bot string `json:"bot_id"`
 	} `json:"tags"`
 }
@@ -240,7 +240,7 @@ const (
 	interactCommand  = 2
 	interactPress    = 3
 	interactComplete = 4
-	interactFilled   = 5 // a field that a button opened
+	interactFilled   = 5 // a user filled in the field that a button opened
 )
 
 type option struct {

@@ -34,14 +34,14 @@ func (i *interaction) pending() pending {
 }
 
 // acknowledged blocks until an interaction was acknowledged, because Discord refuses earlier answers. It returns
-// false if ctx ends first. An earlier process has acknowledged those that are unknown.
+// false if ctx ends first. Unknown interactions were acknowledged by an earlier process.
 func (r *replies) acknowledged(ctx context.Context, id string) bool {
 	c, _ := r.arrived.Get(id)
-	if c == nil || c.taken == nil {
+	if c == nil || c.acknowledged == nil {
 		return true
 	}
 	select {
-	case <-c.taken:
+	case <-c.acknowledged:
 		return true
 	case <-ctx.Done():
 		return false

@@ -16,9 +16,9 @@ import (
 
 // Priorities of what waits to be sent.
 const (
-	low    = -1
-	normal = 0
-	high   = 1
+	priorityLow    = -1
+	priorityNormal = 0
+	priorityHigh   = 1
 )
 
 // maxMessages is how many messages one answer may have.
@@ -26,27 +26,27 @@ const maxMessages = 50
 
 // Flags of messages that are sent.
 const (
-	flagPlain  = 1 << 2 // no previews of links, nor any embeds
-	flagSilent = 1 << 12
+	flagNoPreviews    = 1 << 2 // no previews of links, nor any embeds
+	flagSilentMessage = 1 << 12
 )
 
-// plain is the flag against previews, which would hide embeds, too.
-func (s *settings) plain(embeds []sayEmbed) int {
+// previewFlag returns the flag that suppresses previews, unless it would also hide embeds.
+func (s *settings) previewFlag(embeds []embedPayload) int {
 	if s.Previews || len(embeds) > 0 {
 		return 0
 	}
-	return flagPlain
+	return flagNoPreviews
 }
 
-// nobody returns the allowed_mentions that notify nobody.
-func nobody() map[string]any { return map[string]any{"parse": []string{}} }
+// noMentions returns the allowed_mentions that notify nobody.
+func noMentions() map[string]any { return map[string]any{"parse": []string{}} }
 
-// outgoing is one message as Discord takes it.
+// outgoing is a message in the form that Discord expects.
 type outgoing struct {
 	Content    string           `json:"content,omitempty"`
 	Nonce      string           `json:"nonce,omitempty"`
 	Enforce    bool             `json:"enforce_nonce,omitempty"`
-	Embeds     []sayEmbed       `json:"embeds,omitempty"`
+	Embeds     []embedPayload   `json:"embeds,omitempty"`
 	Components []any            `json:"components,omitempty"`
 	Mentions   map[string]any   `json:"allowed_mentions"`
 	Reference  map[string]any   `json:"message_reference,omitempty"`
@@ -54,21 +54,21 @@ type outgoing struct {
 	Poll       *poll            `json:"poll,omitempty"`
 	Files      []map[string]any `json:"attachments,omitempty"`
 
-	number  int // in its step; 0: the next one
+	number  int // of the part of the step; 0: the next one
 	files   []rest.File
 	text    string     // for the history
 	instead []outgoing // sent instead if files are not allowed
 }
 
-// read decodes a call's payload, and returns its destination.
-func read[P any](ctx context.Context, d *Driver, call core.Call) (p P, at destination, err error) {
+// readCall decodes a call's payload, and returns it with the destination.
+func readCall[P any](ctx context.Context, d *Driver, call core.Call) (p P, at destination, err error) {
 	var to struct {
 		Path core.Path `json:"interface_path"`
 	}
 	if err := errors.Join(json.Unmarshal(call.Payload, &p), json.Unmarshal(call.Payload, &to)); err != nil {
 		return p, at, &core.Error{Kind: core.Invalid, Text: "the payload does not fit the schema", Err: err}
 	}
-	if m, ok := any(&p).(*onMessage); ok && m.ID == "" {
+	if m, ok := any(&p).(*messageCall); ok && m.ID == "" {
 		return p, at, core.Errorf(core.Invalid, "message_id must be a message's id, which is a number")
 	}
 	at = destination{place: cmp.Or(to.Path, call.Path), answers: call.Answers}
@@ -89,12 +89,12 @@ func read[P any](ctx context.Context, d *Driver, call core.Call) (p P, at destin
 	return p, at, err
 }
 
-// on makes an action of do, which gets the payload and the destination of a call.
-func on[P any](
+// actionOf returns a Do of an action, which calls do with the payload and the destination of a call.
+func actionOf[P any](
 	d *Driver, do func(context.Context, core.Call, P, destination) (core.Result, error),
 ) func(context.Context, core.Call) (core.Result, error) {
 	return func(ctx context.Context, call core.Call) (core.Result, error) {
-		p, at, err := read[P](ctx, d, call)
+		p, at, err := readCall[P](ctx, d, call)
 		if err != nil {
 			return core.Result{}, err
 		}
@@ -102,11 +102,11 @@ func on[P any](
 	}
 }
 
-// messageID is a message's id, which models sometimes write as a number. It is empty if it
-// cannot be an id: Discord would refuse it, or read it as part of an address.
+// messageID is a message's id. It is empty if the payload has something else, because that would
+// become part of the address of a request.
 type messageID string
 
-// UnmarshalJSON reads a text or a number.
+// UnmarshalJSON accepts a string or, because models sometimes write one, a number.
 func (m *messageID) UnmarshalJSON(text []byte) error {
 	*m = messageID(snowflake().FindString(strings.Trim(string(text), `" `)))
 	return nil
@@ -116,19 +116,21 @@ var snowflake = txt.Pattern(`^[0-9]{1,20}$`)
 
 // checkMessage checks a message before anything is sent.
 func (d *Driver) checkMessage(ctx context.Context, call core.Call) error {
-	s, _, err := read[say](ctx, d, call)
+	s, _, err := readCall[messagePayload](ctx, d, call)
 	if err == nil {
 		_, err = d.compose(call, &s)
 	}
 	return err
 }
 
-func (d *Driver) sendMessage(ctx context.Context, call core.Call, s say, at destination) (r core.Result, err error) {
+func (d *Driver) sendMessage(
+	ctx context.Context, call core.Call, s messagePayload, at destination,
+) (r core.Result, err error) {
 	list, err := d.compose(call, &s)
 	if err != nil {
 		return r, err
 	}
-	priorities := map[string]int{"high": high, "low": low}
+	priorities := map[string]int{"high": priorityHigh, "low": priorityLow}
 	return r, d.deliver(ctx, call.Deliveries, at, list, priorities[s.Priority])
 }
 
@@ -149,22 +151,22 @@ func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 		return core.Errorf(core.Invalid, "the text is empty, or too long")
 	}
 	ctx = driver.Unheld(ctx)
-	channel, err := d.reach(ctx, to)
+	channel, err := d.channelFor(ctx, to)
 	if err != nil {
 		return err
 	}
 	if err := d.closed.refused(channel); err != nil {
 		return err
 	}
-	leave, err := d.sendQueue.Enter(ctx, channel, normal)
+	leave, err := d.sendQueue.Enter(ctx, channel, priorityNormal)
 	if err != nil {
 		return rest.Failure("the message", err)
 	}
 	defer leave()
 	d.drafts.Clear(ctx, channel)
 	for _, t := range texts {
-		m := &outgoing{Content: t, Mentions: nobody(), Flags: d.set.plain(nil)}
-		id, err := d.made(ctx, newMessage(channel, m, true))
+		m := &outgoing{Content: t, Mentions: noMentions(), Flags: d.set.previewFlag(nil)}
+		id, err := d.requestID(ctx, sendRequest(channel, m, true))
 		if err != nil {
 			d.markClosed(channel, to, m, err)
 			return rest.Failure("sending a message", err)
@@ -172,7 +174,7 @@ func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 		if to.IsPerson() { // a reply can be fetched from now on, even if it arrives while the bot is disconnected
 			d.cursors.expect(channel, place{Kind: channelDirect}, id, d.opt.Clock())
 		}
-		d.cursors.spoke(channel, id, d.opt.Clock())
+		d.cursors.recordSent(channel, id, d.opt.Clock())
 	}
 	return nil
 }

@@ -199,7 +199,7 @@ func TestRefusals(t *testing.T) {
 		if err := d.checkMessage(t.Context(), call); kind(err) != c.want {
 			t.Errorf("%s: checked: %v", name, err)
 		}
-		if _, err := on(d, d.sendMessage)(t.Context(), call); kind(err) != c.want {
+		if _, err := actionOf(d, d.sendMessage)(t.Context(), call); kind(err) != c.want {
 			t.Errorf("%s: sent: %v", name, err)
 		}
 	}
@@ -435,7 +435,7 @@ func TestTokenNeverShows(t *testing.T) {
 
 // TestSuggestionsAreButtons: who presses one says it.
 func TestSuggestionsAreButtons(t *testing.T) {
-	s := say{Buttons: []button{{Label: "Yes"}}, Suggest: []string{"Yes", "Tell me  more", " ", strings.Repeat("long ", 20)}}
+	s := messagePayload{Buttons: []button{{Label: "Yes"}}, Suggest: []string{"Yes", "Tell me  more", " ", strings.Repeat("long ", 20)}}
 	want := []button{{Label: "Yes"}, {Label: "Tell me more"}}
 	if got := s.buttons(); !slices.Equal(got, want) {
 		t.Errorf("buttons %+v, want %+v", got, want)
@@ -465,7 +465,7 @@ func TestWhatIsKnownOfARequestThatFailed(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 				defer cancel()
 				err := s.bot(t).rest.Do(ctx, rest.Request{
-					Method: "POST", Route: "/channels/{}/messages", IDs: []string{hallID}, Body: map[string]any{"content": "x", "allowed_mentions": nobody()}, Once: c.once,
+					Method: "POST", Route: "/channels/{}/messages", IDs: []string{hallID}, Body: map[string]any{"content": "x", "allowed_mentions": noMentions()}, Once: c.once,
 				})
 				if err == nil || rest.OutcomeUnknown(err) != c.unsure {
 					t.Errorf("%v is unsure: %v", err, rest.OutcomeUnknown(err))
@@ -595,7 +595,7 @@ func TestWhereIs(t *testing.T) {
 		}
 		asked(1)
 	}
-	d.cursors.seen(roomID, place{Guild: "7"}, "5", time.Now(), false)
+	d.cursors.recordStored(roomID, place{Guild: "7"}, "5", time.Now(), false)
 	if p, err := d.locate(t.Context(), roomID, rest.MaxTries); err != nil || p.Guild != "7" {
 		t.Errorf("%+v, %v", p, err)
 	}
@@ -622,7 +622,7 @@ func TestWhereIs(t *testing.T) {
 // Nobody is pinged but the person who is replied to.
 func TestPings(t *testing.T) {
 	d := still(t).d
-	for want, s := range map[string]say{
+	for want, s := range map[string]messagePayload{
 		"map[parse:[]]":                   {Text: "x"},
 		"map[parse:[] replied_user:true]": {Text: "x", ReplyTo: "5"},
 		"map[parse:[]] ":                  {Text: "x", ReplyTo: "5", Silent: true},

@@ -54,7 +54,7 @@ func (e *echo) answer(event core.Event) {
 	call := core.Call{Path: m.Path, Author: m.Author, Payload: raw, Deliveries: &journal{base: m.ID}}
 	// A turn tries a step again that failed for the moment; so does this.
 	for try := 0; ; try++ {
-		_, err := on(e.d, e.d.sendMessage)(context.Background(), call)
+		_, err := actionOf(e.d, e.d.sendMessage)(context.Background(), call)
 		if err == nil {
 			return
 		}

@@ -12,14 +12,14 @@ import (
 	"synthbot/core/txt"
 )
 
-// short is a text of at most n bytes, visibly cut.
+// short shortens a text visibly to n bytes.
 func short(s string, n int) string { return txt.ClipBytes(strings.TrimSpace(s), n) }
 
-// line is a text on one line, of at most n bytes.
+// line puts a text on one line and shortens it visibly to n bytes.
 func line(s string, n int) string { return txt.ClipBytes(txt.Line(s), n) }
 
-// references are mentions, emoji and times in a text. The expression is large, so it is
-// made when it is first needed.
+// references matches mentions, emoji and times in a text. It is large, so it is compiled when it
+// is first needed.
 var references = txt.Pattern(`<(@!?|@&|#|a?:\w{1,64}:|/[^:<>]{1,100}:|t:|id:)(-?\w{1,24})(?::([tTdDfFR]))?>`)
 
 // reader makes the text of a message readable: with names instead of ids.
@@ -28,15 +28,15 @@ type reader struct {
 	guild string
 	users []user
 	chans []named
-	bare  bool // names of ids are left out
+	bare  bool // leave references out instead
 }
 
 func (c *cache) reader(m *message, guild string) reader {
 	return reader{cache: c, guild: guild, users: m.Mentions, chans: m.Channels}
 }
 
-// words resolves mentions, emoji and times.
-func (r reader) words(s string) string {
+// resolveReferences replaces mentions, emoji and times with what users see.
+func (r reader) resolveReferences(s string) string {
 	if !strings.Contains(s, "<") {
 		return s
 	}
@@ -80,12 +80,12 @@ func (r reader) resolve(kind, id string) string {
 func (r reader) person(id string) string {
 	for i, u := range r.users {
 		if u.ID == id {
-			return called(&r.users[i], u.Member)
+			return displayName(&r.users[i], u.Member)
 		}
 	}
-	self, _ := r.cache.me()
+	self, _ := r.cache.bot()
 	if self.ID == id {
-		return called(&self, nil)
+		return displayName(&self, nil)
 	}
 	return ""
 }
@@ -100,8 +100,8 @@ func (r reader) channel(id string) string {
 	return p.name
 }
 
-// called is the name of a user here.
-func called(u *user, m *member) string {
+// displayName returns the name of a user that others see.
+func displayName(u *user, m *member) string {
 	nick := ""
 	if m != nil {
 		nick = m.Nick
@@ -110,14 +110,14 @@ func called(u *user, m *member) string {
 }
 
 var (
-	// code is code in a text. What is not closed is none.
+	// code matches code in a text, which must be closed.
 	code = txt.Pattern("(?s)```.*?```|``.*?``|`.*?`")
-	// quotes are the lines of a text that quote somebody, and blocks of code, in which none do.
+	// quotes matches quoted lines of a text, and blocks of code, which have no quotes.
 	quotes = txt.Pattern("(?ms)```.*?```|^ *>>> .*|^ *> [^\n]*\n?")
 )
 
-// unquoted separates what the author of a text wrote from what they quote in it.
-func unquoted(text string) (own, quoted string) {
+// splitQuotes separates what the author of a text wrote from what they quote in it.
+func splitQuotes(text string) (own, quoted string) {
 	if !strings.Contains(text, "> ") {
 		return text, ""
 	}
@@ -131,15 +131,15 @@ func unquoted(text string) (own, quoted string) {
 	return own, quoted
 }
 
-// ownWords is the part of a text in which its author may mention somebody.
+// ownWords returns a text without quotes and code, in which mentions do not count.
 func ownWords(text string) string {
-	own, _ := unquoted(text)
+	own, _ := splitQuotes(text)
 	return code().ReplaceAllString(own, " ")
 }
 
-// own is what the author of a message wrote, given its text or a part of it.
-func (r reader) own(m *message, text string) string {
-	parts := []string{r.words(text)}
+// ownText returns what the author of a message wrote: a text, which may be a part of the content, and polls.
+func (r reader) ownText(m *message, text string) string {
+	parts := []string{r.resolveReferences(text)}
 	if m.Poll != nil {
 		parts = append(parts, m.Poll.text())
 	}
@@ -148,29 +148,29 @@ func (r reader) own(m *message, text string) string {
 			parts = append(parts, e.result())
 		}
 	}
-	return joined(parts)
+	return joinLines(parts)
 }
 
-// cards are the stickers and embeds of a message, without previews of links.
-func (r reader) cards(m *message) (cards []string) {
+// embedTexts returns the stickers and embeds of a message as texts, without previews of links.
+func (r reader) embedTexts(m *message) (cards []string) {
 	for _, s := range m.Stickers {
 		cards = append(cards, "[sticker: "+line(s.Name, 100)+"]")
 	}
 	for _, e := range m.Embeds {
 		if e.Type == "" || e.Type == "rich" {
-			cards = append(cards, r.words(e.text()))
+			cards = append(cards, r.resolveReferences(e.text()))
 		}
 	}
 	return cards
 }
 
-// said is all that a message says, except what it forwards.
-func (r reader) said(m *message) string {
-	return joined(append([]string{r.own(m, m.Content)}, r.cards(m)...))
+// fullText returns all texts of a message, except those that it forwards.
+func (r reader) fullText(m *message) string {
+	return joinLines(append([]string{r.ownText(m, m.Content)}, r.embedTexts(m)...))
 }
 
-// forwards are the messages that a message forwards. Discord does not say who wrote them,
-// but where they are.
+// forwards returns the messages that a message forwards. Discord does not say who wrote them,
+// only where they are.
 func (r reader) forwards(m *message) (list []core.Foreign) {
 	var from core.Path
 	id := ""
@@ -182,7 +182,7 @@ func (r reader) forwards(m *message) (list []core.Foreign) {
 	for i := range m.Snapshots[:min(len(m.Snapshots), core.MaxForeign/4)] {
 		inner := &m.Snapshots[i].Message
 		o := core.Foreign{
-			Kind: core.ForeignForward, Text: short(r.said(inner), core.MaxText/16), Time: inner.Time.Time,
+			Kind: core.ForeignForward, Text: short(r.fullText(inner), core.MaxText/16), Time: inner.Time.Time,
 			Path: from, ID: id, Voice: inner.Flags&flagVoice != 0,
 		}
 		if o.Text != "" || len(inner.Attachments) > 0 {
@@ -192,28 +192,28 @@ func (r reader) forwards(m *message) (list []core.Foreign) {
 	return list
 }
 
-// quotes is what the author of a message quotes in its text.
+// quotes returns what the author of a message quotes in its text.
 func (r reader) quotes(m *message) []core.Foreign {
-	_, quoted := unquoted(m.Content)
-	quoted = short(r.words(quoted), core.MaxText/16)
+	_, quoted := splitQuotes(m.Content)
+	quoted = short(r.resolveReferences(quoted), core.MaxText/16)
 	if quoted == "" {
 		return nil
 	}
 	return []core.Foreign{{Kind: core.ForeignQuote, Text: quoted}}
 }
 
-// foreign is what a message has of others' words.
+// foreign returns the foreign texts of a message.
 func (r reader) foreign(m *message) []core.Foreign {
 	list := append(r.forwards(m), r.quotes(m)...)
-	text := short(joined(r.cards(m)), core.MaxText/4)
+	text := short(joinLines(r.embedTexts(m)), core.MaxText/4)
 	if text != "" {
 		list = append(list, core.Foreign{Kind: core.ForeignEmbed, Text: text})
 	}
 	return list
 }
 
-// joined is the parts that are not blank, one on each line.
-func joined(parts []string) string {
+// joinLines joins the parts that are not blank, each on its own line.
+func joinLines(parts []string) string {
 	blank := func(p string) bool { return strings.TrimSpace(p) == "" }
 	return short(strings.Join(slices.DeleteFunc(parts, blank), "\n"), core.MaxText)
 }
@@ -234,7 +234,7 @@ func (p *poll) text() string {
 	return b.String() + "]"
 }
 
-// result is how a poll ended.
+// result returns how a poll ended.
 func (e *embed) result() string {
 	said := make(map[string]string)
 	for _, f := range e.Fields {

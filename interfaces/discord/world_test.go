@@ -86,7 +86,7 @@ var fastTimings = timings{
 		Backoff: 10 * time.Millisecond, Longest: 200 * time.Millisecond,
 	},
 	retry: 5 * time.Millisecond, guilds: time.Minute, flush: 20 * time.Millisecond, typing: 20 * time.Millisecond,
-	defers: time.Minute, answers: time.Minute, draft: 20 * time.Millisecond, left: 20 * time.Millisecond,
+	acknowledge: time.Minute, respond: time.Minute, draft: 20 * time.Millisecond, leftover: 20 * time.Millisecond,
 }
 
 func signal(c chan<- struct{}) {

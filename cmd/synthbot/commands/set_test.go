@@ -38,7 +38,7 @@ func TestSet(t *testing.T) {
 		"/set tokens -1":                        "tokens is -1; write 0 or more.",
 		"/set actions_allow [":                  `actions_allow is "["; write the name of an action`,
 		"/set language klingon!":                `language is "klingon!"; write a language tag`,
-		"/set colour red":                       "what is one of keywords, ",
+		"/set colour red":                       "what must be one of keywords, ",
 	} {
 		if reply := d.answers(line); !strings.Contains(reply, want) {
 			t.Errorf("%s: %q, want %q", line, reply, want)

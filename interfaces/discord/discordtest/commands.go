@@ -39,8 +39,8 @@ var (
 	language    = regexp.MustCompile(`^(id|da|de|en-GB|en-US|es-ES|es-419|fr|hr|it|lt|hu|nl|no|pl|pt-BR|ro|fi|sv-SE|vi|tr|cs|el|bg|ru|uk|hi|th|zh-CN|ja|zh-TW|ko)$`)
 )
 
-// Commands lists the names of the commands that the bot registered for a guild or, with "",
-// for everywhere. Those of a message's menu begin with "> ".
+// Commands returns the names of the commands that the bot registered for a guild or, with "",
+// globally. Those of the context menu of messages begin with "> ".
 func (s *Server) Commands(guild string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +54,7 @@ func (s *Server) Commands(guild string) []string {
 	return names
 }
 
-// putCommands replaces the commands of a guild, or of everywhere.
+// putCommands replaces the commands of a guild, or the global ones.
 func (s *Server) putCommands(call *Call, ids []string) (any, *failure) {
 	var list []appCommand
 	guild := ""
@@ -90,12 +90,12 @@ func (s *Server) putCommands(call *Call, ids []string) (any, *failure) {
 	return json.RawMessage(call.Body), nil
 }
 
-// named reports whether a command or an option has a name and a description.
+// named reports whether a command or an option has a valid name and description.
 func named(name, brief string) bool {
 	return commandName().MatchString(name) && units(brief) >= 1 && units(brief) <= 100
 }
 
-// fault says what is wrong with a command; "" for nothing.
+// fault returns what is wrong with a command; "" if nothing is.
 func (c *appCommand) fault(guild string) string {
 	switch {
 	case c.Type == messageCommand:
@@ -142,7 +142,7 @@ func (c *appCommand) options() string {
 	return ""
 }
 
-// offered finds a command that a person sees in a channel.
+// offered returns a command, if a user sees it in a channel.
 func (s *Server) offered(channel, person, name string, kind int) (*appCommand, error) {
 	c := s.channels[channel]
 	context := 1

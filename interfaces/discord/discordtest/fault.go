@@ -11,41 +11,40 @@ import (
 // FaultKind is a way in which a request fails.
 type FaultKind int
 
-// Ways to fail. Those that end in After fail when the work is done already.
+// Ways to fail. With those that end in After, the request is carried out first.
 const (
 	None       FaultKind = iota
-	Limited              // 429: the route's bucket is empty, for Fault.After
-	Shared               // 429: others emptied it
-	Global               // 429: for everything
-	Cloudflare           // 429 with a page of HTML, by a proxy in front of the API
+	Limited              // 429: the route's rate limit is exceeded, for Fault.After
+	Shared               // 429: the same, by other bots
+	Global               // 429: the limit of all requests is exceeded
+	Cloudflare           // 429 with an HTML page, by a proxy in front of the API
 	Refused              // Fault.Status and Fault.Code, with a JSON body
-	Broken               // Fault.Status (default 502) with a page of HTML
+	Broken               // Fault.Status (default 502) with an HTML page
 	Reset                // the connection breaks
-	Hang                 // no answer at all
+	Hang                 // the request gets no response
 	ResetAfter
 	HangAfter
 )
 
-// Fault is what becomes of one request.
+// Fault says how one request fails.
 type Fault struct {
 	Kind   FaultKind
-	After  time.Duration // with limits: how long; default 50ms
+	After  time.Duration // with rate limits: how long; default 50ms
 	Status int
 	Code   int
 }
 
-// late reports whether the work is done before the request fails.
+// late reports whether the request is carried out before it fails.
 func (f Fault) late() bool { return f.Kind >= ResetAfter }
 
-// Fail sets who decides about the failing of requests; nil for nobody.
+// Fail sets the function that decides whether a request fails; nil: none fails.
 func (s *Server) Fail(f func(Call) Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fail = f
 }
 
-// FailNext fails the next requests that begin with "METHOD /path", in that
-// order, and then none.
+// FailNext makes the next requests that begin with "METHOD /path" fail, one with each fault.
 func (s *Server) FailNext(prefix string, faults ...Fault) {
 	s.Fail(func(c Call) Fault {
 		if !c.Is(prefix) || len(faults) == 0 {
@@ -57,14 +56,14 @@ func (s *Server) FailNext(prefix string, faults ...Fault) {
 	})
 }
 
-// Delay sets how long requests take before anything is done; nil: no time.
+// Delay sets a function that returns how long a request is delayed; nil: none is delayed.
 func (s *Server) Delay(f func(Call) time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.delay = f
 }
 
-// linger delays a request; false: who asked has gone.
+// linger delays a request. It returns false if the client or the server gives up first.
 func (s *Server) linger(r *http.Request, c Call) bool {
 	s.mu.Lock()
 	f := s.delay
@@ -99,16 +98,16 @@ func (s *Server) admits(token string) bool {
 	return !s.revoked && token == "Bot "+Token
 }
 
-// limits are the rate limits, and what is left of them.
+// limits are the rate limits, and how much of them is used.
 type limits struct {
-	count int
+	count int // requests of a bucket in each period
 	per   time.Duration
-	all   int // per second
-	left  map[string]*allowance
+	all   int                   // requests in each second
+	left  map[string]*allowance // by bucket
 	sent  []time.Time
-	hits  int
-	bans  map[string]time.Time // until when the bot must wait, by bucket; "" for everything
-	early int
+	hits  int                  // how often a limit was exceeded
+	bans  map[string]time.Time // until when the bot must wait, by bucket; "" for all requests
+	early int                  // requests that were made before
 }
 
 type allowance struct {
@@ -118,33 +117,33 @@ type allowance struct {
 
 func (l *limits) init() { l.left, l.bans = map[string]*allowance{}, map[string]time.Time{} }
 
-// Limit allows so many requests of one bucket in that time, and so many of all
-// in a second; 0 for any number.
+// Limit allows count requests of each bucket in the time per, and all requests of all buckets in a
+// second; 0 means any number.
 func (s *Server) Limit(count int, per time.Duration, all int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.limits.count, s.limits.per, s.limits.all = count, per, all
 }
 
-// Strict holds the bot to limits like the platform's: five messages in five
-// seconds in a channel, and 50 requests in a second.
+// Strict sets limits like the platform's: five messages in five seconds in a channel, and 50
+// requests in a second.
 func (s *Server) Strict() { s.Limit(5, 5*time.Second, 50) }
 
-// Hits counts the rate limits that the bot exceeded, and early the requests that it made
-// while it had to wait.
+// Hits returns how often the bot exceeded a rate limit, and how many requests it made while it
+// had to wait.
 func (s *Server) Hits() (hits, early int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.limits.hits, s.limits.early
 }
 
-// bucket names what a request's limit hangs on.
+// bucket returns the name of the bucket that limits a request.
 func (c *Call) bucket(route string) string {
 	return c.Method + " " + route + " " + major(c.Path)
 }
 
-// take lets a request pass or says how it fails, and tells in headers what is
-// left; s.mu is held.
+// take counts a request, and returns how it fails if a limit is exceeded. It sets the headers of rate
+// limits. s.mu is held.
 func (l *limits) take(c *Call, route string, h http.Header) Fault {
 	bucket := c.bucket(route)
 	for _, name := range []string{bucket, ""} {
@@ -184,7 +183,7 @@ func (l *limits) take(c *Call, route string, h http.Header) Fault {
 	return Fault{Kind: Limited, After: rest}
 }
 
-// obey notes until when a refused bot must wait.
+// obey records until when a refused bot must wait.
 func (l *limits) obey(c *Call, route string, f Fault) {
 	until := c.At.Add(f.After)
 	switch f.Kind {
@@ -195,7 +194,7 @@ func (l *limits) obey(c *Call, route string, f Fault) {
 	}
 }
 
-// breakDown answers with a fault; it does not return where the connection breaks.
+// breakDown responds with a fault. It panics if the connection is to break.
 func (s *Server) breakDown(w http.ResponseWriter, r *http.Request, f Fault) {
 	h := w.Header()
 	switch f.Kind {
@@ -229,7 +228,7 @@ func (s *Server) breakDown(w http.ResponseWriter, r *http.Request, f Fault) {
 	}
 }
 
-// filled has the defaults.
+// filled returns the fault with its defaults.
 func (f Fault) filled() Fault {
 	if f.After == 0 {
 		f.After = 50 * time.Millisecond
@@ -246,7 +245,7 @@ func (f Fault) filled() Fault {
 	return f
 }
 
-// status is what the caller sees.
+// status returns the HTTP status that the client sees; 0: none.
 func (f Fault) status() int {
 	switch f.Kind {
 	case Limited, Shared, Global, Cloudflare:

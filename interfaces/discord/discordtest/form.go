@@ -8,17 +8,18 @@ import (
 	"unicode/utf16"
 )
 
-// units measures a text in UTF-16 units.
+// units returns the length of a text in UTF-16 units.
 func units(text string) int { return len(utf16.Encode([]rune(text))) }
 
-// form is a message as the bot wrote it, checked.
+// form is a message from a request, checked.
 type form struct {
 	Message
-	enforce     bool
-	strictReply bool
-	fields      map[string]json.RawMessage // as they were given
+	enforce     bool                       // of the nonce
+	strictReply bool                       // the reply fails if the other message does not exist
+	fields      map[string]json.RawMessage // of the request
 }
 
+// written is the body of a request that sends or changes a message.
 type written struct {
 	Content   string          `json:"content"`
 	Nonce     json.RawMessage `json:"nonce"`
@@ -34,7 +35,7 @@ type written struct {
 	} `json:"message_reference"`
 }
 
-// form reads and checks a new message; s.mu is held.
+// form decodes and checks a new message; s.mu is held.
 func (s *Server) form(call *Call, c *Channel) (*form, *failure) {
 	f, refused := s.changes(call, c, &Message{})
 	if refused != nil {
@@ -51,7 +52,7 @@ func empty(raw json.RawMessage) bool {
 	return text == "" || text == "null" || text == "[]"
 }
 
-// changes reads what a request changes of a message.
+// changes decodes a request that changes a message, and returns the changed message.
 func (s *Server) changes(call *Call, c *Channel, m *Message) (*form, *failure) {
 	f := &form{Message: *m, fields: decode[map[string]json.RawMessage](call.Body)}
 	w := decode[written](call.Body)
@@ -78,7 +79,7 @@ func (s *Server) changes(call *Call, c *Channel, m *Message) (*form, *failure) {
 	if r != nil {
 		f.ReplyTo, f.strictReply = r.Message, r.Fail == nil || *r.Fail
 		if f.strictReply {
-			s.breach("%s %s: a reply that fails where its message is gone", call.Method, call.Path)
+			s.breach("%s %s: a reply that fails if the other message was deleted", call.Method, call.Path)
 		}
 	}
 	if len(call.Files) > 0 {
@@ -87,7 +88,7 @@ func (s *Server) changes(call *Call, c *Channel, m *Message) (*form, *failure) {
 	return f, f.check()
 }
 
-// allowed holds the bot to its promise to ping nobody but the person replied to.
+// allowed records a breach if the bot may notify anybody but the user it replies to.
 func (s *Server) allowed(call *Call, raw json.RawMessage) {
 	var m struct {
 		Parse []string `json:"parse"`
@@ -99,7 +100,7 @@ func (s *Server) allowed(call *Call, raw json.RawMessage) {
 	}
 }
 
-// Bounds of the platform.
+// Limits of the platform.
 const (
 	maxContent = 2000
 	maxNonce   = 25
@@ -135,7 +136,7 @@ func (f *form) check() *failure {
 	return nil
 }
 
-// checkVoice refuses voice messages that are more, or less, than a sound with its picture.
+// checkVoice refuses voice messages that are not exactly one sound with its waveform.
 func (f *form) checkVoice() *failure {
 	switch {
 	case !f.Voice:

@@ -38,23 +38,22 @@ const (
 	intentsKnown = 1<<26 - 1
 )
 
-// Settings are how the gateway behaves. The zero value of Intents allows all but
-// the members' and presences'.
+// Settings say how the gateway behaves.
 type Settings struct {
-	Interval    time.Duration // between two heartbeats; a bot that is slower than this loses the connection
-	Shards      int           // recommended
-	Least       int           // shards, with fewer of which nobody is let in
+	Interval    time.Duration // between two heartbeats; a much slower bot loses the connection
+	Shards      int           // the recommended number
+	Least       int           // the smallest number of shards that is accepted
 	Concurrency int           // identifies at once
-	Between     time.Duration // the least time between two identifies of a bucket
-	Remaining   int           // sessions that may still be begun
-	Reset       time.Duration // until there are more
-	Intents     int           // that may be asked for
+	Between     time.Duration // the shortest time between two identifies of a bucket
+	Remaining   int           // how many more sessions may begin
+	Reset       time.Duration // until more are allowed
+	Intents     int           // that are allowed; 0: all except those for members and presences
 	Deaf        bool          // heartbeats are not acknowledged
-	Silent      bool          // nothing is said at all
+	Silent      bool          // the gateway sends nothing
 	Closed      bool          // connections end at once
 	ResumeURL   string        // where sessions can be resumed; "": where they began
-	// Script, where set, may take a connection over, the n-th one of all: when it
-	// returns true, the connection ends.
+	// Script, if set, handles the n-th connection. If it returns true, the connection ends;
+	// otherwise the gateway goes on as usual.
 	Script func(n int, c *Conn) bool
 }
 
@@ -66,7 +65,7 @@ func (s *Server) Gateway(change func(*Settings)) {
 	s.gateway.refill = time.Now().Add(s.gateway.Reset)
 }
 
-// Identify is one beginning of a session.
+// Identify is one request of the bot to begin a session.
 type Identify struct {
 	At      time.Time
 	Intents int
@@ -87,7 +86,7 @@ type gateway struct {
 	running    sync.WaitGroup
 }
 
-// sessionsADay is how many sessions may be begun until there are more.
+// sessionsADay is how many sessions may begin until more are allowed.
 const sessionsADay = 1000
 
 func (g *gateway) init() {
@@ -99,7 +98,7 @@ func (g *gateway) init() {
 
 func (s *Server) gatewayURL() string { return "ws" + strings.TrimPrefix(s.URL, "http") + "/gateway" }
 
-// renew gives more sessions where it is time to.
+// renew allows more sessions if it is time to.
 func (g *gateway) renew() {
 	now := time.Now()
 	if !g.refill.After(now) {
@@ -124,14 +123,14 @@ type Payload struct {
 	Data any    `json:"d"`
 }
 
-// received is one message of the bot's.
+// received is one message from the bot.
 type received struct {
 	Op   *int            `json:"op"`
 	Data json.RawMessage `json:"d"`
 }
 
-// Conn is one connection to the gateway. What is sent waits in a queue, so that
-// a slow bot holds nobody up.
+// Conn is one connection to the gateway. Messages to the bot wait in a queue, so that
+// a slow bot blocks nobody.
 type Conn struct {
 	ws *websocket.Conn
 
@@ -142,7 +141,7 @@ type Conn struct {
 	once   sync.Once
 }
 
-// closing is in the queue where the connection must be closed.
+// closing in the queue closes the connection.
 type closing struct {
 	code int
 	text string
@@ -152,7 +151,7 @@ func newConn(ws *websocket.Conn) *Conn {
 	return &Conn{ws: ws, filled: make(chan struct{}, 1), gone: make(chan struct{})}
 }
 
-// Send sends a message after those that wait.
+// Send appends a message to the queue.
 func (c *Conn) Send(p any) {
 	c.mu.Lock()
 	c.queue = append(c.queue, p)
@@ -163,7 +162,7 @@ func (c *Conn) Send(p any) {
 	}
 }
 
-// Close closes the connection behind what waits.
+// Close closes the connection after sending what is in the queue.
 func (c *Conn) Close(code int, text string) { c.Send(closing{code, text}) }
 
 // Drop cuts the connection at once.
@@ -172,13 +171,13 @@ func (c *Conn) Drop() {
 	_ = c.ws.UnderlyingConn().Close()
 }
 
-// Read waits for the bot's next message; false where the connection ended.
+// Read waits for the bot's next message. It returns false if the connection ended.
 func (c *Conn) Read() bool {
 	_, _, err := c.ws.ReadMessage()
 	return err == nil
 }
 
-// Flush waits until everything is on its way, or the connection ended.
+// Flush waits until everything in the queue is sent, or the connection ended.
 func (c *Conn) Flush() {
 	done := make(chan struct{})
 	c.Send(done)
@@ -188,7 +187,7 @@ func (c *Conn) Flush() {
 	}
 }
 
-// write sends what waits until the connection ends.
+// write sends what is in the queue until the connection ends.
 func (c *Conn) write() {
 	for {
 		c.mu.Lock()
@@ -232,7 +231,7 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
 	g := &s.gateway
 	q := r.URL.Query()
 	if q.Get("v") != "9" || q.Get("encoding") != "json" {
-		s.breach("the gateway is asked for as %s", r.URL.RawQuery)
+		s.breach("a gateway connection with the parameters %s", r.URL.RawQuery)
 	}
 	g.opened++
 	n, set := g.opened, g.Settings
@@ -254,7 +253,7 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// left forgets a connection.
+// left removes a connection that has ended.
 func (s *Server) left(c *Conn, written <-chan struct{}) {
 	c.Drop()
 	<-written
@@ -273,7 +272,7 @@ func (s *Server) left(c *Conn, written <-chan struct{}) {
 // maxSent is how many messages a bot may send in a minute.
 const maxSent = 120
 
-// listen reads what the bot says, until it leaves or breaks a rule.
+// listen handles the bot's messages until it disconnects or breaks a rule.
 func (s *Server) listen(c *Conn) {
 	known := false
 	var sent []time.Time
@@ -311,7 +310,7 @@ func (s *Server) listen(c *Conn) {
 	}
 }
 
-// ended forgets the session of a bot that closed its connection for good.
+// ended deletes the session of a bot that closed its connection with a code that ends it.
 func (s *Server) ended(c *Conn) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -322,7 +321,7 @@ func (s *Server) ended(c *Conn) {
 	}
 }
 
-// heartbeat acknowledges one, and holds its number against what was sent.
+// heartbeat acknowledges a heartbeat, and checks its sequence number.
 func (s *Server) heartbeat(c *Conn, data json.RawMessage) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -337,7 +336,7 @@ func (s *Server) heartbeat(c *Conn, data json.RawMessage) {
 	}
 }
 
-// each does something to all connections.
+// each calls f for all connections.
 func (s *Server) each(f func(*Conn)) {
 	s.mu.Lock()
 	var all []*Conn
@@ -366,7 +365,7 @@ func (s *Server) Forget() {
 	s.gateway.sessions = map[string]*session{}
 }
 
-// Live counts the sessions that a bot listens to.
+// Live counts the sessions with a connection.
 func (s *Server) Live() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -379,25 +378,25 @@ func (s *Server) Live() int {
 	return n
 }
 
-// Counts tells how many connections were opened, sessions resumed, and
-// heartbeats sent so far.
+// Counts returns how many connections were opened, resumes requested, and
+// heartbeats received so far.
 func (s *Server) Counts() (opened, resumes, beats int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.gateway.opened, s.gateway.resumes, s.gateway.beats
 }
 
-// Identifies lists the beginnings of sessions, also those that were refused.
+// Identifies returns the requests that began a session, and those that were refused because of disallowed intents.
 func (s *Server) Identifies() []Identify {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.gateway.identifies)
 }
 
-// SendRaw sends any JSON to all connections.
+// SendRaw sends v as JSON to all connections.
 func (s *Server) SendRaw(v any) { s.each(func(c *Conn) { c.Send(v) }) }
 
-// Sent lists the events of a kind that were sent to sessions.
+// Sent returns the events of a type that were sent to sessions.
 func (s *Server) Sent(kind string) []Payload {
 	s.mu.Lock()
 	defer s.mu.Unlock()

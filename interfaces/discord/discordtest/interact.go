@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Kinds of interaction, and of the answers to them.
+// Kinds of interaction, and of responses to them.
 const (
 	kindCommand    = 2
 	kindPress      = 3
@@ -16,36 +16,36 @@ const (
 	kindFilled     = 5
 
 	AnswerMessage = 4
-	AnswerLater   = 5 // a message that is being thought about
-	AnswerNothing = 6 // the press was taken
-	AnswerChange  = 7 // of the message that was pressed
+	AnswerLater   = 5 // a message that follows
+	AnswerNothing = 6 // the press is acknowledged
+	AnswerChange  = 7 // the message with the button changes
 	AnswerChoices = 8
-	AnswerField   = 9 // with a window to write in
+	AnswerField   = 9 // a window with text fields
 )
 
-// How long an interaction may wait for its answer, and for what follows it. Where time
-// is real, a slow machine gets longer.
+// How long an interaction may wait for its first response, and for further ones. In real time, slow
+// machines get longer.
 const (
 	answerTime     = 3 * time.Second
 	realAnswerTime = time.Minute
 	tokenTime      = 15 * time.Minute
 )
 
-// Interaction is what came of an interaction so far.
+// Interaction is an interaction with the responses so far.
 type Interaction struct {
 	ID, Person, Channel string
-	At, Answered        time.Time // Answered: zero where it was not
-	Answer              int       // how
+	At, Answered        time.Time // Answered is zero if there is no response
+	Answer              int       // the kind of the first response
 	Choices             []string  // of a completion
-	Field               Field     // that it opened
-	// Original is the message that answers it, or the one that was pressed.
+	Field               Field     // the window that it opened
+	// Original is the id of the message that answers it, or of the one with the button.
 	Original string
-	// Whispers are what only the person sees, in order.
+	// Whispers are the messages that only the user sees, in order.
 	Whispers []Message
 
 	kind   int
 	token  string
-	gone   bool // its answer was taken away
+	gone   bool // its answer was deleted
 	hidden *Message
 }
 
@@ -83,7 +83,7 @@ func (f *Field) check() *failure {
 	return nil
 }
 
-// Interaction returns what came of an interaction so far.
+// Interaction returns an interaction with the responses so far; the zero value if the id is unknown.
 func (s *Server) Interaction(id string) Interaction {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +98,7 @@ func (s *Server) Interaction(id string) Interaction {
 	return copied
 }
 
-// interact sends the bot an interaction; s.mu is held.
+// interact sends an interaction to the bot, and returns its id. s.mu is held.
 func (s *Server) interact(kind int, channel, person string, data map[string]any, more map[string]any) string {
 	c, p := s.channels[channel], s.person(person)
 	i := &Interaction{ID: s.id(), Person: person, Channel: channel, At: time.Now(), kind: kind}
@@ -123,8 +123,7 @@ func (s *Server) interact(kind int, channel, person string, data map[string]any,
 	return i.ID
 }
 
-// Press lets a person press a button of one of the bot's messages, by its custom
-// id; it returns the interaction's id.
+// Press lets a user press the button with a custom id. It returns the interaction's id.
 func (s *Server) Press(channel, message, person, custom string) (string, error) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -138,7 +137,7 @@ func (s *Server) Press(channel, message, person, custom string) (string, error) 
 	return id, nil
 }
 
-// Select lets a person choose one of the values of a list.
+// Select lets a user choose a value of a select menu. It returns the interaction's id.
 func (s *Server) Select(channel, message, person, value string) (string, error) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -160,8 +159,8 @@ func (s *Server) Select(channel, message, person, value string) (string, error) 
 	return "", fmt.Errorf("message %s has no choice %q", message, value)
 }
 
-// Fill lets the person who pressed a button write into the field that it opened, and send it. It
-// returns the id of the new interaction.
+// Fill lets the user who pressed a button fill in the field that it opened. It returns the id of
+// the new interaction.
 func (s *Server) Fill(press, text string) (string, error) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -199,7 +198,7 @@ func (s *Server) Command(channel, person, name string, options map[string]string
 	return s.interact(kindCommand, channel, person, map[string]any{"id": "1", "name": name, "type": chatCommand, "options": given}, nil), nil
 }
 
-// Menu lets a person call a command of a message's context menu.
+// Menu lets a user call a command of a message's context menu. It returns the interaction's id.
 func (s *Server) Menu(channel, person, name, message string) (string, error) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -217,7 +216,7 @@ func (s *Server) Menu(channel, person, name, message string) (string, error) {
 	return s.interact(kindCommand, channel, person, data, nil), nil
 }
 
-// Complete lets a person write the beginning of an option.
+// Complete lets a user type the beginning of an option. It returns the interaction's id.
 func (s *Server) Complete(channel, person, name, option, text string) (string, error) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -232,7 +231,7 @@ func (s *Server) Complete(channel, person, name, option, text string) (string, e
 		"options": []any{map[string]any{"type": 3, "name": option, "value": text, "focused": true}}}, nil), nil
 }
 
-// postCallback takes the first answer to an interaction.
+// postCallback handles the first response to an interaction.
 func (s *Server) postCallback(call *Call, ids []string) (any, *failure) {
 	i := s.interactions[ids[0]]
 	body := decode[struct {
@@ -263,7 +262,7 @@ func (s *Server) postCallback(call *Call, ids []string) (any, *failure) {
 	return nil, nil
 }
 
-// acknowledge does what the first answer says.
+// acknowledge carries out the first response.
 func (s *Server) acknowledge(call *Call, i *Interaction, kind int) *failure {
 	c := s.channels[i.Channel]
 	switch kind {
@@ -290,7 +289,7 @@ func (s *Server) acknowledge(call *Call, i *Interaction, kind int) *failure {
 	return nil
 }
 
-// answerWith puts the answer where it belongs; s.mu is held.
+// answerWith adds the answer to the channel, unless it is hidden. s.mu is held.
 func (s *Server) answerWith(c *Channel, i *Interaction, m *Message) {
 	m.Interaction, m.kind = i.ID, 20
 	if m.Hidden {
@@ -319,7 +318,7 @@ func (i *Interaction) complete(data json.RawMessage) *failure {
 	return nil
 }
 
-// followed returns the interaction whose token still works.
+// followed returns the interaction with a token, if that is still valid.
 func (s *Server) followed(call *Call, ids []string) (*Interaction, *failure) {
 	for _, i := range s.interactions {
 		if ids[0] != AppID || i.token != ids[1] {
@@ -336,7 +335,7 @@ func (s *Server) followed(call *Call, ids []string) (*Interaction, *failure) {
 	return nil, &failure{status: 404, code: 10015, text: "Unknown Webhook"}
 }
 
-// original is the message that answers an interaction.
+// original returns the message that answers an interaction.
 func (s *Server) original(call *Call, ids []string) (*Interaction, *Message, *failure) {
 	i, f := s.followed(call, ids)
 	if f != nil {
@@ -360,7 +359,7 @@ func (s *Server) getOriginal(call *Call, ids []string) (any, *failure) {
 	return s.json(m), nil
 }
 
-// patchOriginal changes the answer, or makes it at last.
+// patchOriginal changes the answer, or replaces the sign that the bot is thinking with it.
 func (s *Server) patchOriginal(call *Call, ids []string) (any, *failure) {
 	i, m, f := s.original(call, ids)
 	if f != nil {
@@ -392,7 +391,7 @@ func (s *Server) deleteOriginal(call *Call, ids []string) (any, *failure) {
 	return nil, nil
 }
 
-// postFollowUp says something more.
+// postFollowUp adds a further answer.
 func (s *Server) postFollowUp(call *Call, ids []string) (any, *failure) {
 	i, f := s.followed(call, ids)
 	if f != nil {

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// File is a file that goes with a message.
+// File is a file of a message.
 type File struct {
 	Name string
 	MIME string
 	Alt  string // the description
 	Data []byte
 
-	// Of a voice message.
+	// Of voice messages.
 	Seconds  float64
 	Waveform []byte
 
@@ -33,29 +33,29 @@ type Message struct {
 	ReplyTo             string
 	Embeds              json.RawMessage
 	Components          json.RawMessage
-	Poll                json.RawMessage // as it was asked for
-	Mentions            json.RawMessage // what the bot allowed to be mentioned
+	Poll                json.RawMessage // as in the request
+	Mentions            json.RawMessage // allowed_mentions of the request
 	Files               []File
 	Silent              bool
 	Voice               bool     // a voice message
 	Plain               bool     // without previews of links, and with its embeds hidden
-	Previews            []string // the links of which previews were made
+	Previews            []string // the links with a preview
 	Edits               int
 	At                  time.Time
 	Reactions           []string // the bot's own
 	Interaction         string   // the id of the interaction that it answers
-	Thinking            bool     // an answer that is still to come
-	Hidden              bool     // only one person sees it
+	Thinking            bool     // the sign that the bot is thinking
+	Hidden              bool     // only one user sees it
 
 	kind   int
 	edited time.Time
 	nonce  string
-	pings  bool // whom it replies to
+	pings  bool // a reply mentions the other author
 	extra  map[string]any
 }
 
-// Buttons lists the custom ids of the message's buttons, or the addresses that
-// they lead to.
+// Buttons returns the custom ids of the message's buttons, or the addresses that
+// they open.
 func (m *Message) Buttons() []string {
 	var ids []string
 	type part struct {
@@ -107,7 +107,7 @@ func (s *Server) Everything(channel string) []Message {
 	return list
 }
 
-// Thinking counts the answers in a channel that are still to come.
+// Thinking counts the signs in a channel that the bot is thinking.
 func (s *Server) Thinking(channel string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,14 +120,14 @@ func (s *Server) Thinking(channel string) int {
 	return n
 }
 
-// Typing counts the signs of typing that the bot gave in a channel.
+// Typing counts the typing requests of the bot in a channel.
 func (s *Server) Typing(channel string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.channels[channel].typing
 }
 
-// Clear empties a channel, as if nothing had ever been said there.
+// Clear deletes all messages of a channel, without events.
 func (s *Server) Clear(channel string) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -143,10 +143,10 @@ func (c *Channel) find(id string) *Message {
 	return c.messages[i]
 }
 
-// Saying is what goes with a person's words.
+// Saying is what a user's message has besides its text.
 type Saying struct {
 	ReplyTo string
-	NoPing  bool // the reply does not mention whom it replies to
+	NoPing  bool // the reply does not mention the other author
 	Files   []File
 	Extra   map[string]any // further fields of the message, as the platform writes them
 }
@@ -189,7 +189,7 @@ func (s *Server) keep(channel string, f File) File {
 	return f
 }
 
-// Edit changes a person's message.
+// Edit changes a user's message.
 func (s *Server) Edit(channel, id, text string) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -200,7 +200,7 @@ func (s *Server) Edit(channel, id, text string) {
 	s.dispatch(c.Guild, channel, "MESSAGE_UPDATE", s.event(c, m))
 }
 
-// Delete takes messages away, one or several at once.
+// Delete deletes messages. Several ids are one event.
 func (s *Server) Delete(channel string, ids ...string) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -216,7 +216,7 @@ func (s *Server) Delete(channel string, ids ...string) {
 	s.dispatch(c.Guild, channel, kind, data)
 }
 
-// React puts a person's emoji on a message, or takes it away.
+// React adds a user's reaction to a message or, if on is false, removes it.
 func (s *Server) React(channel, id, person, emoji string, on bool) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -237,7 +237,7 @@ func (s *Server) React(channel, id, person, emoji string, on bool) {
 	s.dispatch(c.Guild, channel, kind, data)
 }
 
-// Tell sends an event of any kind to the bot's sessions.
+// Tell sends an event of any type to the bot's sessions.
 func (s *Server) Tell(guild, channel, kind string, data map[string]any) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -249,7 +249,7 @@ var (
 	roleMention = regexp.MustCompile(`<@&(\d+)>`)
 )
 
-// json is a message as REST returns it; s.mu is held.
+// json returns a message as in the REST API; s.mu is held.
 func (s *Server) json(m *Message) map[string]any {
 	e := map[string]any{
 		"id": m.ID, "channel_id": m.Channel, "content": m.Text, "type": m.kind, "timestamp": stamp(m.At), "edited_timestamp": nil,
@@ -345,7 +345,7 @@ func (s *Server) attached(m *Message) []any {
 	return files
 }
 
-// event is a message as the gateway sends it; s.mu is held.
+// event returns a message as in events of the gateway; s.mu is held.
 func (s *Server) event(c *Channel, m *Message) map[string]any {
 	e := s.json(m)
 	if c.Guild != "" {

@@ -12,15 +12,14 @@ import (
 // nonceAge is how long a message's nonce is honoured.
 const nonceAge = 3 * time.Minute
 
-// HonourNonces sets for how long a message's nonce is honoured from now on;
-// without it, three minutes.
+// HonourNonces sets how long a message's nonce is honoured; by default, three minutes.
 func (s *Server) HonourNonces(age time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.nonceAge = age
 }
 
-// reach returns a channel that the bot sees and may do that in.
+// reach returns a channel, if the bot sees it and has these permissions there.
 func (s *Server) reach(id string, what uint64) (*Channel, *failure) {
 	c := s.channels[id]
 	switch {
@@ -104,8 +103,8 @@ func (s *Server) getMessage(_ *Call, ids []string) (any, *failure) {
 	return s.shown(c, m), nil
 }
 
-// shown is a message as it is fetched: without the content intent, it has only what
-// gateway events have.
+// shown returns a message as in a response: without the content intent, it has only what
+// events of the gateway have.
 func (s *Server) shown(c *Channel, m *Message) map[string]any {
 	i := s.gateway.Intents
 	if c.Guild == "" || i == 0 || i&intentContent != 0 {
@@ -114,7 +113,7 @@ func (s *Server) shown(c *Channel, m *Message) map[string]any {
 	return blind(s.json(m))
 }
 
-// postMessage puts a message of the bot's into a channel.
+// postMessage adds a message of the bot to a channel.
 func (s *Server) postMessage(call *Call, ids []string) (any, *failure) {
 	send := uint64(MaySend)
 	c := s.channels[ids[0]]
@@ -149,7 +148,7 @@ func (s *Server) postMessage(call *Call, ids []string) (any, *failure) {
 	return s.json(m), nil
 }
 
-// repeated is the message that the form's nonce was used for lately.
+// repeated returns the message for which the form's nonce was used lately; nil if there is none.
 func (c *Channel) repeated(form *form, age time.Duration) *Message {
 	old := c.nonces[form.nonce]
 	if form.nonce == "" || !form.enforce || old == nil || time.Since(old.At) > age {
@@ -158,7 +157,7 @@ func (c *Channel) repeated(form *form, age time.Duration) *Message {
 	return old
 }
 
-// refer checks what the message replies to.
+// refer checks the message that the form replies to.
 func (s *Server) refer(c *Channel, form *form) *failure {
 	if form.ReplyTo == "" {
 		return nil
@@ -180,7 +179,7 @@ func (s *Server) refer(c *Channel, form *form) *failure {
 	return nil
 }
 
-// put adds a message of the bot's; s.mu is held.
+// put adds a message of the bot to a channel; s.mu is held.
 func (s *Server) put(c *Channel, m *Message) *Message {
 	m.ID, m.Channel, m.Author, m.At = s.id(), c.ID, BotID, time.Now().UTC()
 	for i := range m.Files {
@@ -199,7 +198,7 @@ var (
 	aLink  = regexp.MustCompile(`(?i)https?://[^\s<>]+`)
 )
 
-// preview makes previews of the links in a message's text: of all but those in code or
+// preview adds previews of the links in a message's text, except for those in code or
 // in angle brackets.
 func (m *Message) preview() {
 	if !m.Plain {
@@ -207,7 +206,7 @@ func (m *Message) preview() {
 	}
 }
 
-// own returns a message of the bot's.
+// own returns a message in a channel that the bot sees.
 func (s *Server) own(ids []string) (*Channel, *Message, *failure) {
 	c, f := s.reach(ids[0], 0)
 	if f != nil {
@@ -231,7 +230,7 @@ func (s *Server) patchMessage(call *Call, ids []string) (any, *failure) {
 	return s.change(call, c, m)
 }
 
-// change changes a message of the bot's: what the form does not name stays.
+// change changes a message of the bot; fields that the request does not have stay.
 func (s *Server) change(call *Call, c *Channel, m *Message) (any, *failure) {
 	form, f := s.changes(call, c, m)
 	if f != nil {
@@ -240,7 +239,7 @@ func (s *Server) change(call *Call, c *Channel, m *Message) (any, *failure) {
 	*m = form.Message
 	m.preview()
 	m.Edits++
-	if !m.Thinking { // an answer that replaces the sign is not an edit
+	if !m.Thinking { // replacing the sign is not an edit
 		m.edited = time.Now().UTC()
 	}
 	m.Thinking = false
@@ -287,7 +286,7 @@ func (s *Server) putReaction(_ *Call, ids []string) (any, *failure) {
 	return nil, nil
 }
 
-// isPlain reports whether a text has nothing but letters that no emoji has.
+// isPlain reports whether a text is ASCII, as no emoji is.
 func isPlain(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r > 127 })
 }
@@ -330,7 +329,7 @@ func (s *Server) postThread(call *Call, ids []string) (any, *failure) {
 	case c.Type == Forum && body.Message == nil:
 		return nil, malformed("message", "BASE_TYPE_REQUIRED")
 	case c.Type != Forum && body.Type == 0:
-		made.Type = 12 // what the platform makes of a thread without a type
+		made.Type = 12 // a private thread, which is the default
 	case c.Type == News && body.Type != NewsThread || c.Type == Text && body.Type == NewsThread:
 		return nil, &failure{status: 400, code: 50024, text: "Cannot execute action on this channel type"}
 	case c.Type == News:

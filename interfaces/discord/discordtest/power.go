@@ -18,11 +18,11 @@ const (
 	mayAll = MayReact | MayView | MaySend | MayAttach | MayReadHistory | MayOpenThreads | MaySendInThread | MayPoll
 )
 
-// power is what somebody may do in a channel; s.mu is held.
+// power returns a user's permissions in a channel; s.mu is held.
 func (s *Server) power(c *Channel, id string) uint64 {
 	g := s.guild(c.Guild)
 	if g == nil {
-		return mayAll // direct messages; or thrown out, which is seen elsewhere
+		return mayAll // direct messages; callers check for a guild that the bot has left
 	}
 	if g.Owner == id {
 		return ^uint64(0) >> 8
@@ -44,8 +44,8 @@ func (s *Server) power(c *Channel, id string) uint64 {
 	return at.overwritten(power, roles, id)
 }
 
-// overwritten is what is left of a power in the channel: everyone's overwrite
-// first, then the roles', then the person's.
+// overwritten applies the channel's overwrites to permissions: first everyone's,
+// then those of the roles, then the user's.
 func (c *Channel) overwritten(power uint64, roles []string, id string) uint64 {
 	var allow, deny uint64
 	for _, o := range c.Over {
@@ -64,7 +64,7 @@ func (c *Channel) overwritten(power uint64, roles []string, id string) uint64 {
 	return power
 }
 
-// may reports whether somebody may do all of that in a channel; s.mu is held.
+// may reports whether a user has all these permissions in a channel; s.mu is held.
 func (s *Server) may(c *Channel, id string, what uint64) bool {
 	power := s.power(c, id)
 	return power&MayView != 0 && power&what == what

@@ -19,14 +19,14 @@ import (
 
 const maxRequest = 40 << 20
 
-// failure is a refusal of the platform.
+// failure is an error response.
 type failure struct {
 	status, code int
 	text         string
 	more         map[string]any
 }
 
-// malformed is the refusal of a form; field says which part of it.
+// malformed returns the error response for an invalid field.
 func malformed(field, reason string) *failure {
 	return &failure{400, 50035, "Invalid Form Body", map[string]any{"errors": map[string]any{
 		field: map[string]any{"_errors": []any{map[string]any{"code": reason, "message": reason}}}}}}
@@ -42,7 +42,7 @@ func refuse(w http.ResponseWriter, f failure) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// ServeHTTP implements the platform.
+// ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch path, api := strings.CutPrefix(r.URL.Path, "/api/v9"); {
 	case r.URL.Path == "/gateway" || r.URL.Path == "/gateway/":
@@ -56,7 +56,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serve answers one request of the REST interface, or fails it on demand.
+// serve handles one request to the REST API, or fails it on demand.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, path string) {
 	c, err := readCall(r, path)
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, path string) {
 	_, _ = w.Write(answer.Body.Bytes())
 }
 
-// answer does what is asked for, unless the request is to fail.
+// answer carries out a request, unless it fails first.
 func (s *Server) answer(c *Call, to route, ids []string, head http.Header) (*httptest.ResponseRecorder, Fault) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -121,7 +121,7 @@ func (s *Server) answer(c *Call, to route, ids []string, head http.Header) (*htt
 	return w, fault
 }
 
-// note writes a request down.
+// note records a request.
 func (s *Server) note(c Call, status int) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -131,7 +131,7 @@ func (s *Server) note(c Call, status int) {
 	}
 }
 
-// readCall reads a request in each of the forms that the platform takes.
+// readCall reads a request with JSON, with files, or without a body.
 func readCall(r *http.Request, path string) (Call, error) {
 	c := Call{Method: r.Method, Path: path, At: time.Now(), query: map[string]string{}}
 	for k, v := range r.URL.Query() {
@@ -155,7 +155,7 @@ func readCall(r *http.Request, path string) (Call, error) {
 	return c, nil
 }
 
-// form reads JSON and the files beside it.
+// form reads a multipart body with JSON and files.
 func (c *Call) form(parts *multipart.Reader) error {
 	for {
 		p, err := parts.NextPart()
@@ -181,7 +181,7 @@ func (c *Call) form(parts *multipart.Reader) error {
 	}
 }
 
-// describe takes from the JSON what it says of the files.
+// describe adds the descriptions in the JSON to the files.
 func (c *Call) describe() error {
 	body := decode[struct {
 		Attachments []struct {
@@ -210,10 +210,10 @@ func (c *Call) describe() error {
 	return nil
 }
 
-// route is one kind of request. ids are what stands for {} in its path.
+// route is one kind of request. ids are the values of the {} in its path.
 type route struct {
 	method, path string
-	free         bool // known by its token, and not limited
+	free         bool // has a token in its path, and no rate limit
 	do           func(s *Server, c *Call, ids []string) (any, *failure)
 }
 
@@ -247,7 +247,7 @@ func routes() []route {
 	}
 }
 
-// find returns the route of a request; one without do where there is none.
+// find returns the route of a request and its ids; one without do if there is none.
 func find(method, path string) (route, []string) {
 	given := strings.Split(path, "/")
 	for _, to := range routes() {
@@ -271,7 +271,7 @@ func find(method, path string) (route, []string) {
 	return route{path: path}, nil
 }
 
-// major is the id that a path's limits hang on.
+// major returns the id in a path that has its own rate limits.
 func major(path string) string {
 	parts := strings.Split(path, "/")
 	if len(parts) > 2 && (parts[1] == "channels" || parts[1] == "guilds" || parts[1] == "webhooks") {
@@ -290,7 +290,7 @@ func (s *Server) getApplication(*Call, []string) (any, *failure) {
 	return map[string]any{"id": AppID, "name": "Aria", "flags": s.flags(), "bot_public": true}, nil
 }
 
-// flags are the application's; s.mu is held.
+// flags returns the application's flags; s.mu is held.
 func (s *Server) flags() int {
 	flags := 1 << 23
 	i := s.gateway.Intents
@@ -302,7 +302,7 @@ func (s *Server) flags() int {
 
 func (s *Server) getMe(*Call, []string) (any, *failure) { return s.people[BotID].json(), nil }
 
-// postDirect opens direct messages with a person.
+// postDirect opens the channel of direct messages with a user.
 func (s *Server) postDirect(c *Call, _ []string) (any, *failure) {
 	body := decode[struct {
 		Recipient string `json:"recipient_id"`
@@ -317,7 +317,7 @@ func (s *Server) postDirect(c *Call, _ []string) (any, *failure) {
 	return s.channels[p.direct].json(), nil
 }
 
-// DirectOf is the channel of direct messages with a person; "" where there is
+// DirectOf returns the channel of direct messages with a user; "" if there is
 // none yet.
 func (s *Server) DirectOf(person string) string {
 	s.mu.Lock()
@@ -341,12 +341,12 @@ func (s *Server) getMember(_ *Call, ids []string) (any, *failure) {
 
 var signature = regexp.MustCompile(`^ex=([0-9a-f]+)&is=[0-9a-f]+&hm=([0-9a-f]+)&?$`)
 
-// serveFile serves a file if the signature is not too old.
+// serveFile serves a file if the signature has not expired.
 func (s *Server) serveFile(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.unlock()
 	if r.Header.Get("Authorization") != "" {
-		s.breach("the token goes to the files' host")
+		s.breach("the token is sent to the file server")
 	}
 	data, known := s.files[r.URL.Path]
 	m := signature.FindStringSubmatch(r.URL.RawQuery)
@@ -362,7 +362,7 @@ func (s *Server) serveFile(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(data)
 }
 
-// refreshFiles signs addresses anew.
+// refreshFiles signs addresses again.
 func (s *Server) refreshFiles(c *Call, _ []string) (any, *failure) {
 	body := decode[struct {
 		URLs []string `json:"attachment_urls"`

@@ -18,7 +18,7 @@ import (
 // Token is what the bot authenticates with, without the word Bot.
 const Token = "OTAwMDAwMDAwMDAwMDAwMDAx.T0ken.of-tests"
 
-// epoch is where the platform's ids begin, in milliseconds.
+// epoch is the Unix time from which the platform's ids count, in milliseconds.
 const epoch = 1420070400000
 
 // Server is the platform. Its methods are safe for concurrent use.
@@ -52,7 +52,7 @@ type Server struct {
 	gateway gateway
 }
 
-// New starts a server on the loopback; it ends with the test, which fails where
+// New starts a server on the loopback interface. It ends with the test, and makes it fail if
 // the bot broke a rule.
 func New(tb testing.TB) *Server {
 	s := newServer()
@@ -70,8 +70,8 @@ func New(tb testing.TB) *Server {
 	return s
 }
 
-// InMemory starts a server that only Dial reaches, for tests within a bubble of
-// fake time. The returned function ends it.
+// InMemory starts a server that can only be reached through Dial, for tests with testing/synctest.
+// The returned function ends it.
 func InMemory() (*Server, func()) {
 	s := newServer()
 	l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
@@ -94,7 +94,7 @@ func newServer() *Server {
 	return s
 }
 
-// hangUp ends all connections and requests that wait.
+// hangUp ends all connections, and requests that hang.
 func (s *Server) hangUp() {
 	s.mu.Lock()
 	select {
@@ -107,15 +107,15 @@ func (s *Server) hangUp() {
 	s.gateway.running.Wait()
 }
 
-// unlock ends a change of the world, and tells those who wait for one.
+// unlock unlocks s.mu after a change, and wakes Await.
 func (s *Server) unlock() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 	s.mu.Unlock()
 }
 
-// Await waits until ok, which is asked after everything that happens here; false
-// where ctx ended first.
+// Await waits until ok returns true. It calls ok after every change, and returns false
+// if ctx ends first.
 func (s *Server) Await(ctx context.Context, ok func() bool) bool {
 	for {
 		s.mu.Lock()
@@ -132,7 +132,7 @@ func (s *Server) Await(ctx context.Context, ok func() bool) bool {
 	}
 }
 
-// breach notes that the bot broke a rule; s.mu is held.
+// breach records that the bot broke a rule; s.mu is held.
 func (s *Server) breach(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if len(s.breaches) < 50 && !slices.Contains(s.breaches, text) {
@@ -140,20 +140,20 @@ func (s *Server) breach(format string, args ...any) {
 	}
 }
 
-// Breaches lists the rules that the bot broke.
+// Breaches returns the rules that the bot broke.
 func (s *Server) Breaches() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.breaches)
 }
 
-// id gives a new id; s.mu is held.
+// id returns a new id; s.mu is held.
 func (s *Server) id() string {
 	s.last = max(s.last+1, uint64(max(time.Now().UnixMilli()-epoch, 1))<<22)
 	return strconv.FormatUint(s.last, 10)
 }
 
-// newer compares two ids by age.
+// newer reports whether the id a is newer than b.
 func newer(a, b string) bool {
 	if len(a) != len(b) {
 		return len(a) > len(b)
@@ -161,10 +161,10 @@ func newer(a, b string) bool {
 	return a > b
 }
 
-// Call is one request of the REST interface as it was answered.
+// Call is one request to the REST API.
 type Call struct {
 	Method string
-	Path   string          // behind /api/v9
+	Path   string          // after /api/v9
 	Body   json.RawMessage // its JSON, also if there are files
 	Files  []File
 	At     time.Time
@@ -172,17 +172,17 @@ type Call struct {
 	query  map[string]string
 }
 
-// Is reports whether the request was "METHOD /path", or began so.
+// Is reports whether "METHOD /path" of the request begins with prefix.
 func (c Call) Is(prefix string) bool { return strings.HasPrefix(c.Method+" "+c.Path, prefix) }
 
-// Field is a member of the request's body, as the platform reads it; nil for none.
+// Field returns a field of the request's JSON; nil if there is none.
 func (c Call) Field(name string) any {
 	var body map[string]any
 	_ = json.Unmarshal(c.Body, &body)
 	return body[name]
 }
 
-// Calls returns the requests so far that were or began with "METHOD /path".
+// Calls returns the requests so far whose "METHOD /path" begins with prefix.
 func (s *Server) Calls(prefix string) []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,7 +195,7 @@ func (s *Server) Calls(prefix string) []Call {
 	return list
 }
 
-// Forgetful keeps no requests from now on, for long tests.
+// Forgetful stops recording requests, for long tests.
 func (s *Server) Forgetful() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// session is what a resume goes on with.
+// session is a session of the bot, which another connection can resume.
 type session struct {
 	id      string
 	seq     int
-	log     []Payload
-	on      *Conn
+	log     []Payload // all its events
+	on      *Conn     // nil: it has no connection
 	intents int
 	shard   [2]int
-	lost    time.Time // when nobody listened to it any more
+	lost    time.Time // when its latest connection ended
 }
 
-// sessionAge is how long a session that nobody listens to can be resumed.
+// sessionAge is how long a session without a connection can be resumed.
 const sessionAge = 3 * time.Minute
 
 // over reports whether the platform has forgotten the session.
@@ -34,7 +34,7 @@ func (s *session) serves(guild string) bool {
 	return int((n>>22)%uint64(s.shard[1])) == s.shard[0]
 }
 
-// send notes an event and sends it where somebody listens; the server's mu is held.
+// send adds an event to the session, and sends it if there is a connection. The server's mu is held.
 func (s *session) send(kind string, data any) {
 	s.seq++
 	p := Payload{Op: OpDispatch, Seq: s.seq, Type: kind, Data: data}
@@ -44,7 +44,7 @@ func (s *session) send(kind string, data any) {
 	}
 }
 
-// identified begins a session; false where the bot is sent away.
+// identified begins a session. It returns false if the bot is refused.
 func (s *Server) identified(c *Conn, data json.RawMessage) bool {
 	d := decode[struct {
 		Token   string `json:"token"`
@@ -81,7 +81,7 @@ func (s *Server) identified(c *Conn, data json.RawMessage) bool {
 		return false
 	}
 	if g.renew(); g.Remaining <= 0 {
-		s.breach("a session more than may be begun")
+		s.breach("a session more than is allowed")
 	}
 	g.Remaining--
 	g.identifies = append(g.identifies, Identify{time.Now(), d.Intents, d.Shard})
@@ -92,7 +92,7 @@ func (s *Server) identified(c *Conn, data json.RawMessage) bool {
 	return true
 }
 
-// hasty reports whether the bucket of a shard identified a moment ago.
+// hasty reports whether another identify in the bucket of a shard is too recent.
 func (s *Server) hasty(shard int) bool {
 	g := &s.gateway
 	for _, i := range g.identifies {
@@ -103,7 +103,7 @@ func (s *Server) hasty(shard int) bool {
 	return false
 }
 
-// ready tells a new session of the bot and its guilds.
+// ready sends READY and the guilds to a new session.
 func (s *Server) ready(sess *session) {
 	named := []any{}
 	for _, g := range s.guilds {
@@ -122,7 +122,7 @@ func (s *Server) ready(sess *session) {
 	}
 }
 
-// resumed goes on with a session.
+// resumed resumes a session. It returns false if the bot is refused.
 func (s *Server) resumed(c *Conn, data json.RawMessage) bool {
 	d := decode[struct {
 		Token   string `json:"token"`
@@ -152,7 +152,7 @@ func (s *Server) resumed(c *Conn, data json.RawMessage) bool {
 	return true
 }
 
-// wants is the intent that an event needs.
+// wants returns the intent that an event needs.
 func wants(guild, kind string) int {
 	direct := guild == ""
 	switch {
@@ -166,8 +166,8 @@ func wants(guild, kind string) int {
 	return intentGuilds
 }
 
-// dispatch tells the sessions that an event concerns: those whose shard and
-// intents it is for, where the bot sees the channel. s.mu is held.
+// dispatch sends an event to the sessions with the right shard and intents, if the bot
+// sees the channel. s.mu is held.
 func (s *Server) dispatch(guild, channel, kind string, data map[string]any) {
 	c := s.channels[channel]
 	if c != nil && c.Guild != "" && (s.guild(c.Guild) == nil || !s.may(c, BotID, MayView)) {
@@ -181,7 +181,7 @@ func (s *Server) dispatch(guild, channel, kind string, data map[string]any) {
 	}
 }
 
-// seen takes out of a message what the session has no intent for.
+// seen returns an event without what the session has no intent for.
 func seen(sess *session, guild, kind string, data map[string]any) map[string]any {
 	if !strings.HasPrefix(kind, "MESSAGE_") || data["author"] == nil || sess.intents&intentContent != 0 || guild == "" {
 		return data
@@ -189,8 +189,8 @@ func seen(sess *session, guild, kind string, data map[string]any) map[string]any
 	return blind(data)
 }
 
-// blind is a message without its content, unless it is the bot's own or speaks
-// to it.
+// blind returns a message without its content, unless it is the bot's own or mentions
+// the bot.
 func blind(data map[string]any) map[string]any {
 	author, _ := data["author"].(map[string]any)
 	mentions, _ := data["mentions"].([]any)

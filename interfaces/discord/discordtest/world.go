@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// Ids of the small world that every server begins with.
+// Ids of what every server begins with.
 const (
 	BotID   = "900000000000000001"
 	AppID   = "900000000000000002"
 	GuildID = "800000000000000001"
 
 	HallID     = "810000000000000001" // a channel in the category
-	RoomID     = "810000000000000002" // another one, in none
-	TopicID    = "810000000000000003" // a thread of the hall, which the gateway does not tell of
+	RoomID     = "810000000000000002" // a channel in no category
+	TopicID    = "810000000000000003" // a thread of the hall, which the gateway does not send
 	ForumID    = "810000000000000004"
 	VoiceID    = "810000000000000005"
 	CategoryID = "810000000000000009"
@@ -45,13 +45,13 @@ const (
 	Forum        = 15
 )
 
-// Person is somebody on the platform.
+// Person is a user.
 type Person struct {
 	ID    string
-	Name  string // the username; default: one made of the id
-	Shown string // the name that people see
+	Name  string // the username; default: one made from the id
+	Shown string // the display name
 	Bot   bool
-	// Closed people take no direct messages of the bot.
+	// Closed users accept no direct messages from the bot.
 	Closed bool
 	direct string // the channel of direct messages
 }
@@ -74,23 +74,22 @@ type Role struct {
 	Bot      string // the bot whose own role it is
 }
 
-// Member is what a person is in a guild.
+// Member is a user's membership of a guild.
 type Member struct {
 	Nick  string
 	Roles []string
 }
 
-// Guild is a server of the platform. Its first role, with the guild's id, is
-// everyone's.
+// Guild is a guild. Its first role, with the guild's id, is that of @everyone.
 type Guild struct {
 	ID, Name, Owner string
 	Roles           []Role
 	Members         map[string]*Member
-	Unavailable     bool // announced, without its event
+	Unavailable     bool // READY lists it, but GUILD_CREATE is not sent
 	Joined          time.Time
 }
 
-// Overwrite changes the permissions of a role or person in one channel.
+// Overwrite changes the permissions of a role or user in one channel.
 type Overwrite struct {
 	ID          string
 	Allow, Deny uint64
@@ -102,9 +101,9 @@ type Channel struct {
 	Type                    int
 	Over                    []Overwrite
 	People                  []string // of direct messages and groups, without the bot
-	Silent                  bool     // a thread that GUILD_CREATE does not tell of
-	// Refuse, where not 0, is the code that every request about the channel is
-	// refused with, by 403.
+	Silent                  bool     // a thread that GUILD_CREATE does not list
+	// Refuse, if not 0, is the error code with which every request about the channel
+	// is refused, with status 403.
 	Refuse int
 
 	messages []*Message
@@ -136,7 +135,7 @@ func (c *Channel) json() map[string]any {
 	return m
 }
 
-// begin makes the small world.
+// begin adds the users, the guild and the channels that every server begins with.
 func (s *Server) begin() {
 	for _, p := range []Person{
 		{ID: BotID, Name: "aria", Bot: true}, {ID: AnnID, Name: "ann", Shown: "Ann", direct: DirectID}, {ID: BobID, Name: "bob", Shown: "Bob"},
@@ -159,7 +158,7 @@ func (s *Server) begin() {
 	}
 }
 
-// house is a guild as the first one is.
+// house returns a guild like the first one.
 func house(id string) *Guild {
 	return &Guild{
 		ID: id, Name: "House", Owner: OwnerID, Joined: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
@@ -172,15 +171,15 @@ func house(id string) *Guild {
 	}
 }
 
-// AddPerson makes a person.
+// AddPerson adds a user.
 func (s *Server) AddPerson(p Person) {
 	s.mu.Lock()
 	defer s.unlock()
 	s.people[p.ID] = &p
 }
 
-// AddGuild makes a guild like the first one, without channels; change, if set, changes it
-// before there is an event. The bot gets the event that it joined.
+// AddGuild adds a guild like the first one, without channels, and sends the event that the bot
+// joined it. change, if not nil, changes the guild before that.
 func (s *Server) AddGuild(id string, change func(*Guild)) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -193,7 +192,7 @@ func (s *Server) AddGuild(id string, change func(*Guild)) {
 	s.dispatch(id, "", "GUILD_CREATE", s.guildJSON(g))
 }
 
-// RemoveGuild throws the bot out.
+// RemoveGuild removes the bot from a guild.
 func (s *Server) RemoveGuild(id string) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -208,8 +207,8 @@ func (s *Server) ChangeGuild(id string, f func(*Guild)) {
 	f(s.guild(id))
 }
 
-// AddChannel makes a channel, with a new id if it has none, and returns that. The bot gets
-// an event, except for direct messages.
+// AddChannel adds a channel and returns its id, which is a new one if c has none. The bot gets
+// an event, except for direct messages and Silent threads.
 func (s *Server) AddChannel(c Channel) string {
 	s.mu.Lock()
 	defer s.unlock()
@@ -238,8 +237,8 @@ func (s *Server) ChangeChannel(id string, f func(*Channel)) {
 	}
 }
 
-// RefuseChannel lets every request about a channel fail with 403 and that code,
-// and tells nobody; 0 ends that.
+// RefuseChannel makes every request about a channel fail with status 403 and an error code,
+// without an event; 0 ends that.
 func (s *Server) RefuseChannel(id string, code int) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -253,7 +252,7 @@ func (s *Server) open(c Channel) *Channel {
 	return &c
 }
 
-// guild returns a guild; nil where there is none. s.mu is held.
+// guild returns a guild; nil if there is none. s.mu is held.
 func (s *Server) guild(id string) *Guild {
 	for _, g := range s.guilds {
 		if g.ID == id {
@@ -263,7 +262,7 @@ func (s *Server) guild(id string) *Guild {
 	return nil
 }
 
-// person returns a user, who is made if new. s.mu is held.
+// person returns a user, and adds unknown ones. s.mu is held.
 func (s *Server) person(id string) *Person {
 	p := s.people[id]
 	if p == nil {
@@ -276,7 +275,7 @@ func (s *Server) person(id string) *Person {
 	return p
 }
 
-// member returns what somebody is in a guild; s.mu is held.
+// member returns a user's membership of a guild, and adds unknown ones. s.mu is held.
 func (s *Server) member(guild, id string) *Member {
 	g := s.guild(guild)
 	if g == nil {
@@ -296,8 +295,8 @@ func (m *Member) json() map[string]any {
 	return map[string]any{"nick": m.Nick, "roles": roles, "joined_at": "2026-01-01T00:00:00+00:00", "deaf": false, "mute": false, "flags": 0}
 }
 
-// guildJSON is what GUILD_CREATE tells: all channels, also those that the bot does
-// not see, and the threads that it does. s.mu is held.
+// guildJSON returns the data of GUILD_CREATE: all channels, also those that the bot does
+// not see, and the threads that it sees. s.mu is held.
 func (s *Server) guildJSON(g *Guild) map[string]any {
 	m := map[string]any{
 		"id": g.ID, "name": g.Name, "owner_id": g.Owner, "joined_at": g.Joined.Format(time.RFC3339), "unavailable": false, "large": false,
@@ -341,8 +340,8 @@ func (s *Server) sorted() []string {
 	return ids
 }
 
-// AddFile puts a file on the platform's file server and returns its address,
-// which works for a day.
+// AddFile adds a file to the file server and returns its address, which is valid
+// for a day.
 func (s *Server) AddFile(name string, data []byte) string {
 	s.mu.Lock()
 	defer s.unlock()
@@ -351,22 +350,22 @@ func (s *Server) AddFile(name string, data []byte) string {
 	return s.signed(path, time.Now().Add(24*time.Hour))
 }
 
-// signed is a file's address with its signature.
+// signed returns a file's address with its signature.
 func (s *Server) signed(path string, until time.Time) string {
 	return fmt.Sprintf("%s%s?ex=%x&is=%x&hm=%s&", s.URL, path, until.Unix(), time.Now().Unix(), mac(path, until.Unix()))
 }
 
-// mac stands for the platform's signature.
+// mac returns a simple replacement for the platform's signature.
 func mac(path string, until int64) string { return fmt.Sprintf("%x", len(path)*31+int(until%997)) }
 
-// decode reads JSON of the bot's; what is not there is zero.
+// decode decodes JSON from the bot; missing values are zero.
 func decode[T any](raw json.RawMessage) T {
 	var v T
 	_ = json.Unmarshal(raw, &v)
 	return v
 }
 
-// list is JSON as a list, never null.
+// list returns JSON of a list, never null.
 func list(raw json.RawMessage) json.RawMessage {
 	t := strings.TrimSpace(string(raw))
 	if t == "" || t == "null" {

@@ -1,4 +1,4 @@
-// Package markup writes Markdown as Discord shows it, and cuts it into messages.
+// Package markup converts Markdown into Discord's dialect, and splits it into messages.
 package markup
 
 import (
@@ -9,30 +9,30 @@ import (
 	"synthbot/core/txt"
 )
 
-// MaxContent is the length of a message in UTF-16 units, which are never fewer than what
-// Discord counts.
+// MaxContent is the maximum length of a message in UTF-16 units. Discord counts in characters,
+// which are never more.
 const MaxContent = 2000
 
-// Writer writes Markdown: headings of three levels, lists, quotes of one level, tables
-// as code.
+// Writer converts Markdown. Headings have three levels, quotes have one, and tables become
+// blocks of code.
 type Writer struct {
-	Quiet bool // links are written so that Discord shows no previews of them
+	Quiet bool // write links so that Discord shows no previews of them
 }
 
-// Messages writes a text with previews of links, cut into messages.
+// Messages converts a text, with previews of links, and splits it into messages.
 func Messages(source string) []string { return Writer{}.Messages(source) }
 
-// Text writes a text.
+// Text converts a text.
 func (w Writer) Text(source string) string {
 	return strings.Trim(strings.Join(w.blocks(markdown.Parse(source), false), "\n"), "\n")
 }
 
-// Messages writes a text, cut into messages.
+// Messages converts a text and splits it into messages.
 func (w Writer) Messages(source string) []string {
 	return markdown.Split(w.Text(source), MaxContent, markdown.UTF16)
 }
 
-// Single writes a text as one message, visibly shortened if it is too long.
+// Single converts a text into one message, visibly shortened if it is too long.
 func Single(source string) string {
 	text := Writer{}.Text(source)
 	if markdown.UTF16(text) <= MaxContent {
@@ -41,33 +41,33 @@ func Single(source string) string {
 	return markdown.Split(text, MaxContent-2, markdown.UTF16)[0] + " …"
 }
 
-// growing is at the end of a text that is still being written.
-const growing = " ▍"
+// growingMark ends a text that is still being written.
+const growingMark = " ▍"
 
-// Growing writes a text that is still being written as one message, shortened if it is too long. No whole
-// text ends like it. It is empty if nothing of the text shows.
+// Growing converts a text that is still being written into one message, shortened if it is too long. It ends
+// with a mark that no finished text has. It is empty if the text has nothing to show.
 func Growing(source string) string {
-	parts := markdown.Split(Writer{}.Text(source), MaxContent-markdown.UTF16(growing), markdown.UTF16)
+	parts := markdown.Split(Writer{}.Text(source), MaxContent-markdown.UTF16(growingMark), markdown.UTF16)
 	if len(parts) == 0 {
 		return ""
 	}
-	return parts[0] + growing
+	return parts[0] + growingMark
 }
 
-// punctuation is what Discord may take for markup, a mention, a time, an emoji or a
-// link.
+// punctuation matches characters with which Discord's markup, mentions, times, emoji and links
+// are written.
 var punctuation = txt.Pattern("[\\\\*_~|`<>#\\[\\]():@]")
 
-// Literal writes a text that Discord shows just as it is, without links.
+// Literal escapes a text so that Discord shows it unchanged, without links.
 func Literal(text string) string {
 	text = punctuation().ReplaceAllString(text, `\$0`)
-	return strings.Join(guarded(strings.Split(text, "\n")), "\n")
+	return strings.Join(escapeLineStarts(strings.Split(text, "\n")), "\n")
 }
 
 func (w Writer) blocks(list []markdown.Block, tight bool) []string {
 	var lines []string
 	for i, b := range list {
-		// A heading has room of its own.
+		// Discord itself adds space below a heading.
 		if i > 0 && !tight && list[i-1].Kind != markdown.Heading {
 			lines = append(lines, "")
 		}
@@ -87,16 +87,16 @@ func (w Writer) block(b markdown.Block) []string {
 	case markdown.Quote:
 		return w.quote(b)
 	case markdown.Code:
-		return code(b.Language, b.Text)
+		return codeBlock(b.Language, b.Text)
 	case markdown.Table:
-		return code("", grid(b))
+		return codeBlock("", tableText(b))
 	case markdown.Rule:
 		return []string{"⎯⎯⎯⎯⎯⎯⎯⎯"}
 	}
-	return guarded(strings.Split(w.inlines(b.Inlines), "\n"))
+	return escapeLineStarts(strings.Split(w.inlines(b.Inlines), "\n"))
 }
 
-// heading knows three levels; further ones are bold.
+// heading writes a heading. Discord has three levels; deeper ones become bold text.
 func (w Writer) heading(b markdown.Block) []string {
 	text := strings.ReplaceAll(w.inlines(b.Inlines), "\n", " ")
 	switch {
@@ -125,11 +125,11 @@ func (w Writer) item(b markdown.Block) []string {
 	return lines
 }
 
-// maxQuoted is how long a quoted line may be, in UTF-16 units: messages are cut
-// before lines of that length, so that what goes on in the next one is quoted there.
+// maxQuoted is the maximum length of a quoted line, in UTF-16 units. Lines of up to this length are not
+// split between messages. Longer ones are split here, so that each part gets the mark.
 const maxQuoted = MaxContent * 3 / 5
 
-// quote knows one level; what is quoted inside of it gets a bar.
+// quote writes a quote. Discord has one level; deeper ones get a bar.
 func (w Writer) quote(b markdown.Block) []string {
 	var lines []string
 	for _, l := range w.blocks(b.Blocks, false) {
@@ -151,15 +151,15 @@ func (w Writer) quote(b markdown.Block) []string {
 	return lines
 }
 
-// code is a block of code. A fence inside of it must not end it.
-func code(language, text string) []string {
+// codeBlock writes a block of code. A fence in the text must not end it.
+func codeBlock(language, text string) []string {
 	if len(language) > 20 {
 		language = ""
 	}
-	return strings.Split("```"+language+"\n"+apart(text, "```")+"\n```", "\n")
+	return strings.Split("```"+language+"\n"+breakMark(text, "```")+"\n```", "\n")
 }
 
-func grid(b markdown.Block) string {
+func tableText(b markdown.Block) string {
 	var lines []string
 	for i, row := range b.Grid(math.MaxInt) {
 		lines = append(lines, strings.TrimRight(strings.Join(row, " │ "), " "))
@@ -193,14 +193,14 @@ func (w Writer) inline(i markdown.Inline) string {
 	case markdown.Strike:
 		return wrap("~~", w.inlines(i.Inlines))
 	case markdown.CodeSpan:
-		return span(i.Text)
+		return codeSpan(i.Text)
 	case markdown.Link:
 		return w.link(i)
 	}
 	return "\n"
 }
 
-// wrap puts marks around a text, inside of the white space at its ends.
+// wrap puts marks around a text, within the white space at its ends.
 func wrap(mark, text string) string {
 	inner := strings.TrimSpace(text)
 	if inner == "" {
@@ -210,46 +210,46 @@ func wrap(mark, text string) string {
 	return text[:at] + mark + inner + mark + text[at+len(inner):]
 }
 
-func span(text string) string {
+func codeSpan(text string) string {
 	if !strings.Contains(text, "`") {
 		return "`" + text + "`"
 	}
-	return "`` " + apart(text, "``") + " ``"
+	return "`` " + breakMark(text, "``") + " ``"
 }
 
-// apart keeps a text from containing a mark of code, whatever is around it.
-func apart(text, mark string) string {
+// breakMark breaks up the marks in a text with invisible characters, so that they do not end the code.
+func breakMark(text, mark string) string {
 	for strings.Contains(text, mark) {
 		text = strings.ReplaceAll(text, mark, "`\u200b"+mark[1:])
 	}
 	return text
 }
 
-// link shows text and address; where the platform would not take the address,
-// both as text.
+// link writes a link. If Discord would not accept its address, text and address are
+// written one after the other.
 func (w Writer) link(i markdown.Inline) string {
 	label := w.inlines(i.Inlines)
 	plain := i.Inlines.Plain()
 	switch {
-	case i.Bare() && web(plain):
+	case i.Bare() && isWebAddress(plain):
 		return w.address(plain)
 	case i.Bare():
 		return label
 	case strings.TrimSpace(plain) == "":
 		return w.address(i.URL)
-	case !web(i.URL) || strings.ContainsAny(i.URL, " ()<>\n") || strings.Contains(plain, "http"):
+	case !isWebAddress(i.URL) || strings.ContainsAny(i.URL, " ()<>\n") || strings.Contains(plain, "http"):
 		return label + " (" + w.address(i.URL) + ")"
 	}
 	return "[" + strings.ReplaceAll(label, "\n", " ") + "](" + w.address(i.URL) + ")"
 }
 
-func web(url string) bool {
+func isWebAddress(url string) bool {
 	return strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://")
 }
 
 func (w Writer) address(url string) string {
 	switch {
-	case !web(url) || strings.ContainsAny(url, " <>\n"):
+	case !isWebAddress(url) || strings.ContainsAny(url, " <>\n"):
 		return w.escape(url)
 	case w.Quiet:
 		return "<" + url + ">"
@@ -257,17 +257,17 @@ func (w Writer) address(url string) string {
 	return url
 }
 
-// special is what the platform shows as a name, an emoji, a time: it stays. It is
-// large, and so made when it is first needed.
-var special = txt.Pattern(`<(?:@[!&]?\d{1,24}|#\d{1,24}|a?:\w{1,64}:\d{1,24}|` +
+// unchanged matches what is not escaped: mentions, emoji, times and links. It is large, so it is
+// compiled when it is first needed.
+var unchanged = txt.Pattern(`<(?:@[!&]?\d{1,24}|#\d{1,24}|a?:\w{1,64}:\d{1,24}|` +
 	`t:-?\d{1,14}(?::[tTdDfFR])?|/[^:<>]{1,100}:\d{1,24})>|(?i:https?)://[^\s<>]+`)
 
-// escape keeps the characters of a text from being taken for markup.
+// escape escapes the characters of a text that Discord would take for markup.
 func (w Writer) escape(s string) string {
 	var b strings.Builder
 	at := 0
-	for _, m := range special().FindAllStringIndex(s, -1) {
-		b.WriteString(marks.Replace(s[at:m[0]]))
+	for _, m := range unchanged().FindAllStringIndex(s, -1) {
+		b.WriteString(escaper.Replace(s[at:m[0]]))
 		found := s[m[0]:m[1]]
 		if w.Quiet && found[0] != '<' {
 			url := strings.TrimRight(found, `.,:;!?'")]`)
@@ -276,19 +276,19 @@ func (w Writer) escape(s string) string {
 		b.WriteString(found)
 		at = m[1]
 	}
-	b.WriteString(marks.Replace(s[at:]))
+	b.WriteString(escaper.Replace(s[at:]))
 	return b.String()
 }
 
-var marks = strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "~~", `\~\~`, "||", `\|\|`, "`", "\\`", "](", `\](`)
+var escaper = strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "~~", `\~\~`, "||", `\|\|`, "`", "\\`", "](", `\](`)
 
-// line beginnings that would be a heading, a quote, a list.
-var opening = txt.Pattern(`^(\s*)(-?#{1,3} |>|[-*+] |\d{1,9}[.)] )`)
+// lineStart matches the beginning of a line that would be a heading, a quote or a list.
+var lineStart = txt.Pattern(`^(\s*)(-?#{1,3} |>|[-*+] |\d{1,9}[.)] )`)
 
-// guarded keeps the lines of a paragraph from beginning something else.
-func guarded(lines []string) []string {
+// escapeLineStarts escapes the lines of a paragraph that would begin a heading, a quote or a list.
+func escapeLineStarts(lines []string) []string {
 	for i, l := range lines {
-		m := opening().FindStringSubmatchIndex(l)
+		m := lineStart().FindStringSubmatchIndex(l)
 		if m == nil {
 			continue
 		}

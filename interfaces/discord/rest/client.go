@@ -1,9 +1,8 @@
-// Package rest makes requests to Discord's REST interface. It waits for rate limits,
-// repeats what failed for the moment, and returns errors that say whether a request may
-// have worked all the same.
+// Package rest makes requests to Discord's REST API. It waits for rate limits, retries
+// after temporary errors, and returns errors that say whether a request may have worked.
 //
-// The library only encodes requests with files. Its own requests wait and repeat without
-// an end, and lose the status of a refusal without JSON.
+// It uses the library discordgo only to encode requests with files. The library's own requests
+// wait and retry forever, and lose the status of a refusal that is not JSON.
 package rest
 
 import (
@@ -30,11 +29,11 @@ import (
 
 // Bounds of a request.
 const (
-	MaxTries = 6               // of most requests that the server cannot handle just now
-	NonceAge = 2 * time.Minute // for so long Discord certainly remembers a nonce
+	MaxTries = 6               // attempts at a request, unless it sets Tries
+	NonceAge = 2 * time.Minute // how long Discord remembers a nonce, at least
 
-	maxAnswer  = 16 << 20 // bytes of an answer
-	maxRefusal = 64 << 10 // bytes of a refusal
+	maxAnswer  = 16 << 20 // bytes of a response
+	maxRefusal = 64 << 10 // bytes of an error response
 
 	requestTime  = 2 * time.Minute
 	downloadTime = time.Minute
@@ -43,16 +42,16 @@ const (
 // Dial opens a network connection.
 type Dial = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Options are what a Client is made of. All but State are required.
+// Options configure a Client. All but State are required.
 type Options struct {
 	API     *url.URL // scheme and host
 	Token   secret.Secret
 	Pace    bool          // stay below the published global rate limit
-	Retry   time.Duration // the pause before the first repetition
+	Retry   time.Duration // the pause before the first retry
 	Dial    Dial
 	Clock   func() time.Time
-	State   driver.State // a driver.Holder decides when something may be changed
-	Refused func()       // is called when the bot's token is refused
+	State   driver.State // if it is a driver.Holder, requests that change something are sent only while it holds
+	Refused func()       // called when Discord refuses the bot's token
 }
 
 // Client makes requests as one bot. Safe for concurrent use.
@@ -60,10 +59,10 @@ type Client struct {
 	Options
 	limits    *limiter
 	transport *http.Transport
-	offset    atomic.Int64 // how far Discord's clock is ahead of ours
+	offset    atomic.Int64 // how far Discord's clock is ahead of this machine's
 }
 
-// New makes a client; it connects to nothing yet.
+// New returns a client, which does not connect yet.
 func New(o Options) *Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -80,14 +79,14 @@ func New(o Options) *Client {
 // Close closes idle connections.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
-// Ahead is how far Discord's clock is ahead of ours, to a second or two.
+// Ahead returns how far Discord's clock is ahead of this machine's, to a second or two.
 func (c *Client) Ahead() time.Duration { return time.Duration(c.offset.Load()) }
 
-// ClockAhead is how far our clock is ahead of Discord's, in whole minutes.
+// ClockAhead returns how far this machine's clock is ahead of Discord's, in whole minutes.
 func (c *Client) ClockAhead() time.Duration { return -c.Ahead().Round(time.Minute) }
 
-// Do makes a request and waits as long as the server wants, within ctx. An error is an
-// *Error if the server answered.
+// Do makes a request. It blocks as long as rate limits require, or until ctx ends. The error
+// wraps an *Error if the server refused the request.
 func (c *Client) Do(ctx context.Context, q Request) error {
 	contentType, body, err := q.encode()
 	if err != nil {
@@ -101,11 +100,11 @@ func (c *Client) Do(ctx context.Context, q Request) error {
 		if err != nil {
 			return markUnknown(fmt.Errorf("%s: %w: %w", q.Route, errWait, err), unknownSince)
 		}
-		if q.Look != nil && !unknownSince.IsZero() && time.Since(unknownSince) > NonceAge {
-			if found, err := q.Look(ctx, unknownSince); found || err != nil {
+		if q.Search != nil && !unknownSince.IsZero() && time.Since(unknownSince) > NonceAge {
+			if found, err := q.Search(ctx, unknownSince); found || err != nil {
 				return err
 			}
-			unknownSince = time.Time{} // it did not work
+			unknownSince = time.Time{} // none of the attempts worked
 		}
 		err = c.try(ctx, &q, contentType, body)
 		if unknownSince.IsZero() && OutcomeUnknown(err) {
@@ -114,18 +113,18 @@ func (c *Client) Do(ctx context.Context, q Request) error {
 		pause, again := c.again(&q, err, wait)
 		again = again && (try < cmp.Or(q.Tries, MaxTries) || Refusal(err).Status == 429)
 		if ctx.Err() != nil || !again || !driver.Sleep(ctx, pause) {
-			return away(&q, markUnknown(err, unknownSince))
+			return markAway(&q, markUnknown(err, unknownSince))
 		}
 		wait = min(2*wait, 20*time.Second)
 	}
 }
 
-// Get requests what a route names, into out.
+// Get fetches the object of a route into out.
 func (c *Client) Get(ctx context.Context, out any, route string, ids ...string) error {
 	return c.Do(ctx, Request{Method: "GET", Route: route, IDs: ids, Out: out})
 }
 
-// Delete deletes what a route names. Nothing to delete is not an error.
+// Delete deletes the object of a route. It returns nil if there is none.
 func (c *Client) Delete(ctx context.Context, route string, ids ...string) error {
 	err := c.Do(ctx, Request{Method: "DELETE", Route: route, IDs: ids})
 	if NotFound(err) {
@@ -134,8 +133,8 @@ func (c *Client) Delete(ctx context.Context, route string, ids ...string) error 
 	return err
 }
 
-// again decides whether a request is repeated, and after what pause; the limiter itself
-// waits for the end of a rate limit.
+// again returns whether to retry after err, and the pause before that. The limiter waits for
+// the end of a rate limit.
 func (c *Client) again(q *Request, err error, wait time.Duration) (time.Duration, bool) {
 	api := Refusal(err)
 	switch {
@@ -152,7 +151,7 @@ func (c *Client) again(q *Request, err error, wait time.Duration) (time.Duration
 	return 0, false
 }
 
-// try makes one attempt. What was not sent because another process may have taken over counts as [ErrDial].
+// try makes one attempt. The error is [ErrDial] if nothing was sent because another process may have taken over.
 func (c *Client) try(ctx context.Context, q *Request, contentType string, body []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
@@ -168,7 +167,7 @@ func (c *Client) try(ctx context.Context, q *Request, contentType string, body [
 	if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
 		c.offset.Store(int64(at.Sub(c.Clock().Truncate(time.Second))))
 	}
-	if resp.StatusCode >= 300 { // a redirect would carry the token along
+	if resp.StatusCode >= 300 { // following a redirect would send the token elsewhere
 		return refusal(q.name(), resp)
 	}
 	answer, err := io.ReadAll(http.MaxBytesReader(nil, resp.Body, maxAnswer))
@@ -181,12 +180,12 @@ func (c *Client) try(ctx context.Context, q *Request, contentType string, body [
 	return nil
 }
 
-// send sends a request. What changes something is sent only while the State holds.
+// send sends a request. One that changes something is sent only while the State holds.
 func (c *Client) send(ctx context.Context, q *Request, contentType string, body []byte) (*http.Response, error) {
 	address := c.API.String() + "/api/v" + discordgo.APIVersion + q.address()
 	r, err := http.NewRequestWithContext(ctx, q.Method, address, bytes.NewReader(body))
 	if err != nil {
-		return nil, errors.New("invalid address") // it may hold a token
+		return nil, errors.New("invalid address") // err may contain a token
 	}
 	r.Header.Set("Authorization", "Bot "+c.Token.Reveal())
 	r.Header.Set("User-Agent", "DiscordBot (synthbot, 1)")
@@ -202,7 +201,7 @@ func (c *Client) send(ctx context.Context, q *Request, contentType string, body 
 	return c.transport.RoundTrip(r)
 }
 
-// Decode reads an object of Discord's into v, a pointer. A field of the wrong type is left out.
+// Decode decodes an object of Discord into v, a pointer. It skips fields of the wrong type.
 func Decode(data []byte, v any) error {
 	err := json.Unmarshal(data, v)
 	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
@@ -211,7 +210,7 @@ func Decode(data []byte, v any) error {
 	return err
 }
 
-// Download fetches a file without the bot's token, at most one byte more than max.
+// Download fetches a file without sending the bot's token. It returns at most max+1 bytes.
 func (c *Client) Download(ctx context.Context, address string, max int64) (data []byte, status int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, downloadTime)
 	defer cancel()
@@ -228,7 +227,7 @@ func (c *Client) Download(ctx context.Context, address string, max int64) (data 
 	return data, resp.StatusCode, err
 }
 
-// Request is one call of the REST interface.
+// Request is a request to the REST API.
 type Request struct {
 	Method string
 	Route  string   // with {} for each ID; rate limits depend on the first one
@@ -236,20 +235,20 @@ type Request struct {
 	Query  url.Values
 	Body   any
 	Files  []File
-	Out    any  // receives the answer; nil: the answer is ignored
-	Tries  int  // at most, if the server cannot handle it just now; 0: MaxTries
-	Once   bool // is not repeated while its outcome is unknown
+	Out    any  // a pointer for the response; nil: the response is ignored
+	Tries  int  // the maximum of attempts, except for rate limits; 0: MaxTries
+	Once   bool // is not retried after an unknown outcome
 	Fast   bool // answers an interaction: has no rate limit and cannot wait
-	// Look reports whether an attempt since a time worked. It is asked before a repetition if the outcome
-	// of one is unknown for longer than NonceAge. Optional.
-	Look func(ctx context.Context, since time.Time) (found bool, err error)
+	// Search reports whether an attempt since a time worked. It is called before a retry if the outcome
+	// of an attempt older than NonceAge is unknown. Optional.
+	Search func(ctx context.Context, since time.Time) (found bool, err error)
 }
 
 // File is a file that is sent with a request.
 type File struct {
-	Name string // on one line
+	Name string // without line breaks
 	Data []byte
-	MIME string // "": only the name says what it is
+	MIME string // "": unknown
 }
 
 func (q *Request) address() string {
@@ -264,7 +263,7 @@ func (q *Request) address() string {
 }
 
 // name identifies the request in errors and, until the server has named a bucket, in
-// rate limits. It holds no ID, as a token may be among them.
+// rate limits. It contains no IDs, because one may be a token.
 func (q *Request) name() string { return q.Method + " " + q.Route }
 
 func (q *Request) encode() (contentType string, body []byte, err error) {

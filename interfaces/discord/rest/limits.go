@@ -13,37 +13,37 @@ import (
 	"synthbot/core/recent"
 )
 
-// globalRate is how many requests Discord allows a bot in a second, less a few.
-// globalTime is that second, and a little more for the way there.
+// At most globalRate requests are made in globalTime. Discord allows a few more within a second.
+// The rest of globalTime allows for varying delays on the way there.
 const (
 	globalRate = 48
 	globalTime = 1100 * time.Millisecond
 )
 
-// resetSlack is added to the end of a period, which the server rounds.
+// resetSlack is added to the end of a bucket's period, because the server rounds it.
 const resetSlack = 10 * time.Millisecond
 
-// maxBuckets is how many buckets are kept at least, those that were used last.
+// maxBuckets is how many of the latest buckets are kept, at least.
 const maxBuckets = 4096
 
-// limiter keeps requests below the server's rate limits. From the server's headers it
-// knows the bucket of a route, what is left in it and until when. Safe for concurrent
-// use.
+// limiter delays requests to stay within the server's rate limits. The server's headers name the
+// bucket of a route, how many requests it still allows, and when its period ends. Safe for
+// concurrent use.
 type limiter struct {
 	pace bool
 
 	mu      sync.Mutex
 	names   map[string]string             // route → the server's name of its bucket
-	buckets recent.Cache[string, *bucket] // by that name (or the route) and the major ID
-	until   time.Time                     // no request at all is allowed before
-	sent    []time.Time                   // the latest requests, at most globalRate
+	buckets recent.Cache[string, *bucket] // by that name (or the route) and the request's first ID
+	until   time.Time                     // no request is allowed before
+	sent    []time.Time                   // of the latest requests, at most globalRate
 }
 
 // bucket is one of the server's rate limits.
 type bucket struct {
-	left  int
-	reset time.Time // until when left holds; as the server said
-	until time.Time // refused until then
+	left  int       // how many more requests are allowed in this period
+	reset time.Time // the end of the period, according to the server
+	until time.Time // no request is allowed before, because the server refused one
 }
 
 func newLimiter(pace bool) *limiter {
@@ -51,7 +51,7 @@ func newLimiter(pace bool) *limiter {
 	return &limiter{pace: pace, names: make(map[string]string), buckets: buckets}
 }
 
-// enter waits until the request may be made.
+// enter blocks until the request is allowed, or ctx ends.
 func (l *limiter) enter(ctx context.Context, q *Request) error {
 	for {
 		wait := l.take(q, time.Now())
@@ -64,7 +64,7 @@ func (l *limiter) enter(ctx context.Context, q *Request) error {
 	}
 }
 
-// take lets the request pass, or returns how long it must wait.
+// take counts the request if it is allowed now, or returns how long it must wait.
 func (l *limiter) take(q *Request, now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,7 +73,7 @@ func (l *limiter) take(q *Request, now time.Time) time.Duration {
 	}
 	b := l.find(q)
 	wait := max(l.until.Sub(now), b.until.Sub(now))
-	if b.left <= 0 { // in a new period, the next answer says what is left
+	if b.left <= 0 { // after the reset, the next response says how many are left
 		wait = max(wait, b.reset.Sub(now))
 	}
 	if l.pace && len(l.sent) >= globalRate {
@@ -91,12 +91,12 @@ func (l *limiter) take(q *Request, now time.Time) time.Duration {
 func (l *limiter) find(q *Request) *bucket {
 	name := cmp.Or(l.names[q.name()], q.name())
 	if len(q.IDs) > 0 {
-		name += " " + q.IDs[0] // what rate limits depend on
+		name += " " + q.IDs[0] // each has its own limits
 	}
 	return l.buckets.Ensure(name, func() *bucket { return &bucket{} })
 }
 
-// learn reads the server's headers.
+// learn updates the request's bucket from the headers of its response.
 func (l *limiter) learn(q *Request, h http.Header) {
 	left, err := strconv.Atoi(h.Get("X-RateLimit-Remaining"))
 	after, err2 := strconv.ParseFloat(h.Get("X-RateLimit-Reset-After"), 64)
@@ -112,14 +112,15 @@ func (l *limiter) learn(q *Request, h http.Header) {
 	b := l.find(q)
 	reset := time.Now().Add(Seconds(after) + resetSlack)
 	if b.reset.After(time.Now()) {
-		left = min(left, b.left) // other requests are on their way
+		left = min(left, b.left) // b.left also counts requests without a response yet
 	}
 	b.left, b.reset = left, reset
 }
 
-// block applies a refusal. A shared rate limit is applied like one of our own.
+// block delays further requests after a rate limit was exceeded. A limit that is shared with other bots
+// is treated like the bot's own.
 func (l *limiter) block(q *Request, e *Error) {
-	// A little longer than the server says: its clock is not ours.
+	// A little longer than the server says, because clocks differ.
 	until := time.Now().Add(e.After + rand.N(50*time.Millisecond))
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,10 +10,10 @@ import (
 	"synthbot/core"
 )
 
-// wholeCases are about what holds for all that a store does.
-func wholeCases() map[string]func(*testing.T, *shelf) {
-	return map[string]func(*testing.T, *shelf){
-		"numbers decide, not times": func(t *testing.T, s *shelf) {
+// generalCases returns tests of what concerns several parts of a store.
+func generalCases() map[string]func(*testing.T, *testedStore) {
+	return map[string]func(*testing.T, *testedStore){
+		"numbers decide, not times": func(t *testing.T, s *testedStore) {
 			for i := range 5 {
 				s.append(at(asked(kitchen, fmt.Sprint(i), fmt.Sprint(i)), -time.Duration(i)*time.Hour))
 			}
@@ -28,12 +28,12 @@ func wholeCases() map[string]func(*testing.T, *shelf) {
 				return err
 			})
 		},
-		"whether an entry is due is decided once": func(t *testing.T, s *shelf) {
+		"whether an entry is due is decided once": func(t *testing.T, s *testedStore) {
 			s.append(said(kitchen, "1", "talk"), asked(kitchen, "2", "question"))
 			s.append(asked(kitchen, "1", "talk"), said(kitchen, "2", "question"))
 			same(t, "due", words(s.due(kitchen)), []string{"question"})
 		},
-		"a place that was private once stays so": func(t *testing.T, s *shelf) {
+		"a place that was private once stays so": func(t *testing.T, s *testedStore) {
 			secret := said(kitchen, "1", "between us")
 			secret.Message.Private = true
 			s.append(secret, said(garden, "1", "hello all"))
@@ -41,14 +41,14 @@ func wholeCases() map[string]func(*testing.T, *shelf) {
 				s.append(said(kitchen, fmt.Sprint("r", i), "a reminder"))
 			}
 			s.change(core.Event{Kind: core.KindDeletion, Message: core.Message{Path: kitchen}, Target: "1"})
-			s.again()
+			s.reopen()
 			same(t, "kitchen", s.head(kitchen).Private, true)
 			same(t, "garden", s.head(garden).Private, false)
 			s.change(core.Event{Kind: core.KindMigration, Message: core.Message{Path: kitchen}, To: garden})
 			same(t, "where it joined another", s.head(garden).Private, true)
 		},
 		"a batch is written whole or not at all": wholeBatch,
-		"a view sees one state while others write": func(t *testing.T, s *shelf) {
+		"a view sees one state while others write": func(t *testing.T, s *testedStore) {
 			s.append(asked(kitchen, "1", "one"))
 			written := make(chan error, 1)
 			s.view(func(v core.View) error {
@@ -76,10 +76,10 @@ func wholeCases() map[string]func(*testing.T, *shelf) {
 				same(t, "state", state.Topic, "")
 				return err
 			})
-			is(t, "Commit", <-written, nil)
+			wantError(t, "Commit", <-written, nil)
 			same(t, "afterwards", words(s.last(kitchen, 9)), []string{"one", "two"})
 		},
-		"a press takes what was pending, with its own end": func(t *testing.T, s *shelf) {
+		"a press takes what was pending, with its own end": func(t *testing.T, s *testedStore) {
 			step := core.Key{Turn: core.TurnID{Path: kitchen, Seq: 1}, Round: 1, Step: 2}
 			s.append(asked(kitchen, "1", "delete it all"))
 			s.commit(&core.Batch{
@@ -90,20 +90,20 @@ func wholeCases() map[string]func(*testing.T, *shelf) {
 			b := &core.Batch{Append: []core.Entry{press, press}}
 			s.commit(b)
 			same(t, "pressed twice", b.Known, []bool{false, true})
-			s.again()
+			s.reopen()
 			same(t, "waiting", s.due(kitchen)[0].Data, "yes")
 			taken := core.Record{Key: step, Progress: core.ProgressTaken, Time: morning}
 			s.commit(&core.Batch{Journal: []core.Record{taken}, Answered: []core.TurnID{{Path: kitchen, Seq: 2}}})
-			s.again()
+			s.reopen()
 			same(t, "the step", s.journal(step.Turn), []core.Record{{Key: step, Progress: core.ProgressTaken, Time: morning}})
 			same(t, "waiting at the end", len(s.waiting()), 0)
 		},
-		"the journal outlives the turn": func(t *testing.T, s *shelf) {
+		"the journal outlives the turn": func(t *testing.T, s *testedStore) {
 			s.append(asked(kitchen, "1", "one"))
 			key := core.Key{Turn: core.TurnID{Path: kitchen, Seq: 1}}
 			for attempt := 1; attempt <= 3; attempt++ {
 				s.commit(&core.Batch{Journal: []core.Record{{Key: key, Progress: core.ProgressStarted, Data: json.RawMessage(fmt.Sprintf(`{"last":1,"attempts":%d}`, attempt))}}})
-				s.again()
+				s.reopen()
 				same(t, "attempts", string(s.journal(key.Turn)[0].Data), fmt.Sprintf(`{"last":1,"attempts":%d}`, attempt))
 			}
 			s.answer(kitchen, 1)
@@ -112,8 +112,8 @@ func wholeCases() map[string]func(*testing.T, *shelf) {
 	}
 }
 
-// wholeBatch: one that cannot be taken leaves nothing, of whatever kind.
-func wholeBatch(t *testing.T, s *shelf) {
+// wholeBatch: nothing of an invalid batch is written.
+func wholeBatch(t *testing.T, s *testedStore) {
 	s.append(asked(kitchen, "1", "one"))
 	turn := core.TurnID{Path: kitchen, Seq: 1}
 	good := func() *core.Batch {
