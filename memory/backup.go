@@ -27,7 +27,7 @@ func (db *DB) WriteTo(w io.Writer) (n int64, err error) {
 
 // copyTo writes a consistent copy, without traces of what was forgotten, to a writer that does not block.
 func (db *DB) copyTo(w io.Writer) error {
-	w = &restingWriter{Writer: w, since: time.Now()}
+	w = &throttledWriter{Writer: w, resumed: time.Now()}
 	return db.view(context.Background(), func(v *view) error {
 		hasTraces := v.bucket(bucketMeta).Get([]byte(metaTraces)) != nil
 		if file, ok := v.Tx.(io.WriterTo); ok && !hasTraces {
@@ -42,24 +42,24 @@ func (db *DB) copyTo(w io.Writer) error {
 	})
 }
 
-// restingWriter rests twice as long as it writes, so that turns hardly notice a backup.
-type restingWriter struct {
+// throttledWriter rests twice as long as it writes, so that turns hardly notice a backup.
+type throttledWriter struct {
 	io.Writer
-	since time.Time // it began, or rested
+	resumed time.Time // it began, or rested
 }
 
 const (
-	minWork = 2 * time.Millisecond // for how long it writes, at least
-	maxRest = 10 * time.Millisecond
+	minBurst = 2 * time.Millisecond // for how long it writes, at least
+	maxSleep = 10 * time.Millisecond
 )
 
 // Write implements io.Writer.
-func (w *restingWriter) Write(p []byte) (int, error) {
+func (w *throttledWriter) Write(p []byte) (int, error) {
 	n, err := w.Writer.Write(p)
-	wrote := time.Since(w.since)
-	if wrote > minWork {
-		time.Sleep(min(2*wrote, maxRest))
-		w.since = time.Now()
+	wrote := time.Since(w.resumed)
+	if wrote > minBurst {
+		time.Sleep(min(2*wrote, maxSleep))
+		w.resumed = time.Now()
 	}
 	return n, err
 }
@@ -110,7 +110,7 @@ func CopyStored(dir string, o Options, copy func(*DB) error) error {
 	version, err := db.writer.readMeta()
 	switch {
 	case err != nil && db.engine.remote:
-		err = db.engine.named(err)
+		err = db.engine.withName(err)
 	case err != nil:
 		err = bolt.OpenError(db.engine.name, err)
 	case version == 0:
@@ -127,7 +127,7 @@ var ErrNotEmpty = errors.New("there is a database already")
 // Restore checks a backup from end to end and puts it into dir, which must not hold a
 // database.
 func Restore(dir, backup string) error {
-	return placeFile(dir, func(trial string) error {
+	return installFile(dir, func(trial string) error {
 		err := bolt.CheckPages(backup)
 		if err == nil {
 			err = bolt.Rewrite(filepath.Join(trial, FileName), backup)
@@ -139,9 +139,9 @@ func Restore(dir, backup string) error {
 	})
 }
 
-// placeFile puts the file that write writes into a trial folder into dir, which must not hold a
+// installFile puts the file that write writes into a trial folder into dir, which must not hold a
 // database.
-func placeFile(dir string, write func(trial string) error) error {
+func installFile(dir string, write func(trial string) error) error {
 	target := filepath.Join(dir, FileName)
 	if _, err := os.Lstat(target); err == nil {
 		return fmt.Errorf("%s: %w: move it away, or choose another directory", target, ErrNotEmpty)

@@ -33,7 +33,7 @@ type batch struct {
 
 	epoch writeEpoch
 	muted []core.TurnID // turns of the batch that end here and answer people who were forgotten
-	over  []core.TurnID // all turns that end here
+	ended []core.TurnID // all turns that end here
 	// people are the authors of what the turns answered that end here. What these turns sent is
 	// forgotten with them.
 	people []string
@@ -64,7 +64,7 @@ func (db *DB) Commit(ctx context.Context, b *core.Batch) error {
 	}
 	w.epoch = db.epochOf(ctx)
 	return db.write(ctx, &job{
-		name: w.jobName(), run: w.run, ahead: w.ranges, publish: w.publish, size: w.size + 1, finishing: b.Finishing,
+		name: w.jobName(), run: w.run, prefetch: w.ranges, publish: w.publish, size: w.size + 1, finishing: b.Finishing,
 	})
 }
 
@@ -146,12 +146,12 @@ func checkPlace(path core.Path) error {
 
 // run writes the batch. Entries come before changes and records, which may refer to them.
 func (w *batch) run(t *tx) error {
-	w.muted, w.over, w.people = nil, nil, nil
+	w.muted, w.ended, w.people = nil, nil, nil
 	for _, mark := range w.from.Answered {
-		w.over = append(w.over, w.epoch.ends(mark)...)
+		w.ended = append(w.ended, w.epoch.mutedUpTo(mark)...)
 	}
-	w.over = append(w.over, w.from.Settled...)
-	for _, turn := range w.over {
+	w.ended = append(w.ended, w.from.Settled...)
+	for _, turn := range w.ended {
 		wrote := slices.ContainsFunc(w.records, func(r record) bool { return r.key.Turn == turn })
 		if wrote && w.epoch.isMuted(turn) {
 			w.muted = append(w.muted, turn)
@@ -260,7 +260,7 @@ func closeTurn(t *tx, turn core.TurnID) {
 
 // publish sets the numbers and paths that the entries got.
 func (w *batch) publish() {
-	w.epoch.unmute(w.over)
+	w.epoch.unmute(w.ended)
 	w.from.Known, w.from.Begun = make([]bool, len(w.entries)), make([]bool, len(w.entries))
 	for i, e := range w.entries {
 		m := &w.from.Append[i].Message

@@ -78,13 +78,13 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 			t.bucket(bucketVectors).Put(append([]byte{0}, number(1)...), t.bucket(bucketVectors).Get(vectors(5)))
 		},
 		"memory 9 has a vector":   func(t *tx) { t.bucket(bucketVectors).Put(vectors(9), t.bucket(bucketVectors).Get(vectors(5))) },
-		"memory 6 is sketched as": func(t *tx) { t.facts().changeChunk(group, 6, nil) },
+		"memory 6 is sketched as": func(t *tx) { t.facts().setSketch(group, 6, nil) },
 		`sketches: "empty": 0`:    func(t *tx) { t.bucket(bucketSketches).Put([]byte("empty"), nil) },
 		`sketches: "odd": 7`:      func(t *tx) { t.bucket(bucketSketches).Put([]byte("odd"), []byte("7 bytes")) },
 		`memory d has a vector at ""`: func(t *tx) {
 			t.bucket(bucketVectors).Put(append([]byte{0}, number(13)...), t.bucket(bucketVectors).Get(vectors(5)))
 		},
-		"4 are there of 3 vectors": func(t *tx) { t.facts().changeChunk(topic, 7, make([]byte, sketchBytes)) },
+		"4 are there of 3 vectors": func(t *tx) { t.facts().setSketch(topic, 7, make([]byte, sketchBytes)) },
 		"journal":                  func(t *tx) { t.bucket(bucketJournal).Put(at(1), nil) },
 		"journal: record":          func(t *tx) { t.bucket(bucketJournal).Put(append(at(1), 0, 0, 0, 0, 0, 0), spoilt) },
 		"plugins: item":            func(t *tx) { t.bucket(bucketPlugins).Put([]byte("bio\x00\x00k"), spoilt) },
@@ -99,7 +99,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 			spoil(t)
 			t.finish()
 			c := &checker{view: &view{tx: *t}, ctx: context.Background()}
-			c.records()
+			c.checkRecords()
 			faults = c.faults
 			return errUndone
 		}})

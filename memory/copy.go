@@ -58,7 +58,7 @@ func Copy(
 		return errors.Join(err, target.Close())
 	}
 	if to.URL.IsZero() {
-		err = placeFile(to.Dir, func(trial string) error { return copyTo(Location{Dir: trial}) })
+		err = installFile(to.Dir, func(trial string) error { return copyTo(Location{Dir: trial}) })
 	} else {
 		err = copyTo(to)
 	}
@@ -80,7 +80,7 @@ func copyVerified(
 	ctx context.Context, to, from kv.Engine, progress func(bucket string, pairs int),
 ) (sums []BucketSum, err error) {
 	e := &engine{log: slog.New(slog.DiscardHandler)}
-	defer e.recovered(debug.SetPanicOnFault(true), &err)
+	defer e.recoverPanic(debug.SetPanicOnFault(true), &err)
 	before, err := sumsOf(ctx, to)
 	if err == nil && len(before) > 0 {
 		err = fmt.Errorf("the target: %w, or a copy of one that was cut short: "+
@@ -95,7 +95,7 @@ func copyVerified(
 	}
 	defer source.End()
 	if source.Bucket(bucketMeta) == nil {
-		return nil, fmt.Errorf("the source: %w", errForeign)
+		return nil, fmt.Errorf("the source: %w", errNotSynthbot)
 	}
 	if err := kv.Copy(to, metaLast{source}, progress); err != nil {
 		return nil, err

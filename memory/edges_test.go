@@ -70,10 +70,10 @@ func TestReactionsOfOnePerson(t *testing.T) {
 
 // TestKeysOfOtherKinds: what only resembles a key of a place or a number is not one.
 func TestKeysOfOtherKinds(t *testing.T) {
-	if _, err := originOf([]byte("\x00group\x00")); err == nil {
+	if _, err := parseOrigin([]byte("\x00group\x00")); err == nil {
 		t.Error("a key that begins with an ending is taken for the root's")
 	}
-	if seq, ok := numberOf([]byte("chat\x01group\x00short"), placeKey(group)); ok {
+	if seq, ok := parseSeq([]byte("chat\x01group\x00short"), placeKey(group)); ok {
 		t.Errorf("number %d", seq)
 	}
 }
@@ -214,9 +214,9 @@ func TestTopicsWithoutHistoryDoNotShift(t *testing.T) {
 // TestMarksEndTurnsOfTheirPlace and of no other.
 func TestMarksEndTurnsOfTheirPlace(t *testing.T) {
 	here, there := core.TurnID{Path: group, Seq: 1}, core.TurnID{Path: kitchen, Seq: 1}
-	e := &forgettings{muted: map[core.TurnID]muted{here: {}, there: {}}}
-	want(t, "ended", e.ends(core.TurnID{Path: group, Seq: 1}), []core.TurnID{here})
-	want(t, "ended by an older mark", e.ends(core.TurnID{Path: group}), nil)
+	e := &epochState{muted: map[core.TurnID]muted{here: {}, there: {}}}
+	want(t, "ended", e.mutedUpTo(core.TurnID{Path: group, Seq: 1}), []core.TurnID{here})
+	want(t, "ended by an older mark", e.mutedUpTo(core.TurnID{Path: group}), nil)
 }
 
 // TestUnreadableKeysAreLogged where places and turns are listed.
@@ -262,7 +262,7 @@ func TestCompactionWhileForgetting(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "traces while forgetting", hasTraces(db), true)
-	err := s.erase()
+	err := s.deleteAll()
 	s.end()
 	if err != nil {
 		t.Fatal(err)
@@ -282,7 +282,7 @@ func TestPrivateWhileForgettingBegins(t *testing.T) {
 	e := message(alone, "1", "JAYSECRET")
 	e.Message.Author.ID, e.Message.Private = "1000", true
 	add(t, db, e)
-	if err := errors.Join(s.begin(), s.erase()); err != nil {
+	if err := errors.Join(s.begin(), s.deleteAll()); err != nil {
 		t.Fatal(err)
 	}
 	s.end()

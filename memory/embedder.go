@@ -71,24 +71,24 @@ type embedWorker struct {
 // embedding is the work with one Embedder, until that is replaced.
 type embedding struct {
 	Embedder
-	life       context.Context
-	end        context.CancelFunc // ends life
-	length     int                // of the Embedder's vectors; 0: not known yet
-	from       uint64             // facts from this one on may need a vector
-	size       int                // texts of the next call
-	rest       pause              // of calls
-	refused    map[uint64]bool    // facts that the Embedder will not take
-	retry      time.Time          // when these are tried again
-	queryPause pause              // of queries
+	life         context.Context
+	end          context.CancelFunc // ends life
+	length       int                // of the Embedder's vectors; 0: not known yet
+	from         uint64             // facts from this one on may need a vector
+	size         int                // texts of the next call
+	callBackoff  backoff            // of calls
+	refused      map[uint64]bool    // facts that the Embedder will not take
+	retryRefused time.Time          // when these are tried again
+	queryBackoff backoff            // of queries
 }
 
-// pause doubles with each failure in a row.
-type pause struct {
+// backoff doubles with each failure in a row.
+type backoff struct {
 	length time.Duration
 	until  time.Time
 }
 
-func (p *pause) failed(longest time.Duration) {
+func (p *backoff) grow(longest time.Duration) {
 	p.length = min(max(2*p.length, embedPause), longest)
 	p.until = time.Now().Add(p.length)
 }
@@ -106,8 +106,8 @@ func (db *DB) SetEmbedder(e Embedder) {
 	loop.Notify(m.wake)
 }
 
-// saved notes facts that may need a vector.
-func (m *embedWorker) saved(facts []uint64) {
+// noteSaved notes facts that may need a vector.
+func (m *embedWorker) noteSaved(facts []uint64) {
 	if len(facts) == 0 {
 		return
 	}
@@ -126,16 +126,16 @@ func (m *embedWorker) saved(facts []uint64) {
 func (m *embedWorker) step(ctx context.Context) time.Duration {
 	m.mu.Lock()
 	e := m.embedding
-	if len(e.refused) > 0 && !time.Now().Before(e.retry) {
+	if len(e.refused) > 0 && !time.Now().Before(e.retryRefused) {
 		clear(e.refused)
 		e.from = 0
 	}
-	wait := time.Until(e.rest.until)
+	wait := time.Until(e.callBackoff.until)
 	m.mu.Unlock()
 	if wait > 0 {
 		return wait
 	}
-	batch := m.next(ctx, e)
+	batch := m.nextBatch(ctx, e)
 	var err error
 	if len(batch) > 0 {
 		err = m.embed(ctx, e, batch)
@@ -146,31 +146,31 @@ func (m *embedWorker) step(ctx context.Context) time.Duration {
 	case m.embedding != e || ctx.Err() != nil:
 		return 0
 	case len(batch) == 0:
-		e.size, e.rest = embedBatch, pause{}
+		e.size, e.callBackoff = embedBatch, backoff{}
 		return retryPause
 	case err == nil:
-		e.size, e.rest = min(2*e.size, embedBatch), pause{}
+		e.size, e.callBackoff = min(2*e.size, embedBatch), backoff{}
 		return 0
 	}
 	m.warn("memories have no vectors yet", err)
-	e.rest.failed(maxEmbedPause)
+	e.callBackoff.grow(maxEmbedPause)
 	var failed *llm.Error
 	if errors.As(err, &failed) && failed.Kind == llm.ErrorRetryLater { // whatever the texts are
-		return e.rest.length
+		return e.callBackoff.length
 	}
 	if e.size == 1 {
 		if len(e.refused) == 0 {
-			e.retry = time.Now().Add(retryPause)
+			e.retryRefused = time.Now().Add(retryPause)
 		}
 		e.refused[batch[0].number] = true
 	}
 	e.size = max(e.size/2, 1)
-	return e.rest.length
+	return e.callBackoff.length
 }
 
-// next lists facts and passages without a vector of the current model, as many as one call may
+// nextBatch lists facts and passages without a vector of the current model, as many as one call may
 // have.
-func (m *embedWorker) next(ctx context.Context, e *embedding) (batch []embeddable) {
+func (m *embedWorker) nextBatch(ctx context.Context, e *embedding) (batch []embeddable) {
 	m.mu.Lock()
 	from, length, size, refused := e.from, e.length, e.size, maps.Clone(e.refused)
 	e.from = math.MaxUint64 // unless more are saved meanwhile
@@ -183,7 +183,7 @@ func (m *embedWorker) next(ctx context.Context, e *embedding) (batch []embeddabl
 	if e.Embed == nil {
 		return nil
 	}
-	err := m.db.look(ctx, func(v *view) {
+	err := m.db.read(ctx, func(v *view) {
 		done := v.passagesWithVector(e.Model, length, from)
 		for number := range v.numbersFrom(from) {
 			if len(batch) == size {
@@ -197,7 +197,7 @@ func (m *embedWorker) next(ctx context.Context, e *embedding) (batch []embeddabl
 				continue
 			}
 			stored, ok := v.facts().vectorOf(next.origin, number)
-			if !ok || stored.model != modelTag(e.Model, cmp.Or(length, len(stored.digits))) {
+			if !ok || stored.model != modelTag(e.Model, cmp.Or(length, len(stored.components))) {
 				batch = append(batch, next)
 			}
 		}
@@ -233,7 +233,7 @@ func (v *view) passagesWithVector(model string, length int, from uint64) map[uin
 		digits := length
 		for number, value := range v.numbers(bucketVectors, placeKey(origin), 0) {
 			if one, err := decodeVector(value, number); err == nil && length == 0 {
-				digits = len(one.digits)
+				digits = len(one.components)
 			}
 			break
 		}
@@ -243,8 +243,8 @@ func (v *view) passagesWithVector(model string, length int, from uint64) map[uin
 	return done
 }
 
-// waiting returns how many passages have no vector yet, though there is an Embedder.
-func (m *embedWorker) waiting(v *view) (n int) {
+// countWaiting returns how many passages have no vector yet, though there is an Embedder.
+func (m *embedWorker) countWaiting(v *view) (n int) {
 	m.mu.Lock()
 	e, length, refused := m.embedding, m.length, maps.Clone(m.refused)
 	m.mu.Unlock()
@@ -275,7 +275,7 @@ func (m *embedWorker) embed(ctx context.Context, e *embedding, batch []embeddabl
 	if err != nil {
 		return err
 	}
-	length := len(vectors[0].digits)
+	length := len(vectors[0].components)
 	m.mu.Lock()
 	known := e.length
 	if known == 0 {
@@ -326,7 +326,7 @@ func callEmbedder(ctx context.Context, by Embedder, texts []string) (vectors []v
 // After a failure it is not called for a while.
 func (m *embedWorker) query(ctx context.Context, text string, limit time.Duration) *vector {
 	m.mu.Lock()
-	e, shut := m.embedding, time.Now().Before(m.queryPause.until)
+	e, shut := m.embedding, time.Now().Before(m.queryBackoff.until)
 	m.mu.Unlock()
 	if e.Embed == nil || shut || text == "" {
 		return nil
@@ -340,11 +340,11 @@ func (m *embedWorker) query(ctx context.Context, text string, limit time.Duratio
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err != nil {
-		e.queryPause.failed(maxQueryPause)
+		e.queryBackoff.grow(maxQueryPause)
 		m.warn("memories are searched by words alone", err)
 		return nil
 	}
-	e.queryPause = pause{}
+	e.queryBackoff = backoff{}
 	return &vectors[0]
 }
 

@@ -18,21 +18,21 @@ import (
 type engine struct {
 	kv.Engine
 	shared       kv.Shared // how several processes divide the work; nil if there can be one only
-	waits        sync.Map  // the places where something waits since they were looked at last
+	newlyDue     sync.Map  // the places where something waits since they were looked at last
 	log          *slog.Logger
 	name         string // in errors and logs
 	file         string // beside which other files lie
 	remote       bool   // a server's
 	installation string // see DB.Installation
 	unclean      bool   // it was not closed in order
-	complete     bool   // it has the present format, and all buckets
-	former       string // the copy of the former format, if it was converted since it was opened
+	upToDate     bool   // it has the present format, and all buckets
+	formerCopy   string // the copy of the former format, if it was converted since it was opened
 	formerIDs    bool   // it has ids of a former version, which may have been upgraded
 }
 
-// recovered is deferred, with what debug.SetPanicOnFault(true) returned. It turns a panic into an error: within
+// recoverPanic is deferred, with what debug.SetPanicOnFault(true) returned. It turns a panic into an error: within
 // the store, it means a broken page, or what the engine could not read.
-func (e *engine) recovered(panicOnFault bool, err *error) {
+func (e *engine) recoverPanic(panicOnFault bool, err *error) {
 	debug.SetPanicOnFault(panicOnFault)
 	v := recover()
 	fault, known := v.(*kv.Fault)
@@ -45,8 +45,8 @@ func (e *engine) recovered(panicOnFault bool, err *error) {
 	}
 }
 
-// named adds the engine's name. Invalid batches stay as they are.
-func (e *engine) named(err error) error {
+// withName adds the engine's name. Invalid batches stay as they are.
+func (e *engine) withName(err error) error {
 	if err == nil || errors.Is(err, ErrBatch) {
 		return err
 	}
@@ -74,7 +74,7 @@ func (e *engine) spool(w io.Writer, write func(io.Writer) error) (n int64, err e
 	defer os.Remove(temp.Name()) // Windows keeps the name of an open file
 	defer temp.Close()
 	if err := write(temp); err != nil {
-		return 0, e.named(err)
+		return 0, e.withName(err)
 	}
 	if _, err := temp.Seek(0, io.SeekStart); err != nil {
 		return 0, err

@@ -45,7 +45,7 @@ func (l *storedEntry) fields(c *codec) {
 	messageFields(c, &l.Message)
 	text(c, 13, &l.Target)
 	text(c, 14, &l.Data)
-	if c.at(15) {
+	if c.isNext(15) {
 		l.Command = new(core.Command)
 	}
 	if l.Command != nil {
@@ -76,7 +76,7 @@ func messageFields(c *codec, m *core.Message) {
 	c.flag(6, &m.Voice)
 	signed(c, 29, &m.Heard)
 	signed(c, 30, &m.Written)
-	if c.at(7) {
+	if c.isNext(7) {
 		m.ReplyTo = new(core.Quote)
 	}
 	if m.ReplyTo != nil {

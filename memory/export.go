@@ -62,9 +62,9 @@ func (db *DB) Export(ctx context.Context, w io.Writer, path core.Path) error {
 	var err error
 	switch w.(type) {
 	case NonBlocking, *bytes.Buffer:
-		err = export(ctx, db, w, path)
+		err = exportTo(ctx, db, w, path)
 	default:
-		_, err = db.engine.spool(w, func(w io.Writer) error { return export(ctx, db, w, path) })
+		_, err = db.engine.spool(w, func(w io.Writer) error { return exportTo(ctx, db, w, path) })
 	}
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
@@ -76,8 +76,8 @@ func (db *DB) Export(ctx context.Context, w io.Writer, path core.Path) error {
 // before.
 type NonBlocking interface{ NonBlocking() }
 
-// export is Export to a writer that does not block.
-func export(ctx context.Context, db *DB, w io.Writer, path core.Path) error {
+// exportTo is Export to a writer that does not block.
+func exportTo(ctx context.Context, db *DB, w io.Writer, path core.Path) error {
 	out := bufio.NewWriter(w)
 	e := exporter{of: newSubject(ctx, db, path), out: json.NewEncoder(out)}
 	if e.of.person != "" {
@@ -88,12 +88,12 @@ func export(ctx context.Context, db *DB, w io.Writer, path core.Path) error {
 	if err == nil {
 		err = db.view(ctx, func(v *view) error {
 			e.view = v
-			e.each(bucketLog, e.entry)
-			e.each(bucketFacts, e.fact)
-			e.each(bucketStates, e.state)
-			e.each(bucketPlugins, e.item)
-			e.each(bucketUsage, e.use)
-			e.records()
+			e.eachPair(bucketLog, e.writeEntry)
+			e.eachPair(bucketFacts, e.writeFact)
+			e.eachPair(bucketStates, e.writeState)
+			e.eachPair(bucketPlugins, e.writeItem)
+			e.eachPair(bucketUsage, e.writeUse)
+			e.writeJournals()
 			return e.err
 		})
 	}
@@ -107,8 +107,8 @@ type exporter struct {
 	err error // the first one of out
 }
 
-// each calls use for all pairs of a bucket that can be read.
-func (e *exporter) each(bucket string, use func(k, v []byte) error) {
+// eachPair calls use for all pairs of a bucket that can be read.
+func (e *exporter) eachPair(bucket string, use func(k, v []byte) error) {
 	for k, v := range e.bucket(bucket).pairs(nil, nil) {
 		if err := use(k, v); err != nil {
 			e.db.logUnreadable(fmt.Errorf("%s: %w", bucket, err))
@@ -122,8 +122,8 @@ func (e *exporter) write(r row) {
 	}
 }
 
-func (e *exporter) entry(k, v []byte) error {
-	l, ok, err := e.of.read(k, v)
+func (e *exporter) writeEntry(k, v []byte) error {
+	l, ok, err := e.of.readEntry(k, v)
 	if !ok || err != nil {
 		return err
 	}
@@ -148,21 +148,21 @@ func (e *exporter) entry(k, v []byte) error {
 	return nil
 }
 
-func (e *exporter) fact(k, v []byte) error {
+func (e *exporter) writeFact(k, v []byte) error {
 	f, err := decodeFact(k, v)
 	if err != nil {
 		return err
 	}
-	theirs := e.of.concernsFact(f) || slices.ContainsFunc(f.Former, e.of.saidBefore)
+	theirs := e.of.concernsFact(f) || slices.ContainsFunc(f.Former, e.of.wroteFormer)
 	if e.of.person != "" && theirs || e.of.person == "" && f.Origin.Within(e.of.path) {
 		e.write(row{Memory: &f})
 	}
 	return nil
 }
 
-func (e *exporter) state(k, v []byte) error {
-	path, err := placeOf(k)
-	if err != nil || !e.of.holds(path) {
+func (e *exporter) writeState(k, v []byte) error {
+	path, err := parsePlace(k)
+	if err != nil || !e.of.covers(path) {
 		return err
 	}
 	s := stateRow{Path: path}
@@ -172,28 +172,28 @@ func (e *exporter) state(k, v []byte) error {
 	return err
 }
 
-func (e *exporter) item(k, v []byte) error {
-	plugin, rest, _ := bytes.Cut(k, []byte{ending})
+func (e *exporter) writeItem(k, v []byte) error {
+	plugin, rest, _ := bytes.Cut(k, []byte{terminator})
 	item, err := itemAt(rest, v)
-	if err != nil || !e.of.holds(item.Path) && (e.of.person == "" || item.Key != e.of.path.String()) {
+	if err != nil || !e.of.covers(item.Path) && (e.of.person == "" || item.Key != e.of.path.String()) {
 		return err
 	}
 	e.write(row{Item: &itemRow{string(plugin), item.Path, item.Key, item.Value}})
 	return nil
 }
 
-func (e *exporter) use(k, v []byte) error {
+func (e *exporter) writeUse(k, v []byte) error {
 	u, err := readUse(k, v)
-	if err != nil || !e.of.holds(u.Person) {
+	if err != nil || !e.of.covers(u.Person) {
 		return err
 	}
 	e.write(row{Use: &u})
 	return nil
 }
 
-// records writes the journal of the turns that answered a person, or that took place in a
+// writeJournals writes the journal of the turns that answered a person, or that took place in a
 // private conversation with them.
-func (e *exporter) records() {
+func (e *exporter) writeJournals() {
 	if e.of.person == "" {
 		return
 	}

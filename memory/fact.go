@@ -96,7 +96,7 @@ func (t factTx) saveFact(f core.Fact) (core.Fact, error) {
 func (t factTx) replaceFact(old, f core.Fact) {
 	number := numberOfFact(&old)
 	v, known := t.vectorOf(old.Origin, number)
-	kept := vector{v.model, v.scale, bytes.Clone(v.digits)}
+	kept := vector{v.model, v.scale, bytes.Clone(v.components)}
 	t.dropFact(old)
 	t.putFact(f)
 	if known && old.Text == f.Text {

@@ -40,42 +40,42 @@ func (c *codec) readTo(end int, describe func()) {
 		before := c.pos
 		describe()
 		if c.pos == before {
-			c.cut()
+			c.readField()
 		}
 	}
 	c.end = outer
 }
 
-func (c *codec) at(tag byte) bool { return c.pos < c.end && c.value[c.pos] == tag }
+func (c *codec) isNext(tag byte) bool { return c.pos < c.end && c.value[c.pos] == tag }
 
 func (c *codec) next(tag byte) (value string, ok bool) {
-	if !c.at(tag) {
+	if !c.isNext(tag) {
 		return "", false
 	}
-	return c.cut()
+	return c.readField()
 }
 
-// cut reads the next field. What follows a broken length is not read.
-func (c *codec) cut() (value string, ok bool) {
+// readField reads the next field. What follows a broken length is not read.
+func (c *codec) readField() (value string, ok bool) {
 	start := c.pos + 1
 	size, n := uvarint(c.value[start:c.end])
 	start += n
 	if n == 0 || size > uint64(c.end-start) {
 		c.pos = c.end
-		c.check(errFields)
+		c.fail(errFields)
 		return "", false
 	}
 	c.pos = start + int(size)
 	return c.value[start:c.pos], true
 }
 
-func (c *codec) check(err error) {
+func (c *codec) fail(err error) {
 	if c.err == nil {
 		c.err = err
 	}
 }
 
-func (c *codec) put(tag byte, value []byte) {
+func (c *codec) writeField(tag byte, value []byte) {
 	c.out = binary.AppendUvarint(append(c.out, tag), uint64(len(value)))
 	c.out = append(c.out, value...)
 }
@@ -89,7 +89,7 @@ func text[S ~string](c *codec, tag byte, s *S) {
 // textOrEmpty writes an empty text, too.
 func textOrEmpty[S ~string](c *codec, tag byte, s *S) {
 	if !c.reading {
-		c.put(tag, []byte(*s))
+		c.writeField(tag, []byte(*s))
 	} else if value, ok := c.next(tag); ok {
 		*s = S(value)
 	}
@@ -100,7 +100,7 @@ func (c *codec) path(tag byte, p *core.Path) {
 		s := p.String()
 		text(c, tag, &s)
 	} else if value, ok := c.next(tag); ok {
-		c.check(p.UnmarshalText([]byte(value)))
+		c.fail(p.UnmarshalText([]byte(value)))
 	}
 }
 
@@ -108,12 +108,12 @@ func (c *codec) path(tag byte, p *core.Path) {
 func (c *codec) number(tag byte, n *uint64) {
 	if !c.reading {
 		if *n != 0 {
-			c.put(tag, binary.AppendUvarint(nil, *n))
+			c.writeField(tag, binary.AppendUvarint(nil, *n))
 		}
 	} else if value, ok := c.next(tag); ok {
 		read, size := uvarint(value)
 		if size != len(value) {
-			c.check(errFields)
+			c.fail(errFields)
 		}
 		*n = read
 	}
@@ -128,7 +128,7 @@ func (c *codec) id(tag, numberTag byte, s *string) {
 			n = 0
 		}
 	}
-	if n == 0 && !c.at(numberTag) {
+	if n == 0 && !c.isNext(numberTag) {
 		text(c, tag, s)
 		return
 	}
@@ -145,7 +145,7 @@ func signed[N ~int | ~int64](c *codec, tag byte, n *N) {
 	value := unzigzag(raw)
 	*n = N(value)
 	if int64(*n) != value { // on small machines
-		c.check(errFields)
+		c.fail(errFields)
 	}
 }
 
@@ -154,7 +154,7 @@ func unzigzag(n uint64) int64 { return int64(n>>1) ^ -int64(n&1) }
 func (c *codec) flag(tag byte, set *bool) {
 	if !c.reading {
 		if *set {
-			c.put(tag, nil)
+			c.writeField(tag, nil)
 		}
 	} else if _, ok := c.next(tag); ok {
 		*set = true
@@ -165,7 +165,7 @@ func (c *codec) flag(tag byte, set *bool) {
 func (c *codec) time(tag byte, t *time.Time) {
 	if !c.reading {
 		if !t.IsZero() {
-			c.put(tag, binary.AppendUvarint(binary.AppendVarint(nil, t.Unix()), uint64(t.Nanosecond())))
+			c.writeField(tag, binary.AppendUvarint(binary.AppendVarint(nil, t.Unix()), uint64(t.Nanosecond())))
 		}
 		return
 	}
@@ -176,7 +176,7 @@ func (c *codec) time(tag byte, t *time.Time) {
 	seconds, size := uvarint(value)
 	nanos, rest := uvarint(value[size:])
 	if size == 0 || rest == 0 || size+rest != len(value) || nanos >= 1e9 {
-		c.check(errFields)
+		c.fail(errFields)
 	}
 	*t = time.Unix(unzigzag(seconds), int64(nanos)).UTC()
 }
@@ -202,7 +202,7 @@ func repeated[E any](c *codec, tag byte, all *[]E, one func(*E)) {
 			one(&(*all)[i])
 		}
 	}
-	for c.at(tag) {
+	for c.isNext(tag) {
 		*all = append(*all, *new(E))
 		one(&(*all)[len(*all)-1])
 	}
@@ -232,7 +232,7 @@ func mapped[V any](c *codec, tag byte, all *map[string]V, value func(*V)) {
 			pair(k, (*all)[k])
 		}
 	}
-	for c.at(tag) {
+	for c.isNext(tag) {
 		pair("", *new(V))
 	}
 }

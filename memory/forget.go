@@ -33,7 +33,7 @@ import (
 func (db *DB) Forget(ctx context.Context, path core.Path) error {
 	s := newSubject(withJobName(ctx, "forget %s", path), db, path)
 	defer s.end()
-	for _, step := range []func() error{s.find, s.begin, s.erase} {
+	for _, step := range []func() error{s.find, s.begin, s.deleteAll} {
 		if err := step(); err != nil {
 			return fmt.Errorf("forget %s: %w", path, err)
 		}
@@ -60,7 +60,7 @@ func (db *DB) continueForgets(ctx context.Context) (erase func()) {
 			err = errors.Join(err, path.UnmarshalText(key[len(metaForget):]))
 			s := newSubject(withJobName(ctx, "forget %s", path), db, path)
 			s.continued = true
-			err = errors.Join(err, s.adopt(v))
+			err = errors.Join(err, s.loadPlan(v))
 			if !slices.ContainsFunc(workers, func(w Worker) bool { return w.ID == s.Worker }) {
 				all = append(all, s)
 			}
@@ -68,13 +68,13 @@ func (db *DB) continueForgets(ctx context.Context) (erase func()) {
 		return err
 	})
 	for _, s := range all {
-		s.Worker = selfOf(db)
+		s.Worker = workerID(db)
 		err = errors.Join(err, s.begin())
 	}
 	return func() {
 		for _, s := range all {
 			if err == nil {
-				err = s.erase()
+				err = s.deleteAll()
 			}
 			s.end()
 		}
@@ -99,8 +99,8 @@ type plan struct {
 
 func (s *subject) planKey() []byte { return []byte(metaForget + s.path.String()) }
 
-// adopt takes over what a Forget found that was interrupted, if there is one.
-func (s *subject) adopt(v *view) error {
+// loadPlan takes over what a Forget found that was interrupted, if there is one.
+func (s *subject) loadPlan(v *view) error {
 	value := v.bucket(bucketMeta).Get(s.planKey())
 	if value == nil {
 		return nil
@@ -108,7 +108,7 @@ func (s *subject) adopt(v *view) error {
 	return json.Unmarshal(value, &s.plan)
 }
 
-func (s *subject) erase() error {
+func (s *subject) deleteAll() error {
 	storePlan := func() error {
 		value := core.JSON(s.plan)
 		return s.db.update(s.ctx, func(t *tx) { t.bucket(bucketMeta).Put(s.planKey(), value) })
@@ -123,8 +123,8 @@ func (s *subject) erase() error {
 	}
 	steps := []func() error{
 		// The log comes late: journals and states that belong to a person are found by it.
-		s.findAll, storePlan, s.journals, s.facts, s.documents, s.plugins, s.states, s.usage, s.entries, s.aliases,
-		s.places, s.files, dropPlan,
+		s.findAll, storePlan, s.deleteJournals, s.deleteFacts, s.deleteDocuments, s.deleteItems, s.deleteStates,
+		s.deleteUsage, s.deleteEntries, s.deleteAliases, s.deleteHeads, s.deleteFiles, dropPlan,
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -141,12 +141,12 @@ func (s *subject) findAll() error {
 	if err = errors.Join(err, s.markInProgress()); err != nil {
 		return err
 	}
-	return s.db.look(s.ctx, func(v *view) {
+	return s.db.read(s.ctx, func(v *view) {
 		s.ids = v.idSources()
 		// A place that moved with one above it has no alias of its own, but ids are stored under
 		// its path.
 		for _, from := range append(v.placesIn(bucketIDs, core.Path{}), v.placesIn(bucketAliases, core.Path{})...) {
-			if s.holds(v.resolve(from).path) {
+			if s.covers(v.resolve(from).path) {
 				s.Sources[from] = true
 			}
 		}
@@ -154,8 +154,8 @@ func (s *subject) findAll() error {
 	})
 }
 
-// files deletes what else may hold the person: copies that upgrades left, and names of jobs.
-func (s *subject) files() error {
+// deleteFiles deletes what else may hold the person: copies that upgrades left, and names of jobs.
+func (s *subject) deleteFiles() error {
 	suffixes := []string{stuckSuffix}
 	for version := 1; version < schema; version++ {
 		suffixes = append(suffixes, versionSuffix+strconv.Itoa(version))
@@ -190,7 +190,7 @@ func (s *subject) begin() error {
 		if len(s.muted) > 0 {
 			announce(t, sharedEpoch{Subject: s.path, Muted: s.muted})
 		}
-	}, s.lookUp)
+	}, s.loadHeads)
 }
 
 // markInProgress begins the epoch in which the person and these places are forgotten, so
@@ -250,16 +250,16 @@ func (s *subject) findTurns(v *view) {
 	}
 }
 
-// entries deletes the person's entries, and removes the person from the entries of others.
-func (s *subject) entries() error {
+// deleteEntries deletes the person's entries, and removes the person from the entries of others.
+func (s *subject) deleteEntries() error {
 	from, to := subtree(s.within)
 	err := sweep(s.ctx, s.db, bucketLog, from, to, func(k, v []byte) bool {
-		l, ok, _ := s.read(k, v)
-		return ok && (s.concerns(&l) || s.clean(&l))
+		l, ok, _ := s.readEntry(k, v)
+		return ok && (s.concerns(&l) || s.redact(&l))
 	}, func(t *tx, k, v []byte) {
-		l, _, _ := s.read(k, v)
+		l, _, _ := s.readEntry(k, v)
 		if !s.concerns(&l) {
-			s.clean(&l)
+			s.redact(&l)
 			t.rewrite(&l)
 			return
 		}
@@ -277,9 +277,9 @@ func (s *subject) entries() error {
 	return correctHeadTimes(s.ctx, s.db, maps.Keys(s.heads))
 }
 
-// clean removes quotes and forwarded texts of the person, quotes of what the bot answered
+// redact removes quotes and forwarded texts of the person, quotes of what the bot answered
 // them, and their reactions from somebody else's entry.
-func (s *subject) clean(l *storedEntry) bool {
+func (s *subject) redact(l *storedEntry) bool {
 	_, reacted := l.reactors[s.person]
 	if reacted {
 		unreact(l, s.person, "")
@@ -299,9 +299,9 @@ func dropForeign(m *core.Message, gone func(core.Foreign) bool) (changed bool) {
 	return len(m.Foreign) < before
 }
 
-// places deletes the heads of whole places. Their numbers are not given again: a turn may
+// deleteHeads deletes the heads of whole places. Their numbers are not given again: a turn may
 // still run there, and platforms know messages by their turn's number.
-func (s *subject) places() error {
+func (s *subject) deleteHeads() error {
 	return changeAll(s.ctx, s.db, slices.Collect(maps.Keys(s.Whole)), func(t *tx, path core.Path) {
 		dropHead(t, placeKey(path))
 	})
@@ -316,13 +316,13 @@ func dropHead(t *tx, place []byte) {
 	t.db.epochs.raiseFloor(h.last)
 	t.floor = t.db.epochs.floor.Load() // others write in this transaction
 	*h = head{}
-	stopOthers(t) // until they know the floor
+	raiseBarrier(t) // until they know the floor
 	t.bucket(bucketMeta).Put([]byte(metaFloor), strconv.AppendUint(nil, t.floor, 10))
 }
 
-// aliases deletes the aliases that led to the deleted places, and the ids under them. Other
+// deleteAliases deletes the aliases that led to the deleted places, and the ids under them. Other
 // paths that led through one of them to a place that stays get an alias of their own.
-func (s *subject) aliases() error {
+func (s *subject) deleteAliases() error {
 	for from := range s.Sources {
 		start := placeKey(from)
 		err := changeFound(s.ctx, s.db, func(v *view) (all []knownID) {
@@ -337,7 +337,7 @@ func (s *subject) aliases() error {
 				t.forgotten().replaceID(start, id.id)
 			}
 		})
-		err = errors.Join(err, deleteWhere(s.ctx, s.db, bucketIDs, start, after(start), func(_, v []byte) bool {
+		err = errors.Join(err, deleteWhere(s.ctx, s.db, bucketIDs, start, prefixEnd(start), func(_, v []byte) bool {
 			return checkRun(v) != nil
 		}))
 		if err != nil {
@@ -346,7 +346,9 @@ func (s *subject) aliases() error {
 	}
 	err := changeFound(s.ctx, s.db, func(v *view) []core.Path {
 		all := append(v.placesIn(bucketIDs, core.Path{}), v.placesIn(bucketAliases, core.Path{})...)
-		return slices.DeleteFunc(all, func(from core.Path) bool { return s.Sources[from] || !s.ledThrough(v, from) })
+		return slices.DeleteFunc(all, func(from core.Path) bool {
+			return s.Sources[from] || !s.usesDeletedAlias(v, from)
+		})
 	}, func(t *tx, from core.Path) {
 		p := t.resolve(from)
 		t.addAlias(from, alias{To: p.path, Shift: p.shift})
@@ -355,13 +357,13 @@ func (s *subject) aliases() error {
 		return err
 	}
 	return deleteWhere(s.ctx, s.db, bucketAliases, nil, nil, func(k, _ []byte) bool {
-		from, _ := placeOf(k)
+		from, _ := parsePlace(k)
 		return s.Sources[from]
 	})
 }
 
-// ledThrough reports whether a path leads through one of the aliases that are deleted.
-func (s *subject) ledThrough(v *view, path core.Path) bool {
+// usesDeletedAlias reports whether a path leads through one of the aliases that are deleted.
+func (s *subject) usesDeletedAlias(v *view, path core.Path) bool {
 	for range maxHops {
 		a, moved := v.followAlias(path)
 		if !moved || s.Sources[a.from] {
@@ -372,9 +374,9 @@ func (s *subject) ledThrough(v *view, path core.Path) bool {
 	return false
 }
 
-// facts deletes facts by the person, about them, or of the deleted places. Of facts that
+// deleteFacts deletes facts by the person, about them, or of the deleted places. Of facts that
 // others have replaced since, only the person's former texts are deleted.
-func (s *subject) facts() error {
+func (s *subject) deleteFacts() error {
 	unreadable := make(map[string]bool)
 	err := sweep(s.ctx, s.db, bucketFacts, nil, nil, func(k, v []byte) bool {
 		fact, err := decodeFact(k, v)
@@ -382,7 +384,7 @@ func (s *subject) facts() error {
 			unreadable[string(k)] = s.isNamedIn(v)
 			return false
 		}
-		return s.concernsFact(fact) || slices.ContainsFunc(fact.Former, s.saidBefore)
+		return s.concernsFact(fact) || slices.ContainsFunc(fact.Former, s.wroteFormer)
 	}, func(t *tx, k, v []byte) {
 		fact, err := decodeFact(k, v)
 		switch {
@@ -391,7 +393,7 @@ func (s *subject) facts() error {
 			t.facts().dropFact(fact)
 		default:
 			rest := fact
-			rest.Former = slices.DeleteFunc(slices.Clone(fact.Former), s.saidBefore)
+			rest.Former = slices.DeleteFunc(slices.Clone(fact.Former), s.wroteFormer)
 			t.facts().replaceFact(fact, rest)
 		}
 	})
@@ -412,8 +414,8 @@ func (s *subject) deleteUnreadable(facts map[string]bool) error {
 	return nil
 }
 
-// documents deletes what is indexed of documents, if everything is forgotten.
-func (s *subject) documents() error {
+// deleteDocuments deletes what is indexed of documents, if everything is forgotten.
+func (s *subject) deleteDocuments() error {
 	if !s.path.IsZero() {
 		return nil
 	}
@@ -428,32 +430,32 @@ func (s *subject) documents() error {
 	return errors.Join(errs...)
 }
 
-func (s *subject) plugins() error {
+func (s *subject) deleteItems() error {
 	return deleteWhere(s.ctx, s.db, bucketPlugins, nil, nil, func(k, v []byte) bool {
-		_, rest, _ := bytes.Cut(k, []byte{ending})
+		_, rest, _ := bytes.Cut(k, []byte{terminator})
 		path, key, _ := cutOrigin(rest)
-		return s.holds(path) || s.person != "" && string(key) == s.path.String()
+		return s.covers(path) || s.person != "" && string(key) == s.path.String()
 	})
 }
 
-func (s *subject) states() error {
+func (s *subject) deleteStates() error {
 	return deleteWhere(s.ctx, s.db, bucketStates, nil, nil, func(k, _ []byte) bool {
-		path, _ := placeOf(k)
-		return s.holds(path) || s.spokeIn[path]
+		path, _ := parsePlace(k)
+		return s.covers(path) || s.spokeIn[path]
 	})
 }
 
-// usage deletes what the person used. What their places cost is added to the interface
+// deleteUsage deletes what the person used. What their places cost is added to the interface
 // instead: the money is spent, and budgets must not have room again.
-func (s *subject) usage() error {
+func (s *subject) deleteUsage() error {
 	return sweep(s.ctx, s.db, bucketUsage, nil, nil, func(k, v []byte) bool {
 		u, _ := readUse(k, v)
-		return s.holds(u.Person)
+		return s.covers(u.Person)
 	}, func(t *tx, k, v []byte) {
 		t.bucket(bucketUsage).Delete(k)
 		u, _ := readUse(k, v)
 		place := interfaceOf(u.Person)
-		if !u.Person.IsPerson() && !s.holds(place) {
+		if !u.Person.IsPerson() && !s.covers(place) {
 			u.Person = place
 			t.addUse(u)
 		}
@@ -477,7 +479,7 @@ func (s *subject) mute(t *tx) {
 		place := placeKey(path)
 		h, _ := t.readHead(place)
 		s.heads[path] = h
-		for turn, records := range t.turns(seqKey(place, h.answered+1), after(place)) {
+		for turn, records := range t.turns(seqKey(place, h.answered+1), prefixEnd(place)) {
 			if s.person != "" && !s.isNamed(records) && !s.isAnswered(t, records) {
 				continue
 			}
@@ -503,10 +505,10 @@ func (s *subject) muteTurn(turn core.TurnID, former []place) {
 	}
 }
 
-// journals deletes the journals of the turns that answer or name the person, and what the
+// deleteJournals deletes the journals of the turns that answer or name the person, and what the
 // turns sent that answer them. Only entries of older versions need that: newer ones name the
 // person that they answer.
-func (s *subject) journals() error {
+func (s *subject) deleteJournals() error {
 	return changeAll(s.ctx, s.db, slices.Collect(maps.Keys(s.turns)), func(t *tx, turn core.TurnID) {
 		for _, r := range t.records(turn) {
 			p, _, seq, known := t.sentBy(r)

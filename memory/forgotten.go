@@ -62,18 +62,18 @@ func (t forgottenTx) replaceID(place, id []byte) {
 	setID(t.tx, place, knownID{id: id})
 }
 
-// keepSalt keeps the salt of a database across a network in memory: all that is read ahead depends
+// loadSalt keeps the salt of a database across a network in memory: all that is read ahead depends
 // on it. Unless a guest asks, a missing one is made.
-func (db *DB) keepSalt(guest bool) error {
+func (db *DB) loadSalt(guest bool) error {
 	read := func(v *view) { db.salt = bytes.Clone(v.bucket(bucketMeta).Get([]byte(metaSalt))) }
-	err := db.look(context.Background(), read)
+	err := db.read(context.Background(), read)
 	if err != nil || db.salt != nil || guest {
 		return err
 	}
 	if err := db.writer.transact(func(t *tx) error { t.forgotten().addSalt(); return nil }); err != nil {
 		return err
 	}
-	return db.look(context.Background(), read)
+	return db.read(context.Background(), read)
 }
 
 // requestAge is the maximum age of the message with which a person asks to be forgotten.
@@ -163,8 +163,8 @@ func (t forgottenTx) quotesOld(m *core.Message) bool {
 	return old || q.From.ID == "" && q.ID == "" && q.Text != "" && t.mayBeTooOld(m, q.Time)
 }
 
-// forgettings remembers who was forgotten when, while the process lives.
-type forgettings struct {
+// epochState remembers who was forgotten when, while the process lives.
+type epochState struct {
 	mu          sync.Mutex
 	now         uint64
 	forgottenIn map[core.Path]uint64  // people and places; the zero Path: everybody
@@ -174,12 +174,12 @@ type forgettings struct {
 	moved       []core.Path           // paths that were moved last; for the writer alone
 
 	process string                    // a random name of this one
-	taken   uint64                    // the last epoch of another process that was taken over
+	applied uint64                    // the last epoch of another process that was taken over
 	others  map[core.Path][]core.Path // who are being forgotten there, by whose request
 }
 
 // begin notes who are being forgotten from now on. e.mu is held.
-func (e *forgettings) begin(paths []core.Path) {
+func (e *epochState) begin(paths []core.Path) {
 	for _, path := range paths {
 		e.forgottenIn[path] = e.now
 		e.inProgress[path]++
@@ -187,7 +187,7 @@ func (e *forgettings) begin(paths []core.Path) {
 }
 
 // end begins the epoch after they were forgotten: readers that started before then are stale. e.mu is held.
-func (e *forgettings) end(paths []core.Path) {
+func (e *epochState) end(paths []core.Path) {
 	e.now++
 	for _, path := range paths {
 		e.forgottenIn[path] = e.now
@@ -211,7 +211,7 @@ func (db *DB) Forgotten(ctx context.Context, paths ...core.Path) bool {
 
 // writeEpoch is the epoch in which something began that is stored now.
 type writeEpoch struct {
-	*forgettings
+	*epochState
 	epoch uint64
 	turn  core.TurnID // zero: none
 	known bool        // false: the epoch is not known
@@ -285,13 +285,13 @@ func (b writeEpoch) isMuted(turn core.TurnID) bool {
 }
 
 // raiseFloor lets the numbers of new places begin above a number.
-func (e *forgettings) raiseFloor(to uint64) {
+func (e *epochState) raiseFloor(to uint64) {
 	for floor := e.floor.Load(); floor < to && !e.floor.CompareAndSwap(floor, to); floor = e.floor.Load() {
 	}
 }
 
-// ends lists the muted turns that a mark ends.
-func (e *forgettings) ends(mark core.TurnID) (turns []core.TurnID) {
+// mutedUpTo lists the muted turns that a mark ends.
+func (e *epochState) mutedUpTo(mark core.TurnID) (turns []core.TurnID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for turn := range e.muted {
@@ -302,7 +302,7 @@ func (e *forgettings) ends(mark core.TurnID) (turns []core.TurnID) {
 	return turns
 }
 
-func (e *forgettings) unmute(turns []core.TurnID) {
+func (e *epochState) unmute(turns []core.TurnID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, name := range turns {

@@ -20,8 +20,8 @@ import (
 const (
 	// maxID is the length of a platform id from which on a hash is stored, which then has just this length.
 	maxID = 200
-	// newest ends the key of a place's newest run, instead of its last id.
-	newest = 0xff
+	// newestSuffix ends the key of a place's newest run, instead of its last id.
+	newestSuffix = 0xff
 	// maxRun is how many bytes a run may have before an id is added to it.
 	maxRun = 512
 )
@@ -81,19 +81,19 @@ func shortID(id string) []byte {
 		sum := sha256.Sum256([]byte(id))
 		id = id[:maxID-2*len(sum)] + hex.EncodeToString(sum[:])
 	}
-	return sizedID([]byte(id))
+	return withLength([]byte(id))
 }
 
-// sizedID puts a byte with its length before an id that is not too long.
-func sizedID(id []byte) []byte { return append([]byte{byte(len(id))}, id...) }
+// withLength puts a byte with its length before an id that is not too long.
+func withLength(id []byte) []byte { return append([]byte{byte(len(id))}, id...) }
 
-func newestKey(place []byte) []byte { return append(bytes.Clone(place), newest) }
+func newestKey(place []byte) []byte { return append(bytes.Clone(place), newestSuffix) }
 
 // runOf returns the run of a place to which an id belongs, and its key.
 func runOf(ids bucket, place, id []byte) (key, run []byte) {
-	from, to := slices.Concat(place, id), after(place)
+	from, to := slices.Concat(place, id), prefixEnd(place)
 	k, v := ids.Cursor(from, to).Seek(from)
-	if below(k, to) {
+	if isBefore(k, to) {
 		return k, v
 	}
 	return newestKey(place), nil
@@ -142,7 +142,7 @@ func setID(t *tx, place []byte, id knownID) {
 			run.add(from.last)
 		}
 	}
-	if key[len(place)] == newest {
+	if key[len(place)] == newestSuffix {
 		b.set(key, run.bytes)
 	} else {
 		b.Delete(key) // its last id may be another one now
@@ -184,7 +184,7 @@ func upgradeIDs(t *tx) {
 				t.db.logUnreadable(fmt.Errorf("id %q of %s: %w", id, path, errFields))
 				continue
 			}
-			all = append(all, knownID{sizedID(id), seq, received})
+			all = append(all, knownID{withLength(id), seq, received})
 		}
 		slices.SortFunc(all, func(a, b knownID) int { return bytes.Compare(a.id, b.id) })
 		var run idRun

@@ -35,7 +35,7 @@ func (t *tx) migrate(from, to core.Path) {
 	m := migration{t, from, to}
 	m.writeHeads() // so that the places of this transaction are found
 	for path := range m.headsBelow(m.from) {
-		m.move(path, m.rebased(path))
+		m.movePlace(path, m.rebased(path))
 	}
 	a, _ := m.followAlias(m.from)
 	m.addAlias(m.from, alias{To: m.to, Shift: a.Shift})
@@ -69,10 +69,10 @@ func (t *tx) addAlias(from core.Path, a alias) {
 	t.bucket(bucketAliases).Put(placeKey(from), core.JSON(a))
 }
 
-// move appends one place's log to another one: its numbers rise by the other's last. Ids
+// movePlace appends one place's log to another one: its numbers rise by the other's last. Ids
 // stay under the old path: the platform may use the same ids at the new place for other
 // messages.
-func (m migration) move(from, to core.Path) {
+func (m migration) movePlace(from, to core.Path) {
 	source, target := placeKey(from), placeKey(to)
 	old, h := m.head(source), m.head(target)
 	shift := h.last
@@ -108,7 +108,7 @@ func (m migration) move(from, to core.Path) {
 // value of a pair, given its number and what follows that in its key.
 func (m migration) moveNumbers(bucket string, from, to []byte, shift uint64,
 	alter func(seq uint64, rest, value []byte) []byte) {
-	m.movePairs(bucket, from, after(from), func(k, v []byte) (key, value []byte) {
+	m.movePairs(bucket, from, prefixEnd(from), func(k, v []byte) (key, value []byte) {
 		number := k[len(from):]
 		if len(number) < 8 {
 			return k, v
@@ -139,7 +139,7 @@ func (m migration) movePairs(bucket string, start, end []byte, move func(k, v []
 	for _, pair := range pairs {
 		b.Delete(pair[0])
 		key, value := move(pair[0], pair[1])
-		if !has(b, key) {
+		if !hasKey(b, key) {
 			b.Put(key, value)
 		}
 	}
@@ -160,7 +160,7 @@ const (
 
 // resolve follows the migrations of a path, or of one above it.
 func (t *tx) resolve(path core.Path) place {
-	ahead(t, func() []kv.Range { return pathRanges(path) })
+	prefetch(t, func() []kv.Range { return pathRanges(path) })
 	if t.resolved.key != nil && t.resolved.from == path {
 		return t.resolved
 	}

@@ -92,11 +92,11 @@ type DB struct {
 	engine     engine
 	queue      *queue
 	writer     *writer
-	epochs     forgettings
+	epochs     epochState
 	embeds     *embedWorker
 	space      *diskSpace
 	unreadable unreadable
-	salt       []byte // see keepSalt
+	salt       []byte // see loadSalt
 	pruning    *pruning
 
 	stepTime time.Duration      // of one step of a long change; see changeAll
@@ -116,9 +116,9 @@ func Open(dir string, o Options) (*DB, error) {
 	err := db.prepare(o)
 	switch {
 	case db.engine.remote && err == nil:
-		err = cmp.Or(db.keepSalt(o.BesideBot), takeOver(db))
+		err = cmp.Or(db.loadSalt(o.BesideBot), applyEpochs(db))
 	case db.engine.remote:
-		err = db.engine.named(err)
+		err = db.engine.withName(err)
 	case err != nil:
 		err = bolt.OpenError(db.engine.name, err)
 	}
@@ -146,18 +146,18 @@ func startWork(ctx context.Context, db *DB, o Options) {
 		if former {
 			db.starting.Go(func() { deleteFormerIDs(ctx, db) })
 		}
-		startCommonWork(ctx, db)
+		startSharedWork(ctx, db)
 		return
 	}
 	db.work.Go(func() {
-		err := Shared(db).Claim(ctx, commonPart, func(ctx context.Context) error {
-			startCommonWork(ctx, db)
+		err := Shared(db).Claim(ctx, sharedPart, func(ctx context.Context) error {
+			startSharedWork(ctx, db)
 			if former {
 				deleteFormerIDs(ctx, db)
 			}
 			loop.Repeat(ctx, nil, func() time.Duration { // another process may end in the middle of it
 				db.continueForgets(ctx)()
-				return lookAgain
+				return recheckPause
 			})
 			return nil
 		})
@@ -167,11 +167,11 @@ func startWork(ctx context.Context, db *DB, o Options) {
 	})
 }
 
-// commonPart is the work that one process does for all that use the database.
-const commonPart = "memory"
+// sharedPart is the work that one process does for all that use the database.
+const sharedPart = "memory"
 
-// startCommonWork starts it until ctx ends.
-func startCommonWork(ctx context.Context, db *DB) {
+// startSharedWork starts it until ctx ends.
+func startSharedWork(ctx context.Context, db *DB) {
 	db.repeat(ctx, db.embeds.wake, db.embeds.step)
 	db.repeat(ctx, db.pruning.changed, db.pruning.step)
 	db.startTraceRemoval(ctx)
@@ -185,7 +185,7 @@ func openEngine(db *DB, o Options) (err error) {
 		server, err := postgres.Open(context.Background(), o.Server.URL.Reveal(), postgres.Options{
 			Log: db.log, Worker: o.Server.Worker, Lease: o.Server.Lease, JoinOnWrite: o.BesideBot,
 			OnFenced: o.OnFenced, OnAway: o.OnAway, OnHint: o.OnHint,
-			OnBarrier: func() error { return takeOver(db) },
+			OnBarrier: func() error { return applyEpochs(db) },
 		})
 		if err != nil {
 			return err
@@ -207,16 +207,16 @@ func (db *DB) repeat(ctx context.Context, wake <-chan struct{}, step func(contex
 	db.work.Go(func() {
 		loop.Repeat(ctx, wake, func() time.Duration {
 			wait := step(ctx)
-			if Shared(db) != nil && (wait < 0 || wait > lookAgain) { // other processes do not wake it
-				return lookAgain
+			if Shared(db) != nil && (wait < 0 || wait > recheckPause) { // other processes do not wake it
+				return recheckPause
 			}
 			return wait
 		})
 	})
 }
 
-// lookAgain is after how long what other processes left to do is noticed.
-const lookAgain = 5 * time.Second
+// recheckPause is after how long what other processes left to do is noticed.
+const recheckPause = 5 * time.Second
 
 // newDB returns a DB whose file is not open yet.
 func newDB(name string, o Options) *DB {
@@ -231,7 +231,7 @@ func newDB(name string, o Options) *DB {
 	db.epochs.process = rand.Text()
 	db.engine.log, db.engine.name, db.engine.file, db.engine.remote = log, name, name, !o.Server.URL.IsZero()
 	db.writer = &writer{db: db}
-	db.writer.fault = func(_ *tx, j *job) {
+	db.writer.beforeJob = func(_ *tx, j *job) {
 		if o.BeforeJob != nil {
 			o.BeforeJob(j.name)
 		}
@@ -301,7 +301,7 @@ func (db *DB) prepare(o Options) error {
 		db.engine.installation, db.writer.inUse = rand.Text(), false
 	}
 	switch {
-	case db.engine.complete:
+	case db.engine.upToDate:
 		return nil
 	case version == 0 || version == schema:
 		return db.writer.transact(upgrade)
@@ -319,7 +319,7 @@ func (db *DB) prepare(o Options) error {
 	if err := db.writer.transact(upgrade); err != nil {
 		return fmt.Errorf("change of its format to version %d: %w; the backup is %s", schema, err, backup)
 	}
-	db.engine.former = backup
+	db.engine.formerCopy = backup
 	return nil
 }
 
@@ -338,7 +338,7 @@ func removeLeftovers(db *DB) {
 }
 
 // FormerCopy is the file with the copy of an older format that Open converted; "" if it converted none.
-func FormerCopy(db *DB) string { return db.engine.former }
+func FormerCopy(db *DB) string { return db.engine.formerCopy }
 
 // Installation implements core.Store: the name of the file.
 func (db *DB) Installation() string { return db.engine.installation }
@@ -372,7 +372,7 @@ func upgrade(t *tx) error {
 
 func (t *tx) upgradeTo4() {
 	for k, v := range t.bucket(bucketLog).pairs(nil, nil) {
-		if path, _, err := entryOf(k); err == nil && isPrivate(v) {
+		if path, _, err := parseEntryKey(k); err == nil && isPrivate(v) {
 			t.head(placeKey(path)).private = true
 		}
 	}
@@ -387,7 +387,7 @@ func (t *tx) upgradeTo4() {
 	}
 }
 
-var errForeign = errors.New("no database of synthbot")
+var errNotSynthbot = errors.New("no database of synthbot")
 
 // readMeta reads the meta bucket, and returns the version of the file's format, 0 if the file
 // is empty.
@@ -398,21 +398,21 @@ func (w *writer) readMeta() (version int, err error) {
 		case meta == nil && len(v.Buckets()) == 0:
 			return nil
 		case meta == nil:
-			return fmt.Errorf("%w: %w", core.ErrDamaged, errForeign)
+			return fmt.Errorf("%w: %w", core.ErrDamaged, errNotSynthbot)
 		}
 		w.db.engine.unclean = meta.Get([]byte(metaClean)) == nil
 		w.db.engine.installation = string(meta.Get([]byte(metaName)))
 		floor, _ := strconv.ParseUint(string(meta.Get([]byte(metaFloor))), 10, 64)
 		w.db.epochs.raiseFloor(floor)
 		version, _ = strconv.Atoi(string(meta.Get([]byte(metaSchema))))
-		w.db.engine.complete = version == schema && v.Bucket(bucketPassageWords) != nil
+		w.db.engine.upToDate = version == schema && v.Bucket(bucketPassageWords) != nil
 		former := v.Bucket(bucketFormerIDs)
 		if former != nil {
 			first, _ := former.Cursor(nil, nil).Seek([]byte{})
 			w.db.engine.formerIDs = first != nil
 		}
 		if version < 1 {
-			return fmt.Errorf("%w: %w: schema %q", core.ErrDamaged, errForeign, meta.Get([]byte(metaSchema)))
+			return fmt.Errorf("%w: %w: schema %q", core.ErrDamaged, errNotSynthbot, meta.Get([]byte(metaSchema)))
 		}
 		return nil
 	})

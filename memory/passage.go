@@ -110,8 +110,8 @@ type newPassage struct {
 	postings map[string]uint16 // by term; see passagePosting
 }
 
-// prepare compresses a passage and finds its postings.
-func prepare(to *flate.Writer, source string, d *passage.Document, p *passage.Passage) newPassage {
+// encodePassage compresses a passage and finds its postings.
+func encodePassage(to *flate.Writer, source string, d *passage.Document, p *passage.Passage) newPassage {
 	stored := storedPassage{source, d.Name, p.Title, p.Anchor, d.Language, p.Text}
 	var packed bytes.Buffer
 	to.Reset(&packed)
@@ -140,7 +140,7 @@ func (x passages) PutDocuments(ctx context.Context, source string, documents ...
 	var names []string
 	for i := range documents {
 		name := documents[i].Name
-		if name == "" || len(name) > maxDocumentName || strings.ContainsRune(name, ending) {
+		if name == "" || len(name) > maxDocumentName || strings.ContainsRune(name, terminator) {
 			return fmt.Errorf("%w: a document's name of %d bytes", ErrBatch, len(name))
 		}
 		names = append(names, name)
@@ -166,7 +166,7 @@ func (x passages) PutDocuments(ctx context.Context, source string, documents ...
 			if len(p.Text) > maxFactText {
 				return fmt.Errorf("%w: a passage of %d bytes", ErrBatch, len(p.Text))
 			}
-			next, size = append(next, prepare(packer, source, d, p)), size+3*len(p.Text)
+			next, size = append(next, encodePassage(packer, source, d, p)), size+3*len(p.Text)
 			if len(next) >= passageJob {
 				if err := write(); err != nil {
 					return err
@@ -234,7 +234,7 @@ func (x passages) DropDocuments(ctx context.Context, source string, names ...str
 	}
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		known := false
-		err = cmp.Or(x.db.look(ctx, func(v *view) {
+		err = cmp.Or(x.db.read(ctx, func(v *view) {
 			known = v.bucket(bucketDocuments).Get(append(placeKey(origin), name...)) != nil
 		}), err)
 		return err == nil && !known
@@ -284,7 +284,7 @@ func (t passageTx) dropSome(origin core.Path, names []string) (rest []string, er
 	}
 	postings := t.bucket(bucketPassageWords)
 	for _, key := range slices.Sorted(maps.Keys(dropped)) {
-		postings.set([]byte(key), without(postings.Get([]byte(key)), dropped[key]))
+		postings.set([]byte(key), removePostings(postings.Get([]byte(key)), dropped[key]))
 	}
 	return rest, nil
 }
@@ -309,7 +309,7 @@ func (x passages) Documents(ctx context.Context, source string) (all []passage.D
 	if err != nil {
 		return nil, err
 	}
-	err = x.db.look(ctx, func(v *view) {
+	err = x.db.read(ctx, func(v *view) {
 		place := placeKey(origin)
 		for key, value := range v.bucket(bucketDocuments).prefixed(place) {
 			var d storedDocument
@@ -330,7 +330,7 @@ func (x passages) Documents(ctx context.Context, source string) (all []passage.D
 
 // Sources implements passage.Index.
 func (x passages) Sources(ctx context.Context) (all []string, err error) {
-	err = x.db.look(ctx, func(v *view) {
+	err = x.db.read(ctx, func(v *view) {
 		for _, origin := range v.placesIn(bucketDocuments, core.Path{}) {
 			all = append(all, origin.Elements()[1]) // see sourcePath
 		}
@@ -340,7 +340,7 @@ func (x passages) Sources(ctx context.Context) (all []string, err error) {
 
 // Waiting implements passage.Index.
 func (x passages) Waiting(ctx context.Context) (n int, err error) {
-	err = x.db.look(ctx, func(v *view) { n = x.db.embeds.waiting(v) })
+	err = x.db.read(ctx, func(v *view) { n = x.db.embeds.countWaiting(v) })
 	return n, err
 }
 
@@ -364,10 +364,10 @@ func (x passages) Find(ctx context.Context, q passage.Query) (found []passage.Ma
 		}
 		origins = append(origins, origin)
 	}
-	err = x.db.look(ctx, func(v *view) {
+	err = x.db.read(ctx, func(v *view) {
 		s := &search{
-			view: v, from: newPassageIndex(v), most: 8192, text: q.Text, n: q.N + maxSame,
-			languages: append([]string{""}, q.Languages...), wordless: q.Mode == passage.Meaning, vector: meant,
+			view: v, from: newPassageIndex(v), maxPostings: 8192, text: q.Text, n: q.N + maxSame,
+			languages: append([]string{""}, q.Languages...), meaningOnly: q.Mode == passage.Meaning, vector: meant,
 		}
 		s.total = v.bucket(bucketPassages).Sequence()
 		same := make(map[string]bool)
@@ -379,15 +379,15 @@ func (x passages) Find(ctx context.Context, q passage.Query) (found []passage.Ma
 			said := strings.Join(strings.Fields(lower(p.Text)), " ")
 			if ok && !same[said] {
 				same[said] = true
-				found = append(found, s.match(&h, &p))
+				found = append(found, s.newMatch(&h, &p))
 			}
 		}
 	})
 	return found, err
 }
 
-// match says how well a passage answers.
-func (s *search) match(h *hit, p *storedPassage) passage.Match {
+// newMatch says how well a passage answers.
+func (s *search) newMatch(h *hit, p *storedPassage) passage.Match {
 	d, _, _ := passageTx{&s.tx}.document(h.origin, p.Document)
 	m := passage.Match{Score: h.score, Passage: passage.Passage{
 		ID: h.id, Source: p.Source, Document: p.Document, Title: p.Title, Anchor: p.Anchor, Text: p.Text,
@@ -397,7 +397,7 @@ func (s *search) match(h *hit, p *storedPassage) passage.Match {
 		has := make(map[int]float64)
 		for i, word := range s.wordOf {
 			if h.words&(1<<i) != 0 {
-				has[word] = s.least[word]
+				has[word] = s.wordWeights[word]
 			}
 		}
 		for _, weight := range has {
@@ -428,8 +428,8 @@ func (c postingChanges) add(place []byte, number uint64, term string, info uint1
 	c[key] = binary.BigEndian.AppendUint16(c[key], uint16(number)<<(16-groupBits)|info)
 }
 
-// without returns the postings but for those that are dropped. Both are in order.
-func without(postings, dropped []byte) (rest []byte) {
+// removePostings returns the postings but for those that are dropped. Both are in order.
+func removePostings(postings, dropped []byte) (rest []byte) {
 	for ; len(postings) >= 2; postings = postings[2:] {
 		number := binary.BigEndian.Uint16(postings) >> (16 - groupBits)
 		for len(dropped) >= 2 && binary.BigEndian.Uint16(dropped)>>(16-groupBits) < number {
@@ -467,7 +467,7 @@ func (x *passageIndex) groupsOf(origin core.Path) []uint16 {
 		return known
 	}
 	place := placeKey(origin)
-	cursor := x.bucket(bucketPassageWords).Cursor(place, after(place))
+	cursor := x.bucket(bucketPassageWords).Cursor(place, prefixEnd(place))
 	for k, _ := cursor.Seek(place); bytes.HasPrefix(k, place) && len(k) >= len(place)+2; {
 		group := binary.BigEndian.Uint16(k[len(place):])
 		known = append(known, group)

@@ -31,13 +31,13 @@ type storedItem struct {
 }
 
 func pluginKey(plugin string, path core.Path, key string) []byte {
-	k := append([]byte(plugin), ending)
+	k := append([]byte(plugin), terminator)
 	k = append(k, placeKey(path)...)
 	return append(k, key...)
 }
 
 func checkItem(plugin, key string) error {
-	if plugin == "" || strings.ContainsRune(plugin, ending) || len(plugin)+len(key) > maxPluginKey {
+	if plugin == "" || strings.ContainsRune(plugin, terminator) || len(plugin)+len(key) > maxPluginKey {
 		return fmt.Errorf("%w: plugin %q, a key of %d bytes", ErrBatch, plugin, len(key))
 	}
 	return nil
@@ -151,8 +151,8 @@ func (i items) write(t *tx, item core.Item) (uint64, error) {
 // List returns the items at or below root, by path and key.
 func (i items) List(ctx context.Context, root core.Path) (list []core.Item, err error) {
 	err = i.db.view(ctx, func(v *view) error {
-		prefix := append([]byte(i.plugin), ending)
-		from, to := prefix, after(prefix)
+		prefix := append([]byte(i.plugin), terminator)
+		from, to := prefix, prefixEnd(prefix)
 		if !root.IsZero() {
 			from, to = subtree(v.resolve(root).path)
 			from, to = slices.Concat(prefix, from), slices.Concat(prefix, to)

@@ -43,7 +43,7 @@ func shortHash(s string) string {
 
 func aboutTerm(p core.Path) string { return termAbout + shortHash(p.String()) }
 
-func abouts(f *core.Fact) string {
+func aboutPaths(f *core.Fact) string {
 	var all []string
 	for _, p := range f.About {
 		all = append(all, p.String())
@@ -53,14 +53,14 @@ func abouts(f *core.Fact) string {
 }
 
 func topicTerm(f core.Fact) string {
-	return termTopic + shortHash(lower(strings.TrimSpace(f.Topic))+"\n"+abouts(&f))
+	return termTopic + shortHash(lower(strings.TrimSpace(f.Topic))+"\n"+aboutPaths(&f))
 }
 
 // sameTerm is equal for facts that say the same in the same words, in any order or form.
 func sameTerm(f core.Fact) string {
 	said := terms(f.Text, f.Language)
 	slices.Sort(said)
-	return termSame + shortHash(strings.Join(said, " ")+"\n"+abouts(&f))
+	return termSame + shortHash(strings.Join(said, " ")+"\n"+aboutPaths(&f))
 }
 
 // factTerms are all terms by which a fact is found.
@@ -88,7 +88,7 @@ func factTerms(f *core.Fact) []string {
 // postingKey is origin, term, 0, fact: a search sees the facts of one origin only.
 func postingKey(origin core.Path, term string, fact []byte) []byte {
 	k := append(placeKey(origin), term...)
-	return append(append(k, ending), fact...)
+	return append(append(k, terminator), fact...)
 }
 
 // factsWith lists the facts of a term, oldest first.
@@ -119,7 +119,7 @@ type factIndex struct{ *view }
 
 func (v factIndex) newestWith(origin core.Path, term string, max int, use func(posting)) (n int) {
 	prefix := postingKey(origin, term, nil)
-	for k, rank := range v.backward(bucketWords, prefix, after(prefix)) {
+	for k, rank := range v.backward(bucketWords, prefix, prefixEnd(prefix)) {
 		if len(k) != len(prefix)+8 {
 			continue
 		}
@@ -142,13 +142,13 @@ func (v factIndex) posting(origin core.Path, term string, id uint64) (posting, b
 // recency decide among equals.
 func (db *DB) Recall(ctx context.Context, q core.FactQuery) (found []core.Fact, err error) {
 	meant := db.embeds.query(ctx, q.Text, db.pruning.config.Load().Recall)
-	err = db.look(ctx, func(v *view) { found = v.recall(q, meant) })
+	err = db.read(ctx, func(v *view) { found = v.recall(q, meant) })
 	return found, err
 }
 
 func (v *view) recall(q core.FactQuery, meant *vector) (found []core.Fact) {
 	hits := v.hits(q, meant)
-	ahead(&v.tx, func() (all []kv.Range) {
+	prefetch(&v.tx, func() (all []kv.Range) {
 		for _, h := range hits[:min(len(hits), q.N)] {
 			all = append(all, pair(bucketFacts, binary.BigEndian.AppendUint64(nil, h.id)))
 		}
@@ -167,7 +167,7 @@ func (v *view) recall(q core.FactQuery, meant *vector) (found []core.Fact) {
 
 // hits returns the facts that match, best first, without their texts.
 func (v *view) hits(q core.FactQuery, meant *vector) []hit {
-	s := &search{view: v, from: factIndex{v}, most: 1000, text: q.Text, n: q.N, vector: meant}
+	s := &search{view: v, from: factIndex{v}, maxPostings: 1000, text: q.Text, n: q.N, vector: meant}
 	for _, tag := range q.Tags {
 		s.required = append(s.required, tagTerm(tag))
 	}
@@ -175,7 +175,7 @@ func (v *view) hits(q core.FactQuery, meant *vector) []hit {
 		s.required = append(s.required, aboutTerm(p))
 	}
 	origins := v.origins(q.See)
-	ahead(&v.tx, func() []kv.Range { return s.ranges(origins) })
+	prefetch(&v.tx, func() []kv.Range { return s.ranges(origins) })
 	s.total = v.bucket(bucketFacts).Sequence()
 	return s.run(origins)
 }
@@ -188,15 +188,15 @@ func languages() []string {
 // search is one look through a collection.
 type search struct {
 	*view
-	from      collection
-	most      int // of one term in one place, that are looked at, newest first
-	text      string
-	languages []string // whose stems of the text are looked for; "": the words as they are; nil: all
-	n         int      // how many are wanted
-	wordless  bool     // only meaning counts
-	vector    *vector  // of the text; nil: not known
-	words     []string // of the text, in all forms
-	wordOf    []int    // which word of the text each is a form of
+	from        collection
+	maxPostings int // of one term in one place, that are looked at, newest first
+	text        string
+	languages   []string // whose stems of the text are looked for; "": the words as they are; nil: all
+	n           int      // how many are wanted
+	meaningOnly bool     // only meaning counts
+	vector      *vector  // of the text; nil: not known
+	words       []string // of the text, in all forms
+	wordOf      []int    // which word of the text each is a form of
 	weighting
 	required []string // terms that a hit must have
 	hits     []hit
@@ -206,10 +206,10 @@ type search struct {
 
 // weighting says how much words count.
 type weighting struct {
-	total     uint64          // how many there are in the collection, or were
-	weights   []float64       // of each form
-	least     map[int]float64 // of each word: that of its most frequent form
-	maxWeight float64         // of all words together
+	total       uint64          // how many there are in the collection, or were
+	weights     []float64       // of each form
+	wordWeights map[int]float64 // of each word: that of its most frequent form
+	maxWeight   float64         // of all words together
 }
 
 // hit is a fact, or a passage, that was found.
@@ -254,19 +254,19 @@ func (s *search) run(origins []core.Path) (found []hit) {
 
 func (s *search) addHits(origin core.Path, counts []int) {
 	for _, term := range s.required {
-		s.from.newestWith(origin, term, math.MaxInt, func(p posting) { s.hit(origin, p).required++ })
+		s.from.newestWith(origin, term, math.MaxInt, func(p posting) { s.hitFor(origin, p).required++ })
 	}
 	for i, word := range s.words {
-		counts[i] += s.from.newestWith(origin, termWord+word, s.most, func(p posting) {
-			s.hit(origin, p).add(i, p)
+		counts[i] += s.from.newestWith(origin, termWord+word, s.maxPostings, func(p posting) {
+			s.hitFor(origin, p).addWord(i, p)
 		})
 	}
-	if len(s.words)+len(s.required) == 0 && !s.wordless {
-		s.from.newestWith(origin, termAll, s.most, func(p posting) { s.hit(origin, p) })
+	if len(s.words)+len(s.required) == 0 && !s.meaningOnly {
+		s.from.newestWith(origin, termAll, s.maxPostings, func(p posting) { s.hitFor(origin, p) })
 	}
 }
 
-func (h *hit) add(i int, p posting) {
+func (h *hit) addWord(i int, p posting) {
 	h.words |= 1 << i
 	if p.strong {
 		h.strong |= 1 << i
@@ -275,19 +275,19 @@ func (h *hit) add(i int, p posting) {
 
 func (s *search) weigh(counts []int) {
 	s.weights = make([]float64, len(s.words))
-	s.least = make(map[int]float64)
+	s.wordWeights = make(map[int]float64)
 	for i, n := range counts {
 		s.weights[i] = math.Log1p(float64(s.total+1) / float64(n+1))
-		if worth, ok := s.least[s.wordOf[i]]; !ok || s.weights[i] < worth {
-			s.least[s.wordOf[i]] = s.weights[i]
+		if worth, ok := s.wordWeights[s.wordOf[i]]; !ok || s.weights[i] < worth {
+			s.wordWeights[s.wordOf[i]] = s.weights[i]
 		}
 	}
-	for word := range len(s.least) { // in order, so that the sum is always the same
-		s.maxWeight += s.least[word]
+	for word := range len(s.wordWeights) { // in order, so that the sum is always the same
+		s.maxWeight += s.wordWeights[word]
 	}
 }
 
-func (s *search) hit(origin core.Path, p posting) *hit {
+func (s *search) hitFor(origin core.Path, p posting) *hit {
 	i, ok := s.index[p.id]
 	if !ok {
 		i = len(s.hits)
@@ -322,7 +322,7 @@ func (s *search) order(a, b int) int {
 // refine looks up which of the best have the frequent words, and sorts them.
 func (s *search) refine(best []int, counts []int) {
 	for i, n := range counts {
-		if n < s.most {
+		if n < s.maxPostings {
 			continue
 		}
 		for _, k := range best {
@@ -331,7 +331,7 @@ func (s *search) refine(best []int, counts []int) {
 				continue
 			}
 			if p, ok := s.from.posting(h.origin, termWord+s.words[i], h.id); ok {
-				h.add(i, p)
+				h.addWord(i, p)
 			}
 		}
 	}
@@ -344,7 +344,7 @@ func (s *search) refine(best []int, counts []int) {
 // origins are the visible places, and all above them.
 func (v *view) origins(places []core.Path) []core.Path {
 	all := make([]core.Path, 0, 4)
-	ahead(&v.tx, func() (ranges []kv.Range) {
+	prefetch(&v.tx, func() (ranges []kv.Range) {
 		for _, see := range places {
 			ranges = append(ranges, pathRanges(see)...)
 		}
@@ -365,7 +365,7 @@ func (v *view) origins(places []core.Path) []core.Path {
 
 // queryWords lists the words of the text, stemmed in each of the languages.
 func (s *search) queryWords() {
-	if s.wordless || s.words != nil {
+	if s.meaningOnly || s.words != nil {
 		return
 	}
 	asked := make(map[string]int)

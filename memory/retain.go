@@ -106,23 +106,24 @@ func (p *pruning) step(ctx context.Context) time.Duration {
 // messages, and usage of more than 400 days ago.
 func (db *DB) Prune(ctx context.Context, c Config) error {
 	var heads map[core.Path]head
-	if err := db.look(ctx, func(v *view) { heads = maps.Collect(v.headsBelow(core.Path{})) }); err != nil {
+	if err := db.read(ctx, func(v *view) { heads = maps.Collect(v.headsBelow(core.Path{})) }); err != nil {
 		return err
 	}
 	var errs []error
 	for path, h := range heads {
-		errs = append(errs, db.pruning.entries(ctx, path, h, c.policy(path)))
+		errs = append(errs, db.pruning.pruneEntries(ctx, path, h, c.policy(path)))
 	}
 	if c.Journal > 0 {
-		errs = append(errs, db.pruning.journal(withJobName(ctx, "retention of journals"), db.clock().Add(-c.Journal)))
+		oldest := db.clock().Add(-c.Journal)
+		errs = append(errs, db.pruning.pruneJournal(withJobName(ctx, "retention of journals"), oldest))
 	}
 	ctx = withJobName(ctx, "retention of ids and use")
 	oldUse := []byte(db.clock().Add(-usageAge).Format(time.DateOnly)) // keys begin with the day
-	errs = append(errs, db.pruning.ids(ctx), deleteWhere(ctx, db, bucketUsage, nil, oldUse, nil))
+	errs = append(errs, db.pruning.pruneIDs(ctx), deleteWhere(ctx, db, bucketUsage, nil, oldUse, nil))
 	return errors.Join(errs...)
 }
 
-func (p *pruning) ids(ctx context.Context) error {
+func (p *pruning) pruneIDs(ctx context.Context) error {
 	old := hour(p.db.clock().Add(-idAge))
 	err := sweep(ctx, p.db, bucketIDs, nil, nil, func(_, v []byte) bool {
 		run := idRun{bytes: v}
@@ -144,9 +145,9 @@ func (p *pruning) ids(ctx context.Context) error {
 	}))
 }
 
-// entries deletes entries from the beginning of one log, up to the first that stays, or that
+// pruneEntries deletes entries from the beginning of one log, up to the first that stays, or that
 // waits. Entries that cannot be read are deleted with those before them.
-func (p *pruning) entries(ctx context.Context, path core.Path, h head, r Retention) error {
+func (p *pruning) pruneEntries(ctx context.Context, path core.Path, h head, r Retention) error {
 	spare := 0
 	if r.Messages > 0 {
 		spare = max(int(h.count)-r.Messages, 0)
@@ -159,7 +160,7 @@ func (p *pruning) entries(ctx context.Context, path core.Path, h head, r Retenti
 		for seq, value := range v.numbers(bucketLog, key, 0) {
 			l, ok := v.readEntry(path, seq, value)
 			stays := ok && len(seqs) >= spare && (r.Age <= 0 || !l.Message.Time.Before(oldest))
-			if stays || has(v.bucket(bucketDue), seqKey(key, seq)) {
+			if stays || hasKey(v.bucket(bucketDue), seqKey(key, seq)) {
 				break
 			}
 			seqs = append(seqs, seq)
@@ -168,9 +169,9 @@ func (p *pruning) entries(ctx context.Context, path core.Path, h head, r Retenti
 	}, func(t *tx, seq uint64) { t.remove(key, seq) })
 }
 
-// journal deletes the turns that are over, if all of their records are old: a part of a turn
+// pruneJournal deletes the turns that are over, if all of their records are old: a part of a turn
 // is of no use.
-func (p *pruning) journal(ctx context.Context, oldest time.Time) error {
+func (p *pruning) pruneJournal(ctx context.Context, oldest time.Time) error {
 	return changeFound(ctx, p.db, func(v *view) (turns []core.TurnID) {
 		for turn, records := range v.turns(nil, nil) {
 			if isOld(&v.tx, turn, records, oldest) {
@@ -242,8 +243,8 @@ func correctHeadTimes(ctx context.Context, db *DB, places iter.Seq[core.Path]) e
 			key := placeKey(path)
 			h, ok := v.readHead(key)
 			last := v.tail(path, key)
-			if ok && last.step() && !h.time.Equal(last.at.Message.Time) {
-				all = append(all, corrected{key, h, last.at.Message.Time})
+			if ok && last.step() && !h.time.Equal(last.entry.Message.Time) {
+				all = append(all, corrected{key, h, last.entry.Message.Time})
 			}
 		}
 		return all

@@ -22,8 +22,8 @@ func Shared(db *DB) Sharing { return db.engine.shared }
 // OwnsParts reports whether no other process can have taken over what this one does.
 func OwnsParts(db *DB) bool { return Shared(db) == nil || Shared(db).OwnsParts() }
 
-// selfOf is the number of this process among those that use the database; 0 if there can be one only.
-func selfOf(db *DB) int64 {
+// workerID is the number of this process among those that use the database; 0 if there can be one only.
+func workerID(db *DB) int64 {
 	if Shared(db) == nil {
 		return 0
 	}
@@ -69,22 +69,22 @@ func announce(t *tx, e sharedEpoch) {
 	}
 	all = append(all, e)
 	meta.Put([]byte(metaEpochs), core.JSON(all[max(0, len(all)-maxEpochs):]))
-	stopOthers(t)
+	raiseBarrier(t)
 }
 
-// stopOthers lets the other processes take over what this transaction changes before their next one. Those that
+// raiseBarrier lets the other processes take over what this transaction changes before their next one. Those that
 // are open come before it, as kv.Barrier says.
-func stopOthers(t *tx) {
+func raiseBarrier(t *tx) {
 	if barrier, ok := t.Tx.(kv.Barrier); ok {
 		t.fail(bucketMeta, barrier.Barrier())
 	}
 }
 
-// takeOver applies the epochs of other processes.
-func takeOver(db *DB) error {
+// applyEpochs applies the epochs of other processes.
+func applyEpochs(db *DB) error {
 	var all []sharedEpoch
 	var floor uint64
-	err := db.look(context.Background(), func(v *view) {
+	err := db.read(context.Background(), func(v *view) {
 		meta := v.bucket(bucketMeta)
 		_ = json.Unmarshal(meta.Get([]byte(metaEpochs)), &all) // see announce
 		floor, _ = strconv.ParseUint(string(meta.Get([]byte(metaFloor))), 10, 64)
@@ -98,13 +98,13 @@ func takeOver(db *DB) error {
 	defer e.mu.Unlock()
 	for i, one := range all {
 		switch {
-		case one.Number <= e.taken:
+		case one.Number <= e.applied:
 			continue
-		case i == 0 && e.taken > 0 && one.Number > e.taken+1: // some are missing
+		case i == 0 && e.applied > 0 && one.Number > e.applied+1: // some are missing
 			e.now++
 			e.forgottenIn[core.Path{}] = e.now
 		}
-		e.taken = one.Number
+		e.applied = one.Number
 		if one.By != e.process {
 			e.apply(&one)
 		}
@@ -113,7 +113,7 @@ func takeOver(db *DB) error {
 }
 
 // apply applies an epoch of another process. e.mu is held.
-func (e *forgettings) apply(one *sharedEpoch) {
+func (e *epochState) apply(one *sharedEpoch) {
 	e.begin(one.Begun)
 	e.others[one.Subject] = append(e.others[one.Subject], one.Begun...)
 	for _, m := range one.Muted {

@@ -40,7 +40,7 @@ func (s *search) addSimilar(best []int, origins []core.Path) []int {
 		if i >= minSimilar && n.similarity < s.baseline.threshold {
 			break
 		}
-		at := s.hitOf(n)
+		at := s.addHit(n)
 		if !slices.Contains(best, at) {
 			best = append(best, at)
 		}
@@ -117,14 +117,14 @@ func (u *baseline) scaled(near float64) float64 {
 // similarity is that of a fact to the text; 0 if it is not known.
 func (s *search) similarity(origin core.Path, fact uint64) float64 {
 	v, _ := s.facts().vectorOf(origin, fact)
-	if v.model != s.vector.model || len(v.digits) != len(s.vector.digits) {
+	if v.model != s.vector.model || len(v.components) != len(s.vector.components) {
 		return 0
 	}
 	return v.cosine(s.vector)
 }
 
-// hitOf returns the index of a hit, which it adds if it is new.
-func (s *search) hitOf(n hit) int {
+// addHit returns the index of a hit, which it adds if it is new.
+func (s *search) addHit(n hit) int {
 	if i, ok := s.index[n.id]; ok {
 		return i
 	}

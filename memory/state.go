@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"synthbot/core"
 	"synthbot/core/llm"
@@ -34,7 +35,7 @@ type Use struct {
 }
 
 func usageKey(u Use) []byte {
-	k := append([]byte(u.Day), ending)
+	k := append([]byte(u.Day), terminator)
 	k = append(k, placeKey(u.Person)...)
 	return append(k, u.Engine...)
 }
@@ -45,7 +46,8 @@ func usageKey(u Use) []byte {
 func (db *DB) AddUse(uses ...Use) <-chan error {
 	j := &job{done: make(chan error, 1), canWait: true, finishing: true}
 	for _, u := range uses {
-		if len(u.Day) != len("2006-01-02") || strings.ContainsRune(u.Engine, ending) || len(u.Engine) > maxPluginKey {
+		badEngine := strings.ContainsRune(u.Engine, terminator) || len(u.Engine) > maxPluginKey
+		if len(u.Day) != len(time.DateOnly) || badEngine {
 			j.done <- fmt.Errorf("use: %w: day %q, engine %q", ErrBatch, u.Day, u.Engine)
 			return j.done
 		}
@@ -81,7 +83,7 @@ func (t *tx) addUse(u Use) {
 }
 
 func readUse(key, value []byte) (u Use, err error) {
-	day, rest, ok := bytes.Cut(key, []byte{ending})
+	day, rest, ok := bytes.Cut(key, []byte{terminator})
 	if !ok {
 		return Use{}, fmt.Errorf("use %q: %w", key, errFields)
 	}
@@ -105,7 +107,7 @@ func (u *Use) fields(c *codec) {
 // Uses returns the counters of the days from first to last, inclusive, by day, person and
 // engine.
 func (db *DB) Uses(ctx context.Context, first, last string) (uses []Use, err error) {
-	err = db.look(ctx, func(v *view) {
+	err = db.read(ctx, func(v *view) {
 		for k, value := range v.bucket(bucketUsage).pairs([]byte(first), nil) {
 			u, err := readUse(k, value)
 			if u.Day > last {

@@ -39,7 +39,7 @@ func sweep(ctx context.Context, db *DB, bucket string, start, end []byte,
 		err := changeFound(ctx, db, find, func(t *tx, k []byte) {
 			// It may have changed since it was read.
 			v := bytes.Clone(t.bucket(bucket).Get(k))
-			if has(t.bucket(bucket), k) && match(k, v) {
+			if hasKey(t.bucket(bucket), k) && match(k, v) {
 				change(t, k, v)
 			}
 		})
@@ -58,7 +58,7 @@ func deleteWhere(ctx context.Context, db *DB, bucket string, start, end []byte, 
 // changeFound calls change for what find finds in a view, as changeAll does.
 func changeFound[T any](ctx context.Context, db *DB, find func(*view) []T, change func(*tx, T)) error {
 	var all []T
-	if err := db.look(ctx, func(v *view) { all = find(v) }); err != nil {
+	if err := db.read(ctx, func(v *view) { all = find(v) }); err != nil {
 		return err
 	}
 	return changeAll(ctx, db, all, change)

@@ -39,7 +39,7 @@ func newSubject(ctx context.Context, db *DB, path core.Path) *subject {
 		turns: make(map[core.TurnID]bool)}
 	s.plan = plan{
 		Whole: make(map[core.Path]uint64), Replies: make(map[core.Path]map[string]bool),
-		Sources: make(map[core.Path]bool), Worker: selfOf(db),
+		Sources: make(map[core.Path]bool), Worker: workerID(db),
 	}
 	if path.IsPerson() {
 		s.person, s.within = path.Elements()[2], interfaceOf(path)
@@ -47,9 +47,9 @@ func newSubject(ctx context.Context, db *DB, path core.Path) *subject {
 	return s
 }
 
-// lookUp looks up the places to search. What is added to them later does not belong to the
+// loadHeads looks up the places to search. What is added to them later does not belong to the
 // subject.
-func (s *subject) lookUp(v *view) error {
+func (s *subject) loadHeads(v *view) error {
 	if s.person == "" {
 		s.path = v.resolve(s.path).path
 		s.within = s.path
@@ -60,7 +60,7 @@ func (s *subject) lookUp(v *view) error {
 
 // find looks up the places to search, and finds what is in them.
 func (s *subject) find() error {
-	err := s.db.view(s.ctx, func(v *view) error { return errors.Join(s.lookUp(v), s.adopt(v)) })
+	err := s.db.view(s.ctx, func(v *view) error { return errors.Join(s.loadHeads(v), s.loadPlan(v)) })
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (s *subject) findWhole() error {
 	}
 	from, to := subtree(s.within)
 	err := sweep(s.ctx, s.db, bucketLog, from, to, func(k, v []byte) bool {
-		l, ok, err := s.read(k, v)
+		l, ok, err := s.readEntry(k, v)
 		if !ok || err != nil || !s.concerns(&l) {
 			return false
 		}
@@ -114,17 +114,17 @@ func (s *subject) addReply(place core.Path, id string) {
 	s.Replies[place][id] = true
 }
 
-// read decodes an entry that is in a place that belongs to the subject, mentions the person, or
+// readEntry decodes an entry that is in a place that belongs to the subject, mentions the person, or
 // may quote what the bot answered them; ok is false for others. Of an entry that cannot be
 // read, in such a place, the number is known.
-func (s *subject) read(k, v []byte) (l storedEntry, ok bool, err error) {
+func (s *subject) readEntry(k, v []byte) (l storedEntry, ok bool, err error) {
 	var author codec // the person's id may be there as a text, or as the number of an author
 	authorID(&author, &s.person)
 	named := bytes.Contains(v, []byte(s.person)) || bytes.Contains(v, author.out)
 	if !named && len(s.Replies)+len(s.Whole) == 0 {
 		return storedEntry{}, false, nil
 	}
-	path, seq, err := entryOf(k)
+	path, seq, err := parseEntryKey(k)
 	_, whole := s.Whole[path]
 	if err != nil || seq > s.heads[path].last || !named && !whole && s.Replies[path] == nil {
 		return storedEntry{}, false, err
@@ -143,8 +143,8 @@ func (s *subject) concerns(l *storedEntry) bool {
 		slices.Contains(l.answers, s.person)
 }
 
-// holds reports whether what is stored under a path belongs to the subject.
-func (s *subject) holds(path core.Path) bool {
+// covers reports whether what is stored under a path belongs to the subject.
+func (s *subject) covers(path core.Path) bool {
 	for above := path; !above.IsZero(); above = above.Parent() {
 		_, whole := s.Whole[above]
 		if whole || s.Sources[above] {
@@ -162,8 +162,8 @@ func (s *subject) concernsFact(fact core.Fact) bool {
 	return private || fact.By == s.path || slices.Contains(fact.About, s.path)
 }
 
-// saidBefore reports whether a former text is the person's.
-func (s *subject) saidBefore(old core.Former) bool { return old.By == s.path }
+// wroteFormer reports whether a former text is the person's.
+func (s *subject) wroteFormer(old core.Former) bool { return old.By == s.path }
 
 // isNamed reports whether a record of a turn names the person.
 func (s *subject) isNamed(records []record) bool {
@@ -189,7 +189,7 @@ func (s *subject) isAnswered(t *tx, records []record) bool {
 	_ = json.Unmarshal(w.Data, &o) // one that cannot be read answers nobody
 	first, end := turnKey(turn), seqKey(placeKey(turn.Path), o.Last+w.Shift+1)
 	for k, v := range t.bucket(bucketLog).pairs(first, end) {
-		l, ok, _ := s.read(k, v)
+		l, ok, _ := s.readEntry(k, v)
 		answered := l.Due || l.Message.Seq == turn.Seq // a settled entry is no longer due
 		if ok && answered && (l.Message.Author.ID == s.person || slices.Contains(l.answers, s.person)) {
 			return true

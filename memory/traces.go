@@ -38,7 +38,7 @@ func (db *DB) Compact(ctx context.Context) (before, after int64, err error) {
 		return meta.Delete([]byte(metaTraces))
 	})
 	if err != nil {
-		return 0, 0, fmt.Errorf("compact: %w", db.engine.named(err))
+		return 0, 0, fmt.Errorf("compact: %w", db.engine.withName(err))
 	}
 	return before, after, nil
 }
@@ -46,7 +46,7 @@ func (db *DB) Compact(ctx context.Context) (before, after int64, err error) {
 // tracesOf returns what Forget stored; nil if no traces of what was forgotten are left in the
 // file.
 func tracesOf(db *DB) (noted []byte) {
-	_ = db.look(context.Background(), func(v *view) { // errors are reported elsewhere
+	_ = db.read(context.Background(), func(v *view) { // errors are reported elsewhere
 		noted = bytes.Clone(v.bucket(bucketMeta).Get([]byte(metaTraces)))
 	})
 	return noted

@@ -97,28 +97,28 @@ func (b bucket) set(key, value []byte) {
 func (b bucket) pairs(from, to []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(k, v []byte) bool) {
 		c := b.Cursor(from, to)
-		for k, v := c.Seek(from); below(k, to) && yield(k, v); k, v = c.Next() {
+		for k, v := c.Seek(from); isBefore(k, to) && yield(k, v); k, v = c.Next() {
 		}
 	}
 }
 
 // prefixed iterates over the pairs whose keys have that prefix.
 func (b bucket) prefixed(prefix []byte) iter.Seq2[[]byte, []byte] {
-	return b.pairs(prefix, after(prefix))
+	return b.pairs(prefix, prefixEnd(prefix))
 }
 
 // prefixes lists the different beginnings of the keys in a range, up to the first byte that
 // ends a place or a name.
 func (b bucket) prefixes(from, to []byte) (all [][]byte) {
 	c := b.Cursor(from, to)
-	for k, _ := c.Seek(from); below(k, to); {
-		end := bytes.IndexByte(k, ending) + 1
+	for k, _ := c.Seek(from); isBefore(k, to); {
+		end := bytes.IndexByte(k, terminator) + 1
 		if end == 0 {
 			k, _ = c.Next()
 			continue
 		}
 		all = append(all, bytes.Clone(k[:end]))
-		k, _ = c.Seek(after(k[:end]))
+		k, _ = c.Seek(prefixEnd(k[:end]))
 	}
 	return all
 }
@@ -194,7 +194,7 @@ func (t *tx) entry(p place, seq uint64) (l storedEntry, ok bool) {
 func (t *tx) headsBelow(root core.Path) iter.Seq2[core.Path, head] {
 	return func(yield func(core.Path, head) bool) {
 		for k, value := range t.bucket(bucketPlaces).pairs(subtree(root)) {
-			if path, err := placeOf(k); err != nil {
+			if path, err := parsePlace(k); err != nil {
 				t.db.logUnreadable(fmt.Errorf("%s: %w", bucketPlaces, err))
 			} else if !yield(path, t.headOf(k, value)) {
 				return
@@ -206,7 +206,7 @@ func (t *tx) headsBelow(root core.Path) iter.Seq2[core.Path, head] {
 // placesIn lists the places at or below root with which the keys of a bucket begin.
 func (t *tx) placesIn(bucket string, root core.Path) (places []core.Path) {
 	for _, key := range t.bucket(bucket).prefixes(subtree(root)) {
-		path, err := placeOf(key)
+		path, err := parsePlace(key)
 		if err != nil {
 			t.db.logUnreadable(fmt.Errorf("%s: %w", bucket, err))
 			continue
@@ -220,8 +220,8 @@ func (t *tx) placesIn(bucket string, root core.Path) (places []core.Path) {
 // their values.
 func (t *tx) numbers(bucket string, place []byte, from uint64) iter.Seq2[uint64, []byte] {
 	return func(yield func(uint64, []byte) bool) {
-		for k, value := range t.bucket(bucket).pairs(seqKey(place, from), after(place)) {
-			if seq, ok := numberOf(k, place); ok && !yield(seq, value) {
+		for k, value := range t.bucket(bucket).pairs(seqKey(place, from), prefixEnd(place)) {
+			if seq, ok := parseSeq(k, place); ok && !yield(seq, value) {
 				return
 			}
 		}
@@ -233,7 +233,7 @@ func (t *tx) turns(from, to []byte) iter.Seq2[core.TurnID, []record] {
 	return func(yield func(core.TurnID, []record) bool) {
 		var records []record
 		for k, v := range t.bucket(bucketJournal).pairs(from, to) {
-			key, err := journalKeyOf(k)
+			key, err := parseJournalKey(k)
 			if err != nil {
 				t.db.logUnreadable(err)
 				continue
@@ -254,7 +254,7 @@ func (t *tx) turns(from, to []byte) iter.Seq2[core.TurnID, []record] {
 
 func (t *tx) records(turn core.TurnID) (records []record) {
 	from := turnKey(turn)
-	for _, all := range t.turns(from, after(from)) {
+	for _, all := range t.turns(from, prefixEnd(from)) {
 		records = all
 	}
 	return records

@@ -14,9 +14,9 @@ const maxLength = 8192
 
 // vector is the direction of an embedding, each number in a byte.
 type vector struct {
-	model  uint32 // tag of the model and the length: others are not compared
-	scale  float32
-	digits []byte // int8; of a vector that was read: the transaction's, unless it is coarse
+	model      uint32 // tag of the model and the length: others are not compared
+	scale      float32
+	components []byte // int8; of a vector that was read: the transaction's, unless it is coarse
 }
 
 // coarseTag changes the model of a vector that is coarse: passages are many, so that each number of
@@ -42,14 +42,14 @@ func quantize(model string, embedding []float32) (v vector, ok bool) {
 	}
 	v = vector{modelTag(model, len(embedding)), float32(largest / 127 / math.Sqrt(sum)), make([]byte, len(embedding))}
 	for i, x := range embedding {
-		v.digits[i] = byte(int8(math.Round(float64(x) / largest * 127)))
+		v.components[i] = byte(int8(math.Round(float64(x) / largest * 127)))
 	}
 	return v, true
 }
 
 // cosine is the cosine of the angle between two vectors of one model.
 func (v *vector) cosine(w *vector) float64 {
-	a, b := v.digits, w.digits
+	a, b := v.components, w.components
 	b = b[:len(a)]
 	var sum int32
 	for i, x := range a {
@@ -63,7 +63,7 @@ func (v *vector) cosine(w *vector) float64 {
 func (v *vector) coarse() (best vector) {
 	nearest := -1.0
 	for step := 18; step > 4; step-- { // 7 of the first are 127 or more
-		c := v.inSteps(step)
+		c := v.quantized(step)
 		near := c.cosine(v)
 		if near > nearest {
 			best, nearest = c, near
@@ -72,13 +72,13 @@ func (v *vector) coarse() (best vector) {
 	return best
 }
 
-// inSteps divides the numbers by a step, and cuts what is above 7 of them.
-func (v *vector) inSteps(step int) vector {
-	c, sum := vector{model: v.model ^ coarseTag, digits: make([]byte, len(v.digits))}, 0
-	for i, d := range v.digits {
+// quantized divides the numbers by a step, and cuts what is above 7 of them.
+func (v *vector) quantized(step int) vector {
+	c, sum := vector{model: v.model ^ coarseTag, components: make([]byte, len(v.components))}, 0
+	for i, d := range v.components {
 		x := (2*int(int8(d)) + 19*step) / (2 * step) // rounded, and 9 more so that it is above 0
 		x = min(max(x-9, -7), 7)
-		c.digits[i] = byte(int8(x))
+		c.components[i] = byte(int8(x))
 		sum += x * x
 	}
 	c.scale = float32(1 / math.Sqrt(float64(sum)))
@@ -89,13 +89,13 @@ const vectorHeader = 8
 
 // encode returns the vector as it is stored for what has that number.
 func (v *vector) encode(number uint64) []byte {
-	b := make([]byte, 0, vectorHeader+len(v.digits))
+	b := make([]byte, 0, vectorHeader+len(v.components))
 	b = binary.BigEndian.AppendUint32(b, v.model)
 	b = binary.BigEndian.AppendUint32(b, math.Float32bits(v.scale))
 	if number < firstPassage {
-		return append(b, v.digits...)
+		return append(b, v.components...)
 	}
-	for i, d := range v.digits { // from 1 to 15; 0 after an odd one
+	for i, d := range v.components { // from 1 to 15; 0 after an odd one
 		if i%2 == 0 {
 			b = append(b, (d+8)<<4)
 		} else {
@@ -112,7 +112,7 @@ func decodeVector(b []byte, number uint64) (v vector, err error) {
 	}
 	v = vector{binary.BigEndian.Uint32(b), math.Float32frombits(binary.BigEndian.Uint32(b[4:])), b[vectorHeader:]}
 	if number >= firstPassage {
-		v.digits = unpacked(v.digits)
+		v.components = unpack(v.components)
 	}
 	scale := float64(v.scale)
 	if !(scale > 0) || math.IsInf(scale, 0) {
@@ -121,8 +121,8 @@ func decodeVector(b []byte, number uint64) (v vector, err error) {
 	return v, nil
 }
 
-// unpacked returns the numbers of four bits each.
-func unpacked(pairs []byte) []byte {
+// unpack returns the numbers of four bits each.
+func unpack(pairs []byte) []byte {
 	digits := make([]byte, 0, 2*len(pairs))
 	for _, pair := range pairs {
 		digits = append(digits, pair>>4-8, pair&0xf-8)
@@ -144,12 +144,12 @@ type sketch [sketchWords]uint64
 // every bit, and keeps the signs.
 func (v *vector) sketch() (s sketch) {
 	n := sketchWords * 64
-	for n < len(v.digits) {
+	for n < len(v.components) {
 		n *= 2
 	}
 	turned := make([]int32, n)
 	state := uint64(0)
-	for i, d := range v.digits {
+	for i, d := range v.components {
 		if i%64 == 0 {
 			state = mix(uint64(i) + 1)
 		}
@@ -211,7 +211,7 @@ func (t factTx) putVector(origin core.Path, fact uint64, v *vector) {
 		v = &c
 	}
 	t.bucket(bucketVectors).Put(seqKey(placeKey(origin), fact), v.encode(fact))
-	t.changeChunk(origin, fact, v.encodeSketch(fact))
+	t.setSketch(origin, fact, v.encodeSketch(fact))
 }
 
 // encodeSketch returns a vector's sketch as a chunk holds it.
@@ -238,11 +238,11 @@ func (t factTx) sketchAt(origin core.Path, fact uint64) []byte {
 
 func (t factTx) dropVector(origin core.Path, fact uint64) {
 	t.bucket(bucketVectors).Delete(seqKey(placeKey(origin), fact))
-	t.changeChunk(origin, fact, nil)
+	t.setSketch(origin, fact, nil)
 }
 
-// changeChunk replaces the sketch of one fact; nil deletes it.
-func (t factTx) changeChunk(origin core.Path, fact uint64, one []byte) {
+// setSketch replaces the sketch of one fact; nil deletes it.
+func (t factTx) setSketch(origin core.Path, fact uint64, one []byte) {
 	b, key := t.bucket(bucketSketches), chunkKey(origin, fact)
 	old := b.Get(key)
 	chunk := make([]byte, 0, len(old)+sketchBytes)

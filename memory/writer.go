@@ -17,10 +17,10 @@ import (
 
 // writer is the one goroutine that writes.
 type writer struct {
-	db    *DB
-	watch watch
-	fault func(*tx, *job) // see Options
-	inUse bool            // the file says that it is in use
+	db        *DB
+	watch     watch
+	beforeJob func(*tx, *job) // see Options
+	inUse     bool            // the file says that it is in use
 }
 
 // run writes until the queue is closed and empty, a group of jobs in each transaction.
@@ -31,8 +31,8 @@ func (w *writer) run() {
 		g := &groupCommit{db: w.db}
 		closed := w.db.queue.take(g)
 		for len(g.jobs) > 0 {
-			w.watch.note(work{busy: true, slow: true})
-			w.settle(g, w.db.engine.Update(g.write))
+			w.watch.set(work{busy: true, onDisk: true})
+			w.conclude(g, w.db.engine.Update(g.write))
 		}
 		if closed {
 			w.markClean()
@@ -41,16 +41,16 @@ func (w *writer) run() {
 	}
 }
 
-// settle tells jobs what came of a transaction, and leaves to the group those that are to be tried again. A
+// conclude tells jobs what came of a transaction, and leaves to the group those that are to be tried again. A
 // job that failed is taken out; if the transaction itself failed, each job is tried alone.
-func (w *writer) settle(g *groupCommit, err error) {
-	defer w.watch.note(work{})
+func (w *writer) conclude(g *groupCommit, err error) {
+	defer w.watch.set(work{})
 	g.sealed = true
-	err = w.db.engine.named(err)
+	err = w.db.engine.withName(err)
 	switch {
 	case err == nil:
 		w.inUse = true
-		w.db.embeds.saved(g.saved)
+		w.db.embeds.noteSaved(g.saved)
 		for _, j := range g.jobs {
 			if j.publish != nil {
 				j.publish()
@@ -62,14 +62,14 @@ func (w *writer) settle(g *groupCommit, err error) {
 		g.failed.done <- err
 		g.jobs = slices.DeleteFunc(g.jobs, func(j *job) bool { return j == g.failed })
 	case len(g.jobs) > 1:
-		g.jobs, g.alone = nil, g.jobs
+		g.jobs, g.retryAlone = nil, g.jobs
 	case !w.db.space.noteFailure(err, g.jobs[0]):
 		g.jobs[0].done <- err
 		g.jobs = nil
 	}
 	g.failed = nil
-	if len(g.jobs) == 0 && len(g.alone) > 0 {
-		g.jobs, g.alone = g.alone[:1], g.alone[1:]
+	if len(g.jobs) == 0 && len(g.retryAlone) > 0 {
+		g.jobs, g.retryAlone = g.retryAlone[:1], g.retryAlone[1:]
 	}
 }
 
@@ -93,8 +93,8 @@ type job struct {
 	// run writes. It may be called again, in another transaction, when what
 	// shares the transaction with it fails.
 	run func(*tx) error
-	// ahead, if set, returns what run will read.
-	ahead func(*tx) []kv.Range
+	// prefetch, if set, returns what run will read.
+	prefetch func(*tx) []kv.Range
 	// publish, if set, is called when what run wrote is durable.
 	publish   func()
 	name      string // empty: that of the context of write
@@ -111,13 +111,13 @@ const (
 )
 
 type groupCommit struct {
-	db     *DB
-	jobs   []*job
-	size   int      // of the jobs, in bytes
-	sealed bool     // no more jobs join
-	alone  []*job   // which are tried one by one afterwards
-	failed *job     // in the latest transaction; nil: none of them
-	saved  []uint64 // see tx
+	db         *DB
+	jobs       []*job
+	size       int      // of the jobs, in bytes
+	sealed     bool     // no more jobs join
+	retryAlone []*job   // which are tried one by one afterwards
+	failed     *job     // in the latest transaction; nil: none of them
+	saved      []uint64 // see tx
 }
 
 // write runs the jobs in a transaction, and those that join meanwhile. Nothing outlives a call that failed or
@@ -134,8 +134,8 @@ func (g *groupCommit) write(b kv.Tx) error {
 		}
 		for ; announced < len(g.jobs); announced++ {
 			j := g.jobs[announced]
-			if j.ahead != nil {
-				ahead(&t, func() []kv.Range { return j.ahead(&t) })
+			if j.prefetch != nil {
+				prefetch(&t, func() []kv.Range { return j.prefetch(&t) })
 			}
 		}
 		g.failed = g.jobs[i]
@@ -145,17 +145,17 @@ func (g *groupCommit) write(b kv.Tx) error {
 		g.failed = nil // what fails from here on is the transaction
 	}
 	g.saved = t.saved
-	w.watch.note(work{busy: true, slow: true})
+	w.watch.set(work{busy: true, onDisk: true})
 	return t.finish()
 }
 
 // runJob runs one job, whose panic is its error.
 func (w *writer) runJob(t *tx, j *job) (err error) {
-	defer w.db.engine.recovered(debug.SetPanicOnFault(true), &err)
+	defer w.db.engine.recoverPanic(debug.SetPanicOnFault(true), &err)
 	if err := w.watch.startJob(j, t.now); err != nil {
 		return err
 	}
-	w.fault(t, j)
+	w.beforeJob(t, j)
 	if err := j.run(t); err != nil {
 		return err
 	}
@@ -237,8 +237,8 @@ func (db *DB) update(ctx context.Context, run func(*tx)) error {
 	}})
 }
 
-// look is view for a function that returns no error.
-func (db *DB) look(ctx context.Context, f func(*view)) error {
+// read is view for a function that returns no error.
+func (db *DB) read(ctx context.Context, f func(*view)) error {
 	return db.view(ctx, func(v *view) error {
 		f(v)
 		return nil
@@ -250,7 +250,7 @@ func updateAndView(ctx context.Context, db *DB, run func(*tx), f func(*view) err
 	var b kv.View
 	var begin error
 	err = db.write(ctx, &job{run: func(t *tx) error { run(t); return nil }, publish: func() {
-		defer db.engine.recovered(debug.SetPanicOnFault(true), &begin)
+		defer db.engine.recoverPanic(debug.SetPanicOnFault(true), &begin)
 		b, begin = db.engine.Begin(ctx)
 		if begin == nil { // the first read begins it
 			b.Bucket(bucketMeta).Get([]byte(metaSchema))
@@ -262,7 +262,7 @@ func updateAndView(ctx context.Context, db *DB, run func(*tx), f func(*view) err
 	if err = cmp.Or(err, begin); err != nil {
 		return err
 	}
-	defer db.engine.recovered(debug.SetPanicOnFault(true), &err)
+	defer db.engine.recoverPanic(debug.SetPanicOnFault(true), &err)
 	return f(&view{tx: newTx(db, b)})
 }
 

@@ -10,15 +10,15 @@ import (
 // around it.
 func lines(s string) string { return strings.TrimSpace(txt.Lines(s)) }
 
-// start begins each example in the dialogues of cards.
-var start = txt.Pattern(`(?i)\s*<START>\s*`)
+// startPattern begins each example in the dialogues of cards.
+var startPattern = txt.Pattern(`(?i)\s*<START>\s*`)
 
 // examples separates examples of dialogue by empty lines.
 func examples(s string) string {
 	if !strings.Contains(s, "<") {
 		return s
 	}
-	return strings.TrimSpace(start().ReplaceAllString(s, "\n\n"))
+	return strings.TrimSpace(startPattern().ReplaceAllString(s, "\n\n"))
 }
 
 // unlabel removes the colon after words that are labels of the rendered text, so that a

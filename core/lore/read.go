@@ -107,7 +107,7 @@ func (o object) list(names ...string) (keys []string) {
 
 // number returns a number, also of a string.
 func (o object) number(name string) int {
-	f, err := strconv.ParseFloat(o.bare(name), 64)
+	f, err := strconv.ParseFloat(o.unquoted(name), 64)
 	if err != nil || math.IsNaN(f) {
 		return 0
 	}
@@ -122,7 +122,7 @@ const (
 
 // flag reads true, false, and what means the same.
 func (o object) flag(name string) int {
-	switch strings.ToLower(o.bare(name)) {
+	switch strings.ToLower(o.unquoted(name)) {
 	case "true", "1", "yes":
 		return yes
 	case "false", "0", "no":
@@ -131,4 +131,4 @@ func (o object) flag(name string) int {
 	return 0
 }
 
-func (o object) bare(name string) string { return strings.Trim(string(o[name]), `" `) }
+func (o object) unquoted(name string) string { return strings.Trim(string(o[name]), `" `) }

@@ -57,7 +57,7 @@ type File struct {
 	closed   bool
 
 	compacting chan struct{} // holds a token while the file is compacted
-	replaced   sync.WaitGroup
+	closingOld sync.WaitGroup
 
 	mu     sync.Mutex // guards the fields below; they change only while writing holds its token
 	bolt   *bbolt.DB
@@ -161,7 +161,7 @@ func (f *File) Close() error {
 	broken := f.broken
 	f.closed = true
 	<-f.writing
-	f.replaced.Wait()
+	f.closingOld.Wait()
 	if broken != nil {
 		unlock(f.handle)
 		return errors.Join(broken, f.handle.Close())
@@ -210,7 +210,7 @@ func (f *File) Update(work func(kv.Tx) error) (err error) {
 	case f.broken != nil:
 		return f.broken
 	}
-	if err := f.syncAgain(); err != nil {
+	if err := f.retrySync(); err != nil {
 		return fullError(err)
 	}
 	id, failed, returned := 0, false, false
@@ -246,15 +246,15 @@ func (f *File) resolveCommit(id int, err error) error {
 	}
 	f.log.Warn("a commit could not be synced, which is tried again", "file", f.name, "err", err)
 	f.unsynced = id
-	if f.syncAgain() != nil {
+	if f.retrySync() != nil {
 		return err
 	}
 	return nil
 }
 
-// syncAgain writes the meta page of a transaction whose sync failed again. Until that works,
+// retrySync writes the meta page of a transaction whose sync failed again. Until that works,
 // nothing else may be written.
-func (f *File) syncAgain() error {
+func (f *File) retrySync() error {
 	if f.unsynced == 0 {
 		return nil
 	}

@@ -212,7 +212,7 @@ func (c *compaction) finish() error {
 	f.mu.Lock()
 	f.bolt, f.handle = c.target.bolt, c.target.handle
 	f.mu.Unlock()
-	f.replaced.Go(func() { // when the views of the old one have ended
+	f.closingOld.Go(func() { // when the views of the old one have ended
 		if err := old.Close(); err != nil {
 			f.log.Error("the replaced file cannot be closed", "file", f.name, "err", err)
 		}

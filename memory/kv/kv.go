@@ -116,10 +116,10 @@ type Cursor interface {
 	Prev() (k, v []byte)
 }
 
-// Reader is implemented by a Tx that can read ahead. It changes only the speed.
-type Reader interface {
-	// Ahead announces what will be read. It is fetched together with the next read.
-	Ahead(what ...Range)
+// Prefetcher is implemented by a Tx that can read ahead. It changes only the speed.
+type Prefetcher interface {
+	// Prefetch announces what will be read. It is fetched together with the next read.
+	Prefetch(what ...Range)
 }
 
 // Range is a part of a bucket: the key From, or the keys From until To. Without both it is the bucket's

@@ -118,7 +118,7 @@ func (f *File) Check() []error {
 			before, last = bucket, nil
 		}
 		if bytes.Compare(last, key) >= 0 {
-			f.fault("bucket %s: key %q does not follow %q", bucket, key, last)
+			f.addFault("bucket %s: key %q does not follow %q", bucket, key, last)
 		}
 		last = key
 	})
@@ -141,7 +141,7 @@ func (f *File) Pairs(buckets []string, use func(bucket string, key, value []byte
 	return f.faults
 }
 
-func (f *File) fault(format string, args ...any) {
+func (f *File) addFault(format string, args ...any) {
 	if len(f.faults) < MaxFaults {
 		f.faults = append(f.faults, fmt.Errorf(format, args...))
 	}
@@ -150,7 +150,7 @@ func (f *File) fault(format string, args ...any) {
 func (f *File) walk(page uint64, use func(key, value []byte, isBucket bool)) {
 	b, err := f.readPage(page)
 	if err != nil {
-		f.fault("page %d: %w", page, err)
+		f.addFault("page %d: %w", page, err)
 		return
 	}
 	f.elements(b, page, use)
@@ -170,7 +170,7 @@ func (f *File) readPage(page uint64) ([]byte, error) {
 	if size > f.size-at {
 		return nil, fmt.Errorf("%d bytes do not fit into the file", size)
 	}
-	if !f.firstRead(page, uint64(size/f.page)) {
+	if !f.markRead(page, uint64(size/f.page)) {
 		return nil, errors.New("it is used twice")
 	}
 	b := make([]byte, size)
@@ -180,8 +180,8 @@ func (f *File) readPage(page uint64) ([]byte, error) {
 	return b, nil
 }
 
-// firstRead notes that n pages are in use; false if one of them was before.
-func (f *File) firstRead(page, n uint64) bool {
+// markRead notes that n pages are in use; false if one of them was before.
+func (f *File) markRead(page, n uint64) bool {
 	if f.seen == nil {
 		f.seen = make([]uint64, f.size/f.page/64+1)
 	}
@@ -201,13 +201,13 @@ func (f *File) firstRead(page, n uint64) bool {
 func (f *File) elements(b []byte, page uint64, use func(key, value []byte, isBucket bool)) {
 	flags, count := order.Uint16(b[8:]), int(order.Uint16(b[10:]))
 	if flags != branchFlag && flags != leafFlag {
-		f.fault("page %d: it is neither branch nor leaf", page)
+		f.addFault("page %d: it is neither branch nor leaf", page)
 		return
 	}
 	for i := range count {
 		at := pageHeader + i*elementSize
 		if at+elementSize > len(b) {
-			f.fault("page %d: %d elements do not fit", page, count)
+			f.addFault("page %d: %d elements do not fit", page, count)
 			return
 		}
 		e := b[at:]
@@ -218,7 +218,7 @@ func (f *File) elements(b []byte, page uint64, use func(key, value []byte, isBuc
 		key, rest, ok := cut(e, order.Uint32(e[4:]), order.Uint32(e[8:]))
 		value, _, ok2 := cut(rest, 0, order.Uint32(e[12:]))
 		if !ok || !ok2 {
-			f.fault("page %d: element %d lies outside of it", page, i)
+			f.addFault("page %d: element %d lies outside of it", page, i)
 			continue
 		}
 		use(key, value, order.Uint32(e)&bucketFlag != 0)
@@ -236,7 +236,7 @@ func cut(b []byte, at, size uint32) (part, rest []byte, ok bool) {
 
 func (f *File) bucket(name string, value []byte, use func(key, value []byte, isBucket bool)) {
 	if len(value) < bucketHeader {
-		f.fault("bucket %s: %d bytes", name, len(value))
+		f.addFault("bucket %s: %d bytes", name, len(value))
 		return
 	}
 	root := order.Uint64(value)
@@ -246,7 +246,7 @@ func (f *File) bucket(name string, value []byte, use func(key, value []byte, isB
 	}
 	inline := value[bucketHeader:]
 	if len(inline) < pageHeader {
-		f.fault("bucket %s: %d bytes", name, len(value))
+		f.addFault("bucket %s: %d bytes", name, len(value))
 		return
 	}
 	f.elements(inline, 0, use)
