@@ -42,14 +42,14 @@ func (db *DB) copyTo(w io.Writer) error {
 	})
 }
 
-// throttledWriter rests twice as long as it writes, so that turns hardly notice a backup.
+// throttledWriter sleeps after it has written for a while, so that turns hardly notice a backup.
 type throttledWriter struct {
 	io.Writer
-	resumed time.Time // it began, or rested
+	resumed time.Time // when it was created, or last slept
 }
 
 const (
-	minBurst = 2 * time.Millisecond // for how long it writes, at least
+	minBurst = 2 * time.Millisecond // between two sleeps
 	maxSleep = 10 * time.Millisecond
 )
 
@@ -64,7 +64,7 @@ func (w *throttledWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// copyAsFile writes what is stored as a new file, which is first made in dir.
+// copyAsFile copies the pairs of a view into a new database file in dir, and writes that to w.
 func copyAsFile(v *view, w io.Writer, dir string) (err error) {
 	dir, err = os.MkdirTemp(dir, ".spool-*")
 	if err != nil {
@@ -99,8 +99,8 @@ func (db *DB) Backup(file string) error {
 	})
 }
 
-// CopyStored calls copy with the database of a bot that does not run, as it is stored, in any format: copy may call
-// WriteTo and Backup, and nothing else. It returns ErrMissing if there is none.
+// CopyStored calls copy with the database of a stopped bot as it is stored, in any format. copy may only call
+// WriteTo and Backup. It returns ErrMissing if there is no database.
 func CopyStored(dir string, o Options, copy func(*DB) error) error {
 	o.BesideBot = true
 	db := newDB(filepath.Join(dir, FileName), o)
@@ -121,7 +121,7 @@ func CopyStored(dir string, o Options, copy func(*DB) error) error {
 	return errors.Join(err, db.engine.Close())
 }
 
-// ErrNotEmpty is the error of restoring over a database.
+// ErrNotEmpty is returned if there is a database where one is to be created.
 var ErrNotEmpty = errors.New("there is a database already")
 
 // Restore checks a backup from end to end and puts it into dir, which must not hold a
@@ -139,8 +139,8 @@ func Restore(dir, backup string) error {
 	})
 }
 
-// installFile puts the file that write writes into a trial folder into dir, which must not hold a
-// database.
+// installFile calls write with a temporary folder, and moves the database that it creates there into dir, which
+// must not hold one.
 func installFile(dir string, write func(trial string) error) error {
 	target := filepath.Join(dir, FileName)
 	if _, err := os.Lstat(target); err == nil {
@@ -161,14 +161,13 @@ func installFile(dir string, write func(trial string) error) error {
 	}
 	err = errors.Join(err, os.RemoveAll(trial))
 	if err != nil && before != nil {
-		return errors.Join(err, os.Remove(dir)) // it was made for the database
+		return errors.Join(err, os.Remove(dir)) // MkdirAll created it
 	}
 	return errors.Join(err, bolt.SyncDir(dir))
 }
 
-// checkCopy opens and checks the database in dir, a copy, and renames it: the original has
-// given numbers since the copy was made, which the copy gives to something else. Errors name
-// the origin.
+// checkCopy opens and checks a copy in dir, and gives it a new random name: the original may have used numbers
+// since that the copy will use for other entries. Errors name the origin.
 func checkCopy(dir, origin string) error {
 	db, err := Open(dir, Options{SkipCheck: true})
 	if err == nil {
@@ -183,7 +182,7 @@ func checkCopy(dir, origin string) error {
 	return nil
 }
 
-// startCheck checks the file in the background when it was not closed in order.
+// startCheck checks the file in the background if it was not closed properly.
 func (db *DB) startCheck(ctx context.Context, o Options) {
 	if o.SkipCheck || db.engine.remote || !db.engine.unclean {
 		return
@@ -192,7 +191,7 @@ func (db *DB) startCheck(ctx context.Context, o Options) {
 		err := db.Check(ctx)
 		switch {
 		case err == nil:
-			db.log.Info("the database was not closed in order; it is whole", "file", db.engine.name)
+			db.log.Info("the database was not closed properly; it is not damaged", "file", db.engine.name)
 		case errors.Is(err, core.ErrDamaged):
 			db.log.Error("the database is damaged", "err", bolt.DamagedError(db.engine.name, err))
 		}

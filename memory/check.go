@@ -55,7 +55,7 @@ type checker struct {
 	withID map[string]uint64 // entries with an id, less those that were found by it
 }
 
-// eachPair checks all pairs of a bucket, until there are enough faults or the context ends.
+// eachPair checks the pairs of a bucket, until there are enough faults or the context ends.
 func (c *checker) eachPair(bucket string, look func(k, v []byte) error) {
 	for k, v := range c.bucket(bucket).pairs(nil, nil) {
 		if len(c.faults) >= maxFaults || c.ctx.Err() != nil {
@@ -67,7 +67,8 @@ func (c *checker) eachPair(bucket string, look func(k, v []byte) error) {
 	}
 }
 
-// checkEntries: each can be read, and waits if and only if it is due and above the mark.
+// checkEntries checks that each entry can be read, and that it waits if and only if it is due and above the
+// mark.
 func (c *checker) checkEntries() {
 	c.counts, c.lasts, c.withID = map[string]uint64{}, map[string]uint64{}, map[string]uint64{}
 	due := c.bucket(bucketDue)
@@ -89,7 +90,7 @@ func (c *checker) checkEntries() {
 		h, _ := c.readHead(key)
 		waits := l.Due && seq > h.answered
 		if l.Message.Private && !h.private {
-			return fmt.Errorf("%s#%d: it was said in private, and its place is not", path, seq)
+			return fmt.Errorf("%s#%d: the entry is private, but its place is not", path, seq)
 		}
 		there := hasKey(due, k)
 		if there != waits {
@@ -99,14 +100,14 @@ func (c *checker) checkEntries() {
 	})
 }
 
-// hasKey reports whether a key is there, with or without a value.
+// hasKey reports whether a key exists, with or without a value.
 func hasKey(b bucket, key []byte) bool {
 	k, _ := b.Cursor(key, nil).Seek(key)
 	return bytes.Equal(k, key)
 }
 
-// checkIDs: each leads to the entry that has it, if that is left, and to each entry with an id
-// one leads. They are in order.
+// checkIDs checks that the ids are in order, that each leads to its entry if that still exists, and that each
+// entry with an id is found by it.
 func (c *checker) checkIDs() {
 	var before []byte
 	c.eachPair(bucketIDs, func(k, value []byte) error {
@@ -143,18 +144,18 @@ func (c *checker) checkIDs() {
 	}
 }
 
-// checkDue: the entries that wait exist.
+// checkDue checks that the entries that wait exist.
 func (c *checker) checkDue() {
 	log := c.bucket(bucketLog)
 	c.eachPair(bucketDue, func(k, _ []byte) error {
 		if log.Get(k) == nil {
-			return fmt.Errorf("%q waits and is not there", k)
+			return fmt.Errorf("%q waits but does not exist", k)
 		}
 		return nil
 	})
 }
 
-// checkHeads: they agree with the logs.
+// checkHeads checks that the heads agree with the logs.
 func (c *checker) checkHeads() {
 	seen := 0
 	c.eachPair(bucketPlaces, func(k, value []byte) error {
@@ -171,9 +172,9 @@ func (c *checker) checkHeads() {
 		}
 		switch {
 		case h.count != c.counts[string(k)]:
-			return fmt.Errorf("%s: %d entries are counted, %d are there", path, h.count, c.counts[string(k)])
+			return fmt.Errorf("%s: the head counts %d entries, the log has %d", path, h.count, c.counts[string(k)])
 		case h.last < c.lasts[string(k)]:
-			return fmt.Errorf("%s: the last number is %d, %d is there", path, h.last, c.lasts[string(k)])
+			return fmt.Errorf("%s: the last number is %d, but the log has %d", path, h.last, c.lasts[string(k)])
 		case h.answered > h.last:
 			return fmt.Errorf("%s: the mark %d is above the last number %d", path, h.answered, h.last)
 		}
@@ -184,7 +185,7 @@ func (c *checker) checkHeads() {
 	}
 }
 
-// checkFacts: the words of each lead to it, and there are no others.
+// checkFacts checks that the words of each fact lead to it, and that there are no others.
 func (c *checker) checkFacts() {
 	words, led, n := c.bucket(bucketWords), 0, 0
 	c.eachPair(bucketFacts, func(k, value []byte) error {
@@ -206,7 +207,7 @@ func (c *checker) checkFacts() {
 	}
 }
 
-// checkPassages: each belongs to its document, and the words of each lead to it.
+// checkPassages checks that each passage belongs to its document, and that its words lead to it.
 func (c *checker) checkPassages() {
 	x, listed, there, led, n := newPassageIndex(c.view), 0, 0, 0, 0
 	c.eachPair(bucketDocuments, func(k, _ []byte) error {
@@ -244,7 +245,7 @@ func (c *checker) checkPassages() {
 	}
 }
 
-// checkVectors: each belongs to a fact or passage of its origin, and has a sketch.
+// checkVectors checks that each vector belongs to a fact or passage of its origin, and has a sketch.
 func (c *checker) checkVectors() {
 	vectors, sketched := 0, 0
 	c.eachPair(bucketVectors, func(k, value []byte) error {
@@ -262,11 +263,11 @@ func (c *checker) checkVectors() {
 			return err
 		}
 		if e, ok := embeddableAt(&c.tx, number); !ok || e.origin != origin {
-			return fmt.Errorf("memory %s has a vector at %q and is not from there", factID(number), origin)
+			return fmt.Errorf("memory %s has a vector under %q, which is not its origin", factID(number), origin)
 		}
 		one := c.facts().sketchAt(origin, number)
 		if !bytes.Equal(one, v.encodeSketch(number)) {
-			return fmt.Errorf("memory %s is sketched as %x", factID(number), one)
+			return fmt.Errorf("memory %s has a wrong sketch: %x", factID(number), one)
 		}
 		return nil
 	})

@@ -35,9 +35,8 @@ type BucketSum struct {
 }
 
 // Copy copies everything from one location to another, which must be empty, reads it back and compares
-// it. Nobody may use either of them: the error may wrap core.ErrLocked. progress is called again and
-// again with a bucket and how many of its pairs were copied. A copy that was cut short is not a
-// database: no bot opens it.
+// it. No other process may use them: the error may wrap core.ErrLocked. progress is called repeatedly
+// with a bucket and how many of its pairs were copied. No bot opens a copy that was cut short.
 func Copy(
 	ctx context.Context, from, to Location, progress func(bucket string, pairs int),
 ) (sums []BucketSum, err error) {
@@ -111,7 +110,7 @@ func copyVerified(
 	return sums, err
 }
 
-// metaLast is a transaction whose meta bucket comes last: without it, nothing is a database.
+// metaLast is a transaction that lists the meta bucket last: without it, a copy is not a database.
 type metaLast struct{ kv.Tx }
 
 func (t metaLast) Buckets() []string {

@@ -1,9 +1,9 @@
 // Package memory stores what the bot must not lose: the logs of its places, the journal of
-// its turns, and its facts. It is the core.Store of a bot. It decides nothing: when a turn is
-// taken, what a fact is worth, and what a user may ask for is decided elsewhere.
+// its turns, and its facts. It is the core.Store of a bot. It does not decide when a turn
+// runs, what a fact is worth, or what a user may ask for.
 //
-// It keeps keys, formats and queries over a small ordered key-value interface (memory/kv),
-// whose engine is one bbolt file (memory/bolt) or a table of PostgreSQL (memory/postgres).
+// It defines keys, formats and queries over a small ordered key-value interface (memory/kv).
+// The engine is one bbolt file (memory/bolt) or a table of PostgreSQL (memory/postgres).
 //
 // The package is large because keys, formats and queries share one transaction: a
 // batch changes most buckets at once, and a person who is forgotten is deleted from all.
@@ -17,11 +17,11 @@
 // Every key holds its whole place, so that a part of a damaged file is still useful.
 //
 //	meta     name → schema version, clean flag, salt, floor, the file's own name;
-//	         "forget ", path → what a Forget that is not over deletes (JSON)
+//	         "forget ", path → what a Forget in progress deletes (JSON)
 //	places   place → head: last number, answered mark, count, time, private (fields)
 //	log      place, seq → entry (fields)
 //	runs     place, length and text of a last id, or 0xff → ids up to that with seq and hour of receipt (see idRun)
-//	ids      as former versions stored ids: place, platform id → seq, hour (two uvarints); emptied after an upgrade
+//	ids      ids of older versions: place, platform id → seq, hour (two uvarints); emptied after an upgrade
 //	due      place, seq → nothing; only while the entry waits
 //	journal  place, turn's seq, round, step, part → record (JSON)
 //	aliases  place → where it moved, and how far its numbers moved (JSON)
@@ -35,9 +35,8 @@
 //	vectors  origin, number of the fact → model's tag, scale, a byte for each number, four bits for a passage
 //	sketches origin, number of the fact / 60 → of each of these: rest (1 byte), model's tag, 1024 bits
 //
-// The bot's messages hold the ids of the people that they answer, so that they are
-// forgotten with them. Records that cannot be read are skipped and logged once; they
-// block nothing.
+// A message of the bot holds the ids of the people whom it answers, and is deleted when one
+// of them is forgotten. Unreadable records are skipped and logged once; they block nothing.
 //
 // Fields are the encoding of entries and heads: a tag byte, the length as
 // uvarint, the bytes; unknown tags are skipped. Ids that are numbers are uvarints. Fields

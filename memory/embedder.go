@@ -38,13 +38,14 @@ const (
 	warnPause     = 10 * time.Minute // between two warnings
 )
 
+// embeddable is a fact or passage with the text that is embedded.
 type embeddable struct {
 	number uint64
 	origin core.Path
 	text   string
 }
 
-// embeddableAt returns what has that number; ok is false if there is nothing.
+// embeddableAt returns the fact or passage with a number, if it exists.
 func embeddableAt(t *tx, number uint64) (e embeddable, ok bool) {
 	if number < firstPassage {
 		f, ok := t.facts().fact(number)
@@ -55,15 +56,15 @@ func embeddableAt(t *tx, number uint64) (e embeddable, ok bool) {
 	return embeddable{number, origin, p.embedded()}, ok && err == nil
 }
 
-// embedWorker gives every fact and passage a vector, in the background. What is left to do is not
-// stored: the facts are looked through after each start and each change of the Embedder, and
-// again from those that are saved.
+// embedWorker gives every fact and passage a vector, in the background. It does not store what is left to do:
+// it looks through all of them after each start and each change of the Embedder, and then from the lowest
+// number that is saved.
 type embedWorker struct {
 	db   *DB
 	wake chan struct{} // holds a token while there may be something to do
 
 	mu         sync.Mutex
-	*embedding // the present one; the fields of all are guarded by mu
+	*embedding // the current one; mu guards the fields of former ones, too
 	warned     time.Time
 	unlogged   int // failures since the last warning
 }
@@ -74,12 +75,12 @@ type embedding struct {
 	life         context.Context
 	end          context.CancelFunc // ends life
 	length       int                // of the Embedder's vectors; 0: not known yet
-	from         uint64             // facts from this one on may need a vector
+	from         uint64             // facts and passages from this number on may need a vector
 	size         int                // texts of the next call
-	callBackoff  backoff            // of calls
-	refused      map[uint64]bool    // facts that the Embedder will not take
+	callBackoff  backoff            // after failed calls in the background
+	refused      map[uint64]bool    // facts whose call failed although they were alone
 	retryRefused time.Time          // when these are tried again
-	queryBackoff backoff            // of queries
+	queryBackoff backoff            // after failed queries
 }
 
 // backoff doubles with each failure in a row.
@@ -93,9 +94,8 @@ func (p *backoff) grow(longest time.Duration) {
 	p.until = time.Now().Add(p.length)
 }
 
-// SetEmbedder replaces the Embedder, which lets facts be found by what they mean, as after a
-// reload of the configuration. It returns at once. Vectors of the same model stay; others are
-// replaced in the background.
+// SetEmbedder replaces the Embedder, as after a reload of the configuration. It returns at once.
+// Vectors of the same model stay; others are replaced in the background.
 func (db *DB) SetEmbedder(e Embedder) {
 	m := db.embeds
 	m.mu.Lock()
@@ -106,7 +106,7 @@ func (db *DB) SetEmbedder(e Embedder) {
 	loop.Notify(m.wake)
 }
 
-// noteSaved notes facts that may need a vector.
+// noteSaved is called with facts and passages that may need a vector.
 func (m *embedWorker) noteSaved(facts []uint64) {
 	if len(facts) == 0 {
 		return
@@ -120,9 +120,8 @@ func (m *embedWorker) noteSaved(facts []uint64) {
 	loop.Notify(m.wake)
 }
 
-// step gives the next facts their vectors, and returns when to go on; see loop.Repeat. After
-// a call that failed it tries fewer texts; a fact that fails alone is refused for a while:
-// the fault may be the Embedder's.
+// step embeds the next facts, and returns when to go on; see loop.Repeat. After a failed call it tries fewer
+// texts. A fact that fails alone is refused for a while only: the fault may be the Embedder's.
 func (m *embedWorker) step(ctx context.Context) time.Duration {
 	m.mu.Lock()
 	e := m.embedding
@@ -155,7 +154,7 @@ func (m *embedWorker) step(ctx context.Context) time.Duration {
 	m.warn("memories have no vectors yet", err)
 	e.callBackoff.grow(maxEmbedPause)
 	var failed *llm.Error
-	if errors.As(err, &failed) && failed.Kind == llm.ErrorRetryLater { // whatever the texts are
+	if errors.As(err, &failed) && failed.Kind == llm.ErrorRetryLater { // the texts are not the cause
 		return e.callBackoff.length
 	}
 	if e.size == 1 {
@@ -168,8 +167,7 @@ func (m *embedWorker) step(ctx context.Context) time.Duration {
 	return e.callBackoff.length
 }
 
-// nextBatch lists facts and passages without a vector of the current model, as many as one call may
-// have.
+// nextBatch returns the facts and passages of the next call: those without a vector of the current model.
 func (m *embedWorker) nextBatch(ctx context.Context, e *embedding) (batch []embeddable) {
 	m.mu.Lock()
 	from, length, size, refused := e.from, e.length, e.size, maps.Clone(e.refused)
@@ -212,7 +210,7 @@ func (m *embedWorker) nextBatch(ctx context.Context, e *embedding) (batch []embe
 	return batch
 }
 
-// numbersFrom iterates over the numbers of facts and then of passages, from one on.
+// numbersFrom iterates over the numbers of facts and then of passages, beginning with from.
 func (v *view) numbersFrom(from uint64) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
 		for _, bucket := range []string{bucketFacts, bucketPassages} {
@@ -225,8 +223,8 @@ func (v *view) numbersFrom(from uint64) iter.Seq[uint64] {
 	}
 }
 
-// passagesWithVector returns the passages from a number on that have a vector of the model. A length
-// of 0 is that of the vectors of their source. It reads no passage.
+// passagesWithVector returns the passages, from a number on, that have a vector of a model. If length is 0, the
+// first vector of each source tells the length. It reads no passage.
 func (v *view) passagesWithVector(model string, length int, from uint64) map[uint64]bool {
 	done := make(map[uint64]bool)
 	for _, origin := range v.placesIn(bucketDocuments, core.Path{}) {
@@ -243,7 +241,7 @@ func (v *view) passagesWithVector(model string, length int, from uint64) map[uin
 	return done
 }
 
-// countWaiting returns how many passages have no vector yet, though there is an Embedder.
+// countWaiting returns how many passages still wait for a vector; 0 without an Embedder.
 func (m *embedWorker) countWaiting(v *view) (n int) {
 	m.mu.Lock()
 	e, length, refused := m.embedding, m.length, maps.Clone(m.refused)
@@ -262,7 +260,7 @@ func (m *embedWorker) countWaiting(v *view) (n int) {
 
 var errVectors = errors.New("the vectors do not fit the texts")
 
-// embed gives some facts their vectors. Its call ends when the Embedder is replaced.
+// embed calls the Embedder for some facts, and stores their vectors. SetEmbedder cancels the call.
 func (m *embedWorker) embed(ctx context.Context, e *embedding, batch []embeddable) error {
 	texts := make([]string, len(batch))
 	for i := range batch {
@@ -307,7 +305,7 @@ func callEmbedder(ctx context.Context, by Embedder, texts []string) (vectors []v
 	}()
 	embeddings, err := by.Embed(ctx, texts)
 	if err == nil && len(embeddings) != len(texts) {
-		err = fmt.Errorf("%w: %d of %d came", errVectors, len(embeddings), len(texts))
+		err = fmt.Errorf("%w: %d for %d texts", errVectors, len(embeddings), len(texts))
 	}
 	if err != nil {
 		return nil, err
@@ -322,13 +320,13 @@ func callEmbedder(ctx context.Context, by Embedder, texts []string) (vectors []v
 	return vectors, nil
 }
 
-// query returns the vector of a search text; nil if there is no Embedder, or none that answers in time.
-// After a failure it is not called for a while.
+// query returns the vector of a search text; nil if there is no Embedder, or if it does not answer in
+// time. After a failure, the Embedder is not called for a while.
 func (m *embedWorker) query(ctx context.Context, text string, limit time.Duration) *vector {
 	m.mu.Lock()
-	e, shut := m.embedding, time.Now().Before(m.queryBackoff.until)
+	e, paused := m.embedding, time.Now().Before(m.queryBackoff.until)
 	m.mu.Unlock()
-	if e.Embed == nil || shut || text == "" {
+	if e.Embed == nil || paused || text == "" {
 		return nil
 	}
 	call, cancel := context.WithTimeout(ctx, cmp.Or(limit, queryTimeout))

@@ -16,7 +16,7 @@ import (
 	"synthbot/core/llm"
 )
 
-// row is one line of an export: one of its fields is set, and Answers beside Entry.
+// row is one line of an export. One of its fields is set, or Entry and Answers.
 type row struct {
 	Entry    *core.Entry  `json:"entry,omitempty"`
 	Answers  []string     `json:"answers,omitempty"`
@@ -72,8 +72,7 @@ func (db *DB) Export(ctx context.Context, w io.Writer, path core.Path) error {
 	return nil
 }
 
-// NonBlocking marks a writer that does not block: an export to it is not written to the disk
-// before.
+// NonBlocking marks a writer that does not block: Export writes to it directly, without a temporary file.
 type NonBlocking interface{ NonBlocking() }
 
 // exportTo is Export to a writer that does not block.
@@ -104,7 +103,7 @@ type exporter struct {
 	*view
 	of  *subject
 	out *json.Encoder
-	err error // the first one of out
+	err error // the first one of writing
 }
 
 // eachPair calls use for all pairs of a bucket that can be read.
@@ -130,7 +129,7 @@ func (e *exporter) writeEntry(k, v []byte) error {
 	_, whole := e.of.Whole[l.Message.Path]
 	h, _ := e.readHead(placeKey(l.Message.Path))
 	if h.private {
-		l.Message.Private = true // so that the import knows that the place is private
+		l.Message.Private = true // so that an import learns that the place is private
 	}
 	if e.of.concerns(&l) {
 		r := row{Entry: &l.Entry, Answers: l.answers}
@@ -254,7 +253,7 @@ func parseRow(text []byte) (r row, err error) {
 		return row{}, fmt.Errorf("%w: %w", ErrBatch, err)
 	}
 	if _, err := decoder.Token(); err != io.EOF {
-		return row{}, fmt.Errorf("%w: there is something behind the JSON value", ErrBatch)
+		return row{}, fmt.Errorf("%w: there is more after the JSON value", ErrBatch)
 	}
 	switch {
 	case r.Entry != nil:
@@ -270,7 +269,7 @@ func parseRow(text []byte) (r row, err error) {
 	case r.State != nil && !r.State.Path.IsZero(), r.Record != nil, r.Use != nil && len(r.Use.Day) == 10:
 		return r, nil
 	}
-	return row{}, fmt.Errorf("%w: nothing in it can be imported", ErrBatch)
+	return row{}, fmt.Errorf("%w: it contains nothing that can be imported", ErrBatch)
 }
 
 func checkReaction(r *reactionRow) error {

@@ -13,16 +13,15 @@ import (
 
 var errFields = errors.New("broken fields")
 
-// codec writes the fields of a value, or reads them: tag, length, bytes, again and
-// again. One function names the fields of a type and serves both directions. Zero
-// values are left out.
+// codec writes or reads the fields of a value. Each is a tag byte, a length and its bytes. One function
+// describes the fields of a type, and serves both directions. Zero values are left out.
 type codec struct {
 	out     []byte // what was written
 	reading bool
 	value   string // what is read, from pos to end
 	pos     int
 	end     int
-	err     error // the first one of reading
+	err     error // the first one while reading
 }
 
 func (c *codec) read(value []byte, describe func()) error {
@@ -46,6 +45,7 @@ func (c *codec) readTo(end int, describe func()) {
 	c.end = outer
 }
 
+// isNext reports whether the next field has a tag.
 func (c *codec) isNext(tag byte) bool { return c.pos < c.end && c.value[c.pos] == tag }
 
 func (c *codec) next(tag byte) (value string, ok bool) {
@@ -55,7 +55,7 @@ func (c *codec) next(tag byte) (value string, ok bool) {
 	return c.readField()
 }
 
-// readField reads the next field. What follows a broken length is not read.
+// readField reads the next field. It ends the reading if the length is broken.
 func (c *codec) readField() (value string, ok bool) {
 	start := c.pos + 1
 	size, n := uvarint(c.value[start:c.end])
@@ -86,7 +86,7 @@ func text[S ~string](c *codec, tag byte, s *S) {
 	}
 }
 
-// textOrEmpty writes an empty text, too.
+// textOrEmpty is text that also writes an empty one.
 func textOrEmpty[S ~string](c *codec, tag byte, s *S) {
 	if !c.reading {
 		c.writeField(tag, []byte(*s))
@@ -104,7 +104,7 @@ func (c *codec) path(tag byte, p *core.Path) {
 	}
 }
 
-// number is for what is never negative.
+// number is for numbers that are never negative.
 func (c *codec) number(tag byte, n *uint64) {
 	if !c.reading {
 		if *n != 0 {
@@ -119,7 +119,7 @@ func (c *codec) number(tag byte, n *uint64) {
 	}
 }
 
-// id is for texts that often are numbers: those are written with the second tag, in half the bytes.
+// id is for texts that often are numbers. Those are written with the second tag, in half the bytes.
 func (c *codec) id(tag, numberTag byte, s *string) {
 	var n uint64
 	if !c.reading {
@@ -181,7 +181,7 @@ func (c *codec) time(tag byte, t *time.Time) {
 	*t = time.Unix(unzigzag(seconds), int64(nanos)).UTC()
 }
 
-// group is fields within a field; an empty one is written, too.
+// group is a field that contains fields. An empty one is written, too.
 func (c *codec) group(tag byte, describe func()) {
 	if c.reading {
 		value, _ := c.next(tag)
@@ -213,7 +213,7 @@ func (c *codec) texts(tag byte, all *[]string) {
 	repeated(c, tag, all, func(s *string) { textOrEmpty(c, tag, s) })
 }
 
-// mapped is a group for each key, in order, with the key as its first field.
+// mapped is a group for each key, in order. Its first field is the key.
 func mapped[V any](c *codec, tag byte, all *map[string]V, value func(*V)) {
 	pair := func(k string, v V) {
 		c.group(tag, func() {

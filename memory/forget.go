@@ -41,8 +41,8 @@ func (db *DB) Forget(ctx context.Context, path core.Path) error {
 	return nil
 }
 
-// continueForgets prepares what the end of a process interrupted, so that what is stored from now on
-// does not belong to it, and returns what erases it.
+// continueForgets prepares the Forgets that ended processes did not finish, so that nothing that is stored from
+// now on belongs to them. The function that it returns finishes them.
 func (db *DB) continueForgets(ctx context.Context) (erase func()) {
 	var all []*subject
 	var workers []Worker
@@ -51,7 +51,7 @@ func (db *DB) continueForgets(ctx context.Context) (erase func()) {
 		workers, err = Shared(db).Workers(ctx)
 	}
 	if err != nil {
-		db.log.Warn("whether somebody is to be forgotten is looked for later", "file", db.engine.name, "err", err)
+		db.log.Warn("unfinished deletions of people are looked for later", "file", db.engine.name, "err", err)
 		return func() {}
 	}
 	err = db.view(ctx, func(v *view) (err error) {
@@ -84,22 +84,21 @@ func (db *DB) continueForgets(ctx context.Context) (erase func()) {
 	}
 }
 
-// metaForget, with the path, is the key in the meta bucket of the plan of a Forget that is not
-// over.
+// metaForget and the path are the key, in the meta bucket, of the plan of a Forget in progress.
 const metaForget = "forget "
 
-// plan is what a Forget found before it deleted anything: what is left after the end of the
-// process does not show what it belonged to.
+// plan is what a Forget found before it deleted anything. It is stored: after a crash, what is left does not
+// show to whom it belonged.
 type plan struct {
 	Whole   map[core.Path]uint64          // places that belong to the subject as a whole, up to that number
 	Replies map[core.Path]map[string]bool // ids of what the bot answered the person, by place
 	Sources map[core.Path]bool            // paths of ids and aliases that lead to what is deleted
-	Worker  int64                         `json:",omitempty"` // who forgets them; 0: there can be one process only
+	Worker  int64                         `json:",omitempty"` // the process that forgets them; 0: only one process is possible
 }
 
 func (s *subject) planKey() []byte { return []byte(metaForget + s.path.String()) }
 
-// loadPlan takes over what a Forget found that was interrupted, if there is one.
+// loadPlan loads the plan of an interrupted Forget, if there is one.
 func (s *subject) loadPlan(v *view) error {
 	value := v.bucket(bucketMeta).Get(s.planKey())
 	if value == nil {
@@ -134,8 +133,8 @@ func (s *subject) deleteAll() error {
 	return nil
 }
 
-// findAll finds what a turn may have added while the places were searched, and what else
-// belongs to them.
+// findAll searches again, for what turns have added meanwhile, and then finds the ids, aliases and turns that
+// belong to the subject.
 func (s *subject) findAll() error {
 	err := s.findWhole()
 	if err = errors.Join(err, s.markInProgress()); err != nil {
@@ -154,7 +153,7 @@ func (s *subject) findAll() error {
 	})
 }
 
-// deleteFiles deletes what else may hold the person: copies that upgrades left, and names of jobs.
+// deleteFiles deletes files that may contain the person: backups of upgrades, and the names of blocked jobs.
 func (s *subject) deleteFiles() error {
 	suffixes := []string{stuckSuffix}
 	for version := 1; version < schema; version++ {
@@ -181,8 +180,8 @@ func (s *subject) begin() error {
 		return err
 	}
 	return updateAndView(s.ctx, s.db, func(t *tx) {
-		t.writeHeads() // writes of others in this transaction count
-		// It differs each time, so that compaction notices who is forgotten meanwhile.
+		t.writeHeads() // so that entries of other jobs in this transaction count
+		// It differs each time, so that a running compaction notices.
 		t.bucket(bucketMeta).Put([]byte(metaTraces), []byte(rand.Text()))
 		t.forgotten().addSalt()
 		s.recordRequest(t)
@@ -193,8 +192,8 @@ func (s *subject) begin() error {
 	}, s.loadHeads)
 }
 
-// markInProgress begins the epoch in which the person and these places are forgotten, so
-// that nothing of them comes back, in any process. It is called again when more places are known.
+// markInProgress marks the person, and the places found so far, as being forgotten, so that no
+// process stores anything of them. It is called again when more places are known.
 func (s *subject) markInProgress() error {
 	begun := []core.Path{s.path}
 	if s.person != "" { // else they are below the path
@@ -210,22 +209,22 @@ func (s *subject) markInProgress() error {
 		return nil
 	}
 	err := s.db.update(s.ctx, func(t *tx) {
-		t.bucket(bucketMeta).Put(s.planKey(), core.JSON(s.plan)) // if this process ends, another one continues
+		t.bucket(bucketMeta).Put(s.planKey(), core.JSON(s.plan)) // so that another process can continue
 		announce(t, sharedEpoch{Subject: s.path, Begun: begun})
 	})
 	s.announced = s.announced || err == nil
 	return err
 }
 
-// end ends what begin began.
+// end ends the epoch in which the subject is forgotten.
 func (s *subject) end() {
 	if len(s.inProgress) == 0 {
 		return
 	}
-	if s.announced { // it has failed
+	if s.announced { // Forget has failed
 		over := func(t *tx) { announce(t, sharedEpoch{Subject: s.path, Over: true}) }
 		if err := s.db.update(context.WithoutCancel(s.ctx), over); err != nil {
-			s.db.log.Error("other processes take somebody for being forgotten", "path", s.path, "err", err)
+			s.db.log.Error("other processes still treat somebody as being forgotten", "path", s.path, "err", err)
 		}
 	}
 	e := &s.db.epochs
@@ -277,8 +276,8 @@ func (s *subject) deleteEntries() error {
 	return correctHeadTimes(s.ctx, s.db, maps.Keys(s.heads))
 }
 
-// redact removes quotes and forwarded texts of the person, quotes of what the bot answered
-// them, and their reactions from somebody else's entry.
+// redact removes from somebody else's entry: quotes and forwards of the person, quotes of what the bot answered
+// them, and their reactions. It reports whether there were any.
 func (s *subject) redact(l *storedEntry) bool {
 	_, reacted := l.reactors[s.person]
 	if reacted {
@@ -299,8 +298,8 @@ func dropForeign(m *core.Message, gone func(core.Foreign) bool) (changed bool) {
 	return len(m.Foreign) < before
 }
 
-// deleteHeads deletes the heads of whole places. Their numbers are not given again: a turn may
-// still run there, and platforms know messages by their turn's number.
+// deleteHeads deletes the heads of whole places. Their numbers are not used again: a turn may still run there,
+// and platforms know messages by their turn's number.
 func (s *subject) deleteHeads() error {
 	return changeAll(s.ctx, s.db, slices.Collect(maps.Keys(s.Whole)), func(t *tx, path core.Path) {
 		dropHead(t, placeKey(path))
@@ -362,7 +361,7 @@ func (s *subject) deleteAliases() error {
 	})
 }
 
-// usesDeletedAlias reports whether a path leads through one of the aliases that are deleted.
+// usesDeletedAlias reports whether a path leads through an alias that is deleted.
 func (s *subject) usesDeletedAlias(v *view, path core.Path) bool {
 	for range maxHops {
 		a, moved := v.followAlias(path)
@@ -405,7 +404,7 @@ func (s *subject) deleteFacts() error {
 
 func (s *subject) deleteUnreadable(facts map[string]bool) error {
 	of := func(k, _ []byte) bool { return facts[string(k[max(0, len(k)-8):])] }
-	// The record comes last: it shows whose the rest is.
+	// The fact comes last: it shows to whom the rest belongs.
 	for _, bucket := range []string{bucketWords, bucketVectors, bucketFacts} {
 		if err := deleteWhere(s.ctx, s.db, bucket, nil, nil, of); err != nil {
 			return err

@@ -13,10 +13,10 @@ import (
 const (
 	separator    = 0x01 // between two elements
 	terminator   = 0x00 // after the last one
-	aboveSubtree = 0x02 // above whatever follows a place's last element
+	aboveSubtree = 0x02 // above every key of a place and of those below it
 )
 
-// placeKey is the key of a place. The root has none: it is not a place.
+// placeKey returns the key of a place. The root has none: it is not a place.
 func placeKey(p core.Path) []byte {
 	s := p.String()
 	k := make([]byte, 0, len(s)+1+8+6) // room for what follows in longer keys
@@ -29,12 +29,13 @@ func placeKey(p core.Path) []byte {
 	return append(k, terminator)
 }
 
-// keyAbove turns a place's key, which it changes, into that of the place above it.
+// keyAbove returns the key of a place's parent. It reuses the slice.
 func keyAbove(place []byte) []byte {
 	place = place[:max(0, bytes.LastIndexByte(place, separator))]
 	return append(place, terminator)
 }
 
+// parsePlace returns the place of a place key.
 func parsePlace(place []byte) (core.Path, error) {
 	name, ok := bytes.CutSuffix(place, []byte{terminator})
 	if !ok {
@@ -47,7 +48,7 @@ func parsePlace(place []byte) (core.Path, error) {
 	return p, nil
 }
 
-// parseOrigin reads a place's key, or that of the root.
+// parseOrigin is parsePlace that also accepts the root.
 func parseOrigin(place []byte) (core.Path, error) {
 	if len(place) == 1 && place[0] == terminator {
 		return core.Path{}, nil
@@ -55,7 +56,7 @@ func parseOrigin(place []byte) (core.Path, error) {
 	return parsePlace(place)
 }
 
-// cutOrigin reads the place of a key, or the root, and what follows it.
+// cutOrigin splits a key after its place, which may be the root.
 func cutOrigin(key []byte) (path core.Path, rest []byte, err error) {
 	place, rest, ok := bytes.Cut(key, []byte{terminator})
 	if !ok {
@@ -65,7 +66,7 @@ func cutOrigin(key []byte) (path core.Path, rest []byte, err error) {
 	return path, rest, err
 }
 
-// cutPath reads the place of a key, and what follows it.
+// cutPath splits a key after its place.
 func cutPath(key []byte) (path core.Path, rest []byte, err error) {
 	path, rest, err = cutOrigin(key)
 	if err == nil && path.IsZero() {
@@ -74,8 +75,8 @@ func cutPath(key []byte) (path core.Path, rest []byte, err error) {
 	return path, rest, err
 }
 
-// subtree is the range of keys, to exclusive, of the places at or below root; nil, nil for
-// all places.
+// subtree returns the range of keys, to exclusive, of root and all places below it. For the root of all paths
+// it is nil, nil: every key.
 func subtree(root core.Path) (from, to []byte) {
 	if root.IsZero() {
 		return nil, nil
@@ -86,11 +87,12 @@ func subtree(root core.Path) (from, to []byte) {
 	return from, to
 }
 
+// isBefore reports whether a key exists and is below to, where a nil to is the end.
 func isBefore(key, to []byte) bool {
 	return key != nil && (to == nil || bytes.Compare(key, to) < 0)
 }
 
-// prefixEnd is the smallest key above all that begin with the prefix; nil if there is none.
+// prefixEnd returns the smallest key above all keys with a prefix; nil if there is none.
 func prefixEnd(prefix []byte) []byte {
 	k := bytes.Clone(prefix)
 	for len(k) > 0 && k[len(k)-1] == 0xff {
@@ -120,7 +122,7 @@ func parseEntryKey(key []byte) (path core.Path, seq uint64, err error) {
 	return path, binary.BigEndian.Uint64(rest), nil
 }
 
-// parseSeq reads the number that follows a place in a log or due key, which begins with that.
+// parseSeq returns the number that follows the place in a key of the log or due bucket.
 func parseSeq(key, place []byte) (seq uint64, ok bool) {
 	number := key[len(place):]
 	if len(number) != 8 {

@@ -22,7 +22,7 @@ import (
 // Limits of documents.
 const (
 	maxDocumentName = 1024
-	passageJob      = 256 // passages that one transaction writes or drops, so that turns need not wait
+	passageJob      = 256 // passages that one transaction writes or drops, so that turns do not wait long
 )
 
 // passageRoot is the first element of the paths under which sources have their words and
@@ -41,7 +41,7 @@ func Passages(db *DB) passage.Index { return passages{db} }
 // passageTx is a transaction's access to documents and their passages.
 type passageTx struct{ *tx }
 
-// sourcePath is the path under which a source has its words and vectors.
+// sourcePath returns the path under which a source has its words and vectors.
 func sourcePath(source string) (core.Path, error) {
 	path, err := core.MakePath(passageRoot, source)
 	if err != nil {
@@ -50,7 +50,7 @@ func sourcePath(source string) (core.Path, error) {
 	return path, nil
 }
 
-// storedDocument is a document as it is stored. Until all its passages are, it has no stamp.
+// storedDocument is a document as it is stored. It has no stamp until all its passages are stored.
 type storedDocument struct {
 	Stamp    string    `json:"s,omitempty"`
 	Language string    `json:"l,omitempty"`
@@ -81,8 +81,8 @@ type storedPassage struct {
 	Text     string `json:"x"`
 }
 
-// words are the stemmed words of a passage. Those that occur more than once, or in the title,
-// are true.
+// words returns the stemmed words of a passage. The value is true for those in the title, or that occur more
+// than once.
 func (p *storedPassage) words() map[string]bool {
 	stem := stemmer(p.Language)
 	found := make(map[string]bool)
@@ -99,18 +99,17 @@ func (p *storedPassage) words() map[string]bool {
 	return found
 }
 
-// embedded is the text from which the passage's vector is made.
+// embedded returns the text from which the passage's vector is made.
 func (p *storedPassage) embedded() string { return strings.TrimSpace(p.Title + "\n" + p.Text) }
 
-// newPassage is a passage on its way to the disk, with what its postings hold. One without a value ends
-// its document.
+// newPassage is a passage to be stored, with its postings. One without a value marks the end of its document.
 type newPassage struct {
 	document *passage.Document
 	value    []byte
 	postings map[string]uint16 // by term; see passagePosting
 }
 
-// encodePassage compresses a passage and finds its postings.
+// encodePassage compresses a passage and computes its postings.
 func encodePassage(to *flate.Writer, source string, d *passage.Document, p *passage.Passage) newPassage {
 	stored := storedPassage{source, d.Name, p.Title, p.Anchor, d.Language, p.Text}
 	var packed bytes.Buffer
@@ -120,7 +119,7 @@ func encodePassage(to *flate.Writer, source string, d *passage.Document, p *pass
 	n := newPassage{document: d, value: packed.Bytes(), postings: make(map[string]uint16)}
 	lengths := passageLengths()
 	i, _ := slices.BinarySearch(lengths[:], uint16(min(len(p.Text)/6, math.MaxUint16)))
-	length := uint16(min(i, len(lengths)-1)) // the least that the text does not exceed, by its index
+	length := uint16(min(i, len(lengths)-1)) // the index of the first length that the text does not exceed
 	n.postings[termAll] = length
 	for word, strong := range stored.words() {
 		n.postings[termWord+word] = length
@@ -178,7 +177,7 @@ func (x passages) PutDocuments(ctx context.Context, source string, documents ...
 	return write()
 }
 
-// putPassages stores passages behind those that their documents have.
+// putPassages appends passages to their documents.
 func (t passageTx) putPassages(origin core.Path, all []newPassage) (err error) {
 	place, added, stored := placeKey(origin), make(postingChanges), t.bucket(bucketPassages)
 	var d storedDocument
@@ -257,7 +256,7 @@ func (t passageTx) dropSome(origin core.Path, names []string) (rest []string, er
 	for i, name := range names {
 		d, key, err := t.document(origin, name)
 		if err != nil {
-			t.db.logUnreadable(err) // its passages stay until the index is made anew
+			t.db.logUnreadable(err) // its passages stay until the index is rebuilt
 		}
 		for len(d.Numbers) > 0 && room > 0 {
 			first := &d.Numbers[0]
@@ -344,7 +343,7 @@ func (x passages) Waiting(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// maxSame is how many of the best passages may be copies of others.
+// maxSame is how many more passages Find fetches, as some may be copies of others.
 const maxSame = 20
 
 // Find implements passage.Index. A passage that says the same as a better one is left out.
@@ -386,7 +385,7 @@ func (x passages) Find(ctx context.Context, q passage.Query) (found []passage.Ma
 	return found, err
 }
 
-// newMatch says how well a passage answers.
+// newMatch returns a passage with how well it matches.
 func (s *search) newMatch(h *hit, p *storedPassage) passage.Match {
 	d, _, _ := passageTx{&s.tx}.document(h.origin, p.Document)
 	m := passage.Match{Score: h.score, Passage: passage.Passage{
@@ -410,14 +409,14 @@ func (s *search) newMatch(h *hit, p *storedPassage) passage.Match {
 	return m
 }
 
-// A posting of a passage is a number of 16 bits: which one of its group it is, whether the
-// word counts more, and how long the passage is. A group's postings of a term are one value.
+// A posting of a passage has 16 bits: its number within its group, whether the word counts
+// more, and the passage's length (2 bits). A group's postings of a term are one value.
 const (
 	groupBits     = 13
 	strongPosting = 1 << 2
 )
 
-// passageLengths are the lengths, in words, that a posting can tell.
+// passageLengths returns the lengths, in words, that a posting can express.
 func passageLengths() [4]uint16 { return [4]uint16{25, 70, 140, 260} }
 
 // postingChanges are postings that are added or dropped, by key.
@@ -428,7 +427,7 @@ func (c postingChanges) add(place []byte, number uint64, term string, info uint1
 	c[key] = binary.BigEndian.AppendUint16(c[key], uint16(number)<<(16-groupBits)|info)
 }
 
-// removePostings returns the postings but for those that are dropped. Both are in order.
+// removePostings returns the postings without the dropped ones. Both are in order.
 func removePostings(postings, dropped []byte) (rest []byte) {
 	for ; len(postings) >= 2; postings = postings[2:] {
 		number := binary.BigEndian.Uint16(postings) >> (16 - groupBits)

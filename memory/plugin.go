@@ -122,8 +122,8 @@ func (i items) put(ctx context.Context, list []core.Item) (version uint64, err e
 	return version, nil
 }
 
-// concerns reports whether an item is about somebody, or of a place, that was forgotten
-// since then, or comes of a turn that answers them.
+// concerns reports whether an item is about somebody, or of a place, that was forgotten since then, or comes
+// from a turn that answers them.
 func (b writeEpoch) concerns(item *core.Item) bool {
 	key, _ := core.ParsePath(item.Key)
 	return b.isMuted(b.turn) || b.forgot(item.Path, key) || b.isNamed(item.Value)
@@ -135,7 +135,7 @@ func (i items) write(t *tx, item core.Item) (uint64, error) {
 		return 0, err
 	}
 	if item.Version != core.AnyVersion && item.Version != old.Version {
-		return 0, fmt.Errorf("%w: %w: %s, %q: version %d is there, %d was read",
+		return 0, fmt.Errorf("%w: %w: %s, %q: version %d is stored, %d was read",
 			ErrBatch, core.ErrVersion, i.plugin, item.Key, old.Version, item.Version)
 	}
 	key := pluginKey(i.plugin, old.Path, item.Key)

@@ -7,10 +7,10 @@ import (
 	"synthbot/memory/kv"
 )
 
-// Transactions announce to an engine across a network what they will read, so that it is
-// fetched at once. What is missing here is read when it is needed, which only takes longer.
+// Transactions tell an engine across a network what they will read, so that it fetches all of
+// it in one round trip. What is missing here is read when it is needed, which takes longer.
 
-// prefetch announces what the function returns, if the engine can make use of it.
+// prefetch announces the ranges that what returns, if the engine can prefetch.
 func prefetch(t *tx, what func() []kv.Range) {
 	if r, ok := t.Tx.(kv.Prefetcher); ok {
 		r.Prefetch(what()...)
@@ -21,7 +21,7 @@ func pair(bucket string, key []byte) kv.Range { return kv.Range{Bucket: bucket, 
 
 const maxPrefetch = 64
 
-// pathRanges are read to find out where a place is now, and its state.
+// pathRanges returns what resolve reads for a path, and the head.
 func pathRanges(path core.Path) []kv.Range {
 	all := []kv.Range{pair(bucketPlaces, placeKey(path))}
 	for above := path; !above.IsZero(); above = above.Parent() {
@@ -34,15 +34,15 @@ func dueRange(place []byte) kv.Range {
 	return kv.Range{Bucket: bucketDue, From: seqKey(place, 0), To: prefixEnd(place), Limit: maxPrefetch}
 }
 
-// runRange is the run of an id of a place.
+// runRange returns the range of the run that an id of a place belongs to.
 func runRange(place []byte, id string) kv.Range {
 	return kv.Range{Bucket: bucketIDs, From: slices.Concat(place, shortID(id)), To: prefixEnd(place), Limit: 1}
 }
 
-// nextTurnRanges are read to take the next turn in a place.
+// nextTurnRanges returns what is read to start the next turn in a place.
 func (v *view) nextTurnRanges(path core.Path) []kv.Range {
 	place := placeKey(path)
-	if _, ok := v.db.engine.newlyDue.LoadAndDelete(path); !ok { // after a turn there is hardly ever another one
+	if _, ok := v.db.engine.newlyDue.LoadAndDelete(path); !ok { // usually nothing is due after a turn
 		return []kv.Range{dueRange(place)}
 	}
 	log := kv.Range{Bucket: bucketLog, From: place, To: prefixEnd(place), Backward: true, Limit: maxPrefetch}
@@ -50,7 +50,7 @@ func (v *view) nextTurnRanges(path core.Path) []kv.Range {
 	return []kv.Range{dueRange(place), log, journal, pair(bucketStates, place)}
 }
 
-// ranges are read to write the batch.
+// ranges returns what run reads.
 func (w *batch) ranges(t *tx) (all []kv.Range) {
 	for i := range w.from.Append {
 		m := &w.from.Append[i].Message
@@ -95,7 +95,7 @@ func (w *batch) ranges(t *tx) (all []kv.Range) {
 	return all
 }
 
-// ranges are read to search the facts of these origins.
+// ranges returns what a search of facts of these origins reads.
 func (s *search) ranges(origins []core.Path) []kv.Range {
 	s.queryWords()
 	all := []kv.Range{{Bucket: bucketFacts}}

@@ -43,6 +43,7 @@ func shortHash(s string) string {
 
 func aboutTerm(p core.Path) string { return termAbout + shortHash(p.String()) }
 
+// aboutPaths returns the people whom a fact is about as one text.
 func aboutPaths(f *core.Fact) string {
 	var all []string
 	for _, p := range f.About {
@@ -63,7 +64,7 @@ func sameTerm(f core.Fact) string {
 	return termSame + shortHash(strings.Join(said, " ")+"\n"+aboutPaths(&f))
 }
 
-// factTerms are all terms by which a fact is found.
+// factTerms returns all terms by which a fact is found.
 func factTerms(f *core.Fact) []string {
 	all := []string{termAll, sameTerm(*f)}
 	if f.Topic != "" {
@@ -101,14 +102,14 @@ func (t factTx) factsWith(origin core.Path, term string) (ids []uint64) {
 
 // collection is what a search looks through: facts, or passages of documents.
 type collection interface {
-	// newestWith calls use for the newest with a term in an origin, at most max. It returns how
-	// many there are, as far as it knows without looking at more.
+	// newestWith calls use for the newest items with a term in an origin, at most max. It returns
+	// how many there are, as far as it knows without reading more.
 	newestWith(origin core.Path, term string, max int, use func(posting)) (n int)
-	// posting returns what is stored of a term with one of them.
+	// posting returns the posting of a term for one item, if the item has the term.
 	posting(origin core.Path, term string, id uint64) (posting, bool)
 }
 
-// posting says that something has a term.
+// posting says that an item has a term.
 type posting struct {
 	id     uint64
 	rank   []byte // see rankFact
@@ -180,23 +181,23 @@ func (v *view) hits(q core.FactQuery, meant *vector) []hit {
 	return s.run(origins)
 }
 
-// languages lists the languages whose stems of a text are looked for; "": the words as they are.
+// languages lists the languages in which the words of a query are stemmed; "": not stemmed.
 func languages() []string {
 	return []string{"", "en", "de", "fr", "it", "es", "pt", "nl", "ru", "sv", "da", "no", "fi"}
 }
 
-// search is one look through a collection.
+// search is one search of a collection.
 type search struct {
 	*view
 	from        collection
-	maxPostings int // of one term in one place, that are looked at, newest first
+	maxPostings int // postings of one term in one origin that are read, newest first
 	text        string
-	languages   []string // whose stems of the text are looked for; "": the words as they are; nil: all
-	n           int      // how many are wanted
+	languages   []string // in which the text is stemmed; nil: see the function languages
+	n           int      // how many hits are wanted
 	meaningOnly bool     // only meaning counts
 	vector      *vector  // of the text; nil: not known
 	words       []string // of the text, in all forms
-	wordOf      []int    // which word of the text each is a form of
+	wordOf      []int    // which word of the text each of words is a form of
 	weighting
 	required []string // terms that a hit must have
 	hits     []hit
@@ -204,10 +205,10 @@ type search struct {
 	baseline *baseline      // with a vector
 }
 
-// weighting says how much words count.
+// weighting is how much words count.
 type weighting struct {
-	total       uint64          // how many there are in the collection, or were
-	weights     []float64       // of each form
+	total       uint64          // items of the collection, including deleted ones
+	weights     []float64       // of each of search.words
 	wordWeights map[int]float64 // of each word: that of its most frequent form
 	maxWeight   float64         // of all words together
 }
@@ -226,7 +227,7 @@ type hit struct {
 }
 
 // run searches each origin, and returns the best hits, best first. Of a frequent word only the
-// newest are found; in the end, it is looked up for the best of the others.
+// newest items are read; refine looks it up for the best hits.
 func (s *search) run(origins []core.Path) (found []hit) {
 	none := func(posting) {}
 	origins = slices.DeleteFunc(origins, func(p core.Path) bool { return s.from.newestWith(p, termAll, 1, none) == 0 })
@@ -273,6 +274,7 @@ func (h *hit) addWord(i int, p posting) {
 	}
 }
 
+// weigh gives rare words more weight than frequent ones.
 func (s *search) weigh(counts []int) {
 	s.weights = make([]float64, len(s.words))
 	s.wordWeights = make(map[int]float64)
@@ -287,6 +289,7 @@ func (s *search) weigh(counts []int) {
 	}
 }
 
+// hitFor returns the hit of a posting, which it adds if it is new.
 func (s *search) hitFor(origin core.Path, p posting) *hit {
 	i, ok := s.index[p.id]
 	if !ok {
@@ -301,7 +304,7 @@ func (s *search) hitFor(origin core.Path, p posting) *hit {
 	return &s.hits[i]
 }
 
-// best chooses the hits with the best scores, as indices. They have all required terms.
+// best returns the indices of the best hits that have all required terms.
 func (s *search) best() []int {
 	b := topN[int]{keep: max(maxRefined, s.n), order: s.order}
 	for i := range s.hits {
@@ -319,7 +322,7 @@ func (s *search) order(a, b int) int {
 	return cmp.Or(cmp.Compare(s.hits[b].score, s.hits[a].score), cmp.Compare(s.hits[b].id, s.hits[a].id))
 }
 
-// refine looks up which of the best have the frequent words, and sorts them.
+// refine looks up frequent words for the best hits, and sorts these again.
 func (s *search) refine(best []int, counts []int) {
 	for i, n := range counts {
 		if n < s.maxPostings {
@@ -341,7 +344,7 @@ func (s *search) refine(best []int, counts []int) {
 	sorting.Sort(best, s.order)
 }
 
-// origins are the visible places, and all above them.
+// origins returns the visible places, and all above them.
 func (v *view) origins(places []core.Path) []core.Path {
 	all := make([]core.Path, 0, 4)
 	prefetch(&v.tx, func() (ranges []kv.Range) {
@@ -363,7 +366,7 @@ func (v *view) origins(places []core.Path) []core.Path {
 	return all
 }
 
-// queryWords lists the words of the text, stemmed in each of the languages.
+// queryWords sets the words of the text, stemmed in each of the languages.
 func (s *search) queryWords() {
 	if s.meaningOnly || s.words != nil {
 		return
@@ -405,7 +408,7 @@ func (s *search) score(h *hit) float64 {
 	return words*words + near*near + h.similarity/20 + also/20
 }
 
-// sum is the weight of words, a bit for each.
+// sum returns the weight of words, a bit for each.
 func (s *search) sum(words uint64) (sum float64) {
 	for rest := words; rest != 0; rest &= rest - 1 {
 		sum += s.weights[bits.TrailingZeros64(rest)]
@@ -418,7 +421,7 @@ type topN[T any] struct {
 	keep  int
 	order func(a, b T) int
 	all   []T
-	full  bool // all[keep-1] is the worst that may stay
+	full  bool // all[keep-1] is the worst that can stay
 }
 
 func (f *topN[T]) add(x T) {
@@ -432,6 +435,7 @@ func (f *topN[T]) add(x T) {
 	}
 }
 
+// take returns the first ones, sorted.
 func (f *topN[T]) take() []T {
 	sorting.Sort(f.all, f.order)
 	f.all = f.all[:min(len(f.all), f.keep)]

@@ -14,8 +14,7 @@ import (
 	"synthbot/core/loop"
 )
 
-// Retention is how much history a path, with all below it, keeps. The longest path that
-// matches wins.
+// Retention is how much history a path, with all below it, keeps. The longest matching path wins.
 type Retention struct {
 	Path     core.Path     `toml:"path" example:"discord/81384788765712384" doc:"The place, with all places below it; empty: everywhere."`
 	Messages int           `toml:"messages" default:"0" min:"0" doc:"How many messages each place keeps at most; 0: all."`
@@ -33,7 +32,7 @@ type Config struct {
 	Keep     []Retention   `toml:"keep" doc:"How much history a place and all places below it keep, instead of messages and age above. The longest matching path wins."`
 }
 
-// Check finds the faults that tags cannot express.
+// Check reports faults that tags cannot express.
 func (c *Config) Check(fault func(text string, at ...any)) {
 	for i, r := range c.Keep {
 		if slices.ContainsFunc(c.Keep[:i], func(other Retention) bool { return other.Path == r.Path }) {
@@ -123,6 +122,7 @@ func (db *DB) Prune(ctx context.Context, c Config) error {
 	return errors.Join(errs...)
 }
 
+// pruneIDs deletes old ids of deleted messages, and the hashes of forgotten ones.
 func (p *pruning) pruneIDs(ctx context.Context) error {
 	old := hour(p.db.clock().Add(-idAge))
 	err := sweep(ctx, p.db, bucketIDs, nil, nil, func(_, v []byte) bool {
@@ -145,21 +145,21 @@ func (p *pruning) pruneIDs(ctx context.Context) error {
 	}))
 }
 
-// pruneEntries deletes entries from the beginning of one log, up to the first that stays, or that
-// waits. Entries that cannot be read are deleted with those before them.
+// pruneEntries deletes entries from the beginning of one log, up to the first that stays or that waits.
+// Unreadable entries are deleted with those before them.
 func (p *pruning) pruneEntries(ctx context.Context, path core.Path, h head, r Retention) error {
-	spare := 0
+	surplus := 0
 	if r.Messages > 0 {
-		spare = max(int(h.count)-r.Messages, 0)
+		surplus = max(int(h.count)-r.Messages, 0)
 	}
-	if spare == 0 && r.Age <= 0 {
+	if surplus == 0 && r.Age <= 0 {
 		return nil
 	}
 	oldest, key := p.db.clock().Add(-r.Age), placeKey(path)
 	return changeFound(withJobName(ctx, "retention in %s", path), p.db, func(v *view) (seqs []uint64) {
 		for seq, value := range v.numbers(bucketLog, key, 0) {
 			l, ok := v.readEntry(path, seq, value)
-			stays := ok && len(seqs) >= spare && (r.Age <= 0 || !l.Message.Time.Before(oldest))
+			stays := ok && len(seqs) >= surplus && (r.Age <= 0 || !l.Message.Time.Before(oldest))
 			if stays || hasKey(v.bucket(bucketDue), seqKey(key, seq)) {
 				break
 			}
@@ -169,8 +169,8 @@ func (p *pruning) pruneEntries(ctx context.Context, path core.Path, h head, r Re
 	}, func(t *tx, seq uint64) { t.remove(key, seq) })
 }
 
-// pruneJournal deletes the turns that are over, if all of their records are old: a part of a turn
-// is of no use.
+// pruneJournal deletes the turns that are over, if all of their records are old: a part of a turn's records is
+// useless.
 func (p *pruning) pruneJournal(ctx context.Context, oldest time.Time) error {
 	return changeFound(ctx, p.db, func(v *view) (turns []core.TurnID) {
 		for turn, records := range v.turns(nil, nil) {
@@ -194,7 +194,7 @@ func isOld(t *tx, turn core.TurnID, records []record, oldest time.Time) bool {
 		return false
 	}
 	for _, r := range records {
-		w, _ := decodeRecord(r.value) // one that cannot be read is of no use, and has no time
+		w, _ := decodeRecord(r.value) // an unreadable one is useless, and has no time
 		limit := oldest
 		if w.Progress == core.ProgressPending {
 			limit = oldest.Add(-pendingAge)
@@ -206,7 +206,7 @@ func isOld(t *tx, turn core.TurnID, records []record, oldest time.Time) bool {
 	return true
 }
 
-// deleteBelow deletes all pairs whose keys begin so.
+// deleteBelow deletes all pairs whose keys have a prefix.
 func (t *tx) deleteBelow(bucket string, prefix []byte) {
 	var keys [][]byte
 	for k := range t.bucket(bucket).prefixed(prefix) {
@@ -224,7 +224,7 @@ func (t *tx) remove(place []byte, seq uint64) {
 	if t.bucket(bucketLog).Get(key) == nil {
 		return
 	}
-	t.head(place).count-- // before: a head that cannot be read is counted anew
+	t.head(place).count-- // before the deletion: an unreadable head is counted again
 	t.bucket(bucketLog).Delete(key)
 	t.bucket(bucketDue).Delete(key)
 }

@@ -34,7 +34,7 @@ func Salvage(dir, damaged string) (report Salvaged, err error) {
 		if err != nil {
 			return err
 		}
-		db.starting.Wait() // for what deletes former ids
+		db.starting.Wait() // until the ids of older versions are deleted
 		s := &salvager{db: db, report: Salvaged{Pairs: make(map[string]int)}}
 		err = s.save(damaged)
 		report = s.report
@@ -105,7 +105,7 @@ func (s *salvager) flush() {
 	s.pairs, s.err = nil, errors.Join(s.err, err)
 }
 
-// pairChecks returns, by bucket, what checks a pair.
+// pairChecks returns the check of a pair, by bucket.
 func pairChecks() map[string]func(key, value []byte) error {
 	return map[string]func(key, value []byte) error{
 		bucketPlaces: func(key, value []byte) error {
@@ -182,11 +182,11 @@ func (r *rebuilder) rebuildEntries() {
 			if ok && l.Due && known && seq > before.answered {
 				r.bucket(bucketDue).Put(seqKey(p.key, seq), nil)
 			}
-			led := func(source place) bool {
+			found := func(source place) bool {
 				of, known := r.findID(source, l.Message.ID)
 				return known && of == seq
 			}
-			if l.Message.ID != "" && !slices.ContainsFunc(r.sources[path], led) {
+			if l.Message.ID != "" && !slices.ContainsFunc(r.sources[path], found) {
 				r.putID(p, l.Message.ID, seq)
 			}
 		}

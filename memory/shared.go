@@ -19,10 +19,10 @@ type (
 // Shared returns how the work is divided; nil if there can be one process only.
 func Shared(db *DB) Sharing { return db.engine.shared }
 
-// OwnsParts reports whether no other process can have taken over what this one does.
+// OwnsParts reports whether this process certainly still owns its parts of the work.
 func OwnsParts(db *DB) bool { return Shared(db) == nil || Shared(db).OwnsParts() }
 
-// workerID is the number of this process among those that use the database; 0 if there can be one only.
+// workerID returns the number of this process among those that use the database; 0 if only one can.
 func workerID(db *DB) int64 {
 	if Shared(db) == nil {
 		return 0
@@ -30,24 +30,23 @@ func workerID(db *DB) int64 {
 	return Shared(db).Self()
 }
 
-// metaEpochs is the key in the meta bucket of the latest epochs, as a list in JSON: all processes
-// keep to them.
+// metaEpochs is the key, in the meta bucket, of the latest epochs (a list in JSON), which all processes apply.
 const metaEpochs = "epochs"
 
-// maxEpochs is how many are kept. A process that missed more than that takes everybody for forgotten.
+// maxEpochs is how many epochs are stored. A process that missed one treats everybody as forgotten.
 const maxEpochs = 64
 
-// sharedEpoch is what begins or ends when somebody is forgotten, for other processes.
+// sharedEpoch informs other processes that somebody is being forgotten, or that this has ended.
 type sharedEpoch struct {
 	Number  uint64       `json:"number"`
 	By      string       `json:"by"` // a random name of the process
 	Subject core.Path    `json:"subject"`
 	Begun   []core.Path  `json:"begun,omitempty"` // who are being forgotten from now on
-	Over    bool         `json:"over,omitempty"`  // all of those are
+	Over    bool         `json:"over,omitempty"`  // all of the subject's are forgotten
 	Muted   []sharedMute `json:"muted,omitempty"`
 }
 
-// sharedMute is a muted turn, and the name under which it goes on.
+// sharedMute is a muted turn, and its id now, if its place has moved.
 type sharedMute struct {
 	Place core.Path `json:"place"`
 	Seq   uint64    `json:"seq"`
@@ -55,7 +54,7 @@ type sharedMute struct {
 	As    uint64    `json:"as"`
 }
 
-// announce stores an epoch for other processes, none of which commits anything before it knows.
+// announce stores an epoch for other processes. None of them commits anything before it has applied the epoch.
 func announce(t *tx, e sharedEpoch) {
 	if Shared(t.db) == nil {
 		return
@@ -72,8 +71,8 @@ func announce(t *tx, e sharedEpoch) {
 	raiseBarrier(t)
 }
 
-// raiseBarrier lets the other processes take over what this transaction changes before their next one. Those that
-// are open come before it, as kv.Barrier says.
+// raiseBarrier makes the other processes apply what this transaction stores before their next one. Their open
+// ones count as earlier, as kv.Barrier says.
 func raiseBarrier(t *tx) {
 	if barrier, ok := t.Tx.(kv.Barrier); ok {
 		t.fail(bucketMeta, barrier.Barrier())

@@ -40,9 +40,8 @@ func usageKey(u Use) []byte {
 	return append(k, u.Engine...)
 }
 
-// AddUse adds to the counters of a day, in the next transaction, or in one of its own a
-// moment later: nobody waits for a sync because of a count. The channel returns the outcome
-// once it is durable.
+// AddUse adds to the counters of a day. It does not block: the counts are written with the next transaction, or
+// after maxDelay. The channel returns the outcome once it is durable.
 func (db *DB) AddUse(uses ...Use) <-chan error {
 	j := &job{done: make(chan error, 1), canWait: true, finishing: true}
 	for _, u := range uses {
@@ -64,7 +63,7 @@ func (db *DB) AddUse(uses ...Use) <-chan error {
 	return j.done
 }
 
-// addUse adds to the counters. Those that cannot be read begin again.
+// addUse adds to the counters. Unreadable ones begin again.
 func (t *tx) addUse(u Use) {
 	b := t.bucket(bucketUsage)
 	key := usageKey(u)

@@ -57,8 +57,8 @@ type view struct {
 
 var errEnded = errors.New("this view has ended")
 
-// readPlace returns what f reads of the place to which a path leads. If a broken page makes the
-// engine panic, the file is damaged, and the caller is not at fault.
+// readPlace calls f with the place to which a path leads, and returns its result. If the engine panics on a
+// broken page, the error wraps core.ErrDamaged.
 func readPlace[T any](v *view, path core.Path, f func(place) T) (value T, err error) {
 	if v.ended {
 		return value, errEnded
@@ -93,7 +93,7 @@ func (v *view) Waiting() ([]core.Path, error) {
 }
 
 func (v *view) Due(path core.Path, max int) ([]core.Entry, error) {
-	prefetch(&v.tx, func() []kv.Range { return v.nextTurnRanges(path) }) // unless it has moved
+	prefetch(&v.tx, func() []kv.Range { return v.nextTurnRanges(path) }) // of no use if the place has moved
 	return readPlace(v, path, func(p place) (entries []core.Entry) {
 		for seq := range v.numbers(bucketDue, p.key, 0) {
 			if len(entries) == max {
@@ -165,7 +165,7 @@ func (v *view) Recent(root core.Path, n int, keep func(core.Path) bool) ([]core.
 	return readPlace(v, root, func(p place) []core.Entry { return v.merge(v.active(p.path, n, keep), n) })
 }
 
-// State replaces a state that cannot be read by the zero State.
+// State returns the zero State if the stored one cannot be read.
 func (v *view) State(path core.Path) (core.State, error) {
 	return readPlace(v, path, func(p place) (s core.State) {
 		value := v.bucket(bucketStates).Get(p.key)
@@ -191,9 +191,8 @@ func (v *view) Journal(turn core.TurnID) ([]core.Record, error) {
 	})
 }
 
-// backward goes through the pairs with that prefix before the key to, last first. Only a view
-// has it: in a transaction that has deleted, bbolt's cursors lose their way backward,
-// and Last may never return.
+// backward iterates over the pairs with a prefix that are before the key to, last first. Only views have it:
+// after a Delete in the same transaction, bbolt's cursors go wrong when they move backward.
 func (v *view) backward(bucket string, prefix, to []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(k, value []byte) bool) {
 		c := v.bucket(bucket).Cursor(prefix, to)
@@ -204,10 +203,11 @@ func (v *view) backward(bucket string, prefix, to []byte) iter.Seq2[[]byte, []by
 	}
 }
 
+// tail reads the log of a place from its end.
 type tail struct {
 	view     *view
 	cursor   kv.Cursor
-	k, value []byte // what step reads next
+	k, value []byte // the pair that step decodes next
 	path     core.Path
 	prefix   []byte
 	entry    storedEntry
@@ -219,7 +219,7 @@ func (v *view) tail(path core.Path, key []byte) *tail {
 	return t
 }
 
-// step goes to the next older entry that can be read; false if there is none.
+// step moves to the next older entry that can be read, and reports whether there is one.
 func (t *tail) step() bool {
 	for bytes.HasPrefix(t.k, t.prefix) {
 		seq, ok := parseSeq(t.k, t.prefix)
@@ -234,7 +234,7 @@ func (t *tail) step() bool {
 	return false
 }
 
-// merge takes the n newest entries of some places.
+// merge returns the n newest entries of some places, oldest first.
 func (v *view) merge(places []core.Path, n int) []core.Entry {
 	var tails []*tail
 	for _, path := range places {
@@ -260,6 +260,7 @@ func (v *view) merge(places []core.Path, n int) []core.Entry {
 	return entries
 }
 
+// active returns the n places at or below root that were last active, of those that keep accepts.
 func (v *view) active(root core.Path, n int, keep func(core.Path) bool) (places []core.Path) {
 	var all []activity
 	for k, value := range v.bucket(bucketPlaces).pairs(subtree(root)) {
@@ -280,8 +281,7 @@ func (v *view) active(root core.Path, n int, keep func(core.Path) bool) (places 
 	return places
 }
 
-// activity says when a place was last active. The key belongs to the
-// transaction.
+// activity is when a place was last active. The key is valid during the transaction.
 type activity struct {
 	time time.Time
 	key  []byte

@@ -37,7 +37,7 @@ type work struct {
 	job    string // its name
 	busy   bool
 	onDisk bool      // it waits for the disk
-	steps  uint64    // counts what it did before
+	steps  uint64    // counts the changes
 	since  time.Time // when it began
 }
 
@@ -50,7 +50,7 @@ func (w *watch) startJob(j *job, now time.Time) error {
 	return nil
 }
 
-// set notes what the writer does from now on.
+// set stores what the writer does from now on.
 func (w *watch) set(now work) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -137,7 +137,7 @@ func (db *DB) Pulse(ctx context.Context) error {
 
 type jobKey struct{}
 
-// withJobName names the jobs that are written with the context.
+// withJobName names the jobs that are written with the context it returns.
 func withJobName(ctx context.Context, format string, args ...any) context.Context {
 	return context.WithValue(ctx, jobKey{}, fmt.Sprintf(format, args...))
 }
@@ -168,8 +168,8 @@ const (
 	stuckAge    = 24 * time.Hour // a refused job is tried again after so long
 )
 
-// blockCount is how often a job blocked the writer, and when it last did. A file beside the
-// database holds it by the job's name.
+// blockCount is how often a job blocked the writer, and when it last did. They are stored by job name, in a
+// file beside the database.
 type blockCount struct {
 	Times int       `json:"times"`
 	Last  time.Time `json:"last"`

@@ -41,8 +41,9 @@ func (w *writer) run() {
 	}
 }
 
-// conclude tells jobs what came of a transaction, and leaves to the group those that are to be tried again. A
-// job that failed is taken out; if the transaction itself failed, each job is tried alone.
+// conclude handles the result of a group's transaction. After a success it reports to all jobs. A job that
+// failed leaves the group, and the others are tried again. If the transaction itself failed, each job is tried
+// alone.
 func (w *writer) conclude(g *groupCommit, err error) {
 	defer w.watch.set(work{})
 	g.sealed = true
@@ -73,7 +74,8 @@ func (w *writer) conclude(g *groupCommit, err error) {
 	}
 }
 
-// transact is one transaction for which nobody waits in the queue.
+// transact runs a transaction outside of the queue. Only the writer may call it, or Open before the writer
+// starts.
 func (w *writer) transact(run func(*tx) error) error {
 	err := w.db.engine.Update(func(b kv.Tx) error {
 		t := newTx(w.db, b)
@@ -86,19 +88,19 @@ func (w *writer) transact(run func(*tx) error) error {
 	return err
 }
 
-// maxDelay is how long a job that can wait waits for a transaction of others.
+// maxDelay is how long a job with canWait waits for others that need a transaction.
 const maxDelay = 100 * time.Millisecond
 
 type job struct {
-	// run writes. It may be called again, in another transaction, when what
-	// shares the transaction with it fails.
+	// run writes. It may be called again, in another transaction, if another job in the first
+	// one fails.
 	run func(*tx) error
 	// prefetch, if set, returns what run will read.
 	prefetch func(*tx) []kv.Range
 	// publish, if set, is called when what run wrote is durable.
 	publish   func()
-	name      string // empty: that of the context of write
-	size      int    // rough, in bytes; 0: it adds nothing
+	name      string // "": see withJobName
+	size      int    // roughly, in bytes; 0: it adds nothing
 	finishing bool   // finishes what has begun: it is written even if the disk is full
 	canWait   bool   // for the next transaction, up to maxDelay
 	done      chan error
@@ -115,18 +117,17 @@ type groupCommit struct {
 	jobs       []*job
 	size       int      // of the jobs, in bytes
 	sealed     bool     // no more jobs join
-	retryAlone []*job   // which are tried one by one afterwards
+	retryAlone []*job   // to be tried one by one afterwards
 	failed     *job     // in the latest transaction; nil: none of them
 	saved      []uint64 // see tx
 }
 
-// write runs the jobs in a transaction, and those that join meanwhile. Nothing outlives a call that failed or
-// that the engine repeats.
+// write runs the jobs, and those that join meanwhile, in a transaction. The engine may call it again.
 func (g *groupCommit) write(b kv.Tx) error {
 	t, w, announced := newTx(g.db, b), g.db.writer, 0
 	for i := 0; ; i++ {
 		if i == len(g.jobs) && !g.sealed {
-			runtime.Gosched() // those whose jobs the last transaction wrote may write again
+			runtime.Gosched() // so that the callers of the last transaction can queue their next jobs
 			g.db.queue.take(g)
 		}
 		if i == len(g.jobs) {
@@ -142,14 +143,14 @@ func (g *groupCommit) write(b kv.Tx) error {
 		if err := w.runJob(&t, g.failed); err != nil {
 			return err
 		}
-		g.failed = nil // what fails from here on is the transaction
+		g.failed = nil // a failure from here on is the transaction's
 	}
 	g.saved = t.saved
 	w.watch.set(work{busy: true, onDisk: true})
 	return t.finish()
 }
 
-// runJob runs one job, whose panic is its error.
+// runJob runs one job. A panic becomes its error.
 func (w *writer) runJob(t *tx, j *job) (err error) {
 	defer w.db.engine.recoverPanic(debug.SetPanicOnFault(true), &err)
 	if err := w.watch.startJob(j, t.now); err != nil {
@@ -245,14 +246,14 @@ func (db *DB) read(ctx context.Context, f func(*view)) error {
 	})
 }
 
-// updateAndView is update, and then a view without what is written later.
+// updateAndView calls run in a transaction, and then f in a view of its result.
 func updateAndView(ctx context.Context, db *DB, run func(*tx), f func(*view) error) (err error) {
 	var b kv.View
 	var begin error
 	err = db.write(ctx, &job{run: func(t *tx) error { run(t); return nil }, publish: func() {
 		defer db.engine.recoverPanic(debug.SetPanicOnFault(true), &begin)
 		b, begin = db.engine.Begin(ctx)
-		if begin == nil { // the first read begins it
+		if begin == nil { // the first read takes the snapshot
 			b.Bucket(bucketMeta).Get([]byte(metaSchema))
 		}
 	}})
