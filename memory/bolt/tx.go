@@ -10,8 +10,8 @@ import (
 	"synthbot/memory/rescue"
 )
 
-// fillPercent is how far pages are filled. bbolt's default of one half needs nearly twice the space
-// where a bucket grows at the ends of ranges.
+// fillPercent is how full pages get. bbolt's default of one half needs nearly twice the space where a bucket
+// grows at the ends of ranges.
 const fillPercent = 0.95
 
 type tx struct {

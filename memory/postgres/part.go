@@ -26,29 +26,29 @@ const (
 	deletePart = `delete from part where name = $1 and worker = $2`
 )
 
-// exclusive is the part of a worker that must be alone, such as a guest that writes: while it exists, no
-// other worker can register.
+// exclusive is the part of a worker that must be alone, such as a command that writes: while it exists,
+// no other worker can register.
 const exclusive = ""
 
 // parts are the parts of the work that this process wants. Safe for concurrent use.
 type parts struct {
 	mu       sync.Mutex
 	wanted   map[string]*part
-	released atomic.Uint64 // counts the parts that were given up
-	others   bool          // there was another worker at the last look
-	recheck  chan struct{} // holds a token if a look is due
+	released atomic.Uint64 // counts the parts that this process has given up
+	others   bool          // there was another worker at the last check
+	recheck  chan struct{} // holds a token if the owners should be checked now
 }
 
 // part is a part of the work that this process wants.
 type part struct {
 	life  context.Context      // of Claim
-	owned chan context.Context // delivers the context of the work when this process owns the part
+	owned chan context.Context // receives the context of the work when this process owns the part
 	stop  context.CancelFunc   // ends that context; nil: the part is not owned; guarded by parts.mu
 }
 
-// apply starts the work on the parts that this process owns according to a look, and stops it on others.
-// released is how many were given up before the look: if there were more since, what it found may be
-// outdated, and another look follows.
+// apply starts the work on the parts that this process owns according to a snapshot, and stops it on
+// others. released is how many were given up before the snapshot: if there were more since, it may be
+// outdated, and another check follows.
 func (p *parts) apply(released uint64, mine map[string]bool, others bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -67,7 +67,7 @@ func (p *parts) apply(released uint64, mine map[string]bool, others bool) {
 	}
 }
 
-// pause stops the work on all parts until the next look, if there are workers that may have taken them.
+// pause stops the work on all parts until the next check, if there are workers that may have taken them.
 func (p *parts) pause() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,7 +124,7 @@ func (db *DB) release(name string, one *part) {
 	_, _ = db.ask(context.Background(), removePart(name, db.Self()), hint(hintParts)) // see above
 }
 
-// snapshot is the result of a look: which workers run, and which parts they want and own.
+// snapshot says which workers run, and which parts they want and own.
 type snapshot struct {
 	workers map[int64][]byte // names, by id
 	dead    bool             // there are workers with expired leases
@@ -234,7 +234,7 @@ func groupOf(name string) string {
 // assign returns which worker should own each part. The parts of a group are divided evenly among the
 // workers that want them, and workers keep what they own if possible. All workers get the same result.
 func assign(wants map[int64][]string, owners map[string]int64) map[string]int64 {
-	groups := make(map[string]map[string][]int64) // who wants each part, by kind
+	groups := make(map[string]map[string][]int64) // who wants each part, by group
 	for _, id := range slices.Sorted(maps.Keys(wants)) {
 		for _, name := range wants[id] {
 			group := groupOf(name)

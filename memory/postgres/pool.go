@@ -20,7 +20,7 @@ const (
 // pool holds the connections that are not in use. Safe for concurrent use.
 type pool struct {
 	config atomic.Pointer[pgconn.Config]
-	plain  *pgconn.Config // without settings
+	plain  *pgconn.Config // without our settings, for poolers
 	slots  chan struct{}  // holds a token for each connection in use
 
 	mu     sync.Mutex

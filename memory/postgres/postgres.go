@@ -164,25 +164,24 @@ func (db *DB) Trips() int64 { return db.trips.Load() }
 // Name returns a name of the database for errors and logs.
 func (db *DB) Name() string { return db.name }
 
-// prepare checks the server, becomes a worker unless this is a guest, and reads the names of the buckets.
+// prepare checks the server, becomes a worker unless JoinOnWrite is set, and reads the names of the buckets.
 func (db *DB) prepare(ctx context.Context) error {
-	made, err := db.inspect(ctx)
+	hasTables, err := db.inspect(ctx)
 	if err != nil {
 		return err
 	}
 	if !db.o.JoinOnWrite {
 		err = db.registerPatiently(ctx)
 	}
-	if err != nil || db.o.JoinOnWrite && !made {
+	if err != nil || db.o.JoinOnWrite && !hasTables {
 		db.ids.Store(new(map[string]byte))
 		return err
 	}
 	return db.refreshIDs(ctx)
 }
 
-// inspect checks the server's version and reports whether the tables exist. For a guest it remembers the
-// newest worker.
-func (db *DB) inspect(ctx context.Context) (made bool, err error) {
+// inspect checks the server's version and reports whether the tables exist. It remembers the newest worker.
+func (db *DB) inspect(ctx context.Context) (hasTables bool, err error) {
 	conn, _, err := db.pool.take(ctx)
 	if err != nil {
 		return false, err
@@ -291,7 +290,7 @@ func (db *DB) setAway(err error, away bool) {
 	db.o.OnAway(away)
 }
 
-// try makes one attempt at a transaction. unsure means that an earlier attempt may have taken effect.
+// try makes one attempt at a transaction. unsure means that an earlier attempt may have been committed.
 func (db *DB) try(f func(kv.Tx) error, unsure bool) error {
 	t := db.newTx(context.Background(), beginWrite)
 	defer t.release()

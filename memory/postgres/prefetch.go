@@ -55,6 +55,7 @@ func (t *tx) Prefetch(what ...kv.Range) {
 	}
 }
 
+// fetch sends what was announced with Prefetch, if anything.
 func (t *tx) fetch() {
 	if len(t.prefetch.keys)+len(t.prefetch.ranges) > 0 {
 		t.run()
@@ -86,6 +87,7 @@ func (r wholeRange) statement() statement {
 	return statement{sql, [][]byte{r.from, r.to, limit}, []uint32{oidBytes, oidBytes, oidInt}}
 }
 
+// storePrefetched keeps the results of what was prefetched.
 func (t *tx) storePrefetched(a prefetch, results []*pgconn.Result) {
 	if len(a.keys) > 0 {
 		for _, key := range a.keys {
@@ -172,6 +174,7 @@ func (s spans) read(dirty map[string][]byte, from, to []byte, backward bool) (ro
 	return nil, false, false
 }
 
+// apply applies changes to the rows.
 func (s *span) apply(dirty map[string][]byte) {
 	for k, value := range dirty {
 		key := []byte(k)

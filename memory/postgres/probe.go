@@ -37,7 +37,7 @@ func Probe(ctx context.Context, url string) ([]core.Finding, error) {
 		return nil, err
 	}
 	defer db.pool.close()
-	made, err := db.inspect(ctx)
+	hasTables, err := db.inspect(ctx)
 	if err != nil {
 		return nil, db.openError(err)
 	}
@@ -46,13 +46,13 @@ func Probe(ctx context.Context, url string) ([]core.Finding, error) {
 		return nil, db.openError(err)
 	}
 	defer db.pool.put(conn)
-	p := &probe{db: db, conn: conn, hasTables: made}
+	p := &probe{db: db, conn: conn, hasTables: hasTables}
 	p.server(ctx)
 	p.rights(ctx)
 	p.judge(ctx, "durability", askSafety, judgeSafety)
 	p.judge(ctx, "standby", askCopies, judgeCopies)
 	p.judge(ctx, "log", askLog, judgeLog)
-	if made {
+	if hasTables {
 		p.workers(ctx)
 		p.isolation(ctx)
 	}
@@ -62,7 +62,7 @@ func Probe(ctx context.Context, url string) ([]core.Finding, error) {
 type probe struct {
 	db        *DB
 	conn      *pgconn.PgConn
-	hasTables bool // the tables
+	hasTables bool // the tables exist
 	found     []core.Finding
 }
 

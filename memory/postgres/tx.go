@@ -160,6 +160,7 @@ func (t *tx) release() {
 	}
 }
 
+// get returns the value of a whole key; nil if it does not exist.
 func (t *tx) get(key string) []byte {
 	value, ok := t.dirty[key]
 	if !ok {
@@ -183,7 +184,7 @@ func (t *tx) get(key string) []byte {
 	return value
 }
 
-// flush sends what was written, and a last statement unless it is empty.
+// flush sends the changes, and a last statement unless it is "".
 func (t *tx) flush(last string) {
 	t.prefetch = prefetch{}
 	var all []statement

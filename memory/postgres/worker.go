@@ -21,7 +21,7 @@ const (
 	heldTenths    = 7 // tenths of a lease for which a renewal counts by the clock of this process
 	createTries   = 20
 	registerPause = 200 * time.Millisecond
-	registerSlack = time.Second // how much longer than a lease a new worker waits for a guest
+	registerSlack = time.Second // how much longer than a lease a new worker waits for a command
 )
 
 const (
@@ -49,7 +49,7 @@ const (
 type worker struct {
 	name   string
 	lease  time.Duration
-	newest int64 // for a guest: the id of the newest worker when it opened the database
+	newest int64 // with JoinOnWrite: the id of the newest worker when the database was opened
 
 	fenced atomic.Bool // another worker has taken over
 
@@ -157,9 +157,9 @@ func (db *DB) register(ctx context.Context) error {
 	return nil
 }
 
-// mayRegister returns an error if another worker must be alone, or if this one must be and others run. A
-// guest may also not register if any worker has run since the guest opened the database: what it has read
-// may be outdated.
+// mayRegister returns an error if another worker must be alone, or if this one must be and others run.
+// With JoinOnWrite, it also does if a worker has run since the database was opened: what was read may be
+// outdated.
 func (db *DB) mayRegister(workers, parts [][][]byte) error {
 	alone := make(map[int64]bool)
 	for _, row := range parts {
@@ -256,6 +256,7 @@ func (db *DB) renew(ctx context.Context) (snapshot, error) {
 	return newSnapshot(all[1].Rows, all[2].Rows), nil
 }
 
+// handleBarrier calls OnBarrier unless this barrier was handled already.
 func (db *DB) handleBarrier(barrier int64) error {
 	w := db.worker
 	w.handling.Lock()

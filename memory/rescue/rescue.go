@@ -1,11 +1,10 @@
-// Package rescue reads bbolt files page by page, without bbolt, which trusts its
-// files: a damaged page ends the whole process, or is read for ever. So a backup is
-// checked here before bbolt opens it, and so is a file that was not closed in order
-// while it is in use; what is whole of a damaged file is read from here into a new one.
-// Users without a backup would lose everything otherwise.
+// Package rescue reads bbolt files page by page, without bbolt, which trusts its files: a
+// damaged page ends the whole process, or makes it read forever. So this package checks a
+// backup before bbolt opens it, and a file that was not closed properly while it is in use.
+// It also reads the intact pairs of a damaged file, for users who have no backup.
 //
 // The package does not repair files, does not know what the pairs mean, and does not
-// look at free pages: a restored file is a new one, which has none.
+// read free pages: a restored file is a new one, which has none.
 //
 // # The format
 //
@@ -43,7 +42,7 @@ const (
 var order = binary.LittleEndian
 
 // ErrBroken is the error for a file of which nothing can be read.
-var ErrBroken = errors.New("none of its first pages is whole")
+var ErrBroken = errors.New("none of its first pages is intact")
 
 // File is a bbolt file at one transaction. It trusts nothing: every number is checked
 // before it is used. Check and Pairs read a File once, for one goroutine.
@@ -52,13 +51,13 @@ type File struct {
 	closer io.Closer
 	size   int64
 	page   int64  // bytes of a page
-	root   uint64 // page of the bucket of buckets
+	root   uint64 // page of the bucket that lists the buckets
 	faults []error
 	seen   []uint64 // a bit for each page that was read: a page is read once, whatever leads to it
 }
 
 // Open opens a file that nobody writes to, at the newest transaction whose first page is
-// whole. The caller closes it.
+// intact. The caller closes it.
 func Open(name string) (*File, error) {
 	opened, err := os.Open(name)
 	if err != nil {
@@ -78,12 +77,12 @@ func Open(name string) (*File, error) {
 	return nil, errors.Join(err, opened.Close())
 }
 
-// At returns a file that is in use, as a transaction sees it whose root page is known.
+// At returns a file that is in use, as the transaction with this root page sees it.
 func At(reader io.ReaderAt, size, page int64, root uint64) *File {
 	return &File{reader: reader, size: size, page: page, root: root}
 }
 
-// Close closes a file that was opened here.
+// Close closes a file that Open returned.
 func (f *File) Close() error { return f.closer.Close() }
 
 // findRoot looks for first pages of this size. A first page has magic, version, page
@@ -100,16 +99,16 @@ func (f *File) findRoot() (found bool) {
 		sum := fnv.New64a()
 		sum.Write(meta[:56])
 		transaction := order.Uint64(meta[48:])
-		whole := int64(order.Uint32(meta[8:])) == f.page && order.Uint64(meta[56:]) == sum.Sum64()
-		if whole && transaction >= newest {
+		intact := int64(order.Uint32(meta[8:])) == f.page && order.Uint64(meta[56:]) == sum.Sum64()
+		if intact && transaction >= newest {
 			f.root, newest, found = order.Uint64(meta[16:]), transaction, true
 		}
 	}
 	return found
 }
 
-// Check reads all that is in use and returns what is wrong: each page must be where and
-// what it should be and be used once, and the keys of a bucket must rise.
+// Check reads everything in use and returns what is wrong: each page must have the right number and type and be
+// used once, and the keys of a bucket must rise.
 func (f *File) Check() []error {
 	var last []byte
 	var before string
@@ -125,7 +124,7 @@ func (f *File) Check() []error {
 }
 
 // Pairs calls use for each pair of these buckets (nil: all) that can be read, and returns
-// what cannot. Key and value are the caller's to keep.
+// faults for the rest. The caller may keep key and value.
 func (f *File) Pairs(buckets []string, use func(bucket string, key, value []byte)) []error {
 	f.walk(f.root, func(name, value []byte, isBucket bool) {
 		bucket := string(name)
@@ -180,7 +179,7 @@ func (f *File) readPage(page uint64) ([]byte, error) {
 	return b, nil
 }
 
-// markRead notes that n pages are in use; false if one of them was before.
+// markRead marks n pages as in use, and reports whether none of them was before.
 func (f *File) markRead(page, n uint64) bool {
 	if f.seen == nil {
 		f.seen = make([]uint64, f.size/f.page/64+1)
@@ -225,7 +224,7 @@ func (f *File) elements(b []byte, page uint64, use func(key, value []byte, isBuc
 	}
 }
 
-// cut takes size bytes from position at.
+// cut returns size bytes from position at, and the rest.
 func cut(b []byte, at, size uint32) (part, rest []byte, ok bool) {
 	end := uint64(at) + uint64(size)
 	if end > uint64(len(b)) {
