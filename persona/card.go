@@ -104,7 +104,7 @@ type cardText string
 // UnmarshalJSON implements json.Unmarshaler.
 func (w *cardText) UnmarshalJSON(data []byte) error {
 	var value any
-	_ = json.Unmarshal(data, &value) // it is JSON
+	_ = json.Unmarshal(data, &value) // it is valid JSON
 	switch v := value.(type) {
 	case string:
 		*w = cardText(v)
@@ -127,7 +127,7 @@ const pngSignature = "\x89PNG\r\n\x1a\n"
 // chunkFrame is what a chunk has besides its data: length, type and checksum.
 const chunkFrame = 12
 
-// parsePNG reads the card in a PNG: ccv3 before chara, and of several the first valid one.
+// parsePNG reads the first valid card in a PNG. Those with the keyword ccv3 come before chara.
 func parsePNG(file string, data []byte) (*Persona, error) {
 	texts, err := pngTexts(data)
 	if err != nil {
@@ -180,7 +180,8 @@ func pngTexts(data []byte) (texts []textChunk, err error) {
 	return texts, err
 }
 
-// eachChunk calls use for each chunk of a PNG, up to the last one or an error, with its data and with the whole of it.
+// eachChunk calls use for each chunk of a PNG, with its data and with the whole chunk, up to the last one or an
+// error.
 func eachChunk(data []byte, use func(kind string, body, whole []byte) error) error {
 	for at := len(pngSignature); ; {
 		rest := data[at:]
@@ -271,10 +272,10 @@ func decodeBase64(text []byte) ([]byte, error) {
 	return out[:n], err
 }
 
-// maxSide is how many pixels a picture may have on each side: browsers unpack it.
+// maxSide is the maximum width and height of a picture, in pixels: browsers decode it.
 const maxSide = 4096
 
-// Picture returns the picture of a PNG alone, without the texts in it. The error says what is wrong with it.
+// Picture returns a PNG without its texts. The error says what is wrong with it.
 func Picture(data []byte) ([]byte, error) {
 	if !bytes.HasPrefix(data, []byte(pngSignature)) {
 		return nil, errors.New("it is not a PNG picture")
@@ -306,7 +307,7 @@ const headerSize = 13
 
 func checkHeader(header []byte) error {
 	if len(header) != headerSize {
-		return errors.New("damaged PNG: its header has another size: get the card again")
+		return errors.New("damaged PNG: its header has the wrong size: get the card again")
 	}
 	width, height := binary.BigEndian.Uint32(header), binary.BigEndian.Uint32(header[4:])
 	if max(width, height) > maxSide {

@@ -173,7 +173,7 @@ func TestPicture(t *testing.T) {
 		want string
 	}{
 		"wide": {wide, "1 × 4097 pixels, at most 4096 × 4096"}, "json": {[]byte(cardV1), "not a PNG"},
-		"cut": {picture()[:60], "truncated"}, "header": {[]byte(pngSignature + string(pngChunk("IHDR", nil))), "another size"},
+		"cut": {picture()[:60], "truncated"}, "header": {[]byte(pngSignature + string(pngChunk("IHDR", nil))), "wrong size"},
 		"late":  {[]byte(pngSignature + string(pngChunk("gAMA", nil)) + string(header)), "does not come first"},
 		"twice": {slices.Insert(picture(), len(picture()[:len(pngSignature)+25]), pngChunk("IHDR", []byte{0, 0, 0, 1, 0, 0, 0, 1, 8, 0, 0, 0, 0})...), "does not come first"},
 	} {

@@ -69,7 +69,7 @@ func tooLarge(file string, size, limit int64) error {
 // byteOrderMark may begin a text.
 const byteOrderMark = "\ufeff"
 
-// Parse is Load with the content of the file.
+// Parse is Load for a file that has been read.
 func Parse(file string, data []byte) (*Persona, error) {
 	if bytes.HasPrefix(data, []byte(pngSignature)) {
 		return parsePNG(file, data)
@@ -96,7 +96,7 @@ func Parse(file string, data []byte) (*Persona, error) {
 	}
 	p := new(Persona)
 	if err := config.Read(file, data, p, config.Options{}); err != nil {
-		return nil, errors.New(err.Error()) // these are not faults of the configuration
+		return nil, errors.New(err.Error()) // without its type: these are not faults of the configuration
 	}
 	return p, nil
 }

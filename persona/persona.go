@@ -38,7 +38,7 @@ type Persona struct {
 	Book            lore.Book // without entries: none
 }
 
-// Check implements the configuration's own check.
+// Check reports faults that the tags cannot express; config.Read calls it.
 func (p *Persona) Check(fault func(text string, at ...any)) {
 	if txt.Line(p.Name) == "" {
 		fault("is empty; write how users call the bot", "name")
@@ -67,7 +67,7 @@ func Embedded() *Persona {
 // defaultUser replaces {{user}} if the user has no name.
 const defaultUser = "friend"
 
-// maxUser is the longest name that a placeholder is replaced by, in characters.
+// maxUser is the length, in characters, to which a user's name is cut.
 const maxUser = 64
 
 // For returns the persona for a prompt, with the placeholders replaced. user is the name of

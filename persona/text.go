@@ -10,7 +10,7 @@ import (
 // around it.
 func lines(s string) string { return strings.TrimSpace(txt.Lines(s)) }
 
-// startPattern begins each example in the dialogues of cards.
+// startPattern matches what begins each example in the dialogues of cards.
 var startPattern = txt.Pattern(`(?i)\s*<START>\s*`)
 
 // examples separates examples of dialogue by empty lines.
@@ -57,7 +57,7 @@ func replace(s, char, user string) string {
 			b.WriteString(char)
 		case "user":
 			b.WriteString(user)
-		case "original": // a default prompt, of which there is none
+		case "original": // stands for a default prompt, which does not exist
 		default:
 			size = 1
 			b.WriteByte(s[0])

@@ -1,5 +1,5 @@
-// Package lexicon tells which words of a text carry meaning, in the languages of the house, and
-// which of them may be forms of one.
+// Package lexicon finds the words of a text that carry meaning, in the supported languages, and
+// reports which words may be forms of one.
 package lexicon
 
 import (
@@ -13,23 +13,23 @@ import (
 	"synthbot/core/sorting"
 )
 
-// Limits of what is looked at of one text.
+// Limits of a text and of the endings of words.
 const (
 	ReadMax        = 4000 // bytes
-	maxTelling     = 12   // words that facts are looked for with
+	maxTelling     = 12   // words of a search
 	minLetters     = 3    // of the shortest word that carries meaning
-	maxEnding      = 3    // letters by which a form may be longer than what it shares with another
-	maxEndings     = 5    // of both forms together
-	minStem        = 4    // letters that they must share, unless one is the other's beginning
-	maxShortEnding = 2    // letters that a short word may be longer by
+	maxEnding      = 3    // letters of a form after those that it shares with another
+	maxEndings     = 5    // the same, of both forms together
+	minStem        = 4    // letters that two forms must share, unless one begins with the other
+	maxShortEnding = 2    // letters by which a form may be longer if it begins with the other
 )
 
-// stopWords are words that bring nothing up: those that hold sentences together, and greetings.
+// stopWords are words without a meaning of their own, such as pronouns and greetings.
 //
 //go:embed stop_words.txt
 var stopWords string
 
-// Lexicon knows the words that carry no meaning.
+// Lexicon contains the words that carry no meaning.
 type Lexicon map[string]bool
 
 func New() Lexicon {
@@ -40,7 +40,7 @@ func New() Lexicon {
 	return l
 }
 
-// Content are the words of a text that carry meaning, lower-cased, each once.
+// Content returns the words of a text that carry meaning, in lower case, each once.
 func (l Lexicon) Content(text string) []string {
 	if len(text) > ReadMax {
 		text = strings.ToValidUTF8(text[:ReadMax], "")
@@ -59,19 +59,20 @@ func (l Lexicon) Content(text string) []string {
 	return all
 }
 
-// isTooShort reports whether a word is too short to carry meaning. Short words do where they are written large: TV, UK.
+// isTooShort reports whether a word is too short to carry meaning. Short words in capitals do, such as TV and
+// UK.
 func isTooShort(word string) bool {
 	return utf8.RuneCountInString(word) < minLetters && !isUnspaced(word) &&
 		(strings.ToUpper(word) != word || strings.ToLower(word) == word || len(word) < 2)
 }
 
-// isUnspaced reports whether a word is of a script that parts no words.
+// isUnspaced reports whether a word is in a script without spaces.
 func isUnspaced(word string) bool {
 	first, _ := utf8.DecodeRuneInString(word)
 	return unicode.In(first, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai)
 }
 
-// split are a word, or the pairs of letters of what parts no words.
+// split returns a word, or its pairs of letters if its script has no spaces.
 func split(word string) []string {
 	runes := []rune(word)
 	if len(runes) < 3 || !isUnspaced(word) {
@@ -84,7 +85,7 @@ func split(word string) []string {
 	return pairs
 }
 
-// Telling are the words to look for: the longest ones, which are the rarest.
+// Telling returns the words to search for: the longest ones, which are the rarest.
 func Telling(words []string) []string {
 	if len(words) <= maxTelling {
 		return words
@@ -95,7 +96,7 @@ func Telling(words []string) []string {
 	return sorted[:maxTelling]
 }
 
-// Shared counts the words that a text has, in whatever form.
+// Shared counts the words that occur in a text, in any form.
 func Shared(words, text []string) (n int) {
 	for _, w := range words {
 		if slices.ContainsFunc(text, func(t string) bool { return sameWord(w, t) }) {
@@ -125,7 +126,7 @@ func sameWord(a, b string) bool {
 	return same >= minStem && max(left, right) <= maxEnding && left+right <= maxEndings
 }
 
-// Enough is how many of the words that were said a text must have to answer well.
+// Enough returns how many of so many query words a text must contain to be a good match.
 func Enough(words int) int {
 	return min(1+(words-1)/4, 3)
 }
