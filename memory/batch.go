@@ -176,7 +176,7 @@ func (w *batch) run(t *tx) error {
 	}
 	for path, value := range w.states {
 		if !slices.ContainsFunc(w.muted, func(t core.TurnID) bool { return t.Path == path }) {
-			t.setState(path, value)
+			t.bucket(bucketStates).set(t.resolve(path).key, value)
 		}
 	}
 	for _, turn := range w.from.Closed {

@@ -133,7 +133,7 @@ func unreact(l *storedEntry, person, emoji string) {
 		}
 		kept := slices.DeleteFunc(slices.Clone(theirs), func(e string) bool {
 			gone := emoji == "" || e == emoji
-			if gone {
+			if gone && l.Reactions[e] > 0 { // files may lack counts: former versions did not count what they imported
 				l.Reactions[e]--
 			}
 			return gone

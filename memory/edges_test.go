@@ -45,8 +45,8 @@ func headOf(t *testing.T, db *DB, path core.Path) (h core.Head) {
 	return h
 }
 
-// TestReactionsOfOnePerson: one that is removed can be added again, and the last leaves
-// nothing. Long ones are refused.
+// TestReactionsOfOnePerson checks that a removed emoji can be added again, that the last one leaves nothing, that long
+// ones are refused, and that one that is not counted can be removed.
 func TestReactionsOfOnePerson(t *testing.T) {
 	l := &storedEntry{}
 	long := strings.Repeat("x", maxEmoji)
@@ -66,6 +66,8 @@ func TestReactionsOfOnePerson(t *testing.T) {
 		want(t, "changed by "+step.emoji, changed, step.changed)
 		want(t, "left after "+step.emoji, l.Reactions, step.left)
 	}
+	uncounted := &storedEntry{reactors: map[string][]string{"1000": {"a"}}} // as former versions imported it
+	want(t, "changed without a count", react(uncounted, "1000", ""), true)
 }
 
 // TestKeysOfOtherKinds: what only resembles a key of a place or a number is not one.

@@ -273,9 +273,11 @@ func parseRow(text []byte) (r row, err error) {
 }
 
 func checkReaction(r *reactionRow) error {
-	tooLong := slices.ContainsFunc(r.Emoji, func(emoji string) bool { return len(emoji) > maxEmoji })
-	tooLong = tooLong || len(r.ID) > maxIDBytes || len(r.Person) > maxIDBytes || len(r.Emoji) > maxReactors
-	if r.Path.IsZero() || r.ID == "" || r.Person == "" || tooLong {
+	invalid := slices.ContainsFunc(r.Emoji, func(emoji string) bool {
+		return emoji == "" || len(emoji) > maxEmoji || strings.HasPrefix(emoji, core.TakenAway)
+	})
+	tooLong := len(r.ID) > maxIDBytes || len(r.Person) > maxIDBytes || len(r.Emoji) > maxReactors
+	if r.Path.IsZero() || r.ID == "" || r.Person == "" || invalid || tooLong {
 		return fmt.Errorf("%w: invalid reaction", ErrBatch)
 	}
 	return nil
@@ -296,13 +298,9 @@ func importRow(t *tx, r row) error {
 	switch {
 	case r.Entry != nil:
 		t.append(&storedEntry{Entry: *r.Entry, answers: r.Answers})
-	case r.Reaction != nil: // the entry counts it already
+	case r.Reaction != nil:
 		t.changeEntry(r.Reaction.Path, r.Reaction.ID, func(l *storedEntry) bool {
-			if l.reactors == nil {
-				l.reactors = make(map[string][]string)
-			}
-			l.reactors[r.Reaction.Person] = r.Reaction.Emoji
-			return len(l.reactors) <= maxReactors
+			return importReactions(l, r.Reaction.Person, r.Reaction.Emoji)
 		})
 	case r.Memory != nil:
 		_, err := t.facts().saveFact(*r.Memory)
@@ -314,9 +312,30 @@ func importRow(t *tx, r row) error {
 		return err
 	case r.State != nil:
 		value, _ := encodeState(r.State.State) // it came as JSON
-		t.setState(r.State.Path, value)
+		t.bucket(bucketStates).set(t.resolve(r.State.Path).key, value)
 	case r.Use != nil:
 		t.addUse(*r.Use)
 	}
 	return nil
+}
+
+// importReactions adds the reactions of a person, unless some of theirs are known. The entry counts them already if it
+// was imported, too, but not if it was stored without them.
+func importReactions(l *storedEntry, person string, emoji []string) (changed bool) {
+	if l.reactors[person] != nil {
+		return false
+	}
+	for _, e := range emoji {
+		before, known := l.Reactions[e], 1
+		for _, theirs := range l.reactors {
+			if slices.Contains(theirs, e) {
+				known++
+			}
+		}
+		if react(l, person, e) {
+			l.Reactions[e] = max(before, known)
+			changed = true
+		}
+	}
+	return changed
 }

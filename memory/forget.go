@@ -396,21 +396,14 @@ func (s *subject) deleteFacts() error {
 			t.facts().replaceFact(fact, rest)
 		}
 	})
-	if err != nil || len(unreadable) == 0 {
-		return err
-	}
-	return s.deleteUnreadable(unreadable)
-}
-
-func (s *subject) deleteUnreadable(facts map[string]bool) error {
-	of := func(k, _ []byte) bool { return facts[string(k[max(0, len(k)-8):])] }
+	of := func(k, _ []byte) bool { return unreadable[string(k[max(0, len(k)-8):])] }
 	// The fact comes last: it shows to whom the rest belongs.
 	for _, bucket := range []string{bucketWords, bucketVectors, bucketFacts} {
-		if err := deleteWhere(s.ctx, s.db, bucket, nil, nil, of); err != nil {
-			return err
+		if err == nil && len(unreadable) > 0 {
+			err = deleteWhere(s.ctx, s.db, bucket, nil, nil, of)
 		}
 	}
-	return nil
+	return err
 }
 
 // deleteDocuments deletes what is indexed of documents, if everything is forgotten.

@@ -20,10 +20,6 @@ func encodeState(s core.State) ([]byte, error) {
 	return json.Marshal(s)
 }
 
-func (t *tx) setState(path core.Path, value []byte) {
-	t.bucket(bucketStates).set(t.resolve(path).key, value)
-}
-
 // Use is what was spent on a day, for a person (or the bot itself, the zero Path), with an
 // engine.
 type Use struct {

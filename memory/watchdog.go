@@ -41,15 +41,6 @@ type work struct {
 	since  time.Time // when it began
 }
 
-// startJob notes that the writer works on a job from now on. It fails if the job is refused.
-func (w *watch) startJob(j *job, now time.Time) error {
-	if now.Before(w.refused[j.name]) {
-		return fmt.Errorf("%s: %w", j.name, ErrRefused)
-	}
-	w.set(work{job: j.name, busy: true})
-	return nil
-}
-
 // set stores what the writer does from now on.
 func (w *watch) set(now work) {
 	w.mu.Lock()

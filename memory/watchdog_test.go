@@ -315,10 +315,13 @@ func TestFileOfBlockedJobs(t *testing.T) {
 	db = openWith(t, dir, with)
 	want(t, "refused", db.RefusedJobs(), []string{"often", "too often"})
 	want(t, "until", db.writer.watch.refused["often"], now)
-	if err := db.writer.watch.startJob(&job{name: "often"}, now); err != nil {
+	run := func(now time.Time) error {
+		return db.writer.runJob(&tx{now: now}, &job{name: "often", run: func(*tx) error { return nil }})
+	}
+	if err := run(now); err != nil {
 		t.Errorf("a day later: %v", err)
 	}
-	if err := db.writer.watch.startJob(&job{name: "often"}, now.Add(-1)); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "often") {
+	if err := run(now.Add(-1)); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "often") {
 		t.Errorf("before: %v", err)
 	}
 	db.Close()

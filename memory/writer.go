@@ -153,9 +153,10 @@ func (g *groupCommit) write(b kv.Tx) error {
 // runJob runs one job. A panic becomes its error.
 func (w *writer) runJob(t *tx, j *job) (err error) {
 	defer w.db.engine.recoverPanic(debug.SetPanicOnFault(true), &err)
-	if err := w.watch.startJob(j, t.now); err != nil {
-		return err
+	if t.now.Before(w.watch.refused[j.name]) {
+		return fmt.Errorf("%s: %w", j.name, ErrRefused)
 	}
+	w.watch.set(work{job: j.name, busy: true})
 	w.beforeJob(t, j)
 	if err := j.run(t); err != nil {
 		return err
