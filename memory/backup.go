@@ -25,7 +25,7 @@ func (db *DB) WriteTo(w io.Writer) (n int64, err error) {
 	return n, nil
 }
 
-// copyTo writes a consistent copy, without traces of what was forgotten, to a writer that does not block.
+// copyTo writes a consistent copy, without traces of forgotten people, to a writer that does not block.
 func (db *DB) copyTo(w io.Writer) error {
 	w = &throttledWriter{Writer: w, resumed: time.Now()}
 	return db.view(context.Background(), func(v *view) error {

@@ -49,10 +49,9 @@ type record struct {
 	value []byte
 }
 
-// Commit implements core.Store. If people were forgotten after the epoch of the context began,
-// it stores their entries without content and author, and does not store quotes of them. Its
-// errors wrap ErrBatch for an invalid batch, core.ErrFull, core.ErrClosed, core.ErrDamaged, or
-// ctx's error if it ended before writing began.
+// Commit implements core.Store. If people were forgotten after the epoch of the context began, it stores their
+// entries without content and author, and does not store quotes of them. Its errors wrap ErrBatch for an invalid
+// batch, core.ErrFull, core.ErrClosed, core.ErrDamaged, or ctx's error if it ended before writing began.
 func (db *DB) Commit(ctx context.Context, b *core.Batch) error {
 	w, err := prepareBatch(b)
 	if err != nil {

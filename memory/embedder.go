@@ -17,10 +17,9 @@ import (
 	"synthbot/core/loop"
 )
 
-// Embedder turns texts into vectors, so that facts are found by their meaning; the zero
-// Embedder does nothing. Embed returns a vector for each text, in order; it is safe for
-// concurrent use and ends with its context. Vectors of different models are never compared:
-// those of another model are replaced in the background.
+// Embedder turns texts into vectors, so that facts are found by their meaning; the zero Embedder does nothing.
+// Embed returns a vector for each text, in order; it is safe for concurrent use and ends with its context. Vectors
+// of different models are never compared: those of another model are replaced in the background.
 type Embedder struct {
 	Model string
 	Embed func(ctx context.Context, texts []string) ([][]float32, error)

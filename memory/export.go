@@ -48,15 +48,13 @@ type itemRow struct {
 	Value  json.RawMessage `json:"value"`
 }
 
-// Export writes what is stored of a person, of a place and all below it, or, for the zero
-// Path, of everybody, as JSON Lines: entries in the order of places and numbers, each with
-// the reactions to it; then memories with their former texts, states, what plugins store,
-// and usage.
+// Export writes what is stored about a person, a place and all below it, or, for the zero Path, everybody, as JSON
+// Lines: entries in the order of places and numbers, each with the reactions to it; then memories with their former
+// texts, states, what plugins store, and usage.
 //
-// Of a person it writes what they said and what the bot answered them, their reactions,
-// their private places as a whole, memories by them or about them, what plugins store under
-// their path, and, beyond other exports, the journal of the turns that answered them. It
-// leaves out the private thoughts of the model, which no user is shown.
+// For a person, it writes what they said and what the bot answered them, their reactions, their private places as a
+// whole, memories by them or about them, what plugins store under their path, and, beyond other exports, the
+// journal of the turns that answered them. It leaves out the private thoughts of the model, which no user is shown.
 // Invalid UTF-8 is replaced.
 func (db *DB) Export(ctx context.Context, w io.Writer, path core.Path) error {
 	var err error

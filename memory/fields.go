@@ -18,7 +18,7 @@ var errFields = errors.New("broken fields")
 type codec struct {
 	out     []byte // what was written
 	reading bool
-	value   string // what is read, from pos to end
+	value   string // the encoded fields; pos to end is left to read
 	pos     int
 	end     int
 	err     error // the first one while reading

@@ -16,20 +16,18 @@ import (
 	"synthbot/core"
 )
 
-// Forget deletes all that is stored of a person, of a place and all below it, or, for the
-// zero Path, of everybody. Nothing of it is readable when Forget returns, and the next
-// Compact leaves nothing in the file but keyed hashes of message ids, so that a platform
-// that delivers a message again does not bring it back. Ids of group messages that retention
-// deleted before stay for 60 days: their authors are not known any more. Writes that began
-// before Forget and concern the person are left out; later ones are stored.
-// If the process ends meanwhile, the next Open continues.
+// Forget deletes all that is stored about a person, a place and all below it, or, for the zero Path, everybody.
+// None of it is readable when Forget returns, and the next Compact leaves nothing in the file but keyed hashes of
+// message ids, so that a platform that delivers a message again does not bring it back. Ids of group messages that
+// retention deleted before stay for 60 days: their authors are not known any more. Writes that began before Forget
+// and concern the person are left out; later ones are stored. If the process ends before Forget does, the next Open
+// continues.
 //
-// Of a person it deletes: their messages and reactions; what the bot answered them, also
-// together with others; quotes of either; the journal of the turns that answered them; facts
-// by them or about them; what plugins store under their path; the states of the
-// conversations that they took part in; their usage; and, as a whole, their private places
-// with all below. Messages of others stay, even if they mention the person. What plugins
-// store of them elsewhere is up to the plugins (core.DataKeeper).
+// For a person, it deletes: their messages and reactions; what the bot answered them, also together with others;
+// quotes of either; the journal of the turns that answered them; facts by them or about them; what plugins store
+// under their path; the states of the conversations that they took part in; their usage; and their private places
+// with all below. Messages of others stay, even if they mention the person. What plugins store about them elsewhere
+// is up to the plugins (core.DataKeeper).
 func (db *DB) Forget(ctx context.Context, path core.Path) error {
 	s := newSubject(withJobName(ctx, "forget %s", path), db, path)
 	defer s.end()
@@ -57,25 +55,30 @@ func (db *DB) continueForgets(ctx context.Context) (erase func()) {
 	err = db.view(ctx, func(v *view) (err error) {
 		for key := range v.bucket(bucketMeta).prefixed([]byte(metaForget)) {
 			var path core.Path
-			err = errors.Join(err, path.UnmarshalText(key[len(metaForget):]))
+			failed := path.UnmarshalText(key[len(metaForget):])
 			s := newSubject(withJobName(ctx, "forget %s", path), db, path)
 			s.continued = true
-			err = errors.Join(err, s.loadPlan(v))
-			if !slices.ContainsFunc(workers, func(w Worker) bool { return w.ID == s.Worker }) {
+			failed = errors.Join(failed, s.loadPlan(v))
+			isRunning := slices.ContainsFunc(workers, func(w Worker) bool { return w.ID == s.Worker })
+			if failed == nil && !isRunning {
 				all = append(all, s)
 			}
+			err = errors.Join(err, failed)
 		}
 		return err
 	})
-	for _, s := range all {
+	all = slices.DeleteFunc(all, func(s *subject) bool {
 		s.Worker = workerID(db)
-		err = errors.Join(err, s.begin())
-	}
+		failed := s.begin()
+		if failed != nil {
+			s.end()
+		}
+		err = errors.Join(err, failed)
+		return failed != nil
+	})
 	return func() {
 		for _, s := range all {
-			if err == nil {
-				err = s.deleteAll()
-			}
+			err = errors.Join(err, s.deleteAll())
 			s.end()
 		}
 		if err != nil && ctx.Err() == nil {
@@ -373,8 +376,8 @@ func (s *subject) usesDeletedAlias(v *view, path core.Path) bool {
 	return false
 }
 
-// deleteFacts deletes facts by the person, about them, or of the deleted places. Of facts that
-// others have replaced since, only the person's former texts are deleted.
+// deleteFacts deletes facts by the person, about them, or of the deleted places. If others have
+// replaced a fact since, it deletes only the person's former texts.
 func (s *subject) deleteFacts() error {
 	unreadable := make(map[string]bool)
 	err := sweep(s.ctx, s.db, bucketFacts, nil, nil, func(k, v []byte) bool {
@@ -406,7 +409,7 @@ func (s *subject) deleteFacts() error {
 	return err
 }
 
-// deleteDocuments deletes what is indexed of documents, if everything is forgotten.
+// deleteDocuments deletes the index of documents, if everything is forgotten.
 func (s *subject) deleteDocuments() error {
 	if !s.path.IsZero() {
 		return nil

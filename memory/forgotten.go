@@ -164,7 +164,7 @@ func (t forgottenTx) quotesOld(m *core.Message) bool {
 	return old || q.From.ID == "" && q.ID == "" && q.Text != "" && t.mayBeTooOld(m, q.Time)
 }
 
-// epochState remembers who was forgotten when, while the process lives.
+// epochState remembers, until the process ends, who was forgotten when.
 type epochState struct {
 	mu          sync.Mutex
 	now         uint64
@@ -224,7 +224,7 @@ func (db *DB) epochOf(ctx context.Context) writeEpoch {
 }
 
 // forgot reports whether one of these people or places, or a place above one, was forgotten
-// since then, or is being forgotten.
+// since the work began, or is being forgotten.
 func (b writeEpoch) forgot(paths ...core.Path) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -243,7 +243,7 @@ func (b writeEpoch) forgotExactly(path core.Path) bool {
 	return b.known && (b.forgottenIn[path] > b.epoch || b.inProgress[path] > 0)
 }
 
-// isNamed reports whether a value names somebody who was forgotten since then: their path, a
+// isNamed reports whether a value names somebody whom forgot reports: their path, a
 // path below it, or their id, as a JSON string.
 func (b writeEpoch) isNamed(value []byte) bool {
 	b.mu.Lock()

@@ -35,7 +35,7 @@ type knownID struct {
 
 // idRun reads or writes a run of ids. Each is stored as its difference from the one before.
 type idRun struct {
-	bytes []byte  // what is left to read, or what was written
+	bytes []byte  // the rest to be read, or what was written
 	last  knownID // the id that was read or written last
 	err   error   // why the rest cannot be read
 }

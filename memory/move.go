@@ -17,13 +17,13 @@ type migration struct {
 	from, to core.Path
 }
 
-// migrate moves what is stored of a place, and of all below it, to another path, to which the
-// old one leads from then on. A place that has moved there already, or that would move into
-// itself, stays. What the new place has is not replaced.
+// migrate moves what is stored of a place, and of all below it, to another path, to which the old one leads from
+// then on. A place that has moved there already, or that would move into itself, stays. What the new place has is
+// not replaced.
 //
-// All of it moves in this transaction, and writers wait: some 3 ms for each 1,000 entries,
-// of which a place keeps 5,000 by default. A group moves once in its life. If it moved in
-// steps, every reader and writer would have to look in two places until the last step.
+// All of it moves in this transaction, and writers wait: some 3 ms for each 1,000 entries, of which a place keeps
+// 5,000 by default. A group moves once in its life. If it moved in steps, every reader and writer would have to
+// look in two places until the last step.
 func (t *tx) migrate(from, to core.Path) {
 	if to.IsZero() {
 		return

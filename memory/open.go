@@ -296,8 +296,9 @@ func (db *DB) prepare(o Options) error {
 		return fmt.Errorf("its format is version %d, this synthbot knows %d: a newer synthbot wrote it; %s",
 			version, schema, text)
 	}
-	db.writer.inUse = db.engine.unclean && !(o.BesideBot && db.engine.remote) // such a command may never write
-	if db.engine.installation == "" {                                         // it is stored with the next write
+	// Unless it writes, a command does not mark a server's database as closed properly.
+	db.writer.inUse = db.engine.unclean && !(o.BesideBot && db.engine.remote)
+	if db.engine.installation == "" { // it is stored with the next write
 		db.engine.installation, db.writer.inUse = rand.Text(), false
 	}
 	switch {

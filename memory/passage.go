@@ -346,7 +346,7 @@ func (x passages) Waiting(ctx context.Context) (n int, err error) {
 // maxSame is how many more passages Find fetches, as some may be copies of others.
 const maxSame = 20
 
-// Find implements passage.Index. A passage that says the same as a better one is left out.
+// Find implements passage.Index. It leaves out passages with the text of a better one.
 func (x passages) Find(ctx context.Context, q passage.Query) (found []passage.Match, err error) {
 	var meant *vector
 	if q.Mode != passage.Words {

@@ -23,7 +23,7 @@ const (
 	termTag   = "t"
 	termAbout = "a"
 	termTopic = "k"
-	termSame  = "s" // the hash of what is said about whom
+	termSame  = "s" // the hash of a fact's words and of whom it is about
 	termAll   = "*" // every fact
 )
 
@@ -226,7 +226,7 @@ type hit struct {
 	score      float64
 }
 
-// run searches each origin, and returns the best hits, best first. Of a frequent word only the
+// run searches each origin, and returns the best hits, best first. For a frequent word only the
 // newest items are read; refine looks it up for the best hits.
 func (s *search) run(origins []core.Path) (found []hit) {
 	none := func(posting) {}

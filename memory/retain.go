@@ -26,7 +26,7 @@ type Config struct {
 	Journal time.Duration `toml:"journal" default:"168h" min:"0s" doc:"How long the record of a turn is kept if the turn asked for confirmation or was given up. Other records are deleted when the turn ends. 0s: forever."`
 	Every   time.Duration `toml:"every" default:"1h" min:"1m" max:"168h" doc:"How often old data is deleted."`
 	Recall  time.Duration `toml:"recall" default:"250ms" min:"1ms" max:"30s" doc:"How long a search of memories may wait for the embedding of its query. After that it uses words alone."`
-	// These apply where no table of Keep says otherwise. Memories stay.
+	// These apply where no table of Keep matches. Memories stay.
 	Messages int           `toml:"messages" default:"5000" min:"0" doc:"How many messages each place keeps at most; 0: all. Memories are not affected."`
 	Age      time.Duration `toml:"age" default:"8760h" min:"0s" doc:"How long messages are kept; 0s: forever. Memories are not affected."`
 	Keep     []Retention   `toml:"keep" doc:"How much history a place and all places below it keep, instead of messages and age above. The longest matching path wins."`

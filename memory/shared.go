@@ -41,7 +41,7 @@ type sharedEpoch struct {
 	Number  uint64       `json:"number"`
 	By      string       `json:"by"` // a random name of the process
 	Subject core.Path    `json:"subject"`
-	Begun   []core.Path  `json:"begun,omitempty"` // who are being forgotten from now on
+	Begun   []core.Path  `json:"begun,omitempty"` // who is being forgotten from now on
 	Over    bool         `json:"over,omitempty"`  // all of the subject's are forgotten
 	Muted   []sharedMute `json:"muted,omitempty"`
 }
@@ -61,7 +61,7 @@ func announce(t *tx, e sharedEpoch) {
 	}
 	var all []sharedEpoch
 	meta := t.bucket(bucketMeta)
-	_ = json.Unmarshal(meta.Get([]byte(metaEpochs)), &all) // a damaged list begins anew
+	_ = json.Unmarshal(meta.Get([]byte(metaEpochs)), &all) // a damaged list is replaced
 	e.Number, e.By = 1, t.db.epochs.process
 	if len(all) > 0 {
 		e.Number = all[len(all)-1].Number + 1

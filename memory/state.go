@@ -20,8 +20,7 @@ func encodeState(s core.State) ([]byte, error) {
 	return json.Marshal(s)
 }
 
-// Use is what was spent on a day, for a person (or the bot itself, the zero Path), with an
-// engine.
+// Use is the usage of an engine on a day, for a person (or the bot itself, the zero Path).
 type Use struct {
 	Day    string    `json:"day"` // 2006-01-02, in the caller's time zone
 	Person core.Path `json:"person,omitzero"`

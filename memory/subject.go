@@ -66,7 +66,7 @@ func (s *subject) find() error {
 	return s.findWhole()
 }
 
-// findWhole finds the places that belong to the subject as a whole: of a person, those where
+// findWhole finds the places that belong to the subject as a whole: for a person, those where
 // they spoke in private. It also finds the other places where they spoke, and what the bot
 // answered them.
 func (s *subject) findWhole() error {
