@@ -41,7 +41,7 @@ var maxBigPackageLines = map[string]int{
 	"core/turn":           5226,
 	"core/action":         3893,
 	"interfaces/telegram": 4164,
-	"memory":              8724,
+	"memory":              8723,
 }
 
 // stiff matches wording in comments that plain English avoids.

@@ -25,9 +25,9 @@ func (db *DB) WriteTo(w io.Writer) (n int64, err error) {
 	return n, nil
 }
 
-// copyTo writes a consistent copy, without traces of what was forgotten, to a writer that does not block.
+// copyTo writes a consistent copy, without traces of forgotten people, to a writer that does not block.
 func (db *DB) copyTo(w io.Writer) error {
-	w = &restingWriter{Writer: w, since: time.Now()}
+	w = &throttledWriter{Writer: w, resumed: time.Now()}
 	return db.view(context.Background(), func(v *view) error {
 		hasTraces := v.bucket(bucketMeta).Get([]byte(metaTraces)) != nil
 		if file, ok := v.Tx.(io.WriterTo); ok && !hasTraces {
@@ -42,29 +42,29 @@ func (db *DB) copyTo(w io.Writer) error {
 	})
 }
 
-// restingWriter rests twice as long as it writes, so that turns hardly notice a backup.
-type restingWriter struct {
+// throttledWriter sleeps after it has written for a while, so that turns hardly notice a backup.
+type throttledWriter struct {
 	io.Writer
-	since time.Time // it began, or rested
+	resumed time.Time // when it was created, or last slept
 }
 
 const (
-	minWork = 2 * time.Millisecond // for how long it writes, at least
-	maxRest = 10 * time.Millisecond
+	minBurst = 2 * time.Millisecond // between two sleeps
+	maxSleep = 10 * time.Millisecond
 )
 
 // Write implements io.Writer.
-func (w *restingWriter) Write(p []byte) (int, error) {
+func (w *throttledWriter) Write(p []byte) (int, error) {
 	n, err := w.Writer.Write(p)
-	wrote := time.Since(w.since)
-	if wrote > minWork {
-		time.Sleep(min(2*wrote, maxRest))
-		w.since = time.Now()
+	wrote := time.Since(w.resumed)
+	if wrote > minBurst {
+		time.Sleep(min(2*wrote, maxSleep))
+		w.resumed = time.Now()
 	}
 	return n, err
 }
 
-// copyAsFile writes what is stored as a new file, which is first made in dir.
+// copyAsFile copies the pairs of a view into a new database file in dir, and writes that to w.
 func copyAsFile(v *view, w io.Writer, dir string) (err error) {
 	dir, err = os.MkdirTemp(dir, ".spool-*")
 	if err != nil {
@@ -99,8 +99,8 @@ func (db *DB) Backup(file string) error {
 	})
 }
 
-// CopyStored calls copy with the database of a bot that does not run, as it is stored, in any format: copy may call
-// WriteTo and Backup, and nothing else. It returns ErrMissing if there is none.
+// CopyStored calls copy with the database of a stopped bot as it is stored, in any format. copy may only call
+// WriteTo and Backup. It returns ErrMissing if there is no database.
 func CopyStored(dir string, o Options, copy func(*DB) error) error {
 	o.BesideBot = true
 	db := newDB(filepath.Join(dir, FileName), o)
@@ -110,7 +110,7 @@ func CopyStored(dir string, o Options, copy func(*DB) error) error {
 	version, err := db.writer.readMeta()
 	switch {
 	case err != nil && db.engine.remote:
-		err = db.engine.named(err)
+		err = db.engine.withName(err)
 	case err != nil:
 		err = bolt.OpenError(db.engine.name, err)
 	case version == 0:
@@ -121,13 +121,13 @@ func CopyStored(dir string, o Options, copy func(*DB) error) error {
 	return errors.Join(err, db.engine.Close())
 }
 
-// ErrNotEmpty is the error of restoring over a database.
+// ErrNotEmpty is returned if there is a database where one is to be created.
 var ErrNotEmpty = errors.New("there is a database already")
 
 // Restore checks a backup from end to end and puts it into dir, which must not hold a
 // database.
 func Restore(dir, backup string) error {
-	return placeFile(dir, func(trial string) error {
+	return installFile(dir, func(trial string) error {
 		err := bolt.CheckPages(backup)
 		if err == nil {
 			err = bolt.Rewrite(filepath.Join(trial, FileName), backup)
@@ -139,9 +139,9 @@ func Restore(dir, backup string) error {
 	})
 }
 
-// placeFile puts the file that write writes into a trial folder into dir, which must not hold a
-// database.
-func placeFile(dir string, write func(trial string) error) error {
+// installFile calls write with a temporary folder, and moves the database that it creates there into dir, which
+// must not hold one.
+func installFile(dir string, write func(trial string) error) error {
 	target := filepath.Join(dir, FileName)
 	if _, err := os.Lstat(target); err == nil {
 		return fmt.Errorf("%s: %w: move it away, or choose another directory", target, ErrNotEmpty)
@@ -161,14 +161,13 @@ func placeFile(dir string, write func(trial string) error) error {
 	}
 	err = errors.Join(err, os.RemoveAll(trial))
 	if err != nil && before != nil {
-		return errors.Join(err, os.Remove(dir)) // it was made for the database
+		return errors.Join(err, os.Remove(dir)) // MkdirAll created it
 	}
 	return errors.Join(err, bolt.SyncDir(dir))
 }
 
-// checkCopy opens and checks the database in dir, a copy, and renames it: the original has
-// given numbers since the copy was made, which the copy gives to something else. Errors name
-// the origin.
+// checkCopy opens and checks a copy in dir, and gives it a new random name: the original may have used numbers
+// since that the copy will use for other entries. Errors name the origin.
 func checkCopy(dir, origin string) error {
 	db, err := Open(dir, Options{SkipCheck: true})
 	if err == nil {
@@ -183,7 +182,7 @@ func checkCopy(dir, origin string) error {
 	return nil
 }
 
-// startCheck checks the file in the background when it was not closed in order.
+// startCheck checks the file in the background if it was not closed properly.
 func (db *DB) startCheck(ctx context.Context, o Options) {
 	if o.SkipCheck || db.engine.remote || !db.engine.unclean {
 		return
@@ -192,7 +191,7 @@ func (db *DB) startCheck(ctx context.Context, o Options) {
 		err := db.Check(ctx)
 		switch {
 		case err == nil:
-			db.log.Info("the database was not closed in order; it is whole", "file", db.engine.name)
+			db.log.Info("the database was not closed properly; it is not damaged", "file", db.engine.name)
 		case errors.Is(err, core.ErrDamaged):
 			db.log.Error("the database is damaged", "err", bolt.DamagedError(db.engine.name, err))
 		}

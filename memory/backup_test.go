@@ -240,7 +240,7 @@ func TestBackupsRest(t *testing.T) {
 	for takes, pause := range rests {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
-			w := &restingWriter{Writer: slowly(takes), since: began}
+			w := &throttledWriter{Writer: slowly(takes), resumed: began}
 			for range 9 {
 				if n, err := w.Write([]byte("x")); n != 1 || err != nil {
 					t.Fatal(n, err)

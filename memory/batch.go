@@ -22,8 +22,7 @@ const (
 	maxIDBytes    = 4096
 )
 
-// batch is a core.Batch on its way to the disk. The caller's is not changed until it is
-// written.
+// batch is a core.Batch with its encoded form. The caller's Batch changes only in publish.
 type batch struct {
 	from    *core.Batch
 	entries []newEntry
@@ -32,10 +31,10 @@ type batch struct {
 	size    int
 
 	epoch writeEpoch
-	muted []core.TurnID // turns of the batch that end here and answer people who were forgotten
-	over  []core.TurnID // all turns that end here
-	// people are the authors of what the turns answered that end here. What these turns sent is
-	// forgotten with them.
+	ended []core.TurnID // the turns that this batch ends
+	muted []core.TurnID // those of them that wrote something and answer forgotten people
+	// people are the authors of what these turns answered. What a turn sent is deleted when one
+	// of them is forgotten.
 	people []string
 }
 
@@ -50,10 +49,9 @@ type record struct {
 	value []byte
 }
 
-// Commit implements core.Store. It leaves out entries of people who were forgotten after the
-// epoch of the context began, and quotes of them. Its errors wrap ErrBatch for an invalid
-// batch, core.ErrFull, core.ErrClosed, core.ErrDamaged, or ctx's error if it ended before
-// writing began.
+// Commit implements core.Store. If people were forgotten after the epoch of the context began, it stores their
+// entries without content and author, and does not store quotes of them. Its errors wrap ErrBatch for an invalid
+// batch, core.ErrFull, core.ErrClosed, core.ErrDamaged, or ctx's error if it ended before writing began.
 func (db *DB) Commit(ctx context.Context, b *core.Batch) error {
 	w, err := prepareBatch(b)
 	if err != nil {
@@ -64,7 +62,7 @@ func (db *DB) Commit(ctx context.Context, b *core.Batch) error {
 	}
 	w.epoch = db.epochOf(ctx)
 	return db.write(ctx, &job{
-		name: w.jobName(), run: w.run, ahead: w.ranges, publish: w.publish, size: w.size + 1, finishing: b.Finishing,
+		name: w.jobName(), run: w.run, prefetch: w.ranges, publish: w.publish, size: w.size + 1, finishing: b.Finishing,
 	})
 }
 
@@ -108,8 +106,8 @@ func prepareBatch(b *core.Batch) (*batch, error) {
 	return w, nil
 }
 
-// checkEvent refuses events that can never be stored. Some kinds change entries, others are
-// entries.
+// checkEvent returns an error for an event that can never be stored. changes says whether it must change an
+// entry or be one.
 func checkEvent(e *core.Event, changes bool) error {
 	m := &e.Message
 	switch e.Kind {
@@ -146,12 +144,12 @@ func checkPlace(path core.Path) error {
 
 // run writes the batch. Entries come before changes and records, which may refer to them.
 func (w *batch) run(t *tx) error {
-	w.muted, w.over, w.people = nil, nil, nil
+	w.muted, w.ended, w.people = nil, nil, nil
 	for _, mark := range w.from.Answered {
-		w.over = append(w.over, w.epoch.ends(mark)...)
+		w.ended = append(w.ended, w.epoch.mutedUpTo(mark)...)
 	}
-	w.over = append(w.over, w.from.Settled...)
-	for _, turn := range w.over {
+	w.ended = append(w.ended, w.from.Settled...)
+	for _, turn := range w.ended {
 		wrote := slices.ContainsFunc(w.records, func(r record) bool { return r.key.Turn == turn })
 		if wrote && w.epoch.isMuted(turn) {
 			w.muted = append(w.muted, turn)
@@ -177,7 +175,7 @@ func (w *batch) run(t *tx) error {
 	}
 	for path, value := range w.states {
 		if !slices.ContainsFunc(w.muted, func(t core.TurnID) bool { return t.Path == path }) {
-			t.setState(path, value)
+			t.bucket(bucketStates).set(t.resolve(path).key, value)
 		}
 	}
 	for _, turn := range w.from.Closed {
@@ -186,10 +184,9 @@ func (w *batch) run(t *tx) error {
 	return nil
 }
 
-// answer takes entries of a place from those that wait: all up to the turn's last, or only
-// that one. It returns the people whom the turn answers. The place's mark moves unless an
-// entry before it waits: with only, or since it moved. Numbers from a path that moved are above
-// those of the place that it moved to, whose older entries the turn does not answer.
+// answer marks entries of a place as answered: all up to the turn's number or, with only, just that one. It
+// returns the people whom the turn answers. The place's answered mark stays if an older entry still waits: one
+// that only skips or, after the turn's place moved, one that the new place had before.
 func (t *tx) answer(turn core.TurnID, only bool) (people []string) {
 	p := t.resolve(turn.Path)
 	h := t.head(p.key)
@@ -209,7 +206,7 @@ func (t *tx) answer(turn core.TurnID, only bool) (people []string) {
 		if ok && !l.Self {
 			people = append(append(people, l.answers...), l.Message.Author.ID)
 		}
-		if ok && left { // the mark stays below
+		if ok && left { // the mark stays below this entry
 			l.Due = false
 			t.rewrite(&l)
 		}
@@ -224,7 +221,7 @@ func (t *tx) rewrite(l *storedEntry) {
 	t.bucket(bucketLog).Put(seqKey(placeKey(l.Message.Path), l.Message.Seq), encodeEntry(l))
 }
 
-// waiting lists the numbers up to upTo that wait in a place.
+// waiting lists the numbers, up to upTo, of the entries that wait in a place.
 func (t *tx) waiting(place []byte, upTo uint64) []uint64 {
 	var seqs []uint64
 	for seq := range t.numbers(bucketDue, place, 0) {
@@ -258,9 +255,9 @@ func closeTurn(t *tx, turn core.TurnID) {
 	t.deleteBelow(bucketJournal, records)
 }
 
-// publish sets the numbers and paths that the entries got.
+// publish gives the caller the numbers and paths of the entries.
 func (w *batch) publish() {
-	w.epoch.unmute(w.over)
+	w.epoch.unmute(w.ended)
 	w.from.Known, w.from.Begun = make([]bool, len(w.entries)), make([]bool, len(w.entries))
 	for i, e := range w.entries {
 		m := &w.from.Append[i].Message
@@ -269,11 +266,11 @@ func (w *batch) publish() {
 	}
 }
 
-// append adds one entry. Words of people who were forgotten since the batch began are left
-// out, and words older than their author's request: in quotes and in forwarded texts. An old
-// entry itself is refused.
+// append adds one entry. It leaves out the words of people who were forgotten after the batch's
+// epoch began, and quotes and forwards older than their author's request to be forgotten. It
+// does not store an entry that is older than such a request.
 func (w *batch) append(t *tx, from *core.Entry) newEntry {
-	own := from.Self || from.Kind == core.KindContinue // the outcome of the turn that ends here
+	own := from.Self || from.Kind == core.KindContinue // the outcome of a turn that this batch ends
 	l := storedEntry{Entry: *from}
 	m := &l.Message
 	// The bot's own messages may have no time.
@@ -287,7 +284,7 @@ func (w *batch) append(t *tx, from *core.Entry) newEntry {
 	}
 	forgot := func(id string) bool {
 		person, err := m.Path.Person(id)
-		return err == nil && w.epoch.forgot(person) // an error: no author
+		return err == nil && w.epoch.forgot(person) // on an error, there is no author
 	}
 	dropForeign(m, func(o core.Foreign) bool { return forgot(o.From.ID) })
 	if oldQuote || m.ReplyTo != nil && forgot(m.ReplyTo.From.ID) {
@@ -344,11 +341,10 @@ type storedRecord struct {
 	Progress core.Progress   `json:"p"`
 	Time     time.Time       `json:"t,omitzero"`
 	Data     json.RawMessage `json:"d,omitempty"`
-	Shift    uint64          `json:"s,omitempty"` // how far the place's numbers moved since those in Data
+	Shift    uint64          `json:"s,omitempty"` // how much the numbers in Data have risen since: the place moved
 }
 
-// shiftRecord stores in a turn's own record how far the numbers of its place moved, if the
-// record can be read.
+// shiftRecord adds to the Shift of a turn's first record, if it can be read.
 func shiftRecord(value []byte, shift uint64) []byte {
 	w, err := decodeRecord(value)
 	if err != nil {

@@ -7,24 +7,24 @@ import (
 	"synthbot/memory/kv"
 )
 
-// aheadTx is a transaction of an engine that reads ahead.
-type aheadTx struct{ kv.Tx }
+// prefetchTx is a transaction of an engine that prefetches.
+type prefetchTx struct{ kv.Tx }
 
-func (aheadTx) Ahead(...kv.Range) {}
+func (prefetchTx) Prefetch(...kv.Range) {}
 
-// TestBlame: no job is to blame for what fails while the next one is announced.
+// TestBlame checks that no job is blamed for a failure of the next one's prefetch.
 func TestBlame(t *testing.T) {
 	db := open(t, t.TempDir())
 	errHere := errors.New("here")
 	g := &groupCommit{db: db}
-	later := &job{ahead: func(*tx) []kv.Range { panic(errHere) }, run: func(*tx) error { return nil }}
+	later := &job{prefetch: func(*tx) []kv.Range { panic(errHere) }, run: func(*tx) error { return nil }}
 	g.jobs = []*job{{run: func(*tx) error { g.jobs = append(g.jobs, later); return nil }}}
 	g.sealed = true
 	err := db.engine.Update(func(b kv.Tx) (err error) {
 		defer func() { err, _ = recover().(error) }()
-		return g.write(aheadTx{b})
+		return g.write(prefetchTx{b})
 	})
 	if !errors.Is(err, errHere) || g.failed != nil {
-		t.Errorf("it failed with %v, to blame is %v", err, g.failed)
+		t.Errorf("it failed with %v, and blames %v", err, g.failed)
 	}
 }

@@ -44,8 +44,8 @@ func (t *tx) changeEntry(path core.Path, id string, alter func(*storedEntry) boo
 	}
 }
 
-// edit sets the new texts, and the new attachments unless they are nil: the platform said
-// nothing about those.
+// edit applies the new texts and attachments, and reports whether anything changed. Nil attachments mean that
+// the platform did not say: the old ones stay.
 func edit(l *storedEntry, m *core.Message) bool {
 	if l.Message.Heard != 0 && m.Heard == 0 {
 		keepHeard(m, &l.Message)
@@ -64,7 +64,7 @@ func edit(l *storedEntry, m *core.Message) bool {
 	if m.Attachments != nil {
 		l.Message.Attachments = m.Attachments
 	}
-	if m.Heard != 0 { // the words were there before, unwritten
+	if m.Heard != 0 { // a transcript: what the author said has not changed
 		l.Message.Heard = m.Heard
 		return true
 	}
@@ -72,7 +72,7 @@ func edit(l *storedEntry, m *core.Message) bool {
 	return true
 }
 
-// keepHeard adds to a new text what was heard of the former message, which was never written.
+// keepHeard adds to an edited message the transcript of the former one, which its author did not write.
 func keepHeard(m, former *core.Message) {
 	m.Caption(former.Text[min(max(former.Written, 0), len(former.Text)):])
 	m.Foreign = slices.Clone(m.Foreign)
@@ -133,7 +133,7 @@ func unreact(l *storedEntry, person, emoji string) {
 		}
 		kept := slices.DeleteFunc(slices.Clone(theirs), func(e string) bool {
 			gone := emoji == "" || e == emoji
-			if gone {
+			if gone && l.Reactions[e] > 0 { // files may lack counts: former versions did not count what they imported
 				l.Reactions[e]--
 			}
 			return gone
@@ -144,7 +144,7 @@ func unreact(l *storedEntry, person, emoji string) {
 			delete(l.reactors, who)
 		}
 	}
-	for e, n := range l.Reactions { // some may be nobody's
+	for e, n := range l.Reactions { // some may have no known author
 		if n <= 0 || person == "" && (emoji == "" || e == emoji) {
 			delete(l.Reactions, e)
 		}

@@ -23,7 +23,7 @@ func (db *DB) Check(ctx context.Context) error {
 			c.faults = pages.CheckPages()
 		}
 		if len(c.faults) == 0 {
-			c.records()
+			c.checkRecords()
 		}
 		return errors.Join(append(c.faults[:min(len(c.faults), maxFaults)], ctx.Err())...)
 	})
@@ -33,16 +33,16 @@ func (db *DB) Check(ctx context.Context) error {
 	return fmt.Errorf("%s: %w: %w", db.engine.name, core.ErrDamaged, err)
 }
 
-func (c *checker) records() {
-	c.entries()
-	c.ids()
-	c.due()
-	c.heads()
+func (c *checker) checkRecords() {
+	c.checkEntries()
+	c.checkIDs()
+	c.checkDue()
+	c.checkHeads()
 	c.checkFacts()
-	c.passages()
-	c.vectors()
+	c.checkPassages()
+	c.checkVectors()
 	for _, bucket := range []string{bucketJournal, bucketPlugins, bucketStates, bucketUsage, bucketAliases} {
-		c.rows(bucket, pairChecks()[bucket])
+		c.eachPair(bucket, pairChecks()[bucket])
 	}
 }
 
@@ -52,11 +52,11 @@ type checker struct {
 	faults []error
 	counts map[string]uint64 // entries by place key, as counted in the log
 	lasts  map[string]uint64
-	named  map[string]uint64 // entries with an id, less those that were found by it
+	withID map[string]uint64 // entries with an id, less those that were found by it
 }
 
-// rows checks all pairs of a bucket, until there are enough faults or the context ends.
-func (c *checker) rows(bucket string, look func(k, v []byte) error) {
+// eachPair checks the pairs of a bucket, until there are enough faults or the context ends.
+func (c *checker) eachPair(bucket string, look func(k, v []byte) error) {
 	for k, v := range c.bucket(bucket).pairs(nil, nil) {
 		if len(c.faults) >= maxFaults || c.ctx.Err() != nil {
 			return
@@ -67,12 +67,13 @@ func (c *checker) rows(bucket string, look func(k, v []byte) error) {
 	}
 }
 
-// entries: each can be read, and waits if and only if it is due and above the mark.
-func (c *checker) entries() {
-	c.counts, c.lasts, c.named = map[string]uint64{}, map[string]uint64{}, map[string]uint64{}
+// checkEntries checks that each entry can be read, and that it waits if and only if it is due and above the
+// mark.
+func (c *checker) checkEntries() {
+	c.counts, c.lasts, c.withID = map[string]uint64{}, map[string]uint64{}, map[string]uint64{}
 	due := c.bucket(bucketDue)
-	c.rows(bucketLog, func(k, value []byte) error {
-		path, seq, err := entryOf(k)
+	c.eachPair(bucketLog, func(k, value []byte) error {
+		path, seq, err := parseEntryKey(k)
 		if err != nil {
 			return err
 		}
@@ -84,14 +85,14 @@ func (c *checker) entries() {
 			return err
 		}
 		if l.Message.ID != "" {
-			c.named[string(key)]++
+			c.withID[string(key)]++
 		}
 		h, _ := c.readHead(key)
 		waits := l.Due && seq > h.answered
 		if l.Message.Private && !h.private {
-			return fmt.Errorf("%s#%d: it was said in private, and its place is not", path, seq)
+			return fmt.Errorf("%s#%d: the entry is private, but its place is not", path, seq)
 		}
-		there := has(due, k)
+		there := hasKey(due, k)
 		if there != waits {
 			return fmt.Errorf("%s#%d: it should wait: %t, it waits: %t", path, seq, waits, there)
 		}
@@ -99,17 +100,17 @@ func (c *checker) entries() {
 	})
 }
 
-// has reports whether a key is there, with or without a value.
-func has(b bucket, key []byte) bool {
+// hasKey reports whether a key exists, with or without a value.
+func hasKey(b bucket, key []byte) bool {
 	k, _ := b.Cursor(key, nil).Seek(key)
 	return bytes.Equal(k, key)
 }
 
-// ids: each leads to the entry that has it, if that is left, and to each entry with an id
-// one leads. They are in order.
-func (c *checker) ids() {
+// checkIDs checks that the ids are in order, that each leads to its entry if that still exists, and that each
+// entry with an id is found by it.
+func (c *checker) checkIDs() {
 	var before []byte
-	c.rows(bucketIDs, func(k, value []byte) error {
+	c.eachPair(bucketIDs, func(k, value []byte) error {
 		from, _, err := cutPath(k)
 		if err != nil {
 			return err
@@ -125,7 +126,7 @@ func (c *checker) ids() {
 			if !there {
 				continue
 			}
-			c.named[string(p.key)]--
+			c.withID[string(p.key)]--
 			if !bytes.Equal(shortID(l.Message.ID), run.last.id) {
 				return fmt.Errorf("%s: id %q leads to %s#%d with the id %q",
 					from, run.last.id[1:], p.path, l.Message.Seq, l.Message.ID)
@@ -136,29 +137,29 @@ func (c *checker) ids() {
 		}
 		return nil
 	})
-	for key, n := range c.named {
+	for key, n := range c.withID {
 		if n != 0 && len(c.faults) == 0 {
 			c.faults = append(c.faults, fmt.Errorf("%q: %d entries are not found by their ids", key, n))
 		}
 	}
 }
 
-// due: the entries that wait exist.
-func (c *checker) due() {
+// checkDue checks that the entries that wait exist.
+func (c *checker) checkDue() {
 	log := c.bucket(bucketLog)
-	c.rows(bucketDue, func(k, _ []byte) error {
+	c.eachPair(bucketDue, func(k, _ []byte) error {
 		if log.Get(k) == nil {
-			return fmt.Errorf("%q waits and is not there", k)
+			return fmt.Errorf("%q waits but does not exist", k)
 		}
 		return nil
 	})
 }
 
-// heads: they agree with the logs.
-func (c *checker) heads() {
+// checkHeads checks that the heads agree with the logs.
+func (c *checker) checkHeads() {
 	seen := 0
-	c.rows(bucketPlaces, func(k, value []byte) error {
-		path, err := placeOf(k)
+	c.eachPair(bucketPlaces, func(k, value []byte) error {
+		path, err := parsePlace(k)
 		if err != nil {
 			return err
 		}
@@ -171,9 +172,9 @@ func (c *checker) heads() {
 		}
 		switch {
 		case h.count != c.counts[string(k)]:
-			return fmt.Errorf("%s: %d entries are counted, %d are there", path, h.count, c.counts[string(k)])
+			return fmt.Errorf("%s: the head counts %d entries, the log has %d", path, h.count, c.counts[string(k)])
 		case h.last < c.lasts[string(k)]:
-			return fmt.Errorf("%s: the last number is %d, %d is there", path, h.last, c.lasts[string(k)])
+			return fmt.Errorf("%s: the last number is %d, but the log has %d", path, h.last, c.lasts[string(k)])
 		case h.answered > h.last:
 			return fmt.Errorf("%s: the mark %d is above the last number %d", path, h.answered, h.last)
 		}
@@ -184,10 +185,10 @@ func (c *checker) heads() {
 	}
 }
 
-// checkFacts: the words of each lead to it, and there are no others.
+// checkFacts checks that the words of each fact lead to it, and that there are no others.
 func (c *checker) checkFacts() {
 	words, led, n := c.bucket(bucketWords), 0, 0
-	c.rows(bucketFacts, func(k, value []byte) error {
+	c.eachPair(bucketFacts, func(k, value []byte) error {
 		f, err := decodeFact(k, value)
 		if err != nil {
 			return err
@@ -200,16 +201,16 @@ func (c *checker) checkFacts() {
 		}
 		return nil
 	})
-	c.rows(bucketWords, func(_, _ []byte) error { n++; return nil })
+	c.eachPair(bucketWords, func(_, _ []byte) error { n++; return nil })
 	if len(c.faults) == 0 && n != led {
 		c.faults = append(c.faults, fmt.Errorf("words: %d are there, %d lead to a memory", n, led))
 	}
 }
 
-// passages: each belongs to its document, and the words of each lead to it.
-func (c *checker) passages() {
+// checkPassages checks that each passage belongs to its document, and that its words lead to it.
+func (c *checker) checkPassages() {
 	x, listed, there, led, n := newPassageIndex(c.view), 0, 0, 0, 0
-	c.rows(bucketDocuments, func(k, _ []byte) error {
+	c.eachPair(bucketDocuments, func(k, _ []byte) error {
 		origin, name, err := cutOrigin(k)
 		if err != nil {
 			return err
@@ -220,7 +221,7 @@ func (c *checker) passages() {
 		}
 		return err
 	})
-	c.rows(bucketPassages, func(k, _ []byte) error {
+	c.eachPair(bucketPassages, func(k, _ []byte) error {
 		there++
 		number := binary.BigEndian.Uint64(append(k[:len(k):len(k)], make([]byte, 8)...))
 		p, ok := passageTx{&c.tx}.passage(number)
@@ -237,23 +238,23 @@ func (c *checker) passages() {
 		}
 		return nil
 	})
-	c.rows(bucketPassageWords, func(_, value []byte) error { n += len(value) / 2; return nil })
+	c.eachPair(bucketPassageWords, func(_, value []byte) error { n += len(value) / 2; return nil })
 	if len(c.faults) == 0 && (listed != there || led != n) {
 		c.faults = append(c.faults, fmt.Errorf("passages: documents have %d, %d are there; %d words are there of %d",
 			listed, there, n, led))
 	}
 }
 
-// vectors: each belongs to a fact or passage of its origin, and has a sketch.
-func (c *checker) vectors() {
+// checkVectors checks that each vector belongs to a fact or passage of its origin, and has a sketch.
+func (c *checker) checkVectors() {
 	vectors, sketched := 0, 0
-	c.rows(bucketVectors, func(k, value []byte) error {
+	c.eachPair(bucketVectors, func(k, value []byte) error {
 		vectors++
 		if len(k) < 9 {
 			return fmt.Errorf("%q: %w", k, errFields)
 		}
 		number := binary.BigEndian.Uint64(k[len(k)-8:])
-		origin, err := originOf(k[:len(k)-8])
+		origin, err := parseOrigin(k[:len(k)-8])
 		if err != nil {
 			return err
 		}
@@ -262,15 +263,15 @@ func (c *checker) vectors() {
 			return err
 		}
 		if e, ok := embeddableAt(&c.tx, number); !ok || e.origin != origin {
-			return fmt.Errorf("memory %s has a vector at %q and is not from there", factID(number), origin)
+			return fmt.Errorf("memory %s has a vector under %q, which is not its origin", factID(number), origin)
 		}
 		one := c.facts().sketchAt(origin, number)
 		if !bytes.Equal(one, v.encodeSketch(number)) {
-			return fmt.Errorf("memory %s is sketched as %x", factID(number), one)
+			return fmt.Errorf("memory %s has a wrong sketch: %x", factID(number), one)
 		}
 		return nil
 	})
-	c.rows(bucketSketches, func(k, value []byte) error {
+	c.eachPair(bucketSketches, func(k, value []byte) error {
 		if len(value) == 0 || len(value)%sketchBytes != 0 {
 			return fmt.Errorf("%q: %d bytes: %w", k, len(value), errFields)
 		}

@@ -35,7 +35,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		"":                     func(*tx) {},
 		`log: key "x"`:         func(t *tx) { t.bucket(bucketLog).Put([]byte("x"), nil) },
 		"chat/group#2: broken": func(t *tx) { t.bucket(bucketLog).Put(at(2), spoilt) },
-		"said in private": func(t *tx) {
+		"the entry is private": func(t *tx) {
 			t.head(placeKey(alone)).private = false
 			l, _ := t.entry(place{path: alone, key: placeKey(alone)}, 1)
 			l.Message.Private = false
@@ -43,7 +43,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		},
 		"it should wait: true":                     func(t *tx) { t.bucket(bucketDue).Delete(at(4)) },
 		"it should wait: false":                    func(t *tx) { t.bucket(bucketDue).Put(at(2), nil) },
-		"waits and is not there":                   func(t *tx) { t.bucket(bucketDue).Put(at(99), nil) },
+		"waits but does not exist":                 func(t *tx) { t.bucket(bucketDue).Put(at(99), nil) },
 		`runs: key "x"`:                            func(t *tx) { t.bucket(bucketIDs).Put([]byte("x"), nil) },
 		"run \"chat\\x01group\\x00\\xff\": broken": func(t *tx) { t.bucket(bucketIDs).Put(newestKey(g), []byte{0, 0x80}) },
 		`id "g3" does not belong to the run`:       func(t *tx) { t.bucket(bucketIDs).Put(slices.Concat(g, shortID("g0")), runFrom(99, "g3")) },
@@ -52,7 +52,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		"1 entries are not found":                  func(t *tx) { setID(t, g, knownID{id: shortID("g1")}) },
 		`places: key "x"`:                          func(t *tx) { t.bucket(bucketPlaces).Put([]byte("x"), nil) },
 		"chat/group: head":                         func(t *tx) { t.bucket(bucketPlaces).Put(g, spoilt) },
-		"6 entries are counted":                    func(t *tx) { t.head(g).count++ },
+		"head counts 6 entries":                    func(t *tx) { t.head(g).count++ },
 		"the last number is 4":                     func(t *tx) { t.head(g).last-- },
 		"the mark 6 is above":                      func(t *tx) { h := t.head(g); h.answered = 6; t.deleteBelow(bucketDue, g) },
 		"2 have entries, 1 have a head": func(t *tx) {
@@ -77,14 +77,14 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		"memory 1 has a vector": func(t *tx) {
 			t.bucket(bucketVectors).Put(append([]byte{0}, number(1)...), t.bucket(bucketVectors).Get(vectors(5)))
 		},
-		"memory 9 has a vector":   func(t *tx) { t.bucket(bucketVectors).Put(vectors(9), t.bucket(bucketVectors).Get(vectors(5))) },
-		"memory 6 is sketched as": func(t *tx) { t.facts().changeChunk(group, 6, nil) },
-		`sketches: "empty": 0`:    func(t *tx) { t.bucket(bucketSketches).Put([]byte("empty"), nil) },
-		`sketches: "odd": 7`:      func(t *tx) { t.bucket(bucketSketches).Put([]byte("odd"), []byte("7 bytes")) },
-		`memory d has a vector at ""`: func(t *tx) {
+		"memory 9 has a vector":       func(t *tx) { t.bucket(bucketVectors).Put(vectors(9), t.bucket(bucketVectors).Get(vectors(5))) },
+		"memory 6 has a wrong sketch": func(t *tx) { t.facts().setSketch(group, 6, nil) },
+		`sketches: "empty": 0`:        func(t *tx) { t.bucket(bucketSketches).Put([]byte("empty"), nil) },
+		`sketches: "odd": 7`:          func(t *tx) { t.bucket(bucketSketches).Put([]byte("odd"), []byte("7 bytes")) },
+		`memory d has a vector under ""`: func(t *tx) {
 			t.bucket(bucketVectors).Put(append([]byte{0}, number(13)...), t.bucket(bucketVectors).Get(vectors(5)))
 		},
-		"4 are there of 3 vectors": func(t *tx) { t.facts().changeChunk(topic, 7, make([]byte, sketchBytes)) },
+		"4 are there of 3 vectors": func(t *tx) { t.facts().setSketch(topic, 7, make([]byte, sketchBytes)) },
 		"journal":                  func(t *tx) { t.bucket(bucketJournal).Put(at(1), nil) },
 		"journal: record":          func(t *tx) { t.bucket(bucketJournal).Put(append(at(1), 0, 0, 0, 0, 0, 0), spoilt) },
 		"plugins: item":            func(t *tx) { t.bucket(bucketPlugins).Put([]byte("bio\x00\x00k"), spoilt) },
@@ -99,7 +99,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 			spoil(t)
 			t.finish()
 			c := &checker{view: &view{tx: *t}, ctx: context.Background()}
-			c.records()
+			c.checkRecords()
 			faults = c.faults
 			return errUndone
 		}})

@@ -35,7 +35,7 @@ func TestPlaceKeys(t *testing.T) {
 		if extended, err := core.MakePath(append(b.Elements(), "x")...); err == nil && rapid.Bool().Draw(t, "below") {
 			a = extended
 		}
-		back, err := placeOf(placeKey(a))
+		back, err := parsePlace(placeKey(a))
 		if err != nil || back != a {
 			t.Fatalf("%s comes back as %s, %v", a, back, err)
 		}
@@ -57,8 +57,8 @@ func TestAfter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		some := rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 0x7f, 0x80, 0xb2, 0xfe, 0xff}), 1, 5)
 		prefix, key := some.Draw(t, "prefix"), some.Draw(t, "key")
-		end := after(prefix)
-		within := bytes.Compare(key, prefix) >= 0 && below(key, end)
+		end := prefixEnd(prefix)
+		within := bytes.Compare(key, prefix) >= 0 && isBefore(key, end)
 		if within != bytes.HasPrefix(key, prefix) {
 			t.Fatalf("%x begins with %x: not %t; what lies after is %x", key, prefix, within, end)
 		}
@@ -147,9 +147,9 @@ func TestEntryComesBack(t *testing.T) {
 
 func TestUnknownTagsAreSkipped(t *testing.T) {
 	c := codec{}
-	c.put(200, []byte("from the future"))
+	c.writeField(200, []byte("from the future"))
 	c.out = append(c.out, encodeEntry(&storedEntry{Entry: message(kitchen, "1", "text")})...)
-	c.put(201, []byte{77})
+	c.writeField(201, []byte{77})
 	got, err := decodeEntry(c.out, kitchen, 1)
 	if err != nil || got.Message.Text != "text" || got.Message.ID != "1" {
 		t.Errorf("%+v, %v", got, err)
@@ -204,10 +204,10 @@ func FuzzKeys(f *testing.F) {
 		if !bytes.Equal(append(bytes.Clone(place), rest...), key) {
 			t.Fatalf("%q reads as %s", key, path)
 		}
-		if _, seq, err := entryOf(key); err == nil && !bytes.Equal(seqKey(place, seq), key) {
+		if _, seq, err := parseEntryKey(key); err == nil && !bytes.Equal(seqKey(place, seq), key) {
 			t.Fatalf("%q reads as %d", key, seq)
 		}
-		if k, err := journalKeyOf(key); err == nil && !bytes.Equal(journalKey(place, k), key) {
+		if k, err := parseJournalKey(key); err == nil && !bytes.Equal(journalKey(place, k), key) {
 			t.Fatalf("%q reads as %+v", key, k)
 		}
 	})

@@ -96,7 +96,7 @@ func contents(t *testing.T, db *DB) map[string]string {
 func deaths(t *testing.T, db *DB, path core.Path) (planned, unplanned []string) {
 	t.Helper()
 	db.stepTime = -1 // each change has a commit of its own
-	db.writer.fault = func(_ *tx, j *job) {
+	db.writer.beforeJob = func(_ *tx, j *job) {
 		switch {
 		case j.name != "forget "+path.String():
 		case isForgetting(t, db):

@@ -35,9 +35,8 @@ type BucketSum struct {
 }
 
 // Copy copies everything from one location to another, which must be empty, reads it back and compares
-// it. Nobody may use either of them: the error may wrap core.ErrLocked. progress is called again and
-// again with a bucket and how many of its pairs were copied. A copy that was cut short is not a
-// database: no bot opens it.
+// it. No other process may use them: the error may wrap core.ErrLocked. progress is called repeatedly
+// with a bucket and how many of its pairs were copied. No bot opens a copy that was cut short.
 func Copy(
 	ctx context.Context, from, to Location, progress func(bucket string, pairs int),
 ) (sums []BucketSum, err error) {
@@ -58,7 +57,7 @@ func Copy(
 		return errors.Join(err, target.Close())
 	}
 	if to.URL.IsZero() {
-		err = placeFile(to.Dir, func(trial string) error { return copyTo(Location{Dir: trial}) })
+		err = installFile(to.Dir, func(trial string) error { return copyTo(Location{Dir: trial}) })
 	} else {
 		err = copyTo(to)
 	}
@@ -80,7 +79,7 @@ func copyVerified(
 	ctx context.Context, to, from kv.Engine, progress func(bucket string, pairs int),
 ) (sums []BucketSum, err error) {
 	e := &engine{log: slog.New(slog.DiscardHandler)}
-	defer e.recovered(debug.SetPanicOnFault(true), &err)
+	defer e.recoverPanic(debug.SetPanicOnFault(true), &err)
 	before, err := sumsOf(ctx, to)
 	if err == nil && len(before) > 0 {
 		err = fmt.Errorf("the target: %w, or a copy of one that was cut short: "+
@@ -95,7 +94,7 @@ func copyVerified(
 	}
 	defer source.End()
 	if source.Bucket(bucketMeta) == nil {
-		return nil, fmt.Errorf("the source: %w", errForeign)
+		return nil, fmt.Errorf("the source: %w", errNotSynthbot)
 	}
 	if err := kv.Copy(to, metaLast{source}, progress); err != nil {
 		return nil, err
@@ -111,7 +110,7 @@ func copyVerified(
 	return sums, err
 }
 
-// metaLast is a transaction whose meta bucket comes last: without it, nothing is a database.
+// metaLast is a transaction that lists the meta bucket last: without it, a copy is not a database.
 type metaLast struct{ kv.Tx }
 
 func (t metaLast) Buckets() []string {

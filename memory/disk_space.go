@@ -27,20 +27,20 @@ const (
 	reserveSize   = 1 << 20
 )
 
-// diskSpace notices a full disk. The write that found no space fails; from then on diskSpace
-// tries by itself whether writing works again.
+// diskSpace handles a full disk. The write that finds no space fails. From then on, step tries regularly
+// whether writing works again.
 type diskSpace struct {
 	db       *DB
 	onFull   func(bool)
 	failures chan struct{} // holds a token after a write found no space
-	full     atomic.Bool   // only what finishes something is written
+	full     atomic.Bool   // only jobs with finishing are written
 	size     atomic.Int64  // of the largest write that found no space
-	reserved bool          // the reserve was created after the start
+	reserved bool          // step has tried to create the reserve
 	tried    time.Time     // when step last tried to write, or reported a full disk; zero: the disk is not full
 }
 
-// noteFailure is called by the writer after a write failed alone. It reports whether the
-// reserve was given up, so that the write can be tried again.
+// noteFailure is called by the writer after a job failed in a transaction of its own. It reports whether it
+// deleted the reserve, so that the job can be tried again.
 func (r *diskSpace) noteFailure(err error, j *job) (again bool) {
 	if !errors.Is(err, core.ErrFull) {
 		return false
@@ -56,7 +56,7 @@ func (r *diskSpace) reserve() string { return r.db.engine.file + reserveSuffix }
 // makeReserve creates the reserve if it is missing. Its content is random: a file system may
 // store zeros in no space.
 func (r *diskSpace) makeReserve() error {
-	if r.db.engine.remote { // its disk has no reserve
+	if r.db.engine.remote { // the reserve is for a file
 		return nil
 	}
 	if info, err := os.Stat(r.reserve()); err == nil && info.Size() == reserveSize {
@@ -98,8 +98,8 @@ func (r *diskSpace) step(ctx context.Context) time.Duration {
 	return probePause
 }
 
-// probe writes as much as could not be written and deletes it again, which leaves the space
-// in the file. The reserve must fit, too.
+// probe writes as many bytes as could not be written, deletes them, which leaves free space in the file, and
+// restores the reserve. It reports whether all of that worked.
 func (r *diskSpace) probe(ctx context.Context) bool {
 	err := r.db.update(ctx, func(t *tx) {
 		t.bucket(bucketMeta).Put([]byte(metaProbe), make([]byte, r.size.Load()))

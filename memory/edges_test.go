@@ -45,8 +45,8 @@ func headOf(t *testing.T, db *DB, path core.Path) (h core.Head) {
 	return h
 }
 
-// TestReactionsOfOnePerson: one that is removed can be added again, and the last leaves
-// nothing. Long ones are refused.
+// TestReactionsOfOnePerson checks that a removed emoji can be added again, that the last one leaves nothing, that long
+// ones are refused, and that one that is not counted can be removed.
 func TestReactionsOfOnePerson(t *testing.T) {
 	l := &storedEntry{}
 	long := strings.Repeat("x", maxEmoji)
@@ -66,14 +66,16 @@ func TestReactionsOfOnePerson(t *testing.T) {
 		want(t, "changed by "+step.emoji, changed, step.changed)
 		want(t, "left after "+step.emoji, l.Reactions, step.left)
 	}
+	uncounted := &storedEntry{reactors: map[string][]string{"1000": {"a"}}} // as former versions imported it
+	want(t, "changed without a count", react(uncounted, "1000", ""), true)
 }
 
 // TestKeysOfOtherKinds: what only resembles a key of a place or a number is not one.
 func TestKeysOfOtherKinds(t *testing.T) {
-	if _, err := originOf([]byte("\x00group\x00")); err == nil {
+	if _, err := parseOrigin([]byte("\x00group\x00")); err == nil {
 		t.Error("a key that begins with an ending is taken for the root's")
 	}
-	if seq, ok := numberOf([]byte("chat\x01group\x00short"), placeKey(group)); ok {
+	if seq, ok := parseSeq([]byte("chat\x01group\x00short"), placeKey(group)); ok {
 		t.Errorf("number %d", seq)
 	}
 }
@@ -214,9 +216,9 @@ func TestTopicsWithoutHistoryDoNotShift(t *testing.T) {
 // TestMarksEndTurnsOfTheirPlace and of no other.
 func TestMarksEndTurnsOfTheirPlace(t *testing.T) {
 	here, there := core.TurnID{Path: group, Seq: 1}, core.TurnID{Path: kitchen, Seq: 1}
-	e := &forgettings{muted: map[core.TurnID]muted{here: {}, there: {}}}
-	want(t, "ended", e.ends(core.TurnID{Path: group, Seq: 1}), []core.TurnID{here})
-	want(t, "ended by an older mark", e.ends(core.TurnID{Path: group}), nil)
+	e := &epochState{muted: map[core.TurnID]muted{here: {}, there: {}}}
+	want(t, "ended", e.mutedUpTo(core.TurnID{Path: group, Seq: 1}), []core.TurnID{here})
+	want(t, "ended by an older mark", e.mutedUpTo(core.TurnID{Path: group}), nil)
 }
 
 // TestUnreadableKeysAreLogged where places and turns are listed.
@@ -262,7 +264,7 @@ func TestCompactionWhileForgetting(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "traces while forgetting", hasTraces(db), true)
-	err := s.erase()
+	err := s.deleteAll()
 	s.end()
 	if err != nil {
 		t.Fatal(err)
@@ -282,7 +284,7 @@ func TestPrivateWhileForgettingBegins(t *testing.T) {
 	e := message(alone, "1", "JAYSECRET")
 	e.Message.Author.ID, e.Message.Private = "1000", true
 	add(t, db, e)
-	if err := errors.Join(s.begin(), s.erase()); err != nil {
+	if err := errors.Join(s.begin(), s.deleteAll()); err != nil {
 		t.Fatal(err)
 	}
 	s.end()

@@ -17,10 +17,9 @@ import (
 	"synthbot/core/loop"
 )
 
-// Embedder turns texts into vectors, so that facts are found by their meaning; the zero
-// Embedder does nothing. Embed returns a vector for each text, in order; it is safe for
-// concurrent use and ends with its context. Vectors of different models are never compared:
-// those of another model are replaced in the background.
+// Embedder turns texts into vectors, so that facts are found by their meaning; the zero Embedder does nothing.
+// Embed returns a vector for each text, in order; it is safe for concurrent use and ends with its context. Vectors
+// of different models are never compared: those of another model are replaced in the background.
 type Embedder struct {
 	Model string
 	Embed func(ctx context.Context, texts []string) ([][]float32, error)
@@ -38,13 +37,14 @@ const (
 	warnPause     = 10 * time.Minute // between two warnings
 )
 
+// embeddable is a fact or passage with the text that is embedded.
 type embeddable struct {
 	number uint64
 	origin core.Path
 	text   string
 }
 
-// embeddableAt returns what has that number; ok is false if there is nothing.
+// embeddableAt returns the fact or passage with a number, if it exists.
 func embeddableAt(t *tx, number uint64) (e embeddable, ok bool) {
 	if number < firstPassage {
 		f, ok := t.facts().fact(number)
@@ -55,15 +55,15 @@ func embeddableAt(t *tx, number uint64) (e embeddable, ok bool) {
 	return embeddable{number, origin, p.embedded()}, ok && err == nil
 }
 
-// embedWorker gives every fact and passage a vector, in the background. What is left to do is not
-// stored: the facts are looked through after each start and each change of the Embedder, and
-// again from those that are saved.
+// embedWorker gives every fact and passage a vector, in the background. It does not store what is left to do:
+// it looks through all of them after each start and each change of the Embedder, and then from the lowest
+// number that is saved.
 type embedWorker struct {
 	db   *DB
 	wake chan struct{} // holds a token while there may be something to do
 
 	mu         sync.Mutex
-	*embedding // the present one; the fields of all are guarded by mu
+	*embedding // the current one; mu guards the fields of former ones, too
 	warned     time.Time
 	unlogged   int // failures since the last warning
 }
@@ -71,31 +71,30 @@ type embedWorker struct {
 // embedding is the work with one Embedder, until that is replaced.
 type embedding struct {
 	Embedder
-	life       context.Context
-	end        context.CancelFunc // ends life
-	length     int                // of the Embedder's vectors; 0: not known yet
-	from       uint64             // facts from this one on may need a vector
-	size       int                // texts of the next call
-	rest       pause              // of calls
-	refused    map[uint64]bool    // facts that the Embedder will not take
-	retry      time.Time          // when these are tried again
-	queryPause pause              // of queries
+	life         context.Context
+	end          context.CancelFunc // ends life
+	length       int                // of the Embedder's vectors; 0: not known yet
+	from         uint64             // facts and passages from this number on may need a vector
+	size         int                // texts of the next call
+	callBackoff  backoff            // after failed calls in the background
+	refused      map[uint64]bool    // facts whose call failed although they were alone
+	retryRefused time.Time          // when these are tried again
+	queryBackoff backoff            // after failed queries
 }
 
-// pause doubles with each failure in a row.
-type pause struct {
+// backoff doubles with each failure in a row.
+type backoff struct {
 	length time.Duration
 	until  time.Time
 }
 
-func (p *pause) failed(longest time.Duration) {
+func (p *backoff) grow(longest time.Duration) {
 	p.length = min(max(2*p.length, embedPause), longest)
 	p.until = time.Now().Add(p.length)
 }
 
-// SetEmbedder replaces the Embedder, which lets facts be found by what they mean, as after a
-// reload of the configuration. It returns at once. Vectors of the same model stay; others are
-// replaced in the background.
+// SetEmbedder replaces the Embedder, as after a reload of the configuration. It returns at once.
+// Vectors of the same model stay; others are replaced in the background.
 func (db *DB) SetEmbedder(e Embedder) {
 	m := db.embeds
 	m.mu.Lock()
@@ -106,8 +105,8 @@ func (db *DB) SetEmbedder(e Embedder) {
 	loop.Notify(m.wake)
 }
 
-// saved notes facts that may need a vector.
-func (m *embedWorker) saved(facts []uint64) {
+// noteSaved is called with facts and passages that may need a vector.
+func (m *embedWorker) noteSaved(facts []uint64) {
 	if len(facts) == 0 {
 		return
 	}
@@ -120,22 +119,21 @@ func (m *embedWorker) saved(facts []uint64) {
 	loop.Notify(m.wake)
 }
 
-// step gives the next facts their vectors, and returns when to go on; see loop.Repeat. After
-// a call that failed it tries fewer texts; a fact that fails alone is refused for a while:
-// the fault may be the Embedder's.
+// step embeds the next facts, and returns when to go on; see loop.Repeat. After a failed call it tries fewer
+// texts. A fact that fails alone is refused for a while only: the fault may be the Embedder's.
 func (m *embedWorker) step(ctx context.Context) time.Duration {
 	m.mu.Lock()
 	e := m.embedding
-	if len(e.refused) > 0 && !time.Now().Before(e.retry) {
+	if len(e.refused) > 0 && !time.Now().Before(e.retryRefused) {
 		clear(e.refused)
 		e.from = 0
 	}
-	wait := time.Until(e.rest.until)
+	wait := time.Until(e.callBackoff.until)
 	m.mu.Unlock()
 	if wait > 0 {
 		return wait
 	}
-	batch := m.next(ctx, e)
+	batch := m.nextBatch(ctx, e)
 	var err error
 	if len(batch) > 0 {
 		err = m.embed(ctx, e, batch)
@@ -146,31 +144,30 @@ func (m *embedWorker) step(ctx context.Context) time.Duration {
 	case m.embedding != e || ctx.Err() != nil:
 		return 0
 	case len(batch) == 0:
-		e.size, e.rest = embedBatch, pause{}
+		e.size, e.callBackoff = embedBatch, backoff{}
 		return retryPause
 	case err == nil:
-		e.size, e.rest = min(2*e.size, embedBatch), pause{}
+		e.size, e.callBackoff = min(2*e.size, embedBatch), backoff{}
 		return 0
 	}
 	m.warn("memories have no vectors yet", err)
-	e.rest.failed(maxEmbedPause)
+	e.callBackoff.grow(maxEmbedPause)
 	var failed *llm.Error
-	if errors.As(err, &failed) && failed.Kind == llm.ErrorRetryLater { // whatever the texts are
-		return e.rest.length
+	if errors.As(err, &failed) && failed.Kind == llm.ErrorRetryLater { // the texts are not the cause
+		return e.callBackoff.length
 	}
 	if e.size == 1 {
 		if len(e.refused) == 0 {
-			e.retry = time.Now().Add(retryPause)
+			e.retryRefused = time.Now().Add(retryPause)
 		}
 		e.refused[batch[0].number] = true
 	}
 	e.size = max(e.size/2, 1)
-	return e.rest.length
+	return e.callBackoff.length
 }
 
-// next lists facts and passages without a vector of the current model, as many as one call may
-// have.
-func (m *embedWorker) next(ctx context.Context, e *embedding) (batch []embeddable) {
+// nextBatch returns the facts and passages of the next call: those without a vector of the current model.
+func (m *embedWorker) nextBatch(ctx context.Context, e *embedding) (batch []embeddable) {
 	m.mu.Lock()
 	from, length, size, refused := e.from, e.length, e.size, maps.Clone(e.refused)
 	e.from = math.MaxUint64 // unless more are saved meanwhile
@@ -183,7 +180,7 @@ func (m *embedWorker) next(ctx context.Context, e *embedding) (batch []embeddabl
 	if e.Embed == nil {
 		return nil
 	}
-	err := m.db.look(ctx, func(v *view) {
+	err := m.db.read(ctx, func(v *view) {
 		done := v.passagesWithVector(e.Model, length, from)
 		for number := range v.numbersFrom(from) {
 			if len(batch) == size {
@@ -197,7 +194,7 @@ func (m *embedWorker) next(ctx context.Context, e *embedding) (batch []embeddabl
 				continue
 			}
 			stored, ok := v.facts().vectorOf(next.origin, number)
-			if !ok || stored.model != modelTag(e.Model, cmp.Or(length, len(stored.digits))) {
+			if !ok || stored.model != modelTag(e.Model, cmp.Or(length, len(stored.components))) {
 				batch = append(batch, next)
 			}
 		}
@@ -212,7 +209,7 @@ func (m *embedWorker) next(ctx context.Context, e *embedding) (batch []embeddabl
 	return batch
 }
 
-// numbersFrom iterates over the numbers of facts and then of passages, from one on.
+// numbersFrom iterates over the numbers of facts and then of passages, beginning with from.
 func (v *view) numbersFrom(from uint64) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
 		for _, bucket := range []string{bucketFacts, bucketPassages} {
@@ -225,15 +222,15 @@ func (v *view) numbersFrom(from uint64) iter.Seq[uint64] {
 	}
 }
 
-// passagesWithVector returns the passages from a number on that have a vector of the model. A length
-// of 0 is that of the vectors of their source. It reads no passage.
+// passagesWithVector returns the passages, from a number on, that have a vector of a model. If length is 0, the
+// first vector of each source tells the length. It reads no passage.
 func (v *view) passagesWithVector(model string, length int, from uint64) map[uint64]bool {
 	done := make(map[uint64]bool)
 	for _, origin := range v.placesIn(bucketDocuments, core.Path{}) {
 		digits := length
 		for number, value := range v.numbers(bucketVectors, placeKey(origin), 0) {
 			if one, err := decodeVector(value, number); err == nil && length == 0 {
-				digits = len(one.digits)
+				digits = len(one.components)
 			}
 			break
 		}
@@ -243,8 +240,8 @@ func (v *view) passagesWithVector(model string, length int, from uint64) map[uin
 	return done
 }
 
-// waiting returns how many passages have no vector yet, though there is an Embedder.
-func (m *embedWorker) waiting(v *view) (n int) {
+// countWaiting returns how many passages still wait for a vector; 0 without an Embedder.
+func (m *embedWorker) countWaiting(v *view) (n int) {
 	m.mu.Lock()
 	e, length, refused := m.embedding, m.length, maps.Clone(m.refused)
 	m.mu.Unlock()
@@ -262,7 +259,7 @@ func (m *embedWorker) waiting(v *view) (n int) {
 
 var errVectors = errors.New("the vectors do not fit the texts")
 
-// embed gives some facts their vectors. Its call ends when the Embedder is replaced.
+// embed calls the Embedder for some facts, and stores their vectors. SetEmbedder cancels the call.
 func (m *embedWorker) embed(ctx context.Context, e *embedding, batch []embeddable) error {
 	texts := make([]string, len(batch))
 	for i := range batch {
@@ -275,7 +272,7 @@ func (m *embedWorker) embed(ctx context.Context, e *embedding, batch []embeddabl
 	if err != nil {
 		return err
 	}
-	length := len(vectors[0].digits)
+	length := len(vectors[0].components)
 	m.mu.Lock()
 	known := e.length
 	if known == 0 {
@@ -307,7 +304,7 @@ func callEmbedder(ctx context.Context, by Embedder, texts []string) (vectors []v
 	}()
 	embeddings, err := by.Embed(ctx, texts)
 	if err == nil && len(embeddings) != len(texts) {
-		err = fmt.Errorf("%w: %d of %d came", errVectors, len(embeddings), len(texts))
+		err = fmt.Errorf("%w: %d for %d texts", errVectors, len(embeddings), len(texts))
 	}
 	if err != nil {
 		return nil, err
@@ -322,13 +319,13 @@ func callEmbedder(ctx context.Context, by Embedder, texts []string) (vectors []v
 	return vectors, nil
 }
 
-// query returns the vector of a search text; nil if there is no Embedder, or none that answers in time.
-// After a failure it is not called for a while.
+// query returns the vector of a search text; nil if there is no Embedder, or if it does not answer in
+// time. After a failure, the Embedder is not called for a while.
 func (m *embedWorker) query(ctx context.Context, text string, limit time.Duration) *vector {
 	m.mu.Lock()
-	e, shut := m.embedding, time.Now().Before(m.queryPause.until)
+	e, paused := m.embedding, time.Now().Before(m.queryBackoff.until)
 	m.mu.Unlock()
-	if e.Embed == nil || shut || text == "" {
+	if e.Embed == nil || paused || text == "" {
 		return nil
 	}
 	call, cancel := context.WithTimeout(ctx, cmp.Or(limit, queryTimeout))
@@ -340,11 +337,11 @@ func (m *embedWorker) query(ctx context.Context, text string, limit time.Duratio
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err != nil {
-		e.queryPause.failed(maxQueryPause)
+		e.queryBackoff.grow(maxQueryPause)
 		m.warn("memories are searched by words alone", err)
 		return nil
 	}
-	e.queryPause = pause{}
+	e.queryBackoff = backoff{}
 	return &vectors[0]
 }
 

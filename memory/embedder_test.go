@@ -101,7 +101,7 @@ func bubble(t *testing.T, o Options, test func(t *testing.T, dir string, db *DB)
 
 func size(t *testing.T, db *DB, bucket string) (n int) {
 	t.Helper()
-	err := db.look(t.Context(), func(v *view) {
+	err := db.read(t.Context(), func(v *view) {
 		for range v.bucket(bucket).pairs(nil, nil) {
 			n++
 		}

@@ -195,11 +195,11 @@ func TestWordsMustDo(t *testing.T) {
 		cancel()
 		r.failing(nil)
 		time.Sleep(maxQueryPause)
-		if v := db.embeds.query(ctx, "dog", 0); v != nil || time.Now().Before(db.embeds.queryPause.until) {
+		if v := db.embeds.query(ctx, "dog", 0); v != nil || time.Now().Before(db.embeds.queryBackoff.until) {
 			t.Error("a search that was given up is a fault of the Embedder")
 		}
 		r.length = maxLength + 1
-		if v := db.embeds.query(t.Context(), "dog", 0); v != nil || !time.Now().Before(db.embeds.queryPause.until) {
+		if v := db.embeds.query(t.Context(), "dog", 0); v != nil || !time.Now().Before(db.embeds.queryBackoff.until) {
 			t.Error("an endless vector is used")
 		}
 	})
@@ -310,9 +310,9 @@ func TestLookingIsGivenUp(t *testing.T) {
 		m := db.embeds
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		batch := m.next(ctx, m.embedding)
+		batch := m.nextBatch(ctx, m.embedding)
 		want(t, "facts of a file that cannot be read", len(batch), 0)
-		batch = m.next(t.Context(), m.embedding)
+		batch = m.nextBatch(t.Context(), m.embedding)
 		want(t, "facts", len(batch), 3)
 	})
 }

@@ -17,22 +17,22 @@ import (
 
 type engine struct {
 	kv.Engine
-	shared       kv.Shared // how several processes divide the work; nil if there can be one only
-	waits        sync.Map  // the places where something waits since they were looked at last
+	shared       kv.Shared // divides the work among processes; nil if only one is possible
+	newlyDue     sync.Map  // places with due entries that nextTurnRanges has not seen yet
 	log          *slog.Logger
 	name         string // in errors and logs
-	file         string // beside which other files lie
-	remote       bool   // a server's
+	file         string // the database file; other files lie beside it
+	remote       bool   // the database is on a server
 	installation string // see DB.Installation
-	unclean      bool   // it was not closed in order
-	complete     bool   // it has the present format, and all buckets
-	former       string // the copy of the former format, if it was converted since it was opened
-	formerIDs    bool   // it has ids of a former version, which may have been upgraded
+	unclean      bool   // it was not closed properly
+	upToDate     bool   // it has the current format and all buckets
+	formerCopy   string // see FormerCopy
+	formerIDs    bool   // the bucket with ids of older versions is not empty
 }
 
-// recovered is deferred, with what debug.SetPanicOnFault(true) returned. It turns a panic into an error: within
-// the store, it means a broken page, or what the engine could not read.
-func (e *engine) recovered(panicOnFault bool, err *error) {
+// recoverPanic is deferred, with the result of debug.SetPanicOnFault(true). It turns a panic into an error:
+// that of the engine if it could not read, else core.ErrDamaged.
+func (e *engine) recoverPanic(panicOnFault bool, err *error) {
 	debug.SetPanicOnFault(panicOnFault)
 	v := recover()
 	fault, known := v.(*kv.Fault)
@@ -45,22 +45,22 @@ func (e *engine) recovered(panicOnFault bool, err *error) {
 	}
 }
 
-// named adds the engine's name. Invalid batches stay as they are.
-func (e *engine) named(err error) error {
+// withName adds the database's name to an error, unless it is about an invalid batch.
+func (e *engine) withName(err error) error {
 	if err == nil || errors.Is(err, ErrBatch) {
 		return err
 	}
 	return fmt.Errorf("%s: %w", e.name, err)
 }
 
-// dir returns the data directory, and makes it if the database itself lies elsewhere.
+// dir returns the data directory, which it creates if it is missing.
 func (e *engine) dir() (string, error) {
 	dir := filepath.Dir(e.file)
 	return dir, bolt.FileError(dir, os.MkdirAll(dir, 0o700))
 }
 
-// spool lets write go to an unnamed file beside the database and then copies that to w,
-// which may be slow: no read transaction stays open for it.
+// spool calls write with an unnamed file beside the database, and then copies that to w. So no read transaction
+// stays open while w is slow.
 func (e *engine) spool(w io.Writer, write func(io.Writer) error) (n int64, err error) {
 	dir, err := e.dir()
 	if err != nil {
@@ -74,7 +74,7 @@ func (e *engine) spool(w io.Writer, write func(io.Writer) error) (n int64, err e
 	defer os.Remove(temp.Name()) // Windows keeps the name of an open file
 	defer temp.Close()
 	if err := write(temp); err != nil {
-		return 0, e.named(err)
+		return 0, e.withName(err)
 	}
 	if _, err := temp.Seek(0, io.SeekStart); err != nil {
 		return 0, err

@@ -7,13 +7,12 @@ import (
 	"synthbot/core"
 )
 
-// storedEntry is an entry as it is stored: with each person's reactions, so that one that is
-// delivered again is not counted twice, and with the people whom it answers. The key holds
-// path and number.
+// storedEntry is an entry as it is stored. It also holds who reacted, so that a reaction that is delivered
+// twice counts once, and the people whom it answers. Path and number are in the key.
 type storedEntry struct {
 	core.Entry
 	reactors map[string][]string // emoji by person
-	answers  []string            // people; of the bot's messages, and of entries that continue a turn
+	answers  []string            // ids of people; of the bot's messages, and of entries that continue a turn
 }
 
 func encodeEntry(l *storedEntry) []byte {
@@ -22,7 +21,7 @@ func encodeEntry(l *storedEntry) []byte {
 	return c.out
 }
 
-// decodeEntry reads the stored form. It copies: the value may go away.
+// decodeEntry decodes an entry. The result does not share memory with value.
 func decodeEntry(value []byte, place core.Path, seq uint64) (l storedEntry, err error) {
 	var c codec
 	l.Message.Path, l.Message.Seq = place, seq
@@ -45,7 +44,7 @@ func (l *storedEntry) fields(c *codec) {
 	messageFields(c, &l.Message)
 	text(c, 13, &l.Target)
 	text(c, 14, &l.Data)
-	if c.at(15) {
+	if c.isNext(15) {
 		l.Command = new(core.Command)
 	}
 	if l.Command != nil {
@@ -76,7 +75,7 @@ func messageFields(c *codec, m *core.Message) {
 	c.flag(6, &m.Voice)
 	signed(c, 29, &m.Heard)
 	signed(c, 30, &m.Written)
-	if c.at(7) {
+	if c.isNext(7) {
 		m.ReplyTo = new(core.Quote)
 	}
 	if m.ReplyTo != nil {
@@ -140,9 +139,9 @@ func attachmentField(c *codec, a *core.Attachment) {
 // head is the state of a place as it is stored.
 type head struct {
 	last, answered uint64
-	count          uint64 // entries that are there
+	count          uint64 // stored entries
 	time           time.Time
-	private        bool // an entry was
+	private        bool // an entry was private
 }
 
 func (h *head) fields(c *codec) {

@@ -16,7 +16,7 @@ import (
 	"synthbot/core/llm"
 )
 
-// row is one line of an export: one of its fields is set, and Answers beside Entry.
+// row is one line of an export. One of its fields is set, or Entry and Answers.
 type row struct {
 	Entry    *core.Entry  `json:"entry,omitempty"`
 	Answers  []string     `json:"answers,omitempty"`
@@ -48,23 +48,21 @@ type itemRow struct {
 	Value  json.RawMessage `json:"value"`
 }
 
-// Export writes what is stored of a person, of a place and all below it, or, for the zero
-// Path, of everybody, as JSON Lines: entries in the order of places and numbers, each with
-// the reactions to it; then memories with their former texts, states, what plugins store,
-// and usage.
+// Export writes what is stored about a person, a place and all below it, or, for the zero Path, everybody, as JSON
+// Lines: entries in the order of places and numbers, each with the reactions to it; then memories with their former
+// texts, states, what plugins store, and usage.
 //
-// Of a person it writes what they said and what the bot answered them, their reactions,
-// their private places as a whole, memories by them or about them, what plugins store under
-// their path, and, beyond other exports, the journal of the turns that answered them. It
-// leaves out the private thoughts of the model, which no user is shown.
+// For a person, it writes what they said and what the bot answered them, their reactions, their private places as a
+// whole, memories by them or about them, what plugins store under their path, and, beyond other exports, the
+// journal of the turns that answered them. It leaves out the private thoughts of the model, which no user is shown.
 // Invalid UTF-8 is replaced.
 func (db *DB) Export(ctx context.Context, w io.Writer, path core.Path) error {
 	var err error
 	switch w.(type) {
 	case NonBlocking, *bytes.Buffer:
-		err = export(ctx, db, w, path)
+		err = exportTo(ctx, db, w, path)
 	default:
-		_, err = db.engine.spool(w, func(w io.Writer) error { return export(ctx, db, w, path) })
+		_, err = db.engine.spool(w, func(w io.Writer) error { return exportTo(ctx, db, w, path) })
 	}
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
@@ -72,12 +70,11 @@ func (db *DB) Export(ctx context.Context, w io.Writer, path core.Path) error {
 	return nil
 }
 
-// NonBlocking marks a writer that does not block: an export to it is not written to the disk
-// before.
+// NonBlocking marks a writer that does not block: Export writes to it directly, without a temporary file.
 type NonBlocking interface{ NonBlocking() }
 
-// export is Export to a writer that does not block.
-func export(ctx context.Context, db *DB, w io.Writer, path core.Path) error {
+// exportTo is Export to a writer that does not block.
+func exportTo(ctx context.Context, db *DB, w io.Writer, path core.Path) error {
 	out := bufio.NewWriter(w)
 	e := exporter{of: newSubject(ctx, db, path), out: json.NewEncoder(out)}
 	if e.of.person != "" {
@@ -88,12 +85,12 @@ func export(ctx context.Context, db *DB, w io.Writer, path core.Path) error {
 	if err == nil {
 		err = db.view(ctx, func(v *view) error {
 			e.view = v
-			e.each(bucketLog, e.entry)
-			e.each(bucketFacts, e.fact)
-			e.each(bucketStates, e.state)
-			e.each(bucketPlugins, e.item)
-			e.each(bucketUsage, e.use)
-			e.records()
+			e.eachPair(bucketLog, e.writeEntry)
+			e.eachPair(bucketFacts, e.writeFact)
+			e.eachPair(bucketStates, e.writeState)
+			e.eachPair(bucketPlugins, e.writeItem)
+			e.eachPair(bucketUsage, e.writeUse)
+			e.writeJournals()
 			return e.err
 		})
 	}
@@ -104,11 +101,11 @@ type exporter struct {
 	*view
 	of  *subject
 	out *json.Encoder
-	err error // the first one of out
+	err error // the first one of writing
 }
 
-// each calls use for all pairs of a bucket that can be read.
-func (e *exporter) each(bucket string, use func(k, v []byte) error) {
+// eachPair calls use for all pairs of a bucket that can be read.
+func (e *exporter) eachPair(bucket string, use func(k, v []byte) error) {
 	for k, v := range e.bucket(bucket).pairs(nil, nil) {
 		if err := use(k, v); err != nil {
 			e.db.logUnreadable(fmt.Errorf("%s: %w", bucket, err))
@@ -122,15 +119,15 @@ func (e *exporter) write(r row) {
 	}
 }
 
-func (e *exporter) entry(k, v []byte) error {
-	l, ok, err := e.of.read(k, v)
+func (e *exporter) writeEntry(k, v []byte) error {
+	l, ok, err := e.of.readEntry(k, v)
 	if !ok || err != nil {
 		return err
 	}
 	_, whole := e.of.Whole[l.Message.Path]
 	h, _ := e.readHead(placeKey(l.Message.Path))
 	if h.private {
-		l.Message.Private = true // so that the import knows that the place is private
+		l.Message.Private = true // so that an import learns that the place is private
 	}
 	if e.of.concerns(&l) {
 		r := row{Entry: &l.Entry, Answers: l.answers}
@@ -148,21 +145,21 @@ func (e *exporter) entry(k, v []byte) error {
 	return nil
 }
 
-func (e *exporter) fact(k, v []byte) error {
+func (e *exporter) writeFact(k, v []byte) error {
 	f, err := decodeFact(k, v)
 	if err != nil {
 		return err
 	}
-	theirs := e.of.concernsFact(f) || slices.ContainsFunc(f.Former, e.of.saidBefore)
+	theirs := e.of.concernsFact(f) || slices.ContainsFunc(f.Former, e.of.wroteFormer)
 	if e.of.person != "" && theirs || e.of.person == "" && f.Origin.Within(e.of.path) {
 		e.write(row{Memory: &f})
 	}
 	return nil
 }
 
-func (e *exporter) state(k, v []byte) error {
-	path, err := placeOf(k)
-	if err != nil || !e.of.holds(path) {
+func (e *exporter) writeState(k, v []byte) error {
+	path, err := parsePlace(k)
+	if err != nil || !e.of.covers(path) {
 		return err
 	}
 	s := stateRow{Path: path}
@@ -172,28 +169,28 @@ func (e *exporter) state(k, v []byte) error {
 	return err
 }
 
-func (e *exporter) item(k, v []byte) error {
-	plugin, rest, _ := bytes.Cut(k, []byte{ending})
+func (e *exporter) writeItem(k, v []byte) error {
+	plugin, rest, _ := bytes.Cut(k, []byte{terminator})
 	item, err := itemAt(rest, v)
-	if err != nil || !e.of.holds(item.Path) && (e.of.person == "" || item.Key != e.of.path.String()) {
+	if err != nil || !e.of.covers(item.Path) && (e.of.person == "" || item.Key != e.of.path.String()) {
 		return err
 	}
 	e.write(row{Item: &itemRow{string(plugin), item.Path, item.Key, item.Value}})
 	return nil
 }
 
-func (e *exporter) use(k, v []byte) error {
+func (e *exporter) writeUse(k, v []byte) error {
 	u, err := readUse(k, v)
-	if err != nil || !e.of.holds(u.Person) {
+	if err != nil || !e.of.covers(u.Person) {
 		return err
 	}
 	e.write(row{Use: &u})
 	return nil
 }
 
-// records writes the journal of the turns that answered a person, or that took place in a
+// writeJournals writes the journal of the turns that answered a person, or that took place in a
 // private conversation with them.
-func (e *exporter) records() {
+func (e *exporter) writeJournals() {
 	if e.of.person == "" {
 		return
 	}
@@ -254,7 +251,7 @@ func parseRow(text []byte) (r row, err error) {
 		return row{}, fmt.Errorf("%w: %w", ErrBatch, err)
 	}
 	if _, err := decoder.Token(); err != io.EOF {
-		return row{}, fmt.Errorf("%w: there is something behind the JSON value", ErrBatch)
+		return row{}, fmt.Errorf("%w: there is more after the JSON value", ErrBatch)
 	}
 	switch {
 	case r.Entry != nil:
@@ -270,13 +267,15 @@ func parseRow(text []byte) (r row, err error) {
 	case r.State != nil && !r.State.Path.IsZero(), r.Record != nil, r.Use != nil && len(r.Use.Day) == 10:
 		return r, nil
 	}
-	return row{}, fmt.Errorf("%w: nothing in it can be imported", ErrBatch)
+	return row{}, fmt.Errorf("%w: it contains nothing that can be imported", ErrBatch)
 }
 
 func checkReaction(r *reactionRow) error {
-	tooLong := slices.ContainsFunc(r.Emoji, func(emoji string) bool { return len(emoji) > maxEmoji })
-	tooLong = tooLong || len(r.ID) > maxIDBytes || len(r.Person) > maxIDBytes || len(r.Emoji) > maxReactors
-	if r.Path.IsZero() || r.ID == "" || r.Person == "" || tooLong {
+	invalid := slices.ContainsFunc(r.Emoji, func(emoji string) bool {
+		return emoji == "" || len(emoji) > maxEmoji || strings.HasPrefix(emoji, core.TakenAway)
+	})
+	tooLong := len(r.ID) > maxIDBytes || len(r.Person) > maxIDBytes || len(r.Emoji) > maxReactors
+	if r.Path.IsZero() || r.ID == "" || r.Person == "" || invalid || tooLong {
 		return fmt.Errorf("%w: invalid reaction", ErrBatch)
 	}
 	return nil
@@ -297,13 +296,9 @@ func importRow(t *tx, r row) error {
 	switch {
 	case r.Entry != nil:
 		t.append(&storedEntry{Entry: *r.Entry, answers: r.Answers})
-	case r.Reaction != nil: // the entry counts it already
+	case r.Reaction != nil:
 		t.changeEntry(r.Reaction.Path, r.Reaction.ID, func(l *storedEntry) bool {
-			if l.reactors == nil {
-				l.reactors = make(map[string][]string)
-			}
-			l.reactors[r.Reaction.Person] = r.Reaction.Emoji
-			return len(l.reactors) <= maxReactors
+			return importReactions(l, r.Reaction.Person, r.Reaction.Emoji)
 		})
 	case r.Memory != nil:
 		_, err := t.facts().saveFact(*r.Memory)
@@ -315,9 +310,30 @@ func importRow(t *tx, r row) error {
 		return err
 	case r.State != nil:
 		value, _ := encodeState(r.State.State) // it came as JSON
-		t.setState(r.State.Path, value)
+		t.bucket(bucketStates).set(t.resolve(r.State.Path).key, value)
 	case r.Use != nil:
 		t.addUse(*r.Use)
 	}
 	return nil
+}
+
+// importReactions adds the reactions of a person, unless some of theirs are known. The entry counts them already if it
+// was imported, too, but not if it was stored without them.
+func importReactions(l *storedEntry, person string, emoji []string) (changed bool) {
+	if l.reactors[person] != nil {
+		return false
+	}
+	for _, e := range emoji {
+		before, known := l.Reactions[e], 1
+		for _, theirs := range l.reactors {
+			if slices.Contains(theirs, e) {
+				known++
+			}
+		}
+		if react(l, person, e) {
+			l.Reactions[e] = max(before, known)
+			changed = true
+		}
+	}
+	return changed
 }

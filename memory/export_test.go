@@ -121,6 +121,8 @@ func TestImportRefuses(t *testing.T) {
 		"a long id":             {reaction("chat/group", long, "1000", `"x"`), false},
 		"the longest ids":       {reaction("chat/group", long[1:], long[1:], `"x"`), true},
 		"a long person":         {reaction("chat/group", "1", long, `"x"`), false},
+		"no emoji":              {reaction("chat/group", "1", "1000", `"x",""`), false},
+		"taken away":            {reaction("chat/group", "1", "1000", `"`+core.TakenAway+`x"`), false},
 		"many emoji":            {reaction("chat/group", "1", "1000", emoji+`"x"`), false},
 		"the most emoji":        {reaction("chat/group", "1", "1000", emoji[:len(emoji)-1]), true},
 		"a long emoji":          {reaction("chat/group", "1", "1000", fmt.Sprintf("%q", long[:maxEmoji+1])), false},
@@ -238,4 +240,31 @@ func TestExportOfWhatCannotBeRead(t *testing.T) {
 			t.Errorf("%q was exported", left)
 		}
 	}
+}
+
+// TestImportOfReactionsToKnownEntries checks that imported reactions are counted if the entry was stored without
+// them, that those of people who are known to have reacted stay, and that each can be taken away again.
+func TestImportOfReactionsToKnownEntries(t *testing.T) {
+	db := open(t, t.TempDir())
+	react := func(person, emoji string) {
+		e := core.Event{Kind: core.KindReaction, Target: "1", Data: emoji, Message: core.Message{Path: group}}
+		e.Message.Author.ID = person
+		commit(t, db, &core.Batch{Change: []core.Event{e}})
+	}
+	reactions := func() map[string]int { return everything(t, db)[group][0].Reactions }
+	commit(t, db, &core.Batch{Append: []core.Entry{message(group, "1", "words")}})
+	line := `{"reaction":{"path":"chat/group","id":"1","person":%q,"emoji":["👍","👍"]}}` + "\n"
+	for _, person := range []string{"1000", "1000", "2000"} {
+		if _, err := db.Import(t.Context(), strings.NewReader(fmt.Sprintf(line, person))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want(t, "reactions after the import", reactions(), map[string]int{"👍": 2})
+	react("1000", core.TakenAway+"👍")
+	want(t, "reactions after one was taken away", reactions(), map[string]int{"👍": 1})
+	if err := db.Forget(t.Context(), ann); err != nil {
+		t.Error(err)
+	}
+	react("2000", "")
+	want(t, "reactions in the end", reactions(), nil)
 }

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -41,12 +42,15 @@ func checkFact(f *core.Fact) error {
 	return nil
 }
 
-// SaveFact stores a fact and returns it as stored. With an ID it replaces that fact, which must be
-// visible from Origin, if that is set; else the error wraps core.ErrUnknown. Former is then what is
-// stored, whatever f says. Without an ID it replaces facts of the same origin and the same people that
-// say the same or have the same Topic, if Fact.MayReplace allows it: the newest wins, and older texts
-// stay as Former. A fact by or about people who were forgotten since the context's epoch began, of such
-// a place, or of a turn that answers them, is not stored; the error wraps core.ErrForgotten.
+// SaveFact stores a fact and returns it as stored.
+//
+// With an ID, it replaces that fact, and keeps the Former that is stored. If Origin is set, the fact must be
+// visible from there, or the error wraps core.ErrUnknown. Without an ID, it replaces facts of the same origin
+// about the same people that say the same or have the same Topic, if Fact.MayReplace allows it: the newest text
+// wins, and older ones become Former.
+//
+// It stores no fact by or about people, or of a place, that were forgotten since the context's epoch began, and
+// none of a turn that answers them: the error wraps core.ErrForgotten.
 func (db *DB) SaveFact(ctx context.Context, f core.Fact) (core.Fact, error) {
 	if err := checkFact(&f); err != nil {
 		return core.Fact{}, err
@@ -68,7 +72,7 @@ func (t factTx) saveFact(f core.Fact) (core.Fact, error) {
 		f.Time = t.now
 	}
 	if f.ID != "" {
-		f.Former = nil // the stored one counts
+		f.Former = nil // the stored one stays
 	}
 	f.Origin = t.resolve(f.Origin).path
 	olds, err := t.replacedBy(f)
@@ -96,7 +100,7 @@ func (t factTx) saveFact(f core.Fact) (core.Fact, error) {
 func (t factTx) replaceFact(old, f core.Fact) {
 	number := numberOfFact(&old)
 	v, known := t.vectorOf(old.Origin, number)
-	kept := vector{v.model, v.scale, bytes.Clone(v.digits)}
+	kept := vector{v.model, v.scale, bytes.Clone(v.components)}
 	t.dropFact(old)
 	t.putFact(f)
 	if known && old.Text == f.Text {
@@ -104,24 +108,22 @@ func (t factTx) replaceFact(old, f core.Fact) {
 	}
 }
 
-// mergeFacts returns a newer fact with what it takes over from f.
-func mergeFacts(f *core.Fact, newer core.Fact) core.Fact {
-	newer.ID, newer.Origin, newer.Former = f.ID, f.Origin, slices.Concat(f.Former, newer.Former)
-	if newer.Text != f.Text {
-		newer.Former = slices.Insert(newer.Former, 0, core.Former{Text: f.Text, Time: f.Time, By: f.By})
+// mergeFacts returns the newer fact, with what it takes over from the old one.
+func mergeFacts(old *core.Fact, newer core.Fact) core.Fact {
+	newer.ID, newer.Origin, newer.Former = old.ID, old.Origin, slices.Concat(old.Former, newer.Former)
+	if newer.Text != old.Text {
+		newer.Former = slices.Insert(newer.Former, 0, core.Former{Text: old.Text, Time: old.Time, By: old.By})
 	}
 	newer.Former = newer.Former[:min(len(newer.Former), maxFormer)]
-	newer.Importance = max(newer.Importance, f.Importance)
-	for _, tag := range f.Tags {
+	newer.Importance = max(newer.Importance, old.Importance)
+	for _, tag := range old.Tags {
 		if !slices.Contains(newer.Tags, tag) && len(newer.Tags) < maxTags {
 			newer.Tags = append(newer.Tags, tag)
 		}
 	}
-	if newer.Topic == "" {
-		newer.Topic = f.Topic
-	}
+	newer.Topic = cmp.Or(newer.Topic, old.Topic)
 	if newer.About == nil {
-		newer.About = f.About
+		newer.About = old.About
 	}
 	return newer
 }
@@ -156,10 +158,10 @@ func factNumber(id string) (uint64, error) {
 	return n, nil
 }
 
-// factID is a fact's number as users see it.
+// factID returns a fact's number as users see it.
 func factID(number uint64) string { return strconv.FormatUint(number, 36) }
 
-// numberOfFact is the number of a fact, which must have an ID.
+// numberOfFact returns the number of a fact, which must have an ID.
 func numberOfFact(f *core.Fact) uint64 {
 	n, _ := factNumber(f.ID)
 	return n
@@ -225,8 +227,8 @@ func (t factTx) putPostings(f *core.Fact) {
 	}
 }
 
-// rankFact is stored with each posting, so that a fact is ranked without reading it: its
-// time (4 bytes, hours), importance (1), and number of words (2).
+// rankFact returns what each posting stores to rank a fact without reading it: its time (4 bytes, hours),
+// importance (1), and number of words (2).
 func rankFact(f *core.Fact) []byte {
 	b := binary.BigEndian.AppendUint32(nil, uint32(max(f.Time.Unix()/3600, 0)))
 	b = append(b, byte(min(max(f.Importance, 0), 10)))
@@ -243,7 +245,7 @@ func (t factTx) dropFact(f core.Fact) {
 	t.dropVector(f.Origin, numberOfFact(&f))
 }
 
-// DropFact deletes a fact that is visible from one of these places; else the error wraps
+// DropFact deletes a fact that is visible from one of these places. If there is none, the error wraps
 // core.ErrUnknown.
 func (db *DB) DropFact(ctx context.Context, id string, see ...core.Path) error {
 	return db.write(ctx, &job{run: func(t *tx) error {

@@ -13,16 +13,15 @@ import (
 
 var errFields = errors.New("broken fields")
 
-// codec writes the fields of a value, or reads them: tag, length, bytes, again and
-// again. One function names the fields of a type and serves both directions. Zero
-// values are left out.
+// codec writes or reads the fields of a value. Each is a tag byte, a length and its bytes. One function
+// describes the fields of a type, and serves both directions. Zero values are left out.
 type codec struct {
 	out     []byte // what was written
 	reading bool
-	value   string // what is read, from pos to end
+	value   string // the encoded fields; pos to end is left to read
 	pos     int
 	end     int
-	err     error // the first one of reading
+	err     error // the first one while reading
 }
 
 func (c *codec) read(value []byte, describe func()) error {
@@ -40,42 +39,43 @@ func (c *codec) readTo(end int, describe func()) {
 		before := c.pos
 		describe()
 		if c.pos == before {
-			c.cut()
+			c.readField()
 		}
 	}
 	c.end = outer
 }
 
-func (c *codec) at(tag byte) bool { return c.pos < c.end && c.value[c.pos] == tag }
+// isNext reports whether the next field has a tag.
+func (c *codec) isNext(tag byte) bool { return c.pos < c.end && c.value[c.pos] == tag }
 
 func (c *codec) next(tag byte) (value string, ok bool) {
-	if !c.at(tag) {
+	if !c.isNext(tag) {
 		return "", false
 	}
-	return c.cut()
+	return c.readField()
 }
 
-// cut reads the next field. What follows a broken length is not read.
-func (c *codec) cut() (value string, ok bool) {
+// readField reads the next field. It ends the reading if the length is broken.
+func (c *codec) readField() (value string, ok bool) {
 	start := c.pos + 1
 	size, n := uvarint(c.value[start:c.end])
 	start += n
 	if n == 0 || size > uint64(c.end-start) {
 		c.pos = c.end
-		c.check(errFields)
+		c.fail(errFields)
 		return "", false
 	}
 	c.pos = start + int(size)
 	return c.value[start:c.pos], true
 }
 
-func (c *codec) check(err error) {
+func (c *codec) fail(err error) {
 	if c.err == nil {
 		c.err = err
 	}
 }
 
-func (c *codec) put(tag byte, value []byte) {
+func (c *codec) writeField(tag byte, value []byte) {
 	c.out = binary.AppendUvarint(append(c.out, tag), uint64(len(value)))
 	c.out = append(c.out, value...)
 }
@@ -86,10 +86,10 @@ func text[S ~string](c *codec, tag byte, s *S) {
 	}
 }
 
-// textOrEmpty writes an empty text, too.
+// textOrEmpty is text that also writes an empty one.
 func textOrEmpty[S ~string](c *codec, tag byte, s *S) {
 	if !c.reading {
-		c.put(tag, []byte(*s))
+		c.writeField(tag, []byte(*s))
 	} else if value, ok := c.next(tag); ok {
 		*s = S(value)
 	}
@@ -100,26 +100,26 @@ func (c *codec) path(tag byte, p *core.Path) {
 		s := p.String()
 		text(c, tag, &s)
 	} else if value, ok := c.next(tag); ok {
-		c.check(p.UnmarshalText([]byte(value)))
+		c.fail(p.UnmarshalText([]byte(value)))
 	}
 }
 
-// number is for what is never negative.
+// number is for numbers that are never negative.
 func (c *codec) number(tag byte, n *uint64) {
 	if !c.reading {
 		if *n != 0 {
-			c.put(tag, binary.AppendUvarint(nil, *n))
+			c.writeField(tag, binary.AppendUvarint(nil, *n))
 		}
 	} else if value, ok := c.next(tag); ok {
 		read, size := uvarint(value)
 		if size != len(value) {
-			c.check(errFields)
+			c.fail(errFields)
 		}
 		*n = read
 	}
 }
 
-// id is for texts that often are numbers: those are written with the second tag, in half the bytes.
+// id is for texts that often are numbers. Those are written with the second tag, in half the bytes.
 func (c *codec) id(tag, numberTag byte, s *string) {
 	var n uint64
 	if !c.reading {
@@ -128,7 +128,7 @@ func (c *codec) id(tag, numberTag byte, s *string) {
 			n = 0
 		}
 	}
-	if n == 0 && !c.at(numberTag) {
+	if n == 0 && !c.isNext(numberTag) {
 		text(c, tag, s)
 		return
 	}
@@ -145,7 +145,7 @@ func signed[N ~int | ~int64](c *codec, tag byte, n *N) {
 	value := unzigzag(raw)
 	*n = N(value)
 	if int64(*n) != value { // on small machines
-		c.check(errFields)
+		c.fail(errFields)
 	}
 }
 
@@ -154,7 +154,7 @@ func unzigzag(n uint64) int64 { return int64(n>>1) ^ -int64(n&1) }
 func (c *codec) flag(tag byte, set *bool) {
 	if !c.reading {
 		if *set {
-			c.put(tag, nil)
+			c.writeField(tag, nil)
 		}
 	} else if _, ok := c.next(tag); ok {
 		*set = true
@@ -165,7 +165,7 @@ func (c *codec) flag(tag byte, set *bool) {
 func (c *codec) time(tag byte, t *time.Time) {
 	if !c.reading {
 		if !t.IsZero() {
-			c.put(tag, binary.AppendUvarint(binary.AppendVarint(nil, t.Unix()), uint64(t.Nanosecond())))
+			c.writeField(tag, binary.AppendUvarint(binary.AppendVarint(nil, t.Unix()), uint64(t.Nanosecond())))
 		}
 		return
 	}
@@ -176,12 +176,12 @@ func (c *codec) time(tag byte, t *time.Time) {
 	seconds, size := uvarint(value)
 	nanos, rest := uvarint(value[size:])
 	if size == 0 || rest == 0 || size+rest != len(value) || nanos >= 1e9 {
-		c.check(errFields)
+		c.fail(errFields)
 	}
 	*t = time.Unix(unzigzag(seconds), int64(nanos)).UTC()
 }
 
-// group is fields within a field; an empty one is written, too.
+// group is a field that contains fields. An empty one is written, too.
 func (c *codec) group(tag byte, describe func()) {
 	if c.reading {
 		value, _ := c.next(tag)
@@ -202,7 +202,7 @@ func repeated[E any](c *codec, tag byte, all *[]E, one func(*E)) {
 			one(&(*all)[i])
 		}
 	}
-	for c.at(tag) {
+	for c.isNext(tag) {
 		*all = append(*all, *new(E))
 		one(&(*all)[len(*all)-1])
 	}
@@ -213,7 +213,7 @@ func (c *codec) texts(tag byte, all *[]string) {
 	repeated(c, tag, all, func(s *string) { textOrEmpty(c, tag, s) })
 }
 
-// mapped is a group for each key, in order, with the key as its first field.
+// mapped is a group for each key, in order. Its first field is the key.
 func mapped[V any](c *codec, tag byte, all *map[string]V, value func(*V)) {
 	pair := func(k string, v V) {
 		c.group(tag, func() {
@@ -232,7 +232,7 @@ func mapped[V any](c *codec, tag byte, all *map[string]V, value func(*V)) {
 			pair(k, (*all)[k])
 		}
 	}
-	for c.at(tag) {
+	for c.isNext(tag) {
 		pair("", *new(V))
 	}
 }

@@ -16,24 +16,22 @@ import (
 	"synthbot/core"
 )
 
-// Forget deletes all that is stored of a person, of a place and all below it, or, for the
-// zero Path, of everybody. Nothing of it is readable when Forget returns, and the next
-// Compact leaves nothing in the file but keyed hashes of message ids, so that a platform
-// that delivers a message again does not bring it back. Ids of group messages that retention
-// deleted before stay for 60 days: their authors are not known any more. Writes that began
-// before Forget and concern the person are left out; later ones are stored.
-// If the process ends meanwhile, the next Open continues.
+// Forget deletes all that is stored about a person, a place and all below it, or, for the zero Path, everybody.
+// None of it is readable when Forget returns, and the next Compact leaves nothing in the file but keyed hashes of
+// message ids, so that a platform that delivers a message again does not bring it back. Ids of group messages that
+// retention deleted before stay for 60 days: their authors are not known any more. Writes that began before Forget
+// and concern the person are left out; later ones are stored. If the process ends before Forget does, the next Open
+// continues.
 //
-// Of a person it deletes: their messages and reactions; what the bot answered them, also
-// together with others; quotes of either; the journal of the turns that answered them; facts
-// by them or about them; what plugins store under their path; the states of the
-// conversations that they took part in; their usage; and, as a whole, their private places
-// with all below. Messages of others stay, even if they mention the person. What plugins
-// store of them elsewhere is up to the plugins (core.DataKeeper).
+// For a person, it deletes: their messages and reactions; what the bot answered them, also together with others;
+// quotes of either; the journal of the turns that answered them; facts by them or about them; what plugins store
+// under their path; the states of the conversations that they took part in; their usage; and their private places
+// with all below. Messages of others stay, even if they mention the person. What plugins store about them elsewhere
+// is up to the plugins (core.DataKeeper).
 func (db *DB) Forget(ctx context.Context, path core.Path) error {
 	s := newSubject(withJobName(ctx, "forget %s", path), db, path)
 	defer s.end()
-	for _, step := range []func() error{s.find, s.begin, s.erase} {
+	for _, step := range []func() error{s.find, s.begin, s.deleteAll} {
 		if err := step(); err != nil {
 			return fmt.Errorf("forget %s: %w", path, err)
 		}
@@ -41,8 +39,8 @@ func (db *DB) Forget(ctx context.Context, path core.Path) error {
 	return nil
 }
 
-// continueForgets prepares what the end of a process interrupted, so that what is stored from now on
-// does not belong to it, and returns what erases it.
+// continueForgets prepares the Forgets that ended processes did not finish, so that nothing that is stored from
+// now on belongs to them. The function that it returns finishes them.
 func (db *DB) continueForgets(ctx context.Context) (erase func()) {
 	var all []*subject
 	var workers []Worker
@@ -51,31 +49,36 @@ func (db *DB) continueForgets(ctx context.Context) (erase func()) {
 		workers, err = Shared(db).Workers(ctx)
 	}
 	if err != nil {
-		db.log.Warn("whether somebody is to be forgotten is looked for later", "file", db.engine.name, "err", err)
+		db.log.Warn("unfinished deletions of people are looked for later", "file", db.engine.name, "err", err)
 		return func() {}
 	}
 	err = db.view(ctx, func(v *view) (err error) {
 		for key := range v.bucket(bucketMeta).prefixed([]byte(metaForget)) {
 			var path core.Path
-			err = errors.Join(err, path.UnmarshalText(key[len(metaForget):]))
+			failed := path.UnmarshalText(key[len(metaForget):])
 			s := newSubject(withJobName(ctx, "forget %s", path), db, path)
 			s.continued = true
-			err = errors.Join(err, s.adopt(v))
-			if !slices.ContainsFunc(workers, func(w Worker) bool { return w.ID == s.Worker }) {
+			failed = errors.Join(failed, s.loadPlan(v))
+			isRunning := slices.ContainsFunc(workers, func(w Worker) bool { return w.ID == s.Worker })
+			if failed == nil && !isRunning {
 				all = append(all, s)
 			}
+			err = errors.Join(err, failed)
 		}
 		return err
 	})
-	for _, s := range all {
-		s.Worker = selfOf(db)
-		err = errors.Join(err, s.begin())
-	}
+	all = slices.DeleteFunc(all, func(s *subject) bool {
+		s.Worker = workerID(db)
+		failed := s.begin()
+		if failed != nil {
+			s.end()
+		}
+		err = errors.Join(err, failed)
+		return failed != nil
+	})
 	return func() {
 		for _, s := range all {
-			if err == nil {
-				err = s.erase()
-			}
+			err = errors.Join(err, s.deleteAll())
 			s.end()
 		}
 		if err != nil && ctx.Err() == nil {
@@ -84,23 +87,22 @@ func (db *DB) continueForgets(ctx context.Context) (erase func()) {
 	}
 }
 
-// metaForget, with the path, is the key in the meta bucket of the plan of a Forget that is not
-// over.
+// metaForget and the path are the key, in the meta bucket, of the plan of a Forget in progress.
 const metaForget = "forget "
 
-// plan is what a Forget found before it deleted anything: what is left after the end of the
-// process does not show what it belonged to.
+// plan is what a Forget found before it deleted anything. It is stored: after a crash, what is left does not
+// show to whom it belonged.
 type plan struct {
 	Whole   map[core.Path]uint64          // places that belong to the subject as a whole, up to that number
 	Replies map[core.Path]map[string]bool // ids of what the bot answered the person, by place
 	Sources map[core.Path]bool            // paths of ids and aliases that lead to what is deleted
-	Worker  int64                         `json:",omitempty"` // who forgets them; 0: there can be one process only
+	Worker  int64                         `json:",omitempty"` // the process that forgets them; 0: only one process is possible
 }
 
 func (s *subject) planKey() []byte { return []byte(metaForget + s.path.String()) }
 
-// adopt takes over what a Forget found that was interrupted, if there is one.
-func (s *subject) adopt(v *view) error {
+// loadPlan loads the plan of an interrupted Forget, if there is one.
+func (s *subject) loadPlan(v *view) error {
 	value := v.bucket(bucketMeta).Get(s.planKey())
 	if value == nil {
 		return nil
@@ -108,7 +110,7 @@ func (s *subject) adopt(v *view) error {
 	return json.Unmarshal(value, &s.plan)
 }
 
-func (s *subject) erase() error {
+func (s *subject) deleteAll() error {
 	storePlan := func() error {
 		value := core.JSON(s.plan)
 		return s.db.update(s.ctx, func(t *tx) { t.bucket(bucketMeta).Put(s.planKey(), value) })
@@ -123,8 +125,8 @@ func (s *subject) erase() error {
 	}
 	steps := []func() error{
 		// The log comes late: journals and states that belong to a person are found by it.
-		s.findAll, storePlan, s.journals, s.facts, s.documents, s.plugins, s.states, s.usage, s.entries, s.aliases,
-		s.places, s.files, dropPlan,
+		s.findAll, storePlan, s.deleteJournals, s.deleteFacts, s.deleteDocuments, s.deleteItems, s.deleteStates,
+		s.deleteUsage, s.deleteEntries, s.deleteAliases, s.deleteHeads, s.deleteFiles, dropPlan,
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -134,19 +136,19 @@ func (s *subject) erase() error {
 	return nil
 }
 
-// findAll finds what a turn may have added while the places were searched, and what else
-// belongs to them.
+// findAll searches again, for what turns have added meanwhile, and then finds the ids, aliases and turns that
+// belong to the subject.
 func (s *subject) findAll() error {
 	err := s.findWhole()
 	if err = errors.Join(err, s.markInProgress()); err != nil {
 		return err
 	}
-	return s.db.look(s.ctx, func(v *view) {
+	return s.db.read(s.ctx, func(v *view) {
 		s.ids = v.idSources()
 		// A place that moved with one above it has no alias of its own, but ids are stored under
 		// its path.
 		for _, from := range append(v.placesIn(bucketIDs, core.Path{}), v.placesIn(bucketAliases, core.Path{})...) {
-			if s.holds(v.resolve(from).path) {
+			if s.covers(v.resolve(from).path) {
 				s.Sources[from] = true
 			}
 		}
@@ -154,8 +156,8 @@ func (s *subject) findAll() error {
 	})
 }
 
-// files deletes what else may hold the person: copies that upgrades left, and names of jobs.
-func (s *subject) files() error {
+// deleteFiles deletes files that may contain the person: backups of upgrades, and the names of blocked jobs.
+func (s *subject) deleteFiles() error {
 	suffixes := []string{stuckSuffix}
 	for version := 1; version < schema; version++ {
 		suffixes = append(suffixes, versionSuffix+strconv.Itoa(version))
@@ -181,8 +183,8 @@ func (s *subject) begin() error {
 		return err
 	}
 	return updateAndView(s.ctx, s.db, func(t *tx) {
-		t.writeHeads() // writes of others in this transaction count
-		// It differs each time, so that compaction notices who is forgotten meanwhile.
+		t.writeHeads() // so that entries of other jobs in this transaction count
+		// It differs each time, so that a running compaction notices.
 		t.bucket(bucketMeta).Put([]byte(metaTraces), []byte(rand.Text()))
 		t.forgotten().addSalt()
 		s.recordRequest(t)
@@ -190,11 +192,11 @@ func (s *subject) begin() error {
 		if len(s.muted) > 0 {
 			announce(t, sharedEpoch{Subject: s.path, Muted: s.muted})
 		}
-	}, s.lookUp)
+	}, s.loadHeads)
 }
 
-// markInProgress begins the epoch in which the person and these places are forgotten, so
-// that nothing of them comes back, in any process. It is called again when more places are known.
+// markInProgress marks the person, and the places found so far, as being forgotten, so that no
+// process stores anything of them. It is called again when more places are known.
 func (s *subject) markInProgress() error {
 	begun := []core.Path{s.path}
 	if s.person != "" { // else they are below the path
@@ -210,22 +212,22 @@ func (s *subject) markInProgress() error {
 		return nil
 	}
 	err := s.db.update(s.ctx, func(t *tx) {
-		t.bucket(bucketMeta).Put(s.planKey(), core.JSON(s.plan)) // if this process ends, another one continues
+		t.bucket(bucketMeta).Put(s.planKey(), core.JSON(s.plan)) // so that another process can continue
 		announce(t, sharedEpoch{Subject: s.path, Begun: begun})
 	})
 	s.announced = s.announced || err == nil
 	return err
 }
 
-// end ends what begin began.
+// end ends the epoch in which the subject is forgotten.
 func (s *subject) end() {
 	if len(s.inProgress) == 0 {
 		return
 	}
-	if s.announced { // it has failed
+	if s.announced { // Forget has failed
 		over := func(t *tx) { announce(t, sharedEpoch{Subject: s.path, Over: true}) }
 		if err := s.db.update(context.WithoutCancel(s.ctx), over); err != nil {
-			s.db.log.Error("other processes take somebody for being forgotten", "path", s.path, "err", err)
+			s.db.log.Error("other processes still treat somebody as being forgotten", "path", s.path, "err", err)
 		}
 	}
 	e := &s.db.epochs
@@ -250,16 +252,16 @@ func (s *subject) findTurns(v *view) {
 	}
 }
 
-// entries deletes the person's entries, and removes the person from the entries of others.
-func (s *subject) entries() error {
+// deleteEntries deletes the person's entries, and removes the person from the entries of others.
+func (s *subject) deleteEntries() error {
 	from, to := subtree(s.within)
 	err := sweep(s.ctx, s.db, bucketLog, from, to, func(k, v []byte) bool {
-		l, ok, _ := s.read(k, v)
-		return ok && (s.concerns(&l) || s.clean(&l))
+		l, ok, _ := s.readEntry(k, v)
+		return ok && (s.concerns(&l) || s.redact(&l))
 	}, func(t *tx, k, v []byte) {
-		l, _, _ := s.read(k, v)
+		l, _, _ := s.readEntry(k, v)
 		if !s.concerns(&l) {
-			s.clean(&l)
+			s.redact(&l)
 			t.rewrite(&l)
 			return
 		}
@@ -277,9 +279,9 @@ func (s *subject) entries() error {
 	return correctHeadTimes(s.ctx, s.db, maps.Keys(s.heads))
 }
 
-// clean removes quotes and forwarded texts of the person, quotes of what the bot answered
-// them, and their reactions from somebody else's entry.
-func (s *subject) clean(l *storedEntry) bool {
+// redact removes from somebody else's entry: quotes and forwards of the person, quotes of what the bot answered
+// them, and their reactions. It reports whether there were any.
+func (s *subject) redact(l *storedEntry) bool {
 	_, reacted := l.reactors[s.person]
 	if reacted {
 		unreact(l, s.person, "")
@@ -299,9 +301,9 @@ func dropForeign(m *core.Message, gone func(core.Foreign) bool) (changed bool) {
 	return len(m.Foreign) < before
 }
 
-// places deletes the heads of whole places. Their numbers are not given again: a turn may
-// still run there, and platforms know messages by their turn's number.
-func (s *subject) places() error {
+// deleteHeads deletes the heads of whole places. Their numbers are not used again: a turn may still run there,
+// and platforms know messages by their turn's number.
+func (s *subject) deleteHeads() error {
 	return changeAll(s.ctx, s.db, slices.Collect(maps.Keys(s.Whole)), func(t *tx, path core.Path) {
 		dropHead(t, placeKey(path))
 	})
@@ -316,13 +318,13 @@ func dropHead(t *tx, place []byte) {
 	t.db.epochs.raiseFloor(h.last)
 	t.floor = t.db.epochs.floor.Load() // others write in this transaction
 	*h = head{}
-	stopOthers(t) // until they know the floor
+	raiseBarrier(t) // until they know the floor
 	t.bucket(bucketMeta).Put([]byte(metaFloor), strconv.AppendUint(nil, t.floor, 10))
 }
 
-// aliases deletes the aliases that led to the deleted places, and the ids under them. Other
+// deleteAliases deletes the aliases that led to the deleted places, and the ids under them. Other
 // paths that led through one of them to a place that stays get an alias of their own.
-func (s *subject) aliases() error {
+func (s *subject) deleteAliases() error {
 	for from := range s.Sources {
 		start := placeKey(from)
 		err := changeFound(s.ctx, s.db, func(v *view) (all []knownID) {
@@ -337,7 +339,7 @@ func (s *subject) aliases() error {
 				t.forgotten().replaceID(start, id.id)
 			}
 		})
-		err = errors.Join(err, deleteWhere(s.ctx, s.db, bucketIDs, start, after(start), func(_, v []byte) bool {
+		err = errors.Join(err, deleteWhere(s.ctx, s.db, bucketIDs, start, prefixEnd(start), func(_, v []byte) bool {
 			return checkRun(v) != nil
 		}))
 		if err != nil {
@@ -346,7 +348,9 @@ func (s *subject) aliases() error {
 	}
 	err := changeFound(s.ctx, s.db, func(v *view) []core.Path {
 		all := append(v.placesIn(bucketIDs, core.Path{}), v.placesIn(bucketAliases, core.Path{})...)
-		return slices.DeleteFunc(all, func(from core.Path) bool { return s.Sources[from] || !s.ledThrough(v, from) })
+		return slices.DeleteFunc(all, func(from core.Path) bool {
+			return s.Sources[from] || !s.usesDeletedAlias(v, from)
+		})
 	}, func(t *tx, from core.Path) {
 		p := t.resolve(from)
 		t.addAlias(from, alias{To: p.path, Shift: p.shift})
@@ -355,13 +359,13 @@ func (s *subject) aliases() error {
 		return err
 	}
 	return deleteWhere(s.ctx, s.db, bucketAliases, nil, nil, func(k, _ []byte) bool {
-		from, _ := placeOf(k)
+		from, _ := parsePlace(k)
 		return s.Sources[from]
 	})
 }
 
-// ledThrough reports whether a path leads through one of the aliases that are deleted.
-func (s *subject) ledThrough(v *view, path core.Path) bool {
+// usesDeletedAlias reports whether a path leads through an alias that is deleted.
+func (s *subject) usesDeletedAlias(v *view, path core.Path) bool {
 	for range maxHops {
 		a, moved := v.followAlias(path)
 		if !moved || s.Sources[a.from] {
@@ -372,9 +376,9 @@ func (s *subject) ledThrough(v *view, path core.Path) bool {
 	return false
 }
 
-// facts deletes facts by the person, about them, or of the deleted places. Of facts that
-// others have replaced since, only the person's former texts are deleted.
-func (s *subject) facts() error {
+// deleteFacts deletes facts by the person, about them, or of the deleted places. If others have
+// replaced a fact since, it deletes only the person's former texts.
+func (s *subject) deleteFacts() error {
 	unreadable := make(map[string]bool)
 	err := sweep(s.ctx, s.db, bucketFacts, nil, nil, func(k, v []byte) bool {
 		fact, err := decodeFact(k, v)
@@ -382,7 +386,7 @@ func (s *subject) facts() error {
 			unreadable[string(k)] = s.isNamedIn(v)
 			return false
 		}
-		return s.concernsFact(fact) || slices.ContainsFunc(fact.Former, s.saidBefore)
+		return s.concernsFact(fact) || slices.ContainsFunc(fact.Former, s.wroteFormer)
 	}, func(t *tx, k, v []byte) {
 		fact, err := decodeFact(k, v)
 		switch {
@@ -391,29 +395,22 @@ func (s *subject) facts() error {
 			t.facts().dropFact(fact)
 		default:
 			rest := fact
-			rest.Former = slices.DeleteFunc(slices.Clone(fact.Former), s.saidBefore)
+			rest.Former = slices.DeleteFunc(slices.Clone(fact.Former), s.wroteFormer)
 			t.facts().replaceFact(fact, rest)
 		}
 	})
-	if err != nil || len(unreadable) == 0 {
-		return err
-	}
-	return s.deleteUnreadable(unreadable)
-}
-
-func (s *subject) deleteUnreadable(facts map[string]bool) error {
-	of := func(k, _ []byte) bool { return facts[string(k[max(0, len(k)-8):])] }
-	// The record comes last: it shows whose the rest is.
+	of := func(k, _ []byte) bool { return unreadable[string(k[max(0, len(k)-8):])] }
+	// The fact comes last: it shows to whom the rest belongs.
 	for _, bucket := range []string{bucketWords, bucketVectors, bucketFacts} {
-		if err := deleteWhere(s.ctx, s.db, bucket, nil, nil, of); err != nil {
-			return err
+		if err == nil && len(unreadable) > 0 {
+			err = deleteWhere(s.ctx, s.db, bucket, nil, nil, of)
 		}
 	}
-	return nil
+	return err
 }
 
-// documents deletes what is indexed of documents, if everything is forgotten.
-func (s *subject) documents() error {
+// deleteDocuments deletes the index of documents, if everything is forgotten.
+func (s *subject) deleteDocuments() error {
 	if !s.path.IsZero() {
 		return nil
 	}
@@ -428,32 +425,32 @@ func (s *subject) documents() error {
 	return errors.Join(errs...)
 }
 
-func (s *subject) plugins() error {
+func (s *subject) deleteItems() error {
 	return deleteWhere(s.ctx, s.db, bucketPlugins, nil, nil, func(k, v []byte) bool {
-		_, rest, _ := bytes.Cut(k, []byte{ending})
+		_, rest, _ := bytes.Cut(k, []byte{terminator})
 		path, key, _ := cutOrigin(rest)
-		return s.holds(path) || s.person != "" && string(key) == s.path.String()
+		return s.covers(path) || s.person != "" && string(key) == s.path.String()
 	})
 }
 
-func (s *subject) states() error {
+func (s *subject) deleteStates() error {
 	return deleteWhere(s.ctx, s.db, bucketStates, nil, nil, func(k, _ []byte) bool {
-		path, _ := placeOf(k)
-		return s.holds(path) || s.spokeIn[path]
+		path, _ := parsePlace(k)
+		return s.covers(path) || s.spokeIn[path]
 	})
 }
 
-// usage deletes what the person used. What their places cost is added to the interface
+// deleteUsage deletes what the person used. What their places cost is added to the interface
 // instead: the money is spent, and budgets must not have room again.
-func (s *subject) usage() error {
+func (s *subject) deleteUsage() error {
 	return sweep(s.ctx, s.db, bucketUsage, nil, nil, func(k, v []byte) bool {
 		u, _ := readUse(k, v)
-		return s.holds(u.Person)
+		return s.covers(u.Person)
 	}, func(t *tx, k, v []byte) {
 		t.bucket(bucketUsage).Delete(k)
 		u, _ := readUse(k, v)
 		place := interfaceOf(u.Person)
-		if !u.Person.IsPerson() && !s.holds(place) {
+		if !u.Person.IsPerson() && !s.covers(place) {
 			u.Person = place
 			t.addUse(u)
 		}
@@ -477,7 +474,7 @@ func (s *subject) mute(t *tx) {
 		place := placeKey(path)
 		h, _ := t.readHead(place)
 		s.heads[path] = h
-		for turn, records := range t.turns(seqKey(place, h.answered+1), after(place)) {
+		for turn, records := range t.turns(seqKey(place, h.answered+1), prefixEnd(place)) {
 			if s.person != "" && !s.isNamed(records) && !s.isAnswered(t, records) {
 				continue
 			}
@@ -503,10 +500,10 @@ func (s *subject) muteTurn(turn core.TurnID, former []place) {
 	}
 }
 
-// journals deletes the journals of the turns that answer or name the person, and what the
+// deleteJournals deletes the journals of the turns that answer or name the person, and what the
 // turns sent that answer them. Only entries of older versions need that: newer ones name the
 // person that they answer.
-func (s *subject) journals() error {
+func (s *subject) deleteJournals() error {
 	return changeAll(s.ctx, s.db, slices.Collect(maps.Keys(s.turns)), func(t *tx, turn core.TurnID) {
 		for _, r := range t.records(turn) {
 			p, _, seq, known := t.sentBy(r)

@@ -783,13 +783,16 @@ func TestForgettingAnUnreadableFact(t *testing.T) {
 	}
 }
 
-// TestAPlanThatCannotBeRead: the start says that somebody is not forgotten yet.
+// TestAPlanThatCannotBeRead checks that the start says that somebody is not forgotten yet, and forgets others.
 func TestAPlanThatCannotBeRead(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
 	populated(t, db)
 	key := []byte(metaForget + jay.String())
-	err := db.update(t.Context(), func(t *tx) { t.bucket(bucketMeta).Put(key, []byte("{")) })
+	err := db.update(t.Context(), func(t *tx) {
+		t.bucket(bucketMeta).Put(key, []byte("{"))
+		t.bucket(bucketMeta).Put([]byte(metaForget+ann.String()), []byte("{}"))
+	})
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -797,6 +800,11 @@ func TestAPlanThatCannotBeRead(t *testing.T) {
 	later := openWith(t, dir, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	later.starting.Wait()
 	saying(t, errors.New(strings.TrimSpace(log.String())), "somebody is not forgotten yet")
+	var left bytes.Buffer
+	if err := later.Export(t.Context(), &left, ann); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "what is left of the other person", left.String(), "")
 	if err := later.update(t.Context(), func(t *tx) { t.bucket(bucketMeta).Delete(key) }); err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func (t *tx) forgotten() forgottenTx { return forgottenTx{t} }
 
 const metaSalt = "salt"
 
-// addSalt makes the key of the hashes, unless there is one.
+// addSalt creates the key of the hashes if it is missing.
 func (t forgottenTx) addSalt() {
 	meta := t.bucket(bucketMeta)
 	if meta.Get([]byte(metaSalt)) == nil {
@@ -35,7 +35,7 @@ func (t forgottenTx) addSalt() {
 	}
 }
 
-// hash is the keyed hash of a text; nil if nothing was forgotten.
+// hash returns the keyed hash of a text; nil if nothing was forgotten.
 func (t forgottenTx) hash(text []byte) []byte {
 	salt := t.db.salt
 	if salt == nil {
@@ -49,9 +49,10 @@ func (t forgottenTx) hash(text []byte) []byte {
 	return mac.Sum(nil)[:16]
 }
 
-// hashID is the hash of an id of a place, as shortID returns it.
+// hashID returns the hash of an id of a place. id is the result of shortID.
 func (t forgottenTx) hashID(place, id []byte) []byte { return t.hash(slices.Concat(place, id[1:])) }
 
+// isGone reports whether an id is that of a forgotten message.
 func (t forgottenTx) isGone(place, id []byte) bool {
 	return t.bucket(bucketGone).Get(t.hashID(place, id)) != nil
 }
@@ -62,25 +63,25 @@ func (t forgottenTx) replaceID(place, id []byte) {
 	setID(t.tx, place, knownID{id: id})
 }
 
-// keepSalt keeps the salt of a database across a network in memory: all that is read ahead depends
-// on it. Unless a guest asks, a missing one is made.
-func (db *DB) keepSalt(guest bool) error {
+// loadSalt loads the salt of a server's database into memory: the keys that are prefetched depend on it. Unless
+// readOnly, it creates a missing one.
+func (db *DB) loadSalt(readOnly bool) error {
 	read := func(v *view) { db.salt = bytes.Clone(v.bucket(bucketMeta).Get([]byte(metaSalt))) }
-	err := db.look(context.Background(), read)
-	if err != nil || db.salt != nil || guest {
+	err := db.read(context.Background(), read)
+	if err != nil || db.salt != nil || readOnly {
 		return err
 	}
 	if err := db.writer.transact(func(t *tx) error { t.forgotten().addSalt(); return nil }); err != nil {
 		return err
 	}
-	return db.look(context.Background(), read)
+	return db.read(context.Background(), read)
 }
 
 // requestAge is the maximum age of the message with which a person asks to be forgotten.
 const requestAge = 10 * time.Minute
 
-// requestKey is the key of a person's request to be forgotten; with the zero Path, of
-// everybody's; with the path of an interface, of the newest request there.
+// requestKey returns the key of a person's request to be forgotten. The zero Path is the request for everybody;
+// the path of an interface is the newest request there.
 func (t forgottenTx) requestKey(person core.Path) []byte {
 	return append([]byte{'p'}, t.hash([]byte(person.String()))...)
 }
@@ -103,8 +104,8 @@ func (s *subject) recordRequest(t *tx) {
 	}
 }
 
-// tooOld reports whether words of that time, which came with the message, are older than
-// their author's request to be forgotten. Words without a time count as old.
+// tooOld reports whether the author's request to be forgotten is newer than words of theirs that came with m.
+// Words without a time count as old.
 func (t forgottenTx) tooOld(m *core.Message, author string, said time.Time) bool {
 	person, err := m.Path.Person(author)
 	if err != nil {
@@ -119,8 +120,8 @@ func (t forgottenTx) isOlder(who core.Path, said time.Time) bool {
 	return size > 0 && said.Unix() < int64(at)
 }
 
-// mayBeTooOld reports whether words of an unknown author may be older than their author's
-// request to be forgotten. Words of the request's second may be.
+// mayBeTooOld is tooOld for an unknown author: it reports whether anybody's request may be newer than the
+// words, or of the same second.
 func (t forgottenTx) mayBeTooOld(m *core.Message, said time.Time) bool {
 	said = said.Add(-time.Second)
 	return t.isOlder(interfaceOf(m.Path), said) || t.isOlder(core.Path{}, said.Add(m.Ahead))
@@ -138,8 +139,8 @@ func (t forgottenTx) isStored(o *core.Foreign) bool {
 	return ok && !l.Deleted
 }
 
-// dropOldForeign removes such words from the forwarded texts of a message. Only the time
-// remains of a forward by an unknown author that may be such.
+// dropOldForeign removes the forwarded texts that are too old from a message. Of a forward by an unknown author
+// that may be too old, only the time stays.
 func (t forgottenTx) dropOldForeign(m *core.Message) (changed bool) {
 	changed = dropForeign(m, func(o core.Foreign) bool { return t.tooOld(m, o.From.ID, o.Time) })
 	for i := range m.Foreign {
@@ -153,7 +154,7 @@ func (t forgottenTx) dropOldForeign(m *core.Message) (changed bool) {
 	return changed
 }
 
-// quotesOld reports whether a message quotes such words, or a forgotten message.
+// quotesOld reports whether a message quotes words that are or may be too old, or a forgotten message.
 func (t forgottenTx) quotesOld(m *core.Message) bool {
 	q := m.ReplyTo
 	if q == nil {
@@ -163,23 +164,23 @@ func (t forgottenTx) quotesOld(m *core.Message) bool {
 	return old || q.From.ID == "" && q.ID == "" && q.Text != "" && t.mayBeTooOld(m, q.Time)
 }
 
-// forgettings remembers who was forgotten when, while the process lives.
-type forgettings struct {
+// epochState remembers, until the process ends, who was forgotten when.
+type epochState struct {
 	mu          sync.Mutex
 	now         uint64
 	forgottenIn map[core.Path]uint64  // people and places; the zero Path: everybody
-	inProgress  map[core.Path]int     // those who are being forgotten now
-	muted       map[core.TurnID]muted // turns that answer somebody who was forgotten, by all of their ids
-	floor       atomic.Uint64         // numbers of new places begin above
-	moved       []core.Path           // paths that were moved last; for the writer alone
+	inProgress  map[core.Path]int     // who is being forgotten now; counts their Forgets
+	muted       map[core.TurnID]muted // turns that answer somebody who was forgotten, by each of their ids
+	floor       atomic.Uint64         // numbers of new places begin above it
+	moved       []core.Path           // paths that moved recently; used by the writer only
 
-	process string                    // a random name of this one
-	taken   uint64                    // the last epoch of another process that was taken over
-	others  map[core.Path][]core.Path // who are being forgotten there, by whose request
+	process string                    // a random name of this process
+	applied uint64                    // the number of the last shared epoch that was applied
+	others  map[core.Path][]core.Path // who is being forgotten by other processes, by Forget's subject
 }
 
-// begin notes who are being forgotten from now on. e.mu is held.
-func (e *forgettings) begin(paths []core.Path) {
+// begin marks paths as being forgotten. e.mu is held.
+func (e *epochState) begin(paths []core.Path) {
 	for _, path := range paths {
 		e.forgottenIn[path] = e.now
 		e.inProgress[path]++
@@ -187,7 +188,7 @@ func (e *forgettings) begin(paths []core.Path) {
 }
 
 // end begins the epoch after they were forgotten: readers that started before then are stale. e.mu is held.
-func (e *forgettings) end(paths []core.Path) {
+func (e *epochState) end(paths []core.Path) {
 	e.now++
 	for _, path := range paths {
 		e.forgottenIn[path] = e.now
@@ -209,9 +210,9 @@ func (db *DB) Forgotten(ctx context.Context, paths ...core.Path) bool {
 	return db.epochOf(ctx).forgot(paths...)
 }
 
-// writeEpoch is the epoch in which something began that is stored now.
+// writeEpoch is the epoch in which the work began whose result is written now.
 type writeEpoch struct {
-	*forgettings
+	*epochState
 	epoch uint64
 	turn  core.TurnID // zero: none
 	known bool        // false: the epoch is not known
@@ -223,7 +224,7 @@ func (db *DB) epochOf(ctx context.Context) writeEpoch {
 }
 
 // forgot reports whether one of these people or places, or a place above one, was forgotten
-// since then, or is being forgotten.
+// since the work began, or is being forgotten.
 func (b writeEpoch) forgot(paths ...core.Path) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -234,7 +235,7 @@ func (b writeEpoch) forgot(paths ...core.Path) bool {
 			}
 		}
 	}
-	return b.forgotExactly(core.Path{}) // everybody was
+	return b.forgotExactly(core.Path{}) // everybody
 }
 
 // forgotExactly is forgot for just this path. b.mu is held.
@@ -242,7 +243,7 @@ func (b writeEpoch) forgotExactly(path core.Path) bool {
 	return b.known && (b.forgottenIn[path] > b.epoch || b.inProgress[path] > 0)
 }
 
-// isNamed reports whether a value names somebody who was forgotten since then: their path, a
+// isNamed reports whether a value names somebody whom forgot reports: their path, a
 // path below it, or their id, as a JSON string.
 func (b writeEpoch) isNamed(value []byte) bool {
 	b.mu.Lock()
@@ -275,7 +276,7 @@ type muted struct {
 }
 
 // isMuted reports whether a turn answers somebody who was forgotten. A turn with the same id
-// that began later does not: it is another attempt. If its epoch is not known, it counts as
+// that began later does not: it is another attempt. A turn whose epoch is not known counts as
 // old.
 func (b writeEpoch) isMuted(turn core.TurnID) bool {
 	b.mu.Lock()
@@ -284,14 +285,14 @@ func (b writeEpoch) isMuted(turn core.TurnID) bool {
 	return ok && (!b.known || b.epoch <= m.epoch)
 }
 
-// raiseFloor lets the numbers of new places begin above a number.
-func (e *forgettings) raiseFloor(to uint64) {
+// raiseFloor makes the numbers of new places begin above a number.
+func (e *epochState) raiseFloor(to uint64) {
 	for floor := e.floor.Load(); floor < to && !e.floor.CompareAndSwap(floor, to); floor = e.floor.Load() {
 	}
 }
 
-// ends lists the muted turns that a mark ends.
-func (e *forgettings) ends(mark core.TurnID) (turns []core.TurnID) {
+// mutedUpTo lists the muted turns that a new answered mark ends.
+func (e *epochState) mutedUpTo(mark core.TurnID) (turns []core.TurnID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for turn := range e.muted {
@@ -302,7 +303,7 @@ func (e *forgettings) ends(mark core.TurnID) (turns []core.TurnID) {
 	return turns
 }
 
-func (e *forgettings) unmute(turns []core.TurnID) {
+func (e *epochState) unmute(turns []core.TurnID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, name := range turns {

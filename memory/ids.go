@@ -14,44 +14,44 @@ import (
 	"synthbot/core"
 )
 
-// The ids of a place are stored in runs, shorter ids first, those of the same length in the order of their bytes:
-// numbers that rise are added to the newest run. The key of any other run ends with its last id: a Seek finds it.
+// The ids of a place are stored in runs, in order: by length, then by bytes. So numbers that rise are added to the
+// newest run. The key of any other run ends with its last id, so that a Seek with an id finds the run.
 
 const (
-	// maxID is the length of a platform id from which on a hash is stored, which then has just this length.
+	// maxID is the length from which on a platform id is stored as a hash, which has just this length.
 	maxID = 200
-	// newest ends the key of a place's newest run, instead of its last id.
-	newest = 0xff
-	// maxRun is how many bytes a run may have before an id is added to it.
+	// newestSuffix ends the key of a place's newest run, instead of its last id.
+	newestSuffix = 0xff
+	// maxRun is the size in bytes from which on a run is split.
 	maxRun = 512
 )
 
-// knownID is a platform id.
+// knownID is a platform id that was received.
 type knownID struct {
 	id   []byte // see shortID
-	seq  uint64 // of its entry, under the path with which the id came
+	seq  uint64 // of its entry, under the path with which it was received
 	hour uint64 // of its receipt
 }
 
-// idRun reads or writes the ids of a run: how many bytes each shares with the one before, and how it differs.
+// idRun reads or writes a run of ids. Each is stored as its difference from the one before.
 type idRun struct {
-	bytes []byte  // what is left to read, or what was written
-	last  knownID // that was read or written
-	err   error   // what cannot be read
+	bytes []byte  // the rest to be read, or what was written
+	last  knownID // the id that was read or written last
+	err   error   // why the rest cannot be read
 }
 
 func (r *idRun) next() bool {
 	if len(r.bytes) == 0 {
 		return false
 	}
-	var n [4]uint64 // length of what is shared and of the rest, differences of number and hour
-	whole := true
+	var n [4]uint64 // lengths of the shared part and of the rest, differences of number and hour
+	valid := true
 	for i := range n {
 		value, size := binary.Uvarint(r.bytes)
-		whole = whole && size > 0
+		valid = valid && size > 0
 		n[i], r.bytes = value, r.bytes[max(size, 0):]
 	}
-	if !whole || n[0] > uint64(len(r.last.id)) || n[1] > uint64(len(r.bytes)) || n[0]+n[1] == 0 {
+	if !valid || n[0] > uint64(len(r.last.id)) || n[1] > uint64(len(r.bytes)) || n[0]+n[1] == 0 {
 		r.bytes, r.err = nil, errFields
 		return false
 	}
@@ -75,25 +75,25 @@ func (r *idRun) add(id knownID) {
 	r.last = knownID{append(r.last.id[:0], id.id...), id.seq, id.hour}
 }
 
-// shortID is a platform id as it is stored: after a byte with its length.
+// shortID returns a platform id as it is stored: as a hash if it is long, after a byte with its length.
 func shortID(id string) []byte {
 	if len(id) >= maxID {
 		sum := sha256.Sum256([]byte(id))
 		id = id[:maxID-2*len(sum)] + hex.EncodeToString(sum[:])
 	}
-	return sizedID([]byte(id))
+	return withLength([]byte(id))
 }
 
-// sizedID puts a byte with its length before an id that is not too long.
-func sizedID(id []byte) []byte { return append([]byte{byte(len(id))}, id...) }
+// withLength puts a byte with its length before an id of at most maxID bytes.
+func withLength(id []byte) []byte { return append([]byte{byte(len(id))}, id...) }
 
-func newestKey(place []byte) []byte { return append(bytes.Clone(place), newest) }
+func newestKey(place []byte) []byte { return append(bytes.Clone(place), newestSuffix) }
 
 // runOf returns the run of a place to which an id belongs, and its key.
 func runOf(ids bucket, place, id []byte) (key, run []byte) {
-	from, to := slices.Concat(place, id), after(place)
+	from, to := slices.Concat(place, id), prefixEnd(place)
 	k, v := ids.Cursor(from, to).Seek(from)
-	if below(k, to) {
+	if isBefore(k, to) {
 		return k, v
 	}
 	return newestKey(place), nil
@@ -122,7 +122,7 @@ func (t *tx) putID(p place, id string, seq uint64) {
 
 func hour(t time.Time) uint64 { return uint64(max(t.Unix()/3600, 0)) }
 
-// setID stores an id of a place, or deletes it if its number is 0. A full run is cut behind the new id.
+// setID stores an id of a place, or deletes it if its number is 0. It splits a full run after a new id.
 func setID(t *tx, place []byte, id knownID) {
 	b := t.bucket(bucketIDs)
 	key, old := runOf(b, place, id.id)
@@ -142,10 +142,10 @@ func setID(t *tx, place []byte, id knownID) {
 			run.add(from.last)
 		}
 	}
-	if key[len(place)] == newest {
+	if key[len(place)] == newestSuffix {
 		b.set(key, run.bytes)
 	} else {
-		b.Delete(key) // its last id may be another one now
+		b.Delete(key) // it may end with another id now
 		putRun(b, place, run)
 	}
 	putRun(b, place, cut)
@@ -158,7 +158,7 @@ func putRun(ids bucket, place []byte, run idRun) {
 	}
 }
 
-// hasEntry reports whether the entry with a number that was given under the original path is left.
+// hasEntry reports whether an entry still exists. seq is its number under the original path.
 func (t *tx) hasEntry(p place, seq uint64) bool {
 	return t.bucket(bucketLog).Get(seqKey(p.key, seq+p.shift)) != nil
 }
@@ -170,8 +170,8 @@ func checkRun(value []byte) error {
 	return run.err
 }
 
-// upgradeIDs makes runs of ids that former versions stored. It does not delete these: bbolt would hold all of them
-// in memory.
+// upgradeIDs builds runs from the ids that older versions stored. It does not delete those: bbolt would hold
+// all of them in memory.
 func upgradeIDs(t *tx) {
 	for _, path := range t.placesIn(bucketFormerIDs, core.Path{}) {
 		place := placeKey(path)
@@ -184,7 +184,7 @@ func upgradeIDs(t *tx) {
 				t.db.logUnreadable(fmt.Errorf("id %q of %s: %w", id, path, errFields))
 				continue
 			}
-			all = append(all, knownID{sizedID(id), seq, received})
+			all = append(all, knownID{withLength(id), seq, received})
 		}
 		slices.SortFunc(all, func(a, b knownID) int { return bytes.Compare(a.id, b.id) })
 		var run idRun
@@ -205,6 +205,6 @@ func upgradeIDs(t *tx) {
 func deleteFormerIDs(ctx context.Context, db *DB) {
 	err := deleteWhere(withJobName(ctx, "former ids"), db, bucketFormerIDs, nil, nil, nil)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, core.ErrClosed) {
-		db.log.Error("the former ids cannot be deleted", "err", err)
+		db.log.Error("the ids of an older version cannot be deleted", "err", err)
 	}
 }

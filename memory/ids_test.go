@@ -211,7 +211,7 @@ func TestUpgradeOfIDs(t *testing.T) {
 	want(t, "ids", idsOf(t, db, kitchen), known)
 	db.starting.Wait()
 	if Shared(db) == nil { // else another process may do it, at any time
-		err := db.look(t.Context(), func(v *view) {
+		err := db.read(t.Context(), func(v *view) {
 			for k := range v.bucket(bucketFormerIDs).pairs(nil, nil) {
 				t.Errorf("%q is left", k)
 			}
@@ -280,7 +280,7 @@ func TestSalvageAfterUpgradeOfIDs(t *testing.T) {
 func storeFormerIDs(t *tx) {
 	b, pairs := t.bucket(bucketFormerIDs), make(map[string][]byte)
 	for k, v := range t.bucket(bucketIDs).pairs(nil, nil) {
-		place := k[:bytes.IndexByte(k, ending)+1]
+		place := k[:bytes.IndexByte(k, terminator)+1]
 		for run := (idRun{bytes: v}); run.next(); {
 			value := binary.AppendUvarint(nil, run.last.seq)
 			pairs[string(place)+string(run.last.id[1:])] = binary.AppendUvarint(value, run.last.hour)

@@ -11,61 +11,62 @@ import (
 
 // Bytes of place keys. Elements of a path hold no control characters.
 const (
-	between = 0x01 // between two elements
-	ending  = 0x00 // after the last one
-	beyond  = 0x02 // above whatever follows a place's last element
+	separator    = 0x01 // between two elements
+	terminator   = 0x00 // after the last one
+	aboveSubtree = 0x02 // above every key of a place and of those below it
 )
 
-// placeKey is the key of a place. The root has none: it is not a place.
+// placeKey returns the key of a place. The root has none: it is not a place.
 func placeKey(p core.Path) []byte {
 	s := p.String()
 	k := make([]byte, 0, len(s)+1+8+6) // room for what follows in longer keys
 	k = append(k, s...)
 	for i, c := range k {
 		if c == '/' {
-			k[i] = between
+			k[i] = separator
 		}
 	}
-	return append(k, ending)
+	return append(k, terminator)
 }
 
-// keyAbove turns a place's key, which it changes, into that of the place above it.
+// keyAbove returns the key of a place's parent. It reuses the slice.
 func keyAbove(place []byte) []byte {
-	place = place[:max(0, bytes.LastIndexByte(place, between))]
-	return append(place, ending)
+	place = place[:max(0, bytes.LastIndexByte(place, separator))]
+	return append(place, terminator)
 }
 
-func placeOf(place []byte) (core.Path, error) {
-	name, ok := bytes.CutSuffix(place, []byte{ending})
+// parsePlace returns the place of a place key.
+func parsePlace(place []byte) (core.Path, error) {
+	name, ok := bytes.CutSuffix(place, []byte{terminator})
 	if !ok {
 		return core.Path{}, fmt.Errorf("key %q: no place", place)
 	}
-	p, err := core.ParsePath(strings.ReplaceAll(string(name), string(rune(between)), "/"))
+	p, err := core.ParsePath(strings.ReplaceAll(string(name), string(rune(separator)), "/"))
 	if err != nil {
 		return core.Path{}, fmt.Errorf("key %q: %w", place, err)
 	}
 	return p, nil
 }
 
-// originOf reads a place's key, or that of the root.
-func originOf(place []byte) (core.Path, error) {
-	if len(place) == 1 && place[0] == ending {
+// parseOrigin is parsePlace that also accepts the root.
+func parseOrigin(place []byte) (core.Path, error) {
+	if len(place) == 1 && place[0] == terminator {
 		return core.Path{}, nil
 	}
-	return placeOf(place)
+	return parsePlace(place)
 }
 
-// cutOrigin reads the place of a key, or the root, and what follows it.
+// cutOrigin splits a key after its place, which may be the root.
 func cutOrigin(key []byte) (path core.Path, rest []byte, err error) {
-	place, rest, ok := bytes.Cut(key, []byte{ending})
+	place, rest, ok := bytes.Cut(key, []byte{terminator})
 	if !ok {
 		return core.Path{}, nil, fmt.Errorf("key %q: no place in it", key)
 	}
-	path, err = originOf(key[:len(place)+1])
+	path, err = parseOrigin(key[:len(place)+1])
 	return path, rest, err
 }
 
-// cutPath reads the place of a key, and what follows it.
+// cutPath splits a key after its place.
 func cutPath(key []byte) (path core.Path, rest []byte, err error) {
 	path, rest, err = cutOrigin(key)
 	if err == nil && path.IsZero() {
@@ -74,24 +75,25 @@ func cutPath(key []byte) (path core.Path, rest []byte, err error) {
 	return path, rest, err
 }
 
-// subtree is the range of keys, to exclusive, of the places at or below root; nil, nil for
-// all places.
+// subtree returns the range of keys, to exclusive, of root and all places below it. For the root of all paths
+// it is nil, nil: every key.
 func subtree(root core.Path) (from, to []byte) {
 	if root.IsZero() {
 		return nil, nil
 	}
 	from = placeKey(root)
 	to = bytes.Clone(from)
-	to[len(to)-1] = beyond
+	to[len(to)-1] = aboveSubtree
 	return from, to
 }
 
-func below(key, to []byte) bool {
+// isBefore reports whether a key exists and is below to, where a nil to is the end.
+func isBefore(key, to []byte) bool {
 	return key != nil && (to == nil || bytes.Compare(key, to) < 0)
 }
 
-// after is the smallest key above all that begin with the prefix; nil if there is none.
-func after(prefix []byte) []byte {
+// prefixEnd returns the smallest key above all keys with a prefix; nil if there is none.
+func prefixEnd(prefix []byte) []byte {
 	k := bytes.Clone(prefix)
 	for len(k) > 0 && k[len(k)-1] == 0xff {
 		k = k[:len(k)-1]
@@ -109,7 +111,7 @@ func seqKey(place []byte, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(k, place...), seq)
 }
 
-func entryOf(key []byte) (path core.Path, seq uint64, err error) {
+func parseEntryKey(key []byte) (path core.Path, seq uint64, err error) {
 	path, rest, err := cutPath(key)
 	if err == nil && len(rest) != 8 {
 		err = fmt.Errorf("key %q: no number at its end", key)
@@ -120,8 +122,8 @@ func entryOf(key []byte) (path core.Path, seq uint64, err error) {
 	return path, binary.BigEndian.Uint64(rest), nil
 }
 
-// numberOf reads the number that follows a place in a log or due key, which begins with that.
-func numberOf(key, place []byte) (seq uint64, ok bool) {
+// parseSeq returns the number that follows the place in a key of the log or due bucket.
+func parseSeq(key, place []byte) (seq uint64, ok bool) {
 	number := key[len(place):]
 	if len(number) != 8 {
 		return 0, false
@@ -138,7 +140,7 @@ func journalKey(place []byte, k core.Key) []byte {
 	return binary.BigEndian.AppendUint16(b, k.Part)
 }
 
-func journalKeyOf(k []byte) (core.Key, error) {
+func parseJournalKey(k []byte) (core.Key, error) {
 	place, rest, err := cutPath(k)
 	if err == nil && len(rest) != 14 {
 		err = fmt.Errorf("journal key of %s: %d bytes", place, len(rest))

@@ -17,13 +17,13 @@ type migration struct {
 	from, to core.Path
 }
 
-// migrate moves what is stored of a place, and of all below it, to another path, and lets
-// the old path lead there. A place that was moved before, or that would move into itself,
-// stays. What the new place has is not replaced.
+// migrate moves what is stored of a place, and of all below it, to another path, to which the old one leads from
+// then on. A place that has moved there already, or that would move into itself, stays. What the new place has is
+// not replaced.
 //
-// All of it moves in this transaction, and writers wait: some 3 ms for each 1,000 entries,
-// of which a place keeps 5,000 by default. A group moves once in its life. If it moved in
-// steps, every reader and writer would have to look in two places until the last step.
+// All of it moves in this transaction, and writers wait: some 3 ms for each 1,000 entries, of which a place keeps
+// 5,000 by default. A group moves once in its life. If it moved in steps, every reader and writer would have to
+// look in two places until the last step.
 func (t *tx) migrate(from, to core.Path) {
 	if to.IsZero() {
 		return
@@ -35,7 +35,7 @@ func (t *tx) migrate(from, to core.Path) {
 	m := migration{t, from, to}
 	m.writeHeads() // so that the places of this transaction are found
 	for path := range m.headsBelow(m.from) {
-		m.move(path, m.rebased(path))
+		m.movePlace(path, m.rebased(path))
 	}
 	a, _ := m.followAlias(m.from)
 	m.addAlias(m.from, alias{To: m.to, Shift: a.Shift})
@@ -54,7 +54,7 @@ func (t *tx) migrate(from, to core.Path) {
 	}
 }
 
-// rebased is the new path of a place; the transaction fails if it is invalid.
+// rebased returns the new path of a place. If it is invalid, the transaction fails.
 func (m migration) rebased(path core.Path) core.Path {
 	moved, err := rebase(path, m.from, m.to)
 	if err != nil {
@@ -69,16 +69,16 @@ func (t *tx) addAlias(from core.Path, a alias) {
 	t.bucket(bucketAliases).Put(placeKey(from), core.JSON(a))
 }
 
-// move appends one place's log to another one: its numbers rise by the other's last. Ids
+// movePlace appends one place's log to another one: its numbers rise by the other's last. Ids
 // stay under the old path: the platform may use the same ids at the new place for other
 // messages.
-func (m migration) move(from, to core.Path) {
+func (m migration) movePlace(from, to core.Path) {
 	source, target := placeKey(from), placeKey(to)
 	old, h := m.head(source), m.head(target)
 	shift := h.last
 	waits := len(m.waiting(target, h.last)) > 0
 	m.moveNumbers(bucketLog, source, target, shift, func(seq uint64, _, value []byte) []byte {
-		if waits && seq <= old.answered { // the mark stays below
+		if waits && seq <= old.answered { // the mark stays below this entry
 			if l, ok := m.readEntry(from, seq, value); ok {
 				l.Due = false
 				return encodeEntry(&l)
@@ -108,7 +108,7 @@ func (m migration) move(from, to core.Path) {
 // value of a pair, given its number and what follows that in its key.
 func (m migration) moveNumbers(bucket string, from, to []byte, shift uint64,
 	alter func(seq uint64, rest, value []byte) []byte) {
-	m.movePairs(bucket, from, after(from), func(k, v []byte) (key, value []byte) {
+	m.movePairs(bucket, from, prefixEnd(from), func(k, v []byte) (key, value []byte) {
 		number := k[len(from):]
 		if len(number) < 8 {
 			return k, v
@@ -118,7 +118,7 @@ func (m migration) moveNumbers(bucket string, from, to []byte, shift uint64,
 	})
 }
 
-// moveBelow moves the pairs at or below the place, with prefix before the place in the keys.
+// moveBelow moves the pairs of the place and of all below it. prefix precedes the place in the keys.
 func (m migration) moveBelow(bucket string, prefix []byte) {
 	start, end := subtree(m.from)
 	start, end = slices.Concat(prefix, start), slices.Concat(prefix, end)
@@ -129,7 +129,7 @@ func (m migration) moveBelow(bucket string, prefix []byte) {
 	})
 }
 
-// movePairs moves the pairs of a range, except to where there is something already.
+// movePairs moves the pairs of a range, except to keys that exist already.
 func (m migration) movePairs(bucket string, start, end []byte, move func(k, v []byte) (key, value []byte)) {
 	b := m.bucket(bucket)
 	var pairs [][2][]byte
@@ -139,7 +139,7 @@ func (m migration) movePairs(bucket string, start, end []byte, move func(k, v []
 	for _, pair := range pairs {
 		b.Delete(pair[0])
 		key, value := move(pair[0], pair[1])
-		if !has(b, key) {
+		if !hasKey(b, key) {
 			b.Put(key, value)
 		}
 	}
@@ -160,7 +160,7 @@ const (
 
 // resolve follows the migrations of a path, or of one above it.
 func (t *tx) resolve(path core.Path) place {
-	ahead(t, func() []kv.Range { return pathRanges(path) })
+	prefetch(t, func() []kv.Range { return pathRanges(path) })
 	if t.resolved.key != nil && t.resolved.from == path {
 		return t.resolved
 	}
@@ -201,7 +201,7 @@ func (t *tx) followAlias(path core.Path) (next alias, moved bool) {
 	return alias{}, false
 }
 
-// interfaceOf is the path of the interface that a path belongs to.
+// interfaceOf returns the path of the interface that a path belongs to.
 func interfaceOf(p core.Path) core.Path {
 	root, _ := core.MakePath(p.Interface())
 	return root

@@ -42,34 +42,34 @@ type Options struct {
 	// SkipCheck leaves out the check after an unclean stop.
 	SkipCheck bool
 	Server    ServerConfig
-	// OnFenced, if set, is called once if another process has taken the server's database over,
-	// as it may when this one was stopped or cut off: nothing can be written any more, and the
+	// OnFenced, if set, is called once if another process has taken over the server's database,
+	// as it may after this one was suspended or cut off. Nothing can be written any more: the
 	// process should end. It must not block.
 	OnFenced func(error)
 	// OnAway, if set, is called with true when the server cannot be reached, and with false when
 	// it can again. It must not block.
 	OnAway func(bool)
-	// OnHint, if set, is called with what a process said by Hint, and with "" when hints may have
-	// been lost. It must not block.
+	// OnHint, if set, is called with each text that a process sends by Hint, and with "" when
+	// some may have been lost. It must not block.
 	OnHint func(string)
-	// BesideBot is for a process that may only read beside a bot that uses the server's database. A
-	// database that is not there is not made: then Open returns ErrMissing.
+	// BesideBot is for a command, which can only read while a bot uses the server's database.
+	// Open does not create a missing database: it returns ErrMissing.
 	BesideBot bool
 	// KeepFormat leaves a database of an older format as it is: then Open returns ErrOlder.
 	KeepFormat bool
-	// NoSync leaves it to the system when what was written is durable, for tests.
+	// NoSync does not wait until writes are on the disk, for tests.
 	NoSync bool
 }
 
-// ServerConfig says where everything is stored if not in the file.
+// ServerConfig selects a server's database instead of the file.
 type ServerConfig struct {
 	URL    secret.Secret `toml:"url" example:"env:DATABASE_URL" doc:"A PostgreSQL database (postgres://user:password@host:5432/database), which stores everything instead of the file in data_dir. Empty: the file."`
 	Worker string        `toml:"worker" example:"one" doc:"The name of this process among those that use the database. Default: the host's name."`
 	Lease  time.Duration `toml:"lease" default:"10s" min:"2s" max:"5m" doc:"How long after this process was killed or cut off another one may take its place. It must be long enough for a short outage of the network."`
 }
 
-// Probe looks at the server's database for an administrator, each fault with its fix. It changes
-// nothing that stays.
+// Probe checks the server's database and returns findings for an administrator, each fault with its fix. It
+// leaves nothing behind.
 func (c ServerConfig) Probe(ctx context.Context) ([]core.Finding, error) {
 	return postgres.Probe(ctx, c.URL.Reveal())
 }
@@ -85,24 +85,24 @@ var (
 	_ core.Facts = (*DB)(nil)
 )
 
-// DB is the open database. Safe for concurrent use; one process at a time.
+// DB is the open database. Safe for concurrent use.
 type DB struct {
 	log        *slog.Logger
 	clock      func() time.Time
 	engine     engine
 	queue      *queue
 	writer     *writer
-	epochs     forgettings
+	epochs     epochState
 	embeds     *embedWorker
 	space      *diskSpace
 	unreadable unreadable
-	salt       []byte // see keepSalt
+	salt       []byte // see loadSalt
 	pruning    *pruning
 
 	stepTime time.Duration      // of one step of a long change; see changeAll
-	stop     context.CancelFunc // ends what works in the background
+	stop     context.CancelFunc // ends the background work
 	work     sync.WaitGroup
-	starting sync.WaitGroup // what the start has left to do
+	starting sync.WaitGroup // background work that is done once after the start
 }
 
 // Open opens the database in dir, or that of a server, and creates what is missing. Its errors
@@ -116,9 +116,9 @@ func Open(dir string, o Options) (*DB, error) {
 	err := db.prepare(o)
 	switch {
 	case db.engine.remote && err == nil:
-		err = cmp.Or(db.keepSalt(o.BesideBot), takeOver(db))
+		err = cmp.Or(db.loadSalt(o.BesideBot), applyEpochs(db))
 	case db.engine.remote:
-		err = db.engine.named(err)
+		err = db.engine.withName(err)
 	case err != nil:
 		err = bolt.OpenError(db.engine.name, err)
 	}
@@ -129,13 +129,13 @@ func Open(dir string, o Options) (*DB, error) {
 	db.stop = stop
 	db.writer.watch.refused = db.writer.refusedJobs()
 	go db.writer.run()
-	if !o.BesideBot || !db.engine.remote { // else it is the work of the bot that uses the server
+	if !o.BesideBot || !db.engine.remote { // else this is the work of the bot
 		startWork(background, db, o)
 	}
 	return db, nil
 }
 
-// startWork starts what works in the background until ctx ends.
+// startWork starts the background work, which runs until ctx ends.
 func startWork(ctx context.Context, db *DB, o Options) {
 	former := db.engine.formerIDs
 	db.writer.startWatch(ctx, o)
@@ -146,32 +146,32 @@ func startWork(ctx context.Context, db *DB, o Options) {
 		if former {
 			db.starting.Go(func() { deleteFormerIDs(ctx, db) })
 		}
-		startCommonWork(ctx, db)
+		startSharedWork(ctx, db)
 		return
 	}
 	db.work.Go(func() {
-		err := Shared(db).Claim(ctx, commonPart, func(ctx context.Context) error {
-			startCommonWork(ctx, db)
+		err := Shared(db).Claim(ctx, sharedPart, func(ctx context.Context) error {
+			startSharedWork(ctx, db)
 			if former {
 				deleteFormerIDs(ctx, db)
 			}
-			loop.Repeat(ctx, nil, func() time.Duration { // another process may end in the middle of it
+			loop.Repeat(ctx, nil, func() time.Duration { // another process may die during a Forget
 				db.continueForgets(ctx)()
-				return lookAgain
+				return recheckPause
 			})
 			return nil
 		})
 		if err != nil {
-			db.log.Error("the work in the background has ended", "file", db.engine.name, "err", err)
+			db.log.Error("background work has stopped", "file", db.engine.name, "err", err)
 		}
 	})
 }
 
-// commonPart is the work that one process does for all that use the database.
-const commonPart = "memory"
+// sharedPart is the part of the background work that one process does for all.
+const sharedPart = "memory"
 
-// startCommonWork starts it until ctx ends.
-func startCommonWork(ctx context.Context, db *DB) {
+// startSharedWork starts the work of sharedPart, which runs until ctx ends.
+func startSharedWork(ctx context.Context, db *DB) {
 	db.repeat(ctx, db.embeds.wake, db.embeds.step)
 	db.repeat(ctx, db.pruning.changed, db.pruning.step)
 	db.startTraceRemoval(ctx)
@@ -185,7 +185,7 @@ func openEngine(db *DB, o Options) (err error) {
 		server, err := postgres.Open(context.Background(), o.Server.URL.Reveal(), postgres.Options{
 			Log: db.log, Worker: o.Server.Worker, Lease: o.Server.Lease, JoinOnWrite: o.BesideBot,
 			OnFenced: o.OnFenced, OnAway: o.OnAway, OnHint: o.OnHint,
-			OnBarrier: func() error { return takeOver(db) },
+			OnBarrier: func() error { return applyEpochs(db) },
 		})
 		if err != nil {
 			return err
@@ -207,18 +207,18 @@ func (db *DB) repeat(ctx context.Context, wake <-chan struct{}, step func(contex
 	db.work.Go(func() {
 		loop.Repeat(ctx, wake, func() time.Duration {
 			wait := step(ctx)
-			if Shared(db) != nil && (wait < 0 || wait > lookAgain) { // other processes do not wake it
-				return lookAgain
+			if Shared(db) != nil && (wait < 0 || wait > recheckPause) { // other processes do not wake it
+				return recheckPause
 			}
 			return wait
 		})
 	})
 }
 
-// lookAgain is after how long what other processes left to do is noticed.
-const lookAgain = 5 * time.Second
+// recheckPause is how often a process looks for work that other processes left.
+const recheckPause = 5 * time.Second
 
-// newDB returns a DB whose file is not open yet.
+// newDB returns a DB whose database is not open yet.
 func newDB(name string, o Options) *DB {
 	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	db := &DB{log: log, clock: o.Clock, stepTime: maxStepTime}
@@ -231,7 +231,7 @@ func newDB(name string, o Options) *DB {
 	db.epochs.process = rand.Text()
 	db.engine.log, db.engine.name, db.engine.file, db.engine.remote = log, name, name, !o.Server.URL.IsZero()
 	db.writer = &writer{db: db}
-	db.writer.fault = func(_ *tx, j *job) {
+	db.writer.beforeJob = func(_ *tx, j *job) {
 		if o.BeforeJob != nil {
 			o.BeforeJob(j.name)
 		}
@@ -247,8 +247,8 @@ func newDB(name string, o Options) *DB {
 	return db
 }
 
-// Close writes what waits, ends the background work and closes the file. Views must have
-// ended. Later calls return core.ErrClosed.
+// Close writes the queued jobs, ends the background work and closes the database. Views must have ended. Later
+// calls of other methods return core.ErrClosed.
 func (db *DB) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), traceTimeout)
 	defer cancel()
@@ -268,14 +268,14 @@ const schema = 6
 // Keys of the meta bucket.
 const (
 	metaSchema = "schema"
-	metaClean  = "clean"  // set while the file is closed in order
-	metaTraces = "untidy" // set while the file has traces of what was forgotten
+	metaClean  = "clean"  // set if the file was closed properly
+	metaTraces = "untidy" // set while the file may contain deleted data of forgotten people
 	metaFloor  = "floor"  // the highest number of a place that was forgotten
 	metaName   = "name"   // the file's own random name
 )
 
-// prepare creates a new file's buckets, upgrades an older file after a backup beside it, and
-// refuses a newer one, and for guests a new one.
+// prepare creates the buckets of a new database, and upgrades an older format after a backup. It refuses a
+// newer format and, with BesideBot, a missing database.
 func (db *DB) prepare(o Options) error {
 	if !db.engine.remote && !o.KeepFormat {
 		removeLeftovers(db)
@@ -296,19 +296,20 @@ func (db *DB) prepare(o Options) error {
 		return fmt.Errorf("its format is version %d, this synthbot knows %d: a newer synthbot wrote it; %s",
 			version, schema, text)
 	}
-	db.writer.inUse = db.engine.unclean && !(o.BesideBot && db.engine.remote) // which may write later, or never
-	if db.engine.installation == "" {                                         // it is stored with the next write
+	// Unless it writes, a command does not mark a server's database as closed properly.
+	db.writer.inUse = db.engine.unclean && !(o.BesideBot && db.engine.remote)
+	if db.engine.installation == "" { // it is stored with the next write
 		db.engine.installation, db.writer.inUse = rand.Text(), false
 	}
 	switch {
-	case db.engine.complete:
+	case db.engine.upToDate:
 		return nil
 	case version == 0 || version == schema:
 		return db.writer.transact(upgrade)
 	}
 	backup := db.engine.file + versionSuffix + strconv.Itoa(version)
 	err = db.Backup(backup)
-	if err == nil && !db.engine.remote { // else the folder is the user's own
+	if err == nil && !db.engine.remote { // else the folder was created by the user
 		err = bolt.KeepOwner(backup, db.engine.file)
 	}
 	if err != nil {
@@ -319,7 +320,7 @@ func (db *DB) prepare(o Options) error {
 	if err := db.writer.transact(upgrade); err != nil {
 		return fmt.Errorf("change of its format to version %d: %w; the backup is %s", schema, err, backup)
 	}
-	db.engine.former = backup
+	db.engine.formerCopy = backup
 	return nil
 }
 
@@ -331,25 +332,25 @@ func removeLeftovers(db *DB) {
 		names, _ := filepath.Glob(filepath.Join(dir, pattern)) // it fails with bad patterns only
 		for _, name := range names {
 			if err := os.RemoveAll(name); err != nil {
-				db.log.Warn("a copy that was left over cannot be deleted", "file", name, "err", err)
+				db.log.Warn("a leftover copy cannot be deleted", "file", name, "err", err)
 			}
 		}
 	}
 }
 
-// FormerCopy is the file with the copy of an older format that Open converted; "" if it converted none.
-func FormerCopy(db *DB) string { return db.engine.former }
+// FormerCopy returns the name of the backup that Open made before it changed an older format; "" if it made
+// none.
+func FormerCopy(db *DB) string { return db.engine.formerCopy }
 
-// Installation implements core.Store: the name of the file.
+// Installation implements core.Store: it returns the database's own random name.
 func (db *DB) Installation() string { return db.engine.installation }
 
-// versionSuffix, with the version, ends the name of the copy that an upgrade leaves.
+// versionSuffix and the version end the name of the backup that an upgrade makes.
 const versionSuffix = ".version"
 
-// upgrade brings a file of any older version to the present one. Version 1 had no vectors, 2
-// no private heads, in 3 words of a script without spaces were one word with a neighbour in
-// another script, 4 writes ids and kinds of entries as texts only, which are still read, and 5
-// stored each id in a pair of its own.
+// upgrade converts a file of any older version. Version 1 had no vectors. Version 2 did not mark heads as
+// private. Version 3 did not separate words where a script without spaces meets another one. Version 4 writes
+// ids and kinds of entries as texts only, which are still read. Version 5 stored each id in its own pair.
 func upgrade(t *tx) error {
 	for _, name := range buckets() {
 		t.fail(name, t.MakeBucket(name))
@@ -372,7 +373,7 @@ func upgrade(t *tx) error {
 
 func (t *tx) upgradeTo4() {
 	for k, v := range t.bucket(bucketLog).pairs(nil, nil) {
-		if path, _, err := entryOf(k); err == nil && isPrivate(v) {
+		if path, _, err := parseEntryKey(k); err == nil && isPrivate(v) {
 			t.head(placeKey(path)).private = true
 		}
 	}
@@ -387,7 +388,7 @@ func (t *tx) upgradeTo4() {
 	}
 }
 
-var errForeign = errors.New("no database of synthbot")
+var errNotSynthbot = errors.New("not a database of synthbot")
 
 // readMeta reads the meta bucket, and returns the version of the file's format, 0 if the file
 // is empty.
@@ -398,28 +399,28 @@ func (w *writer) readMeta() (version int, err error) {
 		case meta == nil && len(v.Buckets()) == 0:
 			return nil
 		case meta == nil:
-			return fmt.Errorf("%w: %w", core.ErrDamaged, errForeign)
+			return fmt.Errorf("%w: %w", core.ErrDamaged, errNotSynthbot)
 		}
 		w.db.engine.unclean = meta.Get([]byte(metaClean)) == nil
 		w.db.engine.installation = string(meta.Get([]byte(metaName)))
 		floor, _ := strconv.ParseUint(string(meta.Get([]byte(metaFloor))), 10, 64)
 		w.db.epochs.raiseFloor(floor)
 		version, _ = strconv.Atoi(string(meta.Get([]byte(metaSchema))))
-		w.db.engine.complete = version == schema && v.Bucket(bucketPassageWords) != nil
+		w.db.engine.upToDate = version == schema && v.Bucket(bucketPassageWords) != nil
 		former := v.Bucket(bucketFormerIDs)
 		if former != nil {
 			first, _ := former.Cursor(nil, nil).Seek([]byte{})
 			w.db.engine.formerIDs = first != nil
 		}
 		if version < 1 {
-			return fmt.Errorf("%w: %w: schema %q", core.ErrDamaged, errForeign, meta.Get([]byte(metaSchema)))
+			return fmt.Errorf("%w: %w: schema %q", core.ErrDamaged, errNotSynthbot, meta.Get([]byte(metaSchema)))
 		}
 		return nil
 	})
 	return version, err
 }
 
-// markClean stores that the file is closed in order. The writer calls it last.
+// markClean stores that the file was closed properly. The writer calls it last.
 func (w *writer) markClean() {
 	if !w.inUse {
 		return
@@ -429,6 +430,6 @@ func (w *writer) markClean() {
 		return nil
 	})
 	if err != nil {
-		w.db.log.Error("the database could not be closed in order", "file", w.db.engine.name, "err", err)
+		w.db.log.Error("the database could not be closed properly", "file", w.db.engine.name, "err", err)
 	}
 }

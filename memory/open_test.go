@@ -270,7 +270,7 @@ func TestUpgradeOfWhatCannotBeRead(t *testing.T) {
 	}
 	var log strings.Builder
 	again := openWith(t, dir, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
-	if !strings.Contains(log.String(), "cannot be read") {
+	if !strings.Contains(log.String(), "unreadable record") {
 		t.Errorf("the log says %q", &log)
 	}
 	want(t, "memories", len(recall(t, again, core.FactQuery{Text: "tea", See: []core.Path{group}})), 1)

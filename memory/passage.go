@@ -22,7 +22,7 @@ import (
 // Limits of documents.
 const (
 	maxDocumentName = 1024
-	passageJob      = 256 // passages that one transaction writes or drops, so that turns need not wait
+	passageJob      = 256 // passages that one transaction writes or drops, so that turns do not wait long
 )
 
 // passageRoot is the first element of the paths under which sources have their words and
@@ -41,7 +41,7 @@ func Passages(db *DB) passage.Index { return passages{db} }
 // passageTx is a transaction's access to documents and their passages.
 type passageTx struct{ *tx }
 
-// sourcePath is the path under which a source has its words and vectors.
+// sourcePath returns the path under which a source has its words and vectors.
 func sourcePath(source string) (core.Path, error) {
 	path, err := core.MakePath(passageRoot, source)
 	if err != nil {
@@ -50,7 +50,7 @@ func sourcePath(source string) (core.Path, error) {
 	return path, nil
 }
 
-// storedDocument is a document as it is stored. Until all its passages are, it has no stamp.
+// storedDocument is a document as it is stored. It has no stamp until all its passages are stored.
 type storedDocument struct {
 	Stamp    string    `json:"s,omitempty"`
 	Language string    `json:"l,omitempty"`
@@ -81,8 +81,8 @@ type storedPassage struct {
 	Text     string `json:"x"`
 }
 
-// words are the stemmed words of a passage. Those that occur more than once, or in the title,
-// are true.
+// words returns the stemmed words of a passage. The value is true for those in the title, or that occur more
+// than once.
 func (p *storedPassage) words() map[string]bool {
 	stem := stemmer(p.Language)
 	found := make(map[string]bool)
@@ -99,19 +99,18 @@ func (p *storedPassage) words() map[string]bool {
 	return found
 }
 
-// embedded is the text from which the passage's vector is made.
+// embedded returns the text from which the passage's vector is made.
 func (p *storedPassage) embedded() string { return strings.TrimSpace(p.Title + "\n" + p.Text) }
 
-// newPassage is a passage on its way to the disk, with what its postings hold. One without a value ends
-// its document.
+// newPassage is a passage to be stored, with its postings. One without a value marks the end of its document.
 type newPassage struct {
 	document *passage.Document
 	value    []byte
 	postings map[string]uint16 // by term; see passagePosting
 }
 
-// prepare compresses a passage and finds its postings.
-func prepare(to *flate.Writer, source string, d *passage.Document, p *passage.Passage) newPassage {
+// encodePassage compresses a passage and computes its postings.
+func encodePassage(to *flate.Writer, source string, d *passage.Document, p *passage.Passage) newPassage {
 	stored := storedPassage{source, d.Name, p.Title, p.Anchor, d.Language, p.Text}
 	var packed bytes.Buffer
 	to.Reset(&packed)
@@ -120,7 +119,7 @@ func prepare(to *flate.Writer, source string, d *passage.Document, p *passage.Pa
 	n := newPassage{document: d, value: packed.Bytes(), postings: make(map[string]uint16)}
 	lengths := passageLengths()
 	i, _ := slices.BinarySearch(lengths[:], uint16(min(len(p.Text)/6, math.MaxUint16)))
-	length := uint16(min(i, len(lengths)-1)) // the least that the text does not exceed, by its index
+	length := uint16(min(i, len(lengths)-1)) // the index of the first length that the text does not exceed
 	n.postings[termAll] = length
 	for word, strong := range stored.words() {
 		n.postings[termWord+word] = length
@@ -140,7 +139,7 @@ func (x passages) PutDocuments(ctx context.Context, source string, documents ...
 	var names []string
 	for i := range documents {
 		name := documents[i].Name
-		if name == "" || len(name) > maxDocumentName || strings.ContainsRune(name, ending) {
+		if name == "" || len(name) > maxDocumentName || strings.ContainsRune(name, terminator) {
 			return fmt.Errorf("%w: a document's name of %d bytes", ErrBatch, len(name))
 		}
 		names = append(names, name)
@@ -166,7 +165,7 @@ func (x passages) PutDocuments(ctx context.Context, source string, documents ...
 			if len(p.Text) > maxFactText {
 				return fmt.Errorf("%w: a passage of %d bytes", ErrBatch, len(p.Text))
 			}
-			next, size = append(next, prepare(packer, source, d, p)), size+3*len(p.Text)
+			next, size = append(next, encodePassage(packer, source, d, p)), size+3*len(p.Text)
 			if len(next) >= passageJob {
 				if err := write(); err != nil {
 					return err
@@ -178,7 +177,7 @@ func (x passages) PutDocuments(ctx context.Context, source string, documents ...
 	return write()
 }
 
-// putPassages stores passages behind those that their documents have.
+// putPassages appends passages to their documents.
 func (t passageTx) putPassages(origin core.Path, all []newPassage) (err error) {
 	place, added, stored := placeKey(origin), make(postingChanges), t.bucket(bucketPassages)
 	var d storedDocument
@@ -234,7 +233,7 @@ func (x passages) DropDocuments(ctx context.Context, source string, names ...str
 	}
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		known := false
-		err = cmp.Or(x.db.look(ctx, func(v *view) {
+		err = cmp.Or(x.db.read(ctx, func(v *view) {
 			known = v.bucket(bucketDocuments).Get(append(placeKey(origin), name...)) != nil
 		}), err)
 		return err == nil && !known
@@ -257,7 +256,7 @@ func (t passageTx) dropSome(origin core.Path, names []string) (rest []string, er
 	for i, name := range names {
 		d, key, err := t.document(origin, name)
 		if err != nil {
-			t.db.logUnreadable(err) // its passages stay until the index is made anew
+			t.db.logUnreadable(err) // its passages stay until the index is rebuilt
 		}
 		for len(d.Numbers) > 0 && room > 0 {
 			first := &d.Numbers[0]
@@ -284,7 +283,7 @@ func (t passageTx) dropSome(origin core.Path, names []string) (rest []string, er
 	}
 	postings := t.bucket(bucketPassageWords)
 	for _, key := range slices.Sorted(maps.Keys(dropped)) {
-		postings.set([]byte(key), without(postings.Get([]byte(key)), dropped[key]))
+		postings.set([]byte(key), removePostings(postings.Get([]byte(key)), dropped[key]))
 	}
 	return rest, nil
 }
@@ -309,7 +308,7 @@ func (x passages) Documents(ctx context.Context, source string) (all []passage.D
 	if err != nil {
 		return nil, err
 	}
-	err = x.db.look(ctx, func(v *view) {
+	err = x.db.read(ctx, func(v *view) {
 		place := placeKey(origin)
 		for key, value := range v.bucket(bucketDocuments).prefixed(place) {
 			var d storedDocument
@@ -330,7 +329,7 @@ func (x passages) Documents(ctx context.Context, source string) (all []passage.D
 
 // Sources implements passage.Index.
 func (x passages) Sources(ctx context.Context) (all []string, err error) {
-	err = x.db.look(ctx, func(v *view) {
+	err = x.db.read(ctx, func(v *view) {
 		for _, origin := range v.placesIn(bucketDocuments, core.Path{}) {
 			all = append(all, origin.Elements()[1]) // see sourcePath
 		}
@@ -340,14 +339,14 @@ func (x passages) Sources(ctx context.Context) (all []string, err error) {
 
 // Waiting implements passage.Index.
 func (x passages) Waiting(ctx context.Context) (n int, err error) {
-	err = x.db.look(ctx, func(v *view) { n = x.db.embeds.waiting(v) })
+	err = x.db.read(ctx, func(v *view) { n = x.db.embeds.countWaiting(v) })
 	return n, err
 }
 
-// maxSame is how many of the best passages may be copies of others.
+// maxSame is how many more passages Find fetches, as some may be copies of others.
 const maxSame = 20
 
-// Find implements passage.Index. A passage that says the same as a better one is left out.
+// Find implements passage.Index. It leaves out passages with the text of a better one.
 func (x passages) Find(ctx context.Context, q passage.Query) (found []passage.Match, err error) {
 	var meant *vector
 	if q.Mode != passage.Words {
@@ -364,10 +363,10 @@ func (x passages) Find(ctx context.Context, q passage.Query) (found []passage.Ma
 		}
 		origins = append(origins, origin)
 	}
-	err = x.db.look(ctx, func(v *view) {
+	err = x.db.read(ctx, func(v *view) {
 		s := &search{
-			view: v, from: newPassageIndex(v), most: 8192, text: q.Text, n: q.N + maxSame,
-			languages: append([]string{""}, q.Languages...), wordless: q.Mode == passage.Meaning, vector: meant,
+			view: v, from: newPassageIndex(v), maxPostings: 8192, text: q.Text, n: q.N + maxSame,
+			languages: append([]string{""}, q.Languages...), meaningOnly: q.Mode == passage.Meaning, vector: meant,
 		}
 		s.total = v.bucket(bucketPassages).Sequence()
 		same := make(map[string]bool)
@@ -379,15 +378,15 @@ func (x passages) Find(ctx context.Context, q passage.Query) (found []passage.Ma
 			said := strings.Join(strings.Fields(lower(p.Text)), " ")
 			if ok && !same[said] {
 				same[said] = true
-				found = append(found, s.match(&h, &p))
+				found = append(found, s.newMatch(&h, &p))
 			}
 		}
 	})
 	return found, err
 }
 
-// match says how well a passage answers.
-func (s *search) match(h *hit, p *storedPassage) passage.Match {
+// newMatch returns a passage with how well it matches.
+func (s *search) newMatch(h *hit, p *storedPassage) passage.Match {
 	d, _, _ := passageTx{&s.tx}.document(h.origin, p.Document)
 	m := passage.Match{Score: h.score, Passage: passage.Passage{
 		ID: h.id, Source: p.Source, Document: p.Document, Title: p.Title, Anchor: p.Anchor, Text: p.Text,
@@ -397,7 +396,7 @@ func (s *search) match(h *hit, p *storedPassage) passage.Match {
 		has := make(map[int]float64)
 		for i, word := range s.wordOf {
 			if h.words&(1<<i) != 0 {
-				has[word] = s.least[word]
+				has[word] = s.wordWeights[word]
 			}
 		}
 		for _, weight := range has {
@@ -410,14 +409,14 @@ func (s *search) match(h *hit, p *storedPassage) passage.Match {
 	return m
 }
 
-// A posting of a passage is a number of 16 bits: which one of its group it is, whether the
-// word counts more, and how long the passage is. A group's postings of a term are one value.
+// A posting of a passage has 16 bits: its number within its group, whether the word counts
+// more, and the passage's length (2 bits). A group's postings of a term are one value.
 const (
 	groupBits     = 13
 	strongPosting = 1 << 2
 )
 
-// passageLengths are the lengths, in words, that a posting can tell.
+// passageLengths returns the lengths, in words, that a posting can express.
 func passageLengths() [4]uint16 { return [4]uint16{25, 70, 140, 260} }
 
 // postingChanges are postings that are added or dropped, by key.
@@ -428,8 +427,8 @@ func (c postingChanges) add(place []byte, number uint64, term string, info uint1
 	c[key] = binary.BigEndian.AppendUint16(c[key], uint16(number)<<(16-groupBits)|info)
 }
 
-// without returns the postings but for those that are dropped. Both are in order.
-func without(postings, dropped []byte) (rest []byte) {
+// removePostings returns the postings without the dropped ones. Both are in order.
+func removePostings(postings, dropped []byte) (rest []byte) {
 	for ; len(postings) >= 2; postings = postings[2:] {
 		number := binary.BigEndian.Uint16(postings) >> (16 - groupBits)
 		for len(dropped) >= 2 && binary.BigEndian.Uint16(dropped)>>(16-groupBits) < number {
@@ -467,7 +466,7 @@ func (x *passageIndex) groupsOf(origin core.Path) []uint16 {
 		return known
 	}
 	place := placeKey(origin)
-	cursor := x.bucket(bucketPassageWords).Cursor(place, after(place))
+	cursor := x.bucket(bucketPassageWords).Cursor(place, prefixEnd(place))
 	for k, _ := cursor.Seek(place); bytes.HasPrefix(k, place) && len(k) >= len(place)+2; {
 		group := binary.BigEndian.Uint16(k[len(place):])
 		known = append(known, group)

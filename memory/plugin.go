@@ -31,13 +31,13 @@ type storedItem struct {
 }
 
 func pluginKey(plugin string, path core.Path, key string) []byte {
-	k := append([]byte(plugin), ending)
+	k := append([]byte(plugin), terminator)
 	k = append(k, placeKey(path)...)
 	return append(k, key...)
 }
 
 func checkItem(plugin, key string) error {
-	if plugin == "" || strings.ContainsRune(plugin, ending) || len(plugin)+len(key) > maxPluginKey {
+	if plugin == "" || strings.ContainsRune(plugin, terminator) || len(plugin)+len(key) > maxPluginKey {
 		return fmt.Errorf("%w: plugin %q, a key of %d bytes", ErrBatch, plugin, len(key))
 	}
 	return nil
@@ -75,7 +75,7 @@ func readItem(path core.Path, key string, value []byte) (core.Item, error) {
 // Put stores an item and returns its new version. item.Version must be the stored one, 0 for
 // none, or core.AnyVersion; else the error wraps core.ErrVersion. A nil Value deletes the
 // item. An item is not stored if it lies under the path of somebody who was forgotten after
-// the context's epoch began, names them, or comes of a turn that answers them; the error
+// the context's epoch began, names them, or comes from a turn that answers them; the error
 // wraps core.ErrForgotten.
 func (i items) Put(ctx context.Context, item core.Item) (version uint64, err error) {
 	return i.put(ctx, []core.Item{item})
@@ -122,8 +122,8 @@ func (i items) put(ctx context.Context, list []core.Item) (version uint64, err e
 	return version, nil
 }
 
-// concerns reports whether an item is about somebody, or of a place, that was forgotten
-// since then, or comes of a turn that answers them.
+// concerns reports whether an item is about somebody, or of a place, that was forgotten since then, or comes
+// from a turn that answers them.
 func (b writeEpoch) concerns(item *core.Item) bool {
 	key, _ := core.ParsePath(item.Key)
 	return b.isMuted(b.turn) || b.forgot(item.Path, key) || b.isNamed(item.Value)
@@ -135,7 +135,7 @@ func (i items) write(t *tx, item core.Item) (uint64, error) {
 		return 0, err
 	}
 	if item.Version != core.AnyVersion && item.Version != old.Version {
-		return 0, fmt.Errorf("%w: %w: %s, %q: version %d is there, %d was read",
+		return 0, fmt.Errorf("%w: %w: %s, %q: version %d is stored, %d was read",
 			ErrBatch, core.ErrVersion, i.plugin, item.Key, old.Version, item.Version)
 	}
 	key := pluginKey(i.plugin, old.Path, item.Key)
@@ -151,8 +151,8 @@ func (i items) write(t *tx, item core.Item) (uint64, error) {
 // List returns the items at or below root, by path and key.
 func (i items) List(ctx context.Context, root core.Path) (list []core.Item, err error) {
 	err = i.db.view(ctx, func(v *view) error {
-		prefix := append([]byte(i.plugin), ending)
-		from, to := prefix, after(prefix)
+		prefix := append([]byte(i.plugin), terminator)
+		from, to := prefix, prefixEnd(prefix)
 		if !root.IsZero() {
 			from, to = subtree(v.resolve(root).path)
 			from, to = slices.Concat(prefix, from), slices.Concat(prefix, to)

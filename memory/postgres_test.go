@@ -187,8 +187,8 @@ func walk(t *testing.T, engine kv.Engine, r *rand.Rand) string {
 		if r.IntN(3) > 0 {
 			what.To = key()
 		}
-		if reader, ok := t.(kv.Reader); ok {
-			reader.Ahead(what)
+		if reader, ok := t.(kv.Prefetcher); ok {
+			reader.Prefetch(what)
 		}
 	}
 	err := engine.Update(func(t kv.Tx) error {

@@ -23,7 +23,7 @@ const (
 	termTag   = "t"
 	termAbout = "a"
 	termTopic = "k"
-	termSame  = "s" // the hash of what is said about whom
+	termSame  = "s" // the hash of a fact's words and of whom it is about
 	termAll   = "*" // every fact
 )
 
@@ -43,7 +43,8 @@ func shortHash(s string) string {
 
 func aboutTerm(p core.Path) string { return termAbout + shortHash(p.String()) }
 
-func abouts(f *core.Fact) string {
+// aboutPaths returns the people whom a fact is about as one text.
+func aboutPaths(f *core.Fact) string {
 	var all []string
 	for _, p := range f.About {
 		all = append(all, p.String())
@@ -53,17 +54,17 @@ func abouts(f *core.Fact) string {
 }
 
 func topicTerm(f core.Fact) string {
-	return termTopic + shortHash(lower(strings.TrimSpace(f.Topic))+"\n"+abouts(&f))
+	return termTopic + shortHash(lower(strings.TrimSpace(f.Topic))+"\n"+aboutPaths(&f))
 }
 
 // sameTerm is equal for facts that say the same in the same words, in any order or form.
 func sameTerm(f core.Fact) string {
 	said := terms(f.Text, f.Language)
 	slices.Sort(said)
-	return termSame + shortHash(strings.Join(said, " ")+"\n"+abouts(&f))
+	return termSame + shortHash(strings.Join(said, " ")+"\n"+aboutPaths(&f))
 }
 
-// factTerms are all terms by which a fact is found.
+// factTerms returns all terms by which a fact is found.
 func factTerms(f *core.Fact) []string {
 	all := []string{termAll, sameTerm(*f)}
 	if f.Topic != "" {
@@ -88,7 +89,7 @@ func factTerms(f *core.Fact) []string {
 // postingKey is origin, term, 0, fact: a search sees the facts of one origin only.
 func postingKey(origin core.Path, term string, fact []byte) []byte {
 	k := append(placeKey(origin), term...)
-	return append(append(k, ending), fact...)
+	return append(append(k, terminator), fact...)
 }
 
 // factsWith lists the facts of a term, oldest first.
@@ -101,14 +102,14 @@ func (t factTx) factsWith(origin core.Path, term string) (ids []uint64) {
 
 // collection is what a search looks through: facts, or passages of documents.
 type collection interface {
-	// newestWith calls use for the newest with a term in an origin, at most max. It returns how
-	// many there are, as far as it knows without looking at more.
+	// newestWith calls use for the newest items with a term in an origin, at most max. It returns
+	// how many there are, as far as it knows without reading more.
 	newestWith(origin core.Path, term string, max int, use func(posting)) (n int)
-	// posting returns what is stored of a term with one of them.
+	// posting returns the posting of a term for one item, if the item has the term.
 	posting(origin core.Path, term string, id uint64) (posting, bool)
 }
 
-// posting says that something has a term.
+// posting says that an item has a term.
 type posting struct {
 	id     uint64
 	rank   []byte // see rankFact
@@ -119,7 +120,7 @@ type factIndex struct{ *view }
 
 func (v factIndex) newestWith(origin core.Path, term string, max int, use func(posting)) (n int) {
 	prefix := postingKey(origin, term, nil)
-	for k, rank := range v.backward(bucketWords, prefix, after(prefix)) {
+	for k, rank := range v.backward(bucketWords, prefix, prefixEnd(prefix)) {
 		if len(k) != len(prefix)+8 {
 			continue
 		}
@@ -142,13 +143,13 @@ func (v factIndex) posting(origin core.Path, term string, id uint64) (posting, b
 // recency decide among equals.
 func (db *DB) Recall(ctx context.Context, q core.FactQuery) (found []core.Fact, err error) {
 	meant := db.embeds.query(ctx, q.Text, db.pruning.config.Load().Recall)
-	err = db.look(ctx, func(v *view) { found = v.recall(q, meant) })
+	err = db.read(ctx, func(v *view) { found = v.recall(q, meant) })
 	return found, err
 }
 
 func (v *view) recall(q core.FactQuery, meant *vector) (found []core.Fact) {
 	hits := v.hits(q, meant)
-	ahead(&v.tx, func() (all []kv.Range) {
+	prefetch(&v.tx, func() (all []kv.Range) {
 		for _, h := range hits[:min(len(hits), q.N)] {
 			all = append(all, pair(bucketFacts, binary.BigEndian.AppendUint64(nil, h.id)))
 		}
@@ -167,7 +168,7 @@ func (v *view) recall(q core.FactQuery, meant *vector) (found []core.Fact) {
 
 // hits returns the facts that match, best first, without their texts.
 func (v *view) hits(q core.FactQuery, meant *vector) []hit {
-	s := &search{view: v, from: factIndex{v}, most: 1000, text: q.Text, n: q.N, vector: meant}
+	s := &search{view: v, from: factIndex{v}, maxPostings: 1000, text: q.Text, n: q.N, vector: meant}
 	for _, tag := range q.Tags {
 		s.required = append(s.required, tagTerm(tag))
 	}
@@ -175,28 +176,28 @@ func (v *view) hits(q core.FactQuery, meant *vector) []hit {
 		s.required = append(s.required, aboutTerm(p))
 	}
 	origins := v.origins(q.See)
-	ahead(&v.tx, func() []kv.Range { return s.ranges(origins) })
+	prefetch(&v.tx, func() []kv.Range { return s.ranges(origins) })
 	s.total = v.bucket(bucketFacts).Sequence()
 	return s.run(origins)
 }
 
-// languages lists the languages whose stems of a text are looked for; "": the words as they are.
+// languages lists the languages in which the words of a query are stemmed; "": not stemmed.
 func languages() []string {
 	return []string{"", "en", "de", "fr", "it", "es", "pt", "nl", "ru", "sv", "da", "no", "fi"}
 }
 
-// search is one look through a collection.
+// search is one search of a collection.
 type search struct {
 	*view
-	from      collection
-	most      int // of one term in one place, that are looked at, newest first
-	text      string
-	languages []string // whose stems of the text are looked for; "": the words as they are; nil: all
-	n         int      // how many are wanted
-	wordless  bool     // only meaning counts
-	vector    *vector  // of the text; nil: not known
-	words     []string // of the text, in all forms
-	wordOf    []int    // which word of the text each is a form of
+	from        collection
+	maxPostings int // postings of one term in one origin that are read, newest first
+	text        string
+	languages   []string // in which the text is stemmed; nil: see the function languages
+	n           int      // how many hits are wanted
+	meaningOnly bool     // only meaning counts
+	vector      *vector  // of the text; nil: not known
+	words       []string // of the text, in all forms
+	wordOf      []int    // which word of the text each of words is a form of
 	weighting
 	required []string // terms that a hit must have
 	hits     []hit
@@ -204,12 +205,12 @@ type search struct {
 	baseline *baseline      // with a vector
 }
 
-// weighting says how much words count.
+// weighting is how much words count.
 type weighting struct {
-	total     uint64          // how many there are in the collection, or were
-	weights   []float64       // of each form
-	least     map[int]float64 // of each word: that of its most frequent form
-	maxWeight float64         // of all words together
+	total       uint64          // items of the collection, including deleted ones
+	weights     []float64       // of each of search.words
+	wordWeights map[int]float64 // of each word: that of its most frequent form
+	maxWeight   float64         // of all words together
 }
 
 // hit is a fact, or a passage, that was found.
@@ -225,8 +226,8 @@ type hit struct {
 	score      float64
 }
 
-// run searches each origin, and returns the best hits, best first. Of a frequent word only the
-// newest are found; in the end, it is looked up for the best of the others.
+// run searches each origin, and returns the best hits, best first. For a frequent word only the
+// newest items are read; refine looks it up for the best hits.
 func (s *search) run(origins []core.Path) (found []hit) {
 	none := func(posting) {}
 	origins = slices.DeleteFunc(origins, func(p core.Path) bool { return s.from.newestWith(p, termAll, 1, none) == 0 })
@@ -254,40 +255,42 @@ func (s *search) run(origins []core.Path) (found []hit) {
 
 func (s *search) addHits(origin core.Path, counts []int) {
 	for _, term := range s.required {
-		s.from.newestWith(origin, term, math.MaxInt, func(p posting) { s.hit(origin, p).required++ })
+		s.from.newestWith(origin, term, math.MaxInt, func(p posting) { s.hitFor(origin, p).required++ })
 	}
 	for i, word := range s.words {
-		counts[i] += s.from.newestWith(origin, termWord+word, s.most, func(p posting) {
-			s.hit(origin, p).add(i, p)
+		counts[i] += s.from.newestWith(origin, termWord+word, s.maxPostings, func(p posting) {
+			s.hitFor(origin, p).addWord(i, p)
 		})
 	}
-	if len(s.words)+len(s.required) == 0 && !s.wordless {
-		s.from.newestWith(origin, termAll, s.most, func(p posting) { s.hit(origin, p) })
+	if len(s.words)+len(s.required) == 0 && !s.meaningOnly {
+		s.from.newestWith(origin, termAll, s.maxPostings, func(p posting) { s.hitFor(origin, p) })
 	}
 }
 
-func (h *hit) add(i int, p posting) {
+func (h *hit) addWord(i int, p posting) {
 	h.words |= 1 << i
 	if p.strong {
 		h.strong |= 1 << i
 	}
 }
 
+// weigh gives rare words more weight than frequent ones.
 func (s *search) weigh(counts []int) {
 	s.weights = make([]float64, len(s.words))
-	s.least = make(map[int]float64)
+	s.wordWeights = make(map[int]float64)
 	for i, n := range counts {
 		s.weights[i] = math.Log1p(float64(s.total+1) / float64(n+1))
-		if worth, ok := s.least[s.wordOf[i]]; !ok || s.weights[i] < worth {
-			s.least[s.wordOf[i]] = s.weights[i]
+		if worth, ok := s.wordWeights[s.wordOf[i]]; !ok || s.weights[i] < worth {
+			s.wordWeights[s.wordOf[i]] = s.weights[i]
 		}
 	}
-	for word := range len(s.least) { // in order, so that the sum is always the same
-		s.maxWeight += s.least[word]
+	for word := range len(s.wordWeights) { // in order, so that the sum is always the same
+		s.maxWeight += s.wordWeights[word]
 	}
 }
 
-func (s *search) hit(origin core.Path, p posting) *hit {
+// hitFor returns the hit of a posting, which it adds if it is new.
+func (s *search) hitFor(origin core.Path, p posting) *hit {
 	i, ok := s.index[p.id]
 	if !ok {
 		i = len(s.hits)
@@ -301,7 +304,7 @@ func (s *search) hit(origin core.Path, p posting) *hit {
 	return &s.hits[i]
 }
 
-// best chooses the hits with the best scores, as indices. They have all required terms.
+// best returns the indices of the best hits that have all required terms.
 func (s *search) best() []int {
 	b := topN[int]{keep: max(maxRefined, s.n), order: s.order}
 	for i := range s.hits {
@@ -319,10 +322,10 @@ func (s *search) order(a, b int) int {
 	return cmp.Or(cmp.Compare(s.hits[b].score, s.hits[a].score), cmp.Compare(s.hits[b].id, s.hits[a].id))
 }
 
-// refine looks up which of the best have the frequent words, and sorts them.
+// refine looks up frequent words for the best hits, and sorts these again.
 func (s *search) refine(best []int, counts []int) {
 	for i, n := range counts {
-		if n < s.most {
+		if n < s.maxPostings {
 			continue
 		}
 		for _, k := range best {
@@ -331,7 +334,7 @@ func (s *search) refine(best []int, counts []int) {
 				continue
 			}
 			if p, ok := s.from.posting(h.origin, termWord+s.words[i], h.id); ok {
-				h.add(i, p)
+				h.addWord(i, p)
 			}
 		}
 	}
@@ -341,10 +344,10 @@ func (s *search) refine(best []int, counts []int) {
 	sorting.Sort(best, s.order)
 }
 
-// origins are the visible places, and all above them.
+// origins returns the visible places, and all above them.
 func (v *view) origins(places []core.Path) []core.Path {
 	all := make([]core.Path, 0, 4)
-	ahead(&v.tx, func() (ranges []kv.Range) {
+	prefetch(&v.tx, func() (ranges []kv.Range) {
 		for _, see := range places {
 			ranges = append(ranges, pathRanges(see)...)
 		}
@@ -363,9 +366,9 @@ func (v *view) origins(places []core.Path) []core.Path {
 	return all
 }
 
-// queryWords lists the words of the text, stemmed in each of the languages.
+// queryWords sets the words of the text, stemmed in each of the languages.
 func (s *search) queryWords() {
-	if s.wordless || s.words != nil {
+	if s.meaningOnly || s.words != nil {
 		return
 	}
 	asked := make(map[string]int)
@@ -405,7 +408,7 @@ func (s *search) score(h *hit) float64 {
 	return words*words + near*near + h.similarity/20 + also/20
 }
 
-// sum is the weight of words, a bit for each.
+// sum returns the weight of words, a bit for each.
 func (s *search) sum(words uint64) (sum float64) {
 	for rest := words; rest != 0; rest &= rest - 1 {
 		sum += s.weights[bits.TrailingZeros64(rest)]
@@ -418,7 +421,7 @@ type topN[T any] struct {
 	keep  int
 	order func(a, b T) int
 	all   []T
-	full  bool // all[keep-1] is the worst that may stay
+	full  bool // all[keep-1] is the worst that can stay
 }
 
 func (f *topN[T]) add(x T) {
@@ -432,6 +435,7 @@ func (f *topN[T]) add(x T) {
 	}
 }
 
+// take returns the first ones, sorted.
 func (f *topN[T]) take() []T {
 	sorting.Sort(f.all, f.order)
 	f.all = f.all[:min(len(f.all), f.keep)]

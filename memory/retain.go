@@ -14,8 +14,7 @@ import (
 	"synthbot/core/loop"
 )
 
-// Retention is how much history a path, with all below it, keeps. The longest path that
-// matches wins.
+// Retention is how much history a path, with all below it, keeps. The longest matching path wins.
 type Retention struct {
 	Path     core.Path     `toml:"path" example:"discord/81384788765712384" doc:"The place, with all places below it; empty: everywhere."`
 	Messages int           `toml:"messages" default:"0" min:"0" doc:"How many messages each place keeps at most; 0: all."`
@@ -27,13 +26,13 @@ type Config struct {
 	Journal time.Duration `toml:"journal" default:"168h" min:"0s" doc:"How long the record of a turn is kept if the turn asked for confirmation or was given up. Other records are deleted when the turn ends. 0s: forever."`
 	Every   time.Duration `toml:"every" default:"1h" min:"1m" max:"168h" doc:"How often old data is deleted."`
 	Recall  time.Duration `toml:"recall" default:"250ms" min:"1ms" max:"30s" doc:"How long a search of memories may wait for the embedding of its query. After that it uses words alone."`
-	// These apply where no table of Keep says otherwise. Memories stay.
+	// These apply where no table of Keep matches. Memories stay.
 	Messages int           `toml:"messages" default:"5000" min:"0" doc:"How many messages each place keeps at most; 0: all. Memories are not affected."`
 	Age      time.Duration `toml:"age" default:"8760h" min:"0s" doc:"How long messages are kept; 0s: forever. Memories are not affected."`
 	Keep     []Retention   `toml:"keep" doc:"How much history a place and all places below it keep, instead of messages and age above. The longest matching path wins."`
 }
 
-// Check finds the faults that tags cannot express.
+// Check reports faults that tags cannot express.
 func (c *Config) Check(fault func(text string, at ...any)) {
 	for i, r := range c.Keep {
 		if slices.ContainsFunc(c.Keep[:i], func(other Retention) bool { return other.Path == r.Path }) {
@@ -106,23 +105,25 @@ func (p *pruning) step(ctx context.Context) time.Duration {
 // messages, and usage of more than 400 days ago.
 func (db *DB) Prune(ctx context.Context, c Config) error {
 	var heads map[core.Path]head
-	if err := db.look(ctx, func(v *view) { heads = maps.Collect(v.headsBelow(core.Path{})) }); err != nil {
+	if err := db.read(ctx, func(v *view) { heads = maps.Collect(v.headsBelow(core.Path{})) }); err != nil {
 		return err
 	}
 	var errs []error
 	for path, h := range heads {
-		errs = append(errs, db.pruning.entries(ctx, path, h, c.policy(path)))
+		errs = append(errs, db.pruning.pruneEntries(ctx, path, h, c.policy(path)))
 	}
 	if c.Journal > 0 {
-		errs = append(errs, db.pruning.journal(withJobName(ctx, "retention of journals"), db.clock().Add(-c.Journal)))
+		oldest := db.clock().Add(-c.Journal)
+		errs = append(errs, db.pruning.pruneJournal(withJobName(ctx, "retention of journals"), oldest))
 	}
 	ctx = withJobName(ctx, "retention of ids and use")
 	oldUse := []byte(db.clock().Add(-usageAge).Format(time.DateOnly)) // keys begin with the day
-	errs = append(errs, db.pruning.ids(ctx), deleteWhere(ctx, db, bucketUsage, nil, oldUse, nil))
+	errs = append(errs, db.pruning.pruneIDs(ctx), deleteWhere(ctx, db, bucketUsage, nil, oldUse, nil))
 	return errors.Join(errs...)
 }
 
-func (p *pruning) ids(ctx context.Context) error {
+// pruneIDs deletes old ids of deleted messages, and the hashes of forgotten ones.
+func (p *pruning) pruneIDs(ctx context.Context) error {
 	old := hour(p.db.clock().Add(-idAge))
 	err := sweep(ctx, p.db, bucketIDs, nil, nil, func(_, v []byte) bool {
 		run := idRun{bytes: v}
@@ -144,22 +145,22 @@ func (p *pruning) ids(ctx context.Context) error {
 	}))
 }
 
-// entries deletes entries from the beginning of one log, up to the first that stays, or that
-// waits. Entries that cannot be read are deleted with those before them.
-func (p *pruning) entries(ctx context.Context, path core.Path, h head, r Retention) error {
-	spare := 0
+// pruneEntries deletes entries from the beginning of one log, up to the first that stays or that waits.
+// Unreadable entries are deleted with those before them.
+func (p *pruning) pruneEntries(ctx context.Context, path core.Path, h head, r Retention) error {
+	surplus := 0
 	if r.Messages > 0 {
-		spare = max(int(h.count)-r.Messages, 0)
+		surplus = max(int(h.count)-r.Messages, 0)
 	}
-	if spare == 0 && r.Age <= 0 {
+	if surplus == 0 && r.Age <= 0 {
 		return nil
 	}
 	oldest, key := p.db.clock().Add(-r.Age), placeKey(path)
 	return changeFound(withJobName(ctx, "retention in %s", path), p.db, func(v *view) (seqs []uint64) {
 		for seq, value := range v.numbers(bucketLog, key, 0) {
 			l, ok := v.readEntry(path, seq, value)
-			stays := ok && len(seqs) >= spare && (r.Age <= 0 || !l.Message.Time.Before(oldest))
-			if stays || has(v.bucket(bucketDue), seqKey(key, seq)) {
+			stays := ok && len(seqs) >= surplus && (r.Age <= 0 || !l.Message.Time.Before(oldest))
+			if stays || hasKey(v.bucket(bucketDue), seqKey(key, seq)) {
 				break
 			}
 			seqs = append(seqs, seq)
@@ -168,9 +169,9 @@ func (p *pruning) entries(ctx context.Context, path core.Path, h head, r Retenti
 	}, func(t *tx, seq uint64) { t.remove(key, seq) })
 }
 
-// journal deletes the turns that are over, if all of their records are old: a part of a turn
-// is of no use.
-func (p *pruning) journal(ctx context.Context, oldest time.Time) error {
+// pruneJournal deletes the turns that are over, if all of their records are old: a part of a turn's records is
+// useless.
+func (p *pruning) pruneJournal(ctx context.Context, oldest time.Time) error {
 	return changeFound(ctx, p.db, func(v *view) (turns []core.TurnID) {
 		for turn, records := range v.turns(nil, nil) {
 			if isOld(&v.tx, turn, records, oldest) {
@@ -193,7 +194,7 @@ func isOld(t *tx, turn core.TurnID, records []record, oldest time.Time) bool {
 		return false
 	}
 	for _, r := range records {
-		w, _ := decodeRecord(r.value) // one that cannot be read is of no use, and has no time
+		w, _ := decodeRecord(r.value) // an unreadable one is useless, and has no time
 		limit := oldest
 		if w.Progress == core.ProgressPending {
 			limit = oldest.Add(-pendingAge)
@@ -205,7 +206,7 @@ func isOld(t *tx, turn core.TurnID, records []record, oldest time.Time) bool {
 	return true
 }
 
-// deleteBelow deletes all pairs whose keys begin so.
+// deleteBelow deletes all pairs whose keys have a prefix.
 func (t *tx) deleteBelow(bucket string, prefix []byte) {
 	var keys [][]byte
 	for k := range t.bucket(bucket).prefixed(prefix) {
@@ -223,7 +224,7 @@ func (t *tx) remove(place []byte, seq uint64) {
 	if t.bucket(bucketLog).Get(key) == nil {
 		return
 	}
-	t.head(place).count-- // before: a head that cannot be read is counted anew
+	t.head(place).count-- // before the deletion: an unreadable head is counted again
 	t.bucket(bucketLog).Delete(key)
 	t.bucket(bucketDue).Delete(key)
 }
@@ -242,8 +243,8 @@ func correctHeadTimes(ctx context.Context, db *DB, places iter.Seq[core.Path]) e
 			key := placeKey(path)
 			h, ok := v.readHead(key)
 			last := v.tail(path, key)
-			if ok && last.step() && !h.time.Equal(last.at.Message.Time) {
-				all = append(all, corrected{key, h, last.at.Message.Time})
+			if ok && last.step() && !h.time.Equal(last.entry.Message.Time) {
+				all = append(all, corrected{key, h, last.entry.Message.Time})
 			}
 		}
 		return all

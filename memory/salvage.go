@@ -29,12 +29,12 @@ const salvageStep = 5000
 // (heads, due entries, ids) is computed again. If a place's mark was lost, none of its entries
 // waits any more: a missing answer is better than a repeated one.
 func Salvage(dir, damaged string) (report Salvaged, err error) {
-	err = placeFile(dir, func(trial string) error {
+	err = installFile(dir, func(trial string) error {
 		db, err := Open(trial, Options{})
 		if err != nil {
 			return err
 		}
-		db.starting.Wait() // for what deletes former ids
+		db.starting.Wait() // until the ids of older versions are deleted
 		s := &salvager{db: db, report: Salvaged{Pairs: make(map[string]int)}}
 		err = s.save(damaged)
 		report = s.report
@@ -62,8 +62,8 @@ func (s *salvager) save(damaged string) (err error) {
 			upgradeIDs(t)
 		}
 		r := rebuilder{tx: t, heads: maps.Collect(t.headsBelow(core.Path{})), sources: t.idSources()}
-		r.entries()
-		r.postings()
+		r.rebuildEntries()
+		r.rebuildPostings()
 	})
 }
 
@@ -105,16 +105,16 @@ func (s *salvager) flush() {
 	s.pairs, s.err = nil, errors.Join(s.err, err)
 }
 
-// pairChecks returns, by bucket, what checks a pair.
+// pairChecks returns the check of a pair, by bucket.
 func pairChecks() map[string]func(key, value []byte) error {
 	return map[string]func(key, value []byte) error{
 		bucketPlaces: func(key, value []byte) error {
-			_, err := placeOf(key)
+			_, err := parsePlace(key)
 			_, err2 := decodeHead(value)
 			return errors.Join(err, err2)
 		},
 		bucketLog: func(key, value []byte) error {
-			_, _, err := entryOf(key)
+			_, _, err := parseEntryKey(key)
 			_, err2 := decodeEntry(value, core.Path{}, 0)
 			return errors.Join(err, err2)
 		},
@@ -128,7 +128,7 @@ func pairChecks() map[string]func(key, value []byte) error {
 			return errors.Join(err, err2)
 		},
 		bucketJournal: func(key, value []byte) error {
-			_, err := journalKeyOf(key)
+			_, err := parseJournalKey(key)
 			_, err2 := decodeRecord(value)
 			return errors.Join(err, err2)
 		},
@@ -141,16 +141,16 @@ func pairChecks() map[string]func(key, value []byte) error {
 			return err
 		},
 		bucketPlugins: func(key, value []byte) error {
-			_, rest, _ := bytes.Cut(key, []byte{ending})
+			_, rest, _ := bytes.Cut(key, []byte{terminator})
 			_, err := itemAt(rest, value)
 			return err
 		},
 		bucketStates: func(key, value []byte) error {
-			_, err := placeOf(key)
+			_, err := parsePlace(key)
 			return errors.Join(err, json.Unmarshal(value, new(core.State)))
 		},
 		bucketAliases: func(key, value []byte) error {
-			_, err := placeOf(key)
+			_, err := parsePlace(key)
 			return errors.Join(err, json.Unmarshal(value, new(alias)))
 		},
 	}
@@ -173,7 +173,7 @@ func (t *tx) idSources() map[core.Path][]place {
 	return sources
 }
 
-func (r *rebuilder) entries() {
+func (r *rebuilder) rebuildEntries() {
 	for _, path := range r.placesIn(bucketLog, core.Path{}) {
 		p := place{path: path, key: placeKey(path), ids: placeKey(path)}
 		before, known := r.heads[path]
@@ -182,11 +182,11 @@ func (r *rebuilder) entries() {
 			if ok && l.Due && known && seq > before.answered {
 				r.bucket(bucketDue).Put(seqKey(p.key, seq), nil)
 			}
-			led := func(source place) bool {
+			found := func(source place) bool {
 				of, known := r.findID(source, l.Message.ID)
 				return known && of == seq
 			}
-			if l.Message.ID != "" && !slices.ContainsFunc(r.sources[path], led) {
+			if l.Message.ID != "" && !slices.ContainsFunc(r.sources[path], found) {
 				r.putID(p, l.Message.ID, seq)
 			}
 		}
@@ -204,8 +204,8 @@ func (r *rebuilder) entries() {
 	}
 }
 
-// postings rebuilds the postings, and the sequence of fact numbers.
-func (r *rebuilder) postings() {
+// rebuildPostings rebuilds the postings, and the sequence of fact numbers.
+func (r *rebuilder) rebuildPostings() {
 	b, last := r.bucket(bucketFacts), uint64(0)
 	for k, v := range b.pairs(nil, nil) {
 		if f, err := decodeFact(k, v); err == nil {

@@ -19,35 +19,34 @@ type (
 // Shared returns how the work is divided; nil if there can be one process only.
 func Shared(db *DB) Sharing { return db.engine.shared }
 
-// OwnsParts reports whether no other process can have taken over what this one does.
+// OwnsParts reports whether this process certainly still owns its parts of the work.
 func OwnsParts(db *DB) bool { return Shared(db) == nil || Shared(db).OwnsParts() }
 
-// selfOf is the number of this process among those that use the database; 0 if there can be one only.
-func selfOf(db *DB) int64 {
+// workerID returns the number of this process among those that use the database; 0 if only one can.
+func workerID(db *DB) int64 {
 	if Shared(db) == nil {
 		return 0
 	}
 	return Shared(db).Self()
 }
 
-// metaEpochs is the key in the meta bucket of the latest epochs, as a list in JSON: all processes
-// keep to them.
+// metaEpochs is the key, in the meta bucket, of the latest epochs (a list in JSON), which all processes apply.
 const metaEpochs = "epochs"
 
-// maxEpochs is how many are kept. A process that missed more than that takes everybody for forgotten.
+// maxEpochs is how many epochs are stored. A process that missed one treats everybody as forgotten.
 const maxEpochs = 64
 
-// sharedEpoch is what begins or ends when somebody is forgotten, for other processes.
+// sharedEpoch informs other processes that somebody is being forgotten, or that this has ended.
 type sharedEpoch struct {
 	Number  uint64       `json:"number"`
 	By      string       `json:"by"` // a random name of the process
 	Subject core.Path    `json:"subject"`
-	Begun   []core.Path  `json:"begun,omitempty"` // who are being forgotten from now on
-	Over    bool         `json:"over,omitempty"`  // all of those are
+	Begun   []core.Path  `json:"begun,omitempty"` // who is being forgotten from now on
+	Over    bool         `json:"over,omitempty"`  // all of the subject's are forgotten
 	Muted   []sharedMute `json:"muted,omitempty"`
 }
 
-// sharedMute is a muted turn, and the name under which it goes on.
+// sharedMute is a muted turn, and its id now, if its place has moved.
 type sharedMute struct {
 	Place core.Path `json:"place"`
 	Seq   uint64    `json:"seq"`
@@ -55,36 +54,36 @@ type sharedMute struct {
 	As    uint64    `json:"as"`
 }
 
-// announce stores an epoch for other processes, none of which commits anything before it knows.
+// announce stores an epoch for other processes. None of them commits anything before it has applied the epoch.
 func announce(t *tx, e sharedEpoch) {
 	if Shared(t.db) == nil {
 		return
 	}
 	var all []sharedEpoch
 	meta := t.bucket(bucketMeta)
-	_ = json.Unmarshal(meta.Get([]byte(metaEpochs)), &all) // a damaged list begins anew
+	_ = json.Unmarshal(meta.Get([]byte(metaEpochs)), &all) // a damaged list is replaced
 	e.Number, e.By = 1, t.db.epochs.process
 	if len(all) > 0 {
 		e.Number = all[len(all)-1].Number + 1
 	}
 	all = append(all, e)
 	meta.Put([]byte(metaEpochs), core.JSON(all[max(0, len(all)-maxEpochs):]))
-	stopOthers(t)
+	raiseBarrier(t)
 }
 
-// stopOthers lets the other processes take over what this transaction changes before their next one. Those that
-// are open come before it, as kv.Barrier says.
-func stopOthers(t *tx) {
+// raiseBarrier makes the other processes apply what this transaction stores before their next one. Their open
+// ones count as earlier, as kv.Barrier says.
+func raiseBarrier(t *tx) {
 	if barrier, ok := t.Tx.(kv.Barrier); ok {
 		t.fail(bucketMeta, barrier.Barrier())
 	}
 }
 
-// takeOver applies the epochs of other processes.
-func takeOver(db *DB) error {
+// applyEpochs applies the epochs of other processes.
+func applyEpochs(db *DB) error {
 	var all []sharedEpoch
 	var floor uint64
-	err := db.look(context.Background(), func(v *view) {
+	err := db.read(context.Background(), func(v *view) {
 		meta := v.bucket(bucketMeta)
 		_ = json.Unmarshal(meta.Get([]byte(metaEpochs)), &all) // see announce
 		floor, _ = strconv.ParseUint(string(meta.Get([]byte(metaFloor))), 10, 64)
@@ -98,13 +97,13 @@ func takeOver(db *DB) error {
 	defer e.mu.Unlock()
 	for i, one := range all {
 		switch {
-		case one.Number <= e.taken:
+		case one.Number <= e.applied:
 			continue
-		case i == 0 && e.taken > 0 && one.Number > e.taken+1: // some are missing
+		case i == 0 && e.applied > 0 && one.Number > e.applied+1: // some are missing
 			e.now++
 			e.forgottenIn[core.Path{}] = e.now
 		}
-		e.taken = one.Number
+		e.applied = one.Number
 		if one.By != e.process {
 			e.apply(&one)
 		}
@@ -113,7 +112,7 @@ func takeOver(db *DB) error {
 }
 
 // apply applies an epoch of another process. e.mu is held.
-func (e *forgettings) apply(one *sharedEpoch) {
+func (e *epochState) apply(one *sharedEpoch) {
 	e.begin(one.Begun)
 	e.others[one.Subject] = append(e.others[one.Subject], one.Begun...)
 	for _, m := range one.Muted {

@@ -139,7 +139,7 @@ func TestContinuedByAnotherProcess(t *testing.T) {
 	o.Log = slog.New(slog.DiscardHandler)
 	there := openWith(t, dir, o)
 	add(t, here, asks("j", "1000"), asks("a", "ann"))
-	there.writer.fault = func(_ *tx, j *job) {
+	there.writer.beforeJob = func(_ *tx, j *job) {
 		if jobs++; strings.HasPrefix(j.name, "forget") && jobs > 1 {
 			panic(&kv.Fault{Err: broken})
 		}

@@ -40,7 +40,7 @@ func (s *search) addSimilar(best []int, origins []core.Path) []int {
 		if i >= minSimilar && n.similarity < s.baseline.threshold {
 			break
 		}
-		at := s.hitOf(n)
+		at := s.addHit(n)
 		if !slices.Contains(best, at) {
 			best = append(best, at)
 		}
@@ -98,7 +98,7 @@ func (u *baseline) compute() {
 	u.threshold = middle + 2*u.spread
 }
 
-// similarityAt is the similarity that so many facts exceed, as their sketches say.
+// similarityAt estimates from the sketches which similarity so many facts exceed.
 func (u *baseline) similarityAt(rank int) float64 {
 	for distance, count := range u.counts {
 		rank -= count
@@ -114,17 +114,17 @@ func (u *baseline) scaled(near float64) float64 {
 	return min(max((near-u.threshold)/max(u.top-u.threshold, 2*u.spread, 0.1), 0), 1)
 }
 
-// similarity is that of a fact to the text; 0 if it is not known.
+// similarity returns the similarity of a fact to the text; 0 if it is not known.
 func (s *search) similarity(origin core.Path, fact uint64) float64 {
 	v, _ := s.facts().vectorOf(origin, fact)
-	if v.model != s.vector.model || len(v.digits) != len(s.vector.digits) {
+	if v.model != s.vector.model || len(v.components) != len(s.vector.components) {
 		return 0
 	}
 	return v.cosine(s.vector)
 }
 
-// hitOf returns the index of a hit, which it adds if it is new.
-func (s *search) hitOf(n hit) int {
+// addHit returns the index of a hit, which it adds if it is new.
+func (s *search) addHit(n hit) int {
 	if i, ok := s.index[n.id]; ok {
 		return i
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"synthbot/core"
 	"synthbot/core/llm"
@@ -19,12 +20,7 @@ func encodeState(s core.State) ([]byte, error) {
 	return json.Marshal(s)
 }
 
-func (t *tx) setState(path core.Path, value []byte) {
-	t.bucket(bucketStates).set(t.resolve(path).key, value)
-}
-
-// Use is what was spent on a day, for a person (or the bot itself, the zero Path), with an
-// engine.
+// Use is the usage of an engine on a day, for a person (or the bot itself, the zero Path).
 type Use struct {
 	Day    string    `json:"day"` // 2006-01-02, in the caller's time zone
 	Person core.Path `json:"person,omitzero"`
@@ -34,18 +30,18 @@ type Use struct {
 }
 
 func usageKey(u Use) []byte {
-	k := append([]byte(u.Day), ending)
+	k := append([]byte(u.Day), terminator)
 	k = append(k, placeKey(u.Person)...)
 	return append(k, u.Engine...)
 }
 
-// AddUse adds to the counters of a day, in the next transaction, or in one of its own a
-// moment later: nobody waits for a sync because of a count. The channel returns the outcome
-// once it is durable.
+// AddUse adds to the counters of a day. It does not block: the counts are written with the next transaction, or
+// after maxDelay. The channel returns the outcome once it is durable.
 func (db *DB) AddUse(uses ...Use) <-chan error {
 	j := &job{done: make(chan error, 1), canWait: true, finishing: true}
 	for _, u := range uses {
-		if len(u.Day) != len("2006-01-02") || strings.ContainsRune(u.Engine, ending) || len(u.Engine) > maxPluginKey {
+		badEngine := strings.ContainsRune(u.Engine, terminator) || len(u.Engine) > maxPluginKey
+		if len(u.Day) != len(time.DateOnly) || badEngine {
 			j.done <- fmt.Errorf("use: %w: day %q, engine %q", ErrBatch, u.Day, u.Engine)
 			return j.done
 		}
@@ -62,7 +58,7 @@ func (db *DB) AddUse(uses ...Use) <-chan error {
 	return j.done
 }
 
-// addUse adds to the counters. Those that cannot be read begin again.
+// addUse adds to the counters. Unreadable ones begin again.
 func (t *tx) addUse(u Use) {
 	b := t.bucket(bucketUsage)
 	key := usageKey(u)
@@ -81,7 +77,7 @@ func (t *tx) addUse(u Use) {
 }
 
 func readUse(key, value []byte) (u Use, err error) {
-	day, rest, ok := bytes.Cut(key, []byte{ending})
+	day, rest, ok := bytes.Cut(key, []byte{terminator})
 	if !ok {
 		return Use{}, fmt.Errorf("use %q: %w", key, errFields)
 	}
@@ -105,7 +101,7 @@ func (u *Use) fields(c *codec) {
 // Uses returns the counters of the days from first to last, inclusive, by day, person and
 // engine.
 func (db *DB) Uses(ctx context.Context, first, last string) (uses []Use, err error) {
-	err = db.look(ctx, func(v *view) {
+	err = db.read(ctx, func(v *view) {
 		for k, value := range v.bucket(bucketUsage).pairs([]byte(first), nil) {
 			u, err := readUse(k, value)
 			if u.Day > last {

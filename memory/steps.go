@@ -13,9 +13,9 @@ const (
 	maxStepTime    = 5 * time.Millisecond
 )
 
-// sweep goes through the pairs of a bucket from start to end, which may be nil, in small
-// steps, and calls change for those that match, in transactions shared with others. It may
-// miss pairs that are added meanwhile. Without match it is all pairs.
+// sweep reads the pairs of a bucket from start to end, which may be nil, in small steps, and
+// calls change for those that match, in short transactions. A nil match matches all pairs. It
+// may miss pairs that are added meanwhile.
 func sweep(ctx context.Context, db *DB, bucket string, start, end []byte,
 	match func(k, v []byte) bool, change func(t *tx, k, v []byte)) error {
 	if match == nil {
@@ -39,7 +39,7 @@ func sweep(ctx context.Context, db *DB, bucket string, start, end []byte,
 		err := changeFound(ctx, db, find, func(t *tx, k []byte) {
 			// It may have changed since it was read.
 			v := bytes.Clone(t.bucket(bucket).Get(k))
-			if has(t.bucket(bucket), k) && match(k, v) {
+			if hasKey(t.bucket(bucket), k) && match(k, v) {
 				change(t, k, v)
 			}
 		})
@@ -58,7 +58,7 @@ func deleteWhere(ctx context.Context, db *DB, bucket string, start, end []byte, 
 // changeFound calls change for what find finds in a view, as changeAll does.
 func changeFound[T any](ctx context.Context, db *DB, find func(*view) []T, change func(*tx, T)) error {
 	var all []T
-	if err := db.look(ctx, func(v *view) { all = find(v) }); err != nil {
+	if err := db.read(ctx, func(v *view) { all = find(v) }); err != nil {
 		return err
 	}
 	return changeAll(ctx, db, all, change)

@@ -25,12 +25,12 @@ type subject struct {
 	newest  core.Message       // the person's last message
 
 	// Forget alone uses these.
-	inProgress []core.Path           // what is marked in epochs
+	inProgress []core.Path           // the paths that are marked in epochs
 	ids        map[core.Path][]place // the paths under which ids are stored, by the place that they lead to
 	muted      []sharedMute          // the turns that are muted
-	announced  bool                  // other processes know that it has begun, and not that it is over
+	announced  bool                  // other processes know that it has begun, but not that it is over
 	turns      map[core.TurnID]bool  // turns whose journals are deleted; true: they answered the person
-	continued  bool                  // it began in a former life of the process
+	continued  bool                  // a process that has ended began it
 }
 
 func newSubject(ctx context.Context, db *DB, path core.Path) *subject {
@@ -39,7 +39,7 @@ func newSubject(ctx context.Context, db *DB, path core.Path) *subject {
 		turns: make(map[core.TurnID]bool)}
 	s.plan = plan{
 		Whole: make(map[core.Path]uint64), Replies: make(map[core.Path]map[string]bool),
-		Sources: make(map[core.Path]bool), Worker: selfOf(db),
+		Sources: make(map[core.Path]bool), Worker: workerID(db),
 	}
 	if path.IsPerson() {
 		s.person, s.within = path.Elements()[2], interfaceOf(path)
@@ -47,9 +47,8 @@ func newSubject(ctx context.Context, db *DB, path core.Path) *subject {
 	return s
 }
 
-// lookUp looks up the places to search. What is added to them later does not belong to the
-// subject.
-func (s *subject) lookUp(v *view) error {
+// loadHeads loads the heads of the places to search. Later entries do not belong to the subject.
+func (s *subject) loadHeads(v *view) error {
 	if s.person == "" {
 		s.path = v.resolve(s.path).path
 		s.within = s.path
@@ -58,16 +57,16 @@ func (s *subject) lookUp(v *view) error {
 	return nil
 }
 
-// find looks up the places to search, and finds what is in them.
+// find finds what belongs to the subject, beginning with the plan of an interrupted Forget.
 func (s *subject) find() error {
-	err := s.db.view(s.ctx, func(v *view) error { return errors.Join(s.lookUp(v), s.adopt(v)) })
+	err := s.db.view(s.ctx, func(v *view) error { return errors.Join(s.loadHeads(v), s.loadPlan(v)) })
 	if err != nil {
 		return err
 	}
 	return s.findWhole()
 }
 
-// findWhole finds the places that belong to the subject as a whole: of a person, those where
+// findWhole finds the places that belong to the subject as a whole: for a person, those where
 // they spoke in private. It also finds the other places where they spoke, and what the bot
 // answered them.
 func (s *subject) findWhole() error {
@@ -79,7 +78,7 @@ func (s *subject) findWhole() error {
 	}
 	from, to := subtree(s.within)
 	err := sweep(s.ctx, s.db, bucketLog, from, to, func(k, v []byte) bool {
-		l, ok, err := s.read(k, v)
+		l, ok, err := s.readEntry(k, v)
 		if !ok || err != nil || !s.concerns(&l) {
 			return false
 		}
@@ -97,7 +96,7 @@ func (s *subject) findWhole() error {
 		}
 		return false
 	}, nil)
-	for path, h := range s.heads { // a place below such a one belongs to it, too
+	for path, h := range s.heads { // so do the places below them
 		for above := path.Parent(); !above.IsZero(); above = above.Parent() {
 			if _, ok := s.Whole[above]; ok {
 				s.Whole[path] = h.last
@@ -114,17 +113,17 @@ func (s *subject) addReply(place core.Path, id string) {
 	s.Replies[place][id] = true
 }
 
-// read decodes an entry that is in a place that belongs to the subject, mentions the person, or
-// may quote what the bot answered them; ok is false for others. Of an entry that cannot be
-// read, in such a place, the number is known.
-func (s *subject) read(k, v []byte) (l storedEntry, ok bool, err error) {
-	var author codec // the person's id may be there as a text, or as the number of an author
+// readEntry decodes an entry if it is in a place that belongs to the subject, names the person, or may quote a
+// reply to them; ok is false for others. If an entry of such a place cannot be read, ok is true, and only its
+// path and number are set.
+func (s *subject) readEntry(k, v []byte) (l storedEntry, ok bool, err error) {
+	var author codec // the person's id may be stored as a text, or as the number of an author
 	authorID(&author, &s.person)
 	named := bytes.Contains(v, []byte(s.person)) || bytes.Contains(v, author.out)
 	if !named && len(s.Replies)+len(s.Whole) == 0 {
 		return storedEntry{}, false, nil
 	}
-	path, seq, err := entryOf(k)
+	path, seq, err := parseEntryKey(k)
 	_, whole := s.Whole[path]
 	if err != nil || seq > s.heads[path].last || !named && !whole && s.Replies[path] == nil {
 		return storedEntry{}, false, err
@@ -143,8 +142,8 @@ func (s *subject) concerns(l *storedEntry) bool {
 		slices.Contains(l.answers, s.person)
 }
 
-// holds reports whether what is stored under a path belongs to the subject.
-func (s *subject) holds(path core.Path) bool {
+// covers reports whether what is stored under a path belongs to the subject.
+func (s *subject) covers(path core.Path) bool {
 	for above := path; !above.IsZero(); above = above.Parent() {
 		_, whole := s.Whole[above]
 		if whole || s.Sources[above] {
@@ -162,8 +161,8 @@ func (s *subject) concernsFact(fact core.Fact) bool {
 	return private || fact.By == s.path || slices.Contains(fact.About, s.path)
 }
 
-// saidBefore reports whether a former text is the person's.
-func (s *subject) saidBefore(old core.Former) bool { return old.By == s.path }
+// wroteFormer reports whether a former text of a fact is the person's.
+func (s *subject) wroteFormer(old core.Former) bool { return old.By == s.path }
 
 // isNamed reports whether a record of a turn names the person.
 func (s *subject) isNamed(records []record) bool {
@@ -172,8 +171,8 @@ func (s *subject) isNamed(records []record) bool {
 	})
 }
 
-// isAnswered reports whether a turn answers the person, as its opening record says, or is in
-// a place that is deleted as a whole.
+// isAnswered reports whether a turn answers the person, according to its first record, or is in a place that
+// belongs to the subject as a whole.
 func (s *subject) isAnswered(t *tx, records []record) bool {
 	turn := records[0].key.Turn
 	last, whole := s.Whole[turn.Path]
@@ -186,10 +185,10 @@ func (s *subject) isAnswered(t *tx, records []record) bool {
 	opening := records[0]
 	w, _ := decodeRecord(opening.value)
 	var o core.TurnRecord
-	_ = json.Unmarshal(w.Data, &o) // one that cannot be read answers nobody
+	_ = json.Unmarshal(w.Data, &o) // an unreadable one answers nobody
 	first, end := turnKey(turn), seqKey(placeKey(turn.Path), o.Last+w.Shift+1)
 	for k, v := range t.bucket(bucketLog).pairs(first, end) {
-		l, ok, _ := s.read(k, v)
+		l, ok, _ := s.readEntry(k, v)
 		answered := l.Due || l.Message.Seq == turn.Seq // a settled entry is no longer due
 		if ok && answered && (l.Message.Author.ID == s.person || slices.Contains(l.answers, s.person)) {
 			return true
@@ -198,7 +197,7 @@ func (s *subject) isAnswered(t *tx, records []record) bool {
 	return false
 }
 
-// isNamedIn reports whether a value in JSON that cannot be read names the subject.
+// isNamedIn reports whether a JSON value that cannot be decoded names the subject.
 func (s *subject) isNamedIn(value []byte) bool {
 	for path := range s.Whole {
 		if namesPath(value, path) {

@@ -21,39 +21,37 @@ type compacter interface {
 	Compact(ctx context.Context, last func(kv.Tx) error) (before, after int64, err error)
 }
 
-// Compact writes the file anew, without free space and without traces of what was deleted
-// before, and returns its size before and after. Reading and writing go on meanwhile;
-// writers wait for the last step only, which copies the latest changes. The disk must have
-// room for both files.
+// Compact rewrites the file without free space and without traces of deleted data, and returns
+// its size before and after. Reading and writing go on meanwhile; writers wait only for the
+// last step, which copies the latest changes. The disk must have room for both files.
 func (db *DB) Compact(ctx context.Context) (before, after int64, err error) {
 	traces := tracesOf(db)
 	db.epochs.mu.Lock()
-	leaves := len(db.epochs.inProgress) > 0 // somebody is being forgotten: the copy may have traces of them
+	forgetting := len(db.epochs.inProgress) > 0 // the copy may have traces of them
 	db.epochs.mu.Unlock()
 	before, after, err = db.engine.Engine.(compacter).Compact(ctx, func(t kv.Tx) error {
 		meta := t.Bucket(bucketMeta)
-		if leaves || !bytes.Equal(meta.Get([]byte(metaTraces)), traces) {
+		if forgetting || !bytes.Equal(meta.Get([]byte(metaTraces)), traces) {
 			return nil
 		}
 		return meta.Delete([]byte(metaTraces))
 	})
 	if err != nil {
-		return 0, 0, fmt.Errorf("compact: %w", db.engine.named(err))
+		return 0, 0, fmt.Errorf("compact: %w", db.engine.withName(err))
 	}
 	return before, after, nil
 }
 
-// tracesOf returns what Forget stored; nil if no traces of what was forgotten are left in the
-// file.
-func tracesOf(db *DB) (noted []byte) {
-	_ = db.look(context.Background(), func(v *view) { // errors are reported elsewhere
-		noted = bytes.Clone(v.bucket(bucketMeta).Get([]byte(metaTraces)))
+// tracesOf returns the mark of the latest Forget; nil if the file has no traces of forgotten people.
+func tracesOf(db *DB) (mark []byte) {
+	_ = db.read(context.Background(), func(v *view) { // errors are reported elsewhere
+		mark = bytes.Clone(v.bucket(bucketMeta).Get([]byte(metaTraces)))
 	})
-	return noted
+	return mark
 }
 
-// startTraceRemoval rewrites the file after the start and every night, until ctx ends, if it
-// has traces of what was forgotten.
+// startTraceRemoval rewrites the file after the start and every night, until ctx ends, if it has traces of
+// forgotten people.
 func (db *DB) startTraceRemoval(ctx context.Context) {
 	due, started := tracesOf(db) != nil, false
 	db.repeat(ctx, nil, func(ctx context.Context) time.Duration {

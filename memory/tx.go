@@ -28,11 +28,11 @@ const (
 	bucketWords    = "words"
 	bucketVectors  = "vectors"
 	bucketSketches = "sketches"
-	// Documents, all of which can be read again.
+	// Documents, which can be indexed again.
 	bucketDocuments    = "documents"
 	bucketPassages     = "passages"
 	bucketPassageWords = "passage words"
-	// Of former versions, which stored each id in a pair of its own. It is emptied after the upgrade.
+	// Older versions stored each id in its own pair. The bucket is emptied after an upgrade.
 	bucketFormerIDs = "ids"
 )
 
@@ -49,33 +49,33 @@ type tx struct {
 	kv.Tx
 	db    *DB
 	now   time.Time
-	floor uint64           // the number before the first of a new place
+	floor uint64           // numbers of new places begin above it
 	heads map[string]*head // by place key
 	saved []uint64         // facts and passages that were written
-	err   error            // the first one of writing, which fails the transaction
+	err   error            // the first error of a write, which fails the transaction
 
-	resolved place // by the latest resolve, unless aliases have changed since
+	resolved place // result of the last resolve, until aliases change
 }
 
 func newTx(db *DB, b kv.Tx) tx {
 	return tx{Tx: b, db: db, now: db.clock(), floor: db.epochs.floor.Load()}
 }
 
-// bucket is a bucket of a transaction, which a failed change fails.
+// bucket is a bucket of a transaction. A change that fails makes the transaction fail.
 type bucket struct {
 	kv.Bucket
 	t    *tx
 	name string
 }
 
-// bucket returns a bucket, all of which exist since Open.
+// bucket returns a bucket. Open has created all of them.
 func (t *tx) bucket(name string) bucket { return bucket{t.Bucket(name), t, name} }
 
 func (b bucket) Put(key, value []byte) { b.changed(b.Bucket.Put(key, value)) }
 
 func (b bucket) Delete(key []byte) { b.changed(b.Bucket.Delete(key)) }
 
-// changed notes a change, which fails the transaction if err is not nil.
+// changed handles the result of a change.
 func (b bucket) changed(err error) {
 	if b.name == bucketAliases {
 		b.t.resolved = place{}
@@ -92,45 +92,44 @@ func (b bucket) set(key, value []byte) {
 	}
 }
 
-// pairs iterates over the pairs in a range of keys, to exclusive; nil: from the first,
-// through the last. It may miss changes made meanwhile.
+// pairs iterates over the pairs in a range of keys, to exclusive. A nil from is the first key; a nil to is the
+// end. It may miss changes made meanwhile.
 func (b bucket) pairs(from, to []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(k, v []byte) bool) {
 		c := b.Cursor(from, to)
-		for k, v := c.Seek(from); below(k, to) && yield(k, v); k, v = c.Next() {
+		for k, v := c.Seek(from); isBefore(k, to) && yield(k, v); k, v = c.Next() {
 		}
 	}
 }
 
 // prefixed iterates over the pairs whose keys have that prefix.
 func (b bucket) prefixed(prefix []byte) iter.Seq2[[]byte, []byte] {
-	return b.pairs(prefix, after(prefix))
+	return b.pairs(prefix, prefixEnd(prefix))
 }
 
-// prefixes lists the different beginnings of the keys in a range, up to the first byte that
-// ends a place or a name.
+// prefixes lists the distinct beginnings of the keys in a range, up to and including the first terminator.
 func (b bucket) prefixes(from, to []byte) (all [][]byte) {
 	c := b.Cursor(from, to)
-	for k, _ := c.Seek(from); below(k, to); {
-		end := bytes.IndexByte(k, ending) + 1
+	for k, _ := c.Seek(from); isBefore(k, to); {
+		end := bytes.IndexByte(k, terminator) + 1
 		if end == 0 {
 			k, _ = c.Next()
 			continue
 		}
 		all = append(all, bytes.Clone(k[:end]))
-		k, _ = c.Seek(after(k[:end]))
+		k, _ = c.Seek(prefixEnd(k[:end]))
 	}
 	return all
 }
 
-// fail fails the transaction if err is one.
+// fail makes the transaction fail, unless err is nil.
 func (t *tx) fail(bucket string, err error) {
 	if t.err == nil && err != nil {
 		t.err = fmt.Errorf("%s: %w", bucket, err)
 	}
 }
 
-// head returns the head of a place, to be changed in place: writeHeads writes it.
+// head returns the head of a place. The caller may modify it: writeHeads stores it.
 func (t *tx) head(place []byte) *head {
 	if h, ok := t.heads[string(place)]; ok {
 		return h
@@ -161,7 +160,7 @@ func (t *tx) headOf(place, value []byte) head {
 	return h
 }
 
-// finish writes what was left to the end, and returns the error of the transaction.
+// finish stores the changed heads, and returns the error of the transaction.
 func (t *tx) finish() error {
 	if !t.db.writer.inUse { // the first write stores that the file is in use, and its name
 		t.bucket(bucketMeta).Delete([]byte(metaClean))
@@ -194,7 +193,7 @@ func (t *tx) entry(p place, seq uint64) (l storedEntry, ok bool) {
 func (t *tx) headsBelow(root core.Path) iter.Seq2[core.Path, head] {
 	return func(yield func(core.Path, head) bool) {
 		for k, value := range t.bucket(bucketPlaces).pairs(subtree(root)) {
-			if path, err := placeOf(k); err != nil {
+			if path, err := parsePlace(k); err != nil {
 				t.db.logUnreadable(fmt.Errorf("%s: %w", bucketPlaces, err))
 			} else if !yield(path, t.headOf(k, value)) {
 				return
@@ -203,10 +202,10 @@ func (t *tx) headsBelow(root core.Path) iter.Seq2[core.Path, head] {
 	}
 }
 
-// placesIn lists the places at or below root with which the keys of a bucket begin.
+// placesIn lists the places at or below root that have keys in a bucket.
 func (t *tx) placesIn(bucket string, root core.Path) (places []core.Path) {
 	for _, key := range t.bucket(bucket).prefixes(subtree(root)) {
-		path, err := placeOf(key)
+		path, err := parsePlace(key)
 		if err != nil {
 			t.db.logUnreadable(fmt.Errorf("%s: %w", bucket, err))
 			continue
@@ -216,12 +215,12 @@ func (t *tx) placesIn(bucket string, root core.Path) (places []core.Path) {
 	return places
 }
 
-// numbers iterates over a place's numbers in the log or among due entries, from one on, with
-// their values.
+// numbers iterates over the numbers that follow a place, or another prefix, in the keys of a bucket, beginning
+// with from, and their values.
 func (t *tx) numbers(bucket string, place []byte, from uint64) iter.Seq2[uint64, []byte] {
 	return func(yield func(uint64, []byte) bool) {
-		for k, value := range t.bucket(bucket).pairs(seqKey(place, from), after(place)) {
-			if seq, ok := numberOf(k, place); ok && !yield(seq, value) {
+		for k, value := range t.bucket(bucket).pairs(seqKey(place, from), prefixEnd(place)) {
+			if seq, ok := parseSeq(k, place); ok && !yield(seq, value) {
 				return
 			}
 		}
@@ -233,7 +232,7 @@ func (t *tx) turns(from, to []byte) iter.Seq2[core.TurnID, []record] {
 	return func(yield func(core.TurnID, []record) bool) {
 		var records []record
 		for k, v := range t.bucket(bucketJournal).pairs(from, to) {
-			key, err := journalKeyOf(k)
+			key, err := parseJournalKey(k)
 			if err != nil {
 				t.db.logUnreadable(err)
 				continue
@@ -254,7 +253,7 @@ func (t *tx) turns(from, to []byte) iter.Seq2[core.TurnID, []record] {
 
 func (t *tx) records(turn core.TurnID) (records []record) {
 	from := turnKey(turn)
-	for _, all := range t.turns(from, after(from)) {
+	for _, all := range t.turns(from, prefixEnd(from)) {
 		records = all
 	}
 	return records
@@ -265,7 +264,7 @@ type place struct {
 	from  core.Path // the original path
 	path  core.Path
 	key   []byte
-	ids   []byte // the key of the original path: its ids stay there
+	ids   []byte // the key of the original path, where its ids stay
 	shift uint64 // added to the numbers that were given under that path
 }
 
@@ -285,12 +284,12 @@ func (db *DB) logUnreadable(err error) {
 	text := err.Error()
 	if !o.logged[text] && len(o.logged) < maxUnreadable {
 		o.logged[text] = true
-		db.log.Error("a record cannot be read and is left out", "file", db.engine.name, "err", err)
+		db.log.Error("an unreadable record is left out", "file", db.engine.name, "err", err)
 	}
 }
 
-// dropDue lets an entry that cannot be read no longer wait for an answer, in a transaction
-// for which it does not wait. The entry stays, for a check to find.
+// dropDue removes an unreadable entry from those that wait for an answer. It does not wait for the transaction.
+// The entry itself stays, so that a check finds it.
 func (db *DB) dropDue(p place, seq uint64) {
 	j := &job{done: make(chan error, 1), run: func(t *tx) error {
 		key := seqKey(p.key, seq)
@@ -315,8 +314,8 @@ func (t *tx) readEntry(path core.Path, seq uint64, value []byte) (l storedEntry,
 	return l, err == nil
 }
 
-// readRecord decodes a record of the journal. For a step or a part that cannot be read, the
-// outcome is unknown; other records that cannot be read are skipped, and written again.
+// readRecord decodes a record of the journal. If it is unreadable, a step or a part has an unknown outcome;
+// another record is skipped, and the turn writes it again.
 func (t *tx) readRecord(key core.Key, value []byte) (w storedRecord, ok bool) {
 	w, err := decodeRecord(value)
 	if err == nil {
@@ -335,6 +334,7 @@ func isPrivate(value []byte) bool {
 	return l.Message.Private
 }
 
+// rebuiltHead computes a head from the log and the entries that wait.
 func (t *tx) rebuiltHead(place []byte) head {
 	var h head
 	var newest []byte

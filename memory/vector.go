@@ -12,15 +12,15 @@ import (
 
 const maxLength = 8192
 
-// vector is the direction of an embedding, each number in a byte.
+// vector is the direction of an embedding, with a byte for each component.
 type vector struct {
-	model  uint32 // tag of the model and the length: others are not compared
-	scale  float32
-	digits []byte // int8; of a vector that was read: the transaction's, unless it is coarse
+	model      uint32 // tag of the model and the length: only vectors of one tag are compared
+	scale      float32
+	components []byte // int8; of a stored vector that is not coarse, valid during the transaction
 }
 
-// coarseTag changes the model of a vector that is coarse: passages are many, so that each number of
-// theirs has four bits.
+// coarseTag changes the model of a coarse vector. As there are many passages, each component of their vectors
+// has four bits.
 const coarseTag = 0x34626974
 
 // modelTag is equal for vectors of one model and one length.
@@ -30,7 +30,7 @@ func modelTag(model string, length int) uint32 {
 	return h.Sum32()
 }
 
-// quantize makes a vector of an embedding; ok is false if that has no direction.
+// quantize makes a vector of an embedding; ok is false if it has no direction.
 func quantize(model string, embedding []float32) (v vector, ok bool) {
 	sum, largest := 0.0, 0.0
 	for _, x := range embedding {
@@ -42,14 +42,14 @@ func quantize(model string, embedding []float32) (v vector, ok bool) {
 	}
 	v = vector{modelTag(model, len(embedding)), float32(largest / 127 / math.Sqrt(sum)), make([]byte, len(embedding))}
 	for i, x := range embedding {
-		v.digits[i] = byte(int8(math.Round(float64(x) / largest * 127)))
+		v.components[i] = byte(int8(math.Round(float64(x) / largest * 127)))
 	}
 	return v, true
 }
 
-// cosine is the cosine of the angle between two vectors of one model.
+// cosine returns the cosine of the angle between two vectors of one model.
 func (v *vector) cosine(w *vector) float64 {
-	a, b := v.digits, w.digits
+	a, b := v.components, w.components
 	b = b[:len(a)]
 	var sum int32
 	for i, x := range a {
@@ -58,12 +58,12 @@ func (v *vector) cosine(w *vector) float64 {
 	return float64(sum) * float64(v.scale) * float64(w.scale)
 }
 
-// coarse returns the vector with numbers of four bits, from -7 to 7. Of the steps between two of
-// them it takes the one that changes the direction least.
+// coarse returns the vector with components of four bits, from -7 to 7. It chooses the step between them that
+// changes the direction least.
 func (v *vector) coarse() (best vector) {
 	nearest := -1.0
-	for step := 18; step > 4; step-- { // 7 of the first are 127 or more
-		c := v.inSteps(step)
+	for step := 18; step > 4; step-- { // 127 is 7 of the first
+		c := v.quantized(step)
 		near := c.cosine(v)
 		if near > nearest {
 			best, nearest = c, near
@@ -72,13 +72,13 @@ func (v *vector) coarse() (best vector) {
 	return best
 }
 
-// inSteps divides the numbers by a step, and cuts what is above 7 of them.
-func (v *vector) inSteps(step int) vector {
-	c, sum := vector{model: v.model ^ coarseTag, digits: make([]byte, len(v.digits))}, 0
-	for i, d := range v.digits {
-		x := (2*int(int8(d)) + 19*step) / (2 * step) // rounded, and 9 more so that it is above 0
+// quantized divides the components by a step, rounds them, and limits them to 7 steps.
+func (v *vector) quantized(step int) vector {
+	c, sum := vector{model: v.model ^ coarseTag, components: make([]byte, len(v.components))}, 0
+	for i, d := range v.components {
+		x := (2*int(int8(d)) + 19*step) / (2 * step) // rounded, plus 9 so that it is above 0
 		x = min(max(x-9, -7), 7)
-		c.digits[i] = byte(int8(x))
+		c.components[i] = byte(int8(x))
 		sum += x * x
 	}
 	c.scale = float32(1 / math.Sqrt(float64(sum)))
@@ -87,15 +87,15 @@ func (v *vector) inSteps(step int) vector {
 
 const vectorHeader = 8
 
-// encode returns the vector as it is stored for what has that number.
+// encode returns the vector as it is stored. It is coarse if the number is that of a passage.
 func (v *vector) encode(number uint64) []byte {
-	b := make([]byte, 0, vectorHeader+len(v.digits))
+	b := make([]byte, 0, vectorHeader+len(v.components))
 	b = binary.BigEndian.AppendUint32(b, v.model)
 	b = binary.BigEndian.AppendUint32(b, math.Float32bits(v.scale))
 	if number < firstPassage {
-		return append(b, v.digits...)
+		return append(b, v.components...)
 	}
-	for i, d := range v.digits { // from 1 to 15; 0 after an odd one
+	for i, d := range v.components { // from 1 to 15; 0 after an odd one
 		if i%2 == 0 {
 			b = append(b, (d+8)<<4)
 		} else {
@@ -105,14 +105,14 @@ func (v *vector) encode(number uint64) []byte {
 	return b
 }
 
-// decodeVector reads the vector of what has that number.
+// decodeVector decodes the vector of the fact or passage with a number.
 func decodeVector(b []byte, number uint64) (v vector, err error) {
 	if len(b) <= vectorHeader || len(b) > vectorHeader+maxLength {
 		return vector{}, fmt.Errorf("vector of %d bytes: %w", len(b), errFields)
 	}
 	v = vector{binary.BigEndian.Uint32(b), math.Float32frombits(binary.BigEndian.Uint32(b[4:])), b[vectorHeader:]}
 	if number >= firstPassage {
-		v.digits = unpacked(v.digits)
+		v.components = unpack(v.components)
 	}
 	scale := float64(v.scale)
 	if !(scale > 0) || math.IsInf(scale, 0) {
@@ -121,8 +121,8 @@ func decodeVector(b []byte, number uint64) (v vector, err error) {
 	return v, nil
 }
 
-// unpacked returns the numbers of four bits each.
-func unpacked(pairs []byte) []byte {
+// unpack returns components that were stored with four bits each.
+func unpack(pairs []byte) []byte {
 	digits := make([]byte, 0, 2*len(pairs))
 	for _, pair := range pairs {
 		digits = append(digits, pair>>4-8, pair&0xf-8)
@@ -136,20 +136,20 @@ func unpacked(pairs []byte) []byte {
 // sketchWords is the size of a sketch.
 const sketchWords = 16
 
-// sketch is on which side of 1024 planes through the origin a vector lies. The nearer two
-// vectors, the fewer bits differ.
+// sketch says on which side of 1024 planes through the origin a vector lies. The nearer two vectors, the fewer
+// bits differ.
 type sketch [sketchWords]uint64
 
 // sketch rotates the vector in a fixed, pseudo-random way, so that every number affects
 // every bit, and keeps the signs.
 func (v *vector) sketch() (s sketch) {
 	n := sketchWords * 64
-	for n < len(v.digits) {
+	for n < len(v.components) {
 		n *= 2
 	}
 	turned := make([]int32, n)
 	state := uint64(0)
-	for i, d := range v.digits {
+	for i, d := range v.components {
 		if i%64 == 0 {
 			state = mix(uint64(i) + 1)
 		}
@@ -174,8 +174,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// hadamard is the Walsh-Hadamard transform, in place. The length is a power of
-// two.
+// hadamard computes the Walsh-Hadamard transform in place. The length is a power of two.
 func hadamard(x []int32) {
 	for half := 1; half < len(x); half *= 2 {
 		for at := 0; at < len(x); at += 2 * half {
@@ -196,7 +195,7 @@ func (s *sketch) distance(stored []byte) (n int) {
 	return n
 }
 
-// A value holds the sketches of chunkFacts consecutive facts, so that a search reads few
+// A value holds the sketches of chunkFacts consecutive numbers, so that a search reads few
 // keys. Each is the number within the chunk (1 byte), the model's tag (4) and the bits.
 const (
 	chunkFacts  = 60
@@ -211,7 +210,7 @@ func (t factTx) putVector(origin core.Path, fact uint64, v *vector) {
 		v = &c
 	}
 	t.bucket(bucketVectors).Put(seqKey(placeKey(origin), fact), v.encode(fact))
-	t.changeChunk(origin, fact, v.encodeSketch(fact))
+	t.setSketch(origin, fact, v.encodeSketch(fact))
 }
 
 // encodeSketch returns a vector's sketch as a chunk holds it.
@@ -238,11 +237,11 @@ func (t factTx) sketchAt(origin core.Path, fact uint64) []byte {
 
 func (t factTx) dropVector(origin core.Path, fact uint64) {
 	t.bucket(bucketVectors).Delete(seqKey(placeKey(origin), fact))
-	t.changeChunk(origin, fact, nil)
+	t.setSketch(origin, fact, nil)
 }
 
-// changeChunk replaces the sketch of one fact; nil deletes it.
-func (t factTx) changeChunk(origin core.Path, fact uint64, one []byte) {
+// setSketch stores the encoded sketch of one fact; nil deletes it.
+func (t factTx) setSketch(origin core.Path, fact uint64, one []byte) {
 	b, key := t.bucket(bucketSketches), chunkKey(origin, fact)
 	old := b.Get(key)
 	chunk := make([]byte, 0, len(old)+sketchBytes)
@@ -257,7 +256,7 @@ func (t factTx) changeChunk(origin core.Path, fact uint64, one []byte) {
 	b.set(key, append(chunk, one...))
 }
 
-// sketches calls use for the sketches of one model of the facts of an origin, from about that number on.
+// sketches calls use for the sketches of one model in an origin, beginning with the chunk that contains from.
 func (t factTx) sketches(origin core.Path, from uint64, model uint32, use func(fact uint64, stored []byte)) {
 	for chunk, v := range t.numbers(bucketSketches, placeKey(origin), from/chunkFacts) {
 		for ; len(v) >= sketchBytes; v = v[sketchBytes:] {

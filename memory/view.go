@@ -23,7 +23,7 @@ func (db *DB) View(ctx context.Context, f func(core.View) error) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	defer db.engine.recovered(debug.SetPanicOnFault(true), &err)
+	defer db.engine.recoverPanic(debug.SetPanicOnFault(true), &err)
 	b, err := db.engine.Begin(ctx)
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func (db *DB) View(ctx context.Context, f func(core.View) error) (err error) {
 // wraps core.ErrDamaged.
 func (db *DB) view(ctx context.Context, f func(*view) error) error {
 	return db.View(ctx, func(v core.View) (err error) {
-		defer db.engine.recovered(debug.SetPanicOnFault(true), &err)
+		defer db.engine.recoverPanic(debug.SetPanicOnFault(true), &err)
 		return f(v.(*view))
 	})
 }
@@ -57,19 +57,19 @@ type view struct {
 
 var errEnded = errors.New("this view has ended")
 
-// read returns what f reads of the place to which a path leads. If a broken page makes the
-// engine panic, the file is damaged, and the caller is not at fault.
-func read[T any](v *view, path core.Path, f func(place) T) (value T, err error) {
+// readPlace calls f with the place to which a path leads, and returns its result. If the engine panics on a
+// broken page, the error wraps core.ErrDamaged.
+func readPlace[T any](v *view, path core.Path, f func(place) T) (value T, err error) {
 	if v.ended {
 		return value, errEnded
 	}
-	defer func() { err = v.db.engine.named(err) }()
-	defer v.db.engine.recovered(debug.SetPanicOnFault(true), &err)
+	defer func() { err = v.db.engine.withName(err) }()
+	defer v.db.engine.recoverPanic(debug.SetPanicOnFault(true), &err)
 	return f(v.resolve(path)), nil
 }
 
 func (v *view) Head(path core.Path) (core.Head, error) {
-	return read(v, path, func(p place) core.Head {
+	return readPlace(v, path, func(p place) core.Head {
 		h, _ := v.readHead(p.key)
 		return h.of(p.path)
 	})
@@ -80,7 +80,7 @@ func (h head) of(path core.Path) core.Head {
 }
 
 func (v *view) Places(root core.Path) ([]core.Head, error) {
-	return read(v, root, func(p place) (heads []core.Head) {
+	return readPlace(v, root, func(p place) (heads []core.Head) {
 		for path, h := range v.headsBelow(p.path) {
 			heads = append(heads, h.of(path))
 		}
@@ -89,12 +89,12 @@ func (v *view) Places(root core.Path) ([]core.Head, error) {
 }
 
 func (v *view) Waiting() ([]core.Path, error) {
-	return read(v, core.Path{}, func(place) []core.Path { return v.placesIn(bucketDue, core.Path{}) })
+	return readPlace(v, core.Path{}, func(place) []core.Path { return v.placesIn(bucketDue, core.Path{}) })
 }
 
 func (v *view) Due(path core.Path, max int) ([]core.Entry, error) {
-	ahead(&v.tx, func() []kv.Range { return v.nextTurnRanges(path) }) // unless it has moved
-	return read(v, path, func(p place) (entries []core.Entry) {
+	prefetch(&v.tx, func() []kv.Range { return v.nextTurnRanges(path) }) // of no use if the place has moved
+	return readPlace(v, path, func(p place) (entries []core.Entry) {
 		for seq := range v.numbers(bucketDue, p.key, 0) {
 			if len(entries) == max {
 				break
@@ -113,7 +113,7 @@ func (v *view) Entry(path core.Path, id string) (e core.Entry, ok bool, err erro
 	if id == "" {
 		return core.Entry{}, false, nil
 	}
-	e, err = read(v, path, func(p place) core.Entry {
+	e, err = readPlace(v, path, func(p place) core.Entry {
 		seq, known := v.findID(p, id)
 		if !known {
 			return core.Entry{}
@@ -126,7 +126,7 @@ func (v *view) Entry(path core.Path, id string) (e core.Entry, ok bool, err erro
 }
 
 func (v *view) After(path core.Path, seq uint64, max int, into []core.Entry) ([]core.Entry, error) {
-	return read(v, path, func(p place) []core.Entry {
+	return readPlace(v, path, func(p place) []core.Entry {
 		entries, first := into[:0], seq+p.shift+1
 		if first == 0 {
 			return entries
@@ -148,11 +148,11 @@ func (v *view) After(path core.Path, seq uint64, max int, into []core.Entry) ([]
 }
 
 func (v *view) Last(path core.Path, n int) ([]core.Entry, error) {
-	return read(v, path, func(p place) []core.Entry {
+	return readPlace(v, path, func(p place) []core.Entry {
 		h, _ := v.readHead(p.key)
 		entries, t := make([]core.Entry, 0, min(max(n, 0), int(h.count))), v.tail(p.path, p.key)
 		for len(entries) < n && t.step() {
-			entries = append(entries, t.at.Entry)
+			entries = append(entries, t.entry.Entry)
 		}
 		slices.Reverse(entries)
 		return entries
@@ -162,12 +162,12 @@ func (v *view) Last(path core.Path, n int) ([]core.Entry, error) {
 // Recent merges the logs of the n places that were last active, from their ends. Within a
 // place the numbers decide, not the times.
 func (v *view) Recent(root core.Path, n int, keep func(core.Path) bool) ([]core.Entry, error) {
-	return read(v, root, func(p place) []core.Entry { return v.merge(v.active(p.path, n, keep), n) })
+	return readPlace(v, root, func(p place) []core.Entry { return v.merge(v.active(p.path, n, keep), n) })
 }
 
-// State replaces a state that cannot be read by the zero State.
+// State returns the zero State if the stored one cannot be read.
 func (v *view) State(path core.Path) (core.State, error) {
-	return read(v, path, func(p place) (s core.State) {
+	return readPlace(v, path, func(p place) (s core.State) {
 		value := v.bucket(bucketStates).Get(p.key)
 		if value == nil {
 			return core.State{}
@@ -181,7 +181,7 @@ func (v *view) State(path core.Path) (core.State, error) {
 }
 
 func (v *view) Journal(turn core.TurnID) ([]core.Record, error) {
-	return read(v, turn.Path, func(p place) (records []core.Record) {
+	return readPlace(v, turn.Path, func(p place) (records []core.Record) {
 		for _, r := range v.records(core.TurnID{Path: p.path, Seq: turn.Seq + p.shift}) {
 			if w, ok := v.readRecord(r.key, r.value); ok {
 				records = append(records, core.Record{Key: r.key, Progress: w.Progress, Time: w.Time, Data: w.Data})
@@ -191,9 +191,8 @@ func (v *view) Journal(turn core.TurnID) ([]core.Record, error) {
 	})
 }
 
-// backward goes through the pairs with that prefix before the key to, last first. Only a view
-// has it: in a transaction that has deleted, bbolt's cursors lose their way backward,
-// and Last may never return.
+// backward iterates over the pairs with a prefix that are before the key to, last first. Only views have it:
+// after a Delete in the same transaction, bbolt's cursors go wrong when they move backward.
 func (v *view) backward(bucket string, prefix, to []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(k, value []byte) bool) {
 		c := v.bucket(bucket).Cursor(prefix, to)
@@ -204,27 +203,28 @@ func (v *view) backward(bucket string, prefix, to []byte) iter.Seq2[[]byte, []by
 	}
 }
 
+// tail reads the log of a place from its end.
 type tail struct {
 	view     *view
 	cursor   kv.Cursor
-	k, value []byte // what step reads next
+	k, value []byte // the pair that step decodes next
 	path     core.Path
 	prefix   []byte
-	at       storedEntry
+	entry    storedEntry
 }
 
 func (v *view) tail(path core.Path, key []byte) *tail {
-	t := &tail{view: v, cursor: v.bucket(bucketLog).Cursor(key, after(key)), path: path, prefix: key}
-	t.k, t.value = t.cursor.Before(after(key))
+	t := &tail{view: v, cursor: v.bucket(bucketLog).Cursor(key, prefixEnd(key)), path: path, prefix: key}
+	t.k, t.value = t.cursor.Before(prefixEnd(key))
 	return t
 }
 
-// step goes to the next older entry that can be read; false if there is none.
+// step moves to the next older entry that can be read, and reports whether there is one.
 func (t *tail) step() bool {
 	for bytes.HasPrefix(t.k, t.prefix) {
-		seq, ok := numberOf(t.k, t.prefix)
+		seq, ok := parseSeq(t.k, t.prefix)
 		if ok {
-			t.at, ok = t.view.readEntry(t.path, seq, t.value)
+			t.entry, ok = t.view.readEntry(t.path, seq, t.value)
 		}
 		t.k, t.value = t.cursor.Prev()
 		if ok {
@@ -234,7 +234,7 @@ func (t *tail) step() bool {
 	return false
 }
 
-// merge takes the n newest entries of some places.
+// merge returns the n newest entries of some places, oldest first.
 func (v *view) merge(places []core.Path, n int) []core.Entry {
 	var tails []*tail
 	for _, path := range places {
@@ -249,9 +249,9 @@ func (v *view) merge(places []core.Path, n int) []core.Entry {
 	entries := make([]core.Entry, 0, n)
 	for len(entries) < n && len(tails) > 0 {
 		newest := slices.MinFunc(tails, func(a, b *tail) int {
-			return latest(activity{a.at.Message.Time, a.prefix}, activity{b.at.Message.Time, b.prefix})
+			return byLatest(activity{a.entry.Message.Time, a.prefix}, activity{b.entry.Message.Time, b.prefix})
 		})
-		entries = append(entries, newest.at.Entry)
+		entries = append(entries, newest.entry.Entry)
 		if !newest.step() {
 			tails = slices.DeleteFunc(tails, func(t *tail) bool { return t == newest })
 		}
@@ -260,6 +260,7 @@ func (v *view) merge(places []core.Path, n int) []core.Entry {
 	return entries
 }
 
+// active returns the n places at or below root that were last active, of those that keep accepts.
 func (v *view) active(root core.Path, n int, keep func(core.Path) bool) (places []core.Path) {
 	var all []activity
 	for k, value := range v.bucket(bucketPlaces).pairs(subtree(root)) {
@@ -268,26 +269,25 @@ func (v *view) active(root core.Path, n int, keep func(core.Path) bool) (places 
 			all = append(all, activity{h.time, k})
 		}
 	}
-	sorting.Sort(all, latest)
+	sorting.Sort(all, byLatest)
 	for _, a := range all {
 		if len(places) >= n {
 			break
 		}
-		if path, err := placeOf(a.key); err == nil && (keep == nil || keep(path)) {
+		if path, err := parsePlace(a.key); err == nil && (keep == nil || keep(path)) {
 			places = append(places, path)
 		}
 	}
 	return places
 }
 
-// activity says when a place was last active. The key belongs to the
-// transaction.
+// activity is when a place was last active. The key is valid during the transaction.
 type activity struct {
 	time time.Time
 	key  []byte
 }
 
-// latest sorts the latest first; at the same time, the greatest path first.
-func latest(a, b activity) int {
+// byLatest sorts the latest first; at the same time, the greatest path first.
+func byLatest(a, b activity) int {
 	return cmp.Or(b.time.Compare(a.time), bytes.Compare(b.key, a.key))
 }

@@ -204,7 +204,7 @@ func watchSteps(db *DB) *stepsDone {
 			s.spent = max(s.spent, spentHere()-before)
 		})
 	}
-	_ = db.update(context.Background(), func(*tx) { db.writer.fault = note }) // only the writer may
+	_ = db.update(context.Background(), func(*tx) { db.writer.beforeJob = note }) // only the writer may
 	return s
 }
 
@@ -262,7 +262,7 @@ func waits(t *testing.T, db *DB, do func() error) (w waiting) {
 		defer leave()
 		repeat(&w.plain, func(int) { plain(1) })
 		repeat(&w.reads, func(int) {
-			if err := db.look(t.Context(), func(v *view) { v.Last(kitchen, 20) }); err != nil {
+			if err := db.read(t.Context(), func(v *view) { v.Last(kitchen, 20) }); err != nil {
 				t.Error(err)
 			}
 		})

@@ -34,31 +34,22 @@ type watch struct {
 }
 
 type work struct {
-	job   string // its name
-	busy  bool
-	slow  bool      // it waits for the disk
-	steps uint64    // counts what it did before
-	since time.Time // when it began
+	job    string // its name
+	busy   bool
+	onDisk bool      // it waits for the disk
+	steps  uint64    // counts the changes
+	since  time.Time // when it began
 }
 
-// startJob notes that the writer works on a job from now on. It fails if the job is refused.
-func (w *watch) startJob(j *job, now time.Time) error {
-	if now.Before(w.refused[j.name]) {
-		return fmt.Errorf("%s: %w", j.name, ErrRefused)
-	}
-	w.note(work{job: j.name, busy: true})
-	return nil
-}
-
-// note notes what the writer does from now on.
-func (w *watch) note(now work) {
+// set stores what the writer does from now on.
+func (w *watch) set(now work) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now.steps, now.since = w.doing.steps+1, time.Now()
 	w.doing = now
 }
 
-func (w *watch) state() work {
+func (w *watch) current() work {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.doing
@@ -76,9 +67,9 @@ func (w *watch) run(ctx context.Context, patience time.Duration, stuck func(job 
 			return
 		case <-tick.C:
 		}
-		now := w.state()
+		now := w.current()
 		limit := watchTicks
-		if now.slow {
+		if now.onDisk {
 			limit *= slowFactor
 		}
 		switch {
@@ -123,10 +114,10 @@ func (db *DB) Pulse(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	db.queue.withdraw(j)
-	doing := db.writer.watch.state()
+	doing := db.writer.watch.current()
 	waits := time.Since(doing.since)
 	switch {
-	case !doing.slow:
+	case !doing.onDisk:
 		return fmt.Errorf("%s: no write commits: the writer works on %q", db.engine.name, doing.job)
 	case waits >= patience:
 		return fmt.Errorf("%s: no write commits: the disk has been busy for %v",
@@ -137,7 +128,7 @@ func (db *DB) Pulse(ctx context.Context) error {
 
 type jobKey struct{}
 
-// withJobName names the jobs that are written with the context.
+// withJobName names the jobs that are written with the context it returns.
 func withJobName(ctx context.Context, format string, args ...any) context.Context {
 	return context.WithValue(ctx, jobKey{}, fmt.Sprintf(format, args...))
 }
@@ -149,16 +140,16 @@ func (w *batch) jobName() string {
 	case len(b.Journal) > 0:
 		return "turn " + b.Journal[0].Key.Turn.String()
 	case len(b.Append) > 0:
-		return event("message", &b.Append[0].Event)
+		return eventName("message", &b.Append[0].Event)
 	case len(b.Change) > 0:
-		return event(string(b.Change[0].Kind), &b.Change[0])
+		return eventName(string(b.Change[0].Kind), &b.Change[0])
 	case len(b.Answered)+len(b.Settled) > 0: // its records were refused
 		return "end of turn " + slices.Concat(b.Answered, b.Settled)[0].String()
 	}
 	return ""
 }
 
-func event(kind string, e *core.Event) string {
+func eventName(kind string, e *core.Event) string {
 	return kind + " " + cmp.Or(e.Message.ID, e.Target) + " in " + e.Message.Path.String()
 }
 
@@ -168,9 +159,9 @@ const (
 	stuckAge    = 24 * time.Hour // a refused job is tried again after so long
 )
 
-// blocked is how often a job blocked the writer, and when it last did. A file beside the
-// database holds it by the job's name.
-type blocked struct {
+// blockCount is how often a job blocked the writer, and when it last did. They are stored by job name, in a
+// file beside the database.
+type blockCount struct {
 	Times int       `json:"times"`
 	Last  time.Time `json:"last"`
 }
@@ -185,7 +176,7 @@ func (w *writer) addBlocked(job string) error {
 	if err != nil {
 		return err
 	}
-	all[job] = blocked{Times: all[job].Times + 1, Last: w.db.clock()}
+	all[job] = blockCount{Times: all[job].Times + 1, Last: w.db.clock()}
 	return os.WriteFile(w.blockedFile(), core.JSON(all), 0o600)
 }
 
@@ -207,8 +198,8 @@ func (w *writer) refusedJobs() map[string]time.Time {
 }
 
 // blockedJobs returns the counts that are not too old.
-func (w *writer) blockedJobs() (map[string]blocked, error) {
-	all := make(map[string]blocked)
+func (w *writer) blockedJobs() (map[string]blockCount, error) {
+	all := make(map[string]blockCount)
 	data, err := os.ReadFile(w.blockedFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		return all, nil
@@ -216,6 +207,6 @@ func (w *writer) blockedJobs() (map[string]blocked, error) {
 	if err == nil {
 		err = json.Unmarshal(data, &all)
 	}
-	maps.DeleteFunc(all, func(_ string, counted blocked) bool { return w.db.clock().Sub(counted.Last) > stuckAge })
+	maps.DeleteFunc(all, func(_ string, counted blockCount) bool { return w.db.clock().Sub(counted.Last) > stuckAge })
 	return all, err
 }

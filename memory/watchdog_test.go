@@ -223,11 +223,11 @@ func TestWhenAJobIsStuck(t *testing.T) {
 			time.Sleep(20 * patience) // nothing to do is not stuck
 			for range 30 {
 				time.Sleep(patience / 2)
-				w.note(work{job: "before", busy: true})
+				w.set(work{job: "before", busy: true})
 			}
-			w.note(work{})
+			w.set(work{})
 			time.Sleep(patience / 2)
-			w.note(work{job: "stuck", busy: true, slow: slow})
+			w.set(work{job: "stuck", busy: true, onDisk: slow})
 			last := time.Now()
 			want(t, "the job", <-stuck, "stuck")
 			limit := patience
@@ -245,9 +245,9 @@ func TestWhenAJobIsStuck(t *testing.T) {
 		var w watch
 		ctx, cancel := context.WithCancel(t.Context())
 		go w.run(ctx, time.Minute, func(string) { t.Error("reported after the end") })
-		w.note(work{busy: true})
-		want(t, "at work", w.state() == work{busy: true, steps: 1, since: time.Now()}, true)
-		w.note(work{busy: true, slow: true})
+		w.set(work{busy: true})
+		want(t, "at work", w.current() == work{busy: true, steps: 1, since: time.Now()}, true)
+		w.set(work{busy: true, onDisk: true})
 		time.Sleep(30 * time.Second)
 		cancel()
 		time.Sleep(time.Hour)
@@ -271,7 +271,7 @@ func TestStuckByDefault(t *testing.T) {
 			t.Errorf("noticed after %v, want %v", took, patience)
 		}
 		blamed, err := db.writer.blockedJobs()
-		want(t, "noted", blamed, map[string]blocked{"mine": {Times: 1, Last: time.Now()}})
+		want(t, "noted", blamed, map[string]blockCount{"mine": {Times: 1, Last: time.Now()}})
 		close(free)
 		if err := errors.Join(err, db.writer.addBlocked(""), db.Close()); err != nil {
 			t.Error(err)
@@ -315,10 +315,13 @@ func TestFileOfBlockedJobs(t *testing.T) {
 	db = openWith(t, dir, with)
 	want(t, "refused", db.RefusedJobs(), []string{"often", "too often"})
 	want(t, "until", db.writer.watch.refused["often"], now)
-	if err := db.writer.watch.startJob(&job{name: "often"}, now); err != nil {
+	run := func(now time.Time) error {
+		return db.writer.runJob(&tx{now: now}, &job{name: "often", run: func(*tx) error { return nil }})
+	}
+	if err := run(now); err != nil {
 		t.Errorf("a day later: %v", err)
 	}
-	if err := db.writer.watch.startJob(&job{name: "often"}, now.Add(-1)); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "often") {
+	if err := run(now.Add(-1)); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "often") {
 		t.Errorf("before: %v", err)
 	}
 	db.Close()
@@ -329,7 +332,7 @@ func TestFileOfBlockedJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, err := db.writer.blockedJobs()
-	want(t, "kept", all, map[string]blocked{"new": {Times: 1, Last: now}})
+	want(t, "kept", all, map[string]blockCount{"new": {Times: 1, Last: now}})
 	if err := errors.Join(err, db.Close(), os.WriteFile(db.engine.name+stuckSuffix, []byte("spoilt"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -377,11 +380,11 @@ func TestNamesOfJobs(t *testing.T) {
 	}
 	db := open(t, t.TempDir())
 	var called []string
-	db.writer.fault = func(_ *tx, j *job) { called = append(called, j.name) }
+	db.writer.beforeJob = func(_ *tx, j *job) { called = append(called, j.name) }
 	nothing := func(*tx) error { return nil }
 	ctx := withJobName(t.Context(), "work on %d", 5)
 	err := errors.Join(db.write(ctx, &job{run: nothing}), db.write(ctx, &job{run: nothing, name: "own"}))
-	db.writer.fault = func(*tx, *job) {}
+	db.writer.beforeJob = func(*tx, *job) {}
 	if err != nil {
 		t.Error(err)
 	}

@@ -21,7 +21,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Limits of what is looked at of one text.
+// Limits of what is read of one text.
 const (
 	maxWords = 512
 	maxWord  = 64 // bytes
@@ -47,8 +47,8 @@ var stemmers = [...]struct {
 	{"no", norwegian.Stem}, {"pt", portuguese.Stem}, {"ru", russian.Stem}, {"sv", swedish.Stem},
 }
 
-// terms are the different words of a text, in lower case, stemmed if the language is known.
-// Scripts without spaces give pairs of letters, and single Han characters, too.
+// terms returns the distinct words of a text, in lower case, stemmed if the language is known. Scripts without
+// spaces give pairs of letters, and single Han characters, too.
 func terms(text, language string) []string {
 	stem := stemmer(language)
 	seen := make(map[string]bool)
@@ -64,7 +64,7 @@ func terms(text, language string) []string {
 	return all
 }
 
-// stemmed is the stem of a word; the word itself without a stemmer.
+// stemmed returns the stem of a word, or the word itself without a stemmer.
 func stemmed(word string, stem func(*snowballstem.Env) bool) string {
 	if stem == nil {
 		return word
@@ -74,14 +74,14 @@ func stemmed(word string, stem func(*snowballstem.Env) bool) string {
 	return env.Current()
 }
 
-// words calls use for each word until it returns false, at last for single Han characters,
-// each of which may be a word.
+// words calls use for each word of a text, and then for each Han character, which may be a word, until it
+// returns false.
 func words(text string, use func(string) bool) {
 	letter := func(r rune) bool {
 		return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
 	}
 	text = lower(text)
-	signs := false
+	hasHan := false
 	for run := range strings.FieldsFuncSeq(text, func(r rune) bool { return !letter(r) }) {
 		for run != "" {
 			var piece string
@@ -89,10 +89,10 @@ func words(text string, use func(string) bool) {
 			if !splitWord(piece, use) {
 				return
 			}
-			signs = signs || strings.ContainsFunc(piece, isHan)
+			hasHan = hasHan || strings.ContainsFunc(piece, isHan)
 		}
 	}
-	if !signs {
+	if !hasHan {
 		return
 	}
 	for _, r := range text {
@@ -102,12 +102,12 @@ func words(text string, use func(string) bool) {
 	}
 }
 
-// lower is a text in the form in which texts are compared: in lower case and normal form C.
+// lower returns a text in the form in which texts are compared: in lower case and normal form C.
 func lower(text string) string { return strings.ToLower(norm.NFC.String(text)) }
 
 func isHan(r rune) bool { return unicode.Is(unicode.Han, r) }
 
-// cutPiece cuts a run of letters between a script with spaces and one without.
+// cutPiece splits a run of letters where a script with spaces meets one without.
 func cutPiece(run string) (piece, rest string) {
 	first, _ := utf8.DecodeRuneInString(run)
 	for i, r := range run {
@@ -118,7 +118,7 @@ func cutPiece(run string) (piece, rest string) {
 	return run, ""
 }
 
-// longVowelMark is the mark of long vowels, which belongs to two scripts.
+// longVowelMark is the mark of long vowels, which Hiragana and Katakana share.
 const longVowelMark = 'ー'
 
 func isUnspaced(r rune) bool {

@@ -17,10 +17,10 @@ import (
 
 // writer is the one goroutine that writes.
 type writer struct {
-	db    *DB
-	watch watch
-	fault func(*tx, *job) // see Options
-	inUse bool            // the file says that it is in use
+	db        *DB
+	watch     watch
+	beforeJob func(*tx, *job) // see Options
+	inUse     bool            // the file says that it is in use
 }
 
 // run writes until the queue is closed and empty, a group of jobs in each transaction.
@@ -31,8 +31,8 @@ func (w *writer) run() {
 		g := &groupCommit{db: w.db}
 		closed := w.db.queue.take(g)
 		for len(g.jobs) > 0 {
-			w.watch.note(work{busy: true, slow: true})
-			w.settle(g, w.db.engine.Update(g.write))
+			w.watch.set(work{busy: true, onDisk: true})
+			w.conclude(g, w.db.engine.Update(g.write))
 		}
 		if closed {
 			w.markClean()
@@ -41,16 +41,17 @@ func (w *writer) run() {
 	}
 }
 
-// settle tells jobs what came of a transaction, and leaves to the group those that are to be tried again. A
-// job that failed is taken out; if the transaction itself failed, each job is tried alone.
-func (w *writer) settle(g *groupCommit, err error) {
-	defer w.watch.note(work{})
+// conclude handles the result of a group's transaction. After a success it reports to all jobs. A job that
+// failed leaves the group, and the others are tried again. If the transaction itself failed, each job is tried
+// alone.
+func (w *writer) conclude(g *groupCommit, err error) {
+	defer w.watch.set(work{})
 	g.sealed = true
-	err = w.db.engine.named(err)
+	err = w.db.engine.withName(err)
 	switch {
 	case err == nil:
 		w.inUse = true
-		w.db.embeds.saved(g.saved)
+		w.db.embeds.noteSaved(g.saved)
 		for _, j := range g.jobs {
 			if j.publish != nil {
 				j.publish()
@@ -62,18 +63,19 @@ func (w *writer) settle(g *groupCommit, err error) {
 		g.failed.done <- err
 		g.jobs = slices.DeleteFunc(g.jobs, func(j *job) bool { return j == g.failed })
 	case len(g.jobs) > 1:
-		g.jobs, g.alone = nil, g.jobs
+		g.jobs, g.retryAlone = nil, g.jobs
 	case !w.db.space.noteFailure(err, g.jobs[0]):
 		g.jobs[0].done <- err
 		g.jobs = nil
 	}
 	g.failed = nil
-	if len(g.jobs) == 0 && len(g.alone) > 0 {
-		g.jobs, g.alone = g.alone[:1], g.alone[1:]
+	if len(g.jobs) == 0 && len(g.retryAlone) > 0 {
+		g.jobs, g.retryAlone = g.retryAlone[:1], g.retryAlone[1:]
 	}
 }
 
-// transact is one transaction for which nobody waits in the queue.
+// transact runs a transaction outside of the queue. Only the writer may call it, or Open before the writer
+// starts.
 func (w *writer) transact(run func(*tx) error) error {
 	err := w.db.engine.Update(func(b kv.Tx) error {
 		t := newTx(w.db, b)
@@ -86,19 +88,19 @@ func (w *writer) transact(run func(*tx) error) error {
 	return err
 }
 
-// maxDelay is how long a job that can wait waits for a transaction of others.
+// maxDelay is how long a job with canWait waits for others that need a transaction.
 const maxDelay = 100 * time.Millisecond
 
 type job struct {
-	// run writes. It may be called again, in another transaction, when what
-	// shares the transaction with it fails.
+	// run writes. It may be called again, in another transaction, if another job in the first
+	// one fails.
 	run func(*tx) error
-	// ahead, if set, returns what run will read.
-	ahead func(*tx) []kv.Range
+	// prefetch, if set, returns what run will read.
+	prefetch func(*tx) []kv.Range
 	// publish, if set, is called when what run wrote is durable.
 	publish   func()
-	name      string // empty: that of the context of write
-	size      int    // rough, in bytes; 0: it adds nothing
+	name      string // "": see withJobName
+	size      int    // roughly, in bytes; 0: it adds nothing
 	finishing bool   // finishes what has begun: it is written even if the disk is full
 	canWait   bool   // for the next transaction, up to maxDelay
 	done      chan error
@@ -111,22 +113,21 @@ const (
 )
 
 type groupCommit struct {
-	db     *DB
-	jobs   []*job
-	size   int      // of the jobs, in bytes
-	sealed bool     // no more jobs join
-	alone  []*job   // which are tried one by one afterwards
-	failed *job     // in the latest transaction; nil: none of them
-	saved  []uint64 // see tx
+	db         *DB
+	jobs       []*job
+	size       int      // of the jobs, in bytes
+	sealed     bool     // no more jobs join
+	retryAlone []*job   // to be tried one by one afterwards
+	failed     *job     // in the latest transaction; nil: none of them
+	saved      []uint64 // see tx
 }
 
-// write runs the jobs in a transaction, and those that join meanwhile. Nothing outlives a call that failed or
-// that the engine repeats.
+// write runs the jobs, and those that join meanwhile, in a transaction. The engine may call it again.
 func (g *groupCommit) write(b kv.Tx) error {
 	t, w, announced := newTx(g.db, b), g.db.writer, 0
 	for i := 0; ; i++ {
 		if i == len(g.jobs) && !g.sealed {
-			runtime.Gosched() // those whose jobs the last transaction wrote may write again
+			runtime.Gosched() // so that the callers of the last transaction can queue their next jobs
 			g.db.queue.take(g)
 		}
 		if i == len(g.jobs) {
@@ -134,28 +135,29 @@ func (g *groupCommit) write(b kv.Tx) error {
 		}
 		for ; announced < len(g.jobs); announced++ {
 			j := g.jobs[announced]
-			if j.ahead != nil {
-				ahead(&t, func() []kv.Range { return j.ahead(&t) })
+			if j.prefetch != nil {
+				prefetch(&t, func() []kv.Range { return j.prefetch(&t) })
 			}
 		}
 		g.failed = g.jobs[i]
 		if err := w.runJob(&t, g.failed); err != nil {
 			return err
 		}
-		g.failed = nil // what fails from here on is the transaction
+		g.failed = nil // a failure from here on is the transaction's
 	}
 	g.saved = t.saved
-	w.watch.note(work{busy: true, slow: true})
+	w.watch.set(work{busy: true, onDisk: true})
 	return t.finish()
 }
 
-// runJob runs one job, whose panic is its error.
+// runJob runs one job. A panic becomes its error.
 func (w *writer) runJob(t *tx, j *job) (err error) {
-	defer w.db.engine.recovered(debug.SetPanicOnFault(true), &err)
-	if err := w.watch.startJob(j, t.now); err != nil {
-		return err
+	defer w.db.engine.recoverPanic(debug.SetPanicOnFault(true), &err)
+	if t.now.Before(w.watch.refused[j.name]) {
+		return fmt.Errorf("%s: %w", j.name, ErrRefused)
 	}
-	w.fault(t, j)
+	w.watch.set(work{job: j.name, busy: true})
+	w.beforeJob(t, j)
 	if err := j.run(t); err != nil {
 		return err
 	}
@@ -237,22 +239,22 @@ func (db *DB) update(ctx context.Context, run func(*tx)) error {
 	}})
 }
 
-// look is view for a function that returns no error.
-func (db *DB) look(ctx context.Context, f func(*view)) error {
+// read is view for a function that returns no error.
+func (db *DB) read(ctx context.Context, f func(*view)) error {
 	return db.view(ctx, func(v *view) error {
 		f(v)
 		return nil
 	})
 }
 
-// updateAndView is update, and then a view without what is written later.
+// updateAndView calls run in a transaction, and then f in a view of its result.
 func updateAndView(ctx context.Context, db *DB, run func(*tx), f func(*view) error) (err error) {
 	var b kv.View
 	var begin error
 	err = db.write(ctx, &job{run: func(t *tx) error { run(t); return nil }, publish: func() {
-		defer db.engine.recovered(debug.SetPanicOnFault(true), &begin)
+		defer db.engine.recoverPanic(debug.SetPanicOnFault(true), &begin)
 		b, begin = db.engine.Begin(ctx)
-		if begin == nil { // the first read begins it
+		if begin == nil { // the first read takes the snapshot
 			b.Bucket(bucketMeta).Get([]byte(metaSchema))
 		}
 	}})
@@ -262,7 +264,7 @@ func updateAndView(ctx context.Context, db *DB, run func(*tx), f func(*view) err
 	if err = cmp.Or(err, begin); err != nil {
 		return err
 	}
-	defer db.engine.recovered(debug.SetPanicOnFault(true), &err)
+	defer db.engine.recoverPanic(debug.SetPanicOnFault(true), &err)
 	return f(&view{tx: newTx(db, b)})
 }
 

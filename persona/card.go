@@ -21,25 +21,25 @@ import (
 // The JSON of a card. Cards are written by many programs, so a value of an unexpected type
 // counts as missing.
 type cardData struct {
-	Name         word            `json:"name"`
-	Nickname     word            `json:"nickname"`
-	Description  word            `json:"description"`
-	Personality  word            `json:"personality"`
-	Scenario     word            `json:"scenario"`
-	First        word            `json:"first_mes"`
-	Example      word            `json:"mes_example"`
-	SystemPrompt word            `json:"system_prompt"`
-	PostHistory  word            `json:"post_history_instructions"`
+	Name         cardText        `json:"name"`
+	Nickname     cardText        `json:"nickname"`
+	Description  cardText        `json:"description"`
+	Personality  cardText        `json:"personality"`
+	Scenario     cardText        `json:"scenario"`
+	First        cardText        `json:"first_mes"`
+	Example      cardText        `json:"mes_example"`
+	SystemPrompt cardText        `json:"system_prompt"`
+	PostHistory  cardText        `json:"post_history_instructions"`
 	Book         json.RawMessage `json:"character_book"`
 }
 
 func parseJSON(file string, data []byte) (*Persona, error) {
 	var top struct {
-		Spec word            `json:"spec"`
+		Spec cardText        `json:"spec"`
 		Data json.RawMessage `json:"data"`
 	}
 	if err := json.Unmarshal(data, &top); err != nil {
-		return nil, fmt.Errorf("%s:%s: not JSON: %w: get the card again", file, line(data, err), err)
+		return nil, fmt.Errorf("%s:%s: not JSON: %w: get the card again", file, lineOf(data, err), err)
 	}
 	inner := json.RawMessage(data)
 	if bytes.HasPrefix(bytes.TrimSpace(top.Data), []byte("{")) {
@@ -50,7 +50,7 @@ func parseJSON(file string, data []byte) (*Persona, error) {
 		return nil, fmt.Errorf("%s: card: %w", file, err)
 	}
 	if txt.Line(string(d.Name)) == "" {
-		return nil, fmt.Errorf("%s: %s", file, nameless(string(top.Spec)))
+		return nil, fmt.Errorf("%s: %s", file, noName(string(top.Spec)))
 	}
 	var book lore.Book
 	if len(d.Book) > 0 {
@@ -72,14 +72,14 @@ func parseJSON(file string, data []byte) (*Persona, error) {
 	}, nil
 }
 
-func nameless(spec string) string {
+func noName(spec string) string {
 	if strings.HasPrefix(spec, "chara_card") {
 		return "data.name: missing: add the name of the character"
 	}
 	return "no character card: it has neither data.name nor name; use a card (V1, V2 or V3) or a persona file (.toml)"
 }
 
-func line(data []byte, err error) string {
+func lineOf(data []byte, err error) string {
 	offset := len(data)
 	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
 		offset = min(int(s.Offset), len(data))
@@ -87,7 +87,7 @@ func line(data []byte, err error) string {
 	return strconv.Itoa(1 + strings.Count(string(data[:offset]), "\n"))
 }
 
-func join(texts ...word) string {
+func join(texts ...cardText) string {
 	var kept []string
 	for _, t := range texts {
 		text := lines(string(t))
@@ -98,16 +98,16 @@ func join(texts ...word) string {
 	return txt.Clip(strings.Join(kept, "\n"), maxField)
 }
 
-// word is a text. A list of texts is joined.
-type word string
+// cardText is a text. A list of texts is joined.
+type cardText string
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (w *word) UnmarshalJSON(data []byte) error {
+func (w *cardText) UnmarshalJSON(data []byte) error {
 	var value any
-	_ = json.Unmarshal(data, &value) // it is JSON
+	_ = json.Unmarshal(data, &value) // it is valid JSON
 	switch v := value.(type) {
 	case string:
-		*w = word(v)
+		*w = cardText(v)
 	case []any:
 		var texts []string
 		for _, one := range v {
@@ -116,18 +116,18 @@ func (w *word) UnmarshalJSON(data []byte) error {
 				texts = append(texts, text)
 			}
 		}
-		*w = word(strings.Join(texts, "\n"))
+		*w = cardText(strings.Join(texts, "\n"))
 	}
 	return nil
 }
 
-// signature begins every PNG.
-const signature = "\x89PNG\r\n\x1a\n"
+// pngSignature begins every PNG.
+const pngSignature = "\x89PNG\r\n\x1a\n"
 
 // chunkFrame is what a chunk has besides its data: length, type and checksum.
 const chunkFrame = 12
 
-// parsePNG reads the card in a PNG: ccv3 before chara, and of several the first valid one.
+// parsePNG reads the first valid card in a PNG. Those with the keyword ccv3 come before chara.
 func parsePNG(file string, data []byte) (*Persona, error) {
 	texts, err := pngTexts(data)
 	if err != nil {
@@ -153,17 +153,17 @@ func parsePNG(file string, data []byte) (*Persona, error) {
 	return nil, errors.Join(faults...)
 }
 
-// embedded is an encoded text chunk that may contain a card.
-type embedded struct {
+// textChunk is an encoded text chunk that may contain a card.
+type textChunk struct {
 	kind, keyword string
 	body          []byte // after the keyword
 }
 
 // pngTexts checks the lengths and checksums of all chunks of a PNG, and returns the texts
 // that may contain a card.
-func pngTexts(data []byte) (texts []embedded, err error) {
+func pngTexts(data []byte) (texts []textChunk, err error) {
 	first := true
-	err = chunks(data, func(kind string, body, _ []byte) error {
+	err = eachChunk(data, func(kind string, body, _ []byte) error {
 		if first && kind != "IHDR" {
 			return fmt.Errorf("damaged PNG: it begins with %q and not with IHDR: get the card again", kind)
 		}
@@ -172,7 +172,7 @@ func pngTexts(data []byte) (texts []embedded, err error) {
 			name, rest, ok := bytes.Cut(body, []byte{0})
 			keyword := strings.ToLower(string(name))
 			if ok && (keyword == "ccv3" || keyword == "chara") {
-				texts = append(texts, embedded{kind, keyword, rest})
+				texts = append(texts, textChunk{kind, keyword, rest})
 			}
 		}
 		return nil
@@ -180,9 +180,10 @@ func pngTexts(data []byte) (texts []embedded, err error) {
 	return texts, err
 }
 
-// chunks calls use for each chunk of a PNG, up to the last one or an error, with its data and with the whole of it.
-func chunks(data []byte, use func(kind string, body, whole []byte) error) error {
-	for at := len(signature); ; {
+// eachChunk calls use for each chunk of a PNG, with its data and with the whole chunk, up to the last one or an
+// error.
+func eachChunk(data []byte, use func(kind string, body, whole []byte) error) error {
+	for at := len(pngSignature); ; {
 		rest := data[at:]
 		if len(rest) < chunkFrame {
 			const text = "truncated PNG: it ends at byte %d without its last chunk: get the card again"
@@ -205,7 +206,7 @@ func chunks(data []byte, use func(kind string, body, whole []byte) error) error 
 	}
 }
 
-func (t embedded) card(file string) (*Persona, error) {
+func (t textChunk) card(file string) (*Persona, error) {
 	where := fmt.Sprintf("%s: %s text", file, t.keyword)
 	packed, err := t.text()
 	if err != nil {
@@ -223,10 +224,10 @@ func (t embedded) card(file string) (*Persona, error) {
 }
 
 // text returns the text of the chunk, decompressed.
-func (t embedded) text() ([]byte, error) {
+func (t textChunk) text() ([]byte, error) {
 	switch {
 	case t.kind == "tEXt":
-		return limited(t.body)
+		return checkSize(t.body)
 	case len(t.body) < 2:
 		return nil, errors.New("the chunk is too short")
 	case t.kind == "zTXt":
@@ -241,10 +242,10 @@ func (t embedded) text() ([]byte, error) {
 	case compressed:
 		return inflate(rest)
 	}
-	return limited(rest)
+	return checkSize(rest)
 }
 
-func limited(text []byte) ([]byte, error) {
+func checkSize(text []byte) ([]byte, error) {
 	if len(text) > maxText {
 		return nil, fmt.Errorf("the card is larger than %d bytes", maxText)
 	}
@@ -260,7 +261,7 @@ func inflate(packed []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compressed text: %w", err)
 	}
-	return limited(text)
+	return checkSize(text)
 }
 
 // decodeBase64 reads the standard alphabet, with or without padding and white space.
@@ -271,17 +272,17 @@ func decodeBase64(text []byte) ([]byte, error) {
 	return out[:n], err
 }
 
-// maxSide is how many pixels a picture may have on each side: browsers unpack it.
+// maxSide is the maximum width and height of a picture, in pixels: browsers decode it.
 const maxSide = 4096
 
-// Picture returns the picture of a PNG alone, without the texts in it. The error says what is wrong with it.
+// Picture returns a PNG without its texts. The error says what is wrong with it.
 func Picture(data []byte) ([]byte, error) {
-	if !bytes.HasPrefix(data, []byte(signature)) {
+	if !bytes.HasPrefix(data, []byte(pngSignature)) {
 		return nil, errors.New("it is not a PNG picture")
 	}
-	picture := []byte(signature)
-	err := chunks(data, func(kind string, body, whole []byte) error {
-		isFirst := len(picture) == len(signature)
+	picture := []byte(pngSignature)
+	err := eachChunk(data, func(kind string, body, whole []byte) error {
+		isFirst := len(picture) == len(pngSignature)
 		if isFirst != (kind == "IHDR") {
 			return errors.New("damaged PNG: its header does not come first: get the card again")
 		}
@@ -306,7 +307,7 @@ const headerSize = 13
 
 func checkHeader(header []byte) error {
 	if len(header) != headerSize {
-		return errors.New("damaged PNG: its header has another size: get the card again")
+		return errors.New("damaged PNG: its header has the wrong size: get the card again")
 	}
 	width, height := binary.BigEndian.Uint32(header), binary.BigEndian.Uint32(header[4:])
 	if max(width, height) > maxSide {

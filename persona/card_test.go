@@ -128,9 +128,9 @@ func TestPNGPrefersV3(t *testing.T) {
 func TestBadPNG(t *testing.T) {
 	good := picture(cardChunk("tEXt", "chara", cardV1))
 	flipped := bytes.Clone(good)
-	flipped[len(signature)+25+20] ^= 1 // inside of the text
+	flipped[len(pngSignature)+25+20] ^= 1 // inside of the text
 	endless := bytes.Clone(good)
-	binary.BigEndian.PutUint32(endless[len(signature)+25:], 0xffffffff)
+	binary.BigEndian.PutUint32(endless[len(pngSignature)+25:], 0xffffffff)
 	for name, tc := range map[string]struct {
 		data []byte
 		want string
@@ -139,11 +139,11 @@ func TestBadPNG(t *testing.T) {
 		"other text":    {picture(pngChunk("tEXt", []byte("Comment\x00hello"))), "a PNG without a character card"},
 		"no separator":  {picture(pngChunk("tEXt", []byte("chara"))), "a PNG without a character card"},
 		"cut":           {good[:len(good)-20], "truncated PNG"},
-		"cut in frame":  {good[:len(signature)+5], "truncated PNG"},
+		"cut in frame":  {good[:len(pngSignature)+5], "truncated PNG"},
 		"no end":        {good[:len(good)-12], "truncated PNG"},
 		"flipped":       {flipped, "checksum of chunk \"tEXt\""},
 		"endless":       {endless, "of 4294967295 bytes"},
-		"headless":      {[]byte(signature + string(pngChunk("IEND", nil))), "not with IHDR"},
+		"headless":      {[]byte(pngSignature + string(pngChunk("IEND", nil))), "not with IHDR"},
 		"no base64":     {picture(pngChunk("tEXt", []byte("chara\x00{}{}"))), "not base64"},
 		"no json":       {picture(cardChunk("tEXt", "chara", "hello")), "no JSON inside"},
 		"not a card":    {picture(cardChunk("tEXt", "chara", "{}")), "no character card"},
@@ -167,15 +167,15 @@ func TestPicture(t *testing.T) {
 	}
 	wide := picture()
 	header := pngChunk("IHDR", []byte{0, 0, 0, 1, 0, 0, 0x10, 1, 8, 0, 0, 0, 0})
-	copy(wide[len(signature):], header)
+	copy(wide[len(pngSignature):], header)
 	for name, tc := range map[string]struct {
 		data []byte
 		want string
 	}{
 		"wide": {wide, "1 × 4097 pixels, at most 4096 × 4096"}, "json": {[]byte(cardV1), "not a PNG"},
-		"cut": {picture()[:60], "truncated"}, "header": {[]byte(signature + string(pngChunk("IHDR", nil))), "another size"},
-		"late":  {[]byte(signature + string(pngChunk("gAMA", nil)) + string(header)), "does not come first"},
-		"twice": {slices.Insert(picture(), len(picture()[:len(signature)+25]), pngChunk("IHDR", []byte{0, 0, 0, 1, 0, 0, 0, 1, 8, 0, 0, 0, 0})...), "does not come first"},
+		"cut": {picture()[:60], "truncated"}, "header": {[]byte(pngSignature + string(pngChunk("IHDR", nil))), "wrong size"},
+		"late":  {[]byte(pngSignature + string(pngChunk("gAMA", nil)) + string(header)), "does not come first"},
+		"twice": {slices.Insert(picture(), len(picture()[:len(pngSignature)+25]), pngChunk("IHDR", []byte{0, 0, 0, 1, 0, 0, 0, 1, 8, 0, 0, 0, 0})...), "does not come first"},
 	} {
 		if _, err := Picture(tc.data); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v", name, err)
@@ -252,7 +252,7 @@ func checkParsed(t *testing.T, data []byte) {
 
 // picture is a PNG of one pixel with further chunks.
 func picture(chunks ...[]byte) []byte {
-	out := append([]byte(signature), pngChunk("IHDR", []byte{0, 0, 0, 1, 0, 0, 0, 1, 8, 0, 0, 0, 0})...)
+	out := append([]byte(pngSignature), pngChunk("IHDR", []byte{0, 0, 0, 1, 0, 0, 0, 1, 8, 0, 0, 0, 0})...)
 	for _, c := range chunks {
 		out = append(out, c...)
 	}

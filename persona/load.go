@@ -34,7 +34,7 @@ func Load(file string) (*Persona, error) {
 func ReadFile(file string) ([]byte, error) {
 	info, err := os.Stat(file)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: check the path", file, reason(err))
+		return nil, fmt.Errorf("%s: %w: check the path", file, withoutPath(err))
 	}
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: not a file: name a persona file (.toml) or a character card (.json, .png)", file)
@@ -44,18 +44,18 @@ func ReadFile(file string) ([]byte, error) {
 	}
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: let synthbot read it", file, reason(err))
+		return nil, fmt.Errorf("%s: %w: let synthbot read it", file, withoutPath(err))
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxFile)) // it may have grown since
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, reason(err))
+		return nil, fmt.Errorf("%s: %w", file, withoutPath(err))
 	}
 	return data, nil
 }
 
-// reason returns a file error without the path.
-func reason(err error) error {
+// withoutPath returns a file error without the path.
+func withoutPath(err error) error {
 	if p, ok := errors.AsType[*os.PathError](err); ok {
 		return p.Err
 	}
@@ -69,14 +69,14 @@ func tooLarge(file string, size, limit int64) error {
 // byteOrderMark may begin a text.
 const byteOrderMark = "\ufeff"
 
-// Parse is Load with the content of the file.
+// Parse is Load for a file that has been read.
 func Parse(file string, data []byte) (*Persona, error) {
-	if bytes.HasPrefix(data, []byte(signature)) {
+	if bytes.HasPrefix(data, []byte(pngSignature)) {
 		return parsePNG(file, data)
 	}
 	data = bytes.TrimPrefix(data, []byte(byteOrderMark))
 	object := bytes.HasPrefix(bytes.TrimSpace(data), []byte("{"))
-	problem := unreadable(data)
+	problem := unreadableReason(data)
 	switch {
 	case problem != "":
 		return nil, fmt.Errorf("%s: %s", file, problem)
@@ -96,13 +96,13 @@ func Parse(file string, data []byte) (*Persona, error) {
 	}
 	p := new(Persona)
 	if err := config.Read(file, data, p, config.Options{}); err != nil {
-		return nil, errors.New(err.Error()) // these are not faults of the configuration
+		return nil, errors.New(err.Error()) // without its type: these are not faults of the configuration
 	}
 	return p, nil
 }
 
-// unreadable returns why a file is neither a persona nor a card, and a fix; "" if it may be.
-func unreadable(data []byte) string {
+// unreadableReason returns why a file is neither a persona nor a card, and a fix; "" if it may be.
+func unreadableReason(data []byte) string {
 	switch {
 	case len(bytes.TrimSpace(data)) == 0:
 		return "the file is empty: a persona needs at least name = \"…\""

@@ -38,7 +38,7 @@ type Persona struct {
 	Book            lore.Book // without entries: none
 }
 
-// Check implements the configuration's own check.
+// Check reports faults that the tags cannot express; config.Read calls it.
 func (p *Persona) Check(fault func(text string, at ...any)) {
 	if txt.Line(p.Name) == "" {
 		fault("is empty; write how users call the bot", "name")
@@ -64,10 +64,10 @@ func Embedded() *Persona {
 	return p
 }
 
-// stranger replaces {{user}} if the user has no name.
-const stranger = "friend"
+// defaultUser replaces {{user}} if the user has no name.
+const defaultUser = "friend"
 
-// maxUser is the longest name that a placeholder is replaced by, in characters.
+// maxUser is the length, in characters, to which a user's name is cut.
 const maxUser = 64
 
 // For returns the persona for a prompt, with the placeholders replaced. user is the name of
@@ -78,7 +78,7 @@ const maxUser = 64
 //
 // Dialogue and Greeting keep their line breaks.
 func (p *Persona) For(user string) core.Persona {
-	user = cmp.Or(txt.Clip(txt.Line(user), maxUser), stranger)
+	user = cmp.Or(txt.Clip(txt.Line(user), maxUser), defaultUser)
 	name := txt.Line(p.Name)
 	char, aliases := cmp.Or(txt.Line(p.Nickname), name), p.aliases(name)
 	return core.Persona{
@@ -103,7 +103,7 @@ func (p *Persona) aliases(name string) (names []string) {
 }
 
 func (p *Persona) text(name string, aliases []string, char, user string) string {
-	s := sheet{char: char, user: user}
+	s := renderer{char: char, user: user}
 	s.b.Grow(1024)
 	s.b.WriteString("You are " + unlabel(name))
 	if len(aliases) > 0 {
@@ -120,17 +120,17 @@ func (p *Persona) text(name string, aliases []string, char, user string) string 
 	return s.b.String()
 }
 
-type sheet struct {
+type renderer struct {
 	b          strings.Builder
 	char, user string
 }
 
 // value returns a text on one line, without anything that looks like a label.
-func (s *sheet) value(text string) string {
+func (s *renderer) value(text string) string {
 	return unlabel(txt.Line(replace(text, s.char, s.user)))
 }
 
-func (s *sheet) write(name, text string) {
+func (s *renderer) write(name, text string) {
 	if text == "" {
 		return
 	}
@@ -142,7 +142,7 @@ func (s *sheet) write(name, text string) {
 	}
 }
 
-func (s *sheet) list(name string, texts []string) {
+func (s *renderer) list(name string, texts []string) {
 	var items []string
 	for _, t := range texts {
 		item := strings.ReplaceAll(strings.TrimRight(s.value(t), ".;"), ";", ",")

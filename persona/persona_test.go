@@ -166,7 +166,7 @@ func TestBadFiles(t *testing.T) {
 		"many":      {manyKeys(50000), "key too many"},
 		"tables":    {strings.Repeat("[t]\nx = 1\n", 5000), "table t already exists"},
 		"items":     {"name = \"A\"\nlikes = [" + strings.Repeat("\"a\",", 200) + "]", "more than 100 entries"},
-		"png":       {signature, "truncated PNG"},
+		"png":       {pngSignature, "truncated PNG"},
 		"not a png": {"\x89PNG\n", "neither"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -203,7 +203,7 @@ func TestFilesThatAreNone(t *testing.T) {
 		t.Errorf("a missing file: %v", err)
 	}
 	big := filepath.Join(dir, "big.png")
-	if err := os.WriteFile(big, []byte(signature), 0o600); err != nil {
+	if err := os.WriteFile(big, []byte(pngSignature), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Truncate(big, 100<<20); err != nil {

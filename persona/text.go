@@ -10,15 +10,15 @@ import (
 // around it.
 func lines(s string) string { return strings.TrimSpace(txt.Lines(s)) }
 
-// start begins each example in the dialogues of cards.
-var start = txt.Pattern(`(?i)\s*<START>\s*`)
+// startPattern matches what begins each example in the dialogues of cards.
+var startPattern = txt.Pattern(`(?i)\s*<START>\s*`)
 
 // examples separates examples of dialogue by empty lines.
 func examples(s string) string {
 	if !strings.Contains(s, "<") {
 		return s
 	}
-	return strings.TrimSpace(start().ReplaceAllString(s, "\n\n"))
+	return strings.TrimSpace(startPattern().ReplaceAllString(s, "\n\n"))
 }
 
 // unlabel removes the colon after words that are labels of the rendered text, so that a
@@ -57,7 +57,7 @@ func replace(s, char, user string) string {
 			b.WriteString(char)
 		case "user":
 			b.WriteString(user)
-		case "original": // a default prompt, of which there is none
+		case "original": // stands for a default prompt, which does not exist
 		default:
 			size = 1
 			b.WriteByte(s[0])

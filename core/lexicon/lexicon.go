@@ -1,5 +1,5 @@
-// Package lexicon tells which words of a text carry meaning, in the languages of the house, and
-// which of them may be forms of one.
+// Package lexicon finds the words of a text that carry meaning, in the supported languages, and
+// reports which words may be forms of one.
 package lexicon
 
 import (
@@ -13,34 +13,34 @@ import (
 	"synthbot/core/sorting"
 )
 
-// Limits of what is looked at of one text.
+// Limits of a text and of the endings of words.
 const (
-	ReadMax  = 4000 // bytes
-	askMax   = 12   // words that facts are looked for with
-	letters  = 3    // of the shortest word that carries meaning
-	endMax   = 3    // letters by which a form may be longer than what it shares with another
-	endsMax  = 5    // of both forms together
-	stemMin  = 4    // letters that they must share, unless one is the other's beginning
-	shortEnd = 2    // letters that a short word may be longer by
+	ReadMax        = 4000 // bytes
+	maxTelling     = 12   // words of a search
+	minLetters     = 3    // of the shortest word that carries meaning
+	maxEnding      = 3    // letters of a form after those that it shares with another
+	maxEndings     = 5    // the same, of both forms together
+	minStem        = 4    // letters that two forms must share, unless one begins with the other
+	maxShortEnding = 2    // letters by which a form may be longer if it begins with the other
 )
 
-// small are words that bring nothing up: those that hold sentences together, and greetings.
+// stopWords are words without a meaning of their own, such as pronouns and greetings.
 //
-//go:embed small.txt
-var small string
+//go:embed stop_words.txt
+var stopWords string
 
-// Lexicon knows the words that carry no meaning.
+// Lexicon contains the words that carry no meaning.
 type Lexicon map[string]bool
 
 func New() Lexicon {
 	l := make(Lexicon, 900)
-	for word := range strings.FieldsSeq(small) {
+	for word := range strings.FieldsSeq(stopWords) {
 		l[word] = true
 	}
 	return l
 }
 
-// Content are the words of a text that carry meaning, lower-cased, each once.
+// Content returns the words of a text that carry meaning, in lower case, each once.
 func (l Lexicon) Content(text string) []string {
 	if len(text) > ReadMax {
 		text = strings.ToValidUTF8(text[:ReadMax], "")
@@ -49,9 +49,9 @@ func (l Lexicon) Content(text string) []string {
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
 	}) {
-		for _, w := range units(word) {
+		for _, w := range split(word) {
 			lower := strings.ToLower(w)
-			if !l[lower] && !slight(w) && !slices.Contains(all, lower) {
+			if !l[lower] && !isTooShort(w) && !slices.Contains(all, lower) {
 				all = append(all, lower)
 			}
 		}
@@ -59,22 +59,23 @@ func (l Lexicon) Content(text string) []string {
 	return all
 }
 
-// slight reports whether a word is too short to carry meaning. Short words do where they are written large: TV, UK.
-func slight(word string) bool {
-	return utf8.RuneCountInString(word) < letters && !dense(word) &&
+// isTooShort reports whether a word is too short to carry meaning. Short words in capitals do, such as TV and
+// UK.
+func isTooShort(word string) bool {
+	return utf8.RuneCountInString(word) < minLetters && !isUnspaced(word) &&
 		(strings.ToUpper(word) != word || strings.ToLower(word) == word || len(word) < 2)
 }
 
-// dense reports whether a word is of a script that parts no words.
-func dense(word string) bool {
+// isUnspaced reports whether a word is in a script without spaces.
+func isUnspaced(word string) bool {
 	first, _ := utf8.DecodeRuneInString(word)
 	return unicode.In(first, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai)
 }
 
-// units are a word, or the pairs of letters of what parts no words.
-func units(word string) []string {
+// split returns a word, or its pairs of letters if its script has no spaces.
+func split(word string) []string {
 	runes := []rune(word)
-	if len(runes) < 3 || !dense(word) {
+	if len(runes) < 3 || !isUnspaced(word) {
 		return []string{word}
 	}
 	pairs := make([]string, len(runes)-1)
@@ -84,33 +85,33 @@ func units(word string) []string {
 	return pairs
 }
 
-// Telling are the words to look for: the longest ones, which are the rarest.
+// Telling returns the words to search for: the longest ones, which are the rarest.
 func Telling(words []string) []string {
-	if len(words) <= askMax {
+	if len(words) <= maxTelling {
 		return words
 	}
 	sorted := slices.Clone(words)
 	sorting.SortStable(sorted,
 		func(a, b string) int { return cmp.Compare(utf8.RuneCountInString(b), utf8.RuneCountInString(a)) })
-	return sorted[:askMax]
+	return sorted[:maxTelling]
 }
 
-// Shared counts the words that a text has, in whatever form.
+// Shared counts the words that occur in a text, in any form.
 func Shared(words, text []string) (n int) {
 	for _, w := range words {
-		if slices.ContainsFunc(text, func(t string) bool { return alike(w, t) }) {
+		if slices.ContainsFunc(text, func(t string) bool { return sameWord(w, t) }) {
 			n++
 		}
 	}
 	return n
 }
 
-// alike reports whether two words may be forms of one.
-func alike(a, b string) bool {
+// sameWord reports whether two words may be forms of one.
+func sameWord(a, b string) bool {
 	if a == b {
 		return true
 	}
-	if dense(a) || dense(b) {
+	if isUnspaced(a) || isUnspaced(b) {
 		return false
 	}
 	x, y := []rune(a), []rune(b)
@@ -119,13 +120,13 @@ func alike(a, b string) bool {
 		same++
 	}
 	left, right := len(x)-same, len(y)-same
-	if (left == 0 || right == 0) && same >= letters && max(left, right) <= shortEnd {
+	if (left == 0 || right == 0) && same >= minLetters && max(left, right) <= maxShortEnding {
 		return true
 	}
-	return same >= stemMin && max(left, right) <= endMax && left+right <= endsMax
+	return same >= minStem && max(left, right) <= maxEnding && left+right <= maxEndings
 }
 
-// Enough is how many of the words that were said a text must have to answer well.
+// Enough returns how many of so many query words a text must contain to be a good match.
 func Enough(words int) int {
 	return min(1+(words-1)/4, 3)
 }

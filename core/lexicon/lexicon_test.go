@@ -35,7 +35,7 @@ func TestAlike(t *testing.T) {
 		{"lavoro", "lavora", true}, {"interest", "internet", false}, {"running", "runs", false}, {"ab", "abc", false},
 		{"東京", "東京", true}, {"東京", "東都", false}, {"spider", "spiders", true}, {"home", "homework", false},
 	} {
-		if got := alike(tc.a, tc.b); got != tc.want || alike(tc.b, tc.a) != tc.want {
+		if got := sameWord(tc.a, tc.b); got != tc.want || sameWord(tc.b, tc.a) != tc.want {
 			t.Errorf("%s, %s: %v, want %v", tc.a, tc.b, got, tc.want)
 		}
 	}
@@ -52,7 +52,7 @@ func TestEnough(t *testing.T) {
 func TestTelling(t *testing.T) {
 	words := strings.Fields("aaa bbb ccc ddd eee fff ggg hhh iii jjj kkk lll longest longer")
 	got := Telling(words)
-	if len(got) != askMax || got[0] != "longest" || got[1] != "longer" || words[0] != "aaa" {
+	if len(got) != maxTelling || got[0] != "longest" || got[1] != "longer" || words[0] != "aaa" {
 		t.Errorf("%v", got)
 	}
 }
@@ -68,7 +68,7 @@ func FuzzContent(f *testing.F) {
 			if w == "" || l[w] || utf8.ValidString(text) && !strings.Contains(lower, w) {
 				t.Errorf("%q is not of %q", w, text)
 			}
-			if !alike(w, w) {
+			if !sameWord(w, w) {
 				t.Errorf("%q is not like itself", w)
 			}
 		}

@@ -1,11 +1,11 @@
-// Package lore holds collections of lore, as character cards and files bring them.
+// Package lore reads collections of lore (background knowledge) from character cards and files.
 package lore
 
-// Book is a collection of lore, shown to a model when a key of an entry comes up.
-// Texts may hold {{char}} and {{user}}.
+// Book is a collection of lore. An entry is shown to a model when one of its keys comes up.
+// Texts may contain {{char}} and {{user}}.
 type Book struct {
-	ScanDepth   int // messages that are searched for keys; 0: not said
-	TokenBudget int // 0: not said
+	ScanDepth   int // messages that are searched for keys; 0: not set
+	TokenBudget int // 0: not set
 	Recursive   bool
 	Entries     []Entry
 }
@@ -16,7 +16,7 @@ type Entry struct {
 	SecondaryKeys []string
 	Content       string
 	Enabled       bool
-	Constant      bool // shown always
+	Constant      bool // always shown
 	Selective     bool // one of SecondaryKeys must come up too
 	CaseSensitive bool
 	Regex         bool // Keys are regular expressions

@@ -56,20 +56,20 @@ func entries(data json.RawMessage) (all []json.RawMessage, err error) {
 	return all, nil
 }
 
-// object is a JSON object, by its keys in small letters. What it returns is zero for a value of an unexpected type.
+// object is a JSON object with lower-case keys. Its methods return zero for a value of an unexpected type.
 type object map[string]json.RawMessage
 
 func readObject(data []byte) (o object, ok bool) {
 	var raw map[string]json.RawMessage
 	err := json.Unmarshal(data, &raw)
 	o = make(object, len(raw))
-	for _, key := range slices.Sorted(maps.Keys(raw)) { // of keys that differ in case, that in small letters counts
+	for _, key := range slices.Sorted(maps.Keys(raw)) { // if keys differ in case only, the lower-case one wins
 		o[strings.ToLower(key)] = raw[key]
 	}
 	return o, err == nil
 }
 
-// entry reads the names of cards, and those of world-info exports that differ.
+// entry reads the keys of cards and, where they differ, those of world-info exports.
 func (o object) entry() Entry {
 	return Entry{
 		Content: o.text("content"), Keys: o.list("keys", "key"),
@@ -86,7 +86,7 @@ func (o object) text(name string) (s string) {
 	return s
 }
 
-// list returns the strings of lists; one string has commas between keys.
+// list returns the strings of lists. A single string is split at commas.
 func (o object) list(names ...string) (keys []string) {
 	for _, name := range names {
 		var all []json.RawMessage
@@ -105,24 +105,24 @@ func (o object) list(names ...string) (keys []string) {
 	return keys
 }
 
-// number returns a number, also of a string.
+// number returns a number, which may be in a string.
 func (o object) number(name string) int {
-	f, err := strconv.ParseFloat(o.bare(name), 64)
+	f, err := strconv.ParseFloat(o.unquoted(name), 64)
 	if err != nil || math.IsNaN(f) {
 		return 0
 	}
 	return int(max(min(f, 1e6), -1e6))
 }
 
-// Values of a flag; zero is a missing one.
+// Values of a flag; 0 if it is missing.
 const (
 	yes = 1 + iota
 	no
 )
 
-// flag reads true, false, and what means the same.
+// flag reads true, false, and other spellings of them.
 func (o object) flag(name string) int {
-	switch strings.ToLower(o.bare(name)) {
+	switch strings.ToLower(o.unquoted(name)) {
 	case "true", "1", "yes":
 		return yes
 	case "false", "0", "no":
@@ -131,4 +131,4 @@ func (o object) flag(name string) int {
 	return 0
 }
 
-func (o object) bare(name string) string { return strings.Trim(string(o[name]), `" `) }
+func (o object) unquoted(name string) string { return strings.Trim(string(o[name]), `" `) }

@@ -1,6 +1,6 @@
 // Package bolt is the engine of package memory that stores everything in one bbolt file: it
-// opens, locks, checks, copies and compacts the file, and lets a failed sync not lose what
-// readers have seen. It does not know what the pairs mean.
+// opens, locks, checks, copies and compacts the file, and repeats a failed sync, so that nothing
+// that readers have seen is lost. It does not know what the pairs mean.
 package bolt
 
 import (
@@ -36,9 +36,9 @@ const mapSize = 1 << (27 + 3*(strconv.IntSize/64)) // 1 GiB, 128 MiB on small ma
 // Options of a File.
 type Options struct {
 	Log    *slog.Logger // nil: silent
-	NoSync bool         // leaves it to the system when what was written is durable, for tests
-	// Scattered are the buckets that grow everywhere. Pages of others, which grow at the ends
-	// of ranges, are filled nearly full.
+	NoSync bool         // does not wait until writes are on the disk, for tests
+	// Scattered are the buckets whose keys are inserted everywhere. The others grow at the ends
+	// of ranges, so their pages are filled nearly full.
 	Scattered []string
 }
 
@@ -53,11 +53,11 @@ type File struct {
 	writing  chan struct{}
 	changed  changes // while the file is compacted
 	unsynced int     // the transaction whose last sync failed; 0: none
-	broken   error   // why nothing can be written any more
+	broken   error   // why nothing can be written any more; nil: it can
 	closed   bool
 
 	compacting chan struct{} // holds a token while the file is compacted
-	replaced   sync.WaitGroup
+	closingOld sync.WaitGroup
 
 	mu     sync.Mutex // guards the fields below; they change only while writing holds its token
 	bolt   *bbolt.DB
@@ -143,8 +143,7 @@ func (f *File) openBolt() (err error) {
 	return err
 }
 
-// closeBroken closes a file that could not be opened, and removes the lock that bbolt may
-// have left.
+// closeBroken closes a file that could not be opened, and releases the lock that bbolt may have left.
 func (f *File) closeBroken() {
 	if f.bolt != nil {
 		f.bolt.Close()
@@ -154,14 +153,14 @@ func (f *File) closeBroken() {
 	}
 }
 
-// Close implements kv.Engine. After a panic, bbolt's locks may be held for ever: then only the
-// file itself is unlocked and closed.
+// Close implements kv.Engine. After a panic, bbolt's locks may be held forever: then Close only
+// unlocks and closes the file itself.
 func (f *File) Close() error {
 	f.writing <- struct{}{}
 	broken := f.broken
 	f.closed = true
 	<-f.writing
-	f.replaced.Wait()
+	f.closingOld.Wait()
 	if broken != nil {
 		unlock(f.handle)
 		return errors.Join(broken, f.handle.Close())
@@ -172,16 +171,15 @@ func (f *File) Close() error {
 	return nil
 }
 
-// current returns the open file. Compaction may replace and close it: views that began
-// before end first, others try again.
+// current returns the open file. Compaction may replace and close it: views that have begun end first, others
+// try again.
 func (f *File) current() (*bbolt.DB, *os.File) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.bolt, f.handle
 }
 
-// Begin implements kv.Engine. A view goes on with the file that it began with when that is
-// compacted meanwhile.
+// Begin implements kv.Engine. If the file is compacted meanwhile, the view goes on with the old one.
 func (f *File) Begin(context.Context) (kv.View, error) {
 	for {
 		bolt, handle := f.current()
@@ -199,8 +197,8 @@ func (f *File) Begin(context.Context) (kv.View, error) {
 	}
 }
 
-// Update implements kv.Engine. If it panics outside of work, bbolt's locks may be held for
-// ever: then nothing is written any more.
+// Update implements kv.Engine. After a panic, bbolt's locks may be held forever, so nothing is written any
+// more.
 func (f *File) Update(work func(kv.Tx) error) (err error) {
 	f.writing <- struct{}{}
 	defer func() { <-f.writing }()
@@ -210,7 +208,7 @@ func (f *File) Update(work func(kv.Tx) error) (err error) {
 	case f.broken != nil:
 		return f.broken
 	}
-	if err := f.syncAgain(); err != nil {
+	if err := f.retrySync(); err != nil {
 		return fullError(err)
 	}
 	id, failed, returned := 0, false, false
@@ -235,26 +233,25 @@ func (f *File) Update(work func(kv.Tx) error) (err error) {
 	return fullError(f.resolveCommit(id, err))
 }
 
-// resolveCommit decides about transaction id, whose commit failed with err. If only the sync
-// of its last page failed, readers see the transaction already, and the pages that it freed
-// must not be used before it is durable: the page is written again.
+// resolveCommit handles the failed commit of transaction id. If only the sync of its meta page failed, readers
+// see the transaction already, and the pages that it freed must not be used before it is durable. So the meta
+// page is written again.
 func (f *File) resolveCommit(id int, err error) error {
 	seen := 0
 	viewErr := f.bolt.View(func(b *bbolt.Tx) error { seen = b.ID(); return nil })
 	if viewErr != nil || seen < id {
 		return err
 	}
-	f.log.Warn("a commit could not be synced, which is tried again", "file", f.name, "err", err)
+	f.log.Warn("a commit could not be synced; the sync is tried again", "file", f.name, "err", err)
 	f.unsynced = id
-	if f.syncAgain() != nil {
+	if f.retrySync() != nil {
 		return err
 	}
 	return nil
 }
 
-// syncAgain writes the meta page of a transaction whose sync failed again. Until that works,
-// nothing else may be written.
-func (f *File) syncAgain() error {
+// retrySync writes the meta page again after a failed sync. Until that works, nothing else may be written.
+func (f *File) retrySync() error {
 	if f.unsynced == 0 {
 		return nil
 	}
@@ -273,7 +270,7 @@ func (f *File) syncAgain() error {
 	return nil
 }
 
-// Size is the length of the open file.
+// Size returns the length of the open file.
 func (f *File) Size() (int64, error) {
 	_, handle := f.current()
 	info, err := handle.Stat()

@@ -15,7 +15,7 @@ import (
 	"synthbot/memory/kv"
 )
 
-// CompactSuffix ends the name of the copy while a file is compacted.
+// CompactSuffix ends the name of the copy that compaction makes.
 const CompactSuffix = ".compact"
 
 const (
@@ -23,11 +23,10 @@ const (
 	compactRounds = 20  // of catching up, at most
 )
 
-// Compact writes the file anew, without free space and without traces of what was deleted
-// before, and returns its size before and after. It copies the file in slices, and what
-// changes meanwhile again. Reading and writing go on; writers wait for the last step only,
-// which copies the latest changes and calls last with the copy. The disk must have room for
-// both files.
+// Compact rewrites the file without free space and without traces of deleted data, and returns its size before
+// and after. It copies the file in slices, and then what changed meanwhile. Reading and writing go on. Writers
+// wait only for the last step, which copies the latest changes and calls last with the copy. The disk must have
+// room for both files.
 func (f *File) Compact(ctx context.Context, last func(kv.Tx) error) (before, after int64, err error) {
 	select {
 	case f.compacting <- struct{}{}:
@@ -77,7 +76,7 @@ func (c *compaction) run() error {
 	used, _ := c.file.current()
 	if used != c.target.bolt {
 		c.target.closeBroken()
-		_ = os.Remove(c.target.name) // else the next one does
+		_ = os.Remove(c.target.name) // if it fails, the next compaction does
 		c.file.writing <- struct{}{}
 		c.file.changed = nil
 		<-c.file.writing
@@ -167,6 +166,7 @@ func (c *compaction) complete() error {
 	}
 }
 
+// catchUp copies the pairs that have changed.
 func catchUp(source, target *tx, changed changes) error {
 	for pair := range changed {
 		key, to := []byte(pair.key), target.Bucket(pair.bucket)
@@ -185,7 +185,7 @@ func catchUp(source, target *tx, changed changes) error {
 }
 
 // finish copies the rest and replaces the file with the copy, between two transactions. Views
-// of the old file keep that until they end.
+// of the old file go on until they end.
 func (c *compaction) finish() error {
 	f := c.file
 	err := c.copyPairs(func(from, to *tx) error {
@@ -212,7 +212,7 @@ func (c *compaction) finish() error {
 	f.mu.Lock()
 	f.bolt, f.handle = c.target.bolt, c.target.handle
 	f.mu.Unlock()
-	f.replaced.Go(func() { // when the views of the old one have ended
+	f.closingOld.Go(func() { // when the views of the old one have ended
 		if err := old.Close(); err != nil {
 			f.log.Error("the replaced file cannot be closed", "file", f.name, "err", err)
 		}

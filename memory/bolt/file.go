@@ -16,14 +16,14 @@ import (
 	"synthbot/memory/rescue"
 )
 
-// OpenError names the likely cause and the fix.
+// OpenError adds the likely cause and the fix to an error of opening a file.
 func OpenError(name string, err error) error {
 	switch {
 	case errors.Is(err, berrors.ErrTimeout), errors.Is(err, core.ErrLocked):
 		return fmt.Errorf("%s: %w: most likely another synthbot runs with this data directory; "+
 			"stop it, or give this one its own bot.data_dir", name, core.ErrLocked)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("%s: %w: this user must be able to read and write it; give them the right, "+
+		return fmt.Errorf("%s: %w: this user must be able to read and write it; change its permissions, "+
 			"or set another bot.data_dir", name, withoutPath(err))
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR), errors.Is(err, fs.ErrExist):
 		return fmt.Errorf("%s: %w: something else has this name; "+
@@ -37,7 +37,7 @@ func OpenError(name string, err error) error {
 	return fmt.Errorf("%s: %w", name, withoutPath(err))
 }
 
-// DamagedError names the fix.
+// DamagedError adds the fix to the error of a damaged file.
 func DamagedError(name string, err error) error {
 	if !errors.Is(err, core.ErrDamaged) {
 		err = fmt.Errorf("%w: %w", core.ErrDamaged, err)
@@ -47,7 +47,7 @@ func DamagedError(name string, err error) error {
 		"or save what can be read of it with `synthbot restore --salvage`", name, err)
 }
 
-// withoutPath takes the file's name off an error that names it already.
+// withoutPath removes the file's name from an error.
 func withoutPath(err error) error {
 	var e *fs.PathError
 	if errors.As(err, &e) {
@@ -56,7 +56,7 @@ func withoutPath(err error) error {
 	return err
 }
 
-// FileError names the file, and core.ErrFull if the disk is full.
+// FileError adds the file's name to an error, and core.ErrFull if the disk is full.
 func FileError(file string, err error) error {
 	switch {
 	case err == nil:
@@ -105,8 +105,8 @@ func Replace(file string, write func(*os.File) error) error {
 	return SyncDir(filepath.Dir(file))
 }
 
-// KeepOwner gives a file the mode of another one and, from root, its owner: else a command of root could leave a
-// database that the bot must not open.
+// KeepOwner gives a file the mode of another one and, if the process runs as root, its owner. Otherwise, a
+// command run by root could leave a database that the bot must not open.
 func KeepOwner(file, other string) error {
 	info, err := os.Stat(other)
 	if err != nil {
@@ -143,8 +143,8 @@ func CheckPages(file string) error {
 
 const rewriteStep = 4 << 20
 
-// Rewrite copies the buckets of a closed file whose pages are whole into a new one. The list
-// of free pages of the old one, which may be damaged, is not read.
+// Rewrite copies the buckets of a closed file with intact pages into a new one. It does not read the list of
+// free pages, which may be damaged.
 func Rewrite(to, from string) error {
 	source, err := bbolt.Open(from, 0o600, &bbolt.Options{ReadOnly: true, Timeout: lockWait})
 	if err != nil {
@@ -157,8 +157,8 @@ func Rewrite(to, from string) error {
 	return errors.Join(FileError(to, err), source.Close())
 }
 
-// Salvage calls add with the pairs of some buckets that can be read of a closed, damaged file,
-// and returns the first faults.
+// Salvage calls add with the pairs of some buckets that can be read from a closed, damaged file, and returns
+// the first faults.
 func Salvage(file string, buckets []string, add func(bucket string, key, value []byte)) (faults []error, err error) {
 	f, err := rescue.Open(file)
 	if err != nil {

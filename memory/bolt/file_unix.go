@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// unlock takes bbolt's lock off a file. Closing it does not while it is mapped.
+// unlock releases bbolt's lock on a file. Closing a file does not while it is mapped.
 func unlock(f *os.File) { syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
 
-// giveToOwner gives a file the owner of another one, if root asks.
+// giveToOwner gives a file the owner of another one, if the process runs as root.
 func giveToOwner(file string, of os.FileInfo) error {
 	owner, ok := of.Sys().(*syscall.Stat_t)
 	if !ok || os.Geteuid() != 0 {

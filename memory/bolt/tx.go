@@ -10,9 +10,9 @@ import (
 	"synthbot/memory/rescue"
 )
 
-// fill is how far pages are filled. bbolt's default of one half needs nearly twice the space
-// where a bucket grows at the ends of ranges.
-const fill = 0.95
+// fillPercent is how full pages get. bbolt's default of one half needs nearly twice the space where a bucket
+// grows at the ends of ranges.
+const fillPercent = 0.95
 
 type tx struct {
 	*bbolt.Tx
@@ -34,7 +34,7 @@ func (t *tx) Bucket(name string) kv.Bucket {
 	case b == nil:
 		return nil
 	case !slices.Contains(t.file.options.Scattered, name):
-		b.FillPercent = fill
+		b.FillPercent = fillPercent
 	}
 	if t.changed != nil {
 		return recordedBucket{bucket{b}, name, t.changed}

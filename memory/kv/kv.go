@@ -48,9 +48,9 @@ type Shared interface {
 
 // Barrier is implemented by a Tx that changes a Shared engine.
 type Barrier interface {
-	// Barrier lets no other process change anything without knowing of this transaction. A change that
-	// is being made there counts as made before it, or fails and is made again. Before the next one, that
-	// process calls what it was opened with for this, which reads what this transaction stored.
+	// Barrier makes every other process handle this transaction before it changes anything else. A change
+	// in progress there counts as earlier, or fails and is made again. Before its next change, that process
+	// calls the function it was opened with for barriers, which reads what this transaction stored.
 	Barrier() error
 }
 
@@ -116,10 +116,10 @@ type Cursor interface {
 	Prev() (k, v []byte)
 }
 
-// Reader is implemented by a Tx that can read ahead. It changes only the speed.
-type Reader interface {
-	// Ahead announces what will be read. It is fetched together with the next read.
-	Ahead(what ...Range)
+// Prefetcher is implemented by a Tx that can read ahead. It changes only the speed.
+type Prefetcher interface {
+	// Prefetch announces what will be read. It is fetched together with the next read.
+	Prefetch(what ...Range)
 }
 
 // Range is a part of a bucket: the key From, or the keys From until To. Without both it is the bucket's

@@ -16,7 +16,7 @@ type cursor struct {
 	tx       *tx
 	from, to []byte     // to exclusive
 	rows     [][][]byte // keys and values of the last read, in its direction
-	at       int        // index of the present pair in rows; len(rows): none
+	at       int        // index of the current pair in rows; len(rows): none
 	backward bool       // the direction of the last read
 	limit    int        // of the last read; more than len(rows) if nothing follows
 }

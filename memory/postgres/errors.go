@@ -56,7 +56,7 @@ func isConflict(err error) bool {
 		isUnprepared(err)
 }
 
-// openError words an error of Open with its cause and fix.
+// openError adds the cause and the fix to an error of Open.
 func (db *DB) openError(err error) error {
 	text := "start it, or correct the URL"
 	switch code := codeOf(err); {

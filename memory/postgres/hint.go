@@ -36,19 +36,19 @@ func (db *DB) listen(ctx context.Context) {
 		case own:
 			db.o.OnHint(text)
 		case n.Payload == hintParts:
-			loop.Notify(db.parts.look)
+			loop.Notify(db.parts.recheck)
 		}
 	}
 	for ctx.Err() == nil {
 		conn, err := pgconn.ConnectConfig(ctx, config)
 		if err == nil {
 			_, err = conn.Exec(ctx, "listen "+channel).ReadAll()
-			loop.Notify(db.parts.look)
+			loop.Notify(db.parts.recheck)
 			db.o.OnHint("")
 			for err == nil {
 				err = conn.WaitForNotification(ctx)
 			}
-			hangUp(conn)
+			closeConn(conn)
 		}
 		select {
 		case <-time.After(listenGap):

@@ -26,54 +26,54 @@ const (
 	deletePart = `delete from part where name = $1 and worker = $2`
 )
 
-// exclusive is the part of a worker that must be alone, such as a guest that writes: while it exists, no
-// other worker can register.
+// exclusive is the part of a worker that must be alone, such as a command that writes: while it exists,
+// no other worker can register.
 const exclusive = ""
 
 // parts are the parts of the work that this process wants. Safe for concurrent use.
 type parts struct {
 	mu       sync.Mutex
 	wanted   map[string]*part
-	released atomic.Uint64 // counts the parts that were given up
-	others   bool          // there was another worker at the last look
-	look     chan struct{} // holds a token if a look is due
+	released atomic.Uint64 // counts the parts that this process has given up
+	others   bool          // there was another worker at the last check
+	recheck  chan struct{} // holds a token if the owners should be checked now
 }
 
 // part is a part of the work that this process wants.
 type part struct {
 	life  context.Context      // of Claim
-	owned chan context.Context // delivers the context of the work when this process owns the part
-	lose  context.CancelFunc   // ends that context; nil: the part is not owned; guarded by parts.mu
+	owned chan context.Context // receives the context of the work when this process owns the part
+	stop  context.CancelFunc   // ends that context; nil: the part is not owned; guarded by parts.mu
 }
 
-// give starts the work on the parts that this process owns according to a look, and stops it on others.
-// released is how many were given up before the look: if there were more since, what it found may be
-// outdated, and another look follows.
-func (p *parts) give(released uint64, mine map[string]bool, others bool) {
+// apply starts the work on the parts that this process owns according to a snapshot, and stops it on
+// others. released is how many were given up before the snapshot: if there were more since, it may be
+// outdated, and another check follows.
+func (p *parts) apply(released uint64, mine map[string]bool, others bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.others = others
 	for name, one := range p.wanted {
 		switch {
-		case mine[name] && one.lose == nil && released == p.released.Load():
+		case mine[name] && one.stop == nil && released == p.released.Load():
 			var work context.Context
-			work, one.lose = context.WithCancel(one.life)
+			work, one.stop = context.WithCancel(one.life)
 			one.owned <- work
-		case mine[name] && one.lose == nil:
-			loop.Notify(p.look)
-		case !mine[name] && one.lose != nil:
-			one.lose()
+		case mine[name] && one.stop == nil:
+			loop.Notify(p.recheck)
+		case !mine[name] && one.stop != nil:
+			one.stop()
 		}
 	}
 }
 
-// pause stops the work on all parts until the next look, if there are workers that may have taken them.
+// pause stops the work on all parts until the next check, if there are workers that may have taken them.
 func (p *parts) pause() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, one := range p.wanted {
-		if p.others && one.lose != nil {
-			one.lose()
+		if p.others && one.stop != nil {
+			one.stop()
 		}
 	}
 }
@@ -91,7 +91,7 @@ func (db *DB) Claim(ctx context.Context, name string, work func(context.Context)
 		db.release(name, one)
 	}()
 	for {
-		loop.Notify(db.parts.look)
+		loop.Notify(db.parts.recheck)
 		select {
 		case within := <-one.owned:
 			err := work(within)
@@ -112,28 +112,28 @@ func (db *DB) release(name string, one *part) {
 		db.parts.mu.Lock()
 		defer db.parts.mu.Unlock()
 		db.parts.released.Add(1)
-		if one.lose != nil {
-			one.lose()
-			one.lose = nil
+		if one.stop != nil {
+			one.stop()
+			one.stop = nil
 		}
 		select {
 		case <-one.owned: // work has not started
 		default:
 		}
 	}()
-	_, _ = db.ask(context.Background(), without(name, db.Self()), hint(hintParts)) // see above
+	_, _ = db.ask(context.Background(), removePart(name, db.Self()), hint(hintParts)) // see above
 }
 
-// state is the result of a look: which workers run, and which parts they want and own.
-type state struct {
+// snapshot says which workers run, and which parts they want and own.
+type snapshot struct {
 	workers map[int64][]byte // names, by id
 	dead    bool             // there are workers with expired leases
 	wants   map[int64][]string
 	owners  map[string]int64
 }
 
-func stateOf(workers, parts [][][]byte) state {
-	s := state{workers: make(map[int64][]byte), wants: make(map[int64][]string), owners: make(map[string]int64)}
+func newSnapshot(workers, parts [][][]byte) snapshot {
+	s := snapshot{workers: make(map[int64][]byte), wants: make(map[int64][]string), owners: make(map[string]int64)}
 	for _, row := range workers {
 		if row[2][0] != 0 {
 			s.workers[numberOf(row[0])] = row[1]
@@ -154,9 +154,9 @@ func stateOf(workers, parts [][][]byte) state {
 	return s
 }
 
-// share divides the parts as assign says. This worker takes those of its parts that are free, and gives
+// balanceParts divides the parts as assign says. This worker takes those of its parts that are free, and gives
 // up those that others should have or that it no longer wants.
-func (db *DB) share(ctx context.Context, released uint64, now state) error {
+func (db *DB) balanceParts(ctx context.Context, released uint64, now snapshot) error {
 	mine, changes := db.divide(now)
 	if now.dead || len(changes) > 0 {
 		conn, _, err := db.pool.take(ctx)
@@ -171,7 +171,7 @@ func (db *DB) share(ctx context.Context, released uint64, now state) error {
 		if err != nil {
 			return err
 		}
-		now = stateOf(all[4].Rows, all[5].Rows)
+		now = newSnapshot(all[4].Rows, all[5].Rows)
 		if now.workers[db.Self()] == nil {
 			return nil // the next renewal finds out whether another worker has taken over
 		}
@@ -180,20 +180,20 @@ func (db *DB) share(ctx context.Context, released uint64, now state) error {
 			return err
 		}
 	}
-	db.parts.give(released, mine, len(now.workers) > 1)
+	db.parts.apply(released, mine, len(now.workers) > 1)
 	return nil
 }
 
 // divide returns which parts this worker owns from now on, and the statements that store what it wants and
 // owns.
-func (db *DB) divide(now state) (mine map[string]bool, changes []statement) {
+func (db *DB) divide(now snapshot) (mine map[string]bool, changes []statement) {
 	db.parts.mu.Lock()
 	defer db.parts.mu.Unlock()
 	me, names := db.Self(), slices.Sorted(maps.Keys(db.parts.wanted))
 	before := now.wants[me]
 	for _, name := range before {
 		if !slices.Contains(names, name) {
-			changes = append(changes, without(name, me))
+			changes = append(changes, removePart(name, me))
 		}
 	}
 	now.wants[me] = names
@@ -202,16 +202,16 @@ func (db *DB) divide(now state) (mine map[string]bool, changes []statement) {
 	for _, name := range names {
 		owner, owned := now.owners[name]
 		mine[name] = target[name] == me && (!owned || owner == me)
-		keeps := mine[name] || owner == me && db.parts.wanted[name].lose != nil
+		keeps := mine[name] || owner == me && db.parts.wanted[name].stop != nil
 		if keeps != (owner == me) || !slices.Contains(before, name) {
-			changes = append(changes, ownership(name, me, keeps))
+			changes = append(changes, storeOwnership(name, me, keeps))
 		}
 	}
 	return mine, changes
 }
 
-// ownership returns the statement that stores whether a worker owns a part that it wants.
-func ownership(name string, id int64, owned bool) statement {
+// storeOwnership returns the statement that stores whether a worker owns a part that it wants.
+func storeOwnership(name string, id int64, owned bool) statement {
 	value := []byte{0}
 	if owned {
 		value[0] = 1
@@ -219,8 +219,8 @@ func ownership(name string, id int64, owned bool) statement {
 	return statement{insertPart, [][]byte{[]byte(name), long(id), value}, []uint32{oidText, oidLong, oidBool}}
 }
 
-// without returns the statement that removes a part from a worker, which no longer wants it.
-func without(name string, id int64) statement {
+// removePart returns the statement that removes a part from a worker, which no longer wants it.
+func removePart(name string, id int64) statement {
 	return statement{deletePart, [][]byte{[]byte(name), long(id)}, []uint32{oidText, oidLong}}
 }
 
@@ -234,7 +234,7 @@ func groupOf(name string) string {
 // assign returns which worker should own each part. The parts of a group are divided evenly among the
 // workers that want them, and workers keep what they own if possible. All workers get the same result.
 func assign(wants map[int64][]string, owners map[string]int64) map[string]int64 {
-	groups := make(map[string]map[string][]int64) // who wants each part, by kind
+	groups := make(map[string]map[string][]int64) // who wants each part, by group
 	for _, id := range slices.Sorted(maps.Keys(wants)) {
 		for _, name := range wants[id] {
 			group := groupOf(name)

@@ -20,7 +20,7 @@ const (
 // pool holds the connections that are not in use. Safe for concurrent use.
 type pool struct {
 	config atomic.Pointer[pgconn.Config]
-	plain  *pgconn.Config // without settings
+	plain  *pgconn.Config // without our settings, for poolers
 	slots  chan struct{}  // holds a token for each connection in use
 
 	mu     sync.Mutex
@@ -94,7 +94,7 @@ func (p *pool) put(conn *pgconn.PgConn) {
 	}
 	p.mu.Unlock()
 	if !keep {
-		hangUp(conn)
+		closeConn(conn)
 	}
 }
 
@@ -106,19 +106,19 @@ func (p *pool) end(conn *pgconn.PgConn) {
 	p.put(conn)
 }
 
-// drop closes the idle connections after the server has gone away.
-func (p *pool) drop() {
+// closeIdle closes the idle connections after the server has gone away.
+func (p *pool) closeIdle() {
 	p.mu.Lock()
 	idle := p.idle
 	p.idle = nil
 	p.mu.Unlock()
 	for _, conn := range idle {
-		hangUp(conn)
+		closeConn(conn)
 	}
 }
 
-// cut breaks the connections in use, so that nothing waits for minutes on a network that drops packets.
-func (p *pool) cut() {
+// breakUsed breaks the connections in use, so that nothing waits for minutes on a network that drops packets.
+func (p *pool) breakUsed() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for conn := range p.used {
@@ -134,13 +134,13 @@ func (p *pool) close() {
 	for range maxConnections {
 		p.slots <- struct{}{}
 	}
-	p.drop()
+	p.closeIdle()
 	for range maxConnections {
 		<-p.slots
 	}
 }
 
-func hangUp(conn *pgconn.PgConn) {
+func closeConn(conn *pgconn.PgConn) {
 	ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
 	defer cancel()
 	_ = conn.Close(ctx) // it is abandoned anyway

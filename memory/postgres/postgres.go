@@ -139,7 +139,7 @@ func newDB(url string, o Options) (*DB, error) {
 		name: fmt.Sprintf("postgres database %s on %s:%d", config.Database, config.Host, config.Port),
 		log:  cmp.Or(o.Log, slog.New(slog.DiscardHandler)), pool: newPool(config),
 		worker: &worker{name: cmp.Or(o.Worker, host), lease: cmp.Or(o.Lease, defaultLease)},
-		parts:  &parts{wanted: make(map[string]*part), look: make(chan struct{}, 1)},
+		parts:  &parts{wanted: make(map[string]*part), recheck: make(chan struct{}, 1)},
 		o:      o, marker: string(rune(markers)) + rand.Text(),
 	}
 	db.worker.setRenewed(time.Time{})
@@ -164,25 +164,24 @@ func (db *DB) Trips() int64 { return db.trips.Load() }
 // Name returns a name of the database for errors and logs.
 func (db *DB) Name() string { return db.name }
 
-// prepare checks the server, becomes a worker unless this is a guest, and reads the names of the buckets.
+// prepare checks the server, becomes a worker unless JoinOnWrite is set, and reads the names of the buckets.
 func (db *DB) prepare(ctx context.Context) error {
-	made, err := db.inspect(ctx)
+	hasTables, err := db.inspect(ctx)
 	if err != nil {
 		return err
 	}
 	if !db.o.JoinOnWrite {
 		err = db.registerPatiently(ctx)
 	}
-	if err != nil || db.o.JoinOnWrite && !made {
+	if err != nil || db.o.JoinOnWrite && !hasTables {
 		db.ids.Store(new(map[string]byte))
 		return err
 	}
 	return db.refreshIDs(ctx)
 }
 
-// inspect checks the server's version and reports whether the tables exist. For a guest it remembers the
-// newest worker.
-func (db *DB) inspect(ctx context.Context) (made bool, err error) {
+// inspect checks the server's version and reports whether the tables exist. It remembers the newest worker.
+func (db *DB) inspect(ctx context.Context) (hasTables bool, err error) {
 	conn, _, err := db.pool.take(ctx)
 	if err != nil {
 		return false, err
@@ -209,7 +208,7 @@ func (db *DB) inspect(ctx context.Context) (made bool, err error) {
 
 // refreshIDs reads the names of the buckets, which another process may have created.
 func (db *DB) refreshIDs(ctx context.Context) error {
-	return recovered(func() error {
+	return catchFault(func() error {
 		t := db.newTx(ctx, beginView)
 		defer t.End()
 		t.ids = nil
@@ -219,8 +218,8 @@ func (db *DB) refreshIDs(ctx context.Context) error {
 	})
 }
 
-// recovered calls work, and returns the error of a kv.Fault if work panics with one.
-func recovered(work func() error) (err error) {
+// catchFault calls work, and returns the error of a kv.Fault if work panics with one.
+func catchFault(work func() error) (err error) {
 	defer func() {
 		v := recover()
 		fault, ok := v.(*kv.Fault)
@@ -267,7 +266,7 @@ func (db *DB) Update(f func(kv.Tx) error) error {
 			db.worker.setRenewed(time.Time{}) // renewing finds out whether another worker has taken over
 		}
 		if !lost && !isConflict(err) || lost && db.away.Load() || time.Now().After(until) {
-			db.noteAway(err, lost)
+			db.setAway(err, lost)
 			if codeOf(err) == diskFull {
 				err = fmt.Errorf("%w: %w", core.ErrFull, err)
 			}
@@ -278,8 +277,8 @@ func (db *DB) Update(f func(kv.Tx) error) error {
 	}
 }
 
-// noteAway logs and reports when the database cannot be reached, and when it can again.
-func (db *DB) noteAway(err error, away bool) {
+// setAway logs and reports when the database cannot be reached, and when it can again.
+func (db *DB) setAway(err error, away bool) {
 	if db.away.Swap(away) == away {
 		return
 	}
@@ -291,11 +290,11 @@ func (db *DB) noteAway(err error, away bool) {
 	db.o.OnAway(away)
 }
 
-// try makes one attempt at a transaction. unsure means that an earlier attempt may have taken effect.
+// try makes one attempt at a transaction. unsure means that an earlier attempt may have been committed.
 func (db *DB) try(f func(kv.Tx) error, unsure bool) error {
 	t := db.newTx(context.Background(), beginWrite)
 	defer t.release()
-	return recovered(func() error {
+	return catchFault(func() error {
 		number := binary.BigEndian.AppendUint64(nil, db.number)
 		if unsure && string(t.get(db.marker)) == string(number) {
 			return db.refreshIDs(t.ctx)
@@ -316,7 +315,7 @@ func (db *DB) Close() error {
 		return nil
 	}
 	if db.Self() != 0 {
-		_ = recovered(func() error { // a marker that stays does no harm
+		_ = catchFault(func() error { // a marker that stays does no harm
 			t := db.newTx(context.Background(), beginWrite)
 			defer t.release()
 			t.dirty[db.marker] = nil

@@ -54,7 +54,7 @@ func increment(db *DB) error {
 
 func number(t *testing.T, db *DB) (n int) {
 	t.Helper()
-	err := recovered(func() error {
+	err := catchFault(func() error {
 		v, err := db.Begin(t.Context())
 		if err != nil {
 			return err
@@ -196,7 +196,7 @@ func TestAway(t *testing.T) {
 	if err := increment(db); !isAway(err) || time.Since(again) > patience/2 {
 		t.Errorf("after %v: %v", time.Since(again), err)
 	}
-	err := recovered(func() error {
+	err := catchFault(func() error {
 		v, err := db.Begin(t.Context())
 		if err != nil {
 			return err

@@ -37,7 +37,7 @@ func Probe(ctx context.Context, url string) ([]core.Finding, error) {
 		return nil, err
 	}
 	defer db.pool.close()
-	made, err := db.inspect(ctx)
+	hasTables, err := db.inspect(ctx)
 	if err != nil {
 		return nil, db.openError(err)
 	}
@@ -46,13 +46,13 @@ func Probe(ctx context.Context, url string) ([]core.Finding, error) {
 		return nil, db.openError(err)
 	}
 	defer db.pool.put(conn)
-	p := &probe{db: db, conn: conn, made: made}
+	p := &probe{db: db, conn: conn, hasTables: hasTables}
 	p.server(ctx)
 	p.rights(ctx)
 	p.judge(ctx, "durability", askSafety, judgeSafety)
 	p.judge(ctx, "standby", askCopies, judgeCopies)
 	p.judge(ctx, "log", askLog, judgeLog)
-	if made {
+	if hasTables {
 		p.workers(ctx)
 		p.isolation(ctx)
 	}
@@ -60,10 +60,10 @@ func Probe(ctx context.Context, url string) ([]core.Finding, error) {
 }
 
 type probe struct {
-	db    *DB
-	conn  *pgconn.PgConn
-	made  bool // the tables
-	found []core.Finding
+	db        *DB
+	conn      *pgconn.PgConn
+	hasTables bool // the tables exist
+	found     []core.Finding
 }
 
 func (p *probe) add(what, found, fix string) {
@@ -115,7 +115,7 @@ func (p *probe) server(ctx context.Context) {
 func (p *probe) rights(ctx context.Context) {
 	schema := p.ask(ctx, "rights", askSchema)
 	tables := []string{"t"}
-	if p.made {
+	if p.hasTables {
 		tables = p.ask(ctx, "rights", askTables)
 	}
 	switch {

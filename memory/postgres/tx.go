@@ -47,15 +47,15 @@ type statement struct {
 
 // tx is a transaction, or a view. It connects with its first statement.
 type tx struct {
-	db    *DB
-	ctx   context.Context
-	begin string
-	conn  *pgconn.PgConn
-	ids   map[string]byte
-	known map[string][]byte // values that were read or written, by whole key; nil: does not exist
-	dirty map[string][]byte // changes that are not sent yet, by whole key; nil: deleted
-	ahead ahead
-	spans spans
+	db       *DB
+	ctx      context.Context
+	begin    string
+	conn     *pgconn.PgConn
+	ids      map[string]byte
+	known    map[string][]byte // values that were read or written, by whole key; nil: does not exist
+	dirty    map[string][]byte // changes that are not sent yet, by whole key; nil: deleted
+	prefetch prefetch
+	spans    spans
 }
 
 func (db *DB) newTx(ctx context.Context, begin string) *tx {
@@ -70,7 +70,7 @@ func (db *DB) newTx(ctx context.Context, begin string) *tx {
 // run sends statements in one round trip, preceded by those that begin the transaction and read ahead. It
 // returns the results of the statements, or panics with a kv.Fault.
 func (t *tx) run(all ...statement) []*pgconn.Result {
-	first := t.ahead.statements()
+	first := t.prefetch.statements()
 	skip, begins, used, err := len(first), t.conn == nil, false, error(nil)
 	all = slices.Concat(first, all)
 	if begins {
@@ -78,18 +78,18 @@ func (t *tx) run(all ...statement) []*pgconn.Result {
 		if err != nil {
 			panic(&kv.Fault{Err: err})
 		}
-		begin := t.first()
+		begin := t.beginStatements()
 		all, skip = slices.Concat(begin, all), skip+len(begin)
 	}
 	t.db.trips.Add(1)
 	results, err := t.db.sendPrepared(t.ctx, t.conn, all)
 	if err == nil {
-		t.fetched(t.ahead, results[skip-len(first):skip])
-		t.ahead = ahead{}
+		t.storePrefetched(t.prefetch, results[skip-len(first):skip])
+		t.prefetch = prefetch{}
 		return results[skip:]
 	}
 	if t.conn.IsClosed() {
-		t.db.pool.drop() // the idle connections may be broken, too
+		t.db.pool.closeIdle() // the idle connections may be broken, too
 		err = &awayError{err}
 	}
 	again := used && t.conn.IsClosed() || begins && isUnprepared(err) // broken while idle, or switched by a pooler
@@ -100,9 +100,9 @@ func (t *tx) run(all ...statement) []*pgconn.Result {
 	panic(&kv.Fault{Err: err})
 }
 
-// first returns the statements that begin the transaction. One that writes checks that no other worker has
+// beginStatements returns the statements that begin the transaction. One that writes checks that no other worker has
 // taken over, and the server ends it if this process is suspended.
-func (t *tx) first() []statement {
+func (t *tx) beginStatements() []statement {
 	all := []statement{{sql: t.begin}}
 	if t.begin == beginView {
 		return all
@@ -160,6 +160,7 @@ func (t *tx) release() {
 	}
 }
 
+// get returns the value of a whole key; nil if it does not exist.
 func (t *tx) get(key string) []byte {
 	value, ok := t.dirty[key]
 	if !ok {
@@ -183,9 +184,9 @@ func (t *tx) get(key string) []byte {
 	return value
 }
 
-// flush sends what was written, and a last statement unless it is empty.
+// flush sends the changes, and a last statement unless it is "".
 func (t *tx) flush(last string) {
-	t.ahead = ahead{}
+	t.prefetch = prefetch{}
 	var all []statement
 	var keys, values, deleted [][]byte
 	for _, key := range slices.Sorted(maps.Keys(t.dirty)) { // the same order everywhere, against deadlocks

@@ -21,7 +21,7 @@ const (
 	heldTenths    = 7 // tenths of a lease for which a renewal counts by the clock of this process
 	createTries   = 20
 	registerPause = 200 * time.Millisecond
-	registerSlack = time.Second // how much longer than a lease a new worker waits for a guest
+	registerSlack = time.Second // how much longer than a lease a new worker waits for a command
 )
 
 const (
@@ -49,7 +49,7 @@ const (
 type worker struct {
 	name   string
 	lease  time.Duration
-	newest int64 // for a guest: the id of the newest worker when it opened the database
+	newest int64 // with JoinOnWrite: the id of the newest worker when the database was opened
 
 	fenced atomic.Bool // another worker has taken over
 
@@ -58,8 +58,8 @@ type worker struct {
 	barrier  atomic.Int64 // the last one that was handled
 	renewed  atomic.Value // a time.Time: when the last successful renewal began
 
-	stop context.CancelFunc // ends the renewals; set by register
-	over sync.WaitGroup
+	stop    context.CancelFunc // ends the renewals; set by register
+	running sync.WaitGroup
 }
 
 // unrenewed returns how long ago the last successful renewal began, including time in which the machine
@@ -141,7 +141,7 @@ func (db *DB) register(ctx context.Context) error {
 	id := numberOf(all[2].Rows[0][0])
 	last := []statement{{sql: "commit"}}
 	if db.o.JoinOnWrite || db.o.SoleWorker {
-		last = slices.Insert(last, 0, ownership(exclusive, id, true))
+		last = slices.Insert(last, 0, storeOwnership(exclusive, id, true))
 	}
 	if _, err := send(ctx, conn, last); err != nil {
 		return err
@@ -150,16 +150,16 @@ func (db *DB) register(ctx context.Context) error {
 	w.id.Store(id)
 	background, stop := context.WithCancel(context.Background())
 	w.stop = stop
-	w.over.Go(func() { db.keepRenewing(background) })
+	w.running.Go(func() { db.keepRenewing(background) })
 	if !db.o.JoinOnWrite {
-		w.over.Go(func() { db.listen(background) })
+		w.running.Go(func() { db.listen(background) })
 	}
 	return nil
 }
 
-// mayRegister returns an error if another worker must be alone, or if this one must be and others run. A
-// guest may also not register if any worker has run since the guest opened the database: what it has read
-// may be outdated.
+// mayRegister returns an error if another worker must be alone, or if this one must be and others run.
+// With JoinOnWrite, it also does if a worker has run since the database was opened: what was read may be
+// outdated.
 func (db *DB) mayRegister(workers, parts [][][]byte) error {
 	alone := make(map[int64]bool)
 	for _, row := range parts {
@@ -193,19 +193,19 @@ func (db *DB) keepRenewing(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-db.parts.look:
+		case <-db.parts.recheck:
 		}
 		released := db.parts.released.Load()
 		now, err := db.renew(ctx)
 		if err == nil && !db.o.JoinOnWrite {
-			err = db.share(ctx, released, now)
+			err = db.balanceParts(ctx, released, now)
 		}
 		away := isAway(err)
 		if errors.Is(err, core.ErrFenced) {
 			return
 		}
 		if err == nil {
-			db.noteAway(nil, false)
+			db.setAway(nil, false)
 		} else if !away && !isConflict(err) && ctx.Err() == nil {
 			db.log.Warn("lease not renewed", "file", db.name, "err", err)
 		}
@@ -213,15 +213,15 @@ func (db *DB) keepRenewing(ctx context.Context) {
 			db.parts.pause()
 		}
 		if away && db.worker.unrenewed() > patience {
-			db.pool.cut()
-			db.noteAway(err, true)
+			db.pool.breakUsed()
+			db.setAway(err, true)
 		}
 	}
 }
 
 // renew renews the lease, even an expired one. If another worker has taken over, the error wraps
 // core.ErrFenced. It returns the state of all workers and parts.
-func (db *DB) renew(ctx context.Context) (state, error) {
+func (db *DB) renew(ctx context.Context) (snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, db.worker.lease/2)
 	defer cancel()
 	conn, _, err := db.pool.take(ctx)
@@ -229,7 +229,7 @@ func (db *DB) renew(ctx context.Context) (state, error) {
 		err = &awayError{err}
 	}
 	if err != nil {
-		return state{}, err
+		return snapshot{}, err
 	}
 	defer db.pool.put(conn)
 	began, w := time.Now(), db.worker
@@ -239,23 +239,24 @@ func (db *DB) renew(ctx context.Context) (state, error) {
 	})
 	switch {
 	case err != nil && conn.IsClosed():
-		db.pool.drop()
-		return state{}, &awayError{err}
+		db.pool.closeIdle()
+		return snapshot{}, &awayError{err}
 	case err != nil:
-		return state{}, err
+		return snapshot{}, err
 	case len(all[0].Rows) == 0: // another worker has taken over
 		if !w.fenced.Swap(true) {
 			db.o.OnFenced(fmt.Errorf("%s: %w", db.name, core.ErrFenced))
 		}
-		return state{}, core.ErrFenced
+		return snapshot{}, core.ErrFenced
 	}
 	w.setRenewed(began)
 	if err := db.handleBarrier(numberOf(all[0].Rows[0][0])); err != nil {
-		return state{}, err
+		return snapshot{}, err
 	}
-	return stateOf(all[1].Rows, all[2].Rows), nil
+	return newSnapshot(all[1].Rows, all[2].Rows), nil
 }
 
+// handleBarrier calls OnBarrier unless this barrier was handled already.
 func (db *DB) handleBarrier(barrier int64) error {
 	w := db.worker
 	w.handling.Lock()
@@ -277,7 +278,7 @@ func (db *DB) resign(ctx context.Context) {
 		return
 	}
 	w.stop()
-	w.over.Wait()
+	w.running.Wait()
 	me := [][]byte{long(w.id.Load())}
 	_, _ = db.ask(ctx, statement{endWorker, me, []uint32{oidLong}}, statement{endParts, me, []uint32{oidLong}},
 		hint(hintParts)) // if it fails, the lease expires by itself

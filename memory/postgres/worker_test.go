@@ -26,7 +26,7 @@ const short = 2 * time.Second
 // freeze ends the renewals of a worker, as if its process were stopped.
 func freeze(db *DB) {
 	db.worker.stop()
-	db.worker.over.Wait()
+	db.worker.running.Wait()
 }
 
 func put(db *DB, value string) error {
@@ -35,7 +35,7 @@ func put(db *DB, value string) error {
 
 func value(t *testing.T, db *DB) (value string) {
 	t.Helper()
-	err := recovered(func() error {
+	err := catchFault(func() error {
 		v, err := db.Begin(t.Context())
 		if err != nil {
 			return err
@@ -108,7 +108,7 @@ func TestFence(t *testing.T) {
 	}
 }
 
-// takeOver makes the server delete every worker in the transaction that stores next, after it was checked: as if
+// applyEpochs makes the server delete every worker in the transaction that stores next, after it was checked: as if
 // another one took over at the moment of its commit.
 const takeOver = `
 create function bury() returns trigger language plpgsql as 'begin delete from worker; return null; end';
@@ -438,7 +438,7 @@ func TestSilentNetwork(t *testing.T) {
 		conn, err := dial(ctx, network, address)
 		return &swallowing{conn, &silent}, err
 	}
-	db.pool.drop()
+	db.pool.closeIdle()
 	for range maxConnections {
 		<-db.pool.slots
 	}
@@ -449,7 +449,7 @@ func TestSilentNetwork(t *testing.T) {
 	var all sync.WaitGroup
 	for range maxConnections + 2 { // no connection is left for renewals
 		all.Go(func() {
-			err := recovered(func() error {
+			err := catchFault(func() error {
 				v, err := db.Begin(context.Background())
 				if err != nil {
 					return err

@@ -1,11 +1,10 @@
-// Package rescue reads bbolt files page by page, without bbolt, which trusts its
-// files: a damaged page ends the whole process, or is read for ever. So a backup is
-// checked here before bbolt opens it, and so is a file that was not closed in order
-// while it is in use; what is whole of a damaged file is read from here into a new one.
-// Users without a backup would lose everything otherwise.
+// Package rescue reads bbolt files page by page, without bbolt, which trusts its files: a
+// damaged page ends the whole process, or makes it read forever. So this package checks a
+// backup before bbolt opens it, and a file that was not closed properly while it is in use.
+// It also reads the intact pairs of a damaged file, for users who have no backup.
 //
 // The package does not repair files, does not know what the pairs mean, and does not
-// look at free pages: a restored file is a new one, which has none.
+// read free pages: a restored file is a new one, which has none.
 //
 // # The format
 //
@@ -43,7 +42,7 @@ const (
 var order = binary.LittleEndian
 
 // ErrBroken is the error for a file of which nothing can be read.
-var ErrBroken = errors.New("none of its first pages is whole")
+var ErrBroken = errors.New("none of its first pages is intact")
 
 // File is a bbolt file at one transaction. It trusts nothing: every number is checked
 // before it is used. Check and Pairs read a File once, for one goroutine.
@@ -52,13 +51,13 @@ type File struct {
 	closer io.Closer
 	size   int64
 	page   int64  // bytes of a page
-	root   uint64 // page of the bucket of buckets
+	root   uint64 // page of the bucket that lists the buckets
 	faults []error
 	seen   []uint64 // a bit for each page that was read: a page is read once, whatever leads to it
 }
 
 // Open opens a file that nobody writes to, at the newest transaction whose first page is
-// whole. The caller closes it.
+// intact. The caller closes it.
 func Open(name string) (*File, error) {
 	opened, err := os.Open(name)
 	if err != nil {
@@ -78,12 +77,12 @@ func Open(name string) (*File, error) {
 	return nil, errors.Join(err, opened.Close())
 }
 
-// At returns a file that is in use, as a transaction sees it whose root page is known.
+// At returns a file that is in use, as the transaction with this root page sees it.
 func At(reader io.ReaderAt, size, page int64, root uint64) *File {
 	return &File{reader: reader, size: size, page: page, root: root}
 }
 
-// Close closes a file that was opened here.
+// Close closes a file that Open returned.
 func (f *File) Close() error { return f.closer.Close() }
 
 // findRoot looks for first pages of this size. A first page has magic, version, page
@@ -100,16 +99,16 @@ func (f *File) findRoot() (found bool) {
 		sum := fnv.New64a()
 		sum.Write(meta[:56])
 		transaction := order.Uint64(meta[48:])
-		whole := int64(order.Uint32(meta[8:])) == f.page && order.Uint64(meta[56:]) == sum.Sum64()
-		if whole && transaction >= newest {
+		intact := int64(order.Uint32(meta[8:])) == f.page && order.Uint64(meta[56:]) == sum.Sum64()
+		if intact && transaction >= newest {
 			f.root, newest, found = order.Uint64(meta[16:]), transaction, true
 		}
 	}
 	return found
 }
 
-// Check reads all that is in use and returns what is wrong: each page must be where and
-// what it should be and be used once, and the keys of a bucket must rise.
+// Check reads everything in use and returns what is wrong: each page must have the right number and type and be
+// used once, and the keys of a bucket must rise.
 func (f *File) Check() []error {
 	var last []byte
 	var before string
@@ -118,14 +117,14 @@ func (f *File) Check() []error {
 			before, last = bucket, nil
 		}
 		if bytes.Compare(last, key) >= 0 {
-			f.fault("bucket %s: key %q does not follow %q", bucket, key, last)
+			f.addFault("bucket %s: key %q does not follow %q", bucket, key, last)
 		}
 		last = key
 	})
 }
 
 // Pairs calls use for each pair of these buckets (nil: all) that can be read, and returns
-// what cannot. Key and value are the caller's to keep.
+// faults for the rest. The caller may keep key and value.
 func (f *File) Pairs(buckets []string, use func(bucket string, key, value []byte)) []error {
 	f.walk(f.root, func(name, value []byte, isBucket bool) {
 		bucket := string(name)
@@ -141,7 +140,7 @@ func (f *File) Pairs(buckets []string, use func(bucket string, key, value []byte
 	return f.faults
 }
 
-func (f *File) fault(format string, args ...any) {
+func (f *File) addFault(format string, args ...any) {
 	if len(f.faults) < MaxFaults {
 		f.faults = append(f.faults, fmt.Errorf(format, args...))
 	}
@@ -150,7 +149,7 @@ func (f *File) fault(format string, args ...any) {
 func (f *File) walk(page uint64, use func(key, value []byte, isBucket bool)) {
 	b, err := f.readPage(page)
 	if err != nil {
-		f.fault("page %d: %w", page, err)
+		f.addFault("page %d: %w", page, err)
 		return
 	}
 	f.elements(b, page, use)
@@ -170,7 +169,7 @@ func (f *File) readPage(page uint64) ([]byte, error) {
 	if size > f.size-at {
 		return nil, fmt.Errorf("%d bytes do not fit into the file", size)
 	}
-	if !f.firstRead(page, uint64(size/f.page)) {
+	if !f.markRead(page, uint64(size/f.page)) {
 		return nil, errors.New("it is used twice")
 	}
 	b := make([]byte, size)
@@ -180,8 +179,8 @@ func (f *File) readPage(page uint64) ([]byte, error) {
 	return b, nil
 }
 
-// firstRead notes that n pages are in use; false if one of them was before.
-func (f *File) firstRead(page, n uint64) bool {
+// markRead marks n pages as in use, and reports whether none of them was before.
+func (f *File) markRead(page, n uint64) bool {
 	if f.seen == nil {
 		f.seen = make([]uint64, f.size/f.page/64+1)
 	}
@@ -201,13 +200,13 @@ func (f *File) firstRead(page, n uint64) bool {
 func (f *File) elements(b []byte, page uint64, use func(key, value []byte, isBucket bool)) {
 	flags, count := order.Uint16(b[8:]), int(order.Uint16(b[10:]))
 	if flags != branchFlag && flags != leafFlag {
-		f.fault("page %d: it is neither branch nor leaf", page)
+		f.addFault("page %d: it is neither branch nor leaf", page)
 		return
 	}
 	for i := range count {
 		at := pageHeader + i*elementSize
 		if at+elementSize > len(b) {
-			f.fault("page %d: %d elements do not fit", page, count)
+			f.addFault("page %d: %d elements do not fit", page, count)
 			return
 		}
 		e := b[at:]
@@ -218,14 +217,14 @@ func (f *File) elements(b []byte, page uint64, use func(key, value []byte, isBuc
 		key, rest, ok := cut(e, order.Uint32(e[4:]), order.Uint32(e[8:]))
 		value, _, ok2 := cut(rest, 0, order.Uint32(e[12:]))
 		if !ok || !ok2 {
-			f.fault("page %d: element %d lies outside of it", page, i)
+			f.addFault("page %d: element %d lies outside of it", page, i)
 			continue
 		}
 		use(key, value, order.Uint32(e)&bucketFlag != 0)
 	}
 }
 
-// cut takes size bytes from position at.
+// cut returns size bytes from position at, and the rest.
 func cut(b []byte, at, size uint32) (part, rest []byte, ok bool) {
 	end := uint64(at) + uint64(size)
 	if end > uint64(len(b)) {
@@ -236,7 +235,7 @@ func cut(b []byte, at, size uint32) (part, rest []byte, ok bool) {
 
 func (f *File) bucket(name string, value []byte, use func(key, value []byte, isBucket bool)) {
 	if len(value) < bucketHeader {
-		f.fault("bucket %s: %d bytes", name, len(value))
+		f.addFault("bucket %s: %d bytes", name, len(value))
 		return
 	}
 	root := order.Uint64(value)
@@ -246,7 +245,7 @@ func (f *File) bucket(name string, value []byte, use func(key, value []byte, isB
 	}
 	inline := value[bucketHeader:]
 	if len(inline) < pageHeader {
-		f.fault("bucket %s: %d bytes", name, len(value))
+		f.addFault("bucket %s: %d bytes", name, len(value))
 		return
 	}
 	f.elements(inline, 0, use)

@@ -7,21 +7,21 @@ import (
 	"synthbot/memory/kv"
 )
 
-// Transactions announce to an engine across a network what they will read, so that it is
-// fetched at once. What is missing here is read when it is needed, which only takes longer.
+// Transactions tell an engine across a network what they will read, so that it fetches all of
+// it in one round trip. What is missing here is read when it is needed, which takes longer.
 
-// ahead announces what the function returns, if the engine can make use of it.
-func ahead(t *tx, what func() []kv.Range) {
-	if r, ok := t.Tx.(kv.Reader); ok {
-		r.Ahead(what()...)
+// prefetch announces the ranges that what returns, if the engine can prefetch.
+func prefetch(t *tx, what func() []kv.Range) {
+	if r, ok := t.Tx.(kv.Prefetcher); ok {
+		r.Prefetch(what()...)
 	}
 }
 
 func pair(bucket string, key []byte) kv.Range { return kv.Range{Bucket: bucket, From: key} }
 
-const maxAhead = 64
+const maxPrefetch = 64
 
-// pathRanges are read to find out where a place is now, and its state.
+// pathRanges returns what resolve reads for a path, and the head.
 func pathRanges(path core.Path) []kv.Range {
 	all := []kv.Range{pair(bucketPlaces, placeKey(path))}
 	for above := path; !above.IsZero(); above = above.Parent() {
@@ -31,33 +31,33 @@ func pathRanges(path core.Path) []kv.Range {
 }
 
 func dueRange(place []byte) kv.Range {
-	return kv.Range{Bucket: bucketDue, From: seqKey(place, 0), To: after(place), Limit: maxAhead}
+	return kv.Range{Bucket: bucketDue, From: seqKey(place, 0), To: prefixEnd(place), Limit: maxPrefetch}
 }
 
-// runRange is the run of an id of a place.
+// runRange returns the range of the run that an id of a place belongs to.
 func runRange(place []byte, id string) kv.Range {
-	return kv.Range{Bucket: bucketIDs, From: slices.Concat(place, shortID(id)), To: after(place), Limit: 1}
+	return kv.Range{Bucket: bucketIDs, From: slices.Concat(place, shortID(id)), To: prefixEnd(place), Limit: 1}
 }
 
-// nextTurnRanges are read to take the next turn in a place.
+// nextTurnRanges returns what is read to start the next turn in a place.
 func (v *view) nextTurnRanges(path core.Path) []kv.Range {
 	place := placeKey(path)
-	if _, ok := v.db.engine.waits.LoadAndDelete(path); !ok { // after a turn there is hardly ever another one
+	if _, ok := v.db.engine.newlyDue.LoadAndDelete(path); !ok { // usually nothing is due after a turn
 		return []kv.Range{dueRange(place)}
 	}
-	log := kv.Range{Bucket: bucketLog, From: place, To: after(place), Backward: true, Limit: maxAhead}
-	journal := kv.Range{Bucket: bucketJournal, From: place, To: after(place)}
+	log := kv.Range{Bucket: bucketLog, From: place, To: prefixEnd(place), Backward: true, Limit: maxPrefetch}
+	journal := kv.Range{Bucket: bucketJournal, From: place, To: prefixEnd(place)}
 	return []kv.Range{dueRange(place), log, journal, pair(bucketStates, place)}
 }
 
-// ranges are read to write the batch.
+// ranges returns what run reads.
 func (w *batch) ranges(t *tx) (all []kv.Range) {
 	for i := range w.from.Append {
 		m := &w.from.Append[i].Message
 		place := placeKey(m.Path)
 		all = append(all, pathRanges(m.Path)...)
 		if w.from.Append[i].Due {
-			t.db.engine.waits.Store(m.Path, true)
+			t.db.engine.newlyDue.Store(m.Path, true)
 		}
 		if w.from.Append[i].Due && w.from.Begin {
 			first := dueRange(place)
@@ -90,26 +90,26 @@ func (w *batch) ranges(t *tx) (all []kv.Range) {
 	}
 	for _, turn := range w.from.Closed {
 		from := turnKey(turn)
-		all = append(all, kv.Range{Bucket: bucketJournal, From: from, To: after(from)})
+		all = append(all, kv.Range{Bucket: bucketJournal, From: from, To: prefixEnd(from)})
 	}
 	return all
 }
 
-// ranges are read to search the facts of these origins.
+// ranges returns what a search of facts of these origins reads.
 func (s *search) ranges(origins []core.Path) []kv.Range {
 	s.queryWords()
 	all := []kv.Range{{Bucket: bucketFacts}}
 	add := func(origin core.Path, term string, limit int) {
 		from := postingKey(origin, term, nil)
-		all = append(all, kv.Range{Bucket: bucketWords, From: from, To: after(from), Backward: true, Limit: limit})
+		all = append(all, kv.Range{Bucket: bucketWords, From: from, To: prefixEnd(from), Backward: true, Limit: limit})
 	}
 	for _, origin := range origins {
-		add(origin, termAll, s.most)
+		add(origin, termAll, s.maxPostings)
 		for _, term := range s.required {
 			add(origin, term, 0)
 		}
 		for _, word := range s.words {
-			add(origin, termWord+word, s.most)
+			add(origin, termWord+word, s.maxPostings)
 		}
 	}
 	return all

@@ -11,8 +11,8 @@ import (
 	"synthbot/memory/kv"
 )
 
-// ahead is what a transaction fetches with its next read. A whole key begins with its bucket's byte.
-type ahead struct {
+// prefetch is what a transaction fetches with its next read. A whole key begins with its bucket's byte.
+type prefetch struct {
 	keys   [][]byte // whole keys
 	ranges []wholeRange
 }
@@ -24,8 +24,8 @@ type wholeRange struct {
 	limit    int
 }
 
-// Ahead implements kv.Reader.
-func (t *tx) Ahead(what ...kv.Range) {
+// Prefetch implements kv.Reader.
+func (t *tx) Prefetch(what ...kv.Range) {
 	for _, r := range what {
 		id, ok := t.ids[r.Bucket]
 		if !ok {
@@ -37,7 +37,7 @@ func (t *tx) Ahead(what ...kv.Range) {
 		}
 		if r.To == nil {
 			if _, ok := t.known[string(from)]; !ok {
-				t.ahead.keys = append(t.ahead.keys, from)
+				t.prefetch.keys = append(t.prefetch.keys, from)
 			}
 			continue
 		}
@@ -49,19 +49,20 @@ func (t *tx) Ahead(what ...kv.Range) {
 		twice := func(o wholeRange) bool {
 			return bytes.Equal(o.from, whole.from) && bytes.Equal(o.to, whole.to) && o.backward == whole.backward
 		}
-		if !slices.ContainsFunc(t.ahead.ranges, twice) {
-			t.ahead.ranges = append(t.ahead.ranges, whole)
+		if !slices.ContainsFunc(t.prefetch.ranges, twice) {
+			t.prefetch.ranges = append(t.prefetch.ranges, whole)
 		}
 	}
 }
 
+// fetch sends what was announced with Prefetch, if anything.
 func (t *tx) fetch() {
-	if len(t.ahead.keys)+len(t.ahead.ranges) > 0 {
+	if len(t.prefetch.keys)+len(t.prefetch.ranges) > 0 {
 		t.run()
 	}
 }
 
-func (a *ahead) statements() (all []statement) {
+func (a *prefetch) statements() (all []statement) {
 	if len(a.keys) > 0 {
 		sql := "select k, v from kv where k = any($1)"
 		all = append(all, statement{sql, [][]byte{list(oidBytes, a.keys)}, []uint32{oidBytesList}})
@@ -86,7 +87,8 @@ func (r wholeRange) statement() statement {
 	return statement{sql, [][]byte{r.from, r.to, limit}, []uint32{oidBytes, oidBytes, oidInt}}
 }
 
-func (t *tx) fetched(a ahead, results []*pgconn.Result) {
+// storePrefetched keeps the results of what was prefetched.
+func (t *tx) storePrefetched(a prefetch, results []*pgconn.Result) {
 	if len(a.keys) > 0 {
 		for _, key := range a.keys {
 			t.known[string(key)] = nil
@@ -172,6 +174,7 @@ func (s spans) read(dirty map[string][]byte, from, to []byte, backward bool) (ro
 	return nil, false, false
 }
 
+// apply applies changes to the rows.
 func (s *span) apply(dirty map[string][]byte) {
 	for k, value := range dirty {
 		key := []byte(k)
