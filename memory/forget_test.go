@@ -575,7 +575,7 @@ func TestForgetEverybodyByAWrongClock(t *testing.T) {
 // next one finds the ids of these too, and leaves hashes of all.
 func TestForgetAfterABrokenOne(t *testing.T) {
 	db := open(t, t.TempDir())
-	said := make([]core.Entry, 2*maxSweepWrites)
+	said := make([]core.Entry, 2*maxStepWrites)
 	for i := range said {
 		said[i] = message(group, fmt.Sprint("m", i), "words")
 		said[i].Message.Author.ID = "1000"

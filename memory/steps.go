@@ -8,9 +8,9 @@ import (
 
 // Limits of one step of a long change, for which other writers wait.
 const (
-	maxSweepReads  = 20000 // pairs read in one view
-	maxSweepWrites = 500   // pairs changed in one transaction
-	maxStepTime    = 5 * time.Millisecond
+	maxSweepReads = 20000 // pairs read in one view
+	maxStepWrites = 750   // pairs written, each perhaps in a page of its own
+	maxStepTime   = 5 * time.Millisecond
 )
 
 // sweep reads the pairs of a bucket from start to end, which may be nil, in small steps, and
@@ -71,11 +71,13 @@ func changeAll[T any](ctx context.Context, db *DB, all []T, change func(*tx, T))
 		done := 0
 		err := db.update(ctx, func(t *tx) {
 			done = 0
-			for start := time.Now(); done < min(len(all), maxSweepWrites); done++ {
-				if done > 0 && time.Since(start) > db.stepTime {
+			start, before := time.Now(), t.writes
+			for done < len(all) {
+				change(t, all[done])
+				done++
+				if time.Since(start) > db.stepTime || t.writes-before > maxStepWrites {
 					break
 				}
-				change(t, all[done])
 			}
 		})
 		if err != nil {

@@ -47,12 +47,13 @@ func buckets() []string {
 // tx is one transaction. Changed heads stay in memory until the end.
 type tx struct {
 	kv.Tx
-	db    *DB
-	now   time.Time
-	floor uint64           // numbers of new places begin above it
-	heads map[string]*head // by place key
-	saved []uint64         // facts and passages that were written
-	err   error            // the first error of a write, which fails the transaction
+	db     *DB
+	now    time.Time
+	floor  uint64           // numbers of new places begin above it
+	heads  map[string]*head // by place key
+	saved  []uint64         // facts and passages that were written
+	writes int              // pairs that were written or deleted
+	err    error            // the first error of a write, which fails the transaction
 
 	resolved place // result of the last resolve, until aliases change
 }
@@ -77,6 +78,7 @@ func (b bucket) Delete(key []byte) { b.changed(b.Bucket.Delete(key)) }
 
 // changed handles the result of a change.
 func (b bucket) changed(err error) {
+	b.t.writes++
 	if b.name == bucketAliases {
 		b.t.resolved = place{}
 	}
