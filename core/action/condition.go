@@ -18,8 +18,8 @@ import (
 
 const resultsRoot = "results"
 
-// roots are the first elements of a condition's field. A field that begins with none of
-// them is an entity or a slot.
+// roots are the possible first elements of a condition's field, besides names of entities and
+// slots.
 var roots = []string{"context", "conversation_state", "state", "message", "author", resultsRoot}
 
 // conditions checks that a step's conditions can be evaluated.
@@ -39,6 +39,7 @@ func (c *checker) conditions(field string, step *core.Step) {
 	}
 }
 
+// lintField says what is wrong with the field of a condition; "" if nothing.
 func (c *checker) lintField(k core.Condition) string {
 	parts := strings.Split(k.Field, ".")
 	isUnknown := !slices.Contains(roots, parts[0]) && mentioned(parts, c.context, c.who.State) == nil
@@ -81,7 +82,7 @@ func (d *Definition) outputKeys() []string {
 }
 
 // leading returns the action whose name a path begins with, and the rest of the path;
-// nil if there is none. Names of actions may have dots in them: the longest one counts.
+// nil if there is none. As names may have dots in them, the longest one counts.
 func (s *Snapshot) leading(path []string) (d *Definition, rest []string) {
 	for n := range slices.Backward(path) {
 		if d, ok := s.Resolve(strings.Join(path[:n+1], ".")); ok {
@@ -151,7 +152,7 @@ func plainJSON(v any) any {
 	return plain
 }
 
-// author describes who caused the turn; nil if that is nobody or several.
+// author describes the person who caused the turn; nil if nobody or several did.
 func (j *Job) author() any {
 	a, ok := j.Who.Author()
 	if !ok {
@@ -223,8 +224,8 @@ func compare(a, b any) (order int, ok bool) {
 	return 0, false
 }
 
-// contains reports whether a string contains a string, an array an element, an object a key. A
-// number in a text, or the text in a number, is compared by how it is written.
+// contains reports whether a string contains a string, an array an element, an object a key. In
+// strings, a number counts as it is written.
 func contains(field, value any) bool {
 	text, isText := value.(string)
 	if n, ok := value.(json.Number); ok {

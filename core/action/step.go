@@ -18,9 +18,9 @@ import (
 	"synthbot/core/txt"
 )
 
-// perform does one step: what its journal says, or else the step itself; then what follows
-// from its result, or its fallback. at is the index of the result of what was done, if anything
-// was, else below 0.
+// perform does one step, unless the journal has its result. Then it does the steps that follow
+// from the result, or the fallback. at is the index of the result of the step that was done, the
+// step itself or a fallback; below 0: none was.
 func (e *execution) perform(ctx context.Context, t task) (at int, err error) {
 	d, _ := e.Snapshot.Resolve(t.step.Type)
 	r := e.recorded(t, d)
@@ -48,8 +48,8 @@ func (e *execution) perform(ctx context.Context, t task) (at int, err error) {
 	return -1, nil
 }
 
-// recorded returns how the step ended according to the journal; the zero StepResult if it is
-// to be done.
+// recorded returns the result of a step from the journal; the zero StepResult if the step is to
+// be done.
 func (e *execution) recorded(t task, d *Definition) StepResult {
 	record, ok := e.Journal.Find(e.key(t.number))
 	if !ok {
@@ -71,16 +71,17 @@ func (e *execution) recorded(t task, d *Definition) StepResult {
 	return e.settle(t, unknown(t, "it is not known whether this was done: the bot was stopped in the middle"))
 }
 
-// isRepeatable reports whether the action may run again when it is not known whether it
-// ran. Parts guard what a message action sends.
+// isRepeatable reports whether the action may run again if it is not known whether it ran. A
+// message action may, because its Deliveries journal what it sends.
 func isRepeatable(d *Definition) bool { return d.Idempotent || d.IsMessage() }
 
+// unknown is the result of a step that may have been done.
 func unknown(t task, text string) StepResult {
 	outcome := core.Outcome{Action: t.step.Type, Kind: core.Broken, Text: text}
 	return StepResult{Progress: core.ProgressUnknown, Outcome: outcome}
 }
 
-// skipped is the result of a step that is not begun.
+// skipped is the result of a step that was not begun.
 func skipped(t task, err error) StepResult {
 	kind, text := UserText(err)
 	outcome := core.Outcome{Action: t.step.Type, Kind: kind, Text: text}
@@ -92,7 +93,7 @@ func pending(h *Held) StepResult {
 	return StepResult{Progress: core.ProgressPending, Outcome: h.Outcome, Held: h}
 }
 
-// report adds a step's result to the others, and remembers it for later steps. It returns its index.
+// report adds a step's result to the others, and keeps what later steps need. It returns its index.
 func (e *execution) report(t task, r StepResult) int {
 	r.Step, r.Key, r.For = int(t.number), e.key(t.number), int(t.cause)
 	r.Action, r.Call = r.Outcome.Action, t.step
@@ -139,9 +140,9 @@ func (e *execution) call(number uint16, payload json.RawMessage) core.Call {
 	return c
 }
 
-// before checks, in order, all that must hold before a step may begin, and does what needs no
-// action. It returns the zero StepResult if the step may begin. An error interrupts the turn. d is
-// nil if there is no such action.
+// before checks, in order, all that must hold before a step may begin. It returns the zero
+// StepResult if the step may begin, else its result. An error interrupts the turn. d is nil if
+// there is no such action.
 func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Call) (r StepResult, err error) {
 	switch {
 	case t.torn:
@@ -151,7 +152,7 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 	case d == nil:
 		return skipped(t, core.Errorf(core.Broken, "%s is no longer available", t.step.Type)), nil
 	}
-	payload := map[string]any{} // nothing of it decides, unless the action concerns somebody
+	payload := map[string]any{} // it matters only if the action concerns somebody
 	if d.Concerns != "" {
 		payload = decodePayload(t.step.Payload)
 	}
@@ -204,7 +205,7 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 	return r, nil
 }
 
-// control is the result of a step that only steers the turn.
+// control returns the result of a built-in action.
 func (e *execution) control(t task) StepResult {
 	err := e.unmet(t)
 	if t.step.Type == Continue && e.Who.Continued >= MaxContinue {
@@ -238,8 +239,8 @@ func decodePayload(raw json.RawMessage) map[string]any {
 	return payload
 }
 
-// limit takes one use from the rate limits of the action, or returns how long to wait for
-// it. A step that was started before took its use then.
+// limit takes one use from the rate limits of the action, or returns an error that says how long to
+// wait. A step that an earlier attempt started took its use then.
 func (e *execution) limit(t task, d *Definition) error {
 	r, _ := e.Journal.Find(e.key(t.number))
 	if d.RateLimit.Count <= 0 || r.Progress == core.ProgressStarted {
@@ -260,7 +261,7 @@ func (e *execution) limit(t task, d *Definition) error {
 	return nil
 }
 
-// run does the step. Before it begins, the journal says so on disk.
+// run does the step, after it journalled that the step begins.
 func (e *execution) run(ctx context.Context, t task, d *Definition, c core.Call) (StepResult, error) {
 	release, err := e.enter(ctx, d)
 	switch {
@@ -287,7 +288,7 @@ func (e *execution) run(ctx context.Context, t task, d *Definition, c core.Call)
 	} else {
 		e.overdue.Go(func() { <-running; release() })
 	}
-	switch { // the journal says that the step was started, and no more is known
+	switch { // after an error, the journal says that the step was started, and not how it ended
 	case err != nil && ctx.Err() != nil:
 		return StepResult{}, ctx.Err()
 	case err != nil && e.interrupts(d, err):
@@ -307,8 +308,8 @@ func (e *execution) run(ctx context.Context, t task, d *Definition, c core.Call)
 }
 
 // interrupts reports whether the turn is to be tried again after an error: the journal could
-// not be written, the interface cannot be reached, or a message may have been sent, and may
-// be sent again.
+// not be written, the platform cannot be reached, or a message that may have been sent can be
+// sent again.
 func (e *execution) interrupts(d *Definition, err error) bool {
 	_, driver := e.Snapshot.Message(d.Owner)
 	switch {
@@ -331,7 +332,7 @@ func (e *execution) failed(t task, d *Definition, err error) StepResult {
 	kind, text := UserText(err)
 	what := "action failed"
 	if kind == core.Mismatch {
-		what = "action done, but its output breaks its schema"
+		what = "action done, but its output does not match its schema"
 	}
 	e.log().Warn(what, "action", d.Name, "err", err)
 	r := StepResult{Progress: core.ProgressFailed, Outcome: core.Outcome{Action: d.Name, Kind: kind, Text: text}}
@@ -344,7 +345,7 @@ func (e *execution) failed(t task, d *Definition, err error) StepResult {
 // checkOutput checks an output against its schema, and shortens it if it is too long.
 func (d *Definition) checkOutput(r *core.Result) error {
 	mismatch := func(why string) error {
-		const text = "it was done, but what came back is not what was promised"
+		const text = "it was done, but its output does not match its schema"
 		return &core.Error{Kind: core.Mismatch, Text: text, Err: errors.New(why)}
 	}
 	if len(r.Output) == 0 {
@@ -370,8 +371,8 @@ func (d *Definition) checkOutput(r *core.Result) error {
 	return nil
 }
 
-// performNext does a step that follows from another one, and gives it its number in the
-// journal. After a crash the same steps get the same numbers: what decided on them was
+// performNext does a step that follows from another one, under the next number in the journal.
+// After a crash, the same steps get the same numbers: the result that they follow from was
 // journalled before they began.
 func (e *execution) performNext(ctx context.Context, t task) (at int, err error) {
 	if e.last >= maxNumber {
@@ -385,8 +386,8 @@ func (e *execution) performNext(ctx context.Context, t task) (at int, err error)
 // maxCached is how many results are kept at most.
 const maxCached = 512
 
-// cachedResult is a result that may serve again: to the same people, in the same place, for an
-// equal payload, until somebody is forgotten. What one person may see, another may not.
+// cachedResult is a result that is used again for the same people, in the same place, with an
+// equal payload, until a user is forgotten. Other people may not be allowed to see it.
 type cachedResult struct {
 	output json.RawMessage
 	until  time.Time
