@@ -96,7 +96,7 @@ func TestReadShapes(t *testing.T) {
 		{"nothing", `{}`, `! the JSON of the answer is not an action plan: it has neither "response" nor "actions"`},
 		{"no deeds", `{"actions":[]}`, `! the plan has neither "response" nor "actions"`},
 		{"deep", `{"response":` + strings.Repeat("[", 99) + strings.Repeat("]", 99) + `}`, "! the JSON nests too deep"},
-		{"number", `{"type":"a","payload":{"n":1e999999999}}`, "! the number 1e999999999 is out of all bounds"},
+		{"number", `{"type":"a","payload":{"n":1e999999999}}`, "! the number 1e999999999 is out of range"},
 		{"bad condition", `{"type":"a","payload":{},"conditions":[{"field":"x","operator":"like","value":1}]}`,
 			"! actions[0].conditions[0].operator: must be one of eq, neq, gt, gte, lt, lte, contains, exists"},
 	}

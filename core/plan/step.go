@@ -13,7 +13,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// object reads an object with the keys of a plan, but for its steps, which it returns.
+// object reads an object with the keys of a plan. It returns the steps unread.
 func (r *reader) object(v value) (steps []value) {
 	r.envelope(v)
 	if v.has("response") {
@@ -39,7 +39,8 @@ func (r *reader) object(v value) (steps []value) {
 	return nil
 }
 
-// bare reads one action in the place of a plan, perhaps with keys of a plan beside its own. It returns the step.
+// bare reads one action that is the whole answer, perhaps with keys of a plan beside its own. It returns the step
+// unread.
 func (r *reader) bare(v value) (steps []value) {
 	final := normal(strings.ReplaceAll(v.get("action").text(), " ", ""))
 	input := v.get("actioninput")
@@ -52,7 +53,8 @@ func (r *reader) bare(v value) (steps []value) {
 	return []value{v}
 }
 
-// stray sorts the keys that a plan does not have. Remarks and empty values are dropped.
+// stray handles unknown keys of a plan: registered ones go into the metadata, remarks and empty values are dropped,
+// all others go into Extra.
 func (r *reader) stray(v value, known []string) {
 	for k, f := range v.fields {
 		n := normal(k)
@@ -69,7 +71,7 @@ func (r *reader) stray(v value, known []string) {
 	}
 }
 
-// note puts a registered key into the metadata.
+// note adds a key to the metadata.
 func (r *reader) note(key string, value json.RawMessage) {
 	m := make(map[string]json.RawMessage)
 	if len(r.plan.Metadata) > 0 && json.Unmarshal(r.plan.Metadata, &m) != nil {
@@ -130,8 +132,8 @@ func (r *reader) step(field string, v value, chain int) (s core.Step, ok bool) {
 	return s, ok && readable
 }
 
-// payload finds a step's payload under any of its names, and its unit beside it. Without one, the
-// keys that are not the step's own are the payload.
+// payload reads a step's payload under any of its names, and its unit. If there is none, all keys that
+// are not known are the payload.
 func (r *reader) payload(field string, s *core.Step, v value, known []string) bool {
 	i := slices.IndexFunc(payloadKeys, v.has)
 	if i < 0 {
@@ -187,7 +189,7 @@ func priority(raw json.RawMessage) int {
 	return int(min(max(n, 0), 10))
 }
 
-// confirm is true if it cannot be read: asking once too often does no harm.
+// confirm reads a boolean. An unreadable one is true: an unneeded question does no harm.
 func confirm(raw json.RawMessage) bool {
 	no := []string{"", "null", "false", "no", "none", "0"}
 	return !slices.Contains(no, strings.ToLower(strings.Trim(string(raw), `" `)))
