@@ -10,7 +10,7 @@ import (
 	"synthbot/core/llm"
 )
 
-// input is what the turn answers. Its type is "message" where people did something, else the kind of what happened.
+// input writes what the turn answers. Its type is "message" if a user did something, else the kind of event.
 func (p *Parts) input(w *writer, l llm.Limits) {
 	last := p.last()
 	w.open('{')
@@ -50,7 +50,7 @@ func (p *Parts) inputType(last *core.Entry) string {
 	return string(last.Kind)
 }
 
-// manyWait is how many messages may wait before the prompt says of each who said it, even if that is one person.
+// manyWait is how many messages of one person the prompt joins to one text; more are also listed one by one.
 const manyWait = 5
 
 func (p *Parts) several() bool {
@@ -59,11 +59,11 @@ func (p *Parts) several() bool {
 	})
 }
 
-// last is the newest of what the turn answers.
+// last returns the newest entry that the turn answers.
 func (p *Parts) last() *core.Entry { return &p.Messages[len(p.Messages)-1] }
 
-// saying are the messages whose words are the text of the input: all of one person. Of several people it is the last
-// one's, and the list of messages holds the rest.
+// saying returns the messages whose text is the text of the input: all if one person wrote them; else only the last,
+// and the list of messages holds the others.
 func (p *Parts) saying() []core.Entry {
 	if p.several() {
 		return p.Messages[len(p.Messages)-1:]
@@ -82,7 +82,7 @@ func (p *Parts) words() string {
 	return strings.Join(lines, "\n")
 }
 
-// foreign lists what came with those words and is not their author's.
+// foreign returns the parts of those messages that their author did not write.
 func (p *Parts) foreign() (all []core.Foreign) {
 	list := p.saying()
 	for i := range list {
@@ -91,7 +91,7 @@ func (p *Parts) foreign() (all []core.Foreign) {
 	return all
 }
 
-// foreign writes texts that the author of a message did not write, each with what is known of its writer.
+// foreign writes texts that the author of a message did not write, each with what is known about its own author.
 func (w *writer) foreign(place core.Path, list []core.Foreign) {
 	if len(list) == 0 {
 		return
@@ -109,7 +109,7 @@ func (w *writer) foreign(place core.Path, list []core.Foreign) {
 	w.close(']')
 }
 
-// happening tells what was done where it was more than saying something.
+// happening writes the details of an event other than a message.
 func (w *writer) happening(e *core.Event) {
 	switch e.Kind {
 	case core.KindPress:
@@ -131,7 +131,7 @@ func (w *writer) happening(e *core.Event) {
 	w.number("count", int64(e.Count))
 }
 
-// heard says how sure speech recognition is of the words.
+// heard writes the confidence of speech recognition.
 func (w *writer) heard(m *core.Message) {
 	if m.Heard > 0 {
 		w.key("confidence")
@@ -139,7 +139,7 @@ func (w *writer) heard(m *core.Message) {
 	}
 }
 
-// spoken marks words that speech recognition wrote down: they may be misheard.
+// spoken marks a text as transcribed by speech recognition, which may be wrong.
 func (w *writer) spoken(m *core.Message) {
 	if m.Heard != 0 {
 		w.sound("spoken", "true")
@@ -147,7 +147,7 @@ func (w *writer) spoken(m *core.Message) {
 	}
 }
 
-// source says where the message comes from, and all ids where it is several.
+// source writes where the message comes from, and all ids if there are several messages.
 func (p *Parts) source(w *writer, m *core.Message) {
 	w.object("source")
 	w.text("interface_path", m.Path.String())
@@ -165,7 +165,7 @@ func (p *Parts) source(w *writer, m *core.Message) {
 	w.close('}')
 }
 
-// speakers says who said what, where several people wait for an answer.
+// speakers lists the messages if several people wrote them, or if there are many.
 func (p *Parts) speakers(w *writer) {
 	if !p.several() && len(p.Messages) <= manyWait {
 		return
@@ -185,7 +185,7 @@ func (p *Parts) speakers(w *writer) {
 	w.close(']')
 }
 
-// media describes what is attached: the first image and the first video under their own keys, all else in the list.
+// media describes the attachments: the first image and the first video under their own keys, all others in the list.
 func (p *Parts) media(w *writer, l llm.Limits) {
 	var image, video *core.Attachment
 	var rest []*core.Attachment
@@ -219,7 +219,7 @@ func (p *Parts) media(w *writer, l llm.Limits) {
 	}
 }
 
-// attachment describes one file; its data travels beside the text, if at all.
+// attachment describes one file. Its data, if any, is sent outside of the JSON.
 func (p *Parts) attachment(w *writer, l llm.Limits, a *core.Attachment) {
 	w.open('{')
 	w.text("kind", string(a.Kind))
@@ -241,7 +241,7 @@ func (p *Parts) attachment(w *writer, l llm.Limits, a *core.Attachment) {
 	w.close('}')
 }
 
-// attached is the data of one kind that the engine gets beside the text, in the order of the text.
+// attached returns the files of one kind whose data the engine gets besides the text, in the order of the text.
 func (p *Parts) attached(kind core.Media, files map[string]llm.File) (list []llm.File) {
 	for i := range p.Messages {
 		for _, a := range p.Messages[i].Message.Attachments {
@@ -254,7 +254,7 @@ func (p *Parts) attached(kind core.Media, files map[string]llm.File) (list []llm
 	return list
 }
 
-// quote is what the newest replying message replies to.
+// quote returns what the newest reply among the messages replies to; nil if none is a reply.
 func (p *Parts) quote() *core.Quote {
 	for i := range slices.Backward(p.Messages) {
 		q := p.Messages[i].Message.ReplyTo
