@@ -56,8 +56,8 @@ func (s *section) cost() int {
 	return cost
 }
 
-// first drops the first n items.
-func (s *section) first(n int) {
+// dropFirst drops the first n items.
+func (s *section) dropFirst(n int) {
 	for i := range s.items[:n] {
 		s.sum -= s.items[i].size
 	}
@@ -122,13 +122,13 @@ func (w *writer) entry(e *core.Entry, abroad bool) {
 	if abroad {
 		w.text("interface_path", m.Path.String())
 	}
-	w.some("from", m.Author.Name)
+	w.optional("from", m.Author.Name)
 	text := m.Text
 	if e.Self {
-		w.sound("self", "true")
+		w.raw("self", "true")
 		text = llm.Unthink(text)
 	} else {
-		w.some("usertag", w.marks.Of(m.Path, m.Author))
+		w.optional("usertag", w.marks.Of(m.Path, m.Author))
 	}
 	w.slot("text", text, false)
 	w.spoken(m)
@@ -176,11 +176,11 @@ func (w *writer) state(s *core.State) section {
 	n := len(s.Topic) + len(s.Entities) + len(s.SlotsFilled) + len(s.SlotsRequired) + len(s.Status)
 	return w.section("conversation_state", false, min(n, 1), func(int) {
 		w.open('{')
-		w.some("topic", s.Topic)
+		w.optional("topic", s.Topic)
 		w.dictionary("entities", s.Entities)
 		w.dictionary("slotsFilled", s.SlotsFilled)
 		w.texts("slotsRequired", s.SlotsRequired)
-		w.some("status", s.Status)
+		w.optional("status", s.Status)
 		w.close('}')
 	})
 }
@@ -205,9 +205,9 @@ func (w *writer) recon(kind Kind, r *Recon) section {
 	}
 	return w.section("recon", false, min(n, 1), func(int) {
 		w.open('{')
-		w.some("language", language)
-		w.some("message_tone", r.MessageTone)
-		w.some("conversation_tone", r.ConversationTone)
+		w.optional("language", language)
+		w.optional("message_tone", r.MessageTone)
+		w.optional("conversation_tone", r.ConversationTone)
 		w.texts("snippets", r.Snippets)
 		w.close('}')
 	})

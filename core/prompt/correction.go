@@ -50,7 +50,7 @@ func (c Correction) Request() llm.Request {
 	retry := []llm.Utterance{{Role: llm.RoleModel, Text: reply}, {Role: llm.RoleUser, Text: message}}
 	reserve := textSize(p.parts.plan()) + textSize(message) + textSize(reply)
 	if !p.fits(reserve) {
-		smaller, err := within(p.parts, p.limits, reserve)
+		smaller, err := buildWithin(p.parts, p.limits, reserve)
 		if err != nil {
 			r := p.Request()
 			r.Messages = retry[1:]
@@ -81,7 +81,7 @@ func (c *Correction) message() string {
 		w.close('}')
 	}
 	w.close('}')
-	w.sound("required_format", requiredFormat)
+	w.raw("required_format", requiredFormat)
 	w.close('}')
 	w.close('}')
 	return w.String()

@@ -25,7 +25,7 @@ func (p *Parts) system() part {
 		o := &p.Outputs[i]
 		w.open('{')
 		w.text("action", o.Action)
-		w.some("outcome", string(o.Progress))
+		w.optional("outcome", string(o.Progress))
 		w.output("output", o.Output)
 		if o.Text != "" {
 			w.slot("error", o.Text, true)

@@ -37,11 +37,11 @@ func Merge(hints []hint.Hint, override, fallback string) Recon {
 		case hint.ConversationTone:
 			r.ConversationTone = cmp.Or(r.ConversationTone, toneWord(h.Text))
 		case hint.Snippet:
-			r.Snippets = once(r.Snippets, h.Text, hintMax)
+			r.Snippets = appendOnce(r.Snippets, h.Text, hintMax)
 		case hint.Instruction:
-			r.Instructions = once(r.Instructions, h.Text, hintMax)
+			r.Instructions = appendOnce(r.Instructions, h.Text, hintMax)
 		case hint.Memory:
-			r.Memories = once(r.Memories, h.Text, memoryMax)
+			r.Memories = appendOnce(r.Memories, h.Text, memoryMax)
 		}
 	}
 	r.Language = cmp.Or(r.Language, languageTag(fallback))
@@ -60,8 +60,8 @@ func toneWord(s string) string {
 	return s
 }
 
-// once appends a text unless the list has it or is full.
-func once(list []string, text string, most int) []string {
+// appendOnce appends a text unless the list has it or is full.
+func appendOnce(list []string, text string, most int) []string {
 	text = cut(txt.Line(text), most)
 	size := utf8.RuneCountInString(text)
 	for _, other := range list {

@@ -19,7 +19,7 @@ func (p *Parts) input(w *writer, l llm.Limits) {
 	w.object("payload")
 	w.slot("text", p.words(), false)
 	w.foreign(last.Message.Path, p.foreign())
-	w.happening(&last.Event)
+	w.eventDetails(&last.Event)
 	said := "text"
 	if last.Message.Voice {
 		said = "voice"
@@ -62,9 +62,9 @@ func (p *Parts) several() bool {
 // last returns the newest entry that the turn answers.
 func (p *Parts) last() *core.Entry { return &p.Messages[len(p.Messages)-1] }
 
-// saying returns the messages whose text is the text of the input: all if one person wrote them; else only the last,
+// textMessages returns the messages whose text is the text of the input: all if one person wrote them; else only the last,
 // and the list of messages holds the others.
-func (p *Parts) saying() []core.Entry {
+func (p *Parts) textMessages() []core.Entry {
 	if p.several() {
 		return p.Messages[len(p.Messages)-1:]
 	}
@@ -72,7 +72,7 @@ func (p *Parts) saying() []core.Entry {
 }
 
 func (p *Parts) words() string {
-	list := p.saying()
+	list := p.textMessages()
 	lines := make([]string, 0, len(list))
 	for i := range list {
 		if list[i].Message.Text != "" {
@@ -84,7 +84,7 @@ func (p *Parts) words() string {
 
 // foreign returns the parts of those messages that their author did not write.
 func (p *Parts) foreign() (all []core.Foreign) {
-	list := p.saying()
+	list := p.textMessages()
 	for i := range list {
 		all = append(all, list[i].Message.Foreign...)
 	}
@@ -100,8 +100,8 @@ func (w *writer) foreign(place core.Path, list []core.Foreign) {
 	for i := range list {
 		w.open('{')
 		w.text("kind", string(list[i].Kind))
-		w.some("from", list[i].From.Name)
-		w.some("usertag", w.marks.tag(place, list[i].From))
+		w.optional("from", list[i].From.Name)
+		w.optional("usertag", w.marks.tag(place, list[i].From))
 		w.time("at", list[i].Time)
 		w.slot("text", list[i].Text, true)
 		w.close('}')
@@ -109,8 +109,8 @@ func (w *writer) foreign(place core.Path, list []core.Foreign) {
 	w.close(']')
 }
 
-// happening writes the details of an event other than a message.
-func (w *writer) happening(e *core.Event) {
+// eventDetails writes the details of an event other than a message.
+func (w *writer) eventDetails(e *core.Event) {
 	switch e.Kind {
 	case core.KindPress:
 		w.object("press")
@@ -126,7 +126,7 @@ func (w *writer) happening(e *core.Event) {
 		w.texts("args", e.Command.Args)
 		w.close('}')
 	case core.KindReminder, core.KindBeat, core.KindBacklog, core.KindMembership:
-		w.some("data", e.Data)
+		w.optional("data", e.Data)
 	}
 	w.number("count", int64(e.Count))
 }
@@ -142,7 +142,7 @@ func (w *writer) heard(m *core.Message) {
 // spoken marks a text as transcribed by speech recognition, which may be wrong.
 func (w *writer) spoken(m *core.Message) {
 	if m.Heard != 0 {
-		w.sound("spoken", "true")
+		w.raw("spoken", "true")
 		w.heard(m)
 	}
 }
@@ -160,7 +160,7 @@ func (p *Parts) source(w *writer, m *core.Message) {
 		w.close(']')
 	}
 	w.text("username", m.Author.Name)
-	w.some("usertag", w.marks.tag(m.Path, m.Author))
+	w.optional("usertag", w.marks.tag(m.Path, m.Author))
 	w.text("interface", p.Interface)
 	w.close('}')
 }
@@ -175,7 +175,7 @@ func (p *Parts) speakers(w *writer) {
 		m := &p.Messages[i].Message
 		w.open('{')
 		w.text("from", m.Author.Name)
-		w.some("usertag", w.marks.Of(m.Path, m.Author))
+		w.optional("usertag", w.marks.Of(m.Path, m.Author))
 		w.slot("text", m.Text, false)
 		w.spoken(m)
 		w.foreign(m.Path, m.Foreign)
@@ -223,17 +223,17 @@ func (p *Parts) media(w *writer, l llm.Limits) {
 func (p *Parts) attachment(w *writer, l llm.Limits, a *core.Attachment) {
 	w.open('{')
 	w.text("kind", string(a.Kind))
-	w.some("name", a.Name)
-	w.some("mime", a.MIME)
+	w.optional("name", a.Name)
+	w.optional("mime", a.MIME)
 	w.number("size", a.Size)
 	w.number("width", int64(a.Width))
 	w.number("height", int64(a.Height))
 	w.number("seconds", int64(a.Duration.Round(1e9).Seconds()))
 	if _, ok := p.Pictures[a.Ref]; ok && l.Vision && a.Kind == core.MediaImage {
-		w.sound("shown", "true")
+		w.raw("shown", "true")
 	}
 	if _, ok := p.Sounds[a.Ref]; ok && l.Hearing && a.Kind == core.MediaAudio {
-		w.sound("heard", "true")
+		w.raw("heard", "true")
 	}
 	if p.Texts[a.Ref] != "" {
 		w.slot("text", p.Texts[a.Ref], true)
@@ -282,7 +282,7 @@ func (w *writer) reply(place core.Path, q *core.Quote) {
 	if q.From != (core.Author{}) {
 		w.object("from")
 		w.text("username", q.From.Name)
-		w.some("usertag", w.marks.tag(place, q.From))
+		w.optional("usertag", w.marks.tag(place, q.From))
 		w.close('}')
 	}
 	w.close('}')

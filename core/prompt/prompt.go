@@ -95,7 +95,7 @@ type Prompt struct {
 
 // Build makes the prompt for an engine with these limits. It keeps p, which must not change as long as the prompt is
 // used. The error is a *llm.Error of kind llm.ErrorTooLong that names the sizes.
-func Build(p *Parts, l llm.Limits) (Prompt, error) { return within(p, l, textSize(p.plan())) }
+func Build(p *Parts, l llm.Limits) (Prompt, error) { return buildWithin(p, l, textSize(p.plan())) }
 
 // build leaves reserve characters free for the messages that follow the prompt.
 func build(p *Parts, l llm.Limits, reserve int) (Prompt, error) {
@@ -119,14 +119,14 @@ func (p *Prompt) JSON() []byte {
 	w := new(writer)
 	w.Grow(p.Size + p.Size/8)
 	w.open('{')
-	w.sound("context", p.Context)
-	w.sound("input", p.Input)
+	w.raw("context", p.Context)
+	w.raw("input", p.Input)
 	if len(p.System) > 0 {
-		w.sound("system_message", p.System)
+		w.raw("system_message", p.System)
 	}
 	w.text("instructions", p.Instructions)
-	w.some("instructions_verbose", p.Verbose)
-	w.sound("actions", p.Actions)
+	w.optional("instructions_verbose", p.Verbose)
+	w.raw("actions", p.Actions)
 	w.number("__pre_reduction_size", int64(p.Before))
 	w.close('}')
 	return []byte(w.String())

@@ -73,7 +73,7 @@ func (d *draft) message(history bool) string {
 		}
 	}
 	w.close('}')
-	w.sound("input", d.input.raw)
+	w.raw("input", d.input.raw)
 	w.close('}')
 	return w.String()
 }
@@ -90,21 +90,21 @@ func (d *draft) reduce(reserve int, l llm.Limits) error {
 	}
 	d.shorten(max(d.limit/bulkShare, textFloor), func(s *slot) bool { return s.bulk })
 	c, recon := d.context, len(d.context)-2
-	d.long(&c[recentElsewhere])
-	d.oldest(&c[recentElsewhere], 0)
-	d.long(&c[currentChat])
-	if d.oldest(&c[currentChat], 1) {
+	d.shortenLong(&c[recentElsewhere])
+	d.dropOldest(&c[recentElsewhere], 0)
+	d.shortenLong(&c[currentChat])
+	if d.dropOldest(&c[currentChat], 1) {
 		c[currentChat].align()
 	}
-	d.lastFirst(&c[memories])
+	d.dropLast(&c[memories])
 	for i := injected; i < recon; i++ {
-		d.lastFirst(&c[i])
+		d.dropLast(&c[i])
 	}
 	for _, i := range []int{participants, state, recon + 1, recon} {
-		d.lastFirst(&c[i])
+		d.dropLast(&c[i])
 	}
-	d.newest()
-	d.texts()
+	d.shortenNewest()
+	d.shortenTexts()
 	if d.over() <= 0 {
 		d.text = d.message(true)
 		return nil
@@ -114,8 +114,8 @@ func (d *draft) reduce(reserve int, l llm.Limits) error {
 		l.Chars, textSize(d.instructions), textSize(d.verbose), d.actions.size, d.input.size, d.system.size)}
 }
 
-// texts shortens the texts of the input and of the system_message.
-func (d *draft) texts() {
+// shortenTexts shortens the texts of the input and of the system_message.
+func (d *draft) shortenTexts() {
 	sum := 0
 	for _, size := range append(d.input.sizes(), d.system.sizes()...) {
 		sum += size
@@ -146,8 +146,8 @@ func (d *draft) shorten(room int, meant func(*slot) bool) {
 	}
 }
 
-// long shortens over-long entries, the oldest first.
-func (d *draft) long(s *section) {
+// shortenLong shortens over-long entries, the oldest first.
+func (d *draft) shortenLong(s *section) {
 	most := max(longEntry, d.limit/longShare)
 	for i := range s.items {
 		if d.over() <= 0 {
@@ -157,10 +157,10 @@ func (d *draft) long(s *section) {
 	}
 }
 
-// oldest drops entries, the oldest first, but not the last keep ones.
-func (d *draft) oldest(s *section, keep int) (dropped bool) {
+// dropOldest drops entries, the oldest first, but not the last keep ones.
+func (d *draft) dropOldest(s *section, keep int) (dropped bool) {
 	for len(s.items) > keep && d.over() > 0 {
-		s.first(1)
+		s.dropFirst(1)
 		dropped = true
 	}
 	return dropped
@@ -171,22 +171,22 @@ func (d *draft) oldest(s *section, keep int) (dropped bool) {
 func (s *section) align() {
 	for i := 1; i <= len(s.lines)/2; i++ {
 		if s.lines[i].Message.Seq/windowStep != s.lines[i-1].Message.Seq/windowStep {
-			s.first(i)
+			s.dropFirst(i)
 			return
 		}
 	}
 }
 
-// lastFirst drops items, the last first.
-func (d *draft) lastFirst(s *section) {
+// dropLast drops items, the last first.
+func (d *draft) dropLast(s *section) {
 	for n := len(s.items) - 1; n >= 0 && d.over() > 0; n-- {
 		s.sum -= s.items[n].size
 		s.items = s.items[:n]
 	}
 }
 
-// newest shortens the remaining entry of the history, or drops it.
-func (d *draft) newest() {
+// shortenNewest shortens the remaining entry of the history, or drops it.
+func (d *draft) shortenNewest() {
 	s, room := &d.context[currentChat], -d.over()
 	if room >= 0 || len(s.items) != 1 {
 		return
@@ -195,7 +195,7 @@ func (d *draft) newest() {
 		room += size
 	}
 	if room < newestMin {
-		s.first(1)
+		s.dropFirst(1)
 		return
 	}
 	s.shorten(0, room)

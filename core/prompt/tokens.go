@@ -4,15 +4,15 @@ import (
 	"synthbot/core/llm"
 )
 
-// within builds a prompt that also keeps to the limit of tokens. Only the model knows how many tokens a text has, so
+// buildWithin builds a prompt that also keeps to the limit of tokens. Only the model knows how many tokens a text has, so
 // their number is estimated, rather too high. If the estimate is over the limit, the prompt is built again with fewer
 // characters. Nearly every prompt is built only once.
-func within(p *Parts, l llm.Limits, reserve int) (Prompt, error) {
+func buildWithin(p *Parts, l llm.Limits, reserve int) (Prompt, error) {
 	out, err := build(p, l, reserve)
 	if l.Tokens <= 0 {
 		return out, err
 	}
-	before, tight, room := out.Before, l, max(l.Tokens-behind(reserve), 1)
+	before, tight, room := out.Before, l, max(l.Tokens-estimateTokens(reserve), 1)
 	for range maxBuilds {
 		n := 0
 		if err == nil {
@@ -50,16 +50,16 @@ func shortest(p *Parts, l llm.Limits, reserve, short, long int) (Prompt, error) 
 // maxBuilds bounds the tries to get below a limit.
 const maxBuilds = 6
 
-// behind estimates the tokens of a text of so many characters.
-func behind(chars int) int { return (chars + llm.CharsPerToken - 1) / llm.CharsPerToken }
+// estimateTokens estimates the tokens of a text of so many characters.
+func estimateTokens(chars int) int { return (chars + llm.CharsPerToken - 1) / llm.CharsPerToken }
 
 // fits reports whether so many characters more are within the limits.
 func (p *Prompt) fits(more int) bool {
 	return (p.limits.Chars <= 0 || p.Size+more <= p.limits.Chars) &&
-		(p.limits.Tokens <= 0 || p.tokens()+behind(more) <= p.limits.Tokens)
+		(p.limits.Tokens <= 0 || p.tokens()+estimateTokens(more) <= p.limits.Tokens)
 }
 
 // tokens estimates the tokens of the prompt.
 func (p *Prompt) tokens() int {
-	return behind(frame) + llm.Tokens(p.Context, p.Input, p.System, p.Actions) + llm.Tokens(p.Instructions, p.Verbose)
+	return estimateTokens(frame) + llm.Tokens(p.Context, p.Input, p.System, p.Actions) + llm.Tokens(p.Instructions, p.Verbose)
 }

@@ -68,8 +68,8 @@ func (w *writer) text(name, value string) {
 	w.quote(value)
 }
 
-// some writes the text unless it is empty.
-func (w *writer) some(name, value string) {
+// optional writes the text unless it is empty.
+func (w *writer) optional(name, value string) {
 	if value != "" {
 		w.text(name, value)
 	}
@@ -136,8 +136,8 @@ func (w *writer) value(name string, raw json.RawMessage) {
 	}
 }
 
-// sound writes a key with JSON that is known to be valid.
-func (w *writer) sound(name, raw string) {
+// raw writes a key with JSON that is known to be valid.
+func (w *writer) raw(name, raw string) {
 	w.key(name)
 	w.WriteString(raw)
 }
