@@ -60,8 +60,8 @@ func (s *setup) askGates(m *core.Message, again bool) (strictest gate.Verdict) {
 	return strictest
 }
 
-// wanted removes entries that are not to be answered any more.
-func (s *setup) wanted(list []core.Entry) []core.Entry {
+// dropUnwanted removes entries that are not to be answered any more.
+func (s *setup) dropUnwanted(list []core.Entry) []core.Entry {
 	return slices.DeleteFunc(list, func(e core.Entry) bool { return !s.isWanted(&e) })
 }
 
@@ -78,7 +78,7 @@ func (s *setup) isWanted(e *core.Entry) bool {
 	}
 	now := e.Event // with the rank that the configuration gives now
 	m := &now.Message
-	s.rank(m)
+	s.raiseRank(m)
 	if !s.admits(m) {
 		return false
 	}
@@ -100,9 +100,9 @@ func isListed(list []core.Path, person core.Path, m *core.Message) bool {
 	return slices.ContainsFunc(list, func(p core.Path) bool { return p == person || m.In(p) })
 }
 
-// rank raises the author's rank to what the configuration says. An author without a valid
+// raiseRank raises the author's rank to what the configuration says. An author without a valid
 // id is a member.
-func (s *setup) rank(m *core.Message) {
+func (s *setup) raiseRank(m *core.Message) {
 	person, err := m.Path.Person(m.Author.ID)
 	switch {
 	case err != nil:

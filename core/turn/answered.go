@@ -10,8 +10,8 @@ import (
 	"synthbot/core/action"
 )
 
-// answered reports whether the entry is a message of the bot that answered only this user.
-func answered(e *core.Entry, id string) bool {
+// answeredOnly reports whether the entry is a message of the bot that answered only this user.
+func answeredOnly(e *core.Entry, id string) bool {
 	return e.Self && e.Message.ReplyTo != nil && e.Message.ReplyTo.From.ID == id
 }
 
@@ -38,7 +38,7 @@ func (t *turn) guardRewrite(ctx context.Context, _ *action.Definition, c core.Ca
 		return err
 	case strings.HasPrefix(e.Data, questionMark):
 		return core.Errorf(core.Forbidden, "that is a question to a user, which cannot be changed or deleted")
-	case c.Author.Rank < core.RankModerator && !answered(&e, c.Author.ID):
+	case c.Author.Rank < core.RankModerator && !answeredOnly(&e, c.Author.ID):
 		return core.Errorf(core.Forbidden, "users may change or delete only the bot's answers to themselves")
 	}
 	return nil
@@ -78,9 +78,9 @@ func (t *turn) findMessage(ctx context.Context, place core.Path, id string) (fou
 	return found, err
 }
 
-// capped returns the rank with which a button is pressed: the user's if it belongs to a question
+// pressRank returns the rank with which a button is pressed: the user's if it belongs to a question
 // or to a message that answered only them, else that of an ordinary user.
-func (t *turn) capped(ctx context.Context, e *core.Entry) (core.Rank, error) {
+func (t *turn) pressRank(ctx context.Context, e *core.Entry) (core.Rank, error) {
 	m := &e.Message
 	if strings.HasPrefix(e.Data, questionMark) || m.Author.Rank == core.RankMember {
 		return m.Author.Rank, nil
@@ -89,7 +89,7 @@ func (t *turn) capped(ctx context.Context, e *core.Entry) (core.Rank, error) {
 		under, _, err := v.Entry(t.path, e.Target)
 		return under, err
 	})
-	if err != nil || answered(&under, m.Author.ID) {
+	if err != nil || answeredOnly(&under, m.Author.ID) {
 		return m.Author.Rank, err
 	}
 	return core.RankMember, nil

@@ -36,8 +36,8 @@ func (t *turn) ask(ctx context.Context, round uint16) (core.Plan, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if round == firstRound && len(t.decided) == 0 { // later, the results of steps must be reported
-		t.worker.thinking(t.messages, cancel)
-		defer t.worker.thinking(nil, nil)
+		t.worker.setAsking(t.messages, cancel)
+		defer t.worker.setAsking(nil, nil)
 	}
 	perMinute, typing := t.setup.Access.PerMinute, t.setup.Places.Typing
 	if perMinute > 0 && round == firstRound && !t.waitForLimit(ctx, perMinute) {
@@ -52,7 +52,7 @@ func (t *turn) ask(ctx context.Context, round uint16) (core.Plan, error) {
 		var answer llm.Answer
 		began, before, trace := time.Now(), c.last.Text, watch.Ask{Round: int(round)}
 		answer, err = t.setup.Asker.Ask(ctx, core.Question{
-			Path: t.path, People: t.causers(), Behind: t.worker.waiting, Unshown: t.who.Mute,
+			Path: t.path, People: t.causers(), Behind: t.worker.usersBehind, Unshown: t.who.Mute,
 			Build: func(l llm.Limits) (llm.Request, error) { return c.request(l, correction, &trace) },
 		})
 		if err != nil {
@@ -179,7 +179,7 @@ func (c *exchange) check(a llm.Answer) {
 	checked, more := t.snapshot.Check(p, who)
 	c.faults = slices.Concat(faults, more)
 	if c.round == lastRound {
-		checked = c.inTime(checked)
+		checked = c.dropLateSteps(checked)
 	}
 	if len(c.faults) == 0 && len(t.results.all) > 0 && t.results.repeatedBy(checked) {
 		c.faults = []core.Fault{{
@@ -212,9 +212,9 @@ func (c *exchange) check(a llm.Answer) {
 	t.log.Debug("answer", "engine", a.Engine, "text", a.Text, "faults", c.faults)
 }
 
-// inTime removes all steps but messages from the plan of the last round: the model could not
+// dropLateSteps removes all steps but messages from the plan of the last round: the model could not
 // report the results of other steps.
-func (c *exchange) inTime(p core.Plan) core.Plan {
+func (c *exchange) dropLateSteps(p core.Plan) core.Plan {
 	p.Steps = slices.DeleteFunc(p.Steps, func(s core.Step) bool {
 		d, _ := c.turn.snapshot.Resolve(s.Type) // it was checked
 		_, control := action.Control(s.Type)
@@ -241,7 +241,7 @@ func (c *exchange) ownWords() core.Plan {
 	if c.turn.unasked() {
 		return core.Plan{}
 	}
-	return c.turn.planText(lost)
+	return c.turn.planText(lostText)
 }
 
 // correction returns what the model is told about the faults of its last reply.
@@ -271,11 +271,11 @@ func (t *turn) fallbackReply(err error) core.Plan {
 		}
 		return t.planText(text)
 	}
-	if isLimit(err) && !t.turns.limiter.notice(t.causers(), t.setup.Clock()) {
+	if isLimit(err) && !t.turns.limiter.claimNotice(t.causers(), t.setup.Clock()) {
 		p, _ := t.snapshot.Check(core.Plan{Steps: []core.Step{{Type: action.Ignore}}}, t.who)
 		return p
 	}
-	return t.planText(trouble(err))
+	return t.planText(failureText(err))
 }
 
 // planText is a plan of one message to the place.
@@ -304,15 +304,15 @@ func (t *turn) person() core.Path {
 
 // Replies if the model has none.
 const (
-	done  = "Done."
-	doubt = "I lost the connection while I was answering: " +
+	doneText  = "Done."
+	doubtText = "I lost the connection while I was answering: " +
 		"a message of mine may be missing, or be there more than once."
-	lost = "Sorry, I lost my thread there. Could you say that again, maybe in other words?"
+	lostText = "Sorry, I lost my thread there. Could you say that again, maybe in other words?"
 )
 
-// trouble returns the text for users about an engine's failure. Its code names the
+// failureText returns the text for users about an engine's failure. Its code names the
 // kind of failure.
-func trouble(err error) string {
+func failureText(err error) string {
 	if said, ok := errors.AsType[*core.Error](err); ok && said.Text != "" {
 		return said.Text // of a budget
 	}

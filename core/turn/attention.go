@@ -115,16 +115,16 @@ func (in *intake) note(place core.Path, apply func(*placeAttention)) {
 	in.counts = append(in.counts, count{in.event, func() { in.turns.attention.with(place, in.now, apply) }})
 }
 
-// notice reports whether the author may be notified of a limit now. Later events of the batch may not.
-func (in *intake) notice(m *core.Message) bool {
+// claimNotice reports whether the author may be notified of a limit now. Later events of the batch may not.
+func (in *intake) claimNotice(m *core.Message) bool {
 	person, err := m.Path.Person(m.Author.ID)
-	if err != nil || in.noticed[person] || !in.turns.limiter.mayNotice(person, in.now) {
+	if err != nil || in.noticed[person] || !in.turns.limiter.mayNotify(person, in.now) {
 		return false
 	}
 	if in.noticed == nil {
 		in.noticed = make(map[core.Path]bool)
 	}
 	in.noticed[person] = true
-	in.counts = append(in.counts, count{in.event, func() { in.turns.limiter.notice([]core.Path{person}, in.now) }})
+	in.counts = append(in.counts, count{in.event, func() { in.turns.limiter.claimNotice([]core.Path{person}, in.now) }})
 	return true
 }

@@ -35,7 +35,7 @@ func (t *turn) report() {
 		t.turns.undo.Put(undoKey{t.path, person}, u)
 	}
 	if !t.who.Private {
-		r.attend(sent > 0)
+		r.updateAttention(sent > 0)
 	}
 	r.end.Answered = sent > 0
 	t.finish()
@@ -45,12 +45,12 @@ func (t *turn) report() {
 func (t *turn) outcome(ctx context.Context, p core.Progress) core.Batch {
 	b := t.ending()
 	later, sent := t.journal.unwritten()
-	b.Journal = append(later, t.opening(p))
+	b.Journal = append(later, t.turnRecord(p))
 	if p == core.ProgressDone {
 		b.Closed = []core.TurnID{t.journal.id}
 	}
 	said, status := t.results.about, ""
-	if t.results.leave() {
+	if t.results.hasLeft() {
 		status, said.SlotsRequired = core.StatusCompleted, []string{}
 	}
 	if !said.IsZero() || t.input.parts.State.Status != status {
@@ -82,7 +82,7 @@ func (t *turn) ending() core.Batch {
 }
 
 // logEntry returns the log entry of a sent message. As a quote, it names the user whom the
-// turn answers, if that is one user: see answered.
+// turn answers, if that is one user: see answeredOnly.
 func (t *turn) logEntry(s core.Sent) core.Entry {
 	kind := core.KindMessage
 	if t.worker.queue.commands { // not for the model to read

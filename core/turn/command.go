@@ -46,7 +46,7 @@ func (c *commandCall) run(ctx context.Context) (string, error) {
 	case err != nil:
 		text = c.excuse(known.Name, err)
 	case text == "":
-		text = done
+		text = doneText
 	}
 	return c.attach(ctx, text), nil
 }

@@ -133,7 +133,7 @@ func (s *setup) formAnswer(h *action.Held, m *core.Message) (agreed bool, text s
 	yes, plain := s.yesOrNo(m)
 	text = strings.TrimSpace(unmentioned(m))
 	switch {
-	case slices.Contains(cancelWords, s.bare(m)):
+	case slices.Contains(cancelWords, s.bareText(m)):
 		return false, text
 	case plain && h.Form.IsYesOrNo() && yes:
 		return true, action.FormYes
@@ -208,7 +208,7 @@ func (d *decision) refusal() string {
 // run confirms or cancels the step, and shows the result.
 func (d *decision) run(ctx context.Context) error {
 	t := d.turn
-	if err := d.note(ctx); err != nil {
+	if err := d.journalDecision(ctx); err != nil {
 		return err
 	}
 	job := action.Job{
@@ -255,9 +255,9 @@ func (d *decision) readPress() {
 	}
 }
 
-// note journals that this turn decides the question. If an earlier attempt did so, it may have
+// journalDecision journals that this turn decides the question. If an earlier attempt did so, it may have
 // sent messages, which are recalled.
-func (d *decision) note(ctx context.Context) error {
+func (d *decision) journalDecision(ctx context.Context) error {
 	t := d.turn
 	key := core.Key{Turn: t.journal.id, Round: decisionRound}
 	before, ok := t.journal.Find(key)
@@ -288,7 +288,7 @@ func (d *decision) show(ctx context.Context) error {
 	if len(text) > action.MaxQuestion {
 		text = brief(text)
 	}
-	m := core.Sent{Path: t.path, ID: t.messages[0].Target, Text: text + "\n\n" + d.fate()}
+	m := core.Sent{Path: t.path, ID: t.messages[0].Target, Text: text + "\n\n" + d.resultText()}
 	if m.ID == "" {
 		m.ID = d.questionID()
 	}
@@ -301,14 +301,14 @@ func (d *decision) show(ctx context.Context) error {
 // say sends the result as a message, unless the next question follows.
 func (d *decision) say(ctx context.Context) error {
 	t := d.turn
-	fate, latest := d.fate(), t.results.latest
+	text, latest := d.resultText(), t.results.latest
 	if latest[0].Progress == core.ProgressPending {
 		return nil
 	}
 	if err := t.flush(ctx); err != nil { // so that the text is the same after a crash
 		return err
 	}
-	err := t.say(ctx, fateRound, fate)
+	err := t.say(ctx, resultRound, text)
 	t.results.latest = latest
 	return err
 }
@@ -342,8 +342,8 @@ func (d *decision) filled(done []action.StepResult) (s core.State) {
 	return s
 }
 
-// fate returns the result of the step, and of each that followed from it, as a text for users.
-func (d *decision) fate() string {
+// resultText returns the result of the step, and of each that followed from it, as a text for users.
+func (d *decision) resultText() string {
 	latest := d.turn.results.latest
 	step := &latest[0] // those that followed from it come after it
 	def, ok := d.turn.snapshot.Resolve(step.Action)
@@ -351,7 +351,7 @@ func (d *decision) fate() string {
 	case step.Progress == core.ProgressPending: // the next question says what is wrong with the answer
 		return "→ " + action.OutcomeText(d.answer.Text)
 	case step.Progress == core.ProgressDone && ok && def.Then != nil && len(latest) > 1:
-		return d.outcomes(def.Then(d.held.Step.Payload), latest[1:])
+		return d.resultLines(def.Then(d.held.Step.Payload), latest[1:])
 	case step.Progress == core.ProgressDone:
 		return "✓ Done."
 	case d.held.Expired(d.turn.setup.Clock()) && (d.answer.Agreed || d.turn.messages[0].Self):
@@ -364,8 +364,8 @@ func (d *decision) fate() string {
 	return "✗ It did not work."
 }
 
-// outcomes returns a line for each of the steps that followed.
-func (d *decision) outcomes(steps []core.Step, results []action.StepResult) string {
+// resultLines returns a line for each of the steps that followed.
+func (d *decision) resultLines(steps []core.Step, results []action.StepResult) string {
 	lines := make([]string, len(steps))
 	results = slices.Clone(results)
 	for i, s := range steps {

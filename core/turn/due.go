@@ -73,7 +73,7 @@ func (s *setup) isCommand(e *core.Event) bool {
 
 // findName sets Addressed if the message calls the bot by name.
 func (s *setup) findName(m *core.Message) {
-	if m.Addressed == "" && names(s.Names(m.Path), spoken(m)) {
+	if m.Addressed == "" && containsAnyWord(s.Names(m.Path), spoken(m)) {
 		m.Addressed = core.AddressedName
 	}
 }
@@ -89,11 +89,11 @@ func (s *setup) isForBot(m *core.Message, here *Settings) bool {
 	case here.Activation == ActivationNever:
 		return false
 	}
-	return m.Addressed != "" || here.Activation == ActivationKeyword && names(here.Keywords, spoken(m))
+	return m.Addressed != "" || here.Activation == ActivationKeyword && containsAnyWord(here.Keywords, spoken(m))
 }
 
-// names reports whether a text contains one of the words as a whole word, in any script.
-func names(words []string, text string) bool {
+// containsAnyWord reports whether a text contains one of the words as a whole word, in any script.
+func containsAnyWord(words []string, text string) bool {
 	text = folded(text)
 	for _, word := range words {
 		word = folded(word)

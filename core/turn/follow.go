@@ -50,8 +50,8 @@ func (t *Turns) joinThread(ctx context.Context, s *setup, e *core.Event) error {
 	})
 }
 
-// apart shortens the waiting entries so that a reply to a plugin's message is answered alone.
-func (s *setup) apart(v core.View, waiting []core.Entry) ([]core.Entry, error) {
+// separateReply shortens the waiting entries so that a reply to a plugin's message is answered alone.
+func (s *setup) separateReply(v core.View, waiting []core.Entry) ([]core.Entry, error) {
 	for i := range waiting {
 		m := &waiting[i].Message
 		if len(s.Plugins.Followers) == 0 || m.ReplyTo == nil {

@@ -25,7 +25,7 @@ type input struct {
 	gathered bool
 	unheard  string        // why a voice message has no text; "": all have one
 	said     *core.Entry   // what the message replies to, if the turn answers only one; nil: nothing
-	points   bool          // a message replies to one that afterStrangers reports, or presses its button
+	tainted  bool          // a message replies to one that afterStrangers reports, or presses its button
 	foreign  bool          // plugins added what strangers wrote
 	withheld []string      // actions that the prompt does not show
 	patience time.Duration // how long plugins may take; 0: contributionTime
@@ -50,7 +50,7 @@ func (in *input) load(v core.View) error {
 		// Later messages of the bot were sent while the turn waited; the model must not repeat them.
 		return !e.Spoken() || answered || !e.Self && e.Message.Seq > t.last
 	})
-	if err := in.findPointed(v); err != nil {
+	if err := in.findReplied(v); err != nil {
 		return err
 	}
 	state, err := v.State(t.path)

@@ -35,11 +35,11 @@ type Speech struct {
 
 // Texts for authors of voice messages that were not transcribed.
 const (
-	deaf = "I'm sorry, I can't listen to voice messages here. Could you write it to me instead?"
-	dull = "I'm sorry, I couldn't listen to your voice message just now. Could you write it, or try again later?"
+	deafText     = "I'm sorry, I can't listen to voice messages here. Could you write it to me instead?"
+	notHeardText = "I'm sorry, I couldn't listen to your voice message just now. Could you write it, or try again later?"
 )
 
-// deafDepth is how many of the latest entries are searched for the text deaf, which is sent once a day.
+// deafDepth is how many of the latest entries are searched for deafText, which is sent once a day.
 const deafDepth = 500
 
 // sound returns the file of a voice message that its author recorded; nil if the message has none.
@@ -113,7 +113,7 @@ func (s *Speech) hear(ctx context.Context, t *turn) error {
 			return fmt.Errorf("%w: %w", core.ErrUnwritten, err)
 		}
 	}
-	t.messages = t.setup.wanted(t.messages) // gates know the texts only now
+	t.messages = t.setup.dropUnwanted(t.messages) // gates know the texts only now
 	t.input.dropOverheard()
 	return t.input.answerUnheard(ctx, excuses)
 }
@@ -122,7 +122,7 @@ func (s *Speech) hear(ctx context.Context, t *turn) error {
 func (s *Speech) recognise(ctx context.Context, t *turn, m *core.Message) (h heard) {
 	if s.Hear == nil {
 		if s.Deaf {
-			h.excuse = deaf
+			h.excuse = deafText
 		}
 		return h
 	}
@@ -136,7 +136,7 @@ func (s *Speech) recognise(ctx context.Context, t *turn, m *core.Message) (h hea
 		if ok && said.Text != "" && said.Err == nil {
 			level = slog.LevelInfo // only the author can do something about it
 		} else if !ok || said.Text == "" {
-			said = core.Errorf(core.Temporary, dull)
+			said = core.Errorf(core.Temporary, notHeardText)
 		}
 		t.log.Log(ctx, level, "voice message not transcribed", "id", m.ID, "err", err)
 		return heard{excuse: said.Text}
@@ -192,7 +192,7 @@ func (in *input) dropOverheard() {
 }
 
 // answerUnheard decides how to reply to voice messages without a text. If there is more to answer, the
-// model mentions it; else the excuse is the reply. The text deaf is sent once a day in a place.
+// model mentions it; else the excuse is the reply. deafText is sent once a day in a place.
 func (in *input) answerUnheard(ctx context.Context, excuses map[string]string) error {
 	t, why, more := in.turn, "", false
 	for i := range t.messages {
@@ -211,9 +211,9 @@ func (in *input) answerUnheard(ctx context.Context, excuses map[string]string) e
 	read := func(v core.View) ([]core.Entry, error) { return v.Last(t.path, deafDepth) }
 	last, err := core.Read(ctx, t.turns.store, read)
 	isKnown := func(e core.Entry) bool {
-		return e.Self && e.Message.Text == deaf && t.setup.Clock().Sub(e.Message.Time) < 24*time.Hour
+		return e.Self && e.Message.Text == deafText && t.setup.Clock().Sub(e.Message.Time) < 24*time.Hour
 	}
-	if t.unasked() || why == deaf && slices.ContainsFunc(last, isKnown) {
+	if t.unasked() || why == deafText && slices.ContainsFunc(last, isKnown) {
 		t.messages = nil
 	} else {
 		t.messages[0].Reply = why

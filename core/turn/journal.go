@@ -24,7 +24,7 @@ const (
 	lastModelRound = 3
 	lastWordRound  = 4      // the reply if the rounds had no result
 	decisionRound  = 5      // the question that the turn decides
-	fateRound      = 6      // the message with the result of that
+	resultRound    = 6      // the message with the result of that
 	filesRound     = 7      // the files of a chat command's answer
 	doubtRound     = 8      // the note that a message may not have arrived
 	commandRound   = 9      // its step 1: a chat command that must not run twice
@@ -176,7 +176,7 @@ func (p *parts) Send(
 ) error {
 	j := p.journal
 	n, what.Data = p.before+n, cmp.Or(p.data, what.Data)
-	r, sends, since := p.look(n)
+	r, sends, since := p.lookUp(n)
 	key := r.Key
 	if r.Progress == core.ProgressDone {
 		return nil
@@ -223,10 +223,10 @@ func (p *parts) Send(
 	return err
 }
 
-// look returns the record of a part, without Progress if there is none; how many sends of it may have
+// lookUp returns the record of a part, without Progress if there is none; how many sends of it may have
 // worked; and when the first of them began. If an earlier attempt started the step, it may have sent
 // the first part.
-func (p *parts) look(n int) (r core.Record, sends int, since time.Time) {
+func (p *parts) lookUp(n int) (r core.Record, sends int, since time.Time) {
 	key := p.step
 	key.Part = uint16(n)
 	r, known := p.journal.Find(key)
@@ -244,7 +244,7 @@ func (p *parts) look(n int) (r core.Record, sends int, since time.Time) {
 
 // Since implements core.Deliveries.
 func (p *parts) Since(n int) time.Time {
-	r, sends, since := p.look(p.before + n)
+	r, sends, since := p.lookUp(p.before + n)
 	if sends == 0 || r.Progress == core.ProgressDone {
 		return time.Time{}
 	}

@@ -40,8 +40,8 @@ func (p *userLimit) refill(perMinute int, now time.Time) {
 	p.used, p.at = max(p.used-now.Sub(p.at).Minutes()*float64(perMinute), 0), now
 }
 
-// notice reports whether the user may be notified of a limit now, and notes it.
-func (p *userLimit) notice(now time.Time) bool {
+// claimNotice reports whether the user may be notified of a limit now, and notes it.
+func (p *userLimit) claimNotice(now time.Time) bool {
 	since := now.Sub(p.noticed)
 	if since >= 0 && since < noticeInterval {
 		return false
@@ -86,21 +86,21 @@ func (t *Turns) Asked(person core.Path, perMinute int) {
 	p.used++
 }
 
-// mayNotice reports whether the user may be notified of a limit now.
-func (a *limiter) mayNotice(person core.Path, now time.Time) bool {
+// mayNotify reports whether the user may be notified of a limit now.
+func (a *limiter) mayNotify(person core.Path, now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	p := *a.of(person)
-	return p.notice(now)
+	return p.claimNotice(now)
 }
 
-// notice reports whether one of these users may be notified of a limit now, and notes it for all
+// claimNotice reports whether one of these users may be notified of a limit now, and notes it for all
 // of them.
-func (a *limiter) notice(people []core.Path, now time.Time) (due bool) {
+func (a *limiter) claimNotice(people []core.Path, now time.Time) (due bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, person := range people {
-		due = a.of(person).notice(now) || due
+		due = a.of(person).claimNotice(now) || due
 	}
 	return due || len(people) == 0
 }

@@ -12,7 +12,7 @@ import (
 // as a turn, and changes nothing.
 func (t *Turns) Preview(ctx context.Context, m core.Message, l llm.Limits) (prompt.Prompt, error) {
 	with := t.setup.Load()
-	with.rank(&m)
+	with.raiseRank(&m)
 	this := newTurn(t, m.Path, with)
 	err := t.store.View(ctx, func(v core.View) error {
 		head, err := v.Head(m.Path)

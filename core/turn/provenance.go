@@ -7,11 +7,11 @@ import (
 	"synthbot/core/action"
 )
 
-// read returns the provenance of the prompt: what in its messages, history, memories and
+// provenance returns the provenance of the prompt: what in its messages, history, memories and
 // outputs of actions others wrote than the users who caused the turn. It does not count what
 // the bot stored before: the state of the conversation and, in private, memories. All else in
 // a prompt comes from the configuration.
-func (in *input) read() (r action.Provenance) {
+func (in *input) provenance() (r action.Provenance) {
 	for i := range in.turn.messages {
 		in.readMessage(&r, &in.turn.messages[i])
 	}
@@ -23,7 +23,7 @@ func (in *input) read() (r action.Provenance) {
 	if !in.turn.who.Private && len(in.parts.Recon.Memories) > 0 {
 		r.AddLine(core.RankMember)
 	}
-	if in.points || len(in.turn.decided) > 0 { // a decision asks for nothing else
+	if in.tainted || len(in.turn.decided) > 0 { // a decision asks for nothing else
 		r.Own = true
 	}
 	r.Strangers = r.Strangers || in.foreign
@@ -77,7 +77,7 @@ func (in *input) readLine(r *action.Provenance, e *core.Entry) {
 	case m.Path.Interface() == in.turn.path.Interface() && in.isCauser(m.Author.ID):
 		r.AddWords(m.Text)
 	default:
-		in.turn.setup.rank(&m)
+		in.turn.setup.raiseRank(&m)
 		r.AddLine(m.Author.Rank)
 	}
 }
@@ -86,9 +86,9 @@ func (in *input) readLine(r *action.Provenance, e *core.Entry) {
 // wrote. An edited one may have been: it is not known what was read before the edit.
 func afterStrangers(e *core.Entry) bool { return e.Strangers || e.Rev > 0 }
 
-// findPointed looks up the messages that the turn's messages reply to or whose buttons they press. It sets
-// points if afterStrangers reports one, or if the message of a button is not found.
-func (in *input) findPointed(v core.View) error {
+// findReplied looks up the messages that the turn's messages reply to or whose buttons they press. It sets
+// tainted if afterStrangers reports one, or if the message of a button is not found.
+func (in *input) findReplied(v core.View) error {
 	for i := range in.turn.messages {
 		e := &in.turn.messages[i]
 		id := e.Target
@@ -105,7 +105,7 @@ func (in *input) findPointed(v core.View) error {
 		if len(in.turn.messages) == 1 {
 			in.said = &said
 		}
-		in.points = in.points || said.Self && afterStrangers(&said) || !ok && e.Kind == core.KindPress
+		in.tainted = in.tainted || said.Self && afterStrangers(&said) || !ok && e.Kind == core.KindPress
 	}
 	return nil
 }

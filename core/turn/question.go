@@ -82,7 +82,7 @@ func (t *turn) askUser(ctx context.Context) error {
 		t.turns.expireAt(when, t.path, t.who.Private, q)
 	}
 	if unsure && !t.unasked() {
-		return t.say(ctx, doubtRound, doubt)
+		return t.say(ctx, doubtRound, doubtText)
 	}
 	return nil
 }
@@ -169,7 +169,7 @@ func (t *Turns) expire(place core.Path, private bool, q question, pause time.Dur
 	if t.setup.Load().Places.Elsewhere(place) {
 		return // it expires there
 	}
-	err := t.expired(place, private, q)
+	err := t.storeExpiry(place, private, q)
 	if err == nil || errors.Is(err, core.ErrClosed) {
 		return
 	}
@@ -177,9 +177,9 @@ func (t *Turns) expire(place core.Path, private bool, q question, pause time.Dur
 	time.AfterFunc(pause, func() { t.expire(place, private, q, min(2*pause, maxPause)) })
 }
 
-// expired stores that a question has expired, as a press of Cancel by the bot. It stores nothing if no
+// storeExpiry stores that a question has expired, as a press of Cancel by the bot. It stores nothing if no
 // step waits for the question any more.
-func (t *Turns) expired(place core.Path, private bool, q question) error {
+func (t *Turns) storeExpiry(place core.Path, private bool, q question) error {
 	ctx := context.Background()
 	var now core.Head // the place may have moved since
 	held, err := core.Read(ctx, t.store, func(v core.View) (held *action.Held, err error) {
@@ -226,7 +226,7 @@ func (t *turn) sendQuestion(ctx context.Context, step core.Key, h *action.Held, 
 	if !ok {
 		return core.Errorf(core.Broken, "%s has no message action", t.path.Interface())
 	}
-	payload, err := json.Marshal(map[string]string{"text": txt.Literal(text) + inWords(h)})
+	payload, err := json.Marshal(map[string]string{"text": txt.Literal(text) + answerHint(h)})
 	if err != nil {
 		return err
 	}
@@ -255,8 +255,8 @@ func (q question) choices(h *action.Held) (list []core.Choice) {
 	return list
 }
 
-// inWords says how a question is answered where there are no buttons.
-func inWords(h *action.Held) string {
+// answerHint says how a question is answered where there are no buttons.
+func answerHint(h *action.Held) string {
 	if h.Form == nil {
 		return " (yes/no)"
 	}
@@ -312,13 +312,13 @@ var (
 // yesOrNo reads a yes or no. plain is true if the message is nothing else, except for the bot's name and
 // polite words.
 func (s *setup) yesOrNo(m *core.Message) (yes, plain bool) {
-	text := s.bare(m)
+	text := s.bareText(m)
 	yes = slices.Contains(yesWords, text)
 	return yes, yes || slices.Contains(noWords, text) || slices.Contains(cancelWords, text)
 }
 
-// bare returns a message's text in lower case, without punctuation, the bot's names and polite words.
-func (s *setup) bare(m *core.Message) string {
+// bareText returns a message's text in lower case, without punctuation, the bot's names and polite words.
+func (s *setup) bareText(m *core.Message) string {
 	isMark := func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",.!:。！、", r) }
 	text := strings.Join(strings.FieldsFunc(folded(unmentioned(m)), isMark), " ")
 	for _, name := range s.Names(m.Path) {

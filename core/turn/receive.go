@@ -28,22 +28,22 @@ func (b inbox) Receive(ctx context.Context, events ...core.Event) error {
 	}
 	s := b.turns.setup.Load()
 	in := &intake{inbox: b, setup: s, events: events, now: s.Clock()}
-	if err := in.sort(ctx); err != nil {
+	if err := in.enterEvents(ctx); err != nil {
 		return fmt.Errorf("receive: %w", err)
 	}
 	if err := b.turns.store.Commit(ctx, &in.batch); err != nil {
 		return fmt.Errorf("receive: %w", err)
 	}
 	in.wake(ctx)
-	b.turns.changed(ctx, in.batch.Change)
+	b.turns.handleChanges(ctx, in.batch.Change)
 	if s.Places.Received != nil {
 		s.Places.Received(ctx, events)
 	}
 	return nil
 }
 
-// sort decides which events become entries, and which ones change entries.
-func (in *intake) sort(ctx context.Context) error {
+// enterEvents decides which events become entries, and which ones change entries.
+func (in *intake) enterEvents(ctx context.Context) error {
 	s, b := in.setup, &in.batch
 	if in.internal { // plugins may not know that a place is private
 		in.events = slices.Clone(in.events)
@@ -181,7 +181,7 @@ func (s *setup) mayChange(e *core.Event) bool {
 	if e.Kind != core.KindEdit && e.Kind != core.KindReaction || m.Author.ID == "" {
 		return true
 	}
-	s.rank(&m)
+	s.raiseRank(&m)
 	return s.admits(&m) && s.askGates(&m, true).Admission < gate.Redact
 }
 
@@ -198,7 +198,7 @@ func (s *setup) enter(entry *core.Entry, in *intake) bool {
 		return false
 	}
 	s.dropBlocked(e)
-	if v.Limited && v.Reply != "" && !in.notice(&e.Message) {
+	if v.Limited && v.Reply != "" && !in.claimNotice(&e.Message) {
 		v.Reply = ""
 	}
 	if v.Admission == gate.Discard && v.Reply == "" {
@@ -227,7 +227,7 @@ func (s *setup) verdict(e *core.Event) (v gate.Verdict, ok bool) {
 	case e.Reply != "": // of a plugin
 		return gate.Verdict{Reply: e.Reply}, !isListed(s.Access.Deny, core.Path{}, m)
 	}
-	s.rank(m)
+	s.raiseRank(m)
 	if !s.admits(m) {
 		return v, false
 	}
@@ -287,7 +287,7 @@ func (s *setup) isBlocked(m *core.Message, from core.Author) bool {
 	}
 	theirs := core.Message{Path: m.Path, Private: m.Private, Scopes: m.Scopes, Author: from}
 	theirs.Author.Rank = core.RankMember
-	s.rank(&theirs)
+	s.raiseRank(&theirs)
 	return !s.admits(&theirs) || s.askGates(&theirs, true).Admission >= gate.Redact
 }
 

@@ -72,8 +72,8 @@ func (r *results) isReplaced(d *action.StepResult) bool {
 	})
 }
 
-// shutOut reports whether the platform does not let the bot write in the turn's place.
-func (r *results) shutOut() bool {
+// cannotWrite reports whether the platform does not let the bot write in the turn's place.
+func (r *results) cannotWrite() bool {
 	return slices.ContainsFunc(r.latest, func(d action.StepResult) bool {
 		_, to := r.turn.snapshot.MessageOf(&d.Call, r.turn.path)
 		return to == r.turn.path && d.Progress == core.ProgressFailed && d.Outcome.Kind == core.Forbidden
@@ -93,22 +93,22 @@ func (r *results) did(name string) bool {
 	})
 }
 
-// attend updates the attention to a group: whom the bot answered, or that it left the conversation.
-func (r *results) attend(spoke bool) {
+// updateAttention updates the attention to a group: whom the bot answered, or that it left the conversation.
+func (r *results) updateAttention(spoke bool) {
 	t := r.turn
 	now := t.setup.Clock()
 	author, _ := t.who.Author()
 	switch {
-	case r.leave():
+	case r.hasLeft():
 		t.turns.attention.with(t.path, now, func(e *placeAttention) { e.to, e.left = "", true })
 	case spoke:
 		t.turns.attention.with(t.path, now, func(e *placeAttention) { e.answered, e.to = now, author.ID })
 	}
 }
 
-// leave reports whether the bot left the conversation. Ignoring an overheard message counts only
+// hasLeft reports whether the bot left the conversation. Ignoring an overheard message counts only
 // if the bot had answered its author before.
-func (r *results) leave() bool {
+func (r *results) hasLeft() bool {
 	t, to := r.turn, ""
 	if !r.did(action.Ignore) || !t.unasked() {
 		return r.did(action.Ignore)
@@ -174,7 +174,7 @@ func (r *results) summary() string {
 			texts = append(texts, text)
 		}
 	}
-	return cmp.Or(txt.Clip(strings.Join(texts, "\n"), maxSummary), done)
+	return cmp.Or(txt.Clip(strings.Join(texts, "\n"), maxSummary), doneText)
 }
 
 // maxSummary is how many characters of outputs a user is shown.

@@ -84,7 +84,7 @@ func (t *turn) begin(ctx context.Context) error {
 			return errForgotten
 		}
 		t.attempt++
-		if err := t.journal.Write(ctx, t.opening(core.ProgressStarted)); err != nil {
+		if err := t.journal.Write(ctx, t.turnRecord(core.ProgressStarted)); err != nil {
 			return err
 		}
 	}
@@ -143,9 +143,9 @@ func (t *turn) answer(ctx context.Context) error {
 
 // giveUp sets the turn aside, and apologises unless that failed before.
 func (t *turn) giveUp(ctx context.Context, silently bool) error {
-	round, last := uint16(lastWordRound), lost
+	round, last := uint16(lastWordRound), lostText
 	if t.journal.mayHaveAnswered() {
-		round, last = doubtRound, doubt
+		round, last = doubtRound, doubtText
 	}
 	if !silently {
 		if err := t.say(ctx, round, last); err != nil {
@@ -209,7 +209,7 @@ func (t *turn) plan(ctx context.Context, round uint16) (a accepted, err error) {
 		if a, err = t.input.follow(ctx); err == nil && len(a.Steps) == 0 {
 			t.input.gather(ctx)
 			t.input.parts.Actions = t.input.offer(round)
-			a.Read = t.input.read()
+			a.Read = t.input.provenance()
 			a.Plan, err = t.ask(ctx, round)
 		}
 		if err != nil {
@@ -251,7 +251,7 @@ func (t *turn) followUp(ctx context.Context) (more bool, err error) {
 		return false, nil
 	}
 	outputs := t.results.outputs()
-	if len(outputs) == 0 || t.results.shutOut() {
+	if len(outputs) == 0 || t.results.cannotWrite() {
 		return false, nil
 	}
 	t.input.parts.Kind = prompt.Delivery
@@ -273,10 +273,10 @@ func (t *turn) deliver(ctx context.Context) (err error) {
 	switch {
 	case t.unasked():
 	case t.results.inDoubt():
-		err = t.say(ctx, doubtRound, doubt)
+		err = t.say(ctx, doubtRound, doubtText)
 	case len(t.journal.texts()) > 0:
 	case !t.results.worked():
-		err = t.say(ctx, lastWordRound, lost)
+		err = t.say(ctx, lastWordRound, lostText)
 	case t.results.needsAcknowledgement():
 		err = t.say(ctx, lastWordRound, t.results.summary())
 	}
@@ -301,8 +301,8 @@ func (t *turn) stale(ctx context.Context) bool {
 	return t.setup.Store.Forgotten(ctx, append(t.causers(), t.path)...)
 }
 
-// opening returns the record of the turn itself.
-func (t *turn) opening(p core.Progress) core.Record {
+// turnRecord returns the record of the turn itself.
+func (t *turn) turnRecord(p core.Progress) core.Record {
 	return t.journal.record(core.Key{Turn: t.journal.id}, p, core.TurnRecord{Last: t.last, Attempts: t.attempt})
 }
 
@@ -311,7 +311,7 @@ func (t *turn) refundAttempt() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.turns.work), time.Second)
 	defer cancel()
 	t.attempt--
-	t.journal.Later(t.opening(core.ProgressStarted))
+	t.journal.Later(t.turnRecord(core.ProgressStarted))
 	if err := t.flush(ctx); err != nil {
 		t.log.Warn("refund of the attempt not written yet", "err", err)
 	}
@@ -330,7 +330,7 @@ func (t *turn) flush(ctx context.Context) error {
 // recheck removes messages that are not to be answered any more, transcribes voice messages, and
 // looks up the ranks of the authors again.
 func (t *turn) recheck(ctx context.Context) (err error) {
-	t.messages = t.setup.wanted(t.messages)
+	t.messages = t.setup.dropUnwanted(t.messages)
 	if err := t.setup.Prompt.Speech.hear(ctx, t); err != nil {
 		return err
 	}
@@ -339,9 +339,9 @@ func (t *turn) recheck(ctx context.Context) (err error) {
 		if e.Self || e.Kind == core.KindBeat || e.Kind == core.KindContinue { // nobody wrote it
 			continue
 		}
-		t.setup.rank(&e.Message)
+		t.setup.raiseRank(&e.Message)
 		if e.Kind == core.KindPress {
-			if e.Message.Author.Rank, err = t.capped(ctx, e); err != nil {
+			if e.Message.Author.Rank, err = t.pressRank(ctx, e); err != nil {
 				return err
 			}
 		}

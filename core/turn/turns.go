@@ -26,13 +26,13 @@ type Turns struct {
 	health    health
 	windows   sync.Pool // of *[]core.Entry: large buffers for the history, which turns reuse
 
-	mu     sync.Mutex
-	awake  map[queue]*worker
-	former map[queue]*worker // by the new path of a place that moved: its worker under the former path
-	life   context.Context   // nil until Run; ends when no further turn may begin
-	work   context.Context   // ends when running turns are cut short
-	places sync.WaitGroup    // running workers
-	retry  chan struct{}     // closed to end the pauses between attempts
+	mu      sync.Mutex
+	awake   map[queue]*worker
+	former  map[queue]*worker // by the new path of a place that moved: its worker under the former path
+	life    context.Context   // nil until Run; ends when no further turn may begin
+	work    context.Context   // ends when running turns are cut short
+	workers sync.WaitGroup    // running workers
+	retry   chan struct{}     // closed to end the pauses between attempts
 }
 
 // New makes Turns. Run starts them.
@@ -52,8 +52,8 @@ func New(o Options) *Turns {
 // setup is one version of the options. A turn, or the receipt of events, uses the same one to its end.
 type setup struct {
 	Options
-	users sync.WaitGroup // turns that use this version or an earlier one
-	cache promptCache
+	running sync.WaitGroup // turns that use this version or an earlier one
+	cache   promptCache
 }
 
 // promptCache holds the parts that prompts share. Its texts may name users. Safe for concurrent use.
@@ -87,8 +87,8 @@ func (t *Turns) Reconfigure(o Options) (drained func()) {
 	t.mu.Lock()
 	former := t.setup.Load()
 	if former != nil {
-		drained = former.users.Wait
-		s.users.Go(drained)
+		drained = former.running.Wait
+		s.running.Go(drained)
 	}
 	t.setup.Store(s)
 	t.mu.Unlock()
@@ -168,8 +168,8 @@ func (t *Turns) Run(life, work context.Context) error {
 		t.Wake(path)
 	}
 	<-life.Done()
-	t.retried() // takes the lock: each worker that wake started is in places by now
-	t.places.Wait()
+	t.retried() // takes the lock: each worker that wake started is in workers by now
+	t.workers.Wait()
 	return nil
 }
 
@@ -202,7 +202,7 @@ func (t *Turns) wake(q queue, begun uint64, by core.Path) {
 	defer t.mu.Unlock()
 	if p, ok := t.awake[q]; ok {
 		p.again, p.begun = true, max(p.begun, begun)
-		p.waits(by)
+		p.addBehind(by)
 		return
 	}
 	if t.life != nil && t.life.Err() != nil {
@@ -211,7 +211,7 @@ func (t *Turns) wake(q queue, begun uint64, by core.Path) {
 	p := &worker{turns: t, queue: q, over: make(chan struct{}), begun: begun}
 	t.awake[q] = p
 	if t.life != nil {
-		t.places.Add(1)
+		t.workers.Add(1)
 		work, cut := context.WithCancel(t.work)
 		p.cut = cut
 		go p.run(work)
@@ -237,8 +237,8 @@ func (t *Turns) migrate(ctx context.Context, e *core.Event) {
 	t.Wake(to)
 }
 
-// changed ends model calls about messages that were deleted, and wakes places that moved.
-func (t *Turns) changed(ctx context.Context, events []core.Event) {
+// handleChanges ends model calls about messages that were deleted, and wakes places that moved.
+func (t *Turns) handleChanges(ctx context.Context, events []core.Event) {
 	for i := range events {
 		e := &events[i]
 		switch e.Kind {

@@ -93,25 +93,25 @@ type worker struct {
 	cancel context.CancelCauseFunc // ends that model call
 }
 
-// mostBehind is the limit of behind.
-const mostBehind = 20
+// maxBehind is the limit of behind.
+const maxBehind = 20
 
-// waits adds a user to behind. The zero Path is nobody. turns.mu is held.
-func (p *worker) waits(person core.Path) {
-	if !person.IsZero() && len(p.behind) < mostBehind && !slices.Contains(p.behind, person) {
+// addBehind adds a user to behind. The zero Path is nobody. turns.mu is held.
+func (p *worker) addBehind(person core.Path) {
+	if !person.IsZero() && len(p.behind) < maxBehind && !slices.Contains(p.behind, person) {
 		p.behind = append(p.behind, person)
 	}
 }
 
-func (p *worker) waiting() []core.Path {
+func (p *worker) usersBehind() []core.Path {
 	p.turns.mu.Lock()
 	defer p.turns.mu.Unlock()
 	return slices.Clone(p.behind)
 }
 
-// thinking sets which messages the model is asked about, and how to end that if one is
+// setAsking sets which messages the model is asked about, and how to end that if one is
 // deleted. Without messages, none is asked about any more.
-func (p *worker) thinking(about []core.Entry, cancel context.CancelCauseFunc) {
+func (p *worker) setAsking(about []core.Entry, cancel context.CancelCauseFunc) {
 	p.turns.mu.Lock()
 	defer p.turns.mu.Unlock()
 	p.cancel = cancel
@@ -128,7 +128,7 @@ func (p *worker) thinking(about []core.Entry, cancel context.CancelCauseFunc) {
 // run runs turns until nothing waits or life ends.
 func (p *worker) run(work context.Context) {
 	t := p.turns
-	defer t.places.Done()
+	defer t.workers.Done()
 	defer close(p.over)
 	defer p.cut()
 	var pause time.Duration
@@ -212,9 +212,9 @@ func (p *worker) try(ctx context.Context) (more bool, err error) {
 	}
 	p.turns.mu.Lock() // so that Reconfigure waits for this turn or is read by it
 	with := p.turns.setup.Load()
-	with.users.Add(1)
+	with.running.Add(1)
 	p.turns.mu.Unlock()
-	defer with.users.Done()
+	defer with.running.Done()
 	if !with.reaches(p.queue.path) {
 		return false, nil
 	}
@@ -289,7 +289,7 @@ func (p *worker) load(ctx context.Context, with *setup) (t *turn, err error) {
 		if len(waiting) == 0 {
 			return nil
 		}
-		if waiting, err = with.apart(v, waiting); err != nil {
+		if waiting, err = with.separateReply(v, waiting); err != nil {
 			return err
 		}
 		id := core.TurnID{Path: p.queue.path, Seq: waiting[0].Message.Seq}
@@ -308,7 +308,7 @@ func (p *worker) load(ctx context.Context, with *setup) (t *turn, err error) {
 			m := &waiting[i].Message
 			person, _ := m.Path.Person(m.Author.ID)
 			if m.Seq > t.last {
-				p.waits(person)
+				p.addBehind(person)
 			}
 		}
 		p.turns.mu.Unlock()
