@@ -68,14 +68,14 @@ func (s *Snapshot) Check(p core.Plan, w Requester) (core.Plan, []core.Fault) {
 	}
 	steps = slices.DeleteFunc(steps, func(s core.Step) bool { return s.Unit != "" && torn[s.Unit] })
 	if len(steps) > 1 {
-		steps = c.once(steps)
+		steps = c.dropRepeatedMessages(steps)
 	}
 	if p.Response != "" && !w.Mute {
 		steps = c.respond(p.Response, steps)
 	}
 	p.Steps = steps
 	if len(p.Extra) > 0 {
-		c.stray(p.Extra, p.Steps)
+		c.reportUnknownKeys(p.Extra, p.Steps)
 	}
 	p.Response, p.Extra = "", nil
 	if len(p.Suggestions) > 0 {
@@ -100,7 +100,7 @@ func (c *checker) fault(field, action, format string, args ...any) {
 // respond makes a plan's response the first step: "I'm looking it up" is sent before the steps that
 // take long. It drops a response that a message of the plan repeats.
 func (c *checker) respond(response string, steps []core.Step) []core.Step {
-	if len(steps) > 0 && c.said(response, steps, true) {
+	if len(steps) > 0 && c.hasText(response, steps, true) {
 		return steps
 	}
 	d, ok := c.Message(c.who.Path.Interface())
@@ -133,8 +133,8 @@ func (s *Snapshot) MessageOf(step *core.Step, here core.Path) (text string, to c
 	return m.Text, m.Path
 }
 
-// once drops messages that repeat an earlier one of the plan exactly.
-func (c *checker) once(steps []core.Step) []core.Step {
+// dropRepeatedMessages drops messages that repeat an earlier one of the plan exactly.
+func (c *checker) dropRepeatedMessages(steps []core.Step) []core.Step {
 	kept := steps[:0]
 	for i := range steps {
 		text, _ := c.MessageOf(&steps[i], c.who.Path)
@@ -149,30 +149,30 @@ func (c *checker) once(steps []core.Step) []core.Step {
 	return kept
 }
 
-// said reports whether a message of the plan contains the words. If here is true, only
+// hasText reports whether a message of the plan contains the words. If here is true, only
 // messages count that are sent to the turn's place without conditions.
-func (c *checker) said(words string, steps []core.Step, here bool) bool {
-	words = squeeze(words)
+func (c *checker) hasText(words string, steps []core.Step, here bool) bool {
+	words = foldText(words)
 	for i := range steps {
 		text, to := c.MessageOf(&steps[i], c.who.Path)
 		if here && (to != c.who.Path || len(steps[i].Conditions) > 0) {
 			continue
 		}
-		for range txt.Words(squeeze(text), words) {
+		for range txt.Words(foldText(text), words) {
 			return true
 		}
 	}
 	return false
 }
 
-// squeeze returns the form in which texts are compared.
-func squeeze(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
+// foldText returns the form in which texts are compared.
+func foldText(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
 
-// stray reports top-level keys that are not registered, except those that repeat a message.
-func (c *checker) stray(extra map[string]json.RawMessage, steps []core.Step) {
+// reportUnknownKeys reports top-level keys that are not registered, except those that repeat a message.
+func (c *checker) reportUnknownKeys(extra map[string]json.RawMessage, steps []core.Step) {
 	for _, k := range slices.Sorted(maps.Keys(extra)) {
 		var text string
-		if json.Unmarshal(extra[k], &text) == nil && strings.TrimSpace(text) != "" && c.said(text, steps, false) {
+		if json.Unmarshal(extra[k], &text) == nil && strings.TrimSpace(text) != "" && c.hasText(text, steps, false) {
 			continue
 		}
 		action := ""
@@ -216,7 +216,7 @@ func (c *checker) step(field string, step core.Step, chain int) (core.Step, bool
 			c.conditions(field, &step)
 			return core.Step{Type: name, Priority: step.Priority, Conditions: step.Conditions}, len(c.faults) == before
 		}
-		d, ok = c.guess(field, step)
+		d, ok = c.guessAction(field, step)
 	}
 	if !ok {
 		return step, false
@@ -241,9 +241,9 @@ func (c *checker) step(field string, step core.Step, chain int) (core.Step, bool
 	return step, true
 }
 
-// guess finds the action that an unknown name means. "message" means the message action of the
+// guessAction finds the action that an unknown name means. "message" means the message action of the
 // interface in the payload's path, else of the current interface.
-func (c *checker) guess(field string, step core.Step) (*Definition, bool) {
+func (c *checker) guessAction(field string, step core.Step) (*Definition, bool) {
 	if Normal(step.Type) == "message" {
 		iface := c.who.Path.Interface()
 		to, _ := decodePayload(step.Payload)[pathKey].(string)

@@ -54,8 +54,8 @@ func (h *Held) MayDecide(a core.Author) bool {
 // Expired reports whether it is too late to confirm the step.
 func (h *Held) Expired(now time.Time) bool { return !h.Expires.IsZero() && !now.Before(h.Expires) }
 
-// hold makes a step wait for its confirmation. why comes from confirmReason.
-func (e *execution) hold(t task, d *Definition, why string) StepResult {
+// holdForConfirmation makes a step wait for its confirmation. why comes from confirmReason.
+func (e *execution) holdForConfirmation(t task, d *Definition, why string) StepResult {
 	text, whole := e.Snapshot.question(d, &t.step, why)
 	refused := ""
 	switch {
@@ -70,12 +70,12 @@ func (e *execution) hold(t task, d *Definition, why string) StepResult {
 		return skipped(t, core.Errorf(core.Forbidden, "%s %s", d.Name, refused))
 	}
 	r := e.holdFor(t, d, 0)
-	e.pose(r.Held, t.held, text)
+	e.setQuestion(r.Held, t.held, text)
 	return r
 }
 
-// pose sets the question of a step. before is the step with its previous question, or nil.
-func (r *Runtime) pose(h, before *Held, question string) {
+// setQuestion sets the question of a step. before is the step with its previous question, or nil.
+func (r *Runtime) setQuestion(h, before *Held, question string) {
 	if before != nil {
 		h.Asks = before.Asks + 1
 	}
@@ -133,7 +133,7 @@ func (r *Runtime) Resume(ctx context.Context, j Job, step uint16, a Answer) ([]S
 		agreed, waits = e.fill(h, a.Text)
 	}
 	tasks := []task{{number: step, step: h.Step, way: h.Way, agreed: h.Form == nil, held: h}}
-	tasks = append(tasks, e.catchUp(step)...)
+	tasks = append(tasks, e.readRound(step)...)
 	switch {
 	case waits:
 		e.report(tasks[0], pending(h))
@@ -141,7 +141,7 @@ func (r *Runtime) Resume(ctx context.Context, j Job, step uint16, a Answer) ([]S
 	case !agreed && (isPending || record.Progress == core.ProgressTaken):
 		why := h.cancelReason(r.Clock())
 		for _, t := range tasks {
-			e.report(t, e.settle(t, skipped(t, why)))
+			e.report(t, e.journalResult(t, skipped(t, why)))
 		}
 		return e.results, nil
 	case isPending:
@@ -170,8 +170,8 @@ func (h *Held) cancelReason(now time.Time) error {
 	return core.Errorf(core.Forbidden, "it was cancelled")
 }
 
-// catchUp reads what the round has done so far, and returns the tasks that wait for the step.
-func (e *execution) catchUp(step uint16) []task {
+// readRound reads what the round has done so far, and returns the tasks that wait for the step.
+func (e *execution) readRound(step uint16) []task {
 	var waiting []task
 	for n := uint16(1); n <= maxNumber; n++ {
 		r, ok := e.Journal.Find(e.key(n))
@@ -279,9 +279,9 @@ func (d *Definition) choices(name string) (labels []string) {
 	return labels
 }
 
-// ask makes a step wait for a value of its payload. One form is filled in at a time: later ones
+// askForValue makes a step wait for a value of its payload. One form is filled in at a time: later ones
 // wait for it.
-func (e *execution) ask(t task, d *Definition) StepResult {
+func (e *execution) askForValue(t task, d *Definition) StepResult {
 	if t.unit || !e.Who.canConfirm() {
 		return skipped(t, core.Errorf(core.Invalid, "%s needs %s, and nobody can be asked for it",
 			d.Name, strings.Join(t.step.Missing, ", ")))
@@ -308,7 +308,7 @@ func (r *Runtime) askFor(h, before *Held, d *Definition, problem string) {
 	if about != "" {
 		lines = append(lines, shown(txt.Clip(strings.Join(strings.Fields(about), " "), maxDescription)))
 	}
-	r.pose(h, before, strings.Join(lines, "\n"))
+	r.setQuestion(h, before, strings.Join(lines, "\n"))
 	h.Form.Choices = d.choices(name)
 }
 
@@ -317,7 +317,7 @@ func (r *Runtime) askFor(h, before *Held, d *Definition, problem string) {
 func (e *execution) fill(h *Held, answer string) (agreed, waits bool) {
 	d, ok := e.Snapshot.Resolve(h.Step.Type)
 	if !ok {
-		return true, false // before skips the step
+		return true, false // checkBefore skips the step
 	}
 	name := h.Step.Missing[0]
 	payload := decodePayload(h.Step.Payload)
@@ -330,7 +330,7 @@ func (e *execution) fill(h *Held, answer string) (agreed, waits bool) {
 		if h.Form.Misfits == maxMisfits {
 			return false, false
 		}
-		e.askFor(h, h, d, "“"+txt.Clip(answer, maxChoice)+"” "+misfit(f, answer, h.Form.Choices))
+		e.askFor(h, h, d, "“"+txt.Clip(answer, maxChoice)+"” "+misfitText(f, answer, h.Form.Choices))
 		return true, true
 	}
 	h.Step.Payload, h.Step.Missing, h.Form.Misfits = core.JSON(payload), h.Step.Missing[1:], 0
@@ -342,8 +342,8 @@ func (e *execution) fill(h *Held, answer string) (agreed, waits bool) {
 	return true, len(h.Step.Missing) > 0
 }
 
-// misfit says what is wrong with an answer, as the end of a sentence.
-func misfit(f schema.Violation, answer string, choices []string) string {
+// misfitText says what is wrong with an answer, as the end of a sentence.
+func misfitText(f schema.Violation, answer string, choices []string) string {
 	switch {
 	case choices != nil:
 		return "is not one of the choices"

@@ -53,17 +53,17 @@ func (r *Provenance) AddWords(text string) {
 			if !strings.ContainsAny(word, ".:[/") { // every address has one of them
 				continue
 			}
-			r.know(addressPattern().FindAllString(word, -1)...)
+			r.addAddresses(addressPattern().FindAllString(word, -1)...)
 			isMark := func(r rune) bool { return !unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.So) }
 			inner := strings.TrimFunc(word, isMark)
 			if strings.Contains(inner, ":") { // with any scheme, or a host with a port
-				r.know(inner)
+				r.addAddresses(inner)
 			}
 		}
 	}
 }
 
-func (r *Provenance) know(addresses ...string) {
+func (r *Provenance) addAddresses(addresses ...string) {
 	for _, address := range addresses {
 		a := canonical(address)
 		if !slices.Contains(r.Addresses, a) {
@@ -90,7 +90,7 @@ func (r *Provenance) AddOutput(s *Snapshot, d StepResult, private bool) {
 		v, _ := schema.Decode(d.Output)
 		walk(v, "", func(key, text string) {
 			if key == "url" {
-				r.know(addressForms(text)...)
+				r.addAddresses(addressForms(text)...)
 			}
 		})
 	}
@@ -121,7 +121,7 @@ func (e *execution) confirmReason(t task, d *Definition, payload map[string]any)
 	case r.Strangers && (need > core.RankMember || changes):
 		return "This was planned after reading a text by somebody else."
 	case r.Strangers && d.Has(core.EffectRequests) &&
-		!r.knows(decodePayload(t.step.Payload), d.Has(core.EffectReadsForeign)):
+		!r.knowsAddresses(decodePayload(t.step.Payload), d.Has(core.EffectReadsForeign)):
 		return "This was planned after reading a text by somebody else, and nobody here wrote the address."
 	case r.Others && (r.Rank < need || changes && r.Rank <= e.Who.rank()):
 		return "This was planned after reading what others wrote here."
@@ -129,10 +129,10 @@ func (e *execution) confirmReason(t task, d *Definition, payload map[string]any)
 	return ""
 }
 
-// knows reports whether all addresses of a payload are in Addresses. foreign says that the
+// knowsAddresses reports whether all addresses of a payload are in Addresses. foreign says that the
 // payload goes to a program of others, which may accept web and mail addresses under any key
 // and without a scheme.
-func (r *Provenance) knows(payload map[string]any, foreign bool) bool {
+func (r *Provenance) knowsAddresses(payload map[string]any, foreign bool) bool {
 	known := true
 	walk(payload, "", func(key, text string) {
 		for _, form := range addressForms(text) {

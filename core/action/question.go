@@ -151,7 +151,7 @@ func escaped(text string) string {
 	var before rune
 	for i, r := range text {
 		styles := unicode.Is(unicode.So, before) || strings.HasPrefix(text[i:], keycap)
-		seen := apparent(r) && (r != emojiStyle || styles)
+		seen := isVisible(r) && (r != emojiStyle || styles)
 		before = r
 		switch {
 		case seen:
@@ -181,9 +181,9 @@ var overlays = &unicode.RangeTable{R16: []unicode.Range16{
 	{Lo: 0x20d0, Hi: 0x20e2, Stride: 1}, {Lo: 0x20e4, Hi: 0x20ff, Stride: 1}, // not the one of keycap emoji
 }}
 
-// apparent reports whether users see the character: it is not a control character, a mark of
+// isVisible reports whether users see the character: it is not a control character, a mark of
 // direction, one without width, or one that covers another.
-func apparent(r rune) bool {
+func isVisible(r rune) bool {
 	const brailleBlank = '\u2800'
 	return unicode.IsPrint(r) && r != brailleBlank && r != unicode.ReplacementChar &&
 		!unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, overlays) &&

@@ -205,8 +205,8 @@ func (e *execution) record(number uint16, p core.Progress, data any) core.Record
 	return core.Record{Key: e.key(number), Progress: p, Time: e.Clock(), Data: core.JSON(data)}
 }
 
-// follow does the next steps that the result at an index asks for.
-func (e *execution) follow(ctx context.Context, t task, at int) error {
+// performFollowing does the next steps that the result at an index asks for.
+func (e *execution) performFollowing(ctx context.Context, t task, at int) error {
 	d, ok := e.Snapshot.Resolve(e.results[at].Action)
 	next := e.results[at].Outcome.Result.Next
 	if !ok || len(next) == 0 {
@@ -296,7 +296,8 @@ func (e *execution) rollback(ctx context.Context, done []int) error {
 			return err
 		}
 		call, done := e.call(uint16(r.Step), r.Call.Payload), r.Outcome.Result
-		if err := e.bounded(ctx, d, func(ctx context.Context) error { return d.Undo(ctx, call, done) }); err != nil {
+		undo := func(ctx context.Context) error { return d.Undo(ctx, call, done) }
+		if err := e.callBounded(ctx, d, undo); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -376,7 +377,7 @@ func (r *Runtime) undo(ctx context.Context, s *Snapshot, who Requester, d *Defin
 		Payload: step.Call.Payload, Sees: who.Sees,
 		Deliveries: NoDeliveries{errors.New("nothing is sent while a step is undone")}, // it would not be journalled
 	}
-	err := r.bounded(ctx, d, func(ctx context.Context) error { return d.Undo(ctx, c, step.Outcome.Result) })
+	err := r.callBounded(ctx, d, func(ctx context.Context) error { return d.Undo(ctx, c, step.Outcome.Result) })
 	if err != nil {
 		r.Log.Warn("action not undone", "action", d.Name, "err", err)
 	}

@@ -63,7 +63,7 @@ func build(linted bool, plugins ...core.Plugin) (*Snapshot, error) {
 			case d.External != external || d.input == nil:
 				continue
 			case external:
-				s.giveWay(d)
+				s.makeUnique(d)
 			}
 			errs = append(errs, s.register(d))
 		}
@@ -105,9 +105,9 @@ func (s *Snapshot) add(p core.Plugin) ([]*Definition, error) {
 	return all, nil
 }
 
-// giveWay appends the owner's name to the name of an external definition if another action has the
+// makeUnique appends the owner's name to the name of an external definition if another action has the
 // same. It drops similes that are taken.
-func (s *Snapshot) giveWay(d *Definition) {
+func (s *Snapshot) makeUnique(d *Definition) {
 	taken := func(name string) bool { return s.names[Normal(name)] != nil }
 	d.Similes = slices.DeleteFunc(d.Similes, taken)
 	base, mark := d.Name, "_"+d.Owner
@@ -153,7 +153,7 @@ func (s *Snapshot) lintDependencies() error {
 					d.Name, d.Owner, name))
 			}
 		}
-		circle := s.circle(d, nil, seen)
+		circle := s.findCircle(d, nil, seen)
 		if circle != "" {
 			errs = append(errs, fmt.Errorf("actions depend on each other in a circle: %s", circle))
 		}
@@ -161,8 +161,8 @@ func (s *Snapshot) lintDependencies() error {
 	return errors.Join(errs...)
 }
 
-// circle returns the names of a circle that dependencies lead into; "" if there is none.
-func (s *Snapshot) circle(d *Definition, way []string, seen map[*Definition]bool) (found string) {
+// findCircle returns the names of a circle that dependencies lead into; "" if there is none.
+func (s *Snapshot) findCircle(d *Definition, way []string, seen map[*Definition]bool) (found string) {
 	i := slices.Index(way, d.Name)
 	if i >= 0 {
 		return strings.Join(append(way[i:], d.Name), " → ")
@@ -173,7 +173,7 @@ func (s *Snapshot) circle(d *Definition, way []string, seen map[*Definition]bool
 	seen[d] = true
 	for _, name := range d.DependsOn {
 		if other, ok := s.Resolve(name); ok && found == "" {
-			found = s.circle(other, append(way, d.Name), seen)
+			found = s.findCircle(other, append(way, d.Name), seen)
 		}
 	}
 	return found

@@ -26,13 +26,13 @@ func (e *execution) perform(ctx context.Context, t task) (at int, err error) {
 	r := e.recorded(t, d)
 	if r.Progress == "" {
 		c := e.call(t.number, t.step.Payload)
-		if r, err = e.before(ctx, t, d, c); err == nil && r.Progress == "" {
+		if r, err = e.checkBefore(ctx, t, d, c); err == nil && r.Progress == "" {
 			r, err = e.run(ctx, t, d, c)
 		}
 		if err == nil && r.Progress == core.ProgressPending { // on disk before anybody is asked
 			err = e.Journal.Write(ctx, e.record(t.number, r.Progress, r.Held))
 		} else if err == nil {
-			e.settle(t, r)
+			e.journalResult(t, r)
 		}
 		if err != nil {
 			return -1, err
@@ -41,7 +41,7 @@ func (e *execution) perform(ctx context.Context, t task) (at int, err error) {
 	at = e.report(t, r)
 	switch {
 	case r.Progress == core.ProgressDone, r.undone:
-		return at, e.follow(ctx, t, at)
+		return at, e.performFollowing(ctx, t, at)
 	case t.step.Fallback != nil && (r.Progress == core.ProgressFailed || r.Progress == core.ProgressSkipped):
 		return e.performNext(ctx, task{step: *t.step.Fallback, cause: t.number, way: t.way, unit: t.unit})
 	}
@@ -68,7 +68,7 @@ func (e *execution) recorded(t task, d *Definition) StepResult {
 	case pends, d != nil && isRepeatable(d):
 		return StepResult{}
 	}
-	return e.settle(t, unknown(t, "it is not known whether this was done: the bot was stopped in the middle"))
+	return e.journalResult(t, unknown(t, "it is not known whether this was done: the bot was stopped in the middle"))
 }
 
 // isRepeatable reports whether the action may run again if it is not known whether it ran. A
@@ -111,8 +111,8 @@ func (e *execution) report(t task, r StepResult) int {
 	return len(e.results) - 1
 }
 
-// settle journals a result with the next write.
-func (e *execution) settle(t task, r StepResult) StepResult {
+// journalResult journals a result with the next write.
+func (e *execution) journalResult(t task, r StepResult) StepResult {
 	e.Journal.Later(e.record(t.number, r.Progress, t.data(r.Outcome)))
 	if r.Progress == core.ProgressSkipped {
 		e.log().Info("step skipped", "action", t.step.Type, "reason", r.Outcome.Text)
@@ -140,10 +140,10 @@ func (e *execution) call(number uint16, payload json.RawMessage) core.Call {
 	return c
 }
 
-// before checks, in order, all that must hold before a step may begin. It returns the zero
+// checkBefore checks, in order, all that must hold before a step may begin. It returns the zero
 // StepResult if the step may begin, else its result. An error interrupts the turn. d is nil if
 // there is no such action.
-func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Call) (r StepResult, err error) {
+func (e *execution) checkBefore(ctx context.Context, t task, d *Definition, c core.Call) (r StepResult, err error) {
 	switch {
 	case t.torn:
 		return skipped(t, core.Errorf(core.Forbidden, "another step of its unit failed")), nil
@@ -160,7 +160,7 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 	if why != "" {
 		return skipped(t, core.Errorf(core.Forbidden, "%s %s", d.Name, why)), nil
 	}
-	if err := e.unmet(t); err != nil {
+	if err := e.unmetCondition(t); err != nil {
 		return skipped(t, err), nil
 	}
 	for _, name := range d.DependsOn {
@@ -175,7 +175,7 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 		}
 	}
 	if len(t.step.Missing) > 0 {
-		return e.ask(t, d), nil
+		return e.askForValue(t, d), nil
 	}
 	if e.Guard != nil && d.Effects&core.EffectRewrites != 0 {
 		if err := e.Guard(ctx, d, c); err != nil {
@@ -195,19 +195,19 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 	if t.agreed {
 		return r, nil
 	}
-	if err := e.limit(t, d); err != nil {
+	if err := e.takeUse(t, d); err != nil {
 		return skipped(t, err), nil
 	}
 	why = e.confirmReason(t, d, payload)
 	if d.Confirm || t.step.Confirm || why != "" {
-		return e.hold(t, d, why), nil
+		return e.holdForConfirmation(t, d, why), nil
 	}
 	return r, nil
 }
 
 // control returns the result of a built-in action.
 func (e *execution) control(t task) StepResult {
-	err := e.unmet(t)
+	err := e.unmetCondition(t)
 	if t.step.Type == Continue && e.Who.Continued >= MaxContinue {
 		err = core.Errorf(core.Forbidden, "%d times in a row are enough", MaxContinue)
 	}
@@ -220,7 +220,7 @@ func (e *execution) control(t task) StepResult {
 // check asks the action itself whether the call makes sense now.
 func (e *execution) check(ctx context.Context, t task, d *Definition, c core.Call) (r StepResult, err error) {
 	if d.Check != nil {
-		err = e.bounded(ctx, d, func(ctx context.Context) error { return d.Check(ctx, c) })
+		err = e.callBounded(ctx, d, func(ctx context.Context) error { return d.Check(ctx, c) })
 	}
 	switch {
 	case err == nil:
@@ -239,9 +239,9 @@ func decodePayload(raw json.RawMessage) map[string]any {
 	return payload
 }
 
-// limit takes one use from the rate limits of the action, or returns an error that says how long to
+// takeUse takes one use from the rate limits of the action, or returns an error that says how long to
 // wait. A step that an earlier attempt started took its use then.
-func (e *execution) limit(t task, d *Definition) error {
+func (e *execution) takeUse(t task, d *Definition) error {
 	r, _ := e.Journal.Find(e.key(t.number))
 	if d.RateLimit.Count <= 0 || r.Progress == core.ProgressStarted {
 		return nil
@@ -263,7 +263,7 @@ func (e *execution) limit(t task, d *Definition) error {
 
 // run does the step, after it journalled that the step begins.
 func (e *execution) run(ctx context.Context, t task, d *Definition, c core.Call) (StepResult, error) {
-	release, err := e.enter(ctx, d)
+	release, err := e.lockBusy(ctx, d)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return StepResult{}, ctx.Err()

@@ -23,8 +23,8 @@ func catch(err *error) {
 	}
 }
 
-// bounded calls code of an action, with the time limit of one try.
-func (r *Runtime) bounded(ctx context.Context, d *Definition, call func(context.Context) error) (err error) {
+// callBounded calls code of an action, with the time limit of one try.
+func (r *Runtime) callBounded(ctx context.Context, d *Definition, call func(context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(d.Timeout, r.Timeout))
 	defer cancel()
 	defer catch(&err)
@@ -191,9 +191,9 @@ type locks struct {
 	last map[use]chan struct{} // of the latest call; closed when it is over
 }
 
-// enter waits for earlier calls of a busy action, or refuses the call. release must be called
+// lockBusy waits for earlier calls of a busy action, or refuses the call. release must be called
 // once.
-func (e *execution) enter(ctx context.Context, d *Definition) (release func(), err error) {
+func (e *execution) lockBusy(ctx context.Context, d *Definition) (release func(), err error) {
 	if d.Busy == "" {
 		return func() {}, nil
 	}

@@ -70,7 +70,7 @@ func (r *reader) envelope(v value) {
 	case metadata.fields != nil:
 		r.plan.Metadata = slices.Clone(metadata.raw)
 	default:
-		r.note("metadata", metadata.raw)
+		r.addMetadata("metadata", metadata.raw)
 	}
 	if v.has("intent") {
 		r.intent(v.get("intent"))
@@ -104,7 +104,7 @@ func (r *reader) intent(v value) {
 		}
 	}
 	if len(v.raw) <= maxField {
-		r.note("intent", v.raw)
+		r.addMetadata("intent", v.raw)
 	}
 }
 
@@ -117,7 +117,7 @@ func confidence(raw json.RawMessage) *float64 {
 		n /= 100
 	}
 	if !ok {
-		n, ok = levels[normal(strings.ReplaceAll(text, " ", ""))]
+		n, ok = levels[normalKey(strings.ReplaceAll(text, " ", ""))]
 	}
 	if !ok || math.IsNaN(n) || n < 0 || n > 1 {
 		return nil

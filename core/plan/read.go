@@ -61,7 +61,7 @@ func Read(a llm.Answer, keys ...string) (core.Plan, []core.Fault) {
 	default:
 		r.search(strip(a.Text))
 	}
-	r.words()
+	r.dropNestedPlans()
 	if len(r.plan.Steps) > maxSteps {
 		r.fault("actions", "%d actions, at most %d are allowed", len(r.plan.Steps), maxSteps)
 		r.plan.Steps = nil
@@ -128,7 +128,7 @@ func (r *reader) value(raw json.RawMessage) {
 	case shape == shapePlan:
 		steps = r.object(v)
 	case shape == shapeAction:
-		steps = r.bare(v)
+		steps = r.bareAction(v)
 	case v.isOnePlan():
 		steps = r.object(v.items[0])
 	}

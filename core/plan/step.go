@@ -27,7 +27,7 @@ func (r *reader) object(v value) (steps []value) {
 	if !present(actions.raw) && v.has("action") && v.get("action").kind() != '"' {
 		known, actions = append(slices.Clip(planKeys), "action"), v.get("action")
 	}
-	r.stray(v, known)
+	r.readExtra(v, known)
 	switch {
 	case actions.kind() == '[':
 		return actions.items
@@ -39,30 +39,30 @@ func (r *reader) object(v value) (steps []value) {
 	return nil
 }
 
-// bare reads one action that is the whole answer, perhaps with keys of a plan beside its own. It returns the step
+// bareAction reads one action that is the whole answer, perhaps with keys of a plan beside its own. It returns the step
 // unread.
-func (r *reader) bare(v value) (steps []value) {
-	final := normal(strings.ReplaceAll(v.get("action").text(), " ", ""))
+func (r *reader) bareAction(v value) (steps []value) {
+	final := normalKey(strings.ReplaceAll(v.get("action").text(), " ", ""))
 	input := v.get("actioninput")
 	if final == "finalanswer" && input.kind() == '"' {
 		r.plan.Response = strings.TrimSpace(input.text())
 		return nil
 	}
 	r.envelope(v)
-	maps.DeleteFunc(v.fields, func(name string, _ value) bool { return slices.Contains(planKeys, normal(name)) })
+	maps.DeleteFunc(v.fields, func(name string, _ value) bool { return slices.Contains(planKeys, normalKey(name)) })
 	return []value{v}
 }
 
-// stray handles unknown keys of a plan: registered ones go into the metadata, remarks and empty values are dropped,
+// readExtra handles unknown keys of a plan: registered ones go into the metadata, remarks and empty values are dropped,
 // all others go into Extra.
-func (r *reader) stray(v value, known []string) {
+func (r *reader) readExtra(v value, known []string) {
 	for k, f := range v.fields {
-		n := normal(k)
+		n := normalKey(k)
 		switch {
 		case slices.Contains(known, n), slices.Contains(remarkKeys, n):
 		case slices.Contains([]string{"null", `""`, "[]", "{}"}, string(f.raw)):
 		case slices.Contains(r.keys, k):
-			r.note(k, f.raw)
+			r.addMetadata(k, f.raw)
 		case r.plan.Extra == nil:
 			r.plan.Extra = map[string]json.RawMessage{k: f.raw}
 		default:
@@ -71,8 +71,8 @@ func (r *reader) stray(v value, known []string) {
 	}
 }
 
-// note adds a key to the metadata.
-func (r *reader) note(key string, value json.RawMessage) {
+// addMetadata adds a key to the metadata.
+func (r *reader) addMetadata(key string, value json.RawMessage) {
 	m := make(map[string]json.RawMessage)
 	if len(r.plan.Metadata) > 0 && json.Unmarshal(r.plan.Metadata, &m) != nil {
 		return
@@ -147,7 +147,7 @@ func (r *reader) payload(field string, s *core.Step, v value, known []string) bo
 	found := v.get(payloadKeys[i])
 	payload, ok := payloadOf(found)
 	words := strings.TrimSpace(found.text())
-	if !ok && speaks(s.Type) && words != "" && !strings.ContainsAny(words[:1], "{[") {
+	if !ok && isMessageAction(s.Type) && words != "" && !strings.ContainsAny(words[:1], "{[") {
 		payload, ok = core.JSON(map[string]string{"text": words}), true
 	}
 	if !ok {

@@ -57,7 +57,7 @@ func find(text string) findings {
 			continue
 		}
 		if n == 0 {
-			f.broken, f.adjacent = region(text, at), adjacent
+			f.broken, f.adjacent = brokenPart(text, at), adjacent
 			return f
 		}
 		at += n
@@ -86,9 +86,9 @@ var asidePattern = txt.Pattern(`^(?:\[[^\[\]{}"':]{0,200}\]|\{[^\[\]{}"':]{1,200
 // betweenPattern matches what may separate adjacent values.
 var betweenPattern = txt.Pattern("^(?:\\s|[,;]|```[a-zA-Z]*|</?[a-zA-Z_]+>)*$")
 
-// region returns the part of the text from at, where broken JSON begins, to the end of the
+// brokenPart returns the part of the text from at, where broken JSON begins, to the end of the
 // text or of the fenced block around it.
-func region(text string, at int) string {
+func brokenPart(text string, at int) string {
 	if strings.Count(text[:at], "```")%2 == 1 {
 		end := strings.LastIndex(text[at:], "\n```")
 		if end >= 0 {
@@ -107,14 +107,14 @@ func strip(text string) string {
 	if isObject([]byte(text)) {
 		return text
 	}
-	return strings.TrimSpace(unmark(unreason(text)))
+	return strings.TrimSpace(removeMarks(removeReasoning(text)))
 }
 
-var marks = txt.Pattern(`<\|[a-zA-Z_]{1,32}\|>`)
+var marksPattern = txt.Pattern(`<\|[a-zA-Z_]{1,32}\|>`)
 
-// unreason removes blocks of reasoning. A block that is never closed reaches to the end; one that is
+// removeReasoning removes blocks of reasoning. A block that is never closed reaches to the end; one that is
 // only closed, because the chat template opened it, starts at the beginning.
-func unreason(text string) string {
+func removeReasoning(text string) string {
 	for range maxStarts {
 		open, end := llm.FindThought(text)
 		json := strings.IndexAny(text, "{[")
@@ -147,9 +147,9 @@ func outside(text string, json, at int) bool {
 	return at >= json+n
 }
 
-// unmark removes marks like <|im_end|>. If a text has several channels, it returns the last one.
-func unmark(text string) string {
-	at := marks().FindStringIndex(text)
+// removeMarks removes marks like <|im_end|>. If a text has several channels, it returns the last one.
+func removeMarks(text string) string {
+	at := marksPattern().FindStringIndex(text)
 	if at == nil {
 		return text
 	}
@@ -165,7 +165,7 @@ func unmark(text string) string {
 	if i >= 0 {
 		text = text[i:]
 	}
-	return marks().ReplaceAllString(text, "")
+	return marksPattern().ReplaceAllString(text, "")
 }
 
 // maxProse is the longest text that Prose returns, in bytes.
@@ -173,14 +173,14 @@ const maxProse = 4000
 
 var (
 	// Signs of JSON or a tool call, of a note of the model to itself, and of its final answer.
-	machine = txt.Pattern(`(?is)[{\[]\s*["'{\[]|"\s*:\s*["{\[\d]|` +
+	machinePattern = txt.Pattern(`(?is)[{\[]\s*["'{\[]|"\s*:\s*["{\[\d]|` +
 		`<[|/]?\s*(tool|function|invoke|parameter)|\[/?(tool|inst|function)|` +
 		"```\\s*(json|tool|xml|plan)" + `|\bmessage_[a-z0-9]+\b|` +
 		`\b(action_input|interface_path|requiresConfirmation|fallbackAction|system_message)\b|<\|`)
-	private = txt.Pattern(`(?im)^\W{0,4}(thought|thoughts|thinking|reasoning|analysis|` +
+	privatePattern = txt.Pattern(`(?im)^\W{0,4}(thought|thoughts|thinking|reasoning|analysis|` +
 		`internal|internal note|private note|note to self|scratchpad|` +
 		`action|action input|observation|plan|system|assistant|user)\W{0,4}:`)
-	final = txt.Pattern(`(?i)^.*\bfinal answer\s*:\s*`)
+	finalPattern = txt.Pattern(`(?i)^.*\bfinal answer\s*:\s*`)
 )
 
 // Prose returns a model's answer without what surrounds it. ok is false if users must not read
@@ -192,14 +192,14 @@ func Prose(text string) (prose string, ok bool) {
 	text = strip(text)
 	i := strings.LastIndex(strings.ToLower(text), "final answer:")
 	if i >= 0 {
-		text = strings.TrimSpace(final().ReplaceAllString(text[i:], ""))
+		text = strings.TrimSpace(finalPattern().ReplaceAllString(text[i:], ""))
 	}
 	if json.Valid([]byte(text)) { // only a string may be for users
 		text = strings.TrimSpace(value{raw: []byte(text)}.text())
 	}
 	isSaid := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsSymbol(r) && r > 0xFF }
 	switch {
-	case text == "" || len(text) > maxProse || machine().MatchString(text) || private().MatchString(text):
+	case text == "" || len(text) > maxProse || machinePattern().MatchString(text) || privatePattern().MatchString(text):
 		return "", false
 	case text[0] == '<' && text[len(text)-1] == '>': // a page, or a tag of some tool
 		return "", false
@@ -209,11 +209,11 @@ func Prose(text string) (prose string, ok bool) {
 	return text, true
 }
 
-// words replaces a plan in the response by the response of that plan, because some models nest them.
+// dropNestedPlans replaces a plan in the response by the response of that plan, because some models nest them.
 // If it has none, or if a message holds a plan, that is a fault, and users do not see it.
-func (r *reader) words() {
+func (r *reader) dropNestedPlans() {
 	p := &r.plan
-	if inner, ok := inside(p.Response); ok {
+	if inner, ok := readInner(p.Response); ok {
 		p.Response = llm.Unthink(inner.get("response").text())
 		if p.Response == "" {
 			r.fault("response", "is a plan itself; write what you say to people there, and actions beside it")
@@ -222,7 +222,7 @@ func (r *reader) words() {
 	steps := p.Steps[:0]
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		if bytes.LastIndexByte(s.Payload, '{') > 0 && speaks(s.Type) && speaksAPlan(s.Payload) {
+		if bytes.LastIndexByte(s.Payload, '{') > 0 && isMessageAction(s.Type) && isPlanText(s.Payload) {
 			r.fault(fmt.Sprintf("actions[%d].payload.text", i), "is a plan; write what you say to people there")
 			continue
 		}
@@ -231,8 +231,8 @@ func (r *reader) words() {
 	p.Steps = steps
 }
 
-// speaks reports whether the action of that name sends a message.
-func speaks(name string) bool {
+// isMessageAction reports whether the action of that name sends a message.
+func isMessageAction(name string) bool {
 	return strings.HasPrefix(strings.ToLower(name), strings.TrimSuffix(core.MessagePrefix, "_"))
 }
 
@@ -259,19 +259,19 @@ func unthinkString(quoted []byte) []byte {
 	return core.JSON(llm.Unthink(text))
 }
 
-// speaksAPlan reports whether the text of a message is a plan.
-func speaksAPlan(payload json.RawMessage) bool {
+// isPlanText reports whether the text of a message is a plan.
+func isPlanText(payload json.RawMessage) bool {
 	var said struct{ Text, Message string }
 	if json.Unmarshal(payload, &said) != nil {
 		return false // the action's schema refuses it
 	}
-	_, text := inside(said.Text)
-	_, message := inside(said.Message)
+	_, text := readInner(said.Text)
+	_, message := readInner(said.Message)
 	return text || message
 }
 
-// inside reads a text that is a plan and nothing else, in a fenced block or not.
-func inside(text string) (v value, ok bool) {
+// readInner reads a text that is a plan and nothing else, in a fenced block or not.
+func readInner(text string) (v value, ok bool) {
 	text = strings.TrimSpace(text)
 	body, fenced := strings.CutPrefix(text, "```")
 	if fenced {

@@ -126,7 +126,7 @@ func (v value) get(key string) value {
 	}
 	first := ""
 	for name, other := range v.fields {
-		if normal(name) == key && present(other.raw) && (first == "" || name < first) {
+		if normalKey(name) == key && present(other.raw) && (first == "" || name < first) {
 			first, found = name, other
 		}
 	}
@@ -139,15 +139,15 @@ func (v value) has(key string) bool { return present(v.get(key).raw) }
 func (v value) rest(known []string) map[string]json.RawMessage {
 	rest := make(map[string]json.RawMessage)
 	for name, f := range v.fields {
-		if !slices.Contains(known, normal(name)) {
+		if !slices.Contains(known, normalKey(name)) {
 			rest[name] = f.raw
 		}
 	}
 	return rest
 }
 
-// normal returns a key in lower case without '_', so that "requires_confirmation" equals "requiresConfirmation".
-func normal(key string) string {
+// normalKey returns a key in lower case without '_', so that "requires_confirmation" equals "requiresConfirmation".
+func normalKey(key string) string {
 	return strings.ToLower(strings.ReplaceAll(key, "_", ""))
 }
 
