@@ -62,8 +62,8 @@ func (p *Parts) several() bool {
 // last returns the newest entry that the turn answers.
 func (p *Parts) last() *core.Entry { return &p.Messages[len(p.Messages)-1] }
 
-// textMessages returns the messages whose text is the text of the input: all if one person wrote them; else only the last,
-// and the list of messages holds the others.
+// textMessages returns the messages whose text is the text of the input: all if one person wrote them; else only the
+// last, and the list of messages holds the others.
 func (p *Parts) textMessages() []core.Entry {
 	if p.several() {
 		return p.Messages[len(p.Messages)-1:]

@@ -4,9 +4,9 @@ import (
 	"synthbot/core/llm"
 )
 
-// buildWithin builds a prompt that also keeps to the limit of tokens. Only the model knows how many tokens a text has, so
-// their number is estimated, rather too high. If the estimate is over the limit, the prompt is built again with fewer
-// characters. Nearly every prompt is built only once.
+// buildWithin builds a prompt that also keeps to the limit of tokens. Only the model knows how many tokens a text has,
+// so their number is estimated, rather too high. If the estimate is over the limit, the prompt is built again with
+// fewer characters. Nearly every prompt is built only once.
 func buildWithin(p *Parts, l llm.Limits, reserve int) (Prompt, error) {
 	out, err := build(p, l, reserve)
 	if l.Tokens <= 0 {
@@ -61,5 +61,6 @@ func (p *Prompt) fits(more int) bool {
 
 // tokens estimates the tokens of the prompt.
 func (p *Prompt) tokens() int {
-	return estimateTokens(frame) + llm.Tokens(p.Context, p.Input, p.System, p.Actions) + llm.Tokens(p.Instructions, p.Verbose)
+	return estimateTokens(frame) +
+		llm.Tokens(p.Context, p.Input, p.System, p.Actions) + llm.Tokens(p.Instructions, p.Verbose)
 }

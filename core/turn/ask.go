@@ -244,7 +244,7 @@ func (c *exchange) ownWords() core.Plan {
 	return c.turn.planText(lostText)
 }
 
-// correction returns what the model is told about the faults of its last reply.
+// correction returns the message to the model about the faults of its last reply.
 func (c *exchange) correction() *prompt.Correction {
 	x := &prompt.Correction{Faults: c.faults, Reply: c.last.Text, Calls: c.last.Calls}
 	for _, d := range c.turn.snapshot.Concerned(c.faults) {

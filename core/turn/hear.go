@@ -35,8 +35,8 @@ type Speech struct {
 
 // Texts for authors of voice messages that were not transcribed.
 const (
-	deafText     = "I'm sorry, I can't listen to voice messages here. Could you write it to me instead?"
-	notHeardText = "I'm sorry, I couldn't listen to your voice message just now. Could you write it, or try again later?"
+	deafText    = "I'm sorry, I can't listen to voice messages here. Could you write it to me instead?"
+	unheardText = "I'm sorry, I couldn't listen to your voice message just now. Could you write it, or try again later?"
 )
 
 // deafDepth is how many of the latest entries are searched for deafText, which is sent once a day.
@@ -136,7 +136,7 @@ func (s *Speech) recognise(ctx context.Context, t *turn, m *core.Message) (h hea
 		if ok && said.Text != "" && said.Err == nil {
 			level = slog.LevelInfo // only the author can do something about it
 		} else if !ok || said.Text == "" {
-			said = core.Errorf(core.Temporary, notHeardText)
+			said = core.Errorf(core.Temporary, unheardText)
 		}
 		t.log.Log(ctx, level, "voice message not transcribed", "id", m.ID, "err", err)
 		return heard{excuse: said.Text}

@@ -133,8 +133,8 @@ func (r *results) needsAcknowledgement() bool {
 	return len(r.turn.journal.texts()) == 0 && !slices.ContainsFunc(r.all, r.isVisible)
 }
 
-// isVisible reports whether users need not be told about a step: the platform shows its result, or
-// the step only controls the turn.
+// isVisible reports whether a step needs no message: the platform shows its result, or the step only
+// controls the turn.
 func (r *results) isVisible(d action.StepResult) bool {
 	_, control := action.Control(d.Action)
 	if control || d.Progress == core.ProgressPending || d.Outcome.Result.Shown {
