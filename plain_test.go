@@ -38,8 +38,8 @@ var maxBigPackageLines = map[string]int{
 	"interfaces/discord":  5131,
 	"core/engine":         3631,
 	"core/engine/offline": 3077,
-	"core/turn":           5226,
-	"core/action":         3893,
+	"core/turn":           5217,
+	"core/action":         3889,
 	"interfaces/telegram": 4202,
 	"memory":              8724,
 }

@@ -14,6 +14,7 @@ import (
 	"synthbot/core/llm"
 	"synthbot/core/plan"
 	"synthbot/core/prompt"
+	"synthbot/core/txt"
 	"synthbot/core/watch"
 )
 
@@ -267,7 +268,7 @@ func (t *turn) fallbackReply(err error) core.Plan {
 		text := "⏰ " + e.Message.Text
 		waited := t.setup.waited(e)
 		if waited >= remindedLate {
-			text += " (late by " + waited.Round(time.Minute).String() + ")"
+			text += " (late by " + txt.SpanWords(waited.Round(time.Minute)) + ")"
 		}
 		return t.planText(text)
 	}

@@ -14,6 +14,7 @@ import (
 	"synthbot/core/epochs"
 	"synthbot/core/plan"
 	"synthbot/core/prompt"
+	"synthbot/core/txt"
 )
 
 // input collects what the prompt holds.
@@ -279,7 +280,7 @@ func (in *input) scene() core.Scene {
 func (in *input) occasion() []string {
 	first, s := &in.turn.messages[0], in.turn.setup
 	waited := s.waited(first)
-	minutes := waited.Round(time.Minute).String()
+	minutes := txt.SpanWords(waited.Round(time.Minute))
 	switch {
 	case first.Kind == core.KindMessage && s.isLate(waited):
 		return []string{"You were away: these messages have waited for " + minutes +
