@@ -182,7 +182,7 @@ func (c *checker) reportUnknownKeys(extra map[string]json.RawMessage, steps []co
 		if len(k) > 64 {
 			k = strings.ToValidUTF8(k[:64], "") + "…"
 		}
-		c.fault(k, action, "unknown top-level key; what is to be done belongs into actions")
+		c.fault(k, action, "unknown top-level key; put what is to be done into actions")
 	}
 }
 

@@ -145,8 +145,8 @@ func TestCheck(t *testing.T) {
 			`! actions[1].fallbackAction: the answer was not complete JSON and had to be repaired; send the whole plan again [ban]`}},
 		{"stray", by(0), core.Plan{Response: "Hello there", Extra: map[string]json.RawMessage{"message": json.RawMessage(`"hello there"`), "note": json.RawMessage(`"psst"`), "web_search": json.RawMessage(`{}`)}}, []string{
 			`message_telegram{` + at + `,"text":"Hello there"}`,
-			`! note: unknown top-level key; what is to be done belongs into actions []`,
-			`! web_search: unknown top-level key; what is to be done belongs into actions [web_search]`}},
+			`! note: unknown top-level key; put what is to be done into actions []`,
+			`! web_search: unknown top-level key; put what is to be done into actions [web_search]`}},
 		{"conditions", by(0), core.Plan{Steps: []core.Step{step("web_search", `{}`, func(s *core.Step) {
 			s.Conditions = []core.Condition{{Field: "account.balance", Operator: "gte"}, {Field: "results.nix.x", Operator: "eq"}, {Field: "context..x", Operator: "eq"}}
 		})}}, []string{
@@ -208,12 +208,12 @@ func TestCheckOddities(t *testing.T) {
 			step("message", `{"text":"Hi!","interface_path":"telegram/-100/7/8"}`),
 		}}, []string{
 			`message_telegram{"interface_path":"telegram/-100/7/8","priority":"normal","text":"Hi!"}`,
-			`! a: unknown top-level key; what is to be done belongs into actions []`, `! b: unknown top-level key; what is to be done belongs into actions []`,
-			`! blank: unknown top-level key; what is to be done belongs into actions []`, `! c: unknown top-level key; what is to be done belongs into actions []`,
-			`! d: unknown top-level key; what is to be done belongs into actions []`,
-			`! e: unknown top-level key; what is to be done belongs into actions []`, `! ` + strings.Repeat("f", 64) + `: unknown top-level key; what is to be done belongs into actions []`,
-			`! number: unknown top-level key; what is to be done belongs into actions []`,
-			`! ` + strings.Repeat("ä", 32) + `…: unknown top-level key; what is to be done belongs into actions []`}},
+			`! a: unknown top-level key; put what is to be done into actions []`, `! b: unknown top-level key; put what is to be done into actions []`,
+			`! blank: unknown top-level key; put what is to be done into actions []`, `! c: unknown top-level key; put what is to be done into actions []`,
+			`! d: unknown top-level key; put what is to be done into actions []`,
+			`! e: unknown top-level key; put what is to be done into actions []`, `! ` + strings.Repeat("f", 64) + `: unknown top-level key; put what is to be done into actions []`,
+			`! number: unknown top-level key; put what is to be done into actions []`,
+			`! ` + strings.Repeat("ä", 32) + `…: unknown top-level key; put what is to be done into actions []`}},
 	})
 }
 

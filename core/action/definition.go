@@ -83,7 +83,7 @@ func (d *Definition) lint() (faults []error) {
 		refuse(ok, "name %q: is taken by the built-in %s", n, c)
 	}
 	refuse(d.IsMessage() && Normal(d.Name) != Normal(core.MessagePrefix+d.Owner),
-		"name: %s… is kept for the interface of that name", core.MessagePrefix)
+		"name: %s… is reserved for the interface of that name", core.MessagePrefix)
 	n := utf8.RuneCountInString(d.Brief)
 	refuse(strings.TrimSpace(d.Brief) == "", "brief: is empty; say in one line what the action does")
 	refuse(n >= maxBrief, "brief: has %d characters, fewer than %d are allowed", n, maxBrief)

@@ -123,7 +123,7 @@ func (s *Snapshot) refusal(d *Definition, w Requester, payload map[string]any) s
 	case !isHome && !s.granted(w, leads):
 		return "does not work in this place"
 	case d.home == "" && !s.policy.lists(d, w):
-		return "is closed here"
+		return "is not available here"
 	case w.Mute && d.home != "", len(w.Only) > 0 && !MatchAny(w.Only, d.Name):
 		return "is not allowed in a turn of this kind"
 	case d.Confirm && !w.canConfirm():
@@ -132,7 +132,7 @@ func (s *Snapshot) refusal(d *Definition, w Requester, payload map[string]any) s
 	need, open := s.needs(d, w, payload)
 	switch {
 	case !open:
-		return "is closed here"
+		return "is not available here"
 	case w.rank() < need:
 		return "is not open to the user who asked for it"
 	}

@@ -77,7 +77,7 @@ func TestReadShapes(t *testing.T) {
 		{"a thought in the text of a payload", `{"action":"a","action_input":"{\"text\":\"<think>x</think>hi\"}"}`, hi},
 		{"marks in code", "{\"type\":\"save\",\"payload\":{\"code\":\"split('</think>') `<think>`\"}}", "save{\"code\":\"split('</think>') `<think>`\"}"},
 		{"a plan in a message behind a thought", `{"actions":[{"type":"message_x","payload":{"text":"<think>x</think>{\"response\":\"hi\"}"}}]}`,
-			"! actions[0].payload.text: is a plan; write what you say to people there"},
+			"! actions[0].payload.text: is a plan; write there only what you say to people"},
 		{"mistral", `[THINK]{"type":"ban"}[/THINK]{"response":"hi"}`, "say(hi)"},
 		{"channel without an end", `<|channel|>analysis<|message|>hm {"type":"ban"}<|start|>assistant<|channel|>final<|message|>{"response":"hi"}`, "say(hi)"},
 		{"channels", `<|channel|>analysis<|message|>hm {"type":"ban"}<|end|><|channel|>final<|message|>{"response":"hi"}<|end|>`, "say(hi)"},

@@ -142,7 +142,7 @@ func (r *reader) payload(field string, s *core.Step, v value, known []string) bo
 	}
 	s.Unit = txt.Clip(v.get("unit").text(), maxName)
 	for _, extra := range slices.Sorted(maps.Keys(v.rest(append(slices.Clip(known), "unit")))) {
-		r.fault(field+"."+txt.Clip(extra, 64), "unknown key; what the action needs belongs into its payload")
+		r.fault(field+"."+txt.Clip(extra, 64), "unknown key; put what the action needs into its payload")
 	}
 	found := v.get(payloadKeys[i])
 	payload, ok := payloadOf(found)

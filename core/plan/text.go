@@ -216,14 +216,14 @@ func (r *reader) dropNestedPlans() {
 	if inner, ok := readInner(p.Response); ok {
 		p.Response = llm.Unthink(inner.get("response").text())
 		if p.Response == "" {
-			r.fault("response", "is a plan itself; write what you say to people there, and actions beside it")
+			r.fault("response", "is a plan itself; write there only what you say to people, and actions beside it")
 		}
 	}
 	steps := p.Steps[:0]
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		if bytes.LastIndexByte(s.Payload, '{') > 0 && isMessageAction(s.Type) && isPlanText(s.Payload) {
-			r.fault(fmt.Sprintf("actions[%d].payload.text", i), "is a plan; write what you say to people there")
+			r.fault(fmt.Sprintf("actions[%d].payload.text", i), "is a plan; write there only what you say to people")
 			continue
 		}
 		steps = append(steps, *s)

@@ -96,7 +96,7 @@ func (s *section) write(w *writer) {
 	}
 }
 
-// spoken returns the entries that belong into a history.
+// spoken returns the entries of a history.
 func spoken(entries []core.Entry) []*core.Entry {
 	kept := make([]*core.Entry, 0, len(entries))
 	for i := range entries {
