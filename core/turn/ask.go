@@ -87,7 +87,7 @@ func (c *exchange) note(trace watch.Ask, answer llm.Answer, took time.Duration) 
 	c.turn.trace.Asks = append(c.turn.trace.Asks, trace)
 }
 
-// outcome returns the plan to run. err is why no engine answered; nil: one did.
+// outcome returns the plan to run. err is why no engine answered the last request; nil: one did.
 func (c *exchange) outcome(err error) core.Plan {
 	t := c.turn
 	if err != nil {

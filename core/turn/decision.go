@@ -157,7 +157,7 @@ func (d *decision) lookUp(v core.View, e *core.Entry) (q question, err error) {
 
 // findLast returns the last question to the author of a message, if the message can answer
 // nothing else. It must be the author's next message. Between them, the bot must not have
-// written by its own initiative, nor others if the message is not for the bot. In a private
+// written on its own initiative, nor others if the message is not for the bot. In a private
 // place without buttons, other messages may be between, unless the bot asked something else.
 func (d *decision) findLast(v core.View, e *core.Entry) (question, error) {
 	entries, err := v.Last(d.turn.path, questionDepth)

@@ -120,7 +120,7 @@ func timesContinued(entries []core.Entry, last uint64) int {
 	return 0
 }
 
-// stateAge is how long nothing must be said before the state of a conversation expires.
+// stateAge is the silence after which the state of a conversation expires.
 const stateAge = 6 * time.Hour
 
 // lastSaid returns when the last message before this turn was sent here.

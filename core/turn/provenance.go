@@ -7,10 +7,10 @@ import (
 	"synthbot/core/action"
 )
 
-// provenance returns the provenance of the prompt: what in its messages, history, memories and
-// outputs of actions others wrote than the users who caused the turn. It does not count what
-// the bot stored before: the state of the conversation and, in private, memories. All else in
-// a prompt comes from the configuration.
+// provenance tells which of the prompt's messages, history, memories and outputs of actions were
+// not written by the users who caused the turn. It does not count what the bot stored before:
+// the state of the conversation and, in private, memories. All else in a prompt comes from the
+// configuration.
 func (in *input) provenance() (r action.Provenance) {
 	for i := range in.turn.messages {
 		in.readMessage(&r, &in.turn.messages[i])

@@ -87,7 +87,7 @@ func (t *turn) askUser(ctx context.Context) error {
 	return nil
 }
 
-// expirePause is the first pause before the expiry of a question is stored again.
+// expirePause is the first pause after the expiry of a question could not be stored.
 const expirePause = 100 * time.Millisecond
 
 // expireAt lets the question expire at that time, if nobody answers it.

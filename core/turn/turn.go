@@ -117,7 +117,7 @@ func (t *turn) answer(ctx context.Context) error {
 	if decided {
 		more, err = t.followUp(ctx)
 	}
-	asks := more
+	hasRounds := more
 	for round := uint16(firstRound); more && err == nil; round++ {
 		var plan accepted
 		plan, err = t.plan(ctx, round)
@@ -129,7 +129,7 @@ func (t *turn) answer(ctx context.Context) error {
 			more, err = t.followUp(ctx)
 		}
 	}
-	if asks && err == nil {
+	if hasRounds && err == nil {
 		err = t.deliver(ctx)
 	}
 	if err == nil {

@@ -110,7 +110,7 @@ func (p *worker) usersBehind() []core.Path {
 }
 
 // setAsking sets which messages the model is asked about, and how to end that if one is
-// deleted. Without messages, none is asked about any more.
+// deleted. After a call with nil, no model call can be ended.
 func (p *worker) setAsking(about []core.Entry, cancel context.CancelCauseFunc) {
 	p.turns.mu.Lock()
 	defer p.turns.mu.Unlock()
@@ -210,7 +210,7 @@ func (p *worker) try(ctx context.Context) (more bool, err error) {
 	if !p.waitForFormer() {
 		return false, nil
 	}
-	p.turns.mu.Lock() // so that Reconfigure waits for this turn or is read by it
+	p.turns.mu.Lock() // so that Reconfigure comes first, or waits for this turn
 	with := p.turns.setup.Load()
 	with.running.Add(1)
 	p.turns.mu.Unlock()
