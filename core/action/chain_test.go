@@ -159,7 +159,7 @@ func TestUndoFails(t *testing.T) {
 		w.act("after_one", func(a *core.Action) { a.DependsOn = []string{"one"} }),
 		w.act("after_stays", func(a *core.Action) { a.DependsOn = []string{"stays"} }),
 	)
-	const back, unsure = ": it was taken back, as what belongs to it failed", ": it is not known whether it could be taken back, after what belongs to it failed"
+	const back, unsure = ": it was undone, because another step of its unit failed", ": another step of its unit failed, and it is not known whether this one could be undone"
 	j := newJournal()
 	done := run(t, NewRuntime(Options{}), j.job(s, by(0), in("u", step("one", `{}`)), in("u", step("stays", `{}`)), in("u", step("refuses", `{}`)),
 		in("u", step("panics", `{}`)), in("u", step("fails", `{}`)), step("after_one", `{}`), step("after_stays", `{}`)))
@@ -225,6 +225,6 @@ func TestUnitsWaitForNobody(t *testing.T) {
 	var w world
 	s := w.catalogue(t, w.asks("one"), w.act("receipt", func(a *core.Action) { a.DependsOn = []string{"transfer"} }))
 	same2(t, "done", told(run(t, NewRuntime(Options{}), newJournal().job(s, by(0), step("transfer", `{}`), in("u", step("one", `{}`)), in("u", step("receipt", `{}`))))), []string{
-		"1 transfer pending", "2 one failed: it was taken back, as what belongs to it failed", "3 receipt skipped: receipt needs transfer to succeed first",
+		"1 transfer pending", "2 one failed: it was undone, because another step of its unit failed", "3 receipt skipped: receipt needs transfer to succeed first",
 	})
 }

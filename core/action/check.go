@@ -13,10 +13,10 @@ import (
 	"synthbot/core/txt"
 )
 
-// Properties of payloads that mean the same in all actions.
+// Properties of payloads with the same meaning in all actions.
 const (
 	textKey        = "text"
-	messageKey     = "message" // older than textKey
+	messageKey     = "message" // an older name of textKey
 	pathKey        = "interface_path"
 	recipientKey   = "recipient"
 	suggestionsKey = "suggestions"
@@ -53,12 +53,12 @@ type Editor interface {
 }
 
 // Check normalises and validates a whole plan. The returned plan holds the steps that may
-// run, under their canonical names. The faults say what is wrong with the rest. Of a repaired
-// plan only messages are left.
+// run, under their canonical names; only messages if the plan was repaired. The faults say
+// what is wrong with the rest.
 func (s *Snapshot) Check(p core.Plan, w Requester) (core.Plan, []core.Fault) {
 	c := checker{Snapshot: s, who: w, repaired: p.Repaired, context: p.Context}
 	steps := make([]core.Step, 0, len(p.Steps)+1)
-	torn := make(map[string]bool) // units of which a step was refused
+	torn := make(map[string]bool) // units with a refused step
 	for i := range p.Steps {
 		if step, ok := c.step(fmt.Sprintf("actions[%d]", i), p.Steps[i], 0); ok {
 			steps = append(steps, step)
@@ -68,14 +68,14 @@ func (s *Snapshot) Check(p core.Plan, w Requester) (core.Plan, []core.Fault) {
 	}
 	steps = slices.DeleteFunc(steps, func(s core.Step) bool { return s.Unit != "" && torn[s.Unit] })
 	if len(steps) > 1 {
-		steps = c.once(steps)
+		steps = c.dropRepeatedMessages(steps)
 	}
 	if p.Response != "" && !w.Mute {
 		steps = c.respond(p.Response, steps)
 	}
 	p.Steps = steps
 	if len(p.Extra) > 0 {
-		c.stray(p.Extra, p.Steps)
+		c.reportUnknownKeys(p.Extra, p.Steps)
 	}
 	p.Response, p.Extra = "", nil
 	if len(p.Suggestions) > 0 {
@@ -97,10 +97,10 @@ func (c *checker) fault(field, action, format string, args ...any) {
 	c.faults = append(c.faults, core.Fault{Field: field, Action: action, Text: fmt.Sprintf(format, args...)})
 }
 
-// respond makes a plan's response its first step, which nothing precedes: "I'm looking it up" is
-// said before that takes long. A response that a message of the plan repeats is left out.
+// respond makes a plan's response the first step: "I'm looking it up" is sent before the steps that
+// take long. It drops a response that a message of the plan repeats.
 func (c *checker) respond(response string, steps []core.Step) []core.Step {
-	if len(steps) > 0 && c.said(response, steps, true) {
+	if len(steps) > 0 && c.hasText(response, steps, true) {
 		return steps
 	}
 	d, ok := c.Message(c.who.Path.Interface())
@@ -116,8 +116,8 @@ func (c *checker) respond(response string, steps []core.Step) []core.Step {
 	return slices.Insert(steps, 0, step)
 }
 
-// MessageOf returns the text of a message and where it is sent, which is here if it does not say so;
-// "" and the zero Path if the step is another.
+// MessageOf returns the text of a message step and the place that it is sent to, by default here;
+// "" and the zero Path if the step is not a message.
 func (s *Snapshot) MessageOf(step *core.Step, here core.Path) (text string, to core.Path) {
 	d, ok := s.Resolve(step.Type)
 	m := struct {
@@ -133,8 +133,8 @@ func (s *Snapshot) MessageOf(step *core.Step, here core.Path) (text string, to c
 	return m.Text, m.Path
 }
 
-// once leaves out messages that the plan holds twice, to the letter.
-func (c *checker) once(steps []core.Step) []core.Step {
+// dropRepeatedMessages drops messages that repeat an earlier one of the plan exactly.
+func (c *checker) dropRepeatedMessages(steps []core.Step) []core.Step {
 	kept := steps[:0]
 	for i := range steps {
 		text, _ := c.MessageOf(&steps[i], c.who.Path)
@@ -149,30 +149,30 @@ func (c *checker) once(steps []core.Step) []core.Step {
 	return kept
 }
 
-// said reports whether a message of the plan holds the words; here: one that is
-// surely sent to the place itself.
-func (c *checker) said(words string, steps []core.Step, here bool) bool {
-	words = squeeze(words)
+// hasText reports whether a message of the plan contains the words. If here is true, only
+// messages count that are sent to the turn's place without conditions.
+func (c *checker) hasText(words string, steps []core.Step, here bool) bool {
+	words = foldText(words)
 	for i := range steps {
 		text, to := c.MessageOf(&steps[i], c.who.Path)
 		if here && (to != c.who.Path || len(steps[i].Conditions) > 0) {
 			continue
 		}
-		for range txt.Words(squeeze(text), words) {
+		for range txt.Words(foldText(text), words) {
 			return true
 		}
 	}
 	return false
 }
 
-// squeeze is what texts are compared by.
-func squeeze(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
+// foldText returns the form in which texts are compared.
+func foldText(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
 
-// stray refuses top-level keys that are not registered, except those that repeat a message.
-func (c *checker) stray(extra map[string]json.RawMessage, steps []core.Step) {
+// reportUnknownKeys reports top-level keys that are not registered, except those that repeat a message.
+func (c *checker) reportUnknownKeys(extra map[string]json.RawMessage, steps []core.Step) {
 	for _, k := range slices.Sorted(maps.Keys(extra)) {
 		var text string
-		if json.Unmarshal(extra[k], &text) == nil && strings.TrimSpace(text) != "" && c.said(text, steps, false) {
+		if json.Unmarshal(extra[k], &text) == nil && strings.TrimSpace(text) != "" && c.hasText(text, steps, false) {
 			continue
 		}
 		action := ""
@@ -182,7 +182,7 @@ func (c *checker) stray(extra map[string]json.RawMessage, steps []core.Step) {
 		if len(k) > 64 {
 			k = strings.ToValidUTF8(k[:64], "") + "…"
 		}
-		c.fault(k, action, "unknown top-level key; what is to be done belongs into actions")
+		c.fault(k, action, "unknown top-level key; put what is to be done into actions")
 	}
 }
 
@@ -216,7 +216,7 @@ func (c *checker) step(field string, step core.Step, chain int) (core.Step, bool
 			c.conditions(field, &step)
 			return core.Step{Type: name, Priority: step.Priority, Conditions: step.Conditions}, len(c.faults) == before
 		}
-		d, ok = c.guess(field, step)
+		d, ok = c.guessAction(field, step)
 	}
 	if !ok {
 		return step, false
@@ -241,9 +241,9 @@ func (c *checker) step(field string, step core.Step, chain int) (core.Step, bool
 	return step, true
 }
 
-// guess finds the action that a name means which no action has. "message" is the one of the
-// interface in the payload's path, else of the current one.
-func (c *checker) guess(field string, step core.Step) (*Definition, bool) {
+// guessAction finds the action that an unknown name means. "message" means the message action of the
+// interface in the payload's path, else of the current interface.
+func (c *checker) guessAction(field string, step core.Step) (*Definition, bool) {
 	if Normal(step.Type) == "message" {
 		iface := c.who.Path.Interface()
 		to, _ := decodePayload(step.Payload)[pathKey].(string)
@@ -263,7 +263,7 @@ func (c *checker) guess(field string, step core.Step) (*Definition, bool) {
 	return nil, false
 }
 
-// payload corrects a decoded payload where what is meant is certain, validates it, and makes it the step's.
+// payload corrects a decoded payload where the meaning is certain, validates it, and sets it as the step's.
 func (c *checker) payload(field string, d *Definition, step *core.Step, payload map[string]any) {
 	if payload == nil {
 		c.fault(field+".payload", d.Name, "must be an object")
@@ -276,7 +276,7 @@ func (c *checker) payload(field string, d *Definition, step *core.Step, payload 
 	c.address(field+".payload", d, payload)
 	if d.Concerns != "" && payload[d.Concerns] == nil && c.permission(d, c.who) == core.PermissionConcerned {
 		who, ok := c.who.Author()
-		if ok { // nobody is named: it is about who asked
+		if ok { // nobody is named: it concerns the user who asked
 			payload[d.Concerns] = who.ID
 		}
 	}
@@ -313,8 +313,8 @@ func (c *checker) payload(field string, d *Definition, step *core.Step, payload 
 	}
 }
 
-// moveTarget moves a step's target into the payload: into the property of that name, or into the
-// text that is all that the payload lacks.
+// moveTarget moves a step's target into the payload: into the property "target", or else into the
+// only missing property if that is a text.
 func (c *checker) moveTarget(field string, d *Definition, step *core.Step, payload map[string]any) {
 	target, key := step.Target, targetKey
 	step.Target = ""
@@ -334,7 +334,7 @@ func (c *checker) moveTarget(field string, d *Definition, step *core.Step, paylo
 	}
 }
 
-// address checks where a payload is sent. The default is the current place.
+// address checks the place that a payload is sent to. The default is the current place.
 func (c *checker) address(field string, d *Definition, payload map[string]any) {
 	if d.IsMessage() {
 		text, ok := payload[messageKey].(string)
@@ -385,7 +385,7 @@ func (c *checker) recipient(field string, d *Definition, payload map[string]any)
 	payload[pathKey] = p.String()
 }
 
-// target checks the path that a payload names, and writes it in its canonical form.
+// target checks the path in a payload, and replaces it by its canonical form.
 func (c *checker) target(field string, d *Definition, payload map[string]any, value any) {
 	text, ok := value.(string)
 	if !ok {
@@ -407,8 +407,8 @@ func (c *checker) target(field string, d *Definition, payload map[string]any, va
 	}
 }
 
-// fallback checks what is to be done if the step fails. It leaves out what may not run, and
-// NONE, which says that nothing is.
+// fallback checks the fallback of a step. It drops one that may not run, and built-in actions,
+// which need none.
 func (c *checker) fallback(field string, step *core.Step, chain int) {
 	next := *step.Fallback
 	step.Fallback = nil

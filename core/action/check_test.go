@@ -124,29 +124,29 @@ func TestCheck(t *testing.T) {
 			[]string{"web_search{}", `! actions[0].payload: required property 'seats' is missing [book]`}},
 		{"did you mean", by(0), core.Plan{Steps: []core.Step{step("web_serch", `{}`)}}, []string{`! actions[0].type: there is no action "web_serch"; did you mean web_search? [web_search]`}},
 		{"not what is closed", by(0), core.Plan{Steps: []core.Step{step("bann", `{}`)}}, []string{`! actions[0].type: there is no action "bann"; use one of the actions on offer []`}},
-		{"permission", by(0), core.Plan{Steps: []core.Step{step("ban", `{"n":"x"}`)}}, []string{`! actions[0]: ban is not open to who asked for it [ban]`}},
-		{"undeclared and outside", by(core.RankModerator), core.Plan{Steps: []core.Step{step("send_file", `{}`)}}, []string{`! actions[0]: send_file is not open to who asked for it [send_file]`}},
+		{"permission", by(0), core.Plan{Steps: []core.Step{step("ban", `{"n":"x"}`)}}, []string{`! actions[0]: ban is not open to the user who asked for it [ban]`}},
+		{"undeclared and outside", by(core.RankModerator), core.Plan{Steps: []core.Step{step("send_file", `{}`)}}, []string{`! actions[0]: send_file is not open to the user who asked for it [send_file]`}},
 		{"concerned, himself", by(0), core.Plan{Steps: []core.Step{step("forget", `{}`), step("forget", `{"user":"1"}`), step("forget", `{"user":"telegram/@user/1"}`)}},
 			[]string{`forget{"user":"1"}`, `forget{"user":"1"}`, `forget{"user":"telegram/@user/1"}`}},
-		{"concerned, another", by(core.RankModerator), core.Plan{Steps: []core.Step{step("forget", `{"user":"2"}`)}}, []string{`! actions[0]: forget is not open to who asked for it [forget]`}},
+		{"concerned, another", by(core.RankModerator), core.Plan{Steps: []core.Step{step("forget", `{"user":"2"}`)}}, []string{`! actions[0]: forget is not open to the user who asked for it [forget]`}},
 		{"concerned, by an admin", by(core.RankAdmin), core.Plan{Steps: []core.Step{step("forget", `{"user":"2"}`)}}, []string{`forget{"user":"2"}`}},
-		{"concerned, several", by(0, 0), core.Plan{Steps: []core.Step{step("forget", `{"user":"1"}`)}}, []string{`! actions[0]: forget is not open to who asked for it [forget]`}},
+		{"concerned, several", by(0, 0), core.Plan{Steps: []core.Step{step("forget", `{"user":"1"}`)}}, []string{`! actions[0]: forget is not open to the user who asked for it [forget]`}},
 		{"confirmable, several", by(0, 0), core.Plan{Steps: []core.Step{step("transfer", `{}`), step("web_search", `{}`, confirm)}}, []string{
-			`! actions[0]: transfer must be confirmed, and nobody alone asked for it [transfer]`, `! actions[1]: must be confirmed, and nobody alone asked for it [web_search]`}},
+			`! actions[0]: transfer must be confirmed, which needs a turn that one person caused [transfer]`, `! actions[1]: must be confirmed, which needs a turn that one person caused [web_search]`}},
 		{"a message to the place needs no confirmation", by(0), core.Plan{Steps: []core.Step{step("message", `{"text":"hi"}`, confirm), step("web_search", `{}`, confirm)}},
 			[]string{`message_telegram{` + at + `,"text":"hi"}`, "web_search{} confirm"}},
 		{"fallback", by(0), core.Plan{Steps: []core.Step{step("web_search", `{}`, fallback(step("Message", `{"text":"no"}`)))}},
 			[]string{`web_search{} else message_telegram{` + at + `,"text":"no"}`}},
 		{"bad fallback", by(0), core.Plan{Steps: []core.Step{step("web_search", `{}`, fallback(step("ban", `{}`)))}},
-			[]string{"web_search{}", `! actions[0].fallbackAction: ban is not open to who asked for it [ban]`}},
+			[]string{"web_search{}", `! actions[0].fallbackAction: ban is not open to the user who asked for it [ban]`}},
 		{"repaired", by(core.RankAdmin), core.Plan{Repaired: true, Steps: []core.Step{step("ban", `{}`), step("message", `{"text":"hi"}`, fallback(step("ban", `{}`)))}}, []string{
 			`message_telegram{` + at + `,"text":"hi"}`,
 			`! actions[0]: the answer was not complete JSON and had to be repaired; send the whole plan again [ban]`,
 			`! actions[1].fallbackAction: the answer was not complete JSON and had to be repaired; send the whole plan again [ban]`}},
 		{"stray", by(0), core.Plan{Response: "Hello there", Extra: map[string]json.RawMessage{"message": json.RawMessage(`"hello there"`), "note": json.RawMessage(`"psst"`), "web_search": json.RawMessage(`{}`)}}, []string{
 			`message_telegram{` + at + `,"text":"Hello there"}`,
-			`! note: unknown top-level key; what is to be done belongs into actions []`,
-			`! web_search: unknown top-level key; what is to be done belongs into actions [web_search]`}},
+			`! note: unknown top-level key; put what is to be done into actions []`,
+			`! web_search: unknown top-level key; put what is to be done into actions [web_search]`}},
 		{"conditions", by(0), core.Plan{Steps: []core.Step{step("web_search", `{}`, func(s *core.Step) {
 			s.Conditions = []core.Condition{{Field: "account.balance", Operator: "gte"}, {Field: "results.nix.x", Operator: "eq"}, {Field: "context..x", Operator: "eq"}}
 		})}}, []string{
@@ -182,7 +182,7 @@ func TestCheckOddities(t *testing.T) {
 			[]string{`! actions[0].payload.interface_path: must be a string [message_telegram]`}},
 		{"a message of several to the place", by(0, 0), core.Plan{Steps: []core.Step{step("message", `{"text":"hi"}`, confirm)}}, []string{`message_telegram{` + at + `,"text":"hi"}`}},
 		{"a message of several to another place", by(0, 0), core.Plan{Steps: []core.Step{step("message", `{"text":"hi","interface_path":"telegram/-100/7/8"}`, confirm)}},
-			[]string{`! actions[0]: must be confirmed, and nobody alone asked for it [message_telegram]`}},
+			[]string{`! actions[0]: must be confirmed, which needs a turn that one person caused [message_telegram]`}},
 		{"as it was written", by(0), core.Plan{Response: `<b> & "c"`}, []string{`message_telegram{` + at + `,"text":"<b> & \"c\""}`}},
 		{"what the schema does not know", by(0), core.Plan{Steps: []core.Step{step("message", `{"text":"hi","colour":"red"}`)}},
 			[]string{`! actions[0].payload.colour: is not allowed here [message_telegram]`}},
@@ -208,12 +208,12 @@ func TestCheckOddities(t *testing.T) {
 			step("message", `{"text":"Hi!","interface_path":"telegram/-100/7/8"}`),
 		}}, []string{
 			`message_telegram{"interface_path":"telegram/-100/7/8","priority":"normal","text":"Hi!"}`,
-			`! a: unknown top-level key; what is to be done belongs into actions []`, `! b: unknown top-level key; what is to be done belongs into actions []`,
-			`! blank: unknown top-level key; what is to be done belongs into actions []`, `! c: unknown top-level key; what is to be done belongs into actions []`,
-			`! d: unknown top-level key; what is to be done belongs into actions []`,
-			`! e: unknown top-level key; what is to be done belongs into actions []`, `! ` + strings.Repeat("f", 64) + `: unknown top-level key; what is to be done belongs into actions []`,
-			`! number: unknown top-level key; what is to be done belongs into actions []`,
-			`! ` + strings.Repeat("ä", 32) + `…: unknown top-level key; what is to be done belongs into actions []`}},
+			`! a: unknown top-level key; put what is to be done into actions []`, `! b: unknown top-level key; put what is to be done into actions []`,
+			`! blank: unknown top-level key; put what is to be done into actions []`, `! c: unknown top-level key; put what is to be done into actions []`,
+			`! d: unknown top-level key; put what is to be done into actions []`,
+			`! e: unknown top-level key; put what is to be done into actions []`, `! ` + strings.Repeat("f", 64) + `: unknown top-level key; put what is to be done into actions []`,
+			`! number: unknown top-level key; put what is to be done into actions []`,
+			`! ` + strings.Repeat("ä", 32) + `…: unknown top-level key; put what is to be done into actions []`}},
 	})
 }
 
@@ -300,7 +300,7 @@ func TestConcernsNobody(t *testing.T) {
 	var w world
 	s := w.catalogue(t).With(Policy{Rules: []Rule{{Actions: []string{"web_search"}, Permission: core.PermissionConcerned}}})
 	plan := core.Plan{Steps: []core.Step{step("web_search", `{"n":1}`)}}
-	same2(t, "a member", outcome(s.Check(plan, by(core.RankMember))), []string{`! actions[0]: web_search is not open to who asked for it [web_search]`})
+	same2(t, "a member", outcome(s.Check(plan, by(core.RankMember))), []string{`! actions[0]: web_search is not open to the user who asked for it [web_search]`})
 	same2(t, "an admin", outcome(s.Check(plan, by(core.RankAdmin))), []string{`web_search{"n":1}`})
 }
 
@@ -312,7 +312,7 @@ func TestNobodyIsConcerned(t *testing.T) {
 	anonymous := Requester{Path: here, Authors: []core.Author{{}}}
 	for _, payload := range []string{`{"user":""}`, `{}`, `{"user":"1"}`} {
 		same2(t, payload, outcome(s.Check(core.Plan{Steps: []core.Step{step("forget", payload)}}, anonymous)),
-			[]string{`! actions[0]: forget is not open to who asked for it [forget]`})
+			[]string{`! actions[0]: forget is not open to the user who asked for it [forget]`})
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 
 const resultsRoot = "results"
 
-// roots are the first elements of a condition's field. A field that begins with none of
-// them is an entity or a slot.
+// roots are the possible first elements of a condition's field, besides names of entities and
+// slots.
 var roots = []string{"context", "conversation_state", "state", "message", "author", resultsRoot}
 
 // conditions checks that a step's conditions can be evaluated.
@@ -39,16 +39,17 @@ func (c *checker) conditions(field string, step *core.Step) {
 	}
 }
 
+// lintField says what is wrong with the field of a condition; "" if nothing.
 func (c *checker) lintField(k core.Condition) string {
 	parts := strings.Split(k.Field, ".")
-	isUnknown := !slices.Contains(roots, parts[0]) && mentioned(parts, c.context, c.who.State) == nil
+	isUnknown := !slices.Contains(roots, parts[0]) && entityOrSlot(parts, c.context, c.who.State) == nil
 	switch {
 	case slices.Contains(parts, ""):
 		return "must be a dotted path"
 	case isUnknown && k.Operator != "exists":
 		return "must begin with one of " + strings.Join(roots, ", ") + ", or be an entity or a slot that is known"
 	case parts[0] == resultsRoot:
-		d, rest := c.leading(parts[1:])
+		d, rest := c.leadingAction(parts[1:])
 		if d == nil {
 			return "must name an action whose result is meant"
 		}
@@ -80,9 +81,9 @@ func (d *Definition) outputKeys() []string {
 	return slices.Sorted(maps.Keys(properties))
 }
 
-// leading returns the action whose name a path begins with, and the rest of the path;
-// nil if there is none. Names of actions may have dots in them: the longest one counts.
-func (s *Snapshot) leading(path []string) (d *Definition, rest []string) {
+// leadingAction returns the action whose name a path begins with, and the rest of the path;
+// nil if there is none. As names may have dots in them, the longest one counts.
+func (s *Snapshot) leadingAction(path []string) (d *Definition, rest []string) {
 	for n := range slices.Backward(path) {
 		if d, ok := s.Resolve(strings.Join(path[:n+1], ".")); ok {
 			return d, path[n+1:]
@@ -91,8 +92,8 @@ func (s *Snapshot) leading(path []string) (d *Definition, rest []string) {
 	return nil, nil
 }
 
-// unmet returns an error that names the first of a step's conditions that does not hold.
-func (e *execution) unmet(t task) error {
+// unmetCondition returns an error that names the first of a step's conditions that does not hold.
+func (e *execution) unmetCondition(t task) error {
 	for _, c := range t.step.Conditions {
 		if !holds(c, e.find(c.Field)) {
 			return core.Errorf(core.Invalid, "the condition on %s does not hold", c.Field)
@@ -120,21 +121,21 @@ func (e *execution) find(field string) any {
 	case "author":
 		root = e.author()
 	case resultsRoot:
-		d, rest := e.Snapshot.leading(parts[1:])
+		d, rest := e.Snapshot.leadingAction(parts[1:])
 		if d == nil {
 			return nil
 		}
 		root, _ = schema.Decode(e.outputs[d.Name])
 		parts = append(parts[:1], rest...)
 	default:
-		return mentioned(parts, e.Plan.Context, e.State)
+		return entityOrSlot(parts, e.Plan.Context, e.State)
 	}
 	v, _ := schema.Descend(root, parts[1:])
 	return v
 }
 
-// mentioned returns an entity or a slot of the first of these states that has it.
-func mentioned(parts []string, states ...core.State) any {
+// entityOrSlot returns an entity or a slot of the first of these states that has it.
+func entityOrSlot(parts []string, states ...core.State) any {
 	for _, s := range states {
 		for _, values := range []map[string]json.RawMessage{s.Entities, s.SlotsFilled} {
 			v, _ := schema.Descend(plainJSON(values), parts)
@@ -151,7 +152,7 @@ func plainJSON(v any) any {
 	return plain
 }
 
-// author describes who caused the turn; nil if that is nobody or several.
+// author describes the person who caused the turn; nil if nobody or several did.
 func (j *Job) author() any {
 	a, ok := j.Who.Author()
 	if !ok {
@@ -223,8 +224,8 @@ func compare(a, b any) (order int, ok bool) {
 	return 0, false
 }
 
-// contains reports whether a string contains a string, an array an element, an object a key. A
-// number in a text, or the text in a number, is compared by how it is written.
+// contains reports whether a string contains a string, an array an element, an object a key. In
+// strings, a number counts as it is written.
 func contains(field, value any) bool {
 	text, isText := value.(string)
 	if n, ok := value.(json.Number); ok {

@@ -17,7 +17,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// maxBrief is how many characters a brief may have, and less.
+// A brief must be shorter than maxBrief characters.
 const maxBrief = 100
 
 // Definition is an action of the catalogue, checked once. It never changes.
@@ -25,7 +25,7 @@ type Definition struct {
 	core.Action
 	Owner string // the plugin that offers it
 
-	// PromptSchema returns the schema without what models keep to by themselves.
+	// PromptSchema returns the schema as a prompt shows it, see schema.MinifyForPrompt.
 	PromptSchema func() json.RawMessage
 
 	home       string // the interface whose places it works in; "": it works anywhere
@@ -33,12 +33,12 @@ type Definition struct {
 	output     *schema.Schema            // nil: not checked
 	properties map[string]map[string]any // the payload's, with the schema of each
 	required   []string                  // those that every payload must have
-	askable    []string                  // those of them that a user can be asked for
+	askable    []string                  // the required ones that a user can be asked for
 }
 
-// complete completes a definition that has an action, an owner and a home. The error joins everything that is wrong
-// with it; it has no input then. Unless it is linted, its schemas are compiled when they are first used, and its
-// defaults and examples are not checked: a start would take a millisecond longer.
+// complete checks and completes a definition that has an action, an owner and a home. After an error, which joins all
+// faults, it has no input. Unless linted, schemas are compiled when they are first used, and defaults and examples are
+// not checked, which saves a millisecond at the start.
 func (d *Definition) complete(linted bool) error {
 	var err error
 	if d.Action, err = convertLegacy(d.Action); err != nil {
@@ -66,7 +66,7 @@ func (d *Definition) complete(linted bool) error {
 	return nil
 }
 
-// CorrectionSchema is the schema without what no model needs.
+// CorrectionSchema returns the schema without what models do not need.
 func (d *Definition) CorrectionSchema() json.RawMessage { return schema.Minify(d.Schema) }
 
 // lint returns what is wrong with all but the schemas.
@@ -83,7 +83,7 @@ func (d *Definition) lint() (faults []error) {
 		refuse(ok, "name %q: is taken by the built-in %s", n, c)
 	}
 	refuse(d.IsMessage() && Normal(d.Name) != Normal(core.MessagePrefix+d.Owner),
-		"name: %s… is kept for the interface of that name", core.MessagePrefix)
+		"name: %s… is reserved for the interface of that name", core.MessagePrefix)
 	n := utf8.RuneCountInString(d.Brief)
 	refuse(strings.TrimSpace(d.Brief) == "", "brief: is empty; say in one line what the action does")
 	refuse(n >= maxBrief, "brief: has %d characters, fewer than %d are allowed", n, maxBrief)
@@ -125,9 +125,8 @@ func (d *Definition) readSchemas(read func(json.RawMessage) (*schema.Schema, err
 	return errors.Join(err, outputErr)
 }
 
-// readProperties notes the properties of the payload. A user can be asked for what can be
-// written in a line: a text, a number, one of some choices, yes or no. A message is the model's
-// to write.
+// readProperties sets the properties of the payload, and which of them a user can be asked for:
+// a text, a number, one of some choices, yes or no. Values of messages are always the model's.
 func (d *Definition) readProperties(root map[string]any) {
 	d.properties = make(map[string]map[string]any)
 	properties, _ := root["properties"].(map[string]any)
@@ -186,7 +185,7 @@ func (d *Definition) Title() string {
 	return cmp.Or(title, d.Brief)
 }
 
-// Guide is the third tier of an action: what it does, when to use it, what to beware of,
+// Guide returns the third tier of an action: what it does, when to use it, its pitfalls,
 // and examples.
 func Guide(description, when string, pitfalls []string, examples ...core.Example) core.Examples {
 	return core.Examples{
@@ -209,10 +208,9 @@ func Guide(description, when string, pitfalls []string, examples ...core.Example
 //
 // The title tag of a blank field, _ struct{}, is what users call the action.
 //
-// Types are strings, booleans, numbers, time.Time, what unmarshals from text,
-// json.RawMessage and any (anything), pointers, slices, maps by string, and
-// structs of these that do not hold themselves. Typed panics on any other type:
-// it is called with types of the program, never with what comes from outside.
+// Types are strings, booleans, numbers, time.Time, types that unmarshal from text,
+// json.RawMessage and any (any JSON), pointers, slices, maps by string, and
+// structs of these that are not recursive. Typed panics on any other type.
 func Typed[P any](a core.Action, do func(context.Context, core.Call, P) (core.Result, error)) core.Action {
 	a.Schema = schema.Of[P]()
 	a.Do = func(ctx context.Context, c core.Call) (core.Result, error) {
@@ -233,7 +231,7 @@ func Payload[P any](c core.Call) (p P, err error) {
 	return p, nil
 }
 
-// Undo is the Undo of an action whose results hold, in their Undo, what undo needs.
+// Undo returns the Undo of an action, which passes the decoded Result.Undo to undo.
 func Undo[U any](
 	undo func(context.Context, core.Call, U) error,
 ) func(context.Context, core.Call, core.Result) error {
@@ -246,9 +244,9 @@ func Undo[U any](
 	}
 }
 
-// Lint returns what is wrong with actions of a plugin, their schemas, defaults and examples
-// included: those of the program are linted by their tests, others before the catalogue gets
-// them. Their code may be missing.
+// Lint returns what is wrong with actions of a plugin, including their schemas, defaults and
+// examples. Their code may be missing. Tests lint the program's own actions; actions of others
+// are linted before they join the catalogue.
 func Lint(plugin string, actions ...core.Action) []string {
 	list := slices.Clone(actions)
 	for i := range list {

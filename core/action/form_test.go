@@ -173,7 +173,7 @@ func TestFormIsFilled(t *testing.T) {
 		t.Errorf("asked %+v, %+v", h, h.Form)
 	}
 	same2(t, "no choice", answer(1, Answer{Agreed: true, Ask: 2, Text: "c"}), []string{"1 fill pending"})
-	if h = held(1); h.Question != "“c” is none of the choices\nFill – to?" {
+	if h = held(1); h.Question != "“c” is not one of the choices\nFill – to?" {
 		t.Errorf("asked %q", h.Question)
 	}
 	same2(t, "calls so far", w.did(), nil)
@@ -215,7 +215,7 @@ func TestFormEnds(t *testing.T) {
 	answer(1, Answer{Agreed: true, Text: "x"})
 	answer(1, Answer{Agreed: true, Ask: 1, Text: "y"})
 	same2(t, "three misfits", answer(1, Answer{Agreed: true, Ask: 2, Text: "z"}),
-		[]string{"1 fill skipped: no answer to the question fitted"})
+		[]string{"1 fill skipped: no answer to the question was valid"})
 
 	j, _, _ := filled(t, s, open)
 	job := j.job(w.catalogue(t), by(core.RankMember))

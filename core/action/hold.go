@@ -15,9 +15,9 @@ import (
 	"synthbot/core/txt"
 )
 
-// Held is what the journal keeps of a step that waits, or waited, for a user: for a confirmation,
-// or for a value that its payload needs. It is all that is needed to do the step later. Its JSON
-// form reads as an Outcome, too.
+// Held is the journal's data of a step that waits, or waited, for a user: for a confirmation, or
+// for a value of its payload. It has all that is needed to do the step later. Its JSON can also be
+// read as an Outcome.
 type Held struct {
 	core.Outcome
 	Step     core.Step  `json:"step,omitzero"`
@@ -29,7 +29,7 @@ type Held struct {
 	Asked    time.Time  `json:"asked,omitzero"`
 	Expires  time.Time  `json:"expires,omitzero"`
 	Asks     int        `json:"asks,omitempty"`    // how many questions the step had before this one
-	Form     *Form      `json:"form,omitempty"`    // where the question is for a value, not for a confirmation
+	Form     *Form      `json:"form,omitempty"`    // if the question asks for a value, not for a confirmation
 	On       uint16     `json:"on,omitempty"`      // the step whose question it waits for; 0: its own
 	Unasked  string     `json:"unasked,omitempty"` // why the user could not be asked
 	Undone   bool       `json:"undone,omitempty"`  // it was done and then undone
@@ -44,7 +44,7 @@ func ReadHeld(r core.Record) (*Held, error) {
 	return &h, nil
 }
 
-// MayDecide reports whether a user may confirm or cancel the step: those who asked for it,
+// MayDecide reports whether a user may confirm or cancel the step: the one who asked for it,
 // and admins.
 func (h *Held) MayDecide(a core.Author) bool {
 	who, _ := h.Who.Author()
@@ -54,9 +54,8 @@ func (h *Held) MayDecide(a core.Author) bool {
 // Expired reports whether it is too late to confirm the step.
 func (h *Held) Expired(now time.Time) bool { return !h.Expires.IsZero() && !now.Before(h.Expires) }
 
-// hold makes a step wait for its confirmation. why is the reason if neither the action nor
-// the plan asks for one.
-func (e *execution) hold(t task, d *Definition, why string) StepResult {
+// holdForConfirmation makes a step wait for its confirmation. why comes from confirmReason.
+func (e *execution) holdForConfirmation(t task, d *Definition, why string) StepResult {
 	text, whole := e.Snapshot.question(d, &t.step, why)
 	refused := ""
 	switch {
@@ -65,18 +64,18 @@ func (e *execution) hold(t task, d *Definition, why string) StepResult {
 	case !e.Who.canConfirm():
 		refused = unconfirmable
 	case !whole || len(text) > maxAttached || len(text) > MaxQuestion && !e.Attaches:
-		refused = "must be confirmed, and cannot be shown whole"
+		refused = "must be confirmed, and cannot be shown completely"
 	}
 	if refused != "" {
 		return skipped(t, core.Errorf(core.Forbidden, "%s %s", d.Name, refused))
 	}
 	r := e.holdFor(t, d, 0)
-	e.pose(r.Held, t.held, text)
+	e.setQuestion(r.Held, t.held, text)
 	return r
 }
 
-// pose notes the question that a step waits for. before is the step as it waited before, or nil.
-func (r *Runtime) pose(h, before *Held, question string) {
+// setQuestion sets the question of a step. before is the step with its previous question, or nil.
+func (r *Runtime) setQuestion(h, before *Held, question string) {
 	if before != nil {
 		h.Asks = before.Asks + 1
 	}
@@ -84,7 +83,7 @@ func (r *Runtime) pose(h, before *Held, question string) {
 	h.Question, h.Asked, h.Expires = question, now, now.Add(r.Expire)
 }
 
-// holdFor makes a step wait for the question of another one; on is 0 for its own.
+// holdFor makes a step wait for the question of step on; 0: for its own.
 func (e *execution) holdFor(t task, d *Definition, on uint16) StepResult {
 	h := &Held{Outcome: core.Outcome{Action: d.Name}, Step: t.step, Who: e.Who, Read: e.Read, Way: t.way, On: on}
 	if len(t.step.Conditions) > 0 {
@@ -93,7 +92,7 @@ func (e *execution) holdFor(t task, d *Definition, on uint16) StepResult {
 	return pending(h)
 }
 
-// data is what a step's record holds: a Held if the step had to be confirmed.
+// data returns what a step's record holds: a Held if the step waited for a user.
 func (t *task) data(o core.Outcome) any {
 	if t.held == nil {
 		return o
@@ -105,10 +104,10 @@ func (t *task) data(o core.Outcome) any {
 
 var errNotHeld = errors.New("no step waits there")
 
-// Resume continues the step that waits under that number of the job's round, and what
-// depends on it, after a user answered its question. A form that is not complete goes on
-// waiting, with its next question. Permission, conditions and Check are asked again, with the
-// job's Who, or, if that names nobody, with who asked for the step. The caller has checked
+// Resume continues the step that waits under that number of the job's round, and the steps that
+// depend on it, after a user answered its question. A form that is not complete waits for the
+// answer to its next question. Permission, conditions and Check are asked again, with the job's
+// Who or, if that names nobody, with the user who asked for the step. The caller has checked
 // MayDecide. Results, errors and crashes are as with Execute.
 func (r *Runtime) Resume(ctx context.Context, j Job, step uint16, a Answer) ([]StepResult, error) {
 	record, ok := j.Journal.Find(core.Key{Turn: j.Turn, Round: j.Round, Step: step})
@@ -134,7 +133,7 @@ func (r *Runtime) Resume(ctx context.Context, j Job, step uint16, a Answer) ([]S
 		agreed, waits = e.fill(h, a.Text)
 	}
 	tasks := []task{{number: step, step: h.Step, way: h.Way, agreed: h.Form == nil, held: h}}
-	tasks = append(tasks, e.catchUp(step)...)
+	tasks = append(tasks, e.readRound(step)...)
 	switch {
 	case waits:
 		e.report(tasks[0], pending(h))
@@ -142,7 +141,7 @@ func (r *Runtime) Resume(ctx context.Context, j Job, step uint16, a Answer) ([]S
 	case !agreed && (isPending || record.Progress == core.ProgressTaken):
 		why := h.cancelReason(r.Clock())
 		for _, t := range tasks {
-			e.report(t, e.settle(t, skipped(t, why)))
+			e.report(t, e.journalResult(t, skipped(t, why)))
 		}
 		return e.results, nil
 	case isPending:
@@ -158,21 +157,21 @@ func (r *Runtime) Resume(ctx context.Context, j Job, step uint16, a Answer) ([]S
 	return e.results, nil
 }
 
-// cancelReason is why a step that was not confirmed is skipped.
+// cancelReason says why a step that was not confirmed is skipped.
 func (h *Held) cancelReason(now time.Time) error {
 	switch {
 	case h.Unasked != "":
 		return core.Errorf(core.Forbidden, "the question could not be asked: %s", h.Unasked)
 	case h.Form != nil && h.Form.Misfits >= maxMisfits:
-		return core.Errorf(core.Invalid, "no answer to the question fitted")
+		return core.Errorf(core.Invalid, "no answer to the question was valid")
 	case h.Expired(now):
 		return core.Errorf(core.Forbidden, "nobody answered in time")
 	}
 	return core.Errorf(core.Forbidden, "it was cancelled")
 }
 
-// catchUp remembers what the round has done so far, and returns what waits for the step.
-func (e *execution) catchUp(step uint16) []task {
+// readRound reads what the round has done so far, and returns the tasks that wait for the step.
+func (e *execution) readRound(step uint16) []task {
 	var waiting []task
 	for n := uint16(1); n <= maxNumber; n++ {
 		r, ok := e.Journal.Find(e.key(n))
@@ -197,14 +196,14 @@ const (
 	maxChoices     = 24  // that are shown
 	maxChoice      = 60  // bytes of each
 	maxDescription = 300 // bytes of what a schema says about a property
-	maxMisfits     = 3   // answers to one question that do not fit; then the form ends
+	maxMisfits     = 3   // invalid answers to one question; then the form ends
 )
 
-// Form is what a step that waits for a value knows besides. Step.Missing lists what it waits for,
-// the value that it asks for first.
+// Form describes the question of a step that waits for values. Held.Step.Missing lists them; the
+// question asks for the first one.
 type Form struct {
 	Choices []string `json:"choices,omitempty"` // of the value; nil: any text
-	Misfits int      `json:"misfits,omitempty"` // answers that did not fit
+	Misfits int      `json:"misfits,omitempty"` // invalid answers to this question
 }
 
 // Answer is a user's answer to the question of a step that waits.
@@ -214,10 +213,10 @@ type Answer struct {
 	Text   string // to a form: the value, or the number of a choice
 }
 
-// missing returns the required properties that a payload does not have and a user can be asked
-// for, in the schema's order. It takes them out of the payload. Without all of them the payload
-// cannot become valid: then it returns nil. The plan asks for a property by a null, or by its
-// name in slotsRequired.
+// missing returns the required properties that the user is to be asked for, in the schema's order,
+// and removes them from the payload. The plan asks for a property by a null, or by its name in
+// slotsRequired. If another required property is missing, it returns nil: no answer could make
+// the payload valid.
 func (c *checker) missing(d *Definition, payload map[string]any) []string {
 	d.input.FillDefaults(payload)
 	var names []string
@@ -256,8 +255,8 @@ const (
 // IsYesOrNo reports whether the question is answered by yes or no.
 func (f *Form) IsYesOrNo() bool { return slices.Equal(f.Choices, []string{FormYes, FormNo}) }
 
-// choices returns the values of a property that users choose from, as they read them; nil if
-// they write it.
+// choices returns the labels of the values that users choose from for a property; nil if they
+// write the value.
 func (d *Definition) choices(name string) (labels []string) {
 	p := d.property(name)
 	if p["type"] == "boolean" {
@@ -280,9 +279,9 @@ func (d *Definition) choices(name string) (labels []string) {
 	return labels
 }
 
-// ask makes a step wait for a value that its payload needs. One form is filled in at a time:
-// later ones wait for it.
-func (e *execution) ask(t task, d *Definition) StepResult {
+// askForValue makes a step wait for a value of its payload. One form is filled in at a time: later ones
+// wait for it.
+func (e *execution) askForValue(t task, d *Definition) StepResult {
 	if t.unit || !e.Who.canConfirm() {
 		return skipped(t, core.Errorf(core.Invalid, "%s needs %s, and nobody can be asked for it",
 			d.Name, strings.Join(t.step.Missing, ", ")))
@@ -297,8 +296,8 @@ func (e *execution) ask(t task, d *Definition) StepResult {
 	return r
 }
 
-// askFor words the question for the first value that is missing. problem says what is wrong with
-// the answer to the question before.
+// askFor sets the question for the first missing value. problem says what is wrong with the answer
+// to the previous question.
 func (r *Runtime) askFor(h, before *Held, d *Definition, problem string) {
 	name := h.Step.Missing[0]
 	about, _ := d.property(name)["description"].(string)
@@ -309,16 +308,16 @@ func (r *Runtime) askFor(h, before *Held, d *Definition, problem string) {
 	if about != "" {
 		lines = append(lines, shown(txt.Clip(strings.Join(strings.Fields(about), " "), maxDescription)))
 	}
-	r.pose(h, before, strings.Join(lines, "\n"))
+	r.setQuestion(h, before, strings.Join(lines, "\n"))
 	h.Form.Choices = d.choices(name)
 }
 
-// fill takes an answer as the value that a form asks for. waits says that the form has another
-// question; agreed is false if it ends here, as no answer fitted.
+// fill sets the value that a form asks for to an answer. waits says that the form has another
+// question; agreed is false if the form ends because no answer was valid.
 func (e *execution) fill(h *Held, answer string) (agreed, waits bool) {
 	d, ok := e.Snapshot.Resolve(h.Step.Type)
 	if !ok {
-		return true, false // and then the action is gone
+		return true, false // checkBefore skips the step
 	}
 	name := h.Step.Missing[0]
 	payload := decodePayload(h.Step.Payload)
@@ -331,7 +330,7 @@ func (e *execution) fill(h *Held, answer string) (agreed, waits bool) {
 		if h.Form.Misfits == maxMisfits {
 			return false, false
 		}
-		e.askFor(h, h, d, "“"+txt.Clip(answer, maxChoice)+"” "+misfit(f, answer, h.Form.Choices))
+		e.askFor(h, h, d, "“"+txt.Clip(answer, maxChoice)+"” "+misfitText(f, answer, h.Form.Choices))
 		return true, true
 	}
 	h.Step.Payload, h.Step.Missing, h.Form.Misfits = core.JSON(payload), h.Step.Missing[1:], 0
@@ -343,10 +342,11 @@ func (e *execution) fill(h *Held, answer string) (agreed, waits bool) {
 	return true, len(h.Step.Missing) > 0
 }
 
-func misfit(f schema.Violation, answer string, choices []string) string {
+// misfitText says what is wrong with an answer, as the end of a sentence.
+func misfitText(f schema.Violation, answer string, choices []string) string {
 	switch {
 	case choices != nil:
-		return "is none of the choices"
+		return "is not one of the choices"
 	case f.Keyword == "type":
 		return "is not a number"
 	}

@@ -96,7 +96,7 @@ func TestConfirmationAsksAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same2(t, "done", told(done), []string{"1 transfer skipped: transfer is not open to who asked for it", "2 receipt skipped: receipt needs transfer to succeed first"})
+	same2(t, "done", told(done), []string{"1 transfer skipped: transfer is not open to the user who asked for it", "2 receipt skipped: receipt needs transfer to succeed first"})
 }
 
 func TestConfirmationAfterACrash(t *testing.T) {
@@ -130,7 +130,7 @@ func TestConfirmationOfTheModelsOwn(t *testing.T) {
 		t.Error("the question is not on disk before it is asked")
 	}
 	job = newJournal().job(s, by(core.RankBot), step("web_search", `{}`, func(s *core.Step) { s.Confirm = true }))
-	same2(t, "the bot", told(run(t, NewRuntime(Options{}), job)), []string{"1 web_search skipped: web_search must be confirmed, and nobody alone asked for it"})
+	same2(t, "the bot", told(run(t, NewRuntime(Options{}), job)), []string{"1 web_search skipped: web_search must be confirmed, which needs a turn that one person caused"})
 }
 
 func TestWhoMayConfirm(t *testing.T) {

@@ -15,10 +15,10 @@ import (
 	"synthbot/core/txt"
 )
 
-// convertLegacy returns an action whose Schema is a definition in the older form
-// {description, required_fields, optional_fields, instructions, examples} in the form of
-// today, and any other as it is. Fields are named in a list, or in an object that says more
-// about each. Types come from the definition, else from its examples.
+// convertLegacy converts an action whose Schema is a definition in the older form
+// {description, required_fields, optional_fields, instructions, examples}. It returns any
+// other action as it is. Fields are named in a list, or in an object with a hint for each.
+// Types come from the definition, else from its examples.
 func convertLegacy(a core.Action) (core.Action, error) {
 	if !bytes.Contains(a.Schema, []byte("_fields")) {
 		return a, nil
@@ -58,7 +58,7 @@ func fromLegacy(a core.Action) (core.Action, error) {
 	return a, nil
 }
 
-// converter collects what is known about the fields.
+// converter collects the fields of an older definition.
 type converter struct {
 	examples   *core.Examples
 	payloads   []map[string]any           // of the examples
@@ -68,7 +68,7 @@ type converter struct {
 }
 
 // addInstructions reads instructions: a text, or an object that may have examples and hints
-// of fields.
+// about fields.
 func (c *converter) addInstructions(raw json.RawMessage) {
 	var text string
 	var i struct {
@@ -97,7 +97,7 @@ func (c *converter) addInstructions(raw json.RawMessage) {
 // addPayloads reads a list of examples: each is {scenario, payload}, or only the payload.
 func (c *converter) addPayloads(raw json.RawMessage) {
 	var list []json.RawMessage
-	_ = json.Unmarshal(raw, &list) // else there are none
+	_ = json.Unmarshal(raw, &list) // after an error, there are none
 	for _, raw := range list {
 		var x core.Example
 		if json.Unmarshal(raw, &x) != nil || len(x.Payload) == 0 {
@@ -177,8 +177,8 @@ func addHint(field map[string]any, raw json.RawMessage) {
 	}
 }
 
-// guess returns a field's type from the examples; "" if they disagree or have none: then
-// anything is accepted.
+// guess returns a field's type from the examples; "" (any type) if they disagree or do not have
+// the field.
 func (c *converter) guess(name string, example any) string {
 	values := []any{example}
 	for _, payload := range c.payloads {
@@ -219,7 +219,7 @@ func typeOf(v any) string {
 	return ""
 }
 
-// briefOf makes a brief: the first sentence of a line, cut between words.
+// briefOf returns the first sentence of a line as a brief, cut between words if it is too long.
 func briefOf(line string) string {
 	brief := line
 	i := strings.Index(line, ". ")

@@ -132,9 +132,9 @@ func TestBusy(t *testing.T) {
 		if calls := w.did(); calls[1] != "begin 2" {
 			t.Errorf("two people wait for each other: %q", calls)
 		}
-		same2(t, "refuse", told(both("refuses", ann, ann)), []string{"1 refuses skipped: refuses is still at work on the last request"})
+		same2(t, "refuse", told(both("refuses", ann, ann)), []string{"1 refuses skipped: refuses is still working on the last request"})
 		same2(t, "refuse calls", w.did(), []string{"begin 1", "end 1"})
-		same2(t, "refuse both", told(both("refuses", bob, by(0, 0))), []string{"1 refuses skipped: refuses is still at work on the last request"})
+		same2(t, "refuse both", told(both("refuses", bob, by(0, 0))), []string{"1 refuses skipped: refuses is still working on the last request"})
 		same2(t, "the other one", told(run(t, r, newJournal().job(s, ann, step("refuses", `{}`)))), []string{"1 refuses done"})
 		if len(r.locks.last) != 0 {
 			t.Error("locks left over")
@@ -362,4 +362,13 @@ func TestQueueEndsWithItsTurn(t *testing.T) {
 			t.Errorf("afterwards: %q", told(done))
 		}
 	})
+}
+
+// TestUsersOnce: a user who is twice among the authors counts once, and nobody else counts.
+func TestUsersOnce(t *testing.T) {
+	who := Requester{Path: by(0).Path, Authors: slices.Repeat(by(0).Authors, 2)}
+	want := []string{by(0).users()[0]}
+	if got := who.users(); !slices.Equal(got, want) {
+		t.Errorf("users are %q, want %q", got, want)
+	}
 }

@@ -17,26 +17,26 @@ type Requester struct {
 	Authors   []core.Author `json:"authors,omitempty"`
 	Scopes    []core.Path   `json:"scopes,omitempty"`    // further subtrees that the place belongs to
 	Continued int           `json:"continued,omitempty"` // how often in a row the model asked to go on, up to this turn
-	// Only, where not empty, are patterns of the only actions of the turn; with
-	// Mute it has none that shows anything to people.
+	// Only holds patterns of the actions that the turn may use; empty: all. With Mute,
+	// it may use none of an interface, so that it shows nothing to people.
 	Only  []string    `json:"only,omitempty"`
 	Mute  bool        `json:"mute,omitempty"`
-	Sees  []core.Path `json:"-"` // the places that the turn sees
+	Sees  []core.Path `json:"-"` // the places whose history and memories the turn may read
 	State core.State  `json:"-"` // of the conversation, before the turn
 }
 
-// Nobody is the permission of a Rule that closes an action.
+// Nobody is the Permission of a Rule that makes an action unavailable.
 const Nobody core.Permission = "nobody"
 
-// Policy is what the configuration says about actions. It wins over what an action declares.
+// Policy is what the configuration says about actions. It overrides what an action declares.
 type Policy struct {
 	Rules  []Rule
 	Only   []Only
 	Grants []Grant
 }
 
-// Only lists the only actions that are available in a place and below it, besides those of
-// the place's interface. Of several, the one with the longest path counts.
+// Only limits a place and all below it to these actions and those of the place's interface. Of
+// several, the one with the longest path counts.
 type Only struct {
 	Path    core.Path
 	Actions []string
@@ -60,7 +60,7 @@ func (s *Snapshot) With(p Policy) *Snapshot {
 	return &c
 }
 
-// permission is who may cause the action in this place.
+// permission returns who may cause the action in this place.
 func (s *Snapshot) permission(d *Definition, w Requester) core.Permission {
 	allowed, nearest := d.Allows(), core.Path{}
 	for i := range s.policy.Rules {
@@ -76,7 +76,7 @@ func (w Requester) within(root core.Path) bool {
 	return w.Path.Within(root) || slices.ContainsFunc(w.Scopes, func(p core.Path) bool { return p.Within(root) })
 }
 
-// lists reports whether an action that works anywhere is available in the place.
+// lists reports whether the policy's Only makes an action available in the place.
 func (p *Policy) lists(d *Definition, w Requester) bool {
 	open, nearest := true, core.Path{}
 	for i := range p.Only {
@@ -88,7 +88,7 @@ func (p *Policy) lists(d *Definition, w Requester) bool {
 	return open
 }
 
-// rank is the lowest rank among those who caused the turn.
+// rank returns the lowest rank among those who caused the turn.
 func (w Requester) rank() core.Rank {
 	if len(w.Authors) == 0 {
 		return core.RankMember
@@ -97,7 +97,7 @@ func (w Requester) rank() core.Rank {
 	return slices.MinFunc(w.Authors, byRank).Rank
 }
 
-// Author is who caused the turn. ok is false if that is nobody or several.
+// Author returns the person who caused the turn. ok is false if nobody or several did.
 func (w Requester) Author() (a core.Author, ok bool) {
 	if len(w.Authors) != 1 {
 		return core.Author{}, false
@@ -105,16 +105,16 @@ func (w Requester) Author() (a core.Author, ok bool) {
 	return w.Authors[0], true
 }
 
-// unconfirmable is why what must be confirmed is refused.
-const unconfirmable = "must be confirmed, and nobody alone asked for it"
+// unconfirmable is why a step is refused that nobody can confirm.
+const unconfirmable = "must be confirmed, which needs a turn that one person caused"
 
-// canConfirm reports whether there is one person to be asked.
+// canConfirm reports whether one person caused the turn, who can be asked.
 func (w Requester) canConfirm() bool {
 	who, _ := w.Author()
 	return who.ID != "" && who.Rank < core.RankBot
 }
 
-// refusal says why the action is not available to them here; "" if it is. A nil payload
+// refusal says why the action is not available to the requester; "" if it is. A nil payload
 // stands for any.
 func (s *Snapshot) refusal(d *Definition, w Requester, payload map[string]any) string {
 	isHome := d.home == "" || d.home == w.Path.Interface()
@@ -123,18 +123,18 @@ func (s *Snapshot) refusal(d *Definition, w Requester, payload map[string]any) s
 	case !isHome && !s.granted(w, leads):
 		return "does not work in this place"
 	case d.home == "" && !s.policy.lists(d, w):
-		return "is closed here"
+		return "is not available here"
 	case w.Mute && d.home != "", len(w.Only) > 0 && !MatchAny(w.Only, d.Name):
-		return "is not for a turn of this kind"
+		return "is not allowed in a turn of this kind"
 	case d.Confirm && !w.canConfirm():
 		return unconfirmable
 	}
 	need, open := s.needs(d, w, payload)
 	switch {
 	case !open:
-		return "is closed here"
+		return "is not available here"
 	case w.rank() < need:
-		return "is not open to who asked for it"
+		return "is not open to the user who asked for it"
 	}
 	return ""
 }
@@ -162,7 +162,7 @@ var ranks = map[core.Permission]core.Rank{
 	core.PermissionAdmins: core.RankAdmin, core.PermissionBot: core.RankBot,
 }
 
-// granted reports whether a grant lets turns of the place write to such a subtree.
+// granted reports whether a grant lets turns of the place write to a subtree for which to is true.
 func (s *Snapshot) granted(w Requester, to func(core.Path) bool) bool {
 	return !w.Private && slices.ContainsFunc(s.policy.Grants, func(g Grant) bool {
 		return w.Path.Within(g.From) && to(g.To)
@@ -174,7 +174,7 @@ func (s *Snapshot) mayWrite(w Requester, target core.Path) bool {
 	return target.Within(w.Path) || s.granted(w, target.Within)
 }
 
-// path reads an interface path as models and old files write it.
+// path reads an interface path as models and older configurations write it.
 func (s *Snapshot) path(text string, w Requester) (core.Path, error) {
 	text = strings.Trim(strings.TrimSpace(text), "/")
 	p, err := core.ParsePath(text)

@@ -16,28 +16,29 @@ import (
 	"synthbot/core/txt"
 )
 
-// Provenance is what the prompt of a plan held besides the new words of the people whose
-// turn it is. The zero value means: nothing.
+// Provenance tells who wrote what the prompt of a plan held, besides the new messages of the
+// people who caused the turn. The zero value means that it held nothing else.
 //
 // Text has the rank of its author; a stranger's text has none. All texts of a prompt can
-// influence the plan. So a step must be confirmed if it needs a higher rank than one of them
-// has, or if it deletes something and not all of them are by people of a higher rank. After
-// a stranger's text it must also be confirmed if it requests an address that nobody here
-// wrote. Other people's lines do not matter for addresses: they may request them themselves.
+// influence the plan. So a step must be confirmed if it needs a higher rank than the author
+// of one of them has, or if it changes something and not all of them are by people of a higher
+// rank. After a stranger's text it must also be confirmed if it requests an address that nobody
+// here wrote. Other people's messages do not matter for addresses: they may request them
+// themselves.
 type Provenance struct {
 	Strangers bool `json:"strangers,omitempty"` // pages, files, forwarded and quoted text, answers of other programs
-	// Own says that the bot's own words have the rank of strangers: it said them after it
-	// read such a text, or nobody asked in words for what comes next. That alone does not
-	// give what it says now the rank of strangers, or it would never end.
+	// Own says that the bot's own messages count as a stranger's text: it wrote them after
+	// reading one, or no user's words asked for what comes next. That alone does not make
+	// the bot's next message a stranger's text, or it would never end.
 	Own    bool      `json:"own,omitempty"`
-	Others bool      `json:"others,omitempty"` // lines of other people in the bot's places
+	Others bool      `json:"others,omitempty"` // messages of other people in the bot's places
 	Rank   core.Rank `json:"rank,omitempty"`   // the lowest of those other people
-	// Addresses are those that the people of the turn wrote, or that a search found, in
-	// the form of canonical.
+	// Addresses holds those that the people who caused the turn wrote, or that a search
+	// found, as canonical returns them.
 	Addresses []string `json:"addresses,omitempty"`
 }
 
-// AddLine adds a line of another person.
+// AddLine adds a message of another person.
 func (r *Provenance) AddLine(rank core.Rank) {
 	if !r.Others {
 		r.Rank = rank
@@ -45,24 +46,24 @@ func (r *Provenance) AddLine(rank core.Rank) {
 	r.Others, r.Rank = true, min(r.Rank, rank)
 }
 
-// AddWords adds the words of the people whose turn it is: they may name addresses.
+// AddWords adds the addresses in a text of the people who caused the turn.
 func (r *Provenance) AddWords(text string) {
 	for _, form := range addressForms(text) {
 		for word := range strings.FieldsSeq(form) {
-			if !strings.ContainsAny(word, ".:[/") { // no address is without; most words are
+			if !strings.ContainsAny(word, ".:[/") { // every address has one of them
 				continue
 			}
-			r.know(addressPattern().FindAllString(word, -1)...)
+			r.addAddresses(addressPattern().FindAllString(word, -1)...)
 			isMark := func(r rune) bool { return !unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.So) }
 			inner := strings.TrimFunc(word, isMark)
 			if strings.Contains(inner, ":") { // with any scheme, or a host with a port
-				r.know(inner)
+				r.addAddresses(inner)
 			}
 		}
 	}
 }
 
-func (r *Provenance) know(addresses ...string) {
+func (r *Provenance) addAddresses(addresses ...string) {
 	for _, address := range addresses {
 		a := canonical(address)
 		if !slices.Contains(r.Addresses, a) {
@@ -72,7 +73,7 @@ func (r *Provenance) know(addresses ...string) {
 }
 
 // AddOutput adds the result of a step, which the prompts of later rounds hold. private says
-// that nobody else writes in the place.
+// that the place is private.
 func (r *Provenance) AddOutput(s *Snapshot, d StepResult, private bool) {
 	def, ok := s.Resolve(d.Action)
 	ran := []core.Progress{core.ProgressDone, core.ProgressFailed, core.ProgressUnknown}
@@ -89,30 +90,30 @@ func (r *Provenance) AddOutput(s *Snapshot, d StepResult, private bool) {
 		v, _ := schema.Decode(d.Output)
 		walk(v, "", func(key, text string) {
 			if key == "url" {
-				r.know(addressForms(text)...)
+				r.addAddresses(addressForms(text)...)
 			}
 		})
 	}
 }
 
-// confirmReason says why a step must be confirmed though neither its action nor the plan says
-// so; "" if it need not be.
+// confirmReason says why a step must be confirmed because of what the prompt held; "" if it
+// need not be.
 func (e *execution) confirmReason(t task, d *Definition, payload map[string]any) string {
 	if d.IsMessage() {
 		return ""
 	}
 	r := e.Read
 	r.Strangers = r.Strangers || r.Own
-	for _, name := range t.way { // what follows from a result may be a stranger's wish
+	for _, name := range t.way { // the result that it follows from may hold a stranger's text
 		if cause, ok := e.Snapshot.Resolve(name); !ok || cause.Has(core.EffectReadsForeign) {
 			r.Strangers = true
 		}
 	}
 	need, _ := e.Snapshot.needs(d, e.Who, payload)
-	if need == core.RankBot { // only for the bot's own turns; people have no such rank
+	if need == core.RankBot { // in the bot's own turns only
 		need = core.RankMember
 	}
-	if d.Has(core.EffectRanked | core.EffectRewrites) { // moderators may rewrite what others may not
+	if d.Has(core.EffectRanked | core.EffectRewrites) { // a higher rank may do more with it
 		need = max(need, e.Who.rank())
 	}
 	changes := d.Has(core.EffectChanges)
@@ -120,7 +121,7 @@ func (e *execution) confirmReason(t task, d *Definition, payload map[string]any)
 	case r.Strangers && (need > core.RankMember || changes):
 		return "This was planned after reading a text by somebody else."
 	case r.Strangers && d.Has(core.EffectRequests) &&
-		!r.knows(decodePayload(t.step.Payload), d.Has(core.EffectReadsForeign)):
+		!r.knowsAddresses(decodePayload(t.step.Payload), d.Has(core.EffectReadsForeign)):
 		return "This was planned after reading a text by somebody else, and nobody here wrote the address."
 	case r.Others && (r.Rank < need || changes && r.Rank <= e.Who.rank()):
 		return "This was planned after reading what others wrote here."
@@ -128,10 +129,10 @@ func (e *execution) confirmReason(t task, d *Definition, payload map[string]any)
 	return ""
 }
 
-// knows reports whether the people of the turn wrote all addresses of a payload. foreign
-// says that it goes to a program of others, which may accept addresses under any key and
-// without a scheme, also of mail.
-func (r *Provenance) knows(payload map[string]any, foreign bool) bool {
+// knowsAddresses reports whether all addresses of a payload are in Addresses. foreign says that the
+// payload goes to a program of others, which may accept web and mail addresses under any key
+// and without a scheme.
+func (r *Provenance) knowsAddresses(payload map[string]any, foreign bool) bool {
 	known := true
 	walk(payload, "", func(key, text string) {
 		for _, form := range addressForms(text) {
@@ -160,8 +161,8 @@ func walk(v any, key string, visit func(key, text string)) {
 	}
 }
 
-// addressPattern finds what programs take for an address. It is greedy: a file name like
-// "notes.md" is a host, too.
+// addressPattern matches what programs may accept as an address. It matches rather too much:
+// a file name like "notes.md" may be a host.
 var addressPattern = sync.OnceValue(func() *regexp.Regexp {
 	const (
 		label  = `[\p{L}\p{M}\p{N}\p{So}_-]+`
@@ -181,14 +182,14 @@ var addressPattern = sync.OnceValue(func() *regexp.Regexp {
 })
 
 var (
-	// Keys of what may be an address, and of what is one even if it is a single word.
+	// Keys whose values may be addresses, and those whose values are addresses even as a single word.
 	likelyKey = txt.Pattern(`(?i)ur[il]|href|link|host|domain|address|endpoint|webhook|site|page`)
 	hostKey   = txt.Pattern(`(?i)ur[il]|href|link|host|domain|endpoint|webhook`)
-	escape    = txt.Pattern(`(?i)%(2[1-9a-f]|[3-9a-f][0-9a-f])`) // except of blanks
+	escape    = txt.Pattern(`(?i)%(2[1-9a-f]|[3-9a-f][0-9a-f])`) // except for white space
 )
 
-// addressForms returns the text and, if it differs, the text as lenient readers of addresses
-// see it: without escapes and invisible characters, in the compatibility form of Unicode, with
+// addressForms returns the text and, if it differs, the text as lenient parsers of addresses
+// read it: without escapes and invisible characters, in the compatibility form of Unicode, with
 // IDNA's dots as dots and backslashes as slashes.
 func addressForms(text string) []string {
 	plain := text
@@ -219,8 +220,8 @@ func addressForms(text string) []string {
 }
 
 // addresses returns the addresses in the value of a key: the whole value if the key says that
-// it is one, else all with a scheme, and if it may go anywhere (foreign) or the key suggests
-// it, also hosts without one.
+// it is an address; else all with a scheme, and, if foreign or if the key suggests an address,
+// also those without one.
 func addresses(key, text string, foreign bool) []string {
 	isAddress := slices.Contains([]string{"url", "uri", "href"}, strings.ToLower(key))
 	oneWord := foreign && hostKey().MatchString(key) && !strings.ContainsAny(text, " \t\n")
@@ -235,7 +236,7 @@ func addresses(key, text string, foreign bool) []string {
 }
 
 // canonical returns the form in which addresses are compared: without scheme, www., fragment,
-// the last slash and the marks of the sentence behind it.
+// final slash and the punctuation that follows it.
 func canonical(address string) string {
 	address = strings.TrimRight(strings.TrimSpace(address), ".,;:!?)]}>\"'*_`»”’…")
 	if !strings.Contains(address, "://") {

@@ -22,7 +22,7 @@ func TestAddresses(t *testing.T) {
 	if r.AddWords("again: https://example.org/a?x=1"); len(r.Addresses) != known {
 		t.Errorf("known are %q", r.Addresses)
 	}
-	if r.knows(map[string]any{"list": []any{"https://evil.example/x", "https://example.org/a?x=1"}}, false) {
+	if r.knowsAddresses(map[string]any{"list": []any{"https://evil.example/x", "https://example.org/a?x=1"}}, false) {
 		t.Error("the last address counts for all of them")
 	}
 	for address, known := range map[string]bool{
@@ -52,7 +52,7 @@ func TestAddresses(t *testing.T) {
 		"file:///etc/passwd":                        true,
 		"ftp://[::1/x":                              true, // no address, but the same
 	} {
-		if got := r.knows(map[string]any{"url": address}, false); got != known {
+		if got := r.knowsAddresses(map[string]any{"url": address}, false); got != known {
 			t.Errorf("%s: %v; known are %q", address, got, r.Addresses)
 		}
 	}
@@ -78,7 +78,7 @@ func TestAddressesInPayloads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := r.knows(v.(map[string]any), false); got != free {
+		if got := r.knowsAddresses(v.(map[string]any), false); got != free {
 			t.Errorf("%s: %v", payload, got)
 		}
 	}
@@ -139,7 +139,7 @@ func TestAddressesForOtherPrograms(t *testing.T) {
 		"see issue:4711, v1.2.3 and 12:30/45": true,
 	} {
 		for _, key := range []string{"target", "source", "to", "query", "text"} {
-			if got := r.knows(map[string]any{key: []any{text}}, true); got != free {
+			if got := r.knowsAddresses(map[string]any{key: []any{text}}, true); got != free {
 				t.Errorf("%s: %q: %v", key, text, got)
 			}
 		}
@@ -161,7 +161,7 @@ func TestHostsForOtherPrograms(t *testing.T) {
 		`{"page":"Main"}`:             true,
 	} {
 		v, _ := schema.Decode(json.RawMessage(payload))
-		if got := r.knows(v.(map[string]any), true); got != free {
+		if got := r.knowsAddresses(v.(map[string]any), true); got != free {
 			t.Errorf("%s: %v", payload, got)
 		}
 	}
@@ -176,14 +176,14 @@ func TestAddressesInOtherForms(t *testing.T) {
 	} {
 		var r Provenance
 		r.AddWords("Use " + address + " please")
-		if !r.knows(map[string]any{"text": address}, true) {
+		if !r.knowsAddresses(map[string]any{"text": address}, true) {
 			t.Errorf("%s: known are %q", address, r.Addresses)
 		}
 	}
 	r := Provenance{}
 	r.AddWords("https://good.example/x")
 	for _, address := range []string{"https://good.example/x%23secret", "https://good.example/x＃secret", "good.example/ｘ"} {
-		if r.knows(map[string]any{"text": address}, true) {
+		if r.knowsAddresses(map[string]any{"text": address}, true) {
 			t.Errorf("%s counts as written", address)
 		}
 	}

@@ -24,9 +24,9 @@ const (
 )
 
 // question returns the plain text that a user is asked to confirm. It shows all that will be
-// done: the action and each value of its payload, one to a line. A value with characters
-// that would not be seen is quoted, with escapes. why is the bot's reason for asking; the
-// model's comes last. whole is false if the payload holds thoughts that are not shown.
+// done: the action and each value of its payload, one to a line. A value with invisible
+// characters is quoted, with escapes. why is the bot's reason for asking; the model's comes
+// last. whole is false if the text does not show everything, such as thoughts in the payload.
 func (s *Snapshot) question(d *Definition, step *core.Step, why string) (text string, whole bool) {
 	var b strings.Builder
 	if why != "" {
@@ -40,7 +40,7 @@ func (s *Snapshot) question(d *Definition, step *core.Step, why string) (text st
 	return b.String(), whole
 }
 
-// describe writes what a step will do, and the steps that it asks for.
+// describe writes what a step will do, and the steps of its Then.
 func (s *Snapshot) describe(b *strings.Builder, d *Definition, step *core.Step) (whole bool) {
 	b.WriteString(shown(d.Title()))
 	payload := decodePayload(step.Payload)
@@ -72,7 +72,7 @@ func (s *Snapshot) describe(b *strings.Builder, d *Definition, step *core.Step) 
 	return whole
 }
 
-// summary writes on one line what a step did, without values that are the usual ones anyway.
+// summary returns what a step did on one line, without values that equal their defaults.
 func (s *Snapshot) summary(d *Definition, step *core.Step, now time.Time) string {
 	parts := []string{shown(d.Title())}
 	payload := decodePayload(step.Payload)
@@ -101,10 +101,10 @@ func (s *Snapshot) summary(d *Definition, step *core.Step, now time.Time) string
 	return strings.Join(parts, "; ")
 }
 
-// wallClock is how models write a time of the user's own clock.
+// wallClock is the format in which models write a time of the user's own clock.
 const wallClock = "2006-01-02T15:04"
 
-// readable writes a JSON value as users read it: times as moments, and lists with commas.
+// readable returns a JSON value as users read it: times in words, and lists with commas.
 func readable(v any, now time.Time) string {
 	var parts []string
 	switch v := v.(type) {
@@ -132,7 +132,7 @@ func readable(v any, now time.Time) string {
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ", ")
 }
 
-// shown returns a text as it is if users see all of it on one line, else quoted.
+// shown returns a text as it is if users see all its characters on one line, else quoted.
 func shown(text string) string {
 	if text != "" && escaped(text) == text && strings.TrimSpace(text) == text && text[0] != '"' {
 		return text
@@ -140,18 +140,18 @@ func shown(text string) string {
 	return `"` + escaped(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text)) + `"`
 }
 
-// OutcomeText returns an outcome as it is shown below its question, with at most 250 bytes.
+// OutcomeText returns an outcome as users see it below the question, with at most 250 bytes.
 func OutcomeText(outcome string) string {
 	return escaped(txt.Clip(strings.Join(strings.Fields(outcome), " "), 245))
 }
 
-// escaped writes characters as escapes that would not be seen, or would move other text.
+// escaped replaces characters that are invisible, or that move other text, by escapes.
 func escaped(text string) string {
 	var b strings.Builder
 	var before rune
 	for i, r := range text {
 		styles := unicode.Is(unicode.So, before) || strings.HasPrefix(text[i:], keycap)
-		seen := apparent(r) && (r != emojiStyle || styles)
+		seen := isVisible(r) && (r != emojiStyle || styles)
 		before = r
 		switch {
 		case seen:
@@ -181,9 +181,9 @@ var overlays = &unicode.RangeTable{R16: []unicode.Range16{
 	{Lo: 0x20d0, Hi: 0x20e2, Stride: 1}, {Lo: 0x20e4, Hi: 0x20ff, Stride: 1}, // not the one of keycap emoji
 }}
 
-// apparent reports whether users see the character: not a control character, a mark of
-// direction, one that takes no room, or one that covers another.
-func apparent(r rune) bool {
+// isVisible reports whether users see the character: it is not a control character, a mark of
+// direction, one without width, or one that covers another.
+func isVisible(r rune) bool {
 	const brailleBlank = '\u2800'
 	return unicode.IsPrint(r) && r != brailleBlank && r != unicode.ReplacementChar &&
 		!unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, overlays) &&

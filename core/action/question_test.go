@@ -25,7 +25,7 @@ func asked(t *testing.T, attaches bool, payload string, change ...func(*core.Ste
 	if done[0].Progress == core.ProgressPending {
 		return done[0].Held.Question
 	}
-	if done[0].Progress != core.ProgressSkipped || !strings.Contains(done[0].Outcome.Text, "cannot be shown whole") {
+	if done[0].Progress != core.ProgressSkipped || !strings.Contains(done[0].Outcome.Text, "cannot be shown completely") {
 		t.Errorf("%q", told(done))
 	}
 	return ""

@@ -13,17 +13,17 @@ import (
 
 // Bounds of the schema of replies.
 const (
-	maxReplySchema   = 128 << 10 // bytes; above it payloads are any objects
+	maxReplySchema   = 128 << 10 // bytes; in a larger schema, payloads are any objects
 	maxStrictNesting = 7         // levels of one payload: of ten, three are the plan's
-	maxReplySchemas  = 64        // that are kept
+	maxReplySchemas  = 64        // in the cache
 )
 
-// ReplySchema is the JSON Schema of a plan that uses the actions of these names: one branch
-// for each, with the schema of its payload. keys are further keys of plans. It says no more
-// than engines can hold a model to; Check has the last word.
+// ReplySchema returns the JSON Schema of a plan that uses the actions of these names: one branch
+// for each, with the schema of its payload. keys are further keys of plans. It only has keywords
+// that engines can enforce; Check validates the rest.
 //
-// strict makes a schema of the subset that OpenAI guarantees: every property is required, what
-// may be left out may be null, and objects of unknown keys are strings that hold JSON.
+// strict limits it to the subset that OpenAI guarantees: every property is required, optional
+// ones may be null, and objects of unknown keys are strings that hold JSON.
 func (s *Snapshot) ReplySchema(names, keys []string, strict bool) json.RawMessage {
 	key := strconv.FormatBool(strict) + " " + strings.Join(names, " ") + " + " + strings.Join(keys, " ")
 	raw, ok := s.replies.Get(key)
@@ -54,7 +54,7 @@ func (s *Snapshot) ReplySchema(names, keys []string, strict bool) json.RawMessag
 	return raw
 }
 
-// Parts of the schema. No action is called like that: their names have no capitals.
+// Definitions of the schema. No action has these names, because they have capitals.
 const (
 	anyAction    = "Action"
 	anyCondition = "Condition"
@@ -71,7 +71,7 @@ func (w replyWriter) object(properties schema.Object, required ...string) schema
 	return schema.ClosedObject(properties, w.strict, required...)
 }
 
-// anything is an object of unknown keys.
+// anything returns the schema of an object of unknown keys.
 func (w replyWriter) anything() schema.Object {
 	if w.strict {
 		return schema.OfType("string")
@@ -99,8 +99,8 @@ func (w replyWriter) plan(keys []string) schema.Object {
 	return p
 }
 
-// branches are what a step of the action looks like. The strict subset has the usual short form
-// beside the whole one, in which every key has to be written.
+// branches returns the schemas of a step of the action. The strict subset has a short form besides
+// the whole one, because there every property must be written.
 func (w replyWriter) branches(name string) []any {
 	short := schema.Object{}.With("type", among(name)).With("payload", refTo(name))
 	priority := schema.OfType("integer")
@@ -122,8 +122,8 @@ func (w replyWriter) condition() schema.Object {
 		With("value", value), "field", "operator", "value")
 }
 
-// payload is the schema of an action's payload. Where the strict subset cannot say it, the
-// payload is a text that holds the object.
+// payload returns the schema of an action's payload. If the strict subset cannot express it, the
+// payload is a string that holds JSON.
 func (w replyWriter) payload(d *Definition) any {
 	if w.strict {
 		o, ok := schema.Strict(d.PromptSchema())
@@ -139,7 +139,7 @@ func (w replyWriter) payload(d *Definition) any {
 	return d.withNulls(o)
 }
 
-// withNulls lets what a payload needs be null where a user can be asked for it.
+// withNulls lets properties be null that a user can be asked for.
 func (d *Definition) withNulls(o schema.Object) schema.Object {
 	properties, ok := schema.DecodeObject(o.Find("properties"))
 	if !ok {

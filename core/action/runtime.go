@@ -16,15 +16,15 @@ import (
 	"synthbot/core/sorting"
 )
 
-// Journal is one turn's memory of what was done. Key.Turn is always the turn's.
+// Journal holds the records of one turn. Key.Turn is always the turn's.
 type Journal interface {
-	// Find returns what is known under a key.
+	// Find returns the record of a key.
 	Find(core.Key) (core.Record, bool)
-	// Write returns when the records, and those that wait, are on disk.
+	// Write returns when the records, and those that Later kept, are on disk.
 	Write(ctx context.Context, records ...core.Record) error
 	// Later keeps records for the next Write, or for the end of the turn.
 	Later(records ...core.Record)
-	// Parts guards what one step sends.
+	// Parts returns the Deliveries of one step, which journal what it sends.
 	Parts(step core.Key) core.Deliveries
 }
 
@@ -35,27 +35,27 @@ type Options struct {
 	Timeout time.Duration // of one try of an action that declares none; default 30 s
 	Expire  time.Duration // how long a confirmation may wait; default 10 min
 	// Used is called when a user uses an action that has a rate limit, so that other processes count
-	// it, too; see Runtime.Used. It returns at once. Nil: there are none.
+	// it, too; see Runtime.Used. It returns at once. Nil: there are no other processes.
 	Used func(by core.Path, action string)
 }
 
 // Bounds of execution.
 const (
-	grace     = 5 * time.Second  // for an action to end after its time is up
+	grace     = 5 * time.Second  // for an action to end after its time limit
 	maxPause  = 30 * time.Second // between two tries
 	maxNumber = 200              // steps of a round, with those that follow from others
 	maxChain  = 4                // steps that follow from each other
 	maxOutput = 64 << 10         // bytes
 )
 
-// Runtime carries plans out. It holds what outlives a turn: rate limits, what
-// is busy, cached results. Safe for concurrent use.
+// Runtime executes plans. It holds what outlives a turn: rate limits, locks of
+// busy actions, cached results. Safe for concurrent use.
 type Runtime struct {
 	Options
 	rates   rates
 	locks   locks
 	cache   *recent.Shared[string, cachedResult]
-	overdue sync.WaitGroup // calls that go on though their time is up
+	overdue sync.WaitGroup // calls of Do, which may go on after their time limit
 }
 
 // NewRuntime makes a Runtime.
@@ -71,22 +71,22 @@ func NewRuntime(o Options) *Runtime {
 	return r
 }
 
-// Wait blocks until all calls have ended whose time was up. Execute must not be called any
-// more.
+// Wait blocks until all calls of actions have ended, also those that exceeded their time limit.
+// Execute must not be called any more.
 func (r *Runtime) Wait() { r.overdue.Wait() }
 
 // Forget drops the cached results, which may concern a user who was forgotten.
 func (r *Runtime) Forget() { r.cache.Clear() }
 
-// Job is one round's plan, to be carried out.
+// Job is one round's plan, to be executed.
 type Job struct {
 	Snapshot *Snapshot
 	Turn     core.TurnID
 	Round    uint16
 	Plan     core.Plan  // as Check returned it
-	Read     Provenance // what the plan's prompt held besides the people's own new words
+	Read     Provenance // of the plan's prompt
 	Who      Requester
-	// Guard refuses calls that change or delete messages, for what the turn knows; nil: none.
+	// Guard refuses calls that change or delete messages which the turn protects; nil: none.
 	Guard    func(context.Context, *Definition, core.Call) error
 	Attaches bool // questions longer than MaxQuestion can be attached as a file
 	Journal  Journal
@@ -95,13 +95,13 @@ type Job struct {
 	State    core.State    // of the conversation, before this turn: for conditions
 }
 
-// StepResult is what became of one step. Progress is done, failed, skipped, pending or
+// StepResult is the result of one step. Progress is done, failed, skipped, pending or
 // unknown.
 type StepResult struct {
 	Step     int // the number in the journal; the plan's own steps count from 1
 	Key      core.Key
 	Action   string
-	Call     core.Step // as it was asked for
+	Call     core.Step // the step itself
 	Progress core.Progress
 	Outcome  core.Outcome
 	Output   json.RawMessage // for the model; nil: nothing to say
@@ -111,8 +111,8 @@ type StepResult struct {
 }
 
 // Execute does the steps of a plan one by one, in the order of the package comment, and
-// journals each. It reports what an earlier attempt finished, and does not repeat it. After
-// an error of the journal or of ctx, the turn is to be continued from its journal.
+// journals each. It reports steps that an earlier attempt finished, and does not repeat them.
+// After an error, the turn must be continued from its journal.
 func (r *Runtime) Execute(ctx context.Context, j Job) ([]StepResult, error) {
 	e := r.begin(j, len(j.Plan.Steps))
 	tried := make([]bool, len(j.Plan.Steps))
@@ -135,7 +135,8 @@ func (r *Runtime) Execute(ctx context.Context, j Job) ([]StepResult, error) {
 	return e.results, nil
 }
 
-// begin prepares a run, with the outputs of earlier rounds.
+// begin prepares an execution, with the outputs of earlier rounds. used is the highest number of a
+// step so far.
 func (r *Runtime) begin(j Job, used int) *execution {
 	e := &execution{
 		Runtime: r, Job: j, last: uint16(used),
@@ -153,14 +154,14 @@ func (r *Runtime) begin(j Job, used int) *execution {
 	return e
 }
 
-// execution is one run of a plan.
+// execution is one execution of a plan.
 type execution struct {
 	*Runtime
 	Job
 	results []StepResult
 	last    uint16                     // the highest number of a step
 	outputs map[string]json.RawMessage // of actions that succeeded in this turn; may be nil
-	waits   map[string]uint16          // actions that wait, with the number of the step that is asked about
+	waits   map[string]uint16          // actions that wait, with the number of the step that asks the question
 	form    uint16                     // the step whose form is filled in; 0: none
 }
 
@@ -171,7 +172,7 @@ type task struct {
 	cause  uint16   // the step that it replaces or follows from
 	way    []string // the actions whose results led here
 	unit   bool     // it is part of a unit
-	torn   bool     // and another step of that failed
+	torn   bool     // and another step of the unit failed
 	agreed bool     // the user has confirmed it
 	held   *Held    // if it waited for an answer
 }
@@ -182,8 +183,9 @@ func (e *execution) key(number uint16) core.Key {
 	return core.Key{Turn: e.Turn, Round: e.Round, Step: number}
 }
 
-// nextStep returns the index of the step with the highest priority, of equals the first, that
-// was not tried and depends on none that was not tried. Dependencies have no circles.
+// nextStep returns the index of the next step to try: among those that do not depend on an untried
+// one, the first with the highest priority. It returns -1 if all were tried. Dependencies have no
+// circles.
 func (e *execution) nextStep(tried []bool) int {
 	next := -1
 	for i, step := range e.Plan.Steps {
@@ -203,8 +205,8 @@ func (e *execution) record(number uint16, p core.Progress, data any) core.Record
 	return core.Record{Key: e.key(number), Progress: p, Time: e.Clock(), Data: core.JSON(data)}
 }
 
-// follow does what the result at an index asks for.
-func (e *execution) follow(ctx context.Context, t task, at int) error {
+// performFollowing does the next steps that the result at an index asks for.
+func (e *execution) performFollowing(ctx context.Context, t task, at int) error {
 	d, ok := e.Snapshot.Resolve(e.results[at].Action)
 	next := e.results[at].Outcome.Result.Next
 	if !ok || len(next) == 0 {
@@ -219,8 +221,8 @@ func (e *execution) follow(ctx context.Context, t task, at int) error {
 	return nil
 }
 
-// performUnit does the steps of a unit that were not tried, in order, until one fails. Then those
-// before are undone, and those behind it are skipped.
+// performUnit does the untried steps of a unit, in order, until one fails. Then it undoes the steps
+// before that one, and skips those after it.
 func (e *execution) performUnit(ctx context.Context, name string, tried []bool) error {
 	rest := slices.Repeat([]bool{true}, len(tried))
 	for i, step := range e.Plan.Steps {
@@ -252,8 +254,8 @@ func (e *execution) performUnit(ctx context.Context, name string, tried []bool) 
 	return nil
 }
 
-// checkNext checks what a result asks for like a plan, and also that it is neither too deep
-// nor in a circle. It returns what may be done, in order.
+// checkNext checks the steps that a result asks for like a plan, and also that they are neither too
+// deep nor in a circle. It returns those that may be done, in order.
 func (e *execution) checkNext(t task, d *Definition, next []core.Step) []core.Step {
 	c := checker{Snapshot: e.Snapshot, who: e.Who}
 	var steps []core.Step
@@ -277,8 +279,8 @@ func (e *execution) checkNext(t task, d *Definition, next []core.Step) []core.St
 	return steps
 }
 
-// rollback undoes what was done, the last first. That a step is being undone is on disk before,
-// so that a crash undoes nothing twice.
+// rollback undoes steps, the last first. It journals before that a step is being undone, so that no
+// step is undone twice after a crash.
 func (e *execution) rollback(ctx context.Context, done []int) error {
 	for _, i := range slices.Backward(done) {
 		r := &e.results[i]
@@ -294,7 +296,8 @@ func (e *execution) rollback(ctx context.Context, done []int) error {
 			return err
 		}
 		call, done := e.call(uint16(r.Step), r.Call.Payload), r.Outcome.Result
-		if err := e.bounded(ctx, d, func(ctx context.Context) error { return d.Undo(ctx, call, done) }); err != nil {
+		undo := func(ctx context.Context) error { return d.Undo(ctx, call, done) }
+		if err := e.callBounded(ctx, d, undo); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -306,29 +309,29 @@ func (e *execution) rollback(ctx context.Context, done []int) error {
 	return nil
 }
 
-// undone corrects the result of a step that is undone, and returns its record. That keeps what the
-// step returned, so that the same steps follow after a crash.
+// undone changes the result of a step that is undone, and returns its record. The record keeps what
+// the step returned, so that the same steps follow from it after a crash.
 func (e *execution) undone(r *StepResult, p core.Progress) core.Record {
 	r.Progress, r.Output = p, nil
 	r.Outcome = core.Outcome{
 		Action: r.Action, Result: r.Outcome.Result, Kind: core.Broken,
-		Text: "it was taken back, as what belongs to it failed",
+		Text: "it was undone, because another step of its unit failed",
 	}
 	if p == core.ProgressUnknown {
-		r.Outcome.Text = "it is not known whether it could be taken back, after what belongs to it failed"
+		r.Outcome.Text = "another step of its unit failed, and it is not known whether this one could be undone"
 	}
 	delete(e.outputs, r.Action)
 	return e.record(uint16(r.Step), p, Held{Undone: true, Step: r.Call, Outcome: r.Outcome})
 }
 
-// Undone is what became of a step that was to be undone. Err is nil if it was.
+// Undone is the result of undoing a step. Err is nil if it was undone.
 type Undone struct {
 	StepResult
-	Title string // what the action does, and with what, on one line
+	Title string // what the step did, on one line
 	Err   error
 }
 
-// Lasting returns the steps that were done and changed something, besides messages.
+// Lasting returns the steps that were done and changed something, without messages.
 func (s *Snapshot) Lasting(done []StepResult) []StepResult {
 	var lasting []StepResult
 	for _, r := range done {
@@ -340,9 +343,9 @@ func (s *Snapshot) Lasting(done []StepResult) []StepResult {
 	return lasting
 }
 
-// Undo undoes steps of a turn that is over, the last one first. who caused it; whether they
-// still may is asked again. Nothing is journalled: the caller sees to it that no step is
-// undone twice. It ends early with ctx.
+// Undo undoes steps of a turn that is over, the last one first, until ctx ends. who caused the
+// turn; their permissions are checked again. Nothing is journalled: the caller ensures that no
+// step is undone twice.
 func (r *Runtime) Undo(ctx context.Context, s *Snapshot, who Requester, steps []StepResult) []Undone {
 	var all []Undone
 	for i := len(steps) - 1; i >= 0 && ctx.Err() == nil; i-- {
@@ -372,16 +375,16 @@ func (r *Runtime) undo(ctx context.Context, s *Snapshot, who Requester, d *Defin
 	c := core.Call{
 		Key: step.Key, Path: who.Path, Private: who.Private, Author: author, Authors: who.Authors,
 		Payload: step.Call.Payload, Sees: who.Sees,
-		Deliveries: NoDeliveries{errors.New("nothing is sent while a step is undone")}, // nothing would journal it
+		Deliveries: NoDeliveries{errors.New("nothing is sent while a step is undone")}, // it would not be journalled
 	}
-	err := r.bounded(ctx, d, func(ctx context.Context) error { return d.Undo(ctx, c, step.Outcome.Result) })
+	err := r.callBounded(ctx, d, func(ctx context.Context) error { return d.Undo(ctx, c, step.Outcome.Result) })
 	if err != nil {
 		r.Log.Warn("action not undone", "action", d.Name, "err", err)
 	}
 	return err
 }
 
-// NoDeliveries are core.Deliveries that send nothing, because of an error.
+// NoDeliveries implements core.Deliveries by returning an error.
 type NoDeliveries struct{ Err error }
 
 // Send implements core.Deliveries.

@@ -135,12 +135,12 @@ func TestExecuteFailures(t *testing.T) {
 		{"worded", "1 worded failed: no such town"},
 		{"panics", "1 panics failed: it did not work"},
 		{"refuses", "1 refuses skipped: not today"},
-		{"typed", "1 typed failed: it was done, but what came back is not what was promised"},
+		{"typed", "1 typed failed: it was done, but its output does not match its schema"},
 		{"typed_well", "1 typed_well done"},
 		{"check_panics", "1 check_panics skipped: it did not work"},
-		{"quiet", "1 quiet failed: it was done, but what came back is not what was promised"},
+		{"quiet", "1 quiet failed: it was done, but its output does not match its schema"},
 		{"babbles", "1 babbles failed: it did not work"},
-		{"ban", "1 ban skipped: ban is not open to who asked for it"},
+		{"ban", "1 ban skipped: ban is not open to the user who asked for it"},
 		{"needs_nothing_done", "1 needs_nothing_done skipped: needs_nothing_done needs broken to succeed first"},
 		{"gone", "1 gone skipped: gone is no longer available"},
 	}
@@ -310,7 +310,7 @@ func TestACallThatDoesNotEnd(t *testing.T) {
 		job := newJournal().job(s, by(core.RankMember), step("stuck", `{}`), step("web_search", `{}`))
 		same2(t, "first", told(run(t, r, job)), []string{"1 stuck unknown: it took too long, and it is not known whether it was done", "2 web_search done"})
 		job = newJournal().job(s, by(core.RankMember), step("stuck", `{}`))
-		same2(t, "second", told(run(t, r, job)), []string{"1 stuck skipped: stuck is still at work on the last request"})
+		same2(t, "second", told(run(t, r, job)), []string{"1 stuck skipped: stuck is still working on the last request"})
 		waited := make(chan struct{})
 		go func() {
 			defer close(waited)

@@ -18,8 +18,8 @@ import (
 	"synthbot/core/txt"
 )
 
-// Snapshot is the catalogue at one moment. What it offers never changes. A turn keeps the one that it
-// began with.
+// Snapshot is one version of the catalogue. It never changes. A turn uses the same one from beginning
+// to end.
 type Snapshot struct {
 	definitions []*Definition          // by name
 	names       map[string]*Definition // names and similes, normalised
@@ -27,7 +27,7 @@ type Snapshot struct {
 	kinds       map[string]string      // the kind of each interface, by name
 	resolvers   map[string]Resolver    // by the interface's name
 	policy      Policy
-	replies     *recent.Shared[string, json.RawMessage] // their schemas, by what is offered
+	replies     *recent.Shared[string, json.RawMessage] // cache of ReplySchema
 }
 
 // Build makes a catalogue of the actions of the plugins, which [Lint] accepts. The error joins
@@ -57,13 +57,13 @@ func build(linted bool, plugins ...core.Plugin) (*Snapshot, error) {
 	for _, d := range all {
 		errs = append(errs, d.complete(linted))
 	}
-	for _, external := range []bool{false, true} { // whose names give way
+	for _, external := range []bool{false, true} { // external ones last, because their names give way
 		for _, d := range all {
 			switch {
 			case d.External != external || d.input == nil:
 				continue
 			case external:
-				s.giveWay(d)
+				s.makeUnique(d)
 			}
 			errs = append(errs, s.register(d))
 		}
@@ -81,7 +81,7 @@ func actionsOf(p core.Plugin) (list []core.Action, err error) {
 	return p.Actions(), nil
 }
 
-// add takes a plugin's abilities, and returns its actions, which are not compiled yet.
+// add adds a plugin's abilities, and returns its actions, which are not complete yet.
 func (s *Snapshot) add(p core.Plugin) ([]*Definition, error) {
 	actions, err := actionsOf(p)
 	if err != nil {
@@ -105,9 +105,9 @@ func (s *Snapshot) add(p core.Plugin) ([]*Definition, error) {
 	return all, nil
 }
 
-// giveWay renames an external definition if its name is another action's: the new name
-// ends with its owner's. Similes that are taken go.
-func (s *Snapshot) giveWay(d *Definition) {
+// makeUnique appends the owner's name to the name of an external definition if another action has the
+// same. It drops similes that are taken.
+func (s *Snapshot) makeUnique(d *Definition) {
 	taken := func(name string) bool { return s.names[Normal(name)] != nil }
 	d.Similes = slices.DeleteFunc(d.Similes, taken)
 	base, mark := d.Name, "_"+d.Owner
@@ -117,7 +117,7 @@ func (s *Snapshot) giveWay(d *Definition) {
 	}
 }
 
-// register gives the definition its names.
+// register adds the definition under all its names.
 func (s *Snapshot) register(d *Definition) error {
 	var errs []error
 	for _, n := range append([]string{d.Name}, d.Similes...) {
@@ -153,7 +153,7 @@ func (s *Snapshot) lintDependencies() error {
 					d.Name, d.Owner, name))
 			}
 		}
-		circle := s.circle(d, nil, seen)
+		circle := s.findCircle(d, nil, seen)
 		if circle != "" {
 			errs = append(errs, fmt.Errorf("actions depend on each other in a circle: %s", circle))
 		}
@@ -161,8 +161,8 @@ func (s *Snapshot) lintDependencies() error {
 	return errors.Join(errs...)
 }
 
-// circle returns the names of a circle that dependencies lead into; "" if there is none.
-func (s *Snapshot) circle(d *Definition, way []string, seen map[*Definition]bool) (found string) {
+// findCircle returns the names of a circle that dependencies lead into; "" if there is none.
+func (s *Snapshot) findCircle(d *Definition, way []string, seen map[*Definition]bool) (found string) {
 	i := slices.Index(way, d.Name)
 	if i >= 0 {
 		return strings.Join(append(way[i:], d.Name), " → ")
@@ -173,7 +173,7 @@ func (s *Snapshot) circle(d *Definition, way []string, seen map[*Definition]bool
 	seen[d] = true
 	for _, name := range d.DependsOn {
 		if other, ok := s.Resolve(name); ok && found == "" {
-			found = s.circle(other, append(way, d.Name), seen)
+			found = s.findCircle(other, append(way, d.Name), seen)
 		}
 	}
 	return found
@@ -202,8 +202,8 @@ func (s *Snapshot) Message(iface string) (*Definition, bool) {
 	return d, ok
 }
 
-// Offer returns the actions that are available to them here: first those open to everyone,
-// then those that need a rank, each sorted by name.
+// Offer returns the actions that are available to the requester: first those open to everyone,
+// then those that need a rank or a confirmation, each sorted by name.
 func (s *Snapshot) Offer(w Requester) []*Definition {
 	var everyone, ranked []*Definition
 	for _, d := range s.definitions {
@@ -218,7 +218,7 @@ func (s *Snapshot) Offer(w Requester) []*Definition {
 	return append(everyone, ranked...)
 }
 
-// suggest returns the action on offer that an unknown name most likely means.
+// suggest returns the available action that an unknown name most likely means; nil if none.
 func (s *Snapshot) suggest(name string, w Requester) *Definition {
 	var open []string
 	for n, d := range s.names {
@@ -245,7 +245,7 @@ func byName(a, b *Definition) int { return strings.Compare(a.Name, b.Name) }
 // maxName is how many bytes a name has at most.
 const maxName = 64
 
-// Normal is what names are compared by: lower case, without '_', '-', '.' and spaces.
+// Normal returns the form in which names are compared: lower case, without '_', '-', '.' and spaces.
 func Normal(name string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune("_-. ", r) {
@@ -255,17 +255,17 @@ func Normal(name string) string {
 	}, name)
 }
 
-// MarkName makes a name that only one of several actions of the same Normal name has: it ends in a
-// few letters that depend on the owner's name and on the one that the owner gave the action.
+// MarkName makes a name unique among actions with the same Normal name: it appends a short hash of the
+// owner's name and of the name that the owner gave the action.
 func MarkName(name, owner, given string) string {
 	sum := sha256.Sum256([]byte(owner + "\x00" + given))
 	end := "_" + hex.EncodeToString(sum[:3])
 	return name[:min(len(name), maxName-len(end))] + end
 }
 
-// Names of the actions that are built in: they steer the conversation, run no
-// code, and are in no catalogue. Check hands them on under these names, Execute
-// returns them as Done steps, and what they mean the turn decides.
+// Names of the built-in actions, which control the conversation. They run no code,
+// and no catalogue holds them. Check passes them on under these names, Execute
+// returns them as done, and the turn acts on them.
 const (
 	None     = "NONE"     // there is nothing to do
 	Continue = "CONTINUE" // the model wants to go on after this turn
@@ -290,8 +290,8 @@ func Control(name string) (string, bool) {
 	return "", false
 }
 
-// nearest returns the candidate that a name most likely means; "" where none is
-// near enough, or two are equally near. Both sides are normalised.
+// nearest returns the candidate that a name most likely means; "" if none is
+// near enough, or two are equally near. All names are normalised.
 func nearest(name string, candidates []string) string {
 	limit := max(1, len(name)/3)
 	best, at, tie := "", limit+1, false
@@ -319,7 +319,7 @@ func nearest(name string, candidates []string) string {
 // letters.
 func MatchAny(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
-		if pattern == name || !strings.ContainsAny(pattern, `*?[\`) { // as most are
+		if pattern == name || !strings.ContainsAny(pattern, `*?[\`) { // most patterns are names
 			return pattern == name
 		}
 		ok, _ := path.Match(pattern, name)
@@ -327,14 +327,14 @@ func MatchAny(patterns []string, name string) bool {
 	})
 }
 
-// CheckPatterns reports which patterns are none; at is where they are in the configuration.
+// CheckPatterns reports invalid patterns; at is their key in the configuration.
 func CheckPatterns(patterns []string, fault func(text string, at ...any), at string) {
 	for i, pattern := range patterns {
 		CheckPattern(pattern, fault, at, i)
 	}
 }
 
-// CheckPattern reports whether a pattern is none.
+// CheckPattern reports a fault if a pattern is invalid.
 func CheckPattern(pattern string, fault func(text string, at ...any), at ...any) {
 	if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
 		fault(fmt.Sprintf("%q is not a pattern; write a name, or a part of one with *", pattern), at...)

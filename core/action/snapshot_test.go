@@ -37,7 +37,7 @@ func TestLint(t *testing.T) {
 		{"built-in", func(a *core.Action) { a.Similes = []string{"KEEP TALKING"} }, "taken by the built-in CONTINUE"},
 		{"empty simile", func(a *core.Action) { a.Similes = []string{"__"} }, "between 1 and 64"},
 		{"long simile", func(a *core.Action) { a.Similes = []string{strings.Repeat("x", 65)} }, "between 1 and 64"},
-		{"message", func(a *core.Action) { a.Name = "message_board" }, "kept for the interface"},
+		{"message", func(a *core.Action) { a.Name = "message_board" }, "reserved for the interface"},
 		{"no brief", func(a *core.Action) { a.Brief = " " }, "brief: is empty"},
 		{"long brief", func(a *core.Action) { a.Brief = strings.Repeat("ä", 100) }, "100 characters"},
 		{"two lines", func(a *core.Action) { a.Brief = "a\nb" }, "one line"},

@@ -18,21 +18,21 @@ import (
 	"synthbot/core/txt"
 )
 
-// perform does one step: what its journal says, or else the step itself; then what follows
-// from its result, or its fallback. at is the index of the result of what was done, if anything
-// was, else below 0.
+// perform does one step, unless the journal has its result. Then it does the steps that follow
+// from the result, or the fallback. at is the index of the result of the step that was done, the
+// step itself or a fallback; below 0: none was.
 func (e *execution) perform(ctx context.Context, t task) (at int, err error) {
 	d, _ := e.Snapshot.Resolve(t.step.Type)
 	r := e.recorded(t, d)
 	if r.Progress == "" {
 		c := e.call(t.number, t.step.Payload)
-		if r, err = e.before(ctx, t, d, c); err == nil && r.Progress == "" {
+		if r, err = e.checkBefore(ctx, t, d, c); err == nil && r.Progress == "" {
 			r, err = e.run(ctx, t, d, c)
 		}
 		if err == nil && r.Progress == core.ProgressPending { // on disk before anybody is asked
 			err = e.Journal.Write(ctx, e.record(t.number, r.Progress, r.Held))
 		} else if err == nil {
-			e.settle(t, r)
+			e.journalResult(t, r)
 		}
 		if err != nil {
 			return -1, err
@@ -41,15 +41,15 @@ func (e *execution) perform(ctx context.Context, t task) (at int, err error) {
 	at = e.report(t, r)
 	switch {
 	case r.Progress == core.ProgressDone, r.undone:
-		return at, e.follow(ctx, t, at)
+		return at, e.performFollowing(ctx, t, at)
 	case t.step.Fallback != nil && (r.Progress == core.ProgressFailed || r.Progress == core.ProgressSkipped):
 		return e.performNext(ctx, task{step: *t.step.Fallback, cause: t.number, way: t.way, unit: t.unit})
 	}
 	return -1, nil
 }
 
-// recorded returns how the step ended according to the journal; the zero StepResult if it is
-// to be done.
+// recorded returns the result of a step from the journal; the zero StepResult if the step is to
+// be done.
 func (e *execution) recorded(t task, d *Definition) StepResult {
 	record, ok := e.Journal.Find(e.key(t.number))
 	if !ok {
@@ -68,19 +68,20 @@ func (e *execution) recorded(t task, d *Definition) StepResult {
 	case pends, d != nil && isRepeatable(d):
 		return StepResult{}
 	}
-	return e.settle(t, unknown(t, "it is not known whether this was done: the bot was stopped in the middle"))
+	return e.journalResult(t, unknown(t, "it is not known whether this was done: the bot was stopped in the middle"))
 }
 
-// isRepeatable reports whether the action may run again when it is not known whether it
-// ran. Parts guard what a message action sends.
+// isRepeatable reports whether the action may run again if it is not known whether it ran. A
+// message action may, because its Deliveries journal what it sends.
 func isRepeatable(d *Definition) bool { return d.Idempotent || d.IsMessage() }
 
+// unknown is the result of a step that may have been done.
 func unknown(t task, text string) StepResult {
 	outcome := core.Outcome{Action: t.step.Type, Kind: core.Broken, Text: text}
 	return StepResult{Progress: core.ProgressUnknown, Outcome: outcome}
 }
 
-// skipped is the result of a step that is not begun.
+// skipped is the result of a step that was not begun.
 func skipped(t task, err error) StepResult {
 	kind, text := UserText(err)
 	outcome := core.Outcome{Action: t.step.Type, Kind: kind, Text: text}
@@ -92,7 +93,7 @@ func pending(h *Held) StepResult {
 	return StepResult{Progress: core.ProgressPending, Outcome: h.Outcome, Held: h}
 }
 
-// report adds a step's result to the others, and remembers it for later steps. It returns its index.
+// report adds a step's result to the others, and keeps what later steps need. It returns its index.
 func (e *execution) report(t task, r StepResult) int {
 	r.Step, r.Key, r.For = int(t.number), e.key(t.number), int(t.cause)
 	r.Action, r.Call = r.Outcome.Action, t.step
@@ -110,8 +111,8 @@ func (e *execution) report(t task, r StepResult) int {
 	return len(e.results) - 1
 }
 
-// settle journals a result with the next write.
-func (e *execution) settle(t task, r StepResult) StepResult {
+// journalResult journals a result with the next write.
+func (e *execution) journalResult(t task, r StepResult) StepResult {
 	e.Journal.Later(e.record(t.number, r.Progress, t.data(r.Outcome)))
 	if r.Progress == core.ProgressSkipped {
 		e.log().Info("step skipped", "action", t.step.Type, "reason", r.Outcome.Text)
@@ -139,10 +140,10 @@ func (e *execution) call(number uint16, payload json.RawMessage) core.Call {
 	return c
 }
 
-// before checks, in order, all that must hold before a step may begin, and does what needs no
-// action. It returns the zero StepResult if the step may begin. An error interrupts the turn. d is
-// nil if there is no such action.
-func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Call) (r StepResult, err error) {
+// checkBefore checks, in order, all that must hold before a step may begin. It returns the zero
+// StepResult if the step may begin, else its result. An error interrupts the turn. d is nil if
+// there is no such action.
+func (e *execution) checkBefore(ctx context.Context, t task, d *Definition, c core.Call) (r StepResult, err error) {
 	switch {
 	case t.torn:
 		return skipped(t, core.Errorf(core.Forbidden, "another step of its unit failed")), nil
@@ -151,7 +152,7 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 	case d == nil:
 		return skipped(t, core.Errorf(core.Broken, "%s is no longer available", t.step.Type)), nil
 	}
-	payload := map[string]any{} // nothing of it decides, unless the action concerns somebody
+	payload := map[string]any{} // it matters only if the action concerns somebody
 	if d.Concerns != "" {
 		payload = decodePayload(t.step.Payload)
 	}
@@ -159,7 +160,7 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 	if why != "" {
 		return skipped(t, core.Errorf(core.Forbidden, "%s %s", d.Name, why)), nil
 	}
-	if err := e.unmet(t); err != nil {
+	if err := e.unmetCondition(t); err != nil {
 		return skipped(t, err), nil
 	}
 	for _, name := range d.DependsOn {
@@ -174,7 +175,7 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 		}
 	}
 	if len(t.step.Missing) > 0 {
-		return e.ask(t, d), nil
+		return e.askForValue(t, d), nil
 	}
 	if e.Guard != nil && d.Effects&core.EffectRewrites != 0 {
 		if err := e.Guard(ctx, d, c); err != nil {
@@ -194,19 +195,19 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 	if t.agreed {
 		return r, nil
 	}
-	if err := e.limit(t, d); err != nil {
+	if err := e.takeUse(t, d); err != nil {
 		return skipped(t, err), nil
 	}
 	why = e.confirmReason(t, d, payload)
 	if d.Confirm || t.step.Confirm || why != "" {
-		return e.hold(t, d, why), nil
+		return e.holdForConfirmation(t, d, why), nil
 	}
 	return r, nil
 }
 
-// control is the result of a step that only steers the turn.
+// control returns the result of a built-in action.
 func (e *execution) control(t task) StepResult {
-	err := e.unmet(t)
+	err := e.unmetCondition(t)
 	if t.step.Type == Continue && e.Who.Continued >= MaxContinue {
 		err = core.Errorf(core.Forbidden, "%d times in a row are enough", MaxContinue)
 	}
@@ -219,7 +220,7 @@ func (e *execution) control(t task) StepResult {
 // check asks the action itself whether the call makes sense now.
 func (e *execution) check(ctx context.Context, t task, d *Definition, c core.Call) (r StepResult, err error) {
 	if d.Check != nil {
-		err = e.bounded(ctx, d, func(ctx context.Context) error { return d.Check(ctx, c) })
+		err = e.callBounded(ctx, d, func(ctx context.Context) error { return d.Check(ctx, c) })
 	}
 	switch {
 	case err == nil:
@@ -238,9 +239,9 @@ func decodePayload(raw json.RawMessage) map[string]any {
 	return payload
 }
 
-// limit takes one use from the rate limits of the action, or returns how long to wait for
-// it. A step that was started before took its use then.
-func (e *execution) limit(t task, d *Definition) error {
+// takeUse takes one use from the rate limits of the action, or returns an error that says how long to
+// wait. A step that an earlier attempt started took its use then.
+func (e *execution) takeUse(t task, d *Definition) error {
 	r, _ := e.Journal.Find(e.key(t.number))
 	if d.RateLimit.Count <= 0 || r.Progress == core.ProgressStarted {
 		return nil
@@ -260,9 +261,9 @@ func (e *execution) limit(t task, d *Definition) error {
 	return nil
 }
 
-// run does the step. Before it begins, the journal says so on disk.
+// run does the step, after it journalled that the step begins.
 func (e *execution) run(ctx context.Context, t task, d *Definition, c core.Call) (StepResult, error) {
-	release, err := e.enter(ctx, d)
+	release, err := e.lockBusy(ctx, d)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return StepResult{}, ctx.Err()
@@ -287,7 +288,7 @@ func (e *execution) run(ctx context.Context, t task, d *Definition, c core.Call)
 	} else {
 		e.overdue.Go(func() { <-running; release() })
 	}
-	switch { // the journal says that the step was started, and no more is known
+	switch { // after an error, the journal says that the step was started, and not how it ended
 	case err != nil && ctx.Err() != nil:
 		return StepResult{}, ctx.Err()
 	case err != nil && e.interrupts(d, err):
@@ -307,8 +308,8 @@ func (e *execution) run(ctx context.Context, t task, d *Definition, c core.Call)
 }
 
 // interrupts reports whether the turn is to be tried again after an error: the journal could
-// not be written, the interface cannot be reached, or a message may have been sent, and may
-// be sent again.
+// not be written, the platform cannot be reached, or a message that may have been sent can be
+// sent again.
 func (e *execution) interrupts(d *Definition, err error) bool {
 	_, driver := e.Snapshot.Message(d.Owner)
 	switch {
@@ -331,7 +332,7 @@ func (e *execution) failed(t task, d *Definition, err error) StepResult {
 	kind, text := UserText(err)
 	what := "action failed"
 	if kind == core.Mismatch {
-		what = "action done, but its output breaks its schema"
+		what = "action done, but its output does not match its schema"
 	}
 	e.log().Warn(what, "action", d.Name, "err", err)
 	r := StepResult{Progress: core.ProgressFailed, Outcome: core.Outcome{Action: d.Name, Kind: kind, Text: text}}
@@ -344,7 +345,7 @@ func (e *execution) failed(t task, d *Definition, err error) StepResult {
 // checkOutput checks an output against its schema, and shortens it if it is too long.
 func (d *Definition) checkOutput(r *core.Result) error {
 	mismatch := func(why string) error {
-		const text = "it was done, but what came back is not what was promised"
+		const text = "it was done, but its output does not match its schema"
 		return &core.Error{Kind: core.Mismatch, Text: text, Err: errors.New(why)}
 	}
 	if len(r.Output) == 0 {
@@ -370,8 +371,8 @@ func (d *Definition) checkOutput(r *core.Result) error {
 	return nil
 }
 
-// performNext does a step that follows from another one, and gives it its number in the
-// journal. After a crash the same steps get the same numbers: what decided on them was
+// performNext does a step that follows from another one, under the next number in the journal.
+// After a crash, the same steps get the same numbers: the result that they follow from was
 // journalled before they began.
 func (e *execution) performNext(ctx context.Context, t task) (at int, err error) {
 	if e.last >= maxNumber {
@@ -385,8 +386,8 @@ func (e *execution) performNext(ctx context.Context, t task) (at int, err error)
 // maxCached is how many results are kept at most.
 const maxCached = 512
 
-// cachedResult is a result that may serve again: to the same people, in the same place, for an
-// equal payload, until somebody is forgotten. What one person may see, another may not.
+// cachedResult is a result that is used again for the same people, in the same place, with an
+// equal payload, until a user is forgotten. Other people may not be allowed to see it.
 type cachedResult struct {
 	output json.RawMessage
 	until  time.Time

@@ -13,9 +13,9 @@ import (
 	"synthbot/core"
 )
 
-var errTimeout = errors.New("the time is up")
+var errTimeout = errors.New("timed out")
 
-// catch makes a panic in code of a plugin its error. It is deferred.
+// catch turns a panic in code of a plugin into an error. It is deferred.
 func catch(err *error) {
 	r := recover()
 	if r != nil {
@@ -23,16 +23,16 @@ func catch(err *error) {
 	}
 }
 
-// bounded calls code of an action, which has the time of one try.
-func (r *Runtime) bounded(ctx context.Context, d *Definition, call func(context.Context) error) (err error) {
+// callBounded calls code of an action, with the time limit of one try.
+func (r *Runtime) callBounded(ctx context.Context, d *Definition, call func(context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(d.Timeout, r.Timeout))
 	defer cancel()
 	defer catch(&err)
 	return call(ctx)
 }
 
-// pause waits before a call is tried again. It returns false if it is not worth that, or if ctx
-// ends.
+// pause waits before a call is tried again. It returns false if the error does not allow another
+// try, or if ctx ends.
 func (e *execution) pause(ctx context.Context, d *Definition, pause time.Duration, err error) bool {
 	again := isRepeatable(d)
 	if !errors.Is(err, errTimeout) {
@@ -55,8 +55,8 @@ func (e *execution) pause(ctx context.Context, d *Definition, pause time.Duratio
 	}
 }
 
-// callOnce calls Do one time, and does not wait much longer for it than its time. running is nil
-// if Do has ended, and else closed when it has.
+// callOnce calls Do once, and waits for it until grace after its time limit. running is nil if Do
+// has ended, else it is closed when Do ends.
 func (e *execution) callOnce(
 	ctx context.Context, d *Definition, c core.Call,
 ) (result core.Result, running <-chan struct{}, err error) {
@@ -76,7 +76,7 @@ func (e *execution) callOnce(
 		select {
 		case <-ended:
 		case <-time.After(grace):
-			e.log().Error("action does not end though its time is up", "action", d.Name)
+			e.log().Error("action does not end after its time limit", "action", d.Name)
 			return result, ended, errTimeout
 		}
 	}
@@ -86,16 +86,16 @@ func (e *execution) callOnce(
 	return done, nil, failure
 }
 
-// isUncertain reports whether after the error of a call that ran out of time it is unknown
-// what was done.
+// isUncertain reports whether it is unknown, after this error of a call that ran out of time, what
+// was done.
 func isUncertain(err error) bool {
 	e, ok := errors.AsType[*core.Error](err)
 	ended := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 	return !ok || e.Kind == core.Temporary || ended
 }
 
-// UserText returns the kind of an error, and a text for users. Other errors than
-// *core.Error were not written for them.
+// UserText returns the kind of an error, and a text for users: that of a *core.Error, else a
+// general one.
 func UserText(err error) (core.ErrorKind, string) {
 	if e, ok := errors.AsType[*core.Error](err); ok {
 		return e.Kind, e.Text
@@ -106,15 +106,16 @@ func UserText(err error) (core.ErrorKind, string) {
 	return core.Broken, "it did not work"
 }
 
-// users are the paths of those whose limits count. Turns that nobody caused share one limit.
+// users returns the sorted paths of those whose limits count. Turns that nobody caused share one
+// limit, under "".
 func (w Requester) users() []string {
-	paths := make([]string, 0, len(w.Authors))
+	paths := make([]string, max(1, len(w.Authors)))
 	for i := range w.Authors {
 		path, _ := w.Path.Person(w.Authors[i].ID)
-		paths = append(paths, path.String())
+		paths[i] = path.String()
 	}
 	slices.Sort(paths)
-	return slices.Compact(append(paths, ""))[:max(1, len(paths))]
+	return slices.Compact(paths)
 }
 
 type use struct{ action, person string }
@@ -130,7 +131,7 @@ type rates struct {
 	longest time.Duration // of all limits
 }
 
-// take counts one use for each of the users, or says how long to wait.
+// take counts one use for each of the users, or returns how long to wait.
 func (r *rates) take(d *Definition, users []string, now time.Time) (wait time.Duration, ok bool) {
 	limit := d.RateLimit
 	if limit.Count <= 0 {
@@ -157,7 +158,7 @@ func (r *rates) take(d *Definition, users []string, now time.Time) (wait time.Du
 	return 0, true
 }
 
-// Used counts that a user used an action in another process, where Options.Used was called.
+// Used counts a use of an action in another process, where Options.Used was called.
 func (r *Runtime) Used(by core.Path, action string) {
 	now := r.Clock()
 	r.rates.mu.Lock()
@@ -183,16 +184,16 @@ func (r *rates) sweep(now time.Time) {
 	}
 }
 
-// locks lets one call at a time through for each action and person, in the order in which
-// they came.
+// locks lets one call at a time run for each action and person, in the order in which they
+// came.
 type locks struct {
 	mu   sync.Mutex
 	last map[use]chan struct{} // of the latest call; closed when it is over
 }
 
-// enter waits for the calls of a busy action that came before, or refuses the call. release
-// must be called once.
-func (e *execution) enter(ctx context.Context, d *Definition) (release func(), err error) {
+// lockBusy waits for earlier calls of a busy action, or refuses the call. release must be called
+// once.
+func (e *execution) lockBusy(ctx context.Context, d *Definition) (release func(), err error) {
 	if d.Busy == "" {
 		return func() {}, nil
 	}
@@ -218,7 +219,7 @@ func (l *locks) lock(ctx context.Context, k use, wait bool) (func(), error) {
 	before := l.last[k]
 	if before != nil && !wait {
 		l.mu.Unlock()
-		return nil, core.Errorf(core.Occupied, "%s is still at work on the last request", k.action)
+		return nil, core.Errorf(core.Occupied, "%s is still working on the last request", k.action)
 	}
 	mine := make(chan struct{})
 	l.last[k] = mine
@@ -238,7 +239,7 @@ func (l *locks) lock(ctx context.Context, k use, wait bool) (func(), error) {
 	case <-before:
 		return unlock, nil
 	case <-ctx.Done():
-		go func() { <-before; unlock() }() // those behind still wait for the one before
+		go func() { <-before; unlock() }() // later calls wait for the earlier one, too
 		return nil, ctx.Err()
 	}
 }

@@ -16,7 +16,7 @@ func in(unit string, s core.Step) core.Step {
 // TestUnitsOfAPlan: steps of one unit run together and succeed or are undone together; others run
 // all the same. Nothing of a unit runs if a step of it was refused.
 func TestUnitsOfAPlan(t *testing.T) {
-	const back = ": it was taken back, as what belongs to it failed"
+	const back = ": it was undone, because another step of its unit failed"
 	one, two, fails := step("one", `{}`), step("two", `{}`), step("fails", `{}`)
 	last := step("two", `{}`)
 	last.Priority = 1

@@ -1,10 +1,10 @@
-// Package epochs says in a context when something was begun, and for which turn.
+// Package epochs keeps in a context in which epoch work began, and for which turn.
 //
-// An epoch ends when somebody is forgotten (Facts.Epoch counts them). What was begun
-// before must not store their words, so code that makes something of what it read
-// works with a context that says in which epoch they began to read. Stores leave out
-// or refuse what concerns people who were forgotten since. Without an epoch they
-// accept everything.
+// An epoch ends when a user is forgotten (Facts.Epoch counts epochs). Work that began
+// earlier may have read the user's data and must not store it again. So code that stores
+// something based on what it read uses a context with the epoch in which it began to read.
+// Stores drop or refuse data about users who were forgotten since then. Without an epoch
+// they accept everything.
 package epochs
 
 import (
@@ -20,18 +20,18 @@ type epoch struct {
 
 type key struct{}
 
-// With returns a context for what is begun in an epoch, outside of turns.
+// With returns a context for work that begins in an epoch, outside of turns.
 func With(ctx context.Context, number uint64) context.Context {
 	return WithTurn(ctx, core.TurnID{}, number)
 }
 
-// WithTurn returns a context for a turn that is begun in an epoch. Its plugins
-// store nothing any more once somebody whom it answers is forgotten.
+// WithTurn returns a context for a turn that begins in an epoch. Once a user whom the
+// turn answers is forgotten, its plugins can store nothing any more.
 func WithTurn(ctx context.Context, turn core.TurnID, number uint64) context.Context {
 	return context.WithValue(ctx, key{}, &epoch{number, turn})
 }
 
-// Of returns the epoch and the turn of a context, as far as it has them.
+// Of returns the epoch and the turn of a context. ok is false if it has no epoch.
 func Of(ctx context.Context) (number uint64, turn core.TurnID, ok bool) {
 	e, _ := ctx.Value(key{}).(*epoch)
 	if e == nil {
@@ -40,7 +40,7 @@ func Of(ctx context.Context) (number uint64, turn core.TurnID, ok bool) {
 	return e.number, e.turn, true
 }
 
-// Without returns a context for what contains nobody's words.
+// Without returns a context without an epoch, for data that concerns no user.
 func Without(ctx context.Context) context.Context {
 	return context.WithValue(ctx, key{}, nil)
 }

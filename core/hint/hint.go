@@ -1,4 +1,4 @@
-// Package hint holds what plugins say about a message before it is answered.
+// Package hint holds what plugins tell the model about a message before it is answered.
 package hint
 
 import (
@@ -20,18 +20,18 @@ const (
 	Memory           Kind = "memory"
 )
 
-// Undetermined is the text of a Language hint where people write in a language that
-// nobody recognised: the model answers as it sees fit, without an order.
+// Undetermined is the text of a Language hint if the language was not recognised: the
+// prompt then says nothing about the language of the answer.
 const Undetermined = "und"
 
-// Hint is one contribution of a Source; among hints of a kind the highest priority wins.
+// Hint is one contribution of a Source. A higher priority wins over a lower one of the same kind.
 type Hint struct {
 	Kind     Kind
 	Text     string
 	Priority int
 }
 
-// Source is the ability to say something about a message before it is answered.
+// Source is the ability of a plugin to contribute hints.
 type Source interface {
 	Recon(ctx context.Context, s core.Scene) ([]Hint, error)
 }

@@ -1,4 +1,4 @@
-// Package loop repeats something in the background, after a time or when it is woken.
+// Package loop repeats work in the background, after a pause or when it is woken.
 package loop
 
 import (
@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Notify puts a token into a channel that has room for one, unless there is one.
+// Notify puts a token into a channel of capacity one, unless it has one already.
 func Notify(wake chan<- struct{}) {
 	select {
 	case wake <- struct{}{}:
@@ -14,8 +14,8 @@ func Notify(wake chan<- struct{}) {
 	}
 }
 
-// Repeat calls do at once, again after the time that it returned, and whenever it is woken,
-// until ctx ends. After a negative time it waits until it is woken.
+// Repeat calls do at once, then again after the pause that do returned and whenever wake
+// has a token, until ctx ends. After a negative pause it waits for a token.
 func Repeat(ctx context.Context, wake <-chan struct{}, do func() time.Duration) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()

@@ -15,7 +15,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// Bounds of what surrounds the actions.
+// Bounds of the keys besides actions.
 const (
 	maxSuggestions = 8
 	maxSuggestion  = 120 // bytes
@@ -24,13 +24,13 @@ const (
 	maxField       = 256 // bytes of a condition's field
 )
 
-// Intents are what a plan's intent may be.
+// Intents are the values of a plan's intent.
 var Intents = []string{
 	"query", "action", "navigation", "confirmation", "clarification", "greeting", "farewell", "help",
 	"cancel", "error", "conversation", "social",
 }
 
-// Operators are what a condition's operator may be.
+// Operators are the values of a condition's operator.
 var Operators = []string{"eq", "neq", "gt", "gte", "lt", "lte", "contains", "exists"}
 
 // Other words that models use.
@@ -60,9 +60,9 @@ var (
 	}
 )
 
-// envelope reads what a plan says beside its response and actions. None of it costs a
-// correction: nothing here makes anybody do anything, so what cannot be read is kept in the
-// metadata or left out. TestNeverCorrected lists the cases.
+// envelope reads the keys of a plan besides response and actions. No error in them is a fault,
+// because they do not cause anything: what cannot be read goes into the metadata or is left
+// out. TestNeverCorrected lists the cases.
 func (r *reader) envelope(v value) {
 	metadata := v.get("metadata")
 	switch {
@@ -70,7 +70,7 @@ func (r *reader) envelope(v value) {
 	case metadata.fields != nil:
 		r.plan.Metadata = slices.Clone(metadata.raw)
 	default:
-		r.note("metadata", metadata.raw)
+		r.addMetadata("metadata", metadata.raw)
 	}
 	if v.has("intent") {
 		r.intent(v.get("intent"))
@@ -90,10 +90,10 @@ func (r *reader) envelope(v value) {
 	}
 }
 
-// intent reads any case and usual other words. An unknown word goes to the metadata.
+// intent reads an intent in any case, or a usual synonym. An unknown word goes into the metadata.
 func (r *reader) intent(v value) {
 	said := strings.ToLower(strings.TrimSpace(v.text()))
-	// Of "ask_question" or "social/thanks" one word may be known.
+	// One word of "ask_question" or "social/thanks" may be known.
 	words := strings.FieldsFunc(said, func(c rune) bool { return !('a' <= c && c <= 'z') })
 	for _, word := range append([]string{said, strings.Join(words, "")}, words...) {
 		for _, intent := range Intents {
@@ -104,11 +104,11 @@ func (r *reader) intent(v value) {
 		}
 	}
 	if len(v.raw) <= maxField {
-		r.note("intent", v.raw)
+		r.addMetadata("intent", v.raw)
 	}
 }
 
-// confidence reads 0.9, "0.9", 90, "90%" and "high"; nil: it says nothing of use.
+// confidence reads 0.9, "0.9", 90, "90%" and "high"; nil: it is none of these.
 func confidence(raw json.RawMessage) *float64 {
 	text := strings.Trim(string(raw), "\"% ")
 	n, ok := number(json.RawMessage(text))
@@ -117,7 +117,7 @@ func confidence(raw json.RawMessage) *float64 {
 		n /= 100
 	}
 	if !ok {
-		n, ok = levels[normal(strings.ReplaceAll(text, " ", ""))]
+		n, ok = levels[normalKey(strings.ReplaceAll(text, " ", ""))]
 	}
 	if !ok || math.IsNaN(n) || n < 0 || n > 1 {
 		return nil
@@ -125,7 +125,7 @@ func confidence(raw json.RawMessage) *float64 {
 	return &n
 }
 
-// state reads a plan's context. A text alone is its topic; what has another type is left out.
+// state reads a plan's context. A string is its topic; a value of a wrong type is left out.
 func state(v value) core.State {
 	return core.State{
 		Topic:    cmp.Or(v.text(), v.get("topic").text()),
@@ -140,7 +140,7 @@ func values(v value) (m map[string]json.RawMessage) {
 	return m
 }
 
-// texts reads a list of strings, or of objects that hold one, or one string; nil: there is no list.
+// texts reads a list of strings or of objects that textOf reads, or a single one; nil if the value is missing.
 func texts(v value) []string {
 	if !present(v.raw) {
 		return nil
@@ -222,9 +222,10 @@ const (
 	maxTopic = 200  // bytes
 )
 
-// Merge adds what a plan's context says to a conversation's state, as it was at since, unless that is older than age
-// (0: no limit). A value of null removes an entry. When the topic changes, the slots of the old one are removed. A
-// slot that is filled is no longer required. If there is too much, the plan's own entries stay.
+// Merge returns a conversation's state with the changes that a plan's context says. since is the time of the old
+// state, which is dropped if it is older than age (0: no limit). A value of null removes an entry. When the topic
+// changes, the slots of the old one are removed. A slot that is filled is no longer required. If there are too many
+// entries, those of the plan stay.
 func Merge(old core.State, since, now time.Time, age time.Duration, said core.State) core.State {
 	if age > 0 && now.Sub(since) > age {
 		old = core.State{}

@@ -1,26 +1,25 @@
-// Package plan reads what a model answered into a Plan: a tolerant reader for foreign text. It knows the format of
-// the reply and nothing of the catalogue: whether an action exists and whether its payload is right, package action
-// says.
+// Package plan reads a model's answer, tolerantly, into a Plan. It knows the format of the reply and nothing of the
+// catalogue: package action checks whether an action exists and whether its payload is valid.
 //
 // # What is read
 //
 // One JSON object with the keys response, intent, confidence, actions, context, suggestions and metadata; a bare
 // array of actions; one bare action {"type", "payload"}; {"action", "action_input"}; a tool call {"name",
-// "arguments"}; native tool calls; each of them also inside of a fenced block, behind a block of reasoning, or with
+// "arguments"}; native tool calls; each of them also inside of a fenced block, after a block of reasoning, or with
 // prose around it. Several bare actions one after the other are a list. params is read as payload, names of keys may
-// be written in snake case, a number may be a string. What a model thinks is taken out of all texts of a plan, too.
+// be written in snake case, a number may be a string. Reasoning is removed from all texts of a plan, too.
 //
 // # What is repaired
 //
-// Text that clearly was meant to be JSON is repaired, and the plan is marked Repaired. So is a plan of an answer that
-// was cut, one that names a key twice, and one of several plans with prose in between. Of such a plan only messages
+// Text that was clearly meant to be JSON is repaired, and the plan is marked Repaired. So is a plan of an answer that
+// was cut off, one that has a key twice, and one of several plans with prose in between. Only messages of such a plan
 // may run. It never holds an action whose name is not literally in the text.
 //
 // # What is refused
 //
 // An empty answer, prose without any JSON, a plan with neither response nor actions, a step without a type, a step
-// whose conditions cannot be read, and everything of a wrong type: each is one Fault. Text beyond MaxText, more than
-// 64 levels of nesting and more than 32 steps are not read at all.
+// whose conditions cannot be read, and a value of a wrong type are one Fault each. Text beyond MaxText, more than 64
+// levels of nesting and more than 32 steps are not read at all.
 package plan
 
 import (
@@ -35,7 +34,7 @@ import (
 	"synthbot/core/llm"
 )
 
-// Bounds of what is read.
+// Bounds of an answer.
 const (
 	MaxText   = 256 << 10 // bytes of an answer
 	maxRepair = 32 << 10  // bytes of broken JSON that are repaired
@@ -45,9 +44,9 @@ const (
 	maxName   = 64 // bytes of an action's name
 )
 
-// Read turns a model's answer into a Plan. The faults say what of it could not be read; the
-// Plan holds the rest. keys are further top-level keys that plugins registered; their values
-// go into the metadata. Read never panics, and never invents an action.
+// Read turns a model's answer into a Plan. The faults say what could not be read; the Plan
+// holds the rest. keys are further top-level keys that plugins registered; their values go
+// into the metadata. Read never panics, and never invents an action.
 func Read(a llm.Answer, keys ...string) (core.Plan, []core.Fault) {
 	r := reader{keys: keys}
 	r.plan.Repaired = a.Truncated
@@ -57,12 +56,12 @@ func Read(a llm.Answer, keys ...string) (core.Plan, []core.Fault) {
 		r.calls(a)
 	case len(a.Text) > MaxText:
 		r.fault("", "the answer has %d bytes, at most %d are allowed", len(a.Text), MaxText)
-	case isObject(text): // as it should be
+	case isObject(text): // the normal case
 		r.value(text)
 	default:
 		r.search(strip(a.Text))
 	}
-	r.words()
+	r.dropNestedPlans()
 	if len(r.plan.Steps) > maxSteps {
 		r.fault("actions", "%d actions, at most %d are allowed", len(r.plan.Steps), maxSteps)
 		r.plan.Steps = nil
@@ -84,7 +83,7 @@ func (r *reader) fault(field, format string, args ...any) {
 	r.faults = append(r.faults, core.Fault{Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
-// search reads what of a text is a plan.
+// search finds and reads the plan in a text.
 func (r *reader) search(text string) {
 	if text == "" {
 		r.fault("", "the answer is empty")
@@ -129,7 +128,7 @@ func (r *reader) value(raw json.RawMessage) {
 	case shape == shapePlan:
 		steps = r.object(v)
 	case shape == shapeAction:
-		steps = r.bare(v)
+		steps = r.bareAction(v)
 	case v.isOnePlan():
 		steps = r.object(v.items[0])
 	}
@@ -141,7 +140,7 @@ func (r *reader) value(raw json.RawMessage) {
 	}
 }
 
-// decode reads valid JSON, without thoughts. It reports what is wrong with it; ok is false if that is fatal.
+// decode reads valid JSON, without reasoning. It adds what is wrong to the faults; ok is false if that is fatal.
 func (r *reader) decode(field string, raw json.RawMessage) (v value, ok bool) {
 	v, d := decode(raw)
 	if d.wrong != "" {
@@ -154,7 +153,7 @@ func (r *reader) decode(field string, raw json.RawMessage) (v value, ok bool) {
 	return v, !d.fatal
 }
 
-// calls reads native tool calls, and the words beside them.
+// calls reads native tool calls, and the text beside them.
 func (r *reader) calls(a llm.Answer) {
 	said := false
 	for i, c := range a.Calls {
@@ -180,7 +179,7 @@ func (r *reader) calls(a llm.Answer) {
 	}
 }
 
-// arguments reads those of one tool call. Arguments that were cut are repaired.
+// arguments reads the arguments of one tool call. Broken ones are repaired.
 func (r *reader) arguments(field string, c llm.ToolCall) (json.RawMessage, bool) {
 	raw := bytes.TrimSpace(c.Arguments)
 	if len(raw) == 0 || string(raw) == "null" {
@@ -210,8 +209,8 @@ func (r *reader) arguments(field string, c llm.ToolCall) (json.RawMessage, bool)
 	return payload, ok
 }
 
-// repair repairs broken JSON. If that gives no plan, it looks for whole plans inside. Either
-// way only messages may run.
+// repair repairs broken JSON. If the result is not a plan, it looks for whole plans inside. In
+// both cases only messages may run.
 func (r *reader) repair(f *findings) {
 	r.plan.Repaired = true
 	repaired, ok := repair(f.broken)
@@ -225,7 +224,7 @@ func (r *reader) repair(f *findings) {
 	f.values = append(f.values, again.values...)
 }
 
-// tooDeep reports whether a text may nest deeper than is read.
+// tooDeep reports whether the brackets of a text nest deeper than maxDepth.
 func tooDeep(text string) bool {
 	depth := 0
 	for i := range len(text) {
@@ -253,7 +252,7 @@ func repair(text string) (repaired string, ok bool) {
 	}
 	end := strings.LastIndexAny(text, "}]")
 	if end > 0 && end < len(text)-1 {
-		return try(text[:end+1]) // with prose behind it
+		return try(text[:end+1]) // without the prose after it
 	}
 	return "", false
 }

@@ -77,7 +77,7 @@ func TestReadShapes(t *testing.T) {
 		{"a thought in the text of a payload", `{"action":"a","action_input":"{\"text\":\"<think>x</think>hi\"}"}`, hi},
 		{"marks in code", "{\"type\":\"save\",\"payload\":{\"code\":\"split('</think>') `<think>`\"}}", "save{\"code\":\"split('</think>') `<think>`\"}"},
 		{"a plan in a message behind a thought", `{"actions":[{"type":"message_x","payload":{"text":"<think>x</think>{\"response\":\"hi\"}"}}]}`,
-			"! actions[0].payload.text: is a plan; write what you say to people there"},
+			"! actions[0].payload.text: is a plan; write there only what you say to people"},
 		{"mistral", `[THINK]{"type":"ban"}[/THINK]{"response":"hi"}`, "say(hi)"},
 		{"channel without an end", `<|channel|>analysis<|message|>hm {"type":"ban"}<|start|>assistant<|channel|>final<|message|>{"response":"hi"}`, "say(hi)"},
 		{"channels", `<|channel|>analysis<|message|>hm {"type":"ban"}<|end|><|channel|>final<|message|>{"response":"hi"}<|end|>`, "say(hi)"},
@@ -96,7 +96,7 @@ func TestReadShapes(t *testing.T) {
 		{"nothing", `{}`, `! the JSON of the answer is not an action plan: it has neither "response" nor "actions"`},
 		{"no deeds", `{"actions":[]}`, `! the plan has neither "response" nor "actions"`},
 		{"deep", `{"response":` + strings.Repeat("[", 99) + strings.Repeat("]", 99) + `}`, "! the JSON nests too deep"},
-		{"number", `{"type":"a","payload":{"n":1e999999999}}`, "! the number 1e999999999 is out of all bounds"},
+		{"number", `{"type":"a","payload":{"n":1e999999999}}`, "! the number 1e999999999 is out of range"},
 		{"bad condition", `{"type":"a","payload":{},"conditions":[{"field":"x","operator":"like","value":1}]}`,
 			"! actions[0].conditions[0].operator: must be one of eq, neq, gt, gte, lt, lte, contains, exists"},
 	}

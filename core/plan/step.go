@@ -13,7 +13,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// object reads an object with the keys of a plan, but for its steps, which it returns.
+// object reads an object with the keys of a plan. It returns the steps unread.
 func (r *reader) object(v value) (steps []value) {
 	r.envelope(v)
 	if v.has("response") {
@@ -27,7 +27,7 @@ func (r *reader) object(v value) (steps []value) {
 	if !present(actions.raw) && v.has("action") && v.get("action").kind() != '"' {
 		known, actions = append(slices.Clip(planKeys), "action"), v.get("action")
 	}
-	r.stray(v, known)
+	r.readExtra(v, known)
 	switch {
 	case actions.kind() == '[':
 		return actions.items
@@ -39,28 +39,30 @@ func (r *reader) object(v value) (steps []value) {
 	return nil
 }
 
-// bare reads one action in the place of a plan, perhaps with keys of a plan beside its own. It returns the step.
-func (r *reader) bare(v value) (steps []value) {
-	final := normal(strings.ReplaceAll(v.get("action").text(), " ", ""))
+// bareAction reads one action that is the whole answer, perhaps with keys of a plan beside its own. It returns the step
+// unread.
+func (r *reader) bareAction(v value) (steps []value) {
+	final := normalKey(strings.ReplaceAll(v.get("action").text(), " ", ""))
 	input := v.get("actioninput")
 	if final == "finalanswer" && input.kind() == '"' {
 		r.plan.Response = strings.TrimSpace(input.text())
 		return nil
 	}
 	r.envelope(v)
-	maps.DeleteFunc(v.fields, func(name string, _ value) bool { return slices.Contains(planKeys, normal(name)) })
+	maps.DeleteFunc(v.fields, func(name string, _ value) bool { return slices.Contains(planKeys, normalKey(name)) })
 	return []value{v}
 }
 
-// stray sorts the keys that a plan does not have. Remarks and empty values are dropped.
-func (r *reader) stray(v value, known []string) {
+// readExtra handles unknown keys of a plan: registered ones go into the metadata, remarks and empty values are dropped,
+// all others go into Extra.
+func (r *reader) readExtra(v value, known []string) {
 	for k, f := range v.fields {
-		n := normal(k)
+		n := normalKey(k)
 		switch {
 		case slices.Contains(known, n), slices.Contains(remarkKeys, n):
 		case slices.Contains([]string{"null", `""`, "[]", "{}"}, string(f.raw)):
 		case slices.Contains(r.keys, k):
-			r.note(k, f.raw)
+			r.addMetadata(k, f.raw)
 		case r.plan.Extra == nil:
 			r.plan.Extra = map[string]json.RawMessage{k: f.raw}
 		default:
@@ -69,8 +71,8 @@ func (r *reader) stray(v value, known []string) {
 	}
 }
 
-// note puts a registered key into the metadata.
-func (r *reader) note(key string, value json.RawMessage) {
+// addMetadata adds a key to the metadata.
+func (r *reader) addMetadata(key string, value json.RawMessage) {
 	m := make(map[string]json.RawMessage)
 	if len(r.plan.Metadata) > 0 && json.Unmarshal(r.plan.Metadata, &m) != nil {
 		return
@@ -130,8 +132,8 @@ func (r *reader) step(field string, v value, chain int) (s core.Step, ok bool) {
 	return s, ok && readable
 }
 
-// payload finds a step's payload under any of its names, and its unit beside it. Without one, the
-// keys that are not the step's own are the payload.
+// payload reads a step's payload under any of its names, and its unit. If there is none, all keys that
+// are not known are the payload.
 func (r *reader) payload(field string, s *core.Step, v value, known []string) bool {
 	i := slices.IndexFunc(payloadKeys, v.has)
 	if i < 0 {
@@ -140,12 +142,12 @@ func (r *reader) payload(field string, s *core.Step, v value, known []string) bo
 	}
 	s.Unit = txt.Clip(v.get("unit").text(), maxName)
 	for _, extra := range slices.Sorted(maps.Keys(v.rest(append(slices.Clip(known), "unit")))) {
-		r.fault(field+"."+txt.Clip(extra, 64), "unknown key; what the action needs belongs into its payload")
+		r.fault(field+"."+txt.Clip(extra, 64), "unknown key; put what the action needs into its payload")
 	}
 	found := v.get(payloadKeys[i])
 	payload, ok := payloadOf(found)
 	words := strings.TrimSpace(found.text())
-	if !ok && speaks(s.Type) && words != "" && !strings.ContainsAny(words[:1], "{[") {
+	if !ok && isMessageAction(s.Type) && words != "" && !strings.ContainsAny(words[:1], "{[") {
 		payload, ok = core.JSON(map[string]string{"text": words}), true
 	}
 	if !ok {
@@ -187,7 +189,7 @@ func priority(raw json.RawMessage) int {
 	return int(min(max(n, 0), 10))
 }
 
-// confirm is true if it cannot be read: asking once too often does no harm.
+// confirm reads a boolean. An unreadable one is true: an unneeded question does no harm.
 func confirm(raw json.RawMessage) bool {
 	no := []string{"", "null", "false", "no", "none", "0"}
 	return !slices.Contains(no, strings.ToLower(strings.Trim(string(raw), `" `)))

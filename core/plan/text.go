@@ -29,18 +29,18 @@ type found struct {
 	adjacent bool // nothing but white space, commas, fences and tags is between it and the last value
 }
 
-// list reports whether the values are the elements of one list of actions.
+// list reports whether the values are adjacent, so that they are one list of actions.
 func (f *findings) list() bool {
 	alone := func(v found) bool { return v.shape == shapePlan || !v.adjacent }
 	return f.values[0].shape != shapePlan && !slices.ContainsFunc(f.values[1:], alone)
 }
 
-// maxStarts bounds how often a bracket of the text is tried as the beginning of
-// JSON: each try may read the whole rest.
+// maxStarts bounds how many brackets of a text are tried as the beginning of JSON,
+// as each try may read the whole rest.
 const maxStarts = 64
 
-// find looks for JSON values. What begins like one but cannot be read ends the search: the
-// inner parts of a plan that was cut are not plans.
+// find finds the JSON values of a text. Broken JSON ends the search, because inner parts of
+// a plan that was cut off are not plans.
 func find(text string) findings {
 	var f findings
 	last := 0 // the end of the last value
@@ -57,7 +57,7 @@ func find(text string) findings {
 			continue
 		}
 		if n == 0 {
-			f.broken, f.adjacent = region(text, at), adjacent
+			f.broken, f.adjacent = brokenPart(text, at), adjacent
 			return f
 		}
 		at += n
@@ -79,16 +79,16 @@ func (f *findings) add(raw json.RawMessage, adjacent bool) {
 	}
 }
 
-// asidePattern matches brackets of prose: closed at once, with nothing of JSON inside. It is
-// large, and made when it is first needed.
+// asidePattern matches brackets of prose: with a few characters inside that are not JSON. It is
+// large, and compiled when it is first needed.
 var asidePattern = txt.Pattern(`^(?:\[[^\[\]{}"':]{0,200}\]|\{[^\[\]{}"':]{1,200}\})`)
 
-// betweenPattern matches what says nothing between two values.
+// betweenPattern matches what may separate adjacent values.
 var betweenPattern = txt.Pattern("^(?:\\s|[,;]|```[a-zA-Z]*|</?[a-zA-Z_]+>)*$")
 
-// region is the part of the text with the broken JSON that begins at: up to the end, or to
-// the end of the fenced block around it.
-func region(text string, at int) string {
+// brokenPart returns the part of the text from at, where broken JSON begins, to the end of the
+// text or of the fenced block around it.
+func brokenPart(text string, at int) string {
 	if strings.Count(text[:at], "```")%2 == 1 {
 		end := strings.LastIndex(text[at:], "\n```")
 		if end >= 0 {
@@ -98,7 +98,7 @@ func region(text string, at int) string {
 	return text[at:]
 }
 
-// strip removes what surrounds an answer: reasoning, the marks of chat templates, and bytes that are not text.
+// strip removes what surrounds an answer: reasoning, the marks of chat templates, and invalid bytes.
 func strip(text string) string {
 	if !utf8.ValidString(text) {
 		text = strings.ToValidUTF8(text, "\uFFFD")
@@ -107,14 +107,14 @@ func strip(text string) string {
 	if isObject([]byte(text)) {
 		return text
 	}
-	return strings.TrimSpace(unmark(unreason(text)))
+	return strings.TrimSpace(removeMarks(removeReasoning(text)))
 }
 
-var marks = txt.Pattern(`<\|[a-zA-Z_]{1,32}\|>`)
+var marksPattern = txt.Pattern(`<\|[a-zA-Z_]{1,32}\|>`)
 
-// unreason removes blocks of reasoning. One that is never closed reaches to the end; one that
-// was opened by the template and not by the model begins the text.
-func unreason(text string) string {
+// removeReasoning removes blocks of reasoning. A block that is never closed reaches to the end; one that is
+// only closed, because the chat template opened it, starts at the beginning.
+func removeReasoning(text string) string {
 	for range maxStarts {
 		open, end := llm.FindThought(text)
 		json := strings.IndexAny(text, "{[")
@@ -147,9 +147,9 @@ func outside(text string, json, at int) bool {
 	return at >= json+n
 }
 
-// unmark removes marks like <|im_end|>. Of a text in several channels the last one counts.
-func unmark(text string) string {
-	at := marks().FindStringIndex(text)
+// removeMarks removes marks like <|im_end|>. If a text has several channels, it returns the last one.
+func removeMarks(text string) string {
+	at := marksPattern().FindStringIndex(text)
 	if at == nil {
 		return text
 	}
@@ -165,26 +165,26 @@ func unmark(text string) string {
 	if i >= 0 {
 		text = text[i:]
 	}
-	return marks().ReplaceAllString(text, "")
+	return marksPattern().ReplaceAllString(text, "")
 }
 
-// maxProse is how much of a model's own words is passed on, in bytes.
+// maxProse is the longest text that Prose returns, in bytes.
 const maxProse = 4000
 
 var (
-	// What gives away JSON, a call of a tool, or a note of the model to itself.
-	machine = txt.Pattern(`(?is)[{\[]\s*["'{\[]|"\s*:\s*["{\[\d]|` +
+	// Signs of JSON or a tool call, of a note of the model to itself, and of its final answer.
+	machinePattern = txt.Pattern(`(?is)[{\[]\s*["'{\[]|"\s*:\s*["{\[\d]|` +
 		`<[|/]?\s*(tool|function|invoke|parameter)|\[/?(tool|inst|function)|` +
 		"```\\s*(json|tool|xml|plan)" + `|\bmessage_[a-z0-9]+\b|` +
 		`\b(action_input|interface_path|requiresConfirmation|fallbackAction|system_message)\b|<\|`)
-	private = txt.Pattern(`(?im)^\W{0,4}(thought|thoughts|thinking|reasoning|analysis|` +
+	privatePattern = txt.Pattern(`(?im)^\W{0,4}(thought|thoughts|thinking|reasoning|analysis|` +
 		`internal|internal note|private note|note to self|scratchpad|` +
 		`action|action input|observation|plan|system|assistant|user)\W{0,4}:`)
-	final = txt.Pattern(`(?i)^.*\bfinal answer\s*:\s*`)
+	finalPattern = txt.Pattern(`(?i)^.*\bfinal answer\s*:\s*`)
 )
 
-// Prose returns a model's answer without what surrounds it. ok is false if the answer is not
-// prose for users: if it has anything of JSON, of a tool call or of private reasoning in it.
+// Prose returns a model's answer without what surrounds it. ok is false if users must not read
+// the answer, because it has parts of JSON, of a tool call or of private reasoning in it.
 func Prose(text string) (prose string, ok bool) {
 	if len(text) > MaxText {
 		return "", false
@@ -192,14 +192,14 @@ func Prose(text string) (prose string, ok bool) {
 	text = strip(text)
 	i := strings.LastIndex(strings.ToLower(text), "final answer:")
 	if i >= 0 {
-		text = strings.TrimSpace(final().ReplaceAllString(text[i:], ""))
+		text = strings.TrimSpace(finalPattern().ReplaceAllString(text[i:], ""))
 	}
-	if json.Valid([]byte(text)) { // a string may be for users, no other value is
+	if json.Valid([]byte(text)) { // only a string may be for users
 		text = strings.TrimSpace(value{raw: []byte(text)}.text())
 	}
 	isSaid := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsSymbol(r) && r > 0xFF }
 	switch {
-	case text == "" || len(text) > maxProse || machine().MatchString(text) || private().MatchString(text):
+	case text == "" || len(text) > maxProse || machinePattern().MatchString(text) || privatePattern().MatchString(text):
 		return "", false
 	case text[0] == '<' && text[len(text)-1] == '>': // a page, or a tag of some tool
 		return "", false
@@ -209,21 +209,21 @@ func Prose(text string) (prose string, ok bool) {
 	return text, true
 }
 
-// words keeps plans out of what is said to users: some models write one into the other. It
-// takes the text of the inner plan; without one, it is a fault, and not said.
-func (r *reader) words() {
+// dropNestedPlans replaces a plan in the response by the response of that plan, because some models nest them.
+// If it has none, or if a message holds a plan, that is a fault, and users do not see it.
+func (r *reader) dropNestedPlans() {
 	p := &r.plan
-	if inner, ok := inside(p.Response); ok {
+	if inner, ok := readInner(p.Response); ok {
 		p.Response = llm.Unthink(inner.get("response").text())
 		if p.Response == "" {
-			r.fault("response", "is a plan itself; write what you say to people there, and actions beside it")
+			r.fault("response", "is a plan itself; write there only what you say to people, and actions beside it")
 		}
 	}
 	steps := p.Steps[:0]
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		if bytes.LastIndexByte(s.Payload, '{') > 0 && speaks(s.Type) && speaksAPlan(s.Payload) {
-			r.fault(fmt.Sprintf("actions[%d].payload.text", i), "is a plan; write what you say to people there")
+		if bytes.LastIndexByte(s.Payload, '{') > 0 && isMessageAction(s.Type) && isPlanText(s.Payload) {
+			r.fault(fmt.Sprintf("actions[%d].payload.text", i), "is a plan; write there only what you say to people")
 			continue
 		}
 		steps = append(steps, *s)
@@ -231,12 +231,12 @@ func (r *reader) words() {
 	p.Steps = steps
 }
 
-// speaks reports whether the action of that name sends a message.
-func speaks(name string) bool {
+// isMessageAction reports whether the action of that name sends a message.
+func isMessageAction(name string) bool {
 	return strings.HasPrefix(strings.ToLower(name), strings.TrimSuffix(core.MessagePrefix, "_"))
 }
 
-// unthink removes thoughts from all strings of a JSON value.
+// unthink removes reasoning from all strings of a JSON value.
 func unthink(raw json.RawMessage) json.RawMessage {
 	clean := make(json.RawMessage, 0, len(raw))
 	for {
@@ -250,7 +250,7 @@ func unthink(raw json.RawMessage) json.RawMessage {
 	}
 }
 
-// unthinkString removes thoughts from a JSON string.
+// unthinkString removes reasoning from a JSON string.
 func unthinkString(quoted []byte) []byte {
 	var text string
 	if json.Unmarshal(quoted, &text) != nil || llm.Unthink(text) == text {
@@ -259,19 +259,19 @@ func unthinkString(quoted []byte) []byte {
 	return core.JSON(llm.Unthink(text))
 }
 
-// speaksAPlan reports whether the text of a message is a plan.
-func speaksAPlan(payload json.RawMessage) bool {
+// isPlanText reports whether the text of a message is a plan.
+func isPlanText(payload json.RawMessage) bool {
 	var said struct{ Text, Message string }
 	if json.Unmarshal(payload, &said) != nil {
-		return false // its schema will refuse it
+		return false // the action's schema refuses it
 	}
-	_, text := inside(said.Text)
-	_, message := inside(said.Message)
+	_, text := readInner(said.Text)
+	_, message := readInner(said.Message)
 	return text || message
 }
 
-// inside reads a text that is a plan as a whole, in a fence or not.
-func inside(text string) (v value, ok bool) {
+// readInner reads a text that is a plan and nothing else, in a fenced block or not.
+func readInner(text string) (v value, ok bool) {
 	text = strings.TrimSpace(text)
 	body, fenced := strings.CutPrefix(text, "```")
 	if fenced {

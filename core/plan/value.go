@@ -23,15 +23,15 @@ func isObject(text []byte) bool {
 	return len(text) > 0 && text[0] == '{' && utf8.Valid(text) && json.Valid(text)
 }
 
-// decoder reads valid JSON into values. It notes what encoding/json accepts and a plan should not have.
+// decoder reads valid JSON into values. It also finds faults that encoding/json accepts.
 type decoder struct {
 	rest     []byte // what comes next
-	wrong    string // deep nesting, keys that occur twice, and numbers that are too large to work with; "" if none
-	fatal    bool   // what is wrong is so bad that the JSON is not used at all
-	thoughts bool   // there may be thoughts in its strings
+	wrong    string // deep nesting, keys that occur twice, or numbers that are too large to work with; "" if none
+	fatal    bool   // the JSON must not be used at all
+	thoughts bool   // its strings may contain reasoning
 }
 
-// decode reads valid JSON. The decoder says what is special about it.
+// decode reads valid JSON. The decoder has what was found in it.
 func decode(raw json.RawMessage) (v value, d decoder) {
 	d.rest = raw
 	v = d.value(0)
@@ -74,30 +74,30 @@ func (d *decoder) value(depth int) (v value) {
 		number := string(from[:len(from)-len(d.rest)])
 		_, exponent, _ := strings.Cut(strings.ToLower(number), "e")
 		if len(number) > 400 || len(strings.TrimLeft(exponent, "+-0")) > 3 {
-			d.refuse("the number "+txt.Clip(number, 24)+" is out of all bounds", true)
+			d.refuse("the number "+txt.Clip(number, 24)+" is out of range", true)
 		}
 	}
 	v.raw = from[:len(from)-len(d.rest)]
 	return v
 }
 
-// next skips what is between values, and returns the first byte of what follows.
+// next skips white space and separators, and returns the first byte of what follows.
 func (d *decoder) next() byte {
 	d.rest = bytes.TrimLeft(d.rest, " \t\r\n,:")
 	return d.rest[0]
 }
 
-// refuse notes the first thing that is wrong, or the first that is fatal.
+// refuse keeps the first fault, or the first fatal one.
 func (d *decoder) refuse(why string, fatal bool) {
 	if d.wrong == "" || fatal && !d.fatal {
 		d.wrong, d.fatal = why, fatal
 	}
 }
 
-// present is false for null, too.
+// present reports whether there is a value other than null.
 func present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
-// kind is the first byte of the value, as '"' of a string; 0 if it is missing.
+// kind returns the first byte of the value, such as '"' of a string; 0 if it is missing.
 func (v value) kind() byte {
 	if len(v.raw) == 0 {
 		return 0
@@ -105,7 +105,7 @@ func (v value) kind() byte {
 	return v.raw[0]
 }
 
-// text is that of a string; "" of any other value.
+// text returns the text of a string; "" for any other value.
 func (v value) text() (s string) {
 	if v.kind() != '"' {
 		return ""
@@ -117,8 +117,8 @@ func (v value) text() (s string) {
 	return s
 }
 
-// get returns the value of a key in any spelling: in the plain one, or else in the one that sorts first of
-// those that are not null.
+// get returns the value of a normalised key in any spelling: the key itself, or else the first other spelling,
+// in sorted order, whose value is not null.
 func (v value) get(key string) value {
 	found, ok := v.fields[key]
 	if ok {
@@ -126,7 +126,7 @@ func (v value) get(key string) value {
 	}
 	first := ""
 	for name, other := range v.fields {
-		if normal(name) == key && present(other.raw) && (first == "" || name < first) {
+		if normalKey(name) == key && present(other.raw) && (first == "" || name < first) {
 			first, found = name, other
 		}
 	}
@@ -139,19 +139,19 @@ func (v value) has(key string) bool { return present(v.get(key).raw) }
 func (v value) rest(known []string) map[string]json.RawMessage {
 	rest := make(map[string]json.RawMessage)
 	for name, f := range v.fields {
-		if !slices.Contains(known, normal(name)) {
+		if !slices.Contains(known, normalKey(name)) {
 			rest[name] = f.raw
 		}
 	}
 	return rest
 }
 
-// normal makes "requires_confirmation" and "requiresConfirmation" one key.
-func normal(key string) string {
+// normalKey returns a key in lower case without '_', so that "requires_confirmation" equals "requiresConfirmation".
+func normalKey(key string) string {
 	return strings.ToLower(strings.ReplaceAll(key, "_", ""))
 }
 
-// shape is what a JSON value looks like from outside.
+// shape tells what kind of answer a JSON value may be.
 type shape int
 
 const (

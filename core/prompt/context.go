@@ -14,13 +14,13 @@ import (
 type section struct {
 	name  string
 	items []part
-	had   int           // items before any gave way
-	list  bool          // the value is a list of items, else the one item
+	had   int           // items before reduction
+	list  bool          // the value is a list of items, else the only item
 	sum   int           // of the items' sizes
-	lines []*core.Entry // what the items of a history tell
+	lines []*core.Entry // the entries of a history, one for each item
 }
 
-// section writes n items under a key; list: as a list, else n is at most one.
+// section writes n items under a key. Unless list is set, n is at most one.
 func (w *writer) section(name string, list bool, n int, item func(i int)) section {
 	s := section{name: name, list: list, had: n}
 	if n == 0 {
@@ -43,7 +43,7 @@ func (w *writer) section(name string, list bool, n int, item func(i int)) sectio
 	return s
 }
 
-// cost is what the section takes, without the comma before it.
+// cost returns the size of the section, without the comma before it.
 func (s *section) cost() int {
 	n := len(s.items)
 	if n == 0 {
@@ -56,8 +56,8 @@ func (s *section) cost() int {
 	return cost
 }
 
-// first drops the n first items.
-func (s *section) first(n int) {
+// dropFirst drops the first n items.
+func (s *section) dropFirst(n int) {
 	for i := range s.items[:n] {
 		s.sum -= s.items[i].size
 	}
@@ -78,7 +78,7 @@ func (s *section) shorten(i, room int) {
 	s.sum += p.size
 }
 
-// write writes what is left of the section.
+// write writes the remaining items of the section.
 func (s *section) write(w *writer) {
 	if len(s.items) == 0 {
 		return
@@ -96,7 +96,7 @@ func (s *section) write(w *writer) {
 	}
 }
 
-// spoken keeps what belongs into a history.
+// spoken returns the entries of a history.
 func spoken(entries []core.Entry) []*core.Entry {
 	kept := make([]*core.Entry, 0, len(entries))
 	for i := range entries {
@@ -107,7 +107,7 @@ func spoken(entries []core.Entry) []*core.Entry {
 	return kept
 }
 
-// history writes entries; abroad: with the place they come from.
+// history writes entries; with the place of each if abroad is set.
 func (w *writer) history(name string, list []*core.Entry, abroad bool) section {
 	s := w.section(name, true, len(list), func(i int) { w.entry(list[i], abroad) })
 	s.lines = list
@@ -122,13 +122,13 @@ func (w *writer) entry(e *core.Entry, abroad bool) {
 	if abroad {
 		w.text("interface_path", m.Path.String())
 	}
-	w.some("from", m.Author.Name)
+	w.optional("from", m.Author.Name)
 	text := m.Text
 	if e.Self {
-		w.sound("self", "true")
+		w.raw("self", "true")
 		text = llm.Unthink(text)
 	} else {
-		w.some("usertag", w.marks.Of(m.Path, m.Author))
+		w.optional("usertag", w.marks.Of(m.Path, m.Author))
 	}
 	w.slot("text", text, false)
 	w.spoken(m)
@@ -143,7 +143,7 @@ func (w *writer) entry(e *core.Entry, abroad bool) {
 	w.close('}')
 }
 
-// values writes a list of JSON values that others supply, and behind them texts. What is not JSON is left out.
+// values writes a list of JSON values from plugins, and texts after them. Invalid JSON is left out.
 func (w *writer) values(name string, raws []json.RawMessage, texts ...string) section {
 	raws = slices.DeleteFunc(slices.Clone(raws), func(raw json.RawMessage) bool { return !isValue(raw) })
 	return w.section(name, true, len(raws)+len(texts), func(i int) {
@@ -157,7 +157,7 @@ func (w *writer) values(name string, raws []json.RawMessage, texts ...string) se
 	})
 }
 
-// injections writes the keys that plugins add, sorted, except for those that have a meaning of their own.
+// injections writes the keys that plugins add, sorted, except for those with a fixed meaning.
 func (w *writer) injections(m map[string]json.RawMessage) (list []section) {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		switch key {
@@ -176,11 +176,11 @@ func (w *writer) state(s *core.State) section {
 	n := len(s.Topic) + len(s.Entities) + len(s.SlotsFilled) + len(s.SlotsRequired) + len(s.Status)
 	return w.section("conversation_state", false, min(n, 1), func(int) {
 		w.open('{')
-		w.some("topic", s.Topic)
+		w.optional("topic", s.Topic)
 		w.dictionary("entities", s.Entities)
 		w.dictionary("slotsFilled", s.SlotsFilled)
 		w.texts("slotsRequired", s.SlotsRequired)
-		w.some("status", s.Status)
+		w.optional("status", s.Status)
 		w.close('}')
 	})
 }
@@ -196,7 +196,7 @@ func (w *writer) dictionary(name string, m map[string]json.RawMessage) {
 	w.close('}')
 }
 
-// recon is left out of a beat: nobody spoke, there is no language or tone to meet.
+// recon writes the hints about the message. A beat has none: there is no user whose language or tone to match.
 func (w *writer) recon(kind Kind, r *Recon) section {
 	language := languageTag(r.Language)
 	n := len(language) + len(r.MessageTone) + len(r.ConversationTone) + len(r.Snippets)
@@ -205,9 +205,9 @@ func (w *writer) recon(kind Kind, r *Recon) section {
 	}
 	return w.section("recon", false, min(n, 1), func(int) {
 		w.open('{')
-		w.some("language", language)
-		w.some("message_tone", r.MessageTone)
-		w.some("conversation_tone", r.ConversationTone)
+		w.optional("language", language)
+		w.optional("message_tone", r.MessageTone)
+		w.optional("conversation_tone", r.ConversationTone)
 		w.texts("snippets", r.Snippets)
 		w.close('}')
 	})

@@ -9,7 +9,7 @@ import (
 	"synthbot/core/llm"
 )
 
-// What a correction quotes at most, in characters.
+// Bounds of a correction, in characters.
 const (
 	replyQuote    = 800
 	messageQuote  = 400
@@ -26,14 +26,14 @@ type Correction struct {
 	Actions []CorrectionAction
 }
 
-// CorrectionAction is an action concerned, in its three tiers.
+// CorrectionAction is an action that a fault is about, in its three tiers.
 type CorrectionAction struct {
 	Name, Brief string
 	Schema      json.RawMessage
 	Examples    core.Examples
 }
 
-// requiredFormat is the one whole example of a plan.
+// requiredFormat is an example of a plan with all keys.
 const requiredFormat = `{"response":"text","intent":"query","confidence":0.9,` +
 	`"actions":[{"type":"NAME","payload":{},"priority":5,"requiresConfirmation":false,"confirmationMessage":"text",` +
 	`"fallbackAction":{"type":"NAME","payload":{}},` +
@@ -41,16 +41,16 @@ const requiredFormat = `{"response":"text","intent":"query","confidence":0.9,` +
 	`"context":{"topic":"text","entities":{},"slotsFilled":{},"slotsRequired":["name"]},` +
 	`"suggestions":["text"],"metadata":{}}`
 
-// Request is the prompt again, the model's reply, and the correction as the last
-// user message. What the correction takes, the context gives way for; where even
-// that is not enough the correction travels without the prompt's own message.
+// Request returns the prompt again, the model's reply, and the correction as the last
+// user message. The context is reduced to make room for them. If that is not enough,
+// the request has only the instructions and the correction.
 func (c Correction) Request() llm.Request {
 	p, message := c.Prompt, c.message()
 	reply := strings.ToValidUTF8(cmp.Or(cut(llm.Unthink(c.Reply), replyQuote), "{}"), "\uFFFD")
 	retry := []llm.Utterance{{Role: llm.RoleModel, Text: reply}, {Role: llm.RoleUser, Text: message}}
 	reserve := textSize(p.parts.plan()) + textSize(message) + textSize(reply)
 	if !p.fits(reserve) {
-		smaller, err := within(p.parts, p.limits, reserve)
+		smaller, err := buildWithin(p.parts, p.limits, reserve)
 		if err != nil {
 			r := p.Request()
 			r.Messages = retry[1:]
@@ -81,13 +81,13 @@ func (c *Correction) message() string {
 		w.close('}')
 	}
 	w.close('}')
-	w.sound("required_format", requiredFormat)
+	w.raw("required_format", requiredFormat)
 	w.close('}')
 	w.close('}')
 	return w.String()
 }
 
-// faults is what was wrong, by field.
+// faults returns what was wrong, by field.
 func (c *Correction) faults() string {
 	lines := make([]string, len(c.Faults))
 	for i, f := range c.Faults {
@@ -97,7 +97,7 @@ func (c *Correction) faults() string {
 	return cmp.Or(text, "The reply was no plan.") + "\nSend the whole reply again, corrected, in required_format."
 }
 
-// reply is what the model said without its thoughts, its calls as the plan that they make.
+// reply returns the model's reply without reasoning, with tool calls as a plan.
 func (c *Correction) reply() string {
 	if len(c.Calls) == 0 {
 		return llm.Unthink(c.Reply)
@@ -105,9 +105,9 @@ func (c *Correction) reply() string {
 	return strings.TrimSpace(llm.Unthink(c.Reply) + "\n" + llm.Unthink(planOf(c.Calls)))
 }
 
-// examples is the third tier within its bounds: what comes last goes first.
+// examples returns the third tier, shortened to examplesQuote.
 func examples(e core.Examples) json.RawMessage {
-	e.SideEffects, e.Similar = nil, nil // they say when to choose it, not how to write it
+	e.SideEffects, e.Similar = nil, nil // they help to choose an action, not to write it
 	for {
 		raw, err := json.Marshal(e)
 		switch {

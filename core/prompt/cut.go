@@ -10,11 +10,11 @@ import (
 	"synthbot/core/txt"
 )
 
-// markRoom is the most that the mark of a cut takes.
+// markRoom is the greatest length of the mark of a cut.
 const markRoom = 40
 
-// cut shortens s so that its JSON takes at most room characters (at least markRoom). Beginning and end stay: a
-// question is often at the end of what is pasted. Between them a mark says how much is missing.
+// cut shortens s so that its JSON has at most room characters (at least markRoom). Beginning and end stay, because a
+// question is often at the end of a pasted text. Between them a mark says how much is missing.
 func cut(s string, room int) string {
 	if textSize(s) <= room {
 		return s
@@ -27,7 +27,7 @@ func cut(s string, room int) string {
 	return s[:i] + " […" + strconv.Itoa(utf8.RuneCountInString(s[i:j])) + " characters cut…] " + s[j:]
 }
 
-// beyond returns a function that reports whether a text, rune by rune, is longer than so many characters of JSON.
+// beyond returns a function that takes a text rune by rune, and reports whether it exceeds room characters of JSON.
 func beyond(room int) func(rune) bool {
 	return func(r rune) bool {
 		room -= txt.WidthJSON(r)
@@ -35,8 +35,8 @@ func beyond(room int) func(rune) bool {
 	}
 }
 
-// level finds the largest size that none of sizes may exceed for their sum to be
-// at most total: the longest are cut first, and as far as needed only.
+// level returns the largest maximum for all sizes with which their sum is at most
+// total: only the longest are cut, and only as far as needed.
 func level(sizes []int, total int) int {
 	sorted := slices.Clone(sizes)
 	slices.Sort(sorted)
@@ -52,14 +52,14 @@ func level(sizes []int, total int) int {
 
 // slot is a text within JSON that may be shortened.
 type slot struct {
-	full     string // as it was
-	from, to int32  // the place of its encoding, quotes included
+	full     string // before it is shortened
+	from, to int32  // the position of its encoding, quotes included
 	size     int32  // of the encoding, without quotes
 	bulk     bool   // a file's text or an action's output
-	plain    bool   // full is JSON itself, unquoted until it is cut
+	plain    bool   // full is JSON, and becomes a string when it is cut
 }
 
-// part is a piece of JSON, measured once, with the texts in it that may give way.
+// part is a piece of JSON, measured once, with the texts in it that may be shortened.
 type part struct {
 	raw   string
 	size  int

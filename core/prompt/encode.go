@@ -8,7 +8,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// maxDepth bounds the nesting of JSON that others supply: decoders give up on what is nested deeper than they like.
+// maxDepth bounds the nesting of JSON from plugins and models: decoders have such limits, too.
 const maxDepth = 64
 
 // quote writes s as a JSON string.
@@ -18,7 +18,7 @@ func (w *writer) quote(s string) {
 	w.WriteByte('"')
 }
 
-// textSize is the number of characters of s within its quotes.
+// textSize returns the number of characters of s as a JSON string, without the quotes.
 func textSize(s string) int {
 	n := 0
 	for _, r := range s {
@@ -27,7 +27,7 @@ func textSize(s string) int {
 	return n
 }
 
-// isValue reports whether raw is JSON that is not nested too deep.
+// isValue reports whether raw is valid JSON that is not nested too deep.
 func isValue(raw []byte) bool {
 	depth := 0
 	for i := 0; i < len(raw) && depth <= maxDepth; i++ {
@@ -43,7 +43,7 @@ func isValue(raw []byte) bool {
 	return depth <= maxDepth && json.Valid(raw)
 }
 
-// supplied writes a value of somebody else, compacted and cured of what is not UTF-8.
+// supplied writes a value from a plugin or model, compacted and as valid UTF-8.
 func (w *writer) supplied(raw []byte) {
 	if !utf8.Valid(raw) {
 		raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
@@ -62,7 +62,7 @@ func (w *writer) supplied(raw []byte) {
 	}
 }
 
-// compact is the value as supplied writes it; ok is false if it is none.
+// compact returns the value as supplied writes it; ok is false if it is not valid.
 func compact(raw []byte) (value string, ok bool) {
 	if !isValue(raw) {
 		return "", false
@@ -72,7 +72,7 @@ func compact(raw []byte) (value string, ok bool) {
 	return w.String(), true
 }
 
-// escapes matches the escapes of a JSON string, that of a surrogate with its other half if it has one.
+// escapes matches the escapes of a JSON string; those of a surrogate pair together.
 var escapes = txt.Pattern(`\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u[dD][89a-fA-F]..|.)`)
 
 // suppliedText writes a JSON string and replaces escaped surrogates that lack their other half.

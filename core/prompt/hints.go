@@ -10,7 +10,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// What hints may take of a prompt.
+// Bounds of hints in a prompt.
 const (
 	toneMax    = 60   // characters of a tone
 	memoryMax  = 500  // characters of a memory
@@ -19,10 +19,10 @@ const (
 	hintsCount = 24   // of each kind
 )
 
-// Merge makes one Recon of what several contributed. A language is, in this order, the override for the place, the
-// strongest hint, the fallback; none where the strongest hint is hint.Undetermined. A tone is the strongest hint. Of
-// snippets, instructions and memories the strongest few stay, none twice. The order in which hints arrive does not
-// matter.
+// Merge makes one Recon of the hints of several sources. The language is the override for the place, or else the hint
+// of the highest priority, or else the fallback; none if that hint is hint.Undetermined. Each tone is the hint of the
+// highest priority. A few snippets, instructions and memories of the highest priorities stay, each once. The order of
+// the hints does not matter.
 func Merge(hints []hint.Hint, override, fallback string) Recon {
 	sorted := sorting.Sorted(slices.Values(hints), func(a, b hint.Hint) int {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Text, b.Text))
@@ -37,11 +37,11 @@ func Merge(hints []hint.Hint, override, fallback string) Recon {
 		case hint.ConversationTone:
 			r.ConversationTone = cmp.Or(r.ConversationTone, toneWord(h.Text))
 		case hint.Snippet:
-			r.Snippets = once(r.Snippets, h.Text, hintMax)
+			r.Snippets = appendOnce(r.Snippets, h.Text, hintMax)
 		case hint.Instruction:
-			r.Instructions = once(r.Instructions, h.Text, hintMax)
+			r.Instructions = appendOnce(r.Instructions, h.Text, hintMax)
 		case hint.Memory:
-			r.Memories = once(r.Memories, h.Text, memoryMax)
+			r.Memories = appendOnce(r.Memories, h.Text, memoryMax)
 		}
 	}
 	r.Language = cmp.Or(r.Language, languageTag(fallback))
@@ -51,7 +51,7 @@ func Merge(hints []hint.Hint, override, fallback string) Recon {
 	return r
 }
 
-// toneWord is a tone that is short enough to be one.
+// toneWord returns a tone on one line; "" if it is too long.
 func toneWord(s string) string {
 	s = txt.Line(s)
 	if utf8.RuneCountInString(s) > toneMax {
@@ -60,8 +60,8 @@ func toneWord(s string) string {
 	return s
 }
 
-// once adds a text that is new, while there is room.
-func once(list []string, text string, most int) []string {
+// appendOnce appends a text unless the list has it or is full.
+func appendOnce(list []string, text string, most int) []string {
 	text = cut(txt.Line(text), most)
 	size := utf8.RuneCountInString(text)
 	for _, other := range list {

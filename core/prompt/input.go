@@ -10,7 +10,7 @@ import (
 	"synthbot/core/llm"
 )
 
-// input is what the turn answers. Its type is "message" where people did something, else the kind of what happened.
+// input writes what the turn answers. Its type is "message" if a user did something, else the kind of event.
 func (p *Parts) input(w *writer, l llm.Limits) {
 	last := p.last()
 	w.open('{')
@@ -19,7 +19,7 @@ func (p *Parts) input(w *writer, l llm.Limits) {
 	w.object("payload")
 	w.slot("text", p.words(), false)
 	w.foreign(last.Message.Path, p.foreign())
-	w.happening(&last.Event)
+	w.eventDetails(&last.Event)
 	said := "text"
 	if last.Message.Voice {
 		said = "voice"
@@ -50,7 +50,7 @@ func (p *Parts) inputType(last *core.Entry) string {
 	return string(last.Kind)
 }
 
-// manyWait is how many messages may wait before the prompt says of each who said it, even if that is one person.
+// manyWait is how many messages of one person the prompt joins to one text; more are also listed one by one.
 const manyWait = 5
 
 func (p *Parts) several() bool {
@@ -59,12 +59,12 @@ func (p *Parts) several() bool {
 	})
 }
 
-// last is the newest of what the turn answers.
+// last returns the newest entry that the turn answers.
 func (p *Parts) last() *core.Entry { return &p.Messages[len(p.Messages)-1] }
 
-// saying are the messages whose words are the text of the input: all of one person. Of several people it is the last
-// one's, and the list of messages holds the rest.
-func (p *Parts) saying() []core.Entry {
+// textMessages returns the messages whose text is the text of the input: all if one person wrote them; else only the
+// last, and the list of messages holds the others.
+func (p *Parts) textMessages() []core.Entry {
 	if p.several() {
 		return p.Messages[len(p.Messages)-1:]
 	}
@@ -72,7 +72,7 @@ func (p *Parts) saying() []core.Entry {
 }
 
 func (p *Parts) words() string {
-	list := p.saying()
+	list := p.textMessages()
 	lines := make([]string, 0, len(list))
 	for i := range list {
 		if list[i].Message.Text != "" {
@@ -82,16 +82,16 @@ func (p *Parts) words() string {
 	return strings.Join(lines, "\n")
 }
 
-// foreign lists what came with those words and is not their author's.
+// foreign returns the parts of those messages that their author did not write.
 func (p *Parts) foreign() (all []core.Foreign) {
-	list := p.saying()
+	list := p.textMessages()
 	for i := range list {
 		all = append(all, list[i].Message.Foreign...)
 	}
 	return all
 }
 
-// foreign writes texts that the author of a message did not write, each with what is known of its writer.
+// foreign writes texts that the author of a message did not write, each with what is known about its own author.
 func (w *writer) foreign(place core.Path, list []core.Foreign) {
 	if len(list) == 0 {
 		return
@@ -100,8 +100,8 @@ func (w *writer) foreign(place core.Path, list []core.Foreign) {
 	for i := range list {
 		w.open('{')
 		w.text("kind", string(list[i].Kind))
-		w.some("from", list[i].From.Name)
-		w.some("usertag", w.marks.tag(place, list[i].From))
+		w.optional("from", list[i].From.Name)
+		w.optional("usertag", w.marks.tag(place, list[i].From))
 		w.time("at", list[i].Time)
 		w.slot("text", list[i].Text, true)
 		w.close('}')
@@ -109,8 +109,8 @@ func (w *writer) foreign(place core.Path, list []core.Foreign) {
 	w.close(']')
 }
 
-// happening tells what was done where it was more than saying something.
-func (w *writer) happening(e *core.Event) {
+// eventDetails writes the details of an event other than a message.
+func (w *writer) eventDetails(e *core.Event) {
 	switch e.Kind {
 	case core.KindPress:
 		w.object("press")
@@ -126,12 +126,12 @@ func (w *writer) happening(e *core.Event) {
 		w.texts("args", e.Command.Args)
 		w.close('}')
 	case core.KindReminder, core.KindBeat, core.KindBacklog, core.KindMembership:
-		w.some("data", e.Data)
+		w.optional("data", e.Data)
 	}
 	w.number("count", int64(e.Count))
 }
 
-// heard says how sure speech recognition is of the words.
+// heard writes the confidence of speech recognition.
 func (w *writer) heard(m *core.Message) {
 	if m.Heard > 0 {
 		w.key("confidence")
@@ -139,15 +139,15 @@ func (w *writer) heard(m *core.Message) {
 	}
 }
 
-// spoken marks words that speech recognition wrote down: they may be misheard.
+// spoken marks a text as transcribed by speech recognition, which may be wrong.
 func (w *writer) spoken(m *core.Message) {
 	if m.Heard != 0 {
-		w.sound("spoken", "true")
+		w.raw("spoken", "true")
 		w.heard(m)
 	}
 }
 
-// source says where the message comes from, and all ids where it is several.
+// source writes where the message comes from, and all ids if there are several messages.
 func (p *Parts) source(w *writer, m *core.Message) {
 	w.object("source")
 	w.text("interface_path", m.Path.String())
@@ -160,12 +160,12 @@ func (p *Parts) source(w *writer, m *core.Message) {
 		w.close(']')
 	}
 	w.text("username", m.Author.Name)
-	w.some("usertag", w.marks.tag(m.Path, m.Author))
+	w.optional("usertag", w.marks.tag(m.Path, m.Author))
 	w.text("interface", p.Interface)
 	w.close('}')
 }
 
-// speakers says who said what, where several people wait for an answer.
+// speakers lists the messages if several people wrote them, or if there are many.
 func (p *Parts) speakers(w *writer) {
 	if !p.several() && len(p.Messages) <= manyWait {
 		return
@@ -175,7 +175,7 @@ func (p *Parts) speakers(w *writer) {
 		m := &p.Messages[i].Message
 		w.open('{')
 		w.text("from", m.Author.Name)
-		w.some("usertag", w.marks.Of(m.Path, m.Author))
+		w.optional("usertag", w.marks.Of(m.Path, m.Author))
 		w.slot("text", m.Text, false)
 		w.spoken(m)
 		w.foreign(m.Path, m.Foreign)
@@ -185,7 +185,7 @@ func (p *Parts) speakers(w *writer) {
 	w.close(']')
 }
 
-// media describes what is attached: the first image and the first video under their own keys, all else in the list.
+// media describes the attachments: the first image and the first video under their own keys, all others in the list.
 func (p *Parts) media(w *writer, l llm.Limits) {
 	var image, video *core.Attachment
 	var rest []*core.Attachment
@@ -219,21 +219,21 @@ func (p *Parts) media(w *writer, l llm.Limits) {
 	}
 }
 
-// attachment describes one file; its data travels beside the text, if at all.
+// attachment describes one file. Its data, if any, is sent outside of the JSON.
 func (p *Parts) attachment(w *writer, l llm.Limits, a *core.Attachment) {
 	w.open('{')
 	w.text("kind", string(a.Kind))
-	w.some("name", a.Name)
-	w.some("mime", a.MIME)
+	w.optional("name", a.Name)
+	w.optional("mime", a.MIME)
 	w.number("size", a.Size)
 	w.number("width", int64(a.Width))
 	w.number("height", int64(a.Height))
 	w.number("seconds", int64(a.Duration.Round(1e9).Seconds()))
 	if _, ok := p.Pictures[a.Ref]; ok && l.Vision && a.Kind == core.MediaImage {
-		w.sound("shown", "true")
+		w.raw("shown", "true")
 	}
 	if _, ok := p.Sounds[a.Ref]; ok && l.Hearing && a.Kind == core.MediaAudio {
-		w.sound("heard", "true")
+		w.raw("heard", "true")
 	}
 	if p.Texts[a.Ref] != "" {
 		w.slot("text", p.Texts[a.Ref], true)
@@ -241,7 +241,7 @@ func (p *Parts) attachment(w *writer, l llm.Limits, a *core.Attachment) {
 	w.close('}')
 }
 
-// attached is the data of one kind that the engine gets beside the text, in the order of the text.
+// attached returns the files of one kind whose data the engine gets besides the text, in the order of the text.
 func (p *Parts) attached(kind core.Media, files map[string]llm.File) (list []llm.File) {
 	for i := range p.Messages {
 		for _, a := range p.Messages[i].Message.Attachments {
@@ -254,7 +254,7 @@ func (p *Parts) attached(kind core.Media, files map[string]llm.File) (list []llm
 	return list
 }
 
-// quote is what the newest replying message replies to.
+// quote returns what the newest reply among the messages replies to; nil if none is a reply.
 func (p *Parts) quote() *core.Quote {
 	for i := range slices.Backward(p.Messages) {
 		q := p.Messages[i].Message.ReplyTo
@@ -282,7 +282,7 @@ func (w *writer) reply(place core.Path, q *core.Quote) {
 	if q.From != (core.Author{}) {
 		w.object("from")
 		w.text("username", q.From.Name)
-		w.some("usertag", w.marks.tag(place, q.From))
+		w.optional("usertag", w.marks.tag(place, q.From))
 		w.close('}')
 	}
 	w.close('}')

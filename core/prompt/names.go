@@ -15,14 +15,14 @@ import (
 	"synthbot/core/sorting"
 )
 
-// Marks tell people apart whose names look alike in a prompt: each one's tag, or a
-// number that is the same in every prompt.
+// Marks distinguish people in a prompt whose names look alike. A mark is a person's tag, or
+// a number that is the same in every prompt.
 type Marks map[person]string
 
 // person is an author as an interface knows them; the zero value is the bot.
 type person struct{ iface, id string }
 
-// Of returns the mark of somebody who was seen in a place; "" if nobody else has a name like theirs.
+// Of returns the mark of a person; "" if nobody else has a name like theirs.
 func (m Marks) Of(place core.Path, a core.Author) string {
 	if len(m) == 0 {
 		return ""
@@ -30,10 +30,10 @@ func (m Marks) Of(place core.Path, a core.Author) string {
 	return m[person{place.Interface(), a.ID}]
 }
 
-// tag is what a prompt shows of somebody beside their name.
+// tag returns what a prompt shows besides a person's name.
 func (m Marks) tag(place core.Path, a core.Author) string { return cmp.Or(m.Of(place, a), a.Tag) }
 
-// Marks compares the names of everybody in the prompt.
+// Marks compares the names of all people in the prompt.
 func (p *Parts) Marks() Marks {
 	n := make(names, 0, 4)
 	for _, list := range [][]core.Entry{p.Recent, p.History, p.Messages} {
@@ -56,7 +56,7 @@ func (p *Parts) Marks() Marks {
 	return n.marks()
 }
 
-// names are those of everybody in a prompt: each person once for each of their names.
+// names holds each person in a prompt once for each of their names.
 type names []called
 
 // called is a person with one of their names, and with their latest tag.
@@ -82,7 +82,7 @@ func (n *names) add(iface string, a *core.Author) {
 	}
 }
 
-// marks gives one to everybody whose folded name is another person's, too.
+// marks gives a mark to each person whose folded name another person has, too.
 func (n names) marks() Marks {
 	marks := make(Marks)
 	for i := range n {
@@ -123,8 +123,8 @@ func (m Marks) mark(alike []called) {
 	}
 }
 
-// folded is a name as it looks: without case and width, without what cannot be seen,
-// and with letters that look alike being one.
+// folded returns the form in which names are compared: without case, width and invisible
+// characters, and with the same letter for all that look alike.
 func folded(name string) string {
 	return strings.Map(func(r rune) rune {
 		r = unicode.ToLower(r)
@@ -141,7 +141,7 @@ func folded(name string) string {
 	}, norm.NFKC.String(name))
 }
 
-// blanks are letters that show nothing.
+// blanks are invisible letters.
 const blanks = "\u115f\u1160\u3164\uffa0\u2800"
 
 // lookalikes are letters that look like another one.

@@ -16,27 +16,27 @@ type Kind string
 
 // Kinds of prompt. Corrections are made of a Prompt, by a Correction.
 const (
-	Chat     Kind = ""         // somebody said something
-	Delivery Kind = "delivery" // actions gave outputs that deserve words
-	Beat     Kind = "beat"     // nobody spoke: the bot's own initiative
+	Chat     Kind = ""         // answers messages and other events
+	Delivery Kind = "delivery" // gives outputs of actions back to the model
+	Beat     Kind = "beat"     // no user did something: the bot's own initiative
 )
 
-// Parts is everything that a prompt is made of. Nothing of it is changed.
+// Parts is everything that a prompt is made of. Build does not change it.
 type Parts struct {
 	Kind      Kind
 	Interface string // the name of the interface that serves the place
 	Persona   core.Persona
-	Standing  []string     // further hints in front of the rules: what holds in this place
+	Standing  []string     // further hints before the rules, for this place
 	Messages  []core.Entry // what the turn answers, in order; at least one
 	Context
-	llm.Contents // of what is attached
+	llm.Contents // of attachments
 
 	Actions []Action // in the order in which they are shown
 	Cache   *Cache   // required
 	Chat    bool     // the interface owns a message action
 	Lite    bool
 	Scope   string
-	Zone    *time.Location // of all times; nil: as they come
+	Zone    *time.Location // of all times; nil: they stay in their own
 
 	Outputs []Output // of a Delivery
 	Said    []string // of a Delivery: what this turn sent already
@@ -50,7 +50,7 @@ type Context struct {
 	Memories     []json.RawMessage // best first
 	State        core.State
 	Recon        Recon
-	Injections   map[string]json.RawMessage // by key of the context
+	Injections   map[string]json.RawMessage // by their keys in the context
 }
 
 // Action is an action as a prompt shows it.
@@ -60,7 +60,7 @@ type Action struct {
 	Essential   bool            // stays in a lite prompt
 }
 
-// Output is what became of one action of the plan that a Delivery follows up.
+// Output is the result of one action of the plan that a Delivery follows.
 type Output struct {
 	Action   string
 	Payload  json.RawMessage
@@ -69,17 +69,17 @@ type Output struct {
 	Text     string // of its error
 }
 
-// Recon is what is known about the message before it is answered; Merge makes it of hints.
+// Recon holds the hints about the message; Merge makes it.
 type Recon struct {
 	Language         string // BCP 47
 	MessageTone      string
 	ConversationTone string
 	Snippets         []string
 	Instructions     []string
-	Memories         []string // behind those of the Parts
+	Memories         []string // after those of the Context
 }
 
-// Prompt is the JSON prompt, within its limit. Context and Input are compact objects, Actions too.
+// Prompt is the JSON prompt, within its limit. Context, Input and Actions are compact JSON objects.
 type Prompt struct {
 	Context, Input, Actions string
 	System                  string   // the system_message of a Delivery; else ""
@@ -93,11 +93,11 @@ type Prompt struct {
 	draft  *draft
 }
 
-// Build makes the prompt for an engine of these limits. It keeps p, which must not change as long as the prompt is
+// Build makes the prompt for an engine with these limits. It keeps p, which must not change as long as the prompt is
 // used. The error is a *llm.Error of kind llm.ErrorTooLong that names the sizes.
-func Build(p *Parts, l llm.Limits) (Prompt, error) { return within(p, l, textSize(p.plan())) }
+func Build(p *Parts, l llm.Limits) (Prompt, error) { return buildWithin(p, l, textSize(p.plan())) }
 
-// build leaves reserve characters free for what travels behind the prompt.
+// build leaves reserve characters free for the messages that follow the prompt.
 func build(p *Parts, l llm.Limits, reserve int) (Prompt, error) {
 	d := newDraft(p, l)
 	d.fixed += d.spared
@@ -114,25 +114,25 @@ func build(p *Parts, l llm.Limits, reserve int) (Prompt, error) {
 	}, nil
 }
 
-// JSON is the compact JSON of the prompt, of Size characters. '<', '>' and '&' stand for themselves.
+// JSON returns the compact JSON of the prompt, of Size characters. '<', '>' and '&' are not escaped.
 func (p *Prompt) JSON() []byte {
 	w := new(writer)
 	w.Grow(p.Size + p.Size/8)
 	w.open('{')
-	w.sound("context", p.Context)
-	w.sound("input", p.Input)
+	w.raw("context", p.Context)
+	w.raw("input", p.Input)
 	if len(p.System) > 0 {
-		w.sound("system_message", p.System)
+		w.raw("system_message", p.System)
 	}
 	w.text("instructions", p.Instructions)
-	w.some("instructions_verbose", p.Verbose)
-	w.sound("actions", p.Actions)
+	w.optional("instructions_verbose", p.Verbose)
+	w.raw("actions", p.Actions)
 	w.number("__pre_reduction_size", int64(p.Before))
 	w.close('}')
 	return []byte(w.String())
 }
 
-// Sections are the pieces of the prompt, the keys of the context first.
+// Sections returns the sizes of the prompt's pieces, the keys of the context first.
 func (p *Prompt) Sections() []watch.Section {
 	list := make([]watch.Section, 0, 8)
 	for i := range p.draft.context {
@@ -154,8 +154,8 @@ func (p *Prompt) Sections() []watch.Section {
 	return list
 }
 
-// newDraft writes and measures every part once. Example dialogue is included while everything that stays the same
-// takes no more than half of the limit, so that it does not come and go.
+// newDraft writes and measures every part once. It includes example dialogue only if the texts that stay the same in
+// every turn take at most half of the limit, so that it does not come and go.
 func newDraft(p *Parts, l llm.Limits) *draft {
 	d := &draft{system: p.system()}
 	if p.Chat && !p.Lite {
@@ -178,7 +178,7 @@ func newDraft(p *Parts, l llm.Limits) *draft {
 	return d
 }
 
-// write writes the user's message: what is known, and what the turn answers.
+// write writes the user message: the context, and what the turn answers.
 func (d *draft) write(p *Parts, l llm.Limits) {
 	w, texts, guess := &writer{zone: p.Zone, marks: p.Marks()}, 0, 512
 	for _, list := range [][]core.Entry{p.Recent, p.History, p.Messages} {
@@ -214,5 +214,5 @@ func (d *draft) write(p *Parts, l llm.Limits) {
 	d.text = w.String()
 }
 
-// frame is what the keys and brackets of a prompt take, context's value and the number at the end aside.
+// frame is the size of a prompt's keys and brackets, without the context's value and the number at the end.
 const frame = len(`{"context":,"input":,"instructions":"","actions":,"__pre_reduction_size":}`)

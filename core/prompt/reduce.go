@@ -7,30 +7,30 @@ import (
 	"synthbot/core/llm"
 )
 
-// What reduction goes by.
+// Bounds of reduction.
 const (
 	textFloor  = 100 // characters below which no text of the input is cut
-	newestMin  = 200 // the least of the newest entry that is worth telling
-	longEntry  = 400 // an entry below this is never over-long
+	newestMin  = 200 // characters below which the newest entry is dropped
+	longEntry  = 400 // characters below which no entry is over-long
 	longShare  = 8   // an entry of more than this part of the limit is over-long
 	bulkShare  = 3   // the part of the limit that files and outputs may take
 	windowStep = 8   // entries by which a reduced window's beginning moves
 )
 
-// draft is a prompt whose parts are measured and may still give way.
+// draft is a prompt whose parts are measured and can still be reduced.
 type draft struct {
 	preamble
 	context       []section
 	input, system part
-	text          string // of the user's message
+	text          string // of the user message
 	verbose       string
-	spared        int // characters of example dialogue that there was no room for
-	fixed         int // everything but the context's value and the number at the end
+	spared        int // characters of example dialogue that was left out
+	fixed         int // characters without the context's value and the number at the end
 	before        int // characters before reduction
-	limit         int // that it must keep to
+	limit         int // of characters
 }
 
-// Sections of a context by their place in it: injections come behind these, then recon and recon_instructions.
+// Indexes of the sections of a context. Injections come after these, then recon and recon_instructions.
 const (
 	currentChat = iota
 	recentElsewhere
@@ -40,7 +40,7 @@ const (
 	injected
 )
 
-// total is the size of the whole prompt. before is the number at its end, once it is known; 0: the total itself.
+// total returns the size of the whole prompt. before is the number at its end; 0: the total itself.
 func (d *draft) total(before int) int {
 	n, keys := d.fixed+len(`{}`), 0
 	for i := range d.context {
@@ -61,7 +61,7 @@ func (d *draft) total(before int) int {
 	return n + digits
 }
 
-// message is the user's message of what is left; history: with the place's own.
+// message writes the user message again from the remaining parts; with the place's own history if history is set.
 func (d *draft) message(history bool) string {
 	var w writer
 	w.Grow(min(len(d.text), d.total(0)))
@@ -73,16 +73,16 @@ func (d *draft) message(history bool) string {
 		}
 	}
 	w.close('}')
-	w.sound("input", d.input.raw)
+	w.raw("input", d.input.raw)
 	w.close('}')
 	return w.String()
 }
 
-// over is by how much the prompt is too long.
+// over returns by how many characters the prompt is too long.
 func (d *draft) over() int { return d.total(d.before) - d.limit }
 
-// reduce lets go, in the order of the package's comment, until the prompt leaves
-// reserve characters of the limit free.
+// reduce shortens and drops, in the order of the package comment, until the prompt
+// leaves reserve characters of the limit free.
 func (d *draft) reduce(reserve int, l llm.Limits) error {
 	d.limit = l.Chars - reserve
 	if l.Chars <= 0 || d.over() <= 0 {
@@ -90,21 +90,21 @@ func (d *draft) reduce(reserve int, l llm.Limits) error {
 	}
 	d.shorten(max(d.limit/bulkShare, textFloor), func(s *slot) bool { return s.bulk })
 	c, recon := d.context, len(d.context)-2
-	d.long(&c[recentElsewhere])
-	d.oldest(&c[recentElsewhere], 0)
-	d.long(&c[currentChat])
-	if d.oldest(&c[currentChat], 1) {
+	d.shortenLong(&c[recentElsewhere])
+	d.dropOldest(&c[recentElsewhere], 0)
+	d.shortenLong(&c[currentChat])
+	if d.dropOldest(&c[currentChat], 1) {
 		c[currentChat].align()
 	}
-	d.lastFirst(&c[memories])
+	d.dropLast(&c[memories])
 	for i := injected; i < recon; i++ {
-		d.lastFirst(&c[i])
+		d.dropLast(&c[i])
 	}
 	for _, i := range []int{participants, state, recon + 1, recon} {
-		d.lastFirst(&c[i])
+		d.dropLast(&c[i])
 	}
-	d.newest()
-	d.texts()
+	d.shortenNewest()
+	d.shortenTexts()
 	if d.over() <= 0 {
 		d.text = d.message(true)
 		return nil
@@ -114,8 +114,8 @@ func (d *draft) reduce(reserve int, l llm.Limits) error {
 		l.Chars, textSize(d.instructions), textSize(d.verbose), d.actions.size, d.input.size, d.system.size)}
 }
 
-// texts shortens what is left: the input's own texts.
-func (d *draft) texts() {
+// shortenTexts shortens the texts of the input and of the system_message.
+func (d *draft) shortenTexts() {
 	sum := 0
 	for _, size := range append(d.input.sizes(), d.system.sizes()...) {
 		sum += size
@@ -123,8 +123,8 @@ func (d *draft) texts() {
 	d.shorten(sum-d.over(), func(*slot) bool { return true })
 }
 
-// shorten cuts the texts that are meant until they are at most room characters
-// in all, the longest first and none below the floor.
+// shorten cuts the texts for which meant is true until they have at most room
+// characters in all, the longest first and none below textFloor.
 func (d *draft) shorten(room int, meant func(*slot) bool) {
 	var sizes []int
 	for _, p := range []*part{&d.input, &d.system} {
@@ -146,8 +146,8 @@ func (d *draft) shorten(room int, meant func(*slot) bool) {
 	}
 }
 
-// long shortens over-long entries, the oldest first.
-func (d *draft) long(s *section) {
+// shortenLong shortens over-long entries, the oldest first.
+func (d *draft) shortenLong(s *section) {
 	most := max(longEntry, d.limit/longShare)
 	for i := range s.items {
 		if d.over() <= 0 {
@@ -157,35 +157,36 @@ func (d *draft) long(s *section) {
 	}
 }
 
-// oldest drops entries, the oldest first, but not the last keep ones.
-func (d *draft) oldest(s *section, keep int) (dropped bool) {
+// dropOldest drops entries, the oldest first, but not the last keep ones.
+func (d *draft) dropOldest(s *section, keep int) (dropped bool) {
 	for len(s.items) > keep && d.over() > 0 {
-		s.first(1)
+		s.dropFirst(1)
 		dropped = true
 	}
 	return dropped
 }
 
-// align drops a few entries more, so that a window that had to give way begins
-// at the same entry for some turns. A small window is left as it is.
+// align drops a few more entries, so that a reduced history begins at the same
+// entry for some turns. It drops at most half of them.
 func (s *section) align() {
 	for i := 1; i <= len(s.lines)/2; i++ {
 		if s.lines[i].Message.Seq/windowStep != s.lines[i-1].Message.Seq/windowStep {
-			s.first(i)
+			s.dropFirst(i)
 			return
 		}
 	}
 }
 
-func (d *draft) lastFirst(s *section) {
+// dropLast drops items, the last first.
+func (d *draft) dropLast(s *section) {
 	for n := len(s.items) - 1; n >= 0 && d.over() > 0; n-- {
 		s.sum -= s.items[n].size
 		s.items = s.items[:n]
 	}
 }
 
-// newest shortens the entry that is left, or gives the context up.
-func (d *draft) newest() {
+// shortenNewest shortens the remaining entry of the history, or drops it.
+func (d *draft) shortenNewest() {
 	s, room := &d.context[currentChat], -d.over()
 	if room >= 0 || len(s.items) != 1 {
 		return
@@ -194,7 +195,7 @@ func (d *draft) newest() {
 		room += size
 	}
 	if room < newestMin {
-		s.first(1)
+		s.dropFirst(1)
 		return
 	}
 	s.shorten(0, room)

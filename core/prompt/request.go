@@ -7,9 +7,9 @@ import (
 	"synthbot/core/llm"
 )
 
-// Request is the prompt as it travels, what changes least in front and byte-identical from turn to turn:
-// instructions, instructions_verbose and actions are the system's, context and input the user's. In the tools dialect
-// the actions travel as tools and the history as turns.
+// Request returns the prompt as a request. What changes least comes first, byte-identical from turn to turn:
+// instructions, instructions_verbose and actions are system messages; context and input are the user message. In the
+// tools dialect the actions are tools, and each entry of the history is a message.
 func (p *Prompt) Request() llm.Request {
 	r := llm.Request{System: []string{p.Instructions}}
 	if p.Verbose != "" {
@@ -30,7 +30,7 @@ func (p *Prompt) Request() llm.Request {
 		ask.Sounds = p.parts.attached(core.MediaAudio, p.parts.Sounds)
 	}
 	r.Messages = alternate(append(r.Messages, ask))
-	switch { // the exchange that follows: what the model asked for, and what came of it
+	switch { // the model's plan and its results
 	case p.System == "":
 	case p.limits.Dialect == llm.DialectTools:
 		r.Messages = append(r.Messages, p.results()...)
@@ -41,8 +41,8 @@ func (p *Prompt) Request() llm.Request {
 	return r
 }
 
-// turns are the history as native turns: the bot's own lines as the plans that
-// they came from, all others as the objects that name their authors.
+// turns returns the history as native messages: those of the bot as plans, all
+// others as objects that name their authors.
 func (s *section) turns() []llm.Utterance {
 	list := make([]llm.Utterance, len(s.items))
 	for i := range s.items {
@@ -56,11 +56,11 @@ func (s *section) turns() []llm.Utterance {
 	return list
 }
 
-// opening precedes a conversation that the bot began: APIs want a person's words first.
+// opening precedes a conversation that the bot began: APIs require a user message first.
 const opening = `{"system_message":{"type":"history","message":"You spoke first."}}`
 
-// alternate joins neighbours of one role, line by line: some models' templates
-// refuse two in a row. Each line is one JSON object, so none can pass for two.
+// alternate joins adjacent messages of one role, a line each, because some models'
+// templates refuse two in a row. Each line is one JSON object, so none can pass for two.
 func alternate(list []llm.Utterance) []llm.Utterance {
 	var out []llm.Utterance
 	if len(list) > 0 && list[0].Role == llm.RoleModel {
@@ -79,7 +79,7 @@ func alternate(list []llm.Utterance) []llm.Utterance {
 	return out
 }
 
-// controls are the built-in actions, which no catalogue shows.
+// controls returns the built-in actions, which no catalogue holds.
 func controls() []llm.Tool {
 	nothing := json.RawMessage(`{"type":"object","properties":{}}`)
 	return []llm.Tool{
@@ -89,8 +89,8 @@ func controls() []llm.Tool {
 	}
 }
 
-// tools are the actions as an API's tools, under their own names: what an API
-// does not take in a name is the engine's to map, there and back.
+// tools returns the actions as an API's tools, under their own names: the engine
+// maps names that the API does not accept.
 func (p *Prompt) tools() []llm.Tool {
 	list := controls()
 	for i := range p.parts.Actions {

@@ -11,7 +11,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// personaKey never becomes a key of the context: who the bot is precedes the instructions.
+// personaKey is an injection that never becomes a key of the context: the persona precedes the instructions.
 const personaKey = "persona"
 
 // The rules of an answer, on one line and under 1,200 characters together. Beside
@@ -26,11 +26,11 @@ const (
 		`; MESSAGE is for more messages, other places and its options, never for the same text again`
 
 	formTools = "" +
-		// Prose beside calls, of which nobody knows whether it is meant for people.
+		// Prose beside calls that may or may not be meant for people.
 		`To act, call tools, and write nothing beside calls. ` +
 		`To speak, write one JSON object and no other text: {"response":"one message to the current place"}`
 	formToolsChat = "" +
-		// A message that has to wait for the next round because something is to be done as well.
+		// A message that waits for the next round because there are other actions, too.
 		`; together with other calls, to other places or with its options, call MESSAGE instead`
 
 	rules = "" +
@@ -51,7 +51,7 @@ const (
 
 	// A lite prompt does without these.
 	rulesFull = "" +
-		// A stray key is a correction; a forgotten one loses the thread of a form, or does what depends.
+		// An unknown key costs a correction; a forgotten one breaks a form, or does what depends on a condition.
 		`More keys: intent, confidence, context {topic, entities, slotsFilled, slotsRequired}, suggestions, ` +
 		`metadata; per action: priority, requiresConfirmation, confirmationMessage, ` +
 		`fallbackAction, conditions [{field, operator, value}], unit (all steps or none); no others. ` +
@@ -63,7 +63,7 @@ const (
 		`context.recon is background, input.payload.timestamp is now.`
 )
 
-// rulesChat are included where people talk: readable, and under 1,200 characters too.
+// rulesChat are included in chats: instructions_verbose, also under 1,200 characters.
 const rulesChat = "" +
 	// A manual's voice instead of a person's; walls of text.
 	`In this chat, write as your persona speaks, in plain, short messages; ` +
@@ -85,29 +85,29 @@ const rulesChat = "" +
 	// Confident nonsense.
 	`Say when you do not know; when a request is unclear, ask one short question.`
 
-// preamble is what travels before the user's message. It seldom changes from turn to turn.
+// preamble is what precedes the user message. It seldom changes from turn to turn.
 type preamble struct {
-	instructions string // the persona, what holds in this conversation, and the rules
-	catalogue    string // the object of the actions, as it travels
+	instructions string // the persona, hints for this conversation, and the rules
+	catalogue    string // the object with the actions, as it is sent
 	actions      part
 	offered      []string // names of the actions
 	size, stays  int      // characters: of the instructions, and of all that is the same in every turn
 }
 
-// preambleKey is what a preamble is made of, besides the actions themselves.
+// preambleKey is what a preamble depends on, besides the action.Snapshot.
 type preambleKey struct {
 	persona, injected, dialogue, language, standing, iface, actions string
 	dialect                                                         llm.Dialect
 	chat, lite                                                      bool
 }
 
-// Cache keeps what many prompts have in common. It belongs to one action.Snapshot. Safe for concurrent use.
+// Cache holds the parts that many prompts share. It belongs to one action.Snapshot. Safe for concurrent use.
 type Cache = recent.Shared[preambleKey, preamble]
 
 // NewCache returns an empty cache.
 func NewCache() *Cache { return recent.NewShared[preambleKey, preamble](64) }
 
-// preamble returns that of the cache, or writes it. The dialogue is the persona's, or "".
+// preamble returns a preamble from the cache, or writes it. The dialogue is the persona's, or "".
 func (p *Parts) preamble(d llm.Dialect, dialogue string) preamble {
 	var names strings.Builder
 	names.Grow(16 * len(p.Actions))
@@ -135,7 +135,7 @@ func (p *Parts) preamble(d llm.Dialect, dialogue string) preamble {
 	return made
 }
 
-// persona is who the bot is. Where nobody is, a plugin may say it.
+// persona returns the text of the persona. If it is empty, a plugin may inject one.
 func (p *Parts) persona() string {
 	text := p.Persona.Text
 	if text == "" && json.Unmarshal(p.Injections[personaKey], &text) != nil {
@@ -144,7 +144,7 @@ func (p *Parts) persona() string {
 	return txt.Line(text)
 }
 
-// standing is what holds from message to message.
+// standing returns the hints that stay the same from message to message.
 func (p *Parts) standing() (hints []string) {
 	tag := languageTag(p.Recon.Language)
 	if tag != "" {
@@ -174,16 +174,16 @@ func (p *Parts) rules(d llm.Dialect) []string {
 // tagPattern matches what may be a language tag.
 var tagPattern = txt.Pattern(`^[a-zA-Z0-9-]{2,35}$`)
 
-// languageTag lets nothing but a language tag into the instructions: it may come from a platform, and there from a
-// person.
+// languageTag returns a text if it is a language tag, else "". It may come from a user, and is part of the
+// instructions.
 func languageTag(text string) string { return tagPattern().FindString(text) }
 
-// join puts sentences on one line; those that are empty are left out.
+// join puts sentences on one line, without empty ones.
 func join(sentences ...string) string {
 	return strings.Join(slices.DeleteFunc(sentences, func(s string) bool { return s == "" }), " ")
 }
 
-// actions is what is offered, as it travels, and the value in it.
+// actions returns the object with the offered actions, as it is sent, its value, and their names.
 func (p *Parts) actions() (whole string, value part, names []string) {
 	w := new(writer)
 	w.open('{')

@@ -4,15 +4,15 @@ import (
 	"synthbot/core/llm"
 )
 
-// within builds a prompt that keeps to the limit of tokens, too. How many tokens a text has is the model's secret
-// until it has read it, so it is estimated, on the cautious side; where the estimate is over, the prompt is built
-// again with fewer characters. The first building is the last one for nearly every prompt.
-func within(p *Parts, l llm.Limits, reserve int) (Prompt, error) {
+// buildWithin builds a prompt that also keeps to the limit of tokens. Only the model knows how many tokens a text has,
+// so their number is estimated, rather too high. If the estimate is over the limit, the prompt is built again with
+// fewer characters. Nearly every prompt is built only once.
+func buildWithin(p *Parts, l llm.Limits, reserve int) (Prompt, error) {
 	out, err := build(p, l, reserve)
 	if l.Tokens <= 0 {
 		return out, err
 	}
-	before, tight, room := out.Before, l, max(l.Tokens-behind(reserve), 1)
+	before, tight, room := out.Before, l, max(l.Tokens-estimateTokens(reserve), 1)
 	for range maxBuilds {
 		n := 0
 		if err == nil {
@@ -32,8 +32,8 @@ func within(p *Parts, l llm.Limits, reserve int) (Prompt, error) {
 	return out, err
 }
 
-// shortest builds about the shortest prompt there is. One of long characters can
-// be built, one of short characters cannot.
+// shortest builds about the shortest possible prompt. A limit of long characters
+// is possible, one of short characters is not.
 func shortest(p *Parts, l llm.Limits, reserve, short, long int) (Prompt, error) {
 	for range maxBuilds {
 		l.Chars = (short + long) / 2
@@ -47,19 +47,20 @@ func shortest(p *Parts, l llm.Limits, reserve, short, long int) (Prompt, error) 
 	return build(p, l, reserve)
 }
 
-// maxBuilds bounds the tries to come below the limit of tokens; each one takes off what the last one was over.
+// maxBuilds bounds the tries to get below a limit.
 const maxBuilds = 6
 
-// behind estimates the tokens of what travels behind a prompt.
-func behind(chars int) int { return (chars + llm.CharsPerToken - 1) / llm.CharsPerToken }
+// estimateTokens estimates the tokens of a text of so many characters.
+func estimateTokens(chars int) int { return (chars + llm.CharsPerToken - 1) / llm.CharsPerToken }
 
 // fits reports whether so many characters more are within the limits.
 func (p *Prompt) fits(more int) bool {
 	return (p.limits.Chars <= 0 || p.Size+more <= p.limits.Chars) &&
-		(p.limits.Tokens <= 0 || p.tokens()+behind(more) <= p.limits.Tokens)
+		(p.limits.Tokens <= 0 || p.tokens()+estimateTokens(more) <= p.limits.Tokens)
 }
 
-// tokens estimates what the prompt is to a model.
+// tokens estimates the tokens of the prompt.
 func (p *Prompt) tokens() int {
-	return behind(frame) + llm.Tokens(p.Context, p.Input, p.System, p.Actions) + llm.Tokens(p.Instructions, p.Verbose)
+	return estimateTokens(frame) +
+		llm.Tokens(p.Context, p.Input, p.System, p.Actions) + llm.Tokens(p.Instructions, p.Verbose)
 }

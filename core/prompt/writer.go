@@ -7,17 +7,18 @@ import (
 	"time"
 )
 
-// writer writes compact JSON once, where it stays: what was written is never
-// copied or changed, so that parts of it can be used as they are.
+// writer writes compact JSON. It never copies or changes what was written, so that
+// parts can be substrings of it.
 type writer struct {
 	strings.Builder
 	zone  *time.Location
 	marks Marks
 
-	start int    // of the present part
-	slots []slot // the texts of it that may be shortened
+	start int    // of the current part
+	slots []slot // the texts of the current part that may be shortened
 }
 
+// begin begins a part.
 func (w *writer) begin() {
 	w.comma()
 	w.start, w.slots = w.Len(), w.slots[len(w.slots):]
@@ -29,7 +30,7 @@ func (w *writer) done() part {
 	return part{raw: raw, size: size(raw), slots: w.slots}
 }
 
-// comma separates from what comes before, if anything does.
+// comma writes a comma if a value is before it.
 func (w *writer) comma() {
 	n := w.Len()
 	if n > 0 && strings.IndexByte("{[:,", w.String()[n-1]) < 0 {
@@ -51,7 +52,7 @@ func (w *writer) open(bracket byte) {
 
 func (w *writer) close(bracket byte) { w.WriteByte(bracket) }
 
-// object begins the object that is the key's value.
+// object writes a key and begins an object as its value.
 func (w *writer) object(name string) {
 	w.key(name)
 	w.open('{')
@@ -67,8 +68,8 @@ func (w *writer) text(name, value string) {
 	w.quote(value)
 }
 
-// some writes the text unless it is empty.
-func (w *writer) some(name, value string) {
+// optional writes the text unless it is empty.
+func (w *writer) optional(name, value string) {
 	if value != "" {
 		w.text(name, value)
 	}
@@ -127,7 +128,7 @@ func (w *writer) addSlot(from int, s slot) {
 	w.slots = append(w.slots, s)
 }
 
-// value writes JSON that somebody else supplies; nothing where it is none.
+// value writes a key with JSON from a plugin or model; nothing if it is invalid.
 func (w *writer) value(name string, raw json.RawMessage) {
 	if isValue(raw) {
 		w.key(name)
@@ -135,13 +136,13 @@ func (w *writer) value(name string, raw json.RawMessage) {
 	}
 }
 
-// sound writes JSON of our own.
-func (w *writer) sound(name, raw string) {
+// raw writes a key with JSON that is known to be valid.
+func (w *writer) raw(name, raw string) {
 	w.key(name)
 	w.WriteString(raw)
 }
 
-// output writes JSON that may be shortened later, and then becomes a text.
+// output writes an action's output, which becomes a string if it is shortened later.
 func (w *writer) output(name string, raw json.RawMessage) {
 	if !isValue(raw) {
 		return

@@ -1,8 +1,8 @@
-// Package recent is a cache of what was used lately.
+// Package recent is a cache that keeps the most recently used keys.
 package recent
 
-// Cache keeps the keys that were used last: at least size of them, and at most twice
-// as many. It is not safe for concurrent use.
+// Cache keeps the most recently used keys: at least size of them, and at most twice as
+// many. It is not safe for concurrent use.
 type Cache[K comparable, V any] struct {
 	size     int
 	new, old map[K]V
@@ -35,7 +35,7 @@ func (c *Cache[K, V]) Put(key K, v V) {
 	c.new[key] = v
 }
 
-// Ensure returns the value of a key, which it makes if there is none.
+// Ensure returns the value of a key. If there is none, it sets the one that make returns.
 func (c *Cache[K, V]) Ensure(key K, make func() V) V {
 	v, ok := c.Get(key)
 	if !ok {

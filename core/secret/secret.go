@@ -1,4 +1,4 @@
-// Package secret hides tokens and keys where values are printed.
+// Package secret keeps tokens and keys out of printed values.
 package secret
 
 import (
@@ -9,9 +9,9 @@ import (
 	"synthbot/core/sorting"
 )
 
-// Secret is a token or key. It prints as "[secret]" wherever it is printed,
-// and as an address at worst, deep inside of other values; only Reveal gives
-// the value away. Equal secrets compare equal.
+// Secret is a token or key. It prints as "[secret]" or, deep inside of other
+// values, as a memory address at worst; only Reveal returns the value. Equal
+// secrets compare equal.
 type Secret struct{ handle unique.Handle[string] }
 
 // New hides value; "" is the zero Secret.
@@ -30,13 +30,13 @@ func (s Secret) Reveal() string {
 	return s.handle.Value()
 }
 
-// shortestSecret is how long a value is at least that Conceal takes out: a shorter
-// one would tear words apart, and is not a secret.
+// shortestSecret is the length of the shortest value that Conceal replaces: shorter
+// ones occur in ordinary words, and are not secrets.
 const shortestSecret = 4
 
-// Conceal returns what takes secrets out of texts of others, who may tell them
-// again: as they are, without the word before them ("Bearer …"), and in the forms
-// that they have in an address. Each is replaced by "[secret]".
+// Conceal returns a replacer of secrets in texts from others, who may repeat them. It
+// replaces each by "[secret]": as it is, without the word before it ("Bearer …"), and
+// as it is encoded in an address.
 func Conceal(secrets ...Secret) *strings.Replacer {
 	var values []string
 	for _, s := range secrets {
@@ -46,7 +46,7 @@ func Conceal(secrets ...Secret) *strings.Replacer {
 			values = append(values, v, url.QueryEscape(v), url.PathEscape(v))
 		}
 	}
-	sorting.Sort(values, func(a, b string) int { return len(b) - len(a) }) // one may begin with another
+	sorting.Sort(values, func(a, b string) int { return len(b) - len(a) }) // the longest first: one may contain another
 	var pairs []string
 	for _, v := range values {
 		if len(v) >= shortestSecret {
@@ -56,7 +56,7 @@ func Conceal(secrets ...Secret) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// IsZero reports whether there is none.
+// IsZero reports whether there is no secret.
 func (s Secret) IsZero() bool { return s == Secret{} }
 
 func (s Secret) String() string {

@@ -7,8 +7,8 @@ import (
 	"synthbot/core/gate"
 )
 
-// Access says who may talk to the bot at all. A place is named with all below
-// it. Deny wins over everything but admins, who cannot be shut out.
+// Access says who may talk to the bot at all. A place includes all places below it. Deny wins over
+// everything but admins, who cannot be denied.
 type Access struct {
 	Private    string      `toml:"private" default:"open" oneof:"open|pairing|allow" doc:"Who may write in private. open: everybody; pairing: users whose code an admin confirmed; allow: users in allow."`
 	Groups     string      `toml:"groups" default:"open" oneof:"open|allow" doc:"Where the bot answers in groups. open: everywhere; allow: in the places in allow."`
@@ -19,7 +19,7 @@ type Access struct {
 	Moderators []core.Path `toml:"moderators" doc:"Users who are moderators everywhere, in addition to those of the platform."`
 }
 
-// admits reports whether what the author does in the place is taken in.
+// admits reports whether the author has access to the bot in the place.
 func (s *setup) admits(m *core.Message) bool {
 	person, err := m.Path.Person(m.Author.ID)
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *setup) admits(m *core.Message) bool {
 	if isListed(a.Deny, person, m) {
 		return false
 	}
-	channel := m.Author.Channel // otherwise denied users could go on as a channel
+	channel := m.Author.Channel // checked because denied users could write as a channel
 	asItself := channel == "" || a.Channels == "all" || a.Channels != "none" && channel == core.ChannelLinked
 	if !asItself && !slices.Contains(a.Allow, person) {
 		return false
@@ -44,8 +44,8 @@ func (s *setup) admits(m *core.Message) bool {
 	return rule != "allow" || isListed(a.Allow, person, m)
 }
 
-// askGates asks the gates. The strictest verdict counts, and of its equals the first. If a
-// gate panics, nothing is let in.
+// askGates returns the strictest verdict of the gates, the first of equals. A gate that
+// panics has the message stored without its content.
 func (s *setup) askGates(m *core.Message, again bool) (strictest gate.Verdict) {
 	if m.Author.Rank >= core.RankAdmin {
 		return strictest
@@ -60,8 +60,8 @@ func (s *setup) askGates(m *core.Message, again bool) (strictest gate.Verdict) {
 	return strictest
 }
 
-// wanted leaves out what is not to be answered any more.
-func (s *setup) wanted(list []core.Entry) []core.Entry {
+// dropUnwanted removes entries that are not to be answered any more.
+func (s *setup) dropUnwanted(list []core.Entry) []core.Entry {
 	return slices.DeleteFunc(list, func(e core.Entry) bool { return !s.isWanted(&e) })
 }
 
@@ -78,7 +78,7 @@ func (s *setup) isWanted(e *core.Entry) bool {
 	}
 	now := e.Event // with the rank that the configuration gives now
 	m := &now.Message
-	s.rank(m)
+	s.raiseRank(m)
 	if !s.admits(m) {
 		return false
 	}
@@ -92,17 +92,17 @@ func (s *setup) isWanted(e *core.Entry) bool {
 	return v.Admission <= gate.Quiet && s.isAnsweredWhileQuiet(&now)
 }
 
-// Allows reports whether allow names the person, the place, or what it lies in.
+// Allows reports whether allow lists the user, the place, or a place above it.
 func (a *Access) Allows(person core.Path, m *core.Message) bool { return isListed(a.Allow, person, m) }
 
-// isListed reports whether the list holds the person, the place, or what the place lies in.
+// isListed reports whether the list holds the user, the place, or a place above it.
 func isListed(list []core.Path, person core.Path, m *core.Message) bool {
 	return slices.ContainsFunc(list, func(p core.Path) bool { return p == person || m.In(p) })
 }
 
-// rank raises the author's rank to what the configuration says. It never lowers the
-// driver's.
-func (s *setup) rank(m *core.Message) {
+// raiseRank raises the author's rank to what the configuration says. An author without a valid
+// id is a member.
+func (s *setup) raiseRank(m *core.Message) {
 	person, err := m.Path.Person(m.Author.ID)
 	switch {
 	case err != nil:

@@ -10,14 +10,13 @@ import (
 	"synthbot/core/action"
 )
 
-// answered reports whether the entry is a message of the bot that answered that
-// person and nobody else.
-func answered(e *core.Entry, id string) bool {
+// answeredOnly reports whether the entry is a message of the bot that answered only this user.
+func answeredOnly(e *core.Entry, id string) bool {
 	return e.Self && e.Message.ReplyTo != nil && e.Message.ReplyTo.From.ID == id
 }
 
-// guardRewrite refuses calls that would change or delete messages: questions, and for
-// ordinary users everything but the bot's answers to themselves.
+// guardRewrite refuses calls that would change or delete a question or, for ordinary
+// users, a message that is not the bot's answer to themselves.
 func (t *turn) guardRewrite(ctx context.Context, _ *action.Definition, c core.Call) error {
 	var p struct {
 		ID   json.RawMessage `json:"message_id"` // a text or a number
@@ -38,16 +37,16 @@ func (t *turn) guardRewrite(ctx context.Context, _ *action.Definition, c core.Ca
 	case err != nil:
 		return err
 	case strings.HasPrefix(e.Data, questionMark):
-		return core.Errorf(core.Forbidden, "that is a question to somebody, which stays as it is")
-	case c.Author.Rank < core.RankModerator && !answered(&e, c.Author.ID):
-		return core.Errorf(core.Forbidden, "only the bot's answers to who asks may be changed or deleted for them")
+		return core.Errorf(core.Forbidden, "that is a question to a user, which cannot be changed or deleted")
+	case c.Author.Rank < core.RankModerator && !answeredOnly(&e, c.Author.ID):
+		return core.Errorf(core.Forbidden, "users may change or delete only the bot's answers to themselves")
 	}
 	return nil
 }
 
-// findMessage returns what the log has under a message's id, in the place or in another one of
-// the same chat or server, where ids may be shared; the zero Entry if it has nothing.
-// What this turn sent is in no log yet.
+// findMessage returns the entry of a message, from the place or from another one of the same chat
+// or server, where ids may be shared; the zero Entry if there is none. It also finds what this
+// turn sent, which no log has yet.
 func (t *turn) findMessage(ctx context.Context, place core.Path, id string) (found core.Entry, err error) {
 	for _, j := range append(slices.Clone(t.decided), t.journal) {
 		for _, s := range j.sent {
@@ -79,9 +78,9 @@ func (t *turn) findMessage(ctx context.Context, place core.Path, id string) (fou
 	return found, err
 }
 
-// capped lowers the rank of who pressed a button to that of who caused it: a button
-// that another person, several or nobody caused is pressed as an ordinary person.
-func (t *turn) capped(ctx context.Context, e *core.Entry) (core.Rank, error) {
+// pressRank returns the rank with which a button is pressed: the user's if it belongs to a question
+// or to a message that answered only them, else that of an ordinary user.
+func (t *turn) pressRank(ctx context.Context, e *core.Entry) (core.Rank, error) {
 	m := &e.Message
 	if strings.HasPrefix(e.Data, questionMark) || m.Author.Rank == core.RankMember {
 		return m.Author.Rank, nil
@@ -90,7 +89,7 @@ func (t *turn) capped(ctx context.Context, e *core.Entry) (core.Rank, error) {
 		under, _, err := v.Entry(t.path, e.Target)
 		return under, err
 	})
-	if err != nil || answered(&under, m.Author.ID) {
+	if err != nil || answeredOnly(&under, m.Author.ID) {
 		return m.Author.Rank, err
 	}
 	return core.RankMember, nil

@@ -14,31 +14,31 @@ import (
 	"synthbot/core/llm"
 	"synthbot/core/plan"
 	"synthbot/core/prompt"
+	"synthbot/core/txt"
 	"synthbot/core/watch"
 )
 
-// exchange is what is said to the model, and by it, in one round.
+// exchange holds the prompts to the model and its answers in one round.
 type exchange struct {
 	turn     *turn
 	round    uint16
 	dialect  llm.Dialect // of the engine that was asked last
-	reviewed bool
-	first    string // its first answer
+	reviewed bool        // the reviewers were asked
+	first    string      // the first answer
 	last     llm.Answer
 	best     core.Plan // the latest plan of which something may run
 	faults   []core.Fault
 }
 
-// ask asks the model for a plan, and lets it correct itself. It returns one that may run in any
-// case, unless ctx ends. Until one was accepted, a deletion of what is thought about ends the thinking. Meanwhile
-// the place's interface shows that the bot is at work.
+// ask asks the model for a plan, and lets it correct faults. Unless ctx ends, it always returns a plan that may
+// run. In the first round, it ends if one of the messages is deleted. Meanwhile the interface shows the bot as typing.
 func (t *turn) ask(ctx context.Context, round uint16) (core.Plan, error) {
 	t.notify(watch.StageThinking)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if round == firstRound && len(t.decided) == 0 { // what was accepted is carried out, and reported
-		t.worker.thinking(t.messages, cancel)
-		defer t.worker.thinking(nil, nil)
+	if round == firstRound && len(t.decided) == 0 { // later, the results of steps must be reported
+		t.worker.setAsking(t.messages, cancel)
+		defer t.worker.setAsking(nil, nil)
 	}
 	perMinute, typing := t.setup.Access.PerMinute, t.setup.Places.Typing
 	if perMinute > 0 && round == firstRound && !t.waitForLimit(ctx, perMinute) {
@@ -53,7 +53,7 @@ func (t *turn) ask(ctx context.Context, round uint16) (core.Plan, error) {
 		var answer llm.Answer
 		began, before, trace := time.Now(), c.last.Text, watch.Ask{Round: int(round)}
 		answer, err = t.setup.Asker.Ask(ctx, core.Question{
-			Path: t.path, People: t.causers(), Behind: t.worker.waiting, Unshown: t.who.Mute,
+			Path: t.path, People: t.causers(), Behind: t.worker.usersBehind, Unshown: t.who.Mute,
 			Build: func(l llm.Limits) (llm.Request, error) { return c.request(l, correction, &trace) },
 		})
 		if err != nil {
@@ -63,7 +63,7 @@ func (t *turn) ask(ctx context.Context, round uint16) (core.Plan, error) {
 		}
 		c.note(trace, answer, time.Since(began))
 		_, prose := plan.Prose(answer.Text)
-		insists := prose && answer.Text == before && len(answer.Calls) == 0 // on words that are fit for people
+		insists := prose && answer.Text == before && len(answer.Calls) == 0 // on a text that users can read
 		if len(c.faults) == 0 || insists || try == t.setup.Config.Attempts {
 			break
 		}
@@ -87,7 +87,7 @@ func (c *exchange) note(trace watch.Ask, answer llm.Answer, took time.Duration) 
 	c.turn.trace.Asks = append(c.turn.trace.Asks, trace)
 }
 
-// outcome is the plan that may run in the end. err is why the engines did not answer any more.
+// outcome returns the plan to run. err is why no engine answered the last request; nil: one did.
 func (c *exchange) outcome(err error) core.Plan {
 	t := c.turn
 	if err != nil {
@@ -113,7 +113,7 @@ func (c *exchange) outcome(err error) core.Plan {
 	return c.best
 }
 
-// request is the prompt for an engine, or the correction of it. The trace keeps what it holds.
+// request returns the request to an engine: the prompt, or a correction. It adds its contents to the trace.
 func (c *exchange) request(l llm.Limits, correction *prompt.Correction, trace *watch.Ask) (r llm.Request, err error) {
 	t := c.turn
 	c.dialect = l.Dialect
@@ -140,8 +140,8 @@ func (c *exchange) request(l llm.Limits, correction *prompt.Correction, trace *w
 	return r, nil
 }
 
-// build makes the prompt for an engine. If it has no room, however shortened, the prompt holds
-// the essential actions only; then, if many messages waited, the latest ones.
+// build builds the prompt for an engine. If it is too long, even shortened, it holds only the
+// essential actions; then, if many messages waited, only the latest of them.
 func (c *exchange) build(l llm.Limits) (p prompt.Prompt, err error) {
 	all := &c.turn.input.parts
 	parts := all
@@ -163,7 +163,7 @@ func (c *exchange) build(l llm.Limits) (p prompt.Prompt, err error) {
 	}
 }
 
-// check reads an answer: its plan is validated whole.
+// check reads an answer and validates its whole plan.
 func (c *exchange) check(a llm.Answer) {
 	p, faults := plan.Read(a, c.turn.setup.Plugins.Keys...)
 	if len(faults) > 0 && len(a.Calls) == 0 && c.dialect == llm.DialectTools {
@@ -172,7 +172,7 @@ func (c *exchange) check(a llm.Answer) {
 		}
 	}
 	if a.Truncated && p.Response != "" {
-		p.Response += "…" // for the case that it is said
+		p.Response += "…" // in case it is sent
 	}
 	t := c.turn
 	who := t.who
@@ -180,7 +180,7 @@ func (c *exchange) check(a llm.Answer) {
 	checked, more := t.snapshot.Check(p, who)
 	c.faults = slices.Concat(faults, more)
 	if c.round == lastRound {
-		checked = c.inTime(checked)
+		checked = c.dropLateSteps(checked)
 	}
 	if len(c.faults) == 0 && len(t.results.all) > 0 && t.results.repeatedBy(checked) {
 		c.faults = []core.Fault{{
@@ -191,7 +191,7 @@ func (c *exchange) check(a llm.Answer) {
 	if len(faults) > 0 && len(p.Steps) == 0 && p.Response == "" {
 		c.faults = faults // an empty plan's own faults say nothing new
 	}
-	if len(c.faults) == 0 && !c.reviewed { // once: what the model insists on is done
+	if len(c.faults) == 0 && !c.reviewed { // once: the model may insist on its plan
 		c.reviewed = true
 		d := action.Draft{Who: t.who, Plan: checked}
 		for _, done := range t.results.all {
@@ -213,9 +213,9 @@ func (c *exchange) check(a llm.Answer) {
 	t.log.Debug("answer", "engine", a.Engine, "text", a.Text, "faults", c.faults)
 }
 
-// inTime leaves out of the last round's plan all but messages: nothing would be said of
-// the outcome of other steps.
-func (c *exchange) inTime(p core.Plan) core.Plan {
+// dropLateSteps removes all steps but messages from the plan of the last round: the model could not
+// report the results of other steps.
+func (c *exchange) dropLateSteps(p core.Plan) core.Plan {
 	p.Steps = slices.DeleteFunc(p.Steps, func(s core.Step) bool {
 		d, _ := c.turn.snapshot.Resolve(s.Type) // it was checked
 		_, control := action.Control(s.Type)
@@ -223,7 +223,7 @@ func (c *exchange) inTime(p core.Plan) core.Plan {
 		if late {
 			c.faults = append(c.faults, core.Fault{
 				Field: "actions",
-				Text:  s.Type + " is no longer available: tell the user now what came of what was done",
+				Text:  s.Type + " is no longer available: tell the user now about the results so far",
 			})
 		}
 		return late
@@ -231,8 +231,8 @@ func (c *exchange) inTime(p core.Plan) core.Plan {
 	return p
 }
 
-// ownWords is what is said if nothing of the plan may run: the model's own words if they are fit
-// for users, else an apology.
+// ownWords returns the plan if none of the model's steps may run: its text if users can read it, else an
+// apology.
 func (c *exchange) ownWords() core.Plan {
 	for _, text := range []string{c.last.Text, c.first} {
 		if prose, ok := plan.Prose(text); ok {
@@ -242,10 +242,10 @@ func (c *exchange) ownWords() core.Plan {
 	if c.turn.unasked() {
 		return core.Plan{}
 	}
-	return c.turn.planText(lost)
+	return c.turn.planText(lostText)
 }
 
-// correction words what was wrong with the last reply.
+// correction returns the message to the model about the faults of its last reply.
 func (c *exchange) correction() *prompt.Correction {
 	x := &prompt.Correction{Faults: c.faults, Reply: c.last.Text, Calls: c.last.Calls}
 	for _, d := range c.turn.snapshot.Concerned(c.faults) {
@@ -256,9 +256,9 @@ func (c *exchange) correction() *prompt.Correction {
 	return x
 }
 
-// fallbackReply is what is done when no engine answered: a reminder is said in its own
-// words, and those who wrote get an excuse. Nobody is bothered unasked, or notified of
-// limits again and again.
+// fallbackReply returns the plan if no engine answered: a reminder is sent in its own
+// words, and users who wrote get an excuse. Overheard messages and beats get nothing, and
+// limits are mentioned once in a while only.
 func (t *turn) fallbackReply(err error) core.Plan {
 	e := &t.messages[0]
 	switch {
@@ -268,27 +268,27 @@ func (t *turn) fallbackReply(err error) core.Plan {
 		text := "⏰ " + e.Message.Text
 		waited := t.setup.waited(e)
 		if waited >= remindedLate {
-			text += " (late by " + waited.Round(time.Minute).String() + ")"
+			text += " (late by " + txt.SpanWords(waited.Round(time.Minute)) + ")"
 		}
 		return t.planText(text)
 	}
-	if isLimit(err) && !t.turns.limiter.notice(t.causers(), t.setup.Clock()) {
+	if isLimit(err) && !t.turns.limiter.claimNotice(t.causers(), t.setup.Clock()) {
 		p, _ := t.snapshot.Check(core.Plan{Steps: []core.Step{{Type: action.Ignore}}}, t.who)
 		return p
 	}
-	return t.planText(trouble(err))
+	return t.planText(failureText(err))
 }
 
 // planText is a plan of one message to the place.
 func (t *turn) planText(text string, suggestions ...string) core.Plan {
 	p, faults := t.snapshot.Check(core.Plan{Response: text, Suggestions: suggestions}, t.who)
 	if len(faults) > 0 {
-		t.log.Error("no way to say it", "faults", faults)
+		t.log.Error("text cannot be sent", "faults", faults)
 	}
 	return p
 }
 
-// causers are those who caused the turn; none: the bot itself.
+// causers returns the users who caused the turn; none if the bot did.
 func (t *turn) causers() (all []core.Path) {
 	for _, a := range t.who.Authors {
 		all = addPerson(all, t.path, a.ID)
@@ -296,26 +296,26 @@ func (t *turn) causers() (all []core.Path) {
 	return all
 }
 
-// person is who caused the turn; the zero Path if that is nobody or several.
+// person returns the user who caused the turn; the zero Path if nobody or several did.
 func (t *turn) person() core.Path {
 	author, _ := t.who.Author()
 	p, _ := t.path.Person(author.ID)
 	return p
 }
 
-// Replies for when the model has none.
+// Replies if the model has none.
 const (
-	done  = "Done."
-	doubt = "I lost the connection while I was answering: " +
+	doneText  = "Done."
+	doubtText = "I lost the connection while I was answering: " +
 		"a message of mine may be missing, or be there more than once."
-	lost = "Sorry, I lost my thread there. Could you say that again, maybe in other words?"
+	lostText = "Sorry, I lost my thread there. Could you say that again, maybe in other words?"
 )
 
-// trouble words an engine's failure for people: kind, short, and with a code
-// that the log explains.
-func trouble(err error) string {
+// failureText returns the text for users about an engine's failure. Its code names the
+// kind of failure.
+func failureText(err error) string {
 	if said, ok := errors.AsType[*core.Error](err); ok && said.Text != "" {
-		return said.Text // a budget's, written for people
+		return said.Text // of a budget
 	}
 	code := "E-ENGINE"
 	if m, ok := errors.AsType[*llm.Error](err); ok {

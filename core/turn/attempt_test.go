@@ -546,7 +546,7 @@ func TestCommandOfNoAdmin(t *testing.T) {
 	b.Reconfigure(b.options(func(o *turn.Options) { o.Admins, o.Plugins.Commands = nil, fewer }))
 	close(release)
 	b.ended(3)
-	const unknown = "I don't know that command. /help tells what there is."
+	const unknown = "I don't know that command. /help shows my commands."
 	b.holds("slow", unknown, unknown)
 }
 

@@ -11,11 +11,11 @@ import (
 // Bounds of attention.
 const (
 	botRounds = 3    // messages of bots in a row that are answered
-	maxPlaces = 4096 // places that are remembered at the same time
+	maxPlaces = 4096 // places in memory
 )
 
-// attention remembers, while the process lives, how people talk in places where nobody
-// speaks to the bot. Safe for concurrent use.
+// attention holds, in memory only, what decides whether the bot joins in without being addressed.
+// Safe for concurrent use.
 type attention struct {
 	mu     sync.Mutex
 	places recent.Cache[core.Path, *placeAttention]
@@ -23,11 +23,11 @@ type attention struct {
 
 // placeAttention is the attention to one place.
 type placeAttention struct {
-	since    int       // messages that were only overheard, since the model was last asked
+	since    int       // messages that the bot did not answer since the model was last asked
 	asked    time.Time // when that was, or when the attention began
-	answered time.Time // when the bot last spoke
+	answered time.Time // when the bot last sent a message
 	to       string    // the id of the user whom it answered
-	left     bool      // the bot ended its part, until it is addressed
+	left     bool      // the bot left the conversation, until it is addressed
 	bots     int       // messages of bots in a row that were answered
 	asks     time.Time // until when a question of the bot may wait for its answer
 }
@@ -47,8 +47,8 @@ func (a *attention) mayAsk(place core.Path, now time.Time) bool {
 	return ok && now.Before(e.asks)
 }
 
-// mayOverhear reports whether the bot may say something to a message that was not meant
-// for it: it has just answered this user, or the model was not asked for a while.
+// mayOverhear reports whether the bot may answer a message that does not address it: it has
+// just answered this user, or the model was not asked for a while.
 func (e *placeAttention) mayOverhear(m *core.Message, here *Settings, now time.Time) bool {
 	if here.Attention > 0 && e.to == m.Author.ID && e.to != "" && now.Sub(e.answered) <= here.Attention {
 		return here.Activation != ActivationNever
@@ -62,6 +62,7 @@ func (e *placeAttention) mayOverhear(m *core.Message, here *Settings, now time.T
 	return here.AmbientEvery > 0 && now.Sub(e.asked) >= here.AmbientEvery
 }
 
+// heard counts a message of a user. wanted says that it is answered.
 func (e *placeAttention) heard(wanted bool, now time.Time) {
 	e.bots = 0
 	if wanted {
@@ -71,8 +72,8 @@ func (e *placeAttention) heard(wanted bool, now time.Time) {
 	}
 }
 
-// intake is a batch of events on its way to the log, and what attention and limits would be after it. Only
-// when the batch is written it is known which events are new, and those are counted.
+// intake is a batch of events on its way to the log. Only its commit tells which events are new. Until then,
+// attention and limits are changed in copies.
 type intake struct {
 	inbox
 	setup    *setup
@@ -80,21 +81,21 @@ type intake struct {
 	now      time.Time
 	batch    core.Batch
 	appended []int // the indexes of the events in batch.Append, in this order
-	skipped  []int // the indexes of those that nobody answers
+	skipped  []int // the indexes of events without a turn
 
 	places  map[core.Path]*placeAttention
 	noticed map[core.Path]bool // users who were notified of a limit by now
-	event   int                // the index of the one that is looked at
+	event   int                // the index of the event that is being entered
 	counts  []count
 }
 
-// count is what an event changes for good, if it is new.
+// count is a change to be made after the commit if the event is new.
 type count struct {
 	event int
 	apply func()
 }
 
-// at returns what the attention to a place would be.
+// at returns the intake's copy of the attention to a place.
 func (in *intake) at(place core.Path) *placeAttention {
 	if e, ok := in.places[place]; ok {
 		return e
@@ -108,22 +109,22 @@ func (in *intake) at(place core.Path) *placeAttention {
 	return e
 }
 
-// note counts something, for the time being.
+// note makes a change in the copy, and after the commit for good.
 func (in *intake) note(place core.Path, apply func(*placeAttention)) {
 	apply(in.at(place))
 	in.counts = append(in.counts, count{in.event, func() { in.turns.attention.with(place, in.now, apply) }})
 }
 
-// notice reports whether the author may be notified of a limit now, for the time being.
-func (in *intake) notice(m *core.Message) bool {
+// claimNotice reports whether the author may be notified of a limit now. Later events of the batch may not.
+func (in *intake) claimNotice(m *core.Message) bool {
 	person, err := m.Path.Person(m.Author.ID)
-	if err != nil || in.noticed[person] || !in.turns.limiter.mayNotice(person, in.now) {
+	if err != nil || in.noticed[person] || !in.turns.limiter.mayNotify(person, in.now) {
 		return false
 	}
 	if in.noticed == nil {
 		in.noticed = make(map[core.Path]bool)
 	}
 	in.noticed[person] = true
-	in.counts = append(in.counts, count{in.event, func() { in.turns.limiter.notice([]core.Path{person}, in.now) }})
+	in.counts = append(in.counts, count{in.event, func() { in.turns.limiter.claimNotice([]core.Path{person}, in.now) }})
 	return true
 }

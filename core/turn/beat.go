@@ -9,14 +9,14 @@ import (
 	"synthbot/core/prompt"
 )
 
-// beat is what the Data of an event of core.KindBeat says, as JSON.
+// beat is the Data of an event of core.KindBeat, as JSON.
 type beat struct {
 	Name    string   `json:"beat"`
-	Quiet   bool     `json:"quiet,omitempty"`   // nothing is said, whatever the model wants
-	Actions []string `json:"actions,omitempty"` // patterns of the only actions that it may take; none: all
+	Quiet   bool     `json:"quiet,omitempty"`   // the turn may send nothing
+	Actions []string `json:"actions,omitempty"` // patterns of the only actions that it may use; none: all
 }
 
-// readBeat prepares a turn that nobody wrote for.
+// readBeat prepares the turn of a beat, which no user caused.
 func (t *turn) readBeat() {
 	e := &t.messages[0]
 	t.input.parts.Kind = prompt.Beat
@@ -31,14 +31,14 @@ func (t *turn) readBeat() {
 
 const (
 	beatLasts    = 10 * time.Minute // how long a beat may wait for its turn before it is dropped
-	remindedLate = 2 * time.Minute  // from when on a reminder says that it is late
+	remindedLate = 2 * time.Minute  // how long a reminder may wait before it says that it is late
 )
 
 // waited is how long an entry has waited for its turn.
 func (s *setup) waited(e *core.Entry) time.Duration { return s.Clock().Sub(e.Message.SentAt()) }
 
-// isSuppressed reports whether a beat is not wanted in its place: the bot is asleep there,
-// or a gate keeps it quiet, and the beat would be heard.
+// isSuppressed reports whether a beat is dropped: the bot is asleep in its place, or, if the beat
+// may send messages to a group, a gate keeps the bot quiet there.
 func (s *setup) isSuppressed(e *core.Event) bool {
 	m := &e.Message
 	if s.Places.Asleep(m.Path) {

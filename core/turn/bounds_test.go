@@ -38,8 +38,8 @@ func TestLimitsAreBounded(t *testing.T) {
 	now := time.Now()
 	a := &New(Options{}).limiter
 	for i := range maxLimited {
-		a.notice([]core.Path{numbered(i)}, now)
-		if a.mayNotice(numbered(0), now) {
+		a.claimNotice([]core.Path{numbered(i)}, now)
+		if a.mayNotify(numbered(0), now) {
 			t.Fatalf("a known user is dropped after %d others", i)
 		}
 	}

@@ -560,7 +560,7 @@ func TestLateReminders(t *testing.T) {
 			if in := b.input(0); strings.Contains(in, "comes late") != late {
 				t.Errorf("after %s the model was told %s", waited, in)
 			}
-			if text := b.room.Texts()[0]; mute && strings.Contains(text, "late by 2m0s") != late {
+			if text := b.room.Texts()[0]; mute && strings.Contains(text, "late by 2 minutes") != late {
 				t.Errorf("after %s it says %s", waited, text)
 			}
 		}

@@ -20,7 +20,7 @@ func (t *turn) close(ctx context.Context, last core.Batch) error {
 	return nil
 }
 
-// report tells observers how the turn ended, and notes what outlasts it in memory.
+// report tells observers how the turn ended, and updates the undo list and the attention.
 func (t *turn) report() {
 	if t.results.end.Aside {
 		t.finish()
@@ -35,22 +35,22 @@ func (t *turn) report() {
 		t.turns.undo.Put(undoKey{t.path, person}, u)
 	}
 	if !t.who.Private {
-		r.attend(sent > 0)
+		r.updateAttention(sent > 0)
 	}
 	r.end.Answered = sent > 0
 	t.finish()
 }
 
-// outcome is the turn's last commit: what was sent joins the history, and the mark moves.
+// outcome returns the turn's last commit: what was sent joins the history, and the mark moves.
 func (t *turn) outcome(ctx context.Context, p core.Progress) core.Batch {
 	b := t.ending()
 	later, sent := t.journal.unwritten()
-	b.Journal = append(later, t.opening(p))
+	b.Journal = append(later, t.turnRecord(p))
 	if p == core.ProgressDone {
 		b.Closed = []core.TurnID{t.journal.id}
 	}
 	said, status := t.results.about, ""
-	if t.results.leave() {
+	if t.results.hasLeft() {
 		status, said.SlotsRequired = core.StatusCompleted, []string{}
 	}
 	if !said.IsZero() || t.input.parts.State.Status != status {
@@ -72,7 +72,7 @@ func (t *turn) outcome(ctx context.Context, p core.Progress) core.Batch {
 	return b
 }
 
-// ending is the batch after which nothing waits for the turn.
+// ending returns a batch that marks the turn's entries as answered.
 func (t *turn) ending() core.Batch {
 	mark := []core.TurnID{{Path: t.path, Seq: t.last}}
 	if t.worker.queue.commands {
@@ -81,8 +81,8 @@ func (t *turn) ending() core.Batch {
 	return core.Batch{Answered: mark, Finishing: true}
 }
 
-// logEntry is the entry of something that the bot said. It names the one user whom the
-// turn answers, so that it is known later whom a message of the bot answered.
+// logEntry returns the log entry of a sent message. As a quote, it names the user whom the
+// turn answers, if that is one user: see answeredOnly.
 func (t *turn) logEntry(s core.Sent) core.Entry {
 	kind := core.KindMessage
 	if t.worker.queue.commands { // not for the model to read
@@ -114,7 +114,7 @@ func (t *turn) logEntry(s core.Sent) core.Entry {
 
 // shouldContinue reports whether the model, which asked for it, may go on: nobody waits meanwhile.
 func (t *turn) shouldContinue(ctx context.Context) bool {
-	if t.who.Mute || len(t.who.Only) > 0 { // what goes on would be bound by nothing
+	if t.who.Mute || len(t.who.Only) > 0 { // the next turn would not have these limits
 		return false
 	}
 	read := func(v core.View) ([]core.Entry, error) { return v.Due(t.path, maxMerged+1) }
@@ -122,7 +122,7 @@ func (t *turn) shouldContinue(ctx context.Context) bool {
 	return err == nil && (len(waiting) == 0 || waiting[len(waiting)-1].Message.Seq <= t.last)
 }
 
-// continuation is the entry that makes the bot go on, with the rights of those who
+// continuation returns the entry that lets the bot go on, with the rights of those who
 // caused this turn.
 func (t *turn) continuation() core.Entry {
 	author := t.who.Authors[0]

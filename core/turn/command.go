@@ -9,21 +9,20 @@ import (
 	"synthbot/core/command"
 )
 
-// commandCall is a chat command that is carried out.
+// commandCall is one call of a chat command.
 type commandCall struct {
 	turn  *turn
 	entry *core.Entry
 	files []core.Upload // of its answer
 }
 
-// run carries the command out and returns what is answered. Whether the user may call it
-// is checked again: they may have lost their rank since. The error is that of the
-// journal, or of ctx.
+// run calls the command and returns the answer. It checks again whether the user may call
+// it: they may have lost their rank since. The error is that of the journal, or of ctx.
 func (c *commandCall) run(ctx context.Context) (string, error) {
 	t, m := c.turn, &c.entry.Message
 	known, ok := t.setup.Plugins.Commands.Find(c.entry.Command.Name)
 	if !ok || known.Rank > m.Author.Rank {
-		return "I don't know that command. /help tells what there is.", nil
+		return "I don't know that command. /help shows my commands.", nil
 	}
 	if known.Private && !m.Private {
 		return "That is between us: please say /" + known.Name + " to me in a private chat.", nil
@@ -34,7 +33,7 @@ func (c *commandCall) run(ctx context.Context) (string, error) {
 	}
 	if begun, err := c.begin(ctx, &known); begun || err != nil {
 		return "I was stopped while I did that, and cannot tell whether it was done. " +
-			"Please look before you say it again.", err
+			"Please check before you try again.", err
 	}
 	text, err := known.Do(ctx, command.Call{
 		Path: t.path, Private: m.Private, Author: m.Author, Person: t.person(), Locale: m.Locale,
@@ -47,7 +46,7 @@ func (c *commandCall) run(ctx context.Context) (string, error) {
 	case err != nil:
 		text = c.excuse(known.Name, err)
 	case text == "":
-		text = done
+		text = doneText
 	}
 	return c.attach(ctx, text), nil
 }
@@ -61,7 +60,7 @@ func (c *commandCall) target() core.Quote {
 	return core.Quote{ID: c.entry.Target}
 }
 
-// noteDone adds what an action would have done to the turn's results.
+// noteDone adds a step that the command did, as an action would, to the turn's results.
 func (c *commandCall) noteDone(s core.Step, done core.Result) {
 	r := &c.turn.results
 	r.all = append(r.all, action.StepResult{
@@ -70,8 +69,8 @@ func (c *commandCall) noteDone(s core.Step, done core.Result) {
 	})
 }
 
-// begin journals that a command begins that must not run twice. begun reports that an
-// earlier attempt began it: then it is not known whether it was done.
+// begin journals the start of a command that must not run twice. begun says that an earlier
+// attempt started it: then it is not known whether it was done.
 func (c *commandCall) begin(ctx context.Context, known *command.Command) (begun bool, err error) {
 	if known.Idempotent {
 		return false, nil
@@ -85,7 +84,7 @@ func (c *commandCall) begin(ctx context.Context, known *command.Command) (begun 
 	return false, j.Write(ctx, j.record(key, core.ProgressStarted, core.Outcome{Action: known.Name}))
 }
 
-// attach sends the files of the command's answer, and returns what is said with them.
+// attach sends the files of the command's answer, and returns the text to send after them.
 func (c *commandCall) attach(ctx context.Context, text string) string {
 	t := c.turn
 	if len(c.files) == 0 {
@@ -109,8 +108,7 @@ func (c *commandCall) attach(ctx context.Context, text string) string {
 	return text
 }
 
-// excuse words a command's error for the user. What is not meant for users goes to the
-// log.
+// excuse returns the text for users about a command's error. Other errors go to the log.
 func (c *commandCall) excuse(name string, err error) string {
 	if said, ok := errors.AsType[*core.Error](err); ok && said.Text != "" {
 		if said.Err != nil {

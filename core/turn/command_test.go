@@ -358,7 +358,7 @@ func TestCommandIsNotRepeated(t *testing.T) {
 	b.kill()
 	b = start(t, s, room, coretest.NewAsker(plan("answer")), with)
 	b.quiet()
-	b.holds("I was stopped while I did that, and cannot tell whether it was done. Please look before you say it again.")
+	b.holds("I was stopped while I did that, and cannot tell whether it was done. Please check before you try again.")
 	if n := calls.Load(); n != 1 {
 		t.Errorf("it ran %d times", n)
 	}

@@ -13,12 +13,12 @@ import (
 // Bounds of what plugins add to a prompt.
 const (
 	contributionTime = 300 * time.Millisecond // of all plugins
-	openTime         = 20 * time.Second       // for reading what people attached
+	openTime         = 20 * time.Second       // for reading attachments
 	maxInjection     = 2000                   // bytes of one injection
 	maxBio           = 400                    // bytes of one
 )
 
-// contribution is what a plugin is asked. take adds what it said to the prompt.
+// contribution is one question to a plugin. take adds the answer to the prompt.
 type contribution struct {
 	plugin string
 	late   <-chan struct{} // closed when its time is up
@@ -31,8 +31,8 @@ type added struct {
 	injections, bios map[string]json.RawMessage
 }
 
-// contributions are what plugins are asked: those that look at a message beforehand, those that
-// add a part of their own, and those that know something about people.
+// contributions returns the questions to plugins: for hints, for injections, and for bios of
+// the people.
 func (in *input) contributions(
 	ctx context.Context, s core.Scene, people []core.Author, all *added,
 ) (list []contribution) {
@@ -79,7 +79,7 @@ func (in *input) contributions(
 	return list
 }
 
-// attachments are the files of the messages, if anything reads them.
+// attachments returns the files of the messages; nil if nothing reads them.
 func (in *input) attachments() (files []core.Attachment) {
 	if in.turn.setup.Prompt.Open == nil {
 		return nil
@@ -98,7 +98,7 @@ type participant struct {
 	Bio  json.RawMessage `json:"bio,omitempty"`
 }
 
-// participants are everybody in a group, and in private those with a bio.
+// participants describes all people in a group, and in private those with a bio.
 func (in *input) participants(people []core.Author, bios map[string]json.RawMessage) (all []json.RawMessage) {
 	t := in.turn
 	if t.who.Private && len(bios) == 0 {
@@ -114,6 +114,7 @@ func (in *input) participants(people []core.Author, bios map[string]json.RawMess
 	return all
 }
 
+// fits reports whether a contribution is valid JSON within its limit.
 func (t *turn) fits(plugin string, raw json.RawMessage, limit int) bool {
 	if len(raw) <= limit && json.Valid(raw) {
 		return true
@@ -122,15 +123,15 @@ func (t *turn) fits(plugin string, raw json.RawMessage, limit int) bool {
 	return false
 }
 
-// foreignInjector is the ability of a core.Injector whose value holds what strangers wrote. It
-// may have so many bytes; a turn whose prompt holds it is under the rules for such texts.
+// foreignInjector is the ability of a core.Injector whose value holds what strangers wrote. The
+// value has at most MaxForeign bytes. The rules for such texts apply to a turn with it.
 type foreignInjector interface {
 	MaxForeign() int
 }
 
-// withholder is the ability of a plugin to keep those of its actions out of a prompt that the
-// scene does not call for, so that small talk costs nothing more. The model may take them all
-// the same. Withhold returns at once.
+// withholder is the ability of a plugin to keep actions out of the prompt that the scene does
+// not call for, so that small talk costs less. The model may still use them. Withhold returns
+// at once.
 type withholder interface {
 	Withhold(s core.Scene) (actions []string)
 }

@@ -23,7 +23,7 @@ type decision struct {
 	answer   action.Answer
 	origin   *journal     // of the turn that asked
 	held     *action.Held // the step that waits; nil: none does
-	resumed  bool         // an earlier attempt of this process has begun to decide it
+	resumed  bool         // an earlier attempt of this process began to decide it
 }
 
 // decide confirms or cancels the step that a question is about, if the turn answers
@@ -48,9 +48,9 @@ func (t *turn) decide(ctx context.Context) (decided bool, err error) {
 	return true, d.run(ctx)
 }
 
-// find looks for the question that the turn answers: by a press of one of its buttons,
-// by a reply to it, or by one that is the next message of the user who was asked. Where a
-// confirmation is asked for, it is a plain yes or no.
+// find looks for the question that the turn answers: by a press of one of its buttons, by
+// a reply to it, or by the next message of the user who was asked. A message confirms or
+// cancels a step only if it is a plain yes or no.
 func (d *decision) find(ctx context.Context) (found bool, err error) {
 	t, e := d.turn, &d.turn.messages[0]
 	press := e.Kind == core.KindPress
@@ -73,7 +73,7 @@ func (d *decision) find(ctx context.Context) (found bool, err error) {
 			found = d.question != question{}
 		default:
 			d.question, _, found = parseQuestion(e.Data)
-			if found && !e.Self { // a model may make buttons, too, and give them any data
+			if found && !e.Self { // a model may make buttons, too, with any data
 				var said core.Entry
 				said, _, err = v.Entry(t.path, e.Target)
 				asked = said.Self && said.Data == d.question.String()
@@ -103,7 +103,8 @@ func (d *decision) find(ctx context.Context) (found bool, err error) {
 	return true, nil
 }
 
-// load takes over the journal of the turn that asked, and the step that waits in it, if that was asked about.
+// load reads the journal of the turn that asked. It also reads the step that waits there, if the turn really
+// asked this question.
 func (d *decision) load(ctx context.Context, known records, asked bool) {
 	t := d.turn
 	d.key = d.question.key(t.path)
@@ -127,12 +128,12 @@ func (d *decision) load(ctx context.Context, known records, asked bool) {
 	}
 }
 
-// formAnswer reads a message as the answer to a form's question. Cancelling does not agree.
+// formAnswer reads a message as the answer to a form's question. agreed is false if it cancels the form.
 func (s *setup) formAnswer(h *action.Held, m *core.Message) (agreed bool, text string) {
 	yes, plain := s.yesOrNo(m)
 	text = strings.TrimSpace(unmentioned(m))
 	switch {
-	case slices.Contains(cancelWords, s.bare(m)):
+	case slices.Contains(cancelWords, s.bareText(m)):
 		return false, text
 	case plain && h.Form.IsYesOrNo() && yes:
 		return true, action.FormYes
@@ -142,7 +143,7 @@ func (s *setup) formAnswer(h *action.Held, m *core.Message) (agreed bool, text s
 	return !plain || yes, text
 }
 
-// lookUp looks for the question that a message answers; the zero question if there is none.
+// lookUp returns the question that a message answers; the zero question if there is none.
 func (d *decision) lookUp(v core.View, e *core.Entry) (q question, err error) {
 	if e.Message.ReplyTo == nil {
 		return d.findLast(v, e)
@@ -154,10 +155,10 @@ func (d *decision) lookUp(v core.View, e *core.Entry) (q question, err error) {
 	return q, err
 }
 
-// findLast looks for the last question that the author of a message was asked, if the
-// message is the next one of theirs, and can answer nothing else: not what others said
-// among themselves, nor what the bot began by itself. Where nobody can reply to a message
-// or press a button, other messages may be between, unless the bot asked something else.
+// findLast returns the last question to the author of a message, if the message can answer
+// nothing else. It must be the author's next message. Between them, the bot must not have
+// written on its own initiative, nor others if the message is not for the bot. In a private
+// place without buttons, other messages may be between, unless the bot asked something else.
 func (d *decision) findLast(v core.View, e *core.Entry) (question, error) {
 	entries, err := v.Last(d.turn.path, questionDepth)
 	if err != nil {
@@ -169,7 +170,7 @@ func (d *decision) findLast(v core.View, e *core.Entry) (question, error) {
 		q, _, asks := parseQuestion(before.Data)
 		switch {
 		case before.Message.Seq >= e.Message.Seq, before.Kind == core.KindCommand, before.Kind == core.KindMembership:
-		case before.Kind == core.KindBeat, before.Kind == core.KindContinue: // by the bot's own initiative
+		case before.Kind == core.KindBeat, before.Kind == core.KindContinue: // on the bot's own initiative
 			return question{}, nil
 		case before.Self && asks && before.Kind == core.KindMessage:
 			h, err := q.waiting(v, d.turn.path)
@@ -186,8 +187,7 @@ func (d *decision) findLast(v core.View, e *core.Entry) (question, error) {
 	return question{}, nil
 }
 
-// refusal says why the question cannot be decided by the user who answers it; "" if it
-// can.
+// refusal says why the user cannot answer the question; "" if they can.
 func (d *decision) refusal() string {
 	t := d.turn
 	if d.held == nil {
@@ -205,10 +205,10 @@ func (d *decision) refusal() string {
 	return ""
 }
 
-// run confirms or cancels the step, and shows what became of it.
+// run confirms or cancels the step, and shows the result.
 func (d *decision) run(ctx context.Context) error {
 	t := d.turn
-	if err := d.note(ctx); err != nil {
+	if err := d.journalDecision(ctx); err != nil {
 		return err
 	}
 	job := action.Job{
@@ -231,13 +231,13 @@ func (d *decision) run(ctx context.Context) error {
 	t.results.strangers = t.results.strangers || d.held.Read.Strangers
 	t.results.add(core.Plan{Context: d.filled(done)}, done)
 	err = d.show(ctx)
-	if err == nil && !d.answer.Agreed && !t.messages[0].Self { // who cancels it sees that: no words are needed
+	if err == nil && !d.answer.Agreed && !t.messages[0].Self { // show is enough for a user who cancels
 		t.results.latest = nil
 	}
 	return err
 }
 
-// readPress reads the button that was pressed as an answer to its kind of question.
+// readPress reads the pressed button as an answer to a confirmation or a form.
 func (d *decision) readPress() {
 	press := &d.turn.messages[0]
 	_, answer, _ := parseQuestion(press.Data)
@@ -255,9 +255,9 @@ func (d *decision) readPress() {
 	}
 }
 
-// note keeps in the turn's own journal that it decides the question. A former attempt
-// that did so may have sent something already.
-func (d *decision) note(ctx context.Context) error {
+// journalDecision journals that this turn decides the question. If an earlier attempt did so, it may have
+// sent messages, which are recalled.
+func (d *decision) journalDecision(ctx context.Context) error {
 	t := d.turn
 	key := core.Key{Turn: t.journal.id, Round: decisionRound}
 	before, ok := t.journal.Find(key)
@@ -273,8 +273,8 @@ func (d *decision) note(ctx context.Context) error {
 	return err
 }
 
-// show tells what became of the question: on itself, or, where it cannot be changed any
-// more, in a message of its own. What was never asked is not shown.
+// show edits the question to show the result. If the interface has no buttons, it sends the
+// result as a message. For a question that could not be sent, it does nothing.
 func (d *decision) show(ctx context.Context) error {
 	if d.held.Unasked != "" {
 		return nil
@@ -288,7 +288,7 @@ func (d *decision) show(ctx context.Context) error {
 	if len(text) > action.MaxQuestion {
 		text = brief(text)
 	}
-	m := core.Sent{Path: t.path, ID: t.messages[0].Target, Text: text + "\n\n" + d.fate()}
+	m := core.Sent{Path: t.path, ID: t.messages[0].Target, Text: text + "\n\n" + d.resultText()}
 	if m.ID == "" {
 		m.ID = d.questionID()
 	}
@@ -298,23 +298,23 @@ func (d *decision) show(ctx context.Context) error {
 	return nil
 }
 
-// say tells what became of the question in a message, unless the next question follows.
+// say sends the result as a message, unless the next question follows.
 func (d *decision) say(ctx context.Context) error {
 	t := d.turn
-	fate, latest := d.fate(), t.results.latest
+	text, latest := d.resultText(), t.results.latest
 	if latest[0].Progress == core.ProgressPending {
 		return nil
 	}
-	if err := t.flush(ctx); err != nil { // after a crash, the same is said
+	if err := t.flush(ctx); err != nil { // so that the text is the same after a crash
 		return err
 	}
-	err := t.say(ctx, fateRound, fate)
+	err := t.say(ctx, resultRound, text)
 	t.results.latest = latest
 	return err
 }
 
-// questionID is the platform's id of the question. The turn that asked may have closed
-// after this one was received: then no history holds the question yet.
+// questionID returns the platform's id of the question from the journal: an answer may be
+// received before the turn that asked closes and the question joins the history.
 func (d *decision) questionID() string {
 	key := d.key
 	key.Part = uint16(d.question.part(1))
@@ -326,7 +326,7 @@ func (d *decision) questionID() string {
 	return ""
 }
 
-// filled is what a conversation that requires a slot knows after a form's answer.
+// filled returns the slot that a form's answer filled, if the conversation requires it.
 func (d *decision) filled(done []action.StepResult) (s core.State) {
 	if d.held.Form == nil || !d.answer.Agreed || len(d.held.Step.Missing) == 0 {
 		return s
@@ -342,16 +342,16 @@ func (d *decision) filled(done []action.StepResult) (s core.State) {
 	return s
 }
 
-// fate words what became of the step, and of each that it asked for.
-func (d *decision) fate() string {
+// resultText returns the result of the step, and of each that followed from it, as a text for users.
+func (d *decision) resultText() string {
 	latest := d.turn.results.latest
-	step := &latest[0] // what follows from it comes behind it
+	step := &latest[0] // those that followed from it come after it
 	def, ok := d.turn.snapshot.Resolve(step.Action)
 	switch {
 	case step.Progress == core.ProgressPending: // the next question says what is wrong with the answer
 		return "→ " + action.OutcomeText(d.answer.Text)
 	case step.Progress == core.ProgressDone && ok && def.Then != nil && len(latest) > 1:
-		return d.outcomes(def.Then(d.held.Step.Payload), latest[1:])
+		return d.resultLines(def.Then(d.held.Step.Payload), latest[1:])
 	case step.Progress == core.ProgressDone:
 		return "✓ Done."
 	case d.held.Expired(d.turn.setup.Clock()) && (d.answer.Agreed || d.turn.messages[0].Self):
@@ -364,8 +364,8 @@ func (d *decision) fate() string {
 	return "✗ It did not work."
 }
 
-// outcomes words what became of each of the steps that followed.
-func (d *decision) outcomes(steps []core.Step, results []action.StepResult) string {
+// resultLines returns a line for each of the steps that followed.
+func (d *decision) resultLines(steps []core.Step, results []action.StepResult) string {
 	lines := make([]string, len(steps))
 	results = slices.Clone(results)
 	for i, s := range steps {

@@ -12,14 +12,14 @@ import (
 	"synthbot/core/txt"
 )
 
-// mergeAbove is how many entries may wait before all of them are one turn, and
-// maxMerged how many one turn holds at most.
+// If more than mergeAbove messages wait, all of them are one turn, which answers at most
+// maxMerged.
 const (
 	mergeAbove = 5
 	maxMerged  = 100
 )
 
-// due decides, once and for ever, whether an event wants an answer.
+// due decides, when an event is received, whether it is answered.
 func (s *setup) due(e *core.Event, in *intake) bool {
 	m := &e.Message
 	switch e.Kind {
@@ -35,7 +35,7 @@ func (s *setup) due(e *core.Event, in *intake) bool {
 		if s.isCommand(e) {
 			return true
 		}
-		e.Kind, e.Command = core.KindMessage, nil // it is talk like any other
+		e.Kind, e.Command = core.KindMessage, nil // an ordinary message
 		s.findName(m)
 	case core.KindMessage:
 	default:
@@ -50,19 +50,19 @@ func (s *setup) due(e *core.Event, in *intake) bool {
 		return in.at(m.Path).bots <= botRounds // two bots that answer each other are stopped until a person speaks
 	}
 	wanted := s.isForBot(m, &here)
-	own := m.Text != "" || len(m.Foreign) == 0 // else it is only somebody else's
+	own := m.Text != "" || len(m.Foreign) == 0 // more than a forward
 	if !wanted && own && !m.Private && in.at(m.Path).mayOverhear(m, &here, in.now) {
 		m.Addressed, wanted = core.AddressedOverheard, true
 	}
 	if !m.Private {
 		in.note(m.Path, func(e *placeAttention) { e.heard(wanted, in.now) })
 	}
-	// The words of a voice message decide, when they are heard.
+	// Whether a voice message is for the bot is decided again when its text is known.
 	hears := s.Prompt.Speech.Hear != nil && s.Prompt.Speech.Overhears && !here.Blind
 	return wanted || m.Voice && hears && sound(m) != nil && here.Activation != ActivationNever
 }
 
-// isCommand reports whether the event calls a command that this person may call. To others there is none.
+// isCommand reports whether the event calls a command that its author may call.
 func (s *setup) isCommand(e *core.Event) bool {
 	if e.Command == nil || e.Message.Author.Bot {
 		return false
@@ -71,14 +71,14 @@ func (s *setup) isCommand(e *core.Event) bool {
 	return ok && c.Rank <= e.Message.Author.Rank
 }
 
-// findName notes whether the message calls the bot by name.
+// findName sets Addressed if the message calls the bot by name.
 func (s *setup) findName(m *core.Message) {
-	if m.Addressed == "" && names(s.Names(m.Path), spoken(m)) {
+	if m.Addressed == "" && containsAnyWord(s.Names(m.Path), spoken(m)) {
 		m.Addressed = core.AddressedName
 	}
 }
 
-// spoken is what the author said, without code and the names of others whom they mention.
+// spoken returns what the author wrote, without code and mentions of others.
 func spoken(m *core.Message) string { return cmp.Or(m.Spoken, m.Text) }
 
 // isForBot reports whether the message is one that the bot answers in that place.
@@ -89,11 +89,11 @@ func (s *setup) isForBot(m *core.Message, here *Settings) bool {
 	case here.Activation == ActivationNever:
 		return false
 	}
-	return m.Addressed != "" || here.Activation == ActivationKeyword && names(here.Keywords, spoken(m))
+	return m.Addressed != "" || here.Activation == ActivationKeyword && containsAnyWord(here.Keywords, spoken(m))
 }
 
-// names reports whether a text has one of the words as a whole word, in any script.
-func names(words []string, text string) bool {
+// containsAnyWord reports whether a text contains one of the words as a whole word, in any script.
+func containsAnyWord(words []string, text string) bool {
 	text = folded(text)
 	for _, word := range words {
 		word = folded(word)
@@ -102,7 +102,7 @@ func names(words []string, text string) bool {
 		}
 		for at := range txt.Words(text, word) {
 			before := text[strings.LastIndexFunc(text[:at], unicode.IsSpace)+1 : at]
-			if !strings.Contains(before, "://") { // nobody is called in a web address
+			if !strings.Contains(before, "://") { // a web address addresses nobody
 				return true
 			}
 		}
@@ -110,18 +110,17 @@ func names(words []string, text string) bool {
 	return false
 }
 
-// folded is a text in the form in which names are compared: in small letters, and with each
-// accent composed with its letter, however it was typed.
+// folded returns the form in which names are compared: lower case, each accent composed with its letter.
 func folded(text string) string { return strings.ToLower(norm.NFC.String(strings.TrimSpace(text))) }
 
-// merge chooses what one turn answers from the front of what waits: the
-// messages that waited too long, all of them when many wait, or else adjacent
-// ones of one author.
+// merge returns the first waiting entries that one turn answers: the messages
+// that waited too long, all messages if many wait, or else adjacent ones of one
+// author.
 func (s *setup) merge(waiting []core.Entry) []core.Entry {
 	messages, old := 0, 0
 	for i := range waiting {
 		e := &waiting[i]
-		decides := false // a yes or no in reply to something decides it, and is answered alone
+		decides := false // a yes or no in reply to a message may answer a question: it is a turn of its own
 		if e.Message.ReplyTo != nil {
 			_, decides = s.yesOrNo(&e.Message)
 		}

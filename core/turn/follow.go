@@ -8,7 +8,7 @@ import (
 	"synthbot/core"
 )
 
-// followerOf returns the plugin that said an entry and answers replies to it; nil if there is none.
+// followerOf returns the plugin that sent a message and answers replies to it; nil if there is none.
 func (s *setup) followerOf(said *core.Entry) core.Follower {
 	if said == nil || !said.Self {
 		return nil
@@ -28,8 +28,8 @@ func entryNear(v core.View, place core.Path, id string) (e core.Entry, ok bool, 
 	return v.Entry(place.Parent(), id)
 }
 
-// joinThread makes a message a reply to what a plugin said if it is the first one in a thread that
-// was started from that.
+// joinThread makes the first message of a thread a reply to the message that the thread was started
+// from, if a plugin sent that.
 func (t *Turns) joinThread(ctx context.Context, s *setup, e *core.Event) error {
 	m := &e.Message
 	elements := m.Path.Elements()
@@ -50,8 +50,8 @@ func (t *Turns) joinThread(ctx context.Context, s *setup, e *core.Event) error {
 	})
 }
 
-// apart shortens what waits so that a reply to what a plugin said is answered alone.
-func (s *setup) apart(v core.View, waiting []core.Entry) ([]core.Entry, error) {
+// separateReply shortens the waiting entries so that a reply to a plugin's message is answered alone.
+func (s *setup) separateReply(v core.View, waiting []core.Entry) ([]core.Entry, error) {
 	for i := range waiting {
 		m := &waiting[i].Message
 		if len(s.Plugins.Followers) == 0 || m.ReplyTo == nil {
@@ -68,7 +68,7 @@ func (s *setup) apart(v core.View, waiting []core.Entry) ([]core.Entry, error) {
 	return waiting, nil
 }
 
-// follow lets a plugin answer a reply to what it said. Without steps, the model answers.
+// follow lets a plugin answer a reply to its message. If the plan has no steps, the model answers.
 func (in *input) follow(ctx context.Context) (a accepted, err error) {
 	t := in.turn
 	said := in.said

@@ -14,24 +14,25 @@ import (
 	"synthbot/core/epochs"
 	"synthbot/core/plan"
 	"synthbot/core/prompt"
+	"synthbot/core/txt"
 )
 
-// input is what the model is asked with.
+// input collects what the prompt holds.
 type input struct {
 	turn     *turn
-	settings Settings // that hold in the place
+	settings Settings // of the place
 	parts    prompt.Parts
-	window   *[]core.Entry // has the history, until the turn is over; nil: nobody else may have it then
+	window   *[]core.Entry // holds the history until the turn is over; nil: it must not be reused
 	gathered bool
-	unheard  string        // why a voice message was not understood; "": all were
-	said     *core.Entry   // what the message replies to, if the turn answers one; nil: nothing
-	points   bool          // a message points at something that the bot said so
+	unheard  string        // why a voice message has no text; "": all have one
+	said     *core.Entry   // what the message replies to, if the turn answers only one; nil: nothing
+	tainted  bool          // a message replies to one that afterStrangers reports, or presses its button
 	foreign  bool          // plugins added what strangers wrote
 	withheld []string      // actions that the prompt does not show
-	patience time.Duration // with plugins; 0: contributionTime
+	patience time.Duration // how long plugins may take; 0: contributionTime
 }
 
-// load reads from the store what the prompt shows of the past.
+// load reads what the prompt shows from the store.
 func (in *input) load(v core.View) error {
 	t := in.turn
 	in.settings = t.setup.Settings(t.path)
@@ -47,10 +48,10 @@ func (in *input) load(v core.View) error {
 	}
 	in.parts.History = slices.DeleteFunc(entries, func(e core.Entry) bool {
 		answered := slices.ContainsFunc(t.messages, func(m core.Entry) bool { return m.Message.Seq == e.Message.Seq })
-		// What the bot said later was said while the turn waited: it is not said again.
+		// Later messages of the bot were sent while the turn waited; the model must not repeat them.
 		return !e.Spoken() || answered || !e.Self && e.Message.Seq > t.last
 	})
-	if err := in.findPointed(v); err != nil {
+	if err := in.findReplied(v); err != nil {
 		return err
 	}
 	state, err := v.State(t.path)
@@ -69,7 +70,7 @@ func (in *input) load(v core.View) error {
 	return in.loadRecent(v)
 }
 
-// release lets other turns use the window, which is emptied.
+// release empties the window and lets other turns use it.
 func (in *input) release() {
 	if in.window != nil {
 		clear((*in.window)[:cap(*in.window)])
@@ -119,10 +120,10 @@ func timesContinued(entries []core.Entry, last uint64) int {
 	return 0
 }
 
-// stateAge is the silence after which a conversation is about nothing any more.
+// stateAge is the silence after which the state of a conversation expires.
 const stateAge = 6 * time.Hour
 
-// lastSaid is when something was last said here before this turn.
+// lastSaid returns when the last message before this turn was sent here.
 func (in *input) lastSaid() time.Time {
 	n := len(in.parts.History)
 	if n > 0 {
@@ -134,7 +135,7 @@ func (in *input) lastSaid() time.Time {
 // maxSeen is how many places a place may see besides itself.
 const maxSeen = 100
 
-// loadSeen adds the places that share what they know with this one.
+// loadSeen adds the places that are shared with this one.
 func (in *input) loadSeen(v core.View) error {
 	t := in.turn
 	for _, s := range t.setup.Prompt.Shares {
@@ -164,8 +165,7 @@ func (in *input) loadSeen(v core.View) error {
 // have spoken there.
 const publicDepth = 50
 
-// public reports whether others can read along in the place: somebody but the bot has
-// spoken there, and never in private.
+// public reports whether users have written in the place and it is not private.
 func public(v core.View, h core.Head) (bool, error) {
 	if h.Private {
 		return false, nil
@@ -178,8 +178,8 @@ func within(p core.Path, roots []core.Path) bool {
 	return slices.ContainsFunc(roots, p.Within)
 }
 
-// gather completes the input, once in a turn: all plugins are asked that have something to add, while what people
-// attached is read. Their answers are taken in their order. What is late, fails or is too long is left out.
+// gather completes the input, once in a turn. It asks all plugins that contribute, and reads attachments, at the same
+// time. Contributions are added in the order of the list. Those that are late, fail or are too long are left out.
 func (in *input) gather(ctx context.Context) {
 	if in.gathered {
 		return
@@ -217,11 +217,11 @@ func (in *input) gather(ctx context.Context) {
 		case take := <-answers[i]:
 			take()
 		case <-c.late:
-			if len(answers[i]) > 0 { // in time, though an earlier one was not
+			if len(answers[i]) > 0 { // it was in time, though an earlier one was not
 				(<-answers[i])()
 				continue
 			}
-			in.window = nil // it may still be read
+			in.window = nil // the plugin may still read it
 			t.log.Warn("contribution left out: it is late", "plugin", c.plugin)
 		}
 	}
@@ -233,7 +233,7 @@ func (in *input) gather(ctx context.Context) {
 	in.describe(people, &all)
 }
 
-// describe adds the bot, the place, the messages and what plugins said to the prompt.
+// describe adds the bot, the place, the messages and what plugins contributed to the prompt.
 func (in *input) describe(people []core.Author, all *added) {
 	t, o := in.turn, &in.turn.setup.Options
 	iface := t.path.Interface()
@@ -258,7 +258,7 @@ func (in *input) describe(people []core.Author, all *added) {
 	in.parts.Recon = r
 }
 
-// scene is what plugins are shown of the messages and their place.
+// scene returns what plugins see of the messages and their place.
 func (in *input) scene() core.Scene {
 	t := in.turn
 	var texts []string
@@ -276,11 +276,11 @@ func (in *input) scene() core.Scene {
 	return s
 }
 
-// occasion words what is special about the moment.
+// occasion returns instructions for late and overheard messages.
 func (in *input) occasion() []string {
 	first, s := &in.turn.messages[0], in.turn.setup
 	waited := s.waited(first)
-	minutes := waited.Round(time.Minute).String()
+	minutes := txt.SpanWords(waited.Round(time.Minute))
 	switch {
 	case first.Kind == core.KindMessage && s.isLate(waited):
 		return []string{"You were away: these messages have waited for " + minutes +
@@ -295,7 +295,7 @@ func (in *input) occasion() []string {
 	return nil
 }
 
-// people are those of the window, newest first.
+// people returns the authors of the messages and the history, newest first.
 func (in *input) people() (people []core.Author) {
 	for _, list := range [][]core.Entry{in.turn.messages, in.parts.History} {
 		for i := range slices.Backward(list) {
@@ -309,8 +309,8 @@ func (in *input) people() (people []core.Author) {
 	return people
 }
 
-// offer is the catalogue as this user sees it here, in a round: first all of it, then what
-// was not called yet, and in the last one only ways to speak.
+// offer returns the actions of the prompt in a round: in the first, all that are available to
+// these users here; then those that were not called yet; in the last, message actions only.
 func (in *input) offer(round uint16) []prompt.Action {
 	definitions := in.turn.snapshot.Offer(in.turn.who)
 	actions := make([]prompt.Action, 0, len(definitions))

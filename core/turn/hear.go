@@ -15,35 +15,34 @@ import (
 	"synthbot/core/txt"
 )
 
-// Speech is what is done with voice messages. The zero value leaves them to the model.
+// Speech turns voice messages into text and back. The zero value leaves them to the model.
 type Speech struct {
-	// Hear returns what the sound of a voice message says, and how sure that is, in percent
-	// (see core.Message.Heard). It blocks until that is known or ctx ends. A *core.Error has a
-	// text for the author. Nil: there is no speech recognition.
+	// Hear transcribes a voice message. percent is the confidence (see core.Message.Heard). It
+	// blocks until the text is known or ctx ends. A *core.Error has a text for the author. Nil:
+	// there is no speech recognition.
 	Hear func(ctx context.Context, s core.Scene, sound core.Attachment) (text string, percent int, err error)
-	// Overhears says that Hear is also asked where only the words can tell whether a message is
-	// for the bot.
+	// Overhears says that voice messages are also transcribed if only the text can tell whether
+	// they are for the bot.
 	Overhears bool
-	// Deaf says that the models cannot hear either.
+	// Deaf says that the models cannot listen to sounds either.
 	Deaf bool
-	// Speak returns a voice message that says a text to these people; without Data if the
-	// text is not to be spoken. Nil: nothing is spoken.
+	// Speak returns a text as a voice message for these people; without Data if the text should
+	// not be spoken. Nil: nothing is spoken.
 	Speak func(ctx context.Context, place core.Path, people []core.Path, text string) (core.Upload, error)
 	// Always says that all answers are spoken, not only those to voice messages.
 	Always bool
 }
 
-// Texts for authors of voice messages that are not understood.
+// Texts for authors of voice messages that were not transcribed.
 const (
-	deaf = "I'm sorry, I can't listen to voice messages here. Could you write it to me instead?"
-	dull = "I'm sorry, I couldn't listen to your voice message just now. Could you write it, or try again later?"
+	deafText    = "I'm sorry, I can't listen to voice messages here. Could you write it to me instead?"
+	unheardText = "I'm sorry, I couldn't listen to your voice message just now. Could you write it, or try again later?"
 )
 
-// deafDepth is among how many latest entries the bot looks whether it said today that it is
-// deaf.
+// deafDepth is how many of the latest entries are searched for deafText, which is sent once a day.
 const deafDepth = 500
 
-// sound returns the sound of a voice message of its author; nil if the message has none.
+// sound returns the file of a voice message that its author recorded; nil if the message has none.
 func sound(m *core.Message) *core.Attachment {
 	if !m.Voice {
 		return nil
@@ -51,8 +50,7 @@ func sound(m *core.Message) *core.Attachment {
 	return anySound(m)
 }
 
-// forwardedSound returns the sound of a forwarded voice message, and what it is to the message;
-// nil if there is none.
+// forwardedSound returns the file of a forwarded voice message, and its part of Foreign; nil if there is none.
 func forwardedSound(m *core.Message) (*core.Attachment, *core.Foreign) {
 	i := slices.IndexFunc(m.Foreign, func(o core.Foreign) bool { return o.Voice })
 	if i < 0 {
@@ -72,14 +70,14 @@ func anySound(m *core.Message) *core.Attachment {
 	return &m.Attachments[i]
 }
 
-// heard is what came of a voice message.
+// heard is the result of transcribing a voice message.
 type heard struct {
-	edit   bool   // its words, or those of a forwarded one, are known now
+	edit   bool   // the message was edited: it has the text now
 	excuse string // what to tell the author instead; "": nothing
 }
 
-// hear writes down what voice messages say, before anything else is decided about them. It
-// leaves out those that turn out not to be for the bot.
+// hear transcribes voice messages before anything else is decided about them, and stores the
+// texts. It drops messages that turn out not to be for the bot.
 func (s *Speech) hear(ctx context.Context, t *turn) error {
 	var all sync.WaitGroup
 	voices, found := false, make([]heard, len(t.messages))
@@ -115,32 +113,32 @@ func (s *Speech) hear(ctx context.Context, t *turn) error {
 			return fmt.Errorf("%w: %w", core.ErrUnwritten, err)
 		}
 	}
-	t.messages = t.setup.wanted(t.messages) // gates know the words only now
+	t.messages = t.setup.dropUnwanted(t.messages) // gates know the texts only now
 	t.input.dropOverheard()
 	return t.input.answerUnheard(ctx, excuses)
 }
 
-// recognise sets the text of a voice message. A caption stays in front of it.
+// recognise adds the text of a voice message, after its caption.
 func (s *Speech) recognise(ctx context.Context, t *turn, m *core.Message) (h heard) {
 	if s.Hear == nil {
 		if s.Deaf {
-			h.excuse = deaf
+			h.excuse = deafText
 		}
 		return h
 	}
 	text, percent, err := s.understand(ctx, t, m, sound(m))
 	if isLimit(err) {
-		return h // the model is refused, too, and that is said once in a while
+		return h // the model call is refused, too, which notifies the author
 	}
 	if err != nil {
 		level := slog.LevelWarn
 		said, ok := errors.AsType[*core.Error](err)
 		if ok && said.Text != "" && said.Err == nil {
-			level = slog.LevelInfo // it is the author's matter
+			level = slog.LevelInfo // only the author can do something about it
 		} else if !ok || said.Text == "" {
-			said = core.Errorf(core.Temporary, dull)
+			said = core.Errorf(core.Temporary, unheardText)
 		}
-		t.log.Log(ctx, level, "voice message not heard", "id", m.ID, "err", err)
+		t.log.Log(ctx, level, "voice message not transcribed", "id", m.ID, "err", err)
 		return heard{excuse: said.Text}
 	}
 	m.Caption(text)
@@ -148,14 +146,14 @@ func (s *Speech) recognise(ctx context.Context, t *turn, m *core.Message) (h hea
 	return heard{edit: true}
 }
 
-// recogniseForwarded sets the text of a forwarded voice message: words of others, which neither
-// wake the bot nor give orders. If it is not understood, the model still sees that it is there.
+// recogniseForwarded sets the text of a forwarded voice message. These are the words of others: they neither
+// address the bot nor give it orders. Without a text, the model still sees that the message exists.
 func (s *Speech) recogniseForwarded(
 	ctx context.Context, t *turn, m *core.Message, a *core.Attachment, o *core.Foreign,
 ) heard {
 	text, percent, err := s.understand(ctx, t, m, a)
 	if err != nil {
-		t.log.Info("forwarded voice message not heard", "id", m.ID, "err", err)
+		t.log.Info("forwarded voice message not transcribed", "id", m.ID, "err", err)
 		return heard{}
 	}
 	o.Text, m.Heard = txt.Clip(strings.TrimSpace(o.Text+"\n"+text), core.MaxText/4), percent
@@ -174,8 +172,8 @@ func (s *Speech) understand(
 	return text, percent, err
 }
 
-// dropOverheard leaves out the voice messages that only waited to be heard. They are history
-// for what is left.
+// dropOverheard drops the voice messages whose text shows that they are not for the bot. They become
+// history for the other messages.
 func (in *input) dropOverheard() {
 	t := in.turn
 	here := t.setup.Settings(t.path)
@@ -193,9 +191,8 @@ func (in *input) dropOverheard() {
 	})
 }
 
-// answerUnheard decides what is said about voice messages that were not understood: the
-// model says it if there is more to answer. That the bot is deaf is said once a day in a
-// place.
+// answerUnheard decides how to reply to voice messages without a text. If there is more to answer, the
+// model mentions it; else the excuse is the reply. deafText is sent once a day in a place.
 func (in *input) answerUnheard(ctx context.Context, excuses map[string]string) error {
 	t, why, more := in.turn, "", false
 	for i := range t.messages {
@@ -214,9 +211,9 @@ func (in *input) answerUnheard(ctx context.Context, excuses map[string]string) e
 	read := func(v core.View) ([]core.Entry, error) { return v.Last(t.path, deafDepth) }
 	last, err := core.Read(ctx, t.turns.store, read)
 	isKnown := func(e core.Entry) bool {
-		return e.Self && e.Message.Text == deaf && t.setup.Clock().Sub(e.Message.Time) < 24*time.Hour
+		return e.Self && e.Message.Text == deafText && t.setup.Clock().Sub(e.Message.Time) < 24*time.Hour
 	}
-	if t.unasked() || why == deaf && slices.ContainsFunc(last, isKnown) {
+	if t.unasked() || why == deafText && slices.ContainsFunc(last, isKnown) {
 		t.messages = nil
 	} else {
 		t.messages[0].Reply = why

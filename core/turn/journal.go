@@ -17,20 +17,20 @@ import (
 	"synthbot/core/epochs"
 )
 
-// Numbers of rounds and parts in a turn's journal. They are stored in databases and
-// never change, whatever the limits of a turn are. Round 0 is the turn itself. The
-// model's rounds are 1 to lastModelRound; more of them would be numbered from 100.
+// Numbers of rounds and parts in a turn's journal. Databases store them, so they never
+// change. Round 0 is the turn itself. The model's rounds are 1 to lastModelRound; more of
+// them would be numbered from 100.
 const (
 	lastModelRound = 3
-	lastWordRound  = 4      // what is said when the rounds came to nothing
+	lastWordRound  = 4      // the reply if the rounds had no result
 	decisionRound  = 5      // the question that the turn decides
-	fateRound      = 6      // what became of it, in words
+	resultRound    = 6      // the message with the result of that
 	filesRound     = 7      // the files of a chat command's answer
-	doubtRound     = 8      // that a message may not have arrived
+	doubtRound     = 8      // the note that a message may not have arrived
 	commandRound   = 9      // its step 1: a chat command that must not run twice
-	voiceRound     = 10     // its step 1: the voice message that says what was written
+	voiceRound     = 10     // its step 1: the answer as a voice message
 	questionPart   = 10_000 // and above: the questions of a step that waits for an answer
-	questionParted = 10     // so many numbers for each of them
+	questionParted = 10     // numbers of parts for each question
 )
 
 // journal is one turn's view of its records: what earlier attempts wrote, and what this
@@ -46,7 +46,7 @@ type journal struct {
 
 	mu      sync.Mutex
 	records records
-	former  records // as the attempt before left them
+	former  records // as the previous attempt left them
 	later   []core.Record
 	sent    []core.Sent
 }
@@ -63,9 +63,9 @@ func (all records) find(k core.Key) (r core.Record, ok bool) {
 	return r, false
 }
 
-// journalOf returns a turn's journal: the one that an earlier attempt of this process could
-// not write whole, or what the store has. The first one is dropped when one of its people
-// is forgotten, as the store's is.
+// journalOf returns a turn's journal: the one of an earlier attempt of this process, which may
+// not be written completely, or else what the store has. An earlier one is dropped, as in the
+// store, if one of its people was forgotten.
 func (p *worker) journalOf(
 	ctx context.Context, s *setup, id core.TurnID, former records,
 ) (j *journal, kept bool) {
@@ -84,8 +84,8 @@ func (p *worker) journalOf(
 	return j, false
 }
 
-// recall adds what earlier attempts sent since that moment. It joins the history with the
-// rest. records come in the order of their keys; one that cannot be read is left out.
+// recall adds the messages that earlier attempts sent since that moment, which join the history, too.
+// Records come in the order of their keys; unreadable ones are skipped.
 func (j *journal) recall(records []core.Record, since time.Time) {
 	for _, r := range records {
 		if r.Key.Part == 0 || r.Progress != core.ProgressDone || r.Time.Before(since) {
@@ -98,18 +98,18 @@ func (j *journal) recall(records []core.Record, since time.Time) {
 	}
 }
 
-// Find returns what is known under a key.
+// Find returns the record of a key.
 func (j *journal) Find(k core.Key) (core.Record, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.records.find(k)
 }
 
-// Write commits the records, and those that wait, before it returns.
+// Write commits the records, and those that Later kept.
 func (j *journal) Write(ctx context.Context, records ...core.Record) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for i, r := range records { // a step that starts once more may have sent something since it first started
+	for i, r := range records { // a step that starts again keeps its first time: it may have sent something since
 		isStep := r.Key.Step != 0 && r.Key.Part == 0
 		before, _ := j.former.find(r.Key)
 		if isStep && r.Progress == core.ProgressStarted && before.Progress == core.ProgressStarted {
@@ -143,11 +143,11 @@ func (j *journal) keep(changed records) {
 	}
 }
 
-// record stamps a fact with the time.
+// record returns a record with the current time.
 func (j *journal) record(k core.Key, p core.Progress, data any) core.Record {
 	raw, err := json.Marshal(data)
 	if err != nil {
-		panic(fmt.Errorf("journal: %w", err)) // only our own types come here
+		panic(fmt.Errorf("journal: %w", err)) // all its types can be encoded
 	}
 	return core.Record{Key: k, Progress: p, Time: j.clock(), Data: raw}
 }
@@ -155,28 +155,28 @@ func (j *journal) record(k core.Key, p core.Progress, data any) core.Record {
 // Parts returns the journalled sends of one step.
 func (j *journal) Parts(step core.Key) core.Deliveries { return &parts{journal: j, step: step} }
 
-// parts guards the sends of one step.
+// parts journals the sends of one step. It implements core.Deliveries.
 type parts struct {
 	journal *journal
 	step    core.Key
-	before  int    // the number of the first part, less one
-	data    string // what the log keeps with them; "": as Sent says
+	before  int    // added to the numbers of parts
+	data    string // stored with the messages in the log; "": the Data of each Sent
 }
 
 // sending is the Data of a part's record.
 type sending struct {
 	core.Sent
-	Sends int `json:"sends"` // how many may have worked; records without it count one
+	Sends int `json:"sends"` // how many sends may have worked; records without it count as one
 }
 
-// Send implements core.Deliveries. A send that may have worked is on disk before it is
-// made, and counts until its outcome is known.
+// Send implements core.Deliveries. Each send is on disk before it is made, and counts as one
+// that may have worked until its outcome is known.
 func (p *parts) Send(
 	ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error),
 ) error {
 	j := p.journal
 	n, what.Data = p.before+n, cmp.Or(p.data, what.Data)
-	r, sends, since := p.look(n)
+	r, sends, since := p.lookUp(n)
 	key := r.Key
 	if r.Progress == core.ProgressDone {
 		return nil
@@ -195,7 +195,7 @@ func (p *parts) Send(
 		return r
 	}
 	step, _ := j.Find(p.step)
-	covered := n == 1 && step.Progress == core.ProgressStarted // its record says that this part may have been sent
+	covered := n == 1 && step.Progress == core.ProgressStarted // the step's record implies this send
 	if r.Progress != "" || sends > 0 || !covered {
 		if err := j.Write(ctx, started(sends+1)); err != nil {
 			return err
@@ -214,7 +214,7 @@ func (p *parts) Send(
 		j.sent = append(j.sent, what)
 	case unknown && errors.Is(err, core.ErrAway): // an outage counts once
 		j.Later(started(max(sends, 1)))
-	case unknown, ctx.Err() != nil: // its reply was lost, or it was cut short
+	case unknown, ctx.Err() != nil: // the platform's reply was lost, or the send was cut short
 		j.Later(started(sends + 1))
 		return fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
 	default:
@@ -223,10 +223,10 @@ func (p *parts) Send(
 	return err
 }
 
-// look returns the record of a part, without Progress if there is none; and how many sends of it may
-// have worked, and when the first of them began. A step that an earlier attempt started covers its
-// first part.
-func (p *parts) look(n int) (r core.Record, sends int, since time.Time) {
+// lookUp returns the record of a part, without Progress if there is none; how many sends of it may have
+// worked; and when the first of them began. If an earlier attempt started the step, it may have sent
+// the first part.
+func (p *parts) lookUp(n int) (r core.Record, sends int, since time.Time) {
 	key := p.step
 	key.Part = uint16(n)
 	r, known := p.journal.Find(key)
@@ -244,7 +244,7 @@ func (p *parts) look(n int) (r core.Record, sends int, since time.Time) {
 
 // Since implements core.Deliveries.
 func (p *parts) Since(n int) time.Time {
-	r, sends, since := p.look(p.before + n)
+	r, sends, since := p.lookUp(p.before + n)
 	if sends == 0 || r.Progress == core.ProgressDone {
 		return time.Time{}
 	}
@@ -260,7 +260,7 @@ func (j *journal) mayHaveAnswered() bool {
 	})
 }
 
-// unwritten returns the records that wait to be written, and what was sent. Both only grow.
+// unwritten returns the records that wait to be written, and the messages that were sent.
 func (j *journal) unwritten() (later []core.Record, sent []core.Sent) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -13,35 +13,35 @@ import (
 const (
 	noticeInterval = time.Hour        // between two notices of limits to one user
 	maxLimitWait   = 10 * time.Second // how long a turn waits for its user's limit
-	maxLimited     = 16384            // users who are remembered at the same time
+	maxLimited     = 16384            // users in memory
 )
 
 // errTooFast is the notice to users whose messages come too fast to be answered.
 var errTooFast = core.Errorf(core.Occupied,
 	"You write faster than I can answer. I read it all, and answer again in a moment.")
 
-// limiter remembers, while the process lives, how often each user makes the model be
-// asked, and when they were notified of a limit. Safe for concurrent use.
+// limiter counts, in memory only, the model calls that each user causes, and when they were
+// notified of a limit. Safe for concurrent use.
 type limiter struct {
 	mu     sync.Mutex
 	people recent.Cache[core.Path, *userLimit]
 }
 
-// userLimit is the limit of one user, a token bucket: so many turns may come at once, and
-// as many more in each minute.
+// userLimit is the token bucket of one user. It holds the turns of one minute, and as many
+// are refilled in each minute.
 type userLimit struct {
-	used    float64 // turns that the bucket lacks
+	used    float64 // turns missing from the bucket
 	at      time.Time
 	noticed time.Time
 }
 
-// refill puts back what the time since the last turn has brought.
+// refill adds the turns for the time since the last refill.
 func (p *userLimit) refill(perMinute int, now time.Time) {
 	p.used, p.at = max(p.used-now.Sub(p.at).Minutes()*float64(perMinute), 0), now
 }
 
-// notice reports whether the user may be notified of a limit now, and notes it.
-func (p *userLimit) notice(now time.Time) bool {
+// claimNotice reports whether the user may be notified of a limit now, and notes it.
+func (p *userLimit) claimNotice(now time.Time) bool {
 	since := now.Sub(p.noticed)
 	if since >= 0 && since < noticeInterval {
 		return false
@@ -55,8 +55,8 @@ func (a *limiter) of(person core.Path) *userLimit {
 	return a.people.Ensure(person, func() *userLimit { return new(userLimit) })
 }
 
-// reserve takes a turn that these users cause out of their buckets, and returns how long to wait for
-// it. ok is false, and nothing is taken, if that is too long. Several users wait for nobody.
+// reserve takes one turn from the bucket of each user, and returns how long to wait for it. If that is too
+// long, it takes nothing, and ok is false. A turn of several users never waits.
 func (a *limiter) reserve(people []core.Path, perMinute int, now time.Time) (wait time.Duration, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -76,7 +76,7 @@ func (a *limiter) reserve(people []core.Path, perMinute int, now time.Time) (wai
 	return wait, ok
 }
 
-// Asked counts that a user made the model be asked in another process.
+// Asked counts a model call that a user caused in another process.
 func (t *Turns) Asked(person core.Path, perMinute int) {
 	a := &t.limiter
 	a.mu.Lock()
@@ -86,28 +86,28 @@ func (t *Turns) Asked(person core.Path, perMinute int) {
 	p.used++
 }
 
-// mayNotice reports whether the user may be notified of a limit now.
-func (a *limiter) mayNotice(person core.Path, now time.Time) bool {
+// mayNotify reports whether the user may be notified of a limit now.
+func (a *limiter) mayNotify(person core.Path, now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	p := *a.of(person)
-	return p.notice(now)
+	return p.claimNotice(now)
 }
 
-// notice reports whether one of these users was not notified of a limit lately, and notes
-// that they are now.
-func (a *limiter) notice(people []core.Path, now time.Time) (due bool) {
+// claimNotice reports whether one of these users may be notified of a limit now, and notes it for all
+// of them.
+func (a *limiter) claimNotice(people []core.Path, now time.Time) (due bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, person := range people {
-		due = a.of(person).notice(now) || due
+		due = a.of(person).claimNotice(now) || due
 	}
 	return due || len(people) == 0
 }
 
-// waitForLimit waits until the user who caused the turn may make the model be asked again:
-// what they write meanwhile is answered together. It returns false if that would take
-// too long. Admins wait for nothing.
+// waitForLimit waits until the user who caused the turn may cause a model call again. What
+// they write meanwhile is answered together. It returns false if that would take too long.
+// Admins have no limit.
 func (t *turn) waitForLimit(ctx context.Context, perMinute int) bool {
 	first := &t.messages[0]
 	author, _ := t.who.Author()
@@ -125,6 +125,7 @@ func (t *turn) waitForLimit(ctx context.Context, perMinute int) bool {
 	return ok
 }
 
+// isLimit reports whether an error tells users that they reached a limit.
 func isLimit(err error) bool {
 	said, ok := errors.AsType[*core.Error](err)
 	return ok && said.Kind == core.Occupied && said.Text != ""

@@ -14,13 +14,13 @@ import (
 	"synthbot/core/watch"
 )
 
-// Config is the part of the configuration that turns are governed by.
+// Config is what the configuration says about all turns.
 type Config struct {
 	History int `toml:"history" default:"20" min:"1" max:"500" doc:"How many messages of a place a prompt contains at least; it contains at most twice as many."`
 	Recent  int `toml:"recent" default:"10" min:"0" max:"200" doc:"How many messages of other places a prompt contains at most, if scope and [[share]] allow any."`
-	// What follows has tables of its own.
-	Attempts int           // of the corrector
-	Backlog  time.Duration // what waited longer is acknowledged together; 0: nothing is
+	// The rest is read from other tables.
+	Attempts int           // how often the model may correct a plan
+	Backlog  time.Duration // messages that waited longer are acknowledged together; 0: never
 }
 
 // Share lists subtrees whose places may see each other's talk.
@@ -28,11 +28,11 @@ type Share struct {
 	Paths []core.Path `toml:"paths" doc:"Places, with all places below them, that may see each other's history and memories."`
 }
 
-// Activations: which messages of a group are answered. What is private always is.
+// Activations say which messages of a group are answered. Private messages always are.
 const (
 	ActivationMention = "mention" // the bot is mentioned, replied to, or called by name
-	ActivationKeyword = "keyword" // as on mention, or one of the keywords is said
-	ActivationAmbient = "ambient" // as on mention; now and then the model may say something by itself
+	ActivationKeyword = "keyword" // as mention, or the message contains a keyword
+	ActivationAmbient = "ambient" // as mention; now and then the model may also join in
 	ActivationAlways  = "always"
 	ActivationNever   = "never"
 )
@@ -41,20 +41,20 @@ const (
 type Settings struct {
 	Activation string
 	Keywords   []string
-	// With Ambient: after how many messages, or how long after it was last asked,
-	// the model may say something; 0: never for that reason.
+	// With ActivationAmbient, the model may join in after so many messages, or so long
+	// after it was last asked; 0: never for that reason.
 	AmbientMessages int
 	AmbientEvery    time.Duration
-	// Attention is how long after an answer the same user may go on without
-	// addressing the bot again; 0: not at all.
+	// Attention is how long after an answer the same user need not address the bot
+	// again; 0: not at all.
 	Attention time.Duration
-	Blind     bool   // what is not answered is not kept either
+	Blind     bool   // messages that are not answered are not stored
 	Bots      bool   // other bots are answered, for a few rounds
-	Language  string // to answer in, whatever recon finds; "": what it finds
+	Language  string // to answer in; "": the one that recon detects
 	Scope     string // of history_recent: chat, interface or unified
 }
 
-// Options is what turns need. Those above the blank line are required.
+// Options is what turns need. The fields above the blank line are required.
 type Options struct {
 	Store     core.Store
 	Catalogue *action.Snapshot
@@ -68,7 +68,7 @@ type Options struct {
 
 	Access  Access
 	Admins  []core.Path
-	Names   func(place core.Path) []string // the bot's names there: a word of a group message that wakes it
+	Names   func(place core.Path) []string // the bot's names there: a message that contains one addresses it
 	Places  Places
 	Plugins Plugins
 }
@@ -76,30 +76,30 @@ type Options struct {
 // Prompt is what prompts are made of. Persona is required.
 type Prompt struct {
 	Persona  func(place core.Path, user string) core.Persona
-	Language string // where recon finds none
+	Language string // if recon detects none
 	Lite     bool
 	Shares   []Share
-	// Open reads what users attached, within limits of its own: texts of
-	// documents, pictures and sounds, each by Attachment.Ref. Nil: nothing is read.
+	// Open reads attachments, within its own limits: texts of documents, pictures
+	// and sounds, each by Attachment.Ref. Nil: none are read.
 	Open   func(ctx context.Context, place core.Path, files []core.Attachment) llm.Contents
 	Speech Speech
 }
 
-// Places is what can be done in places. Each may be nil.
+// Places says what is possible in each place. Every function may be nil.
 type Places struct {
 	Chooser func(place core.Path) core.Chooser    // the interface's ability, or nil
 	Carrier func(place core.Path) core.FileSender // likewise
 	Typing  func(place core.Path) core.TypingIndicator
-	Asleep  func(place core.Path) bool // what anybody says there is only context
-	// Reaches reports whether an interface can speak in a place now; elsewhere what
-	// was said waits. Nil: everywhere.
+	Asleep  func(place core.Path) bool // messages there are stored as context only
+	// Reaches reports whether an interface of this process can send to a place now;
+	// elsewhere messages wait. Nil: everywhere.
 	Reaches func(place core.Path) bool
 	// Elsewhere reports whether another process that uses the store serves a place. Nil: none does.
 	Elsewhere func(place core.Path) bool
-	// Received is called with events that were received. Nil: nobody is to know.
+	// Received is called with each batch of events after its commit.
 	Received func(ctx context.Context, events []core.Event)
-	// Asked is called when users make the model be asked, with how often they may in a minute, so that
-	// other processes count it, too; see Turns.Asked. It returns at once. Nil: there are none.
+	// Asked is called when users cause a model call, with how many they may cause in a minute, so that
+	// other processes count it, too; see Turns.Asked. It returns at once.
 	Asked func(people []core.Path, perMinute int)
 }
 
@@ -114,12 +114,12 @@ type Plugins struct {
 	Editors     []action.Editor
 	Withholders []withholder
 	Followers   map[string]core.Follower // by the name of the plugin
-	Keys        []string                 // further top-level keys of plans; their values are in the plan's metadata
+	Keys        []string                 // further top-level keys of plans; their values join the plan's metadata
 	Observers   []watch.Observer
 	Watchers    []watch.StageObserver
 }
 
-// Add adds what a plugin is able to do. Commands and watchers are not among it.
+// Add adds the abilities of a plugin, except commands and watchers.
 func (a *Plugins) Add(p core.Plugin) {
 	addIfAble(&a.Gates, p)
 	addIfAble(&a.Recons, p)

@@ -8,11 +8,11 @@ import (
 	"synthbot/core/prompt"
 )
 
-// Preview builds the prompt that a message would produce now, by the very steps
-// of a turn, and changes nothing.
+// Preview builds the prompt that a message would produce now, by the same steps
+// as a turn, and changes nothing.
 func (t *Turns) Preview(ctx context.Context, m core.Message, l llm.Limits) (prompt.Prompt, error) {
 	with := t.setup.Load()
-	with.rank(&m)
+	with.raiseRank(&m)
 	this := newTurn(t, m.Path, with)
 	err := t.store.View(ctx, func(v core.View) error {
 		head, err := v.Head(m.Path)
@@ -29,7 +29,7 @@ func (t *Turns) Preview(ctx context.Context, m core.Message, l llm.Limits) (prom
 	if err != nil {
 		return prompt.Prompt{}, err
 	}
-	this.input.patience = openTime // nobody waits for an answer
+	this.input.patience = openTime // plugins may take longer: no user waits
 	this.input.gather(ctx)
 	this.input.parts.Actions = this.input.offer(firstRound)
 	return prompt.Build(&this.input.parts, l)

@@ -7,11 +7,11 @@ import (
 	"synthbot/core/action"
 )
 
-// read returns what the prompt holds that the users whose turn it is did not write: in its
-// messages, its history, its memories and the outputs of actions. It does not count what the
-// bot noted before: the state of the conversation and, in private, memories. All else in a
-// prompt comes from the configuration.
-func (in *input) read() (r action.Provenance) {
+// provenance tells which of the prompt's messages, history, memories and outputs of actions were
+// not written by the users who caused the turn. It does not count what the bot stored before:
+// the state of the conversation and, in private, memories. All else in a prompt comes from the
+// configuration.
+func (in *input) provenance() (r action.Provenance) {
 	for i := range in.turn.messages {
 		in.readMessage(&r, &in.turn.messages[i])
 	}
@@ -23,7 +23,7 @@ func (in *input) read() (r action.Provenance) {
 	if !in.turn.who.Private && len(in.parts.Recon.Memories) > 0 {
 		r.AddLine(core.RankMember)
 	}
-	if in.points || len(in.turn.decided) > 0 { // a decision says nothing about anything else
+	if in.tainted || len(in.turn.decided) > 0 { // a decision asks for nothing else
 		r.Own = true
 	}
 	r.Strangers = r.Strangers || in.foreign
@@ -33,12 +33,12 @@ func (in *input) read() (r action.Provenance) {
 	return r
 }
 
-// readMessage notes a message that the turn answers: what its author said, and what
-// came with it from others.
+// readMessage adds a message that the turn answers: what its author wrote, and what it
+// quotes, forwards or attaches.
 func (in *input) readMessage(r *action.Provenance, e *core.Entry) {
 	m := &e.Message
 	switch e.Kind {
-	case core.KindBeat, core.KindPress: // the text is the configuration's, or the bot's: a label
+	case core.KindBeat, core.KindPress: // the text comes from the configuration, or is the bot's label of a button
 		return
 	case core.KindReminder, core.KindBacklog:
 		r.Strangers = true
@@ -53,7 +53,7 @@ func (in *input) readMessage(r *action.Provenance, e *core.Entry) {
 	isOthers := q != nil && q.From.ID != m.Author.ID && m.Addressed != core.AddressedReply
 	if isOthers && q.Text != "" && !slices.ContainsFunc(in.parts.History, isQuoted) {
 		r.Strangers = true
-		r.AddWords(q.Text) // pointing at an address is as good as writing it
+		r.AddWords(q.Text) // quoting an address counts as writing it
 	}
 	for i := range m.Foreign {
 		if m.Foreign[i].Kind != core.ForeignEmbed {
@@ -64,6 +64,7 @@ func (in *input) readMessage(r *action.Provenance, e *core.Entry) {
 	r.Strangers = r.Strangers || len(m.Foreign) > 0 || slices.ContainsFunc(m.Attachments, isOther)
 }
 
+// readLine adds an entry of the history.
 func (in *input) readLine(r *action.Provenance, e *core.Entry) {
 	m := e.Message
 	if len(m.Foreign) > 0 {
@@ -72,22 +73,22 @@ func (in *input) readLine(r *action.Provenance, e *core.Entry) {
 	switch {
 	case e.Self:
 		r.Own = r.Own || afterStrangers(e)
-	case e.Kind == core.KindPress && in.isCauser(m.Author.ID): // it says what the bot wrote
+	case e.Kind == core.KindPress && in.isCauser(m.Author.ID): // the bot wrote the label
 	case m.Path.Interface() == in.turn.path.Interface() && in.isCauser(m.Author.ID):
 		r.AddWords(m.Text)
 	default:
-		in.turn.setup.rank(&m)
+		in.turn.setup.raiseRank(&m)
 		r.AddLine(m.Author.Rank)
 	}
 }
 
-// afterStrangers reports whether something that the bot said has the rank of strangers. It
-// edits only what a plan names, and it is not known what was read before that.
+// afterStrangers reports whether a message of the bot was written after reading what strangers
+// wrote. An edited one may have been: it is not known what was read before the edit.
 func afterStrangers(e *core.Entry) bool { return e.Strangers || e.Rev > 0 }
 
-// findPointed notes whether a message replies to such a thing, or presses its button.
-// What was said with a button that is not found is unknown.
-func (in *input) findPointed(v core.View) error {
+// findReplied looks up the messages that the turn's messages reply to or whose buttons they press. It sets
+// tainted if afterStrangers reports one, or if the message of a button is not found.
+func (in *input) findReplied(v core.View) error {
 	for i := range in.turn.messages {
 		e := &in.turn.messages[i]
 		id := e.Target
@@ -104,12 +105,12 @@ func (in *input) findPointed(v core.View) error {
 		if len(in.turn.messages) == 1 {
 			in.said = &said
 		}
-		in.points = in.points || said.Self && afterStrangers(&said) || !ok && e.Kind == core.KindPress
+		in.tainted = in.tainted || said.Self && afterStrangers(&said) || !ok && e.Kind == core.KindPress
 	}
 	return nil
 }
 
-// isCauser reports whether the turn is that person's, or theirs among others.
+// isCauser reports whether this user caused the turn, alone or with others.
 func (in *input) isCauser(id string) bool {
 	return slices.ContainsFunc(in.turn.who.Authors, func(a core.Author) bool { return a.ID == id })
 }

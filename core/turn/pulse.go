@@ -34,8 +34,8 @@ type health struct {
 	last *pulse // nil: none yet
 }
 
-// Pulse returns nil when events can be received and turns can run: the store can be
-// read and written, and no lock is stuck. However many ask, one test runs at a time.
+// Pulse returns nil if events can be received and turns can run: the store can be
+// read and written, and no lock is stuck. Concurrent calls share one test.
 func (t *Turns) Pulse(ctx context.Context) error {
 	p := t.lastPulse()
 	select {

@@ -16,8 +16,8 @@ import (
 	"synthbot/core/txt"
 )
 
-// question is what the log keeps with a message that asks for a confirmation, or for a value:
-// which step waits for it, and how many questions the step had before.
+// question identifies a message that asks for a confirmation, or for a value: which step waits for the
+// answer, and how many questions the step had before. The log stores it with the message.
 type question struct {
 	turn  uint64
 	round uint16
@@ -35,11 +35,11 @@ func (q question) String() string {
 	return s
 }
 
-// What buttons answer. That of a choice answers with its number, from 1.
+// Answers of buttons. The button of a choice answers with its number, from 1.
 const (
 	answerYes   = "y"
 	answerNo    = "n"
-	answerWords = "w" // and the text of the press
+	answerWords = "w" // the answer is the text of the press
 )
 
 // parseQuestion reads a question, and the answer behind it if there is one.
@@ -55,7 +55,7 @@ func parseQuestion(s string) (q question, answer string, ok bool) {
 
 // askUser asks the questions of all steps that wait for an answer.
 func (t *turn) askUser(ctx context.Context) error {
-	unsure := false // whether one has arrived
+	unsure := false // one may not have arrived
 	for _, d := range t.results.all {
 		if d.Progress != core.ProgressPending || d.Held.Question == "" {
 			continue
@@ -82,15 +82,15 @@ func (t *turn) askUser(ctx context.Context) error {
 		t.turns.expireAt(when, t.path, t.who.Private, q)
 	}
 	if unsure && !t.unasked() {
-		return t.say(ctx, doubtRound, doubt)
+		return t.say(ctx, doubtRound, doubtText)
 	}
 	return nil
 }
 
-// expirePause is the first pause between two tries to let a question go.
+// expirePause is the first pause after the expiry of a question could not be stored.
 const expirePause = 100 * time.Millisecond
 
-// expireAt lets the question go at that time, if nobody answered it.
+// expireAt lets the question expire at that time, if nobody answers it.
 func (t *Turns) expireAt(when time.Time, place core.Path, private bool, q question) {
 	now := t.setup.Load().Clock()
 	t.attention.with(place, now, func(e *placeAttention) {
@@ -101,15 +101,15 @@ func (t *Turns) expireAt(when time.Time, place core.Path, private bool, q questi
 	time.AfterFunc(when.Sub(now), func() { t.expire(place, private, q, expirePause) })
 }
 
-// Where questions of a former life are looked for: in places where something
-// was said not long ago, among what was said last. A bot may have been stopped for
-// some days.
+// After a restart, open questions are looked for in places with a message not older
+// than questionAge, among the last questionDepth entries. The bot may have been
+// stopped for some days.
 const (
 	questionAge   = 7 * 24 * time.Hour
 	questionDepth = 50
 )
 
-// restoreExpiries lets the questions of a former life expire, too.
+// restoreExpiries lets the questions of an earlier process expire, too.
 func (t *Turns) restoreExpiries(v core.View) error {
 	heads, err := v.Places(core.Path{})
 	if err != nil {
@@ -141,7 +141,7 @@ func (t *Turns) restoreExpiries(v core.View) error {
 	return nil
 }
 
-// key is that of the step that the question is about, which waits in that place.
+// key returns the key of the step in the place that waits for the question's answer.
 func (q question) key(place core.Path) core.Key {
 	return core.Key{Turn: core.TurnID{Path: place, Seq: q.turn}, Round: q.round, Step: q.step}
 }
@@ -151,7 +151,7 @@ func (q question) waiting(v core.View, place core.Path) (*action.Held, error) {
 	key := q.key(place)
 	known, err := v.Journal(key.Turn)
 	i := slices.IndexFunc(known, func(r core.Record) bool {
-		r.Key.Turn = key.Turn // if the place moved, it names the new one
+		r.Key.Turn = key.Turn // which differs if the place moved
 		return r.Key == key
 	})
 	if err != nil || i < 0 || known[i].Progress != core.ProgressPending {
@@ -159,19 +159,17 @@ func (q question) waiting(v core.View, place core.Path) (*action.Held, error) {
 	}
 	h, err := action.ReadHeld(known[i])
 	if err != nil || h.Asks != q.ask {
-		return nil, nil // what cannot be read waits for nothing
+		return nil, nil // a step that cannot be read does not wait
 	}
 	return h, nil
 }
 
-// expire lets a question go that nobody answered in time, and tries until that is
-// written. Where it was decided, or forgotten with who was asked, nothing is left to
-// be written of it.
+// expire lets a question expire that nobody answered in time. It tries until that is stored.
 func (t *Turns) expire(place core.Path, private bool, q question, pause time.Duration) {
 	if t.setup.Load().Places.Elsewhere(place) {
 		return // it expires there
 	}
-	err := t.expired(place, private, q)
+	err := t.storeExpiry(place, private, q)
 	if err == nil || errors.Is(err, core.ErrClosed) {
 		return
 	}
@@ -179,8 +177,9 @@ func (t *Turns) expire(place core.Path, private bool, q question, pause time.Dur
 	time.AfterFunc(pause, func() { t.expire(place, private, q, min(2*pause, maxPause)) })
 }
 
-// expired writes that the time of a question is over.
-func (t *Turns) expired(place core.Path, private bool, q question) error {
+// storeExpiry stores that a question has expired, as a press of Cancel by the bot. It stores nothing if no
+// step waits for the question any more.
+func (t *Turns) storeExpiry(place core.Path, private bool, q question) error {
 	ctx := context.Background()
 	var now core.Head // the place may have moved since
 	held, err := core.Read(ctx, t.store, func(v core.View) (held *action.Held, err error) {
@@ -205,8 +204,8 @@ func (t *Turns) expired(place core.Path, private bool, q question) error {
 	return nil
 }
 
-// sendQuestion asks a question, with buttons where the interface has them. One that is too
-// long for a message is attached whole, before it is asked.
+// sendQuestion sends a question, with buttons if the interface has them. The whole text of one that
+// is too long for a message is sent as a file first.
 func (t *turn) sendQuestion(ctx context.Context, step core.Key, h *action.Held, q question) error {
 	parts := &parts{t.journalWith(step), step, q.part(0), q.String()}
 	text := h.Question
@@ -227,7 +226,7 @@ func (t *turn) sendQuestion(ctx context.Context, step core.Key, h *action.Held, 
 	if !ok {
 		return core.Errorf(core.Broken, "%s has no message action", t.path.Interface())
 	}
-	payload, err := json.Marshal(map[string]string{"text": txt.Literal(text) + inWords(h)})
+	payload, err := json.Marshal(map[string]string{"text": txt.Literal(text) + answerHint(h)})
 	if err != nil {
 		return err
 	}
@@ -256,8 +255,8 @@ func (q question) choices(h *action.Held) (list []core.Choice) {
 	return list
 }
 
-// inWords says how a question is answered where there are no buttons.
-func inWords(h *action.Held) string {
+// answerHint says how a question is answered where there are no buttons.
+func answerHint(h *action.Held) string {
 	if h.Form == nil {
 		return " (yes/no)"
 	}
@@ -271,8 +270,7 @@ func inWords(h *action.Held) string {
 // attachedName is what the file is called that holds a long question.
 const attachedName = "question.txt"
 
-// brief is a question whose whole text is attached: its first lines, and where the
-// rest is.
+// brief returns the first lines of a question that is sent as a file, and the name of the file.
 func brief(text string) string {
 	const most = 300
 	var b strings.Builder
@@ -296,14 +294,14 @@ func (t *turn) journalWith(step core.Key) *journal {
 	return t.journal
 }
 
-// part is the number of the question's n-th part in the journal of its step.
+// part returns the number of the question's n-th part in the journal of its step.
 func (q question) part(n int) int { return questionPart + questionParted*q.ask + n }
 
-// What a plain yes or no is, in the languages of the house, and what may be around it.
+// The words of a plain yes or no in the supported languages, and the words that may be around them.
 var (
 	yesWords = strings.Fields("yes y ok okay confirm ja sì si sí oui sim да так tak はい")
 	noWords  = strings.Fields("no n nein non não нет ні nie いいえ")
-	// These end a form whose question is itself one of yes or no.
+	// These cancel a form even if its question is answered by yes or no.
 	cancelWords = strings.Fields("cancel annulla cancelar annuler abbrechen отмена скасувати anuluj キャンセル")
 
 	mention = txt.Pattern(`^<?@\S+\s|\s<?@\S+$`)
@@ -311,15 +309,16 @@ var (
 		`por favor|gracias|obrigad[oa]|merci|пожалуйста|спасибо|будь ласка|proszę)$| ?お願いします$`)
 )
 
-// yesOrNo reads an answer that is nothing else but an address of the bot and polite words.
+// yesOrNo reads a yes or no. plain is true if the message is nothing else, except for the bot's name and
+// polite words.
 func (s *setup) yesOrNo(m *core.Message) (yes, plain bool) {
-	text := s.bare(m)
+	text := s.bareText(m)
 	yes = slices.Contains(yesWords, text)
 	return yes, yes || slices.Contains(noWords, text) || slices.Contains(cancelWords, text)
 }
 
-// bare is a message's text in one case, without marks, the bot's names and polite words.
-func (s *setup) bare(m *core.Message) string {
+// bareText returns a message's text in lower case, without punctuation, the bot's names and polite words.
+func (s *setup) bareText(m *core.Message) string {
 	isMark := func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",.!:。！、", r) }
 	text := strings.Join(strings.FieldsFunc(folded(unmentioned(m)), isMark), " ")
 	for _, name := range s.Names(m.Path) {
@@ -329,7 +328,7 @@ func (s *setup) bare(m *core.Message) string {
 	return polite().ReplaceAllString(text, "")
 }
 
-// unmentioned is a message's text without the mention that addresses the bot.
+// unmentioned returns a message's text without the mention that addresses the bot.
 func unmentioned(m *core.Message) string {
 	at := mention().FindStringIndex(m.Text)
 	if at == nil || m.Addressed != core.AddressedMention {

@@ -10,10 +10,10 @@ import (
 	"synthbot/core/watch"
 )
 
-// Inbox is the inbox of interfaces: what only the bot itself can cause is refused.
+// Inbox returns the inbox of interfaces. It refuses events that only the bot can cause.
 func (t *Turns) Inbox() core.Inbox { return inbox{t, false} }
 
-// InternalInbox is the inbox of plugins: what they put into places is the bot's own doing.
+// InternalInbox returns the inbox of plugins. The bot itself causes their events.
 func (t *Turns) InternalInbox() core.Inbox { return inbox{t, true} }
 
 type inbox struct {
@@ -28,22 +28,22 @@ func (b inbox) Receive(ctx context.Context, events ...core.Event) error {
 	}
 	s := b.turns.setup.Load()
 	in := &intake{inbox: b, setup: s, events: events, now: s.Clock()}
-	if err := in.sort(ctx); err != nil {
+	if err := in.enterEvents(ctx); err != nil {
 		return fmt.Errorf("receive: %w", err)
 	}
 	if err := b.turns.store.Commit(ctx, &in.batch); err != nil {
 		return fmt.Errorf("receive: %w", err)
 	}
 	in.wake(ctx)
-	b.turns.changed(ctx, in.batch.Change)
+	b.turns.handleChanges(ctx, in.batch.Change)
 	if s.Places.Received != nil {
 		s.Places.Received(ctx, events)
 	}
 	return nil
 }
 
-// sort decides which events become entries, and which ones change entries.
-func (in *intake) sort(ctx context.Context) error {
+// enterEvents decides which events become entries, and which ones change entries.
+func (in *intake) enterEvents(ctx context.Context) error {
 	s, b := in.setup, &in.batch
 	if in.internal { // plugins may not know that a place is private
 		in.events = slices.Clone(in.events)
@@ -81,12 +81,12 @@ func (in *intake) sort(ctx context.Context) error {
 	in.turns.mu.Lock()
 	lives := in.turns.life != nil && in.turns.life.Err() == nil
 	in.turns.mu.Unlock()
-	isOut := func(e core.Entry) bool { return e.Due && !s.reaches(e.Message.Path) }
-	b.Begin = lives && !slices.ContainsFunc(b.Append, isOut) // then turns begin as soon as it is stored
+	isUnreachable := func(e core.Entry) bool { return e.Due && !s.reaches(e.Message.Path) }
+	b.Begin = lives && !slices.ContainsFunc(b.Append, isUnreachable) // turns begin as soon as the batch is stored
 	return nil
 }
 
-// wake counts what is new in the log, wakes the places of due entries, and tells observers of messages without a turn.
+// wake counts the new events, wakes the places of due entries, and tells observers of messages without a turn.
 func (in *intake) wake(ctx context.Context) {
 	b := &in.batch
 	for _, c := range in.counts {
@@ -119,8 +119,8 @@ func (in *intake) wake(ctx context.Context) {
 	}
 }
 
-// stored returns an entry as the log has it, due only while it waits. The commit that
-// added it may have reported a failure, so that no worker was woken.
+// stored returns the log's version of an entry that was received before. It is due if it still waits:
+// the commit that added it may have reported a failure, so that no worker was woken.
 func (t *Turns) stored(ctx context.Context, e *core.Entry) *core.Entry {
 	var there core.Entry
 	err := t.store.View(ctx, func(v core.View) error {
@@ -138,18 +138,18 @@ func (t *Turns) stored(ctx context.Context, e *core.Entry) *core.Entry {
 	return &there
 }
 
-// outsideKinds are what others cause than the bot itself.
+// outsideKinds are the kinds of events that others than the bot can cause.
 var outsideKinds = []core.Kind{
 	core.KindMessage, core.KindPress, core.KindCommand, core.KindMembership,
 	core.KindEdit, core.KindDeletion, core.KindReaction, core.KindMigration,
 }
 
-// check refuses what nobody may deliver, and what only the bot itself can cause. internal says that
-// the bot delivers it.
+// check refuses invalid events, and those that only the bot can cause unless internal says that the bot
+// delivers them.
 func check(events []core.Event, internal bool) error {
 	for i := range events {
 		e, m := &events[i], &events[i].Message
-		isBots := !slices.Contains(outsideKinds, e.Kind)
+		onlyBot := !slices.Contains(outsideKinds, e.Kind)
 		wrong := ""
 		switch {
 		case m.Path.IsZero() || m.Path.IsPerson():
@@ -163,10 +163,10 @@ func check(events []core.Event, internal bool) error {
 			wrong = fmt.Sprintf("an author of rank %d", m.Author.Rank)
 		case e.Reply != "" && (!internal || e.Kind != core.KindReminder || len(e.Reply) > core.MaxText):
 			wrong = fmt.Sprintf("a reply of %d bytes", len(e.Reply))
-		case isBots && !internal:
-			wrong = "the bot alone causes it"
-		case isBots && (e.Kind == core.KindContinue || e.Kind == core.KindBacklog):
-			wrong = "turns alone cause it"
+		case onlyBot && !internal:
+			wrong = "only the bot can cause it"
+		case onlyBot && (e.Kind == core.KindContinue || e.Kind == core.KindBacklog):
+			wrong = "only turns can cause it"
 		}
 		if wrong != "" {
 			return fmt.Errorf("%w: %s %q in %s: %s", core.ErrBadEvent, e.Kind, m.ID, m.Path, wrong)
@@ -175,23 +175,22 @@ func check(events []core.Event, internal bool) error {
 	return nil
 }
 
-// mayChange reports whether a change is taken in: edits and reactions of blocked users are
-// not.
+// mayChange reports whether a change is accepted: edits and reactions of blocked users are not.
 func (s *setup) mayChange(e *core.Event) bool {
 	m := e.Message
 	if e.Kind != core.KindEdit && e.Kind != core.KindReaction || m.Author.ID == "" {
 		return true
 	}
-	s.rank(&m)
+	s.raiseRank(&m)
 	return s.admits(&m) && s.askGates(&m, true).Admission < gate.Redact
 }
 
-// enter makes an event what it becomes in the log, and decides whether it is due. It returns false if the
+// enter changes an event into the form that the log stores, and decides whether it is due. It returns false if the
 // event is not stored. The log keeps the platform's rank.
 func (s *setup) enter(entry *core.Entry, in *intake) bool {
 	e := &entry.Event
 	if e.Kind == core.KindReminder {
-		e.Message.Author.Rank = core.RankMember // it was set long ago, and is looked up again
+		e.Message.Author.Rank = core.RankMember // it may have changed since, and is looked up again
 	}
 	platform := e.Message.Author.Rank
 	v, ok := s.verdict(e)
@@ -199,7 +198,7 @@ func (s *setup) enter(entry *core.Entry, in *intake) bool {
 		return false
 	}
 	s.dropBlocked(e)
-	if v.Limited && v.Reply != "" && !in.notice(&e.Message) {
+	if v.Limited && v.Reply != "" && !in.claimNotice(&e.Message) {
 		v.Reply = ""
 	}
 	if v.Admission == gate.Discard && v.Reply == "" {
@@ -212,24 +211,23 @@ func (s *setup) enter(entry *core.Entry, in *intake) bool {
 		v.Reply = s.Plugins.Commands.Unknown(e)
 	}
 	e.Reply = v.Reply
-	answered := v.Admission == gate.Admit || s.isAnsweredWhileQuiet(e) // without content it is a message
+	answered := v.Admission == gate.Admit || s.isAnsweredWhileQuiet(e) // not without its content
 	entry.Due = v.Reply != "" || answered && s.due(e, in)
 	e.Message.Author.Rank = platform
 	talk := e.Kind == core.KindMessage || e.Kind == core.KindCommand
 	return entry.Due || !talk || !s.Settings(e.Message.Path).Blind
 }
 
-// verdict is what access and gates say of an event. ok is false if the event is
-// discarded.
+// verdict returns what access and gates decide. ok is false if the event is discarded.
 func (s *setup) verdict(e *core.Event) (v gate.Verdict, ok bool) {
 	m := &e.Message
 	switch {
 	case e.Kind == core.KindBeat:
 		return v, !s.isSuppressed(e) && !isListed(s.Access.Deny, core.Path{}, m)
-	case e.Reply != "": // a plugin says it
+	case e.Reply != "": // of a plugin
 		return gate.Verdict{Reply: e.Reply}, !isListed(s.Access.Deny, core.Path{}, m)
 	}
-	s.rank(m)
+	s.raiseRank(m)
 	if !s.admits(m) {
 		return v, false
 	}
@@ -238,7 +236,7 @@ func (s *setup) verdict(e *core.Event) (v gate.Verdict, ok bool) {
 		s.findName(m)
 	case core.KindCommand, core.KindPress, core.KindReminder:
 	default:
-		return v, true // it asks for nothing
+		return v, true // it wants no answer
 	}
 	if e.Command == nil || !s.isOpenCommand(e) {
 		v = s.askGates(m, false)
@@ -266,7 +264,7 @@ func (s *setup) isAnsweredWhileQuiet(e *core.Event) bool {
 	return false
 }
 
-// dropBlocked removes the words of blocked users from what others quote and forward. A command may still be about them.
+// dropBlocked removes the words of blocked users from quotes and forwards. A command may still be about them.
 func (s *setup) dropBlocked(e *core.Event) {
 	m := &e.Message
 	q := m.ReplyTo
@@ -289,7 +287,7 @@ func (s *setup) isBlocked(m *core.Message, from core.Author) bool {
 	}
 	theirs := core.Message{Path: m.Path, Private: m.Private, Scopes: m.Scopes, Author: from}
 	theirs.Author.Rank = core.RankMember
-	s.rank(&theirs)
+	s.raiseRank(&theirs)
 	return !s.admits(&theirs) || s.askGates(&theirs, true).Admission >= gate.Redact
 }
 

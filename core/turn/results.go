@@ -14,14 +14,14 @@ import (
 	"synthbot/core/watch"
 )
 
-// results are what came of a turn.
+// results holds the results of a turn's rounds.
 type results struct {
 	turn      *turn
 	latest    []action.StepResult // of the latest round
 	all       []action.StepResult
-	about     core.State    // what the plans say that the conversation is about
+	about     core.State    // the state of the conversation that the plans report
 	strangers bool          // a plan was made after reading what strangers wrote
-	data      string        // what the log keeps with what a plugin says
+	data      string        // of a plugin, stored with its messages in the log
 	end       watch.TurnEnd // as far as it is known; the intent is that of the latest plan that names one
 }
 
@@ -41,8 +41,8 @@ func (r *results) add(p core.Plan, done []action.StepResult) {
 	r.about = plan.Merge(r.about, now, now, 0, p.Context)
 }
 
-// outputs are what of the latest round goes back to the model. The turn itself tells of a message
-// that may not have arrived.
+// outputs returns the results of the latest round that go back to the model. Messages that may not have
+// arrived are left out: deliver mentions them.
 func (r *results) outputs() (outputs []prompt.Output) {
 	silent := r.needsAcknowledgement()
 	for _, d := range r.latest {
@@ -63,8 +63,8 @@ func (r *results) outputs() (outputs []prompt.Output) {
 	return outputs
 }
 
-// isReplaced reports whether the plan's own message for the case that a step fails was
-// sent here. Then there is nothing to add.
+// isReplaced reports whether the plan's message for the failure of this step was sent here.
+// Then the model need not mention it.
 func (r *results) isReplaced(d *action.StepResult) bool {
 	return slices.ContainsFunc(r.latest, func(f action.StepResult) bool {
 		_, to := r.turn.snapshot.MessageOf(&f.Call, r.turn.path)
@@ -72,8 +72,8 @@ func (r *results) isReplaced(d *action.StepResult) bool {
 	})
 }
 
-// shutOut reports whether the bot may not write in the turn's place, so that no other words would arrive there.
-func (r *results) shutOut() bool {
+// cannotWrite reports whether the platform does not let the bot write in the turn's place.
+func (r *results) cannotWrite() bool {
 	return slices.ContainsFunc(r.latest, func(d action.StepResult) bool {
 		_, to := r.turn.snapshot.MessageOf(&d.Call, r.turn.path)
 		return to == r.turn.path && d.Progress == core.ProgressFailed && d.Outcome.Kind == core.Forbidden
@@ -93,22 +93,22 @@ func (r *results) did(name string) bool {
 	})
 }
 
-// attend notes whether those who go on talking are heard without addressing the bot again.
-func (r *results) attend(spoke bool) {
+// updateAttention updates the attention to a group: whom the bot answered, or that it left the conversation.
+func (r *results) updateAttention(spoke bool) {
 	t := r.turn
 	now := t.setup.Clock()
 	author, _ := t.who.Author()
 	switch {
-	case r.leave():
+	case r.hasLeft():
 		t.turns.attention.with(t.path, now, func(e *placeAttention) { e.to, e.left = "", true })
 	case spoke:
 		t.turns.attention.with(t.path, now, func(e *placeAttention) { e.answered, e.to = now, author.ID })
 	}
 }
 
-// leave reports whether the bot ended its part in the conversation. What it only overheard
-// was none, unless it had just answered this user.
-func (r *results) leave() bool {
+// hasLeft reports whether the bot left the conversation. Ignoring an overheard message counts only
+// if the bot had answered its author before.
+func (r *results) hasLeft() bool {
 	t, to := r.turn, ""
 	if !r.did(action.Ignore) || !t.unasked() {
 		return r.did(action.Ignore)
@@ -118,14 +118,13 @@ func (r *results) leave() bool {
 	return to != "" && to == author.ID
 }
 
-// inDoubt reports whether something that was sent may not have arrived, and is not sent
-// again.
+// inDoubt reports whether a message may not have arrived, and is not sent again.
 func (r *results) inDoubt() bool {
 	return slices.ContainsFunc(r.all, func(d action.StepResult) bool { return d.Outcome.Kind == core.Unsure })
 }
 
-// needsAcknowledgement reports whether somebody waits for a reply and nothing was said
-// or shown to them: they do not know what was done.
+// needsAcknowledgement reports whether somebody waits for a reply and nothing was sent or shown
+// to them.
 func (r *results) needsAcknowledgement() bool {
 	first := r.turn.messages[0].Kind
 	if first == core.KindContinue || first == core.KindPress || r.turn.unasked() || r.inDoubt() {
@@ -134,8 +133,8 @@ func (r *results) needsAcknowledgement() bool {
 	return len(r.turn.journal.texts()) == 0 && !slices.ContainsFunc(r.all, r.isVisible)
 }
 
-// isVisible reports whether users see what came of a step: the platform shows it, or it
-// was to keep silent.
+// isVisible reports whether a step needs no message: the platform shows its result, or the step only
+// controls the turn.
 func (r *results) isVisible(d action.StepResult) bool {
 	_, control := action.Control(d.Action)
 	if control || d.Progress == core.ProgressPending || d.Outcome.Result.Shown {
@@ -149,7 +148,7 @@ func (r *results) isVisible(d action.StepResult) bool {
 	return platform
 }
 
-// dropRepeated leaves out of a plan what was done in an earlier round, to the letter.
+// dropRepeated removes steps from a plan that were done in an earlier round with the same payload.
 func (r *results) dropRepeated(p core.Plan) core.Plan {
 	p.Steps = slices.DeleteFunc(slices.Clone(p.Steps), func(s core.Step) bool {
 		return slices.ContainsFunc(r.all, func(d action.StepResult) bool {
@@ -159,15 +158,14 @@ func (r *results) dropRepeated(p core.Plan) core.Plan {
 	return p
 }
 
-// repeatedBy reports whether a plan does nothing but what was done in an earlier round, and had
+// repeatedBy reports whether a plan has only steps that were done in an earlier round, and there were
 // outputs: the model overlooked them.
 func (r *results) repeatedBy(p core.Plan) bool {
 	hasOutput := func(d action.StepResult) bool { return len(d.Output) > 0 }
 	return len(p.Steps) > 0 && len(r.dropRepeated(p).Steps) == 0 && slices.ContainsFunc(r.all, hasOutput)
 }
 
-// summary words for the user what came of the turn, if the model did not: the outputs of its
-// actions.
+// summary returns the outputs of the turn's actions as a text for users, for when the model sent none.
 func (r *results) summary() string {
 	var texts []string
 	for i := range r.all {
@@ -176,7 +174,7 @@ func (r *results) summary() string {
 			texts = append(texts, text)
 		}
 	}
-	return cmp.Or(txt.Clip(strings.Join(texts, "\n"), maxSummary), done)
+	return cmp.Or(txt.Clip(strings.Join(texts, "\n"), maxSummary), doneText)
 }
 
 // maxSummary is how many characters of outputs a user is shown.

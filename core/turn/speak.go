@@ -8,8 +8,8 @@ import (
 	"synthbot/core"
 )
 
-// answerAloud says what the turn wrote to its place in a voice message, if that is wanted. The
-// text is there in any case, so that a failure is for the log only.
+// answerAloud also sends the turn's messages to its place as one voice message, if that is wanted.
+// A failure is only logged, because the text was sent.
 func (s *Speech) answerAloud(ctx context.Context, t *turn) {
 	voice := func(e core.Entry) bool { return e.Message.Voice }
 	first := &t.messages[0]
@@ -37,7 +37,7 @@ func (s *Speech) answerAloud(ctx context.Context, t *turn) {
 	})
 }
 
-// written returns what was written to the turn's place, a paragraph each.
+// written returns the turn's messages to its place, a paragraph each.
 func (r *results) written() string {
 	var texts []string
 	for i := range r.all {

@@ -24,9 +24,10 @@ func (t *turn) notify(stage watch.Stage) {
 	}
 }
 
+// finish completes the trace and tells observers how the turn ended.
 func (t *turn) finish() {
 	t.trace.Took = time.Since(t.trace.Began)
-	if t.setup.Store.Epoch() == t.journal.epoch { // else a user was forgotten whom they may concern
+	if t.setup.Store.Epoch() == t.journal.epoch { // else they may concern a user who was forgotten
 		t.trace.Memories = t.input.parts.Recon.Memories
 	}
 	for _, d := range t.results.all {

@@ -3,14 +3,14 @@
 //
 // # The queue
 //
-// The log of a place is its queue: what waits is what was due when it was
-// received and lies behind the place's answered mark. Places where something
-// waits have a goroutine each. Order holds inside a place; places run in parallel.
+// The log of a place is its queue. An entry waits if it was due when it was
+// received and lies behind the place's answered mark. Each place with waiting
+// entries has a goroutine. Order holds inside a place; places run in parallel.
 //
-// Chat commands are a queue of their own beside it: they wait for the commands
-// before them, and not for messages. A message waits for the commands before it.
-// The end of a command settles its entry alone; the mark moves over it when what
-// came before is answered.
+// Chat commands are a queue of their own: they wait for the commands before
+// them, and not for messages. A message waits for the commands before it. The
+// end of a command settles only its own entry; the mark moves past it when the
+// entries before it are answered.
 //
 // # One turn
 //
@@ -19,15 +19,15 @@
 // question) → gather (hints, injections, attachments) → ask and check (an engine
 // answers; the corrector asks again) → execute (the accepted plan, journalled step
 // by step) → follow up (outputs go back to the model) → deliver (nobody is left
-// without a reply; a voice message is answered by one, too) → close (what was
+// without a reply; a voice message is also answered by voice) → close (what was
 // sent joins the history and the mark moves, in one commit).
 // After a crash a turn continues where its journal ends.
 //
-// Retries, streaming and budgets are the work of the Asker or the catalogue.
-// They are never a branch in here.
+// Retries of engines, streaming and budgets belong to the Asker or the catalogue,
+// never to this package.
 //
-// The package is larger than most: intake, the journal and the turn share the
-// rules of what is done once.
+// The package is larger than most: intake, the journal and the turn together
+// ensure that nothing is done twice.
 package turn
 
 import (
@@ -46,11 +46,10 @@ import (
 	"synthbot/core/watch"
 )
 
-// turn is one turn of a place: what it answers, what the prompt holds, and what came of
-// it.
+// turn is one turn of a place: what it answers, what the prompt holds, and its results.
 type turn struct {
 	turns    *Turns
-	worker   *worker // whose goroutine takes it; nil in a preview
+	worker   *worker // runs it; nil in a preview
 	path     core.Path
 	setup    *setup
 	snapshot *action.Snapshot
@@ -60,7 +59,7 @@ type turn struct {
 
 	messages []core.Entry     // what it answers
 	last     uint64           // the number of the last one
-	who      action.Requester // caused it
+	who      action.Requester // who caused it
 	input    input
 	results  results
 	decided  []*journal // of turns whose questions this one decided
@@ -76,16 +75,16 @@ func newTurn(turns *Turns, path core.Path, s *setup) *turn {
 	return t
 }
 
-// begin counts the attempt, unless the receipt of the first message has.
+// begin counts the attempt, unless it was counted with the first message.
 func (t *turn) begin(ctx context.Context) error {
-	// Somebody may have been forgotten after load read what waits. The store knows only from
-	// the commit on that a turn runs that answers them, so both sides of it are looked at.
+	// A user may have been forgotten since load read the log. The store knows of this turn
+	// only after the commit, so stale is asked before and after it.
 	if !t.journal.begun {
 		if t.stale(ctx) {
 			return errForgotten
 		}
 		t.attempt++
-		if err := t.journal.Write(ctx, t.opening(core.ProgressStarted)); err != nil {
+		if err := t.journal.Write(ctx, t.turnRecord(core.ProgressStarted)); err != nil {
 			return err
 		}
 	}
@@ -97,8 +96,8 @@ func (t *turn) begin(ctx context.Context) error {
 	return nil
 }
 
-// answer takes the turn, step by step. Each step returns before the next begins. After too many tries
-// nothing is left of it but an apology.
+// answer runs the turn, step by step. Each step returns before the next begins. After too many tries,
+// it only apologises.
 func (t *turn) answer(ctx context.Context) error {
 	tries := max(t.attempt-freeTries, t.worker.panics+1)
 	if tries > maxTries {
@@ -118,7 +117,7 @@ func (t *turn) answer(ctx context.Context) error {
 	if decided {
 		more, err = t.followUp(ctx)
 	}
-	talks := more
+	hasRounds := more
 	for round := uint16(firstRound); more && err == nil; round++ {
 		var plan accepted
 		plan, err = t.plan(ctx, round)
@@ -130,7 +129,7 @@ func (t *turn) answer(ctx context.Context) error {
 			more, err = t.followUp(ctx)
 		}
 	}
-	if talks && err == nil {
+	if hasRounds && err == nil {
 		err = t.deliver(ctx)
 	}
 	if err == nil {
@@ -144,9 +143,9 @@ func (t *turn) answer(ctx context.Context) error {
 
 // giveUp sets the turn aside, and apologises unless that failed before.
 func (t *turn) giveUp(ctx context.Context, silently bool) error {
-	round, last := uint16(lastWordRound), lost
+	round, last := uint16(lastWordRound), lostText
 	if t.journal.mayHaveAnswered() {
-		round, last = doubtRound, doubt
+		round, last = doubtRound, doubtText
 	}
 	if !silently {
 		if err := t.say(ctx, round, last); err != nil {
@@ -158,17 +157,17 @@ func (t *turn) giveUp(ctx context.Context, silently bool) error {
 	return t.close(ctx, t.outcome(ctx, core.ProgressAside))
 }
 
-// interrupted refunds the attempt of a turn that did not come to its end, if that was not its fault. It returns
-// nil if the turn is to begin anew.
+// interrupted refunds the attempt of a turn that ended early through no fault of its own. It returns nil if the
+// messages that remain are a new turn.
 func (t *turn) interrupted(ctx context.Context, err error) error {
 	if errors.Is(err, errWithdrawn) {
 		t.refundAttempt()
-		t.worker.more = true // the next look at the log finds what is left
+		t.worker.more = true // messages may remain
 		return nil
 	}
 	unwritten, away := errors.Is(err, core.ErrUnwritten), errors.Is(err, core.ErrAway)
 	if unwritten || away || errors.Is(err, core.ErrUnknownOutcome) || ctx.Err() != nil {
-		t.refundAttempt() // it was not this turn's fault
+		t.refundAttempt()
 	}
 	return err
 }
@@ -177,11 +176,11 @@ func (t *turn) interrupted(ctx context.Context, err error) error {
 type accepted struct {
 	core.Plan
 	Read action.Provenance `json:"read,omitzero"`
-	Data string            `json:"data,omitempty"` // of a plugin: what the log keeps with its words
+	Data string            `json:"data,omitempty"` // of a plugin, stored with the message
 }
 
-// plan returns what is done in a round: what an earlier attempt accepted, a fixed reply or a
-// command's answer, or what the model says now. It is journalled with the next record.
+// plan returns the plan of a round: the one that an earlier attempt accepted, a fixed reply, the
+// answer of a command or plugin, or the model's. A new one is journalled with the next record.
 func (t *turn) plan(ctx context.Context, round uint16) (a accepted, err error) {
 	key := core.Key{Turn: t.journal.id, Round: round}
 	r, _ := t.journal.Find(key)
@@ -210,7 +209,7 @@ func (t *turn) plan(ctx context.Context, round uint16) (a accepted, err error) {
 		if a, err = t.input.follow(ctx); err == nil && len(a.Steps) == 0 {
 			t.input.gather(ctx)
 			t.input.parts.Actions = t.input.offer(round)
-			a.Read = t.input.read()
+			a.Read = t.input.provenance()
 			a.Plan, err = t.ask(ctx, round)
 		}
 		if err != nil {
@@ -240,7 +239,7 @@ func (t *turn) execute(ctx context.Context, round uint16, a accepted) error {
 	return nil
 }
 
-// say sends a text of the turn itself to the place.
+// say sends a text to the place without asking the model.
 func (t *turn) say(ctx context.Context, round uint16, text string) error {
 	return t.execute(ctx, round, accepted{Plan: t.planText(text)})
 }
@@ -248,11 +247,11 @@ func (t *turn) say(ctx context.Context, round uint16, text string) error {
 // followUp prepares the prompt that gives the outputs of the latest steps back to the
 // model. It returns false if there is nothing to give back.
 func (t *turn) followUp(ctx context.Context) (more bool, err error) {
-	if t.worker.queue.commands || t.messages[0].Reply != "" { // no model is asked, and nothing is done again
+	if t.worker.queue.commands || t.messages[0].Reply != "" { // no model is asked
 		return false, nil
 	}
 	outputs := t.results.outputs()
-	if len(outputs) == 0 || t.results.shutOut() {
+	if len(outputs) == 0 || t.results.cannotWrite() {
 		return false, nil
 	}
 	t.input.parts.Kind = prompt.Delivery
@@ -268,16 +267,16 @@ func (t *turn) followUp(ctx context.Context) (more bool, err error) {
 	return true, t.flush(ctx) // the model may think for long
 }
 
-// deliver ensures that nobody is left without a reply: it says so if the turn came to
-// nothing, or if the answer may not have arrived whole. To a voice message it says the answer, too.
+// deliver ensures that nobody is left without a reply: it says so if the turn had no result, or if
+// the answer may not have arrived whole. A voice message is also answered by voice.
 func (t *turn) deliver(ctx context.Context) (err error) {
 	switch {
 	case t.unasked():
 	case t.results.inDoubt():
-		err = t.say(ctx, doubtRound, doubt)
+		err = t.say(ctx, doubtRound, doubtText)
 	case len(t.journal.texts()) > 0:
 	case !t.results.worked():
-		err = t.say(ctx, lastWordRound, lost)
+		err = t.say(ctx, lastWordRound, lostText)
 	case t.results.needsAcknowledgement():
 		err = t.say(ctx, lastWordRound, t.results.summary())
 	}
@@ -302,22 +301,23 @@ func (t *turn) stale(ctx context.Context) bool {
 	return t.setup.Store.Forgotten(ctx, append(t.causers(), t.path)...)
 }
 
-func (t *turn) opening(p core.Progress) core.Record {
+// turnRecord returns the record of the turn itself.
+func (t *turn) turnRecord(p core.Progress) core.Record {
 	return t.journal.record(core.Key{Turn: t.journal.id}, p, core.TurnRecord{Last: t.last, Attempts: t.attempt})
 }
 
-// refundAttempt does not count an attempt that ended without any fault of its own.
+// refundAttempt takes back the count of the current attempt.
 func (t *turn) refundAttempt() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.turns.work), time.Second)
 	defer cancel()
 	t.attempt--
-	t.journal.Later(t.opening(core.ProgressStarted))
+	t.journal.Later(t.turnRecord(core.ProgressStarted))
 	if err := t.flush(ctx); err != nil {
-		t.log.Warn("attempt stays counted until it can be written", "err", err)
+		t.log.Warn("refund of the attempt not written yet", "err", err)
 	}
 }
 
-// flush writes what was done: the model may think for long about it.
+// flush writes the records that wait, before something that may take long.
 func (t *turn) flush(ctx context.Context) error {
 	for _, o := range t.decided {
 		if err := o.Write(ctx); err != nil {
@@ -327,10 +327,10 @@ func (t *turn) flush(ctx context.Context) error {
 	return t.journal.Write(ctx)
 }
 
-// recheck leaves out messages that are not to be answered any more, hears voice messages, and
-// looks up again what everybody may do.
+// recheck removes messages that are not to be answered any more, transcribes voice messages, and
+// looks up the ranks of the authors again.
 func (t *turn) recheck(ctx context.Context) (err error) {
-	t.messages = t.setup.wanted(t.messages)
+	t.messages = t.setup.dropUnwanted(t.messages)
 	if err := t.setup.Prompt.Speech.hear(ctx, t); err != nil {
 		return err
 	}
@@ -339,9 +339,9 @@ func (t *turn) recheck(ctx context.Context) (err error) {
 		if e.Self || e.Kind == core.KindBeat || e.Kind == core.KindContinue { // nobody wrote it
 			continue
 		}
-		t.setup.rank(&e.Message)
+		t.setup.raiseRank(&e.Message)
 		if e.Kind == core.KindPress {
-			if e.Message.Author.Rank, err = t.capped(ctx, e); err != nil {
+			if e.Message.Author.Rank, err = t.pressRank(ctx, e); err != nil {
 				return err
 			}
 		}
@@ -357,7 +357,7 @@ func (t *turn) recheck(ctx context.Context) (err error) {
 	return nil
 }
 
-// whoCaused returns whose turn it is, and where.
+// whoCaused returns who caused a turn, and where.
 func whoCaused(messages []core.Entry) action.Requester {
 	first := &messages[0].Message
 	w := action.Requester{Path: first.Path, Private: first.Private, Scopes: first.Scopes, Continued: messages[0].Count}

@@ -280,7 +280,7 @@ func TestBacklog(t *testing.T) {
 	if ends := b.ended(2); len(ends[0].Messages) != 2 || len(ends[1].Messages) != 1 {
 		t.Errorf("the turns answer %+v", ends)
 	}
-	if in := b.input(1); !strings.Contains(in, "have waited for 1h30m") || strings.Contains(b.input(2), "have waited") {
+	if in := b.input(1); !strings.Contains(in, "have waited for 1 hour 30 minutes") || strings.Contains(b.input(2), "have waited") {
 		t.Errorf("the model was told %s", in)
 	}
 }
@@ -311,7 +311,7 @@ func TestClockApart(t *testing.T) {
 			b.ended(1)
 			want := ""
 			if tc.late {
-				want = "have waited for 1h30m0s"
+				want = "have waited for 1 hour 30 minutes"
 			}
 			if in := b.input(0); strings.Contains(in, "You were away") != tc.late || !strings.Contains(in, want) {
 				t.Errorf("the model was told %s", in)

@@ -15,24 +15,24 @@ import (
 	"synthbot/core/watch"
 )
 
-// Turns takes events in and answers them.
+// Turns receives events and answers them.
 type Turns struct {
 	store     core.Store
-	setup     atomic.Pointer[setup] // in force
-	suspect   chan struct{}         // holds a token while a turn runs that may end the process
+	setup     atomic.Pointer[setup] // for all that begins now
+	suspect   chan struct{}         // holds a token while a turn runs that may have crashed the process
 	attention attention
 	limiter   limiter
 	undo      *undoList
 	health    health
-	windows   sync.Pool // of *[]core.Entry: turns read the past, which is large, into one after the other
+	windows   sync.Pool // of *[]core.Entry: large buffers for the history, which turns reuse
 
-	mu     sync.Mutex
-	awake  map[queue]*worker
-	former map[queue]*worker // those that were awake when they moved to these paths
-	life   context.Context   // nil until Run; ends when no further turn may begin
-	work   context.Context
-	places sync.WaitGroup
-	retry  chan struct{} // closed when pauses between two tries end
+	mu      sync.Mutex
+	awake   map[queue]*worker
+	former  map[queue]*worker // by the new path of a place that moved: its worker under the former path
+	life    context.Context   // nil until Run; ends when no further turn may begin
+	work    context.Context   // ends when running turns are cut short
+	workers sync.WaitGroup    // running workers
+	retry   chan struct{}     // closed to end the pauses between attempts
 }
 
 // New makes Turns. Run starts them.
@@ -49,22 +49,22 @@ func New(o Options) *Turns {
 	return t
 }
 
-// setup is what a turn, or the receipt of an event, works with from its beginning to its end.
+// setup is one version of the options. A turn, or the receipt of events, uses the same one to its end.
 type setup struct {
 	Options
-	users sync.WaitGroup // turns that run on it, or on a former one
-	cache promptCache
+	running sync.WaitGroup // turns that use this version or an earlier one
+	cache   promptCache
 }
 
-// promptCache keeps what prompts have in common. Its texts may name users. Safe for concurrent use.
+// promptCache holds the parts that prompts share. Its texts may name users. Safe for concurrent use.
 type promptCache struct {
 	mu    sync.Mutex
 	epoch uint64
 	kept  *prompt.Cache
 }
 
-// at returns the cache for a turn of an epoch: when a user was forgotten, an empty one; a turn that began before
-// gets one of its own.
+// at returns the cache for a turn of an epoch. A new epoch starts with an empty cache. A turn of an earlier epoch
+// gets a cache of its own.
 func (c *promptCache) at(epoch uint64) *prompt.Cache {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,9 +77,8 @@ func (c *promptCache) at(epoch uint64) *prompt.Cache {
 	return c.kept
 }
 
-// Reconfigure puts other options in force, for all that begins from now on. The
-// store stays the one that New was given. drained blocks until the turns that
-// run on the former options are over.
+// Reconfigure replaces the options, except the store, for all that begins from now on.
+// drained blocks until the turns that use earlier options are over.
 func (t *Turns) Reconfigure(o Options) (drained func()) {
 	o.Store = t.store
 	o.setDefaults()
@@ -88,41 +87,41 @@ func (t *Turns) Reconfigure(o Options) (drained func()) {
 	t.mu.Lock()
 	former := t.setup.Load()
 	if former != nil {
-		drained = former.users.Wait
-		s.users.Go(drained)
+		drained = former.running.Wait
+		s.running.Go(drained)
 	}
 	t.setup.Store(s)
 	t.mu.Unlock()
-	t.Sweep() // a place may be within reach that was not
+	t.Sweep() // more places may be reachable
 	return drained
 }
 
-// Sweep answers what waits in places that are within reach by now, or that another process put there.
+// Sweep wakes all places where entries wait: some may have become reachable, or another process stored the entries.
 func (t *Turns) Sweep() {
 	t.mu.Lock()
 	life := t.life
 	t.mu.Unlock()
 	if life == nil {
-		return // Run does
+		return // Run wakes them
 	}
 	places, err := core.Read(life, t.store, core.View.Waiting)
 	if err != nil && life.Err() == nil {
-		t.setup.Load().Log.Error("what waits is looked for with the next message of each place", "err", err)
+		t.setup.Load().Log.Error("waiting places not read; each continues with its next message", "err", err)
 	}
 	for _, path := range places {
 		t.Wake(path)
 	}
 }
 
-// TakeOver is Sweep when another process served places until now: their questions may expire, too.
+// TakeOver is Sweep for places that another process served until now. It also lets their questions expire.
 func (t *Turns) TakeOver(ctx context.Context) error {
 	err := t.store.View(ctx, t.restoreExpiries)
 	t.Sweep()
 	return err
 }
 
-// Leave returns when no turn runs any more in places that no interface reaches: another process
-// continues there. Turns that last longer than the grace are cut short.
+// Leave blocks until no turn runs in places that no interface of this process reaches any more: another
+// process continues there. Turns that last longer than the grace are cut short.
 func (t *Turns) Leave(grace time.Duration) {
 	t.Retry() // pauses end
 	reached := t.setup.Load().reaches
@@ -145,9 +144,9 @@ func (t *Turns) Leave(grace time.Duration) {
 	}
 }
 
-// Run answers what was left unanswered before, and then what is received. When life ends
-// no further turn begins. When work ends those that run are cut short, to be continued by
-// the next Run. Run returns when all of them are over.
+// Run answers what waits from before, and then what is received. When life ends, no further
+// turn begins. When work ends, running turns are cut short, and the next Run continues them.
+// Run returns when all of them are over.
 func (t *Turns) Run(life, work context.Context) error {
 	waiting, err := core.Read(life, t.store, func(v core.View) ([]core.Path, error) {
 		if err := t.restoreExpiries(v); err != nil {
@@ -169,19 +168,19 @@ func (t *Turns) Run(life, work context.Context) error {
 		t.Wake(path)
 	}
 	<-life.Done()
-	t.retried() // takes the lock: a worker that still saw life alive is counted by now
-	t.places.Wait()
+	t.retried() // takes the lock: each worker that wake started is in workers by now
+	t.workers.Wait()
 	return nil
 }
 
-// Wake is called when an interface can speak in a place again: what waits there is answered.
+// Wake answers what waits in a place. It is called when an interface can send there again.
 func (t *Turns) Wake(place core.Path) {
 	t.wake(queue{place, false}, 0, core.Path{})
 	t.wake(queue{place, true}, 0, core.Path{})
 }
 
-// Retry is called when what made turns fail may be over, as when there is room on the
-// disk again: those that wait to be tried again are tried now.
+// Retry tries failed turns again now, without the rest of their pauses. It is called when the
+// cause may be over, such as a full disk.
 func (t *Turns) Retry() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -189,44 +188,44 @@ func (t *Turns) Retry() {
 	t.retry = make(chan struct{})
 }
 
-// retried returns what the next Retry closes.
+// retried returns the channel that the next Retry closes.
 func (t *Turns) retried() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.retry
 }
 
-// wake makes sure that somebody looks at what waits in the queue. begun is the number of the
-// turn whose first attempt is counted; 0: none. by is who wrote what waits, if somebody did.
+// wake ensures that a worker looks at the queue. begun is the number of the turn whose first
+// attempt was counted with its message; 0: none. by is the author of the message; zero: nobody.
 func (t *Turns) wake(q queue, begun uint64, by core.Path) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if p, ok := t.awake[q]; ok {
 		p.again, p.begun = true, max(p.begun, begun)
-		p.waits(by)
+		p.addBehind(by)
 		return
 	}
 	if t.life != nil && t.life.Err() != nil {
-		return // the next life finds it in the log
+		return // the next Run finds it in the log
 	}
 	p := &worker{turns: t, queue: q, over: make(chan struct{}), begun: begun}
 	t.awake[q] = p
 	if t.life != nil {
-		t.places.Add(1)
+		t.workers.Add(1)
 		work, cut := context.WithCancel(t.work)
 		p.cut = cut
 		go p.run(work)
 	}
 }
 
-// migrate lets a place that is awake end what it does before it goes on under its
-// new path.
+// migrate wakes a place that moved under its new path. There, a new worker first waits for
+// the one of the former path.
 func (t *Turns) migrate(ctx context.Context, e *core.Event) {
 	from := e.Message.Path
 	head, err := core.Read(ctx, t.store, func(v core.View) (core.Head, error) { return v.Head(from) })
 	to := head.Path
 	if err != nil || to == from {
-		return // it stays, or nothing of it is seen before the next message
+		return // it did not move, or its next message wakes it
 	}
 	t.mu.Lock()
 	for _, commands := range []bool{false, true} {
@@ -238,8 +237,8 @@ func (t *Turns) migrate(ctx context.Context, e *core.Event) {
 	t.Wake(to)
 }
 
-// changed ends the thinking about messages that were deleted, and lets places move.
-func (t *Turns) changed(ctx context.Context, events []core.Event) {
+// handleChanges ends model calls about messages that were deleted, and wakes places that moved.
+func (t *Turns) handleChanges(ctx context.Context, events []core.Event) {
 	for i := range events {
 		e := &events[i]
 		switch e.Kind {
@@ -259,7 +258,7 @@ func (t *Turns) changed(ctx context.Context, events []core.Event) {
 	}
 }
 
-// reaches reports whether an interface can speak in the place now.
+// reaches reports whether an interface can send to the place now.
 func (s *setup) reaches(place core.Path) bool {
 	reached := true
 	guard(s.Log, "interface", func() { reached = s.Places.Reaches(place) })
@@ -272,7 +271,7 @@ func (s *setup) observe(end watch.TurnEnd) {
 	}
 }
 
-// guard calls a plugin where nothing else would stop its panic, which is logged.
+// guard calls code of a plugin and logs its panic.
 func guard(log *slog.Logger, what string, call func()) {
 	defer func() {
 		r := recover()

@@ -8,11 +8,11 @@ import (
 	"synthbot/core"
 )
 
-// typingDelay is how long the bot may be at work before people are shown that it is.
+// typingDelay is how long the bot may be at work before it is shown as typing.
 const typingDelay = 400 * time.Millisecond
 
-// ShowTyping lets an interface show in a place that the bot is at work, if that takes longer than a
-// moment, until stop is called or ctx ends. The sign is gone when stop returns. by may be nil.
+// ShowTyping shows the bot as typing in a place from typingDelay on, until stop is called or ctx ends.
+// When stop returns, by is no longer called. by may be nil.
 func ShowTyping(ctx context.Context, by core.TypingIndicator, place core.Path, log *slog.Logger) (stop func()) {
 	if by == nil {
 		return func() {}

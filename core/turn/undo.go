@@ -13,26 +13,26 @@ import (
 	"synthbot/core/txt"
 )
 
-// undoTime is how long what a turn did can be undone.
+// undoTime is how long the steps of a turn can be undone.
 const undoTime = 10 * time.Minute
 
-// maxUndoable is how many turns are remembered for that.
+// maxUndoable is how many turns can be undone.
 const maxUndoable = 1000
 
-// undoList remembers what turns did that lasts, so that it can be undone: the latest such turn
-// of each user in each place. A restart forgets it, and so does Forget.
+// undoList holds, for each user in each place, the lasting steps of the latest turn that had any.
+// A restart empties it, and so does Forget.
 type undoList = recent.Shared[undoKey, undoable]
 
 type undoKey struct{ place, person core.Path }
 
-// undoable is what one turn did. Its epoch tells whether somebody was forgotten since.
+// undoable holds the lasting steps of one turn. Its epoch tells whether a user was forgotten since.
 type undoable struct {
 	steps []action.StepResult
 	epoch uint64
 	until time.Time
 }
 
-// Forget drops what is kept of former turns in memory, which may concern a user who was forgotten.
+// Forget drops what memory holds of earlier turns: it may concern a user who was forgotten.
 func (t *Turns) Forget() {
 	t.undo.Clear()
 	s := t.setup.Load()
@@ -52,8 +52,8 @@ func UndoSpec() command.Spec {
 	}
 }
 
-// Undo undoes what the latest turn of the caller did in their place that lasts, the last step
-// first, if that was not long ago. It answers what was undone and what was not.
+// Undo undoes the lasting steps of the caller's latest turn in their place, the last step first, if
+// it was not long ago. It returns which were undone and which were not.
 func (t *Turns) Undo(ctx context.Context, c command.Call) (string, error) {
 	s := t.setup.Load()
 	u, ok := t.undo.Take(undoKey{c.Path, c.Person})

@@ -68,7 +68,7 @@ func interruptions() map[string]interruption {
 		"question": {events: in("question", "pay Ann"), script: []any{pays}, dies: closes, want: []string{"pay Ann", "As you wish.", "Pay somebody", "to: Ann (yes/no)"}},
 		"decided":  {events: append(in("decided", "pay Ann"), in("decided", "yes")...), script: []any{pays, plan("Paid.")}, dies: writes(1, 0, 0), then: []any{plan("Paid.")}, want: []string{"pay Ann", "As you wish.", "Pay somebody", "to: Ann (yes/no)", "yes", "✓ Done.", "Paid.", "A receipt."}},
 		"silent":   {events: in("silent", "save"), script: []any{saves, saves, saves}, dies: closes, want: []string{"save", "Done."}},
-		"once":     {events: command("once", "once"), dies: writes(9, 1, 0), after: true, want: []string{"/once ", "I was stopped while I did that, and cannot tell whether it was done. Please look before you say it again."}},
+		"once":     {events: command("once", "once"), dies: writes(9, 1, 0), after: true, want: []string{"/once ", "I was stopped while I did that, and cannot tell whether it was done. Please check before you try again."}},
 		"files":    {events: command("files", "safefiles"), dies: closes, want: []string{"/safefiles ", "", "Here."}},
 	}
 	for name, i := range all {

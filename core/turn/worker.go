@@ -15,10 +15,10 @@ import (
 	"synthbot/core/watch"
 )
 
-// A turn is tried three times. The fourth try only apologises, and if that fails, too,
-// the turn is set aside without a word. When the process dies, any turn that ran may be
-// the cause, though at most one is: so the first two tries that a death cut short do not
-// count, and from then on the turn runs alone, without another suspect beside it.
+// A turn is tried three times. The fourth try only apologises. If that fails, too, the turn
+// is set aside silently. When the process crashes, any turn that ran may be the cause: so
+// the first two tries that a crash cut short do not count, and from then on the turn does
+// not run at the same time as another suspect.
 const (
 	maxTries  = 3
 	freeTries = 2
@@ -30,24 +30,24 @@ const (
 	maxPause = 30 * time.Second
 )
 
-// Bounds of the time before a message is sent again that may have arrived. It is sent three
-// times at most, so the pauses grow fast: what breaks the connection may last for minutes.
+// Bounds of the pause before a message that may have arrived is sent again. It is sent three
+// times at most, so the pauses grow fast: a broken connection may last for minutes.
 const (
 	minSendPause = time.Second
 	maxSendPause = 5 * time.Minute
 )
 
-// errWithdrawn ends the thinking about a message that its author took back.
+// errWithdrawn ends the model call about a message that was deleted.
 var errWithdrawn = errors.New("the message was deleted")
 
-// errForgotten ends a turn before it began: somebody whom it answers is being forgotten.
-// What is left afterwards still waits.
+// errForgotten ends a turn before it begins: a user whom it answers is being forgotten.
+// The entries that remain afterwards still wait.
 var errForgotten = errors.New("somebody is being forgotten")
 
 // commandDepth is how many waiting entries are searched for a command.
 const commandDepth = 1000
 
-// forgetPause is how long a worker waits meanwhile before it looks again.
+// forgetPause is how long a worker waits after errForgotten before it looks again.
 const forgetPause = 50 * time.Millisecond
 
 // queue is one of the two queues of a place: chat commands do not wait for the turns of
@@ -58,7 +58,7 @@ type queue struct {
 }
 
 // next returns which of a place's waiting entries the queue is to answer now. other reports
-// whether the place's other queue has to go on.
+// whether the place's other queue must be woken.
 func (q queue) next(waiting []core.Entry) (mine []core.Entry, other bool) {
 	first := slices.IndexFunc(waiting, func(e core.Entry) bool { return e.Kind == core.KindCommand })
 	switch {
@@ -72,46 +72,46 @@ func (q queue) next(waiting []core.Entry) (mine []core.Entry, other bool) {
 	return waiting, false
 }
 
-// worker takes the turns of one queue. Its goroutine lives while something waits.
+// worker runs the turns of one queue. Its goroutine ends when nothing waits.
 type worker struct {
 	queue queue
 	turns *Turns
 
-	panics     int                      // of the turn that is tried
+	panics     int                      // of the current turn
 	over       chan struct{}            // closed when the goroutine ends
-	cut        context.CancelFunc       // cuts short what it does
-	journals   map[core.TurnID]*journal // that it wrote, until a turn ends
-	more       bool                     // something may wait behind the turn that is tried
+	cut        context.CancelFunc       // cuts the current turn short
+	journals   map[core.TurnID]*journal // kept from one attempt to the next, until the turn ends
+	more       bool                     // entries may wait behind the current turn
 	unreported *turn                    // whose last commit returned an error, but may have worked; nil: none
 
 	// Guarded by turns.mu.
-	again  bool                    // something was received since the log was read
-	begun  uint64                  // the turn whose first attempt its receipt counted; 0: none
-	behind []core.Path             // who wait for the next turn of the place
+	again  bool                    // the worker was woken since it read the log
+	begun  uint64                  // the turn whose first attempt was counted with its message; 0: none
+	behind []core.Path             // users who wait for the next turn of the place
 	gone   map[string]bool         // the messages deleted since the log was read
-	asking map[string]bool         // the messages thought about, until a plan is accepted
-	cancel context.CancelCauseFunc // ends that thinking
+	asking map[string]bool         // the messages that the model is asked about, until a plan is accepted
+	cancel context.CancelCauseFunc // ends that model call
 }
 
-// mostBehind is how many people are known to wait for a place's next turn.
-const mostBehind = 20
+// maxBehind is the limit of behind.
+const maxBehind = 20
 
-// waits notes that a person waits for the next turn. The zero Path is nobody. turns.mu is held.
-func (p *worker) waits(person core.Path) {
-	if !person.IsZero() && len(p.behind) < mostBehind && !slices.Contains(p.behind, person) {
+// addBehind adds a user to behind. The zero Path is nobody. turns.mu is held.
+func (p *worker) addBehind(person core.Path) {
+	if !person.IsZero() && len(p.behind) < maxBehind && !slices.Contains(p.behind, person) {
 		p.behind = append(p.behind, person)
 	}
 }
 
-func (p *worker) waiting() []core.Path {
+func (p *worker) usersBehind() []core.Path {
 	p.turns.mu.Lock()
 	defer p.turns.mu.Unlock()
 	return slices.Clone(p.behind)
 }
 
-// thinking sets what the model thinks about and how that ends, until a plan is
-// accepted. A nil cancel: nothing can be withdrawn.
-func (p *worker) thinking(about []core.Entry, cancel context.CancelCauseFunc) {
+// setAsking sets which messages the model is asked about, and how to end that if one is
+// deleted. After a call with nil, no model call can be ended.
+func (p *worker) setAsking(about []core.Entry, cancel context.CancelCauseFunc) {
 	p.turns.mu.Lock()
 	defer p.turns.mu.Unlock()
 	p.cancel = cancel
@@ -125,10 +125,10 @@ func (p *worker) thinking(about []core.Entry, cancel context.CancelCauseFunc) {
 	}
 }
 
-// run takes turns until nothing waits or life ends.
+// run runs turns until nothing waits or life ends.
 func (p *worker) run(work context.Context) {
 	t := p.turns
-	defer t.places.Done()
+	defer t.workers.Done()
 	defer close(p.over)
 	defer p.cut()
 	var pause time.Duration
@@ -142,22 +142,22 @@ func (p *worker) run(work context.Context) {
 		case errors.Is(err, errForgotten):
 			wait(t.life, forgetPause)
 		case !t.setup.Load().reaches(p.queue.path):
-			more, err = false, nil // Wake comes when that is over
+			more, err = false, nil // Wake is called when the place can be reached again
 		default:
 			pause = p.pause(pause, err, retried)
 		}
 		t.mu.Lock()
 		ends = t.life.Err() != nil || !more && err == nil && !p.again
 		p.again = false
-		if ends { // its place is asleep
+		if ends { // from now on, wake starts a new worker
 			delete(t.awake, p.queue)
 		}
 		t.mu.Unlock()
 	}
 }
 
-// pause waits before a turn that failed is tried again, or until retried is closed. It
-// returns for how long, at most.
+// pause waits before a failed turn is tried again, or until retried is closed. It returns
+// the length of the full pause.
 func (p *worker) pause(before time.Duration, err error, retried <-chan struct{}) time.Duration {
 	t := p.turns
 	pause := min(max(2*before, minPause), maxPause)
@@ -198,7 +198,7 @@ func (p *worker) waitForFormer() bool {
 	return true
 }
 
-// try takes one turn, if anything waits. A panic in it is that turn's error.
+// try runs one turn, if anything waits. A panic in it becomes the error.
 func (p *worker) try(ctx context.Context) (more bool, err error) {
 	defer func() {
 		r := recover()
@@ -210,11 +210,11 @@ func (p *worker) try(ctx context.Context) (more bool, err error) {
 	if !p.waitForFormer() {
 		return false, nil
 	}
-	p.turns.mu.Lock() // against an exchange between the reading of the setup and its use
+	p.turns.mu.Lock() // so that Reconfigure comes first, or waits for this turn
 	with := p.turns.setup.Load()
-	with.users.Add(1)
+	with.running.Add(1)
 	p.turns.mu.Unlock()
-	defer with.users.Done()
+	defer with.running.Done()
 	if !with.reaches(p.queue.path) {
 		return false, nil
 	}
@@ -232,7 +232,7 @@ func (p *worker) try(ctx context.Context) (more bool, err error) {
 	}
 	t.notify(watch.StageWaiting)
 	defer t.notify(watch.StageOver)
-	if t.attempt >= freeTries { // the process died more than once while it ran
+	if t.attempt >= freeTries { // the process crashed more than once while it ran
 		select {
 		case p.turns.suspect <- struct{}{}:
 			defer func() { <-p.turns.suspect }()
@@ -263,8 +263,7 @@ func (p *worker) try(ctx context.Context) (more bool, err error) {
 	return p.more, err
 }
 
-// load finds what waits, and reads the past for the prompt. It returns nil if nothing
-// waits.
+// load reads what waits, and the history for the prompt. It returns nil if nothing waits.
 func (p *worker) load(ctx context.Context, with *setup) (t *turn, err error) {
 	ctx = epochs.With(ctx, with.Store.Epoch()) // before anything is read
 	p.turns.mu.Lock()
@@ -282,7 +281,7 @@ func (p *worker) load(ctx context.Context, with *setup) (t *turn, err error) {
 			return err
 		}
 		head, err := v.Head(p.queue.path)
-		if err != nil || head.Path != p.queue.path { // it has moved, and is looked at there
+		if err != nil || head.Path != p.queue.path { // it has moved; the worker of its new path goes on
 			return err
 		}
 		var waiting []core.Entry
@@ -290,7 +289,7 @@ func (p *worker) load(ctx context.Context, with *setup) (t *turn, err error) {
 		if len(waiting) == 0 {
 			return nil
 		}
-		if waiting, err = with.apart(v, waiting); err != nil {
+		if waiting, err = with.separateReply(v, waiting); err != nil {
 			return err
 		}
 		id := core.TurnID{Path: p.queue.path, Seq: waiting[0].Message.Seq}
@@ -309,7 +308,7 @@ func (p *worker) load(ctx context.Context, with *setup) (t *turn, err error) {
 			m := &waiting[i].Message
 			person, _ := m.Path.Person(m.Author.ID)
 			if m.Seq > t.last {
-				p.waits(person)
+				p.addBehind(person)
 			}
 		}
 		p.turns.mu.Unlock()
@@ -331,7 +330,7 @@ func (p *worker) load(ctx context.Context, with *setup) (t *turn, err error) {
 	return t, nil
 }
 
-// addPerson adds the path of somebody whom a place knows by that id.
+// addPerson appends the path of a user of the place. It appends nothing if the id is empty or invalid.
 func addPerson(paths []core.Path, place core.Path, id string) []core.Path {
 	p, err := place.Person(id)
 	if err != nil || id == "" {
@@ -340,10 +339,10 @@ func addPerson(paths []core.Path, place core.Path, id string) []core.Path {
 	return append(paths, p)
 }
 
-// choose sets what the turn answers: what an earlier attempt chose, or what waits now. begun is the
-// number of the turn whose first attempt its receipt counted.
+// choose sets what the turn answers: what an earlier attempt chose, or else what waits now. begun is
+// the number of the turn whose first attempt was counted with its message.
 func (p *worker) choose(t *turn, waiting []core.Entry, begun uint64) {
-	var before core.TurnRecord // what the latest attempt noted when it began
+	var before core.TurnRecord // of the latest attempt
 	r, _ := t.journal.Find(core.Key{Turn: t.journal.id})
 	if json.Unmarshal(r.Data, &before) != nil {
 		before = core.TurnRecord{}
@@ -354,12 +353,12 @@ func (p *worker) choose(t *turn, waiting []core.Entry, begun uint64) {
 			t.messages = append(t.messages, e)
 		}
 	}
-	if len(t.messages) == 0 { // or the place has moved and counts anew
+	if len(t.messages) == 0 { // also if the place has moved, where entries have new numbers
 		t.messages = t.setup.merge(waiting)
 	}
 	t.last = max(before.Last, t.messages[len(t.messages)-1].Message.Seq)
 	t.attempt, t.journal.begun = before.Attempts, isFirst && t.last == before.Last
-	if isFirst && !t.journal.begun { // it answers more than its receipt knew
+	if isFirst && !t.journal.begun { // it answers more messages than the one that it was counted with
 		t.attempt = 0
 	}
 }

@@ -1,4 +1,4 @@
-// Package values keeps values of any type as the JSON of items.
+// Package values stores values of any type as the JSON of items.
 package values
 
 import (
@@ -9,7 +9,7 @@ import (
 	"synthbot/core"
 )
 
-// New returns an item that replaces what is under path and key; nil removes it.
+// New returns an item that sets the value under path and key; nil removes it.
 func New(path core.Path, key string, value any) core.Item {
 	item := core.Item{Path: path, Key: key, Version: core.AnyVersion}
 	if value != nil {
@@ -27,13 +27,13 @@ func Get[T any](ctx context.Context, items core.Items, path core.Path, key strin
 	return v, ok, item.Decode(&v)
 }
 
-// Put replaces what is under path and key; nil removes it.
+// Put sets the value under path and key; nil removes it.
 func Put(ctx context.Context, items core.Items, path core.Path, key string, value any) error {
 	_, err := items.Put(ctx, New(path, key, value))
 	return itemError(path, key, err)
 }
 
-// itemError says which item an error is about. It is nil if err is.
+// itemError adds the name of the item to an error. It returns nil if err is nil.
 func itemError(path core.Path, key string, err error) error {
 	if err == nil {
 		return nil
@@ -69,5 +69,5 @@ func Edit[T any](
 			return itemError(path, key, err)
 		}
 	}
-	return core.Errorf(core.Temporary, "Too many changed that at once.")
+	return core.Errorf(core.Temporary, "Too many changes at the same time. Please try again.")
 }

@@ -174,7 +174,7 @@ func (p *Plugin) prepare(c core.Call) (*api, *request, error) {
 	case i < 0:
 		return nil, nil, core.Errorf(core.Invalid, "There is no API %q.", r.API)
 	case !permits(p.apis[i].Permission, c.Author.Rank):
-		return nil, nil, core.Errorf(core.Forbidden, "%s is not open to who asked for it.", p.apis[i].Name)
+		return nil, nil, core.Errorf(core.Forbidden, "%s is not open to the user who asked for it.", p.apis[i].Name)
 	case !slices.Contains(p.apis[i].Methods, r.Method):
 		return nil, nil, core.Errorf(core.Forbidden, "%s does not take %s.", p.apis[i].Name, r.Method)
 	case r.Body != nil && !r.changes():
