@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"synthbot/core"
@@ -48,6 +49,8 @@ type Plugin struct {
 	core.Host
 	config Config
 
+	stale atomic.Bool // another process changed stored items
+
 	mu     sync.Mutex
 	loaded bool
 	paired map[core.Path]bool
@@ -73,7 +76,7 @@ type admission struct {
 }
 
 func New(h core.Host, c Config) (*Plugin, error) {
-	return &Plugin{Host: h, config: c, paired: make(map[core.Path]bool), codes: make(map[string]*invitation)}, nil
+	return &Plugin{Host: h, config: c}, nil
 }
 
 func (p *Plugin) Name() string { return p.Host.Name }
@@ -81,8 +84,14 @@ func (p *Plugin) Name() string { return p.Host.Name }
 // Actions implements core.Plugin: a model lets nobody in.
 func (p *Plugin) Actions() []core.Action { return nil }
 
-// load reads what former lives left. mu is held.
+// Refresh implements core.Refresher.
+func (p *Plugin) Refresh() { p.stale.Store(true) }
+
+// load reads the stored items, once and after Refresh. The caller holds mu.
 func (p *Plugin) load(ctx context.Context) error {
+	if p.stale.Swap(false) {
+		p.loaded = false
+	}
 	if p.loaded {
 		return nil
 	}
@@ -90,19 +99,22 @@ func (p *Plugin) load(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("pairing: %w", err)
 	}
+	paired, codes := make(map[core.Path]bool), make(map[string]*invitation)
 	for _, i := range items {
 		hash, isCode := strings.CutPrefix(i.Key, codeKey)
 		switch {
 		case i.Key == pairedKey:
-			p.paired[i.Path] = true
+			paired[i.Path] = true
+		case isCode && p.codes[hash] != nil: // with the plain code, which is not stored
+			codes[hash] = p.codes[hash]
 		case isCode:
 			v := &invitation{hash: hash}
 			if i.Decode(v) == nil && v.Until.After(p.Clock()) {
-				p.codes[hash] = v
+				codes[hash] = v
 			}
 		}
 	}
-	p.loaded = true
+	p.paired, p.codes, p.loaded = paired, codes, true
 	return nil
 }
 
