@@ -159,8 +159,8 @@ func (p *Plugin) escalateAction() core.Action {
 	}
 	return action.Typed(core.Action{
 		Name: escalateName, Similes: []string{"escalate", "knowledge_gap"}, Brief: brief,
-		Examples: action.Guide("Lists the question for those who maintain the documents, and asks the people who know, if"+
-			" there are any. Their answer is sent later, without you.",
+		Examples: action.Guide("Lists the question for those who maintain the documents, and asks the people who know,"+
+			" if there are any. Their answer is sent later, without you.",
 			"When the passages and "+searchName+" do not answer a question about the community.",
 			[]string{"Search first, and say in your message that you do not know.",
 				"Not for small talk, general knowledge or opinions."},

@@ -69,7 +69,7 @@ func (p *Plugin) teach(ctx context.Context, c command.Call) (string, error) {
 		}
 	}
 	if text == "" {
-		return "", core.Errorf(core.Invalid, "Tell me what I should know: `/teach text`, or reply `/teach` to a message.")
+		return "", core.Errorf(core.Invalid, "Tell me what to know: `/teach text`, or reply `/teach` to a message.")
 	}
 	text, err := entryText(text)
 	if err != nil {

@@ -72,7 +72,7 @@ func (r Rate) words() string {
 type window struct {
 	start    int64 // Unix nanoseconds
 	count    int
-	reported bool // the user was told that it is full
+	reported bool // a message has reported that it is full
 }
 
 // restart begins a new window if its time is over, or if the clock was set back.

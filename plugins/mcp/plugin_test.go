@@ -27,7 +27,8 @@ import (
 // brisk are pauses for tests that run in true time.
 func brisk() times {
 	return times{
-		minPause: 20 * time.Millisecond, maxPause: 100 * time.Millisecond, healthyAfter: time.Minute, grace: time.Second,
+		minPause: 20 * time.Millisecond, maxPause: 100 * time.Millisecond, healthyAfter: time.Minute,
+		grace:        time.Second,
 		refreshPause: 20 * time.Millisecond, probeEvery: time.Hour, probeTimeout: 200 * time.Millisecond,
 	}
 }

@@ -173,7 +173,7 @@ func (s *server) watch(ctx context.Context, l *connection) error {
 		case <-calm:
 			changed, calm = l.changed, nil
 		case <-changed:
-			changed, calm = nil, time.After(s.times.refreshPause) // lists that change all the time are read now and then
+			changed, calm = nil, time.After(s.times.refreshPause) // do not read them all the time
 			var news bool
 			if news, err = s.refresh(ctx, l); news {
 				s.onChange()

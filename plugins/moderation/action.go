@@ -46,8 +46,8 @@ var blockAction = core.Action{
 	Name: "block_user", Similes: []string{"ban_user", "block_person"},
 	Brief: "Block a person, so that their messages no longer reach you",
 	Examples: core.Examples{
-		Description: "From then on you neither see nor store the person's messages: in this group if a moderator asks," +
-			" everywhere if an admin does.",
+		Description: "From then on you neither see nor store the person's messages: in this group if a moderator" +
+			" asks, everywhere if an admin does.",
 		Instructions: core.Instructions{
 			WhenToUse: "When a moderator or an admin who speaks to you asks for it in plain words.",
 			CommonPitfalls: []string{

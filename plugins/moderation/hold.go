@@ -177,7 +177,7 @@ func (a *actor) scope(onlyHere bool) (core.Path, error) {
 	case a.isAdmin() && !onlyHere:
 		return core.Path{}, nil
 	case a.Private:
-		return core.Path{}, core.Errorf(core.Invalid, "This is not a group; do it in the group where they shall be blocked.")
+		return core.Path{}, core.Errorf(core.Invalid, "This is not a group; block them in their group.")
 	}
 	return groupOf(a.Path), nil
 }

@@ -270,7 +270,7 @@ func (p *Plugin) fields(u *updatePayload) (map[field][]string, error) {
 	}
 	switch {
 	case len(fields) > p.config.Fields:
-		return nil, core.Errorf(core.Invalid, "%d fields at once; at most %d are possible", len(fields), p.config.Fields)
+		return nil, core.Errorf(core.Invalid, "%d fields at once; at most %d", len(fields), p.config.Fields)
 	case len(fields) == 0 && len(u.Remove) == 0:
 		return nil, core.Errorf(core.Invalid, "there is nothing in it to note")
 	case fields[birthday] != nil && !isBirthday(fields[birthday][0]):

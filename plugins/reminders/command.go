@@ -152,7 +152,7 @@ func (p *Plugin) timezone(ctx context.Context, c command.Call) (string, error) {
 	}
 	zone := timezone.Zone{Name: loc.String(), Origin: c.Path}
 	err := timezone.Keep(ctx, p.host.Zones, c.Person, zone)
-	return "For you it is " + formatTime(now.In(loc), false) + ". Reminders that you have already set do not change.", err
+	return "For you it is " + formatTime(now.In(loc), false) + ". Reminders that are already set do not change.", err
 }
 
 // zone is the time zone of a reminder.

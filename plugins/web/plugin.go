@@ -72,7 +72,7 @@ func (p *Plugin) Actions() []core.Action {
 	for i := range list {
 		list[i].Permission, list[i].Idempotent, list[i].Retries = core.Permission(p.conf.Permission), true, 1
 		list[i].RateLimit = core.RateLimit{Count: p.conf.PerMinute, Per: time.Minute}
-		list[i].Timeout = p.conf.Timeout + 5*time.Second // so that the client's timeout, with a better error, comes first
+		list[i].Timeout = p.conf.Timeout + 5*time.Second // the client's own timeout has a better error
 	}
 	return list
 }

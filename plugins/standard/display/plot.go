@@ -131,7 +131,7 @@ func fromRecords(records []value) (labels, lists []value) {
 	return labels, lists
 }
 
-// fromMembers reads an object all of whose fromMembers are numbers, of which there are several.
+// fromMembers returns the members of an object as labels and one list, if there are several and all are numbers.
 func fromMembers(v value) (labels, lists []value) {
 	all := value{kind: array}
 	for _, m := range v.list {
