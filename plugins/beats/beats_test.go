@@ -2,6 +2,7 @@ package beats
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -372,4 +373,35 @@ func FuzzTimes(f *testing.F) {
 			t.Fatalf("%q on %q: %s comes after %s", at, day, next, after)
 		}
 	})
+}
+
+// refusing is an inbox that accepts no events for a place.
+type refusing struct {
+	core.Inbox
+	place core.Path
+}
+
+func (i refusing) Receive(ctx context.Context, events ...core.Event) error {
+	if events[0].Message.Path == i.place {
+		return core.ErrBadEvent
+	}
+	return i.Inbox.Receive(ctx, events...)
+}
+
+// TestOnePlaceFails: a place that refuses a beat does not take it from the others.
+func TestOnePlaceFails(t *testing.T) {
+	s := plugintest.NewHarness(t, "beats")
+	s.Inbox = refusing{s, core.MustPath("room/0")}
+	p := made(t, s, Config{PerPlace: 1, PerDay: 9, Night: "none", Beats: []Beat{{Name: "a", Every: time.Hour, Prompt: "x"}}})
+	places := []place{
+		{path: core.MustPath("room/0"), wants: wants{On: true}}, {path: core.MustPath("room/1"), wants: wants{On: true}},
+	}
+	l := memo{Plugin: p}
+	err := l.begin(t.Context(), due{beat: &p.beats[0], at: s.Clock(), zone: time.UTC, places: places})
+	if !errors.Is(err, core.ErrBadEvent) {
+		t.Error(err)
+	}
+	if events := s.Received(); len(events) != 1 || events[0].Message.Path != core.MustPath("room/1") {
+		t.Errorf("received %+v", events)
+	}
 }

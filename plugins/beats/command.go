@@ -38,10 +38,10 @@ func (p *Plugin) command(ctx context.Context, c command.Call) (string, error) {
 	}
 	what := c.Args["what"]
 	if what == "" {
-		return p.tell(ctx, c, w, said)
+		return p.describe(ctx, c, w, said)
 	}
 	if !c.Private && c.Author.Rank < core.RankModerator {
-		return "", core.Errorf(core.Forbidden, "In a group its moderators say that.")
+		return "", core.Errorf(core.Forbidden, "In a group, only its moderators can choose that.")
 	}
 	if w.On != (what == "on") {
 		w.Since = p.host.Clock()
@@ -59,7 +59,7 @@ func (p *Plugin) command(ctx context.Context, c command.Call) (string, error) {
 	}
 	p.changed.Store(true)
 	loop.Notify(p.wake)
-	return p.tell(ctx, c, w, true)
+	return p.describe(ctx, c, w, true)
 }
 
 // planned lists the beats of a place. named reports whether the configuration names it.
@@ -74,8 +74,8 @@ func (p *Plugin) planned(place core.Path) (list []string, named bool) {
 	return list, named
 }
 
-// tell says how it is here. In private the night of the user's own time zone counts.
-func (p *Plugin) tell(ctx context.Context, c command.Call, w wants, said bool) (text string, err error) {
+// describe tells users whether beats are on here, and which. In private, the night is in the user's own time zone.
+func (p *Plugin) describe(ctx context.Context, c command.Call, w wants, said bool) (text string, err error) {
 	if w.Zone == "" && c.Private {
 		z, err := timezone.Of(ctx, p.host.Zones, c.Person)
 		if err != nil {
@@ -86,11 +86,11 @@ func (p *Plugin) tell(ctx context.Context, c command.Call, w wants, said bool) (
 	here, named := p.planned(c.Path)
 	switch {
 	case said && !w.On, !said && !named:
-		return "I do not write here on my own account. `/beats on` lets me.", nil
+		return "I do not write here on my own. `/beats on` lets me.", nil
 	case len(here) == 0:
-		return "I may write here on my own account, but nothing is planned.", nil
+		return "I may write here on my own, but nothing is planned.", nil
 	}
-	text = "I may write here on my own account: " + strings.Join(here, "; ")
+	text = "I may write here on my own: " + strings.Join(here, "; ")
 	if p.night != (night{}) {
 		zone := "my time zone"
 		loc := p.zone(w)

@@ -11,14 +11,15 @@ import (
 	"synthbot/core/sorting"
 )
 
+// place is a place that may get a beat.
 type place struct {
 	path core.Path
 	wants
-	last time.Time // when anything happened there
+	last time.Time // of its latest entry
 }
 
-// candidates lists where a beat is wanted, of the places in a zone; where
-// something happened last comes first.
+// candidates lists the places in a time zone that want a beat, the most recently
+// active first.
 func (p *Plugin) candidates(ctx context.Context, b *beat, zone *time.Location, all map[core.Path]wants) ([]place,
 	error) {
 	var list []place
@@ -49,9 +50,9 @@ func (p *Plugin) candidates(ctx context.Context, b *beat, zone *time.Location, a
 	return slices.CompactFunc(list, func(x, y place) bool { return x.path == y.path }), nil
 }
 
-// unsaid lists the places that said nothing about beats and get this one all the
-// same: those that the configuration names themselves, and, of what nobody sees,
-// all below those, or all there are.
+// unsaid lists further places for a beat, which need no /beats on: those that the
+// configuration lists; and, for a silent beat, all places below those, or all
+// places if it lists none.
 func (b *beat) unsaid(v core.View, all map[core.Path]wants) ([]place, error) {
 	var list []place
 	roots := b.Places
@@ -78,10 +79,11 @@ func (b *beat) covers(path core.Path) bool {
 	return len(b.Places) == 0 || slices.ContainsFunc(b.Places, path.Within)
 }
 
+// scene is what the recent entries of a place tell.
 type scene struct {
-	talked  time.Time // when a person last spoke; zero: not lately
-	who     string    // the id of who did anything last
-	gone    bool      // the bot was thrown out
+	talked  time.Time // when a user last wrote; zero: not lately
+	who     string    // the id of the user of the latest entry
+	gone    bool      // the bot was removed or blocked
 	private bool
 	locale  string
 	scopes  []core.Path
@@ -103,7 +105,7 @@ func (p *Plugin) look(ctx context.Context, at core.Path) (s scene, err error) {
 	return s, nil
 }
 
-// see takes in an entry; those that come later count.
+// see adds an entry. Entries must be added in order.
 func (s *scene) see(e *core.Entry) {
 	m := &e.Message
 	if !e.Self && !m.Author.Bot && m.Author.ID != "" && !e.Deleted {

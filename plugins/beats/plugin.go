@@ -1,16 +1,16 @@
-// Package beats lets the bot write on its own initiative. At times that the configuration
-// sets it begins a turn that nobody asked for: a check-in, a word to a chat that has fallen
-// silent, or something unseen for itself, such as a digest of its diary.
+// Package beats lets the bot act on its own initiative. At configured times it begins a turn
+// that nobody asked for: a check-in, a message to a chat that has fallen silent, or something
+// invisible to users, such as a digest of its diary.
 //
-// It writes unasked only where the place wants it: a group's moderators, and users in their
-// private chats, say so by /beats on, or the configuration names the place. /beats off always
-// ends it. It keeps to daily budgets. It does not write at night there, while people are
-// talking, or again while nobody has reacted to the last time. What was missed while the bot
-// was away is dropped. What a beat says is decided by the turn.
+// It writes only to places that want it: a group's moderators, and users in their private
+// chats, say so with /beats on, or the configuration lists the place. /beats off always ends
+// it. There are daily limits. It does not write at night there, while people are talking, or
+// again before somebody has reacted to the last beat. Beats that were missed while the bot was
+// not running are dropped. The turn decides what a beat says.
 //
 // A beat is an event of core.KindBeat whose Data says what the turn may do:
-// {"beat":"NAME","quiet":true,"actions":["diary_*"]}. It is marked as done before it happens:
-// a crash in between costs a beat, and none comes twice.
+// {"beat":"NAME","quiet":true,"actions":["diary_*"]}. It is marked as done before the event is
+// received: a crash in between loses a beat, but none comes twice.
 package beats
 
 import (
@@ -28,7 +28,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// Plugin is the bot's own initiative. Safe for concurrent use.
+// Plugin is the plugin. Safe for concurrent use.
 type Plugin struct {
 	core.Alone
 	host   core.Host
@@ -37,19 +37,19 @@ type Plugin struct {
 	beats  []beat
 	wake   chan struct{}
 
-	changed atomic.Bool // a place wants something else
+	changed atomic.Bool // the wants of some place have changed
 }
 
-// beat is a Beat that was read.
+// beat is a Beat with its parsed schedule.
 type beat struct {
 	*Beat
 	schedule
 }
 
-// silent reports whether nobody sees anything of it.
+// silent reports whether the beat is invisible to users.
 func (b *beat) silent() bool { return b.Kind == kindInternal && !b.Speak }
 
-// New makes the plugin. Its beats come while Run runs.
+// New makes the plugin. Run begins the beats.
 func New(h core.Host, c Config) (*Plugin, error) {
 	p := &Plugin{host: h, config: c, wake: make(chan struct{}, 1)}
 	var err error
@@ -69,27 +69,28 @@ func New(h core.Host, c Config) (*Plugin, error) {
 
 func (p *Plugin) Name() string { return p.host.Name }
 
-// Actions implements core.Plugin: people and models cannot cause a beat.
+// Actions implements core.Plugin. There are none: users and models cannot cause a beat.
 func (p *Plugin) Actions() []core.Action { return nil }
 
-// Keys of what is kept: of a place, what it wants and what it got; and under the
-// zero path, how many there were on a day.
+// Keys of items: what a place wants and what it got, under its path; and the day's
+// count, under the zero path.
 const (
 	keyWants = "wants"
 	keyGot   = "got"
 	keyDay   = "day"
 )
 
-// wants is what a place said about beats.
+// wants is the setting of a place, by /beats.
 type wants struct {
 	On      bool      `json:"on"`
-	Zone    string    `json:"zone,omitempty"` // that was named; "": the person's in private, else the bot's
+	Zone    string    `json:"zone,omitempty"` // "": the user's in private, else the bot's
 	Private bool      `json:"private,omitempty"`
 	Since   time.Time `json:"since"`
 
-	his bool // the zone is what the person there says elsewhere
+	usersZone bool // Zone is the user's own, which may change
 }
 
+// got records the beats that a place got.
 type got struct {
 	Day     string           `json:"day,omitempty"` // by the place's time zone
 	Count   int              `json:"count,omitempty"`
@@ -103,7 +104,7 @@ type day struct {
 	Count int    `json:"count"`
 }
 
-// wanting lists the places that said something about beats, each with its zone.
+// wanting returns the settings of all places that have one, each with its time zone.
 func (p *Plugin) wanting(ctx context.Context) (map[core.Path]wants, error) {
 	items, err := p.host.Items.List(ctx, core.Path{})
 	if err != nil {
@@ -119,7 +120,7 @@ func (p *Plugin) wanting(ctx context.Context) (map[core.Path]wants, error) {
 			if w.Zone, err = p.zoneThere(ctx, item.Path); err != nil {
 				return nil, err
 			}
-			w.his = true
+			w.usersZone = true
 		}
 		all[item.Path] = w
 	}
@@ -134,13 +135,13 @@ func (p *Plugin) zoneThere(ctx context.Context, place core.Path) (string, error)
 	}
 	person, err := place.Person(s.who)
 	if err != nil {
-		return "", nil // nobody whom a zone could be kept of
+		return "", nil // not a user with a time zone
 	}
 	z, err := timezone.Of(ctx, p.host.Zones, person)
 	return z.Name, err
 }
 
-// zone is whose wall clocks count in a place.
+// zone returns the time zone of a place.
 func (p *Plugin) zone(w wants) *time.Location {
 	if loc, ok := timezone.Load(w.Zone); ok {
 		return loc
@@ -148,7 +149,7 @@ func (p *Plugin) zone(w wants) *time.Location {
 	return p.host.Clock().Location()
 }
 
-// zones lists those that beats may be due in.
+// zones lists the time zones of all places.
 func (p *Plugin) zones(all map[core.Path]wants) []*time.Location {
 	list := []*time.Location{p.host.Clock().Location()}
 	for _, w := range all {
@@ -169,7 +170,7 @@ type Config struct {
 	Silence  time.Duration `toml:"silence" default:"15m" min:"1m" max:"24h" doc:"How long a place must have been silent before a beat begins there."`
 }
 
-// Beat is one thing that the bot does on its own account.
+// Beat is one thing that the bot does on its own.
 type Beat struct {
 	Name    string        `toml:"name" required:"true" example:"good-morning" doc:"Its name: a-z, 0-9, - and _."`
 	Kind    string        `toml:"kind" default:"outreach" oneof:"outreach|internal" doc:"outreach: it may write to users who agreed; internal: for the bot itself, invisible to users."`
@@ -188,7 +189,7 @@ const (
 	kindInternal = "internal"
 )
 
-const leastEvery = 15 * time.Minute
+const minEvery = 15 * time.Minute
 
 var beatName = txt.Pattern(`^[a-z0-9_-]{1,32}$`)
 

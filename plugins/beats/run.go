@@ -2,6 +2,7 @@ package beats
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -12,11 +13,11 @@ import (
 )
 
 const (
-	nap      = time.Minute     // the longest sleep: clocks jump, machines are put to sleep
-	grace    = 3 * time.Minute // what is later than that was missed
-	patience = time.Hour       // how long a beat waits for talk to end
-	ask      = 5 * time.Minute // how often it looks whether it did
-	fresh    = time.Hour       // how long the zones that people are in count as known
+	maxSleep   = time.Minute     // between two rounds: the clock may be set, and the machine may sleep
+	maxLate    = 3 * time.Minute // a beat that is later is dropped
+	maxWait    = time.Hour       // how long a beat waits for a conversation to end
+	retryDelay = 5 * time.Minute // between two checks whether it has ended
+	zonesFresh = time.Hour       // after which users' time zones are read again
 )
 
 // Refresh implements core.Refresher.
@@ -39,32 +40,32 @@ func (p *Plugin) Run(ctx context.Context) error {
 		wait, err := l.round(ctx)
 		if err != nil && ctx.Err() == nil {
 			p.host.Log.Error("beats wait", "err", err)
-			return nap
+			return maxSleep
 		}
 		return wait
 	})
 	return nil
 }
 
-// memo is what Run remembers.
+// memo is the state of Run.
 type memo struct {
 	*Plugin
-	all   map[core.Path]wants // as it was read last; nil: to be read anew
-	read  time.Time           // when that was
-	until time.Time           // all that was due up to here was looked at
-	busy  []due               // beats that wait for talk to end
+	all   map[core.Path]wants // nil: must be read again
+	read  time.Time           // when all was read
+	until time.Time           // beats that were due until then are done
+	busy  []due               // beats that wait for conversations to end
 }
 
-// due is a beat that is due in some places.
+// due is a beat that is due in the places of a time zone.
 type due struct {
 	*beat
 	at     time.Time
 	zone   *time.Location
-	places []place   // that are left; nil: not looked for yet
-	retry  time.Time // when it is looked at again
+	places []place   // that did not get it yet; nil: not listed yet
+	retry  time.Time // when to try it again
 }
 
-// round begins what is due now, and says how long to sleep.
+// round begins the due beats, and returns how long to sleep.
 func (l *memo) round(ctx context.Context) (time.Duration, error) {
 	now := l.host.Clock()
 	if l.stale(now) || !l.next(l.until).After(now) {
@@ -89,28 +90,28 @@ func (l *memo) round(ctx context.Context) (time.Duration, error) {
 			l.host.Log.Error("beat dropped", "beat", d.Name, "err", err)
 		}
 	}
-	return min(max(l.next(now).Sub(now), 0), nap), nil
+	return min(max(l.next(now).Sub(now), 0), maxSleep), nil
 }
 
-// stale reports whether what places want is to be read anew, though nothing is due:
-// people may be in other zones by now.
+// stale reports whether the wants must be read again although nothing is due: users may have
+// changed their time zones.
 func (l *memo) stale(now time.Time) bool {
-	if l.all == nil || now.Sub(l.read).Abs() < fresh {
+	if l.all == nil || now.Sub(l.read).Abs() < zonesFresh {
 		return l.all == nil
 	}
 	for _, w := range l.all {
-		if w.his {
+		if w.usersZone {
 			return true
 		}
 	}
 	return false
 }
 
-// since lists what fell due since the last round. What is long past is dropped.
+// since lists the beats that became due since the last round, except those that are too late.
 func (l *memo) since(now time.Time) (list []due) {
 	from := l.until
-	if from.Before(now.Add(-grace)) {
-		from = now.Add(-grace)
+	if from.Before(now.Add(-maxLate)) {
+		from = now.Add(-maxLate)
 	}
 	for i := range l.beats {
 		for _, zone := range l.zones(l.all) {
@@ -123,7 +124,7 @@ func (l *memo) since(now time.Time) (list []due) {
 	return list
 }
 
-// next is when something is to be looked at after a moment.
+// next returns when the next beat is due, or tried again, after a moment.
 func (l *memo) next(after time.Time) time.Time {
 	next := after.Add(24 * time.Hour)
 	for i := range l.beats {
@@ -142,7 +143,8 @@ func (l *memo) next(after time.Time) time.Time {
 	return next
 }
 
-// begin begins a beat in all places where it may; where people talk it waits.
+// begin begins a beat in all places where it may come. In places where people are talking, it waits. An error in
+// one place does not concern the others.
 func (l *memo) begin(ctx context.Context, d due) error {
 	if d.places == nil {
 		var err error
@@ -151,31 +153,28 @@ func (l *memo) begin(ctx context.Context, d due) error {
 		}
 	}
 	var left []place
+	var errs error
 	for _, at := range d.places {
 		w, said := l.all[at.path]
 		if said {
 			at.wants = w // it may have changed
 		}
 		v, s, err := l.judge(ctx, &d, &at)
-		if err != nil {
-			return err
+		if err == nil && v == yes {
+			err = l.reach(ctx, &d, &at, s)
 		}
-		switch v {
-		case later:
+		if v == later {
 			left = append(left, at)
-		case yes:
-			if err := l.reach(ctx, &d, &at, s); err != nil {
-				return err
-			}
 		}
+		errs = errors.Join(errs, err)
 	}
 	now := l.host.Clock()
-	d.retry = now.Add(ask)
-	if len(left) > 0 && d.retry.Sub(d.at) <= patience {
+	d.retry = now.Add(retryDelay)
+	if len(left) > 0 && d.retry.Sub(d.at) <= maxWait {
 		d.places = left
 		l.busy = append(l.busy, d)
 	}
-	return nil
+	return errs
 }
 
 type verdict int
@@ -186,7 +185,7 @@ const (
 	yes
 )
 
-// judge asks everything that may speak against a beat.
+// judge decides whether a beat may come in a place now.
 func (p *Plugin) judge(ctx context.Context, d *due, at *place) (verdict, scene, error) {
 	now := p.host.Clock()
 	there := now.In(p.zone(at.wants))
@@ -218,14 +217,14 @@ func (p *Plugin) judge(ctx context.Context, d *due, at *place) (verdict, scene, 
 	return yes, s, nil
 }
 
-// data is what a beat's event tells the turn.
+// data is the Data of a beat's event.
 type data struct {
 	Beat    string   `json:"beat"`
 	Quiet   bool     `json:"quiet"`
 	Actions []string `json:"actions"`
 }
 
-// reach begins a beat in a place. It is marked before: rather none than two.
+// reach begins a beat in a place. It is marked before, so that it cannot come twice.
 func (p *Plugin) reach(ctx context.Context, d *due, at *place, s scene) error {
 	now := p.host.Clock()
 	if ok, err := p.spend(ctx, now); err != nil || !ok {
@@ -254,7 +253,7 @@ func (p *Plugin) reach(ctx context.Context, d *due, at *place, s scene) error {
 	return nil
 }
 
-// spend takes one from the day's budget, if there is one left.
+// spend counts a beat. It returns false if the day's limit is reached.
 func (p *Plugin) spend(ctx context.Context, now time.Time) (ok bool, err error) {
 	date := now.Format(time.DateOnly)
 	err = values.Edit(ctx, p.host.Items, core.Path{}, keyDay, func(today *day) (keep bool, err error) {

@@ -11,7 +11,7 @@ import (
 // clock is a time of the day, in minutes.
 type clock int
 
-// readClock reads "09:30".
+// readClock parses a time of day such as 09:30.
 func readClock(text string) (clock, error) {
 	t, err := time.Parse("15:04", strings.TrimSpace(text))
 	if err != nil {
@@ -29,7 +29,7 @@ func readDay(text string) (time.Weekday, error) {
 	return time.Weekday(i), nil
 }
 
-// night is a part of the day; where both ends are the same there is none.
+// night is a part of the day. If both ends are the same, there is none.
 type night struct{ from, to clock }
 
 var errNight = errors.New("write it like 22:00-08:00, or none")
@@ -50,7 +50,7 @@ func readNight(text string) (night, error) {
 	return night{a, b}, nil
 }
 
-// holds reports whether a wall clock's time is at night.
+// holds reports whether a local time is at night.
 func (n night) holds(t time.Time) bool {
 	at := clock(t.Hour()*60 + t.Minute())
 	if n.from <= n.to {
@@ -70,14 +70,14 @@ func readSchedule(b *Beat) (s schedule, err error) {
 	return s, err
 }
 
-// timing reads when the beat is due, and tells what is wrong with that.
+// timing parses when the beat is due, and reports faults.
 func (b *Beat) timing(fault func(text string, at ...any)) schedule {
 	s := schedule{every: b.Every}
 	if (b.Every > 0) == (len(b.At) > 0) {
 		fault(`give either at or every`, "at")
 	}
-	if b.Every > 0 && b.Every < leastEvery {
-		fault(fmt.Sprintf("that is too often; at least %s", leastEvery), "every")
+	if b.Every > 0 && b.Every < minEvery {
+		fault(fmt.Sprintf("that is too often; at least %s", minEvery), "every")
 	}
 	for i, text := range b.At {
 		c, err := readClock(text)
@@ -99,8 +99,8 @@ func (b *Beat) timing(fault func(text string, at ...any)) schedule {
 
 func (s *schedule) on(d time.Weekday) bool { return len(s.days) == 0 || slices.Contains(s.days, d) }
 
-// next is when it is due after a moment, by the wall clocks of a zone. What is
-// due every so often is due at the same moments in each life of the bot.
+// next returns when the beat is due next after a moment, by the local time of a
+// zone. With every, the times do not depend on when the bot was started.
 func (s *schedule) next(after time.Time, zone *time.Location) time.Time {
 	after = after.In(zone)
 	if s.every > 0 {

@@ -60,8 +60,8 @@ func TestCheck(t *testing.T) {
 		want []string // parts of the faults, in any order
 	}{
 		"no JSON":        {"{\n\n,", []string{"line 3"}},
-		"a wrong type":   {"{\n\"capabilities\": {\"tools\": [{\"name\": 5}]}}", []string{"nobody knows where", "name is missing", "description is missing", "version is missing", "tool 1: is left out: name must be string, not number"}},
-		"more":           {`{} {}`, []string{"there is more"}},
+		"a wrong type":   {"{\n\"capabilities\": {\"tools\": [{\"name\": 5}]}}", []string{"the agent has no address", "name is missing", "description is missing", "version is missing", "tool 1: is left out: name must be string, not number"}},
+		"more":           {`{} {}`, []string{"more text follows"}},
 		"nothing":        {`{}`, []string{"capabilities.tools is missing", "name is missing", "description is missing", "version is missing"}},
 		"no schema":      {with(`{"name":"a","description":"x"}`), []string{"a: is left out: inputSchema is missing"}},
 		"no name":        {with(`{"description":"x","inputSchema":{"type":"object"}}`), []string{"is left out: name is missing"}},
@@ -77,12 +77,12 @@ func TestCheck(t *testing.T) {
 		"deep":           {with(`{"name":"a","description":"x","inputSchema":{"type":"object","properties":{"x":` + deep + `}}}`), []string{"levels deep"}},
 		"too deep":       {strings.Repeat("[", 100) + strings.Repeat("]", 100), []string{"levels deep"}},
 		"twice":          {with(`{"name":"a_b","description":"x","inputSchema":{"type":"object"}},{"name":"aB","description":"x","inputSchema":{"type":"object"}}`), []string{"a_b: another tool has the same name; this one is offered as a_b_", "aB: another tool has the same name; this one is offered as a_b_"}},
-		"a message":      {with(`{"name":"message_x","description":"x","inputSchema":{"type":"object"}}`), []string{"kept for the interface"}},
+		"a message":      {with(`{"name":"message_x","description":"x","inputSchema":{"type":"object"}}`), []string{"reserved for the interface"}},
 		"permission":     {with(`{"name":"a","description":"x","inputSchema":{"type":"object"},"security":{"permission":"all"}}`), []string{`"all" is none of`}},
 		"method":         {with(`{"name":"a","description":"x","inputSchema":{"type":"object"},"endpoint":{"method":"TRACE"}}`), []string{`"TRACE" is none of`}},
 		"version":        {strings.Replace(with(`{"name":"a","description":"x","inputSchema":{"type":"object"}}`), "1.0.0", "one", 1), []string{"not a semantic version"}},
 		"endpoint":       {strings.Replace(with(`{"name":"a","description":"x","inputSchema":{"type":"object"}}`), "https://x.example", "ftp://x", 1), []string{"is not an address"}},
-		"no endpoint":    {strings.Replace(with(`{"name":"a","description":"x","inputSchema":{"type":"object"}}`), "https://x.example", "", 1), []string{"nobody knows where"}},
+		"no endpoint":    {strings.Replace(with(`{"name":"a","description":"x","inputSchema":{"type":"object"}}`), "https://x.example", "", 1), []string{"the agent has no address"}},
 	} {
 		var got []string
 		for _, f := range faultsOf(file(t, tc.text)) {
@@ -115,7 +115,7 @@ func TestConfig(t *testing.T) {
 		"[[source]]\npath=\"x\"\nprefix=\"A B\"":                    "at most 32 letters",
 		"[[source]]\npath=\"x\"\ntools=[\"[\"]":                     "is not a pattern",
 		"[[source]]\npath=\"x\"\nurl=\"x\"":                         "https://host/path",
-		"[[source]]\npath=\"x\"\nurl=\"http://x\"\ncommand=[\"x\"]": "give one of them",
+		"[[source]]\npath=\"x\"\nurl=\"http://x\"\ncommand=[\"x\"]": "remove one of them",
 		"[[source]]\npath=\"x\"\ncommand=[\"\"]":                    "the program has no name",
 		"[[source]]\npath=\"x\"\nheaders={\"a b\"=\"x\"}":           "is not a valid header name",
 		"[[source]]\npath=\"x\"\nenv={\"a b\"=\"x\"}":               "is not a valid variable name",
@@ -462,8 +462,8 @@ func TestTheCatalogueComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, want, got)
-	if faults := faultsOf(file(t, string(data))); len(faults) != 1 || !strings.Contains(faults[0].Text, "nobody knows where") {
-		t.Errorf("what is exported is no right blueprint: %v", faults)
+	if faults := faultsOf(file(t, string(data))); len(faults) != 1 || !strings.Contains(faults[0].Text, "the agent has no address") {
+		t.Errorf("the exported blueprint has faults: %v", faults)
 	}
 }
 

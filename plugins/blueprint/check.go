@@ -18,9 +18,9 @@ import (
 // Fault is something that is wrong with a blueprint.
 type Fault struct {
 	File    string // "": the source itself
-	Tool    string // as the file calls it; "": the file
+	Tool    string // its name in the file; "": the file as a whole
 	Text    string // what is wrong, and how to fix it
-	Warning bool   // it works nevertheless
+	Warning bool   // the blueprint can be used nevertheless
 }
 
 func (f Fault) String() string {
@@ -87,9 +87,9 @@ func read(file string, s *Source) ([]loaded, []Fault) {
 	return []loaded{{b, s, data}}, b.check(s)
 }
 
-// checkTogether gives tools whose names the catalogue cannot tell apart names that depend
-// only on the tool and its file, and returns what the catalogue refuses about the tools of
-// each file.
+// checkTogether renames tools whose names the catalogue cannot tell apart. The new names depend
+// only on the tool and its file. It returns what the catalogue refuses about the tools of each
+// file.
 func checkTogether(all []loaded) (faults []Fault) {
 	count := make(map[string]int)
 	for _, l := range all {
@@ -110,7 +110,7 @@ func checkTogether(all []loaded) (faults []Fault) {
 			names[t.made.Name] = true
 		}
 		var list []core.Action
-		for _, t := range l.offered() { // what the file does not offer may be nowhere
+		for _, t := range l.offered() { // drop dependencies on tools that are not offered
 			t.made.DependsOn = slices.DeleteFunc(t.made.DependsOn, func(name string) bool { return !names[name] })
 			list = append(list, t.made)
 		}
@@ -121,23 +121,22 @@ func checkTogether(all []loaded) (faults []Fault) {
 	return append(faults, refused...)
 }
 
-// owner is whose actions are linted.
+// owner is the plugin whose actions are linted.
 const owner = "blueprint"
 
-// semantic is a semantic version; its groups are its numbers.
+// semantic matches a semantic version; its groups are the numbers.
 var semantic = txt.Pattern(`^v?(\d+)\.(\d+)\.(\d+)([-+].*)?$`)
 
-// check leaves out the tools that a source cannot use, and returns what is wrong with the
-// blueprint.
+// check removes the tools that a source cannot use, and returns the faults of the blueprint.
 func (b *Blueprint) check(s *Source) (faults []Fault) {
 	add := func(tool, text string, warning bool) {
 		faults = append(faults, Fault{b.File, tool, text, warning})
 	}
 	b.checkEnvelope(s, add)
-	for _, f := range b.unread {
+	for _, f := range b.unreadable {
 		add(f.Tool, f.Text, f.Warning)
 	}
-	b.settle(s, add)
+	b.dropUnusable(s, add)
 	for i := range b.Tools {
 		for _, text := range b.Tools[i].notes {
 			add(b.Tools[i].Name, text, true)
@@ -153,15 +152,14 @@ func (b *Blueprint) check(s *Source) (faults []Fault) {
 	return faults
 }
 
-// checkEnvelope adds what is wrong beside the tools.
+// checkEnvelope adds the faults outside of the tools.
 func (b *Blueprint) checkEnvelope(s *Source, add func(tool, text string, warning bool)) {
 	_, wrong := outbound.ServerURL(b.Endpoint)
 	switch {
-	case len(b.Tools)+len(b.unread) == 0:
+	case len(b.Tools)+len(b.unreadable) == 0:
 		add("", "capabilities.tools is missing or empty", false)
 	case len(s.Command) == 0 && s.URL == "" && b.Endpoint == "":
-		add("", "nobody knows where the agent is: the file has no endpoint, and the configuration no url or command",
-			false)
+		add("", "the agent has no address: the file has no endpoint, and the configuration no url or command", false)
 	case b.Endpoint != "" && wrong != "":
 		add("", fmt.Sprintf("endpoint: %q %s", b.Endpoint, wrong), false)
 	}
@@ -174,17 +172,17 @@ func (b *Blueprint) checkEnvelope(s *Source, add func(tool, text string, warning
 		add("", fmt.Sprintf("version: %q is not a semantic version, like 1.2.0", b.Version), true)
 	}
 	if b.auth && len(s.Headers) == 0 && len(s.Command) == 0 {
-		add("", "security.authRequired: the agent wants to know who asks; the configuration has no headers", true)
+		add("", "security.authRequired: the agent requires authorization; the configuration has no headers", true)
 	}
 }
 
-// settle leaves out the tools that a source cannot use, and adds why.
-func (b *Blueprint) settle(s *Source, add func(tool, text string, warning bool)) {
+// dropUnusable removes the tools that a source cannot use, and adds why.
+func (b *Blueprint) dropUnusable(s *Source, add func(tool, text string, warning bool)) {
 	var usable []Tool
 	seen := make(map[string]bool)
 	for i := range b.Tools {
 		t := &b.Tools[i]
-		reasons := t.settle(s)
+		reasons := t.makeAction(s)
 		if len(reasons) == 0 && seen[t.Name] {
 			reasons = []string{"the file has another tool of that name"}
 		}
@@ -199,12 +197,12 @@ func (b *Blueprint) settle(s *Source, add func(tool, text string, warning bool))
 	b.Tools = usable
 }
 
-// settle sets the action that a tool becomes, without examples and an output schema that the
+// makeAction makes the action of a tool. It leaves out examples and an output schema that the
 // catalogue refuses. It returns why the tool cannot be used.
-func (t *Tool) settle(s *Source) (faults []string) {
+func (t *Tool) makeAction(s *Source) (faults []string) {
 	if s.sendsMessages(t.Name) {
 		return []string{core.MessagePrefix +
-			"… is kept for the interface of that name; give the source a prefix, if it is something else"}
+			"… is reserved for the interface of that name; if the tool does something else, give the source a prefix"}
 	}
 	faults = t.faults(s.Prefix)
 	if len(faults) > 0 {
@@ -230,17 +228,17 @@ func (t *Tool) settle(s *Source) (faults []string) {
 		if faults == nil {
 			faults = found
 		}
-		if t.Meta.Own != nil { // an action that the bot exported stays whole
+		if t.Meta.Own != nil { // an action that a bot exported is taken as it is, or not at all
 			break
 		}
 	}
 	return faults
 }
 
-// noteLeftOut notes what of a tool its action does without, and why.
+// noteLeftOut notes which parts of a tool its action does not have, and why.
 func (t *Tool) noteLeftOut(a *core.Action, why string) {
 	if strings.TrimSpace(t.Description) == "" {
-		t.notes = append(t.notes, "description is missing: the model does not learn what it does")
+		t.notes = append(t.notes, "description is missing: the model does not know what the tool does")
 	}
 	switch {
 	case a.Output == nil && t.made.Output != nil:
@@ -250,7 +248,7 @@ func (t *Tool) noteLeftOut(a *core.Action, why string) {
 	}
 }
 
-// offered are the tools that the source wants.
+// offered returns the tools that the source offers.
 func (l *loaded) offered() (tools []*Tool) {
 	for i := range l.Tools {
 		if l.source.offers(l.Tools[i].Name) {

@@ -16,9 +16,9 @@ import (
 
 // Change is one difference between two versions of a blueprint.
 type Change struct {
-	Tool     string // as the file calls it; "": the envelope
+	Tool     string // its name in the file; "": the envelope
 	Text     string
-	Breaking bool // what was right before may fail now
+	Breaking bool // calls that were valid before may fail now
 }
 
 func (c Change) String() string {
@@ -28,9 +28,9 @@ func (c Change) String() string {
 	return c.Tool + ": " + c.Text
 }
 
-// Compare returns how a blueprint changed, the breaking changes first. What it cannot judge
-// counts as breaking. A breaking change under an unchanged major version is a change of its
-// own.
+// Compare returns the changes of a blueprint, the breaking ones first. Changes that it cannot
+// judge count as breaking. If something breaks and the major version is the same, that is a
+// further change.
 func Compare(before, after []byte) ([]Change, error) {
 	old, err := Read(before)
 	if err != nil {
@@ -92,7 +92,7 @@ func (d *diff) compareTool(before, after *Tool) {
 		d.add(false, "the output has a schema now")
 	case before.Output != nil && after.Output == nil:
 		d.add(true, "the output has no schema any more")
-	default: // who reads an answer is bound by what was promised before
+	default: // readers of the output rely on the former schema
 		d.schemas("output", before.Output, after.Output, true)
 	}
 	if before.Annotations.ReadOnly != after.Annotations.ReadOnly {
@@ -103,10 +103,10 @@ func (d *diff) compareTool(before, after *Tool) {
 			"who may use it, or whether it asks, has changed")
 	}
 	if before.Endpoint != after.Endpoint {
-		d.add(false, "it is called elsewhere")
+		d.add(false, "it has another endpoint")
 	}
 	if before.Description != after.Description || before.Title != after.Title {
-		d.add(false, "it is described in other words")
+		d.add(false, "its description has changed")
 	}
 }
 
@@ -127,18 +127,18 @@ func (d *diff) envelope(old, b *Blueprint) {
 	was, is := txt.Clip(cmp.Or(old.Version, "none"), 40), txt.Clip(cmp.Or(b.Version, "none"), 40)
 	switch {
 	case broken && major(b.Version) == major(old.Version):
-		d.add(true, "the version is still %s: a change that breaks something wants another first number", is)
+		d.add(true, "the version is still %s: a breaking change needs a new major version", is)
 	case b.Version != old.Version:
 		d.add(false, "version %s has become %s", was, is)
 	}
 	if old.Endpoint != b.Endpoint || old.invoke != b.invoke {
-		d.add(false, "the agent is called elsewhere")
+		d.add(false, "the agent has another endpoint")
 	}
 	if !sameJSON(old.Compliance, b.Compliance) {
-		d.add(false, "what it says of compliance has changed")
+		d.add(false, "the compliance section has changed")
 	}
 	if !sameJSON(old.Security, b.Security) {
-		d.add(false, "what it says of security has changed")
+		d.add(false, "the security section has changed")
 	}
 }
 
@@ -164,25 +164,25 @@ const (
 	maxHops  = 16 // of references
 )
 
-// comparison compares two schemas. narrower and wider mean breaking and harmless for an
-// input, and the other way round for an output.
+// comparison compares two schemas. Accepting fewer values (narrower) breaks an input; allowing
+// more values (wider) breaks an output.
 type comparison struct {
 	*diff
 	output        bool
-	before, after map[string]any // the roots
-	left          int
+	before, after map[string]any     // the roots
+	left          int                // nodes that may still be compared
 	seen          map[[2]string]bool // references that were followed
 }
 
-// narrower adds that fewer values are right than before.
+// narrower adds a change by which fewer values are valid.
 func (c *comparison) narrower(format string, args ...any) { c.add(!c.output, format, args...) }
 
-// wider adds that more values are right than before.
+// wider adds a change by which more values are valid.
 func (c *comparison) wider(format string, args ...any) { c.add(c.output, format, args...) }
 
 func (c *comparison) nodes(at string, x, y any, depth int) {
 	same := reflect.DeepEqual(x, y)
-	if same && !strings.Contains(string(core.JSON(x)), `"$ref"`) || c.again(x, y) {
+	if same && !strings.Contains(string(core.JSON(x)), `"$ref"`) || c.seenBefore(x, y) {
 		return
 	}
 	c.left--
@@ -201,11 +201,11 @@ func (c *comparison) nodes(at string, x, y any, depth int) {
 	if a["items"] != nil && b["items"] != nil {
 		c.nodes(at+"[]", a["items"], b["items"], depth+1)
 	}
-	c.rest(at, a, b)
+	c.otherKeywords(at, a, b)
 }
 
-// again reports whether both refer to what was compared already, and notes that it is now.
-func (c *comparison) again(x, y any) bool {
+// seenBefore returns whether both are references that were compared already, and records them.
+func (c *comparison) seenBefore(x, y any) bool {
 	a, _ := x.(map[string]any)
 	b, _ := y.(map[string]any)
 	before, okA := a["$ref"].(string)
@@ -267,19 +267,19 @@ func without(a, b []string) []string {
 	})
 }
 
-// Keywords that set limits: a higher least one and a lower most one are narrower.
+// Keywords that set limits. A higher minimum and a lower maximum are narrower.
 var (
-	leastKeywords = []string{"minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"}
-	mostKeywords  = []string{"maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"}
+	minKeywords = []string{"minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"}
+	maxKeywords = []string{"maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"}
 )
 
 func (c *comparison) bounds(at string, a, b map[string]any) {
-	for _, key := range slices.Concat(leastKeywords, mostKeywords) {
+	for _, key := range slices.Concat(minKeywords, maxKeywords) {
 		before, had := a[key].(float64)
 		after, has := b[key].(float64)
 		switch {
 		case had == has && before == after:
-		case has && (!had || (after > before) == slices.Contains(leastKeywords, key)):
+		case has && (!had || (after > before) == slices.Contains(minKeywords, key)):
 			c.narrower("%s: %s is %v now", at, key, after)
 		case has:
 			c.wider("%s: %s is %v now", at, key, after)
@@ -313,8 +313,8 @@ func missing(a, b []any) []any {
 	})
 }
 
-// properties compares what an object has. What an input no longer knows may have been sent;
-// what an output lacks may have been read.
+// properties compares the properties of an object. A removed one always breaks: callers may have
+// sent it, or readers may have used it.
 func (c *comparison) properties(at string, a, b map[string]any, depth int) {
 	needed, _ := a["required"].([]any)
 	needs, _ := b["required"].([]any)
@@ -351,16 +351,16 @@ func (c *comparison) properties(at string, a, b map[string]any, depth int) {
 	}
 }
 
-// How the remaining keywords are compared. What is in none of the lists is breaking.
+// How otherKeywords compares keywords. A change of a keyword in none of the lists is breaking.
 var (
-	comparedKeywords = slices.Concat(leastKeywords, mostKeywords, []string{"type", "enum", "required", "properties",
-		"additionalProperties", "items", "$defs", "definitions", "$ref"}) // elsewhere, or where they are used
+	comparedKeywords = slices.Concat(minKeywords, maxKeywords, []string{"type", "enum", "required", "properties",
+		"additionalProperties", "items", "$defs", "definitions", "$ref"}) // compared by the other functions
 	ruleKeywords = []string{"pattern", "format", "const", "multipleOf", "uniqueItems"}
 	textKeywords = []string{"title", "description", "examples", "$comment", "$schema", "$id", "deprecated", "readOnly",
 		"writeOnly"}
 )
 
-func (c *comparison) rest(at string, a, b map[string]any) {
+func (c *comparison) otherKeywords(at string, a, b map[string]any) {
 	keys := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
 	slices.Sort(keys)
 	for _, key := range slices.Compact(keys) {

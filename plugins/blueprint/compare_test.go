@@ -142,10 +142,10 @@ func TestCompare(t *testing.T) {
 		"it reads now":      {file("1.0.0", strings.Replace(one, "true", "false", 1)), file("1.0.0", one), []string{"a: readOnlyHint is true now"}},
 		"stricter":          {file("1.0.0", one), file("2.0.0", strings.Replace(one, `"annot`, `"security":{"permission":"admins"},"annot`, 1)), []string{"!a: who may use it", "version"}},
 		"looser":            {file("1.0.0", strings.Replace(one, `"annot`, `"security":{"permission":"admins"},"annot`, 1)), file("1.0.0", one), []string{"a: who may use it"}},
-		"words":             {file("1.0.0", one), file("1.0.0", strings.Replace(one, `"x"`, `"y"`, 1)), []string{"a: it is described in other words"}},
-		"elsewhere":         {file("1.0.0", one), strings.Replace(file("1.0.0", one), "x.example", "y.example", 1), []string{"the agent is called elsewhere"}},
-		"another security":  {file("1.0.0", one), strings.Replace(file("1.0.0", one), `"name":"x"`, `"name":"x","meta":{"security":{"authRequired":true}}`, 1), []string{"what it says of security has changed"}},
-		"another path":      {file("1.0.0", one), file("1.0.0", strings.Replace(one, `"annot`, `"endpoint":{"path":"/a"},"annot`, 1)), []string{"a: it is called elsewhere"}},
+		"words":             {file("1.0.0", one), file("1.0.0", strings.Replace(one, `"x"`, `"y"`, 1)), []string{"a: its description has changed"}},
+		"elsewhere":         {file("1.0.0", one), strings.Replace(file("1.0.0", one), "x.example", "y.example", 1), []string{"the agent has another endpoint"}},
+		"another security":  {file("1.0.0", one), strings.Replace(file("1.0.0", one), `"name":"x"`, `"name":"x","meta":{"security":{"authRequired":true}}`, 1), []string{"the security section has changed"}},
+		"another path":      {file("1.0.0", one), file("1.0.0", strings.Replace(one, `"annot`, `"endpoint":{"path":"/a"},"annot`, 1)), []string{"a: it has another endpoint"}},
 	} {
 		changes, err := Compare([]byte(tc.before), []byte(tc.after))
 		if err != nil {

@@ -21,7 +21,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// agent carries out the tools of one blueprint.
+// agent calls the tools of one blueprint.
 type agent struct {
 	loaded
 	client  *http.Client // nil: the program is run
@@ -29,14 +29,14 @@ type agent struct {
 	pace    *pace
 }
 
-// request is what an agent is sent by the protocol of blueprints.
+// request is the request of a tool call.
 type request struct {
 	Tool    string          `json:"tool"`
 	Input   json.RawMessage `json:"input"`
 	Context *callContext    `json:"context,omitempty"`
 }
 
-// callContext says who asks, and where.
+// callContext identifies the user and the place of a call.
 type callContext struct {
 	User    string `json:"userId,omitempty"`
 	Session string `json:"sessionId"`
@@ -100,7 +100,8 @@ func (a *agent) request(t *Tool, c core.Call) json.RawMessage {
 	return core.JSON(r)
 }
 
-// address is where an endpoint is: at its own URL only if that is on the agent's host.
+// address returns the URL of an endpoint, always on the agent's host: the endpoint's own URL counts
+// only if it is there.
 func (a *agent) address(e endpoint) (*url.URL, error) {
 	u, err := url.Parse(cmp.Or(a.source.URL, a.Endpoint))
 	if err != nil {
@@ -121,8 +122,8 @@ func (a *agent) address(e endpoint) (*url.URL, error) {
 	return u.JoinPath(path), nil
 }
 
-// fill puts fields into the braces of the path, and removes them from the rest. A part must
-// not be empty, because the path would be that of something else.
+// fill replaces {NAME} in the path by fields, and removes these from the map. A value must not be
+// empty, because the path would be that of another resource.
 func (e endpoint) fill(fields map[string]json.RawMessage) (endpoint, error) {
 	for name, value := range fields {
 		place := "{" + name + "}"
@@ -144,10 +145,10 @@ func (e endpoint) fill(fields map[string]json.RawMessage) (endpoint, error) {
 	return e, nil
 }
 
-// output reads what a tool returned: JSON, or text.
+// output parses the output of a tool: JSON, or text.
 func output(data []byte) (json.RawMessage, error) {
 	if schema.Nesting(data) > maxDepth {
-		return nil, core.Errorf(core.Broken, "What came back is too deep.")
+		return nil, core.Errorf(core.Broken, "The output is nested too deeply.")
 	}
 	if string(bytes.TrimSpace(data)) == "null" {
 		data = nil
@@ -155,8 +156,8 @@ func output(data []byte) (json.RawMessage, error) {
 	return outbound.Value(data)
 }
 
-// unwrap takes the output out of an answer by the protocol. What it says about an error goes
-// before failed, which is what the transport says.
+// unwrap returns the output in an answer. The agent's own error takes precedence over failed, the
+// error of the transport.
 func unwrap(name string, data []byte, failed error) (json.RawMessage, error) {
 	var answer struct {
 		Success *bool
@@ -175,8 +176,8 @@ func unwrap(name string, data []byte, failed error) (json.RawMessage, error) {
 	return output(data)
 }
 
-// agentError is an agent's own error. Its kind follows its code, unless the transport knows
-// more.
+// agentError returns the error that an agent reports. Its kind is that of failed if that is more
+// specific than core.Broken, else it follows from the code.
 func agentError(name, code, message string, failed error) error {
 	text := cmp.Or(txt.Line(message), strings.ToLower(strings.ReplaceAll(code, "_", " ")))
 	e := &core.Error{Kind: core.Broken, Text: name + " says: " + txt.Clip(text, 300), Err: failed}
@@ -209,7 +210,7 @@ type pace struct {
 	calls []time.Time // of the last hour
 }
 
-// take counts a call. Its error says when there may be one.
+// take counts a call. If there were too many, it returns an error with the time to wait.
 func (p *pace) take() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -234,15 +235,15 @@ func (p *pace) take() error {
 	return nil
 }
 
-// Rollback says how a call of a tool is undone: by a call of another tool of the file. A text
-// "$input.NAME" or "$output.NAME" in Input stands for that value of the call; NAME may lead
-// deeper, by dots.
+// Rollback describes how a call of a tool is undone: by a call of another tool of the file. A text
+// "$input.NAME" or "$output.NAME" in Input is replaced by that value of the call; NAME may be a
+// path with dots.
 type Rollback struct {
 	Tool  string          `json:"tool"`
 	Input json.RawMessage `json:"input,omitempty"`
 }
 
-// undoPart tells the key of the second call from that of the first.
+// undoPart distinguishes the idempotency key of the undoing call.
 const undoPart = 1
 
 // decodeAny reads a JSON value that may be missing.
@@ -253,8 +254,8 @@ func decodeAny(raw json.RawMessage) (any, error) {
 	return schema.Decode(raw)
 }
 
-// rollback returns the tool that undoes calls of t. fault says why none can; both are zero if
-// the file names none.
+// rollback returns the tool that undoes calls of t, or a fault if that tool cannot. Both are zero
+// if the file names none.
 func (b *Blueprint) rollback(t *Tool) (undo *Tool, fault string) {
 	if t.Rollback == nil {
 		return nil, ""
@@ -299,7 +300,7 @@ func (a *agent) undo(ctx context.Context, t, other *Tool, c core.Call, done core
 	return err
 }
 
-// payload returns the input of the call that undoes another one.
+// payload returns the input of the undoing call.
 func (r *Rollback) payload(input, output json.RawMessage) (json.RawMessage, error) {
 	known := make(map[string]any)
 	var err error

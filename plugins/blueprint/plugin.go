@@ -1,14 +1,14 @@
-// Package blueprint is the plugin that makes actions of agent blueprints: files
-// ai-tools.json that say what tools an agent has, and how it is asked. It also
-// writes the bot's own catalogue as such a file. It is not for servers that tell
-// their tools themselves (see the plugin for tool servers).
+// Package blueprint makes the tools of agent blueprints actions of the bot. A
+// blueprint is a file ai-tools.json that describes the tools of an agent and how
+// to call them. The package also writes the bot's own catalogue as such a file,
+// and serves it. Servers that list their tools themselves belong to package mcp.
 //
 // # The file
 //
 //	{
 //	  "name": "bank", "type": "agent", "version": "1.2.0", "description": "…",
-//	  "endpoint": "https://bank.example",              the agent's address; the configuration goes before it
-//	  "endpoints": {"invoke": {"path": "/invoke"}},    where tools are called, below it
+//	  "endpoint": "https://bank.example",              the agent's address, unless the configuration has one
+//	  "endpoints": {"invoke": {"path": "/invoke"}},    the path below it where tools are called
 //	  "meta": {"compliance": {…}, "security": {"rateLimits": {"perMinute": 60}, "authRequired": true}},
 //	  "capabilities": {"tools": [{
 //	    "name": "invoices.list", "title": "…", "description": "…",
@@ -20,36 +20,37 @@
 //	  }]}
 //	}
 //
-// Of a tool name and inputSchema are needed. Where a file has name, type, version,
-// description, endpoint, endpoints, compliance or security within meta or metadata,
-// they are read there. $defs of the whole file serve all its tools. Everything but the tools is the
-// envelope; what is not known in it is kept. In an outputSchema, "x-display" says
-// how the output is shown: a format of the action display, or none.
+// A tool needs a name and an inputSchema. name, version, description, endpoint,
+// endpoints, compliance and security may also be inside of meta or metadata. $defs
+// of the file apply to all its tools. Everything but the tools is the envelope;
+// unknown parts of it are kept. In an outputSchema, "x-display" sets how the output
+// is shown: a format of the action display, or none.
 //
-// # What becomes of a tool
+// # How a tool becomes an action
 //
-// Its name is the action's (getBalance becomes get_balance), behind the prefix
-// that is configured. The inputSchema is the schema tier. The description's first
-// sentence is the brief; all of it, and the examples, are the examples tier; where
-// there is no example, one is made from the schema. What the tool returns must
-// match the outputSchema.
+// The action has the tool's name (getBalance becomes get_balance) behind the
+// configured prefix, and its inputSchema. The description's first sentence is the
+// brief; the whole description and the examples are the action's guide; without an
+// example, one is made from the schema. The tool's output must match the
+// outputSchema.
 //
-// Nothing in a file opens anything. A tool that is not marked as read-only has
-// effects outside: it is for admins, and asks first, unless the configuration says
-// else; what a file says of permission and confirmation can only be stricter.
+// A file cannot grant anything. A tool that is not marked as read-only is for
+// admins and must be confirmed, unless the configuration says otherwise; the
+// permission and confirmation in a file can only be stricter.
 //
 // # How a tool is called
 //
-// By HTTP, POST to the invoke endpoint:
+// By HTTP POST to the invoke endpoint:
 //
 //	{"tool": "invoices.list", "input": {…}, "context": {"userId": "…", "sessionId": "…"}}
 //	{"success": true, "output": …}    or    {"success": false, "error": {"code": "…", "message": "…"}}
 //
-// context is there only where the configuration says so. A tool with an endpoint
-// of its own gets its input alone: in the path's braces, none of which may stay
-// empty, and the rest as query (GET, DELETE) or JSON body; what it answers is the
-// output. A local command gets the first form on its standard input, and answers
-// on its standard output in either. Text that is not JSON is a string.
+// context is sent only if the configuration says so. A tool with an endpoint of
+// its own receives only its input: the values in braces in the path, all of which
+// are required, and the rest as query (GET, DELETE) or JSON body; the response is
+// the output. A local command reads the request on its standard input, and writes
+// such an answer, or the bare output, to its standard output. Text that is not
+// JSON is a string.
 package blueprint
 
 import (
@@ -80,7 +81,7 @@ type Plugin struct {
 	actions []core.Action
 }
 
-// New reads the blueprints. The error joins everything that is wrong with them.
+// New reads the blueprints. It logs warnings, and joins all other faults in the error.
 func New(h core.Host, c Config) (*Plugin, error) {
 	all, faults := c.load()
 	var errs []error
@@ -145,10 +146,10 @@ func (p *Plugin) Name() string { return p.h.Name }
 func (p *Plugin) Actions() []core.Action { return slices.Clone(p.actions) }
 
 // Run implements core.Runner: it compares the blueprints with those that were used last, and
-// tells the admins what broke.
+// notifies the admins of breaking changes.
 func (p *Plugin) Run(ctx context.Context) error {
 	for _, a := range p.agents {
-		if err := p.review(ctx, &a.loaded); err != nil && ctx.Err() == nil {
+		if err := p.compareWithLast(ctx, &a.loaded); err != nil && ctx.Err() == nil {
 			p.h.Log.Error("blueprint not compared", "file", a.File, "err", err)
 		}
 	}
@@ -161,17 +162,18 @@ func (p *Plugin) Run(ctx context.Context) error {
 	return nil
 }
 
+// accepted is the item that stores the blueprint that was used last.
 type accepted struct {
 	Blueprint json.RawMessage `json:"blueprint"`
 }
 
-// key is where the blueprint that was used last is kept.
+// key returns the key of the blueprint that was used last.
 func (l *loaded) key() string {
 	return "accepted:" + filepath.ToSlash(filepath.Join(l.source.Path, filepath.Base(l.File)))
 }
 
-// former returns the blueprint that was used last, nil if there was none.
-func (l *loaded) former(ctx context.Context, items core.Items) (json.RawMessage, error) {
+// lastUsed returns the blueprint that was used last, nil if there was none.
+func (l *loaded) lastUsed(ctx context.Context, items core.Items) (json.RawMessage, error) {
 	item, _, err := items.Get(ctx, core.Path{}, l.key())
 	var before accepted
 	if err != nil || item.Decode(&before) != nil {
@@ -180,14 +182,14 @@ func (l *loaded) former(ctx context.Context, items core.Items) (json.RawMessage,
 	return before.Blueprint, nil
 }
 
-// Changes tells how the files differ from what the bot used last, which items, the plugin's
-// own, remember: what can break as a fault, the rest as warnings. Files that cannot be read
-// are left out.
+// Changes returns how the files differ from the blueprints that the bot used last, which are in
+// the plugin's items. Breaking changes are faults, others warnings. Files that cannot be read are
+// left out.
 func (c *Config) Changes(ctx context.Context, items core.Items) (faults []Fault, err error) {
 	all, _ := c.load()
 	for i := range all {
 		l := &all[i]
-		before, err := l.former(ctx, items)
+		before, err := l.lastUsed(ctx, items)
 		if err != nil {
 			return nil, err
 		}
@@ -196,7 +198,7 @@ func (c *Config) Changes(ctx context.Context, items core.Items) (faults []Fault,
 		}
 		changes, err := Compare(before, l.data)
 		if err != nil {
-			text := "what was used last can no longer be read, so that nobody can tell what changed"
+			text := "the blueprint that was used last can no longer be read, so that changes are unknown"
 			faults = append(faults, Fault{File: l.File, Text: text, Warning: true})
 		}
 		for _, change := range changes {
@@ -206,10 +208,10 @@ func (c *Config) Changes(ctx context.Context, items core.Items) (faults []Fault,
 	return faults, nil
 }
 
-// review compares a blueprint with the one that was used last, tells what changed, and keeps
-// it.
-func (p *Plugin) review(ctx context.Context, l *loaded) error {
-	before, err := l.former(ctx, p.h.Items)
+// compareWithLast compares a blueprint with the one that was used last, reports the changes, and
+// stores it as the last one.
+func (p *Plugin) compareWithLast(ctx context.Context, l *loaded) error {
+	before, err := l.lastUsed(ctx, p.h.Items)
 	now := core.JSON(accepted{l.data})
 	if err != nil || before != nil && string(core.JSON(accepted{before})) == string(now) {
 		return err
@@ -250,11 +252,12 @@ func (p *Plugin) Commands() []command.Command {
 				"it": "Mostra gli agenti di cui uso gli strumenti",
 			},
 		},
-		Do: func(_ context.Context, c command.Call) (string, error) { return p.shown(c.Args["name"]) },
+		Do: func(_ context.Context, c command.Call) (string, error) { return p.describe(c.Args["name"]) },
 	}}
 }
 
-func (p *Plugin) shown(name string) (string, error) {
+// describe lists the blueprints or, with a name, shows that one in full.
+func (p *Plugin) describe(name string) (string, error) {
 	var b strings.Builder
 	for _, l := range p.agents {
 		if name != "" && !strings.EqualFold(l.Name, name) {
@@ -281,7 +284,7 @@ func (p *Plugin) shown(name string) (string, error) {
 type Config struct {
 	Sources []Source `toml:"source" doc:"A blueprint whose tools the bot may use."`
 	Serve   Serving  `toml:"serve" doc:"Which actions of the bot other programs may call over HTTP."`
-	// Dir is what relative paths are relative to; "": the working directory.
+	// Dir is the folder to which relative paths refer; "": the working directory.
 	Dir string
 }
 
@@ -321,7 +324,7 @@ func (s *Source) Check(fault func(text string, at ...any)) {
 	_, wrong := outbound.ServerURL(s.URL)
 	switch {
 	case s.URL != "" && len(s.Command) > 0:
-		fault("there is a command already; give one of them", "url")
+		fault("is set beside command; remove one of them", "url")
 	case s.URL != "" && wrong != "":
 		fault(wrong, "url")
 	case len(s.Command) > 0 && s.Command[0] == "":
@@ -331,8 +334,8 @@ func (s *Source) Check(fault func(text string, at ...any)) {
 	program.CheckEnv(s.Env, fault)
 }
 
-// offers reports whether a tool is wanted. What sends messages belongs to the interfaces:
-// an exported catalogue contains it, too.
+// offers reports whether the source offers a tool. It never offers tools with the names of
+// interfaces' message actions, which exported catalogues contain.
 func (s *Source) offers(tool string) bool {
 	return !s.sendsMessages(tool) && (len(s.Tools) == 0 || action.MatchAny(s.Tools, tool))
 }

@@ -24,7 +24,7 @@ const (
 	maxShared = 100 // $defs that all tools may use
 )
 
-// Blueprint is a file that was read.
+// Blueprint is a parsed file.
 type Blueprint struct {
 	File        string
 	Name        string
@@ -33,13 +33,13 @@ type Blueprint struct {
 	Endpoint    string // the agent's address; "": the file has none
 	Compliance  json.RawMessage
 	Security    json.RawMessage
-	Raw         json.RawMessage // all of it, as it is in the file, without the tools
+	Raw         json.RawMessage // the file without the tools
 	Tools       []Tool
 
-	unread []Fault // tools that cannot be read
-	invoke endpoint
-	limits limits
-	auth   bool
+	unreadable []Fault // tools that cannot be read
+	invoke     endpoint
+	limits     limits
+	auth       bool
 }
 
 type Tool struct {
@@ -58,11 +58,11 @@ type Tool struct {
 		Own *exportedAction `json:"synthbot,omitempty"`
 	} `json:"_meta,omitzero"`
 
-	made  core.Action // without code
-	notes []string    // what is odd about it, or not used
+	made  core.Action // its action, without code
+	notes []string    // warnings, such as about parts that are not used
 }
 
-// Bounds are when and how often a tool is called.
+// Bounds limit when and how often a tool is called.
 type Bounds struct {
 	DependsOn []string `json:"dependsOn,omitempty"` // tools that must have succeeded before
 	Timeout   span     `json:"timeout,omitzero"`
@@ -70,7 +70,7 @@ type Bounds struct {
 	RateLimit limits   `json:"rateLimit,omitzero"` // for each person
 }
 
-// Annotations are a file's own words on what a tool does.
+// Annotations are the file's hints about what a tool does.
 type Annotations struct {
 	Title       string `json:"title,omitempty"`
 	ReadOnly    bool   `json:"readOnlyHint,omitempty"`
@@ -78,13 +78,13 @@ type Annotations struct {
 	Idempotent  bool   `json:"idempotentHint,omitempty"`
 }
 
-// Security is what a file asks for before a tool is used.
+// Security contains the file's requirements for the use of a tool.
 type Security struct {
 	Permission string `json:"permission,omitempty"` // everyone, moderators, admins
 	Confirm    bool   `json:"requiresConfirmation,omitempty"`
 }
 
-// endpoint is where something is called.
+// endpoint is an address at which tools are called.
 type endpoint struct {
 	Path   string `json:"path,omitempty"`
 	Method string `json:"method,omitempty"`
@@ -107,13 +107,13 @@ func (s *span) UnmarshalText(text []byte) error {
 // MarshalText implements encoding.TextMarshaler.
 func (s span) MarshalText() ([]byte, error) { return []byte(time.Duration(s).String()), nil }
 
-// limits are how often an agent wants to be called.
+// limits are how often an agent may be called.
 type limits struct {
 	Minute int `json:"perMinute,omitempty"`
 	Hour   int `json:"perHour,omitempty"`
 }
 
-// rate is the limit as actions have one: the one for a minute, if there is one.
+// rate returns the rate limit of an action: the one per minute if set, else the one per hour.
 func (l limits) rate() core.RateLimit {
 	switch {
 	case l.Minute > 0:
@@ -124,8 +124,8 @@ func (l limits) rate() core.RateLimit {
 	return core.RateLimit{}
 }
 
-// metadata are the parts of the envelope that may be in the file itself, or in its meta or
-// metadata.
+// metadata contains the parts of the envelope that may be at the top level of the file, or in its
+// meta or metadata.
 type metadata struct {
 	Name        string          `json:"name"`
 	Version     string          `json:"version"`
@@ -140,8 +140,7 @@ type metadata struct {
 	Security   json.RawMessage `json:"security"`
 }
 
-// Read reads a blueprint. The error joins what makes it unreadable; Check tells whether its
-// tools are right.
+// Read parses a blueprint. It does not check whether its tools are usable; Config.Faults does.
 func Read(data []byte) (*Blueprint, error) {
 	switch {
 	case len(data) > maxFile:
@@ -185,7 +184,7 @@ func (b *Blueprint) addTool(i int, raw json.RawMessage, shared ...map[string]jso
 	var t Tool
 	if err := json.Unmarshal(raw, &t); err != nil {
 		text := "is left out: " + typeError(err).Error()
-		b.unread = append(b.unread, Fault{Tool: fmt.Sprint("tool ", i+1), Text: text, Warning: true})
+		b.unreadable = append(b.unreadable, Fault{Tool: fmt.Sprint("tool ", i+1), Text: text, Warning: true})
 		return
 	}
 	for name, form := range map[string]*json.RawMessage{"inputSchema": &t.Input, "outputSchema": &t.Output} {
@@ -210,7 +209,7 @@ func typeError(err error) error {
 	return err
 }
 
-// decode reads one JSON object. Its error names the line.
+// decode parses one JSON value. Its error contains the line.
 func decode(data []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	err := d.Decode(into)
@@ -224,7 +223,7 @@ func decode(data []byte, into any) error {
 		offset = wrong.Offset
 	case err == nil:
 		if _, err := d.Token(); !errors.Is(err, io.EOF) {
-			return errors.New("there is more behind the blueprint")
+			return errors.New("more text follows the blueprint")
 		}
 	}
 	if offset >= 0 {
@@ -234,7 +233,7 @@ func decode(data []byte, into any) error {
 	return err
 }
 
-// addMetadata adds what is not known yet.
+// addMetadata sets the fields that are not set yet.
 func (b *Blueprint) addMetadata(m metadata) {
 	b.Name = cmp.Or(b.Name, m.Name)
 	b.Version, b.Description = cmp.Or(b.Version, m.Version), cmp.Or(b.Description, m.Description)
@@ -257,7 +256,7 @@ func (b *Blueprint) addMetadata(m metadata) {
 		Limit  limits `json:"rateLimit"`
 		Auth   bool   `json:"authRequired"`
 	}
-	if json.Unmarshal(b.Security, &s) == nil { // what cannot be read asks for nothing
+	if json.Unmarshal(b.Security, &s) == nil { // else it requires nothing
 		b.limits, b.auth = cmp.Or(s.Limits, s.Limit), s.Auth
 	}
 }
@@ -279,7 +278,7 @@ func withoutTools(data []byte) (json.RawMessage, error) {
 	return core.JSON(all), nil
 }
 
-// define puts those shared definitions into a schema that it refers to and does not have.
+// define adds the shared definitions that a schema refers to and does not have.
 func define(schema json.RawMessage, shared map[string]json.RawMessage) json.RawMessage {
 	var root map[string]json.RawMessage
 	if len(shared) == 0 || json.Unmarshal(schema, &root) != nil || root == nil {
@@ -305,7 +304,7 @@ func define(schema json.RawMessage, shared map[string]json.RawMessage) json.RawM
 	return core.JSON(root)
 }
 
-// files lists the blueprints of a path.
+// files lists the files of a path: itself, or the .json files in the folder.
 func files(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -57,7 +57,7 @@ func (s *Serving) Check(fault func(text string, at ...any)) {
 type Server struct {
 	Log     *slog.Logger
 	Version string
-	Conf    func() Serving // in force
+	Conf    func() Serving // returns the present configuration
 	// Offer returns the actions that may be called now.
 	Offer func(ctx context.Context) ([]core.Action, error)
 	// Call carries out an action. A *core.Error has a text for the caller.
@@ -85,7 +85,7 @@ func (s *Server) Handler(address string) http.Handler {
 		s.answer(w, output, err)
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		refuse(w, http.StatusNotFound, "NOT_FOUND", "There is GET /tools, and POST /tools/NAME.")
+		refuse(w, http.StatusNotFound, "NOT_FOUND", "Use GET /tools or POST /tools/NAME.")
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -108,7 +108,7 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request) (json.RawMessage, 
 	if !slices.ContainsFunc(actions, func(a core.Action) bool { return a.Name == name }) {
 		return nil, errUnknownTool
 	}
-	// A failure shows when the answer is written.
+	// If this fails, the server's own deadline applies.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(maxCall))
 	input, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxInput))
 	if err != nil {
@@ -126,7 +126,7 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request) (json.RawMessage, 
 
 var errUnknownTool = errors.New("unknown tool")
 
-// statuses are how errors are answered.
+// statuses contains the HTTP status and error code of each kind of error.
 var statuses = map[core.ErrorKind]struct {
 	status int
 	code   string
@@ -184,14 +184,13 @@ func writeJSON(w http.ResponseWriter, status int, body json.RawMessage) {
 	_, _ = w.Write(append(body, '\n')) // a caller that went away does not read it
 }
 
-// Export writes actions as a blueprint that other agents can read, and of which the plugin
-// makes the same actions. version is the program's; what is not a semantic version becomes a
-// part of 0.0.0.
+// Export returns actions as a blueprint for other agents. The plugin makes the same actions from
+// it. version is the program's; if it is not a semantic version, 0.0.0+version is written.
 func Export(version string, actions []core.Action) ([]byte, error) {
 	return export(version, "", actions)
 }
 
-// export is Export with the address at which a Server serves the actions, if one does.
+// export is like Export. address is where a Server serves the actions; "" if none does.
 func export(version, address string, actions []core.Action) ([]byte, error) {
 	tools := make([]Tool, len(actions))
 	for i := range actions {
@@ -223,7 +222,7 @@ func export(version, address string, actions []core.Action) ([]byte, error) {
 
 func exported(a *core.Action) (Tool, error) {
 	if !json.Valid(a.Schema) || a.Output != nil && !json.Valid(a.Output) {
-		return Tool{}, errors.New("a schema is no JSON")
+		return Tool{}, errors.New("a schema is not JSON")
 	}
 	var schema struct{ Title string }
 	_ = json.Unmarshal(a.Schema, &schema) // a schema may be true or false
@@ -236,7 +235,7 @@ func exported(a *core.Action) (Tool, error) {
 	if rest != "" {
 		t.Description = strings.TrimSuffix(a.Brief, ".") + ". " + rest
 	}
-	if a.Allows() != core.PermissionConcerned { // which nobody else knows
+	if a.Allows() != core.PermissionConcerned { // other programs do not know that value
 		t.Security.Permission = string(a.Allows())
 	}
 	for _, x := range a.Examples.Examples {

@@ -16,7 +16,7 @@ type weatherPayload struct {
 	_ struct{} `title:"Look up the weather"`
 
 	Place string `json:"place,omitempty" title:"place" max:"100" doc:"A city, with its country where there are several: Paris, France. Left out: the person's place, else the bot's."`
-	Days  int    `json:"days" title:"days" default:"1" min:"1" max:"7" doc:"How many days, today among them."`
+	Days  int    `json:"days" title:"days" default:"1" min:"1" max:"7" doc:"How many days, including today."`
 }
 
 func (p *Plugin) Actions() []core.Action {
@@ -26,14 +26,14 @@ func (p *Plugin) Actions() []core.Action {
 	return []core.Action{action.Typed(core.Action{
 		Name: "weather", Similes: []string{"get_weather", "weather_forecast"},
 		Brief: "Look up the weather of a place, now and for the next days",
-		Examples: action.Guide("Tells the weather of a place now, and day by day for up to a week.",
+		Examples: action.Guide("Returns the weather of a place now, and day by day for up to a week.",
 			"When somebody asks about the weather, or whether they need a coat, an umbrella, a plan for indoors.",
-			[]string{"Do not make weather up: what you know of a climate is not a forecast.",
+			[]string{"Do not make up the weather: what you know about a climate is not a forecast.",
 				"For the day after tomorrow ask for 3 days."},
 			core.NewExample("“Do I need an umbrella?” from somebody whose place is known", `{}`),
 			core.NewExample("“How will the weekend be in Lisbon?” on a Thursday",
 				`{"place":"Lisbon, Portugal","days":4}`),
-		).Note("place is looked for on a map by its name: no streets, no “here”."),
+		).Note("place is searched for on a map by its name: no streets, no “here”."),
 		Effects: core.EffectReadsForeign, Permission: core.PermissionEveryone, Idempotent: true, Retries: 1,
 		Timeout:   3*p.config.Timeout + time.Second,
 		RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
@@ -60,7 +60,7 @@ func (p *Plugin) weather(ctx context.Context, c core.Call, in weatherPayload) (c
 	return core.Output(shown), nil
 }
 
-// where finds the place that is meant.
+// where returns the spot with a name or, without one, that of the author or the bot.
 func (p *Plugin) where(ctx context.Context, c core.Call, name string) (*spot, error) {
 	if name == "" {
 		s, err := p.visibleSpot(ctx, c.Path, c.Private, c.Author, c.Sees)
@@ -68,19 +68,19 @@ func (p *Plugin) where(ctx context.Context, c core.Call, name string) (*spot, er
 		case err != nil || s != nil && !s.Bare:
 			return s, err
 		case p.config.Place == "":
-			return nil, core.Errorf(core.Invalid, "It is not said of which place.")
+			return nil, core.Errorf(core.Invalid, "Say of which place.")
 		}
 		err = p.home.find(ctx, p)
 		s, _ = p.home.at(p.host.Clock())
 		if s == nil {
-			return nil, &core.Error{Kind: core.Temporary, Text: "The map does not tell where the bot is.", Err: err}
+			return nil, &core.Error{Kind: core.Temporary, Text: "The bot's place was not found on the map.", Err: err}
 		}
 		return s, nil
 	}
 	return p.locate(ctx, name, p.host.Language)
 }
 
-// locate finds a city, with errors for people.
+// locate finds a city. Its errors are for users.
 func (p *Plugin) locate(ctx context.Context, name, language string) (*spot, error) {
 	s, err := p.server.locate(ctx, name, language)
 	switch {
@@ -88,7 +88,7 @@ func (p *Plugin) locate(ctx context.Context, name, language string) (*spot, erro
 		return nil, core.Errorf(core.Invalid,
 			"There is no such place on the map. Write a city, with its country where there are several.")
 	case err != nil:
-		return nil, &core.Error{Kind: core.Temporary, Text: "The map does not answer.", Err: err}
+		return nil, &core.Error{Kind: core.Temporary, Text: "The map service does not answer.", Err: err}
 	}
 	return s, nil
 }
@@ -108,7 +108,7 @@ func (p *Plugin) Commands() []command.Command {
 	}, Do: p.place}}
 }
 
-// maxPlace is the longest name that is looked for, in bytes.
+// maxPlace is the maximum length of a place's name, in bytes.
 const maxPlace = 100
 
 func (p *Plugin) place(ctx context.Context, c command.Call) (string, error) {
@@ -129,12 +129,12 @@ func (p *Plugin) place(ctx context.Context, c command.Call) (string, error) {
 	return "You are in " + p.describe(s) + ".", p.keepPlace(ctx, c.Person, s)
 }
 
-// find takes a time zone, or a city.
+// find returns the spot of a time zone or a city.
 func (p *Plugin) find(ctx context.Context, name, locale string) (*spot, error) {
 	zone := strings.ReplaceAll(name, " ", "_")
 	if strings.Contains(zone, "/") || zone == "UTC" {
 		if loc, ok := timezone.Load(zone); ok && loc.String() == zone {
-			return bare(timezone.Zone{Name: loc.String()}), nil
+			return zoneSpot(timezone.Zone{Name: loc.String()}), nil
 		}
 	}
 	if p.config.Weather == weatherOff {
@@ -155,7 +155,7 @@ func (p *Plugin) describe(s *spot) string {
 	return text
 }
 
-// describePlace tells users what location they set, where they set it.
+// describePlace returns the caller's place, if it may be shown here.
 func (p *Plugin) describePlace(ctx context.Context, c command.Call) (string, error) {
 	s, err := p.visibleSpot(ctx, c.Path, c.Private, c.Author, c.Sees)
 	if err != nil {

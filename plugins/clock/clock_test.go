@@ -204,7 +204,7 @@ func TestWeatherNeverWaits(t *testing.T) {
 		if got := weather() + weather() + weather(); strings.Count(got, "rain") != 3 || sky.forecasts.Load() != 2 {
 			t.Errorf("told %q; asked %d times: old weather is told until there is new, and who fails is left alone", got, sky.forecasts.Load())
 		}
-		time.Sleep(again)
+		time.Sleep(retryDelay)
 		if weather(); sky.forecasts.Load() != 3 {
 			t.Errorf("asked %d times: who failed is asked again in the end", sky.forecasts.Load())
 		}
@@ -213,7 +213,7 @@ func TestWeatherNeverWaits(t *testing.T) {
 			t.Errorf("told %q, which is hours old", got)
 		}
 		sky.broken.Store(false)
-		time.Sleep(again)
+		time.Sleep(retryDelay)
 		if got := weather() + "/" + weather(); got != "/12 °C, light rain" {
 			t.Errorf("told %q when it works again", got)
 		}
@@ -237,7 +237,7 @@ func TestMapComesLater(t *testing.T) {
 		go func() { over <- p.Run(ctx) }()
 		synctest.Wait()
 		sky.broken.Store(false)
-		time.Sleep(again)
+		time.Sleep(retryDelay)
 		got := ""
 		for range 3 { // to find the place, then its weather, then to tell it
 			got = inject(t, p, core.Scene{Path: core.MustPath("room/1"), Now: s.Clock()}).Weather

@@ -12,13 +12,14 @@ import (
 	"synthbot/core/txt"
 )
 
-// injection is what a prompt shows, in a few hundred bytes. Nothing in it changes within a minute.
+// injection is the plugin's part of a prompt. It does not change within a minute.
 type injection struct {
 	there
 	Person *there `json:"person,omitempty"`
 }
 
-// there is the time, place, season and weather somewhere; of a user, so far as it differs.
+// there contains the time, place, season and weather of the bot, or of a user. A user's season is
+// left out if it is the bot's.
 type there struct {
 	Now     string `json:"now,omitempty"`
 	Place   string `json:"place,omitempty"`
@@ -26,8 +27,8 @@ type there struct {
 	Weather string `json:"weather,omitempty"`
 }
 
-// Inject implements core.Injector. It waits for nobody: weather is what is at
-// hand, and Run gets what is not.
+// Inject implements core.Injector. It never waits: it uses cached weather, and Run
+// fetches what is missing.
 func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, error) {
 	now := s.Now
 	if now.IsZero() {
@@ -35,7 +36,7 @@ func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 	}
 	home, due := p.home.at(p.host.Clock())
 	if p.config.Weather == weatherPrompt && due {
-		loop.Notify(p.skies.wake) // the map did not answer when Run began
+		loop.Notify(p.skies.wake) // the bot's place was not found yet
 	}
 	t := injection{there: there{Now: moment(now), Place: txt.Clip(p.config.Place, 40), Weather: p.sky(home)}}
 	t.Season = season(now.Month(), p.hemisphere(home, now.Location().String()))
@@ -77,26 +78,26 @@ func (p *Plugin) there(s *spot, now time.Time, here string) *there {
 	return t
 }
 
-// moment is a wall clock's time.
+// moment formats a local time.
 func moment(t time.Time) string { return t.Format("Monday 2 January 2006, 15:04") }
 
-// sky returns the weather of a spot in a few words, if prompts show it and it is known. Run
-// hears of spots that are unknown or outdated.
+// sky returns the weather of a spot in a few words, if prompts show weather and it is cached. It
+// makes Run fetch missing and outdated weather.
 func (p *Plugin) sky(s *spot) string {
 	if p.config.Weather != weatherPrompt || s == nil || s.Bare {
 		return ""
 	}
-	f, ok := p.skies.glance(s, p.host.Clock(), p.config.Refresh)
+	f, ok := p.skies.getOrRequest(s, p.host.Clock(), p.config.Refresh)
 	if !ok {
 		return ""
 	}
 	return f.Brief
 }
 
-// tropic is the latitude below which there are no four seasons worth a word.
+// tropic is the latitude below which prompts name no season.
 const tropic = 20.0
 
-// season is that of the month, by the hemisphere; "" where there is none.
+// season returns the season of a month in a hemisphere, "" if that is 0.
 func season(month time.Month, hemisphere int) string {
 	seasons := []string{"winter", "spring", "summer", "autumn"}
 	quarter := int(month) % 12 / 3
@@ -109,7 +110,7 @@ func season(month time.Month, hemisphere int) string {
 	return ""
 }
 
-// hemisphere is 1 in the north, -1 in the south, 0 where it does not matter.
+// hemisphere returns 1 in the north, -1 in the south, and 0 in the tropics or if it is unknown.
 func hemisphere(s *spot, zone string) int {
 	if s != nil && !s.Bare {
 		switch {
@@ -130,8 +131,8 @@ func hemisphere(s *spot, zone string) int {
 	return 0
 }
 
-// southern and northern list time zones with four seasons; of those that are in
-// neither, nothing is claimed.
+// southern and northern list time zones with four seasons. For others, prompts name no
+// season.
 var southern = []string{
 	"Australia/", "Antarctica/", "Pacific/Auckland", "Pacific/Chatham", "NZ", "America/Argentina/",
 	"America/Buenos_Aires", "America/Santiago", "America/Punta_Arenas", "America/Montevideo", "America/Asuncion",

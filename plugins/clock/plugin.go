@@ -1,12 +1,11 @@
 // Package clock gives the model date, time, season and weather, for the bot and for the user:
-// as a small injection that never waits for anything, and on request as the action weather.
+// as a small injection that never waits, and on request with the action weather.
 //
 // Weather and cities come from servers with the API of Open-Meteo, without a key. They are
-// asked only when a user names a city or wants the weather, or, with weather = "prompt", to
-// keep what prompts show as fresh as the configuration says. Their answers are data: capped
-// and checked.
+// called only when a user names a city or wants the weather and, with weather = "prompt", to
+// refresh the weather in prompts. Their answers are limited in size and checked.
 //
-// A user's location lies under their path, with the place where they said so. It is shown
+// A user's location is stored under their path, with the place where they set it. It is shown
 // there and in private, and nowhere else.
 package clock
 
@@ -23,7 +22,7 @@ import (
 	"synthbot/core/values"
 )
 
-// Plugin tells the time, the season and the weather. Safe for concurrent use.
+// Plugin provides the time, the season and the weather. Safe for concurrent use.
 type Plugin struct {
 	host   core.Host
 	config Config
@@ -47,12 +46,12 @@ type spot struct {
 	Lat     float64   `json:"lat,omitempty"`
 	Lon     float64   `json:"lon,omitempty"`
 	Zone    string    `json:"zone,omitempty"`
-	Origin  core.Path `json:"origin,omitzero"` // where the person said it
-	// Bare says that only the zone is known. Such a spot is not kept.
+	Origin  core.Path `json:"origin,omitzero"` // where the user set it
+	// Bare says that only the zone is known. Such a spot is not stored.
 	Bare bool `json:"-"`
 }
 
-// String is the spot as people write it.
+// String returns the name, the region and the country.
 func (s *spot) String() string {
 	text := s.Name
 	for _, more := range []string{s.Region, s.Country} {
@@ -63,21 +62,21 @@ func (s *spot) String() string {
 	return text
 }
 
-// location is the spot's time zone; nil where it is not known.
+// location returns the spot's time zone, nil if it is unknown.
 func (s *spot) location() *time.Location {
 	loc, _ := timezone.Load(s.Zone)
 	return loc
 }
 
 // keyPlace is the key of a user's spot. Their time zone is in the host's Zones, which other
-// plugins set, too.
+// plugins also set.
 const keyPlace = "place"
 
-// keepPlace keeps a spot; nil removes it. Other times that the user sees follow it.
+// keepPlace stores a user's spot, and sets their time zone for all plugins; nil removes both.
 func (p *Plugin) keepPlace(ctx context.Context, person core.Path, s *spot) error {
 	item := values.New(person, keyPlace, nil)
 	if s != nil && s.location() == nil {
-		s.Zone = "" // what nobody knows the clock of
+		s.Zone = "" // unknown
 	}
 	if s != nil && !s.Bare {
 		item.Value = core.JSON(s)
@@ -94,8 +93,8 @@ func (p *Plugin) keepPlace(ctx context.Context, person core.Path, s *spot) error
 	return nil
 }
 
-// bare is the spot of whom nothing but the zone is known; nil where that is not.
-func bare(z timezone.Zone) *spot {
+// zoneSpot returns a spot of which only the zone is known, nil if the zone is unknown.
+func zoneSpot(z timezone.Zone) *spot {
 	if _, ok := timezone.Load(z.Name); !ok {
 		return nil
 	}
@@ -103,13 +102,13 @@ func bare(z timezone.Zone) *spot {
 	return &spot{Name: strings.ReplaceAll(city, "_", " "), Zone: z.Name, Origin: z.Origin, Bare: true}
 }
 
-// visibleSpot returns where the author of a turn is, if that may be shown there: in
-// private, or where readers of its origin are.
+// visibleSpot returns the spot of the author of a turn, if it may be shown there: in
+// private, and to readers of its origin.
 func (p *Plugin) visibleSpot(ctx context.Context, place core.Path, private bool, author core.Author,
 	sees []core.Path) (*spot, error) {
 	person, err := place.Person(author.ID)
 	if err != nil || author.Bot {
-		return nil, nil // nobody, or many
+		return nil, nil // no single user
 	}
 	z, err := timezone.Of(ctx, p.host.Zones, person)
 	if err != nil {
@@ -119,9 +118,9 @@ func (p *Plugin) visibleSpot(ctx context.Context, place core.Path, private bool,
 	if err != nil {
 		return nil, err
 	}
-	spots := []*spot{bare(z)}
-	if ok && (named.Zone == "" || named.Zone == z.Name) { // they have named no other time zone since
-		spots = []*spot{&named, bare(z)}
+	spots := []*spot{zoneSpot(z)}
+	if ok && (named.Zone == "" || named.Zone == z.Name) { // they did not set another time zone since
+		spots = []*spot{&named, zoneSpot(z)}
 	}
 	for _, s := range spots {
 		if s != nil && (private || s.visibleAt(place) || slices.ContainsFunc(sees, s.visibleAt)) {
@@ -146,7 +145,7 @@ type Config struct {
 	Timeout    time.Duration `toml:"timeout" default:"10s" min:"1s" max:"1m" doc:"How long a request may take."`
 }
 
-// What Config.Weather may be.
+// Values of Config.Weather.
 const (
 	weatherOff    = "off"
 	weatherAsk    = "ask"

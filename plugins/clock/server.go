@@ -17,15 +17,15 @@ import (
 	"synthbot/core/txt"
 )
 
-// server asks the two services. Safe for concurrent use.
+// server calls the two services. Safe for concurrent use.
 type server struct {
 	client                    http.Client
 	forecastURL, geocodingURL string
-	temperature, speed        string // the units, as the service calls them
-	unitTemp, unitSpeed       string // and as they are written
+	temperature, speed        string // the units, as in requests
+	unitTemp, unitSpeed       string // and as in texts
 }
 
-// maxAnswer is the longest answer that is read, in bytes.
+// maxAnswer is the maximum size of an answer, in bytes.
 const maxAnswer = 256 << 10
 
 func newServer(c *Config) *server {
@@ -55,7 +55,7 @@ func (s *server) get(ctx context.Context, address string, query url.Values, v an
 	answer, err := s.client.Do(r)
 	if err != nil {
 		if u, ok := errors.AsType[*url.Error](err); ok {
-			err = u.Err // without the address: it holds what a person wrote
+			err = u.Err // without the address, which contains words of a user
 		}
 		return fmt.Errorf("%s: %w", r.URL.Host, err)
 	}
@@ -76,10 +76,10 @@ func (s *server) get(ctx context.Context, address string, query url.Values, v an
 	return nil
 }
 
-// errNowhere is what looking for a city fails with that is not on the map.
+// errNowhere is returned for a city that is not on the map.
 var errNowhere = errors.New("there is no such place on the map")
 
-// found is what the map answers.
+// found is the answer to a search for a city.
 type found struct {
 	Results []struct {
 		Name    string  `json:"name"`
@@ -92,8 +92,8 @@ type found struct {
 	} `json:"results"`
 }
 
-// locate finds a city, by its name or as "city, country". Where it is on no map,
-// the error is errNowhere.
+// locate finds a city, by its name or as "city, country". It returns errNowhere if
+// there is none.
 func (s *server) locate(ctx context.Context, name, language string) (*spot, error) {
 	city, rest, _ := strings.Cut(name, ",")
 	language, _, _ = strings.Cut(strings.ToLower(language), "-")
@@ -105,7 +105,7 @@ func (s *server) locate(ctx context.Context, name, language string) (*spot, erro
 	return f.pick(strings.TrimSpace(rest))
 }
 
-// pick is the first result in that region or country; "" is anywhere.
+// pick returns the first result in a region or country; "" means anywhere.
 func (f *found) pick(in string) (*spot, error) {
 	for _, r := range f.Results {
 		s := &spot{Name: clean(r.Name), Region: clean(r.Region), Country: clean(r.Country), Lat: r.Lat, Lon: r.Lon,
@@ -124,12 +124,12 @@ func (f *found) pick(in string) (*spot, error) {
 	return nil, errNowhere
 }
 
-// clean is a name from a server on a short line.
+// clean returns a name from the service on a short line.
 func clean(s string) string { return txt.ClipLine(s, 60) }
 
 // forecast is the weather of a spot, as the model sees it.
 type forecast struct {
-	Brief string      `json:"-"` // how it is now, in a few words
+	Brief string      `json:"-"` // the present weather, in a few words
 	Place string      `json:"place"`
 	Time  string      `json:"local_time"`
 	Now   forecastNow `json:"now"`
@@ -156,7 +156,7 @@ type day struct {
 	Sunset  string `json:"sunset,omitempty"`
 }
 
-// answered is how the service writes a forecast.
+// answered is the service's answer with a forecast.
 type answered struct {
 	Current struct {
 		Time        string   `json:"time"`
@@ -178,7 +178,7 @@ type answered struct {
 	} `json:"daily"`
 }
 
-// maxDays is how far a forecast reaches.
+// maxDays is how many days a forecast covers.
 const maxDays = 7
 
 func (s *server) forecast(ctx context.Context, at *spot) (*forecast, error) {
@@ -200,6 +200,7 @@ func (s *server) forecast(ctx context.Context, at *spot) (*forecast, error) {
 
 var errForecast = errors.New("the forecast cannot be read")
 
+// read converts and checks the service's answer.
 func (s *server) read(a *answered) (*forecast, error) {
 	c := &a.Current
 	if _, err := time.Parse(localForm, c.Time); err != nil || c.Temperature == nil {
@@ -237,10 +238,10 @@ func (s *server) read(a *answered) (*forecast, error) {
 	return f, nil
 }
 
-// localForm is how the service writes a wall clock's time.
+// localForm is the layout of the service's local times.
 const localForm = "2006-01-02T15:04"
 
-// at is the i-th one, if there are so many.
+// at returns element i, the zero value if there is none.
 func at[T any](list []T, i int) (v T) {
 	if i < len(list) {
 		v = list[i]
@@ -256,7 +257,7 @@ func hourOf(list []string, i int) string {
 	return t.Format("15:04")
 }
 
-// skyWords are the weather codes of the WMO, as Open-Meteo uses them.
+// skyWords describes the weather codes of the WMO, as Open-Meteo uses them.
 var skyWords = map[int]string{
 	0: "clear sky", 1: "mainly clear", 2: "partly cloudy", 3: "overcast", 45: "fog", 48: "fog", 51: "drizzle",
 	53: "drizzle", 55: "drizzle", 56: "freezing drizzle", 57: "freezing drizzle", 61: "light rain", 63: "rain",
@@ -269,7 +270,7 @@ func words(code float64) string {
 	return cmp.Or(skyWords[int(min(max(code, 0), 99))], "unknown weather")
 }
 
-// degrees is a temperature without false precision.
+// degrees rounds a number to an integer.
 func degrees(t float64) string {
 	n := math.Round(t)
 	if n == 0 {

@@ -11,33 +11,33 @@ import (
 	"synthbot/core/recent"
 )
 
-// skies is the weather that is at hand. Safe for concurrent use.
+// skies is a cache of weather. Safe for concurrent use.
 type skies struct {
-	wake chan struct{}
+	wake chan struct{} // holds a token if Run has something to fetch
 
 	mu     sync.Mutex
 	known  recent.Cache[cell, *seen]
-	wanted map[cell]spot // what Run is to get
+	wanted map[cell]spot // to be fetched by Run
 }
 
-// cell is a piece of the map that has one weather, about 5 km wide.
+// cell is an area of the map with the same weather, about 5 km wide.
 type cell struct{ lat, lon int32 }
 
 func cellOf(s *spot) cell {
-	const wide = 20 // of a degree
+	const wide = 20 // cells per degree
 	return cell{int32(math.Round(s.Lat * wide)), int32(math.Round(s.Lon * wide))}
 }
 
+// seen is the cached weather of a cell.
 type seen struct {
 	sky   *forecast // nil: none yet
-	at    time.Time // when it was asked for
-	retry time.Time
+	at    time.Time // when it was fetched
+	retry time.Time // not fetched before then, after an error
 }
 
-// Limits of what is kept and shown.
 const (
-	maxSkies = 250 // that were used last
-	tooOld   = 3 * time.Hour
+	maxSkies = 250           // cached cells, the most recently used
+	tooOld   = 3 * time.Hour // the age from which on cached weather is not shown
 )
 
 func newSkies() *skies {
@@ -45,8 +45,8 @@ func newSkies() *skies {
 		wanted: make(map[cell]spot)}
 }
 
-// glance returns what is at hand, and asks Run for what is older than fresh.
-func (k *skies) glance(s *spot, now time.Time, fresh time.Duration) (*forecast, bool) {
+// getOrRequest returns the cached weather, and makes Run fetch it if it is older than fresh.
+func (k *skies) getOrRequest(s *spot, now time.Time, fresh time.Duration) (*forecast, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	x := k.cell(s)
@@ -62,7 +62,7 @@ func (k *skies) cell(s *spot) *seen {
 	return k.known.Ensure(cellOf(s), func() *seen { return new(seen) })
 }
 
-// fresh returns what is at most that old.
+// fresh returns the cached weather if it is at most that old.
 func (k *skies) fresh(s *spot, now time.Time, age time.Duration) (*forecast, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -73,20 +73,20 @@ func (k *skies) fresh(s *spot, now time.Time, age time.Duration) (*forecast, boo
 	return x.sky, true
 }
 
-// put keeps what was asked for; nil: it failed.
+// put stores fetched weather; nil says that fetching failed.
 func (k *skies) put(s *spot, f *forecast, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.wanted, cellOf(s))
 	x := k.cell(s)
 	if f == nil {
-		x.retry = now.Add(again)
+		x.retry = now.Add(retryDelay)
 		return
 	}
 	*x = seen{sky: f, at: now}
 }
 
-// next is something that Run is to get.
+// next returns a spot whose weather Run must fetch.
 func (k *skies) next() (s spot, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -96,8 +96,7 @@ func (k *skies) next() (s spot, ok bool) {
 	return s, false
 }
 
-// Run gets the weather that prompts want, until ctx ends. Where nobody wants any
-// it sleeps.
+// Run implements core.Runner: it fetches the weather for prompts until ctx ends.
 func (p *Plugin) Run(ctx context.Context) error {
 	if p.config.Weather != weatherPrompt {
 		<-ctx.Done()
@@ -117,6 +116,7 @@ func (p *Plugin) Run(ctx context.Context) error {
 	return nil
 }
 
+// look fetches the weather of a spot into the cache.
 func (p *Plugin) look(ctx context.Context, s *spot) (*forecast, error) {
 	f, err := p.server.forecast(ctx, s)
 	p.skies.put(s, f, p.host.Clock())
@@ -126,7 +126,7 @@ func (p *Plugin) look(ctx context.Context, s *spot) (*forecast, error) {
 	return f, nil
 }
 
-// home is where the bot is: found on the map once it is needed.
+// home is the bot's place. It is searched for on the map when it is needed.
 type home struct {
 	name string
 
@@ -135,17 +135,17 @@ type home struct {
 	retry time.Time
 }
 
-// at returns the bot's spot; nil if it was not found yet, and then whether the map is to be asked now.
+// at returns the bot's spot, nil if it was not found yet. due says whether to search for it now.
 func (h *home) at(now time.Time) (s *spot, due bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.spot, h.name != "" && h.spot == nil && !now.Before(h.retry)
 }
 
-// again is how long after a failure the map is asked again.
-const again = 10 * time.Minute
+// retryDelay is the pause after a failed request.
+const retryDelay = 10 * time.Minute
 
-// find looks for it, unless that was done or failed a moment ago.
+// find searches for the bot's place, unless it is known or a search failed lately.
 func (h *home) find(ctx context.Context, p *Plugin) error {
 	now := p.host.Clock()
 	_, due := h.at(now)
@@ -153,7 +153,7 @@ func (h *home) find(ctx context.Context, p *Plugin) error {
 		return nil
 	}
 	h.mu.Lock()
-	h.retry = now.Add(again)
+	h.retry = now.Add(retryDelay)
 	h.mu.Unlock()
 	s, err := p.server.locate(ctx, h.name, p.host.Language)
 	if err != nil {

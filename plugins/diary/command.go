@@ -22,7 +22,7 @@ func (p *Plugin) Commands() []command.Command {
 func (p *Plugin) read(ctx context.Context, c command.Call) (string, error) {
 	day, err := p.day(ctx, c.Path, strings.ToLower(c.Args["day"]))
 	if err != nil || day == "" {
-		return "I wrote nothing here yet.", err
+		return "I have not written anything here yet.", err
 	}
 	v, err := p.view(ctx, c.Path, day)
 	if err != nil {
@@ -47,7 +47,7 @@ func (p *Plugin) read(ctx context.Context, c command.Call) (string, error) {
 	return strings.TrimSpace(b.String()), nil
 }
 
-// day reads a day as people write it; "" is none.
+// day parses a day; "" is the latest with an entry. It returns "" if there is none.
 func (p *Plugin) day(ctx context.Context, place core.Path, text string) (string, error) {
 	switch text {
 	case "today":
@@ -62,7 +62,7 @@ func (p *Plugin) day(ctx context.Context, place core.Path, text string) (string,
 		return days[len(days)-1], nil
 	}
 	if _, err := time.Parse(time.DateOnly, text); err != nil {
-		return "", core.Errorf(core.Invalid, "Tell the day as YYYY-MM-DD, or say today or yesterday.")
+		return "", core.Errorf(core.Invalid, "Write the day as YYYY-MM-DD, today or yesterday.")
 	}
 	return text, nil
 }

@@ -12,9 +12,8 @@ import (
 	"synthbot/core/txt"
 )
 
-// What an injection looks at.
 const (
-	placesMax = 16  // places that are looked into
+	placesMax = 16  // places whose diary is read
 	noteMax   = 200 // characters of one entry
 )
 
@@ -28,8 +27,8 @@ type shownNote struct {
 	time time.Time
 }
 
-// Inject implements core.Injector: what the diary says of the last days, the
-// newest first, as long as there is room.
+// Inject implements core.Injector: it returns the notes of the last days, the newest
+// first, as many as fit.
 func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, error) {
 	if p.config.Days == 0 {
 		return nil, nil
@@ -59,8 +58,8 @@ func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 	return core.JSON(notes[:n]), nil
 }
 
-// origins returns the places whose entries may be shown: those that are seen, and those
-// above them.
+// origins returns the places whose entries may be shown: place, those that it sees, and those above
+// them.
 func origins(place core.Path, sees []core.Path) []core.Path {
 	all := []core.Path{place}
 	for _, see := range append([]core.Path{place}, sees...) {
@@ -73,8 +72,7 @@ func origins(place core.Path, sees []core.Path) []core.Path {
 	return all
 }
 
-// notes tell of a day: its digest, or else its entries; entries that came after
-// the digest, besides.
+// notes returns the digest of a day and the entries that are not in it.
 func (p *Plugin) notes(v *view) (notes []shownNote) {
 	rest := v.Entries
 	d := v.Digest

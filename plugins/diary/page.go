@@ -13,7 +13,7 @@ import (
 	"synthbot/core/values"
 )
 
-// page is a day of a place's diary, as it is kept.
+// page is a day of a place's diary, as it is stored.
 type page struct {
 	Entries []entry `json:"entries"`
 	Digest  *digest `json:"digest,omitempty"`
@@ -22,11 +22,10 @@ type page struct {
 	place core.Path
 }
 
-// entry is what the bot wrote at one time. Of a page as it is read for others,
-// Thought is not there: see view.
+// entry is one entry of the diary. Others read it without Thought, see view.
 type entry struct {
 	open
-	// The name hides it from exports.
+	// Exports leave out this key.
 	Thought string `json:"private_thought,omitempty"`
 }
 
@@ -42,14 +41,14 @@ func (e *entry) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// open is what may be shown of an entry.
+// open is the part of an entry that may be shown.
 type open struct {
-	ID       string    `json:"id"` // the step that wrote it: the same step writes once
+	ID       string    `json:"id"` // of the step that wrote it, which is repeated after a crash
 	Time     time.Time `json:"time"`
 	Summary  string    `json:"summary"`
 	Feelings []string  `json:"feelings,omitempty"`
 	Tags     []string  `json:"tags,omitempty"`
-	By       core.Path `json:"by,omitzero"` // who caused the turn
+	By       core.Path `json:"by,omitzero"` // the author of the turn
 	People   []someone `json:"people,omitempty"`
 }
 
@@ -64,11 +63,11 @@ type someone struct {
 type digest struct {
 	Text string    `json:"text"`
 	Mood string    `json:"mood,omitempty"`
-	N    int       `json:"n"` // how many entries it is made of
+	N    int       `json:"n"` // how many entries it covers, from the first
 	Time time.Time `json:"time"`
 }
 
-// view is a page as others may see it: it has no place for thoughts.
+// view is a page as others may see it, without thoughts.
 type view struct {
 	Entries []open  `json:"entries"`
 	Digest  *digest `json:"digest,omitempty"`
@@ -87,7 +86,7 @@ func isDay(key string) (day string, ok bool) {
 // today is the day in the bot's time zone.
 func (p *Plugin) today() string { return p.host.Clock().Format(time.DateOnly) }
 
-// view reads what may be shown of a day. It is empty if nothing was written.
+// view reads the part of a day that may be shown. It is empty if there is no page.
 func (p *Plugin) view(ctx context.Context, place core.Path, day string) (view, error) {
 	v, _, err := values.Get[view](ctx, p.host.Items, place, dayKey(day))
 	v.day = day
@@ -101,7 +100,7 @@ func (p *Plugin) page(ctx context.Context, place core.Path, day string) (page, e
 	return d, err
 }
 
-// edit changes a page, and removes one that is empty then; change may be called more than
+// edit changes a page, and removes it if it is empty afterwards. change may be called more than
 // once.
 func (p *Plugin) edit(ctx context.Context, place core.Path, day string, change func(*page) error) error {
 	return values.Edit(ctx, p.host.Items, place, dayKey(day), func(d *page) (keep bool, err error) {
@@ -125,7 +124,7 @@ func (p *Plugin) days(ctx context.Context, place core.Path) ([]string, error) {
 	return days, nil
 }
 
-// expire takes away the pages of a place that are older than is kept.
+// expire removes the pages of a place that are older than Config.Keep.
 func (p *Plugin) expire(ctx context.Context, place core.Path) error {
 	days, err := p.days(ctx, place)
 	if err != nil {
@@ -143,15 +142,15 @@ func (p *Plugin) expire(ctx context.Context, place core.Path) error {
 	return nil
 }
 
-// shown is what users see of an entry about them.
+// shown is an entry as a user whom it concerns sees it.
 type shown struct {
 	Place core.Path `json:"place"`
 	Day   string    `json:"day"`
 	open
 }
 
-// Kept implements core.DataKeeper: the entries that a person is in, without the
-// bot's private thoughts and without the other people's paths.
+// Kept implements core.DataKeeper: it returns the entries that concern a user, without
+// private thoughts and the paths of other users.
 func (p *Plugin) Kept(ctx context.Context, person core.Path) ([]json.RawMessage, error) {
 	items, err := p.pages(ctx)
 	if err != nil {
@@ -183,13 +182,13 @@ func (p *Plugin) pages(ctx context.Context) ([]core.Item, error) {
 	return slices.DeleteFunc(items, func(i core.Item) bool { _, ok := isDay(i.Key); return !ok }), nil
 }
 
-// concerns reports whether a person caused the entry, or is in it.
+// concerns reports whether a user caused the entry, or is named in it.
 func (e *open) concerns(person core.Path) bool {
 	return e.By == person || slices.ContainsFunc(e.People, func(s someone) bool { return s.Path == person })
 }
 
-// Erase implements core.DataKeeper: entries about the user alone are deleted. Their name leaves
-// the others, and so do digests made of them.
+// Erase implements core.DataKeeper. It deletes entries about the user alone, removes their name
+// from the others, and deletes the digests of these days.
 func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 	items, err := p.pages(ctx)
 	if err != nil {

@@ -18,7 +18,7 @@ type writePayload struct {
 	_ struct{} `title:"Write into the diary"`
 
 	Summary  string   `json:"summary" title:"what happened" doc:"What happened here and mattered to you, in one or two sentences. People of this place may read it." min:"3" max:"400"`
-	Thought  string   `json:"private_thought,omitempty" title:"private thought" doc:"What you think of it for yourself. Nobody will ever read it; it moves your mood." max:"400"`
+	Thought  string   `json:"private_thought,omitempty" title:"private thought" doc:"What you think about it yourself. Nobody will ever read it; it affects your mood." max:"400"`
 	Feelings []string `json:"feelings,omitempty" title:"feelings" doc:"How it made you feel, a word each." max:"5"`
 	Tags     []string `json:"tags,omitempty" title:"tags" doc:"What it was about, a word each." max:"5"`
 	People   []string `json:"people,omitempty" title:"people" doc:"Who was in it, by name, tag or id." max:"10"`
@@ -27,14 +27,14 @@ type writePayload struct {
 var writeAction = core.Action{
 	Name: "diary_write", Similes: []string{"write_diary", "diary_entry"},
 	Brief: "Write into your own diary what happened here and how you felt about it",
-	Examples: action.Guide("Adds an entry to the diary of this place. The latest ones are before you in the next days.",
-		"Now and then, when something happened that you would tell a friend of in the evening."+
+	Examples: action.Guide("Adds an entry to the diary of this place. You see the latest ones in the next days.",
+		"Now and then, when something happened that you would tell a friend about in the evening."+
 			" You decide; nobody has to ask.",
 		[]string{
-			"Not every talk is worth an entry; most days have one or none.",
-			"summary can be read by people of this place: what they may not know belongs into" +
-				" private_thought, or nowhere.",
-			"It keeps no facts to look up later: it tells how it was.",
+			"Not every conversation is worth an entry; most days have one or none.",
+			"People of this place can read summary: put what they may not know into private_thought," +
+				" or leave it out.",
+			"The diary is not for facts to look up later: it tells how it was.",
 		},
 		core.NewExample("Jay told the group that he got the job",
 			`{"summary":"Jay got the job in Oslo. Everybody cheered, and Ann`+
@@ -42,7 +42,7 @@ var writeAction = core.Action{
 				`"feelings":["proud","wistful"],"tags":["job"],"people":["Jay","Ann"]}`),
 		core.NewExample("A quiet evening",
 			`{"summary":"We guessed films by their worst reviews until midnight.","feelings":["cheerful"]}`),
-	).Note("It needs no words from you afterwards: send your message in the same answer."),
+	).Note("Nothing comes back: send your message in the same answer."),
 	Effects: core.EffectWrites, Permission: core.PermissionEveryone, Idempotent: true,
 	RateLimit: core.RateLimit{Count: 6, Per: time.Hour},
 }
@@ -72,7 +72,7 @@ func (p *Plugin) write(ctx context.Context, c core.Call, w writePayload) (core.R
 	err := p.edit(ctx, c.Path, day, func(d *page) error {
 		d.Entries = slices.DeleteFunc(d.Entries, func(old entry) bool { return old.ID == e.ID })
 		if len(d.Entries) >= p.config.Daily {
-			return core.Errorf(core.Occupied, "the diary is full for today; tomorrow it has a new page")
+			return core.Errorf(core.Occupied, "the diary is full for today; write again tomorrow")
 		}
 		d.Entries = append(d.Entries, e)
 		isFirst = len(d.Entries) == 1
@@ -88,7 +88,7 @@ func entryID(c *core.Call) string {
 	return fmt.Sprintf("%d-%d-%d", c.Key.Turn.Seq, c.Key.Round, c.Key.Step)
 }
 
-// undoWrite deletes the entry, and a digest that was made of it.
+// undoWrite deletes the entry, and the day's digest.
 func (p *Plugin) undoWrite(ctx context.Context, c core.Call, day string) error {
 	return p.edit(ctx, c.Path, day, func(d *page) error {
 		n := len(d.Entries)
@@ -100,8 +100,8 @@ func (p *Plugin) undoWrite(ctx context.Context, c core.Call, day string) error {
 	})
 }
 
-// people notes who is in an entry: whom the payload names, and whom its words
-// do. Names of people who were not seen here are left out.
+// people sets the users of an entry: those whom the payload or the entry's words name, and
+// the authors. Users who were not seen here are left out.
 func (p *Plugin) people(ctx context.Context, c *core.Call, e *entry, names []string) error {
 	here, err := users.Recent(ctx, p.host.Reader, c.Path, c.Author)
 	if err != nil {
@@ -128,8 +128,8 @@ func (p *Plugin) people(ctx context.Context, c *core.Call, e *entry, names []str
 
 const turnMax = 200 // entries that one turn may answer
 
-// several are the people who caused a turn together, by id; nobody where one
-// did, or the bot.
+// several returns the ids of the users who caused a turn together; none if it has a
+// single author, or is the bot's own.
 func (p *Plugin) several(ctx context.Context, c *core.Call) (map[string]bool, error) {
 	if c.Author.ID != "" || c.Author.Rank == core.RankBot {
 		return nil, nil
@@ -148,7 +148,7 @@ func (p *Plugin) several(ctx context.Context, c *core.Call) (map[string]bool, er
 	return ids, nil
 }
 
-// in reports whether an entry's words name the person.
+// in reports whether an entry's words name the user.
 func (s someone) in(e *entry) bool {
 	for _, text := range append(append([]string{e.Summary, e.Thought}, e.Tags...), e.Feelings...) {
 		if s.without(text) != text {
@@ -158,7 +158,7 @@ func (s someone) in(e *entry) bool {
 	return false
 }
 
-// somebody replaces a name.
+// somebody replaces the name of an erased user.
 const somebody = "somebody"
 
 func (s someone) without(text string) string {
@@ -176,7 +176,7 @@ func (s someone) without(text string) string {
 	return text
 }
 
-// replaceWord replaces a name, in any case, where it is a word of its own.
+// replaceWord replaces a name, regardless of case, where it is a word of its own.
 func replaceWord(text, name, with string) string {
 	in, want := []rune(text), []rune(name)
 	same := func(a, b rune) bool { return unicode.ToLower(a) == unicode.ToLower(b) }

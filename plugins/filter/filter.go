@@ -1,18 +1,17 @@
 // Package filter refuses messages with unwelcome words or links, as the rules of the
 // configuration say.
 //
-// Moderators and admins may write what they like. Everyone else's messages are checked
-// when they come in, when they are edited, and once more before they are answered. A
-// message that breaks several rules gets the strictest of their actions. Its author gets
-// a reply at most every ten minutes, and at the same times it is logged and moderators are
-// notified.
+// Messages of moderators and admins are not checked. Others' messages are checked when
+// they are received, when they are edited, and again before they are answered. For a
+// message that breaks several rules, the strictest action applies. Replies to its author,
+// log entries and notices to moderators are made at most every ten minutes per author.
 //
 // # How text is read
 //
-// Words are runs of letters, digits and their marks, whatever their case. In scripts
+// Words are runs of letters, digits and combining marks, regardless of case. In scripts
 // without spaces between words each letter is a word, and so is each emoji. Invisible
-// characters are left out, and everything else separates words. Letters with accents are
-// as Unicode composes them; a letter followed by a separate accent is another letter.
+// characters are ignored, and all others separate words. Text is not normalised: an
+// accented letter differs from a letter followed by a combining accent.
 //
 // A link has a scheme, or it is a bare host that chat clients turn into a link: its ending
 // is one of the Internet's common ones, or a rule names it. Hosts are read as browsers
@@ -36,11 +35,11 @@ const (
 	maxDelivered = 1000
 )
 
-// Log is read by moderators. Its methods return at once.
+// Log is the moderation log. Its methods do not block.
 type Log interface {
-	// LogAuthor logs what the author of a message did.
+	// LogAuthor logs an event about the author of a message.
 	LogAuthor(m *core.Message, what, detail string, until time.Time)
-	// NotifyAbout tells these places, or all admins if there are none, about a message.
+	// NotifyAbout sends a notice about a message to places, or to all admins if there are none.
 	NotifyAbout(m *core.Message, text string, to ...core.Path)
 }
 
@@ -56,7 +55,7 @@ type Filter struct {
 	delivered recent.Cache[gate.Delivery, judgment]
 }
 
-// judgment is what became of a message, and the rule that it broke.
+// judgment is the verdict on a message, and the rule that it broke.
 type judgment struct {
 	gate.Verdict
 	broken *rule
@@ -105,8 +104,8 @@ func (f *Filter) Judge(m *core.Message, again bool) gate.Verdict {
 	return v
 }
 
-// verdict returns what becomes of a message that breaks a rule. It is logged
-// and answered unless that happened lately. The caller holds f.mu.
+// verdict returns the verdict on a message that breaks a rule. It logs the message, and
+// adds a reply, unless the author was warned lately. The caller holds f.mu.
 func (f *Filter) verdict(m *core.Message, broken *rule) gate.Verdict {
 	v := gate.Verdict{Admission: broken.admission()}
 	author, err := m.Path.Person(m.Author.ID)
@@ -123,7 +122,7 @@ func (f *Filter) verdict(m *core.Message, broken *rule) gate.Verdict {
 	return v
 }
 
-// mayWarn reports whether an author was not warned lately, and notes that they are now.
+// mayWarn returns whether an author was not warned lately. If so, it records a warning.
 func (f *Filter) mayWarn(author core.Path) bool {
 	now := f.clock()
 	last, ok := f.warned.Get(author)
@@ -135,7 +134,7 @@ func (f *Filter) mayWarn(author core.Path) bool {
 	return true
 }
 
-// Forget removes what is remembered about a user.
+// Forget removes all that is remembered about a user.
 func (f *Filter) Forget(user core.Path) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -211,6 +210,6 @@ func (r *Rule) Check(fault func(text string, at ...any)) {
 		}
 	}
 	if len(r.Words)+len(r.Patterns)+len(r.Deny) == 0 && r.Links != linksNone && r.Links != linksListed {
-		fault("the rule hits nothing; give it words, patterns, deny, or links")
+		fault("the rule matches nothing; give it words, patterns, deny, or links")
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxHost is the longest name of a host, in bytes.
+// maxHost is the maximum length of a host name, in bytes.
 const maxHost = 253
 
 // parseHost reads a host of a rule: a name, which includes all hosts below it.
@@ -193,8 +193,8 @@ func isLink(host string, known func(string) bool) bool {
 	return strings.HasPrefix(last, "xn--") || last != "" && strings.Contains(endings, " "+last+" ")
 }
 
-// endings are the usual endings of hosts in chats: all countries, and what else is
-// common.
+// endings lists the top-level domains that make a bare host a link: all country codes and
+// other common ones.
 const endings = " ac ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bm bn bo br bs bt" +
 	" bw by bz ca cc cd cf cg ch ci ck cl cm cn co cr cu cv cw cx cy cz de dj dk dm do dz ec ee eg er es et eu" +
 	" fi fj fk fm fo fr ga gd ge gf gg gh gi gl gm gn gp gq gr gs gt gu gw gy hk hm hn hr ht hu id ie il im in" +

@@ -23,7 +23,7 @@ const (
 	ruleTell    = "tell"
 )
 
-// maxScan is how many bytes of a message patterns look at.
+// maxScan is how many bytes of a message are matched with patterns.
 const maxScan = 16 << 10
 
 func compile(pattern string) (*regexp.Regexp, error) {
@@ -37,8 +37,7 @@ func compile(pattern string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// ruleSet is all rules, ready for use. It does not change, and is safe for concurrent
-// use.
+// ruleSet contains all compiled rules. It is immutable and safe for concurrent use.
 type ruleSet struct {
 	rules    []rule
 	words    dictionary
@@ -47,7 +46,7 @@ type ruleSet struct {
 	scratch  sync.Pool
 }
 
-// rule is a Rule, ready for use.
+// rule is a compiled Rule.
 type rule struct {
 	*Rule
 	patterns    []*regexp.Regexp
@@ -177,7 +176,7 @@ func (r *rule) covers(m *core.Message) bool {
 	return (len(r.Paths) == 0 || slices.ContainsFunc(r.Paths, m.In)) && !slices.ContainsFunc(r.Except, m.In)
 }
 
-// admission returns what becomes of a message that breaks the rule, or no rule if nil.
+// admission returns how to treat a message that breaks the rule, or no rule if nil.
 func (r *rule) admission() gate.Admission {
 	switch {
 	case r == nil || r.Action == ruleTell:

@@ -267,7 +267,7 @@ func TestCheck(t *testing.T) {
 	}
 	for want, c := range map[string]Config{
 		"":                             {Rules: []Rule{{Words: []string{"a"}}, {Links: linksNone}, {Deny: []string{"a.b"}}, {Patterns: []string{`\Qa|b`}}}},
-		"hits nothing":                 {Rules: []Rule{{Name: "x", Links: "any", Allow: []string{"a.b"}}}},
+		"matches nothing":              {Rules: []Rule{{Name: "x", Links: "any", Allow: []string{"a.b"}}}},
 		"holds no letter":              {Rules: []Rule{{Words: []string{"a", "..."}}}},
 		"a word has at most":           {Rules: []Rule{{Words: []string{strings.Repeat("a", 201)}}}},
 		"not a regular expression":     {Rules: []Rule{{Patterns: []string{"(a"}}}},

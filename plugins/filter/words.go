@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// words is a text cut into words. It can be used again for another text.
+// words is a text split into words. It can be reused for another text.
 type words struct {
 	text []byte
 	ends []int // of each word, in text
@@ -44,7 +44,7 @@ func (w *words) at(i int) []byte {
 	return w.text[start:w.ends[i]]
 }
 
-// follow reports whether the words from the i-th one on are these.
+// follow reports whether list occurs at word i.
 func (w *words) follow(i int, list []string) bool {
 	if i+len(list) > len(w.ends) {
 		return false

@@ -32,12 +32,12 @@ var diceAction = core.Action{
 	Name: "dice_roll", Similes: []string{"roll_dice", "throw_dice"},
 	Brief: "Roll dice with true randomness, in notation like 2d6+3",
 	Examples: action.Guide(
-		"Throws dice and gives each die and the total back. The numbers come from the program, not from you.",
-		"When somebody wants dice, a coin (d2), or a random number, or a game calls for a roll.",
+		"Rolls dice and returns each die and the total. The numbers come from the program, not from you.",
+		"When somebody wants dice, a coin (d2) or a random number, or a game needs a roll.",
 		[]string{
-			"Never make a result up and never tell one before the output is there.",
+			"Never make up a result, and never tell one before you see the output.",
 			"At most 100 dice of at most 1000 sides; no spaces are needed.",
-			"To pick one of several things, random_choice is the better one.",
+			"To pick one of several things, use random_choice.",
 		},
 		core.NewExample("An attack in a role-playing game", `{"dice":"1d20+5","for":"Ann's attack on the troll"}`),
 		core.NewExample("An ability score: four dice, the best three count", `{"dice":"4d6kh3"}`),
@@ -46,13 +46,13 @@ var diceAction = core.Action{
 	Effects: core.EffectNone, Permission: core.PermissionEveryone, Idempotent: true,
 }
 
-// dice is a notation that was read: terms to be added.
+// dice is a parsed notation: terms that are added.
 type dice struct {
 	text  string
 	terms []term
 }
 
-// term is n dice of so many sides, or, with no sides, the constant n.
+// term is n dice with a number of sides or, if sides is 0, the constant n.
 type term struct {
 	minus    bool
 	n, sides int
@@ -60,7 +60,7 @@ type term struct {
 	lowest   bool // the lowest ones count
 }
 
-// parseDice reads a notation; "" is one die. The error is for people.
+// parseDice parses a notation; "" is one die. The error is for users.
 func parseDice(text string) (dice, error) {
 	if len(text) > maxNotation {
 		return dice{}, core.Errorf(core.Invalid, "That is too long for dice: at most %d characters.", maxNotation)
@@ -125,7 +125,7 @@ func parseTerm(text string) (term, error) {
 	return t, nil
 }
 
-// rolled is how dice fell.
+// rolled is the result of all terms.
 type rolled struct {
 	Dice  string `json:"dice"`
 	Rolls []roll `json:"rolls"`
@@ -133,7 +133,7 @@ type rolled struct {
 	For   string `json:"for,omitempty"`
 }
 
-// roll is how the dice of one term fell; Kept is there where not all count.
+// roll is the result of one term. Kept is nil if all dice count.
 type roll struct {
 	Term  string `json:"term"`
 	Faces []int  `json:"faces,omitempty"`
@@ -141,7 +141,7 @@ type roll struct {
 	Sum   int    `json:"sum"`
 }
 
-// roll throws the dice; pick gives a number below n.
+// roll rolls the dice. pick returns a random number from 0 to n-1.
 func (d dice) roll(pick func(n int) int) rolled {
 	r := rolled{Dice: d.text}
 	for _, t := range d.terms {
@@ -192,8 +192,8 @@ func (t term) String() string {
 	return s
 }
 
-// String tells the roll in a line: "2d6+3: [4, 2] + 3 = 9". Of dice of which not all count,
-// it also tells those that do.
+// String returns the result on a line: "2d6+3: [4, 2] + 3 = 9". If not all dice of a term count, those
+// that do follow an arrow.
 func (r rolled) String() string {
 	var b strings.Builder
 	b.WriteString(r.Dice + ": ")
@@ -239,18 +239,18 @@ const maxThing = 200 // bytes
 type choicePayload struct {
 	_ struct{} `title:"Choose at random"`
 
-	Options []string `json:"options" doc:"The things to choose from; one that is there twice is twice as likely." min:"1" max:"100"`
-	Count   int      `json:"count" doc:"How many to choose, in random order; as many as there are: a shuffle." default:"1" min:"1" max:"100"`
+	Options []string `json:"options" doc:"The things to choose from; one that is listed twice is twice as likely." min:"1" max:"100"`
+	Count   int      `json:"count" doc:"How many to choose, in random order; all of them: a shuffle." default:"1" min:"1" max:"100"`
 }
 
 var choiceAction = core.Action{
 	Name: "random_choice", Similes: []string{"choose_random", "pick_random", "flip_coin", "shuffle"},
 	Brief: "Choose one or several of the given things at random",
 	Examples: action.Guide(
-		"Picks without any preference, and gives what it picked back, in the order in which it picked.",
+		"Picks at random, and returns what it picked, in that order.",
 		"When people leave something to chance: a winner, who begins, heads or tails, an order.",
 		[]string{
-			"Never choose by yourself when chance was asked for: you have favourites.",
+			"Never choose yourself when people want chance: you have favourites.",
 			"Give the things themselves, not a text that lists them.",
 		},
 		core.NewExample("Heads or tails", `{"options":["heads","tails"]}`),
@@ -267,8 +267,7 @@ func (p *Plugin) choose(_ context.Context, _ core.Call, payload choicePayload) (
 		}
 	}
 	if payload.Count < 1 || payload.Count > len(left) {
-		return core.Result{}, core.Errorf(core.Invalid, "Of %d things between 1 and %d can be chosen.", len(left),
-			len(left))
+		return core.Result{}, core.Errorf(core.Invalid, "Between 1 and %d things can be chosen.", len(left))
 	}
 	chosen := make([]string, payload.Count)
 	for n := range chosen {

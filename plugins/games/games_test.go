@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"synthbot/core"
@@ -201,27 +202,61 @@ func TestCreateTwice(t *testing.T) {
 	}
 }
 
+// refusing is an inbox that accepts no events for a place.
+type refusing struct {
+	core.Inbox
+	place core.Path
+}
+
+func (i refusing) Receive(ctx context.Context, events ...core.Event) error {
+	if events[0].Message.Path == i.place {
+		return core.ErrBadEvent
+	}
+	return i.Inbox.Receive(ctx, events...)
+}
+
+// TestOnePollFails: a poll that cannot be announced does not keep others from being announced.
+func TestOnePollFails(t *testing.T) {
+	s := plugintest.NewHarness(t, "games")
+	s.Inbox = refusing{s, core.MustPath("room/0")}
+	p := make1(t, s)
+	a := p.Actions()[2]
+	for _, place := range []string{"room/0", "room/1"} {
+		payload := json.RawMessage(`{"question":"Tea?","options":["Yes","No"]}`)
+		if _, err := a.Do(t.Context(), coretest.Call(&a, core.MustPath(place), core.Author{ID: "jay"}, payload)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Advance(25 * time.Hour)
+	if _, err := p.endDue(t.Context()); !errors.Is(err, core.ErrBadEvent) {
+		t.Error(err)
+	}
+	if events := s.Received(); len(events) != 1 || events[0].Message.Path != core.MustPath("room/1") {
+		t.Errorf("received %+v", events)
+	}
+}
+
 // TestResultIsTold: even if the inbox fails at first, and once.
 func TestResultIsTold(t *testing.T) {
 	s := plugintest.NewHarness(t, "games")
 	p := make1(t, s)
 	createCall(t, p, 1)
-	if next, err := p.end(t.Context()); err != nil || next != longest || len(s.Received()) != 0 {
+	if next, err := p.endDue(t.Context()); err != nil || next != maxSleep || len(s.Received()) != 0 {
 		t.Fatalf("%v, %v, %v", next, err, s.Received())
 	}
 	s.Advance(23*3600e9 + 1800e9)
-	if next, err := p.end(t.Context()); err != nil || next > longest/2 {
+	if next, err := p.endDue(t.Context()); err != nil || next > maxSleep/2 {
 		t.Fatalf("%v, %v", next, err)
 	}
 	s.Advance(3600e9)
 	s.Deaf = errors.New("the disk is full")
-	if _, err := p.end(t.Context()); !errors.Is(err, s.Deaf) {
+	if _, err := p.endDue(t.Context()); !errors.Is(err, s.Deaf) {
 		t.Fatal(err)
 	}
 	s.Deaf = nil
 	p = make1(t, s) // after a crash
 	for range 2 {
-		if _, err := p.end(t.Context()); err != nil {
+		if _, err := p.endDue(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -234,7 +269,7 @@ func TestResultIsTold(t *testing.T) {
 		t.Errorf("of people there is still %v, %v", items, err)
 	}
 	s.Advance(721 * 3600e9)
-	if _, err := p.end(t.Context()); err != nil {
+	if _, err := p.endDue(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if items, err = s.Items.List(t.Context(), core.Path{}); err != nil || len(items) != 0 {
@@ -277,7 +312,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("an eleventh poll: %v", err)
 	}
 	raw, err := p.Inject(t.Context(), core.Scene{Path: core.MustPath("room/1")})
-	if err != nil || len(raw) > maxInjected || strings.Count(string(raw), `"poll":`) != pollsToldMax {
+	if err != nil || len(raw) > maxInjected || strings.Count(string(raw), `"poll":`) != maxInjectedPolls {
 		t.Errorf("%d bytes, %v: %s", len(raw), err, raw)
 	}
 	for _, bad := range []createPayload{

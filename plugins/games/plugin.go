@@ -1,15 +1,14 @@
-// Package games has small things that groups love: dice, random choices and polls. It keeps no
-// scores and has no turn-based games.
+// Package games contains dice, random choices and polls. It keeps no scores and has no
+// turn-based games.
 //
 // # Polls
 //
-// If an interface has polls of its own ([Config].Native), poll_create hands the poll to it,
-// and the platform does the rest. Elsewhere, and in private, the bot counts: a poll is an item
-// of its place and a vote an item of its voter, so that everybody has one vote, can see it,
-// and takes it away when they are forgotten. Users vote by the command vote, or by telling
-// the bot, whose model then uses poll_vote. A poll ends at its time, or when its maker or a
-// moderator says so. Its end becomes a turn that announces the result. The numbers are kept
-// for some weeks.
+// If an interface has native polls ([Config].Native), poll_create passes the poll on to it.
+// Elsewhere, and in private, the bot counts the votes. A poll is an item of its place, and a
+// vote an item of its voter, so that each user has one vote, can see it, and erases it with
+// /forgetme. Users vote with the command vote, or by telling the bot, whose model then calls
+// poll_vote. A poll ends at its time, or when its maker or a moderator closes it. At its time,
+// a turn announces the result. The numbers are kept for Config.Keep.
 package games
 
 import (
@@ -29,8 +28,8 @@ type Plugin struct {
 	core.Alone
 	host   core.Host
 	config Config
-	pick   func(n int) int // a number below n
-	wake   chan struct{}   // a poll was made
+	pick   func(n int) int // returns a random number from 0 to n-1
+	wake   chan struct{}   // holds a token if a poll was made
 
 	mu sync.Mutex // held while votes and polls change
 }
@@ -67,8 +66,8 @@ func (p *Plugin) Commands() []command.Command {
 		}, Do: p.pollCommand},
 		{Spec: command.Spec{
 			Name: "vote", Idempotent: true, Brief: "Vote in a poll", Form: "[POLL] OPTION",
-			Args: []command.Arg{{Name: "option", Brief: "Its number or its words, like 2 or Saturday; of several open" +
-				" polls, the poll's number first", Required: true, Rest: true}},
+			Args: []command.Arg{{Name: "option", Brief: "Its number or its words, like 2 or Saturday; if several" +
+				" polls are open, the poll's number first", Required: true, Rest: true}},
 		}, Do: p.voteCommand},
 		{Spec: command.Spec{Name: "polls", Idempotent: true, Brief: "Show the polls of this place"},
 			Do: p.pollsCommand},
@@ -90,7 +89,7 @@ func (c *Config) Check(fault func(text string, at ...any)) {
 	}
 }
 
-// native says how an interface's own poll action is called.
+// native contains the parameters of an interface's native poll action.
 type native struct{ iface, options, hours string }
 
 func parseNative(text string) (native, error) {

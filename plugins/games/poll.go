@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -20,12 +21,12 @@ import (
 const (
 	maxOpen     = 10 // in one place
 	maxOptions  = 10
-	maxOption   = 55 // characters; the least that a platform allows
+	maxOption   = 55 // characters; all platforms allow that many
 	maxQuestion = 300
 	maxHours    = 720
 )
 
-// Keys of items. A poll lies under its place; votes and the mark of the maker lie under the
+// Prefixes of keys. A poll is stored under its place; votes and the maker are stored under the
 // users' paths, with place and number in the key.
 const (
 	pollKey = "poll/"
@@ -40,13 +41,13 @@ type poll struct {
 	Options  []string  `json:"options"`
 	Multiple bool      `json:"multiple,omitempty"`
 	Private  bool      `json:"private,omitempty"`
-	Made     core.Key  `json:"made"` // by which step
+	Made     core.Key  `json:"made"` // the step that made it
 	Ends     time.Time `json:"ends"`
-	// When it is over:
+	// Once it is over:
 	Closed bool  `json:"closed,omitempty"`
 	Counts []int `json:"counts,omitempty"`
 	Voters int   `json:"voters,omitempty"`
-	Told   bool  `json:"told,omitempty"` // and what concerned people is gone
+	Told   bool  `json:"told,omitempty"` // the result was announced, and votes were removed
 
 	item core.Item
 }
@@ -54,9 +55,9 @@ type poll struct {
 type createPayload struct {
 	_ struct{} `title:"Start a poll"`
 
-	Question string   `json:"question" doc:"What is asked, as plain text." min:"1" max:"300"`
+	Question string   `json:"question" doc:"The question, as plain text." min:"1" max:"300"`
 	Options  []string `json:"options" doc:"The answers to choose from, each at most 55 characters." min:"2" max:"10"`
-	Hours    int      `json:"hours,omitempty" doc:"How long it is open; left out: as the bot is set up." min:"1" max:"720"`
+	Hours    int      `json:"hours,omitempty" doc:"How long it is open; left out: the default." min:"1" max:"720"`
 	Multiple bool     `json:"multiple,omitempty" doc:"Everybody may choose several."`
 }
 
@@ -64,19 +65,19 @@ var createAction = core.Action{
 	Name: "poll_create", Similes: []string{"start_poll", "create_poll"},
 	Brief: "Start a poll in this place, with two to ten options",
 	Examples: core.Examples{
-		Description: "Asks everybody in the place to vote: by the platform's own poll where there is one, else by" +
-			" the bot, which counts.",
+		Description: "Asks everybody in the place to vote: with the platform's own poll if it has one, else the bot" +
+			" counts the votes.",
 		Instructions: core.Instructions{
 			WhenToUse: "When a group has to decide something and somebody wants a vote.",
 			CommonPitfalls: []string{
 				"The poll shows question and options itself: do not repeat them in your message.",
-				"Do not make the people's votes up, and do not vote yourself.",
+				"Do not make up people's votes, and do not vote yourself.",
 				"Each option is at most 55 characters; put explanations into a message.",
 			},
 			Notes: []string{
 				"A poll that the bot counts has a number; context.games shows its votes so far. It ends by itself;" +
 					" its result comes as a reminder.",
-				"Of the platform's own polls the bot learns no votes; they cannot be closed by poll_close.",
+				"You do not see the votes of the platform's own polls, and poll_close cannot close them.",
 			},
 		},
 		SideEffects: []string{"The poll is shown in the place."},
@@ -91,7 +92,7 @@ var createAction = core.Action{
 	RateLimit: core.RateLimit{Count: 5, Per: time.Hour},
 }
 
-// check refuses what the schema lets pass.
+// check validates and normalises the payload, beyond the schema.
 func (c *createPayload) check() error {
 	if utf8.RuneCountInString(c.Question) > maxQuestion || strings.TrimSpace(c.Question) == "" {
 		return core.Errorf(core.Invalid, "The question must have between 1 and %d characters.", maxQuestion)
@@ -107,7 +108,7 @@ func (c *createPayload) check() error {
 		}
 		same := func(other string) bool { return strings.EqualFold(other, c.Options[i]) }
 		if slices.ContainsFunc(c.Options[:i], same) {
-			return core.Errorf(core.Invalid, "Option %d is there twice.", i+1)
+			return core.Errorf(core.Invalid, "Option %d is listed twice.", i+1)
 		}
 	}
 	if c.Hours < 0 || c.Hours > maxHours {
@@ -117,7 +118,7 @@ func (c *createPayload) check() error {
 	return nil
 }
 
-// native returns how the interface of a place makes polls of its own, which are for groups.
+// native returns the native polls of a place's interface. ok is false in private chats.
 func (p *Plugin) native(place core.Path, private bool) (n native, ok bool) {
 	for _, text := range p.config.Native {
 		n, err := parseNative(text)
@@ -155,11 +156,11 @@ func (p *Plugin) create(ctx context.Context, c core.Call, payload createPayload)
 	return core.Result{Next: []core.Step{c.Say(made.shown())}}, nil
 }
 
-// undoCreate closes the poll that the call made, or of the number that its result holds. The poll's result is not
-// announced.
+// undoCreate closes the poll that the call made, or the one whose number is in its result, without announcing the
+// result.
 func (p *Plugin) undoCreate(ctx context.Context, c core.Call, done core.Result) error {
 	if _, ok := p.native(c.Path, c.Private); ok {
-		return core.Errorf(core.Forbidden, "the poll is one of the platform: it can be deleted there")
+		return core.Errorf(core.Forbidden, "this is a poll of the platform: it can be deleted there")
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -174,15 +175,15 @@ func (p *Plugin) undoCreate(ctx context.Context, c core.Call, done core.Result) 
 	return p.close(ctx, &there[i])
 }
 
-// pollForm shows how /poll is written.
+// pollForm is an example of the arguments of /poll.
 const pollForm = "When do we play? Friday | Saturday | Sunday"
 
-// pollCommand starts a poll without a model. Where the platform has polls of its
-// own, those are for it, and a command cannot make them.
+// pollCommand starts a poll that the bot counts. It refuses if the platform has native
+// polls, which a command cannot make.
 func (p *Plugin) pollCommand(ctx context.Context, c command.Call) (string, error) {
 	if _, ok := p.native(c.Path, c.Private); ok {
 		return "", core.Errorf(core.Invalid,
-			"There are polls of its own here: start one from the menu, or ask me for one in your words.")
+			"This platform has its own polls: start one from the menu, or ask me for one in your words.")
 	}
 	payload := readPollText(c.Args["poll"])
 	if len(payload.Options) < 2 {
@@ -199,8 +200,8 @@ func (p *Plugin) pollCommand(ctx context.Context, c command.Call) (string, error
 	return made.shown(), nil
 }
 
-// readPollText reads "Question? one | two", "Question | one | two", and the same a
-// line each.
+// readPollText parses "Question? one | two" and "Question | one | two". Line breaks
+// separate like |.
 func readPollText(text string) (c createPayload) {
 	parts := strings.FieldsFunc(text, func(r rune) bool { return r == '|' || r == '\n' })
 	for _, part := range parts {
@@ -225,8 +226,8 @@ func readPollText(text string) (c createPayload) {
 	return c
 }
 
-// open makes a poll in the place, or finds the one that this very call made
-// before a crash.
+// open makes a poll in the place, or returns the one that the same call made before a
+// crash.
 func (p *Plugin) open(ctx context.Context, c core.Call, payload createPayload) (poll, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -236,7 +237,7 @@ func (p *Plugin) open(ctx context.Context, c core.Call, payload createPayload) (
 	}
 	number, open := 1, 0
 	for _, other := range there {
-		if other.Made == c.Key && c.Key != (core.Key{}) { // a command's has none: it is run once
+		if other.Made == c.Key && c.Key != (core.Key{}) { // commands have no key
 			return other, p.mark(ctx, c, other.Number)
 		}
 		number = max(number, other.Number+1)
@@ -247,13 +248,13 @@ func (p *Plugin) open(ctx context.Context, c core.Call, payload createPayload) (
 	if open >= maxOpen {
 		return poll{}, core.Errorf(core.Occupied, "There are %d open polls here already; close one first.", open)
 	}
-	lasts := p.config.PollFor
+	duration := p.config.PollFor
 	if payload.Hours > 0 {
-		lasts = time.Duration(payload.Hours) * time.Hour
+		duration = time.Duration(payload.Hours) * time.Hour
 	}
 	made := poll{
 		Number: number, Question: payload.Question, Options: payload.Options, Multiple: payload.Multiple,
-		Private: c.Private, Made: c.Key, Ends: p.host.Clock().Add(lasts),
+		Private: c.Private, Made: c.Key, Ends: p.host.Clock().Add(duration),
 		item: core.Item{Path: c.Path, Key: fmt.Sprintf("%s%06d", pollKey, number)},
 	}
 	if err := p.put(ctx, &made); err != nil {
@@ -263,7 +264,7 @@ func (p *Plugin) open(ctx context.Context, c core.Call, payload createPayload) (
 	return made, p.mark(ctx, c, number)
 }
 
-// maker is who made a poll, under their own path.
+// maker is an item under the path of the user who made a poll.
 type maker struct {
 	ID   string `json:"id"`
 	Name string `json:"name,omitempty"`
@@ -278,12 +279,12 @@ func (p *Plugin) mark(ctx context.Context, c core.Call, number int) error {
 	return values.Put(ctx, p.host.Items, person, key, maker{c.Author.ID, c.Author.Name})
 }
 
-// ofPoll is the key of what a person has to do with a poll.
+// ofPoll returns the key of a user's item about a poll.
 func ofPoll(kind string, place core.Path, number int) string {
 	return kind + place.String() + "#" + strconv.Itoa(number)
 }
 
-// polls are those of a place, oldest first, or of all places for the zero Path.
+// polls returns the polls of a place, or of all places for the zero Path, oldest first.
 func (p *Plugin) polls(ctx context.Context, place core.Path) ([]poll, error) {
 	items, err := p.host.Items.List(ctx, place)
 	if err != nil {
@@ -324,39 +325,40 @@ func (o *poll) shown() string {
 	return b.String()
 }
 
-// How long Run sleeps: at most, and after something did not work.
 const (
-	longest = time.Hour
-	again   = time.Minute
+	maxSleep   = time.Hour   // between two calls of endDue
+	retryDelay = time.Minute // after an error
 )
 
 // Refresh implements core.Refresher.
 func (p *Plugin) Refresh() { loop.Notify(p.wake) }
 
-// Run implements core.Runner: it ends polls when their time has come.
+// Run implements core.Runner: it ends due polls.
 func (p *Plugin) Run(ctx context.Context) error {
 	loop.Repeat(ctx, p.wake, func() time.Duration {
-		next, err := p.end(ctx)
+		next, err := p.endDue(ctx)
 		if err != nil && ctx.Err() == nil {
-			p.host.Log.Error("polls could not be ended", "retry_in", again, "err", err)
-			return again
+			p.host.Log.Error("polls could not be ended", "retry_in", retryDelay, "err", err)
+			return retryDelay
 		}
 		return next
 	})
 	return nil
 }
 
-// end ends all polls whose time has come, takes away what is old, and returns how
-// long nothing more is to be done.
-func (p *Plugin) end(ctx context.Context) (time.Duration, error) {
+// endDue ends all due polls, removes old ones, and returns when to call it again. An error of
+// one poll does not concern the others.
+func (p *Plugin) endDue(ctx context.Context) (time.Duration, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all, err := p.polls(ctx, core.Path{})
 	if err != nil {
 		return 0, err
 	}
-	now, next := p.host.Clock(), longest
+	now, next := p.host.Clock(), maxSleep
+	var errs error
 	for _, one := range all {
+		var err error
 		switch {
 		case one.Told && now.Sub(one.Ends) > p.config.Keep:
 			one.item.Value = nil
@@ -367,15 +369,13 @@ func (p *Plugin) end(ctx context.Context) (time.Duration, error) {
 		default:
 			next = min(next, one.Ends.Sub(now))
 		}
-		if err != nil {
-			return 0, err
-		}
+		errs = errors.Join(errs, err)
 	}
-	return next, nil
+	return next, errs
 }
 
-// announce makes the persona announce the result. The event has an id of its own, so that
-// this happens once.
+// announce makes a turn that announces the result. The event's id is unique to the poll, so that
+// there is only one.
 func (p *Plugin) announce(ctx context.Context, o *poll) error {
 	if !o.Closed {
 		if err := p.count(ctx, o); err != nil {
@@ -393,7 +393,7 @@ func (p *Plugin) announce(ctx context.Context, o *poll) error {
 	err = p.host.Inbox.Receive(ctx, core.Event{Kind: core.KindReminder, Message: core.Message{
 		Path: o.item.Path, ID: fmt.Sprintf("%s-poll-%d-%d", p.host.Name, o.Number, o.Ends.Unix()),
 		Author: core.Author{ID: by.ID, Name: by.Name}, Time: p.host.Clock(), Private: o.Private,
-		Text: fmt.Sprintf("Poll %d is over: %s", o.Number, o.result().said()),
+		Text: fmt.Sprintf("Poll %d is over: %s", o.Number, o.result().text()),
 	}})
 	if err != nil {
 		return fmt.Errorf("result: %w", err)

@@ -20,19 +20,19 @@ import (
 type votePayload struct {
 	_ struct{} `title:"Vote"`
 
-	Poll    int      `json:"poll,omitempty" doc:"The poll's number, as context.games tells; left out: the only one that is open." min:"1"`
-	Choices []string `json:"choices" doc:"What the person chose: options as they are written, or their numbers." min:"1" max:"10"`
+	Poll    int      `json:"poll,omitempty" doc:"The poll's number from context.games; left out: the only open one." min:"1"`
+	Choices []string `json:"choices" doc:"The options that the person chose, as they are written, or their numbers." min:"1" max:"10"`
 }
 
 var voteAction = core.Action{
 	Name: "poll_vote", Similes: []string{"vote"},
-	Brief: "Count the vote of the person who speaks, in an open poll",
+	Brief: "Count the vote of the author in an open poll",
 	Examples: action.Guide(
-		"Notes what the person chose in a poll that the bot counts. A later vote replaces their earlier one.",
-		"When the person says which option of an open poll they are for.",
+		"Stores the vote of the message's author in a poll that the bot counts. It replaces their earlier one.",
+		"When the author says which option of an open poll they choose.",
 		[]string{
-			"Only for the one who speaks: votes that they report of others do not count.",
-			"Not for a guess: if it is unclear what they are for, ask.",
+			"Only for the author: votes that they report of others do not count.",
+			"Do not guess: if their choice is unclear, ask.",
 		},
 		core.NewExample("\"Saturday is fine for me\"", `{"choices":["Saturday"]}`),
 		core.NewExample("\"In poll 2 I take the first and the third\"", `{"poll":2,"choices":["1","3"]}`),
@@ -40,7 +40,7 @@ var voteAction = core.Action{
 	Effects: core.EffectReadsChat | core.EffectWrites, Permission: core.PermissionEveryone, Idempotent: true,
 }
 
-// vote is an item of a person.
+// vote is an item under the path of a voter.
 type vote struct {
 	Options []int `json:"options"` // from 0
 }
@@ -63,8 +63,8 @@ func (p *Plugin) voteCommand(ctx context.Context, c command.Call) (string, error
 	return fmt.Sprintf("✓ %s: %s", one.Question, strings.Join(chosen, ", ")), err
 }
 
-// readVote reads "2 pizza", "pizza", "3", "1,3": the poll's number comes first,
-// if there is such a poll and something behind it.
+// readVote parses "2 pizza", "pizza", "3" and "1,3". The first number is the poll's if
+// there is such a poll and more text follows.
 func readVote(text string, there []poll) (number int, choices []string) {
 	text = strings.TrimSpace(text)
 	first, rest, more := strings.Cut(text, " ")
@@ -105,7 +105,7 @@ func (p *Plugin) cast(ctx context.Context, place core.Path, id string, number in
 	return one, chosen, err
 }
 
-// find returns an open poll of the place; 0 stands for the only one.
+// find returns an open poll of the place by its number, or for 0 the only one.
 func (p *Plugin) find(ctx context.Context, place core.Path, number int) (poll, error) {
 	there, err := p.polls(ctx, place)
 	if err != nil {
@@ -138,6 +138,7 @@ func (p *Plugin) find(ctx context.Context, place core.Path, number int) (poll, e
 	return poll{}, core.Errorf(core.Invalid, "There is no such open poll here.")
 }
 
+// read returns the options, from 0, that choices name.
 func (o *poll) read(choices []string) ([]int, error) {
 	var listed []string
 	for i, option := range o.Options {
@@ -165,8 +166,8 @@ func (o *poll) read(choices []string) ([]int, error) {
 	return options, nil
 }
 
-// option is the one that a text means: by its words, its number, or the only one
-// that begins so; -1: none.
+// option returns the option that a text names: by its words, its number, or as the only one
+// that begins like that; -1 if none.
 func (o *poll) option(text string) int {
 	text = strings.ToLower(strings.Join(strings.Fields(strings.Trim(text, " .\"'")), " "))
 	var begun []int // options that begin with the text
@@ -192,14 +193,14 @@ func (o *poll) option(text string) int {
 type closePayload struct {
 	_ struct{} `title:"Close a poll"`
 
-	Poll int `json:"poll,omitempty" doc:"The poll's number; left out: the only one that is open." min:"1"`
+	Poll int `json:"poll,omitempty" doc:"The poll's number; left out: the only open one." min:"1"`
 }
 
 var closeAction = core.Action{
 	Name: "poll_close", Similes: []string{"end_poll", "close_poll"},
 	Brief: "Close an open poll that the bot counts, and get its result",
-	Examples: action.Guide("Ends a poll before its time. Who made it may do so, and moderators.",
-		"When the person wants the vote to be over now, and its result.",
+	Examples: action.Guide("Ends a poll before its time. Only its maker and moderators may do so.",
+		"When the person wants to end the vote now and see the result.",
 		[]string{"The votes of an open poll are in context.games: do not close it to read them.",
 			"It cannot be opened again."},
 		core.NewExample("\"Enough, what is the result of poll 2?\"", `{"poll":2}`),
@@ -228,7 +229,7 @@ func (p *Plugin) closePoll(ctx context.Context, c core.Call, payload closePayloa
 	return core.Output(one.result()), nil
 }
 
-// close ends a poll whose result is not announced.
+// close ends a poll without announcing its result.
 func (p *Plugin) close(ctx context.Context, o *poll) error {
 	if err := p.count(ctx, o); err != nil {
 		return err
@@ -236,6 +237,7 @@ func (p *Plugin) close(ctx context.Context, o *poll) error {
 	return p.settle(ctx, o)
 }
 
+// tally sets the counts of a poll from the present votes.
 func (p *Plugin) tally(ctx context.Context, o *poll) error {
 	votes, err := p.ofPeople(ctx, o, voteKey)
 	o.Counts, o.Voters = make([]int, len(o.Options)), len(votes)
@@ -253,7 +255,7 @@ func (p *Plugin) tally(ctx context.Context, o *poll) error {
 	return err
 }
 
-// ofPeople returns what people of the place's interface have to do with a poll in that way.
+// ofPeople returns the items about a poll of a kind (voteKey or madeKey) of all users.
 func (p *Plugin) ofPeople(ctx context.Context, o *poll, kind string) ([]core.Item, error) {
 	place := o.item.Path
 	anybody, err := place.Person("x")
@@ -265,7 +267,7 @@ func (p *Plugin) ofPeople(ctx context.Context, o *poll, kind string) ([]core.Ite
 	return slices.DeleteFunc(items, func(i core.Item) bool { return i.Key != key }), err
 }
 
-// count closes a poll. Its numbers do not change any more.
+// count closes a poll with its present votes.
 func (p *Plugin) count(ctx context.Context, o *poll) error {
 	if err := p.tally(ctx, o); err != nil {
 		return err
@@ -274,7 +276,7 @@ func (p *Plugin) count(ctx context.Context, o *poll) error {
 	return p.put(ctx, o)
 }
 
-// settle notes that the result was announced, and forgets who voted how.
+// settle records that the result was announced, and removes the votes and the maker.
 func (p *Plugin) settle(ctx context.Context, o *poll) error {
 	o.Told = true
 	if err := p.put(ctx, o); err != nil {
@@ -309,7 +311,7 @@ type counted struct {
 	Votes  int    `json:"votes"`
 }
 
-// result is a poll whose counts are known.
+// result returns the poll as the model sees it. Counts must be set.
 func (o *poll) result() standing {
 	s := standing{Poll: o.Number, Question: o.Question, Voters: o.Voters, Multiple: o.Multiple}
 	for i, option := range o.Options {
@@ -321,7 +323,8 @@ func (o *poll) result() standing {
 	return s
 }
 
-func (s standing) said() string {
+// text returns the result for users.
+func (s standing) text() string {
 	list := slices.Clone(s.Votes)
 	sorting.SortStable(list, func(a, b counted) int { return b.Votes - a.Votes })
 	texts := make([]string, len(list))
@@ -353,13 +356,12 @@ func (p *Plugin) standings(ctx context.Context, place core.Path, open bool) ([]s
 	return list, nil
 }
 
-// Bounds of what prompts show.
 const (
-	maxInjected  = 1800 // bytes, below the limit of a turn
-	pollsToldMax = 5
+	maxInjected      = 1800 // bytes in a prompt, below the limit of a turn
+	maxInjectedPolls = 5
 )
 
-// Inject implements core.Injector: the current numbers of the place's open polls.
+// Inject implements core.Injector: it returns the current counts of the place's open polls.
 func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, error) {
 	if s.Path.IsZero() {
 		return nil, nil
@@ -368,9 +370,9 @@ func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	for list = list[:min(len(list), pollsToldMax)]; len(list) > 0; list = list[:len(list)-1] {
-		for _, most := range []int{maxQuestion, 40, 12} {
-			raw := core.JSON(map[string]any{"polls": shortened(list, most)})
+	for list = list[:min(len(list), maxInjectedPolls)]; len(list) > 0; list = list[:len(list)-1] {
+		for _, limit := range []int{maxQuestion, 40, 12} {
+			raw := core.JSON(map[string]any{"polls": shortened(list, limit)})
 			if len(raw) <= maxInjected {
 				return raw, nil
 			}
@@ -379,14 +381,14 @@ func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 	return nil, nil
 }
 
-// shortened are the polls with at most so many characters of each text.
-func shortened(list []standing, most int) []standing {
+// shortened returns the polls with at most limit characters of each text.
+func shortened(list []standing, limit int) []standing {
 	list = slices.Clone(list)
 	for i := range list {
-		list[i].Question = txt.Clip(list[i].Question, most)
+		list[i].Question = txt.Clip(list[i].Question, limit)
 		list[i].Votes = slices.Clone(list[i].Votes)
 		for k := range list[i].Votes {
-			list[i].Votes[k].Option = txt.Clip(list[i].Votes[k].Option, most)
+			list[i].Votes[k].Option = txt.Clip(list[i].Votes[k].Option, limit)
 		}
 	}
 	return list
@@ -408,7 +410,7 @@ func (p *Plugin) pollsCommand(ctx context.Context, c command.Call) (string, erro
 		if s.Ends != nil {
 			state = "open until " + s.Ends.In(p.host.Clock().Location()).Format("2 Jan 15:04")
 		}
-		lines = append(lines, fmt.Sprintf("%d. %s, %s", s.Poll, s.said(), state))
+		lines = append(lines, fmt.Sprintf("%d. %s, %s", s.Poll, s.text(), state))
 	}
 	return strings.Join(lines, "\n"), nil
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // TestAccess: whatever is asked, no passage of a source is shown outside of its places, whether
-// it is offered, searched for, or cited.
+// it is offered, searchMax for, or cited.
 func TestAccess(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	paths := []string{"room", "room/1", "room/1/a", "room/2", "room/2/b", "other/1", "room/11"}

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	keepLabel   = "Add to knowledge" // the suggestion to keep an answer as an entry
-	answerMax   = 2000               // characters of an answer that is passed on
-	excerptMost = 100                // characters of the question that it quotes
+	keepLabel  = "Add to knowledge" // the suggestion to keep an answer as an entry
+	answerMax  = 2000               // characters of an answer that is passed on
+	excerptMax = 100                // characters of the question that it quotes
 )
 
 // keepWish matches replies that ask the bot to keep an answer as an entry.
@@ -40,7 +40,7 @@ func (p *Plugin) Follow(ctx context.Context, m core.Message, said core.Entry) (f
 	case g.Answer != "" && (g.Answer != m.ID || g.In != m.Path):
 		f.Text = "That question was answered already, and only the first answer is passed on."
 	case text == "":
-		f.Text = "I can pass on words only."
+		f.Text = "I can pass on only text."
 	default:
 		return x.passOn(ctx, &m, &g)
 	}
@@ -56,7 +56,7 @@ func (p escalation) passOn(ctx context.Context, m *core.Message, g *gap) (f core
 	if err != nil {
 		return f, err
 	}
-	if err := p.tellAsker(ctx, g, nameOf(&m.Author), m.Text); err != nil {
+	if err := p.sendAnswer(ctx, g, nameOf(&m.Author), m.Text); err != nil {
 		return f, err
 	}
 	f.Text = fmt.Sprintf("I passed that on to %s.", nameOf(&g.Asker))
@@ -67,14 +67,14 @@ func (p escalation) passOn(ctx context.Context, m *core.Message, g *gap) (f core
 	return f, nil
 }
 
-// tellAsker sends an answer to the asker, at most once for each time that the question was asked. by is the name
+// sendAnswer sends an answer to the asker, at most once for each time that the question was asked. by is the name
 // of the user who answers.
-func (p escalation) tellAsker(ctx context.Context, g *gap, by, answer string) error {
+func (p escalation) sendAnswer(ctx context.Context, g *gap, by, answer string) error {
 	text := txt.Literal(txt.Clip(clean(answer), answerMax))
 	id := fmt.Sprint(p.host.Name, "-answer-", g.id, "-", g.Time.Unix())
-	return p.put(ctx, core.Event{Kind: core.KindReminder,
+	return p.send(ctx, core.Event{Kind: core.KindReminder,
 		Message: core.Message{Path: g.Place, ID: id, Author: g.Asker, Time: p.host.Clock()},
-		Reply:   fmt.Sprintf("%s answers “%s”:\n%s", by, txt.Literal(txt.ClipLine(g.Question, excerptMost)), text),
+		Reply:   fmt.Sprintf("%s answers “%s”:\n%s", by, txt.Literal(txt.ClipLine(g.Question, excerptMax)), text),
 	})
 }
 
@@ -82,7 +82,7 @@ func nameOf(a *core.Author) string {
 	if a.Name == "" {
 		return "those who asked"
 	}
-	return txt.Literal(txt.ClipLine(a.Name, labelMost))
+	return txt.Literal(txt.ClipLine(a.Name, labelMax))
 }
 
 // keepAnswer keeps the answer to a question as an entry, which is visible in the group of the question.

@@ -126,7 +126,7 @@ func BenchmarkBig(b *testing.B) {
 				asked = append(asked, words[random.IntN(1+len(words)/(1+i%20))])
 			}
 			at := time.Now()
-			if _, err := p.find(b.Context(), []string{"reports"}, strings.Join(asked, " "), mode, searched); err != nil {
+			if _, err := p.find(b.Context(), []string{"reports"}, strings.Join(asked, " "), mode, searchMax); err != nil {
 				b.Fatal(err)
 			}
 			slowest = max(slowest, time.Since(at))

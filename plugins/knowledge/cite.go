@@ -13,9 +13,10 @@ import (
 	"synthbot/plugins/knowledge/cut"
 )
 
-// marks matches marks, such as [k1] or [k1, k2], with preceding blanks; and code, in which there are none.
+// marks matches marks, such as [k1] or [k1, k2], with preceding blanks. It also matches code, which citeText keeps.
 var marks = txt.Pattern("(?s:```.*?(?:```|$))|`[^`\\n]+`|" + `[ \t]*\[\s*k\d+(?:\s*[,;]\s*k\d+)*\s*\]`)
 
+// begunMark matches an incomplete mark at the end of a draft.
 var begunMark = txt.Pattern(`[ \t]*\[\s*(?:k\d*(?:\s*[,;]\s*(?:k\d*)?)*)?$`)
 
 var oneMark = txt.Pattern(`k\d+`)
@@ -90,12 +91,12 @@ func (o *offer) citeText(text string) string {
 	})
 }
 
-const labelMost = 60 // characters of a name or title
+const labelMax = 60 // characters of a name or title
 
 // citation returns the citation of a passage as Markdown: a link, or the file's name and the heading.
 func citation(p *passage.Passage) string {
 	titles := strings.Split(p.Title, cut.Between)
-	last := txt.ClipLine(titles[len(titles)-1], labelMost)
+	last := txt.ClipLine(titles[len(titles)-1], labelMax)
 	if p.Link != "" {
 		to := p.Link
 		if p.Anchor != "" && !strings.Contains(to, "#") {
@@ -107,7 +108,7 @@ func citation(p *passage.Passage) string {
 	if strings.HasPrefix(p.Source, taught) {
 		return txt.Literal(last)
 	}
-	name := txt.Literal(txt.ClipLine(path.Base(p.Document), labelMost))
+	name := txt.Literal(txt.ClipLine(path.Base(p.Document), labelMax))
 	if len(titles) > 1 {
 		name += ", " + txt.Literal(last)
 	}

@@ -128,7 +128,7 @@ func (p *Plugin) Look(ctx context.Context, out io.Writer, text string) error {
 	if err != nil {
 		return err
 	}
-	found, err := p.find(ctx, sources, text, passage.Both, searched)
+	found, err := p.find(ctx, sources, text, passage.Both, searchMax)
 	if err != nil {
 		return err
 	}

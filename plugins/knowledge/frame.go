@@ -9,19 +9,19 @@ import (
 	"synthbot/plugins/knowledge/cut"
 )
 
-// Limits of the blocks that may frame the documents of a source, such as headers, footers and navigation.
+// A block frames the documents of a source, as headers, footers and navigation do, if enough of them contain it.
 const (
-	framingMost  = 800 // maximum bytes of such a block
+	frameMax     = 800 // bytes of such a block
 	frameSample  = 64  // how many documents are compared
-	frameLeast   = 3   // how many of them must contain the block, at least
+	frameMin     = 3   // how many of them must contain it, at least
 	frameOneIn   = 5   // and at least one in so many of them
-	frameLetters = 3   // minimum letters of such a block
+	frameLetters = 3   // letters of such a block, at least
 )
 
 // framing normalises a block for comparison: all digits count as equal, such as in page numbers and dates. It
 // returns "" for a block that is too long or has too few letters.
 func framing(text string) string {
-	if len(text) > framingMost {
+	if len(text) > frameMax {
 		return ""
 	}
 	letters := 0
@@ -71,7 +71,7 @@ func (r *sourceReader) frames(ctx context.Context, files []file) (keepers map[st
 		}
 	}
 	for block, n := range count {
-		if n < max(frameLeast, read/frameOneIn) {
+		if n < max(frameMin, read/frameOneIn) {
 			delete(keepers, block)
 		}
 	}

@@ -40,7 +40,7 @@ const (
 	gapPrefix   = "gap "
 	gapMark     = "asked "
 	questionMax = 500                 // characters
-	gapKeeps    = 30 * 24 * time.Hour // how long the answer to a question can still become an entry
+	answeredFor = 30 * 24 * time.Hour // how long an answered question is kept, so that the answer can become an entry
 )
 
 type escalation struct{ *Plugin }
@@ -49,7 +49,7 @@ type escalation struct{ *Plugin }
 // once in the configured place, where others may answer it.
 func (p escalation) noteGap(ctx context.Context, c *core.Call, query string) error {
 	g := gap{
-		Question: txt.ClipLine(p.asked(ctx, c, query), questionMax), Place: c.Path, Time: p.host.Clock(),
+		Question: txt.ClipLine(p.askedText(ctx, c, query), questionMax), Place: c.Path, Time: p.host.Clock(),
 		Asker: core.Author{ID: c.Author.ID, Name: c.Author.Name},
 	}
 	owner, err := c.Person()
@@ -77,7 +77,7 @@ func (p escalation) noteGap(ctx context.Context, c *core.Call, query string) err
 	if len(c.Answers) > 0 {
 		link = p.host.Messenger.Link(c.Path, c.Answers[len(c.Answers)-1])
 	}
-	if err := p.put(ctx, p.question(ctx, &g, link)); err != nil {
+	if err := p.send(ctx, p.question(ctx, &g, link)); err != nil {
 		p.host.Log.Warn("question not passed on", "path", p.config.Escalate, "err", err)
 	}
 	return nil
@@ -96,9 +96,10 @@ func (p escalation) question(ctx context.Context, g *gap, link string) core.Even
 		Reply: fmt.Sprintf("❓ No document answers this question from %s:\n%s\nReply to this message, and I pass "+
 			"the answer on.", where, txt.Literal(g.Question)),
 	}
-	private, err := p.isPrivate(ctx, to) // there, an author would make the message belong to the asker
+	// With an author, the message is erased with them. In a private chat, it would also be taken for theirs.
+	private, err := p.isPrivate(ctx, to)
 	if err == nil && !private && to.Interface() == g.Place.Interface() {
-		e.Message.Author = g.Asker // so that the message is erased with them
+		e.Message.Author = g.Asker
 	}
 	return e
 }
@@ -108,8 +109,8 @@ func (p *Plugin) isPrivate(ctx context.Context, place core.Path) (bool, error) {
 	return head.Private, err
 }
 
-// put makes the bot send a message. It logs events that are invalid for good.
-func (p escalation) put(ctx context.Context, e core.Event) error {
+// send makes the bot send a message. An invalid event is logged and not returned as an error.
+func (p escalation) send(ctx context.Context, e core.Event) error {
 	err := p.host.Inbox.Receive(ctx, e)
 	if errors.Is(err, core.ErrBadEvent) {
 		p.host.Log.Error("message not sent", "path", e.Message.Path, "err", err)
@@ -123,8 +124,8 @@ func (p escalation) escalates(c *core.Call) bool {
 	return !c.Private && !p.config.Escalate.IsZero() && !c.Path.Within(p.config.Escalate)
 }
 
-// asked returns the question in the asker's own words if they are known, else the query.
-func (p escalation) asked(ctx context.Context, c *core.Call, query string) (text string) {
+// askedText returns the messages that the turn answers, or the model's query if they are unknown.
+func (p escalation) askedText(ctx context.Context, c *core.Call, query string) (text string) {
 	err := p.host.Reader.View(ctx, func(v core.View) error {
 		for _, id := range c.Answers {
 			e, ok, err := v.Entry(c.Path, id)
@@ -148,18 +149,18 @@ const escalateName = "knowledge_escalate"
 type escalatePayload struct {
 	_ struct{} `title:"Note what no document answers"`
 
-	Question string `json:"question" title:"the question" doc:"The question, as one that others understand." min:"3" max:"300"`
+	Question string `json:"question" title:"the question" doc:"The question, so that others understand it." min:"3" max:"300"`
 }
 
 func (p *Plugin) escalateAction() core.Action {
 	brief := "Note a question that no document answers"
 	if !p.config.Escalate.IsZero() {
-		brief = "Put a question that no document answers to the people who know"
+		brief = "Ask the people who know a question that no document answers"
 	}
 	return action.Typed(core.Action{
 		Name: escalateName, Similes: []string{"escalate", "knowledge_gap"}, Brief: brief,
-		Examples: action.Guide("Lists the question for those who keep the documents, and asks the people who know, if"+
-			" there are any. Their answer comes later, by itself.",
+		Examples: action.Guide("Lists the question for those who maintain the documents, and asks the people who know,"+
+			" if there are any. Their answer is sent later, without you.",
 			"When the passages and "+searchName+" do not answer a question about the community.",
 			[]string{"Search first, and say in your message that you do not know.",
 				"Not for small talk, general knowledge or opinions."},
@@ -193,7 +194,7 @@ func (p escalation) gaps(ctx context.Context) (gaps []gap, err error) {
 			continue
 		}
 		g.Place = marks[id] // the place may have moved
-		if g.Place.IsZero() || !g.Answered.IsZero() && p.host.Clock().Sub(g.Answered) > gapKeeps {
+		if g.Place.IsZero() || !g.Answered.IsZero() && p.host.Clock().Sub(g.Answered) > answeredFor {
 			gone = append(gone, values.New(g.owner, items[i].Key, nil))
 			continue
 		}
@@ -230,7 +231,7 @@ func (p escalation) closeGaps(ctx context.Context, source, id string) error {
 		if !g.Answered.IsZero() || !slices.Contains(p.visible(g.Place), source) {
 			continue
 		}
-		found, err := p.find(ctx, []string{source}, g.Question, passage.Both, searched)
+		found, err := p.find(ctx, []string{source}, g.Question, passage.Both, searchMax)
 		if err != nil {
 			return err
 		}

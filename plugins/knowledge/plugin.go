@@ -54,7 +54,7 @@ type Plugin struct {
 	client    *http.Client
 	syncing   chan struct{} // holds a token while sources are read
 	languages atomic.Pointer[[]string]
-	offered   *recent.Shared[core.Path, *offer] // to the latest turn, by place
+	offered   *recent.Shared[core.Path, *offer] // what the latest turn of a place was offered
 
 	wake chan struct{} // holds a token if the sources are to be read now
 

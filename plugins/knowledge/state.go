@@ -125,7 +125,7 @@ func (p Editor) Answer(ctx context.Context, place core.Path, id, text string) er
 		group = place
 	}
 	if err == nil {
-		err = escalation(p).tellAsker(ctx, &g, "An admin", text)
+		err = escalation(p).sendAnswer(ctx, &g, "An admin", text)
 	}
 	if err == nil {
 		e := Entry{ID: g.id[:entryID], Text: text, Question: g.Question, Group: group, Time: p.host.Clock()}
@@ -194,7 +194,7 @@ func entryText(text string) (string, error) {
 	case n == 0:
 		return "", core.Errorf(core.Invalid, "Write what to know.")
 	case n > entryMax:
-		return "", core.Errorf(core.Invalid, "That is too long; %d characters are the most.", entryMax)
+		return "", core.Errorf(core.Invalid, "That is too long; at most %d characters are possible.", entryMax)
 	}
 	return clean(text), nil
 }

@@ -57,7 +57,7 @@ func (p *Plugin) Sync(ctx context.Context, progress func(string)) (sum Summary, 
 	case <-ctx.Done():
 		return sum, ctx.Err()
 	}
-	tell := func(line string) {
+	report := func(line string) {
 		p.setReading(line)
 		if progress != nil {
 			progress(line)
@@ -66,7 +66,7 @@ func (p *Plugin) Sync(ctx context.Context, progress func(string)) (sum Summary, 
 	p.setReading("looking for changes")
 	defer p.setReading("")
 	for i := range p.config.Sources {
-		r := &sourceReader{Plugin: p, source: &p.config.Sources[i], progress: tell, sum: &sum}
+		r := &sourceReader{Plugin: p, source: &p.config.Sources[i], progress: report, sum: &sum}
 		failed := r.run(ctx)
 		p.fault(r.source.Name, "", failed)
 		if failed != nil {
@@ -78,7 +78,7 @@ func (p *Plugin) Sync(ctx context.Context, progress func(string)) (sum Summary, 
 		err = p.syncOthers(ctx, &sum)
 	}
 	if err == nil {
-		_, err = escalation{p}.gaps(ctx)
+		_, err = escalation{p}.gaps(ctx) // removes stale ones
 	}
 	if sum.Changed+sum.Removed > 0 {
 		p.languages.Store(nil)
@@ -89,13 +89,13 @@ func (p *Plugin) Sync(ctx context.Context, progress func(string)) (sum Summary, 
 
 // Limits of waiting for vectors.
 const (
-	vectorPause = 250 * time.Millisecond // between two looks
+	vectorPause = 250 * time.Millisecond // between two queries
 	vectorLine  = 5 * time.Second        // between two calls of progress
 	vectorWait  = 30 * time.Second       // without a new vector: the engine may be down
 )
 
 // AwaitVectors blocks until all passages have vectors, if the bot has an engine for them. It calls progress with
-// lines about how many are left. It returns nil if no vector was added for 30 seconds: the bot makes the rest
+// lines about how many are left. It returns nil if no vector was added for vectorWait: the bot makes the rest
 // when it runs.
 func (p *Plugin) AwaitVectors(ctx context.Context, progress func(string)) error {
 	last, since, next := -1, time.Now(), time.Now()
@@ -185,7 +185,7 @@ func (r *sourceReader) run(ctx context.Context) error {
 	if len(changed)+len(gone) > 0 {
 		r.framed = r.frames(ctx, files)
 	}
-	if edited || len(gone) > 0 { // they may have kept blocks: the documents that keep these now are read again
+	if edited || len(gone) > 0 { // other documents may have to keep their blocks now, and are read again
 		keepers := slices.Collect(maps.Values(r.framed))
 		isOther := func(f file) bool { return !slices.Contains(keepers, f.name) }
 		changed = append(changed, slices.DeleteFunc(same, isOther)...)

@@ -169,14 +169,15 @@ func (p *Plugin) unteach(ctx context.Context, c command.Call) (string, error) {
 	var e Entry
 	ok := i >= 0 && items[i].Decode(&e) == nil
 	byCaller := func(i core.Item) bool { return i.Key == taughtPrefix+id && i.Path == c.Person }
-	isAuthor := !c.Person.IsZero() && slices.ContainsFunc(items, byCaller) // what admins answered has no teacher
+	isAuthor := !c.Person.IsZero() && slices.ContainsFunc(items, byCaller) // entries of admins have no teacher
 	isSeen := c.Path.Within(e.Group)
 	moderates := c.Author.Rank == core.RankModerator && !e.Group.IsZero() && isSeen
 	switch {
 	case !ok || !isSeen && !isAuthor:
 		return "", core.Errorf(core.Invalid, "I was not taught `%s` here.", txt.Literal(txt.ClipLine(id, 16)))
 	case !isAuthor && !moderates && c.Author.Rank < core.RankAdmin:
-		return "", core.Errorf(core.Forbidden, "Somebody else taught me that: only they, moderators and admins may.")
+		return "", core.Errorf(core.Forbidden,
+			"Somebody else taught me that: only they, moderators and admins can take it back.")
 	}
 	var gone []core.Item
 	for _, i := range items { // also the items about its teacher and its question
@@ -191,9 +192,10 @@ func (p *Plugin) unteach(ctx context.Context, c command.Call) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("unteach: %w", err)
 	}
-	return "I do not know that any more. It said: " + txt.Literal(txt.ClipLine(e.Text, 500)), nil
+	return "I no longer know that. It said: " + txt.Literal(txt.ClipLine(e.Text, 500)), nil
 }
 
+// lessons returns all entries, with their teachers and questions.
 func (p *Plugin) lessons(ctx context.Context) (list []lesson, err error) {
 	items, err := p.host.Items.List(ctx, core.Path{})
 	if err != nil {
@@ -220,8 +222,8 @@ func (p *Plugin) lessons(ctx context.Context) (list []lesson, err error) {
 	return list, nil
 }
 
-// syncOthers updates the index to the stored entries, which may differ after an import. Of sources that are neither
-// configured nor for entries it removes all documents.
+// syncOthers updates the index to the stored entries, which may differ after an import. It removes the documents of
+// sources that are no longer configured.
 func (p *Plugin) syncOthers(ctx context.Context, sum *Summary) error {
 	lessons, err := p.lessons(ctx)
 	if err != nil {

@@ -26,8 +26,8 @@ import (
 const (
 	maxPageBody  = 8 << 20 // bytes of an answer
 	maxRedirects = 5
-	maxItems     = 200  // of a feed, the newest
-	maxKeptItems = 2000 // of a feed, with older ones that it no longer lists
+	maxItems     = 200  // of a feed
+	maxKeptItems = 2000 // of a feed, including older ones that it no longer lists
 )
 
 // get fetches an address, and returns the body with its media type; "" if unknown.
@@ -69,7 +69,7 @@ func (p *Plugin) page(ctx context.Context, address string) (string, error) {
 	return "", fmt.Errorf("it is of the type %q, which cannot be read", txt.ClipLine(kind, 60))
 }
 
-// takeDue reports whether an address must be read now, and records that it is being read.
+// takeDue returns whether an address must be read now. If so, it records that it was read.
 func (p *Plugin) takeDue(address string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

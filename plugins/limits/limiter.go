@@ -5,12 +5,12 @@
 // Presses of buttons have counts of their own, in private and in groups. The bot's own
 // events, such as reminders, do not count. Guards do not apply to moderators.
 //
-// A message beyond a limit is kept and not answered; a gross flood is not even kept.
-// Its author is warned once in each period of a limit, and by guards every ten minutes. A
-// press has no text to answer to, and its limit is only logged.
+// A message beyond a limit is stored and not answered; in an extreme flood it is not even
+// stored. Its author is warned once in each period of a limit, and by guards every ten
+// minutes. Presses get no reply; their limit is only logged.
 //
-// Counts are in memory, in tables of a fixed size. That a limit was reached is in the
-// log, from which the next process learns that it still holds.
+// Counts are in memory, in tables of a fixed size. Reached limits are in the log, from
+// which the next process restores them.
 package limits
 
 import (
@@ -33,7 +33,7 @@ type Config struct {
 	Private Rate `toml:"private" default:"60/1h" doc:"How many messages of one user are answered in private, such as 60/1h; off: no limit. Admins have no limits."`
 	Group   Rate `toml:"group" default:"30/1h" doc:"How many messages of one user are answered in all groups together."`
 	Place   Rate `toml:"place" default:"300/1h" doc:"How many messages of all users together are answered in one group place."`
-	// CountAll is for what no Gate can know: where the bot also answers talk among others.
+	// CountAll lists where the bot also answers messages that are not for it, which a Gate cannot know.
 	CountAll []core.Path `toml:"count_all" example:"discord/81384788765712384/2" doc:"Group places, with all places below them, where every message counts towards the limits, not only those that address the bot. List places with activation always."`
 
 	Repeat int  `toml:"repeat" default:"4" min:"0" max:"1000" doc:"From this number on, identical messages in a row are not answered; 0: no limit."`
@@ -41,18 +41,18 @@ type Config struct {
 	Wall   int  `toml:"wall" default:"16000" min:"0" max:"1048576" doc:"How many characters one user may send to the bot within ten seconds; 0: no limit."`
 }
 
-// Log is read by moderators, and it is kept over a restart.
+// Log is the moderation log, which survives restarts.
 type Log interface {
-	// LogAuthor logs what the author of a message did. It returns at once.
+	// LogAuthor logs an event about the author of a message. It does not block.
 	LogAuthor(m *core.Message, what, detail string, until time.Time)
-	// LogPlace logs what happened in a place. It returns at once.
+	// LogPlace logs an event about a place. It does not block.
 	LogPlace(place core.Path, what string, until time.Time)
-	// ReachedLimits calls use for each limit in the log that still holds. about is the user,
-	// or the place if detail is empty.
+	// ReachedLimits calls use for each reached limit in the log that is still in force. about is
+	// the user, or the place if detail is empty.
 	ReachedLimits(use func(about core.Path, detail string, until time.Time))
 }
 
-// limited is how the log calls a limit that was reached.
+// limited is the event of a reached limit in the log.
 const limited = "limited"
 
 const (
@@ -64,10 +64,10 @@ const (
 // Limiter counts messages. It is safe for concurrent use.
 type Limiter struct {
 	clock  func() time.Time
-	used   func(by core.Path, kind string) // nil: no other process counts
+	used   func(by core.Path, kind string) // announces a count to other processes; nil: there are none
 	config Config
 	log    Log
-	seed   maphash.Seed // of what activity.last hashes
+	seed   maphash.Seed // of activity.last
 
 	mu        sync.Mutex
 	resumed   bool
@@ -76,6 +76,7 @@ type Limiter struct {
 	delivered recent.Cache[gate.Delivery, gate.Verdict]
 }
 
+// activity contains the counts of a user.
 type activity struct {
 	asked   [kinds]window
 	pace    window // of messages, for Config.Flood
@@ -95,7 +96,7 @@ const (
 	kinds
 )
 
-// kindNames are what the log and other processes call the limits of users.
+// kindNames contains the names of the kinds, for the log and other processes.
 var kindNames = [kinds]string{"private", "groups", "private buttons", "group buttons"}
 
 func New(clock func() time.Time, c Config, log Log) *Limiter {
@@ -162,7 +163,7 @@ func (l *Limiter) rate(kind int) Rate {
 	return l.config.Group
 }
 
-// count counts a message, and returns what becomes of it.
+// count counts a message, and returns the verdict.
 func (l *Limiter) count(m *core.Message, author core.Path) gate.Verdict {
 	now, a := l.clock(), l.user(author)
 	if m.Author.Rank < core.RankModerator {
@@ -205,7 +206,7 @@ func (l *Limiter) count(m *core.Message, author core.Path) gate.Verdict {
 // Announce implements gate.Counter.
 func (l *Limiter) Announce(f func(by core.Path, what string)) { l.used = f }
 
-// Used implements gate.Counter. What is a kind of questions.
+// Used implements gate.Counter. what is one of kindNames.
 func (l *Limiter) Used(by core.Path, what string) {
 	kind := slices.Index(kindNames[:], what)
 	if kind < 0 {
@@ -220,8 +221,8 @@ func (l *Limiter) Used(by core.Path, what string) {
 	a.asked[kind].count++
 }
 
-// refuse returns the verdict if a window is full. The first message that can be answered,
-// or the first press, is logged, and its author reads when the window ends.
+// refuse returns the verdict if a window is full. It logs the first message that can be
+// answered, or the first press; the reply to the message says when the window ends.
 func refuse(w *window, r Rate, m *core.Message, now time.Time, who string, log func(until time.Time)) gate.Verdict {
 	v := gate.Verdict{Admission: gate.Quiet}
 	if w.reported || !gate.CanReply(m) && !isPress(m) {
@@ -241,14 +242,14 @@ func isPress(m *core.Message) bool {
 	return m.Text == "" && len(m.Attachments) == 0 && len(m.Foreign) == 0
 }
 
-// Forget removes what is remembered about a user.
+// Forget removes all that is remembered about a user.
 func (l *Limiter) Forget(user core.Path) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.users.Delete(user)
 }
 
-// What guards log.
+// Events of guards in the log.
 const (
 	repeating = "repeating"
 	flooding  = "flooding"
@@ -256,29 +257,28 @@ const (
 )
 
 const (
-	repeatWithin = 10 * time.Minute // a text that is older is not repeated
+	repeatWithin = 10 * time.Minute // between two equal texts that count as repeated
 	wallWithin   = 10 * time.Second
 	warnEvery    = 10 * time.Minute
-	grossFlood   = 5    // times the limit: not even kept
+	grossFlood   = 5    // times the limit, from which on messages are not stored
 	maxHashed    = 4096 // bytes of a text that are compared
 )
 
-// guard looks for floods, repeats and walls of text. Each of them is counted, whatever
-// the others say.
+// guard detects floods, repeats and walls of text. All three are always counted.
 func (l *Limiter) guard(a *activity, m *core.Message, now time.Time) (v gate.Verdict) {
 	flood := l.config.Flood
 	a.pace.restart(flood.Per, now)
 	a.pace.count++
 	repeats := l.repeats(a, m, now)
-	// Characters are counted, because platforms split a long text into several messages.
+	// Platforms split a long text into several messages, so characters are counted over time.
 	a.wall.restart(wallWithin, now)
 	a.wall.count += utf8.RuneCountInString(m.AllText())
-	what, reply := "", "" // what the author reads
+	what, reply := "", ""
 	switch {
 	case flood.Count > 0 && a.pace.count > flood.Count:
 		what = flooding
 		reply = fmt.Sprintf("That is too fast for me: more than %d messages within %s."+
-			" What comes after them goes unanswered.", flood.Count, txt.SpanWords(flood.Per))
+			" I do not answer further ones.", flood.Count, txt.SpanWords(flood.Per))
 	case repeats:
 		what = repeating
 		reply = "You have said that several times now. I answer again when you say something else."
@@ -301,8 +301,7 @@ func (l *Limiter) guard(a *activity, m *core.Message, now time.Time) (v gate.Ver
 	return v
 }
 
-// repeats counts how often the same text came in a row, and reports whether it was too
-// often.
+// repeats counts how often the same text came in a row, and returns whether that is too often.
 func (l *Limiter) repeats(a *activity, m *core.Message, now time.Time) bool {
 	if l.config.Repeat == 0 || !gate.CanReply(m) {
 		return false

@@ -9,7 +9,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// Rate allows Count things within Per; the zero value allows any number. As a text it is
+// Rate allows Count events within Per; the zero value allows any number. As a text it is
 // "20/1h", or "off".
 type Rate struct {
 	Count int
@@ -54,7 +54,7 @@ func (r Rate) String() string {
 	return strconv.Itoa(r.Count) + "/" + txt.Span(r.Per)
 }
 
-// words writes a rate for users: "3 times this hour".
+// words describes a full window for users: "3 times this hour".
 func (r Rate) words() string {
 	times := "once"
 	if r.Count > 1 {
@@ -68,14 +68,14 @@ func (r Rate) words() string {
 	return times + " within " + per
 }
 
-// window counts against a Rate, from the first thing on and for as long as the rate says.
+// window counts events for a Rate. It begins with the first event and lasts Rate.Per.
 type window struct {
 	start    int64 // Unix nanoseconds
 	count    int
-	reported bool // that it is full
+	reported bool // a message has reported that it is full
 }
 
-// restart empties the window if its time is over, or if the clock was set back.
+// restart begins a new window if its time is over, or if the clock was set back.
 func (w *window) restart(per time.Duration, now time.Time) {
 	t := now.UnixNano()
 	if t < w.start || t-w.start >= int64(per) {
@@ -91,7 +91,7 @@ func (w *window) full(r Rate, now time.Time) bool {
 	return w.count >= r.Count
 }
 
-// end returns when there is room again.
+// end returns when the window ends.
 func (w *window) end(r Rate) time.Time { return time.Unix(0, w.start).Add(r.Per) }
 
 // fill makes the window full until a time, and reported.

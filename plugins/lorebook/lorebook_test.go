@@ -246,10 +246,10 @@ func TestRead(t *testing.T) {
 		"world info":     {`{"entries":{"0":{"key":["a"],"content":"x"}}}`, "[a] x"},
 		"odd types":      {`{"entries":[{"keys":["a",7,null],"content":"x","insertion_order":"5","enabled":"true","priority":{}},3,{"content":7}]}`, "[a] x"},
 		"a mark before":  {"\uFEFF" + `{"entries":[{"keys":["a"],"content":"x"}]}`, "[a] x"},
-		"no entries":     {`{"entries":[]}`, "holds no lore"},
-		"a card without": {`{"data":{"name":"Nell"}}`, "holds no lore"},
-		"a list":         {`[]`, "is no JSON"},
-		"no JSON":        {`lore`, "is no JSON"},
+		"no entries":     {`{"entries":[]}`, "contains no lore"},
+		"a card without": {`{"data":{"name":"Nell"}}`, "contains no lore"},
+		"a list":         {`[]`, "is not JSON"},
+		"no JSON":        {`lore`, "is not JSON"},
 	} {
 		b, err := Read([]byte(tc.text))
 		got := fmt.Sprint(err)
@@ -305,7 +305,7 @@ func FuzzRead(f *testing.F) {
 				t.Errorf("a hint is %q", h.Text)
 			}
 		}
-		if err != nil || total > maxTold {
+		if err != nil || total > maxHints {
 			t.Errorf("%d bytes, %v", total, err)
 		}
 	})

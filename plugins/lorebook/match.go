@@ -13,7 +13,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// volume is a book, ready to be searched.
+// volume is a book that is prepared for searches.
 type volume struct {
 	depth     int // messages
 	budget    int // tokens
@@ -21,41 +21,41 @@ type volume struct {
 	entries   []*entry
 }
 
-// entry is a piece of lore, ready to be looked for.
+// entry is an entry of a volume.
 type entry struct {
 	text        string
 	keys        []key
-	secondary   []key // one of them must occur, too; empty: none is needed
-	exclude     []key
-	constant    bool
-	instruction bool // to be followed; else to be known
+	secondary   []key // one of them must also occur, unless empty
+	exclude     []key // none of them may occur
+	constant    bool  // always added
+	instruction bool  // the model must follow it, not only know it
 	order       int
 	priority    int
 	cost        int // tokens
 }
 
-// key is what is looked for in a text.
+// key is searched for in texts.
 type key struct {
-	words string         // in small letters, unless exact
-	exact bool           // case counts
-	re    *regexp.Regexp // in place of words
+	words string         // in lower case, unless exact
+	exact bool           // case-sensitive
+	re    *regexp.Regexp // instead of words
 }
 
-// Bounds of what is looked for in one book: expressions are large, and slow.
+// Limits of one book. Regular expressions are large and slow.
 const (
 	maxAllKeys     = 20_000
 	maxExpressions = 1000
-	maxProgram     = 500 // steps of one expression
+	maxProgram     = 500 // instructions of one compiled expression
 	maxDepth       = 50  // messages
 )
 
-// reader makes a volume of a book.
+// reader converts a book to a volume.
 type reader struct {
 	keys, expressions int // that the book may still have
 	broken            int // keys that cannot be used
 }
 
-// prepare makes a volume of a book, and counts the keys that cannot be used.
+// prepare converts a book to a volume, and counts the keys that cannot be used.
 func prepare(b Book, c Config) (v *volume, broken int) {
 	v = &volume{
 		depth: min(b.ScanDepth, maxDepth), budget: min(b.TokenBudget, c.Budget), recursive: b.Recursive,
@@ -80,8 +80,8 @@ func prepare(b Book, c Config) (v *volume, broken int) {
 	return v, r.broken
 }
 
-// entry makes an entry, which has no keys if it can never occur. Lines that precede the content
-// and begin with @@ are decorators of V3.
+// entry converts an entry. It has no keys if it is never added. Lines before the content that begin
+// with @@ are decorators of V3.
 func (r *reader) entry(from *Entry) *entry {
 	e := &entry{constant: from.Constant, order: from.Order, priority: from.Priority}
 	never := false
@@ -145,8 +145,8 @@ func (r *reader) keysOf(texts []string, e *Entry) (keys []key) {
 	return keys
 }
 
-// expression compiles a key; nil where it is none, or a large one. Go's
-// expressions take a time that grows with the text and with their own size.
+// expression compiles a key. It returns nil if the key is not a regular expression, or a
+// large one: the time to match grows with its size.
 func expression(text string, exact bool) *regexp.Regexp {
 	end := strings.LastIndexByte(text, '/')
 	if strings.HasPrefix(text, "/") && end > 0 {
@@ -172,14 +172,15 @@ func expression(text string, exact bool) *regexp.Regexp {
 	return re
 }
 
-// scan is a text that keys are looked for in.
+// scan is a text in which keys are searched for.
 type scan struct {
 	text, lower string
-	whole       bool        // whole words only
-	over        func() bool // the search is to be given up
+	whole       bool        // match only whole words
+	over        func() bool // returns true if the search must end
 }
 
-func (s *scan) touches(e *entry) bool {
+// matches reports whether the keys of an entry occur in the text.
+func (s *scan) matches(e *entry) bool {
 	return slices.ContainsFunc(e.keys, s.has) && !slices.ContainsFunc(e.exclude, s.has) &&
 		(len(e.secondary) == 0 || slices.ContainsFunc(e.secondary, s.has))
 }
@@ -201,18 +202,18 @@ func (s *scan) has(k key) bool {
 	return false
 }
 
-// maxFound bounds what one search brings up.
+// maxFound is how many entries one search returns.
 const maxFound = 100
 
-// find returns the entries that a text touches, in their order. It searches what it found in
-// turn if the book wants that.
+// find returns the entries that match a text, in their order. In recursive books, it also searches
+// the entries that it found.
 func (p *Plugin) find(ctx context.Context, v *volume, text string) []*entry {
 	found := make(map[*entry]bool)
 	for rounds := p.config.Rounds; ctx.Err() == nil; rounds-- {
 		s := scan{text, strings.ToLower(text), p.config.WordsOnly, func() bool { return ctx.Err() != nil }}
 		before := len(found)
 		for _, e := range v.entries {
-			if !found[e] && len(found) < maxFound && (e.constant || s.touches(e)) {
+			if !found[e] && len(found) < maxFound && (e.constant || s.matches(e)) {
 				found[e] = true
 				text += "\n" + e.text
 			}
@@ -224,8 +225,8 @@ func (p *Plugin) find(ctx context.Context, v *volume, text string) []*entry {
 	return slices.DeleteFunc(slices.Clone(v.entries), func(e *entry) bool { return !found[e] })
 }
 
-// tokens estimates how many tokens a text takes: a quarter of its letters, or
-// half of those that are not ASCII.
+// tokens estimates the number of tokens of a text: one for four ASCII characters, or
+// for two others.
 func tokens(text string) int {
 	ascii := 0
 	for _, r := range text {

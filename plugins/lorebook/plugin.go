@@ -1,7 +1,7 @@
-// Package lorebook adds pieces of lore to the prompt whose keys occur in the latest messages,
-// as far as a budget allows. Books are the character_book of a character card (V2 or V3), a
+// Package lorebook adds lore to prompts: entries of books whose keys occur in the latest
+// messages, within a budget. A book is the character_book of a character card (V2 or V3), a
 // separate lorebook (lorebook_v3), or a world-info export whose entries have numbers. The
-// plugin has no actions, keeps nothing, and learns nothing from what is said.
+// plugin has no actions and stores nothing.
 //
 // # How entries are found
 //
@@ -15,10 +15,10 @@
 //
 // # What the prompt contains
 //
-// Entries are snippets, among what recon knows; those of @@role system are instructions, which
-// the model follows. Their order is insertion_order, lower first. What does not fit into the
-// book's token budget, or into 2,000 bytes a turn, is left out: first entries of lower priority,
-// then later ones, and constant entries last. {{char}} and {{user}} are replaced.
+// Entries are hints of kind Snippet; those of @@role system are of kind Instruction, which the
+// model follows. They are sorted by insertion_order, lower first. If they exceed the book's
+// token budget, or 2,000 bytes a turn, some are left out: first entries of lower priority, then
+// later ones, and constant entries last. {{char}} and {{user}} are replaced.
 package lorebook
 
 import (
@@ -41,7 +41,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// Plugin is the plugin. It does not change after New.
+// Plugin is the plugin. It is immutable.
 type Plugin struct {
 	host   core.Host
 	config Config
@@ -89,14 +89,13 @@ func (p *Plugin) Name() string { return p.host.Name }
 // Actions implements core.Plugin: there are none.
 func (p *Plugin) Actions() []core.Action { return nil }
 
-// Bounds of what one turn gets, and of what is searched for it.
 const (
-	maxTold    = 2000     // bytes
-	maxScanned = 16 << 10 // bytes of the latest messages
-	hintTop    = 100
+	maxHints   = 2000     // bytes of all hints of a turn
+	maxScanned = 16 << 10 // bytes of the latest messages that are searched
+	hintTop    = 100      // priority of the first hint
 )
 
-// booksAt returns the books that are used in a place, and what they call the bot.
+// booksAt returns the books that are used in a place, and the bot's name in them.
 func (p *Plugin) booksAt(place core.Path) (books []*volume, char string) {
 	char = "the bot"
 	i := slices.IndexFunc(p.cards, func(c card) bool { return place.Within(c.Path) })
@@ -112,7 +111,7 @@ func (p *Plugin) booksAt(place core.Path) (books []*volume, char string) {
 	return books, char
 }
 
-// Recon implements hint.Source: the lore that the talk touches, the first entry strongest.
+// Recon implements hint.Source: it returns the matching entries, with falling priority.
 func (p *Plugin) Recon(ctx context.Context, s core.Scene) ([]hint.Hint, error) {
 	books, char := p.booksAt(s.Path)
 	var chosen []*entry
@@ -125,7 +124,7 @@ func (p *Plugin) Recon(ctx context.Context, s core.Scene) ([]hint.Hint, error) {
 	}
 	sorting.SortStable(chosen, func(a, b *entry) int { return a.order - b.order })
 	filled := func(e *entry) string { return fill(e.text, char, cmp.Or(s.Author.Name, "the person")) }
-	chosen = fit(chosen, maxTold, func(e *entry) int { return len(filled(e)) })
+	chosen = fit(chosen, maxHints, func(e *entry) int { return len(filled(e)) })
 	hints := make([]hint.Hint, len(chosen))
 	for i, e := range chosen {
 		hints[i] = hint.Hint{Kind: hint.Snippet, Text: filled(e), Priority: hintTop - i}
@@ -136,7 +135,7 @@ func (p *Plugin) Recon(ctx context.Context, s core.Scene) ([]hint.Hint, error) {
 	return hints, nil
 }
 
-// window is what was said last, the newest at the end.
+// window returns the text of the latest messages, the newest at the end.
 func window(s core.Scene, depth int) string {
 	all := s.Text
 	for i := range slices.Backward(s.Recent) {
@@ -155,13 +154,13 @@ func window(s core.Scene, depth int) string {
 	return all
 }
 
-// fit leaves out what exceeds so much: the least important entries first, of equals the last.
-func fit(found []*entry, most int, size func(*entry) int) []*entry {
+// fit drops entries until their total size is at most limit: the least important first, of equals the last.
+func fit(found []*entry, limit int, size func(*entry) int) []*entry {
 	total := 0
 	for _, e := range found {
 		total += size(e)
 	}
-	for total > most {
+	for total > limit {
 		least := 0
 		for i, e := range found {
 			l := found[least]
@@ -175,8 +174,8 @@ func fit(found []*entry, most int, size func(*entry) int) []*entry {
 	return found
 }
 
-// fill puts names into the places that a text holds for them, in one pass: a
-// name that looks like such a place stays as it is.
+// fill replaces the placeholders for names in one pass, so that placeholders within
+// names are not replaced.
 func fill(text, char, user string) string {
 	return strings.NewReplacer(
 		"{{char}}", char, "{{Char}}", char, "{{CHAR}}", char, "<BOT>", char, "<CHAR>", char,
@@ -192,7 +191,7 @@ type Config struct {
 	Rounds    int      `toml:"rounds" default:"3" min:"0" max:"10" doc:"How often entries that were found are searched for further keys, in recursive books."`
 	WordsOnly bool     `toml:"words_only" default:"false" doc:"Whether keys match whole words only. Otherwise they match parts of words, as most books expect."`
 
-	// Dir is what relative paths are relative to; "": the working directory.
+	// Dir is the folder to which relative paths refer; "": the working directory.
 	Dir string
 	// Cards are the books of the personas' own cards.
 	Cards []Card
@@ -204,11 +203,11 @@ type Source struct {
 	Places []core.Path `toml:"places" example:"discord/81384788765712384" doc:"The places where it is used, with all places below them; empty: everywhere."`
 }
 
-// Card is what a persona brings along, for the places at or below Path. Of
-// several, the one with the longest path counts.
+// Card is the book of a persona, for the places at or below Path. If several match,
+// the one with the longest path is used.
 type Card struct {
 	Path core.Path
-	Char string // what {{char}} stands for
+	Char string // replaces {{char}}
 	Book Book   // without entries: the persona has none
 }
 
@@ -218,16 +217,16 @@ type (
 	Entry = lore.Entry
 )
 
-// Bounds of a book that is read.
+// Limits of a book.
 const (
 	maxFile    = 8 << 20
 	maxEntries = 5000
 	maxKeys    = 200  // of an entry
 	maxKey     = 300  // bytes
-	maxContent = 1900 // bytes; more would never fit
+	maxContent = 1900 // bytes; more would exceed maxHints
 )
 
-// Load reads a book. The error names the file, and what would be right.
+// Load reads a book from a file. The error names the file.
 func Load(file string) (Book, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -245,7 +244,7 @@ func Load(file string) (Book, error) {
 	return b, nil
 }
 
-// Read reads the book of a card or of a lorebook.
+// Read parses a lorebook, or the book of a card.
 func Read(data []byte) (Book, error) {
 	if len(data) > maxFile {
 		return Book{}, fmt.Errorf("is over %d MiB", maxFile>>20)
@@ -257,12 +256,12 @@ func Read(data []byte) (Book, error) {
 		Entries json.RawMessage `json:"entries"`
 	}
 	if err := json.Unmarshal(data, &top); err != nil {
-		return Book{}, fmt.Errorf("is no JSON: %w", err)
+		return Book{}, fmt.Errorf("is not JSON: %w", err)
 	}
 	if top.Entries == nil && top.Book == nil && top.Data != nil {
 		data = top.Data
 		if json.Unmarshal(data, &top) == nil && top.Book != nil {
-			top.Entries = nil // the book goes first
+			top.Entries = nil // character_book takes precedence
 		}
 	}
 	if top.Entries == nil {
@@ -270,10 +269,10 @@ func Read(data []byte) (Book, error) {
 	}
 	b, err := lore.Read(data)
 	if err != nil || len(b.Entries) == 0 {
-		return Book{}, errors.New("holds no lore: neither entries nor a character_book with entries")
+		return Book{}, errors.New("contains no lore: neither entries nor a character_book with entries")
 	}
 	return b, nil
 }
 
-// clean drops what has no place in a text and cuts it, visibly.
-func clean(s string, most int) string { return txt.ClipBytes(strings.TrimSpace(txt.Lines(s)), most) }
+// clean removes control characters from a text, and cuts it to limit bytes.
+func clean(s string, limit int) string { return txt.ClipBytes(strings.TrimSpace(txt.Lines(s)), limit) }

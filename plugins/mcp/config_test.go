@@ -97,10 +97,10 @@ headers = { "a b" = "1" }
 `)
 	want := []string{
 		"3: server[0].name: write a-z", "server[1].name: write a-z", "server[1].command[0]: names no program", "server[1].headers: are for a url",
-		"server[2].url: is beside command", "server[3].command: is missing", "server[4].url: is not an address", "server[4].env: is for a command",
+		"server[2].url: is set beside command", "server[3].command: is missing", "server[4].url: is not an address", "server[4].env: is for a command",
 		"server[5].url: must not have a user name, password", "server[6].env.A-B: is not a valid variable name", "server[6].tools[0]: \"[a\" is not a pattern",
 		`server[6].permissions.a: is "everybody"`, `server[6].permissions."[b": "[b" is not a pattern`, `server[6].confirm."[c"`,
-		"serve.as: is not a person", `server[7].headers."a b": is not a valid header name`,
+		"serve.as: is not a user", `server[7].headers."a b": is not a valid header name`,
 	}
 	if err == nil {
 		t.Fatal("no fault")
@@ -118,11 +118,11 @@ headers = { "a b" = "1" }
 		t.Error("a password is told")
 	}
 	_, err = configure("[[server]]\nname = \"a-b\"\ncommand = [\"x\"]\n[[server]]\nname = \"ab\"\ncommand = [\"x\"]")
-	if err == nil || !strings.Contains(err.Error(), "c.toml:5: server[1].name: another server is called so") {
+	if err == nil || !strings.Contains(err.Error(), "c.toml:5: server[1].name: another server has the same") {
 		t.Error(err)
 	}
 	_, err = configure("[serve]\nsee = [\"room/1\"]")
-	if diff := cmp.Diff("as: is missing; name the person in whose name the program acts", tail(err)); diff != "" {
+	if diff := cmp.Diff("as: is missing; name the user on whose behalf the program acts", tail(err)); diff != "" {
 		t.Error(diff)
 	}
 }

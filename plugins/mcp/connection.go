@@ -25,95 +25,95 @@ import (
 	"synthbot/core/txt"
 )
 
-// What a server may send, beyond which it counts as broken.
+// Limits of what a server may send. If it exceeds one, its connection is ended.
 const (
 	maxFrame   = 12 << 20 // bytes of one message
-	floodBytes = 64 << 20 // at once
+	floodBytes = 64 << 20 // in a burst
 	floodLines = 5000
-	bytesPerS  = 1 << 20 // and on and on
+	bytesPerS  = 1 << 20 // on average
 	linesPerS  = 200
 )
 
-// Why a link ended.
+// Reasons why a connection ended.
 var (
-	errEnded   = errors.New("the server ended the connection")
-	errExit    = errors.New("the process ended")
-	errFlood   = errors.New("the server sends more than anybody could read")
-	errLarge   = errors.New("the server sent too large a message")
-	errStart   = errors.New("the server took too long to start")
-	errDeaf    = errors.New("the server does not answer any more")
-	errStopped = errors.New("it was stopped")
+	errEnded        = errors.New("the server ended the connection")
+	errExit         = errors.New("the process ended")
+	errFlood        = errors.New("the server sends too much")
+	errLarge        = errors.New("the server sent too large a message")
+	errStart        = errors.New("the server took too long to start")
+	errUnresponsive = errors.New("the server no longer answers")
+	errStopped      = errors.New("it was stopped")
 )
 
-// link is one connection to a server, from its start to its end.
-type link struct {
+// connection is one connection to a server, from its start to its end.
+type connection struct {
 	transport mcp.Transport
-	ctx       context.Context         // ends with the link; its cause says why
-	fail      context.CancelCauseFunc // ends it, at once and hard
+	ctx       context.Context         // ends with the connection; its cause says why
+	end       context.CancelCauseFunc // ends the connection at once
 	work      sync.WaitGroup          // its goroutines
 
-	bytes, lines *rate.Limiter // of what comes in: bursts are fine, a stream without end is not
+	bytes, lines *rate.Limiter // of incoming data
 
-	session *mcp.ClientSession
-	changed chan struct{}     // its lists are others now
-	doubt   chan struct{}     // it may hang
-	calls   atomic.Int32      // under way
-	last    [sha256.Size]byte // a sum of what its lists were
-	broke   error             // how the session ended; to be read when nothing of the link is left
+	session    *mcp.ClientSession
+	changed    chan struct{}     // holds a token if lists have changed
+	probeSoon  chan struct{}     // holds a token if the server may hang
+	calls      atomic.Int32      // in progress
+	listsSum   [sha256.Size]byte // of the lists that were read last
+	sessionErr error             // how the session ended; may be read after work.Wait
 }
 
-func newLink() *link {
-	l := &link{
+func newConnection() *connection {
+	l := &connection{
 		bytes: rate.NewLimiter(bytesPerS, floodBytes), lines: rate.NewLimiter(linesPerS, floodLines),
-		changed: make(chan struct{}, 1), doubt: make(chan struct{}, 1),
+		changed: make(chan struct{}, 1), probeSoon: make(chan struct{}, 1),
 	}
-	l.ctx, l.fail = context.WithCancelCause(context.Background())
+	l.ctx, l.end = context.WithCancelCause(context.Background())
 	return l
 }
 
-// gauge is a reader that ends the link when too much comes.
-type gauge struct {
+// limitedReader is a reader that ends the connection if too much data comes.
+type limitedReader struct {
 	io.ReadCloser
-	link    *link
-	left    int    // bytes that may come in all; negative: any
-	release func() // lets go of what is held until Close
+	conn      *connection
+	remaining int    // bytes that may still come; negative: any number
+	release   func() // is called by Close
 }
 
-func (g *gauge) Read(p []byte) (int, error) {
+func (g *limitedReader) Read(p []byte) (int, error) {
 	n, err := g.ReadCloser.Read(p)
 	now := time.Now()
-	if !g.link.bytes.AllowN(now, n) || !g.link.lines.AllowN(now, bytes.Count(p[:n], []byte("\n"))) {
-		g.link.fail(errFlood)
+	if !g.conn.bytes.AllowN(now, n) || !g.conn.lines.AllowN(now, bytes.Count(p[:n], []byte("\n"))) {
+		g.conn.end(errFlood)
 		return 0, errFlood
 	}
-	if g.left < 0 {
+	if g.remaining < 0 {
 		return n, err
 	}
-	if n > g.left {
-		g.link.fail(errLarge)
+	if n > g.remaining {
+		g.conn.end(errLarge)
 		return 0, errLarge
 	}
-	g.left -= n
+	g.remaining -= n
 	return n, err
 }
 
 // Close implements io.Closer.
-func (g *gauge) Close() error {
+func (g *limitedReader) Close() error {
 	defer g.release()
 	return g.ReadCloser.Close()
 }
 
-// reach makes the connection to a server that serves HTTP. The address is the
-// configuration's own, so that it may be a private one; a redirect is the
-// server's, and is not followed: it would take the headers along.
-func (s *server) reach() (*link, error) {
-	l := newLink()
+// connectHTTP prepares the connection to a server over HTTP. The address may be a
+// private one, because the admin configured it. Redirects are not followed: they
+// would send the configured headers elsewhere.
+func (s *server) connectHTTP() (*connection, error) {
+	l := newConnection()
 	base, _ := http.DefaultTransport.(*http.Transport)
 	next := base.Clone()
 	l.transport = &mcp.StreamableClientTransport{
 		Endpoint: s.conf.URL, MaxEventSize: maxFrame, MaxRetries: 1,
 		HTTPClient: &http.Client{
-			Transport:     &carrier{next: next, link: l, headers: s.conf.Headers},
+			Transport:     &roundTripper{next: next, conn: l, headers: s.conf.Headers},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
@@ -121,18 +121,18 @@ func (s *server) reach() (*link, error) {
 	return l, nil
 }
 
-// carrier carries requests while the link lasts.
-type carrier struct {
+// roundTripper sends requests, with the configured headers, until the connection ends.
+type roundTripper struct {
 	next    http.RoundTripper
-	link    *link
+	conn    *connection
 	headers map[string]secret.Secret
 }
 
 // RoundTrip implements http.RoundTripper.
-func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
+func (c *roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
-	unlink := context.AfterFunc(c.link.ctx, func() { cancel(context.Cause(c.link.ctx)) })
-	done := func() { unlink(); cancel(nil) }
+	stop := context.AfterFunc(c.conn.ctx, func() { cancel(context.Cause(c.conn.ctx)) })
+	done := func() { stop(); cancel(nil) }
 	r = r.Clone(ctx)
 	for name, value := range c.headers {
 		r.Header.Set(name, value.Reveal())
@@ -142,24 +142,24 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 		done()
 		return nil, err
 	}
-	most := maxFrame // a message, or anything where it is a stream
+	limit := maxFrame // of a single message; streams have none
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		most = -1
+		limit = -1
 	}
-	resp.Body = &gauge{resp.Body, c.link, most, done}
+	resp.Body = &limitedReader{resp.Body, c.conn, limit, done}
 	return resp, nil
 }
 
-// inherited are the variables of the bot's own environment that a server gets besides those
-// of any program.
-var inherited = []string{"LC_ALL", "LOGNAME", "SystemRoot", "TEMP", "TMP", "USER"}
+// inheritedEnv lists the variables of the bot's environment that a server gets besides those that
+// every program gets.
+var inheritedEnv = []string{"LC_ALL", "LOGNAME", "SystemRoot", "TEMP", "TMP", "USER"}
 
-// spawn starts the server's process, in a group of its own. It ends with the link, and the
-// link with it.
-func (s *server) spawn() (*link, error) {
-	l := newLink()
+// startProcess starts the server's process, in a process group of its own. The process ends with
+// the connection, and the connection with the process.
+func (s *server) startProcess() (*connection, error) {
+	l := newConnection()
 	cmd := exec.CommandContext(l.ctx, s.conf.Command[0], s.conf.Command[1:]...)
-	cmd.Dir, cmd.Env, cmd.WaitDelay = s.conf.Dir, program.Environment(s.conf.Env, inherited...), s.times.grace
+	cmd.Dir, cmd.Env, cmd.WaitDelay = s.conf.Dir, program.Environment(s.conf.Env, inheritedEnv...), s.times.grace
 	program.Group(cmd, syscall.SIGTERM)
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -169,9 +169,9 @@ func (s *server) spawn() (*link, error) {
 	faults, toFaults := io.Pipe()
 	cmd.Stdout, cmd.Stderr = toOut, toFaults
 	if err := cmd.Start(); err != nil {
-		return nil, reason(err)
+		return nil, startError(err)
 	}
-	l.transport = &mcp.IOTransport{Reader: &gauge{out, l, -1, func() {}}, Writer: in, MaxLineLength: maxFrame}
+	l.transport = &mcp.IOTransport{Reader: &limitedReader{out, l, -1, func() {}}, Writer: in, MaxLineLength: maxFrame}
 	l.work.Go(func() { s.logErrors(faults) })
 	context.AfterFunc(l.ctx, func() { _ = out.CloseWithError(context.Cause(l.ctx)) }) // nobody reads any more
 	l.work.Go(func() {
@@ -181,13 +181,13 @@ func (s *server) spawn() (*link, error) {
 		if err == nil {
 			err = errExit
 		}
-		l.fail(fmt.Errorf("process: %w", err))
+		l.end(fmt.Errorf("process: %w", err))
 	})
 	return l, nil
 }
 
-// reason is why a process did not start, without its arguments.
-func reason(err error) error {
+// startError returns the error of a process that did not start, without its arguments.
+func startError(err error) error {
 	var lookup *exec.Error
 	var file *fs.PathError
 	switch {
@@ -199,14 +199,13 @@ func reason(err error) error {
 	return err
 }
 
-// Bounds of what goes into the log of a server's error output.
+// Limits of a server's error output in the log, in bytes.
 const (
 	logLine   = 400
 	logPerMin = 8 << 10
 )
 
-// logErrors writes a server's error output into the log, and reads on if it is more than the
-// log takes.
+// logErrors logs a server's error output, and discards what exceeds the limits.
 func (s *server) logErrors(r io.Reader) {
 	reader := bufio.NewReaderSize(r, 4096)
 	room := rate.NewLimiter(rate.Every(time.Minute/logPerMin), logPerMin)

@@ -96,7 +96,7 @@ func TestEverythingHTTP(t *testing.T) {
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
-	b := start(t, func(p *times) { p.beat, p.probe = 100*time.Millisecond, 2*time.Second }, Server{Name: "every", URL: "http://127.0.0.1:" + port + "/mcp", Start: 5 * time.Second})
+	b := start(t, func(p *times) { p.probeEvery, p.probeTimeout = 100*time.Millisecond, 2*time.Second }, Server{Name: "every", URL: "http://127.0.0.1:" + port + "/mcp", Start: 5 * time.Second})
 	b.says("mcp server is gone", 1)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = append(program.Environment(nil), "PORT="+port)

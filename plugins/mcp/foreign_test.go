@@ -31,7 +31,7 @@ func toolOf(name, description, schema string) (*mcp.Tool, bool) {
 
 func checkOutput(t *testing.T, text, data string, most int) {
 	t.Helper()
-	d := &digest{}
+	d := &contents{}
 	d.add(&mcp.TextContent{Text: text})
 	o := output{Foreign: foreign("srv", "the tool x"), Text: d.text()}
 	if json.Valid([]byte(data)) {

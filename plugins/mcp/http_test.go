@@ -90,7 +90,8 @@ func TestHTTPHangs(t *testing.T) {
 func TestHTTPDies(t *testing.T) {
 	t.Parallel()
 	first := serve(t, asIs)
-	b := start(t, func(p *times) { p.beat, p.probe = 50*time.Millisecond, 2*time.Second }, remote(first.URL))
+	tune := func(p *times) { p.probeEvery, p.probeTimeout = 50*time.Millisecond, 2*time.Second }
+	b := start(t, tune, remote(first.URL))
 	b.there("test_echo")
 	address := first.Listener.Addr().String()
 	first.CloseClientConnections()

@@ -1,20 +1,20 @@
-// Package mcp makes the tools of other programs actions of the bot, and lends
-// what the bot knows to other programs, both by the Model Context Protocol: over
-// stdio and streamable HTTP, by the official SDK.
+// Package mcp makes the tools of MCP servers actions of the bot, and serves the
+// bot's memories, history and messages to other programs, both by the Model
+// Context Protocol: over stdio and streamable HTTP, with the official SDK.
 //
-// A server is somebody else's program. What it says, its descriptions and errors
-// too, is data: capped, on one line where it goes into a prompt, and marked as
-// foreign where a model reads it. Who may call what, and what a person must
-// confirm, the configuration decides; a server's own hints can only make it ask
-// less where it says that a tool changes nothing.
+// A server is not trusted. Its texts, including descriptions and errors, are data:
+// they have a maximum length, are on one line in prompts, and are marked as foreign
+// where a model reads them. The configuration decides who may call a tool and which
+// calls must be confirmed. A server's hints matter only in that tools marked as
+// read-only need no confirmation by default.
 //
-// Each configured server has one goroutine that owns its process or connection:
-// it connects, lists what there is, and when the server dies, floods or hangs,
-// takes its actions out of the catalogue and starts it again, after pauses that
-// grow.
+// Each configured server has one goroutine that owns its process or connection: it
+// connects and lists the tools. When the server ends, floods or hangs, the goroutine
+// removes the actions from the catalogue and starts the server again, after pauses
+// that grow.
 //
-// It is not a way to drive the bot: what Serve offers reads and sends, in places
-// that the configuration names.
+// Serve does not control the bot: it only reads and sends, in the places that the
+// configuration lists.
 package mcp
 
 import (
@@ -42,15 +42,15 @@ type Plugin struct {
 	host    core.Host
 	servers []*server
 
-	mu      sync.Mutex // of those who make the list anew
+	mu      sync.Mutex // serialises rebuild
 	actions atomic.Pointer[[]core.Action]
 }
 
-// New makes the plugin. Nothing is started before Run.
+// New makes the plugin. It starts nothing; Run does.
 func New(h core.Host, c Config) (*Plugin, error) {
 	p := &Plugin{host: h}
 	for _, conf := range c.Servers {
-		p.servers = append(p.servers, newServer(h, conf, p.rename))
+		p.servers = append(p.servers, newServer(h, conf, p.rebuild))
 	}
 	p.actions.Store(&[]core.Action{})
 	return p, nil
@@ -58,10 +58,10 @@ func New(h core.Host, c Config) (*Plugin, error) {
 
 func (p *Plugin) Name() string { return "mcp" }
 
-// Actions implements core.Plugin: what the servers that are there offer now.
+// Actions implements core.Plugin: it returns the actions of the connected servers.
 func (p *Plugin) Actions() []core.Action { return slices.Clone(*p.actions.Load()) }
 
-// Run implements core.Runner: it keeps all servers alive, and ends them.
+// Run implements core.Runner: it keeps all servers running until ctx ends.
 func (p *Plugin) Run(ctx context.Context) error {
 	var work sync.WaitGroup
 	for _, s := range p.servers {
@@ -71,25 +71,25 @@ func (p *Plugin) Run(ctx context.Context) error {
 	return nil
 }
 
-// rename gives all entries of all servers their names, and tells the bot.
-func (p *Plugin) rename() {
+// rebuild lists the actions of all connected servers again, and notifies the bot.
+func (p *Plugin) rebuild() {
 	p.mu.Lock()
 	var entries []entry
 	for _, s := range p.servers {
 		list := s.entries.Load()
-		if list != nil && s.link.Load() != nil {
+		if list != nil && s.conn.Load() != nil {
 			entries = append(entries, *list...)
 		}
 	}
-	list := named(entries)
+	list := nameActions(entries)
 	p.actions.Store(&list)
 	p.mu.Unlock()
 	p.host.Changed()
 }
 
-// named names actions. Tools whose names the catalogue could not tell apart get a few more
-// letters. The names depend only on the entries.
-func named(entries []entry) []core.Action {
+// nameActions returns the actions of entries, sorted by name. Tools whose names the catalogue cannot
+// tell apart get a suffix. The names depend only on the entries.
+func nameActions(entries []entry) []core.Action {
 	taken := make(map[string]int)
 	for _, e := range entries {
 		taken[action.Normal(e.action.Name)]++
@@ -141,7 +141,7 @@ type Serving struct {
 
 var serverName = txt.Pattern(`^[a-z0-9][a-z0-9-]{0,23}$`)
 
-// nobody closes a tool in Server.Permissions.
+// nobody is the value in Server.Permissions of a tool that is not offered.
 const nobody = "nobody"
 
 func (c *Config) Check(fault func(text string, at ...any)) {
@@ -149,7 +149,7 @@ func (c *Config) Check(fault func(text string, at ...any)) {
 	for i := range c.Servers {
 		name := action.Normal(c.Servers[i].Name)
 		if seen[name] {
-			fault("another server is called so, or nearly so", "server", i, "name")
+			fault("another server has the same or nearly the same name", "server", i, "name")
 		}
 		seen[name] = true
 	}
@@ -177,7 +177,7 @@ func (s *Server) Check(fault func(text string, at ...any)) {
 		fault(`is missing; write command = ["PROGRAM", "ARGUMENT"], or url`, "command")
 		return
 	case len(s.Command) > 0 && s.URL != "":
-		fault("is beside command; one of the two is enough", "url")
+		fault("is set beside command; remove one of them", "url")
 		return
 	case s.URL != "" && wrong != "":
 		fault(wrong, "url")
@@ -194,14 +194,14 @@ func (s *Server) Check(fault func(text string, at ...any)) {
 
 func (s *Serving) Check(fault func(text string, at ...any)) {
 	if !s.As.IsZero() && !s.As.IsPerson() {
-		fault("is not a person; write it as telegram/@user/1000", "as")
+		fault("is not a user; write it as telegram/@user/1000", "as")
 	}
 	if s.As.IsZero() && len(s.See)+len(s.Send) > 0 {
-		fault("is missing; name the person in whose name the program acts", "as")
+		fault("is missing; name the user on whose behalf the program acts", "as")
 	}
 }
 
-// permission is who may cause a tool; ok is false where it is not offered.
+// permission returns who may call a tool. ok is false if it is not offered.
 func (s *Server) permission(tool string) (p core.Permission, ok bool) {
 	who, _ := closest(s.Permissions, tool)
 	who = cmp.Or(who, s.Permission, string(core.PermissionAdmins))
@@ -211,8 +211,8 @@ func (s *Server) permission(tool string) (p core.Permission, ok bool) {
 	return core.Permission(who), true
 }
 
-// closest finds what a table of patterns says about a tool: its name itself,
-// else the longest pattern that matches, of equals the first by letters.
+// closest returns the value for a tool in a table of patterns: that of its name,
+// else of the longest pattern that matches, and of these the first in alphabetical order.
 func closest[V any](table map[string]V, tool string) (found V, ok bool) {
 	if v, ok := table[tool]; ok {
 		return v, true

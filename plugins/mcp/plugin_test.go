@@ -27,8 +27,9 @@ import (
 // brisk are pauses for tests that run in true time.
 func brisk() times {
 	return times{
-		pause: 20 * time.Millisecond, longest: 100 * time.Millisecond, steady: time.Minute, grace: time.Second,
-		calm: 20 * time.Millisecond, beat: time.Hour, probe: 200 * time.Millisecond,
+		minPause: 20 * time.Millisecond, maxPause: 100 * time.Millisecond, healthyAfter: time.Minute,
+		grace:        time.Second,
+		refreshPause: 20 * time.Millisecond, probeEvery: time.Hour, probeTimeout: 200 * time.Millisecond,
 	}
 }
 
@@ -364,7 +365,7 @@ func TestDeaf(t *testing.T) {
 	}
 	b.gone()
 	b.there("test_one")
-	if log := b.log.String(); !strings.Contains(log, errDeaf.Error()) {
+	if log := b.log.String(); !strings.Contains(log, errUnresponsive.Error()) {
 		t.Error(log)
 	}
 }
@@ -372,7 +373,7 @@ func TestDeaf(t *testing.T) {
 // Without any call, a look now and then finds that a server is deaf.
 func TestBeat(t *testing.T) {
 	t.Parallel()
-	b := start(t, func(p *times) { p.beat = 100 * time.Millisecond }, own("deaf"))
+	b := start(t, func(p *times) { p.probeEvery = 100 * time.Millisecond }, own("deaf"))
 	b.there("test_one")
 	b.gone()
 }
@@ -418,7 +419,7 @@ func TestStorm(t *testing.T) {
 			return next(ctx, method, r)
 		}
 	})
-	b := begin(t, func(p *times) { p.calm = time.Hour }, func(s *server) { s.dial = func() (*link, error) { return inside(good) } }, own("good"))
+	b := begin(t, func(p *times) { p.refreshPause = time.Hour }, func(s *server) { s.dial = func() (*connection, error) { return inside(good) } }, own("good"))
 	b.there("test_storm")
 	for range 3 {
 		b.must("test_storm", `{}`)
@@ -555,7 +556,7 @@ func TestStopsAtAnyTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.servers[0].times = brisk()
-		p.servers[0].dial = func() (*link, error) { return inside(goodServer("good")) }
+		p.servers[0].dial = func() (*connection, error) { return inside(goodServer("good")) }
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*50*time.Microsecond)
 		if err := p.Run(ctx); err != nil {
 			t.Error(err)

@@ -13,14 +13,14 @@ import (
 	"synthbot/plugins/plugintest"
 )
 
-// inside is a link to a server that runs inside of the test.
-func inside(good *mcp.Server) (*link, error) {
+// inside is a connection to a server that runs inside of the test.
+func inside(good *mcp.Server) (*connection, error) {
 	ours, its := mcp.NewInMemoryTransports()
 	session, err := good.Connect(context.Background(), its, nil)
 	if err != nil {
 		return nil, err
 	}
-	l := newLink()
+	l := newConnection()
 	l.transport = ours
 	l.work.Go(func() {
 		<-l.ctx.Done()
@@ -50,7 +50,7 @@ func TestScripts(t *testing.T) {
 				return nil, err
 			}
 			for _, s := range p.servers {
-				s.dial = func() (*link, error) { return inside(goodServer(s.conf.Command[0])) }
+				s.dial = func() (*connection, error) { return inside(goodServer(s.conf.Command[0])) }
 			}
 			plugin = p
 			return p, nil
@@ -58,8 +58,8 @@ func TestScripts(t *testing.T) {
 		plugintest.With(deeds),
 		plugintest.Verb("crash", func(s *plugintest.Script, _ string) {
 			for _, server := range plugin.servers {
-				if l := server.link.Load(); l != nil {
-					l.fail(errors.New("it crashed"))
+				if l := server.conn.Load(); l != nil {
+					l.end(errors.New("it crashed"))
 				}
 			}
 		}),

@@ -20,66 +20,66 @@ import (
 	"synthbot/core/secret"
 )
 
-// times are the pauses in a server's life.
+// times are the pauses and timeouts of a server.
 type times struct {
-	pause, longest time.Duration // before it is started again: the first one, and the longest
-	steady         time.Duration // after which it counts as healthy again
-	grace          time.Duration // for what is asked to end
-	calm           time.Duration // between two readings of its lists
-	beat           time.Duration // between two looks at whether it is alive
-	probe          time.Duration // that such a look may take
+	minPause, maxPause time.Duration // before it is started again
+	healthyAfter       time.Duration // the next pause is minPause again if it ran that long
+	grace              time.Duration // for its process and session to end
+	refreshPause       time.Duration // between two readings of changed lists
+	probeEvery         time.Duration
+	probeTimeout       time.Duration
 }
 
 type server struct {
-	conf   Server
-	log    *slog.Logger // says which server it is
-	desk   core.Messenger
-	times  times
-	dial   func() (*link, error)
-	redact func(string) string // takes its secrets out of texts
-	moved  func()              // the entries are others now
+	conf      Server
+	log       *slog.Logger // with the name of the server
+	messenger core.Messenger
+	times     times
+	dial      func() (*connection, error)
+	redact    func(string) string // conceals its secrets in texts
+	onChange  func()              // is called when conn or entries have changed
 
-	link    atomic.Pointer[link]    // nil while there is no session
-	entries atomic.Pointer[[]entry] // what it offers
+	conn    atomic.Pointer[connection] // nil while there is no session
+	entries atomic.Pointer[[]entry]    // its actions
 }
 
-func newServer(h core.Host, conf Server, moved func()) *server {
+func newServer(h core.Host, conf Server, onChange func()) *server {
 	secrets := slices.AppendSeq(slices.Collect(maps.Values(conf.Env)), maps.Values(conf.Headers))
 	s := &server{
-		conf: conf, log: h.Log.With("server", conf.Name), desk: h.Messenger, moved: moved,
+		conf: conf, log: h.Log.With("server", conf.Name), messenger: h.Messenger, onChange: onChange,
 		redact: secret.Conceal(secrets...).Replace,
 		times: times{
-			pause: time.Second, longest: 5 * time.Minute, steady: time.Minute, grace: 3 * time.Second,
-			calm: 2 * time.Second, beat: time.Minute, probe: 10 * time.Second,
+			minPause: time.Second, maxPause: 5 * time.Minute, healthyAfter: time.Minute, grace: 3 * time.Second,
+			refreshPause: 2 * time.Second, probeEvery: time.Minute, probeTimeout: 10 * time.Second,
 		},
 	}
-	s.dial = s.spawn
+	s.dial = s.startProcess
 	if conf.URL != "" {
-		s.dial = s.reach
+		s.dial = s.connectHTTP
 	}
 	return s
 }
 
-// run keeps the server alive until ctx ends.
+// run keeps the server running until ctx ends.
 func (s *server) run(ctx context.Context) {
-	pause := s.times.pause
+	pause := s.times.minPause
 	loop.Repeat(ctx, nil, func() time.Duration {
 		began := time.Now()
-		err := s.live(ctx)
+		err := s.runOnce(ctx)
 		if ctx.Err() != nil {
 			return 0
 		}
-		if time.Since(began) >= s.times.steady {
-			pause = s.times.pause
+		if time.Since(began) >= s.times.healthyAfter {
+			pause = s.times.minPause
 		}
 		wait := pause + rand.N(pause/4+1)
 		s.log.Warn("mcp server is gone", "err", s.redact(line(err.Error())), "retry_in", wait.Round(time.Millisecond))
-		pause = min(2*pause, s.times.longest)
+		pause = min(2*pause, s.times.maxPause)
 		return wait
 	})
 }
 
-// sleep reports whether it slept to its end.
+// sleep returns false if ctx ended before d was over.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -91,49 +91,50 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// live starts the server and stays with it until it ends, or ctx does.
-func (s *server) live(ctx context.Context) (err error) {
+// runOnce starts the server, and blocks until it or ctx ends.
+func (s *server) runOnce(ctx context.Context) (err error) {
 	l, err := s.dial()
 	if err != nil {
 		return err
 	}
 	defer func() {
-		l.fail(errStopped)
+		l.end(errStopped)
 		l.work.Wait()
-		if l.broke != nil && !errors.Is(err, l.broke) {
-			err = fmt.Errorf("%w: %w", l.broke, err)
+		if l.sessionErr != nil && !errors.Is(err, l.sessionErr) {
+			err = fmt.Errorf("%w: %w", l.sessionErr, err)
 		}
 	}()
-	if err := s.open(ctx, l); err != nil {
+	if err := s.connect(ctx, l); err != nil {
 		return err
 	}
 	l.work.Go(func() {
-		l.broke = l.session.Wait()
-		sleep(l.ctx, s.times.grace/10) // how the process ended says more
-		l.fail(errEnded)
+		l.sessionErr = l.session.Wait()
+		sleep(l.ctx, s.times.grace/10) // the exit of the process is a better reason
+		l.end(errEnded)
 	})
-	defer func() { // in good order if that works soon, else hard
-		defer time.AfterFunc(s.times.grace, func() { l.fail(errStopped) }).Stop()
-		_ = l.session.Close() // it is over, however it ended
+	defer func() { // close the session, or end the connection if that takes too long
+		defer time.AfterFunc(s.times.grace, func() { l.end(errStopped) }).Stop()
+		_ = l.session.Close() // an error does not matter any more
 	}()
 	if _, err := s.refresh(ctx, l); err != nil {
 		return err
 	}
-	s.link.Store(l)
-	s.log.Info("mcp server is there", "actions", len(*s.entries.Load()))
-	s.moved()
+	s.conn.Store(l)
+	s.log.Info("mcp server connected", "actions", len(*s.entries.Load()))
+	s.onChange()
 	defer func() {
-		s.link.Store(nil)
-		s.moved()
+		s.conn.Store(nil)
+		s.onChange()
 	}()
-	return s.attend(ctx, l)
+	return s.watch(ctx, l)
 }
 
-func (s *server) open(ctx context.Context, l *link) error {
+// connect opens the session of a connection.
+func (s *server) connect(ctx context.Context, l *connection) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.conf.Start, errStart)
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { l.fail(context.Cause(ctx)) }) // not all of the SDK heeds its context
-	// This end can do nothing for the server: no sampling, no elicitation, no roots.
+	stop := context.AfterFunc(ctx, func() { l.end(context.Cause(ctx)) }) // not all of the SDK heeds its context
+	// The client has no capabilities: no sampling, no elicitation, no roots.
 	client := mcp.NewClient(&mcp.Implementation{Name: "synthbot", Version: "1"}, &mcp.ClientOptions{
 		Capabilities:               &mcp.ClientCapabilities{},
 		ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) { loop.Notify(l.changed) },
@@ -143,12 +144,12 @@ func (s *server) open(ctx context.Context, l *link) error {
 	session, err := client.Connect(ctx, l.transport, nil)
 	if !stop() || ctx.Err() != nil {
 		if session != nil {
-			_ = session.Close() // the link is over
+			_ = session.Close() // the connection has ended
 		}
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		if !sleep(l.ctx, s.times.grace/10) { // how the process ended may say more
+		if !sleep(l.ctx, s.times.grace/10) { // the exit of the process is a better reason
 			err = fmt.Errorf("%w: %w", err, context.Cause(l.ctx))
 		}
 		return err
@@ -157,8 +158,9 @@ func (s *server) open(ctx context.Context, l *link) error {
 	return nil
 }
 
-func (s *server) attend(ctx context.Context, l *link) error {
-	beat := time.NewTicker(s.times.beat)
+// watch probes the server and reads changed lists, until the connection or ctx ends.
+func (s *server) watch(ctx context.Context, l *connection) error {
+	beat := time.NewTicker(s.times.probeEvery)
 	defer beat.Stop()
 	changed, calm := l.changed, (<-chan time.Time)(nil)
 	for {
@@ -171,12 +173,12 @@ func (s *server) attend(ctx context.Context, l *link) error {
 		case <-calm:
 			changed, calm = l.changed, nil
 		case <-changed:
-			changed, calm = nil, time.After(s.times.calm) // lists that change all the time are read now and then
+			changed, calm = nil, time.After(s.times.refreshPause) // do not read them all the time
 			var news bool
 			if news, err = s.refresh(ctx, l); news {
-				s.moved()
+				s.onChange()
 			}
-		case <-l.doubt:
+		case <-l.probeSoon:
 			err = s.probe(ctx, l)
 		case <-beat.C:
 			if l.calls.Load() == 0 { // a server that does one thing at a time answers later
@@ -189,27 +191,27 @@ func (s *server) attend(ctx context.Context, l *link) error {
 	}
 }
 
-// probe reports whether the server answers at all; an error of its own is an
-// answer.
-func (s *server) probe(ctx context.Context, l *link) error {
-	within, cancel := context.WithTimeout(ctx, s.times.probe)
+// probe returns an error if the server does not answer a ping. An error that the server
+// returns is an answer.
+func (s *server) probe(ctx context.Context, l *connection) error {
+	within, cancel := context.WithTimeout(ctx, s.times.probeTimeout)
 	defer cancel()
 	err := l.session.Ping(within, nil)
-	_, answered := answerOf(err)
+	_, answered := serverError(err)
 	if err == nil || answered || ctx.Err() != nil {
 		return nil
 	}
-	if !sleep(l.ctx, s.times.grace/10) { // it has ended, and how says more
+	if !sleep(l.ctx, s.times.grace/10) { // the end of the connection is a better reason
 		return context.Cause(l.ctx)
 	}
-	return errDeaf
+	return errUnresponsive
 }
 
-// use lends the session to a call. safe says that the call may be made again.
-func (s *server) use(ctx context.Context, safe bool, f func(context.Context, *mcp.ClientSession) error) error {
-	l := s.link.Load()
+// withSession calls f with the session. safe says that the call may be repeated.
+func (s *server) withSession(ctx context.Context, safe bool, f func(context.Context, *mcp.ClientSession) error) error {
+	l := s.conn.Load()
 	if l == nil {
-		return core.Errorf(core.Temporary, "The tool server %s is not there just now.", s.conf.Name)
+		return core.Errorf(core.Temporary, "The tool server %s is not connected at the moment.", s.conf.Name)
 	}
 	l.calls.Add(1)
 	defer l.calls.Add(-1)
@@ -217,43 +219,44 @@ func (s *server) use(ctx context.Context, safe bool, f func(context.Context, *mc
 	defer cancel()
 	defer context.AfterFunc(l.ctx, cancel)()
 	if err := f(within, l.session); err != nil {
-		return s.explain(ctx, l, safe, err)
+		return s.callError(ctx, l, safe, err)
 	}
 	return nil
 }
 
-func (s *server) explain(ctx context.Context, l *link, safe bool, err error) error {
+// callError returns the error of a call for users, and has the server probed if it may hang.
+func (s *server) callError(ctx context.Context, l *connection, safe bool, err error) error {
 	var already *core.Error
-	said, answered := answerOf(err)
+	said, answered := serverError(err)
 	gone := l.ctx.Err() != nil || errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, io.EOF)
 	switch {
 	case errors.As(err, &already):
 		return already
 	case ctx.Err() != nil:
-		loop.Notify(l.doubt)
+		loop.Notify(l.probeSoon)
 		return fmt.Errorf("mcp server %s: %w", s.conf.Name, ctx.Err())
 	case gone && safe:
-		return core.Errorf(core.Temporary, "The tool server %s ended in the middle of it.", s.conf.Name)
+		return core.Errorf(core.Temporary, "The tool server %s ended during the call.", s.conf.Name)
 	case gone:
-		text := "The tool server %s ended in the middle of it; it is not known whether this was done."
+		text := "The tool server %s ended during the call; it is not known whether this was done."
 		return core.Errorf(core.Broken, text, s.conf.Name)
 	case answered:
 		kind := core.Broken
 		if said.Code == jsonrpc.CodeInvalidParams {
 			kind = core.Invalid
 		}
-		return core.Errorf(kind, "The tool server %s says: %q", s.conf.Name, s.shown(said.Message))
+		return core.Errorf(kind, "The tool server %s says: %q", s.conf.Name, s.excerpt(said.Message))
 	}
-	loop.Notify(l.doubt)
+	loop.Notify(l.probeSoon)
 	return &core.Error{
-		Kind: core.Temporary, Text: fmt.Sprintf("The tool server %s cannot be asked just now.", s.conf.Name),
+		Kind: core.Temporary, Text: fmt.Sprintf("The tool server %s cannot be reached at the moment.", s.conf.Name),
 		Err: errors.New(s.redact(line(err.Error()))),
 	}
 }
 
-// answerOf is what the server itself said of a failure; answered is false where it
-// was not the server: the SDK tells its own troubles in the same form.
-func answerOf(err error) (said *jsonrpc.Error, answered bool) {
+// serverError returns the error that the server itself returned. answered is false if err is
+// another one: the SDK uses the same type for its own errors.
+func serverError(err error) (said *jsonrpc.Error, answered bool) {
 	if !errors.As(err, &said) {
 		return nil, false
 	}

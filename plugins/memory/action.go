@@ -14,14 +14,14 @@ import (
 	"synthbot/core/users"
 )
 
-// Names of actions that commands carry out, too.
+// Names of the actions that commands also carry out.
 const saveName, forgetName = "memory_save", "memory_forget"
 
 type savePayload struct {
 	_ struct{} `title:"Remember something"`
 
 	Text       string   `json:"text" title:"what to remember" doc:"One fact in one sentence, with names for pronouns." min:"3" max:"1000"`
-	About      []string `json:"about,omitempty" title:"about" doc:"People, by name or tag; me is who speaks." max:"8"`
+	About      []string `json:"about,omitempty" title:"about" doc:"People, by name or tag; me is the author." max:"8"`
 	Topic      string   `json:"topic,omitempty" title:"topic" doc:"Like home or job: the newer one replaces the older." max:"64"`
 	Tags       []string `json:"tags,omitempty" title:"tags" max:"8"`
 	Importance int      `json:"importance" title:"importance" default:"3" min:"0" max:"10"`
@@ -32,16 +32,16 @@ func (p *Plugin) saveAction() core.Action {
 	return action.Typed(core.Action{
 		Name: saveName, Similes: []string{"remember", "save_memory", "memory_add"},
 		Brief: "Remember a lasting fact for later conversations",
-		Examples: action.Guide("Keeps one fact. It comes up again where it fits, in this place only.",
-			"When somebody asks you to remember something, or says something of lasting worth: a"+
+		Examples: action.Guide("Saves one fact. You see it again when it fits, in this place only.",
+			"When somebody asks you to remember something, or says something of lasting value: a"+
 				" preference, a relation, a date, a decision. Saying that you will remember is not enough: this"+
-				" does it.",
+				" action does it.",
 			[]string{
-				"One fact a call: three facts are three calls.",
+				"One fact per call: three facts are three calls.",
 				"\"He likes it\" means nothing next week: write who likes what.",
-				"What was said in the last few messages is before you anyway; small talk is not worth keeping.",
-				"Never passwords, keys or numbers of cards.",
-				"Write in the language that it was said in; language names it, like it or pt-BR, where you are sure.",
+				"You see the last few messages anyway; small talk is not worth remembering.",
+				"Never save passwords, keys or card numbers.",
+				"Write in the language of the message; if you are sure, name it in language, as it or pt-BR.",
 			},
 			core.NewExample("Jay says that he moved",
 				`{"text":"Jay lives in Oslo since May","about":["me"],"topic":"home"}`),
@@ -50,12 +50,12 @@ func (p *Plugin) saveAction() core.Action {
 					`,"tags":["meeting"],"importance":6}`),
 			core.NewExample("Jay tells of Ann, in Italian",
 				`{"text":"Ann è allergica alle noci","about":["Ann"],"importance":8,"language":"it"}`),
-		).Note("What says the same replaces the older one, and so does what has the same topic about the same"+
-			" people, where who speaks told it or is whom it is about; else both are kept.",
-			"importance is 0 to 10: from 8 on it is always before you when that person speaks. tags are"+
-				" words to find it by that are not in the text.",
-			"It needs no words from you afterwards: send your message in the same answer.").
-			SeeAlso("memory_update changes one that is there"),
+		).Note("A fact replaces an older one that says the same, and an older one with the same topic about the same"+
+			" people, if the author stated that or it is about them; otherwise both are kept.",
+			"importance is 0 to 10: from 8 on, you always see the fact when that person speaks. tags are"+
+				" search words that are not in the text.",
+			"Nothing comes back: send your message in the same answer.").
+			SeeAlso("memory_update changes an existing one"),
 		Effects: core.EffectWrites, Permission: core.PermissionEveryone, Idempotent: true,
 		RateLimit: core.RateLimit{Count: 30, Per: time.Hour}, Undo: p.undoSave,
 	}, p.save)
@@ -81,12 +81,12 @@ func (p *Plugin) save(ctx context.Context, c core.Call, s savePayload) (core.Res
 	}
 	f, err = p.host.Facts.SaveFact(ctx, f)
 	if err != nil {
-		return core.Result{}, worded("", err)
+		return core.Result{}, forUsers("", err)
 	}
 	return saved(f), nil
 }
 
-// saved is the result of saving a fact. One that was known before is not undone.
+// saved is the result of saving a fact. It can be undone unless the fact was known before.
 func saved(f core.Fact) core.Result {
 	if f.Known {
 		return core.Result{}
@@ -94,8 +94,8 @@ func saved(f core.Fact) core.Result {
 	return core.Result{Undo: core.JSON(f)}
 }
 
-// undoSave takes a memory away as long as it is as it was saved. Where it replaced another
-// text, that one comes back.
+// undoSave removes a saved fact, or puts back the text that it replaced. It refuses if the text
+// was changed since.
 func (p *Plugin) undoSave(ctx context.Context, c core.Call, done core.Result) error {
 	if done.Undo == nil {
 		return core.Errorf(core.Invalid, "it was known before")
@@ -121,7 +121,7 @@ func (p *Plugin) undoSave(ctx context.Context, c core.Call, done core.Result) er
 	return err
 }
 
-// languageOr returns a language tag that looks like one, else the usual one.
+// languageOr returns tag if it is a well-formed language tag, else usual.
 func languageOr(usual, tag string) string {
 	if languageTag().MatchString(tag) {
 		return tag
@@ -140,25 +140,25 @@ type updatePayload struct {
 func (p *Plugin) updateAction() core.Action {
 	return action.Typed(core.Action{
 		Name: "memory_update", Similes: []string{"update_memory", "memory_change"},
-		Brief: "Change a memory that is not true any more",
-		Examples: action.Guide("Puts a new text in place of a memory's old one, which stays as its history.",
-			"When somebody corrects what you remember of them or of what they said.",
+		Brief: "Change a memory that is no longer true",
+		Examples: action.Guide("Replaces the text of a memory; the old one is kept as its history.",
+			"When somebody corrects what you remember about them or from them.",
 			[]string{
-				"The id is behind the memory in memories, and in what memory_search finds: do not make one up.",
+				"Take the id from memories or from the result of memory_search: do not make one up.",
 				"The new text replaces the old one; it is not added to it.",
 				"A memory can be changed only where it was said.",
 			},
 			core.NewExample(
-				"Jay, of whom you remember (id 3f) that he lives in Rome, says that he moved",
+				"You remember that Jay lives in Rome (id 3f); he says that he moved",
 				`{"id":"3f","text":"Jay lives in Oslo","topic":"home"}`),
-		).Note("Who it is about stays as it was.").
-			SeeAlso("memory_forget takes one away", "memory_save keeps a new one"),
+		).Note("The people that it is about stay the same.").
+			SeeAlso("memory_forget removes one", "memory_save saves a new one"),
 		Effects: core.EffectRanked | core.EffectWrites, Permission: core.PermissionEveryone, Idempotent: true,
 		RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 	}, p.update)
 }
 
-// allowed returns the fact that a call names, if the caller may do away with it.
+// allowed returns the fact with an id, or an error if the caller may not change or remove it.
 func (p *Plugin) allowed(ctx context.Context, c *core.Call, id string) (core.Fact, core.Path, error) {
 	person, err := c.Person()
 	if err != nil {
@@ -188,7 +188,7 @@ func (p *Plugin) update(ctx context.Context, c core.Call, u updatePayload) (core
 		return core.Result{}, core.Errorf(core.Invalid, "there is nothing to remember in it")
 	}
 	_, err = p.host.Facts.SaveFact(ctx, f)
-	return core.Result{}, worded(u.ID, err)
+	return core.Result{}, forUsers(u.ID, err)
 }
 
 type forgetPayload struct {
@@ -201,16 +201,16 @@ func (p *Plugin) forgetAction() core.Action {
 	return action.Typed(core.Action{
 		Name: forgetName, Similes: []string{"forget", "forget_memory", "memory_delete"},
 		Brief: "Forget a memory for good",
-		Examples: action.Guide("Takes one memory away, with what it said before.",
-			"When somebody wants something that you remember gone.",
+		Examples: action.Guide("Removes one memory and its history.",
+			"When somebody wants you to forget something.",
 			[]string{
-				"The id is behind the memory in memories, and in what memory_search finds: do not make one up.",
-				"It cannot be taken back.",
+				"Take the id from memories or from the result of memory_search: do not make one up.",
+				"It cannot be undone.",
 			},
 			core.NewExample(
 				"Jay asks you to forget that he had an accident, which you remember (id 3f)", `{"id":"3f"}`),
-		).Note("Who wants everything about themselves gone uses the command /forgetme.").
-			SeeAlso("memory_update puts another text in its place"),
+		).Note("People who want everything about themselves removed use the command /forgetme.").
+			SeeAlso("memory_update changes its text"),
 		Effects: core.EffectChanges | core.EffectRanked, Permission: core.PermissionEveryone, Idempotent: true,
 		RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 		Check: func(ctx context.Context, c core.Call) error {
@@ -227,7 +227,7 @@ func (p *Plugin) forget(ctx context.Context, c core.Call, f forgetPayload) (core
 	if _, _, err := p.allowed(ctx, &c, f.ID); err != nil {
 		return core.Result{}, err
 	}
-	return core.Result{}, worded(f.ID, p.host.Facts.DropFact(ctx, f.ID, c.Sees...))
+	return core.Result{}, forUsers(f.ID, p.host.Facts.DropFact(ctx, f.ID, c.Sees...))
 }
 
 var languageTag = txt.Pattern(`^[a-zA-Z]{2,3}(-[a-zA-Z0-9]{2,8}){0,3}$`)
@@ -239,7 +239,7 @@ type searchPayload struct {
 	About []string `json:"about,omitempty" title:"about" doc:"As in memory_save." max:"8"`
 }
 
-const searched = 10
+const searchMax = 10 // facts that one search returns
 
 func (p *Plugin) searchAction() core.Action {
 	return action.Typed(core.Action{
@@ -248,8 +248,8 @@ func (p *Plugin) searchAction() core.Action {
 		Examples: action.Guide("Finds memories, best first, with their ids; the result comes back to you.",
 			"When you are asked for something that is neither in memories nor in the history, or need a memory's id.",
 			[]string{
-				"What it finds comes back to you afterwards: promise nothing before.",
-				"Look for the words that the memory would hold, not for those of the question.",
+				"You see the result only afterwards: promise nothing before.",
+				"Search for words that the memory would contain, not for those of the question.",
 			},
 			core.NewExample("Ann asks what Jay does for a living", `{"query":"job work","about":["Jay"]}`),
 			core.NewExample("Jay asks what you know about him", `{"about":["me"]}`),
@@ -275,7 +275,7 @@ func (p *Plugin) search(ctx context.Context, c core.Call, s searchPayload) (core
 		return core.Result{}, err
 	}
 	text := strings.TrimSpace(strings.Join(append(strangers, s.Query), " "))
-	q := core.FactQuery{See: c.Sees, Text: text, About: about, N: searched}
+	q := core.FactQuery{See: c.Sees, Text: text, About: about, N: searchMax}
 	found, err := p.host.Facts.Recall(ctx, q)
 	if err != nil {
 		return core.Result{}, fmt.Errorf("recall: %w", err)
@@ -291,7 +291,7 @@ func (p *Plugin) search(ctx context.Context, c core.Call, s searchPayload) (core
 	return core.Output(map[string]any{"memories": list}), nil
 }
 
-const shownMax = 300 // characters of a memory that a search tells
+const shownMax = 300 // characters of a fact that a search or list shows
 
 func (p *Plugin) tell(f *core.Fact, here *users.List) shownFact {
 	t := shownFact{ID: f.ID, Text: txt.ClipLine(f.Text, shownMax), By: here.Author(f.By).Name, Said: p.date(f.Time),
@@ -308,7 +308,7 @@ func (p *Plugin) tell(f *core.Fact, here *users.List) shownFact {
 	return t
 }
 
-// date is a day in the bot's time zone.
+// date formats the day of t in the bot's time zone.
 func (p *Plugin) date(t time.Time) string {
 	return t.In(p.host.Clock().Location()).Format(time.DateOnly)
 }

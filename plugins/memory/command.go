@@ -50,11 +50,11 @@ func (p *Plugin) Commands() []command.Command {
 				"fr": "Choisis si je peux retenir de moi-même ce que tu écris",
 				"es": "Elige si puedo recordar por mi cuenta lo que escribes",
 			},
-		}, Do: p.agree},
+		}, Do: p.extract},
 	}
 }
 
-// remember keeps a text of the caller's, or else a message that they point at.
+// remember saves the caller's text or, without one, the message that they replied to.
 func (p *Plugin) remember(ctx context.Context, c command.Call) (string, error) {
 	text, by, rank := c.Args["text"], c.Person, c.Author.Rank
 	about := []core.Path{by}
@@ -79,14 +79,14 @@ func (p *Plugin) remember(ctx context.Context, c command.Call) (string, error) {
 		By: by, Rank: rank,
 	})
 	if err != nil {
-		return "", worded("", err)
+		return "", forUsers("", err)
 	}
 	c.NoteDone(saveName, savePayload{Text: f.Text, Importance: 3}, saved(f))
 	return fmt.Sprintf("I will remember that (`%s`).", f.ID), nil
 }
 
-// target reads the message that a command was called on, and who wrote it where that
-// is known. What the bot said itself has no author.
+// target returns the text and the author of the message that a command was called on. The author
+// is zero for messages of bots and if they are unknown.
 func (p *Plugin) target(ctx context.Context, c *command.Call) (text string, author core.Path, err error) {
 	e, _, err := core.ReadEntry(ctx, p.host.Reader, c.Path, c.Target)
 	if err != nil || e.Deleted {
@@ -96,7 +96,7 @@ func (p *Plugin) target(ctx context.Context, c *command.Call) (text string, auth
 	others := slices.Concat(m.Foreign, c.Foreign)
 	switch {
 	case m.Text != "":
-	case len(others) > 0: // it passes something on
+	case len(others) > 0: // a forwarded or quoted text
 		m.Text, m.Author = others[0].Text, others[0].From
 	default:
 		m.Author = core.Author{}
@@ -107,7 +107,7 @@ func (p *Plugin) target(ctx context.Context, c *command.Call) (text string, auth
 	return strings.TrimSpace(m.Text), author, err
 }
 
-const listMax = 30 // memories that a command lists
+const listMax = 30 // facts that a command lists
 
 func (p *Plugin) memories(ctx context.Context, c command.Call) (string, error) {
 	found, err := p.factsOf(ctx, &c)
@@ -115,7 +115,7 @@ func (p *Plugin) memories(ctx context.Context, c command.Call) (string, error) {
 		return "", err
 	}
 	if len(found) == 0 {
-		return "I remember nothing of you here.", nil
+		return "I remember nothing about you here.", nil
 	}
 	var b strings.Builder
 	for i, f := range found {
@@ -125,10 +125,10 @@ func (p *Plugin) memories(ctx context.Context, c command.Call) (string, error) {
 		}
 		fmt.Fprintf(&b, "- `%s` %s: %s\n", f.ID, p.date(f.Time), txt.ClipLine(f.Text, shownMax))
 	}
-	return b.String() + "`/forget ID` takes one away.", nil
+	return b.String() + "`/forget ID` removes one.", nil
 }
 
-// forgetOne forgets a memory that can be seen here or that is in the caller's list.
+// forgetOne removes a fact that is visible here or that /memories lists for the caller.
 func (p *Plugin) forgetOne(ctx context.Context, c command.Call) (string, error) {
 	id := strings.Trim(c.Args["id"], "`")
 	see := c.Sees
@@ -153,7 +153,7 @@ func (p *Plugin) forgetOne(ctx context.Context, c command.Call) (string, error) 
 	}
 	if !mayChange(&f, c.Path, c.Person, c.Author.Rank) {
 		return "", core.Errorf(core.Forbidden,
-			"Somebody else told me that, about somebody else: only they, moderators and admins may take it away.")
+			"Somebody else told me that, about somebody else: only they, moderators and admins may remove it.")
 	}
 	if err := p.host.Facts.DropFact(ctx, f.ID, see...); err != nil && !errors.Is(err, core.ErrUnknown) {
 		return "", fmt.Errorf("forget: %w", err)
@@ -162,9 +162,9 @@ func (p *Plugin) forgetOne(ctx context.Context, c command.Call) (string, error) 
 	return "Forgotten.", nil
 }
 
-// factsOf returns the facts about the caller, and those that they stated, as far as they
-// may see them here: what can be seen here, and in private also what they said themselves
-// elsewhere and what was said about them in groups where they talk.
+// factsOf returns the facts that the caller stated or that are about them, if they may see them
+// here: those visible here and, in a private chat, also what they said elsewhere and what was
+// said about them in groups where they talk.
 func (p *Plugin) factsOf(ctx context.Context, c *command.Call) ([]core.Fact, error) {
 	q := core.FactQuery{See: c.Sees, N: findMax}
 	if c.Private {
@@ -212,10 +212,10 @@ func (p *Plugin) visible(ctx context.Context, c *command.Call, facts []core.Fact
 	})
 }
 
-// talkReach is how many entries of a place are looked at to tell who talks there.
+// talkReach is how many recent entries of a place are searched for a user.
 const talkReach = 300
 
-// talks reports whether the caller talks in a place that is not private.
+// talks reports whether the caller wrote lately in a place that is not private.
 func (p *Plugin) talks(ctx context.Context, place core.Path, c *command.Call) (there bool) {
 	if place.Interface() != c.Path.Interface() {
 		return false
@@ -234,22 +234,22 @@ func (p *Plugin) talks(ctx context.Context, place core.Path, c *command.Call) (t
 
 func places(v core.View) ([]core.Head, error) { return v.Places(core.Path{}) }
 
-// consent is what a user said about the reading of their talk. It is kept under their path.
+// consent is a user's answer to /extract. It is stored under their path.
 type consent struct {
 	On bool `json:"on"`
 }
 
 const consentKey = "extract"
 
-// readable reports whether a user's messages may be read: in private if they agreed,
-// elsewhere unless they refused.
+// readable reports whether a user's messages may be searched for facts: in private chats only
+// if they agreed, in groups unless they refused.
 func readable(ctx context.Context, items core.Items, person core.Path) (private, public bool, err error) {
 	c, ok, err := values.Get[consent](ctx, items, person, consentKey)
 	return c.On, c.On || !ok && err == nil, err
 }
 
-// agree keeps what the person says, if anything, and tells how it is.
-func (p *Plugin) agree(ctx context.Context, c command.Call) (string, error) {
+// extract handles /extract: it stores the user's answer, if any, and describes what applies.
+func (p *Plugin) extract(ctx context.Context, c command.Call) (string, error) {
 	person := c.Person
 	if answer, ok := c.Args["answer"]; ok {
 		if err := values.Put(ctx, p.host.Items, person, consentKey, consent{On: answer == "on"}); err != nil {
@@ -261,11 +261,11 @@ func (p *Plugin) agree(ctx context.Context, c command.Call) (string, error) {
 	case err != nil:
 		return "", err
 	case private:
-		return "I note by myself what is worth remembering of your talk, in groups and in private. What you say in" +
+		return "I remember important things from your messages on my own, in groups and in private. What you say in" +
 			" private stays there. `/extract off` ends it.", nil
 	case public:
-		return "In groups I note by myself what is worth remembering; in private only what you ask me to. `/extract" +
+		return "In groups I remember important things on my own; in private only what you ask me to. `/extract" +
 			" on` lets me do so in private, `/extract off` ends it everywhere.", nil
 	}
-	return "I note nothing of your talk by myself, anywhere; only what you ask me to. `/extract on` changes that.", nil
+	return "I remember nothing from your messages on my own, only what you ask me to. `/extract on` changes that.", nil
 }

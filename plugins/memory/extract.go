@@ -19,32 +19,31 @@ import (
 	"synthbot/core/txt"
 )
 
-// Times of the work in the background.
 const (
-	breath  = 10 * time.Second // between those that a former life left
-	again   = time.Hour        // after a reading that no engine answered
-	lastly  = 5 * time.Second  // for writing down what a reading came to when the bot stops
-	freshly = 48 * time.Hour   // how old an unread conversation may be when the bot starts
+	overdueDelay  = 10 * time.Second // before a conversation that was overdue at the start is read
+	retryDelay    = time.Hour        // after an engine failed
+	markTimeout   = 5 * time.Second  // for storing the mark after a reading, also when the bot stops
+	maxUnreadTime = 48 * time.Hour   // since the last message of a place that was never read
 )
 
-// extractor reads conversations again, and saves the facts that a model finds in them.
+// extractor reads finished conversations, and saves the facts that a model finds in them.
 type extractor struct {
 	*Plugin
 
 	mu   sync.Mutex
-	due  map[core.Path]time.Time // when a place is looked at next
+	due  map[core.Path]time.Time // when to check a place next
 	wake chan struct{}           // one token
 }
 
-func (x *extractor) at(place core.Path, due time.Time) {
+func (x *extractor) schedule(place core.Path, due time.Time) {
 	x.mu.Lock()
 	x.due[place] = due
 	x.mu.Unlock()
 	loop.Notify(x.wake)
 }
 
-// next takes out a place that is due. ok is false if there is none for a while; negative: until
-// it is woken.
+// next removes and returns a place that is due. If ok is false, none is due for the time wait, or
+// none is scheduled if wait is negative.
 func (x *extractor) next() (place core.Path, wait time.Duration, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -64,7 +63,7 @@ func (x *extractor) next() (place core.Path, wait time.Duration, ok bool) {
 	return place, wait, wait == 0
 }
 
-// run reads conversations again, one at a time, until ctx ends.
+// run reads the conversations that are due, one at a time, until ctx ends.
 func (x *extractor) run(ctx context.Context) error {
 	if !x.config.Extract {
 		<-ctx.Done()
@@ -83,15 +82,15 @@ func (x *extractor) run(ctx context.Context) error {
 			x.host.Log.Warn("conversation not read", "path", place, "err", err)
 		}
 		if !next.IsZero() {
-			x.at(place, next)
+			x.schedule(place, next)
 		}
 		return 0
 	})
 	return nil
 }
 
-// resume looks for what a former life left unread: where a place was read
-// before, or was talked in lately.
+// resume schedules the places with messages that were not read before the bot stopped: those that
+// were read before or have a recent message.
 func (x *extractor) resume(ctx context.Context) error {
 	heads, err := core.Read(ctx, x.host.Reader, places)
 	if err != nil {
@@ -111,31 +110,32 @@ func (x *extractor) resume(ctx context.Context) error {
 	at := x.host.Clock()
 	for _, h := range heads {
 		m, read := marks[h.Path]
-		if h.Last <= m.reached() || !read && at.Sub(h.Time) > freshly {
+		if h.Last <= m.reached() || !read && at.Sub(h.Time) > maxUnreadTime {
 			continue
 		}
 		due := h.Time.Add(x.config.ExtractAfter)
-		if due.Before(at) || due.Sub(at) > x.config.ExtractAfter { // the platform's clock is not ours
-			due, at = at, at.Add(breath)
+		if due.Before(at) || due.Sub(at) > x.config.ExtractAfter { // overdue, or the platform's clock is ahead
+			due, at = at, at.Add(overdueDelay)
 		}
-		x.at(h.Path, due)
+		x.schedule(h.Path, due)
 	}
 	return nil
 }
 
 const markKey = "read"
 
+// mark records how far a place was read.
 type mark struct {
 	Seq   uint64 `json:"seq"`             // everything up to here was read
 	Begun uint64 `json:"begun,omitempty"` // a reading up to here was begun
 	Day   string `json:"day,omitempty"`
-	Runs  int    `json:"runs,omitempty"` // of that day
+	Runs  int    `json:"runs,omitempty"` // readings on that day
 
 	version uint64
 }
 
-// reached is how far it was read, or was to be read by a life that ended in the
-// middle: no part is read twice.
+// reached returns the last entry that was read. An interrupted reading counts, so that nothing is
+// read twice.
 func (m *mark) reached() uint64 { return max(m.Seq, m.Begun) }
 
 func (x *extractor) mark(ctx context.Context, place core.Path) (m mark, err error) {
@@ -155,8 +155,8 @@ func (x *extractor) put(ctx context.Context, place core.Path, m *mark) (err erro
 	return nil
 }
 
-// reread reads the new part of a place, if it is over, and keeps what it finds.
-// next is when the place is to be looked at again; zero: when it is talked in.
+// reread reads the new part of a place if that conversation is over, and saves the facts in it.
+// next is when to check the place again; zero: after the next turn there.
 func (x *extractor) reread(ctx context.Context, place core.Path) (next time.Time, err error) {
 	ctx, now := epochs.With(ctx, x.host.Facts.Epoch()), x.host.Clock()
 	m, err := x.mark(ctx, place)
@@ -164,14 +164,14 @@ func (x *extractor) reread(ctx context.Context, place core.Path) (next time.Time
 		return next, err
 	}
 	part, err := x.part(ctx, place, m.Seq)
-	if err != nil || part.mine == 0 {
+	if err != nil || part.byBot == 0 {
 		return next, err
 	}
 	over := part.last.Add(x.config.ExtractAfter)
 	if over.After(now) && !part.full {
 		return over, nil
 	}
-	if part.theirs < x.config.ExtractMin {
+	if part.byUsers < x.config.ExtractMin {
 		return next, nil
 	}
 	today := now.Format(time.DateOnly)
@@ -188,27 +188,27 @@ func (x *extractor) reread(ctx context.Context, place core.Path) (next time.Time
 	}
 	notes, err := x.ask(ctx, part)
 	if err == nil {
-		err = x.keep(ctx, part, notes)
+		err = x.save(ctx, part, notes)
 	}
-	next = x.settle(ctx, &m, err)
+	next = x.finish(ctx, &m, err)
 	if errors.Is(err, core.ErrNoEngine) {
 		err = nil
 	}
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastly) // the bot may be about to stop
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), markTimeout) // the bot may be about to stop
 	defer cancel()
 	return next, errors.Join(err, x.put(late, place, &m))
 }
 
-// settle notes in the mark what a reading came to. What an engine could not
-// answer is tried again later; what it answered wrongly is not, nor what was
-// kept in part.
-func (x *extractor) settle(ctx context.Context, m *mark, err error) (next time.Time) {
+// finish updates the mark after a reading that ended with err. If no engine answered, the part is
+// read again, at next or after the next turn. It is not read again after an invalid answer or if
+// only some facts were saved.
+func (x *extractor) finish(ctx context.Context, m *mark, err error) (next time.Time) {
 	failed := errors.Is(err, errUnanswered)
 	switch {
 	case errors.Is(err, core.ErrNoEngine), failed && ctx.Err() != nil:
-		m.Runs-- // nothing was asked, or the answer came to nobody
+		m.Runs-- // no engine was asked, or the bot is stopping
 	case failed:
-		next = x.host.Clock().Add(again)
+		next = x.host.Clock().Add(retryDelay)
 	default:
 		m.Seq = m.Begun
 	}
@@ -218,9 +218,8 @@ func (x *extractor) settle(ctx context.Context, m *mark, err error) (next time.T
 
 var errUnanswered = errors.New("no answer")
 
-// keep saves what was found. What concerns somebody who was forgotten meanwhile
-// is left out.
-func (x *extractor) keep(ctx context.Context, part *part, notes []note) error {
+// save saves notes as facts, except those about users who were forgotten meanwhile.
+func (x *extractor) save(ctx context.Context, part *part, notes []note) error {
 	kept := 0
 	for _, n := range notes {
 		f := core.Fact{
@@ -228,7 +227,7 @@ func (x *extractor) keep(ctx context.Context, part *part, notes []note) error {
 			Language: languageOr(x.host.Language, n.Language),
 			Origin:   part.place,
 		}
-		if n.told { // else it is what the bot makes of the talk
+		if n.stated { // else the fact is the bot's own conclusion
 			f.By = part.people[n.By-1].path
 		}
 		for _, about := range n.About {
@@ -237,7 +236,7 @@ func (x *extractor) keep(ctx context.Context, part *part, notes []note) error {
 		if _, err := x.host.Facts.SaveFact(ctx, f); errors.Is(err, core.ErrForgotten) {
 			continue
 		} else if err != nil {
-			return fmt.Errorf("keep: %w", err)
+			return fmt.Errorf("save: %w", err)
 		}
 		kept++
 	}
@@ -253,7 +252,7 @@ const (
 	noteTags  = 5
 )
 
-// note is a fact as a model names it. By and About are numbers of people.
+// note is a fact as the model writes it. By and About are numbers of speakers.
 type note struct {
 	Text       string   `json:"text"`
 	By         int      `json:"by"`
@@ -263,24 +262,23 @@ type note struct {
 	Importance int      `json:"importance"`
 	Language   string   `json:"language"`
 
-	told bool // who is named by By said most of it, and nobody else said more
+	stated bool // By said at least half of its words, and nobody else said more
 }
 
 var errNoNotes = errors.New("no notes in it")
 
-// notes reads an answer. Of what it names, that is taken which is whole, of
-// people who took part, and made of words that were said; refused counts the
-// rest.
+// notes parses an answer. It returns the notes that are valid, name only speakers of the
+// conversation and consist mostly of words from it. refused counts the others.
 func (x *extractor) notes(text string, c *part, lines []spoken) (notes []note, refused int, err error) {
 	raws, err := rawNotes(text)
 	if err != nil {
 		return nil, 0, err
 	}
-	var names []string // of people, which claim nothing
+	var names []string // of speakers; they do not count as words of a note
 	for _, s := range c.people {
 		names = append(names, x.words.Content(s.Name)...)
 	}
-	everybody := x.said(lines, 0)
+	everybody := x.wordsOf(lines, 0)
 	for _, raw := range raws {
 		n, ok := readNote(raw, len(c.people))
 		if len(notes) == x.config.ExtractFacts || !ok {
@@ -292,7 +290,7 @@ func (x *extractor) notes(text string, c *part, lines []spoken) (notes []note, r
 			refused++
 			continue
 		}
-		n.told = x.isStatedBy(n.By, words, lines, len(c.people))
+		n.stated = x.isStatedBy(n.By, words, lines, len(c.people))
 		notes = append(notes, n)
 	}
 	return notes, refused, nil
@@ -301,7 +299,7 @@ func (x *extractor) notes(text string, c *part, lines []spoken) (notes []note, r
 // isStatedBy reports whether a user said half of the words, and nobody else more of them.
 // So a note is never ascribed to someone who only used one of its words.
 func (x *extractor) isStatedBy(by int, words []string, lines []spoken, people int) bool {
-	count := func(who int) int { return lexicon.Shared(words, x.said(lines, who)) }
+	count := func(who int) int { return lexicon.Shared(words, x.wordsOf(lines, who)) }
 	own := count(by)
 	for who := 1; who <= people; who++ {
 		if count(who) > own {
@@ -311,7 +309,7 @@ func (x *extractor) isStatedBy(by int, words []string, lines []spoken, people in
 	return 2*own >= len(words)
 }
 
-// rawNotes finds the list of notes: the last JSON object that has one.
+// rawNotes returns the list of notes in a text: that of the last JSON object with one.
 func rawNotes(text string) (list []json.RawMessage, err error) {
 	if len(text) > answerMax {
 		return nil, errors.New("it is too long")
@@ -330,8 +328,8 @@ func rawNotes(text string) (list []json.RawMessage, err error) {
 	return list, err
 }
 
-// readNote reads one note. ok is false if it has keys that none has, or does not keep to what
-// was asked.
+// readNote parses one note. ok is false if it has unknown keys or values that the prompt does not
+// allow.
 func readNote(raw json.RawMessage, people int) (n note, ok bool) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
@@ -351,8 +349,8 @@ func readNote(raw json.RawMessage, people int) (n note, ok bool) {
 		n.Importance >= 0 && n.Importance <= 10
 }
 
-// said are the words of a person (0: of all) in the lines that the model was shown.
-func (x *extractor) said(lines []spoken, by int) (words []string) {
+// wordsOf returns the words of a speaker (0: of all) in the lines that the model was shown.
+func (x *extractor) wordsOf(lines []spoken, by int) (words []string) {
 	known := make(map[string]bool)
 	for i := range lines {
 		if lines[i].From == 0 || by != 0 && lines[i].From != by {

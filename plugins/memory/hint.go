@@ -16,16 +16,15 @@ import (
 	"synthbot/core/users"
 )
 
-// What is brought up.
 const (
 	pinnedFrom = 8   // the importance from which on a fact about the author is always shown
-	pinnedMax  = 2   // how many of them
-	pinnedLook = 200 // facts about who speaks that are looked at
-	lookMax    = 20  // facts that words found, of which the best are shown
-	hintTop    = 100
+	pinnedMax  = 2   // how many such facts are shown
+	pinnedLook = 200 // facts about the author that are searched for them
+	lookMax    = 20  // facts that a search by words returns
+	hintTop    = 100 // priority of the first hint
 )
 
-// Recon implements hint.Source: it tells what is worth remembering now.
+// Recon implements hint.Source: it returns the facts that matter for the message.
 func (p *Plugin) Recon(ctx context.Context, s core.Scene) ([]hint.Hint, error) {
 	if p.config.Hints == 0 {
 		return nil, nil
@@ -34,7 +33,7 @@ func (p *Plugin) Recon(ctx context.Context, s core.Scene) ([]hint.Hint, error) {
 	if err != nil {
 		return nil, err
 	}
-	more, err := p.answering(ctx, &s)
+	more, err := p.matching(ctx, &s)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +62,7 @@ func (p *Plugin) Recon(ctx context.Context, s core.Scene) ([]hint.Hint, error) {
 	return hints, nil
 }
 
-// pinned are the most important facts about who speaks.
+// pinned returns the most important facts about the author.
 func (p *Plugin) pinned(ctx context.Context, s *core.Scene) ([]core.Fact, error) {
 	if s.Author.ID == "" || s.Author.Rank == core.RankBot {
 		return nil, nil
@@ -86,9 +85,8 @@ func (p *Plugin) pinned(ctx context.Context, s *core.Scene) ([]core.Fact, error)
 	return facts[:min(len(facts), pinnedMax)], nil
 }
 
-// answering are the facts that have enough of the words that were said; the more
-// of them a fact has, the better.
-func (p *Plugin) answering(ctx context.Context, s *core.Scene) ([]core.Fact, error) {
+// matching returns the facts that share enough words with the message, those with most first.
+func (p *Plugin) matching(ctx context.Context, s *core.Scene) ([]core.Fact, error) {
 	words := p.words.Content(s.Text)
 	if len(words) == 0 {
 		return nil, nil
@@ -113,8 +111,7 @@ func (p *Plugin) answering(ctx context.Context, s *core.Scene) ([]core.Fact, err
 
 const hintMax = 400 // characters of one hint's fact
 
-// hint writes a fact on one line: what it says, about whom, who stated it and when, and its
-// id.
+// hint formats a fact on one line: its text, whom it is about, who stated it, its day and its id.
 func (p *Plugin) hint(f *core.Fact, here *users.List) string {
 	about := ""
 	for _, person := range f.About {

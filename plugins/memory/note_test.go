@@ -92,7 +92,7 @@ func TestNoteIsToldByWhoSaidIt(t *testing.T) {
 	} {
 		c, lines := talk(tc.jay, tc.ann)
 		notes, _, err := reader().notes(fmt.Sprintf(`{"facts":[{"text":%q,"by":1}]}`, tc.note), c, lines)
-		if err != nil || len(notes) != 1 || notes[0].told != tc.want {
+		if err != nil || len(notes) != 1 || notes[0].stated != tc.want {
 			t.Errorf("%s: %+v, %v", name, notes, err)
 		}
 	}

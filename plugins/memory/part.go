@@ -17,23 +17,23 @@ import (
 // Limits of one reading.
 const (
 	partMax  = 200 // entries
-	spokenAt = 600 // characters of one message
-	knownMax = 8   // memories that the model sees
+	lineMax  = 600 // characters of one message
+	knownMax = 8   // known facts that the model sees
 )
 
-// part is the new part of a conversation.
+// part is the part of a conversation that was not read yet.
 type part struct {
-	place  core.Path
-	lines  []spoken
-	people []speaker // by number, from 1
-	mine   int       // messages of the bot
-	theirs int       // of people
-	to     uint64    // the last entry's number
-	last   time.Time // when something was last said, by our clock
-	full   bool      // there is more than one reading holds
+	place   core.Path
+	lines   []spoken
+	people  []speaker // by number, from 1
+	byBot   int       // messages of the bot
+	byUsers int       // messages of users
+	to      uint64    // the sequence number of the last entry
+	last    time.Time // when the last message was sent
+	full    bool      // it exceeds partMax entries, so the oldest are left out
 
-	numbers map[string]int // of people, by id
-	aside   bool           // the last person who spoke is not read
+	numbers map[string]int // of speakers, by id
+	skips   bool           // the last user who spoke does not want to be read
 }
 
 type speaker struct {
@@ -43,15 +43,15 @@ type speaker struct {
 	path core.Path
 }
 
-// spoken is a line as the model reads it; From is a person's number, 0 the bot.
+// spoken is a message as the model reads it. From is the speaker's number, 0 for the bot.
 type spoken struct {
 	From int    `json:"from"`
 	At   string `json:"at"`
 	Text string `json:"text"`
 }
 
-// part reads what was said in a place behind a number: of what is too long, the
-// end. People who do not want it are left out.
+// part reads the entries of a place after a sequence number, at most the newest partMax ones.
+// It leaves out users who do not want to be read.
 func (x *extractor) part(ctx context.Context, place core.Path, from uint64) (*part, error) {
 	var entries []core.Entry
 	c := &part{place: place, numbers: make(map[string]int)}
@@ -85,30 +85,29 @@ func (x *extractor) part(ctx context.Context, place core.Path, from uint64) (*pa
 	return c, nil
 }
 
-const unread = -1 // the number of a person who does not want to be read
+const unread = -1 // the number of a user who does not want to be read
 
-// line adds what an entry says. What the bot answered to somebody who is not
-// read is not read either.
+// line adds a message. It leaves out the bot's answers to users who do not want to be read.
 func (x *extractor) line(ctx context.Context, c *part, e *core.Entry) error {
 	m := &e.Message
 	said := spoken{At: m.Time.In(x.host.Clock().Location()).Format("2006-01-02 15:04"), Text: m.Text}
 	if e.Self {
-		c.mine++
+		c.byBot++
 		said.Text = llm.Unthink(m.Text)
 	} else {
 		n, err := x.number(ctx, c, m)
 		if err != nil {
 			return err
 		}
-		said.From, c.aside = n, n == unread
+		said.From, c.skips = n, n == unread
 	}
-	if c.aside {
+	if c.skips {
 		return nil
 	}
 	if !e.Self {
-		c.theirs++
+		c.byUsers++
 	}
-	said.Text = txt.ClipLine(said.Text, spokenAt)
+	said.Text = txt.ClipLine(said.Text, lineMax)
 	c.lines = append(c.lines, said)
 	return nil
 }
@@ -134,7 +133,7 @@ func (x *extractor) number(ctx context.Context, c *part, m *core.Message) (int, 
 	return n, nil
 }
 
-// system is the order to the model; %d is how many facts it may name.
+// system is the system prompt; %d is how many facts the model may name.
 const system = "" +
 	"You read a conversation that is over, and note what will still matter in weeks: what people like, who" +
 	" belongs to whom, what they do, what they decided, dates that will come.\n" +
@@ -158,8 +157,7 @@ type reading struct {
 	Messages []spoken  `json:"messages"`
 }
 
-// ask puts the part to a model and reads what it notes. The error wraps errUnanswered
-// if there was no answer.
+// ask asks a model for notes about the part. The error wraps errUnanswered if no engine answered.
 func (x *extractor) ask(ctx context.Context, c *part) ([]note, error) {
 	known, err := x.known(ctx, c)
 	if err != nil {
@@ -182,7 +180,7 @@ func (x *extractor) ask(ctx context.Context, c *part) ([]note, error) {
 	return notes, nil
 }
 
-// known are texts that the bot has already, so that it does not note them again.
+// known returns stored facts about the same subjects, so that the model does not repeat them.
 func (x *extractor) known(ctx context.Context, c *part) ([]string, error) {
 	text := ""
 	for i := range slices.Backward(c.lines) {
@@ -202,8 +200,8 @@ func (x *extractor) known(ctx context.Context, c *part) ([]string, error) {
 	return texts, nil
 }
 
-// request builds the question within an engine's limits: what does not fit is
-// left out, the oldest first.
+// request builds a request within an engine's limits: if it does not fit, the known facts and then
+// the oldest messages are left out.
 func (x *extractor) request(c *part, known []string, l llm.Limits) (llm.Request, []spoken, error) {
 	r := reading{c.people, known, c.lines}
 	order := fmt.Sprintf(system, x.config.ExtractFacts)

@@ -1,7 +1,7 @@
-// Package memory lets the bot remember: what users ask it to keep, what it finds worth
-// keeping, and, once a conversation is over, what was said in it that will matter later. The
-// store keeps facts and finds them. This package decides who may keep, change and forget
-// what, which facts a prompt shows, and when a conversation is read again.
+// Package memory lets the bot remember facts: what users ask it to remember, what the model
+// saves during a turn, and what a model finds in conversations that are over. The store keeps
+// and searches facts. This package decides who may save, change and forget which facts, which
+// facts a prompt shows, and when a conversation is read again.
 //
 // # Who sees what
 //
@@ -13,22 +13,22 @@
 // # Who changes what
 //
 // Users change and forget facts that they stated or that are about them. Moderators may also
-// forget what was said in their place, admins whatever they can see. The bot's own turns
-// change only what nobody stated. Ranks come with the call; a payload decides nothing. A fact
-// is changed only where it was said, so that no word reaches readers who were not there.
+// forget what was said in their place, admins all facts that they can see. The bot's own turns
+// change only facts that nobody stated. The rank comes with the call, never from the payload. A
+// fact is changed only where it was said, so that the new text reaches no other readers.
 //
 // # What a prompt shows
 //
 // The most important facts about the author, always; further facts only if they share enough
-// words with what was said. Small words and greetings find nothing.
+// words with the message. Words without a meaning of their own, such as greetings, find nothing.
 //
 // # Reading conversations again
 //
-// When the bot took part in a conversation and nobody said anything for a while, a model
-// reads the new part of the log and names facts. Each is compared with that part, and refused
-// if it is not made of its words. A part is read once: it is marked before the model is
-// asked, and a crash in between does not repeat it. Private chats are read only if the user
-// agreed; users who refuse are left out everywhere.
+// When the bot took part in a conversation and nobody wrote for a while, a model reads the new
+// part of the log and returns facts. A fact is refused unless most of its words occur in that
+// part. A part is read once: it is marked as read before the model is asked, so that a crash
+// does not repeat it. Private chats are read only if the user agreed; users who refuse are left
+// out everywhere.
 package memory
 
 import (
@@ -71,15 +71,15 @@ func (p *Plugin) Actions() []core.Action { return p.actions }
 // It schedules the reading of a place for when it has been silent long enough.
 func (p *Plugin) Observe(end watch.TurnEnd) {
 	if p.config.Extract && end.Turn.Seq != 0 {
-		p.extractor.at(end.Turn.Path, p.host.Clock().Add(p.config.ExtractAfter))
+		p.extractor.schedule(end.Turn.Path, p.host.Clock().Add(p.config.ExtractAfter))
 	}
 }
 
 // Run implements core.Runner.
 func (p *Plugin) Run(ctx context.Context) error { return p.extractor.run(ctx) }
 
-// about finds the people that a payload names. Those who were not seen here come
-// back as names.
+// about finds the users that a payload names. It returns the names that match nobody here as
+// strangers.
 func (p *Plugin) about(ctx context.Context, c *core.Call, names []string) (people []core.Path, strangers []string,
 	err error) {
 	if len(names) == 0 {
@@ -108,7 +108,7 @@ func (p *Plugin) about(ctx context.Context, c *core.Call, names []string) (peopl
 
 const findMax = 1000
 
-// fact finds a fact by its id among those that can be seen.
+// fact returns the fact with an id, if it is visible in the places see.
 func (p *Plugin) fact(ctx context.Context, id string, see []core.Path, person core.Path) (core.Fact, error) {
 	queries := []core.FactQuery{{See: see, N: findMax}}
 	if !person.IsZero() {
@@ -128,7 +128,7 @@ func (p *Plugin) fact(ctx context.Context, id string, see []core.Path, person co
 }
 
 func unknown(id string) error {
-	e := core.Errorf(core.Invalid, "there is no memory %q here; memory_search tells the ids", txt.ClipLine(id, idMax))
+	e := core.Errorf(core.Invalid, "there is no memory %q here; memory_search lists the ids", txt.ClipLine(id, idMax))
 	return fmt.Errorf("%w (%w)", e, core.ErrUnknown)
 }
 
@@ -151,15 +151,14 @@ func mayChange(f *core.Fact, place, person core.Path, rank core.Rank) bool {
 var errNotTheirs = core.Errorf(core.Forbidden,
 	"that memory was saved by somebody else, about somebody else: only they, moderators and admins may change it")
 
-// worded makes what a store says fit for people.
-func worded(id string, err error) error {
+// forUsers replaces the store's error for an unknown id by one that users understand.
+func forUsers(id string, err error) error {
 	if errors.Is(err, core.ErrUnknown) {
 		return unknown(id)
 	}
 	return err
 }
 
-// Limits of what is kept and shown.
 const (
 	textMax = 1000 // characters of a fact
 	nameMax = 64   // characters of a name, tag or topic

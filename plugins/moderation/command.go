@@ -15,11 +15,10 @@ import (
 	"synthbot/core/values"
 )
 
-// Bounds of what commands take and list.
 const (
-	maxAppeal = 1000 // characters
-	maxListed = 30   // holds and appeals
-	maxLogged = 20   // events
+	maxAppeal = 1000 // characters of an appeal
+	maxListed = 30   // holds or appeals that a command lists
+	maxLogged = 20   // events that /modlog lists
 )
 
 const (
@@ -78,7 +77,7 @@ func (p *Plugin) Commands() []command.Command {
 	}
 }
 
-// forModerators makes a command, which refuses calls by users who are not moderators.
+// forModerators returns a command that only moderators and admins may call.
 func forModerators(do func(context.Context, *actor) (string, error), s command.Spec) command.Command {
 	s.Rank = core.RankModerator
 	return command.Command{Spec: s, Do: func(ctx context.Context, c command.Call) (string, error) {
@@ -96,28 +95,28 @@ func (p *Plugin) blockCommand(ctx context.Context, a *actor) (string, error) {
 		return "", err
 	}
 	if r.name == "" {
-		return "", core.Errorf(core.Invalid, "Say whom, or reply to what they wrote: `/block "+holdForm+"`.")
+		return "", core.Errorf(core.Invalid, "Say whom, or reply to their message: `/block "+holdForm+"`.")
 	}
 	done, err := p.holdUser(ctx, a, blocked, r)
-	return done + r.missesSpan(), err
+	return done + r.spanHint(), err
 }
 
-// missesSpan says that no length of time was understood where one was probably meant.
-func (r *holdRequest) missesSpan() string {
+// spanHint returns a remark for a reason that begins like a duration that was not understood, else "".
+func (r *holdRequest) spanHint() string {
 	first, _, _ := strings.Cut(r.reason, " ")
 	if r.span > 0 || !strings.ContainsAny(first, "0123456789") {
 		return ""
 	}
-	return fmt.Sprintf(" %q is no length of time that I understand; write it like 30m, 12h or 7d.", first)
+	return fmt.Sprintf(" I do not understand %q as a duration; write it like 30m, 12h or 7d.", first)
 }
 
-// readHold reads whom, how long and why. How long is behind the person, in front of it or at the end. If nobody is
-// named, it is the writer of the message that the command was called on; without one, name is "".
+// readHold parses a person, a duration and a reason. The duration may precede or follow the person, or come last. If
+// nobody is named, the person is the author of the message that the command was called on; without one, name is "".
 func (p *Plugin) readHold(ctx context.Context, a *actor, text string) (r holdRequest, err error) {
 	words := strings.Fields(text)
 	n, unknown := p.nameLength(ctx, a, words)
 	if n == 0 {
-		r.span, text, _ = p.spans.FindSpan(text, p.host.Clock()) // an error is found again below
+		r.span, text, _ = p.spans.FindSpan(text, p.host.Clock()) // the call below returns the error again
 		words = strings.Fields(text)
 		n, unknown = p.nameLength(ctx, a, words)
 	}
@@ -137,7 +136,7 @@ func (p *Plugin) readHold(ctx context.Context, a *actor, text string) (r holdReq
 	case errors.Is(err, spoken.ErrPast):
 		err = core.Errorf(core.Invalid, "That time is past.")
 	case err != nil:
-		err = core.Errorf(core.Invalid, "I do not understand until when; write it like 30m, 12h, 7d or until Friday.")
+		err = core.Errorf(core.Invalid, "I do not understand how long; write it like 30m, 12h, 7d or until Friday.")
 	}
 	return r, err
 }
@@ -178,7 +177,7 @@ func (p *Plugin) releaseUser(ctx context.Context, a *actor, kind, name string) (
 		action = unblockAction.Name
 	}
 	a.NoteDone(action, unblockPayload{Person: lifted.label()}, core.Result{Undo: core.JSON(was)})
-	return fmt.Sprintf("%s is %s no longer.", lifted.label(), participle(kind)), nil
+	return fmt.Sprintf("%s is no longer %s.", lifted.label(), participle(kind)), nil
 }
 
 func (p *Plugin) muteCommand(ctx context.Context, a *actor) (string, error) {
@@ -191,13 +190,13 @@ func (p *Plugin) muteCommand(ctx context.Context, a *actor) (string, error) {
 		return "", err
 	}
 	done, err := p.mute(ctx, a, r.name, cmp.Or(r.span, p.config.MuteFor), r.reason)
-	return done + r.missesSpan(), err
+	return done + r.spanHint(), err
 }
 
-// maxNameWords is how many words a name may have that something follows.
+// maxNameWords is how many words a name may have if other words follow it.
 const maxNameWords = 6
 
-// nameLength returns how many of the words name a user who is found, as many as possible. The error says that none do.
+// nameLength returns how many of the first words are the name of a user, as many as possible; 0 and an error if none.
 func (p *Plugin) nameLength(ctx context.Context, a *actor, words []string) (n int, err error) {
 	for n = len(words); n > 0; n = min(n-1, maxNameWords) {
 		_, err = p.findUser(ctx, a, strings.Join(words[:n], " "))
@@ -208,7 +207,7 @@ func (p *Plugin) nameLength(ctx context.Context, a *actor, words []string) (n in
 	return 0, err
 }
 
-// mute mutes a user, or the bot in the actor's place, and says so.
+// mute mutes a user or, without a name, the bot in the actor's place. It returns a text for the actor.
 func (p *Plugin) mute(ctx context.Context, a *actor, name string, span time.Duration, reason string) (string, error) {
 	if strings.TrimSpace(name) != "" {
 		return p.holdUser(ctx, a, muted, holdRequest{name: name, span: span, reason: reason})
@@ -234,7 +233,7 @@ func (p *Plugin) unmute(ctx context.Context, a *actor, name string) (string, err
 
 func (p *Plugin) appealCommand(ctx context.Context, c command.Call) (string, error) {
 	if c.Author.ID == "" || !c.Private {
-		return "", core.Errorf(core.Forbidden, "That is between one person and me.")
+		return "", core.Errorf(core.Forbidden, "You can appeal only in private.")
 	}
 	r := p.records
 	ctx, err := r.begin(ctx)
@@ -261,7 +260,7 @@ func (p *Plugin) appealCommand(ctx context.Context, c command.Call) (string, err
 	for _, x := range former {
 		again := x.At.Add(day)
 		if now.Before(again) {
-			return "", core.Errorf(core.Occupied, "You have appealed already; you may again at %s.",
+			return "", core.Errorf(core.Occupied, "You have appealed already; you can appeal again at %s.",
 				txt.Moment(again, now))
 		}
 	}
@@ -269,13 +268,13 @@ func (p *Plugin) appealCommand(ctx context.Context, c command.Call) (string, err
 		return "", err
 	}
 	r.logLater(event{What: hasAppealed, Name: e.Name, about: e.about})
-	news := "%s (%s) appeals against being blocked. /appeals tells what they say."
+	news := "%s (%s) appeals against being blocked. /appeals shows what they wrote."
 	p.host.Messenger.NotifyAdmins(fmt.Sprintf(news, e.Name, e.about))
 	return "I have passed it on to my admins.", nil
 }
 
-// blockedCommand lists who is blocked or muted: in a group those there, in private, for an
-// admin, everybody.
+// blockedCommand lists who is blocked or muted: in a group those of the group, for an admin in
+// private all.
 func (p *Plugin) blockedCommand(ctx context.Context, a *actor) (string, error) {
 	if err := p.openFor(ctx, a); err != nil {
 		return "", err
@@ -298,13 +297,12 @@ func (p *Plugin) blockedCommand(ctx context.Context, a *actor) (string, error) {
 		b.WriteString("Nobody is blocked or muted here.\n")
 	}
 	if a.isAdmin() && !a.Private {
-		b.WriteString("Who is blocked everywhere, I tell you in private.")
+		b.WriteString("Ask me in private who is blocked everywhere.")
 	}
 	return strings.TrimSpace(b.String()), nil
 }
 
-// openFor opens the records for a list. In private, moderators see nothing, because no
-// group is there.
+// openFor opens the records for a list. It refuses moderators in private, who have no group there.
 func (p *Plugin) openFor(ctx context.Context, a *actor) error {
 	if a.Private && !a.isAdmin() {
 		return core.Errorf(core.Forbidden, "Ask me in the group that it is about.")
@@ -314,7 +312,7 @@ func (p *Plugin) openFor(ctx context.Context, a *actor) error {
 	return p.records.open(ctx)
 }
 
-// holdLine is a line about a user who is blocked or muted.
+// holdLine describes the hold of a user for a list; with paths if private.
 func (p *Plugin) holdLine(ctx context.Context, h *hold, private bool) string {
 	name := "somebody who was forgotten, `" + h.mark() + "`"
 	switch {
@@ -339,8 +337,8 @@ func (p *Plugin) holdLine(ctx context.Context, h *hold, private bool) string {
 	return text
 }
 
-// modlogCommand shows what happened: in a group what happened there, in private, for an
-// admin, everything.
+// modlogCommand lists the latest events: in a group those of the group, for an admin in private
+// all.
 func (p *Plugin) modlogCommand(ctx context.Context, a *actor) (string, error) {
 	if err := p.openFor(ctx, a); err != nil {
 		return "", err
@@ -361,7 +359,7 @@ func (p *Plugin) modlogCommand(ctx context.Context, a *actor) (string, error) {
 func (p *Plugin) appealsCommand(ctx context.Context, c command.Call) (string, error) {
 	a, err := newActor(c)
 	if err != nil || !a.isAdmin() || !c.Private {
-		return "", core.Errorf(core.Forbidden, "That is for admins, in private.")
+		return "", core.Errorf(core.Forbidden, "Only admins can do that, in private.")
 	}
 	if _, err := p.records.begin(ctx); err != nil {
 		return "", err

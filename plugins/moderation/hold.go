@@ -19,7 +19,7 @@ import (
 const (
 	blocked    = "block"
 	muted      = "mute"
-	quietPlace = "quiet" // nobody is answered in a place
+	quietPlace = "quiet" // a muted place, where nobody is answered
 )
 
 // commandsDaily is how often a day a blocked user may call the commands that still work.
@@ -27,12 +27,12 @@ const commandsDaily = 5
 
 // hold is the block or the mute of a user, or the mute of a place.
 type hold struct {
-	digest string // identifies the user without naming them; or the muted place
+	digest string // of the user, see records.digest; or the path of the muted place
 	kind   string
-	scope  core.Path // where it holds; the zero Path means everywhere
+	scope  core.Path // where it applies; zero: everywhere
 	until  time.Time // zero: until it is lifted
-	number uint64    // random: tells it from the one that it replaces, and from the one that replaces it
-	// The user, unless they were forgotten. Of a muted place it is zero.
+	number uint64    // random: distinguishes it from earlier and later holds with the same key
+	// Zero for a muted place, and if the user was forgotten.
 	user core.Path
 	name string
 	tag  string
@@ -46,7 +46,7 @@ func quietIn(place core.Path, until time.Time, number uint64) hold {
 	return hold{digest: place.String(), kind: quietPlace, scope: place, until: until, number: number}
 }
 
-// item is what is kept of the hold without naming the user, with a value; nil removes it.
+// item returns the item that stores the hold without naming the user. A nil value removes it.
 func (h *hold) item(value any) core.Item {
 	if h.kind == quietPlace {
 		return values.New(h.scope, muteKey, value)
@@ -65,7 +65,7 @@ func (h *hold) allowsCommand(now time.Time) bool {
 	return h.commands <= commandsDaily
 }
 
-// label is how users read whom it is about.
+// label returns the name of the user for other users.
 func (h *hold) label() string {
 	if h.name == "" && !h.user.IsZero() {
 		return userID(h.user)
@@ -73,10 +73,10 @@ func (h *hold) label() string {
 	return displayName(h.name)
 }
 
-// mark is what a user is called who cannot be named.
+// mark identifies a user who was forgotten.
 func (h *hold) mark() string { return "#" + h.digest[:8] }
 
-// shortLabel is a word by which the user is found.
+// shortLabel returns a word by which commands find the user.
 func (h *hold) shortLabel() string {
 	if h.tag == "" && !h.user.IsZero() {
 		return userID(h.user)
@@ -84,12 +84,12 @@ func (h *hold) shortLabel() string {
 	return cmp.Or(txt.ClipLine(h.tag, maxName), h.mark())
 }
 
-// isActive reports whether what holds until a time still does.
+// isActive reports whether a hold with that end is in force.
 func isActive(until, now time.Time) bool { return until.IsZero() || now.Before(until) }
 
 func (h *hold) forgetUser() { h.user, h.name, h.tag = core.Path{}, "", "" }
 
-// participle is what happens to the user, or the place.
+// participle returns the word for users under a hold of that kind, and for muted places.
 func participle(kind string) string {
 	if kind == blocked {
 		return wasBlocked
@@ -97,10 +97,10 @@ func participle(kind string) string {
 	return wasMuted
 }
 
-// detailKey is the key of what is kept under the user's path.
+// detailKey is the key of the detail under the user's path.
 func (h *hold) detailKey() string { return holdKey + h.kind + " " + h.scope.String() }
 
-// key is the key of what is kept of a user under no path.
+// key is the key of the item without a path.
 func (h *hold) key() string { return holdKey + h.digest + " " + h.kind + " " + h.scope.String() }
 
 func parseHoldKey(key string) (h hold, ok bool) {
@@ -114,7 +114,7 @@ func parseHoldKey(key string) (h hold, ok bool) {
 	return h, badDigest == nil && badScope == nil && len(raw) == digestSize
 }
 
-// holds are all holds, by digest.
+// holds contains all holds, by digest.
 type holds map[string][]hold
 
 // set adds a hold, or replaces one of the same kind and scope.
@@ -131,7 +131,7 @@ func (all holds) remove(h *hold) {
 	}
 }
 
-// strictest returns the strictest hold of a user on a message, or nil.
+// strictest returns the strictest active hold that applies to a user's message, or nil.
 func (all holds) strictest(digest string, m *core.Message, now time.Time) (strictest *hold) {
 	for i := range all[digest] {
 		h := &all[digest][i]
@@ -142,11 +142,11 @@ func (all holds) strictest(digest string, m *core.Message, now time.Time) (stric
 	return strictest
 }
 
-// actor is what a moderator or admin wants.
+// actor is a call by a moderator or admin.
 type actor struct{ command.Call }
 
-// newActor returns an error unless the author is one moderator or admin: several users have
-// no id, and the bot has another rank.
+// newActor returns an error unless the author is a single moderator or admin. Calls on behalf of
+// several users, and of the bot itself, are refused.
 func newActor(c command.Call) (a *actor, err error) {
 	c.Person, err = c.Path.Person(c.Author.ID)
 	if err != nil || c.Author.Rank < core.RankModerator || c.Author.Rank > core.RankAdmin {
@@ -155,7 +155,7 @@ func newActor(c command.Call) (a *actor, err error) {
 	return &actor{c}, nil
 }
 
-// named returns whom the actor names, or else the writer, or "".
+// named returns the name that the actor gave, else the id of the writer, or "".
 func (a *actor) named(ctx context.Context, r core.Reader) (string, error) {
 	if a.Args["person"] != "" {
 		return a.Args["person"], nil
@@ -163,7 +163,7 @@ func (a *actor) named(ctx context.Context, r core.Reader) (string, error) {
 	return a.writer(ctx, r)
 }
 
-// writer returns the id of who wrote the message that the command was called on, or "".
+// writer returns the id of the author of the message that the command was called on, or "".
 func (a *actor) writer(ctx context.Context, r core.Reader) (string, error) {
 	w, err := users.Writer(ctx, r, a.Path, a.Target, a.Writer)
 	return w.ID, err
@@ -171,19 +171,19 @@ func (a *actor) writer(ctx context.Context, r core.Reader) (string, error) {
 
 func (a *actor) isAdmin() bool { return a.Author.Rank == core.RankAdmin }
 
-// scope returns where a block by the actor holds.
+// scope returns where a block by the actor applies.
 func (a *actor) scope(onlyHere bool) (core.Path, error) {
 	switch {
 	case a.isAdmin() && !onlyHere:
 		return core.Path{}, nil
 	case a.Private:
-		return core.Path{}, core.Errorf(core.Invalid, "In private there is no group to block anybody in; do it there.")
+		return core.Path{}, core.Errorf(core.Invalid, "This is not a group; block them in their group.")
 	}
 	return groupOf(a.Path), nil
 }
 
-// reaches reports whether the actor may see and lift a hold.
-func (a *actor) reaches(h *hold) bool {
+// mayLift reports whether the actor may see and lift a hold.
+func (a *actor) mayLift(h *hold) bool {
 	return a.isAdmin() || !a.Private && h.scope.Within(groupOf(a.Path)) || a.Private && h.scope == a.Path
 }
 
@@ -213,7 +213,7 @@ func (p *Plugin) checkRank(a *actor, u user) error {
 	return nil
 }
 
-// holdRequest is what an actor wants to be done to a user.
+// holdRequest is an actor's request to block or mute a user.
 type holdRequest struct {
 	name     string
 	span     time.Duration // 0: until it is lifted
@@ -223,7 +223,7 @@ type holdRequest struct {
 
 const maxReason = 300
 
-// hold blocks or mutes a user. It also returns what that replaced, if anything.
+// hold blocks or mutes a user. It also returns the hold that this replaced, if any.
 func (p *Plugin) hold(
 	ctx context.Context, a *actor, kind string, request holdRequest,
 ) (h hold, was *detail, err error) {
@@ -250,7 +250,7 @@ func (p *Plugin) hold(
 	return p.records.start(ctx, a, h, request.reason)
 }
 
-// start begins a hold, and logs it. It also returns what that replaced, if anything.
+// start begins a hold, and logs it. It also returns the hold that this replaced, if any.
 func (r *records) start(ctx context.Context, a *actor, h hold, reason string) (_ hold, was *detail, err error) {
 	ctx, err = r.begin(ctx)
 	if err != nil {
@@ -273,24 +273,24 @@ func (r *records) start(ctx context.Context, a *actor, h hold, reason string) (_
 	return h, was, r.logNow(ctx, a.holdEvent(&h, reason))
 }
 
-// holdEvent is that a hold begins.
+// holdEvent returns the event that a hold begins.
 func (a *actor) holdEvent(h *hold, reason string) event {
 	e := a.event(participle(h.kind), cmp.Or(h.user, h.scope))
 	e.Name, e.Reason, e.Until, e.All = h.name, reason, h.until, h.scope.IsZero()
 	return e
 }
 
-// heldBefore is how to undo a block or a mute, or that one was lifted.
+// heldBefore tells how to undo a hold, or its lifting.
 type heldBefore struct {
 	Person string    `json:"person,omitempty"` // "" for a mute of the place
-	Before *detail   `json:"before,omitempty"` // what it replaced, or what was lifted
+	Before *detail   `json:"before,omitempty"` // the hold that was replaced or lifted
 	Here   bool      `json:"here,omitempty"`   // in this group and not everywhere
-	Scope  core.Path `json:"scope,omitzero"`   // of what was lifted
-	Number uint64    `json:"number,omitzero"`  // of the block or mute that is undone
+	Scope  core.Path `json:"scope,omitzero"`   // of the hold that was lifted
+	Number uint64    `json:"number,omitzero"`  // of the hold that is undone
 }
 
-// restore lets what was before hold again, or else nothing. It does nothing if that was lifted or replaced since: held
-// says whether something must hold there now.
+// restore puts the former hold in force again, or lifts the present one if there was none. It does nothing if the
+// holds have changed since: hold b.Number must be in force if held, and otherwise none.
 func (b *heldBefore) restore(ctx context.Context, p *Plugin, a *actor, kind string, held bool) (err error) {
 	was, again := cmp.Or(b.Before, new(detail)), b.Before != nil && isActive(b.Before.Until, p.host.Clock())
 	h := hold{kind: kind, scope: b.Scope, until: was.Until, name: was.Name, tag: was.Tag}
@@ -314,7 +314,7 @@ func (b *heldBefore) restore(ctx context.Context, p *Plugin, a *actor, kind stri
 		h.digest = r.digest(h.user)
 	}
 	now, ok := r.current(&h)
-	if ok != held || held && now.number != b.Number || !held && !again || !a.reaches(&h) {
+	if ok != held || held && now.number != b.Number || !held && !again || !a.mayLift(&h) {
 		return nil
 	}
 	if again {
@@ -330,8 +330,8 @@ func (b *heldBefore) restore(ctx context.Context, p *Plugin, a *actor, kind stri
 	return p.recordRelease(ctx, a, &now)
 }
 
-// release ends the blocks, or the mutes, of a user as far as the actor may. It returns one of them,
-// and those that can hold again.
+// release lifts the blocks, or the mutes, of a user that the actor may lift. It returns one of
+// them, and how to restore them.
 func (p *Plugin) release(
 	ctx context.Context, a *actor, kind, name string,
 ) (lifted *hold, was []heldBefore, err error) {
@@ -344,9 +344,9 @@ func (p *Plugin) release(
 	if err != nil {
 		return nil, nil, err
 	}
-	everywhere := false // there is one that only admins can lift; those of other groups stay secret
+	everywhere := false // one applies everywhere, so only admins can lift it; those of other groups stay secret
 	for _, h := range p.records.active(kind, func(h *hold) bool { return h.digest == digest }) {
-		if !a.reaches(&h) {
+		if !a.mayLift(&h) {
 			everywhere = everywhere || h.scope.IsZero()
 			continue
 		}
@@ -367,14 +367,14 @@ func (p *Plugin) release(
 	case lifted != nil:
 		return lifted, was, p.recordRelease(ctx, a, lifted)
 	case everywhere:
-		return nil, nil, core.Errorf(core.Forbidden, "That holds beyond this group: only an admin can lift it.")
+		return nil, nil, core.Errorf(core.Forbidden, "That applies beyond this group: only an admin can lift it.")
 	}
-	shown := txt.ClipLine(bare(name), maxName)
+	shown := txt.ClipLine(trimName(name), maxName)
 	return nil, nil, core.Errorf(core.Invalid, "%s is not %s here.", shown, participle(kind))
 }
 
-// recordRelease logs that a user, or a place, is no longer blocked or muted. With the last of it, the
-// user's appeals are settled. The caller holds change.
+// recordRelease logs that a user, or a place, is no longer blocked or muted. If no hold on the user is
+// left, it closes their appeals. The caller holds change.
 func (p *Plugin) recordRelease(ctx context.Context, a *actor, h *hold) error {
 	if h.user.IsZero() && h.kind != quietPlace {
 		return nil
@@ -385,12 +385,12 @@ func (p *Plugin) recordRelease(ctx context.Context, a *actor, h *hold) error {
 		return err
 	}
 	r.mu.Lock()
-	settled := r.log.take(func(e *event) bool { return e.isAppeal() && e.about == h.user })
+	closed := r.log.remove(func(e *event) bool { return e.isAppeal() && e.about == h.user })
 	r.mu.Unlock()
-	if len(settled) > 0 {
+	if len(closed) > 0 {
 		r.notify("Your appeal was heard: you may talk to me again.", h.user)
 	}
-	for _, e := range settled {
+	for _, e := range closed {
 		if err := r.remove(ctx, h.user, appealKey+e.id); err != nil {
 			return err
 		}
@@ -398,7 +398,7 @@ func (p *Plugin) recordRelease(ctx context.Context, a *actor, h *hold) error {
 	return nil
 }
 
-// mutePlace makes the bot quiet in the actor's place. It also returns what that replaced, if anything.
+// mutePlace mutes the bot in the actor's place. It also returns the mute that this replaced, if any.
 func (p *Plugin) mutePlace(
 	ctx context.Context, a *actor, span time.Duration, reason string,
 ) (h hold, was *detail, err error) {
@@ -406,7 +406,7 @@ func (p *Plugin) mutePlace(
 	return p.records.start(ctx, a, quietIn(a.Path, until, 0), reason)
 }
 
-// unmutePlace ends the mutes of the actor's place, and of those above, and returns them.
+// unmutePlace lifts the mutes of the actor's place, and of those above, and returns how to restore them.
 func (p *Plugin) unmutePlace(ctx context.Context, a *actor) (was []heldBefore, err error) {
 	ctx, err = p.records.begin(ctx)
 	if err != nil {

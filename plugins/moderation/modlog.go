@@ -14,7 +14,7 @@ import (
 	"synthbot/core/values"
 )
 
-// What happened. Gates log the other words that happening knows.
+// Values of event.What. Gates log further ones, see event.happening.
 const (
 	wasBlocked   = "blocked"
 	wasUnblocked = "unblocked"
@@ -31,7 +31,7 @@ const (
 	maxAppealsEach = 3    // of one user
 )
 
-// event is something that happened, or an appeal, as it is kept under the path that it is
+// event is an event of the moderation log, or an appeal. It is stored under the path that it is
 // about.
 type event struct {
 	At     time.Time `json:"at"`
@@ -41,8 +41,8 @@ type event struct {
 	Detail string    `json:"detail,omitempty"` // which rule, which limit
 	Reason string    `json:"reason,omitempty"`
 	Until  time.Time `json:"until,omitzero"`
-	All    bool      `json:"everywhere,omitempty"`
-	Text   string    `json:"text,omitempty"` // what a blocked user wrote to the admins
+	All    bool      `json:"everywhere,omitempty"` // not only in Place
+	Text   string    `json:"text,omitempty"`       // what a blocked user wrote to the admins
 
 	id     string
 	about  core.Path // a user, or a place
@@ -50,7 +50,7 @@ type event struct {
 	byName string
 }
 
-// deed is an event as it is kept under the path of the moderator who caused it.
+// deed is the part of an event that is stored under the path of the moderator who caused it.
 type deed struct {
 	At    time.Time `json:"at"`
 	What  string    `json:"what"`
@@ -60,7 +60,7 @@ type deed struct {
 
 func (e *event) isAppeal() bool { return e.What == "" }
 
-// items returns what is on disk of an event: first what happened, then who caused it.
+// items returns the items that store an event: first the event, then the deed.
 func (e *event) items() []core.Item {
 	if e.isAppeal() {
 		return []core.Item{values.New(e.about, appealKey+e.id, e)}
@@ -120,24 +120,24 @@ func (e *event) happening() string {
 	return e.What
 }
 
-// modLog is what happened and which appeals are open, oldest first, as on disk. It is not
-// safe for concurrent use.
+// modLog holds the events and the open appeals, oldest first, as they are stored. It is not safe
+// for concurrent use.
 type modLog struct {
 	events []event
-	last   int64 // the id that was given last
+	last   int64 // the highest id so far
 }
 
-// stamp gives an event its time, and an id that rises with time.
+// stamp sets the time of an event, and an id that increases with time.
 func (l *modLog) stamp(e *event, now time.Time) {
 	l.last = max(l.last+1, now.UnixNano())
 	e.At, e.id = now, formatID(l.last)
 }
 
-// formatID gives the same length to all times of this age, so that ids sort.
+// formatID formats an id. Ids of present times have the same length, so that they sort.
 func formatID(n int64) string { return strconv.FormatInt(n, 36) }
 
-// add adds an event. It returns what removes the one from the disk that had to make room: the
-// oldest about the same path, or else the oldest of all.
+// add adds an event. If the log is full, it drops the oldest event about the same path, else the
+// oldest of all, and returns the items that remove it from the store.
 func (l *modLog) add(e event) (gone []core.Item) {
 	maxAll, maxEach := maxEvents, maxEventsEach
 	if e.isAppeal() {
@@ -161,7 +161,8 @@ func (l *modLog) add(e event) (gone []core.Item) {
 	return gone
 }
 
-func (l *modLog) take(which func(*event) bool) (gone []event) {
+// remove removes and returns the events for which the function returns true.
+func (l *modLog) remove(which func(*event) bool) (gone []event) {
 	l.events = slices.DeleteFunc(l.events, func(e event) bool {
 		taken := which(&e)
 		if taken {
@@ -172,7 +173,7 @@ func (l *modLog) take(which func(*event) bool) (gone []event) {
 	return gone
 }
 
-// read adds an event or appeal from disk. finish must be called after the last one.
+// read adds a stored event or appeal. finish must be called after the last one.
 func (l *modLog) read(item *core.Item, id string) error {
 	e := event{id: id, about: item.Path}
 	if err := item.Decode(&e); err != nil {
@@ -185,8 +186,8 @@ func (l *modLog) read(item *core.Item, id string) error {
 	return nil
 }
 
-// finish sorts what was read, and adds to the events who caused them. It returns the deeds
-// whose event is gone.
+// finish sorts the events, and sets who caused them from the deeds. It returns the deeds whose
+// event is gone.
 func (l *modLog) finish(deeds []core.Item) (orphans []core.Item, err error) {
 	sorting.Sort(l.events, func(a, b event) int { return cmp.Compare(a.id, b.id) })
 	for _, item := range deeds {
@@ -205,7 +206,7 @@ func (l *modLog) finish(deeds []core.Item) (orphans []core.Item, err error) {
 	return orphans, nil
 }
 
-// removals returns items that remove others.
+// removals turns items into ones that remove them from the store.
 func removals(items []core.Item) []core.Item {
 	for i := range items {
 		items[i].Value, items[i].Version = nil, core.AnyVersion

@@ -1,39 +1,38 @@
-// Package moderation lets moderators block and mute users, hears appeals, and keeps a log.
+// Package moderation lets moderators block and mute users, takes appeals, and keeps a log.
 //
-// It bans nobody from a platform: that is what the interfaces' own actions are for. A
-// refused message never reaches a model. Further gates, such as limits and filters, see
-// only messages of users who are neither blocked nor muted, and share the log.
+// It does not ban users from a platform: the interfaces have actions for that. A refused
+// message never reaches a model. Further gates, such as limits and filters, see only messages
+// of users who are neither blocked nor muted, and share the log.
 //
 // # Who may do what
 //
-// Only moderators and admins, by the rank that comes with the call: no text and no model
-// can claim one. Moderators block within their group (the guild, or the chat with all its
-// topics), admins everywhere. Nobody blocks an admin, and moderators do not block each
-// other. The model's block_user and unblock_user are confirmed by a button first, so that
-// text that a moderator only quotes does nothing.
+// Only moderators and admins may block and mute. Their rank comes with the call: neither a
+// text nor a model can claim one. Moderators block within their group (the guild, or the chat
+// with all its topics), admins everywhere. Admins cannot be blocked, and moderators only by
+// admins. The model's block_user and unblock_user are confirmed with a button first, so that
+// a text that a moderator only quotes does nothing.
 //
-// # What becomes of a message
+// # What happens to a message
 //
 // Messages from blocked users are not stored (gate.Discard). In private the commands
 // /appeal, /mydata and /forgetme still work, five times a day. Messages from muted users,
 // and in muted places, are stored and not answered (gate.Quiet); commands work, and
-// moderators who speak to the bot in a muted place are answered. A mute ends by itself;
-// the bot's own /sleep does not. Both are checked again before a message is answered, and
-// when it is edited.
+// moderators who speak to the bot in a muted place are answered. A mute ends by itself,
+// unlike /sleep. Both are checked again before a message is answered, and when it is edited.
 //
-// # What is kept
+// # Storage
 //
-// That a user is blocked or muted is an item without a path: "hold " + a keyed hash of the
-// user + " block " or " mute " + where. Its value says since when and until when. It names
-// nobody, so it outlives /forgetme, although its random key is in the same file ("key").
-// What names somebody lies under that user's own path, is shown to them and is erased with
-// them: name and reason ("hold block WHERE"), what happened to them ("log ID"), their
-// appeals ("appeal ID"), what they did as a moderator ("did ID"), and where they were seen
-// as a moderator ("moderator GROUP"). Then moderators see "somebody who was forgotten", and
-// lift the block by the beginning of the hash, or by the id once the user is back. A muted
-// place has "mute" and its log under its own path.
+// A block or mute of a user is an item without a path: "hold " + a keyed hash of the user +
+// " block " or " mute " + where. Its value says since when and until when. It names nobody, so
+// it survives /forgetme, although its random key is in the same store ("key"). Items that name
+// somebody are under that user's path, are shown to them and are erased with them: name and
+// reason ("hold block WHERE"), what happened to them ("log ID"), their appeals ("appeal ID"),
+// what they did as a moderator ("did ID"), and where they were seen as a moderator
+// ("moderator GROUP"). After that, moderators see "somebody who was forgotten", and lift the
+// block by the beginning of the hash, or by the id once the user writes again. A muted place
+// has "mute" and its log under its own path.
 //
-// Nothing that users say is kept here, except in appeals.
+// Messages of users are not stored here, except appeals.
 package moderation
 
 import (
@@ -62,7 +61,7 @@ type Config struct {
 // Gate is asked about messages of users who are neither blocked nor muted.
 type Gate interface {
 	gate.Gate
-	// Forget removes what the gate remembers about a user.
+	// Forget removes all that the gate remembers about a user.
 	Forget(user core.Path)
 }
 
@@ -71,7 +70,7 @@ type Plugin struct {
 	host    core.Host
 	config  Config
 	records *records
-	spans   *spoken.Reader // reads lengths of time alone
+	spans   *spoken.Reader // parses durations
 	gates   []Gate
 }
 
@@ -92,8 +91,8 @@ func (p *Plugin) AddGates(gates ...Gate) { p.gates = append(p.gates, gates...) }
 
 func (p *Plugin) Name() string { return p.host.Name }
 
-// Run implements core.Runner: it writes what happened, sends notices, and removes what is
-// over.
+// Run implements core.Runner: it writes the log, sends notices, and removes expired holds and
+// events.
 func (p *Plugin) Run(ctx context.Context) error { return p.records.run(ctx, p.config.Keep) }
 
 // Judge implements gate.Gate.
@@ -133,13 +132,13 @@ func eachCounter(gates []Gate, do func(gate.Counter)) {
 	}
 }
 
-// allowedWhileBlocked reports whether a text calls a command that blocked users may call:
-// to appeal, and to see and erase what is kept about them.
+// allowedWhileBlocked reports whether a text calls a command that blocked users may call: to
+// appeal, and to see and erase their data.
 func allowedWhileBlocked(text string) bool {
 	return slices.Contains([]string{"appeal", "mydata", "forgetme"}, command.Called(text))
 }
 
-// LogAuthor logs what the author of a message did. It returns at once.
+// LogAuthor logs an event about the author of a message. It does not block.
 func (p *Plugin) LogAuthor(m *core.Message, what, detail string, until time.Time) {
 	user, err := m.Path.Person(m.Author.ID)
 	if err != nil {
@@ -152,19 +151,19 @@ func (p *Plugin) LogAuthor(m *core.Message, what, detail string, until time.Time
 	p.records.logLater(e)
 }
 
-// LogPlace logs what happened in a place of a group. It returns at once.
+// LogPlace logs an event about a place of a group. It does not block.
 func (p *Plugin) LogPlace(place core.Path, what string, until time.Time) {
 	p.records.logLater(event{What: what, Until: until, Place: groupOf(place), about: place})
 }
 
-// NotifyAbout tells places, or all admins if there are none, about a message. It returns
-// at once.
+// NotifyAbout sends a notice about a message to places, or to all admins if there are none. It
+// does not block.
 func (p *Plugin) NotifyAbout(m *core.Message, text string, to ...core.Path) {
 	user, _ := m.Path.Person(m.Author.ID)
 	p.records.notify(fmt.Sprintf("%s (%s) in %s: %s", displayName(m.Author.Name), user, m.Path, text), to...)
 }
 
-// ReachedLimits calls use for each limit in the log that still holds.
+// ReachedLimits calls use for each reached limit in the log that is still in force.
 func (p *Plugin) ReachedLimits(use func(about core.Path, detail string, until time.Time)) {
 	now := p.host.Clock()
 	for _, e := range p.records.events(func(e *event) bool { return e.What == wasLimited && e.Until.After(now) }) {
@@ -172,8 +171,8 @@ func (p *Plugin) ReachedLimits(use func(about core.Path, detail string, until ti
 	}
 }
 
-// Kept implements core.DataKeeper: blocks and mutes are kept under no path. What else is kept
-// about a user lies under their own path.
+// Kept implements core.DataKeeper. It returns the blocks and mutes of the user, whose items have
+// no path.
 func (p *Plugin) Kept(ctx context.Context, user core.Path) ([]json.RawMessage, error) {
 	if !user.IsPerson() {
 		return nil, nil
@@ -189,14 +188,14 @@ func (p *Plugin) Kept(ctx context.Context, user core.Path) ([]json.RawMessage, e
 	return kept, nil
 }
 
-// keptHold is what users see of a block or mute of theirs.
+// keptHold is a block or mute as the user sees it.
 type keptHold struct {
 	Kind  string    `json:"kind"`
 	Where string    `json:"where"`
 	Until time.Time `json:"until,omitzero"`
 }
 
-// Erase implements core.DataKeeper. A block stays, and no longer says whose it is.
+// Erase implements core.DataKeeper. Blocks stay in force, without the user's name.
 func (p *Plugin) Erase(ctx context.Context, user core.Path) error {
 	if !user.IsPerson() {
 		return nil
@@ -207,7 +206,7 @@ func (p *Plugin) Erase(ctx context.Context, user core.Path) error {
 	return p.records.forget(ctx, user)
 }
 
-// maxName is how many characters of a name are kept and shown.
+// maxName is how many characters of a name are stored and shown.
 const maxName = 60
 
 func displayName(name string) string {
@@ -235,7 +234,7 @@ func where(scope core.Path) string {
 	return "in " + scope.String()
 }
 
-// ending words until when something holds; the zero Time means until it is lifted.
+// ending describes the end of a hold; the zero Time means until it is lifted.
 func ending(t, now time.Time) string {
 	if t.IsZero() {
 		return "until it is lifted"
@@ -243,8 +242,8 @@ func ending(t, now time.Time) string {
 	return "until " + txt.Moment(t, now)
 }
 
-// bare removes what people write around a name or an id.
-func bare(name string) string {
+// trimName removes quotes, punctuation and mention marks around a name or an id.
+func trimName(name string) string {
 	name = strings.Trim(strings.TrimRight(strings.TrimSpace(name), ",:;"), "`")
 	if id, ok := strings.CutPrefix(name, "<@"); ok {
 		name = strings.TrimPrefix(strings.TrimSuffix(id, ">"), "!")

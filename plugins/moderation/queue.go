@@ -17,11 +17,11 @@ const (
 	notifyTimeout = 20 * time.Second
 )
 
-// queue is what waits to be written and sent in the background.
+// queue holds items and notices that wait to be stored and sent in the background.
 type queue struct {
 	items   []core.Item
 	notices []notice
-	lost    int // items for which there was no room
+	lost    int // items that were dropped because the queue was full
 }
 
 type notice struct {
@@ -39,7 +39,8 @@ func (r *records) enqueue(items ...core.Item) {
 	loop.Notify(r.wake)
 }
 
-// notify tells places or users, or all admins if there are none. It returns at once.
+// notify sends a notice to places or users, or to all admins if there are none. It does not
+// block.
 func (r *records) notify(text string, to ...core.Path) {
 	if len(to) == 0 {
 		r.host.Messenger.NotifyAdmins(text)
@@ -55,7 +56,7 @@ func (r *records) notify(text string, to ...core.Path) {
 	loop.Notify(r.wake)
 }
 
-// logLater logs an event, and leaves the writing to run.
+// logLater logs an event, and queues its items.
 func (r *records) logLater(e event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,13 +65,13 @@ func (r *records) logLater(e event) {
 	r.enqueue(r.log.add(e)...)
 }
 
-// logNow logs and writes an event. It logs nothing about a user who was forgotten
-// meanwhile, and not who caused it if they were. The caller holds change.
+// logNow logs and stores an event. If its user was forgotten meanwhile, it logs nothing; if the
+// user who caused it was, it leaves them out. The caller holds change.
 func (r *records) logNow(ctx context.Context, e event) error {
 	r.mu.Lock()
 	r.log.stamp(&e, r.host.Clock())
 	r.mu.Unlock()
-	for _, item := range e.items() { // first what happened, then who caused it
+	for _, item := range e.items() { // first the event, then the deed
 		err := r.put(ctx, item)
 		switch {
 		case errors.Is(err, core.ErrForgotten) && item.Path == e.about:
@@ -87,7 +88,7 @@ func (r *records) logNow(ctx context.Context, e event) error {
 	return r.put(ctx, gone...)
 }
 
-// run writes and sends what is in the queue, and removes what is over, until ctx ends.
+// run empties the queue, and removes expired holds and events, until ctx ends.
 func (r *records) run(ctx context.Context, keep time.Duration) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -112,7 +113,7 @@ func (r *records) run(ctx context.Context, keep time.Duration) error {
 	}
 }
 
-// flush writes and sends what is in the queue. What cannot be written stays there.
+// flush stores and sends what is in the queue. Items that cannot be stored stay there.
 func (r *records) flush(ctx context.Context) {
 	q := r.flushItems(ctx)
 	if q.lost > 0 {
@@ -127,7 +128,7 @@ func (r *records) flush(ctx context.Context) {
 	}
 }
 
-// flushItems takes the queue and writes its items, even if ctx ended.
+// flushItems takes the queue and stores its items, even if ctx ended.
 func (r *records) flushItems(ctx context.Context) queue {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
@@ -149,7 +150,7 @@ func (r *records) flushItems(ctx context.Context) queue {
 	return q
 }
 
-// sweep removes what is over or too old, and follows groups that moved.
+// sweep removes expired holds and old events, and moves the holds of groups that moved.
 func (r *records) sweep(ctx context.Context, keep time.Duration) error {
 	ctx, err := r.begin(ctx)
 	if err != nil {
@@ -168,7 +169,7 @@ func (r *records) sweep(ctx context.Context, keep time.Duration) error {
 	return r.followMoved(ctx)
 }
 
-// expire removes from the log what happened before a time. The caller holds change.
+// expire removes the events before a time. The caller holds change.
 func (r *records) expire(ctx context.Context, before time.Time) error {
 	isOld := func(e *event) bool { return e.At.Before(before) }
 	var items []core.Item
@@ -180,12 +181,11 @@ func (r *records) expire(ctx context.Context, before time.Time) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.log.take(isOld)
+	r.log.remove(isOld)
 	return nil
 }
 
-// followMoved moves blocks and mutes of groups that have another path now. The caller
-// holds change.
+// followMoved moves the holds of groups that have another path now. The caller holds change.
 func (r *records) followMoved(ctx context.Context) error {
 	moved := make(map[core.Path]core.Path) // where the places are now
 	for _, h := range r.find(func(h *hold) bool { return !h.scope.IsZero() }) {
@@ -215,7 +215,7 @@ func (r *records) followMoved(ctx context.Context) error {
 	return nil
 }
 
-// moveHold moves a hold to another scope. It holds in both until that is done.
+// moveHold moves a hold to another scope. It applies in both until that is done.
 func (r *records) moveHold(ctx context.Context, h hold, to core.Path) error {
 	if h.kind == quietPlace { // the store moved the item with the place
 		r.mu.Lock()

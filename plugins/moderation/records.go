@@ -36,18 +36,18 @@ const (
 
 const maxModerators = 4_096
 
-// openTimeout is how long it may take to read everything.
+// openTimeout is how long reading all items may take.
 const openTimeout = 20 * time.Second
 
-// records is everything that is kept, in memory and on disk. It is safe for concurrent use.
+// records holds all holds and events, in memory and in the store. It is safe for concurrent use.
 type records struct {
 	host core.Host
-	wake chan struct{} // the queue holds something
+	wake chan struct{} // the queue is not empty
 
-	stale chan struct{} // another process has changed something
+	stale chan struct{} // another process changed stored items
 
-	// change is held while something is decided and written, and while a user is forgotten.
-	// It is locked before mu.
+	// change is held while a change is decided and stored, and while a user is forgotten. It is
+	// locked before mu.
 	change sync.Mutex
 
 	mu         sync.Mutex // guards the fields below
@@ -61,14 +61,14 @@ type records struct {
 
 type seenModerator struct{ user, group core.Path }
 
-// holdValue is what is kept of a hold under no path, and of a place's mute.
+// holdValue is the value of a hold's item without a path, and of a place's mute.
 type holdValue struct {
 	At     time.Time `json:"at"`
 	Until  time.Time `json:"until,omitzero"`
 	Number uint64    `json:"number,omitzero"`
 }
 
-// detail is what is kept of a hold under the user's path.
+// detail is the value of a hold's item under the user's path.
 type detail struct {
 	Name   string    `json:"name,omitempty"`
 	Tag    string    `json:"tag,omitempty"`
@@ -77,13 +77,14 @@ type detail struct {
 	Until  time.Time `json:"until,omitzero"`
 }
 
-// clear forgets what is in memory, so that it is read again. The caller holds mu, or is alone.
+// clear drops all holds and events from memory, so that open reads them again. The caller holds mu,
+// or is the constructor.
 func (r *records) clear() {
 	r.opened, r.hashKey, r.log.events = false, nil, nil
 	r.holds, r.moderators = make(holds), make(map[seenModerator]bool)
 }
 
-// reopen reads the disk again, after what waits to be written.
+// reopen stores what is queued, and reads the stored items again.
 func (r *records) reopen(ctx context.Context) error {
 	r.flush(ctx)
 	r.change.Lock()
@@ -93,7 +94,7 @@ func (r *records) reopen(ctx context.Context) error {
 	if !r.opened {
 		return nil
 	}
-	if len(r.queue.items) > 0 { // it cannot be written now
+	if len(r.queue.items) > 0 { // storing failed: try again later
 		time.AfterFunc(writeTimeout, func() { loop.Notify(r.stale) })
 		return nil
 	}
@@ -101,7 +102,7 @@ func (r *records) reopen(ctx context.Context) error {
 	return r.open(ctx)
 }
 
-// open reads the disk, once. The caller holds mu.
+// open reads the stored items, once. The caller holds mu.
 func (r *records) open(ctx context.Context) error {
 	if r.opened {
 		return nil
@@ -151,8 +152,8 @@ func (r *records) readKey(item *core.Item) error {
 	return err
 }
 
-// read adds an item from disk. Items are in the order of their paths, so holds come before
-// their details. The caller holds mu.
+// read adds a stored item. Items are in the order of their paths, so holds come before their
+// details. The caller holds mu.
 func (r *records) read(item *core.Item) error {
 	name, rest, _ := strings.Cut(item.Key, " ")
 	switch name + " " {
@@ -188,7 +189,7 @@ func (r *records) read(item *core.Item) error {
 	return nil
 }
 
-// readDetail adds to a hold whose it is. If the hold is missing, it was lifted.
+// readDetail sets the user of a hold. If the hold is missing, it was lifted.
 func (r *records) readDetail(item *core.Item) error {
 	var v detail
 	if err := item.Decode(&v); err != nil {
@@ -203,9 +204,9 @@ func (r *records) readDetail(item *core.Item) error {
 	return nil
 }
 
-// begin opens the records, and locks change for the caller. The context that it returns is
-// of no turn: what a moderator decides holds even if they are forgotten meanwhile. What
-// names them is refused nevertheless.
+// begin opens the records, and locks change for the caller. The context that it returns belongs
+// to no turn, so that a moderator's decision is stored even if they are forgotten meanwhile; items
+// under their path are still refused.
 func (r *records) begin(ctx context.Context) (context.Context, error) {
 	r.change.Lock()
 	r.mu.Lock()
@@ -223,7 +224,7 @@ func (r *records) begin(ctx context.Context) (context.Context, error) {
 func (r *records) put(ctx context.Context, items ...core.Item) error {
 	for _, item := range items {
 		if _, err := r.host.Items.Put(ctx, item); err != nil {
-			return fmt.Errorf("keep: %w", err)
+			return fmt.Errorf("store: %w", err)
 		}
 	}
 	return nil
@@ -245,7 +246,7 @@ func (r *records) ensureKey(ctx context.Context) error {
 	item := values.New(core.Path{}, hashKey, key)
 	item.Version = 0
 	err := r.put(ctx, item)
-	if errors.Is(err, core.ErrVersion) { // the plugin was there twice while the configuration was reloaded
+	if errors.Is(err, core.ErrVersion) { // another instance made it, while the configuration was reloaded
 		item, _, err = r.host.Items.Get(ctx, core.Path{}, hashKey)
 	}
 	if err != nil {
@@ -271,7 +272,7 @@ func (r *records) digest(user core.Path) string {
 	return hex.EncodeToString(mac.Sum(nil)[:digestSize])
 }
 
-// replacedBy returns what a new block or mute of a user will replace, or nil. The caller holds change.
+// replacedBy returns the detail of the hold that h will replace, or nil. The caller holds change.
 func (r *records) replacedBy(ctx context.Context, h *hold) (*detail, error) {
 	old, ok := r.current(h)
 	if !ok {
@@ -316,7 +317,7 @@ func (r *records) liftHold(ctx context.Context, h *hold) error {
 	return r.remove(ctx, h.user, h.detailKey())
 }
 
-// current returns the hold that another one replaces.
+// current returns the active hold with the same key as h.
 func (r *records) current(h *hold) (current hold, ok bool) {
 	now := r.host.Clock()
 	r.mu.Lock()
@@ -344,7 +345,7 @@ func (r *records) mutedAt(place core.Path) (mute hold, ok bool) {
 	return mute, false
 }
 
-// admission returns what becomes of a message of a user who may be blocked or muted.
+// admission returns how to treat a message, according to the holds on its author.
 func (r *records) admission(user core.Path, m *core.Message, again bool) (gate.Admission, error) {
 	now := r.host.Clock()
 	r.mu.Lock()
@@ -368,7 +369,7 @@ func (r *records) admission(user core.Path, m *core.Message, again bool) (gate.A
 	return gate.Discard, nil
 }
 
-// events returns what happened and the appeals, as far as they are wanted, oldest first.
+// events returns the wanted events and appeals, oldest first.
 func (r *records) events(wanted func(*event) bool) (found []event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -392,7 +393,7 @@ func (r *records) holdsOf(user core.Path) (active []hold) {
 	return active
 }
 
-// find returns the holds that are wanted, by name.
+// find returns the wanted holds, sorted by name.
 func (r *records) find(wanted func(*hold) bool) (found []hold) {
 	r.mu.Lock()
 	for _, theirs := range r.holds {
@@ -409,14 +410,13 @@ func (r *records) find(wanted func(*hold) bool) (found []hold) {
 	return found
 }
 
-// active returns the active holds of a kind that are wanted, by name.
+// active returns the wanted active holds of a kind, sorted by name.
 func (r *records) active(kind string, wanted func(*hold) bool) []hold {
 	now := r.host.Clock()
 	return r.find(func(h *hold) bool { return h.kind == kind && isActive(h.until, now) && wanted(h) })
 }
 
-// noteRank remembers who is a moderator of a group, as the platform and the configuration
-// say. The caller holds mu.
+// noteRank records whether a message's author is a moderator of the group. The caller holds mu.
 func (r *records) noteRank(user core.Path, m *core.Message) {
 	seen := seenModerator{user, groupOf(m.Path)}
 	is := m.Author.Rank >= core.RankModerator
@@ -433,7 +433,7 @@ func (r *records) noteRank(user core.Path, m *core.Message) {
 	r.enqueue(item)
 }
 
-// forget removes what is in memory about a user, or on its way to the disk.
+// forget removes a user's data from memory and from the queue.
 func (r *records) forget(ctx context.Context, user core.Path) error {
 	ctx, err := r.begin(ctx)
 	if err != nil {
@@ -446,7 +446,7 @@ func (r *records) forget(ctx context.Context, user core.Path) error {
 		theirs[i].forgetUser()
 	}
 	maps.DeleteFunc(r.moderators, func(seen seenModerator, _ bool) bool { return seen.user == user })
-	gone := r.log.take(func(e *event) bool { return e.about == user })
+	gone := r.log.remove(func(e *event) bool { return e.about == user })
 	for i := range r.log.events {
 		e := &r.log.events[i]
 		if e.by == user {

@@ -16,14 +16,14 @@ import (
 // recentEntries is how many entries of a place, and of its group, are searched for users.
 const recentEntries = 300
 
-// user is whom a moderator means.
+// user is a user whom a moderator names.
 type user struct {
 	core.Author
 	path core.Path
 }
 
-// recentWriters returns who wrote lately in a place and then below another one, the latest
-// first. Bots are among them.
+// recentWriters returns the users, and other bots, who wrote lately in a place, and then those who
+// wrote below another one, each the latest first.
 func (p *Plugin) recentWriters(ctx context.Context, place, below core.Path) (list []user, err error) {
 	add := func(entries []core.Entry) {
 		for _, e := range slices.Backward(entries) {
@@ -55,12 +55,12 @@ func errSeveral(name string, labels []string) error {
 		txt.ClipLine(name, maxName), strings.Join(labels, ", "))
 }
 
-// findUser finds whom a moderator names: somebody who wrote here lately, or for an admin
-// anybody by a whole path.
+// findUser finds the user whom a moderator names: somebody who wrote here lately, or for an admin
+// anybody by their full path.
 func (p *Plugin) findUser(ctx context.Context, a *actor, name string) (u user, err error) {
-	name = bare(name)
+	name = trimName(name)
 	if name == "" {
-		return u, core.Errorf(core.Invalid, "It is not said who.")
+		return u, core.Errorf(core.Invalid, "Say who is meant.")
 	}
 	group := groupOf(a.Path)
 	if a.Private {
@@ -86,7 +86,7 @@ func (p *Plugin) findUser(ctx context.Context, a *actor, name string) (u user, e
 	case pathErr == nil && path.IsPerson() && a.isAdmin():
 		return p.userAt(ctx, path)
 	}
-	text := fmt.Sprintf("I have seen nobody here who is called %s.", txt.ClipLine(name, maxName))
+	text := fmt.Sprintf("I have not seen anybody here who is called %s.", txt.ClipLine(name, maxName))
 	if a.isAdmin() {
 		text += fmt.Sprintf(" You may name anybody by a path, like %s/@user/1000.", a.Path.Interface())
 	}
@@ -103,12 +103,12 @@ func (p *Plugin) userAt(ctx context.Context, path core.Path) (user, error) {
 	return user{path: path}, err
 }
 
-// findHeld finds whom a moderator names among the users who are blocked or muted, and then
-// among those who wrote here lately. Who was forgotten is found only by their id, or by the
+// findHeld finds the user whom a moderator names among those who are blocked or muted, and then
+// among those who wrote here lately. A user who was forgotten is found only by their id, or by the
 // mark that /blocked shows. It returns their digest. The caller holds change.
 func (p *Plugin) findHeld(ctx context.Context, a *actor, kind, name string) (digest string, err error) {
-	name = bare(name)
-	found := users.Match(p.records.active(kind, a.reaches), name, false, func(h *hold) users.Names {
+	name = trimName(name)
+	found := users.Match(p.records.active(kind, a.mayLift), name, false, func(h *hold) users.Names {
 		n := users.Names{IDs: []string{h.mark()}, Tag: h.tag, Name: h.name}
 		if !h.user.IsZero() {
 			n.IDs = append(n.IDs, h.user.String(), userID(h.user))

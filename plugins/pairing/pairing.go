@@ -1,12 +1,12 @@
-// Package pairing keeps unknown users out of private chats until an admin lets them in. Who
-// writes for the first time gets a code, and an admin confirms it in chat (/pair CODE), on
-// the terminal (synthbot pair CODE) or on the page. Messages of unknown users are stored
-// without their content.
+// Package pairing keeps unknown users out of private chats until an admin lets them in. A
+// user who writes for the first time gets a code, and an admin confirms it in chat (/pair
+// CODE), in the terminal (synthbot pair CODE) or on the page. Messages of unknown users are
+// stored without their content.
 //
-// # What is kept
+// # Storage
 //
-// Under a user's path, key "paired": when they were let in, and by whom. Under the plugin's
-// own path, key "code " + hash of a code: whose it is, and until when.
+// Under a user's path, key "paired": when they were let in, and by whom. Without a path, key
+// "code " + hash of a code: whose it is, and until when it is valid.
 package pairing
 
 import (
@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"synthbot/core"
@@ -43,10 +44,12 @@ const (
 	maxName    = 60 // characters of a name that admins see
 )
 
-// Plugin is the pairing of people. Safe for concurrent use.
+// Plugin is the plugin. Safe for concurrent use.
 type Plugin struct {
 	core.Host
 	config Config
+
+	stale atomic.Bool // another process changed stored items
 
 	mu     sync.Mutex
 	loaded bool
@@ -61,28 +64,34 @@ type invitation struct {
 	Until  time.Time `json:"until"`
 
 	hash      string
-	code      string // plain, while the process lives
+	code      string // plain, in memory only; "" after a restart
 	repliedAt time.Time
 	messageID string // of the message that got the reply
 }
 
-// admission is what is kept about a person who was let in.
+// admission is the stored item of a user who was let in.
 type admission struct {
 	At time.Time `json:"at"`
 	By core.Path `json:"by,omitzero"`
 }
 
 func New(h core.Host, c Config) (*Plugin, error) {
-	return &Plugin{Host: h, config: c, paired: make(map[core.Path]bool), codes: make(map[string]*invitation)}, nil
+	return &Plugin{Host: h, config: c}, nil
 }
 
 func (p *Plugin) Name() string { return p.Host.Name }
 
-// Actions implements core.Plugin: a model lets nobody in.
+// Actions implements core.Plugin. There are none: a model cannot let users in.
 func (p *Plugin) Actions() []core.Action { return nil }
 
-// load reads what former lives left. mu is held.
+// Refresh implements core.Refresher.
+func (p *Plugin) Refresh() { p.stale.Store(true) }
+
+// load reads the stored items, once and after Refresh. The caller holds mu.
 func (p *Plugin) load(ctx context.Context) error {
+	if p.stale.Swap(false) {
+		p.loaded = false
+	}
 	if p.loaded {
 		return nil
 	}
@@ -90,19 +99,22 @@ func (p *Plugin) load(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("pairing: %w", err)
 	}
+	paired, codes := make(map[core.Path]bool), make(map[string]*invitation)
 	for _, i := range items {
 		hash, isCode := strings.CutPrefix(i.Key, codeKey)
 		switch {
 		case i.Key == pairedKey:
-			p.paired[i.Path] = true
+			paired[i.Path] = true
+		case isCode && p.codes[hash] != nil: // with the plain code, which is not stored
+			codes[hash] = p.codes[hash]
 		case isCode:
 			v := &invitation{hash: hash}
 			if i.Decode(v) == nil && v.Until.After(p.Clock()) {
-				p.codes[hash] = v
+				codes[hash] = v
 			}
 		}
 	}
-	p.loaded = true
+	p.paired, p.codes, p.loaded = paired, codes, true
 	return nil
 }
 
@@ -157,7 +169,7 @@ func (p *Plugin) invite(ctx context.Context, person core.Path, m *core.Message) 
 		". When it is confirmed, write to me again."
 }
 
-// newCode makes a person's code; nil where too many are open. mu is held.
+// newCode makes a code for a user. It returns nil if too many codes are open. The caller holds mu.
 func (p *Plugin) newCode(ctx context.Context, person core.Path, name string) (*invitation, error) {
 	for _, v := range p.codes {
 		if v.Until.Before(p.Clock()) {
@@ -178,7 +190,7 @@ func (p *Plugin) newCode(ctx context.Context, person core.Path, name string) (*i
 	return v, nil
 }
 
-// of returns the code of a person, or nil. mu is held.
+// of returns the code of a user, or nil. The caller holds mu.
 func (p *Plugin) of(person core.Path) *invitation {
 	for _, v := range p.codes {
 		if v.Person == person {
@@ -188,21 +200,21 @@ func (p *Plugin) of(person core.Path) *invitation {
 	return nil
 }
 
-// drop takes a code away, if it is not nil. mu is held.
+// drop removes a code; nil is ignored. The caller holds mu.
 func (p *Plugin) drop(ctx context.Context, v *invitation) {
 	if v == nil {
 		return
 	}
 	delete(p.codes, v.hash)
 	if err := values.Put(ctx, p.Items, core.Path{}, codeKey+v.hash, nil); err != nil {
-		p.Log.Warn("an old code stays in the file", "err", err)
+		p.Log.Warn("an old code is not removed from the store", "err", err)
 	}
 }
 
-// Guest is somebody who waits to be let in. Its String has their name, and their path.
+// Guest is a user who waits to be let in. String returns their name and their path.
 type Guest struct {
 	Person core.Path
-	Name   string // as they call themselves; "" if that is not known
+	Name   string // "": unknown
 }
 
 func (g Guest) String() string {
@@ -214,7 +226,7 @@ func (g Guest) String() string {
 
 func (v *invitation) guest() Guest { return Guest{v.Person, txt.ClipLine(v.Name, maxName)} }
 
-// Pair lets in the user of a code, or who waits and has that path. The error is for users.
+// Pair lets in the user with a code, or a waiting user with a path. The error is for users.
 func (p *Plugin) Pair(ctx context.Context, code string, by core.Path) (Guest, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -238,7 +250,7 @@ func (p *Plugin) Pair(ctx context.Context, code string, by core.Path) (Guest, er
 	return v.guest(), nil
 }
 
-// Unpair shuts a person out again.
+// Unpair revokes a user's access.
 func (p *Plugin) Unpair(ctx context.Context, person core.Path) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -255,7 +267,7 @@ func (p *Plugin) Unpair(ctx context.Context, person core.Path) error {
 	return nil
 }
 
-// Waiting lists the people whose codes are open.
+// Waiting lists the users whose codes are open.
 func (p *Plugin) Waiting(ctx context.Context) ([]Guest, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -272,7 +284,7 @@ func (p *Plugin) Waiting(ctx context.Context) ([]Guest, error) {
 	return people, nil
 }
 
-// Kept implements core.DataKeeper: an open code lies under no user's path.
+// Kept implements core.DataKeeper: it returns the user's open code, whose item has no path.
 func (p *Plugin) Kept(ctx context.Context, person core.Path) ([]json.RawMessage, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -288,7 +300,7 @@ func (p *Plugin) Kept(ctx context.Context, person core.Path) ([]json.RawMessage,
 	return kept, nil
 }
 
-// Erase implements core.DataKeeper. Who was let in is a stranger again.
+// Erase implements core.DataKeeper. It also revokes the user's access.
 func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -100,3 +100,33 @@ func TestConform(t *testing.T) {
 		},
 	})
 }
+
+// TestRefresh: what another process decides applies here after Refresh, and open codes stay known.
+func TestRefresh(t *testing.T) {
+	s := plugintest.NewHarness(t, "pairing")
+	c := Config{Valid: 1e12, Again: 1e12, Open: 3}
+	p, other := made(t, s, c), made(t, s, c)
+	if v := p.Judge(from("jay"), false); v.Admission != gate.Redact || v.Reply == "" {
+		t.Fatalf("%+v", v)
+	}
+	p.Judge(from("ann"), false)
+	jay := core.MustPath("room/@user/jay")
+	refresh := any(p).(core.Refresher).Refresh
+	if _, err := other.Pair(t.Context(), jay.String(), core.Path{}); err != nil {
+		t.Fatal(err)
+	}
+	refresh()
+	if v := p.Judge(from("jay"), false); v.Admission != gate.Admit {
+		t.Errorf("after pairing: %+v", v)
+	}
+	if v := p.Judge(from("ann"), false); v.Reply != "" {
+		t.Errorf("got another code: %s", v.Reply)
+	}
+	if err := other.Unpair(t.Context(), jay); err != nil {
+		t.Fatal(err)
+	}
+	refresh()
+	if v := p.Judge(from("jay"), false); v.Admission != gate.Redact {
+		t.Errorf("after unpairing: %+v", v)
+	}
+}

@@ -14,12 +14,13 @@ import (
 	"synthbot/core/values"
 )
 
-// bio is what may be shown about a user, the newest first.
+// bio contains the values about a user that may be shown, the newest first.
 type bio struct {
 	fields map[field][]value
 	others []hearsay
 }
 
+// hearsay is a value that another user said.
 type hearsay struct {
 	By    string `json:"by,omitempty"`
 	Field field  `json:"field"`
@@ -28,28 +29,28 @@ type hearsay struct {
 	value value
 }
 
-// visible reads what may be shown about a user, and their linked accounts, to readers of
-// these places.
+// visible returns the values about a user and their linked accounts that readers of these places
+// may see.
 func (p *Plugin) visible(ctx context.Context, person core.Path, see []core.Path) (*bio, error) {
 	seen := func(v *value) bool { return v.seen(see) }
 	return p.gather(ctx, person, seen, seen)
 }
 
-// gather collects what allowed accepts, and from linked accounts what abroad accepts.
-func (p *Plugin) gather(ctx context.Context, person core.Path, allowed, abroad func(*value) bool) (*bio, error) {
+// gather collects the allowed values about a user; allowedLinked is for those of linked accounts.
+func (p *Plugin) gather(ctx context.Context, person core.Path, allowed, allowedLinked func(*value) bool) (*bio, error) {
 	records, err := p.records(ctx, person)
 	if err != nil {
 		return nil, err
 	}
 	b := &bio{fields: make(map[field][]value)}
-	b.take(records, allowed)
+	b.add(records, allowed)
 	for _, other := range links(records) {
 		theirs, err := p.records(ctx, other)
 		if err != nil {
 			return nil, err
 		}
 		if slices.Contains(links(theirs), person) {
-			b.take(theirs, abroad)
+			b.add(theirs, allowedLinked)
 		}
 	}
 	b.normalize()
@@ -65,7 +66,7 @@ func links(records []record) (people []core.Path) {
 	return people
 }
 
-func (b *bio) take(records []record, allowed func(*value) bool) {
+func (b *bio) add(records []record, allowed func(*value) bool) {
 	for i := range records {
 		r := &records[i]
 		for f, values := range r.Fields {
@@ -86,8 +87,8 @@ func newest(a, b value) int {
 	return cmp.Or(b.Time.Compare(a.Time), strings.Compare(a.Text, b.Text))
 }
 
-// normalize sorts the newest first, and drops duplicates and what others say against the
-// user's own words.
+// normalize sorts the newest first, and drops duplicates and hearsay that contradicts the user's
+// own words.
 func (b *bio) normalize() {
 	for f, values := range b.fields {
 		sorting.Sort(values, newest)
@@ -111,19 +112,19 @@ func holds(values []value, text string) bool {
 	return slices.ContainsFunc(values, func(v value) bool { return strings.EqualFold(v.Text, text) })
 }
 
-// brief returns the bio for a prompt, in at most so many bytes. What does not fit is left
-// out; nil means that nothing is left.
-func (b *bio) brief(most int) json.RawMessage {
+// brief returns the bio for a prompt, in at most limit bytes. It leaves out what does not fit, and
+// returns nil if nothing is left.
+func (b *bio) brief(limit int) json.RawMessage {
 	members := ""
 	add := func(name string, list []string, isList bool) {
 		opening, closing := `,"`+name+`":`, ""
 		if isList {
 			opening, closing = opening+"[", "]"
 		}
-		kept := "" // each behind a comma
+		kept := "" // each preceded by a comma
 		for _, text := range list {
 			next := kept + "," + string(core.JSON(text))
-			if len(members)+len(opening)+len(next)+len(closing) <= most {
+			if len(members)+len(opening)+len(next)+len(closing) <= limit {
 				kept = next
 			}
 		}
@@ -168,7 +169,7 @@ func (h hearsay) String() string {
 	return h.By + ": " + text
 }
 
-// whole returns the entire bio, for a model that asked for it.
+// whole returns all fields of the bio.
 func (b *bio) whole() map[string]any {
 	all := make(map[string]any)
 	for f, values := range b.fields {
@@ -219,7 +220,7 @@ const (
 // single reports whether a field has one value, which a newer one replaces.
 func (f field) single() bool { return f == pronouns || f == birthday || f == relationship }
 
-// opposite is the field that a value leaves when it enters f.
+// opposite returns the field that must not contain the same value as f.
 func (f field) opposite() field {
 	switch f {
 	case likes:
@@ -230,7 +231,7 @@ func (f field) opposite() field {
 	return ""
 }
 
-// order returns the fields in the order in which they are shown and find room.
+// order returns the fields from the most to the least important.
 func order() []field {
 	return []field{nicknames, pronouns, relationship, birthday, likes, dislikes, facts}
 }
@@ -238,9 +239,9 @@ func order() []field {
 // Limits of a bio.
 const (
 	valueMax   = 120 // characters of one value
-	perField   = 12  // values of a field, of one source
-	perPayload = 8   // values of a field that one update brings
-	sourcesMax = 16  // users who said something about one user, or are linked with them
+	perField   = 12  // values of a field in one record
+	perPayload = 8   // values of a field in one update
+	sourcesMax = 16  // records about one user
 )
 
 // Keys of records that do not belong to another user.
@@ -252,7 +253,7 @@ const (
 type value struct {
 	Text    string    `json:"text"`
 	Origin  core.Path `json:"origin"`
-	Private bool      `json:"private,omitempty"` // the origin is
+	Private bool      `json:"private,omitempty"` // whether the origin is
 	Time    time.Time `json:"time"`
 }
 
@@ -261,15 +262,16 @@ func (v *value) seen(see []core.Path) bool {
 	return slices.ContainsFunc(see, func(p core.Path) bool { return p.Within(v.Origin) })
 }
 
+// record is the item with the values from one source.
 type record struct {
 	Fields map[field][]value `json:"fields,omitempty"`
-	Name   string            `json:"name,omitempty"`   // of who said it
-	Linked bool              `json:"linked,omitempty"` // who said it is the same person
+	Name   string            `json:"name,omitempty"`   // of the source
+	Linked bool              `json:"linked,omitempty"` // the source is another account of the user
 
 	key string
 }
 
-// add adds a value to a field. The same words again replace what was said there before.
+// add adds a value to a field. It replaces an equal one from the same place.
 func (r *record) add(f field, v value) {
 	if r.Fields == nil {
 		r.Fields = make(map[field][]value)
@@ -309,7 +311,7 @@ func isRecord(key string) bool {
 	return err == nil && path.IsPerson()
 }
 
-// records returns everything that is kept about a user.
+// records returns all records about a user.
 func (p *Plugin) records(ctx context.Context, person core.Path) ([]record, error) {
 	items, err := p.host.Items.List(ctx, person)
 	if err != nil {
@@ -329,8 +331,7 @@ func (p *Plugin) records(ctx context.Context, person core.Path) ([]record, error
 	return all, nil
 }
 
-// edit changes a record, which may be missing before. One that is empty afterwards is
-// removed.
+// edit changes a record, which need not exist. If it is empty afterwards, it is removed.
 func (p *Plugin) edit(ctx context.Context, person core.Path, key string, change func(*record)) error {
 	return values.Edit(ctx, p.host.Items, person, key, func(r *record) (keep bool, err error) {
 		r.key = key

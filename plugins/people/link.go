@@ -27,7 +27,7 @@ func (p *Plugin) Commands() []command.Command {
 		{Spec: command.Spec{Name: "bio_erase", Idempotent: true,
 			Brief: "Erase everything that I know about you, whoever said it"}, Do: p.erase},
 		{Spec: command.Spec{
-			Name: "bio_clear", Idempotent: true, Brief: "Clear what was said here of a person", Form: "PERSON",
+			Name: "bio_clear", Idempotent: true, Brief: "Clear what was said here about a person", Form: "PERSON",
 			Rank: core.RankModerator,
 			Args: []command.Arg{{Name: "who", Brief: "A name, tag or id, or reply to their message", Rest: true}},
 		}, Do: p.clear},
@@ -39,8 +39,8 @@ func (p *Plugin) Commands() []command.Command {
 	}
 }
 
-// show lists everything that is kept about the caller, and what their linked accounts said
-// in public.
+// show lists all values about the caller, and those about their linked accounts that were said in
+// public.
 func (p *Plugin) show(ctx context.Context, c command.Call) (string, error) {
 	b, err := p.gather(ctx, c.Person, func(*value) bool { return true }, func(v *value) bool { return !v.Private })
 	if err != nil {
@@ -64,9 +64,9 @@ func (p *Plugin) show(ctx context.Context, c command.Call) (string, error) {
 		fmt.Fprintf(&out, "- linked with `%s`\n", other)
 	}
 	if out.Len() == 0 {
-		return "I know nothing of you.", nil
+		return "I know nothing about you.", nil
 	}
-	return out.String() + "`/bio_erase` takes all of it away.", nil
+	return out.String() + "`/bio_erase` erases all of it.", nil
 }
 
 func where(v *value) string {
@@ -76,7 +76,7 @@ func where(v *value) string {
 	return "`" + v.Origin.String() + "`"
 }
 
-// erase removes everything that is kept about the caller, and their links.
+// erase removes all records about the caller, and their links.
 func (p *Plugin) erase(ctx context.Context, c command.Call) (string, error) {
 	if err := p.unlink(ctx, c.Person); err != nil {
 		return "", err
@@ -90,11 +90,11 @@ func (p *Plugin) erase(ctx context.Context, c command.Call) (string, error) {
 			return "", err
 		}
 	}
-	return "I know nothing of you any more.", nil
+	return "I know nothing about you any more.", nil
 }
 
-// clear removes what was said about a user in the moderator's place; for an admin, what can
-// be seen from there.
+// clear removes the values about a user that were said in the moderator's place; for an admin, all
+// that are visible there.
 func (p *Plugin) clear(ctx context.Context, c command.Call) (string, error) {
 	name := c.Args["who"]
 	if name == "" {
@@ -105,7 +105,7 @@ func (p *Plugin) clear(ctx context.Context, c command.Call) (string, error) {
 		name = writer.ID
 	}
 	if name == "" {
-		return "", core.Errorf(core.Invalid, "Say whom, or reply to what they wrote: `/bio_clear PERSON`.")
+		return "", core.Errorf(core.Invalid, "Say whom, or reply to their message: `/bio_clear PERSON`.")
 	}
 	who, err := p.subject(ctx, &core.Call{Path: c.Path, Author: c.Author}, name)
 	if err != nil {
@@ -129,12 +129,12 @@ func (p *Plugin) clear(ctx context.Context, c command.Call) (string, error) {
 		}
 	}
 	if !found {
-		return "There is nothing of that person here.", nil
+		return "There is nothing about that person here.", nil
 	}
 	return "Cleared.", nil
 }
 
-// link gives a code, accepts one, or ends all links.
+// link gives a code, accepts one, or removes all links.
 func (p *Plugin) link(ctx context.Context, c command.Call) (string, error) {
 	code := c.Args["code"]
 	switch strings.ToLower(code) {
@@ -143,8 +143,8 @@ func (p *Plugin) link(ctx context.Context, c command.Call) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return "Say `/link " + code + "` to me in private with your other account, within 10 minutes. Give the code" +
-			" to nobody: whoever says it is taken for you.", nil
+		return "Write `/link " + code + "` to me in private with your other account, within 10 minutes. Do not give" +
+			" the code to anybody: they could link their account with yours.", nil
 	case "off":
 		return "Your accounts are not linked any more.", p.unlink(ctx, c.Person)
 	}
@@ -156,10 +156,10 @@ func (p *Plugin) link(ctx context.Context, c command.Call) (string, error) {
 		return "", err
 	}
 	if err := p.host.Messenger.Tell(ctx, other,
-		"You are linked with `"+c.Person.String()+"` now. If that is not you, say `/link off`."); err != nil {
-		p.host.Log.Warn("nobody told of a link", "user", other, "err", err)
+		"You are linked with `"+c.Person.String()+"` now. If that is not you, write `/link off`."); err != nil {
+		p.host.Log.Warn("user not notified of a link", "user", other, "err", err)
 	}
-	return "You are linked with `" + other.String() + "` now. If that is not you, say `/link off`.", nil
+	return "You are linked with `" + other.String() + "` now. If that is not you, write `/link off`.", nil
 }
 
 func (p *Plugin) join(ctx context.Context, a, b core.Path) error {
@@ -170,13 +170,13 @@ func (p *Plugin) join(ctx context.Context, a, b core.Path) error {
 		}
 		others := links(records)
 		if len(others) >= linksMax && !slices.Contains(others, side[1]) {
-			return core.Errorf(core.Forbidden, "That is one account too many. `/link off` ends all links.")
+			return core.Errorf(core.Forbidden, "Too many accounts are linked. `/link off` removes all links.")
 		}
 	}
 	return p.setLinked(ctx, a, b, true)
 }
 
-// setLinked notes on both sides whether two accounts are linked.
+// setLinked stores with both accounts whether they are linked.
 func (p *Plugin) setLinked(ctx context.Context, a, b core.Path, linked bool) error {
 	for _, side := range [][2]core.Path{{a, b}, {b, a}} {
 		if err := p.edit(ctx, side[0], side[1].String(), func(r *record) { r.Linked = linked }); err != nil {
@@ -186,7 +186,7 @@ func (p *Plugin) setLinked(ctx context.Context, a, b core.Path, linked bool) err
 	return nil
 }
 
-// unlink ends all links of a person, on both sides.
+// unlink removes all links of a user, on both sides.
 func (p *Plugin) unlink(ctx context.Context, person core.Path) error {
 	records, err := p.records(ctx, person)
 	if err != nil {
@@ -204,9 +204,9 @@ func (p *Plugin) unlink(ctx context.Context, person core.Path) error {
 const (
 	codeLength = 8
 	codeLasts  = 10 * time.Minute
-	codesMax   = 5   // codes that a user gets, and may try, in an hour
-	missesMax  = 100 // codes that are tried in vain in an hour, by all
-	linksMax   = 4   // of one person
+	codesMax   = 5   // codes that a user may request or try in an hour
+	missesMax  = 100 // wrong codes in an hour, by all users
+	linksMax   = 4   // of one user
 )
 
 type offer struct {
@@ -214,22 +214,21 @@ type offer struct {
 	until  time.Time
 }
 
-// codes are those that may be said now, by their hashes. They do not outlive the
-// process.
+// codes holds the hashes of the valid codes, in memory only.
 type codes struct {
 	clock func() time.Time
 
 	mu     sync.Mutex
 	open   map[[sha256.Size]byte]offer
-	used   map[core.Path][]time.Time // when somebody asked for a code, or tried one
-	misses []time.Time
+	used   map[core.Path][]time.Time // when a user requested or tried codes
+	misses []time.Time               // when wrong codes were tried
 }
 
 func newCodes(clock func() time.Time) *codes {
 	return &codes{clock: clock, open: make(map[[sha256.Size]byte]offer), used: make(map[core.Path][]time.Time)}
 }
 
-var errOften = core.Errorf(core.Occupied, "That was tried too often. Try again in an hour.")
+var errOften = core.Errorf(core.Occupied, "That was too often. Try again in an hour.")
 
 // give makes a code for a user. It replaces an earlier one.
 func (c *codes) give(person core.Path) (string, error) {
@@ -245,7 +244,7 @@ func (c *codes) give(person core.Path) (string, error) {
 	return code, nil
 }
 
-// take uses a code up and returns who was given it.
+// take consumes a code, and returns the user to whom it was given.
 func (c *codes) take(code string, by core.Path) (core.Path, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -260,9 +259,9 @@ func (c *codes) take(code string, by core.Path) (core.Path, error) {
 	case !ok:
 		c.misses = append(c.misses, c.clock())
 		return core.Path{}, core.Errorf(core.Invalid,
-			"There is no such code, or its time is over. `/link` without a code gives a new one.")
+			"The code is wrong or has expired. `/link` without a code gives a new one.")
 	case o.person == by:
-		return core.Path{}, core.Errorf(core.Invalid, "Say this code with your other account.")
+		return core.Path{}, core.Errorf(core.Invalid, "Write this code with your other account.")
 	}
 	delete(c.open, hash)
 	return o.person, nil
@@ -279,7 +278,7 @@ func (c *codes) end(person core.Path) {
 	maps.DeleteFunc(c.open, func(_ [sha256.Size]byte, o offer) bool { return o.person == person })
 }
 
-// spend counts a use within the hour; false: there were enough.
+// spend counts a request or try. It returns false if the user has made too many in the last hour.
 func (c *codes) spend(person core.Path) bool {
 	if len(c.used[person]) >= codesMax {
 		return false
@@ -288,7 +287,7 @@ func (c *codes) spend(person core.Path) bool {
 	return true
 }
 
-// tidy drops what is over.
+// tidy removes expired codes and times.
 func (c *codes) tidy() {
 	now := c.clock()
 	maps.DeleteFunc(c.open, func(_ [sha256.Size]byte, o offer) bool { return !now.Before(o.until) })

@@ -54,7 +54,7 @@ func FuzzBrief(f *testing.F) {
 				return
 			}
 			b := &bio{fields: make(map[field][]value)}
-			b.take([]record{r}, func(*value) bool { return true })
+			b.add([]record{r}, func(*value) bool { return true })
 			b.normalize()
 			told := b.brief(most)
 			if told == nil {
@@ -80,7 +80,7 @@ func TestBriefIsShort(t *testing.T) {
 		}
 	}
 	b := &bio{fields: make(map[field][]value)}
-	b.take([]record{r}, func(*value) bool { return true })
+	b.add([]record{r}, func(*value) bool { return true })
 	b.normalize()
 	told := string(b.brief(300))
 	if len(told) > 300 || len(told) < 240 || !strings.Contains(told, "names 23") {

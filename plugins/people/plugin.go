@@ -1,19 +1,18 @@
 // Package people keeps short bios of the users whom the bot talks with: their names, what
-// they like, and how the bot gets on with them. Facts about no user belong to package
-// memory.
+// they like, and how the bot gets on with them. Other facts belong to package memory.
 //
-// # What is kept
+// # Storage
 //
-// A bio lies under its user's path, so it is shown to them and erased with them. It consists
-// of records, one for each source:
+// A bio is stored under its user's path, so it is shown to them and erased with them. It
+// consists of records, one for each source:
 //
 //	own                 what the user said about themselves
 //	bot                 what the bot thinks of them
 //	telegram/@user/1    what that user said about them (hearsay), or that the two are linked
 //
 // The origin of a value is the place where it was said. Values are shown there and below,
-// and in places that share with it, nowhere else. What somebody says in private about others
-// does not enter their bios.
+// and in places that share with it, but nowhere else. What somebody says in private about
+// others does not enter their bios.
 //
 // # Who changes what
 //
@@ -24,10 +23,10 @@
 //
 // # Links
 //
-// A user with accounts on several platforms links them by a code: given in private to one
-// account, said in private by the other, once, within ten minutes. Then the values of both
-// are read as one user's, each still only where its origin allows. Codes are kept as hashes,
-// in memory only. A link holds while both sides have it.
+// A user with accounts on several platforms links them with a code: the bot gives it to one
+// account in private, and the other sends it in private, once, within ten minutes. Then the
+// values of both count as one user's, each still visible only where its origin allows. Codes
+// are kept as hashes, in memory only. A link is in force while both sides have it.
 package people
 
 import (
@@ -63,20 +62,20 @@ func (p *Plugin) Actions() []core.Action {
 	return []core.Action{action.Typed(updateAction, p.update), action.Typed(requestAction, p.request)}
 }
 
-// subject is a person whom a call is about.
+// subject is a user whom a call is about.
 type subject struct {
 	core.Author
 	path core.Path
 }
 
-// subject finds whom a payload names; "" is who speaks.
+// subject finds the user with a name; "" is the author.
 func (p *Plugin) subject(ctx context.Context, c *core.Call, name string) (subject, error) {
 	name = strings.TrimSpace(name)
 	if name == "" {
 		name = c.Author.ID
 	}
 	if name == "" {
-		return subject{}, core.Errorf(core.Invalid, "It must be said whom it is about.")
+		return subject{}, core.Errorf(core.Invalid, "Say whom it is about.")
 	}
 	here, err := users.Recent(ctx, p.host.Reader, c.Path, c.Author)
 	if err != nil {
@@ -89,7 +88,7 @@ func (p *Plugin) subject(ctx context.Context, c *core.Call, name string) (subjec
 	return subject{here.Author(path), path}, err
 }
 
-// Key of the count of a day's updates, under the path of who caused them.
+// dayKey is the key of the count of a day's updates, under the path of the user who caused them.
 const dayKey = "day"
 
 type count struct {
@@ -97,7 +96,7 @@ type count struct {
 	N   int    `json:"n"`
 }
 
-// spend counts an update, or refuses it because there were enough today.
+// spend counts an update. It returns an error if the user has caused too many today.
 func (p *Plugin) spend(ctx context.Context, person core.Path) error {
 	now := p.host.Clock()
 	today := now.Format(time.DateOnly)
@@ -108,7 +107,7 @@ func (p *Plugin) spend(ctx context.Context, person core.Path) error {
 		if n.N >= p.config.Daily {
 			year, month, day := now.Date()
 			return false, &core.Error{
-				Kind: core.Occupied, Text: "that is enough about people for today; tomorrow it goes on",
+				Kind: core.Occupied, Text: "there were enough bio updates today; try again tomorrow",
 				After: time.Date(year, month, day+1, 0, 0, 0, 0, now.Location()).Sub(now),
 			}
 		}
@@ -124,14 +123,14 @@ type Config struct {
 	Bytes  int `toml:"bytes" default:"300" min:"60" max:"400" doc:"How much of a user's bio a prompt contains at most, in bytes."`
 }
 
-// hearsayKept is what a user sees of what they said about another.
+// hearsayKept is a user's record about another user, as they see it.
 type hearsayKept struct {
 	About  core.Path         `json:"about"`
 	Linked bool              `json:"linked,omitempty"`
 	Fields map[field][]value `json:"fields,omitempty"`
 }
 
-// saidBy returns the records that a user made about others.
+// saidBy returns a user's records about others.
 func (p *Plugin) saidBy(ctx context.Context, person core.Path) ([]core.Item, error) {
 	items, err := p.host.Items.List(ctx, core.Path{})
 	if err != nil {
@@ -146,7 +145,8 @@ func (p *Plugin) saidBy(ctx context.Context, person core.Path) ([]core.Item, err
 	return theirs, nil
 }
 
-// Kept implements core.DataKeeper: what a user said about others lies under their paths.
+// Kept implements core.DataKeeper: it returns the user's records about others, which are under
+// their paths.
 func (p *Plugin) Kept(ctx context.Context, person core.Path) ([]json.RawMessage, error) {
 	items, err := p.saidBy(ctx, person)
 	if err != nil {
@@ -181,36 +181,36 @@ func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 type updatePayload struct {
 	_ struct{} `title:"Change a bio"`
 
-	Who          string   `json:"who,omitempty" title:"person" doc:"Whom it is about, by name, tag or id; left out: who speaks." max:"256"`
+	Who          string   `json:"who,omitempty" title:"person" doc:"Whom it is about, by name, tag or id; left out: the author." max:"256"`
 	Names        []string `json:"names,omitempty" title:"names" doc:"What the person wants to be called." max:"8"`
 	Pronouns     string   `json:"pronouns,omitempty" title:"pronouns" doc:"As the person says them." max:"40"`
 	Birthday     string   `json:"birthday,omitempty" title:"birthday" doc:"MM-DD, or YYYY-MM-DD." max:"10"`
 	Likes        []string `json:"likes,omitempty" title:"likes" doc:"A few words each." max:"8"`
 	Dislikes     []string `json:"dislikes,omitempty" title:"dislikes" doc:"A few words each." max:"8"`
 	Facts        []string `json:"facts,omitempty" title:"facts" doc:"What else is worth knowing: work, home, family; a short line each." max:"8"`
-	Relationship string   `json:"relationship,omitempty" title:"relationship" doc:"How you get on with who speaks, as you see it." max:"120"`
-	Remove       []string `json:"remove,omitempty" title:"remove" doc:"What is not true any more, as it is in the bio." max:"8"`
+	Relationship string   `json:"relationship,omitempty" title:"relationship" doc:"How you get on with the author, as you see it." max:"120"`
+	Remove       []string `json:"remove,omitempty" title:"remove" doc:"What is no longer true, as it is written in the bio." max:"8"`
 }
 
 var updateAction = core.Action{
 	Name: "bio_update", Similes: []string{"update_bio", "bio_save"},
 	Brief: "Note in a person's bio what they are called, like, do, and how you get on",
-	Examples: action.Guide("Adds to what you know of a person for good; it is before you whenever they talk.",
-		"When people say something of themselves that will be true for years: a name, a like, a job, a birthday.",
+	Examples: action.Guide("Adds lasting facts to a person's bio, which you see whenever they talk.",
+		"When people say something about themselves that will be true for years: a name, a like, a job, a birthday.",
 		[]string{
 			"Moods and plans of the day do not belong in a bio.",
-			"What somebody says of another goes under who; it counts less than their own words.",
-			"Do not send again what is in the bio already.",
-			"relationship is your own view, and of who speaks only.",
+			"If somebody talks about another person, name that person in who; it counts less than their own words.",
+			"Do not repeat what is in the bio already.",
+			"relationship is your own view, and only of the author.",
 		},
-		core.NewExample("Jay, who speaks, says that he is called Jojo and hates olives",
+		core.NewExample("Jay says that he is called Jojo and hates olives",
 			`{"names":["Jojo"],"dislikes":["olives"]}`),
-		core.NewExample("Ann tells that Jay plays the piano", `{"who":"Jay","facts":["plays the piano"]}`),
+		core.NewExample("Ann says that Jay plays the piano", `{"who":"Jay","facts":["plays the piano"]}`),
 		core.NewExample("Jay likes olives now; you are old friends by now",
 			`{"likes":["olives"],"remove":["olives"],"relationship":"old friends who tease each other"}`),
-	).Note("Lists are added to; pronouns, birthday and relationship are replaced.",
-		"It needs no words from you afterwards: send your message in the same answer.").
-		SeeAlso("bio_request tells the whole bio"),
+	).Note("Lists are extended; pronouns, birthday and relationship are replaced.",
+		"Nothing comes back: send your message in the same answer.").
+		SeeAlso("bio_request returns the whole bio"),
 	Effects: core.EffectWrites, Permission: core.PermissionEveryone, Idempotent: true,
 	RateLimit: core.RateLimit{Count: 20, Per: time.Hour},
 }
@@ -235,7 +235,7 @@ func (p *Plugin) update(ctx context.Context, c core.Call, u updatePayload) (core
 	case by == who.path:
 		key = ownKey
 	case fields[relationship] != nil:
-		err = core.Errorf(core.Forbidden, "relationship is about who speaks, and nobody else")
+		err = core.Errorf(core.Forbidden, "relationship is about the author, and nobody else")
 	case c.Private:
 		err = core.Errorf(core.Forbidden, "what is said in private about others does not enter their bios")
 	}
@@ -247,7 +247,7 @@ func (p *Plugin) update(ctx context.Context, c core.Call, u updatePayload) (core
 		return core.Result{}, err
 	}
 	if len(records) >= sourcesMax && !slices.ContainsFunc(records, func(r record) bool { return r.key == key }) {
-		return core.Result{}, core.Errorf(core.Forbidden, "enough people have said something of them")
+		return core.Result{}, core.Errorf(core.Forbidden, "enough people have said something about them")
 	}
 	if err := p.spend(ctx, by); err != nil {
 		return core.Result{}, err
@@ -270,7 +270,7 @@ func (p *Plugin) fields(u *updatePayload) (map[field][]string, error) {
 	}
 	switch {
 	case len(fields) > p.config.Fields:
-		return nil, core.Errorf(core.Invalid, "%d fields at once; %d are the most", len(fields), p.config.Fields)
+		return nil, core.Errorf(core.Invalid, "%d fields at once; at most %d", len(fields), p.config.Fields)
 	case len(fields) == 0 && len(u.Remove) == 0:
 		return nil, core.Errorf(core.Invalid, "there is nothing in it to note")
 	case fields[birthday] != nil && !isBirthday(fields[birthday][0]):
@@ -287,8 +287,8 @@ func isBirthday(text string) bool {
 	return err == nil && t.Year() >= 1900 && t.Year() <= 2100
 }
 
-// write changes a user's records. Users who speak about themselves also remove what others
-// said. The bot's own view has a record of its own.
+// write changes a user's records. Users who speak about themselves also remove what others said.
+// The relationship is in the bot's record.
 func (p *Plugin) write(ctx context.Context, c *core.Call, person core.Path, records []record, key string,
 	fields map[field][]string, remove []string) error {
 	gone := func(v *value) bool {
@@ -330,18 +330,18 @@ func (p *Plugin) write(ctx context.Context, c *core.Call, person core.Path, reco
 type requestPayload struct {
 	_ struct{} `title:"Look up a bio"`
 
-	Who string `json:"who,omitempty" title:"person" doc:"Whose bio, by name, tag or id; left out: of who speaks." max:"256"`
+	Who string `json:"who,omitempty" title:"person" doc:"Whose bio, by name, tag or id; left out: the author's." max:"256"`
 }
 
 var requestAction = core.Action{
 	Name: "bio_request", Similes: []string{"get_bio", "bio_get"},
-	Brief: "Look up all that you know of a person who talks here",
-	Examples: action.Guide("Tells the whole bio; participants hold the beginning of it only.",
-		"When you are asked what you know of somebody, and participants do not say it.",
+	Brief: "Look up all that you know about a person who talks here",
+	Examples: action.Guide("Returns the whole bio; participants contain only its beginning.",
+		"When you are asked what you know about somebody, and participants do not contain it.",
 		[]string{"Only people who talk here can be looked up.",
-			"What others say of somebody is hearsay: tell it as that, or not at all."},
+			"What others say about somebody is hearsay: call it that, or do not mention it."},
 		core.NewExample("Ann asks what Jay likes", `{"who":"Jay"}`),
-	).Note("It holds only what may be said in this place.",
+	).Note("It contains only what may be said in this place.",
 		"The result comes back to you.").SeeAlso("bio_update adds to it"),
 	Effects: core.EffectReadsChat, Permission: core.PermissionEveryone, Idempotent: true,
 }

@@ -20,39 +20,37 @@ import (
 	"synthbot/core/watch"
 )
 
-// Canary is a word that nobody says on their own. Where the payload or the text of
-// a [Sample] of Case.Keep holds it, it is a private fact for the plugin.
+// Canary is a unique word. The payload or text of a [Sample] of Case.Keep contains it, as
+// a private fact for the plugin.
 const Canary = "kanarienvogel8051"
 
 // Case describes a plugin to [Conform].
 type Case struct {
 	Name string
-	// Make makes the plugin. It may change the host: its Asker, say.
+	// Make makes the plugin. It may change the host, such as its Asker.
 	Make func(t *testing.T, s *Harness) core.Plugin
-	// Keep are calls by which Jay, in private, makes the plugin keep something
-	// about them that holds the Canary. None: it keeps nothing about people.
+	// Keep contains calls by which Jay, in private, makes the plugin store something about
+	// them with the Canary. Empty: it stores nothing about users.
 	Keep []Sample
-	// Ask are calls that tell what is kept to who may hear it.
+	// Ask contains calls that show what is stored to those who may see it.
 	Ask []Sample
-	// Silent: nothing is shown, not even to Jay in private: what is kept
-	// is for another purpose.
+	// Silent says that what is stored is shown to nobody, not even to Jay in private.
 	Silent bool
 }
 
 // Sample is one use of a plugin: an action with its payload, a command with its
-// arguments, or a turn that is over, after Text was said.
+// arguments, or a turn that ended after a message with Text.
 type Sample struct {
 	Action  string
 	Payload string // JSON
 	Command string
 	Args    map[string]string
-	Text    string // with neither: what is said, and shown to the abilities
+	Text    string // of a message, if Action and Command are empty
 }
 
-// Conform holds a plugin to all that every plugin must do: [coretest.TestPlugin],
-// the checks of the catalogue and of the commands, and privacy. What it learns
-// about a person in private appears nowhere else, and is gone when they are
-// forgotten.
+// Conform checks what every plugin must do: [coretest.TestPlugin], valid actions and
+// commands, and privacy: what it learns about a user in private appears nowhere else,
+// and is erased with them.
 func Conform(t *testing.T, c Case) {
 	t.Helper()
 	coretest.TestPlugin(t, func(t *testing.T) core.Plugin { return c.Make(t, NewHarness(t, c.Name)) })
@@ -70,8 +68,8 @@ func Conform(t *testing.T, c Case) {
 	}
 }
 
-// testCatalogue: the catalogue takes the actions beside those of an interface,
-// and the registry the commands.
+// testCatalogue checks that the catalogue accepts the actions together with those of an
+// interface, and the registry the commands.
 func testCatalogue(t *testing.T, p core.Plugin, name string) {
 	if err := checkName(p, name); err != nil {
 		t.Error(err)
@@ -96,7 +94,7 @@ func testCatalogue(t *testing.T, p core.Plugin, name string) {
 	}
 }
 
-// maxSchema is the longest schema, in bytes, of what every prompt holds.
+// maxSchema is the maximum size of an action's schema in prompts, in bytes.
 const maxSchema = 2500
 
 var (
@@ -107,7 +105,7 @@ var (
 	group   = core.MustPath("room/1")
 )
 
-// stage is a plugin with what it is tried on.
+// stage is a plugin in the test of privacy.
 type stage struct {
 	*Case
 	t      *testing.T
@@ -142,7 +140,7 @@ func testPrivacy(t *testing.T, c *Case) {
 	s.forget()
 }
 
-// kept reports whether the canary is on disk or in what a Keeper shows.
+// kept reports whether the canary is in the store or in what a DataKeeper returns.
 func (s *stage) kept() bool {
 	if strings.Contains(s.disk(), Canary) {
 		return true
@@ -175,7 +173,7 @@ func (s *stage) shown(k core.DataKeeper) string {
 	return fmt.Sprintf("%s", raws)
 }
 
-// forget: Jay is shown what is kept of them, and then it is gone.
+// forget checks that Jay can see what is stored about them, and that forgetting them erases it.
 func (s *stage) forget() {
 	ctx := context.Background()
 	keeper, ok := s.plugin.(core.DataKeeper)
@@ -212,7 +210,7 @@ func (s *stage) forget() {
 	}
 }
 
-// items are those under Jay's path, and in their private place, which is forgotten too.
+// items returns the items under Jay's path and in their private place, which is forgotten with them.
 func (s *stage) items() string {
 	var b strings.Builder
 	for _, path := range []core.Path{jayPath, private} {
@@ -227,14 +225,14 @@ func (s *stage) items() string {
 	return b.String()
 }
 
-// lines are those that hold the canary.
+// lines returns the lines that contain the canary.
 func lines(text string) string {
 	list := slices.DeleteFunc(strings.Split(text, "\n"), func(l string) bool { return !strings.Contains(l, Canary) })
 	return strings.Join(list, "\n")
 }
 
-// words returns all that the plugin says there: what it adds to a prompt, unasked, and
-// what it answers to Ask.
+// words returns all that the plugin shows in a place: what it adds to a prompt, and what it
+// answers to Ask.
 func (s *stage) words(place core.Path, who core.Author) string {
 	s.t.Helper()
 	var b strings.Builder
@@ -254,7 +252,7 @@ func (s *stage) scene(place core.Path, who core.Author, text string) core.Scene 
 	}
 }
 
-// contributions are what a plugin adds to a prompt.
+// contributions returns what a plugin adds to a prompt.
 func contributions(t *testing.T, p core.Plugin, s core.Scene) (list []string) {
 	t.Helper()
 	ctx := context.Background()
@@ -282,7 +280,7 @@ func contributions(t *testing.T, p core.Plugin, s core.Scene) (list []string) {
 	return list
 }
 
-// use carries a sample out and returns what it tells.
+// use executes a sample, and returns its output.
 func (s *stage) use(u Sample, place core.Path, who core.Author) string {
 	s.t.Helper()
 	switch {
@@ -341,7 +339,7 @@ func (s *stage) command(u Sample, place core.Path, who core.Author) string {
 	return ""
 }
 
-// say puts a message into the log, and tells an Observer that its turn is over.
+// say stores a message, and notifies an Observer of the end of its turn.
 func (s *stage) say(text string, place core.Path, who core.Author) {
 	s.t.Helper()
 	s.count++

@@ -1,8 +1,8 @@
-// Package plugintest holds conversations with plugins, written as scripts,
-// through the real pipeline: the real turns, catalogue and database, around a
-// model that says what the script makes it say ([Run]). It also holds [Conform],
-// what every plugin must do whatever it is for, and a [Harness] for tests that
-// need no conversation. Only tests import it; it knows no plugin.
+// Package plugintest tests plugins with scripted conversations ([Run]). They go
+// through the real turns, catalogue and database; only the model's answers come
+// from the script. [Conform] checks what every plugin must do, and a [Harness] is
+// for tests that need no conversation. Only tests import this package; it does not
+// depend on any plugin.
 //
 //	func TestScripts(t *testing.T) {
 //		plugintest.Run(t, "testdata/*.txt", plugintest.Of(New))

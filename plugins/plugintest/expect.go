@@ -9,7 +9,7 @@ import (
 	"synthbot/core"
 )
 
-// expect holds what was said against the line.
+// expect compares the output with the current line.
 func (s *Script) expect() {
 	s.t.Helper()
 	if s.line.name == "prompt" || s.line.name == "rules" {
@@ -55,7 +55,7 @@ func (s *Script) find() int {
 	})
 }
 
-// match reports whether the line's regexp matches, and keeps its named groups.
+// match returns whether the line's regexp matches, and sets the variables of its named groups.
 func (s *Script) match(text string) bool {
 	re, err := regexp.Compile(s.line.arg)
 	if err != nil {
@@ -86,8 +86,7 @@ func (s *Script) expectPrompt() {
 	}
 }
 
-// setting carries out what is allowed before anything happens, and reports
-// whether it was that.
+// setting executes the current line if it is a setting, and returns whether it is.
 func (s *Script) setting() bool {
 	l := s.line
 	words := strings.Fields(l.arg)
@@ -115,7 +114,7 @@ func (s *Script) setting() bool {
 		return false
 	}
 	if s.lived {
-		s.Fatalf("that must stand before anything happens")
+		s.Fatalf("that must come before anything happens")
 	}
 	if err != nil {
 		s.Fatalf("%v", err)
@@ -123,7 +122,7 @@ func (s *Script) setting() bool {
 	return true
 }
 
-// command carries out what the test itself does.
+// command executes a command line.
 func (s *Script) command() {
 	s.t.Helper()
 	l := s.line

@@ -13,9 +13,9 @@ import (
 	"synthbot/memory"
 )
 
-// Harness lends a plugin what a bot would, for tests that need no conversation: a
-// real database, and a desk, an inbox and a clock that the test looks after.
-// The fields of Host may be exchanged before the plugin is made.
+// Harness is a host for a plugin, for tests that need no conversation. It has a real
+// database, and a messenger, an inbox and a clock that the test controls. The fields of
+// Host may be replaced before the plugin is made.
 type Harness struct {
 	core.Host
 	DB *memory.DB
@@ -27,9 +27,9 @@ type Harness struct {
 	files []core.Upload
 	lists int
 
-	// People are admins.
+	// People lists the admins.
 	People []core.Path
-	// Deaf, where set, is what Receive and Tell fail with.
+	// Deaf is the error of Receive and Tell; nil: they succeed.
 	Deaf error
 }
 
@@ -116,7 +116,7 @@ func (s *Harness) note(text string) {
 	s.desk = append(s.desk, text)
 }
 
-// Sent returns what the plugin sent to places, people and admins, each as "PATH: text" or "admins: text".
+// Sent returns the texts that the plugin sent to places, users and admins, as "PATH: text" or "admins: text".
 func (s *Harness) Sent() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,7 +133,7 @@ func (s *Harness) SendFile(ctx context.Context, parts core.Deliveries, n int, wh
 	})
 }
 
-// Carried returns the files that the desk carried.
+// Carried returns the files that the plugin sent.
 func (s *Harness) Carried() []core.Upload {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,7 +152,7 @@ func (s *Harness) changed() {
 	s.lists++
 }
 
-// Changes counts how often the plugin said that its actions changed.
+// Changes returns how often the plugin called Host.Changed.
 func (s *Harness) Changes() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,13 +11,13 @@ import (
 	"synthbot/memory"
 )
 
-// database is the script's. One writes at a time: the writer of package memory
-// waits, in the hope of company, by the clock, and in a bubble the clock does not
-// move while somebody waits so.
+// database is the script's database. It allows one write at a time: the writer of
+// package memory waits some time for further writes to share its commit, and in a
+// synctest bubble that time does not pass while others wait for it.
 type database struct {
 	*memory.DB
 	one  sync.Mutex
-	stir func() // called when something was written; may be nil
+	stir func() // is called after each write; may be nil
 }
 
 func (d *database) alone() (leave func()) {
@@ -48,7 +48,7 @@ func (d *database) DropFact(ctx context.Context, id string, see ...core.Path) er
 	return d.DB.DropFact(ctx, id, see...)
 }
 
-// items is what one plugin keeps.
+// items contains the items of one plugin.
 type items struct {
 	db     *database
 	plugin string
@@ -76,7 +76,7 @@ func (i items) List(ctx context.Context, root core.Path) ([]core.Item, error) {
 	return i.db.Items(i.plugin).List(ctx, root)
 }
 
-// desk is a core.Messenger that records what it is given.
+// desk is a core.Messenger that records what is sent.
 type desk struct {
 	script *Script
 	mu     sync.Mutex
@@ -135,7 +135,7 @@ func link(place core.Path, id string) string {
 // IsAdmin implements core.Messenger.
 func (d *desk) IsAdmin(person core.Path) bool { return slices.Contains(d.script.admins, person) }
 
-// content is a file of the script.
+// content returns a file of the script.
 func (s *Script) content(name string) ([]byte, bool) {
 	for _, f := range s.archive.Files {
 		if f.Name == name {

@@ -16,7 +16,7 @@ import (
 	"synthbot/memory"
 )
 
-// life is the bot from a start to a stop.
+// life is a run of the bot, from a start to a stop.
 type life struct {
 	db      *database
 	turns   *turn.Turns
@@ -28,7 +28,7 @@ type life struct {
 	stop    func() error
 }
 
-// inbox hands in what plugins want to happen, once there are turns.
+// inbox passes events of plugins to the turns, once these exist.
 type inbox struct {
 	ready chan struct{}
 	life  *life
@@ -148,7 +148,7 @@ func (s *Script) options(l *life) (turn.Options, error) {
 	return o, err
 }
 
-// observer pokes when a turn is over.
+// observer calls a function when a turn ends.
 type observer func()
 
 // Observe implements watch.Observer.
@@ -157,8 +157,8 @@ func (o observer) Observe(watch.TurnEnd) { o() }
 // goodbye is how long turns may take to finish.
 const goodbye = 5 * time.Second
 
-// run brings the turns, and then the plugins, to life. What it returns ends both,
-// the plugins last.
+// run starts the turns and the plugins. The function that it returns stops the turns, and then
+// the plugins.
 func (s *Script) run(l *life) func() error {
 	begun, end := context.WithCancel(context.Background())
 	work, abort := context.WithCancel(context.Background())
@@ -190,7 +190,7 @@ func (s *Script) run(l *life) func() error {
 	}
 }
 
-// watch renews the catalogue when a plugin says so.
+// watch rebuilds the catalogue when a plugin's actions have changed.
 func (l *life) watch(ctx context.Context) error {
 	for {
 		select {

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// line is one line of a script, with those that continue it.
+// line is a line of a script, together with those that continue it.
 type line struct {
 	number, last int
 	text         string // the first line as written
 	kind         kind
-	name         string // who speaks, or what is expected, answered, done
+	name         string // the speaker, the expectation, the kind of answer, or the command
 	how          []string
 	place        string
 	op           byte // of an expectation: = ~ !
@@ -39,7 +39,7 @@ var (
 	order  = regexp.MustCompile(`^([a-z]+)(?:\s+(?s:(.*)))?$`)
 )
 
-// parse reads a script. Its error begins with the number of the line.
+// parse parses a script. Its error begins with the line number.
 func parse(script string) ([]line, error) {
 	var lines []line
 	for i, text := range strings.Split(script, "\n") {
@@ -94,7 +94,7 @@ func parseLine(text string) (line, error) {
 	return line{}, fmt.Errorf("%q is nothing that a script can say", text)
 }
 
-// is tells whether it was said in that way; the rest of the word follows it.
+// is returns whether the parentheses contain a word, and what follows that word.
 func (l *line) is(way string) (rest string, ok bool) {
 	for _, how := range l.how {
 		if how == way {
@@ -107,12 +107,12 @@ func (l *line) is(way string) (rest string, ok bool) {
 	return "", false
 }
 
-// ways lists all ways in which something can be said.
+// ways lists the words that parentheses may contain.
 var ways = []string{
 	"private", "aside", "admin", "moderator", "bot", "voice", "reply", "locale", "file", "edit", "delete", "react", "presses", "forwards",
 }
 
-// rewritten is the script with what -update-scripts changed.
+// rewritten returns the script with the changes of -update-scripts.
 func rewritten(script string, lines []line) string {
 	old := strings.Split(script, "\n")
 	var b strings.Builder

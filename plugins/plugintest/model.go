@@ -21,13 +21,13 @@ type model struct {
 	latest *question
 }
 
-// question is one that was asked.
+// question is a request to the model.
 type question struct {
 	request llm.Request
 	answer  chan any // llm.Answer or error
 }
 
-// text is what the model is asked now.
+// text returns the messages of the request.
 func (q *question) text() string {
 	var parts []string
 	for _, m := range q.request.Messages {
@@ -36,7 +36,7 @@ func (q *question) text() string {
 	return strings.Join(parts, "\n")
 }
 
-// rules are its instructions, with the actions on offer.
+// rules returns the system prompt, with the available actions.
 func (q *question) rules() string { return strings.Join(q.request.System, "\n") }
 
 // Ask implements core.Asker.
@@ -65,15 +65,14 @@ func (m *model) Ask(ctx context.Context, asked core.Question) (llm.Answer, error
 	}
 }
 
-// pending is how many questions wait.
+// pending returns how many questions wait.
 func (m *model) pending() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.waits)
 }
 
-// current returns the question that the script speaks about: the one that waits longest,
-// or else the last one; nil where there was none.
+// current returns the question that waits longest, else the last one, nil if there was none.
 func (m *model) current() *question {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -102,14 +101,14 @@ func (m *model) count() int {
 	return m.asked
 }
 
-// none is a core.Asker where no engine is configured.
+// none is a core.Asker without an engine.
 type none struct{}
 
 func (none) Ask(context.Context, core.Question) (llm.Answer, error) {
 	return llm.Answer{}, core.ErrNoEngine
 }
 
-// failure is an engine's error as a script names it.
+// failure returns the engine's error with a name in scripts.
 func failure(name string) error {
 	if name == "none" {
 		return core.ErrNoEngine

@@ -176,7 +176,7 @@ func TestFaults(t *testing.T) {
 		"no button":           {"Jay> hi\nsays< Hello.\nbot= Hello.\npress Yes", `there is no button "Yes"`},
 		"dead":                {"stop\nJay> hi", "the bot is not alive"},
 		"back in time":        {"Jay (aside)> hi\nclock 2020-01-01T00:00:00Z", "it is 2026-03-02T10:00:00Z already"},
-		"a setting too late":  {"Jay (aside)> hi\nzone Europe/Rome", "that must stand before anything happens"},
+		"a setting too late":  {"Jay (aside)> hi\nzone Europe/Rome", "that must come before anything happens"},
 		"an unknown verb":     {"dance wildly", `nothing is called "dance"`},
 		"an unknown way":      {"Jay (shouting)> hi", `"shouting" is no way to say something`},
 		"a configuration":     {"Jay (aside)> hi\n-- keeper.toml --\nprefiks = \"x\"\n", "prefiks"},

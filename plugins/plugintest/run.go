@@ -19,10 +19,10 @@ import (
 
 var update = flag.Bool("update-scripts", false, "write the scripts of conversations anew with what was said")
 
-// Option says what a script is run with.
+// Option configures the scripts of a Run.
 type Option func(*plan)
 
-// plan is what all scripts of a Run have in common.
+// plan is the configuration of the scripts of a Run.
 type plan struct {
 	builders []builder
 	vars     map[string]string
@@ -32,7 +32,7 @@ type plan struct {
 	caught   func(fault string) // nil but in the package's own tests: a fault fails the test
 }
 
-// builder makes a plugin, in each life anew.
+// builder makes a plugin, again after each restart.
 type builder struct {
 	name string
 	make func(h core.Host, table []byte, getenv func(string) string) (core.Plugin, error)
@@ -49,7 +49,7 @@ func Of[C any, P core.Plugin](make func(core.Host, C) (P, error)) Option {
 	return Named(path[strings.LastIndexByte(path, '/')+1:], make)
 }
 
-// Named is [Of] for a plugin that is not called like its package.
+// Named is [Of] for a plugin whose name is not that of its package.
 func Named[C any, P core.Plugin](name string, make func(core.Host, C) (P, error)) Option {
 	build := func(h core.Host, table []byte, getenv func(string) string) (core.Plugin, error) {
 		var c C
@@ -80,18 +80,18 @@ func Verb(word string, do func(s *Script, arg string)) Option {
 	return func(p *plan) { p.verbs[word] = do }
 }
 
-// Tune changes the options of the turns, in each life.
+// Tune changes the options of the turns, after each start.
 func Tune(f func(*turn.Options)) Option {
 	return func(p *plan) { p.tune = append(p.tune, f) }
 }
 
-// Live runs the scripts in true time, for plugins that use the network or
-// processes; see the package's words on time.
+// Live runs the scripts in real time, for plugins that use the network or
+// processes; see the package's section on time.
 func Live() Option {
 	return func(p *plan) { p.live = true }
 }
 
-// Run runs each script that the pattern finds as a test of its own.
+// Run runs each script whose file matches the pattern as a subtest.
 func Run(t *testing.T, pattern string, options ...Option) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -163,7 +163,7 @@ func (p *plan) fail(t *testing.T, text string) {
 	p.caught(text)
 }
 
-// table is the configuration of a plugin in the script's files.
+// table returns the configuration of a plugin in the script's files.
 func table(archive *txtar.Archive, name string, alone bool) []byte {
 	for _, f := range archive.Files {
 		if f.Name == name+".toml" || alone && f.Name == "config.toml" {
@@ -173,7 +173,7 @@ func table(archive *txtar.Archive, name string, alone bool) []byte {
 	return nil
 }
 
-// checkName holds a plugin to the name that it was given.
+// checkName returns an error unless a plugin has the name that its host gave it.
 func checkName(p core.Plugin, name string) error {
 	if p.Name() != name {
 		return fmt.Errorf("the plugin calls itself %q, its host calls it %q", p.Name(), name)

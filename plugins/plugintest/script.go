@@ -17,10 +17,10 @@ import (
 	"synthbot/core/coretest"
 )
 
-// begins is when scripts begin that do not say it: a Monday.
+// begins is when scripts begin by default, a Monday.
 var begins = time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
 
-// Script is a script that runs.
+// Script is a running script.
 type Script struct {
 	t       *testing.T
 	plan    *plan
@@ -38,8 +38,8 @@ type Script struct {
 	buttons  bool
 	engine   bool
 
-	world  *life // nil: the bot is not alive
-	lived  bool
+	world  *life // nil: the bot is stopped
+	lived  bool  // the bot was started before
 	model  *model
 	desk   *desk
 	rooms  map[string]*coretest.Room
@@ -48,14 +48,14 @@ type Script struct {
 
 	count   int // of events
 	speaker *line
-	here    core.Path // of the last event
-	last    map[string]string
-	heard   map[string]string // what was read off the rooms so far, by message
-	said    []utterance       // and not expected yet
-	asked   int               // questions counted by the last asked
+	here    core.Path         // the place of the last event
+	last    map[string]string // the last message of a user, or of the bot, in a place
+	heard   map[string]string // texts of the rooms that were read so far, by message
+	said    []utterance       // output that was not expected yet
+	asked   int               // questions at the last command asked
 }
 
-// utterance is something that came out of the bot.
+// utterance is a piece of the bot's output.
 type utterance struct {
 	kind  string
 	place core.Path
@@ -103,7 +103,7 @@ func (s *Script) room(name string) *coretest.Room {
 	return s.rooms[name]
 }
 
-// Fatalf ends the script with a fault of the line that is at work.
+// Fatalf ends the script with a fault of the current line.
 func (s *Script) Fatalf(format string, args ...any) {
 	s.t.Helper()
 	text := fmt.Sprintf("%s:%d: %s\n%s", s.file, s.line.number, s.line.text, fmt.Sprintf(format, args...))
@@ -116,7 +116,7 @@ func (s *Script) Fatalf(format string, args ...any) {
 // fault is the panic of a script whose failure is caught.
 type fault string
 
-// caught notes the fault that a script of the package's own tests ended with.
+// caught passes on the fault of a script in the package's own tests.
 func (s *Script) caught() {
 	if s.plan.caught == nil {
 		return
@@ -139,7 +139,7 @@ func (s *Script) Set(name, value string) { s.vars[name] = value }
 // Now is the bot's time.
 func (s *Script) Now() time.Time { return s.clock.now().In(s.zone) }
 
-// poke says that something happened that a line may wait for.
+// poke wakes a line that waits for something.
 func (s *Script) poke() {
 	select {
 	case s.stir <- struct{}{}:
@@ -147,7 +147,7 @@ func (s *Script) poke() {
 	}
 }
 
-// do carries out the line.
+// do executes the current line.
 func (s *Script) do() {
 	l := s.line
 	l.arg, l.place = s.expand(l.arg), s.expand(l.place)
@@ -176,7 +176,7 @@ func (s *Script) live() {
 
 var variable = regexp.MustCompile(`\$\{(\w+)\}`)
 
-// expand puts variables in; what is none stays.
+// expand replaces variables. Unknown ones are not replaced.
 func (s *Script) expand(text string) string {
 	return variable.ReplaceAllStringFunc(text, func(v string) string {
 		if value, ok := s.vars[v[2:len(v)-1]]; ok {
@@ -186,8 +186,8 @@ func (s *Script) expand(text string) string {
 	})
 }
 
-// settle waits until everything has come to rest: nothing can run, and no turn
-// waits but for the model's answer.
+// settle waits until nothing can run, and no turn waits for anything but the
+// model's answer.
 func (s *Script) settle() {
 	s.t.Helper()
 	if !s.until(s.idle) {
@@ -205,7 +205,7 @@ func (s *Script) idle() bool {
 	return err == nil && len(waiting) == 0
 }
 
-// patience is how long a line waits for what must come, in true time.
+// patience is how long a line waits for output, in real time.
 const patience = coretest.Patience
 
 // until waits until the condition holds.
@@ -225,7 +225,7 @@ func (s *Script) until(holds func() bool) bool {
 	return true
 }
 
-// listen reads what was said since.
+// listen collects new output.
 func (s *Script) listen() {
 	for _, name := range slices.Sorted(maps.Keys(s.rooms)) {
 		r := s.rooms[name]
@@ -251,7 +251,7 @@ func (s *Script) listen() {
 	s.said = append(s.said, s.desk.take()...)
 }
 
-// quiet fails where something was said that was not expected.
+// quiet fails if there is output that was not expected.
 func (s *Script) quiet() {
 	s.t.Helper()
 	if len(s.said) == 0 {
@@ -267,7 +267,7 @@ func (s *Script) quiet() {
 	s.Fatalf("before this, it was not expected:\n%s", s.state())
 }
 
-// answered fails where the model still waits for the script.
+// answered fails if a question to the model was not answered.
 func (s *Script) answered() {
 	s.t.Helper()
 	if s.model.pending() > 0 {
@@ -275,7 +275,7 @@ func (s *Script) answered() {
 	}
 }
 
-// written is the line that expects what was said.
+// written returns the line that expects an utterance.
 func (s *Script) written(u utterance) string {
 	if u.place == s.here {
 		u.place = core.Path{}
@@ -283,7 +283,7 @@ func (s *Script) written(u utterance) string {
 	return u.String()
 }
 
-// state tells what is there, for the fault of a line.
+// state describes the output and the model's question, for faults.
 func (s *Script) state() string {
 	var b strings.Builder
 	for _, u := range s.said {
@@ -298,7 +298,7 @@ func (s *Script) state() string {
 	return b.String()
 }
 
-// person is the path of who speaks.
+// person returns the path of a line's speaker.
 func (s *Script) person(l *line) core.Path {
 	place := core.MustPath("room/1")
 	if p, err := core.ParsePath(l.place); err == nil {

@@ -15,7 +15,7 @@ import (
 	"synthbot/core/llm"
 )
 
-// happen lets somebody say or do something.
+// happen executes a line by which somebody says or does something.
 func (s *Script) happen(l *line) {
 	e := s.event(l)
 	s.here = e.Message.Path
@@ -38,7 +38,7 @@ func (s *Script) receive(e core.Event) {
 	s.settle()
 }
 
-// message is what all events of the line have in common.
+// message returns the message of a line's event.
 func (s *Script) message(l *line) core.Message {
 	s.count++
 	id := strings.ToLower(l.name)
@@ -111,7 +111,7 @@ func (l *line) has(way string) bool {
 	return ok
 }
 
-// button is the press of the newest button of that label.
+// button turns an event into a press of the newest button with a label.
 func (s *Script) button(e core.Event, label string) core.Event {
 	choices := s.room(e.Message.Path.Interface()).Choices()
 	ids := slices.Collect(maps.Keys(choices))
@@ -148,7 +148,7 @@ func (s *Script) attachment(name string) core.Attachment {
 	return a
 }
 
-// answer lets the model answer.
+// answer answers the model's question.
 func (s *Script) answer() {
 	if !s.until(func() bool { return s.model.pending() > 0 }) {
 		s.listen()

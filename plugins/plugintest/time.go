@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// clock is the time that the bot sees: the process's, moved.
+// clock is the bot's clock: that of the process, plus an offset.
 type clock struct {
 	mu    sync.Mutex
 	moved time.Duration
@@ -25,8 +25,7 @@ func (c *clock) set(to time.Time) {
 	c.moved = time.Until(to)
 }
 
-// Steps of waiting in a bubble, where a pause costs nothing: what retries
-// comes to its end.
+// Steps of waiting in a bubble, where pauses take no real time.
 const (
 	pause    = 50 * time.Millisecond
 	longest  = 3 * time.Minute
@@ -47,7 +46,7 @@ func rest(holds func() bool) bool {
 	return true
 }
 
-// pass lets time go by.
+// pass moves the clock by a duration, or to a date.
 func (s *Script) pass(arg string) {
 	now := s.Now()
 	to, err := time.Parse(time.RFC3339, arg)
@@ -69,7 +68,7 @@ func (s *Script) pass(arg string) {
 	s.settle()
 }
 
-// place finds a time zone.
+// setZone sets the bot's time zone.
 func (s *Script) setZone(name string) error {
 	zone, err := time.LoadLocation(name)
 	if err != nil {

@@ -13,16 +13,16 @@ import (
 	"synthbot/plugins/reminders/calendar"
 )
 
-// Names of actions that commands carry out, too.
+// Names of the actions that commands also carry out.
 const setName, cancelName = "reminder_set", "reminder_cancel"
 
 type setPayload struct {
 	_ struct{} `title:"Set a reminder"`
 
-	Text   string `json:"text" title:"text" min:"1" max:"4000" doc:"What to remind of."`
-	When   string `json:"when" title:"time" min:"1" max:"200" doc:"As it was said (in 10 minutes, domani alle 9), or local: 2027-01-31T09:00."`
+	Text   string `json:"text" title:"text" min:"1" max:"4000" doc:"The text of the reminder."`
+	When   string `json:"when" title:"time" min:"1" max:"200" doc:"As the person said it (in 10 minutes, domani alle 9), or their local time: 2027-01-31T09:00."`
 	Repeat string `json:"repeat,omitempty" title:"repeat" max:"200" doc:"FREQ=WEEKLY;BYDAY=MO, or: every monday."`
-	Zone   string `json:"zone,omitempty" title:"time zone" max:"64" doc:"Only if another than the person's: Asia/Tokyo."`
+	Zone   string `json:"zone,omitempty" title:"time zone" max:"64" doc:"Only if it is not the person's: Asia/Tokyo."`
 }
 
 type listPayload struct {
@@ -34,7 +34,7 @@ type listPayload struct {
 type cancelPayload struct {
 	_ struct{} `title:"Cancel a reminder"`
 
-	ID string `json:"id" title:"reminder" min:"1" max:"200" doc:"Its id, or words of it."`
+	ID string `json:"id" title:"reminder" min:"1" max:"200" doc:"Its id, or words of its text."`
 }
 
 func (p *Plugin) Actions() []core.Action {
@@ -44,16 +44,16 @@ func (p *Plugin) Actions() []core.Action {
 func (p *Plugin) setAction() core.Action {
 	return action.Typed(core.Action{
 		Name: setName, Similes: []string{"remind_me", "set_reminder", "create_reminder"},
-		Brief: "Remind the person here at a time, once or again and again",
+		Brief: "Remind the person here at a time, once or repeatedly",
 		Examples: action.Guide(
-			"Keeps a text and says it in this place when the time has come. The output tells the moment"+
-				" that was understood: tell that.",
+			"Sends a text to this place at a time. The output contains the time that was understood: tell"+
+				" the person.",
 			"When somebody asks to be reminded of something, or agrees that you remind them.",
 			[]string{
-				"Hand on the time as the person said it; if you compute it yourself, write their local time" +
+				"Write the time as the person said it; if you compute it yourself, write their local time" +
 					" without an offset.",
-				"The text is said as it is: “call mum”, not “remind me to call mum”.",
-				"Nothing comes more than once an hour.",
+				"The text is sent as it is: “call mum”, not “remind me to call mum”.",
+				"A reminder can come at most once an hour.",
 			},
 			core.NewExample("“Remind me in ten minutes to take the pizza out”",
 				`{"text":"take the pizza out","when":"in 10 minutes"}`),
@@ -97,7 +97,7 @@ func (p *Plugin) doSet(ctx context.Context, c core.Call, in setPayload) (core.Re
 	return result, err
 }
 
-// undoSet cancels the reminder that was set, if it is still to come.
+// undoSet cancels the reminder that was set, if it is still pending.
 func (p *Plugin) undoSet(ctx context.Context, c core.Call, id string) error {
 	a, err := asked(c)
 	if err != nil {
@@ -111,6 +111,7 @@ func (p *Plugin) undoSet(ctx context.Context, c core.Call, id string) error {
 	return err
 }
 
+// wishFor parses the time and the rule of a payload.
 func (p *Plugin) wishFor(in setPayload, now time.Time) (wish, error) {
 	w := wish{text: in.Text}
 	when, err := p.reader.Read(in.When, now)
@@ -134,7 +135,7 @@ func (p *Plugin) wishFor(in setPayload, now time.Time) (wish, error) {
 	return w, nil
 }
 
-// line is how a model sees a reminder.
+// line is a reminder as the model sees it.
 type line struct {
 	ID     string `json:"id"`
 	Text   string `json:"text"`
@@ -147,7 +148,7 @@ type line struct {
 
 func newLine(r *reminder) line {
 	due := r.Due
-	if r.Rule != "" { // it goes by that clock
+	if r.Rule != "" { // it follows the clock of that zone
 		due = due.In(r.Start.Location())
 	}
 	l := line{ID: r.ID, Text: r.Text, Due: stamp(due, r.Veiled), Day: due.Weekday().String(), Repeat: r.Rule}
@@ -162,10 +163,10 @@ func (p *Plugin) listAction() core.Action {
 		Name: "reminder_list", Similes: []string{"list_reminders", "show_reminders"},
 		Brief: "List the reminders that the person set here",
 		Examples: action.Guide(
-			"Tells what this person is to be reminded of in this place, the next one first, with ids.",
-			"When somebody asks what they are to be reminded of, or to find the id of one.",
-			[]string{"What was set in other places is not shown here.",
-				"Do not show people the ids unless they want to cancel one by a command."},
+			"Lists this person's reminders in this place, the next one first, with ids.",
+			"When somebody asks for their reminders, or to find the id of one.",
+			[]string{"Reminders from other places are not shown here.",
+				"Do not show people the ids unless they want to cancel one with a command."},
 			core.NewExample("“What do I have coming up?”", `{}`),
 			core.NewExample("A moderator asks what is set in this group", `{"all":true}`)),
 		Effects: core.EffectReadsChat, Permission: core.PermissionEveryone, Idempotent: true,
@@ -181,7 +182,7 @@ func (p *Plugin) doList(ctx context.Context, c core.Call, in listPayload) (core.
 		return core.Result{}, err
 	}
 	if in.All && c.Author.Rank < core.RankModerator {
-		return core.Result{}, core.Errorf(core.Forbidden, "Everybody's reminders are for moderators.")
+		return core.Result{}, core.Errorf(core.Forbidden, "Only moderators can list everybody's reminders.")
 	}
 	list, err := p.here(ctx, a, in.All)
 	if err != nil {
@@ -207,9 +208,9 @@ func (p *Plugin) cancelAction() core.Action {
 	return action.Typed(core.Action{
 		Name: cancelName, Similes: []string{"cancel_reminder", "delete_reminder"},
 		Brief: "Cancel one of the reminders that were set here",
-		Examples: action.Guide("Takes a reminder away for good, with all its repetitions.",
+		Examples: action.Guide("Cancels a reminder, with all its repetitions.",
 			"When somebody no longer wants to be reminded. Moderators may cancel everybody's.",
-			[]string{"Words must fit one reminder only; else use its id.",
+			[]string{"The words must match only one reminder; else use its id.",
 				"To change a reminder, set the new one first, and then cancel the old one by its id."},
 			core.NewExample("“Forget about the dentist”", `{"id":"dentist"}`),
 			core.NewExample("By the id that reminder_list showed", `{"id":"mzxw6ytb"}`)),
@@ -230,7 +231,7 @@ func (p *Plugin) doCancel(ctx context.Context, c core.Call, in cancelPayload) (c
 	return result, err
 }
 
-// undoCancel keeps the reminder again that was cancelled, if it is still to come.
+// undoCancel stores the reminder that was cancelled again, if its time is not past.
 func (p *Plugin) undoCancel(ctx context.Context, _ core.Call, item core.Item) error {
 	r, err := p.read(item)
 	if err == nil && !r.Due.After(p.host.Clock()) {

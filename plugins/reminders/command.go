@@ -52,7 +52,7 @@ func (p *Plugin) remind(ctx context.Context, c command.Call) (string, error) {
 		return p.remindAdd(ctx, c, text)
 	case "cancel":
 		if text == "" {
-			return "", core.Errorf(core.Invalid, "Which one? `/remind list` tells their ids.")
+			return "", core.Errorf(core.Invalid, "Which one? `/remind list` shows their ids.")
 		}
 		r, err := p.cancel(ctx, c, text)
 		if err == nil {
@@ -74,12 +74,12 @@ func (p *Plugin) remindAdd(ctx context.Context, c command.Call, text string) (st
 		return "", unreadable(err)
 	}
 	if what == "" {
-		return "", core.Errorf(core.Invalid, "What of? Write it like `/remind add tomorrow at 9 call mum`.")
+		return "", core.Errorf(core.Invalid, "Of what? Write it like `/remind add tomorrow at 9 call mum`.")
 	}
 	w := wish{text: what, when: when, veiled: z.veiled}
 	if when.Repeat != "" {
 		if w.rule, err = calendar.ParseRule(when.Repeat); err != nil {
-			return "", core.Errorf(core.Invalid, "Nothing comes more than once an hour.")
+			return "", core.Errorf(core.Invalid, "A reminder can come at most once an hour.")
 		}
 	}
 	r, err := p.set(ctx, c, w)
@@ -91,6 +91,7 @@ func (p *Plugin) remindAdd(ctx context.Context, c command.Call, text string) (st
 	return "⏰ " + row(&r, p.config.MaxAhead), nil
 }
 
+// row describes a reminder in a line.
 func row(r *reminder, horizon time.Duration) string {
 	s := fmt.Sprintf("%s: %s", formatTime(r.Due, r.Veiled), txt.Line(r.Text))
 	repeats := r.repeats(horizon)
@@ -137,12 +138,12 @@ func (p *Plugin) timezone(ctx context.Context, c command.Call) (string, error) {
 		case err != nil:
 			return "", err
 		case z.veiled:
-			return "You said that elsewhere; I tell it there, and in private.", nil
+			return "You set it elsewhere; I show it there, and in private.", nil
 		}
 		return "For you it is " + formatTime(now.In(z.Location), false) + ".", nil
 	case "off":
 		err := timezone.Keep(ctx, p.host.Zones, c.Person, timezone.Zone{})
-		return "The bot's time zone counts for you now: " + formatTime(now, false) + ".", err
+		return "For you I use my own time zone now: " + formatTime(now, false) + ".", err
 	}
 	loc, ok := timezone.Load(name)
 	if !ok {
@@ -151,18 +152,18 @@ func (p *Plugin) timezone(ctx context.Context, c command.Call) (string, error) {
 	}
 	zone := timezone.Zone{Name: loc.String(), Origin: c.Path}
 	err := timezone.Keep(ctx, p.host.Zones, c.Person, zone)
-	return "For you it is " + formatTime(now.In(loc), false) + ". Reminders that are set already stay as they are.", err
+	return "For you it is " + formatTime(now.In(loc), false) + ". Reminders that are already set do not change.", err
 }
 
-// zone is whose wall clock counts.
+// zone is the time zone of a reminder.
 type zone struct {
 	*time.Location
-	// veiled is true if the user set it elsewhere: it is used here, but not shown.
+	// veiled says that the user set it in another place: it is used, but not shown.
 	veiled bool
 }
 
-// zoneFor is the zone that a time is in: the one that was named, the person's,
-// or the bot's.
+// zoneFor returns the time zone with a name or, without one, the user's, else the
+// bot's.
 func (p *Plugin) zoneFor(ctx context.Context, c command.Call, named string) (zone, error) {
 	if named != "" {
 		if loc, ok := timezone.Load(named); ok {
@@ -187,7 +188,7 @@ func (p *Plugin) zoneFor(ctx context.Context, c command.Call, named string) (zon
 func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, error) {
 	person, err := s.Path.Person(s.Author.ID)
 	if err != nil || s.Author.Bot {
-		return nil, nil // nobody, or many
+		return nil, nil // no single user
 	}
 	z, err := p.zoneFor(ctx, command.Call{Path: s.Path, Private: s.Private, Person: person, Sees: s.Sees}, "")
 	now := p.host.Clock()
@@ -198,10 +199,10 @@ func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 	return core.JSON(map[string]string{"person_zone": z.String(), "person_time": local}), nil
 }
 
-// wallForm is a wall clock's time without a word on where it hangs.
+// wallForm is the layout of a local time without its zone.
 const wallForm = "2006-01-02T15:04"
 
-// stamp writes a moment for a model.
+// stamp formats a time for a model.
 func stamp(t time.Time, veiled bool) string {
 	if veiled {
 		return t.Format(wallForm)
@@ -218,7 +219,7 @@ func formatTime(t time.Time, veiled bool) string {
 	return s
 }
 
-// formatSpan writes a duration as short as sense allows: 45m, 2h, 3d 4h.
+// formatSpan formats a duration in at most two units: 45m, 2h, 3d 4h.
 func formatSpan(d time.Duration) string {
 	d = d.Round(time.Second)
 	day := 24 * time.Hour
@@ -233,7 +234,7 @@ func formatSpan(d time.Duration) string {
 	return fmt.Sprintf("%ds", d/time.Second)
 }
 
-// lateWords say by language that something is late; %s is by how much.
+// lateWords contains the remark that a reminder is late, by language; %s is the delay.
 var lateWords = map[string]string{
 	"it": "(in ritardo di %s)", "de": "(%s verspätet)", "fr": "(en retard de %s)", "es": "(con %s de retraso)",
 	"pt": "(com %s de atraso)",

@@ -14,11 +14,12 @@ import (
 type Listed struct {
 	ID, Text      string
 	Place, Person core.Path
-	Due           time.Time // when it comes next, in the zone of its user
-	Repeats       string    // how a recurring one repeats, or when it comes then
+	Due           time.Time // when it is due next, in the time zone of its user
+	Repeats       string    // how it repeats, see reminder.repeats
 }
 
-// All lists the reminders of all users, the next one first. Those that cannot be read are left out, and in err.
+// All lists the reminders of all users, the next one first. It leaves out those that cannot be read, and returns their
+// errors.
 func (p *Plugin) All(ctx context.Context) (list []Listed, err error) {
 	all, err := p.of(ctx, core.Path{})
 	sorting.Sort(all, byDue)
@@ -28,8 +29,8 @@ func (p *Plugin) All(ctx context.Context) (list []Listed, err error) {
 	return list, err
 }
 
-// repeats says how a reminder repeats: in words, where the rule's own clock is named if another one shows when it is
-// due, or by the moments that come next, within the horizon.
+// repeats describes how a reminder repeats: in words, with the time in the rule's zone if Due is in another one, or by
+// the next times within the horizon. It returns "" for a reminder that does not.
 func (r *reminder) repeats(horizon time.Duration) string {
 	words := inWords(r.Rule)
 	own := r.Start.Location().String()
@@ -57,7 +58,7 @@ func (r *reminder) repeats(horizon time.Duration) string {
 	return "on " + strings.Join(next, ", ")
 }
 
-// inWords says how a rule repeats, if it is a simple one, or else "".
+// inWords describes a simple rule. It returns "" for others.
 func inWords(rule string) string {
 	units := map[string]string{"HOURLY": "hour", "DAILY": "day", "WEEKLY": "week", "MONTHLY": "month", "YEARLY": "year"}
 	every, unit, on := "", "", ""
@@ -88,7 +89,7 @@ func inWords(rule string) string {
 	return "every " + unit + on
 }
 
-// weekdays are the names of days of the week; "" if some are not plain ones.
+// weekdays returns the names of days such as MO,TU. It returns "" if others are among them.
 func weekdays(list string) string {
 	names := map[string]string{"MO": "Monday", "TU": "Tuesday", "WE": "Wednesday", "TH": "Thursday", "FR": "Friday",
 		"SA": "Saturday", "SU": "Sunday"}

@@ -1,15 +1,14 @@
-// Package reminders reminds users, once or repeatedly, by their own wall clocks; the persona
-// says the reminder in the place where it was set. The plugin keeps reminders and notices when
-// they are due. What is said then is decided by the turn, and what a time or a rule means by
-// the packages spoken and calendar.
+// Package reminders reminds users, once or repeatedly, by their local time. The plugin stores
+// reminders and makes an event when one is due; a turn then says it in the place where it was
+// set. The packages spoken and calendar parse times and rules.
 //
-// A reminder lies under its user's path, so it is shown to them and erased with them. Three
-// kinds of pointer lead to it, which mean nothing once it is gone: under its place, for lists;
-// under the pseudo-place "@due/HOUR", for the due ones; and under "@hours", the list of hours.
-// So only the next hour is read, however many reminders there are.
+// A reminder is stored under its user's path, so it is shown to them and erased with them. Three
+// kinds of items point to it: one under its place, for lists; one under the pseudo-place
+// "@due/HOUR", for the due ones; and the hours themselves under "@hours". So only the next hour
+// is read, however many reminders there are. A pointer to a missing reminder has no effect.
 //
-// A due reminder is received as an event of core.KindReminder whose id is made of the
-// reminder and the moment it was due: a crash before the next write does not remind twice.
+// A due reminder is received as an event of core.KindReminder. The event's id contains the
+// reminder's and the time it was due, so that a crash before the next write does not remind twice.
 package reminders
 
 import (
@@ -34,7 +33,7 @@ import (
 	"synthbot/plugins/reminders/calendar"
 )
 
-// Plugin is the reminders of all people. Safe for concurrent use.
+// Plugin is the plugin. Safe for concurrent use.
 type Plugin struct {
 	core.Alone
 	host   core.Host
@@ -43,7 +42,7 @@ type Plugin struct {
 	agenda agenda
 }
 
-// New makes the plugin. It fires what falls due while Run runs.
+// New makes the plugin. Run fires the due reminders.
 func New(h core.Host, c Config) (*Plugin, error) {
 	return &Plugin{host: h, config: c, reader: spoken.New(h.Language, calendar.At),
 		agenda: agenda{wake: make(chan struct{}, 1)}}, nil
@@ -51,7 +50,7 @@ func New(h core.Host, c Config) (*Plugin, error) {
 
 func (p *Plugin) Name() string { return p.host.Name }
 
-// asked returns the call of an action as one of a command. Reminders need an identified user.
+// asked converts the call of an action to one of a command. Reminders need an identified user.
 func asked(c core.Call) (command.Call, error) {
 	person, err := c.Path.Person(c.Author.ID)
 	if err != nil {
@@ -60,20 +59,20 @@ func asked(c core.Call) (command.Call, error) {
 	return command.Call{Path: c.Path, Private: c.Private, Author: c.Author, Person: person, Sees: c.Sees}, err
 }
 
-// wish is a reminder that somebody wants.
+// wish is a request for a reminder.
 type wish struct {
 	text   string
 	when   spoken.When
 	rule   calendar.Rule
 	veiled bool      // the zone of when is not shown here
-	seed   string    // the same for the same call, "" where that is not known
-	asked  time.Time // when its time had to lie ahead; zero: now
+	seed   string    // identifies the call, so that it can be repeated; "" if unknown
+	asked  time.Time // when it was requested: its time must be later; zero: now
 }
 
-// set keeps a reminder. One that is there already is returned as it is.
+// set stores a reminder. If there is an equal one, it returns that.
 func (p *Plugin) set(ctx context.Context, c command.Call, w wish) (reminder, error) {
 	now := p.host.Clock()
-	if w.veiled && !w.when.Wall && w.rule.IsZero() { // a stretch from now needs no zone: the bot's hides the user's
+	if w.veiled && !w.when.Wall && w.rule.IsZero() { // "in an hour" needs no zone: the bot's hides the user's
 		w.when.At, w.veiled = w.when.At.In(now.Location()), false
 	}
 	r := reminder{
@@ -83,7 +82,7 @@ func (p *Plugin) set(ctx context.Context, c command.Call, w wish) (reminder, err
 	}
 	r.Due = r.Start
 	zone := w.when.At.Location().String()
-	if _, ok := timezone.Load(zone); ok { // else it has no name to find it by
+	if _, ok := timezone.Load(zone); ok { // else it cannot be loaded by its name
 		r.Zone = zone
 	}
 	if !w.rule.IsZero() {
@@ -93,11 +92,11 @@ func (p *Plugin) set(ctx context.Context, c command.Call, w wish) (reminder, err
 		}
 		next, ok := w.rule.Next(r.Start, from.Add(-time.Second), p.config.MaxAhead)
 		if !ok {
-			return r, core.Errorf(core.Invalid, "The rule %s never comes true.", r.Rule)
+			return r, core.Errorf(core.Invalid, "By the rule %s, the reminder never comes.", r.Rule)
 		}
 		r.Due = next
 	}
-	if !w.asked.IsZero() { // what fell due since is said at once
+	if !w.asked.IsZero() { // a reminder that was due since then comes at once
 		now = w.asked
 	}
 	if err := p.check(&r, now); err != nil {
@@ -116,7 +115,7 @@ func (p *Plugin) set(ctx context.Context, c command.Call, w wish) (reminder, err
 		}
 	}
 	if len(all) >= p.config.PerPerson {
-		return r, core.Errorf(core.Forbidden, "%d reminders wait already; one must be cancelled first.", len(all))
+		return r, core.Errorf(core.Forbidden, "%d reminders are set already; cancel one first.", len(all))
 	}
 	return r, p.keep(ctx, r)
 }
@@ -125,20 +124,20 @@ func (p *Plugin) check(r *reminder, now time.Time) error {
 	n := utf8.RuneCountInString(r.Text)
 	switch {
 	case n == 0:
-		return core.Errorf(core.Invalid, "It is not said what to remind of.")
+		return core.Errorf(core.Invalid, "The reminder has no text.")
 	case n > p.config.MaxText:
-		return core.Errorf(core.Invalid, "The text has %d characters; at most %d are taken.", n, p.config.MaxText)
+		return core.Errorf(core.Invalid, "The text has %d characters; at most %d are possible.", n, p.config.MaxText)
 	case !r.Due.After(now):
 		return core.Errorf(core.Invalid, "%s is past; it is %s now.", formatTime(r.Due, r.Veiled),
 			formatTime(now.In(r.Due.Location()), r.Veiled))
 	case r.Due.Sub(now) > p.config.MaxAhead:
-		return core.Errorf(core.Invalid, "%s is too far ahead; at most %d days are taken.",
+		return core.Errorf(core.Invalid, "%s is too far ahead; at most %d days are possible.",
 			formatTime(r.Due, r.Veiled), p.config.MaxAhead/(24*time.Hour))
 	}
 	return nil
 }
 
-// identify makes the id: the same when the same call is made again.
+// identify returns the id of a reminder. It is the same if the same call is made again.
 func identify(seed string, r *reminder) string {
 	sum := sha256.Sum256([]byte(seed + "\x00" + r.Place.String() + "\x00" + r.Author.ID + "\x00" + r.Text + "\x00" +
 		r.Rule))
@@ -148,14 +147,14 @@ func identify(seed string, r *reminder) string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:5]))
 }
 
-// unreadable returns what a user reads about a bad time. Their words are not in it, because
-// it is logged.
+// unreadable returns the error for users about a time that was not understood. It does not contain
+// their words, because it is logged.
 func unreadable(err error) error {
 	if errors.Is(err, spoken.ErrPast) {
 		return core.Errorf(core.Invalid, "That time is past.")
 	}
 	return core.Errorf(core.Invalid,
-		"I see no time in it that I understand. Say it like “in 10 minutes”, “tomorrow at 9” or 2027-01-31T09:00.")
+		"I find no time that I understand. Write it like “in 10 minutes”, “tomorrow at 9” or 2027-01-31T09:00.")
 }
 
 // Config is the table [plugins.reminders].
@@ -166,23 +165,23 @@ type Config struct {
 	Late      time.Duration `toml:"late" default:"2m" min:"1s" max:"24h" doc:"A reminder that is delayed by this much or more says so."`
 }
 
-// reminder is what is kept of one.
+// reminder is a stored reminder.
 type reminder struct {
 	ID      string      `json:"id"`
 	Text    string      `json:"text"`
 	Place   core.Path   `json:"place"`
 	Private bool        `json:"private,omitempty"`
-	Author  core.Author `json:"author"` // as they were then
+	Author  core.Author `json:"author"` // as when it was set
 	Locale  string      `json:"locale,omitempty"`
-	Zone    string      `json:"zone,omitempty"`   // whose wall clock counts; "": the bot's
-	Veiled  bool        `json:"veiled,omitempty"` // the zone is not shown there
+	Zone    string      `json:"zone,omitempty"`   // the time zone of Start and Due; "": the bot's
+	Veiled  bool        `json:"veiled,omitempty"` // the zone is not shown in Place
 	Start   time.Time   `json:"start"`
 	Rule    string      `json:"rule,omitempty"`
 	Due     time.Time   `json:"due"`
-	Told    int         `json:"told,omitempty"` // how often it fell due
+	Told    int         `json:"told,omitempty"` // how often it was fired
 	Set     time.Time   `json:"set"`
 
-	person core.Path // under whose path it is kept
+	person core.Path // the user under whose path it is stored
 }
 
 func (r *reminder) pointer() pointer { return pointer{r.person, r.ID, r.Place} }
@@ -190,14 +189,14 @@ func (r *reminder) pointer() pointer { return pointer{r.person, r.ID, r.Place} }
 // byDue orders reminders, the next one first.
 func byDue(a, b reminder) int { return cmp.Or(a.Due.Compare(b.Due), strings.Compare(a.ID, b.ID)) }
 
-// pointer names a reminder, and where it is pointed to from.
+// pointer identifies a reminder.
 type pointer struct {
 	Person core.Path `json:"person"`
 	ID     string    `json:"id"`
 	Place  core.Path `json:"place"`
 }
 
-// Keys of items: a reminder under its person, and the pointer under its place.
+// Prefixes of keys: of a reminder under its user's path, and of the pointer under its place.
 const (
 	keyReminder = "reminder/"
 	keyHere     = "here/"
@@ -244,8 +243,8 @@ func (p *Plugin) drop(ctx context.Context, at pointer, due time.Time) error {
 	return nil
 }
 
-// of lists the reminders of a person; for the zero Path those of all people. Those that cannot be read are left
-// out, and in err.
+// of lists the reminders of a user, or of all users for the zero Path. It leaves out those that cannot be read, and
+// returns their errors.
 func (p *Plugin) of(ctx context.Context, person core.Path) (list []reminder, err error) {
 	items, err := p.host.Items.List(ctx, person)
 	if err != nil {
@@ -265,9 +264,8 @@ func (p *Plugin) of(ctx context.Context, person core.Path) (list []reminder, err
 	return list, err
 }
 
-// here lists what one person set in the place, or, for all, what everybody did, the next one
-// first, and when they are due in the zone of the caller, unless one of the zones is veiled. What was set elsewhere is
-// nobody's business here.
+// here lists the reminders that the caller, or with all everybody, set in the place of the call, the next one first.
+// Due is in the caller's time zone, unless one of the zones is veiled.
 func (p *Plugin) here(ctx context.Context, c command.Call, all bool) ([]reminder, error) {
 	z, err := p.zoneFor(ctx, c, "")
 	if err != nil {
@@ -300,8 +298,8 @@ func (p *Plugin) here(ctx context.Context, c command.Call, all bool) ([]reminder
 	return list, nil
 }
 
-// pick finds the one reminder here that is called so: by its id, or by words of
-// its text. Moderators find everybody's.
+// pick returns the reminder here with that id, or the only one whose text contains
+// those words. Moderators find everybody's.
 func (p *Plugin) pick(ctx context.Context, c command.Call, called string) (reminder, error) {
 	list, err := p.here(ctx, c, c.Author.Rank >= core.RankModerator)
 	if err != nil {
@@ -323,10 +321,10 @@ func (p *Plugin) pick(ctx context.Context, c command.Call, called string) (remin
 	case 1:
 		return found[0], nil
 	}
-	return reminder{}, core.Errorf(core.Invalid, "There are %d such reminders here; say which by its id.", len(found))
+	return reminder{}, core.Errorf(core.Invalid, "There are %d such reminders here; give the id of one.", len(found))
 }
 
-// cancel takes one away that pick found.
+// cancel removes the reminder that pick finds.
 func (p *Plugin) cancel(ctx context.Context, c command.Call, called string) (reminder, error) {
 	r, err := p.pick(ctx, c, called)
 	if err != nil {
@@ -335,10 +333,10 @@ func (p *Plugin) cancel(ctx context.Context, c command.Call, called string) (rem
 	return r, p.drop(ctx, r.pointer(), r.Due)
 }
 
-// Kept implements core.DataKeeper: everything that is kept about a user lies under their path.
+// Kept implements core.DataKeeper. All reminders of a user are under their path already.
 func (p *Plugin) Kept(context.Context, core.Path) ([]json.RawMessage, error) { return nil, nil }
 
-// Erase implements core.DataKeeper: it removes what points to the user's reminders.
+// Erase implements core.DataKeeper: it removes the pointers to the user's reminders.
 func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 	items, err := p.host.Items.List(ctx, core.Path{})
 	if err != nil {

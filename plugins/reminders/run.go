@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	nap     = time.Minute      // the longest sleep while something waits: clocks jump, machines are put to sleep
-	pause   = 30 * time.Second // after a fault of the store
-	atATime = 16               // so many are fired at once
+	maxSleep    = time.Minute      // while reminders wait: the clock may be set, and the machine may sleep
+	retryDelay  = 30 * time.Second // after an error of the store
+	maxParallel = 16               // reminders that are fired at the same time
 )
 
 // Refresh implements core.Refresher.
 func (p *Plugin) Refresh() { p.agenda.sooner(0) }
 
-// Run fires what falls due until ctx ends.
+// Run fires due reminders until ctx ends.
 func (p *Plugin) Run(ctx context.Context) error {
 	loop.Repeat(ctx, p.agenda.wake, func() time.Duration {
 		now := p.host.Clock()
@@ -37,14 +37,14 @@ func (p *Plugin) Run(ctx context.Context) error {
 		if err := p.fireDue(ctx, now); err != nil && ctx.Err() == nil {
 			p.agenda.sooner(0)
 			p.host.Log.Error("reminders wait", "err", err)
-			return pause
+			return retryDelay
 		}
 		return 0
 	})
 	return nil
 }
 
-// fireDue reads hours up to the first reminder that is not due, and fires those before it.
+// fireDue reads the hours up to the first reminder that is not due, and fires those before it.
 func (p *Plugin) fireDue(ctx context.Context, now time.Time) error {
 	hours, err := p.host.Items.List(ctx, hoursRoot())
 	if err != nil {
@@ -75,13 +75,13 @@ func (p *Plugin) fireDue(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// fireAll fires reminders, some at once so that their commits share their syncs. What could
-// not be fired is tried again.
+// fireAll fires reminders, several at a time so that their commits share syncs. Those that fail
+// are tried again later.
 func (p *Plugin) fireAll(ctx context.Context, due []entry) {
 	errs := make([]error, len(due))
-	for first := 0; first < len(due); first += atATime {
+	for first := 0; first < len(due); first += maxParallel {
 		var some sync.WaitGroup
-		for i := first; i < min(first+atATime, len(due)); i++ {
+		for i := first; i < min(first+maxParallel, len(due)); i++ {
 			some.Go(func() { errs[i] = p.fire(ctx, due[i]) })
 		}
 		some.Wait()
@@ -89,28 +89,28 @@ func (p *Plugin) fireAll(ctx context.Context, due []entry) {
 	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 	if len(errs) > 0 && ctx.Err() == nil {
 		p.host.Log.Error("reminders wait", "count", len(errs), "err", errs[0])
-		p.agenda.sooner(p.host.Clock().Add(nap).Unix())
+		p.agenda.sooner(p.host.Clock().Add(maxSleep).Unix())
 	}
 }
 
-// fire says that a reminder is due, and writes down when it comes again. After a
-// crash in between it does the same again, and the first step has no effect.
+// fire makes the event of a due reminder, and stores when it is due next. After a crash in
+// between it does both again, and receiving the same event again has no effect.
 func (p *Plugin) fire(ctx context.Context, e entry) error {
 	r, version, ok, err := p.get(ctx, e.pointer)
 	if err != nil {
 		return err
 	}
 	switch {
-	case !ok: // it was cancelled, or its person was forgotten
+	case !ok: // it was cancelled, or its user was forgotten
 		return p.drop(ctx, e.pointer, time.Unix(e.due, 0))
 	case r.Due.Unix() != e.due:
 		return values.Put(ctx, p.host.Items, hourPath(e.hour()), e.key, nil)
 	}
-	_, stands, err := p.host.Items.Get(ctx, r.Place, e.hereKey())
+	_, exists, err := p.host.Items.Get(ctx, r.Place, e.hereKey())
 	if err != nil {
 		return fmt.Errorf("reminder: %w", err)
 	}
-	if !stands { // the place was forgotten
+	if !exists { // the place was forgotten
 		return p.drop(ctx, e.pointer, r.Due)
 	}
 	d := r.dueNow(p.host.Clock(), &p.config)
@@ -119,7 +119,7 @@ func (p *Plugin) fire(ctx context.Context, e entry) error {
 		return err
 	}
 	err = p.host.Inbox.Receive(ctx, event)
-	if errors.Is(err, core.ErrBadEvent) { // trying it again would not help
+	if errors.Is(err, core.ErrBadEvent) { // it would fail again
 		p.host.Log.Error("reminder left out", "path", r.Place, "err", err)
 		err = nil
 	}
@@ -135,14 +135,15 @@ func (p *Plugin) fire(ctx context.Context, e entry) error {
 	return p.schedule(ctx, r.Due, e.pointer, values.New(hourPath(e.hour()), e.key, nil), item)
 }
 
+// due describes a reminder that is fired.
 type due struct {
-	at     time.Time
-	missed int           // how many times before that were left out
+	at     time.Time     // when it was due
+	missed int           // earlier times that are left out
 	late   time.Duration // 0: in time
-	next   time.Time     // zero: that was the last one
+	next   time.Time     // zero: it does not come again
 }
 
-// dueNow finds the latest due time. Earlier ones are not announced one by one.
+// dueNow returns the latest due time. Earlier ones are not fired one by one.
 func (r *reminder) dueNow(now time.Time, c *Config) due {
 	d := due{at: r.Due}
 	if rule, err := calendar.ParseRule(r.Rule); err == nil {
@@ -188,7 +189,7 @@ func (p *Plugin) event(ctx context.Context, r *reminder, d due) (core.Event, err
 		Path: r.Place, ID: fmt.Sprintf("reminder-%s-%s-%d", r.Author.ID, r.ID, d.at.Unix()),
 		Author: r.Author, Text: text, Time: p.host.Clock(), Private: r.Private, Locale: r.Locale,
 	}
-	err := p.host.Reader.View(ctx, func(v core.View) error { // it gets what users' messages of the place have
+	err := p.host.Reader.View(ctx, func(v core.View) error { // take scopes and privacy from recent messages
 		const back = 30
 		entries, err := v.Last(m.Path, back)
 		for i := range entries {
@@ -203,17 +204,18 @@ func (p *Plugin) event(ctx context.Context, r *reminder, d due) (core.Event, err
 	return core.Event{Kind: core.KindReminder, Message: m, Data: string(core.JSON(o))}, err
 }
 
-// agenda says when the store is to be read next.
+// agenda knows when to read the store next.
 type agenda struct {
-	wake chan struct{} // next is sooner than it was
+	wake chan struct{} // holds a token if next has become earlier
 
 	mu   sync.Mutex
-	next int64 // Unix; nothing falls due before it. 0: nobody has looked yet
+	next int64 // Unix time; no reminder is due before. 0: the store was not read yet
 }
 
-// never is agenda.next where nothing waits.
+// never is agenda.next if no reminder waits.
 const never = math.MaxInt64
 
+// sooner makes the store be read at a Unix time, unless it is read before.
 func (a *agenda) sooner(unix int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -223,8 +225,8 @@ func (a *agenda) sooner(unix int64) {
 	}
 }
 
-// until returns how long nothing falls due; negative: until wake. If something may be due,
-// it is 0, and the caller reads the store and calls sooner for what still waits.
+// until returns how long no reminder is due; negative: until wake. If it returns 0, the caller
+// must read the store, and call sooner for the reminders that still wait.
 func (a *agenda) until(now time.Time) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -232,22 +234,22 @@ func (a *agenda) until(now time.Time) time.Duration {
 	case a.next == never:
 		return -1
 	case now.Unix() < a.next:
-		return min(time.Unix(a.next, 0).Sub(now), nap)
+		return min(time.Unix(a.next, 0).Sub(now), maxSleep)
 	}
 	a.next = never
 	return 0
 }
 
-// entry is a reminder at the moment it falls due. Keys sort by that.
+// entry is an item under an hour, which points to a reminder. Keys sort by due.
 type entry struct {
 	key string
-	due int64 // Unix
+	due int64 // Unix time
 	pointer
 }
 
 const hourForm = "2006-01-02T15"
 
-// Roots of pseudo-places; no interface can be called so.
+// Pseudo-places. No interface can have such a name.
 func hoursRoot() core.Path { return core.MustPath("@hours") }
 
 func hourPath(hour string) core.Path { return core.MustPath("@due/" + hour) }
@@ -258,7 +260,7 @@ func entryOf(due time.Time, at pointer) entry {
 
 func (e *entry) hour() string { return time.Unix(e.due, 0).UTC().Format(hourForm) }
 
-// schedule puts a moment on disk together with other items.
+// schedule stores when a reminder is due, together with other items.
 func (p *Plugin) schedule(ctx context.Context, due time.Time, at pointer, others ...core.Item) error {
 	e := entryOf(due, at)
 	err := p.host.Items.PutAll(ctx, append(others,
@@ -271,7 +273,7 @@ func (p *Plugin) schedule(ctx context.Context, due time.Time, at pointer, others
 	return nil
 }
 
-// entries reads an hour, in order.
+// entries returns the entries of an hour, in order.
 func (p *Plugin) entries(ctx context.Context, hour string) (list []entry, err error) {
 	items, err := p.host.Items.List(ctx, hourPath(hour))
 	if err != nil {
@@ -287,7 +289,7 @@ func (p *Plugin) entries(ctx context.Context, hour string) (list []entry, err er
 	return list, nil
 }
 
-// close takes an hour off the disk, unless something was added to it since the mark was read.
+// close removes an hour from the list, unless something was added to it since mark was read.
 func (p *Plugin) close(ctx context.Context, mark core.Item) error {
 	mark.Value = nil
 	_, err := p.host.Items.Put(ctx, mark)

@@ -1,6 +1,6 @@
-// Package review sends replies back to the model before anything of them is done: one that
-// promises what no action of it does, or one that breaks the limits of length and tone of its
-// place. It asks once; what the model then insists on is said.
+// Package review returns a reply to the model before it is carried out, if the reply promises
+// something that none of its actions does, or breaks a place's limits of length and tone. It does
+// so once; if the model insists, the reply is sent.
 package review
 
 import (
@@ -81,7 +81,7 @@ func (p *Plugin) Review(d action.Draft) (faults []core.Fault) {
 	return faults
 }
 
-// isDeed reports whether an action does more than speak or keep silent.
+// isDeed reports whether an action does more than send a message or control the turn.
 func isDeed(name string) bool {
 	_, control := action.Control(name)
 	return !control && !strings.HasPrefix(name, core.MessagePrefix)
@@ -97,7 +97,7 @@ func (p *Plugin) place(path core.Path) Place {
 	return limits
 }
 
-// promises are what people say who are about to do something, or have: in English, German,
+// promises matches texts such as "I'll remind you" and "I have saved that", in English, German,
 // French, Italian and Spanish.
 var promises = txt.Pattern(`(?i)(?:^|[^\pL])(?:` + strings.Join([]string{
 	`I(?:['’]ll| will)(?: gladly| be sure to| make sure to)? ` +

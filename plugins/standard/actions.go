@@ -17,7 +17,7 @@ type displayPayload struct {
 	_ struct{} `title:"Show something"`
 
 	Content json.RawMessage `json:"content,omitempty" title:"content" doc:"The data: any JSON. Left out: the last output of an action in this turn."`
-	Format  string          `json:"format,omitempty" title:"format" max:"64" doc:"table, list, card, metric, chart (or line, bar) or markdown; left out: what fits best."`
+	Format  string          `json:"format,omitempty" title:"format" max:"64" doc:"table, list, card, metric, chart (or line, bar) or markdown; left out: the one that fits best."`
 	Fields  []string        `json:"fields,omitempty" title:"fields" max:"32" doc:"The properties that come first, in this order: columns, lines."`
 	Title   string          `json:"title,omitempty" title:"title" max:"200" doc:"The heading."`
 }
@@ -27,14 +27,14 @@ func (p *Plugin) display() core.Action {
 		Name: "display", Similes: []string{"show_data", "render"},
 		Brief: "Show data as a table, list, card, metric or chart",
 		Examples: action.Guide(
-			"Shows data to the people in this place, in a form that fits it: rows as a table, a number"+
-				" on one line, series of numbers as a picture of a chart with its words.",
-			"When numbers or records are easier to read in form than in a sentence.",
+			"Shows data to the people in this place: rows as a table, a number on one line, series of"+
+				" numbers as a picture of a chart.",
+			"When numbers or records are easier to read in that form than in a sentence.",
 			[]string{
-				"Do not say the same once more in the response.",
+				"Do not repeat the data in the response.",
 				"content is the data itself, not a text that describes it.",
-				"Without content, the last output of this turn is shown: put the display after the action that" +
-					" gives it.",
+				"Without content, the last output of this turn is shown: put display after the action that" +
+					" returns it.",
 			},
 			core.NewExample("A balance as a card",
 				`{"content":{"accountType":"checking","balance":2450.32,"currency":"USD"},"format":"card"}`),
@@ -44,23 +44,23 @@ func (p *Plugin) display() core.Action {
 			core.NewExample("A chart of two series",
 				`{"format":"chart","content":{"title":"Sales","labels":["Mon","Tue"],"series":[{"name":"North"`+
 					`,"data":[3,4]},{"name":"South","data":[1,2]}]}}`),
-			core.NewExample("What the last action gave", `{"format":"table"}`),
+			core.NewExample("The output of the last action", `{"format":"table"}`),
 		).Note("A table is an array of objects, or {columns, rows}. A chart is {labels, series: [{name, data}]}.",
-			"A format that is not known is shown as a card."),
+			"An unknown format is shown as a card."),
 		Effects: core.EffectWrites, Permission: core.PermissionEveryone,
-		Idempotent: true, // a picture is guarded by its part, words are a step of their own
+		Idempotent: true, // a picture has an idempotency key, a text is a step of its own
 	}, p.show)
 }
 
 func (p *Plugin) show(ctx context.Context, c core.Call, q displayPayload) (_ core.Result, err error) {
 	if q.Content == nil {
-		q.Content, err = p.latest(ctx, c.Key)
+		q.Content, err = p.lastOutput(ctx, c.Key)
 		if err != nil {
 			return core.Result{}, err
 		}
 		if q.Content == nil {
 			return core.Result{}, core.Errorf(core.Invalid,
-				"There is nothing to display: give it content, or put it after an action that has an output.")
+				"There is nothing to display: set content, or put display after an action that has an output.")
 		}
 	}
 	s := display.Show(q.Content, display.Options{Format: q.Format, Title: q.Title, Fields: q.Fields})
@@ -70,14 +70,14 @@ func (p *Plugin) show(ctx context.Context, c core.Call, q displayPayload) (_ cor
 		if !ok || e.Kind != core.Broken {
 			return core.Result{}, err
 		}
-		p.h.Log.Info("picture not sent, its words are", "err", err) // the interface sends none
+		p.h.Log.Info("picture not sent; its description is sent instead", "err", err)
 	}
 	return core.Result{Next: []core.Step{c.Say(s.Text)}}, nil
 }
 
-// latest is the last output of the turn that the step belongs to, nil where there
-// is none. What was done before a step is on disk when it begins.
-func (p *Plugin) latest(ctx context.Context, step core.Key) (json.RawMessage, error) {
+// lastOutput returns the last output of an action before step in its turn, nil if there is none.
+// The journal contains all earlier steps when a step begins.
+func (p *Plugin) lastOutput(ctx context.Context, step core.Key) (json.RawMessage, error) {
 	records, err := core.Read(ctx, p.h.Reader, func(v core.View) ([]core.Record, error) { return v.Journal(step.Turn) })
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ type notice struct {
 
 	Message string `json:"message" title:"message" min:"1" max:"2000" doc:"What to tell, as Markdown."`
 	Type    string `json:"type" title:"kind" oneof:"info|success|warning|error" default:"info"`
-	To      string `json:"to" title:"to" oneof:"person|here|admins" default:"person" doc:"person: who is spoken with, in private; here: everyone in this place; admins: those who run the bot."`
+	To      string `json:"to" title:"to" oneof:"person|here|admins" default:"person" doc:"person: the user you talk to, in private; here: everyone in this place; admins: those who run the bot."`
 }
 
 func (p *Plugin) notify() core.Action {
@@ -110,39 +110,39 @@ func (p *Plugin) notify() core.Action {
 		Name: "notify", Similes: []string{"send_notification", "alert"},
 		Brief: "Tell the person in private, or the admins, something short",
 		Examples: action.Guide(
-			"Sends a short notice: to the person who is spoken with in private, to everyone in this"+
-				" place, or to the admins of the bot.",
-			"For what is not part of the talk: a result, a warning, a failure; for the admins"+
-				" only what they must act on.",
+			"Sends a short notice: to the user you talk to in private, to everyone in this place, or"+
+				" to the admins of the bot.",
+			"For what is not part of the conversation: a result, a warning, a failure; to the admins"+
+				" only if they must act.",
 			[]string{"It is not an answer: answers are messages.",
-				"Nobody else than the three can be notified."},
-			core.NewExample("What else is to be done when a payment is not possible",
+				"Nobody else can be notified."},
+			core.NewExample("A payment is not possible",
 				`{"message":"Insufficient funds for this payment","type":"error"}`),
 			core.NewExample("Calling for help",
 				`{"message":"Ann reports that somebody posts spam.","type":"warning","to":"admins"}`),
-		).Note("Notices are counted for each person.",
-			"Who is not allowed to may not notify the admins."),
+		).Note("The number of notices per person and hour is limited.",
+			"Not everybody may notify the admins."),
 		Effects: core.EffectWrites, Permission: core.PermissionEveryone,
 		RateLimit: core.RateLimit{Count: p.c.Notices, Per: time.Hour},
 		Check: func(_ context.Context, c core.Call) error {
 			n, err := action.Payload[notice](c)
-			return cmp.Or(err, p.refuse(c, n))
+			return cmp.Or(err, p.checkNotice(c, n))
 		},
-	}, p.tell)
+	}, p.sendNotice)
 }
 
-// refuse returns why a notice may not be sent.
-func (p *Plugin) refuse(c core.Call, n notice) error {
+// checkNotice returns an error if a notice may not be sent.
+func (p *Plugin) checkNotice(c core.Call, n notice) error {
 	switch {
 	case n.To == "admins" && !permits(p.c.Admins, c.Author.Rank):
-		return core.Errorf(core.Forbidden, "Whoever asked may not notify the admins.")
+		return core.Errorf(core.Forbidden, "The person may not notify the admins.")
 	case n.To == "person" && c.Author.ID == "":
-		return core.Errorf(core.Invalid, "There is no one person who could be told.")
+		return core.Errorf(core.Invalid, "There is no single person to notify.")
 	}
 	return nil
 }
 
-// permits reports whether a rank is enough for a permission as it is configured.
+// permits reports whether a rank satisfies a configured permission.
 func permits(permission string, rank core.Rank) bool {
 	least, ok := map[core.Permission]core.Rank{
 		core.PermissionEveryone: core.RankMember, core.PermissionModerators: core.RankModerator,
@@ -151,8 +151,8 @@ func permits(permission string, rank core.Rank) bool {
 	return ok && rank >= least
 }
 
-func (p *Plugin) tell(ctx context.Context, c core.Call, n notice) (core.Result, error) {
-	if err := p.refuse(c, n); err != nil {
+func (p *Plugin) sendNotice(ctx context.Context, c core.Call, n notice) (core.Result, error) {
+	if err := p.checkNotice(c, n); err != nil {
 		return core.Result{}, err
 	}
 	signs := map[string]string{"success": "✅", "warning": "⚠️", "error": "❌"}
@@ -186,12 +186,12 @@ func (p *Plugin) wait() core.Action {
 			`,"exclusiveMinimum":0,"maximum":` + most +
 			`,"title":"seconds","description":"How long, in seconds."}},"required":["duration"],` +
 			`"additionalProperties":false}`),
-		Examples: action.Guide("Lets a few seconds pass between two actions of a plan.",
-			"Between two actions of which the second needs a moment, or for effect: before the end of a joke.",
-			[]string{"The duration is in seconds, and " + most + " at most.",
-				"For anything later than that set a reminder."},
+		Examples: action.Guide("Waits a few seconds between two actions of a plan.",
+			"If the second of two actions must wait a moment, or for effect: before the end of a joke.",
+			[]string{"The duration is in seconds, at most " + most + ".",
+				"For anything later, set a reminder."},
 			core.NewExample("A moment of suspense", `{"duration":`+seconds(min(3, p.c.Wait.Seconds()))+`}`),
-		).Note("Nothing else is answered in this place meanwhile."),
+		).Note("Meanwhile, no other message in this place is answered."),
 		Effects: core.EffectNone, Permission: core.PermissionEveryone, Idempotent: true,
 		Timeout:   p.c.Wait + 5*time.Second,
 		RateLimit: core.RateLimit{Count: 20, Per: time.Hour},
@@ -219,7 +219,7 @@ const confirmSchema = `{
 	"title": "Please confirm",
 	"properties": {
 		"message": {"type": "string", "minLength": 1, "maxLength": 300, "title": "Question",
-			"description": "What the person is asked: a question that yes or no answers."},
+			"description": "The question, which can be answered with yes or no."},
 		"then": {
 			"type": "array", "maxItems": 10, "title": "Then", "description": "The actions that follow a yes, in order.",
 			"items": {
@@ -243,18 +243,18 @@ func (p *Plugin) confirm() core.Action {
 		Brief:  "Ask the person yes or no, and act on a yes",
 		Schema: json.RawMessage(confirmSchema),
 		Examples: action.Guide(
-			"Puts a question with two buttons to the person who is spoken with. What is in then is"+
-				" done on a yes, and on a no nothing is.",
+			"Asks the user you talk to a question with two buttons. The actions in then are done after"+
+				" a yes, and not after a no.",
 			"Before something that the person might not have meant.",
 			[]string{
-				"Actions beside it do not wait for the answer: what shall wait belongs into then.",
-				"One action alone is asked about by its own requiresConfirmation.",
+				"Actions beside it do not wait for the answer: put those that must wait into then.",
+				"To confirm a single action, use its own requiresConfirmation.",
 			},
 			core.NewExample("Asking before telling everyone",
 				`{"message":"Shall I tell the whole group?","then":[{"type":"notify"`+
 					`,"payload":{"message":"Dinner is at eight.","to":"here"}}]}`),
 			core.NewExample("Only asking", `{"message":"Are you sure?"}`),
-		).Note("Actions that must be confirmed by themselves ask once more.",
+		).Note("Actions that always need a confirmation ask again.",
 			"A question that nobody answers expires."),
 		Effects: core.EffectNone, Permission: core.PermissionEveryone, Confirm: true, Idempotent: true,
 		Then: thenSteps, Do: confirmed,
@@ -279,7 +279,7 @@ func thenSteps(payload json.RawMessage) (steps []core.Step) {
 	return steps
 }
 
-// confirmed runs when the person said yes. What follows has its own words.
+// confirmed runs when the person said yes.
 func confirmed(_ context.Context, c core.Call) (core.Result, error) {
 	if _, err := action.Payload[struct{}](c); err != nil {
 		return core.Result{}, err
@@ -291,7 +291,7 @@ func confirmed(_ context.Context, c core.Call) (core.Result, error) {
 	return core.Result{Next: steps}, nil
 }
 
-// speakTime is longer than [speech.out] lets the synthesis of a text take.
+// speakTime is longer than the maximum of speech.out.timeout.
 const speakTime = 10*time.Minute + 30*time.Second
 
 type speakPayload struct {
@@ -305,18 +305,18 @@ func (p *Plugin) speak() core.Action {
 		Name: "speak", Similes: []string{"say_aloud", "voice_message"},
 		Brief: "Say something aloud, as a voice message",
 		Examples: action.Guide("Speaks a text and sends it into this place as a voice message.",
-			"When somebody asks to hear something, or spoke themselves and would rather listen than read.",
+			"When somebody asks to hear something, or sent a voice message and would rather listen than read.",
 			[]string{"Write words as they are spoken: no Markdown, links or emoji.",
-				"Do not send the same as a message, too."},
+				"Do not send the same text as a message, too."},
 			core.NewExample("Wishing a good night", `{"text":"Good night, and sleep well."}`),
-		).Note("It takes a few seconds.", "People see no text with it."),
+		).Note("It takes a few seconds.", "The voice message has no text."),
 		Effects: core.EffectWrites, Permission: core.PermissionEveryone, Timeout: speakTime,
 		Busy:      core.BusyQueue,
 		RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
-	}, p.spoken)
+	}, p.sendVoice)
 }
 
-func (p *Plugin) spoken(ctx context.Context, c core.Call, q speakPayload) (core.Result, error) {
+func (p *Plugin) sendVoice(ctx context.Context, c core.Call, q speakPayload) (core.Result, error) {
 	var people []core.Path
 	for _, a := range c.Authors {
 		if person, err := c.Path.Person(a.ID); err == nil {
@@ -329,8 +329,8 @@ func (p *Plugin) spoken(ctx context.Context, c core.Call, q speakPayload) (core.
 	case ok && refused.Kind == core.Invalid:
 		return core.Result{}, err
 	case err != nil:
-		const away = "The voice is not available at the moment."
-		return core.Result{}, &core.Error{Kind: core.Temporary, Text: away, Err: err}
+		const text = "The voice is not available at the moment."
+		return core.Result{}, &core.Error{Kind: core.Temporary, Text: text, Err: err}
 	}
 	file.Alt = q.Text
 	return core.Result{}, p.h.Messenger.SendFile(ctx, c.Deliveries, 1, core.Sent{Path: c.Path}, file)

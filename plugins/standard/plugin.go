@@ -1,11 +1,10 @@
-// Package standard is the plugin of the standard actions of action plans: display
-// shows data, notify tells the person in private or the admins, wait pauses,
-// confirm asks, api_call asks a configured HTTP API, and speak says something as
-// a voice message. Which of them there are, the configuration says; display
-// alone is on by itself.
+// Package standard contains the standard actions of action plans: display shows
+// data, notify sends a notice to the user or the admins, wait pauses, confirm asks
+// a question, api_call calls a configured HTTP API, and speak sends a voice
+// message. The configuration selects them; by default only display is on.
 //
-// Actions that drive a page (navigate, click, input and their like) are not here:
-// they come from a program that has a page, through a blueprint or a tool server.
+// Actions that control a page, such as navigate, click and input, are not here: a
+// program that has a page provides them through a blueprint or an MCP server.
 package standard
 
 import (
@@ -19,7 +18,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// Plugin is the plugin. Safe for concurrent use.
+// Plugin offers the standard actions. Safe for concurrent use.
 type Plugin struct {
 	h       core.Host
 	c       Config
@@ -53,7 +52,7 @@ func (p *Plugin) Name() string { return p.h.Name }
 
 func (p *Plugin) Actions() []core.Action { return p.actions }
 
-// Run implements core.Runner: at the end it lets idle connections go.
+// Run implements core.Runner: when ctx ends, it closes idle connections.
 func (p *Plugin) Run(ctx context.Context) error {
 	<-ctx.Done()
 	for _, a := range p.apis {
@@ -71,7 +70,7 @@ type Config struct {
 	APIs    []API         `toml:"api" doc:"An HTTP API that api_call may call."`
 }
 
-// API is one HTTP API. Requests go nowhere but below its URL.
+// API is one HTTP API. Requests are limited to addresses below its URL.
 type API struct {
 	Name       string                   `toml:"name" required:"true" example:"bank" doc:"Its name for the model: a-z, 0-9, - and _."`
 	URL        string                   `toml:"url" required:"true" example:"https://bank.example.org/v1" doc:"The base address of all requests."`
@@ -85,10 +84,10 @@ type API struct {
 	MaxBody    int64                    `toml:"max_body" default:"262144" min:"1024" max:"16777216" doc:"The maximum size of an answer, in bytes."`
 }
 
-// Speaks reports whether the action speak is on.
+// Speaks reports whether the action speak is enabled.
 func (c *Config) Speaks() bool { return slices.Contains(c.Actions, "speak") }
 
-// Moved names the former keys of this table, and where they are set now.
+// Moved maps former keys of this table to the present ones.
 func (c *Config) Moved() map[string]string {
 	return map[string]string{
 		"speech": "speech.out", "speech.command": "speech.out.program", "speech.url": "speech.out.base_url",
@@ -105,13 +104,13 @@ func (c *Config) Check(fault func(text string, at ...any)) {
 		case slices.Contains(c.Actions[:i], name):
 			fault("it is named twice", "actions", i)
 		case name == "api_call" && len(c.APIs) == 0:
-			fault("api_call has nothing to ask; add an api", "actions", i)
+			fault("api_call has nothing to call; add an api", "actions", i)
 		}
 	}
 	for i := range c.APIs {
 		for k := range i {
 			if c.APIs[k].Name == c.APIs[i].Name {
-				fault("another api is called so", "api", i, "name")
+				fault("another api has the same name", "api", i, "name")
 			}
 		}
 	}

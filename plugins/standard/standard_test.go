@@ -86,7 +86,7 @@ func TestConfig(t *testing.T) {
 		t.Errorf("on by default: %v, %v", c.Actions, err)
 	}
 	for text, want := range map[string]string{
-		`actions = ["api_call"]`:                      "nothing to ask",
+		`actions = ["api_call"]`:                      "nothing to call",
 		`actions = ["wait", "wait"]`:                  "named twice",
 		`actions = ["dance"]`:                         "one of",
 		"[[api]]\nname = \"A B\"\nurl=\"http://x\"":   "at most 32 letters",
@@ -237,10 +237,10 @@ func TestLatest(t *testing.T) {
 	if err := s.DB.Commit(t.Context(), &batch); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := p.latest(t.Context(), at(1, 5, 0)); err != nil || string(got) != `"later"` {
+	if got, err := p.lastOutput(t.Context(), at(1, 5, 0)); err != nil || string(got) != `"later"` {
 		t.Errorf("%s, %v", got, err)
 	}
-	if got, err := p.latest(t.Context(), core.Key{Turn: core.TurnID{Path: turn.Path, Seq: 9}}); err != nil ||
+	if got, err := p.lastOutput(t.Context(), core.Key{Turn: core.TurnID{Path: turn.Path, Seq: 9}}); err != nil ||
 		got != nil {
 		t.Errorf("of a turn that did nothing: %s, %v", got, err)
 	}

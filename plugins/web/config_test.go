@@ -18,7 +18,7 @@ func TestConfig(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		`searxng = "127.0.0.1:8888"`:                              "searxng: is not an address",
-		`searxng = "https://me:pw@h/"`:                            "searxng: no name, password",
+		`searxng = "https://me:pw@h/"`:                            "searxng: must not contain",
 		`searxng_headers = { A = "b" }`:                           "searxng_headers: is for a search server",
 		`allow = ["a b"]`:                                         "allow[0]: write an address",
 		"searxng = \"http://h\"\nsearxng_headers = { A = \"b\" }": "",

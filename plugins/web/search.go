@@ -14,8 +14,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// hit is one result of a search, as the server writes it and as the model is
-// shown it.
+// hit is one result of a search, as the server returns it and as the model sees it.
 type hit struct {
 	Title     string `json:"title"`
 	URL       string `json:"url"`
@@ -23,24 +22,23 @@ type hit struct {
 	Published string `json:"publishedDate,omitempty"`
 }
 
-// found is what the model is shown of a search. The keys are sorted on the way.
+// found is the output of a search for the model.
 type found struct {
 	Foreign string   `json:"foreign"`
 	Instant []string `json:"instant,omitempty"`
 	Results []hit    `json:"results"`
 }
 
-// Bounds of what is shown of each result.
 const (
-	maxHit     = 400
-	maxInstant = 3
+	maxHit     = 400 // bytes of a result's text
+	maxInstant = 3   // answers without a page
 )
 
 var languageTag = txt.Pattern(`^[A-Za-z]{2,3}(-[A-Za-z]{2})?$`)
 
 func (p *Plugin) find(ctx context.Context, _ core.Call, q searchPayload) (core.Result, error) {
 	if squeeze(q.Query) == "" {
-		return core.Result{}, core.Errorf(core.Invalid, "There is nothing to look for.")
+		return core.Result{}, core.Errorf(core.Invalid, "The query is empty.")
 	}
 	request, err := p.query(ctx, q)
 	if err != nil {
@@ -59,13 +57,13 @@ func (p *Plugin) find(ctx context.Context, _ core.Call, q searchPayload) (core.R
 	}
 	hits, err := hitsOf(body, p.conf.Results)
 	if err != nil {
-		return core.Result{}, &core.Error{Kind: core.Broken, Text: "What the search server says cannot be read.",
+		return core.Result{}, &core.Error{Kind: core.Broken, Text: "The search server's answer cannot be read.",
 			Err: err}
 	}
 	return core.Output(hits), nil
 }
 
-// safety are the levels of safe search, as SearXNG writes them.
+// safety contains the levels of safe search in SearXNG's notation.
 var safety = map[string]string{"off": "0", "moderate": "1", "strict": "2"}
 
 func (p *Plugin) query(ctx context.Context, q searchPayload) (*http.Request, error) {
@@ -95,7 +93,7 @@ func (p *Plugin) query(ctx context.Context, q searchPayload) (*http.Request, err
 	return request, nil
 }
 
-// answered says what the status of a search server means that finds nothing.
+// answered returns the error for an HTTP status of the search server other than 200.
 func answered(r *http.Response) *core.Error {
 	e := &core.Error{Kind: core.Broken, Text: "The search server does not answer."}
 	e.Err = errors.New("searxng: " + r.Status)
@@ -104,13 +102,13 @@ func answered(r *http.Response) *core.Error {
 		e.Text = "The search server refuses to answer."
 		e.Err = fmt.Errorf("%w; it must have json among search.formats in its settings.yml", e.Err)
 	case r.StatusCode == http.StatusTooManyRequests || r.StatusCode >= 500:
-		e.Kind, e.Text = core.Temporary, "The search server cannot answer just now."
+		e.Kind, e.Text = core.Temporary, "The search server cannot answer at the moment."
 	}
 	return e
 }
 
-// hitsOf reads a server's answer. Anything but results is left out.
-func hitsOf(body []byte, most int) (found, error) {
+// hitsOf parses a server's answer into at most limit results. It skips invalid ones.
+func hitsOf(body []byte, limit int) (found, error) {
 	var said struct {
 		Results []json.RawMessage
 		Answers []json.RawMessage
@@ -121,7 +119,7 @@ func hitsOf(body []byte, most int) (found, error) {
 	f := found{Foreign: stranger, Results: []hit{}}
 	for _, raw := range said.Results {
 		var h hit
-		if len(f.Results) == most || json.Unmarshal(raw, &h) != nil {
+		if len(f.Results) == limit || json.Unmarshal(raw, &h) != nil {
 			continue
 		}
 		if h, ok := h.fit(); ok {
@@ -137,7 +135,7 @@ func hitsOf(body []byte, most int) (found, error) {
 	return f, nil
 }
 
-// fit is a result as the model is shown it; ok is false where it leads nowhere.
+// fit returns a result as the model sees it. It returns false if the address is invalid.
 func (h hit) fit() (hit, bool) {
 	u, err := address(h.URL)
 	if err != nil || len(h.URL) > 2000 {
@@ -148,8 +146,7 @@ func (h hit) fit() (hit, bool) {
 		Content: txt.ClipBytes(squeeze(h.Content), maxHit), Published: txt.ClipBytes(squeeze(published), 20)}, true
 }
 
-// instant is an answer without a page; servers write it as a text, newer ones as
-// an object.
+// instant parses an answer without a page: a text or, from newer servers, an object.
 func instant(raw json.RawMessage) string {
 	var text string
 	var object struct{ Answer string }

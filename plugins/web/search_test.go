@@ -58,10 +58,10 @@ func TestSearchFails(t *testing.T) {
 		want string
 	}{
 		"no JSON format": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }, "broken: The search server refuses to answer.: searxng: 403 Forbidden; it must have json"},
-		"too often":      {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }, "temporary: The search server cannot answer just now."},
+		"too often":      {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }, "temporary: The search server cannot answer at the moment."},
 		"down":           {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, "temporary: "},
 		"gone":           {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }, "broken: The search server does not answer."},
-		"a page":         {body("text/html", "<html>"), "broken: What the search server says cannot be read."},
+		"a page":         {body("text/html", "<html>"), "broken: The search server's answer cannot be read."},
 		"too much":       {body("application/json", strings.Repeat(" ", 5000)), "broken: The server's answer is too large."},
 		"slow":           {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "temporary: The server took too long"},
 		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {

@@ -237,7 +237,7 @@ func TestFetchFails(t *testing.T) {
 	hasty, _ := reader(t, s, Config{MaxBody: 4096, Timeout: 300 * time.Millisecond})
 	for path, want := range map[string]string{
 		"/none": "broken: There is no such page.", "/gone": "broken: There is no such page.", "/secret": "broken: The server does not show", "/busy": "temporary: ", "/often": "temporary: ",
-		"/odd": "broken: The server gave no page (204).", "/empty": "broken: The page has no text", "/pdf": `broken: That is a file of the type "application/pdf", not a page`, "/png": "broken: That is a file of the type",
+		"/odd": "broken: The server returned no page (204).", "/empty": "broken: The page has no text", "/pdf": `broken: That is a file of the type "application/pdf", not a page`, "/png": "broken: That is a file of the type",
 		"/zip": "broken: That is a file", "/bin": "broken: That is a file", "/large": "broken: The server's answer is too large.", "/long": "temporary: The server took too long",
 		"/loop": "broken: The server redirects to another address", "/inside": "forbidden: That address is not a public one", "/scheme": "broken: ", "/endless": "broken: The server's answer is too large.",
 	} {

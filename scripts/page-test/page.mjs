@@ -385,7 +385,7 @@ const steps = {
     const changed = page.getByRole("listitem").filter({ hasText: "It is eighteen." }).first();
     await changed.locator("summary", { hasText: "Remove" }).click();
     await changed.getByRole("button", { name: /^Remove/ }).click();
-    await page.getByRole("status").getByText("I do not know that any more.").waitFor();
+    await page.getByRole("status").getByText("I no longer know that.").waitFor();
     writeFileSync(path.join(home, "docs", "more.md"), "# More\n\nLadders are in the shed.\n");
     await page.getByRole("button", { name: "Read them again" }).click();
     for (let tries = 0; await page.getByText("2 documents, 2 passages").count() === 0; tries++) {

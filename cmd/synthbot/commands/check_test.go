@@ -57,7 +57,7 @@ func TestCheckTellsChanges(t *testing.T) {
 		t.Helper()
 		status, out, errs := d.command("", "check")
 		if status != 0 || errs != "" || !strings.Contains(out, "!   blueprint      "+file+": brew: input.cups is required now (breaking") ||
-			!strings.Contains(out, "ok  blueprint      "+file+": brew: it is described in other words (harmless)") {
+			!strings.Contains(out, "ok  blueprint      "+file+": brew: its description has changed (harmless)") {
 			t.Errorf("%s: %d, %q, %q", when, status, out, errs)
 		}
 	}

@@ -346,7 +346,7 @@ func TestPageOfKnowledge(t *testing.T) {
 		t.Errorf("edited: %s", page)
 	}
 	page = do("/do", url.Values{"command": {"unteach"}, "arg-id": {id}})
-	if !strings.Contains(page, "I do not know that any more.") || strings.Count(page, "cupboard") != 1 {
+	if !strings.Contains(page, "I no longer know that.") || strings.Count(page, "cupboard") != 1 {
 		t.Errorf("removed: %s", page)
 	}
 	if err := os.WriteFile(filepath.Join(docs, "more.md"), []byte("# More\nLadders are in the shed."), 0o600); err != nil {

@@ -1,5 +1,5 @@
-// Package cut makes passages of documents: texts in Markdown, or plain ones, are cut by their headings, and
-// lists, tables and code stay whole. It does not know where a text comes from, nor who may see it.
+// Package cut splits documents, in Markdown or plain text, into passages: at their headings, and then between blocks
+// such as paragraphs, lists, tables and code. It does not know where a text comes from, nor who may see it.
 package cut
 
 import (
@@ -12,13 +12,13 @@ import (
 	"synthbot/core/txt"
 )
 
-// Sizes of passages, in bytes, but for those of titles.
+// Sizes of passages, in bytes.
 const (
-	Full       = 900  // at which a passage is full
-	Longest    = 1600 // of prose and lists; longer ones are cut
-	Whole      = 6000 // of code and tables, which are kept whole below that
-	titleMost  = 300
-	HeadingMax = 120 // characters
+	Full       = 900  // no further block is added beyond that
+	Longest    = 1600 // longer prose and lists are split
+	Whole      = 6000 // longer code and tables are split
+	titleMax   = 300  // characters
+	HeadingMax = 120  // characters
 )
 
 // Between separates the headings of a title.
@@ -45,13 +45,13 @@ type section struct {
 	blocks []block
 }
 
-// Passages makes passages of a Markdown or plain text, without the blocks that drops reports; nil: it drops
-// none. name is the title of a text without one.
+// Passages splits a text into passages. It leaves out the blocks for which drops, if not nil, returns true. name is
+// the title of a text without one.
 func Passages(text, name string, drops func(block string) bool) []passage.Passage {
 	var all []passage.Passage
 	for _, s := range dropRepeated(sectionsOf(text, name), drops) {
 		for _, text := range s.pack() {
-			all = append(all, passage.Passage{Title: txt.Clip(s.title, titleMost), Anchor: s.anchor, Text: text})
+			all = append(all, passage.Passage{Title: txt.Clip(s.title, titleMax), Anchor: s.anchor, Text: text})
 		}
 	}
 	return all
@@ -92,7 +92,7 @@ var (
 	frontTitle = txt.Pattern(`(?m)^title:\s*["']?(.*?)["']?\s*$`)
 )
 
-// frontMatter reads the block of settings with which some Markdown files begin.
+// frontMatter skips the YAML front matter of a Markdown file, and takes the title from it.
 func (r *reader) frontMatter() {
 	if len(r.lines) == 0 || strings.TrimSpace(r.lines[0]) != "---" {
 		return
@@ -120,25 +120,25 @@ func (r *reader) read() {
 			r.at++
 		case h != nil:
 			r.at++
-			r.head(len(h[1]), h[2])
+			r.addHeading(len(h[1]), h[2])
 		case r.underlined():
 			level := 2
 			if r.lines[r.at+1][0] == '=' {
 				level = 1
 			}
 			r.at += 2
-			r.head(level, line)
+			r.addHeading(level, line)
 		case isShouted(line) && r.at+1 < len(r.lines):
 			r.at++
-			r.head(2, line)
+			r.addHeading(2, line)
 		case fence().MatchString(line):
-			r.fenced()
+			r.addFenced()
 		case strings.HasPrefix(strings.TrimSpace(line), "|"):
-			r.run(table, func(l string) bool { return strings.HasPrefix(strings.TrimSpace(l), "|") })
+			r.addRun(table, func(l string) bool { return strings.HasPrefix(strings.TrimSpace(l), "|") })
 		case listItem().MatchString(line):
-			r.run(list, func(l string) bool { return strings.TrimSpace(l) != "" && !heading().MatchString(l) })
+			r.addRun(list, func(l string) bool { return strings.TrimSpace(l) != "" && !heading().MatchString(l) })
 		default:
-			r.run(prose, func(l string) bool {
+			r.addRun(prose, func(l string) bool {
 				return strings.TrimSpace(l) != "" && !heading().MatchString(l) && !listItem().MatchString(l) &&
 					!fence().MatchString(l)
 			})
@@ -146,7 +146,7 @@ func (r *reader) read() {
 	}
 }
 
-// underlined reports whether the line is a heading by the line below it.
+// underlined reports whether the next line underlines the present one as a heading.
 func (r *reader) underlined() bool {
 	return r.at+1 < len(r.lines) && underline().MatchString(r.lines[r.at+1]) &&
 		utf8.RuneCountInString(r.lines[r.at]) <= HeadingMax
@@ -165,15 +165,16 @@ func isShouted(line string) bool {
 		!strings.HasPrefix(strings.TrimSpace(line), "|")
 }
 
-// run takes lines as one block for as long as they belong to it.
-func (r *reader) run(k kind, belongs func(line string) bool) {
+// addRun adds the present line, and the following ones that belong to it, as one block.
+func (r *reader) addRun(k kind, belongs func(line string) bool) {
 	from := r.at
 	for r.at++; r.at < len(r.lines) && belongs(r.lines[r.at]) && !r.underlined(); r.at++ {
 	}
 	r.add(k, r.lines[from:r.at])
 }
 
-func (r *reader) fenced() {
+// addFenced adds the fenced code that begins at the present line.
+func (r *reader) addFenced() {
 	mark := fence().FindStringSubmatch(r.lines[r.at])[1]
 	from := r.at
 	for r.at++; r.at < len(r.lines); r.at++ {
@@ -199,8 +200,8 @@ func (r *reader) add(k kind, lines []string) {
 	last.blocks = append(last.blocks, block{k, text})
 }
 
-// head begins a section. The first heading of the first level replaces the document's name.
-func (r *reader) head(level int, text string) {
+// addHeading begins a section. A heading of level 1 replaces the document's name in titles.
+func (r *reader) addHeading(level int, text string) {
 	anchor := ""
 	own := ownAnchor().FindStringSubmatchIndex(text)
 	if own != nil {
@@ -223,6 +224,7 @@ func (r *reader) head(level int, text string) {
 	r.open(level, text, anchor)
 }
 
+// open begins a section under a heading; level 0 is the document's name.
 func (r *reader) open(level int, text, anchor string) {
 	r.headings[level] = text
 	clear(r.headings[level+1:])
@@ -237,7 +239,7 @@ func (r *reader) open(level int, text, anchor string) {
 
 var inlineMarks = txt.Pattern("[*_`]{1,3}|\\[([^\\]]*)\\]\\([^)]*\\)")
 
-// Anchor is the anchor that Markdown renderers give a heading.
+// Anchor returns the anchor that Markdown renderers give a heading.
 func Anchor(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -250,12 +252,14 @@ func Anchor(text string) string {
 	}, strings.TrimSpace(text))
 }
 
-// Blocks that a document repeats so often, as headers of pages, are kept once.
+// A block of fewer than repeatedMax bytes that a document contains repeatedFrom times is kept once. Headers of pages
+// are such blocks.
 const (
-	repeatedMost = 200 // bytes
+	repeatedMax  = 200
 	repeatedFrom = 3
 )
 
+// dropRepeated removes repeated blocks, and those for which drops returns true.
 func dropRepeated(sections []section, drops func(string) bool) []section {
 	count := make(map[string]int)
 	for _, s := range sections {
@@ -267,7 +271,7 @@ func dropRepeated(sections []section, drops func(string) bool) []section {
 	for i, s := range sections {
 		var kept []block
 		for _, b := range s.blocks {
-			often := len(b.text) < repeatedMost && count[b.text] >= repeatedFrom
+			often := len(b.text) < repeatedMax && count[b.text] >= repeatedFrom
 			if (!often || !seen[b.text]) && (drops == nil || !drops(b.text)) {
 				kept = append(kept, b)
 			}
@@ -278,7 +282,7 @@ func dropRepeated(sections []section, drops func(string) bool) []section {
 	return sections
 }
 
-// pack joins the blocks of a section to passages.
+// pack joins the blocks of a section into passages.
 func (s *section) pack() (texts []string) {
 	text := ""
 	for _, b := range s.blocks {
@@ -299,18 +303,18 @@ func (s *section) pack() (texts []string) {
 	return texts
 }
 
-// parts cuts a block that is too long: at lines, sentences or words.
+// parts splits a block that is too long at lines, sentences or words.
 func (b *block) parts() (parts []string) {
-	most := Longest
+	limit := Longest
 	if b.kind == code || b.kind == table {
-		most = Whole
+		limit = Whole
 	}
 	text := b.text
-	if len(text) <= most {
+	if len(text) <= limit {
 		return []string{text}
 	}
 	first, _, _ := strings.Cut(text, "\n") // of a table: the names of its columns
-	for len(text) > most {
+	for len(text) > limit {
 		end := Full
 		for !utf8.RuneStart(text[end]) {
 			end--

@@ -1,6 +1,6 @@
-// Package calendar tells when something happens: what a wall clock's time means
-// where clocks are put forward and back, and when a rule of RFC 5545 falls due.
-// It is pure; what people say is read elsewhere.
+// Package calendar computes times: the moment of a local time, also where clocks
+// are put forward or back, and the occurrences of a recurrence rule of RFC 5545.
+// It is pure, and does not parse natural language.
 package calendar
 
 import (
@@ -20,20 +20,20 @@ const (
 	maxEaster   = 80    // days from Easter
 )
 
-// ErrRule is what every refused rule's error wraps.
+// ErrRule is wrapped by the errors of ParseRule.
 var ErrRule = errors.New("bad rule")
 
-// Rule says how something comes again: an RRULE of RFC 5545, never more than
-// once an hour. The zero Rule never does.
+// Rule is a recurrence rule: an RRULE of RFC 5545 with at most one occurrence an
+// hour. The zero Rule has none.
 type Rule struct {
 	text   string
 	option rrule.ROption
-	real   bool // in real hours: no wall clock has a say
-	utc    bool // it ends at a moment, not at a wall clock's time
-	day    bool // it ends with a day
+	real   bool // counts elapsed hours instead of local times
+	utc    bool // UNTIL is in UTC, not a local time
+	day    bool // UNTIL is a date
 }
 
-// ParseRule reads an RRULE, with or without its name in front.
+// ParseRule parses an RRULE, with or without the prefix "RRULE:".
 func ParseRule(text string) (Rule, error) {
 	text = strings.ToUpper(strings.TrimSpace(text))
 	text = strings.TrimSuffix(strings.TrimPrefix(text, "RRULE:"), ";")
@@ -59,17 +59,17 @@ func ParseRule(text string) (Rule, error) {
 	return r, nil
 }
 
-// check refuses what comes too often, and what could not be counted out.
+// check refuses rules that are too frequent, or that the library cannot compute.
 func (r *Rule) check() error {
 	o := &r.option
 	switch {
 	case o.Freq > rrule.HOURLY:
-		return fmt.Errorf("%w: FREQ=%s is too often; HOURLY is the least", ErrRule, o.Freq)
+		return fmt.Errorf("%w: FREQ=%s is too often; at most HOURLY is possible", ErrRule, o.Freq)
 	case len(o.Bysecond) > 0 || len(o.Byminute) > 1:
 		return fmt.Errorf("%w: it would come more than once an hour", ErrRule)
 	case o.Freq == rrule.HOURLY &&
 		len(o.Bymonth)+len(o.Bymonthday)+len(o.Byyearday)+len(o.Byweekno)+len(o.Byeaster)+len(o.Bysetpos) > 0:
-		return fmt.Errorf("%w: with FREQ=HOURLY only BYDAY and BYHOUR go; write FREQ=DAILY with BYHOUR", ErrRule)
+		return fmt.Errorf("%w: FREQ=HOURLY allows only BYDAY and BYHOUR; write FREQ=DAILY with BYHOUR", ErrRule)
 	case !countable(o):
 		return fmt.Errorf("%w: BYDAY counts to 5 in a month and to 53 in a year, BYEASTER to %d days", ErrRule,
 			maxEaster)
@@ -83,9 +83,9 @@ func (r *Rule) check() error {
 	return nil
 }
 
-// countable reports whether no weekday is counted further than months and years
-// have weeks, and no day further from Easter than always lies in its year: the
-// library would look beyond the ends of its tables.
+// countable reports whether the library can compute BYDAY and BYEASTER: numbers of
+// weekdays must not exceed the weeks of a month or year, and days from Easter must
+// stay within the year.
 func countable(o *rrule.ROption) bool {
 	most := 5
 	if o.Freq == rrule.YEARLY && len(o.Bymonth) == 0 {
@@ -105,16 +105,16 @@ func countable(o *rrule.ROption) bool {
 	return true
 }
 
-// String is the RRULE; "" for the zero Rule.
+// String returns the RRULE, "" for the zero Rule.
 func (r Rule) String() string { return r.text }
 
-// IsZero reports whether the rule never comes again.
+// IsZero reports whether the rule is the zero Rule.
 func (r Rule) IsZero() bool { return r.text == "" }
 
-// After yields the occurrences after a moment, in order, of the series that
-// begins at start; none that lies further than the horizon behind both. The wall
-// clock is start's, in the zone of start, whatever happens to clocks in between;
-// only a plain FREQ=HOURLY counts real hours.
+// After yields, in order, the occurrences after a moment of the series that begins
+// at start, up to the horizon after the later of both. Occurrences have the local
+// time of start in its zone, also when clocks change in between; only a plain
+// FREQ=HOURLY counts elapsed hours.
 func (r Rule) After(start, after time.Time, horizon time.Duration) iter.Seq[time.Time] {
 	return func(yield func(time.Time) bool) {
 		if r.IsZero() {
@@ -138,7 +138,7 @@ func (r Rule) After(start, after time.Time, horizon time.Duration) iter.Seq[time
 			return
 		}
 		series := guarded(rule.Iterator())
-		// A time that clocks skip is a little later than its name says.
+		// A local time that clocks skip resolves to a later one.
 		from, last := show(after).Add(-clockJump), after
 		for t, more := series(); more; t, more = series() {
 			if t.Before(from) {
@@ -158,7 +158,7 @@ func (r Rule) After(start, after time.Time, horizon time.Duration) iter.Seq[time
 	}
 }
 
-// Next is the first of After.
+// Next returns the first occurrence of After.
 func (r Rule) Next(start, after time.Time, horizon time.Duration) (next time.Time, ok bool) {
 	for at := range r.After(start, after, horizon) {
 		return at, true
@@ -166,12 +166,12 @@ func (r Rule) Next(start, after time.Time, horizon time.Duration) (next time.Tim
 	return time.Time{}, false
 }
 
-// clockJump is more than clocks are ever put forward by.
+// clockJump is more than any clock change.
 const clockJump = 25 * time.Hour
 
-// until is where the rule itself ends, as its series counts.
+// until returns the rule's UNTIL in the time of the series.
 func (r *Rule) until(show func(time.Time) time.Time, loc *time.Location) time.Time {
-	if r.day { // that day is one of those on which it comes
+	if r.day { // the day itself is included
 		return show(Resolve(r.option.Until.Add(24*time.Hour-time.Second), loc))
 	}
 	until := r.option.Until
@@ -181,8 +181,7 @@ func (r *Rule) until(show func(time.Time) time.Time, loc *time.Location) time.Ti
 	return r.option.Until
 }
 
-// guarded ends a series that the library cannot count out: who waits for it must
-// not end with it.
+// guarded returns an iterator that ends if the library panics.
 func guarded(next rrule.Next) rrule.Next {
 	return func() (t time.Time, more bool) {
 		defer func() {
@@ -194,10 +193,9 @@ func guarded(next rrule.Next) rrule.Next {
 	}
 }
 
-// At is the moment at which a wall clock in loc shows that time. Where a change
-// of clocks leaves it out, it is as much later as the clocks jump (02:30 becomes
-// 03:30); where it comes twice, the first one counts. Values beyond their range
-// count on, as with time.Date.
+// At returns the moment of a local time in loc. If clocks skip that time, it is
+// later by the skipped span (02:30 becomes 03:30); if it occurs twice, it is the
+// first one. Values outside of their range are normalised, as by time.Date.
 func At(year int, month time.Month, day, hour, minute, second int, loc *time.Location) time.Time {
 	wall := time.Date(year, month, day, hour, minute, second, 0, time.UTC)
 	near := time.Date(year, month, day, hour, minute, second, 0, loc)
@@ -212,17 +210,17 @@ func At(year int, month time.Month, day, hour, minute, second int, loc *time.Loc
 	return before
 }
 
-// Wall is the wall clock's time as if there were no zones: what t shows, in UTC.
+// Wall returns the local time of t as a time in UTC.
 func Wall(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
 }
 
-// Resolve is At for what Wall returned.
+// Resolve is the inverse of Wall; see At.
 func Resolve(wall time.Time, loc *time.Location) time.Time {
 	return At(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), loc)
 }
 
-// shift reads the wall clock by the offset that holds at a moment.
+// shift returns the moment of a local time with the offset that is in force at another moment.
 func shift(wall, moment time.Time) time.Time {
 	_, offset := moment.Zone()
 	return wall.Add(-time.Duration(offset) * time.Second).In(moment.Location())

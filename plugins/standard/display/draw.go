@@ -20,15 +20,15 @@ import (
 	"synthbot/core/txt"
 )
 
-// The picture, in pixels.
+// Size of the picture, in pixels.
 const (
 	width  = 900
 	height = 500
 )
 
-// shown draws the chart. Where that cannot be done its words remain.
-func (p *plot) shown() Shown {
-	words := p.words()
+// render returns the chart as a picture with an alt text, or only the text if drawing fails.
+func (p *plot) render() Shown {
+	words := p.altText()
 	s := Shown{Format: Chart, Text: escape(words)}
 	png, err := p.png()
 	if err != nil {
@@ -49,30 +49,30 @@ var (
 	}
 )
 
-// frame is the picture, where the points lie on it, and what the axes say.
+// frame is the picture with the area of the points and the axes.
 type frame struct {
 	*image.RGBA
 	face                     font.Face
 	left, top, right, bottom float64 // pixels
-	across, upward           []tick
+	xTicks, yTicks           []tick
 }
 
-// tick is a mark of an axis.
+// tick is a mark on an axis.
 type tick struct {
 	value float64
 	label string
 }
 
-// x and y are where a value lies.
+// x and y convert values to pixels.
 func (f *frame) x(value float64) float64 {
-	return f.left + (f.right-f.left)*share(f.across, value)
+	return f.left + (f.right-f.left)*share(f.xTicks, value)
 }
 
 func (f *frame) y(value float64) float64 {
-	return f.bottom - (f.bottom-f.top)*share(f.upward, value)
+	return f.bottom - (f.bottom-f.top)*share(f.yTicks, value)
 }
 
-// share is how far along an axis a value lies, from 0 to 1.
+// share returns the position of a value on an axis, from 0 to 1.
 func share(axis []tick, value float64) float64 {
 	low, high := axis[0].value, axis[len(axis)-1].value
 	return min(max((value-low)/(high-low), 0), 1)
@@ -93,11 +93,11 @@ func (p *plot) png() ([]byte, error) {
 	}
 	f := &frame{
 		RGBA: image.NewRGBA(image.Rect(0, 0, width, height)), face: face,
-		left: 20, top: 50, right: width - 30, bottom: height - 40, across: p.across(), upward: p.upward(),
+		left: 20, top: 50, right: width - 30, bottom: height - 40, xTicks: p.xTicks(), yTicks: p.yTicks(),
 	}
 	draw.Draw(f, f.Bounds(), image.White, image.Point{}, draw.Src)
-	for _, t := range f.upward {
-		f.left = max(f.left, f.wide(t.label)+30)
+	for _, t := range f.yTicks {
+		f.left = max(f.left, f.textWidth(t.label)+30)
 	}
 	if len(p.series) > 1 {
 		p.legend(f)
@@ -116,7 +116,7 @@ func (p *plot) png() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// legend names the series at the left.
+// legend draws the names of the series at the left.
 func (p *plot) legend(f *frame) {
 	for i, s := range p.series {
 		y := f.top + 20 + 22*float64(i)
@@ -126,14 +126,14 @@ func (p *plot) legend(f *frame) {
 	f.left += 150
 }
 
-// axes draws the marks, and a line across for each number upward.
+// axes draws the axes with their ticks, and a horizontal line at each of the vertical axis.
 func (f *frame) axes() {
-	for _, t := range f.upward {
+	for _, t := range f.yTicks {
 		y := f.y(t.value)
 		f.box(f.left, y, f.right, y, pale)
 		f.text(f.left-8, y+5, 1, t.label, black)
 	}
-	for _, t := range f.across {
+	for _, t := range f.xTicks {
 		if t.label != "" {
 			x := f.x(t.value)
 			f.box(x, f.bottom, x, f.bottom+5, black)
@@ -143,7 +143,7 @@ func (f *frame) axes() {
 	f.box(f.left, f.bottom, f.right, f.bottom, black)
 }
 
-// line draws series i as a line, with dots where there are few.
+// line draws series i as a line, with dots if there are few points.
 func (p *plot) line(f *frame, i int) {
 	const thick, radius, corners = 2.5, 3.5, 12
 	s := &p.series[i]
@@ -168,7 +168,7 @@ func (p *plot) line(f *frame, i int) {
 	drawn.Draw(f, f.Bounds(), image.NewUniform(coloured[i]), image.Point{})
 }
 
-// polygon adds what lies between corners, given as x, y, x, y and so on, clockwise.
+// polygon adds a polygon with the corners x, y, x, y and so on, clockwise.
 func polygon(r *vector.Rasterizer, at ...float64) {
 	r.MoveTo(float32(at[0]), float32(at[1]))
 	for i := 2; i < len(at); i += 2 {
@@ -177,9 +177,9 @@ func polygon(r *vector.Rasterizer, at ...float64) {
 	r.ClosePath()
 }
 
-// bars draws series i of several as bars, side by side.
+// bars draws series i as bars, beside those of the other series.
 func (p *plot) bars(f *frame, i int) {
-	const room = 0.8 // of that between two labels
+	const room = 0.8 // share of the distance between two labels
 	one := room / float64(len(p.series))
 	s := &p.series[i]
 	for k, x := range s.x {
@@ -188,7 +188,7 @@ func (p *plot) bars(f *frame, i int) {
 	}
 }
 
-// bounds are the least and the largest of the numbers, at least one.
+// bounds returns the smallest and the largest number of all series.
 func (p *plot) bounds(of func(series) []float64) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, s := range p.series {
@@ -199,20 +199,20 @@ func (p *plot) bounds(of func(series) []float64) (low, high float64) {
 	return low, high
 }
 
-// upward are the marks of the vertical axis.
-func (p *plot) upward() []tick {
+// yTicks returns the ticks of the vertical axis.
+func (p *plot) yTicks() []tick {
 	low, high := p.bounds(func(s series) []float64 { return s.y })
 	if p.kind == kindBar || low > 0 && low < high/3 {
 		low, high = min(low, 0), max(high, 0)
 	}
-	return marks(low, high)
+	return roundTicks(low, high)
 }
 
-// across are the marks of the horizontal axis: some of the labels, or numbers.
-func (p *plot) across() []tick {
+// xTicks returns the ticks of the horizontal axis: some of the labels, or numbers.
+func (p *plot) xTicks() []tick {
 	low, last := p.bounds(func(s series) []float64 { return s.x })
 	if len(p.labels) == 0 {
-		return marks(low, last)
+		return roundTicks(low, last)
 	}
 	ticks := []tick{{value: -0.5}}
 	step := int(math.Ceil((last + 1) / 10))
@@ -222,8 +222,8 @@ func (p *plot) across() []tick {
 	return append(ticks, tick{value: last + 0.5})
 }
 
-// marks are round numbers around an interval, about five.
-func marks(low, high float64) []tick {
+// roundTicks returns about five round numbers that enclose an interval.
+func roundTicks(low, high float64) []tick {
 	if high-low <= math.Abs(high)*1e-12 {
 		low, high = low-1, high+1
 	}
@@ -235,7 +235,7 @@ func marks(low, high float64) []tick {
 	}
 	var ticks []tick
 	for i := math.Floor(low / step); len(ticks) < 20; i++ {
-		ticks = append(ticks, tick{value: i * step, label: short(i * step)})
+		ticks = append(ticks, tick{value: i * step, label: formatNumber(i * step)})
 		if i*step >= high {
 			break
 		}
@@ -243,7 +243,7 @@ func marks(low, high float64) []tick {
 	return ticks
 }
 
-// box fills a rectangle, at least one pixel of it.
+// box fills a rectangle of at least one pixel.
 func (f *frame) box(left, top, right, bottom float64, colour color.Color) {
 	r := image.Rect(round(left), round(top), max(round(right), round(left)+1), max(round(bottom), round(top)+1))
 	draw.Draw(f, r, image.NewUniform(colour), image.Point{}, draw.Over)
@@ -251,12 +251,12 @@ func (f *frame) box(left, top, right, bottom float64, colour color.Color) {
 
 func round(f float64) int { return int(math.Round(f)) }
 
-// wide is how many pixels a text takes.
-func (f *frame) wide(text string) float64 { return float64(font.MeasureString(f.face, text)) / 64 }
+// textWidth returns the width of a text in pixels.
+func (f *frame) textWidth(text string) float64 { return float64(font.MeasureString(f.face, text)) / 64 }
 
-// text writes a line whose baseline is at y. Of its width, share lies left of x.
+// text draws a line of text with its baseline at y. share is the part of its width left of x.
 func (f *frame) text(x, y, share float64, text string, colour color.Color) {
-	x -= share * f.wide(text)
+	x -= share * f.textWidth(text)
 	d := font.Drawer{Dst: f, Src: image.NewUniform(colour), Face: f.face, Dot: fixed.P(round(x), round(y))}
 	d.DrawString(text)
 }

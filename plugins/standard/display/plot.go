@@ -18,15 +18,15 @@ const (
 const (
 	maxSeries = 8
 	maxPoints = 1000
-	mostBars  = 40 // in all; more are a line
+	maxBars   = 40 // in all; more points are drawn as a line
 )
 
 type plot struct {
-	title  string
-	kind   string
-	labels []string // of the points, where x counts them from 0
-	series []series
-	left   int // series and points that are left out
+	title   string
+	kind    string
+	labels  []string // of the points, where x counts them from 0
+	series  []series
+	omitted int // series and points that are left out
 }
 
 type series struct {
@@ -34,10 +34,10 @@ type series struct {
 	x, y []float64
 }
 
-// plot reads a value as a chart; ok is false where there is nothing to draw.
+// plot converts a value to a chart. ok is false if it contains no series of numbers.
 func (v value) plot(kind string) (p plot, ok bool) {
 	if kind == "" {
-		_, kind = known(v.get("type", "kind").text)
+		_, kind = parseFormat(v.get("type", "kind").text)
 	}
 	labels, values := v.get("labels", "categories", "x").list, v.get("values", "data")
 	var lists []value // one for each series: numbers, or an object that has them and a name
@@ -50,12 +50,12 @@ func (v value) plot(kind string) (p plot, ok bool) {
 	case v.all(isNumber):
 		lists = []value{v}
 	case v.all(isObject):
-		p.left = max(0, len(v.list)-maxPoints)
-		labels, lists = columns(v.list[:len(v.list)-p.left])
+		p.omitted = max(0, len(v.list)-maxPoints)
+		labels, lists = fromRecords(v.list[:len(v.list)-p.omitted])
 	case v.kind == object:
-		labels, lists = members(v)
+		labels, lists = fromMembers(v)
 	}
-	p.left += max(0, len(lists)-maxSeries)
+	p.omitted += max(0, len(lists)-maxSeries)
 	for _, e := range labels[:min(len(labels), maxPoints)] {
 		p.labels = append(p.labels, txt.Clip(e.plain(), maxLabel))
 	}
@@ -64,23 +64,24 @@ func (v value) plot(kind string) (p plot, ok bool) {
 		if e.kind == object {
 			data = e.get("data", "values", "points", "y").list
 		}
-		s, paired, ok := ofData(data)
+		s, paired, ok := readSeries(data)
 		if !ok {
 			return plot{}, false
 		}
 		if paired {
 			p.labels = nil
 		}
-		p.left += max(0, len(data)-maxPoints)
+		p.omitted += max(0, len(data)-maxPoints)
 		s.name = txt.Clip(cmp.Or(e.get("name", "label", "title").text, e.key), maxLabel)
 		p.series = append(p.series, s)
 	}
-	p.choose(kind)
+	p.setKind(kind)
 	return p, p.points() > 0
 }
 
-// ofData reads numbers, or pairs of them.
-func ofData(list []value) (s series, paired, ok bool) {
+// readSeries converts a list of numbers, of pairs, or of objects with x and y. paired says that it
+// contains x.
+func readSeries(list []value) (s series, paired, ok bool) {
 	for i, e := range list[:min(len(list), maxPoints)] {
 		x, y := value{kind: number, text: fmt.Sprint(i)}, e
 		switch {
@@ -104,8 +105,8 @@ func ofData(list []value) (s series, paired, ok bool) {
 	return s, paired, true
 }
 
-// columns reads objects with a text that labels them, and numbers.
-func columns(records []value) (labels, lists []value) {
+// fromRecords returns the numbers of objects as lists, one for each key, and their first texts as labels.
+func fromRecords(records []value) (labels, lists []value) {
 	name := ""
 	for _, m := range records[0].list {
 		switch {
@@ -130,8 +131,8 @@ func columns(records []value) (labels, lists []value) {
 	return labels, lists
 }
 
-// members reads an object all of whose members are numbers, of which there are several.
-func members(v value) (labels, lists []value) {
+// fromMembers returns the members of an object as labels and one list, if there are several and all are numbers.
+func fromMembers(v value) (labels, lists []value) {
 	all := value{kind: array}
 	for _, m := range v.list {
 		if m.key == "title" || m.key == "type" {
@@ -153,11 +154,11 @@ func (p *plot) points() (n int) {
 	return n
 }
 
-// choose settles the kind: few points with names are bars, times a line.
-func (p *plot) choose(kind string) {
+// setKind sets the kind of chart: by default bars for few points with labels, else a line.
+func (p *plot) setKind(kind string) {
 	n := p.points()
 	switch {
-	case len(p.labels) == 0 || n > mostBars:
+	case len(p.labels) == 0 || n > maxBars:
 		p.kind = kindLine
 	case kind != "":
 		p.kind = kind
@@ -174,7 +175,7 @@ func (p *plot) choose(kind string) {
 	}
 }
 
-// label names a point; "" where it has no name.
+// label returns the label of a point, "" if it has none.
 func (p *plot) label(x float64) string {
 	i := int(x)
 	if float64(i) == x && i >= 0 && i < len(p.labels) {
@@ -183,8 +184,8 @@ func (p *plot) label(x float64) string {
 	return ""
 }
 
-// words say what the chart shows: what a picture's alt text is for.
-func (p *plot) words() string {
+// altText describes the chart.
+func (p *plot) altText() string {
 	var b strings.Builder
 	b.WriteString(map[string]string{kindLine: "Line chart", kindBar: "Bar chart"}[p.kind])
 	if p.title != "" {
@@ -194,13 +195,13 @@ func (p *plot) words() string {
 	for i := range p.series {
 		b.WriteString(" " + p.describe(&p.series[i]))
 	}
-	if p.left > 0 {
-		fmt.Fprintf(&b, " %d more left out.", p.left)
+	if p.omitted > 0 {
+		fmt.Fprintf(&b, " %d more left out.", p.omitted)
 	}
 	return txt.Clip(b.String(), 1000)
 }
 
-// describe says where a series begins and ends, and what its extremes are.
+// describe returns the first, last, lowest and highest value of a series.
 func (p *plot) describe(s *series) string {
 	if len(s.y) == 0 {
 		return s.name + ": nothing."
@@ -223,7 +224,7 @@ func (p *plot) describe(s *series) string {
 	case last == 0:
 		return strings.TrimSuffix(text, "1 values") + p.point(s, 0) + "."
 	case low == high:
-		return fmt.Sprintf("%s, all %s.", text, short(s.y[0]))
+		return fmt.Sprintf("%s, all %s.", text, formatNumber(s.y[0]))
 	case last == 1:
 		return fmt.Sprintf("%s, from %s to %s.", text, p.point(s, 0), p.point(s, 1))
 	}
@@ -234,13 +235,13 @@ func (p *plot) describe(s *series) string {
 func (p *plot) point(s *series, i int) string {
 	at := p.label(s.x[i])
 	if at == "" && len(p.labels) == 0 {
-		return short(s.y[i])
+		return formatNumber(s.y[i])
 	}
-	return short(s.y[i]) + " (" + at + ")"
+	return formatNumber(s.y[i]) + " (" + at + ")"
 }
 
-// short writes a number with no more digits than a person wants to read.
-func short(f float64) string {
+// formatNumber writes a number with no more digits than a person wants to read.
+func formatNumber(f float64) string {
 	s := fmt.Sprintf("%.6g", f)
 	if strings.Contains(s, "e") {
 		s = fmt.Sprintf("%.0f", f)

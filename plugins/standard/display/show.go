@@ -1,6 +1,5 @@
-// Package display turns data into what people see: a table, a list, a card, a
-// metric, a chart. It is not for deciding whether something is shown, and sends
-// nothing.
+// Package display renders data for users: as a table, a list, a card, a metric or
+// a chart. It does not decide whether data are shown, and sends nothing.
 //
 // # Formats
 //
@@ -13,9 +12,9 @@
 //	chart      series of numbers, see below: a picture, and its words
 //	card       an object, a line for each of its properties
 //
-// Any other format is a card, and no format is the one that fits best. Content
-// that does not have the shape of its format is a card, too. An object
-// {"type": FORMAT, "title": …, "data": …} says its own format.
+// An unknown format is a card; without one, the format that fits best is used.
+// Content that does not fit its format is a card, too. An object
+// {"type": FORMAT, "title": …, "data": …} contains its own format.
 //
 // # Charts
 //
@@ -25,11 +24,10 @@
 //	[{"day": "Mon", "sales": 3}, {"day": "Tue", "sales": 4}]    the first text is the label
 //	{"Mon": 3, "Tue": 4}
 //
-// with "type" (or the format) line or bar: any other kind is drawn as the one of
-// these that fits.
+// with "type" (or the format) line or bar; other kinds are drawn as one of these.
 //
-// What is shown is data: it is escaped, so that nothing in it becomes markup, but
-// for what is markdown by its format. Everything is capped, visibly.
+// Data are escaped, so that nothing in them becomes markup, except in the format
+// markdown. Long content is cut, with a note.
 package display
 
 import (
@@ -54,33 +52,33 @@ const (
 	Markdown Format = "markdown"
 )
 
-// Shown is content as people get to see it.
+// Shown is rendered content.
 type Shown struct {
-	Format  Format       // that it was shown in
+	Format  Format       // that was used
 	Text    string       // Markdown; never empty
-	Picture *core.Upload // of a chart; Text says the same in words then
+	Picture *core.Upload // of a chart; then Text describes it
 }
 
-// Options say how content is to be shown. The zero value leaves it to Show.
+// Options are wishes how to show content. The zero value has none.
 type Options struct {
 	Format string
 	Title  string
 	Fields []string // the properties of objects that come first, in this order
 }
 
-// Show never fails: content without the shape of its format is a card, and a text that
-// cannot be read as JSON is called that.
+// Show renders content. It never fails: content that does not fit its format becomes a card, and
+// invalid JSON a remark.
 func Show(content json.RawMessage, o Options) Shown {
 	title := o.Title
 	v, err := read(content)
 	if err != nil {
 		return Shown{Format: Card, Text: heading(title) + "_This cannot be shown._"}
 	}
-	v.arrange(o.Fields)
-	f, kind := known(o.Format)
-	v, f, kind, title = declared(v, f, kind, title)
+	v.sortMembers(o.Fields)
+	f, kind := parseFormat(o.Format)
+	v, f, kind, title = applyDeclared(v, f, kind, title)
 	if f == Auto {
-		f = best(v)
+		f = bestFormat(v)
 	}
 	if title == "" {
 		title = v.title()
@@ -93,8 +91,8 @@ func Show(content json.RawMessage, o Options) Shown {
 	return s
 }
 
-// known reads a format's name; kind is that of a chart.
-func known(name string) (f Format, kind string) {
+// parseFormat returns the format with a name, and the kind of chart if the name implies one.
+func parseFormat(name string) (f Format, kind string) {
 	name = strings.ToLower(strings.TrimSpace(name))
 	switch name {
 	case "auto", "":
@@ -111,13 +109,13 @@ func known(name string) (f Format, kind string) {
 	return Card, ""
 }
 
-// declared takes content that says itself how it is to be shown.
-func declared(v value, f Format, kind, title string) (value, Format, string, string) {
+// applyDeclared returns the data, format, kind and title of content that declares them itself.
+func applyDeclared(v value, f Format, kind, title string) (value, Format, string, string) {
 	data := v.get("data")
 	if v.kind != object || data.kind == null || v.get("type").kind != text {
 		return v, f, kind, title
 	}
-	own, k := known(v.get("type").text)
+	own, k := parseFormat(v.get("type").text)
 	if own == Card && v.get("type").text != string(Card) || own == Auto {
 		return v, f, kind, title
 	}
@@ -125,7 +123,7 @@ func declared(v value, f Format, kind, title string) (value, Format, string, str
 		title = v.title()
 	}
 	if k == "" && own == Chart {
-		_, k = known(v.get("config").get("type", "kind").text)
+		_, k = parseFormat(v.get("config").get("type", "kind").text)
 	}
 	if own == Chart && data.kind == array && data.all(isNumber) {
 		return v, own, k, title // {"type": "line", "labels": …, "data": …}
@@ -133,8 +131,8 @@ func declared(v value, f Format, kind, title string) (value, Format, string, str
 	return data, own, k, title
 }
 
-// best is the format that a value has the shape of.
-func best(v value) Format {
+// bestFormat returns the format that fits a value best.
+func bestFormat(v value) Format {
 	switch {
 	case v.kind == text:
 		return Markdown
@@ -158,7 +156,7 @@ func best(v value) Format {
 	return Card
 }
 
-// show renders a value in a format, or as a card where it does not have its shape.
+// show renders a value in a format, or as a card if it does not fit.
 func (v value) show(f Format, kind, title string) Shown {
 	switch f {
 	case Markdown:
@@ -175,15 +173,15 @@ func (v value) show(f Format, kind, title string) Shown {
 		}
 	case Table:
 		if g, ok := v.grid(); ok {
-			return Shown{Format: f, Text: apart(title) + g.markdown()}
+			return Shown{Format: f, Text: headingAbove(title) + g.markdown()}
 		}
 	case Chart:
 		if p, ok := v.plot(kind); ok {
 			p.title = title
-			return p.shown()
+			return p.render()
 		}
 		if g, ok := v.grid(); ok {
-			return Shown{Format: Table, Text: apart(title) + g.markdown()}
+			return Shown{Format: Table, Text: headingAbove(title) + g.markdown()}
 		}
 	}
 	return Shown{Format: Card, Text: heading(title) + v.card()}

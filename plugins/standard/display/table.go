@@ -9,24 +9,26 @@ import (
 	"synthbot/core/txt"
 )
 
-// Bounds of a table; a note says what was left out.
+// Limits of a table. A note says how much is left out.
 const (
 	maxRows    = 30
 	maxColumns = 8
 )
 
+// grid is a table.
 type grid struct {
-	above   []value  // scalars beside the rows
-	columns []string // keys or headings
-	rows    [][]value
-	left    int // rows that are left out
-	narrow  int // columns that are left out
+	scalars        []value  // scalars beside the rows
+	columns        []string // keys or headings
+	rows           [][]value
+	omittedRows    int // rows that are left out
+	omittedColumns int // columns that are left out
 }
 
+// grid converts a value to a table. It returns false if the value does not have that shape.
 func (v value) grid() (grid, bool) {
 	switch {
 	case v.all(isObject):
-		return ofObjects(v.list), true
+		return gridOfObjects(v.list), true
 	case v.all(isArray):
 		width := 0
 		for _, e := range v.list {
@@ -38,7 +40,7 @@ func (v value) grid() (grid, bool) {
 	}
 	columns, rows := v.get("columns", "headers", "header"), v.get("rows", "data")
 	if columns.kind == array && rows.kind == array {
-		return named(columns.list, rows.list), true
+		return gridOfColumns(columns.list, rows.list), true
 	}
 	var g grid // an object of scalars around one array of objects
 	found := false
@@ -46,12 +48,12 @@ func (v value) grid() (grid, bool) {
 		switch {
 		case e.scalar():
 			if e.key != "title" {
-				g.above = append(g.above, e)
+				g.scalars = append(g.scalars, e)
 			}
 		case e.all(isObject) && !found:
-			above := g.above
-			g, found = ofObjects(e.list), true
-			g.above = above
+			above := g.scalars
+			g, found = gridOfObjects(e.list), true
+			g.scalars = above
 		default:
 			return grid{}, false
 		}
@@ -59,7 +61,7 @@ func (v value) grid() (grid, bool) {
 	return g, found
 }
 
-func ofObjects(list []value) grid {
+func gridOfObjects(list []value) grid {
 	var keys []string
 	for _, e := range list[:min(len(list), maxRows)] {
 		for _, m := range e.list {
@@ -71,7 +73,7 @@ func ofObjects(list []value) grid {
 	return newGrid(keys, list, func(e value, column int) value { return e.get(keys[column]) })
 }
 
-// at is an element, null where there is none.
+// at returns element i, null if there is none.
 func (v value) at(i int) value {
 	if i < len(v.list) {
 		return v.list[i]
@@ -79,9 +81,9 @@ func (v value) at(i int) value {
 	return value{}
 }
 
-// named reads columns, each a key or an object that names one, and rows of either
-// kind.
-func named(columns, rows []value) grid {
+// gridOfColumns returns a table of columns, each a key or an object with a key, and rows, each an object
+// or an array.
+func gridOfColumns(columns, rows []value) grid {
 	var keys, titles []string
 	for _, c := range columns {
 		key := c.get("key", "field", "name", "id", "title", "label")
@@ -102,11 +104,11 @@ func named(columns, rows []value) grid {
 	})
 }
 
-// newGrid takes as many rows and columns as there is room for.
+// newGrid returns a table of at most maxRows and maxColumns.
 func newGrid(columns []string, list []value, cell func(row value, column int) value) grid {
-	g := grid{left: max(0, len(list)-maxRows), narrow: max(0, len(columns)-maxColumns)}
-	g.columns = columns[:len(columns)-g.narrow]
-	for _, e := range list[:len(list)-g.left] {
+	g := grid{omittedRows: max(0, len(list)-maxRows), omittedColumns: max(0, len(columns)-maxColumns)}
+	g.columns = columns[:len(columns)-g.omittedColumns]
+	for _, e := range list[:len(list)-g.omittedRows] {
 		row := make([]value, len(g.columns))
 		for i := range row {
 			row[i] = cell(e, i)
@@ -116,13 +118,13 @@ func newGrid(columns []string, list []value, cell func(row value, column int) va
 	return g
 }
 
-// markdown writes the table, as much of it as there is room for.
+// markdown formats the table. It leaves out rows beyond maxText.
 func (g grid) markdown() string {
 	var b strings.Builder
-	for _, e := range g.above {
+	for _, e := range g.scalars {
 		b.WriteString("**" + label(e.key) + "**: " + e.line(maxCell) + "\n")
 	}
-	if len(g.above) > 0 {
+	if len(g.scalars) > 0 {
 		b.WriteByte('\n')
 	}
 	if len(g.columns) == 0 {
@@ -134,14 +136,14 @@ func (g grid) markdown() string {
 	}
 	b.WriteString("\n|")
 	for i := range g.columns {
-		b.WriteString(g.rule(i) + "|")
+		b.WriteString(g.delimiter(i) + "|")
 	}
 	b.WriteByte('\n')
-	left := g.left
+	left := g.omittedRows
 	for i, r := range g.rows {
 		line := "|"
 		for _, v := range r {
-			cell := " " // an empty one would make the table none
+			cell := " " // with an empty cell it would not be a table
 			if v.kind != null {
 				cell = cmp.Or(v.line(maxCell), cell)
 			}
@@ -153,11 +155,11 @@ func (g grid) markdown() string {
 		}
 		b.WriteString(line + "\n")
 	}
-	return b.String() + g.rest(left)
+	return b.String() + g.note(left)
 }
 
-// rule sets a column of numbers to the right.
-func (g grid) rule(column int) string {
+// delimiter returns the cell below the heading, which aligns columns of numbers to the right.
+func (g grid) delimiter(column int) string {
 	rule := "---"
 	for _, r := range g.rows {
 		switch r[column].kind {
@@ -171,13 +173,13 @@ func (g grid) rule(column int) string {
 	return rule
 }
 
-func (g grid) rest(rows int) string {
+func (g grid) note(rows int) string {
 	var left []string
 	if rows > 0 {
 		left = append(left, fmt.Sprintf("%d more rows", rows))
 	}
-	if g.narrow > 0 {
-		left = append(left, fmt.Sprintf("%d more columns", g.narrow))
+	if g.omittedColumns > 0 {
+		left = append(left, fmt.Sprintf("%d more columns", g.omittedColumns))
 	}
 	if len(left) == 0 {
 		return ""
@@ -188,11 +190,11 @@ func (g grid) rest(rows int) string {
 const maxLines = 30
 
 func (v value) metric(title string) (string, bool) {
-	m, ok := v.measured()
+	m, ok := v.metricValue()
 	if !ok {
 		return "", false
 	}
-	line := escape(txt.Clip(cmp.Or(title, v.says("label", "name", "metric")), maxLabel))
+	line := escape(txt.Clip(cmp.Or(title, v.textOf("label", "name", "metric")), maxLabel))
 	if line == "" && m.key != "value" {
 		line = label(m.key)
 	}
@@ -200,7 +202,7 @@ func (v value) metric(title string) (string, bool) {
 		line = "**" + line + "**: "
 	}
 	line += m.line(maxCell)
-	unit := v.says("unit", "currency")
+	unit := v.textOf("unit", "currency")
 	if unit != "" {
 		line += " " + escape(txt.Clip(unit, maxCell))
 	}
@@ -218,8 +220,8 @@ func (v value) metric(title string) (string, bool) {
 	return line, true
 }
 
-// measured is what a metric is about: the scalar, its value, or the only number there is.
-func (v value) measured() (value, bool) {
+// metricValue returns the value of a metric: the scalar itself, the member value, or the only number.
+func (v value) metricValue() (value, bool) {
 	if v.kind != object {
 		v.key = "value"
 		return v, v.scalar() && v.kind != null
@@ -249,7 +251,7 @@ func (v value) item() string {
 	if v.kind != object {
 		return v.line(maxLine)
 	}
-	name := v.says("title", "name", "label", "text")
+	name := v.textOf("title", "name", "label", "text")
 	var parts []string
 	if name != "" {
 		parts = append(parts, "**"+escape(txt.Clip(name, maxLabel))+"**")
@@ -262,7 +264,7 @@ func (v value) item() string {
 	return cmp.Or(strings.Join(parts, " · "), "–")
 }
 
-// card shows whatever there is, a line for each property.
+// card formats any value, an object with a line for each property.
 func (v value) card() string {
 	switch {
 	case v.kind != object && v.kind != array:
@@ -277,7 +279,7 @@ func (v value) card() string {
 	return lines(list, value.property)
 }
 
-// property is a line of a card; an array of several things gets lines of its own.
+// property formats a member as a line of a card; an array of objects gets a line for each.
 func (v value) property() string {
 	line := "**" + label(v.key) + "**:"
 	if !v.all(isObject) {
@@ -293,7 +295,7 @@ func (v value) property() string {
 	return line + "\n"
 }
 
-// lines writes elements one below the other, as many as there is room for.
+// lines writes each element on a line, at most maxLines and maxText.
 func lines(list []value, write func(value) string) string {
 	var b strings.Builder
 	for i, e := range list {

@@ -16,15 +16,15 @@ import (
 	"synthbot/core/txt"
 )
 
-// Bounds of content that is shown.
+// Limits of content.
 const (
 	maxContent = 256 << 10 // bytes
 	maxDepth   = 24
 	maxNodes   = 20_000
 )
 
-// value is a JSON value whose members keep their order: it is the order of
-// columns and lines. The zero value is null.
+// value is a JSON value. Members keep their order, which is that of columns and
+// lines. The zero value is null.
 type value struct {
 	kind kind
 	key  string  // of a member of an object
@@ -43,7 +43,7 @@ const (
 	object
 )
 
-var errContent = errors.New("no JSON, too large or too deep to be shown")
+var errContent = errors.New("not JSON, too large or nested too deeply")
 
 func read(raw json.RawMessage) (value, error) {
 	left := maxNodes
@@ -51,15 +51,15 @@ func read(raw json.RawMessage) (value, error) {
 	if len(raw) > maxContent || schema.Nesting(raw) > maxDepth || !json.Valid(raw) {
 		return value{}, errContent
 	}
-	v := next(raw, &left)
+	v := parse(raw, &left)
 	if left < 0 {
 		return v, errContent
 	}
 	return v, nil
 }
 
-// next reads one valid value. left is how many more there may be.
-func next(raw json.RawMessage, left *int) (v value) {
+// parse reads one valid value. left is how many more there may be.
+func parse(raw json.RawMessage, left *int) (v value) {
 	*left--
 	switch {
 	case *left < 0:
@@ -67,7 +67,7 @@ func next(raw json.RawMessage, left *int) (v value) {
 		v.kind = object
 		members, _ := schema.DecodeObject(raw)
 		for _, m := range members {
-			e := next(m.Value, left)
+			e := parse(m.Value, left)
 			e.key = m.Key
 			v.list = append(v.list, e)
 		}
@@ -76,7 +76,7 @@ func next(raw json.RawMessage, left *int) (v value) {
 		var list []json.RawMessage
 		_ = json.Unmarshal(raw, &list)
 		for _, e := range list {
-			v.list = append(v.list, next(e, left))
+			v.list = append(v.list, parse(e, left))
 		}
 	case raw[0] == '"':
 		v.kind = text
@@ -91,18 +91,18 @@ func next(raw json.RawMessage, left *int) (v value) {
 	return v
 }
 
-// arrange puts the members of all objects into an order.
-func (v value) arrange(fields []string) {
+// sortMembers moves the members with these keys to the front of all objects, in this order.
+func (v value) sortMembers(fields []string) {
 	if v.kind == object {
-		place := func(e value) uint { return uint(slices.Index(fields, e.key)) } // -1 is the last one
+		place := func(e value) uint { return uint(slices.Index(fields, e.key)) } // -1 becomes the largest
 		sorting.SortStable(v.list, func(a, b value) int { return cmp.Compare(place(a), place(b)) })
 	}
 	for _, e := range v.list {
-		e.arrange(fields)
+		e.sortMembers(fields)
 	}
 }
 
-// scalar reports whether the value fits on a line by itself.
+// scalar reports whether the value is neither an array nor an object.
 func (v value) scalar() bool { return v.kind <= truth }
 
 // get returns the first member that has one of the names, in their order.
@@ -116,7 +116,7 @@ func (v value) get(names ...string) value {
 	return value{}
 }
 
-// all reports whether it is an array of at least one element, each of that kind.
+// all reports whether the value is an array of at least one element, for each of which is returns true.
 func (v value) all(is func(value) bool) bool {
 	return v.kind == array && len(v.list) > 0 && !slices.ContainsFunc(v.list, func(e value) bool { return !is(e) })
 }
@@ -125,19 +125,19 @@ func isObject(v value) bool { return v.kind == object }
 func isArray(v value) bool  { return v.kind == array }
 func isNumber(v value) bool { _, ok := v.number(); return ok }
 
-// mostNumber is beyond what a chart can draw to scale.
-const mostNumber = 1e15
+// maxNumber is the largest number in charts.
+const maxNumber = 1e15
 
-// number is the value of a number that can be drawn.
+// number returns a number for a chart. It returns false for other values and too large numbers.
 func (v value) number() (float64, bool) {
 	if v.kind != number {
 		return 0, false
 	}
 	f, err := json.Number(v.text).Float64()
-	return f, err == nil && math.Abs(f) <= mostNumber
+	return f, err == nil && math.Abs(f) <= maxNumber
 }
 
-// Bounds of what is shown, in characters, but for those that say so.
+// Limits of rendered content, in characters.
 const (
 	maxLabel    = 60
 	maxCell     = 80
@@ -146,7 +146,7 @@ const (
 	maxMarkdown = 12_000
 )
 
-// escape removes the meaning of markup from a text. It is one line afterwards.
+// escape escapes Markdown in a text, and puts it on one line.
 func escape(s string) string {
 	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " ")
 	var b strings.Builder
@@ -154,11 +154,11 @@ func escape(s string) string {
 	for i, r := range s {
 		rest := s[i+utf8.RuneLen(r):]
 		special := strings.ContainsRune("\\`*[]<>|~&", r)
-		if r == '_' { // within a word it is plain
+		if r == '_' { // within a word it does not need an escape
 			after, _ := utf8.DecodeRuneInString(rest)
-			special = !wordy(before) || !wordy(after)
+			special = !isWordRune(before) || !isWordRune(after)
 		}
-		if special || opens(r, s[:i], rest) {
+		if special || startsBlock(r, s[:i], rest) {
 			b.WriteByte('\\')
 		}
 		if unicode.IsControl(r) {
@@ -170,9 +170,9 @@ func escape(s string) string {
 	return b.String()
 }
 
-// opens reports whether a character makes a list, a heading or a rule of a line that begins
-// with it, maybe after a number.
-func opens(r rune, before, rest string) bool {
+// startsBlock reports whether a character, at the beginning of a line or after a number there,
+// makes the line a list item, a heading or a rule.
+func startsBlock(r rune, before, rest string) bool {
 	alone := rest == "" || rest[0] == ' '
 	switch {
 	case (r == '.' || r == ')') && before != "":
@@ -185,15 +185,17 @@ func opens(r rune, before, rest string) bool {
 	return r == '='
 }
 
-func wordy(r rune) bool { return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
+func isWordRune(r rune) bool {
+	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
+}
 
-// label is a key as people read it: "fromAccount" is "From account".
+// label returns a key for users: "From account" for "fromAccount".
 func label(key string) string {
 	var b strings.Builder
 	before := rune(0)
 	for i, r := range txt.Clip(strings.Join(strings.Fields(key), " "), maxLabel) {
 		switch {
-		case (r == '_' || r == '-') && wordy(before):
+		case (r == '_' || r == '-') && isWordRune(before):
 			r = ' '
 		case unicode.IsUpper(r) && unicode.IsLower(before):
 			b.WriteByte(' ')
@@ -207,7 +209,7 @@ func label(key string) string {
 	return escape(b.String())
 }
 
-// heading is a title's line; "" where there is none.
+// heading returns a title as a line, "" if there is none.
 func heading(title string) string {
 	title = escape(txt.Clip(strings.TrimSpace(title), maxLabel))
 	if title == "" {
@@ -216,8 +218,8 @@ func heading(title string) string {
 	return "**" + title + "**\n"
 }
 
-// apart is a heading with an empty line behind it.
-func apart(title string) string {
+// headingAbove returns a heading followed by an empty line.
+func headingAbove(title string) string {
 	return strings.Replace(heading(title), "\n", "\n\n", 1)
 }
 
@@ -241,14 +243,14 @@ func (v value) plain() string {
 		parts = append(parts, part)
 		size += len(part)
 		if size > 2*maxLine {
-			break // what follows would be cut anyway
+			break // the rest would be cut anyway
 		}
 	}
 	return cmp.Or(strings.Join(parts, between), "–")
 }
 
-// says returns the first member that has one of the names and is a text; "" if none is.
-func (v value) says(names ...string) string {
+// textOf returns the first member that has one of the names and is a text, else "".
+func (v value) textOf(names ...string) string {
 	for _, name := range names {
 		t := v.get(name)
 		if t.kind == text {
@@ -258,5 +260,5 @@ func (v value) says(names ...string) string {
 	return ""
 }
 
-// title is what an object calls itself; "" where it does not.
-func (v value) title() string { return v.says("title", "heading") }
+// title returns the title in an object, "" if there is none.
+func (v value) title() string { return v.textOf("title", "heading") }

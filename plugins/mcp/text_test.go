@@ -65,7 +65,7 @@ func TestClashes(t *testing.T) {
 	}
 	entries := []entry{e("a", "read_file", false), e("a", "ReadFile", false), e("a", "resource-read", false), e("a", resourceRead, true), e("b", "other", false), e("a-b", "c", false), e("a", "b_c", false)}
 	seen := make(map[string]bool)
-	for _, a := range named(entries) {
+	for _, a := range nameActions(entries) {
 		if seen[action.Normal(a.Name)] {
 			t.Errorf("%s is there twice", a.Name)
 		}
@@ -74,9 +74,9 @@ func TestClashes(t *testing.T) {
 	if !seen["aresourceread"] || !seen["bother"] || seen["areadfile"] || seen["abc"] {
 		t.Errorf("%v", seen)
 	}
-	first := named(entries)
+	first := nameActions(entries)
 	entries[0], entries[1] = entries[1], entries[0]
-	for i, a := range named(entries) {
+	for i, a := range nameActions(entries) {
 		if a.Name != first[i].Name {
 			t.Errorf("%s was %s before", a.Name, first[i].Name)
 		}
@@ -128,7 +128,7 @@ func FuzzTool(f *testing.F) {
 		if err != nil {
 			return
 		}
-		list := named([]entry{{server: "srv", tool: name, action: a}, {server: "srv", tool: name + "2", action: a}})
+		list := nameActions([]entry{{server: "srv", tool: name, action: a}, {server: "srv", tool: name + "2", action: a}})
 		if _, err := action.Build(many(list)); err != nil {
 			t.Fatalf("%q: %v", name, err)
 		}

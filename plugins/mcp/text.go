@@ -14,16 +14,16 @@ import (
 	"synthbot/core/txt"
 )
 
-// Bounds of what a server's words may take.
+// Limits of texts of a server.
 const (
-	maxName        = 64   // of an action
+	maxName        = 64   // bytes of an action's name
 	maxBrief       = 99   // characters
-	maxDescription = 1500 // bytes of a tool's description, in the correction tier
+	maxDescription = 1500 // bytes of a tool's description
 	maxHint        = 160  // bytes of a property's description
 )
 
-// actionName is what a server's tool is called here. With mark it ends in a few
-// letters that only this tool has.
+// actionName returns the name of a tool's action. With mark, or if it is too long, it
+// ends in a suffix that only this tool has.
 func actionName(server, tool string, mark bool) string {
 	name := server + "_" + strings.Trim(strings.Map(func(r rune) rune {
 		switch {
@@ -40,7 +40,7 @@ func actionName(server, tool string, mark bool) string {
 	return action.MarkName(name, server, tool)
 }
 
-// line is a text on one line: no control characters, no runs of space.
+// line returns a text on one line, without control characters and runs of space.
 func line(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == utf8.RuneError || r == '\u2028' || r == '\u2029' {
@@ -54,6 +54,7 @@ func line(text string) string {
 // abbreviations end in a full stop that ends no sentence.
 var abbreviations = []string{"e.g", "i.e", "etc", "vs", "approx", "No", "no", "incl"}
 
+// sentence returns the first sentence of a text.
 func sentence(text string) string {
 	for i, r := range text {
 		switch r {
@@ -78,8 +79,8 @@ var fillers = [...]string{
 	"helps you ", "please ", "it ",
 }
 
-// brief is one line that says what a tool does, verb first as far as that can
-// be had from its description.
+// brief returns one line that says what a tool does. It begins with a verb, if the
+// description has one there.
 func brief(server, tool, description string) string {
 	text := sentence(line(strings.NewReplacer("`", "", "*", "", "#", "").Replace(description)))
 	for {
@@ -108,7 +109,7 @@ func brief(server, tool, description string) string {
 	return txt.Clip(text, maxBrief)
 }
 
-// verbs are what descriptions of tools begin with, in their plain form.
+// verbs lists the verbs with which descriptions of tools begin.
 var verbs = strings.Fields(`
 access activate add analyze analyse annotate append apply archive ask assign attach begin browse build calculate call
 cancel capture change check clear click clone close combine commit compare compile compress compute configure connect
@@ -127,8 +128,8 @@ type uncompress undo uninstall unlock unpause unsubscribe unzip update upgrade u
 watch write zip
 `)
 
-// imperative is a verb in its plain form, however a description writes it; ok is
-// false where the word is none that is known.
+// imperative returns the imperative of a verb, such as List for lists. ok is false if the
+// word is not one of verbs.
 func imperative(word string) (string, bool) {
 	lower := strings.ToLower(word)
 	for _, end := range [][2]string{{"", ""}, {"s", ""}, {"es", ""}, {"ies", "y"}} {
@@ -141,31 +142,30 @@ func imperative(word string) (string, bool) {
 	return "", false
 }
 
-// Bounds of a schema, beyond those of the catalogue.
 const (
-	wordySchema = 6 << 10 // bytes; over it the descriptions are given up
-	maxSample   = 1000    // bytes of an example
+	longSchema = 6 << 10 // bytes; longer schemas lose their descriptions
+	maxSample  = 1000    // bytes of an example
 )
 
 var errSchema = errors.New("its schema describes no object")
 
-// schemaOf is a tool's schema as prompts can bear it: descriptions are cut, and left out
-// if the whole is long. Its title, and those of properties without a description, are in
-// our words: a person reads them who is asked to confirm. raw is what the SDK decoded.
+// schemaOf returns a tool's schema for prompts: descriptions are cut, or left out if the schema is
+// long. The titles are the bot's own, because users who are asked to confirm read them. raw is the
+// schema as the SDK decoded it.
 func schemaOf(raw any, title string) (json.RawMessage, error) {
 	given, ok := raw.(map[string]any)
 	if !ok || given["type"] != nil && given["type"] != "object" {
 		return nil, errSchema
 	}
-	text := trimmed(given, title, maxHint)
-	if len(text) > wordySchema {
-		text = trimmed(given, title, 0)
+	text := trimSchema(given, title, maxHint)
+	if len(text) > longSchema {
+		text = trimSchema(given, title, 0)
 	}
 	return text, nil
 }
 
-// trimmed returns a schema without what a model does not need. A description has at most so many bytes.
-func trimmed(given map[string]any, title string, most int) json.RawMessage {
+// trimSchema returns a schema without what models do not need. Descriptions have at most limit bytes.
+func trimSchema(given map[string]any, title string, limit int) json.RawMessage {
 	root := make(map[string]any)
 	_ = json.Unmarshal(core.JSON(given), &root) // a copy
 	schema.Each(root, func(n map[string]any) {
@@ -174,8 +174,8 @@ func trimmed(given map[string]any, title string, most int) json.RawMessage {
 		}
 		text, _ := n["description"].(string)
 		delete(n, "description")
-		if text != "" && most > 0 {
-			n["description"] = txt.ClipBytes(line(text), most)
+		if text != "" && limit > 0 {
+			n["description"] = txt.ClipBytes(line(text), limit)
 		}
 		properties, _ := n["properties"].(map[string]any)
 		for name, property := range properties {
