@@ -132,7 +132,7 @@ func (a *adminClaim) makeAdmin(ctx context.Context, claim Claim, person core.Pat
 		return err
 	}
 	if !first {
-		a.alerts.report(host{a.Bot}.named(ctx, person) + " is one of my admins now, by the code from the set-up.")
+		a.alerts.report(host{a.Bot}.nameWithPath(ctx, person) + " is one of my admins now, by the code from the set-up.")
 	}
 	a.log.Info("a user became an admin by the claim code", "user", person)
 	a.reloads.adminsChanged()

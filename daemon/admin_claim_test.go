@@ -68,7 +68,7 @@ func TestClaimOnce(t *testing.T) {
 		}
 		return nil
 	}
-	l := Life{Config: c, Log: p.Logger(c, slog.LevelError), Interfaces: EnabledInterfaces, Look: look}
+	l := RunOptions{Config: c, Log: p.Logger(c, slog.LevelError), Interfaces: EnabledInterfaces, Inspect: look}
 	if err := p.Run(t.Context(), l); err != nil {
 		t.Fatal(err)
 	}

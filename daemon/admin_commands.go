@@ -17,7 +17,7 @@ import (
 	"synthbot/daemon/settings"
 )
 
-func (b *chatCommands) ofAdmins() []command.Command {
+func (b *chatCommands) forAdmins() []command.Command {
 	names := settings.Names[settings.Settings]()
 	levels := []string{"debug", "info", "warn", "error", settings.Default}
 	name := command.Arg{Name: "name", Brief: "Its name, or default"}
@@ -49,7 +49,7 @@ func (b *chatCommands) ofAdmins() []command.Command {
 			Name: "say", Brief: "Let me say something in another place",
 			Args: []command.Arg{place, {Name: "text", Brief: "What to say", Required: true, Rest: true}},
 		}},
-		{Do: b.lastWords, Spec: command.Spec{
+		{Do: b.history, Spec: command.Spec{
 			Name: "history", Brief: "Show what was said last in a group", Private: true,
 			Args: []command.Arg{place, {Name: "count", Brief: "How many messages"}},
 		}},
@@ -137,7 +137,7 @@ func (b *chatCommands) why(ctx context.Context, c command.Call) (string, error) 
 	}
 	text := explain(&e)
 	if path != c.Path {
-		text = host{b.Bot}.named(ctx, path) + "\n" + text
+		text = host{b.Bot}.nameWithPath(ctx, path) + "\n" + text
 	}
 	return text, nil
 }
@@ -151,10 +151,10 @@ const maxMetadata = 600
 func explain(e *watch.TurnEnd) string {
 	t := e.Trace
 	var s strings.Builder
-	fmt.Fprintf(&s, "Turn %d took %s, %s of it thinking.\n", e.Turn.Seq, brief(t.Took), brief(t.Thought))
+	fmt.Fprintf(&s, "Turn %d took %s, %s of it thinking.\n", e.Turn.Seq, milliseconds(t.Took), milliseconds(t.Thought))
 	for _, a := range t.Asks {
 		fmt.Fprintf(&s, "- round %d: %s, %s, %d tokens in (%d cached), %d out",
-			a.Round, cmp.Or(a.Engine, "no engine"), brief(a.Took), a.Usage.In, a.Usage.Cached, a.Usage.Out)
+			a.Round, cmp.Or(a.Engine, "no engine"), milliseconds(a.Took), a.Usage.In, a.Usage.Cached, a.Usage.Out)
 		separator := "; wrong: "
 		for _, f := range a.Faults {
 			s.WriteString(separator + "`" + strings.ReplaceAll(f, "`", "'") + "`")
@@ -169,7 +169,7 @@ func explain(e *watch.TurnEnd) string {
 		s.WriteString("\n")
 	}
 	if len(t.Asks) > 0 {
-		s.WriteString("Prompt, in characters: " + sizes(t.Asks[len(t.Asks)-1].Sections) + "\n")
+		s.WriteString("Prompt, in characters: " + sectionSizes(t.Asks[len(t.Asks)-1].Sections) + "\n")
 	}
 	for _, m := range t.Memories {
 		fmt.Fprintf(&s, "- remembered: %s\n", m)
@@ -201,7 +201,7 @@ func explain(e *watch.TurnEnd) string {
 	return strings.TrimSpace(s.String())
 }
 
-func sizes(sections []watch.Section) string {
+func sectionSizes(sections []watch.Section) string {
 	list := make([]string, len(sections))
 	for i, x := range sections {
 		list[i] = fmt.Sprintf("%s %d", strings.TrimPrefix(x.Name, "context."), x.Size)
@@ -212,7 +212,7 @@ func sizes(sections []watch.Section) string {
 	return strings.Join(list, ", ")
 }
 
-func brief(d time.Duration) string { return d.Round(time.Millisecond).String() }
+func milliseconds(d time.Duration) string { return d.Round(time.Millisecond).String() }
 
 func (b *chatCommands) spentToday(ctx context.Context, _ command.Call) (string, error) {
 	c := b.InForce().Config
@@ -244,7 +244,7 @@ func (b *chatCommands) say(ctx context.Context, c command.Call) (string, error) 
 	return "Said.", nil
 }
 
-func (b *chatCommands) lastWords(ctx context.Context, c command.Call) (string, error) {
+func (b *chatCommands) history(ctx context.Context, c command.Call) (string, error) {
 	path, err := pathOf(c)
 	if err != nil {
 		return "", err

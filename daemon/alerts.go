@@ -21,7 +21,7 @@ const (
 	alertRecent = 256             // how many sent texts are remembered
 	alertSteady = 5 * time.Minute // after a state that lasted so long, the next one is reported at once
 	alertDelay  = time.Minute     // how long a recurring state must last to be reported; doubles each time
-	steady      = time.Minute     // how long something must run after a failure to count as recovered
+	recoveryTime      = time.Minute     // how long something must run after a failure to count as recovered
 )
 
 // alerts sends alerts to admins outside of any conversation: about events, and about conditions that fail and
@@ -41,12 +41,12 @@ type alerts struct {
 // condition is something that works or fails.
 type condition struct {
 	what           string
-	well, reported bool               // whether it works, and what was last reported
+	works, reported bool               // whether it works, and what was last reported
 	text, sent     string             // the alert about its state, and the last one that was sent
 	since          time.Time          // when it began to work or fail
-	lasted         time.Duration      // duration of the state before
-	at             map[bool]time.Time // when each state was last sent, by well
-	sentOften      int                // how many alerts were sent within an hour of each other
+	formerLasted         time.Duration      // duration of the state before
+	sentAt             map[bool]time.Time // when each state was last sent, by well
+	recentCount      int                // how many alerts were sent within an hour of each other
 	later          *time.Timer        // calls settle again; nil: no alert is delayed
 	outdated       bool               // it failed before a reload; its state is unknown since
 }
@@ -88,14 +88,14 @@ func (a *alerts) set(what string, well bool, text string) {
 		if a.conditions == nil {
 			a.conditions = make(map[string]*condition)
 		}
-		c = &condition{what: what, reported: true, at: make(map[bool]time.Time)}
+		c = &condition{what: what, reported: true, sentAt: make(map[bool]time.Time)}
 		a.conditions[what] = c
 	}
-	if c.well != well || c.since.IsZero() {
+	if c.works != well || c.since.IsZero() {
 		now := a.clock()
-		c.since, c.lasted = now, now.Sub(c.since)
+		c.since, c.formerLasted = now, now.Sub(c.since)
 	}
-	c.well, c.text, c.outdated = well, text, false
+	c.works, c.text, c.outdated = well, text, false
 	a.settle(c)
 }
 
@@ -104,7 +104,7 @@ func (a *alerts) failing() (list []condition) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, c := range a.conditions {
-		if !c.well {
+		if !c.works {
 			list = append(list, *c)
 		}
 	}
@@ -123,20 +123,20 @@ func (a *alerts) settle(c *condition) {
 	if a.closed {
 		return
 	}
-	if c.well == c.reported {
-		if !c.well && c.text != c.sent { // it fails for another reason
+	if c.works == c.reported {
+		if !c.works && c.text != c.sent { // it fails for another reason
 			c.sent = c.text
 			a.reportLocked(c.text)
 		}
 		return
 	}
 	now := a.clock()
-	if now.Sub(c.at[false]) >= alertAgain && now.Sub(c.at[true]) >= alertAgain {
-		c.sentOften = 0
+	if now.Sub(c.sentAt[false]) >= alertAgain && now.Sub(c.sentAt[true]) >= alertAgain {
+		c.recentCount = 0
 	}
-	at, ok := c.at[c.well]
-	due := min(alertAgain-now.Sub(at), alertDelay<<min(max(c.sentOften-2, 0), 10)-now.Sub(c.since))
-	if ok && c.lasted < alertSteady && due > 0 {
+	at, ok := c.sentAt[c.works]
+	due := min(alertAgain-now.Sub(at), alertDelay<<min(max(c.recentCount-2, 0), 10)-now.Sub(c.since))
+	if ok && c.formerLasted < alertSteady && due > 0 {
 		c.later = time.AfterFunc(due, func() {
 			a.mu.Lock()
 			defer a.mu.Unlock()
@@ -144,10 +144,10 @@ func (a *alerts) settle(c *condition) {
 		})
 		return
 	}
-	c.reported, c.sent, c.at[c.well] = c.well, c.text, now
-	c.sentOften++
+	c.reported, c.sent, c.sentAt[c.works] = c.works, c.text, now
+	c.recentCount++
 	level := slog.LevelWarn
-	if !c.well {
+	if !c.works {
 		level = slog.LevelError
 	}
 	a.announce(level, c.text)
@@ -167,7 +167,7 @@ func (a *alerts) reloaded(engines, interfaces []string) {
 	defer a.mu.Unlock()
 	for what, c := range a.conditions {
 		isEngine := strings.HasPrefix(what, engineCondition)
-		c.outdated = c.outdated || !c.well && isEngine
+		c.outdated = c.outdated || !c.works && isEngine
 		if there[what] || !isEngine && !strings.HasPrefix(what, interfaceCondition) {
 			continue
 		}
@@ -232,7 +232,7 @@ func (b *Bot) announce(ctx context.Context, events []core.Event) {
 				by = " by " + by
 			}
 			const text = "I was added to the group %s%s. To keep me out of it, add it to access.deny."
-			b.alerts.report(fmt.Sprintf(text, host{b}.named(ctx, e.Message.Path), by))
+			b.alerts.report(fmt.Sprintf(text, host{b}.nameWithPath(ctx, e.Message.Path), by))
 		}
 	}
 }

@@ -43,7 +43,7 @@ type Bot struct {
 }
 
 // newBot makes what outlives a change of the configuration, besides the store.
-func (e *Env) newBot(l Life) *Bot {
+func (e *Env) newBot(l RunOptions) *Bot {
 	b := &Bot{env: e, log: l.Log, changes: new(placeChanges), pdfs: make(pdfReader, maxPDFs)}
 	b.parts.Store(&parts{Config: new(Config), Commands: new(command.Registry)}) // until the configuration is built
 	b.alerts = &alerts{log: l.Log, clock: e.Clock, send: b.sendAdmins}
@@ -73,7 +73,7 @@ func (b *Bot) close() error {
 	if b.Data.usage != nil {
 		b.Data.usage.writing.Wait()
 		if b.workers.sharing.active.Load() && b.workers.sharing.database() != nil {
-			if err := b.Data.usage.giveBack(context.Background()); err != nil {
+			if err := b.Data.usage.returnUnused(context.Background()); err != nil {
 				b.log.Warn("tokens are not given back", "err", err)
 			}
 		}
@@ -93,7 +93,7 @@ func (b *Bot) TurnsWith(c *Config, log *slog.Logger, further ...core.Plugin) (*t
 	if err := p.collectActions(further...); err != nil {
 		return nil, err
 	}
-	o := b.options(&p)
+	o := b.turnOptions(&p)
 	o.Log = logs.Room(log, "core/turn")
 	return turn.New(o), nil
 }
@@ -104,7 +104,7 @@ func (b *Bot) InForce() *parts { return b.parts.Load() }
 // putInForce puts parts in force for all that begins from now on, besides turns.
 func (b *Bot) putInForce(p *parts) {
 	b.parts.Store(p)
-	b.embed(p)
+	b.setEmbedder(p)
 }
 
 // now returns the time in the time zone of the bot, which a reload may change.
@@ -134,7 +134,7 @@ type parts struct {
 	Interfaces []core.Interface
 	listener   *speech.Listener // nil if speech is not recognised
 	speaker    *speech.Speaker  // nil if nothing is spoken
-	small      *recon.Small     // nil if no small model is configured
+	smallRecon      *recon.Small     // nil if no small model is configured
 }
 
 func (b *Bot) commands(p *parts) (*command.Registry, error) {
@@ -143,7 +143,7 @@ func (b *Bot) commands(p *parts) (*command.Registry, error) {
 		return nil, err
 	}
 	lists := [][]command.Command{(&chatCommands{b}).all(), claim}
-	for _, c := range able[command.Commander](p) {
+	for _, c := range pluginsWith[command.Commander](p) {
 		lists = append(lists, c.Commands())
 	}
 	r, err := command.New(lists...)
@@ -156,12 +156,12 @@ func (b *Bot) commands(p *parts) (*command.Registry, error) {
 // withActions returns all interfaces and plugins. Parts of one interface are one.
 func (p *parts) withActions() (all []core.Plugin) {
 	for n, i := range p.Interfaces {
-		parts := p.named(i.Name())
+		parts := p.interfacesNamed(i.Name())
 		switch {
 		case len(parts) == 1:
 			all = append(all, i)
 		case p.Interfaces[n] == parts[0]:
-			all = append(all, &divided{i, p})
+			all = append(all, &dividedInterface{i, p})
 		}
 	}
 	for _, l := range p.plugins {
@@ -199,9 +199,9 @@ func (p *parts) collectActions(further ...core.Plugin) error {
 }
 
 // at returns the interface, or the part of one, that serves a place; nil if there is none.
-func (p *parts) at(place core.Path) core.Interface {
+func (p *parts) interfaceAt(place core.Path) core.Interface {
 	for _, i := range p.Interfaces {
-		part, ok := i.(part)
+		part, ok := i.(interfacePart)
 		if i.Name() == place.Interface() && (!ok || part.Serves(place)) {
 			return i
 		}
@@ -210,20 +210,20 @@ func (p *parts) at(place core.Path) core.Interface {
 }
 
 // named returns the interface of that name, in all its parts.
-func (p *parts) named(name string) []core.Interface {
+func (p *parts) interfacesNamed(name string) []core.Interface {
 	return slices.DeleteFunc(slices.Clone(p.Interfaces), func(i core.Interface) bool { return i.Name() != name })
 }
 
 // part is an interface that may be one of several of the same name. Each serves some places, perhaps
 // in a process of its own.
-type part interface {
+type interfacePart interface {
 	Part() string // which one it is; "" if there is no other
 	Serves(place core.Path) bool
 }
 
 // label names an interface, and which part of it this is.
 func label(i core.Interface) string {
-	if p, ok := i.(part); ok && p.Part() != "" {
+	if p, ok := i.(interfacePart); ok && p.Part() != "" {
 		return i.Name() + " " + p.Part()
 	}
 	return i.Name()
@@ -231,31 +231,31 @@ func label(i core.Interface) string {
 
 // divided is an interface in several parts as one plugin, whose actions are those of the part that
 // serves the place.
-type divided struct {
+type dividedInterface struct {
 	core.Interface // the first part
 	parts          *parts
 }
 
-var _ action.Resolver = (*divided)(nil)
+var _ action.Resolver = (*dividedInterface)(nil)
 
 // Type is the kind of interface.
-func (d *divided) Type() string { return d.parts.Config.kinds[d.Name()] }
+func (d *dividedInterface) Type() string { return d.parts.Config.kinds[d.Name()] }
 
 // Find implements action.Resolver.
-func (d *divided) Find(from core.Path, name string) (core.Path, error) {
-	return d.parts.at(from).(action.Resolver).Find(from, name)
+func (d *dividedInterface) Find(from core.Path, name string) (core.Path, error) {
+	return d.parts.interfaceAt(from).(action.Resolver).Find(from, name)
 }
 
 // Actions implements core.Plugin.
-func (d *divided) Actions() []core.Action {
+func (d *dividedInterface) Actions() []core.Action {
 	all := d.Interface.Actions()
 	byPart := make(map[core.Interface][]core.Action)
-	for _, i := range d.parts.named(d.Name()) {
+	for _, i := range d.parts.interfacesNamed(d.Name()) {
 		byPart[i] = i.Actions()
 	}
 	for n := range all {
 		of := func(call *core.Call) *core.Action {
-			if actions, ok := byPart[d.parts.at(call.Path)]; ok {
+			if actions, ok := byPart[d.parts.interfaceAt(call.Path)]; ok {
 				return &actions[n]
 			}
 			return &byPart[d.Interface][n] // a place of another interface

@@ -34,7 +34,7 @@ func (b *Bot) engineOptions(p *parts) engine.Options {
 	}
 }
 
-func (b *Bot) engines(p *parts) (*engine.Chain, error) {
+func (b *Bot) newChain(p *parts) (*engine.Chain, error) {
 	chain, err := engine.New(p.Config.Engines, b.engineOptions(p))
 	if err != nil {
 		return nil, UsageError{err}
@@ -44,7 +44,7 @@ func (b *Bot) engines(p *parts) (*engine.Chain, error) {
 }
 
 // budget makes the budget of the places, the users and the bot; nil without a database.
-func (b *Bot) budget(p *parts) *engine.Budget {
+func (b *Bot) newBudget(p *parts) *engine.Budget {
 	if b.Data.usage == nil {
 		return nil
 	}
@@ -62,7 +62,7 @@ func (b *Bot) budget(p *parts) *engine.Budget {
 }
 
 // small makes the recon by a small model, if the configuration names one.
-func (b *Bot) small(p *parts) (*recon.Small, error) {
+func (b *Bot) smallRecon(p *parts) (*recon.Small, error) {
 	for _, e := range p.Config.Engines {
 		name := cmp.Or(e.Name, e.Provider)
 		if name == "" || name != p.Config.Prompt.Recon {
@@ -90,7 +90,7 @@ func (a budgeted) Ask(ctx context.Context, q core.Question) (llm.Answer, error) 
 }
 
 // embed lets memories be found by meaning, with the first engine that has a model for that.
-func (b *Bot) embed(p *parts) {
+func (b *Bot) setEmbedder(p *parts) {
 	if b.Data.DB == nil {
 		return
 	}
@@ -141,7 +141,7 @@ const (
 func (l *usageStore) room(ctx context.Context, day string, scope core.Path, limit, wanted int64) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.turnTo(ctx, day); err != nil {
+	if err := l.loadDay(ctx, day); err != nil {
 		return 0, err
 	}
 	left := l.left(scope)
@@ -177,7 +177,7 @@ func (l *usageStore) left(scope core.Path) int64 {
 }
 
 // giveBack lets other processes use what this one took and did not use.
-func (l *usageStore) giveBack(ctx context.Context) error {
+func (l *usageStore) returnUnused(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var errs []error
@@ -196,7 +196,7 @@ func (l *usageStore) giveBack(ctx context.Context) error {
 }
 
 // readAgain lets what all processes used be read again.
-func (l *usageStore) readAgain() {
+func (l *usageStore) invalidate() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sums = nil
@@ -206,16 +206,16 @@ func (l *usageStore) readAgain() {
 func (l *usageStore) Record(ctx context.Context, u engine.Use) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.turnTo(ctx, u.Day); err != nil {
+	if err := l.loadDay(ctx, u.Day); err != nil {
 		return err
 	}
 	uses := []memory.Use{{Day: u.Day, Person: u.Place, Engine: u.Engine, Calls: 1, Usage: u.Usage}}
-	l.add(u.Place, u.Engine, u.Usage)
+	l.addToSums(u.Place, u.Engine, u.Usage)
 	l.used[u.Place] += int64(u.Usage.In + u.Usage.Out)
 	for i, person := range u.People {
 		share, _ := u.Share(i)
 		uses = append(uses, memory.Use{Day: u.Day, Person: person, Engine: u.Engine, Calls: 1, Usage: share})
-		l.add(person, u.Engine, share)
+		l.addToSums(person, u.Engine, share)
 	}
 	written := l.db.AddUse(uses...)
 	l.writing.Go(func() {
@@ -226,7 +226,7 @@ func (l *usageStore) Record(ctx context.Context, u engine.Use) error {
 	return nil
 }
 
-func (l *usageStore) add(whose core.Path, name string, u llm.Usage) {
+func (l *usageStore) addToSums(whose core.Path, name string, u llm.Usage) {
 	s := l.sums[whose]
 	s.Tokens += int64(u.In + u.Out)
 	s.Cost += l.bot.InForce().Config.Cost(name, u)
@@ -234,7 +234,7 @@ func (l *usageStore) add(whose core.Path, name string, u llm.Usage) {
 }
 
 // turnTo makes sure that the sums are those of the day. l.mu is held.
-func (l *usageStore) turnTo(ctx context.Context, day string) error {
+func (l *usageStore) loadDay(ctx context.Context, day string) error {
 	if l.day == day && l.sums != nil {
 		return nil
 	}
@@ -248,7 +248,7 @@ func (l *usageStore) turnTo(ctx context.Context, day string) error {
 	}
 	l.day, l.sums = day, make(map[core.Path]engine.Spending)
 	for _, u := range uses {
-		l.add(u.Person, u.Engine, u.Usage)
+		l.addToSums(u.Person, u.Engine, u.Usage)
 	}
 	return nil
 }
@@ -257,7 +257,7 @@ func (l *usageStore) turnTo(ctx context.Context, day string) error {
 func (l *usageStore) Spent(ctx context.Context, day string, scope core.Path) (engine.Spending, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.turnTo(ctx, day); err != nil {
+	if err := l.loadDay(ctx, day); err != nil {
 		return engine.Spending{}, err
 	}
 	return l.spent(scope), nil
@@ -313,12 +313,12 @@ func Spending(uses []memory.Use) (rows []memory.Use) {
 
 // NarrowEngines finds the engines whose limits are too small for any prompt in some
 // place. Turns never ask them there.
-func (b *Bot) NarrowEngines(ctx context.Context) (found []core.Finding) {
-	o, c := b.options(b.InForce()), b.InForce().Config
+func (b *Bot) EnginesTooSmall(ctx context.Context) (found []core.Finding) {
+	o, c := b.turnOptions(b.InForce()), b.InForce().Config
 	o.Plugins.Injectors, o.Plugins.Recons, o.Plugins.Bios = nil, nil, nil // a check connects to nothing
 	turns := turn.New(o)
 	for _, e := range c.Engines {
-		for _, place := range c.samples() {
+		for _, place := range c.samplePlaces() {
 			if e.Disabled {
 				continue
 			}
@@ -338,7 +338,7 @@ func (b *Bot) NarrowEngines(ctx context.Context) (found []core.Finding) {
 }
 
 // samples returns places whose smallest prompts differ.
-func (c *Config) samples() (places []core.Path) {
+func (c *Config) samplePlaces() (places []core.Path) {
 	for _, e := range c.Enabled {
 		if p, err := core.MakePath(e.Name, "1"); err == nil {
 			places = append(places, p)

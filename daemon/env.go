@@ -28,9 +28,9 @@ type Env struct {
 	File     string // the configuration file; empty: the first of the usual places
 
 	Patience time.Duration             // with the database; 0: its default
-	Fault    func(job string)          // of the database, for tests
-	Stuck    func(job string)          // is called when the database makes no progress
-	Stopping func(grace time.Duration) // is called when the bot begins to stop
+	BeforeJob    func(job string)          // of the database, for tests
+	OnStuck    func(job string)          // is called when the database makes no progress
+	OnStopping func(grace time.Duration) // is called when the bot begins to stop
 
 	levels logs.Levels
 	lines  admin.Lines // of the log, for the page
@@ -38,7 +38,7 @@ type Env struct {
 
 // StoreOptions returns the options for all databases.
 func (e *Env) StoreOptions() memory.Options {
-	return memory.Options{OnStuck: e.Stuck, Patience: e.Patience, BeforeJob: e.Fault}
+	return memory.Options{OnStuck: e.OnStuck, Patience: e.Patience, BeforeJob: e.BeforeJob}
 }
 
 // Load reads the configuration and the files that it names. It returns all faults at once.
@@ -128,7 +128,7 @@ func (c *Config) DataDir(getenv func(string) string) (string, error) {
 		return c.Beside(c.Bot.DataDir), nil
 	case getenv("STATE_DIRECTORY") != "":
 		return getenv("STATE_DIRECTORY"), nil
-	case isFile(c.File, ServiceConfig):
+	case samePath(c.File, ServiceConfig):
 		return ServiceState, nil
 	case getenv("XDG_STATE_HOME") != "":
 		return filepath.Join(getenv("XDG_STATE_HOME"), "synthbot"), nil
@@ -141,7 +141,7 @@ func (c *Config) DataDir(getenv func(string) string) (string, error) {
 // isFile reports whether a name, relative or not, is that of the file. The service's data are in
 // one place for all commands, also before its first start: systemd sets $STATE_DIRECTORY for the
 // daemon alone.
-func isFile(name, file string) bool {
+func samePath(name, file string) bool {
 	full, err := filepath.Abs(name)
 	return err == nil && name != "" && full == file
 }

@@ -212,7 +212,7 @@ func (p *Env) Account(platform, apiURL string, token secret.Secret) (core.Interf
 	if err := config.Read(platform, []byte(table), own, config.Options{Getenv: p.Getenv}); err != nil {
 		return nil, err
 	}
-	b := p.newBot(Life{Log: slog.New(slog.DiscardHandler)})
+	b := p.newBot(RunOptions{Log: slog.New(slog.DiscardHandler)})
 	b.Data = &Storage{Store: EmptyStore{}}
 	made, err := b.maker(b.InForce()).make(d, platform, own)
 	if err != nil {
@@ -227,7 +227,7 @@ type maker struct {
 	config *Config
 	name   string       // of the interface that is made now
 	log    *slog.Logger // of it
-	state  *state       // of it
+	state  *interfaceState       // of it
 }
 
 func (b *Bot) maker(p *parts) maker { return maker{Bot: b, config: p.Config} }
@@ -236,7 +236,7 @@ func (b *Bot) maker(p *parts) maker { return maker{Bot: b, config: p.Config} }
 func (m *maker) specs() []command.Spec { return m.InForce().Commands.Specs(core.RankBot) }
 
 // makeInterfaces makes the interfaces of a bot. It keeps former ones that did not change.
-type makeInterfaces func(m maker) ([]core.Interface, error)
+type interfaceMaker func(m maker) ([]core.Interface, error)
 
 // EnabledInterfaces makes the interfaces that the configuration enables.
 func EnabledInterfaces(m maker) ([]core.Interface, error) {
@@ -261,7 +261,7 @@ func EnabledInterfaces(m maker) ([]core.Interface, error) {
 
 func (m maker) make(d driver, name string, own any) (_ []core.Interface, err error) {
 	m.name, m.log = name, logs.Room(m.Bot.log, "interfaces/"+name)
-	if m.state, err = m.Data.state(name); err != nil {
+	if m.state, err = m.Data.interfaceState(name); err != nil {
 		return nil, err
 	}
 	return d.make(m, own)
@@ -272,7 +272,7 @@ func (m *maker) unchanged(e enabled) []core.Interface {
 	same := func(was enabled) bool {
 		return was.Name == e.Name && was.kind == e.kind && reflect.DeepEqual(was.Own, e.Own)
 	}
-	parts := m.InForce().named(e.Name)
+	parts := m.InForce().interfacesNamed(e.Name)
 	failed := slices.ContainsFunc(parts, func(i core.Interface) bool { return m.workers.failed(i) })
 	if failed || !slices.ContainsFunc(m.InForce().Config.Enabled, same) {
 		return nil
@@ -280,7 +280,7 @@ func (m *maker) unchanged(e enabled) []core.Interface {
 	return parts
 }
 
-type offerer interface {
+type commandOfferer interface {
 	// CommandsChanged says that there may be other commands or admins from now on. It does not block.
 	CommandsChanged()
 }
@@ -301,7 +301,7 @@ func ReachableInterfaces(m maker) ([]core.Interface, error) {
 }
 
 // InterfacesToLookAt makes the enabled interfaces and a terminal, for commands that only look.
-func InterfacesToLookAt(m maker) ([]core.Interface, error) {
+func InspectionInterfaces(m maker) ([]core.Interface, error) {
 	return withConsole(m, func() core.Interface { return console.New(console.Options{In: m.env.In, Out: m.env.Out}) })
 }
 
@@ -326,7 +326,7 @@ func (p *parts) consoleServer() *console.Server {
 }
 
 // Terminal makes a terminal alone. Its arrow keys bring back what users typed in the place, and Tab completes commands.
-func Terminal(o console.Options, place core.Path) makeInterfaces {
+func Terminal(o console.Options, place core.Path) interfaceMaker {
 	return func(m maker) ([]core.Interface, error) {
 		o.History, o.Complete = m.Data.typedLines(m.Bot.log, place), (&chatCommands{m.Bot}).complete
 		return []core.Interface{console.New(o)}, nil

@@ -25,10 +25,10 @@ import (
 type pageServer struct {
 	bot     *Bot
 	running admin.Running          // running turns, if the page is on
-	served  atomic.Pointer[served] // nil: the page is not served
+	served  atomic.Pointer[servedPage] // nil: the page is not served
 }
 
-type served struct {
+type servedPage struct {
 	*adminpage.Page
 	address string
 }
@@ -37,7 +37,7 @@ func (s *pageServer) serve(ctx context.Context, address string) {
 	var sampling sync.WaitGroup
 	serveHTTP(ctx, s.bot.log, "admin's page", address, func(at net.Addr) http.Handler {
 		p := adminpage.New(s.options())
-		s.served.Store(&served{p, at.String()})
+		s.served.Store(&servedPage{p, at.String()})
 		sampling.Go(func() { p.Run(ctx) })
 		return p.Handler()
 	})
@@ -97,7 +97,7 @@ func (s *pageServer) Settings(place core.Path) (rows []adminpage.Setting) {
 		set := adminpage.Setting{Name: row.Name, Value: row.Value, Set: row.Set, From: row.From}
 		set.Default = defaults[row.Name]
 		if !changed[row.Name] {
-			set.Command, set.Arg, set.Choices = p.changing(row.Name)
+			set.Command, set.Arg, set.Choices = p.changeCommand(row.Name)
 		}
 		changed[row.Name] = true
 		rows = append(rows, set)
@@ -125,7 +125,7 @@ func (c *Config) shownSettings() (rows []adminpage.Setting) {
 
 // changing returns the chat command that changes a setting of a place, the name of its argument, and the
 // choices for that; "" if no command changes the setting.
-func (p *parts) changing(name string) (command, arg string, choices []string) {
+func (p *parts) changeCommand(name string) (command, arg string, choices []string) {
 	switch name {
 	case "persona", "engine":
 		return name, "name", p.choices(name)

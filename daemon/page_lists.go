@@ -185,7 +185,7 @@ func pageButton(label, command string, args ...string) adminpage.Button {
 }
 
 // needs reports whether a plugin must not be turned off, because the configuration is unsafe without it.
-func (c *Config) needs(plugin string) bool {
+func (c *Config) requires(plugin string) bool {
 	return plugin == PairingName && c.Access.Private == PairingName
 }
 
@@ -196,7 +196,7 @@ func (s *pageServer) doSwitch(ctx context.Context, c command.Call) (string, erro
 	chosen := slices.Contains(p.Config.ChosenNames(), name)
 	switches := func(d *action.Definition) bool { return d.Name == name && !d.IsMessage() }
 	switch {
-	case isPlugin && p.Config.needs(name) && !on:
+	case isPlugin && p.Config.requires(name) && !on:
 		return "", core.Errorf(core.Invalid, "access.private is pairing, which needs it: set another access first.")
 	case isPlugin && !chosen:
 		return "", core.Errorf(core.Invalid, "The configuration does not turn it on: add [plugins.%s] there.", name)
@@ -248,10 +248,10 @@ func (s *pageServer) pluginList() []adminpage.List {
 		button := pageButton("Turn off", "switch", "what", "plugin", "name", a.name, "to", "off")
 		var why string
 		switch {
-		case chosen && off.Match(a.name) && !c.needs(a.name):
+		case chosen && off.Match(a.name) && !c.requires(a.name):
 			row.Mark, why = "off", "turned off on this page"
 			button = pageButton("Turn on", "switch", "what", "plugin", "name", a.name, "to", "on")
-		case chosen && c.needs(a.name):
+		case chosen && c.requires(a.name):
 			why = "access.private needs it"
 		case chosen && named:
 			why = "[plugins." + a.name + "] in the configuration"
@@ -263,7 +263,7 @@ func (s *pageServer) pluginList() []adminpage.List {
 			row.Mark, why = "off", "add [plugins."+a.name+"] to the configuration to turn it on"
 		}
 		row.Values = append(row.Values, why)
-		if chosen && !c.needs(a.name) {
+		if chosen && !c.requires(a.name) {
 			row.Buttons = append(row.Buttons, button)
 		}
 		list.Rows = append(list.Rows, row)
@@ -299,7 +299,7 @@ func (s *pageServer) Actions(place core.Path) []adminpage.Action {
 			Name: d.Name, Owner: d.Owner, Brief: d.Brief, Permission: string(d.Allows()), Offered: open(d.Name),
 			Schema: d.Schema, Help: d.Examples.Description,
 		}
-		a.Off = strings.Join(p.offBy(place, d), ", ")
+		a.Off = strings.Join(p.deniedBy(place, d), ", ")
 		switch {
 		case slices.Contains(own, settings.Pattern(d.Name)):
 			a.Buttons = append(a.Buttons, on)
@@ -312,7 +312,7 @@ func (s *pageServer) Actions(place core.Path) []adminpage.Action {
 }
 
 // offBy lists the settings that turn an action off in a place.
-func (p *parts) offBy(place core.Path, d *action.Definition) (list []string) {
+func (p *parts) deniedBy(place core.Path, d *action.Definition) (list []string) {
 	isHome := false
 	for i := range p.Config.Enabled {
 		e := &p.Config.Enabled[i]

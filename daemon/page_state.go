@@ -151,7 +151,7 @@ func (b host) names(ctx context.Context, paths ...core.Path) map[core.Path]strin
 // Names returns the names of places and users, for admins. Paths without a name are left out.
 func (p *parts) Names(v core.View, paths ...core.Path) (map[core.Path]string, error) {
 	known := func(path core.Path) string {
-		n, ok := p.at(path).(core.Namer)
+		n, ok := p.interfaceAt(path).(core.Namer)
 		if !ok {
 			return ""
 		}
@@ -165,7 +165,7 @@ func (p *parts) Names(v core.View, paths ...core.Path) (map[core.Path]string, er
 }
 
 // named returns the name of a place or user, followed by its path in parentheses, or only the path.
-func (b host) named(ctx context.Context, path core.Path) string {
+func (b host) nameWithPath(ctx context.Context, path core.Path) string {
 	name := b.names(ctx, path)[path]
 	if name == "" {
 		return path.String()

@@ -108,7 +108,7 @@ func readPDF(ctx context.Context, data []byte) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("pdf: %w", err)
 	}
-	out, errs := capped{most: pdfOutput}, capped{most: pdfReason}
+	out, errs := cappedBuffer{most: pdfOutput}, cappedBuffer{most: pdfReason}
 	c.Stdout, c.Stderr = &out, &errs
 	if err := c.Run(); err != nil {
 		if ctx.Err() != nil {
@@ -122,14 +122,14 @@ func readPDF(ctx context.Context, data []byte) (string, error) {
 	return out.String(), nil
 }
 
-type capped struct {
+type cappedBuffer struct {
 	kept bytes.Buffer
 	most int // bytes
 }
 
-func (c *capped) Write(p []byte) (int, error) {
+func (c *cappedBuffer) Write(p []byte) (int, error) {
 	c.kept.Write(p[:min(len(p), max(c.most-c.kept.Len(), 0))])
 	return len(p), nil
 }
 
-func (c *capped) String() string { return c.kept.String() }
+func (c *cappedBuffer) String() string { return c.kept.String() }

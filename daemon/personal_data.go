@@ -37,7 +37,7 @@ func (d *personalData) show(ctx context.Context, c command.Call) (string, error)
 		return text, nil
 	}
 	text += "\n"
-	_, sends := d.InForce().at(c.Path).(core.FileSender)
+	_, sends := d.InForce().interfaceAt(c.Path).(core.FileSender)
 	switch {
 	case !sends:
 		text += "I cannot send files here; `synthbot memory export " + c.Person.String() +
@@ -59,7 +59,7 @@ func (d *personalData) Export(ctx context.Context, w io.Writer, path core.Path) 
 		return err
 	}
 	e := json.NewEncoder(llm.ThoughtlessLines(w))
-	for name, k := range able[core.DataKeeper](d.InForce()) {
+	for name, k := range pluginsWith[core.DataKeeper](d.InForce()) {
 		kept, err := k.Kept(ctx, path)
 		if err != nil {
 			return fmt.Errorf("plugin %s: %w", name, err)
@@ -80,7 +80,7 @@ func countRows(export []byte) string {
 	for lines.Scan() {
 		var row map[string]json.RawMessage
 		if json.Unmarshal(lines.Bytes(), &row) == nil {
-			kinds[kindOf(row)]++
+			kinds[rowKind(row)]++
 		}
 	}
 	if len(kinds) == 0 {
@@ -94,7 +94,7 @@ func countRows(export []byte) string {
 	return s.String()
 }
 
-func kindOf(row map[string]json.RawMessage) string {
+func rowKind(row map[string]json.RawMessage) string {
 	for _, k := range []struct{ key, name string }{
 		{"entry", "messages"}, {"memory", "memories"}, {"item", "notes of plugins"}, {"plugin", "notes of plugins"},
 		{"use", "days of use"}, {"state", "topics"}, {"record", "steps of answers"},
@@ -121,9 +121,9 @@ func (d *personalData) forgetAuthor(ctx context.Context, c command.Call) (string
 // Deleted bytes stay in the file until Compact.
 func (d *personalData) forget(ctx context.Context, path core.Path) error {
 	ctx = epochs.Without(ctx) // the author of the turn may be the person
-	errs := []error{d.erase(ctx, path), d.Data.DB.Forget(ctx, path)}
+	errs := []error{d.erasePluginData(ctx, path), d.Data.DB.Forget(ctx, path)}
 	// A running turn may have stored something in between. None can from now on.
-	errs = append(errs, d.erase(ctx, path))
+	errs = append(errs, d.erasePluginData(ctx, path))
 	d.Turns.Forget()
 	listener := d.InForce().listener
 	if listener != nil {
@@ -139,12 +139,12 @@ func (d *personalData) forget(ctx context.Context, path core.Path) error {
 }
 
 // erase lets plugins erase what they keep of a person under other paths.
-func (d *personalData) erase(ctx context.Context, person core.Path) error {
+func (d *personalData) erasePluginData(ctx context.Context, person core.Path) error {
 	if !person.IsPerson() {
 		return nil
 	}
 	var errs []error
-	for _, k := range able[core.DataKeeper](d.InForce()) {
+	for _, k := range pluginsWith[core.DataKeeper](d.InForce()) {
 		errs = append(errs, k.Erase(ctx, person))
 	}
 	return errors.Join(errs...)

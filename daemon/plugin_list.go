@@ -30,50 +30,50 @@ import (
 // availablePlugins lists all plugins, in the order in which they are made.
 var availablePlugins = []available{
 	{
-		name: "memory", constructor: by(memory.New), byDefault: true,
+		name: "memory", constructor: constructorOf(memory.New), byDefault: true,
 		doc: "Memories: facts that the bot stores, finds and forgets.",
 	},
-	{name: "reminders", constructor: by(reminders.New), byDefault: true, doc: "Reminders, single or recurring."},
+	{name: "reminders", constructor: constructorOf(reminders.New), byDefault: true, doc: "Reminders, single or recurring."},
 	{
-		name: "people", constructor: by(people.New),
+		name: "people", constructor: constructorOf(people.New),
 		doc: "Short bios of users, from what they say about themselves.",
 	},
-	{name: "diary", constructor: by(diary.New), doc: "The bot's own diary, one for each place."},
-	{name: "games", constructor: by(games.New), doc: "Dice, random choices and polls."},
+	{name: "diary", constructor: constructorOf(diary.New), doc: "The bot's own diary, one for each place."},
+	{name: "games", constructor: constructorOf(games.New), doc: "Dice, random choices and polls."},
 	{
-		name: "standard", constructor: by(standard.New), wanted: hasBlueprints, complete: checkVoice,
+		name: "standard", constructor: constructorOf(standard.New), wanted: hasBlueprints, complete: checkVoice,
 		doc: "The standard actions of the plan schema: display, notify, wait, confirm, api_call, speak. " +
 			"On if there are blueprints.",
 	},
 	{
-		name: BlueprintName, constructor: by(blueprint.New), complete: completeBlueprints,
+		name: BlueprintName, constructor: constructorOf(blueprint.New), complete: completeBlueprints,
 		doc: "Actions from agent blueprints (ai-tools.json), over HTTP or by local commands.",
 	},
 	{
-		name: "mcp", constructor: by(mcp.New), complete: checkServers,
+		name: "mcp", constructor: constructorOf(mcp.New), complete: checkServers,
 		doc: "Actions from Model Context Protocol servers.",
 	},
 	{
-		name: "moderation", constructor: by(newModeration),
+		name: "moderation", constructor: constructorOf(newModeration),
 		doc: "Blocks, mutes, limits, guards and rules, for moderators and admins.",
 	},
 	{
-		name: "lorebook", constructor: by(lorebook.New), wanted: hasLore, complete: completeLore,
+		name: "lorebook", constructor: constructorOf(lorebook.New), wanted: hasLore, complete: completeLore,
 		doc: "Lore that matches the conversation, from the persona's card and from books. On if a persona has a book.",
 	},
 	{
-		name: "knowledge", constructor: by(knowledge.New), complete: completeKnowledge,
+		name: "knowledge", constructor: constructorOf(knowledge.New), complete: completeKnowledge,
 		doc: "Answers from documents: folders, web pages, feeds, and what users teach.",
 	},
-	{name: "clock", constructor: by(clock.New), doc: "The time, the day, the season and the weather."},
-	{name: "beats", constructor: by(beats.New), doc: "What the bot does on its own, on a schedule."},
-	{name: "web", constructor: by(web.New), doc: "Reading and searching the web."},
+	{name: "clock", constructor: constructorOf(clock.New), doc: "The time, the day, the season and the weather."},
+	{name: "beats", constructor: constructorOf(beats.New), doc: "What the bot does on its own, on a schedule."},
+	{name: "web", constructor: constructorOf(web.New), doc: "Reading and searching the web."},
 	{
-		name: "review", constructor: by(review.New),
+		name: "review", constructor: constructorOf(review.New),
 		doc: "Sends replies back to the model that promise what no action does, or break the limits of a place.",
 	},
 	{
-		name: PairingName, constructor: by(pairing.New),
+		name: PairingName, constructor: constructorOf(pairing.New),
 		wanted: func(c *Config) bool { return c.Access.Private == PairingName },
 		doc:    "Lets unknown users in by a code. On if access.private is pairing.",
 	},

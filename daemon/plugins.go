@@ -38,7 +38,7 @@ type constructor struct {
 	make   func(h core.Host, own any) (core.Plugin, error)
 }
 
-func by[C any, P core.Plugin](make func(core.Host, C) (P, error)) constructor {
+func constructorOf[C any, P core.Plugin](make func(core.Host, C) (P, error)) constructor {
 	return constructor{
 		config: func() any { return new(C) },
 		make:   func(h core.Host, own any) (core.Plugin, error) { return make(h, *own.(*C)) },
@@ -66,7 +66,7 @@ func decodePlugins(c *Config, d *config.Document) {
 		if !common.Enabled {
 			table = table.Unresolved() // its secrets may be absent
 		}
-		if !common.Enabled && c.needs(a.name) {
+		if !common.Enabled && c.requires(a.name) {
 			const text = "access.private is pairing, which needs it; take this out, or set another access"
 			d.Fault(text, "plugins", a.name, "enabled")
 		}
@@ -105,7 +105,7 @@ func (b *Bot) plugins(c *Config) (all []loaded, err error) {
 	kept := zone(c) == zone(former.Config) && c.Bot.Language == former.Config.Bot.Language
 	off := b.changes.At(core.Path{}).PluginsOff
 	for _, next := range c.Chosen {
-		if off.Match(next.name) && !c.needs(next.name) {
+		if off.Match(next.name) && !c.requires(next.name) {
 			continue
 		}
 		i := slices.IndexFunc(former.plugins, func(l loaded) bool {
@@ -132,12 +132,12 @@ func (b *Bot) plugins(c *Config) (all []loaded, err error) {
 const PairingName = "pairing"
 
 // exempt is a gate that lets people pass who have access by the configuration.
-type exempt struct {
+type exemptGate struct {
 	gate.Gate
 	access *turn.Access
 }
 
-func (e exempt) Judge(m *core.Message, again bool) gate.Verdict {
+func (e exemptGate) Judge(m *core.Message, again bool) gate.Verdict {
 	if person, err := m.Path.Person(m.Author.ID); err == nil && e.access.Allows(person, m) {
 		return gate.Verdict{}
 	}
@@ -177,7 +177,7 @@ func (p *parts) Pairing() *pairing.Plugin {
 }
 
 // able yields the plugins that have an ability, by their names.
-func able[T any](p *parts) iter.Seq2[string, T] {
+func pluginsWith[T any](p *parts) iter.Seq2[string, T] {
 	return func(yield func(string, T) bool) {
 		for _, l := range p.plugins {
 			if x, ok := l.Plugin.(T); ok && !yield(l.name, x) {
@@ -189,7 +189,7 @@ func able[T any](p *parts) iter.Seq2[string, T] {
 
 // pluginOf returns the plugin of a type; its zero value if it is off.
 func pluginOf[T core.Plugin](p *parts) (found T) {
-	for _, found = range able[T](p) {
+	for _, found = range pluginsWith[T](p) {
 	}
 	return found
 }
@@ -233,7 +233,7 @@ func (h host) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 }
 
 func (h host) Tell(ctx context.Context, to core.Path, text string) error {
-	t, ok := h.InForce().at(to).(core.Teller)
+	t, ok := h.InForce().interfaceAt(to).(core.Teller)
 	if !ok {
 		return core.Errorf(core.Broken, "cannot send messages there")
 	}
@@ -241,7 +241,7 @@ func (h host) Tell(ctx context.Context, to core.Path, text string) error {
 }
 
 func (h host) SendFile(ctx context.Context, parts core.Deliveries, n int, what core.Sent, f core.Upload) error {
-	c, ok := h.InForce().at(what.Path).(core.FileSender)
+	c, ok := h.InForce().interfaceAt(what.Path).(core.FileSender)
 	if !ok {
 		return core.Errorf(core.Broken, "cannot send files here")
 	}
@@ -249,7 +249,7 @@ func (h host) SendFile(ctx context.Context, parts core.Deliveries, n int, what c
 }
 
 func (h host) Fetch(ctx context.Context, place core.Path, a core.Attachment, max int64) ([]byte, error) {
-	f, ok := h.InForce().at(place).(core.Fetcher)
+	f, ok := h.InForce().interfaceAt(place).(core.Fetcher)
 	if !ok {
 		return nil, core.Errorf(core.Broken, "cannot fetch files here")
 	}
@@ -257,7 +257,7 @@ func (h host) Fetch(ctx context.Context, place core.Path, a core.Attachment, max
 }
 
 func (h host) Link(place core.Path, id string) string {
-	l, ok := h.InForce().at(place).(core.Linker)
+	l, ok := h.InForce().interfaceAt(place).(core.Linker)
 	if !ok {
 		return ""
 	}
@@ -273,7 +273,7 @@ func (h host) NotifyAdmins(text string) { h.alerts.report(text) }
 // sendAdmins sends a text to each admin on their own platform. It returns at once.
 func (b *Bot) sendAdmins(text string) {
 	for _, admin := range b.admins() {
-		t, ok := b.InForce().at(admin).(core.Teller)
+		t, ok := b.InForce().interfaceAt(admin).(core.Teller)
 		if !ok {
 			continue
 		}

@@ -27,9 +27,9 @@ func assembled(t *testing.T, toml string) *Bot {
 		t.Fatal(err)
 	}
 	var b *Bot
-	l := Life{
+	l := RunOptions{
 		Config: c, Log: p.Logger(c, 0), Open: func() (Store, error) { return EmptyStore{}, nil },
-		Interfaces: InterfacesToLookAt, Look: func(made *Bot) error { b = made; return nil },
+		Interfaces: InspectionInterfaces, Inspect: func(made *Bot) error { b = made; return nil },
 	}
 	if err := p.Run(t.Context(), l); err != nil {
 		t.Fatal(err)

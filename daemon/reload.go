@@ -35,7 +35,7 @@ type reloads struct {
 
 // run makes the requested changes. It blocks until the bot begins to stop or, if it is attended, its first
 // interface ends.
-func (r *reloads) run(intake context.Context, l Life) {
+func (r *reloads) run(intake context.Context, l RunOptions) {
 	var over <-chan struct{}
 	if l.Attended {
 		over = r.workers.find(r.InForce().Interfaces[0]).done
@@ -126,7 +126,7 @@ func (r *reloads) replace(old, next *parts) error {
 	r.putInForce(next)
 	for _, i := range old.Interfaces {
 		if !slices.Contains(next.Interfaces, i) {
-			r.workers.stop(share{i})
+			r.workers.stop(shareKey{i})
 			r.workers.stop(i)
 		}
 	}
@@ -136,7 +136,7 @@ func (r *reloads) replace(old, next *parts) error {
 		labels = append(labels, label(i))
 	}
 	r.alerts.reloaded(next.Engines.Names(), labels)
-	drained := r.Turns.Reconfigure(r.options(next))
+	drained := r.Turns.Reconfigure(r.turnOptions(next))
 	r.startInterfaces(old, next)
 	r.retiring.Go(func() {
 		drained() // running turns may still need the plugins
@@ -153,13 +153,13 @@ func (r *reloads) replace(old, next *parts) error {
 // held.
 func (r *reloads) rebuild() {
 	next := *r.InForce()
-	next.budget = r.budget(&next) // settings may have changed it
+	next.budget = r.newBudget(&next) // settings may have changed it
 	if err := next.collectActions(); err != nil {
 		r.log.Error("changed actions conflict; the former ones stay in force", "err", err)
 		return
 	}
 	r.parts.Store(&next)
-	r.Turns.Reconfigure(r.options(&next))
+	r.Turns.Reconfigure(r.turnOptions(&next))
 	r.log.Info("actions have changed", "actions", len(next.Snapshot.All()))
 }
 
@@ -192,21 +192,21 @@ func (c *Config) keepFixed(next *Config) (later []string) {
 		next.Enabled = append(slices.DeleteFunc(next.Enabled, fixed), was...)
 		sorting.Sort(next.Enabled, func(a, b enabled) int { return strings.Compare(a.Name, b.Name) })
 	}
-	later = keep(later, "bot.data_dir", c.Bot.DataDir, &next.Bot.DataDir)
-	later = keep(later, "store", c.Store, &next.Store)
-	later = keep(later, "metrics.listen", c.Metrics, &next.Metrics)
-	tools := next.served()
-	later = keep(later, "plugins.blueprint.serve.listen", c.served().Listen, &tools.Listen)
+	later = keepValue(later, "bot.data_dir", c.Bot.DataDir, &next.Bot.DataDir)
+	later = keepValue(later, "store", c.Store, &next.Store)
+	later = keepValue(later, "metrics.listen", c.Metrics, &next.Metrics)
+	tools := next.toolAccess()
+	later = keepValue(later, "plugins.blueprint.serve.listen", c.toolAccess().Listen, &tools.Listen)
 	own := next.Blueprints()
 	if own != nil {
 		own.Serve = tools
 	}
-	later = keep(later, "log.format", c.Log.Format, &next.Log.Format)
-	return keep(later, "admin.listen", c.Admin, &next.Admin)
+	later = keepValue(later, "log.format", c.Log.Format, &next.Log.Format)
+	return keepValue(later, "admin.listen", c.Admin, &next.Admin)
 }
 
 // keep puts a value back, and adds its key to the list if it differed.
-func keep[T comparable](later []string, key string, was T, is *T) []string {
+func keepValue[T comparable](later []string, key string, was T, is *T) []string {
 	if *is != was {
 		later = append(later, key)
 	}

@@ -24,12 +24,12 @@ import (
 )
 
 // Life configures one Run.
-type Life struct {
+type RunOptions struct {
 	Config     *Config
 	Log        *slog.Logger
 	Open       func() (Store, error) // opens the store; nil: the database, which is created if it is missing
-	Interfaces makeInterfaces
-	Look       func(*Bot) error // called instead of running the bot; nil: the bot runs
+	Interfaces interfaceMaker
+	Inspect       func(*Bot) error // called instead of running the bot; nil: the bot runs
 	Grace      time.Duration    // for turns to finish when the bot stops
 	Attended   bool             // the bot stops when its first interface does
 	RunCommand RunCommand       // executes the commands of the control socket; nil: not a daemon
@@ -39,7 +39,7 @@ type Life struct {
 
 // Run is the program from top to bottom: it builds a bot, runs it until ctx ends, and closes it. It blocks
 // until all of it has stopped. Each part is built with the help of those before it.
-func (e *Env) Run(ctx context.Context, l Life) (err error) {
+func (e *Env) Run(ctx context.Context, l RunOptions) (err error) {
 	b := e.newBot(l)
 	ctx, b.monitor.end = context.WithCancelCause(ctx)
 	defer b.monitor.end(nil)
@@ -56,8 +56,8 @@ func (e *Env) Run(ctx context.Context, l Life) (err error) {
 		p = &parts{Config: c, personas: e.withImported(c, b.log), listener: speech.NewListener(&c.Speech)}
 		p.speaker = speech.NewSpeaker(&c.Speech)
 		p.settings = c.resolver(b.changes, p.scopes)
-		p.budget = b.budget(p)
-		if p.Engines, err = b.engines(p); err != nil {
+		p.budget = b.newBudget(p)
+		if p.Engines, err = b.newChain(p); err != nil {
 			return nil, err
 		}
 		if p.plugins, err = b.plugins(c); err != nil {
@@ -69,7 +69,7 @@ func (e *Env) Run(ctx context.Context, l Life) (err error) {
 		if p.Interfaces, err = l.Interfaces(b.maker(p)); err != nil {
 			return nil, err
 		}
-		if p.small, err = b.small(p); err != nil {
+		if p.smallRecon, err = b.smallRecon(p); err != nil {
 			return nil, err
 		}
 		return p, p.collectActions()
@@ -80,10 +80,10 @@ func (e *Env) Run(ctx context.Context, l Life) (err error) {
 	}
 
 	// Turns: they receive messages, ask the engines and execute what these answer.
-	b.Turns = turn.New(b.options(p))
+	b.Turns = turn.New(b.turnOptions(p))
 	b.putInForce(p)
-	if l.Look != nil {
-		return l.Look(b)
+	if l.Inspect != nil {
+		return l.Inspect(b)
 	}
 
 	// Start: plugins and turns first, then interfaces, which bring messages.
@@ -125,8 +125,8 @@ func (b *Bot) start(
 	}()
 	b.startInterfaces(new(parts), p)
 	b.workers.start(tools, "sharing", b.workers.sharing, b.workers.sharing.poll)
-	if b.env.Stopping != nil {
-		context.AfterFunc(intake, func() { b.env.Stopping(grace) })
+	if b.env.OnStopping != nil {
+		context.AfterFunc(intake, func() { b.env.OnStopping(grace) })
 	}
 	return intake, func(grace time.Duration) error {
 		err := b.workers.stopAll(func(w *worker) bool { _, ok := w.key.(core.Interface); return ok })
@@ -171,7 +171,7 @@ func (w *workers) start(ctx context.Context, name string, key any, run func(cont
 	w.mu.Unlock()
 	go func() {
 		defer close(one.done)
-		recovery := time.AfterFunc(steady, func() { w.alerts.set(name, true, name+" runs again.") })
+		recovery := time.AfterFunc(recoveryTime, func() { w.alerts.set(name, true, name+" runs again.") })
 		err := run(ctx)
 		recovery.Stop()
 		if err != nil && ctx.Err() == nil {
@@ -243,11 +243,11 @@ type runner struct {
 
 // runners returns the parts that work in the background, besides interfaces.
 func (p *parts) runners() (all []runner) {
-	for name, r := range able[core.Runner](p) {
+	for name, r := range pluginsWith[core.Runner](p) {
 		all = append(all, runner{"plugin " + name, r})
 	}
-	if p.small != nil {
-		all = append(all, runner{"recon", p.small})
+	if p.smallRecon != nil {
+		all = append(all, runner{"recon", p.smallRecon})
 	}
 	return all
 }
@@ -265,7 +265,7 @@ func (b *Bot) startPlugins(old, next *parts) {
 // startInterfaces starts the interfaces that are not among the old parts. The others offer the chat commands anew.
 func (b *Bot) startInterfaces(old, next *parts) {
 	for _, i := range next.Interfaces {
-		o, offers := i.(offerer)
+		o, offers := i.(commandOfferer)
 		switch {
 		case !slices.Contains(old.Interfaces, i):
 			b.workers.sharing.start(i, func() {

@@ -28,7 +28,7 @@ import (
 
 // serve starts the services that only a daemon has: the watchdog, metrics, the admin's page, the tool server,
 // the control socket, and the watch on the configuration's files. They end with intake; wait waits for them.
-func (b *Bot) serve(intake context.Context, l Life) (wait func()) {
+func (b *Bot) serve(intake context.Context, l RunOptions) (wait func()) {
 	if l.RunCommand == nil {
 		return func() {}
 	}
@@ -38,7 +38,7 @@ func (b *Bot) serve(intake context.Context, l Life) (wait func()) {
 	services.Go(func() { serveHTTP(intake, b.log, "metrics", l.Config.Metrics.Listen, metrics) })
 	services.Go(func() { b.page.serve(intake, l.Config.Admin.Listen) })
 	tools := &toolServer{b, make(chan struct{}, maxToolCalls)}
-	services.Go(func() { tools.serve(intake, l.Config.served().Listen) })
+	services.Go(func() { tools.serve(intake, l.Config.toolAccess().Listen) })
 	services.Go(b.openControl(intake, l.RunCommand))
 	services.Go(func() { b.reloads.watch(intake) })
 	notifySystemd(b.log, daemon.SdNotifyReady)
@@ -141,7 +141,7 @@ type monitor struct {
 // outage returns what the store calls with true when something keeps it from working, and with false when that is over.
 // Meanwhile no messages are accepted. None get lost, because platforms keep what was not acknowledged. Afterwards
 // failed turns are retried.
-func (m *monitor) outage(what string, state *atomic.Bool, begins, ends string) func(bool) {
+func (m *monitor) outageHandler(what string, state *atomic.Bool, begins, ends string) func(bool) {
 	return func(on bool) {
 		if m.InForce().Engines == nil {
 			return // the bot is not built yet
@@ -229,7 +229,7 @@ func (m *monitor) checkPlatforms() {
 		switch {
 		case !m.workers.sharing.serves(i):
 			m.alerts.set(name+receiving, true, name+": "+elsewhere+".")
-		case w == nil || w.ended() || m.env.Clock().Sub(w.began) < steady:
+		case w == nil || w.ended() || m.env.Clock().Sub(w.began) < recoveryTime:
 		case err != nil:
 			m.alerts.set(name+receiving, false, name+" receives no messages: "+txt.Line(err.Error()))
 		default:

@@ -31,7 +31,7 @@ type sharing struct {
 
 const (
 	pollInterval = 5 * time.Second  // how often changes of other processes are looked for, in case hints are lost
-	leaveTime    = 10 * time.Second // for turns to finish when another process takes an interface over
+	handoverTime    = 10 * time.Second // for turns to finish when another process takes an interface over
 	graceTime    = 2 * time.Second  // for turns to finish when the bot stops and another process continues them
 )
 
@@ -63,7 +63,7 @@ func (s *sharing) grace(configured time.Duration) time.Duration {
 }
 
 // share is the key of the worker that serves an interface while this process owns it.
-type share struct{ core.Interface }
+type shareKey struct{ core.Interface }
 
 // isShared reports whether other processes can serve an interface. A terminal belongs to its own process.
 func (s *sharing) isShared(name string) bool {
@@ -89,18 +89,18 @@ func (s *sharing) start(i core.Interface, listen func()) {
 		return
 	}
 	part := s.InForce().Config.kinds[i.Name()] + " " + label(i)
-	s.workers.start(s.workers.tools, "share of "+label(i), share{i}, func(ctx context.Context) error {
+	s.workers.start(s.workers.tools, "share of "+label(i), shareKey{i}, func(ctx context.Context) error {
 		return s.database().Claim(ctx, part, func(owned context.Context) error {
 			s.log.Info("serving", "interface", label(i))
 			s.served.Store(i, true)
-			s.Data.usage.readAgain() // another process counted the usage until now
+			s.Data.usage.invalidate() // another process counted the usage until now
 			listen()
 			if err := s.Turns.TakeOver(owned); err != nil && owned.Err() == nil {
 				s.log.Warn("questions of the former worker do not expire", "interface", label(i), "err", err)
 			}
 			<-owned.Done()
 			if ctx.Err() == nil { // another process will serve it
-				s.leave(i)
+				s.stopServing(i)
 			}
 			return nil
 		})
@@ -108,11 +108,11 @@ func (s *sharing) start(i core.Interface, listen func()) {
 }
 
 // leave stops serving an interface, and waits a while for its running turns.
-func (s *sharing) leave(i core.Interface) {
+func (s *sharing) stopServing(i core.Interface) {
 	s.log.Info("leaving to another process", "interface", label(i))
 	s.workers.stop(i)
 	s.served.Delete(i)
-	s.Turns.Leave(leaveTime)
+	s.Turns.Leave(handoverTime)
 }
 
 // run runs background work. Work that only one process may do runs while this one owns it.
@@ -134,9 +134,9 @@ func (s *sharing) poll(ctx context.Context) error {
 		if s.echoes.Swap(0) == 0 {
 			s.refresh("")
 		}
-		s.noticeReload(ctx)
+		s.checkReload(ctx)
 		s.storeDigest(ctx)
-		s.Data.usage.readAgain()
+		s.Data.usage.invalidate()
 		s.Turns.Sweep()
 		if err := db.Hint(ctx, fmt.Sprint(hintEcho, db.Self())); err != nil && ctx.Err() == nil {
 			s.log.Debug("hint not sent", "err", err)
@@ -153,7 +153,7 @@ func (s *sharing) storeDigest(ctx context.Context) {
 	if c == s.stored {
 		return
 	}
-	for _, w := range s.list(ctx) {
+	for _, w := range s.processes(ctx) {
 		if w.ID == s.database().Self() {
 			items := s.Data.Items(sharingItems)
 			if values.Put(ctx, items, core.Path{}, configKey+w.Name, c.digest()) == nil {
@@ -198,7 +198,7 @@ const usedFormat = "%d %s %q %s"
 func (s *sharing) used(name string) func(by core.Path, what string) {
 	return func(by core.Path, what string) {
 		db := s.database()
-		if db == nil || len(s.InForce().named(by.Interface())) < 2 {
+		if db == nil || len(s.InForce().interfacesNamed(by.Interface())) < 2 {
 			return
 		}
 		hint := hintUsed + fmt.Sprintf(usedFormat, db.Self(), name, what, by)
@@ -222,7 +222,7 @@ func (s *sharing) handleUsed(about string) {
 	case actionLimits:
 		s.runtime.Used(by, what)
 	}
-	for plugin, counter := range able[gate.Counter](s.InForce()) {
+	for plugin, counter := range pluginsWith[gate.Counter](s.InForce()) {
 		if plugin == name {
 			counter.Used(by, what)
 		}
@@ -238,7 +238,7 @@ func (s *sharing) refresh(name string) {
 		s.reloads.settingsChanged()
 	}
 	if name == sharingItems {
-		s.noticeReload(context.Background())
+		s.checkReload(context.Background())
 	}
 	for _, r := range s.refreshers(name) {
 		r.Refresh()
@@ -259,7 +259,7 @@ func (s *sharing) announceReload(ctx context.Context) {
 }
 
 // noticeReload requests a reload if another process has read its configuration again.
-func (s *sharing) noticeReload(ctx context.Context) {
+func (s *sharing) checkReload(ctx context.Context) {
 	item, _, err := s.Data.Items(sharingItems).Get(ctx, core.Path{}, reloadKey)
 	if err != nil {
 		return // the next poll tries again
@@ -273,7 +273,7 @@ func (s *sharing) noticeReload(ctx context.Context) {
 
 // refreshers returns the plugins that cache items, or only the named one.
 func (s *sharing) refreshers(name string) (all []core.Refresher) {
-	for plugin, r := range able[core.Refresher](s.InForce()) {
+	for plugin, r := range pluginsWith[core.Refresher](s.InForce()) {
 		if name == "" || name == plugin {
 			all = append(all, r)
 		}
@@ -332,7 +332,7 @@ func (i *sharedItems) changed(ctx context.Context, err error) {
 const elsewhere = "another worker serves it"
 
 // list lists the processes that use the store; none if it allows only one, or does not answer.
-func (s *sharing) list(ctx context.Context) []memory.Worker {
+func (s *sharing) processes(ctx context.Context) []memory.Worker {
 	db := s.database()
 	if db == nil {
 		return nil
@@ -346,7 +346,7 @@ func (s *sharing) list(ctx context.Context) []memory.Worker {
 
 func (s *sharing) workerLines(ctx context.Context) (lines []string) {
 	own, items := s.InForce().Config.digest(), s.Data.Items(sharingItems)
-	for _, w := range s.list(ctx) {
+	for _, w := range s.processes(ctx) {
 		digest, ok, err := values.Get[string](ctx, items, core.Path{}, configKey+w.Name)
 		switch {
 		case w.ID == s.database().Self():

@@ -20,7 +20,7 @@ const (
 	speechOut = "speech.out"
 )
 
-func (b *Bot) speech(p *parts) turn.Speech {
+func (b *Bot) turnSpeech(p *parts) turn.Speech {
 	hears := func(e engine.Config) bool { return e.Hearing && !e.Disabled }
 	s := turn.Speech{Deaf: !slices.ContainsFunc(p.Config.Engines, hears), Overhears: p.Config.Speech.In.Overhear}
 	if p.speaker != nil && p.Config.Speech.Out.When != "never" {
@@ -85,7 +85,7 @@ func (b *Bot) meter(p *parts, name string, q core.Question) speech.Meter {
 	return func(ctx context.Context, do func(context.Context) (tokens int, err error)) error {
 		return p.budget.Meter(ctx, q, name, func(ctx context.Context) (int, error) {
 			if !q.Unshown {
-				defer turn.ShowTyping(ctx, p.sign(name, q.Path), q.Path, logs.Room(b.log, "core/speech"))()
+				defer turn.ShowTyping(ctx, p.workIndicator(name, q.Path), q.Path, logs.Room(b.log, "core/speech"))()
 			}
 			return do(ctx)
 		})
@@ -98,10 +98,10 @@ type recording struct{ core.RecordingIndicator }
 func (r recording) ShowTyping(ctx context.Context, place core.Path) { r.ShowRecording(ctx, place) }
 
 // sign returns how the interface of a place shows that the bot does such work; nil if it cannot.
-func (p *parts) sign(name string, place core.Path) core.TypingIndicator {
-	r, ok := p.at(place).(core.RecordingIndicator)
+func (p *parts) workIndicator(name string, place core.Path) core.TypingIndicator {
+	r, ok := p.interfaceAt(place).(core.RecordingIndicator)
 	if ok && name == speechOut {
 		return recording{r}
 	}
-	return ability[core.TypingIndicator](p)(place)
+	return interfaceAs[core.TypingIndicator](p)(place)
 }

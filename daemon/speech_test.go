@@ -46,7 +46,7 @@ func TestActionSpeaks(t *testing.T) {
 		case want == "" && (err != nil || !strings.HasPrefix(string(f.Data), "OggSGood night, and")):
 			t.Errorf("%q, %v", f.Data, err)
 		}
-		if b.speech(b.InForce()).Speak != nil {
+		if b.turnSpeech(b.InForce()).Speak != nil {
 			t.Error("answers are spoken")
 		}
 	}

@@ -27,7 +27,7 @@ type Storage struct {
 }
 
 // openStore opens the store, and reads from it the settings that users changed.
-func (b *Bot) openStore(l Life) error {
+func (b *Bot) openStore(l RunOptions) error {
 	open := l.Open
 	if open == nil {
 		open = func() (Store, error) { return b.openDatabase(l.Config) }
@@ -55,43 +55,43 @@ func (b *Bot) openDatabase(c *Config) (Store, error) {
 	}
 	o := b.env.StoreOptions()
 	o.Config, o.Log = c.Memory, logs.Room(b.log, "memory")
-	o.OnFull = b.monitor.outage("disk", &b.monitor.full,
+	o.OnFull = b.monitor.outageHandler("disk", &b.monitor.full,
 		"The disk is full. I accept no messages until there is space; nothing is lost.",
 		"There is space on the disk again, and I go on.")
-	o.OnAway = b.monitor.outage("database", &b.monitor.away,
+	o.OnAway = b.monitor.outageHandler("database", &b.monitor.away,
 		"The database cannot be reached. I accept no messages until it can; nothing is lost.",
 		"The database can be reached again, and I go on.")
 	o.Server, o.OnFenced, o.OnHint = c.Store, b.monitor.end, b.workers.sharing.handleHint
 	return memory.Open(dir, o)
 }
 
-type state struct {
+type interfaceState struct {
 	items core.Items
 	place core.Path
 	db    *memory.DB
 }
 
-func (s *Storage) state(name string) (*state, error) {
+func (s *Storage) interfaceState(name string) (*interfaceState, error) {
 	place, err := core.MakePath(name)
 	if err != nil {
 		return nil, err
 	}
-	return &state{s.Items("interface " + name), place, s.DB}, nil
+	return &interfaceState{s.Items("interface " + name), place, s.DB}, nil
 }
 
 // Get returns nil for an unknown key.
-func (s *state) Get(ctx context.Context, key string) (value []byte, err error) {
+func (s *interfaceState) Get(ctx context.Context, key string) (value []byte, err error) {
 	value, _, err = values.Get[[]byte](ctx, s.items, s.place, key)
 	return value, err
 }
 
 // Put is durable when it returns.
-func (s *state) Put(ctx context.Context, key string, value []byte) error {
+func (s *interfaceState) Put(ctx context.Context, key string, value []byte) error {
 	return values.Put(ctx, s.items, s.place, key, value)
 }
 
 // Swap implements driver.Swapper.
-func (s *state) Swap(ctx context.Context, key string, old, value []byte) (ok bool, err error) {
+func (s *interfaceState) Swap(ctx context.Context, key string, old, value []byte) (ok bool, err error) {
 	err = values.Edit(ctx, s.items, s.place, key, func(now *[]byte) (keep bool, err error) {
 		if !bytes.Equal(*now, old) {
 			return false, core.ErrVersion
@@ -106,7 +106,7 @@ func (s *state) Swap(ctx context.Context, key string, old, value []byte) (ok boo
 }
 
 // Holds implements driver.Holder.
-func (s *state) Holds() bool { return s.db == nil || memory.OwnsParts(s.db) }
+func (s *interfaceState) Holds() bool { return s.db == nil || memory.OwnsParts(s.db) }
 
 // EmptyStore is the store of a bot that never heard a word: for commands that only
 // look, where there is no database yet. Nothing can be written into it.

@@ -41,13 +41,13 @@ func (s *toolServer) serve(ctx context.Context, address string) {
 func (s *toolServer) handler(at net.Addr) http.Handler {
 	server := &blueprint.Server{
 		Log: logs.Room(s.log, "plugins/blueprint"), Version: s.env.Version, Offer: s.offer, Call: s.call,
-		Conf: func() blueprint.Serving { return s.InForce().Config.served() },
+		Conf: func() blueprint.Serving { return s.InForce().Config.toolAccess() },
 	}
 	return admin.LocalOnly(server.Handler(at.String()))
 }
 
 // served returns what other programs may call.
-func (c *Config) served() blueprint.Serving {
+func (c *Config) toolAccess() blueprint.Serving {
 	b := c.Blueprints()
 	if b == nil {
 		return blueprint.Serving{}
@@ -73,7 +73,7 @@ func (s *toolServer) offer(ctx context.Context) (list []core.Action, err error) 
 // there belongs to no turn, so it shows nothing.
 func (s *toolServer) requester(ctx context.Context) (action.Requester, error) {
 	p := s.InForce()
-	c, conf := p.Config, p.Config.served()
+	c, conf := p.Config, p.Config.toolAccess()
 	shut := func(denied core.Path) bool { return conf.As.Within(denied) || conf.Place.Within(denied) }
 	if slices.ContainsFunc(c.Access.Deny, shut) {
 		return action.Requester{}, core.Errorf(core.Forbidden, "The user may not use the bot.")

@@ -66,7 +66,7 @@ func (p *program) chat(ctx context.Context, name, session string) error {
 		o.Err = &console.Rows{Out: p.Err}
 		log = p.LoggerTo(o.Err, cfg, slog.LevelError)
 	}
-	return p.Run(ctx, daemon.Life{
+	return p.Run(ctx, daemon.RunOptions{
 		Config: cfg, Log: log, Interfaces: daemon.Terminal(o, place), Grace: goodbye,
 		Attended: true,
 	})

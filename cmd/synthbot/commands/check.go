@@ -103,7 +103,7 @@ func (p *program) check(ctx context.Context, place core.Path, online bool, found
 			if err := reportServer(ctx, cfg, found); err != nil {
 				return err
 			}
-			for _, f := range b.NarrowEngines(ctx) {
+			for _, f := range b.EnginesTooSmall(ctx) {
 				found.add("engine", f)
 			}
 			for _, f := range cfg.Speech.Probe() { // whether its programs are installed
@@ -119,8 +119,8 @@ func (p *program) check(ctx context.Context, place core.Path, online bool, found
 		}
 		return err
 	}
-	return p.Run(ctx, daemon.Life{
-		Config: cfg, Log: log, Open: open, Interfaces: daemon.EnabledInterfaces, Look: look,
+	return p.Run(ctx, daemon.RunOptions{
+		Config: cfg, Log: log, Open: open, Interfaces: daemon.EnabledInterfaces, Inspect: look,
 	})
 }
 

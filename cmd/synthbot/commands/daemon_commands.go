@@ -91,7 +91,7 @@ func (p *program) daemon(ctx context.Context) error {
 		restore()
 		releasePages()
 	}
-	return p.Run(ctx, daemon.Life{
+	return p.Run(ctx, daemon.RunOptions{
 		Config: cfg, Log: p.Logger(cfg, slog.LevelDebug), Interfaces: daemon.ReachableInterfaces, Grace: p.grace,
 		RunCommand: runCommand, Reload: hup, Ready: func() { time.AfterFunc(startFor, started) },
 	})

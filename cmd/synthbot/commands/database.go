@@ -42,8 +42,8 @@ func (p *program) inspect(ctx context.Context, as access, f func(*daemon.Bot) er
 		return err
 	}
 	log := p.Logger(cfg, slog.LevelWarn)
-	return p.Run(ctx, daemon.Life{
-		Config: cfg, Log: log, Interfaces: daemon.InterfacesToLookAt, Look: f,
+	return p.Run(ctx, daemon.RunOptions{
+		Config: cfg, Log: log, Interfaces: daemon.InspectionInterfaces, Inspect: f,
 		Open: func() (daemon.Store, error) { return p.openStore(cfg, log, as) },
 	})
 }

@@ -87,8 +87,8 @@ func withKnowledge(ctx context.Context, p *program, as access, f func(*knowledge
 		return err
 	}
 	log := p.Logger(cfg, slog.LevelError)
-	return p.Run(ctx, daemon.Life{
-		Config: cfg, Log: log, Interfaces: daemon.InterfacesToLookAt, Look: look,
+	return p.Run(ctx, daemon.RunOptions{
+		Config: cfg, Log: log, Interfaces: daemon.InspectionInterfaces, Inspect: look,
 		Open: func() (daemon.Store, error) { return p.openStore(cfg, log, as) },
 	})
 }

@@ -43,10 +43,10 @@ func Main(ctx context.Context, e *daemon.Env, args []string, grace, rest time.Du
 func newProgram(e *daemon.Env, args []string) *program {
 	p := &program{Env: e, args: args}
 	p.Version = version
-	p.Stuck = func(job string) {
+	p.OnStuck = func(job string) {
 		p.abandon("the database makes no progress, and the process ends: " + txt.Line(job))
 	}
-	p.Stopping = func(grace time.Duration) { p.ending.after(grace, p.abandon) }
+	p.OnStopping = func(grace time.Duration) { p.ending.after(grace, p.abandon) }
 	return p
 }
 
