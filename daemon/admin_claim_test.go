@@ -18,7 +18,7 @@ func TestWrongCodes(t *testing.T) {
 	c := &adminClaim{}
 	now := time.Unix(1e9, 0)
 	jay, ann := core.MustPath("x/@user/jay"), core.MustPath("x/@user/ann")
-	for i := range maxWrongOfOne {
+	for i := range maxWrongByUser {
 		if !c.mayTry(jay, now) {
 			t.Fatalf("closed after %d", i)
 		}

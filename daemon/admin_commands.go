@@ -26,12 +26,12 @@ func (b *chatCommands) forAdmins() []command.Command {
 		return b.SetLog(c.Args["room"], c.Args["level"])
 	}
 	return []command.Command{
-		{Do: b.status, Spec: command.Spec{Name: "status", Brief: "Tell how I am"}},
+		{Do: b.status, Spec: command.Spec{Name: "status", Brief: "Show how I am doing"}},
 		{Do: b.why, Spec: command.Spec{
 			Name: "why", Brief: "Explain my last answer, here or in a group", Private: true,
 			Args: []command.Arg{{Name: "path", Brief: "The group, like telegram/-1001234567890"}},
 		}},
-		{Do: b.spentToday, Spec: command.Spec{Name: "usage", Brief: "Tell what was spent today", Private: true}},
+		{Do: b.spentToday, Spec: command.Spec{Name: "usage", Brief: "Show what was spent today", Private: true}},
 		{Do: b.persona, Spec: command.Spec{
 			Name: "persona", Brief: "Show or change who I am here", Args: []command.Arg{name},
 		}},
@@ -69,7 +69,7 @@ func (b *chatCommands) status(ctx context.Context, c command.Call) (string, erro
 	waiting := 0
 	err := b.Data.View(ctx, func(v core.View) error {
 		places, err := v.Waiting()
-		places = slices.DeleteFunc(places, func(p core.Path) bool { return p == c.Path }) // it waits for this answer
+		places = slices.DeleteFunc(places, func(p core.Path) bool { return p == c.Path }) // it waits for this reply
 		waiting = len(places)
 		return err
 	})
@@ -102,12 +102,12 @@ func (b *chatCommands) status(ctx context.Context, c command.Call) (string, erro
 	return s.String(), nil
 }
 
-// since returns how long ago then was, in whole seconds, at least one.
+// since returns how long ago a time was, in whole seconds, at least one.
 func since(now, then time.Time) time.Duration {
 	return max(now.Sub(then), time.Second).Round(time.Second)
 }
 
-// pathOf returns the path that a call names; that of its place if it names none.
+// pathOf returns the path argument of a call, or else the path of the call's place.
 func pathOf(c command.Call) (core.Path, error) {
 	name := c.Args["path"]
 	if name == "" {
@@ -120,7 +120,7 @@ func pathOf(c command.Call) (core.Path, error) {
 	return path, err
 }
 
-// why explains the latest turn of a place before this one.
+// why explains the latest turn of a place that asked a model.
 func (b *chatCommands) why(ctx context.Context, c command.Call) (string, error) {
 	path, err := pathOf(c)
 	if err != nil {
@@ -142,7 +142,7 @@ func (b *chatCommands) why(ctx context.Context, c command.Call) (string, error) 
 	return text, nil
 }
 
-// privatePlace is the answer to admins who ask about private chats of others.
+// privatePlace is the answer to admins who ask about other users' private chats.
 const privatePlace = "That is a private conversation. What is said there stays there."
 
 // maxMetadata is how many bytes of a plan's metadata are shown.
@@ -277,8 +277,8 @@ func (b *chatCommands) history(ctx context.Context, c command.Call) (string, err
 	return strings.TrimSpace(s.String()), err
 }
 
-// LastMatching returns the last n entries that match. last returns the last entries of all, as many as it is asked for
-// if there are so many.
+// LastMatching returns the last n entries that match, or fewer if there are not so many. last returns the last n
+// entries of all.
 func LastMatching(
 	n int, last func(n int) ([]core.Entry, error), match func(*core.Entry) bool,
 ) (found []core.Entry, err error) {
@@ -296,8 +296,8 @@ func LastMatching(
 	}
 }
 
-// requestReload requests that the configuration is read again after this answer: an
-// interface that changes would wait for this turn, which would wait for the reload.
+// requestReload checks the configuration now and requests a reload after this turn. A reload within the turn could
+// deadlock: a changed interface waits for its turns when it stops.
 func (b *chatCommands) requestReload(context.Context, command.Call) (string, error) {
 	if b.reloads.requested == nil {
 		return "", core.Errorf(core.Broken, "Only the daemon can do that.")

@@ -17,11 +17,11 @@ import (
 
 // Limits of alerts.
 const (
-	alertAgain  = time.Hour       // a text is not sent again before
-	alertRecent = 256             // how many sent texts are remembered
-	alertSteady = 5 * time.Minute // after a state that lasted so long, the next one is reported at once
-	alertDelay  = time.Minute     // how long a recurring state must last to be reported; doubles each time
-	recoveryTime      = time.Minute     // how long something must run after a failure to count as recovered
+	alertAgain   = time.Hour       // the same text is not sent again sooner
+	alertRecent  = 256             // how many sent texts are remembered
+	alertSteady  = 5 * time.Minute // a change is reported at once if the state before it lasted so long
+	alertDelay   = time.Minute     // how long a recurring state must last to be reported; doubles each time
+	recoveryTime = time.Minute     // how long something must run after a failure to count as recovered
 )
 
 // alerts sends alerts to admins outside of any conversation: about events, and about conditions that fail and
@@ -38,17 +38,17 @@ type alerts struct {
 	closed     bool
 }
 
-// condition is something that works or fails.
+// condition is something that works or fails, such as an engine.
 type condition struct {
-	what           string
-	works, reported bool               // whether it works, and what was last reported
-	text, sent     string             // the alert about its state, and the last one that was sent
-	since          time.Time          // when it began to work or fail
-	formerLasted         time.Duration      // duration of the state before
-	sentAt             map[bool]time.Time // when each state was last sent, by well
-	recentCount      int                // how many alerts were sent within an hour of each other
-	later          *time.Timer        // calls settle again; nil: no alert is delayed
-	outdated       bool               // it failed before a reload; its state is unknown since
+	what            string
+	works, reported bool               // whether it works, and whether it did by the last report
+	text, sent      string             // the alert for its state, and the last one that was sent
+	since           time.Time          // when it began to work or fail
+	formerLasted    time.Duration      // how long the state before lasted
+	sentAt          map[bool]time.Time // when an alert about each state was last sent, by works
+	recentCount     int                // how many alerts were sent without a pause of an hour
+	later           *time.Timer        // calls settle again; nil: no alert is delayed
+	outdated        bool               // it failed before a reload, and was not used since
 }
 
 // report logs a text and sends it to the admins, unless it was sent within the last hour.
@@ -75,14 +75,14 @@ func (a *alerts) announce(level slog.Level, text string) {
 	a.send(text)
 }
 
-// set records whether a condition is well, with the text of the alert. Something that never failed is not
+// set records whether a condition works, with the text of the alert. Something that never failed is not
 // reported. See settle for when the alert is sent.
-func (a *alerts) set(what string, well bool, text string) {
+func (a *alerts) set(what string, works bool, text string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c := a.conditions[what]
 	if c == nil {
-		if well {
+		if works {
 			return
 		}
 		if a.conditions == nil {
@@ -91,11 +91,11 @@ func (a *alerts) set(what string, well bool, text string) {
 		c = &condition{what: what, reported: true, sentAt: make(map[bool]time.Time)}
 		a.conditions[what] = c
 	}
-	if c.works != well || c.since.IsZero() {
+	if c.works != works || c.since.IsZero() {
 		now := a.clock()
 		c.since, c.formerLasted = now, now.Sub(c.since)
 	}
-	c.works, c.text, c.outdated = well, text, false
+	c.works, c.text, c.outdated = works, text, false
 	a.settle(c)
 }
 
@@ -156,19 +156,19 @@ func (a *alerts) settle(c *condition) {
 // reloaded is called after a reload with the names of all engines and interfaces. The state of failing engines
 // becomes unknown until they are used again. Conditions of removed engines and interfaces are dropped.
 func (a *alerts) reloaded(engines, interfaces []string) {
-	there := make(map[string]bool)
+	present := make(map[string]bool)
 	for _, name := range engines {
-		there[engineCondition+name] = true
+		present[engineCondition+name] = true
 	}
 	for _, name := range interfaces {
-		there[interfaceCondition+name], there[interfaceCondition+name+receiving] = true, true
+		present[interfaceCondition+name], present[interfaceCondition+name+receiving] = true, true
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for what, c := range a.conditions {
 		isEngine := strings.HasPrefix(what, engineCondition)
 		c.outdated = c.outdated || !c.works && isEngine
-		if there[what] || !isEngine && !strings.HasPrefix(what, interfaceCondition) {
+		if present[what] || !isEngine && !strings.HasPrefix(what, interfaceCondition) {
 			continue
 		}
 		if c.later != nil {
@@ -178,7 +178,7 @@ func (a *alerts) reloaded(engines, interfaces []string) {
 	}
 }
 
-// Observe implements watch.Observer. It notices when an engine works again after a reload.
+// Observe implements watch.Observer. It reports the recovery of an engine that failed before a reload.
 func (a *alerts) Observe(e watch.TurnEnd) {
 	if e.Trace == nil {
 		return
@@ -198,7 +198,7 @@ func (a *alerts) Observe(e watch.TurnEnd) {
 func (a *alerts) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.closed = true // a delayed alert is not sent
+	a.closed = true // delayed alerts are not sent
 }
 
 // Parts of the names of conditions.
@@ -222,7 +222,7 @@ func (a *alerts) engineHealth(name string, h engine.Health) {
 	a.set(engineCondition+name, h == engine.HealthGood, text)
 }
 
-// announce tells the admins when the bot was added to a group.
+// announce alerts the admins when the bot was added to a group.
 func (b *Bot) announce(ctx context.Context, events []core.Event) {
 	for i := range events {
 		e := &events[i]

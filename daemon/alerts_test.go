@@ -107,8 +107,7 @@ func TestConditions(t *testing.T) {
 	})
 }
 
-// TestRunsAgain: what had stopped and was started anew is called well when it has
-// run for a while.
+// TestRunsAgain: what had stopped and was started anew is called well when it has run for a while.
 func TestRunsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log journal

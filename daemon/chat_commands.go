@@ -89,7 +89,7 @@ func (b *chatCommands) all() []command.Command {
 	return slices.Insert(list, 3, command.Command{Spec: turn.UndoSpec(), Do: undo})
 }
 
-// complete returns the words that may be the last one of an admin's line.
+// complete returns the possible completions of the last word of an admin's line.
 func (b *chatCommands) complete(ctx context.Context, line string) []string {
 	now := b.InForce()
 	known := func(s *command.Spec, a *command.Arg, before []string) []string {
@@ -128,10 +128,10 @@ func (b *chatCommands) greet(_ context.Context, c command.Call) (string, error) 
 	if who.Greeting != "" {
 		return who.Greeting, nil
 	}
-	return "Hello, " + c.Author.Name + ". I am " + who.Name + ". Just talk to me; /help tells what else there is.", nil
+	return "Hello, " + c.Author.Name + ". I am " + who.Name + ". Just talk to me; /help lists my commands.", nil
 }
 
-// showID shows the paths that the configuration takes for the author and the place.
+// showID shows the paths of the author and the place, as the configuration file takes them.
 func (b *chatCommands) showID(_ context.Context, c command.Call) (string, error) {
 	return "You are `" + c.Person.String() + "`, and this place is `" + c.Path.String() + "`.", nil
 }

@@ -18,7 +18,6 @@ import (
 	"synthbot/plugins/reminders"
 )
 
-// Lists implements adminpage.Bot.
 func (s *pageServer) Lists(ctx context.Context, name string) ([]adminpage.List, error) {
 	k, r := s.bot.Knowledge(), pluginOf[*reminders.Plugin](s.bot.InForce())
 	switch {
@@ -54,7 +53,7 @@ func (s *pageServer) reminders(ctx context.Context, plugin *reminders.Plugin) ([
 	return []adminpage.List{list}, nil
 }
 
-// commands returns the commands of the page's buttons. They are not available in chats.
+// commands returns the commands behind the page's buttons. They are not available in chats.
 func (s *pageServer) commands() []command.Command {
 	return []command.Command{
 		{Do: s.doKnowledge, Spec: command.Spec{
@@ -64,8 +63,8 @@ func (s *pageServer) commands() []command.Command {
 					Name: "what", Brief: "What to do", Required: true,
 					Choices: []string{"sync", "answer", "dismiss", "edit"},
 				},
-				{Name: "id", Brief: "Of the question or the entry"},
-				{Name: "text", Brief: "The answer, or what the entry says", Rest: true},
+				{Name: "id", Brief: "The id of the question or the entry"},
+				{Name: "text", Brief: "The answer, or the new text of the entry", Rest: true},
 			},
 		}},
 		{Do: s.doSwitch, Spec: command.Spec{
@@ -184,7 +183,7 @@ func pageButton(label, command string, args ...string) adminpage.Button {
 	return b
 }
 
-// needs reports whether a plugin must not be turned off, because the configuration is unsafe without it.
+// requires reports whether a plugin must stay on, because the configuration's access rules need it.
 func (c *Config) requires(plugin string) bool {
 	return plugin == PairingName && c.Access.Private == PairingName
 }
@@ -199,7 +198,7 @@ func (s *pageServer) doSwitch(ctx context.Context, c command.Call) (string, erro
 	case isPlugin && p.Config.requires(name) && !on:
 		return "", core.Errorf(core.Invalid, "access.private is pairing, which needs it: set another access first.")
 	case isPlugin && !chosen:
-		return "", core.Errorf(core.Invalid, "The configuration does not turn it on: add [plugins.%s] there.", name)
+		return "", core.Errorf(core.Invalid, "The configuration does not have it: add [plugins.%s] there.", name)
 	case !isPlugin && !on && !slices.ContainsFunc(p.Snapshot.All(), switches):
 		return "", core.Errorf(core.Invalid, "There is no action of that name that can be turned off.")
 	}
@@ -211,7 +210,7 @@ func (s *pageServer) doSwitch(ctx context.Context, c command.Call) (string, erro
 	if err := s.setSwitch(ctx, core.Path{}, pluginsOff, name, on); err != nil {
 		return "", err
 	}
-	if _, err := b.Reload(); err != nil { // undone, because the next start might fail
+	if _, err := b.Reload(); err != nil { // undo the switch, because the next start might fail
 		const text = "Nothing was changed, because the configuration cannot be read again: %s"
 		failed := core.Errorf(core.Broken, text, txt.Line(err.Error()))
 		return "", errors.Join(failed, s.setSwitch(ctx, core.Path{}, pluginsOff, name, !on))
@@ -223,7 +222,7 @@ func (s *pageServer) doSwitch(ctx context.Context, c command.Call) (string, erro
 func actionsDeny(s *settings.Settings) *settings.Patterns { return &s.ActionsDeny }
 func pluginsOff(s *settings.Settings) *settings.Patterns  { return &s.PluginsOff }
 
-// setSwitch removes a name from a path's list of what is turned off, or adds it.
+// setSwitch removes a name from a path's list of what is turned off, or adds it if on is false.
 func (s *pageServer) setSwitch(
 	ctx context.Context, at core.Path, list func(*settings.Settings) *settings.Patterns, name string, on bool,
 ) error {
@@ -271,8 +270,8 @@ func (s *pageServer) pluginList() []adminpage.List {
 	return []adminpage.List{list}
 }
 
-// Offered returns a function that reports whether a user without a rank is offered an
-// action, in the interface that owns it.
+// Offered returns a function that reports whether the turns of users without a rank are offered an action, in a
+// place of the interface that owns it.
 func Offered(s *action.Snapshot) func(name string) bool {
 	open := make(map[string]bool)
 	for _, d := range s.All() {
@@ -287,7 +286,6 @@ func Offered(s *action.Snapshot) func(name string) bool {
 	return func(name string) bool { return open[name] }
 }
 
-// Actions implements adminpage.Bot.
 func (s *pageServer) Actions(place core.Path) []adminpage.Action {
 	p := s.bot.InForce()
 	open, own := Offered(p.Snapshot), s.bot.changes.At(place).ActionsDeny
@@ -311,7 +309,7 @@ func (s *pageServer) Actions(place core.Path) []adminpage.Action {
 	return list
 }
 
-// offBy lists the settings that turn an action off in a place.
+// deniedBy lists the settings that turn an action off in a place.
 func (p *parts) deniedBy(place core.Path, d *action.Definition) (list []string) {
 	isHome := false
 	for i := range p.Config.Enabled {

@@ -33,7 +33,10 @@ var availablePlugins = []available{
 		name: "memory", constructor: constructorOf(memory.New), byDefault: true,
 		doc: "Memories: facts that the bot stores, finds and forgets.",
 	},
-	{name: "reminders", constructor: constructorOf(reminders.New), byDefault: true, doc: "Reminders, single or recurring."},
+	{
+		name: "reminders", constructor: constructorOf(reminders.New), byDefault: true,
+		doc: "Reminders, single or recurring.",
+	},
 	{
 		name: "people", constructor: constructorOf(people.New),
 		doc: "Short bios of users, from what they say about themselves.",
@@ -86,7 +89,7 @@ func checkVoice(c *Config, own any) (faults []string) {
 	return faults
 }
 
-// moderationTable is the table of moderation, of which three packages read a part.
+// moderationTable is the table of the plugin moderation, which three packages implement.
 type moderationTable struct {
 	limitsConfig
 	moderationConfig
@@ -112,10 +115,10 @@ func newModeration(h core.Host, c moderationTable) (*moderation.Plugin, error) {
 	return p, nil
 }
 
-// BlueprintName is the name of the plugin that makes actions of blueprints.
+// BlueprintName is the name of the plugin that makes actions from blueprints.
 const BlueprintName = "blueprint"
 
-// hasBlueprints reports whether there are blueprints: the plugin standard shows their results.
+// hasBlueprints reports whether the plugin blueprint is on. Its results need the plugin standard.
 func hasBlueprints(c *Config) bool {
 	table, named := c.Plugins[BlueprintName]
 	var common anyPlugin
@@ -137,8 +140,7 @@ func completeBlueprints(c *Config, own any) (faults []string) {
 	return faults
 }
 
-// completeKnowledge says where the folders of documents are looked up, and finds those that
-// are missing.
+// completeKnowledge sets the folder that relative paths of sources start from, and reports missing sources.
 func completeKnowledge(c *Config, own any) (faults []string) {
 	k := own.(*knowledge.Config)
 	k.Dir = c.Beside(".")
@@ -150,10 +152,8 @@ func completeKnowledge(c *Config, own any) (faults []string) {
 	return faults
 }
 
-// Knowledge returns the plugin that answers from documents; nil if it is off.
-func (b *Bot) Knowledge() *knowledge.Plugin {
-	return pluginOf[*knowledge.Plugin](b.InForce())
-}
+// Knowledge returns the plugin knowledge; nil if it is off.
+func (b *Bot) Knowledge() *knowledge.Plugin { return pluginOf[*knowledge.Plugin](b.InForce()) }
 
 func hasLore(c *Config) bool {
 	for _, p := range c.Personas.byFile {
@@ -178,13 +178,13 @@ func completeLore(c *Config, own any) []string {
 	return nil
 }
 
-// cardOf returns the book of a persona. It has no entries if the persona has none, so that
-// the book of the main persona does not apply to it.
+// cardOf returns the book of a persona for its places. A persona without a book gets an empty one, so that the
+// main persona's book does not apply there.
 func cardOf(p *persona.Persona, at core.Path) lorebook.Card {
 	return lorebook.Card{Path: at, Char: p.Name, Book: p.Book}
 }
 
-// checkServers refuses names of servers that are those of others: their actions would clash.
+// checkServers reports servers with the name of a plugin or an interface: their actions would conflict.
 func checkServers(c *Config, own any) (faults []string) {
 	for _, s := range own.(*mcp.Config).Servers {
 		_, plugin := c.Plugins[s.Name]

@@ -23,21 +23,23 @@ import (
 	"synthbot/plugins/pairing"
 )
 
+// available is a plugin that a configuration may have.
 type available struct {
 	name, doc string
 	constructor
-	byDefault bool                 // it is on without a table
-	wanted    func(c *Config) bool // or if this returns true; optional
-	// complete completes the plugin's struct, and returns the faults of the files that it names. Optional.
+	byDefault bool                 // it is always on without a table
+	wanted    func(c *Config) bool // whether it is on without a table; optional
+	// complete fills in the rest of the plugin's struct, and returns the faults of the files that it names. Optional.
 	complete func(c *Config, own any) []string
 }
 
-// constructor makes a plugin of its own configuration struct.
+// constructor makes a plugin from its own configuration struct.
 type constructor struct {
 	config func() any
 	make   func(h core.Host, own any) (core.Plugin, error)
 }
 
+// constructorOf returns the constructor of a plugin with a configuration of type C.
 func constructorOf[C any, P core.Plugin](make func(core.Host, C) (P, error)) constructor {
 	return constructor{
 		config: func() any { return new(C) },
@@ -49,12 +51,13 @@ type anyPlugin struct {
 	Enabled bool `toml:"enabled" default:"true" doc:"Whether the plugin is on."`
 }
 
+// chosen is a plugin that is on, with its configuration.
 type chosen struct {
 	available
 	Own any
 }
 
-// decodePlugins reads the table of each plugin into its own struct. Some plugins are on without a table.
+// decodePlugins reads the table of each plugin into the plugin's own struct.
 func decodePlugins(c *Config, d *config.Document) {
 	for _, a := range availablePlugins {
 		table, named := c.Plugins[a.name]
@@ -97,8 +100,8 @@ type loaded struct {
 	chosen
 }
 
-// plugins makes the plugins that are turned on, by the configuration and by admins. It keeps the former one
-// if its table, the time zone and the language did not change, and it runs.
+// plugins makes the plugins that the configuration chooses and admins did not turn off. It keeps a running plugin
+// if its table, the time zone and the language did not change.
 func (b *Bot) plugins(c *Config) (all []loaded, err error) {
 	former := b.InForce()
 	zone := func(c *Config) string { return c.Clock(b.env.Clock)().Location().String() }
@@ -127,11 +130,11 @@ func (b *Bot) plugins(c *Config) (all []loaded, err error) {
 	return all, nil
 }
 
-// PairingName is the name of the plugin that lets unknown people in by a code, and of the
-// access that needs it.
+// PairingName is the name of the plugin that lets unknown users in by a code, and the value of access.private
+// that requires it.
 const PairingName = "pairing"
 
-// exempt is a gate that lets people pass who have access by the configuration.
+// exemptGate is a gate that lets users pass who have access by the configuration.
 type exemptGate struct {
 	gate.Gate
 	access *turn.Access
@@ -153,7 +156,7 @@ func PluginNames() []string {
 	return names
 }
 
-// ChosenNames returns the names of the plugins that are turned on.
+// ChosenNames returns the names of the plugins that the configuration turns on.
 func (c *Config) ChosenNames() (names []string) {
 	for _, p := range c.Chosen {
 		names = append(names, p.name)
@@ -161,7 +164,7 @@ func (c *Config) ChosenNames() (names []string) {
 	return names
 }
 
-// Blueprints returns the blueprints of the plugin; nil if it is off.
+// Blueprints returns the configuration of the plugin blueprint; nil if it is off.
 func (c *Config) Blueprints() *blueprint.Config {
 	for _, chosen := range c.Chosen {
 		if own, ok := chosen.Own.(*blueprint.Config); ok {
@@ -171,12 +174,10 @@ func (c *Config) Blueprints() *blueprint.Config {
 	return nil
 }
 
-// Pairing returns the plugin that lets people in by a code; nil if it is off.
-func (p *parts) Pairing() *pairing.Plugin {
-	return pluginOf[*pairing.Plugin](p)
-}
+// Pairing returns the plugin pairing; nil if it is off.
+func (p *parts) Pairing() *pairing.Plugin { return pluginOf[*pairing.Plugin](p) }
 
-// able yields the plugins that have an ability, by their names.
+// pluginsWith yields the plugins that implement an interface, with their names.
 func pluginsWith[T any](p *parts) iter.Seq2[string, T] {
 	return func(yield func(string, T) bool) {
 		for _, l := range p.plugins {
@@ -187,7 +188,7 @@ func pluginsWith[T any](p *parts) iter.Seq2[string, T] {
 	}
 }
 
-// pluginOf returns the plugin of a type; its zero value if it is off.
+// pluginOf returns the plugin of a type; nil if it is off.
 func pluginOf[T core.Plugin](p *parts) (found T) {
 	for _, found = range pluginsWith[T](p) {
 	}
@@ -212,15 +213,15 @@ func (b *Bot) host(c *Config, name string) core.Host {
 	}
 }
 
-// host does for plugins, drivers and commands what they want outside of turns, by the parts
-// in force. It implements core.Inbox, core.Asker and core.Messenger.
+// host serves plugins, drivers and commands outside of turns, with the parts in force. It implements core.Inbox,
+// core.Asker and core.Messenger.
 type host struct{ *Bot }
 
 func (h host) Receive(ctx context.Context, events ...core.Event) error {
 	return h.Turns.InternalInbox().Receive(ctx, events...)
 }
 
-// Ask never asks the built-in engine.
+// Ask asks the engines. It returns core.ErrNoEngine if there is only the built-in one.
 func (h host) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	p := h.InForce()
 	for i := range p.Config.Engines {
@@ -264,9 +265,7 @@ func (h host) Link(place core.Path, id string) string {
 	return l.Link(place, id)
 }
 
-func (h host) IsAdmin(person core.Path) bool {
-	return slices.Contains(h.admins(), person)
-}
+func (h host) IsAdmin(person core.Path) bool { return slices.Contains(h.admins(), person) }
 
 func (h host) NotifyAdmins(text string) { h.alerts.report(text) }
 

@@ -12,21 +12,21 @@ import (
 	"synthbot/memory"
 )
 
-// Store is what keeps all that a bot keeps: a *memory.DB, or EmptyStore.
+// Store is the storage of a bot: a *memory.DB, or EmptyStore.
 type Store interface {
 	core.Store
 	core.Facts
 	Items(plugin string) core.Items
 }
 
-// Storage is what a bot keeps. Safe for concurrent use.
+// Storage is the store of a bot, and the ledger of its budgets. Safe for concurrent use.
 type Storage struct {
 	Store
-	DB    *memory.DB  // the store, if it is a database, as of each bot that runs; else nil
-	usage *usageStore // what engines were used for; nil without a database
+	DB    *memory.DB  // the store if it is a database, as it is for every running bot; nil otherwise
+	usage *usageStore // the usage of engines; nil without a database
 }
 
-// openStore opens the store, and reads from it the settings that users changed.
+// openStore opens the store, and reads the settings that users changed.
 func (b *Bot) openStore(l RunOptions) error {
 	open := l.Open
 	if open == nil {
@@ -47,7 +47,7 @@ func (b *Bot) openStore(l RunOptions) error {
 	return nil
 }
 
-// openDatabase opens the database of the configuration. It creates a missing one.
+// openDatabase opens the database of the configuration, and creates it if it is missing.
 func (b *Bot) openDatabase(c *Config) (Store, error) {
 	dir, err := c.DataDir(b.env.Getenv)
 	if err != nil {
@@ -71,6 +71,7 @@ type interfaceState struct {
 	db    *memory.DB
 }
 
+// interfaceState returns the stored state of the interface with a name.
 func (s *Storage) interfaceState(name string) (*interfaceState, error) {
 	place, err := core.MakePath(name)
 	if err != nil {
@@ -108,8 +109,7 @@ func (s *interfaceState) Swap(ctx context.Context, key string, old, value []byte
 // Holds implements driver.Holder.
 func (s *interfaceState) Holds() bool { return s.db == nil || memory.OwnsParts(s.db) }
 
-// EmptyStore is the store of a bot that never heard a word: for commands that only
-// look, where there is no database yet. Nothing can be written into it.
+// EmptyStore is a read-only store without content. Commands that only read use it while there is no database yet.
 type EmptyStore struct{}
 
 func (EmptyStore) Commit(context.Context, *core.Batch) error { return core.ErrClosed }
@@ -140,7 +140,7 @@ func (EmptyStore) DropFact(context.Context, string, ...core.Path) error        {
 func (EmptyStore) Recall(context.Context, core.FactQuery) ([]core.Fact, error) { return nil, nil }
 func (EmptyStore) Epoch() uint64                                               { return 0 }
 
-// Items returns what a plugin keeps: nothing.
+// Items returns the items of a plugin: none.
 func (EmptyStore) Items(string) core.Items { return EmptyStore{} }
 
 func (EmptyStore) Get(_ context.Context, path core.Path, key string) (core.Item, bool, error) {

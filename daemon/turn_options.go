@@ -73,7 +73,7 @@ func (b *Bot) turnOptions(p *parts) turn.Options {
 	return o
 }
 
-// open reads the attachments of messages, as far as an engine can use them.
+// attachmentReader returns a function that reads the attachments of messages, as far as an engine can use them.
 func (b *Bot) attachmentReader(p *parts) func(context.Context, core.Path, []core.Attachment) llm.Contents {
 	o := document.Options{Fetch: host{b}.Fetch, PDF: b.pdfs.text, Log: logs.Room(b.log, "core/document")}
 	for i := range p.Config.Engines {
@@ -87,12 +87,12 @@ func (b *Bot) attachmentReader(p *parts) func(context.Context, core.Path, []core
 	}
 }
 
-// draftEditor is the ability to change a draft of an answer before it is shown.
+// draftEditor is a plugin that changes the draft of an answer before users see it.
 type draftEditor interface {
 	EditDraft(place core.Path, text string) string
 }
 
-// drafts lets interfaces show answers while they are written; nil if none can.
+// draftSender returns a function that shows an answer while a model writes it; nil if no interface can.
 func (p *parts) draftSender() (show func(place core.Path, text string)) {
 	if !slices.ContainsFunc(p.Interfaces, func(i core.Interface) bool { _, ok := i.(core.Drafter); return ok }) {
 		return nil
@@ -117,7 +117,7 @@ func (w *workers) reaches(i core.Interface, place core.Path) bool {
 	return !limited || r.Reaches(place)
 }
 
-// scopes returns the further subtrees that a place belongs to, as its interface knows.
+// scopes returns further paths that a place belongs to by its interface, such as a channel's category.
 func (p *parts) scopes(place core.Path) []core.Path {
 	s, ok := p.interfaceAt(place).(core.Scoper)
 	if !ok {
@@ -126,7 +126,7 @@ func (p *parts) scopes(place core.Path) []core.Path {
 	return s.Scopes(place)
 }
 
-// ability returns what the interface of a place can do besides its actions; nil if it cannot.
+// interfaceAs returns a function that returns the interface of a place as a T; nil if it does not implement T.
 func interfaceAs[T any](p *parts) func(place core.Path) T {
 	return func(place core.Path) T {
 		able, _ := p.interfaceAt(place).(T)
