@@ -42,7 +42,7 @@ type Request struct {
 
 // Carry carries out a command and returns its exit status. It does not close the files, which
 // are the client's.
-type Carry func(ctx context.Context, r Request, in, out, errs *os.File) int
+type Executor func(ctx context.Context, r Request, in, out, errs *os.File) int
 
 // Socket receives commands.
 type Socket struct{ listener listener }
@@ -81,7 +81,7 @@ func ListenControl(dir string) (s *Socket, err error) {
 }
 
 // Serve carries out commands until ctx ends and all of them are over.
-func (s *Socket) Serve(ctx context.Context, log *slog.Logger, carry Carry) error {
+func (s *Socket) Serve(ctx context.Context, log *slog.Logger, carry Executor) error {
 	stop := context.AfterFunc(ctx, func() { _ = s.listener.Close() })
 	defer stop()
 	var all sync.WaitGroup
@@ -111,7 +111,7 @@ func (s *Socket) Serve(ctx context.Context, log *slog.Logger, carry Carry) error
 	}
 }
 
-func answer(ctx context.Context, c *net.UnixConn, carry Carry) error {
+func answer(ctx context.Context, c *net.UnixConn, carry Executor) error {
 	if err := c.SetReadDeadline(time.Now().Add(requestTime)); err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func answer(ctx context.Context, c *net.UnixConn, carry Carry) error {
 			_ = f.Close()
 		}
 	}()
-	if errors.Is(err, errUnused) {
+	if errors.Is(err, errNoCommand) {
 		return nil
 	}
 	if err != nil {
@@ -136,7 +136,7 @@ func answer(ctx context.Context, c *net.UnixConn, carry Carry) error {
 		_, _ = c.Read(make([]byte, 1))
 		cancel()
 	}()
-	status, err := carryOut(ctx, carry, r, given)
+	status, err := execute(ctx, carry, r, given)
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func answer(ctx context.Context, c *net.UnixConn, carry Carry) error {
 }
 
 // carryOut calls carry. A panic becomes an error.
-func carryOut(ctx context.Context, carry Carry, r Request, given []*os.File) (status int, err error) {
+func execute(ctx context.Context, carry Executor, r Request, given []*os.File) (status int, err error) {
 	defer func() {
 		p := recover()
 		if p != nil {
@@ -159,14 +159,14 @@ func carryOut(ctx context.Context, carry Carry, r Request, given []*os.File) (st
 }
 
 // errUnused says that the client closed the connection without a command.
-var errUnused = errors.New("unused connection")
+var errNoCommand = errors.New("unused connection")
 
 func readRequest(c *net.UnixConn) (r Request, given []*os.File, err error) {
 	head := make([]byte, 4)
 	rights := make([]byte, syscall.CmsgSpace(files*4))
 	n, m, _, _, err := c.ReadMsgUnix(head, rights)
 	if errors.Is(err, io.EOF) {
-		return r, nil, errUnused
+		return r, nil, errNoCommand
 	}
 	if err != nil {
 		return r, nil, err

@@ -12,8 +12,8 @@ import (
 
 // Bounds of what is kept of the log.
 const (
-	linesMax = 1000
-	valueMax = 400 // bytes of a value
+	maxLines = 1000
+	maxValue = 400 // bytes of a value
 )
 
 // Line is a kept line of the log.
@@ -65,7 +65,7 @@ func (l *Lines) Add(room string, attrs []slog.Attr, r *slog.Record) {
 	line := Line{Number: l.last, Time: r.Time, Level: r.Level, Room: room, Text: r.Message}
 	add := func(a slog.Attr) bool {
 		text := a.Value.String()
-		line.Values = append(line.Values, Value{a.Key, strings.ToValidUTF8(text[:min(len(text), valueMax)], "")})
+		line.Values = append(line.Values, Value{a.Key, strings.ToValidUTF8(text[:min(len(text), maxValue)], "")})
 		return true
 	}
 	for _, a := range attrs {
@@ -75,5 +75,5 @@ func (l *Lines) Add(room string, attrs []slog.Attr, r *slog.Record) {
 	if r.Level >= slog.LevelError {
 		l.errors++
 	}
-	l.lines = append(l.lines[max(0, len(l.lines)+1-linesMax):], line)
+	l.lines = append(l.lines[max(0, len(l.lines)+1-maxLines):], line)
 }

@@ -20,16 +20,16 @@ import (
 
 // Metrics counts turns. It implements watch.Observer. Safe for concurrent use.
 type Metrics struct {
-	set                   *metrics.Set
-	took, own, confidence *metrics.PrometheusHistogram
+	set                           *metrics.Set
+	turnTime, ownTime, confidence *metrics.PrometheusHistogram
 }
 
 // NewMetrics makes metrics that share no counters with others.
 func NewMetrics() *Metrics {
 	metrics.ExposeMetadata(true)
 	m := &Metrics{set: metrics.NewSet()}
-	m.took = m.set.NewPrometheusHistogramExt("synthbot_turn_seconds", slow)
-	m.own = m.set.NewPrometheusHistogramExt("synthbot_own_seconds",
+	m.turnTime = m.set.NewPrometheusHistogramExt("synthbot_turn_seconds", slowBuckets)
+	m.ownTime = m.set.NewPrometheusHistogramExt("synthbot_own_seconds",
 		[]float64{0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1})
 	m.confidence = m.set.NewPrometheusHistogramExt("synthbot_intent_confidence", metrics.LinearBuckets(0.1, 0.1, 10))
 	m.counter("synthbot_corrections_total") // so that the first one shows as an increase
@@ -37,7 +37,7 @@ func NewMetrics() *Metrics {
 }
 
 // slow are the bounds for what may take minutes, in seconds.
-var slow = []float64{0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120}
+var slowBuckets = []float64{0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120}
 
 // counter returns the counter with these labels, which are pairs of name and value.
 func (m *Metrics) counter(name string, labels ...string) *metrics.Counter {
@@ -57,8 +57,8 @@ func series(name string, labels ...string) string {
 }
 
 func (m *Metrics) addTrace(t *watch.Trace) {
-	m.took.Update(t.Took.Seconds())
-	m.own.Update(max(t.Took-t.Thought, 0).Seconds())
+	m.turnTime.Update(t.Took.Seconds())
+	m.ownTime.Update(max(t.Took-t.Thought, 0).Seconds())
 	for i := range t.Steps {
 		outcome := string(t.Steps[i].Progress)
 		if t.Steps[i].Kind == core.Mismatch {
@@ -74,7 +74,7 @@ func (m *Metrics) addTrace(t *watch.Trace) {
 		if len(a.Faults) > 0 {
 			m.counter("synthbot_corrections_total").Inc()
 		}
-		m.set.GetOrCreatePrometheusHistogramExt(series("synthbot_model_seconds", "engine", a.Engine), slow).
+		m.set.GetOrCreatePrometheusHistogramExt(series("synthbot_model_seconds", "engine", a.Engine), slowBuckets).
 			Update(a.Took.Seconds())
 	}
 }

@@ -74,7 +74,7 @@ type Secret struct {
 func (s Secret) given() bool { return s.Word != "" || !s.Typed.IsZero() }
 
 // changes reports whether the answer replaces the secret of the file.
-func (s Secret) changes() bool { return s.given() && s.Word != Keep && s.Word != None }
+func (s Secret) replaces() bool { return s.given() && s.Word != Keep && s.Word != None }
 
 var errSecret = errors.New("is not a place of a secret: write env:NAME, file:PATH, or - to read it from " +
 	"standard input (other users of this machine can see a command line)")
@@ -167,19 +167,19 @@ func (w *Wizard) applyEngine(f *File, out *Changes) {
 	case Offline:
 		for i, known := range w.Current.Engines {
 			if known.Provider != Offline {
-				f.setIn(i, "disabled", "true")
+				f.setInEngine(i, "disabled", "true")
 			}
 		}
 		return
 	}
 	pairs := []Pair{{"model", config.Quote(strings.TrimSpace(w.Model))}}
-	if w.Key.changes() {
+	if w.Key.replaces() {
 		file := txt.FileName(w.Engine, "engine") + "_key"
 		pairs = append(pairs, Pair{"api_key", config.Quote(out.reference(w.Key, file))})
 	}
 	if w.sameEngine() {
 		for _, p := range pairs {
-			f.setIn(0, p.Key, p.Literal)
+			f.setInEngine(0, p.Key, p.Literal)
 		}
 		return
 	}
@@ -187,7 +187,7 @@ func (w *Wizard) applyEngine(f *File, out *Changes) {
 	if w.BaseURL != "" {
 		pairs = append(pairs, Pair{"base_url", config.Quote(w.BaseURL)})
 	}
-	f.addFirst(pairs...)
+	f.addFirstEngine(pairs...)
 }
 
 func (w *Wizard) newName() string {
@@ -202,7 +202,7 @@ func (w *Wizard) newName() string {
 func (w *Wizard) applyAccount(f *File, out *Changes, platform string) {
 	a := w.account(platform)
 	switch {
-	case a.Token.changes():
+	case a.Token.replaces():
 		f.set(out.reference(a.Token, platform+"_token"), "token", "interfaces", platform)
 		if f.Has("enabled", "interfaces", platform) {
 			f.setLiteral("true", "enabled", "interfaces", platform)
@@ -231,7 +231,7 @@ func (w *Wizard) applyAccess(f *File, out *Changes) {
 				all = append(all, admin)
 			}
 		}
-		f.add(all, w.Current.Admins, "admins", "bot")
+		f.addToList(all, w.Current.Admins, "admins", "bot")
 	}
 	switch w.Claim {
 	case ByCode:

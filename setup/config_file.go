@@ -101,7 +101,7 @@ func (c *configFile) tokenFile(platform string) string {
 }
 
 // withoutPersona removes the fault of a missing persona that is about to be written.
-func withoutPersona(err error, persona string) error {
+func ignoreMissingPersona(err error, persona string) error {
 	faults, ok := errors.AsType[config.Faults](err)
 	if !ok || persona == "" {
 		return err
@@ -245,10 +245,10 @@ func Repairs(env *daemon.Env) ([]Repair, error) {
 	if moved, ok := moveKeys(cfg.File, faults); ok {
 		list = append(list, moved)
 	}
-	list = append(list, tighten(cfg.File, 0o037)...)
+	list = append(list, restrictMode(cfg.File, 0o037)...)
 	if cfg.Document != nil {
 		for _, file := range cfg.Document.SecretFiles() {
-			list = append(list, tighten(file, 0o037)...)
+			list = append(list, restrictMode(file, 0o037)...)
 		}
 	}
 	isBroken := func(f config.Fault) bool { return f.Key == "" } // it may name another directory
@@ -261,12 +261,12 @@ func Repairs(env *daemon.Env) ([]Repair, error) {
 			Lines: []string{"mkdir -p -m 700 " + dir}, Apply: func() error { return os.MkdirAll(dir, 0o700) },
 		})
 	}
-	return append(list, tighten(dir, 0o077)...), nil
+	return append(list, restrictMode(dir, 0o077)...), nil
 }
 
 // tighten takes rights to a file away from others. Of a file that others may read, our own group loses
 // them, too; a group that the owner is not in is the service's.
-func tighten(file string, rights fs.FileMode) []Repair {
+func restrictMode(file string, rights fs.FileMode) []Repair {
 	info, err := os.Stat(file)
 	if err != nil || info.Mode().Perm()&rights == 0 {
 		return nil

@@ -31,7 +31,7 @@ import (
 )
 
 // errLeft is the error of a user who leaves instead of answering.
-var errLeft = errors.New("left before the last question: no file was changed; `synthbot init` asks again")
+var errCancelled = errors.New("left before the last question: no file was changed; `synthbot init` asks again")
 
 // Init carries out `synthbot init`. Its fields are the flags.
 type Init struct {
@@ -68,7 +68,7 @@ func (i *Init) Run(ctx context.Context, env *daemon.Env) error {
 		err = w.Fill(ctx, i.Yes)
 	}
 	if errors.Is(err, console.ErrLeft) {
-		return errLeft
+		return errCancelled
 	}
 	if err != nil {
 		return daemon.Usagef("init: %w", err)
@@ -113,7 +113,7 @@ func (i *Init) finish(ctx context.Context, env *daemon.Env, c *configFile, w *Wi
 		return daemon.Usagef("%s: %w", c.file, err)
 	}
 	next, err := env.Parse(c.file, c.text.String())
-	if err := withoutPersona(err, out.Persona); err != nil {
+	if err := ignoreMissingPersona(err, out.Persona); err != nil {
 		return err
 	}
 	if err := c.apply(out); err != nil {
@@ -148,11 +148,11 @@ func summarize(ctx context.Context, env *daemon.Env, c *configFile, w *Wizard, n
 			daemon.PrintFinding(env.Out, platform, f)
 		}
 		if _, err := w.token(platform); err != nil {
-			daemon.PrintFinding(env.Out, platform, unchecked("token", err))
+			daemon.PrintFinding(env.Out, platform, uncheckedFinding("token", err))
 		}
 	}
 	if _, err := w.resolve(w.Key); err != nil {
-		daemon.PrintFinding(env.Out, "engine", unchecked("key", err))
+		daemon.PrintFinding(env.Out, "engine", uncheckedFinding("key", err))
 	}
 	if w.Probes.Identify != nil && w.Engine != Keep && len(next.Engines) > 0 && !next.Engines[0].Disabled {
 		for _, f := range probeEngine(ctx, env, next.File, next.Engines[0]) {
@@ -168,7 +168,7 @@ func summarize(ctx context.Context, env *daemon.Env, c *configFile, w *Wizard, n
 }
 
 // unchecked is the finding about a secret that was written as it is.
-func unchecked(what string, err error) core.Finding {
+func uncheckedFinding(what string, err error) core.Finding {
 	return core.Finding{What: what, Found: "written as it is", Fix: err.Error()}
 }
 

@@ -63,7 +63,7 @@ func (s *Service) Install(env *daemon.Env) error {
 	if err != nil {
 		return err
 	}
-	s.survey(c)
+	s.inspectConfig(c)
 	if err := s.writeConfig(c, string(data)); err != nil {
 		return err
 	}
@@ -86,12 +86,12 @@ func inEtc(name string) string { return filepath.Join(filepath.Dir(daemon.Servic
 var credentialName = txt.Pattern(`^[A-Za-z0-9._-]{1,255}$`)
 
 // survey collects what the configuration needs from the machine.
-func (s *Service) survey(c *daemon.Config) {
+func (s *Service) inspectConfig(c *daemon.Config) {
 	daemon.WalkConfig(c, func(key, text string) {
 		if key == "command" {
 			s.programs = append(s.programs, text)
 		} else {
-			s.surveySecret(text)
+			s.inspectSecret(text)
 		}
 	})
 	slices.Sort(s.secrets)
@@ -107,7 +107,7 @@ func (s *Service) survey(c *daemon.Config) {
 }
 
 // surveySecret notes what becomes of a text if it says where a secret is.
-func (s *Service) surveySecret(text string) {
+func (s *Service) inspectSecret(text string) {
 	file, isFile := strings.CutPrefix(text, "file:")
 	variable, isVariable := strings.CutPrefix(text, "env:")
 	switch {
@@ -152,7 +152,7 @@ func (s *Service) writeConfig(c *daemon.Config, text string) error {
 		}
 	}
 	if c.File == target {
-		return s.put(target, text, 0o640)
+		return s.writeText(target, text, 0o640)
 	}
 	var errs []error
 	for _, file := range slices.Compact(slices.Sorted(slices.Values(c.Personas.Files))) {
@@ -166,7 +166,7 @@ func (s *Service) writeConfig(c *daemon.Config, text string) error {
 	if exists(target) {
 		return errors.Join(append(errs, s.print("kept", target, 0))...)
 	}
-	return errors.Join(append(errs, s.put(target, text, 0o640))...)
+	return errors.Join(append(errs, s.writeText(target, text, 0o640))...)
 }
 
 // copyFile copies a file. It does not overwrite one.
@@ -200,12 +200,12 @@ func (s *Service) writeBinary() error {
 func (s *Service) writeUnits() error {
 	user := fmt.Sprintf("u %s - \"synthbot chat bot\" %s\n", s.User, daemon.ServiceState)
 	errs := []error{
-		s.put(s.at("/etc/sysusers.d/synthbot.conf"), user, 0o644),
-		s.put(s.at("/etc/tmpfiles.d/synthbot.conf"), s.modes(), 0o644),
-		s.put(s.at("/etc/systemd/system/synthbot.service"), s.unit(), 0o644),
+		s.writeText(s.at("/etc/sysusers.d/synthbot.conf"), user, 0o644),
+		s.writeText(s.at("/etc/tmpfiles.d/synthbot.conf"), s.modes(), 0o644),
+		s.writeText(s.at("/etc/systemd/system/synthbot.service"), s.unit(), 0o644),
 	}
 	if s.Tools {
-		errs = append(errs, s.put(s.at("/etc/systemd/system/synthbot.service.d/tools.conf"), systemd.Tools(), 0o644))
+		errs = append(errs, s.writeText(s.at("/etc/systemd/system/synthbot.service.d/tools.conf"), systemd.Tools(), 0o644))
 	}
 	return errors.Join(errs...)
 }
@@ -251,7 +251,7 @@ func (s *Service) unit() string {
 }
 
 // put writes a text, and backs up a former one.
-func (s *Service) put(path, text string, mode fs.FileMode) error {
+func (s *Service) writeText(path, text string, mode fs.FileMode) error {
 	before, err := os.ReadFile(path)
 	if err == nil && string(before) == text {
 		return s.print("same", path, 0)

@@ -58,9 +58,9 @@ func (f *File) setLiteral(literal, key string, table ...string) {
 	case i >= 0:
 		f.replace(f.statements[i].From, f.statements[i].To, literal)
 	case len(headers) > 0:
-		f.put(headers[0], key, literal)
+		f.insertKey(headers[0], key, literal)
 	case !f.addDotted(table, key, literal):
-		f.put(f.addHeader(config.StatementHeader, table), key, literal)
+		f.insertKey(f.addHeader(config.StatementHeader, table), key, literal)
 	}
 }
 
@@ -73,12 +73,12 @@ func (f *File) remove(key string, table ...string) {
 }
 
 // opensTable reports whether the following keys belong to the table of a statement.
-func opensTable(s *config.Statement) bool {
+func isHeader(s *config.Statement) bool {
 	return !s.Commented && (s.Kind == config.StatementHeader || s.Kind == config.StatementArray)
 }
 
 // add adds texts to a list that has some already. It keeps the lines and comments of a list of several lines.
-func (f *File) add(all, existing []string, key string, table ...string) {
+func (f *File) addToList(all, existing []string, key string, table ...string) {
 	missing := slices.DeleteFunc(slices.Clone(all), func(text string) bool { return slices.Contains(existing, text) })
 	i := f.find(append(slices.Clone(table), key))
 	if len(missing) == 0 || f.err != nil {
@@ -97,7 +97,7 @@ func (f *File) add(all, existing []string, key string, table ...string) {
 
 var engines = []string{"engine"}
 
-func (f *File) setIn(n int, key, literal string) {
+func (f *File) setInEngine(n int, key, literal string) {
 	all := f.headers(config.StatementArray, engines)
 	if f.err == nil && n >= len(all) {
 		f.err = fmt.Errorf("%w: there is no [[engine]] number %d", ErrShape, n+1)
@@ -105,21 +105,21 @@ func (f *File) setIn(n int, key, literal string) {
 	if f.err != nil {
 		return
 	}
-	for i := all[n] + 1; i < len(f.statements) && !opensTable(&f.statements[i]); i++ {
+	for i := all[n] + 1; i < len(f.statements) && !isHeader(&f.statements[i]); i++ {
 		s := &f.statements[i]
 		if s.Kind == config.StatementValue && !s.Commented && slices.Equal(s.Key, []string{key}) {
 			f.replace(s.From, s.To, literal)
 			return
 		}
 	}
-	f.put(all[n], key, literal)
+	f.insertKey(all[n], key, literal)
 }
 
 // Pair is a key and the literal of its value.
 type Pair struct{ Key, Literal string }
 
 // addFirst adds an engine before all others.
-func (f *File) addFirst(pairs ...Pair) {
+func (f *File) addFirstEngine(pairs ...Pair) {
 	if f.find(engines) >= 0 {
 		f.failShape(engines)
 	}
@@ -136,7 +136,7 @@ func (f *File) addFirst(pairs ...Pair) {
 		at = f.addHeader(config.StatementArray, engines)
 	}
 	for _, p := range pairs {
-		f.put(at, p.Key, p.Literal)
+		f.insertKey(at, p.Key, p.Literal)
 	}
 }
 
@@ -167,7 +167,7 @@ func (f *File) values() iter.Seq2[int, []string] {
 		lists := f.headers(config.StatementArray, nil)
 		for i := range f.statements {
 			s := &f.statements[i]
-			if opensTable(s) {
+			if isHeader(s) {
 				table = s.Key
 			}
 			inList := slices.ContainsFunc(lists, func(l int) bool { return hasPrefix(table, f.statements[l].Key) })
@@ -242,7 +242,7 @@ func (f *File) addHeader(k config.StatementKind, key []string) int {
 
 // hasValues reports whether values follow a commented header, which would move to its table.
 func (f *File) hasValues(i int) bool {
-	for i++; i < len(f.statements) && !opensTable(&f.statements[i]); i++ {
+	for i++; i < len(f.statements) && !isHeader(&f.statements[i]); i++ {
 		if f.statements[i].Kind == config.StatementValue && !f.statements[i].Commented {
 			return true
 		}
@@ -251,9 +251,9 @@ func (f *File) hasValues(i int) bool {
 }
 
 // put adds a key to the table at i: in the place of a commented one, or after the last key of the table.
-func (f *File) put(i int, key, literal string) {
+func (f *File) insertKey(i int, key, literal string) {
 	line, last := config.QuoteKey(key)+" = "+literal, i
-	for j := i + 1; j < len(f.statements) && !opensTable(&f.statements[j]); j++ {
+	for j := i + 1; j < len(f.statements) && !isHeader(&f.statements[j]); j++ {
 		s := &f.statements[j]
 		switch {
 		case s.Commented && s.Kind != config.StatementValue:

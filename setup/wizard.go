@@ -23,13 +23,13 @@ type Terminal interface {
 }
 
 // usualAnswers is a Terminal that gives the proposed answers.
-type usualAnswers struct{}
+type defaultAnswers struct{}
 
-func (usualAnswers) Note(string) {}
+func (defaultAnswers) Note(string) {}
 
 var errNoAnswer = errors.New("no answer is usual")
 
-func (usualAnswers) Ask(_ context.Context, q console.Question) (string, error) {
+func (defaultAnswers) Ask(_ context.Context, q console.Question) (string, error) {
 	answer := q.Initial
 	if answer == "" && len(q.Options) > 0 {
 		answer = q.Options[0].Value
@@ -86,15 +86,15 @@ type Wizard struct {
 	// Found is what the platforms report about the bot, so that they are not asked again.
 	Found map[string][]core.Finding
 
-	models []string // of a local Ollama; nil: none runs
-	looked bool     // for them
+	models      []string // of a local Ollama; nil: none runs
+	askedOllama bool     // for them
 }
 
 type step struct {
-	flag   string
-	open   bool // it has no answer yet
-	needed bool // only the user can answer it
-	ask    func(context.Context) error
+	flag     string
+	open     bool // it has no answer yet
+	required bool // only the user can answer it
+	ask      func(context.Context) error
 }
 
 // steps returns all questions, as they are after the answers so far.
@@ -105,27 +105,27 @@ func (w *Wizard) steps() []step {
 		{"--persona-name", w.Persona == New && w.PersonaName == "", true, w.askName},
 		{"--persona-text", w.Persona == New && w.PersonaText == "", true, w.askText},
 		{"--engine", w.Engine == "", isNew, w.askEngine},
-		{"--base-url", w.lacksBaseURL(), false, w.askBaseURL},
+		{"--base-url", w.needsBaseURL(), false, w.askBaseURL},
 		{"--model", w.hasModel() && w.Model == "", !w.sameEngine(), w.askModel},
-		{"--api-key", w.lacksKey(), true, w.askKey},
+		{"--api-key", w.needsKeyAnswer(), true, w.askKey},
 	}
 	for _, p := range platforms() {
 		ask := func(ctx context.Context) error { return w.askAccount(ctx, p) }
-		list = append(list, step{"--" + p + "-token", !w.account(p).Token.given(), w.lacksAccount(), ask})
+		list = append(list, step{"--" + p + "-token", !w.account(p).Token.given(), w.needsAccount(), ask})
 	}
 	lacksAdmin := w.Claim == "" && len(w.Admins) == 0 && w.hasPlatform()
 	return append(list, step{"--admin", lacksAdmin, false, w.askAdmin})
 }
 
 // lacksAccount reports whether no platform has been chosen yet.
-func (w *Wizard) lacksAccount() bool {
+func (w *Wizard) needsAccount() bool {
 	given := func(p string) bool { return w.account(p).Token.given() }
 	return !w.Current.Exists && !slices.ContainsFunc(platforms(), given)
 }
 
 // Ask asks all open questions at the terminal. If the user goes back, it begins again with the answers before.
 func (w *Wizard) Ask(ctx context.Context) error {
-	if err := w.checkWords(); err != nil {
+	if err := w.checkChoices(); err != nil {
 		return err
 	}
 	flags := *w.Answers
@@ -135,7 +135,7 @@ func (w *Wizard) Ask(ctx context.Context) error {
 		err := w.askOpen(ctx)
 		switch {
 		case err == nil:
-			w.usualBot()
+			w.fillDefaults()
 			return w.check(ctx)
 		case !errors.Is(err, console.ErrBack) || !answers.back():
 			return err
@@ -157,7 +157,7 @@ func (w *Wizard) askOpen(ctx context.Context) error {
 }
 
 // usualBot sets the time zone and the language of this machine, unless they are given or in the file.
-func (w *Wizard) usualBot() {
+func (w *Wizard) fillDefaults() {
 	if w.Current.Timezone == "" {
 		w.Timezone = cmp.Or(w.Timezone, w.Defaults.Timezone)
 	}
@@ -169,24 +169,24 @@ func (w *Wizard) usualBot() {
 // Fill answers all open questions without a terminal. If usual is false, questions that a
 // user should decide must have an answer already; the error names the flags of the others.
 func (w *Wizard) Fill(ctx context.Context, usual bool) error {
-	if err := w.checkWords(); err != nil {
+	if err := w.checkChoices(); err != nil {
 		return err
 	}
 	if w.Current.Exists {
 		w.Engine = cmp.Or(w.Engine, Keep)
 	}
-	w.Terminal = usualAnswers{}
-	w.usualBot()
+	w.Terminal = defaultAnswers{}
+	w.fillDefaults()
 	var missing []string
 	for i := range w.steps() {
 		s := w.steps()[i]
-		if s.open && (usual || !s.needed) {
+		if s.open && (usual || !s.required) {
 			if err := s.ask(ctx); err != nil && !errors.Is(err, errNoAnswer) {
 				return err
 			}
 			s = w.steps()[i]
 		}
-		if s.open && s.needed {
+		if s.open && s.required {
 			missing = append(missing, s.flag)
 		}
 	}
@@ -201,7 +201,7 @@ func (w *Wizard) Fill(ctx context.Context, usual bool) error {
 }
 
 // checkWords checks the flags that are one of a few words, before anything is asked. An error names the flag.
-func (w *Wizard) checkWords() error {
+func (w *Wizard) checkChoices() error {
 	providers, claims := engine.Providers(), []string{ByCode, None, Keep}
 	if !slices.Contains(append(providers, "", Keep, Offline), w.Engine) {
 		return fmt.Errorf("--engine: there is no %q; there is %s", w.Engine, strings.Join(providers, ", "))
@@ -248,7 +248,7 @@ func (w *Wizard) checkSecrets(ctx context.Context) error {
 		if _, ok := w.Found[p]; ok {
 			continue
 		}
-		if err := w.identify(ctx, p); err != nil {
+		if err := w.checkIdentity(ctx, p); err != nil {
 			return fmt.Errorf("--%s-token: %w (--no-check takes it as it is)", p, err)
 		}
 	}
@@ -257,7 +257,7 @@ func (w *Wizard) checkSecrets(ctx context.Context) error {
 
 // resolve returns the secret of an answer; the zero Secret if there is none.
 func (w *Wizard) resolve(s Secret) (secret.Secret, error) {
-	if !s.Typed.IsZero() || !s.changes() {
+	if !s.Typed.IsZero() || !s.replaces() {
 		return s.Typed, nil
 	}
 	return w.Probes.Resolve(s.Word)
@@ -275,7 +275,7 @@ func (w *Wizard) token(platform string) (secret.Secret, error) {
 }
 
 // identify asks a platform which bot a token belongs to.
-func (w *Wizard) identify(ctx context.Context, platform string) error {
+func (w *Wizard) checkIdentity(ctx context.Context, platform string) error {
 	token, err := w.token(platform)
 	if err != nil || token.IsZero() || w.Probes.Identify == nil {
 		return err
@@ -297,8 +297,8 @@ func (w *Wizard) identify(ctx context.Context, platform string) error {
 
 // ollama returns the chat models of a local Ollama; nil if none runs.
 func (w *Wizard) ollama(ctx context.Context) []string {
-	if !w.looked {
-		w.looked = true
+	if !w.askedOllama {
+		w.askedOllama = true
 		w.models, _ = w.Probes.Models(ctx, cmp.Or(w.BaseURL, w.Defaults.Ollama, usualOllama))
 	}
 	return w.models
@@ -306,7 +306,7 @@ func (w *Wizard) ollama(ctx context.Context) []string {
 
 func (w *Wizard) hasModel() bool { return w.Engine != "" && w.Engine != Keep && w.Engine != Offline }
 
-func (w *Wizard) lacksKey() bool {
+func (w *Wizard) needsKeyAnswer() bool {
 	return w.hasModel() && needsKey(w.Engine) && w.BaseURL == "" && !w.Key.given() && !w.sameEngine()
 }
 
@@ -320,7 +320,7 @@ func (w *Wizard) sameEngine() bool {
 func (w *Wizard) knowsOllama() bool { return w.Engine == "ollama" && w.Defaults.Ollama != "" }
 
 // lacksBaseURL reports whether the engine runs on a machine of the user, at an address that no answer has.
-func (w *Wizard) lacksBaseURL() bool {
+func (w *Wizard) needsBaseURL() bool {
 	unknown := !needsKey(w.Engine) && !w.sameEngine() && (w.Engine != "ollama" || w.models == nil)
 	return w.hasModel() && w.BaseURL == "" && (unknown || w.knowsOllama())
 }
@@ -328,7 +328,7 @@ func (w *Wizard) lacksBaseURL() bool {
 func (w *Wizard) hasPlatform() bool {
 	return slices.ContainsFunc(platforms(), func(p string) bool {
 		token := w.account(p).Token
-		return token.changes() || w.Current.Accounts[p] && token.Word != None
+		return token.replaces() || w.Current.Accounts[p] && token.Word != None
 	})
 }
 

@@ -412,7 +412,7 @@ func TestAddress(t *testing.T) {
 func TestFromHome(t *testing.T) {
 	t.Setenv("HOME", "/home/jay")
 	for file, want := range map[string]string{"~/cards/a.png": "/home/jay/cards/a.png", "a.png": "a.png", "~a": "~a", "/x/~/y": "/x/~/y"} {
-		if got := fromHome(file); got != want {
+		if got := expandHome(file); got != want {
 			t.Errorf("%s: %s, want %s", file, got, want)
 		}
 	}

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	grace = 20 * time.Second // turns may take to finish when the bot ends
-	rest  = 15 * time.Second // and then everything else
+	grace     = 20 * time.Second // turns may take to finish when the bot ends
+	closeTime = 15 * time.Second // and then everything else
 )
 
 func main() {
 	e := &daemon.Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Clock: time.Now}
-	os.Exit(commands.Main(context.Background(), e, os.Args[1:], grace, rest))
+	os.Exit(commands.Main(context.Background(), e, os.Args[1:], grace, closeTime))
 }

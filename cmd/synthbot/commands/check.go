@@ -37,10 +37,10 @@ func checkCommand(p *program) *cobra.Command {
 				return daemon.Usagef("--path: %q is not a place", path)
 			}
 			switch {
-			case p.host != nil && changes:
-				return changesInForce(c.Context(), p.host, found)
-			case p.host != nil:
-				return effective(p.host, place, found)
+			case p.runningBot != nil && changes:
+				return reportChangesInForce(c.Context(), p.runningBot, found)
+			case p.runningBot != nil:
+				return printSettings(p.runningBot, place, found)
 			case fix:
 				if err := p.fix(found); err != nil {
 					return err
@@ -58,7 +58,7 @@ func checkCommand(p *program) *cobra.Command {
 		"print only what differs from what is in force; for `check`, which asks the daemon")
 	_ = c.Flags().MarkHidden(changesFlag)
 	_ = c.RegisterFlagCompletionFunc("path", completePlaces(p))
-	return p.fileFlag(c)
+	return p.addConfigFlag(c)
 }
 
 // changesFlag is the flag by which a check asks the daemon.
@@ -78,7 +78,7 @@ func (p *program) check(ctx context.Context, place core.Path, online bool, found
 	}
 	database, log := core.Finding{Found: "can be opened", Fatal: true}, p.Logger(cfg, slog.LevelError)
 	open := func() (daemon.Store, error) {
-		s, err := p.openStore(cfg, log, reads)
+		s, err := p.openStore(cfg, log, accessRead)
 		_, isEmpty := s.(daemon.EmptyStore)
 		switch {
 		case errors.Is(err, core.ErrLocked):
@@ -97,7 +97,7 @@ func (p *program) check(ctx context.Context, place core.Path, online bool, found
 	}
 	look := func(b *daemon.Bot) (err error) {
 		if !place.IsZero() {
-			err = p.inEffect(ctx, b, place, found)
+			err = p.showSettings(ctx, b, place, found)
 		} else {
 			p.reportParts(cfg, b.InForce().Engines.Names(), database, found)
 			if err := reportServer(ctx, cfg, found); err != nil {
@@ -109,7 +109,7 @@ func (p *program) check(ctx context.Context, place core.Path, online bool, found
 			for _, f := range cfg.Speech.Probe() { // whether its programs are installed
 				found.add("speech", f)
 			}
-			err = p.changes(ctx, b, found)
+			err = p.reportChanges(ctx, b, found)
 		}
 		if online {
 			p.checkOnline(ctx, b, found)
@@ -165,7 +165,7 @@ func reportServer(ctx context.Context, cfg *daemon.Config, found *findings) erro
 // dataDirFix says why nothing can be written into the data directory; "" if it can. It makes a folder
 // in it, or in the first one above that exists, and removes it: modes alone do not tell.
 func dataDirFix(dir string) string {
-	dir = existing(dir)
+	dir = nearestExisting(dir)
 	made, err := os.MkdirTemp(dir, ".synthbot-*")
 	if err == nil {
 		err = os.Remove(made)
@@ -180,40 +180,40 @@ func dataDirFix(dir string) string {
 }
 
 // existing returns a folder, or the first one above it that exists.
-func existing(dir string) string {
+func nearestExisting(dir string) string {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
-		return existing(filepath.Dir(dir))
+		return nearestExisting(filepath.Dir(dir))
 	}
 	return dir
 }
 
 // changes reports the warnings about blueprints, and what differs from what the running daemon, or
 // the last one, used.
-func (p *program) changes(ctx context.Context, b *daemon.Bot, found *findings) error {
+func (p *program) reportChanges(ctx context.Context, b *daemon.Bot, found *findings) error {
 	own := b.InForce().Config.Blueprints()
 	if own != nil {
 		for _, f := range own.Faults() {
 			found.add("blueprint", core.Finding{Fix: f.String()})
 		}
 	}
-	d, running := p.daemonAt()
+	d, running := p.dialDaemon()
 	switch {
 	case running:
 		args := []string{"check", "--" + changesFlag, "--format", found.format.String()}
-		err := p.ask(ctx, d, args, p.In, p.Out)
-		if !errors.Is(err, exited(statusDone)) {
+		err := p.runInDaemon(ctx, d, args, p.In, p.Out)
+		if !errors.Is(err, exitStatus(statusDone)) {
 			const text = "the running synthbot does not say what it uses: changes are unknown"
 			found.add("daemon", core.Finding{Fix: text})
 		}
 	case b.Data.DB != nil:
-		return changesInForce(ctx, b, found)
+		return reportChangesInForce(ctx, b, found)
 	}
 	return nil
 }
 
 // changesInForce reports which keys apply after a restart only, and how blueprints differ from
 // those that the bot used last.
-func changesInForce(ctx context.Context, b *daemon.Bot, found *findings) error {
+func reportChangesInForce(ctx context.Context, b *daemon.Bot, found *findings) error {
 	for _, key := range b.AfterRestart() {
 		found.add("daemon", core.Finding{Found: key, Fix: "changes after a restart only"})
 	}
@@ -232,7 +232,7 @@ func changesInForce(ctx context.Context, b *daemon.Bot, found *findings) error {
 	return err
 }
 
-func effective(b *daemon.Bot, place core.Path, found *findings) error {
+func printSettings(b *daemon.Bot, place core.Path, found *findings) error {
 	w := tabwriter.NewWriter(found.out, 0, 0, 2, ' ', 0)
 	if found.format != formatJSON {
 		fmt.Fprintln(w, "SETTING\tVALUE\tFROM")
@@ -249,13 +249,13 @@ func effective(b *daemon.Bot, place core.Path, found *findings) error {
 
 // inEffect prints the settings that apply in a place: those of the running daemon, if there
 // is one, which knows the changes by command.
-func (p *program) inEffect(ctx context.Context, b *daemon.Bot, place core.Path, found *findings) error {
-	d, ok := p.daemonAt()
+func (p *program) showSettings(ctx context.Context, b *daemon.Bot, place core.Path, found *findings) error {
+	d, ok := p.dialDaemon()
 	if !ok {
-		return effective(b, place, found)
+		return printSettings(b, place, found)
 	}
-	err := p.ask(ctx, d, []string{"check", "--path", place.String(), "--format", found.format.String()}, p.In, p.Out)
-	if errors.Is(err, exited(statusDone)) {
+	err := p.runInDaemon(ctx, d, []string{"check", "--path", place.String(), "--format", found.format.String()}, p.In, p.Out)
+	if errors.Is(err, exitStatus(statusDone)) {
 		return nil
 	}
 	return err
@@ -263,8 +263,8 @@ func (p *program) inEffect(ctx context.Context, b *daemon.Bot, place core.Path, 
 
 // What `check --online` goes by.
 const (
-	onlineTime = 40 * time.Second
-	leastDisk  = 200 << 20 // bytes that should be free
+	onlineTime  = 40 * time.Second
+	minFreeDisk = 200 << 20 // bytes that should be free
 )
 
 // checkOnline asks each platform and engine who we are, tries speech, and looks at the machine.
@@ -276,7 +276,7 @@ func (p *program) checkOnline(ctx context.Context, b *daemon.Bot, out *findings)
 		name string
 		look func() []core.Finding
 	}
-	groups := []group{{"machine", func() []core.Finding { return machine(cfg, p.Getenv) }}}
+	groups := []group{{"machine", func() []core.Finding { return checkMachine(cfg, p.Getenv) }}}
 	for _, i := range b.InForce().Interfaces {
 		known := slices.ContainsFunc(groups, func(g group) bool { return g.name == i.Name() }) // as another part
 		if prober, ok := i.(core.Prober); ok && !known {
@@ -299,24 +299,24 @@ func (p *program) checkOnline(ctx context.Context, b *daemon.Bot, out *findings)
 	}
 }
 
-func machine(c *daemon.Config, getenv func(string) string) []core.Finding {
-	list := []core.Finding{modeOf(c.File, 0o037, "the configuration may hold secrets; chmod 600 it")}
+func checkMachine(c *daemon.Config, getenv func(string) string) []core.Finding {
+	list := []core.Finding{checkMode(c.File, 0o037, "the configuration may hold secrets; chmod 600 it")}
 	for _, file := range c.Document.SecretFiles() {
-		list = append(list, modeOf(file, 0o037, "it holds a secret; chmod 600 it"))
+		list = append(list, checkMode(file, 0o037, "it holds a secret; chmod 600 it"))
 	}
 	dir, err := c.DataDir(getenv)
 	if err != nil {
 		return append(list, core.Finding{What: "data_dir", Found: "unknown", Fix: err.Error(), Fatal: true})
 	}
-	list = append(list, disk(dir))
+	list = append(list, checkDisk(dir))
 	if _, err := os.Stat(dir); err == nil {
-		list = append(list, modeOf(dir, 0o077, "it holds private talk; chmod 700 it"))
+		list = append(list, checkMode(dir, 0o077, "it holds private talk; chmod 700 it"))
 	}
-	return append(list, credentials(getenv("CREDENTIALS_DIRECTORY"))...)
+	return append(list, listCredentials(getenv("CREDENTIALS_DIRECTORY"))...)
 }
 
 // modeOf finds fault with a file that others may read.
-func modeOf(file string, not os.FileMode, fix string) core.Finding {
+func checkMode(file string, not os.FileMode, fix string) core.Finding {
 	info, err := os.Stat(file)
 	if err != nil {
 		return core.Finding{What: "mode", Found: file, Fix: err.Error()}
@@ -329,21 +329,21 @@ func modeOf(file string, not os.FileMode, fix string) core.Finding {
 }
 
 // disk finds fault with a disk that is nearly full.
-func disk(dir string) core.Finding {
-	dir = existing(dir)
+func checkDisk(dir string) core.Finding {
+	dir = nearestExisting(dir)
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {
 		return core.Finding{What: "disk", Found: dir, Fix: err.Error()}
 	}
 	free := s.Bavail * uint64(s.Bsize)
 	f := core.Finding{What: "disk", Found: fmt.Sprintf("%d MiB are free", free>>20)}
-	if free < leastDisk {
+	if free < minFreeDisk {
 		f.Fix = "make room, or move data_dir"
 	}
 	return f
 }
 
-func credentials(dir string) []core.Finding {
+func listCredentials(dir string) []core.Finding {
 	if dir == "" {
 		return nil
 	}

@@ -27,7 +27,7 @@ import (
 )
 
 func runCommand(p *program) *cobra.Command {
-	return p.fileFlag(&cobra.Command{
+	return p.addConfigFlag(&cobra.Command{
 		Use: "run", Short: "Run the bot until SIGINT or SIGTERM; SIGHUP reloads the configuration", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := p.offerInit(c.Context()); err != nil {
@@ -84,7 +84,7 @@ func (p *program) daemon(ctx context.Context) error {
 	}
 	runCommand := func(ctx context.Context, b *daemon.Bot, e *daemon.Env, args []string) int {
 		inside := newProgram(e, args)
-		inside.host = b
+		inside.runningBot = b
 		return inside.run(ctx)
 	}
 	started := func() {
@@ -98,10 +98,10 @@ func (p *program) daemon(ctx context.Context) error {
 }
 
 func reloadCommand(p *program) *cobra.Command {
-	return p.onlyAtDaemon(&cobra.Command{
+	return p.requireDaemon(&cobra.Command{
 		Use: "reload", Short: "Make the running bot reload its configuration", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			later, err := p.host.Reload()
+			later, err := p.runningBot.Reload()
 			if err == nil && len(later) > 0 {
 				fmt.Fprintln(p.Out, "in force, but for what changes after a restart only: "+strings.Join(later, ", "))
 			}
@@ -111,10 +111,10 @@ func reloadCommand(p *program) *cobra.Command {
 }
 
 func pageCommand(p *program) *cobra.Command {
-	return p.onlyAtDaemon(&cobra.Command{
+	return p.requireDaemon(&cobra.Command{
 		Use: "page", Short: "Print a one-time link to the admin page, valid for ten minutes", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			link, err := p.host.PageLink()
+			link, err := p.runningBot.PageLink()
 			if err == nil {
 				_, err = fmt.Fprintln(p.Out, link)
 			}
@@ -124,7 +124,7 @@ func pageCommand(p *program) *cobra.Command {
 }
 
 func logCommand(p *program) *cobra.Command {
-	return p.onlyAtDaemon(&cobra.Command{
+	return p.requireDaemon(&cobra.Command{
 		ValidArgsFunction: completeRooms(p),
 		Use:               "log [ROOM [LEVEL]]", Short: "Show or change the log levels of the running bot",
 		Args: cobra.MaximumNArgs(2),
@@ -134,7 +134,7 @@ func logCommand(p *program) *cobra.Command {
 			"contains what users write.",
 		RunE: func(_ *cobra.Command, args []string) error {
 			args = append(args, "", "")
-			text, err := p.host.SetLog(args[0], args[1])
+			text, err := p.runningBot.SetLog(args[0], args[1])
 			if said, ok := errors.AsType[*core.Error](err); ok {
 				return daemon.Usagef("%s", said.Text)
 			}
@@ -155,35 +155,35 @@ func pdfTextCommand(p *program) *cobra.Command {
 }
 
 // remote marks commands that a running daemon carries out: "if it runs" or "only".
-const remote = "daemon"
+const daemonAnnotation = "daemon"
 
 // atDaemon adds -c to a command that the daemon carries out if one runs.
-func (p *program) atDaemon(c *cobra.Command) *cobra.Command {
-	c.Annotations = map[string]string{remote: "if it runs"}
-	return p.fileFlag(c)
+func (p *program) preferDaemon(c *cobra.Command) *cobra.Command {
+	c.Annotations = map[string]string{daemonAnnotation: "if it runs"}
+	return p.addConfigFlag(c)
 }
 
 // onlyAtDaemon adds -c to a command that needs a running daemon.
-func (p *program) onlyAtDaemon(c *cobra.Command) *cobra.Command {
-	c.Annotations = map[string]string{remote: "only"}
-	return p.fileFlag(c)
+func (p *program) requireDaemon(c *cobra.Command) *cobra.Command {
+	c.Annotations = map[string]string{daemonAnnotation: "only"}
+	return p.addConfigFlag(c)
 }
 
 // exited is the status of a command that the daemon carried out. The daemon printed its errors.
-type exited int
+type exitStatus int
 
-func (e exited) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 // forward hands a command to the daemon, if it is one for it and there is one; then the error is exited.
 func (p *program) forward(c *cobra.Command, given []string) error {
 	local := c.Flags().Changed("catalogue") // names a file that the daemon may be unable to read
-	if p.host != nil || c.Annotations[remote] == "" || local {
+	if p.runningBot != nil || c.Annotations[daemonAnnotation] == "" || local {
 		return nil
 	}
-	if d, ok := p.daemonAt(); ok {
-		return p.ask(c.Context(), d, given, p.In, p.Out)
+	if d, ok := p.dialDaemon(); ok {
+		return p.runInDaemon(c.Context(), d, given, p.In, p.Out)
 	}
-	if c.Annotations[remote] != "only" {
+	if c.Annotations[daemonAnnotation] != "only" {
 		return nil // the command itself will tell what is wrong, if anything is
 	}
 	if _, err := p.MustLoad(); err != nil { // a file with faults may not even say where the daemon is
@@ -194,7 +194,7 @@ func (p *program) forward(c *cobra.Command, given []string) error {
 
 // daemonAt connects to the daemon of the configuration, where it runs. A file
 // with faults still says where that is.
-func (p *program) daemonAt() (*admin.Control, bool) {
+func (p *program) dialDaemon() (*admin.Control, bool) {
 	cfg, _ := p.load()
 	dir, err := cfg.DataDir(p.Getenv)
 	if err != nil {
@@ -215,16 +215,16 @@ func withFile(c *cobra.Command, p *program, name string, f func(io.Reader) error
 		defer file.Close()
 		from = file
 	}
-	if p.host == nil {
-		if d, ok := p.daemonAt(); ok {
-			return p.ask(c.Context(), d, []string{c.Parent().Name(), c.Name(), "-"}, from, p.Out)
+	if p.runningBot == nil {
+		if d, ok := p.dialDaemon(); ok {
+			return p.runInDaemon(c.Context(), d, []string{c.Parent().Name(), c.Name(), "-"}, from, p.Out)
 		}
 	}
 	return f(from)
 }
 
 // ask lets the daemon carry a command line out, on streams that are files.
-func (p *program) ask(ctx context.Context, d *admin.Control, args []string, in io.Reader, out io.Writer) error {
+func (p *program) runInDaemon(ctx context.Context, d *admin.Control, args []string, in io.Reader, out io.Writer) error {
 	a := admin.Request{Args: args, Env: make(map[string]string)}
 	for _, name := range []string{"TERM", "NO_COLOR", "LC_ALL", "LC_MESSAGES", "LANG", "USER"} {
 		value := p.Getenv(name)
@@ -236,17 +236,17 @@ func (p *program) ask(ctx context.Context, d *admin.Control, args []string, in i
 	if err != nil {
 		return err
 	}
-	return exited(status)
+	return exitStatus(status)
 }
 
 func pairCommand(p *program) *cobra.Command {
-	return p.atDaemon(&cobra.Command{
+	return p.preferDaemon(&cobra.Command{
 		Use: "pair [CODE]", Short: "Approve a pairing code, or list the users who wait for approval",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			as := reads
+			as := accessRead
 			if len(args) > 0 {
-				as = changes
+				as = accessChange
 			}
 			return p.inspect(c.Context(), as, func(b *daemon.Bot) error { return p.pair(c.Context(), b, args) })
 		},
@@ -274,11 +274,11 @@ func (p *program) pair(ctx context.Context, b *daemon.Bot, args []string) error 
 }
 
 func mcpCommand(p *program) *cobra.Command {
-	return p.atDaemon(&cobra.Command{
+	return p.preferDaemon(&cobra.Command{
 		Use: "mcp", Args: cobra.NoArgs,
 		Short: "Serve memories, history and messages over the Model Context Protocol (stdio)",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return p.inspect(c.Context(), changes, func(b *daemon.Bot) error { return p.serveMCP(c.Context(), b) })
+			return p.inspect(c.Context(), accessChange, func(b *daemon.Bot) error { return p.serveMCP(c.Context(), b) })
 		},
 	})
 }
@@ -299,10 +299,10 @@ func (p *program) serveMCP(ctx context.Context, b *daemon.Bot) error {
 		Version: version, Log: p.Logger(cfg, slog.LevelWarn), Clock: cfg.Clock(p.Clock), Rights: rights,
 		Facts: b.Data.Store, Reader: b.Data.Store, Desk: b.Messenger(),
 		Admits: func(person core.Path) bool { return !slices.ContainsFunc(cfg.Access.Deny, person.Within) },
-	}, io.NopCloser(p.In), open{p.Out})
+	}, io.NopCloser(p.In), nopWriteCloser{p.Out})
 }
 
 // open is a stream that stays open when it is closed: it is not ours.
-type open struct{ io.Writer }
+type nopWriteCloser struct{ io.Writer }
 
-func (open) Close() error { return nil }
+func (nopWriteCloser) Close() error { return nil }

@@ -26,16 +26,16 @@ import (
 type access int
 
 const (
-	reads   access = iota // one of an older format stays as it is, and is an error; a missing one is an empty store
-	adds                  // as for reads, but a missing one is made
-	changes               // one of an older format is converted; a missing one is an empty store
-	makes                 // one of an older format is converted, a missing one is made
+	accessRead           access = iota // one of an older format stays as it is, and is an error; a missing one is an empty store
+	accessReadOrCreate                 // as for reads, but a missing one is made
+	accessChange                       // one of an older format is converted; a missing one is an empty store
+	accessChangeOrCreate               // one of an older format is converted, a missing one is made
 )
 
 // inspect calls f with a bot: the daemon's, or a new one that does not run.
 func (p *program) inspect(ctx context.Context, as access, f func(*daemon.Bot) error) error {
-	if p.host != nil {
-		return f(p.host)
+	if p.runningBot != nil {
+		return f(p.runningBot)
 	}
 	cfg, err := p.load()
 	if err != nil {
@@ -49,15 +49,15 @@ func (p *program) inspect(ctx context.Context, as access, f func(*daemon.Bot) er
 }
 
 func (p *program) openStore(c *daemon.Config, log *slog.Logger, as access) (daemon.Store, error) {
-	if p.host != nil {
-		return p.host.Data.Store, nil
+	if p.runningBot != nil {
+		return p.runningBot.Data.Store, nil
 	}
 	dir, err := c.DataDir(p.Getenv)
 	if err != nil {
 		return nil, err
 	}
 	o := p.StoreOptions()
-	o.Log, o.Server, o.BesideBot, o.KeepFormat = log, c.Store, as == reads || as == changes, as <= adds
+	o.Log, o.Server, o.BesideBot, o.KeepFormat = log, c.Store, as == accessRead || as == accessChange, as <= accessReadOrCreate
 	db, err := memory.Open(dir, o)
 	switch {
 	case errors.Is(err, memory.ErrMissing):
@@ -78,13 +78,13 @@ func (p *program) withStore(as access, f func(*daemon.Config, daemon.Store) erro
 		return err
 	}
 	err = f(cfg, s)
-	if p.host != nil {
+	if p.runningBot != nil {
 		return err
 	}
 	return errors.Join(err, s.Close())
 }
 
-func (p *program) noDatabase(c *daemon.Config) error {
+func (p *program) noDatabaseError(c *daemon.Config) error {
 	dir, err := c.DataDir(p.Getenv)
 	switch {
 	case !c.Store.URL.IsZero():
@@ -99,7 +99,7 @@ func (p *program) noDatabase(c *daemon.Config) error {
 func (p *program) withBot(ctx context.Context, as access, f func(*daemon.Bot) error) error {
 	return p.inspect(ctx, as, func(b *daemon.Bot) error {
 		if b.Data.DB == nil {
-			return p.noDatabase(b.InForce().Config)
+			return p.noDatabaseError(b.InForce().Config)
 		}
 		return f(b)
 	})
@@ -110,14 +110,14 @@ func (p *program) withDB(as access, f func(*memory.DB) error) error {
 	return p.withStore(as, func(cfg *daemon.Config, s daemon.Store) error {
 		db, ok := s.(*memory.DB)
 		if !ok {
-			return p.noDatabase(cfg)
+			return p.noDatabaseError(cfg)
 		}
 		return f(db)
 	})
 }
 
-func (p *program) look(ctx context.Context, f func(core.View) error) error {
-	return p.withStore(reads, func(_ *daemon.Config, s daemon.Store) error {
+func (p *program) view(ctx context.Context, f func(core.View) error) error {
+	return p.withStore(accessRead, func(_ *daemon.Config, s daemon.Store) error {
 		var b bytes.Buffer // printed when the view is over, so that a slow reader does not block it
 		out := p.Out
 		p.Out = &b
@@ -143,24 +143,24 @@ func backupCommand(p *program) *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&replace, "replace", false, "replace FILE if it exists")
-	return p.fileFlag(c)
+	return p.addConfigFlag(c)
 }
 
 // backup copies the database to a file, or if that is "-" to standard output. A daemon that runs does it.
 func backup(ctx context.Context, p *program, file string, replace bool) error {
-	if p.host == nil { // the daemon itself is asked for a stream alone
-		if err := p.fitForBackup(file, replace); err != nil {
+	if p.runningBot == nil { // the daemon itself is asked for a stream alone
+		if err := p.checkBackupTarget(file, replace); err != nil {
 			return err
 		}
-		d, running := p.daemonAt()
+		d, running := p.dialDaemon()
 		switch {
 		case running && file == "-":
-			return p.ask(ctx, d, []string{"backup", "-"}, p.In, p.Out)
+			return p.runInDaemon(ctx, d, []string{"backup", "-"}, p.In, p.Out)
 		case running:
-			return p.backupBy(ctx, d, file)
+			return p.backupByDaemon(ctx, d, file)
 		}
 	}
-	return p.withStored(func(db *memory.DB) (err error) {
+	return p.withAnyFormat(func(db *memory.DB) (err error) {
 		if file == "-" {
 			_, err = db.WriteTo(p.Out)
 			return err
@@ -170,9 +170,9 @@ func backup(ctx context.Context, p *program, file string, replace bool) error {
 }
 
 // withStored calls copy with the database for copies alone, in whatever format it is.
-func (p *program) withStored(copy func(*memory.DB) error) error {
-	if p.host != nil {
-		return p.withDB(reads, copy)
+func (p *program) withAnyFormat(copy func(*memory.DB) error) error {
+	if p.runningBot != nil {
+		return p.withDB(accessRead, copy)
 	}
 	cfg, err := p.load()
 	if err != nil {
@@ -186,7 +186,7 @@ func (p *program) withStored(copy func(*memory.DB) error) error {
 	o.Log, o.Server = p.Logger(cfg, slog.LevelWarn), cfg.Store
 	err = memory.CopyStored(dir, o, copy)
 	if errors.Is(err, memory.ErrMissing) {
-		return p.noDatabase(cfg)
+		return p.noDatabaseError(cfg)
 	}
 	return err
 }
@@ -208,7 +208,7 @@ func noteImported(p *program) {
 // fitForBackup refuses files that a copy must not replace: the database itself, which the
 // daemon would keep writing after nobody can open it, what is not a regular file, and, unless
 // replace is set, any other file.
-func (p *program) fitForBackup(file string, replace bool) error {
+func (p *program) checkBackupTarget(file string, replace bool) error {
 	there, err := os.Lstat(file)
 	if file == "-" || errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -235,13 +235,13 @@ func (p *program) fitForBackup(file string, replace bool) error {
 
 // backupBy lets the daemon write the copy into an open file, since it may not be allowed to
 // write there. A file of that name is replaced when the copy is complete.
-func (p *program) backupBy(ctx context.Context, d *admin.Control, file string) error {
+func (p *program) backupByDaemon(ctx context.Context, d *admin.Control, file string) error {
 	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
 	if err != nil {
 		return errors.Join(err, d.Close())
 	}
-	var status exited
-	err = p.ask(ctx, d, []string{"backup", "-"}, p.In, f)
+	var status exitStatus
+	err = p.runInDaemon(ctx, d, []string{"backup", "-"}, p.In, f)
 	if errors.As(err, &status) && status == statusDone {
 		err = f.Sync()
 	}
@@ -261,7 +261,7 @@ func restoreCommand(p *program) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error { return restore(p, args[0], salvage) },
 	}
 	c.Flags().BoolVar(&salvage, "salvage", false, "FILE is damaged: recover what is readable")
-	return p.fileFlag(c)
+	return p.addConfigFlag(c)
 }
 
 // restore puts a backup in the place of the database, or what can be salvaged of a damaged one.

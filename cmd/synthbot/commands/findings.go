@@ -83,7 +83,7 @@ func (f *findings) add(group string, found core.Finding) {
 // faults prints an error in JSON, that of a configuration file as its faults. As text it is printed at the end.
 func (f *findings) faults(err error) error {
 	var all config.Faults
-	var printed exited
+	var printed exitStatus
 	switch {
 	case f.format != formatJSON || err == nil || errors.Is(err, errFindings) || errors.As(err, &printed):
 		return err
@@ -96,7 +96,7 @@ func (f *findings) faults(err error) error {
 			Level: "error", Group: "configuration", Text: one.Text, File: one.File, Line: one.Line, Key: one.Key,
 		})
 	}
-	return exited(statusUsage)
+	return exitStatus(statusUsage)
 }
 
 func (f *findings) print(line findingLine) { _ = printJSON(f.out, line) }

@@ -35,7 +35,7 @@ const (
 // take grace to finish, and then everything else rest; what still runs after that is abandoned.
 func Main(ctx context.Context, e *daemon.Env, args []string, grace, rest time.Duration) int {
 	p := newProgram(e, args)
-	p.grace, p.ending.rest = grace, rest
+	p.grace, p.shutdown.closeTime = grace, rest
 	return p.run(ctx)
 }
 
@@ -46,7 +46,7 @@ func newProgram(e *daemon.Env, args []string) *program {
 	p.OnStuck = func(job string) {
 		p.abandon("the database makes no progress, and the process ends: " + txt.Line(job))
 	}
-	p.OnStopping = func(grace time.Duration) { p.ending.after(grace, p.abandon) }
+	p.OnStopping = func(grace time.Duration) { p.shutdown.after(grace, p.abandon) }
 	return p
 }
 
@@ -60,20 +60,20 @@ func (p *program) run(ctx context.Context) int {
 type program struct {
 	*daemon.Env
 
-	grace    time.Duration // how long turns may take to finish when the bot ends
-	ending   ending
-	terminal func() // sets the terminal as it was; nil: it is as it was
+	grace           time.Duration // how long turns may take to finish when the bot ends
+	shutdown        shutdownLimit
+	restoreTerminal func() // sets the terminal as it was; nil: it is as it was
 
-	began bool        // flags and arguments were right
-	args  []string    // the whole command line
-	host  *daemon.Bot // the daemon that the command is carried out in; nil: none
+	parsed     bool        // flags and arguments were right
+	args       []string    // the whole command line
+	runningBot *daemon.Bot // the daemon that the command is carried out in; nil: none
 }
 
 // load reads the configuration and all that it names, all faults at once.
 // In the daemon it is the one in force.
 func (p *program) load() (*daemon.Config, error) {
-	if p.host != nil {
-		c := *p.host.InForce().Config
+	if p.runningBot != nil {
+		c := *p.runningBot.InForce().Config
 		return &c, nil
 	}
 	return p.Env.Load()
@@ -83,7 +83,7 @@ func (p *program) load() (*daemon.Config, error) {
 func (p *program) report(err error) int {
 	var faults config.Faults
 	var u daemon.UsageError
-	var status exited
+	var status exitStatus
 	switch {
 	case err == nil:
 		return statusDone
@@ -98,7 +98,7 @@ func (p *program) report(err error) int {
 	for line := range strings.SplitSeq(strings.TrimSpace(err.Error()), "\n") {
 		fmt.Fprintln(p.Err, p.ErrorPrefix()+"synthbot: "+txt.Line(line))
 	}
-	if errors.As(err, &u) || !p.began {
+	if errors.As(err, &u) || !p.parsed {
 		return statusUsage
 	}
 	return statusFailed
@@ -111,7 +111,7 @@ func (p *program) root() *cobra.Command {
 		SilenceErrors: true, SilenceUsage: true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
-			p.began = true
+			p.parsed = true
 			return p.forward(c, p.args)
 		},
 	}
@@ -137,7 +137,7 @@ func group(c *cobra.Command) *cobra.Command {
 	return c
 }
 
-func (p *program) fileFlag(c *cobra.Command) *cobra.Command {
+func (p *program) addConfigFlag(c *cobra.Command) *cobra.Command {
 	c.Flags().StringVarP(&p.File, "config", "c", "",
 		"configuration `file` (default $SYNTHBOT_CONFIG, ./config.toml, /etc/synthbot/config.toml)")
 	return c
@@ -169,29 +169,29 @@ func versionCommand(p *program) *cobra.Command {
 }
 
 const (
-	lastWords = 2 * time.Second // to say why the process ends
-	maxStacks = 16 << 20        // bytes
+	abandonTime = 2 * time.Second // to say why the process ends
+	maxStacks   = 16 << 20        // bytes
 )
 
 // ending ends the process when what runs does not end by itself.
-type ending struct {
-	rest time.Duration // after the grace of turns, for all else to end
+type shutdownLimit struct {
+	closeTime time.Duration // after the grace of turns, for all else to end
 
 	mu    sync.Mutex
 	timer *time.Timer // runs from the moment the program begins to end
 }
 
 // after calls abandon after the grace and rest, unless over is called before. Only the first call counts.
-func (e *ending) after(grace time.Duration, abandon func(why string)) {
+func (e *shutdownLimit) after(grace time.Duration, abandon func(why string)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.timer == nil {
-		limit := grace + e.rest
+		limit := grace + e.closeTime
 		e.timer = time.AfterFunc(limit, func() { abandon(fmt.Sprintf("not everything ended within %s", limit)) })
 	}
 }
 
-func (e *ending) over() {
+func (e *shutdownLimit) stop() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.timer != nil {
@@ -206,7 +206,7 @@ func (p *program) untilSignal(
 	ctx context.Context, grace time.Duration, others ...os.Signal,
 ) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	p.terminal = console.Keep(p.In)
+	p.restoreTerminal = console.Keep(p.In)
 	signals, over := make(chan os.Signal, 2), make(chan struct{})
 	signal.Notify(signals, append(others, syscall.SIGINT, syscall.SIGTERM)...)
 	go func() {
@@ -219,14 +219,14 @@ func (p *program) untilSignal(
 					p.abandon(fmt.Sprintf("ended at once by signal: %s", s))
 				}
 				cancel()
-				p.ending.after(grace, p.abandon)
+				p.shutdown.after(grace, p.abandon)
 			}
 		}
 	}()
 	return ctx, func() {
 		signal.Stop(signals)
 		close(over)
-		p.ending.over()
+		p.shutdown.stop()
 		cancel()
 	}
 }
@@ -243,10 +243,10 @@ func (p *program) abandon(why string) {
 	}()
 	select {
 	case <-said:
-	case <-time.After(lastWords):
+	case <-time.After(abandonTime):
 	}
-	if p.terminal != nil {
-		p.terminal()
+	if p.restoreTerminal != nil {
+		p.restoreTerminal()
 	}
 	os.Exit(statusFailed)
 }
