@@ -37,10 +37,16 @@ func TestLines(t *testing.T) {
 	if lines, _ := l.After(0); len(lines) != 1 {
 		t.Errorf("after somebody was forgotten there is %+v", lines)
 	}
+	alert := slog.NewRecord(time.Now(), slog.LevelWarn, "Jay (telegram/@user/7) is an admin now", 0)
+	l.Add("daemon", nil, &alert)
+	l.Forget(core.MustPath("telegram/@user/7"))
+	if lines, _ := l.After(0); len(lines) != 1 {
+		t.Errorf("a text that names a forgotten user is kept: %+v", lines)
+	}
 	for range 3 * maxLines {
 		add(slog.LevelInfo, "more")
 	}
-	if lines, _ := l.After(0); len(lines) != maxLines || lines[maxLines-1].Number != 3*maxLines+2 {
+	if lines, _ := l.After(0); len(lines) != maxLines || lines[maxLines-1].Number != 3*maxLines+3 {
 		t.Errorf("%d lines", len(lines))
 	}
 }
