@@ -82,10 +82,9 @@ func (p logPage) log(v *visit) error {
 	if err != nil {
 		return err
 	}
-	lines, last := p.linesAfter(0, f)
+	lines, _ := p.linesAfter(0, f)
 	return p.show(v, "log", "Log", "/log", map[string]any{
-		"Filter": f, "Lines": lines, "Last": last, "Rooms": options(p.Bot.Rooms(), f.Room),
-		"Levels": options(levels(), f.Level), "All": f.Room == "",
+		"Lines": lines, "Rooms": options(p.Bot.Rooms(), f.Room), "Levels": options(levels(), f.Level),
 	})
 }
 
@@ -101,16 +100,22 @@ func options(values []string, chosen string) (list []option) {
 	return list
 }
 
-// live sends further lines by server-sent events, until the browser disconnects or its session ends.
+// live sends the lines of the page by a server-sent event, because some may be newer than the page, and then each
+// new line, until the browser disconnects or its session ends.
 func (p logPage) live(v *visit) error {
 	f, err := filterOf(v)
 	if err != nil {
 		return err
 	}
-	_, last := p.linesAfter(0, f)
+	var last uint64
+	first := true
 	return p.follow(v, logEvery, func() (events string) {
 		var lines []shownLine
 		lines, last = p.linesAfter(last, f)
+		if first {
+			first = false
+			return p.event(v.Context(), "log", "lines", "lines", lines)
+		}
 		for _, l := range slices.Backward(lines) {
 			events += p.event(v.Context(), "log", "log", "line", l)
 		}

@@ -59,11 +59,17 @@
   const add = (list, html) => {
     const one = document.createElement("tbody");
     one.innerHTML = html;
-    if ([...list.children].some((row) => row.innerHTML === one.firstElementChild.innerHTML)) return; // the list had it
+    if ([...list.children].some((row) => row.innerHTML === one.firstElementChild.innerHTML)) return; // the list has it already
     list.prepend(one.firstElementChild);
     if (none) none.remove();
     list.firstElementChild.classList.add("new");
     while (list.children.length > most) list.lastElementChild.remove();
+  };
+
+  // fill replaces all rows of a list by those that the server rendered.
+  const fill = (list, html) => {
+    list.innerHTML = html;
+    if (none && list.children.length) none.remove();
   };
 
   const listen = {
@@ -83,10 +89,8 @@
       if (!now.contains(document.activeElement)) now.innerHTML = event.data; // the server rendered it
     },
     running: (event) => { document.getElementById("running").innerHTML = event.data; },
-    turns: (event) => {
-      turns.innerHTML = event.data; // all rows
-      if (none && turns.children.length) none.remove();
-    },
+    turns: (event) => fill(turns, event.data),
+    lines: (event) => fill(log, event.data),
     turn: (event) => add(turns, event.data),
     log: (event) => add(log, event.data),
   };
