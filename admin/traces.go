@@ -13,17 +13,17 @@ import (
 
 const maxTraces = 500
 
-// promptsMax is how many of the latest turns are kept with their prompts.
+// maxPrompts is how many of the latest turns keep their prompts.
 const maxPrompts = 20
 
 // Traces keeps the latest turns in memory. It implements watch.Observer. Safe for concurrent use.
 type Traces struct {
 	mu   sync.Mutex
-	last uint64         // how many there were
+	last uint64         // the number of the newest
 	ends []numberedTurn // the newest last
 }
 
-// numbered is a turn, and the how many-th it was.
+// numberedTurn is a turn with its number, which counts from 1.
 type numberedTurn struct {
 	watch.TurnEnd
 	number uint64
@@ -60,7 +60,7 @@ func (t *Traces) Last(match func(*watch.TurnEnd) bool) (watch.TurnEnd, bool) {
 }
 
 // After returns the newest turns after a number, at most so many, the oldest first, and the number of the newest.
-// Numbers rise from 1.
+// Numbers count from 1.
 func (t *Traces) After(number uint64, most int) (ends []watch.TurnEnd, last uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -90,7 +90,7 @@ func (t *Traces) Forget(path core.Path) {
 	}
 }
 
-// promptless returns a copy of a trace, which is shared, without the prompts.
+// withoutPrompts returns a copy of a trace without the prompts. The trace is shared, so it must not change.
 func withoutPrompts(t *watch.Trace) *watch.Trace {
 	bare := *t
 	bare.Asks = slices.Clone(t.Asks)

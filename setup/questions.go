@@ -46,7 +46,7 @@ func (w *Wizard) askPersona(ctx context.Context) error {
 	return err
 }
 
-// fromHome writes ~ out, which a shell would have done.
+// expandHome replaces ~ by the home folder, as a shell does.
 func expandHome(file string) string {
 	home, err := os.UserHomeDir()
 	rest, ok := strings.CutPrefix(file, "~/")

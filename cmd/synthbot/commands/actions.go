@@ -40,7 +40,7 @@ func actionsCommand(p *program) *cobra.Command {
 	return p.preferDaemon(c)
 }
 
-// listed is an action as `synthbot actions --format json` prints it.
+// actionLine is an action as `synthbot actions --format json` prints it.
 type actionLine struct {
 	Name       string          `json:"name"`
 	Owner      string          `json:"owner"`
@@ -105,13 +105,13 @@ func actionMarkdown(out io.Writer, all []*action.Definition, _ func(string) bool
 	return nil
 }
 
-// shelf is a plugin that only shows what it has: the actions of a file.
+// catalogue is a plugin with the actions of a file, which cannot be executed.
 type catalogue struct{ actions []core.Action }
 
 func (catalogue) Name() string             { return "catalogue" }
 func (s catalogue) Actions() []core.Action { return s.actions }
 
-// loadCatalogue reads a file as `synthbot actions --format json` writes it; no file is an empty shelf.
+// loadCatalogue reads a file that `synthbot actions --format json` wrote; without a file, the catalogue is empty.
 func loadCatalogue(file string) (catalogue, error) {
 	if file == "" {
 		return catalogue{}, nil
@@ -130,10 +130,10 @@ func loadCatalogue(file string) (catalogue, error) {
 	var s catalogue
 	for _, l := range list {
 		if strings.HasPrefix(l.Name, core.MessagePrefix) {
-			continue // the interface brings its own
+			continue // the interface adds its own
 		}
 		if l.Permission == core.PermissionConcerned {
-			l.Permission = core.PermissionEveryone // whom it concerns, the file does not say
+			l.Permission = core.PermissionEveryone // the file does not say whom it concerns
 		}
 		s.actions = append(s.actions, core.Action{
 			Name: l.Name, Brief: l.Brief, Schema: l.Schema, Examples: l.Examples, Similes: l.Similes,
@@ -146,7 +146,7 @@ func loadCatalogue(file string) (catalogue, error) {
 	return s, nil
 }
 
-// asked is what `synthbot prompt` is to show the prompt of.
+// promptRequest holds the flags of `synthbot prompt`.
 type promptRequest struct {
 	path, text, author string
 	catalogue          string
@@ -183,7 +183,7 @@ func (p *program) prompt(ctx context.Context, a promptRequest) error {
 		return daemon.Usagef("--path: %w", err)
 	}
 	if place.IsPerson() {
-		return daemon.Usagef("--path: %s is a person, not a place", place)
+		return daemon.Usagef("--path: %s is a user, not a place", place)
 	}
 	if a.limit < 0 {
 		return daemon.Usagef("--limit: %d is below 0", a.limit)
@@ -195,7 +195,9 @@ func (p *program) prompt(ctx context.Context, a promptRequest) error {
 	return p.inspect(ctx, accessRead, func(b *daemon.Bot) error { return p.preview(ctx, b, place, a, further) })
 }
 
-func (p *program) preview(ctx context.Context, b *daemon.Bot, place core.Path, a promptRequest, further catalogue) error {
+func (p *program) preview(
+	ctx context.Context, b *daemon.Bot, place core.Path, a promptRequest, further catalogue,
+) error {
 	cfg := *b.InForce().Config
 	cfg.Prompt.Lite = cfg.Prompt.Lite || a.lite
 	turns, err := b.TurnsWith(&cfg, p.Logger(&cfg, slog.LevelWarn), further)

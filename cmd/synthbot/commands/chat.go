@@ -14,7 +14,7 @@ import (
 	"synthbot/interfaces/console"
 )
 
-// goodbye is how long a turn may take to finish after the user left.
+// chatGrace is how long a turn may take to finish after the user has left.
 const chatGrace = time.Second
 
 func chatCommand(p *program) *cobra.Command {

@@ -55,13 +55,13 @@ func checkCommand(p *program) *cobra.Command {
 	c.Flags().BoolVar(&online, "online", false, "also connect to each platform and engine to verify its credentials")
 	c.Flags().StringVar(&path, "path", "", "print the settings of a `conversation` and the origin of each")
 	c.Flags().BoolVar(&changes, changesFlag, false,
-		"print only what differs from what is in force; for `check`, which asks the daemon")
+		"print only what differs from the configuration in force; `check` asks the daemon with it")
 	_ = c.Flags().MarkHidden(changesFlag)
 	_ = c.RegisterFlagCompletionFunc("path", completePlaces(p))
 	return p.addConfigFlag(c)
 }
 
-// changesFlag is the flag by which a check asks the daemon.
+// changesFlag is the flag with which `check` asks the daemon.
 const changesFlag = "changes"
 
 // check does what `synthbot run` does before it connects. It changes nothing.
@@ -87,15 +87,15 @@ func (p *program) check(ctx context.Context, place core.Path, online bool, found
 		case errors.Is(err, memory.ErrOlder):
 			database.Found = "has an older format; the bot converts it at its next start and keeps a copy"
 			return daemon.EmptyStore{}, nil
-		case err != nil && place.IsZero(): // the rest is checked all the same
+		case err != nil && place.IsZero(): // the rest is checked anyway
 			database.Found, database.Fix = "cannot be opened", txt.Line(err.Error())
 			return daemon.EmptyStore{}, nil
 		case err == nil && isEmpty:
-			database.Found = "will be made"
+			database.Found = "will be created"
 		}
 		return s, err
 	}
-	look := func(b *daemon.Bot) (err error) {
+	inspect := func(b *daemon.Bot) (err error) {
 		if !place.IsZero() {
 			err = p.showSettings(ctx, b, place, found)
 		} else {
@@ -120,11 +120,11 @@ func (p *program) check(ctx context.Context, place core.Path, online bool, found
 		return err
 	}
 	return p.Run(ctx, daemon.RunOptions{
-		Config: cfg, Log: log, Open: open, Interfaces: daemon.EnabledInterfaces, Inspect: look,
+		Config: cfg, Log: log, Open: open, Interfaces: daemon.EnabledInterfaces, Inspect: inspect,
 	})
 }
 
-// errFindings is the error after all findings were printed.
+// errFindings is the error if a printed finding is fatal.
 var errFindings = errors.New("something needs to be fixed, see above")
 
 func (p *program) reportParts(cfg *daemon.Config, engines []string, database core.Finding, found *findings) {
@@ -150,7 +150,7 @@ func (p *program) reportParts(cfg *daemon.Config, engines []string, database cor
 	}
 }
 
-// reportServer lists what was found at the server of [store], if there is one.
+// reportServer reports what a probe of the server of [store] finds, if there is one.
 func reportServer(ctx context.Context, cfg *daemon.Config, found *findings) error {
 	if cfg.Store.URL.IsZero() {
 		return nil
@@ -162,8 +162,8 @@ func reportServer(ctx context.Context, cfg *daemon.Config, found *findings) erro
 	return err
 }
 
-// dataDirFix says why nothing can be written into the data directory; "" if it can. It makes a folder
-// in it, or in the first one above that exists, and removes it: modes alone do not tell.
+// dataDirFix returns why the data directory cannot be written; "" if it can. To find out, it creates a folder in
+// it, or in the nearest existing one above it, and removes the folder: file modes alone do not tell.
 func dataDirFix(dir string) string {
 	dir = nearestExisting(dir)
 	made, err := os.MkdirTemp(dir, ".synthbot-*")
@@ -179,7 +179,7 @@ func dataDirFix(dir string) string {
 	return fmt.Sprintf("%s cannot be written: %v; change its owner or mode, or set data_dir in [bot]", dir, err)
 }
 
-// existing returns a folder, or the first one above it that exists.
+// nearestExisting returns a folder, or the nearest one above it that exists.
 func nearestExisting(dir string) string {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
 		return nearestExisting(filepath.Dir(dir))
@@ -187,8 +187,8 @@ func nearestExisting(dir string) string {
 	return dir
 }
 
-// changes reports the warnings about blueprints, and what differs from what the running daemon, or
-// the last one, used.
+// reportChanges reports the warnings about blueprints, and what differs from the configuration that the daemon
+// uses, or used last.
 func (p *program) reportChanges(ctx context.Context, b *daemon.Bot, found *findings) error {
 	own := b.InForce().Config.Blueprints()
 	if own != nil {
@@ -202,7 +202,7 @@ func (p *program) reportChanges(ctx context.Context, b *daemon.Bot, found *findi
 		args := []string{"check", "--" + changesFlag, "--format", found.format.String()}
 		err := p.runInDaemon(ctx, d, args, p.In, p.Out)
 		if !errors.Is(err, exitStatus(statusDone)) {
-			const text = "the running synthbot does not say what it uses: changes are unknown"
+			const text = "the running synthbot did not answer: changes are unknown"
 			found.add("daemon", core.Finding{Fix: text})
 		}
 	case b.Data.DB != nil:
@@ -211,7 +211,7 @@ func (p *program) reportChanges(ctx context.Context, b *daemon.Bot, found *findi
 	return nil
 }
 
-// changesInForce reports which keys apply after a restart only, and how blueprints differ from
+// reportChangesInForce reports which changed keys apply after a restart only, and how blueprints differ from
 // those that the bot used last.
 func reportChangesInForce(ctx context.Context, b *daemon.Bot, found *findings) error {
 	for _, key := range b.AfterRestart() {
@@ -232,6 +232,7 @@ func reportChangesInForce(ctx context.Context, b *daemon.Bot, found *findings) e
 	return err
 }
 
+// printSettings prints the settings of a place, by the configuration of the bot.
 func printSettings(b *daemon.Bot, place core.Path, found *findings) error {
 	w := tabwriter.NewWriter(found.out, 0, 0, 2, ' ', 0)
 	if found.format != formatJSON {
@@ -247,38 +248,40 @@ func printSettings(b *daemon.Bot, place core.Path, found *findings) error {
 	return w.Flush()
 }
 
-// inEffect prints the settings that apply in a place: those of the running daemon, if there
-// is one, which knows the changes by command.
+// showSettings prints the settings of a place. If a daemon runs, it prints them, because it knows the changes by
+// command.
 func (p *program) showSettings(ctx context.Context, b *daemon.Bot, place core.Path, found *findings) error {
 	d, ok := p.dialDaemon()
 	if !ok {
 		return printSettings(b, place, found)
 	}
-	err := p.runInDaemon(ctx, d, []string{"check", "--path", place.String(), "--format", found.format.String()}, p.In, p.Out)
+	args := []string{"check", "--path", place.String(), "--format", found.format.String()}
+	err := p.runInDaemon(ctx, d, args, p.In, p.Out)
 	if errors.Is(err, exitStatus(statusDone)) {
 		return nil
 	}
 	return err
 }
 
-// What `check --online` goes by.
+// Limits of `check --online`.
 const (
 	onlineTime  = 40 * time.Second
 	minFreeDisk = 200 << 20 // bytes that should be free
 )
 
-// checkOnline asks each platform and engine who we are, tries speech, and looks at the machine.
+// checkOnline asks each platform and engine whether it accepts the bot, tries speech, and checks the machine.
 func (p *program) checkOnline(ctx context.Context, b *daemon.Bot, out *findings) {
 	ctx, cancel := context.WithTimeout(ctx, onlineTime)
 	defer cancel()
 	cfg := b.InForce().Config
 	type group struct {
-		name string
-		look func() []core.Finding
+		name  string
+		probe func() []core.Finding
 	}
 	groups := []group{{"machine", func() []core.Finding { return checkMachine(cfg, p.Getenv) }}}
 	for _, i := range b.InForce().Interfaces {
-		known := slices.ContainsFunc(groups, func(g group) bool { return g.name == i.Name() }) // as another part
+		// The parts of one interface have one account.
+		known := slices.ContainsFunc(groups, func(g group) bool { return g.name == i.Name() })
 		if prober, ok := i.(core.Prober); ok && !known {
 			groups = append(groups, group{i.Name(), func() []core.Finding { return prober.Probe(ctx) }})
 		}
@@ -289,7 +292,7 @@ func (p *program) checkOnline(ctx context.Context, b *daemon.Bot, out *findings)
 	found := make([][]core.Finding, len(groups))
 	var all sync.WaitGroup
 	for i, g := range groups {
-		all.Go(func() { found[i] = g.look() })
+		all.Go(func() { found[i] = g.probe() })
 	}
 	all.Wait()
 	for i, g := range groups {
@@ -310,25 +313,25 @@ func checkMachine(c *daemon.Config, getenv func(string) string) []core.Finding {
 	}
 	list = append(list, checkDisk(dir))
 	if _, err := os.Stat(dir); err == nil {
-		list = append(list, checkMode(dir, 0o077, "it holds private talk; chmod 700 it"))
+		list = append(list, checkMode(dir, 0o077, "it holds private messages; chmod 700 it"))
 	}
 	return append(list, listCredentials(getenv("CREDENTIALS_DIRECTORY"))...)
 }
 
-// modeOf finds fault with a file that others may read.
-func checkMode(file string, not os.FileMode, fix string) core.Finding {
+// checkMode reports a file whose mode has forbidden rights.
+func checkMode(file string, forbidden os.FileMode, fix string) core.Finding {
 	info, err := os.Stat(file)
 	if err != nil {
 		return core.Finding{What: "mode", Found: file, Fix: err.Error()}
 	}
 	f := core.Finding{What: "mode", Found: fmt.Sprintf("%s is %04o", filepath.Base(file), info.Mode().Perm())}
-	if info.Mode().Perm()&not != 0 {
+	if info.Mode().Perm()&forbidden != 0 {
 		f.Fix = fix
 	}
 	return f
 }
 
-// disk finds fault with a disk that is nearly full.
+// checkDisk reports a disk that is nearly full.
 func checkDisk(dir string) core.Finding {
 	dir = nearestExisting(dir)
 	var s syscall.Statfs_t
@@ -338,7 +341,7 @@ func checkDisk(dir string) core.Finding {
 	free := s.Bavail * uint64(s.Bsize)
 	f := core.Finding{What: "disk", Found: fmt.Sprintf("%d MiB are free", free>>20)}
 	if free < minFreeDisk {
-		f.Fix = "make room, or move data_dir"
+		f.Fix = "free some space, or move data_dir"
 	}
 	return f
 }
@@ -358,7 +361,7 @@ func listCredentials(dir string) []core.Finding {
 	return []core.Finding{{What: "credentials", Found: "from systemd: " + strings.Join(names, ", ")}}
 }
 
-// fix applies what can be fixed safely, after it printed each change. What fails is a finding.
+// fix applies the safe repairs, and prints each change first. A failed repair is a finding.
 func (p *program) fix(found *findings) error {
 	repairs, err := setup.Repairs(p.Env)
 	for _, r := range repairs {

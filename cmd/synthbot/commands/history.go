@@ -72,7 +72,7 @@ type placeLine struct {
 	Private bool      `json:"private"`
 }
 
-// names returns what places are called: by the interfaces of the running bot, or by what was written there.
+// names returns the names of places: from the interfaces of the running bot, or from the stored messages.
 func (p *program) names(v core.View, places []core.Path) (map[core.Path]string, error) {
 	if p.runningBot != nil {
 		return p.runningBot.InForce().Names(v, places...)
@@ -176,8 +176,7 @@ func (p *program) usage(ctx context.Context, cfg *daemon.Config, s daemon.Store,
 	return errors.Join(err, w.Flush())
 }
 
-// usageLine is what one engine was used for on one day, in JSON. In, Cached and Out are tokens; those
-// of Cached are part of In.
+// usageLine is the usage of one engine on one day, in JSON. In, Cached and Out are tokens; In includes Cached.
 type usageLine struct {
 	Day    string  `json:"day"`
 	Engine string  `json:"engine"`
@@ -188,7 +187,7 @@ type usageLine struct {
 	Cost   float64 `json:"cost"`
 }
 
-// completePlaces completes a conversation's path: of those that the database has.
+// completePlaces completes the path of a stored conversation.
 func completePlaces(p *program) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -211,8 +210,8 @@ func completeRooms(p *program) cobra.CompletionFunc {
 	}
 }
 
-// listPlaces lists the paths of the conversations, as `history --format json` prints them: the daemon
-// answers, if one runs. Without an answer there are none.
+// listPlaces returns the paths of the conversations that `history --format json` prints. The daemon answers
+// if one runs. If the command fails, there are none.
 func listPlaces(ctx context.Context, p *program) (paths []string) {
 	r, w, err := os.Pipe()
 	if err != nil {

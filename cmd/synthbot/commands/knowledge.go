@@ -70,9 +70,9 @@ func evalKnowledge(ctx context.Context, p *program, file string, in io.Reader) e
 	return withSynced(ctx, p, func(k *knowledge.Plugin) error { return k.Eval(ctx, p.Out, q.Questions) })
 }
 
-// withKnowledge calls f with the plugin, which may write unless it only reads the database.
+// withKnowledge calls f with the plugin knowledge of the daemon, or of a bot that does not run.
 func withKnowledge(ctx context.Context, p *program, as access, f func(*knowledge.Plugin) error) error {
-	look := func(b *daemon.Bot) error {
+	inspect := func(b *daemon.Bot) error {
 		k := b.Knowledge()
 		if k == nil {
 			return daemon.Usagef("the plugin is off; add [plugins.knowledge] with a source to the configuration")
@@ -80,7 +80,7 @@ func withKnowledge(ctx context.Context, p *program, as access, f func(*knowledge
 		return f(k)
 	}
 	if p.runningBot != nil {
-		return look(p.runningBot)
+		return inspect(p.runningBot)
 	}
 	cfg, err := p.MustLoad()
 	if err != nil {
@@ -88,12 +88,12 @@ func withKnowledge(ctx context.Context, p *program, as access, f func(*knowledge
 	}
 	log := p.Logger(cfg, slog.LevelError)
 	return p.Run(ctx, daemon.RunOptions{
-		Config: cfg, Log: log, Interfaces: daemon.InspectionInterfaces, Inspect: look,
+		Config: cfg, Log: log, Interfaces: daemon.InspectionInterfaces, Inspect: inspect,
 		Open: func() (daemon.Store, error) { return p.openStore(cfg, log, as) },
 	})
 }
 
-// withSynced is withKnowledge, with the sources read if no daemon does that.
+// withSynced is withKnowledge, but first reads the sources, unless a daemon does that.
 func withSynced(ctx context.Context, p *program, f func(*knowledge.Plugin) error) error {
 	return withKnowledge(ctx, p, accessReadOrCreate, func(k *knowledge.Plugin) error {
 		if p.runningBot == nil {

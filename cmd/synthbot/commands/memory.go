@@ -59,7 +59,7 @@ func listCommand(p *program) *cobra.Command {
 		},
 	}
 	c.Flags().IntVarP(&n, "last", "n", 50, "how many, the newest ones")
-	c.Flags().StringVar(&about, "about", "", "only those about this `person` or place")
+	c.Flags().StringVar(&about, "about", "", "only those about this `user` or place")
 	how = formatFlag(c)
 	return p.preferDaemon(c)
 }
@@ -83,7 +83,7 @@ func searchCommand(p *program) *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&place, "path", "console/main", "the `place` from which it is looked at")
+	c.Flags().StringVar(&place, "path", "console/main", "the `place` whose memories are searched")
 	return p.preferDaemon(c)
 }
 
@@ -146,9 +146,10 @@ func forgetCommand(p *program) *cobra.Command {
 				return err
 			}
 			if path.IsZero() != all {
-				return daemon.Usagef("memory forget: name a place or a person, or say --all")
+				return daemon.Usagef("memory forget: name a place or a user, or give --all")
 			}
-			return p.withBot(c.Context(), accessChange, func(b *daemon.Bot) error { return p.forget(c.Context(), b, path) })
+			forget := func(b *daemon.Bot) error { return p.forget(c.Context(), b, path) }
+			return p.withBot(c.Context(), accessChange, forget)
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "everything")
@@ -168,7 +169,7 @@ func pruneCommand(p *program) *cobra.Command {
 				if err := db.Prune(c.Context(), cfg.Memory); err != nil {
 					return err
 				}
-				before, after, err := db.Compact(c.Context()) // so that no trace of erased data is left
+				before, after, err := db.Compact(c.Context()) // so that no erased data is left in the file
 				if err == nil {
 					fmt.Fprintf(p.Out, "the file had %d KiB and has %d KiB\n", before>>10, after>>10)
 				}
@@ -189,28 +190,29 @@ func optionalPath(args []string) (core.Path, error) {
 	return path, nil
 }
 
-// forget erases all that the bot keeps there, what plugins keep included, and rewrites the
-// file, so that no trace of it is left. It prints whether there was anything.
+// forget erases all data of a place or a user, including that of plugins, and rewrites the database
+// file without it. It prints how much there was.
 func (p *program) forget(ctx context.Context, b *daemon.Bot, path core.Path) error {
-	var kept lineCounter
-	uncounted := b.PersonalData().Export(ctx, &kept, path) // who is to be forgotten is, all the same
+	var exported lineCounter
+	countErr := b.PersonalData().Export(ctx, &exported, path) // an error does not prevent forgetting
 	if err := b.PersonalData().Forget(ctx, path); err != nil {
 		return err
 	}
 	switch {
-	case uncounted != nil:
-		fmt.Fprintln(p.Out, "erased; how much it was could not be counted")
-	case kept == 0:
-		fmt.Fprintf(p.Out, "nothing was kept of %s\n", cmp.Or(path.String(), "anybody"))
+	case countErr != nil:
+		fmt.Fprintln(p.Out, "erased; the amount could not be counted")
+	case exported == 0:
+		fmt.Fprintf(p.Out, "nothing was stored about %s\n", cmp.Or(path.String(), "anybody"))
 	default:
-		fmt.Fprintf(p.Out, "erased: %d lines of an export\n", kept)
+		fmt.Fprintf(p.Out, "erased: %d lines of an export\n", exported)
 	}
 	return nil
 }
 
+// lineCounter counts the lines that are written to it.
 type lineCounter int
 
-// NonBlocking implements memory.NonBlocking: nothing about them is written to the disk again.
+// NonBlocking implements memory.NonBlocking, so that the export is not buffered on disk.
 func (l *lineCounter) NonBlocking() {}
 
 func (l *lineCounter) Write(p []byte) (int, error) {

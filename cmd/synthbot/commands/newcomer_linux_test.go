@@ -182,7 +182,7 @@ func TestRunOffersInit(t *testing.T) {
 	n.Contains("Who is the bot?")
 	n.Press("\x03")
 	n.ended(statusFailed)
-	n.Contains("left before the last question: no file was changed")
+	n.Contains("cancelled: no file was changed")
 	if files, err := os.ReadDir("."); err != nil || len(files) > 0 {
 		t.Errorf("there are files: %v, %v", files, err)
 	}

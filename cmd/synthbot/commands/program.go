@@ -1,5 +1,5 @@
-// Package commands holds the flags and the subcommands: each parses, calls and prints.
-// The running bot itself is package daemon.
+// Package commands holds the flags and the subcommands. Each parses its arguments, calls other
+// packages and prints the result. The running bot is package daemon.
 package commands
 
 import (
@@ -31,15 +31,15 @@ const (
 	statusUsage  = 2 // wrong usage or configuration
 )
 
-// Main carries out a command line and returns the exit status. Once the program is to end, turns may
-// take grace to finish, and then everything else rest; what still runs after that is abandoned.
-func Main(ctx context.Context, e *daemon.Env, args []string, grace, rest time.Duration) int {
+// Main executes a command line and returns the exit status. When the program begins to end, turns have
+// grace to finish, and everything else has closeTime after that. Then the process exits at once.
+func Main(ctx context.Context, e *daemon.Env, args []string, grace, closeTime time.Duration) int {
 	p := newProgram(e, args)
-	p.grace, p.shutdown.closeTime = grace, rest
+	p.grace, p.shutdown.closeTime = grace, closeTime
 	return p.run(ctx)
 }
 
-// newProgram returns an invocation that may end the process.
+// newProgram returns an invocation. It ends the process if the database or a stopping bot hangs.
 func newProgram(e *daemon.Env, args []string) *program {
 	p := &program{Env: e, args: args}
 	p.Version = version
@@ -56,21 +56,21 @@ func (p *program) run(ctx context.Context) int {
 	return p.report(root.ExecuteContext(ctx))
 }
 
-// program is one invocation and its outside world.
+// program is one invocation of the command line.
 type program struct {
 	*daemon.Env
 
-	grace           time.Duration // how long turns may take to finish when the bot ends
+	grace           time.Duration // how long turns may take to finish when the bot stops
 	shutdown        shutdownLimit
-	restoreTerminal func() // sets the terminal as it was; nil: it is as it was
+	restoreTerminal func() // nil: the terminal's mode was not changed
 
-	parsed     bool        // flags and arguments were right
+	parsed     bool        // flags and arguments were valid
 	args       []string    // the whole command line
-	runningBot *daemon.Bot // the daemon that the command is carried out in; nil: none
+	runningBot *daemon.Bot // the daemon's bot, if the command runs inside a daemon; else nil
 }
 
-// load reads the configuration and all that it names, all faults at once.
-// In the daemon it is the one in force.
+// load reads the configuration and the files that it names. Its error reports all problems at once.
+// Inside a daemon, it returns the configuration in force.
 func (p *program) load() (*daemon.Config, error) {
 	if p.runningBot != nil {
 		c := *p.runningBot.InForce().Config
@@ -79,7 +79,7 @@ func (p *program) load() (*daemon.Config, error) {
 	return p.Env.Load()
 }
 
-// report prints what went wrong, one line each, and chooses the exit status.
+// report prints an error, one problem a line, and returns the exit status.
 func (p *program) report(err error) int {
 	var faults config.Faults
 	var u daemon.UsageError
@@ -129,8 +129,8 @@ func (p *program) root() *cobra.Command {
 	return root
 }
 
-// group makes a command of one that only has others below it: alone it prints its
-// help, and a name that it does not know is wrong usage.
+// group completes a command that only has subcommands. Alone it prints its help; an unknown
+// subcommand is a usage error.
 func group(c *cobra.Command) *cobra.Command {
 	c.Args = cobra.NoArgs
 	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
@@ -169,19 +169,19 @@ func versionCommand(p *program) *cobra.Command {
 }
 
 const (
-	abandonTime = 2 * time.Second // to say why the process ends
+	abandonTime = 2 * time.Second // for abandon to print why the process ends
 	maxStacks   = 16 << 20        // bytes
 )
 
-// ending ends the process when what runs does not end by itself.
+// shutdownLimit ends the process if it does not end by itself in time.
 type shutdownLimit struct {
-	closeTime time.Duration // after the grace of turns, for all else to end
+	closeTime time.Duration // how long everything but turns may take to end, after the grace period
 
 	mu    sync.Mutex
-	timer *time.Timer // runs from the moment the program begins to end
+	timer *time.Timer // nil until the program begins to end
 }
 
-// after calls abandon after the grace and rest, unless over is called before. Only the first call counts.
+// after calls abandon after grace and closeTime, unless stop is called before. Only the first call counts.
 func (e *shutdownLimit) after(grace time.Duration, abandon func(why string)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -199,9 +199,9 @@ func (e *shutdownLimit) stop() {
 	}
 }
 
-// untilSignal returns a context that ends with SIGINT, SIGTERM or one of the others.
-// From then on the program has the grace, and a while more, to end; then, or with a
-// second signal, it is abandoned. stop is called when all is over.
+// untilSignal returns a context that ends with SIGINT, SIGTERM or one of the others. Then the
+// program has grace and closeTime to end. If it takes longer, or on a second signal, the process
+// exits at once. The caller calls stop at the end.
 func (p *program) untilSignal(
 	ctx context.Context, grace time.Duration, others ...os.Signal,
 ) (_ context.Context, stop func()) {
@@ -231,8 +231,7 @@ func (p *program) untilSignal(
 	}
 }
 
-// abandon ends the process at once, whatever runs. It says why on standard error,
-// with the stacks of all goroutines.
+// abandon ends the process at once. It prints the reason and the stacks of all goroutines to standard error.
 func (p *program) abandon(why string) {
 	said := make(chan struct{})
 	go func() { // standard error may be a pipe that nobody reads
