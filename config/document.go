@@ -88,7 +88,7 @@ func (o Options) read(name string, limit int) ([]byte, error) {
 }
 
 // reason words an I/O error without the file's name.
-func reason(err error) string {
+func ioReason(err error) string {
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		err = p.Err
@@ -98,13 +98,13 @@ func reason(err error) string {
 
 // Document is one file: its content, and the faults found so far. It is not safe for concurrent use.
 type Document struct {
-	file    string
-	options Options
-	root    *node
-	broken  bool // a part could not be read, so that keys may only seem missing
-	faults  Faults
-	found   int      // all of them, also those beyond maxFaults
-	secrets []string // the files that secrets were read from
+	file       string
+	options    Options
+	root       *node
+	broken     bool // a part could not be read, so that keys may only seem missing
+	faults     Faults
+	faultCount int      // all of them, also those beyond maxFaults
+	secrets    []string // the files that secrets were read from
 }
 
 // Read reads data, the content of file, into the structs that into points to;
@@ -121,7 +121,7 @@ func Open(file string, o Options) *Document {
 	if err != nil && len(data) <= MaxFile {
 		d := &Document{file: file, options: o, broken: true}
 		d.root = &node{doc: d}
-		d.Fault("cannot be read: " + reason(err))
+		d.Fault("cannot be read: " + ioReason(err))
 		return d
 	}
 	return Parse(file, data, o)

@@ -211,7 +211,7 @@ func (f *field) setText(dst reflect.Value, text string) string {
 		return f.setText(dst.Elem(), text)
 	case formList:
 		dst.Set(reflect.MakeSlice(dst.Type(), 0, 0))
-		for _, part := range split(text) {
+		for _, part := range splitList(text) {
 			item := reflect.New(dst.Type().Elem()).Elem()
 			wrong := f.setText(item, part)
 			if wrong != "" {
@@ -231,12 +231,12 @@ func (f *field) setText(dst reflect.Value, text string) string {
 		write := strings.TrimSuffix(kindOf(dst.Type()).write, ", without quotes")
 		return "is " + Quote(txt.Clip(text, 120)) + "; write " + write
 	}
-	return scalar(dst, value, f)
+	return setScalar(dst, value, f)
 }
 
 func (f *field) setPairs(dst reflect.Value, text string) string {
 	dst.Set(reflect.MakeMap(dst.Type()))
-	for _, part := range split(text) {
+	for _, part := range splitList(text) {
 		name, value, ok := strings.Cut(part, "=")
 		if !ok {
 			return "lacks a ="
@@ -251,7 +251,7 @@ func (f *field) setPairs(dst reflect.Value, text string) string {
 	return ""
 }
 
-func split(text string) []string {
+func splitList(text string) []string {
 	if strings.TrimSpace(text) == "" {
 		return nil
 	}
@@ -302,7 +302,7 @@ func (r *rules) check(v reflect.Value) string {
 	low := r.min != nil && compare(measured, r.min.value) < 0
 	high := r.max != nil && compare(measured, r.max.value) > 0
 	if low || high {
-		return fmt.Sprintf("is %s%s; write %s%s", show(measured), unit, r.span(), unit)
+		return fmt.Sprintf("is %s%s; write %s%s", quoted(measured), unit, r.span(), unit)
 	}
 	text := fmt.Sprint(v.Interface())
 	if r.oneof == nil || slices.Contains(r.oneof, text) {
@@ -313,7 +313,7 @@ func (r *rules) check(v reflect.Value) string {
 	if near != "" {
 		write = fmt.Sprintf("%q, or else %s", near, write)
 	}
-	return fmt.Sprintf("is %s; write %s", show(v), write)
+	return fmt.Sprintf("is %s; write %s", quoted(v), write)
 }
 
 // span describes the bounds; "" if there are none.
@@ -344,7 +344,7 @@ func compare(a, b reflect.Value) int {
 	return cmp.Compare(a.Int(), b.Int())
 }
 
-func show(v reflect.Value) string {
+func quoted(v reflect.Value) string {
 	if v.Kind() == reflect.String {
 		return Quote(txt.Clip(v.String(), 120))
 	}
@@ -383,13 +383,13 @@ func literal(t reflect.Type, text string) string {
 	case formPointer:
 		return literal(t.Elem(), text)
 	case formList:
-		parts := split(text)
+		parts := splitList(text)
 		for i, part := range parts {
 			parts[i] = literal(t.Elem(), part)
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	case formMap:
-		parts := split(text)
+		parts := splitList(text)
 		for i, part := range parts {
 			name, value, _ := strings.Cut(part, "=")
 			parts[i] = QuoteKey(name) + " = " + literal(t.Elem(), value)

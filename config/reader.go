@@ -58,7 +58,7 @@ func addTables(into, given reflect.Value) {
 
 // table reads one table into structs that share it.
 func (r reader) table(at *node, into []reflect.Value) {
-	before := r.doc.found
+	before := r.doc.faultCount
 	var known []string
 	moved := make(map[string]string)
 	for _, s := range into {
@@ -73,8 +73,8 @@ func (r reader) table(at *node, into []reflect.Value) {
 	if r.partial {
 		return
 	}
-	r.unknown(at, "", known, moved)
-	if r.doc.found > before || r.doc.broken {
+	r.addUnknownKeys(at, "", known, moved)
+	if r.doc.faultCount > before || r.doc.broken {
 		return
 	}
 	for _, s := range into {
@@ -89,7 +89,7 @@ func (r reader) table(at *node, into []reflect.Value) {
 
 // unknown adds a fault for each key that no struct has. moved has former keys of the table, with dots
 // for those of tables in it, and where they are set now; within is what its keys begin with here.
-func (r reader) unknown(at *node, within string, known []string, moved map[string]string) {
+func (r reader) addUnknownKeys(at *node, within string, known []string, moved map[string]string) {
 	table, _ := at.value.(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		if slices.Contains(known, name) {
@@ -98,10 +98,10 @@ func (r reader) unknown(at *node, within string, known []string, moved map[strin
 		next, to := at.key(name), moved[within+name]
 		inner, _ := next.value.(map[string]any)
 		switch {
-		case r.doc.found >= maxFaults: // further ones are only counted
+		case r.doc.faultCount >= maxFaults: // further ones are only counted
 			next.fault("")
 		case to != "" && len(inner) > 0:
-			r.unknown(next, within+name+".", nil, moved)
+			r.addUnknownKeys(next, within+name+".", nil, moved)
 		case to != "":
 			next.add(Fault{Text: "has moved to " + to, MovedTo: to})
 		default:
@@ -127,7 +127,7 @@ func (r reader) field(at *node, f *field, dst reflect.Value) {
 	if f.initial != nil {
 		f.setText(dst, *f.initial)
 	}
-	before := r.doc.found
+	before := r.doc.faultCount
 	switch {
 	case at.value != nil:
 		r.value(at, f, dst)
@@ -135,26 +135,26 @@ func (r reader) field(at *node, f *field, dst reflect.Value) {
 		r.table(at, []reflect.Value{dst})
 	}
 	absent := r.references && formOf(dst.Type()) == formSecret
-	if !f.required || absent || r.doc.broken || before < r.doc.found {
+	if !f.required || absent || r.doc.broken || before < r.doc.faultCount {
 		return
 	}
 	switch {
 	case at.value == nil && f.initial == nil:
 		at.fault("is missing; write " + f.sample())
-	case empty(dst):
+	case isEmpty(dst):
 		at.fault("is empty; write " + f.sample())
 	}
 }
 
 // empty reports whether a value is empty, of a type that can be.
-func empty(v reflect.Value) bool {
+func isEmpty(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.String, reflect.Slice, reflect.Map:
 		return v.Len() == 0
 	case reflect.Struct:
 		return formOf(v.Type()) != formTable && v.IsZero()
 	case reflect.Pointer:
-		return v.IsNil() || empty(v.Elem())
+		return v.IsNil() || isEmpty(v.Elem())
 	}
 	return false
 }
@@ -177,9 +177,9 @@ func (r reader) value(at *node, f *field, dst reflect.Value) {
 	case formList:
 		r.list(at, f, dst)
 	case formMap:
-		r.named(at, f, dst)
+		r.mapValue(at, f, dst)
 	default:
-		wrong := scalar(dst, at.value, f)
+		wrong := setScalar(dst, at.value, f)
 		if wrong != "" {
 			at.fault(wrong)
 		}
@@ -213,7 +213,7 @@ func (r reader) list(at *node, f *field, dst reflect.Value) {
 	dst.Set(list)
 }
 
-func (r reader) named(at *node, f *field, dst reflect.Value) {
+func (r reader) mapValue(at *node, f *field, dst reflect.Value) {
 	if !at.isTable() {
 		return
 	}
@@ -256,7 +256,7 @@ func kindOf(t reflect.Type) kind {
 }
 
 // scalar sets dst to a TOML value and checks the field's rules. It returns the problem and the fix, or "".
-func scalar(dst reflect.Value, value any, f *field) string {
+func setScalar(dst reflect.Value, value any, f *field) string {
 	wrong := assign(dst, value)
 	if wrong == "" {
 		wrong = f.rules.check(dst)

@@ -62,7 +62,7 @@ func newStatement(p *unstable.Parser, e *unstable.Node) (s Statement, from, to i
 	from, to = int(e.Raw.Offset), int(e.Raw.Offset+e.Raw.Length)
 	switch e.Kind {
 	case unstable.Comment:
-		return commented(p.Raw(e.Raw)[1:]), from, to
+		return inComment(p.Raw(e.Raw)[1:]), from, to
 	case unstable.Table:
 		s.Kind = StatementHeader
 	case unstable.ArrayTable:
@@ -87,7 +87,7 @@ func newStatement(p *unstable.Parser, e *unstable.Node) (s Statement, from, to i
 }
 
 // commented returns the statement in a comment, if that is all it contains.
-func commented(text []byte) (s Statement) {
+func inComment(text []byte) (s Statement) {
 	p := unstable.Parser{}
 	p.Reset(text)
 	if len(text) > 0 && !bytes.ContainsAny(text[:1], " \t#") && p.NextExpression() {
@@ -141,7 +141,7 @@ func Nearest(name string, known []string) string {
 	}
 	best, least := "", 0
 	for _, k := range known {
-		d := txt.Distance(fold(name), fold(k))
+		d := txt.Distance(foldName(name), foldName(k))
 		if d <= 1+len(k)/5 && d < len(k) && (best == "" || d < least) {
 			best, least = k, d
 		}
@@ -149,6 +149,6 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
-func fold(name string) string {
+func foldName(name string) string {
 	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(name))
 }

@@ -27,8 +27,8 @@ func (d *Document) parse(data []byte) *node {
 	data = slices.Clone(data)
 	for range maxSyntaxFaults {
 		m := d.positions(data)
-		if m.over > 0 {
-			d.syntax(m.over, m.why)
+		if m.overLine > 0 {
+			d.addSyntaxFault(m.overLine, m.overText)
 			break
 		}
 		values := make(map[string]any)
@@ -37,26 +37,26 @@ func (d *Document) parse(data []byte) *node {
 			m.root.value = values
 			return m.root
 		}
-		line, text := explain(err, data)
+		line, text := syntaxFault(err, data)
 		// An unclosed list or text makes all following lines unreadable.
 		if slices.ContainsFunc(d.faults, func(f Fault) bool { return f.Line == line-1 }) {
 			break
 		}
-		d.syntax(line, text)
-		if !blank(data, line) {
+		d.addSyntaxFault(line, text)
+		if !blankLine(data, line) {
 			break
 		}
 	}
 	return &node{doc: d}
 }
 
-func (d *Document) syntax(line int, text string) {
+func (d *Document) addSyntaxFault(line int, text string) {
 	d.broken = true
 	d.add(Fault{File: d.file, Line: line, Text: text})
 }
 
 // explain converts the library's error to a line and a text without values.
-func explain(err error, data []byte) (line int, text string) {
+func syntaxFault(err error, data []byte) (line int, text string) {
 	var decode *toml.DecodeError
 	if errors.As(err, &decode) {
 		column := 0
@@ -95,7 +95,7 @@ func fixFor(text string) string {
 
 // blank overwrites a line with spaces, so that the others keep their numbers. It
 // reports false for a header, whose keys would otherwise change their meaning.
-func blank(data []byte, line int) bool {
+func blankLine(data []byte, line int) bool {
 	n := 0
 	for text := range bytes.Lines(data) {
 		n++
@@ -158,22 +158,22 @@ func (d *Document) add(fault Fault) {
 	if slices.Contains(d.faults, fault) {
 		return
 	}
-	d.found++
-	if d.found <= maxFaults {
+	d.faultCount++
+	if d.faultCount <= maxFaults {
 		d.faults = append(d.faults, fault)
 	}
 }
 
 // Err returns all [Faults] found so far, or nil.
 func (d *Document) Err() error {
-	if d.found == 0 {
+	if d.faultCount == 0 {
 		return nil
 	}
 	sorted := slices.Clone(d.faults)
 	sorting.SortStable(sorted, func(a, b Fault) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Key, b.Key))
 	})
-	more := d.found - len(d.faults)
+	more := d.faultCount - len(d.faults)
 	if more > 0 {
 		sorted = append(sorted, Fault{File: d.file, Text: fmt.Sprintf("and %d more faults; fix these first", more)})
 	}
@@ -189,18 +189,18 @@ const (
 // mapper finds the line of each key. The library's decoder returns values without
 // positions, and its parser returns positions without applying headers.
 type mapper struct {
-	parser unstable.Parser
-	breaks []int // offsets of the line ends
-	root   *node
-	table  *node // the table that the last header opened
-	left   int   // how many keys may follow
-	over   int   // the line beyond a limit; 0: none
-	why    string
+	parser   unstable.Parser
+	breaks   []int // offsets of the line ends
+	root     *node
+	table    *node // the table that the last header opened
+	keysLeft int   // how many keys may follow
+	overLine int   // the line beyond a limit; 0: none
+	overText string
 }
 
 // positions maps the file up to its first syntax error, or until it exceeds a limit.
 func (d *Document) positions(data []byte) *mapper {
-	m := &mapper{root: &node{doc: d}, left: maxKeys}
+	m := &mapper{root: &node{doc: d}, keysLeft: maxKeys}
 	m.table = m.root
 	for i, c := range data {
 		if c == '\n' {
@@ -208,7 +208,7 @@ func (d *Document) positions(data []byte) *mapper {
 		}
 	}
 	m.parser.Reset(data)
-	for m.over == 0 && m.parser.NextExpression() {
+	for m.overLine == 0 && m.parser.NextExpression() {
 		m.expression(m.parser.Expression())
 	}
 	return m
@@ -224,7 +224,7 @@ func (m *mapper) expression(e *unstable.Node) {
 		m.table = n.last()
 	case unstable.ArrayTable:
 		n, line := m.walk(m.root, e.Key())
-		m.table = m.add(n, line)
+		m.table = m.addItem(n, line)
 	}
 }
 
@@ -232,9 +232,9 @@ func (m *mapper) expression(e *unstable.Node) {
 // without choosing an element of an array, and its line.
 func (m *mapper) walk(n *node, key unstable.Iterator) (*node, int) {
 	line := 0
-	for m.over == 0 && key.Next() {
+	for m.overLine == 0 && key.Next() {
 		line = m.line(key.Node(), line)
-		n = m.enter(n.last(), string(key.Node().Data), line)
+		n = m.child(n.last(), string(key.Node().Data), line)
 	}
 	return n, line
 }
@@ -247,16 +247,16 @@ func (n *node) last() *node {
 	return n.items[len(n.items)-1]
 }
 
-func (m *mapper) enter(n *node, name string, line int) *node {
+func (m *mapper) child(n *node, name string, line int) *node {
 	child := n.keys[name]
 	if child != nil {
 		return child
 	}
-	m.left--
-	if m.left < 0 {
-		m.refuse(line, fmt.Sprintf("is one key too many; a file may hold %d", maxKeys))
+	m.keysLeft--
+	if m.keysLeft < 0 {
+		m.exceed(line, fmt.Sprintf("is one key too many; a file may hold %d", maxKeys))
 	}
-	child = m.below(n, line)
+	child = m.newChild(n, line)
 	child.name = name
 	if n.keys == nil {
 		n.keys = make(map[string]*node)
@@ -265,21 +265,21 @@ func (m *mapper) enter(n *node, name string, line int) *node {
 	return child
 }
 
-func (m *mapper) add(n *node, line int) *node {
-	item := m.below(n, line)
+func (m *mapper) addItem(n *node, line int) *node {
+	item := m.newChild(n, line)
 	item.index, item.list = len(n.items), true
 	n.items = append(n.items, item)
 	return item
 }
 
-func (m *mapper) below(n *node, line int) *node {
+func (m *mapper) newChild(n *node, line int) *node {
 	if n.depth >= maxDepth {
-		m.refuse(line, fmt.Sprintf("nests more than %d levels deep", maxDepth))
+		m.exceed(line, fmt.Sprintf("nests more than %d levels deep", maxDepth))
 	}
 	return &node{doc: n.doc, up: n, line: line, depth: n.depth + 1}
 }
 
-func (m *mapper) refuse(line int, why string) { m.over, m.why = max(line, 1), why }
+func (m *mapper) exceed(line int, why string) { m.overLine, m.overText = max(line, 1), why }
 
 func (m *mapper) keyValue(table *node, e *unstable.Node) {
 	n, line := m.walk(table, e.Key())
@@ -287,14 +287,14 @@ func (m *mapper) keyValue(table *node, e *unstable.Node) {
 }
 
 func (m *mapper) value(n *node, v *unstable.Node, line int) {
-	for children := v.Children(); m.over == 0 && children.Next(); {
+	for children := v.Children(); m.overLine == 0 && children.Next(); {
 		child := children.Node()
 		switch v.Kind {
 		case unstable.InlineTable:
 			m.keyValue(n, child)
 		case unstable.Array:
 			line = m.line(child, line)
-			m.value(m.add(n, line), child, line)
+			m.value(m.addItem(n, line), child, line)
 		}
 	}
 }

@@ -47,12 +47,12 @@ type Button struct {
 type Arg struct{ Name, Value string }
 
 // maxOf is how many characters say what a button is about.
-const maxOf = 60
+const maxButtonContext = 60
 
 func shownButtons(r *Row, list []Button, back string) []Button {
 	list = slices.Clone(list)
 	for i := range list {
-		list[i].Of, list[i].Place, list[i].Back = txt.ClipLine(cmp.Or(r.Name, r.Text), maxOf), r.Place.String(), back
+		list[i].Of, list[i].Place, list[i].Back = txt.ClipLine(cmp.Or(r.Name, r.Text), maxButtonContext), r.Place.String(), back
 	}
 	return list
 }
@@ -76,17 +76,17 @@ func (p listPages) shownLists(v *visit, name, back string) (list []List, err err
 		return nil, err
 	}
 	list = slices.Clone(list)
-	err = p.looking(v, func(_ core.View, e *privacyFilter) error {
+	err = p.withPrivacy(v, func(_ core.View, e *privacyFilter) error {
 		for i := range list {
 			l := &list[i]
 			l.Rows, l.Buttons = slices.Clone(l.Rows), shownButtons(new(Row), l.Buttons, back)
 			for i := range l.Rows {
 				r := &l.Rows[i]
 				r.Buttons = shownButtons(r, r.Buttons, back)
-				if e.closed(r.Place) {
+				if e.isClosed(r.Place) {
 					*r = Row{Place: r.Place, Person: r.Person, Time: r.Time, Closed: true}
 				}
-				r.Private = e.private(r.Place)
+				r.Private = e.isPrivate(r.Place)
 			}
 		}
 		return nil

@@ -18,15 +18,15 @@ import (
 // Limits of a live stream. A browser that takes longer is disconnected.
 const (
 	streamWrite = 5 * time.Second
-	streamBeat  = 15 * time.Second
+	heartbeat   = 15 * time.Second
 )
 
 // How often the stream of turns looks for what has changed.
 const (
-	turnsEvery = 250 * time.Millisecond
-	countEvery = 8  // of these times it counts what waits
-	stateEvery = 20 // of these times it looks how the bot is
-	streamMost = 20 // turns at once
+	turnsEvery     = 250 * time.Millisecond
+	countEvery     = 8  // of these times it counts what waits
+	stateEvery     = 20 // of these times it looks how the bot is
+	maxStreamTurns = 20 // turns at once
 )
 
 // stream writes server-sent events to a browser that may be slow or disconnected.
@@ -36,7 +36,7 @@ type stream struct {
 	err error
 }
 
-func (s *stream) say(text string) {
+func (s *stream) write(text string) {
 	s.err = s.c.SetWriteDeadline(time.Now().Add(streamWrite))
 	if s.err == nil {
 		_, s.err = fmt.Fprint(s.w, text)
@@ -57,24 +57,24 @@ func (p *Page) follow(v *visit, every time.Duration, look func() (events string)
 	s := &stream{w: v.w, c: http.NewResponseController(v.w)}
 	_ = s.c.SetReadDeadline(time.Time{}) // the stream has no time limit
 	v.w.Header().Set("Content-Type", "text/event-stream")
-	tick, beat := time.NewTicker(every), time.NewTicker(streamBeat)
+	tick, beat := time.NewTicker(every), time.NewTicker(heartbeat)
 	defer tick.Stop()
 	defer beat.Stop()
-	s.say(": welcome\nretry: 3000\n\n" + look())
+	s.write(": welcome\nretry: 3000\n\n" + look())
 	for s.err == nil {
 		select {
 		case <-v.Context().Done():
 			return nil
 		case <-v.session.over:
-			s.say("event: over\ndata: over\n\n")
+			s.write("event: over\ndata: over\n\n")
 			return nil
 		case <-beat.C:
-			p.logins.tidy() // an open stream does not keep a session alive
-			s.say(": still here\n\n")
+			p.logins.expireNow() // an open stream does not keep a session alive
+			s.write(": still here\n\n")
 		case <-tick.C:
 			events := look()
 			if events != "" {
-				s.say(events)
+				s.write(events)
 			}
 		}
 	}
@@ -118,7 +118,7 @@ func (l *liveTurns) look() (events string) {
 		rows, l.last = l.latest()
 		events = l.event(ctx, "now", "turns", "rows", rows) // those that ended while there was no connection
 	}
-	ends, last := l.Turns.After(l.last, streamMost)
+	ends, last := l.Turns.After(l.last, maxStreamTurns)
 	for _, e := range ends {
 		events += l.event(ctx, "now", "turn", "row", rowOf(e))
 	}
@@ -144,7 +144,7 @@ func (l *liveTurns) stateChange(ctx context.Context) string {
 		l.Log.Warn("the state is not shown", "err", err)
 		return ""
 	}
-	data := sheet{CSRF: l.visit.session.csrf, Data: map[string]any{"State": state}}
+	data := pageData{CSRF: l.visit.session.csrf, Data: map[string]any{"State": state}}
 	event := l.event(ctx, "now", "state", "state", data)
 	if event == l.state {
 		return ""
@@ -166,28 +166,28 @@ func (l *liveTurns) countChange(ctx context.Context) string {
 // Limits of the samples of the queue.
 const (
 	queueEvery = 10 * time.Second
-	queueMost  = 360 // samples
+	maxSamples = 360 // samples
 	queuePlace = 100 // entries that are counted in one place
 )
 
 // depth is how many entries waited at a time.
-type depth struct {
+type queueSample struct {
 	Time    time.Time
 	Entries int
 }
 
 type queue struct {
 	mu   sync.Mutex
-	list []depth
+	list []queueSample
 }
 
-func (q *queue) add(d depth) {
+func (q *queue) add(d queueSample) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.list = append(q.list[max(len(q.list)+1-queueMost, 0):], d)
+	q.list = append(q.list[max(len(q.list)+1-maxSamples, 0):], d)
 }
 
-func (q *queue) samples() []depth {
+func (q *queue) samples() []queueSample {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return slices.Clone(q.list)
@@ -197,7 +197,7 @@ func (q *queue) samples() []depth {
 func (p *Page) Run(ctx context.Context) {
 	loop.Repeat(ctx, nil, func() time.Duration {
 		if n, err := p.waiting(ctx); err == nil {
-			p.queue.add(depth{p.Clock(), n})
+			p.queue.add(queueSample{p.Clock(), n})
 		}
 		return queueEvery
 	})

@@ -11,8 +11,8 @@ import (
 
 // Limits of the log.
 const (
-	mostLines = 200
-	logEvery  = time.Second // how often an open stream looks for lines
+	maxLines = 200
+	logEvery = time.Second // how often an open stream looks for lines
 )
 
 type logPage struct{ *Page }
@@ -36,7 +36,7 @@ func filterOf(v *visit) (logFilter, error) {
 		f.Level = levels()[0]
 	}
 	if !slices.Contains(levels(), f.Level) {
-		return f, wrong("That is not a level of the log.")
+		return f, badRequest("That is not a level of the log.")
 	}
 	return f, nil
 }
@@ -58,7 +58,7 @@ func (p logPage) linesAfter(number uint64, f logFilter) (list []shownLine, last 
 			list = append(list, shownLine{l, map[slog.Level]string{slog.LevelError: "bad"}[l.Level]})
 		}
 	}
-	list = list[max(0, len(list)-mostLines):]
+	list = list[max(0, len(list)-maxLines):]
 	slices.Reverse(list)
 	return list, last
 }
@@ -71,7 +71,7 @@ func shownValues(l *admin.Line) (list []admin.Value) {
 		if v.Key == "faults" || v.Key == "err" && inCore {
 			v.Text = "(in the log of the machine)"
 		}
-		v.Text = quoteless(v.Text)
+		v.Text = hideThought(v.Text)
 		list = append(list, v)
 	}
 	return list

@@ -15,7 +15,7 @@ import (
 )
 
 // lastLooked is how many of the latest entries of a place are searched for a user.
-const lastLooked = 20
+const recentEntries = 20
 
 // privacyFilter decides within one request what is shown: a private conversation is closed until an
 // admin opens it with a reason.
@@ -25,26 +25,26 @@ type privacyFilter struct {
 	known map[core.Path]bool // whether it is private
 }
 
-func (p *Page) looking(v *visit, f func(core.View, *privacyFilter) error) error {
+func (p *Page) withPrivacy(v *visit, f func(core.View, *privacyFilter) error) error {
 	return p.Reader.View(v.Context(), func(view core.View) error {
 		return f(view, &privacyFilter{v, view, make(map[core.Path]bool)})
 	})
 }
 
 // closed reports whether the conversation at the path is not shown.
-func (e *privacyFilter) closed(path core.Path) bool {
-	return e.private(path) && !e.v.session.opens(path, e.v.now)
+func (e *privacyFilter) isClosed(path core.Path) bool {
+	return e.isPrivate(path) && !e.v.session.opens(path, e.v.now)
 }
 
 // private reports whether the conversation at the path is private. It counts as private unless
 // it is known to be public.
-func (e *privacyFilter) private(path core.Path) bool {
+func (e *privacyFilter) isPrivate(path core.Path) bool {
 	if path.IsZero() {
 		return false // for all places
 	}
 	known, ok := e.known[path]
 	if !ok {
-		known = e.look(path)
+		known = e.lookUpPrivate(path)
 		e.known[path] = known
 	}
 	return known
@@ -52,15 +52,15 @@ func (e *privacyFilter) private(path core.Path) bool {
 
 // mustBeOpen returns an error for the admin if the conversation at the path is closed.
 func mustBeOpen(p *Page, v *visit, path core.Path) error {
-	return p.looking(v, func(_ core.View, e *privacyFilter) error {
-		if e.closed(path) {
+	return p.withPrivacy(v, func(_ core.View, e *privacyFilter) error {
+		if e.isClosed(path) {
 			return userError{http.StatusForbidden, "This was said in private. Open the conversation first."}
 		}
 		return nil
 	})
 }
 
-func (e *privacyFilter) look(path core.Path) bool {
+func (e *privacyFilter) lookUpPrivate(path core.Path) bool {
 	if path.IsPerson() {
 		return true
 	}
@@ -73,7 +73,7 @@ func (e *privacyFilter) look(path core.Path) bool {
 		if h.Private {
 			return true
 		}
-		last, err := e.view.Last(h.Path, lastLooked)
+		last, err := e.view.Last(h.Path, recentEntries)
 		byUser := func(entry core.Entry) bool { return !entry.Self }
 		public = public || err == nil && slices.ContainsFunc(last, byUser)
 	}
@@ -81,21 +81,21 @@ func (e *privacyFilter) look(path core.Path) bool {
 }
 
 // leftOut replaces a text that may quote a thought.
-const leftOut = "(left out)"
+const omitted = "(left out)"
 
 // bare returns indented JSON without thoughts. Invalid JSON is left out.
-func bare(raw []byte) string {
-	shown, err := llm.ThoughtlessJSON(raw, "  ", quoteless)
+func withoutThoughts(raw []byte) string {
+	shown, err := llm.ThoughtlessJSON(raw, "  ", hideThought)
 	if err != nil {
-		return leftOut
+		return omitted
 	}
 	return string(shown)
 }
 
 // quoteless leaves out a text that mentions a thought, because it may quote it.
-func quoteless(s string) string {
+func hideThought(s string) string {
 	if strings.Contains(strings.ToLower(s), llm.ThoughtKey) {
-		return leftOut
+		return omitted
 	}
 	return s
 }
@@ -117,7 +117,7 @@ func (p *Page) open(v *visit) error {
 	}
 	reason := strings.TrimSpace(v.PostFormValue("reason"))
 	if len(reason) < 3 || utf8.RuneCountInString(reason) > maxReason {
-		return wrong("Say in a few words why you must read what was said in private.")
+		return badRequest("Say in a few words why you must read what was said in private.")
 	}
 	key := "opened " + v.now.UTC().Format("2006-01-02T15:04:05.000000000Z")
 	if err := values.Put(v.Context(), p.Items, place, key, opening{reason, v.session.id}); err != nil {
@@ -127,9 +127,9 @@ func (p *Page) open(v *visit) error {
 	v.session.setOpen(place, v.now.Add(openTime))
 	seq := v.PostFormValue("seq")
 	if seq != "" { // it was opened from a turn
-		return v.to("/turn", "place", place.String(), "seq", seq)
+		return v.redirect("/turn", "place", place.String(), "seq", seq)
 	}
-	return v.to("/talk/place", "place", place.String())
+	return v.redirect("/talk/place", "place", place.String())
 }
 
 func (p *Page) close(v *visit) error {
@@ -138,7 +138,7 @@ func (p *Page) close(v *visit) error {
 		return err
 	}
 	v.session.setOpen(place, v.now)
-	return v.to("/talk")
+	return v.redirect("/talk")
 }
 
 type opened struct {

@@ -95,7 +95,7 @@ func oldest[V any](all map[digest]V, at func(V) time.Time) digest {
 
 // enter exchanges a ticket for the cookie of a new session; "" if the ticket is wrong, used or
 // too old. After too many of those, it accepts no ticket until wait is over.
-func (d *logins) enter(ticket, agent string) (cookie string, wait time.Duration) {
+func (d *logins) login(ticket, agent string) (cookie string, wait time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	key, now := digestOf(ticket), d.clock()
@@ -137,7 +137,7 @@ func (d *logins) session(cookie string) *session {
 	return s
 }
 
-func (d *logins) tidy() {
+func (d *logins) expireNow() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.expire(d.clock())
@@ -181,7 +181,7 @@ func (d *logins) list() (all []session) {
 }
 
 // same compares secrets in constant time.
-func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+func equalSecrets(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
 type browser struct {
 	ID, Began, Seen, Agent string
@@ -192,7 +192,7 @@ type browser struct {
 func (p *Page) sessions(v *visit) error {
 	var list []browser
 	for _, s := range p.logins.list() {
-		list = append(list, browser{s.id, p.date(s.began), p.date(s.seen), s.agent, s.id == v.session.id})
+		list = append(list, browser{s.id, p.formatDate(s.began), p.formatDate(s.seen), s.agent, s.id == v.session.id})
 	}
 	openings, err := p.openings(v.Context())
 	if err != nil {
@@ -204,5 +204,5 @@ func (p *Page) sessions(v *visit) error {
 func (p *Page) revoke(v *visit) error {
 	p.logins.revoke(v.PostFormValue("id"), v.PostFormValue("all") != "")
 	p.Log.Info("sessions revoked by an admin", "all", v.PostFormValue("all") != "", "session", v.session.id)
-	return v.to("/sessions")
+	return v.redirect("/sessions")
 }

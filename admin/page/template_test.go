@@ -81,7 +81,7 @@ func TestSheetsFailWhole(t *testing.T) {
 // TestAddresses holds that a name cannot add to an address that contains it.
 func TestAddresses(t *testing.T) {
 	var w bytes.Buffer
-	if err := sheets()["personas"].Execute(&w, "content", sheet{Data: []File{{ID: `a&id=b#c "d`}}}, nil); err != nil {
+	if err := sheets()["personas"].Execute(&w, "content", pageData{Data: []File{{ID: `a&id=b#c "d`}}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(w.String(), `href="/personas/one?id=a%26id%3Db%23c+%22d"`) {
