@@ -26,7 +26,7 @@ func (r reader) secret(at *node, dst reflect.Value) {
 	}
 	value, err := r.resolve(text)
 	if err == nil && (!utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl)) {
-		// No platform issues such a value, and it would break the header of a request.
+		// No platform issues such a secret, and it is invalid in the header of a request.
 		err = errors.New("contains a line break or another character that no secret has; " +
 			"write nothing but the secret there")
 	}
@@ -40,7 +40,7 @@ func (r reader) secret(at *node, dst reflect.Value) {
 	}
 }
 
-// IsReference reports whether a text says where a secret is.
+// IsReference reports whether a text is env:NAME or file:PATH.
 func IsReference(text string) bool {
 	return strings.HasPrefix(text, "env:") || strings.HasPrefix(text, "file:")
 }
@@ -75,7 +75,7 @@ func (r reader) secretVariable(name string) (string, error) {
 	return value, nil
 }
 
-// file reads a secret from the first place that has it.
+// secretFile reads a secret from the first place that has the file.
 func (r reader) secretFile(path string) (string, error) {
 	if path == "" {
 		return "", errors.New("names no file; write file:PATH")
@@ -115,7 +115,7 @@ func (r reader) places(path string) []string {
 	return append(list, filepath.Join(filepath.Dir(r.doc.file), path))
 }
 
-// credentials is the folder in which systemd provides secrets; "" for none.
+// credentialsDir returns the folder in which systemd provides secrets; "" for none.
 func (r reader) credentialsDir() string { return r.doc.options.getenv("CREDENTIALS_DIRECTORY") }
 
 func trimEnd(text string) string {

@@ -21,8 +21,8 @@ import (
 // maxSyntaxFaults is how many lines are skipped to find further syntax faults.
 const maxSyntaxFaults = 20
 
-// parse returns the content of a file. A line that cannot be read is reported and skipped if the
-// following lines keep their meaning; otherwise all is missing.
+// parse returns the content of a file. It reports and skips a line with a syntax error if the
+// following lines keep their meaning. Otherwise it returns an empty node.
 func (d *Document) parse(data []byte) *node {
 	data = slices.Clone(data)
 	for range maxSyntaxFaults {
@@ -55,7 +55,7 @@ func (d *Document) addSyntaxFault(line int, text string) {
 	d.add(Fault{File: d.file, Line: line, Text: text})
 }
 
-// explain converts the library's error to a line and a text without values.
+// syntaxFault converts the library's error to a line and a text without values.
 func syntaxFault(err error, data []byte) (line int, text string) {
 	var decode *toml.DecodeError
 	if errors.As(err, &decode) {
@@ -93,8 +93,8 @@ func fixFor(text string) string {
 	return ""
 }
 
-// blank overwrites a line with spaces, so that the others keep their numbers. It
-// reports false for a header, whose keys would otherwise change their meaning.
+// blankLine overwrites a line with spaces, so that the others keep their numbers. It returns false for a header,
+// because the keys after it would belong to another table.
 func blankLine(data []byte, line int) bool {
 	n := 0
 	for text := range bytes.Lines(data) {
@@ -114,17 +114,17 @@ func blankLine(data []byte, line int) bool {
 	return false
 }
 
-// maxFaults is how many faults are reported; the rest is counted.
+// maxFaults is how many faults are reported; further ones are only counted.
 const maxFaults = 100
 
 // Fault is one problem of a file.
 type Fault struct {
 	File string
 	Line int    // 0: the file lacks the key
-	Key  string // as a file would hold it ("engine[0].timeout"); empty: the whole file
+	Key  string // as in a file ("engine[0].timeout"); empty: the whole file
 	Text string // the problem and the fix
 
-	MovedTo string // where the key is set now, if it has moved
+	MovedTo string // the new key, if the key has moved
 }
 
 // String prints "FILE:LINE: key: text" on one line.
@@ -153,7 +153,7 @@ func (f Faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// add adds a fault, unless it is there or there are maxFaults.
+// add adds a fault, unless it exists already. Beyond maxFaults, it only counts.
 func (d *Document) add(fault Fault) {
 	if slices.Contains(d.faults, fault) {
 		return
@@ -186,15 +186,15 @@ const (
 	maxKeys  = 10_000 // in the whole file
 )
 
-// mapper finds the line of each key. The library's decoder returns values without
-// positions, and its parser returns positions without applying headers.
+// mapper finds the line of each key. It is needed because the library's decoder returns no positions, and its
+// parser does not apply headers to the keys after them.
 type mapper struct {
 	parser   unstable.Parser
 	breaks   []int // offsets of the line ends
 	root     *node
 	table    *node // the table that the last header opened
 	keysLeft int   // how many keys may follow
-	overLine int   // the line beyond a limit; 0: none
+	overLine int   // the line that exceeds a limit; 0: none
 	overText string
 }
 
@@ -228,8 +228,8 @@ func (m *mapper) expression(e *unstable.Node) {
 	}
 }
 
-// walk follows a dotted key up to a limit, and adds missing nodes. It returns the last node,
-// without choosing an element of an array, and its line.
+// walk follows a dotted key and adds missing nodes, until a limit is exceeded. It returns the last node, which may
+// be an array of tables, and its line.
 func (m *mapper) walk(n *node, key unstable.Iterator) (*node, int) {
 	line := 0
 	for m.overLine == 0 && key.Next() {
@@ -239,7 +239,7 @@ func (m *mapper) walk(n *node, key unstable.Iterator) (*node, int) {
 	return n, line
 }
 
-// last is the newest element of an array of tables, else n itself.
+// last returns the last element of an array of tables, or n itself if it is something else.
 func (n *node) last() *node {
 	if len(n.items) == 0 {
 		return n
@@ -299,8 +299,8 @@ func (m *mapper) value(n *node, v *unstable.Node, line int) {
 	}
 }
 
-// line returns the line where v begins, or before for an empty list or table, which
-// the parser gives no position.
+// line returns the line where v begins. For an empty list or table, which has no position in the parser, it returns
+// before.
 func (m *mapper) line(v *unstable.Node, before int) int {
 	for v.Raw.Length == 0 {
 		v = v.Child()

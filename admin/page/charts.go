@@ -14,7 +14,6 @@ import (
 	"synthbot/core/watch"
 )
 
-// Limits of the charts.
 const (
 	buckets   = 20
 	chartDays = 30
@@ -38,7 +37,7 @@ func (p chartPage) charts(v *visit) error {
 	return p.show(v, "charts", "Charts", "/charts", list)
 }
 
-// timely returns the charts of the latest turns, in equal spans of time.
+// turnCharts returns the charts of the latest turns, grouped by equal spans of time.
 func (p chartPage) turnCharts(ends []watch.TurnEnd) []chart.Figures {
 	groups, labels := p.group(ends)
 	var outcomes []chart.Series
@@ -70,6 +69,7 @@ func timeChart(title string, groups [][]watch.TurnEnd, of func(*watch.Trace) tim
 		half.Values = append(half.Values, middle)
 		above.Values, above.Labels = append(above.Values, most-middle), append(above.Labels, most)
 	}
+	seconds := func(v float64) string { return formatDuration(time.Duration(v * float64(time.Second))) }
 	return chart.Figures{Title: title, Show: seconds, Series: []chart.Series{half, above}}
 }
 
@@ -103,7 +103,7 @@ func (p chartPage) group(ends []watch.TurnEnd) (groups [][]watch.TurnEnd, labels
 	return groups, labels
 }
 
-// quantile is in seconds; 0 for no turns.
+// quantile returns a quantile of durations in seconds; 0 without turns.
 func quantile(g []watch.TurnEnd, of func(*watch.Trace) time.Duration, q float64) float64 {
 	if len(g) == 0 {
 		return 0
@@ -128,7 +128,7 @@ func (p chartPage) queueChart() chart.Figures {
 	return f
 }
 
-// usedNames returns a function that names whose uses there are, with the path behind the name.
+// usedNames returns a function that puts the name of a place or user, if it used many tokens, before its path.
 func (p chartPage) usedNames(v *visit, uses []Use) func(core.Path) string {
 	sums := make(map[core.Path]int)
 	for i := range uses {
@@ -146,6 +146,7 @@ func usageCharts(uses []Use, today time.Time, name func(core.Path) string) []cha
 		day := first.AddDate(0, 0, i).Format(time.DateOnly)
 		labels[i], days[day] = day[5:], i
 	}
+	ofPerson := func(u *Use) bool { return u.Whose.IsPerson() }
 	ofPlace := func(u *Use) bool { return !u.Whose.IsPerson() } // each use has a row for its place
 	daily := func(name string, of func(u *Use) float64) chart.Series {
 		s := chart.Series{Name: name, Values: make([]float64, chartDays)}
@@ -166,10 +167,11 @@ func usageCharts(uses []Use, today time.Time, name func(core.Path) string) []cha
 	return slices.Concat([]chart.Figures{
 		{Title: "Tokens by day", Axis: "Day", Labels: labels, Series: tokens},
 		{Title: "Cost by day", Axis: "Day", Labels: labels, Series: cost, Show: chart.Money},
-	}, usersCharts("person", uses, name, func(u *Use) bool { return u.Whose.IsPerson() }), usersCharts("place", uses, name, ofPlace))
+	}, sumCharts("person", uses, name, ofPerson), sumCharts("place", uses, name, ofPlace))
 }
 
-func usersCharts(who string, uses []Use, name func(core.Path) string, meant func(*Use) bool) []chart.Figures {
+// sumCharts returns the charts of tokens and cost by place or by person.
+func sumCharts(who string, uses []Use, name func(core.Path) string, meant func(*Use) bool) []chart.Figures {
 	tokens, cost := make(map[string]float64), make(map[string]float64)
 	for i := range uses {
 		u := &uses[i]
@@ -178,7 +180,9 @@ func usersCharts(who string, uses []Use, name func(core.Path) string, meant func
 			cost[name(u.Whose)] += u.Cost
 		}
 	}
-	return []chart.Figures{rankedChart("Tokens by "+who, who, tokens, nil), rankedChart("Cost by "+who, who, cost, chart.Money)}
+	return []chart.Figures{
+		rankedChart("Tokens by "+who, who, tokens, nil), rankedChart("Cost by "+who, who, cost, chart.Money),
+	}
 }
 
 func rankedChart(title, who string, sums map[string]float64, show func(float64) string) chart.Figures {
@@ -193,5 +197,3 @@ func rankedChart(title, who string, sums map[string]float64, show func(float64) 
 	f.Series = []chart.Series{s}
 	return f
 }
-
-func seconds(v float64) string { return formatDuration(time.Duration(v * float64(time.Second))) }

@@ -10,7 +10,6 @@ import (
 	"synthbot/core/sorting"
 )
 
-// Limits of lists.
 const (
 	maxPlaces  = 300
 	maxEntries = 100
@@ -43,7 +42,7 @@ func (p *Page) places(v *visit) error {
 	return p.show(v, "places", "Conversations", "/talk", data)
 }
 
-// date returns a time in the time zone of the bot.
+// formatDate returns a date and time in the bot's time zone; "" for the zero Time.
 func (p *Page) formatDate(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -78,7 +77,7 @@ func (p *Page) talk(v *visit) error {
 	if err != nil {
 		return err
 	}
-	var older uint64 // the entry after the older ones; 0: there are none
+	var older uint64 // the entries before this number are on the next page; 0: there are none
 	if len(former) > 0 {
 		older = entries[0].Message.Seq
 	}
@@ -92,14 +91,14 @@ func (p *Page) talk(v *visit) error {
 	})
 }
 
-// shownOf returns the newest entries of a place, or the newest before a number.
+// entriesBefore returns the newest entries of a place; those before a number if it is not "".
 func entriesBefore(view core.View, place core.Path, number string) ([]core.Entry, error) {
 	if number == "" {
 		return view.Last(place, maxEntries)
 	}
 	seq, err := strconv.ParseUint(number, 10, 64)
 	if err != nil {
-		return nil, badRequest("That names no part of a conversation.")
+		return nil, badRequest("There is no such part of the conversation.")
 	}
 	head, err := view.Head(place)
 	if err != nil {
@@ -108,8 +107,8 @@ func entriesBefore(view core.View, place core.Path, number string) ([]core.Entry
 	return entriesBelow(view, place, min(seq, head.Last+1))
 }
 
-// before returns the newest entries before a number. If entries were deleted, it looks
-// further back in growing steps.
+// entriesBelow returns the newest entries below a number. If entries were deleted, it looks further back in growing
+// steps.
 func entriesBelow(view core.View, place core.Path, seq uint64) ([]core.Entry, error) {
 	for width := uint64(maxEntries); ; width *= 2 {
 		first := seq - min(seq, width+1)

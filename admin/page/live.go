@@ -21,11 +21,11 @@ const (
 	heartbeat   = 15 * time.Second
 )
 
-// How often the stream of turns looks for what has changed.
+// How often the stream of turns looks for changes.
 const (
 	turnsEvery     = 250 * time.Millisecond
-	countEvery     = 8  // of these times it counts what waits
-	stateEvery     = 20 // of these times it looks how the bot is
+	countEvery     = 8  // waiting messages are counted every 8th time
+	stateEvery     = 20 // the state of the bot is read every 20th time
 	maxStreamTurns = 20 // turns at once
 )
 
@@ -46,13 +46,14 @@ func (s *stream) write(text string) {
 	}
 }
 
-// follow sends the events that look returns every so often, until the browser disconnects or its session ends.
+// follow calls look at an interval and sends the events that it returns, until the browser disconnects or its session
+// ends.
 func (p *Page) follow(v *visit, every time.Duration, look func() (events string)) error {
 	select {
 	case p.streams <- struct{}{}:
 		defer func() { <-p.streams }()
 	default:
-		return userError{http.StatusServiceUnavailable, "Too many pages are open that show something live."}
+		return userError{http.StatusServiceUnavailable, "Too many live pages are open."}
 	}
 	s := &stream{w: v.w, c: http.NewResponseController(v.w)}
 	_ = s.c.SetReadDeadline(time.Time{}) // the stream has no time limit
@@ -81,42 +82,42 @@ func (p *Page) follow(v *visit, every time.Duration, look func() (events string)
 	return nil
 }
 
-// event returns a template of a page with its data, as an event of that name; "" if it cannot be shown.
+// event returns a server-sent event whose data is a rendered template; "" if it cannot be rendered.
 func (p *Page) event(ctx context.Context, page, name, template string, data any) string {
 	var b bytes.Buffer
 	if err := p.execute(ctx, &b, page, template, data); err != nil {
-		p.Log.Error("a turn cannot be shown", "err", err)
+		p.Log.Error("live event not rendered", "name", name, "err", err)
 		return ""
 	}
 	line := strings.NewReplacer("\r", "", "\n", " ").Replace(b.String())
 	return fmt.Sprintf("event: %s\ndata: %s\n\n", name, line)
 }
 
-// live sends the latest turns, and then what changes.
+// live sends the latest turns, and then each change.
 func (p *Page) live(v *visit) error {
 	l := &liveTurns{Page: p, visit: v, waits: -1}
 	return p.follow(v, turnsEvery, l.look)
 }
 
-// liveTurns is an open stream of turns, and what was sent last.
+// liveTurns is an open stream of turns, with what it sent last.
 type liveTurns struct {
 	*Page
 	visit *visit
-	looks int    // how often it looked
+	looks int    // how often look was called
 	last  uint64 // the number of the latest turn
 	runs  []watch.TurnStage
 	state string // as an event
 	waits int    // messages
 }
 
-// look returns events about what has changed: turns that ended, turns that run, how the bot is, and how many messages
-// wait.
+// look returns events about what has changed: turns that ended, running turns, the state of the bot, and the number
+// of waiting messages.
 func (l *liveTurns) look() (events string) {
 	ctx, first := l.visit.Context(), l.looks == 0
 	if first {
 		var rows []row
 		rows, l.last = l.latest()
-		events = l.event(ctx, "now", "turns", "rows", rows) // those that ended while there was no connection
+		events = l.event(ctx, "now", "turns", "rows", rows) // includes turns that ended before the connection
 	}
 	ends, last := l.Turns.After(l.last, maxStreamTurns)
 	for _, e := range ends {
@@ -137,7 +138,7 @@ func (l *liveTurns) look() (events string) {
 	return events
 }
 
-// stateChange returns an event about how the bot is; "" if that has not changed.
+// stateChange returns an event with the state of the bot; "" if it has not changed.
 func (l *liveTurns) stateChange(ctx context.Context) string {
 	state, err := overviewPage{l.Page}.state(ctx)
 	if err != nil {
@@ -153,7 +154,7 @@ func (l *liveTurns) stateChange(ctx context.Context) string {
 	return event
 }
 
-// countChange returns an event about how many messages wait; "" if that has not changed.
+// countChange returns an event with the number of waiting messages; "" if it has not changed.
 func (l *liveTurns) countChange(ctx context.Context) string {
 	n, err := l.Page.waiting(ctx)
 	if err != nil || n == l.waits {
@@ -167,10 +168,10 @@ func (l *liveTurns) countChange(ctx context.Context) string {
 const (
 	queueEvery = 10 * time.Second
 	maxSamples = 360 // samples
-	queuePlace = 100 // entries that are counted in one place
+	queuePlace = 100 // at most so many entries are counted in one place
 )
 
-// depth is how many entries waited at a time.
+// queueSample is how many entries waited at a time.
 type queueSample struct {
 	Time    time.Time
 	Entries int
@@ -203,6 +204,7 @@ func (p *Page) Run(ctx context.Context) {
 	})
 }
 
+// waiting counts the entries that wait for an answer.
 func (p *Page) waiting(ctx context.Context) (n int, err error) {
 	err = p.Reader.View(ctx, func(v core.View) error {
 		places, err := v.Waiting()

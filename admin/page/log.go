@@ -9,15 +9,14 @@ import (
 	"synthbot/admin"
 )
 
-// Limits of the log.
 const (
 	maxLines = 200
-	logEvery = time.Second // how often an open stream looks for lines
+	logEvery = time.Second // how often an open stream looks for new lines
 )
 
 type logPage struct{ *Page }
 
-// logFilter is what is shown of the log: lines of a room and of those below it, from a level up.
+// logFilter selects the lines of a room and of rooms below it, from a level up.
 type logFilter struct{ Room, Level string }
 
 // levels are the levels of the log that are shown, the lowest first.
@@ -25,7 +24,7 @@ func levels() []string { return []string{"info", "warn", "error"} }
 
 func (f logFilter) shows(l *admin.Line) bool {
 	var least slog.Level
-	_ = least.UnmarshalText([]byte(f.Level)) // it is one of levels
+	_ = least.UnmarshalText([]byte(f.Level)) // it is one of levels()
 	inRoom := f.Room == "" || l.Room == f.Room || strings.HasPrefix(l.Room, f.Room+"/")
 	return inRoom && l.Level >= least
 }
@@ -46,8 +45,8 @@ type shownLine struct {
 	Mark string
 }
 
-// linesAfter returns the lines after a number that a filter shows, the newest first, and the number of
-// the newest of all.
+// linesAfter returns the latest lines after a number that a filter selects, the newest first. last is the number of
+// the newest line of all.
 func (p logPage) linesAfter(number uint64, f logFilter) (list []shownLine, last uint64) {
 	last = number
 	lines, _ := p.Lines.After(number)
@@ -63,8 +62,8 @@ func (p logPage) linesAfter(number uint64, f logFilter) (list []shownLine, last 
 	return list, last
 }
 
-// shownValues leaves out what the rooms of turns and models log about wrong answers and errors: it may
-// quote what was said in private.
+// shownValues returns the values of a line without errors of rooms in core and faults of answers, because these may
+// quote private messages.
 func shownValues(l *admin.Line) (list []admin.Value) {
 	inCore := l.Room == "core" || strings.HasPrefix(l.Room, "core/")
 	for _, v := range l.Values {
@@ -107,8 +106,7 @@ func (p logPage) live(v *visit) error {
 	if err != nil {
 		return err
 	}
-	var last uint64
-	first := true
+	first, last := true, uint64(0)
 	return p.follow(v, logEvery, func() (events string) {
 		var lines []shownLine
 		lines, last = p.linesAfter(last, f)

@@ -1,9 +1,8 @@
-// Package page is the admin's page: what the bot does now, its prompts, its memories, and its
-// costs. It is server-rendered HTML that works without scripts and loads nothing from other
-// hosts. A session needs a one-time link from the terminal. The page stores only which private
-// conversations admins opened. All its parts share visits, sessions and the filter that keeps private
-// talk closed, so that the package is larger than others: there is a view for each job that admins have, and one
-// of lists for what plugins keep.
+// Package page is the admin page: what the bot does now, its prompts, its memories, and its costs. It is
+// server-rendered HTML that works without scripts and loads nothing from other hosts. A session needs a one-time
+// link from the terminal. The page stores only which private conversations admins opened. There is a view for each
+// task of admins, and a general one for the lists of plugins. All views share visits, sessions and the filter that
+// keeps private conversations closed, so the package is larger than others.
 package page
 
 import (
@@ -35,14 +34,14 @@ type Options struct {
 	Personas Personas
 }
 
-// Page is the admin's page. Safe for concurrent use.
+// Page is the admin page. Safe for concurrent use.
 type Page struct {
 	Options
-	logins  logins
-	streams chan struct{} // a token for each open live stream
-	queue   queue
-	templateSets  map[string]template.Set
-	mux     *http.ServeMux
+	logins       logins
+	streams      chan struct{} // a token for each open live stream
+	queue        queue
+	templateSets map[string]template.Set
+	mux          *http.ServeMux
 }
 
 const maxStreams = 16
@@ -53,7 +52,7 @@ var assets embed.FS
 //go:embed templates/*.html
 var templates embed.FS
 
-// templateSets reads all templates, each with the layout and what several of them use.
+// templateSets reads the template of each page, together with the layout and the shared templates.
 func templateSets() map[string]template.Set {
 	all := make(map[string]template.Set)
 	folder, _ := fs.Sub(templates, "templates") // it is part of the program
@@ -134,7 +133,7 @@ func (p *Page) routes() {
 	}
 }
 
-// catalogue shows all actions, and what turns them off in a place or in all places; then the plugins, too.
+// catalogue shows all actions and what turns them off, in one place, or in all places together with the plugins.
 func (p listPages) catalogue(v *visit) error {
 	place, err := v.optionalPlace(v.URL.Query().Get("place"))
 	if err != nil {

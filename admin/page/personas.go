@@ -43,7 +43,7 @@ func (p personaPages) persona(v *visit) error {
 	return p.show(v, "persona", "Persona", "/personas", e)
 }
 
-// preview parses the text. It stores the persona or what is wrong with it.
+// preview parses the text, and sets Preview or Fault.
 func (p personaPages) preview(e *edit) {
 	who, err := p.Personas.Preview(e.ID, e.Text)
 	if err != nil {
@@ -53,7 +53,7 @@ func (p personaPages) preview(e *edit) {
 	e.Preview = &who
 }
 
-// posted returns the persona of a form, with the text that was written if it can be edited.
+// posted returns the persona of a form, with the form's text if the persona can be edited.
 func (p personaPages) posted(v *visit) (edit, error) {
 	e, err := p.editOf(v.PostFormValue("id"))
 	if err != nil {
@@ -66,10 +66,10 @@ func (p personaPages) posted(v *visit) (edit, error) {
 	return e, nil
 }
 
-// lines returns a text of a form with the line ends of files.
+// normalizeLines replaces the line ends of a form's text by those of files.
 func normalizeLines(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
-// written shows the persona of a form, with its faults. If save is set, it writes a valid one.
+// saveOrPreview shows the persona of a form, with its faults. If save is set, it first saves a valid one.
 func (p personaPages) saveOrPreview(save bool) handler {
 	return func(v *visit) error {
 		e, err := p.posted(v)
@@ -108,7 +108,7 @@ func (p personaPages) importPersona(v *visit) error {
 		return badRequest("Not imported: " + err.Error())
 	}
 	p.Log.Info("persona imported by an admin", "file", id, "session", v.session.id)
-	v.note("It is imported. /persona chooses it in a place.")
+	v.note("It is imported. To use it in a place, send /persona there.")
 	return v.redirect("/personas/one", "id", id)
 }
 
@@ -134,15 +134,14 @@ func (p personaPages) avatar(v *visit) error {
 	return err
 }
 
-// Limits of a test conversation.
 const (
 	maxTalk = 20
 	maxSaid = 4000            // bytes
 	tryTime = 2 * time.Minute // that an answer may take
 )
 
-// tryPersona lets the engines answer as the persona that is being edited. The conversation travels in
-// the form, and is not stored.
+// tryPersona lets an engine answer as the persona that is being edited. The form holds the conversation, which is not
+// stored.
 func (p personaPages) tryPersona(v *visit) error {
 	e, err := p.posted(v)
 	if err != nil {
@@ -154,7 +153,7 @@ func (p personaPages) tryPersona(v *visit) error {
 	}
 	text := strings.TrimSpace(normalizeLines(v.PostFormValue("say")))
 	if text == "" || len(text) > maxSaid {
-		return badRequest("Write something to be answered, and not too much.")
+		return badRequest("Write a message, of at most 4000 bytes.")
 	}
 	e.Talk = append(e.Talk[max(0, len(e.Talk)-maxTalk):], Exchange{Said: text})
 	if e.Fault == "" {

@@ -20,26 +20,24 @@ import (
 	"synthbot/core"
 )
 
-// policy lets a browser load what this program serves, and nothing else.
+// policy lets a browser load only what this program serves.
 const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// maxForm is the size limit of a form in bytes: a new and a former persona in letters that a
-// form encodes with three bytes each.
-const maxForm = 2 << 20
-
-// maxCard is the size limit of a character card in bytes, and cardsPath where it is sent.
+// Size limits in bytes.
 const (
-	maxCard   = 8 << 20
-	cardsPath = "/personas/import"
+	maxForm  = 2 << 20 // two persona texts in which each byte is encoded as three
+	maxCard  = 8 << 20 // a character card
+	maxAgent = 120     // a kept User-Agent
 )
 
-const tooLarge = "That is too much at once: go back, and make it smaller."
+const (
+	cardsPath  = "/personas/import" // where browsers send cards
+	cookieName = "synthbot_session"
+	tooLarge   = "That is too much at once: go back, and make it smaller."
+)
 
-// maxAgent is how many bytes of a browser's name are kept.
-const maxAgent = 120
-
-// guarded adds the headers of every answer, and refuses requests from other sites.
+// withHeaders sets the headers of every response, and refuses requests from other sites.
 func (p *Page) withHeaders(h http.Handler) http.Handler {
 	return admin.LocalOnly(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
@@ -63,7 +61,7 @@ func (p *Page) withHeaders(h http.Handler) http.Handler {
 	}))
 }
 
-// fromHere reports whether a form was sent by this page.
+// fromHere reports whether this page sent a form.
 func fromHere(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
 	if site != "" && site != "same-origin" {
@@ -85,7 +83,7 @@ type visit struct {
 	now     time.Time
 }
 
-// handler answers a visit. Its error is shown, and logged if it is not the admin's.
+// handler serves a visit. A userError is shown to the admin; any other error is logged.
 type handler func(v *visit) error
 
 // userError is an error that the admin can fix.
@@ -98,7 +96,7 @@ func (t userError) Error() string { return t.text }
 
 func badRequest(text string) error { return userError{http.StatusBadRequest, text} }
 
-// inside requires a session, and the session's token for forms.
+// withSession requires a session and, for forms, the session's CSRF token.
 func (p *Page) withSession(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := p.visitor(r)
@@ -115,7 +113,7 @@ func (p *Page) withSession(h handler) http.Handler {
 			p.refuse(w, r, http.StatusRequestEntityTooLarge, tooLarge)
 			return
 		case r.Method == http.MethodPost && !equalSecrets(r.PostFormValue("csrf"), s.csrf):
-			p.refuse(w, r, http.StatusForbidden, "This form is too old, or not ours. Load the page again.")
+			p.refuse(w, r, http.StatusForbidden, "This form is too old. Load the page again.")
 			return
 		}
 		v := &visit{Request: r, w: w, session: s, now: p.Clock()}
@@ -148,26 +146,26 @@ func (p *Page) fail(v *visit, err error) {
 		t = userError{http.StatusNotFound, "This memory is no longer available."}
 	default:
 		p.Log.Error("the page failed", "path", v.URL.Path, "err", err)
-		t = userError{http.StatusInternalServerError, "That did not work; the log tells more."}
+		t = userError{http.StatusInternalServerError, "That did not work; see the log."}
 	}
 	p.refuse(v.w, v.Request, t.status, t.text)
 }
 
 func (p *Page) refuse(w http.ResponseWriter, r *http.Request, status int, text string) {
-	p.render(w, r, status, "refused", pageData{Title: "Not so", Data: text})
+	p.render(w, r, status, "refused", pageData{Title: "Not possible", Data: text})
 }
 
-// sheet is the data of every template.
+// pageData is the data of every page's template.
 type pageData struct {
 	Title, CSRF string // CSRF is "" without a session
 	Menu        []menuEntry
-	Note        string // what became of the last form
+	Note        string // the result of the last form
 	Data        any
 }
 
 type menuEntry struct {
 	Path, Name string
-	Here       bool // it is shown
+	Here       bool // it is the current page
 }
 
 func (p *Page) show(v *visit, name, title, here string, data any) error {
@@ -191,7 +189,7 @@ func (p *Page) render(w http.ResponseWriter, r *http.Request, status int, name s
 	var b bytes.Buffer
 	if err := p.execute(r.Context(), &b, name, "layout", s); err != nil {
 		p.Log.Error("the page cannot be shown", "name", name, "err", err)
-		http.Error(w, "that cannot be shown; the log tells more", http.StatusInternalServerError)
+		http.Error(w, "that cannot be shown; see the log", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -199,8 +197,8 @@ func (p *Page) render(w http.ResponseWriter, r *http.Request, status int, name s
 	_, _ = w.Write(b.Bytes())
 }
 
-// execute executes a template of a page. A first time finds out which names are needed, so that they are looked up
-// together.
+// execute executes a template of a page. The first execution finds out which names are needed. If there are any, they
+// are looked up together, and the template is executed again.
 func (p *Page) execute(ctx context.Context, b *bytes.Buffer, page, name string, data any) error {
 	var paths []core.Path
 	var known map[core.Path]string
@@ -219,7 +217,7 @@ func (p *Page) execute(ctx context.Context, b *bytes.Buffer, page, name string, 
 	return p.templateSets[page].Execute(b, name, data, functions)
 }
 
-// functions are what templates call to write values.
+// functions returns the functions with which templates format values.
 func (p *Page) functions(name func(core.Path) string) template.Funcs {
 	return template.Funcs{
 		"name":    func(v any) string { return name(v.(core.Path)) },
@@ -241,7 +239,7 @@ func groupDigits(n int64) string {
 	return text
 }
 
-// size writes a number of bytes; "" for 0.
+// formatBytes formats a number of bytes; "" for 0.
 func formatBytes(bytes uint64) string {
 	switch {
 	case bytes == 0:
@@ -252,7 +250,7 @@ func formatBytes(bytes uint64) string {
 	return fmt.Sprintf("%.1f GB", float64(bytes)/1e9)
 }
 
-// indented returns JSON on several lines; "" if it is none.
+// indentJSON returns JSON on several lines; "" if it is invalid.
 func indentJSON(raw json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Indent(&b, raw, "", "  ") != nil {
@@ -273,7 +271,7 @@ func (v *visit) redirect(path string, query ...string) error {
 	return nil
 }
 
-// someOrAll parses the place of a request; the zero Path if there is none.
+// optionalPlace parses the place of a request; the zero Path if it names none.
 func (v *visit) optionalPlace(text string) (core.Path, error) {
 	if text == "" {
 		return core.Path{}, nil
@@ -289,16 +287,14 @@ func (v *visit) place(text string) (core.Path, error) {
 	return path, nil
 }
 
-// cookieOf returns the name of the session cookie. Cookies are shared between the ports of a
-// machine, and each may have a bot.
+// cookieOf returns the name of the session cookie. It contains the port, because browsers share cookies between the
+// ports of a machine, and each port may be another bot.
 func cookieOf(r *http.Request) string {
 	if _, port, err := net.SplitHostPort(r.Host); err == nil {
 		return cookieName + "_" + port
 	}
 	return cookieName
 }
-
-const cookieName = "synthbot_session"
 
 func (p *Page) loginForm(w http.ResponseWriter, r *http.Request) {
 	if p.visitor(r) != nil {
@@ -308,7 +304,7 @@ func (p *Page) loginForm(w http.ResponseWriter, r *http.Request) {
 	p.render(w, r, http.StatusOK, "login", pageData{Title: "Log in"})
 }
 
-// login exchanges a ticket for a session. The ticket is in the form, never in an address.
+// login exchanges a ticket for a session. The ticket is in the form, never in a URL.
 func (p *Page) login(w http.ResponseWriter, r *http.Request) {
 	agent := r.UserAgent()
 	agent = strings.ToValidUTF8(agent[:min(len(agent), maxAgent)], "")
@@ -342,7 +338,7 @@ func (p *Page) logout(v *visit) error {
 	return v.redirect("/login")
 }
 
-// commands are the chat commands that buttons carry out.
+// buttonCommands lists the commands that buttons may execute.
 func buttonCommands() []string {
 	return []string{
 		"activation", "engine", "knowledge", "log", "mute", "pair", "persona", "reload", "remind", "set", "sleep",
@@ -350,10 +346,10 @@ func buttonCommands() []string {
 	}
 }
 
-// telling are those of them that may show what users wrote in the place.
+// quotingCommands lists those that may show what users wrote in the place.
 func quotingCommands() []string { return []string{"knowledge", "remind", "unteach"} }
 
-// do carries out a chat command, as an admin would. Its answer, or why it is refused, is shown on the next page.
+// do executes the command of a button. The next page shows its answer, or why it was refused.
 func (p overviewPage) do(v *visit) error {
 	name := v.PostFormValue("command")
 	if !slices.Contains(buttonCommands(), name) {

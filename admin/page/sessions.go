@@ -14,7 +14,6 @@ import (
 	"synthbot/core/sorting"
 )
 
-// Limits of logins and sessions.
 const (
 	ticketTime  = 10 * time.Minute
 	maxTickets  = 8
@@ -23,7 +22,7 @@ const (
 	maxSessions = 32
 	maxWrong    = 5 // wrong tickets of all clients within wrongTime
 	wrongTime   = 5 * time.Minute
-	openTime    = 15 * time.Minute
+	openTime    = 15 * time.Minute // how long a private place stays open
 )
 
 type digest [sha256.Size]byte
@@ -31,7 +30,7 @@ type digest [sha256.Size]byte
 func digestOf(secret string) digest { return sha256.Sum256([]byte(secret)) }
 
 type session struct {
-	id    string // for the list of sessions; not a secret
+	id    string // shown in the list of sessions; not a secret
 	csrf  string
 	began time.Time
 	agent string
@@ -39,9 +38,9 @@ type session struct {
 
 	mu     *sync.Mutex // of the logins
 	seen   time.Time
-	words  string                  // of the last search
-	tag    string                  // likewise
-	note   string                  // for the next page
+	words  string                  // searched last
+	tag    string                  // searched last
+	note   string                  // shown on the next page
 	opened map[core.Path]time.Time // until when private places are open
 }
 
@@ -93,8 +92,8 @@ func oldest[V any](all map[digest]V, at func(V) time.Time) digest {
 	return slices.MinFunc(slices.Collect(maps.Keys(all)), byTime)
 }
 
-// enter exchanges a ticket for the cookie of a new session; "" if the ticket is wrong, used or
-// too old. After too many of those, it accepts no ticket until wait is over.
+// login exchanges a ticket for the cookie of a new session; "" if the ticket is wrong, used or
+// too old. After too many wrong tickets, it accepts none, and returns how long to wait.
 func (d *logins) login(ticket, agent string) (cookie string, wait time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

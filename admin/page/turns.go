@@ -15,16 +15,16 @@ import (
 	"synthbot/core/watch"
 )
 
-// shown is how many turns the first page lists.
+// maxTurns is how many turns the first page lists.
 const maxTurns = 50
 
-// row is a turn in the list, where no texts are shown. The intent of a private turn is left out, because the model
+// row is a turn in the list, which shows no messages. The intent of a private turn is left out, because the model
 // wrote it.
 type row struct {
 	watch.TurnEnd
 	Outcome, Intent string
 	Mark            string    // of the outcome: good, bad or none
-	Last            watch.Ask // to the engine that answered last
+	Last            watch.Ask // the last call of a model
 	Faults          int
 }
 
@@ -63,7 +63,7 @@ func (p *Page) running() run {
 	return run{all[:n], len(all) - n}
 }
 
-// hour returns a time of day in the time zone of the bot.
+// formatHour returns the time of day in the bot's time zone.
 func (p *Page) formatHour(t time.Time) string {
 	return t.In(p.Clock().Location()).Format(time.TimeOnly)
 }
@@ -77,7 +77,7 @@ func corrections(t *watch.Trace) (n int) {
 	return n
 }
 
-// span returns a duration as users read it.
+// formatDuration returns a duration for users.
 func formatDuration(d time.Duration) string {
 	switch {
 	case d == 0:
@@ -128,7 +128,7 @@ type questionView struct {
 	watch.Ask
 	Total    int
 	Sections []askedSection
-	Changing []watch.PromptPart // of the prompt, behind the stable parts, which Prompt holds
+	Changing []watch.PromptPart // the parts of the prompt after the stable ones, which are in Prompt
 	Shown    []string           // faults
 	Wrong    int                // how many there are
 }
@@ -179,7 +179,7 @@ func (p *Page) inspect(ctx context.Context, e *watch.TurnEnd, closed bool) turnV
 	person := p.Bot.Names(ctx, e.Person)[e.Person]
 	for _, a := range t.Asks {
 		q := questionOf(a, closed)
-		if person != "" { // of whose budget it may tell
+		if person != "" { // an error may say that the user's budget is spent
 			q.Err = strings.ReplaceAll(q.Err, e.Person.String(), person+" ("+e.Person.String()+")")
 		}
 		i.Asks = append(i.Asks, q)
@@ -191,7 +191,7 @@ func (p *Page) inspect(ctx context.Context, e *watch.TurnEnd, closed bool) turnV
 		i.Memories = append(i.Memories, hideThought(m))
 	}
 	for _, plan := range t.Plans {
-		raw, _ := json.Marshal(plan) // bare says so if it fails
+		raw, _ := json.Marshal(plan) // then withoutThoughts returns omitted
 		i.Plans = append(i.Plans, withoutThoughts(raw))
 	}
 	for _, s := range t.Steps {
@@ -205,7 +205,8 @@ func (p *Page) inspect(ctx context.Context, e *watch.TurnEnd, closed bool) turnV
 	return i
 }
 
-// askedOf shows a question; faults and errors may quote what was said.
+// questionOf returns a call of a model for the page. If the turn is closed, it leaves out the prompt, the faults and
+// error texts, which may quote messages.
 func questionOf(a watch.Ask, closed bool) questionView {
 	q := questionView{Ask: a, Wrong: len(a.Faults)}
 	for _, s := range a.Sections {
@@ -231,7 +232,7 @@ func questionOf(a watch.Ask, closed bool) questionView {
 	q.Prompt = slices.Clone(q.Prompt)
 	for i := range q.Prompt {
 		if q.Prompt[i].Stable {
-			continue // it is none of the model's words
+			continue // contains nothing that the model wrote
 		}
 		q.Prompt[i].Text = hideThoughts(q.Prompt[i].Text)
 		if q.Changing == nil {
@@ -242,8 +243,8 @@ func questionOf(a watch.Ask, closed bool) questionView {
 	return q
 }
 
-// thoughtless returns a part of a prompt as it is, unless it has a thought: then its lines of JSON are
-// without.
+// hideThoughts returns a part of a prompt. If it mentions a private thought, the thoughts are removed from its lines
+// of JSON.
 func hideThoughts(text string) string {
 	if hideThought(text) == text {
 		return text
@@ -259,8 +260,8 @@ func hideThoughts(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// failureKind returns which engine failed and how, like "engine big: retry_later: status 503", without
-// the engine's words, which may quote what was said.
+// failureKind returns which engine failed and how, such as "engine big: retry_later: status 503", without the error
+// text, which may quote messages.
 func failureKind(text string) string {
 	words := strings.SplitN(text, ": ", 4)
 	n := min(len(words), 2)
