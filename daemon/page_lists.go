@@ -239,7 +239,7 @@ func (s *pageServer) setSwitch(
 // pluginList lists all plugins, whether each is on, and why.
 func (s *pageServer) pluginList() []adminpage.List {
 	c, off := s.bot.InForce().Config, s.bot.changes.At(core.Path{}).PluginsOff
-	list := adminpage.List{Title: "Plugins", Note: "What is turned off here stays off over restarts."}
+	list := adminpage.List{Title: "Plugins", Note: "What is turned off here stays off after a restart."}
 	for _, a := range availablePlugins {
 		_, named := c.Plugins[a.name]
 		chosen := slices.Contains(c.ChosenNames(), a.name)

@@ -201,6 +201,6 @@ func TestNewcomerSkipsModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.ended(statusDone)
-	n.Contains("not checked: `synthbot check --online` asks it")
+	n.Contains("not checked: `synthbot check --online` does that")
 	n.Contains("Next:\n  synthbot chat")
 }
