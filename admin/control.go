@@ -19,14 +19,13 @@ import (
 )
 
 // SocketName is the name of the control socket in the data directory. A process that can open
-// it (mode 0600) can do everything.
+// it (mode 0600) can execute every command.
 const SocketName = "synthbot.sock"
 
-// Limits of the protocol, which has one command for each connection. The client sends the
-// length of a Request as four bytes, big endian, together with its standard input, output and
-// error as file descriptors, and then the Request as JSON. The daemon carries it out on these
-// files, and sends the exit status as one byte. It cancels the command if the client closes
-// the connection.
+// Limits of the protocol, which has one command for each connection. The client sends the length of a Request as four
+// bytes, big endian, together with its standard input, output and error as file descriptors, and then the Request as
+// JSON. The daemon executes it with these files, and sends the exit status as one byte. It cancels the command if the
+// client closes the connection.
 const (
 	maxRequest  = 1 << 20
 	files       = 3
@@ -40,9 +39,8 @@ type Request struct {
 	Env  map[string]string `json:"env,omitempty"` // of the client: TERM, LANG and the like
 }
 
-// Carry carries out a command and returns its exit status. It does not close the files, which
-// are the client's.
-type Carry func(ctx context.Context, r Request, in, out, errs *os.File) int
+// Executor executes a command and returns its exit status. It must not close the files.
+type Executor func(ctx context.Context, r Request, in, out, errs *os.File) int
 
 // Socket receives commands.
 type Socket struct{ listener listener }
@@ -80,8 +78,8 @@ func ListenControl(dir string) (s *Socket, err error) {
 	return &Socket{l}, nil
 }
 
-// Serve carries out commands until ctx ends and all of them are over.
-func (s *Socket) Serve(ctx context.Context, log *slog.Logger, carry Carry) error {
+// Serve executes commands until ctx ends, and returns when all of them have ended.
+func (s *Socket) Serve(ctx context.Context, log *slog.Logger, execute Executor) error {
 	stop := context.AfterFunc(ctx, func() { _ = s.listener.Close() })
 	defer stop()
 	var all sync.WaitGroup
@@ -94,7 +92,7 @@ func (s *Socket) Serve(ctx context.Context, log *slog.Logger, carry Carry) error
 		if errors.Is(err, net.ErrClosed) {
 			return fmt.Errorf("control socket: %w", err)
 		}
-		if err != nil { // too many open files, say
+		if err != nil { // such as too many open files
 			log.Warn("control socket: a connection was not accepted", "err", err)
 			select {
 			case <-ctx.Done():
@@ -104,14 +102,15 @@ func (s *Socket) Serve(ctx context.Context, log *slog.Logger, carry Carry) error
 		}
 		all.Go(func() {
 			defer c.Close()
-			if err := answer(ctx, c, carry); err != nil {
+			if err := answer(ctx, c, execute); err != nil {
 				log.Warn("control socket", "err", err)
 			}
 		})
 	}
 }
 
-func answer(ctx context.Context, c *net.UnixConn, carry Carry) error {
+// answer reads a command from a connection, executes it and sends its exit status.
+func answer(ctx context.Context, c *net.UnixConn, execute Executor) error {
 	if err := c.SetReadDeadline(time.Now().Add(requestTime)); err != nil {
 		return err
 	}
@@ -121,7 +120,7 @@ func answer(ctx context.Context, c *net.UnixConn, carry Carry) error {
 			_ = f.Close()
 		}
 	}()
-	if errors.Is(err, errUnused) {
+	if errors.Is(err, errNoCommand) {
 		return nil
 	}
 	if err != nil {
@@ -136,7 +135,7 @@ func answer(ctx context.Context, c *net.UnixConn, carry Carry) error {
 		_, _ = c.Read(make([]byte, 1))
 		cancel()
 	}()
-	status, err := carryOut(ctx, carry, r, given)
+	status, err := recovered(ctx, execute, r, given)
 	if err != nil {
 		return err
 	}
@@ -147,26 +146,26 @@ func answer(ctx context.Context, c *net.UnixConn, carry Carry) error {
 	return err
 }
 
-// carryOut calls carry. A panic becomes an error.
-func carryOut(ctx context.Context, carry Carry, r Request, given []*os.File) (status int, err error) {
+// recovered calls execute, and returns a panic as an error.
+func recovered(ctx context.Context, execute Executor, r Request, given []*os.File) (status int, err error) {
 	defer func() {
 		p := recover()
 		if p != nil {
 			err = fmt.Errorf("command %q panicked: %v\n%s", r.Args, p, debug.Stack())
 		}
 	}()
-	return carry(ctx, r, given[0], given[1], given[2]), nil
+	return execute(ctx, r, given[0], given[1], given[2]), nil
 }
 
-// errUnused says that the client closed the connection without a command.
-var errUnused = errors.New("unused connection")
+// errNoCommand is the error if the client closed the connection without a command.
+var errNoCommand = errors.New("unused connection")
 
 func readRequest(c *net.UnixConn) (r Request, given []*os.File, err error) {
 	head := make([]byte, 4)
 	rights := make([]byte, syscall.CmsgSpace(files*4))
 	n, m, _, _, err := c.ReadMsgUnix(head, rights)
 	if errors.Is(err, io.EOF) {
-		return r, nil, errUnused
+		return r, nil, errNoCommand
 	}
 	if err != nil {
 		return r, nil, err
@@ -227,8 +226,8 @@ func DialControl(dir string) (c *Control, ok bool) {
 	return &Control{conn}, true
 }
 
-// Run lets the daemon carry out a command on these files, and returns its exit status. It
-// blocks until then, or until ctx ends. It closes the connection.
+// Run makes the daemon execute a command with these files, and returns its exit status. It blocks until then, or
+// until ctx ends. It closes the connection.
 func (c *Control) Run(ctx context.Context, r Request, in, out, errs *os.File) (status int, err error) {
 	defer c.conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = c.conn.Close() })()

@@ -18,12 +18,12 @@ import (
 )
 
 // served starts a control socket in a directory.
-func served(t *testing.T, dir string, carry Carry) {
+func served(t *testing.T, dir string, carry Executor) {
 	t.Helper()
 	servedWithLog(t, dir, carry, slog.New(slog.DiscardHandler))
 }
 
-func servedWithLog(t *testing.T, dir string, carry Carry, log *slog.Logger) {
+func servedWithLog(t *testing.T, dir string, carry Executor, log *slog.Logger) {
 	t.Helper()
 	s, err := ListenControl(dir)
 	if err != nil {

@@ -10,15 +10,15 @@ import (
 	"synthbot/core"
 )
 
-// Bounds of what is kept of the log.
+// Limits of the kept lines.
 const (
-	linesMax = 1000
-	valueMax = 400 // bytes of a value
+	maxLines = 1000
+	maxValue = 400 // bytes of a value
 )
 
 // Line is a kept line of the log.
 type Line struct {
-	Number     uint64 // rising, from 1
+	Number     uint64 // counts from 1
 	Time       time.Time
 	Level      slog.Level
 	Room, Text string
@@ -28,8 +28,8 @@ type Line struct {
 // Value is a value of a line, as text.
 type Value struct{ Key, Text string }
 
-// Lines keeps the latest lines of a log in memory, from INFO up: lines below may hold what people
-// said. Safe for concurrent use.
+// Lines keeps the latest lines of a log in memory, from INFO up: lower levels may contain messages.
+// Safe for concurrent use.
 type Lines struct {
 	mu     sync.Mutex
 	last   uint64
@@ -37,8 +37,7 @@ type Lines struct {
 	lines  []Line // the newest last
 }
 
-// After returns the kept lines after a number, the oldest first, and how many errors there were
-// in all.
+// After returns the kept lines after a number, the oldest first, and the total number of errors.
 func (l *Lines) After(number uint64) (lines []Line, errors int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,7 +50,9 @@ func (l *Lines) Forget(path core.Path) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	names := func(v Value) bool { return strings.Contains(v.Text, path.String()) }
-	l.lines = slices.DeleteFunc(l.lines, func(a Line) bool { return slices.ContainsFunc(a.Values, names) })
+	l.lines = slices.DeleteFunc(l.lines, func(a Line) bool {
+		return strings.Contains(a.Text, path.String()) || slices.ContainsFunc(a.Values, names)
+	})
 }
 
 // Add keeps a line of a room, with attributes besides those of the record.
@@ -65,7 +66,7 @@ func (l *Lines) Add(room string, attrs []slog.Attr, r *slog.Record) {
 	line := Line{Number: l.last, Time: r.Time, Level: r.Level, Room: room, Text: r.Message}
 	add := func(a slog.Attr) bool {
 		text := a.Value.String()
-		line.Values = append(line.Values, Value{a.Key, strings.ToValidUTF8(text[:min(len(text), valueMax)], "")})
+		line.Values = append(line.Values, Value{a.Key, strings.ToValidUTF8(text[:min(len(text), maxValue)], "")})
 		return true
 	}
 	for _, a := range attrs {
@@ -75,5 +76,5 @@ func (l *Lines) Add(room string, attrs []slog.Attr, r *slog.Record) {
 	if r.Level >= slog.LevelError {
 		l.errors++
 	}
-	l.lines = append(l.lines[max(0, len(l.lines)+1-linesMax):], line)
+	l.lines = append(l.lines[max(0, len(l.lines)+1-maxLines):], line)
 }

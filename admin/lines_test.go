@@ -19,7 +19,7 @@ func TestLines(t *testing.T) {
 		l.Add("memory", []slog.Attr{slog.String("path", "room/"+text)}, &r)
 	}
 	add(slog.LevelDebug, "said", slog.String("text", "a secret"))
-	add(slog.LevelError, "failed", slog.String("err", strings.Repeat("x", 2*valueMax)))
+	add(slog.LevelError, "failed", slog.String("err", strings.Repeat("x", 2*maxValue)))
 	add(slog.LevelInfo, "later")
 	lines, errors := l.After(0)
 	if len(lines) != 2 || errors != 1 {
@@ -27,7 +27,7 @@ func TestLines(t *testing.T) {
 	}
 	first := lines[0]
 	if first.Room != "memory" || first.Text != "failed" || first.Level != slog.LevelError || len(first.Values) != 2 ||
-		first.Values[0] != (Value{"path", "room/failed"}) || len(first.Values[1].Text) != valueMax {
+		first.Values[0] != (Value{"path", "room/failed"}) || len(first.Values[1].Text) != maxValue {
 		t.Errorf("the first is %+v", first)
 	}
 	if after, _ := l.After(first.Number); len(after) != 1 || after[0].Text != "later" {
@@ -37,10 +37,16 @@ func TestLines(t *testing.T) {
 	if lines, _ := l.After(0); len(lines) != 1 {
 		t.Errorf("after somebody was forgotten there is %+v", lines)
 	}
-	for range 3 * linesMax {
+	alert := slog.NewRecord(time.Now(), slog.LevelWarn, "Jay (telegram/@user/7) is an admin now", 0)
+	l.Add("daemon", nil, &alert)
+	l.Forget(core.MustPath("telegram/@user/7"))
+	if lines, _ := l.After(0); len(lines) != 1 {
+		t.Errorf("a text that names a forgotten user is kept: %+v", lines)
+	}
+	for range 3 * maxLines {
 		add(slog.LevelInfo, "more")
 	}
-	if lines, _ := l.After(0); len(lines) != linesMax || lines[linesMax-1].Number != 3*linesMax+2 {
+	if lines, _ := l.After(0); len(lines) != maxLines || lines[maxLines-1].Number != 3*maxLines+3 {
 		t.Errorf("%d lines", len(lines))
 	}
 }

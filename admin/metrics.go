@@ -1,5 +1,5 @@
-// Package admin lets admins look at a running bot: metrics and health, traces of turns, lines of the log, and
-// the control socket. Metrics contain no paths, users and texts.
+// Package admin lets admins inspect a running bot: metrics and health, traces of turns, lines of the log, and
+// the control socket. Metrics contain no paths, users or texts.
 package admin
 
 import (
@@ -20,31 +20,31 @@ import (
 
 // Metrics counts turns. It implements watch.Observer. Safe for concurrent use.
 type Metrics struct {
-	set                   *metrics.Set
-	took, own, confidence *metrics.PrometheusHistogram
+	set                           *metrics.Set
+	turnTime, ownTime, confidence *metrics.PrometheusHistogram
 }
 
 // NewMetrics makes metrics that share no counters with others.
 func NewMetrics() *Metrics {
 	metrics.ExposeMetadata(true)
 	m := &Metrics{set: metrics.NewSet()}
-	m.took = m.set.NewPrometheusHistogramExt("synthbot_turn_seconds", slow)
-	m.own = m.set.NewPrometheusHistogramExt("synthbot_own_seconds",
+	m.turnTime = m.set.NewPrometheusHistogramExt("synthbot_turn_seconds", slowBuckets)
+	m.ownTime = m.set.NewPrometheusHistogramExt("synthbot_own_seconds",
 		[]float64{0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1})
 	m.confidence = m.set.NewPrometheusHistogramExt("synthbot_intent_confidence", metrics.LinearBuckets(0.1, 0.1, 10))
 	m.counter("synthbot_corrections_total") // so that the first one shows as an increase
 	return m
 }
 
-// slow are the bounds for what may take minutes, in seconds.
-var slow = []float64{0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120}
+// slowBuckets are the histogram bounds of durations that may reach minutes, in seconds.
+var slowBuckets = []float64{0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120}
 
 // counter returns the counter with these labels, which are pairs of name and value.
 func (m *Metrics) counter(name string, labels ...string) *metrics.Counter {
 	return m.set.GetOrCreateCounter(series(name, labels...))
 }
 
-// series is a name with labels, as in Prometheus' text format.
+// series returns a name with labels in Prometheus' text format.
 func series(name string, labels ...string) string {
 	var pairs []string
 	for pair := range slices.Chunk(labels, 2) {
@@ -57,8 +57,8 @@ func series(name string, labels ...string) string {
 }
 
 func (m *Metrics) addTrace(t *watch.Trace) {
-	m.took.Update(t.Took.Seconds())
-	m.own.Update(max(t.Took-t.Thought, 0).Seconds())
+	m.turnTime.Update(t.Took.Seconds())
+	m.ownTime.Update(max(t.Took-t.Thought, 0).Seconds())
 	for i := range t.Steps {
 		outcome := string(t.Steps[i].Progress)
 		if t.Steps[i].Kind == core.Mismatch {
@@ -74,7 +74,7 @@ func (m *Metrics) addTrace(t *watch.Trace) {
 		if len(a.Faults) > 0 {
 			m.counter("synthbot_corrections_total").Inc()
 		}
-		m.set.GetOrCreatePrometheusHistogramExt(series("synthbot_model_seconds", "engine", a.Engine), slow).
+		m.set.GetOrCreatePrometheusHistogramExt(series("synthbot_model_seconds", "engine", a.Engine), slowBuckets).
 			Update(a.Took.Seconds())
 	}
 }
@@ -143,10 +143,10 @@ func (m *Metrics) Handler(alive, ready func(context.Context) error) http.Handler
 	return mux
 }
 
-func health(check func(context.Context) error, otherwise string) http.HandlerFunc {
+func health(check func(context.Context) error, failure string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := check(r.Context()); err != nil {
-			http.Error(w, otherwise, http.StatusServiceUnavailable)
+			http.Error(w, failure, http.StatusServiceUnavailable)
 			return
 		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -154,7 +154,7 @@ func health(check func(context.Context) error, otherwise string) http.HandlerFun
 	}
 }
 
-// LocalOnly refuses requests to names that are not of this machine, against DNS rebinding.
+// LocalOnly refuses requests with a Host other than localhost or a loopback address, against DNS rebinding.
 func LocalOnly(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, _, err := net.SplitHostPort(r.Host)
@@ -163,14 +163,14 @@ func LocalOnly(h http.Handler) http.Handler {
 		}
 		ip := net.ParseIP(strings.Trim(name, "[]"))
 		if name != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			http.Error(w, "this is for this machine alone", http.StatusMisdirectedRequest)
+			http.Error(w, "only this machine has access", http.StatusMisdirectedRequest)
 			return
 		}
 		h.ServeHTTP(w, r)
 	})
 }
 
-// Server makes a server with short time limits.
+// Server returns a server for h with short time limits.
 func Server(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler: h, MaxHeaderBytes: 16 << 10,

@@ -11,20 +11,20 @@ import (
 	"synthbot/core/watch"
 )
 
-const tracesMax = 500
+const maxTraces = 500
 
-// promptsMax is how many of the latest turns are kept with their prompts.
-const promptsMax = 20
+// maxPrompts is how many of the latest turns keep their prompts.
+const maxPrompts = 20
 
 // Traces keeps the latest turns in memory. It implements watch.Observer. Safe for concurrent use.
 type Traces struct {
 	mu   sync.Mutex
-	last uint64     // how many there were
-	ends []numbered // the newest last
+	last uint64         // the number of the newest
+	ends []numberedTurn // the newest last
 }
 
-// numbered is a turn, and the how many-th it was.
-type numbered struct {
+// numberedTurn is a turn with its number, which counts from 1.
+type numberedTurn struct {
 	watch.TurnEnd
 	number uint64
 }
@@ -40,10 +40,10 @@ func (t *Traces) Observe(e watch.TurnEnd) {
 		return
 	}
 	t.last++
-	t.ends = append(t.ends[max(len(t.ends)+1-tracesMax, 0):], numbered{e, t.last})
-	i := len(t.ends) - 1 - promptsMax
+	t.ends = append(t.ends[max(len(t.ends)+1-maxTraces, 0):], numberedTurn{e, t.last})
+	i := len(t.ends) - 1 - maxPrompts
 	if i >= 0 {
-		t.ends[i].Trace = promptless(t.ends[i].Trace)
+		t.ends[i].Trace = withoutPrompts(t.ends[i].Trace)
 	}
 }
 
@@ -60,7 +60,7 @@ func (t *Traces) Last(match func(*watch.TurnEnd) bool) (watch.TurnEnd, bool) {
 }
 
 // After returns the newest turns after a number, at most so many, the oldest first, and the number of the newest.
-// Numbers rise from 1.
+// Numbers count from 1.
 func (t *Traces) After(number uint64, most int) (ends []watch.TurnEnd, last uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -80,18 +80,18 @@ func stale(e *watch.TurnEnd) bool { return e.Stale != nil && e.Stale() }
 func (t *Traces) Forget(path core.Path) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.ends = slices.DeleteFunc(t.ends, func(k numbered) bool {
+	t.ends = slices.DeleteFunc(t.ends, func(k numberedTurn) bool {
 		return k.Turn.Path.Within(path) || k.Person == path || stale(&k.TurnEnd)
 	})
 	for i := range t.ends {
-		bare := promptless(t.ends[i].Trace)
+		bare := withoutPrompts(t.ends[i].Trace)
 		bare.Memories = nil
 		t.ends[i].Trace = bare
 	}
 }
 
-// promptless returns a copy of a trace, which is shared, without the prompts.
-func promptless(t *watch.Trace) *watch.Trace {
+// withoutPrompts returns a copy of a trace without the prompts. The trace is shared, so it must not change.
+func withoutPrompts(t *watch.Trace) *watch.Trace {
 	bare := *t
 	bare.Asks = slices.Clone(t.Asks)
 	for i := range bare.Asks {

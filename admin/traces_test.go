@@ -47,16 +47,16 @@ func TestTraces(t *testing.T) {
 	if _, ok := traces.Last(func(*watch.TurnEnd) bool { return true }); ok {
 		t.Error("something was remembered of nothing")
 	}
-	for i := range uint64(tracesMax + 10) {
+	for i := range uint64(maxTraces + 10) {
 		traces.Observe(end("room/1", i+1))
 	}
 	traces.Observe(watch.TurnEnd{Turn: core.TurnID{Path: core.MustPath("room/1")}}) // there was no turn
 	traces.Observe(end("other/1", 7))
 	list, last := traces.After(0, 3)
-	if len(list) != 3 || list[2].Turn.Path.Interface() != "other" || list[1].Turn.Seq != tracesMax+10 || list[0].Turn.Seq != tracesMax+9 {
+	if len(list) != 3 || list[2].Turn.Path.Interface() != "other" || list[1].Turn.Seq != maxTraces+10 || list[0].Turn.Seq != maxTraces+9 {
 		t.Errorf("the latest are %v", list)
 	}
-	if all, _ := traces.After(0, 2*tracesMax); len(all) != tracesMax {
+	if all, _ := traces.After(0, 2*maxTraces); len(all) != maxTraces {
 		t.Errorf("%d are remembered", len(all))
 	}
 	if more, same := traces.After(last, 3); len(more) != 0 || same != last {
@@ -67,7 +67,7 @@ func TestTraces(t *testing.T) {
 		t.Errorf("after one more there are %v, to %d", more, next)
 	}
 	room := func(e *watch.TurnEnd) bool { return e.Turn.Path == core.MustPath("room/1") }
-	if e, ok := traces.Last(room); !ok || e.Turn.Seq != tracesMax+10 {
+	if e, ok := traces.Last(room); !ok || e.Turn.Seq != maxTraces+10 {
 		t.Errorf("the last one there is %v", e.Turn)
 	}
 	traces.Forget(core.MustPath("room/@user/jay"))
@@ -79,12 +79,12 @@ func TestTraces(t *testing.T) {
 // TestPromptsOfTheLatest: only the latest turns keep their prompts.
 func TestPromptsOfTheLatest(t *testing.T) {
 	var traces Traces
-	for i := range promptsMax + 5 {
+	for i := range maxPrompts + 5 {
 		e := end("room/1", uint64(i+1))
 		e.Trace.Asks = []watch.Ask{{Engine: "big", Prompt: []watch.PromptPart{{Text: "x"}}}}
 		traces.Observe(e)
 	}
-	list, _ := traces.After(0, promptsMax+5)
+	list, _ := traces.After(0, maxPrompts+5)
 	for i, e := range list {
 		if kept := e.Trace.Asks[0].Prompt != nil; kept != (i >= 5) || e.Trace.Asks[0].Engine != "big" {
 			t.Errorf("turn %d: a prompt is kept: %v", e.Turn.Seq, kept)

@@ -1,7 +1,7 @@
 // Package config reads a TOML file into structs whose fields carry tags. Its
 // tests render the commented example and the reference page from the same tags. It
 // contains no settings itself: each package has its own struct, and a setting's
-// name, default, sentence and check are one field.
+// name, default, description and check are one field.
 //
 //	type Config struct {
 //		Timeout time.Duration `toml:"timeout" doc:"How long an answer may take." default:"30s" min:"1s" max:"1h"`
@@ -22,7 +22,7 @@
 // structs, slices and string-keyed maps of all of these, pointers to them (nil
 // if the key is missing), and [Table] if the shape of a table depends on its name
 // or its content. A bad tag or type is a programmer's mistake and panics, whatever
-// the file holds; a test finds them all.
+// the file contains; a test finds them all.
 //
 // A secret is a literal, "env:NAME" or "file:PATH". A relative PATH is looked
 // up in $CREDENTIALS_DIRECTORY, then in the folder of the configuration file.
@@ -48,17 +48,16 @@ import (
 // MaxFile is the size limit of a configuration file in bytes.
 const MaxFile = 1 << 20
 
-// byteOrderMark is what some editors begin a file with.
+// byteOrderMark is at the start of files that some editors write.
 const byteOrderMark = "\uFEFF"
 
-// Options say how a file is read. The zero value is for programs; tests set fields.
+// Options say how a file is read.
 type Options struct {
 	// Getenv looks up env: secrets and $CREDENTIALS_DIRECTORY; nil: os.Getenv.
 	Getenv func(string) string
 	// Open opens file: secrets and the file of [Open]; nil: os.Open.
 	Open func(string) (io.ReadCloser, error)
-	// References leaves secrets unresolved: a field holds the reference itself,
-	// or "(literal)", and may be printed.
+	// References leaves secrets unresolved: a field holds the reference itself, or "(literal)", and may be printed.
 	References bool
 }
 
@@ -69,7 +68,7 @@ func (o Options) getenv(name string) string {
 	return o.Getenv(name)
 }
 
-// read returns at most limit bytes; a longer file is an error.
+// read returns the content of a file. A file of more than limit bytes is an error.
 func (o Options) read(name string, limit int) ([]byte, error) {
 	open := o.Open
 	if open == nil {
@@ -87,8 +86,8 @@ func (o Options) read(name string, limit int) ([]byte, error) {
 	return data, err
 }
 
-// reason words an I/O error without the file's name.
-func reason(err error) string {
+// ioReason returns the text of an I/O error without the file's name.
+func ioReason(err error) string {
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		err = p.Err
@@ -98,13 +97,13 @@ func reason(err error) string {
 
 // Document is one file: its content, and the faults found so far. It is not safe for concurrent use.
 type Document struct {
-	file    string
-	options Options
-	root    *node
-	broken  bool // a part could not be read, so that keys may only seem missing
-	faults  Faults
-	found   int      // all of them, also those beyond maxFaults
-	secrets []string // the files that secrets were read from
+	file       string
+	options    Options
+	root       *node
+	broken     bool // a part could not be read, so keys in it seem to be missing
+	faults     Faults
+	faultCount int      // including those beyond maxFaults
+	secrets    []string // the files that secrets were read from
 }
 
 // Read reads data, the content of file, into the structs that into points to;
@@ -121,7 +120,7 @@ func Open(file string, o Options) *Document {
 	if err != nil && len(data) <= MaxFile {
 		d := &Document{file: file, options: o, broken: true}
 		d.root = &node{doc: d}
-		d.Fault("cannot be read: " + reason(err))
+		d.Fault("cannot be read: " + ioReason(err))
 		return d
 	}
 	return Parse(file, data, o)
@@ -142,23 +141,22 @@ func Parse(file string, data []byte, o Options) *Document {
 }
 
 // Decode reads the whole file into structs; each element of into is a pointer to
-// one. A key is known if any of them has it. Fields get their defaults first; one
-// without a default keeps its value. Then the method
+// one. A key is known if any of the structs has it. First, fields with a default get
+// it; others keep their values. Last, the method
 //
 //	Check(fault func(text string, at ...any))
 //
-// of each struct that has it looks for faults that no tag can express, if there are
-// none yet. Err returns all faults.
+// of each struct that has it reports faults that no tag can express. It is called
+// only if there are no other faults. Err returns all faults.
 func (d *Document) Decode(into ...any) {
 	r := reader{doc: d, references: d.options.References}
 	r.table(d.root, structs(into))
 }
 
-// Fault adds a fault that the caller found; at leads to the key, from the top, by
-// names (string) and indices (int).
+// Fault adds a fault that the caller found. at is the path of the key from the root: names (string) and indices (int).
 func (d *Document) Fault(text string, at ...any) { d.root.walk(at).fault(text) }
 
-// Line is the line of a key, 0 if the file lacks it; at is as in Fault.
+// Line returns the line of a key, or 0 if it is missing. at is as in Fault.
 func (d *Document) Line(at ...any) int { return d.root.walk(at).line }
 
 // SecretFiles returns the files that secrets were read from, each once, without those in $CREDENTIALS_DIRECTORY.
@@ -229,7 +227,7 @@ func (s *node) walk(at []any) *node {
 	return s
 }
 
-// String returns the key as a file would hold it.
+// String returns the key as in a file.
 func (s *node) String() string {
 	switch {
 	case s.up == nil:
@@ -255,7 +253,7 @@ func (s *node) add(f Fault) {
 }
 
 // Table is a table that is decoded later, into structs that depend on its name or
-// content. The zero Table is one that the file lacks.
+// content. The zero Table is a missing one.
 type Table struct {
 	at         *node
 	references bool
@@ -280,8 +278,8 @@ func (t Table) decode(partial bool, into []any) {
 	reader{doc: t.at.doc, references: t.references, partial: partial}.table(t.at, structs(into))
 }
 
-// Unresolved returns the same table with its secrets unresolved, as with
-// [Options.References]. It is for a disabled one, whose secrets may be missing.
+// Unresolved returns the same table, whose secrets stay unresolved as with
+// [Options.References]. It is for disabled tables, whose secrets may be missing.
 func (t Table) Unresolved() Table {
 	t.references = true
 	return t
@@ -290,14 +288,14 @@ func (t Table) Unresolved() Table {
 // Resolved reports whether secrets are read, not only their references.
 func (t Table) Resolved() bool { return !t.references }
 
-// Fault adds a fault that the caller found; at leads to the key from the table. The zero Table ignores it.
+// Fault adds a fault that the caller found. at is the path of the key from the table. The zero Table ignores it.
 func (t Table) Fault(text string, at ...any) {
 	if t.at != nil {
 		t.at.walk(at).fault(text)
 	}
 }
 
-// Line is the line of the table, or of a key in it; 0 if it is missing.
+// Line returns the line of the table, or of a key in it; 0 if it is missing.
 func (t Table) Line(at ...any) int {
 	if t.at == nil {
 		return 0

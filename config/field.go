@@ -84,8 +84,8 @@ func readsText(t reflect.Type) bool {
 
 var fieldsByType sync.Map // []field by reflect.Type
 
-// fieldsOf returns the fields of a struct as its tags describe them; it panics if they make no sense. Texts of
-// defaults and examples are not checked: a test of all configurations does.
+// fieldsOf returns the fields of a struct as its tags describe them. It panics if a tag is invalid. It does not check
+// the texts of defaults and examples; a test of all configurations does.
 func fieldsOf(t reflect.Type) []field {
 	list, ok := fieldsByType.Load(t)
 	if !ok {
@@ -119,9 +119,8 @@ func readTags(t reflect.Type) []field {
 	return list
 }
 
-// Walk calls f with each value in the struct that into points to and in the structs and
-// lists of structs below it, with its key below path. It leaves out each [Table] and what
-// is not set.
+// Walk calls f with the key and the value of each field in the struct that into points to, and in structs and lists of
+// structs inside it. Keys begin with path. Walk leaves out each [Table] and nil pointers.
 func Walk(path string, into any, f func(path string, v reflect.Value)) {
 	s := structs([]any{into})[0]
 	for _, field := range fieldsOf(s.Type()) {
@@ -166,8 +165,8 @@ func (f *field) lookup(name string) *string {
 
 func (f *field) example() *string { return f.lookup("example") }
 
-// leaf is the type of the values in the file: the field's own, or that of the
-// elements of a list, a map or a pointer.
+// leaf returns the type of the single values in the file: the field's own type, or the element type of a list, a map
+// or a pointer.
 func (f *field) leaf() reflect.Type {
 	t := f.typ
 	for depth := 0; depth < maxDepth; depth++ {
@@ -185,9 +184,8 @@ func (f *field) panic(format string, args ...any) {
 	panic(fmt.Sprintf("config: %s: key %s: %s", f.owner, f.name, fmt.Sprintf(format, args...)))
 }
 
-// SetText sets the field with a key, in the struct that into points to, from text
-// as tags hold it: "30s", or "a, b" for a list. The error continues a sentence that
-// begins with the key.
+// SetText sets the field with a key, in the struct that into points to, from a text in the form of a tag: "30s", or
+// "a, b" for a list. The error continues a sentence that begins with the key.
 func SetText(into any, key, text string) error {
 	s := structs([]any{into})[0]
 	for _, f := range fieldsOf(s.Type()) {
@@ -211,7 +209,7 @@ func (f *field) setText(dst reflect.Value, text string) string {
 		return f.setText(dst.Elem(), text)
 	case formList:
 		dst.Set(reflect.MakeSlice(dst.Type(), 0, 0))
-		for _, part := range split(text) {
+		for _, part := range splitList(text) {
 			item := reflect.New(dst.Type().Elem()).Elem()
 			wrong := f.setText(item, part)
 			if wrong != "" {
@@ -231,12 +229,12 @@ func (f *field) setText(dst reflect.Value, text string) string {
 		write := strings.TrimSuffix(kindOf(dst.Type()).write, ", without quotes")
 		return "is " + Quote(txt.Clip(text, 120)) + "; write " + write
 	}
-	return scalar(dst, value, f)
+	return setScalar(dst, value, f)
 }
 
 func (f *field) setPairs(dst reflect.Value, text string) string {
 	dst.Set(reflect.MakeMap(dst.Type()))
-	for _, part := range split(text) {
+	for _, part := range splitList(text) {
 		name, value, ok := strings.Cut(part, "=")
 		if !ok {
 			return "lacks a ="
@@ -251,7 +249,7 @@ func (f *field) setPairs(dst reflect.Value, text string) string {
 	return ""
 }
 
-func split(text string) []string {
+func splitList(text string) []string {
 	if strings.TrimSpace(text) == "" {
 		return nil
 	}
@@ -267,7 +265,7 @@ type rules struct {
 	oneof    []string
 }
 
-// bound is a limit, in the type of the value; for text, it limits the length.
+// bound is a limit of a value, or of the length of a text.
 type bound struct {
 	value reflect.Value
 	text  string
@@ -302,7 +300,7 @@ func (r *rules) check(v reflect.Value) string {
 	low := r.min != nil && compare(measured, r.min.value) < 0
 	high := r.max != nil && compare(measured, r.max.value) > 0
 	if low || high {
-		return fmt.Sprintf("is %s%s; write %s%s", show(measured), unit, r.span(), unit)
+		return fmt.Sprintf("is %s%s; write %s%s", quoted(measured), unit, r.span(), unit)
 	}
 	text := fmt.Sprint(v.Interface())
 	if r.oneof == nil || slices.Contains(r.oneof, text) {
@@ -313,7 +311,7 @@ func (r *rules) check(v reflect.Value) string {
 	if near != "" {
 		write = fmt.Sprintf("%q, or else %s", near, write)
 	}
-	return fmt.Sprintf("is %s; write %s", show(v), write)
+	return fmt.Sprintf("is %s; write %s", quoted(v), write)
 }
 
 // span describes the bounds; "" if there are none.
@@ -344,20 +342,19 @@ func compare(a, b reflect.Value) int {
 	return cmp.Compare(a.Int(), b.Int())
 }
 
-func show(v reflect.Value) string {
+func quoted(v reflect.Value) string {
 	if v.Kind() == reflect.String {
 		return Quote(txt.Clip(v.String(), 120))
 	}
 	return fmt.Sprint(v.Interface())
 }
 
-// shown returns a field's value in the example file, and whether it is the default:
-// that of the tag, or the zero value. In an optional table, the example comes before
-// the default.
-func (f *field) shown(spare bool) (text string, isDefault bool) {
+// shown returns a field's value in the example file, and whether it is the default (of the tag, or the zero value).
+// If preferExample is set, as in an optional table, an example wins over the default.
+func (f *field) shown(preferExample bool) (text string, isDefault bool) {
 	example := f.example()
 	switch {
-	case example != nil && (spare || f.initial == nil):
+	case example != nil && (preferExample || f.initial == nil):
 		return literal(f.typ, *example), f.initial != nil && *f.initial == *example
 	case f.initial != nil:
 		return literal(f.typ, *f.initial), true
@@ -377,19 +374,19 @@ func (f *field) sample() string {
 	return QuoteKey(f.name) + " = " + text
 }
 
-// literal is the text of a tag as a value in a file; "" is the zero value.
+// literal returns the text of a tag as a TOML value; for "", the zero value.
 func literal(t reflect.Type, text string) string {
 	switch formOf(t) {
 	case formPointer:
 		return literal(t.Elem(), text)
 	case formList:
-		parts := split(text)
+		parts := splitList(text)
 		for i, part := range parts {
 			parts[i] = literal(t.Elem(), part)
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	case formMap:
-		parts := split(text)
+		parts := splitList(text)
 		for i, part := range parts {
 			name, value, _ := strings.Cut(part, "=")
 			parts[i] = QuoteKey(name) + " = " + literal(t.Elem(), value)

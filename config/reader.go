@@ -30,8 +30,8 @@ func Defaults(into ...any) {
 	reader{doc: d, partial: true}.table(d.root, structs(into))
 }
 
-// DefaultsLike returns a new struct of the type that given points to, as a file would fill it that has only as many
-// tables in each list.
+// DefaultsLike returns a new struct of the type that given points to, with the default of each field. Its lists of
+// tables have as many elements as the given ones.
 func DefaultsLike(given any) any {
 	into := reflect.New(reflect.TypeOf(given).Elem())
 	Defaults(into.Interface())
@@ -39,7 +39,7 @@ func DefaultsLike(given any) any {
 	return into.Interface()
 }
 
-// addTables gives the lists of tables in a struct as many elements as those of another one have.
+// addTables makes the lists of tables in a struct as long as those of another one.
 func addTables(into, given reflect.Value) {
 	for _, f := range fieldsOf(into.Type()) {
 		dst, src := into.FieldByIndex(f.index), given.FieldByIndex(f.index)
@@ -58,7 +58,7 @@ func addTables(into, given reflect.Value) {
 
 // table reads one table into structs that share it.
 func (r reader) table(at *node, into []reflect.Value) {
-	before := r.doc.found
+	before := r.doc.faultCount
 	var known []string
 	moved := make(map[string]string)
 	for _, s := range into {
@@ -73,8 +73,8 @@ func (r reader) table(at *node, into []reflect.Value) {
 	if r.partial {
 		return
 	}
-	r.unknown(at, "", known, moved)
-	if r.doc.found > before || r.doc.broken {
+	r.addUnknownKeys(at, "", known, moved)
+	if r.doc.faultCount > before || r.doc.broken {
 		return
 	}
 	for _, s := range into {
@@ -87,9 +87,9 @@ func (r reader) table(at *node, into []reflect.Value) {
 	}
 }
 
-// unknown adds a fault for each key that no struct has. moved has former keys of the table, with dots
-// for those of tables in it, and where they are set now; within is what its keys begin with here.
-func (r reader) unknown(at *node, within string, known []string, moved map[string]string) {
+// addUnknownKeys adds a fault for each key that no struct has. moved maps former keys, dotted if they were in an inner
+// table, to the present ones. prefix is that of the inner table.
+func (r reader) addUnknownKeys(at *node, within string, known []string, moved map[string]string) {
 	table, _ := at.value.(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		if slices.Contains(known, name) {
@@ -98,10 +98,10 @@ func (r reader) unknown(at *node, within string, known []string, moved map[strin
 		next, to := at.key(name), moved[within+name]
 		inner, _ := next.value.(map[string]any)
 		switch {
-		case r.doc.found >= maxFaults: // further ones are only counted
+		case r.doc.faultCount >= maxFaults: // only counts
 			next.fault("")
 		case to != "" && len(inner) > 0:
-			r.unknown(next, within+name+".", nil, moved)
+			r.addUnknownKeys(next, within+name+".", nil, moved)
 		case to != "":
 			next.add(Fault{Text: "has moved to " + to, MovedTo: to})
 		default:
@@ -127,7 +127,7 @@ func (r reader) field(at *node, f *field, dst reflect.Value) {
 	if f.initial != nil {
 		f.setText(dst, *f.initial)
 	}
-	before := r.doc.found
+	before := r.doc.faultCount
 	switch {
 	case at.value != nil:
 		r.value(at, f, dst)
@@ -135,26 +135,26 @@ func (r reader) field(at *node, f *field, dst reflect.Value) {
 		r.table(at, []reflect.Value{dst})
 	}
 	absent := r.references && formOf(dst.Type()) == formSecret
-	if !f.required || absent || r.doc.broken || before < r.doc.found {
+	if !f.required || absent || r.doc.broken || before < r.doc.faultCount {
 		return
 	}
 	switch {
 	case at.value == nil && f.initial == nil:
 		at.fault("is missing; write " + f.sample())
-	case empty(dst):
+	case isEmpty(dst):
 		at.fault("is empty; write " + f.sample())
 	}
 }
 
-// empty reports whether a value is empty, of a type that can be.
-func empty(v reflect.Value) bool {
+// isEmpty reports whether a value is empty. Numbers and booleans never are.
+func isEmpty(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.String, reflect.Slice, reflect.Map:
 		return v.Len() == 0
 	case reflect.Struct:
 		return formOf(v.Type()) != formTable && v.IsZero()
 	case reflect.Pointer:
-		return v.IsNil() || empty(v.Elem())
+		return v.IsNil() || isEmpty(v.Elem())
 	}
 	return false
 }
@@ -177,9 +177,9 @@ func (r reader) value(at *node, f *field, dst reflect.Value) {
 	case formList:
 		r.list(at, f, dst)
 	case formMap:
-		r.named(at, f, dst)
+		r.mapValue(at, f, dst)
 	default:
-		wrong := scalar(dst, at.value, f)
+		wrong := setScalar(dst, at.value, f)
 		if wrong != "" {
 			at.fault(wrong)
 		}
@@ -213,7 +213,7 @@ func (r reader) list(at *node, f *field, dst reflect.Value) {
 	dst.Set(list)
 }
 
-func (r reader) named(at *node, f *field, dst reflect.Value) {
+func (r reader) mapValue(at *node, f *field, dst reflect.Value) {
 	if !at.isTable() {
 		return
 	}
@@ -229,9 +229,9 @@ func (r reader) named(at *node, f *field, dst reflect.Value) {
 
 // kind describes how a scalar or a secret is written.
 type kind struct {
-	write string // in faults
+	write string // what to write, for faults
 	zero  string // the literal of the zero value
-	// parse converts a tag's text to the TOML value that a file would hold.
+	// parse converts a tag's text to a value as the TOML library decodes it.
 	parse func(text string) (any, error)
 }
 
@@ -255,8 +255,8 @@ func kindOf(t reflect.Type) kind {
 	return kind{"a whole number, without quotes", "0", parse}
 }
 
-// scalar sets dst to a TOML value and checks the field's rules. It returns the problem and the fix, or "".
-func scalar(dst reflect.Value, value any, f *field) string {
+// setScalar sets dst to a TOML value and checks the field's rules. It returns the problem and the fix, or "".
+func setScalar(dst reflect.Value, value any, f *field) string {
 	wrong := assign(dst, value)
 	if wrong == "" {
 		wrong = f.rules.check(dst)
@@ -359,7 +359,7 @@ func textOf(value any) (text string, ok bool) {
 	return "", false
 }
 
-// wrongType reports a value of the wrong type, without the value.
+// wrongType returns the fault of a value with the wrong type, without the value.
 func wrongType(t reflect.Type, value any) string {
 	return "is " + typeOf(value) + "; write " + kindOf(t).write
 }

@@ -26,7 +26,7 @@ func (r reader) secret(at *node, dst reflect.Value) {
 	}
 	value, err := r.resolve(text)
 	if err == nil && (!utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl)) {
-		// No platform issues such a value, and it would break the header of a request.
+		// No platform issues such a secret, and it is invalid in the header of a request.
 		err = errors.New("contains a line break or another character that no secret has; " +
 			"write nothing but the secret there")
 	}
@@ -40,7 +40,7 @@ func (r reader) secret(at *node, dst reflect.Value) {
 	}
 }
 
-// IsReference reports whether a text says where a secret is.
+// IsReference reports whether a text is env:NAME or file:PATH.
 func IsReference(text string) bool {
 	return strings.HasPrefix(text, "env:") || strings.HasPrefix(text, "file:")
 }
@@ -55,15 +55,15 @@ func (r reader) resolve(text string) (string, error) {
 		return "(literal)", nil
 	}
 	if variable, ok := strings.CutPrefix(text, "env:"); ok {
-		return r.variable(variable)
+		return r.secretVariable(variable)
 	}
 	if file, ok := strings.CutPrefix(text, "file:"); ok {
-		return r.file(file)
+		return r.secretFile(file)
 	}
 	return text, nil
 }
 
-func (r reader) variable(name string) (string, error) {
+func (r reader) secretVariable(name string) (string, error) {
 	if name == "" {
 		return "", errors.New("names no variable; write env:NAME")
 	}
@@ -75,8 +75,8 @@ func (r reader) variable(name string) (string, error) {
 	return value, nil
 }
 
-// file reads a secret from the first place that has it.
-func (r reader) file(path string) (string, error) {
+// secretFile reads a secret from the first place that has the file.
+func (r reader) secretFile(path string) (string, error) {
 	if path == "" {
 		return "", errors.New("names no file; write file:PATH")
 	}
@@ -87,11 +87,11 @@ func (r reader) file(path string) (string, error) {
 		case errors.Is(err, fs.ErrNotExist):
 			continue
 		case err != nil:
-			return "", fmt.Errorf("cannot be read from %s: %s", place, reason(err))
+			return "", fmt.Errorf("cannot be read from %s: %s", place, ioReason(err))
 		case value == "":
 			return "", fmt.Errorf("is empty (%s); put the secret in it", place)
 		default:
-			given := r.credentials()
+			given := r.credentialsDir()
 			if given == "" || filepath.Dir(place) != filepath.Clean(given) {
 				r.doc.secrets = append(r.doc.secrets, place)
 			}
@@ -108,15 +108,15 @@ func (r reader) places(path string) []string {
 		return []string{path}
 	}
 	var list []string
-	dir := r.credentials()
+	dir := r.credentialsDir()
 	if dir != "" && filepath.IsLocal(path) {
 		list = append(list, filepath.Join(dir, path))
 	}
 	return append(list, filepath.Join(filepath.Dir(r.doc.file), path))
 }
 
-// credentials is the folder in which systemd provides secrets; "" for none.
-func (r reader) credentials() string { return r.doc.options.getenv("CREDENTIALS_DIRECTORY") }
+// credentialsDir returns the folder in which systemd provides secrets; "" for none.
+func (r reader) credentialsDir() string { return r.doc.options.getenv("CREDENTIALS_DIRECTORY") }
 
 func trimEnd(text string) string {
 	return strings.TrimRight(text, "\r\n")

@@ -32,7 +32,7 @@ type Statement struct {
 }
 
 // Statements lists the statements of a TOML file in their order, for programs that
-// change its text. It checks the syntax of each, not whether they fit together.
+// change its text. It checks the syntax of each, but not, for example, for duplicates.
 func Statements(text string) ([]Statement, error) {
 	data := []byte(text)
 	begin := 0
@@ -62,7 +62,7 @@ func newStatement(p *unstable.Parser, e *unstable.Node) (s Statement, from, to i
 	from, to = int(e.Raw.Offset), int(e.Raw.Offset+e.Raw.Length)
 	switch e.Kind {
 	case unstable.Comment:
-		return commented(p.Raw(e.Raw)[1:]), from, to
+		return inComment(p.Raw(e.Raw)[1:]), from, to
 	case unstable.Table:
 		s.Kind = StatementHeader
 	case unstable.ArrayTable:
@@ -86,8 +86,8 @@ func newStatement(p *unstable.Parser, e *unstable.Node) (s Statement, from, to i
 	return s, from, to
 }
 
-// commented returns the statement in a comment, if that is all it contains.
-func commented(text []byte) (s Statement) {
+// inComment returns the statement in a comment, if the comment begins with one.
+func inComment(text []byte) (s Statement) {
 	p := unstable.Parser{}
 	p.Reset(text)
 	if len(text) > 0 && !bytes.ContainsAny(text[:1], " \t#") && p.NextExpression() {
@@ -97,7 +97,7 @@ func commented(text []byte) (s Statement) {
 	return s
 }
 
-// QuoteKey returns one part of a key as a file would hold it.
+// QuoteKey returns one part of a key as in a file, in quotes if necessary.
 func QuoteKey(name string) string {
 	bare := name != "" && strings.IndexFunc(name, func(r rune) bool {
 		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '-'
@@ -110,7 +110,7 @@ func QuoteKey(name string) string {
 
 const zeroWidthJoiner = '\u200d'
 
-// Quote returns a text as a file would hold it, on one line. What is not UTF-8 is U+FFFD.
+// Quote returns a text as a TOML string on one line. Invalid UTF-8 becomes U+FFFD.
 func Quote(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -133,7 +133,7 @@ func Quote(text string) string {
 	return b.String()
 }
 
-// Nearest returns the known name that a mistyped one most likely means; "" for none.
+// Nearest returns the known name that is most similar to a mistyped one; "" if none is similar enough.
 func Nearest(name string, known []string) string {
 	const longest = 64
 	if len(name) > longest {
@@ -141,7 +141,7 @@ func Nearest(name string, known []string) string {
 	}
 	best, least := "", 0
 	for _, k := range known {
-		d := txt.Distance(fold(name), fold(k))
+		d := txt.Distance(foldName(name), foldName(k))
 		if d <= 1+len(k)/5 && d < len(k) && (best == "" || d < least) {
 			best, least = k, d
 		}
@@ -149,6 +149,6 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
-func fold(name string) string {
+func foldName(name string) string {
 	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(name))
 }

@@ -21,14 +21,14 @@ import (
 // maxSyntaxFaults is how many lines are skipped to find further syntax faults.
 const maxSyntaxFaults = 20
 
-// parse returns the content of a file. A line that cannot be read is reported and skipped if the
-// following lines keep their meaning; otherwise all is missing.
+// parse returns the content of a file. It reports and skips a line with a syntax error if the
+// following lines keep their meaning. Otherwise it returns an empty node.
 func (d *Document) parse(data []byte) *node {
 	data = slices.Clone(data)
 	for range maxSyntaxFaults {
 		m := d.positions(data)
-		if m.over > 0 {
-			d.syntax(m.over, m.why)
+		if m.overLine > 0 {
+			d.addSyntaxFault(m.overLine, m.overText)
 			break
 		}
 		values := make(map[string]any)
@@ -37,26 +37,26 @@ func (d *Document) parse(data []byte) *node {
 			m.root.value = values
 			return m.root
 		}
-		line, text := explain(err, data)
+		line, text := syntaxFault(err, data)
 		// An unclosed list or text makes all following lines unreadable.
 		if slices.ContainsFunc(d.faults, func(f Fault) bool { return f.Line == line-1 }) {
 			break
 		}
-		d.syntax(line, text)
-		if !blank(data, line) {
+		d.addSyntaxFault(line, text)
+		if !blankLine(data, line) {
 			break
 		}
 	}
 	return &node{doc: d}
 }
 
-func (d *Document) syntax(line int, text string) {
+func (d *Document) addSyntaxFault(line int, text string) {
 	d.broken = true
 	d.add(Fault{File: d.file, Line: line, Text: text})
 }
 
-// explain converts the library's error to a line and a text without values.
-func explain(err error, data []byte) (line int, text string) {
+// syntaxFault converts the library's error to a line and a text without values.
+func syntaxFault(err error, data []byte) (line int, text string) {
 	var decode *toml.DecodeError
 	if errors.As(err, &decode) {
 		column := 0
@@ -93,9 +93,9 @@ func fixFor(text string) string {
 	return ""
 }
 
-// blank overwrites a line with spaces, so that the others keep their numbers. It
-// reports false for a header, whose keys would otherwise change their meaning.
-func blank(data []byte, line int) bool {
+// blankLine overwrites a line with spaces, so that the others keep their numbers. It returns false for a header,
+// because the keys after it would belong to another table.
+func blankLine(data []byte, line int) bool {
 	n := 0
 	for text := range bytes.Lines(data) {
 		n++
@@ -114,17 +114,17 @@ func blank(data []byte, line int) bool {
 	return false
 }
 
-// maxFaults is how many faults are reported; the rest is counted.
+// maxFaults is how many faults are reported; further ones are only counted.
 const maxFaults = 100
 
 // Fault is one problem of a file.
 type Fault struct {
 	File string
 	Line int    // 0: the file lacks the key
-	Key  string // as a file would hold it ("engine[0].timeout"); empty: the whole file
+	Key  string // as in a file ("engine[0].timeout"); empty: the whole file
 	Text string // the problem and the fix
 
-	MovedTo string // where the key is set now, if it has moved
+	MovedTo string // the new key, if the key has moved
 }
 
 // String prints "FILE:LINE: key: text" on one line.
@@ -153,27 +153,27 @@ func (f Faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// add adds a fault, unless it is there or there are maxFaults.
+// add adds a fault, unless it exists already. Beyond maxFaults, it only counts.
 func (d *Document) add(fault Fault) {
 	if slices.Contains(d.faults, fault) {
 		return
 	}
-	d.found++
-	if d.found <= maxFaults {
+	d.faultCount++
+	if d.faultCount <= maxFaults {
 		d.faults = append(d.faults, fault)
 	}
 }
 
 // Err returns all [Faults] found so far, or nil.
 func (d *Document) Err() error {
-	if d.found == 0 {
+	if d.faultCount == 0 {
 		return nil
 	}
 	sorted := slices.Clone(d.faults)
 	sorting.SortStable(sorted, func(a, b Fault) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Key, b.Key))
 	})
-	more := d.found - len(d.faults)
+	more := d.faultCount - len(d.faults)
 	if more > 0 {
 		sorted = append(sorted, Fault{File: d.file, Text: fmt.Sprintf("and %d more faults; fix these first", more)})
 	}
@@ -186,21 +186,21 @@ const (
 	maxKeys  = 10_000 // in the whole file
 )
 
-// mapper finds the line of each key. The library's decoder returns values without
-// positions, and its parser returns positions without applying headers.
+// mapper finds the line of each key. It is needed because the library's decoder returns no positions, and its
+// parser does not apply headers to the keys after them.
 type mapper struct {
-	parser unstable.Parser
-	breaks []int // offsets of the line ends
-	root   *node
-	table  *node // the table that the last header opened
-	left   int   // how many keys may follow
-	over   int   // the line beyond a limit; 0: none
-	why    string
+	parser   unstable.Parser
+	breaks   []int // offsets of the line ends
+	root     *node
+	table    *node // the table that the last header opened
+	keysLeft int   // how many keys may follow
+	overLine int   // the line that exceeds a limit; 0: none
+	overText string
 }
 
 // positions maps the file up to its first syntax error, or until it exceeds a limit.
 func (d *Document) positions(data []byte) *mapper {
-	m := &mapper{root: &node{doc: d}, left: maxKeys}
+	m := &mapper{root: &node{doc: d}, keysLeft: maxKeys}
 	m.table = m.root
 	for i, c := range data {
 		if c == '\n' {
@@ -208,7 +208,7 @@ func (d *Document) positions(data []byte) *mapper {
 		}
 	}
 	m.parser.Reset(data)
-	for m.over == 0 && m.parser.NextExpression() {
+	for m.overLine == 0 && m.parser.NextExpression() {
 		m.expression(m.parser.Expression())
 	}
 	return m
@@ -224,22 +224,22 @@ func (m *mapper) expression(e *unstable.Node) {
 		m.table = n.last()
 	case unstable.ArrayTable:
 		n, line := m.walk(m.root, e.Key())
-		m.table = m.add(n, line)
+		m.table = m.addItem(n, line)
 	}
 }
 
-// walk follows a dotted key up to a limit, and adds missing nodes. It returns the last node,
-// without choosing an element of an array, and its line.
+// walk follows a dotted key and adds missing nodes, until a limit is exceeded. It returns the last node, which may
+// be an array of tables, and its line.
 func (m *mapper) walk(n *node, key unstable.Iterator) (*node, int) {
 	line := 0
-	for m.over == 0 && key.Next() {
+	for m.overLine == 0 && key.Next() {
 		line = m.line(key.Node(), line)
-		n = m.enter(n.last(), string(key.Node().Data), line)
+		n = m.child(n.last(), string(key.Node().Data), line)
 	}
 	return n, line
 }
 
-// last is the newest element of an array of tables, else n itself.
+// last returns the last element of an array of tables, or n itself if it is something else.
 func (n *node) last() *node {
 	if len(n.items) == 0 {
 		return n
@@ -247,16 +247,16 @@ func (n *node) last() *node {
 	return n.items[len(n.items)-1]
 }
 
-func (m *mapper) enter(n *node, name string, line int) *node {
+func (m *mapper) child(n *node, name string, line int) *node {
 	child := n.keys[name]
 	if child != nil {
 		return child
 	}
-	m.left--
-	if m.left < 0 {
-		m.refuse(line, fmt.Sprintf("is one key too many; a file may hold %d", maxKeys))
+	m.keysLeft--
+	if m.keysLeft < 0 {
+		m.exceed(line, fmt.Sprintf("is one key too many; a file may hold %d", maxKeys))
 	}
-	child = m.below(n, line)
+	child = m.newChild(n, line)
 	child.name = name
 	if n.keys == nil {
 		n.keys = make(map[string]*node)
@@ -265,21 +265,21 @@ func (m *mapper) enter(n *node, name string, line int) *node {
 	return child
 }
 
-func (m *mapper) add(n *node, line int) *node {
-	item := m.below(n, line)
+func (m *mapper) addItem(n *node, line int) *node {
+	item := m.newChild(n, line)
 	item.index, item.list = len(n.items), true
 	n.items = append(n.items, item)
 	return item
 }
 
-func (m *mapper) below(n *node, line int) *node {
+func (m *mapper) newChild(n *node, line int) *node {
 	if n.depth >= maxDepth {
-		m.refuse(line, fmt.Sprintf("nests more than %d levels deep", maxDepth))
+		m.exceed(line, fmt.Sprintf("nests more than %d levels deep", maxDepth))
 	}
 	return &node{doc: n.doc, up: n, line: line, depth: n.depth + 1}
 }
 
-func (m *mapper) refuse(line int, why string) { m.over, m.why = max(line, 1), why }
+func (m *mapper) exceed(line int, why string) { m.overLine, m.overText = max(line, 1), why }
 
 func (m *mapper) keyValue(table *node, e *unstable.Node) {
 	n, line := m.walk(table, e.Key())
@@ -287,20 +287,20 @@ func (m *mapper) keyValue(table *node, e *unstable.Node) {
 }
 
 func (m *mapper) value(n *node, v *unstable.Node, line int) {
-	for children := v.Children(); m.over == 0 && children.Next(); {
+	for children := v.Children(); m.overLine == 0 && children.Next(); {
 		child := children.Node()
 		switch v.Kind {
 		case unstable.InlineTable:
 			m.keyValue(n, child)
 		case unstable.Array:
 			line = m.line(child, line)
-			m.value(m.add(n, line), child, line)
+			m.value(m.addItem(n, line), child, line)
 		}
 	}
 }
 
-// line returns the line where v begins, or before for an empty list or table, which
-// the parser gives no position.
+// line returns the line where v begins. For an empty list or table, which has no position in the parser, it returns
+// before.
 func (m *mapper) line(v *unstable.Node, before int) int {
 	for v.Raw.Length == 0 {
 		v = v.Child()

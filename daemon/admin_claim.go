@@ -18,7 +18,7 @@ import (
 	"synthbot/daemon/settings"
 )
 
-// Claim is the hash of a code that makes its first sender an admin; "": there is none.
+// Claim is the hash of a code whose first sender becomes an admin; "" for none.
 type Claim string
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -51,16 +51,16 @@ func claimOf(code string) Claim {
 
 const claimName = "claim"
 
-// claimKey begins the key under which a used claim is stored.
+// claimKey is the prefix of the key under which a used claim is stored; the claim follows.
 const claimKey = "claim "
 
 // Limits of wrong codes within an hour.
 const (
-	maxWrongOfOne = 5
-	maxWrong      = 100
+	maxWrongByUser = 5
+	maxWrong       = 100
 )
 
-// adminClaim makes the first person who has the code of the set-up an admin.
+// adminClaim makes the first user who sends the code from the setup an admin.
 type adminClaim struct {
 	*Bot
 
@@ -73,7 +73,7 @@ type wrongCode struct {
 	at     time.Time
 }
 
-// commands is the command that takes the code; there is none without a claim, or after it was used.
+// commands returns /claim; nothing if the configuration has no claim, or if it was used.
 func (a *adminClaim) commands(c *Config) ([]command.Command, error) {
 	if c.Bot.Claim == "" {
 		return nil, nil
@@ -96,7 +96,7 @@ func (a *adminClaim) used(ctx context.Context, claim Claim) (bool, error) {
 	return used, err
 }
 
-// try makes the author an admin if the code is right. A second call with the same author does the same again.
+// try makes the author an admin if the code is right. The same author may repeat it.
 func (a *adminClaim) try(ctx context.Context, claim Claim, c command.Call) (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -120,8 +120,8 @@ func (a *adminClaim) try(ctx context.Context, claim Claim, c command.Call) (stri
 	return "You are my admin now. /help tells what you can do.", a.makeAdmin(ctx, claim, c.Person)
 }
 
-// makeAdmin stores that somebody is an admin, and then that the claim was used. In
-// between, only they can use it again.
+// makeAdmin stores that a user is an admin, and then that the claim was used. If it fails in between, another
+// user can still use the claim.
 func (a *adminClaim) makeAdmin(ctx context.Context, claim Claim, person core.Path) error {
 	yes, first := true, len(a.admins()) == 0
 	if err := a.changes.Change(ctx, person, func(s *settings.Settings) { s.Admin = &yes }); err != nil {
@@ -132,14 +132,14 @@ func (a *adminClaim) makeAdmin(ctx context.Context, claim Claim, person core.Pat
 		return err
 	}
 	if !first {
-		a.alerts.report(host{a.Bot}.named(ctx, person) + " is one of my admins now, by the code from the set-up.")
+		a.alerts.report(host{a.Bot}.nameWithPath(ctx, person) + " is one of my admins now, by the code from the setup.")
 	}
 	a.log.Info("a user became an admin by the claim code", "user", person)
 	a.reloads.adminsChanged()
 	return nil
 }
 
-// mayTry reports whether a person may try a code now. a.mu is held.
+// mayTry drops wrong codes older than an hour, and reports whether a user may try a code. a.mu is held.
 func (a *adminClaim) mayTry(person core.Path, now time.Time) bool {
 	a.wrong = slices.DeleteFunc(a.wrong, func(w wrongCode) bool { return now.Sub(w.at) >= time.Hour })
 	own := 0
@@ -148,5 +148,5 @@ func (a *adminClaim) mayTry(person core.Path, now time.Time) bool {
 			own++
 		}
 	}
-	return own < maxWrongOfOne && len(a.wrong) < maxWrong
+	return own < maxWrongByUser && len(a.wrong) < maxWrong
 }

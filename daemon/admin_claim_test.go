@@ -18,7 +18,7 @@ func TestWrongCodes(t *testing.T) {
 	c := &adminClaim{}
 	now := time.Unix(1e9, 0)
 	jay, ann := core.MustPath("x/@user/jay"), core.MustPath("x/@user/ann")
-	for i := range maxWrongOfOne {
+	for i := range maxWrongByUser {
 		if !c.mayTry(jay, now) {
 			t.Fatalf("closed after %d", i)
 		}
@@ -68,7 +68,7 @@ func TestClaimOnce(t *testing.T) {
 		}
 		return nil
 	}
-	l := Life{Config: c, Log: p.Logger(c, slog.LevelError), Interfaces: EnabledInterfaces, Look: look}
+	l := RunOptions{Config: c, Log: p.Logger(c, slog.LevelError), Interfaces: EnabledInterfaces, Inspect: look}
 	if err := p.Run(t.Context(), l); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 	"synthbot/daemon/settings"
 )
 
-func (b *chatCommands) ofAdmins() []command.Command {
+func (b *chatCommands) forAdmins() []command.Command {
 	names := settings.Names[settings.Settings]()
 	levels := []string{"debug", "info", "warn", "error", settings.Default}
 	name := command.Arg{Name: "name", Brief: "Its name, or default"}
@@ -26,12 +26,12 @@ func (b *chatCommands) ofAdmins() []command.Command {
 		return b.SetLog(c.Args["room"], c.Args["level"])
 	}
 	return []command.Command{
-		{Do: b.status, Spec: command.Spec{Name: "status", Brief: "Tell how I am"}},
+		{Do: b.status, Spec: command.Spec{Name: "status", Brief: "Show how I am doing"}},
 		{Do: b.why, Spec: command.Spec{
 			Name: "why", Brief: "Explain my last answer, here or in a group", Private: true,
 			Args: []command.Arg{{Name: "path", Brief: "The group, like telegram/-1001234567890"}},
 		}},
-		{Do: b.spentToday, Spec: command.Spec{Name: "usage", Brief: "Tell what was spent today", Private: true}},
+		{Do: b.spentToday, Spec: command.Spec{Name: "usage", Brief: "Show what was spent today", Private: true}},
 		{Do: b.persona, Spec: command.Spec{
 			Name: "persona", Brief: "Show or change who I am here", Args: []command.Arg{name},
 		}},
@@ -49,7 +49,7 @@ func (b *chatCommands) ofAdmins() []command.Command {
 			Name: "say", Brief: "Let me say something in another place",
 			Args: []command.Arg{place, {Name: "text", Brief: "What to say", Required: true, Rest: true}},
 		}},
-		{Do: b.lastWords, Spec: command.Spec{
+		{Do: b.history, Spec: command.Spec{
 			Name: "history", Brief: "Show what was said last in a group", Private: true,
 			Args: []command.Arg{place, {Name: "count", Brief: "How many messages"}},
 		}},
@@ -69,7 +69,7 @@ func (b *chatCommands) status(ctx context.Context, c command.Call) (string, erro
 	waiting := 0
 	err := b.Data.View(ctx, func(v core.View) error {
 		places, err := v.Waiting()
-		places = slices.DeleteFunc(places, func(p core.Path) bool { return p == c.Path }) // it waits for this answer
+		places = slices.DeleteFunc(places, func(p core.Path) bool { return p == c.Path }) // it waits for this reply
 		waiting = len(places)
 		return err
 	})
@@ -102,12 +102,12 @@ func (b *chatCommands) status(ctx context.Context, c command.Call) (string, erro
 	return s.String(), nil
 }
 
-// since returns how long ago then was, in whole seconds, at least one.
+// since returns how long ago a time was, in whole seconds, at least one.
 func since(now, then time.Time) time.Duration {
 	return max(now.Sub(then), time.Second).Round(time.Second)
 }
 
-// pathOf returns the path that a call names; that of its place if it names none.
+// pathOf returns the path argument of a call, or else the path of the call's place.
 func pathOf(c command.Call) (core.Path, error) {
 	name := c.Args["path"]
 	if name == "" {
@@ -120,7 +120,7 @@ func pathOf(c command.Call) (core.Path, error) {
 	return path, err
 }
 
-// why explains the latest turn of a place before this one.
+// why explains the latest turn of a place that asked a model.
 func (b *chatCommands) why(ctx context.Context, c command.Call) (string, error) {
 	path, err := pathOf(c)
 	if err != nil {
@@ -137,12 +137,12 @@ func (b *chatCommands) why(ctx context.Context, c command.Call) (string, error) 
 	}
 	text := explain(&e)
 	if path != c.Path {
-		text = host{b.Bot}.named(ctx, path) + "\n" + text
+		text = host{b.Bot}.nameWithPath(ctx, path) + "\n" + text
 	}
 	return text, nil
 }
 
-// privatePlace is the answer to admins who ask about private chats of others.
+// privatePlace is the answer to admins who ask about other users' private chats.
 const privatePlace = "That is a private conversation. What is said there stays there."
 
 // maxMetadata is how many bytes of a plan's metadata are shown.
@@ -151,10 +151,10 @@ const maxMetadata = 600
 func explain(e *watch.TurnEnd) string {
 	t := e.Trace
 	var s strings.Builder
-	fmt.Fprintf(&s, "Turn %d took %s, %s of it thinking.\n", e.Turn.Seq, brief(t.Took), brief(t.Thought))
+	fmt.Fprintf(&s, "Turn %d took %s, %s of it thinking.\n", e.Turn.Seq, milliseconds(t.Took), milliseconds(t.Thought))
 	for _, a := range t.Asks {
 		fmt.Fprintf(&s, "- round %d: %s, %s, %d tokens in (%d cached), %d out",
-			a.Round, cmp.Or(a.Engine, "no engine"), brief(a.Took), a.Usage.In, a.Usage.Cached, a.Usage.Out)
+			a.Round, cmp.Or(a.Engine, "no engine"), milliseconds(a.Took), a.Usage.In, a.Usage.Cached, a.Usage.Out)
 		separator := "; wrong: "
 		for _, f := range a.Faults {
 			s.WriteString(separator + "`" + strings.ReplaceAll(f, "`", "'") + "`")
@@ -169,7 +169,7 @@ func explain(e *watch.TurnEnd) string {
 		s.WriteString("\n")
 	}
 	if len(t.Asks) > 0 {
-		s.WriteString("Prompt, in characters: " + sizes(t.Asks[len(t.Asks)-1].Sections) + "\n")
+		s.WriteString("Prompt, in characters: " + sectionSizes(t.Asks[len(t.Asks)-1].Sections) + "\n")
 	}
 	for _, m := range t.Memories {
 		fmt.Fprintf(&s, "- remembered: %s\n", m)
@@ -201,7 +201,7 @@ func explain(e *watch.TurnEnd) string {
 	return strings.TrimSpace(s.String())
 }
 
-func sizes(sections []watch.Section) string {
+func sectionSizes(sections []watch.Section) string {
 	list := make([]string, len(sections))
 	for i, x := range sections {
 		list[i] = fmt.Sprintf("%s %d", strings.TrimPrefix(x.Name, "context."), x.Size)
@@ -212,7 +212,7 @@ func sizes(sections []watch.Section) string {
 	return strings.Join(list, ", ")
 }
 
-func brief(d time.Duration) string { return d.Round(time.Millisecond).String() }
+func milliseconds(d time.Duration) string { return d.Round(time.Millisecond).String() }
 
 func (b *chatCommands) spentToday(ctx context.Context, _ command.Call) (string, error) {
 	c := b.InForce().Config
@@ -244,7 +244,7 @@ func (b *chatCommands) say(ctx context.Context, c command.Call) (string, error) 
 	return "Said.", nil
 }
 
-func (b *chatCommands) lastWords(ctx context.Context, c command.Call) (string, error) {
+func (b *chatCommands) history(ctx context.Context, c command.Call) (string, error) {
 	path, err := pathOf(c)
 	if err != nil {
 		return "", err
@@ -277,8 +277,8 @@ func (b *chatCommands) lastWords(ctx context.Context, c command.Call) (string, e
 	return strings.TrimSpace(s.String()), err
 }
 
-// LastMatching returns the last n entries that match. last returns the last entries of all, as many as it is asked for
-// if there are so many.
+// LastMatching returns the last n entries that match, or fewer if there are not so many. last returns the last n
+// entries of all.
 func LastMatching(
 	n int, last func(n int) ([]core.Entry, error), match func(*core.Entry) bool,
 ) (found []core.Entry, err error) {
@@ -296,8 +296,8 @@ func LastMatching(
 	}
 }
 
-// requestReload requests that the configuration is read again after this answer: an
-// interface that changes would wait for this turn, which would wait for the reload.
+// requestReload checks the configuration now and requests a reload after this turn. A reload within the turn could
+// deadlock: a changed interface waits for its turns when it stops.
 func (b *chatCommands) requestReload(context.Context, command.Call) (string, error) {
 	if b.reloads.requested == nil {
 		return "", core.Errorf(core.Broken, "Only the daemon can do that.")

@@ -17,11 +17,11 @@ import (
 
 // Limits of alerts.
 const (
-	alertAgain  = time.Hour       // a text is not sent again before
-	alertRecent = 256             // how many sent texts are remembered
-	alertSteady = 5 * time.Minute // after a state that lasted so long, the next one is reported at once
-	alertDelay  = time.Minute     // how long a recurring state must last to be reported; doubles each time
-	steady      = time.Minute     // how long something must run after a failure to count as recovered
+	alertAgain   = time.Hour       // the same text is not sent again sooner
+	alertRecent  = 256             // how many sent texts are remembered
+	alertSteady  = 5 * time.Minute // a change is reported at once if the state before it lasted so long
+	alertDelay   = time.Minute     // how long a recurring state must last to be reported; doubles each time
+	recoveryTime = time.Minute     // how long something must run after a failure to count as recovered
 )
 
 // alerts sends alerts to admins outside of any conversation: about events, and about conditions that fail and
@@ -38,17 +38,17 @@ type alerts struct {
 	closed     bool
 }
 
-// condition is something that works or fails.
+// condition is something that works or fails, such as an engine.
 type condition struct {
-	what           string
-	well, reported bool               // whether it works, and what was last reported
-	text, sent     string             // the alert about its state, and the last one that was sent
-	since          time.Time          // when it began to work or fail
-	lasted         time.Duration      // duration of the state before
-	at             map[bool]time.Time // when each state was last sent, by well
-	sentOften      int                // how many alerts were sent within an hour of each other
-	later          *time.Timer        // calls settle again; nil: no alert is delayed
-	outdated       bool               // it failed before a reload; its state is unknown since
+	what            string
+	works, reported bool               // whether it works, and whether it did by the last report
+	text, sent      string             // the alert for its state, and the last one that was sent
+	since           time.Time          // when it began to work or fail
+	formerLasted    time.Duration      // how long the state before lasted
+	sentAt          map[bool]time.Time // when an alert about each state was last sent, by works
+	recentCount     int                // how many alerts were sent without a pause of an hour
+	later           *time.Timer        // calls settle again; nil: no alert is delayed
+	outdated        bool               // it failed before a reload, and was not used since
 }
 
 // report logs a text and sends it to the admins, unless it was sent within the last hour.
@@ -75,27 +75,27 @@ func (a *alerts) announce(level slog.Level, text string) {
 	a.send(text)
 }
 
-// set records whether a condition is well, with the text of the alert. Something that never failed is not
+// set records whether a condition works, with the text of the alert. Something that never failed is not
 // reported. See settle for when the alert is sent.
-func (a *alerts) set(what string, well bool, text string) {
+func (a *alerts) set(what string, works bool, text string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c := a.conditions[what]
 	if c == nil {
-		if well {
+		if works {
 			return
 		}
 		if a.conditions == nil {
 			a.conditions = make(map[string]*condition)
 		}
-		c = &condition{what: what, reported: true, at: make(map[bool]time.Time)}
+		c = &condition{what: what, reported: true, sentAt: make(map[bool]time.Time)}
 		a.conditions[what] = c
 	}
-	if c.well != well || c.since.IsZero() {
+	if c.works != works || c.since.IsZero() {
 		now := a.clock()
-		c.since, c.lasted = now, now.Sub(c.since)
+		c.since, c.formerLasted = now, now.Sub(c.since)
 	}
-	c.well, c.text, c.outdated = well, text, false
+	c.works, c.text, c.outdated = works, text, false
 	a.settle(c)
 }
 
@@ -104,7 +104,7 @@ func (a *alerts) failing() (list []condition) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, c := range a.conditions {
-		if !c.well {
+		if !c.works {
 			list = append(list, *c)
 		}
 	}
@@ -123,20 +123,20 @@ func (a *alerts) settle(c *condition) {
 	if a.closed {
 		return
 	}
-	if c.well == c.reported {
-		if !c.well && c.text != c.sent { // it fails for another reason
+	if c.works == c.reported {
+		if !c.works && c.text != c.sent { // it fails for another reason
 			c.sent = c.text
 			a.reportLocked(c.text)
 		}
 		return
 	}
 	now := a.clock()
-	if now.Sub(c.at[false]) >= alertAgain && now.Sub(c.at[true]) >= alertAgain {
-		c.sentOften = 0
+	if now.Sub(c.sentAt[false]) >= alertAgain && now.Sub(c.sentAt[true]) >= alertAgain {
+		c.recentCount = 0
 	}
-	at, ok := c.at[c.well]
-	due := min(alertAgain-now.Sub(at), alertDelay<<min(max(c.sentOften-2, 0), 10)-now.Sub(c.since))
-	if ok && c.lasted < alertSteady && due > 0 {
+	at, ok := c.sentAt[c.works]
+	due := min(alertAgain-now.Sub(at), alertDelay<<min(max(c.recentCount-2, 0), 10)-now.Sub(c.since))
+	if ok && c.formerLasted < alertSteady && due > 0 {
 		c.later = time.AfterFunc(due, func() {
 			a.mu.Lock()
 			defer a.mu.Unlock()
@@ -144,10 +144,10 @@ func (a *alerts) settle(c *condition) {
 		})
 		return
 	}
-	c.reported, c.sent, c.at[c.well] = c.well, c.text, now
-	c.sentOften++
+	c.reported, c.sent, c.sentAt[c.works] = c.works, c.text, now
+	c.recentCount++
 	level := slog.LevelWarn
-	if !c.well {
+	if !c.works {
 		level = slog.LevelError
 	}
 	a.announce(level, c.text)
@@ -156,19 +156,19 @@ func (a *alerts) settle(c *condition) {
 // reloaded is called after a reload with the names of all engines and interfaces. The state of failing engines
 // becomes unknown until they are used again. Conditions of removed engines and interfaces are dropped.
 func (a *alerts) reloaded(engines, interfaces []string) {
-	there := make(map[string]bool)
+	present := make(map[string]bool)
 	for _, name := range engines {
-		there[engineCondition+name] = true
+		present[engineCondition+name] = true
 	}
 	for _, name := range interfaces {
-		there[interfaceCondition+name], there[interfaceCondition+name+receiving] = true, true
+		present[interfaceCondition+name], present[interfaceCondition+name+receiving] = true, true
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for what, c := range a.conditions {
 		isEngine := strings.HasPrefix(what, engineCondition)
-		c.outdated = c.outdated || !c.well && isEngine
-		if there[what] || !isEngine && !strings.HasPrefix(what, interfaceCondition) {
+		c.outdated = c.outdated || !c.works && isEngine
+		if present[what] || !isEngine && !strings.HasPrefix(what, interfaceCondition) {
 			continue
 		}
 		if c.later != nil {
@@ -178,7 +178,7 @@ func (a *alerts) reloaded(engines, interfaces []string) {
 	}
 }
 
-// Observe implements watch.Observer. It notices when an engine works again after a reload.
+// Observe implements watch.Observer. It reports the recovery of an engine that failed before a reload.
 func (a *alerts) Observe(e watch.TurnEnd) {
 	if e.Trace == nil {
 		return
@@ -198,7 +198,7 @@ func (a *alerts) Observe(e watch.TurnEnd) {
 func (a *alerts) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.closed = true // a delayed alert is not sent
+	a.closed = true // delayed alerts are not sent
 }
 
 // Parts of the names of conditions.
@@ -222,7 +222,7 @@ func (a *alerts) engineHealth(name string, h engine.Health) {
 	a.set(engineCondition+name, h == engine.HealthGood, text)
 }
 
-// announce tells the admins when the bot was added to a group.
+// announce alerts the admins when the bot was added to a group.
 func (b *Bot) announce(ctx context.Context, events []core.Event) {
 	for i := range events {
 		e := &events[i]
@@ -232,7 +232,7 @@ func (b *Bot) announce(ctx context.Context, events []core.Event) {
 				by = " by " + by
 			}
 			const text = "I was added to the group %s%s. To keep me out of it, add it to access.deny."
-			b.alerts.report(fmt.Sprintf(text, host{b}.named(ctx, e.Message.Path), by))
+			b.alerts.report(fmt.Sprintf(text, host{b}.nameWithPath(ctx, e.Message.Path), by))
 		}
 	}
 }

@@ -107,8 +107,7 @@ func TestConditions(t *testing.T) {
 	})
 }
 
-// TestRunsAgain: what had stopped and was started anew is called well when it has
-// run for a while.
+// TestRunsAgain: what had stopped and was started anew is called well when it has run for a while.
 func TestRunsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log journal
@@ -118,7 +117,7 @@ func TestRunsAgain(t *testing.T) {
 		fails := func(context.Context) error { return errors.New("token refused") }
 		w.start(t.Context(), "interface x", "first", lasts)
 		w.start(t.Context(), "interface y", "other", lasts)
-		time.Sleep(2 * steady)
+		time.Sleep(2 * recoveryTime)
 		w.stop("first")
 		w.start(t.Context(), "interface x", "second", fails)
 		synctest.Wait()
@@ -128,12 +127,12 @@ func TestRunsAgain(t *testing.T) {
 		w.stop("second")
 		w.start(t.Context(), "interface x", "third", fails) // as before
 		w.start(t.Context(), "interface x", "fourth", lasts)
-		time.Sleep(steady / 2)
+		time.Sleep(recoveryTime / 2)
 		synctest.Wait()
 		if text := log.take(); strings.Contains(text, "runs again") || strings.Contains(text, "has stopped") {
 			t.Errorf("too early: %s", text)
 		}
-		time.Sleep(steady)
+		time.Sleep(recoveryTime)
 		synctest.Wait()
 		if text := log.take(); strings.Count(text, "interface x runs again.") != 1 || strings.Contains(text, "interface y runs") || strings.Contains(text, "has stopped") {
 			t.Errorf("in the end: %s", text)
@@ -185,7 +184,7 @@ func TestUnreachablePlatform(t *testing.T) {
 				t.Errorf("%s the state is %q", when, got)
 			}
 		}
-		time.Sleep(steady - time.Second)
+		time.Sleep(recoveryTime - time.Second)
 		says("while it connects", "", "running on chat")
 		time.Sleep(2 * stateInterval)
 		const fails = "interface chat receives no messages: getUpdates: connection refused"

@@ -21,8 +21,7 @@ import (
 	"synthbot/daemon/logs"
 )
 
-// Bot is one running bot: the parts that its configuration describes, and what outlives
-// a change of the configuration.
+// Bot is one bot: the parts that its configuration describes, and what remains when a reload replaces them.
 type Bot struct {
 	env     *Env
 	log     *slog.Logger
@@ -33,7 +32,7 @@ type Bot struct {
 	parts   atomic.Pointer[parts] // in force
 
 	alerts  *alerts
-	sending sync.WaitGroup // messages to admins
+	sending sync.WaitGroup // messages to admins, and hints to other processes
 	workers *workers
 	monitor *monitor
 	reloads *reloads
@@ -42,10 +41,10 @@ type Bot struct {
 	pdfs    pdfReader
 }
 
-// newBot makes what outlives a change of the configuration, besides the store.
-func (e *Env) newBot(l Life) *Bot {
+// newBot makes what remains over reloads, except for the store.
+func (e *Env) newBot(l RunOptions) *Bot {
 	b := &Bot{env: e, log: l.Log, changes: new(placeChanges), pdfs: make(pdfReader, maxPDFs)}
-	b.parts.Store(&parts{Config: new(Config), Commands: new(command.Registry)}) // until the configuration is built
+	b.parts.Store(&parts{Config: new(Config), Commands: new(command.Registry)}) // until the real parts are built
 	b.alerts = &alerts{log: l.Log, clock: e.Clock, send: b.sendAdmins}
 	b.workers = &workers{log: l.Log, alerts: b.alerts}
 	b.monitor = &monitor{Bot: b, metrics: admin.NewMetrics(), traces: new(admin.Traces), began: e.Clock()}
@@ -64,7 +63,7 @@ func (e *Env) newBot(l Life) *Bot {
 	return b
 }
 
-// close ends what outlives the run of a bot.
+// close waits for what still runs in the background, and closes the store and the engines.
 func (b *Bot) close() error {
 	b.alerts.close()
 	b.runtime.Wait()
@@ -73,8 +72,8 @@ func (b *Bot) close() error {
 	if b.Data.usage != nil {
 		b.Data.usage.writing.Wait()
 		if b.workers.sharing.active.Load() && b.workers.sharing.database() != nil {
-			if err := b.Data.usage.giveBack(context.Background()); err != nil {
-				b.log.Warn("tokens are not given back", "err", err)
+			if err := b.Data.usage.returnUnused(context.Background()); err != nil {
+				b.log.Warn("unused tokens not returned", "err", err)
 			}
 		}
 	}
@@ -86,37 +85,37 @@ func (b *Bot) close() error {
 	return errors.Join(err, engines.Close())
 }
 
-// TurnsWith returns turns to look at, with another configuration and further actions.
+// TurnsWith returns turns for previews, with another configuration and further actions.
 func (b *Bot) TurnsWith(c *Config, log *slog.Logger, further ...core.Plugin) (*turn.Turns, error) {
 	p := *b.InForce()
 	p.Config = c
 	if err := p.collectActions(further...); err != nil {
 		return nil, err
 	}
-	o := b.options(&p)
+	o := b.turnOptions(&p)
 	o.Log = logs.Room(log, "core/turn")
 	return turn.New(o), nil
 }
 
-// InForce returns the parts in force. They are empty until the configuration is built.
+// InForce returns the parts in force. They are empty until the first ones are built.
 func (b *Bot) InForce() *parts { return b.parts.Load() }
 
-// putInForce puts parts in force for all that begins from now on, besides turns.
+// putInForce puts parts in force for everything except turns, which get theirs from Reconfigure.
 func (b *Bot) putInForce(p *parts) {
 	b.parts.Store(p)
-	b.embed(p)
+	b.setEmbedder(p)
 }
 
-// now returns the time in the time zone of the bot, which a reload may change.
+// now returns the time in the bot's time zone, which a reload may change.
 func (b *Bot) now() time.Time { return b.InForce().Config.Clock(b.env.Clock)() }
 
 // Messenger sends messages outside of turns.
 func (b *Bot) Messenger() core.Messenger { return host{b} }
 
-// admins are the admins in force.
+// admins returns the admins in force.
 func (b *Bot) admins() []core.Path { return b.InForce().Config.admins(b.changes) }
 
-// admins are the people who may do everything: those of the configuration, and those who became admins since.
+// admins returns the admins of the configuration, and the users who became admins by a claim code.
 func (c *Config) admins(changes *placeChanges) []core.Path {
 	return slices.Concat(c.Bot.Admins, claimedAdmins(changes))
 }
@@ -127,14 +126,14 @@ type parts struct {
 	personas   *personas
 	settings   *resolver
 	Engines    *engine.Chain
-	budget     *engine.Budget // of turns, plugins and speech together; nil without a database
+	budget     *engine.Budget // shared by turns, plugins and speech; nil without a database
 	plugins    []loaded
 	Commands   *command.Registry
 	Snapshot   *action.Snapshot
 	Interfaces []core.Interface
 	listener   *speech.Listener // nil if speech is not recognised
 	speaker    *speech.Speaker  // nil if nothing is spoken
-	small      *recon.Small     // nil if no small model is configured
+	smallRecon *recon.Small     // nil if no small model is configured
 }
 
 func (b *Bot) commands(p *parts) (*command.Registry, error) {
@@ -143,7 +142,7 @@ func (b *Bot) commands(p *parts) (*command.Registry, error) {
 		return nil, err
 	}
 	lists := [][]command.Command{(&chatCommands{b}).all(), claim}
-	for _, c := range able[command.Commander](p) {
+	for _, c := range pluginsWith[command.Commander](p) {
 		lists = append(lists, c.Commands())
 	}
 	r, err := command.New(lists...)
@@ -153,15 +152,15 @@ func (b *Bot) commands(p *parts) (*command.Registry, error) {
 	return r, nil
 }
 
-// withActions returns all interfaces and plugins. Parts of one interface are one.
+// withActions returns all interfaces and plugins. An interface in several parts is listed once.
 func (p *parts) withActions() (all []core.Plugin) {
 	for n, i := range p.Interfaces {
-		parts := p.named(i.Name())
+		parts := p.interfacesNamed(i.Name())
 		switch {
 		case len(parts) == 1:
 			all = append(all, i)
 		case p.Interfaces[n] == parts[0]:
-			all = append(all, &divided{i, p})
+			all = append(all, &dividedInterface{i, p})
 		}
 	}
 	for _, l := range p.plugins {
@@ -170,7 +169,8 @@ func (p *parts) withActions() (all []core.Plugin) {
 	return all
 }
 
-// collectActions gathers the actions of all plugins and interfaces, under the policy of the configuration.
+// collectActions makes the snapshot of the actions of all plugins and interfaces, under the policy of the
+// configuration.
 func (p *parts) collectActions(further ...core.Plugin) error {
 	snapshot, err := action.Build(append(p.withActions(), further...)...)
 	if err != nil {
@@ -198,10 +198,10 @@ func (p *parts) collectActions(further ...core.Plugin) error {
 	return nil
 }
 
-// at returns the interface, or the part of one, that serves a place; nil if there is none.
-func (p *parts) at(place core.Path) core.Interface {
+// interfaceAt returns the interface, or the part of one, that serves a place; nil if there is none.
+func (p *parts) interfaceAt(place core.Path) core.Interface {
 	for _, i := range p.Interfaces {
-		part, ok := i.(part)
+		part, ok := i.(interfacePart)
 		if i.Name() == place.Interface() && (!ok || part.Serves(place)) {
 			return i
 		}
@@ -209,53 +209,53 @@ func (p *parts) at(place core.Path) core.Interface {
 	return nil
 }
 
-// named returns the interface of that name, in all its parts.
-func (p *parts) named(name string) []core.Interface {
+// interfacesNamed returns all parts of the interface with a name.
+func (p *parts) interfacesNamed(name string) []core.Interface {
 	return slices.DeleteFunc(slices.Clone(p.Interfaces), func(i core.Interface) bool { return i.Name() != name })
 }
 
-// part is an interface that may be one of several of the same name. Each serves some places, perhaps
-// in a process of its own.
-type part interface {
-	Part() string // which one it is; "" if there is no other
+// interfacePart is an interface that may be one of several with the same name, such as a shard. Each serves
+// some places, and different processes may run them.
+type interfacePart interface {
+	Part() string // its name among the parts; "" if it is the only one
 	Serves(place core.Path) bool
 }
 
-// label names an interface, and which part of it this is.
+// label returns the name of an interface, followed by the name of its part if it has several.
 func label(i core.Interface) string {
-	if p, ok := i.(part); ok && p.Part() != "" {
+	if p, ok := i.(interfacePart); ok && p.Part() != "" {
 		return i.Name() + " " + p.Part()
 	}
 	return i.Name()
 }
 
-// divided is an interface in several parts as one plugin, whose actions are those of the part that
-// serves the place.
-type divided struct {
+// dividedInterface presents an interface in several parts as one plugin. Its actions call those of the part
+// that serves the place.
+type dividedInterface struct {
 	core.Interface // the first part
 	parts          *parts
 }
 
-var _ action.Resolver = (*divided)(nil)
+var _ action.Resolver = (*dividedInterface)(nil)
 
-// Type is the kind of interface.
-func (d *divided) Type() string { return d.parts.Config.kinds[d.Name()] }
+// Type returns the name of the driver.
+func (d *dividedInterface) Type() string { return d.parts.Config.kinds[d.Name()] }
 
 // Find implements action.Resolver.
-func (d *divided) Find(from core.Path, name string) (core.Path, error) {
-	return d.parts.at(from).(action.Resolver).Find(from, name)
+func (d *dividedInterface) Find(from core.Path, name string) (core.Path, error) {
+	return d.parts.interfaceAt(from).(action.Resolver).Find(from, name)
 }
 
 // Actions implements core.Plugin.
-func (d *divided) Actions() []core.Action {
+func (d *dividedInterface) Actions() []core.Action {
 	all := d.Interface.Actions()
 	byPart := make(map[core.Interface][]core.Action)
-	for _, i := range d.parts.named(d.Name()) {
+	for _, i := range d.parts.interfacesNamed(d.Name()) {
 		byPart[i] = i.Actions()
 	}
 	for n := range all {
 		of := func(call *core.Call) *core.Action {
-			if actions, ok := byPart[d.parts.at(call.Path)]; ok {
+			if actions, ok := byPart[d.parts.interfaceAt(call.Path)]; ok {
 				return &actions[n]
 			}
 			return &byPart[d.Interface][n] // a place of another interface

@@ -55,13 +55,13 @@ func (b *chatCommands) all() []command.Command {
 				"fr": "Efface tout ce que je garde sur toi", "es": "Borra todo lo que guardo sobre ti",
 			},
 		}},
-		{Do: b.asleep(true), Spec: command.Spec{
+		{Do: b.setAsleep(true), Spec: command.Spec{
 			Name: "sleep", Brief: "Keep me silent here until /wake; I still listen", Briefs: map[string]string{
 				"it": "Taccio qui fino a /wake; ascolto ancora", "de": "Ich schweige hier bis /wake, höre aber zu",
 				"fr": "Je me tais ici jusqu'à /wake ; j'écoute encore", "es": "Callo aquí hasta /wake; sigo escuchando",
 			},
 		}},
-		{Do: b.asleep(false), Spec: command.Spec{
+		{Do: b.setAsleep(false), Spec: command.Spec{
 			Name: "wake", Brief: "Let me answer here again", Briefs: map[string]string{
 				"it": "Rispondo di nuovo qui", "de": "Ich antworte hier wieder",
 				"fr": "Je réponds de nouveau ici", "es": "Vuelvo a responder aquí",
@@ -79,7 +79,7 @@ func (b *chatCommands) all() []command.Command {
 			},
 		}},
 	}
-	for _, c := range b.ofAdmins() {
+	for _, c := range b.forAdmins() {
 		c.Rank = core.RankAdmin
 		list = append(list, c)
 	}
@@ -89,7 +89,7 @@ func (b *chatCommands) all() []command.Command {
 	return slices.Insert(list, 3, command.Command{Spec: turn.UndoSpec(), Do: undo})
 }
 
-// complete returns the words that may be the last one of an admin's line.
+// complete returns the possible completions of the last word of an admin's line.
 func (b *chatCommands) complete(ctx context.Context, line string) []string {
 	now := b.InForce()
 	known := func(s *command.Spec, a *command.Arg, before []string) []string {
@@ -128,15 +128,15 @@ func (b *chatCommands) greet(_ context.Context, c command.Call) (string, error) 
 	if who.Greeting != "" {
 		return who.Greeting, nil
 	}
-	return "Hello, " + c.Author.Name + ". I am " + who.Name + ". Just talk to me; /help tells what else there is.", nil
+	return "Hello, " + c.Author.Name + ". I am " + who.Name + ". Just talk to me; /help lists my commands.", nil
 }
 
-// showID shows the paths that the configuration takes for the author and the place.
+// showID shows the paths of the author and the place, as the configuration file takes them.
 func (b *chatCommands) showID(_ context.Context, c command.Call) (string, error) {
 	return "You are `" + c.Person.String() + "`, and this place is `" + c.Path.String() + "`.", nil
 }
 
-func (b *chatCommands) asleep(sleeps bool) func(context.Context, command.Call) (string, error) {
+func (b *chatCommands) setAsleep(sleeps bool) func(context.Context, command.Call) (string, error) {
 	return func(ctx context.Context, c command.Call) (string, error) {
 		if !c.Private && c.Author.Rank < core.RankModerator {
 			return "", core.Errorf(core.Forbidden, "Only moderators can do that here.")

@@ -28,7 +28,7 @@ import (
 type Config struct {
 	Tables
 
-	File     string    // it was read from; empty for the built-in defaults
+	File     string    // where it was read from; empty for the built-in defaults
 	read     time.Time // when it was read
 	stamps   stamps    // of its files, before they were read; nil if it was not on disk
 	Document *config.Document
@@ -38,7 +38,7 @@ type Config struct {
 	Chosen   []chosen          // plugins, in the order of availablePlugins
 }
 
-// Tables are the tables of a configuration file. Most packages bring their own.
+// Tables are the tables of a configuration file. Most packages define their own.
 type Tables struct {
 	Bot        BotConfig               `toml:"bot" doc:"The bot's name, its data directory and when it answers."`
 	Persona    PersonaConfig           `toml:"persona" doc:"The persona that the bot speaks as."`
@@ -121,7 +121,7 @@ type LogConfig struct {
 	Format string                `toml:"format" default:"auto" oneof:"auto|text|json" doc:"auto: text on a terminal, json otherwise."`
 }
 
-// decode reads a document and the files that it names. It returns all faults at once.
+// decode reads a document and the files that it names. Its error reports all problems at once.
 func (c *Config) decode(d *config.Document) error {
 	c.Document = d
 	d.Decode(c)
@@ -141,11 +141,11 @@ func (c *Config) checkEngines(d *config.Document) {
 		engineFaults(d, i, e.Check())
 		name := cmp.Or(e.Name, e.Provider)
 		if names[name] {
-			d.Fault("is the name of another engine; give each its own", "engine", i, "name")
+			d.Fault("is the name of another engine, too; give each its own name", "engine", i, "name")
 		}
 		names[name] = true
 		if e.Provider == offline && !e.Disabled && i+1 < len(c.Engines) {
-			d.Fault("always answers, so that no engine behind it would be asked; put it last", "engine", i, "provider")
+			d.Fault("always answers, so engines after it would never be asked; put it last", "engine", i, "provider")
 		}
 	}
 	for i := range c.Overrides {
@@ -166,7 +166,7 @@ func known(names map[string]bool) string {
 	return strings.Join(list, ", ")
 }
 
-// checkRest finds faults of settings that no tag describes.
+// checkRest reports invalid settings that no tag can describe.
 func (c *Config) checkRest(d *config.Document) {
 	if c.Admin.Listen != "" && !loopback(c.Admin.Listen) {
 		const text = "is not a local address; write one like 127.0.0.1:8787, and use an ssh tunnel from elsewhere"
@@ -176,7 +176,7 @@ func (c *Config) checkRest(d *config.Document) {
 		d.Fault("is not a local address; write one like 127.0.0.1:9787", "metrics", "listen")
 	}
 	if c.Metrics.Listen != "" && c.Metrics.Listen == c.Admin.Listen && !strings.HasSuffix(c.Metrics.Listen, ":0") {
-		d.Fault("is the address of the admin's page, too; give it a port of its own", "metrics", "listen")
+		d.Fault("is the address of the admin page, too; give it another port", "metrics", "listen")
 	}
 	for i, o := range c.Overrides {
 		samePath := func(p engine.PlaceBudget) bool { return p.Path == o.Path }
@@ -208,7 +208,7 @@ func loopback(address string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// engineFaults reports the faults of an engine's table, except for keys that have a fault already.
+// engineFaults adds the faults of an engine's table, except for keys that have a fault already.
 func engineFaults(d *config.Document, i int, err error) {
 	if err == nil {
 		return
@@ -233,7 +233,7 @@ func (c *Config) Clock(now func() time.Time) func() time.Time {
 	return func() time.Time { return now().In(zone) }
 }
 
-// Component is an interface or a plugin that a configuration may have, and the structs that its table is read into.
+// Component is an interface or a plugin that a configuration may have. Into are the structs for its table.
 type Component struct {
 	Name, Doc string
 	Into      []any
@@ -254,21 +254,21 @@ func Components() (interfaces, plugins []Component) {
 	return interfaces, plugins
 }
 
-// checkPaths finds paths that begin with an unknown interface. A path of an older file may
-// begin with the former name of an interface; it gets the present one.
+// checkPaths reports paths that begin with an unknown interface, and paths of users or places where the other
+// kind is needed.
 func (c *Config) checkPaths(d *config.Document) {
 	check := func(p *core.Path, at ...any) { c.checkPath(d, p, at) }
 	person := func(p *core.Path, at ...any) {
 		check(p, at...)
 		if !p.IsZero() && !p.IsPerson() {
-			d.Fault(`is not a person; write it like "telegram/@user/1000"`, at...)
+			d.Fault(`is not a user; write it like "telegram/@user/1000"`, at...)
 		}
 	}
 	place := func(p *core.Path, at ...any) {
 		check(p, at...)
 		e := p.Elements()
 		if len(e) > 1 && e[1] == "@user" {
-			d.Fault("is the path of a person; write the path of a place, as /id shows it there", at...)
+			d.Fault("is the path of a user; write the path of a place, as /id shows it there", at...)
 		}
 	}
 	each := func(list []core.Path, check func(*core.Path, ...any), at ...any) {
@@ -291,7 +291,7 @@ func (c *Config) checkPaths(d *config.Document) {
 		place(&o.Path, "override", i, "path")
 		first := slices.IndexFunc(c.Overrides, func(former Override) bool { return former.Path == o.Path })
 		if first < i && !o.Path.IsZero() {
-			d.Fault(fmt.Sprintf("is that of override[%d], too; write both in one", first), "override", i, "path")
+			d.Fault(fmt.Sprintf("is the path of override[%d], too; merge the two", first), "override", i, "path")
 		}
 	}
 	for i := range c.Grants {
@@ -300,7 +300,8 @@ func (c *Config) checkPaths(d *config.Document) {
 	}
 }
 
-// checkPath finds a path that begins with an unknown interface, and replaces that of an older file.
+// checkPath reports a path that begins with an unknown interface. It replaces an interface name of older
+// versions by the present one.
 func (c *Config) checkPath(d *config.Document, p *core.Path, at []any) {
 	first := p.Interface()
 	_, table := c.kinds[first]
@@ -318,9 +319,8 @@ func (c *Config) checkPath(d *config.Document, p *core.Path, at []any) {
 	}
 }
 
-// formerly returns the interface that older files call "telegram_bot", "discord_bot" or
-// "discord_interface". If the configuration has one interface of that driver, it is that
-// one, whatever its name.
+// formerly returns the present name of an interface that older files call "telegram_bot", "discord_bot" or
+// "discord_interface". If the configuration has exactly one interface of that driver, formerly returns its name.
 func (c *Config) formerly(name string) (now string, ok bool) {
 	stem, cut := strings.CutSuffix(name, "_bot")
 	if !cut {
@@ -343,8 +343,8 @@ func (c *Config) formerly(name string) (now string, ok bool) {
 	return now, true
 }
 
-// WalkConfig calls f with each secret of a configuration in plain text, and with the
-// program of each command that the bot starts (key "command").
+// WalkConfig calls f with each secret of a configuration in plain text, and with the program of each command line
+// that the bot runs (key "command").
 func WalkConfig(c *Config, f func(key, text string)) {
 	c.walk(func(path string, v reflect.Value) {
 		key := path[strings.LastIndexByte(path, '.')+1:]
@@ -365,7 +365,7 @@ func WalkConfig(c *Config, f func(key, text string)) {
 	})
 }
 
-// digest is the same for configurations of which no setting differs but those of one machine.
+// digest returns a hash of the configuration, without settings that may differ between machines.
 func (c *Config) digest() string {
 	ofMachine := []string{"bot.data_dir", "store.worker", "metrics.listen", "admin.listen", "log.level", "log.format"}
 	sum := sha256.New()

@@ -34,7 +34,7 @@ func (b *Bot) engineOptions(p *parts) engine.Options {
 	}
 }
 
-func (b *Bot) engines(p *parts) (*engine.Chain, error) {
+func (b *Bot) newChain(p *parts) (*engine.Chain, error) {
 	chain, err := engine.New(p.Config.Engines, b.engineOptions(p))
 	if err != nil {
 		return nil, UsageError{err}
@@ -43,8 +43,8 @@ func (b *Bot) engines(p *parts) (*engine.Chain, error) {
 	return chain, nil
 }
 
-// budget makes the budget of the places, the users and the bot; nil without a database.
-func (b *Bot) budget(p *parts) *engine.Budget {
+// newBudget makes the budget of places, users and the whole bot; nil without a database.
+func (b *Bot) newBudget(p *parts) *engine.Budget {
 	if b.Data.usage == nil {
 		return nil
 	}
@@ -61,8 +61,8 @@ func (b *Bot) budget(p *parts) *engine.Budget {
 	return engine.NewBudget(all, o, b.InForce().budget)
 }
 
-// small makes the recon by a small model, if the configuration names one.
-func (b *Bot) small(p *parts) (*recon.Small, error) {
+// smallRecon makes the recon by a small model, if the configuration names an engine for it; nil otherwise.
+func (b *Bot) smallRecon(p *parts) (*recon.Small, error) {
 	for _, e := range p.Config.Engines {
 		name := cmp.Or(e.Name, e.Provider)
 		if name == "" || name != p.Config.Prompt.Recon {
@@ -79,6 +79,7 @@ func (b *Bot) small(p *parts) (*recon.Small, error) {
 	return nil, nil
 }
 
+// budgeted asks a chain within the budget in force.
 type budgeted struct {
 	bot   *Bot
 	chain *engine.Chain
@@ -89,8 +90,8 @@ func (a budgeted) Ask(ctx context.Context, q core.Question) (llm.Answer, error) 
 	return a.chain.Within(a.bot.InForce().budget, nil).Ask(ctx, q)
 }
 
-// embed lets memories be found by meaning, with the first engine that has a model for that.
-func (b *Bot) embed(p *parts) {
+// setEmbedder sets the model for semantic search in memories: that of the first engine with an embedding model.
+func (b *Bot) setEmbedder(p *parts) {
 	if b.Data.DB == nil {
 		return
 	}
@@ -109,24 +110,24 @@ func (b *Bot) embed(p *parts) {
 	b.Data.DB.SetEmbedder(by)
 }
 
-// usageStore implements engine.Ledger on the database. Every use is counted twice: for the
-// place, and for the people who caused it, in shares. Sums of the day are held in memory; they
-// are written in the commits that a turn makes anyway.
+// usageStore implements engine.Ledger on the database. Each use counts twice: for the place, and in shares for
+// the users who caused it. The sums of the day are held in memory. Uses are written with the commits that turns
+// make anyway.
 type usageStore struct {
 	bot *Bot
 	db  *memory.DB
 
 	mu      sync.Mutex
 	day     string
-	sums    map[core.Path]engine.Spending // of the day, by place and by person
+	sums    map[core.Path]engine.Spending // of the day, by place and by user; nil: not read yet
 	writing sync.WaitGroup
 
-	// Of a bot of several processes: what this one used on the day, by place, and what it may use of
-	// each limit.
+	// If several processes share the budgets: how many tokens this one used on the day, by place, and how many
+	// of each limit it has taken for itself, by the limit's scope.
 	used, allotted map[core.Path]int64
 }
 
-// allotted is how much of a limit all processes have taken for themselves on a day.
+// allotted is how many tokens of a limit all processes together have taken for themselves on a day.
 type allotted struct {
 	Day    string `json:"day"`
 	Tokens int64  `json:"tokens"`
@@ -134,21 +135,22 @@ type allotted struct {
 
 const (
 	allottedKey = "allotted"
-	allotments  = 50 // a process takes at least this part of a limit at once
+	allotments  = 50 // a process takes at least 1/allotments of a limit at once
 )
 
-// room implements engine.BudgetOptions.
+// room implements engine.BudgetOptions.Room: it returns how many tokens this process may use of a limit. If it has
+// taken fewer than wanted, it takes more.
 func (l *usageStore) room(ctx context.Context, day string, scope core.Path, limit, wanted int64) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.turnTo(ctx, day); err != nil {
+	if err := l.loadDay(ctx, day); err != nil {
 		return 0, err
 	}
 	left := l.left(scope)
 	if left >= wanted {
 		return left, nil
 	}
-	before := l.spent(scope).Tokens // of all processes, when this one looked last
+	before := l.spent(scope).Tokens // by all processes, as this one read it last
 	var taken int64
 	err := values.Edit(ctx, l.db.Items("budget"), scope, allottedKey, func(all *allotted) (keep bool, err error) {
 		if all.Day != day {
@@ -165,7 +167,7 @@ func (l *usageStore) room(ctx context.Context, day string, scope core.Path, limi
 	return left + taken, nil
 }
 
-// left returns how much this process may still use of what it took of a limit. l.mu is held.
+// left returns how many of the tokens that this process took of a limit it has not used yet. l.mu is held.
 func (l *usageStore) left(scope core.Path) int64 {
 	left := l.allotted[scope]
 	for place, tokens := range l.used {
@@ -176,8 +178,8 @@ func (l *usageStore) left(scope core.Path) int64 {
 	return left
 }
 
-// giveBack lets other processes use what this one took and did not use.
-func (l *usageStore) giveBack(ctx context.Context) error {
+// returnUnused returns the unused tokens that this process took, so that others can use them.
+func (l *usageStore) returnUnused(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var errs []error
@@ -195,8 +197,8 @@ func (l *usageStore) giveBack(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// readAgain lets what all processes used be read again.
-func (l *usageStore) readAgain() {
+// invalidate drops the sums, so that the usage of all processes is read again.
+func (l *usageStore) invalidate() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sums = nil
@@ -206,39 +208,39 @@ func (l *usageStore) readAgain() {
 func (l *usageStore) Record(ctx context.Context, u engine.Use) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.turnTo(ctx, u.Day); err != nil {
+	if err := l.loadDay(ctx, u.Day); err != nil {
 		return err
 	}
 	uses := []memory.Use{{Day: u.Day, Person: u.Place, Engine: u.Engine, Calls: 1, Usage: u.Usage}}
-	l.add(u.Place, u.Engine, u.Usage)
+	l.addToSums(u.Place, u.Engine, u.Usage)
 	l.used[u.Place] += int64(u.Usage.In + u.Usage.Out)
 	for i, person := range u.People {
 		share, _ := u.Share(i)
 		uses = append(uses, memory.Use{Day: u.Day, Person: person, Engine: u.Engine, Calls: 1, Usage: share})
-		l.add(person, u.Engine, share)
+		l.addToSums(person, u.Engine, share)
 	}
 	written := l.db.AddUse(uses...)
 	l.writing.Go(func() {
 		if err := <-written; err != nil {
-			l.bot.log.Error("use not written", "err", err)
+			l.bot.log.Error("usage not written", "err", err)
 		}
 	})
 	return nil
 }
 
-func (l *usageStore) add(whose core.Path, name string, u llm.Usage) {
+func (l *usageStore) addToSums(whose core.Path, name string, u llm.Usage) {
 	s := l.sums[whose]
 	s.Tokens += int64(u.In + u.Out)
 	s.Cost += l.bot.InForce().Config.Cost(name, u)
 	l.sums[whose] = s
 }
 
-// turnTo makes sure that the sums are those of the day. l.mu is held.
-func (l *usageStore) turnTo(ctx context.Context, day string) error {
+// loadDay reads the sums of a day, unless they are loaded. l.mu is held.
+func (l *usageStore) loadDay(ctx context.Context, day string) error {
 	if l.day == day && l.sums != nil {
 		return nil
 	}
-	l.writing.Wait() // what is not written yet counts, too
+	l.writing.Wait() // so that the database has every use
 	uses, err := l.db.Uses(ctx, day, day)
 	if err != nil {
 		return fmt.Errorf("usage: %w", err)
@@ -248,7 +250,7 @@ func (l *usageStore) turnTo(ctx context.Context, day string) error {
 	}
 	l.day, l.sums = day, make(map[core.Path]engine.Spending)
 	for _, u := range uses {
-		l.add(u.Person, u.Engine, u.Usage)
+		l.addToSums(u.Person, u.Engine, u.Usage)
 	}
 	return nil
 }
@@ -257,13 +259,13 @@ func (l *usageStore) turnTo(ctx context.Context, day string) error {
 func (l *usageStore) Spent(ctx context.Context, day string, scope core.Path) (engine.Spending, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.turnTo(ctx, day); err != nil {
+	if err := l.loadDay(ctx, day); err != nil {
 		return engine.Spending{}, err
 	}
 	return l.spent(scope), nil
 }
 
-// spent is Spent of the day that the sums are of. l.mu is held.
+// spent is Spent for the loaded day. l.mu is held.
 func (l *usageStore) spent(scope core.Path) (all engine.Spending) {
 	if scope.IsPerson() {
 		return l.sums[scope]
@@ -277,7 +279,7 @@ func (l *usageStore) spent(scope core.Path) (all engine.Spending) {
 	return all
 }
 
-// Cost is what a use of an engine or of speech costs, by the prices of the configuration.
+// Cost returns the cost of a use of an engine or of speech, by the prices of the configuration.
 func (c *Config) Cost(name string, u llm.Usage) float64 {
 	for _, e := range c.Engines {
 		if e.Name == name || e.Name == "" && e.Provider == name {
@@ -297,7 +299,7 @@ func (c *Config) Cost(name string, u llm.Usage) float64 {
 func Spending(uses []memory.Use) (rows []memory.Use) {
 	for _, u := range uses {
 		if u.Person.IsPerson() {
-			continue // each use is there for its place, too
+			continue // the row of the place has the same use
 		}
 		i := slices.IndexFunc(rows, func(s memory.Use) bool { return s.Day == u.Day && s.Engine == u.Engine })
 		if i < 0 {
@@ -311,14 +313,13 @@ func Spending(uses []memory.Use) (rows []memory.Use) {
 	return rows
 }
 
-// NarrowEngines finds the engines whose limits are too small for any prompt in some
-// place. Turns never ask them there.
-func (b *Bot) NarrowEngines(ctx context.Context) (found []core.Finding) {
-	o, c := b.options(b.InForce()), b.InForce().Config
+// EnginesTooSmall finds engines whose limits are too small for any prompt in some place. Turns never ask them there.
+func (b *Bot) EnginesTooSmall(ctx context.Context) (found []core.Finding) {
+	o, c := b.turnOptions(b.InForce()), b.InForce().Config
 	o.Plugins.Injectors, o.Plugins.Recons, o.Plugins.Bios = nil, nil, nil // a check connects to nothing
 	turns := turn.New(o)
 	for _, e := range c.Engines {
-		for _, place := range c.samples() {
+		for _, place := range c.samplePlaces() {
 			if e.Disabled {
 				continue
 			}
@@ -337,8 +338,8 @@ func (b *Bot) NarrowEngines(ctx context.Context) (found []core.Finding) {
 	return found
 }
 
-// samples returns places whose smallest prompts differ.
-func (c *Config) samples() (places []core.Path) {
+// samplePlaces returns places whose smallest prompts differ: one for each interface and for each persona.
+func (c *Config) samplePlaces() (places []core.Path) {
 	for _, e := range c.Enabled {
 		if p, err := core.MakePath(e.Name, "1"); err == nil {
 			places = append(places, p)
@@ -364,7 +365,7 @@ func ProbeEngines(ctx context.Context, chain *engine.Chain) (list []core.Finding
 	}
 	if len(list) == 0 {
 		list = append(list, core.Finding{
-			What: "none", Found: "the built-in one alone answers", Fix: "add an [[engine]] for real conversations",
+			What: "none", Found: "only the built-in engine answers", Fix: "add an [[engine]] for real conversations",
 		})
 	}
 	return list
@@ -402,8 +403,8 @@ func engineFix(err error) string {
 	return failureCause(m) + ": " + txt.Line(fmt.Sprint(m.Err))
 }
 
-// failureCause says how an engine failed, without its own words, which may quote what was said; "" if
-// that is not known.
+// failureCause describes why an engine failed, without its error text, which may quote messages; "" if the
+// cause is unknown.
 func failureCause(e *llm.Error) string {
 	switch {
 	case e.Status == 401 || e.Status == 403:

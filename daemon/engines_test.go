@@ -56,7 +56,7 @@ func TestQuestionsOfPluginsHoldTheBudget(t *testing.T) {
 		close(answer)
 		return <-first
 	}
-	l := Life{Config: c, Log: e.Logger(c, 0), Interfaces: InterfacesToLookAt, Look: look}
+	l := RunOptions{Config: c, Log: e.Logger(c, 0), Interfaces: InspectionInterfaces, Inspect: look}
 	if err := e.Run(t.Context(), l); err != nil {
 		t.Fatal(err)
 	}

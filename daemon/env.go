@@ -18,30 +18,30 @@ import (
 	"synthbot/memory"
 )
 
-// Env is what a bot gets from the process that runs it.
+// Env is the process around a bot: its streams, environment and clock.
 type Env struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Getenv   func(string) string
 	Clock    func() time.Time
 	Version  string
-	File     string // the configuration file; empty: the first of the usual places
+	File     string // the configuration file; empty: the first of usualFiles that exists
 
-	Patience time.Duration             // with the database; 0: its default
-	Fault    func(job string)          // of the database, for tests
-	Stuck    func(job string)          // is called when the database makes no progress
-	Stopping func(grace time.Duration) // is called when the bot begins to stop
+	Patience   time.Duration             // how long a database job may run; 0: the default of package memory
+	BeforeJob  func(job string)          // is called before each database job, for tests
+	OnStuck    func(job string)          // is called when a database job makes no progress
+	OnStopping func(grace time.Duration) // is called when the bot begins to stop
 
 	levels logs.Levels
-	lines  admin.Lines // of the log, for the page
+	lines  admin.Lines // the latest log lines, for the admin page
 }
 
 // StoreOptions returns the options for all databases.
 func (e *Env) StoreOptions() memory.Options {
-	return memory.Options{OnStuck: e.Stuck, Patience: e.Patience, BeforeJob: e.Fault}
+	return memory.Options{OnStuck: e.OnStuck, Patience: e.Patience, BeforeJob: e.BeforeJob}
 }
 
-// Load reads the configuration and the files that it names. It returns all faults at once.
+// Load reads the configuration and the files that it names. Its error reports all problems at once.
 func (e *Env) Load() (*Config, error) {
 	c := &Config{File: e.ConfigFile(), stamps: make(stamps)}
 	o := config.Options{Getenv: e.Getenv, Open: func(file string) (io.ReadCloser, error) {
@@ -64,8 +64,7 @@ func (e *Env) Load() (*Config, error) {
 
 var usualFiles = []string{"config.toml", ServiceConfig}
 
-// ConfigFile returns the configuration file: the given one, or the first of the usual ones
-// that exists, or "".
+// ConfigFile returns the configuration file: the given one, or the first of the usual ones that exists, or "".
 func (e *Env) ConfigFile() string {
 	asked := cmp.Or(e.File, e.Getenv("SYNTHBOT_CONFIG"))
 	if asked != "" {
@@ -79,7 +78,7 @@ func (e *Env) ConfigFile() string {
 	return ""
 }
 
-// MustLoad is Load for commands that need a file.
+// MustLoad is Load for commands that need a configuration file.
 func (e *Env) MustLoad() (*Config, error) {
 	c, err := e.Load()
 	if err == nil && c.File == "" {
@@ -115,7 +114,7 @@ type UsageError struct{ error }
 // Usagef returns a UsageError.
 func Usagef(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
 
-// Paths of a service.
+// Paths of a bot that runs as a systemd service.
 const (
 	ServiceConfig = "/etc/synthbot/config.toml"
 	ServiceState  = "/var/lib/synthbot"
@@ -128,7 +127,7 @@ func (c *Config) DataDir(getenv func(string) string) (string, error) {
 		return c.Beside(c.Bot.DataDir), nil
 	case getenv("STATE_DIRECTORY") != "":
 		return getenv("STATE_DIRECTORY"), nil
-	case isFile(c.File, ServiceConfig):
+	case samePath(c.File, ServiceConfig):
 		return ServiceState, nil
 	case getenv("XDG_STATE_HOME") != "":
 		return filepath.Join(getenv("XDG_STATE_HOME"), "synthbot"), nil
@@ -138,12 +137,11 @@ func (c *Config) DataDir(getenv func(string) string) (string, error) {
 	return "", Usagef("no place for the database: set data_dir in [bot], or $STATE_DIRECTORY or $HOME")
 }
 
-// isFile reports whether a name, relative or not, is that of the file. The service's data are in
-// one place for all commands, also before its first start: systemd sets $STATE_DIRECTORY for the
-// daemon alone.
-func isFile(name, file string) bool {
+// samePath reports whether a file name, relative or absolute, means the absolute path. DataDir uses it because
+// systemd sets $STATE_DIRECTORY for the daemon alone, and other commands must find the same directory.
+func samePath(name, path string) bool {
 	full, err := filepath.Abs(name)
-	return err == nil && name != "" && full == file
+	return err == nil && name != "" && full == path
 }
 
 // Beside resolves a path of the configuration file against its folder.
@@ -154,13 +152,13 @@ func (c *Config) Beside(path string) string {
 	return filepath.Join(filepath.Dir(c.File), path)
 }
 
-// WriteFile writes a file completely, or not at all. A new file gets the owner of the one that it replaces.
+// WriteFile writes a file completely, or not at all. It keeps the owner of a file that it replaces.
 func WriteFile(file string, data []byte, mode fs.FileMode) error {
 	return writeFile(file, data, mode, keepOwner)
 }
 
-// writeFile is WriteFile with a choice of the owner.
-func writeFile(file string, data []byte, mode fs.FileMode, own func(f *os.File, former string) error) error {
+// writeFile is WriteFile with a function that sets the owner of the new file.
+func writeFile(file string, data []byte, mode fs.FileMode, setOwner func(f *os.File, former string) error) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
@@ -169,7 +167,7 @@ func writeFile(file string, data []byte, mode fs.FileMode, own func(f *os.File, 
 		return err
 	}
 	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(mode), own(f, file), f.Sync(), f.Close())
+	err = errors.Join(err, f.Chmod(mode), setOwner(f, file), f.Sync(), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), file)
 	}
@@ -190,7 +188,7 @@ func keepOwner(f *os.File, former string) error {
 	}
 	owner, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || os.Geteuid() != 0 && int(owner.Uid) == os.Geteuid() {
-		return nil // it is the owner already
+		return nil // the new file has that owner already
 	}
 	return f.Chown(int(owner.Uid), int(owner.Gid))
 }

@@ -10,11 +10,11 @@ import (
 func TestStateOfService(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "config.toml")
-	if !isFile(file, file) || isFile(filepath.Join(dir, "other.toml"), file) || isFile("", file) {
+	if !samePath(file, file) || samePath(filepath.Join(dir, "other.toml"), file) || samePath("", file) {
 		t.Error("it is found where it is not, or not where it is")
 	}
 	t.Chdir(dir)
-	if !isFile("./config.toml", file) {
+	if !samePath("./config.toml", file) {
 		t.Error("a relative name of the same file")
 	}
 	c := &Config{File: ServiceConfig}

@@ -8,8 +8,7 @@ import (
 	"synthbot/core/watch"
 )
 
-// TestWhyTellsWhatThePlanMeant: an admin who asks why is shown what the model said
-// of its plan.
+// TestWhyTellsWhatThePlanMeant: an admin who asks why is shown what the model said of its plan.
 func TestWhyTellsWhatThePlanMeant(t *testing.T) {
 	sure := 0.9
 	e := watch.TurnEnd{Trace: &watch.Trace{Plans: []core.Plan{

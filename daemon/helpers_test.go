@@ -27,8 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// onlyPDF is a file in the working directory. Where it exists, a process that reads a
-// PDF holds its lock until it ends.
+// onlyPDF is a file in the working directory. Where it exists, a process that reads a PDF holds its lock until it ends.
 const onlyPDF = "only-pdf"
 
 // refuseSecond ends this process if another one holds the lock of onlyPDF.

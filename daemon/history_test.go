@@ -38,7 +38,7 @@ func TestLastWords(t *testing.T) {
 	b := &Bot{env: &Env{Clock: time.Now}, Data: &Storage{Store: db, DB: db}}
 	b.parts.Store(&parts{Config: c})
 	call := command.Call{Path: core.MustPath("telegram/1000"), Args: map[string]string{"path": place.String()}}
-	text, err := (&chatCommands{b}).lastWords(t.Context(), call)
+	text, err := (&chatCommands{b}).history(t.Context(), call)
 	lines := strings.Split(text, "\n")
 	if err != nil || len(lines) != 10 || lines[0] != "21:00 Ann: word 5." || lines[9] != "21:00 Ann: word 14." {
 		t.Errorf("it shows %q, %v", text, err)

@@ -27,11 +27,11 @@ import (
 // driver is a type of interface that a configuration may name.
 type driver struct {
 	kind, doc string
-	fixed     bool // changes with a restart only
+	fixed     bool // changes apply after a restart only
 	// config makes the driver's own configuration struct.
 	config func() any
-	// make makes the interface. If several processes may serve it, each a part, it makes one for each
-	// part, all of the same name.
+	// make makes the interface. If several processes may share it, make returns one interface for each
+	// part, all with the same name.
 	make func(m maker, own any) ([]core.Interface, error)
 }
 
@@ -94,11 +94,12 @@ func makeTelegram(m maker, own any) ([]core.Interface, error) {
 }
 
 func findDriver(kind string) (driver, bool) {
-	i := slices.IndexFunc(drivers, func(d driver) bool { return d.kind == kind })
-	if i < 0 {
-		return driver{}, false
+	for _, d := range drivers {
+		if d.kind == kind {
+			return d, true
+		}
 	}
-	return drivers[i], true
+	return driver{}, false
 }
 
 // decodeInterfaces reads each interface's table with its driver's own struct.
@@ -150,21 +151,21 @@ func (e *enabled) Account() account {
 	return account{}
 }
 
-// checkAccounts finds accounts that two interfaces would serve: each message would be
-// answered twice, or by one of them at random.
+// checkAccounts reports accounts that two interfaces would serve: both would answer each message, or either of
+// them at random.
 func (c *Config) checkAccounts() {
 	served := make(map[account]string)
 	for _, e := range c.Enabled {
 		a := e.Account()
 		other := served[a]
 		if !a.Token.IsZero() && other != "" {
-			e.table.Fault("is that of interfaces."+other+", too; one account is served once", "token")
+			e.table.Fault("is the token of interfaces."+other+", too; an account can have one interface only", "token")
 		}
 		served[a] = e.Name
 	}
 }
 
-// fault reports an error of the driver, at the key that the error names, if any.
+// fault adds an error of the driver to the configuration's faults, at the key that the error names, if any.
 func (e *enabled) fault(err error) {
 	text := strings.TrimPrefix(txt.Line(err.Error()), e.Name+": ")
 	var at []any
@@ -178,15 +179,16 @@ func (e *enabled) fault(err error) {
 	e.table.Fault(text, at...)
 }
 
+// enabled is an interface that the configuration enables.
 type enabled struct {
 	Name string
 	driver
 	Own   any
-	offer settings.Patterns // of its actions that are offered
+	offer settings.Patterns // the actions that models are offered
 	table config.Table
 }
 
-// withholds reports whether an action is one of the interface that no model is offered.
+// withholds reports whether an action belongs to the interface and is not offered to models.
 func (e *enabled) withholds(d *action.Definition) bool {
 	return d.Owner == e.Name && !d.IsMessage() && !e.offer.Match(strings.TrimSuffix(d.Name, "_"+e.Name))
 }
@@ -198,7 +200,7 @@ func driverNames() (names []string) {
 	return names
 }
 
-// Account makes an interface of that platform for a token alone; nil if there is no such platform.
+// Account makes an interface of a platform from a token, for probes; nil if there is no such platform.
 func (p *Env) Account(platform, apiURL string, token secret.Secret) (core.Interface, error) {
 	d, ok := findDriver(platform)
 	if !ok {
@@ -212,7 +214,7 @@ func (p *Env) Account(platform, apiURL string, token secret.Secret) (core.Interf
 	if err := config.Read(platform, []byte(table), own, config.Options{Getenv: p.Getenv}); err != nil {
 		return nil, err
 	}
-	b := p.newBot(Life{Log: slog.New(slog.DiscardHandler)})
+	b := p.newBot(RunOptions{Log: slog.New(slog.DiscardHandler)})
 	b.Data = &Storage{Store: EmptyStore{}}
 	made, err := b.maker(b.InForce()).make(d, platform, own)
 	if err != nil {
@@ -225,9 +227,11 @@ func (p *Env) Account(platform, apiURL string, token secret.Secret) (core.Interf
 type maker struct {
 	*Bot
 	config *Config
-	name   string       // of the interface that is made now
-	log    *slog.Logger // of it
-	state  *state       // of it
+
+	// Of the interface that is made now.
+	name  string
+	log   *slog.Logger
+	state *interfaceState
 }
 
 func (b *Bot) maker(p *parts) maker { return maker{Bot: b, config: p.Config} }
@@ -235,8 +239,8 @@ func (b *Bot) maker(p *parts) maker { return maker{Bot: b, config: p.Config} }
 // specs returns the chat commands in force.
 func (m *maker) specs() []command.Spec { return m.InForce().Commands.Specs(core.RankBot) }
 
-// makeInterfaces makes the interfaces of a bot. It keeps former ones that did not change.
-type makeInterfaces func(m maker) ([]core.Interface, error)
+// interfaceMaker makes the interfaces of a bot. It keeps running ones whose configuration did not change.
+type interfaceMaker func(m maker) ([]core.Interface, error)
 
 // EnabledInterfaces makes the interfaces that the configuration enables.
 func EnabledInterfaces(m maker) ([]core.Interface, error) {
@@ -261,18 +265,18 @@ func EnabledInterfaces(m maker) ([]core.Interface, error) {
 
 func (m maker) make(d driver, name string, own any) (_ []core.Interface, err error) {
 	m.name, m.log = name, logs.Room(m.Bot.log, "interfaces/"+name)
-	if m.state, err = m.Data.state(name); err != nil {
+	if m.state, err = m.Data.interfaceState(name); err != nil {
 		return nil, err
 	}
 	return d.make(m, own)
 }
 
-// unchanged returns the former interface, in all its parts, if it was made for an equal table and runs; else nil.
+// unchanged returns all parts of the running interface if none has failed and its configuration is the same; else nil.
 func (m *maker) unchanged(e enabled) []core.Interface {
 	same := func(was enabled) bool {
 		return was.Name == e.Name && was.kind == e.kind && reflect.DeepEqual(was.Own, e.Own)
 	}
-	parts := m.InForce().named(e.Name)
+	parts := m.InForce().interfacesNamed(e.Name)
 	failed := slices.ContainsFunc(parts, func(i core.Interface) bool { return m.workers.failed(i) })
 	if failed || !slices.ContainsFunc(m.InForce().Config.Enabled, same) {
 		return nil
@@ -280,16 +284,16 @@ func (m *maker) unchanged(e enabled) []core.Interface {
 	return parts
 }
 
-type offerer interface {
-	// CommandsChanged says that there may be other commands or admins from now on. It does not block.
+type commandOfferer interface {
+	// CommandsChanged is called after the chat commands or the admins may have changed. It must not block.
 	CommandsChanged()
 }
 
-// consoleName is the name of the interface of terminals that attach to a bot.
+// consoleName is the name of the interface for terminals that attach to a bot.
 const consoleName = "console"
 
-// ReachableInterfaces makes the enabled interfaces, and one for terminals that attach by the
-// control socket, unless the daemon has a console of that name.
+// ReachableInterfaces makes the enabled interfaces, and one for terminals that attach over the
+// control socket, unless an interface named console is enabled.
 func ReachableInterfaces(m maker) ([]core.Interface, error) {
 	return withConsole(m, func() core.Interface {
 		server := m.InForce().consoleServer()
@@ -300,12 +304,12 @@ func ReachableInterfaces(m maker) ([]core.Interface, error) {
 	})
 }
 
-// InterfacesToLookAt makes the enabled interfaces and a terminal, for commands that only look.
-func InterfacesToLookAt(m maker) ([]core.Interface, error) {
+// InspectionInterfaces makes the enabled interfaces and a console, for commands that do not run the bot.
+func InspectionInterfaces(m maker) ([]core.Interface, error) {
 	return withConsole(m, func() core.Interface { return console.New(console.Options{In: m.env.In, Out: m.env.Out}) })
 }
 
-// withConsole makes the enabled interfaces, and a console if none is enabled.
+// withConsole makes the enabled interfaces, and a console if none of them has its name.
 func withConsole(m maker, make func() core.Interface) ([]core.Interface, error) {
 	all, err := EnabledInterfaces(m)
 	named := func(i core.Interface) bool { return i.Name() == consoleName }
@@ -315,18 +319,19 @@ func withConsole(m maker, make func() core.Interface) ([]core.Interface, error) 
 	return append(all, make()), nil
 }
 
-// consoleServer serves attached terminals; nil if the daemon has a console of its own.
+// consoleServer returns the server for attached terminals; nil if the daemon has a console of its own.
 func (p *parts) consoleServer() *console.Server {
 	for _, i := range p.Interfaces {
-		if h, ok := i.(*console.Server); ok {
-			return h
+		if server, ok := i.(*console.Server); ok {
+			return server
 		}
 	}
 	return nil
 }
 
-// Terminal makes a terminal alone. Its arrow keys bring back what users typed in the place, and Tab completes commands.
-func Terminal(o console.Options, place core.Path) makeInterfaces {
+// Terminal makes only a terminal. Its arrow keys recall lines that users typed in the place, and Tab completes
+// commands.
+func Terminal(o console.Options, place core.Path) interfaceMaker {
 	return func(m maker) ([]core.Interface, error) {
 		o.History, o.Complete = m.Data.typedLines(m.Bot.log, place), (&chatCommands{m.Bot}).complete
 		return []core.Interface{console.New(o)}, nil
@@ -358,13 +363,13 @@ func (s *Storage) typedLines(log *slog.Logger, place core.Path) func(context.Con
 			return err
 		})
 		if err != nil {
-			log.Warn("history of the terminal", "err", err)
+			log.Warn("no history for the terminal", "err", err)
 		}
 		return lines
 	}
 }
 
-// NoInterface is the error of a configuration that enables none.
+// NoInterface returns the error of a configuration that enables no interface.
 func (c *Config) NoInterface() error {
 	return Usagef(
 		"%s: interfaces: none is enabled, so no user could reach the bot; enable one, or try `synthbot chat`", c.File)

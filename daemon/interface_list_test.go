@@ -22,12 +22,12 @@ func TestTypedLines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := Life{Config: c, Log: p.Logger(c, slog.LevelError), Grace: time.Minute, Attended: true}
+	l := RunOptions{Config: c, Log: p.Logger(c, slog.LevelError), Grace: time.Minute, Attended: true}
 	l.Interfaces = Terminal(console.Options{In: strings.NewReader("hello\nand again\n"), Out: io.Discard, User: "jay"}, place)
 	if err := p.Run(t.Context(), l); err != nil {
 		t.Fatal(err)
 	}
-	l.Look = func(b *Bot) error {
+	l.Inspect = func(b *Bot) error {
 		if got := b.Data.typedLines(b.log, place)(t.Context()); !slices.Equal(got, []string{"hello", "and again"}) {
 			t.Errorf("the arrow keys bring back %q", got)
 		}
@@ -53,7 +53,7 @@ func TestInterfaceStays(t *testing.T) {
 		former := console.New(console.Options{Name: kind, In: strings.NewReader(""), Out: io.Discard})
 		d, _ := findDriver(kind)
 		one := enabled{Name: kind, driver: d, Own: d.config()}
-		b := (&Env{Clock: time.Now}).newBot(Life{Log: slog.New(slog.DiscardHandler)})
+		b := (&Env{Clock: time.Now}).newBot(RunOptions{Log: slog.New(slog.DiscardHandler)})
 		b.parts.Store(&parts{Config: &Config{Enabled: []enabled{one}}, Interfaces: []core.Interface{former}})
 		m := b.maker(b.InForce())
 		if m.unchanged(one) == nil {

@@ -20,8 +20,7 @@ func TestTwoLimits(t *testing.T) {
 	}
 }
 
-// TestAllowByCommand: of lists of what is available, that of the longest path counts,
-// and of equals the command's.
+// TestAllowByCommand: of lists of what is available, that of the longest path counts, and of equals the command's.
 func TestAllowByCommand(t *testing.T) {
 	db, err := memory.Open(t.TempDir(), memory.Options{})
 	if err != nil {

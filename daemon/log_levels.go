@@ -17,15 +17,15 @@ import (
 	"synthbot/interfaces/console"
 )
 
-// rooms are the packages whose log has a level of its own, besides one for each interface
-// and each plugin, like "interfaces/telegram" and "plugins/web".
+// rooms are the parts of the program whose logs have levels of their own, besides each interface and each
+// plugin, such as "interfaces/telegram" and "plugins/web".
 var rooms = []string{
 	"admin", "cmd", "core", "core/action", "core/document", "core/engine", "core/turn",
 	"interfaces", "memory", "plugins",
 }
 
-// Logger writes to standard error: coloured on a terminal, JSON under systemd, with priorities
-// if the journal reads it. Nothing below least is logged, whatever the configuration says.
+// Logger returns a log to standard error: text on a terminal, JSON elsewhere, with priorities if systemd's
+// journal reads it. Nothing below least is logged, whatever the configuration says.
 func (e *Env) Logger(c *Config, least slog.Level) *slog.Logger { return e.LoggerTo(e.Err, c, least) }
 
 // LoggerTo is Logger with another writer that leads to standard error.
@@ -47,7 +47,7 @@ func (e *Env) LoggerTo(out io.Writer, c *Config, least slog.Level) *slog.Logger 
 	return e.levels.New(out, format, "cmd")
 }
 
-// ErrorPrefix begins a line about an error on standard error: with its priority if systemd's journal reads it.
+// ErrorPrefix returns the prefix of an error line on standard error: its priority if systemd's journal reads it.
 func (e *Env) ErrorPrefix() string {
 	if isJournal(e.Err, e.Getenv("JOURNAL_STREAM")) {
 		return "<3>"
@@ -55,8 +55,8 @@ func (e *Env) ErrorPrefix() string {
 	return ""
 }
 
-// isJournal reports whether what is written there goes to systemd's journal. stream is
-// $JOURNAL_STREAM: the device and inode of what systemd connected.
+// isJournal reports whether systemd's journal reads out. stream is $JOURNAL_STREAM: the device and inode of the
+// stream that systemd connected.
 func isJournal(out io.Writer, stream string) bool {
 	f, ok := out.(*os.File)
 	if !ok || stream == "" {
@@ -70,7 +70,7 @@ func isJournal(out io.Writer, stream string) bool {
 	return ok && stream == fmt.Sprintf("%d:%d", s.Dev, s.Ino)
 }
 
-// Rooms returns the rooms that may be named, in order.
+// Rooms returns the names of all rooms, sorted.
 func (c *Config) Rooms() []string {
 	all := slices.Clone(rooms)
 	for name := range c.Interfaces {
@@ -83,7 +83,7 @@ func (c *Config) Rooms() []string {
 	return all
 }
 
-// room finds a room by its name, or by the last part of it.
+// room finds a room by its name, or by the last element of its name.
 func (c *Config) room(name string) (room string, ok bool) {
 	all := c.Rooms()
 	if slices.Contains(all, name) {

@@ -21,14 +21,14 @@ import (
 	"synthbot/daemon/settings"
 )
 
-// pageServer serves the admin's page. It provides the page's data and executes its commands.
+// pageServer serves the admin page. It implements adminpage.Bot.
 type pageServer struct {
 	bot     *Bot
-	running admin.Running          // running turns, if the page is on
-	served  atomic.Pointer[served] // nil: the page is not served
+	running admin.Running              // the running turns, if the page is on
+	served  atomic.Pointer[servedPage] // nil: the page is not served
 }
 
-type served struct {
+type servedPage struct {
 	*adminpage.Page
 	address string
 }
@@ -37,7 +37,7 @@ func (s *pageServer) serve(ctx context.Context, address string) {
 	var sampling sync.WaitGroup
 	serveHTTP(ctx, s.bot.log, "admin's page", address, func(at net.Addr) http.Handler {
 		p := adminpage.New(s.options())
-		s.served.Store(&served{p, at.String()})
+		s.served.Store(&servedPage{p, at.String()})
 		sampling.Go(func() { p.Run(ctx) })
 		return p.Handler()
 	})
@@ -62,12 +62,10 @@ func (s *pageServer) options() adminpage.Options {
 	}
 }
 
-// Listing implements adminpage.Bot.
 func (s *pageServer) Listing(ctx context.Context, l core.FactPage) ([]core.Fact, string, error) {
 	return s.bot.Data.DB.ListFacts(ctx, l)
 }
 
-// Uses implements adminpage.Bot.
 func (s *pageServer) Uses(ctx context.Context, first, last string) ([]adminpage.Use, error) {
 	uses, err := s.bot.Data.DB.Uses(ctx, first, last)
 	list := make([]adminpage.Use, len(uses))
@@ -80,10 +78,8 @@ func (s *pageServer) Uses(ctx context.Context, first, last string) ([]adminpage.
 	return list, err
 }
 
-// Rooms implements adminpage.Bot.
 func (s *pageServer) Rooms() []string { return s.bot.InForce().Config.Rooms() }
 
-// Settings implements adminpage.Bot.
 func (s *pageServer) Settings(place core.Path) (rows []adminpage.Setting) {
 	p, defaults := s.bot.InForce(), make(map[string]string)
 	if place.IsZero() {
@@ -97,7 +93,7 @@ func (s *pageServer) Settings(place core.Path) (rows []adminpage.Setting) {
 		set := adminpage.Setting{Name: row.Name, Value: row.Value, Set: row.Set, From: row.From}
 		set.Default = defaults[row.Name]
 		if !changed[row.Name] {
-			set.Command, set.Arg, set.Choices = p.changing(row.Name)
+			set.Command, set.Arg, set.Choices = p.changeCommand(row.Name)
 		}
 		changed[row.Name] = true
 		rows = append(rows, set)
@@ -105,8 +101,8 @@ func (s *pageServer) Settings(place core.Path) (rows []adminpage.Setting) {
 	return rows
 }
 
-// shownSettings returns the settings of the configuration for the page, except for what an element of a list leaves out
-// that has no default.
+// shownSettings returns the settings of the configuration for the page. It leaves out unset keys without a default
+// in the elements of lists.
 func (c *Config) shownSettings() (rows []adminpage.Setting) {
 	defaults := make(map[string]string)
 	c.defaults().walk(func(path string, v reflect.Value) { defaults[path] = shownValue(path, v) })
@@ -123,9 +119,9 @@ func (c *Config) shownSettings() (rows []adminpage.Setting) {
 	return rows
 }
 
-// changing returns the chat command that changes a setting of a place, the name of its argument, and the
-// choices for that; "" if no command changes the setting.
-func (p *parts) changing(name string) (command, arg string, choices []string) {
+// changeCommand returns the chat command that changes a setting of a place, the name of its argument, and the
+// argument's choices; "" if no command changes the setting.
+func (p *parts) changeCommand(name string) (command, arg string, choices []string) {
 	switch name {
 	case "persona", "engine":
 		return name, "name", p.choices(name)
@@ -139,7 +135,7 @@ func (p *parts) changing(name string) (command, arg string, choices []string) {
 	return "", "", nil
 }
 
-// choices returns what /persona or /engine takes.
+// choices returns the arguments that /persona or /engine takes.
 func (p *parts) choices(command string) []string {
 	if command == "persona" {
 		return append(p.personas.known(), settings.Default)
@@ -171,10 +167,10 @@ func shownValue(path string, v reflect.Value) string {
 	return credentials().ReplaceAllString(txt.Line(fmt.Sprint(v.Interface())), "//[secret]@")
 }
 
-// credentials matches the user and the password of an address.
+// credentials matches the user and the password in a URL.
 var credentials = txt.Pattern(`//[^/@\s]+@`)
 
-// PageLink returns a link that opens the admin's page. It works once, within ten minutes. The error says why the
+// PageLink returns a link that opens the admin page. It works once, within ten minutes. The error says why the
 // page is not served.
 func (b *Bot) PageLink() (string, error) {
 	s, listen := b.page.served.Load(), b.InForce().Config.Admin.Listen
@@ -185,6 +181,6 @@ func (b *Bot) PageLink() (string, error) {
 		const why = "the daemon's log says why, often because another program uses the port"
 		return "", fmt.Errorf("the page is not served at %s; %s", listen, why)
 	}
-	// Browsers do not send what follows #, so no log contains the ticket.
+	// Browsers do not send the part after #, so the ticket is in no log.
 	return fmt.Sprintf("http://%s/login#%s", s.address, s.Ticket()), nil
 }

@@ -18,7 +18,6 @@ import (
 	"synthbot/plugins/reminders"
 )
 
-// Lists implements adminpage.Bot.
 func (s *pageServer) Lists(ctx context.Context, name string) ([]adminpage.List, error) {
 	k, r := s.bot.Knowledge(), pluginOf[*reminders.Plugin](s.bot.InForce())
 	switch {
@@ -54,7 +53,7 @@ func (s *pageServer) reminders(ctx context.Context, plugin *reminders.Plugin) ([
 	return []adminpage.List{list}, nil
 }
 
-// commands returns the commands of the page's buttons. They are not available in chats.
+// commands returns the commands behind the page's buttons. They are not available in chats.
 func (s *pageServer) commands() []command.Command {
 	return []command.Command{
 		{Do: s.doKnowledge, Spec: command.Spec{
@@ -64,8 +63,8 @@ func (s *pageServer) commands() []command.Command {
 					Name: "what", Brief: "What to do", Required: true,
 					Choices: []string{"sync", "answer", "dismiss", "edit"},
 				},
-				{Name: "id", Brief: "Of the question or the entry"},
-				{Name: "text", Brief: "The answer, or what the entry says", Rest: true},
+				{Name: "id", Brief: "The id of the question or the entry"},
+				{Name: "text", Brief: "The answer, or the new text of the entry", Rest: true},
 			},
 		}},
 		{Do: s.doSwitch, Spec: command.Spec{
@@ -184,8 +183,8 @@ func pageButton(label, command string, args ...string) adminpage.Button {
 	return b
 }
 
-// needs reports whether a plugin must not be turned off, because the configuration is unsafe without it.
-func (c *Config) needs(plugin string) bool {
+// requires reports whether a plugin must stay on, because the configuration's access rules need it.
+func (c *Config) requires(plugin string) bool {
 	return plugin == PairingName && c.Access.Private == PairingName
 }
 
@@ -196,10 +195,10 @@ func (s *pageServer) doSwitch(ctx context.Context, c command.Call) (string, erro
 	chosen := slices.Contains(p.Config.ChosenNames(), name)
 	switches := func(d *action.Definition) bool { return d.Name == name && !d.IsMessage() }
 	switch {
-	case isPlugin && p.Config.needs(name) && !on:
+	case isPlugin && p.Config.requires(name) && !on:
 		return "", core.Errorf(core.Invalid, "access.private is pairing, which needs it: set another access first.")
 	case isPlugin && !chosen:
-		return "", core.Errorf(core.Invalid, "The configuration does not turn it on: add [plugins.%s] there.", name)
+		return "", core.Errorf(core.Invalid, "The configuration does not have it: add [plugins.%s] there.", name)
 	case !isPlugin && !on && !slices.ContainsFunc(p.Snapshot.All(), switches):
 		return "", core.Errorf(core.Invalid, "There is no action of that name that can be turned off.")
 	}
@@ -211,7 +210,7 @@ func (s *pageServer) doSwitch(ctx context.Context, c command.Call) (string, erro
 	if err := s.setSwitch(ctx, core.Path{}, pluginsOff, name, on); err != nil {
 		return "", err
 	}
-	if _, err := b.Reload(); err != nil { // undone, because the next start might fail
+	if _, err := b.Reload(); err != nil { // undo the switch, because the next start might fail
 		const text = "Nothing was changed, because the configuration cannot be read again: %s"
 		failed := core.Errorf(core.Broken, text, txt.Line(err.Error()))
 		return "", errors.Join(failed, s.setSwitch(ctx, core.Path{}, pluginsOff, name, !on))
@@ -223,7 +222,7 @@ func (s *pageServer) doSwitch(ctx context.Context, c command.Call) (string, erro
 func actionsDeny(s *settings.Settings) *settings.Patterns { return &s.ActionsDeny }
 func pluginsOff(s *settings.Settings) *settings.Patterns  { return &s.PluginsOff }
 
-// setSwitch removes a name from a path's list of what is turned off, or adds it.
+// setSwitch removes a name from a path's list of what is turned off, or adds it if on is false.
 func (s *pageServer) setSwitch(
 	ctx context.Context, at core.Path, list func(*settings.Settings) *settings.Patterns, name string, on bool,
 ) error {
@@ -240,7 +239,7 @@ func (s *pageServer) setSwitch(
 // pluginList lists all plugins, whether each is on, and why.
 func (s *pageServer) pluginList() []adminpage.List {
 	c, off := s.bot.InForce().Config, s.bot.changes.At(core.Path{}).PluginsOff
-	list := adminpage.List{Title: "Plugins", Note: "What is turned off here stays off over restarts."}
+	list := adminpage.List{Title: "Plugins", Note: "What is turned off here stays off after a restart."}
 	for _, a := range availablePlugins {
 		_, named := c.Plugins[a.name]
 		chosen := slices.Contains(c.ChosenNames(), a.name)
@@ -248,10 +247,10 @@ func (s *pageServer) pluginList() []adminpage.List {
 		button := pageButton("Turn off", "switch", "what", "plugin", "name", a.name, "to", "off")
 		var why string
 		switch {
-		case chosen && off.Match(a.name) && !c.needs(a.name):
+		case chosen && off.Match(a.name) && !c.requires(a.name):
 			row.Mark, why = "off", "turned off on this page"
 			button = pageButton("Turn on", "switch", "what", "plugin", "name", a.name, "to", "on")
-		case chosen && c.needs(a.name):
+		case chosen && c.requires(a.name):
 			why = "access.private needs it"
 		case chosen && named:
 			why = "[plugins." + a.name + "] in the configuration"
@@ -263,7 +262,7 @@ func (s *pageServer) pluginList() []adminpage.List {
 			row.Mark, why = "off", "add [plugins."+a.name+"] to the configuration to turn it on"
 		}
 		row.Values = append(row.Values, why)
-		if chosen && !c.needs(a.name) {
+		if chosen && !c.requires(a.name) {
 			row.Buttons = append(row.Buttons, button)
 		}
 		list.Rows = append(list.Rows, row)
@@ -271,8 +270,8 @@ func (s *pageServer) pluginList() []adminpage.List {
 	return []adminpage.List{list}
 }
 
-// Offered returns a function that reports whether a user without a rank is offered an
-// action, in the interface that owns it.
+// Offered returns a function that reports whether the turns of users without a rank are offered an action, in a
+// place of the interface that owns it.
 func Offered(s *action.Snapshot) func(name string) bool {
 	open := make(map[string]bool)
 	for _, d := range s.All() {
@@ -287,7 +286,6 @@ func Offered(s *action.Snapshot) func(name string) bool {
 	return func(name string) bool { return open[name] }
 }
 
-// Actions implements adminpage.Bot.
 func (s *pageServer) Actions(place core.Path) []adminpage.Action {
 	p := s.bot.InForce()
 	open, own := Offered(p.Snapshot), s.bot.changes.At(place).ActionsDeny
@@ -299,7 +297,7 @@ func (s *pageServer) Actions(place core.Path) []adminpage.Action {
 			Name: d.Name, Owner: d.Owner, Brief: d.Brief, Permission: string(d.Allows()), Offered: open(d.Name),
 			Schema: d.Schema, Help: d.Examples.Description,
 		}
-		a.Off = strings.Join(p.offBy(place, d), ", ")
+		a.Off = strings.Join(p.deniedBy(place, d), ", ")
 		switch {
 		case slices.Contains(own, settings.Pattern(d.Name)):
 			a.Buttons = append(a.Buttons, on)
@@ -311,8 +309,8 @@ func (s *pageServer) Actions(place core.Path) []adminpage.Action {
 	return list
 }
 
-// offBy lists the settings that turn an action off in a place.
-func (p *parts) offBy(place core.Path, d *action.Definition) (list []string) {
+// deniedBy lists the settings that turn an action off in a place.
+func (p *parts) deniedBy(place core.Path, d *action.Definition) (list []string) {
 	isHome := false
 	for i := range p.Config.Enabled {
 		e := &p.Config.Enabled[i]

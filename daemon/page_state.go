@@ -25,13 +25,12 @@ func (m *monitor) lastFailure(engine string) adminpage.Part {
 	return part
 }
 
-// State implements adminpage.Bot.
 func (s *pageServer) State(ctx context.Context) (state adminpage.State, err error) {
 	b := s.bot
 	p := b.InForce()
 	state = adminpage.State{Version: b.env.Version, Began: b.monitor.began}
 	failing := b.alerts.failing()
-	take := func(what string) (c condition, ok bool) { // it is not shown a second time
+	take := func(what string) (c condition, ok bool) { // removes the condition, so that it is shown once
 		i := slices.IndexFunc(failing, func(c condition) bool { return c.what == what })
 		if i >= 0 {
 			c, failing = failing[i], slices.Delete(failing, i, i+1)
@@ -70,7 +69,7 @@ func waitingGuests(ctx context.Context, p *parts) (list []adminpage.Guest, err e
 	return list, err
 }
 
-// engineStates returns whether each engine works. It takes the conditions that it shows.
+// engineStates returns whether each engine works. It takes the conditions of engines.
 func (s *pageServer) engineStates(p *parts, take func(what string) (condition, bool)) (list []adminpage.Part) {
 	for _, name := range p.Engines.Names() {
 		e := s.bot.monitor.lastFailure(name)
@@ -84,7 +83,7 @@ func (s *pageServer) engineStates(p *parts, take func(what string) (condition, b
 	return list
 }
 
-// interfaceStates returns whether each interface works. It takes the conditions that it shows.
+// interfaceStates returns whether each interface works. It takes the conditions of interfaces.
 func (s *pageServer) interfaceStates(p *parts, take func(what string) (condition, bool)) (list []adminpage.Part) {
 	for _, i := range p.Interfaces {
 		part := adminpage.Part{Name: label(i), Works: true}
@@ -151,7 +150,7 @@ func (b host) names(ctx context.Context, paths ...core.Path) map[core.Path]strin
 // Names returns the names of places and users, for admins. Paths without a name are left out.
 func (p *parts) Names(v core.View, paths ...core.Path) (map[core.Path]string, error) {
 	known := func(path core.Path) string {
-		n, ok := p.at(path).(core.Namer)
+		n, ok := p.interfaceAt(path).(core.Namer)
 		if !ok {
 			return ""
 		}
@@ -164,8 +163,8 @@ func (p *parts) Names(v core.View, paths ...core.Path) (map[core.Path]string, er
 	return names, err
 }
 
-// named returns the name of a place or user, followed by its path in parentheses, or only the path.
-func (b host) named(ctx context.Context, path core.Path) string {
+// nameWithPath returns the name of a place or user, followed by its path in parentheses, or only the path.
+func (b host) nameWithPath(ctx context.Context, path core.Path) string {
 	name := b.names(ctx, path)[path]
 	if name == "" {
 		return path.String()
@@ -173,12 +172,10 @@ func (b host) named(ctx context.Context, path core.Path) string {
 	return name + " (" + path.String() + ")"
 }
 
-// Names implements adminpage.Bot.
 func (s *pageServer) Names(ctx context.Context, paths ...core.Path) map[core.Path]string {
 	return host{s.bot}.names(ctx, paths...)
 }
 
-// Knows implements adminpage.Bot.
 func (s *pageServer) Knows(name string) bool {
 	_, ok := s.find(name)
 	return ok
@@ -194,7 +191,6 @@ func (s *pageServer) find(name string) (c command.Command, ok bool) {
 	return s.bot.InForce().Commands.Find(name)
 }
 
-// Do implements adminpage.Bot.
 func (s *pageServer) Do(ctx context.Context, place core.Path, name string, args map[string]string) (string, error) {
 	known, ok := s.find(name)
 	if !ok {

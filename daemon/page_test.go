@@ -12,8 +12,7 @@ import (
 	"synthbot/core/secret"
 )
 
-// TestNoPageCostsNothing holds that turns tell nobody how far they are where
-// nobody can look.
+// TestNoPageCostsNothing holds that turns tell nobody how far they are where nobody can look.
 func TestNoPageCostsNothing(t *testing.T) {
 	var p pageServer
 	if n := len(p.watchers(new(Config))); n != 0 {

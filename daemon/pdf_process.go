@@ -23,33 +23,33 @@ import (
 const (
 	PdfCommand = "pdf-text"
 	pdfTime    = 10 * time.Second
-	pdfMemory  = 192 << 20 // bytes; beyond, it dies
-	pdfHeap    = 128 << 20 // bytes; beyond, it collects garbage all the time
+	pdfMemory  = 192 << 20 // bytes; above, the process fails
+	pdfHeap    = 128 << 20 // bytes; above, the garbage collector runs all the time
 	pdfInput   = 16 << 20
 	pdfOutput  = 1 << 20
 	maxPDFs    = 1   // processes at a time
 	pdfReason  = 200 // bytes of its error text
 )
 
-// runtimeFailed is the exit status of Go's runtime when it gets no more memory. Panics of
-// the parser are recovered.
+// runtimeFailed is the exit status of Go's runtime when it gets no more memory. A panic has the same status, but
+// panics of the parser are recovered.
 const runtimeFailed = 2
 
-// pdfReader reads PDFs, as many at a time as the channel has room for.
+// pdfReader reads PDFs. The capacity of the channel limits how many at a time.
 type pdfReader chan struct{}
 
-// text reads a PDF. It waits until others are read.
+// text returns the text of a PDF. It waits until there is a free slot.
 func (r pdfReader) text(ctx context.Context, data []byte) (string, error) {
 	select {
 	case r <- struct{}{}:
 		defer func() { <-r }()
 		return pdfText(ctx, data)
 	case <-ctx.Done():
-		return "", errors.New("pdf: too many others are read")
+		return "", errors.New("pdf: too many others are being read")
 	}
 }
 
-// ServePDF is what the process does: it reads a PDF from in and writes its text to out.
+// ServePDF is the body of the PDF process: it reads a PDF from in and writes its text to out.
 func ServePDF(in io.Reader, out io.Writer) error {
 	if err := limitPDF(); err != nil {
 		return fmt.Errorf("limits: %w", err)
@@ -66,7 +66,7 @@ func ServePDF(in io.Reader, out io.Writer) error {
 	return err
 }
 
-// limitPDF limits this process, and makes it the first one that the system kills if memory runs out.
+// limitPDF limits the resources of this process, and makes it the first one that Linux kills if memory runs out.
 func limitPDF() error {
 	for what, limit := range map[int]uint64{
 		unix.RLIMIT_CPU: uint64(pdfTime / time.Second), unix.RLIMIT_DATA: pdfMemory,
@@ -84,14 +84,14 @@ func limitPDF() error {
 	return err
 }
 
-// pdfProcess returns a process that reads a PDF, not started yet.
+// pdfProcess returns the command of a PDF process, which is not started yet.
 func pdfProcess(ctx context.Context, in io.Reader) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	c := exec.CommandContext(ctx, self, PdfCommand)
-	c.Env = []string{"GOMAXPROCS=1", "GOTRACEBACK=none"} // nothing else
+	c.Env = []string{"GOMAXPROCS=1", "GOTRACEBACK=none"} // no other variables
 	c.Stdin, c.WaitDelay = in, time.Second
 	return c, nil
 }
@@ -102,13 +102,13 @@ func pdfText(ctx context.Context, data []byte) (string, error) {
 	return readPDF(ctx, data)
 }
 
-// readPDF is pdfText until the context ends.
+// readPDF is pdfText without its time limit.
 func readPDF(ctx context.Context, data []byte) (string, error) {
 	c, err := pdfProcess(ctx, bytes.NewReader(data))
 	if err != nil {
 		return "", fmt.Errorf("pdf: %w", err)
 	}
-	out, errs := capped{most: pdfOutput}, capped{most: pdfReason}
+	out, errs := cappedBuffer{most: pdfOutput}, cappedBuffer{most: pdfReason}
 	c.Stdout, c.Stderr = &out, &errs
 	if err := c.Run(); err != nil {
 		if ctx.Err() != nil {
@@ -117,19 +117,18 @@ func readPDF(ctx context.Context, data []byte) (string, error) {
 		if c.ProcessState.ExitCode() == runtimeFailed {
 			return "", errors.New("pdf: it takes more memory than a file may")
 		}
-		return "", fmt.Errorf("pdf: %w: %s", err, txt.Line(strings.TrimSpace(errs.String())))
+		return "", fmt.Errorf("pdf: %w: %s", err, txt.Line(strings.TrimSpace(errs.kept.String())))
 	}
-	return out.String(), nil
+	return out.kept.String(), nil
 }
 
-type capped struct {
+// cappedBuffer keeps the first bytes that are written to it, and drops the rest.
+type cappedBuffer struct {
 	kept bytes.Buffer
 	most int // bytes
 }
 
-func (c *capped) Write(p []byte) (int, error) {
+func (c *cappedBuffer) Write(p []byte) (int, error) {
 	c.kept.Write(p[:min(len(p), max(c.most-c.kept.Len(), 0))])
 	return len(p), nil
 }
-
-func (c *capped) String() string { return c.kept.String() }

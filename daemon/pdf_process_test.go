@@ -34,8 +34,7 @@ func TestPDFInItsOwnProcess(t *testing.T) {
 	}
 }
 
-// TestOnePDFAtATime: of documents that come at once, each is read when the process that
-// read the one before has ended.
+// TestOnePDFAtATime: of documents that come at once, each is read when the process that read the one before has ended.
 func TestOnePDFAtATime(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile(onlyPDF, nil, 0o600); err != nil {

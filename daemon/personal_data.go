@@ -21,10 +21,10 @@ import (
 // maxSentData is how many bytes of personal data are sent in a chat. An admin can export more.
 const maxSentData = 8 << 20
 
-// personalData shows, exports and erases what the bot keeps about people and places.
+// personalData shows, exports and erases what the bot stores about users and places.
 type personalData struct{ *Bot }
 
-// PersonalData manages what the bot keeps about people and places.
+// PersonalData manages what the bot stores about users and places.
 func (b *Bot) PersonalData() *personalData { return &personalData{b} }
 
 func (d *personalData) show(ctx context.Context, c command.Call) (string, error) {
@@ -37,7 +37,7 @@ func (d *personalData) show(ctx context.Context, c command.Call) (string, error)
 		return text, nil
 	}
 	text += "\n"
-	_, sends := d.InForce().at(c.Path).(core.FileSender)
+	_, sends := d.InForce().interfaceAt(c.Path).(core.FileSender)
 	switch {
 	case !sends:
 		text += "I cannot send files here; `synthbot memory export " + c.Person.String() +
@@ -51,15 +51,15 @@ func (d *personalData) show(ctx context.Context, c command.Call) (string, error)
 	return text + " /forgetme erases it.", nil
 }
 
-// Export writes what the bot keeps of a place, a person or everybody, one JSON object a
-// line. Data of a person includes what plugins keep under other paths, and leaves out the
-// private thoughts of the model, as the export of the database does.
+// Export writes what the bot stores about a place, a user or everybody, one JSON object a line. Data of a user
+// includes what plugins store under other paths. The private thoughts of the model are left out, as in the
+// export of the database.
 func (d *personalData) Export(ctx context.Context, w io.Writer, path core.Path) error {
 	if err := d.Data.DB.Export(ctx, w, path); err != nil || !path.IsPerson() {
 		return err
 	}
 	e := json.NewEncoder(llm.ThoughtlessLines(w))
-	for name, k := range able[core.DataKeeper](d.InForce()) {
+	for name, k := range pluginsWith[core.DataKeeper](d.InForce()) {
 		kept, err := k.Kept(ctx, path)
 		if err != nil {
 			return fmt.Errorf("plugin %s: %w", name, err)
@@ -80,7 +80,7 @@ func countRows(export []byte) string {
 	for lines.Scan() {
 		var row map[string]json.RawMessage
 		if json.Unmarshal(lines.Bytes(), &row) == nil {
-			kinds[kindOf(row)]++
+			kinds[rowKind(row)]++
 		}
 	}
 	if len(kinds) == 0 {
@@ -94,7 +94,7 @@ func countRows(export []byte) string {
 	return s.String()
 }
 
-func kindOf(row map[string]json.RawMessage) string {
+func rowKind(row map[string]json.RawMessage) string {
 	for _, k := range []struct{ key, name string }{
 		{"entry", "messages"}, {"memory", "memories"}, {"item", "notes of plugins"}, {"plugin", "notes of plugins"},
 		{"use", "days of use"}, {"state", "topics"}, {"record", "steps of answers"},
@@ -117,13 +117,13 @@ func (d *personalData) forgetAuthor(ctx context.Context, c command.Call) (string
 	return "It is done: I know nothing about you any more.", nil
 }
 
-// forget erases a person or a place from plugins, from the database and from memory.
-// Deleted bytes stay in the file until Compact.
+// forget erases a user or a place from plugins, from the database and from memory. Deleted bytes stay in the
+// file until it is compacted.
 func (d *personalData) forget(ctx context.Context, path core.Path) error {
-	ctx = epochs.Without(ctx) // the author of the turn may be the person
-	errs := []error{d.erase(ctx, path), d.Data.DB.Forget(ctx, path)}
-	// A running turn may have stored something in between. None can from now on.
-	errs = append(errs, d.erase(ctx, path))
+	ctx = epochs.Without(ctx) // else its author could not be erased during their own turn
+	errs := []error{d.erasePluginData(ctx, path), d.Data.DB.Forget(ctx, path)}
+	// A running turn may have stored something in between. From now on, none can.
+	errs = append(errs, d.erasePluginData(ctx, path))
 	d.Turns.Forget()
 	listener := d.InForce().listener
 	if listener != nil {
@@ -133,24 +133,24 @@ func (d *personalData) forget(ctx context.Context, path core.Path) error {
 	d.env.lines.Forget(path)
 	fewer, err := d.changes.Reread(ctx)
 	if fewer {
-		d.reloads.adminsChanged() // an admin may be among them
+		d.reloads.adminsChanged() // a forgotten user may have been an admin
 	}
 	return errors.Join(append(errs, err)...)
 }
 
-// erase lets plugins erase what they keep of a person under other paths.
-func (d *personalData) erase(ctx context.Context, person core.Path) error {
+// erasePluginData makes plugins erase what they store about a user under other paths.
+func (d *personalData) erasePluginData(ctx context.Context, person core.Path) error {
 	if !person.IsPerson() {
 		return nil
 	}
 	var errs []error
-	for _, k := range able[core.DataKeeper](d.InForce()) {
+	for _, k := range pluginsWith[core.DataKeeper](d.InForce()) {
 		errs = append(errs, k.Erase(ctx, person))
 	}
 	return errors.Join(errs...)
 }
 
-// Forget erases a person or a place, and rewrites the file without deleted bytes.
+// Forget erases a user or a place, and rewrites the database file without the deleted bytes.
 func (d *personalData) Forget(ctx context.Context, path core.Path) error {
 	if err := d.forget(ctx, path); err != nil {
 		return err

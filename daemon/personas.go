@@ -24,9 +24,10 @@ import (
 	"synthbot/persona"
 )
 
+// personas are the available personas, by file.
 type personas struct {
 	Main   *persona.Persona
-	Files  []string // that of the main persona first
+	Files  []string // the main persona's first
 	byFile map[string]*persona.Persona
 }
 
@@ -62,8 +63,8 @@ func (a *personas) known() (names []string) {
 	return slices.Compact(names)
 }
 
-// loadPersona reads a persona file; "" is the built-in persona. Problems become
-// faults of the key that names it.
+// loadPersona reads a persona file; "" is the built-in persona. A problem becomes a fault at the key that names
+// the file.
 func (c *Config) loadPersona(file string, d *config.Document, at ...any) *persona.Persona {
 	if file == "" {
 		return persona.Embedded()
@@ -79,14 +80,14 @@ func (c *Config) loadPersona(file string, d *config.Document, at ...any) *person
 	return who
 }
 
-// personaEditor lets the admin's page edit the persona files that the configuration names, or that admins
-// imported there, and no others.
+// personaEditor lets the admin page edit the persona files that the configuration names, and those that admins
+// imported on the page, but no others. It implements adminpage.Personas.
 type personaEditor struct{ bot *Bot }
 
 // maxPersona is the largest file that is edited, in bytes.
 const maxPersona = 256 << 10
 
-// Files implements adminpage.Personas. A file's ID is what the configuration calls it.
+// Files lists all persona files. A file's ID is its name in the configuration, or the path of an import.
 func (e personaEditor) Files() (list []adminpage.File) {
 	c := e.bot.InForce().personas
 	for _, name := range c.Files {
@@ -111,7 +112,7 @@ func (e personaEditor) text(name string) (string, error) {
 	return strings.ReplaceAll(string(raw), "\r\n", "\n"), nil
 }
 
-// Preview implements adminpage.Personas. A file that is not text is shown as it is in force.
+// Preview returns the persona of a text, or the one in force for a file that is not text.
 func (e personaEditor) Preview(name, text string) (core.Persona, error) {
 	current := e.bot.InForce().personas.byFile[name]
 	if _, err := e.text(name); current != nil && text == "" && err != nil {
@@ -124,7 +125,6 @@ func (e personaEditor) Preview(name, text string) (core.Persona, error) {
 	return who.For(""), nil
 }
 
-// Try implements adminpage.Personas.
 func (e personaEditor) Try(
 	ctx context.Context, name, text string, talk []adminpage.Exchange,
 ) (answer, engine string, err error) {
@@ -148,23 +148,24 @@ func (e personaEditor) Try(
 	}
 	build := func(llm.Limits) (llm.Request, error) { return r, nil }
 	a, err := host{e.bot}.Ask(ctx, core.Question{Path: place, Build: build})
-	if failed, ok := errors.AsType[*llm.Error](err); ok { // its own words may be anything
+	if failed, ok := errors.AsType[*llm.Error](err); ok { // the error text may quote the prompt
 		err = errors.New(cmp.Or(failureCause(failed), string(failed.Kind)))
 	}
 	return a.Text, a.Engine, err
 }
 
-// Save implements adminpage.Personas. The file is replaced whole, and the configuration read again.
+// Save replaces the file, and requests a reload.
 func (e personaEditor) Save(name, text, was string) error {
 	if len(text) > maxPersona {
 		return fmt.Errorf("a persona of %d bytes is too large: at most %d", len(text), maxPersona)
 	}
 	if now, err := e.text(name); err != nil || now != was {
-		return errors.New("the file was changed by somebody else meanwhile: open it again, and copy what you wrote")
+		return errors.New("the file was changed meanwhile: copy what you wrote, and open it again")
 	}
 	if err := e.replace(name, text); err != nil {
 		if p, ok := errors.AsType[*fs.PathError](err); ok {
-			return fmt.Errorf("cannot write the file (%w): let synthbot write in its folder, or edit it by hand", p.Err)
+			const text = "cannot write the file (%w): allow synthbot to write in its folder, or edit it by hand"
+			return fmt.Errorf(text, p.Err)
 		}
 		return err
 	}
@@ -185,7 +186,7 @@ func (e personaEditor) replace(name, text string) error {
 	return writeFile(file, []byte(text), info.Mode().Perm(), ours)
 }
 
-// ImportFolder is the folder of the persona files that admins imported on the page, below that of the database.
+// ImportFolder is the folder for persona files that admins import on the page, inside the data directory.
 const ImportFolder = "personas"
 
 const maxImported = 100
@@ -198,12 +199,12 @@ func (e *Env) imports(c *Config) (string, error) {
 	return filepath.Abs(filepath.Join(dir, ImportFolder))
 }
 
-// withImported returns the personas of the configuration, and those that were imported. What cannot be read is
-// logged and left out.
+// withImported returns the personas of the configuration and the imported ones. Imported files that cannot be
+// read are logged and left out.
 func (e *Env) withImported(c *Config, log *slog.Logger) *personas {
 	folder, err := e.imports(c)
 	if err != nil {
-		return c.Personas // there is no database either
+		return c.Personas // without a data directory there are no imports
 	}
 	files, err := os.ReadDir(folder)
 	if err != nil || len(files) == 0 {
@@ -226,7 +227,7 @@ func (e *Env) withImported(c *Config, log *slog.Logger) *personas {
 	return all
 }
 
-// Import implements adminpage.Personas. The file is kept as it is, as one that the configuration names.
+// Import stores the file unchanged, and puts its persona in force.
 func (e personaEditor) Import(name string, data []byte) (id string, err error) {
 	name = txt.ClipLine(filepath.Base(name), maxShownName)
 	who, err := persona.Parse(name, data)
@@ -267,21 +268,21 @@ func (e personaEditor) Import(name string, data []byte) (id string, err error) {
 	return file, e.reload()
 }
 
-// maxFaultText is how many characters say what is wrong with a file.
+// maxFaultText is how many characters of a parse error are shown.
 const maxFaultText = 300
 
-// reload puts files in force that were imported or removed.
+// reload puts imported or removed files into effect.
 func (e personaEditor) reload() error {
 	if _, err := e.bot.Reload(); err != nil {
-		return fmt.Errorf("it takes effect once the configuration can be read: %s", txt.Line(err.Error()))
+		return fmt.Errorf("it takes effect when the configuration can be read again: %s", txt.Line(err.Error()))
 	}
 	return nil
 }
 
-// Remove implements adminpage.Personas. It removes imported files only.
+// Remove removes imported files only.
 func (e personaEditor) Remove(id string) error {
 	if !e.imported(id) {
-		return errors.New("the configuration names this file: take it out there")
+		return errors.New("the configuration names this file: remove it there")
 	}
 	if err := os.Remove(id); err != nil {
 		return err
@@ -289,13 +290,12 @@ func (e personaEditor) Remove(id string) error {
 	return e.reload()
 }
 
-// imported reports whether a file in force was imported.
+// imported reports whether a persona in force comes from an imported file.
 func (e personaEditor) imported(id string) bool {
 	now := e.bot.InForce()
 	return now.personas.byFile[id] != nil && now.Config.Personas.byFile[id] == nil
 }
 
-// Avatar implements adminpage.Personas.
 func (e personaEditor) Avatar(id string) ([]byte, error) {
 	now := e.bot.InForce()
 	if now.personas.byFile[id] == nil || !isPNG(id) {

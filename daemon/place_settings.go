@@ -12,7 +12,7 @@ import (
 	"synthbot/persona"
 )
 
-// Override is one [[override]] table: the settings of a subtree.
+// Override is one [[override]] table: the settings of a place and all places below it.
 type Override struct {
 	Path core.Path `toml:"path" required:"true" example:"discord/81384788765712384" doc:"The place, with all places below it."`
 	settings.Settings
@@ -25,7 +25,7 @@ func (o *Override) personaFile() string {
 	return *o.Persona
 }
 
-// Grant lets turns of one subtree write to another one.
+// Grant lets turns in one place, or below it, write to another one.
 type Grant struct {
 	From core.Path `toml:"from" required:"true" example:"discord/81384788765712384/1" doc:"The place in which users may ask for it, with all places below it."`
 	To   core.Path `toml:"to" required:"true" example:"discord/81384788765712384/2" doc:"The place where the bot may write then, with all places below it."`
@@ -59,8 +59,7 @@ func (p *parts) turnSettings(place core.Path) turn.Settings {
 	}
 }
 
-// personaAt returns the persona of a place. It ignores changes to a persona that the
-// configuration no longer has.
+// personaAt returns the persona of a place. It ignores a setting whose persona file is no longer available.
 func (p *parts) personaAt(place core.Path) *persona.Persona {
 	for _, l := range slices.Backward(p.settings.Layers(place)) {
 		if l.Values.Persona == nil {
@@ -112,6 +111,7 @@ func (p *parts) placeBudgets() []engine.PlaceBudget {
 	return list
 }
 
+// claimedAdmins returns the users who became admins by a claim code.
 func claimedAdmins(changes *placeChanges) (people []core.Path) {
 	for _, l := range changes.All() {
 		if l.Path.IsPerson() && l.Values.Admin != nil && *l.Values.Admin {
@@ -121,7 +121,7 @@ func claimedAdmins(changes *placeChanges) (people []core.Path) {
 	return people
 }
 
-// runningSettings is PlaceSettings of a running bot, which knows all actions: it notes patterns that match none.
+// runningSettings is PlaceSettings, with a note on patterns that match no action of the running bot.
 func (p *parts) runningSettings(place core.Path) []settings.Row {
 	rows := p.PlaceSettings(place)
 	settings.NoteUnmatched(rows, p.Snapshot.Names())

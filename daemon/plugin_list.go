@@ -30,50 +30,53 @@ import (
 // availablePlugins lists all plugins, in the order in which they are made.
 var availablePlugins = []available{
 	{
-		name: "memory", constructor: by(memory.New), byDefault: true,
+		name: "memory", constructor: constructorOf(memory.New), byDefault: true,
 		doc: "Memories: facts that the bot stores, finds and forgets.",
 	},
-	{name: "reminders", constructor: by(reminders.New), byDefault: true, doc: "Reminders, single or recurring."},
 	{
-		name: "people", constructor: by(people.New),
+		name: "reminders", constructor: constructorOf(reminders.New), byDefault: true,
+		doc: "Reminders, single or recurring.",
+	},
+	{
+		name: "people", constructor: constructorOf(people.New),
 		doc: "Short bios of users, from what they say about themselves.",
 	},
-	{name: "diary", constructor: by(diary.New), doc: "The bot's own diary, one for each place."},
-	{name: "games", constructor: by(games.New), doc: "Dice, random choices and polls."},
+	{name: "diary", constructor: constructorOf(diary.New), doc: "The bot's own diary, one for each place."},
+	{name: "games", constructor: constructorOf(games.New), doc: "Dice, random choices and polls."},
 	{
-		name: "standard", constructor: by(standard.New), wanted: hasBlueprints, complete: checkVoice,
+		name: "standard", constructor: constructorOf(standard.New), wanted: hasBlueprints, complete: checkVoice,
 		doc: "The standard actions of the plan schema: display, notify, wait, confirm, api_call, speak. " +
 			"On if there are blueprints.",
 	},
 	{
-		name: BlueprintName, constructor: by(blueprint.New), complete: completeBlueprints,
+		name: BlueprintName, constructor: constructorOf(blueprint.New), complete: completeBlueprints,
 		doc: "Actions from agent blueprints (ai-tools.json), over HTTP or by local commands.",
 	},
 	{
-		name: "mcp", constructor: by(mcp.New), complete: checkServers,
+		name: "mcp", constructor: constructorOf(mcp.New), complete: checkServers,
 		doc: "Actions from Model Context Protocol servers.",
 	},
 	{
-		name: "moderation", constructor: by(newModeration),
+		name: "moderation", constructor: constructorOf(newModeration),
 		doc: "Blocks, mutes, limits, guards and rules, for moderators and admins.",
 	},
 	{
-		name: "lorebook", constructor: by(lorebook.New), wanted: hasLore, complete: completeLore,
+		name: "lorebook", constructor: constructorOf(lorebook.New), wanted: hasLore, complete: completeLore,
 		doc: "Lore that matches the conversation, from the persona's card and from books. On if a persona has a book.",
 	},
 	{
-		name: "knowledge", constructor: by(knowledge.New), complete: completeKnowledge,
+		name: "knowledge", constructor: constructorOf(knowledge.New), complete: completeKnowledge,
 		doc: "Answers from documents: folders, web pages, feeds, and what users teach.",
 	},
-	{name: "clock", constructor: by(clock.New), doc: "The time, the day, the season and the weather."},
-	{name: "beats", constructor: by(beats.New), doc: "What the bot does on its own, on a schedule."},
-	{name: "web", constructor: by(web.New), doc: "Reading and searching the web."},
+	{name: "clock", constructor: constructorOf(clock.New), doc: "The time, the day, the season and the weather."},
+	{name: "beats", constructor: constructorOf(beats.New), doc: "What the bot does on its own, on a schedule."},
+	{name: "web", constructor: constructorOf(web.New), doc: "Reading and searching the web."},
 	{
-		name: "review", constructor: by(review.New),
+		name: "review", constructor: constructorOf(review.New),
 		doc: "Sends replies back to the model that promise what no action does, or break the limits of a place.",
 	},
 	{
-		name: PairingName, constructor: by(pairing.New),
+		name: PairingName, constructor: constructorOf(pairing.New),
 		wanted: func(c *Config) bool { return c.Access.Private == PairingName },
 		doc:    "Lets unknown users in by a code. On if access.private is pairing.",
 	},
@@ -86,7 +89,7 @@ func checkVoice(c *Config, own any) (faults []string) {
 	return faults
 }
 
-// moderationTable is the table of moderation, of which three packages read a part.
+// moderationTable is the table of the plugin moderation, which three packages implement.
 type moderationTable struct {
 	limitsConfig
 	moderationConfig
@@ -112,10 +115,10 @@ func newModeration(h core.Host, c moderationTable) (*moderation.Plugin, error) {
 	return p, nil
 }
 
-// BlueprintName is the name of the plugin that makes actions of blueprints.
+// BlueprintName is the name of the plugin that makes actions from blueprints.
 const BlueprintName = "blueprint"
 
-// hasBlueprints reports whether there are blueprints: the plugin standard shows their results.
+// hasBlueprints reports whether the plugin blueprint is on. Its results need the plugin standard.
 func hasBlueprints(c *Config) bool {
 	table, named := c.Plugins[BlueprintName]
 	var common anyPlugin
@@ -137,8 +140,7 @@ func completeBlueprints(c *Config, own any) (faults []string) {
 	return faults
 }
 
-// completeKnowledge says where the folders of documents are looked up, and finds those that
-// are missing.
+// completeKnowledge sets the folder that relative paths of sources start from, and reports missing sources.
 func completeKnowledge(c *Config, own any) (faults []string) {
 	k := own.(*knowledge.Config)
 	k.Dir = c.Beside(".")
@@ -150,10 +152,8 @@ func completeKnowledge(c *Config, own any) (faults []string) {
 	return faults
 }
 
-// Knowledge returns the plugin that answers from documents; nil if it is off.
-func (b *Bot) Knowledge() *knowledge.Plugin {
-	return pluginOf[*knowledge.Plugin](b.InForce())
-}
+// Knowledge returns the plugin knowledge; nil if it is off.
+func (b *Bot) Knowledge() *knowledge.Plugin { return pluginOf[*knowledge.Plugin](b.InForce()) }
 
 func hasLore(c *Config) bool {
 	for _, p := range c.Personas.byFile {
@@ -178,13 +178,13 @@ func completeLore(c *Config, own any) []string {
 	return nil
 }
 
-// cardOf returns the book of a persona. It has no entries if the persona has none, so that
-// the book of the main persona does not apply to it.
+// cardOf returns the book of a persona for its places. A persona without a book gets an empty one, so that the
+// main persona's book does not apply there.
 func cardOf(p *persona.Persona, at core.Path) lorebook.Card {
 	return lorebook.Card{Path: at, Char: p.Name, Book: p.Book}
 }
 
-// checkServers refuses names of servers that are those of others: their actions would clash.
+// checkServers reports servers with the name of a plugin or an interface: their actions would conflict.
 func checkServers(c *Config, own any) (faults []string) {
 	for _, s := range own.(*mcp.Config).Servers {
 		_, plugin := c.Plugins[s.Name]

@@ -23,22 +23,24 @@ import (
 	"synthbot/plugins/pairing"
 )
 
+// available is a plugin that a configuration may have.
 type available struct {
 	name, doc string
 	constructor
-	byDefault bool                 // it is on without a table
-	wanted    func(c *Config) bool // or if this returns true; optional
-	// complete completes the plugin's struct, and returns the faults of the files that it names. Optional.
+	byDefault bool                 // it is always on without a table
+	wanted    func(c *Config) bool // whether it is on without a table; optional
+	// complete fills in the rest of the plugin's struct, and returns the faults of the files that it names. Optional.
 	complete func(c *Config, own any) []string
 }
 
-// constructor makes a plugin of its own configuration struct.
+// constructor makes a plugin from its own configuration struct.
 type constructor struct {
 	config func() any
 	make   func(h core.Host, own any) (core.Plugin, error)
 }
 
-func by[C any, P core.Plugin](make func(core.Host, C) (P, error)) constructor {
+// constructorOf returns the constructor of a plugin with a configuration of type C.
+func constructorOf[C any, P core.Plugin](make func(core.Host, C) (P, error)) constructor {
 	return constructor{
 		config: func() any { return new(C) },
 		make:   func(h core.Host, own any) (core.Plugin, error) { return make(h, *own.(*C)) },
@@ -49,12 +51,13 @@ type anyPlugin struct {
 	Enabled bool `toml:"enabled" default:"true" doc:"Whether the plugin is on."`
 }
 
+// chosen is a plugin that is on, with its configuration.
 type chosen struct {
 	available
 	Own any
 }
 
-// decodePlugins reads the table of each plugin into its own struct. Some plugins are on without a table.
+// decodePlugins reads the table of each plugin into the plugin's own struct.
 func decodePlugins(c *Config, d *config.Document) {
 	for _, a := range availablePlugins {
 		table, named := c.Plugins[a.name]
@@ -66,7 +69,7 @@ func decodePlugins(c *Config, d *config.Document) {
 		if !common.Enabled {
 			table = table.Unresolved() // its secrets may be absent
 		}
-		if !common.Enabled && c.needs(a.name) {
+		if !common.Enabled && c.requires(a.name) {
 			const text = "access.private is pairing, which needs it; take this out, or set another access"
 			d.Fault(text, "plugins", a.name, "enabled")
 		}
@@ -97,15 +100,15 @@ type loaded struct {
 	chosen
 }
 
-// plugins makes the plugins that are turned on, by the configuration and by admins. It keeps the former one
-// if its table, the time zone and the language did not change, and it runs.
+// plugins makes the plugins that the configuration chooses and admins did not turn off. It keeps a running plugin
+// if its table, the time zone and the language did not change.
 func (b *Bot) plugins(c *Config) (all []loaded, err error) {
 	former := b.InForce()
 	zone := func(c *Config) string { return c.Clock(b.env.Clock)().Location().String() }
 	kept := zone(c) == zone(former.Config) && c.Bot.Language == former.Config.Bot.Language
 	off := b.changes.At(core.Path{}).PluginsOff
 	for _, next := range c.Chosen {
-		if off.Match(next.name) && !c.needs(next.name) {
+		if off.Match(next.name) && !c.requires(next.name) {
 			continue
 		}
 		i := slices.IndexFunc(former.plugins, func(l loaded) bool {
@@ -127,17 +130,17 @@ func (b *Bot) plugins(c *Config) (all []loaded, err error) {
 	return all, nil
 }
 
-// PairingName is the name of the plugin that lets unknown people in by a code, and of the
-// access that needs it.
+// PairingName is the name of the plugin that lets unknown users in by a code, and the value of access.private
+// that requires it.
 const PairingName = "pairing"
 
-// exempt is a gate that lets people pass who have access by the configuration.
-type exempt struct {
+// exemptGate is a gate that lets users pass who have access by the configuration.
+type exemptGate struct {
 	gate.Gate
 	access *turn.Access
 }
 
-func (e exempt) Judge(m *core.Message, again bool) gate.Verdict {
+func (e exemptGate) Judge(m *core.Message, again bool) gate.Verdict {
 	if person, err := m.Path.Person(m.Author.ID); err == nil && e.access.Allows(person, m) {
 		return gate.Verdict{}
 	}
@@ -153,7 +156,7 @@ func PluginNames() []string {
 	return names
 }
 
-// ChosenNames returns the names of the plugins that are turned on.
+// ChosenNames returns the names of the plugins that the configuration turns on.
 func (c *Config) ChosenNames() (names []string) {
 	for _, p := range c.Chosen {
 		names = append(names, p.name)
@@ -161,7 +164,7 @@ func (c *Config) ChosenNames() (names []string) {
 	return names
 }
 
-// Blueprints returns the blueprints of the plugin; nil if it is off.
+// Blueprints returns the configuration of the plugin blueprint; nil if it is off.
 func (c *Config) Blueprints() *blueprint.Config {
 	for _, chosen := range c.Chosen {
 		if own, ok := chosen.Own.(*blueprint.Config); ok {
@@ -171,13 +174,11 @@ func (c *Config) Blueprints() *blueprint.Config {
 	return nil
 }
 
-// Pairing returns the plugin that lets people in by a code; nil if it is off.
-func (p *parts) Pairing() *pairing.Plugin {
-	return pluginOf[*pairing.Plugin](p)
-}
+// Pairing returns the plugin pairing; nil if it is off.
+func (p *parts) Pairing() *pairing.Plugin { return pluginOf[*pairing.Plugin](p) }
 
-// able yields the plugins that have an ability, by their names.
-func able[T any](p *parts) iter.Seq2[string, T] {
+// pluginsWith yields the plugins that implement an interface, with their names.
+func pluginsWith[T any](p *parts) iter.Seq2[string, T] {
 	return func(yield func(string, T) bool) {
 		for _, l := range p.plugins {
 			if x, ok := l.Plugin.(T); ok && !yield(l.name, x) {
@@ -187,9 +188,9 @@ func able[T any](p *parts) iter.Seq2[string, T] {
 	}
 }
 
-// pluginOf returns the plugin of a type; its zero value if it is off.
+// pluginOf returns the plugin of a type; nil if it is off.
 func pluginOf[T core.Plugin](p *parts) (found T) {
-	for _, found = range able[T](p) {
+	for _, found = range pluginsWith[T](p) {
 	}
 	return found
 }
@@ -212,15 +213,15 @@ func (b *Bot) host(c *Config, name string) core.Host {
 	}
 }
 
-// host does for plugins, drivers and commands what they want outside of turns, by the parts
-// in force. It implements core.Inbox, core.Asker and core.Messenger.
+// host serves plugins, drivers and commands outside of turns, with the parts in force. It implements core.Inbox,
+// core.Asker and core.Messenger.
 type host struct{ *Bot }
 
 func (h host) Receive(ctx context.Context, events ...core.Event) error {
 	return h.Turns.InternalInbox().Receive(ctx, events...)
 }
 
-// Ask never asks the built-in engine.
+// Ask asks the engines. It returns core.ErrNoEngine if there is only the built-in one.
 func (h host) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	p := h.InForce()
 	for i := range p.Config.Engines {
@@ -233,7 +234,7 @@ func (h host) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 }
 
 func (h host) Tell(ctx context.Context, to core.Path, text string) error {
-	t, ok := h.InForce().at(to).(core.Teller)
+	t, ok := h.InForce().interfaceAt(to).(core.Teller)
 	if !ok {
 		return core.Errorf(core.Broken, "cannot send messages there")
 	}
@@ -241,7 +242,7 @@ func (h host) Tell(ctx context.Context, to core.Path, text string) error {
 }
 
 func (h host) SendFile(ctx context.Context, parts core.Deliveries, n int, what core.Sent, f core.Upload) error {
-	c, ok := h.InForce().at(what.Path).(core.FileSender)
+	c, ok := h.InForce().interfaceAt(what.Path).(core.FileSender)
 	if !ok {
 		return core.Errorf(core.Broken, "cannot send files here")
 	}
@@ -249,7 +250,7 @@ func (h host) SendFile(ctx context.Context, parts core.Deliveries, n int, what c
 }
 
 func (h host) Fetch(ctx context.Context, place core.Path, a core.Attachment, max int64) ([]byte, error) {
-	f, ok := h.InForce().at(place).(core.Fetcher)
+	f, ok := h.InForce().interfaceAt(place).(core.Fetcher)
 	if !ok {
 		return nil, core.Errorf(core.Broken, "cannot fetch files here")
 	}
@@ -257,23 +258,21 @@ func (h host) Fetch(ctx context.Context, place core.Path, a core.Attachment, max
 }
 
 func (h host) Link(place core.Path, id string) string {
-	l, ok := h.InForce().at(place).(core.Linker)
+	l, ok := h.InForce().interfaceAt(place).(core.Linker)
 	if !ok {
 		return ""
 	}
 	return l.Link(place, id)
 }
 
-func (h host) IsAdmin(person core.Path) bool {
-	return slices.Contains(h.admins(), person)
-}
+func (h host) IsAdmin(person core.Path) bool { return slices.Contains(h.admins(), person) }
 
 func (h host) NotifyAdmins(text string) { h.alerts.report(text) }
 
 // sendAdmins sends a text to each admin on their own platform. It returns at once.
 func (b *Bot) sendAdmins(text string) {
 	for _, admin := range b.admins() {
-		t, ok := b.InForce().at(admin).(core.Teller)
+		t, ok := b.InForce().interfaceAt(admin).(core.Teller)
 		if !ok {
 			continue
 		}

@@ -27,9 +27,9 @@ func assembled(t *testing.T, toml string) *Bot {
 		t.Fatal(err)
 	}
 	var b *Bot
-	l := Life{
+	l := RunOptions{
 		Config: c, Log: p.Logger(c, 0), Open: func() (Store, error) { return EmptyStore{}, nil },
-		Interfaces: InterfacesToLookAt, Look: func(made *Bot) error { b = made; return nil },
+		Interfaces: InspectionInterfaces, Inspect: func(made *Bot) error { b = made; return nil },
 	}
 	if err := p.Run(t.Context(), l); err != nil {
 		t.Fatal(err)
@@ -53,8 +53,7 @@ func TestHelpIsTranslated(t *testing.T) {
 // inConversation holds what a script makes the model do.
 var inConversation = regexp.MustCompile(`(?m)^does< ([a-z0-9_.-]+)|"type":"([a-z0-9_.-]+)"`)
 
-// conversations are the names of all actions that a model takes in the scripts
-// of a folder.
+// conversations are the names of all actions that a model takes in the scripts of a folder.
 func conversations(t *testing.T, folder string) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
@@ -73,8 +72,7 @@ func conversations(t *testing.T, folder string) (names []string) {
 	return names
 }
 
-// everyPlugin is a configuration with all plugins and all of their actions that can
-// have a name beforehand.
+// everyPlugin is a configuration with all plugins and all of their actions that can have a name beforehand.
 func everyPlugin() string {
 	var tables strings.Builder
 	tables.WriteString("[speech.out]\nprovider = \"program\"\nprogram = [\"/bin/true\"]\n")
@@ -88,9 +86,8 @@ func everyPlugin() string {
 	).Replace(tables.String())
 }
 
-// TestEveryActionDeclaresItsEffects: what an action has to do with others is stated
-// beside its code, in every plugin and interface. Its schemas, defaults and examples fit
-// each other: a start does not check them.
+// TestEveryActionDeclaresItsEffects: what an action has to do with others is stated beside its code, in every plugin
+// and interface. Its schemas, defaults and examples fit each other: a start does not check them.
 func TestEveryActionDeclaresItsEffects(t *testing.T) {
 	b := assembled(t, "[interfaces.telegram]\ntoken = \"1:a\"\n[interfaces.discord]\ntoken = \"a.b.c\"\n"+everyPlugin())
 	all := b.InForce().Snapshot.All()

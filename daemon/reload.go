@@ -19,23 +19,23 @@ import (
 	"synthbot/core/txt"
 )
 
-// reloads changes the parts of a running bot, one change at a time.
+// reloads replaces parts of a running bot, one change at a time.
 type reloads struct {
 	*Bot
-	build func(*Config) (*parts, error) // builds parts, and keeps those in force that did not change
+	build func(*Config) (*parts, error) // builds parts, and reuses those in force that did not change
 
 	mu        sync.Mutex     // held during a change
-	requested chan struct{}  // holds a token if a reload was requested; nil: reloading is not possible
-	announced chan struct{}  // holds a token if another process has read its configuration again
+	requested chan struct{}  // holds a token if a reload was requested; nil: the bot cannot reload
+	announced chan struct{}  // holds a token if another process has reloaded
 	outdated  chan struct{}  // holds a token if the catalogue of actions is out of date
 	retiring  sync.WaitGroup // plugins that stop when no turn uses them any more
 
-	lastRead atomic.Pointer[stamps] // of the files of the last configuration, also of a refused one, before it was read
+	lastRead atomic.Pointer[stamps] // of the files that the last reload read, even if it failed; taken before reading
 }
 
-// run makes the requested changes. It blocks until the bot begins to stop or, if it is attended, its first
-// interface ends.
-func (r *reloads) run(intake context.Context, l Life) {
+// run makes the requested changes. It blocks until the bot begins to stop or, if the bot is attended, until its
+// first interface ends.
+func (r *reloads) run(intake context.Context, l RunOptions) {
 	var over <-chan struct{}
 	if l.Attended {
 		over = r.workers.find(r.InForce().Interfaces[0]).done
@@ -59,9 +59,9 @@ func (r *reloads) run(intake context.Context, l Life) {
 	}
 }
 
-// Reload reads and checks the whole configuration, and then replaces what differs. If it is invalid, the
-// former one stays in force. later lists the keys whose new values apply only after a restart. Other processes
-// that use the same store reload theirs, too. Reload blocks while another change is in progress.
+// Reload reads and checks the whole configuration, and then replaces what differs. If the new configuration is
+// invalid, the former one stays in force. later lists the keys whose new values apply only after a restart. Other
+// processes that use the same store reload, too. Reload blocks while another change is in progress.
 func (b *Bot) Reload() (later []string, err error) {
 	if later, err = b.reloads.read(); err == nil {
 		b.workers.sharing.announceReload(context.Background())
@@ -94,8 +94,8 @@ func (r *reloads) read() (later []string, err error) {
 	return later, r.replace(old, next)
 }
 
-// AfterRestart lists the keys whose values in the configuration file differ from those in force, and apply only
-// after a restart. It returns none if the file is invalid.
+// AfterRestart lists the changed keys of the configuration file that apply only after a restart. It returns none
+// if the file is invalid.
 func (b *Bot) AfterRestart() []string {
 	c, err := b.env.MustLoad()
 	if err != nil {
@@ -104,7 +104,7 @@ func (b *Bot) AfterRestart() []string {
 	return b.InForce().Config.keepFixed(c)
 }
 
-// reload reloads with read, and reports to the admins if the configuration is invalid, or applies only in part.
+// reload calls read, and alerts the admins if the configuration is invalid, or applies only in part.
 func (r *reloads) reload(read func() (later []string, err error)) {
 	later, err := read()
 	if err == nil {
@@ -120,13 +120,13 @@ func (r *reloads) reload(read func() (later []string, err error)) {
 	r.alerts.report("The configuration was refused, the one of " + since + " stays in force: " + txt.Line(err.Error()))
 }
 
-// replace puts new parts in force. Running turns keep the old ones to their end. It starts new interfaces and
-// plugins, and stops those that are gone.
+// replace puts new parts in force. It starts new interfaces and plugins, and stops those that are gone. Running
+// turns keep the old parts until they end.
 func (r *reloads) replace(old, next *parts) error {
 	r.putInForce(next)
 	for _, i := range old.Interfaces {
 		if !slices.Contains(next.Interfaces, i) {
-			r.workers.stop(share{i})
+			r.workers.stop(shareKey{i})
 			r.workers.stop(i)
 		}
 	}
@@ -136,7 +136,7 @@ func (r *reloads) replace(old, next *parts) error {
 		labels = append(labels, label(i))
 	}
 	r.alerts.reloaded(next.Engines.Names(), labels)
-	drained := r.Turns.Reconfigure(r.options(next))
+	drained := r.Turns.Reconfigure(r.turnOptions(next))
 	r.startInterfaces(old, next)
 	r.retiring.Go(func() {
 		drained() // running turns may still need the plugins
@@ -149,22 +149,21 @@ func (r *reloads) replace(old, next *parts) error {
 	return old.Engines.Close()
 }
 
-// rebuild collects the actions again after those of a plugin, or the rules about them, have changed. r.mu is
-// held.
+// rebuild collects the actions again after those of a plugin, or the rules for actions, have changed. r.mu is held.
 func (r *reloads) rebuild() {
 	next := *r.InForce()
-	next.budget = r.budget(&next) // settings may have changed it
+	next.budget = r.newBudget(&next) // changed settings may have changed it
 	if err := next.collectActions(); err != nil {
 		r.log.Error("changed actions conflict; the former ones stay in force", "err", err)
 		return
 	}
 	r.parts.Store(&next)
-	r.Turns.Reconfigure(r.options(&next))
+	r.Turns.Reconfigure(r.turnOptions(&next))
 	r.log.Info("actions have changed", "actions", len(next.Snapshot.All()))
 }
 
-// settingsChanged applies changed settings to turns. If another change is in progress, they are applied after
-// it: waiting for it could deadlock, because it may wait for the turn that called this.
+// settingsChanged applies changed settings to turns. If another change is in progress, run applies them after
+// it. settingsChanged does not wait, because the other change may wait for the turn that called it.
 func (r *reloads) settingsChanged() {
 	if !r.mu.TryLock() {
 		loop.Notify(r.outdated)
@@ -174,14 +173,14 @@ func (r *reloads) settingsChanged() {
 	r.rebuild()
 }
 
-// adminsChanged applies a new list of admins: at once to turns, and with a reload to interfaces.
+// adminsChanged applies a changed list of admins: to turns at once, and to interfaces with a reload.
 func (r *reloads) adminsChanged() {
 	r.settingsChanged()
 	loop.Notify(r.requested)
 }
 
-// keepFixed copies the values of c that cannot change while the process runs into next, and lists the keys that
-// differ.
+// keepFixed copies the values of c that cannot change while the process runs into next. It lists the keys that
+// differed.
 func (c *Config) keepFixed(next *Config) (later []string) {
 	fixed := func(e enabled) bool { return e.fixed }
 	other := func(e enabled) bool { return !e.fixed }
@@ -192,21 +191,21 @@ func (c *Config) keepFixed(next *Config) (later []string) {
 		next.Enabled = append(slices.DeleteFunc(next.Enabled, fixed), was...)
 		sorting.Sort(next.Enabled, func(a, b enabled) int { return strings.Compare(a.Name, b.Name) })
 	}
-	later = keep(later, "bot.data_dir", c.Bot.DataDir, &next.Bot.DataDir)
-	later = keep(later, "store", c.Store, &next.Store)
-	later = keep(later, "metrics.listen", c.Metrics, &next.Metrics)
-	tools := next.served()
-	later = keep(later, "plugins.blueprint.serve.listen", c.served().Listen, &tools.Listen)
+	later = keepValue(later, "bot.data_dir", c.Bot.DataDir, &next.Bot.DataDir)
+	later = keepValue(later, "store", c.Store, &next.Store)
+	later = keepValue(later, "metrics.listen", c.Metrics, &next.Metrics)
+	tools := next.toolAccess()
+	later = keepValue(later, "plugins.blueprint.serve.listen", c.toolAccess().Listen, &tools.Listen)
 	own := next.Blueprints()
 	if own != nil {
 		own.Serve = tools
 	}
-	later = keep(later, "log.format", c.Log.Format, &next.Log.Format)
-	return keep(later, "admin.listen", c.Admin, &next.Admin)
+	later = keepValue(later, "log.format", c.Log.Format, &next.Log.Format)
+	return keepValue(later, "admin.listen", c.Admin, &next.Admin)
 }
 
-// keep puts a value back, and adds its key to the list if it differed.
-func keep[T comparable](later []string, key string, was T, is *T) []string {
+// keepValue restores a value, and adds its key to the list if it differed.
+func keepValue[T comparable](later []string, key string, was T, is *T) []string {
 	if *is != was {
 		later = append(later, key)
 	}
@@ -214,8 +213,8 @@ func keep[T comparable](later []string, key string, was T, is *T) []string {
 	return later
 }
 
-// watchInterval is how often the files of the configuration are looked at. They are read once they have not changed
-// between two looks, because editors write in several steps.
+// watchInterval is how often the files of the configuration are checked. They are read when they have not changed
+// between two checks, because editors write in several steps.
 const watchInterval = 500 * time.Millisecond
 
 // watch requests a reload whenever a file differs from what the last reload read, until ctx ends.
@@ -227,7 +226,7 @@ func (r *reloads) watch(ctx context.Context) {
 			now.add(file)
 		}
 		settled := now.equal(last)
-		if settled && !now.equal(*read) && r.lastRead.CompareAndSwap(read, &now) { // else a reload has begun
+		if settled && !now.equal(*read) && r.lastRead.CompareAndSwap(read, &now) { // else it was reloaded meanwhile
 			loop.Notify(r.requested)
 		}
 		last = now
@@ -235,7 +234,7 @@ func (r *reloads) watch(ctx context.Context) {
 	})
 }
 
-// stamps are the states of files by name. The state of a file that is missing is nil.
+// stamps are the states of files by name. The state of a missing file is nil.
 type stamps map[string]os.FileInfo
 
 // add adds the state of a file, unless it is known.

@@ -23,23 +23,23 @@ import (
 	"synthbot/core/txt"
 )
 
-// Life configures one Run.
-type Life struct {
+// RunOptions configures one Run.
+type RunOptions struct {
 	Config     *Config
 	Log        *slog.Logger
 	Open       func() (Store, error) // opens the store; nil: the database, which is created if it is missing
-	Interfaces makeInterfaces
-	Look       func(*Bot) error // called instead of running the bot; nil: the bot runs
-	Grace      time.Duration    // for turns to finish when the bot stops
+	Interfaces interfaceMaker
+	Inspect    func(*Bot) error // is called with the built bot instead of running it; nil: the bot runs
+	Grace      time.Duration    // how long turns may take to finish when the bot stops
 	Attended   bool             // the bot stops when its first interface does
-	RunCommand RunCommand       // executes the commands of the control socket; nil: not a daemon
+	RunCommand RunCommand       // executes commands from the control socket; nil: the bot is not a daemon
 	Ready      func()           // called once the bot runs, if RunCommand is set; may be nil
 	Reload     <-chan os.Signal // each signal reloads the configuration; may be nil
 }
 
 // Run is the program from top to bottom: it builds a bot, runs it until ctx ends, and closes it. It blocks
-// until all of it has stopped. Each part is built with the help of those before it.
-func (e *Env) Run(ctx context.Context, l Life) (err error) {
+// until everything has stopped. Each part is built from the parts before it.
+func (e *Env) Run(ctx context.Context, l RunOptions) (err error) {
 	b := e.newBot(l)
 	ctx, b.monitor.end = context.WithCancelCause(ctx)
 	defer b.monitor.end(nil)
@@ -50,14 +50,14 @@ func (e *Env) Run(ctx context.Context, l Life) (err error) {
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
 
-	// Engines, plugins and interfaces, as the configuration describes them. Those that did not change since the
-	// former configuration are kept.
+	// Engines, plugins and interfaces, as the configuration describes them. A reload keeps the plugins and
+	// interfaces whose configuration did not change.
 	b.reloads.build = func(c *Config) (p *parts, err error) {
 		p = &parts{Config: c, personas: e.withImported(c, b.log), listener: speech.NewListener(&c.Speech)}
 		p.speaker = speech.NewSpeaker(&c.Speech)
 		p.settings = c.resolver(b.changes, p.scopes)
-		p.budget = b.budget(p)
-		if p.Engines, err = b.engines(p); err != nil {
+		p.budget = b.newBudget(p)
+		if p.Engines, err = b.newChain(p); err != nil {
 			return nil, err
 		}
 		if p.plugins, err = b.plugins(c); err != nil {
@@ -69,7 +69,7 @@ func (e *Env) Run(ctx context.Context, l Life) (err error) {
 		if p.Interfaces, err = l.Interfaces(b.maker(p)); err != nil {
 			return nil, err
 		}
-		if p.small, err = b.small(p); err != nil {
+		if p.smallRecon, err = b.smallRecon(p); err != nil {
 			return nil, err
 		}
 		return p, p.collectActions()
@@ -79,11 +79,11 @@ func (e *Env) Run(ctx context.Context, l Life) (err error) {
 		return err
 	}
 
-	// Turns: they receive messages, ask the engines and execute what these answer.
-	b.Turns = turn.New(b.options(p))
+	// Turns: they receive messages, ask the engines and execute the answered plans.
+	b.Turns = turn.New(b.turnOptions(p))
 	b.putInForce(p)
-	if l.Look != nil {
-		return l.Look(b)
+	if l.Inspect != nil {
+		return l.Inspect(b)
 	}
 
 	// Start: plugins and turns first, then interfaces, which bring messages.
@@ -93,8 +93,8 @@ func (e *Env) Run(ctx context.Context, l Life) (err error) {
 	// Reload: build again, and replace what differs. Running turns keep the former parts.
 	b.reloads.run(intake, l)
 
-	// Stop: interfaces first, then turns, within the grace period, and plugins last. Turns that are cut short
-	// continue when the bot starts again. If another process has taken over the store, no turn can finish.
+	// Stop: interfaces first, then turns, within the grace period, and plugins last. Interrupted turns continue
+	// when the bot starts again. If another process has taken over the store, no turn can finish.
 	stopServices()
 	cause := context.Cause(ctx)
 	if errors.Is(cause, core.ErrFenced) {
@@ -103,15 +103,15 @@ func (e *Env) Run(ctx context.Context, l Life) (err error) {
 	return stop(b.workers.sharing.grace(l.Grace))
 }
 
-// start starts the parts and the turns, and returns at once. intake ends when the bot begins to stop. stop stops what
-// start has started, and waits for it; turns have the grace period to finish.
+// start starts the parts and the turns, and returns at once. intake ends when the bot begins to stop. stop stops
+// everything that start has started, and waits for it. Turns have the grace period to finish.
 func (b *Bot) start(
 	ctx context.Context, p *parts, grace time.Duration,
 ) (intake context.Context, stop func(grace time.Duration) error) {
 	lasting := context.WithoutCancel(ctx)
 	intake, stopIntake := context.WithCancel(ctx)
-	turns, stopTurns := context.WithCancel(lasting) // no new turns start after its end
-	work, abort := context.WithCancel(lasting)      // running turns are cut short at its end
+	turns, stopTurns := context.WithCancel(lasting) // when it ends, no new turns start
+	work, abort := context.WithCancel(lasting)      // when it ends, running turns are interrupted
 	tools, stopTools := context.WithCancel(lasting)
 	b.workers.intake, b.workers.tools = intake, tools
 	b.startPlugins(new(parts), p)
@@ -125,8 +125,8 @@ func (b *Bot) start(
 	}()
 	b.startInterfaces(new(parts), p)
 	b.workers.start(tools, "sharing", b.workers.sharing, b.workers.sharing.poll)
-	if b.env.Stopping != nil {
-		context.AfterFunc(intake, func() { b.env.Stopping(grace) })
+	if b.env.OnStopping != nil {
+		context.AfterFunc(intake, func() { b.env.OnStopping(grace) })
 	}
 	return intake, func(grace time.Duration) error {
 		err := b.workers.stopAll(func(w *worker) bool { _, ok := w.key.(core.Interface); return ok })
@@ -141,16 +141,17 @@ func (b *Bot) start(
 	}
 }
 
-// workers are the interfaces and plugins that run, each known by a key. Safe for concurrent use.
+// workers are the goroutines of interfaces, plugins and other background work, each with a key. Safe for
+// concurrent use.
 type workers struct {
 	log     *slog.Logger
 	alerts  *alerts
 	sharing *sharing // with other processes
 
 	mu      sync.Mutex
-	running []*worker // in the order in which they were started
+	running []*worker // in the order of their start
 
-	intake, tools context.Context // of interfaces and of plugins; set before any starts
+	intake, tools context.Context // contexts of interfaces and of plugins; set before any worker starts
 }
 
 type worker struct {
@@ -162,7 +163,7 @@ type worker struct {
 }
 
 // start calls run in a goroutine. Its context ends with ctx, or when stop is called with the key. If run fails,
-// the admins are alerted, and again when a worker of the same name has recovered.
+// start alerts the admins, and again once a worker of the same name has run for recoveryTime.
 func (w *workers) start(ctx context.Context, name string, key any, run func(context.Context) error) {
 	ctx, cancel := context.WithCancel(ctx)
 	one := &worker{key: key, began: w.alerts.clock(), cancel: cancel, done: make(chan struct{})}
@@ -171,7 +172,7 @@ func (w *workers) start(ctx context.Context, name string, key any, run func(cont
 	w.mu.Unlock()
 	go func() {
 		defer close(one.done)
-		recovery := time.AfterFunc(steady, func() { w.alerts.set(name, true, name+" runs again.") })
+		recovery := time.AfterFunc(recoveryTime, func() { w.alerts.set(name, true, name+" runs again.") })
 		err := run(ctx)
 		recovery.Stop()
 		if err != nil && ctx.Err() == nil {
@@ -207,7 +208,7 @@ func (w *workers) failed(key any) bool {
 	return one != nil && one.ended() && one.err != nil
 }
 
-// stop stops the worker with a key and waits for it, if there is one.
+// stop stops the worker with a key, if there is one, and waits for it.
 func (w *workers) stop(key any) {
 	one := w.find(key)
 	if one == nil {
@@ -235,19 +236,19 @@ func (w *workers) stopAll(match func(*worker) bool) error {
 	return errors.Join(errs...)
 }
 
-// runner is a part that works in the background.
+// runner is background work of a part, with a name for logs and alerts.
 type runner struct {
 	name string
 	core.Runner
 }
 
-// runners returns the parts that work in the background, besides interfaces.
+// runners returns the background work of the plugins and of the small recon model.
 func (p *parts) runners() (all []runner) {
-	for name, r := range able[core.Runner](p) {
+	for name, r := range pluginsWith[core.Runner](p) {
 		all = append(all, runner{"plugin " + name, r})
 	}
-	if p.small != nil {
-		all = append(all, runner{"recon", p.small})
+	if p.smallRecon != nil {
+		all = append(all, runner{"recon", p.smallRecon})
 	}
 	return all
 }
@@ -262,10 +263,11 @@ func (b *Bot) startPlugins(old, next *parts) {
 	}
 }
 
-// startInterfaces starts the interfaces that are not among the old parts. The others offer the chat commands anew.
+// startInterfaces starts the interfaces that are not among the old parts. It makes the others publish the
+// chat commands again.
 func (b *Bot) startInterfaces(old, next *parts) {
 	for _, i := range next.Interfaces {
-		o, offers := i.(offerer)
+		o, offers := i.(commandOfferer)
 		switch {
 		case !slices.Contains(old.Interfaces, i):
 			b.workers.sharing.start(i, func() {

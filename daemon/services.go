@@ -26,9 +26,9 @@ import (
 	"synthbot/memory"
 )
 
-// serve starts the services that only a daemon has: the watchdog, metrics, the admin's page, the tool server,
-// the control socket, and the watch on the configuration's files. They end with intake; wait waits for them.
-func (b *Bot) serve(intake context.Context, l Life) (wait func()) {
+// serve starts the services that only a daemon has: the watchdog, metrics, the admin page, the tool server,
+// the control socket, and the watch on the configuration's files. They end with intake. wait waits until they have.
+func (b *Bot) serve(intake context.Context, l RunOptions) (wait func()) {
 	if l.RunCommand == nil {
 		return func() {}
 	}
@@ -38,17 +38,17 @@ func (b *Bot) serve(intake context.Context, l Life) (wait func()) {
 	services.Go(func() { serveHTTP(intake, b.log, "metrics", l.Config.Metrics.Listen, metrics) })
 	services.Go(func() { b.page.serve(intake, l.Config.Admin.Listen) })
 	tools := &toolServer{b, make(chan struct{}, maxToolCalls)}
-	services.Go(func() { tools.serve(intake, l.Config.served().Listen) })
+	services.Go(func() { tools.serve(intake, l.Config.toolAccess().Listen) })
 	services.Go(b.openControl(intake, l.RunCommand))
 	services.Go(func() { b.reloads.watch(intake) })
 	notifySystemd(b.log, daemon.SdNotifyReady)
 	services.Go(func() { b.monitor.watch(intake) })
 	for _, job := range b.Data.DB.RefusedJobs() {
-		b.alerts.report("This job is suspended for a day, as it blocked the database three times: " + txt.Line(job))
+		b.alerts.report("This job is suspended for a day: it blocked the database three times: " + txt.Line(job))
 	}
 	former := memory.FormerCopy(b.Data.DB)
 	if former != "" {
-		b.alerts.report("I have converted the database to a new format. A copy of the old one stays as " + former +
+		b.alerts.report("I have converted the database to a new format. A copy of the old one is kept as " + former +
 			" until somebody is forgotten: delete it when everything works.")
 	}
 	b.log.Info("running", "version", b.env.Version, "interfaces", len(b.InForce().Interfaces),
@@ -63,7 +63,8 @@ func (b *Bot) serve(intake context.Context, l Life) (wait func()) {
 	}
 }
 
-// serveHTTP serves the handler for an address until ctx ends. It only logs errors: the bot runs without it.
+// serveHTTP serves HTTP at an address until ctx ends; "" is none. It only logs errors, because the bot runs
+// without the service.
 func serveHTTP(
 	ctx context.Context, log *slog.Logger, what, address string, handler func(net.Addr) http.Handler,
 ) {
@@ -127,21 +128,22 @@ func watchdog(ctx context.Context, log *slog.Logger, alive func(context.Context)
 	})
 }
 
+// monitor watches how the bot is doing, for alerts, metrics and health checks.
 type monitor struct {
 	*Bot
 	metrics  *admin.Metrics
 	traces   *admin.Traces
-	failures sync.Map // the last one of each engine, an adminpage.Part
+	failures sync.Map // the last failure of each engine by its name, an adminpage.Part
 	began    time.Time
-	end      context.CancelCauseFunc // begins to stop the bot
+	end      context.CancelCauseFunc // stops the bot
 	full     atomic.Bool             // the disk is full
 	away     atomic.Bool             // the database's server cannot be reached
 }
 
-// outage returns what the store calls with true when something keeps it from working, and with false when that is over.
-// Meanwhile no messages are accepted. None get lost, because platforms keep what was not acknowledged. Afterwards
-// failed turns are retried.
-func (m *monitor) outage(what string, state *atomic.Bool, begins, ends string) func(bool) {
+// outageHandler returns a function that the store calls with true when an outage begins, and with false when it ends.
+// During an outage no messages are accepted. None get lost, because platforms keep what was not acknowledged.
+// Afterwards failed turns are retried.
+func (m *monitor) outageHandler(what string, state *atomic.Bool, begins, ends string) func(bool) {
 	return func(on bool) {
 		if m.InForce().Engines == nil {
 			return // the bot is not built yet
@@ -156,8 +158,8 @@ func (m *monitor) outage(what string, state *atomic.Bool, begins, ends string) f
 	}
 }
 
-// alive returns nil if turns can run and a write to the store commits. It also returns nil if the disk is full
-// or the database's server is away, because restarting the bot would not help.
+// alive returns nil if turns can run and the store can commit. It also returns nil if the disk is full or the
+// database server cannot be reached, because restarting the bot would not help.
 func (m *monitor) alive(ctx context.Context) error {
 	if m.away.Load() {
 		return nil
@@ -168,7 +170,7 @@ func (m *monitor) alive(ctx context.Context) error {
 	return nil
 }
 
-// ready returns nil if every interface receives messages, here or elsewhere, and a write to the store commits.
+// ready returns nil if every interface receives messages, in this process or another one, and the store can commit.
 func (m *monitor) ready(ctx context.Context) error {
 	if m.full.Load() {
 		return core.ErrFull
@@ -201,11 +203,11 @@ func (m *monitor) trouble(i core.Interface) string {
 	return ""
 }
 
-// stateInterval is how often the state of the bot and its interfaces is checked.
+// stateInterval is how often watch checks the bot and its interfaces.
 const stateInterval = 5 * time.Second
 
-// watch alerts the admins of interfaces that run but receive no messages, and sends systemd the state that
-// `systemctl status` shows, whenever it changes, until ctx ends.
+// watch alerts the admins about interfaces that run but receive no messages. It also sends systemd the state that
+// `systemctl status` shows, whenever that changes. It returns when ctx ends.
 func (m *monitor) watch(ctx context.Context) {
 	sent := ""
 	loop.Repeat(ctx, nil, func() time.Duration {
@@ -229,7 +231,7 @@ func (m *monitor) checkPlatforms() {
 		switch {
 		case !m.workers.sharing.serves(i):
 			m.alerts.set(name+receiving, true, name+": "+elsewhere+".")
-		case w == nil || w.ended() || m.env.Clock().Sub(w.began) < steady:
+		case w == nil || w.ended() || m.env.Clock().Sub(w.began) < recoveryTime:
 		case err != nil:
 			m.alerts.set(name+receiving, false, name+" receives no messages: "+txt.Line(err.Error()))
 		default:
@@ -259,12 +261,12 @@ func (b *Bot) state() string {
 	return "running on " + strings.Join(words, ", ") + " with " + strings.Join(p.Engines.Names(), ", ")
 }
 
-// RunCommand carries out a command line in a running bot, with the files of the process that
-// sent it, and returns the exit status.
+// RunCommand executes a command line in a running bot, with the files of the process that sent it. It returns the
+// exit status.
 type RunCommand func(ctx context.Context, b *Bot, e *Env, args []string) int
 
-// openControl opens the control socket, and returns what serves it until ctx ends: it
-// carries out the command lines of other processes. The bot works without it.
+// openControl opens the control socket. serve executes the command lines of other processes until ctx ends. If
+// the socket cannot be opened, serve logs that: the bot works without it.
 func (b *Bot) openControl(ctx context.Context, runCommand RunCommand) (serve func()) {
 	dir, err := b.InForce().Config.DataDir(b.env.Getenv)
 	var s *admin.Socket
@@ -286,29 +288,32 @@ func (b *Bot) openControl(ctx context.Context, runCommand RunCommand) (serve fun
 	}
 }
 
-// foreignFile is a file of another process, which ends with its context: it must not read
-// from a terminal that another program uses by then, nor wait for a pipe that is not read.
+// foreignFile is a file of another process. Its reads and writes end with its context: then another program may
+// use the terminal, or nobody may read the pipe.
 type foreignFile struct {
 	*os.File
 	ctx context.Context
 }
 
-// pollTime is how long a read may continue after its context has ended.
+// pollTime is how long a read or write may continue after its context has ended.
 const pollTime = 100 // milliseconds
 
 func (r *foreignFile) Read(p []byte) (n int, err error) {
-	if err := r.await(unix.POLLIN, io.EOF); err != nil {
+	if err := r.await(unix.POLLIN); err != nil {
+		if r.ctx.Err() != nil {
+			err = io.EOF
+		}
 		return 0, err
 	}
 	return r.File.Read(p)
 }
 
-// pipeBuffer is how many bytes a pipe that is ready takes at once (PIPE_BUF).
+// pipeBuffer is how many bytes a pipe takes without blocking when it is ready (PIPE_BUF).
 const pipeBuffer = 4096
 
 func (r *foreignFile) Write(p []byte) (n int, err error) {
 	for n < len(p) {
-		if err := r.await(unix.POLLOUT, r.ctx.Err()); err != nil {
+		if err := r.await(unix.POLLOUT); err != nil {
 			return n, err
 		}
 		m, err := r.File.Write(p[n:min(len(p), n+pipeBuffer)])
@@ -320,23 +325,19 @@ func (r *foreignFile) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// ReadFrom hides the method of os.File, which could block forever.
+// ReadFrom replaces the method of os.File, which could block forever.
 func (r *foreignFile) ReadFrom(from io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{r}, from)
 }
 
-// await waits until the file is ready for the events. If the context ends first, it
-// returns over, or the error of the context.
-func (r *foreignFile) await(events int16, over error) error {
+// await waits until the file is ready for the events. If the context ends first, it returns the context's error.
+func (r *foreignFile) await(events int16) error {
 	conn, err := r.SyscallConn()
 	if err != nil {
 		return err
 	}
 	for {
 		if err := r.ctx.Err(); err != nil {
-			if over != nil {
-				return over
-			}
 			return err
 		}
 		ready := false

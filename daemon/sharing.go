@@ -17,27 +17,27 @@ import (
 	"synthbot/memory"
 )
 
-// sharing divides the work among the processes that use the same store. Each interface is served by one of
-// them, and shared background work is done by one of them. If the store allows only one process, that one
-// does everything.
+// sharing divides the work among the processes that use the same store. One of them serves each interface, and
+// one does each piece of background work that must not run twice. If the store allows only one process, that
+// one does everything.
 type sharing struct {
 	*Bot
 	active atomic.Bool   // an interface was started
 	served sync.Map      // the interfaces that this process serves
-	echoes atomic.Uint64 // own hints that were received since the last poll
-	stored *Config       // the configuration whose digest is stored
-	reload atomic.Uint64 // version of the item that changes with each reload, plus 1; 0: not read yet
+	echoes atomic.Uint64 // this process's own echo hints that it received since the last poll
+	stored *Config       // the configuration whose digest was stored last
+	reload atomic.Uint64 // the version of the item at reloadKey, plus 1; 0: not read yet
 }
 
 const (
-	pollInterval = 5 * time.Second  // how often changes of other processes are looked for, in case hints are lost
-	leaveTime    = 10 * time.Second // for turns to finish when another process takes an interface over
-	graceTime    = 2 * time.Second  // for turns to finish when the bot stops and another process continues them
+	pollInterval = 5 * time.Second  // how often poll looks for changes by other processes, in case hints get lost
+	handoverTime = 10 * time.Second // how long turns may take to finish when another process takes over an interface
+	graceTime    = 2 * time.Second  // the same when the bot stops and another process can continue them
 )
 
 // Prefixes of hints to the other processes.
 const (
-	hintItems = "items " // a plugin's items have changed; its name and the number of the process follow
+	hintItems = "items " // a plugin's items have changed; the name of the plugin and the number of the process follow
 	hintEcho  = "echo "  // tests whether hints arrive; the number of the process follows
 	hintUsed  = "used "  // a user did something that a limit counts; see usedFormat
 )
@@ -50,7 +50,7 @@ func (s *sharing) database() memory.Sharing {
 	return memory.Shared(s.Data.DB)
 }
 
-// grace returns how long turns may take to finish when the bot stops.
+// grace returns how long turns may take to finish when the bot stops: less if another process continues them.
 func (s *sharing) grace(configured time.Duration) time.Duration {
 	if s.database() == nil {
 		return configured
@@ -62,16 +62,17 @@ func (s *sharing) grace(configured time.Duration) time.Duration {
 	return min(configured, graceTime)
 }
 
-// share is the key of the worker that serves an interface while this process owns it.
-type share struct{ core.Interface }
+// shareKey is the key of the worker that serves an interface whenever this process owns it.
+type shareKey struct{ core.Interface }
 
-// isShared reports whether other processes can serve an interface. A terminal belongs to its own process.
+// isShared reports whether other processes can serve an interface. They cannot serve this process's terminal.
 func (s *sharing) isShared(name string) bool {
 	kind := s.InForce().Config.kinds[name]
 	d, ok := findDriver(kind)
 	return s.database() != nil && ok && !d.fixed
 }
 
+// serves reports whether this process serves an interface now.
 func (s *sharing) serves(i core.Interface) bool {
 	if !s.active.Load() || !s.isShared(i.Name()) {
 		return true
@@ -81,7 +82,7 @@ func (s *sharing) serves(i core.Interface) bool {
 }
 
 // start serves an interface whenever this process owns it. listen starts to receive messages, and returns at
-// once; leave ends that.
+// once. stopServing ends that.
 func (s *sharing) start(i core.Interface, listen func()) {
 	s.active.Store(true)
 	if !s.isShared(i.Name()) {
@@ -89,33 +90,33 @@ func (s *sharing) start(i core.Interface, listen func()) {
 		return
 	}
 	part := s.InForce().Config.kinds[i.Name()] + " " + label(i)
-	s.workers.start(s.workers.tools, "share of "+label(i), share{i}, func(ctx context.Context) error {
+	s.workers.start(s.workers.tools, "share of "+label(i), shareKey{i}, func(ctx context.Context) error {
 		return s.database().Claim(ctx, part, func(owned context.Context) error {
 			s.log.Info("serving", "interface", label(i))
 			s.served.Store(i, true)
-			s.Data.usage.readAgain() // another process counted the usage until now
+			s.Data.usage.invalidate() // another process counted the usage until now
 			listen()
 			if err := s.Turns.TakeOver(owned); err != nil && owned.Err() == nil {
-				s.log.Warn("questions of the former worker do not expire", "interface", label(i), "err", err)
+				s.log.Warn("turns of the former worker not taken over", "interface", label(i), "err", err)
 			}
 			<-owned.Done()
 			if ctx.Err() == nil { // another process will serve it
-				s.leave(i)
+				s.stopServing(i)
 			}
 			return nil
 		})
 	})
 }
 
-// leave stops serving an interface, and waits a while for its running turns.
-func (s *sharing) leave(i core.Interface) {
-	s.log.Info("leaving to another process", "interface", label(i))
+// stopServing stops serving an interface, and waits up to handoverTime for its running turns.
+func (s *sharing) stopServing(i core.Interface) {
+	s.log.Info("handing over to another process", "interface", label(i))
 	s.workers.stop(i)
 	s.served.Delete(i)
-	s.Turns.Leave(leaveTime)
+	s.Turns.Leave(handoverTime)
 }
 
-// run runs background work. Work that only one process may do runs while this one owns it.
+// run runs background work. Work that only one process may do runs only while this process owns it.
 func (s *sharing) run(ctx context.Context, r runner) error {
 	_, alone := r.Runner.(interface{ RunsAlone() })
 	if !alone || s.database() == nil {
@@ -124,7 +125,7 @@ func (s *sharing) run(ctx context.Context, r runner) error {
 	return s.database().Claim(ctx, r.name, r.Run)
 }
 
-// poll looks for changes of other processes until ctx ends, in case hints were lost.
+// poll looks for changes by other processes until ctx ends, in case hints were lost.
 func (s *sharing) poll(ctx context.Context) error {
 	db := s.database()
 	if db == nil {
@@ -134,9 +135,9 @@ func (s *sharing) poll(ctx context.Context) error {
 		if s.echoes.Swap(0) == 0 {
 			s.refresh("")
 		}
-		s.noticeReload(ctx)
+		s.checkReload(ctx)
 		s.storeDigest(ctx)
-		s.Data.usage.readAgain()
+		s.Data.usage.invalidate()
 		s.Turns.Sweep()
 		if err := db.Hint(ctx, fmt.Sprint(hintEcho, db.Self())); err != nil && ctx.Err() == nil {
 			s.log.Debug("hint not sent", "err", err)
@@ -146,14 +147,14 @@ func (s *sharing) poll(ctx context.Context) error {
 	return nil
 }
 
-// storeDigest stores a digest of the configuration in force, so that workers with different configurations can
-// be recognised.
+// storeDigest stores a digest of the configuration in force, so that /status can show that workers have different
+// configurations.
 func (s *sharing) storeDigest(ctx context.Context) {
 	c := s.InForce().Config
 	if c == s.stored {
 		return
 	}
-	for _, w := range s.list(ctx) {
+	for _, w := range s.processes(ctx) {
 		if w.ID == s.database().Self() {
 			items := s.Data.Items(sharingItems)
 			if values.Put(ctx, items, core.Path{}, configKey+w.Name, c.digest()) == nil {
@@ -163,7 +164,7 @@ func (s *sharing) storeDigest(ctx context.Context) {
 	}
 }
 
-// handleHint handles a hint; "" means that some may have been lost. It does not block.
+// handleHint handles a hint from a process; "" means that some may have been lost. It does not block.
 func (s *sharing) handleHint(hint string) {
 	if s.InForce().Engines == nil || s.database() == nil {
 		return // the bot is not built yet
@@ -182,30 +183,31 @@ func (s *sharing) handleHint(hint string) {
 	}
 }
 
-// Names of counters, besides those of plugins. The comment says what they count.
+// Names of counters, besides those of plugins, and what the argument what holds for each.
 const (
-	turnLimits   = "turns"   // turns; what is the limit per minute
-	actionLimits = "actions" // actions; what is the action's name
+	turnLimits   = "turns"   // counts turns; what is the limit per minute
+	actionLimits = "actions" // counts actions; what is the action's name
 )
 
 // usedFormat is what follows hintUsed: the number of the process, the name of the counter, what the user did,
 // and the path of the user.
 const usedFormat = "%d %s %q %s"
 
-// used returns a function that a counter calls when a user did something. It makes the other processes count
-// that, too, if the account is divided among them, so that they may receive messages of the same user. The
-// function does not block.
+// used returns a function that a counter calls when a user did something. If the interface has several parts, the
+// function tells the other processes to count that, too, because they may receive messages of the same user. It
+// does not block.
 func (s *sharing) used(name string) func(by core.Path, what string) {
 	return func(by core.Path, what string) {
 		db := s.database()
-		if db == nil || len(s.InForce().named(by.Interface())) < 2 {
+		if db == nil || len(s.InForce().interfacesNamed(by.Interface())) < 2 {
 			return
 		}
 		hint := hintUsed + fmt.Sprintf(usedFormat, db.Self(), name, what, by)
-		s.sending.Go(func() { _ = db.Hint(context.Background(), hint) }) // if lost, the user may do more
+		s.sending.Go(func() { _ = db.Hint(context.Background(), hint) }) // if it gets lost, the limit is looser
 	}
 }
 
+// handleUsed counts what a user did in another process.
 func (s *sharing) handleUsed(about string) {
 	var process int64
 	var name, what, user string
@@ -222,14 +224,14 @@ func (s *sharing) handleUsed(about string) {
 	case actionLimits:
 		s.runtime.Used(by, what)
 	}
-	for plugin, counter := range able[gate.Counter](s.InForce()) {
+	for plugin, counter := range pluginsWith[gate.Counter](s.InForce()) {
 		if plugin == name {
 			counter.Used(by, what)
 		}
 	}
 }
 
-// refresh makes a plugin read its cached items again; "" means all plugins.
+// refresh makes a plugin, or the bot itself, read its cached items again; "" means all of them.
 func (s *sharing) refresh(name string) {
 	if name == "" || name == botItems {
 		if _, err := s.changes.Reread(context.Background()); err != nil {
@@ -238,14 +240,14 @@ func (s *sharing) refresh(name string) {
 		s.reloads.settingsChanged()
 	}
 	if name == sharingItems {
-		s.noticeReload(context.Background())
+		s.checkReload(context.Background())
 	}
 	for _, r := range s.refreshers(name) {
 		r.Refresh()
 	}
 }
 
-// announceReload makes the other processes read their configurations again, too.
+// announceReload makes the other processes reload their configurations, too.
 func (s *sharing) announceReload(ctx context.Context) {
 	if s.database() == nil {
 		return
@@ -258,22 +260,22 @@ func (s *sharing) announceReload(ctx context.Context) {
 	s.reload.Store(version + 1)
 }
 
-// noticeReload requests a reload if another process has read its configuration again.
-func (s *sharing) noticeReload(ctx context.Context) {
+// checkReload requests a reload if another process has reloaded its configuration.
+func (s *sharing) checkReload(ctx context.Context) {
 	item, _, err := s.Data.Items(sharingItems).Get(ctx, core.Path{}, reloadKey)
 	if err != nil {
 		return // the next poll tries again
 	}
-	version := item.Version + 1 // above 0
+	version := item.Version + 1 // 0 means that it was not read yet
 	before := s.reload.Swap(version)
 	if before != 0 && before < version {
 		loop.Notify(s.reloads.announced)
 	}
 }
 
-// refreshers returns the plugins that cache items, or only the named one.
+// refreshers returns the plugins that cache items, or only the one with a name.
 func (s *sharing) refreshers(name string) (all []core.Refresher) {
-	for plugin, r := range able[core.Refresher](s.InForce()) {
+	for plugin, r := range pluginsWith[core.Refresher](s.InForce()) {
 		if name == "" || name == plugin {
 			all = append(all, r)
 		}
@@ -325,14 +327,15 @@ func (i *sharedItems) changed(ctx context.Context, err error) {
 		return
 	}
 	db := i.database()
-	_ = db.Hint(context.WithoutCancel(ctx), fmt.Sprint(hintItems, i.name, " ", db.Self())) // if it gets lost, they poll
+	hint := fmt.Sprint(hintItems, i.name, " ", db.Self())
+	_ = db.Hint(context.WithoutCancel(ctx), hint) // if it gets lost, poll finds the change
 }
 
 // elsewhere is the state of an interface that another process serves.
 const elsewhere = "another worker serves it"
 
-// list lists the processes that use the store; none if it allows only one, or does not answer.
-func (s *sharing) list(ctx context.Context) []memory.Worker {
+// processes lists the processes that use the store; none if it allows only one, or does not answer.
+func (s *sharing) processes(ctx context.Context) []memory.Worker {
 	db := s.database()
 	if db == nil {
 		return nil
@@ -346,7 +349,7 @@ func (s *sharing) list(ctx context.Context) []memory.Worker {
 
 func (s *sharing) workerLines(ctx context.Context) (lines []string) {
 	own, items := s.InForce().Config.digest(), s.Data.Items(sharingItems)
-	for _, w := range s.list(ctx) {
+	for _, w := range s.processes(ctx) {
 		digest, ok, err := values.Get[string](ctx, items, core.Path{}, configKey+w.Name)
 		switch {
 		case w.ID == s.database().Self():

@@ -14,20 +14,20 @@ import (
 	"synthbot/daemon/logs"
 )
 
-// How budgets call speech recognition and synthesis.
+// Names of speech recognition and speech synthesis in budgets.
 const (
 	speechIn  = "speech.in"
 	speechOut = "speech.out"
 )
 
-func (b *Bot) speech(p *parts) turn.Speech {
+func (b *Bot) turnSpeech(p *parts) turn.Speech {
 	hears := func(e engine.Config) bool { return e.Hearing && !e.Disabled }
 	s := turn.Speech{Deaf: !slices.ContainsFunc(p.Config.Engines, hears), Overhears: p.Config.Speech.In.Overhear}
 	if p.speaker != nil && p.Config.Speech.Out.When != "never" {
 		s.Always = p.Config.Speech.Out.When == "always"
 		s.Speak = func(ctx context.Context, place core.Path, people []core.Path, text string) (core.Upload, error) {
 			f, err := b.speakWith(ctx, p, place, people, text)
-			if errors.Is(err, speech.ErrUnspeakable) { // it is written only
+			if errors.Is(err, speech.ErrUnspeakable) { // the answer stays text only
 				return core.Upload{}, nil
 			}
 			return f, err
@@ -51,7 +51,7 @@ func (b *Bot) speech(p *parts) turn.Speech {
 	return s
 }
 
-// speak implements Host.Speak.
+// speak implements core.Host.Speak.
 func (b *Bot) speak(ctx context.Context, place core.Path, people []core.Path, text string) (core.Upload, error) {
 	p := b.InForce()
 	if p.speaker == nil {
@@ -60,7 +60,7 @@ func (b *Bot) speak(ctx context.Context, place core.Path, people []core.Path, te
 	return b.speakWith(ctx, p, place, people, text)
 }
 
-// speakWith speaks with the voice of the persona in a place, and books what that costs.
+// speakWith speaks with the voice of the place's persona, within the budget.
 func (b *Bot) speakWith(
 	ctx context.Context, p *parts, place core.Path, people []core.Path, text string,
 ) (core.Upload, error) {
@@ -68,7 +68,7 @@ func (b *Bot) speakWith(
 	return p.speaker.Speak(ctx, text, p.personaAt(place).For("").Voice, meter)
 }
 
-// spokenLanguage returns the language that somebody probably speaks; "" if nothing says so.
+// spokenLanguage returns the language that the author probably speaks; "" if it is unknown.
 func spokenLanguage(ctx context.Context, local *recon.Local, scene core.Scene) string {
 	hints, _ := local.Recon(ctx, scene) // it never fails
 	for _, h := range hints {
@@ -79,29 +79,29 @@ func spokenLanguage(ctx context.Context, local *recon.Local, scene core.Scene) s
 	return ""
 }
 
-// meter returns what runs work that costs money besides engines, within the budgets, and books
-// the tokens that it returns. The interface shows meanwhile that the bot is at work.
+// meter returns a function that runs speech work within the budgets, and records the tokens that it used. Meanwhile
+// the interface shows that the bot is working.
 func (b *Bot) meter(p *parts, name string, q core.Question) speech.Meter {
 	return func(ctx context.Context, do func(context.Context) (tokens int, err error)) error {
 		return p.budget.Meter(ctx, q, name, func(ctx context.Context) (int, error) {
 			if !q.Unshown {
-				defer turn.ShowTyping(ctx, p.sign(name, q.Path), q.Path, logs.Room(b.log, "core/speech"))()
+				defer turn.ShowTyping(ctx, p.workIndicator(name, q.Path), q.Path, logs.Room(b.log, "core/speech"))()
 			}
 			return do(ctx)
 		})
 	}
 }
 
-// recording shows that a voice message is recorded, where an interface can.
+// recording shows that the bot records a voice message, in place of the typing indicator.
 type recording struct{ core.RecordingIndicator }
 
 func (r recording) ShowTyping(ctx context.Context, place core.Path) { r.ShowRecording(ctx, place) }
 
-// sign returns how the interface of a place shows that the bot does such work; nil if it cannot.
-func (p *parts) sign(name string, place core.Path) core.TypingIndicator {
-	r, ok := p.at(place).(core.RecordingIndicator)
+// workIndicator returns how the interface of a place shows the named work; nil if it cannot.
+func (p *parts) workIndicator(name string, place core.Path) core.TypingIndicator {
+	r, ok := p.interfaceAt(place).(core.RecordingIndicator)
 	if ok && name == speechOut {
 		return recording{r}
 	}
-	return ability[core.TypingIndicator](p)(place)
+	return interfaceAs[core.TypingIndicator](p)(place)
 }

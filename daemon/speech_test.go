@@ -31,8 +31,7 @@ func TestSpokenLanguage(t *testing.T) {
 	}
 }
 
-// TestActionSpeaks: the action speak has the voice of [speech.out], also where answers are never
-// spoken, and needs one.
+// TestActionSpeaks: the action speak has the voice of [speech.out], also where answers are never spoken, and needs one.
 func TestActionSpeaks(t *testing.T) {
 	const standard = "[plugins.standard]\nactions = [\"speak\"]\n"
 	const voice = "[speech]\nffmpeg = \"\"\n[speech.out]\nprovider = \"program\"\nprogram = [\"sed\", \"s/^/OggS/\"]\n"
@@ -46,7 +45,7 @@ func TestActionSpeaks(t *testing.T) {
 		case want == "" && (err != nil || !strings.HasPrefix(string(f.Data), "OggSGood night, and")):
 			t.Errorf("%q, %v", f.Data, err)
 		}
-		if b.speech(b.InForce()).Speak != nil {
+		if b.turnSpeech(b.InForce()).Speak != nil {
 			t.Error("answers are spoken")
 		}
 	}

@@ -12,22 +12,22 @@ import (
 	"synthbot/memory"
 )
 
-// Store is what keeps all that a bot keeps: a *memory.DB, or EmptyStore.
+// Store is the storage of a bot: a *memory.DB, or EmptyStore.
 type Store interface {
 	core.Store
 	core.Facts
 	Items(plugin string) core.Items
 }
 
-// Storage is what a bot keeps. Safe for concurrent use.
+// Storage is the store of a bot, and the ledger of its budgets. Safe for concurrent use.
 type Storage struct {
 	Store
-	DB    *memory.DB  // the store, if it is a database, as of each bot that runs; else nil
-	usage *usageStore // what engines were used for; nil without a database
+	DB    *memory.DB  // the store if it is a database, as it is for every running bot; nil otherwise
+	usage *usageStore // the usage of engines; nil without a database
 }
 
-// openStore opens the store, and reads from it the settings that users changed.
-func (b *Bot) openStore(l Life) error {
+// openStore opens the store, and reads the settings that users changed.
+func (b *Bot) openStore(l RunOptions) error {
 	open := l.Open
 	if open == nil {
 		open = func() (Store, error) { return b.openDatabase(l.Config) }
@@ -47,7 +47,7 @@ func (b *Bot) openStore(l Life) error {
 	return nil
 }
 
-// openDatabase opens the database of the configuration. It creates a missing one.
+// openDatabase opens the database of the configuration, and creates it if it is missing.
 func (b *Bot) openDatabase(c *Config) (Store, error) {
 	dir, err := c.DataDir(b.env.Getenv)
 	if err != nil {
@@ -55,43 +55,44 @@ func (b *Bot) openDatabase(c *Config) (Store, error) {
 	}
 	o := b.env.StoreOptions()
 	o.Config, o.Log = c.Memory, logs.Room(b.log, "memory")
-	o.OnFull = b.monitor.outage("disk", &b.monitor.full,
+	o.OnFull = b.monitor.outageHandler("disk", &b.monitor.full,
 		"The disk is full. I accept no messages until there is space; nothing is lost.",
 		"There is space on the disk again, and I go on.")
-	o.OnAway = b.monitor.outage("database", &b.monitor.away,
+	o.OnAway = b.monitor.outageHandler("database", &b.monitor.away,
 		"The database cannot be reached. I accept no messages until it can; nothing is lost.",
 		"The database can be reached again, and I go on.")
 	o.Server, o.OnFenced, o.OnHint = c.Store, b.monitor.end, b.workers.sharing.handleHint
 	return memory.Open(dir, o)
 }
 
-type state struct {
+type interfaceState struct {
 	items core.Items
 	place core.Path
 	db    *memory.DB
 }
 
-func (s *Storage) state(name string) (*state, error) {
+// interfaceState returns the stored state of the interface with a name.
+func (s *Storage) interfaceState(name string) (*interfaceState, error) {
 	place, err := core.MakePath(name)
 	if err != nil {
 		return nil, err
 	}
-	return &state{s.Items("interface " + name), place, s.DB}, nil
+	return &interfaceState{s.Items("interface " + name), place, s.DB}, nil
 }
 
 // Get returns nil for an unknown key.
-func (s *state) Get(ctx context.Context, key string) (value []byte, err error) {
+func (s *interfaceState) Get(ctx context.Context, key string) (value []byte, err error) {
 	value, _, err = values.Get[[]byte](ctx, s.items, s.place, key)
 	return value, err
 }
 
 // Put is durable when it returns.
-func (s *state) Put(ctx context.Context, key string, value []byte) error {
+func (s *interfaceState) Put(ctx context.Context, key string, value []byte) error {
 	return values.Put(ctx, s.items, s.place, key, value)
 }
 
 // Swap implements driver.Swapper.
-func (s *state) Swap(ctx context.Context, key string, old, value []byte) (ok bool, err error) {
+func (s *interfaceState) Swap(ctx context.Context, key string, old, value []byte) (ok bool, err error) {
 	err = values.Edit(ctx, s.items, s.place, key, func(now *[]byte) (keep bool, err error) {
 		if !bytes.Equal(*now, old) {
 			return false, core.ErrVersion
@@ -106,10 +107,9 @@ func (s *state) Swap(ctx context.Context, key string, old, value []byte) (ok boo
 }
 
 // Holds implements driver.Holder.
-func (s *state) Holds() bool { return s.db == nil || memory.OwnsParts(s.db) }
+func (s *interfaceState) Holds() bool { return s.db == nil || memory.OwnsParts(s.db) }
 
-// EmptyStore is the store of a bot that never heard a word: for commands that only
-// look, where there is no database yet. Nothing can be written into it.
+// EmptyStore is a read-only store without content. Commands that only read use it while there is no database yet.
 type EmptyStore struct{}
 
 func (EmptyStore) Commit(context.Context, *core.Batch) error { return core.ErrClosed }
@@ -140,7 +140,7 @@ func (EmptyStore) DropFact(context.Context, string, ...core.Path) error        {
 func (EmptyStore) Recall(context.Context, core.FactQuery) ([]core.Fact, error) { return nil, nil }
 func (EmptyStore) Epoch() uint64                                               { return 0 }
 
-// Items returns what a plugin keeps: nothing.
+// Items returns the items of a plugin: none.
 func (EmptyStore) Items(string) core.Items { return EmptyStore{} }
 
 func (EmptyStore) Get(_ context.Context, path core.Path, key string) (core.Item, bool, error) {

@@ -20,7 +20,7 @@ func TestStateSwap(t *testing.T) {
 	var all sync.WaitGroup
 	for range writers {
 		all.Go(func() {
-			s, err := storage.state("discord")
+			s, err := storage.interfaceState("discord")
 			for range updates {
 				if err == nil {
 					_, err = chat.Update(t.Context(), s, "count", func(n *int) bool { *n++; return true })
@@ -32,7 +32,7 @@ func TestStateSwap(t *testing.T) {
 		})
 	}
 	all.Wait()
-	s, err := storage.state("discord")
+	s, err := storage.interfaceState("discord")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,16 +21,16 @@ import (
 	"synthbot/plugins/blueprint"
 )
 
-// maxToolCalls is how many calls of other programs run at a time.
+// maxToolCalls is how many calls by other programs run at a time.
 const maxToolCalls = 8
 
 // toolServer lets other programs call actions outside of turns (see blueprint.Serving).
 type toolServer struct {
 	*Bot
-	running chan struct{} // has room for the calls that run
+	running chan struct{} // holds a token for each running call
 }
 
-// serve serves tools until ctx ends and no call runs.
+// serve serves tools until ctx ends, and returns when no call runs any more.
 func (s *toolServer) serve(ctx context.Context, address string) {
 	serveHTTP(ctx, s.log, "tools", address, s.handler)
 	for range maxToolCalls {
@@ -41,13 +41,13 @@ func (s *toolServer) serve(ctx context.Context, address string) {
 func (s *toolServer) handler(at net.Addr) http.Handler {
 	server := &blueprint.Server{
 		Log: logs.Room(s.log, "plugins/blueprint"), Version: s.env.Version, Offer: s.offer, Call: s.call,
-		Conf: func() blueprint.Serving { return s.InForce().Config.served() },
+		Conf: func() blueprint.Serving { return s.InForce().Config.toolAccess() },
 	}
 	return admin.LocalOnly(server.Handler(at.String()))
 }
 
-// served returns what other programs may call.
-func (c *Config) served() blueprint.Serving {
+// toolAccess returns which actions other programs may call, and as whom.
+func (c *Config) toolAccess() blueprint.Serving {
 	b := c.Blueprints()
 	if b == nil {
 		return blueprint.Serving{}
@@ -55,7 +55,7 @@ func (c *Config) served() blueprint.Serving {
 	return b.Serve
 }
 
-// offer returns the actions that can be called: nobody is there to confirm one.
+// offer returns the actions that can be called, without those that a user must confirm: nobody could.
 func (s *toolServer) offer(ctx context.Context) (list []core.Action, err error) {
 	who, err := s.requester(ctx)
 	if err != nil {
@@ -69,11 +69,11 @@ func (s *toolServer) offer(ctx context.Context) (list []core.Action, err error) 
 	return list, nil
 }
 
-// requester is the user on whose behalf tools are called, in their place. What a call shows
-// there belongs to no turn, so it shows nothing.
+// requester returns the user and the place on whose behalf tools are called. Calls show nothing in the place,
+// because they belong to no turn.
 func (s *toolServer) requester(ctx context.Context) (action.Requester, error) {
 	p := s.InForce()
-	c, conf := p.Config, p.Config.served()
+	c, conf := p.Config, p.Config.toolAccess()
 	shut := func(denied core.Path) bool { return conf.As.Within(denied) || conf.Place.Within(denied) }
 	if slices.ContainsFunc(c.Access.Deny, shut) {
 		return action.Requester{}, core.Errorf(core.Forbidden, "The user may not use the bot.")
@@ -96,7 +96,7 @@ func (s *toolServer) requester(ctx context.Context) (action.Requester, error) {
 	}, nil
 }
 
-// call carries out an action, and nothing that would follow from it.
+// call executes one action, without a turn around it.
 func (s *toolServer) call(ctx context.Context, name string, input json.RawMessage) (json.RawMessage, error) {
 	select {
 	case s.running <- struct{}{}:
@@ -144,7 +144,7 @@ func (noJournal) Find(core.Key) (r core.Record, ok bool)            { return r, 
 func (noJournal) Write(ctx context.Context, _ ...core.Record) error { return ctx.Err() }
 func (noJournal) Later(...core.Record)                              {}
 
-// Parts sends nothing: it would be missing from the history.
+// Parts refuses deliveries, because they would be missing from the history.
 func (noJournal) Parts(core.Key) core.Deliveries {
 	const text = "Other programs cannot send messages with this action."
 	return action.NoDeliveries{Err: core.Errorf(core.Forbidden, text)}

@@ -140,8 +140,7 @@ headers = {Authorization = "Bearer `+toolToken+`"}
 	}
 }
 
-// TestToolCalls: calls end as actions of turns do, send nothing, have keys of their own, and do
-// not run without limit.
+// TestToolCalls: calls end as actions of turns do, send nothing, have keys of their own, and do not run without limit.
 func TestToolCalls(t *testing.T) {
 	b := assembled(t, "[interfaces.console]\nenabled = true\n[plugins.blueprint.serve]\nlisten = \"127.0.0.1:0\"\ntoken = \""+toolToken+
 		"\"\nas = \"console/@user/jay\"\nplace = \"console/main\"\nactions = [\"*\"]\n[access]\nmoderators = [\"console/@user/jay\"]\n")

@@ -15,14 +15,14 @@ import (
 	"synthbot/daemon/logs"
 )
 
-func (b *Bot) options(p *parts) turn.Options {
+func (b *Bot) turnOptions(p *parts) turn.Options {
 	c, log := p.Config, logs.Room(b.log, "core/turn")
 	used := b.workers.sharing.used(turnLimits)
 	clock, config := c.Clock(b.env.Clock), c.Prompt.Config
 	config.Attempts, config.Backlog = c.Corrector.Attempts, c.Bot.Backlog
 	o := turn.Options{
 		Store: b.Data.Store, Catalogue: p.Snapshot, Clock: clock, Log: log, Runtime: b.runtime,
-		Asker: p.Engines.Within(p.budget, p.drafts()), Settings: p.turnSettings,
+		Asker: p.Engines.Within(p.budget, p.draftSender()), Settings: p.turnSettings,
 		Access: c.Access, Admins: c.admins(b.changes), Config: config,
 		Names: func(place core.Path) []string {
 			who := p.personaAt(place)
@@ -31,18 +31,18 @@ func (b *Bot) options(p *parts) turn.Options {
 		Prompt: turn.Prompt{
 			Persona:  func(place core.Path, user string) core.Persona { return p.personaAt(place).For(user) },
 			Language: string(c.Bot.Language), Lite: c.Prompt.Lite, Shares: c.Shares,
-			Open: b.open(p), Speech: b.speech(p),
+			Open: b.attachmentReader(p), Speech: b.turnSpeech(p),
 		},
 		Places: turn.Places{
-			Chooser: ability[core.Chooser](p), Carrier: ability[core.FileSender](p),
-			Typing: ability[core.TypingIndicator](p),
+			Chooser: interfaceAs[core.Chooser](p), Carrier: interfaceAs[core.FileSender](p),
+			Typing: interfaceAs[core.TypingIndicator](p),
 			Asleep: func(place core.Path) bool {
 				asleep := p.settings.At(place).Asleep
 				return asleep != nil && *asleep
 			},
-			Reaches: func(place core.Path) bool { return b.workers.reaches(p.at(place), place) },
+			Reaches: func(place core.Path) bool { return b.workers.reaches(p.interfaceAt(place), place) },
 			Elsewhere: func(place core.Path) bool {
-				i := p.at(place)
+				i := p.interfaceAt(place)
 				return i != nil && !b.workers.sharing.serves(i)
 			},
 			Received: b.announce,
@@ -57,8 +57,8 @@ func (b *Bot) options(p *parts) turn.Options {
 			Observers: []watch.Observer{b.monitor.metrics, b.monitor.traces, b.alerts},
 		},
 	}
-	if p.small != nil {
-		o.Plugins.Recons = append(o.Plugins.Recons, p.small)
+	if p.smallRecon != nil {
+		o.Plugins.Recons = append(o.Plugins.Recons, p.smallRecon)
 	}
 	for _, i := range p.Interfaces {
 		o.Plugins.Add(i)
@@ -67,14 +67,14 @@ func (b *Bot) options(p *parts) turn.Options {
 		o.Plugins.Add(l.Plugin)
 		if l.name == PairingName {
 			last := len(o.Plugins.Gates) - 1
-			o.Plugins.Gates[last] = exempt{o.Plugins.Gates[last], &c.Access}
+			o.Plugins.Gates[last] = exemptGate{o.Plugins.Gates[last], &c.Access}
 		}
 	}
 	return o
 }
 
-// open reads the attachments of messages, as far as an engine can use them.
-func (b *Bot) open(p *parts) func(context.Context, core.Path, []core.Attachment) llm.Contents {
+// attachmentReader returns a function that reads the attachments of messages, as far as an engine can use them.
+func (b *Bot) attachmentReader(p *parts) func(context.Context, core.Path, []core.Attachment) llm.Contents {
 	o := document.Options{Fetch: host{b}.Fetch, PDF: b.pdfs.text, Log: logs.Room(b.log, "core/document")}
 	for i := range p.Config.Engines {
 		e := &p.Config.Engines[i]
@@ -87,21 +87,21 @@ func (b *Bot) open(p *parts) func(context.Context, core.Path, []core.Attachment)
 	}
 }
 
-// draftEditor is the ability to change a draft of an answer before it is shown.
+// draftEditor is a plugin that changes the draft of an answer before users see it.
 type draftEditor interface {
 	EditDraft(place core.Path, text string) string
 }
 
-// drafts lets interfaces show answers while they are written; nil if none can.
-func (p *parts) drafts() (show func(place core.Path, text string)) {
+// draftSender returns a function that shows an answer while a model writes it; nil if no interface can.
+func (p *parts) draftSender() (show func(place core.Path, text string)) {
 	if !slices.ContainsFunc(p.Interfaces, func(i core.Interface) bool { _, ok := i.(core.Drafter); return ok }) {
 		return nil
 	}
 	return func(place core.Path, text string) {
-		for _, e := range able[draftEditor](p) {
+		for _, e := range pluginsWith[draftEditor](p) {
 			text = e.EditDraft(place, text)
 		}
-		if d, ok := p.at(place).(core.Drafter); ok {
+		if d, ok := p.interfaceAt(place).(core.Drafter); ok {
 			d.Draft(place, text)
 		}
 	}
@@ -117,19 +117,19 @@ func (w *workers) reaches(i core.Interface, place core.Path) bool {
 	return !limited || r.Reaches(place)
 }
 
-// scopes returns the further subtrees that a place belongs to, as its interface knows.
+// scopes returns further paths that a place belongs to by its interface, such as a channel's category.
 func (p *parts) scopes(place core.Path) []core.Path {
-	s, ok := p.at(place).(core.Scoper)
+	s, ok := p.interfaceAt(place).(core.Scoper)
 	if !ok {
 		return nil
 	}
 	return s.Scopes(place)
 }
 
-// ability returns what the interface of a place can do besides its actions; nil if it cannot.
-func ability[T any](p *parts) func(place core.Path) T {
+// interfaceAs returns a function that returns the interface of a place as a T; nil if it does not implement T.
+func interfaceAs[T any](p *parts) func(place core.Path) T {
 	return func(place core.Path) T {
-		able, _ := p.at(place).(T)
+		able, _ := p.interfaceAt(place).(T)
 		return able
 	}
 }

@@ -12,7 +12,7 @@ skip() {
   [ "${REQUIRED:-}" != yes ] || exit 1
   exit 0
 }
-[ "$(id -u)" -eq 0 ] || skip 'a Debian root can be made by root only'
+[ "$(id -u)" -eq 0 ] || skip 'only root can make a Debian root'
 for tool in mmdebstrap dpkg-deb chroot go; do
   command -v "$tool" >/dev/null || skip "$tool is missing"
 done
@@ -24,7 +24,7 @@ trap 'code=$?; rm -rf --one-file-system "$work"; [ "$code" -eq 0 ] || echo "pack
 
 step='making the root'
 tar=${ROOT_TAR:-$work/root.tar}
-# The root is temporary: nothing is flushed to disk, and /usr is merged without usrmerge.
+# The root is temporary, so nothing is flushed to disk. /usr is merged without the package usrmerge.
 [ -s "$tar" ] || timeout 240 mmdebstrap --quiet --variant=apt --dpkgopt=force-unsafe-io --aptopt='Acquire::Languages "none"' \
   --include=ca-certificates,init-system-helpers,passwd,systemd-standalone-sysusers,usr-is-merged \
   --hook-dir=/usr/share/mmdebstrap/hooks/merged-usr \
@@ -45,7 +45,7 @@ for version in 1.0.0 1.1.0 1.2.0; do
   EXAMPLE=$work/example packaging/deb.sh "$work/synthbot" "$root/debs" "$arch" "v$version" 2>/dev/null
 done
 
-step='versions of commits that have no name: a later one sorts after an earlier one'
+step='versions of untagged commits sort by date'
 made() { # DATE COMMIT: the version of its package
   local deb
   deb=$(PRINTER=$work/synthbot SOURCE_DATE_EPOCH=$1 packaging/deb.sh /bin/true "$work" "$arch" "$2" 2>/dev/null)
@@ -63,7 +63,7 @@ chmod +x "$root/usr/local/bin/systemctl"
 in_root() { chroot "$root" /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 "$@" </dev/null; }
 install() { in_root dpkg -i "$@" "/debs/synthbot_${package}_$arch.deb"; }
 begin() { step=$1; printf -- '-- %s\n' "$step"; : >"$root/asked"; }
-is() { [ "$1" = "$2" ] || { printf 'it is   %s\nbut was to be %s\n' "$1" "$2"; exit 1; }; }
+is() { [ "$1" = "$2" ] || { printf 'got  %s\nwant %s\n' "$1" "$2"; exit 1; }; }
 there() { for f; do [ -e "$root$f" ] || [ -L "$root$f" ] || { echo "$f is missing"; exit 1; }; done; }
 gone() { for f; do [ ! -e "$root$f" ] && [ ! -L "$root$f" ] || { echo "$f is still there"; exit 1; }; done; }
 owner() { in_root stat -c '%a %U:%G' "$1"; }
@@ -142,7 +142,7 @@ in_root userdel synthbot
 theirs='^\./(asked|tmp/state|var/cache/.*|var/lib/apt/.*|etc/\.pwd\.lock|etc/(passwd|group|g?shadow|sub[ug]id)-|var/lib/systemd(/deb-systemd-helper-[a-z]+(/[a-z.-]+\.wants)?)?)$'
 files | grep -Ev "$theirs" >"$work/after"
 grep -Ev "$theirs" "$work/before" |
-  diff - "$work/after" || { echo 'not as it was before'; exit 1; }
+  diff - "$work/after" || { echo 'purge left or removed other files'; exit 1; }
 
 begin 'install with systemd-sysusers, and purge at once'
 mv "$root/root/systemd-sysusers" "$root/usr/bin/"

@@ -13,7 +13,7 @@ build() { # FILE [OPTION...]
 }
 
 sed '/^func (s \*pageServer) serve(/a\if true { return }' daemon/page.go >"$work/page.go"
-! cmp -s daemon/page.go "$work/page.go" || { echo 'page-size: pageServer.serve begins otherwise'; exit 1; }
+! cmp -s daemon/page.go "$work/page.go" || { echo 'page-size: the declaration of pageServer.serve has changed'; exit 1; }
 printf '{"Replace": {"%s": "%s"}}' "$PWD/daemon/page.go" "$work/page.go" >"$work/overlay.json"
 build "$work/without" -overlay "$work/overlay.json"
 [ -n "${BINARY:-}" ] && cp "$BINARY" "$work/with" || build "$work/with"

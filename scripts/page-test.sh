@@ -10,7 +10,7 @@ lock=$(sha256sum "$here/package-lock.json" | cut -c1-16)
 folder=${XDG_CACHE_HOME:-$HOME/.cache}/synthbot/page-test-$lock
 
 skip() {
-  echo "skipped: $1, so that the admin's page cannot be tried in a browser" >&2
+  echo "skipped: $1, so the admin page cannot be tested in a browser" >&2
   exit
 }
 
@@ -18,8 +18,8 @@ if ! command -v chromium >/dev/null && [ "$(id -u)" -eq 0 ] && command -v apt-ge
   export DEBIAN_FRONTEND=noninteractive
   { apt-get update -q && timeout 240 apt-get install -qy --no-install-recommends chromium; } >/dev/null 2>&1 || true
 fi
-command -v chromium >/dev/null || skip 'Chromium is not there'
-command -v node >/dev/null && command -v npm >/dev/null || skip 'Node and npm are not there'
+command -v chromium >/dev/null || skip 'Chromium is missing'
+command -v node >/dev/null && command -v npm >/dev/null || skip 'Node or npm is missing'
 
 if [ ! -e "$folder/installed" ]; then
   rm -rf "$folder"

@@ -23,7 +23,7 @@ copy "$first"
 copy "$second" -m
 mkdir "$work/other"
 touch "$work/other/mine"
-! "$first/scripts/release.sh" "$version" "$work/other" 2>/dev/null && [ -e "$work/other/mine" ] || { echo 'a folder of others was deleted'; exit 1; }
+! "$first/scripts/release.sh" "$version" "$work/other" 2>/dev/null && [ -e "$work/other/mine" ] || { echo 'a folder with other files was deleted'; exit 1; }
 "$first/scripts/release.sh" "$version" "$work/a" "$@" >/dev/null
 [ -z "$cold" ] || export GOCACHE=$work/cache
 (umask 077 && TMPDIR=$work/second TZ=Asia/Tokyo LANG=C.UTF-8 HOME=$HOME \

@@ -12,7 +12,7 @@ shift $(($# > 2 ? 2 : $#))
 [ $# -gt 0 ] || set -- amd64 arm64
 
 if [ -z "${COMMIT:-}" ]; then
-  [ -z "$(git status --porcelain)" ] || { echo 'release: the tree has changes that are in no commit' >&2; exit 1; }
+  [ -z "$(git status --porcelain)" ] || { echo 'release: the tree has uncommitted changes' >&2; exit 1; }
   COMMIT=$(git rev-parse --short=12 HEAD)
   SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 fi
@@ -25,7 +25,7 @@ build() { # ARCH FILE
 }
 
 if [ -e "$out" ] && [ -n "$(find "$out" -mindepth 1 ! -name 'synthbot_*' ! -name SHA256SUMS)" ]; then
-  echo "release: there is something else in $out, and all in it would be deleted" >&2
+  echo "release: $out contains other files, which would be deleted" >&2
   exit 1
 fi
 rm -rf "$out"

@@ -14,14 +14,14 @@ import (
 	"synthbot/daemon"
 )
 
-// Answers with a meaning of their own.
+// Answers with a special meaning.
 const (
-	Keep    = "keep"     // the value of the file stays
-	None    = "none"     // without it
-	New     = "new"      // a persona that is described now
+	Keep    = "keep"     // keep the value in the file
+	None    = "none"     // remove it, or leave it out
+	New     = "new"      // a new persona, from PersonaName and PersonaText
 	BuiltIn = "built-in" // the built-in persona
 	Offline = "offline"  // the built-in engine
-	ByCode  = "code"     // the first user who sends a code becomes admin
+	ByCode  = "code"     // the first user who sends a code becomes an admin
 )
 
 // Platforms with a token.
@@ -33,7 +33,7 @@ const (
 // platforms lists them in the order of the questions.
 func platforms() []string { return []string{Telegram, Discord} }
 
-// Answers are the answers so far, from flags or the terminal. The zero value of a field is not answered.
+// Answers are the answers so far, from flags or the terminal. A zero field is not answered yet.
 type Answers struct {
 	Persona     string // Keep, BuiltIn, New, or a file
 	PersonaName string // of a new one
@@ -54,7 +54,7 @@ type Answers struct {
 // Account is the bot's account on a platform.
 type Account struct {
 	Token  Secret
-	APIURL string // of a server other than the platform's
+	APIURL string // the address of a server other than the platform's; "" for the platform's
 }
 
 func (a *Answers) account(platform string) *Account {
@@ -64,8 +64,8 @@ func (a *Answers) account(platform string) *Account {
 	return &a.Telegram
 }
 
-// Secret is the answer to a question for a secret: a reference for the file, or the secret
-// itself, which gets a file of its own.
+// Secret is the answer to a question for a secret: a word for the configuration, or the secret itself, which is
+// written to a file of its own.
 type Secret struct {
 	Word  string // Keep, None, env:NAME, file:PATH
 	Typed secret.Secret
@@ -73,13 +73,14 @@ type Secret struct {
 
 func (s Secret) given() bool { return s.Word != "" || !s.Typed.IsZero() }
 
-// changes reports whether the answer replaces the secret of the file.
-func (s Secret) changes() bool { return s.given() && s.Word != Keep && s.Word != None }
+// replaces reports whether the answer replaces the secret in the configuration.
+func (s Secret) replaces() bool { return s.given() && s.Word != Keep && s.Word != None }
 
-var errSecret = errors.New("is not a place of a secret: write env:NAME, file:PATH, or - to read it from " +
-	"standard input (other users of this machine can see a command line)")
+var errSecret = errors.New("does not say where the secret is: write env:NAME, file:PATH, or - to read it from " +
+	"standard input (other users of this machine can see the command line)")
 
-// ReadSecret reads the value of a flag, which cannot be a secret itself. "-" reads one line by next.
+// ReadSecret parses the value of a flag, which must not be a secret itself. For "-", next reads one line of
+// standard input.
 func ReadSecret(value string, next func() (string, error)) (Secret, error) {
 	switch {
 	case value == "", value == Keep, value == None, config.IsReference(value):
@@ -93,7 +94,7 @@ func ReadSecret(value string, next func() (string, error)) (Secret, error) {
 	}
 	line = strings.TrimSpace(line)
 	if line == "" {
-		return Secret{}, errors.New("standard input has no line for it")
+		return Secret{}, errors.New("standard input has no line for this secret")
 	}
 	return Secret{Typed: secret.New(line)}, nil
 }
@@ -112,13 +113,13 @@ type Current struct {
 	Language string
 }
 
-// Changes are what the answers add besides the configuration file.
+// Changes are the files that the answers add beside the configuration file, and the claim code.
 type Changes struct {
-	Code    string                   // makes its first sender an admin; "" for none
-	Claim   daemon.Claim             // of the code
-	Secrets map[string]secret.Secret // files beside the configuration, by name
-	Persona string                   // a file beside it to write; "" for none
-	Text    string                   // of that persona
+	Code    string                   // its first sender becomes an admin; "" for none
+	Claim   daemon.Claim             // accepts the code
+	Secrets map[string]secret.Secret // the contents of files beside the configuration, by name
+	Persona string                   // a persona file to write beside the configuration; "" for none
+	Text    string                   // the content of that file
 }
 
 // Apply writes the answers into the file.
@@ -167,19 +168,19 @@ func (w *Wizard) applyEngine(f *File, out *Changes) {
 	case Offline:
 		for i, known := range w.Current.Engines {
 			if known.Provider != Offline {
-				f.setIn(i, "disabled", "true")
+				f.setInEngine(i, "disabled", "true")
 			}
 		}
 		return
 	}
 	pairs := []Pair{{"model", config.Quote(strings.TrimSpace(w.Model))}}
-	if w.Key.changes() {
+	if w.Key.replaces() {
 		file := txt.FileName(w.Engine, "engine") + "_key"
 		pairs = append(pairs, Pair{"api_key", config.Quote(out.reference(w.Key, file))})
 	}
 	if w.sameEngine() {
 		for _, p := range pairs {
-			f.setIn(0, p.Key, p.Literal)
+			f.setInEngine(0, p.Key, p.Literal)
 		}
 		return
 	}
@@ -187,7 +188,7 @@ func (w *Wizard) applyEngine(f *File, out *Changes) {
 	if w.BaseURL != "" {
 		pairs = append(pairs, Pair{"base_url", config.Quote(w.BaseURL)})
 	}
-	f.addFirst(pairs...)
+	f.addFirstEngine(pairs...)
 }
 
 func (w *Wizard) newName() string {
@@ -202,7 +203,7 @@ func (w *Wizard) newName() string {
 func (w *Wizard) applyAccount(f *File, out *Changes, platform string) {
 	a := w.account(platform)
 	switch {
-	case a.Token.changes():
+	case a.Token.replaces():
 		f.set(out.reference(a.Token, platform+"_token"), "token", "interfaces", platform)
 		if f.Has("enabled", "interfaces", platform) {
 			f.setLiteral("true", "enabled", "interfaces", platform)
@@ -211,14 +212,14 @@ func (w *Wizard) applyAccount(f *File, out *Changes, platform string) {
 		f.setLiteral("false", "enabled", "interfaces", platform)
 		return
 	case !w.Current.Accounts[platform]:
-		return // there is no bot on it
+		return // the bot is not on this platform
 	}
 	if a.APIURL != w.Current.Servers[platform] {
 		f.set(a.APIURL, "api_url", "interfaces", platform)
 	}
 }
 
-// applyAccess sets who may talk to the bot, if the file does not, and its admins.
+// applyAccess sets who may write to the bot in private, if the file does not, and its admins.
 func (w *Wizard) applyAccess(f *File, out *Changes) {
 	if !w.Current.Access && (!w.Current.Exists || w.hasPlatform() && len(w.Current.Accounts) == 0) {
 		f.set("pairing", "private", "access")
@@ -231,7 +232,7 @@ func (w *Wizard) applyAccess(f *File, out *Changes) {
 				all = append(all, admin)
 			}
 		}
-		f.add(all, w.Current.Admins, "admins", "bot")
+		f.addToList(all, w.Current.Admins, "admins", "bot")
 	}
 	switch w.Claim {
 	case ByCode:
@@ -265,7 +266,7 @@ profile = """
 `
 }
 
-// multiline writes a text between three quotes.
+// multiline escapes a text for a TOML string in three quotes.
 func multiline(text string) string {
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	for i, line := range lines {
@@ -275,7 +276,7 @@ func multiline(text string) string {
 	return strings.ReplaceAll(strings.Join(lines, "\n"), `"""`, `""\"`)
 }
 
-// CheckToken returns an error if a token does not look like one of a platform. A missing one is none.
+// CheckToken returns an error if a token does not look like one of a platform. It accepts a missing token.
 func CheckToken(platform string, token secret.Secret) error {
 	switch {
 	case token.IsZero():
@@ -289,8 +290,7 @@ func CheckToken(platform string, token secret.Secret) error {
 	return nil
 }
 
-// Tokens of the platforms: of Discord the bot's id, a time and a signature in base64, of Telegram
-// the bot's id and a secret.
+// Shapes of tokens. Discord: the bot's id, a time and a signature, in base64. Telegram: the bot's id and a secret.
 var (
 	discordToken  = txt.Pattern(`^[\w-]{18,}\.[\w-]{6}\.[\w-]{27,}$`)
 	telegramToken = txt.Pattern(`^\d{6,}:[\w-]{30,}$`)

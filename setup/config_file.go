@@ -86,7 +86,7 @@ func (c *configFile) current() Current {
 	return k
 }
 
-// tokenFile returns the file of a platform's token, as the configuration was before; "" if there is none.
+// tokenFile returns the file of a platform's token in the existing configuration; "" if there is none.
 func (c *configFile) tokenFile(platform string) string {
 	var own struct {
 		Token string `toml:"token"`
@@ -100,8 +100,8 @@ func (c *configFile) tokenFile(platform string) string {
 	return file
 }
 
-// withoutPersona removes the fault of a missing persona that is about to be written.
-func withoutPersona(err error, persona string) error {
+// ignoreMissingPersona removes the fault of a missing persona file if init is about to write one.
+func ignoreMissingPersona(err error, persona string) error {
 	faults, ok := errors.AsType[config.Faults](err)
 	if !ok || persona == "" {
 		return err
@@ -113,8 +113,8 @@ func withoutPersona(err error, persona string) error {
 	return faults
 }
 
-// personaPath returns the path of a persona file in the configuration. It is relative to
-// the configuration if the file is below its folder.
+// personaPath returns an answered persona file as the configuration names it: relative to the configuration if
+// the file is below its folder.
 func (c *configFile) personaPath(answer string) string {
 	special := []string{Keep, BuiltIn, New}
 	if !exists(answer) || filepath.IsAbs(answer) || slices.Contains(special, answer) {
@@ -142,7 +142,7 @@ func (c *configFile) apply(out Changes) error {
 	return c.save()
 }
 
-// writePersona writes a new persona. It does not overwrite another one.
+// writePersona writes the file of a new persona. It does not overwrite another one.
 func (c *configFile) writePersona(out Changes) error {
 	if out.Persona == "" {
 		return nil
@@ -153,7 +153,7 @@ func (c *configFile) writePersona(out Changes) error {
 	case err == nil && string(before) == out.Text:
 		return nil
 	case err == nil:
-		return daemon.Usagef("%s exists already and has another content; use it as it is with --persona %s, "+
+		return daemon.Usagef("%s exists already and is different; use it unchanged with --persona %s, "+
 			"or choose another --persona-name", file, file)
 	}
 	return c.write(file, []byte(out.Text), 0o644)
@@ -173,7 +173,7 @@ func (c *configFile) writeSecrets(out Changes) error {
 	return nil
 }
 
-// save writes the configuration. A group that could read the former one still can; other users cannot.
+// save writes the configuration. A group that could read the former file still can; other users cannot.
 func (c *configFile) save() error {
 	text := []byte(c.text.String())
 	mode := fs.FileMode(0o600)
@@ -189,10 +189,10 @@ func (c *configFile) save() error {
 	return c.write(c.file, text, mode)
 }
 
-// output writes files, and prints the name of each.
+// output writes files, and prints the name and the mode of each.
 type output struct {
 	w       io.Writer
-	dry     bool // writes nothing
+	dry     bool // only prints
 	written int  // how many files
 }
 
@@ -227,14 +227,14 @@ func (o *output) print(what, path string, mode fs.FileMode) error {
 	return err
 }
 
-// Repair is a change that fixes something safely.
+// Repair is a safe change that fixes a problem.
 type Repair struct {
 	Lines []string // what changes, for users
 	Apply func() error
 }
 
 // Repairs finds what can be fixed safely in the configuration and beside it: keys that have
-// moved, modes of files that hold secrets or private talk, and a missing data directory.
+// moved, modes of files that hold secrets or private messages, and a missing data directory.
 func Repairs(env *daemon.Env) ([]Repair, error) {
 	cfg, err := env.MustLoad()
 	var faults config.Faults
@@ -245,13 +245,13 @@ func Repairs(env *daemon.Env) ([]Repair, error) {
 	if moved, ok := moveKeys(cfg.File, faults); ok {
 		list = append(list, moved)
 	}
-	list = append(list, tighten(cfg.File, 0o037)...)
+	list = append(list, restrictMode(cfg.File, 0o037)...)
 	if cfg.Document != nil {
 		for _, file := range cfg.Document.SecretFiles() {
-			list = append(list, tighten(file, 0o037)...)
+			list = append(list, restrictMode(file, 0o037)...)
 		}
 	}
-	isBroken := func(f config.Fault) bool { return f.Key == "" } // it may name another directory
+	isBroken := func(f config.Fault) bool { return f.Key == "" } // then data_dir may be unread
 	dir, err := cfg.DataDir(env.Getenv)
 	if err != nil || slices.ContainsFunc(faults, isBroken) {
 		return list, nil
@@ -261,12 +261,12 @@ func Repairs(env *daemon.Env) ([]Repair, error) {
 			Lines: []string{"mkdir -p -m 700 " + dir}, Apply: func() error { return os.MkdirAll(dir, 0o700) },
 		})
 	}
-	return append(list, tighten(dir, 0o077)...), nil
+	return append(list, restrictMode(dir, 0o077)...), nil
 }
 
-// tighten takes rights to a file away from others. Of a file that others may read, our own group loses
-// them, too; a group that the owner is not in is the service's.
-func tighten(file string, rights fs.FileMode) []Repair {
+// restrictMode returns the repair that removes rights from the mode of a file, if it has any of them. If the file
+// belongs to the current user and group, the group loses all its rights, too. Another group is the service's.
+func restrictMode(file string, rights fs.FileMode) []Repair {
 	info, err := os.Stat(file)
 	if err != nil || info.Mode().Perm()&rights == 0 {
 		return nil
@@ -282,8 +282,8 @@ func tighten(file string, rights fs.FileMode) []Repair {
 	}}
 }
 
-// moveKeys moves each key with a former name to its name today, unless that is set already. ok is
-// false if there is nothing to move.
+// moveKeys returns the repair that moves each key with a former name to its present one, unless that is set already.
+// ok is false if there is nothing to move.
 func moveKeys(file string, faults config.Faults) (r Repair, ok bool) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -309,14 +309,16 @@ func moveKeys(file string, faults config.Faults) (r Repair, ok bool) {
 		if err != nil {
 			return err
 		}
-		mode := info.Mode().Perm()
-		return errors.Join(daemon.WriteFile(file+".bak", data, 0o600), daemon.WriteFile(file, []byte(text), mode))
+		if err := daemon.WriteFile(file+".bak", data, 0o600); err != nil {
+			return err
+		}
+		return daemon.WriteFile(file, []byte(text), info.Mode().Perm())
 	}
 	return r, true
 }
 
-// move moves a key, with its value and its comments, and removes a header that nothing follows any more.
-// It returns the lines that disappear and appear.
+// move moves a key with its value and its comments, and removes the header of a table that is empty then. It returns
+// the removed and added lines, for users.
 func (f *File) move(from, to string) (lines []string) {
 	full := strings.Split(to, ".")
 	key, table := full[len(full)-1], full[:len(full)-1]
@@ -344,7 +346,7 @@ func (f *File) move(from, to string) (lines []string) {
 	return lines
 }
 
-// commentsAbove returns where the comments directly above a statement begin, or else the statement.
+// commentsAbove returns the offset of the comments directly above a statement, or else of the statement.
 func (f *File) commentsAbove(i int) int {
 	for i > 0 && f.statements[i-1].Kind == config.StatementComment && f.statements[i-1].End == f.statements[i].Start {
 		i--
@@ -352,7 +354,7 @@ func (f *File) commentsAbove(i int) int {
 	return f.statements[i].Start
 }
 
-// dropEmptyHeader removes the header of a table that has no values. A comment behind it stays.
+// dropEmptyHeader removes the header of a table without values. It keeps a comment after the header.
 func (f *File) dropEmptyHeader(table []string) {
 	for _, i := range f.headers(config.StatementHeader, table) {
 		if !f.hasValues(i) {

@@ -22,11 +22,11 @@ import (
 	"synthbot/persona"
 )
 
-// Probes look at files, platforms and engines for the questions.
+// Probes check files, platforms and engines for the questions.
 type Probes struct {
-	// Models lists the models of an Ollama.
+	// Models lists the models of an Ollama server.
 	Models func(ctx context.Context, base string) ([]string, error)
-	// Identify asks a platform which bot a token belongs to; nil: tokens are not checked.
+	// Identify asks a platform which bot a token belongs to. If it is nil, tokens are not checked.
 	Identify func(ctx context.Context, platform string, a Account, token secret.Secret) []core.Finding
 	// Resolve returns the secret of a reference.
 	Resolve func(reference string) (secret.Secret, error)
@@ -36,7 +36,7 @@ type Probes struct {
 
 // Defaults are the usual answers on this machine; a field may be empty.
 type Defaults struct {
-	Ollama   string // its address, if it is not usualOllama
+	Ollama   string // the address of Ollama, if it is not usualOllama
 	Timezone string
 	Language string
 }
@@ -88,7 +88,7 @@ func exists(file string) bool {
 	return err == nil
 }
 
-// ollamaHost returns the address in Ollama's own variable; "" for the usual one.
+// ollamaHost returns the address in $OLLAMA_HOST; "" for the usual one.
 func ollamaHost(host string) string {
 	if host == "" {
 		return ""
@@ -103,7 +103,7 @@ func ollamaHost(host string) string {
 	return host
 }
 
-// machineZone returns the time zone of $TZ or of the machine; "" if it is unknown.
+// machineZone returns the time zone of $TZ, or else of the machine; "" if it is unknown.
 func machineZone(zone string) string {
 	link, err := os.Readlink("/etc/localtime")
 	_, name, ok := strings.Cut(link, "/zoneinfo/")
@@ -127,7 +127,7 @@ func resolve(env *daemon.Env, file, reference string) (secret.Secret, error) {
 	return one.Secret, err
 }
 
-// ollamaModels lists the models of an Ollama, the one that was changed last first.
+// ollamaModels lists the models of an Ollama server, in its order: the last changed one first.
 func ollamaModels(ctx context.Context, base string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime/5)
 	defer cancel()
@@ -160,13 +160,12 @@ func ollamaModels(ctx context.Context, base string) ([]string, error) {
 
 func canChat(model string) bool { return !strings.Contains(strings.ToLower(model), "embed") }
 
-// invitePermissions is what the bot uses on a Discord server: view channels, send
-// messages, also in threads, open public threads, embed links, attach files, read
-// the history, add reactions.
+// invitePermissions are the permissions that the bot uses on a Discord server: view channels, send messages, send
+// messages in threads, create public threads, embed links, attach files, read message history, add reactions.
 const invitePermissions int64 = 1<<10 | 1<<11 | 1<<38 | 1<<35 | 1<<14 | 1<<15 | 1<<16 | 1<<6
 
-// botAddress returns the address at which users find the bot of a platform, from what the
-// platform reports and from its token; "" if neither contains it.
+// botAddress returns the link with which users reach or invite the bot, from what the platform reports or from the
+// token; "" if neither contains it.
 func botAddress(platform string, found []core.Finding, token secret.Secret) string {
 	switch platform {
 	case Telegram:

@@ -1,6 +1,6 @@
 // Package setup prepares a machine for the bot: `synthbot init` asks questions and writes the
-// answers into the configuration, `synthbot service install` writes what systemd needs. It
-// runs no bot.
+// answers into the configuration, `synthbot service install` writes the files that systemd
+// needs. It does not run the bot.
 //
 // # How a configuration file is changed
 //
@@ -30,17 +30,17 @@ import (
 	"synthbot/interfaces/console"
 )
 
-// errLeft is the error of a user who leaves instead of answering.
-var errLeft = errors.New("left before the last question: no file was changed; `synthbot init` asks again")
+// errCancelled is the error if the user leaves before the last question.
+var errCancelled = errors.New("cancelled: no file was changed; `synthbot init` starts again")
 
-// Init carries out `synthbot init`. Its fields are the flags.
+// Init implements `synthbot init`. Its fields are the flags.
 type Init struct {
-	Answers      // the words of secrets as ReadSecret takes them
+	Answers      // Word of a secret is an argument of ReadSecret
 	Yes, NoCheck bool
-	Runs         bool // the bot is started afterwards, so that no next command is named
+	Runs         bool // the bot starts afterwards, so that no next commands are printed
 }
 
-// Run asks what the flags do not answer, and writes the configuration.
+// Run asks the questions that the flags do not answer, and writes the configuration.
 func (i *Init) Run(ctx context.Context, env *daemon.Env) error {
 	c, err := openConfig(env)
 	if err != nil {
@@ -68,7 +68,7 @@ func (i *Init) Run(ctx context.Context, env *daemon.Env) error {
 		err = w.Fill(ctx, i.Yes)
 	}
 	if errors.Is(err, console.ErrLeft) {
-		return errLeft
+		return errCancelled
 	}
 	if err != nil {
 		return daemon.Usagef("init: %w", err)
@@ -76,7 +76,7 @@ func (i *Init) Run(ctx context.Context, env *daemon.Env) error {
 	return i.finish(ctx, env, c, w)
 }
 
-// readSecrets reads the secrets that the flags name. At a terminal, those of standard input are asked for.
+// readSecrets reads the secrets that the flags name. At a terminal, a question replaces "-".
 func (i *Init) readSecrets(in io.Reader, atTerminal bool) error {
 	lines := bufio.NewReader(in)
 	next := func() (string, error) {
@@ -89,18 +89,18 @@ func (i *Init) readSecrets(in io.Reader, atTerminal bool) error {
 	if (i.PersonaName != "" || i.PersonaText != "") && i.Persona == "" {
 		i.Persona = New
 	}
-	for _, x := range []struct {
+	for _, s := range []struct {
 		flag   string
 		secret *Secret
 	}{{"api-key", &i.Key}, {"telegram-token", &i.Telegram.Token}, {"discord-token", &i.Discord.Token}} {
-		if x.secret.Word == "-" && atTerminal {
-			x.secret.Word = ""
+		if s.secret.Word == "-" && atTerminal {
+			s.secret.Word = ""
 		}
-		s, err := ReadSecret(x.secret.Word, next)
+		read, err := ReadSecret(s.secret.Word, next)
 		if err != nil {
-			return daemon.Usagef("init: --%s: %w", x.flag, err)
+			return daemon.Usagef("init: --%s: %w", s.flag, err)
 		}
-		*x.secret = s
+		*s.secret = read
 	}
 	return nil
 }
@@ -113,7 +113,7 @@ func (i *Init) finish(ctx context.Context, env *daemon.Env, c *configFile, w *Wi
 		return daemon.Usagef("%s: %w", c.file, err)
 	}
 	next, err := env.Parse(c.file, c.text.String())
-	if err := withoutPersona(err, out.Persona); err != nil {
+	if err := ignoreMissingPersona(err, out.Persona); err != nil {
 		return err
 	}
 	if err := c.apply(out); err != nil {
@@ -130,7 +130,7 @@ func (i *Init) finish(ctx context.Context, env *daemon.Env, c *configFile, w *Wi
 	return nil
 }
 
-// summarize prints what was written, and what the platforms and the engine report.
+// summarize prints what the platforms and the engine report, and whether anything was written.
 func summarize(ctx context.Context, env *daemon.Env, c *configFile, w *Wizard, next *daemon.Config) {
 	if c.written == 0 {
 		fmt.Fprintf(env.Out, "nothing to change in %s\n", c.file)
@@ -148,15 +148,15 @@ func summarize(ctx context.Context, env *daemon.Env, c *configFile, w *Wizard, n
 			daemon.PrintFinding(env.Out, platform, f)
 		}
 		if _, err := w.token(platform); err != nil {
-			daemon.PrintFinding(env.Out, platform, unchecked("token", err))
+			daemon.PrintFinding(env.Out, platform, uncheckedFinding("token", err))
 		}
 	}
 	if _, err := w.resolve(w.Key); err != nil {
-		daemon.PrintFinding(env.Out, "engine", unchecked("key", err))
+		daemon.PrintFinding(env.Out, "engine", uncheckedFinding("key", err))
 	}
 	if w.Probes.Identify != nil && w.Engine != Keep && len(next.Engines) > 0 && !next.Engines[0].Disabled {
 		for _, f := range probeEngine(ctx, env, next.File, next.Engines[0]) {
-			f.Fatal = false // it may be off for now
+			f.Fatal = false // the engine may be off for now
 			daemon.PrintFinding(env.Out, "engine", f)
 		}
 	}
@@ -167,9 +167,9 @@ func summarize(ctx context.Context, env *daemon.Env, c *configFile, w *Wizard, n
 	}
 }
 
-// unchecked is the finding about a secret that was written as it is.
-func unchecked(what string, err error) core.Finding {
-	return core.Finding{What: what, Found: "written as it is", Fix: err.Error()}
+// uncheckedFinding is the finding about a secret that was written without a check.
+func uncheckedFinding(what string, err error) core.Finding {
+	return core.Finding{What: what, Found: "written unchecked", Fix: err.Error()}
 }
 
 func nextCommands(env *daemon.Env, file string, platforms bool) string {
@@ -177,11 +177,11 @@ func nextCommands(env *daemon.Env, file string, platforms bool) string {
 	special := func(r rune) bool {
 		return !strings.ContainsRune("/._-", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
 	}
-	if strings.ContainsFunc(file, special) { // for a shell
+	if strings.ContainsFunc(file, special) { // quoted for a shell
 		suffix = " -c '" + strings.ReplaceAll(file, "'", `'\''`) + "'"
 	}
 	if (&daemon.Env{Getenv: env.Getenv}).ConfigFile() == file {
-		suffix = "" // the commands find it
+		suffix = "" // the commands find the file by themselves
 	}
 	switch {
 	case !platforms:
@@ -194,7 +194,7 @@ func nextCommands(env *daemon.Env, file string, platforms bool) string {
 	return "  sudo systemctl enable --now synthbot\n"
 }
 
-// probeEngine reports whether an engine can be used. Ctrl-C ends the wait for it.
+// probeEngine reports whether an engine answers. Ctrl-C skips that.
 func probeEngine(ctx context.Context, env *daemon.Env, file string, e engine.Config) []core.Finding {
 	reference := e.APIKey.Reveal()
 	if reference != "" {
@@ -219,7 +219,7 @@ func probeEngine(ctx context.Context, env *daemon.Env, file string, e engine.Con
 	fmt.Fprintf(env.Out, waiting, name, probeTime.Seconds())
 	found := daemon.ProbeEngines(limited, chain)
 	if ctx.Err() != nil {
-		return []core.Finding{{What: name, Found: "not checked", Fix: "`synthbot check --online` asks it"}}
+		return []core.Finding{{What: name, Found: "not checked", Fix: "`synthbot check --online` does that"}}
 	}
 	return found
 }

@@ -40,14 +40,14 @@ func (w *Wizard) askPersona(ctx context.Context) error {
 	}
 	err := w.ask(ctx, &w.Persona, console.Question{
 		Title: "Which file?", About: "A persona (.toml), or a character card (.json, .png).",
-		Check: func(answer string) error { return w.Probes.Persona(fromHome(answer)) },
+		Check: func(answer string) error { return w.Probes.Persona(expandHome(answer)) },
 	})
-	w.Persona = fromHome(w.Persona)
+	w.Persona = expandHome(w.Persona)
 	return err
 }
 
-// fromHome writes ~ out, which a shell would have done.
-func fromHome(file string) string {
+// expandHome replaces ~ by the home folder, as a shell does.
+func expandHome(file string) string {
 	home, err := os.UserHomeDir()
 	rest, ok := strings.CutPrefix(file, "~/")
 	if err != nil || !ok {
@@ -118,7 +118,7 @@ func (w *Wizard) askBaseURL(ctx context.Context) error {
 			return nil
 		},
 	})
-	w.looked = w.looked && w.BaseURL == ""
+	w.askedOllama = w.askedOllama && w.BaseURL == ""
 	return err
 }
 
@@ -193,7 +193,7 @@ func (w *Wizard) askAccount(ctx context.Context, platform string) error {
 			a.Token.Word = None
 			return nil
 		}
-		fault := w.identify(ctx, platform)
+		fault := w.checkIdentity(ctx, platform)
 		if fault == nil {
 			return nil
 		}

@@ -18,29 +18,29 @@ import (
 
 const serviceBinary = "/usr/local/bin/synthbot"
 
-// Service carries out `synthbot service install`: it writes the files of a service. The
-// exported fields are the flags.
+// Service implements `synthbot service install`, which writes the files of a systemd service. The exported fields
+// are the flags.
 type Service struct {
 	User, Root    string
 	Tools, DryRun bool
-	Exe           string // the program to run; "": this one
+	Exe           string // the binary of the service; "": the running one
 
 	output
-	secrets  []string // credentials, by name
-	programs []string // which the bot starts
+	secrets  []string // names of credentials
+	programs []string // that the bot will start
 	notes    []string
 }
 
 var serviceUser = txt.Pattern(`^[a-z_][a-z0-9_-]{0,30}$`)
 
-// Install moves the configuration to where a service has it, and writes what systemd needs.
-// It starts nothing.
+// Install copies the configuration to the folder of a service, and writes the files that systemd needs. It starts
+// nothing.
 func (s *Service) Install(env *daemon.Env) error {
 	if !serviceUser().MatchString(s.User) || s.User == "root" {
 		return daemon.Usagef("--user: %q is not a name for the user of a service", s.User)
 	}
 	if s.Root == "" && !s.DryRun && os.Geteuid() != 0 {
-		return daemon.Usagef("service install: it writes to /etc: run it as root (sudo synthbot service install)")
+		return daemon.Usagef("service install: writes to /etc; run it as root (sudo synthbot service install)")
 	}
 	if s.Exe == "" {
 		exe, err := os.Executable()
@@ -63,7 +63,7 @@ func (s *Service) Install(env *daemon.Env) error {
 	if err != nil {
 		return err
 	}
-	s.survey(c)
+	s.inspectConfig(c)
 	if err := s.writeConfig(c, string(data)); err != nil {
 		return err
 	}
@@ -76,22 +76,22 @@ func (s *Service) Install(env *daemon.Env) error {
 	return s.printNext()
 }
 
-// at returns a path of the machine, below Root.
+// at returns an absolute path below Root.
 func (s *Service) at(path string) string { return filepath.Join(s.Root, path) }
 
 // inEtc returns a path in the folder of the service's configuration.
 func inEtc(name string) string { return filepath.Join(filepath.Dir(daemon.ServiceConfig), name) }
 
-// credentialName is what systemd takes as the name of a credential.
+// credentialName matches the names that systemd accepts for credentials.
 var credentialName = txt.Pattern(`^[A-Za-z0-9._-]{1,255}$`)
 
-// survey collects what the configuration needs from the machine.
-func (s *Service) survey(c *daemon.Config) {
+// inspectConfig collects the programs and secrets that the configuration names, and notes for the user.
+func (s *Service) inspectConfig(c *daemon.Config) {
 	daemon.WalkConfig(c, func(key, text string) {
 		if key == "command" {
 			s.programs = append(s.programs, text)
 		} else {
-			s.surveySecret(text)
+			s.inspectSecret(text)
 		}
 	})
 	slices.Sort(s.secrets)
@@ -106,8 +106,8 @@ func (s *Service) survey(c *daemon.Config) {
 	}
 }
 
-// surveySecret notes what becomes of a text if it says where a secret is.
-func (s *Service) surveySecret(text string) {
+// inspectSecret adds a secret's file to the credentials, or a note if that is not possible.
+func (s *Service) inspectSecret(text string) {
 	file, isFile := strings.CutPrefix(text, "file:")
 	variable, isVariable := strings.CutPrefix(text, "env:")
 	switch {
@@ -132,8 +132,7 @@ func (s *Service) note(format string, args ...any) {
 	}
 }
 
-// writeConfig copies the configuration and its files to the service's folder, and moves the
-// database to its state folder.
+// writeConfig copies the configuration and its files to the service's folder, and sets data_dir to its state folder.
 func (s *Service) writeConfig(c *daemon.Config, text string) error {
 	target, dataDir := s.at(daemon.ServiceConfig), c.Bot.DataDir
 	if dataDir != daemon.ServiceState {
@@ -152,7 +151,7 @@ func (s *Service) writeConfig(c *daemon.Config, text string) error {
 		}
 	}
 	if c.File == target {
-		return s.put(target, text, 0o640)
+		return s.writeText(target, text, 0o640)
 	}
 	var errs []error
 	for _, file := range slices.Compact(slices.Sorted(slices.Values(c.Personas.Files))) {
@@ -166,10 +165,10 @@ func (s *Service) writeConfig(c *daemon.Config, text string) error {
 	if exists(target) {
 		return errors.Join(append(errs, s.print("kept", target, 0))...)
 	}
-	return errors.Join(append(errs, s.put(target, text, 0o640))...)
+	return errors.Join(append(errs, s.writeText(target, text, 0o640))...)
 }
 
-// copyFile copies a file. It does not overwrite one.
+// copyFile copies a file. It does not overwrite an existing one.
 func (s *Service) copyFile(from, to string, mode fs.FileMode) error {
 	if exists(to) {
 		return s.print("kept", to, 0)
@@ -200,17 +199,18 @@ func (s *Service) writeBinary() error {
 func (s *Service) writeUnits() error {
 	user := fmt.Sprintf("u %s - \"synthbot chat bot\" %s\n", s.User, daemon.ServiceState)
 	errs := []error{
-		s.put(s.at("/etc/sysusers.d/synthbot.conf"), user, 0o644),
-		s.put(s.at("/etc/tmpfiles.d/synthbot.conf"), s.modes(), 0o644),
-		s.put(s.at("/etc/systemd/system/synthbot.service"), s.unit(), 0o644),
+		s.writeText(s.at("/etc/sysusers.d/synthbot.conf"), user, 0o644),
+		s.writeText(s.at("/etc/tmpfiles.d/synthbot.conf"), s.modes(), 0o644),
+		s.writeText(s.at("/etc/systemd/system/synthbot.service"), s.unit(), 0o644),
 	}
 	if s.Tools {
-		errs = append(errs, s.put(s.at("/etc/systemd/system/synthbot.service.d/tools.conf"), systemd.Tools(), 0o644))
+		dropIn := s.at("/etc/systemd/system/synthbot.service.d/tools.conf")
+		errs = append(errs, s.writeText(dropIn, systemd.Tools(), 0o644))
 	}
 	return errors.Join(errs...)
 }
 
-// modes returns the modes of files: the user may read the configuration, and only root the secrets.
+// modes returns a systemd-tmpfiles file: the user may read the configuration, and only root the secrets.
 func (s *Service) modes() string {
 	lines := []string{
 		"# Who may read the configuration of synthbot. Secrets are passed to it at each start.",
@@ -250,8 +250,8 @@ func (s *Service) unit() string {
 	return strings.Join(lines, "\n")
 }
 
-// put writes a text, and backs up a former one.
-func (s *Service) put(path, text string, mode fs.FileMode) error {
+// writeText writes a file, and backs up a former one with another text.
+func (s *Service) writeText(path, text string, mode fs.FileMode) error {
 	before, err := os.ReadFile(path)
 	if err == nil && string(before) == text {
 		return s.print("same", path, 0)

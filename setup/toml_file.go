@@ -11,7 +11,7 @@ import (
 	"synthbot/config"
 )
 
-// File is the text of a configuration file that is being changed, until an error occurs.
+// File is the text of a configuration file that is being changed. After an error, it changes no more.
 type File struct {
 	text       string
 	newline    string
@@ -39,7 +39,7 @@ func (f *File) setText(text string) {
 
 func (f *File) replace(from, to int, with string) { f.setText(f.text[:from] + with + f.text[to:]) }
 
-// ErrShape is the error of a file whose form cannot be changed in place.
+// ErrShape is the error of a file whose syntax does not allow a change in place.
 var ErrShape = errors.New("cannot be changed in place")
 
 func (f *File) set(text, key string, table ...string) {
@@ -58,9 +58,9 @@ func (f *File) setLiteral(literal, key string, table ...string) {
 	case i >= 0:
 		f.replace(f.statements[i].From, f.statements[i].To, literal)
 	case len(headers) > 0:
-		f.put(headers[0], key, literal)
+		f.insertKey(headers[0], key, literal)
 	case !f.addDotted(table, key, literal):
-		f.put(f.addHeader(config.StatementHeader, table), key, literal)
+		f.insertKey(f.addHeader(config.StatementHeader, table), key, literal)
 	}
 }
 
@@ -72,13 +72,14 @@ func (f *File) remove(key string, table ...string) {
 	}
 }
 
-// opensTable reports whether the following keys belong to the table of a statement.
-func opensTable(s *config.Statement) bool {
+// isHeader reports whether a statement is the header of a table, to which the following keys belong.
+func isHeader(s *config.Statement) bool {
 	return !s.Commented && (s.Kind == config.StatementHeader || s.Kind == config.StatementArray)
 }
 
-// add adds texts to a list that has some already. It keeps the lines and comments of a list of several lines.
-func (f *File) add(all, existing []string, key string, table ...string) {
+// addToList sets a list to all texts. In a list of several lines, it inserts only the missing ones, and keeps the
+// lines and comments.
+func (f *File) addToList(all, existing []string, key string, table ...string) {
 	missing := slices.DeleteFunc(slices.Clone(all), func(text string) bool { return slices.Contains(existing, text) })
 	i := f.find(append(slices.Clone(table), key))
 	if len(missing) == 0 || f.err != nil {
@@ -97,7 +98,8 @@ func (f *File) add(all, existing []string, key string, table ...string) {
 
 var engines = []string{"engine"}
 
-func (f *File) setIn(n int, key, literal string) {
+// setInEngine sets a key of the engine with an index.
+func (f *File) setInEngine(n int, key, literal string) {
 	all := f.headers(config.StatementArray, engines)
 	if f.err == nil && n >= len(all) {
 		f.err = fmt.Errorf("%w: there is no [[engine]] number %d", ErrShape, n+1)
@@ -105,21 +107,21 @@ func (f *File) setIn(n int, key, literal string) {
 	if f.err != nil {
 		return
 	}
-	for i := all[n] + 1; i < len(f.statements) && !opensTable(&f.statements[i]); i++ {
+	for i := all[n] + 1; i < len(f.statements) && !isHeader(&f.statements[i]); i++ {
 		s := &f.statements[i]
 		if s.Kind == config.StatementValue && !s.Commented && slices.Equal(s.Key, []string{key}) {
 			f.replace(s.From, s.To, literal)
 			return
 		}
 	}
-	f.put(all[n], key, literal)
+	f.insertKey(all[n], key, literal)
 }
 
 // Pair is a key and the literal of its value.
 type Pair struct{ Key, Literal string }
 
-// addFirst adds an engine before all others.
-func (f *File) addFirst(pairs ...Pair) {
+// addFirstEngine adds an engine before all others.
+func (f *File) addFirstEngine(pairs ...Pair) {
 	if f.find(engines) >= 0 {
 		f.failShape(engines)
 	}
@@ -136,13 +138,13 @@ func (f *File) addFirst(pairs ...Pair) {
 		at = f.addHeader(config.StatementArray, engines)
 	}
 	for _, p := range pairs {
-		f.put(at, p.Key, p.Literal)
+		f.insertKey(at, p.Key, p.Literal)
 	}
 }
 
 // Has reports whether the file has a key.
 func (f *File) Has(key string, table ...string) bool {
-	g := *f // an error of find does not count
+	g := *f // ignores an error of find
 	return g.find(append(slices.Clone(table), key)) >= 0
 }
 
@@ -167,7 +169,7 @@ func (f *File) values() iter.Seq2[int, []string] {
 		lists := f.headers(config.StatementArray, nil)
 		for i := range f.statements {
 			s := &f.statements[i]
-			if opensTable(s) {
+			if isHeader(s) {
 				table = s.Key
 			}
 			inList := slices.ContainsFunc(lists, func(l int) bool { return hasPrefix(table, f.statements[l].Key) })
@@ -183,8 +185,7 @@ func (f *File) failShape(key []string) {
 	f.err = cmp.Or(f.err, fmt.Errorf(text, ErrShape, dotted(key), dotted(key)))
 }
 
-// headers returns the statements that open a table, or each table of a list; for a nil key
-// those of all tables or lists.
+// headers returns the indices of the headers of one kind with a key; with any key if it is nil.
 func (f *File) headers(k config.StatementKind, key []string) (all []int) {
 	for i := range f.statements {
 		s := &f.statements[i]
@@ -195,7 +196,8 @@ func (f *File) headers(k config.StatementKind, key []string) (all []int) {
 	return all
 }
 
-// addDotted adds a key to a table without a header, which exists only in dotted keys (bot.name = "x").
+// addDotted adds a key to a table that exists only in dotted keys (bot.name = "x"). added is false if there is no
+// such table.
 func (f *File) addDotted(table []string, key, literal string) (added bool) {
 	last, from := -1, 0
 	for i, full := range f.values() {
@@ -240,9 +242,9 @@ func (f *File) addHeader(k config.StatementKind, key []string) int {
 	return len(f.statements) - 1
 }
 
-// hasValues reports whether values follow a commented header, which would move to its table.
+// hasValues reports whether values follow the header at i before the next one.
 func (f *File) hasValues(i int) bool {
-	for i++; i < len(f.statements) && !opensTable(&f.statements[i]); i++ {
+	for i++; i < len(f.statements) && !isHeader(&f.statements[i]); i++ {
 		if f.statements[i].Kind == config.StatementValue && !f.statements[i].Commented {
 			return true
 		}
@@ -250,10 +252,10 @@ func (f *File) hasValues(i int) bool {
 	return false
 }
 
-// put adds a key to the table at i: in the place of a commented one, or after the last key of the table.
-func (f *File) put(i int, key, literal string) {
+// insertKey adds a key to the table at i: in the place of a commented one, or after the last key of the table.
+func (f *File) insertKey(i int, key, literal string) {
 	line, last := config.QuoteKey(key)+" = "+literal, i
-	for j := i + 1; j < len(f.statements) && !opensTable(&f.statements[j]); j++ {
+	for j := i + 1; j < len(f.statements) && !isHeader(&f.statements[j]); j++ {
 		s := &f.statements[j]
 		switch {
 		case s.Commented && s.Kind != config.StatementValue:
@@ -283,7 +285,7 @@ func mapEach(list []string, f func(string) string) []string {
 	return mapped
 }
 
-// hasPrefix reports whether a key is in a table, or is its key.
+// hasPrefix reports whether a key is in a table, or equals the table's key.
 func hasPrefix(key, table []string) bool {
 	return len(key) >= len(table) && slices.Equal(key[:len(table)], table)
 }

@@ -61,7 +61,7 @@ func TestShapes(t *testing.T) {
 		}
 	}
 	f := opened(t, "engine = [{ name = 1 }]\n")
-	if f.addFirst(Pair{"name", "2"}); !errors.Is(f.err, ErrShape) || f.String() != "engine = [{ name = 1 }]\n" {
+	if f.addFirstEngine(Pair{"name", "2"}); !errors.Is(f.err, ErrShape) || f.String() != "engine = [{ name = 1 }]\n" {
 		t.Errorf("a list on one line: %v, %q", f.err, f.String())
 	}
 	for _, text := range []string{"[bot", "a = [1", "a = \"x\nb = 1", "= 1", "a = ", "a = '''x", "a 1"} {
@@ -80,18 +80,18 @@ func TestLists(t *testing.T) {
 			"[bot]\n\n[[engine]]\nname = \"new\"\n\n# My own.\n[[engine]]\nname = \"old\"\n[engine.headers]\nname = 1\n"},
 	} {
 		f := opened(t, tc.before)
-		if f.addFirst(name); f.err != nil || f.String() != tc.after {
+		if f.addFirstEngine(name); f.err != nil || f.String() != tc.after {
 			t.Errorf("%s: %v, %q, want %q", tc.name, f.err, f.String(), tc.after)
 		}
 	}
 	f := opened(t, "[[engine]]\nname = 1\n[[engine]]\n#model = 2\n[engine.headers]\nname = 3\n")
-	f.setIn(0, "name", "9")
-	f.setIn(1, "model", "8")
-	f.setIn(1, "name", "7")
+	f.setInEngine(0, "name", "9")
+	f.setInEngine(1, "model", "8")
+	f.setInEngine(1, "name", "7")
 	if want := "[[engine]]\nname = 9\n[[engine]]\nmodel = 8\nname = 7\n[engine.headers]\nname = 3\n"; f.err != nil || f.String() != want {
 		t.Errorf("%v, %q", f.err, f.String())
 	}
-	if f.setIn(2, "name", "1"); !errors.Is(f.err, ErrShape) {
+	if f.setInEngine(2, "name", "1"); !errors.Is(f.err, ErrShape) {
 		t.Errorf("a table that is not there: %v", f.err)
 	}
 }

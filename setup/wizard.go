@@ -15,21 +15,21 @@ import (
 	"synthbot/interfaces/console"
 )
 
-// Terminal asks the user. Ask returns the answer, console.ErrLeft, or console.ErrBack. Note shows what the user
-// waits for, until the next question.
+// Terminal asks the user. Ask returns the answer, or console.ErrLeft or console.ErrBack. Note shows what the program
+// is doing, until the next question.
 type Terminal interface {
 	Ask(ctx context.Context, q console.Question) (string, error)
 	Note(text string)
 }
 
-// usualAnswers is a Terminal that gives the proposed answers.
-type usualAnswers struct{}
+// defaultAnswers is a Terminal that answers each question with its default.
+type defaultAnswers struct{}
 
-func (usualAnswers) Note(string) {}
+func (defaultAnswers) Note(string) {}
 
-var errNoAnswer = errors.New("no answer is usual")
+var errNoAnswer = errors.New("there is no default answer")
 
-func (usualAnswers) Ask(_ context.Context, q console.Question) (string, error) {
+func (defaultAnswers) Ask(_ context.Context, q console.Question) (string, error) {
 	answer := q.Initial
 	if answer == "" && len(q.Options) > 0 {
 		answer = q.Options[0].Value
@@ -40,11 +40,11 @@ func (usualAnswers) Ask(_ context.Context, q console.Question) (string, error) {
 	return answer, nil
 }
 
-// replay is a Terminal that gives the answers so far before it asks for further ones.
+// replay is a Terminal that repeats the answers so far before it asks the user further questions.
 type replay struct {
 	Terminal
 	answers []string
-	given   int    // how many of them
+	given   int    // how many of answers were repeated
 	former  string // the answer that the user wants to change
 }
 
@@ -66,7 +66,7 @@ func (r *replay) Ask(ctx context.Context, q console.Question) (string, error) {
 	return answer, err
 }
 
-// back takes the last answer back; ok is false if there is none.
+// back removes the last answer, and starts the replay again; ok is false if there is none.
 func (r *replay) back() (ok bool) {
 	last := len(r.answers) - 1
 	if last < 0 {
@@ -83,21 +83,21 @@ type Wizard struct {
 	Defaults Defaults
 	Current  Current
 	Terminal Terminal
-	// Found is what the platforms report about the bot, so that they are not asked again.
+	// Found is what each platform reported about the bot. Platforms in it are not asked again.
 	Found map[string][]core.Finding
 
-	models []string // of a local Ollama; nil: none runs
-	looked bool     // for them
+	models      []string // of a local Ollama; nil: none runs
+	askedOllama bool     // for them
 }
 
 type step struct {
-	flag   string
-	open   bool // it has no answer yet
-	needed bool // only the user can answer it
-	ask    func(context.Context) error
+	flag     string
+	open     bool // there is no answer yet
+	required bool // only the user can answer it
+	ask      func(context.Context) error
 }
 
-// steps returns all questions, as they are after the answers so far.
+// steps returns all questions. The answers so far decide which are open.
 func (w *Wizard) steps() []step {
 	isNew := !w.Current.Exists
 	list := []step{
@@ -105,27 +105,28 @@ func (w *Wizard) steps() []step {
 		{"--persona-name", w.Persona == New && w.PersonaName == "", true, w.askName},
 		{"--persona-text", w.Persona == New && w.PersonaText == "", true, w.askText},
 		{"--engine", w.Engine == "", isNew, w.askEngine},
-		{"--base-url", w.lacksBaseURL(), false, w.askBaseURL},
+		{"--base-url", w.needsBaseURL(), false, w.askBaseURL},
 		{"--model", w.hasModel() && w.Model == "", !w.sameEngine(), w.askModel},
-		{"--api-key", w.lacksKey(), true, w.askKey},
+		{"--api-key", w.needsKeyAnswer(), true, w.askKey},
 	}
 	for _, p := range platforms() {
 		ask := func(ctx context.Context) error { return w.askAccount(ctx, p) }
-		list = append(list, step{"--" + p + "-token", !w.account(p).Token.given(), w.lacksAccount(), ask})
+		list = append(list, step{"--" + p + "-token", !w.account(p).Token.given(), w.needsAccount(), ask})
 	}
 	lacksAdmin := w.Claim == "" && len(w.Admins) == 0 && w.hasPlatform()
 	return append(list, step{"--admin", lacksAdmin, false, w.askAdmin})
 }
 
-// lacksAccount reports whether no platform has been chosen yet.
-func (w *Wizard) lacksAccount() bool {
+// needsAccount reports whether no platform has been chosen yet for a new configuration.
+func (w *Wizard) needsAccount() bool {
 	given := func(p string) bool { return w.account(p).Token.given() }
 	return !w.Current.Exists && !slices.ContainsFunc(platforms(), given)
 }
 
-// Ask asks all open questions at the terminal. If the user goes back, it begins again with the answers before.
+// Ask asks all open questions at the terminal. If the user goes back, it starts again and replays the answers
+// before the last one.
 func (w *Wizard) Ask(ctx context.Context) error {
-	if err := w.checkWords(); err != nil {
+	if err := w.checkChoices(); err != nil {
 		return err
 	}
 	flags := *w.Answers
@@ -135,7 +136,7 @@ func (w *Wizard) Ask(ctx context.Context) error {
 		err := w.askOpen(ctx)
 		switch {
 		case err == nil:
-			w.usualBot()
+			w.fillDefaults()
 			return w.check(ctx)
 		case !errors.Is(err, console.ErrBack) || !answers.back():
 			return err
@@ -156,8 +157,8 @@ func (w *Wizard) askOpen(ctx context.Context) error {
 	return nil
 }
 
-// usualBot sets the time zone and the language of this machine, unless they are given or in the file.
-func (w *Wizard) usualBot() {
+// fillDefaults sets the time zone and the language of this machine, unless they are answered or in the file.
+func (w *Wizard) fillDefaults() {
 	if w.Current.Timezone == "" {
 		w.Timezone = cmp.Or(w.Timezone, w.Defaults.Timezone)
 	}
@@ -166,42 +167,42 @@ func (w *Wizard) usualBot() {
 	}
 }
 
-// Fill answers all open questions without a terminal. If usual is false, questions that a
-// user should decide must have an answer already; the error names the flags of the others.
-func (w *Wizard) Fill(ctx context.Context, usual bool) error {
-	if err := w.checkWords(); err != nil {
+// Fill answers all open questions with their defaults. If all is false, only optional ones: then required questions
+// without an answer are an error, which names their flags.
+func (w *Wizard) Fill(ctx context.Context, all bool) error {
+	if err := w.checkChoices(); err != nil {
 		return err
 	}
 	if w.Current.Exists {
 		w.Engine = cmp.Or(w.Engine, Keep)
 	}
-	w.Terminal = usualAnswers{}
-	w.usualBot()
+	w.Terminal = defaultAnswers{}
+	w.fillDefaults()
 	var missing []string
 	for i := range w.steps() {
 		s := w.steps()[i]
-		if s.open && (usual || !s.needed) {
+		if s.open && (all || !s.required) {
 			if err := s.ask(ctx); err != nil && !errors.Is(err, errNoAnswer) {
 				return err
 			}
 			s = w.steps()[i]
 		}
-		if s.open && s.needed {
+		if s.open && s.required {
 			missing = append(missing, s.flag)
 		}
 	}
 	if len(missing) == 0 {
 		return w.check(ctx)
 	}
-	hint := " (none: without), or --yes for what is usual"
-	if usual {
+	hint := " (none: without), or --yes for the defaults"
+	if all {
 		hint = ""
 	}
-	return fmt.Errorf("nobody can be asked here: give %s%s", strings.Join(missing, ", "), hint)
+	return fmt.Errorf("answers are missing: give %s%s", strings.Join(missing, ", "), hint)
 }
 
-// checkWords checks the flags that are one of a few words, before anything is asked. An error names the flag.
-func (w *Wizard) checkWords() error {
+// checkChoices checks the flags with a fixed set of values, before any question. An error names the flag.
+func (w *Wizard) checkChoices() error {
 	providers, claims := engine.Providers(), []string{ByCode, None, Keep}
 	if !slices.Contains(append(providers, "", Keep, Offline), w.Engine) {
 		return fmt.Errorf("--engine: there is no %q; there is %s", w.Engine, strings.Join(providers, ", "))
@@ -212,7 +213,7 @@ func (w *Wizard) checkWords() error {
 	return nil
 }
 
-// check checks the answers. An error names the flag.
+// check checks all answers. An error names the flag.
 func (w *Wizard) check(ctx context.Context) error {
 	if !slices.Contains([]string{"", Keep, BuiltIn, New}, w.Persona) {
 		if err := w.Probes.Persona(w.Persona); err != nil {
@@ -236,20 +237,20 @@ func (w *Wizard) check(ctx context.Context) error {
 	return w.checkSecrets(ctx)
 }
 
-// checkSecrets asks the platforms about tokens that they have not seen yet.
+// checkSecrets asks the platforms about tokens that were not checked yet.
 func (w *Wizard) checkSecrets(ctx context.Context) error {
 	if w.Probes.Identify == nil {
 		return nil
 	}
 	if _, err := w.resolve(w.Key); err != nil {
-		return fmt.Errorf("--api-key: %w (--no-check takes it as it is)", err)
+		return fmt.Errorf("--api-key: %w (--no-check skips this check)", err)
 	}
 	for _, p := range platforms() {
 		if _, ok := w.Found[p]; ok {
 			continue
 		}
-		if err := w.identify(ctx, p); err != nil {
-			return fmt.Errorf("--%s-token: %w (--no-check takes it as it is)", p, err)
+		if err := w.checkIdentity(ctx, p); err != nil {
+			return fmt.Errorf("--%s-token: %w (--no-check skips this check)", p, err)
 		}
 	}
 	return nil
@@ -257,14 +258,14 @@ func (w *Wizard) checkSecrets(ctx context.Context) error {
 
 // resolve returns the secret of an answer; the zero Secret if there is none.
 func (w *Wizard) resolve(s Secret) (secret.Secret, error) {
-	if !s.Typed.IsZero() || !s.changes() {
+	if !s.Typed.IsZero() || !s.replaces() {
 		return s.Typed, nil
 	}
 	return w.Probes.Resolve(s.Word)
 }
 
-// token returns the token of a platform's account; the zero Secret if there is none. The platform itself
-// accepts only tokens of a known shape; another server may not.
+// token returns the token of a platform's account; the zero Secret if there is none. A token for the platform
+// itself must have the usual shape; another server may accept others.
 func (w *Wizard) token(platform string) (secret.Secret, error) {
 	a := w.account(platform)
 	token, err := w.resolve(a.Token)
@@ -274,8 +275,8 @@ func (w *Wizard) token(platform string) (secret.Secret, error) {
 	return token, err
 }
 
-// identify asks a platform which bot a token belongs to.
-func (w *Wizard) identify(ctx context.Context, platform string) error {
+// checkIdentity asks a platform which bot a token belongs to, and adds the answer to Found.
+func (w *Wizard) checkIdentity(ctx context.Context, platform string) error {
 	token, err := w.token(platform)
 	if err != nil || token.IsZero() || w.Probes.Identify == nil {
 		return err
@@ -295,10 +296,10 @@ func (w *Wizard) identify(ctx context.Context, platform string) error {
 	return nil
 }
 
-// ollama returns the chat models of a local Ollama; nil if none runs.
+// ollama returns the models of a local Ollama; nil if none runs.
 func (w *Wizard) ollama(ctx context.Context) []string {
-	if !w.looked {
-		w.looked = true
+	if !w.askedOllama {
+		w.askedOllama = true
 		w.models, _ = w.Probes.Models(ctx, cmp.Or(w.BaseURL, w.Defaults.Ollama, usualOllama))
 	}
 	return w.models
@@ -306,21 +307,21 @@ func (w *Wizard) ollama(ctx context.Context) []string {
 
 func (w *Wizard) hasModel() bool { return w.Engine != "" && w.Engine != Keep && w.Engine != Offline }
 
-func (w *Wizard) lacksKey() bool {
+func (w *Wizard) needsKeyAnswer() bool {
 	return w.hasModel() && needsKey(w.Engine) && w.BaseURL == "" && !w.Key.given() && !w.sameEngine()
 }
 
-// sameEngine reports whether the answer is the first engine of the file.
+// sameEngine reports whether the answered engine is the first one of the file.
 func (w *Wizard) sameEngine() bool {
 	engines := w.Current.Engines
 	return len(engines) > 0 && engines[0].Provider == w.Engine && engines[0].BaseURL == w.BaseURL
 }
 
-// knowsOllama reports whether the environment has the address of the Ollama.
+// knowsOllama reports whether the environment gives the address of Ollama.
 func (w *Wizard) knowsOllama() bool { return w.Engine == "ollama" && w.Defaults.Ollama != "" }
 
-// lacksBaseURL reports whether the engine runs on a machine of the user, at an address that no answer has.
-func (w *Wizard) lacksBaseURL() bool {
+// needsBaseURL reports whether the engine runs on a machine of the user, at an address that is not answered yet.
+func (w *Wizard) needsBaseURL() bool {
 	unknown := !needsKey(w.Engine) && !w.sameEngine() && (w.Engine != "ollama" || w.models == nil)
 	return w.hasModel() && w.BaseURL == "" && (unknown || w.knowsOllama())
 }
@@ -328,7 +329,7 @@ func (w *Wizard) lacksBaseURL() bool {
 func (w *Wizard) hasPlatform() bool {
 	return slices.ContainsFunc(platforms(), func(p string) bool {
 		token := w.account(p).Token
-		return token.changes() || w.Current.Accounts[p] && token.Word != None
+		return token.replaces() || w.Current.Accounts[p] && token.Word != None
 	})
 }
 

@@ -59,8 +59,7 @@ const (
 	unknownToken = "123456789:BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB"
 )
 
-// at makes a talk in a small world: an Ollama with two models, one token that each
-// platform knows.
+// at makes a talk in a small world: an Ollama with two models, one token that each platform knows.
 func at(current Current, a Answers) *Wizard {
 	return &Wizard{
 		Answers: &a, Current: current, Found: make(map[string][]core.Finding),
@@ -179,7 +178,7 @@ func TestFill(t *testing.T) {
 		usual bool
 		want  string
 	}{
-		{"nothing", Answers{}, false, "nobody can be asked here: give --persona, --engine, --telegram-token, --discord-token (none: without), or --yes for what is usual"},
+		{"nothing", Answers{}, false, "answers are missing: give --persona, --engine, --telegram-token, --discord-token (none: without), or --yes for the defaults"},
 		{"half", Answers{PersonaName: "x", Persona: New, Engine: "openai", Telegram: good}, false, "give --persona-text, --model, --api-key"},
 		{"what is not usual", Answers{Engine: "openai", Persona: New}, true, "give --persona-name, --persona-text, --model, --api-key"},
 		{"a secret in the open", Answers{Persona: "card.jpg", Engine: Offline, Telegram: good}, false, "--persona: there is no such file"},
@@ -412,7 +411,7 @@ func TestAddress(t *testing.T) {
 func TestFromHome(t *testing.T) {
 	t.Setenv("HOME", "/home/jay")
 	for file, want := range map[string]string{"~/cards/a.png": "/home/jay/cards/a.png", "a.png": "a.png", "~a": "~a", "/x/~/y": "/x/~/y"} {
-		if got := fromHome(file); got != want {
+		if got := expandHome(file); got != want {
 			t.Errorf("%s: %s, want %s", file, got, want)
 		}
 	}

@@ -14,46 +14,45 @@ import (
 	"synthbot/core/watch"
 )
 
-// Limits of the charts.
 const (
-	buckets  = 20
-	chartDay = 30
-	topMost  = 10
+	buckets   = 20
+	chartDays = 30
+	maxRanked = 10
 )
 
 type chartPage struct{ *Page }
 
 func (p chartPage) charts(v *visit) error {
 	ends, _ := p.Turns.After(0, math.MaxInt)
-	all := append(p.timely(ends), p.depths())
-	first := v.now.AddDate(0, 0, 1-chartDay)
+	all := append(p.turnCharts(ends), p.queueChart())
+	first := v.now.AddDate(0, 0, 1-chartDays)
 	uses, err := p.Bot.Uses(v.Context(), first.Format(time.DateOnly), v.now.Format(time.DateOnly))
 	if err != nil {
 		return err
 	}
 	var list []chart.Drawing
-	for _, f := range append(all, spent(uses, v.now, p.usedNames(v, uses))...) {
+	for _, f := range append(all, usageCharts(uses, v.now, p.usedNames(v, uses))...) {
 		list = append(list, f.Draw())
 	}
 	return p.show(v, "charts", "Charts", "/charts", list)
 }
 
-// timely returns the charts of the latest turns, in equal spans of time.
-func (p chartPage) timely(ends []watch.TurnEnd) []chart.Figures {
+// turnCharts returns the charts of the latest turns, grouped by equal spans of time.
+func (p chartPage) turnCharts(ends []watch.TurnEnd) []chart.Figures {
 	groups, labels := p.group(ends)
 	var outcomes []chart.Series
 	for _, to := range []string{"answered", "silent", "set aside"} {
-		outcomes = append(outcomes, summed(to, groups, func(e *watch.TurnEnd) int {
+		outcomes = append(outcomes, sumSeries(to, groups, func(e *watch.TurnEnd) int {
 			if outcome(e) == to {
 				return 1
 			}
 			return 0
 		}))
 	}
-	wrong := summed("corrections", groups, func(e *watch.TurnEnd) int { return corrections(e.Trace) })
+	wrong := sumSeries("corrections", groups, func(e *watch.TurnEnd) int { return corrections(e.Trace) })
 	list := []chart.Figures{
-		times("Waiting for models", groups, func(t *watch.Trace) time.Duration { return t.Thought }),
-		times("The bot's own time", groups, func(t *watch.Trace) time.Duration { return max(t.Took-t.Thought, 0) }),
+		timeChart("Waiting for models", groups, func(t *watch.Trace) time.Duration { return t.Thought }),
+		timeChart("The bot's own time", groups, func(t *watch.Trace) time.Duration { return max(t.Took-t.Thought, 0) }),
 		{Title: "Turns by outcome", Series: outcomes},
 		{Title: "Corrections: wrong answers of models", Series: []chart.Series{wrong}},
 	}
@@ -63,17 +62,18 @@ func (p chartPage) timely(ends []watch.TurnEnd) []chart.Figures {
 	return list
 }
 
-func times(title string, groups [][]watch.TurnEnd, of func(*watch.Trace) time.Duration) chart.Figures {
+func timeChart(title string, groups [][]watch.TurnEnd, of func(*watch.Trace) time.Duration) chart.Figures {
 	half, above := chart.Series{Name: "half of the turns within"}, chart.Series{Name: "95 % within"}
 	for _, g := range groups {
 		middle, most := quantile(g, of, 0.5), quantile(g, of, 0.95)
 		half.Values = append(half.Values, middle)
 		above.Values, above.Labels = append(above.Values, most-middle), append(above.Labels, most)
 	}
+	seconds := func(v float64) string { return formatDuration(time.Duration(v * float64(time.Second))) }
 	return chart.Figures{Title: title, Show: seconds, Series: []chart.Series{half, above}}
 }
 
-func summed(name string, groups [][]watch.TurnEnd, of func(*watch.TurnEnd) int) chart.Series {
+func sumSeries(name string, groups [][]watch.TurnEnd, of func(*watch.TurnEnd) int) chart.Series {
 	s := chart.Series{Name: name, Values: make([]float64, len(groups))}
 	for i, g := range groups {
 		for k := range g {
@@ -98,12 +98,12 @@ func (p chartPage) group(ends []watch.TurnEnd) (groups [][]watch.TurnEnd, labels
 		groups[i] = append(groups[i], e)
 	}
 	for i := range n {
-		labels = append(labels, p.hour(first.Add(time.Duration(i)*width)))
+		labels = append(labels, p.formatHour(first.Add(time.Duration(i)*width)))
 	}
 	return groups, labels
 }
 
-// quantile is in seconds; 0 for no turns.
+// quantile returns a quantile of durations in seconds; 0 without turns.
 func quantile(g []watch.TurnEnd, of func(*watch.Trace) time.Duration, q float64) float64 {
 	if len(g) == 0 {
 		return 0
@@ -116,39 +116,40 @@ func quantile(g []watch.TurnEnd, of func(*watch.Trace) time.Duration, q float64)
 	return list[int(math.Ceil(q*float64(len(list))))-1]
 }
 
-func (p chartPage) depths() chart.Figures {
+func (p chartPage) queueChart() chart.Figures {
 	samples := p.queue.samples()
 	f := chart.Figures{Title: "Messages that wait for an answer", Axis: "At", Series: []chart.Series{{Name: "waiting"}}}
 	per := max((len(samples)+buckets-1)/buckets, 1)
 	for part := range slices.Chunk(samples, per) {
-		most := slices.MaxFunc(part, func(a, b depth) int { return cmp.Compare(a.Entries, b.Entries) })
-		f.Labels = append(f.Labels, p.hour(part[0].Time))
+		most := slices.MaxFunc(part, func(a, b queueSample) int { return cmp.Compare(a.Entries, b.Entries) })
+		f.Labels = append(f.Labels, p.formatHour(part[0].Time))
 		f.Series[0].Values = append(f.Series[0].Values, float64(most.Entries))
 	}
 	return f
 }
 
-// usedNames returns a function that names whose uses there are, with the path behind the name.
+// usedNames returns a function that puts the name of a place or user, if it used many tokens, before its path.
 func (p chartPage) usedNames(v *visit, uses []Use) func(core.Path) string {
 	sums := make(map[core.Path]int)
 	for i := range uses {
 		sums[uses[i].Whose] += uses[i].In + uses[i].Out
 	}
 	most := sorting.Sorted(maps.Keys(sums), func(a, b core.Path) int { return cmp.Compare(sums[b], sums[a]) })
-	names := p.Bot.Names(v.Context(), most[:min(len(most), 4*topMost)]...)
+	names := p.Bot.Names(v.Context(), most[:min(len(most), 4*maxRanked)]...)
 	return func(path core.Path) string { return strings.TrimPrefix(names[path]+" "+path.String(), " ") }
 }
 
-func spent(uses []Use, today time.Time, name func(core.Path) string) []chart.Figures {
-	first := today.AddDate(0, 0, 1-chartDay)
-	labels, days := make([]string, chartDay), make(map[string]int)
+func usageCharts(uses []Use, today time.Time, name func(core.Path) string) []chart.Figures {
+	first := today.AddDate(0, 0, 1-chartDays)
+	labels, days := make([]string, chartDays), make(map[string]int)
 	for i := range labels {
 		day := first.AddDate(0, 0, i).Format(time.DateOnly)
 		labels[i], days[day] = day[5:], i
 	}
+	ofPerson := func(u *Use) bool { return u.Whose.IsPerson() }
 	ofPlace := func(u *Use) bool { return !u.Whose.IsPerson() } // each use has a row for its place
 	daily := func(name string, of func(u *Use) float64) chart.Series {
-		s := chart.Series{Name: name, Values: make([]float64, chartDay)}
+		s := chart.Series{Name: name, Values: make([]float64, chartDays)}
 		for i := range uses {
 			day, ok := days[uses[i].Day]
 			if ok && ofPlace(&uses[i]) {
@@ -166,10 +167,11 @@ func spent(uses []Use, today time.Time, name func(core.Path) string) []chart.Fig
 	return slices.Concat([]chart.Figures{
 		{Title: "Tokens by day", Axis: "Day", Labels: labels, Series: tokens},
 		{Title: "Cost by day", Axis: "Day", Labels: labels, Series: cost, Show: chart.Money},
-	}, most("person", uses, name, func(u *Use) bool { return u.Whose.IsPerson() }), most("place", uses, name, ofPlace))
+	}, sumCharts("person", uses, name, ofPerson), sumCharts("place", uses, name, ofPlace))
 }
 
-func most(who string, uses []Use, name func(core.Path) string, meant func(*Use) bool) []chart.Figures {
+// sumCharts returns the charts of tokens and cost by place or by person.
+func sumCharts(who string, uses []Use, name func(core.Path) string, meant func(*Use) bool) []chart.Figures {
 	tokens, cost := make(map[string]float64), make(map[string]float64)
 	for i := range uses {
 		u := &uses[i]
@@ -178,20 +180,20 @@ func most(who string, uses []Use, name func(core.Path) string, meant func(*Use) 
 			cost[name(u.Whose)] += u.Cost
 		}
 	}
-	return []chart.Figures{ranked("Tokens by "+who, who, tokens, nil), ranked("Cost by "+who, who, cost, chart.Money)}
+	return []chart.Figures{
+		rankedChart("Tokens by "+who, who, tokens, nil), rankedChart("Cost by "+who, who, cost, chart.Money),
+	}
 }
 
-func ranked(title, who string, sums map[string]float64, show func(float64) string) chart.Figures {
+func rankedChart(title, who string, sums map[string]float64, show func(float64) string) chart.Figures {
 	names := sorting.Sorted(maps.Keys(sums), func(a, b string) int {
 		return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b))
 	})
 	s := chart.Series{Name: "in 30 days"}
-	f := chart.Figures{Title: title, Axis: who, Labels: names[:min(len(names), topMost)], Show: show, Ranked: true}
+	f := chart.Figures{Title: title, Axis: who, Labels: names[:min(len(names), maxRanked)], Show: show, Ranked: true}
 	for _, name := range f.Labels {
 		s.Values = append(s.Values, sums[name])
 	}
 	f.Series = []chart.Series{s}
 	return f
 }
-
-func seconds(v float64) string { return span(time.Duration(v * float64(time.Second))) }

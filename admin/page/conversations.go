@@ -10,29 +10,28 @@ import (
 	"synthbot/core/sorting"
 )
 
-// Limits of lists.
 const (
-	mostPlaces  = 300
-	mostEntries = 100
+	maxPlaces  = 300
+	maxEntries = 100
 )
 
-type spot struct {
+type placeRow struct {
 	core.Head
 	Private, Closed bool
 }
 
 func (p *Page) places(v *visit) error {
-	var list []spot
+	var list []placeRow
 	total := 0
-	err := p.looking(v, func(view core.View, e *privacyFilter) error {
+	err := p.withPrivacy(v, func(view core.View, e *privacyFilter) error {
 		heads, err := view.Places(core.Path{})
 		if err != nil {
 			return err
 		}
 		sorting.SortStable(heads, func(a, b core.Head) int { return b.Time.Compare(a.Time) })
 		total = len(heads)
-		for _, h := range heads[:min(len(heads), mostPlaces)] {
-			list = append(list, spot{h, e.private(h.Path), e.closed(h.Path)})
+		for _, h := range heads[:min(len(heads), maxPlaces)] {
+			list = append(list, placeRow{h, e.isPrivate(h.Path), e.isClosed(h.Path)})
 		}
 		return nil
 	})
@@ -43,15 +42,15 @@ func (p *Page) places(v *visit) error {
 	return p.show(v, "places", "Conversations", "/talk", data)
 }
 
-// date returns a time in the time zone of the bot.
-func (p *Page) date(t time.Time) string {
+// formatDate returns a date and time in the bot's time zone; "" for the zero Time.
+func (p *Page) formatDate(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
 	return t.In(p.Clock().Location()).Format(time.DateTime)
 }
 
-type said struct {
+type shownEntry struct {
 	Time            time.Time
 	Who, Text, Note string
 	Self            bool
@@ -64,27 +63,27 @@ func (p *Page) talk(v *visit) error {
 	}
 	var entries, former []core.Entry
 	var private, closed bool
-	err = p.looking(v, func(view core.View, e *privacyFilter) (err error) {
-		private, closed = e.private(place), e.closed(place)
+	err = p.withPrivacy(v, func(view core.View, e *privacyFilter) (err error) {
+		private, closed = e.isPrivate(place), e.isClosed(place)
 		if closed {
 			return nil
 		}
-		entries, err = shownOf(view, place, v.URL.Query().Get("before"))
+		entries, err = entriesBefore(view, place, v.URL.Query().Get("before"))
 		if err == nil && len(entries) > 0 {
-			former, err = before(view, place, entries[0].Message.Seq)
+			former, err = entriesBelow(view, place, entries[0].Message.Seq)
 		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	var older uint64 // the entry after the older ones; 0: there are none
+	var older uint64 // the entries before this number are on the next page; 0: there are none
 	if len(former) > 0 {
 		older = entries[0].Message.Seq
 	}
-	var lines []said
+	var lines []shownEntry
 	for i := range entries {
-		lines = append(lines, lineOf(&entries[i]))
+		lines = append(lines, shownEntryOf(&entries[i]))
 	}
 	return p.show(v, "talk", "Conversation", "/talk", map[string]any{
 		"Place": place, "Opening": core.TurnID{Path: place}, "Private": private,
@@ -92,49 +91,49 @@ func (p *Page) talk(v *visit) error {
 	})
 }
 
-// shownOf returns the newest entries of a place, or the newest before a number.
-func shownOf(view core.View, place core.Path, number string) ([]core.Entry, error) {
+// entriesBefore returns the newest entries of a place; those before a number if it is not "".
+func entriesBefore(view core.View, place core.Path, number string) ([]core.Entry, error) {
 	if number == "" {
-		return view.Last(place, mostEntries)
+		return view.Last(place, maxEntries)
 	}
 	seq, err := strconv.ParseUint(number, 10, 64)
 	if err != nil {
-		return nil, wrong("That names no part of a conversation.")
+		return nil, badRequest("There is no such part of the conversation.")
 	}
 	head, err := view.Head(place)
 	if err != nil {
 		return nil, err
 	}
-	return before(view, place, min(seq, head.Last+1))
+	return entriesBelow(view, place, min(seq, head.Last+1))
 }
 
-// before returns the newest entries before a number. If entries were deleted, it looks
-// further back in growing steps.
-func before(view core.View, place core.Path, seq uint64) ([]core.Entry, error) {
-	for width := uint64(mostEntries); ; width *= 2 {
+// entriesBelow returns the newest entries below a number. If entries were deleted, it looks further back in growing
+// steps.
+func entriesBelow(view core.View, place core.Path, seq uint64) ([]core.Entry, error) {
+	for width := uint64(maxEntries); ; width *= 2 {
 		first := seq - min(seq, width+1)
 		var list []core.Entry
 		for at := first; ; at = list[len(list)-1].Message.Seq {
-			next, err := view.After(place, at, mostEntries, nil)
+			next, err := view.After(place, at, maxEntries, nil)
 			if err != nil {
 				return nil, err
 			}
 			n := len(next)
 			next = slices.DeleteFunc(next, func(e core.Entry) bool { return e.Message.Seq >= seq })
-			list = append(list[max(len(list)-mostEntries, 0):], next...)
-			if len(next) < n || n < mostEntries {
+			list = append(list[max(len(list)-maxEntries, 0):], next...)
+			if len(next) < n || n < maxEntries {
 				break
 			}
 		}
 		if len(list) > 0 || first == 0 {
-			return list[max(len(list)-mostEntries, 0):], nil
+			return list[max(len(list)-maxEntries, 0):], nil
 		}
 	}
 }
 
-func lineOf(e *core.Entry) said {
+func shownEntryOf(e *core.Entry) shownEntry {
 	m := &e.Message
-	l := said{Time: m.Time, Who: cmp.Or(m.Author.Name, m.Author.ID), Text: m.Transcript(), Self: e.Self}
+	l := shownEntry{Time: m.Time, Who: cmp.Or(m.Author.Name, m.Author.ID), Text: m.Transcript(), Self: e.Self}
 	switch {
 	case e.Deleted:
 		l.Text, l.Note = "", "deleted"

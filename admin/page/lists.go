@@ -9,22 +9,21 @@ import (
 	"synthbot/core/txt"
 )
 
-// List is a part of a page: things of one kind, with what can be done about them.
+// List is a section of a page: things of one kind, with buttons.
 type List struct {
 	Title, Note string
-	Live        bool // Note is about something that goes on: the page shows how far it is
+	Live        bool // Note shows the progress of something, and the page refreshes it
 	Buttons     []Button
 	Rows        []Row
 }
 
-// Row is one thing of a list. If its place is closed, the page shows its place, its person and its time
-// only.
+// Row is one item of a list. If its place is closed, the page shows only its place, its user and its time.
 type Row struct {
-	Name, Mark string    // what it is called, and its state in a word
-	Bad        bool      // the state is to be noticed
-	Text       string    // what people wrote
-	Place      core.Path // where that was; zero: it is for all places
-	Person     core.Path // whose it is; zero: nobody's
+	Name, Mark string    // the item's name, and its state in a word
+	Bad        bool      // the state is a problem
+	Text       string    // what users wrote
+	Place      core.Path // where they wrote it; zero: it applies to all places
+	Person     core.Path // the user it belongs to; zero for none
 	Time       time.Time
 	Values     []string // further facts
 	Buttons    []Button
@@ -32,27 +31,28 @@ type Row struct {
 	Private, Closed bool // set by the page
 }
 
-// Button carries out a command (see Bot.Do) in the place of its row.
+// Button executes a command (see Bot.Do) in the place of its row.
 type Button struct {
 	Label, Command string
 	Args           []Arg
-	Text           *Arg   // an argument that the admin writes; nil: there is none
-	Prompt         string // what to write
-	Sure           string // what cannot be undone; "" for a button without a question
+	Text           *Arg   // an argument that the admin types; nil for none
+	Prompt         string // asks for Text
+	Sure           string // a warning to confirm first; "" for none
 
-	Of, Place, Back string // set by the page: what it is about, and where the browser goes afterwards
+	Of, Place, Back string // set by the page: the row, its place, and the next page
 }
 
 // Arg is an argument of a command.
 type Arg struct{ Name, Value string }
 
-// maxOf is how many characters say what a button is about.
-const maxOf = 60
+// maxButtonContext is how many characters of its row a button repeats, for screen readers.
+const maxButtonContext = 60
 
 func shownButtons(r *Row, list []Button, back string) []Button {
 	list = slices.Clone(list)
 	for i := range list {
-		list[i].Of, list[i].Place, list[i].Back = txt.ClipLine(cmp.Or(r.Name, r.Text), maxOf), r.Place.String(), back
+		list[i].Of = txt.ClipLine(cmp.Or(r.Name, r.Text), maxButtonContext)
+		list[i].Place, list[i].Back = r.Place.String(), back
 	}
 	return list
 }
@@ -69,24 +69,24 @@ func (p listPages) lists(name, title, here string) handler {
 	}
 }
 
-// shownLists returns the lists of a name, without what was said where the visit may not look.
+// shownLists returns the lists with a name, without texts of closed places.
 func (p listPages) shownLists(v *visit, name, back string) (list []List, err error) {
 	list, err = p.Bot.Lists(v.Context(), name)
 	if err != nil {
 		return nil, err
 	}
 	list = slices.Clone(list)
-	err = p.looking(v, func(_ core.View, e *privacyFilter) error {
+	err = p.withPrivacy(v, func(_ core.View, e *privacyFilter) error {
 		for i := range list {
 			l := &list[i]
 			l.Rows, l.Buttons = slices.Clone(l.Rows), shownButtons(new(Row), l.Buttons, back)
 			for i := range l.Rows {
 				r := &l.Rows[i]
 				r.Buttons = shownButtons(r, r.Buttons, back)
-				if e.closed(r.Place) {
+				if e.isClosed(r.Place) {
 					*r = Row{Place: r.Place, Person: r.Person, Time: r.Time, Closed: true}
 				}
-				r.Private = e.private(r.Place)
+				r.Private = e.isPrivate(r.Place)
 			}
 		}
 		return nil

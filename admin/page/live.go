@@ -18,15 +18,15 @@ import (
 // Limits of a live stream. A browser that takes longer is disconnected.
 const (
 	streamWrite = 5 * time.Second
-	streamBeat  = 15 * time.Second
+	heartbeat   = 15 * time.Second
 )
 
-// How often the stream of turns looks for what has changed.
+// How often the stream of turns looks for changes.
 const (
-	turnsEvery = 250 * time.Millisecond
-	countEvery = 8  // of these times it counts what waits
-	stateEvery = 20 // of these times it looks how the bot is
-	streamMost = 20 // turns at once
+	turnsEvery     = 250 * time.Millisecond
+	countEvery     = 8  // waiting messages are counted every 8th time
+	stateEvery     = 20 // the state of the bot is read every 20th time
+	maxStreamTurns = 20 // turns at once
 )
 
 // stream writes server-sent events to a browser that may be slow or disconnected.
@@ -36,7 +36,7 @@ type stream struct {
 	err error
 }
 
-func (s *stream) say(text string) {
+func (s *stream) write(text string) {
 	s.err = s.c.SetWriteDeadline(time.Now().Add(streamWrite))
 	if s.err == nil {
 		_, s.err = fmt.Fprint(s.w, text)
@@ -46,79 +46,80 @@ func (s *stream) say(text string) {
 	}
 }
 
-// follow sends the events that look returns every so often, until the browser disconnects or its session ends.
+// follow calls look at an interval and sends the events that it returns, until the browser disconnects or its session
+// ends.
 func (p *Page) follow(v *visit, every time.Duration, look func() (events string)) error {
 	select {
 	case p.streams <- struct{}{}:
 		defer func() { <-p.streams }()
 	default:
-		return userError{http.StatusServiceUnavailable, "Too many pages are open that show something live."}
+		return userError{http.StatusServiceUnavailable, "Too many live pages are open."}
 	}
 	s := &stream{w: v.w, c: http.NewResponseController(v.w)}
 	_ = s.c.SetReadDeadline(time.Time{}) // the stream has no time limit
 	v.w.Header().Set("Content-Type", "text/event-stream")
-	tick, beat := time.NewTicker(every), time.NewTicker(streamBeat)
+	tick, beat := time.NewTicker(every), time.NewTicker(heartbeat)
 	defer tick.Stop()
 	defer beat.Stop()
-	s.say(": welcome\nretry: 3000\n\n" + look())
+	s.write(": welcome\nretry: 3000\n\n" + look())
 	for s.err == nil {
 		select {
 		case <-v.Context().Done():
 			return nil
 		case <-v.session.over:
-			s.say("event: over\ndata: over\n\n")
+			s.write("event: over\ndata: over\n\n")
 			return nil
 		case <-beat.C:
-			p.logins.tidy() // an open stream does not keep a session alive
-			s.say(": still here\n\n")
+			p.logins.expireNow() // an open stream does not keep a session alive
+			s.write(": still here\n\n")
 		case <-tick.C:
 			events := look()
 			if events != "" {
-				s.say(events)
+				s.write(events)
 			}
 		}
 	}
 	return nil
 }
 
-// event returns a template of a page with its data, as an event of that name; "" if it cannot be shown.
+// event returns a server-sent event whose data is a rendered template; "" if it cannot be rendered.
 func (p *Page) event(ctx context.Context, page, name, template string, data any) string {
 	var b bytes.Buffer
 	if err := p.execute(ctx, &b, page, template, data); err != nil {
-		p.Log.Error("a turn cannot be shown", "err", err)
+		p.Log.Error("live event not rendered", "name", name, "err", err)
 		return ""
 	}
 	line := strings.NewReplacer("\r", "", "\n", " ").Replace(b.String())
 	return fmt.Sprintf("event: %s\ndata: %s\n\n", name, line)
 }
 
-// live sends the latest turns, and then what changes.
+// live sends the latest turns, and then each change.
 func (p *Page) live(v *visit) error {
 	l := &liveTurns{Page: p, visit: v, waits: -1}
 	return p.follow(v, turnsEvery, l.look)
 }
 
-// liveTurns is an open stream of turns, and what was sent last.
+// liveTurns is an open stream of turns, with what it sent last.
 type liveTurns struct {
 	*Page
 	visit *visit
-	looks int    // how often it looked
+	looks int    // how often look was called
 	last  uint64 // the number of the latest turn
 	runs  []watch.TurnStage
 	state string // as an event
 	waits int    // messages
 }
 
-// look returns events about what has changed: turns that ended, turns that run, how the bot is, and how many messages
-// wait.
+// look returns events about what has changed: turns that ended, running turns, the state of the bot, and the number
+// of waiting messages.
 func (l *liveTurns) look() (events string) {
 	ctx, first := l.visit.Context(), l.looks == 0
 	if first {
 		var rows []row
 		rows, l.last = l.latest()
-		events = l.event(ctx, "now", "turns", "rows", rows) // those that ended while there was no connection
+		events = l.event(ctx, "now", "turns", "rows", rows) // includes turns that ended before the connection
 	}
-	ends, last := l.Turns.After(l.last, streamMost)
+	ends, last := l.Turns.After(l.last, maxStreamTurns)
 	for _, e := range ends {
 		events += l.event(ctx, "now", "turn", "row", rowOf(e))
 	}
@@ -137,14 +138,14 @@ func (l *liveTurns) look() (events string) {
 	return events
 }
 
-// stateChange returns an event about how the bot is; "" if that has not changed.
+// stateChange returns an event with the state of the bot; "" if it has not changed.
 func (l *liveTurns) stateChange(ctx context.Context) string {
 	state, err := overviewPage{l.Page}.state(ctx)
 	if err != nil {
 		l.Log.Warn("the state is not shown", "err", err)
 		return ""
 	}
-	data := sheet{CSRF: l.visit.session.csrf, Data: map[string]any{"State": state}}
+	data := pageData{CSRF: l.visit.session.csrf, Data: map[string]any{"State": state}}
 	event := l.event(ctx, "now", "state", "state", data)
 	if event == l.state {
 		return ""
@@ -153,7 +154,7 @@ func (l *liveTurns) stateChange(ctx context.Context) string {
 	return event
 }
 
-// countChange returns an event about how many messages wait; "" if that has not changed.
+// countChange returns an event with the number of waiting messages; "" if it has not changed.
 func (l *liveTurns) countChange(ctx context.Context) string {
 	n, err := l.Page.waiting(ctx)
 	if err != nil || n == l.waits {
@@ -166,28 +167,28 @@ func (l *liveTurns) countChange(ctx context.Context) string {
 // Limits of the samples of the queue.
 const (
 	queueEvery = 10 * time.Second
-	queueMost  = 360 // samples
-	queuePlace = 100 // entries that are counted in one place
+	maxSamples = 360 // samples
+	queuePlace = 100 // at most so many entries are counted in one place
 )
 
-// depth is how many entries waited at a time.
-type depth struct {
+// queueSample is how many entries waited at a time.
+type queueSample struct {
 	Time    time.Time
 	Entries int
 }
 
 type queue struct {
 	mu   sync.Mutex
-	list []depth
+	list []queueSample
 }
 
-func (q *queue) add(d depth) {
+func (q *queue) add(d queueSample) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.list = append(q.list[max(len(q.list)+1-queueMost, 0):], d)
+	q.list = append(q.list[max(len(q.list)+1-maxSamples, 0):], d)
 }
 
-func (q *queue) samples() []depth {
+func (q *queue) samples() []queueSample {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return slices.Clone(q.list)
@@ -197,12 +198,13 @@ func (q *queue) samples() []depth {
 func (p *Page) Run(ctx context.Context) {
 	loop.Repeat(ctx, nil, func() time.Duration {
 		if n, err := p.waiting(ctx); err == nil {
-			p.queue.add(depth{p.Clock(), n})
+			p.queue.add(queueSample{p.Clock(), n})
 		}
 		return queueEvery
 	})
 }
 
+// waiting counts the entries that wait for an answer.
 func (p *Page) waiting(ctx context.Context) (n int, err error) {
 	err = p.Reader.View(ctx, func(v core.View) error {
 		places, err := v.Waiting()

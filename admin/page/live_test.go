@@ -120,10 +120,10 @@ func TestLiveStages(t *testing.T) {
 
 func TestManyRun(t *testing.T) {
 	w := newWorld(t)
-	for i := range mostRunning + 3 {
+	for i := range maxRunning + 3 {
 		w.at(core.MustPath("telegram/"+strconv.Itoa(i+1)), watch.StageThinking)
 	}
-	if r := w.page.running(); len(r.Turns) != mostRunning || r.More != 3 {
+	if r := w.page.running(); len(r.Turns) != maxRunning || r.More != 3 {
 		t.Errorf("%d are listed, and %d more", len(r.Turns), r.More)
 	}
 	if body := w.in().get("/").body; !strings.Contains(body, "and 3 more") {
@@ -224,7 +224,7 @@ func (patient) SetWriteDeadline(time.Time) error { return nil }
 func TestStreamOfAnIdleSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := quiet(new(admin.Traces), new(admin.Running), line{n: new(atomic.Int64)})
-		cookie, _ := p.logins.enter(p.logins.ticket(), "")
+		cookie, _ := p.logins.login(p.logins.ticket(), "")
 		if cookie == "" {
 			t.Fatal("not let in")
 		}
@@ -234,7 +234,7 @@ func TestStreamOfAnIdleSession(t *testing.T) {
 		if err := p.live(v); err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(began); took < sessionIdle || took > sessionIdle+2*streamBeat {
+		if took := time.Since(began); took < sessionIdle || took > sessionIdle+2*heartbeat {
 			t.Errorf("it ended after %v", took)
 		}
 		if !strings.HasSuffix(w.Body.String(), "event: over\ndata: over\n\n") {
@@ -263,7 +263,7 @@ func TestDeadBrowser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		traces, stages := new(admin.Traces), new(admin.Running)
 		p := quiet(traces, stages, line{n: new(atomic.Int64)})
-		cookie, _ := p.logins.enter(p.logins.ticket(), "")
+		cookie, _ := p.logins.login(p.logins.ticket(), "")
 		if cookie == "" {
 			t.Fatal("not let in")
 		}

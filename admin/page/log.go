@@ -9,15 +9,14 @@ import (
 	"synthbot/admin"
 )
 
-// Limits of the log.
 const (
-	mostLines = 200
-	logEvery  = time.Second // how often an open stream looks for lines
+	maxLines = 200
+	logEvery = time.Second // how often an open stream looks for new lines
 )
 
 type logPage struct{ *Page }
 
-// logFilter is what is shown of the log: lines of a room and of those below it, from a level up.
+// logFilter selects the lines of a room and of rooms below it, from a level up.
 type logFilter struct{ Room, Level string }
 
 // levels are the levels of the log that are shown, the lowest first.
@@ -25,7 +24,7 @@ func levels() []string { return []string{"info", "warn", "error"} }
 
 func (f logFilter) shows(l *admin.Line) bool {
 	var least slog.Level
-	_ = least.UnmarshalText([]byte(f.Level)) // it is one of levels
+	_ = least.UnmarshalText([]byte(f.Level)) // it is one of levels()
 	inRoom := f.Room == "" || l.Room == f.Room || strings.HasPrefix(l.Room, f.Room+"/")
 	return inRoom && l.Level >= least
 }
@@ -36,7 +35,7 @@ func filterOf(v *visit) (logFilter, error) {
 		f.Level = levels()[0]
 	}
 	if !slices.Contains(levels(), f.Level) {
-		return f, wrong("That is not a level of the log.")
+		return f, badRequest("That is not a level of the log.")
 	}
 	return f, nil
 }
@@ -46,8 +45,8 @@ type shownLine struct {
 	Mark string
 }
 
-// linesAfter returns the lines after a number that a filter shows, the newest first, and the number of
-// the newest of all.
+// linesAfter returns the latest lines after a number that a filter selects, the newest first. last is the number of
+// the newest line of all.
 func (p logPage) linesAfter(number uint64, f logFilter) (list []shownLine, last uint64) {
 	last = number
 	lines, _ := p.Lines.After(number)
@@ -58,20 +57,20 @@ func (p logPage) linesAfter(number uint64, f logFilter) (list []shownLine, last 
 			list = append(list, shownLine{l, map[slog.Level]string{slog.LevelError: "bad"}[l.Level]})
 		}
 	}
-	list = list[max(0, len(list)-mostLines):]
+	list = list[max(0, len(list)-maxLines):]
 	slices.Reverse(list)
 	return list, last
 }
 
-// shownValues leaves out what the rooms of turns and models log about wrong answers and errors: it may
-// quote what was said in private.
+// shownValues returns the values of a line without errors of rooms in core and faults of answers, because these may
+// quote private messages.
 func shownValues(l *admin.Line) (list []admin.Value) {
 	inCore := l.Room == "core" || strings.HasPrefix(l.Room, "core/")
 	for _, v := range l.Values {
 		if v.Key == "faults" || v.Key == "err" && inCore {
 			v.Text = "(in the log of the machine)"
 		}
-		v.Text = quoteless(v.Text)
+		v.Text = hideThought(v.Text)
 		list = append(list, v)
 	}
 	return list
@@ -82,10 +81,9 @@ func (p logPage) log(v *visit) error {
 	if err != nil {
 		return err
 	}
-	lines, last := p.linesAfter(0, f)
+	lines, _ := p.linesAfter(0, f)
 	return p.show(v, "log", "Log", "/log", map[string]any{
-		"Filter": f, "Lines": lines, "Last": last, "Rooms": options(p.Bot.Rooms(), f.Room),
-		"Levels": options(levels(), f.Level), "All": f.Room == "",
+		"Lines": lines, "Rooms": options(p.Bot.Rooms(), f.Room), "Levels": options(levels(), f.Level),
 	})
 }
 
@@ -101,16 +99,21 @@ func options(values []string, chosen string) (list []option) {
 	return list
 }
 
-// live sends further lines by server-sent events, until the browser disconnects or its session ends.
+// live sends the lines of the page by a server-sent event, because some may be newer than the page, and then each
+// new line, until the browser disconnects or its session ends.
 func (p logPage) live(v *visit) error {
 	f, err := filterOf(v)
 	if err != nil {
 		return err
 	}
-	_, last := p.linesAfter(0, f)
+	first, last := true, uint64(0)
 	return p.follow(v, logEvery, func() (events string) {
 		var lines []shownLine
 		lines, last = p.linesAfter(last, f)
+		if first {
+			first = false
+			return p.event(v.Context(), "log", "lines", "lines", lines)
+		}
 		for _, l := range slices.Backward(lines) {
 			events += p.event(v.Context(), "log", "log", "line", l)
 		}

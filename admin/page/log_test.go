@@ -41,8 +41,9 @@ func TestLog(t *testing.T) {
 // TestLiveLog: an open page gets the lines that come.
 func TestLiveLog(t *testing.T) {
 	w := newWorld(t)
-	w.logged("memory", slog.LevelError, "before")
 	c := w.in()
+	w.logged("memory", slog.LevelError, "before")
+	w.logged("memory", slog.LevelInfo, "unimportant")
 	r, err := c.Do(c.request("GET", "/log/live?level=error", nil))
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +52,10 @@ func TestLiveLog(t *testing.T) {
 	lines := bufio.NewScanner(r.Body)
 	for lines.Scan() && !strings.HasPrefix(lines.Text(), "retry") {
 	}
-	for lines.Scan() && lines.Text() != "" {
+	for lines.Scan() && lines.Text() != "event: lines" {
+	}
+	if lines.Scan(); !strings.Contains(lines.Text(), "before") || strings.Contains(lines.Text(), "unimportant") {
+		t.Errorf("at first it gets %q, want the lines since the page was loaded", lines.Text())
 	}
 	w.logged("memory", slog.LevelInfo, "more")
 	w.logged("memory", slog.LevelError, "after")

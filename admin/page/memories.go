@@ -11,16 +11,15 @@ import (
 	"synthbot/core/sorting"
 )
 
-// maxMemory is the size limit of a memory in bytes.
-const maxMemory = 16 << 10
-
-// maxOthers is how many memories are offered to be merged into one.
-const maxOthers = 30
+const (
+	maxMemory = 16 << 10 // bytes of a memory
+	maxOthers = 30       // memories that are offered for a merge
+)
 
 type memoryPages struct{ *Page }
 
-// remembered is a memory in the list. A memory of a closed place is hidden.
-type remembered struct {
+// memoryRow is a memory in the list. A memory of a closed place is hidden.
+type memoryRow struct {
 	core.Fact
 	Topics []string // its topic and its tags
 	Hidden bool
@@ -28,7 +27,7 @@ type remembered struct {
 
 func (p memoryPages) memories(v *visit) error {
 	q := v.URL.Query()
-	at, err := v.someOrAll(q.Get("place"))
+	at, err := v.optionalPlace(q.Get("place"))
 	if err != nil {
 		return err
 	}
@@ -40,23 +39,23 @@ func (p memoryPages) memories(v *visit) error {
 	}
 	facts, next, err := p.Bot.Listing(v.Context(), l)
 	if err != nil {
-		return wrong("This page of memories is no longer available.")
+		return badRequest("This page of memories is no longer available.")
 	}
-	return p.found(v, facts, found{Next: next, At: at})
+	return p.showMemories(v, facts, memoryList{Next: next, At: at})
 }
 
-type found struct {
-	Facts      []remembered
+type memoryList struct {
+	Facts      []memoryRow
 	Next, Note string
 	Words, Tag string    // of the search
-	At         core.Path // of all of them; zero: there are others
+	At         core.Path // the place or user of all listed memories; zero: of any
 }
 
-func (p memoryPages) found(v *visit, facts []core.Fact, f found) error {
-	err := p.looking(v, func(_ core.View, e *privacyFilter) error {
+func (p memoryPages) showMemories(v *visit, facts []core.Fact, f memoryList) error {
+	err := p.withPrivacy(v, func(_ core.View, e *privacyFilter) error {
 		for i := range facts {
-			r := remembered{Fact: facts[i]}
-			if e.closed(r.Origin) {
+			r := memoryRow{Fact: facts[i]}
+			if e.isClosed(r.Origin) {
 				r.Hidden, r.Fact = true, core.Fact{ID: r.ID, Origin: r.Origin}
 			}
 			if r.Topic != "" {
@@ -73,19 +72,19 @@ func (p memoryPages) found(v *visit, facts []core.Fact, f found) error {
 	return p.show(v, "memories", "Memories", "/memories", f)
 }
 
-// search stores the words of a search and redirects, so that no address contains them and the
-// browser can go back.
+// search stores the words of a search in the session and redirects, so that no URL contains them and the browser can
+// go back.
 func (p memoryPages) search(v *visit) error {
 	words, tag := v.PostFormValue("words"), v.PostFormValue("tag")
 	v.session.locked(func() { v.session.words, v.session.tag = words, tag })
-	return v.to("/memories/found")
+	return v.redirect("/memories/found")
 }
 
-func (p memoryPages) foundOnes(v *visit) error {
+func (p memoryPages) searchResults(v *visit) error {
 	var words, tag string
 	v.session.locked(func() { words, tag = v.session.words, v.session.tag })
 	if words == "" && tag == "" {
-		return v.to("/memories")
+		return v.redirect("/memories")
 	}
 	see, err := p.visible(v)
 	if err != nil {
@@ -100,16 +99,16 @@ func (p memoryPages) foundOnes(v *visit) error {
 		return err
 	}
 	const note = "Private conversations are not searched, except open ones."
-	return p.found(v, facts, found{Words: words, Tag: tag, Note: note})
+	return p.showMemories(v, facts, memoryList{Words: words, Tag: tag, Note: note})
 }
 
-// visible returns the latest places that are not closed.
+// visible returns the latest places that are not closed, at most maxPlaces.
 func (p memoryPages) visible(v *visit) (see []core.Path, err error) {
-	err = p.looking(v, func(view core.View, e *privacyFilter) error {
+	err = p.withPrivacy(v, func(view core.View, e *privacyFilter) error {
 		heads, err := view.Places(core.Path{})
 		sorting.SortStable(heads, func(a, b core.Head) int { return b.Time.Compare(a.Time) })
 		for _, h := range heads {
-			if len(see) < mostPlaces && !e.closed(h.Path) {
+			if len(see) < maxPlaces && !e.isClosed(h.Path) {
 				see = append(see, h.Path)
 			}
 		}
@@ -118,11 +117,11 @@ func (p memoryPages) visible(v *visit) (see []core.Path, err error) {
 	return see, err
 }
 
-// factOf returns the memory with an id and origin. It returns core.ErrUnknown if there is none.
-func (p memoryPages) factOf(v *visit, id, origin string) (core.Fact, error) {
+// openFact returns the memory with an id and an origin, which must not be closed, or core.ErrUnknown.
+func (p memoryPages) openFact(v *visit, id, origin string) (core.Fact, error) {
 	var at core.Path
 	if err := at.UnmarshalText([]byte(origin)); err != nil {
-		return core.Fact{}, wrong("That names no memory.")
+		return core.Fact{}, badRequest("There is no such memory.")
 	}
 	if err := mustBeOpen(p.Page, v, at); err != nil {
 		return core.Fact{}, err
@@ -150,14 +149,14 @@ func (p memoryPages) byID(ctx context.Context, at core.Path, id string) (core.Fa
 
 func (p memoryPages) memory(v *visit) error {
 	q := v.URL.Query()
-	f, err := p.factOf(v, q.Get("id"), q.Get("place"))
+	f, err := p.openFact(v, q.Get("id"), q.Get("place"))
 	if err != nil {
 		return err
 	}
 	return p.edit(v, &f, f.Text, "")
 }
 
-// edit shows a memory, with a text in its form that may not have been saved, and why.
+// edit shows the form of a memory. text may differ from the saved one; then fault says why it was not saved.
 func (p memoryPages) edit(v *visit, f *core.Fact, text, fault string) error {
 	others, err := p.mergeable(v.Context(), f)
 	if err != nil {
@@ -167,8 +166,8 @@ func (p memoryPages) edit(v *visit, f *core.Fact, text, fault string) error {
 	return p.show(v, "memory", "Memory", "/memories", data)
 }
 
-// mergeable returns the newest memories that can become a part of another one: said in the same place
-// by the same user, so that they are forgotten together.
+// mergeable returns the newest memories that can be merged into one: those from the same place and user, so that
+// they are forgotten together.
 func (p memoryPages) mergeable(ctx context.Context, f *core.Fact) (others []core.Fact, err error) {
 	facts, _, err := p.Bot.Listing(ctx, core.FactPage{Below: f.Origin, N: 500})
 	for i := range facts {
@@ -180,10 +179,10 @@ func (p memoryPages) mergeable(ctx context.Context, f *core.Fact) (others []core
 	return others, err
 }
 
-// mergeMemory adds another memory to one, which keeps what it said before, and deletes the other.
+// mergeMemory appends another memory to one, which keeps its former text, and deletes the other.
 func (p memoryPages) mergeMemory(v *visit) error {
 	ctx := epochs.With(v.Context(), p.Facts.Epoch())
-	f, err := p.factOf(v, v.PostFormValue("id"), v.PostFormValue("place"))
+	f, err := p.openFact(v, v.PostFormValue("id"), v.PostFormValue("place"))
 	if err != nil {
 		return err
 	}
@@ -193,13 +192,13 @@ func (p memoryPages) mergeMemory(v *visit) error {
 	}
 	i := slices.IndexFunc(others, func(o core.Fact) bool { return o.ID == v.PostFormValue("other") })
 	if i < 0 {
-		return wrong("That memory is no longer there, or was said by somebody else.")
+		return badRequest("That memory is no longer there, or was said by somebody else.")
 	}
 	o := &others[i]
 	f.Text, f.Time = f.Text+"\n"+o.Text, v.now
 	if len(f.Text) > maxMemory {
-		v.note("Not done: together they are too long for a memory.")
-		return v.to("/memories/one", "id", f.ID, "place", f.Origin.String())
+		v.note("Not merged: together they are too long for a memory.")
+		return v.redirect("/memories/one", "id", f.ID, "place", f.Origin.String())
 	}
 	f.Topic, f.Tags, f.About = cmp.Or(f.Topic, o.Topic), union(f.Tags, o.Tags), union(f.About, o.About)
 	f.Importance = max(f.Importance, o.Importance)
@@ -210,7 +209,7 @@ func (p memoryPages) mergeMemory(v *visit) error {
 		return err
 	}
 	p.Log.Info("memories merged by an admin", "id", f.ID, "session", v.session.id)
-	return v.to("/memories/one", "id", f.ID, "place", f.Origin.String())
+	return v.redirect("/memories/one", "id", f.ID, "place", f.Origin.String())
 }
 
 func union[T comparable](a, b []T) []T {
@@ -223,18 +222,18 @@ func union[T comparable](a, b []T) []T {
 	return all
 }
 
-// saveMemory changes the text of a memory. It keeps the former text, and the user, so that
-// the memory is deleted with the user's data.
+// saveMemory changes the text of a memory. The memory keeps its former text, and its user, so that it is deleted with
+// the user's data.
 func (p memoryPages) saveMemory(v *visit) error {
 	ctx := epochs.With(v.Context(), p.Facts.Epoch())
-	f, err := p.factOf(v, v.PostFormValue("id"), v.PostFormValue("place"))
+	f, err := p.openFact(v, v.PostFormValue("id"), v.PostFormValue("place"))
 	if err != nil {
 		return err
 	}
-	text := strings.TrimSpace(lines(v.PostFormValue("text")))
+	text := strings.TrimSpace(normalizeLines(v.PostFormValue("text")))
 	switch {
 	case text == "":
-		return p.edit(v, &f, text, "A memory says something; forget it if it should not be there.")
+		return p.edit(v, &f, text, "A memory needs a text. To delete it, use Forget it.")
 	case len(text) > maxMemory:
 		return p.edit(v, &f, text, "That is too long for a memory: make it shorter.")
 	}
@@ -243,11 +242,11 @@ func (p memoryPages) saveMemory(v *visit) error {
 		return err
 	}
 	p.Log.Info("memory changed by an admin", "id", f.ID, "session", v.session.id)
-	return v.to("/memories/one", "id", f.ID, "place", f.Origin.String())
+	return v.redirect("/memories/one", "id", f.ID, "place", f.Origin.String())
 }
 
 func (p memoryPages) dropMemory(v *visit) error {
-	f, err := p.factOf(v, v.PostFormValue("id"), v.PostFormValue("place"))
+	f, err := p.openFact(v, v.PostFormValue("id"), v.PostFormValue("place"))
 	if err != nil {
 		return err
 	}
@@ -255,5 +254,5 @@ func (p memoryPages) dropMemory(v *visit) error {
 		return err
 	}
 	p.Log.Info("memory forgotten by an admin", "id", f.ID, "session", v.session.id)
-	return v.to("/memories")
+	return v.redirect("/memories")
 }

@@ -1,9 +1,8 @@
-// Package page is the admin's page: what the bot does now, its prompts, its memories, and its
-// costs. It is server-rendered HTML that works without scripts and loads nothing from other
-// hosts. A session needs a one-time link from the terminal. The page stores only which private
-// conversations admins opened. All its parts share visits, sessions and the filter that keeps private
-// talk closed, so that the package is larger than others: there is a view for each job that admins have, and one
-// of lists for what plugins keep.
+// Package page is the admin page: what the bot does now, its prompts, its memories, and its costs. It is
+// server-rendered HTML that works without scripts and loads nothing from other hosts. A session needs a one-time
+// link from the terminal. The page stores only which private conversations admins opened. There is a view for each
+// task of admins, and a general one for the lists of plugins. All views share visits, sessions and the filter that
+// keeps private conversations closed, so the package is larger than others.
 package page
 
 import (
@@ -35,14 +34,14 @@ type Options struct {
 	Personas Personas
 }
 
-// Page is the admin's page. Safe for concurrent use.
+// Page is the admin page. Safe for concurrent use.
 type Page struct {
 	Options
-	logins  logins
-	streams chan struct{} // a token for each open live stream
-	queue   queue
-	sheets  map[string]template.Set
-	mux     *http.ServeMux
+	logins       logins
+	streams      chan struct{} // a token for each open live stream
+	queue        queue
+	templateSets map[string]template.Set
+	mux          *http.ServeMux
 }
 
 const maxStreams = 16
@@ -53,8 +52,8 @@ var assets embed.FS
 //go:embed templates/*.html
 var templates embed.FS
 
-// sheets reads all templates, each with the layout and what several of them use.
-func sheets() map[string]template.Set {
+// templateSets reads the template of each page, together with the layout and the shared templates.
+func templateSets() map[string]template.Set {
 	all := make(map[string]template.Set)
 	folder, _ := fs.Sub(templates, "templates") // it is part of the program
 	entries, err := fs.ReadDir(folder, ".")
@@ -73,7 +72,7 @@ func sheets() map[string]template.Set {
 func New(o Options) *Page {
 	p := &Page{Options: o, streams: make(chan struct{}, maxStreams), mux: http.NewServeMux()}
 	p.logins.clock = o.Clock
-	p.sheets = sheets()
+	p.templateSets = templateSets()
 	p.routes()
 	return p
 }
@@ -82,7 +81,7 @@ func New(o Options) *Page {
 func (p *Page) Ticket() string { return p.logins.ticket() }
 
 // Handler serves the page.
-func (p *Page) Handler() http.Handler { return p.guarded(p.mux) }
+func (p *Page) Handler() http.Handler { return p.withHeaders(p.mux) }
 
 // routes registers all pages. All but the login need a session.
 func (p *Page) routes() {
@@ -105,15 +104,15 @@ func (p *Page) routes() {
 		"POST /talk/close":       p.close,
 		"GET /memories":          memories.memories,
 		"POST /memories":         memories.search,
-		"GET /memories/found":    memories.foundOnes,
+		"GET /memories/found":    memories.searchResults,
 		"GET /memories/one":      memories.memory,
 		"POST /memories/save":    memories.saveMemory,
 		"POST /memories/drop":    memories.dropMemory,
 		"POST /memories/merge":   memories.mergeMemory,
 		"GET /personas":          personas.personas,
 		"GET /personas/one":      personas.persona,
-		"POST /personas/preview": personas.written(false),
-		"POST /personas/save":    personas.written(true),
+		"POST /personas/preview": personas.saveOrPreview(false),
+		"POST /personas/save":    personas.saveOrPreview(true),
 		"POST /personas/import":  personas.importPersona,
 		"POST /personas/remove":  personas.removePersona,
 		"GET /personas/avatar":   personas.avatar,
@@ -130,13 +129,13 @@ func (p *Page) routes() {
 		"POST /logout":           p.logout,
 		"POST /do":               overviewPage{p}.do,
 	} {
-		p.mux.Handle(pattern, p.inside(h))
+		p.mux.Handle(pattern, p.withSession(h))
 	}
 }
 
-// catalogue shows all actions, and what turns them off in a place or in all places; then the plugins, too.
+// catalogue shows all actions and what turns them off, in one place, or in all places together with the plugins.
 func (p listPages) catalogue(v *visit) error {
-	place, err := v.someOrAll(v.URL.Query().Get("place"))
+	place, err := v.optionalPlace(v.URL.Query().Get("place"))
 	if err != nil {
 		return err
 	}
@@ -158,7 +157,7 @@ func (p listPages) catalogue(v *visit) error {
 }
 
 func (p *Page) settings(v *visit) error {
-	place, err := v.someOrAll(v.URL.Query().Get("place"))
+	place, err := v.optionalPlace(v.URL.Query().Get("place"))
 	if err != nil {
 		return err
 	}

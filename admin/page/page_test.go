@@ -209,7 +209,7 @@ func TestPrivateIsClosed(t *testing.T) {
 func TestPrivateOnceStaysClosed(t *testing.T) {
 	w := newWorld(t)
 	b := core.Batch{}
-	for i := range mostEntries {
+	for i := range maxEntries {
 		b.Append = append(b.Append, core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{
 			Path: group, ID: strconv.Itoa(i), Text: private, Time: w.clock(), Private: i == 0, Author: core.Author{ID: "7"},
 		}}})
@@ -242,7 +242,7 @@ func FuzzBare(f *testing.F) {
 	f.Add([]byte(`{"a":[{"PRIVATE_thought":"x"}],"b":"{\"private\u005fthought\":1}"}`))
 	f.Add([]byte(`"private_thought"`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		if s := bare(raw); strings.Contains(strings.ToLower(s), llm.ThoughtKey) {
+		if s := withoutThoughts(raw); strings.Contains(strings.ToLower(s), llm.ThoughtKey) {
 			t.Errorf("%q becomes %q", raw, s)
 		}
 	})
@@ -436,7 +436,7 @@ func TestCharts(t *testing.T) {
 	w.live()
 	w.later(time.Minute)
 	w.turn(group, 2, "x", false)
-	w.page.queue.add(depth{w.clock(), 3})
+	w.page.queue.add(queueSample{w.clock(), 3})
 	body := c.get("/charts").body
 	for _, want := range []string{
 		"<td class=\"n\">1000</td><td class=\"n\">200</td><td class=\"n\">34</td>", // tokens of the day, counted once
@@ -465,7 +465,7 @@ func TestTimesOfTurns(t *testing.T) {
 		took, thought := time.Duration(i+2)*time.Second, time.Duration(i+1)*time.Second
 		ends = append(ends, watch.TurnEnd{Trace: &watch.Trace{Began: w.clock(), Took: took, Thought: thought}})
 	}
-	all := chartPage{w.page}.timely(ends)
+	all := chartPage{w.page}.turnCharts(ends)
 	models, own := all[0].Draw(), all[1].Draw()
 	if got := strings.Join(models.Rows[0].Cells, " "); got != "5.0 s 10.0 s" {
 		t.Errorf("models: half within, and 95 %%: %s", got)
@@ -484,13 +484,13 @@ func TestQueue(t *testing.T) {
 	if n, err := w.page.waiting(t.Context()); n != 2 || err != nil {
 		t.Errorf("%d wait, %v", n, err)
 	}
-	for range queueMost + 5 {
-		w.page.queue.add(depth{})
+	for range maxSamples + 5 {
+		w.page.queue.add(queueSample{})
 	}
-	if n := len(w.page.queue.samples()); n != queueMost {
+	if n := len(w.page.queue.samples()); n != maxSamples {
 		t.Errorf("%d samples", n)
 	}
-	if f := (chartPage{w.page}).depths(); len(f.Labels) != buckets {
+	if f := (chartPage{w.page}).queueChart(); len(f.Labels) != buckets {
 		t.Errorf("%d bars", len(f.Labels))
 	}
 }
@@ -498,7 +498,7 @@ func TestQueue(t *testing.T) {
 // TestOlder goes back through a conversation, over what was taken away.
 func TestOlder(t *testing.T) {
 	w := newWorld(t)
-	const n = 5*mostEntries + 7
+	const n = 5*maxEntries + 7
 	var b core.Batch
 	for i := range n {
 		b.Append = append(b.Append, core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{
@@ -510,9 +510,9 @@ func TestOlder(t *testing.T) {
 	}
 	c := w.in()
 	path, next := "/talk/place?place=telegram/-100", regexp.MustCompile(`<a href="([^"]+)">Older ones`)
-	for end := n; end > 0; end -= mostEntries {
+	for end := n; end > 0; end -= maxEntries {
 		body := c.get(path).body
-		first := max(end-mostEntries, 0)
+		first := max(end-maxEntries, 0)
 		if strings.Count(body, ">word") != end-first || !strings.Contains(body, ">word"+strconv.Itoa(first)+".") || !strings.Contains(body, ">word"+strconv.Itoa(end-1)+".") {
 			t.Fatalf("%s is not %d to %d", path, first, end)
 		}
@@ -529,9 +529,9 @@ func TestOlder(t *testing.T) {
 			t.Errorf("before %s: %d", number, r.status)
 		}
 	}
-	for first := range uint64(3 * mostEntries) {
-		list, err := before(gap{nil, first, 10 * n}, group, 10*n)
-		most := int(min(first, mostEntries))
+	for first := range uint64(3 * maxEntries) {
+		list, err := entriesBelow(gap{nil, first, 10 * n}, group, 10*n)
+		most := int(min(first, maxEntries))
 		if err != nil || len(list) != most || most > 0 && list[most-1].Message.Seq != first {
 			t.Fatalf("over a gap after %d: %d, %v", first, len(list), err)
 		}
@@ -589,7 +589,7 @@ func TestManyPlaces(t *testing.T) {
 		t.Error("all places are listed, and another one is asked for")
 	}
 	var b core.Batch
-	for i := range mostPlaces {
+	for i := range maxPlaces {
 		b.Append = append(b.Append, core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{
 			Path: core.MustPath("telegram/-" + strconv.Itoa(200+i)), ID: "1", Text: "x", Time: w.clock(), Author: core.Author{ID: "7"},
 		}}})

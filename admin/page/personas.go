@@ -25,7 +25,7 @@ type edit struct {
 	Engine  string     // that answered last in it
 }
 
-func (p personaPages) edited(id string) (edit, error) {
+func (p personaPages) editOf(id string) (edit, error) {
 	for _, f := range p.Personas.Files() {
 		if f.ID == id {
 			return edit{File: f, Was: f.Text}, nil
@@ -35,7 +35,7 @@ func (p personaPages) edited(id string) (edit, error) {
 }
 
 func (p personaPages) persona(v *visit) error {
-	e, err := p.edited(v.URL.Query().Get("id"))
+	e, err := p.editOf(v.URL.Query().Get("id"))
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (p personaPages) persona(v *visit) error {
 	return p.show(v, "persona", "Persona", "/personas", e)
 }
 
-// preview parses the text. It stores the persona or what is wrong with it.
+// preview parses the text, and sets Preview or Fault.
 func (p personaPages) preview(e *edit) {
 	who, err := p.Personas.Preview(e.ID, e.Text)
 	if err != nil {
@@ -53,36 +53,36 @@ func (p personaPages) preview(e *edit) {
 	e.Preview = &who
 }
 
-// posted returns the persona of a form, with the text that was written if it can be edited.
+// posted returns the persona of a form, with the form's text if the persona can be edited.
 func (p personaPages) posted(v *visit) (edit, error) {
-	e, err := p.edited(v.PostFormValue("id"))
+	e, err := p.editOf(v.PostFormValue("id"))
 	if err != nil {
 		return e, err
 	}
 	if e.Editable {
-		e.Text, e.Was = lines(v.PostFormValue("text")), lines(v.PostFormValue("was"))
+		e.Text, e.Was = normalizeLines(v.PostFormValue("text")), normalizeLines(v.PostFormValue("was"))
 	}
 	p.preview(&e)
 	return e, nil
 }
 
-// lines returns a text of a form with the line ends of files.
-func lines(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
+// normalizeLines replaces the line ends of a form's text by those of files.
+func normalizeLines(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
-// written shows the persona of a form, with its faults. If save is set, it writes a valid one.
-func (p personaPages) written(save bool) handler {
+// saveOrPreview shows the persona of a form, with its faults. If save is set, it first saves a valid one.
+func (p personaPages) saveOrPreview(save bool) handler {
 	return func(v *visit) error {
 		e, err := p.posted(v)
 		switch {
 		case err != nil:
 			return err
 		case !e.Editable:
-			return wrong("This persona is not a text file, and cannot be edited here.")
+			return badRequest("This persona is not a text file, and cannot be edited here.")
 		case save && e.Fault == "":
 			err := p.Personas.Save(e.ID, e.Text, e.Was)
 			if err == nil {
 				p.Log.Info("persona changed by an admin", "file", e.Path, "session", v.session.id)
-				return v.to("/personas/one", "id", e.ID)
+				return v.redirect("/personas/one", "id", e.ID)
 			}
 			e.Fault = err.Error()
 		}
@@ -93,7 +93,7 @@ func (p personaPages) written(save bool) handler {
 func (p personaPages) importPersona(v *visit) error {
 	file, header, err := v.FormFile("file")
 	if err != nil {
-		return wrong("Choose a file.")
+		return badRequest("Choose a file.")
 	}
 	defer file.Close()
 	if header.Size > maxCard {
@@ -105,23 +105,23 @@ func (p personaPages) importPersona(v *visit) error {
 	}
 	id, err := p.Personas.Import(header.Filename, data)
 	if err != nil {
-		return wrong("Not imported: " + err.Error())
+		return badRequest("Not imported: " + err.Error())
 	}
 	p.Log.Info("persona imported by an admin", "file", id, "session", v.session.id)
-	v.note("It is imported. /persona chooses it in a place.")
-	return v.to("/personas/one", "id", id)
+	v.note("It is imported. To use it in a place, send /persona there.")
+	return v.redirect("/personas/one", "id", id)
 }
 
 func (p personaPages) removePersona(v *visit) error {
-	e, err := p.edited(v.PostFormValue("id"))
+	e, err := p.editOf(v.PostFormValue("id"))
 	if err != nil {
 		return err
 	}
 	if err := p.Personas.Remove(e.ID); err != nil {
-		return wrong("Not removed: " + err.Error())
+		return badRequest("Not removed: " + err.Error())
 	}
 	p.Log.Info("persona removed by an admin", "file", e.Path, "session", v.session.id)
-	return v.to("/personas")
+	return v.redirect("/personas")
 }
 
 func (p personaPages) avatar(v *visit) error {
@@ -134,15 +134,14 @@ func (p personaPages) avatar(v *visit) error {
 	return err
 }
 
-// Limits of a test conversation.
 const (
 	maxTalk = 20
 	maxSaid = 4000            // bytes
 	tryTime = 2 * time.Minute // that an answer may take
 )
 
-// tryPersona lets the engines answer as the persona that is being edited. The conversation travels in
-// the form, and is not stored.
+// tryPersona lets an engine answer as the persona that is being edited. The form holds the conversation, which is not
+// stored.
 func (p personaPages) tryPersona(v *visit) error {
 	e, err := p.posted(v)
 	if err != nil {
@@ -150,11 +149,11 @@ func (p personaPages) tryPersona(v *visit) error {
 	}
 	said, answers := v.PostForm["said"], v.PostForm["answer"]
 	for i := range min(len(said), len(answers)) {
-		e.Talk = append(e.Talk, Exchange{lines(said[i]), lines(answers[i])})
+		e.Talk = append(e.Talk, Exchange{normalizeLines(said[i]), normalizeLines(answers[i])})
 	}
-	text := strings.TrimSpace(lines(v.PostFormValue("say")))
+	text := strings.TrimSpace(normalizeLines(v.PostFormValue("say")))
 	if text == "" || len(text) > maxSaid {
-		return wrong("Write something to be answered, and not too much.")
+		return badRequest("Write a message, of at most 4000 bytes.")
 	}
 	e.Talk = append(e.Talk[max(0, len(e.Talk)-maxTalk):], Exchange{Said: text})
 	if e.Fault == "" {

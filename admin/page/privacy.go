@@ -14,53 +14,53 @@ import (
 	"synthbot/core/values"
 )
 
-// lastLooked is how many of the latest entries of a place are searched for a user.
-const lastLooked = 20
+// recentEntries is how many of the latest entries of a place are searched for a user's message.
+const recentEntries = 20
 
-// privacyFilter decides within one request what is shown: a private conversation is closed until an
-// admin opens it with a reason.
+// privacyFilter decides what one request may show: a private conversation is closed until the admin opens it and
+// gives a reason.
 type privacyFilter struct {
 	v     *visit
 	view  core.View
 	known map[core.Path]bool // whether it is private
 }
 
-func (p *Page) looking(v *visit, f func(core.View, *privacyFilter) error) error {
+func (p *Page) withPrivacy(v *visit, f func(core.View, *privacyFilter) error) error {
 	return p.Reader.View(v.Context(), func(view core.View) error {
 		return f(view, &privacyFilter{v, view, make(map[core.Path]bool)})
 	})
 }
 
-// closed reports whether the conversation at the path is not shown.
-func (e *privacyFilter) closed(path core.Path) bool {
-	return e.private(path) && !e.v.session.opens(path, e.v.now)
+// isClosed reports whether the conversation at the path must not be shown.
+func (e *privacyFilter) isClosed(path core.Path) bool {
+	return e.isPrivate(path) && !e.v.session.opens(path, e.v.now)
 }
 
-// private reports whether the conversation at the path is private. It counts as private unless
-// it is known to be public.
-func (e *privacyFilter) private(path core.Path) bool {
+// isPrivate reports whether the conversation at the path is private. It counts as private unless it is known to be
+// public.
+func (e *privacyFilter) isPrivate(path core.Path) bool {
 	if path.IsZero() {
-		return false // for all places
+		return false // applies to all places
 	}
 	known, ok := e.known[path]
 	if !ok {
-		known = e.look(path)
+		known = e.lookUpPrivate(path)
 		e.known[path] = known
 	}
 	return known
 }
 
-// mustBeOpen returns an error for the admin if the conversation at the path is closed.
+// mustBeOpen returns a userError if the conversation at the path is closed.
 func mustBeOpen(p *Page, v *visit, path core.Path) error {
-	return p.looking(v, func(_ core.View, e *privacyFilter) error {
-		if e.closed(path) {
+	return p.withPrivacy(v, func(_ core.View, e *privacyFilter) error {
+		if e.isClosed(path) {
 			return userError{http.StatusForbidden, "This was said in private. Open the conversation first."}
 		}
 		return nil
 	})
 }
 
-func (e *privacyFilter) look(path core.Path) bool {
+func (e *privacyFilter) lookUpPrivate(path core.Path) bool {
 	if path.IsPerson() {
 		return true
 	}
@@ -73,29 +73,29 @@ func (e *privacyFilter) look(path core.Path) bool {
 		if h.Private {
 			return true
 		}
-		last, err := e.view.Last(h.Path, lastLooked)
+		last, err := e.view.Last(h.Path, recentEntries)
 		byUser := func(entry core.Entry) bool { return !entry.Self }
 		public = public || err == nil && slices.ContainsFunc(last, byUser)
 	}
 	return !public
 }
 
-// leftOut replaces a text that may quote a thought.
-const leftOut = "(left out)"
+// omitted replaces a text that may quote a model's private thought.
+const omitted = "(left out)"
 
-// bare returns indented JSON without thoughts. Invalid JSON is left out.
-func bare(raw []byte) string {
-	shown, err := llm.ThoughtlessJSON(raw, "  ", quoteless)
+// withoutThoughts returns indented JSON without the model's private thoughts, or omitted for invalid JSON.
+func withoutThoughts(raw []byte) string {
+	shown, err := llm.ThoughtlessJSON(raw, "  ", hideThought)
 	if err != nil {
-		return leftOut
+		return omitted
 	}
 	return string(shown)
 }
 
-// quoteless leaves out a text that mentions a thought, because it may quote it.
-func quoteless(s string) string {
+// hideThought returns a text, or omitted if the text mentions a private thought, because it may quote it.
+func hideThought(s string) string {
 	if strings.Contains(strings.ToLower(s), llm.ThoughtKey) {
-		return leftOut
+		return omitted
 	}
 	return s
 }
@@ -109,7 +109,7 @@ type opening struct {
 // maxReason is the size limit of a reason in characters, as in the form.
 const maxReason = 500
 
-// open opens a private place for a while. The log and the page of sessions show that.
+// open opens a private place for openTime. The log and the page Sessions show that.
 func (p *Page) open(v *visit) error {
 	place, err := v.place(v.PostFormValue("place"))
 	if err != nil {
@@ -117,19 +117,19 @@ func (p *Page) open(v *visit) error {
 	}
 	reason := strings.TrimSpace(v.PostFormValue("reason"))
 	if len(reason) < 3 || utf8.RuneCountInString(reason) > maxReason {
-		return wrong("Say in a few words why you must read what was said in private.")
+		return badRequest("Say in a few words why you must read this private conversation.")
 	}
 	key := "opened " + v.now.UTC().Format("2006-01-02T15:04:05.000000000Z")
 	if err := values.Put(v.Context(), p.Items, place, key, opening{reason, v.session.id}); err != nil {
-		return err // without a record, it is not opened
+		return err // never opened without a record
 	}
 	p.Log.Warn("private conversation opened by an admin", "path", place, "reason", reason, "session", v.session.id)
 	v.session.setOpen(place, v.now.Add(openTime))
 	seq := v.PostFormValue("seq")
 	if seq != "" { // it was opened from a turn
-		return v.to("/turn", "place", place.String(), "seq", seq)
+		return v.redirect("/turn", "place", place.String(), "seq", seq)
 	}
-	return v.to("/talk/place", "place", place.String())
+	return v.redirect("/talk/place", "place", place.String())
 }
 
 func (p *Page) close(v *visit) error {
@@ -138,7 +138,7 @@ func (p *Page) close(v *visit) error {
 		return err
 	}
 	v.session.setOpen(place, v.now)
-	return v.to("/talk")
+	return v.redirect("/talk")
 }
 
 type opened struct {

@@ -20,27 +20,25 @@ import (
 	"synthbot/core"
 )
 
-// policy lets a browser load what this program serves, and nothing else.
+// policy lets a browser load only what this program serves.
 const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// maxForm is the size limit of a form in bytes: a new and a former persona in letters that a
-// form encodes with three bytes each.
-const maxForm = 2 << 20
-
-// maxCard is the size limit of a character card in bytes, and cardsPath where it is sent.
+// Size limits in bytes.
 const (
-	maxCard   = 8 << 20
-	cardsPath = "/personas/import"
+	maxForm  = 2 << 20 // two persona texts in which each byte is encoded as three
+	maxCard  = 8 << 20 // a character card
+	maxAgent = 120     // a kept User-Agent
 )
 
-const tooLarge = "That is too much at once: go back, and make it smaller."
+const (
+	cardsPath  = "/personas/import" // where browsers send cards
+	cookieName = "synthbot_session"
+	tooLarge   = "That is too much at once: go back, and make it smaller."
+)
 
-// maxAgent is how many bytes of a browser's name are kept.
-const maxAgent = 120
-
-// guarded adds the headers of every answer, and refuses requests from other sites.
-func (p *Page) guarded(h http.Handler) http.Handler {
+// withHeaders sets the headers of every response, and refuses requests from other sites.
+func (p *Page) withHeaders(h http.Handler) http.Handler {
 	return admin.LocalOnly(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
 		head.Set("Content-Security-Policy", policy)
@@ -63,7 +61,7 @@ func (p *Page) guarded(h http.Handler) http.Handler {
 	}))
 }
 
-// fromHere reports whether a form was sent by this page.
+// fromHere reports whether this page sent a form.
 func fromHere(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
 	if site != "" && site != "same-origin" {
@@ -85,7 +83,7 @@ type visit struct {
 	now     time.Time
 }
 
-// handler answers a visit. Its error is shown, and logged if it is not the admin's.
+// handler serves a visit. A userError is shown to the admin; any other error is logged.
 type handler func(v *visit) error
 
 // userError is an error that the admin can fix.
@@ -96,10 +94,10 @@ type userError struct {
 
 func (t userError) Error() string { return t.text }
 
-func wrong(text string) error { return userError{http.StatusBadRequest, text} }
+func badRequest(text string) error { return userError{http.StatusBadRequest, text} }
 
-// inside requires a session, and the session's token for forms.
-func (p *Page) inside(h handler) http.Handler {
+// withSession requires a session and, for forms, the session's CSRF token.
+func (p *Page) withSession(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := p.visitor(r)
 		var large *http.MaxBytesError
@@ -114,8 +112,8 @@ func (p *Page) inside(h handler) http.Handler {
 		case errors.As(parseForm(r), &large):
 			p.refuse(w, r, http.StatusRequestEntityTooLarge, tooLarge)
 			return
-		case r.Method == http.MethodPost && !same(r.PostFormValue("csrf"), s.csrf):
-			p.refuse(w, r, http.StatusForbidden, "This form is too old, or not ours. Load the page again.")
+		case r.Method == http.MethodPost && !equalSecrets(r.PostFormValue("csrf"), s.csrf):
+			p.refuse(w, r, http.StatusForbidden, "This form is too old. Load the page again.")
 			return
 		}
 		v := &visit{Request: r, w: w, session: s, now: p.Clock()}
@@ -148,26 +146,26 @@ func (p *Page) fail(v *visit, err error) {
 		t = userError{http.StatusNotFound, "This memory is no longer available."}
 	default:
 		p.Log.Error("the page failed", "path", v.URL.Path, "err", err)
-		t = userError{http.StatusInternalServerError, "That did not work; the log tells more."}
+		t = userError{http.StatusInternalServerError, "That did not work; see the log."}
 	}
 	p.refuse(v.w, v.Request, t.status, t.text)
 }
 
 func (p *Page) refuse(w http.ResponseWriter, r *http.Request, status int, text string) {
-	p.render(w, r, status, "refused", sheet{Title: "Not so", Data: text})
+	p.render(w, r, status, "refused", pageData{Title: "Not possible", Data: text})
 }
 
-// sheet is the data of every template.
-type sheet struct {
+// pageData is the data of every page's template.
+type pageData struct {
 	Title, CSRF string // CSRF is "" without a session
 	Menu        []menuEntry
-	Note        string // what became of the last form
+	Note        string // the result of the last form
 	Data        any
 }
 
 type menuEntry struct {
 	Path, Name string
-	Here       bool // it is shown
+	Here       bool // it is the current page
 }
 
 func (p *Page) show(v *visit, name, title, here string, data any) error {
@@ -181,17 +179,17 @@ func (p *Page) show(v *visit, name, title, here string, data any) error {
 	for i := range menu {
 		menu[i].Here = menu[i].Path == here
 	}
-	s := sheet{Title: title, CSRF: v.session.csrf, Menu: menu, Data: data}
+	s := pageData{Title: title, CSRF: v.session.csrf, Menu: menu, Data: data}
 	v.session.locked(func() { s.Note, v.session.note = v.session.note, "" })
 	p.render(v.w, v.Request, http.StatusOK, name, s)
 	return nil
 }
 
-func (p *Page) render(w http.ResponseWriter, r *http.Request, status int, name string, s sheet) {
+func (p *Page) render(w http.ResponseWriter, r *http.Request, status int, name string, s pageData) {
 	var b bytes.Buffer
 	if err := p.execute(r.Context(), &b, name, "layout", s); err != nil {
 		p.Log.Error("the page cannot be shown", "name", name, "err", err)
-		http.Error(w, "that cannot be shown; the log tells more", http.StatusInternalServerError)
+		http.Error(w, "that cannot be shown; see the log", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -199,8 +197,8 @@ func (p *Page) render(w http.ResponseWriter, r *http.Request, status int, name s
 	_, _ = w.Write(b.Bytes())
 }
 
-// execute executes a template of a page. A first time finds out which names are needed, so that they are looked up
-// together.
+// execute executes a template of a page. The first execution finds out which names are needed. If there are any, they
+// are looked up together, and the template is executed again.
 func (p *Page) execute(ctx context.Context, b *bytes.Buffer, page, name string, data any) error {
 	var paths []core.Path
 	var known map[core.Path]string
@@ -210,30 +208,30 @@ func (p *Page) execute(ctx context.Context, b *bytes.Buffer, page, name string, 
 		}
 		return known[path]
 	})
-	err := p.sheets[page].Execute(b, name, data, functions)
+	err := p.templateSets[page].Execute(b, name, data, functions)
 	if err != nil || len(paths) == 0 {
 		return err
 	}
 	known = p.Bot.Names(ctx, paths...)
 	b.Reset()
-	return p.sheets[page].Execute(b, name, data, functions)
+	return p.templateSets[page].Execute(b, name, data, functions)
 }
 
-// functions are what templates call to write values.
+// functions returns the functions with which templates format values.
 func (p *Page) functions(name func(core.Path) string) template.Funcs {
 	return template.Funcs{
 		"name":    func(v any) string { return name(v.(core.Path)) },
-		"date":    func(v any) string { return p.date(v.(time.Time)) },
-		"hour":    func(v any) string { return p.hour(v.(time.Time)) },
-		"span":    func(v any) string { return span(v.(time.Duration)) },
-		"grouped": func(v any) string { return grouped(v.(int64)) },
-		"size":    func(v any) string { return size(v.(uint64)) },
-		"indent":  func(v any) string { return indented(v.(json.RawMessage)) },
+		"date":    func(v any) string { return p.formatDate(v.(time.Time)) },
+		"hour":    func(v any) string { return p.formatHour(v.(time.Time)) },
+		"span":    func(v any) string { return formatDuration(v.(time.Duration)) },
+		"grouped": func(v any) string { return groupDigits(v.(int64)) },
+		"size":    func(v any) string { return formatBytes(v.(uint64)) },
+		"indent":  func(v any) string { return indentJSON(v.(json.RawMessage)) },
 		"cost":    func(v any) string { return fmt.Sprintf("%.2f", v) },
 	}
 }
 
-func grouped(n int64) string {
+func groupDigits(n int64) string {
 	text := fmt.Sprint(n)
 	for i := len(text) - 3; i > 0; i -= 3 {
 		text = text[:i] + "\u202f" + text[i:]
@@ -241,8 +239,8 @@ func grouped(n int64) string {
 	return text
 }
 
-// size writes a number of bytes; "" for 0.
-func size(bytes uint64) string {
+// formatBytes formats a number of bytes; "" for 0.
+func formatBytes(bytes uint64) string {
 	switch {
 	case bytes == 0:
 		return ""
@@ -252,8 +250,8 @@ func size(bytes uint64) string {
 	return fmt.Sprintf("%.1f GB", float64(bytes)/1e9)
 }
 
-// indented returns JSON on several lines; "" if it is none.
-func indented(raw json.RawMessage) string {
+// indentJSON returns JSON on several lines; "" if it is invalid.
+func indentJSON(raw json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Indent(&b, raw, "", "  ") != nil {
 		return ""
@@ -261,7 +259,7 @@ func indented(raw json.RawMessage) string {
 	return b.String()
 }
 
-func (v *visit) to(path string, query ...string) error {
+func (v *visit) redirect(path string, query ...string) error {
 	q := make(url.Values)
 	for i := 0; i+1 < len(query); i += 2 {
 		q.Set(query[i], query[i+1])
@@ -273,8 +271,8 @@ func (v *visit) to(path string, query ...string) error {
 	return nil
 }
 
-// someOrAll parses the place of a request; the zero Path if there is none.
-func (v *visit) someOrAll(text string) (core.Path, error) {
+// optionalPlace parses the place of a request; the zero Path if it names none.
+func (v *visit) optionalPlace(text string) (core.Path, error) {
 	if text == "" {
 		return core.Path{}, nil
 	}
@@ -284,13 +282,13 @@ func (v *visit) someOrAll(text string) (core.Path, error) {
 func (v *visit) place(text string) (core.Path, error) {
 	path, err := core.ParsePath(text)
 	if err != nil {
-		return path, wrong("That is not a place.")
+		return path, badRequest("That is not a place.")
 	}
 	return path, nil
 }
 
-// cookieOf returns the name of the session cookie. Cookies are shared between the ports of a
-// machine, and each may have a bot.
+// cookieOf returns the name of the session cookie. It contains the port, because browsers share cookies between the
+// ports of a machine, and each port may be another bot.
 func cookieOf(r *http.Request) string {
 	if _, port, err := net.SplitHostPort(r.Host); err == nil {
 		return cookieName + "_" + port
@@ -298,21 +296,19 @@ func cookieOf(r *http.Request) string {
 	return cookieName
 }
 
-const cookieName = "synthbot_session"
-
 func (p *Page) loginForm(w http.ResponseWriter, r *http.Request) {
 	if p.visitor(r) != nil {
 		http.Redirect(w, r, "/#main", http.StatusSeeOther) // replaces the token in the address
 		return
 	}
-	p.render(w, r, http.StatusOK, "login", sheet{Title: "Log in"})
+	p.render(w, r, http.StatusOK, "login", pageData{Title: "Log in"})
 }
 
-// login exchanges a ticket for a session. The ticket is in the form, never in an address.
+// login exchanges a ticket for a session. The ticket is in the form, never in a URL.
 func (p *Page) login(w http.ResponseWriter, r *http.Request) {
 	agent := r.UserAgent()
 	agent = strings.ToValidUTF8(agent[:min(len(agent), maxAgent)], "")
-	cookie, wait := p.logins.enter(strings.TrimSpace(r.PostFormValue("token")), agent)
+	cookie, wait := p.logins.login(strings.TrimSpace(r.PostFormValue("token")), agent)
 	if wait > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
 		const text = "Too many wrong tokens. Wait a few minutes, or run `synthbot page` for a new one."
@@ -323,7 +319,7 @@ func (p *Page) login(w http.ResponseWriter, r *http.Request) {
 	if cookie == "" {
 		p.Log.Warn("login refused", "address", address)
 		const text = "That token is wrong, used already, or older than ten minutes. Run `synthbot page` for a new one."
-		p.render(w, r, http.StatusForbidden, "login", sheet{Title: "Log in", Data: text})
+		p.render(w, r, http.StatusForbidden, "login", pageData{Title: "Log in", Data: text})
 		return
 	}
 	p.Log.Info("login", "address", address)
@@ -339,31 +335,31 @@ func (p *Page) logout(v *visit) error {
 	http.SetCookie(v.w, &http.Cookie{
 		Name: cookieOf(v.Request), Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: -1,
 	})
-	return v.to("/login")
+	return v.redirect("/login")
 }
 
-// commands are the chat commands that buttons carry out.
-func commands() []string {
+// buttonCommands lists the commands that buttons may execute.
+func buttonCommands() []string {
 	return []string{
 		"activation", "engine", "knowledge", "log", "mute", "pair", "persona", "reload", "remind", "set", "sleep",
 		"switch", "unmute", "unteach", "wake",
 	}
 }
 
-// telling are those of them that may show what users wrote in the place.
-func telling() []string { return []string{"knowledge", "remind", "unteach"} }
+// quotingCommands lists those that may show what users wrote in the place.
+func quotingCommands() []string { return []string{"knowledge", "remind", "unteach"} }
 
-// do carries out a chat command, as an admin would. Its answer, or why it is refused, is shown on the next page.
+// do executes the command of a button. The next page shows its answer, or why it was refused.
 func (p overviewPage) do(v *visit) error {
 	name := v.PostFormValue("command")
-	if !slices.Contains(commands(), name) {
-		return wrong("No button does that.")
+	if !slices.Contains(buttonCommands(), name) {
+		return badRequest("No button does that.")
 	}
-	place, err := v.someOrAll(v.PostFormValue("place"))
+	place, err := v.optionalPlace(v.PostFormValue("place"))
 	if err != nil {
 		return err
 	}
-	if slices.Contains(telling(), name) {
+	if slices.Contains(quotingCommands(), name) {
 		if err := mustBeOpen(p.Page, v, place); err != nil {
 			return err
 		}
@@ -372,7 +368,7 @@ func (p overviewPage) do(v *visit) error {
 	for key := range v.PostForm {
 		arg, ok := strings.CutPrefix(key, "arg-")
 		if ok {
-			args[arg] = lines(v.PostFormValue(key))
+			args[arg] = normalizeLines(v.PostFormValue(key))
 		}
 	}
 	answer, err := p.Bot.Do(v.Context(), place, name, args)
@@ -386,18 +382,18 @@ func (p overviewPage) do(v *visit) error {
 		p.Log.Info("command by an admin on the page", "command", name, "path", place, "session", v.session.id)
 	}
 	v.note(answer)
-	return v.back(v.PostFormValue("back"))
+	return v.redirectBack(v.PostFormValue("back"))
 }
 
 func (v *visit) note(text string) {
 	v.session.locked(func() { v.session.note = strings.ReplaceAll(text, "`", "") })
 }
 
-func (v *visit) back(to string) error {
+func (v *visit) redirectBack(to string) error {
 	u, err := url.Parse(to)
 	if err != nil {
-		return v.to("/")
+		return v.redirect("/")
 	}
 	local := url.URL{Path: path.Clean("/" + u.Path), RawQuery: u.RawQuery}
-	return v.to(local.String())
+	return v.redirect(local.String())
 }

@@ -14,7 +14,6 @@ import (
 	"synthbot/core/sorting"
 )
 
-// Limits of logins and sessions.
 const (
 	ticketTime  = 10 * time.Minute
 	maxTickets  = 8
@@ -23,7 +22,7 @@ const (
 	maxSessions = 32
 	maxWrong    = 5 // wrong tickets of all clients within wrongTime
 	wrongTime   = 5 * time.Minute
-	openTime    = 15 * time.Minute
+	openTime    = 15 * time.Minute // how long a private place stays open
 )
 
 type digest [sha256.Size]byte
@@ -31,7 +30,7 @@ type digest [sha256.Size]byte
 func digestOf(secret string) digest { return sha256.Sum256([]byte(secret)) }
 
 type session struct {
-	id    string // for the list of sessions; not a secret
+	id    string // shown in the list of sessions; not a secret
 	csrf  string
 	began time.Time
 	agent string
@@ -39,9 +38,9 @@ type session struct {
 
 	mu     *sync.Mutex // of the logins
 	seen   time.Time
-	words  string                  // of the last search
-	tag    string                  // likewise
-	note   string                  // for the next page
+	words  string                  // searched last
+	tag    string                  // searched last
+	note   string                  // shown on the next page
 	opened map[core.Path]time.Time // until when private places are open
 }
 
@@ -93,9 +92,9 @@ func oldest[V any](all map[digest]V, at func(V) time.Time) digest {
 	return slices.MinFunc(slices.Collect(maps.Keys(all)), byTime)
 }
 
-// enter exchanges a ticket for the cookie of a new session; "" if the ticket is wrong, used or
-// too old. After too many of those, it accepts no ticket until wait is over.
-func (d *logins) enter(ticket, agent string) (cookie string, wait time.Duration) {
+// login exchanges a ticket for the cookie of a new session; "" if the ticket is wrong, used or
+// too old. After too many wrong tickets, it accepts none, and returns how long to wait.
+func (d *logins) login(ticket, agent string) (cookie string, wait time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	key, now := digestOf(ticket), d.clock()
@@ -137,7 +136,7 @@ func (d *logins) session(cookie string) *session {
 	return s
 }
 
-func (d *logins) tidy() {
+func (d *logins) expireNow() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.expire(d.clock())
@@ -181,7 +180,7 @@ func (d *logins) list() (all []session) {
 }
 
 // same compares secrets in constant time.
-func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+func equalSecrets(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
 type browser struct {
 	ID, Began, Seen, Agent string
@@ -192,7 +191,7 @@ type browser struct {
 func (p *Page) sessions(v *visit) error {
 	var list []browser
 	for _, s := range p.logins.list() {
-		list = append(list, browser{s.id, p.date(s.began), p.date(s.seen), s.agent, s.id == v.session.id})
+		list = append(list, browser{s.id, p.formatDate(s.began), p.formatDate(s.seen), s.agent, s.id == v.session.id})
 	}
 	openings, err := p.openings(v.Context())
 	if err != nil {
@@ -204,5 +203,5 @@ func (p *Page) sessions(v *visit) error {
 func (p *Page) revoke(v *visit) error {
 	p.logins.revoke(v.PostFormValue("id"), v.PostFormValue("all") != "")
 	p.Log.Info("sessions revoked by an admin", "all", v.PostFormValue("all") != "", "session", v.session.id)
-	return v.to("/sessions")
+	return v.redirect("/sessions")
 }

@@ -69,7 +69,7 @@ func TestSheetsPrintWhereTheyMay(t *testing.T) {
 }
 
 func TestSheetsFailWhole(t *testing.T) {
-	b := sheets()["now"]
+	b := templateSets()["now"]
 	var w bytes.Buffer
 	for name, data := range map[string]any{"row": "a text has no fields", "nothing": nil} {
 		if err := b.Execute(&w, name, data, nil); err == nil {
@@ -81,7 +81,7 @@ func TestSheetsFailWhole(t *testing.T) {
 // TestAddresses holds that a name cannot add to an address that contains it.
 func TestAddresses(t *testing.T) {
 	var w bytes.Buffer
-	if err := sheets()["personas"].Execute(&w, "content", sheet{Data: []File{{ID: `a&id=b#c "d`}}}, nil); err != nil {
+	if err := templateSets()["personas"].Execute(&w, "content", pageData{Data: []File{{ID: `a&id=b#c "d`}}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(w.String(), `href="/personas/one?id=a%26id%3Db%23c+%22d"`) {

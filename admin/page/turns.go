@@ -15,16 +15,16 @@ import (
 	"synthbot/core/watch"
 )
 
-// shown is how many turns the first page lists.
-const shown = 50
+// maxTurns is how many turns the first page lists.
+const maxTurns = 50
 
-// row is a turn in the list, where no texts are shown. The intent of a private turn is left out, because the model
+// row is a turn in the list, which shows no messages. The intent of a private turn is left out, because the model
 // wrote it.
 type row struct {
 	watch.TurnEnd
 	Outcome, Intent string
 	Mark            string    // of the outcome: good, bad or none
-	Last            watch.Ask // to the engine that answered last
+	Last            watch.Ask // the last call of a model
 	Faults          int
 }
 
@@ -42,7 +42,7 @@ func rowOf(e watch.TurnEnd) row {
 	r := row{TurnEnd: e, Outcome: outcome(&e), Faults: corrections(e.Trace)}
 	r.Mark = map[string]string{"answered": "good", "set aside": "bad"}[r.Outcome]
 	if !e.Private {
-		r.Intent = quoteless(e.Intent)
+		r.Intent = hideThought(e.Intent)
 	}
 	for _, a := range e.Trace.Asks {
 		r.Last = a
@@ -50,7 +50,7 @@ func rowOf(e watch.TurnEnd) row {
 	return r
 }
 
-const mostRunning = 20
+const maxRunning = 20
 
 type run struct {
 	Turns []watch.TurnStage
@@ -59,12 +59,14 @@ type run struct {
 
 func (p *Page) running() run {
 	all := p.Running.Now()
-	n := min(len(all), mostRunning)
+	n := min(len(all), maxRunning)
 	return run{all[:n], len(all) - n}
 }
 
-// hour returns a time of day in the time zone of the bot.
-func (p *Page) hour(t time.Time) string { return t.In(p.Clock().Location()).Format(time.TimeOnly) }
+// formatHour returns the time of day in the bot's time zone.
+func (p *Page) formatHour(t time.Time) string {
+	return t.In(p.Clock().Location()).Format(time.TimeOnly)
+}
 
 func corrections(t *watch.Trace) (n int) {
 	for i := range t.Asks {
@@ -75,8 +77,8 @@ func corrections(t *watch.Trace) (n int) {
 	return n
 }
 
-// span returns a duration as users read it.
-func span(d time.Duration) string {
+// formatDuration returns a duration for users.
+func formatDuration(d time.Duration) string {
 	switch {
 	case d == 0:
 		return "0"
@@ -90,7 +92,7 @@ func span(d time.Duration) string {
 
 // latest returns the latest turns, the newest first, and the number of the newest.
 func (p *Page) latest() (rows []row, last uint64) {
-	ends, last := p.Turns.After(0, shown)
+	ends, last := p.Turns.After(0, maxTurns)
 	for _, e := range slices.Backward(ends) {
 		rows = append(rows, rowOf(e))
 	}
@@ -122,11 +124,11 @@ func (p *Page) now(v *visit) error {
 	})
 }
 
-type asked struct {
+type questionView struct {
 	watch.Ask
 	Total    int
 	Sections []askedSection
-	Changing []watch.PromptPart // of the prompt, behind the stable parts, which Prompt holds
+	Changing []watch.PromptPart // the parts of the prompt after the stable ones, which are in Prompt
 	Shown    []string           // faults
 	Wrong    int                // how many there are
 }
@@ -137,19 +139,19 @@ type askedSection struct {
 	Total int
 }
 
-type done struct {
+type stepRow struct {
 	watch.Step
 	Result string
 }
 
-type inspected struct {
+type turnView struct {
 	row
 	Own      time.Duration
-	Asks     []asked
+	Asks     []questionView
 	Closed   bool // texts are not shown
 	Plans    []string
 	Memories []string
-	Steps    []done
+	Steps    []stepRow
 }
 
 // turn is the prompt inspector.
@@ -160,7 +162,7 @@ func (p *Page) turn(v *visit) error {
 	}
 	seq, err := strconv.ParseUint(v.URL.Query().Get("seq"), 10, 64)
 	if err != nil {
-		return wrong("That is not a turn.")
+		return badRequest("That is not a turn.")
 	}
 	e, ok := p.Turns.Last(func(e *watch.TurnEnd) bool { return e.Turn == core.TurnID{Path: place, Seq: seq} })
 	if !ok {
@@ -171,13 +173,13 @@ func (p *Page) turn(v *visit) error {
 	return p.show(v, "turn", "Turn", "/", p.inspect(v.Context(), &e, closed))
 }
 
-func (p *Page) inspect(ctx context.Context, e *watch.TurnEnd, closed bool) inspected {
+func (p *Page) inspect(ctx context.Context, e *watch.TurnEnd, closed bool) turnView {
 	t := e.Trace
-	i := inspected{row: rowOf(*e), Own: max(t.Took-t.Thought, 0), Closed: closed}
+	i := turnView{row: rowOf(*e), Own: max(t.Took-t.Thought, 0), Closed: closed}
 	person := p.Bot.Names(ctx, e.Person)[e.Person]
 	for _, a := range t.Asks {
-		q := askedOf(a, closed)
-		if person != "" { // of whose budget it may tell
+		q := questionOf(a, closed)
+		if person != "" { // an error may say that the user's budget is spent
 			q.Err = strings.ReplaceAll(q.Err, e.Person.String(), person+" ("+e.Person.String()+")")
 		}
 		i.Asks = append(i.Asks, q)
@@ -186,26 +188,27 @@ func (p *Page) inspect(ctx context.Context, e *watch.TurnEnd, closed bool) inspe
 		return i
 	}
 	for _, m := range t.Memories {
-		i.Memories = append(i.Memories, quoteless(m))
+		i.Memories = append(i.Memories, hideThought(m))
 	}
 	for _, plan := range t.Plans {
-		raw, _ := json.Marshal(plan) // bare says so if it fails
-		i.Plans = append(i.Plans, bare(raw))
+		raw, _ := json.Marshal(plan) // then withoutThoughts returns omitted
+		i.Plans = append(i.Plans, withoutThoughts(raw))
 	}
 	for _, s := range t.Steps {
-		d := done{Step: s}
-		d.Text = quoteless(s.Text)
+		d := stepRow{Step: s}
+		d.Text = hideThought(s.Text)
 		if raw, err := json.Marshal(s.Result); err == nil && string(raw) != "{}" {
-			d.Result = bare(raw)
+			d.Result = withoutThoughts(raw)
 		}
 		i.Steps = append(i.Steps, d)
 	}
 	return i
 }
 
-// askedOf shows a question; faults and errors may quote what was said.
-func askedOf(a watch.Ask, closed bool) asked {
-	q := asked{Ask: a, Wrong: len(a.Faults)}
+// questionOf returns a call of a model for the page. If the turn is closed, it leaves out the prompt, the faults and
+// error texts, which may quote messages.
+func questionOf(a watch.Ask, closed bool) questionView {
+	q := questionView{Ask: a, Wrong: len(a.Faults)}
 	for _, s := range a.Sections {
 		q.Total += s.Size
 	}
@@ -223,15 +226,15 @@ func askedOf(a watch.Ask, closed bool) asked {
 		return q
 	}
 	for _, f := range a.Faults {
-		q.Shown = append(q.Shown, quoteless(f))
+		q.Shown = append(q.Shown, hideThought(f))
 	}
-	q.Err = quoteless(q.Err)
+	q.Err = hideThought(q.Err)
 	q.Prompt = slices.Clone(q.Prompt)
 	for i := range q.Prompt {
 		if q.Prompt[i].Stable {
-			continue // it is none of the model's words
+			continue // contains nothing that the model wrote
 		}
-		q.Prompt[i].Text = thoughtless(q.Prompt[i].Text)
+		q.Prompt[i].Text = hideThoughts(q.Prompt[i].Text)
 		if q.Changing == nil {
 			q.Changing = q.Prompt[i:]
 		}
@@ -240,16 +243,16 @@ func askedOf(a watch.Ask, closed bool) asked {
 	return q
 }
 
-// thoughtless returns a part of a prompt as it is, unless it has a thought: then its lines of JSON are
-// without.
-func thoughtless(text string) string {
-	if quoteless(text) == text {
+// hideThoughts returns a part of a prompt. If it mentions a private thought, the thoughts are removed from its lines
+// of JSON.
+func hideThoughts(text string) string {
+	if hideThought(text) == text {
 		return text
 	}
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		shown, err := llm.ThoughtlessJSON([]byte(line), "", quoteless)
-		lines[i] = quoteless(line)
+		shown, err := llm.ThoughtlessJSON([]byte(line), "", hideThought)
+		lines[i] = hideThought(line)
 		if err == nil {
 			lines[i] = string(shown)
 		}
@@ -257,8 +260,8 @@ func thoughtless(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// failureKind returns which engine failed and how, like "engine big: retry_later: status 503", without
-// the engine's words, which may quote what was said.
+// failureKind returns which engine failed and how, such as "engine big: retry_later: status 503", without the error
+// text, which may quote messages.
 func failureKind(text string) string {
 	words := strings.SplitN(text, ": ", 4)
 	n := min(len(words), 2)

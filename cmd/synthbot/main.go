@@ -5,18 +5,18 @@ import (
 	"context"
 	"os"
 	"time"
-	_ "time/tzdata" // home servers do not always have it
+	_ "time/tzdata" // for machines without a time zone database
 
 	"synthbot/cmd/synthbot/commands"
 	"synthbot/daemon"
 )
 
 const (
-	grace = 20 * time.Second // turns may take to finish when the bot ends
-	rest  = 15 * time.Second // and then everything else
+	grace     = 20 * time.Second // how long turns may take to finish when the bot stops
+	closeTime = 15 * time.Second // how long everything else may take after that
 )
 
 func main() {
 	e := &daemon.Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Clock: time.Now}
-	os.Exit(commands.Main(context.Background(), e, os.Args[1:], grace, rest))
+	os.Exit(commands.Main(context.Background(), e, os.Args[1:], grace, closeTime))
 }

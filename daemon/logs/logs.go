@@ -1,6 +1,5 @@
-// Package logs gives each room of the program a log with a level of its own, which can
-// change while the program runs. Rooms have names like paths: a level of "core" applies to
-// "core/turn", unless that has one of its own.
+// Package logs gives each room (part of the program) a log with a level of its own, which can change while the program
+// runs. Rooms have names like paths: a level of "core" applies to "core/turn", unless that has its own.
 package logs
 
 import (
@@ -16,7 +15,7 @@ import (
 	"github.com/lmittmann/tint"
 )
 
-// All is how users call the level of all rooms that have none of their own.
+// All is the name, for users, of all rooms that have no level of their own.
 const All = "all"
 
 // Format is how lines are written.
@@ -27,13 +26,12 @@ const (
 	Text Format = iota
 	ColoredText
 	JSON
-	Journal // JSON, each line with its priority in front
+	Journal // JSON, each line after its priority
 )
 
-// New returns a log that writes to w. Its lines belong to the room; Room makes logs of
-// other rooms.
+// New returns the log of a room, which writes to w. Room makes logs of other rooms from it.
 func (l *Levels) New(w io.Writer, format Format, room string) *slog.Logger {
-	const all = slog.LevelDebug - 4 // the levels of rooms decide
+	const all = slog.LevelDebug - 4 // handler.Enabled checks the levels of rooms
 	h := &handler{levels: l}
 	switch format {
 	case JSON:
@@ -48,8 +46,8 @@ func (l *Levels) New(w io.Writer, format Format, room string) *slog.Logger {
 	return Room(slog.New(h), room)
 }
 
-// Room returns a log that writes to the same place as another one, for a room. It returns
-// a log that New did not make unchanged.
+// Room returns the log of a room, which writes to the same place as log. If New did not make log,
+// it returns log itself.
 func Room(log *slog.Logger, room string) *slog.Logger {
 	h, ok := log.Handler().(*handler)
 	if !ok {
@@ -63,10 +61,10 @@ func Room(log *slog.Logger, room string) *slog.Logger {
 type handler struct {
 	slog.Handler
 	plain   slog.Handler // without the room's name
-	journal *journal     // that it writes to; nil: it writes to something else
+	journal *journal     // nil: the format is another one
 	levels  *Levels
 	room    string
-	attrs   []slog.Attr // of With, for the kept lines
+	attrs   []slog.Attr // attributes of With, for Levels.Keep
 }
 
 // Enabled implements slog.Handler.
@@ -101,11 +99,10 @@ func (h *handler) WithGroup(name string) slog.Handler {
 	return &c
 }
 
-// Levels are the levels of all rooms: those of the configuration, and those changed by
-// command. The longest name that contains a room wins; of equal names, the command wins.
-// Safe for concurrent use. The zero value logs at INFO.
+// Levels are the levels of all rooms, from the configuration and from commands. The longest name that contains a room
+// wins; for one name, the command wins. Safe for concurrent use. The zero value logs at INFO.
 type Levels struct {
-	// Keep is called with each line that is logged, and the attributes of With. It is set before New, or nil.
+	// Keep is called with each logged line and the attributes of With. Set it before New; it may be nil.
 	Keep func(room string, attrs []slog.Attr, r *slog.Record)
 
 	mu              sync.Mutex
@@ -120,7 +117,7 @@ func (l *Levels) Configure(base slog.Level, file map[string]slog.Level, least sl
 	l.base, l.file, l.least = base, file, least
 }
 
-// Change sets the level of a room and all below it by command; nil takes it back.
+// Change sets the level of a room and all below it by command; nil undoes that.
 func (l *Levels) Change(room string, level *slog.Level) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

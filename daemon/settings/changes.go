@@ -42,8 +42,7 @@ func Open[T any](ctx context.Context, items core.Items) (*Changes[T], error) {
 	return c, err
 }
 
-// Reread reads the stored changes again, after someone was forgotten. It reports
-// whether there are fewer than before.
+// Reread reads the stored changes again, as after a user was forgotten. It reports whether there are fewer than before.
 func (c *Changes[T]) Reread(ctx context.Context) (fewer bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,8 +102,8 @@ func (c *Changes[T]) Change(ctx context.Context, at core.Path, f func(*T)) error
 	return nil
 }
 
-// Set changes one setting of a path to a value that a user wrote. [Default] takes
-// back an earlier change. The errors are for users.
+// Set changes one setting of a path to a value that a user wrote. [Default] undoes
+// an earlier change. The errors are for users.
 func (c *Changes[T]) Set(ctx context.Context, at core.Path, name, text string) error {
 	var parsed T
 	from := reflect.ValueOf(&parsed).Elem()
@@ -138,7 +137,7 @@ func (c *Changes[T]) At(path core.Path) (values T) {
 // All returns the changes of all paths, shorter paths first.
 func (c *Changes[T]) All() []*Layer[T] { return sorted(slices.Collect(maps.Values(c.now()))) }
 
-// sorted puts shorter paths before longer ones, and keeps the order of equal ones.
+// sorted sorts layers, shorter paths first. Layers of one path keep their order.
 func sorted[T any](layers []*Layer[T]) []*Layer[T] {
 	sorting.SortStable(layers, func(a, b *Layer[T]) int {
 		return cmp.Or(cmp.Compare(depth(a.Path), depth(b.Path)), strings.Compare(a.Path.String(), b.Path.String()))

@@ -11,8 +11,8 @@ import (
 
 // field is one setting, as the tags of a struct describe it.
 type field struct {
-	name string // its TOML key, else its JSON key
-	each string // the tag of that name
+	name string // its TOML key or, without one, its JSON key
+	each string // the tag each
 	tag  reflect.StructTag
 	at   []int
 }
@@ -61,8 +61,8 @@ func (f *field) row(s reflect.Value, from string) Row {
 	return r
 }
 
-// add sets those fields of into that from sets. A field with the tag each keeps
-// what it has and gets the new elements if it is a list.
+// add copies the fields that from sets to into. A list with the tag each keeps its
+// elements, and the new ones are appended.
 func add(fields []field, into, from reflect.Value) {
 	for i := range fields {
 		f := &fields[i]
@@ -77,9 +77,8 @@ func add(fields []field, into, from reflect.Value) {
 	}
 }
 
-// Base returns the settings for all places: those fields that have the tag base, from the
-// keys of the configuration, a pointer to a struct, that it names. It panics if there is no
-// such key, or if its type differs.
+// Base returns the settings for all places. Each field with the tag base gets the value of that key in tables, a
+// pointer to a struct. Base panics if there is no such key, or if its type differs.
 func Base[T any](tables any) T {
 	values := make(map[string]reflect.Value)
 	config.Walk("", tables, func(key string, v reflect.Value) { values[key] = v })
@@ -104,7 +103,7 @@ func Base[T any](tables any) T {
 	return base
 }
 
-// Default takes back what a command changed.
+// Default is the value that undoes the change of a setting by command.
 const Default = "default"
 
 // Names returns the settings that /set changes.
@@ -117,7 +116,7 @@ func Names[T any]() (names []string) {
 	return names
 }
 
-// Values lists the values that /set takes for a setting, as far as they are known.
+// Values lists the values that /set takes for a setting; only Default if any text may be valid.
 func Values[T any](name string) []string {
 	f, err := find(reflect.TypeFor[T](), name)
 	if err != nil {
@@ -127,7 +126,7 @@ func Values[T any](name string) []string {
 	return append(choices, Default)
 }
 
-// find returns the setting of that name that commands can change from text.
+// find returns the setting with a name, if commands can change it from text.
 func find(t reflect.Type, name string) (f field, err error) {
 	for _, f := range fieldsOf(t) {
 		if f.name == name && f.tag.Get("json") != "-" && f.tag.Get("toml") != "-" {

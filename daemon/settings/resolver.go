@@ -18,9 +18,8 @@ type Resolver[T any] struct {
 	scopes  func(place core.Path) []core.Path
 }
 
-// New makes a resolver. base holds for all places. Of two layers for one path, the
-// later wins. scopes returns further paths that a place belongs to, as a channel
-// belongs to a category; it may be nil.
+// New makes a resolver. base applies to all places. Of two layers for one path, the later one wins. scopes returns
+// further paths that a place belongs to, as a channel belongs to a category; it may be nil.
 func New[T any](base T, layers []Layer[T], changes *Changes[T], scopes func(core.Path) []core.Path) *Resolver[T] {
 	r := &Resolver[T]{fields: fieldsOf(reflect.TypeFor[T]()), base: base, changes: changes, scopes: scopes}
 	r.layers = make(map[core.Path][]*Layer[T])
@@ -59,7 +58,7 @@ func (r *Resolver[T]) Layers(place core.Path) (layers []*Layer[T]) {
 	return layers
 }
 
-// paths returns the paths that hold a place, the nearest last.
+// paths returns the paths that contain a place, the nearest last.
 func (r *Resolver[T]) paths(place core.Path) (list []core.Path) {
 	from := []core.Path{place}
 	if r.scopes != nil {
@@ -113,7 +112,7 @@ func (r *Resolver[T]) Rows(place core.Path) (rows []Row) {
 	return rows
 }
 
-// holding returns the layers whose value of a field counts in a place.
+// holding returns the layers whose value of a field applies in a place.
 func (r *Resolver[T]) holding(f *field, layers []*Layer[T], place core.Path) (list []*Layer[T]) {
 	for _, l := range layers {
 		if !f.isSet(reflect.ValueOf(&l.Values).Elem()) {

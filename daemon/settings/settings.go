@@ -8,14 +8,14 @@
 //	[[override]] tables, each a [Layer]
 //	what users change by commands such as /set, kept by [Changes]
 //
-// The longest path that sets a value wins. Of the same path, a command wins over
-// the configuration. A category counts as long as its channels, which win over it.
+// The longest path that sets a value wins. For one path, a command wins over the
+// configuration. A category counts as long as its channels, which win over it.
 // [Resolver] applies these rules and says where each value comes from.
 //
 // Tags of a field:
 //
 //	toml, doc, oneof, min, max, example  as in package config; "-": not in the file
-//	json    the key in what commands changed; "-": no command changes it
+//	json    the key under which commands store it; "-": no command changes it
 //	set     "admin": admins change it with /set
 //	base    the key of the configuration with the value for all places, such as bot.activation
 //	origin  where the value comes from if nothing sets it, shown to users
@@ -40,8 +40,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// Settings are the settings of a place and all places below it. Each field that is
-// nil or zero is not set there.
+// Settings are the settings of a place and all places below it. Each field that is nil or zero is not set there.
 type Settings struct {
 	Persona      *string        `toml:"persona" json:"persona,omitempty" base:"persona.path" example:"persona/gm.toml" doc:"Who the bot is there: a persona file or a character card."`
 	Engine       string         `toml:"engine" json:"engine,omitempty" origin:"the first engine" example:"home" doc:"The engine that is asked first there."`
@@ -57,8 +56,8 @@ type Settings struct {
 	ActionsDeny  Patterns       `toml:"actions_deny" json:"deny,omitempty" set:"admin" each:"layer" example:"web_*" doc:"Actions that are not available there; * matches any characters. What a shorter path denies stays denied."`
 	PersonTokens *int64         `toml:"person_tokens" json:"person,omitempty" set:"admin" base:"budget.person_tokens" empty:"no limit" min:"0" example:"50000" doc:"Tokens that one user may use in a day by asking there, instead of the value in [budget]; 0 for no limit."`
 	Tokens       *int64         `toml:"tokens" json:"tokens,omitempty" set:"admin" each:"path" empty:"no limit" min:"0" example:"500000" doc:"Tokens in a day of the place and all below it; 0 for no limit. Limits of other paths, [budget] and [[budget.place]] apply as well."`
-	Admin        *bool          `toml:"-" json:"admin,omitempty"`       // of a user, whose path it is
-	PluginsOff   Patterns       `toml:"-" json:"plugins_off,omitempty"` // of all places: plugins that admins turned off
+	Admin        *bool          `toml:"-" json:"admin,omitempty"`       // the path is that of a user
+	PluginsOff   Patterns       `toml:"-" json:"plugins_off,omitempty"` // only for all places: plugins that admins turned off
 }
 
 // Language is a language tag; empty for none.
@@ -108,7 +107,7 @@ func (p Patterns) Match(name string) bool {
 	})
 }
 
-// NoteUnmatched adds to the rows of patterns which ones match no action.
+// NoteUnmatched adds a note to the rows whose patterns match no action.
 func NoteUnmatched(rows []Row, actions []string) {
 	for i := range rows {
 		var none []string

@@ -110,8 +110,7 @@ func TestAddedSetting(t *testing.T) {
 	holds("desk/1/5/6", "calm", "a command in desk/1/5")
 }
 
-// manyLayers makes a resolver of layers that overlap. desk/8 is a channel of the
-// category desk/9.
+// manyLayers makes a resolver of layers that overlap. desk/8 is a channel of the category desk/9.
 func manyLayers(t *testing.T) *settings.Resolver[settings.Settings] {
 	t.Helper()
 	var c configuration
@@ -140,8 +139,7 @@ func manyLayers(t *testing.T) *settings.Resolver[settings.Settings] {
 	})
 }
 
-// TestRows: the settings of a place have the values that count there, and say where
-// each comes from.
+// TestRows: the settings of a place have the values that count there, and say where each comes from.
 func TestRows(t *testing.T) {
 	r := manyLayers(t)
 	rows := func(place string) (lines string) {
@@ -217,8 +215,7 @@ tokens=no limit <budget.place desk>
 	}
 }
 
-// TestStoredFormat: the changes that were stored before this package exist still,
-// and are stored the same way.
+// TestStoredFormat: the changes that were stored before this package exist still, and are stored the same way.
 func TestStoredFormat(t *testing.T) {
 	store, _ := items(t)
 	at := core.MustPath("desk/1")
@@ -256,8 +253,7 @@ func stored(t *testing.T, raw string) (values map[string]any) {
 	return values
 }
 
-// TestChanges: changes hold below their path, survive a restart, and go with the
-// place or the user they belong to.
+// TestChanges: changes hold below their path, survive a restart, and go with the place or the user they belong to.
 func TestChanges(t *testing.T) {
 	store, db := items(t)
 	changes := open[settings.Settings](t, store)

@@ -1,7 +1,7 @@
-// Command sbom prints what a Go binary is made of, as a software bill of materials
-// (CycloneDX 1.5, JSON): the program, its modules with their sums, and the Go that
-// built it, all as the linker wrote them into the binary. It is part of a release
-// and not of the bot; it asks no network, and the same binary gives the same bytes.
+// Command sbom prints the software bill of materials of a Go binary (CycloneDX 1.5, JSON):
+// the program, its modules with their checksums, and the Go version, as the linker wrote
+// them into the binary. Releases contain its output. It uses no network, and prints the
+// same bytes for the same binary.
 package main
 
 import (
@@ -28,8 +28,7 @@ func main() {
 	}
 }
 
-// run prints the bill of one binary; epoch is in seconds since 1970, or empty for
-// a bill without a date.
+// run prints the bill of one binary. epoch is its date in seconds since 1970, or empty for no date.
 func run(args []string, epoch string, out io.Writer) error {
 	if len(args) != 2 {
 		return fmt.Errorf("usage: sbom BINARY VERSION")
@@ -92,8 +91,8 @@ type (
 	}
 )
 
-// billOf lists what the build noted. Who of the modules needs whom is not noted:
-// they are all the program's.
+// billOf lists the components in the build information. That does not say which module needs which, so the program
+// depends on all of them.
 func billOf(info *debug.BuildInfo, version string, sum [sha256.Size]byte) bill {
 	program := part("application", info.Main.Path, version)
 	program.Hashes = []hash{{"SHA-256", hex.EncodeToString(sum[:])}}
@@ -113,7 +112,7 @@ func billOf(info *debug.BuildInfo, version string, sum [sha256.Size]byte) bill {
 	return bill{"CycloneDX", "1.5", 1, metadata{Component: program}, parts, []dependency{needs}}
 }
 
-// moduleOf is the module that was built in, which a replacement may be.
+// moduleOf returns the module that was built in: a replacement, if there is one.
 func moduleOf(m *debug.Module) component {
 	if m.Replace != nil {
 		m = m.Replace

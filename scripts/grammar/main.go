@@ -1,5 +1,5 @@
-// Command grammar writes random texts that llama.cpp's grammar engine allows for a JSON Schema,
-// one a line: what a server that honours the schema answers with a model that knows nothing.
+// Command grammar prints random texts that llama.cpp's grammar engine allows for a JSON Schema, one a line: what a
+// server that enforces the schema would answer with a model that writes at random.
 //
 //	grammar COUNT < SCHEMA
 //
@@ -30,7 +30,7 @@ import (
 
 const (
 	maxGrammar = 4 << 20
-	maxText    = 6000 // a longer one is begun again
+	maxText    = 6000 // a longer text is started again
 )
 
 func main() {
@@ -45,7 +45,7 @@ func main() {
 	}
 	grammar := (*C.char)(C.malloc(maxGrammar))
 	if C.grammar_of(C.CString(string(schema)), grammar, maxGrammar) < 0 {
-		log.Fatalf("the schema gives no grammar: %s", C.GoString(grammar))
+		log.Fatalf("no grammar for the schema: %s", C.GoString(grammar))
 	}
 	w := newWriter(grammar)
 	out := bufio.NewWriter(os.Stdout)
@@ -59,11 +59,11 @@ func main() {
 	}
 }
 
-// writer writes texts of a grammar, character by character.
+// writer writes random texts of a grammar, character by character.
 type writer struct {
 	grammar *C.char
 	pieces  []*C.char
-	weights []float64 // of the pieces, and of the end
+	weights []float64 // of the pieces, and of the end of the text
 	random  *rand.Rand
 }
 
@@ -73,7 +73,7 @@ func newWriter(grammar *C.char) *writer {
 		weight := 1.0
 		switch c {
 		case '"', '}', ']', '{':
-			weight = 40 // else strings and lists hardly end
+			weight = 40 // else strings and lists would be very long
 		case '\\', ' ':
 			weight = 0.2
 		}
@@ -87,7 +87,7 @@ func (w *writer) text() (text string, ok bool) {
 	n := len(w.pieces)
 	g := C.grammar_begin(w.grammar, (**C.char)(unsafe.Pointer(&w.pieces[0])), C.size_t(n))
 	if g == nil {
-		log.Fatal("the engine does not take the grammar")
+		log.Fatal("the engine refused the grammar")
 	}
 	defer C.grammar_end(g)
 	allowed := make([]C.uint8_t, n+1)
@@ -110,7 +110,7 @@ func (w *writer) pick(allowed []C.uint8_t) int {
 		sum += w.weights[i] * float64(a)
 	}
 	if sum == 0 {
-		log.Fatal("the grammar leads nowhere")
+		log.Fatal("the grammar allows no next character")
 	}
 	at, last := w.random.Float64()*sum, 0
 	for i, a := range allowed {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// editor puts mutants into a file, as text between its own.
+// editor inserts mutants into the text of a file.
 type editor struct {
 	file    string
 	source  []byte
@@ -23,8 +23,8 @@ type editor struct {
 	edits   []edit
 }
 
-// edit replaces the bytes from at to end. Of several at one place those of lower rank come first. What begins has a
-// positive rank, the outermost first; what ends has a negative one, the innermost first.
+// edit replaces the bytes from at to end. Of several edits at one offset, a lower rank comes first. Texts before a node
+// have positive ranks, the outermost first. Texts after a node have negative ranks, the innermost first.
 type edit struct {
 	at, end int
 	text    string
@@ -47,7 +47,7 @@ func (e *editor) mutate() ([]byte, error) {
 	return e.apply(), nil
 }
 
-// apply makes the edits. Positions stay on their lines, so that the compiler's complaints name them.
+// apply returns the edited source. Lines keep their numbers, so that errors of the compiler can be assigned to mutants.
 func (e *editor) apply() []byte {
 	slices.SortStableFunc(e.edits, func(a, b edit) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rank, b.rank))
@@ -63,7 +63,7 @@ func (e *editor) apply() []byte {
 
 func (e *editor) offset(p token.Pos) int { return e.set.Position(p).Offset }
 
-// mutant notes a change and returns its number; 0 where it is not to be made.
+// mutant adds a mutant and returns its number; 0 on a line whose mutants do not compile.
 func (e *editor) mutant(at token.Pos, what string) int {
 	line := e.set.Position(at).Line
 	if e.bad[fmt.Sprintf("%s:%d", e.file, line)] {
@@ -74,7 +74,7 @@ func (e *editor) mutant(at token.Pos, what string) int {
 	return number
 }
 
-// wrap makes a mutant that puts texts around a node; %d in them is its number.
+// wrap makes a mutant by texts around a node, in which %d is its number.
 func (e *editor) wrap(n ast.Node, what, before, after string) {
 	number := e.mutant(n.Pos(), what)
 	if number > 0 {
@@ -83,10 +83,10 @@ func (e *editor) wrap(n ast.Node, what, before, after string) {
 	}
 }
 
-// around puts texts before and behind a node.
-func (e *editor) around(n ast.Node, before, behind string) {
+// around inserts texts before and after a node.
+func (e *editor) around(n ast.Node, before, after string) {
 	rank, from, to := len(e.edits)+1, e.offset(n.Pos()), e.offset(n.End())
-	e.edits = append(e.edits, edit{from, from, before, rank}, edit{to, to, behind, -rank})
+	e.edits = append(e.edits, edit{from, from, before, rank}, edit{to, to, after, -rank})
 }
 
 func (e *editor) replace(at token.Pos, old, text string) {
@@ -112,7 +112,7 @@ func (e *editor) visit(n ast.Node) bool {
 	return true
 }
 
-// statements leaves out one after the other.
+// statements adds a mutant for each statement, which leaves it out.
 func (e *editor) statements(list []ast.Stmt) {
 	for _, s := range list {
 		switch s := s.(type) {
@@ -142,7 +142,7 @@ func (e *editor) statements(list []ast.Stmt) {
 	}
 }
 
-// quiet reports whether a call is one that tests need not notice.
+// quiet reports whether a call only logs or panics: tests need not notice that.
 func (e *editor) quiet(call *ast.CallExpr) bool {
 	text := e.text(call.Fun)
 	return text == "panic" || strings.Contains(text, "log.") || strings.Contains(text, "Log.")
@@ -152,7 +152,7 @@ func (e *editor) text(n ast.Node) string {
 	return string(e.source[e.offset(n.Pos()):e.offset(n.End())])
 }
 
-// condition negates one that is not a comparison.
+// condition adds a mutant that negates a condition, unless binary changes it.
 func (e *editor) condition(x ast.Expr) {
 	if _, ok := x.(*ast.BinaryExpr); ok {
 		return
@@ -160,8 +160,8 @@ func (e *editor) condition(x ast.Expr) {
 	e.wrap(x, "negate: "+e.text(x), "((", ") != mutated(%d))")
 }
 
-// binary moves the bound of a comparison, turns an equality round, and leaves out
-// one side of a conjunction or disjunction.
+// binary adds the mutants of a binary expression: they move the bound of a comparison, negate an equality, or leave
+// out one side of && or ||.
 func (e *editor) binary(x *ast.BinaryExpr) {
 	switch x.Op {
 	case token.LSS:
@@ -173,7 +173,7 @@ func (e *editor) binary(x *ast.BinaryExpr) {
 	case token.GEQ:
 		e.bound(x, "mutantGreaterEqual")
 	case token.EQL, token.NEQ:
-		e.wrap(x, "turn round: "+e.text(x), "((", ") != mutated(%d))")
+		e.wrap(x, "negate: "+e.text(x), "((", ") != mutated(%d))")
 	case token.LAND, token.LOR:
 		for _, side := range []ast.Expr{x.X, x.Y} {
 			number := e.mutant(side.Pos(), "leave out of "+x.Op.String()+": "+e.text(side))
@@ -188,8 +188,8 @@ func (e *editor) binary(x *ast.BinaryExpr) {
 	}
 }
 
-// bound makes < of <=, > of >=, and the reverse. None of them is the negation of another:
-// a number that is none is neither below nor above.
+// bound adds a mutant that exchanges < and <=, or > and >=. It does not use the negation of one for the other: with
+// NaN, all are false.
 func (e *editor) bound(x *ast.BinaryExpr, name string) {
 	number := e.mutant(x.Pos(), "move the bound: "+e.text(x))
 	if number == 0 {
@@ -199,7 +199,7 @@ func (e *editor) bound(x *ast.BinaryExpr, name string) {
 	e.replace(x.OpPos, x.Op.String(), ",")
 }
 
-// returned turns truths round, and drops an error.
+// returned adds mutants that negate a returned true or false, and that drop a returned err.
 func (e *editor) returned(n *ast.ReturnStmt) {
 	for _, r := range n.Results {
 		id, ok := r.(*ast.Ident)
@@ -208,7 +208,7 @@ func (e *editor) returned(n *ast.ReturnStmt) {
 		}
 		switch id.Name {
 		case "true", "false":
-			e.wrap(id, "turn round: "+e.text(n), "(", " != mutated(%d))")
+			e.wrap(id, "negate: "+e.text(n), "(", " != mutated(%d))")
 		case "err":
 			e.wrap(id, "no error: "+e.text(n), "mutantError(%d, ", ")")
 		}

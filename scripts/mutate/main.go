@@ -1,6 +1,6 @@
-// Command mutate changes a package's code in one small way after another, and prints the changes that its tests do
-// not notice. All changes are compiled into one test binary, which makes the one that the environment variable MUTANT
-// names. Each test runs once without a change, and again for every change that it reaches.
+// Command mutate tests the tests of a package: it makes small changes (mutants) in its code, one at a time, and prints
+// those with which all tests still pass. All mutants are compiled into one test binary; the environment variable MUTANT
+// selects one. Each test runs once without a mutant, and again for each mutant whose code it reaches.
 package main
 
 import (
@@ -22,10 +22,10 @@ import (
 
 func main() {
 	var o options
-	flag.DurationVar(&o.limit, "time", 10*time.Minute, "how long mutants are tried")
-	flag.Uint64Var(&o.seed, "seed", 1, "the order in which they are tried")
+	flag.DurationVar(&o.limit, "time", 10*time.Minute, "for how long mutants are tried")
+	flag.Uint64Var(&o.seed, "seed", 1, "seed of the random order in which they are tried")
 	flag.StringVar(&o.run, "run", "", "only the tests that match")
-	flag.BoolVar(&o.short, "short", true, "leave long tests out")
+	flag.BoolVar(&o.short, "short", true, "leave out long tests")
 	flag.Func("at", "only the mutants on these lines: FILE:LINE,...", func(list string) error {
 		o.at = append(o.at, strings.Split(list, ",")...)
 		return nil
@@ -46,15 +46,15 @@ func main() {
 		o.dir, o.tried, len(o.mutants), killed, 100*killed/max(o.tried, 1))
 }
 
-// options are what is mutated, and how.
+// options are the flags, and the state of a run.
 type options struct {
-	dir   string   // the package's
-	files []string // of it; none: all
+	dir   string   // the folder of the package
+	files []string // names of files in dir; empty: all
 	limit time.Duration
 	seed  uint64
 	run   string
 	short bool
-	at    []string // FILE:LINE; none: all
+	at    []string // FILE:LINE; empty: all
 
 	mutants []mutant
 	tests   []test // the quickest first
@@ -62,7 +62,7 @@ type options struct {
 	binary  string
 }
 
-// mutant is one change.
+// mutant is one change of the code.
 type mutant struct {
 	number int
 	file   string
@@ -73,14 +73,14 @@ type mutant struct {
 func (m mutant) place() string  { return fmt.Sprintf("%s:%d", m.file, m.line) }
 func (m mutant) String() string { return m.place() + ": " + m.what }
 
-// test is a test without any change.
+// test is a test, as it ran without a mutant.
 type test struct {
 	name    string
 	took    time.Duration
 	reaches map[int]bool // the numbers of mutants
 }
 
-// survivors returns the changes that the tests do not notice, and prints each at once.
+// survivors returns the mutants with which all tests pass, and prints each when it is found.
 func (o *options) survivors() ([]string, error) {
 	temp, err := os.MkdirTemp("", "mutate")
 	if err != nil {
@@ -96,7 +96,7 @@ func (o *options) survivors() ([]string, error) {
 	return o.try(), nil
 }
 
-// reach runs each test by itself without any change. One that fails is left out.
+// reach runs each test alone without a mutant, to find out which mutants it reaches. A test that fails is left out.
 func (o *options) reach(temp string) error {
 	c := exec.Command(o.binary, "-test.list", cmp.Or(o.run, "."))
 	c.Dir = o.dir
@@ -107,7 +107,7 @@ func (o *options) reach(temp string) error {
 	for _, name := range regexp.MustCompile(`(?m)^(Test|Fuzz|Example)\w*$`).FindAllString(string(list), -1) {
 		file, began := filepath.Join(temp, "reached."+name), time.Now()
 		if out, err := o.test(0, time.Hour, file, name); err != nil {
-			fmt.Fprintf(os.Stderr, "%s fails by itself without any change: %v\n%s", name, err, out)
+			fmt.Fprintf(os.Stderr, "%s fails alone without a mutant: %v\n%s", name, err, out)
 			continue
 		}
 		took := time.Since(began)
@@ -121,7 +121,7 @@ func (o *options) reach(temp string) error {
 	return nil
 }
 
-// try tries the mutants in some order until the time is over.
+// try tries the mutants in a random order until the time is over.
 func (o *options) try() (survivors []string) {
 	order := slices.Clone(o.mutants)
 	rand.New(rand.NewPCG(o.seed, 0)).Shuffle(len(order), func(i, k int) { order[i], order[k] = order[k], order[i] })
@@ -142,13 +142,13 @@ func (o *options) try() (survivors []string) {
 	return survivors
 }
 
-// batch is some tests that run in one process.
+// batch is a group of tests that run in one process.
 type batch struct {
 	names []string
 	took  time.Duration
 }
 
-// batches returns the tests that reach a mutant, each half a second together.
+// batches returns the tests that reach a mutant, in batches of at most half a second.
 func (o *options) batches(number int) (list []batch) {
 	for _, t := range o.tests {
 		if !t.reaches[number] {
@@ -264,7 +264,7 @@ func (o *options) write(temp string, bad map[string]bool) error {
 	return os.WriteFile(filepath.Join(temp, "overlay.json"), overlay, 0o600)
 }
 
-// put writes a file that takes another one's place.
+// put writes a file to temp, and adds it to the replacements for the overlay.
 func put(temp string, replace map[string]string, file string, content []byte) error {
 	at, err := filepath.Abs(file)
 	if err != nil {
@@ -274,7 +274,7 @@ func put(temp string, replace map[string]string, file string, content []byte) er
 	return os.WriteFile(replace[at], content, 0o600)
 }
 
-// helper is what mutated code calls.
+// helper is the source of the functions that mutated code calls.
 const helper = `
 
 import (
@@ -291,7 +291,7 @@ var (
 	mutantsSeen       sync.Map
 )
 
-// mutated reports whether the change of that number is made.
+// mutated reports whether the mutant with a number is selected.
 func mutated(n int) bool {
 	if mutantsReached != nil {
 		if _, seen := mutantsSeen.LoadOrStore(n, true); !seen {

@@ -1,6 +1,6 @@
-// Drives the admin's page of a daemon in Chromium, as an admin would: all its jobs on a
-// desktop in light and on a phone in dark colours, each with a daemon of its own. Every
-// console error and every request to another host is a failure.
+// Tests the admin page of a daemon in Chromium, as an admin uses it: all tasks on a desktop
+// in light and on a phone in dark colours, each with a daemon of its own. Every console
+// error and every request to another host is a failure.
 import { spawn, execFileSync } from "node:child_process";
 import { createRequire } from "node:module";
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -31,7 +31,7 @@ const freePort = () => new Promise((found) => {
 // thread is a place with a name that is wider than a phone.
 const thread = "discord/81384788765712384/1234567890123456789/1234567890123456790";
 
-// What the bot lived through before: a group, a memory, and thirty days of use.
+// The stored data of the bot: a group, a memory, and thirty days of usage.
 const seed = () => {
   const now = Date.now();
   const lines = [];
@@ -164,7 +164,7 @@ const window = async (options) => {
 
 const login = async (page) => {
   await page.goto(await link());
-  await page.getByText("Turns come in live.").waitFor();
+  await page.getByText("Turns are shown live.").waitFor();
   assert.equal(page.url(), origin + "/", "the token is in no address");
 };
 
@@ -205,7 +205,7 @@ const steps = {
   "log in, and not twice by one link": async (page) => {
     const first = await link();
     await page.goto(first);
-    await page.getByText("Turns come in live.").waitFor();
+    await page.getByText("Turns are shown live.").waitFor();
     const other = await browser.newContext();
     const refused = await other.newPage();
     await refused.goto(first);
@@ -217,7 +217,7 @@ const steps = {
     await page.getByRole("heading", { name: "Who waits to be let in" }).waitFor();
     await page.getByRole("button", { name: /^Let in you console\/@user\/you/ }).click();
     await page.getByText("you (console/@user/you) may talk to me now.").waitFor();
-    await page.getByText("Turns come in live.").waitFor();
+    await page.getByText("Turns are shown live.").waitFor();
     assert.equal(await page.getByRole("heading", { name: "Who waits to be let in" }).count(), 0);
     assert.equal(call(["pair"]), "");
   },
@@ -239,7 +239,7 @@ const steps = {
   "inspect its prompt": async (page) => {
     await page.locator("#turns a").first().click();
     await page.getByRole("heading", { name: /^Question 1/ }).waitFor();
-    await page.getByRole("heading", { name: "What was said is closed" }).waitFor();
+    await page.getByRole("heading", { name: "The conversation is closed" }).waitFor();
     assert.doesNotMatch(await page.content(), /hello there/);
   },
   "open what is private, with a reason": async (page) => {
@@ -451,7 +451,7 @@ const steps = {
   },
   "find an error, and that a fallback answered": async (page) => {
     await page.goto(origin + "/log?level=warn");
-    await page.getByText("Lines come in live.").waitFor();
+    await page.getByText("Lines are shown live.").waitFor();
     broken = 401;
     say("are you well?");
     await page.locator("#log tr").filter({ hasText: "engine failed" }).first().waitFor();
@@ -485,12 +485,12 @@ const steps = {
     assert.equal(answer.status(), 403);
     await evil.close();
     await page.goto(origin + "/");
-    await page.getByText("Turns come in live.").waitFor();
+    await page.getByText("Turns are shown live.").waitFor();
   },
   "leave no token behind the address, opening a link while logged in": async (page) => {
     const one = await link();
     await page.goto(one);
-    await page.getByText("Turns come in live.").waitFor();
+    await page.getByText("Turns are shown live.").waitFor();
     assert.doesNotMatch(page.url(), new RegExp(one.split("#")[1]));
   },
   "tell of a stream that is refused, as after a restart": async () => {

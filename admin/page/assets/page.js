@@ -1,5 +1,5 @@
-// What the page can do better with a script: fill in the token of the link, and
-// show turns as they flow. It works without.
+// What scripts add to the page, which also works without them: they fill in the token of
+// the link, and show turns and log lines live.
 "use strict";
 
 (() => {
@@ -8,10 +8,10 @@
     const enter = () => {
       if (location.hash.length < 2) return;
       document.getElementById("token").value = location.hash.slice(1);
-      history.replaceState(null, "", location.pathname); // the token stays in no history
+      history.replaceState(null, "", location.pathname); // so that the token is not in the browser's history
       login.requestSubmit();
     };
-    addEventListener("hashchange", enter); // the link was opened where this page is already
+    addEventListener("hashchange", enter); // the link was opened in a tab with this page
     enter();
     return;
   }
@@ -59,19 +59,25 @@
   const add = (list, html) => {
     const one = document.createElement("tbody");
     one.innerHTML = html;
-    if ([...list.children].some((row) => row.innerHTML === one.firstElementChild.innerHTML)) return; // the list had it
+    if ([...list.children].some((row) => row.innerHTML === one.firstElementChild.innerHTML)) return; // the list has it already
     list.prepend(one.firstElementChild);
     if (none) none.remove();
     list.firstElementChild.classList.add("new");
     while (list.children.length > most) list.lastElementChild.remove();
   };
 
+  // fill replaces all rows of a list by those that the server rendered.
+  const fill = (list, html) => {
+    list.innerHTML = html;
+    if (none && list.children.length) none.remove();
+  };
+
   const listen = {
-    open: () => { state.textContent = what + " come in live."; },
+    open: () => { state.textContent = what + " are shown live."; },
     error: () => {
-      const refused = source.readyState === EventSource.CLOSED; // the bot was started again, say
+      const refused = source.readyState === EventSource.CLOSED; // such as after a restart of the bot
       if (refused) stop();
-      state.textContent = refused ? "The connection is lost. Load the page again." : "The connection is lost; it is tried again.";
+      state.textContent = refused ? "The connection is lost. Load the page again." : "The connection is lost; trying again.";
     },
     over: () => {
       stop();
@@ -83,10 +89,8 @@
       if (!now.contains(document.activeElement)) now.innerHTML = event.data; // the server rendered it
     },
     running: (event) => { document.getElementById("running").innerHTML = event.data; },
-    turns: (event) => {
-      turns.innerHTML = event.data; // all rows
-      if (none && turns.children.length) none.remove();
-    },
+    turns: (event) => fill(turns, event.data),
+    lines: (event) => fill(log, event.data),
     turn: (event) => add(turns, event.data),
     log: (event) => add(log, event.data),
   };

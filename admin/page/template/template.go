@@ -104,14 +104,14 @@ func (r *executor) walk(dot reflect.Value, node parse.Node) {
 func (r *executor) branch(dot reflect.Value, n *parse.BranchNode) {
 	v := r.value(dot, n.Pipe)
 	switch {
-	case !truth(v):
+	case !isTrue(v):
 		r.walk(dot, n.ElseList)
 	case n.NodeType == parse.NodeIf:
 		r.walk(dot, n.List)
 	case n.NodeType == parse.NodeWith:
 		r.walk(v, n.List)
 	default:
-		list := inner(v)
+		list := indirect(v)
 		for i := range list.Len() {
 			r.walk(list.Index(i), n.List)
 		}
@@ -135,11 +135,11 @@ func (r *executor) value(dot reflect.Value, p *parse.PipeNode) reflect.Value {
 		of := r.value(dot, &parse.PipeNode{Cmds: []*parse.CommandNode{{Args: args[1:]}}})
 		switch n.Ident {
 		case "len":
-			return reflect.ValueOf(inner(of).Len())
+			return reflect.ValueOf(indirect(of).Len())
 		case "q":
 			return reflect.ValueOf(url.QueryEscape(printed(of)))
 		}
-		return reflect.ValueOf(r.functions[n.Ident](inner(of).Interface()))
+		return reflect.ValueOf(r.functions[n.Ident](indirect(of).Interface()))
 	}
 	panic("unsupported: " + p.String())
 }
@@ -147,7 +147,7 @@ func (r *executor) value(dot reflect.Value, p *parse.PipeNode) reflect.Value {
 // fields returns a field of a value. A missing key of a map has no value.
 func fields(v reflect.Value, names []string) reflect.Value {
 	for _, name := range names {
-		switch v = inner(v); v.Kind() {
+		switch v = indirect(v); v.Kind() {
 		case reflect.Map:
 			v = v.MapIndex(reflect.ValueOf(name))
 		case reflect.Struct:
@@ -163,7 +163,7 @@ func fields(v reflect.Value, names []string) reflect.Value {
 }
 
 // inner returns the value of an interface or a pointer.
-func inner(v reflect.Value) reflect.Value {
+func indirect(v reflect.Value) reflect.Value {
 	for v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer {
 		v = v.Elem()
 	}
@@ -171,8 +171,8 @@ func inner(v reflect.Value) reflect.Value {
 }
 
 // truth reports whether a value exists and is not empty.
-func truth(v reflect.Value) bool {
-	switch v = inner(v); v.Kind() {
+func isTrue(v reflect.Value) bool {
+	switch v = indirect(v); v.Kind() {
 	case reflect.Invalid:
 		return false
 	case reflect.Slice, reflect.Map:

@@ -30,18 +30,18 @@ func actionsCommand(p *program) *cobra.Command {
 			if !ok {
 				return daemon.Usagef("--format: %q is not one of table, json, ai-tools, markdown", format)
 			}
-			return p.inspect(c.Context(), reads, func(b *daemon.Bot) error {
+			return p.inspect(c.Context(), accessRead, func(b *daemon.Bot) error {
 				snapshot := b.InForce().Snapshot
 				return print(p.Out, snapshot.All(), daemon.Offered(snapshot))
 			})
 		},
 	}
 	c.Flags().StringVar(&format, "format", "table", "table, json, ai-tools or markdown")
-	return p.atDaemon(c)
+	return p.preferDaemon(c)
 }
 
-// listed is an action as `synthbot actions --format json` prints it.
-type listed struct {
+// actionLine is an action as `synthbot actions --format json` prints it.
+type actionLine struct {
 	Name       string          `json:"name"`
 	Owner      string          `json:"owner"`
 	Brief      string          `json:"brief"`
@@ -62,10 +62,10 @@ func actionTable(out io.Writer, all []*action.Definition, offered func(string) b
 }
 
 func actionJSON(out io.Writer, all []*action.Definition, offered func(string) bool) error {
-	list := make([]listed, len(all))
+	list := make([]actionLine, len(all))
 	for i, d := range all {
 		similes := append([]string{}, d.Similes...)
-		list[i] = listed{d.Name, d.Owner, d.Brief, d.Schema, d.Examples, similes, d.Allows(), offered(d.Name)}
+		list[i] = actionLine{d.Name, d.Owner, d.Brief, d.Schema, d.Examples, similes, d.Allows(), offered(d.Name)}
 	}
 	e := json.NewEncoder(out)
 	e.SetIndent("", "  ")
@@ -105,35 +105,35 @@ func actionMarkdown(out io.Writer, all []*action.Definition, _ func(string) bool
 	return nil
 }
 
-// shelf is a plugin that only shows what it has: the actions of a file.
-type shelf struct{ actions []core.Action }
+// catalogue is a plugin with the actions of a file, which cannot be executed.
+type catalogue struct{ actions []core.Action }
 
-func (shelf) Name() string             { return "catalogue" }
-func (s shelf) Actions() []core.Action { return s.actions }
+func (catalogue) Name() string             { return "catalogue" }
+func (s catalogue) Actions() []core.Action { return s.actions }
 
-// loadCatalogue reads a file as `synthbot actions --format json` writes it; no file is an empty shelf.
-func loadCatalogue(file string) (shelf, error) {
+// loadCatalogue reads a file that `synthbot actions --format json` wrote; without a file, the catalogue is empty.
+func loadCatalogue(file string) (catalogue, error) {
 	if file == "" {
-		return shelf{}, nil
+		return catalogue{}, nil
 	}
 	raw, err := os.ReadFile(file)
 	if err != nil {
-		return shelf{}, daemon.Usagef("%w", err)
+		return catalogue{}, daemon.Usagef("%w", err)
 	}
 	var list []struct {
-		listed
+		actionLine
 		Essential bool `json:"essential"`
 	}
 	if err := json.Unmarshal(raw, &list); err != nil {
-		return shelf{}, daemon.Usagef("%s: %w", file, err)
+		return catalogue{}, daemon.Usagef("%s: %w", file, err)
 	}
-	var s shelf
+	var s catalogue
 	for _, l := range list {
 		if strings.HasPrefix(l.Name, core.MessagePrefix) {
-			continue // the interface brings its own
+			continue // the interface adds its own
 		}
 		if l.Permission == core.PermissionConcerned {
-			l.Permission = core.PermissionEveryone // whom it concerns, the file does not say
+			l.Permission = core.PermissionEveryone // the file does not say whom it concerns
 		}
 		s.actions = append(s.actions, core.Action{
 			Name: l.Name, Brief: l.Brief, Schema: l.Schema, Examples: l.Examples, Similes: l.Similes,
@@ -146,8 +146,8 @@ func loadCatalogue(file string) (shelf, error) {
 	return s, nil
 }
 
-// asked is what `synthbot prompt` is to show the prompt of.
-type asked struct {
+// promptRequest holds the flags of `synthbot prompt`.
+type promptRequest struct {
 	path, text, author string
 	catalogue          string
 	lite               bool
@@ -155,7 +155,7 @@ type asked struct {
 }
 
 func promptCommand(p *program) *cobra.Command {
-	var a asked
+	var a promptRequest
 	c := &cobra.Command{
 		Use: "prompt --path P --text T", Short: "Print the prompt for a message, without sending it",
 		Args: cobra.NoArgs,
@@ -174,16 +174,16 @@ func promptCommand(p *program) *cobra.Command {
 		"`file` with additional actions, as synthbot actions --format json prints them")
 	f.BoolVar(&a.lite, "lite", false, "print the lite prompt, which has the essential actions only")
 	f.IntVar(&a.limit, "limit", 0, "maximum number of characters (default: max_prompt_chars of the first engine)")
-	return p.atDaemon(c)
+	return p.preferDaemon(c)
 }
 
-func (p *program) prompt(ctx context.Context, a asked) error {
+func (p *program) prompt(ctx context.Context, a promptRequest) error {
 	place, err := core.ParsePath(a.path)
 	if err != nil {
 		return daemon.Usagef("--path: %w", err)
 	}
 	if place.IsPerson() {
-		return daemon.Usagef("--path: %s is a person, not a place", place)
+		return daemon.Usagef("--path: %s is a user, not a place", place)
 	}
 	if a.limit < 0 {
 		return daemon.Usagef("--limit: %d is below 0", a.limit)
@@ -192,10 +192,12 @@ func (p *program) prompt(ctx context.Context, a asked) error {
 	if err != nil {
 		return err
 	}
-	return p.inspect(ctx, reads, func(b *daemon.Bot) error { return p.preview(ctx, b, place, a, further) })
+	return p.inspect(ctx, accessRead, func(b *daemon.Bot) error { return p.preview(ctx, b, place, a, further) })
 }
 
-func (p *program) preview(ctx context.Context, b *daemon.Bot, place core.Path, a asked, further shelf) error {
+func (p *program) preview(
+	ctx context.Context, b *daemon.Bot, place core.Path, a promptRequest, further catalogue,
+) error {
 	cfg := *b.InForce().Config
 	cfg.Prompt.Lite = cfg.Prompt.Lite || a.lite
 	turns, err := b.TurnsWith(&cfg, p.Logger(&cfg, slog.LevelWarn), further)

@@ -14,8 +14,8 @@ import (
 	"synthbot/interfaces/console"
 )
 
-// goodbye is how long a turn may take to finish after the user left.
-const goodbye = time.Second
+// chatGrace is how long a turn may take to finish after the user has left.
+const chatGrace = time.Second
 
 func chatCommand(p *program) *cobra.Command {
 	var name, session string
@@ -28,7 +28,7 @@ func chatCommand(p *program) *cobra.Command {
 	}
 	c.Flags().StringVar(&name, "user", "", "your `name` (default: your login)")
 	c.Flags().StringVar(&session, "session", "main", "name of the conversation to continue")
-	return p.atDaemon(c)
+	return p.preferDaemon(c)
 }
 
 func (p *program) chat(ctx context.Context, name, session string) error {
@@ -36,9 +36,9 @@ func (p *program) chat(ctx context.Context, name, session string) error {
 	if err != nil {
 		return err
 	}
-	if p.host == nil {
+	if p.runningBot == nil {
 		var stop func()
-		ctx, stop = p.untilSignal(ctx, goodbye, syscall.SIGHUP)
+		ctx, stop = p.untilSignal(ctx, chatGrace, syscall.SIGHUP)
 		defer stop()
 	}
 	place, err := core.MakePath("console", session)
@@ -58,16 +58,16 @@ func (p *program) chat(ctx context.Context, name, session string) error {
 		NoColor:     p.Getenv("NO_COLOR") != "" || p.Getenv("TERM") == "dumb",
 		PersonaName: who.Name, Greeting: who.For(name).Greeting, Now: cfg.Clock(p.Clock), Locale: p.Locale(),
 	}
-	if p.host != nil {
-		return p.host.Attach(ctx, o, place)
+	if p.runningBot != nil {
+		return p.runningBot.Attach(ctx, o, place)
 	}
 	log := p.Logger(cfg, slog.LevelError)
 	if o.Terminal && console.IsTerminal(p.Err) {
 		o.Err = &console.Rows{Out: p.Err}
 		log = p.LoggerTo(o.Err, cfg, slog.LevelError)
 	}
-	return p.Run(ctx, daemon.Life{
-		Config: cfg, Log: log, Interfaces: daemon.Terminal(o, place), Grace: goodbye,
+	return p.Run(ctx, daemon.RunOptions{
+		Config: cfg, Log: log, Interfaces: daemon.Terminal(o, place), Grace: chatGrace,
 		Attended: true,
 	})
 }

@@ -37,10 +37,10 @@ func checkCommand(p *program) *cobra.Command {
 				return daemon.Usagef("--path: %q is not a place", path)
 			}
 			switch {
-			case p.host != nil && changes:
-				return changesInForce(c.Context(), p.host, found)
-			case p.host != nil:
-				return effective(p.host, place, found)
+			case p.runningBot != nil && changes:
+				return reportChangesInForce(c.Context(), p.runningBot, found)
+			case p.runningBot != nil:
+				return printSettings(p.runningBot, place, found)
 			case fix:
 				if err := p.fix(found); err != nil {
 					return err
@@ -55,13 +55,13 @@ func checkCommand(p *program) *cobra.Command {
 	c.Flags().BoolVar(&online, "online", false, "also connect to each platform and engine to verify its credentials")
 	c.Flags().StringVar(&path, "path", "", "print the settings of a `conversation` and the origin of each")
 	c.Flags().BoolVar(&changes, changesFlag, false,
-		"print only what differs from what is in force; for `check`, which asks the daemon")
+		"print only what differs from the configuration in force; `check` asks the daemon with it")
 	_ = c.Flags().MarkHidden(changesFlag)
 	_ = c.RegisterFlagCompletionFunc("path", completePlaces(p))
-	return p.fileFlag(c)
+	return p.addConfigFlag(c)
 }
 
-// changesFlag is the flag by which a check asks the daemon.
+// changesFlag is the flag with which `check` asks the daemon.
 const changesFlag = "changes"
 
 // check does what `synthbot run` does before it connects. It changes nothing.
@@ -78,7 +78,7 @@ func (p *program) check(ctx context.Context, place core.Path, online bool, found
 	}
 	database, log := core.Finding{Found: "can be opened", Fatal: true}, p.Logger(cfg, slog.LevelError)
 	open := func() (daemon.Store, error) {
-		s, err := p.openStore(cfg, log, reads)
+		s, err := p.openStore(cfg, log, accessRead)
 		_, isEmpty := s.(daemon.EmptyStore)
 		switch {
 		case errors.Is(err, core.ErrLocked):
@@ -87,29 +87,29 @@ func (p *program) check(ctx context.Context, place core.Path, online bool, found
 		case errors.Is(err, memory.ErrOlder):
 			database.Found = "has an older format; the bot converts it at its next start and keeps a copy"
 			return daemon.EmptyStore{}, nil
-		case err != nil && place.IsZero(): // the rest is checked all the same
+		case err != nil && place.IsZero(): // the rest is checked anyway
 			database.Found, database.Fix = "cannot be opened", txt.Line(err.Error())
 			return daemon.EmptyStore{}, nil
 		case err == nil && isEmpty:
-			database.Found = "will be made"
+			database.Found = "will be created"
 		}
 		return s, err
 	}
-	look := func(b *daemon.Bot) (err error) {
+	inspect := func(b *daemon.Bot) (err error) {
 		if !place.IsZero() {
-			err = p.inEffect(ctx, b, place, found)
+			err = p.showSettings(ctx, b, place, found)
 		} else {
 			p.reportParts(cfg, b.InForce().Engines.Names(), database, found)
 			if err := reportServer(ctx, cfg, found); err != nil {
 				return err
 			}
-			for _, f := range b.NarrowEngines(ctx) {
+			for _, f := range b.EnginesTooSmall(ctx) {
 				found.add("engine", f)
 			}
 			for _, f := range cfg.Speech.Probe() { // whether its programs are installed
 				found.add("speech", f)
 			}
-			err = p.changes(ctx, b, found)
+			err = p.reportChanges(ctx, b, found)
 		}
 		if online {
 			p.checkOnline(ctx, b, found)
@@ -119,12 +119,12 @@ func (p *program) check(ctx context.Context, place core.Path, online bool, found
 		}
 		return err
 	}
-	return p.Run(ctx, daemon.Life{
-		Config: cfg, Log: log, Open: open, Interfaces: daemon.EnabledInterfaces, Look: look,
+	return p.Run(ctx, daemon.RunOptions{
+		Config: cfg, Log: log, Open: open, Interfaces: daemon.EnabledInterfaces, Inspect: inspect,
 	})
 }
 
-// errFindings is the error after all findings were printed.
+// errFindings is the error if a printed finding is fatal.
 var errFindings = errors.New("something needs to be fixed, see above")
 
 func (p *program) reportParts(cfg *daemon.Config, engines []string, database core.Finding, found *findings) {
@@ -150,7 +150,7 @@ func (p *program) reportParts(cfg *daemon.Config, engines []string, database cor
 	}
 }
 
-// reportServer lists what was found at the server of [store], if there is one.
+// reportServer reports what a probe of the server of [store] finds, if there is one.
 func reportServer(ctx context.Context, cfg *daemon.Config, found *findings) error {
 	if cfg.Store.URL.IsZero() {
 		return nil
@@ -162,10 +162,10 @@ func reportServer(ctx context.Context, cfg *daemon.Config, found *findings) erro
 	return err
 }
 
-// dataDirFix says why nothing can be written into the data directory; "" if it can. It makes a folder
-// in it, or in the first one above that exists, and removes it: modes alone do not tell.
+// dataDirFix returns why the data directory cannot be written; "" if it can. To find out, it creates a folder in
+// it, or in the nearest existing one above it, and removes the folder: file modes alone do not tell.
 func dataDirFix(dir string) string {
-	dir = existing(dir)
+	dir = nearestExisting(dir)
 	made, err := os.MkdirTemp(dir, ".synthbot-*")
 	if err == nil {
 		err = os.Remove(made)
@@ -179,41 +179,41 @@ func dataDirFix(dir string) string {
 	return fmt.Sprintf("%s cannot be written: %v; change its owner or mode, or set data_dir in [bot]", dir, err)
 }
 
-// existing returns a folder, or the first one above it that exists.
-func existing(dir string) string {
+// nearestExisting returns a folder, or the nearest one above it that exists.
+func nearestExisting(dir string) string {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
-		return existing(filepath.Dir(dir))
+		return nearestExisting(filepath.Dir(dir))
 	}
 	return dir
 }
 
-// changes reports the warnings about blueprints, and what differs from what the running daemon, or
-// the last one, used.
-func (p *program) changes(ctx context.Context, b *daemon.Bot, found *findings) error {
+// reportChanges reports the warnings about blueprints, and what differs from the configuration that the daemon
+// uses, or used last.
+func (p *program) reportChanges(ctx context.Context, b *daemon.Bot, found *findings) error {
 	own := b.InForce().Config.Blueprints()
 	if own != nil {
 		for _, f := range own.Faults() {
 			found.add("blueprint", core.Finding{Fix: f.String()})
 		}
 	}
-	d, running := p.daemonAt()
+	d, running := p.dialDaemon()
 	switch {
 	case running:
 		args := []string{"check", "--" + changesFlag, "--format", found.format.String()}
-		err := p.ask(ctx, d, args, p.In, p.Out)
-		if !errors.Is(err, exited(statusDone)) {
-			const text = "the running synthbot does not say what it uses: changes are unknown"
+		err := p.runInDaemon(ctx, d, args, p.In, p.Out)
+		if !errors.Is(err, exitStatus(statusDone)) {
+			const text = "the running synthbot did not answer: changes are unknown"
 			found.add("daemon", core.Finding{Fix: text})
 		}
 	case b.Data.DB != nil:
-		return changesInForce(ctx, b, found)
+		return reportChangesInForce(ctx, b, found)
 	}
 	return nil
 }
 
-// changesInForce reports which keys apply after a restart only, and how blueprints differ from
+// reportChangesInForce reports which changed keys apply after a restart only, and how blueprints differ from
 // those that the bot used last.
-func changesInForce(ctx context.Context, b *daemon.Bot, found *findings) error {
+func reportChangesInForce(ctx context.Context, b *daemon.Bot, found *findings) error {
 	for _, key := range b.AfterRestart() {
 		found.add("daemon", core.Finding{Found: key, Fix: "changes after a restart only"})
 	}
@@ -232,7 +232,8 @@ func changesInForce(ctx context.Context, b *daemon.Bot, found *findings) error {
 	return err
 }
 
-func effective(b *daemon.Bot, place core.Path, found *findings) error {
+// printSettings prints the settings of a place, by the configuration of the bot.
+func printSettings(b *daemon.Bot, place core.Path, found *findings) error {
 	w := tabwriter.NewWriter(found.out, 0, 0, 2, ' ', 0)
 	if found.format != formatJSON {
 		fmt.Fprintln(w, "SETTING\tVALUE\tFROM")
@@ -247,38 +248,40 @@ func effective(b *daemon.Bot, place core.Path, found *findings) error {
 	return w.Flush()
 }
 
-// inEffect prints the settings that apply in a place: those of the running daemon, if there
-// is one, which knows the changes by command.
-func (p *program) inEffect(ctx context.Context, b *daemon.Bot, place core.Path, found *findings) error {
-	d, ok := p.daemonAt()
+// showSettings prints the settings of a place. If a daemon runs, it prints them, because it knows the changes by
+// command.
+func (p *program) showSettings(ctx context.Context, b *daemon.Bot, place core.Path, found *findings) error {
+	d, ok := p.dialDaemon()
 	if !ok {
-		return effective(b, place, found)
+		return printSettings(b, place, found)
 	}
-	err := p.ask(ctx, d, []string{"check", "--path", place.String(), "--format", found.format.String()}, p.In, p.Out)
-	if errors.Is(err, exited(statusDone)) {
+	args := []string{"check", "--path", place.String(), "--format", found.format.String()}
+	err := p.runInDaemon(ctx, d, args, p.In, p.Out)
+	if errors.Is(err, exitStatus(statusDone)) {
 		return nil
 	}
 	return err
 }
 
-// What `check --online` goes by.
+// Limits of `check --online`.
 const (
-	onlineTime = 40 * time.Second
-	leastDisk  = 200 << 20 // bytes that should be free
+	onlineTime  = 40 * time.Second
+	minFreeDisk = 200 << 20 // bytes that should be free
 )
 
-// checkOnline asks each platform and engine who we are, tries speech, and looks at the machine.
+// checkOnline asks each platform and engine whether it accepts the bot, tries speech, and checks the machine.
 func (p *program) checkOnline(ctx context.Context, b *daemon.Bot, out *findings) {
 	ctx, cancel := context.WithTimeout(ctx, onlineTime)
 	defer cancel()
 	cfg := b.InForce().Config
 	type group struct {
-		name string
-		look func() []core.Finding
+		name  string
+		probe func() []core.Finding
 	}
-	groups := []group{{"machine", func() []core.Finding { return machine(cfg, p.Getenv) }}}
+	groups := []group{{"machine", func() []core.Finding { return checkMachine(cfg, p.Getenv) }}}
 	for _, i := range b.InForce().Interfaces {
-		known := slices.ContainsFunc(groups, func(g group) bool { return g.name == i.Name() }) // as another part
+		// The parts of one interface have one account.
+		known := slices.ContainsFunc(groups, func(g group) bool { return g.name == i.Name() })
 		if prober, ok := i.(core.Prober); ok && !known {
 			groups = append(groups, group{i.Name(), func() []core.Finding { return prober.Probe(ctx) }})
 		}
@@ -289,7 +292,7 @@ func (p *program) checkOnline(ctx context.Context, b *daemon.Bot, out *findings)
 	found := make([][]core.Finding, len(groups))
 	var all sync.WaitGroup
 	for i, g := range groups {
-		all.Go(func() { found[i] = g.look() })
+		all.Go(func() { found[i] = g.probe() })
 	}
 	all.Wait()
 	for i, g := range groups {
@@ -299,51 +302,51 @@ func (p *program) checkOnline(ctx context.Context, b *daemon.Bot, out *findings)
 	}
 }
 
-func machine(c *daemon.Config, getenv func(string) string) []core.Finding {
-	list := []core.Finding{modeOf(c.File, 0o037, "the configuration may hold secrets; chmod 600 it")}
+func checkMachine(c *daemon.Config, getenv func(string) string) []core.Finding {
+	list := []core.Finding{checkMode(c.File, 0o037, "the configuration may hold secrets; chmod 600 it")}
 	for _, file := range c.Document.SecretFiles() {
-		list = append(list, modeOf(file, 0o037, "it holds a secret; chmod 600 it"))
+		list = append(list, checkMode(file, 0o037, "it holds a secret; chmod 600 it"))
 	}
 	dir, err := c.DataDir(getenv)
 	if err != nil {
 		return append(list, core.Finding{What: "data_dir", Found: "unknown", Fix: err.Error(), Fatal: true})
 	}
-	list = append(list, disk(dir))
+	list = append(list, checkDisk(dir))
 	if _, err := os.Stat(dir); err == nil {
-		list = append(list, modeOf(dir, 0o077, "it holds private talk; chmod 700 it"))
+		list = append(list, checkMode(dir, 0o077, "it holds private messages; chmod 700 it"))
 	}
-	return append(list, credentials(getenv("CREDENTIALS_DIRECTORY"))...)
+	return append(list, listCredentials(getenv("CREDENTIALS_DIRECTORY"))...)
 }
 
-// modeOf finds fault with a file that others may read.
-func modeOf(file string, not os.FileMode, fix string) core.Finding {
+// checkMode reports a file whose mode has forbidden rights.
+func checkMode(file string, forbidden os.FileMode, fix string) core.Finding {
 	info, err := os.Stat(file)
 	if err != nil {
 		return core.Finding{What: "mode", Found: file, Fix: err.Error()}
 	}
 	f := core.Finding{What: "mode", Found: fmt.Sprintf("%s is %04o", filepath.Base(file), info.Mode().Perm())}
-	if info.Mode().Perm()&not != 0 {
+	if info.Mode().Perm()&forbidden != 0 {
 		f.Fix = fix
 	}
 	return f
 }
 
-// disk finds fault with a disk that is nearly full.
-func disk(dir string) core.Finding {
-	dir = existing(dir)
+// checkDisk reports a disk that is nearly full.
+func checkDisk(dir string) core.Finding {
+	dir = nearestExisting(dir)
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {
 		return core.Finding{What: "disk", Found: dir, Fix: err.Error()}
 	}
 	free := s.Bavail * uint64(s.Bsize)
 	f := core.Finding{What: "disk", Found: fmt.Sprintf("%d MiB are free", free>>20)}
-	if free < leastDisk {
-		f.Fix = "make room, or move data_dir"
+	if free < minFreeDisk {
+		f.Fix = "free some space, or move data_dir"
 	}
 	return f
 }
 
-func credentials(dir string) []core.Finding {
+func listCredentials(dir string) []core.Finding {
 	if dir == "" {
 		return nil
 	}
@@ -358,7 +361,7 @@ func credentials(dir string) []core.Finding {
 	return []core.Finding{{What: "credentials", Found: "from systemd: " + strings.Join(names, ", ")}}
 }
 
-// fix applies what can be fixed safely, after it printed each change. What fails is a finding.
+// fix applies the safe repairs, and prints each change first. A failed repair is a finding.
 func (p *program) fix(found *findings) error {
 	repairs, err := setup.Repairs(p.Env)
 	for _, r := range repairs {

@@ -27,7 +27,7 @@ import (
 )
 
 func runCommand(p *program) *cobra.Command {
-	return p.fileFlag(&cobra.Command{
+	return p.addConfigFlag(&cobra.Command{
 		Use: "run", Short: "Run the bot until SIGINT or SIGTERM; SIGHUP reloads the configuration", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := p.offerInit(c.Context()); err != nil {
@@ -38,7 +38,7 @@ func runCommand(p *program) *cobra.Command {
 	})
 }
 
-// offerInit asks whether to set the bot up, if there is no configuration and somebody at a terminal.
+// offerInit offers to set up the bot, if there is no configuration and a user at a terminal.
 func (p *program) offerInit(ctx context.Context) error {
 	if p.ConfigFile() != "" || !console.IsTerminal(p.In) || !console.IsTerminal(p.Out) {
 		return nil
@@ -47,15 +47,15 @@ func (p *program) offerInit(ctx context.Context) error {
 	var answer string
 	_, err := fmt.Fscanln(p.In, &answer) // an empty line is an error, too, and means yes
 	if errors.Is(err, io.EOF) || answer != "" && !strings.HasPrefix(strings.ToLower(answer), "y") {
-		return nil // and the daemon says what is missing
+		return nil // the daemon reports the missing configuration
 	}
 	return (&setup.Init{Runs: true}).Run(ctx, p.Env)
 }
 
-// Until the first garbage collection, and for at most startFor after the start, the heap may grow by startGC percent:
-// what a start allocates is small, and most of it stays. It saves 3 of 16 ms, and as many for the first message.
-// From then on it may grow by usualGC percent, unless $GOGC is set: at 50 chats, that is 3 MiB less than with Go's 100,
-// for 3 per cent of the processor time.
+// Until the first garbage collection, and for at most startFor after the start, the heap may grow by startGC percent.
+// A start allocates little, and most of it remains, so this saves 3 of 16 ms, and as much for the first message.
+// Afterwards the heap may grow by usualGC percent, unless $GOGC is set. At 50 chats, that needs 3 MiB less than Go's
+// default of 100, and 3 per cent more processor time.
 const (
 	startGC  = 400
 	usualGC  = 75
@@ -69,7 +69,7 @@ func (p *program) daemon(ctx context.Context) error {
 		usual = usualGC
 	}
 	restore := sync.OnceFunc(func() { debug.SetGCPercent(usual) })
-	runtime.AddCleanup(new([64]byte), func(int) { restore() }, 0) // the first collection finds it unused
+	runtime.AddCleanup(new([64]byte), func(int) { restore() }, 0) // the first collection frees it
 	ctx, stop := p.untilSignal(ctx, p.grace)
 	defer stop()
 	hup := make(chan os.Signal, 1)
@@ -84,26 +84,26 @@ func (p *program) daemon(ctx context.Context) error {
 	}
 	runCommand := func(ctx context.Context, b *daemon.Bot, e *daemon.Env, args []string) int {
 		inside := newProgram(e, args)
-		inside.host = b
+		inside.runningBot = b
 		return inside.run(ctx)
 	}
 	started := func() {
 		restore()
 		releasePages()
 	}
-	return p.Run(ctx, daemon.Life{
+	return p.Run(ctx, daemon.RunOptions{
 		Config: cfg, Log: p.Logger(cfg, slog.LevelDebug), Interfaces: daemon.ReachableInterfaces, Grace: p.grace,
 		RunCommand: runCommand, Reload: hup, Ready: func() { time.AfterFunc(startFor, started) },
 	})
 }
 
 func reloadCommand(p *program) *cobra.Command {
-	return p.onlyAtDaemon(&cobra.Command{
+	return p.requireDaemon(&cobra.Command{
 		Use: "reload", Short: "Make the running bot reload its configuration", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			later, err := p.host.Reload()
+			later, err := p.runningBot.Reload()
 			if err == nil && len(later) > 0 {
-				fmt.Fprintln(p.Out, "in force, but for what changes after a restart only: "+strings.Join(later, ", "))
+				fmt.Fprintln(p.Out, "reloaded; these keys apply after a restart only: "+strings.Join(later, ", "))
 			}
 			return err
 		},
@@ -111,10 +111,10 @@ func reloadCommand(p *program) *cobra.Command {
 }
 
 func pageCommand(p *program) *cobra.Command {
-	return p.onlyAtDaemon(&cobra.Command{
+	return p.requireDaemon(&cobra.Command{
 		Use: "page", Short: "Print a one-time link to the admin page, valid for ten minutes", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			link, err := p.host.PageLink()
+			link, err := p.runningBot.PageLink()
 			if err == nil {
 				_, err = fmt.Fprintln(p.Out, link)
 			}
@@ -124,7 +124,7 @@ func pageCommand(p *program) *cobra.Command {
 }
 
 func logCommand(p *program) *cobra.Command {
-	return p.onlyAtDaemon(&cobra.Command{
+	return p.requireDaemon(&cobra.Command{
 		ValidArgsFunction: completeRooms(p),
 		Use:               "log [ROOM [LEVEL]]", Short: "Show or change the log levels of the running bot",
 		Args: cobra.MaximumNArgs(2),
@@ -134,7 +134,7 @@ func logCommand(p *program) *cobra.Command {
 			"contains what users write.",
 		RunE: func(_ *cobra.Command, args []string) error {
 			args = append(args, "", "")
-			text, err := p.host.SetLog(args[0], args[1])
+			text, err := p.runningBot.SetLog(args[0], args[1])
 			if said, ok := errors.AsType[*core.Error](err); ok {
 				return daemon.Usagef("%s", said.Text)
 			}
@@ -144,9 +144,8 @@ func logCommand(p *program) *cobra.Command {
 	})
 }
 
-// pdfTextCommand reads a PDF on standard input and prints its text. It is not
-// for people: the daemon starts it for each PDF, so that a file made to hang its
-// parser, or to take all memory, ends this process and nothing else.
+// pdfTextCommand reads a PDF on standard input and prints its text. It is not for users: the daemon runs it for each
+// PDF, so that a file that hangs the parser or takes all memory ends only this process.
 func pdfTextCommand(p *program) *cobra.Command {
 	return &cobra.Command{
 		Use: daemon.PdfCommand, Hidden: true, Args: cobra.NoArgs,
@@ -154,47 +153,48 @@ func pdfTextCommand(p *program) *cobra.Command {
 	}
 }
 
-// remote marks commands that a running daemon carries out: "if it runs" or "only".
-const remote = "daemon"
+// daemonAnnotation marks commands that a running daemon executes: "if it runs" or "only".
+const daemonAnnotation = "daemon"
 
-// atDaemon adds -c to a command that the daemon carries out if one runs.
-func (p *program) atDaemon(c *cobra.Command) *cobra.Command {
-	c.Annotations = map[string]string{remote: "if it runs"}
-	return p.fileFlag(c)
+// preferDaemon marks a command that the daemon executes if one runs, and adds -c to it.
+func (p *program) preferDaemon(c *cobra.Command) *cobra.Command {
+	c.Annotations = map[string]string{daemonAnnotation: "if it runs"}
+	return p.addConfigFlag(c)
 }
 
-// onlyAtDaemon adds -c to a command that needs a running daemon.
-func (p *program) onlyAtDaemon(c *cobra.Command) *cobra.Command {
-	c.Annotations = map[string]string{remote: "only"}
-	return p.fileFlag(c)
+// requireDaemon marks a command that needs a running daemon, and adds -c to it.
+func (p *program) requireDaemon(c *cobra.Command) *cobra.Command {
+	c.Annotations = map[string]string{daemonAnnotation: "only"}
+	return p.addConfigFlag(c)
 }
 
-// exited is the status of a command that the daemon carried out. The daemon printed its errors.
-type exited int
+// exitStatus is the status of a command whose errors are printed already, as by the daemon.
+type exitStatus int
 
-func (e exited) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// forward hands a command to the daemon, if it is one for it and there is one; then the error is exited.
-func (p *program) forward(c *cobra.Command, given []string) error {
-	local := c.Flags().Changed("catalogue") // names a file that the daemon may be unable to read
-	if p.host != nil || c.Annotations[remote] == "" || local {
+// forward runs a command in the daemon, if the command allows that and a daemon runs. Then it returns an
+// exitStatus. Otherwise it returns nil, or an error if the command needs a daemon.
+func (p *program) forward(c *cobra.Command, args []string) error {
+	local := c.Flags().Changed("catalogue") // it names a file that the daemon may not be allowed to read
+	if p.runningBot != nil || c.Annotations[daemonAnnotation] == "" || local {
 		return nil
 	}
-	if d, ok := p.daemonAt(); ok {
-		return p.ask(c.Context(), d, given, p.In, p.Out)
+	if d, ok := p.dialDaemon(); ok {
+		return p.runInDaemon(c.Context(), d, args, p.In, p.Out)
 	}
-	if c.Annotations[remote] != "only" {
-		return nil // the command itself will tell what is wrong, if anything is
+	if c.Annotations[daemonAnnotation] != "only" {
+		return nil // the command itself reports errors of the configuration
 	}
-	if _, err := p.MustLoad(); err != nil { // a file with faults may not even say where the daemon is
+	if _, err := p.MustLoad(); err != nil { // an invalid file may not name the daemon's data directory
 		return err
 	}
 	return errors.New("no daemon runs with this configuration")
 }
 
-// daemonAt connects to the daemon of the configuration, where it runs. A file
-// with faults still says where that is.
-func (p *program) daemonAt() (*admin.Control, bool) {
+// dialDaemon connects to the daemon of the configuration. An invalid configuration file may
+// still name its data directory. ok is false if no daemon runs.
+func (p *program) dialDaemon() (d *admin.Control, ok bool) {
 	cfg, _ := p.load()
 	dir, err := cfg.DataDir(p.Getenv)
 	if err != nil {
@@ -203,7 +203,7 @@ func (p *program) daemonAt() (*admin.Control, bool) {
 	return admin.DialControl(dir)
 }
 
-// withFile calls f with a file, or with standard input if its name is "-". If a daemon runs, it carries out the command
+// withFile calls f with a file, or with standard input if its name is "-". If a daemon runs, it executes the command
 // instead, with the file as its standard input.
 func withFile(c *cobra.Command, p *program, name string, f func(io.Reader) error) error {
 	from := p.In
@@ -215,16 +215,17 @@ func withFile(c *cobra.Command, p *program, name string, f func(io.Reader) error
 		defer file.Close()
 		from = file
 	}
-	if p.host == nil {
-		if d, ok := p.daemonAt(); ok {
-			return p.ask(c.Context(), d, []string{c.Parent().Name(), c.Name(), "-"}, from, p.Out)
+	if p.runningBot == nil {
+		if d, ok := p.dialDaemon(); ok {
+			return p.runInDaemon(c.Context(), d, []string{c.Parent().Name(), c.Name(), "-"}, from, p.Out)
 		}
 	}
 	return f(from)
 }
 
-// ask lets the daemon carry a command line out, on streams that are files.
-func (p *program) ask(ctx context.Context, d *admin.Control, args []string, in io.Reader, out io.Writer) error {
+// runInDaemon makes the daemon execute a command line with these streams, which must be files. The error is an
+// exitStatus if that worked.
+func (p *program) runInDaemon(ctx context.Context, d *admin.Control, args []string, in io.Reader, out io.Writer) error {
 	a := admin.Request{Args: args, Env: make(map[string]string)}
 	for _, name := range []string{"TERM", "NO_COLOR", "LC_ALL", "LC_MESSAGES", "LANG", "USER"} {
 		value := p.Getenv(name)
@@ -236,17 +237,17 @@ func (p *program) ask(ctx context.Context, d *admin.Control, args []string, in i
 	if err != nil {
 		return err
 	}
-	return exited(status)
+	return exitStatus(status)
 }
 
 func pairCommand(p *program) *cobra.Command {
-	return p.atDaemon(&cobra.Command{
+	return p.preferDaemon(&cobra.Command{
 		Use: "pair [CODE]", Short: "Approve a pairing code, or list the users who wait for approval",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			as := reads
+			as := accessRead
 			if len(args) > 0 {
-				as = changes
+				as = accessChange
 			}
 			return p.inspect(c.Context(), as, func(b *daemon.Bot) error { return p.pair(c.Context(), b, args) })
 		},
@@ -256,7 +257,7 @@ func pairCommand(p *program) *cobra.Command {
 func (p *program) pair(ctx context.Context, b *daemon.Bot, args []string) error {
 	plugin := b.InForce().Pairing()
 	if plugin == nil {
-		const text = "no user waits for a code: access.private is %q, not %q"
+		const text = "users need no code: access.private is %q, not %q"
 		return daemon.Usagef(text, b.InForce().Config.Access.Private, daemon.PairingName)
 	}
 	if len(args) == 0 {
@@ -274,16 +275,16 @@ func (p *program) pair(ctx context.Context, b *daemon.Bot, args []string) error 
 }
 
 func mcpCommand(p *program) *cobra.Command {
-	return p.atDaemon(&cobra.Command{
+	return p.preferDaemon(&cobra.Command{
 		Use: "mcp", Args: cobra.NoArgs,
 		Short: "Serve memories, history and messages over the Model Context Protocol (stdio)",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return p.inspect(c.Context(), changes, func(b *daemon.Bot) error { return p.serveMCP(c.Context(), b) })
+			return p.inspect(c.Context(), accessChange, func(b *daemon.Bot) error { return p.serveMCP(c.Context(), b) })
 		},
 	})
 }
 
-// serveMCP serves until the other program leaves.
+// serveMCP serves until the other program disconnects.
 func (p *program) serveMCP(ctx context.Context, b *daemon.Bot) error {
 	cfg := b.InForce().Config
 	var rights mcp.Serving
@@ -293,16 +294,16 @@ func (p *program) serveMCP(ctx context.Context, b *daemon.Bot) error {
 		}
 	}
 	if rights.As.IsZero() {
-		return daemon.Usagef("mcp: the other program needs a user to act for; set as in [plugins.mcp.serve]")
+		return daemon.Usagef("mcp: the other program acts for a user; set as in [plugins.mcp.serve] to its path")
 	}
 	return mcp.Serve(ctx, mcp.Options{
 		Version: version, Log: p.Logger(cfg, slog.LevelWarn), Clock: cfg.Clock(p.Clock), Rights: rights,
 		Facts: b.Data.Store, Reader: b.Data.Store, Desk: b.Messenger(),
 		Admits: func(person core.Path) bool { return !slices.ContainsFunc(cfg.Access.Deny, person.Within) },
-	}, io.NopCloser(p.In), open{p.Out})
+	}, io.NopCloser(p.In), nopWriteCloser{p.Out})
 }
 
-// open is a stream that stays open when it is closed: it is not ours.
-type open struct{ io.Writer }
+// nopWriteCloser ignores Close.
+type nopWriteCloser struct{ io.Writer }
 
-func (open) Close() error { return nil }
+func (nopWriteCloser) Close() error { return nil }

@@ -22,42 +22,47 @@ import (
 	"synthbot/memory"
 )
 
-// access is what a command does with the database.
+// access is what a command may do with a database that is missing or has an older format.
 type access int
 
 const (
-	reads   access = iota // one of an older format stays as it is, and is an error; a missing one is an empty store
-	adds                  // as for reads, but a missing one is made
-	changes               // one of an older format is converted; a missing one is an empty store
-	makes                 // one of an older format is converted, a missing one is made
+	// An older format is an error, and stays as it is. A missing database is an empty store.
+	accessRead access = iota
+	// Like accessRead, but a missing database is created.
+	accessReadOrCreate
+	// An older format is converted. A missing database is an empty store.
+	accessChange
+	// An older format is converted. A missing database is created.
+	accessChangeOrCreate
 )
 
-// inspect calls f with a bot: the daemon's, or a new one that does not run.
+// inspect calls f with the daemon's bot or, outside a daemon, with a new one that does not run.
 func (p *program) inspect(ctx context.Context, as access, f func(*daemon.Bot) error) error {
-	if p.host != nil {
-		return f(p.host)
+	if p.runningBot != nil {
+		return f(p.runningBot)
 	}
 	cfg, err := p.load()
 	if err != nil {
 		return err
 	}
 	log := p.Logger(cfg, slog.LevelWarn)
-	return p.Run(ctx, daemon.Life{
-		Config: cfg, Log: log, Interfaces: daemon.InterfacesToLookAt, Look: f,
+	return p.Run(ctx, daemon.RunOptions{
+		Config: cfg, Log: log, Interfaces: daemon.InspectionInterfaces, Inspect: f,
 		Open: func() (daemon.Store, error) { return p.openStore(cfg, log, as) },
 	})
 }
 
 func (p *program) openStore(c *daemon.Config, log *slog.Logger, as access) (daemon.Store, error) {
-	if p.host != nil {
-		return p.host.Data.Store, nil
+	if p.runningBot != nil {
+		return p.runningBot.Data.Store, nil
 	}
 	dir, err := c.DataDir(p.Getenv)
 	if err != nil {
 		return nil, err
 	}
 	o := p.StoreOptions()
-	o.Log, o.Server, o.BesideBot, o.KeepFormat = log, c.Store, as == reads || as == changes, as <= adds
+	o.Log, o.Server, o.BesideBot = log, c.Store, as == accessRead || as == accessChange
+	o.KeepFormat = as <= accessReadOrCreate
 	db, err := memory.Open(dir, o)
 	switch {
 	case errors.Is(err, memory.ErrMissing):
@@ -78,28 +83,28 @@ func (p *program) withStore(as access, f func(*daemon.Config, daemon.Store) erro
 		return err
 	}
 	err = f(cfg, s)
-	if p.host != nil {
+	if p.runningBot != nil {
 		return err
 	}
 	return errors.Join(err, s.Close())
 }
 
-func (p *program) noDatabase(c *daemon.Config) error {
+func (p *program) noDatabaseError(c *daemon.Config) error {
 	dir, err := c.DataDir(p.Getenv)
 	switch {
 	case !c.Store.URL.IsZero():
-		return errors.New("there is no database yet on the server of [store]; the first conversation makes it")
+		return errors.New("there is no database yet on the server of [store]; the first conversation creates it")
 	case err != nil:
 		return err
 	}
-	return fmt.Errorf("there is no database yet in %s; the first conversation makes it", dir)
+	return fmt.Errorf("there is no database yet in %s; the first conversation creates it", dir)
 }
 
 // withBot calls f with a bot that does not run, whose database must exist.
 func (p *program) withBot(ctx context.Context, as access, f func(*daemon.Bot) error) error {
 	return p.inspect(ctx, as, func(b *daemon.Bot) error {
 		if b.Data.DB == nil {
-			return p.noDatabase(b.InForce().Config)
+			return p.noDatabaseError(b.InForce().Config)
 		}
 		return f(b)
 	})
@@ -110,15 +115,16 @@ func (p *program) withDB(as access, f func(*memory.DB) error) error {
 	return p.withStore(as, func(cfg *daemon.Config, s daemon.Store) error {
 		db, ok := s.(*memory.DB)
 		if !ok {
-			return p.noDatabase(cfg)
+			return p.noDatabaseError(cfg)
 		}
 		return f(db)
 	})
 }
 
-func (p *program) look(ctx context.Context, f func(core.View) error) error {
-	return p.withStore(reads, func(_ *daemon.Config, s daemon.Store) error {
-		var b bytes.Buffer // printed when the view is over, so that a slow reader does not block it
+// view calls f with a view of the database, if there is one.
+func (p *program) view(ctx context.Context, f func(core.View) error) error {
+	return p.withStore(accessRead, func(_ *daemon.Config, s daemon.Store) error {
+		var b bytes.Buffer // printed after the view, so that a slow reader does not keep it open
 		out := p.Out
 		p.Out = &b
 		err := s.View(ctx, f)
@@ -143,24 +149,24 @@ func backupCommand(p *program) *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&replace, "replace", false, "replace FILE if it exists")
-	return p.fileFlag(c)
+	return p.addConfigFlag(c)
 }
 
-// backup copies the database to a file, or if that is "-" to standard output. A daemon that runs does it.
+// backup copies the database to a file, or to standard output for "-". If a daemon runs, it makes the copy.
 func backup(ctx context.Context, p *program, file string, replace bool) error {
-	if p.host == nil { // the daemon itself is asked for a stream alone
-		if err := p.fitForBackup(file, replace); err != nil {
+	if p.runningBot == nil { // inside a daemon, file is always "-"
+		if err := p.checkBackupTarget(file, replace); err != nil {
 			return err
 		}
-		d, running := p.daemonAt()
+		d, running := p.dialDaemon()
 		switch {
 		case running && file == "-":
-			return p.ask(ctx, d, []string{"backup", "-"}, p.In, p.Out)
+			return p.runInDaemon(ctx, d, []string{"backup", "-"}, p.In, p.Out)
 		case running:
-			return p.backupBy(ctx, d, file)
+			return p.backupByDaemon(ctx, d, file)
 		}
 	}
-	return p.withStored(func(db *memory.DB) (err error) {
+	return p.withAnyFormat(func(db *memory.DB) (err error) {
 		if file == "-" {
 			_, err = db.WriteTo(p.Out)
 			return err
@@ -169,10 +175,10 @@ func backup(ctx context.Context, p *program, file string, replace bool) error {
 	})
 }
 
-// withStored calls copy with the database for copies alone, in whatever format it is.
-func (p *program) withStored(copy func(*memory.DB) error) error {
-	if p.host != nil {
-		return p.withDB(reads, copy)
+// withAnyFormat calls copy with the database, whatever its format is. The database can only be copied.
+func (p *program) withAnyFormat(copy func(*memory.DB) error) error {
+	if p.runningBot != nil {
+		return p.withDB(accessRead, copy)
 	}
 	cfg, err := p.load()
 	if err != nil {
@@ -186,12 +192,12 @@ func (p *program) withStored(copy func(*memory.DB) error) error {
 	o.Log, o.Server = p.Logger(cfg, slog.LevelWarn), cfg.Store
 	err = memory.CopyStored(dir, o, copy)
 	if errors.Is(err, memory.ErrMissing) {
-		return p.noDatabase(cfg)
+		return p.noDatabaseError(cfg)
 	}
 	return err
 }
 
-// noteImported names the folder of imported personas if there are any: a copy of the database lacks them.
+// noteImported prints the folder of imported personas, if there are any, because a backup does not contain them.
 func noteImported(p *program) {
 	cfg, _ := p.load() // its faults are reported when they matter
 	dir, err := cfg.DataDir(p.Getenv)
@@ -205,18 +211,17 @@ func noteImported(p *program) {
 	}
 }
 
-// fitForBackup refuses files that a copy must not replace: the database itself, which the
-// daemon would keep writing after nobody can open it, what is not a regular file, and, unless
-// replace is set, any other file.
-func (p *program) fitForBackup(file string, replace bool) error {
-	there, err := os.Lstat(file)
+// checkBackupTarget returns an error for a file that a backup must not replace: the database itself, a file
+// that is not regular and, unless replace is set, any other existing file.
+func (p *program) checkBackupTarget(file string, replace bool) error {
+	existing, err := os.Lstat(file)
 	if file == "-" || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return daemon.Usagef("%w", err)
 	}
-	if !there.Mode().IsRegular() {
+	if !existing.Mode().IsRegular() {
 		return daemon.Usagef("backup: %s is not a regular file, and is not replaced; - writes to standard output", file)
 	}
 	cfg, _ := p.load() // its faults are reported when they matter
@@ -224,7 +229,7 @@ func (p *program) fitForBackup(file string, replace bool) error {
 	if err != nil {
 		return err
 	}
-	if own, err := os.Stat(filepath.Join(dir, memory.FileName)); err == nil && os.SameFile(own, there) {
+	if own, err := os.Stat(filepath.Join(dir, memory.FileName)); err == nil && os.SameFile(own, existing) {
 		return daemon.Usagef("backup: %s is the database itself; name another file", file)
 	}
 	if !replace {
@@ -233,15 +238,15 @@ func (p *program) fitForBackup(file string, replace bool) error {
 	return nil
 }
 
-// backupBy lets the daemon write the copy into an open file, since it may not be allowed to
-// write there. A file of that name is replaced when the copy is complete.
-func (p *program) backupBy(ctx context.Context, d *admin.Control, file string) error {
+// backupByDaemon makes the daemon write the copy into an open file, because it may not be allowed to open
+// one there. When the copy is complete, it replaces a file of that name.
+func (p *program) backupByDaemon(ctx context.Context, d *admin.Control, file string) error {
 	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
 	if err != nil {
 		return errors.Join(err, d.Close())
 	}
-	var status exited
-	err = p.ask(ctx, d, []string{"backup", "-"}, p.In, f)
+	var status exitStatus
+	err = p.runInDaemon(ctx, d, []string{"backup", "-"}, p.In, f)
 	if errors.As(err, &status) && status == statusDone {
 		err = f.Sync()
 	}
@@ -261,10 +266,10 @@ func restoreCommand(p *program) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error { return restore(p, args[0], salvage) },
 	}
 	c.Flags().BoolVar(&salvage, "salvage", false, "FILE is damaged: recover what is readable")
-	return p.fileFlag(c)
+	return p.addConfigFlag(c)
 }
 
-// restore puts a backup in the place of the database, or what can be salvaged of a damaged one.
+// restore replaces the database with a backup, or with what is readable in a damaged one.
 func restore(p *program, file string, salvage bool) error {
 	cfg, err := p.load()
 	if err != nil {
@@ -275,8 +280,8 @@ func restore(p *program, file string, salvage bool) error {
 		return err
 	}
 	if !cfg.Store.URL.IsZero() {
-		return daemon.Usagef("restore writes a file, and [store] names a server: restore with another " +
-			"configuration, and give `synthbot store copy --from DIR --to URL`")
+		return daemon.Usagef("restore writes a file, but [store] names a server: restore with another " +
+			"configuration, then run `synthbot store copy --from DIR --to URL`")
 	}
 	if !salvage {
 		return memory.Restore(dir, file)
@@ -288,7 +293,7 @@ func restore(p *program, file string, salvage bool) error {
 	for _, bucket := range []string{"log", "journal", "facts"} {
 		fmt.Fprintf(p.Out, "saved %d of %s\n", saved.Pairs[bucket], bucket)
 	}
-	const text = "dropped %d that made no sense; %d parts could not be read\n"
+	const text = "dropped %d invalid ones; %d parts could not be read\n"
 	fmt.Fprintf(p.Out, text, saved.Dropped, len(saved.Faults))
 	return nil
 }
@@ -325,7 +330,7 @@ func copyCommand(p *program) *cobra.Command {
 	return c
 }
 
-// location reads where a database is from a flag.
+// location returns the location of a database that a flag names.
 func location(p *program, flag, given string) (memory.Location, error) {
 	name, variable := strings.CutPrefix(given, "env:")
 	if variable {
@@ -342,14 +347,14 @@ func location(p *program, flag, given string) (memory.Location, error) {
 	return memory.Location{Dir: given}, nil
 }
 
-// progressPause is how long a command that lasts says nothing.
-const progressPause = 2 * time.Second
+// progressInterval is how often a long command prints its progress.
+const progressInterval = 2 * time.Second
 
 func copyStore(ctx context.Context, p *program, from, to memory.Location) error {
-	said := time.Now()
+	printed := time.Now()
 	sums, err := memory.Copy(ctx, from, to, func(bucket string, pairs int) {
-		if time.Since(said) > progressPause {
-			said = time.Now()
+		if time.Since(printed) > progressInterval {
+			printed = time.Now()
 			fmt.Fprintf(p.Err, "%s: %d copied\n", bucket, pairs)
 		}
 	})

@@ -139,7 +139,7 @@ func chatCommands(t *testing.T) (names []string) {
 		return nil
 	}
 	open := func() (daemon.Store, error) { return daemon.EmptyStore{}, nil }
-	l := daemon.Life{Config: c, Log: p.Logger(c, 0), Open: open, Interfaces: daemon.EnabledInterfaces, Look: look}
+	l := daemon.RunOptions{Config: c, Log: p.Logger(c, 0), Open: open, Interfaces: daemon.EnabledInterfaces, Inspect: look}
 	if err := p.Run(t.Context(), l); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"synthbot/daemon"
 )
 
-// format is how a command prints: as text for people, or as JSON, one object a line.
+// format is the output format of a command: text for users, or JSON, one object a line.
 type format string
 
 const (
@@ -46,7 +46,7 @@ func formatFlag(c *cobra.Command) *format {
 	return &f
 }
 
-// findings prints what a check found, a line each.
+// findings prints what a check found, one finding a line.
 type findings struct {
 	out    io.Writer
 	format format
@@ -80,10 +80,11 @@ func (f *findings) add(group string, found core.Finding) {
 	daemon.PrintFinding(f.out, group, found)
 }
 
-// faults prints an error in JSON, that of a configuration file as its faults. As text it is printed at the end.
+// faults prints an error in JSON, or the faults of a configuration. In text format it returns the error, which is
+// printed at the end.
 func (f *findings) faults(err error) error {
 	var all config.Faults
-	var printed exited
+	var printed exitStatus
 	switch {
 	case f.format != formatJSON || err == nil || errors.Is(err, errFindings) || errors.As(err, &printed):
 		return err
@@ -96,7 +97,7 @@ func (f *findings) faults(err error) error {
 			Level: "error", Group: "configuration", Text: one.Text, File: one.File, Line: one.Line, Key: one.Key,
 		})
 	}
-	return exited(statusUsage)
+	return exitStatus(statusUsage)
 }
 
 func (f *findings) print(line findingLine) { _ = printJSON(f.out, line) }

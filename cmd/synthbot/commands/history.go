@@ -38,7 +38,7 @@ func historyCommand(p *program) *cobra.Command {
 			if err != nil {
 				return daemon.Usagef("%w", err)
 			}
-			return p.look(c.Context(), func(v core.View) error {
+			return p.view(c.Context(), func(v core.View) error {
 				last := func(n int) ([]core.Entry, error) { return v.Recent(root, n, nil) }
 				shown := func(e *core.Entry) bool { return *how == formatJSON || isShown(e) }
 				entries, err := daemon.LastMatching(n, last, shown)
@@ -61,7 +61,7 @@ func historyCommand(p *program) *cobra.Command {
 	c.ValidArgsFunction = completePlaces(p)
 	c.Flags().IntVarP(&n, "last", "n", 50, "number of messages, counted from the newest")
 	how = formatFlag(c)
-	return p.atDaemon(c)
+	return p.preferDaemon(c)
 }
 
 type placeLine struct {
@@ -72,16 +72,16 @@ type placeLine struct {
 	Private bool      `json:"private"`
 }
 
-// names returns what places are called: by the interfaces of the running bot, or by what was written there.
+// names returns the names of places: from the interfaces of the running bot, or from the stored messages.
 func (p *program) names(v core.View, places []core.Path) (map[core.Path]string, error) {
-	if p.host != nil {
-		return p.host.InForce().Names(v, places...)
+	if p.runningBot != nil {
+		return p.runningBot.InForce().Names(v, places...)
 	}
 	return users.NamesOf(v, nil, places...)
 }
 
 func (p *program) printPlaces(ctx context.Context, how format) error {
-	return p.look(ctx, func(v core.View) error {
+	return p.view(ctx, func(v core.View) error {
 		heads, err := v.Places(core.Path{})
 		if err != nil {
 			return err
@@ -140,14 +140,14 @@ func usageCommand(p *program) *cobra.Command {
 			if days < 1 || days > 3660 {
 				return daemon.Usagef("--days takes a number from 1 to 3660")
 			}
-			return p.withStore(reads, func(cfg *daemon.Config, s daemon.Store) error {
+			return p.withStore(accessRead, func(cfg *daemon.Config, s daemon.Store) error {
 				return p.usage(c.Context(), cfg, s, days, *how)
 			})
 		},
 	}
 	c.Flags().IntVar(&days, "days", 30, "number of days, up to today")
 	how = formatFlag(c)
-	return p.atDaemon(c)
+	return p.preferDaemon(c)
 }
 
 func (p *program) usage(ctx context.Context, cfg *daemon.Config, s daemon.Store, days int, how format) error {
@@ -176,8 +176,7 @@ func (p *program) usage(ctx context.Context, cfg *daemon.Config, s daemon.Store,
 	return errors.Join(err, w.Flush())
 }
 
-// usageLine is what one engine was used for on one day, in JSON. In, Cached and Out are tokens; those
-// of Cached are part of In.
+// usageLine is the usage of one engine on one day, in JSON. In, Cached and Out are tokens; In includes Cached.
 type usageLine struct {
 	Day    string  `json:"day"`
 	Engine string  `json:"engine"`
@@ -188,7 +187,7 @@ type usageLine struct {
 	Cost   float64 `json:"cost"`
 }
 
-// completePlaces completes a conversation's path: of those that the database has.
+// completePlaces completes the path of a stored conversation.
 func completePlaces(p *program) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -211,8 +210,8 @@ func completeRooms(p *program) cobra.CompletionFunc {
 	}
 }
 
-// listPlaces lists the paths of the conversations, as `history --format json` prints them: the daemon
-// answers, if one runs. Without an answer there are none.
+// listPlaces returns the paths of the conversations that `history --format json` prints. The daemon answers
+// if one runs. If the command fails, there are none.
 func listPlaces(ctx context.Context, p *program) (paths []string) {
 	r, w, err := os.Pipe()
 	if err != nil {

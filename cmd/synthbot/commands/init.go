@@ -44,7 +44,7 @@ func initCommand(p *program) *cobra.Command {
 	fs.StringVar(&i.DataDir, "data-dir", "", "`folder` of the database")
 	fs.StringVar(&i.Timezone, "timezone", "", "time `zone` of the bot, for example Europe/Rome")
 	fs.StringVar(&i.Language, "language", "", "`language` of the bot's first words; later it follows the users")
-	file := p.fileFlag(c).Flags().Lookup("config")
+	file := p.addConfigFlag(c).Flags().Lookup("config")
 	file.Usage = "configuration `file`, created if it does not exist (default $SYNTHBOT_CONFIG, ./config.toml)"
 	return c
 }
@@ -66,7 +66,7 @@ func serviceCommand(p *program) *cobra.Command {
 	fs.StringVar(&s.Root, "root", "", "write below this `folder` instead of /")
 	fs.BoolVar(&s.Tools, "tools", false, "allow the bot to start programs such as tool servers (adds a drop-in)")
 	fs.BoolVar(&s.DryRun, "dry-run", false, "print what would be written, and write nothing")
-	c.AddCommand(p.fileFlag(install))
+	c.AddCommand(p.addConfigFlag(install))
 	file := install.Flags().Lookup("config")
 	file.Usage = "configuration `file` (default " + daemon.ServiceConfig + ", $SYNTHBOT_CONFIG, ./config.toml)"
 	return c

@@ -18,10 +18,10 @@ func knowledgeCommand(p *program) *cobra.Command {
 	c := group(&cobra.Command{
 		Use: "knowledge", Short: "Index, search or evaluate the documents of [plugins.knowledge]",
 	})
-	c.AddCommand(p.atDaemon(&cobra.Command{
+	c.AddCommand(p.preferDaemon(&cobra.Command{
 		Use: "sync", Short: "Read what changed in the sources", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return withKnowledge(c.Context(), p, makes, func(k *knowledge.Plugin) error {
+			return withKnowledge(c.Context(), p, accessChangeOrCreate, func(k *knowledge.Plugin) error {
 				sum, err := k.Sync(c.Context(), func(line string) { fmt.Fprintln(p.Out, line) })
 				for _, fault := range sum.Faults {
 					fmt.Fprintln(p.Out, "not read: "+fault)
@@ -30,20 +30,20 @@ func knowledgeCommand(p *program) *cobra.Command {
 				return errors.Join(err, k.AwaitVectors(c.Context(), func(line string) { fmt.Fprintln(p.Out, line) }))
 			})
 		},
-	}), p.atDaemon(&cobra.Command{
+	}), p.preferDaemon(&cobra.Command{
 		Use: "search TEXT", Short: "Look something up as the model would", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return withSynced(c.Context(), p, func(k *knowledge.Plugin) error {
 				return k.Look(c.Context(), p.Out, args[0])
 			})
 		},
-	}), p.atDaemon(&cobra.Command{
+	}), p.preferDaemon(&cobra.Command{
 		Use: "gaps", Short: "List the questions that no document answered", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			print := func(k *knowledge.Plugin) error { return k.Gaps(c.Context(), p.Out) }
-			return withKnowledge(c.Context(), p, reads, print)
+			return withKnowledge(c.Context(), p, accessRead, print)
 		},
-	}), p.fileFlag(&cobra.Command{
+	}), p.addConfigFlag(&cobra.Command{
 		Use: "eval FILE", Short: "Print hit rates for a file of questions (FILE \"-\": standard input)",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -70,33 +70,33 @@ func evalKnowledge(ctx context.Context, p *program, file string, in io.Reader) e
 	return withSynced(ctx, p, func(k *knowledge.Plugin) error { return k.Eval(ctx, p.Out, q.Questions) })
 }
 
-// withKnowledge calls f with the plugin, which may write unless it only reads the database.
+// withKnowledge calls f with the plugin knowledge of the daemon, or of a bot that does not run.
 func withKnowledge(ctx context.Context, p *program, as access, f func(*knowledge.Plugin) error) error {
-	look := func(b *daemon.Bot) error {
+	inspect := func(b *daemon.Bot) error {
 		k := b.Knowledge()
 		if k == nil {
 			return daemon.Usagef("the plugin is off; add [plugins.knowledge] with a source to the configuration")
 		}
 		return f(k)
 	}
-	if p.host != nil {
-		return look(p.host)
+	if p.runningBot != nil {
+		return inspect(p.runningBot)
 	}
 	cfg, err := p.MustLoad()
 	if err != nil {
 		return err
 	}
 	log := p.Logger(cfg, slog.LevelError)
-	return p.Run(ctx, daemon.Life{
-		Config: cfg, Log: log, Interfaces: daemon.InterfacesToLookAt, Look: look,
+	return p.Run(ctx, daemon.RunOptions{
+		Config: cfg, Log: log, Interfaces: daemon.InspectionInterfaces, Inspect: inspect,
 		Open: func() (daemon.Store, error) { return p.openStore(cfg, log, as) },
 	})
 }
 
-// withSynced is withKnowledge, with the sources read if no daemon does that.
+// withSynced is withKnowledge, but first reads the sources, unless a daemon does that.
 func withSynced(ctx context.Context, p *program, f func(*knowledge.Plugin) error) error {
-	return withKnowledge(ctx, p, adds, func(k *knowledge.Plugin) error {
-		if p.host == nil {
+	return withKnowledge(ctx, p, accessReadOrCreate, func(k *knowledge.Plugin) error {
+		if p.runningBot == nil {
 			if _, err := k.Sync(ctx, nil); err != nil {
 				return err
 			}

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// manualCommand prints the manual page. It is not listed: packages carry what it
-// prints, and `synthbot manual | man -l -` shows it without one.
+// manualCommand prints the manual page, which the Debian package contains. The command is hidden;
+// `synthbot manual | man -l -` shows the page without the package.
 func manualCommand(p *program) *cobra.Command {
 	return &cobra.Command{
 		Use: "manual", Short: "Print the manual page", Hidden: true, Args: cobra.NoArgs,
@@ -21,7 +21,7 @@ func manualCommand(p *program) *cobra.Command {
 	}
 }
 
-// manualEnd is what the definitions of commands do not say.
+// manualEnd holds the sections that the definitions of the commands do not contain.
 const manualEnd = `.SH EXIT STATUS
 .TP
 .B 0
@@ -35,9 +35,9 @@ Wrong usage or configuration; trying again does not help.
 .SH FILES
 .TP
 .I /etc/synthbot/config.toml
-The configuration, where neither \-\-config nor SYNTHBOT_CONFIG names another and
+The configuration, if neither \-\-config nor SYNTHBOT_CONFIG names another and
 .I ./config.toml
-is not there. Each setting is in it with its sentence and its default.
+does not exist. It contains each setting with a description and its default.
 .TP
 .I /var/lib/synthbot
 The database of a bot that runs as a service.
@@ -46,8 +46,8 @@ The database of a bot that runs as a service.
 .BR journalctl (1)
 `
 
-// manual is the whole page, in the language of man(7), from the definitions that
-// --help is made from. It has no date: what does not change has the same bytes.
+// manual returns the page in the format of man(7), from the definitions that --help uses. It has
+// no date, so that builds are reproducible.
 func manual(root *cobra.Command) string {
 	var b strings.Builder
 	title := strings.ToUpper(root.Name())
@@ -69,7 +69,7 @@ func manualOf(b *strings.Builder, c *cobra.Command) {
 	if c.Runnable() {
 		text := strings.TrimSpace(cmp.Or(c.Long, c.Short))
 		if !strings.HasSuffix(text, ".") {
-			text += "." // which the first sentence has none of in --help
+			text += "." // Short has none
 		}
 		c.InitDefaultHelpFlag()
 		fmt.Fprintf(b, ".SS %s\n%s\n", roff(c.UseLine()), strings.ReplaceAll(roff(text), "\n\n", "\n.PP\n"))
@@ -80,7 +80,7 @@ func manualOf(b *strings.Builder, c *cobra.Command) {
 	}
 }
 
-// roff makes text of what could be taken for requests, and keeps hyphens such that an option can be copied.
+// roff escapes what could be read as a request, and hyphens, so that options can be copied.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
 	lines := strings.Split(text, "\n")

@@ -44,7 +44,7 @@ func listCommand(p *program) *cobra.Command {
 			if n < 1 {
 				return daemon.Usagef("--last takes a number above 0")
 			}
-			return p.withDB(reads, func(db *memory.DB) error {
+			return p.withDB(accessRead, func(db *memory.DB) error {
 				facts, _, err := db.ListFacts(c.Context(), core.FactPage{Below: below, About: whom, N: n})
 				for i := range facts {
 					if *how == formatJSON {
@@ -59,9 +59,9 @@ func listCommand(p *program) *cobra.Command {
 		},
 	}
 	c.Flags().IntVarP(&n, "last", "n", 50, "how many, the newest ones")
-	c.Flags().StringVar(&about, "about", "", "only those about this `person` or place")
+	c.Flags().StringVar(&about, "about", "", "only those about this `user` or place")
 	how = formatFlag(c)
-	return p.atDaemon(c)
+	return p.preferDaemon(c)
 }
 
 func searchCommand(p *program) *cobra.Command {
@@ -73,7 +73,7 @@ func searchCommand(p *program) *cobra.Command {
 			if err != nil {
 				return daemon.Usagef("--path: %w", err)
 			}
-			return p.withDB(reads, func(db *memory.DB) error {
+			return p.withDB(accessRead, func(db *memory.DB) error {
 				found, err := db.Recall(c.Context(), core.FactQuery{See: []core.Path{from}, Text: args[0], N: 20})
 				for i := range found {
 					found[i].Former = nil
@@ -83,8 +83,8 @@ func searchCommand(p *program) *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&place, "path", "console/main", "the `place` from which it is looked at")
-	return p.atDaemon(c)
+	c.Flags().StringVar(&place, "path", "console/main", "the `place` whose memories are searched")
+	return p.preferDaemon(c)
 }
 
 func (p *program) printFact(f *core.Fact) {
@@ -108,21 +108,21 @@ func exportCommand(p *program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.withBot(c.Context(), reads, func(b *daemon.Bot) error {
+			return p.withBot(c.Context(), accessRead, func(b *daemon.Bot) error {
 				return b.PersonalData().Export(c.Context(), p.Out, path)
 			})
 		},
 	}
 	c.Flags().StringVar(&format, "format", "jsonl", "jsonl: one JSON object a line")
-	return p.atDaemon(c)
+	return p.preferDaemon(c)
 }
 
 func importCommand(p *program) *cobra.Command {
-	return p.fileFlag(&cobra.Command{
+	return p.addConfigFlag(&cobra.Command{
 		Use: "import FILE", Short: "Import exported data (FILE \"-\": standard input)", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return withFile(c, p, args[0], func(in io.Reader) error {
-				return p.withStore(makes, func(_ *daemon.Config, s daemon.Store) error {
+				return p.withStore(accessChangeOrCreate, func(_ *daemon.Config, s daemon.Store) error {
 					n, err := s.(*memory.DB).Import(c.Context(), in)
 					if err == nil {
 						fmt.Fprintf(p.Out, "lines added: %d\n", n)
@@ -146,17 +146,18 @@ func forgetCommand(p *program) *cobra.Command {
 				return err
 			}
 			if path.IsZero() != all {
-				return daemon.Usagef("memory forget: name a place or a person, or say --all")
+				return daemon.Usagef("memory forget: name a place or a user, or give --all")
 			}
-			return p.withBot(c.Context(), changes, func(b *daemon.Bot) error { return p.forget(c.Context(), b, path) })
+			forget := func(b *daemon.Bot) error { return p.forget(c.Context(), b, path) }
+			return p.withBot(c.Context(), accessChange, forget)
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "everything")
-	return p.atDaemon(c)
+	return p.preferDaemon(c)
 }
 
 func pruneCommand(p *program) *cobra.Command {
-	return p.atDaemon(&cobra.Command{
+	return p.preferDaemon(&cobra.Command{
 		Use: "prune", Short: "Apply the retention limits of [memory] now and compact the database",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -164,11 +165,11 @@ func pruneCommand(p *program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.withDB(changes, func(db *memory.DB) error {
+			return p.withDB(accessChange, func(db *memory.DB) error {
 				if err := db.Prune(c.Context(), cfg.Memory); err != nil {
 					return err
 				}
-				before, after, err := db.Compact(c.Context()) // so that no trace of erased data is left
+				before, after, err := db.Compact(c.Context()) // so that no erased data is left in the file
 				if err == nil {
 					fmt.Fprintf(p.Out, "the file had %d KiB and has %d KiB\n", before>>10, after>>10)
 				}
@@ -189,31 +190,32 @@ func optionalPath(args []string) (core.Path, error) {
 	return path, nil
 }
 
-// forget erases all that the bot keeps there, what plugins keep included, and rewrites the
-// file, so that no trace of it is left. It prints whether there was anything.
+// forget erases all data of a place or a user, including that of plugins, and rewrites the database
+// file without it. It prints how much there was.
 func (p *program) forget(ctx context.Context, b *daemon.Bot, path core.Path) error {
-	var kept lines
-	uncounted := b.PersonalData().Export(ctx, &kept, path) // who is to be forgotten is, all the same
+	var exported lineCounter
+	countErr := b.PersonalData().Export(ctx, &exported, path) // an error does not prevent forgetting
 	if err := b.PersonalData().Forget(ctx, path); err != nil {
 		return err
 	}
 	switch {
-	case uncounted != nil:
-		fmt.Fprintln(p.Out, "erased; how much it was could not be counted")
-	case kept == 0:
-		fmt.Fprintf(p.Out, "nothing was kept of %s\n", cmp.Or(path.String(), "anybody"))
+	case countErr != nil:
+		fmt.Fprintln(p.Out, "erased; the amount could not be counted")
+	case exported == 0:
+		fmt.Fprintf(p.Out, "nothing was stored about %s\n", cmp.Or(path.String(), "anybody"))
 	default:
-		fmt.Fprintf(p.Out, "erased: %d lines of an export\n", kept)
+		fmt.Fprintf(p.Out, "erased: %d lines of an export\n", exported)
 	}
 	return nil
 }
 
-type lines int
+// lineCounter counts the lines that are written to it.
+type lineCounter int
 
-// NonBlocking implements memory.NonBlocking: nothing about them is written to the disk again.
-func (l *lines) NonBlocking() {}
+// NonBlocking implements memory.NonBlocking, so that the export is not buffered on disk.
+func (l *lineCounter) NonBlocking() {}
 
-func (l *lines) Write(p []byte) (int, error) {
-	*l += lines(bytes.Count(p, []byte("\n")))
+func (l *lineCounter) Write(p []byte) (int, error) {
+	*l += lineCounter(bytes.Count(p, []byte("\n")))
 	return len(p), nil
 }

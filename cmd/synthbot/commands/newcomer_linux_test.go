@@ -182,7 +182,7 @@ func TestRunOffersInit(t *testing.T) {
 	n.Contains("Who is the bot?")
 	n.Press("\x03")
 	n.ended(statusFailed)
-	n.Contains("left before the last question: no file was changed")
+	n.Contains("cancelled: no file was changed")
 	if files, err := os.ReadDir("."); err != nil || len(files) > 0 {
 		t.Errorf("there are files: %v, %v", files, err)
 	}
@@ -201,6 +201,6 @@ func TestNewcomerSkipsModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.ended(statusDone)
-	n.Contains("not checked: `synthbot check --online` asks it")
+	n.Contains("not checked: `synthbot check --online` does that")
 	n.Contains("Next:\n  synthbot chat")
 }

@@ -115,7 +115,7 @@ func TestPageOfADaemon(t *testing.T) {
 	until(t, func() bool { return strings.Contains(r.ask("/", nil), "/turn?place=") }) // the turn ends after its answer
 	for path, want := range map[string]string{
 		"/":                              "console/main",
-		"/turn?place=console/main&seq=1": "What was said is closed",
+		"/turn?place=console/main&seq=1": "The conversation is closed",
 		"/talk":                          "private, closed",
 		"/memories":                      "There is none",
 		"/personas":                      "Nora",

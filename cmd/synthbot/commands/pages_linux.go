@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// releasePages gives back the pages of the program itself that are in memory, 5 of 25 MiB of which only a start
-// reads. Those that are still needed come back as they are read, as a rule from the kernel's cache.
+// releasePages drops the pages of the program's file from memory. Only the start reads 5 of its 25 MiB. The kernel
+// loads pages that are still needed again when they are read, usually from its cache.
 func releasePages() {
 	self, err := os.Executable()
 	if err != nil {
@@ -27,8 +27,7 @@ func releasePages() {
 			if len(f) == 6 && f[5] == self && !strings.Contains(f[1], "w") {
 				_, _ = fmt.Sscanf(f[0], "%x-%x", &from, &to)
 			}
-		case f[0] == "Anonymous:" && f[1] == "0" && from < to: // else the file lacks what was written, as by a loader
-			// It fails without harm.
+		case f[0] == "Anonymous:" && f[1] == "0" && from < to: // no page differs from the file, as a loader could cause
 			_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, from, to-from, syscall.MADV_DONTNEED)
 		}
 	}

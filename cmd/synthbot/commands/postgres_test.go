@@ -15,8 +15,7 @@ import (
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
-// onServer is a folder with the configuration of a bot that stores everything on a server, and is
-// reached on Telegram.
+// onServer is a folder with the configuration of a bot that stores everything on a server, and is reached on Telegram.
 type onServer struct{ *killing }
 
 const serverLease = 2 * time.Second
@@ -120,13 +119,12 @@ func (s *onServer) until(want string) {
 	})
 }
 
-// TestOnPostgres takes the program itself through its life on a server: the first answer, SIGKILL,
-// a restart, commands beside the bot and without it, a backup that is restored as a file, and
-// somebody who is forgotten.
+// TestOnPostgres takes the program itself through its life on a server: the first answer, SIGKILL, a restart, commands
+// beside the bot and without it, a backup that is restored as a file, and somebody who is forgotten.
 func TestOnPostgres(t *testing.T) {
 	s := newOnServer(t, coretest.StartPostgres(t).URL)
 	s.fails("no database yet on the server", "memory", "export")
-	s.prints("will be made", "check")
+	s.prints("will be created", "check")
 	bot := s.run()
 	s.say(0, 1)
 	if err := bot.Process.Kill(); err != nil {

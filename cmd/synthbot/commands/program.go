@@ -1,5 +1,5 @@
-// Package commands holds the flags and the subcommands: each parses, calls and prints.
-// The running bot itself is package daemon.
+// Package commands holds the flags and the subcommands. Each parses its arguments, calls other
+// packages and prints the result. The running bot is package daemon.
 package commands
 
 import (
@@ -31,22 +31,22 @@ const (
 	statusUsage  = 2 // wrong usage or configuration
 )
 
-// Main carries out a command line and returns the exit status. Once the program is to end, turns may
-// take grace to finish, and then everything else rest; what still runs after that is abandoned.
-func Main(ctx context.Context, e *daemon.Env, args []string, grace, rest time.Duration) int {
+// Main executes a command line and returns the exit status. When the program begins to end, turns have
+// grace to finish, and everything else has closeTime after that. Then the process exits at once.
+func Main(ctx context.Context, e *daemon.Env, args []string, grace, closeTime time.Duration) int {
 	p := newProgram(e, args)
-	p.grace, p.ending.rest = grace, rest
+	p.grace, p.shutdown.closeTime = grace, closeTime
 	return p.run(ctx)
 }
 
-// newProgram returns an invocation that may end the process.
+// newProgram returns an invocation. It ends the process if the database or a stopping bot hangs.
 func newProgram(e *daemon.Env, args []string) *program {
 	p := &program{Env: e, args: args}
 	p.Version = version
-	p.Stuck = func(job string) {
+	p.OnStuck = func(job string) {
 		p.abandon("the database makes no progress, and the process ends: " + txt.Line(job))
 	}
-	p.Stopping = func(grace time.Duration) { p.ending.after(grace, p.abandon) }
+	p.OnStopping = func(grace time.Duration) { p.shutdown.after(grace, p.abandon) }
 	return p
 }
 
@@ -56,34 +56,34 @@ func (p *program) run(ctx context.Context) int {
 	return p.report(root.ExecuteContext(ctx))
 }
 
-// program is one invocation and its outside world.
+// program is one invocation of the command line.
 type program struct {
 	*daemon.Env
 
-	grace    time.Duration // how long turns may take to finish when the bot ends
-	ending   ending
-	terminal func() // sets the terminal as it was; nil: it is as it was
+	grace           time.Duration // how long turns may take to finish when the bot stops
+	shutdown        shutdownLimit
+	restoreTerminal func() // nil: the terminal's mode was not changed
 
-	began bool        // flags and arguments were right
-	args  []string    // the whole command line
-	host  *daemon.Bot // the daemon that the command is carried out in; nil: none
+	parsed     bool        // flags and arguments were valid
+	args       []string    // the whole command line
+	runningBot *daemon.Bot // the daemon's bot, if the command runs inside a daemon; else nil
 }
 
-// load reads the configuration and all that it names, all faults at once.
-// In the daemon it is the one in force.
+// load reads the configuration and the files that it names. Its error reports all problems at once.
+// Inside a daemon, it returns the configuration in force.
 func (p *program) load() (*daemon.Config, error) {
-	if p.host != nil {
-		c := *p.host.InForce().Config
+	if p.runningBot != nil {
+		c := *p.runningBot.InForce().Config
 		return &c, nil
 	}
 	return p.Env.Load()
 }
 
-// report prints what went wrong, one line each, and chooses the exit status.
+// report prints an error, one problem a line, and returns the exit status.
 func (p *program) report(err error) int {
 	var faults config.Faults
 	var u daemon.UsageError
-	var status exited
+	var status exitStatus
 	switch {
 	case err == nil:
 		return statusDone
@@ -98,7 +98,7 @@ func (p *program) report(err error) int {
 	for line := range strings.SplitSeq(strings.TrimSpace(err.Error()), "\n") {
 		fmt.Fprintln(p.Err, p.ErrorPrefix()+"synthbot: "+txt.Line(line))
 	}
-	if errors.As(err, &u) || !p.began {
+	if errors.As(err, &u) || !p.parsed {
 		return statusUsage
 	}
 	return statusFailed
@@ -111,7 +111,7 @@ func (p *program) root() *cobra.Command {
 		SilenceErrors: true, SilenceUsage: true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
-			p.began = true
+			p.parsed = true
 			return p.forward(c, p.args)
 		},
 	}
@@ -129,15 +129,15 @@ func (p *program) root() *cobra.Command {
 	return root
 }
 
-// group makes a command of one that only has others below it: alone it prints its
-// help, and a name that it does not know is wrong usage.
+// group completes a command that only has subcommands. Alone it prints its help; an unknown
+// subcommand is a usage error.
 func group(c *cobra.Command) *cobra.Command {
 	c.Args = cobra.NoArgs
 	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	return c
 }
 
-func (p *program) fileFlag(c *cobra.Command) *cobra.Command {
+func (p *program) addConfigFlag(c *cobra.Command) *cobra.Command {
 	c.Flags().StringVarP(&p.File, "config", "c", "",
 		"configuration `file` (default $SYNTHBOT_CONFIG, ./config.toml, /etc/synthbot/config.toml)")
 	return c
@@ -169,29 +169,29 @@ func versionCommand(p *program) *cobra.Command {
 }
 
 const (
-	lastWords = 2 * time.Second // to say why the process ends
-	maxStacks = 16 << 20        // bytes
+	abandonTime = 2 * time.Second // for abandon to print why the process ends
+	maxStacks   = 16 << 20        // bytes
 )
 
-// ending ends the process when what runs does not end by itself.
-type ending struct {
-	rest time.Duration // after the grace of turns, for all else to end
+// shutdownLimit ends the process if it does not end by itself in time.
+type shutdownLimit struct {
+	closeTime time.Duration // how long everything but turns may take to end, after the grace period
 
 	mu    sync.Mutex
-	timer *time.Timer // runs from the moment the program begins to end
+	timer *time.Timer // nil until the program begins to end
 }
 
-// after calls abandon after the grace and rest, unless over is called before. Only the first call counts.
-func (e *ending) after(grace time.Duration, abandon func(why string)) {
+// after calls abandon after grace and closeTime, unless stop is called before. Only the first call counts.
+func (e *shutdownLimit) after(grace time.Duration, abandon func(why string)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.timer == nil {
-		limit := grace + e.rest
+		limit := grace + e.closeTime
 		e.timer = time.AfterFunc(limit, func() { abandon(fmt.Sprintf("not everything ended within %s", limit)) })
 	}
 }
 
-func (e *ending) over() {
+func (e *shutdownLimit) stop() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.timer != nil {
@@ -199,14 +199,14 @@ func (e *ending) over() {
 	}
 }
 
-// untilSignal returns a context that ends with SIGINT, SIGTERM or one of the others.
-// From then on the program has the grace, and a while more, to end; then, or with a
-// second signal, it is abandoned. stop is called when all is over.
+// untilSignal returns a context that ends with SIGINT, SIGTERM or one of the others. Then the
+// program has grace and closeTime to end. If it takes longer, or on a second signal, the process
+// exits at once. The caller calls stop at the end.
 func (p *program) untilSignal(
 	ctx context.Context, grace time.Duration, others ...os.Signal,
 ) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	p.terminal = console.Keep(p.In)
+	p.restoreTerminal = console.Keep(p.In)
 	signals, over := make(chan os.Signal, 2), make(chan struct{})
 	signal.Notify(signals, append(others, syscall.SIGINT, syscall.SIGTERM)...)
 	go func() {
@@ -219,20 +219,19 @@ func (p *program) untilSignal(
 					p.abandon(fmt.Sprintf("ended at once by signal: %s", s))
 				}
 				cancel()
-				p.ending.after(grace, p.abandon)
+				p.shutdown.after(grace, p.abandon)
 			}
 		}
 	}()
 	return ctx, func() {
 		signal.Stop(signals)
 		close(over)
-		p.ending.over()
+		p.shutdown.stop()
 		cancel()
 	}
 }
 
-// abandon ends the process at once, whatever runs. It says why on standard error,
-// with the stacks of all goroutines.
+// abandon ends the process at once. It prints the reason and the stacks of all goroutines to standard error.
 func (p *program) abandon(why string) {
 	said := make(chan struct{})
 	go func() { // standard error may be a pipe that nobody reads
@@ -243,10 +242,10 @@ func (p *program) abandon(why string) {
 	}()
 	select {
 	case <-said:
-	case <-time.After(lastWords):
+	case <-time.After(abandonTime):
 	}
-	if p.terminal != nil {
-		p.terminal()
+	if p.restoreTerminal != nil {
+		p.restoreTerminal()
 	}
 	os.Exit(statusFailed)
 }

@@ -18,7 +18,7 @@ import (
 func installed(t *testing.T, root string, more ...string) (status int, out, errs string) {
 	t.Helper()
 	var o, e strings.Builder
-	p := &program{Env: &daemon.Env{File: "config.toml", In: strings.NewReader(""), Out: &o, Err: &e, Getenv: os.Getenv}, began: true}
+	p := &program{Env: &daemon.Env{File: "config.toml", In: strings.NewReader(""), Out: &o, Err: &e, Getenv: os.Getenv}, parsed: true}
 	i := &setup.Service{User: "synthbot", Root: root, Exe: filepath.Join(t.TempDir(), "synthbot")}
 	write(t, i.Exe, "the program")
 	for _, word := range more {

@@ -45,7 +45,7 @@ func faultyMain() {
 		e.Patience = d
 	}
 	if spin := os.Getenv("SPIN"); spin != "" {
-		e.Fault = func(job string) {
+		e.BeforeJob = func(job string) {
 			if !strings.HasPrefix(job, spin) {
 				return
 			}
