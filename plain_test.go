@@ -34,7 +34,7 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"admin/page":          2551,
-	"daemon":              6500,
+	"daemon":              6497,
 	"interfaces/discord":  5147,
 	"core/engine":         3611,
 	"core/engine/offline": 3076,
