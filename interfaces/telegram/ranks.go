@@ -161,7 +161,7 @@ func (r *ranks) markLinked(ctx context.Context, chat int64, a *core.Author) {
 
 // fetch asks Telegram about a chat, without repeating the call.
 func (r *ranks) fetch(ctx context.Context, method string, chat int64, answer any) error {
-	err := errors.New("Telegram asked to wait")
+	err := errors.New("calls must wait")
 	if !r.d.api.MustWait(chat) {
 		err = r.d.api.Wait(ctx)
 	}

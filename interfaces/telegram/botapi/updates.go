@@ -253,7 +253,7 @@ func (c *Client) watchHook(ctx context.Context, url string) {
 		case info.URL != url:
 			err = fmt.Errorf("the webhook was set to another address: %q", info.URL)
 		case info.Pending > 0 && info.Failed > settled:
-			err = fmt.Errorf("Telegram cannot deliver updates: %s", info.Reason)
+			err = fmt.Errorf("updates cannot be delivered: %s", info.Reason)
 		}
 		if err == nil && info.Pending == 0 {
 			settled = info.Failed
