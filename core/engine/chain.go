@@ -191,7 +191,7 @@ func (c *Chain) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 		}
 	}
 	if last != nil && ctx.Err() == nil && held.spent == nil {
-		answer, err := ask(ctx, last, q)
+		answer, err := c.ask(ctx, last, q)
 		if err == nil {
 			answer.Failed = texts(failed)
 			return answer, nil
@@ -242,12 +242,18 @@ func texts(failed []*llm.Error) (list []string) {
 	return list
 }
 
-// ask builds the request for one model and asks it.
-func ask(ctx context.Context, m llm.Model, q core.Question) (llm.Answer, *llm.Error) {
+// ask builds the request for one model and asks it. A panic becomes an error.
+func (c *Chain) ask(ctx context.Context, m llm.Model, q core.Question) (answer llm.Answer, failed *llm.Error) {
 	limits := m.Limits()
+	defer func() {
+		p := recover()
+		if p != nil {
+			c.options.Log.Error("panic while asking", "engine", limits.Engine, "panic", p)
+			answer, failed = llm.Answer{}, &llm.Error{Kind: llm.ErrorFatal, Engine: limits.Engine, Err: errPanic}
+		}
+	}()
 	request, err := q.Build(limits)
 	if err == nil {
-		var answer llm.Answer
 		if answer, err = m.Generate(ctx, request); err == nil {
 			return answer, nil
 		}
