@@ -118,7 +118,7 @@ func (c *createPayload) check() error {
 	return nil
 }
 
-// native returns the native polls of a place's interface. ok is false in private chats.
+// native returns the native polls of a place's interface. ok is false if it has none, and in private chats.
 func (p *Plugin) native(place core.Path, private bool) (n native, ok bool) {
 	for _, text := range p.config.Native {
 		n, err := parseNative(text)
