@@ -242,16 +242,10 @@ func texts(failed []*llm.Error) (list []string) {
 	return list
 }
 
-// ask builds the request for one model and asks it. A panic becomes an error.
+// ask builds the request for one model and asks it.
 func (c *Chain) ask(ctx context.Context, m llm.Model, q core.Question) (answer llm.Answer, failed *llm.Error) {
 	limits := m.Limits()
-	defer func() {
-		p := recover()
-		if p != nil {
-			c.options.Log.Error("panic while asking", "engine", limits.Engine, "panic", p)
-			answer, failed = llm.Answer{}, &llm.Error{Kind: llm.ErrorFatal, Engine: limits.Engine, Err: errPanic}
-		}
-	}()
+	defer catchPanic(c.options.Log, limits.Engine, &answer, &failed)
 	request, err := q.Build(limits)
 	if err == nil {
 		if answer, err = m.Generate(ctx, request); err == nil {
@@ -259,6 +253,15 @@ func (c *Chain) ask(ctx context.Context, m llm.Model, q core.Question) (answer l
 		}
 	}
 	return llm.Answer{}, asModelError(limits.Engine, err)
+}
+
+// catchPanic turns a panic while asking an engine into an error. It must be deferred directly.
+func catchPanic(log *slog.Logger, engine string, answer *llm.Answer, failed **llm.Error) {
+	p := recover()
+	if p != nil {
+		log.Error("panic while asking", "engine", engine, "panic", p)
+		*answer, *failed = llm.Answer{}, &llm.Error{Kind: llm.ErrorFatal, Engine: engine, Err: errPanic}
+	}
 }
 
 // asModelError returns the *llm.Error in err, or wraps err in a fatal one.
