@@ -52,7 +52,7 @@ func (o Options) withDefaults() Options {
 
 // Chain asks its engines in order. Safe for concurrent use.
 type Chain struct {
-	links     []*link   // the engines behind a network
+	links     []*link   // all engines but the offline one
 	last      llm.Model // the offline engine as a fallback; nil: disabled
 	lastAlone llm.Model // the offline engine where it is preferred, so that it replaces no other
 	options   Options

@@ -72,7 +72,7 @@ func (p *Plugin) remember(ctx context.Context, c command.Call) (string, error) {
 	if text == "" {
 		return "", core.Errorf(core.Invalid, "Say what: `/remember text`, or reply `/remember` to a message.")
 	} else if len([]rune(text)) > textMax {
-		return "", core.Errorf(core.Invalid, "That is too long to remember; at most %d characters are possible.", textMax)
+		return "", core.Errorf(core.Invalid, "That is too long; at most %d characters are possible.", textMax)
 	}
 	const importance = 5
 	f, err := p.host.Facts.SaveFact(ctx, core.Fact{

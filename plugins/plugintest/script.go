@@ -130,7 +130,7 @@ func (s *Script) caught() {
 	}
 }
 
-// Var returns a variable's value, "" where there is none.
+// Var returns a variable's value, or "" if it is not set.
 func (s *Script) Var(name string) string { return s.vars[name] }
 
 // Set sets a variable.
