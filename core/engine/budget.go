@@ -330,7 +330,7 @@ func (t *reservation) hold(tokens int64) error {
 	return nil
 }
 
-// count adds what this question holds to the totals for 1, and subtracts it for -1. budget.mu is held.
+// count adds what this question holds to the totals for 1, and subtracts it for -1. The caller holds budget.mu.
 func (t *reservation) count(sign int64) {
 	add := func(scope core.Path, tokens int64) {
 		held := t.budget.held
@@ -348,7 +348,7 @@ func (t *reservation) count(sign int64) {
 }
 
 // isFull reports whether an allowance has no room for tokens or, for 0 tokens, whether it is
-// used up. b.mu is held.
+// used up. The caller holds b.mu.
 func (b *Budget) isFull(a allowance, tokens int64) bool {
 	wanted := a.spent.Tokens + b.held[a.scope] + tokens
 	if a.room != nil {
@@ -359,7 +359,7 @@ func (b *Budget) isFull(a allowance, tokens int64) bool {
 }
 
 // payers returns who is charged for tokens, and how many each. Nobody is charged more than they
-// have left, so a person without budget does not keep the others from an answer. b.mu is held.
+// have left, so a person without budget does not keep the others from an answer. The caller holds b.mu.
 func (b *Budget) payers(each []allowance, tokens int64) (people []core.Path, share int64) {
 	for n := -1; len(each) != n && len(each) > 0; {
 		n = len(each)

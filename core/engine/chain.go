@@ -52,7 +52,7 @@ func (o Options) withDefaults() Options {
 
 // Chain asks its engines in order. Safe for concurrent use.
 type Chain struct {
-	links     []*link   // the engines behind a network
+	links     []*link   // all engines but the offline one
 	last      llm.Model // the offline engine as a fallback; nil: disabled
 	lastAlone llm.Model // the offline engine where it is preferred, so that it replaces no other
 	options   Options
@@ -191,7 +191,7 @@ func (c *Chain) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 		}
 	}
 	if last != nil && ctx.Err() == nil && held.spent == nil {
-		answer, err := ask(ctx, last, q)
+		answer, err := c.ask(ctx, last, q)
 		if err == nil {
 			answer.Failed = texts(failed)
 			return answer, nil
@@ -243,16 +243,25 @@ func texts(failed []*llm.Error) (list []string) {
 }
 
 // ask builds the request for one model and asks it.
-func ask(ctx context.Context, m llm.Model, q core.Question) (llm.Answer, *llm.Error) {
+func (c *Chain) ask(ctx context.Context, m llm.Model, q core.Question) (answer llm.Answer, failed *llm.Error) {
 	limits := m.Limits()
+	defer catchPanic(c.options.Log, limits.Engine, &answer, &failed)
 	request, err := q.Build(limits)
 	if err == nil {
-		var answer llm.Answer
 		if answer, err = m.Generate(ctx, request); err == nil {
 			return answer, nil
 		}
 	}
 	return llm.Answer{}, asModelError(limits.Engine, err)
+}
+
+// catchPanic turns a panic while asking an engine into an error. It must be deferred directly.
+func catchPanic(log *slog.Logger, engine string, answer *llm.Answer, failed **llm.Error) {
+	p := recover()
+	if p != nil {
+		log.Error("panic while asking", "engine", engine, "panic", p)
+		*answer, *failed = llm.Answer{}, &llm.Error{Kind: llm.ErrorFatal, Engine: engine, Err: errPanic}
+	}
 }
 
 // asModelError returns the *llm.Error in err, or wraps err in a fatal one.

@@ -38,16 +38,12 @@ func (l *link) ask(ctx context.Context, q core.Question) (answer llm.Answer, fai
 	// shorter prompt. So a single question cannot make all later prompts much shorter.
 	release, limits, guess := func() {}, l.limits(), 0
 	defer func() {
-		p := recover() // of q.Build
-		if p != nil {
-			l.log.Error("panic while asking", "panic", p)
-			answer, failed = llm.Answer{}, &llm.Error{Kind: llm.ErrorFatal, Engine: l.name, Err: errPanic}
-		}
 		release()
 		if guess > 0 {
 			l.note(func(now time.Time) { l.guess, l.guessed = max(guess, minPromptTokens), now })
 		}
 	}()
+	defer catchPanic(l.options.Log, l.name, &answer, &failed)
 	for try := 1; ; try++ {
 		_, failed = l.admit(q.People, false)
 		if failed != nil {

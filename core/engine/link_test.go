@@ -104,6 +104,17 @@ func TestFallback(t *testing.T) {
 	}
 }
 
+// TestPanicOfTheOfflineEngine is an error, like one of other engines.
+func TestPanicOfTheOfflineEngine(t *testing.T) {
+	q := plainQuestion()
+	q.Build = func(llm.Limits) (llm.Request, error) { panic("x") }
+	var failed *llm.Error
+	_, err := chainOf(true).Ask(t.Context(), q)
+	if !errors.As(err, &failed) || failed.Kind != llm.ErrorFatal || !errors.Is(err, errPanic) {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestFailuresBeforeAnAnswer: an answer says which engines failed before, and how.
 func TestFailuresBeforeAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -87,7 +87,7 @@ func without(list []*queuedCall, e *queuedCall) []*queuedCall {
 	return slices.DeleteFunc(list, func(other *queuedCall) bool { return other == e })
 }
 
-// serve lets waiting calls run while there is room. q.mu is held.
+// serve lets waiting calls run while there is room. The caller holds q.mu.
 func (q *queue) serve() {
 	for len(q.running) < q.size && len(q.waiting) > 0 {
 		next := slices.MinFunc(q.waiting, func(a, b *queuedCall) int { return q.lastServed(a) - q.lastServed(b) })

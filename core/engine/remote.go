@@ -17,7 +17,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// remote is a llm.Model behind a network. Safe for concurrent use.
+// remote is a llm.Model that calls a server. Safe for concurrent use.
 type remote struct {
 	provider
 	form    atomic.Int32 // the strictest requestForm that the server has not refused

@@ -68,11 +68,11 @@ func (p Program) Run(ctx context.Context, in []byte) ([]byte, error) {
 	return said, err
 }
 
-// Environment returns the environment of a program: its own variables, and PATH, HOME, LANG, TZ,
-// TMPDIR and the ones named besides of the bot's.
-func Environment(own map[string]secret.Secret, besides ...string) []string {
+// Environment returns the environment of a program: its own variables and, from the bot's environment, PATH,
+// HOME, LANG, TZ, TMPDIR and the inherited ones.
+func Environment(own map[string]secret.Secret, inherited ...string) []string {
 	var env []string
-	for _, name := range append([]string{"PATH", "HOME", "LANG", "TZ", "TMPDIR"}, besides...) {
+	for _, name := range append([]string{"PATH", "HOME", "LANG", "TZ", "TMPDIR"}, inherited...) {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)
 		}

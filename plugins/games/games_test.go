@@ -202,37 +202,48 @@ func TestCreateTwice(t *testing.T) {
 	}
 }
 
-// refusing is an inbox that accepts no events for a place.
+// refusing is an inbox that fails for the events of a place.
 type refusing struct {
 	core.Inbox
 	place core.Path
+	err   error
 }
 
 func (i refusing) Receive(ctx context.Context, events ...core.Event) error {
 	if events[0].Message.Path == i.place {
-		return core.ErrBadEvent
+		return i.err
 	}
 	return i.Inbox.Receive(ctx, events...)
 }
 
-// TestOnePollFails: a poll that cannot be announced does not keep others from being announced.
+// TestOnePollFails: a poll that cannot be announced or decoded does not keep others from being announced. One whose
+// result can never be received is not announced again.
 func TestOnePollFails(t *testing.T) {
-	s := plugintest.NewHarness(t, "games")
-	s.Inbox = refusing{s, core.MustPath("room/0")}
-	p := make1(t, s)
-	a := p.Actions()[2]
-	for _, place := range []string{"room/0", "room/1"} {
-		payload := json.RawMessage(`{"question":"Tea?","options":["Yes","No"]}`)
-		if _, err := a.Do(t.Context(), coretest.Call(&a, core.MustPath(place), core.Author{ID: "jay"}, payload)); err != nil {
+	full := errors.New("the disk is full")
+	for refused, again := range map[error]error{full: full, core.ErrBadEvent: nil} {
+		s := plugintest.NewHarness(t, "games")
+		s.Inbox = refusing{s, core.MustPath("room/0"), refused}
+		p := make1(t, s)
+		broken := core.Item{Path: core.MustPath("room/2"), Key: pollKey + "000001", Value: json.RawMessage(`{"number":"x"}`)}
+		if _, err := s.Items.Put(t.Context(), broken); err != nil {
 			t.Fatal(err)
 		}
-	}
-	s.Advance(25 * time.Hour)
-	if _, err := p.endDue(t.Context()); !errors.Is(err, core.ErrBadEvent) {
-		t.Error(err)
-	}
-	if events := s.Received(); len(events) != 1 || events[0].Message.Path != core.MustPath("room/1") {
-		t.Errorf("received %+v", events)
+		a := p.Actions()[2]
+		for _, place := range []string{"room/0", "room/1"} {
+			payload := json.RawMessage(`{"question":"Tea?","options":["Yes","No"]}`)
+			if _, err := a.Do(t.Context(), coretest.Call(&a, core.MustPath(place), core.Author{ID: "jay"}, payload)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.Advance(25 * time.Hour)
+		for range 2 {
+			if _, err := p.endDue(t.Context()); !errors.Is(err, again) {
+				t.Error(err)
+			}
+		}
+		if events := s.Received(); len(events) != 1 || events[0].Message.Path != core.MustPath("room/1") {
+			t.Errorf("received %+v", events)
+		}
 	}
 }
 

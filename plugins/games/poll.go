@@ -118,7 +118,7 @@ func (c *createPayload) check() error {
 	return nil
 }
 
-// native returns the native polls of a place's interface. ok is false in private chats.
+// native returns the native polls of a place's interface. ok is false if it has none, and in private chats.
 func (p *Plugin) native(place core.Path, private bool) (n native, ok bool) {
 	for _, text := range p.config.Native {
 		n, err := parseNative(text)
@@ -284,7 +284,8 @@ func ofPoll(kind string, place core.Path, number int) string {
 	return kind + place.String() + "#" + strconv.Itoa(number)
 }
 
-// polls returns the polls of a place, or of all places for the zero Path, oldest first.
+// polls returns the polls of a place, or of all places for the zero Path, oldest first. It leaves out those that
+// cannot be decoded.
 func (p *Plugin) polls(ctx context.Context, place core.Path) ([]poll, error) {
 	items, err := p.host.Items.List(ctx, place)
 	if err != nil {
@@ -297,7 +298,8 @@ func (p *Plugin) polls(ctx context.Context, place core.Path) ([]poll, error) {
 		}
 		one := poll{item: i}
 		if err := i.Decode(&one); err != nil {
-			return nil, err
+			p.host.Log.Error("poll left out", "path", i.Path, "err", err)
+			continue
 		}
 		list = append(list, one)
 	}
@@ -395,6 +397,10 @@ func (p *Plugin) announce(ctx context.Context, o *poll) error {
 		Author: core.Author{ID: by.ID, Name: by.Name}, Time: p.host.Clock(), Private: o.Private,
 		Text: fmt.Sprintf("Poll %d is over: %s", o.Number, o.result().text()),
 	}})
+	if errors.Is(err, core.ErrBadEvent) { // it would fail again
+		p.host.Log.Error("result of a poll left out", "path", o.item.Path, "err", err)
+		err = nil
+	}
 	if err != nil {
 		return fmt.Errorf("result: %w", err)
 	}

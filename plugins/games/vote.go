@@ -218,7 +218,7 @@ func (p *Plugin) closePoll(ctx context.Context, c core.Call, payload closePayloa
 	person, _ := c.Path.Person(c.Author.ID) // zero for several users
 	_, isMaker, err := p.host.Items.Get(ctx, person, ofPoll(madeKey, c.Path, one.Number))
 	if err == nil && !isMaker && c.Author.Rank < core.RankModerator {
-		err = core.Errorf(core.Forbidden, "Only who made the poll, or a moderator, can close it.")
+		err = core.Errorf(core.Forbidden, "Only its maker or a moderator can close the poll.")
 	}
 	if err == nil {
 		err = p.close(ctx, &one)

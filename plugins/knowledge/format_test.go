@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"synthbot/core/outbound"
+	"synthbot/core/passage"
 	"synthbot/plugins/knowledge/cut"
 )
 
@@ -180,6 +181,27 @@ func TestWeb(t *testing.T) {
 	text = "<h1>Hours</h1><p>We open at ten.</p>"
 	if sum := synced(t, p); sum.Changed != 1 || sum.Removed != 0 {
 		t.Errorf("changed: %+v", sum)
+	}
+}
+
+// TestOldItemsOfAFeed: of the items that the feed no longer lists, the newest are kept.
+func TestOldItemsOfAFeed(t *testing.T) {
+	p := made(t, Config{Sources: []Source{{Name: "news", Feed: "https://example.org/feed"}}})
+	p.takeDue(p.config.Sources[0].Feed) // it is not read now
+	known := make(map[string]passage.Document)
+	for i := range 2 * maxKeptItems {
+		name := fmt.Sprint("https://example.org/", i)
+		known[name] = passage.Document{Name: name, Link: name, Time: time.Unix(int64(i), 0)}
+	}
+	r := &sourceReader{Plugin: p, source: &p.config.Sources[0], sum: &Summary{}}
+	files := r.feed(t.Context(), known)
+	for _, f := range files {
+		if known[f.name].Time.Unix() < maxKeptItems {
+			t.Fatalf("%s is kept", f.name)
+		}
+	}
+	if len(files) != maxKeptItems {
+		t.Errorf("%d are kept", len(files))
 	}
 }
 

@@ -29,6 +29,19 @@ func made(t testing.TB, c Config) *Plugin {
 	return p
 }
 
+// TestShortDocument: other forms of its words find a document that is too short to tell its language.
+func TestShortDocument(t *testing.T) {
+	dir := t.TempDir()
+	p := made(t, Config{Sources: []Source{{Name: "s", Path: dir}}})
+	write(t, dir, map[string]string{"fees.md": "Fees are refunded within 14 days."})
+	synced(t, p)
+	for _, words := range []string{"refund", "fee", "refunded"} {
+		if found, err := p.find(t.Context(), []string{"s"}, words, "", 1); err != nil || len(found) != 1 {
+			t.Errorf("%s: %+v, %v", words, found, err)
+		}
+	}
+}
+
 // write writes files, by name.
 func write(t testing.TB, dir string, files map[string]string) {
 	t.Helper()

@@ -24,6 +24,7 @@
 package knowledge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -144,6 +145,11 @@ func (p *Plugin) find(
 		return nil, fmt.Errorf("find: %w", err)
 	}
 	return found, nil
+}
+
+// languageOf returns the language whose stems index a text: the bot's if the text is too short or mixed to tell.
+func (p *Plugin) languageOf(text string) string {
+	return cmp.Or(p.language.LanguageOf(text), p.host.Language)
 }
 
 // findLanguages lists the languages of all documents, and caches them.

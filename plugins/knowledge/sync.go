@@ -259,8 +259,8 @@ func (r *sourceReader) folder() (files []file, err error) {
 }
 
 // readerVersion is part of all stamps. A new value makes all documents be read again; change it when they are
-// cut differently.
-const readerVersion = "2"
+// cut or stemmed differently.
+const readerVersion = "3"
 
 func (r *sourceReader) readFile(ctx context.Context, name string) (string, error) {
 	f, err := os.Open(name)
@@ -301,7 +301,7 @@ func (r *sourceReader) readOne(ctx context.Context, f file) error {
 	if err != nil {
 		r.sum.Faults = append(r.sum.Faults, r.source.Name+"/"+f.name+": "+err.Error())
 	} else {
-		d.Language = r.language.LanguageOf(text)
+		d.Language = r.languageOf(text)
 		base := path.Base(f.name)
 		title := strings.NewReplacer("-", " ", "_", " ").Replace(strings.TrimSuffix(base, path.Ext(base)))
 		d.Passages = cut.Passages(text, title, func(block string) (drops bool) {

@@ -153,7 +153,7 @@ func (e *Entry) stamp() string { return fmt.Sprint(readerVersion, e.Question != 
 func (p *Plugin) index(ctx context.Context, e Entry) error {
 	p.languages.Store(nil)
 	return p.host.Passages.PutDocuments(ctx, taughtIn(e.Group), passage.Document{
-		Name: e.ID, Stamp: e.stamp(), Language: p.language.LanguageOf(e.Text), Time: e.Time,
+		Name: e.ID, Stamp: e.stamp(), Language: p.languageOf(e.Text), Time: e.Time,
 		Passages: cut.Passages(e.Text, e.Question, nil),
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -18,6 +19,7 @@ import (
 	"synthbot/core/document"
 	"synthbot/core/outbound"
 	"synthbot/core/passage"
+	"synthbot/core/sorting"
 	"synthbot/core/txt"
 	"synthbot/plugins/knowledge/cut"
 )
@@ -27,7 +29,7 @@ const (
 	maxPageBody  = 8 << 20 // bytes of an answer
 	maxRedirects = 5
 	maxItems     = 200  // of a feed
-	maxKeptItems = 2000 // of a feed, including older ones that it no longer lists
+	maxKeptItems = 2000 // of a feed, including the newest ones that it no longer lists
 )
 
 // get fetches an address, and returns the body with its media type; "" if unknown.
@@ -192,11 +194,12 @@ func (r *sourceReader) feed(ctx context.Context, known map[string]passage.Docume
 			}
 		}
 	}
-	for name, d := range known {
-		isListed := func(f file) bool { return f.name == name }
-		if d.Link != "" && !slices.Contains(r.source.URLs, name) && !slices.ContainsFunc(files, isListed) &&
+	newestFirst := func(a, b passage.Document) int { return b.Time.Compare(a.Time) }
+	for _, d := range sorting.Sorted(maps.Values(known), newestFirst) {
+		isListed := func(f file) bool { return f.name == d.Name }
+		if d.Link != "" && !slices.Contains(r.source.URLs, d.Name) && !slices.ContainsFunc(files, isListed) &&
 			len(files) < maxKeptItems {
-			files = append(files, file{name: name, stamp: d.Stamp})
+			files = append(files, file{name: d.Name, stamp: d.Stamp})
 		}
 	}
 	return files

@@ -72,16 +72,17 @@ func (p *Plugin) remember(ctx context.Context, c command.Call) (string, error) {
 	if text == "" {
 		return "", core.Errorf(core.Invalid, "Say what: `/remember text`, or reply `/remember` to a message.")
 	} else if len([]rune(text)) > textMax {
-		return "", core.Errorf(core.Invalid, "That is too long to remember; %d characters are the most.", textMax)
+		return "", core.Errorf(core.Invalid, "That is too long; at most %d characters are possible.", textMax)
 	}
+	const importance = 5
 	f, err := p.host.Facts.SaveFact(ctx, core.Fact{
-		Text: text, About: about, Importance: 5, Language: languageOr(p.host.Language, c.Locale), Origin: c.Path,
-		By: by, Rank: rank,
+		Text: text, About: about, Importance: importance, Language: languageOr(p.host.Language, c.Locale),
+		Origin: c.Path, By: by, Rank: rank,
 	})
 	if err != nil {
 		return "", forUsers("", err)
 	}
-	c.NoteDone(saveName, savePayload{Text: f.Text, Importance: 3}, saved(f))
+	c.NoteDone(saveName, savePayload{Text: f.Text, Importance: importance}, saved(f))
 	return fmt.Sprintf("I will remember that (`%s`).", f.ID), nil
 }
 

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -60,6 +61,12 @@ func TestRememberThis(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := command.Call{Path: place, Author: jay, Person: core.MustPath("room/@user/jay"), Target: "m7", Args: map[string]string{}}
+	noted := savePayload{}
+	c.Noted = func(s core.Step, _ core.Result) {
+		if err := json.Unmarshal(s.Payload, &noted); err != nil {
+			t.Error(err)
+		}
+	}
 	for _, given := range []string{"", "my bike is red"} {
 		c.Args["text"] = given
 		if _, err := p.remember(t.Context(), c); err != nil {
@@ -72,6 +79,9 @@ func TestRememberThis(t *testing.T) {
 	}
 	if f := found[1]; f.Text != "I live in Rome" || f.By != core.MustPath("room/@user/ann") || len(f.About) != 1 || f.About[0] != f.By || f.Origin != place {
 		t.Errorf("%+v", f)
+	}
+	if noted.Text != found[0].Text || noted.Importance != found[0].Importance {
+		t.Errorf("noted %+v, stored %+v", noted, found[0])
 	}
 	c.Target, c.Args["text"] = "", strings.Repeat("x", textMax+1)
 	if _, err := p.remember(t.Context(), c); err == nil {

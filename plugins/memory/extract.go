@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	overdueDelay  = 10 * time.Second // before a conversation that was overdue at the start is read
+	overdueDelay  = 10 * time.Second // between two conversations that were overdue at the start
 	retryDelay    = time.Hour        // after an engine failed
 	markTimeout   = 5 * time.Second  // for storing the mark after a reading, also when the bot stops
 	maxUnreadTime = 48 * time.Hour   // since the last message of a place that was never read

@@ -133,6 +133,35 @@ func TestWritten(t *testing.T) {
 	}
 }
 
+// picky is a store that never stores items of a user.
+type picky struct {
+	core.Items
+	user string
+}
+
+func (p picky) Put(ctx context.Context, item core.Item) (uint64, error) {
+	if strings.HasSuffix(item.Path.String(), p.user) {
+		return 0, fmt.Errorf("%w: too large", core.ErrBadEvent)
+	}
+	return p.Items.Put(ctx, item)
+}
+
+// TestUnstorable: an item that can never be stored does not block those behind it.
+func TestUnstorable(t *testing.T) {
+	s := plugintest.NewHarness(t, "moderation")
+	s.Items = picky{s.Items, "/p0"}
+	p := gated(t, s, limits.Config{Group: limits.Rate{Count: 1, Per: time.Hour}})
+	for i := range 3 {
+		for range 2 {
+			p.Judge(says("1", fmt.Sprint("p", i), "hi"), false)
+		}
+	}
+	run(t, p)
+	if n := strings.Count(disk(t, s), `"what":"limited"`); n != 2 || len(p.records.queue.items) != 0 {
+		t.Errorf("%d are written, %d wait", n, len(p.records.queue.items))
+	}
+}
+
 // fullDisk is a store that cannot be written for a while.
 type fullDisk struct {
 	core.Items

@@ -139,7 +139,12 @@ func (r *records) flushItems(ctx context.Context) queue {
 	r.queue = queue{}
 	r.mu.Unlock()
 	for i, item := range q.items {
-		if err := r.put(ctx, item); err != nil {
+		err := r.put(ctx, item)
+		if errors.Is(err, core.ErrBadEvent) { // it can never be stored
+			r.host.Log.Error("an item of the log is dropped", "path", item.Path, "err", err)
+			continue
+		}
+		if err != nil {
 			r.host.Log.Error("the log is not written yet", "err", err)
 			r.mu.Lock()
 			r.queue.items = append(q.items[i:], r.queue.items...)

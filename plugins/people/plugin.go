@@ -247,7 +247,7 @@ func (p *Plugin) update(ctx context.Context, c core.Call, u updatePayload) (core
 		return core.Result{}, err
 	}
 	if len(records) >= sourcesMax && !slices.ContainsFunc(records, func(r record) bool { return r.key == key }) {
-		return core.Result{}, core.Errorf(core.Forbidden, "enough people have said something about them")
+		return core.Result{}, core.Errorf(core.Forbidden, "too many people have said something about them already")
 	}
 	if err := p.spend(ctx, by); err != nil {
 		return core.Result{}, err

@@ -45,65 +45,64 @@
 //	Jay @ room/2> text      in another place; other/1 is another interface's
 //	Jay> /name args         calls a command
 //	press LABEL             the last speaker presses the newest button of that label
-//	clock +90m              time goes by; with a date (RFC 3339), until then.
-//	                        As a script's first line a date says when it begins.
-//	stop, start, restart    the bot's life ends, begins; database and plugins are
-//	                        opened anew, and nothing else is remembered
+//	clock +90m              moves the clock forward, or to a date (RFC 3339). A date in
+//	                        the script's first line is the time at which it begins
+//	stop, start, restart    stops or starts the bot, with the same database
 //
-// Words in the parentheses, separated by commas, say how something is said:
-// private, aside (not to the bot), admin (an admin from the beginning),
-// moderator (there and then), bot (the author is a bot), voice, reply (to what the bot
-// said last), reply NAME (to what they said last), locale TAG, file NAME (a file of the script is attached), edit
-// (the speaker's last message now says this), delete (it is gone), react (the text is the
-// emoji put on what the bot said last), forwards (what somebody else said), presses (the button of that label, in
-// this place or anywhere).
-// A person's id is their name in small letters, so Jay is room/@user/jay.
+// Words in the parentheses, separated by commas, say how somebody speaks or acts:
+// private, aside (not to the bot), admin (from the beginning of the script),
+// moderator (of this message), bot (the author is a bot), voice, reply (to the bot's
+// last message), reply NAME (to that user's last message), locale TAG, file NAME
+// (attaches a file of the script), edit (changes the speaker's last message), delete
+// (deletes it), react (the text is an emoji on the bot's last message), forwards (the
+// text is by somebody else), presses (the button with that label, here or anywhere).
+// A user's id is their name in lower case, so Jay is room/@user/jay.
 //
-// # What the model answers
+// # Answers of the model
 //
-//	model< {"actions":…}    to the next question, word by word
-//	says< text              a plan that says this
-//	does< NAME {…}          a plan of this action
+//	model< {"actions":…}    answers the next question with this text
+//	says< text              a plan that sends this text
+//	does< NAME {…}          a plan with this action
 //	fails< retry_later      an error of the engine: a llm.ErrorKind, or none
 //	                        for core.ErrNoEngine
 //
-// The model waits for its line: the lines between are what people see while it
-// thinks. Plugins ask the same model; who asked first is answered first.
+// A question waits for such a line; the lines before it see what the bot shows
+// meanwhile. Plugins ask the same model, and questions are answered in their order.
 //
-// # What is expected
+// # Expected output
 //
-//	bot= text               the next message in the place of the last event: exactly;
-//	bot~ regexp             or so that it matches. bot @ PLACE= for another place
-//	edit= text              a message that was there says this now
-//	whisper= text           shown to one person alone, who pressed a button
-//	tell @ PATH= text       what the plugin sent to a place or a person
-//	admins= text            what the plugin sent to the admins
-//	file= NAME | caption    the file that the plugin sent to the place
-//	nothing                 nothing of all this is left that was not expected
-//	anything                whatever is left, it is as it should be
-//	prompt~ regexp          the question that the model is asked, or was asked last,
-//	prompt! regexp          holds this (as it is sent: JSON); or does not
-//	rules~, rules!          so do its instructions, with the actions on offer
-//	asked N                 how many questions there were since the last asked, or the start
+//	bot= text               the next message in the place of the last event is this text
+//	bot~ regexp             it matches. bot @ PLACE= is for another place
+//	edit= text              a message was changed to this text
+//	whisper= text           was shown only to the user who pressed a button
+//	tell @ PATH= text       was sent by the plugin to a place or a user
+//	admins= text            was sent by the plugin to the admins
+//	file= NAME | caption    was sent by the plugin as a file to the place
+//	nothing                 there is no further output
+//	anything                accepts all further output
+//	prompt~ regexp          the model's present or last question, as JSON, matches
+//	prompt! regexp          it does not match
+//	rules~, rules!          the same for its system prompt, with the available actions
+//	asked N                 the number of questions since the last asked, or the start
 //
-// Order counts for each kind and place. What was said and not expected is an
-// error when the next thing happens. A named group of a regexp that matched,
-// (?P<code>[0-9]+), sets the variable ${code}. With -update-scripts what is
-// wrong behind '=' is written anew, and what was not expected is added.
+// The order counts within each kind and place. Output that was not expected before
+// the next event is an error. A named group of a regexp that matched,
+// (?P<code>[0-9]+), sets the variable ${code}. With -update-scripts, wrong texts after
+// '=' are replaced, and output that was not expected is added.
 //
-// # Settings, before anything happens
+// # Settings, before the first event
 //
-//	zone Europe/Rome        the bot's; else UTC
-//	language it             the bot's; else en
-//	share room/1 room/2     places that see each other's talk
-//	buttons off             the interface has none
-//	engine none             plugins have no model to ask (turns still do)
+//	zone Europe/Rome        the bot's time zone; default: UTC
+//	language it             the bot's language; default: en
+//	share room/1 room/2     places that see each other's messages
+//	buttons off             the interface has no buttons
+//	engine none             plugins cannot ask a model; turns still can
 //
 // # Time
 //
-// A script runs in a bubble of testing/synctest: nothing waits in truth, timers
-// fire when the script moves the clock, and before each line everything that
-// can run has come to rest. In there a plugin can neither use the network nor
-// start processes. Where it must, [Live] runs the script outside: then Clock
-// moves, but timers do not, and a line waits until its condition holds.
+// A script runs in a testing/synctest bubble: pauses take no real time, timers fire
+// when the script moves the clock, and each line begins when nothing else can run.
+// In the bubble a plugin can neither use the network nor start processes. With [Live],
+// the script runs outside of it: the clock command then moves the bot's clock but no
+// timers, and a line waits until its condition is met.
 package plugintest

@@ -23,7 +23,7 @@ type Harness struct {
 	clock clock
 	mu    sync.Mutex
 	inbox []core.Event
-	desk  []string
+	sent  []string
 	files []core.Upload
 	lists int
 
@@ -113,14 +113,14 @@ func (s *Harness) NotifyAdmins(text string) { s.note("admins: " + text) }
 func (s *Harness) note(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.desk = append(s.desk, text)
+	s.sent = append(s.sent, text)
 }
 
 // Sent returns the texts that the plugin sent to places, users and admins, as "PATH: text" or "admins: text".
 func (s *Harness) Sent() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.desk)
+	return slices.Clone(s.sent)
 }
 
 // SendFile implements core.Messenger.

@@ -76,56 +76,56 @@ func (i items) List(ctx context.Context, root core.Path) ([]core.Item, error) {
 	return i.db.Items(i.plugin).List(ctx, root)
 }
 
-// desk is a core.Messenger that records what is sent.
-type desk struct {
-	script *Script
-	mu     sync.Mutex
-	told   []utterance
-	files  int
+// messenger is a core.Messenger that records what is sent.
+type messenger struct {
+	script   *Script
+	mu       sync.Mutex
+	recorded []utterance
+	files    int
 }
 
-func (d *desk) note(u utterance) {
-	d.mu.Lock()
-	d.told = append(d.told, u)
-	d.mu.Unlock()
-	d.script.poke()
+func (m *messenger) note(u utterance) {
+	m.mu.Lock()
+	m.recorded = append(m.recorded, u)
+	m.mu.Unlock()
+	m.script.poke()
 }
 
 // take returns what was recorded since the last call.
-func (d *desk) take() []utterance {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	told := d.told
-	d.told = nil
-	return told
+func (m *messenger) take() []utterance {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := m.recorded
+	m.recorded = nil
+	return all
 }
 
 // Tell implements core.Messenger.
-func (d *desk) Tell(_ context.Context, to core.Path, text string) error {
-	d.note(utterance{kind: "tell", place: to, text: text})
+func (m *messenger) Tell(_ context.Context, to core.Path, text string) error {
+	m.note(utterance{kind: "tell", place: to, text: text})
 	return nil
 }
 
 // NotifyAdmins implements core.Messenger.
-func (d *desk) NotifyAdmins(text string) { d.note(utterance{kind: "admins", text: text}) }
+func (m *messenger) NotifyAdmins(text string) { m.note(utterance{kind: "admins", text: text}) }
 
 // SendFile implements core.Messenger.
-func (d *desk) SendFile(ctx context.Context, parts core.Deliveries, n int, what core.Sent, f core.Upload) error {
+func (m *messenger) SendFile(ctx context.Context, parts core.Deliveries, n int, what core.Sent, f core.Upload) error {
 	return parts.Send(ctx, n, what, func(context.Context, string) (string, error) {
 		text := f.Name
 		if what.Text != "" {
 			text += " | " + what.Text
 		}
-		d.note(utterance{kind: "file", place: what.Path, text: text})
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.files++
-		return fmt.Sprintf("file-%d", d.files), nil
+		m.note(utterance{kind: "file", place: what.Path, text: text})
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.files++
+		return fmt.Sprintf("file-%d", m.files), nil
 	})
 }
 
 // Link implements core.Messenger.
-func (d *desk) Link(place core.Path, id string) string { return link(place, id) }
+func (m *messenger) Link(place core.Path, id string) string { return link(place, id) }
 
 // link is the address of a message in a room.
 func link(place core.Path, id string) string {
@@ -133,7 +133,7 @@ func link(place core.Path, id string) string {
 }
 
 // IsAdmin implements core.Messenger.
-func (d *desk) IsAdmin(person core.Path) bool { return slices.Contains(d.script.admins, person) }
+func (m *messenger) IsAdmin(person core.Path) bool { return slices.Contains(m.script.admins, person) }
 
 // content returns a file of the script.
 func (s *Script) content(name string) ([]byte, bool) {

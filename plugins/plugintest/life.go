@@ -92,7 +92,7 @@ func (s *Script) populate(l *life, in core.Inbox) error {
 func (s *Script) host(l *life, name string, in core.Inbox) core.Host {
 	h := core.Host{
 		Name: name, Log: s.log.With("plugin", name), Clock: s.Now, Language: s.language,
-		Items: items{l.db, name}, Zones: items{l.db, "zones"}, Facts: l.db, Passages: memory.Passages(l.db.DB), Inbox: in, Reader: l.db, Asker: s.model, Messenger: s.desk,
+		Items: items{l.db, name}, Zones: items{l.db, "zones"}, Facts: l.db, Passages: memory.Passages(l.db.DB), Inbox: in, Reader: l.db, Asker: s.model, Messenger: s.messenger,
 		Speak: speak,
 		Changed: func() {
 			select {

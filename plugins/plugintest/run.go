@@ -38,8 +38,8 @@ type builder struct {
 	make func(h core.Host, table []byte, getenv func(string) string) (core.Plugin, error)
 }
 
-// Of adds a plugin, named as its package is. Its Config is read from the
-// script's config.toml or, where that is there, NAME.toml.
+// Of adds a plugin with the name of its package. Its Config is read from the
+// script's file NAME.toml or, if it is the only plugin, config.toml.
 func Of[C any, P core.Plugin](make func(core.Host, C) (P, error)) Option {
 	t := reflect.TypeFor[P]()
 	for t.Kind() == reflect.Pointer {

@@ -38,13 +38,13 @@ type Script struct {
 	buttons  bool
 	engine   bool
 
-	world  *life // nil: the bot is stopped
-	lived  bool  // the bot was started before
-	model  *model
-	desk   *desk
-	rooms  map[string]*coretest.Room
-	admins []core.Path
-	stir   chan struct{} // something happened
+	world     *life // nil: the bot is stopped
+	lived     bool  // the bot was started before
+	model     *model
+	messenger *messenger
+	rooms     map[string]*coretest.Room
+	admins    []core.Path
+	stir      chan struct{} // something happened
 
 	count   int // of events
 	speaker *line
@@ -79,7 +79,7 @@ func newScript(t *testing.T, p *plan, file string, archive *txtar.Archive, lines
 		last: make(map[string]string), heard: make(map[string]string),
 	}
 	s.clock.set(begins)
-	s.model, s.desk = &model{stir: s.poke}, &desk{script: s}
+	s.model, s.messenger = &model{stir: s.poke}, &messenger{script: s}
 	s.room("room")
 	for i := range lines {
 		l := &lines[i]
@@ -130,7 +130,7 @@ func (s *Script) caught() {
 	}
 }
 
-// Var returns a variable's value, "" where there is none.
+// Var returns a variable's value, or "" if it is not set.
 func (s *Script) Var(name string) string { return s.vars[name] }
 
 // Set sets a variable.
@@ -248,7 +248,7 @@ func (s *Script) listen() {
 			}
 		}
 	}
-	s.said = append(s.said, s.desk.take()...)
+	s.said = append(s.said, s.messenger.take()...)
 }
 
 // quiet fails if there is output that was not expected.

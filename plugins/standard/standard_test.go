@@ -171,14 +171,14 @@ func FuzzEndpoint(f *testing.F) {
 	})
 }
 
-// desk is a Desk that can carry nothing, or cannot be reached.
-type desk struct {
+// failingMessenger is a Messenger whose SendFile fails.
+type failingMessenger struct {
 	core.Messenger
 	err error
 }
 
-func (d desk) SendFile(context.Context, core.Deliveries, int, core.Sent, core.Upload) error {
-	return d.err
+func (m failingMessenger) SendFile(context.Context, core.Deliveries, int, core.Sent, core.Upload) error {
+	return m.err
 }
 
 func TestPicturesThatCannotBeSentAreWords(t *testing.T) {
@@ -193,7 +193,7 @@ func TestPicturesThatCannotBeSentAreWords(t *testing.T) {
 		{errors.New("odd"), 0, true},
 	} {
 		s := plugintest.NewHarness(t, "standard")
-		s.Host.Messenger = desk{s.Host.Messenger, tc.err}
+		s.Host.Messenger = failingMessenger{s.Host.Messenger, tc.err}
 		p, err := New(s.Host, Config{Actions: []string{"display"}})
 		if err != nil {
 			t.Fatal(err)

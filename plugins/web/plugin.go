@@ -32,7 +32,7 @@ type Plugin struct {
 	search *http.Client                  // nil: no search server is configured
 	base   *url.URL                      // of the search server
 	known  *recent.Shared[string, *page] // cache, by address
-	turns  chan struct{}                 // holds a token for each page that is being read
+	slots  chan struct{}                 // holds a token for each page that is being read
 }
 
 const (
@@ -45,7 +45,7 @@ func New(h core.Host, c Config) (*Plugin, error) { return build(h, c, nil) }
 
 // build is New with another resolver of host names.
 func build(h core.Host, c Config, lookup func(context.Context, string) ([]netip.Addr, error)) (*Plugin, error) {
-	p := &Plugin{conf: c, host: h, turns: make(chan struct{}, atOnce), known: recent.NewShared[string, *page](maxKnown)}
+	p := &Plugin{conf: c, host: h, slots: make(chan struct{}, atOnce), known: recent.NewShared[string, *page](maxKnown)}
 	p.pages = outbound.New(outbound.Options{
 		Allow: p.conf.Allow, Timeout: p.conf.Timeout, MaxBody: p.conf.MaxBody, Redirects: maxRedirects, Elsewhere: true,
 		Lookup: lookup,

@@ -116,6 +116,18 @@ func TestHugeNumbersAreDrawn(t *testing.T) {
 	}
 }
 
+// TestTicksEncloseTheValues: with different labels, and even if the values are so close that the step between two
+// ticks could be 0.
+func TestTicksEncloseTheValues(t *testing.T) {
+	for _, span := range [][2]float64{{0, 5e-324}, {-5e-324, 5e-324}, {0, 1e-9}, {1, 1}, {-1e15, 1e15}} {
+		ticks := roundTicks(span[0], span[1])
+		first, last := ticks[0].value, ticks[len(ticks)-1].value
+		if !(first <= span[0] && last >= span[1] && first < last) || ticks[0].label == ticks[1].label {
+			t.Errorf("%v: %v", span, ticks)
+		}
+	}
+}
+
 func TestManyPointsAreDrawn(t *testing.T) {
 	var points []string
 	for i := range 5000 {

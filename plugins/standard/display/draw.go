@@ -224,7 +224,8 @@ func (p *plot) xTicks() []tick {
 
 // roundTicks returns about five round numbers that enclose an interval.
 func roundTicks(low, high float64) []tick {
-	if high-low <= math.Abs(high)*1e-12 {
+	const smallest = 1e-300 // below, the step between two ticks can be 0
+	if high-low <= max(math.Abs(high)*1e-12, smallest) {
 		low, high = low-1, high+1
 	}
 	step := math.Pow(10, math.Floor(math.Log10((high-low)/4)))

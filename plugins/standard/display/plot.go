@@ -243,7 +243,7 @@ func (p *plot) point(s *series, i int) string {
 // formatNumber writes a number with no more digits than a person wants to read.
 func formatNumber(f float64) string {
 	s := fmt.Sprintf("%.6g", f)
-	if strings.Contains(s, "e") {
+	if strings.Contains(s, "e+") {
 		s = fmt.Sprintf("%.0f", f)
 	}
 	return s
