@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -267,6 +268,22 @@ func TestStatesAndUse(t *testing.T) {
 	}
 	use.Calls, use.In, use.Out = 2, 20, 10
 	want(t, "use", uses, []Use{nobody, use})
+}
+
+// TestUnreadableUse checks that counters of which only a part can be read begin again.
+func TestUnreadableUse(t *testing.T) {
+	db := openWith(t, t.TempDir(), Options{Log: slog.New(slog.DiscardHandler)})
+	use := Use{Day: "2026-11-20", Person: jay, Engine: "home", Calls: 1}
+	value := []byte{1, 1, 8, 2, 9} // four calls, and a field that is cut off
+	err := db.update(t.Context(), func(t *tx) { t.bucket(bucketUsage).Put(usageKey(use), value) })
+	if err := errors.Join(err, <-db.AddUse(use)); err != nil {
+		t.Fatal(err)
+	}
+	uses, err := db.Uses(t.Context(), use.Day, use.Day)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "use", uses, []Use{use})
 }
 
 func TestKnowledgeMoves(t *testing.T) {
