@@ -102,7 +102,7 @@ type plan struct {
 
 func (s *subject) planKey() []byte { return []byte(metaForget + s.path.String()) }
 
-// loadPlan loads the plan of an interrupted Forget, if there is one. If it cannot be read, Forget begins anew.
+// loadPlan loads the plan of an interrupted Forget, if there is one. If it cannot be read, Forget starts over.
 func (s *subject) loadPlan(v *view) {
 	value := v.bucket(bucketMeta).Get(s.planKey())
 	if value == nil {

@@ -59,8 +59,9 @@ func (s *subject) loadHeads(v *view) error {
 // find finds what belongs to the subject, beginning with the plan of an interrupted Forget.
 func (s *subject) find() error {
 	err := s.db.view(s.ctx, func(v *view) error {
-		s.loadPlan(v)
-		return s.loadHeads(v)
+		err := s.loadHeads(v)
+		s.loadPlan(v) // of the path where a place is now
+		return err
 	})
 	if err != nil {
 		return err
