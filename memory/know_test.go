@@ -294,6 +294,14 @@ func TestKnowledgeMoves(t *testing.T) {
 	save(t, db, core.Fact{Text: "said in the topic", Origin: topic})
 	setState(t, db, group, core.State{Topic: "tea"})
 	db.Items("bio").Put(t.Context(), core.Item{Path: topic, Key: "k", Value: json.RawMessage(`1`)})
+	today, old := db.clock().Format(time.DateOnly), "2020-01-01"
+	before := []Use{
+		{Day: today, Person: group, Engine: "e", Calls: 1}, {Day: today, Person: super, Engine: "e", Calls: 2},
+		{Day: today, Person: topic, Engine: "e", Calls: 4}, {Day: old, Person: group, Engine: "e", Calls: 8},
+	}
+	if err := <-db.AddUse(before...); err != nil {
+		t.Fatal(err)
+	}
 	if err := db.Commit(t.Context(), &core.Batch{Change: []core.Event{{Kind: core.KindMigration,
 		Message: core.Message{Path: group}, To: super}}}); err != nil {
 		t.Fatal(err)
@@ -302,6 +310,13 @@ func TestKnowledgeMoves(t *testing.T) {
 	for _, see := range []core.Path{topic, moved} {
 		want(t, "memories", len(recall(t, db, core.FactQuery{Text: "said", See: []core.Path{see}})), 2)
 	}
+	uses, err := db.Uses(t.Context(), old, today)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "uses", uses, []Use{
+		before[3], {Day: today, Person: super, Engine: "e", Calls: 3}, {Day: today, Person: moved, Engine: "e", Calls: 4},
+	})
 	s, err := stateIn(t, db, super)
 	want(t, "state", s.Topic, "tea")
 	_, ok, err2 := db.Items("bio").Get(t.Context(), moved, "k")
