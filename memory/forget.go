@@ -55,8 +55,9 @@ func (db *DB) continueForgets(ctx context.Context) (erase func()) {
 	err = db.view(ctx, func(v *view) (err error) {
 		for key := range v.bucket(bucketMeta).prefixed([]byte(metaForget)) {
 			var path core.Path
-			if failed := path.UnmarshalText(key[len(metaForget):]); failed != nil {
-				err = errors.Join(err, failed)
+			bad := path.UnmarshalText(key[len(metaForget):])
+			if bad != nil {
+				err = errors.Join(err, bad)
 				continue
 			}
 			s := newSubject(withJobName(ctx, "forget %s", path), db, path)
