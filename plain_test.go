@@ -34,14 +34,14 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"admin/page":          2551,
-	"daemon":              6497,
+	"daemon":              6502,
 	"interfaces/discord":  5147,
 	"core/engine":         3616,
 	"core/engine/offline": 3076,
-	"core/turn":           5217,
-	"core/action":         3889,
+	"core/turn":           5221,
+	"core/action":         3893,
 	"interfaces/telegram": 4164,
-	"memory":              8727,
+	"memory":              8761,
 }
 
 // stiff matches wording in comments that plain English avoids.

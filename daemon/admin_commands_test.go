@@ -57,7 +57,7 @@ func TestAddedIsAnnounced(t *testing.T) {
 	b.parts.Store(&parts{Interfaces: []core.Interface{hall{}}})
 	m := core.Message{Path: core.MustPath("hall/-1"), Author: core.Author{Name: "Jay"}}
 	for _, e := range []core.Event{{Kind: core.KindMembership, Data: "removed", Message: m}, {Kind: core.KindMembership, Data: "added", Message: m}} {
-		b.announce(t.Context(), []core.Event{e})
+		b.handleReceived(t.Context(), []core.Event{e})
 	}
 	if len(sent) != 1 || !strings.HasPrefix(sent[0], "I was added to the group The Den (hall/-1) by Jay.") {
 		t.Errorf("the admins hear %q", sent)

@@ -222,8 +222,9 @@ func (a *alerts) engineHealth(name string, h engine.Health) {
 	a.set(engineCondition+name, h == engine.HealthGood, text)
 }
 
-// announce alerts the admins when the bot was added to a group.
-func (b *Bot) announce(ctx context.Context, events []core.Event) {
+// handleReceived alerts the admins when the bot was added to a group, and drops what memory holds about a place that
+// moved.
+func (b *Bot) handleReceived(ctx context.Context, events []core.Event) {
 	for i := range events {
 		e := &events[i]
 		if e.Kind == core.KindMembership && e.Data == "added" && !e.Message.Private {
@@ -233,6 +234,10 @@ func (b *Bot) announce(ctx context.Context, events []core.Event) {
 			}
 			const text = "I was added to the group %s%s. To keep me out of it, add it to access.deny."
 			b.alerts.report(fmt.Sprintf(text, host{b}.nameWithPath(ctx, e.Message.Path), by))
+		}
+		if e.Kind == core.KindMigration {
+			b.Data.usage.invalidate()
+			b.workers.sharing.refresh("")
 		}
 	}
 }

@@ -45,7 +45,7 @@ func (b *Bot) turnOptions(p *parts) turn.Options {
 				i := p.interfaceAt(place)
 				return i != nil && !b.workers.sharing.serves(i)
 			},
-			Received: b.announce,
+			Received: b.handleReceived,
 			Asked: func(people []core.Path, perMinute int) {
 				for _, user := range people {
 					used(user, strconv.Itoa(perMinute))

@@ -31,10 +31,10 @@ type batch struct {
 	size    int
 
 	epoch writeEpoch
-	ended []core.TurnID // the turns that this batch ends
+	ended []core.TurnID // the turns that this batch ends; of those in Answered, only the muted ones
 	muted []core.TurnID // those of them that wrote something and answer forgotten people
-	// people are the authors of what these turns answered. What a turn sent is deleted when one
-	// of them is forgotten.
+	// people are the authors of what the batch answers. What a turn sent is deleted when one of
+	// them is forgotten.
 	people []string
 }
 

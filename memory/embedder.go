@@ -227,14 +227,14 @@ func (v *view) numbersFrom(from uint64) iter.Seq[uint64] {
 func (v *view) passagesWithVector(model string, length int, from uint64) map[uint64]bool {
 	done := make(map[uint64]bool)
 	for _, origin := range v.placesIn(bucketDocuments, core.Path{}) {
-		digits := length
+		dimensions := length
 		for number, value := range v.numbers(bucketVectors, placeKey(origin), 0) {
 			if one, err := decodeVector(value, number); err == nil && length == 0 {
-				digits = len(one.components)
+				dimensions = len(one.components)
 			}
 			break
 		}
-		tag := modelTag(model, digits) ^ coarseTag
+		tag := modelTag(model, dimensions) ^ coarseTag
 		v.facts().sketches(origin, from, tag, func(number uint64, _ []byte) { done[number] = true })
 	}
 	return done

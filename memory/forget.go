@@ -55,20 +55,22 @@ func (db *DB) continueForgets(ctx context.Context) (erase func()) {
 	err = db.view(ctx, func(v *view) (err error) {
 		for key := range v.bucket(bucketMeta).prefixed([]byte(metaForget)) {
 			var path core.Path
-			failed := path.UnmarshalText(key[len(metaForget):])
+			bad := path.UnmarshalText(key[len(metaForget):])
+			if bad != nil {
+				err = errors.Join(err, bad)
+				continue
+			}
 			s := newSubject(withJobName(ctx, "forget %s", path), db, path)
 			s.continued = true
-			failed = errors.Join(failed, s.loadPlan(v))
+			s.loadPlan(v)
 			isRunning := slices.ContainsFunc(workers, func(w Worker) bool { return w.ID == s.Worker })
-			if failed == nil && !isRunning {
+			if !isRunning {
 				all = append(all, s)
 			}
-			err = errors.Join(err, failed)
 		}
 		return err
 	})
 	all = slices.DeleteFunc(all, func(s *subject) bool {
-		s.Worker = workerID(db)
 		failed := s.begin()
 		if failed != nil {
 			s.end()
@@ -101,13 +103,15 @@ type plan struct {
 
 func (s *subject) planKey() []byte { return []byte(metaForget + s.path.String()) }
 
-// loadPlan loads the plan of an interrupted Forget, if there is one.
-func (s *subject) loadPlan(v *view) error {
+// loadPlan loads the plan of an interrupted Forget, if there is one. If it cannot be read, Forget starts over.
+func (s *subject) loadPlan(v *view) {
 	value := v.bucket(bucketMeta).Get(s.planKey())
 	if value == nil {
-		return nil
+		return
 	}
-	return json.Unmarshal(value, &s.plan)
+	if err := json.Unmarshal(value, &s.plan); err != nil {
+		v.db.logUnreadable(fmt.Errorf("plan to forget %s: %w", s.path, err))
+	}
 }
 
 func (s *subject) deleteAll() error {
@@ -179,6 +183,7 @@ func (s *subject) deleteFiles() error {
 
 // begin begins a new epoch, mutes the running turns, and takes a snapshot of the heads.
 func (s *subject) begin() error {
+	s.Worker = workerID(s.db)
 	if err := s.markInProgress(); err != nil {
 		return err
 	}

@@ -783,14 +783,16 @@ func TestForgettingAnUnreadableFact(t *testing.T) {
 	}
 }
 
-// TestAPlanThatCannotBeRead checks that the start says that somebody is not forgotten yet, and forgets others.
+// TestAPlanThatCannotBeRead checks that the start and Forget begin anew if a plan cannot be read, and that the start
+// says if it cannot know who is to be forgotten.
 func TestAPlanThatCannotBeRead(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
 	populated(t, db)
-	key := []byte(metaForget + jay.String())
+	bad := []byte(metaForget + "//")
 	err := db.update(t.Context(), func(t *tx) {
-		t.bucket(bucketMeta).Put(key, []byte("{"))
+		t.bucket(bucketMeta).Put(bad, []byte("{}"))
+		t.bucket(bucketMeta).Put([]byte(metaForget+jay.String()), []byte("{"))
 		t.bucket(bucketMeta).Put([]byte(metaForget+ann.String()), []byte("{}"))
 	})
 	if err := errors.Join(err, db.Close()); err != nil {
@@ -799,15 +801,25 @@ func TestAPlanThatCannotBeRead(t *testing.T) {
 	var log strings.Builder
 	later := openWith(t, dir, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	later.starting.Wait()
-	saying(t, errors.New(strings.TrimSpace(log.String())), "somebody is not forgotten yet")
-	var left bytes.Buffer
-	if err := later.Export(t.Context(), &left, ann); err != nil {
-		t.Fatal(err)
+	first, second, _ := strings.Cut(strings.TrimSpace(log.String()), "\n")
+	saying(t, errors.New(first), "plan to forget chat/@user/1000")
+	saying(t, errors.New(second), "somebody is not forgotten yet")
+	for _, person := range []core.Path{jay, ann} {
+		var left bytes.Buffer
+		if err := later.Export(t.Context(), &left, person); err != nil {
+			t.Fatal(err)
+		}
+		want(t, "what is left of "+person.String(), left.String(), "")
 	}
-	want(t, "what is left of the other person", left.String(), "")
-	if err := later.update(t.Context(), func(t *tx) { t.bucket(bucketMeta).Delete(key) }); err != nil {
-		t.Fatal(err)
+	traces(t, later, "JAYSECRET")
+	err = later.update(t.Context(), func(t *tx) {
+		t.bucket(bucketMeta).Delete(bad)
+		t.bucket(bucketMeta).Put([]byte(metaForget+jay.String()), []byte("{"))
+	})
+	if err := errors.Join(err, later.Forget(t.Context(), jay)); err != nil {
+		t.Error(err)
 	}
+	want(t, "the person is being forgotten", isForgetting(t, later), false)
 }
 
 // TestATurnThatNamesTheForgotten: its journal goes, and what it sent to others stays.

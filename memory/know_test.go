@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -269,6 +270,22 @@ func TestStatesAndUse(t *testing.T) {
 	want(t, "use", uses, []Use{nobody, use})
 }
 
+// TestUnreadableUse checks that counters of which only a part can be read begin again.
+func TestUnreadableUse(t *testing.T) {
+	db := openWith(t, t.TempDir(), Options{Log: slog.New(slog.DiscardHandler)})
+	use := Use{Day: "2026-11-20", Person: jay, Engine: "home", Calls: 1}
+	value := []byte{1, 1, 8, 2, 9} // four calls, and a field that is cut off
+	err := db.update(t.Context(), func(t *tx) { t.bucket(bucketUsage).Put(usageKey(use), value) })
+	if err := errors.Join(err, <-db.AddUse(use)); err != nil {
+		t.Fatal(err)
+	}
+	uses, err := db.Uses(t.Context(), use.Day, use.Day)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "use", uses, []Use{use})
+}
+
 func TestKnowledgeMoves(t *testing.T) {
 	db := open(t, t.TempDir())
 	super := core.MustPath("chat/super")
@@ -277,6 +294,14 @@ func TestKnowledgeMoves(t *testing.T) {
 	save(t, db, core.Fact{Text: "said in the topic", Origin: topic})
 	setState(t, db, group, core.State{Topic: "tea"})
 	db.Items("bio").Put(t.Context(), core.Item{Path: topic, Key: "k", Value: json.RawMessage(`1`)})
+	today, old := db.clock().Format(time.DateOnly), "2020-01-01"
+	before := []Use{
+		{Day: today, Person: group, Engine: "e", Calls: 1}, {Day: today, Person: super, Engine: "e", Calls: 2},
+		{Day: today, Person: topic, Engine: "e", Calls: 4}, {Day: old, Person: group, Engine: "e", Calls: 8},
+	}
+	if err := <-db.AddUse(before...); err != nil {
+		t.Fatal(err)
+	}
 	if err := db.Commit(t.Context(), &core.Batch{Change: []core.Event{{Kind: core.KindMigration,
 		Message: core.Message{Path: group}, To: super}}}); err != nil {
 		t.Fatal(err)
@@ -285,6 +310,13 @@ func TestKnowledgeMoves(t *testing.T) {
 	for _, see := range []core.Path{topic, moved} {
 		want(t, "memories", len(recall(t, db, core.FactQuery{Text: "said", See: []core.Path{see}})), 2)
 	}
+	uses, err := db.Uses(t.Context(), old, today)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "uses", uses, []Use{
+		before[3], {Day: today, Person: super, Engine: "e", Calls: 3}, {Day: today, Person: moved, Engine: "e", Calls: 4},
+	})
 	s, err := stateIn(t, db, super)
 	want(t, "state", s.Topic, "tea")
 	_, ok, err2 := db.Items("bio").Get(t.Context(), moved, "k")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"synthbot/core"
 	"synthbot/memory/kv"
@@ -43,6 +44,7 @@ func (t *tx) migrate(from, to core.Path) {
 	for _, plugin := range m.bucket(bucketPlugins).prefixes(nil, nil) {
 		m.moveBelow(bucketPlugins, plugin)
 	}
+	m.moveUsage()
 	for _, origin := range m.placesIn(bucketWords, m.from) {
 		for _, id := range m.facts().factsWith(origin, termAll) {
 			if f, ok := m.facts().fact(id); ok {
@@ -127,6 +129,26 @@ func (m migration) moveBelow(bucket string, prefix []byte) {
 		m.fail(bucket, err)
 		return slices.Concat(prefix, placeKey(m.rebased(old)), rest), v
 	})
+}
+
+// moveUsage adds the counters of the place, and of all below it, to those of the new paths. Those before yesterday
+// stay: no budget depends on them.
+func (m migration) moveUsage() {
+	b, yesterday := m.bucket(bucketUsage), m.now.AddDate(0, 0, -1).Format(time.DateOnly)
+	from, to := subtree(m.from)
+	var uses []Use
+	for _, day := range b.prefixes([]byte(yesterday), nil) {
+		for k, value := range b.pairs(slices.Concat(day, from), slices.Concat(day, to)) {
+			if u, err := readUse(k, value); err == nil {
+				uses = append(uses, u)
+			}
+		}
+	}
+	for _, u := range uses {
+		b.Delete(usageKey(u))
+		u.Person = m.rebased(u.Person)
+		m.addUse(u)
+	}
 }
 
 // movePairs moves the pairs of a range, except to keys that exist already.

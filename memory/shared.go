@@ -33,7 +33,7 @@ func workerID(db *DB) int64 {
 // metaEpochs is the key, in the meta bucket, of the latest epochs (a list in JSON), which all processes apply.
 const metaEpochs = "epochs"
 
-// maxEpochs is how many epochs are stored. A process that missed one treats everybody as forgotten.
+// maxEpochs is how many epochs are stored. A process that missed older ones treats everybody as forgotten.
 const maxEpochs = 64
 
 // sharedEpoch informs other processes that somebody is being forgotten, or that this has ended.

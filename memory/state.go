@@ -76,6 +76,7 @@ func (t *tx) addUse(u Use) {
 	b.Put(key, c.out)
 }
 
+// readUse decodes counters. If their values cannot be read, it returns an error and zero counters.
 func readUse(key, value []byte) (u Use, err error) {
 	day, rest, ok := bytes.Cut(key, []byte{terminator})
 	if !ok {
@@ -86,9 +87,12 @@ func readUse(key, value []byte) (u Use, err error) {
 		return Use{}, err
 	}
 	u = Use{Day: string(day), Person: person, Engine: string(engine)}
+	counted := u
 	var c codec
-	err = c.read(value, func() { u.fields(&c) })
-	return u, err
+	if err := c.read(value, func() { counted.fields(&c) }); err != nil {
+		return u, err
+	}
+	return counted, nil
 }
 
 func (u *Use) fields(c *codec) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"maps"
 	"slices"
 
@@ -39,7 +38,7 @@ func newSubject(ctx context.Context, db *DB, path core.Path) *subject {
 		turns: make(map[core.TurnID]bool)}
 	s.plan = plan{
 		Whole: make(map[core.Path]uint64), Replies: make(map[core.Path]map[string]bool),
-		Sources: make(map[core.Path]bool), Worker: workerID(db),
+		Sources: make(map[core.Path]bool),
 	}
 	if path.IsPerson() {
 		s.person, s.within = path.Elements()[2], interfaceOf(path)
@@ -59,7 +58,11 @@ func (s *subject) loadHeads(v *view) error {
 
 // find finds what belongs to the subject, beginning with the plan of an interrupted Forget.
 func (s *subject) find() error {
-	err := s.db.view(s.ctx, func(v *view) error { return errors.Join(s.loadHeads(v), s.loadPlan(v)) })
+	err := s.db.view(s.ctx, func(v *view) error {
+		err := s.loadHeads(v)
+		s.loadPlan(v) // of the path where a place is now
+		return err
+	})
 	if err != nil {
 		return err
 	}

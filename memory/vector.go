@@ -123,14 +123,14 @@ func decodeVector(b []byte, number uint64) (v vector, err error) {
 
 // unpack returns components that were stored with four bits each.
 func unpack(pairs []byte) []byte {
-	digits := make([]byte, 0, 2*len(pairs))
+	components := make([]byte, 0, 2*len(pairs))
 	for _, pair := range pairs {
-		digits = append(digits, pair>>4-8, pair&0xf-8)
+		components = append(components, pair>>4-8, pair&0xf-8)
 	}
 	if pairs[len(pairs)-1]&0xf == 0 {
-		return digits[:len(digits)-1]
+		return components[:len(components)-1]
 	}
-	return digits
+	return components
 }
 
 // sketchWords is the size of a sketch.

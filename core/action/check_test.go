@@ -132,7 +132,7 @@ func TestCheck(t *testing.T) {
 		{"concerned, by an admin", by(core.RankAdmin), core.Plan{Steps: []core.Step{step("forget", `{"user":"2"}`)}}, []string{`forget{"user":"2"}`}},
 		{"concerned, several", by(0, 0), core.Plan{Steps: []core.Step{step("forget", `{"user":"1"}`)}}, []string{`! actions[0]: forget is not open to the user who asked for it [forget]`}},
 		{"confirmable, several", by(0, 0), core.Plan{Steps: []core.Step{step("transfer", `{}`), step("web_search", `{}`, confirm)}}, []string{
-			`! actions[0]: transfer must be confirmed, which needs a turn that one person caused [transfer]`, `! actions[1]: must be confirmed, which needs a turn that one person caused [web_search]`}},
+			`! actions[0]: transfer must be confirmed, and no single person asked for it [transfer]`, `! actions[1]: must be confirmed, and no single person asked for it [web_search]`}},
 		{"a message to the place needs no confirmation", by(0), core.Plan{Steps: []core.Step{step("message", `{"text":"hi"}`, confirm), step("web_search", `{}`, confirm)}},
 			[]string{`message_telegram{` + at + `,"text":"hi"}`, "web_search{} confirm"}},
 		{"fallback", by(0), core.Plan{Steps: []core.Step{step("web_search", `{}`, fallback(step("Message", `{"text":"no"}`)))}},
@@ -182,7 +182,7 @@ func TestCheckOddities(t *testing.T) {
 			[]string{`! actions[0].payload.interface_path: must be a string [message_telegram]`}},
 		{"a message of several to the place", by(0, 0), core.Plan{Steps: []core.Step{step("message", `{"text":"hi"}`, confirm)}}, []string{`message_telegram{` + at + `,"text":"hi"}`}},
 		{"a message of several to another place", by(0, 0), core.Plan{Steps: []core.Step{step("message", `{"text":"hi","interface_path":"telegram/-100/7/8"}`, confirm)}},
-			[]string{`! actions[0]: must be confirmed, which needs a turn that one person caused [message_telegram]`}},
+			[]string{`! actions[0]: must be confirmed, and no single person asked for it [message_telegram]`}},
 		{"as it was written", by(0), core.Plan{Response: `<b> & "c"`}, []string{`message_telegram{` + at + `,"text":"<b> & \"c\""}`}},
 		{"what the schema does not know", by(0), core.Plan{Steps: []core.Step{step("message", `{"text":"hi","colour":"red"}`)}},
 			[]string{`! actions[0].payload.colour: is not allowed here [message_telegram]`}},

@@ -39,7 +39,7 @@
 //	rate limit → confirmation → busy → started, on disk → Do →
 //	output schema → journal
 //
-// and the first of these that refuses it skips it. It waits for a confirmation if the action, the plan or Job.Read
+// and is skipped if one of these refuses it. It waits for a confirmation if the action, the plan or Job.Read
 // requires one; after that, everything before the rate limit is checked again. Each try of Do has a time limit.
 // After a temporary error, or a busy one that says when to try again, it is tried again with growing, jittered
 // pauses as often as the action declares. A try that ran out of time, like a step that a crash cut short, may have

@@ -130,7 +130,7 @@ func TestConfirmationOfTheModelsOwn(t *testing.T) {
 		t.Error("the question is not on disk before it is asked")
 	}
 	job = newJournal().job(s, by(core.RankBot), step("web_search", `{}`, func(s *core.Step) { s.Confirm = true }))
-	same2(t, "the bot", told(run(t, NewRuntime(Options{}), job)), []string{"1 web_search skipped: web_search must be confirmed, which needs a turn that one person caused"})
+	same2(t, "the bot", told(run(t, NewRuntime(Options{}), job)), []string{"1 web_search skipped: web_search must be confirmed, and no single person asked for it"})
 }
 
 func TestWhoMayConfirm(t *testing.T) {

@@ -147,7 +147,8 @@ func TestCache(t *testing.T) {
 	now := noon
 	r := NewRuntime(Options{Clock: func() time.Time { return now }})
 	s := w.catalogue(t, w.act("weather", func(a *core.Action) { a.Cache = time.Hour }))
-	bob, elsewhere, both := by(core.RankMember), by(core.RankMember), by(0, 0)
+	bob, elsewhere, both, shares := by(core.RankMember), by(core.RankMember), by(0, 0), by(0)
+	shares.Sees = []core.Path{shares.Path, core.MustPath("telegram/1")}
 	slices.Reverse(both.Authors)
 	bob.Authors[0].ID = "2"
 	elsewhere.Path = core.MustPath("telegram/1")
@@ -162,6 +163,7 @@ func TestCache(t *testing.T) {
 		{bob, `{"n":1}`, time.Minute, 0, 1}, {elsewhere, `{"n":1}`, time.Minute, 0, 1},
 		{by(0), `{"n":1}`, time.Minute, 1, 1}, // somebody was forgotten
 		{by(0, 0), `{"n":1}`, time.Minute, 0, 1}, {both, `{"n":1}`, time.Minute, 0, 0},
+		{shares, `{"n":1}`, time.Minute, 0, 1}, // it may see another place
 		{by(0), `{"n":1}`, time.Hour, 0, 1},
 	} {
 		now = noon.Add(test.at)

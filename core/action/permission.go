@@ -106,7 +106,7 @@ func (w Requester) Author() (a core.Author, ok bool) {
 }
 
 // unconfirmable is why a step is refused that nobody can confirm.
-const unconfirmable = "must be confirmed, which needs a turn that one person caused"
+const unconfirmable = "must be confirmed, and no single person asked for it"
 
 // canConfirm reports whether one person caused the turn, who can be asked.
 func (w Requester) canConfirm() bool {

@@ -86,11 +86,14 @@ func (o object) text(name string) (s string) {
 	return s
 }
 
-// list returns the strings of lists. A single string is split at commas.
+// list returns the strings of lists. A single string is split at commas, unless it is a regular expression.
 func (o object) list(names ...string) (keys []string) {
 	for _, name := range names {
 		var all []json.RawMessage
-		one := strings.Split(o.text(name), ",")
+		one := []string{o.text(name)}
+		if o.flag("use_regex") != yes {
+			one = strings.Split(one[0], ",")
+		}
 		_ = json.Unmarshal(o[name], &all)
 		for _, raw := range all {
 			one = append(one, object{name: raw}.text(name))

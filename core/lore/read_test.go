@@ -25,6 +25,9 @@ func TestRead(t *testing.T) {
 		`{"entries":[{"Keys":["A"],"keys":["a"],"KEYS":["B"],"content":"x","Content":"y"}]}`: {
 			Entries: []Entry{{Keys: []string{"a"}, Content: "x", Enabled: true}},
 		},
+		`{"entries":[{"keys":" (?i)x{1,3} ","secondary_keys":"a, b","use_regex":true,"content":"x"}]}`: {
+			Entries: []Entry{{Keys: []string{"(?i)x{1,3}"}, SecondaryKeys: []string{"a, b"}, Content: "x", Enabled: true, Regex: true}},
+		},
 		`null`: {}, `{}`: {}, `{"entries":null}`: {},
 	} {
 		got, err := Read([]byte(text))

@@ -79,8 +79,8 @@ func (f *findings) add(raw json.RawMessage, adjacent bool) {
 	}
 }
 
-// asidePattern matches brackets of prose: with a few characters inside that are not JSON. It is
-// large, and compiled when it is first needed.
+// asidePattern matches a pair of brackets in prose: with at most 200 characters inside, none of which
+// is a bracket, quote or colon. It is large, and compiled when it is first needed.
 var asidePattern = txt.Pattern(`^(?:\[[^\[\]{}"':]{0,200}\]|\{[^\[\]{}"':]{1,200}\})`)
 
 // betweenPattern matches what may separate adjacent values.

@@ -18,7 +18,7 @@ type Kind string
 const (
 	Chat     Kind = ""         // answers messages and other events
 	Delivery Kind = "delivery" // gives outputs of actions back to the model
-	Beat     Kind = "beat"     // no user did something: the bot's own initiative
+	Beat     Kind = "beat"     // on the bot's own initiative
 )
 
 // Parts is everything that a prompt is made of. Build does not change it.

@@ -63,7 +63,7 @@ const (
 		`context.recon is background, input.payload.timestamp is now.`
 )
 
-// rulesChat are included in chats: instructions_verbose, also under 1,200 characters.
+// rulesChat is the text of instructions_verbose, for chats. It is under 1,200 characters, too.
 const rulesChat = "" +
 	// A manual's voice instead of a person's; walls of text.
 	`In this chat, write as your persona speaks, in plain, short messages; ` +

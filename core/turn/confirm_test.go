@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -475,6 +477,47 @@ func TestLongQuestion(t *testing.T) {
 				t.Errorf("it paid %d times", len(bank.Calls()))
 			}
 		})
+	}
+}
+
+// TestLongQuestionThatCannotBeAttachedNow checks that a question is not asked if the interface lost its ability to send
+// files after the step was held.
+func TestLongQuestionThatCannotBeAttachedNow(t *testing.T) {
+	long := `{"actions":[{"type":"pay","payload":{"body":"` + strings.Repeat("x", action.MaxQuestion) + `"}}]}`
+	b, bank := shop(t, true, long, `{"response":"I cannot ask you."}`)
+	var looks atomic.Int32
+	b.Reconfigure(b.options(func(o *turn.Options) {
+		o.Places.Carrier = func(core.Path) core.FileSender {
+			if looks.Add(1) > 1 {
+				return nil
+			}
+			return &carrier{}
+		}
+	}))
+	b.receive(said("1", "jay", "pay Ann"))
+	b.ended(2)
+	if texts := b.room.Texts(); !slices.Equal(texts, []string{"I cannot ask you."}) || len(bank.Calls()) != 0 {
+		t.Errorf("%d calls; the room holds %q", len(bank.Calls()), texts)
+	}
+}
+
+// silentRoom cannot whisper.
+type silentRoom struct{ *coretest.Room }
+
+func (silentRoom) Whisper(context.Context, core.Message, string) error { return errors.New("too old") }
+
+// TestRefusalThatCannotBeWhispered checks that a message tells the user why the press of a button did nothing.
+func TestRefusalThatCannotBeWhispered(t *testing.T) {
+	b, bank := shop(t, true, pays, says)
+	b.Reconfigure(b.options(func(o *turn.Options) {
+		o.Places.Chooser = func(core.Path) core.Chooser { return silentRoom{b.room} }
+	}))
+	b.receive(said("1", "jay", "pay Ann"))
+	b.ended(1)
+	b.receive(b.press("p", "eve", "Confirm"))
+	b.ended(1)
+	if texts := b.room.Texts(); len(bank.Calls()) != 0 || !slices.Contains(texts, "Only the person who asked for it can answer this.") {
+		t.Errorf("%d calls; the room holds %q", len(bank.Calls()), texts)
 	}
 }
 

@@ -18,7 +18,7 @@ const (
 	maxBio           = 400                    // bytes of one
 )
 
-// contribution is one question to a plugin. take adds the answer to the prompt.
+// contribution is one call of a plugin. take adds its result to the prompt.
 type contribution struct {
 	plugin string
 	late   <-chan struct{} // closed when its time is up
@@ -31,8 +31,7 @@ type added struct {
 	injections, bios map[string]json.RawMessage
 }
 
-// contributions returns the questions to plugins: for hints, for injections, and for bios of
-// the people.
+// contributions returns the calls of plugins: for hints, for injections, and for bios of the people.
 func (in *input) contributions(
 	ctx context.Context, s core.Scene, people []core.Author, all *added,
 ) (list []contribution) {

@@ -41,6 +41,7 @@ func (t *turn) decide(ctx context.Context) (decided bool, err error) {
 		if press && !t.messages[0].Self && c != nil {
 			if err := c.Whisper(ctx, t.messages[0].Message, why); err != nil {
 				t.log.Warn("whisper not sent", "err", err)
+				return true, t.say(ctx, resultRound, why)
 			}
 		}
 		return press, t.flush(ctx)

@@ -20,8 +20,8 @@ const (
 var errTooFast = core.Errorf(core.Occupied,
 	"You write faster than I can answer. I read it all, and answer again in a moment.")
 
-// limiter counts, in memory only, the model calls that each user causes, and when they were
-// notified of a limit. Safe for concurrent use.
+// limiter counts, in memory only, the turns with a model that each user causes, and knows when
+// they were last notified of a limit. Safe for concurrent use.
 type limiter struct {
 	mu     sync.Mutex
 	people recent.Cache[core.Path, *userLimit]
@@ -76,7 +76,7 @@ func (a *limiter) reserve(people []core.Path, perMinute int, now time.Time) (wai
 	return wait, ok
 }
 
-// Asked counts a model call that a user caused in another process.
+// Asked counts a turn with a model that a user caused in another process.
 func (t *Turns) Asked(person core.Path, perMinute int) {
 	a := &t.limiter
 	a.mu.Lock()
@@ -105,7 +105,7 @@ func (a *limiter) claimNotice(people []core.Path, now time.Time) (due bool) {
 	return due || len(people) == 0
 }
 
-// waitForLimit waits until the user who caused the turn may cause a model call again. What
+// waitForLimit waits until the user who caused the turn may cause another one with a model. What
 // they write meanwhile is answered together. It returns false if that would take too long.
 // Admins have no limit.
 func (t *turn) waitForLimit(ctx context.Context, perMinute int) bool {

@@ -98,8 +98,8 @@ type Places struct {
 	Elsewhere func(place core.Path) bool
 	// Received is called with each batch of events after its commit.
 	Received func(ctx context.Context, events []core.Event)
-	// Asked is called when users cause a model call, with how many they may cause in a minute, so that
-	// other processes count it, too; see Turns.Asked. It returns at once.
+	// Asked is called when users cause a turn with a model, with how many they may cause in a minute, so
+	// that other processes count it, too; see Turns.Asked. It returns at once.
 	Asked func(people []core.Path, perMinute int)
 }
 

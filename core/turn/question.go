@@ -210,10 +210,14 @@ func (t *turn) sendQuestion(ctx context.Context, step core.Key, h *action.Held, 
 	parts := &parts{t.journalWith(step), step, q.part(0), q.String()}
 	text := h.Question
 	if len(text) > action.MaxQuestion {
+		carrier := t.setup.Places.Carrier(t.path)
+		if carrier == nil { // it could send files when the step was held
+			return core.Errorf(core.Broken, "%s can no longer send files", t.path.Interface())
+		}
 		file := core.Upload{
 			Name: attachedName, MIME: "text/plain; charset=utf-8", Data: []byte(text + "\n"), Kind: core.MediaFile,
 		}
-		if err := t.setup.Places.Carrier(t.path).SendFile(ctx, parts, 2, core.Sent{Path: t.path}, file); err != nil {
+		if err := carrier.SendFile(ctx, parts, 2, core.Sent{Path: t.path}, file); err != nil {
 			return err
 		}
 		text = brief(text)

@@ -35,10 +35,10 @@ func (b inbox) Receive(ctx context.Context, events ...core.Event) error {
 		return fmt.Errorf("receive: %w", err)
 	}
 	in.wake(ctx)
-	b.turns.handleChanges(ctx, in.batch.Change)
 	if s.Places.Received != nil {
-		s.Places.Received(ctx, events)
+		s.Places.Received(ctx, events) // before a place that moved wakes, so that its settings apply
 	}
+	b.turns.handleChanges(ctx, in.batch.Change)
 	return nil
 }
 

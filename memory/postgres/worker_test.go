@@ -108,7 +108,7 @@ func TestFence(t *testing.T) {
 	}
 }
 
-// applyEpochs makes the server delete every worker in the transaction that stores next, after it was checked: as if
+// takeOver makes the server delete every worker in the transaction that stores next, after it was checked: as if
 // another one took over at the moment of its commit.
 const takeOver = `
 create function bury() returns trigger language plpgsql as 'begin delete from worker; return null; end';
