@@ -285,7 +285,10 @@ type threadCall struct {
 
 // thread opens a thread, or a post in a forum.
 func (d *Driver) thread(ctx context.Context, _ core.Call, p threadCall, at destination) (out core.Result, err error) {
-	known, _ := d.cache.place(at.channel)
+	known, err := d.locate(ctx, at.channel, rest.MaxTries)
+	if err != nil {
+		return out, rest.Failure("opening the thread", err)
+	}
 	e := at.place.Elements()
 	if len(e) != 3 || known.thread() || e[1] == me {
 		return out, core.Errorf(core.Invalid, "threads are opened in channels of a server only")

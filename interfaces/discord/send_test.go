@@ -106,6 +106,24 @@ func TestThreadOfAnnouncements(t *testing.T) {
 	}
 }
 
+// TestPostInAForumThatIsUnknown: what the gateway has not sent yet is looked up.
+func TestPostInAForumThatIsUnknown(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	d := s.bot(t)
+	forum := func(c *core.Call) { c.Path = core.MustPath("discord/" + guildID + "/" + forumID) }
+	if _, err := act(t, d, "thread_discord", map[string]any{"name": "Rules"}, forum); kind(err) != core.Invalid {
+		t.Errorf("without a text: %v", err)
+	}
+	if _, err := act(t, d, "thread_discord", map[string]any{"name": "Rules", "text": "be kind"}, forum); err != nil {
+		t.Error(err)
+	}
+	unknown := func(c *core.Call) { c.Path = core.MustPath("discord/" + guildID + "/5") }
+	if _, err := act(t, d, "thread_discord", map[string]any{"name": "Rules"}, unknown); kind(err) != core.Broken {
+		t.Errorf("in a channel that does not exist: %v", err)
+	}
+}
+
 func TestLongAnswerAsFile(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
