@@ -215,7 +215,8 @@ func (r *responder) sync(ctx context.Context) error {
 	if err := driver.Load(ctx, r.opt.State, syncKey, &sums); err != nil {
 		return err
 	}
-	if extra := len(r.opt.Commands()) - maxCommands; extra > 0 {
+	extra := len(r.opt.Commands()) - maxCommands
+	if extra > 0 {
 		r.log.Warn("chat commands left out, because Discord allows 100", "count", extra)
 	}
 	wanted := append([]string{""}, r.set.CommandGuilds...)

@@ -170,7 +170,8 @@ func (c *Client) noteRefusal(ctx context.Context, r *Request, err error) {
 	if RefusesBot(err) {
 		c.opt.Hooks.Revoked(err)
 	}
-	if to := refusal(err).Migrate; to != 0 && to != r.Chat {
+	to := refusal(err).Migrate
+	if to != 0 && to != r.Chat {
 		c.opt.Hooks.Migrated(ctx, r.Chat, to)
 	}
 	if IsCode(err, 429) {
