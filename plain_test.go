@@ -35,12 +35,12 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 var maxBigPackageLines = map[string]int{
 	"admin/page":          2551,
 	"daemon":              6502,
-	"interfaces/discord":  5147,
+	"interfaces/discord":  5159,
 	"core/engine":         3616,
 	"core/engine/offline": 3076,
-	"core/turn":           5221,
+	"core/turn":           5223,
 	"core/action":         3893,
-	"interfaces/telegram": 4164,
+	"interfaces/telegram": 4171,
 	"memory":              8761,
 }
 

@@ -131,7 +131,7 @@ type View interface {
 	Waiting() ([]Path, error)
 	// Due returns a place's first waiting entries, at most max.
 	Due(place Path, max int) ([]Entry, error)
-	// Entry finds an entry by its platform id.
+	// Entry finds an entry by its platform id. Entries from before a move are found only under their old path.
 	Entry(place Path, id string) (Entry, bool, error)
 	// After returns the entries with a number above seq, at most max. It may use the memory of into for them.
 	After(place Path, seq uint64, max int, into []Entry) ([]Entry, error)

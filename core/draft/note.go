@@ -132,7 +132,7 @@ func (d *Drafts) Begin() {
 	d.leftover = nil
 }
 
-// leftovers returns the notes that others left behind, which it reads once after Begin. d.notes is held.
+// leftovers returns the notes that others left behind, which it reads once after Begin. d.notesMu is held.
 func (d *Drafts) leftovers(ctx context.Context) notes {
 	if d.leftover == nil {
 		d.leftover, _ = d.read(ctx)

@@ -378,6 +378,39 @@ func TestQuestionExpiresAfterMove(t *testing.T) {
 	})
 }
 
+// TestPressAfterMove: a button of a question from before a move is pressed. The platform reports the old place.
+func TestPressAfterMove(t *testing.T) {
+	b, bank := shop(t, true, pays, says)
+	settled := make(chan core.Path, 1)
+	b.Reconfigure(b.options(func(o *turn.Options) {
+		o.Places.Chooser = func(core.Path) core.Chooser { return settler{b.room, settled} }
+	}))
+	b.receive(said("1", "jay", "pay Ann"))
+	b.ended(1)
+	to := core.MustPath("room/2")
+	b.receive(core.Event{Kind: core.KindMigration, To: to, Message: core.Message{Path: place, ID: "m"}})
+	b.receive(b.press("p1", "jay", "Confirm"))
+	b.ended(1)
+	if len(bank.Calls()) != 1 {
+		t.Fatalf("%d calls; the room holds %q", len(bank.Calls()), b.room.Texts())
+	}
+	if at := <-settled; at != place { // at the new place, the id is another message's
+		t.Errorf("the question was settled at %s", at)
+	}
+	b.stop()
+}
+
+// settler passes on where a question was settled.
+type settler struct {
+	*coretest.Room
+	settled chan core.Path
+}
+
+func (s settler) Settle(_ context.Context, m core.Sent) error {
+	s.settled <- m.Path
+	return nil
+}
+
 // TestQuestionExpiresAfterRestart: it was asked in a former life.
 func TestQuestionExpiresAfterRestart(t *testing.T) {
 	for _, away := range []time.Duration{2 * time.Minute, 60 * time.Hour, 7*24*time.Hour - time.Minute} {

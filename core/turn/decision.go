@@ -115,6 +115,10 @@ func (d *decision) load(ctx context.Context, known records, asked bool) {
 		d.origin.people = append(t.causers(), t.path)
 	}
 	r, ok := d.origin.Find(d.key)
+	if !asked { // the store does not find messages of the old place by their ids
+		sent := d.sentQuestion()
+		asked = sent.Path != t.path && sent.ID == t.messages[0].Target
+	}
 	if !asked || !ok {
 		return
 	}
@@ -289,10 +293,8 @@ func (d *decision) show(ctx context.Context) error {
 	if len(text) > action.MaxQuestion {
 		text = brief(text)
 	}
-	m := core.Sent{Path: t.path, ID: t.messages[0].Target, Text: text + "\n\n" + d.resultText()}
-	if m.ID == "" {
-		m.ID = d.questionID()
-	}
+	m := d.sentQuestion()
+	m.ID, m.Text = cmp.Or(t.messages[0].Target, m.ID), text+"\n\n"+d.resultText()
 	if err := c.Settle(ctx, m); err != nil && !errors.Is(err, context.Canceled) {
 		t.log.Warn("question not settled", "err", err)
 	}
@@ -314,17 +316,17 @@ func (d *decision) say(ctx context.Context) error {
 	return err
 }
 
-// questionID returns the platform's id of the question from the journal: an answer may be
-// received before the turn that asked closes and the question joins the history.
-func (d *decision) questionID() string {
+// sentQuestion returns the question from the journal: an answer may be received before the turn that asked
+// closes and the question joins the history. If the place moved since, the message is at the old path.
+func (d *decision) sentQuestion() core.Sent {
 	key := d.key
 	key.Part = uint16(d.question.part(1))
 	r, ok := d.origin.Find(key)
 	var what core.Sent
-	if ok && json.Unmarshal(r.Data, &what) == nil {
-		return what.ID
+	if !ok || json.Unmarshal(r.Data, &what) != nil {
+		return core.Sent{Path: d.turn.path}
 	}
-	return ""
+	return what
 }
 
 // filled returns the slot that a form's answer filled, if the conversation requires it.

@@ -227,12 +227,12 @@ func (c *Console) Observe(end watch.TurnEnd) {
 	if end.Aside {
 		c.showNotice("no answer: given up after too many tries")
 	}
-	c.noticeFailed(end.Trace)
+	c.showFailedEngines(end.Trace)
 }
 
-// noticeFailed tells an admin which engines failed in a turn, unless the same ones failed in the previous turn.
+// showFailedEngines tells an admin which engines failed in a turn, unless the same ones failed in the previous turn.
 // c.mu is held.
-func (c *Console) noticeFailed(t *watch.Trace) {
+func (c *Console) showFailedEngines(t *watch.Trace) {
 	if t == nil || len(t.Asks) == 0 || c.opt.Rank < core.RankAdmin {
 		return
 	}

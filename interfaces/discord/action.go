@@ -224,7 +224,8 @@ func (d *Driver) edit(ctx context.Context, _ core.Call, p messageCall, at destin
 	return r, nil
 }
 
-// remove deletes a message. Other users' messages are deleted only for moderators.
+// remove deletes a message. Other users' messages are deleted only for moderators. The history learns of it even if
+// Listen has ended.
 func (d *Driver) remove(ctx context.Context, call core.Call, p messageCall, at destination) (r core.Result, err error) {
 	if call.Author.Rank < core.RankModerator {
 		var m message
@@ -238,8 +239,12 @@ func (d *Driver) remove(ctx context.Context, call core.Call, p messageCall, at d
 			return r, core.Errorf(core.Forbidden, "only a moderator may have other people's messages deleted")
 		}
 	}
-	err = d.rest.Delete(ctx, "/channels/{}/messages/{}", at.channel, string(p.ID))
-	return r, rest.FailureOrNil("deleting the message", err)
+	if err := d.rest.Delete(ctx, "/channels/{}/messages/{}", at.channel, string(p.ID)); err != nil {
+		return r, rest.Failure("deleting the message", err)
+	}
+	gone := core.Message{Path: at.place, ID: "deleted-" + string(p.ID)}
+	d.receive(ctx, core.Event{Kind: core.KindDeletion, Target: string(p.ID), Message: gone})
+	return r, nil
 }
 
 // customEmoji matches an emoji of a server, in the forms that models write.
@@ -285,7 +290,10 @@ type threadCall struct {
 
 // thread opens a thread, or a post in a forum.
 func (d *Driver) thread(ctx context.Context, _ core.Call, p threadCall, at destination) (out core.Result, err error) {
-	known, _ := d.cache.place(at.channel)
+	known, err := d.locate(ctx, at.channel, rest.MaxTries)
+	if err != nil {
+		return out, rest.Failure("opening the thread", err)
+	}
 	e := at.place.Elements()
 	if len(e) != 3 || known.thread() || e[1] == me {
 		return out, core.Errorf(core.Invalid, "threads are opened in channels of a server only")

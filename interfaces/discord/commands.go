@@ -35,7 +35,7 @@ const (
 
 // Limits of the platform.
 const (
-	maxCommands = 99 // and one for the context menu
+	maxCommands = 100 // of typeChat
 	maxChoices  = 25
 	optionText  = 3
 )
@@ -214,6 +214,10 @@ func (r *responder) sync(ctx context.Context) error {
 	sums := make(map[string]string)
 	if err := driver.Load(ctx, r.opt.State, syncKey, &sums); err != nil {
 		return err
+	}
+	extra := len(r.opt.Commands()) - maxCommands
+	if extra > 0 {
+		r.log.Warn("chat commands left out, because Discord allows 100", "count", extra)
 	}
 	wanted := append([]string{""}, r.set.CommandGuilds...)
 	var faults []error

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -188,6 +189,22 @@ func TestCommandsAreToldUntilTheyAreTaken(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAsManyCommandsAsAllowed: Discord counts those of the context menu apart.
+func TestAsManyCommandsAsAllowed(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.up(t, func(o *Options) {
+		o.Commands = func() []command.Spec {
+			all := []command.Spec{{Name: menuCommand, Brief: "Remember it"}}
+			for n := range maxCommands {
+				all = append(all, command.Spec{Name: fmt.Sprint("do", n), Brief: "Do it"})
+			}
+			return all
+		}
+	})
+	until(t, "all commands", func() bool { return len(s.Commands("")) == 101 })
 }
 
 func TestMenuRemembers(t *testing.T) {

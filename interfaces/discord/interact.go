@@ -163,7 +163,7 @@ func (t *intake) takeInteraction(f gatewayEvent, p place) {
 	// After a command in private, missed messages there can be found.
 	t.d.cursors.expect(i.Channel, p, i.ID, t.d.opt.Clock())
 	if i.Type == interactCommand {
-		t.d.replies.add(i.pending())
+		t.d.replies.add(i.pending()) // before the event is on disk, because its turn may begin at once
 	}
 	t.after = append(t.after, func() { f.call.decide(false) })
 }

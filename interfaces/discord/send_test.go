@@ -106,6 +106,46 @@ func TestThreadOfAnnouncements(t *testing.T) {
 	}
 }
 
+// TestDeletionAfterListen: the history learns of a deletion that a turn makes while the driver stops.
+func TestDeletionAfterListen(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	d, in := s.bot(t), newInbox()
+	stop := s.listening(t, d, in)
+	until(t, "connected", func() bool { return s.Live() > 0 && d.cache.known(guildID) })
+	if _, err := act(t, d, "message_discord", map[string]any{"text": "one"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	mine := s.Messages(hallID)[0].ID
+	if _, err := act(t, d, "delete_discord", map[string]any{"message_id": mine}); err != nil {
+		t.Fatal(err)
+	}
+	if e := in.wait(t, core.KindDeletion, 1)[0]; e.Target != mine || e.Message.Path != core.MustPath("discord/"+guildID+"/"+hallID) {
+		t.Errorf("event %+v", e)
+	}
+}
+
+// TestPostInAForumThatIsUnknown: what the gateway has not sent yet is looked up.
+func TestPostInAForumThatIsUnknown(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	d := s.bot(t)
+	forum := func(c *core.Call) { c.Path = core.MustPath("discord/" + guildID + "/" + forumID) }
+	if _, err := act(t, d, "thread_discord", map[string]any{"name": "Rules"}, forum); kind(err) != core.Invalid {
+		t.Errorf("without a text: %v", err)
+	}
+	if _, err := act(t, d, "thread_discord", map[string]any{"name": "Rules", "text": "be kind"}, forum); err != nil {
+		t.Error(err)
+	}
+	unknown := func(c *core.Call) { c.Path = core.MustPath("discord/" + guildID + "/5") }
+	if _, err := act(t, d, "thread_discord", map[string]any{"name": "Rules"}, unknown); kind(err) != core.Broken {
+		t.Errorf("in a channel that does not exist: %v", err)
+	}
+}
+
 func TestLongAnswerAsFile(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)

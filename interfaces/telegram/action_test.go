@@ -135,6 +135,31 @@ func TestChanges(t *testing.T) {
 	}
 }
 
+// TestChangesAfterListen: the history learns of changes that a turn makes while the driver stops.
+func TestChangesAfterListen(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		in := &coretest.Inbox{}
+		d, stop := w.run(t, in)
+		at := place("telegram", jay, 0)
+		if err := do(t, d, "message_telegram", at, `{"text":"one"}`, &coretest.Parts{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		before := len(in.Events())
+		for _, step := range [][2]string{{"edit", `{"message_id":1,"text":"two"}`}, {"delete", `{"message_id":1}`}} {
+			if err := do(t, d, step[0]+"_telegram", at, step[1], &coretest.Parts{}); err != nil {
+				t.Error(err)
+			}
+		}
+		if n := len(in.Events()) - before; n != 2 {
+			t.Errorf("%d of 2 changes came in", n)
+		}
+		d.api.Close()
+	})
+}
+
 func TestMedia(t *testing.T) {
 	w := newWorld(t, nil)
 	w.AddFile("AgACAg", []byte("x"))

@@ -99,11 +99,11 @@ type Driver struct {
 	menus   sync.Mutex  // held while the command menus are updated
 	refused atomic.Bool // Telegram refused the token
 	running atomic.Pointer[running]
+	inbox   atomic.Pointer[core.Inbox] // of the latest Listen; actions use it even after that has ended
 }
 
 // running is the state while Listen runs.
 type running struct {
-	inbox core.Inbox
 	tasks *driver.Tasks
 	life  context.Context
 	abort context.CancelCauseFunc
@@ -178,7 +178,8 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	if err := d.places.load(ctx, d.opt.State); err != nil {
 		d.log.Warn("places not read", "err", err)
 	}
-	d.running.Store(&running{in, tasks, life, abort})
+	d.inbox.Store(&in)
+	d.running.Store(&running{tasks, life, abort})
 	defer func() {
 		abort(nil)
 		tasks.Close()
@@ -251,13 +252,13 @@ func (d *Driver) unauthorised(err error) {
 	}
 }
 
-// receive stores an event about a change that the bot itself made, if Listen runs.
+// receive stores an event about a change that the bot itself made, if Listen was ever called.
 func (d *Driver) receive(ctx context.Context, e core.Event) {
-	r := d.running.Load()
-	if r == nil {
+	in := d.inbox.Load()
+	if in == nil {
 		return
 	}
-	if err := r.inbox.Receive(ctx, e); err != nil && ctx.Err() == nil {
+	if err := (*in).Receive(ctx, e); err != nil && ctx.Err() == nil {
 		d.log.Warn("change not stored", "path", e.Message.Path, "err", err)
 	}
 }

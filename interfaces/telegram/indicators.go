@@ -35,17 +35,17 @@ func (d *Driver) showAction(ctx context.Context, p core.Path, action string) {
 	if err != nil {
 		return
 	}
-	s.chat = d.places.currentChat(s.chat)
-	params := botapi.Params{"message_thread_id": s.thread, "action": action}
-	if s.thread == 0 && d.places.isForum(s.chat) {
-		params["message_thread_id"] = general
-	}
 	for end := time.Now().Add(maxTyping); time.Now().Before(end); {
+		s.chat = d.places.currentChat(s.chat)
 		if time.Since(d.send.drafts.Shown(d.send.draftPlace(s))) >= draftSilence && d.api.TakeSpare(s.chat) {
+			params := botapi.Params{"message_thread_id": s.thread, "action": action}
+			if s.thread == 0 && d.places.isForum(s.chat) {
+				params["message_thread_id"] = general
+			}
 			err := d.api.Try(ctx, &botapi.Request{Method: "sendChatAction", Params: params, Chat: s.chat})
 			if err != nil && ctx.Err() == nil {
 				d.log.Debug("typing not shown", "chat", s.chat, "err", err)
-				if botapi.IsCode(err, 400, 401, 403, 404) {
+				if botapi.IsCode(err, 400, 401, 403, 404) && d.places.currentChat(s.chat) == s.chat {
 					return
 				}
 			}

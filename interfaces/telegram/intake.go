@@ -21,7 +21,7 @@ type intake struct {
 	in      core.Inbox
 	convert *converter
 	waiting map[album]waitingAlbum // albums that may still grow
-	stored  map[int64]bool         // updates that are stored, but not confirmed yet
+	stored  map[int64]bool         // updates that are stored or skipped, but not confirmed yet
 	pending map[int64]bool         // updates of waiting albums
 	damaged map[int64]int          // how often an update failed with core.ErrDamaged while others were stored
 }
@@ -39,7 +39,8 @@ type waitingAlbum struct {
 
 // item is an update with its events. id is 0 if it cannot be decoded.
 type item struct {
-	id int64
+	id    int64
+	parts []int64 // ids of the updates with further parts of the album
 	converted
 }
 
@@ -82,7 +83,7 @@ func (i *intake) Take(ctx context.Context, raws []json.RawMessage) (int64, error
 		}
 	}
 	for _, it := range items {
-		i.stored[it.id] = true
+		i.setStored(it)
 		if it.press != nil {
 			i.d.background(func(ctx context.Context) { i.d.endPress(ctx, it.press) })
 		}
@@ -149,7 +150,7 @@ func (i *intake) readyItems(items []item) (ready []item, offset int64) {
 			continue
 		case joins:
 			ready[first].join(it)
-			it = item{id: it.id}
+			continue
 		case it.album != "":
 			joined[key] = len(ready)
 		}
@@ -192,6 +193,7 @@ func (i *intake) hold(items []item) {
 
 // join adds the file and the text of a further part to the first part of an album.
 func (it *item) join(part item) {
+	it.parts = append(it.parts, part.id)
 	m, more := &it.events[0].Message, &part.events[0].Message
 	m.Attachments = append(m.Attachments, more.Attachments...)
 	switch {
@@ -266,5 +268,11 @@ func (i *intake) receiveEach(ctx context.Context, items []item) (failure error) 
 
 func (i *intake) skip(it item, err error) {
 	i.d.log.Error("update skipped: it cannot be stored", "id", it.id, "err", err)
-	i.stored[it.id] = true
+	i.setStored(it)
+}
+
+func (i *intake) setStored(it item) {
+	for _, id := range append(it.parts, it.id) {
+		i.stored[id] = true
+	}
 }

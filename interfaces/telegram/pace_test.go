@@ -437,3 +437,25 @@ func TestTypingContinues(t *testing.T) {
 		})
 	}
 }
+
+// TestTypingInAMovedGroup continues in the supergroup that the group becomes meanwhile.
+func TestTypingInAMovedGroup(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		const to = -1004242424242
+		w.AddChat(telegramtest.Chat{ID: to, Type: "supergroup", Title: "New"})
+		in := &coretest.Inbox{}
+		d, stop := w.run(t, in)
+		time.AfterFunc(6*time.Second, func() { w.Change(basic, func(c *telegramtest.Chat) { c.Upgraded = to }) })
+		ctx, cancel := context.WithTimeout(t.Context(), 17*time.Second)
+		defer cancel()
+		d.ShowTyping(ctx, place("telegram", basic, 0))
+		var chats []int64
+		for _, c := range w.Calls("sendChatAction") {
+			chats = append(chats, c.Chat)
+		}
+		if !slices.Equal(chats, []int64{basic, basic, basic, to}) || len(in.Events()) != 1 {
+			t.Errorf("typing was shown in %d; events %+v", chats, in.Events())
+		}
+		_ = stop()
+	})
+}

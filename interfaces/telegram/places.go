@@ -323,8 +323,7 @@ func (p *places) merged(others *storedPlaces) (k storedPlaces) {
 	return k
 }
 
-// load adds what is stored. That replaces what this process knows, because load is called before Listen receives
-// updates.
+// load adds what is stored. Before Listen receives updates, that is newer than what this process knows.
 func (p *places) load(ctx context.Context, s driver.State) error {
 	var k storedPlaces
 	if err := driver.Load(ctx, s, placesKey, &k); err != nil {

@@ -448,6 +448,40 @@ func doCtx(ctx context.Context, t testing.TB, d *Driver, name string, at core.Pa
 	return nil
 }
 
+// TestRefusedAlbum is skipped with all of its parts, also if another update must wait.
+func TestRefusedAlbum(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		var room atomic.Bool
+		in := &coretest.Inbox{Fail: func(events []core.Event) error {
+			for _, e := range events {
+				switch {
+				case strings.HasPrefix(e.Message.Text, "bad"):
+					return core.ErrBadEvent
+				case e.Message.Text == "later" && !room.Load():
+					return core.ErrFull
+				}
+			}
+			return nil
+		}}
+		for _, caption := range []string{"bad", "two", "three"} {
+			w.Say(jay, jay, telegramtest.Saying{Extra: map[string]any{"media_group_id": "1", "caption": caption,
+				"photo": []any{map[string]any{"file_id": caption, "file_unique_id": caption, "width": 10, "height": 10}}}})
+		}
+		w.Say(jay, jay, telegramtest.Saying{Text: "next"})
+		w.Say(ann, ann, telegramtest.Saying{Text: "later"})
+		_, stop := w.run(t, in)
+		time.Sleep(5 * time.Minute)
+		room.Store(true)
+		time.Sleep(5 * time.Minute)
+		got := messageTexts(in.Events())
+		slices.Sort(got)
+		if got = slices.Compact(got); !slices.Equal(got, []string{"later", "next"}) || w.Waiting() != 0 {
+			t.Errorf("%q came in, %d wait", got, w.Waiting())
+		}
+		_ = stop()
+	})
+}
+
 // TestBehindAnAlbum: what follows an album that may still grow is taken in, once.
 func TestBehindAnAlbum(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, w *world) {

@@ -69,8 +69,7 @@ type payload interface {
 // read decodes and checks a call's payload.
 func (d *delivery) read(call core.Call, p payload) (err error) {
 	if err := json.Unmarshal(call.Payload, p); err != nil {
-		text := "invalid payload: " + err.Error()
-		return &core.Error{Kind: core.Invalid, Text: text, Err: err}
+		return core.Errorf(core.Invalid, "invalid payload: %v", err)
 	}
 	a := p.address()
 	if a.to, err = d.target(call.Path, a.Path); err == nil {

@@ -177,3 +177,12 @@ func TestAnswerThatSaysNothing(t *testing.T) {
 		t.Errorf("%q, %v", id, err)
 	}
 }
+
+// TestBadPayload is described once.
+func TestBadPayload(t *testing.T) {
+	d := newWorld(t, nil).driver(t)
+	err := do(t, d, "edit_telegram", place("telegram", jay, 0), `{"message_id":"x","text":"y"}`, &coretest.Parts{})
+	if err == nil || strings.Count(err.Error(), "is not an id") != 1 {
+		t.Errorf("%v", err)
+	}
+}

@@ -35,8 +35,10 @@ type appOption struct {
 }
 
 var (
-	commandName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[-_\p{Ll}\p{Lo}\p{N}]{1,32}$`) })
-	language    = regexp.MustCompile(`^(id|da|de|en-GB|en-US|es-ES|es-419|fr|hr|it|lt|hu|nl|no|pl|pt-BR|ro|fi|sv-SE|vi|tr|cs|el|bg|ru|uk|hi|th|zh-CN|ja|zh-TW|ko)$`)
+	commandName = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[-_'\p{Ll}\p{Lm}\p{Lo}\p{N}\p{Devanagari}\p{Thai}]{1,32}$`)
+	})
+	language = regexp.MustCompile(`^(id|da|de|en-GB|en-US|es-ES|es-419|fr|hr|it|lt|hu|nl|no|pl|pt-BR|ro|fi|sv-SE|vi|tr|cs|el|bg|ru|uk|hi|th|zh-CN|ja|zh-TW|ko)$`)
 )
 
 // Commands returns the names of the commands that the bot registered for a guild or, with "",
@@ -83,7 +85,7 @@ func (s *Server) putCommands(call *Call, ids []string) (any, *failure) {
 		}
 		seen[key] = true
 	}
-	if counts[chatCommand] > 100 || counts[messageCommand] > 5 {
+	if counts[chatCommand] > 100 || counts[messageCommand] > 15 {
 		return nil, &failure{status: 400, code: 30032, text: "Maximum number of application commands reached"}
 	}
 	s.commands[guild] = list

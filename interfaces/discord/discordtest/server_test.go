@@ -3,6 +3,7 @@ package discordtest
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -87,6 +88,9 @@ func TestServerRefuses(t *testing.T) {
 		{"PUT", "/applications/" + AppID + "/guilds/" + GuildID + "/commands", `[{"name":"up","description":"x","contexts":[0]}]`, 400, "contexts"},
 		{"PUT", "/applications/" + AppID + "/commands", `[{"name":"up","description":"x","options":[{"type":3,"name":"a","description":"x"},{"type":3,"name":"b","description":"x","required":true}]}]`, 400, "option b"},
 		{"PUT", "/applications/" + AppID + "/commands", `[{"name":"up","description":"x"},{"name":"Keep this","type":3}]`, 200, "up"},
+		{"PUT", "/applications/" + AppID + "/commands", someCommands(100, 15), 200, "up99"},
+		{"PUT", "/applications/" + AppID + "/commands", someCommands(101, 0), 400, "30032"},
+		{"PUT", "/applications/" + AppID + "/commands", someCommands(0, 16), 400, "30032"},
 		{"GET", "/nothing", "", 404, "404"},
 	} {
 		if status, body := ask(t, s, c.method, c.path, c.body); status != c.want || !strings.Contains(body, c.says) {
@@ -103,6 +107,18 @@ func TestServerRefuses(t *testing.T) {
 	if _, err := s.Command(HallID, AnnID, "down", nil); err == nil {
 		t.Error("a command that nobody knows was called")
 	}
+}
+
+// someCommands returns a list of n chat commands and m commands of the context menu.
+func someCommands(n, m int) string {
+	var list []string
+	for i := range n {
+		list = append(list, fmt.Sprintf(`{"name":"up%d","description":"x"}`, i))
+	}
+	for i := range m {
+		list = append(list, fmt.Sprintf(`{"name":"Keep %d","type":3}`, i))
+	}
+	return "[" + strings.Join(list, ",") + "]"
 }
 
 func TestServerNotesBreaches(t *testing.T) {

@@ -46,7 +46,7 @@ type limit struct {
 
 func newPacer(on bool) *pacer { return &pacer{on: on, lanes: map[int64]*lane{}} }
 
-// lane returns a chat's lane. Once for sweepEvery new ones, it deletes those that are unused. p.mu is held.
+// lane returns a chat's lane. After every sweepEvery new lanes, it deletes the unused ones. p.mu is held.
 func (p *pacer) lane(chat int64) *lane {
 	now := time.Now()
 	l := p.lanes[chat]

@@ -110,7 +110,6 @@ func (c *Client) Do(ctx context.Context, r *Request) error {
 			}
 			continue
 		case api.Migrate != 0 && r.Chat != api.Migrate && tries < maxTries:
-			c.opt.Hooks.Migrated(ctx, r.Chat, api.Migrate)
 			if err := c.retarget(r, api.Migrate); err != nil {
 				return err
 			}
@@ -165,11 +164,15 @@ func (c *Client) Try(ctx context.Context, r *Request) error {
 	return err
 }
 
-// noteRefusal handles a refusal that concerns more than its request: a refused token, or a wait that the server asks
-// for.
+// noteRefusal handles a refusal that concerns more than its request: a refused token, a group that became a
+// supergroup, or a wait that the server asks for.
 func (c *Client) noteRefusal(ctx context.Context, r *Request, err error) {
 	if RefusesBot(err) {
 		c.opt.Hooks.Revoked(err)
+	}
+	to := refusal(err).Migrate
+	if to != 0 && to != r.Chat {
+		c.opt.Hooks.Migrated(ctx, r.Chat, to)
 	}
 	if IsCode(err, 429) {
 		c.pace.block(r.Chat, refusal(err).After)
