@@ -209,7 +209,7 @@ func probeEngine(ctx context.Context, env *daemon.Env, file string, e engine.Con
 	if err != nil {
 		return []core.Finding{{What: e.Provider, Found: "cannot be used", Fix: err.Error()}}
 	}
-	defer func() { _ = chain.Close() }()
+	defer chain.Close()
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	limited, cancel := context.WithTimeout(ctx, probeTime)
