@@ -34,13 +34,13 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"admin/page":          2551,
-	"daemon":              6497,
-	"interfaces/discord":  5147,
+	"daemon":              6523,
+	"interfaces/discord":  5148,
 	"core/engine":         3611,
 	"core/engine/offline": 3076,
 	"core/turn":           5217,
 	"core/action":         3889,
-	"interfaces/telegram": 4164,
+	"interfaces/telegram": 4165,
 	"memory":              8727,
 }
 

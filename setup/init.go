@@ -167,7 +167,7 @@ func summarize(ctx context.Context, env *daemon.Env, c *configFile, w *Wizard, n
 	}
 }
 
-// uncheckedFinding is the finding about a secret that was written without a check.
+// uncheckedFinding returns the finding about a secret that was written without a check.
 func uncheckedFinding(what string, err error) core.Finding {
 	return core.Finding{What: what, Found: "written unchecked", Fix: err.Error()}
 }
