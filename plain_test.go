@@ -34,13 +34,13 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"admin/page":          2551,
-	"daemon":              6502,
-	"interfaces/discord":  5159,
-	"core/engine":         3616,
+	"daemon":              6528,
+	"interfaces/discord":  5160,
+	"core/engine":         3613,
 	"core/engine/offline": 3076,
 	"core/turn":           5223,
 	"core/action":         3893,
-	"interfaces/telegram": 4171,
+	"interfaces/telegram": 4172,
 	"memory":              8761,
 }
 

@@ -135,7 +135,7 @@ func answer(ctx context.Context, c *net.UnixConn, execute Executor) error {
 		_, _ = c.Read(make([]byte, 1))
 		cancel()
 	}()
-	status, err := recovered(ctx, execute, r, given)
+	status, err := executeRecovered(ctx, execute, r, given)
 	if err != nil {
 		return err
 	}
@@ -146,8 +146,8 @@ func answer(ctx context.Context, c *net.UnixConn, execute Executor) error {
 	return err
 }
 
-// recovered calls execute, and returns a panic as an error.
-func recovered(ctx context.Context, execute Executor, r Request, given []*os.File) (status int, err error) {
+// executeRecovered calls execute, and returns a panic as an error.
+func executeRecovered(ctx context.Context, execute Executor, r Request, given []*os.File) (status int, err error) {
 	defer func() {
 		p := recover()
 		if p != nil {

@@ -45,13 +45,13 @@ func (l *Lines) After(number uint64) (lines []Line, errors int) {
 	return slices.Clone(l.lines[i:]), l.errors
 }
 
-// Forget drops the lines that name a place or a user.
+// Forget drops the lines that name a user, a place, or a place below it.
 func (l *Lines) Forget(path core.Path) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	names := func(v Value) bool { return strings.Contains(v.Text, path.String()) }
+	names := func(v Value) bool { return path.NamedIn(v.Text) }
 	l.lines = slices.DeleteFunc(l.lines, func(a Line) bool {
-		return strings.Contains(a.Text, path.String()) || slices.ContainsFunc(a.Values, names)
+		return path.NamedIn(a.Text) || slices.ContainsFunc(a.Values, names)
 	})
 }
 

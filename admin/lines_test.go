@@ -43,6 +43,19 @@ func TestLines(t *testing.T) {
 	if lines, _ := l.After(0); len(lines) != 1 {
 		t.Errorf("a text that names a forgotten user is kept: %+v", lines)
 	}
+	for path, left := range map[string]int{"telegram/1": 2, "gram/10": 2, "telegram/10": 0} {
+		for _, text := range []string{"telegram/10", "Ann (telegram/10/2) was here"} {
+			add(slog.LevelInfo, text)
+		}
+		lines, _ := l.After(0)
+		had := len(lines)
+		l.Forget(core.MustPath(path))
+		if lines, _ = l.After(0); len(lines) != had-2+left {
+			t.Errorf("after %s was forgotten, %d of %d lines are left", path, len(lines), had)
+		}
+		l.Forget(core.MustPath("telegram/10"))
+	}
+	l.last = 3
 	for range 3 * maxLines {
 		add(slog.LevelInfo, "more")
 	}

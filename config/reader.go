@@ -88,20 +88,20 @@ func (r reader) table(at *node, into []reflect.Value) {
 }
 
 // addUnknownKeys adds a fault for each key that no struct has. moved maps former keys, dotted if they were in an inner
-// table, to the present ones. prefix is that of the inner table.
-func (r reader) addUnknownKeys(at *node, within string, known []string, moved map[string]string) {
+// table, to the present ones. prefix is the inner table's name and a dot; "" at the top.
+func (r reader) addUnknownKeys(at *node, prefix string, known []string, moved map[string]string) {
 	table, _ := at.value.(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		if slices.Contains(known, name) {
 			continue
 		}
-		next, to := at.key(name), moved[within+name]
+		next, to := at.key(name), moved[prefix+name]
 		inner, _ := next.value.(map[string]any)
 		switch {
 		case r.doc.faultCount >= maxFaults: // only counts
 			next.fault("")
 		case to != "" && len(inner) > 0:
-			r.addUnknownKeys(next, within+name+".", nil, moved)
+			r.addUnknownKeys(next, prefix+name+".", nil, moved)
 		case to != "":
 			next.add(Fault{Text: "has moved to " + to, MovedTo: to})
 		default:

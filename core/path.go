@@ -103,6 +103,18 @@ func (p Path) Within(root Path) bool {
 	return ok && (root.s == "" || rest == "" || rest[0] == '/')
 }
 
+// NamedIn reports whether a text names p or a path below it. "a/b" is named in "Ann (a/b/c)", but not in "a/bc".
+func (p Path) NamedIn(text string) bool {
+	before, after, found := strings.Cut(text, p.s)
+	if !found || p.IsZero() {
+		return found
+	}
+	isWord := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-%", r) }
+	last, _ := utf8.DecodeLastRuneInString(before)
+	next, _ := utf8.DecodeRuneInString(after)
+	return !isWord(last) && !isWord(next) || p.NamedIn(after)
+}
+
 // Parent returns the path without its last element; for the zero Path, the zero Path.
 func (p Path) Parent() Path {
 	i := strings.LastIndexByte(p.s, '/')

@@ -113,22 +113,25 @@ func (a *adminClaim) try(ctx context.Context, claim Claim, c command.Call) (stri
 	if err != nil {
 		return "", err
 	}
+	if !used {
+		err = a.makeAdmin(ctx, claim, c.Person)
+		used = errors.Is(err, core.ErrVersion) // by a user of another process
+	}
 	if used && !slices.Contains(claimedAdmins(a.changes), c.Person) {
 		const text = "That code was used already. `synthbot init --claim code` makes another one."
 		return "", core.Errorf(core.Forbidden, text)
 	}
-	return "You are my admin now. /help tells what you can do.", a.makeAdmin(ctx, claim, c.Person)
+	return "You are my admin now. /help tells what you can do.", err
 }
 
-// makeAdmin stores that a user is an admin, and then that the claim was used. If it fails in between, another
-// user can still use the claim.
+// makeAdmin stores that a user is an admin and that the claim was used. The error wraps core.ErrVersion if it was
+// used before.
 func (a *adminClaim) makeAdmin(ctx context.Context, claim Claim, person core.Path) error {
 	yes, first := true, len(a.admins()) == 0
-	if err := a.changes.Change(ctx, person, func(s *settings.Settings) { s.Admin = &yes }); err != nil {
-		return err
-	}
-	items := a.Data.Items(botItems)
-	if err := values.Put(ctx, items, core.Path{}, claimKey+string(claim), a.env.Clock()); err != nil {
+	used := values.New(core.Path{}, claimKey+string(claim), a.env.Clock())
+	used.Version = 0
+	err := a.changes.Change(ctx, person, func(s *settings.Settings) { s.Admin = &yes }, used)
+	if err != nil {
 		return err
 	}
 	if !first {

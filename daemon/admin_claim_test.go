@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -62,6 +63,10 @@ func TestClaimOnce(t *testing.T) {
 			if said := fmt.Sprint(text, err); !strings.Contains(said, who.want) {
 				t.Errorf("%s heard %q", who.name, said)
 			}
+		}
+		err := b.claim.makeAdmin(t.Context(), claim, core.MustPath("console/@user/ann"))
+		if !errors.Is(err, core.ErrVersion) {
+			t.Errorf("a code that another process accepted meanwhile: %v", err)
 		}
 		if admins := claimedAdmins(b.changes); len(admins) != 1 || admins[0] != core.MustPath("console/@user/jay") {
 			t.Errorf("admins are %v", admins)

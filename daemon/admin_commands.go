@@ -250,9 +250,10 @@ func (b *chatCommands) history(ctx context.Context, c command.Call) (string, err
 		return "", err
 	}
 	n, err := strconv.Atoi(c.Args["count"])
-	if err != nil || n < 1 || n > 50 {
+	if err != nil || n < 1 {
 		n = 10
 	}
+	n = min(n, 50)
 	zone := b.now().Location()
 	var s strings.Builder
 	err = b.Data.View(ctx, func(v core.View) error {

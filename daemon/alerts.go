@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -193,6 +194,20 @@ func (a *alerts) Observe(e watch.TurnEnd) {
 			a.set(what, true, engineRecovered(ask.Engine))
 		}
 	}
+}
+
+// forget drops the texts that name a user or a place, and the conditions with such texts.
+func (a *alerts) forget(path core.Path) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	maps.DeleteFunc(a.recent, func(text string, _ time.Time) bool { return path.NamedIn(text) })
+	maps.DeleteFunc(a.conditions, func(_ string, c *condition) bool {
+		named := path.NamedIn(c.text) || path.NamedIn(c.sent)
+		if named && c.later != nil {
+			c.later.Stop()
+		}
+		return named
+	})
 }
 
 func (a *alerts) close() {

@@ -17,6 +17,19 @@ import (
 	"synthbot/core/watch"
 )
 
+// TestForgetAlerts: nothing is left of alerts that name a forgotten user.
+func TestForgetAlerts(t *testing.T) {
+	a := &alerts{log: slog.New(slog.DiscardHandler), send: func(string) {}, clock: time.Now}
+	a.report("Ann (x/@user/1) is an admin")
+	a.report("Ben (x/@user/10) is an admin")
+	a.set("a", false, "no answer for x/@user/1")
+	a.set("b", false, "no answer")
+	a.forget(core.MustPath("x/@user/1"))
+	if failing := a.failing(); len(a.recent) != 1 || len(failing) != 1 || failing[0].text != "no answer" {
+		t.Errorf("left are %v and %+v", a.recent, failing)
+	}
+}
+
 // TestConditions: failures and recoveries are reported when they last, and the last report is true.
 func TestConditions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -77,12 +76,11 @@ func (b *Bot) close() error {
 			}
 		}
 	}
-	err := b.Data.Close()
 	engines := b.InForce().Engines
-	if engines == nil {
-		return err
+	if engines != nil {
+		engines.Close()
 	}
-	return errors.Join(err, engines.Close())
+	return b.Data.Close()
 }
 
 // TurnsWith returns turns for previews, with another configuration and further actions.

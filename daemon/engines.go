@@ -56,7 +56,7 @@ func (b *Bot) newBudget(p *parts) *engine.Budget {
 		PersonTokens: func(place core.Path) int64 { return *p.settings.At(place).PersonTokens },
 	}
 	if b.workers.sharing.database() != nil {
-		o.Room = b.Data.usage.room
+		o.Allot = b.Data.usage.allot
 	}
 	return engine.NewBudget(all, o, b.InForce().budget)
 }
@@ -138,9 +138,9 @@ const (
 	allotments  = 50 // a process takes at least 1/allotments of a limit at once
 )
 
-// room implements engine.BudgetOptions.Room: it returns how many tokens this process may use of a limit. If it has
+// allot implements engine.BudgetOptions.Allot: it returns how many tokens this process may use of a limit. If it has
 // taken fewer than wanted, it takes more.
-func (l *usageStore) room(ctx context.Context, day string, scope core.Path, limit, wanted int64) (int64, error) {
+func (l *usageStore) allot(ctx context.Context, day string, scope core.Path, limit, wanted int64) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.loadDay(ctx, day); err != nil {

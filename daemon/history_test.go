@@ -43,4 +43,9 @@ func TestLastWords(t *testing.T) {
 	if err != nil || len(lines) != 10 || lines[0] != "21:00 Ann: word 5." || lines[9] != "21:00 Ann: word 14." {
 		t.Errorf("it shows %q, %v", text, err)
 	}
+	call.Args["count"] = "1000"
+	text, err = (&chatCommands{b}).history(t.Context(), call)
+	if n := strings.Count(text, "Ann"); err != nil || n != 15 {
+		t.Errorf("asked for many, it shows %d, %v", n, err)
+	}
 }

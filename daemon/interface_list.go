@@ -65,13 +65,13 @@ func makeConsole(m maker, own any) ([]core.Interface, error) {
 	o := own.(*consoleConfig)
 	return []core.Interface{console.New(console.Options{
 		Name: m.name, In: m.env.In, Out: m.env.Out, Err: m.env.Err, User: o.User, Session: o.Session,
-		Now: m.config.Clock(m.env.Clock),
+		Now: m.now,
 	})}, nil
 }
 
 func makeDiscord(m maker, own any) (all []core.Interface, err error) {
 	o := discord.Options{
-		Name: m.name, Config: *own.(*discord.Config), State: m.state, Log: m.log, Clock: m.config.Clock(m.env.Clock),
+		Name: m.name, Config: *own.(*discord.Config), State: m.state, Log: m.log, Clock: m.now,
 		Admins: m.admins, Admin: m.alerts.report, Commands: m.specs,
 	}
 	if m.workers.sharing.database() == nil {
@@ -87,7 +87,7 @@ func makeDiscord(m maker, own any) (all []core.Interface, err error) {
 
 func makeTelegram(m maker, own any) ([]core.Interface, error) {
 	d, err := telegram.New(telegram.Options{
-		Name: m.name, Config: *own.(*telegram.Config), State: m.state, Log: m.log, Clock: m.config.Clock(m.env.Clock),
+		Name: m.name, Config: *own.(*telegram.Config), State: m.state, Log: m.log, Clock: m.now,
 		Admins: m.admins, Admin: m.alerts.report, Commands: m.specs,
 	})
 	return []core.Interface{d}, err

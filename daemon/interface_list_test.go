@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"path/filepath"
@@ -44,6 +45,39 @@ func TestTypedLines(t *testing.T) {
 	}
 	if err := p.Run(t.Context(), l); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// inbox receives events with a function.
+type inbox func(events []core.Event)
+
+// Receive implements core.Inbox.
+func (i inbox) Receive(_ context.Context, events ...core.Event) error {
+	i(events)
+	return nil
+}
+
+// TestInterfaceClock: an interface that a reload keeps goes by the time zone in force.
+func TestInterfaceClock(t *testing.T) {
+	e := &Env{Clock: time.Now, In: strings.NewReader("hello\n"), Out: io.Discard, Err: io.Discard}
+	b := e.newBot(RunOptions{Log: slog.New(slog.DiscardHandler)})
+	made, err := makeConsole(b.maker(b.InForce()), new(consoleConfig))
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := new(Config)
+	if err := next.Bot.Timezone.UnmarshalText([]byte("Asia/Tokyo")); err != nil {
+		t.Fatal(err)
+	}
+	b.parts.Store(&parts{Config: next})
+	ctx, cancel := context.WithCancel(t.Context())
+	zone := "none"
+	receive := func(events []core.Event) {
+		zone = events[0].Message.Time.Location().String()
+		cancel() // the console would wait for an answer
+	}
+	if err := made[0].Listen(ctx, inbox(receive)); err != nil || zone != "Asia/Tokyo" {
+		t.Errorf("it goes by %s, %v", zone, err)
 	}
 }
 

@@ -24,8 +24,8 @@ var rooms = []string{
 	"interfaces", "memory", "plugins",
 }
 
-// Logger returns a log to standard error: text on a terminal, JSON elsewhere, with priorities if systemd's
-// journal reads it. Nothing below least is logged, whatever the configuration says.
+// Logger returns a log to standard error, by default as text on a terminal and as JSON elsewhere, with priorities if
+// systemd's journal reads it. Nothing below least is logged, whatever the configuration says.
 func (e *Env) Logger(c *Config, least slog.Level) *slog.Logger { return e.LoggerTo(e.Err, c, least) }
 
 // LoggerTo is Logger with another writer that leads to standard error.

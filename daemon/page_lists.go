@@ -127,7 +127,7 @@ func (s *pageServer) knowledge(ctx context.Context, k knowledge.Editor) ([]admin
 	for _, g := range state.Gaps {
 		answer := pageButton("Answer", "knowledge", "what", "answer", "id", g.ID)
 		answer.Text = &adminpage.Arg{Name: "text"}
-		answer.Prompt = "The answer. The person who asked gets it, and the bot uses it where they asked"
+		answer.TextLabel = "The answer. The person who asked gets it, and the bot uses it where they asked"
 		gaps.Rows = append(gaps.Rows, adminpage.Row{
 			Text: g.Question, Place: g.Place, Person: g.Asker, Time: g.Time,
 			Values:  []string{"asked " + counted(g.Times, "time")},
@@ -137,7 +137,7 @@ func (s *pageServer) knowledge(ctx context.Context, k knowledge.Editor) ([]admin
 	taught := adminpage.List{Title: "What users taught"}
 	for _, e := range state.Entries {
 		edit := pageButton("Edit", "knowledge", "what", "edit", "id", e.ID)
-		edit.Text, edit.Prompt = &adminpage.Arg{Name: "text", Value: e.Text}, "What the bot knows"
+		edit.Text, edit.TextLabel = &adminpage.Arg{Name: "text", Value: e.Text}, "What the bot knows"
 		remove := pageButton("Remove", "unteach", "id", e.ID)
 		remove.Sure = "It cannot be undone."
 		row := adminpage.Row{

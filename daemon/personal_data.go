@@ -131,6 +131,7 @@ func (d *personalData) forget(ctx context.Context, path core.Path) error {
 	}
 	d.monitor.traces.Forget(path)
 	d.env.lines.Forget(path)
+	d.alerts.forget(path)
 	fewer, err := d.changes.Reread(ctx)
 	if fewer {
 		d.reloads.adminsChanged() // a forgotten user may have been an admin

@@ -265,18 +265,24 @@ func (e personaEditor) Import(name string, data []byte) (id string, err error) {
 	if err := WriteFile(file, data, 0o600); err != nil {
 		return "", err
 	}
-	return file, e.reload()
+	e.reload()
+	return file, nil
 }
 
 // maxFaultText is how many characters of a parse error are shown.
 const maxFaultText = 300
 
-// reload puts imported or removed files into effect.
-func (e personaEditor) reload() error {
-	if _, err := e.bot.Reload(); err != nil {
-		return fmt.Errorf("it takes effect when the configuration can be read again: %s", txt.Line(err.Error()))
-	}
-	return nil
+// reload puts imported or removed files in force, in this process and others. It does not read the configuration,
+// which may be invalid now.
+func (e personaEditor) reload() {
+	r := e.bot.reloads
+	r.mu.Lock()
+	next := *r.InForce()
+	next.personas = r.env.withImported(next.Config, r.log)
+	r.parts.Store(&next)
+	r.rebuild()
+	r.mu.Unlock()
+	r.workers.sharing.announceReload(context.Background())
 }
 
 // Remove removes imported files only.
@@ -287,7 +293,8 @@ func (e personaEditor) Remove(id string) error {
 	if err := os.Remove(id); err != nil {
 		return err
 	}
-	return e.reload()
+	e.reload()
+	return nil
 }
 
 // imported reports whether a persona in force comes from an imported file.

@@ -91,7 +91,8 @@ func (r *reloads) read() (later []string, err error) {
 	}
 	r.env.levels.Configure(c.Log.Level, c.roomLevels(), slog.LevelDebug)
 	r.log.Info("reloaded", "file", c.File, "keys", later)
-	return later, r.replace(old, next)
+	r.replace(old, next)
+	return later, nil
 }
 
 // AfterRestart lists the changed keys of the configuration file that apply only after a restart. It returns none
@@ -122,7 +123,7 @@ func (r *reloads) reload(read func() (later []string, err error)) {
 
 // replace puts new parts in force. It starts new interfaces and plugins, and stops those that are gone. Running
 // turns keep the old parts until they end.
-func (r *reloads) replace(old, next *parts) error {
+func (r *reloads) replace(old, next *parts) {
 	r.putInForce(next)
 	for _, i := range old.Interfaces {
 		if !slices.Contains(next.Interfaces, i) {
@@ -146,7 +147,7 @@ func (r *reloads) replace(old, next *parts) error {
 			}
 		}
 	})
-	return old.Engines.Close()
+	old.Engines.Close()
 }
 
 // rebuild collects the actions again after those of a plugin, or the rules for actions, have changed. r.mu is held.

@@ -167,7 +167,7 @@ func summarize(ctx context.Context, env *daemon.Env, c *configFile, w *Wizard, n
 	}
 }
 
-// uncheckedFinding is the finding about a secret that was written without a check.
+// uncheckedFinding returns the finding about a secret that was written without a check.
 func uncheckedFinding(what string, err error) core.Finding {
 	return core.Finding{What: what, Found: "written unchecked", Fix: err.Error()}
 }
@@ -209,7 +209,7 @@ func probeEngine(ctx context.Context, env *daemon.Env, file string, e engine.Con
 	if err != nil {
 		return []core.Finding{{What: e.Provider, Found: "cannot be used", Fix: err.Error()}}
 	}
-	defer func() { _ = chain.Close() }()
+	defer chain.Close()
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	limited, cancel := context.WithTimeout(ctx, probeTime)

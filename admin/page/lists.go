@@ -36,7 +36,7 @@ type Button struct {
 	Label, Command string
 	Args           []Arg
 	Text           *Arg   // an argument that the admin types; nil for none
-	Prompt         string // asks for Text
+	TextLabel      string // of the field for Text
 	Sure           string // a warning to confirm first; "" for none
 
 	Of, Place, Back string // set by the page: the row, its place, and the next page

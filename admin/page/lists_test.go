@@ -15,7 +15,7 @@ func TestLists(t *testing.T) {
 	w := newWorld(t)
 	w.live()
 	jay := core.MustPath("telegram/@user/7")
-	answer := Button{Label: "Answer", Command: "knowledge", Args: []Arg{{"id", "x" + canary}}, Text: &Arg{"text", "so far " + canary}, Prompt: "What to say"}
+	answer := Button{Label: "Answer", Command: "knowledge", Args: []Arg{{"id", "x" + canary}}, Text: &Arg{"text", "so far " + canary}, TextLabel: "What to say"}
 	row := func(place core.Path, text string) Row {
 		return Row{Text: text, Place: place, Person: jay, Time: w.clock(), Values: []string{"asked of " + text}, Buttons: []Button{answer}}
 	}

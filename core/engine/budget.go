@@ -98,7 +98,7 @@ func (e *SpentError) Unwrap() error {
 	return err
 }
 
-// BudgetOptions are what a Budget needs besides its table. All but PersonTokens and Room are required.
+// BudgetOptions are what a Budget needs besides its table. All but PersonTokens and Allot are required.
 type BudgetOptions struct {
 	Ledger Ledger // nil: nothing is limited or recorded
 	Cost   func(engine string, u llm.Usage) float64
@@ -109,13 +109,13 @@ type BudgetOptions struct {
 	// PersonTokens returns how many tokens a day a person may use who asks in a place;
 	// nil: BudgetConfig.PersonTokens.
 	PersonTokens func(place core.Path) int64
-	// Room returns how many more tokens this process may use on a day, out of the limit of a place or,
+	// Allot returns how many more tokens this process may use on a day, out of the limit of a place or,
 	// for the zero Path, of the bot. It lets several processes share a limit, and tries to provide the
 	// wanted number of tokens. Nil: there is only one process.
-	Room func(ctx context.Context, day string, scope core.Path, limit, wanted int64) (int64, error)
+	Allot func(ctx context.Context, day string, scope core.Path, limit, wanted int64) (int64, error)
 }
 
-// Budget admits a question only while every budget that applies to it has room. The
+// Budget admits a question only while no budget that applies to it is used up. The
 // tokens of a prompt are held from before it is sent until it is answered, so that
 // concurrent questions do not pass an almost empty budget together. A nil Budget limits and
 // records nothing. Safe for concurrent use.
@@ -171,9 +171,9 @@ type allowance struct {
 	scope core.Path
 	limit Spending
 	spent Spending
-	room  *int64 // tokens left for this process; nil: limit minus spent
+	left  *int64 // tokens left for this process; nil: limit minus spent
 
-	wanted int64 // the tokens that room was asked for
+	wanted int64 // the tokens that Allot was asked for
 }
 
 // reserve opens a reservation for a question, unless a budget is used up. It replaces q.Build by one that
@@ -253,13 +253,13 @@ func (t *reservation) build(ctx context.Context, l llm.Limits) (llm.Request, err
 	tokens := tokensOf(r)
 	var spent error
 	for {
-		if err := t.makeRoom(ctx, tokens); err != nil {
+		if err := t.allot(ctx, tokens); err != nil {
 			return llm.Request{}, &llm.Error{Kind: llm.ErrorRetryLater, Err: fmt.Errorf("budget: %w", err)}
 		}
 		spent = t.hold(tokens)
 		t.budget.mu.Lock()
-		isOvertaken := slices.ContainsFunc(t.shared, func(a allowance) bool { // since makeRoom, by other questions
-			return a.room != nil && *a.room >= a.wanted && t.budget.held[a.scope]+tokens > *a.room
+		isOvertaken := slices.ContainsFunc(t.shared, func(a allowance) bool { // since allot, by other questions
+			return a.left != nil && *a.left >= a.wanted && t.budget.held[a.scope]+tokens > *a.left
 		})
 		t.budget.mu.Unlock()
 		if spent == nil || !isOvertaken {
@@ -286,27 +286,27 @@ func (t *reservation) record(ctx context.Context, engine string, used llm.Usage)
 	}
 }
 
-// makeRoom asks how much of the budgets of the bot and the place is left for this process.
-func (t *reservation) makeRoom(ctx context.Context, tokens int64) error {
+// allot asks how much of the budgets of the bot and the place is left for this process.
+func (t *reservation) allot(ctx context.Context, tokens int64) error {
 	b := t.budget
 	for i := range t.shared {
 		a := &t.shared[i]
-		if b.o.Room == nil || a.limit.Tokens == 0 {
+		if b.o.Allot == nil || a.limit.Tokens == 0 {
 			continue
 		}
 		b.mu.Lock()
 		a.wanted = b.held[a.scope] - t.held + tokens
 		b.mu.Unlock()
-		room, err := b.o.Room(ctx, t.day, a.scope, a.limit.Tokens, a.wanted)
+		left, err := b.o.Allot(ctx, t.day, a.scope, a.limit.Tokens, a.wanted)
 		if err != nil {
 			return err
 		}
-		a.room = &room
+		a.left = &left
 	}
 	return nil
 }
 
-// errSpent is Build's error if a budget has no room. Ask then returns the reservation's spent.
+// errSpent is Build's error if a budget is used up. Ask then returns the reservation's spent.
 var errSpent = errors.New("a budget is spent")
 
 // hold holds tokens in every budget, in place of those held before.
@@ -347,12 +347,12 @@ func (t *reservation) count(sign int64) {
 	}
 }
 
-// isFull reports whether an allowance has no room for tokens or, for 0 tokens, whether it is
+// isFull reports whether an allowance is too small for tokens or, for 0 tokens, whether it is
 // used up. The caller holds b.mu.
 func (b *Budget) isFull(a allowance, tokens int64) bool {
 	wanted := a.spent.Tokens + b.held[a.scope] + tokens
-	if a.room != nil {
-		wanted = max(wanted, a.limit.Tokens-*a.room+b.held[a.scope]+tokens)
+	if a.left != nil {
+		wanted = max(wanted, a.limit.Tokens-*a.left+b.held[a.scope]+tokens)
 	}
 	full := a.limit.Tokens > 0 && (wanted > a.limit.Tokens || wanted == a.limit.Tokens && tokens == 0)
 	return full || a.limit.Cost > 0 && a.spent.Cost >= a.limit.Cost

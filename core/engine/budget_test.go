@@ -283,17 +283,17 @@ func TestSharesMakeUpTheWhole(t *testing.T) {
 	}
 }
 
-// Questions at the same time, for which a process of several finds the same room, do not refuse each other
+// Questions at the same time, for which a process of several is allotted the same tokens, do not refuse each other
 // while the limit has more of it.
-func TestBudgetMakesRoomForAll(t *testing.T) {
+func TestBudgetIsAllottedToAll(t *testing.T) {
 	for limit, want := range map[int64]int{1 << 40: 3, 1: 0} {
 		synctest.Test(t, func(t *testing.T) {
 			m := &thinker{hold: make(chan struct{})}
-			room := func(_ context.Context, _ string, _ core.Path, limit, wanted int64) (int64, error) {
+			allot := func(_ context.Context, _ string, _ core.Path, limit, wanted int64) (int64, error) {
 				time.Sleep(time.Second) // all of them ask before one of them holds anything
 				return min(wanted, limit), nil
 			}
-			b := budgeted(m.chain(), BudgetConfig{BotTokens: limit}, BudgetOptions{Room: room})
+			b := budgeted(m.chain(), BudgetConfig{BotTokens: limit}, BudgetOptions{Allot: allot})
 			var asking sync.WaitGroup
 			for range 3 {
 				asking.Go(func() { _, _ = b.Ask(t.Context(), from("a/1", "a/@user/1")) })

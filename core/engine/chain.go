@@ -112,10 +112,7 @@ func (c *Chain) addLinks(tables []Config) (last *offline.Options, faults []error
 }
 
 // Close closes idle connections. The chain must not be used afterwards.
-func (c *Chain) Close() error {
-	c.pool.close()
-	return nil
-}
+func (c *Chain) Close() { c.pool.close() }
 
 // Names lists the engines in the order in which they are tried.
 func (c *Chain) Names() []string {

@@ -79,8 +79,8 @@ func (c *Changes[T]) now() map[core.Path]*Layer[T] {
 	return *layers
 }
 
-// Change lets f change the settings of a path, and stores them.
-func (c *Changes[T]) Change(ctx context.Context, at core.Path, f func(*T)) error {
+// Change lets f change the settings of a path, and stores them together with further items, or nothing.
+func (c *Changes[T]) Change(ctx context.Context, at core.Path, f func(*T), further ...core.Item) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	layers, values := maps.Clone(c.now()), c.At(at)
@@ -95,7 +95,7 @@ func (c *Changes[T]) Change(ctx context.Context, at core.Path, f func(*T)) error
 		}
 		item.Value, layers[at] = raw, newChange(at, values)
 	}
-	if _, err := c.items.Put(ctx, item); err != nil {
+	if err := c.items.PutAll(ctx, append(further, item)...); err != nil {
 		return fmt.Errorf("settings changed by command: %w", err)
 	}
 	c.layers.Store(&layers)

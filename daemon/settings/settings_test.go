@@ -375,7 +375,7 @@ func TestSet(t *testing.T) {
 // broken are items that cannot be read or written.
 type broken struct{ core.Items }
 
-func (broken) Put(context.Context, core.Item) (uint64, error)       { return 0, core.ErrClosed }
+func (broken) PutAll(context.Context, ...core.Item) error           { return core.ErrClosed }
 func (broken) List(context.Context, core.Path) ([]core.Item, error) { return nil, nil }
 
 // TestNotStored: a change that cannot be stored does not count.

@@ -220,6 +220,7 @@ func (d *Driver) Probe(ctx context.Context) []core.Finding {
 		f.Fix = "the token is refused; the developer portal gives a new one under Bot, for interfaces." +
 			d.opt.Name + ".token"
 	case err != nil:
+		f.What, f.Found = "platform", "unavailable"
 		f.Fix = rest.Failure("asking Discord", err).Text + "; check the network and api_url"
 	case me.ID == "":
 		f.Fix = "the server's answer is not that of Discord; check api_url"

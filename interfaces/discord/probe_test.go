@@ -27,7 +27,7 @@ func TestProbe(t *testing.T) {
 		"bad token":   {func(s *server) { s.Revoke() }, "identity", "unknown", "the token is refused"},
 		"no platform": {func(s *server) {
 			s.Fail(func(discordtest.Call) discordtest.Fault { return discordtest.Fault{Kind: discordtest.Broken} })
-		}, "identity", "unknown", "check the network"},
+		}, "platform", "unavailable", "check the network"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *server) {

@@ -290,12 +290,13 @@ func (d *Driver) Probe(ctx context.Context) []core.Finding {
 		Listen bool   `json:"can_read_all_group_messages"`
 	}
 	if err := d.api.Do(ctx, &botapi.Request{Method: "getMe", Result: &me}); err != nil {
-		fix := explain(err).Error()
+		f := core.Finding{What: "platform", Found: "unavailable", Fix: explain(err).Error(), Fatal: true}
 		if botapi.IsCode(err, 401, 404) {
-			fix = "the token is refused; ask @BotFather for it again, and set it in interfaces." + d.opt.Name +
+			f.What, f.Found = "identity", "unknown"
+			f.Fix = "the token is refused; ask @BotFather for it again, and set it in interfaces." + d.opt.Name +
 				".token"
 		}
-		return []core.Finding{{What: "identity", Found: "unknown", Fix: fix, Fatal: true}}
+		return []core.Finding{f}
 	}
 	if me.Name == "" {
 		return []core.Finding{{What: "identity", Found: "unknown",

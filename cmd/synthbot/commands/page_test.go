@@ -485,7 +485,8 @@ func TestPageOfReminders(t *testing.T) {
 
 // TestPageOfCards: an imported card speaks where /persona chooses it, over a restart, until it is removed.
 func TestPageOfCards(t *testing.T) {
-	d := startDaemon(t, withTerminal+"[admin]\nlisten = \""+freeAddress(t)+"\"\n")
+	settings := withTerminal + "[admin]\nlisten = \"" + freeAddress(t) + "\"\n"
+	d := startDaemon(t, settings)
 	d.tells("READY=1")
 	r := newReader(t, d.file)
 	csrf := regexp.MustCompile(`name="csrf" value="([^"]+)"`).FindStringSubmatch(r.ask("/personas", nil))[1]
@@ -530,6 +531,15 @@ func TestPageOfCards(t *testing.T) {
 	if page := r.ask("/do", do); !strings.Contains(page, "Here I am Mira.") {
 		t.Errorf("chosen: %s", page)
 	}
+	d.write("broken")
+	if status, page := upload("nora.json", `{"name":"Nora"}`); status != http.StatusOK || !strings.Contains(page, "It is imported.") {
+		t.Errorf("imported while the configuration is broken: %d %s", status, page)
+	}
+	nora := url.Values{"csrf": {csrf}, "id": {filepath.Join(filepath.Dir(file), "nora.json")}}
+	if page := r.ask("/personas/remove", nora); strings.Contains(page, "Nora") {
+		t.Errorf("removed while the configuration is broken: %s", page)
+	}
+	d.write(settings)
 	prompt := func() string {
 		status, out, errs := d.command("", "prompt", "--path", "console/main", "--text", "hello")
 		if status != statusDone {

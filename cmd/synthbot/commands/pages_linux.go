@@ -27,7 +27,7 @@ func releasePages() {
 			if len(f) == 6 && f[5] == self && !strings.Contains(f[1], "w") {
 				_, _ = fmt.Sscanf(f[0], "%x-%x", &from, &to)
 			}
-		case f[0] == "Anonymous:" && f[1] == "0" && from < to: // no page differs from the file, as a loader could cause
+		case f[0] == "Anonymous:" && f[1] == "0" && from < to: // all pages are those of the file
 			_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, from, to-from, syscall.MADV_DONTNEED)
 		}
 	}

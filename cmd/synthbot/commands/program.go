@@ -199,8 +199,12 @@ func (e *shutdownLimit) stop() {
 	}
 }
 
+// sameRequest is how long after the first signal others count as the same request: `timeout`, for example, signals
+// the process and then its group.
+const sameRequest = 200 * time.Millisecond
+
 // untilSignal returns a context that ends with SIGINT, SIGTERM or one of the others. Then the
-// program has grace and closeTime to end. If it takes longer, or on a second signal, the process
+// program has grace and closeTime to end. If it takes longer, or on a second request, the process
 // exits at once. The caller calls stop at the end.
 func (p *program) untilSignal(
 	ctx context.Context, grace time.Duration, others ...os.Signal,
@@ -210,12 +214,16 @@ func (p *program) untilSignal(
 	signals, over := make(chan os.Signal, 2), make(chan struct{})
 	signal.Notify(signals, append(others, syscall.SIGINT, syscall.SIGTERM)...)
 	go func() {
-		for second := false; ; second = true {
+		var first time.Time
+		for {
 			select {
 			case <-over:
 				return
 			case s := <-signals:
-				if second {
+				if first.IsZero() {
+					first = time.Now()
+				}
+				if time.Since(first) >= sameRequest {
 					p.abandon(fmt.Sprintf("ended at once by signal: %s", s))
 				}
 				cancel()
