@@ -751,7 +751,7 @@ func TestCommandsThatAreNone(t *testing.T) {
 // TestUnknownCommandsAreTalk: one that nobody knows calls the bot if it names it.
 func TestUnknownCommandsAreTalk(t *testing.T) {
 	b, _ := group(t, turn.Settings{Activation: turn.ActivationMention}, plan("Yes?"))
-	b.Reconfigure(b.options(func(o *turn.Options) { o.Plugins.Commands = registry(t, map[string]obeying{}) }))
+	b.Reconfigure(b.options(func(o *turn.Options) { o.Plugins.Commands = registry(t, map[string]commandFunc{}) }))
 	for id, name := range map[string]string{"1": "nonsense", "2": "aria"} {
 		e := called(id, "jay", name)
 		e.Message.Path, e.Message.Private, e.Message.Addressed = square, false, ""

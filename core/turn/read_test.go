@@ -78,7 +78,7 @@ func historyIsTalk(t *testing.T) {
 		o.Config.Recent = 10
 		setScope(o, "unified")
 		o.Prompt.Shares = []turn.Share{{Paths: []core.Path{core.MustPath("room/2"), core.MustPath("room/3")}}, {Paths: []core.Path{core.MustPath("room/4"), core.MustPath("room/5")}}}
-		o.Plugins.Commands = registry(t, map[string]obeying{"count": func(context.Context, call) (string, error) { return "counted words", nil }})
+		o.Plugins.Commands = registry(t, map[string]commandFunc{"count": func(context.Context, call) (string, error) { return "counted words", nil }})
 	})
 	in := func(path string, e core.Event) core.Event {
 		e.Message.Path, e.Message.Private, e.Message.Addressed = core.MustPath(path), false, core.AddressedMention

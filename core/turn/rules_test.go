@@ -155,7 +155,7 @@ func TestContinueIsCountedThroughBots(t *testing.T) {
 		}
 		b, _ := group(t, turn.Settings{Activation: turn.ActivationMention, Bots: true}, script...)
 		b.Reconfigure(b.options(func(o *turn.Options) {
-			o.Plugins.Commands = registry(t, map[string]obeying{"count": func(context.Context, call) (string, error) { return "one", nil }})
+			o.Plugins.Commands = registry(t, map[string]commandFunc{"count": func(context.Context, call) (string, error) { return "one", nil }})
 		}))
 		b.receive(talk("1", "jay", "Aria, count"))
 		b.ended(4)

@@ -156,7 +156,7 @@ func (p *platform) continues(s core.Store, place core.Path, script []any, ran *[
 		o.Clock = clock
 		o.Places.Reaches = func(path core.Path) bool { return path == place }
 		o.Places.Carrier = func(core.Path) core.FileSender { return p }
-		o.Plugins.Commands = registry(p.t, map[string]obeying{
+		o.Plugins.Commands = registry(p.t, map[string]commandFunc{
 			"once": func(context.Context, call) (string, error) { *ran = append(*ran, "once"); return "Once.", nil },
 			"safefiles": func(_ context.Context, c call) (string, error) {
 				c.Attach(core.Upload{Name: "a"})
