@@ -118,7 +118,7 @@ func checkCrash(t *testing.T, kind func(*coretest.Room), after bool, deaths ...i
 	b.quiet()
 	b.stop()
 	if got := len(last.Asked()); got > 2-accepted {
-		t.Errorf("the model was asked %d times after the checkCrash, although %d plans were accepted", got, accepted)
+		t.Errorf("the model was asked %d times after the crash, although %d plans were accepted", got, accepted)
 	}
 	counts := map[string]int{}
 	for _, text := range room.Texts() {
