@@ -52,7 +52,7 @@ func TestAddresses(t *testing.T) {
 		"ftp://[::1/x":                              true, // invalid, but written the same
 	} {
 		if got := r.knowsAddresses(map[string]any{"url": address}, false); got != known {
-			t.Errorf("%s: got %v, want the opposite; known: %q", address, got, r.Addresses)
+			t.Errorf("%s: got %v, want %v; known: %q", address, got, known, r.Addresses)
 		}
 	}
 }
@@ -78,7 +78,7 @@ func TestAddressesInPayloads(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := r.knowsAddresses(v.(map[string]any), false); got != free {
-			t.Errorf("%s: got %v, want the opposite", payload, got)
+			t.Errorf("%s: got %v, want %v", payload, got, free)
 		}
 	}
 }
@@ -139,7 +139,7 @@ func TestAddressesForOtherPrograms(t *testing.T) {
 	} {
 		for _, key := range []string{"target", "source", "to", "query", "text"} {
 			if got := r.knowsAddresses(map[string]any{key: []any{text}}, true); got != free {
-				t.Errorf("%s: %q: got %v, want the opposite", key, text, got)
+				t.Errorf("%s: %q: got %v, want %v", key, text, got, free)
 			}
 		}
 	}
@@ -161,7 +161,7 @@ func TestHostsForOtherPrograms(t *testing.T) {
 	} {
 		v, _ := schema.Decode(json.RawMessage(payload))
 		if got := r.knowsAddresses(v.(map[string]any), true); got != free {
-			t.Errorf("%s: got %v, want the opposite", payload, got)
+			t.Errorf("%s: got %v, want %v", payload, got, free)
 		}
 	}
 }

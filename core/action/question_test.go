@@ -89,10 +89,10 @@ func TestQuestionsThatCannotBeShown(t *testing.T) {
 		{`{"body":{"x_private_thought":"and more"}}`, false, false},
 	} {
 		if got := asked(t, false, tc.payload) != ""; got != tc.message {
-			t.Errorf("%.60s: asked in a message: got %v, want the opposite", tc.payload, got)
+			t.Errorf("%.60s: asked in a message: got %v, want %v", tc.payload, got, tc.message)
 		}
 		if got := asked(t, true, tc.payload) != ""; got != tc.attached {
-			t.Errorf("%.60s: asked with a file: got %v, want the opposite", tc.payload, got)
+			t.Errorf("%.60s: asked with a file: got %v, want %v", tc.payload, got, tc.attached)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func TestNamesOfScripts(t *testing.T) {
 		}
 		b.stop()
 		if got := len(b.asker.Asked()) == 1; got != want {
-			t.Errorf("%q calls the bot: got %v, want the opposite", text, got)
+			t.Errorf("%q calls the bot: got %v, want %v", text, got, want)
 		}
 		s.Close()
 	}
