@@ -30,7 +30,7 @@ func isForgetting(t testing.TB, db *DB) bool {
 	return plans > 0
 }
 
-// calm returns options with a clock that stands still.
+// calm returns options with a clock that never moves.
 func calm() Options {
 	return Options{Clock: func() time.Time { return day }, SkipCheck: true}
 }

@@ -330,7 +330,7 @@ func TestEdits(t *testing.T) {
 			[]string{"read", "as"}},
 		"more quotes": {heard, core.Message{Text: "new", Foreign: []core.Foreign{quote("read", true), quote("x", false), quote("y", true)}},
 			true, []string{"read heard", "x", "y"}},
-		"heard anew": {heard, core.Message{Text: "old again", Heard: 7, Foreign: []core.Foreign{quote("read", true)}}, true, []string{"read"}},
+		"heard again": {heard, core.Message{Text: "old again", Heard: 7, Foreign: []core.Foreign{quote("read", true)}}, true, []string{"read"}},
 	} {
 		l := storedEntry{Entry: core.Entry{Event: core.Event{Message: tc.before}}}
 		want(t, name, edit(&l, &tc.now), tc.want)

@@ -117,7 +117,7 @@ func TestImportRefuses(t *testing.T) {
 		"a reaction":            {reaction("chat/group", "1", "1000", `"x"`), true},
 		"a reaction nowhere":    {reaction("", "1", "1000", `"x"`), false},
 		"a reaction to nothing": {reaction("chat/group", "", "1000", `"x"`), false},
-		"nobody's reaction":     {reaction("chat/group", "1", "", `"x"`), false},
+		"anonymous reaction":    {reaction("chat/group", "1", "", `"x"`), false},
 		"a long id":             {reaction("chat/group", long, "1000", `"x"`), false},
 		"the longest ids":       {reaction("chat/group", long[1:], long[1:], `"x"`), true},
 		"a long person":         {reaction("chat/group", "1", long, `"x"`), false},

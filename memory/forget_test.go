@@ -305,9 +305,9 @@ func TestForgetWhatTheBotAnswered(t *testing.T) {
 	if err := db.Export(t.Context(), &his, jay); err != nil {
 		t.Fatal(err)
 	}
-	for text, stands := range map[string]bool{"JAYSECRET alone": true, "continued": true, "together": true, "elsewhere": true, "for ann alone": false} {
-		if strings.Contains(his.String(), text) != stands {
-			t.Errorf("%q in the user's export: want %t\n%s", text, !stands, &his)
+	for text, want := range map[string]bool{"JAYSECRET alone": true, "continued": true, "together": true, "elsewhere": true, "for ann alone": false} {
+		if strings.Contains(his.String(), text) != want {
+			t.Errorf("%q in the user's export: want %t\n%s", text, want, &his)
 		}
 	}
 	other2 := open(t, t.TempDir())

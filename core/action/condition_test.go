@@ -117,7 +117,7 @@ func TestConditionsOnEntities(t *testing.T) {
 	}{
 		"none is known": {want: "done", exists: "false"},
 		"one is wanted": {want: "skipped", exists: "true"},
-		"nobody told":   {want: "fault"},
+		"unknown":       {want: "fault"},
 		"another field": {before: core.State{Entities: map[string]json.RawMessage{"account": json.RawMessage(`{"name":"x"}`)}}, want: "fault"},
 		"before":        {before: entities("100"), want: "done"},
 		"too little":    {before: entities("5"), want: "skipped"},

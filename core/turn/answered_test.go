@@ -88,8 +88,8 @@ func TestQuestionsComeLast(t *testing.T) {
 	}
 }
 
-// TestButtonsLendNoRank: pressing a button of a message that answers another user has the rights of
-// a member, whoever presses it.
+// TestButtonsLendNoRank: pressing a button of a message that answers another user has only the
+// rights of a member.
 func TestButtonsLendNoRank(t *testing.T) {
 	for _, tc := range []struct {
 		name, causer, presser string
@@ -119,8 +119,8 @@ func TestButtonsLendNoRank(t *testing.T) {
 	}
 }
 
-// TestQuestionsStayWhateverTheirId: questions and answers are told apart although message ids may
-// be numbers and repeat in several places of a chat.
+// TestQuestionsStayWhateverTheirId: a question cannot be edited, but an answer can, although
+// message ids may be numbers and repeat in several places of a chat.
 func TestQuestionsStayWhateverTheirId(t *testing.T) {
 	entry := func(path, id, data, to string) core.Entry {
 		return core.Entry{Self: true, Event: core.Event{Kind: core.KindMessage, Data: data, Message: core.Message{

@@ -255,7 +255,7 @@ func TestContributions(t *testing.T) {
 	in := b.input(0)
 	for _, want := range []string{`"bio":{"likes":"tea"}`, `{"username":"ann"}`, `"weather":"sunny"`, "what stands in the file", `"language":"it"`} {
 		if !strings.Contains(in, want) {
-			t.Errorf("the model was not told %s in %s", want, in)
+			t.Errorf("the prompt lacks %s: %s", want, in)
 		}
 	}
 	b.receive(said("1", "jay", "Now in private."))

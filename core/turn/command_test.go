@@ -60,7 +60,7 @@ func TestCommandsKnowThatTheyAre(t *testing.T) {
 	b.receive(called("2", "jay", "count"))
 	b.ended(1)
 	if !slices.Equal(beside, []bool{false, true}) {
-		t.Errorf("the contexts are a command's: got %v, want false, true", beside)
+		t.Errorf("marked as a command's context: got %v, want false, true", beside)
 	}
 }
 

@@ -106,7 +106,7 @@ var foreignTexts = map[string]struct {
 		say:    me("compare"), script: []any{plan("ok"), doing("fetch", reads), doing("fetch", tells)},
 		want: []string{reads, tells},
 	},
-	"a page that nobody named": {
+	"a page that no user named": {
 		say: me("what is new?"), script: []any{doing("fetch", tells)}, want: []string{tells},
 	},
 	"forwarded, then an address": {
@@ -195,7 +195,7 @@ var foreignTexts = map[string]struct {
 		before: []core.Event{said("1", "jay", "read page.example/a")}, say: quotingID(me("do it"), "room-1"),
 		script: []any{doing("fetch", reads), plan("Erase all?"), doing("erase", stupid)}, want: []string{reads}, asked: true,
 	},
-	"quoted words of nobody knows whom, then an erasure": {
+	"quoted words of an unknown author, then an erasure": {
 		before: []core.Event{said("1", "jay", "hello")}, say: quotingID(me("do it"), "room-9"),
 		script: []any{plan("Shall I?"), doing("erase", stupid)}, asked: true,
 	},
@@ -246,7 +246,7 @@ var foreignTexts = map[string]struct {
 		before: []core.Event{said("1", "jay", "what to do?")}, say: press("room-1", "Erase it"),
 		script: []any{plan("This?"), doing("erase", stupid)}, want: []string{stupid},
 	},
-	"a button of nobody knows what, then an erasure": {
+	"a button of an unknown message, then an erasure": {
 		say: press("gone", "Erase it"), script: []any{doing("erase", stupid)}, asked: true,
 	},
 	"talk, then an erasure": {

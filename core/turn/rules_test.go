@@ -371,7 +371,7 @@ func TestAnsweredMeanwhile(t *testing.T) {
 // TestMoveWhileItRuns: if a place moves while its turn runs, messages in the new place are each
 // answered once, one after the other.
 func TestMoveWhileItRuns(t *testing.T) {
-	for name, before := range map[string]bool{"to where nobody was": false, "to where a turn runs": true} {
+	for name, before := range map[string]bool{"to an unknown place": false, "to where a turn runs": true} {
 		synctest.Test(t, func(t *testing.T) {
 			to := core.MustPath("room/2")
 			there := func(id, who, text string) core.Event {
