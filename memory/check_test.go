@@ -135,11 +135,11 @@ func TestCheckIsBounded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	db.clock = func() time.Time { cancel(); return day } // called when the check begins
 	if err := db.Check(ctx); !errors.Is(err, context.Canceled) || errors.Is(err, core.ErrDamaged) {
-		t.Errorf("%v, want context.Canceled", err)
+		t.Errorf("got %v, want context.Canceled", err)
 	}
 	db.Close()
 	if err := db.Check(t.Context()); !errors.Is(err, core.ErrClosed) || errors.Is(err, core.ErrDamaged) {
-		t.Errorf("%v, want core.ErrClosed", err)
+		t.Errorf("got %v, want core.ErrClosed", err)
 	}
 }
 

@@ -219,7 +219,7 @@ func TestCompactingIsCancelled(t *testing.T) {
 	file := filepath.Join(dir, FileName+bolt.CompactSuffix)
 	before := everything(t, db)
 	if _, _, err := db.Compact(cancelledByFile{t.Context(), file}); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v, want context.Canceled", err)
+		t.Errorf("got %v, want context.Canceled", err)
 	}
 	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the copy was not deleted: %v", err)

@@ -68,7 +68,7 @@ func TestOnFull(t *testing.T) {
 		space = 0
 		mu.Unlock()
 		if err := commitN(db, 3); !errors.Is(err, core.ErrFull) {
-			t.Errorf("%v, want core.ErrFull", err)
+			t.Errorf("got %v, want core.ErrFull", err)
 		}
 		want(t, "calls when it filled again", reported(), []bool{true})
 		mu.Lock()
@@ -103,7 +103,7 @@ func TestRoomForALargeBatch(t *testing.T) {
 			})
 			large := message(kitchen, "large", strings.Repeat("x", 1<<20))
 			if err := db.Commit(t.Context(), &core.Batch{Append: []core.Entry{large}}); !errors.Is(err, core.ErrFull) {
-				t.Errorf("%v, want core.ErrFull", err)
+				t.Errorf("got %v, want core.ErrFull", err)
 			}
 			time.Sleep(5 * probePause)
 			synctest.Wait()
@@ -130,7 +130,7 @@ func TestWhatAFullDiskTakes(t *testing.T) {
 			return handleOf(db).WriteAt(buf, at)
 		})
 		if _, err := items.Put(t.Context(), item); !errors.Is(err, core.ErrFull) {
-			t.Errorf("%v, want core.ErrFull", err)
+			t.Errorf("got %v, want core.ErrFull", err)
 		}
 		use := Use{Day: "2026-11-20", Person: kitchen, Engine: "e", Calls: 1, Usage: llm.Usage{In: 10}}
 		if err := <-db.AddUse(use); err != nil {
@@ -162,7 +162,7 @@ func TestNoRoomWithoutAReserve(t *testing.T) {
 		d.onWrite(func([]byte, int64) (int, error) { return 0, syscall.ENOSPC })
 		end := &core.Batch{Finishing: true, Append: []core.Entry{message(kitchen, "end", "bye")}}
 		if err := db.Commit(t.Context(), end); !errors.Is(err, core.ErrFull) {
-			t.Errorf("%v, want core.ErrFull", err)
+			t.Errorf("got %v, want core.ErrFull", err)
 		}
 		d.onWrite(nil)
 		time.Sleep(2 * probePause)
@@ -217,7 +217,7 @@ func TestAFullDiskIsNotTried(t *testing.T) {
 		"an end": db.Commit(t.Context(), &core.Batch{Answered: []core.TurnID{{Path: kitchen, Seq: 1}}}),
 	} {
 		if !errors.Is(err, core.ErrFull) {
-			t.Errorf("%s: %v, want core.ErrFull", what, err)
+			t.Errorf("%s: got %v, want core.ErrFull", what, err)
 		}
 	}
 	item.Value = nil

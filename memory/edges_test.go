@@ -385,7 +385,7 @@ func TestWorkThatCannotBegin(t *testing.T) {
 		"times": correctHeadTimes(t.Context(), db, slices.Values([]core.Path{group})),
 	} {
 		if !errors.Is(err, core.ErrClosed) {
-			t.Errorf("%s: %v, want core.ErrClosed", what, err)
+			t.Errorf("%s: got %v, want core.ErrClosed", what, err)
 		}
 	}
 	if after, err := os.ReadFile(file); err != nil || !bytes.Equal(after, before) {

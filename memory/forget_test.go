@@ -147,7 +147,7 @@ func TestForgetAPerson(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := db.SaveFact(epochs.With(t.Context(), 0), core.Fact{Text: "JAYSECRET again", About: []core.Path{jay}, Origin: group}); !errors.Is(err, core.ErrForgotten) {
-		t.Errorf("%v, want core.ErrForgotten", err)
+		t.Errorf("got %v, want core.ErrForgotten", err)
 	}
 	// Messages that a platform delivers again stay forgotten.
 	for _, id := range []string{"p1", "g1"} {
@@ -846,6 +846,6 @@ func TestNamedWhileForgetting(t *testing.T) {
 	_, err := db.Items("quiz").Put(epoch, core.Item{Path: kitchen, Key: "k", Value: []byte(`{"winner":"1000"}`)})
 	f.end()
 	if !errors.Is(err, core.ErrForgotten) {
-		t.Errorf("%v, want core.ErrForgotten", err)
+		t.Errorf("got %v, want core.ErrForgotten", err)
 	}
 }

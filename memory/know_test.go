@@ -167,10 +167,10 @@ func TestTheNewestWins(t *testing.T) {
 	want(t, "tags", changed.Tags, []string{"b", "a"})
 	want(t, "former", len(changed.Former), 4)
 	if _, err := db.SaveFact(t.Context(), core.Fact{ID: "zzz", Text: "x"}); !errors.Is(err, core.ErrUnknown) {
-		t.Errorf("%v, want core.ErrUnknown", err)
+		t.Errorf("got %v, want core.ErrUnknown", err)
 	}
 	if _, err := db.SaveFact(t.Context(), core.Fact{Text: strings.Repeat("x", 1<<20)}); !errors.Is(err, ErrBatch) {
-		t.Errorf("%v, want ErrBatch", err)
+		t.Errorf("got %v, want ErrBatch", err)
 	}
 }
 
@@ -196,10 +196,10 @@ func TestPluginItems(t *testing.T) {
 		}
 	}
 	if _, err := put("bio", jay, "main", `{}`, 1); !errors.Is(err, core.ErrVersion) {
-		t.Errorf("%v, want core.ErrVersion", err)
+		t.Errorf("got %v, want core.ErrVersion", err)
 	}
 	if _, err := put("bio", jay, "main", `{`, 3); !errors.Is(err, ErrBatch) {
-		t.Errorf("%v, want ErrBatch", err)
+		t.Errorf("got %v, want ErrBatch", err)
 	}
 	for _, path := range []core.Path{{}, group, topic, core.MustPath("chat/group2"), ann} {
 		put("bio", path, "k", `"`+path.String()+`"`, 0)
@@ -406,7 +406,7 @@ func TestListFacts(t *testing.T) {
 		t.Errorf("unexpected facts %+v, %v", facts, err)
 	}
 	if _, _, err := db.ListFacts(t.Context(), core.FactPage{Before: "!", N: 1}); !errors.Is(err, core.ErrUnknown) {
-		t.Errorf("%v, want core.ErrUnknown", err)
+		t.Errorf("got %v, want core.ErrUnknown", err)
 	}
 }
 
@@ -458,6 +458,6 @@ func TestTagsAreBounded(t *testing.T) {
 	commit(t, db, moves(group, kitchen))
 	want(t, "origin after a move", save(t, db, core.Fact{Text: "milk", Origin: group}).Origin, kitchen)
 	if err := db.DropFact(t.Context(), "no number!", group); !errors.Is(err, core.ErrUnknown) {
-		t.Errorf("%v, want core.ErrUnknown", err)
+		t.Errorf("got %v, want core.ErrUnknown", err)
 	}
 }

@@ -59,7 +59,7 @@ func TestABackupThatFails(t *testing.T) {
 	} {
 		if err := bolt.Replace(tc.file, tc.write); !errors.Is(err, tc.want) || errors.Is(err,
 			core.ErrFull) != (tc.want == core.ErrFull) {
-			t.Errorf("%s: %v, want %v", name, err, tc.want)
+			t.Errorf("%s: got %v, want %v", name, err, tc.want)
 		}
 	}
 	if kept, _ := os.ReadFile(file); string(kept) != "an older one" {
@@ -115,7 +115,7 @@ func TestReplacedWhileItIsOpened(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := <-opened; !errors.Is(err, core.ErrLocked) {
-			t.Errorf("%v, want core.ErrLocked", err)
+			t.Errorf("got %v, want core.ErrLocked", err)
 		}
 	})
 }
@@ -141,7 +141,7 @@ func TestAPlaceThatAppearsWhileForgetting(t *testing.T) {
 		}
 		want(t, "said alone", len(everything(t, db)[alone]), 0)
 		if _, err := db.SaveFact(began, core.Fact{Text: "of what was said", Origin: alone}); !errors.Is(err, core.ErrForgotten) {
-			t.Errorf("%v, want core.ErrForgotten", err)
+			t.Errorf("got %v, want core.ErrForgotten", err)
 		}
 	})
 }

@@ -49,7 +49,7 @@ func TestEndedContexts(t *testing.T) {
 		},
 	} {
 		if err := ask(); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v, want context.Canceled", name, err)
+			t.Errorf("%s: got %v, want context.Canceled", name, err)
 		}
 	}
 }
@@ -63,7 +63,7 @@ func TestUseIsChecked(t *testing.T) {
 	} {
 		good := Use{Day: "2026-11-20", Engine: "e", Calls: 1}
 		if err := <-db.AddUse(good, u); !errors.Is(err, ErrBatch) {
-			t.Errorf("%s: %v, want ErrBatch", name, err)
+			t.Errorf("%s: got %v, want ErrBatch", name, err)
 		}
 	}
 	uses, err := db.Uses(t.Context(), "2000-01-01", "2100-01-01")

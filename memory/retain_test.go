@@ -203,7 +203,7 @@ func TestPruningFails(t *testing.T) {
 	d := interceptWrites(t, db)
 	d.onWrite(func([]byte, int64) (int, error) { return 0, syscall.EIO })
 	if err := db.Prune(t.Context(), Config{Messages: 1}); !strings.Contains(fmt.Sprint(err), syscall.EIO.Error()) {
-		t.Errorf("%v, want EIO", err)
+		t.Errorf("got %v, want EIO", err)
 	}
 	if err := db.Prune(t.Context(), Config{}); !strings.Contains(fmt.Sprint(err), syscall.EIO.Error()) {
 		t.Errorf("old use: got %v, want EIO", err)
@@ -212,7 +212,7 @@ func TestPruningFails(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := db.Prune(ctx, Config{Messages: 1}); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v, want context.Canceled", err)
+		t.Errorf("got %v, want context.Canceled", err)
 	}
 	if err := db.Prune(t.Context(), Config{Messages: 1}); err != nil {
 		t.Fatal(err)

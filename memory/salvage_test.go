@@ -162,7 +162,7 @@ func TestSalvageRebuildsDerivedData(t *testing.T) {
 		t.Errorf("salvaging into a file: unexpected error %v", err)
 	}
 	if _, err := Salvage(t.TempDir(), filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("%v, want os.ErrNotExist", err)
+		t.Errorf("got %v, want os.ErrNotExist", err)
 	}
 }
 
@@ -189,7 +189,7 @@ func TestSalvageOfManyPairs(t *testing.T) {
 	}
 	s.add(bucketGone, []byte("x"), nil)
 	if s.flush(); !errors.Is(s.err, core.ErrClosed) {
-		t.Errorf("%v, want core.ErrClosed", s.err)
+		t.Errorf("got %v, want core.ErrClosed", s.err)
 	}
 }
 

@@ -79,7 +79,7 @@ func TestBrokenVectors(t *testing.T) {
 func TestScaleThatIsNotANumber(t *testing.T) {
 	b := binary.BigEndian.AppendUint32([]byte{1, 2, 3, 4}, math.Float32bits(float32(math.NaN())))
 	if _, err := decodeVector(append(b, 1), 1); !errors.Is(err, errFields) {
-		t.Errorf("%v, want %v", err, errFields)
+		t.Errorf("got %v, want %v", err, errFields)
 	}
 }
 

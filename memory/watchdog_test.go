@@ -411,6 +411,6 @@ func TestPulseGivesUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := db.Pulse(t.Context()); !errors.Is(err, core.ErrClosed) {
-		t.Errorf("%v, want core.ErrClosed", err)
+		t.Errorf("got %v, want core.ErrClosed", err)
 	}
 }

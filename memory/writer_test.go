@@ -132,7 +132,7 @@ func TestLateJobsJoin(t *testing.T) {
 		all.Go(func() { add(t, db, message(kitchen, "late", "x")) })
 		all.Go(func() {
 			if err := db.write(t.Context(), &job{run: func(*tx) error { return mine }}); !errors.Is(err, mine) {
-				t.Errorf("%v, want %v", err, mine)
+				t.Errorf("got %v, want %v", err, mine)
 			}
 		})
 		synctest.Wait()
@@ -168,7 +168,7 @@ func TestAWaitingBatchIsWithdrawn(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		if err := <-answers; !errors.Is(err, context.Canceled) {
-			t.Errorf("%v, want context.Canceled", err)
+			t.Errorf("got %v, want context.Canceled", err)
 		}
 		letGo()
 		db.view(t.Context(), func(v *view) error {
@@ -211,7 +211,7 @@ func TestViewCannotBeUsedLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := kept.Last(kitchen, 1); !errors.Is(err, errEnded) {
-		t.Errorf("%v, want %v", err, errEnded)
+		t.Errorf("got %v, want %v", err, errEnded)
 	}
 }
 

@@ -18,7 +18,8 @@ func inTopic(topic int, id, author, text string) core.Event {
 	return e
 }
 
-// TestActivations: each message is in its own topic, so that it does not join another's turn.
+// TestActivations: which messages the bot answers in each activation mode. Each message has its own
+// topic, so that it does not join the turn of another.
 func TestActivations(t *testing.T) {
 	for activation, answered := range map[string][]bool{
 		turn.ActivationMention: {false, true, true, true, false, false, true},

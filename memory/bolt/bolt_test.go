@@ -105,7 +105,7 @@ func TestAnUnsyncedCopyIsNotUsed(t *testing.T) {
 		return errors.Join(syscall.Dup3(int(zero.Fd()), int(to.(*tx).file.handle.Fd()), 0), zero.Close())
 	})
 	if !errors.Is(err, syscall.EINVAL) {
-		t.Errorf("%v, want EINVAL", err)
+		t.Errorf("got %v, want EINVAL", err)
 	}
 	if after := pairs(t, f); fmt.Sprint(after) != fmt.Sprint(before) {
 		t.Errorf("the file changed to %v", after)
@@ -143,7 +143,7 @@ func TestClosed(t *testing.T) {
 	_, _, compact := f.Compact(t.Context(), nothing)
 	for what, err := range map[string]error{"begin": begin, "update": f.Update(nothing), "compact": compact} {
 		if !errors.Is(err, core.ErrClosed) {
-			t.Errorf("%s: %v, want core.ErrClosed", what, err)
+			t.Errorf("%s: got %v, want core.ErrClosed", what, err)
 		}
 	}
 }

@@ -215,7 +215,7 @@ func TestOpenFails(t *testing.T) {
 	noise := write(t, []byte(strings.Repeat("this is no database", 10000)))
 	for file, wanted := range map[string]error{noise: ErrBroken, noise + "x": os.ErrNotExist, write(t, nil): ErrBroken} {
 		if _, err := Open(file); !errors.Is(err, wanted) {
-			t.Errorf("%v, want %v", err, wanted)
+			t.Errorf("got %v, want %v", err, wanted)
 		}
 	}
 }
@@ -240,7 +240,7 @@ func TestSectorsThatCannotBeRead(t *testing.T) {
 	for _, length := range []int64{pageHeader, 4096} {
 		f := At(brokenAt{whole, int64(root) * 4096, length}, whole.Size(), 4096, root)
 		if faults := f.Check(); len(faults) != 1 || !errors.Is(faults[0], syscall.EIO) {
-			t.Errorf("%v, want the fault of the disk", faults)
+			t.Errorf("got %v, want the fault of the disk", faults)
 		}
 	}
 	if faults := At(whole, whole.Size(), 4096, root).Check(); len(faults) > 0 {
