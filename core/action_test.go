@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestSendsOn: a step goes on after what may have arrived, and after nothing else.
+// TestSendsOn: after a part that may have arrived the next one is sent, after any other error not.
 func TestSendsOn(t *testing.T) {
 	unsure := Errorf(Unsure, "it may be there")
 	refused := Errorf(Broken, "no")
@@ -42,7 +42,7 @@ func TestSendsOn(t *testing.T) {
 				kind = e.Kind
 			}
 			if len(sent) != tc.sent || !slices.IsSorted(sent) || kind != tc.kind || tc.is != nil && !errors.Is(err, tc.is) || (err == nil) != (tc.kind == "" && tc.is == nil) {
-				t.Errorf("sent %v, %v", sent, err)
+				t.Errorf("unexpected: sent %v, error %v", sent, err)
 			}
 		})
 	}

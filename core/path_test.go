@@ -49,11 +49,11 @@ func TestPathWithin(t *testing.T) {
 		{"a/bc", "a/b", false}, {"a", "a/b", false}, {"ab/c", "a", false},
 	} {
 		if got := MustPath(tc.p).Within(MustPath(tc.root)); got != tc.want {
-			t.Errorf("%s within %s = %v", tc.p, tc.root, got)
+			t.Errorf("%s within %s: got %v, want %v", tc.p, tc.root, got, tc.want)
 		}
 	}
 	if !MustPath("a").Within(Path{}) || (Path{}).Within(MustPath("a")) {
-		t.Error("the zero Path is not the root of all")
+		t.Error("the zero Path does not contain all paths")
 	}
 }
 
@@ -61,10 +61,10 @@ func TestPathPersonAndParent(t *testing.T) {
 	place := MustPath("discord/1/2")
 	person, err := place.Person("123 4")
 	if err != nil || person.String() != "discord/@user/123%204" || !person.IsPerson() || place.IsPerson() {
-		t.Errorf("Person = %q, %v", person, err)
+		t.Errorf("unexpected Person %q, %v", person, err)
 	}
 	if place.Parent().String() != "discord/1" || !MustPath("discord").Parent().IsZero() {
-		t.Errorf("Parent = %q", place.Parent())
+		t.Errorf("unexpected Parent %q", place.Parent())
 	}
 }
 
@@ -84,12 +84,12 @@ func FuzzPath(f *testing.F) {
 			text, _ := p.MarshalText()
 			var back Path
 			if err := back.UnmarshalText(text); err != nil || back != p {
-				t.Fatalf("text of %q reads as %q, %v", s, back, err)
+				t.Fatalf("the text of %q was decoded as %q, %v", s, back, err)
 			}
 		}
 		if p, err := MakePath("x", s); err == nil {
 			if got := p.Elements(); len(got) != 2 || got[1] != s {
-				t.Fatalf("element %q comes back as %q", s, got)
+				t.Fatalf("element %q was decoded as %q", s, got)
 			}
 		}
 	})
@@ -97,7 +97,7 @@ func FuzzPath(f *testing.F) {
 
 func TestNearer(t *testing.T) {
 	channel, place := MustPath("discord/1/22"), MustPath("discord/1/22/3")
-	category := MustPath("discord/1/4444") // which a channel belongs to
+	category := MustPath("discord/1/4444") // the category of a channel
 	for _, c := range []struct {
 		a, b Path
 		want bool
@@ -106,12 +106,12 @@ func TestNearer(t *testing.T) {
 		{MustPath("discord/1"), category, false}, {channel, channel, true}, {channel, Path{}, true}, {Path{}, Path{}, true},
 	} {
 		if got := place.Nearer(c.a, c.b); got != c.want {
-			t.Errorf("%s before %s: %t", c.a, c.b, got)
+			t.Errorf("%s before %s: got %t, want %t", c.a, c.b, got, c.want)
 		}
 	}
 }
 
-// TestPerson: a user's path is what MakePath builds of its elements.
+// TestPerson: a user's path equals what MakePath makes of its elements.
 func TestPerson(t *testing.T) {
 	for _, place := range []string{"room/1", "a%20b/c", "x", ""} {
 		for _, id := range []string{"1", "a b", "a/b", "50%", "\xff", "\uFFFD", "", "é", strings.Repeat("x", maxPath)} {
@@ -119,7 +119,7 @@ func TestPerson(t *testing.T) {
 			got, err := p.Person(id)
 			want, wantErr := MakePath(p.Interface(), personMark, id)
 			if got != want || (err == nil) != (wantErr == nil) {
-				t.Errorf("%q of %q: %v, %v; want %v, %v", id, place, got, err, want, wantErr)
+				t.Errorf("%q of %q: got %v, %v; want %v, %v", id, place, got, err, want, wantErr)
 			}
 		}
 	}

@@ -23,7 +23,7 @@ import (
 	"synthbot/memory/bolt"
 )
 
-// furnished is a database with something of everything.
+// furnished opens a database that holds some of everything.
 func furnished(t testing.TB, dir string) *DB {
 	t.Helper()
 	db := open(t, dir)
@@ -47,7 +47,7 @@ func furnished(t testing.TB, dir string) *DB {
 	return db
 }
 
-// everything is what a database holds, by place.
+// everything returns the entries of a database by place.
 func everything(t testing.TB, db *DB) map[core.Path][]core.Entry {
 	t.Helper()
 	all := make(map[core.Path][]core.Entry)
@@ -83,7 +83,7 @@ func TestBackupAndRestore(t *testing.T) {
 			}
 		}
 	}()
-	for range 3 { // an older one is replaced
+	for range 3 { // replaces an older backup
 		if err := db.Backup(backup); err != nil {
 			t.Fatal(err)
 		}
@@ -91,14 +91,14 @@ func TestBackupAndRestore(t *testing.T) {
 	close(stop)
 	<-stopped
 	if info, err := os.Stat(backup); err != nil || info.Mode() != 0o600 {
-		t.Errorf("backup: %v, %v", info.Mode(), err)
+		t.Errorf("unexpected mode of the backup: %v, %v", info.Mode(), err)
 	}
 	dir := filepath.Join(t.TempDir(), "restored")
 	if err := Restore(dir, backup); err != nil {
 		t.Fatal(err)
 	}
 	if err := Restore(dir, backup); !errors.Is(err, ErrNotEmpty) {
-		t.Errorf("restored over a database: %v", err)
+		t.Errorf("restoring over a database: unexpected error %v", err)
 	}
 	restored := open(t, dir)
 	want, got := everything(t, db), everything(t, restored)
@@ -108,10 +108,10 @@ func TestBackupAndRestore(t *testing.T) {
 		t.Error(diff)
 	}
 	if a, b := db.Installation(), restored.Installation(); len(a) < 20 || len(b) < 20 || a == b {
-		t.Errorf("the database is %q, restored %q", a, b)
+		t.Errorf("the installation is %q, restored as %q", a, b)
 	}
 	if left := files(t, dir); !slices.Equal(left, []string{FileName}) {
-		t.Errorf("left in the directory: %q", left)
+		t.Errorf("unexpected files in the directory: %q", left)
 	}
 }
 
@@ -127,12 +127,12 @@ func TestRestoreRefusesADamagedBackup(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "data")
 	err = Restore(dir, broken)
-	saying(t, errors.New(strings.Split(err.Error(), "\n")[0]), broken)
+	checkError(t, errors.New(strings.Split(err.Error(), "\n")[0]), broken)
 	if !errors.Is(err, core.ErrDamaged) {
 		t.Errorf("%v is not ErrDamaged", err)
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the directory is left: %v", err)
+		t.Errorf("the new directory was not removed: %v", err)
 	}
 	if err := Restore(dir, filepath.Join(dir, "nothing")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v is not ErrNotExist", err)
@@ -166,11 +166,11 @@ func TestCompact(t *testing.T) {
 		if diff := equal(before, everything(t, db)); diff != "" {
 			t.Error(diff)
 		}
-		synctest.Wait() // until the old one is closed
+		synctest.Wait() // for the old file to be closed
 		want(t, "open files", holders(t, db.engine.name), 1)
 		content, err := os.ReadFile(db.engine.name)
 		if err != nil || strings.Contains(string(content), secret) {
-			t.Errorf("what was deleted stands in the file still (%v)", err)
+			t.Errorf("the file still holds deleted text (%v)", err)
 		}
 		add(t, db, message(kitchen, "after", "written after compacting"))
 		if _, err := Open(dir, Options{NoSync: true}); !errors.Is(err, core.ErrLocked) {
@@ -180,10 +180,10 @@ func TestCompact(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := everything(t, open(t, dir))[kitchen]; got[len(got)-1].Message.ID != "after" {
-			t.Error("what was written after compacting is lost")
+			t.Error("a message written after compacting is lost")
 		}
 		if left := files(t, dir); !slices.Equal(left, []string{FileName}) {
-			t.Errorf("left in the directory: %q", left)
+			t.Errorf("unexpected files in the directory: %q", left)
 		}
 	})
 }
@@ -203,7 +203,7 @@ func holders(t *testing.T, file string) (n int) {
 	return n
 }
 
-// files lists what is in a directory besides the reserve.
+// files lists the files in a directory, except the reserve.
 func files(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	list, err := os.ReadDir(dir)
@@ -234,7 +234,7 @@ func TestCompactWithoutRoom(t *testing.T) {
 	add(t, db, message(kitchen, "after", "works still"))
 }
 
-// TestBackupsRest: a backup leaves most of the time to others, however fast the disk is.
+// TestBackupsRest: a backup pauses most of the time, however fast the disk is.
 func TestBackupsRest(t *testing.T) {
 	rests := map[time.Duration]time.Duration{time.Millisecond: 2 * time.Millisecond, time.Second: 10 * time.Millisecond}
 	for takes, pause := range rests {
@@ -251,7 +251,7 @@ func TestBackupsRest(t *testing.T) {
 	}
 }
 
-// slowly is a writer that takes so long.
+// slowly is a writer that takes that long for each write.
 type slowly time.Duration
 
 func (s slowly) Write(p []byte) (int, error) {
@@ -259,7 +259,7 @@ func (s slowly) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestUpgradeFails: the file stays as it was, and the error names the backup.
+// TestUpgradeFails: a failed upgrade leaves the file as it was, and its error names the backup.
 func TestUpgradeFails(t *testing.T) {
 	dir := t.TempDir()
 	db := furnished(t, dir)
@@ -272,9 +272,9 @@ func TestUpgradeFails(t *testing.T) {
 	if err := openEngine(old, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	faulty(t, old).onWrite(func([]byte, int64) (int, error) { return 0, syscall.EIO })
+	interceptWrites(t, old).onWrite(func([]byte, int64) (int, error) { return 0, syscall.EIO })
 	backup := db.engine.name + ".version3"
-	saying(t, old.prepare(Options{}), fmt.Sprint("version ", schema), syscall.EIO.Error(), backup)
+	checkError(t, old.prepare(Options{}), fmt.Sprint("version ", schema), syscall.EIO.Error(), backup)
 	version, err := old.writer.readMeta()
 	want(t, "version", version, 3)
 	if err := errors.Join(err, old.engine.Close()); err != nil {
@@ -294,7 +294,7 @@ func TestUpgradeFails(t *testing.T) {
 	}
 }
 
-// TestKeepFormat: who only looks changes no database of an older format.
+// TestKeepFormat: with KeepFormat a database of an older format is not changed.
 func TestKeepFormat(t *testing.T) {
 	dir := t.TempDir()
 	db := furnished(t, dir)
@@ -303,7 +303,7 @@ func TestKeepFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Open(dir, Options{BesideBot: true, KeepFormat: true}); !errors.Is(err, ErrOlder) {
-		t.Errorf("error %v", err)
+		t.Errorf("unexpected error %v", err)
 	}
 	want(t, "files", files(t, dir), []string{FileName})
 	db = open(t, dir)
@@ -317,7 +317,7 @@ func TestKeepFormat(t *testing.T) {
 	looking.Close()
 }
 
-// TestLeftovers: copies of what users said do not stay when the process that made them was killed.
+// TestLeftovers: temporary copies that a killed process left behind are deleted.
 func TestLeftovers(t *testing.T) {
 	dir := t.TempDir()
 	furnished(t, dir).Close()
@@ -331,7 +331,7 @@ func TestLeftovers(t *testing.T) {
 	want(t, "files", files(t, dir), []string{FileName})
 }
 
-// TestUpgradeOfVersion1 opens a file that a synthbot without vectors wrote.
+// TestUpgradeOfVersion1 opens a file of a version without vectors.
 func TestUpgradeOfVersion1(t *testing.T) {
 	packed, err := os.Open(filepath.Join("testdata", "version1.db.gz"))
 	if err != nil {
@@ -353,7 +353,7 @@ func TestUpgradeOfVersion1(t *testing.T) {
 	}
 	db := open(t, dir)
 	if kept, err := os.ReadFile(file + ".version1"); err != nil || !bytes.Equal(bucketsOf(t, kept), bucketsOf(t, content)) {
-		t.Errorf("the backup: %v", err)
+		t.Errorf("no backup of the old file: %v", err)
 	}
 	want(t, "the group", len(everything(t, db)[group]), 5)
 	want(t, "memories", len(recall(t, db, core.FactQuery{Text: "JAYSECRET", See: []core.Path{group, alone}})), 3)
@@ -365,12 +365,12 @@ func TestUpgradeOfVersion1(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left := files(t, dir); !slices.Equal(left, []string{FileName}) {
-		t.Errorf("after forgetting %q are left", left)
+		t.Errorf("after forgetting, the buckets %q still hold something", left)
 	}
 }
 
-// TestWordsAnew opens a file whose facts are found by words that are none now.
-func TestWordsAnew(t *testing.T) {
+// TestUpgradeOfTerms opens a file whose facts have the search terms of an older version.
+func TestUpgradeOfTerms(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
 	fact := save(t, db, core.Fact{Text: "我用Python写代码", Origin: group})
@@ -411,7 +411,8 @@ func bucketsOf(t *testing.T, content []byte) (names []byte) {
 	return names
 }
 
-// TestOwnerStays: what is written beside the database, or in its place, is its owner's, also if root runs a command.
+// TestOwnerStays: files that are written beside or in place of the database keep its owner, even if
+// root runs the command.
 func TestOwnerStays(t *testing.T) {
 	dir := t.TempDir()
 	db := furnished(t, dir)

@@ -34,7 +34,7 @@ func benchPlace(i int) core.Path {
 	return core.MustPath(fmt.Sprintf("discord/81384788765712384/%d", 1e17+i%benchPlaces))
 }
 
-// chat is a message of the usual size.
+// chat returns a message of usual size.
 func chat(i int) core.Entry {
 	e := message(benchPlace(i), fmt.Sprint(uint64(1200000000000000000+i)),
 		"Well, I would say that the quick brown fox is rather lazy today, don't you think so? Let us meet at ten.")
@@ -43,7 +43,7 @@ func chat(i int) core.Entry {
 	return e
 }
 
-// stock fills a database with n messages, the fast way.
+// stock returns a database that was filled with n messages in bulk.
 func stock(b testing.TB, n int) *DB {
 	b.Helper()
 	dir := b.TempDir()
@@ -70,8 +70,8 @@ func stock(b testing.TB, n int) *DB {
 	return db
 }
 
-// BenchmarkHistory appends, each message in a commit of its own, and reads the
-// last 50, by place and over all places, in a file with so many messages.
+// BenchmarkHistory appends messages in commits of their own and reads the last 50 of a place and of
+// all places, in files of several sizes.
 func BenchmarkHistory(b *testing.B) {
 	for _, n := range sizes() {
 		b.Run(fmt.Sprintf("messages=%d", n), func(b *testing.B) {
@@ -84,7 +84,7 @@ func BenchmarkHistory(b *testing.B) {
 					add(b, db, chat(next))
 					next++
 				}
-				if grown := size() - before; grown > 0 { // it grows by steps
+				if grown := size() - before; grown > 0 { // the file grows in steps
 					b.ReportMetric(float64(grown)/float64(next-first)*1000/1024, "KiB/1000")
 				}
 			})
@@ -114,8 +114,8 @@ func BenchmarkHistory(b *testing.B) {
 	}
 }
 
-// BenchmarkAppendGrowth appends, by turns, to a file with 1,000 messages and to
-// one with 1,000,000: so many times longer the latter takes.
+// BenchmarkAppendGrowth appends alternately to a file with 1,000 messages and one with 1,000,000,
+// and reports the ratio of the times.
 func BenchmarkAppendGrowth(b *testing.B) {
 	small, large := stock(b, 1e3), stock(b, 1e6)
 	next := int(1e6)
@@ -153,12 +153,10 @@ func benchRead(b *testing.B, db *DB, read func(*view, int) (int, error)) {
 	b.ReportMetric(float64(got)/float64(i), "entries")
 }
 
-// BenchmarkReceive measures messages per second until they are durable, from so
-// many places at once, against the rate at which the disk takes plain bbolt
-// commits of as many messages at a time. Both are measured by turns, in short
-// rounds with files of their own, since where a file lies on the disk makes a
-// difference of its own. Rounds in which the host of a virtual machine took the
-// processor away are left out.
+// BenchmarkReceive measures how many messages a second from several places become durable, compared
+// with plain bbolt commits of the same size. It alternates between both in short rounds with new
+// files, because the position of a file on the disk matters. Rounds in which a virtual machine lost
+// the processor are left out.
 func BenchmarkReceive(b *testing.B) {
 	for _, places := range []int{1, 10, 100} {
 		b.Run(fmt.Sprintf("places=%d", places), func(b *testing.B) {
@@ -171,7 +169,7 @@ func BenchmarkReceive(b *testing.B) {
 				raw(stocked)
 				groups -= transactions(b, db)
 				before := coretest.Stolen()
-				us := crowdOf(b, db, places, rounds, stocked)
+				us := receiveInParallel(b, db, places, rounds, stocked)
 				it := timed(func() {
 					for range rounds {
 						raw(places)
@@ -197,8 +195,8 @@ func BenchmarkReceive(b *testing.B) {
 	}
 }
 
-// crowdOf lets so many places receive so many messages each, one after another.
-func crowdOf(b *testing.B, db *DB, places, rounds, first int) time.Duration {
+// receiveInParallel lets several places receive messages, each one after another.
+func receiveInParallel(b *testing.B, db *DB, places, rounds, first int) time.Duration {
 	return timed(func() {
 		var all sync.WaitGroup
 		for p := range places {
@@ -226,8 +224,8 @@ func median(all []float64) float64 {
 	return all[len(all)/2]
 }
 
-// rawStore commits so many values of the same size to the same buckets with
-// nothing but bbolt, with the options of package bolt.
+// rawStore returns a function that commits n values of the same size with plain bbolt and the
+// options of package bolt.
 func rawStore(b testing.TB) (commit func(n int), leave func()) {
 	db, err := bbolt.Open(filepath.Join(b.TempDir(), "raw.db"), 0o600, &bbolt.Options{FreelistType: bbolt.FreelistMapType, InitialMmapSize: 1 << 30})
 	if err != nil {
@@ -265,7 +263,7 @@ func rawStore(b testing.TB) (commit func(n int), leave func()) {
 	return commit, func() { db.Close() }
 }
 
-// BenchmarkOpen opens and closes a file with so many messages.
+// BenchmarkOpen opens and closes files of several sizes.
 func BenchmarkOpen(b *testing.B) {
 	for _, n := range sizes() {
 		b.Run(fmt.Sprintf("messages=%d", n), func(b *testing.B) {
@@ -283,8 +281,8 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// BenchmarkTurn measures the parts of a turn: a message is received, the turn is read, its plan
-// and its step are recorded, and it is closed with its answer.
+// BenchmarkTurn measures the store's part of a turn: receiving a message, reading for the prompt,
+// recording plan and step, and closing with the answer.
 func BenchmarkTurn(b *testing.B) {
 	const receive, read, record, finish = 0, 1, 2, 3
 	for part, name := range []string{"receive", "read", "record", "finish"} {
@@ -326,7 +324,7 @@ func BenchmarkTurn(b *testing.B) {
 	}
 }
 
-// readTurn reads what a turn needs.
+// readTurn reads what a turn needs for its prompt.
 func readTurn(b *testing.B, db *DB, turn core.TurnID) {
 	err := db.View(b.Context(), func(v core.View) error {
 		_, err := v.Due(turn.Path, 20)
@@ -344,7 +342,7 @@ func readTurn(b *testing.B, db *DB, turn core.TurnID) {
 	}
 }
 
-// turnRecords are the records of a turn with one step that sends a message.
+// turnRecords returns the records of a turn with one step that sends a message.
 func turnRecords(turn core.TurnID) (records []core.Record) {
 	now := time.Unix(1790000000, 0)
 	plan := `{"messages":[{"text":"Well, I would say that it is rather lazy today. Let us meet at ten."}],"steps":[]}`

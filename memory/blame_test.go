@@ -7,12 +7,12 @@ import (
 	"synthbot/memory/kv"
 )
 
-// prefetchTx is a transaction of an engine that prefetches.
+// prefetchTx is a transaction of an engine with prefetching.
 type prefetchTx struct{ kv.Tx }
 
 func (prefetchTx) Prefetch(...kv.Range) {}
 
-// TestBlame checks that no job is blamed for a failure of the next one's prefetch.
+// TestBlame: a job is not blamed if the prefetch of the next one fails.
 func TestBlame(t *testing.T) {
 	db := open(t, t.TempDir())
 	errHere := errors.New("here")
@@ -25,6 +25,6 @@ func TestBlame(t *testing.T) {
 		return g.write(prefetchTx{b})
 	})
 	if !errors.Is(err, errHere) || g.failed != nil {
-		t.Errorf("it failed with %v, and blames %v", err, g.failed)
+		t.Errorf("the group failed with %v and blames %v, want the later job", err, g.failed)
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"synthbot/core"
 )
 
-// TestCheckNamesWhatIsBroken: each rule of the file, when it is the only one that is
-// broken, with the place or the record.
+// TestCheckNamesWhatIsBroken: for each rule of the file, Check reports a violation with its place
+// or record.
 func TestCheckNamesWhatIsBroken(t *testing.T) {
 	db := openWith(t, t.TempDir(), Options{Log: slog.New(slog.DiscardHandler)})
 	populated(t, db)
@@ -28,7 +28,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 	}
 	g := placeKey(group)
 	at := func(seq uint64) []byte { return seqKey(g, seq) }
-	spoilt := []byte{4, 0xff} // a text that is cut off
+	spoilt := []byte{4, 0xff} // a truncated text
 	number := func(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 	vectors := func(n uint64) []byte { return append([]byte("chat\x01group\x00"), number(n)...) }
 	for says, spoil := range map[string]func(t *tx){
@@ -104,7 +104,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 			return errUndone
 		}})
 		if !errors.Is(err, errUndone) || (says == "") != (len(faults) == 0) || len(faults) > 1 || !strings.Contains(fmt.Sprint(faults), says) {
-			t.Errorf("%v, and %v does not name just %q", err, faults, says)
+			t.Errorf("got errors %v and %v, want only %q", err, faults, says)
 		}
 	}
 	want(t, "faults in the end", db.Check(t.Context()), nil)
@@ -113,7 +113,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 // errUndone takes what a job did back.
 var errUndone = errors.New("undone")
 
-// TestCheckIsBounded: it ends with its context, and does not name every fault of many.
+// TestCheckIsBounded: Check ends with its context and lists only some of many faults.
 func TestCheckIsBounded(t *testing.T) {
 	db, err := Open(t.TempDir(), Options{NoSync: true})
 	if err != nil {
@@ -133,17 +133,17 @@ func TestCheckIsBounded(t *testing.T) {
 	err = db.Check(t.Context())
 	want(t, "faults", strings.Count(fmt.Sprint(err), "no place "), maxFaults)
 	ctx, cancel := context.WithCancel(t.Context())
-	db.clock = func() time.Time { cancel(); return day } // the check begins
+	db.clock = func() time.Time { cancel(); return day } // called when the check begins
 	if err := db.Check(ctx); !errors.Is(err, context.Canceled) || errors.Is(err, core.ErrDamaged) {
-		t.Errorf("%v, want context.Canceled", err)
+		t.Errorf("got %v, want context.Canceled", err)
 	}
 	db.Close()
 	if err := db.Check(t.Context()); !errors.Is(err, core.ErrClosed) || errors.Is(err, core.ErrDamaged) {
-		t.Errorf("%v, want core.ErrClosed", err)
+		t.Errorf("got %v, want core.ErrClosed", err)
 	}
 }
 
-// TestCheckReadsThePages: of a database that is in use, too.
+// TestCheckReadsThePages: Check finds broken pages even of a database in use.
 func TestCheckReadsThePages(t *testing.T) {
 	_, file := filledFile(t)
 	db, err := Open(filepath.Dir(file), Options{NoSync: true})
@@ -164,11 +164,11 @@ func TestCheckReadsThePages(t *testing.T) {
 		}
 	}
 	if err := db.Check(t.Context()); !errors.Is(err, core.ErrDamaged) || !strings.Contains(err.Error(), "does not follow") {
-		t.Errorf("%v", err)
+		t.Errorf("unexpected error %v", err)
 	}
 }
 
-// swap makes a key of a page the same as the one after it.
+// swap overwrites a key of a page with the next one.
 func swap(page, key []byte) bool {
 	at := bytes.Index(page, key)
 	if at < 0 {

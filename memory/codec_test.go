@@ -19,7 +19,7 @@ func equal(a, b any) string {
 	return cmp.Diff(a, b, cmp.AllowUnexported(storedEntry{}, head{}), samePath)
 }
 
-// anyPath draws a path, with elements that need every kind of care.
+// anyPath draws a path, often with elements that need escaping.
 func anyPath(t *rapid.T) core.Path {
 	elements := rapid.SliceOfN(rapid.StringN(1, 6, -1), 1, 4).Draw(t, "elements")
 	p, err := core.MakePath(elements...)
@@ -37,14 +37,14 @@ func TestPlaceKeys(t *testing.T) {
 		}
 		back, err := parsePlace(placeKey(a))
 		if err != nil || back != a {
-			t.Fatalf("%s comes back as %s, %v", a, back, err)
+			t.Fatalf("%s was decoded as %s, %v", a, back, err)
 		}
 		from, to := subtree(b)
 		place := placeKey(a)
 		for _, key := range [][]byte{place, seqKey(place, 0), seqKey(place, ^uint64(0)), newestKey(place)} {
 			within := bytes.Compare(key, from) >= 0 && bytes.Compare(key, to) < 0
 			if within != a.Within(b) {
-				t.Fatalf("%s within %s is %t, its key %q lies in the range: %t", a, b, a.Within(b), key, within)
+				t.Fatalf("%s within %s is %t, but its key %q in the range: %t", a, b, a.Within(b), key, within)
 			}
 		}
 		if bytes.HasPrefix(placeKey(a), placeKey(b)) != (a == b) {
@@ -60,7 +60,7 @@ func TestAfter(t *testing.T) {
 		end := prefixEnd(prefix)
 		within := bytes.Compare(key, prefix) >= 0 && isBefore(key, end)
 		if within != bytes.HasPrefix(key, prefix) {
-			t.Fatalf("%x begins with %x: not %t; what lies after is %x", key, prefix, within, end)
+			t.Fatalf("%x begins with %x: want %t; the end of the range is %x", key, prefix, within, end)
 		}
 	})
 }
@@ -71,16 +71,16 @@ func TestLongIDs(t *testing.T) {
 	for _, id := range []string{"a", long[:maxID-1], long, long + "x", string(shortID(long))} {
 		key := string(shortID(id))
 		if old, ok := seen[key]; ok {
-			t.Errorf("%q and %q are stored alike", old, id)
+			t.Errorf("%q and %q have the same key", old, id)
 		}
 		seen[key] = id
 		if len(key) > 1+maxID {
-			t.Errorf("what is stored of an id of %d bytes has %d", len(id), len(key))
+			t.Errorf("the key of an id of %d bytes has %d", len(id), len(key))
 		}
 	}
 }
 
-// anyLine draws an entry of which every field may be set.
+// anyLine draws an entry in which any field may be set.
 func anyLine(t *rapid.T) storedEntry {
 	var l storedEntry
 	draw(t, reflect.ValueOf(&l.Entry).Elem())
@@ -117,7 +117,7 @@ func draw(t *rapid.T, v reflect.Value) {
 		draw(t, v.Elem())
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if v.Type().Field(i).Tag.Get("json") != "-" { // it is not kept
+			if v.Type().Field(i).Tag.Get("json") != "-" { // not stored
 				draw(t, v.Field(i))
 			}
 		}
@@ -156,7 +156,7 @@ func TestUnknownTagsAreSkipped(t *testing.T) {
 	}
 }
 
-// FuzzEntry: whatever is read is written the same, and read the same again.
+// FuzzEntry: an entry that can be decoded is encoded and decoded to the same value.
 func FuzzEntry(f *testing.F) {
 	full := message(kitchen, "1", "text")
 	full.Message.ReplyTo = &core.Quote{ID: "0", From: core.Author{ID: "7"}, Time: time.Unix(1, 2)}
@@ -177,7 +177,7 @@ func FuzzEntry(f *testing.F) {
 	})
 }
 
-// FuzzHead: whatever is read is read the same again.
+// FuzzHead: a head that can be decoded is encoded and decoded to the same value.
 func FuzzHead(f *testing.F) {
 	f.Add(encodeHead(head{last: 5, answered: 2, count: 3, time: time.Unix(1, 2)}))
 	f.Fuzz(func(t *testing.T, value []byte) {
@@ -191,7 +191,7 @@ func FuzzHead(f *testing.F) {
 	})
 }
 
-// FuzzKeys: a key that can be split leads back to itself.
+// FuzzKeys: a key that can be split is built again from its parts.
 func FuzzKeys(f *testing.F) {
 	f.Add(seqKey(placeKey(kitchen), 7))
 	f.Add(journalKey(placeKey(kitchen), core.Key{Turn: core.TurnID{Seq: 1}, Round: 2, Step: 3, Part: 4}))
@@ -202,13 +202,13 @@ func FuzzKeys(f *testing.F) {
 		}
 		place := placeKey(path)
 		if !bytes.Equal(append(bytes.Clone(place), rest...), key) {
-			t.Fatalf("%q reads as %s", key, path)
+			t.Fatalf("%q was decoded as %s", key, path)
 		}
 		if _, seq, err := parseEntryKey(key); err == nil && !bytes.Equal(seqKey(place, seq), key) {
-			t.Fatalf("%q reads as %d", key, seq)
+			t.Fatalf("%q was decoded as %d", key, seq)
 		}
 		if k, err := parseJournalKey(key); err == nil && !bytes.Equal(journalKey(place, k), key) {
-			t.Fatalf("%q reads as %+v", key, k)
+			t.Fatalf("%q was decoded as %+v", key, k)
 		}
 	})
 }
@@ -239,7 +239,7 @@ func Example_layout() {
 	// "telegram\x01-100\x017\x00\x00\x00\x00\x00\x00\x00\x01\x02"
 }
 
-// TestIDs: an id comes back as it was, and one that is a number takes less room.
+// TestIDs: an id is decoded to the same text, and a number takes less space.
 func TestIDs(t *testing.T) {
 	for id, size := range map[string]int{
 		"": 0, "0": 3, "7": 3, "007": 5, "-7": 4, "+7": 4, "1200000000000000000": 11, "18446744073709551615": 12,

@@ -14,8 +14,8 @@ import (
 	"synthbot/memory/kv"
 )
 
-// TestCompactWhileItIsRead: a view neither keeps compaction from ending nor others from
-// reading and writing, and goes on with what it saw.
+// TestCompactWhileItIsRead: an open view does not delay compaction or other readers and writers,
+// and keeps its snapshot.
 func TestCompactWhileItIsRead(t *testing.T) {
 	db := furnished(t, t.TempDir())
 	before := len(everything(t, db))
@@ -43,7 +43,7 @@ func TestCompactWhileItIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for holders(t, db.engine.name) > 1 { // the old one is closed in the background
+	for holders(t, db.engine.name) > 1 { // the old file is closed in the background
 	}
 	checked := db.Check(t.Context())
 	if err := errors.Join(checked, boltCheck(db)); err != nil {
@@ -51,7 +51,7 @@ func TestCompactWhileItIsRead(t *testing.T) {
 	}
 }
 
-// TestCompactBesideReaders is for the race detector: views begin and end at any moment.
+// TestCompactBesideReaders lets views begin and end during compaction, for the race detector.
 func TestCompactBesideReaders(t *testing.T) {
 	db := furnished(t, t.TempDir())
 	stop := make(chan struct{})
@@ -77,8 +77,8 @@ func TestCompactBesideReaders(t *testing.T) {
 	all.Wait()
 }
 
-// TestCompactWhileItIsWritten: all that is added, changed, deleted and counted meanwhile
-// is in the copy.
+// TestCompactWhileItIsWritten: the copy holds everything that was added, changed, deleted and
+// counted meanwhile.
 func TestCompactWhileItIsWritten(t *testing.T) {
 	db := furnished(t, t.TempDir())
 	stop := make(chan struct{})
@@ -147,7 +147,7 @@ func TestCompactWhileItIsWritten(t *testing.T) {
 
 func hasTraces(db *DB) bool { return tracesOf(db) != nil }
 
-// forgetful forgets somebody before it compacts.
+// forgetful is an engine that forgets a user before it compacts.
 type forgetful struct {
 	*bolt.File
 	forget func() error
@@ -160,8 +160,8 @@ func (f forgetful) Compact(ctx context.Context, last func(kv.Tx) error) (before,
 	return f.File.Compact(ctx, last)
 }
 
-// TestForgottenWhileCompacting: the copy may have traces of a person who is forgotten
-// meanwhile, so the file is copied again the next time.
+// TestForgottenWhileCompacting: if a user is forgotten during compaction, the file is copied again
+// next time, because the copy may hold traces of them.
 func TestForgottenWhileCompacting(t *testing.T) {
 	db := furnished(t, t.TempDir())
 	populated(t, db)
@@ -173,21 +173,21 @@ func TestForgottenWhileCompacting(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "traces", hasTraces(db), true)
-	traces(t, db, "JAYSECRET", "1000")
+	checkNoTraces(t, db, "JAYSECRET", "1000")
 	want(t, "traces", hasTraces(db), false)
 }
 
-// TestCommitsAreSyncedAfterCompacting: the copy is made without syncs; what is written
-// afterwards is not.
+// TestCommitsAreSyncedAfterCompacting: the copy is written without syncs, but later commits are
+// synced.
 func TestCommitsAreSyncedAfterCompacting(t *testing.T) {
 	db := furnished(t, t.TempDir())
 	if _, _, err := db.Compact(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := commitN(db, 0); err != nil { // it makes room in the file
+	if err := commitN(db, 0); err != nil { // makes room in the file
 		t.Fatal(err)
 	}
-	d := faulty(t, db)
+	d := interceptWrites(t, db)
 	heal := d.unsynced()
 	err := commitN(db, 1)
 	heal()
@@ -195,37 +195,37 @@ func TestCommitsAreSyncedAfterCompacting(t *testing.T) {
 		t.Error("a commit that could not be synced was acknowledged")
 	}
 	if boltOf(db).NoGrowSync {
-		t.Error("growing is not synced any more")
+		t.Error("growing the file is not synced any more")
 	}
 }
 
-// givenUp is a context that ends when there is a file.
-type givenUp struct {
+// cancelledByFile is a context that ends once a file exists.
+type cancelledByFile struct {
 	context.Context
 	file string
 }
 
-func (c givenUp) Err() error {
+func (c cancelledByFile) Err() error {
 	if _, err := os.Stat(c.file); err == nil {
 		return context.Canceled
 	}
 	return c.Context.Err()
 }
 
-// TestCompactingIsGivenUp: nothing is left of it, and the next one works.
-func TestCompactingIsGivenUp(t *testing.T) {
+// TestCompactingIsCancelled: a cancelled compaction leaves nothing behind, and the next one works.
+func TestCompactingIsCancelled(t *testing.T) {
 	dir := t.TempDir()
 	db := furnished(t, dir)
 	file := filepath.Join(dir, FileName+bolt.CompactSuffix)
 	before := everything(t, db)
-	if _, _, err := db.Compact(givenUp{t.Context(), file}); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v, want context.Canceled", err)
+	if _, _, err := db.Compact(cancelledByFile{t.Context(), file}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
 	}
 	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the copy is left: %v", err)
+		t.Errorf("the copy was not deleted: %v", err)
 	}
 	if *part[map[struct{ bucket, key string }]bool](db, "changed") != nil {
-		t.Error("changes are noted still")
+		t.Error("changes are still recorded")
 	}
 	want(t, "open files", holders(t, file), 0)
 	if diff := equal(before, everything(t, db)); diff != "" {

@@ -14,7 +14,7 @@ import (
 	"synthbot/core/coretest"
 )
 
-// isForgetting reports whether a Forget is not over.
+// isForgetting reports whether a Forget has not finished.
 func isForgetting(t testing.TB, db *DB) bool {
 	t.Helper()
 	plans := 0
@@ -30,12 +30,12 @@ func isForgetting(t testing.TB, db *DB) bool {
 	return plans > 0
 }
 
-// calm has a clock that never moves.
+// calm returns options with a clock that never moves.
 func calm() Options {
 	return Options{Clock: func() time.Time { return day }, SkipCheck: true}
 }
 
-// mixed adds what somebody said, quoted and was answered, in any order, and moves a place several times.
+// mixed adds messages, quotes and answers in random order, and moves a place several times.
 func mixed(t *testing.T, db *DB, r *rand.Rand) {
 	t.Helper()
 	places := []core.Path{group, topic, kitchen, alone, core.MustPath(alone.String() + "/1")}
@@ -71,7 +71,7 @@ func mixed(t *testing.T, db *DB, r *rand.Rand) {
 	}
 }
 
-// contents are all pairs of the file but what says how it was closed, and that it has traces.
+// contents returns all pairs of the file except the marks for a clean stop and for traces.
 func contents(t *testing.T, db *DB) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
@@ -91,8 +91,8 @@ func contents(t *testing.T, db *DB) map[string]string {
 	return all
 }
 
-// deaths forgets a path, and returns copies of the file from before each commit: those that
-// hold a plan, and those from before that.
+// deaths forgets a path and returns copies of the file from before each commit: those with a plan
+// for the rest, and those from before the plan.
 func deaths(t *testing.T, db *DB, path core.Path) (planned, unplanned []string) {
 	t.Helper()
 	db.stepTime = -1 // each change has a commit of its own
@@ -111,8 +111,8 @@ func deaths(t *testing.T, db *DB, path core.Path) (planned, unplanned []string) 
 	return planned, unplanned
 }
 
-// TestForgetIsContinued lets the process die before every commit of a Forget. The next life
-// deletes the rest, and the file then holds just what it holds if nobody dies.
+// TestForgetIsContinued kills the process before each commit of Forget. After a restart the rest is
+// deleted, and the file equals one that was not interrupted.
 func TestForgetIsContinued(t *testing.T) {
 	seeds := coretest.Sample(5, 1)
 	if testing.Short() || watched {
@@ -134,7 +134,7 @@ func TestForgetIsContinued(t *testing.T) {
 				}
 				planned, unplanned := deaths(t, db, path)
 				if len(planned) < 10 {
-					t.Errorf("%d commits", len(planned))
+					t.Errorf("unexpected number of commits: %d", len(planned))
 				}
 				whole := contents(t, db)
 				dead := slices.Concat(unplanned, planned)
@@ -154,7 +154,7 @@ func TestForgetIsContinued(t *testing.T) {
 	}
 }
 
-// TestSaidBeforeForgettingIsContinued: what is said in the next life stays.
+// TestSaidBeforeForgettingIsContinued: messages that arrive after the restart are kept.
 func TestSaidBeforeForgettingIsContinued(t *testing.T) {
 	db := openWith(t, t.TempDir(), calm())
 	populated(t, db)
@@ -170,7 +170,8 @@ func TestSaidBeforeForgettingIsContinued(t *testing.T) {
 	}
 }
 
-// TestForgetIsContinuedInASalvagedFile: a file that is damaged meanwhile brings nobody back.
+// TestForgetIsContinuedInASalvagedFile: salvaging a damaged file does not bring back the users who
+// were being forgotten.
 func TestForgetIsContinuedInASalvagedFile(t *testing.T) {
 	db := openWith(t, t.TempDir(), calm())
 	populated(t, db)
@@ -184,6 +185,6 @@ func TestForgetIsContinuedInASalvagedFile(t *testing.T) {
 		later.starting.Wait()
 		want(t, "people that are being forgotten", len(later.epochs.inProgress), 0)
 		want(t, "what is left of a private place", remains(t, later, alone), nil)
-		traces(t, later, "JAYSECRET", "1000")
+		checkNoTraces(t, later, "JAYSECRET", "1000")
 	}
 }

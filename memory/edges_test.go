@@ -21,7 +21,7 @@ import (
 	"synthbot/core/epochs"
 )
 
-// moves is the batch that moves a place.
+// moves returns a batch that moves a place.
 func moves(from, to core.Path) *core.Batch {
 	return &core.Batch{Change: []core.Event{{Kind: core.KindMigration, Message: core.Message{Path: from}, To: to}}}
 }
@@ -45,8 +45,8 @@ func headOf(t *testing.T, db *DB, path core.Path) (h core.Head) {
 	return h
 }
 
-// TestReactionsOfOnePerson checks that a removed emoji can be added again, that the last one leaves nothing, that long
-// ones are refused, and that one that is not counted can be removed.
+// TestReactionsOfOnePerson: a removed reaction can be added again, removing the last one leaves
+// nothing, long ones are refused, and one that was not counted can be removed.
 func TestReactionsOfOnePerson(t *testing.T) {
 	l := &storedEntry{}
 	long := strings.Repeat("x", maxEmoji)
@@ -66,22 +66,22 @@ func TestReactionsOfOnePerson(t *testing.T) {
 		want(t, "changed by "+step.emoji, changed, step.changed)
 		want(t, "left after "+step.emoji, l.Reactions, step.left)
 	}
-	uncounted := &storedEntry{reactors: map[string][]string{"1000": {"a"}}} // as former versions imported it
+	uncounted := &storedEntry{reactors: map[string][]string{"1000": {"a"}}} // imported by an older version
 	want(t, "changed without a count", react(uncounted, "1000", ""), true)
 }
 
-// TestKeysOfOtherKinds: what only resembles a key of a place or a number is not one.
+// TestKeysOfOtherKinds: a key that only resembles one of a place or a number is refused.
 func TestKeysOfOtherKinds(t *testing.T) {
 	if _, err := parseOrigin([]byte("\x00group\x00")); err == nil {
-		t.Error("a key that begins with an ending is taken for the root's")
+		t.Error("a key that begins with a terminator was taken for the root's")
 	}
 	if seq, ok := parseSeq([]byte("chat\x01group\x00short"), placeKey(group)); ok {
-		t.Errorf("number %d", seq)
+		t.Errorf("a malformed number was decoded as %d", seq)
 	}
 }
 
-// TestHeadIsRebuilt from the log: everything counts as answered unless it waits. Its entries
-// can be deleted.
+// TestHeadIsRebuilt: a broken head is rebuilt from the log. Every entry that does not wait counts
+// as answered.
 func TestHeadIsRebuilt(t *testing.T) {
 	for _, waits := range []bool{false, true} {
 		db := openWith(t, t.TempDir(), Options{Log: slog.New(slog.DiscardHandler)})
@@ -102,7 +102,8 @@ func TestHeadIsRebuilt(t *testing.T) {
 	}
 }
 
-// TestJobsOfRetention have names by which a hanging one is found.
+// TestJobsOfRetention: the jobs of retention have names, by which an admin can identify one that
+// hangs.
 func TestJobsOfRetention(t *testing.T) {
 	var names []string
 	now := time.Now()
@@ -120,7 +121,7 @@ func TestJobsOfRetention(t *testing.T) {
 	want(t, "jobs", names[len(names)-2:], []string{"retention in chat/group", "retention of ids and use"})
 }
 
-// TestChangeOfAnUnreadableEntry leaves it as it is.
+// TestChangeOfAnUnreadableEntry: changing an unreadable entry leaves it as it is.
 func TestChangeOfAnUnreadableEntry(t *testing.T) {
 	db, err := Open(t.TempDir(), Options{NoSync: true})
 	if err != nil {
@@ -128,7 +129,7 @@ func TestChangeOfAnUnreadableEntry(t *testing.T) {
 	}
 	defer db.Close()
 	add(t, db, message(group, "1", "a"))
-	key, broken := seqKey(placeKey(group), 1), []byte{4, 0xff} // a text that is cut off
+	key, broken := seqKey(placeKey(group), 1), []byte{4, 0xff} // a truncated text
 	if err := db.update(t.Context(), func(t *tx) { t.bucket(bucketLog).Put(key, broken) }); err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +144,7 @@ func TestChangeOfAnUnreadableEntry(t *testing.T) {
 	}
 }
 
-// TestAnEmptyPlaceMoves: the other place keeps its time.
+// TestAnEmptyPlaceMoves: moving an empty place does not change the time of the other place.
 func TestAnEmptyPlaceMoves(t *testing.T) {
 	db, super := open(t, t.TempDir()), core.MustPath("chat/super")
 	old, newer := message(group, "1", "a"), message(super, "1", "b")
@@ -156,7 +157,7 @@ func TestAnEmptyPlaceMoves(t *testing.T) {
 	want(t, "time", headOf(t, db, super).Time.Equal(newer.Message.Time), true)
 }
 
-// TestForgetByAFormerPath: a place is forgotten by the path that it had before it moved.
+// TestForgetByAFormerPath: a place can be forgotten by its path from before a move.
 func TestForgetByAFormerPath(t *testing.T) {
 	db := open(t, t.TempDir())
 	add(t, db, message(group, "1", "FORGOTTEN"))
@@ -165,11 +166,11 @@ func TestForgetByAFormerPath(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "places", len(everything(t, db)), 0)
-	traces(t, db, "FORGOTTEN", "chat\x01super")
+	checkNoTraces(t, db, "FORGOTTEN", "chat\x01super")
 }
 
-// TestJournalMoves: of a turn that is not over, only the opening record says how far the
-// numbers moved.
+// TestJournalMoves: when a place with a running turn moves, only the turn's opening record stores
+// by how much the numbers shifted.
 func TestJournalMoves(t *testing.T) {
 	db, super := open(t, t.TempDir()), core.MustPath("chat/super")
 	add(t, db, message(super, "s", "there"), message(group, "1", "here"))
@@ -193,8 +194,8 @@ func TestJournalMoves(t *testing.T) {
 	want(t, "shifts", shifts, []uint64{1, 0})
 }
 
-// TestTopicsWithoutHistoryDoNotShift: numbers of a topic that was empty when its group moved into
-// one with history begin at the beginning.
+// TestTopicsWithoutHistoryDoNotShift: the numbers of an empty topic start at one after its group
+// moved into another one.
 func TestTopicsWithoutHistoryDoNotShift(t *testing.T) {
 	db := open(t, t.TempDir())
 	super := core.MustPath("chat/super")
@@ -213,7 +214,7 @@ func TestTopicsWithoutHistoryDoNotShift(t *testing.T) {
 	}
 }
 
-// TestMarksEndTurnsOfTheirPlace and of no other.
+// TestMarksEndTurnsOfTheirPlace: a mark ends the turns of its own place only.
 func TestMarksEndTurnsOfTheirPlace(t *testing.T) {
 	here, there := core.TurnID{Path: group, Seq: 1}, core.TurnID{Path: kitchen, Seq: 1}
 	e := &epochState{muted: map[core.TurnID]muted{here: {}, there: {}}}
@@ -221,7 +222,7 @@ func TestMarksEndTurnsOfTheirPlace(t *testing.T) {
 	want(t, "ended by an older mark", e.mutedUpTo(core.TurnID{Path: group}), nil)
 }
 
-// TestUnreadableKeysAreLogged where places and turns are listed.
+// TestUnreadableKeysAreLogged: lists of places and turns skip unreadable keys and log them.
 func TestUnreadableKeysAreLogged(t *testing.T) {
 	var log strings.Builder
 	db, err := Open(t.TempDir(), Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
@@ -238,7 +239,7 @@ func TestUnreadableKeysAreLogged(t *testing.T) {
 	}
 	err = db.view(t.Context(), func(v *view) error {
 		for range v.turns(nil, nil) {
-			t.Error("a turn")
+			t.Error("an unreadable key was listed as a turn")
 		}
 		heads, err := v.Places(core.Path{})
 		want(t, "places", len(heads), 0)
@@ -249,13 +250,13 @@ func TestUnreadableKeysAreLogged(t *testing.T) {
 	}
 	for _, words := range []string{"places: key", "journal key of chat/group"} {
 		if !strings.Contains(log.String(), words) {
-			t.Errorf("%q is not logged: %s", words, &log)
+			t.Errorf("the log lacks %q: %s", words, &log)
 		}
 	}
 }
 
-// TestCompactionWhileForgetting leaves the mark that the file has traces: the copy may have
-// some of what is deleted later.
+// TestCompactionWhileForgetting: compacting during Forget keeps the mark for traces, because the
+// copy may hold what is deleted later.
 func TestCompactionWhileForgetting(t *testing.T) {
 	db := open(t, t.TempDir())
 	populated(t, db)
@@ -269,12 +270,12 @@ func TestCompactionWhileForgetting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	traces(t, db, "JAYSECRET")
+	checkNoTraces(t, db, "JAYSECRET")
 	want(t, "traces afterwards", hasTraces(db), false)
 }
 
-// TestPrivateWhileForgettingBegins: a place that became the person's own after it was searched
-// is forgotten, too, and so is what others began before.
+// TestPrivateWhileForgettingBegins: a place that becomes the user's own after the search for their
+// places is forgotten too.
 func TestPrivateWhileForgettingBegins(t *testing.T) {
 	db := open(t, t.TempDir())
 	s := newSubject(t.Context(), db, jay)
@@ -291,17 +292,17 @@ func TestPrivateWhileForgettingBegins(t *testing.T) {
 	began := epochs.With(t.Context(), 0)
 	want(t, "the place is forgotten", db.Forgotten(began, alone), true)
 	want(t, "what is left", remains(t, db, alone), nil)
-	traces(t, db, "JAYSECRET")
+	checkNoTraces(t, db, "JAYSECRET")
 }
 
-// TestTagsOfMergedFacts are all there, each once.
+// TestTagsOfMergedFacts: a merged fact has the tags of both facts, each once.
 func TestTagsOfMergedFacts(t *testing.T) {
 	f := mergeFacts(&core.Fact{Tags: []string{"a", "b"}}, core.Fact{Tags: []string{"b", "c"}})
 	want(t, "tags", f.Tags, []string{"b", "c", "a"})
 }
 
-// TestEdits: what was heard survives an edit of what was written, and an edit that changes
-// nothing is none.
+// TestEdits: an edit of the text keeps the recognised words of a voice message, and an edit without
+// a change is ignored.
 func TestEdits(t *testing.T) {
 	photo := []core.Attachment{{Name: "photo"}}
 	quote := func(text string, voice bool) core.Foreign { return core.Foreign{Text: text, Voice: voice, Time: day} }
@@ -317,19 +318,19 @@ func TestEdits(t *testing.T) {
 		want        bool
 		foreign     []string
 	}{
-		"nothing":                  {written, core.Message{Text: "old", Foreign: written.Foreign}, false, []string{"said"}},
-		"the same photo":           {written, core.Message{Text: "old", Attachments: photo, Foreign: written.Foreign}, false, []string{"said"}},
-		"a quote of what is known": {written, core.Message{Text: "old", Foreign: []core.Foreign{known}}, false, []string{"said"}},
-		"no photo":                 {written, core.Message{Text: "old", Attachments: []core.Attachment{}, Foreign: written.Foreign}, true, []string{"said"}},
-		"another time":             {written, core.Message{Text: "old", Foreign: []core.Foreign{later}}, true, []string{"said"}},
-		"another quote":            {written, core.Message{Text: "old", Foreign: []core.Foreign{quote("other", false)}}, true, []string{"other"}},
-		"a heard quote stays":      {heard, core.Message{Text: "new", Foreign: []core.Foreign{quote("read", true)}}, true, []string{"read heard"}},
-		"another heard quote":      {heard, core.Message{Text: "new", Foreign: []core.Foreign{quote("else", true)}}, true, []string{"else"}},
+		"nothing":                    {written, core.Message{Text: "old", Foreign: written.Foreign}, false, []string{"said"}},
+		"the same photo":             {written, core.Message{Text: "old", Attachments: photo, Foreign: written.Foreign}, false, []string{"said"}},
+		"a quote of a known message": {written, core.Message{Text: "old", Foreign: []core.Foreign{known}}, false, []string{"said"}},
+		"no photo":                   {written, core.Message{Text: "old", Attachments: []core.Attachment{}, Foreign: written.Foreign}, true, []string{"said"}},
+		"another time":               {written, core.Message{Text: "old", Foreign: []core.Foreign{later}}, true, []string{"said"}},
+		"another quote":              {written, core.Message{Text: "old", Foreign: []core.Foreign{quote("other", false)}}, true, []string{"other"}},
+		"a heard quote stays":        {heard, core.Message{Text: "new", Foreign: []core.Foreign{quote("read", true)}}, true, []string{"read heard"}},
+		"another heard quote":        {heard, core.Message{Text: "new", Foreign: []core.Foreign{quote("else", true)}}, true, []string{"else"}},
 		"an unheard quote": {heard, core.Message{Text: "new", Foreign: []core.Foreign{quote("read", false), quote("as", false)}}, true,
 			[]string{"read", "as"}},
 		"more quotes": {heard, core.Message{Text: "new", Foreign: []core.Foreign{quote("read", true), quote("x", false), quote("y", true)}},
 			true, []string{"read heard", "x", "y"}},
-		"heard anew": {heard, core.Message{Text: "old again", Heard: 7, Foreign: []core.Foreign{quote("read", true)}}, true, []string{"read"}},
+		"heard again": {heard, core.Message{Text: "old again", Heard: 7, Foreign: []core.Foreign{quote("read", true)}}, true, []string{"read"}},
 	} {
 		l := storedEntry{Entry: core.Entry{Event: core.Event{Message: tc.before}}}
 		want(t, name, edit(&l, &tc.now), tc.want)
@@ -339,12 +340,12 @@ func TestEdits(t *testing.T) {
 		}
 		want(t, name+": quotes", foreign, tc.foreign)
 		if revised := tc.want && tc.now.Heard == 0; l.Rev != map[bool]int{true: 1}[revised] {
-			t.Errorf("%s: revision %d", name, l.Rev)
+			t.Errorf("%s: unexpected revision %d", name, l.Rev)
 		}
 	}
 }
 
-// TestActiveAndEmpty: a place whose entries are gone takes no other one's turn.
+// TestActiveAndEmpty: a place without entries does not count as active.
 func TestActiveAndEmpty(t *testing.T) {
 	db := open(t, t.TempDir())
 	newer := message(kitchen, "2", "newer")
@@ -362,7 +363,7 @@ func TestActiveAndEmpty(t *testing.T) {
 	}
 }
 
-// TestWorkThatCannotBegin: large work on a closed database says so.
+// TestWorkThatCannotBegin: long operations on a closed database return ErrClosed.
 func TestWorkThatCannotBegin(t *testing.T) {
 	db := open(t, t.TempDir())
 	file := filepath.Join(t.TempDir(), "backup.db")
@@ -384,15 +385,15 @@ func TestWorkThatCannotBegin(t *testing.T) {
 		"times": correctHeadTimes(t.Context(), db, slices.Values([]core.Path{group})),
 	} {
 		if !errors.Is(err, core.ErrClosed) {
-			t.Errorf("%s: %v, want core.ErrClosed", what, err)
+			t.Errorf("%s: got %v, want core.ErrClosed", what, err)
 		}
 	}
 	if after, err := os.ReadFile(file); err != nil || !bytes.Equal(after, before) {
-		t.Errorf("the former backup was replaced (%v)", err)
+		t.Errorf("the older backup was replaced (%v)", err)
 	}
 }
 
-// TestNothingWritten: a life without a write leaves the file as it was.
+// TestNothingWritten: opening and closing without a write leaves the file unchanged.
 func TestNothingWritten(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
@@ -408,7 +409,7 @@ func TestNothingWritten(t *testing.T) {
 	want(t, "transactions", transactions(t, open(t, dir)), before)
 }
 
-// TestJobOfAPlugin: a job that stores what a plugin keeps is named after the plugin and the place.
+// TestJobOfAPlugin: the name of a job that stores a plugin's item holds the plugin and the place.
 func TestJobOfAPlugin(t *testing.T) {
 	var jobs []string
 	db := openWith(t, t.TempDir(), Options{BeforeJob: func(job string) { jobs = append(jobs, job) }})
@@ -419,11 +420,11 @@ func TestJobOfAPlugin(t *testing.T) {
 	want(t, "jobs", jobs, []string{"an item of plugin quiz under " + kitchen.String()})
 	item.Value = fmt.Appendf(nil, "%q", strings.Repeat("x", maxEntryBytes))
 	if _, err := db.Items("quiz").Put(t.Context(), item); !errors.Is(err, ErrBatch) {
-		t.Errorf("an item that is too large: %v", err)
+		t.Errorf("an item that is too large: unexpected error %v", err)
 	}
 }
 
-// TestAReserveThatIsTooSmall: it is made whole at the next start.
+// TestAReserveThatIsTooSmall: a reserve that is too small is enlarged at the next start.
 func TestAReserveThatIsTooSmall(t *testing.T) {
 	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
 		synctest.Wait()
@@ -433,12 +434,12 @@ func TestAReserveThatIsTooSmall(t *testing.T) {
 		err := db.space.makeReserve()
 		info, err2 := os.Stat(db.space.reserve())
 		if err := errors.Join(err, err2); err != nil || info.Size() != reserveSize {
-			t.Errorf("%v, %v", info, err)
+			t.Errorf("unexpected reserve %v, %v", info, err)
 		}
 	})
 }
 
-// TestBrokenFields: numbers and times that are not whole are errors.
+// TestBrokenFields: truncated numbers and times are errors.
 func TestBrokenFields(t *testing.T) {
 	for name, value := range map[string][]byte{
 		"a number and more": {1, 2, 1, 1}, "no number": {1, 1, 0x80}, "no seconds": {4, 0},

@@ -19,11 +19,11 @@ import (
 	"synthbot/core/llm"
 )
 
-// lexicon is an Embedder that knows a few words: texts about the same thing are
-// near each other, whatever words they use.
+// lexicon is an Embedder that knows a few words. Texts about the same thing have similar vectors,
+// whatever words they use.
 type lexicon struct {
 	mu     sync.Mutex
-	texts  []string // that it was given
+	texts  []string // the texts it was given
 	calls  int
 	fault  func(texts []string) error
 	length int
@@ -47,7 +47,7 @@ func (l *lexicon) Embed(_ context.Context, texts []string) ([][]float32, error) 
 	for i, text := range texts {
 		v := make([]float32, max(l.length, 64))
 		for k := range v {
-			v[k] = float32(mix(uint64(k))%100) / 300 // what all texts have in common
+			v[k] = float32(mix(uint64(k))%100) / 300 // a part that all texts share
 		}
 		for k, words := range things {
 			if slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) }) {
@@ -61,7 +61,7 @@ func (l *lexicon) Embed(_ context.Context, texts []string) ([][]float32, error) 
 	return all, nil
 }
 
-// asked takes the texts that it was given since.
+// asked returns the texts since the last call of asked.
 func (l *lexicon) asked() (texts []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,8 +78,7 @@ func (l *lexicon) failing(fault func([]string) error) {
 
 func (l *lexicon) as(model string) Embedder { return Embedder{Model: model, Embed: l.Embed} }
 
-// bubble runs a test in fake time, in which a database works in the background
-// until it has nothing left to do.
+// bubble runs a test in fake time on a database whose background work it waits for.
 func bubble(t *testing.T, o Options, test func(t *testing.T, dir string, db *DB)) {
 	dir := t.TempDir()
 	open(t, dir).Close()
@@ -139,13 +138,13 @@ func TestRecallByMeaning(t *testing.T) {
 		}
 		for _, said := range recall(t, db, core.FactQuery{Text: "puppy", See: []core.Path{group}}) {
 			if said == "the hound bit jay" {
-				t.Error("what was said in private is found in the group")
+				t.Error("a fact of a private place was found in the group")
 			}
 		}
 	})
 }
 
-// TestSavingDoesNotWait: neither for the network nor for its failures.
+// TestSavingDoesNotWait: saving a fact does not wait for the Embedder and does not fail with it.
 func TestSavingDoesNotWait(t *testing.T) {
 	stuck := Embedder{Model: "m", Embed: func(ctx context.Context, _ []string) ([][]float32, error) {
 		<-ctx.Done()
@@ -169,7 +168,7 @@ func TestSavingDoesNotWait(t *testing.T) {
 	})
 }
 
-// TestVectorsAreMadeLater: after failures, after a restart, and each only once.
+// TestVectorsAreMadeLater: missing vectors are made later, after failures or a restart, each once.
 func TestVectorsAreMadeLater(t *testing.T) {
 	l := &lexicon{}
 	var log strings.Builder
@@ -184,10 +183,10 @@ func TestVectorsAreMadeLater(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if l.calls < 12 || l.calls > 40 {
-			t.Errorf("%d calls in an hour of failures", l.calls)
+			t.Errorf("unexpected: %d calls in an hour of failures", l.calls)
 		}
 		if n := strings.Count(log.String(), "no vectors"); n < 2 || n > 7 {
-			t.Errorf("%d lines of log in an hour of failures:\n%s", n, &log)
+			t.Errorf("unexpected: %d log lines in an hour of failures:\n%s", n, &log)
 		}
 		l.failing(nil)
 		time.Sleep(maxEmbedPause)
@@ -213,7 +212,7 @@ func TestVectorsAreMadeLater(t *testing.T) {
 	})
 }
 
-// TestAnotherModel: its vectors are never compared with those of the former one.
+// TestAnotherModel: vectors of different models are never compared.
 func TestAnotherModel(t *testing.T) {
 	l, other := &lexicon{}, &lexicon{length: 96}
 	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
@@ -250,7 +249,7 @@ func TestAnotherModel(t *testing.T) {
 	})
 }
 
-// TestAPoisonedText: what the Embedder will not take keeps nothing else up.
+// TestAPoisonedText: a text that the Embedder refuses does not delay the others.
 func TestAPoisonedText(t *testing.T) {
 	l := &lexicon{}
 	l.failing(func(texts []string) error {
@@ -283,7 +282,7 @@ func TestAPoisonedText(t *testing.T) {
 	})
 }
 
-// TestBadVectors: what cannot be a vector is none.
+// TestBadVectors: an invalid vector is not stored.
 func TestBadVectors(t *testing.T) {
 	good := make([]float32, 8)
 	good[0] = 1
@@ -322,7 +321,7 @@ func TestBadVectors(t *testing.T) {
 	}
 }
 
-// TestVectorsGoWithTheirFacts: in every way that a fact can go or change.
+// TestVectorsGoWithTheirFacts: a vector is deleted whenever its fact is deleted or changed.
 func TestVectorsGoWithTheirFacts(t *testing.T) {
 	l := &lexicon{}
 	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
@@ -356,7 +355,7 @@ func TestVectorsGoWithTheirFacts(t *testing.T) {
 		}
 		want(t, "vectors", size(t, db, bucketVectors), 1)
 		if n, err := db.Import(t.Context(), &out); err != nil || n != 2 {
-			t.Errorf("%d lines, %v", n, err)
+			t.Errorf("unexpected: %d lines, %v", n, err)
 		}
 		synctest.Wait()
 		want(t, "texts of what was imported", l.asked(), []string{"ann drinks tea"})
@@ -369,8 +368,8 @@ func TestVectorsGoWithTheirFacts(t *testing.T) {
 	})
 }
 
-// TestForgottenWhileEmbedded: a vector that comes late finds no fact, or one that
-// says something else.
+// TestForgottenWhileEmbedded: a vector that arrives after its fact was deleted or changed is
+// dropped.
 func TestForgottenWhileEmbedded(t *testing.T) {
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	l := &lexicon{}
@@ -393,12 +392,13 @@ func TestForgottenWhileEmbedded(t *testing.T) {
 	}
 	save(t, db, core.Fact{ID: house.ID, Text: "ann drinks tea"})
 	goOn <- struct{}{}
-	<-begun // the first two are done
+	<-begun // the first two have their vectors
 	want(t, "texts", l.asked(), []string{"ann has a house", "jay has a dog"})
 	want(t, "vectors", size(t, db, bucketVectors), 0)
 }
 
-// TestLikenessOfAnotherModel: it is none, also where the lengths are the same.
+// TestLikenessOfAnotherModel: vectors of different models have no similarity, even if they have the
+// same length.
 func TestLikenessOfAnotherModel(t *testing.T) {
 	db := open(t, t.TempDir())
 	newCloud(8).put(t, db, 0, 1, func() string { return "x" })
@@ -407,7 +407,7 @@ func TestLikenessOfAnotherModel(t *testing.T) {
 		err := db.view(t.Context(), func(v *view) error {
 			s := &search{view: v, vector: &meant, baseline: new(baseline)}
 			if like := s.similarity(group, 1); (like != 0) != same {
-				t.Errorf("model %s: %v", model, like)
+				t.Errorf("model %s: got similarity %v, want none", model, like)
 			}
 			return nil
 		})
@@ -417,12 +417,12 @@ func TestLikenessOfAnotherModel(t *testing.T) {
 	}
 }
 
-// TestFactsWithMeaningStayWhereTheyWereSaid is TestFactsStayWhereTheyWereSaid for
-// a search by meaning.
+// TestFactsWithMeaningStayWhereTheyWereSaid is TestFactsStayWhereTheyWereSaid with a search by
+// meaning.
 func TestFactsWithMeaningStayWhereTheyWereSaid(t *testing.T) {
 	l := &lexicon{}
 	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
 		db.SetEmbedder(l.as("m"))
-		staysWhereSaid(t, db, synctest.Wait)
+		checkFactsStay(t, db, synctest.Wait)
 	})
 }

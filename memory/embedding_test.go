@@ -16,7 +16,7 @@ import (
 	"synthbot/core/llm"
 )
 
-// recorded is an Embedder that notes when it was asked for how many texts.
+// recorded is an Embedder that records the times and sizes of its calls.
 type recorded struct {
 	lexicon
 	began time.Time
@@ -31,7 +31,7 @@ func (r *recorded) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	return r.lexicon.Embed(ctx, texts)
 }
 
-// schedule takes the calls since it was last asked.
+// schedule returns the calls since the last call of schedule.
 func (r *recorded) schedule() string {
 	r.guard.Lock()
 	defer r.guard.Unlock()
@@ -40,7 +40,7 @@ func (r *recorded) schedule() string {
 	return calls
 }
 
-// saveMany saves facts in one transaction.
+// saveMany saves n facts in one transaction.
 func saveMany(t *testing.T, db *DB, n int, text string) {
 	t.Helper()
 	err := db.write(t.Context(), &job{run: func(t *tx) error {
@@ -56,8 +56,8 @@ func saveMany(t *testing.T, db *DB, n int, text string) {
 	}
 }
 
-// TestCallsForVectors: how many texts an Embedder is given at once, and when it is
-// asked again after it failed.
+// TestCallsForVectors: how many texts an Embedder gets at once, and when it is called again after a
+// failure.
 func TestCallsForVectors(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fault func(texts []string) error
@@ -95,7 +95,8 @@ func TestCallsForVectors(t *testing.T) {
 	}
 }
 
-// TestManyFactsWithoutVectors: more than go into one call, and more that are saved meanwhile.
+// TestManyFactsWithoutVectors: more facts than fit one call get their vectors, also those that are
+// saved meanwhile.
 func TestManyFactsWithoutVectors(t *testing.T) {
 	l := &lexicon{}
 	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
@@ -115,8 +116,8 @@ func TestManyFactsWithoutVectors(t *testing.T) {
 	})
 }
 
-// TestExchangeOfAnEmbedder: the call of the former one ends at once, what it would not
-// take is tried by the next one, and a vector that comes late is of no use.
+// TestExchangeOfAnEmbedder: a new Embedder cancels the call of the old one and gets the texts that
+// the old one refused. A late vector of the old one is dropped.
 func TestExchangeOfAnEmbedder(t *testing.T) {
 	l, other := &lexicon{}, &lexicon{length: 80}
 	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
@@ -140,7 +141,7 @@ func TestExchangeOfAnEmbedder(t *testing.T) {
 		want(t, "texts of another model", len(other.asked()), 4)
 		want(t, "refused by it", len(db.embeds.refused), 0)
 		l.failing(nil)
-		db.SetEmbedder(l.as("n")) // the same model, and another length
+		db.SetEmbedder(l.as("n")) // the same model with another length
 		synctest.Wait()
 		want(t, "texts of the same model", l.asked(), nil)
 		save(t, db, core.Fact{Text: "one more", Origin: group})
@@ -154,9 +155,9 @@ func TestExchangeOfAnEmbedder(t *testing.T) {
 	})
 }
 
-// TestWordsMustDo: a search waits for an Embedder so long and no longer, and leaves one
-// that failed alone for a while, which doubles.
-func TestWordsMustDo(t *testing.T) {
+// TestSearchWithoutEmbedder: a search waits for an Embedder only a limited time. After a failure,
+// searches go without it for a while that doubles.
+func TestSearchWithoutEmbedder(t *testing.T) {
 	r := &recorded{}
 	var log strings.Builder
 	logged := slog.New(slog.NewTextHandler(&log, nil))
@@ -196,17 +197,17 @@ func TestWordsMustDo(t *testing.T) {
 		r.failing(nil)
 		time.Sleep(maxQueryPause)
 		if v := db.embeds.query(ctx, "dog", 0); v != nil || time.Now().Before(db.embeds.queryBackoff.until) {
-			t.Error("a search that was given up is a fault of the Embedder")
+			t.Error("a cancelled search counts as a failure of the Embedder")
 		}
 		r.length = maxLength + 1
 		if v := db.embeds.query(t.Context(), "dog", 0); v != nil || !time.Now().Before(db.embeds.queryBackoff.until) {
-			t.Error("an endless vector is used")
+			t.Error("an infinite vector was used")
 		}
 	})
 }
 
-// TestLengthOfAnotherLife: vectors that an earlier process made are used as they are.
-func TestLengthOfAnotherLife(t *testing.T) {
+// TestVectorsSurviveRestart: vectors from before a restart are used without making them again.
+func TestVectorsSurviveRestart(t *testing.T) {
 	l := &lexicon{}
 	bubble(t, Options{}, func(t *testing.T, dir string, db *DB) {
 		db.SetEmbedder(l.as("m"))
@@ -240,12 +241,12 @@ func TestLengthOfAnotherLife(t *testing.T) {
 	})
 }
 
-// TestVectorsThatCannotBeWritten are made again.
+// TestVectorsThatCannotBeWritten: vectors that could not be stored are made again.
 func TestVectorsThatCannotBeWritten(t *testing.T) {
 	l := &lexicon{}
 	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
 		saveMany(t, db, 3, "dog")
-		d := faulty(t, db)
+		d := interceptWrites(t, db)
 		d.onWrite(func([]byte, int64) (int, error) { return 0, syscall.EIO })
 		db.SetEmbedder(l.as("m"))
 		synctest.Wait()
@@ -260,8 +261,8 @@ func TestVectorsThatCannotBeWritten(t *testing.T) {
 	})
 }
 
-// TestTheNextEmbedderStartsAfresh: with as many texts at once as may be, whatever the
-// former one could not do.
+// TestTheNextEmbedderStartsAfresh: a new Embedder gets calls of the largest size, whatever the old
+// one failed at.
 func TestTheNextEmbedderStartsAfresh(t *testing.T) {
 	other := &recorded{}
 	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
@@ -280,7 +281,8 @@ func TestTheNextEmbedderStartsAfresh(t *testing.T) {
 	})
 }
 
-// TestVectorsOfTwoLengths: one Embedder makes vectors of one length, also within a call.
+// TestVectorsOfTwoLengths: vectors of another length than the first one are refused, even within a
+// call.
 func TestVectorsOfTwoLengths(t *testing.T) {
 	odd := Embedder{Model: "m", Embed: func(_ context.Context, texts []string) (all [][]float32, err error) {
 		for i := range texts {
@@ -299,8 +301,9 @@ func TestVectorsOfTwoLengths(t *testing.T) {
 	})
 }
 
-// TestLookingIsGivenUp: a file that cannot be read keeps nobody looking for ever.
-func TestLookingIsGivenUp(t *testing.T) {
+// TestUnreadableFileEndsEmbedding: the search for facts without vectors ends if the file cannot be
+// read.
+func TestUnreadableFileEndsEmbedding(t *testing.T) {
 	l := &lexicon{}
 	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
 		saveMany(t, db, 3, "dog")

@@ -14,8 +14,7 @@ import (
 	"synthbot/core/coretest"
 )
 
-// talk fills a database with a conversation of one person with the bot, in the only
-// place there is.
+// talk fills a database with a conversation between one user and the bot in one place.
 func talk(t testing.TB, db *DB, name string, n int) {
 	t.Helper()
 	const step = 2000
@@ -32,8 +31,7 @@ func talk(t testing.TB, db *DB, name string, n int) {
 	}
 }
 
-// TestErasingEnds: of any size, for a person or a place, and nothing of it is
-// in the file afterwards.
+// TestErasingEnds: a user or place of any size can be forgotten, and leaves nothing in the file.
 func TestErasingEnds(t *testing.T) {
 	forget := func(path core.Path) func(context.Context, *DB) error {
 		return func(ctx context.Context, db *DB) error { return db.Forget(ctx, path) }
@@ -56,14 +54,14 @@ func TestErasingEnds(t *testing.T) {
 					t.Fatal(err)
 				}
 				want(t, "entries", len(everything(t, db)[alone]), 0)
-				traces(t, db, "ERASED")
+				checkNoTraces(t, db, "ERASED")
 				add(t, db, message(alone, "new", "a new beginning"))
 			})
 		}
 	}
 }
 
-// within calls f, which must end in time: a writer that is stuck never would.
+// within calls f and panics if it does not end in time.
 func within(t *testing.T, f func(context.Context) error) error {
 	t.Helper()
 	done := make(chan error, 1)
@@ -72,12 +70,11 @@ func within(t *testing.T, f func(context.Context) error) error {
 	case err := <-done:
 		return err
 	case <-time.After(coretest.Patience):
-		panic("it is stuck") // Close would wait for ever
+		panic("the writer is stuck") // Close would wait for it
 	}
 }
 
-// TestLookingAfterDeleting: what looks into a bucket within a transaction that has
-// emptied it finds that nothing is left.
+// TestLookingAfterDeleting: reading a bucket in the transaction that emptied it finds nothing.
 func TestLookingAfterDeleting(t *testing.T) {
 	db := open(t, t.TempDir())
 	for i := range 60 {
@@ -97,7 +94,7 @@ func TestLookingAfterDeleting(t *testing.T) {
 			for i := range 60 {
 				f, ok := tx.facts().fact(uint64(i + 1))
 				if !ok {
-					return fmt.Errorf("no fact %d", i+1)
+					return fmt.Errorf("fact %d is missing", i+1)
 				}
 				tx.facts().dropFact(f)
 			}
@@ -125,7 +122,7 @@ func TestLookingAfterDeleting(t *testing.T) {
 	want(t, "memories", recall(t, db, core.FactQuery{See: []core.Path{group}}), []string{"memory of tea"})
 }
 
-// TestTimeOfTheNewest: a place whose newest entries are forgotten is as old as what
+// TestTimeOfTheNewest: a place whose newest entries are forgotten gets the time of the newest that
 // is left.
 func TestTimeOfTheNewest(t *testing.T) {
 	db := open(t, t.TempDir())
@@ -144,8 +141,8 @@ func TestTimeOfTheNewest(t *testing.T) {
 	want(t, "time where nothing is left", headOf(t, db, group).Time, day.Add(time.Hour))
 }
 
-// TestJournalsOfOneTransaction: all turns that answered a forgotten person lose their
-// journals, also where the page that holds them changes meanwhile.
+// TestJournalsOfOneTransaction: all turns that answered a forgotten user lose their journals, even
+// if the page with the journals changes meanwhile.
 func TestJournalsOfOneTransaction(t *testing.T) {
 	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
 		b := &core.Batch{}
@@ -178,8 +175,8 @@ func TestJournalsOfOneTransaction(t *testing.T) {
 	})
 }
 
-// TestForgottenOnTheWay: what is forgotten on the way of two migrations does not part
-// the old path from the place that stays.
+// TestForgottenOnTheWay: forgetting a place between two migrations does not cut the link from the
+// old path to the final place.
 func TestForgottenOnTheWay(t *testing.T) {
 	db := open(t, t.TempDir())
 	group, topic := core.MustPath("chat/group"), core.MustPath("chat/group/7")
@@ -202,7 +199,7 @@ func TestForgottenOnTheWay(t *testing.T) {
 	err := db.View(t.Context(), func(v core.View) error {
 		entries, err := v.Last(core.MustPath("chat/other"), 10)
 		if len(entries) != 3 {
-			t.Errorf("%d entries are there, want 3", len(entries))
+			t.Errorf("%d entries, want 3", len(entries))
 		}
 		return err
 	})

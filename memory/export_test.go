@@ -16,8 +16,8 @@ import (
 	"synthbot/core/llm"
 )
 
-// TestExportIsExact compares what is exported of everybody, of people and of places with
-// testdata/export.txt: others' programs read it.
+// TestExportIsExact compares exports of everybody, of users and of places with testdata/export.txt,
+// since other programs read them.
 func TestExportIsExact(t *testing.T) {
 	db := openWith(t, t.TempDir(), Options{Clock: func() time.Time { return day }})
 	populated(t, db)
@@ -63,7 +63,7 @@ func TestExportIsExact(t *testing.T) {
 	if err := errors.Join(err, again.Export(t.Context(), &exported, core.Path{})); err != nil {
 		t.Fatal(err)
 	}
-	without := func(text string) (lines []string) { // what is not imported, and what waits
+	without := func(text string) (lines []string) { // lines that are not imported, and waiting marks
 		for line := range strings.Lines(text) {
 			if !strings.HasPrefix(line, `{"record"`) {
 				lines = append(lines, strings.ReplaceAll(line, `,"due":true`, ""))
@@ -75,7 +75,7 @@ func TestExportIsExact(t *testing.T) {
 	want(t, "exported after an import", without(exported.String()), without(first))
 }
 
-// TestImportOfManyLines: more than go into one transaction, each once.
+// TestImportOfManyLines: an import of more lines than fit one transaction stores each once.
 func TestImportOfManyLines(t *testing.T) {
 	db, other := open(t, t.TempDir()), open(t, t.TempDir())
 	const n = 2*importStep + 7
@@ -95,7 +95,7 @@ func TestImportOfManyLines(t *testing.T) {
 	}
 }
 
-// TestImportRefuses: what no export holds; what came before it is kept.
+// TestImportRefuses: an invalid line ends the import; the lines before it are kept.
 func TestImportRefuses(t *testing.T) {
 	db := open(t, t.TempDir())
 	good := `{"state":{"path":"chat/group","state":{"topic":"tea"}}}`
@@ -117,7 +117,7 @@ func TestImportRefuses(t *testing.T) {
 		"a reaction":            {reaction("chat/group", "1", "1000", `"x"`), true},
 		"a reaction nowhere":    {reaction("", "1", "1000", `"x"`), false},
 		"a reaction to nothing": {reaction("chat/group", "", "1000", `"x"`), false},
-		"nobody's reaction":     {reaction("chat/group", "1", "", `"x"`), false},
+		"anonymous reaction":    {reaction("chat/group", "1", "", `"x"`), false},
 		"a long id":             {reaction("chat/group", long, "1000", `"x"`), false},
 		"the longest ids":       {reaction("chat/group", long[1:], long[1:], `"x"`), true},
 		"a long person":         {reaction("chat/group", "1", long, `"x"`), false},
@@ -130,7 +130,7 @@ func TestImportRefuses(t *testing.T) {
 	} {
 		lines, err := db.Import(t.Context(), strings.NewReader(good+"\n"+tc.line+"\n"+good))
 		if (err == nil) != tc.ok || !tc.ok && (!errors.Is(err, ErrBatch) || !strings.Contains(err.Error(), "line 2")) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: unexpected error %v", name, err)
 		}
 		if wanted := map[bool]int{true: 3, false: 2}[tc.ok]; lines != wanted {
 			t.Errorf("%s: %d lines, want %d", name, lines, wanted)
@@ -145,8 +145,8 @@ func TestImportRefuses(t *testing.T) {
 	}
 }
 
-// TestExportOfWhatPluginsStore: of a person, what is kept under their path, or elsewhere with
-// their path as its key.
+// TestExportOfWhatPluginsStore: a user's export has the items under their path and those that have
+// their path as key.
 func TestExportOfWhatPluginsStore(t *testing.T) {
 	db := open(t, t.TempDir())
 	for _, item := range []core.Item{
@@ -180,7 +180,7 @@ func (l *lister) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// TestExportLeavesNoFile: what is written to the disk on the way has no name, and is closed.
+// TestExportLeavesNoFile: the temporary file of an export has no name and is closed at the end.
 func TestExportLeavesNoFile(t *testing.T) {
 	dir := t.TempDir()
 	db := furnished(t, dir)
@@ -191,7 +191,7 @@ func TestExportLeavesNoFile(t *testing.T) {
 	slices.Sort(l.seen)
 	for _, name := range slices.Compact(l.seen) {
 		if name != FileName && name != FileName+reserveSuffix {
-			t.Errorf("%s is there during the export", name)
+			t.Errorf("the file %s exists during the export", name)
 		}
 	}
 	list, err := os.ReadDir("/proc/self/fd")
@@ -200,12 +200,12 @@ func TestExportLeavesNoFile(t *testing.T) {
 	}
 	for _, fd := range list {
 		if name, _ := os.Readlink("/proc/self/fd/" + fd.Name()); strings.HasPrefix(name, dir+"/.spool") {
-			t.Errorf("%s is open", name)
+			t.Errorf("the file %s was not closed", name)
 		}
 	}
 }
 
-// TestExportOfWhatCannotBeRead: it is left out, and logged.
+// TestExportOfWhatCannotBeRead: an export leaves out unreadable records and logs them.
 func TestExportOfWhatCannotBeRead(t *testing.T) {
 	var log strings.Builder
 	db, err := Open(t.TempDir(), Options{Log: slog.New(slog.NewTextHandler(&log, nil)), NoSync: true})
@@ -232,7 +232,7 @@ func TestExportOfWhatCannotBeRead(t *testing.T) {
 	}
 	for _, what := range []string{"log: ", "facts: ", "states: ", "plugins: ", "usage: ", "journal: "} {
 		if !strings.Contains(log.String(), what) {
-			t.Errorf("nothing is logged of %s", what)
+			t.Errorf("the log lacks %s", what)
 		}
 	}
 	for _, left := range []string{"as jay said", "likes tea"} {
@@ -242,8 +242,8 @@ func TestExportOfWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestImportOfReactionsToKnownEntries checks that imported reactions are counted if the entry was stored without
-// them, that those of people who are known to have reacted stay, and that each can be taken away again.
+// TestImportOfReactionsToKnownEntries: imported reactions are added to an entry that has none,
+// known reactions stay, and each can be removed.
 func TestImportOfReactionsToKnownEntries(t *testing.T) {
 	db := open(t, t.TempDir())
 	react := func(person, emoji string) {

@@ -26,26 +26,25 @@ import (
 	"synthbot/memory/kv"
 )
 
-// disk sits between bbolt and its file, so that writing and syncing can fail.
-// bbolt takes nothing but an *os.File: its own hook for tests is reached by
-// reflection, and a sync is made to fail by putting /dev/zero, which can be read and
-// written but not synced, under the descriptor after the write before it.
+// disk lets writes and syncs of bbolt's file fail. bbolt only accepts an *os.File, so disk sets
+// bbolt's own test hook by reflection. It makes a sync fail by replacing the descriptor with
+// /dev/zero, which can be written but not synced.
 type disk struct {
 	t      *testing.T
 	handle *os.File
 
 	mu    sync.Mutex
-	write func(buf []byte, at int64) (int, error) // nil: as usual
+	write func(buf []byte, at int64) (int, error) // nil: write to the file
 }
 
-// onWrite lets f write from now on; nil: as usual.
+// onWrite replaces the function that writes; nil restores it.
 func (d *disk) onWrite(f func(buf []byte, at int64) (int, error)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.write = f
 }
 
-// part is a field of the engine of a database.
+// part returns a field of a database's bolt engine.
 func part[T any](db *DB, name string) *T {
 	field := reflect.ValueOf(db.engine.Engine.(*bolt.File)).Elem().FieldByName(name)
 	return (*T)(unsafe.Pointer(field.UnsafeAddr()))
@@ -54,7 +53,8 @@ func part[T any](db *DB, name string) *T {
 func boltOf(db *DB) *bbolt.DB  { return *part[*bbolt.DB](db, "bolt") }
 func handleOf(db *DB) *os.File { return *part[*os.File](db, "handle") }
 
-func faulty(t *testing.T, db *DB) *disk {
+// interceptWrites returns a disk between bbolt and the database's file.
+func interceptWrites(t *testing.T, db *DB) *disk {
 	t.Helper()
 	d := &disk{t: t, handle: handleOf(db)}
 	boltOf(db).NoSync, boltOf(db).NoGrowSync = false, false
@@ -73,7 +73,7 @@ func faulty(t *testing.T, db *DB) *disk {
 	return d
 }
 
-// unsynced lets syncs fail from now on; the returned function ends it.
+// unsynced makes syncs fail until heal is called.
 func (d *disk) unsynced() (heal func()) {
 	fd := int(d.handle.Fd())
 	kept, err := syscall.Dup(fd)
@@ -96,15 +96,16 @@ func (d *disk) unsynced() (heal func()) {
 	})
 }
 
+// isMeta reports whether an offset is in the meta pages.
 func isMeta(at int64) bool { return at < 2*4096 }
 
-// commitN commits one message and reports whether that was acknowledged.
+// commitN commits message n.
 func commitN(db *DB, n int) error {
 	return db.Commit(context.Background(), &core.Batch{Append: []core.Entry{message(kitchen, fmt.Sprint(n),
 		fmt.Sprint(n))}})
 }
 
-// holds fails unless the database holds all of the acknowledged messages.
+// holds checks that the database holds all acknowledged messages.
 func holds(t *testing.T, db *DB, acknowledged []int) {
 	t.Helper()
 	err := db.view(t.Context(), func(v *view) error {
@@ -121,7 +122,7 @@ func holds(t *testing.T, db *DB, acknowledged []int) {
 	}
 }
 
-// crash copies the file as it is, as if the process had died now.
+// crash returns a directory with a copy of the file, as a dying process would leave it.
 func crash(t *testing.T, db *DB) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -135,9 +136,8 @@ func crash(t *testing.T, db *DB) (dir string) {
 	return dir
 }
 
-// TestWritesFail lets every single write of some commits fail, in several ways.
-// What was acknowledged stays, what failed is said to have failed, reading goes
-// on, and so does writing when the disk is well again.
+// TestWritesFail lets each write of some commits fail, in several ways. Acknowledged messages stay,
+// failed commits return an error, and reading and later writing work.
 func TestWritesFail(t *testing.T) {
 	commits := coretest.Sample(60, 12)
 	for name, fail := range map[string]func(real func([]byte, int64) (int, error), buf []byte, at int64) (int, error){
@@ -154,10 +154,10 @@ func TestWritesFail(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			db := open(t, t.TempDir())
-			d := faulty(t, db)
+			d := interceptWrites(t, db)
 			var acknowledged []int
 			for n := range commits {
-				left := n % 12 // the write that fails
+				left := n % 12 // writes before the one that fails
 				d.onWrite(func(buf []byte, at int64) (int, error) {
 					if left--; left < 0 {
 						return fail(handleOf(db).WriteAt, buf, at)
@@ -183,23 +183,22 @@ func TestWritesFail(t *testing.T) {
 					t.Fatal(err)
 				}
 				if err := commitN(db, 1000+n); err != nil {
-					t.Fatalf("the disk is well, but: %v", err)
+					t.Fatalf("the commit failed after the disk recovered: %v", err)
 				}
 				acknowledged = append(acknowledged, 1000+n)
 			}
 			if len(acknowledged) == commits {
-				t.Error("nothing was acknowledged while the disk was ill")
+				t.Error("nothing was acknowledged while some writes failed")
 			}
 			holds(t, db, acknowledged)
 		})
 	}
 }
 
-// TestDataSyncFails: the sync before the last page fails; nothing of the commit
-// is to be seen.
+// TestDataSyncFails: if the sync before the meta page fails, nothing of the commit is visible.
 func TestDataSyncFails(t *testing.T) {
 	db := open(t, t.TempDir())
-	d := faulty(t, db)
+	d := interceptWrites(t, db)
 	if err := commitN(db, 1); err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +217,7 @@ func TestDataSyncFails(t *testing.T) {
 	}
 	db.view(t.Context(), func(v *view) error {
 		if _, ok, err := v.Entry(kitchen, "2"); ok || err != nil {
-			t.Errorf("the message that failed is there: %t, %v", ok, err)
+			t.Errorf("the failed message is visible: %t, %v", ok, err)
 		}
 		return nil
 	})
@@ -228,11 +227,11 @@ func TestDataSyncFails(t *testing.T) {
 	holds(t, db, []int{1, 2})
 }
 
-// TestLastSyncFails: the last page is written but not synced. Readers see it, so
-// the commit must be brought to its end before anything else is written.
+// TestLastSyncFails: if the meta page is written but not synced, readers already see the commit, so
+// it must be completed before the next write.
 func TestLastSyncFails(t *testing.T) {
 	db := open(t, t.TempDir())
-	d := faulty(t, db)
+	d := interceptWrites(t, db)
 	if err := commitN(db, 1); err != nil {
 		t.Fatal(err)
 	}
@@ -256,17 +255,17 @@ func TestLastSyncFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	if *part[int](db, "unsynced") != 0 {
-		t.Error("the torn commit was not mended")
+		t.Error("the incomplete commit was not completed")
 	}
 	b := &core.Batch{Append: []core.Entry{message(kitchen, "2", "2")}}
 	if err := db.Commit(t.Context(), b); err != nil || !b.Known[0] {
-		t.Errorf("the commit that readers saw: known is %v, %v", b.Known, err)
+		t.Errorf("the commit that readers saw must be known: got %v, %v", b.Known, err)
 	}
 	holds(t, db, []int{1, 2, 3})
 	holds(t, open(t, crash(t, db)), []int{1, 2, 3})
 }
 
-// triggered calls do when something is logged.
+// triggered is a log handler that calls do.
 type triggered struct {
 	slog.Handler
 	do func()
@@ -277,10 +276,10 @@ func (h triggered) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
-// TestLastSyncFailsOnce: it works the second time, so the commit succeeds.
+// TestLastSyncFailsOnce: a commit succeeds if the second attempt to sync works.
 func TestLastSyncFailsOnce(t *testing.T) {
 	db := open(t, t.TempDir())
-	d := faulty(t, db)
+	d := interceptWrites(t, db)
 	heal := func() {}
 	d.onWrite(func(buf []byte, at int64) (int, error) {
 		n, err := handleOf(db).WriteAt(buf, at)
@@ -291,17 +290,17 @@ func TestLastSyncFailsOnce(t *testing.T) {
 	})
 	*part[*slog.Logger](db, "log") = slog.New(triggered{complaints{slog.DiscardHandler, t}, func() { heal() }})
 	if err := commitN(db, 1); err != nil {
-		t.Errorf("%v, though the second sync worked", err)
+		t.Errorf("got error %v although the second sync worked", err)
 	}
 	d.onWrite(nil)
 	holds(t, db, []int{1})
 }
 
-// TestOneThatIsTooLargeFailsAlone: where there is no room for one of a crowd,
-// the others are written.
+// TestOneThatIsTooLargeFailsAlone: if one of several jobs does not fit the disk, the others are
+// still written.
 func TestOneThatIsTooLargeFailsAlone(t *testing.T) {
 	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
-		d := faulty(t, db)
+		d := interceptWrites(t, db)
 		d.onWrite(func(buf []byte, at int64) (int, error) {
 			if len(buf) > 1<<16 {
 				return 0, syscall.ENOSPC
@@ -320,7 +319,7 @@ func TestOneThatIsTooLargeFailsAlone(t *testing.T) {
 		all.Go(func() {
 			large := message(kitchen, "large", strings.Repeat("x", 1<<20))
 			if err := db.Commit(t.Context(), &core.Batch{Append: []core.Entry{large}}); !errors.Is(err, core.ErrFull) {
-				t.Errorf("the large one: %v, want ErrFull", err)
+				t.Errorf("the large job: got %v, want ErrFull", err)
 			}
 		})
 		synctest.Wait()
@@ -330,8 +329,8 @@ func TestOneThatIsTooLargeFailsAlone(t *testing.T) {
 	})
 }
 
-// TestFullDisk fills a real, small file system, reads while it is full, makes
-// room, and goes on. It needs the right to mount one.
+// TestFullDisk fills a real, small file system, reads while it is full, makes room and continues.
+// It is skipped without the right to mount one.
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=6m"); err != nil {
@@ -350,7 +349,7 @@ func TestFullDisk(t *testing.T) {
 	})
 }
 
-// recovered makes the disk's room known at once.
+// recovered makes the database notice at once that the disk has room.
 func (r *diskSpace) recovered(t *testing.T) error {
 	if r.full.Load() && !r.probe(t.Context()) {
 		return errors.New("there is room, but it is not found")
@@ -358,22 +357,21 @@ func (r *diskSpace) recovered(t *testing.T) error {
 	return nil
 }
 
-// finishWhileFull ends what began before the disk was full, while nothing new is
-// written, however small.
+// finishWhileFull checks that a full disk refuses anything new but takes the ends of turns.
 func finishWhileFull(t *testing.T, db *DB) {
 	t.Helper()
 	for n := range 20 {
 		end := core.Batch{Finishing: true, Append: []core.Entry{message(kitchen, fmt.Sprint("end ", n), strings.Repeat("words ", 4000))}}
 		if err := db.Commit(t.Context(), &end); err != nil {
-			t.Errorf("end %d: %v", n, err)
+			t.Errorf("end of turn %d: unexpected error %v", n, err)
 		}
 		if err := commitN(db, 20_000+n); !errors.Is(err, core.ErrFull) {
-			t.Errorf("something new was written to a full disk: %v", err)
+			t.Errorf("a full disk took something new: %v", err)
 		}
 	}
 }
 
-// fillUp writes until there is no room, and again after some was made.
+// fillUp writes until the disk is full, makes room, and writes again.
 func fillUp(t *testing.T, dir string, room func(*DB)) {
 	t.Helper()
 	db := open(t, dir)
@@ -402,13 +400,12 @@ func fillUp(t *testing.T, dir string, room func(*DB)) {
 		t.Fatal(err)
 	}
 	if more := fillOnce(n); more <= n {
-		t.Error("there is room, but nothing was written")
+		t.Error("nothing was written after room was made")
 	}
 	holds(t, db, acknowledged)
 }
 
-// TestFileSizeLimit lets the kernel refuse to let the file grow, in a process of
-// its own.
+// TestFileSizeLimit lets the kernel refuse to let the file grow. It needs a process of its own.
 func TestFileSizeLimit(t *testing.T) {
 	const variable = "SYNTHBOT_TEST_FILE_SIZE"
 	if os.Getenv(variable) == "" {
@@ -434,7 +431,7 @@ func TestFileSizeLimit(t *testing.T) {
 	setLimit(limit.Cur)
 }
 
-// blind is an engine whose views can be begun, but not read.
+// blind is an engine whose views cannot be read.
 type blind struct {
 	*bolt.File
 	open int // views that have not ended
@@ -460,19 +457,19 @@ func (v blindView) End() {
 	v.View.End()
 }
 
-// TestViewBehindAnUpdateEnds: also if its first read fails, which would otherwise keep what is written later from ever
-// being freed.
-func TestViewBehindAnUpdateEnds(t *testing.T) {
+// TestUnreadableViewEnds: a view whose first read fails is ended. Otherwise bbolt could not free
+// later pages.
+func TestUnreadableViewEnds(t *testing.T) {
 	db := furnished(t, t.TempDir())
 	file := db.engine.Engine.(*bolt.File)
 	engine := &blind{File: file}
 	db.engine.Engine = engine
 	err := updateAndView(t.Context(), db, func(*tx) {}, func(*view) error {
-		t.Error("it is read")
+		t.Error("the view could be read")
 		return nil
 	})
 	db.engine.Engine = file
 	if !errors.Is(err, syscall.EIO) || engine.open != 0 {
-		t.Errorf("%v, and %d views are open", err, engine.open)
+		t.Errorf("got error %v with %d open views, want none", err, engine.open)
 	}
 }

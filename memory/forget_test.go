@@ -19,7 +19,7 @@ import (
 	"synthbot/core/llm"
 )
 
-// populated fills a database with what two people said and what is known of them.
+// populated fills a database with messages of two users and facts about them.
 func populated(t testing.TB, db *DB) {
 	t.Helper()
 	say := func(place core.Path, id, author, text string, private bool) core.Entry {
@@ -67,25 +67,25 @@ func populated(t testing.TB, db *DB) {
 	<-db.AddUse(Use{Day: "2026-11-20", Person: jay, Engine: "e"}, Use{Day: "2026-11-20", Person: ann, Engine: "e"})
 }
 
-// traces fails if one of the words is anywhere in a backup, or in the file after compacting.
-func traces(t *testing.T, db *DB, words ...string) {
+// checkNoTraces checks that none of the words is in a backup or in the compacted file.
+func checkNoTraces(t *testing.T, db *DB, words ...string) {
 	t.Helper()
 	backup := filepath.Join(t.TempDir(), "backup.db")
 	if err := db.Backup(backup); err != nil {
 		t.Fatal(err)
 	}
 	if hasTraces(db) || db.engine.remote {
-		tracesIn(t, backup, words...)
+		checkNoTracesIn(t, backup, words...)
 	}
 	if _, _, err := db.Compact(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if !db.engine.remote {
-		tracesIn(t, db.engine.file, words...)
+		checkNoTracesIn(t, db.engine.file, words...)
 	}
 }
 
-func tracesIn(t *testing.T, file string, words ...string) {
+func checkNoTracesIn(t *testing.T, file string, words ...string) {
 	t.Helper()
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -97,14 +97,14 @@ func tracesIn(t *testing.T, file string, words ...string) {
 			if at < 0 {
 				break
 			}
-			t.Errorf("%q stands in the file: %q", word, content[max(i+at-40, 0):i+at+40])
+			t.Errorf("the file holds %q: %q", word, content[max(i+at-40, 0):i+at+40])
 			i += at + 1
 		}
 	}
 }
 
 func TestForgetAPerson(t *testing.T) {
-	// Without fractions of seconds, in which the person's id might be found by chance.
+	// Without fractions of seconds, which might contain the user's id by chance.
 	clock := func() time.Time { return time.Now().Truncate(time.Second) }
 	db := openWith(t, t.TempDir(), Options{Clock: clock})
 	populated(t, db)
@@ -128,7 +128,7 @@ func TestForgetAPerson(t *testing.T) {
 	})
 	want(t, "memories", recall(t, db, core.FactQuery{See: []core.Path{group, alone}}), []string{"ann likes tea"})
 
-	// The turn that answered the person ends.
+	// The turn that answered the user ends.
 	turn := core.TurnID{Path: group, Seq: 4}
 	reply := message(group, "r", "you said JAYSECRET")
 	reply.Self = true
@@ -140,33 +140,33 @@ func TestForgetAPerson(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What was begun before is left out.
+	// Results of turns that began before are dropped.
 	late := message(group, "late", "JAYSECRET late")
 	late.Message.Author.ID, late.Due = "1000", true
 	if err := db.Commit(epochs.With(t.Context(), 0), &core.Batch{Append: []core.Entry{late}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.SaveFact(epochs.With(t.Context(), 0), core.Fact{Text: "JAYSECRET again", About: []core.Path{jay}, Origin: group}); !errors.Is(err, core.ErrForgotten) {
-		t.Errorf("%v, want core.ErrForgotten", err)
+		t.Errorf("got %v, want core.ErrForgotten", err)
 	}
-	// What a platform delivers again does not bring the person back.
+	// Messages that a platform delivers again stay forgotten.
 	for _, id := range []string{"p1", "g1"} {
 		place := map[string]core.Path{"p1": alone, "g1": group}[id]
 		b := &core.Batch{Append: []core.Entry{message(place, id, "JAYSECRET back-filled")}}
 		if err := db.Commit(t.Context(), b); err != nil || !b.Known[0] {
-			t.Errorf("%s: known is %v, %v", id, b.Known, err)
+			t.Errorf("%s: unexpected: known is %v, %v", id, b.Known, err)
 		}
 	}
-	traces(t, db, "JAYSECRET", "1000", "Name1000", "jay\x01")
+	checkNoTraces(t, db, "JAYSECRET", "1000", "Name1000", "jay\x01")
 	want(t, "who waits at the end", len(dueIn(t, db, group)), 1)
 
-	// New messages of the person are stored, under numbers that no turn has.
+	// New messages of the user are stored under new numbers.
 	e := message(alone, "new", "hello again")
 	e.Message.Author.ID = "1000"
 	if got := add(t, db, e); got[0].Message.Seq <= 2 {
-		t.Errorf("number %d was given before", got[0].Message.Seq)
+		t.Errorf("the number %d was reused", got[0].Message.Seq)
 	}
-	// The next turn of the place is not muted any more.
+	// The next turn of the place is not muted.
 	next := message(group, "n", "for ann")
 	next.Self = true
 	if err := db.Commit(t.Context(), &core.Batch{Append: []core.Entry{next},
@@ -202,11 +202,11 @@ func TestForgetAPlaceOrAll(t *testing.T) {
 		left := everything(t, db)
 		if path.IsZero() {
 			want(t, "places", len(left), 0)
-			traces(t, db, "JAYSECRET", "ann", "1000", "2000", "group")
+			checkNoTraces(t, db, "JAYSECRET", "ann", "1000", "2000", "group")
 			continue
 		}
 		want(t, "places", len(left), 1)
-		traces(t, db, "in public", "ann speaks", "ann likes", "chat\x01group", "chat/group")
+		checkNoTraces(t, db, "in public", "ann speaks", "ann likes", "chat\x01group", "chat/group")
 		want(t, "memories", recall(t, db, core.FactQuery{See: []core.Path{group, alone}}), []string{"JAYSECRET from his chat"})
 	}
 }
@@ -221,18 +221,18 @@ func TestExportAndImport(t *testing.T) {
 		}
 	}
 	if got := strings.Count(his.String(), "\n"); got != 4+1+3+1+2+1+2 {
-		t.Errorf("%d lines of jay:\n%s", got, &his)
+		t.Errorf("unexpected: %d lines in jay's export:\n%s", got, &his)
 	}
 	for _, word := range []string{"ann speaks", "ann waits", "ann likes", "2000"} {
 		if strings.Contains(his.String(), word) {
-			t.Errorf("%q stands in jay's export:\n%s", word, &his)
+			t.Errorf("jay's export holds %q:\n%s", word, &his)
 		}
 	}
 	if strings.Contains(place.String(), "private") || !strings.Contains(place.String(), "ann likes tea") {
-		t.Errorf("the group's export:\n%s", &place)
+		t.Errorf("unexpected export of the group:\n%s", &place)
 	}
 	other := open(t, t.TempDir())
-	for range 2 { // the second time it finds everything there
+	for range 2 { // the second import finds everything stored
 		n, err := other.Import(t.Context(), strings.NewReader(all.String()))
 		if err != nil || n != strings.Count(all.String(), "\n") {
 			t.Fatalf("%d lines, %v", n, err)
@@ -251,8 +251,8 @@ func TestExportAndImport(t *testing.T) {
 	want(t, "state", s.Topic, "tea")
 }
 
-// TestForgetWhatTheBotAnswered: its replies in public go with those whom they
-// answered, and what was said of them with it; what it answered others stays.
+// TestForgetWhatTheBotAnswered: forgetting a user deletes the bot's public replies to them, and the
+// facts from those, but not its replies to others.
 func TestForgetWhatTheBotAnswered(t *testing.T) {
 	db := open(t, t.TempDir())
 	seq := uint64(0)
@@ -276,7 +276,7 @@ func TestForgetWhatTheBotAnswered(t *testing.T) {
 	elsewhere := message(topic, "away", "JAYSECRET told elsewhere")
 	elsewhere.Self = true
 	answer("r1", "JAYSECRET alone", elsewhere, sequel)
-	seq-- // the one elsewhere
+	seq-- // the reply elsewhere
 	answer("r2", "JAYSECRET continued")
 	say("2", "1000", false)
 	say("3", "2000", true)
@@ -305,9 +305,9 @@ func TestForgetWhatTheBotAnswered(t *testing.T) {
 	if err := db.Export(t.Context(), &his, jay); err != nil {
 		t.Fatal(err)
 	}
-	for text, stands := range map[string]bool{"JAYSECRET alone": true, "continued": true, "together": true, "elsewhere": true, "for ann alone": false} {
-		if strings.Contains(his.String(), text) != stands {
-			t.Errorf("%q stands in his export: %t\n%s", text, !stands, &his)
+	for text, want := range map[string]bool{"JAYSECRET alone": true, "continued": true, "together": true, "elsewhere": true, "for ann alone": false} {
+		if strings.Contains(his.String(), text) != want {
+			t.Errorf("%q in the user's export: want %t\n%s", text, want, &his)
 		}
 	}
 	other2 := open(t, t.TempDir())
@@ -329,16 +329,16 @@ func TestForgetWhatTheBotAnswered(t *testing.T) {
 			}
 		}
 		left := []string{"words of 2000 in 3", "for ann alone", "words of 2000 in 5", "ann quotes the bot", ">", "ann quotes again", ">for ann alone"}
-		if d == other2 { // without a journal nobody can know of the old one
+		if d == other2 { // without a journal the old reply cannot be found
 			left = append(left, "JAYSECRET of a time when entries did not know")
 		}
 		want(t, name, said, left)
 	}
-	traces(t, db, "JAYSECRET", "1000")
+	checkNoTraces(t, db, "JAYSECRET", "1000")
 }
 
-// TestForgetBelowAMovedPlace: a topic that began after its group had moved goes whole,
-// also what is kept under its former path.
+// TestForgetBelowAMovedPlace: forgetting a topic of a moved group also deletes what is stored under
+// its old path.
 func TestForgetBelowAMovedPlace(t *testing.T) {
 	db := open(t, t.TempDir())
 	add(t, db, message(group, "stays", "in the group"))
@@ -354,22 +354,22 @@ func TestForgetBelowAMovedPlace(t *testing.T) {
 	if err := db.Forget(t.Context(), core.MustPath("chat/super/7")); err != nil {
 		t.Fatal(err)
 	}
-	traces(t, db, "ERASED", "in the topic", "group\x017")
+	checkNoTraces(t, db, "ERASED", "in the topic", "group\x017")
 	want(t, "places", len(everything(t, db)), 1)
 	for _, said := range []core.Entry{message(topic, "ERASED", "again"), message(group, "stays", "again")} {
 		b := &core.Batch{Append: []core.Entry{said}}
 		if err := db.Commit(t.Context(), b); err != nil || !b.Known[0] {
-			t.Errorf("%s: known %v, %v", said.Message.ID, b.Known, err)
+			t.Errorf("%s: unexpected: known %v, %v", said.Message.ID, b.Known, err)
 		}
 	}
 	uses, err := db.Uses(t.Context(), "2026-11-20", "2026-11-20")
 	if err != nil || len(uses) != 1 || uses[0].Person.String() != "chat" {
-		t.Errorf("used: %+v, %v", uses, err)
+		t.Errorf("unexpected usage: %+v, %v", uses, err)
 	}
 }
 
-// TestForgetIDsOfAMovedPlace: ids are forgotten under the path that they came with.
-// A new message may have the same id at the new path, and is another one.
+// TestForgetIDsOfAMovedPlace: ids are forgotten under the path they arrived with. A new message may
+// have the same id at the new path.
 func TestForgetIDsOfAMovedPlace(t *testing.T) {
 	db, super := open(t, t.TempDir()), core.MustPath("chat/super")
 	old := message(group, "ERASED", "before")
@@ -391,18 +391,18 @@ func TestForgetIDsOfAMovedPlace(t *testing.T) {
 	if err := db.Forget(t.Context(), jay); err != nil {
 		t.Fatal(err)
 	}
-	traces(t, db, "ERASED")
+	checkNoTraces(t, db, "ERASED")
 	if known(anns) || !known(anns) || !known(old) {
-		t.Error("the old message is forgotten, and the new one is not")
+		t.Error("forgetting the old message did not keep the new one")
 	}
 	if err := db.Forget(t.Context(), super); err != nil {
 		t.Fatal(err)
 	}
-	traces(t, db, "ERASED")
+	checkNoTraces(t, db, "ERASED")
 }
 
-// TestForgetBelowAPrivatePlace: whatever came to be below a person's private chat goes
-// with it, and with the paths that led there.
+// TestForgetBelowAPrivatePlace: forgetting a user deletes everything below their private chat, and
+// the paths that led there.
 func TestForgetBelowAPrivatePlace(t *testing.T) {
 	db := open(t, t.TempDir())
 	add(t, db, message(topic, "ERASED", "others' words"), message(kitchen, "stays", "elsewhere"))
@@ -416,14 +416,15 @@ func TestForgetBelowAPrivatePlace(t *testing.T) {
 	if err := db.Forget(t.Context(), jay); err != nil {
 		t.Fatal(err)
 	}
-	traces(t, db, "ERASED", "others' words", "chat\x01group")
+	checkNoTraces(t, db, "ERASED", "others' words", "chat\x01group")
 	want(t, "places", len(everything(t, db)), 1)
 	if err := db.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestForgetAPlaceWithItsItems: of all plugins, and of nowhere else.
+// TestForgetAPlaceWithItsItems: forgetting a place deletes the items of all plugins there and
+// nowhere else.
 func TestForgetAPlaceWithItsItems(t *testing.T) {
 	db := open(t, t.TempDir())
 	other := core.MustPath("chat/group2")
@@ -450,17 +451,17 @@ func TestForgetAPlaceWithItsItems(t *testing.T) {
 	}
 }
 
-func TestImportOfWhatIsNone(t *testing.T) {
+func TestImportOfOtherText(t *testing.T) {
 	db := open(t, t.TempDir())
 	good := `{"entry":{"kind":"message","message":{"path":"a/b","id":"1","text":"x"}}}` + "\n"
 	for _, bad := range []string{"x", "{}", `{"entry":{}}`, `{"entry":{"kind":"edit","message":{"path":"a/b"}}}`, `{"item":{}}`, `{"other":1}`, `{"state":{}}`} {
 		_, err := db.Import(t.Context(), strings.NewReader(good+bad))
-		saying(t, err, "line 2")
+		checkError(t, err, "line 2")
 	}
 	want(t, "kept", len(everything(t, db)[core.MustPath("a/b")]), 1)
 }
 
-// FuzzImport: whatever can be imported can be exported and imported again.
+// FuzzImport: an import can be exported and imported again with the same result.
 func FuzzImport(f *testing.F) {
 	f.Add([]byte(`{"entry":{"kind":"message","message":{"path":"a/b","id":"1","text":"x","time":"2026-11-20T08:00:00Z"}}}`))
 	f.Add([]byte(`{"memory":{"text":"x","tags":["y"],"about":["a/@user/1"]}}`))
@@ -481,8 +482,8 @@ func FuzzImport(f *testing.F) {
 	})
 }
 
-// TestMoneyStaysSpent: the cost of a forgotten person's private place still counts, but
-// for nobody; in a place that is forgotten as a whole, it is deleted.
+// TestMoneyStaysSpent: the cost of a forgotten user's private place still counts, without the user.
+// Forgetting the place itself deletes it.
 func TestMoneyStaysSpent(t *testing.T) {
 	db := open(t, t.TempDir())
 	add(t, db, message(alone, "1", "hi"))
@@ -517,9 +518,8 @@ func TestMoneyStaysSpent(t *testing.T) {
 	want(t, "in the end", len(spent()), 0)
 }
 
-// TestNumbersOfAForgottenPlace: what is received in the very transaction in which a
-// place is forgotten gets no number that a turn may still end with; nor does
-// anything in a later life.
+// TestNumbersOfAForgottenPlace: a message in the transaction that forgets its place gets a number
+// that no running turn can have, also after a restart.
 func TestNumbersOfAForgottenPlace(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
@@ -539,19 +539,19 @@ func TestNumbersOfAForgottenPlace(t *testing.T) {
 		return after.run(t)
 	}})
 	if got := after.from.Append[0].Message.Seq; err != nil || got != 4 {
-		t.Errorf("number %d, %v, want 4", got, err)
+		t.Errorf("got number %d, %v, want 4", got, err)
 	}
 	if err := errors.Join(db.Forget(t.Context(), group), db.Close()); err != nil {
 		t.Fatal(err)
 	}
 	again := &core.Batch{Append: []core.Entry{message(group, "2", "again")}}
 	if err := open(t, dir).Commit(t.Context(), again); err != nil || again.Append[0].Message.Seq != 5 {
-		t.Errorf("in the next life: number %d, %v, want 5", again.Append[0].Message.Seq, err)
+		t.Errorf("after a restart: got number %d, %v, want 5", again.Append[0].Message.Seq, err)
 	}
 }
 
-// TestForgetEverybodyByAWrongClock: what was said before is refused, what is said
-// afterwards is not, though the platform's clock is another one.
+// TestForgetEverybodyByAWrongClock: after everybody was forgotten, older messages are refused and
+// newer ones stored, even if the platform's clock differs.
 func TestForgetEverybodyByAWrongClock(t *testing.T) {
 	for _, ahead := range []time.Duration{-2 * time.Hour, 2 * time.Hour} {
 		db := open(t, t.TempDir())
@@ -571,8 +571,8 @@ func TestForgetEverybodyByAWrongClock(t *testing.T) {
 	}
 }
 
-// TestForgetAfterABrokenOne: where Forget was cut short after some entries had gone, the
-// next one finds the ids of these too, and leaves hashes of all.
+// TestForgetAfterABrokenOne: after an interrupted Forget, the next one also finds the ids of
+// entries that are already deleted, and keeps hashes of all.
 func TestForgetAfterABrokenOne(t *testing.T) {
 	db := open(t, t.TempDir())
 	said := make([]core.Entry, 2*maxStepWrites)
@@ -592,9 +592,9 @@ func TestForgetAfterABrokenOne(t *testing.T) {
 		}
 		return entries, len(idsOf(t, db, group))
 	}
-	d := faulty(t, db)
+	d := interceptWrites(t, db)
 	d.onWrite(func(buf []byte, at int64) (int, error) {
-		if isMeta(at) { // nobody can read meanwhile
+		if isMeta(at) { // readers are blocked here
 			return handleOf(db).WriteAt(buf, at)
 		}
 		if entries, _ := count(); entries < len(said) {
@@ -603,7 +603,7 @@ func TestForgetAfterABrokenOne(t *testing.T) {
 		return handleOf(db).WriteAt(buf, at)
 	})
 	if err := db.Forget(t.Context(), jay); err == nil {
-		t.Error("nothing was cut short")
+		t.Error("Forget was not interrupted")
 	}
 	d.onWrite(nil)
 	if err := db.Forget(t.Context(), jay); err != nil {
@@ -613,12 +613,12 @@ func TestForgetAfterABrokenOne(t *testing.T) {
 	want(t, "entries and ids left", []int{entries, ids}, []int{0, 0})
 	b := &core.Batch{Append: said}
 	if err := db.Commit(t.Context(), b); err != nil || slices.Contains(b.Known, false) {
-		t.Errorf("some are taken again: %v", err)
+		t.Errorf("repeated deliveries were stored: %v", err)
 	}
 }
 
-// TestForgettingSparesOthers: the journal of somebody who only mentions the forgotten, and
-// what a plugin keeps elsewhere under the name of a place.
+// TestForgettingSparesOthers: journals of users who only mention the forgotten one stay, and so do
+// a plugin's items elsewhere that have the place's name.
 func TestForgettingSparesOthers(t *testing.T) {
 	db := open(t, t.TempDir())
 	anns := asks("a", "2000")
@@ -662,8 +662,8 @@ func TestForgettingSparesOthers(t *testing.T) {
 	want(t, "items afterwards", keys(), []string{group.String(), "k"})
 }
 
-// TestExportOfAPerson: it holds the turns of their private places, of any age, and of no
-// other place where nobody answered them.
+// TestExportOfAPerson: a user's export holds the turns of their private places, of any age, and
+// elsewhere only turns that answered them.
 func TestExportOfAPerson(t *testing.T) {
 	db := open(t, t.TempDir())
 	secret := message(alone, "p", "between us")
@@ -690,8 +690,8 @@ func TestExportOfAPerson(t *testing.T) {
 	want(t, "records and items of everybody", []int{lines(core.Path{}, "record"), lines(core.Path{}, "item")}, []int{0, 4})
 }
 
-// TestForgettingAnInterface: memories by people of the interface are deleted with its
-// places, wherever they are known; others stay.
+// TestForgettingAnInterface: forgetting an interface deletes its places and the memories of its
+// users, wherever they are known.
 func TestForgettingAnInterface(t *testing.T) {
 	db := open(t, t.TempDir())
 	save(t, db, core.Fact{Text: "told by jay", By: jay})
@@ -705,8 +705,8 @@ func TestForgettingAnInterface(t *testing.T) {
 	want(t, "left", got, []string{"told by nobody", "told elsewhere"})
 }
 
-// TestTimeOfAPlaceWithoutAnswers: a place in which nothing but an answer to the forgotten
-// was new is as old as what is left.
+// TestTimeOfAPlaceWithoutAnswers: if a forgotten answer was the newest entry, the place gets the
+// time of what is left.
 func TestTimeOfAPlaceWithoutAnswers(t *testing.T) {
 	db := open(t, t.TempDir())
 	anns, jays := message(topic, "a", "words of ann"), asks("j", "1000")
@@ -732,8 +732,8 @@ func TestTimeOfAPlaceWithoutAnswers(t *testing.T) {
 	}
 }
 
-// TestOldWordsBehindAButton: a press that quotes words from before is taken in without
-// them; a command about such words is not.
+// TestOldWordsBehindAButton: a press that quotes forgotten words is stored without them; a command
+// about them is not stored.
 func TestOldWordsBehindAButton(t *testing.T) {
 	db := open(t, t.TempDir())
 	add(t, db, asks("j", "1000"))
@@ -754,8 +754,8 @@ func TestOldWordsBehindAButton(t *testing.T) {
 	want(t, "the press", entries[len(entries)-1].Message.ReplyTo, &core.Quote{ID: "old"})
 }
 
-// TestForgettingAnUnreadableFact: it is deleted with its words if it names the person, and
-// stays if it names another.
+// TestForgettingAnUnreadableFact: an unreadable fact is deleted if its key names the user, and kept
+// if it names another.
 func TestForgettingAnUnreadableFact(t *testing.T) {
 	for path, left := range map[string]bool{
 		jay.String(): false, jay.String() + "/1": false, "chat/@user/10001": true, "chat/@user/100": true,
@@ -802,8 +802,8 @@ func TestAPlanThatCannotBeRead(t *testing.T) {
 	later := openWith(t, dir, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	later.starting.Wait()
 	first, second, _ := strings.Cut(strings.TrimSpace(log.String()), "\n")
-	saying(t, errors.New(first), "plan to forget chat/@user/1000")
-	saying(t, errors.New(second), "somebody is not forgotten yet")
+	checkError(t, errors.New(first), "plan to forget chat/@user/1000")
+	checkError(t, errors.New(second), "somebody is not forgotten yet")
 	for _, person := range []core.Path{jay, ann} {
 		var left bytes.Buffer
 		if err := later.Export(t.Context(), &left, person); err != nil {
@@ -811,7 +811,7 @@ func TestAPlanThatCannotBeRead(t *testing.T) {
 		}
 		want(t, "what is left of "+person.String(), left.String(), "")
 	}
-	traces(t, later, "JAYSECRET")
+	checkNoTraces(t, later, "JAYSECRET")
 	err = later.update(t.Context(), func(t *tx) {
 		t.bucket(bucketMeta).Delete(bad)
 		t.bucket(bucketMeta).Put([]byte(metaForget+jay.String()), []byte("{"))
@@ -822,7 +822,8 @@ func TestAPlanThatCannotBeRead(t *testing.T) {
 	want(t, "the person is being forgotten", isForgetting(t, later), false)
 }
 
-// TestATurnThatNamesTheForgotten: its journal goes, and what it sent to others stays.
+// TestATurnThatNamesTheForgotten: the journal of a turn that names the forgotten user is deleted;
+// what the turn sent to others stays.
 func TestATurnThatNamesTheForgotten(t *testing.T) {
 	db := open(t, t.TempDir())
 	add(t, db, asks("a", "2000"))
@@ -844,7 +845,8 @@ func TestATurnThatNamesTheForgotten(t *testing.T) {
 	want(t, "journal", size(t, db, bucketJournal), 0)
 }
 
-// TestNamedWhileForgetting: what names somebody is not stored while they are forgotten.
+// TestNamedWhileForgetting: an item that names a user is refused while that user is being
+// forgotten.
 func TestNamedWhileForgetting(t *testing.T) {
 	db := open(t, t.TempDir())
 	epoch := epochs.With(t.Context(), db.Epoch())
@@ -855,6 +857,6 @@ func TestNamedWhileForgetting(t *testing.T) {
 	_, err := db.Items("quiz").Put(epoch, core.Item{Path: kitchen, Key: "k", Value: []byte(`{"winner":"1000"}`)})
 	f.end()
 	if !errors.Is(err, core.ErrForgotten) {
-		t.Errorf("%v, want core.ErrForgotten", err)
+		t.Errorf("got %v, want core.ErrForgotten", err)
 	}
 }

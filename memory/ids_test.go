@@ -17,7 +17,7 @@ import (
 	"synthbot/core"
 )
 
-// idsOf lists the ids of a place, in their order.
+// idsOf lists the ids of a place in order.
 func idsOf(t testing.TB, db *DB, path core.Path) (ids []string) {
 	t.Helper()
 	err := db.view(t.Context(), func(v *view) error {
@@ -38,7 +38,7 @@ func idsOf(t testing.TB, db *DB, path core.Path) (ids []string) {
 	return ids
 }
 
-// runFrom is a run of ids with the numbers from one on.
+// runFrom returns a run of ids with numbers from seq on.
 func runFrom(seq uint64, ids ...string) []byte {
 	var run idRun
 	for i, id := range ids {
@@ -47,8 +47,9 @@ func runFrom(seq uint64, ids ...string) []byte {
 	return run.bytes
 }
 
-// TestRunsOfIDs: what is stored and deleted, in any order, is found, with its number, and nothing else; the key of each
-// run but the newest is its last id, so that none stays there that was deleted.
+// TestRunsOfIDs: ids that were stored and deleted in random order are found with their numbers, and
+// no others. The key of each run but the newest is its last id, so that no deleted id stays in a
+// key.
 func TestRunsOfIDs(t *testing.T) {
 	db := open(t, t.TempDir())
 	number := 0
@@ -98,7 +99,7 @@ func TestRunsOfIDs(t *testing.T) {
 		err := db.view(t.Context(), func(v *view) error {
 			for id, want := range stored {
 				if seq, known := v.findID(p, id); !known || seq != want {
-					r.Fatalf("%q is known: %t, as %d, want %d", id, known, seq, want)
+					r.Fatalf("%q: got known %t with number %d, want %d", id, known, seq, want)
 				}
 			}
 			return nil
@@ -131,11 +132,11 @@ func checkRuns(r *rapid.T, db *DB, p place, stored map[string]uint64) {
 		return nil
 	})
 	if err != nil || !maps.Equal(found, stored) {
-		r.Fatalf("%d ids are in the runs, want %d; %v", len(found), len(stored), err)
+		r.Fatalf("the runs hold %d ids, want %d; %v", len(found), len(stored), err)
 	}
 }
 
-// TestBrokenRuns: whatever a run holds, reading it ends, and what was read can be stored again.
+// TestBrokenRuns: reading any run ends, and the ids that were read can be stored again.
 func TestBrokenRuns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		run, again := idRun{bytes: rapid.SliceOf(rapid.Byte()).Draw(t, "run")}, idRun{}
@@ -146,16 +147,16 @@ func TestBrokenRuns(t *testing.T) {
 		}
 		for again.last = (knownID{}); again.next(); read = read[1:] {
 			if len(read) == 0 || !bytes.Equal(again.last.id, read[0].id) || again.last.seq != read[0].seq {
-				t.Fatalf("%v came back, want %v", again.last, read)
+				t.Fatalf("read %v back, want %v", again.last, read)
 			}
 		}
 		if len(read) > 0 || again.err != nil {
-			t.Fatalf("%v did not come back; %v", read, again.err)
+			t.Fatalf("%v could not be read back: %v", read, again.err)
 		}
 	})
 }
 
-// TestRunsAreFull: ids that rise, or fall, take few runs.
+// TestRunsAreFull: rising or falling ids need few runs.
 func TestRunsAreFull(t *testing.T) {
 	db := open(t, t.TempDir())
 	runs := func(path core.Path, id func(i int) string) (n int) {
@@ -186,7 +187,8 @@ func TestRunsAreFull(t *testing.T) {
 	}
 }
 
-// TestUpgradeOfIDs opens a file whose ids are pairs of their own, after an upgrade that was cut short.
+// TestUpgradeOfIDs opens a file of an older format, in which each id is a pair, after an
+// interrupted upgrade.
 func TestUpgradeOfIDs(t *testing.T) {
 	var log strings.Builder
 	dir, o := t.TempDir(), Options{Log: slog.New(slog.NewTextHandler(&log, nil))}
@@ -210,10 +212,10 @@ func TestUpgradeOfIDs(t *testing.T) {
 	}
 	want(t, "ids", idsOf(t, db, kitchen), known)
 	db.starting.Wait()
-	if Shared(db) == nil { // else another process may do it, at any time
+	if Shared(db) == nil { // otherwise another process may upgrade at any time
 		err := db.read(t.Context(), func(v *view) {
 			for k := range v.bucket(bucketFormerIDs).pairs(nil, nil) {
-				t.Errorf("%q is left", k)
+				t.Errorf("the old pair %q was not deleted", k)
 			}
 		})
 		if err != nil {
@@ -224,11 +226,12 @@ func TestUpgradeOfIDs(t *testing.T) {
 	commit(t, db, b)
 	want(t, "known", b.Known, []bool{true, true})
 	if !strings.Contains(log.String(), "of chat/group: broken fields") {
-		t.Errorf("the log says %q", &log)
+		t.Errorf("unexpected log %q", &log)
 	}
 }
 
-// TestSalvageOfFormerIDs: ids of a file of version 5 stay known, also those of deleted messages.
+// TestSalvageOfFormerIDs: salvaging a file of version 5 keeps its ids, also those of deleted
+// messages.
 func TestSalvageOfFormerIDs(t *testing.T) {
 	db, err := Open(t.TempDir(), Options{NoSync: true})
 	if err != nil {
@@ -250,7 +253,7 @@ func TestSalvageOfFormerIDs(t *testing.T) {
 	want(t, "ids", idsOf(t, open(t, dir), kitchen), []string{"1", "2", "3"})
 }
 
-// TestSalvageAfterUpgradeOfIDs: former ids that are not deleted yet change nothing.
+// TestSalvageAfterUpgradeOfIDs: old ids that were not deleted yet are ignored.
 func TestSalvageAfterUpgradeOfIDs(t *testing.T) {
 	db, err := Open(t.TempDir(), Options{NoSync: true})
 	if err != nil {
@@ -261,7 +264,7 @@ func TestSalvageAfterUpgradeOfIDs(t *testing.T) {
 	err = db.update(t.Context(), func(t *tx) {
 		storeFormerIDs(t)
 		upgradeIDs(t)
-		t.putID(p, "4", 4) // of a message that was deleted
+		t.putID(p, "4", 4) // of a deleted message
 		setID(t, p.ids, knownID{id: shortID("2")})
 		t.remove(p.ids, 2)
 	})
@@ -276,7 +279,7 @@ func TestSalvageAfterUpgradeOfIDs(t *testing.T) {
 	want(t, "ids", idsOf(t, open(t, dir), kitchen), []string{"1", "3", "4"})
 }
 
-// storeFormerIDs stores ids as version 5 did, one of them broken.
+// storeFormerIDs stores ids in the format of version 5, one of them broken.
 func storeFormerIDs(t *tx) {
 	b, pairs := t.bucket(bucketFormerIDs), make(map[string][]byte)
 	for k, v := range t.bucket(bucketIDs).pairs(nil, nil) {

@@ -16,7 +16,7 @@ import (
 	"synthbot/core/coretest"
 )
 
-// longWork is everything that takes several transactions.
+// longWork returns the operations that take several transactions.
 func longWork(t *testing.T) map[string]func(context.Context, *DB) error {
 	t.Helper()
 	source := open(t, t.TempDir())
@@ -46,13 +46,13 @@ func longWork(t *testing.T) map[string]func(context.Context, *DB) error {
 	}
 }
 
-// TestWorkIsInterrupted: whatever takes several transactions says that its context ended,
-// after whichever of them that was.
+// TestWorkIsInterrupted: an operation of several transactions returns its context's error after
+// whichever transaction it ends.
 func TestWorkIsInterrupted(t *testing.T) {
 	for name, work := range longWork(t) {
 		t.Run(name, func(t *testing.T) {
 			transactions, step := int64(2), int64(coretest.Sample(1, 6))
-			for last := int64(0); last < transactions; last += step { // 0: to the end
+			for last := int64(0); last < transactions; last += step { // 0: not interrupted
 				var begun atomic.Int64
 				ctx, cancel := context.WithCancel(t.Context())
 				now := time.Now().AddDate(2, 0, 0)
@@ -71,7 +71,7 @@ func TestWorkIsInterrupted(t *testing.T) {
 					t.Fatal(err)
 				case last == 0:
 					transactions = begun.Load()
-				case begun.Load() <= last && err == nil: // how many it takes depends on their time
+				case begun.Load() <= last && err == nil: // the number of transactions depends on their time
 				case !errors.Is(err, context.Canceled):
 					t.Errorf("after transaction %d of %d: %v, want context.Canceled", last, transactions, err)
 				}
@@ -84,19 +84,19 @@ func TestWorkIsInterrupted(t *testing.T) {
 	}
 }
 
-// TestDiskFailsDuringWork: whatever writes several times says that the disk failed, at
-// whichever of them that was, and can be done again.
+// TestDiskFailsDuringWork: an operation of several transactions returns the disk's error from
+// whichever write fails, and can be repeated.
 func TestDiskFailsDuringWork(t *testing.T) {
 	for name, work := range longWork(t) {
 		if name == "export" || name == "compact" {
-			continue // the one reads, the other has a disk of its own
+			continue // one only reads, the other writes to another file
 		}
 		t.Run(name, func(t *testing.T) {
 			commits, step := 2, coretest.Sample(1, 6)
 			for last := 0; last < commits; last += step {
 				db := openWith(t, t.TempDir(), Options{Clock: func() time.Time { return time.Now().AddDate(2, 0, 0) }})
 				populated(t, db)
-				d := faulty(t, db)
+				d := interceptWrites(t, db)
 				begun := 0
 				d.onWrite(func(buf []byte, at int64) (int, error) {
 					if isMeta(at) {
@@ -115,7 +115,7 @@ func TestDiskFailsDuringWork(t *testing.T) {
 					t.Errorf("commit %d of %d: %v, want EIO", last, commits, err)
 				}
 				if err := work(t.Context(), db); err != nil {
-					t.Errorf("the second time: %v", err)
+					t.Errorf("the second attempt: unexpected error %v", err)
 				}
 				if name == "forget a person" {
 					want(t, fmt.Sprintf("what is left of a private place after commit %d failed", last), remains(t, db, alone), nil)

@@ -85,8 +85,8 @@ func TestRecallByWords(t *testing.T) {
 	want(t, "two at most", len(recall(t, db, core.FactQuery{See: []core.Path{group}, N: 2})), 2)
 }
 
-// TestRecallInScripts: words are found where their script puts no spaces between
-// them, beside words of another one, and however their accents were typed.
+// TestRecallInScripts: search finds words in scripts without spaces, next to other scripts, and
+// whatever form accents have.
 func TestRecallInScripts(t *testing.T) {
 	const python, phone, cat, khmer, caffe = "我用Python写代码", "iPhone15を買った", "猫が好きです", "ខ្ញុំចូលចិត្តឆ្មា", "José ama il caffè"
 	db := open(t, t.TempDir())
@@ -105,12 +105,12 @@ func TestRecallInScripts(t *testing.T) {
 	want(t, "by tag", len(recall(t, db, core.FactQuery{Tags: []string{"e\u0301"}, See: []core.Path{group}})), 5)
 }
 
-// TestFactsStayWhereTheyWereSaid: in no way that one can ask.
+// TestFactsStayWhereTheyWereSaid: no operation reveals a fact to a place that may not see it.
 func TestFactsStayWhereTheyWereSaid(t *testing.T) {
-	staysWhereSaid(t, open(t, t.TempDir()), func() {})
+	checkFactsStay(t, open(t, t.TempDir()), func() {})
 }
 
-func staysWhereSaid(t *testing.T, db *DB, settled func()) {
+func checkFactsStay(t *testing.T, db *DB, settled func()) {
 	save(t, db, core.Fact{Text: "jay told a secret", Origin: alone, About: []core.Path{jay}, Tags: []string{"x"}, Topic: "secret"})
 	save(t, db, core.Fact{Text: "jay told the topic", Origin: topic, About: []core.Path{jay}, Tags: []string{"x"}})
 	save(t, db, core.Fact{Text: "jay told the group", Origin: group, About: []core.Path{jay}, Tags: []string{"x"}})
@@ -138,7 +138,7 @@ func staysWhereSaid(t *testing.T, db *DB, settled func()) {
 	same := save(t, db, core.Fact{Text: "jay told a secret", Origin: group, About: []core.Path{jay}, Topic: "secret"})
 	want(t, "a fact of another origin is another fact", len(same.Former), 0)
 	if err := db.DropFact(t.Context(), same.ID, alone, other); !errors.Is(err, core.ErrUnknown) {
-		t.Errorf("dropped from where it cannot be seen: %v", err)
+		t.Errorf("dropping a fact from a place that cannot see it: unexpected error %v", err)
 	}
 	if err := db.DropFact(t.Context(), same.ID, topic); err != nil {
 		t.Error(err)
@@ -168,10 +168,10 @@ func TestTheNewestWins(t *testing.T) {
 	want(t, "tags", changed.Tags, []string{"b", "a"})
 	want(t, "former", len(changed.Former), 4)
 	if _, err := db.SaveFact(t.Context(), core.Fact{ID: "zzz", Text: "x"}); !errors.Is(err, core.ErrUnknown) {
-		t.Errorf("%v, want core.ErrUnknown", err)
+		t.Errorf("got %v, want core.ErrUnknown", err)
 	}
 	if _, err := db.SaveFact(t.Context(), core.Fact{Text: strings.Repeat("x", 1<<20)}); !errors.Is(err, ErrBatch) {
-		t.Errorf("%v, want ErrBatch", err)
+		t.Errorf("got %v, want ErrBatch", err)
 	}
 }
 
@@ -193,14 +193,14 @@ func TestPluginItems(t *testing.T) {
 	}
 	for i, version := range []uint64{0, 1, core.AnyVersion} {
 		if got, err := put("bio", jay, "main", `{"n":1}`, version); err != nil || got != uint64(i+1) {
-			t.Errorf("version %d, %v", got, err)
+			t.Errorf("unexpected version %d, %v", got, err)
 		}
 	}
 	if _, err := put("bio", jay, "main", `{}`, 1); !errors.Is(err, core.ErrVersion) {
-		t.Errorf("%v, want core.ErrVersion", err)
+		t.Errorf("got %v, want core.ErrVersion", err)
 	}
 	if _, err := put("bio", jay, "main", `{`, 3); !errors.Is(err, ErrBatch) {
-		t.Errorf("%v, want ErrBatch", err)
+		t.Errorf("got %v, want ErrBatch", err)
 	}
 	for _, path := range []core.Path{{}, group, topic, core.MustPath("chat/group2"), ann} {
 		put("bio", path, "k", `"`+path.String()+`"`, 0)
@@ -221,17 +221,17 @@ func TestPluginItems(t *testing.T) {
 	want(t, "none", list("bi", core.Path{}), nil)
 	item, ok, err := db.Items("bio").Get(t.Context(), jay, "main")
 	if err != nil || !ok || string(item.Value) != `{"n":1}` || item.Version != 3 {
-		t.Errorf("%+v, %t, %v", item, ok, err)
+		t.Errorf("unexpected item %+v, %t, %v", item, ok, err)
 	}
 	if _, err := db.Items("bio").Put(t.Context(), core.Item{Path: jay, Key: "main", Version: 3}); err != nil {
 		t.Error(err)
 	}
 	if _, ok, err := db.Items("bio").Get(t.Context(), jay, "main"); ok || err != nil {
-		t.Errorf("taken away, but: %t, %v", ok, err)
+		t.Errorf("the item was deleted, but found: %t, %v", ok, err)
 	}
 }
 
-// stateIn reads the state of the conversation in a place.
+// stateIn returns the state of the conversation in a place.
 func stateIn(t *testing.T, db *DB, path core.Path) (s core.State, err error) {
 	t.Helper()
 	err = db.View(t.Context(), func(v core.View) error {
@@ -250,11 +250,11 @@ func TestStatesAndUse(t *testing.T) {
 	got, err := stateIn(t, db, group)
 	want(t, "state", got, s)
 	if got, _ := stateIn(t, db, topic); !got.IsZero() || err != nil {
-		t.Errorf("the topic's state: %+v, %v", got, err)
+		t.Errorf("unexpected state of the topic: %+v, %v", got, err)
 	}
 	setState(t, db, group, core.State{})
 	if got, err := stateIn(t, db, group); !got.IsZero() || err != nil {
-		t.Errorf("after it was cleared: %+v, %v", got, err)
+		t.Errorf("unexpected state after clearing: %+v, %v", got, err)
 	}
 	use := Use{Day: "2026-11-20", Person: jay, Engine: "home", Calls: 1, Usage: llm.Usage{In: 10, Out: 5}}
 	nobody := Use{Day: "2026-11-20", Engine: "home", Calls: 2, Usage: llm.Usage{In: 1}}
@@ -333,7 +333,7 @@ func TestRetention(t *testing.T) {
 	for i := range 1200 {
 		e := message([]core.Path{group, topic, alone}[i%3], fmt.Sprint(i), "x")
 		e.Message.Time = day.Add(-time.Duration(1200-i) * time.Hour)
-		e.Due = i == 300 // the group's 101st
+		e.Due = i == 300 // the group's 101st message
 		b.Append = append(b.Append, e)
 	}
 	if err := db.Commit(t.Context(), b); err != nil {
@@ -372,18 +372,18 @@ func TestRetention(t *testing.T) {
 		return b.Known[0]
 	}
 	if !known() {
-		t.Error("the id of what was pruned is forgotten at once")
+		t.Error("the id of a pruned message was forgotten at once")
 	}
 	now = now.Add(2 * idAge)
 	if err := db.Prune(t.Context(), Config{}); err != nil {
 		t.Fatal(err)
 	}
 	if known() {
-		t.Error("the id of what was pruned is kept for ever")
+		t.Error("the id of a pruned message was never forgotten")
 	}
 }
 
-// vocabulary gives texts as people write them: few words often, many rarely.
+// vocabulary returns a function that makes texts with a realistic distribution of words.
 func vocabulary() func() string {
 	random := rand.New(rand.NewPCG(3, 4))
 	zipf := rand.NewZipf(random, 1.1, 4, 20000)
@@ -396,7 +396,7 @@ func vocabulary() func() string {
 	}
 }
 
-// setState lets a conversation be about something.
+// setState stores the state of a conversation.
 func setState(t testing.TB, db *DB, place core.Path, s core.State) error {
 	t.Helper()
 	return db.Commit(t.Context(), &core.Batch{States: map[core.Path]core.State{place: s}})
@@ -435,15 +435,15 @@ func TestListFacts(t *testing.T) {
 	save(t, db, core.Fact{Text: "jay lives in oslo", Origin: group, Topic: "home", About: []core.Path{jay}})
 	facts, _, err := db.ListFacts(t.Context(), core.FactPage{N: 1})
 	if err != nil || facts[0].ID != first.ID || facts[0].Text != "jay lives in oslo" || facts[0].Former[0].Text != "jay lives in rome" {
-		t.Errorf("%+v, %v", facts, err)
+		t.Errorf("unexpected facts %+v, %v", facts, err)
 	}
 	if _, _, err := db.ListFacts(t.Context(), core.FactPage{Before: "!", N: 1}); !errors.Is(err, core.ErrUnknown) {
-		t.Errorf("%v, want core.ErrUnknown", err)
+		t.Errorf("got %v, want core.ErrUnknown", err)
 	}
 }
 
-// TestAFactIsChangedFromWhereItIsSeen, and from nowhere else: what a guessed ID
-// leads to may be private.
+// TestAFactIsChangedFromWhereItIsSeen: a fact can only be changed from a place that can see it,
+// since an ID may be guessed.
 func TestAFactIsChangedFromWhereItIsSeen(t *testing.T) {
 	db := open(t, t.TempDir())
 	secret := save(t, db, core.Fact{Text: "a secret", Origin: alone})
@@ -454,7 +454,7 @@ func TestAFactIsChangedFromWhereItIsSeen(t *testing.T) {
 	want(t, "changed", recall(t, db, core.FactQuery{See: []core.Path{alone}}), []string{"another secret"})
 }
 
-// TestKeysOfItemsAreBounded: the name of the plugin counts.
+// TestKeysOfItemsAreBounded: the limit of an item's key includes the plugin's name.
 func TestKeysOfItemsAreBounded(t *testing.T) {
 	db := open(t, t.TempDir())
 	for _, tc := range []struct {
@@ -464,7 +464,7 @@ func TestKeysOfItemsAreBounded(t *testing.T) {
 	}{{"bio", maxPluginKey - 3, true}, {"bio", maxPluginKey - 2, false}, {"", 1, false}, {"bio\x00", 1, false}} {
 		_, err := db.Items(tc.plugin).Put(t.Context(), core.Item{Key: strings.Repeat("k", tc.key), Value: json.RawMessage(`1`)})
 		if (err == nil) != tc.ok || err != nil && !errors.Is(err, ErrBatch) {
-			t.Errorf("%q, a key of %d bytes: %v", tc.plugin, tc.key, err)
+			t.Errorf("plugin %q, a key of %d bytes: unexpected error %v", tc.plugin, tc.key, err)
 		}
 	}
 	setState(t, db, group, core.State{Topic: "tea"})
@@ -472,7 +472,7 @@ func TestKeysOfItemsAreBounded(t *testing.T) {
 	want(t, "states that say nothing", size(t, db, bucketStates), 0)
 }
 
-// TestTagsAreBounded: a memory that replaces another one takes over tags up to the limit.
+// TestTagsAreBounded: a memory that replaces another one takes over its tags up to the limit.
 func TestTagsAreBounded(t *testing.T) {
 	db := open(t, t.TempDir())
 	tags := func(name string, n int) (all []string) {
@@ -490,6 +490,6 @@ func TestTagsAreBounded(t *testing.T) {
 	commit(t, db, moves(group, kitchen))
 	want(t, "origin after a move", save(t, db, core.Fact{Text: "milk", Origin: group}).Origin, kitchen)
 	if err := db.DropFact(t.Context(), "no number!", group); !errors.Is(err, core.ErrUnknown) {
-		t.Errorf("%v, want core.ErrUnknown", err)
+		t.Errorf("got %v, want core.ErrUnknown", err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"synthbot/core/coretest"
 )
 
-// spentInAll is the processor's time that this process has had.
+// spentInAll returns the CPU time of this process.
 func spentInAll(t *testing.T) time.Duration {
 	t.Helper()
 	var use syscall.Rusage
@@ -26,9 +26,9 @@ type operation struct {
 	do   func(db *DB, n int) (entries int, err error)
 }
 
-// TestLongLogs compares a log with one that is a hundred times as long: appending, reading
-// and deleting take at most a few times as much of the processor for each entry. -v shows
-// the times, and -huge takes logs of 10,000 and 1,000,000 entries.
+// TestLongLogs compares a log with one a hundred times as long: appending, reading and deleting
+// take at most a few times as much CPU time for each entry. -v shows the times, and -huge uses logs
+// of 10,000 and 1,000,000 entries.
 func TestLongLogs(t *testing.T) {
 	short := coretest.Sample(1_000, 100)
 	if *huge {
@@ -69,7 +69,7 @@ func TestLongLogs(t *testing.T) {
 		{"forget the other half", func(db *DB, n int) (int, error) { return n / 2, db.Forget(t.Context(), jay) }},
 	}
 	var slow []string
-	for range 3 { // on a busy machine, caches are cold
+	for range 3 { // retries, since caches are cold on a busy machine
 		slow = nil
 		few, many := costs(t, operations, short), costs(t, operations, 100*short)
 		for i, op := range operations {
@@ -88,7 +88,7 @@ func TestLongLogs(t *testing.T) {
 	t.Error(strings.Join(slow, "\n"))
 }
 
-// costs is the processor's time that each operation takes for an entry in a log of n entries.
+// costs returns the CPU time of each operation for an entry in a log of n entries.
 func costs(t *testing.T, operations []operation, n int) (spent []time.Duration) {
 	t.Helper()
 	db := open(t, t.TempDir())
@@ -102,7 +102,7 @@ func costs(t *testing.T, operations []operation, n int) (spent []time.Duration) 
 		spent = append(spent, (spentInAll(t)-before)/time.Duration(entries))
 	}
 	if left := len(everything(t, db)[alone]); left > 0 {
-		t.Errorf("%d entries are left", left)
+		t.Errorf("%d entries were not deleted", left)
 	}
 	return spent
 }

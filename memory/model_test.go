@@ -19,16 +19,16 @@ import (
 	"synthbot/core/coretest"
 )
 
-// modelEntry is an entry as the model knows it. Each text is a word of its own, which
-// is in the file as long as the entry does, and no longer.
+// modelEntry is an entry of the model. Each text is a unique word, which must be in the file
+// exactly as long as the entry exists.
 type modelEntry struct {
-	id, author, text, quoted, quotes string // quoted: a text of the person quotes
+	id, author, text, quoted, quotes string // quoted: the text of user quotes
 	from                             core.Path
-	private, due, hashed             bool // hashed: not even the id is kept
+	private, due, hashed             bool // hashed: only a hash of the id is kept
 	said                             time.Time
 }
 
-// model is what a database must hold, the simple way.
+// model is a simple in-memory model of the database.
 type model struct {
 	db     *DB
 	dir    string
@@ -36,16 +36,15 @@ type model struct {
 	next   int
 	places map[core.Path][]modelEntry
 	moved  map[core.Path]core.Path
-	gone   []modelEntry // that a platform may deliver again
+	gone   []modelEntry // deleted entries, which a platform may deliver again
 }
 
 func modelPlaces() []core.Path {
 	return []core.Path{group, topic, kitchen, alone, core.MustPath("chat/super"), core.MustPath("chat/super2")}
 }
 
-// TestAgainstAModel: whatever happens in whatever order, the database holds what a
-// simple model says, no operation hangs, and no text is in the compacted file that is
-// not in the database.
+// TestAgainstAModel: after random operations the database equals a simple model, no operation hangs, and
+// the compacted file holds no text that is not in the database.
 func TestAgainstAModel(t *testing.T) {
 	checks := flag.Lookup("rapid.checks").Value
 	defer checks.Set(checks.String())
@@ -81,7 +80,7 @@ func TestAgainstAModel(t *testing.T) {
 	})
 }
 
-// timed ends the process, with all stacks, when an operation does not end.
+// timed panics, which prints all stacks, if an operation hangs.
 func (m *model) timed(op func(*rapid.T)) func(*rapid.T) {
 	return func(t *rapid.T) {
 		stuck := time.AfterFunc(coretest.Patience, func() { panic("an operation is stuck") })
@@ -105,10 +104,10 @@ func (m *model) reopen(t *rapid.T) {
 	m.open(t)
 }
 
-// at is where a path leads to.
+// at returns the place that a path leads to.
 func (m *model) at(path core.Path) core.Path { return follow(m.moved, path) }
 
-// follow goes after the migrations of a path, or of the nearest one above it.
+// follow follows the migrations of a path or of its nearest ancestor.
 func follow(moved map[core.Path]core.Path, path core.Path) core.Path {
 	for above := path; !above.IsZero(); {
 		to, ok := moved[above]
@@ -165,7 +164,7 @@ func (m *model) append(t *rapid.T) {
 	m.commit(t, b)
 }
 
-// again delivers what is there or was there once more.
+// again delivers a stored or deleted entry again.
 func (m *model) again(t *rapid.T) {
 	e, ok := m.any(t, true)
 	if !ok {
@@ -173,11 +172,11 @@ func (m *model) again(t *rapid.T) {
 	}
 	b := &core.Batch{Append: []core.Entry{e.entry()}}
 	if m.commit(t, b); !b.Known[0] {
-		t.Fatalf("%+v was taken twice", *e)
+		t.Fatalf("%+v was stored twice", *e)
 	}
 }
 
-// any draws an entry that is there, or was.
+// any draws an entry that exists or, with former, existed.
 func (m *model) any(t *rapid.T, former bool) (*modelEntry, bool) {
 	if former && len(m.gone) > 0 && rapid.Bool().Draw(t, "gone") {
 		return &m.gone[rapid.IntRange(0, len(m.gone)-1).Draw(t, "which")], true
@@ -211,7 +210,7 @@ func (m *model) delete(t *rapid.T) {
 	}
 }
 
-// answer ends what waits in a place.
+// answer ends the waiting entries of a place.
 func (m *model) answer(t *rapid.T) {
 	at := m.anyPlace(t)
 	m.commit(t, &core.Batch{Answered: []core.TurnID{{Path: at, Seq: 1 << 40}}})
@@ -273,7 +272,7 @@ func (m *model) forgetPlace(t *rapid.T) {
 	m.unlink(path)
 }
 
-// unlink forgets which paths led to what is forgotten.
+// unlink drops the paths that led to a forgotten place.
 func (m *model) unlink(path core.Path) {
 	before := maps.Clone(m.moved)
 	for i := range m.gone {
@@ -283,14 +282,14 @@ func (m *model) unlink(path core.Path) {
 	maps.DeleteFunc(m.moved, func(from, _ core.Path) bool {
 		return follow(before, from).Within(path)
 	})
-	for from := range m.sources() { // what led through one of them to a place that stays
+	for from := range m.sources() { // paths through one of them to a remaining place
 		if to := follow(before, from); !to.Within(path) && m.at(from) != to {
 			m.moved[from] = to
 		}
 	}
 }
 
-// sources are the paths that somebody may still come by.
+// sources are the paths that may still be used.
 func (m *model) sources() map[core.Path]bool {
 	from := make(map[core.Path]bool)
 	for _, entries := range m.places {
@@ -323,7 +322,7 @@ func (m *model) prune(t *rapid.T) {
 	}
 }
 
-// keep takes entries out of a place.
+// keep removes the entries of a place for which stays is false.
 func (m *model) keep(at core.Path, stays func(int, *modelEntry) bool) {
 	var kept []modelEntry
 	for i, e := range m.places[at] {
@@ -370,7 +369,7 @@ func (m *model) check(t *rapid.T) {
 				return err
 			}
 			if h.Count != uint64(len(entries)) {
-				t.Fatalf("%s: %d entries are counted, there are %d", h.Path, h.Count, len(entries))
+				t.Fatalf("%s: the head counts %d entries, want %d", h.Path, h.Count, len(entries))
 			}
 			for _, e := range entries {
 				text := fmt.Sprint(e.Message.Author.ID, " ", e.Message.ID, " ", e.Message.Text)
@@ -396,7 +395,7 @@ func (m *model) check(t *rapid.T) {
 		}
 	}
 	for _, at := range slices.Collect(maps.Keys(want)) {
-		slices.Sort(want[at]) // of a migration between two that moved, the order is the database's own
+		slices.Sort(want[at]) // migrations may order entries differently
 		slices.Sort(got[at])
 	}
 	if diff := equal(want, got); diff != "" {
@@ -404,7 +403,7 @@ func (m *model) check(t *rapid.T) {
 	}
 }
 
-// file compares the words in the compacted file with those in the model.
+// file compares the words in the compacted file with the model.
 func (m *model) file(t *rapid.T) {
 	content, err := os.ReadFile(m.db.engine.name)
 	if err != nil {
@@ -416,7 +415,7 @@ func (m *model) file(t *rapid.T) {
 			live[e.text], live[e.quoted] = true, true
 		}
 	}
-	ids := make(map[string]bool) // these stay known while their places do
+	ids := make(map[string]bool) // ids stay known as long as their places
 	for _, e := range m.gone {
 		ids[e.id] = !e.hashed
 	}
@@ -427,7 +426,7 @@ func (m *model) file(t *rapid.T) {
 	}
 	for _, word := range regexp.MustCompile(`word[0-9]{6}x`).FindAll(content, -1) {
 		if !live[string(word)] && !ids[string(word)] {
-			t.Fatalf("%s stands in the file", word)
+			t.Fatalf("the file holds %s, which is not in the model", word)
 		}
 	}
 }

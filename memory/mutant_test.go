@@ -13,8 +13,7 @@ import (
 	"synthbot/memory/bolt"
 )
 
-// TestAnUnsyncedBackupFails: what could not be synced does not take the place of an
-// older backup.
+// TestAnUnsyncedBackupFails: a backup that could not be synced does not replace an older one.
 func TestAnUnsyncedBackupFails(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "backup.db")
 	if err := os.WriteFile(file, []byte("an older one"), 0o600); err != nil {
@@ -31,15 +30,15 @@ func TestAnUnsyncedBackupFails(t *testing.T) {
 		t.Error("no error")
 	}
 	if kept, _ := os.ReadFile(file); string(kept) != "an older one" {
-		t.Errorf("the older backup is %q now", kept)
+		t.Errorf("the older backup changed to %q", kept)
 	}
 	if left, _ := os.ReadDir(filepath.Dir(file)); len(left) != 1 {
-		t.Errorf("left in the directory: %v", left)
+		t.Errorf("unexpected files in the directory: %v", left)
 	}
 }
 
-// TestABackupThatFails: whatever fails, an older backup stays as it was, nothing is left
-// beside it, and the error is returned.
+// TestABackupThatFails: a failed backup returns the error, leaves an older backup unchanged and no
+// other file.
 func TestABackupThatFails(t *testing.T) {
 	dir := t.TempDir()
 	file, taken := filepath.Join(dir, "backup.db"), filepath.Join(dir, "taken")
@@ -60,45 +59,45 @@ func TestABackupThatFails(t *testing.T) {
 	} {
 		if err := bolt.Replace(tc.file, tc.write); !errors.Is(err, tc.want) || errors.Is(err,
 			core.ErrFull) != (tc.want == core.ErrFull) {
-			t.Errorf("%s: %v, want %v", name, err, tc.want)
+			t.Errorf("%s: got %v, want %v", name, err, tc.want)
 		}
 	}
 	if kept, _ := os.ReadFile(file); string(kept) != "an older one" {
-		t.Errorf("the older backup is %q now", kept)
+		t.Errorf("the older backup changed to %q", kept)
 	}
 	want(t, "left", files(t, dir), []string{"backup.db", "taken"})
 }
 
-// TestNamesAreMadeDurable: a backup, or a compacted file, whose name may not outlive a
-// power failure is an error.
+// TestNamesAreMadeDurable: a backup or compaction fails if the directory cannot be synced, because
+// the new name might not survive a power failure.
 func TestNamesAreMadeDurable(t *testing.T) {
-	if err := bolt.SyncDir("/proc/self"); err == nil { // which cannot be synced
+	if err := bolt.SyncDir("/proc/self"); err == nil { // cannot be synced
 		t.Error("no error")
 	}
 	dir := t.TempDir()
 	db := furnished(t, dir)
-	// Others may write there, but not read.
+	// Other users may write there, but not read.
 	if err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(dir, 0o733)); err != nil {
 		t.Fatal(err)
 	}
 	backup := filepath.Join(dir, "backup.db")
 	unprivileged(t, func() {
 		if err := bolt.Replace(backup, func(*os.File) error { return nil }); !errors.Is(err, os.ErrPermission) {
-			t.Errorf("backup: %v", err)
+			t.Errorf("backup: unexpected error %v", err)
 		}
 	})
 	if _, err := os.Stat(backup); err != nil {
-		t.Skip("others cannot get there: ", err)
+		t.Skip("other users cannot reach the directory: ", err)
 	}
 	var err error
 	unprivileged(t, func() { _, _, err = db.Compact(t.Context()) })
 	if !errors.Is(err, os.ErrPermission) {
-		t.Errorf("compacting: %v", err)
+		t.Errorf("compacting: unexpected error %v", err)
 	}
 }
 
-// TestReplacedWhileItIsOpened: another process compacts the file and ends, while this
-// one waits for the lock of the file that it opened before.
+// TestReplacedWhileItIsOpened: Open fails if another process compacts the file, and so replaces it,
+// while Open waits for the old file's lock.
 func TestReplacedWhileItIsOpened(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -107,22 +106,22 @@ func TestReplacedWhileItIsOpened(t *testing.T) {
 		go func() {
 			second, err := Open(dir, Options{NoSync: true})
 			if err == nil {
-				err = errors.Join(errors.New("opened the file that is none any more"), second.Close())
+				err = errors.Join(errors.New("opened the replaced file"), second.Close())
 			}
 			opened <- err
 		}()
-		synctest.Wait() // until it waits for the lock
+		synctest.Wait() // for Open to wait for the lock
 		if _, _, err := db.Compact(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if err := <-opened; !errors.Is(err, core.ErrLocked) {
-			t.Errorf("%v, want core.ErrLocked", err)
+			t.Errorf("got %v, want core.ErrLocked", err)
 		}
 	})
 }
 
-// TestAPlaceThatAppearsWhileForgetting: a private talk that begins in the transaction in
-// which the forgetting begins goes as a whole.
+// TestAPlaceThatAppearsWhileForgetting: a private place that begins in the transaction in which
+// Forget begins is deleted as a whole.
 func TestAPlaceThatAppearsWhileForgetting(t *testing.T) {
 	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
 		add(t, db, asks("g", "1000"))
@@ -142,13 +141,13 @@ func TestAPlaceThatAppearsWhileForgetting(t *testing.T) {
 		}
 		want(t, "said alone", len(everything(t, db)[alone]), 0)
 		if _, err := db.SaveFact(began, core.Fact{Text: "of what was said", Origin: alone}); !errors.Is(err, core.ErrForgotten) {
-			t.Errorf("%v, want core.ErrForgotten", err)
+			t.Errorf("got %v, want core.ErrForgotten", err)
 		}
 	})
 }
 
-// TestATurnOfTheSameEpoch: a turn that began while somebody was being forgotten may
-// have read what was still there.
+// TestATurnOfTheSameEpoch: a turn that began while a user was being forgotten loses its answer,
+// because it may have read what was still there.
 func TestATurnOfTheSameEpoch(t *testing.T) {
 	db := open(t, t.TempDir())
 	add(t, db, asks("j", "1000"))
@@ -165,17 +164,16 @@ func TestATurnOfTheSameEpoch(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := texts(t, db, group); got[len(got)-1] != "" {
-		t.Errorf("%q", got)
+		t.Errorf("got %q, want the last text empty", got)
 	}
 }
 
-// TestALateQuote: what somebody else sends late is kept, without its quote of the
-// forgotten.
+// TestALateQuote: a late message of another user is stored without its quote of the forgotten user.
 func TestALateQuote(t *testing.T) {
 	db := open(t, t.TempDir())
 	add(t, db, asks("j", "1000"))
 	epoch := db.Epoch()
-	forgetHim(t, db, "1000")
+	forgetUser(t, db, "1000")
 	late := message(group, "late", "I agree")
 	late.Message.Author.ID, late.Message.Time = "2000", day
 	late.Message.ReplyTo = &core.Quote{ID: "x", From: core.Author{ID: "1000"}, Text: "QUOTED words", Time: day.AddDate(50, 0, 0)}

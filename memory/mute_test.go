@@ -12,19 +12,19 @@ import (
 	"synthbot/core/epochs"
 )
 
-// opens is the record that opens a turn which answers one entry.
+// opens returns the record that opens a turn for one entry.
 func opens(place core.Path, seq uint64) core.Record {
 	return core.Record{Key: core.Key{Turn: core.TurnID{Path: place, Seq: seq}}, Progress: core.ProgressStarted, Data: fmt.Appendf(nil, `{"last":%d,"attempts":1}`, seq)}
 }
 
-// asks is a message in the group that waits for its answer.
+// asks returns a message in the group that waits for an answer.
 func asks(id, who string) core.Entry {
 	e := message(group, id, who+" asks")
 	e.Due, e.Message.Author.ID = true, who
 	return e
 }
 
-// lastBatch is the last batch of a turn, with what the bot said.
+// lastBatch returns the last batch of a turn, with the bot's answer.
 func lastBatch(seq uint64, text string) *core.Batch {
 	said := message(group, fmt.Sprint("r", seq), text)
 	said.Self = true
@@ -32,7 +32,8 @@ func lastBatch(seq uint64, text string) *core.Batch {
 		Answered: []core.TurnID{{Path: group, Seq: seq}}}
 }
 
-func forgetHim(t *testing.T, db *DB, id string) {
+// forgetUser forgets a user of the group.
+func forgetUser(t *testing.T, db *DB, id string) {
 	t.Helper()
 	person, err := group.Person(id)
 	if err == nil {
@@ -43,10 +44,10 @@ func forgetHim(t *testing.T, db *DB, id string) {
 	}
 }
 
-// TestAnswerBesideTheForgotten: a turn that was tried, and answered somebody who is
-// forgotten, costs the next person in the place nothing; nor does another try.
+// TestAnswerBesideTheForgotten: after the user of an attempted turn was forgotten, the answer to
+// the next user in the place is stored, whether the turn is retried or a new one.
 func TestAnswerBesideTheForgotten(t *testing.T) {
-	for _, next := range []uint64{1, 2} { // the same turn once more, which answers Ann; or the next
+	for _, next := range []uint64{1, 2} { // a retry of the same turn, which now answers Ann, or the next turn
 		db := open(t, t.TempDir())
 		first, second := asks("j", "1000"), asks("a", "ann")
 		if next == 1 {
@@ -58,22 +59,22 @@ func TestAnswerBesideTheForgotten(t *testing.T) {
 		if err := db.Commit(t.Context(), &core.Batch{Journal: []core.Record{open}}); err != nil {
 			t.Fatal(err)
 		}
-		forgetHim(t, db, "1000")
+		forgetUser(t, db, "1000")
 		if err := db.Commit(epochs.With(t.Context(), db.Epoch()), lastBatch(next, "for Ann")); err != nil {
 			t.Fatal(err)
 		}
 		if got := texts(t, db, group); got[len(got)-1] != "for Ann" {
-			t.Errorf("turn %d: %q", next, got)
+			t.Errorf("turn %d: got texts %q, want Ann's answer last", next, got)
 		}
 		if err := db.Commit(t.Context(), &core.Batch{Answered: []core.TurnID{{Path: group,
 			Seq: 3}}}); err != nil || len(db.epochs.muted) != 0 {
-			t.Errorf("%v; muted: %v", err, db.epochs.muted)
+			t.Errorf("got error %v and muted turns %v, want none", err, db.epochs.muted)
 		}
 	}
 }
 
-// TestForgottenInOneTransaction: a turn ends in the very transaction in which the
-// forgetting begins.
+// TestForgottenInOneTransaction: a turn that ends in the transaction in which Forget begins leaves
+// nothing.
 func TestForgottenInOneTransaction(t *testing.T) {
 	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
 		add(t, db, asks("j", "1000"))
@@ -99,37 +100,38 @@ func TestForgottenInOneTransaction(t *testing.T) {
 		}
 		for _, text := range texts(t, db, group) {
 			if text != "" {
-				t.Errorf("%q is left", text)
+				t.Errorf("the text %q was not deleted", text)
 			}
 		}
 		if len(db.epochs.muted) != 0 {
-			t.Errorf("muted: %v", db.epochs.muted)
+			t.Errorf("turns are still muted: %v", db.epochs.muted)
 		}
 	})
 }
 
-// TestTracesOfAFormerLife: killed before the file was written anew, it is written
-// anew in the next life.
-func TestTracesOfAFormerLife(t *testing.T) {
+// TestTracesAreRemovedAfterRestart: a file with traces of forgotten users is compacted after a
+// restart.
+func TestTracesAreRemovedAfterRestart(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
 	add(t, db, asks("j", "1000"))
-	forgetHim(t, db, "1000")
+	forgetUser(t, db, "1000")
 	if !hasTraces(db) {
-		t.Error("forgetting leaves no note")
+		t.Error("forgetting did not mark the file")
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
 	db = open(t, dir)
-	if err := db.Close(); err != nil { // tidies, if nothing did before
+	if err := db.Close(); err != nil { // compacts if that has not happened yet
 		t.Fatal(err)
 	}
 	if db = open(t, dir); hasTraces(db) {
-		t.Error("the note is still there")
+		t.Error("the mark was not removed")
 	}
 }
 
+// texts returns the texts of a place.
 func texts(t *testing.T, db *DB, place core.Path) (all []string) {
 	t.Helper()
 	err := db.view(t.Context(), func(v *view) error {
@@ -145,14 +147,13 @@ func texts(t *testing.T, db *DB, place core.Path) (all []string) {
 	return all
 }
 
-// TestForgottenWhileThePlaceMoves: a turn that began before its place moved leaves out
-// the forgotten, whichever came first, the move or the forgetting, and also where the
-// place itself is forgotten.
+// TestForgottenWhileThePlaceMoves: a turn that began before its place moved drops its result if the
+// user or the place is forgotten, before or after the move.
 func TestForgottenWhileThePlaceMoves(t *testing.T) {
 	super := core.MustPath("chat/super")
 	for _, tc := range []struct {
 		name         string
-		before       bool // the move comes before the forgetting
+		before       bool // the place moves before it is forgotten
 		whom         core.Path
 		left, muteds int
 	}{
@@ -188,7 +189,7 @@ func TestForgottenWhileThePlaceMoves(t *testing.T) {
 			item := core.Item{Path: core.MustPath("chat/other"), Key: "k", Version: core.AnyVersion, Value: json.RawMessage(`"FORGOTTEN"`)}
 			_, err := db.Items("notes").Put(epochs.WithTurn(t.Context(), core.TurnID{Path: group, Seq: 1}, epoch), item)
 			if !errors.Is(err, core.ErrForgotten) {
-				t.Errorf("an item of the turn: %v, want %v", err, core.ErrForgotten)
+				t.Errorf("an item of the turn: got %v, want %v", err, core.ErrForgotten)
 			}
 			last := lastBatch(1, "FORGOTTEN words")
 			last.States = map[core.Path]core.State{group: {Topic: "FORGOTTEN topic"}}
@@ -196,7 +197,7 @@ func TestForgottenWhileThePlaceMoves(t *testing.T) {
 				t.Fatal(err)
 			}
 			want(t, "muted afterwards", len(db.epochs.muted), 0)
-			traces(t, db, "FORGOTTEN")
+			checkNoTraces(t, db, "FORGOTTEN")
 			var said []string
 			for _, entries := range everything(t, db) {
 				for _, e := range entries {
@@ -210,7 +211,7 @@ func TestForgottenWhileThePlaceMoves(t *testing.T) {
 	}
 }
 
-// TestOneOfManyAnswered: what the bot answered a hundred people goes with any of them.
+// TestOneOfManyAnswered: an answer to a hundred users is deleted with any of them.
 func TestOneOfManyAnswered(t *testing.T) {
 	db := open(t, t.TempDir())
 	for i := range 100 {
@@ -221,8 +222,8 @@ func TestOneOfManyAnswered(t *testing.T) {
 	if err := db.Commit(t.Context(), last); err != nil {
 		t.Fatal(err)
 	}
-	forgetHim(t, db, "1099")
+	forgetUser(t, db, "1099")
 	if got := texts(t, db, group); slices.Contains(got, "for all of you") {
-		t.Error("the answer is left")
+		t.Error("the answer was not deleted")
 	}
 }

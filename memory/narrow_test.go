@@ -19,7 +19,7 @@ import (
 	"synthbot/core/epochs"
 )
 
-// exported is an export as text.
+// exported returns an export as text.
 func exported(t *testing.T, db *DB, path core.Path) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -29,9 +29,9 @@ func exported(t *testing.T, db *DB, path core.Path) string {
 	return out.String()
 }
 
-// TestOfAPlaceOnly: an item that merely has a place's path as its key, and a fact about
-// a place that was said elsewhere, do not belong to the place.
-func TestOfAPlaceOnly(t *testing.T) {
+// TestExportOfAPlace: a place's export leaves out an item elsewhere that only has the place's path
+// as key, and a fact about the place from elsewhere.
+func TestExportOfAPlace(t *testing.T) {
 	db := open(t, t.TempDir())
 	item := core.Item{Path: kitchen, Key: group.String(), Value: json.RawMessage(`"ELSEWHERE kept"`)}
 	if _, err := db.Items("bio").Put(t.Context(), item); err != nil {
@@ -50,7 +50,8 @@ func TestOfAPlaceOnly(t *testing.T) {
 	}
 }
 
-// TestUnreadableRecordsAreLogged: an export and a list of facts skip them and say so.
+// TestUnreadableRecordsAreLogged: exports, lists of facts and migrations skip unreadable records
+// and log them.
 func TestUnreadableRecordsAreLogged(t *testing.T) {
 	var log strings.Builder
 	db, err := Open(t.TempDir(), Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
@@ -73,17 +74,17 @@ func TestUnreadableRecordsAreLogged(t *testing.T) {
 	}
 	facts, next, err := db.ListFacts(t.Context(), core.FactPage{N: 9})
 	if err != nil || next != "" || len(facts) != 1 {
-		t.Errorf("%v, %q, %v", facts, next, err)
+		t.Errorf("unexpected: facts %v, next %q, error %v", facts, next, err)
 	}
 	listed := log.String()
 	if !strings.Contains(listed, "memory 0000000000000001") {
-		t.Errorf("the list logs %q", listed)
+		t.Errorf("unexpected log of the list: %q", listed)
 	}
 	exported(t, db, group)
 	more := log.String()[len(listed):]
 	for _, what := range []string{"chat/group#1", "plugins: item", "states: ", "usage: "} {
 		if !strings.Contains(more, what) {
-			t.Errorf("the export does not log %q: %q", what, more)
+			t.Errorf("the log of the export lacks %q: %q", what, more)
 		}
 	}
 	e := core.Event{Kind: core.KindMigration, Message: core.Message{Path: group}, To: core.MustPath("chat/super")}
@@ -93,11 +94,11 @@ func TestUnreadableRecordsAreLogged(t *testing.T) {
 		t.Fatal(err)
 	}
 	if more := log.String()[len(listed):]; !strings.Contains(more, "memory 0000000000000001") {
-		t.Errorf("the migration logs %q", more)
+		t.Errorf("unexpected log of the migration: %q", more)
 	}
 }
 
-// TestAFactIsReplacedOnce: also if it says the same and has the same topic.
+// TestAFactIsReplacedOnce: a fact that matches another by text and by topic replaces it once.
 func TestAFactIsReplacedOnce(t *testing.T) {
 	db := open(t, t.TempDir())
 	err := db.update(t.Context(), func(t *tx) {
@@ -115,8 +116,8 @@ func TestAFactIsReplacedOnce(t *testing.T) {
 	want(t, "former", f.Former, []core.Former{{Text: "tea", Time: day}})
 }
 
-// TestRecordsOfAMovedPlace: of a turn that goes on under the former path of its place, the
-// opening record says how far the numbers in it moved, and no other does.
+// TestRecordsOfAMovedPlace: of a turn that continues under the old path of its place, only the
+// opening record stores by how much the numbers shifted.
 func TestRecordsOfAMovedPlace(t *testing.T) {
 	db := open(t, t.TempDir())
 	super := core.MustPath("chat/super")
@@ -146,13 +147,13 @@ func TestRecordsOfAMovedPlace(t *testing.T) {
 	want(t, "shifts", shifts, []uint64{2, 0})
 }
 
-// TestKeysHoldNumbers: the key of a fact decides which one it is.
+// TestKeysHoldNumbers: a fact's number is taken from its key.
 func TestKeysHoldNumbers(t *testing.T) {
 	f, err := decodeFact(binary.BigEndian.AppendUint64(nil, 37), []byte(`{"text":"x","id":"7"}`))
 	want(t, "fact", []any{f.ID, err}, []any{"11", nil})
 }
 
-// TestMovesWithinAPlace: a topic cannot become its group, nor a group its topic.
+// TestMovesWithinAPlace: a topic cannot move to its group, nor a group to its topic.
 func TestMovesWithinAPlace(t *testing.T) {
 	for _, move := range [][2]core.Path{{topic, group}, {group, topic}, {group, group}} {
 		db := open(t, t.TempDir())
@@ -168,7 +169,7 @@ func TestMovesWithinAPlace(t *testing.T) {
 	}
 }
 
-// TestImportOfALongLine: lines may be long, as messages are.
+// TestImportOfALongLine: an import accepts lines as long as messages can be.
 func TestImportOfALongLine(t *testing.T) {
 	db, other := open(t, t.TempDir()), open(t, t.TempDir())
 	add(t, db, message(group, "1", strings.Repeat("x", 1<<20)))
@@ -178,7 +179,7 @@ func TestImportOfALongLine(t *testing.T) {
 	}
 }
 
-// TestSizesOfBatches: what a batch holds counts, so that a group stays small.
+// TestSizesOfBatches: the size of a job counts its content, so that a group commit stays small.
 func TestSizesOfBatches(t *testing.T) {
 	long := strings.Repeat("x", 5000)
 	entry := message(group, "1", long)
@@ -189,13 +190,13 @@ func TestSizesOfBatches(t *testing.T) {
 	} {
 		w, err := prepareBatch(b)
 		if err != nil || w.size < len(long) || w.size > len(long)+1000 {
-			t.Errorf("%s: %d, %v", name, w.size, err)
+			t.Errorf("%s: unexpected size %d, %v", name, w.size, err)
 		}
 	}
 }
 
-// TestQuotesOfOldReplies: a reply from before entries knew whom they answer is found by
-// the journal, and quotes of it are taken out, too.
+// TestQuotesOfOldReplies: a reply from before entries stored whom they answer is found by the
+// journal, and its quotes are removed too.
 func TestQuotesOfOldReplies(t *testing.T) {
 	db := open(t, t.TempDir())
 	asking := message(group, "1", "jay asks")
@@ -231,11 +232,11 @@ func TestQuotesOfOldReplies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	traces(t, db, "JAYSECRET")
+	checkNoTraces(t, db, "JAYSECRET")
 }
 
-// TestContinuedTurnsOfTheForgotten: a turn that answers what goes on with a turn answers
-// those whom that one answered.
+// TestContinuedTurnsOfTheForgotten: a follow-up turn counts as an answer to the users of the first
+// turn.
 func TestContinuedTurnsOfTheForgotten(t *testing.T) {
 	db := open(t, t.TempDir())
 	sequel := core.Entry{Due: true, Event: core.Event{Kind: core.KindContinue, Message: core.Message{Path: group, ID: "c"}}}
@@ -273,7 +274,7 @@ func TestContinuedTurnsOfTheForgotten(t *testing.T) {
 	}
 }
 
-// TestRanksOfFacts: times and lengths beyond what fits are cut off.
+// TestRanksOfFacts: times and lengths beyond the limits are capped.
 func TestRanksOfFacts(t *testing.T) {
 	long := strings.Repeat("x", 6*math.MaxUint16+60)
 	for _, tc := range []struct {
@@ -288,7 +289,8 @@ func TestRanksOfFacts(t *testing.T) {
 	}
 }
 
-// TestLimitsOfFacts: as many tags and as long a text as may be, and no more.
+// TestLimitsOfFacts: the largest allowed number of tags and length of text are accepted, and no
+// more.
 func TestLimitsOfFacts(t *testing.T) {
 	tags := slices.Repeat([]string{"t"}, maxTags)
 	about := slices.Repeat([]core.Path{jay}, maxTags)
@@ -312,7 +314,7 @@ func TestLimitsOfFacts(t *testing.T) {
 	}
 }
 
-// TestNobodysWords: what has no author is nobody's, even if everybody is forgotten.
+// TestNobodysWords: entries without an author stay even if everybody is forgotten.
 func TestNobodysWords(t *testing.T) {
 	db := open(t, t.TempDir())
 	epoch := db.Epoch()
@@ -332,8 +334,8 @@ func TestNobodysWords(t *testing.T) {
 	want(t, "kept", said, []string{"a notice", ""})
 }
 
-// TestUnreadableRecordsAreForgotten: with everybody, and with the person or place that their
-// keys name.
+// TestUnreadableRecordsAreForgotten: unreadable records are deleted with everybody, and with the
+// user or place that their keys name.
 func TestUnreadableRecordsAreForgotten(t *testing.T) {
 	for _, path := range []core.Path{{}, jay} {
 		db := open(t, t.TempDir())
@@ -354,7 +356,7 @@ func TestUnreadableRecordsAreForgotten(t *testing.T) {
 	}
 }
 
-// TestHashesOfOwnIDs: only ids of messages that are deleted are hashed.
+// TestHashesOfOwnIDs: only ids of deleted messages are hashed.
 func TestHashesOfOwnIDs(t *testing.T) {
 	db := open(t, t.TempDir())
 	populated(t, db)
@@ -364,7 +366,7 @@ func TestHashesOfOwnIDs(t *testing.T) {
 	want(t, "hashes of four ids, of the request and of the newest on the platform", size(t, db, bucketGone), 6)
 }
 
-// said lists the texts of a place.
+// said returns the texts of a place.
 func said(t *testing.T, db *DB, place core.Path) (texts []string) {
 	t.Helper()
 	for _, e := range everything(t, db)[place] {
@@ -373,15 +375,15 @@ func said(t *testing.T, db *DB, place core.Path) (texts []string) {
 	return texts
 }
 
-// reply is a message of the bot.
+// reply returns a message of the bot.
 func reply(id, text string) core.Entry {
 	e := message(group, id, text)
 	e.Self = true
 	return e
 }
 
-// TestMutedTurnsAlone: only the outcome of a muted turn is left out, not what others say
-// in the same batch, and not the outcome of a turn that ends the muted one as well.
+// TestMutedTurnsAlone: only the outcome of a muted turn is dropped, not other messages of the
+// batch, nor the outcome of another turn that also ends the muted one.
 func TestMutedTurnsAlone(t *testing.T) {
 	for name, tc := range map[string]struct {
 		batch *core.Batch
@@ -414,7 +416,8 @@ func TestMutedTurnsAlone(t *testing.T) {
 	}
 }
 
-// TestWhomATurnAnswers: those whose entries it ends, and nobody else who waits.
+// TestWhomATurnAnswers: a turn answers the users whose entries it ends, and no other users who
+// wait.
 func TestWhomATurnAnswers(t *testing.T) {
 	super := core.MustPath("chat/super")
 	move := core.Event{Kind: core.KindMigration, Message: core.Message{Path: group}, To: super}
@@ -452,18 +455,18 @@ func TestWhomATurnAnswers(t *testing.T) {
 			if strings.Contains(line, "ANSWER") {
 				found = strings.Contains(line, `"answers":`+tc.people)
 				if !found {
-					t.Errorf("%s: %s", name, line)
+					t.Errorf("%s: unexpected answer %s", name, line)
 				}
 			}
 		}
 		if !found {
-			t.Errorf("%s: no such answer", name)
+			t.Errorf("%s: the answer is missing", name)
 		}
 	}
 }
 
-// TestOldWordsOfNobody: what the bot says, and what is quoted of nobody, stays even if
-// everybody asked to be forgotten since; a command without a target loses its quote only.
+// TestOldWordsOfNobody: the bot's own messages and quotes without an author stay after everybody
+// was forgotten. A command without a target only loses its quote.
 func TestOldWordsOfNobody(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	db := openWith(t, t.TempDir(), Options{Clock: func() time.Time { return now }})
@@ -487,7 +490,7 @@ func TestOldWordsOfNobody(t *testing.T) {
 	want(t, "quote of jay", entries[2].Message.ReplyTo, &core.Quote{ID: "9"})
 }
 
-// TestFormerTextsOfAPerson: an export has the facts of which they said a former text.
+// TestFormerTextsOfAPerson: a user's export has the facts that they worded in an earlier text.
 func TestFormerTextsOfAPerson(t *testing.T) {
 	db := open(t, t.TempDir())
 	for _, person := range []core.Path{jay, ann} {
@@ -501,7 +504,8 @@ func TestFormerTextsOfAPerson(t *testing.T) {
 	}
 }
 
-// TestUnreadableFactsAreNotUnknown: replacing or dropping one says that it is broken.
+// TestUnreadableFactsAreNotUnknown: replacing or dropping an unreadable fact reports that it is
+// damaged.
 func TestUnreadableFactsAreNotUnknown(t *testing.T) {
 	db, err := Open(t.TempDir(), Options{NoSync: true})
 	if err != nil {
@@ -520,13 +524,14 @@ func TestUnreadableFactsAreNotUnknown(t *testing.T) {
 	}
 }
 
-// TestOneCommitFailsDuringForgetting: whichever it is, Forget fails, and works the next time.
+// TestOneCommitFailsDuringForgetting: whichever commit fails, Forget returns the error and works
+// the next time.
 func TestOneCommitFailsDuringForgetting(t *testing.T) {
 	commits := 2
 	for last := 0; last < commits; last += coretest.Sample(1, 3) {
 		db := open(t, t.TempDir())
 		populated(t, db)
-		d, begun := faulty(t, db), 0
+		d, begun := interceptWrites(t, db), 0
 		d.onWrite(func(buf []byte, at int64) (int, error) {
 			if isMeta(at) {
 				if begun++; begun == last {

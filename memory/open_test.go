@@ -35,15 +35,15 @@ func add(t testing.TB, db *DB, entries ...core.Entry) []core.Entry {
 	return b.Append
 }
 
-// saying fails unless err says all of these.
-func saying(t *testing.T, err error, words ...string) {
+// checkError checks that err is one line and contains all words.
+func checkError(t *testing.T, err error, words ...string) {
 	t.Helper()
 	if err == nil {
 		t.Fatal("no error")
 	}
 	for _, word := range words {
 		if !strings.Contains(err.Error(), word) {
-			t.Errorf("%q does not say %q", err, word)
+			t.Errorf("the error %q lacks %q", err, word)
 		}
 	}
 	if strings.Contains(err.Error(), "\n") {
@@ -65,13 +65,13 @@ func TestLocked(t *testing.T) {
 	dir := t.TempDir()
 	open(t, dir)
 	_, err := Open(dir, Options{NoSync: true})
-	saying(t, err, filepath.Join(dir, FileName), "another synthbot", "data_dir")
+	checkError(t, err, filepath.Join(dir, FileName), "another synthbot", "data_dir")
 	if !errors.Is(err, core.ErrLocked) {
 		t.Errorf("%v is not ErrLocked", err)
 	}
 }
 
-// unprivileged calls f as a user who owns nothing.
+// unprivileged calls f as a user without rights.
 func unprivileged(t *testing.T, f func()) {
 	t.Helper()
 	runtime.LockOSThread()
@@ -94,7 +94,7 @@ func TestReadOnlyDirectory(t *testing.T) {
 	for _, name := range []string{dir, filepath.Join(dir, "below")} {
 		unprivileged(t, func() {
 			_, err := Open(name, Options{NoSync: true})
-			saying(t, err, name, "permission denied", "data_dir")
+			checkError(t, err, name, "permission denied", "data_dir")
 			if !errors.Is(err, fs.ErrPermission) {
 				t.Errorf("%v is not ErrPermission", err)
 			}
@@ -108,16 +108,16 @@ func TestSomethingElseInTheWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Open(dir, Options{NoSync: true})
-	saying(t, err, FileName, "something else has this name")
+	checkError(t, err, FileName, "something else has this name")
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err = Open(file, Options{NoSync: true})
-	saying(t, err, file, "something else has this name")
+	checkError(t, err, file, "something else has this name")
 }
 
-// filledFile is a database with something in it, closed.
+// filledFile returns a closed database with some content.
 func filledFile(t testing.TB) (dir, file string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -170,7 +170,7 @@ func TestDamagedFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := Open(dir, Options{NoSync: true})
-			saying(t, err, file, "damaged", "--salvage")
+			checkError(t, err, file, "damaged", "--salvage")
 			if !errors.Is(err, core.ErrDamaged) {
 				t.Errorf("%v is not ErrDamaged", err)
 			}
@@ -183,7 +183,7 @@ func TestDamagedFiles(t *testing.T) {
 			}
 			defer again.Close()
 			if err := syscall.Flock(int(again.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-				t.Errorf("the lock was kept: %v", err)
+				t.Errorf("the lock was not released: %v", err)
 			}
 		})
 	}
@@ -202,15 +202,15 @@ func TestNewerFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Open(dir, Options{NoSync: true})
-	saying(t, err, file, "1000", "newer synthbot")
+	checkError(t, err, file, "1000", "newer synthbot")
 	if errors.Is(err, core.ErrDamaged) {
 		t.Errorf("%v is ErrDamaged", err)
 	}
 }
 
-// TestDamageUnderTheRunningBot loses single pages of an open database: reads and
-// writes fail or work, but nothing panics and Close returns. (Pages full of
-// noise can still crash a process: bbolt trusts the pointers in them.)
+// TestDamageUnderTheRunningBot overwrites single pages of an open database: reads and writes may
+// fail, but nothing panics and Close returns. (Pages of random bytes can still crash a process,
+// because bbolt trusts their pointers.)
 func TestDamageUnderTheRunningBot(t *testing.T) {
 	_, good := filledFile(t)
 	whole, err := os.ReadFile(good)
@@ -244,7 +244,7 @@ func TestDamageUnderTheRunningBot(t *testing.T) {
 			write := db.Commit(context.Background(), &core.Batch{Append: []core.Entry{message(kitchen, "new", "new")}})
 			for _, err := range []error{err, write} {
 				if err != nil && !errors.Is(err, core.ErrDamaged) {
-					t.Errorf("page %d: %v", at, err)
+					t.Errorf("page %d: unexpected error %v", at, err)
 				}
 			}
 		}
@@ -252,7 +252,7 @@ func TestDamageUnderTheRunningBot(t *testing.T) {
 	}
 }
 
-// TestUpgradeOfWhatCannotBeRead: the rest of an older file is upgraded.
+// TestUpgradeOfWhatCannotBeRead: unreadable records do not stop the upgrade of an older file.
 func TestUpgradeOfWhatCannotBeRead(t *testing.T) {
 	dir := t.TempDir()
 	db := openWith(t, dir, Options{Log: slog.New(slog.DiscardHandler)})
@@ -271,7 +271,7 @@ func TestUpgradeOfWhatCannotBeRead(t *testing.T) {
 	var log strings.Builder
 	again := openWith(t, dir, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if !strings.Contains(log.String(), "unreadable record") {
-		t.Errorf("the log says %q", &log)
+		t.Errorf("unexpected log %q", &log)
 	}
 	want(t, "memories", len(recall(t, again, core.FactQuery{Text: "tea", See: []core.Path{group}})), 1)
 	err = again.view(t.Context(), func(v *view) error {
@@ -287,7 +287,7 @@ func TestUpgradeOfWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestAnotherProgramsFile: one without a version above zero is refused.
+// TestAnotherProgramsFile: a file without a positive version is refused.
 func TestAnotherProgramsFile(t *testing.T) {
 	for _, version := range []string{"", "x", "0"} {
 		dir := t.TempDir()

@@ -38,7 +38,7 @@ func put(t testing.TB, db *DB, source string, documents ...passage.Document) {
 	}
 }
 
-// foundTexts are what a query finds.
+// foundTexts returns the texts that a query finds.
 func foundTexts(t testing.TB, db *DB, q passage.Query) (all []string) {
 	t.Helper()
 	if q.N == 0 {
@@ -69,39 +69,39 @@ func TestPassages(t *testing.T) {
 		slices.Sort(got)
 		slices.Sort(want)
 		if !slices.Equal(got, want) && (text != "open" || len(got) != 1) {
-			t.Errorf("%s: %q, want %q", text, got, want)
+			t.Errorf("%s: got %q, want %q", text, got, want)
 		}
 	}
 	found, err := Passages(db).Find(t.Context(), passage.Query{Sources: []string{"handbook"}, Text: "refunds money", N: 1, Languages: []string{"en"}})
 	if err != nil || len(found) != 1 || found[0].Anchor != "Refunds" || found[0].Link != "https://example.org/faq.md" ||
 		found[0].Source != "handbook" || found[0].Document != "faq.md" || found[0].Share < 0.99 {
-		t.Errorf("%+v, %v", found, err)
+		t.Errorf("unexpected passages %+v, %v", found, err)
 	}
 	put(t, db, "handbook", document("faq.md", "Money is kept."))
 	if got := foundTexts(t, db, passage.Query{Sources: []string{"handbook"}, Text: "money week"}); !slices.Equal(got, []string{"Money is kept."}) {
-		t.Errorf("after a change: %q", got)
+		t.Errorf("unexpected passages after a change: %q", got)
 	}
 	sources, err := Passages(db).Sources(t.Context())
 	if err != nil || !slices.Equal(sources, []string{"handbook", "secret"}) {
-		t.Errorf("%q, %v", sources, err)
+		t.Errorf("unexpected sources %q, %v", sources, err)
 	}
 	if err := Passages(db).DropDocuments(t.Context(), "handbook", "faq.md", "rules.md", "never.md"); err != nil {
 		t.Fatal(err)
 	}
 	documents, err := Passages(db).Documents(t.Context(), "handbook")
 	if err != nil || len(documents) != 1 || documents[0].Name != "copy.md" || documents[0].Stamp != "1" {
-		t.Errorf("%+v, %v", documents, err)
+		t.Errorf("unexpected documents %+v, %v", documents, err)
 	}
 	if err := db.Forget(t.Context(), core.Path{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := foundTexts(t, db, passage.Query{Sources: []string{"handbook", "secret"}, Text: "open refund"}); got != nil {
-		t.Errorf("after everything was forgotten: %q", got)
+		t.Errorf("unexpected passages after everything was forgotten: %q", got)
 	}
 }
 
-// TestPassagesModel changes documents at random, and compares what is found with a plain look
-// through all of them. Documents of many passages are written in several transactions.
+// TestPassagesModel changes documents at random and compares each search with a scan of all
+// documents. Large documents take several transactions.
 func TestPassagesModel(t *testing.T) {
 	db := open(t, t.TempDir())
 	random := rand.New(rand.NewPCG(1, 2))
@@ -159,15 +159,15 @@ func TestPassagesByMeaning(t *testing.T) {
 	})
 }
 
-// TestPassagesWaitForVectors: it is known how many have none yet, and those that have one are not read
-// again when the bot starts.
+// TestPassagesWaitForVectors: the number of passages without vectors is known, and those with
+// vectors are not read again after a restart.
 func TestPassagesWaitForVectors(t *testing.T) {
 	bubble(t, Options{}, func(t *testing.T, dir string, db *DB) {
 		waiting := func(when string, want int) {
 			t.Helper()
 			synctest.Wait()
 			if n, err := Passages(db).Waiting(t.Context()); err != nil || n != want {
-				t.Errorf("%s: %d passages wait, want %d: %v", when, n, want, err)
+				t.Errorf("%s: %d passages wait for vectors, want %d: %v", when, n, want, err)
 			}
 		}
 		l := new(lexicon)
@@ -197,21 +197,21 @@ func TestPassagesWaitForVectors(t *testing.T) {
 		}
 		change(func([]byte) []byte { return []byte("unreadable") })
 		l.asked()
-		db.SetEmbedder(l.as("m")) // it would complain about each passage that it reads
+		db.SetEmbedder(l.as("m")) // would fail the test for each passage that it reads
 		waiting("after a start", 0)
 		change(func(old []byte) []byte { return old })
 		if n := len(l.asked()); n != 0 {
-			t.Errorf("%d texts are embedded again", n)
+			t.Errorf("%d texts were embedded again, want none", n)
 		}
 		db.SetEmbedder(l.as("other"))
 		waiting("after another model", 0)
 		if n := len(l.asked()); n != 4 {
-			t.Errorf("of another model, %d texts are embedded", n)
+			t.Errorf("for another model %d texts were embedded", n)
 		}
 	})
 }
 
-// TestPassagesOfOlderFiles: a file that has no buckets for them gets some.
+// TestPassagesOfOlderFiles: an older file without buckets for passages gets them.
 func TestPassagesOfOlderFiles(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
@@ -226,11 +226,11 @@ func TestPassagesOfOlderFiles(t *testing.T) {
 	again := open(t, dir)
 	put(t, again, "s", document("a", "Tea is hot."))
 	if got := foundTexts(t, again, passage.Query{Sources: []string{"s"}, Text: "tea"}); len(got) != 1 {
-		t.Errorf("%q", got)
+		t.Errorf("unexpected passages %q", got)
 	}
 }
 
-// TestPassagesBig measures documents of 10 KB each: $DOCS of them, 10,000 are 100 MB.
+// TestPassagesBig measures $DOCS documents of 10 KB each; 10,000 are 100 MB.
 func TestPassagesBig(t *testing.T) {
 	documents := coretest.Sample(1000, 60)
 	if n, err := strconv.Atoi(os.Getenv("DOCS")); err == nil {
@@ -266,7 +266,7 @@ func TestPassagesBig(t *testing.T) {
 		put(t, db, "handbook", batch...)
 	}
 	took := spent() - began
-	used := 0 // the rest of the file is free pages
+	used := 0 // without free pages
 	err = db.view(t.Context(), func(v *view) error {
 		for _, name := range []string{bucketDocuments, bucketPassages, bucketPassageWords} {
 			s := boltBucket(v, name).Stats()
@@ -291,7 +291,7 @@ func TestPassagesBig(t *testing.T) {
 	t.Logf("%d MB in %v; the file has %d MB, %.2f times the text are used; a query takes %v, %v at most", total>>20,
 		took, info.Size()>>20, ratio, sum/50, slowest)
 	most := 2.0
-	if documents < 1000 { // of few documents, pages are less full
+	if documents < 1000 { // pages are less full with few documents
 		most = 3
 	}
 	if ratio > most || documents >= 1000 && info.Size() > int64(2*total) {
@@ -299,7 +299,7 @@ func TestPassagesBig(t *testing.T) {
 	}
 }
 
-// syllables is a word for a number.
+// syllables returns a word for a number.
 func syllables(n uint64) string {
 	list := []string{"ba", "de", "ki", "lo", "mu", "ra", "sen", "tor", "vi", "wes"}
 	var b strings.Builder

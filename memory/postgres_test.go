@@ -42,7 +42,7 @@ func engineOf(t testing.TB, dir string, o Options) Options {
 		t.Fatal(err)
 	}
 	defer conn.Close(context.Background())
-	create := "select pg_advisory_lock(1); create schema if not exists " + schema // which fails beside another one
+	create := "select pg_advisory_lock(1); create schema if not exists " + schema // fails if another runs at the same time
 	if _, err := conn.Exec(context.Background(), create).ReadAll(); err != nil {
 		t.Fatal(err)
 	}
@@ -50,8 +50,8 @@ func engineOf(t testing.TB, dir string, o Options) Options {
 	return o
 }
 
-// TestOnPostgres runs tests of this package again, with their databases on a server: those of the
-// contract of a core.Store, and the upgrade of ids.
+// TestOnPostgres runs the tests of the core.Store contract and of the upgrade of ids again on a
+// server.
 func TestOnPostgres(t *testing.T) {
 	if os.Getenv(onPostgres) != "" {
 		t.Skip("this is the run on PostgreSQL")
@@ -64,8 +64,8 @@ func TestOnPostgres(t *testing.T) {
 	}
 }
 
-// TestBackupOfPostgres: a backup is a file that is restored as any other, with the numbers that were
-// given and the counters.
+// TestBackupOfPostgres: a backup of a server is a file that can be restored like any other, with
+// counters and the next numbers.
 func TestBackupOfPostgres(t *testing.T) {
 	t.Setenv(onPostgres, coretest.StartPostgres(t).URL)
 	db := furnished(t, t.TempDir())
@@ -87,11 +87,11 @@ func TestBackupOfPostgres(t *testing.T) {
 	number, err := factNumber(first.ID)
 	next, err2 := factNumber(save(t, restored, core.Fact{Text: "coffee too", Origin: kitchen}).ID)
 	if err := errors.Join(err, err2); err != nil || next != number+1 {
-		t.Errorf("the next memory has the number %d after %d: %v", next, number, err)
+		t.Errorf("the next memory has the number %d, want the one after %d: %v", next, number, err)
 	}
 }
 
-// TestRoundTrips counts how often a turn waits for the server: eight times, and three times for
+// TestRoundTrips: a turn waits for the server at most eight times, and three times more for
 // memories.
 func TestRoundTrips(t *testing.T) {
 	t.Setenv(onPostgres, coretest.StartPostgres(t).URL)
@@ -111,7 +111,7 @@ func TestRoundTrips(t *testing.T) {
 			t.Fatalf("%s: %v", what, err)
 		}
 		if n := server.Trips() - before; n > most {
-			t.Errorf("%s: %d round trips, wanted at most %d", what, n, most)
+			t.Errorf("%s: %d round trips, want at most %d", what, n, most)
 		}
 	}
 	ctx := t.Context()
@@ -128,7 +128,7 @@ func TestRoundTrips(t *testing.T) {
 			past, err4 := v.After(group, turn.Seq-40, 60, nil)
 			_, err5 := v.State(group)
 			if head.Last != turn.Seq || len(due) != 1 || len(journal) != 1 || len(past) != 40 {
-				t.Errorf("%+v, %d waiting, %d records, %d entries", head, len(due), len(journal), len(past))
+				t.Errorf("unexpected head %+v, %d waiting, %d records or %d entries", head, len(due), len(journal), len(past))
 			}
 			return errors.Join(err, err2, err3, err4, err5)
 		})
@@ -146,13 +146,13 @@ func TestRoundTrips(t *testing.T) {
 	trips("recall", 3, func() error {
 		found, err := db.Recall(ctx, core.FactQuery{Text: "which tea is hot", See: []core.Path{group, kitchen}, N: 8})
 		if len(found) != 8 {
-			t.Errorf("%d memories", len(found))
+			t.Errorf("unexpected number of memories: %d", len(found))
 		}
 		return err
 	})
 }
 
-// TestEnginesAgree does the same at random with both engines.
+// TestEnginesAgree: random operations have the same results on both engines.
 func TestEnginesAgree(t *testing.T) {
 	server, err := postgres.Open(t.Context(), coretest.StartPostgres(t).URL, postgres.Options{})
 	if err != nil {
@@ -176,7 +176,7 @@ func TestEnginesAgree(t *testing.T) {
 	}
 }
 
-// walk changes an engine at random and returns what it saw.
+// walk changes an engine at random and returns what it read.
 func walk(t *testing.T, engine kv.Engine, r *rand.Rand) string {
 	t.Helper()
 	var saw strings.Builder
@@ -274,22 +274,22 @@ func walk(t *testing.T, engine kv.Engine, r *rand.Rand) string {
 	return saw.String()
 }
 
-// TestGuests: a guest sees what a bot has stored, also while that runs, and writes nothing beside it.
-// Without a database it says so, and makes none.
+// TestGuests: a guest sees what a running bot has stored but cannot write. Without a database it
+// returns an error and creates none.
 func TestGuests(t *testing.T) {
 	t.Setenv(onPostgres, coretest.StartPostgres(t).URL)
 	dir := t.TempDir()
 	guest := engineOf(t, dir, Options{BesideBot: true})
 	for range 2 {
 		if _, err := Open(dir, guest); !errors.Is(err, ErrMissing) {
-			t.Fatalf("on a server: %v", err)
+			t.Fatalf("on a server: unexpected error %v", err)
 		}
 	}
 	if _, err := Open(filepath.Join(dir, "none"), Options{BesideBot: true}); !errors.Is(err, ErrMissing) {
-		t.Fatalf("a file: %v", err)
+		t.Fatalf("a file: unexpected error %v", err)
 	}
 	if found, err := os.ReadDir(dir); err != nil || len(found) > 0 {
-		t.Errorf("guests made %v, %v", found, err)
+		t.Errorf("guests created %v, %v", found, err)
 	}
 	bot := furnished(t, dir)
 	save(t, bot, core.Fact{Text: "tea is hot", Origin: kitchen})
@@ -300,7 +300,7 @@ func TestGuests(t *testing.T) {
 	tea := core.FactQuery{Text: "green tea", See: []core.Path{kitchen}}
 	want(t, "memories", recall(t, beside, tea), []string{"tea is hot"})
 	if _, err := beside.SaveFact(t.Context(), core.Fact{Text: "coffee", Origin: kitchen}); !errors.Is(err, core.ErrLocked) {
-		t.Errorf("a guest writes: %v", err)
+		t.Errorf("writing as a guest: unexpected error %v", err)
 	}
 	if err := errors.Join(beside.Close(), bot.Close()); err != nil {
 		t.Fatal(err)
@@ -316,8 +316,8 @@ func TestGuests(t *testing.T) {
 	want(t, "memories", recall(t, furnished(t, dir), tea), []string{"tea is green", "tea is hot"})
 }
 
-// BenchmarkEngines measures messages per second until they are durable, from so many places at once,
-// with a file and with a server on the same disk, by turns in one run. The bar is 0.7 times the file's.
+// BenchmarkEngines measures how many messages a second become durable, alternately with a file and
+// a server on the same disk. Target: at least 0.7 times the file's rate.
 func BenchmarkEngines(b *testing.B) {
 	server := coretest.StartPostgres(b, "fsync=on").URL
 	for _, places := range []int{1, 10, 100} {
@@ -332,8 +332,8 @@ func BenchmarkEngines(b *testing.B) {
 					if err != nil {
 						b.Fatal(err)
 					}
-					crowdOf(b, db, places, warm, 0)
-					times[i] = append(times[i], crowdOf(b, db, places, rounds, warm*places).Seconds())
+					receiveInParallel(b, db, places, warm, 0)
+					times[i] = append(times[i], receiveInParallel(b, db, places, rounds, warm*places).Seconds())
 					if err := db.Close(); err != nil {
 						b.Error(err)
 					}

@@ -10,7 +10,7 @@ import (
 	"synthbot/core"
 )
 
-// privacy tells of each place whether it is private.
+// privacy returns for each place whether it is private.
 func privacy(t *testing.T, db *DB) map[core.Path]bool {
 	t.Helper()
 	places := make(map[core.Path]bool)
@@ -27,8 +27,8 @@ func privacy(t *testing.T, db *DB) map[core.Path]bool {
 	return places
 }
 
-// TestAPrivatePlaceStaysPrivate: however much is said there that bears no mark,
-// and whatever becomes of what did.
+// TestAPrivatePlaceStaysPrivate: a place stays private although later messages are not marked and
+// the marked ones are deleted.
 func TestAPrivatePlaceStaysPrivate(t *testing.T) {
 	secret := message(alone, "1", "between us")
 	secret.Message.Private, secret.Message.Time = true, time.Unix(1_000_000, 0)
@@ -64,8 +64,8 @@ func TestAPrivatePlaceStaysPrivate(t *testing.T) {
 	want(t, "after it moved", privacy(t, db), map[core.Path]bool{moved: true, group: false})
 }
 
-// TestAnUnreadableHeadIsPrivateStill: it is rebuilt from the log.
-func TestAnUnreadableHeadIsPrivateStill(t *testing.T) {
+// TestUnreadableHeadStaysPrivate: privacy is rebuilt from the log.
+func TestUnreadableHeadStaysPrivate(t *testing.T) {
 	db := openWith(t, t.TempDir(), Options{Log: slog.New(slog.DiscardHandler)})
 	secret := message(alone, "1", "between us")
 	secret.Message.Private = true

@@ -12,8 +12,7 @@ import (
 	"synthbot/core/epochs"
 )
 
-// TestEndedContexts: whatever is asked for under a context that has ended, nothing is
-// returned but its error.
+// TestEndedContexts: with an ended context every call returns only the context's error.
 func TestEndedContexts(t *testing.T) {
 	db := open(t, t.TempDir())
 	populated(t, db)
@@ -50,12 +49,12 @@ func TestEndedContexts(t *testing.T) {
 		},
 	} {
 		if err := ask(); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v, want context.Canceled", name, err)
+			t.Errorf("%s: got %v, want context.Canceled", name, err)
 		}
 	}
 }
 
-// TestUseIsChecked: of a day, and by an engine whose name can be a key.
+// TestUseIsChecked: usage needs a valid day and an engine whose name can be a key.
 func TestUseIsChecked(t *testing.T) {
 	db := open(t, t.TempDir())
 	for name, u := range map[string]Use{
@@ -64,7 +63,7 @@ func TestUseIsChecked(t *testing.T) {
 	} {
 		good := Use{Day: "2026-11-20", Engine: "e", Calls: 1}
 		if err := <-db.AddUse(good, u); !errors.Is(err, ErrBatch) {
-			t.Errorf("%s: %v, want ErrBatch", name, err)
+			t.Errorf("%s: got %v, want ErrBatch", name, err)
 		}
 	}
 	uses, err := db.Uses(t.Context(), "2000-01-01", "2100-01-01")
@@ -74,24 +73,24 @@ func TestUseIsChecked(t *testing.T) {
 		t.Error(err)
 	}
 	if db.Close(); !errors.Is(<-db.AddUse(long), core.ErrClosed) {
-		t.Error("use is counted in a closed database")
+		t.Error("a closed database counted a use")
 	}
 }
 
-// TestLimitsOfMessages: exactly as much as may be is taken.
+// TestLimitsOfMessages: a message of exactly the largest size is accepted.
 func TestLimitsOfMessages(t *testing.T) {
 	for _, more := range []int{0, 1} {
 		text, id := message(group, "", strings.Repeat("x", maxEntryBytes+more)), message(group, strings.Repeat("i", maxIDBytes+more), "")
 		for _, e := range []*core.Entry{&text, &id} {
 			if err := checkEvent(&e.Event, false); errors.Is(err, ErrBatch) != (more > 0) {
-				t.Errorf("%d more: %v", more, err)
+				t.Errorf("%d above the limit: unexpected error %v", more, err)
 			}
 		}
 	}
 }
 
-// TestMovesWithinABatch: a place that begins in the very batch moves too, and a private
-// place stays private when another one joins it.
+// TestMovesWithinABatch: a place that begins in a batch can move in the same batch, and a private
+// place stays private when another joins it.
 func TestMovesWithinABatch(t *testing.T) {
 	db, super := open(t, t.TempDir()), core.MustPath("chat/super")
 	secret := message(super, "s", "between us")
@@ -109,13 +108,13 @@ func TestMovesWithinABatch(t *testing.T) {
 	want(t, "private", privacy(t, db), map[core.Path]bool{super: true, core.MustPath("chat/super/7"): false})
 }
 
-// TestLateForwards: what somebody else sends late is kept, without the words of the
-// forgotten that it passes on.
+// TestLateForwards: a late message of another user is stored without the forgotten words that it
+// forwards.
 func TestLateForwards(t *testing.T) {
 	db := open(t, t.TempDir())
 	add(t, db, asks("j", "1000"))
 	epoch := db.Epoch()
-	forgetHim(t, db, "1000")
+	forgetUser(t, db, "1000")
 	late := message(group, "late", "look at this")
 	late.Message.Author.ID, late.Message.Time = "2000", day
 	later := day.AddDate(50, 0, 0)
@@ -133,8 +132,8 @@ func TestLateForwards(t *testing.T) {
 	want(t, "the caller's own", len(late.Message.Foreign), 2)
 }
 
-// TestCommandsAboutForgottenWords: a command about a message that was forgotten is not stored, whatever its platform
-// says of the time: words of the very second of the request may be older than it.
+// TestCommandsAboutForgottenWords: a command about a forgotten message is not stored, whatever time
+// its platform gives, since words of the same second may be older than the request.
 func TestCommandsAboutForgottenWords(t *testing.T) {
 	db := openWith(t, t.TempDir(), Options{Clock: func() time.Time { return day }})
 	add(t, db, asks("gone", "1000"))
@@ -155,7 +154,7 @@ func TestCommandsAboutForgottenWords(t *testing.T) {
 	want(t, "refused", b.Known, []bool{true, false})
 }
 
-// TestEditsThatChangeNothing leave the entry as it is, with its attachments.
+// TestEditsThatChangeNothing: an edit without a change keeps the entry and its attachments.
 func TestEditsThatChangeNothing(t *testing.T) {
 	db := open(t, t.TempDir())
 	e := message(group, "1", "a picture")
@@ -175,8 +174,8 @@ func TestEditsThatChangeNothing(t *testing.T) {
 	want(t, "revisions and attachments", []int{int(got.Rev), len(got.Message.Attachments)}, []int{1, 0})
 }
 
-// TestPrivatePlacesOfOthers: an answer to the forgotten in somebody else's private place
-// goes; the place stays.
+// TestPrivatePlacesOfOthers: an answer to the forgotten user in another user's private place is
+// deleted; the place stays.
 func TestPrivatePlacesOfOthers(t *testing.T) {
 	db, anns := open(t, t.TempDir()), core.MustPath("chat/2000")
 	hers := message(anns, "a", "between us")
@@ -194,8 +193,8 @@ func TestPrivatePlacesOfOthers(t *testing.T) {
 	want(t, "her place", texts(t, db, anns), []string{"between us"})
 }
 
-// TestWordsWithoutAnAuthor: what may be older than somebody's request to be forgotten is left
-// out of quotes and forwards, unless it is known to be somebody else's.
+// TestWordsWithoutAnAuthor: quoted and forwarded words that may be older than a request to forget
+// are dropped, unless they are known to be another user's.
 func TestWordsWithoutAnAuthor(t *testing.T) {
 	now := day
 	db := openWith(t, t.TempDir(), Options{Clock: func() time.Time { return now }})
@@ -223,7 +222,7 @@ func TestWordsWithoutAnAuthor(t *testing.T) {
 		entries := everything(t, db)[group]
 		quote := entries[len(entries)-1].Message.ReplyTo
 		if stays := quote.Text == tc.quote.Text && quote.Time.Equal(tc.quote.Time); stays != tc.stays {
-			t.Errorf("%s: %+v is left", name, quote)
+			t.Errorf("%s: unexpected quote %+v", name, quote)
 		}
 	}
 	for name, tc := range map[string]struct {
@@ -243,7 +242,7 @@ func TestWordsWithoutAnAuthor(t *testing.T) {
 		entries := everything(t, db)[group]
 		passed := entries[len(entries)-1].Message.Foreign[0]
 		if stays := passed.Text == tc.passed.Text && passed.Voice == tc.passed.Voice; stays != tc.stays {
-			t.Errorf("%s: %+v is left", name, passed)
+			t.Errorf("%s: unexpected forward %+v", name, passed)
 		}
 	}
 	now = after.Add(time.Hour)

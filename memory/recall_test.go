@@ -13,9 +13,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestRecallIsExact compares what many searches find, with their scores, with
-// testdata/recall.txt: more facts than a search looks at closely, from several places, of
-// many ages.
+// TestRecallIsExact compares the results and scores of many searches with testdata/recall.txt.
+// There are more facts than a search examines closely, of several places and many ages.
 func TestRecallIsExact(t *testing.T) {
 	db := openWith(t, t.TempDir(), Options{Clock: func() time.Time { return day }})
 	g := newTongue()

@@ -13,8 +13,8 @@ import (
 	"synthbot/core"
 )
 
-// TestPruningByItself: soon after the start, as often as is configured, and with
-// the configuration of the last reload.
+// TestPruningByItself: pruning runs soon after the start and then at the configured interval, with
+// the latest configuration.
 func TestPruningByItself(t *testing.T) {
 	o := Options{Config: Config{Every: time.Hour, Keep: []Retention{{Messages: 5}}}}
 	bubble(t, o, func(t *testing.T, _ string, db *DB) {
@@ -59,8 +59,8 @@ func TestPruningByItself(t *testing.T) {
 	})
 }
 
-// TestRetentionOfAllPlaces: what no table says otherwise is kept for a while, memories
-// for ever.
+// TestRetentionOfAllPlaces: messages are kept for the default time unless a table says otherwise;
+// memories are kept for ever.
 func TestRetentionOfAllPlaces(t *testing.T) {
 	db := open(t, t.TempDir())
 	for i := range 20 {
@@ -85,7 +85,7 @@ func TestRetentionOfAllPlaces(t *testing.T) {
 	want(t, "memories", recall(t, db, core.FactQuery{See: []core.Path{alone}}), []string{"ann likes tea"})
 }
 
-// TestTurnsArePrunedWhole: or not at all.
+// TestTurnsArePrunedWhole: a turn is pruned as a whole or not at all.
 func TestTurnsArePrunedWhole(t *testing.T) {
 	db := open(t, t.TempDir())
 	now := day
@@ -133,7 +133,8 @@ func TestTurnsArePrunedWhole(t *testing.T) {
 	prune(map[uint64]int{3: 0})
 }
 
-// TestHashesOfTheForgottenAreNotKeptForEver: no platform delivers again so late.
+// TestHashesOfTheForgottenAreNotKeptForEver: hashes of forgotten ids are dropped after a time in
+// which no platform delivers again.
 func TestHashesOfTheForgottenAreNotKeptForEver(t *testing.T) {
 	db := open(t, t.TempDir())
 	now := day
@@ -159,7 +160,7 @@ func TestConfigCheck(t *testing.T) {
 	want(t, "policy", c.policy(core.MustPath("chat/group/7/1")).Path, topic)
 }
 
-// TestAgeOfIDs: ids and hashes stay known for so long and not an hour less.
+// TestAgeOfIDs: ids and hashes are kept for exactly their time.
 func TestAgeOfIDs(t *testing.T) {
 	db := open(t, t.TempDir())
 	now := day
@@ -190,7 +191,7 @@ func TestAgeOfIDs(t *testing.T) {
 	}
 }
 
-// TestPruningFails: with the disk, and with its context.
+// TestPruningFails: pruning returns the error of the disk or of its context.
 func TestPruningFails(t *testing.T) {
 	db := open(t, t.TempDir())
 	for _, place := range []core.Path{group, kitchen} {
@@ -199,19 +200,19 @@ func TestPruningFails(t *testing.T) {
 	if err := <-db.AddUse(Use{Day: "2020-01-01", Engine: "e", Calls: 1}); err != nil {
 		t.Fatal(err)
 	}
-	d := faulty(t, db)
+	d := interceptWrites(t, db)
 	d.onWrite(func([]byte, int64) (int, error) { return 0, syscall.EIO })
 	if err := db.Prune(t.Context(), Config{Messages: 1}); !strings.Contains(fmt.Sprint(err), syscall.EIO.Error()) {
-		t.Errorf("%v, want EIO", err)
+		t.Errorf("got %v, want EIO", err)
 	}
 	if err := db.Prune(t.Context(), Config{}); !strings.Contains(fmt.Sprint(err), syscall.EIO.Error()) {
-		t.Errorf("old use: %v, want EIO", err)
+		t.Errorf("old use: got %v, want EIO", err)
 	}
 	d.onWrite(nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := db.Prune(ctx, Config{Messages: 1}); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v, want context.Canceled", err)
+		t.Errorf("got %v, want context.Canceled", err)
 	}
 	if err := db.Prune(t.Context(), Config{Messages: 1}); err != nil {
 		t.Fatal(err)

@@ -35,7 +35,7 @@ func TestSalvage(t *testing.T) {
 	saved, rounds := 0, coretest.Sample(25, 4)
 	for round := range rounds {
 		damaged := append([]byte(nil), whole...)
-		for range round { // pages of noise; the first two are left for others
+		for range round { // overwrites pages, except the two meta pages
 			at := 4096 * (2 + random.IntN(len(damaged)/4096-2))
 			for i := range 4096 {
 				damaged[at+i] = byte(random.Uint32())
@@ -71,7 +71,7 @@ func TestSalvage(t *testing.T) {
 	}
 	t.Logf("%d of %d entries saved", saved, rounds*400)
 	if saved < 40*rounds {
-		t.Error("next to nothing was saved")
+		t.Error("fewer entries were saved than expected")
 	}
 }
 
@@ -99,7 +99,7 @@ func TestSalvageOfWhatIsKnown(t *testing.T) {
 	want(t, "vectors, which are made anew", size(t, db, bucketVectors), 0)
 	b := &core.Batch{Append: []core.Entry{message(kitchen, "gone", "x")}}
 	if err := db.Commit(t.Context(), b); err != nil || !b.Known[0] {
-		t.Errorf("what was forgotten before comes back: %v, %v", b.Known, err)
+		t.Errorf("a forgotten message was stored again: %v, %v", b.Known, err)
 	}
 	fresh := save(t, db, core.Fact{Text: "a new one", Origin: group})
 	if _, err := db.SaveFact(t.Context(), fresh); err != nil {
@@ -108,8 +108,8 @@ func TestSalvageOfWhatIsKnown(t *testing.T) {
 	want(t, "memories", len(recall(t, db, core.FactQuery{See: []core.Path{group, alone}})), 6)
 }
 
-// TestSalvageMakesAnew: what is derived, whatever of it was lost.
-func TestSalvageMakesAnew(t *testing.T) {
+// TestSalvageRebuildsDerivedData: whatever derived data was lost, Salvage rebuilds it.
+func TestSalvageRebuildsDerivedData(t *testing.T) {
 	db, err := Open(t.TempDir(), Options{NoSync: true})
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +122,7 @@ func TestSalvageMakesAnew(t *testing.T) {
 	said[0].Due = true
 	err = db.write(t.Context(), &job{run: func(t *tx) error {
 		t.bucket(bucketPlaces).Delete(placeKey(alone))
-		t.head(placeKey(topic)).private = true // what was said there in private is deleted
+		t.head(placeKey(topic)).private = true // its private messages are deleted
 		t.finish()
 		setID(t, placeKey(group), knownID{id: shortID("g1")})
 		setID(t, placeKey(group), knownID{shortID("g2"), 1, 1})
@@ -153,23 +153,23 @@ func TestSalvageMakesAnew(t *testing.T) {
 	for _, e := range []core.Entry{message(group, "g1", "again"), message(group, "g2", "again"), message(alone, "p1", "again")} {
 		b := &core.Batch{Append: []core.Entry{e}}
 		if err := saved.Commit(t.Context(), b); err != nil || !b.Known[0] {
-			t.Errorf("%s is not known any more: %v", e.Message.ID, err)
+			t.Errorf("the id %s is no longer known: %v", e.Message.ID, err)
 		}
 	}
 	fresh := add(t, saved, message(core.MustPath("chat/fresh"), "1", "x"))
 	want(t, "the first number of a new place", fresh[0].Message.Seq, 78)
 	if _, err := Salvage(filepath.Join(db.engine.name, "x"), db.engine.name); err == nil || errors.Is(err, ErrNotEmpty) {
-		t.Errorf("into what is no directory: %v", err)
+		t.Errorf("salvaging into a file: unexpected error %v", err)
 	}
 	if _, err := Salvage(t.TempDir(), filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("%v, want os.ErrNotExist", err)
+		t.Errorf("got %v, want os.ErrNotExist", err)
 	}
 }
 
-// epochsFloor lets places begin above a number.
+// epochsFloor makes the numbers of places begin above n.
 func (t *tx) epochsFloor(n uint64) { t.bucket(bucketMeta).Put([]byte(metaFloor), fmt.Append(nil, n)) }
 
-// TestSalvageOfManyPairs: more than go into one transaction, and of all sizes.
+// TestSalvageOfManyPairs: Salvage handles more pairs than fit one transaction, of all sizes.
 func TestSalvageOfManyPairs(t *testing.T) {
 	db := open(t, t.TempDir())
 	s := &salvager{db: db, report: Salvaged{Pairs: make(map[string]int)}}
@@ -189,18 +189,18 @@ func TestSalvageOfManyPairs(t *testing.T) {
 	}
 	s.add(bucketGone, []byte("x"), nil)
 	if s.flush(); !errors.Is(s.err, core.ErrClosed) {
-		t.Errorf("%v, want core.ErrClosed", s.err)
+		t.Errorf("got %v, want core.ErrClosed", s.err)
 	}
 }
 
-// TestSalvageOfAnEmptyDatabase: a file without anything to save is reported, and nothing is left.
+// TestSalvageOfAnEmptyDatabase: a file without content is an error, and no new directory is left.
 func TestSalvageOfAnEmptyDatabase(t *testing.T) {
 	dir := t.TempDir()
 	open(t, dir).Close()
 	target := filepath.Join(dir, "new")
 	_, err := Salvage(target, filepath.Join(dir, FileName))
 	if err == nil || !strings.Contains(err.Error(), "nothing could be saved") {
-		t.Errorf("the error is %v", err)
+		t.Errorf("unexpected error %v", err)
 	}
 	if _, err := os.Stat(target); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the new directory is there: %v", err)
@@ -214,9 +214,9 @@ func TestSalvageOfNothing(t *testing.T) {
 	}
 	dir := t.TempDir()
 	_, err := Salvage(dir, file)
-	saying(t, err, file, "nothing can be saved")
+	checkError(t, err, file, "nothing can be saved")
 	if strings.Contains(err.Error(), reserveSuffix) {
-		t.Errorf("a reserve that was never there: %v", err)
+		t.Errorf("the error mentions a reserve that never existed: %v", err)
 	}
 	open(t, dir)
 	if _, err := Salvage(dir, file); !errors.Is(err, ErrNotEmpty) {
@@ -224,11 +224,11 @@ func TestSalvageOfNothing(t *testing.T) {
 	}
 }
 
-// TestTheListOfFreePages: whatever it says, a backup is restored whole; the new file has
-// a list of its own.
+// TestTheListOfFreePages: a backup is restored whatever its list of free pages says; the new file
+// has its own list.
 func TestTheListOfFreePages(t *testing.T) {
 	db := furnished(t, t.TempDir())
-	for i := range 50 { // so that some pages are free
+	for i := range 50 { // frees some pages
 		add(t, db, message(kitchen, fmt.Sprint(i), strings.Repeat("x", 5000)))
 	}
 	save(t, db, core.Fact{Text: "number one", Origin: group})
@@ -247,7 +247,7 @@ func TestTheListOfFreePages(t *testing.T) {
 	list := 0
 	for at := 2 * 4096; at < len(whole); at += 4096 {
 		if order.Uint64(whole[at:]) == uint64(at/4096) && order.Uint16(whole[at+8:]) == 16 {
-			list = at // of free pages; there may be older ones
+			list = at // may be an older list of free pages
 		}
 	}
 	for name, spoil := range map[string]func(list []byte){
@@ -268,14 +268,15 @@ func TestTheListOfFreePages(t *testing.T) {
 		var after bytes.Buffer
 		restored := open(t, dir)
 		if err := restored.Export(t.Context(), &after, core.Path{}); err != nil || after.String() != before.String() {
-			t.Errorf("%s: something else was restored (%v)", name, err)
+			t.Errorf("%s: the restored content differs (%v)", name, err)
 		}
 		want(t, "the next memory", save(t, restored, core.Fact{Text: "number three", Origin: group}).ID, "3")
 	}
 }
 
-// TestPagesThatLeadToThemselves: reading ends, and the rest is saved.
-func TestPagesThatLeadToThemselves(t *testing.T) {
+// TestSalvageOfCircularPages: pages that refer to themselves do not hang Salvage, and the rest is
+// saved.
+func TestSalvageOfCircularPages(t *testing.T) {
 	_, file := filledFile(t)
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -298,8 +299,8 @@ func TestPagesThatLeadToThemselves(t *testing.T) {
 	}
 }
 
-// TestSalvageTakesTheNewestTransaction: whichever of the first two pages tells of it, of
-// pages of any size, and the one before where its own is broken.
+// TestSalvageTakesTheNewestTransaction: the newest transaction is read from either meta page, with
+// any page size, and the one before it if the newest is broken.
 func TestSalvageTakesTheNewestTransaction(t *testing.T) {
 	db := furnished(t, t.TempDir())
 	for i := range 3 {
@@ -309,7 +310,7 @@ func TestSalvageTakesTheNewestTransaction(t *testing.T) {
 		want(t, "entries", report.Pairs[bucketLog], 401+i)
 		content, err2 := os.ReadFile(file)
 		newest := transactions(t, db) % 2
-		content[newest*4096+32] ^= 1 // its root
+		content[newest*4096+32] ^= 1 // breaks its root
 		report, err3 := Salvage(t.TempDir(), writeTemp(t, content))
 		want(t, "entries before", report.Pairs[bucketLog], 400+i)
 		if err := errors.Join(err, err2, err3); err != nil {
@@ -323,7 +324,7 @@ func TestSalvageTakesTheNewestTransaction(t *testing.T) {
 	}
 	report, err2 := Salvage(t.TempDir(), file)
 	if err := errors.Join(err, err2, bolt.CheckPages(file)); err != nil || report.Pairs[bucketLog] != 403 {
-		t.Errorf("of large pages: %+v, %v", report, err)
+		t.Errorf("large pages: unexpected report %+v, %v", report, err)
 	}
 }
 
@@ -336,8 +337,8 @@ func writeTemp(t *testing.T, content []byte) (file string) {
 	return file
 }
 
-// TestALostPageIsFoundAtTheStart: after an unclean stop every single page of the
-// file is missed, and the fix is named.
+// TestALostPageIsFoundAtTheStart: after an unclean stop, Open notices any single lost page, and the
+// error names the fix.
 func TestALostPageIsFoundAtTheStart(t *testing.T) {
 	db := furnished(t, t.TempDir())
 	whole, err := os.ReadFile(filepath.Join(crash(t, db), FileName))
@@ -361,7 +362,7 @@ func TestALostPageIsFoundAtTheStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Others are free, or so bad that Open refuses.
+	// The others are free, or Open refuses the file without them.
 	pages := slices.Sorted(maps.Keys(used))
 	pages = slices.DeleteFunc(pages, func(page int) bool { return !used[page] })
 	if len(pages) < 10 {
@@ -382,9 +383,9 @@ func TestALostPageIsFoundAtTheStart(t *testing.T) {
 			again.Close()
 			err = errors.New(log.String())
 		}
-		saying(t, errors.New(strings.Split(fmt.Sprint(err), "\n")[0]), FileName, "damaged")
+		checkError(t, errors.New(strings.Split(fmt.Sprint(err), "\n")[0]), FileName, "damaged")
 		if !strings.Contains(fmt.Sprint(err), "`synthbot restore --salvage`") {
-			t.Errorf("page %d: %v does not name the mend", page, err)
+			t.Errorf("page %d: the error %v does not name the fix", page, err)
 		}
 	}
 }
@@ -402,10 +403,10 @@ func TestCheckAfterAnUncleanStop(t *testing.T) {
 	}
 	checked.starting.Wait()
 	if damaged() {
-		t.Errorf("a whole file: %s", &log)
+		t.Errorf("unexpected log for an intact file: %s", &log)
 	}
 	log.Reset()
-	// A mark above what waits breaks a rule of ours, not of bbolt.
+	// A mark above a waiting entry breaks our own rule, not one of bbolt.
 	err = checked.write(t.Context(), &job{run: func(t *tx) error {
 		place := placeKey(core.MustPath("house/room2"))
 		h, _ := t.readHead(place)
@@ -423,7 +424,7 @@ func TestCheckAfterAnUncleanStop(t *testing.T) {
 		t.Fatal(err)
 	}
 	again.starting.Wait()
-	saying(t, errors.New(strings.TrimSpace(log.String())), filepath.Base(file), "the database is damaged", "house/room2")
+	checkError(t, errors.New(strings.TrimSpace(log.String())), filepath.Base(file), "the database is damaged", "house/room2")
 	again.Close()
 	log.Reset()
 	last, err := Open(dir, o)
@@ -433,6 +434,6 @@ func TestCheckAfterAnUncleanStop(t *testing.T) {
 	last.starting.Wait()
 	last.Close()
 	if damaged() {
-		t.Error("checked though it was closed in order")
+		t.Error("the file was checked although it was closed cleanly")
 	}
 }

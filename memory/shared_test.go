@@ -18,8 +18,8 @@ import (
 	"synthbot/memory/kv"
 )
 
-// TestProcessesStart: several processes make the tables of an empty database at once. They agree on
-// its name, and each sees what the others store.
+// TestProcessesStart: several processes can create the tables of an empty database at once. They
+// agree on its name, and each sees what the others store.
 func TestProcessesStart(t *testing.T) {
 	t.Setenv(onPostgres, coretest.StartPostgres(t).URL)
 	dir := t.TempDir()
@@ -31,23 +31,23 @@ func TestProcessesStart(t *testing.T) {
 	starting.Wait()
 	for i, db := range all {
 		if db.Installation() == "" || db.Installation() != all[0].Installation() {
-			t.Errorf("%q and %q", db.Installation(), all[0].Installation())
+			t.Errorf("two names: %q and %q", db.Installation(), all[0].Installation())
 		}
 		add(t, db, message(group, fmt.Sprint("m", i), fmt.Sprint("text ", i)))
 		save(t, db, core.Fact{Text: fmt.Sprintf("tea number %d", i), Origin: group})
 	}
 	for _, db := range all {
 		if got := texts(t, db, group); len(got) != len(all) {
-			t.Errorf("%q", got)
+			t.Errorf("unexpected texts %q", got)
 		}
 		if found := recall(t, db, core.FactQuery{Text: "tea", See: []core.Path{group}, N: 8}); len(found) != len(all) {
-			t.Errorf("%d memories", len(found))
+			t.Errorf("unexpected number of memories: %d", len(found))
 		}
 	}
 }
 
-// TestForgottenByAnotherProcess: what a process read of somebody before another one forgot them, it
-// cannot store afterwards, nor while they are being forgotten. What it reads later it can.
+// TestForgottenByAnotherProcess: a process cannot store what it read of a user before or while
+// another process forgot them. It can store what it reads later.
 func TestForgottenByAnotherProcess(t *testing.T) {
 	t.Setenv(onPostgres, coretest.StartPostgres(t).URL)
 	dir := t.TempDir()
@@ -57,7 +57,7 @@ func TestForgottenByAnotherProcess(t *testing.T) {
 		if !strings.HasPrefix(job, "forget") {
 			return
 		}
-		if jobs++; jobs == 3 { // it is announced, and the turns are muted
+		if jobs++; jobs == 3 { // after the announcement and the muting of turns
 			close(begun)
 			<-goOn
 		}
@@ -81,7 +81,7 @@ func TestForgottenByAnotherProcess(t *testing.T) {
 		"before": began, "meanwhile": epochs.With(t.Context(), here.Epoch()),
 	} {
 		if _, err := here.SaveFact(ctx, about("they like milk")); !errors.Is(err, core.ErrForgotten) {
-			t.Errorf("a memory of one who is being forgotten, read %s: %v", name, err)
+			t.Errorf("a memory of a user who is being forgotten, read %s: unexpected error %v", name, err)
 		}
 	}
 	close(goOn)
@@ -89,23 +89,23 @@ func TestForgottenByAnotherProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := here.SaveFact(began, about("they like coffee")); !errors.Is(err, core.ErrForgotten) {
-		t.Errorf("a memory of one who was forgotten: %v", err)
+		t.Errorf("a memory of a forgotten user: unexpected error %v", err)
 	}
 	if found := recall(t, here, core.FactQuery{Text: "tea coffee milk", See: []core.Path{group}}); len(found) > 0 {
-		t.Errorf("left are %v", found)
+		t.Errorf("memories were not deleted: %v", found)
 	}
-	add(t, here, message(group, "b", "hello")) // with which it learns of it, at the latest
+	add(t, here, message(group, "b", "hello")) // this write learns of the request at the latest
 	later := epochs.With(t.Context(), here.Epoch())
 	if _, err := here.SaveFact(later, about("they like water")); err != nil {
-		t.Errorf("a memory of one who came back: %v", err)
+		t.Errorf("a memory of a user who came back: unexpected error %v", err)
 	}
 	if got := texts(t, here, group); !slices.Equal(got, []string{"ann asks", "hello"}) {
 		t.Errorf("%q", got)
 	}
 }
 
-// TestMutedByAnotherProcess: a turn that answers somebody whom another process forgets ends without
-// its answer, and the next one in the place says what it says.
+// TestMutedByAnotherProcess: a turn that answers a user whom another process forgets ends without
+// its answer. The next turn in the place is not muted.
 func TestMutedByAnotherProcess(t *testing.T) {
 	t.Setenv(onPostgres, coretest.StartPostgres(t).URL)
 	dir := t.TempDir()
@@ -115,7 +115,7 @@ func TestMutedByAnotherProcess(t *testing.T) {
 	if err := here.Commit(began, &core.Batch{Journal: []core.Record{opens(group, 1)}}); err != nil {
 		t.Fatal(err)
 	}
-	forgetHim(t, there, "1000")
+	forgetUser(t, there, "1000")
 	if err := here.Commit(began, lastBatch(1, "for Jay")); err != nil {
 		t.Error(err)
 	}
@@ -127,7 +127,7 @@ func TestMutedByAnotherProcess(t *testing.T) {
 	}
 }
 
-// TestContinuedByAnotherProcess: a process ends while it forgets somebody, and one that runs already
+// TestContinuedByAnotherProcess: if a process ends while it forgets a user, another running process
 // continues.
 func TestContinuedByAnotherProcess(t *testing.T) {
 	t.Setenv(onPostgres, coretest.StartPostgres(t).URL)
@@ -149,7 +149,7 @@ func TestContinuedByAnotherProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := there.Forget(t.Context(), person); !errors.Is(err, broken) {
-		t.Errorf("it does not fail: %v", err)
+		t.Errorf("the interrupted Forget: unexpected result %v", err)
 	}
 	if err := there.Close(); err != nil {
 		t.Fatal(err)
@@ -159,8 +159,7 @@ func TestContinuedByAnotherProcess(t *testing.T) {
 	}
 }
 
-// TestCrashesOfTheServer: what was stored before the server crashed is there when it runs again, and is
-// stored once.
+// TestCrashesOfTheServer: what was stored before a crash of the server is there afterwards, once.
 func TestCrashesOfTheServer(t *testing.T) {
 	server := coretest.StartPostgres(t)
 	t.Setenv(onPostgres, server.URL)
@@ -200,7 +199,7 @@ func TestCrashesOfTheServer(t *testing.T) {
 			total += len(ids)
 			for id := range ids {
 				if _, ok, err := v.Entry(placeOf(i), id); !ok || err != nil {
-					t.Errorf("%s of %s: %v, %v", id, placeOf(i), ok, err)
+					t.Errorf("message %s of %s: found %v, %v", id, placeOf(i), ok, err)
 				}
 			}
 		}

@@ -29,25 +29,25 @@ func TestVectorsComeBack(t *testing.T) {
 		back, err := decodeVector(v.encode(1), 1)
 		isSame := back.model == v.model && back.scale == v.scale && slices.Equal(back.components, v.components)
 		if err != nil || !isSame {
-			t.Fatalf("%v comes back as %v, %v", v, back, err)
+			t.Fatalf("%v was decoded as %v, %v", v, back, err)
 		}
 		if got, want := back.cosine(&w), cosine(a, b); math.Abs(got-want) > 0.02 {
-			t.Fatalf("like is %.4f, the cosine %.4f", got, want)
+			t.Fatalf("the similarity is %.4f, want the cosine %.4f", got, want)
 		}
 		coarse := v.coarse()
 		back, err = decodeVector(coarse.encode(firstPassage), firstPassage)
 		same := back.scale == coarse.scale && slices.Equal(back.components, coarse.components)
 		if err != nil || back.model == v.model || !same {
-			t.Fatalf("the coarse %v comes back as %v, %v", coarse, back, err)
+			t.Fatalf("the coarse %v was decoded as %v, %v", coarse, back, err)
 		}
 		if x := back.cosine(&coarse); math.Abs(x-1) > 0.001 {
-			t.Fatalf("the coarse %v is like itself by %v", coarse, x)
+			t.Fatalf("the coarse %v has the similarity %v to itself", coarse, x)
 		}
 	})
 }
 
-// TestCoarse: the numbers of passages' vectors have four bits, and tell nearly the same. Directions at
-// random are the hardest: many are almost equally near.
+// TestCoarse: four bits for each number are enough for passages. Random directions are the hardest
+// case, since many are almost equally near.
 func TestCoarse(t *testing.T) {
 	queries := coretest.Sample(20, 3)
 	for _, length := range []int{97, 384, 1024} {
@@ -96,15 +96,14 @@ func FuzzVector(f *testing.F) {
 				continue
 			}
 			if x := v.cosine(&v); math.IsNaN(x) || x < 0 {
-				t.Fatalf("%x is like itself by %v", b, x)
+				t.Fatalf("%x has the similarity %v to itself", b, x)
 			}
 			v.sketch()
 		}
 	})
 }
 
-// cloud gives directions as embedding models do: in clusters, and all of them
-// with something in common.
+// cloud makes vectors like those of embedding models: in clusters, and with a common part.
 type cloud struct {
 	random  *rand.Rand
 	length  int
@@ -140,7 +139,7 @@ func (c *cloud) any() []float32 {
 	return v
 }
 
-// put gives facts without more than a number their vectors.
+// put stores vectors for facts whose text is a number.
 func (c *cloud) put(t testing.TB, db *DB, from, n int, text func() string) {
 	t.Helper()
 	err := db.write(t.Context(), &job{run: func(tx *tx) error {
@@ -160,7 +159,7 @@ func (c *cloud) put(t testing.TB, db *DB, from, n int, text func() string) {
 	}
 }
 
-// hitRate is the part of the ten nearest facts that glances find.
+// hitRate returns which part of the ten nearest facts a search by sketches finds.
 func (c *cloud) hitRate(t testing.TB, db *DB, queries int) float64 {
 	t.Helper()
 	found := 0
@@ -190,9 +189,9 @@ func (c *cloud) hitRate(t testing.TB, db *DB, queries int) float64 {
 	return float64(found) / float64(10*queries)
 }
 
-// TestGlancesFindTheNearest: what is compared bit by bit first is as good as
-// comparing everything with everything.
-func TestGlancesFindTheNearest(t *testing.T) {
+// TestSketchesFindTheNearest: comparing sketches first finds almost the same facts as comparing all
+// vectors.
+func TestSketchesFindTheNearest(t *testing.T) {
 	for _, length := range []int{96, 768} {
 		db := open(t, t.TempDir())
 		c := newCloud(length)
@@ -206,9 +205,8 @@ func TestGlancesFindTheNearest(t *testing.T) {
 	}
 }
 
-// tongue is a made-up language: every thing that can be said has several words,
-// and the things belong to fields. Its embeddings know what words mean, and know
-// no names.
+// tongue is an artificial language: each thing has several words and belongs to a field. Its
+// embeddings know the meaning of words but no names.
 type tongue struct {
 	random *rand.Rand
 	cloud  *cloud
@@ -241,7 +239,7 @@ func newTongue() *tongue {
 
 func wordOf(thing, one int) string { return fmt.Sprintf("w%dx%d", thing, one) }
 
-// embed adds up what the words of a text mean, and some noise.
+// embed returns the sum of the meanings of a text's words, with noise.
 func (g *tongue) embed(text string) []float32 {
 	v := slices.Clone(g.base)
 	for word := range strings.FieldsSeq(text) {
@@ -259,8 +257,7 @@ func (g *tongue) embed(text string) []float32 {
 
 func (g *tongue) filler() string { return fmt.Sprint("the", int(g.random.ExpFloat64()*4)) }
 
-// say makes a text, of three things of a field, a name, and words that say
-// nothing; and four ways to ask for it.
+// say makes a text of three things of a field, a name and filler words, and four queries for it.
 func (g *tongue) say() (text string, asked map[string]string) {
 	field := g.random.IntN(fieldsOfTongue)
 	name := fmt.Sprint("name", g.random.IntN(namesOfTongue))
@@ -278,8 +275,8 @@ func (g *tongue) say() (text string, asked map[string]string) {
 	}
 }
 
-// TestMeaningHelps: with it, facts are found better than by words alone, in every
-// way of asking; by how much, it logs (mean reciprocal rank).
+// TestMeaningHelps: in all kinds of queries, a search by words and meaning finds facts better than
+// one by words. The log shows the mean reciprocal rank.
 func TestMeaningHelps(t *testing.T) {
 	db := open(t, t.TempDir())
 	g := newTongue()
@@ -318,12 +315,12 @@ func TestMeaningHelps(t *testing.T) {
 	for way, r := range ranks {
 		t.Logf("%-20s words %.3f, words and meaning %.3f", way, r[0], r[1])
 		if r[1] < r[0]-0.02 || way != "by name" && way != "the same words" && r[1] < r[0]+0.1 {
-			t.Errorf("%s: %.3f by words, %.3f by words and meaning", way, r[0], r[1])
+			t.Errorf("%s: got %.3f by words and %.3f by words and meaning, want more with meaning", way, r[0], r[1])
 		}
 	}
 }
 
-// reciprocal is one over the place of a fact among those that are found.
+// reciprocal returns one divided by the rank of a fact in the results.
 func reciprocal(t *testing.T, db *DB, id, text string, meant *vector) (r float64) {
 	err := db.view(t.Context(), func(v *view) error {
 		q := core.FactQuery{Text: text, See: []core.Path{group}, N: 10}
@@ -340,8 +337,7 @@ func reciprocal(t *testing.T, db *DB, id, text string, meant *vector) (r float64
 	return r
 }
 
-// BenchmarkRecall searches 100,000 memories of one place, by words, and by words
-// and meaning.
+// BenchmarkRecall searches 100,000 memories of a place by words, and by words and meaning.
 func BenchmarkRecall(b *testing.B) {
 	for _, length := range []int{384, 768, 1536} {
 		db := open(b, b.TempDir())
@@ -390,8 +386,7 @@ func benchRecall(b *testing.B, db *DB, c *cloud, q core.FactQuery, meaning bool,
 	}
 }
 
-// spent is the processor's time that the process has had: where others work on
-// the machine too, it says more than the clock.
+// spent returns the CPU time of the process, which other processes disturb less than the clock.
 func spent() time.Duration {
 	var use syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &use) != nil {

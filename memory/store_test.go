@@ -15,14 +15,13 @@ import (
 	"synthbot/memory/bolt"
 )
 
-// TestMain lets garbage be collected less often, which takes a fifth of the time.
+// TestMain makes garbage collection rarer, which saves a fifth of the time.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(coretest.Sample(100, 400))
 	m.Run()
 }
 
-// open opens a database for a test. When the test ends it is closed, opened
-// again and checked.
+// open opens a database. When the test ends, it is closed and checked.
 func open(t testing.TB, dir string) *DB {
 	t.Helper()
 	return openWith(t, dir, Options{})
@@ -46,7 +45,7 @@ func openWith(t testing.TB, dir string, o Options) *DB {
 
 func complaining(t testing.TB) *slog.Logger { return slog.New(complaints{slog.DiscardHandler, t}) }
 
-// complaints fails a test whose database logs an error that no test provokes on purpose.
+// complaints is a log handler that fails the test for each logged error.
 type complaints struct {
 	slog.Handler
 	t testing.TB
@@ -61,18 +60,18 @@ func (c complaints) Handle(_ context.Context, r slog.Record) error {
 	if r.Level >= slog.LevelError && !provoked {
 		var attrs []any
 		r.Attrs(func(a slog.Attr) bool { attrs = append(attrs, a); return true })
-		c.t.Errorf("the log says: %s %v", r.Message, attrs)
+		c.t.Errorf("unexpected log: %s %v", r.Message, attrs)
 	}
 	return nil
 }
 
-// sound fails unless the closed file in dir keeps all its rules.
+// sound checks all rules of the closed file in dir.
 func sound(t testing.TB, dir string) {
 	t.Helper()
 	o := engineOf(t, dir, Options{NoSync: true})
 	db, err := Open(dir, o)
 	if errors.Is(err, core.ErrLocked) {
-		return // a later one of the same test is open still, and checks
+		return // still open; its own cleanup checks it
 	}
 	if err != nil {
 		t.Error(err)
@@ -97,8 +96,7 @@ func sound(t testing.TB, dir string) {
 	}
 }
 
-// boltCheck is bbolt's own check. Nobody may write meanwhile; the file may be
-// exchanged before, or after.
+// boltCheck runs bbolt's own check. Nothing may be written meanwhile.
 func boltCheck(db *DB) error {
 	return db.view(context.Background(), func(v *view) error {
 		var faults []error

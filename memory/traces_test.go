@@ -19,8 +19,8 @@ import (
 	"synthbot/memory/bolt"
 )
 
-// TestTidy: the file is written anew for the sake of who was forgotten in the night
-// and at the end, and never because somebody asks to be forgotten.
+// TestTidy: after users were forgotten, the file is compacted at night and when it is closed, but
+// never right after the request.
 func TestTidy(t *testing.T) {
 	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
 		file := func() os.FileInfo {
@@ -63,13 +63,13 @@ func TestTidy(t *testing.T) {
 	})
 }
 
-// slow is a slow reader.
-type slow struct {
+// slowReader is a writer that blocks.
+type slowReader struct {
 	begun, on chan struct{}
 	got       bytes.Buffer
 }
 
-func (s *slow) Write(p []byte) (int, error) {
+func (s *slowReader) Write(p []byte) (int, error) {
 	select {
 	case <-s.begun:
 	default:
@@ -79,8 +79,8 @@ func (s *slow) Write(p []byte) (int, error) {
 	return s.got.Write(p)
 }
 
-// TestWhoReadsSlowlyHoldsNobodyUp: neither who writes nor who writes the file anew.
-func TestWhoReadsSlowlyHoldsNobodyUp(t *testing.T) {
+// TestSlowExportBlocksNobody: a slow export delays neither writers nor compaction.
+func TestSlowExportBlocksNobody(t *testing.T) {
 	for name, read := range map[string]func(*DB, io.Writer) error{
 		"export": func(db *DB, w io.Writer) error { return db.Export(t.Context(), w, core.Path{}) },
 		"backup": func(db *DB, w io.Writer) error { _, err := db.WriteTo(w); return err },
@@ -88,27 +88,27 @@ func TestWhoReadsSlowlyHoldsNobodyUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			db := open(t, t.TempDir())
 			populated(t, db)
-			s := &slow{begun: make(chan struct{}), on: make(chan struct{})}
+			s := &slowReader{begun: make(chan struct{}), on: make(chan struct{})}
 			done := make(chan error, 1)
 			go func() { done <- read(db, s) }()
 			<-s.begun
-			if _, _, err := db.Compact(t.Context()); err != nil { // it waits for all views
+			if _, _, err := db.Compact(t.Context()); err != nil { // waits for all views
 				t.Fatal(err)
 			}
 			add(t, db, message(group, "later", "TOO LATE FOR IT"))
 			close(s.on)
 			if err := <-done; err != nil || s.got.Len() == 0 || bytes.Contains(s.got.Bytes(), []byte("TOO LATE")) {
-				t.Errorf("%d bytes, %v", s.got.Len(), err)
+				t.Errorf("unexpected: %d bytes, %v", s.got.Len(), err)
 			}
 			left, err := filepath.Glob(filepath.Join(filepath.Dir(db.engine.name), ".spool*"))
 			if err != nil || len(left) > 0 {
-				t.Errorf("%v is left, %v", left, err)
+				t.Errorf("files are left: %v, %v", left, err)
 			}
 		})
 	}
 }
 
-// TestOldUseIsPruned: and what is younger stays.
+// TestOldUseIsPruned: old usage records are pruned, newer ones stay.
 func TestOldUseIsPruned(t *testing.T) {
 	now := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 	db := openWith(t, t.TempDir(), Options{Clock: func() time.Time { return now }})
@@ -121,12 +121,12 @@ func TestOldUseIsPruned(t *testing.T) {
 	}
 	uses, err := db.Uses(t.Context(), "0000-00-00", "9999-99-99")
 	if err != nil || len(uses) != 1 || uses[0].Day != young {
-		t.Errorf("%+v, %v", uses, err)
+		t.Errorf("unexpected usage %+v, %v", uses, err)
 	}
 }
 
-// TestBeginningWhileForgetting: who begins while somebody is being forgotten, and
-// may have read what is still there, stores nothing of them, then or later.
+// TestBeginningWhileForgetting: a turn that begins while a user is being forgotten can store
+// nothing about them, then or later, because it may have read what was still there.
 func TestBeginningWhileForgetting(t *testing.T) {
 	db := open(t, t.TempDir())
 	populated(t, db)
@@ -140,60 +140,62 @@ func TestBeginningWhileForgetting(t *testing.T) {
 	}
 	meanwhile := epochs.With(t.Context(), db.Epoch())
 	for what, err := range map[string]error{
-		"of him":         put(meanwhile, jay),
-		"of his chat":    put(meanwhile, alone),
-		"below his chat": put(meanwhile, core.MustPath(alone.String()+"/1")),
-		"a fact of him": func() error {
+		"an item of the user":            put(meanwhile, jay),
+		"an item of the private chat":    put(meanwhile, alone),
+		"an item below the private chat": put(meanwhile, core.MustPath(alone.String()+"/1")),
+		"a fact about the user": func() error {
 			_, err := db.SaveFact(meanwhile, core.Fact{Text: "x", About: []core.Path{jay}})
 			return err
 		}(),
-		"a fact of his own": func() error {
+		"a fact from the private chat": func() error {
 			_, err := db.SaveFact(meanwhile, core.Fact{Text: "x", Origin: alone})
 			return err
 		}(),
 	} {
 		if !errors.Is(err, core.ErrForgotten) {
-			t.Errorf("%s while he is being forgotten: %v", what, err)
+			t.Errorf("%s during Forget: got %v, want ErrForgotten", what, err)
 		}
 	}
 	if err := put(meanwhile, group); err != nil || db.Forgotten(meanwhile, ann, group) {
-		t.Errorf("of others: %v", err)
+		t.Errorf("an item of others: unexpected error %v", err)
 	}
 	f.end()
 	if !db.Forgotten(meanwhile, jay) || !errors.Is(put(meanwhile, alone), core.ErrForgotten) {
-		t.Error("who began meanwhile may keep something of him afterwards")
+		t.Error("a turn that began during Forget can store something of the user afterwards")
 	}
 	now := epochs.With(t.Context(), db.Epoch())
 	if db.Forgotten(now, jay, alone) || put(now, jay) != nil {
-		t.Error("who begins afterwards may keep nothing of him")
+		t.Error("a turn that began after Forget cannot store anything of the user")
 	}
 }
 
-// quick is written to while the database is read.
-type quick struct {
+// directWriter is a writer that does not block, so that it is written to while the database is
+// read.
+type directWriter struct {
 	db   *DB
 	held bool
 }
 
-func (*quick) NonBlocking() {}
+func (*directWriter) NonBlocking() {}
 
-func (q *quick) Write(p []byte) (int, error) {
+func (q *directWriter) Write(p []byte) (int, error) {
 	q.held = q.held || boltOf(q.db).Stats().OpenTxN > 0
 	return len(p), nil
 }
 
-// TestExportAtOnce: who takes it at once needs no room on the disk.
+// TestExportAtOnce: an export to a writer that does not block needs no temporary file.
 func TestExportAtOnce(t *testing.T) {
 	db := open(t, t.TempDir())
 	populated(t, db)
-	add(t, db, message(group, "long", strings.Repeat("x", 10000))) // more than is gathered
-	q := &quick{db: db}
+	add(t, db, message(group, "long", strings.Repeat("x", 10000))) // more than the buffer holds
+	q := &directWriter{db: db}
 	if err := db.Export(t.Context(), q, core.Path{}); err != nil || !q.held {
-		t.Errorf("%v; read while it was written: %t", err, q.held)
+		t.Errorf("got error %v; written during the view: %t, want true", err, q.held)
 	}
 }
 
-// TestTracesThatStay: the log tells of them, unless the database is being closed.
+// TestTracesThatStay: a file that cannot be compacted is logged, unless the database is being
+// closed.
 func TestTracesThatStay(t *testing.T) {
 	dir := t.TempDir()
 	var log strings.Builder

@@ -15,12 +15,12 @@ import (
 	"synthbot/core"
 )
 
-// spoil overwrites a value with what nobody can read.
+// spoil overwrites a value with unreadable bytes.
 func spoil(t *testing.T, db *DB, bucket string, key []byte) {
 	t.Helper()
 	err := db.write(t.Context(), &job{run: func(t *tx) error {
 		if t.bucket(bucket).Get(key) == nil {
-			return fmt.Errorf("nothing stands at %q", key)
+			return fmt.Errorf("there is no value at %q", key)
 		}
 		t.bucket(bucket).Put(key, []byte{4, 0xff, 0xff})
 		return nil
@@ -30,12 +30,12 @@ func spoil(t *testing.T, db *DB, bucket string, key []byte) {
 	}
 }
 
-// TestAnUnreadableRecordBlocksNothing: a place goes on with the rest, and the record
-// is logged once. It stays, and a check finds it.
-func TestAnUnreadableRecordBlocksNothing(t *testing.T) {
+// TestUnreadableRecordIsSkipped: an unreadable record is skipped and logged once. It stays, and
+// Check reports it.
+func TestUnreadableRecordIsSkipped(t *testing.T) {
 	var log strings.Builder
 	logged := slog.New(slog.NewTextHandler(&log, nil))
-	db, err := Open(t.TempDir(), Options{Log: logged}) // not to be checked: it is damaged
+	db, err := Open(t.TempDir(), Options{Log: logged}) // Open instead of open, which would check the damaged file
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,14 +86,14 @@ func TestAnUnreadableRecordBlocksNothing(t *testing.T) {
 			want(t, "after", words(v.After(kitchen, 1, 9, nil)), []string{"3", "4"})
 			want(t, "recent", words(v.Recent(core.Path{}, 9, nil)), []string{"1", "3", "4"})
 			h, err := v.Head(kitchen)
-			if h.Last != 4 || h.Answered != 1 && h.Answered != 2 || err != nil { // 2, once that one is set aside
-				t.Errorf("head %+v, %v", h, err)
+			if h.Last != 4 || h.Answered != 1 && h.Answered != 2 || err != nil { // 2: already set aside
+				t.Errorf("unexpected head %+v, %v", h, err)
 			}
 			if _, ok, err := v.Entry(kitchen, "id2"); ok || err != nil {
-				t.Errorf("what cannot be read is there: %t, %v", ok, err)
+				t.Errorf("the unreadable entry was found: %t, %v", ok, err)
 			}
 			if s, err := v.State(kitchen); !s.IsZero() || err != nil {
-				t.Errorf("state %+v, %v", s, err)
+				t.Errorf("unexpected state %+v, %v", s, err)
 			}
 			records, err := v.Journal(turn)
 			var progress []core.Progress
@@ -127,14 +127,14 @@ func TestAnUnreadableRecordBlocksNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := strings.Count(log.String(), "is left out"); n < 5 || n > 12 {
-		t.Errorf("%d lines of log:\n%s", n, &log)
+		t.Errorf("unexpected: %d log lines:\n%s", n, &log)
 	}
-	saying(t, fmt.Errorf("%s", strings.ReplaceAll(fmt.Sprint(db.Check(t.Context())), "\n", " ")), "damaged", "broken fields")
+	checkError(t, fmt.Errorf("%s", strings.ReplaceAll(fmt.Sprint(db.Check(t.Context())), "\n", " ")), "damaged", "broken fields")
 }
 
-// TestWhatWaitsAndCannotBeReadIsSetAside: a place whose only waiting entry is
-// spoilt has nothing to wait for.
-func TestWhatWaitsAndCannotBeReadIsSetAside(t *testing.T) {
+// TestUnreadableWaitingEntryIsSetAside: a place whose only waiting entry is unreadable stops
+// waiting.
+func TestUnreadableWaitingEntryIsSetAside(t *testing.T) {
 	db, err := Open(t.TempDir(), Options{NoSync: true})
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +145,7 @@ func TestWhatWaitsAndCannotBeReadIsSetAside(t *testing.T) {
 	add(t, db, e)
 	spoil(t, db, bucketLog, seqKey(placeKey(kitchen), 1))
 	want(t, "due", len(dueIn(t, db, kitchen)), 0)
-	add(t, db, message(kitchen, "2", "y")) // the writer has set it aside by then
+	add(t, db, message(kitchen, "2", "y")) // this write also sets the entry aside
 	err = db.View(t.Context(), func(v core.View) error {
 		waiting, err := v.Waiting()
 		want(t, "waiting", len(waiting), 0)
@@ -160,9 +160,9 @@ func TestWhatWaitsAndCannotBeReadIsSetAside(t *testing.T) {
 	want(t, "due afterwards", len(dueIn(t, db, kitchen)), 1)
 }
 
-// TestAnUnreadableKeyBlocksNothing: whatever a bucket holds under a key that is none, or
-// of a length that is none, is left out, by all that goes through the bucket.
-func TestAnUnreadableKeyBlocksNothing(t *testing.T) {
+// TestUnreadableKeyIsSkipped: everything that reads a bucket skips keys and values of invalid form
+// or length.
+func TestUnreadableKeyIsSkipped(t *testing.T) {
 	db, err := Open(t.TempDir(), Options{Clock: func() time.Time { return day.AddDate(2, 0, 0) }})
 	if err != nil {
 		t.Fatal(err)
@@ -232,9 +232,9 @@ func TestAnUnreadableKeyBlocksNothing(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeWrittenFailsItsJob: alone, whatever else shares the transaction, and
-// nothing of it is kept.
-func TestWhatCannotBeWrittenFailsItsJob(t *testing.T) {
+// TestUnwritableJobFailsAlone: a job that cannot be written fails without the others in its
+// transaction, and nothing of it is stored.
+func TestUnwritableJobFailsAlone(t *testing.T) {
 	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
 		letGo := hold(db)
 		done := make(chan error, 2)
@@ -251,24 +251,24 @@ func TestWhatCannotBeWrittenFailsItsJob(t *testing.T) {
 		go func() { others <- commitN(db, 1) }()
 		synctest.Wait()
 		letGo()
-		saying(t, <-done, db.engine.name, bucketStates, "key too large")
+		checkError(t, <-done, db.engine.name, bucketStates, "key too large")
 		if err := <-others; err != nil {
 			t.Error(err)
 		}
 		holds(t, db, []int{1})
 		db.view(t.Context(), func(v *view) error {
 			if meta := v.bucket(bucketMeta); meta.Get([]byte("half")) != nil || meta.Get([]byte("whole")) != nil {
-				t.Error("a part of it is kept")
+				t.Error("a part of the failed job was stored")
 			}
 			return nil
 		})
 	})
 }
 
-// TestUnreadableRest: an id whose number is lost is known, a memory that cannot be read gets no
-// vector, one whose vector is of another length is found by words, and what was forgotten when
-// nobody knows stays forgotten.
-func TestUnreadableRest(t *testing.T) {
+// TestOtherUnreadableRecords: an id without its number is known, an unreadable memory gets no
+// vector, one with a vector of another length is found by words, and ids without a time stay
+// forgotten.
+func TestOtherUnreadableRecords(t *testing.T) {
 	l := &lexicon{}
 	bubble(t, Options{Log: slog.New(slog.DiscardHandler)}, func(t *testing.T, _ string, db *DB) {
 		add(t, db, message(group, "1", "x"), message(group, "2", "y"))
@@ -301,7 +301,7 @@ func TestUnreadableRest(t *testing.T) {
 		put(bucketVectors, vectors, whole[:len(whole)-1])
 		b := &core.Batch{Append: []core.Entry{message(group, "1", "again")}}
 		if commit(t, db, b); !b.Known[0] {
-			t.Error("an id before what cannot be read is not known")
+			t.Error("an id before an unreadable one is not known")
 		}
 		want(t, "found", recall(t, db, core.FactQuery{Text: "dog", See: []core.Path{group}}), []string{"jay has a dog"})
 		put(bucketVectors, vectors, whole)

@@ -12,7 +12,7 @@ import (
 	"synthbot/core"
 )
 
-// fixedEmbedding is an embedding that depends on its length alone.
+// fixedEmbedding returns an embedding that only depends on its length.
 func fixedEmbedding(length int) []float32 {
 	embedding := make([]float32, length)
 	state := uint32(length)
@@ -23,8 +23,7 @@ func fixedEmbedding(length int) []float32 {
 	return embedding
 }
 
-// TestVectorsAreStoredAsBefore: vectors and sketches of older files stay comparable
-// with new ones.
+// TestVectorsAreStoredAsBefore: vectors and sketches of older files can be compared with new ones.
 func TestVectorsAreStoredAsBefore(t *testing.T) {
 	for length, stored := range map[int]string{
 		1: "519e509a2eef", 2: "07535e7baba2", 7: "15e08f364222", 64: "80b6612ddae7", 100: "06208d8c73d0", 768: "70ba42f34454", 1024: "ad87ecb086d9", 1025: "e45c98c3e4c8", maxLength: "490fc7edb53c",
@@ -45,7 +44,7 @@ func TestVectorsAreStoredAsBefore(t *testing.T) {
 	want(t, "bits of a vector whose sums are often zero", ones, 0)
 }
 
-// TestBrokenVectors: what cannot have been written by encode is refused.
+// TestBrokenVectors: bytes that encode cannot have written are refused.
 func TestBrokenVectors(t *testing.T) {
 	vector := func(scale float32, length int) []byte {
 		b := binary.BigEndian.AppendUint32([]byte{1, 2, 3, 4}, math.Float32bits(scale))
@@ -63,7 +62,7 @@ func TestBrokenVectors(t *testing.T) {
 	} {
 		_, err := decodeVector(tc.stored, 1)
 		if (err == nil) != tc.ok || err != nil && !errors.Is(err, errFields) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: unexpected error %v", name, err)
 		}
 	}
 	long := make([]float32, maxLength+1)
@@ -76,16 +75,15 @@ func TestBrokenVectors(t *testing.T) {
 	want(t, "the longest embedding", ok, true)
 }
 
-// TestScaleThatIsNotANumber: it is refused, as others are that cannot be compared.
+// TestScaleThatIsNotANumber: a vector whose scale is NaN is refused.
 func TestScaleThatIsNotANumber(t *testing.T) {
 	b := binary.BigEndian.AppendUint32([]byte{1, 2, 3, 4}, math.Float32bits(float32(math.NaN())))
 	if _, err := decodeVector(append(b, 1), 1); !errors.Is(err, errFields) {
-		t.Errorf("%v, want %v", err, errFields)
+		t.Errorf("got %v, want %v", err, errFields)
 	}
 }
 
-// TestSketchesOfAPlace: each fact has one sketch, whatever the order in which they come
-// and go.
+// TestSketchesOfAPlace: each fact has one sketch, in whatever order facts come and go.
 func TestSketchesOfAPlace(t *testing.T) {
 	db := open(t, t.TempDir())
 	err := db.write(t.Context(), &job{run: func(t *tx) error {
@@ -118,13 +116,13 @@ func TestSketchesOfAPlace(t *testing.T) {
 		want(t, "facts", facts, []uint64{0, 3, 7, 60, 61})
 		want(t, "a sketch that was dropped", v.facts().sketchAt(group, 59), nil)
 		want(t, "bytes of the first chunk", len(v.bucket(bucketSketches).Get(chunkKey(group, 0))), 4*sketchBytes)
-		v.facts().sketches(topic, 0, modelTag("m", 0), func(fact uint64, _ []byte) { t.Errorf("fact %d in another place", fact) })
+		v.facts().sketches(topic, 0, modelTag("m", 0), func(fact uint64, _ []byte) { t.Errorf("unexpected fact %d in another place", fact) })
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = db.write(t.Context(), &job{run: func(t *tx) error { // without facts, these are faults
+	err = db.write(t.Context(), &job{run: func(t *tx) error { // Check would report vectors without facts
 		for _, fact := range []uint64{0, 3, 5, 7, 60, 61} {
 			t.facts().dropVector(group, fact)
 		}
@@ -136,25 +134,25 @@ func TestSketchesOfAPlace(t *testing.T) {
 	want(t, "chunks in the end", size(t, db, bucketSketches), 0)
 }
 
-// TestUsualLikeness: what is usual is worked out from the facts that are less like the
-// text, if there are enough of them.
+// TestUsualLikeness: the usual similarity is computed from the less similar facts, if there are
+// enough.
 func TestUsualLikeness(t *testing.T) {
 	var u baseline
 	u.counts[400], u.counts[512], u.counts[600] = 8, 8, 13
 	if u.compute(); u.threshold != 0 || u.spread != 0 {
-		t.Errorf("of %d facts: %v, %v", minForBaseline-1, u.threshold, u.spread)
+		t.Errorf("for %d facts: unexpected %v, %v", minForBaseline-1, u.threshold, u.spread)
 	}
 	u.counts[600]++
 	for rank, apart := range map[int]float64{0: 400, 7: 400, 8: 512, 15: 512, 16: 600, 29: 600, 30: 1024} {
 		if got, likeness := u.similarityAt(rank), math.Cos(math.Pi*apart/1024); math.Abs(got-likeness) > 1e-12 {
-			t.Errorf("rank %d: %v, want %v", rank, got, likeness)
+			t.Errorf("rank %d: got %v, want %v", rank, got, likeness)
 		}
 	}
 	u.compute()
 	near := func(what string, got, wanted float64) {
 		t.Helper()
 		if math.Abs(got-wanted) > 1e-6 {
-			t.Errorf("%s: %v, want %v", what, got, wanted)
+			t.Errorf("%s: got %v, want %v", what, got, wanted)
 		}
 	}
 	near("spread", u.spread, 0.392364)
@@ -174,7 +172,7 @@ func TestUsualLikeness(t *testing.T) {
 	near("a small part", narrow.scaled(narrow.threshold+0.05), 0.5)
 }
 
-// TestForemost: the first of many come out in order, and the others take no room.
+// TestForemost: the best of many are returned in order, and the others are not stored.
 func TestForemost(t *testing.T) {
 	const keep = 5
 	f := topN[int]{keep: keep, order: func(a, b int) int { return a - b }}
@@ -184,7 +182,7 @@ func TestForemost(t *testing.T) {
 		late := f.full && x >= f.all[keep-1]
 		f.add(x)
 		if len(f.all) >= 2*keep || late && len(f.all) > before || i >= 2*keep && !f.full {
-			t.Fatalf("after %d: %v", i+1, f.all)
+			t.Fatalf("unexpected after %d: %v", i+1, f.all)
 		}
 	}
 	want(t, "the first", f.take(), []int{0, 0, 0, 0, 1})
@@ -194,7 +192,7 @@ func TestForemost(t *testing.T) {
 	want(t, "of few", few.take(), []int{1, 2})
 }
 
-// TestStrangeKeys: a search passes over pairs that nobody can have written.
+// TestStrangeKeys: a search skips invalid pairs.
 func TestStrangeKeys(t *testing.T) {
 	db, err := Open(t.TempDir(), Options{NoSync: true})
 	if err != nil {
@@ -215,7 +213,7 @@ func TestStrangeKeys(t *testing.T) {
 		t.bucket(bucketSketches).Put(append(chunkKey(group, 0), 1), v.encodeSketch(2))
 		t.bucket(bucketSketches).Put(append(placeKey(group), 1), v.encodeSketch(3))
 		t.bucket(bucketSketches).Put(append(chunkKey(group, 0), 0), v.encodeSketch(2)[:40])
-		t.facts().putVector(group, 98, &v) // of no fact
+		t.facts().putVector(group, 98, &v) // a vector without a fact
 		return nil
 	}})
 	if err != nil {

@@ -18,18 +18,16 @@ import (
 	"synthbot/core/passage"
 )
 
-// Bounds of one step of large work, for which everybody who writes meanwhile waits.
+// Limits of one step of a long operation, for which other writers wait.
 const (
-	stepLooks = 15_000                // cursors that are made: one for each pair that is read or written
+	stepLooks = 15_000                // cursors: one for each pair that is read or written
 	stepPages = 1_000                 // pages that are written
-	stepTime  = 50 * time.Millisecond // of the processor
+	stepTime  = 50 * time.Millisecond // of CPU time
 )
 
-// TestWritersHardlyWait: whatever large is done, it is done in small steps. How long
-// somebody waits who writes meanwhile is logged, beside the same with plain bbolt in a
-// file of its own, which shows what is the disk's and the machine's, and beside the
-// processor's time of the longest step; -v shows it at the full size, and -huge takes ten
-// times as much.
+// TestWritersHardlyWait: long operations run in small steps. The log shows how long a writer and a
+// reader wait meanwhile, how long the same takes with plain bbolt in another file, and the CPU time
+// of the longest step. -v runs the full size, and -huge ten times as much.
 func TestWritersHardlyWait(t *testing.T) {
 	if watched {
 		t.Skip("skipped: the race detector changes what is measured")
@@ -80,7 +78,7 @@ func TestWritersHardlyWait(t *testing.T) {
 	} {
 		t.Run(large.name, func(t *testing.T) {
 			spent := time.Hour
-			for range 3 { // a busy machine makes some steps dearer
+			for range 3 { // retries, since a busy machine slows some steps
 				db := openWith(t, t.TempDir(), Options{Clock: func() time.Time { return day.Add(1000 * time.Hour) }})
 				large.fill(t, db)
 				boltOf(db).NoSync = coretest.Sample(0, 1) == 1
@@ -89,14 +87,14 @@ func TestWritersHardlyWait(t *testing.T) {
 				t.Logf("%6.0f ms; waits: writers %v, plain bbolt %v, readers %v; %d steps, at most %.1f ms of the processor, %d pages, %d looks",
 					ms(w.took), w.writes, w.plain, w.reads, s.n, ms(s.spent), s.pages, s.looks)
 				if s.looks > stepLooks || s.pages > stepPages {
-					t.Errorf("a step looks %d times and writes %d pages", s.looks, s.pages)
+					t.Errorf("a step makes %d cursors and writes %d pages, which is too much", s.looks, s.pages)
 				}
 				spent = min(spent, s.spent)
 				if spent <= stepTime {
 					return
 				}
 			}
-			t.Errorf("a step takes %v of the processor", spent)
+			t.Errorf("a step takes %v of CPU time, which is too much", spent)
 		})
 	}
 }
@@ -106,7 +104,7 @@ func compacted(ctx context.Context, db *DB) error {
 	return err
 }
 
-// wordy saves memories of many words each.
+// wordy saves n memories of many words.
 func wordy(t *testing.T, db *DB, n int) {
 	t.Helper()
 	for k := range n {
@@ -118,7 +116,7 @@ func wordy(t *testing.T, db *DB, n int) {
 	}
 }
 
-// readMany stores documents of ten passages, of many words each.
+// readMany stores n documents of ten passages.
 func readMany(ctx context.Context, db *DB, n int) error {
 	for k := range n {
 		d := passage.Document{Name: fmt.Sprint(k), Stamp: "1", Language: "en"}
@@ -136,7 +134,7 @@ func readMany(ctx context.Context, db *DB, n int) error {
 	return nil
 }
 
-// scattered adds a line by somebody in each of many places.
+// scattered adds a message of a user in each of n places.
 func scattered(t *testing.T, db *DB, n int, by core.Author) {
 	t.Helper()
 	b := &core.Batch{}
@@ -150,7 +148,7 @@ func scattered(t *testing.T, db *DB, n int, by core.Author) {
 	}
 }
 
-// moved moves many places, in some of which a turn runs.
+// moved moves n places, some with a running turn.
 func moved(t *testing.T, db *DB, n int) {
 	t.Helper()
 	scattered(t, db, n, core.Author{ID: "2000"})
@@ -171,15 +169,15 @@ func moved(t *testing.T, db *DB, n int) {
 	}
 }
 
-// stepsDone are the transactions of large work: how many, and the most that one did.
+// stepsDone are the number of steps of a long operation and the largest values of one.
 type stepsDone struct {
 	n            int
 	looks, pages int64
-	spent        time.Duration // of the processor, by the writer
+	spent        time.Duration // of CPU time, by the writer
 }
 
-// watchSteps notes the steps of large work from now on. The writer fills in what it
-// returns; that may be read when the work is done and somebody else has written.
+// watchSteps records the steps of long operations. The result may be read after the operation and
+// one more write.
 func watchSteps(db *DB) *stepsDone {
 	s := &stepsDone{}
 	current, large := 0, false
@@ -204,14 +202,13 @@ func watchSteps(db *DB) *stepsDone {
 			s.spent = max(s.spent, spentHere()-before)
 		})
 	}
-	_ = db.update(context.Background(), func(*tx) { db.writer.beforeJob = note }) // only the writer may
+	_ = db.update(context.Background(), func(*tx) { db.writer.beforeJob = note }) // only the writer may set it
 	return s
 }
 
-// spentHere is the processor's time that this thread has had; 0 where the system does
-// not say.
+// spentHere returns the CPU time of this thread, or 0 if unknown.
 func spentHere() time.Duration {
-	const thread = 1 // on Linux
+	const thread = 1 // RUSAGE_THREAD on Linux
 	var use syscall.Rusage
 	if syscall.Getrusage(thread, &use) != nil {
 		return 0
@@ -221,7 +218,7 @@ func spentHere() time.Duration {
 
 func ms(d time.Duration) float64 { return d.Seconds() * 1000 }
 
-// waited are durations, the longest last.
+// waited are sorted durations.
 type waited []time.Duration
 
 func (w waited) String() string {
@@ -236,9 +233,8 @@ type waiting struct {
 	took                 time.Duration
 }
 
-// waits measures how long somebody who writes and somebody who reads have to wait each
-// time while something large is done, and somebody who writes elsewhere. Less than the full
-// size needs the one who writes here alone.
+// waits measures how long single writes and reads, and a writer of another file, wait during a long
+// operation.
 func waits(t *testing.T, db *DB, do func() error) (w waiting) {
 	t.Helper()
 	stop := make(chan struct{})

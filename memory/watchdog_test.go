@@ -14,11 +14,11 @@ import (
 	"synthbot/core"
 )
 
-// blockable is a database whose writer blocks on jobs of some names, and what was
-// said to be stuck.
+// blockable is a database whose writer blocks on jobs with certain names, and which records the
+// jobs reported as stuck.
 type blockable struct {
 	*DB
-	block atomic.Pointer[string] // what the names begin with
+	block atomic.Pointer[string] // prefix of the names
 	free  chan struct{}
 	stuck chan string
 }
@@ -42,7 +42,7 @@ func openBlockable(t *testing.T, dir string) *blockable {
 	return b
 }
 
-// end lets the writer go on and closes the database.
+// end unblocks the writer and closes the database.
 func (b *blockable) end(t *testing.T) {
 	t.Helper()
 	b.block.Store(nil)
@@ -54,8 +54,8 @@ func (b *blockable) end(t *testing.T) {
 
 func ptr(s string) *string { return &s }
 
-// TestStuckJobIsSetAside: a job that blocks the writer is reported with its name, and
-// refused for a day after the third time; everything else goes on.
+// TestStuckJobIsSetAside: a job that blocks the writer is reported by name. After the third time it
+// is refused for a day, while everything else works.
 func TestStuckJobIsSetAside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -63,16 +63,16 @@ func TestStuckJobIsSetAside(t *testing.T) {
 			b := openBlockable(t, dir)
 			add(t, b.DB, message(kitchen, "", "hello"))
 			if got := b.RefusedJobs(); len(got) > 0 {
-				t.Errorf("set aside: %q", got)
+				t.Errorf("unexpected refused jobs: %q", got)
 			}
 			b.block.Store(ptr("forget"))
 			ctx, cancel := context.WithCancel(context.Background())
 			go b.Forget(ctx, kitchen)
 			if job := <-b.stuck; job != "forget "+kitchen.String() {
-				t.Errorf("stuck with %q", job)
+				t.Errorf("unexpected stuck job %q", job)
 			}
 			if err := pulse(b.DB); err == nil {
-				t.Error("a pulse beside a stuck job")
+				t.Error("Pulse succeeded beside a stuck job")
 			}
 			cancel()
 			synctest.Wait()
@@ -80,36 +80,36 @@ func TestStuckJobIsSetAside(t *testing.T) {
 		}
 		b := openBlockable(t, dir)
 		if err := b.Forget(t.Context(), kitchen); !errors.Is(err, ErrRefused) {
-			t.Errorf("forget: %v", err)
+			t.Errorf("forgetting: unexpected error %v", err)
 		}
 		if err := b.Forget(t.Context(), alone); err != nil {
-			t.Errorf("forget another place: %v", err)
+			t.Errorf("forgetting another place: unexpected error %v", err)
 		}
 		if _, err := os.Stat(b.engine.name + stuckSuffix); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("the names of jobs stay when somebody is forgotten: %v", err)
+			t.Errorf("Forget kept the names of jobs: %v", err)
 		}
 		if err := b.writer.addBlocked("another job"); err != nil {
 			t.Fatal(err)
 		}
 		add(t, b.DB, message(kitchen, "", "and more"))
 		if err := pulse(b.DB); err != nil {
-			t.Errorf("pulse: %v", err)
+			t.Errorf("Pulse: unexpected error %v", err)
 		}
 		time.Sleep(stuckAge + time.Second)
 		if err := b.Forget(t.Context(), kitchen); err != nil {
-			t.Errorf("forget on the next day: %v", err)
+			t.Errorf("forgetting on the next day: unexpected error %v", err)
 		}
 		b.end(t)
 		b = openBlockable(t, dir)
 		if _, err := os.Stat(b.engine.name + stuckSuffix); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("the count stays: %v", err)
+			t.Errorf("the count was not reset: %v", err)
 		}
 		b.end(t)
 	})
 }
 
-// TestNobodyRepeatsWhatIsSetAside: an event that is refused is one that can never be
-// taken in, and a turn whose records are refused can end without them.
+// TestNobodyRepeatsWhatIsSetAside: a refused event counts as permanently invalid, and a turn whose
+// records are refused can end without them.
 func TestNobodyRepeatsWhatIsSetAside(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
@@ -135,12 +135,12 @@ func TestNobodyRepeatsWhatIsSetAside(t *testing.T) {
 		"an answer's end": {Journal: []core.Record{opening}, Append: []core.Entry{message(kitchen, "3", "bye")}, Answered: []core.TurnID{turn}},
 	} {
 		if err := db.Commit(t.Context(), b); !errors.Is(err, ErrRefused) || !errors.Is(err, core.ErrBadEvent) {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: unexpected error %v", what, err)
 		}
 	}
 	add(t, db, message(kitchen, "4", "another one"))
 	if err := db.Commit(t.Context(), &core.Batch{Answered: []core.TurnID{turn}}); err != nil {
-		t.Errorf("the end of the turn alone: %v", err)
+		t.Errorf("the end of the turn alone: unexpected error %v", err)
 	}
 }
 
@@ -150,12 +150,11 @@ func pulse(db *DB) error {
 	return db.Pulse(ctx)
 }
 
-// TestLongWorkIsNotStuck: the disk may take much longer than a job, and a queue that
-// is never empty is progress.
+// TestLongWorkIsNotStuck: a slow disk and a queue that is never empty do not count as a stuck job.
 func TestLongWorkIsNotStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openBlockable(t, t.TempDir())
-		d := faulty(t, b.DB)
+		d := interceptWrites(t, b.DB)
 		d.onWrite(func(buf []byte, at int64) (int, error) {
 			if isMeta(at) {
 				time.Sleep(4 * time.Minute)
@@ -166,11 +165,11 @@ func TestLongWorkIsNotStuck(t *testing.T) {
 		go func() { done <- commitN(b.DB, 1) }()
 		synctest.Wait()
 		if err := pulse(b.DB); err != nil {
-			t.Errorf("pulse beside a slow disk: %v", err)
+			t.Errorf("Pulse with a slow disk: unexpected error %v", err)
 		}
 		time.Sleep(patience)
 		if err := pulse(b.DB); err == nil || !strings.Contains(err.Error(), "the disk has been busy for") {
-			t.Errorf("pulse beside a disk that does not answer: %v", err)
+			t.Errorf("Pulse with a hanging disk: unexpected error %v", err)
 		}
 		if err := <-done; err != nil {
 			t.Error(err)
@@ -186,14 +185,14 @@ func TestLongWorkIsNotStuck(t *testing.T) {
 		}
 		select {
 		case job := <-b.stuck:
-			t.Errorf("stuck with %q", job)
+			t.Errorf("unexpected stuck job %q", job)
 		default:
 		}
 		b.end(t)
 	})
 }
 
-// TestPulseCommits: a pulse needs a transaction that commits.
+// TestPulseCommits: Pulse commits a transaction.
 func TestPulseCommits(t *testing.T) {
 	db := open(t, t.TempDir())
 	before := transactions(t, db)
@@ -203,16 +202,16 @@ func TestPulseCommits(t *testing.T) {
 	if transactions(t, db) == before {
 		t.Error("nothing was committed")
 	}
-	d := faulty(t, db)
+	d := interceptWrites(t, db)
 	d.onWrite(func([]byte, int64) (int, error) { return 0, os.ErrPermission })
 	if err := pulse(db); err == nil || errors.Is(err, core.ErrFull) {
-		t.Errorf("with a disk that cannot be written: %v", err)
+		t.Errorf("Pulse with a failing disk: unexpected error %v", err)
 	}
 	d.onWrite(nil)
 }
 
-// TestWhenAJobIsStuck: neither earlier than it may be, nor much later, nor because of
-// what came before.
+// TestWhenAJobIsStuck: a job is reported when its time is up, not earlier or much later, whatever
+// ran before it.
 func TestWhenAJobIsStuck(t *testing.T) {
 	for _, slow := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -220,7 +219,7 @@ func TestWhenAJobIsStuck(t *testing.T) {
 			var w watch
 			stuck := make(chan string, 2)
 			go w.run(t.Context(), patience, func(job string) { stuck <- job })
-			time.Sleep(20 * patience) // nothing to do is not stuck
+			time.Sleep(20 * patience) // an idle writer is not stuck
 			for range 30 {
 				time.Sleep(patience / 2)
 				w.set(work{job: "before", busy: true})
@@ -235,7 +234,7 @@ func TestWhenAJobIsStuck(t *testing.T) {
 				limit *= slowFactor
 			}
 			if took := time.Since(last); took < limit || took > limit+2*patience/watchTicks {
-				t.Errorf("slow %t: noticed after %v, want %v", slow, took, limit)
+				t.Errorf("slow %t: reported after %v, want %v", slow, took, limit)
 			}
 			time.Sleep(20 * limit)
 			want(t, "reports", len(stuck), 0)
@@ -254,7 +253,7 @@ func TestWhenAJobIsStuck(t *testing.T) {
 	})
 }
 
-// TestStuckByDefault: the writer is watched with a patience of its own.
+// TestStuckByDefault: the writer is watched with a default patience.
 func TestStuckByDefault(t *testing.T) {
 	dir := t.TempDir()
 	open(t, dir).Close()
@@ -268,7 +267,7 @@ func TestStuckByDefault(t *testing.T) {
 		go db.write(t.Context(), &job{run: func(*tx) error { <-free; return nil }, name: "mine"})
 		want(t, "the job", <-stuck, "mine")
 		if took := time.Since(began); took < patience || took > patience+2*patience/watchTicks {
-			t.Errorf("noticed after %v, want %v", took, patience)
+			t.Errorf("reported after %v, want %v", took, patience)
 		}
 		blamed, err := db.writer.blockedJobs()
 		want(t, "noted", blamed, map[string]blockCount{"mine": {Times: 1, Last: time.Now()}})
@@ -281,8 +280,8 @@ func TestStuckByDefault(t *testing.T) {
 	})
 }
 
-// TestNobodyHearsOfAStuckJob: without anybody to report to, nothing happens.
-func TestNobodyHearsOfAStuckJob(t *testing.T) {
+// TestStuckJobWithoutReport: without a function to report to, a stuck job is ignored.
+func TestStuckJobWithoutReport(t *testing.T) {
 	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
 		slow := &job{run: func(*tx) error { time.Sleep(3 * patience); return nil }, name: "slow"}
 		if err := db.write(t.Context(), slow); err != nil {
@@ -296,8 +295,8 @@ func TestNobodyHearsOfAStuckJob(t *testing.T) {
 	})
 }
 
-// TestFileOfBlockedJobs: old counts are dropped, refused jobs have a time, and a store
-// starts even if the file cannot be read.
+// TestFileOfBlockedJobs: old counts are dropped, refusals end, and a store starts even if the file
+// cannot be read.
 func TestFileOfBlockedJobs(t *testing.T) {
 	dir := t.TempDir()
 	now := day
@@ -319,10 +318,10 @@ func TestFileOfBlockedJobs(t *testing.T) {
 		return db.writer.runJob(&tx{now: now}, &job{name: "often", run: func(*tx) error { return nil }})
 	}
 	if err := run(now); err != nil {
-		t.Errorf("a day later: %v", err)
+		t.Errorf("a day later: unexpected error %v", err)
 	}
 	if err := run(now.Add(-1)); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "often") {
-		t.Errorf("before: %v", err)
+		t.Errorf("just before: unexpected error %v", err)
 	}
 	db.Close()
 	now = now.Add(1)
@@ -340,7 +339,7 @@ func TestFileOfBlockedJobs(t *testing.T) {
 	with.Log = slog.New(slog.NewTextHandler(&log, nil))
 	db = openWith(t, dir, with)
 	if err := db.writer.addBlocked("new"); err == nil {
-		t.Error("a file that cannot be read was replaced")
+		t.Error("an unreadable file was replaced")
 	}
 	want(t, "the log tells of it", strings.Contains(log.String(), "the list of jobs that blocked the database cannot be read"), true)
 	if err := os.Remove(db.engine.name + stuckSuffix); err != nil {
@@ -356,14 +355,14 @@ func TestFileOfBlockedJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if db.Forget(t.Context(), kitchen) == nil || db.writer.addBlocked("new") == nil {
-		t.Error("a file that cannot be written is no error")
+		t.Error("a file that cannot be written caused no error")
 	}
 	if err := os.RemoveAll(db.engine.name + stuckSuffix); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestNamesOfJobs: an admin learns from them what blocks the writer.
+// TestNamesOfJobs: the names of jobs tell an admin what blocks the writer.
 func TestNamesOfJobs(t *testing.T) {
 	turn := core.TurnID{Path: kitchen, Seq: 7}
 	said := message(kitchen, "42", "hello")
@@ -391,8 +390,8 @@ func TestNamesOfJobs(t *testing.T) {
 	want(t, "called", called, []string{"work on 5", "own"})
 }
 
-// TestPulseGivesUp: a pulse that the writer does not come to is withdrawn and names the
-// job; one of a closed database fails at once.
+// TestPulseGivesUp: a pulse that the writer does not reach is withdrawn and names the blocking job.
+// On a closed database it fails at once.
 func TestPulseGivesUp(t *testing.T) {
 	db := open(t, t.TempDir())
 	busy, free := make(chan struct{}), make(chan struct{})
@@ -412,6 +411,6 @@ func TestPulseGivesUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := db.Pulse(t.Context()); !errors.Is(err, core.ErrClosed) {
-		t.Errorf("%v, want core.ErrClosed", err)
+		t.Errorf("got %v, want core.ErrClosed", err)
 	}
 }

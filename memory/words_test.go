@@ -10,7 +10,7 @@ import (
 	"synthbot/core"
 )
 
-// TestTerms: the terms of texts are in the file, so they stay as they are.
+// TestTerms: the terms of texts are stored in the file, so they must not change.
 func TestTerms(t *testing.T) {
 	for _, tc := range []struct{ language, text, terms string }{
 		{"", "The dogs, the DOGS: 2 dogs!", "the dogs 2"},
@@ -43,12 +43,12 @@ func TestTerms(t *testing.T) {
 		{"", "—…!", ""},
 	} {
 		if got := strings.Join(terms(tc.text, tc.language), " "); got != tc.terms {
-			t.Errorf("%s %q: %q, want %q", tc.language, tc.text, got, tc.terms)
+			t.Errorf("%s %q: got %q, want %q", tc.language, tc.text, got, tc.terms)
 		}
 	}
 }
 
-// TestTermsAreBounded: of long words and long texts only a part is looked at.
+// TestTermsAreBounded: only a part of long words and texts is used.
 func TestTermsAreBounded(t *testing.T) {
 	for text, length := range map[string]int{
 		strings.Repeat("x", maxWord): maxWord, strings.Repeat("x", maxWord+1): maxWord,
@@ -56,7 +56,7 @@ func TestTermsAreBounded(t *testing.T) {
 	} {
 		got := terms(text, "")
 		if len(got) != 1 || len(got[0]) != length || !utf8.ValidString(got[0]) {
-			t.Errorf("%q of %d bytes: %q", text, len(text), got)
+			t.Errorf("%q of %d bytes: unexpected terms %q", text, len(text), got)
 		}
 	}
 	var words, signs strings.Builder
@@ -71,7 +71,8 @@ func TestTermsAreBounded(t *testing.T) {
 	}
 }
 
-// TestTermsOfAFact: the terms of a fact are in the file, so they stay as they are; others may join them.
+// TestTermsOfAFact: the terms of a fact are stored in the file, so they must not change; new ones
+// may be added.
 func TestTermsOfAFact(t *testing.T) {
 	f := core.Fact{
 		Text: "Jay's dogs run", Language: "en", Topic: " Pets ", Tags: []string{" Animals ", "dogs"}, About: []core.Path{jay, ann},
@@ -87,14 +88,14 @@ func TestTermsOfAFact(t *testing.T) {
 	want(t, "the same topic", topicTerm(same), topicTerm(f))
 	same.About = same.About[:1]
 	if sameTerm(same) == sameTerm(f) || topicTerm(same) == topicTerm(f) {
-		t.Error("a fact about somebody else says the same")
+		t.Error("a fact about another user has the same terms")
 	}
 	plain := factTerms(&core.Fact{Text: "tea"})
 	want(t, "terms of a fact without a topic", len(plain), 3)
 }
 
-// TestQueryWords: a question is asked in the words of its own language, or of all that
-// are known, and is not endless.
+// TestQueryWords: a query is split by the words of its language, or of all known languages, and its
+// length is limited.
 func TestQueryWords(t *testing.T) {
 	for _, tc := range []struct{ language, text, words, asked string }{
 		{"en", "running dogs", "run dog running dogs", "[0 1 0 1]"},

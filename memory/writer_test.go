@@ -15,16 +15,16 @@ import (
 	"synthbot/core"
 )
 
-// hold keeps the writer busy until it is let go, so that a crowd can gather.
+// hold blocks the writer until letGo is called, so that jobs queue up.
 func hold(db *DB) (letGo func()) {
 	busy, free := make(chan struct{}), make(chan struct{})
-	begun := sync.OnceFunc(func() { close(busy) }) // what fails with it makes it run again
+	begun := sync.OnceFunc(func() { close(busy) }) // the job runs again if another one fails
 	go db.write(context.Background(), &job{run: func(*tx) error { begun(); <-free; return nil }})
 	<-busy
 	return sync.OnceFunc(func() { close(free) })
 }
 
-// boltTransaction is what tests use of a bbolt.Tx.
+// boltTransaction is the part of bbolt.Tx that tests use.
 type boltTransaction interface {
 	ID() int
 	DeleteBucket(name []byte) error
@@ -33,7 +33,7 @@ type boltTransaction interface {
 	Check(...bbolt.CheckOption) <-chan error
 }
 
-// boltBucket counts what a bucket holds.
+// boltBucket returns the statistics of a bucket.
 func boltBucket(v *view, name string) interface{ Stats() bbolt.BucketStats } {
 	return v.bucket(name).Bucket.(interface{ Stats() bbolt.BucketStats })
 }
@@ -42,7 +42,7 @@ func boltTx(t *tx) boltTransaction {
 	return t.Tx.(boltTransaction)
 }
 
-// transactions counts the commits that a database has seen.
+// transactions returns the number of commits of a database.
 func transactions(t testing.TB, db *DB) (id int) {
 	t.Helper()
 	if err := db.view(context.Background(), func(v *view) error { id = boltTx(&v.tx).ID(); return nil }); err != nil {
@@ -51,7 +51,7 @@ func transactions(t testing.TB, db *DB) (id int) {
 	return id
 }
 
-func TestACrowdSharesACommit(t *testing.T) {
+func TestJobsShareACommit(t *testing.T) {
 	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
 		before := transactions(t, db)
 		letGo := hold(db)
@@ -63,7 +63,7 @@ func TestACrowdSharesACommit(t *testing.T) {
 		letGo()
 		all.Wait()
 		if n := transactions(t, db) - before; n != 1 {
-			t.Errorf("200 batches took %d commits, want that of the holder", n)
+			t.Errorf("200 batches took %d commits, want only that of hold", n)
 		}
 	})
 }
@@ -81,7 +81,7 @@ func TestAFailingJobFailsAlone(t *testing.T) {
 			want error
 		}{
 			{func(*tx) error { return mine }, mine},
-			{func(*tx) error { panic("of mine") }, core.ErrDamaged},
+			{func(*tx) error { panic("in a job") }, core.ErrDamaged},
 			{func(t *tx) error {
 				b := &core.Batch{Append: []core.Entry{message(kitchen, "half", "half")}}
 				w, _ := prepareBatch(b)
@@ -90,7 +90,7 @@ func TestAFailingJobFailsAlone(t *testing.T) {
 		} {
 			all.Go(func() {
 				if err := db.write(context.Background(), &job{run: bad.run}); !errors.Is(err, bad.want) {
-					t.Errorf("bad job %d: %v, want %v", i, err, bad.want)
+					t.Errorf("bad job %d: got %v, want %v", i, err, bad.want)
 				}
 			})
 		}
@@ -103,16 +103,15 @@ func TestAFailingJobFailsAlone(t *testing.T) {
 				t.Errorf("%d entries, %v, want 30", len(got), err)
 			}
 			if _, ok, _ := v.Entry(kitchen, "half"); ok {
-				t.Error("the job that failed left something behind")
+				t.Error("the failed job left something in the file")
 			}
 			return nil
 		})
 	})
 }
 
-// TestLateOnesJoin: a job that comes while the transaction of others runs is
-// written with it, and fails alone if it breaks it.
-func TestLateOnesJoin(t *testing.T) {
+// TestLateJobsJoin: a job that arrives during a transaction is written with it, and fails alone.
+func TestLateJobsJoin(t *testing.T) {
 	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
 		before := transactions(t, db)
 		letGo := hold(db)
@@ -133,14 +132,14 @@ func TestLateOnesJoin(t *testing.T) {
 		all.Go(func() { add(t, db, message(kitchen, "late", "x")) })
 		all.Go(func() {
 			if err := db.write(t.Context(), &job{run: func(*tx) error { return mine }}); !errors.Is(err, mine) {
-				t.Errorf("%v, want %v", err, mine)
+				t.Errorf("got %v, want %v", err, mine)
 			}
 		})
 		synctest.Wait()
 		close(free)
 		all.Wait()
 		if n := transactions(t, db) - before; n != 1 {
-			t.Errorf("%d commits, want that of the holder", n)
+			t.Errorf("%d commits, want only that of hold", n)
 		}
 		db.view(t.Context(), func(v *view) error {
 			if got, err := v.Last(kitchen, 10); err != nil || len(got) != 4 {
@@ -169,20 +168,20 @@ func TestAWaitingBatchIsWithdrawn(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		if err := <-answers; !errors.Is(err, context.Canceled) {
-			t.Errorf("%v, want context.Canceled", err)
+			t.Errorf("got %v, want context.Canceled", err)
 		}
 		letGo()
 		db.view(t.Context(), func(v *view) error {
 			if got, err := v.Last(kitchen, 9); err != nil || len(got) != 0 {
-				t.Errorf("%v, %v: the batch was written", got, err)
+				t.Errorf("the withdrawn batch was written: %v, %v", got, err)
 			}
 			return nil
 		})
 	})
 }
 
-// TestABatchThatIsBeingWrittenIsWaitedFor: an error would say that nothing was
-// written.
+// TestABatchThatIsBeingWrittenIsWaitedFor: Commit waits for a batch that is being written although
+// its context has ended, since an error would mean that nothing was written.
 func TestABatchThatIsBeingWrittenIsWaitedFor(t *testing.T) {
 	db := open(t, t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
@@ -192,27 +191,27 @@ func TestABatchThatIsBeingWrittenIsWaitedFor(t *testing.T) {
 		return nil
 	}}
 	if err := db.write(ctx, j); err != nil {
-		t.Errorf("%v, though it was written", err)
+		t.Errorf("got error %v although the batch was written", err)
 	}
 }
 
 func TestAPanicInAViewIsAnError(t *testing.T) {
 	db := openWith(t, t.TempDir(), Options{Log: slog.New(slog.DiscardHandler)})
-	err := db.View(t.Context(), func(core.View) error { panic("of the caller") })
-	if err == nil || !strings.Contains(err.Error(), "of the caller") || errors.Is(err, core.ErrDamaged) {
-		t.Errorf("%v", err)
+	err := db.View(t.Context(), func(core.View) error { panic("in the caller") })
+	if err == nil || !strings.Contains(err.Error(), "in the caller") || errors.Is(err, core.ErrDamaged) {
+		t.Errorf("unexpected error %v", err)
 	}
 	add(t, db, message(kitchen, "1", "works still"))
 }
 
-func TestAViewIsOverWhenItIs(t *testing.T) {
+func TestViewCannotBeUsedLater(t *testing.T) {
 	db := open(t, t.TempDir())
 	var kept core.View
 	if err := db.View(t.Context(), func(v core.View) error { kept = v; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := kept.Last(kitchen, 1); !errors.Is(err, errEnded) {
-		t.Errorf("%v, want %v", err, errEnded)
+		t.Errorf("got %v, want %v", err, errEnded)
 	}
 }
 
@@ -225,18 +224,18 @@ func TestTheCleanFlag(t *testing.T) {
 		return !db.writer.inUse
 	}
 	if open(t, dir).Close(); !clean() {
-		t.Error("closed in order, but unclean")
+		t.Error("closed cleanly, but marked as unclean")
 	}
 	db := open(t, dir)
 	add(t, db, message(kitchen, "1", "x"))
 	db.view(t.Context(), func(v *view) error {
 		if v.bucket(bucketMeta).Get([]byte(metaClean)) != nil {
-			t.Error("clean while it is written")
+			t.Error("marked as clean during a write")
 		}
 		return nil
 	})
 	if db.Close(); !clean() {
-		t.Error("closed in order after writing, but unclean")
+		t.Error("closed cleanly after a write, but marked as unclean")
 	}
 }
 
@@ -258,15 +257,15 @@ func TestReactionsAreBounded(t *testing.T) {
 	db.view(t.Context(), func(v *view) error {
 		l, ok := v.entry(place{path: kitchen, key: placeKey(kitchen)}, 1)
 		if !ok || len(l.Reactions) != maxReactions || len(l.reactors) != maxReactors {
-			t.Errorf("%d reactions by %d people", len(l.Reactions), len(l.reactors))
+			t.Errorf("unexpected: %d reactions by %d users", len(l.Reactions), len(l.reactors))
 		}
 		return nil
 	})
 }
 
-// TestUseRides: a count starts no transaction of its own while one comes soon, and
-// is written a moment later all the same.
-func TestUseRides(t *testing.T) {
+// TestUseJoinsACommit: a usage record is written with the next transaction if one comes soon, and
+// otherwise a moment later.
+func TestUseJoinsACommit(t *testing.T) {
 	db := open(t, t.TempDir())
 	use := Use{Day: "2026-11-20", Person: core.MustPath("room/kitchen"), Engine: "e", Calls: 1}
 	before := transactions(t, db)
@@ -278,20 +277,20 @@ func TestUseRides(t *testing.T) {
 			t.Fatal(err)
 		}
 	default:
-		t.Error("the count did not come with the message")
+		t.Error("the use was not written with the message")
 	}
 	if n := transactions(t, db) - before; n != 1 {
-		t.Errorf("%d transactions, want one", n)
+		t.Errorf("%d transactions, want 1", n)
 	}
 	if err := <-db.AddUse(use); err != nil {
 		t.Fatal(err)
 	}
 	if uses, err := db.Uses(t.Context(), use.Day, use.Day); err != nil || len(uses) != 1 || uses[0].Calls != 2 {
-		t.Errorf("%v, %v", uses, err)
+		t.Errorf("unexpected usage %v, %v", uses, err)
 	}
 }
 
-// waitingJobs is how many jobs wait for the writer.
+// waitingJobs returns how many jobs wait for the writer.
 func waitingJobs(db *DB) int {
 	db.queue.mu.Lock()
 	defer db.queue.mu.Unlock()

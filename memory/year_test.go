@@ -11,12 +11,12 @@ import (
 	"synthbot/memory/bolt"
 )
 
-// TestYear is a year of a busy server, 3.65 million messages, with -huge: how much of the
-// file each takes beside its text, how long the start takes, and how much longer commits take
-// while the file is backed up; -v shows it.
+// TestYear measures a year of a busy server, 3.65 million messages, with -huge: how much of the
+// file each message takes besides its text, how long the start takes, and how much longer commits
+// take than usual during a backup. -v shows the results.
 func TestYear(t *testing.T) {
 	if !*huge {
-		t.Skip("it takes minutes; -huge runs it")
+		t.Skip("takes minutes; run it with -huge")
 	}
 	const n = 3_650_000
 	db := stock(t, n)

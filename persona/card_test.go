@@ -44,12 +44,12 @@ func TestCards(t *testing.T) {
 			}
 			p, err := Load(write(t, "card", string(data)))
 			if err != nil {
-				t.Errorf("%s as %s: %v", name, kind, err)
+				t.Errorf("%s as %s: unexpected error %v", name, kind, err)
 				continue
 			}
 			got := p.For("Jay")
 			if strings.Join(strings.Fields(got.Text), " ") != tc.text || got.Greeting != tc.greeting {
-				t.Errorf("%s as %s: %q, %q", name, kind, got.Text, got.Greeting)
+				t.Errorf("%s as %s: unexpected text %q or greeting %q", name, kind, got.Text, got.Greeting)
 			}
 		}
 	}
@@ -71,11 +71,11 @@ func TestBook(t *testing.T) {
 	p, err = Parse("card", []byte(cardV3))
 	if err != nil || len(p.Book.Entries) == 0 || !p.Book.Entries[0].Regex || !p.Book.Entries[0].Constant ||
 		!p.Book.Entries[0].Enabled {
-		t.Errorf("v3 book %+v, %v", p.Book, err)
+		t.Errorf("unexpected v3 book %+v, %v", p.Book, err)
 	}
 }
 
-// TestBookByNumber: entries may be an object, as in world books.
+// TestBookByNumber: the entries of a book may be an object, as in world books.
 func TestBookByNumber(t *testing.T) {
 	card := func(book string) string {
 		return `{"spec":"chara_card_v2","data":{"name":"Mira","character_book":` + book + `}}`
@@ -94,21 +94,21 @@ func TestBookByNumber(t *testing.T) {
 	}
 	for _, none := range []string{`null`, `{}`, `{"entries":[]}`, `{"entries":{}}`, `{"entries":null}`} {
 		if p, err := Parse("card", []byte(card(none))); err != nil || len(p.Book.Entries) > 0 {
-			t.Errorf("%s: %+v, %v", none, p, err)
+			t.Errorf("%s: unexpected persona %+v, %v", none, p, err)
 		}
 	}
 	for _, bad := range []string{`"lore"`, `[1]`, `{"entries":"many"}`, `{"entries":5}`} {
 		if _, err := Parse("card", []byte(card(bad))); err == nil || !strings.Contains(err.Error(), "character_book") {
-			t.Errorf("%s: %v", bad, err)
+			t.Errorf("%s: unexpected error %v", bad, err)
 		}
 	}
 }
 
-// TestStartIsNotSent: the mark that cards put before each example is for programs.
+// TestStartIsNotSent: the mark <START> that cards put before each example dialogue is removed.
 func TestStartIsNotSent(t *testing.T) {
 	p := &Persona{Name: "Mira", ExampleDialogue: "<START>\n{{user}}: Hi\n{{char}}: Ahoy\n\n<start>{{user}}: Bye\n"}
 	if got, want := p.For("Ann").Dialogue, "Ann: Hi\nMira: Ahoy\n\nAnn: Bye"; got != want {
-		t.Errorf("%q, want %q", got, want)
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
@@ -116,19 +116,19 @@ func TestPNGPrefersV3(t *testing.T) {
 	data := picture(cardChunk("tEXt", "chara", cardV2), cardChunk("tEXt", "ccv3", cardV3))
 	p, err := Parse("card", data)
 	if err != nil || p.Name != "Mira Delgado" {
-		t.Errorf("read %+v, %v", p, err)
+		t.Errorf("unexpected persona %+v, %v", p, err)
 	}
 	data = picture(cardChunk("tEXt", "ccv3", "{broken"), cardChunk("tEXt", "Chara", cardV2))
 	p, err = Parse("card", data)
 	if err != nil || p.Name != "Mira" {
-		t.Errorf("beside a broken ccv3: %+v, %v", p, err)
+		t.Errorf("with a broken ccv3 chunk: unexpected persona %+v, %v", p, err)
 	}
 }
 
 func TestBadPNG(t *testing.T) {
 	good := picture(cardChunk("tEXt", "chara", cardV1))
 	flipped := bytes.Clone(good)
-	flipped[len(pngSignature)+25+20] ^= 1 // inside of the text
+	flipped[len(pngSignature)+25+20] ^= 1 // within the text
 	endless := bytes.Clone(good)
 	binary.BigEndian.PutUint32(endless[len(pngSignature)+25:], 0xffffffff)
 	for name, tc := range map[string]struct {
@@ -154,16 +154,17 @@ func TestBadPNG(t *testing.T) {
 		"empty in both": {picture(cardChunk("tEXt", "chara", "[]"), cardChunk("tEXt", "ccv3", "1")), "ccv3 text"},
 	} {
 		if p, err := Parse("x.png", tc.data); err == nil || !strings.Contains(err.Error(), tc.want) || !strings.HasPrefix(err.Error(), "x.png: ") {
-			t.Errorf("%s: %+v, %v; want an error with %q", name, p, err, tc.want)
+			t.Errorf("%s: got %+v, %v; want an error with %q", name, p, err, tc.want)
 		}
 	}
 }
 
-// TestPicture: the picture has no texts, and is not so large that a browser suffers.
+// TestPicture: the picture has no text chunks, and huge pictures are refused because browsers
+// cannot show them.
 func TestPicture(t *testing.T) {
 	got, err := Picture(picture(cardChunk("tEXt", "chara", cardV1), pngChunk("gAMA", []byte{0, 0, 0, 1})))
 	if err != nil || !bytes.Equal(got, picture(pngChunk("gAMA", []byte{0, 0, 0, 1}))) {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("unexpected picture %q, %v", got, err)
 	}
 	wide := picture()
 	header := pngChunk("IHDR", []byte{0, 0, 0, 1, 0, 0, 0x10, 1, 8, 0, 0, 0, 0})
@@ -178,19 +179,18 @@ func TestPicture(t *testing.T) {
 		"twice": {slices.Insert(picture(), len(picture()[:len(pngSignature)+25]), pngChunk("IHDR", []byte{0, 0, 0, 1, 0, 0, 0, 1, 8, 0, 0, 0, 0})...), "does not come first"},
 	} {
 		if _, err := Picture(tc.data); err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: unexpected error %v", name, err)
 		}
 	}
 }
 
-// TestBombIsNotUnpacked holds that reading stops at the limit: the checksum at
-// the end, which is wrong, is never come to.
+// TestBombIsNotUnpacked: decompression stops at the limit, before the wrong checksum at the end.
 func TestBombIsNotUnpacked(t *testing.T) {
 	text := packed(strings.Repeat("A", maxText+5000))
 	text[len(text)-1] ^= 1
 	_, err := Parse("x.png", picture(pngChunk("zTXt", fmt.Appendf(nil, "chara\x00\x00%s", text))))
 	if err == nil || !strings.Contains(err.Error(), "larger than 8388608 bytes") {
-		t.Errorf("error %v", err)
+		t.Errorf("unexpected error %v", err)
 	}
 }
 
@@ -201,7 +201,7 @@ func TestLongCardIsCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := utf8.RuneCountInString(p.Profile); n != maxField || !strings.HasSuffix(p.Profile, "…") || utf8.RuneCountInString(p.Name) != maxName {
-		t.Errorf("profile of %d, name of %d characters", n, len(p.Name))
+		t.Errorf("unexpected: a profile of %d and a name of %d characters", n, len(p.Name))
 	}
 }
 
@@ -222,26 +222,26 @@ func FuzzPNG(f *testing.F) {
 		data = data[:len(data)-int(cutOff)%len(data)]
 		checkParsed(t, data)
 		if picture, err := Picture(data); err == nil && len(picture) > len(data) {
-			t.Errorf("the picture has %d bytes of %d", len(picture), len(data))
+			t.Errorf("the picture has %d bytes, the file only %d", len(picture), len(data))
 		}
 	})
 }
 
-// checkParsed holds that a file gives either a persona that renders as one
-// clean line, or an error that names the file.
+// checkParsed checks that a file gives either a persona that renders as one clean line, or an error
+// that names the file.
 func checkParsed(t *testing.T, data []byte) {
 	p, err := Parse("some.file", data)
 	if err != nil {
 		for l := range strings.SplitSeq(err.Error(), "\n") {
 			if !strings.HasPrefix(l, "some.file:") || !utf8.ValidString(l) {
-				t.Fatalf("error line %q", l)
+				t.Fatalf("invalid error line %q", l)
 			}
 		}
 		return
 	}
 	got := p.For("Jay")
 	if got.Name == "" || got.Text != txt.Line(got.Text) || !utf8.ValidString(got.Text+got.Dialogue+got.Greeting) {
-		t.Fatalf("%q renders as %q", data, got)
+		t.Fatalf("%q was rendered as %q", data, got)
 	}
 	for _, l := range []string{" Profile: ", " Likes: ", " Speaking style: "} {
 		if strings.Count(got.Text, l) > 1 {
@@ -250,7 +250,7 @@ func checkParsed(t *testing.T, data []byte) {
 	}
 }
 
-// picture is a PNG of one pixel with further chunks.
+// picture returns a PNG of one pixel with more chunks.
 func picture(chunks ...[]byte) []byte {
 	out := append([]byte(pngSignature), pngChunk("IHDR", []byte{0, 0, 0, 1, 0, 0, 0, 1, 8, 0, 0, 0, 0})...)
 	for _, c := range chunks {

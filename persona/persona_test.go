@@ -14,7 +14,7 @@ func TestEmbeddedIsSomebody(t *testing.T) {
 	p := Embedded()
 	spoken := p.For("Jay")
 	if spoken.Name != "Aria" || !slices.Contains(spoken.Aliases, "Ari") {
-		t.Errorf("name %q, aliases %q", spoken.Name, spoken.Aliases)
+		t.Errorf("unexpected name %q or aliases %q", spoken.Name, spoken.Aliases)
 	}
 	if n := utf8.RuneCountInString(spoken.Text); n < 400 || n > 900 {
 		t.Errorf("the text has %d characters, want 400 to 900: %s", n, spoken.Text)
@@ -25,7 +25,7 @@ func TestEmbeddedIsSomebody(t *testing.T) {
 		}
 	}
 	if !strings.Contains(spoken.Dialogue, "Jay: ") || !strings.Contains(spoken.Dialogue, "Aria: ") || spoken.Greeting == "" {
-		t.Errorf("dialogue %q, greeting %q", spoken.Dialogue, spoken.Greeting)
+		t.Errorf("unexpected dialogue %q or greeting %q", spoken.Dialogue, spoken.Greeting)
 	}
 	if strings.ContainsAny(spoken.Text, "\n{}<>") {
 		t.Errorf("the text is not one line without placeholders: %q", spoken.Text)
@@ -46,7 +46,7 @@ func TestForRendersOneLabelledLine(t *testing.T) {
 		t.Errorf("text\n got %s\nwant %s", got.Text, want)
 	}
 	if got.Dialogue != "Jay: hi\nMira: ahoy" || got.Greeting != "Ahoy Jay,\nI'm Mira." {
-		t.Errorf("dialogue %q, greeting %q", got.Dialogue, got.Greeting)
+		t.Errorf("unexpected dialogue %q or greeting %q", got.Dialogue, got.Greeting)
 	}
 }
 
@@ -65,7 +65,7 @@ func TestPlaceholders(t *testing.T) {
 		}
 	}
 	if got := replace("{{user}}{{char}}", "<USER>", "{{char}}"); got != "{{char}}<USER>" {
-		t.Errorf("names are replaced in their turn: %q", got)
+		t.Errorf("a placeholder within a name was replaced: %q", got)
 	}
 }
 
@@ -76,7 +76,7 @@ func TestForUser(t *testing.T) {
 		strings.Repeat("é", 100): strings.Repeat("é", 63) + "…",
 	} {
 		if got := p.For(user).Text; !strings.HasSuffix(got, "Talks to "+want) {
-			t.Errorf("For(%q) says %q", user, got)
+			t.Errorf("For(%q): unexpected text %q", user, got)
 		}
 	}
 }
@@ -103,7 +103,7 @@ greeting = "Ahoy"
 	}
 	if p.Name != "Mira" || p.Profile != "Line one\ntwo" || !slices.Equal(p.Likes, []string{"a", "b"}) || p.Greeting != "Ahoy" ||
 		!slices.Equal(p.Interests, []string{"c"}) || p.SpeakingStyle != "dry" || p.ExampleDialogue != "{{user}}: hi" {
-		t.Errorf("read %+v", p)
+		t.Errorf("unexpected persona %+v", p)
 	}
 }
 
@@ -182,25 +182,25 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// TestMisnamedFiles: an error speaks of what the file is called, and not of TOML.
+// TestMisnamedFiles: an error mentions the format of the file's name rather than TOML.
 func TestMisnamedFiles(t *testing.T) {
 	for name, want := range map[string]string{"a.png": "not a PNG picture", "b.PNG": "not a PNG picture", "c.json": "not a JSON object"} {
 		if _, err := Load(write(t, name, "<html>not found</html>")); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: unexpected error %v", name, err)
 		}
 	}
 	if p, err := Load(write(t, "d.png", `{"name":"Mira"}`)); err != nil || p.Name != "Mira" {
-		t.Errorf("a card that is called otherwise: %v", err)
+		t.Errorf("a JSON card named .png: unexpected error %v", err)
 	}
 }
 
-func TestFilesThatAreNone(t *testing.T) {
+func TestUnloadableFiles(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), "not a file") {
-		t.Errorf("a directory: %v", err)
+		t.Errorf("a directory: unexpected error %v", err)
 	}
 	if _, err := Load(filepath.Join(dir, "none.toml")); err == nil || !strings.Contains(err.Error(), "check the path") {
-		t.Errorf("a missing file: %v", err)
+		t.Errorf("a missing file: unexpected error %v", err)
 	}
 	big := filepath.Join(dir, "big.png")
 	if err := os.WriteFile(big, []byte(pngSignature), 0o600); err != nil {
@@ -210,7 +210,7 @@ func TestFilesThatAreNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Load(big); err == nil || !strings.Contains(err.Error(), "104857600 bytes, at most 33554432 are allowed") {
-		t.Errorf("100 MiB: %v", err)
+		t.Errorf("100 MiB: unexpected error %v", err)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"synthbot/core/schema"
 )
 
-// typical is a schema like most, and a payload for it.
+// A schema of usual size and a payload for it.
 const (
 	typicalSchema  = `{"type":"object","properties":{"text":{"type":"string","minLength":1,"maxLength":4000},"interface_path":{"type":"string"},"priority":{"type":"string","enum":["low","normal","high"],"default":"normal"},"count":{"type":"integer","minimum":1,"maximum":100},"when":{"type":"string","format":"date-time"}},"required":["text"],"additionalProperties":false}`
 	typicalPayload = `{"text":"Remember to drink some water, it is hot today","interface_path":"telegram/-100/7","count":3,"when":"2026-11-20T11:32:46+01:00"}`
@@ -96,7 +96,7 @@ func BenchmarkAnswer(b *testing.B) {
 	}
 }
 
-// TestCheckDoesNotGrowWithTheCatalogue holds the bar of the benchmark above.
+// TestCheckDoesNotGrowWithTheCatalogue: checking a plan takes no more allocations with 500 actions than with 10.
 func TestCheckDoesNotGrowWithTheCatalogue(t *testing.T) {
 	allocations := func(n int) float64 {
 		var w world
@@ -109,6 +109,6 @@ func TestCheckDoesNotGrowWithTheCatalogue(t *testing.T) {
 		return testing.AllocsPerRun(100, func() { s.Check(p, who) })
 	}
 	if small, large := allocations(10), allocations(500); large > small+2 {
-		t.Errorf("%v allocations with 10 actions, %v with 500", small, large)
+		t.Errorf("%v allocations with 10 actions, %v with 500, want no more", small, large)
 	}
 }

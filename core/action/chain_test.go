@@ -9,7 +9,7 @@ import (
 	"synthbot/core"
 )
 
-// asks makes an action whose result asks for others.
+// asks returns an undoable action whose result asks for the steps in next.
 func (w *world) asks(name string, next ...core.Step) core.Action {
 	return w.act(name, func(a *core.Action) {
 		a.Do = func(context.Context, core.Call) (core.Result, error) {
@@ -23,6 +23,7 @@ func (w *world) asks(name string, next ...core.Step) core.Action {
 	})
 }
 
+// failing returns an action that always fails.
 func (w *world) failing(name string) core.Action {
 	return w.act(name, func(a *core.Action) {
 		a.Do = func(context.Context, core.Call) (core.Result, error) {
@@ -45,11 +46,11 @@ func TestConsequences(t *testing.T) {
 		name string
 		want []string
 	}{
-		{"a", []string{"1 a done", "2 c done for 1", "3 b done for 1"}}, // what is closed, unknown, invalid or goes in a circle is left out
+		{"a", []string{"1 a done", "2 c done for 1", "3 b done for 1"}}, // forbidden, unknown, invalid and circular steps are left out
 		{"d1", []string{"1 d1 done", "2 d2 done for 1", "3 d3 done for 2", "4 d4 done for 3", "5 d5 done for 4"}},
 		{"self", []string{"1 self done"}},
 	} {
-		same2(t, test.name, told(run(t, NewRuntime(Options{}), newJournal().job(s, by(core.RankMember), step(test.name, `{}`)))), test.want)
+		wantLines(t, test.name, describe(run(t, NewRuntime(Options{}), newJournal().job(s, by(core.RankMember), step(test.name, `{}`)))), test.want)
 	}
 }
 
@@ -66,21 +67,21 @@ func TestFallbacks(t *testing.T) {
 	}
 	j := newJournal()
 	job := j.job(s, by(core.RankMember), plan.Steps...)
-	lines := []string{"1 fails failed: no luck", "3 fails_too failed: no luck for 1", "4 message_telegram done for 3", "2 web_search done"}
-	lines[1] = "3 fails_too failed for 1: no luck"
-	same2(t, "done", told(run(t, NewRuntime(Options{}), job)), lines)
-	same2(t, "calls", w.did(), []string{"fails", "fails_too", "telegram/-100/7: sorry", "web_search{}"})
+	lines := []string{"1 fails failed: no luck", "3 fails_too failed for 1: no luck", "4 message_telegram done for 3", "2 web_search done"}
+
+	wantLines(t, "done", describe(run(t, NewRuntime(Options{}), job)), lines)
+	wantLines(t, "calls", w.did(), []string{"fails", "fails_too", "telegram/-100/7: sorry", "web_search{}"})
 	if err := j.Write(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	job.Journal = j.crash()
-	same2(t, "after a restart", told(run(t, NewRuntime(Options{}), job)), lines)
-	same2(t, "calls after a restart", w.did(), nil)
+	wantLines(t, "after a restart", describe(run(t, NewRuntime(Options{}), job)), lines)
+	wantLines(t, "calls after a restart", w.did(), nil)
 }
 
-// TestUnitsAreTornAtAnyTime cuts a unit's life off after each write and lets a
-// next life go on: nothing is done or undone twice, and all comes to the same end.
-func TestUnitsAreTornAtAnyTime(t *testing.T) {
+// TestUnitSurvivesCrashes cuts off the journal after each write of a unit and then continues with a
+// new runtime: nothing is undone twice, and the unit always ends as failed.
+func TestUnitSurvivesCrashes(t *testing.T) {
 	unit := []core.Step{in("u", step("one", `{}`)), in("u", step("two", `{}`)), in("u", step("fails", `{}`))}
 	again := func(a core.Action) core.Action { a.Idempotent = true; return a }
 	for cut := 1; ; cut++ {
@@ -93,10 +94,10 @@ func TestUnitsAreTornAtAnyTime(t *testing.T) {
 		first := w.did()
 		if err == nil {
 			if cut < 6 {
-				t.Fatalf("only %d writes", cut)
+				t.Fatalf("the unit took only %d writes, want at least 6", cut)
 			}
 			if j.left < 0 {
-				t.Errorf("cut %d: the failure is lost", cut)
+				t.Errorf("cut %d: Execute did not return the journal's error", cut)
 			}
 			return
 		}
@@ -108,12 +109,12 @@ func TestUnitsAreTornAtAnyTime(t *testing.T) {
 		}
 		for _, name := range []string{"undo one", "undo two"} {
 			if undone[name] > 1 {
-				t.Errorf("cut %d: %s %d times", cut, name, undone[name])
+				t.Errorf("cut %d: %s ran %d times, want at most once", cut, name, undone[name])
 			}
 		}
 		for _, d := range done {
 			if d.Action != "web_search" && d.Progress != core.ProgressFailed && d.Progress != core.ProgressUnknown || d.Action == "web_search" && d.Progress != core.ProgressDone {
-				t.Errorf("cut %d: %v", cut, told(done))
+				t.Errorf("cut %d: unexpected outcome %q", cut, describe(done))
 			}
 		}
 	}
@@ -121,7 +122,7 @@ func TestUnitsAreTornAtAnyTime(t *testing.T) {
 
 var errCut = errors.New("cut")
 
-// cutJournal fails for good after some writes.
+// cutJournal fails permanently after left writes.
 type cutJournal struct {
 	*journal
 	left int
@@ -143,11 +144,11 @@ func TestDependenciesOfEarlierRounds(t *testing.T) {
 		s.Conditions = []core.Condition{{Field: "results.web_search.n", Operator: "eq", Value: json.RawMessage("1")}}
 	}))
 	second.Round = 2
-	same2(t, "done", told(run(t, NewRuntime(Options{}), second)), []string{"1 web_fetch done"})
+	wantLines(t, "done", describe(run(t, NewRuntime(Options{}), second)), []string{"1 web_fetch done"})
 }
 
-// TestUndoFails: a step that cannot be taken back stays done, one whose taking back fails
-// is unknown, and neither keeps the others from it.
+// TestUndoFails: a step that cannot be undone stays done, and one whose undo fails is unknown.
+// Neither prevents the others from being undone.
 func TestUndoFails(t *testing.T) {
 	var w world
 	undo := func(f func() error) func(*core.Action) {
@@ -163,18 +164,18 @@ func TestUndoFails(t *testing.T) {
 	j := newJournal()
 	done := run(t, NewRuntime(Options{}), j.job(s, by(0), in("u", step("one", `{}`)), in("u", step("stays", `{}`)), in("u", step("refuses", `{}`)),
 		in("u", step("panics", `{}`)), in("u", step("fails", `{}`)), step("after_one", `{}`), step("after_stays", `{}`)))
-	same2(t, "done", told(done), []string{
+	wantLines(t, "done", describe(done), []string{
 		"1 one failed" + back, "2 stays done", "3 refuses unknown" + unsure, "4 panics unknown" + unsure,
 		"5 fails failed: no luck", "6 after_one skipped: after_one needs one to succeed first", "7 after_stays done",
 	})
 	for _, d := range done {
 		if r, _ := j.Find(d.Key); r.Progress != d.Progress || d.Progress != core.ProgressDone && d.Output != nil {
-			t.Errorf("%s: the record says %s, the output is %s", d.Action, r.Progress, d.Output)
+			t.Errorf("%s is %s with output %s, but its record says %s", d.Action, d.Progress, d.Output, r.Progress)
 		}
 	}
 }
 
-// TestTheEndOfUndoing: the process is asked to end while something is undone.
+// TestTheEndOfUndoing: undoing stops when the context ends or the journal fails.
 func TestTheEndOfUndoing(t *testing.T) {
 	var w world
 	ctx, cancel := context.WithCancel(t.Context())
@@ -188,43 +189,43 @@ func TestTheEndOfUndoing(t *testing.T) {
 	unit := []core.Step{in("u", step("one", `{}`)), in("u", step("slow", `{}`)), in("u", step("fails", `{}`))}
 	_, err := NewRuntime(Options{}).Execute(ctx, newJournal().job(s, by(0), unit...))
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("err = %v", err)
+		t.Errorf("got error %v", err)
 	}
 	cut := newJournal().job(s, by(0), unit...)
-	cut.Journal = &cutJournal{journal: newJournal(), left: 3} // one, slow and fails have begun
+	cut.Journal = &cutJournal{journal: newJournal(), left: 3} // fails after the starts of one, slow and fails
 	if _, err := NewRuntime(Options{}).Execute(t.Context(), cut); !errors.Is(err, errCut) {
-		t.Errorf("err = %v", err)
+		t.Errorf("got error %v", err)
 	}
 	for _, c := range w.did() {
 		if c == "undo one" {
-			t.Error("it goes on taking back")
+			t.Error("a step was undone after the end")
 		}
 	}
 }
 
-// TestConsequencesInOrder: those of a higher priority come first, ties as the result has
-// them, and what cannot be written ends the round.
+// TestConsequencesInOrder: the steps that a result asks for run by priority and then in order. A
+// failing journal ends the round.
 func TestConsequencesInOrder(t *testing.T) {
 	var w world
 	rank := func(n int) func(*core.Step) { return func(s *core.Step) { s.Priority = n } }
 	s := w.catalogue(t, w.asks("a", step("b", `{}`, rank(1)), step("c", `{}`, rank(5)), step("d", `{}`, rank(1)), step("e", `{}`, rank(9))),
 		w.asks("b"), w.asks("c"), w.asks("d"), w.asks("e"))
 	run(t, NewRuntime(Options{}), newJournal().job(s, by(0), step("a", `{}`)))
-	same2(t, "calls", w.did(), []string{"a", "e", "c", "b", "d"})
+	wantLines(t, "calls", w.did(), []string{"a", "e", "c", "b", "d"})
 	job := newJournal().job(s, by(0), step("a", `{}`))
 	job.Journal = &cutJournal{journal: newJournal(), left: 2}
 	if _, err := NewRuntime(Options{}).Execute(t.Context(), job); !errors.Is(err, errCut) {
-		t.Errorf("err = %v", err)
+		t.Errorf("got error %v", err)
 	}
-	same2(t, "calls until the cut", w.did(), []string{"a", "e"})
+	wantLines(t, "calls until the cut", w.did(), []string{"a", "e"})
 }
 
-// TestUnitsWaitForNobody: what needs a step that waits to be confirmed is skipped in a
-// unit, and the unit with it.
-func TestUnitsWaitForNobody(t *testing.T) {
+// TestUnitDoesNotWaitForConfirmation: a unit with a step that depends on an unconfirmed step is
+// skipped.
+func TestUnitDoesNotWaitForConfirmation(t *testing.T) {
 	var w world
 	s := w.catalogue(t, w.asks("one"), w.act("receipt", func(a *core.Action) { a.DependsOn = []string{"transfer"} }))
-	same2(t, "done", told(run(t, NewRuntime(Options{}), newJournal().job(s, by(0), step("transfer", `{}`), in("u", step("one", `{}`)), in("u", step("receipt", `{}`))))), []string{
+	wantLines(t, "done", describe(run(t, NewRuntime(Options{}), newJournal().job(s, by(0), step("transfer", `{}`), in("u", step("one", `{}`)), in("u", step("receipt", `{}`))))), []string{
 		"1 transfer pending", "2 one failed: it was undone, because another step of its unit failed", "3 receipt skipped: receipt needs transfer to succeed first",
 	})
 }

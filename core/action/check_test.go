@@ -10,7 +10,7 @@ import (
 	"synthbot/core"
 )
 
-// outcome writes what Check made of a plan, as lines.
+// outcome describes the steps and faults of a checked plan, one a line.
 func outcome(p core.Plan, faults []core.Fault) (lines []string) {
 	for i := range p.Steps {
 		line := ""
@@ -31,7 +31,7 @@ func outcome(p core.Plan, faults []core.Fault) (lines []string) {
 	return lines
 }
 
-// checking is a plan, and what Check makes of it.
+// checking is a plan and the outcome of Check.
 type checking struct {
 	name string
 	who  Requester
@@ -39,12 +39,12 @@ type checking struct {
 	want []string
 }
 
-// at is what a message to the place has besides its text.
+// at is the rest of the payload of a message to the place.
 const at = `"interface_path":"telegram/-100/7","priority":"normal"`
 
 func confirm(s *core.Step) { s.Confirm = true }
 
-// checks runs the tests with the usual catalogue and two actions more.
+// checks checks the plans with the usual catalogue and two more actions.
 func checks(t *testing.T, tests []checking) {
 	t.Helper()
 	var w world
@@ -61,15 +61,15 @@ func checks(t *testing.T, tests []checking) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			plan, faults := s.Check(test.plan, test.who)
-			same2(t, "outcome", outcome(plan, faults), test.want)
+			wantLines(t, "outcome", outcome(plan, faults), test.want)
 			if plan.Response != "" || plan.Extra != nil {
-				t.Error("response or extra left over")
+				t.Error("the checked plan still has a response or extra keys")
 			}
 			again, faults := s.Check(plan, test.who)
 			if plan.Repaired || len(faults) > 0 {
 				return
 			}
-			same2(t, "checked again", outcome(again, nil), outcome(plan, nil))
+			wantLines(t, "checked again", outcome(again, nil), outcome(plan, nil))
 		})
 	}
 }
@@ -165,7 +165,7 @@ func TestCheck(t *testing.T) {
 	})
 }
 
-// TestCheckOddities: what models write that is not quite what they mean.
+// TestCheckOddities: Check repairs common slips of models.
 func TestCheckOddities(t *testing.T) {
 	checks(t, []checking{
 		{"a condition's value", by(0), core.Plan{Steps: []core.Step{step("web_search", `{}`, func(s *core.Step) {
@@ -217,8 +217,8 @@ func TestCheckOddities(t *testing.T) {
 	})
 }
 
-// TestSuggestions: they go to the last message here that can show them and has none of
-// its own.
+// TestSuggestions: the plan's suggestions are added to the last message to the place that can show
+// them and has none of its own.
 func TestSuggestions(t *testing.T) {
 	var w world
 	s := w.catalogue(t, w.act("ask", func(a *core.Action) {
@@ -232,23 +232,23 @@ func TestSuggestions(t *testing.T) {
 		"the last one": {
 			[]core.Step{step("message", `{"text":"a"}`), step("message", `{"text":"b"}`), step("web_search", `{}`), step("none", ``)},
 			[]string{`message_telegram{` + at + `,"text":"a"}`, `message_telegram{` + at + `,"suggestions":["yes"],"text":"b"}`, "web_search{}", "NONE"}},
-		"none elsewhere": {
+		"not to other places": {
 			[]core.Step{step("message", `{"text":"a"}`), step("message", `{"text":"b","interface_path":"telegram/-100/7/8"}`)},
 			[]string{`message_telegram{` + at + `,"suggestions":["yes"],"text":"a"}`, `message_telegram{` + below + `,"text":"b"}`}},
-		"its own": {
+		"own suggestions": {
 			[]core.Step{step("message", `{"text":"a"}`), step("message", `{"text":"b","suggestions":["no"]}`)},
 			[]string{`message_telegram{` + at + `,"suggestions":["yes"],"text":"a"}`, `message_telegram{` + at + `,"suggestions":["no"],"text":"b"}`}},
-		"nowhere":               {[]core.Step{step("web_search", `{}`)}, []string{"web_search{}"}},
-		"what is not a message": {[]core.Step{step("ask", `{}`)}, []string{`ask{"interface_path":"telegram/-100/7"}`}},
+		"no message":     {[]core.Step{step("web_search", `{}`)}, []string{"web_search{}"}},
+		"another action": {[]core.Step{step("ask", `{}`)}, []string{`ask{"interface_path":"telegram/-100/7"}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan, faults := s.Check(core.Plan{Steps: tc.steps, Suggestions: []string{"yes"}}, by(0))
-			same2(t, "outcome", outcome(plan, faults), tc.want)
+			wantLines(t, "outcome", outcome(plan, faults), tc.want)
 		})
 	}
 	for name, change := range map[string][2]string{
-		"too long":      {`{"type":"string"}}`, `{"type":"string","maxLength":2}}`},
-		"not to be had": {`"suggestions":{"type":"array","items":{"type":"string"}},`, ``},
+		"too long":    {`{"type":"string"}}`, `{"type":"string","maxLength":2}}`},
+		"no property": {`"suggestions":{"type":"array","items":{"type":"string"}},`, ``},
 	} {
 		m := w.message("telegram")
 		m.Schema = json.RawMessage(strings.Replace(string(m.Schema), change[0], change[1], 1))
@@ -258,12 +258,12 @@ func TestSuggestions(t *testing.T) {
 			t.Fatal(err)
 		}
 		plan, faults := s.Check(core.Plan{Response: "a", Suggestions: []string{"yes"}}, by(0))
-		same2(t, name, outcome(plan, faults), []string{`message_telegram{` + at + `,"text":"a"}`})
+		wantLines(t, name, outcome(plan, faults), []string{`message_telegram{` + at + `,"text":"a"}`})
 	}
 }
 
-// TestMessagesOfOtherKinds: an interface may have a text called message, and a turn that
-// is mute says nothing.
+// TestMessagesOfOtherKinds: a message action may have a property called message or no path, and a
+// mute turn sends nothing.
 func TestMessagesOfOtherKinds(t *testing.T) {
 	var w world
 	m := w.message("telegram")
@@ -290,28 +290,27 @@ func TestMessagesOfOtherKinds(t *testing.T) {
 			[]string{`message_discord{"priority":"normal","text":"a"}`}},
 	} {
 		plan, faults := tc.s.Check(tc.plan, tc.who)
-		same2(t, name, outcome(plan, faults), tc.want)
+		wantLines(t, name, outcome(plan, faults), tc.want)
 	}
 }
 
-// TestConcernsNobody: a policy may ask for the person concerned where no property names
-// one; then only admins are let through, and the payload stays as it is.
+// TestConcernsNobody: if a policy requires the person concerned but no property names one, only
+// admins may use the action.
 func TestConcernsNobody(t *testing.T) {
 	var w world
 	s := w.catalogue(t).With(Policy{Rules: []Rule{{Actions: []string{"web_search"}, Permission: core.PermissionConcerned}}})
 	plan := core.Plan{Steps: []core.Step{step("web_search", `{"n":1}`)}}
-	same2(t, "a member", outcome(s.Check(plan, by(core.RankMember))), []string{`! actions[0]: web_search is not open to the user who asked for it [web_search]`})
-	same2(t, "an admin", outcome(s.Check(plan, by(core.RankAdmin))), []string{`web_search{"n":1}`})
+	wantLines(t, "a member", outcome(s.Check(plan, by(core.RankMember))), []string{`! actions[0]: web_search is not open to the user who asked for it [web_search]`})
+	wantLines(t, "an admin", outcome(s.Check(plan, by(core.RankAdmin))), []string{`web_search{"n":1}`})
 }
 
-// TestNobodyIsConcerned: somebody without an id is not the person whom an empty value
-// names.
+// TestNobodyIsConcerned: a user without an id is not the person that an empty value names.
 func TestNobodyIsConcerned(t *testing.T) {
 	var w world
 	s := w.catalogue(t)
 	anonymous := Requester{Path: here, Authors: []core.Author{{}}}
 	for _, payload := range []string{`{"user":""}`, `{}`, `{"user":"1"}`} {
-		same2(t, payload, outcome(s.Check(core.Plan{Steps: []core.Step{step("forget", payload)}}, anonymous)),
+		wantLines(t, payload, outcome(s.Check(core.Plan{Steps: []core.Step{step("forget", payload)}}, anonymous)),
 			[]string{`! actions[0]: forget is not open to the user who asked for it [forget]`})
 	}
 }
@@ -330,7 +329,7 @@ func TestCheckDoesNotChangeItsPlan(t *testing.T) {
 	}
 }
 
-// finder is an interface that knows places by name.
+// finder is an interface that finds places by name.
 type finder struct{ iface }
 
 func (finder) Find(from core.Path, name string) (core.Path, error) {
@@ -367,7 +366,7 @@ func TestRecipients(t *testing.T) {
 		{s, by(0), "#nix", `! actions[0].payload.recipient: cannot send messages to "#nix" from here [message_telegram]`},
 	} {
 		plan := core.Plan{Steps: []core.Step{step("message_telegram", `{"text":"x","recipient":"`+test.name+`"}`)}}
-		same2(t, test.name, outcome(test.s.Check(plan, test.who)), []string{test.want})
+		wantLines(t, test.name, outcome(test.s.Check(plan, test.who)), []string{test.want})
 	}
 	for payload, want := range map[string]string{
 		`{"text":"x","recipient":""}`:                                          `message_telegram{"interface_path":"telegram/-100/7","priority":"normal","text":"x"}`,
@@ -377,12 +376,12 @@ func TestRecipients(t *testing.T) {
 		`{"text":"x","recipient":4711}`:                                        `! actions[0].payload.recipient: cannot send messages to "4711" from here [message_telegram]`,
 		`{"text":"x","recipient":{"name":"#thread"}}`:                          `! actions[0].payload.recipient: is object but should be string [message_telegram]`,
 	} {
-		same2(t, payload, outcome(s.Check(core.Plan{Steps: []core.Step{step("message_telegram", payload)}}, by(0))), []string{want})
+		wantLines(t, payload, outcome(s.Check(core.Plan{Steps: []core.Step{step("message_telegram", payload)}}, by(0))), []string{want})
 	}
 }
 
-// TestInterfaceNames: an interface may be called otherwise than its kind; old names mean
-// it, and a plugin that only sends messages is one as well.
+// TestInterfaceNames: an interface may have another name than its type. Old names still mean it,
+// and a plugin that only sends messages counts as one.
 func TestInterfaceNames(t *testing.T) {
 	var w world
 	s, err := Build(
@@ -393,13 +392,13 @@ func TestInterfaceNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := list(s.Offer(by(0))); got != "message_telegram" {
-		t.Errorf("offered: %s", got)
+		t.Errorf("unexpected actions offered: %s", got)
 	}
 	for _, tc := range []struct{ from, given, want string }{
 		{"tg/1", "tg/1", "tg/1"},
 		{"tg/1", " /tg/1/ ", "tg/1"},
 		{"tg/1", "tg_bot/1", "tg/1"},
-		{"tg/1", "matrix_interface/1", "tg/1"}, // its kind
+		{"tg/1", "matrix_interface/1", "tg/1"}, // its type
 		{"tg/1", "matrix/1", ""},
 		{"tg/1", "telegram_bot/1", "telegram/1"},
 		{"telegram/1", "matrix_bot/1", ""},
@@ -416,7 +415,7 @@ func TestInterfaceNames(t *testing.T) {
 	}
 }
 
-// typedIface is an interface of another kind than its name.
+// typedIface is an interface whose type differs from its name.
 type typedIface struct{ iface }
 
 func (typedIface) Type() string { return "matrix" }
@@ -428,16 +427,16 @@ func TestNothingLeavesAPrivatePlace(t *testing.T) {
 	for _, target := range []string{"telegram/-100", "discord/1/2", "telegram/1001", "telegram/10000"} {
 		plan, faults := s.Check(core.Plan{Steps: []core.Step{step("message", `{"text":"x","interface_path":"`+target+`"}`)}}, who)
 		if len(plan.Steps) != 0 || len(faults) != 1 {
-			t.Errorf("to %s: %v %v", target, plan.Steps, faults)
+			t.Errorf("to %s: got steps %v and faults %v, want one fault", target, plan.Steps, faults)
 		}
 	}
 	who.Private = false
 	if plan, faults := s.Check(core.Plan{Steps: []core.Step{step("message", `{"text":"x","interface_path":"discord/1/2"}`)}}, who); len(plan.Steps) != 1 {
-		t.Errorf("granted, but %v", faults)
+		t.Errorf("a granted message has faults %v", faults)
 	}
 }
 
-// TestTarget: a step's target is a value of the payload like any other, or nothing.
+// TestTarget: a step's target fills the property of the payload that it fits, if there is one.
 func TestTarget(t *testing.T) {
 	w := &world{}
 	move := w.act("move", func(a *core.Action) {
@@ -465,17 +464,17 @@ func TestTarget(t *testing.T) {
 		p, faults := s.Check(core.Plan{Steps: []core.Step{aimed}}, by(core.RankMember))
 		if tc.fault != "" {
 			if len(p.Steps) != 0 || len(faults) != 1 || !strings.Contains(faults[0].String(), tc.fault) {
-				t.Errorf("%+v: %v, %v", tc, p.Steps, faults)
+				t.Errorf("%+v: got steps %v and faults %v", tc, p.Steps, faults)
 			}
 			continue
 		}
 		if len(faults) != 0 || len(p.Steps) != 1 || string(p.Steps[0].Payload) != tc.want || p.Steps[0].Target != "" {
-			t.Errorf("%+v: %+v, %v", tc, p.Steps, faults)
+			t.Errorf("%+v: got steps %+v and faults %v", tc, p.Steps, faults)
 			continue
 		}
 		done := run(t, NewRuntime(Options{}), newJournal().job(s, by(core.RankMember), p.Steps...))
 		if h := done[0].Held; h != nil && !strings.Contains(h.Question, "target: trash") {
-			t.Errorf("the question hides the target: %q", h.Question)
+			t.Errorf("the question does not show the target: %q", h.Question)
 		}
 	}
 }

@@ -55,7 +55,7 @@ func TestConditions(t *testing.T) {
 	for _, test := range tests {
 		c := core.Condition{Field: test.field, Operator: test.operator, Value: json.RawMessage(test.value)}
 		if got := holds(c, look(test.field)); got != test.want {
-			t.Errorf("%s %s %s: %v, want %v", test.field, test.operator, test.value, got, test.want)
+			t.Errorf("%s %s %s: got %v, want %v", test.field, test.operator, test.value, got, test.want)
 		}
 	}
 }
@@ -73,58 +73,57 @@ func TestConditionRoots(t *testing.T) {
 	for field, want := range map[string]string{
 		"context.topic": `"tea"`, "context.slotsFilled.cups": "2", "state.entities.town": `"Rome"`, "conversation_state.entities.town": `"Rome"`,
 		"message.text": `"hello"`, "message.voice": "true", "message.attachments": "0", "message.path": `"telegram/-100/7"`,
-		"town": `"Rome"`, "cups": "2", // what the conversation says
+		"town": `"Rome"`, "cups": "2", // entities and slots of the conversation
 		"author.rank": `"moderator"`, "author.id": `"1"`, "results.invoices.get.amount": "12.5", "results.INVOICES_GET.amount": "12.5",
 	} {
 		got := string(core.JSON(e.find(field)))
 		if got != want {
-			t.Errorf("%s = %s; want %s", field, got, want)
+			t.Errorf("%s: got %s, want %s", field, got, want)
 		}
 	}
 	for _, field := range []string{"context.entities.x", "results.web_search", "results.web_search.n", "results", "results.nothing", "nothing.at.all", "state.topic"} {
 		if v := e.find(field); v != nil {
-			t.Errorf("%s = %v, want nothing", field, v)
+			t.Errorf("%s: got %v, want nothing", field, v)
 		}
 	}
 	for rank, want := range map[core.Rank]string{core.RankMember: "member", core.RankAdmin: "admin", core.RankBot: "bot", core.RankBot + 1: ""} {
 		e.Who = by(rank)
 		if v := e.find("author.rank"); v != want {
-			t.Errorf("rank %d is %v", rank, v)
+			t.Errorf("unexpected value %v for rank %d", v, rank)
 		}
 	}
 	e.Message = nil
 	if v := e.find("message.text"); v != "" {
-		t.Errorf("the text of no message is %v", v)
+		t.Errorf("the text without a message: got %v, want nothing", v)
 	}
 	e.Who = by(core.RankMember, core.RankMember)
 	if e.find("author.id") != nil {
-		t.Error("several people are one author")
+		t.Error("a turn of several users has an author")
 	}
 }
 
-// TestConditionsOnWhatWasTold: a field that begins with no root is an entity or a
-// slot, the plan's own before those from before; one that nobody mentioned is a fault, unless
-// the question is whether it exists.
-func TestConditionsOnWhatWasTold(t *testing.T) {
+// TestConditionsOnEntities: a field without a root is an entity or slot, first of the plan and then
+// of the conversation. An unknown one is a fault, unless the condition asks whether it exists.
+func TestConditionsOnEntities(t *testing.T) {
 	var w world
 	s := w.catalogue(t)
-	told := func(balance string) core.State {
+	entities := func(balance string) core.State {
 		return core.State{Entities: map[string]json.RawMessage{"account": json.RawMessage(`{"balance":` + balance + `}`)}}
 	}
 	for name, tc := range map[string]struct {
 		before, now core.State
 		want        string
-		exists      string // the condition is on that
+		exists      string // the field of the condition
 	}{
 		"none is known": {want: "done", exists: "false"},
 		"one is wanted": {want: "skipped", exists: "true"},
-		"nobody told":   {want: "fault"},
+		"unknown":       {want: "fault"},
 		"another field": {before: core.State{Entities: map[string]json.RawMessage{"account": json.RawMessage(`{"name":"x"}`)}}, want: "fault"},
-		"before":        {before: told("100"), want: "done"},
-		"too little":    {before: told("5"), want: "skipped"},
-		"now":           {before: told("5"), now: told("90"), want: "done"},
-		"less by now":   {before: told("90"), now: told("5"), want: "skipped"},
-		"a slot":        {before: core.State{SlotsFilled: told("100").Entities}, want: "done"},
+		"before":        {before: entities("100"), want: "done"},
+		"too little":    {before: entities("5"), want: "skipped"},
+		"now":           {before: entities("5"), now: entities("90"), want: "done"},
+		"less by now":   {before: entities("90"), now: entities("5"), want: "skipped"},
+		"a slot":        {before: core.State{SlotsFilled: entities("100").Entities}, want: "done"},
 	} {
 		who := by(core.RankMember)
 		who.State = tc.before
@@ -142,13 +141,13 @@ func TestConditionsOnWhatWasTold(t *testing.T) {
 			got = string(run(t, NewRuntime(Options{}), job)[0].Progress)
 		}
 		if got != tc.want {
-			t.Errorf("%s: %s %v, want %s", name, got, faults, tc.want)
+			t.Errorf("%s: got %s with faults %v, want %s", name, got, faults, tc.want)
 		}
 	}
 }
 
-// TestConditionsOnOutputs: a condition on what an output never has would hold or fail by a slip of
-// the pen. What the schema leaves open is left to the time when the output is there.
+// TestConditionsOnOutputs: a condition on a field that the output's schema excludes is a fault.
+// Fields that the schema leaves open are looked up when the output is there.
 func TestConditionsOnOutputs(t *testing.T) {
 	const properties = `"type":"object","properties":{"balance":{"type":"number"},"currency":{"type":"string"}}`
 	for _, tc := range []struct{ output, field, want string }{
@@ -172,7 +171,7 @@ func TestConditionsOnOutputs(t *testing.T) {
 			got = faults[0].Text
 		}
 		if (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
-			t.Errorf("%s of %s: %q, want %q", tc.field, tc.output, got, tc.want)
+			t.Errorf("%s of %s: got fault %q, want %q", tc.field, tc.output, got, tc.want)
 		}
 	}
 }
@@ -198,7 +197,7 @@ func TestConditionsDecideAtTheirTime(t *testing.T) {
 		t.Fatal(faults)
 	}
 	done := run(t, NewRuntime(Options{}), newJournal().job(s, by(core.RankMember), plan.Steps...))
-	same2(t, "done", told(done), []string{
+	wantLines(t, "done", describe(done), []string{
 		"3 web_search done", "1 web_fetch done", "2 web_fetch skipped: the condition on results.web_search.n does not hold", "4 message_telegram done for 2",
 	})
 }
@@ -221,19 +220,18 @@ func FuzzConditions(f *testing.F) {
 		}
 		is(operator)
 		if is("eq") == is("neq") {
-			t.Fatal("eq and neq agree")
+			t.Fatal("eq and neq both hold or both fail")
 		}
 		if is("gt") && is("lte") || is("lt") && is("gte") || is("gt") && is("lt") {
-			t.Fatal("two orders at once")
+			t.Fatal("the values are both less and greater")
 		}
 		if !is("exists") && (is("contains") || is("gt") || is("gte") || is("lt") || is("lte")) {
-			t.Fatal("a missing field holds")
+			t.Fatal("a condition on a missing field holds")
 		}
 	})
 }
 
-// TestConditionsOfEverything: whatever is planned, built-ins among it, is skipped where
-// its condition does not hold, and does nothing.
+// TestConditionsOfEverything: any step whose condition fails is skipped, built-ins too.
 func TestConditionsOfEverything(t *testing.T) {
 	var w world
 	s := w.catalogue(t)
@@ -245,15 +243,15 @@ func TestConditionsOfEverything(t *testing.T) {
 			job.State.Entities = map[string]json.RawMessage{"city": json.RawMessage(city)}
 			done := run(t, NewRuntime(Options{}), job)
 			if calls := w.did(); done[0].Progress != want || want == core.ProgressSkipped && len(calls) > 0 {
-				t.Errorf("%s in %s: %s, calls %q", name, city, done[0].Progress, calls)
+				t.Errorf("%s in %s: unexpected progress %s or calls %q", name, city, done[0].Progress, calls)
 			}
 		}
 	}
 }
 
-// TestUnwrittenStartLetsGo: a step that could not begin, as its journal could not be
-// written, is not busy.
-func TestUnwrittenStartLetsGo(t *testing.T) {
+// TestUnwrittenStartReleasesTheAction: an action is not busy if the start of its step could not be
+// journalled.
+func TestUnwrittenStartReleasesTheAction(t *testing.T) {
 	var w world
 	s := w.catalogue(t, w.act("look", func(a *core.Action) { a.Busy = core.BusyRefuse }))
 	r, j := NewRuntime(Options{}), newJournal()
@@ -262,6 +260,6 @@ func TestUnwrittenStartLetsGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	if done := run(t, r, newJournal().job(s, by(core.RankMember), step("look", `{}`))); done[0].Progress != core.ProgressDone {
-		t.Errorf("afterwards: %+v", done[0])
+		t.Errorf("the next call ended as %+v, want it done", done[0])
 	}
 }

@@ -21,10 +21,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestCorpus reads and checks what models answered, or might: NAME.in is a text,
-// NAME.answer a llm.Answer; NAME.want is the plan that may run, the faults, the
-// actions that a correction has to show, the correction prompt itself, and what
-// people see where the model does not correct itself.
+// TestCorpus reads and checks replies of models, real and invented. NAME.in is a text and
+// NAME.answer an llm.Answer. NAME.want holds the plan that may run, the faults, the actions that a
+// correction shows, the correction prompt, and what users see if the model does not correct itself.
 func TestCorpus(t *testing.T) {
 	files, err := filepath.Glob("testdata/corpus/*.txtar")
 	if err != nil {
@@ -39,7 +38,7 @@ func TestCorpus(t *testing.T) {
 		cases += corpusFile(t, file, archive)
 	}
 	if cases < 120 {
-		t.Errorf("%d cases", cases)
+		t.Errorf("unexpected: only %d cases", cases)
 	}
 }
 
@@ -72,7 +71,7 @@ func corpusFile(t *testing.T, file string, archive *txtar.Archive) (cases int) {
 	return cases
 }
 
-// corpusCatalogue is what the answers of the corpus work with.
+// corpusCatalogue returns the actions that the corpus uses.
 func corpusCatalogue(t testing.TB) *Snapshot {
 	var w world
 	form := func(s string) func(*core.Action) {
@@ -124,8 +123,8 @@ func verdict(t *testing.T, name, kind string, data []byte) string {
 	return b.String()
 }
 
-// corrected is the correction prompt, as the turn asks it. For one action it is
-// under 2,000 characters, quotes aside.
+// corrected returns the correction prompt. For one action it has less than 2,000 characters without
+// its quotes.
 func corrected(t *testing.T, name string, a llm.Answer, faults []core.Fault, concerned []*Definition) string {
 	t.Helper()
 	const said = "please do it"
@@ -151,11 +150,11 @@ func corrected(t *testing.T, name string, a llm.Answer, faults []core.Fault, con
 		} `json:"system_message"`
 	}
 	if err := json.Unmarshal([]byte(text), &quotes); err != nil {
-		t.Errorf("%s: the correction is no JSON: %v", name, err)
+		t.Errorf("%s: the correction is not JSON: %v", name, err)
 	}
 	q := quotes.System
 	if own := len([]rune(text)) - len([]rune(q.Reply)) - len([]rune(q.Original)); len(concerned) == 1 && own >= 2000 {
-		t.Errorf("%s: the correction takes %d characters besides its quotes", name, own)
+		t.Errorf("%s: the correction has %d characters without its quotes", name, own)
 	}
 	return text
 }
@@ -177,8 +176,7 @@ func answerOf(t testing.TB, data []byte) llm.Answer {
 	return answer
 }
 
-// TestNoFirstHalfRuns: whatever prefix of a dangerous plan arrives, nothing of
-// it runs but words.
+// TestNoFirstHalfRuns: of a truncated plan only messages may run, wherever it is cut.
 func TestNoFirstHalfRuns(t *testing.T) {
 	s := corpusCatalogue(t)
 	for _, whole := range []string{
@@ -195,7 +193,7 @@ func TestNoFirstHalfRuns(t *testing.T) {
 				for step := &checked.Steps[i]; step != nil; step = step.Fallback {
 					_, control := Control(step.Type)
 					if d, ok := s.Resolve(step.Type); !control && (!ok || !d.IsMessage()) {
-						t.Fatalf("of %q runs %s", whole[:n], step.Type)
+						t.Fatalf("%s of the truncated plan %q may run", step.Type, whole[:n])
 					}
 				}
 			}
@@ -203,9 +201,9 @@ func TestNoFirstHalfRuns(t *testing.T) {
 	}
 }
 
-// BenchmarkCorrections counts how many of 1,000 answers cost a second call: of each part of the
-// corpus, and of random plans of the schema, as engines that honour it give with a model that
-// knows nothing; of these also how many have a fault of syntax.
+// BenchmarkCorrections counts how many of 1,000 replies need a correction: for each part of the
+// corpus, and for random plans that follow the schema. For the latter it also counts faults of
+// syntax.
 func BenchmarkCorrections(b *testing.B) {
 	files, _ := filepath.Glob("testdata/corpus/*.txtar")
 	for _, file := range files {
@@ -277,7 +275,7 @@ func syntaxOf(b *testing.B, s *Snapshot, plans []string, strict bool) {
 		}
 	}
 	if len(plans) != 1000 {
-		b.Errorf("%d plans", len(plans))
+		b.Errorf("unexpected number of plans: %d", len(plans))
 	}
 	b.ReportMetric(float64(syntax), "syntax/1000")
 }

@@ -12,13 +12,14 @@ import (
 	"synthbot/core"
 )
 
-// fields is a schema with a property of each kind.
+// fields is a schema with a property of each type.
 const fields = `{"type":"object","required":["text","size","on","list","user","kind","ref","dated"],"properties":{
  "text":{"type":"string","minLength":2},"size":{"type":"integer","maximum":9},"on":{"type":"boolean"},
  "list":{"type":"array"},"user":{"type":"string"},"kind":{"enum":[10,2,1]},
  "ref":{"$ref":"#/$defs/color"},"dated":{"type":"string","default":"today"}},
  "$defs":{"color":{"type":"string","enum":["Red","Light blue"]}}}`
 
+// fieldsOf returns a catalogue with an action that has these fields.
 func fieldsOf(t *testing.T, change ...func(*core.Action)) (*Snapshot, *Definition) {
 	t.Helper()
 	var w world
@@ -28,8 +29,8 @@ func fieldsOf(t *testing.T, change ...func(*core.Action)) (*Snapshot, *Definitio
 	return s, d
 }
 
-// TestMissing: what a plan leaves open is asked for where one user can write it in a line, and
-// is a fault everywhere else.
+// TestMissing: the bot asks for a missing value if one user can write it in a line. Otherwise it is
+// a fault.
 func TestMissing(t *testing.T) {
 	const rest = `"list":[],"user":"7","kind":2,"ref":"Red"}`
 	one := by(core.RankMember)
@@ -74,15 +75,15 @@ func TestMissing(t *testing.T) {
 		about := core.State{SlotsRequired: test.slots}
 		p, faults := s.Check(core.Plan{Steps: []core.Step{one}, Context: about}, test.who)
 		if (len(faults) > 0) != test.fault {
-			t.Errorf("%s: faults %q", name, faults)
+			t.Errorf("%s: got faults %q, want some: %v", name, faults, test.fault)
 		}
 		if !test.fault && (len(p.Steps) != 1 || !slices.Equal(p.Steps[0].Missing, test.missing)) {
-			t.Errorf("%s: %+v, want %q", name, p.Steps, test.missing)
+			t.Errorf("%s: got %+v, want the missing values %q", name, p.Steps, test.missing)
 		}
 	}
 }
 
-// TestFormValues: which answers are read as which values.
+// TestFormValues: a user's answers are converted to the types of the schema.
 func TestFormValues(t *testing.T) {
 	_, d := fieldsOf(t)
 	for _, test := range []struct{ name, answer, want string }{
@@ -97,7 +98,7 @@ func TestFormValues(t *testing.T) {
 	}
 }
 
-// TestFormInAUnit: what follows in a unit is not asked for, since all of it happens at once.
+// TestFormInAUnit: a later step of a unit is skipped if it lacks a value, as a unit cannot wait.
 func TestFormInAUnit(t *testing.T) {
 	var w world
 	s := w.catalogue(t,
@@ -111,10 +112,11 @@ func TestFormInAUnit(t *testing.T) {
 		}))
 	j := newJournal()
 	done := run(t, NewRuntime(Options{}), j.job(s, by(core.RankMember), in("u", step("begin", `{}`))))
-	same2(t, "unit", told(done), []string{"1 begin done", "2 fill skipped for 1: fill needs n, and nobody can be asked for it"})
+	wantLines(t, "unit", describe(done), []string{"1 begin done", "2 fill skipped for 1: fill needs n, and nobody can be asked for it"})
 }
 
-// filled runs a plan whose step leaves values open, and returns a function that answers its form.
+// filled runs a plan whose step lacks values. It returns functions that answer its form and read
+// its state.
 func filled(t *testing.T, s *Snapshot, steps ...core.Step) (
 	*journal, func(step uint16, a Answer) []string, func(step uint16) *Held) {
 	t.Helper()
@@ -140,11 +142,11 @@ func filled(t *testing.T, s *Snapshot, steps ...core.Step) (
 		if err != nil {
 			t.Fatal(err)
 		}
-		return told(done)
+		return describe(done)
 	}, held
 }
 
-// TestFormIsFilled: each answer is taken once, and the last one lets the step run.
+// TestFormIsFilled: each answer is taken once, and the last one starts the step.
 func TestFormIsFilled(t *testing.T) {
 	var w world
 	s := w.catalogue(t, w.act("fill", func(a *core.Action) {
@@ -155,37 +157,37 @@ func TestFormIsFilled(t *testing.T) {
 	_, answer, held := filled(t, s, step("fill", `{"n":null,"to":null}`))
 	h := held(1)
 	if h.Question != "Fill – Number?\nA number" || h.Asks != 0 || h.Form.Choices != nil || !h.Expires.After(noon) {
-		t.Errorf("asked %+v", h)
+		t.Errorf("unexpected question %+v", h)
 	}
-	same2(t, "a misfit", answer(1, Answer{Agreed: true, Text: "many"}), []string{"1 fill pending"})
+	wantLines(t, "a misfit", answer(1, Answer{Agreed: true, Text: "many"}), []string{"1 fill pending"})
 	h = held(1)
 	if h.Question != "“many” is not a number\nFill – Number?\nA number" || h.Asks != 1 || h.Form.Misfits != 1 {
-		t.Errorf("asked %+v, %+v", h, h.Form)
+		t.Errorf("unexpected question %+v with form %+v", h, h.Form)
 	}
-	same2(t, "an old question", answer(1, Answer{Agreed: true, Text: "5"}), []string{"1 fill pending"})
-	same2(t, "an old question, cancelled", answer(1, Answer{}), []string{"1 fill pending"})
+	wantLines(t, "an old question", answer(1, Answer{Agreed: true, Text: "5"}), []string{"1 fill pending"})
+	wantLines(t, "an old question, cancelled", answer(1, Answer{}), []string{"1 fill pending"})
 	if h = held(1); h.Asks != 1 || len(h.Step.Missing) != 2 {
-		t.Errorf("an old question was answered: %+v", h)
+		t.Errorf("an answer to an old question was taken: %+v", h)
 	}
-	same2(t, "a number", answer(1, Answer{Agreed: true, Ask: 1, Text: "5"}), []string{"1 fill pending"})
+	wantLines(t, "a number", answer(1, Answer{Agreed: true, Ask: 1, Text: "5"}), []string{"1 fill pending"})
 	h = held(1)
 	if h.Question != "Fill – to?" || h.Asks != 2 || h.Form.Misfits != 0 || !slices.Equal(h.Form.Choices, []string{"a", "b"}) {
-		t.Errorf("asked %+v, %+v", h, h.Form)
+		t.Errorf("unexpected question %+v with form %+v", h, h.Form)
 	}
-	same2(t, "no choice", answer(1, Answer{Agreed: true, Ask: 2, Text: "c"}), []string{"1 fill pending"})
+	wantLines(t, "no choice", answer(1, Answer{Agreed: true, Ask: 2, Text: "c"}), []string{"1 fill pending"})
 	if h = held(1); h.Question != "“c” is not one of the choices\nFill – to?" {
-		t.Errorf("asked %q", h.Question)
+		t.Errorf("unexpected question %q", h.Question)
 	}
-	same2(t, "calls so far", w.did(), nil)
-	same2(t, "a choice", answer(1, Answer{Agreed: true, Ask: 3, Text: "2"}), []string{"1 fill done"})
-	same2(t, "calls", w.did(), []string{`fill{"n":5,"to":"b"}`})
-	same2(t, "once more", answer(1, Answer{Agreed: true, Ask: 3, Text: "2"}), []string{"1 fill done"})
-	same2(t, "much later", answer(1, Answer{Agreed: true, Ask: 9, Text: "2"}), []string{"1 fill done"})
-	same2(t, "calls", w.did(), nil)
+	wantLines(t, "calls so far", w.did(), nil)
+	wantLines(t, "a choice", answer(1, Answer{Agreed: true, Ask: 3, Text: "2"}), []string{"1 fill done"})
+	wantLines(t, "calls", w.did(), []string{`fill{"n":5,"to":"b"}`})
+	wantLines(t, "once more", answer(1, Answer{Agreed: true, Ask: 3, Text: "2"}), []string{"1 fill done"})
+	wantLines(t, "much later", answer(1, Answer{Agreed: true, Ask: 9, Text: "2"}), []string{"1 fill done"})
+	wantLines(t, "calls", w.did(), nil)
 }
 
-// TestMessagesHaveNoForm: what the bot says, and what follows a question of an action's own, is not
-// asked for.
+// TestMessagesHaveNoForm: missing values of messages, and of actions with their own follow-up
+// question, are not asked for.
 func TestMessagesHaveNoForm(t *testing.T) {
 	var w world
 	s := w.catalogue(t, w.act("ask", func(a *core.Action) {
@@ -195,12 +197,13 @@ func TestMessagesHaveNoForm(t *testing.T) {
 	for _, one := range []core.Step{step("message_telegram", `{"text":null}`), step("ask", `{"n":null}`)} {
 		p, faults := s.Check(core.Plan{Steps: []core.Step{one}}, by(core.RankMember))
 		if len(faults) == 0 {
-			t.Errorf("%s: %+v", one.Type, p.Steps)
+			t.Errorf("%s: unexpected steps %+v", one.Type, p.Steps)
 		}
 	}
 }
 
-// TestFormEnds: it ends with its third misfit, when it is cancelled, and when its action is gone.
+// TestFormEnds: a form ends with the third invalid answer, when it is cancelled, and when its
+// action is gone.
 func TestFormEnds(t *testing.T) {
 	var w world
 	shape := func(a *core.Action) {
@@ -209,12 +212,12 @@ func TestFormEnds(t *testing.T) {
 	s := w.catalogue(t, w.act("fill", shape))
 	open := step("fill", `{"n":null}`)
 	_, answer, _ := filled(t, s, open)
-	same2(t, "cancelled", answer(1, Answer{}), []string{"1 fill skipped: it was cancelled"})
+	wantLines(t, "cancelled", answer(1, Answer{}), []string{"1 fill skipped: it was cancelled"})
 
 	_, answer, _ = filled(t, s, open)
 	answer(1, Answer{Agreed: true, Text: "x"})
 	answer(1, Answer{Agreed: true, Ask: 1, Text: "y"})
-	same2(t, "three misfits", answer(1, Answer{Agreed: true, Ask: 2, Text: "z"}),
+	wantLines(t, "three misfits", answer(1, Answer{Agreed: true, Ask: 2, Text: "z"}),
 		[]string{"1 fill skipped: no answer to the question was valid"})
 
 	j, _, _ := filled(t, s, open)
@@ -224,10 +227,10 @@ func TestFormEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same2(t, "gone", told(done), []string{"1 fill skipped: fill is no longer available"})
+	wantLines(t, "gone", describe(done), []string{"1 fill skipped: fill is no longer available"})
 }
 
-// TestTwoForms are filled in one after the other.
+// TestTwoForms: two forms are filled in one after the other.
 func TestTwoForms(t *testing.T) {
 	var w world
 	s := w.catalogue(t, w.act("fill", func(a *core.Action) {
@@ -235,17 +238,17 @@ func TestTwoForms(t *testing.T) {
 	}))
 	_, answer, held := filled(t, s, step("fill", `{"n":null}`), step("fill", `{"n":null,"user":"x"}`))
 	if held(1).On != 0 || held(2).On != 1 || held(2).Question != "" {
-		t.Errorf("they wait as %+v, %+v", held(1), held(2))
+		t.Errorf("unexpected forms %+v, %+v", held(1), held(2))
 	}
-	same2(t, "the first", answer(1, Answer{Agreed: true, Text: "1"}), []string{"1 fill done", "2 fill pending"})
+	wantLines(t, "the first", answer(1, Answer{Agreed: true, Text: "1"}), []string{"1 fill done", "2 fill pending"})
 	if h := held(2); h.On != 0 || h.Question != "Do fill – n?" {
-		t.Errorf("the second asks %+v", h)
+		t.Errorf("unexpected second question %+v", h)
 	}
-	same2(t, "the second", answer(2, Answer{Agreed: true, Ask: held(2).Asks, Text: "2"}), []string{"2 fill done"})
+	wantLines(t, "the second", answer(2, Answer{Agreed: true, Ask: held(2).Asks, Text: "2"}), []string{"2 fill done"})
 }
 
-// TestFormWords: what a user writes into a form may name an address, as all of their words may.
-func TestFormWords(t *testing.T) {
+// TestFormAddresses: an address in a form's answer counts as written by the user.
+func TestFormAddresses(t *testing.T) {
 	var w world
 	s := w.catalogue(t, w.act("fill", func(a *core.Action) {
 		a.Schema = json.RawMessage(`{"type":"object","required":["url","n"],"properties":{"url":{"type":"string"},"n":{"type":"integer"}}}`)
@@ -253,11 +256,11 @@ func TestFormWords(t *testing.T) {
 	_, answer, held := filled(t, s, step("fill", `{"url":null,"n":null}`))
 	answer(1, Answer{Agreed: true, Text: "https://a.example/x"})
 	if known := held(1).Read.Addresses; !slices.Contains(known, canonical("https://a.example/x")) {
-		t.Errorf("known are %q", known)
+		t.Errorf("unexpected known addresses %q", known)
 	}
 }
 
-// TestChoicesOfAForm: what is too long or too much for buttons is written.
+// TestChoicesOfAForm: choices that are too long or too many for buttons are listed in the text.
 func TestChoicesOfAForm(t *testing.T) {
 	var many []string
 	for n := range maxChoices + 1 {
@@ -280,7 +283,7 @@ func TestChoicesOfAForm(t *testing.T) {
 		}))
 		d, _ := s.Resolve("fill")
 		if got := d.choices("x"); len(got) != test.want {
-			t.Errorf("%s: %q", name, got)
+			t.Errorf("%s: unexpected choices %q", name, got)
 		}
 	}
 }

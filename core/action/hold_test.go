@@ -12,19 +12,19 @@ import (
 	"synthbot/core"
 )
 
-// held runs a plan with one step to confirm and one that depends on it.
+// held runs a plan with a step that needs a confirmation and one that depends on it.
 func held(t *testing.T, w *world, r *Runtime) (*Snapshot, Job) {
 	t.Helper()
 	s := w.catalogue(t, w.act("receipt", func(a *core.Action) { a.DependsOn = []string{"transfer"} }))
 	j := newJournal()
 	job := j.job(s, by(core.RankMember), step("transfer", `{"n":5}`), step("receipt", `{}`), step("web_search", `{}`))
 	done := run(t, r, job)
-	same2(t, "held", told(done), []string{"1 transfer pending", "2 receipt pending", "3 web_search done"})
+	wantLines(t, "held", describe(done), []string{"1 transfer pending", "2 receipt pending", "3 web_search done"})
 	if done[0].Held == nil || done[0].Held.Question != "Do transfer\nn: 5" || done[1].Held.On != 1 {
 		t.Fatalf("held: %+v, %+v", done[0].Held, done[1].Held)
 	}
 	if rec := j.disk[done[0].Key]; rec.Progress != core.ProgressPending {
-		t.Fatalf("on disk: %q", rec.Progress)
+		t.Fatalf("the record says %q, want %q", rec.Progress, core.ProgressPending)
 	}
 	if err := j.Write(t.Context()); err != nil {
 		t.Fatal(err)
@@ -74,20 +74,22 @@ func TestConfirmation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		same2(t, test.name, told(done), test.done)
-		same2(t, test.name+" calls", w.did(), test.calls)
+		wantLines(t, test.name, describe(done), test.done)
+		wantLines(t, test.name+" calls", w.did(), test.calls)
 		for _, agreed := range []bool{true, false} { // pressed again
 			done, err = r.Resume(t.Context(), job, 1, Answer{Agreed: agreed})
 			if err != nil {
 				t.Fatal(err)
 			}
-			same2(t, test.name+" again", told(done), test.done)
+			wantLines(t, test.name+" again", describe(done), test.done)
 		}
-		same2(t, test.name+" twice, calls", w.did(), nil)
+		wantLines(t, test.name+" twice, calls", w.did(), nil)
 	}
 }
 
-func TestConfirmationAsksAnew(t *testing.T) {
+// TestConfirmationChecksPermissionAgain: a confirmed step needs the permission that applies at the
+// confirmation.
+func TestConfirmationChecksPermissionAgain(t *testing.T) {
 	var w world
 	r := NewRuntime(Options{})
 	s, job := held(t, &w, r)
@@ -96,52 +98,49 @@ func TestConfirmationAsksAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same2(t, "done", told(done), []string{"1 transfer skipped: transfer is not open to the user who asked for it", "2 receipt skipped: receipt needs transfer to succeed first"})
+	wantLines(t, "done", describe(done), []string{"1 transfer skipped: transfer is not open to the user who asked for it", "2 receipt skipped: receipt needs transfer to succeed first"})
 }
 
 func TestConfirmationAfterACrash(t *testing.T) {
 	var w world
 	r := NewRuntime(Options{})
 	_, job := held(t, &w, r)
-	j := &cutJournal{journal: job.Journal.(*journal), left: 2} // Taken, started; then the end
+	j := &cutJournal{journal: job.Journal.(*journal), left: 2} // dies after the records taken and started
 	job.Journal = j
 	if _, err := r.Resume(t.Context(), job, 1, yes); !errors.Is(err, errCut) {
 		t.Fatal(err)
 	}
-	same2(t, "calls", w.did(), []string{`transfer{"n":5}`})
+	wantLines(t, "calls", w.did(), []string{`transfer{"n":5}`})
 	job.Journal = j.crash()
 	done, err := r.Resume(t.Context(), job, 1, yes)
 	if err != nil {
 		t.Fatal(err)
 	}
-	same2(t, "done", told(done), []string{
+	wantLines(t, "done", describe(done), []string{
 		"1 transfer unknown: it is not known whether this was done: the bot was stopped in the middle", "2 receipt skipped: receipt needs transfer to succeed first",
 	})
-	same2(t, "calls of the next life", w.did(), nil)
+	wantLines(t, "calls after the restart", w.did(), nil)
 }
 
-func TestConfirmationOfTheModelsOwn(t *testing.T) {
+// TestModelAsksForConfirmation: a plan may ask for a confirmation of any step, if the turn has one
+// user.
+func TestModelAsksForConfirmation(t *testing.T) {
 	var w world
 	s := w.catalogue(t)
 	j := newJournal()
 	job := j.job(s, by(core.RankMember), step("web_search", `{}`, func(s *core.Step) { s.Confirm = true }))
-	same2(t, "one person", told(run(t, NewRuntime(Options{}), job)), []string{"1 web_search pending"})
+	wantLines(t, "one person", describe(run(t, NewRuntime(Options{}), job)), []string{"1 web_search pending"})
 	if len(j.disk) != 1 {
-		t.Error("the question is not on disk before it is asked")
+		t.Error("the question was not journalled before it was asked")
 	}
 	job = newJournal().job(s, by(core.RankBot), step("web_search", `{}`, func(s *core.Step) { s.Confirm = true }))
-	same2(t, "the bot", told(run(t, NewRuntime(Options{}), job)), []string{"1 web_search skipped: web_search must be confirmed, and no single person asked for it"})
+	wantLines(t, "the bot", describe(run(t, NewRuntime(Options{}), job)), []string{"1 web_search skipped: web_search must be confirmed, and no single person asked for it"})
 }
 
-func TestWhoMayConfirm(t *testing.T) {
+func TestHeldExpires(t *testing.T) {
 	h := Held{Who: by(core.RankMember), Expires: noon}
-	for who, want := range map[core.Author]bool{{ID: "1"}: true, {ID: "2"}: false, {ID: "2", Rank: core.RankModerator}: false, {ID: "2", Rank: core.RankAdmin}: true, {}: false} {
-		if h.MayDecide(who) != want {
-			t.Errorf("%+v: %v", who, !want)
-		}
-	}
 	if h.Expired(noon.Add(-1)) || !h.Expired(noon) || (&Held{On: 1}).Expired(noon) {
-		t.Error("expires at the wrong time")
+		t.Error("a question must expire at its time, and a dependent step never")
 	}
 }
 
@@ -150,11 +149,11 @@ func TestResumeOfNothing(t *testing.T) {
 	s := w.catalogue(t)
 	job := newJournal().job(s, by(core.RankMember), step("web_search", `{}`))
 	if _, err := NewRuntime(Options{}).Resume(t.Context(), job, 1, yes); !errors.Is(err, errNotHeld) {
-		t.Errorf("err = %v", err)
+		t.Errorf("unexpected error %v", err)
 	}
 	run(t, NewRuntime(Options{}), job)
 	if _, err := NewRuntime(Options{}).Resume(t.Context(), job, 1, yes); !errors.Is(err, errNotHeld) {
-		t.Errorf("err = %v", err)
+		t.Errorf("unexpected error %v", err)
 	}
 	j := newJournal()
 	key := core.Key{Turn: job.Turn, Round: 1, Step: 1}
@@ -162,13 +161,13 @@ func TestResumeOfNothing(t *testing.T) {
 	job.Journal = j
 	_, err := NewRuntime(Options{}).Resume(context.Background(), job, 1, yes)
 	if err == nil || errors.Is(err, errNotHeld) {
-		t.Errorf("err = %v", err)
+		t.Errorf("unexpected error %v", err)
 	}
 }
 
-// TestAHeldStepIsLeftToWhoTookItUp: the turn that asked may be taken up again
-// after a crash, while the confirmed step is already on its way.
-func TestAHeldStepIsLeftToWhoTookItUp(t *testing.T) {
+// TestExecuteLeavesHeldSteps: a turn that is retried after a crash does not touch a held step,
+// which may already have been confirmed.
+func TestExecuteLeavesHeldSteps(t *testing.T) {
 	for n, progress := range map[uint16]core.Progress{
 		1: core.ProgressPending, 2: core.ProgressStarted, 3: core.ProgressTaken, 4: core.ProgressStarted,
 	} {
@@ -178,25 +177,26 @@ func TestAHeldStepIsLeftToWhoTookItUp(t *testing.T) {
 		j := job.Journal.(*journal)
 		want := maps.Clone(j.disk)
 		for k, rec := range j.disk {
-			if k.Step == 1 && n != 4 || k.Step == 2 && n > 2 { // of the last one only the step that depends on it
+			if k.Step == 1 && n != 4 || k.Step == 2 && n > 2 { // in case 4 only the dependent step
 				rec.Progress = progress
 				j.disk[k], want[k] = rec, rec
 			}
 		}
 		job.Plan.Steps = []core.Step{step("transfer", `{"n":5}`), step("receipt", `{}`), step("web_search", `{}`)}
-		same2(t, string(progress), told(run(t, r, job)), []string{"1 transfer pending", "2 receipt pending", "3 web_search done"})
-		same2(t, "calls", w.did(), nil)
+		wantLines(t, string(progress), describe(run(t, r, job)), []string{"1 transfer pending", "2 receipt pending", "3 web_search done"})
+		wantLines(t, "calls", w.did(), nil)
 		for step := range uint16(2) {
 			key := core.Key{Turn: job.Turn, Round: 1, Step: step + 1}
 			if rec, _ := j.Find(key); rec.Progress != want[key].Progress || string(rec.Data) != string(want[key].Data) {
-				t.Errorf("%s %s became %s %s", want[key].Progress, want[key].Data, rec.Progress, rec.Data)
+				t.Errorf("record %s %s became %s %s", want[key].Progress, want[key].Data, rec.Progress, rec.Data)
 			}
 		}
 	}
 }
 
-// TestOnlyOnePersonMayConfirm: the one person who asked, and admins; nobody is nobody.
-func TestOnlyOnePersonMayConfirm(t *testing.T) {
+// TestWhoMayConfirm: only the one user who asked, and admins, may confirm. Users without an id may
+// not.
+func TestWhoMayConfirm(t *testing.T) {
 	anonymous := Requester{Path: here, Authors: []core.Author{{}}}
 	for _, tc := range []struct {
 		asked Requester
@@ -207,19 +207,20 @@ func TestOnlyOnePersonMayConfirm(t *testing.T) {
 		{by(core.RankMember), core.Author{ID: "2"}, false},
 		{by(core.RankMember), core.Author{ID: "2", Rank: core.RankModerator}, false},
 		{by(core.RankMember), core.Author{ID: "2", Rank: core.RankAdmin}, true},
+		{by(core.RankMember), core.Author{}, false},
 		{by(core.RankMember, core.RankMember), core.Author{ID: "1"}, false},
 		{by(), core.Author{}, false},
 		{anonymous, core.Author{}, false},
 		{anonymous, core.Author{ID: "1"}, false},
 	} {
 		if got := (&Held{Who: tc.asked}).MayDecide(tc.by); got != tc.may {
-			t.Errorf("%+v may confirm what %+v asked for: %v", tc.by, tc.asked.Authors, got)
+			t.Errorf("%+v may confirm for %+v: got %v, want %v", tc.by, tc.asked.Authors, got, tc.may)
 		}
 	}
 }
 
-// TestResumeGoesOnWithTheRound: what was done in the round counts for a step that is
-// confirmed later, and what follows from it gets a place of its own.
+// TestResumeGoesOnWithTheRound: a step that is confirmed later sees the results of its round, and
+// its follow-up steps get new numbers.
 func TestResumeGoesOnWithTheRound(t *testing.T) {
 	var w world
 	s := w.catalogue(t, w.act("fails", func(a *core.Action) {
@@ -240,11 +241,11 @@ func TestResumeGoesOnWithTheRound(t *testing.T) {
 		}),
 		step("web_search", `{}`), step("transfer", `{}`))
 	job.Plan.Context.Topic = "tea"
-	same2(t, "asked", told(run(t, NewRuntime(Options{}), job)), []string{"2 web_search done", "3 transfer pending", "1 fails pending"})
-	for step, topic := range map[uint16]string{1: "tea", 3: ""} { // who asks for no conditions needs no context
+	wantLines(t, "asked", describe(run(t, NewRuntime(Options{}), job)), []string{"2 web_search done", "3 transfer pending", "1 fails pending"})
+	for step, topic := range map[uint16]string{1: "tea", 3: ""} { // only steps with conditions keep the context
 		record, _ := j.Find(core.Key{Turn: job.Turn, Round: 1, Step: step})
 		if h, err := ReadHeld(record); err != nil || h.Context.Topic != topic {
-			t.Errorf("step %d is held with %+v, %v", step, h, err)
+			t.Errorf("step %d is held with %+v (%v), want the topic %q", step, h, err, topic)
 		}
 	}
 	job.Plan = core.Plan{}
@@ -252,23 +253,24 @@ func TestResumeGoesOnWithTheRound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same2(t, "confirmed", told(done), []string{"1 fails failed: no luck", "4 message_telegram done for 1"})
-	same2(t, "calls", w.did(), []string{"web_search{}", "telegram/-100/7: sorry"})
+	wantLines(t, "confirmed", describe(done), []string{"1 fails failed: no luck", "4 message_telegram done for 1"})
+	wantLines(t, "calls", w.did(), []string{"web_search{}", "telegram/-100/7: sorry"})
 }
 
-// TestResumeCannotBeWritten: what cannot be taken up on disk is not done.
+// TestResumeCannotBeWritten: a confirmed step does not run if the confirmation cannot be
+// journalled.
 func TestResumeCannotBeWritten(t *testing.T) {
 	var w world
 	r := NewRuntime(Options{})
 	_, job := held(t, &w, r)
 	job.Journal.(*journal).fail = core.ErrUnwritten
 	if done, err := r.Resume(t.Context(), job, 1, yes); !errors.Is(err, core.ErrUnwritten) {
-		t.Errorf("%q, %v", told(done), err)
+		t.Errorf("got %q and error %v, want %v", describe(done), err, core.ErrUnwritten)
 	}
-	same2(t, "calls", w.did(), nil)
+	wantLines(t, "calls", w.did(), nil)
 }
 
-// TestResumeOfALongRound: the last step of the longest round waits like any other.
+// TestResumeOfALongRound: the last step of the longest round can depend on a held step.
 func TestResumeOfALongRound(t *testing.T) {
 	var w world
 	s := w.catalogue(t, w.act("receipt", func(a *core.Action) { a.DependsOn = []string{"transfer"} }))
@@ -279,11 +281,11 @@ func TestResumeOfALongRound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same2(t, "done", told(done), []string{"1 transfer done", "200 receipt done"})
+	wantLines(t, "done", describe(done), []string{"1 transfer done", "200 receipt done"})
 }
 
-// TestResumeAfterAReload: an action that is gone is skipped, and what a former action
-// asked for that is gone may be anybody's wish.
+// TestResumeAfterAReload: a held step whose action is gone is skipped. A step that a removed action
+// asked for needs a confirmation of its own.
 func TestResumeAfterAReload(t *testing.T) {
 	var w world
 	s := w.catalogue(t, w.act("erase", func(a *core.Action) { a.Effects, a.DependsOn = core.EffectChanges, []string{"transfer"} }))
@@ -303,16 +305,16 @@ func TestResumeAfterAReload(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		same2(t, "done", told(done), want)
+		wantLines(t, "done", describe(done), want)
 	}
 }
 
-// TestCancelledAfterACrash: a step that was taken up and not begun is let go.
+// TestCancelledAfterACrash: a confirmed step that had not started before a crash can be cancelled.
 func TestCancelledAfterACrash(t *testing.T) {
 	var w world
 	r := NewRuntime(Options{})
 	_, job := held(t, &w, r)
-	j := &cutJournal{journal: job.Journal.(*journal), left: 1} // Taken; then the end
+	j := &cutJournal{journal: job.Journal.(*journal), left: 1} // dies after the record taken
 	job.Journal = j
 	if _, err := r.Resume(t.Context(), job, 1, yes); !errors.Is(err, errCut) {
 		t.Fatal(err)
@@ -322,22 +324,22 @@ func TestCancelledAfterACrash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same2(t, "done", told(done), []string{"1 transfer skipped: it was cancelled", "2 receipt skipped: it was cancelled"})
-	same2(t, "calls", w.did(), nil)
+	wantLines(t, "done", describe(done), []string{"1 transfer skipped: it was cancelled", "2 receipt skipped: it was cancelled"})
+	wantLines(t, "calls", w.did(), nil)
 }
 
-// TestResumeKnowsWhatFailed: what waits for two steps does not run if one of them failed,
-// and what waits for a step that waits is taken up with it.
+// TestResumeKnowsWhatFailed: a step that also depends on a failed step is skipped. Steps that
+// depend on a held step resume with it.
 func TestResumeKnowsWhatFailed(t *testing.T) {
 	var w world
 	on := func(names ...string) func(*core.Action) { return func(a *core.Action) { a.DependsOn = names } }
 	s := w.catalogue(t, w.failing("fails"), w.act("both", on("transfer", "fails")), w.act("receipt", on("transfer")), w.act("thanks", on("receipt")))
 	job := newJournal().job(s, by(0), step("transfer", `{}`), step("fails", `{}`), step("both", `{}`), step("receipt", `{}`), step("thanks", `{}`))
-	same2(t, "asked", told(run(t, NewRuntime(Options{}), job)),
+	wantLines(t, "asked", describe(run(t, NewRuntime(Options{}), job)),
 		[]string{"1 transfer pending", "2 fails failed: no luck", "3 both pending", "4 receipt pending", "5 thanks pending"})
 	done, err := NewRuntime(Options{}).Resume(t.Context(), job, 1, yes)
 	if err != nil {
 		t.Fatal(err)
 	}
-	same2(t, "confirmed", told(done), []string{"1 transfer done", "3 both skipped: both needs fails to succeed first", "4 receipt done", "5 thanks done"})
+	wantLines(t, "confirmed", describe(done), []string{"1 transfer done", "3 both skipped: both needs fails to succeed first", "4 receipt done", "5 thanks done"})
 }

@@ -70,14 +70,14 @@ func TestLegacyIsConvertedWhenRegistered(t *testing.T) {
 	}
 	d, _ := s.Resolve("old_one")
 	if d.Brief != "Greet somebody" || d.Examples.Instructions.WhenToUse != "always" || len(d.Examples.Examples) != 1 {
-		t.Errorf("converted to %+v", d.Action)
+		t.Errorf("unexpected action %+v", d.Action)
 	}
 	if _, faults := s.Check(core.Plan{Steps: []core.Step{step("old_one", `{"name":[5]}`)}}, by(core.RankMember)); len(faults) != 1 {
-		t.Errorf("faults %v", faults)
+		t.Errorf("got faults %v, want none", faults)
 	}
 }
 
-// TestLegacyExamples: what the older form says of its use is kept.
+// TestLegacyExamples: examples of the legacy form are kept.
 func TestLegacyExamples(t *testing.T) {
 	for name, tc := range map[string]struct {
 		old  string
@@ -95,11 +95,11 @@ func TestLegacyExamples(t *testing.T) {
 	} {
 		a, err := fromLegacy(core.Action{Schema: json.RawMessage(tc.old), Examples: tc.own})
 		if got := string(core.JSON(a.Examples)); err != nil || got != tc.want {
-			t.Errorf("%s: %s, %v; want %s", name, got, err, tc.want)
+			t.Errorf("%s: got %s (%v), want %s", name, got, err, tc.want)
 		}
 	}
 	if _, err := fromLegacy(core.Action{Schema: json.RawMessage(`{"description":5}`)}); err == nil {
-		t.Error("what cannot be read is converted")
+		t.Error("an unreadable schema was converted")
 	}
 }
 
@@ -162,14 +162,14 @@ func TestTyped(t *testing.T) {
 	}
 	run(t, NewRuntime(Options{}), newJournal().job(s, by(core.RankMember), plan.Steps...))
 	if _, err := a.Do(t.Context(), core.Call{Payload: json.RawMessage(`{"seats":"x"}`)}); !errors.As(err, new(*core.Error)) {
-		t.Errorf("a payload that cannot be read: %v", err)
+		t.Errorf("an unreadable payload: unexpected error %v", err)
 	}
 	if got.Seats != 3 || got.Class != "b" || !got.When.Equal(noon) || *got.Price != 2 || !got.Inner.On || got.hidden != "" {
-		t.Errorf("decoded %+v", got)
+		t.Errorf("unexpected payload %+v", got)
 	}
 }
 
-func TestTypedRefusesWhatItCannotTell(t *testing.T) {
+func TestTypedRefusesUnsupportedTypes(t *testing.T) {
 	type loop struct {
 		Next *loop `json:"next,omitempty"`
 	}

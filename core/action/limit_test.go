@@ -34,13 +34,13 @@ func TestRateLimits(t *testing.T) {
 	} {
 		now = noon.Add(test.at)
 		done := run(t, r, newJournal().job(s, test.who, step("dice", `{}`)))
-		if got := told(done)[0]; got != test.want {
-			t.Errorf("%d: %s, want %s", i, got, test.want)
+		if got := describe(done)[0]; got != test.want {
+			t.Errorf("call %d: got %s, want %s", i, got, test.want)
 		}
 	}
 }
 
-// TestUsedElsewhere: what a user does in another process counts.
+// TestUsedElsewhere: uses in another process count towards a rate limit.
 func TestUsedElsewhere(t *testing.T) {
 	var w world
 	s := w.catalogue(t, w.act("dice", func(a *core.Action) { a.RateLimit = core.RateLimit{Count: 2, Per: time.Minute} }), w.act("free"))
@@ -65,16 +65,17 @@ func TestUsedElsewhere(t *testing.T) {
 		{ann, "free", "1 free done"}, {bob, "dice", "1 dice done"},
 	} {
 		done := run(t, both[i%2], newJournal().job(s, test.who, step(test.name, `{}`)))
-		if got := told(done)[0]; got != test.want {
-			t.Errorf("%d: %s, want %s", i, got, test.want)
+		if got := describe(done)[0]; got != test.want {
+			t.Errorf("call %d: got %s, want %s", i, got, test.want)
 		}
 	}
 	if announced != 3 {
-		t.Errorf("%d uses are announced", announced)
+		t.Errorf("%d uses were announced, want 3", announced)
 	}
 }
 
-// TestUsedElsewhereForHours: what was used in other processes counts for hours also in one that has not used it.
+// TestUsedElsewhereForHours: uses in other processes count for the whole period of the limit, even
+// if this process has not used the action.
 func TestUsedElsewhereForHours(t *testing.T) {
 	var w world
 	now := noon
@@ -90,8 +91,8 @@ func TestUsedElsewhereForHours(t *testing.T) {
 		now = now.Add(2 * time.Hour)
 	}
 	done := run(t, r, newJournal().job(s, ann, step("dice", `{}`)))
-	if got := told(done)[0]; !strings.Contains(got, "was used too often") {
-		t.Error(got)
+	if got := describe(done)[0]; !strings.Contains(got, "was used too often") {
+		t.Errorf("got %s, want the use refused", got)
 	}
 }
 
@@ -126,18 +127,18 @@ func TestBusy(t *testing.T) {
 		}
 		ann, bob := by(core.RankMember), by(core.RankMember)
 		bob.Authors[0].ID = "2"
-		same2(t, "queue", told(both("queues", ann, ann)), []string{"1 queues done"})
-		same2(t, "queue calls", w.did(), []string{"begin 1", "end 1", "begin 1", "end 1"})
+		wantLines(t, "queue", describe(both("queues", ann, ann)), []string{"1 queues done"})
+		wantLines(t, "queue calls", w.did(), []string{"begin 1", "end 1", "begin 1", "end 1"})
 		both("queues", ann, bob)
 		if calls := w.did(); calls[1] != "begin 2" {
-			t.Errorf("two people wait for each other: %q", calls)
+			t.Errorf("another user's call had to wait: %q", calls)
 		}
-		same2(t, "refuse", told(both("refuses", ann, ann)), []string{"1 refuses skipped: refuses is still working on the last request"})
-		same2(t, "refuse calls", w.did(), []string{"begin 1", "end 1"})
-		same2(t, "refuse both", told(both("refuses", bob, by(0, 0))), []string{"1 refuses skipped: refuses is still working on the last request"})
-		same2(t, "the other one", told(run(t, r, newJournal().job(s, ann, step("refuses", `{}`)))), []string{"1 refuses done"})
+		wantLines(t, "refuse", describe(both("refuses", ann, ann)), []string{"1 refuses skipped: refuses is still working on the last request"})
+		wantLines(t, "refuse calls", w.did(), []string{"begin 1", "end 1"})
+		wantLines(t, "refuse both", describe(both("refuses", bob, by(0, 0))), []string{"1 refuses skipped: refuses is still working on the last request"})
+		wantLines(t, "the other one", describe(run(t, r, newJournal().job(s, ann, step("refuses", `{}`)))), []string{"1 refuses done"})
 		if len(r.locks.last) != 0 {
-			t.Error("locks left over")
+			t.Error("locks were not released")
 		}
 	})
 }
@@ -161,7 +162,7 @@ func TestCache(t *testing.T) {
 	}{
 		{by(0), `{"n":1}`, 0, 0, 1}, {by(0), `{"n":1}`, time.Minute, 0, 0}, {by(0), `{"n":2}`, time.Minute, 0, 1},
 		{bob, `{"n":1}`, time.Minute, 0, 1}, {elsewhere, `{"n":1}`, time.Minute, 0, 1},
-		{by(0), `{"n":1}`, time.Minute, 1, 1}, // somebody was forgotten
+		{by(0), `{"n":1}`, time.Minute, 1, 1}, // the epoch changes when a user is forgotten
 		{by(0, 0), `{"n":1}`, time.Minute, 0, 1}, {both, `{"n":1}`, time.Minute, 0, 0},
 		{shares, `{"n":1}`, time.Minute, 0, 1}, // it may see another place
 		{by(0), `{"n":1}`, time.Hour, 0, 1},
@@ -173,7 +174,7 @@ func TestCache(t *testing.T) {
 			t.Fatal(err)
 		}
 		if string(done[0].Output) != `{"n":1}` || len(w.did()) != test.called {
-			t.Errorf("%d: output %s", i, done[0].Output)
+			t.Errorf("call %d: unexpected output %s or number of calls", i, done[0].Output)
 		}
 	}
 	ask := func(i int) {
@@ -187,28 +188,28 @@ func TestCache(t *testing.T) {
 	w.did()
 	ask(2*maxCached - 1)
 	if n := len(w.did()); n != 0 {
-		t.Error("the latest result is not kept")
+		t.Error("the latest result is not cached")
 	}
 	ask(maxCached - 1)
 	if n := len(w.did()); n != 1 {
-		t.Errorf("more than %d results are kept", maxCached)
+		t.Errorf("more than %d results are cached", maxCached)
 	}
 	r.Forget()
 	ask(2*maxCached - 1)
 	if n := len(w.did()); n != 1 {
-		t.Error("a result is kept that may concern a user who was forgotten")
+		t.Error("Forget kept a cached result")
 	}
 }
 
-// TestRatesOfSeveral: a call that several people cause counts for each of them, and
-// one that is refused for one of them counts for nobody.
+// TestRatesOfSeveral: a call by several users counts for each of them. A call that is refused
+// because of one of them counts for nobody.
 func TestRatesOfSeveral(t *testing.T) {
 	var r rates
 	d := &Definition{Action: core.Action{Name: "it", RateLimit: core.RateLimit{Count: 1, Per: time.Minute}}}
 	take := func(want bool, wait time.Duration, persons ...string) {
 		t.Helper()
 		if got, ok := r.take(d, persons, noon); ok != want || got != wait {
-			t.Errorf("%q: %v, %v", persons, got, ok)
+			t.Errorf("%q: got %v, %v, want %v, %v", persons, got, ok, wait, want)
 		}
 	}
 	take(true, 0, "a", "b")
@@ -218,17 +219,17 @@ func TestRatesOfSeveral(t *testing.T) {
 	take(true, 0, "c")
 }
 
-// TestCacheKeepsOnlyWhatStandsAlone: a result that asks for further actions is asked
-// for again, and so is one of an action that declares no cache.
-func TestCacheKeepsOnlyWhatStandsAlone(t *testing.T) {
+// TestCacheSkipsFollowUps: results that ask for further steps are not cached, nor those of actions
+// without a cache.
+func TestCacheSkipsFollowUps(t *testing.T) {
 	for name, tc := range map[string]struct {
 		lasts time.Duration
 		next  []core.Step
 		calls int
 	}{
-		"kept":     {time.Minute, nil, 1},
-		"leads on": {time.Minute, []core.Step{step("dice", `{}`)}, 2},
-		"no cache": {0, nil, 2},
+		"kept":      {time.Minute, nil, 1},
+		"follow-up": {time.Minute, []core.Step{step("dice", `{}`)}, 2},
+		"no cache":  {0, nil, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &world{}
@@ -245,14 +246,13 @@ func TestCacheKeepsOnlyWhatStandsAlone(t *testing.T) {
 				run(t, r, newJournal().job(s, by(core.RankMember), step("it", `{}`)))
 			}
 			if calls != tc.calls {
-				t.Errorf("it was called %d times, want %d", calls, tc.calls)
+				t.Errorf("called %d times, want %d", calls, tc.calls)
 			}
 		})
 	}
 }
 
-// TestUnknownIsRecorded: that nobody knows whether a step was done is journalled, and
-// not only said.
+// TestUnknownIsRecorded: a step that was interrupted is journalled as unknown.
 func TestUnknownIsRecorded(t *testing.T) {
 	var w world
 	r := NewRuntime(Options{Clock: func() time.Time { return noon }})
@@ -262,18 +262,19 @@ func TestUnknownIsRecorded(t *testing.T) {
 	j.disk[key] = core.Record{Key: key, Progress: core.ProgressStarted, Time: noon}
 	run(t, r, j.job(s, by(core.RankMember), step("pay", `{}`)))
 	if record, _ := j.Find(key); record.Progress != core.ProgressUnknown {
-		t.Errorf("the record says %s", record.Progress)
+		t.Errorf("the record says %s, want %s", record.Progress, core.ProgressUnknown)
 	}
 	for name, want := range map[string]string{
 		"gone":             "1 gone unknown: it is not known whether this was done: the bot was stopped in the middle",
-		"message_telegram": "1 message_telegram done", // its parts are guarded
+		"message_telegram": "1 message_telegram done", // messages can be sent again
 	} {
 		j.later = nil
-		same2(t, name, told(run(t, r, j.job(s, by(core.RankMember), step(name, `{"text":"hi"}`)))), []string{want})
+		wantLines(t, name, describe(run(t, r, j.job(s, by(core.RankMember), step(name, `{"text":"hi"}`)))), []string{want})
 	}
 }
 
-// TestCacheMakesRoom: what was used lately stays, and what is not to be kept takes no room.
+// TestCacheMakesRoom: the least recently used results are dropped first. Results that are not
+// cached take no room.
 func TestCacheMakesRoom(t *testing.T) {
 	var w world
 	r := NewRuntime(Options{Clock: func() time.Time { return noon }})
@@ -287,18 +288,17 @@ func TestCacheMakesRoom(t *testing.T) {
 		kept("web_search", n)
 	}
 	if !kept("weather", 0) {
-		t.Error("what is not to be kept took room")
+		t.Error("uncached results displaced a cached one")
 	}
 	for n := range maxCached {
 		kept("weather", n)
 		if !kept("weather", 0) {
-			t.Fatalf("what is used is dropped after %d others", n)
+			t.Fatalf("a recently used result was dropped after %d others", n)
 		}
 	}
 }
 
-// TestRatesAreForgotten: uses that no limit counts any more take no room, and those that
-// one counts stay, however long that is.
+// TestRatesAreForgotten: uses are remembered only as long as a limit counts them.
 func TestRatesAreForgotten(t *testing.T) {
 	var r rates
 	limited := func(name string, per time.Duration) *Definition {
@@ -308,7 +308,7 @@ func TestRatesAreForgotten(t *testing.T) {
 	take := func(d *Definition, person string, after time.Duration, want bool) {
 		t.Helper()
 		if _, ok := r.take(d, []string{person}, noon.Add(after)); ok != want {
-			t.Errorf("%s of %s after %s: %v", d.Name, person, after, ok)
+			t.Errorf("%s of %s after %s: got %v, want %v", d.Name, person, after, ok, want)
 		}
 	}
 	take(month, "ann", 0, true)
@@ -316,21 +316,21 @@ func TestRatesAreForgotten(t *testing.T) {
 		after := time.Duration(i) * time.Hour
 		take(minute, "bob", after, true)
 		if n := len(r.used[use{"minute", "bob"}]); n != 1 {
-			t.Fatalf("%d uses are remembered", n)
+			t.Fatalf("%d uses are remembered, want 1", n)
 		}
 		take(minute, fmt.Sprint(i), after, true)
 		take(month, "ann", after, i == 30*24)
 	}
 	if _, ok := r.take(minute, []string{"ann", "bob"}, noon.Add((40*24-1)*time.Hour)); ok {
-		t.Error("bob's use is forgotten")
+		t.Error("bob's use was forgotten")
 	}
-	take(minute, "eve", 80*24*time.Hour, true) // those without uses are dropped
+	take(minute, "eve", 80*24*time.Hour, true) // drops users without counted uses
 	if n := len(r.used); n > 31*24 {
-		t.Errorf("%d people are remembered", n)
+		t.Errorf("%d users are remembered, want at most %d", n, 31*24)
 	}
 }
 
-// TestQueueEndsWithItsTurn: who waits for an action and is cut short leaves the queue.
+// TestQueueEndsWithItsTurn: a turn that ends while it waits for a busy action leaves the queue.
 func TestQueueEndsWithItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w world
@@ -352,21 +352,21 @@ func TestQueueEndsWithItsTurn(t *testing.T) {
 		second.Authors[0].ID = "2"
 		j := newJournal()
 		if _, err := r.Execute(ctx, j.job(s, second, step("slow", `{}`), step("web_search", `{}`))); !errors.Is(err, context.DeadlineExceeded) || len(j.disk)+len(j.later) > 0 {
-			t.Errorf("%v; the journal holds %v", err, j.disk)
+			t.Errorf("got error %v and journal %v, want a timeout and nothing", err, j.disk)
 		}
 		close(free)
 		<-first
 		synctest.Wait()
 		if len(r.locks.last) != 0 {
-			t.Error("locks left over")
+			t.Error("locks were not released")
 		}
 		if done := run(t, r, newJournal().job(s, second, step("slow", `{}`))); done[0].Progress != core.ProgressDone {
-			t.Errorf("afterwards: %q", told(done))
+			t.Errorf("the next call ended as %q, want it done", describe(done))
 		}
 	})
 }
 
-// TestUsersOnce: a user who is twice among the authors counts once, and nobody else counts.
+// TestUsersOnce: a user who is listed twice among the authors counts once.
 func TestUsersOnce(t *testing.T) {
 	who := Requester{Path: by(0).Path, Authors: slices.Repeat(by(0).Authors, 2)}
 	want := []string{by(0).users()[0]}

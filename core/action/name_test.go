@@ -7,15 +7,15 @@ import (
 	"synthbot/core"
 )
 
-// TestNearest: a name that is misspelt by a third of its letters at most, or that begins
-// another one, means the nearest one, if there is one.
+// TestNearest: a name matches the nearest action if at most a third of its letters differ or if it
+// begins that action's name, and if there is only one such action.
 func TestNearest(t *testing.T) {
 	names := []string{"websearch", "webfetch", "ban", "pin", "remember", "rememberall", "go", "forget", "quiz"}
 	for name, want := range map[string]string{
 		"websearch":                            "websearch",
 		"websaerch":                            "websearch",
-		"wibsoarth":                            "websearch", // three of nine
-		"wibsoarts":                            "",          // four
+		"wibsoarth":                            "websearch", // 3 of 9 letters differ
+		"wibsoarts":                            "",          // 4 letters differ
 		"ebsearch":                             "websearch",
 		"websearchs":                           "websearch",
 		"webs":                                 "websearch",
@@ -23,11 +23,11 @@ func TestNearest(t *testing.T) {
 		"webf":                                 "webfetch",
 		"webfetchthenread":                     "webfetch",
 		"bun":                                  "ban",
-		"bin":                                  "", // ban or pin
-		"b":                                    "", // go and others are too far away
+		"bin":                                  "", // could be ban or pin
+		"b":                                    "", // no action is near enough
 		"goal":                                 "",
 		"remembr":                              "remember",
-		"remembera":                            "", // remember, or rememberall
+		"remembera":                            "", // could be remember or rememberall
 		"search":                               "",
 		"for":                                  "",
 		"goals":                                "",
@@ -47,26 +47,26 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// TestControl: the built-ins, however they are written.
+// TestControl: built-in names are recognised in any spelling.
 func TestControl(t *testing.T) {
 	for name, want := range map[string]string{
 		"NONE": None, "no_action": None, "Do Nothing": None, "continue": Continue, "ELABORATE": Continue, "keep-talking": Continue,
 		"ignore": Ignore, "stop.talking": Ignore, "Stop Chatting": Ignore, "nothing": "", "": "", "nöne": "",
 	} {
 		if got, ok := Control(name); got != want || ok != (want != "") {
-			t.Errorf("%q is %q, %v; want %q", name, got, ok, want)
+			t.Errorf("%q: got %q, %v; want %q", name, got, ok, want)
 		}
 	}
 }
 
-// TestOddNames: names may have digits, signs and letters beyond ASCII.
+// TestOddNames: names may contain digits, signs and letters beyond ASCII.
 func TestOddNames(t *testing.T) {
 	var w world
 	s := w.catalogue(t, w.act("tool1"), w.act("tool2", func(a *core.Action) { a.Similes = []string{"[Über] {tool}@"} }))
 	for name, want := range map[string]string{"Tool 1": "tool1", "TOOL-2": "tool2", "[über]{TOOL}@": "tool2", "tool@": "", "toolQ": "", "[über][tool]`": ""} {
 		d, ok := s.Resolve(name)
 		if ok != (want != "") || ok && d.Name != want {
-			t.Errorf("%q: %v, %v", name, d, ok)
+			t.Errorf("%q: got %v, %v", name, d, ok)
 		}
 	}
 }

@@ -11,8 +11,7 @@ import (
 	"synthbot/core/schema"
 )
 
-// TestAddresses: an address counts as written by a person only if it is the same
-// one, with the same path and query.
+// TestAddresses: an address counts as written by a user only if host, path and query are the same.
 func TestAddresses(t *testing.T) {
 	var r Provenance
 	r.AddWords("Compare https://Example.org/a?x=1#top, (www.blog.example/Käse) and <http://10.0.0.5:8080/>. " +
@@ -20,10 +19,10 @@ func TestAddresses(t *testing.T) {
 		"Or write to Jay <jay@mail.example>: that is at [2001:db8::1]:80/x.")
 	known := len(r.Addresses)
 	if r.AddWords("again: https://example.org/a?x=1"); len(r.Addresses) != known {
-		t.Errorf("known are %q", r.Addresses)
+		t.Errorf("unexpected known addresses %q", r.Addresses)
 	}
 	if r.knowsAddresses(map[string]any{"list": []any{"https://evil.example/x", "https://example.org/a?x=1"}}, false) {
-		t.Error("the last address counts for all of them")
+		t.Error("an unknown address counts as known")
 	}
 	for address, known := range map[string]bool{
 		"https://example.org/a?x=1":                 true,
@@ -50,15 +49,15 @@ func TestAddresses(t *testing.T) {
 		"http://example.org:x/":                     false,
 		"https:///etc/passwd":                       false, // it is file: that was written
 		"file:///etc/passwd":                        true,
-		"ftp://[::1/x":                              true, // no address, but the same
+		"ftp://[::1/x":                              true, // invalid, but written the same
 	} {
 		if got := r.knowsAddresses(map[string]any{"url": address}, false); got != known {
-			t.Errorf("%s: %v; known are %q", address, got, r.Addresses)
+			t.Errorf("%s: got %v, want %v; known: %q", address, got, known, r.Addresses)
 		}
 	}
 }
 
-// TestAddressesInPayloads: they are found wherever they are.
+// TestAddressesInPayloads: addresses are found anywhere in a payload.
 func TestAddressesInPayloads(t *testing.T) {
 	for payload, free := range map[string]bool{
 		`{}`:                                             true,
@@ -79,12 +78,12 @@ func TestAddressesInPayloads(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := r.knowsAddresses(v.(map[string]any), false); got != free {
-			t.Errorf("%s: %v", payload, got)
+			t.Errorf("%s: got %v, want %v", payload, got, free)
 		}
 	}
 }
 
-// TestAddressesForOtherPrograms: nobody knows under which keys they take addresses.
+// TestAddressesForOtherPrograms: external tools may take addresses under any key.
 func TestAddressesForOtherPrograms(t *testing.T) {
 	r := Provenance{Strangers: true}
 	r.AddWords("Write to ann@mail.example what good.example/a says, and see notes.md")
@@ -105,7 +104,7 @@ func TestAddressesForOtherPrograms(t *testing.T) {
 		"Ann <ann@mail.example>, m@evil.test": false,
 		"mailto:mallory@evil.example":         false,
 		"git@evil.example:me/repo":            false,
-		"evil。example/x":                      false, // dots to IDNA
+		"evil。example/x":                      false, // a full stop in IDNA
 		"evil．example/x":                      false,
 		"evil｡example":                        false,
 		"evil%2Eexample/x 100%":               false,
@@ -140,13 +139,13 @@ func TestAddressesForOtherPrograms(t *testing.T) {
 	} {
 		for _, key := range []string{"target", "source", "to", "query", "text"} {
 			if got := r.knowsAddresses(map[string]any{key: []any{text}}, true); got != free {
-				t.Errorf("%s: %q: %v", key, text, got)
+				t.Errorf("%s: %q: got %v, want %v", key, text, got, free)
 			}
 		}
 	}
 }
 
-// TestHostsForOtherPrograms: under a key of hosts, one word is a host.
+// TestHostsForOtherPrograms: under a key for hosts, a single word is a host.
 func TestHostsForOtherPrograms(t *testing.T) {
 	var r Provenance
 	r.AddWords("Ask good:9000 about that")
@@ -162,13 +161,13 @@ func TestHostsForOtherPrograms(t *testing.T) {
 	} {
 		v, _ := schema.Decode(json.RawMessage(payload))
 		if got := r.knowsAddresses(v.(map[string]any), true); got != free {
-			t.Errorf("%s: %v", payload, got)
+			t.Errorf("%s: got %v, want %v", payload, got, free)
 		}
 	}
 }
 
-// TestAddressesInOtherForms: however people write an address, they may use it in that form,
-// and a form that only folds to it is another address.
+// TestAddressesInOtherForms: an address may be used in the form in which a user wrote it. Another
+// form that only folds to it is another address.
 func TestAddressesInOtherForms(t *testing.T) {
 	for _, address := range []string{
 		"good。example/x", "good%2Eexample/x", `\\good.example\x`, "(good.example)", "localhost:9000", "localhost/x",
@@ -177,7 +176,7 @@ func TestAddressesInOtherForms(t *testing.T) {
 		var r Provenance
 		r.AddWords("Use " + address + " please")
 		if !r.knowsAddresses(map[string]any{"text": address}, true) {
-			t.Errorf("%s: known are %q", address, r.Addresses)
+			t.Errorf("%s: unexpected known addresses %q", address, r.Addresses)
 		}
 	}
 	r := Provenance{}
@@ -189,7 +188,7 @@ func TestAddressesInOtherForms(t *testing.T) {
 	}
 }
 
-// TestReadingOutputs: what came of a step is part of later rounds, also where it
+// TestReadingOutputs: the output of a step counts as foreign text in later rounds, even if the step
 // failed.
 func TestReadingOutputs(t *testing.T) {
 	w := &world{}
@@ -222,7 +221,7 @@ func TestReadingOutputs(t *testing.T) {
 		r.AddOutput(s, StepResult{Action: tc.action, Progress: tc.progress, Output: out}, tc.private)
 		known := slices.Equal(r.Addresses, tc.want.Addresses)
 		if r.Strangers != tc.want.Strangers || r.Others != tc.want.Others || !known {
-			t.Errorf("%s %s, private %v: %+v", tc.action, tc.progress, tc.private, r)
+			t.Errorf("%s %s, private %v: got %+v, want %+v", tc.action, tc.progress, tc.private, r, tc.want)
 		}
 	}
 	r := Provenance{}
@@ -230,11 +229,12 @@ func TestReadingOutputs(t *testing.T) {
 	r.AddLine(core.RankModerator)
 	r.AddLine(core.RankAdmin)
 	if !r.Others || r.Rank != core.RankModerator {
-		t.Errorf("the lowest rank is lost: %+v", r)
+		t.Errorf("got %+v, want the lowest rank", r)
 	}
 }
 
-// TestReadingRestricts: which steps are asked about, by what was read.
+// TestReadingRestricts: which steps need a confirmation, depending on the foreign text that was
+// read.
 func TestReadingRestricts(t *testing.T) {
 	with := func(e core.Effect, p core.Permission) func(*core.Action) {
 		return func(a *core.Action) { a.Effects, a.Permission = e, p }
@@ -291,16 +291,17 @@ func TestReadingRestricts(t *testing.T) {
 				want = core.ProgressPending
 			}
 			if done[0].Progress != want {
-				t.Errorf("%q", told(done))
+				t.Errorf("unexpected outcome %q", describe(done))
 			}
 			if h := done[0].Held; h != nil && !strings.HasPrefix(h.Question, "This was planned after reading ") {
-				t.Errorf("the question is %q", h.Question)
+				t.Errorf("the question does not mention the reading: %q", h.Question)
 			}
 		})
 	}
 }
 
-// TestReadingOfNobody: where nobody can be asked, it is refused.
+// TestReadingOfNobody: a step that needs a confirmation is skipped if there is no single user to
+// ask.
 func TestReadingOfNobody(t *testing.T) {
 	w := &world{}
 	s := w.catalogue(t, w.act("it", func(a *core.Action) { a.Effects = core.EffectChanges }))
@@ -308,12 +309,13 @@ func TestReadingOfNobody(t *testing.T) {
 		j := newJournal().job(s, who, step("it", `{}`))
 		j.Read = Provenance{Strangers: true}
 		if done := run(t, NewRuntime(Options{}), j); done[0].Progress != core.ProgressSkipped {
-			t.Errorf("%s: %q", name, told(done))
+			t.Errorf("%s: got %q, want it skipped", name, describe(done))
 		}
 	}
 }
 
-// TestReadingOfConsequences: what a stranger's output leads to is a stranger's wish.
+// TestReadingOfConsequences: a step that the result of a foreign page asks for needs a
+// confirmation.
 func TestReadingOfConsequences(t *testing.T) {
 	w := &world{}
 	erase := w.act("erase", func(a *core.Action) { a.Effects = core.EffectChanges })
@@ -326,12 +328,12 @@ func TestReadingOfConsequences(t *testing.T) {
 	s := w.catalogue(t, erase, page)
 	done := run(t, NewRuntime(Options{}), newJournal().job(s, by(core.RankMember), step("page", `{}`)))
 	if len(done) != 2 || done[1].Progress != core.ProgressPending {
-		t.Errorf("%q", told(done))
+		t.Errorf("unexpected outcome %q", describe(done))
 	}
 }
 
-// TestReadingAfterResume: what waits for a confirmed step is held to what was read
-// as well.
+// TestReadingAfterResume: a step that depends on a confirmed one still needs a confirmation because
+// of the foreign text.
 func TestReadingAfterResume(t *testing.T) {
 	w := &world{}
 	s := w.catalogue(t, w.act("erase", func(a *core.Action) { a.Effects, a.DependsOn = core.EffectChanges, []string{"transfer"} }))
@@ -344,7 +346,7 @@ func TestReadingAfterResume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same2(t, "resumed", told(done), []string{"1 transfer done", "2 erase pending"})
+	wantLines(t, "resumed", describe(done), []string{"1 transfer done", "2 erase pending"})
 }
 
 func BenchmarkAddWords(b *testing.B) {

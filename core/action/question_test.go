@@ -11,7 +11,7 @@ import (
 	"synthbot/core"
 )
 
-// asked returns the question about a payload, "" where it is refused.
+// asked returns the question about a payload, or "" if the step is refused.
 func asked(t *testing.T, attaches bool, payload string, change ...func(*core.Step)) string {
 	t.Helper()
 	w := &world{}
@@ -26,13 +26,12 @@ func asked(t *testing.T, attaches bool, payload string, change ...func(*core.Ste
 		return done[0].Held.Question
 	}
 	if done[0].Progress != core.ProgressSkipped || !strings.Contains(done[0].Outcome.Text, "cannot be shown completely") {
-		t.Errorf("%q", told(done))
+		t.Errorf("got %q, want it skipped because the payload cannot be shown", describe(done))
 	}
 	return ""
 }
 
-// TestQuestionsTellTheTruth: all values are shown, whole, and before what the model
-// says about them.
+// TestQuestionsTellTheTruth: a question shows all values in full, before the model's own reason.
 func TestQuestionsTellTheTruth(t *testing.T) {
 	many := map[string]any{}
 	var lines []string
@@ -66,17 +65,17 @@ func TestQuestionsTellTheTruth(t *testing.T) {
 	for n, end := range map[int]string{maxReason: "x", maxReason + 1: "…"} {
 		because := func(s *core.Step) { s.ConfirmText = strings.Repeat("x", n) }
 		if got := asked(t, false, `{}`, because); got != "Pay a bill\nReason given: "+strings.Repeat("x", maxReason-1)+end {
-			t.Errorf("%d letters: %q", n, got)
+			t.Errorf("a reason of %d letters: unexpected question %q", n, got)
 		}
 	}
 	reason := func(s *core.Step) { s.ConfirmText = "Do you want\na cookie?\u202e " + long }
 	if got := asked(t, false, `{"amount":500}`, reason); !strings.HasPrefix(got, "Pay a bill\nAmount: 500\nReason given: \"Do you want a cookie?\\u202e xxx") || len(got) > MaxQuestion {
-		t.Errorf("got %q", got)
+		t.Errorf("unexpected question %q", got)
 	}
 }
 
-// TestQuestionsThatCannotBeShown: they are attached where that is possible, and
-// refused elsewhere.
+// TestQuestionsThatCannotBeShown: a question that is too long for a message is attached where
+// possible, and otherwise the step is refused.
 func TestQuestionsThatCannotBeShown(t *testing.T) {
 	for _, tc := range []struct {
 		payload           string
@@ -90,16 +89,16 @@ func TestQuestionsThatCannotBeShown(t *testing.T) {
 		{`{"body":{"x_private_thought":"and more"}}`, false, false},
 	} {
 		if got := asked(t, false, tc.payload) != ""; got != tc.message {
-			t.Errorf("%.60s: it is asked in a message: %v", tc.payload, got)
+			t.Errorf("%.60s: asked in a message: got %v, want %v", tc.payload, got, tc.message)
 		}
 		if got := asked(t, true, tc.payload) != ""; got != tc.attached {
-			t.Errorf("%.60s: it is asked with a file: %v", tc.payload, got)
+			t.Errorf("%.60s: asked with a file: got %v, want %v", tc.payload, got, tc.attached)
 		}
 	}
 }
 
-// TestThoughtsStayOutOfQuestions: what an action of the bot's own keeps to itself is
-// not shown, and does not prevent the question.
+// TestThoughtsStayOutOfQuestions: a question leaves out private thoughts that stay within the bot.
+// Thoughts that an action would send prevent the question.
 func TestThoughtsStayOutOfQuestions(t *testing.T) {
 	w := &world{}
 	write := w.act("write", func(a *core.Action) {
@@ -110,13 +109,13 @@ func TestThoughtsStayOutOfQuestions(t *testing.T) {
 	d, _ := s.Resolve("write")
 	st := step("write", `{"text":"hi","private_thought":"hm"}`)
 	if got, whole := (&Snapshot{}).question(d, &st, ""); got != "Do write\ntext: hi" || !whole {
-		t.Errorf("%q, %v", got, whole)
+		t.Errorf("unexpected question %q, complete: %v", got, whole)
 	}
 	if d, _ = s.Resolve("send"); d == nil {
-		t.Fatal("nothing is sent")
+		t.Fatal("the action send is missing")
 	}
 	if got, whole := (&Snapshot{}).question(d, &st, ""); whole {
-		t.Errorf("a thought leaves the bot: %q", got)
+		t.Errorf("a question hides a thought that would be sent: %q", got)
 	}
 }
 
@@ -126,15 +125,16 @@ func FuzzQuestion(f *testing.F) {
 	f.Fuzz(func(t *testing.T, one, other string) {
 		invisible := func(r rune) bool { return unicode.Is(unicode.Cf, r) || unicode.IsControl(r) }
 		if got := shown(one); strings.ContainsFunc(got, invisible) {
-			t.Errorf("%q is shown as %q", one, got)
+			t.Errorf("%q is shown ambiguously as %q", one, got)
 		}
 		if one, other = strings.ToValidUTF8(one, ""), strings.ToValidUTF8(other, ""); one != other && shown(one) == shown(other) {
-			t.Errorf("%q and %q are shown as %q", one, other, shown(one))
+			t.Errorf("%q and %q are both shown as %q", one, other, shown(one))
 		}
 	})
 }
 
-// TestSummary: what was done is shown in words, with times as people read them, and without the usual values.
+// TestSummary: the summary of a step is in plain words, with readable times and without default
+// values.
 func TestSummary(t *testing.T) {
 	w := &world{}
 	s := w.catalogue(t, w.act("keep", func(a *core.Action) {
@@ -150,7 +150,7 @@ func TestSummary(t *testing.T) {
 		d, _ := s.Resolve("keep")
 		got := s.summary(d, &core.Step{Type: "keep", Payload: json.RawMessage(tc.payload)}, now)
 		if want := "Remember something; " + tc.want; got != want {
-			t.Errorf("%s: %q, want %q", tc.payload, got, want)
+			t.Errorf("%s: got %q, want %q", tc.payload, got, want)
 		}
 	}
 }

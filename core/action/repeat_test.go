@@ -8,8 +8,8 @@ import (
 	"synthbot/core"
 )
 
-// TestRepeats: what a plan says twice is said once, and what only looks like it is
-// not lost.
+// TestRepeats: a text that a plan repeats is sent once; a text that only looks like a repetition is
+// kept.
 func TestRepeats(t *testing.T) {
 	var w world
 	s := w.catalogue(t)
@@ -44,12 +44,12 @@ func TestRepeats(t *testing.T) {
 		"a response that is said elsewhere": {
 			core.Plan{Response: "Hi", Steps: []core.Step{step("message", `{"text":"Hi","interface_path":"telegram/-100/7/8"}`)}},
 			[]string{says("Hi"), strings.Replace(says("Hi"), "/7", "/7/8", 1)}},
-		"a response that is noted": {
+		"a response in another action": {
 			core.Plan{Response: "Hi", Steps: []core.Step{step("web_search", `{"text":"Hi"}`)}}, []string{says("Hi"), `web_search{"text":"Hi"}`}},
-		"what is done twice": {
+		"an action twice": {
 			core.Plan{Steps: []core.Step{step("web_search", `{"text":"Hi"}`), step("web_search", `{"text":"Hi"}`)}},
 			[]string{`web_search{"text":"Hi"}`, `web_search{"text":"Hi"}`}},
-		"a message that is said perhaps": {
+		"a conditional message": {
 			core.Plan{Steps: []core.Step{step("message", `{"text":"Hi"}`), step("message", `{"text":"Hi"}`, perhaps)}}, []string{says("Hi"), says("Hi")}},
 		"a message twice": {
 			core.Plan{Steps: []core.Step{step("message", `{"text":"Hi"}`), step("message_telegram", `{"message":"Hi"}`), step("message", `{"text":"Hi!"}`)}},
@@ -57,12 +57,13 @@ func TestRepeats(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan, faults := s.Check(tc.plan, by(0))
-			same2(t, "outcome", outcome(plan, faults), tc.want)
+			wantLines(t, "outcome", outcome(plan, faults), tc.want)
 		})
 	}
 }
 
-// TestRepeatsOfAnotherKind: what has the same payload is not the same.
+// TestRepeatsOfAnotherKind: steps of different actions are not repetitions, even with the same
+// payload.
 func TestRepeatsOfAnotherKind(t *testing.T) {
 	var w world
 	m := w.message("telegram")
@@ -72,5 +73,5 @@ func TestRepeatsOfAnotherKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan, faults := s.Check(core.Plan{Steps: []core.Step{step("note", `{"text":"Hi"}`), step("message", `{"text":"Hi"}`)}}, by(0))
-	same2(t, "outcome", outcome(plan, faults), []string{`note{"text":"Hi"}`, `message_telegram{"text":"Hi"}`})
+	wantLines(t, "outcome", outcome(plan, faults), []string{`note{"text":"Hi"}`, `message_telegram{"text":"Hi"}`})
 }

@@ -15,7 +15,7 @@ import (
 	"synthbot/core/schema"
 )
 
-// replyCatalogue has payloads of every kind.
+// replyCatalogue has actions with payloads of every type.
 func replyCatalogue(t testing.TB) (*Snapshot, []string) {
 	var w world
 	form := func(s string) func(*core.Action) {
@@ -37,8 +37,8 @@ func replyCatalogue(t testing.TB) (*Snapshot, []string) {
 	return s, names
 }
 
-// TestReplySchema: an engine that honours the schema, whatever its model says, makes no faults
-// of syntax: every plan is read, with actions that exist and payloads of their types.
+// TestReplySchema: replies that follow the schema have no faults of syntax: every plan can be read
+// and has only existing actions with valid payloads.
 func TestReplySchema(t *testing.T) {
 	s, names := replyCatalogue(t)
 	for _, strict := range []bool{false, true} {
@@ -59,24 +59,24 @@ func TestReplySchema(t *testing.T) {
 			}
 		}
 		if len(used) != len(names) || slices.Contains([]bool{used["tree"], used["nested"], used["open"]}, false) {
-			t.Errorf("strict %t: only %v were used", strict, used)
+			t.Errorf("strict %t: only the actions %v were used", strict, used)
 		}
 		before := s.ReplySchema(names, []string{"mood"}, strict)
 		if &before[0] != &raw[0] {
-			t.Error("the schema is made again each time")
+			t.Error("the schema is not cached")
 		}
 	}
 	if a, b := s.ReplySchema(names[:2], nil, false), s.ReplySchema(names[:3], nil, false); string(a) == string(b) {
-		t.Error("who may do less gets the same schema")
+		t.Error("a requester with fewer rights gets the same schema")
 	}
 }
 
-// syntaxFaults are those that a grammar can prevent. Which values make sense is another matter,
-// and so is what the strict subset has to leave to a text: payloads of unknown keys.
+// syntaxFaults returns the faults that a grammar can prevent. It ignores values, and payloads with
+// unknown keys, which the strict subset leaves to a string.
 func syntaxFaults(s *Snapshot, text string, strict bool) (faults []core.Fault) {
 	p, read := plan.Read(llm.Answer{Text: text})
 	for i := range p.Steps {
-		p.Steps[i].Unit = "" // in which nobody is asked for what is null
+		p.Steps[i].Unit = "" // a unit would not ask for null values
 	}
 	_, checked := s.Check(p, by(core.RankAdmin))
 	for _, f := range append(read, checked...) {
@@ -92,7 +92,7 @@ func syntaxFaults(s *Snapshot, text string, strict bool) (faults []core.Fault) {
 	return faults
 }
 
-// generator makes random values of a schema, as a grammar with random weights would.
+// generator makes random values of a schema.
 type generator struct {
 	root   map[string]any
 	random *rand.Rand
@@ -170,9 +170,8 @@ func (g *generator) object(n map[string]any, depth int) any {
 	return o
 }
 
-// TestStrictSubset: the strict form keeps to what OpenAI takes: every object closed with all of
-// its properties required, no keyword but the basic ones, at most ten levels, and references
-// that lead somewhere.
+// TestStrictSubset: the strict form stays within the subset that OpenAI accepts: closed objects
+// with all properties required, only basic keywords, at most ten levels and valid references.
 func TestStrictSubset(t *testing.T) {
 	s, names := replyCatalogue(t)
 	raw := s.ReplySchema(names, nil, true)
@@ -184,7 +183,7 @@ func TestStrictSubset(t *testing.T) {
 	walk = func(at string, node any, levels int) {
 		n, ok := node.(map[string]any)
 		if !ok || levels > 10 {
-			t.Errorf("%s: %v, %d levels deep", at, node, levels)
+			t.Errorf("%s: %v is %d levels deep, want at most 10", at, node, levels)
 			return
 		}
 		for key := range n {
@@ -193,19 +192,19 @@ func TestStrictSubset(t *testing.T) {
 			}
 		}
 		if ref, ok := n["$ref"].(string); ok && schema.Resolve(root, ref) == nil {
-			t.Errorf("%s: %s leads nowhere", at, ref)
+			t.Errorf("%s: the reference %s is invalid", at, ref)
 		}
 		properties, _ := n["properties"].(map[string]any)
 		required, _ := n["required"].([]any)
 		if n["type"] == "object" && (len(properties) != len(required) || n["additionalProperties"] != false || len(properties) == 0) {
-			t.Errorf("%s: %v", at, n)
+			t.Errorf("%s: the object %v is open or has optional properties", at, n)
 		}
 		for name, p := range properties {
 			walk(at+"."+name, p, levels+1)
 		}
 		definitions, _ := n["$defs"].(map[string]any)
 		for name, d := range definitions {
-			walk("$defs."+name, d, 3) // an action's payload is on the third level
+			walk("$defs."+name, d, 3) // payloads are on the third level
 		}
 		alternatives, _ := n["anyOf"].([]any)
 		for i, a := range alternatives {
@@ -218,7 +217,7 @@ func TestStrictSubset(t *testing.T) {
 	walk("", root, 1)
 }
 
-// TestReplySchemaOfAnyName: an action may be called what parts of the schema are called.
+// TestReplySchemaOfAnyName: an action's name may equal a name within the schema.
 func TestReplySchemaOfAnyName(t *testing.T) {
 	var w world
 	names := []string{"action", "condition"}
@@ -231,12 +230,12 @@ func TestReplySchemaOfAnyName(t *testing.T) {
 	for _, name := range names {
 		payload, _ := definitions[name].(map[string]any)
 		if properties, _ := payload["properties"].(map[string]any); properties["n"] == nil || properties["field"] != nil {
-			t.Errorf("the payload of %s is %v", name, payload)
+			t.Errorf("unexpected payload schema of %s: %v", name, payload)
 		}
 	}
 }
 
-// TestReplySchemaIsBounded: a catalogue with huge schemas gives a smaller schema, not none.
+// TestReplySchemaIsBounded: a catalogue with huge schemas still has a reply schema, a smaller one.
 func TestReplySchemaIsBounded(t *testing.T) {
 	var w world
 	var names []string
@@ -255,11 +254,11 @@ func TestReplySchemaIsBounded(t *testing.T) {
 	s := w.catalogue(t, actions...)
 	raw := s.ReplySchema(names, nil, false)
 	if len(raw) > maxReplySchema || !json.Valid(raw) || !strings.Contains(string(raw), `"enum":["big9"]`) {
-		t.Errorf("%d bytes", len(raw))
+		t.Errorf("unexpected size: %d bytes", len(raw))
 	}
 }
 
-// BenchmarkReplySchema makes the schema of a catalogue for the first time.
+// BenchmarkReplySchema makes a catalogue's schema without the cache.
 func BenchmarkReplySchema(b *testing.B) {
 	s, names := replyCatalogue(b)
 	for b.Loop() {

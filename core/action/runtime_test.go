@@ -28,10 +28,10 @@ func TestExecuteInOrder(t *testing.T) {
 	}
 	job := j.job(s, by(core.RankMember), plan.Steps...)
 	done := run(t, NewRuntime(Options{}), job)
-	same2(t, "calls", w.did(), []string{
+	wantLines(t, "calls", w.did(), []string{
 		"telegram/-100/7: Here you are.", "telegram/-100/7: one", `web_search{}`, `web_fetch{"n":2}`,
 	})
-	same2(t, "done", told(done), []string{
+	wantLines(t, "done", describe(done), []string{
 		"1 message_telegram done", "4 message_telegram done", "3 web_search done", "2 web_fetch done",
 	})
 }
@@ -70,8 +70,8 @@ func TestExecuteGoesOnAfterACrash(t *testing.T) {
 				}
 			}
 			job.Journal = after
-			same2(t, "done", told(run(t, r, job)), test.done)
-			same2(t, "calls", w.did(), test.calls)
+			wantLines(t, "done", describe(run(t, r, job)), test.done)
+			wantLines(t, "calls", w.did(), test.calls)
 		})
 	}
 }
@@ -82,7 +82,7 @@ func TestStartedIsOnDiskBeforeDo(t *testing.T) {
 	s := w.catalogue(t, w.act("look", func(a *core.Action) {
 		a.Do = func(_ context.Context, c core.Call) (core.Result, error) {
 			if j.disk[c.Key].Progress != core.ProgressStarted {
-				t.Error("not started on disk")
+				t.Error("the start is not on disk before the action runs")
 			}
 			return core.Result{}, nil
 		}
@@ -90,7 +90,7 @@ func TestStartedIsOnDiskBeforeDo(t *testing.T) {
 	run(t, NewRuntime(Options{}), j.job(s, by(core.RankMember), step("look", `{}`)))
 	j.fail = errors.New("disk full")
 	if _, err := NewRuntime(Options{}).Execute(t.Context(), j.job(s, by(core.RankMember), step("look", `{}`), step("web_search", `{}`))); !errors.Is(err, j.fail) {
-		t.Errorf("a journal that cannot be written: %v", err)
+		t.Errorf("a failing journal: unexpected error %v", err)
 	}
 }
 
@@ -146,7 +146,7 @@ func TestExecuteFailures(t *testing.T) {
 	}
 	for _, test := range tests {
 		job := newJournal().job(s, by(core.RankMember), step(test.name, `{}`), step("web_search", `{}`))
-		same2(t, test.name, told(run(t, NewRuntime(Options{}), job)), []string{test.want, "2 web_search done"})
+		wantLines(t, test.name, describe(run(t, NewRuntime(Options{}), job)), []string{test.want, "2 web_search done"})
 	}
 }
 
@@ -165,7 +165,7 @@ func TestTimeoutAndRetries(t *testing.T) {
 				a.Do = func(context.Context, core.Call) (core.Result, error) { tries++; return core.Result{}, err }
 			}
 		}
-		ends := func(err error) func(*core.Action) { // when its time is up
+		ends := func(err error) func(*core.Action) { // returns err after the timeout
 			return func(a *core.Action) {
 				a.Timeout, a.Retries = time.Second, 2
 				a.Do = func(ctx context.Context, _ core.Call) (core.Result, error) {
@@ -227,18 +227,18 @@ func TestTimeoutAndRetries(t *testing.T) {
 			start := time.Now()
 			r := NewRuntime(Options{})
 			done := run(t, r, newJournal().job(s, by(core.RankMember), step(test.name, `{}`)))
-			same2(t, test.name, told(done), []string{test.want})
+			wantLines(t, test.name, describe(done), []string{test.want})
 			r.Wait()
 			if tries != test.tries || done[0].Outcome.Tries != test.tries || time.Since(start) < test.least {
-				t.Errorf("%s: %d tries in %v", test.name, tries, time.Since(start))
+				t.Errorf("%s: unexpected: %d tries in %v", test.name, tries, time.Since(start))
 			}
 		}
 	})
 }
 
-// TestACallThatDoesNotEndIsNotRepeated: two calls of one step never run beside each
-// other.
-func TestACallThatDoesNotEndIsNotRepeated(t *testing.T) {
+// TestHangingCallIsNotRepeated: a call that hangs is not retried, so that two calls of a step never
+// run at once.
+func TestHangingCallIsNotRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w world
 		free := make(chan struct{})
@@ -251,15 +251,15 @@ func TestACallThatDoesNotEndIsNotRepeated(t *testing.T) {
 			}
 		}))
 		r := NewRuntime(Options{})
-		same2(t, "done", told(run(t, r, newJournal().job(s, by(0), step("stuck", `{}`)))), []string{"1 stuck failed: it took too long"})
-		same2(t, "calls", w.did(), []string{"stuck"})
+		wantLines(t, "done", describe(run(t, r, newJournal().job(s, by(0), step("stuck", `{}`)))), []string{"1 stuck failed: it took too long"})
+		wantLines(t, "calls", w.did(), []string{"stuck"})
 		close(free)
 		r.Wait()
 	})
 }
 
-// TestTheEndOfAPause: nothing is tried again when the process is to end.
-func TestTheEndOfAPause(t *testing.T) {
+// TestStopWhilePausing: no retry happens once the context has ended.
+func TestStopWhilePausing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w world
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -272,14 +272,14 @@ func TestTheEndOfAPause(t *testing.T) {
 			}
 		}))
 		if _, err := NewRuntime(Options{}).Execute(ctx, newJournal().job(s, by(0), step("busy", `{}`))); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("err = %v", err)
+			t.Errorf("unexpected error %v", err)
 		}
-		same2(t, "calls", w.did(), slices.Repeat([]string{"busy: <nil>"}, 3))
+		wantLines(t, "calls", w.did(), slices.Repeat([]string{"busy: <nil>"}, 3))
 	})
 }
 
-// TestDoneAtTheEnd: what is done when the process is to end is done.
-func TestDoneAtTheEnd(t *testing.T) {
+// TestStopAfterSuccess: a step that succeeds while the context ends is recorded as done.
+func TestStopAfterSuccess(t *testing.T) {
 	var w world
 	ctx, cancel := context.WithCancel(t.Context())
 	s := w.catalogue(t, w.act("last", func(a *core.Action) {
@@ -288,17 +288,17 @@ func TestDoneAtTheEnd(t *testing.T) {
 	j := newJournal()
 	done, err := NewRuntime(Options{}).Execute(ctx, j.job(s, by(0), step("last", `{}`), step("web_search", `{}`)))
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("err = %v", err)
+		t.Errorf("unexpected error %v", err)
 	}
-	same2(t, "done", told(done), []string{"1 last done"})
+	wantLines(t, "done", describe(done), []string{"1 last done"})
 	r, _ := j.Find(core.Key{Turn: core.TurnID{Path: here, Seq: 1}, Round: 1, Step: 1})
 	if r.Progress != core.ProgressDone {
-		t.Errorf("the record says %s", r.Progress)
+		t.Errorf("the record says %s, want %s", r.Progress, core.ProgressDone)
 	}
-	same2(t, "calls", w.did(), nil)
+	wantLines(t, "calls", w.did(), nil)
 }
 
-func TestACallThatDoesNotEnd(t *testing.T) {
+func TestHangingCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w world
 		free := make(chan struct{})
@@ -308,9 +308,9 @@ func TestACallThatDoesNotEnd(t *testing.T) {
 		}))
 		r := NewRuntime(Options{})
 		job := newJournal().job(s, by(core.RankMember), step("stuck", `{}`), step("web_search", `{}`))
-		same2(t, "first", told(run(t, r, job)), []string{"1 stuck unknown: it took too long, and it is not known whether it was done", "2 web_search done"})
+		wantLines(t, "first", describe(run(t, r, job)), []string{"1 stuck unknown: it took too long, and it is not known whether it was done", "2 web_search done"})
 		job = newJournal().job(s, by(core.RankMember), step("stuck", `{}`))
-		same2(t, "second", told(run(t, r, job)), []string{"1 stuck skipped: stuck is still working on the last request"})
+		wantLines(t, "second", describe(run(t, r, job)), []string{"1 stuck skipped: stuck is still working on the last request"})
 		waited := make(chan struct{})
 		go func() {
 			defer close(waited)
@@ -319,17 +319,17 @@ func TestACallThatDoesNotEnd(t *testing.T) {
 		synctest.Wait()
 		select {
 		case <-waited:
-			t.Error("nobody waits for the call that goes on")
+			t.Error("Wait returned before the hanging call")
 		default:
 		}
 		close(free)
 		<-waited
 		job = newJournal().job(s, by(core.RankMember), step("stuck", `{}`))
-		same2(t, "third", told(run(t, r, job)), []string{"1 stuck done"})
+		wantLines(t, "third", describe(run(t, r, job)), []string{"1 stuck done"})
 	})
 }
 
-func TestTheEndOfWork(t *testing.T) {
+func TestStopWhileRunning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w world
 		ctx, cancel := context.WithCancel(t.Context())
@@ -343,13 +343,13 @@ func TestTheEndOfWork(t *testing.T) {
 		j := newJournal()
 		_, err := NewRuntime(Options{}).Execute(ctx, j.job(s, by(core.RankMember), step("long", `{}`), step("web_search", `{}`)))
 		if !errors.Is(err, context.Canceled) {
-			t.Errorf("err = %v", err)
+			t.Errorf("unexpected error %v", err)
 		}
 		rec := j.disk[core.Key{Turn: core.TurnID{Path: here, Seq: 1}, Round: 1, Step: 1}]
 		if rec.Progress != core.ProgressStarted {
-			t.Errorf("the journal says %q", rec.Progress)
+			t.Errorf("unexpected progress %q in the journal", rec.Progress)
 		}
-		same2(t, "calls", w.did(), nil)
+		wantLines(t, "calls", w.did(), nil)
 	})
 }
 
@@ -361,17 +361,18 @@ func TestControls(t *testing.T) {
 		t.Fatal(faults)
 	}
 	done := run(t, NewRuntime(Options{}), newJournal().job(s, by(core.RankMember), plan.Steps...))
-	same2(t, "done", told(done), []string{"1 CONTINUE done", "2 IGNORE done", "3 NONE done"})
+	wantLines(t, "done", describe(done), []string{"1 CONTINUE done", "2 IGNORE done", "3 NONE done"})
 	often := by(core.RankMember)
 	often.Continued = MaxContinue
 	done = run(t, NewRuntime(Options{}), newJournal().job(s, often, plan.Steps[0]))
-	same2(t, "often", told(done), []string{fmt.Sprintf("1 CONTINUE skipped: %d times in a row are enough", MaxContinue)})
+	wantLines(t, "often", describe(done), []string{fmt.Sprintf("1 CONTINUE skipped: %d times in a row are enough", MaxContinue)})
 	done = run(t, NewRuntime(Options{}), newJournal().job(s, often, plan.Steps[1]))
-	same2(t, "often ignored", told(done), []string{"1 IGNORE done"})
+	wantLines(t, "often ignored", describe(done), []string{"1 IGNORE done"})
 }
 
-// TestAwayIsLater: whatever a driver sends waits while its platform is away, or when
-// nobody knows whether it was sent; what others do has failed.
+// TestAwayIsLater: an action of the turn's own platform ends the turn for a later retry if the
+// platform is away, or if the outcome is unknown and the action idempotent. Other actions fail or
+// are unknown.
 func TestAwayIsLater(t *testing.T) {
 	var w world
 	fail := core.ErrAway
@@ -394,12 +395,12 @@ func TestAwayIsLater(t *testing.T) {
 	for _, tc := range []struct {
 		action string
 		err    error
-		want   core.Progress // "": the turn is broken off
+		want   core.Progress // "": the turn ends and is retried
 	}{
 		{"photo", core.ErrAway, ""}, {"photo", core.ErrUnknownOutcome, ""}, {"tell", core.ErrAway, core.ProgressFailed}, {"tell", core.ErrUnknownOutcome, core.ProgressUnknown},
 		{"open_topic", core.ErrAway, core.ProgressFailed}, {"open_topic", core.ErrUnknownOutcome, core.ProgressUnknown},
 		{"photo", core.Errorf(core.Unsure, "who knows"), core.ProgressUnknown},
-		{"sticker", core.ErrAway, core.ProgressFailed}, {"sticker", core.ErrUnknownOutcome, ""}, // another platform is not waited for
+		{"sticker", core.ErrAway, core.ProgressFailed}, {"sticker", core.ErrUnknownOutcome, ""}, // another platform is not waited for if it is away
 		{"tell", core.ErrUnwritten, ""},
 	} {
 		fail = tc.err
@@ -407,22 +408,21 @@ func TestAwayIsLater(t *testing.T) {
 		done, err := r.Execute(t.Context(), job)
 		switch {
 		case tc.want == "" && !errors.Is(err, tc.err), tc.want != "" && (err != nil || done[0].Progress != tc.want):
-			t.Errorf("%s, %v: %+v, %v", tc.action, tc.err, done, err)
+			t.Errorf("%s, %v: unexpected result %+v, %v", tc.action, tc.err, done, err)
 		case tc.want == core.ProgressUnknown && done[0].Outcome.Kind != core.Unsure:
-			t.Errorf("%s, %v: of kind %s", tc.action, tc.err, done[0].Outcome.Kind)
+			t.Errorf("%s, %v: got kind %s, want unsure", tc.action, tc.err, done[0].Outcome.Kind)
 		}
 		if tc.want != "" {
 			continue
 		}
-		fail = nil // taken up again, it does not count as another use
+		fail = nil // the retry does not count towards the rate limit
 		if done := run(t, r, job); done[0].Progress != core.ProgressDone {
-			t.Errorf("%s, taken up again: %+v", tc.action, done)
+			t.Errorf("%s was retried as %+v, want it done", tc.action, done)
 		}
 	}
 }
 
-// TestOutputs: an output that is too long is cut, and one that is JSON is passed on as
-// it is.
+// TestOutputs: an output that is too long is cut; other JSON is passed on.
 func TestOutputs(t *testing.T) {
 	var w world
 	output := ""
@@ -445,9 +445,9 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
-// TestCallIsTold: a call knows its person, or the rank that several share, what it
-// answers, what it may see, and when it was planned.
-func TestCallIsTold(t *testing.T) {
+// TestCallFields: a call holds its author (or the lowest rank of several), the messages it answers,
+// the places it sees, and when it was planned.
+func TestCallFields(t *testing.T) {
 	var w world
 	var got core.Call
 	s := w.catalogue(t, w.act("look", func(a *core.Action) {
@@ -463,15 +463,15 @@ func TestCallIsTold(t *testing.T) {
 	run(t, NewRuntime(Options{}), job)
 	if !got.Planned.Equal(noon) || got.Author.ID != "" || got.Author.Rank != core.RankModerator || len(got.Authors) != 2 || len(got.Sees) != 2 ||
 		!got.Private || got.Path != here || len(got.Answers) != 2 || got.Key.Step != 1 {
-		t.Errorf("the call is %+v", got)
+		t.Errorf("unexpected call %+v", got)
 	}
 	run(t, NewRuntime(Options{}), newJournal().job(s, by(core.RankModerator), step("look", `{}`)))
 	if got.Author.ID != "1" || len(got.Sees) != 1 || got.Sees[0] != here || !got.Planned.IsZero() {
-		t.Errorf("the call is %+v", got)
+		t.Errorf("unexpected call %+v", got)
 	}
 }
 
-// TestUnreadableRecord: what cannot be read was done all the same.
+// TestUnreadableRecord: a step whose record cannot be read is not repeated.
 func TestUnreadableRecord(t *testing.T) {
 	var w world
 	s := w.catalogue(t)
@@ -481,15 +481,15 @@ func TestUnreadableRecord(t *testing.T) {
 		key := core.Key{Turn: job.Turn, Round: 1, Step: n}
 		j.disk[key] = core.Record{Key: key, Progress: p, Data: json.RawMessage(`{`)}
 	}
-	same2(t, "done", told(run(t, NewRuntime(Options{}), job)), []string{"1 web_search done: its record cannot be read", "2 transfer failed: its record cannot be read"})
-	same2(t, "calls", w.did(), nil)
+	wantLines(t, "done", describe(run(t, NewRuntime(Options{}), job)), []string{"1 web_search done: its record cannot be read", "2 transfer failed: its record cannot be read"})
+	wantLines(t, "calls", w.did(), nil)
 	key := core.Key{Turn: job.Turn, Round: 1, Step: 1}
 	j.disk[key] = core.Record{Key: key, Progress: core.ProgressDone, Data: json.RawMessage(`{"action":"web_search","result":5}`)}
 	job.Round, job.Plan.Steps = 2, []core.Step{step("web_fetch", `{}`)}
-	same2(t, "the round after", told(run(t, NewRuntime(Options{}), job)), []string{"1 web_fetch skipped: web_fetch needs web_search to succeed first"})
+	wantLines(t, "the round after", describe(run(t, NewRuntime(Options{}), job)), []string{"1 web_fetch skipped: web_fetch needs web_search to succeed first"})
 }
 
-// TestGuard: what would change a message, and the turn refuses, is not done, and not asked about.
+// TestGuard: a step that the turn's guard refuses is skipped without a question.
 func TestGuard(t *testing.T) {
 	var w world
 	rewrites := func(a *core.Action) { a.Effects = core.EffectRewrites }
@@ -503,13 +503,13 @@ func TestGuard(t *testing.T) {
 		}
 		return core.Errorf(core.Forbidden, "not by %s", c.Author.Name)
 	}
-	same2(t, "done", told(run(t, NewRuntime(Options{}), job)),
+	wantLines(t, "done", describe(run(t, NewRuntime(Options{}), job)),
 		[]string{"1 edit skipped: not by Person 1", "2 delete skipped: not by Person 1", "3 own done", "4 web_search done"})
-	same2(t, "calls", w.did(), []string{`own{}`, `web_search{}`})
+	wantLines(t, "calls", w.did(), []string{`own{}`, `web_search{}`})
 }
 
-// TestCheckThatCannotTell: where an action's own check says that its platform is away,
-// or that nothing can be written, the turn is taken up again later.
+// TestCheckThatCannotTell: if an action's own check reports that its platform is away or nothing
+// can be written, the turn ends and is retried later.
 func TestCheckThatCannotTell(t *testing.T) {
 	var w world
 	var fail error
@@ -521,15 +521,15 @@ func TestCheckThatCannotTell(t *testing.T) {
 	}
 	for _, fail = range []error{core.ErrAway, core.ErrUnwritten} {
 		if done, err := NewRuntime(Options{}).Execute(t.Context(), newJournal().job(s, by(0), step("photo", `{}`))); !errors.Is(err, fail) || len(done) > 0 {
-			t.Errorf("%v: %q, %v", fail, told(done), err)
+			t.Errorf("got %q and error %v, want none and %v", describe(done), err, fail)
 		}
 	}
 	fail = errors.New("no")
-	same2(t, "refused", told(run(t, NewRuntime(Options{}), newJournal().job(s, by(0), step("photo", `{}`)))), []string{"1 photo skipped: it did not work"})
+	wantLines(t, "refused", describe(run(t, NewRuntime(Options{}), newJournal().job(s, by(0), step("photo", `{}`)))), []string{"1 photo skipped: it did not work"})
 }
 
-// TestManySteps: a round has 200 steps at most, whatever results ask for, and the last of
-// them counts like the first.
+// TestManySteps: a round has at most 200 steps, whatever results ask for, and the last of them
+// counts like the others.
 func TestManySteps(t *testing.T) {
 	var w world
 	many := make([]core.Step, 300)
@@ -541,7 +541,7 @@ func TestManySteps(t *testing.T) {
 	fails := step("fails", `{}`, func(s *core.Step) { s.Fallback, s.Priority = &sorry, 1 })
 	done := run(t, NewRuntime(Options{}), newJournal().job(s, by(0), step("burst", `{}`), fails))
 	if n := len(done); n != maxNumber || done[n-2].Step != maxNumber || done[n-1].Action != "fails" {
-		t.Errorf("%d steps, the last are %q", n, told(done[n-2:]))
+		t.Errorf("%d steps, want %d; the last are %q", n, maxNumber, describe(done[n-2:]))
 	}
 
 	j := newJournal()
@@ -549,11 +549,11 @@ func TestManySteps(t *testing.T) {
 	run(t, NewRuntime(Options{}), j.job(s, by(0), append(plan, step("web_search", `{}`))...))
 	second := j.job(s, by(0), step("web_fetch", `{}`))
 	second.Round = 2
-	same2(t, "the round after", told(run(t, NewRuntime(Options{}), second)), []string{"1 web_fetch done"})
+	wantLines(t, "the round after", describe(run(t, NewRuntime(Options{}), second)), []string{"1 web_fetch done"})
 }
 
-// TestResultsOfEarlierRounds: what failed there is no result, and what says nothing is
-// one.
+// TestResultsOfEarlierRounds: a dependency is met by a step that succeeded in an earlier round,
+// even without output, but not by one that failed.
 func TestResultsOfEarlierRounds(t *testing.T) {
 	var w world
 	s := w.catalogue(t, w.failing("fails"), w.asks("silent"),
@@ -563,6 +563,6 @@ func TestResultsOfEarlierRounds(t *testing.T) {
 	run(t, NewRuntime(Options{}), j.job(s, by(0), step("fails", `{}`), step("silent", `{}`)))
 	job := j.job(s, by(0), step("after_fails", `{}`), step("after_silent", `{}`))
 	job.Round = 3
-	same2(t, "done", told(run(t, NewRuntime(Options{}), job)),
+	wantLines(t, "done", describe(run(t, NewRuntime(Options{}), job)),
 		[]string{"1 after_fails skipped: after_fails needs fails to succeed first", "2 after_silent done"})
 }

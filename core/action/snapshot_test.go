@@ -8,8 +8,8 @@ import (
 	"synthbot/core"
 )
 
-// want fails where the error does not say all of these.
-func want(t *testing.T, err error, parts ...string) {
+// wantError checks that the error contains all parts.
+func wantError(t *testing.T, err error, parts ...string) {
 	t.Helper()
 	if err == nil {
 		t.Errorf("no error, want one with %q", parts)
@@ -17,7 +17,7 @@ func want(t *testing.T, err error, parts ...string) {
 	}
 	for _, p := range parts {
 		if !strings.Contains(err.Error(), p) {
-			t.Errorf("error does not say %q:\n%v", p, err)
+			t.Errorf("the error lacks %q:\n%v", p, err)
 		}
 	}
 }
@@ -83,12 +83,12 @@ func TestLint(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := build(true, plug{"tools", []core.Action{w.act("good"), w.act("tried", test.change)}})
-			want(t, err, "of tools", test.want)
+			wantError(t, err, "of tools", test.want)
 		})
 	}
 }
 
-// TestLintLetsPass: what is right, though it looks as if it were not.
+// TestLintLetsPass: unusual but valid actions are accepted.
 func TestLintLetsPass(t *testing.T) {
 	var w world
 	for name, change := range map[string]func(*core.Action){
@@ -99,7 +99,7 @@ func TestLintLetsPass(t *testing.T) {
 		"a nil of limits": func(a *core.Action) { a.RateLimit, a.Busy = core.RateLimit{Count: 1, Per: 1}, core.BusyQueue },
 	} {
 		if _, err := build(true, plug{"tools", []core.Action{w.act("tried", change)}}); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: unexpected error %v", name, err)
 		}
 	}
 	for _, schema := range []string{
@@ -118,7 +118,7 @@ func TestLintLetsPass(t *testing.T) {
 		strings.Repeat(`{"not":`, 64-1) + "{}" + strings.Repeat("}", 64-1),
 	} {
 		if _, err := build(true, plug{"tools", []core.Action{w.act("tried", func(a *core.Action) { a.Schema = json.RawMessage(schema) })}}); err != nil {
-			t.Errorf("%.200s: %v", schema, err)
+			t.Errorf("%.200s: unexpected error %v", schema, err)
 		}
 	}
 }
@@ -135,15 +135,15 @@ func TestLintTellsEverythingAtOnce(t *testing.T) {
 		})}},
 	)
 	if err != nil && strings.Contains(err.Error(), "action c") {
-		t.Errorf("of a plugin without a name of its own: %v", err)
+		t.Errorf("the error names an action of a plugin without a valid name: %v", err)
 	}
-	want(t, err, "action a of one: brief", `action lookup of two: the name "lookup" is taken by look_up of one`,
+	wantError(t, err, "action a of one: brief", `action lookup of two: the name "lookup" is taken by look_up of one`,
 		`action b of two: the name "LOOK-UP" is taken by look_up of one`, "plugin two: the name is taken", "plugin panics: panic: boo",
 		"$ref #/a, #/b leads nowhere")
 }
 
-// TestExternalNamesGiveWay: whatever the order of plugins, a name from outside of the
-// program takes nobody's place and refuses nothing.
+// TestExternalNamesGiveWay: in any order of plugins, an external action never replaces an internal
+// one of the same name.
 func TestExternalNamesGiveWay(t *testing.T) {
 	var w world
 	external := func(similes ...string) func(*core.Action) {
@@ -179,19 +179,19 @@ func TestCirclesAreRefused(t *testing.T) {
 		return func(a *core.Action) { a.DependsOn = names }
 	}
 	_, err := Build(plug{"tools", []core.Action{w.act("a", on("b")), w.act("b", on("C")), w.act("c", on("a")), w.act("d", on("a"))}})
-	want(t, err, "a → b → c → a")
+	wantError(t, err, "a → b → c → a")
 	if err != nil && strings.Count(err.Error(), "in a circle") != 1 {
-		t.Errorf("told more than once: %v", err)
+		t.Errorf("the circle is reported more than once: %v", err)
 	}
 	_, err = Build(plug{"tools", []core.Action{w.act("self", on("self"))}})
-	want(t, err, "self → self")
+	wantError(t, err, "self → self")
 	needs := []string{"B", "c"}
 	s, err := Build(plug{"tools", []core.Action{w.act("a", on(needs...)), w.act("b", on("C")), w.act("c")}})
 	if err != nil {
-		t.Fatalf("no circle: %v", err)
+		t.Fatalf("unexpected error without a circle: %v", err)
 	}
-	same2(t, "what the plugin said", needs, []string{"B", "c"})
-	same2(t, "done", told(run(t, NewRuntime(Options{}), newJournal().job(s, by(0), step("a", `{}`), step("b", `{}`), step("c", `{}`)))),
+	wantLines(t, "what the plugin said", needs, []string{"B", "c"})
+	wantLines(t, "done", describe(run(t, NewRuntime(Options{}), newJournal().job(s, by(0), step("a", `{}`), step("b", `{}`), step("c", `{}`)))),
 		[]string{"3 c done", "2 b done", "1 a done"})
 }
 
@@ -209,13 +209,13 @@ func TestResolve(t *testing.T) {
 		}
 	}
 	if d, _ := s.Resolve("ban"); d.Title() != "Do ban" {
-		t.Errorf("ban is called %q", d.Title())
+		t.Errorf("unexpected title %q", d.Title())
 	}
 	for title, want := range map[string]string{`"Ban somebody"`: "Ban somebody", `""`: "Do ban", "5": "Do ban"} {
 		ban := w.act("ban", func(a *core.Action) { a.Schema = json.RawMessage(`{"type":"object","title":` + title + `}`) })
 		d := &Definition{Action: ban, Owner: "tools"}
 		if err := d.complete(true); err == nil && d.Title() != want {
-			t.Errorf("with the title %s it is called %q", title, d.Title())
+			t.Errorf("the schema's title %s: got %q", title, d.Title())
 		}
 	}
 	if d, ok := s.Message("telegram"); !ok || d.Name != "message_telegram" {
@@ -272,22 +272,22 @@ func TestPolicy(t *testing.T) {
 		Grants: []Grant{{From: here, To: core.MustPath("discord/1")}},
 	})
 	if got := list(s.Offer(by(core.RankMember))); got != "forget message_discord message_telegram send_file telegram_pin web_search transfer" {
-		t.Errorf("offered: %s", got)
+		t.Errorf("unexpected actions offered: %s", got)
 	}
 	private := by(core.RankMember)
 	private.Private = true
 	if got := list(s.Offer(private)); strings.Contains(got, "discord") {
-		t.Errorf("offered in private: %s", got)
+		t.Errorf("unexpected actions offered in private: %s", got)
 	}
 	scoped := by(core.RankMember)
 	scoped.Path, scoped.Scopes = core.MustPath("telegram/5"), []core.Path{core.MustPath("discord/1/9")}
 	if got := list(s.Offer(scoped)); got != "" {
-		t.Errorf("offered in a scope: %s", got)
+		t.Errorf("unexpected actions offered in a scope: %s", got)
 	}
 }
 
-// TestPolicyOfPlaces: which actions are available where, by lists, grants and the kind
-// of the turn.
+// TestPolicyOfPlaces: lists, grants and the kind of turn decide which actions are available in a
+// place.
 func TestPolicyOfPlaces(t *testing.T) {
 	var w world
 	s := w.catalogue(t)
@@ -324,7 +324,7 @@ func TestPolicyOfPlaces(t *testing.T) {
 			who(nil), "message_telegram telegram_pin web_fetch forget transfer"},
 	} {
 		if got := list(s.With(tc.policy).Offer(tc.who)); got != tc.want {
-			t.Errorf("%s: %s, want %s", name, got, tc.want)
+			t.Errorf("%s: got %s, want %s", name, got, tc.want)
 		}
 	}
 	if got := list(s.Offer(who(nil))); got != "message_telegram telegram_pin web_fetch web_search forget transfer" {
@@ -332,14 +332,14 @@ func TestPolicyOfPlaces(t *testing.T) {
 	}
 }
 
-// TestGrantsEndAtTheirPlace: a grant lets messages into its place, and nowhere else.
+// TestGrantsEndAtTheirPlace: a grant allows messages to its place only.
 func TestGrantsEndAtTheirPlace(t *testing.T) {
 	var w world
 	s := w.catalogue(t).With(Policy{Grants: []Grant{{From: core.MustPath("telegram/-100"), To: core.MustPath("discord/1")}}})
 	for target, open := range map[string]bool{"discord/1/2": true, "discord/1": true, "discord/2": false, "telegram/-100": false} {
 		plan, faults := s.Check(core.Plan{Steps: []core.Step{step("message", `{"text":"x","interface_path":"`+target+`"}`)}}, by(0))
 		if (len(plan.Steps) == 1) != open {
-			t.Errorf("to %s: %v", target, faults)
+			t.Errorf("to %s: unexpected faults %v", target, faults)
 		}
 	}
 	other := by(0)
@@ -348,7 +348,7 @@ func TestGrantsEndAtTheirPlace(t *testing.T) {
 	for _, who := range []Requester{by(0), other} {
 		plan, _ := s.Check(core.Plan{Steps: []core.Step{step("message", `{"text":"x","interface_path":"telegram/-300"}`)}}, who)
 		if (len(plan.Steps) == 1) != (who.Path == here) {
-			t.Errorf("from %s: %v", who.Path, plan.Steps)
+			t.Errorf("from %s: unexpected steps %v", who.Path, plan.Steps)
 		}
 	}
 }

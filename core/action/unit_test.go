@@ -13,8 +13,8 @@ func in(unit string, s core.Step) core.Step {
 	return s
 }
 
-// TestUnitsOfAPlan: steps of one unit run together and succeed or are undone together; others run
-// all the same. Nothing of a unit runs if a step of it was refused.
+// TestUnitsOfAPlan: the steps of a unit succeed or are undone together, and none of them runs if
+// one was refused. Other steps are not affected.
 func TestUnitsOfAPlan(t *testing.T) {
 	const back = ": it was undone, because another step of its unit failed"
 	one, two, fails := step("one", `{}`), step("two", `{}`), step("fails", `{}`)
@@ -57,14 +57,14 @@ func TestUnitsOfAPlan(t *testing.T) {
 			}
 			j := newJournal()
 			job := j.job(s, by(core.RankMember), plan.Steps...)
-			same2(t, "done", told(run(t, NewRuntime(Options{}), job)), test.done)
-			same2(t, "calls", w.did(), test.calls)
+			wantLines(t, "done", describe(run(t, NewRuntime(Options{}), job)), test.done)
+			wantLines(t, "calls", w.did(), test.calls)
 			if err := j.Write(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			job.Journal = j.crash()
-			same2(t, "done after a restart", told(run(t, NewRuntime(Options{}), job)), test.done)
-			same2(t, "calls after a restart", w.did(), nil)
+			wantLines(t, "done after a restart", describe(run(t, NewRuntime(Options{}), job)), test.done)
+			wantLines(t, "calls after a restart", w.did(), nil)
 		})
 	}
 }

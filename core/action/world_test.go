@@ -27,7 +27,7 @@ type iface struct{ plug }
 
 func (iface) Listen(ctx context.Context, _ core.Inbox) error { <-ctx.Done(); return ctx.Err() }
 
-// world is a small bot: two interfaces, some plugins, and what they did.
+// world is a small bot with two interfaces and some plugins that records their calls.
 type world struct {
 	mu    sync.Mutex
 	calls []string
@@ -39,7 +39,7 @@ func (w *world) note(format string, args ...any) {
 	w.calls = append(w.calls, fmt.Sprintf(format, args...))
 }
 
-// did returns what was called since the last time.
+// did returns the calls since the last did.
 func (w *world) did() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -48,7 +48,7 @@ func (w *world) did() []string {
 	return calls
 }
 
-// do notes the call and gives the output.
+// do returns a Do that records the call and returns the output.
 func (w *world) do(name, output string) func(context.Context, core.Call) (core.Result, error) {
 	return func(_ context.Context, c core.Call) (core.Result, error) {
 		w.note("%s%s", name, c.Payload)
@@ -56,6 +56,7 @@ func (w *world) do(name, output string) func(context.Context, core.Call) (core.R
 	}
 }
 
+// message returns an interface's message action.
 func (w *world) message(name string) core.Action {
 	return core.Action{
 		Name: core.MessagePrefix + name, Brief: "Send a message", Essential: true,
@@ -84,7 +85,7 @@ func (w *world) message(name string) core.Action {
 	}
 }
 
-// act makes a simple action.
+// act returns a simple action.
 func (w *world) act(name string, change ...func(*core.Action)) core.Action {
 	a := core.Action{
 		Name: name, Brief: "Do " + name, Do: w.do(name, `{"n":1}`), Effects: core.EffectNone,
@@ -96,7 +97,7 @@ func (w *world) act(name string, change ...func(*core.Action)) core.Action {
 	return a
 }
 
-// catalogue is what most tests work with.
+// catalogue returns the catalogue that most tests use, with more actions.
 func (w *world) catalogue(t testing.TB, actions ...core.Action) *Snapshot {
 	t.Helper()
 	s, err := Build(
@@ -120,7 +121,7 @@ func (w *world) catalogue(t testing.TB, actions ...core.Action) *Snapshot {
 
 var here = core.MustPath("telegram/-100/7")
 
-// by is a turn that people of these ranks caused.
+// by returns a turn by users of these ranks.
 func by(ranks ...core.Rank) Requester {
 	w := Requester{Path: here}
 	for i, r := range ranks {
@@ -129,7 +130,7 @@ func by(ranks ...core.Rank) Requester {
 	return w
 }
 
-// journal is a small true Journal. What waits is lost with forget.
+// journal is an in-memory Journal. A crash loses the records passed to Later.
 type journal struct {
 	mu     sync.Mutex
 	disk   map[core.Key]core.Record
@@ -172,7 +173,7 @@ func (j *journal) Later(records ...core.Record) {
 	j.later = append(j.later, records...)
 }
 
-// crash returns what a next life would find.
+// crash returns what is left after a crash.
 func (j *journal) crash() *journal {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -203,12 +204,13 @@ func (p parts) Send(
 	return nil
 }
 
+// job returns a job with these steps.
 func (j *journal) job(s *Snapshot, w Requester, steps ...core.Step) Job {
 	id := core.TurnID{Path: w.Path, Seq: 1}
 	return Job{Snapshot: s, Turn: id, Round: 1, Plan: core.Plan{Steps: steps}, Who: w, Journal: j}
 }
 
-// step makes a plan's step.
+// step returns a step of a plan.
 func step(name, payload string, change ...func(*core.Step)) core.Step {
 	s := core.Step{Type: name, Payload: json.RawMessage(payload), Priority: core.DefaultPriority}
 	for _, c := range change {
@@ -217,7 +219,7 @@ func step(name, payload string, change ...func(*core.Step)) core.Step {
 	return s
 }
 
-// run executes, and fails the test where the journal did.
+// run executes a job and fails the test if the journal fails.
 func run(t *testing.T, r *Runtime, j Job) []StepResult {
 	t.Helper()
 	done, err := r.Execute(t.Context(), j)
@@ -227,8 +229,8 @@ func run(t *testing.T, r *Runtime, j Job) []StepResult {
 	return done
 }
 
-// Each line is a step with what became of it.
-func told(done []StepResult) (lines []string) {
+// describe returns each step with its outcome as a line.
+func describe(done []StepResult) (lines []string) {
 	for _, d := range done {
 		line := fmt.Sprintf("%d %s %s", d.Step, d.Action, d.Progress)
 		if d.For != 0 {
@@ -242,7 +244,8 @@ func told(done []StepResult) (lines []string) {
 	return lines
 }
 
-func same2(t *testing.T, what string, got, want []string) {
+// wantLines compares lines.
+func wantLines(t *testing.T, what string, got, want []string) {
 	t.Helper()
 	if !slices.Equal(got, want) {
 		t.Errorf("%s:\ngot  %q\nwant %q", what, got, want)

@@ -48,20 +48,20 @@ func TestOpen(t *testing.T) {
 		{Kind: core.MediaFile, Name: "f.md"},
 	})
 	if len(c.Texts) != 2 || c.Texts["t"] != "hello\nworld" || c.Texts["p"] != "read pdf" {
-		t.Errorf("texts %q", c.Texts)
+		t.Errorf("unexpected texts %q", c.Texts)
 	}
 	if len(c.Pictures) != 1 || c.Pictures["i"].MIME != "image/png" || len(c.Sounds) != 1 || c.Sounds["v"].MIME != "audio/ogg" {
-		t.Errorf("pictures %v, sounds %v", c.Pictures, c.Sounds)
+		t.Errorf("unexpected pictures %v or sounds %v", c.Pictures, c.Sounds)
 	}
 	close(fetched)
 	for ref := range fetched {
 		if ref == "big" || ref == "exe" || ref == "film" {
-			t.Errorf("%s was fetched for nothing", ref)
+			t.Errorf("%s was fetched although it is not used", ref)
 		}
 	}
 	o.Vision, o.Hearing = false, false
 	if c := Open(t.Context(), o, place, []core.Attachment{{Kind: core.MediaImage, Ref: "i"}, {Kind: core.MediaAudio, Ref: "v"}}); len(c.Pictures)+len(c.Sounds) > 0 {
-		t.Errorf("what no engine can use was fetched: %v", c)
+		t.Errorf("files that no engine can use were fetched: %v", c)
 	}
 }
 
@@ -92,33 +92,33 @@ func TestText(t *testing.T) {
 		"\x1b[1mbold\x1b[0m in a log\tfile": "\x1b[1mbold\x1b[0m in a log\tfile",
 	} {
 		if got, err := Text([]byte(in)); got != want || err != nil {
-			t.Errorf("%q: %q, %v", in, got, err)
+			t.Errorf("%q: unexpected text %q, %v", in, got, err)
 		}
 	}
 	for _, in := range []string{"a\x00b", "\x93curly\x94", "\xFF\xFEx"} {
 		if got, err := Text([]byte(in)); err == nil {
-			t.Errorf("%q passed for the text %q", in, got)
+			t.Errorf("%q was accepted as the text %q", in, got)
 		}
 	}
 }
 
 func TestClip(t *testing.T) {
 	if got := Clip(strings.Repeat("ä", MaxText+5)); !strings.HasSuffix(got, "\n[…5 characters cut…]") || utf8.RuneCountInString(got) > MaxText+30 {
-		t.Errorf("…%s", got[len(got)-40:])
+		t.Errorf("unexpected end of the clipped text: …%s", got[len(got)-40:])
 	}
 	if s := strings.Repeat("ä", MaxText); Clip(s) != s {
-		t.Error("what fits was cut")
+		t.Error("a text that fits was cut")
 	}
 }
 
 func TestPDFText(t *testing.T) {
 	got, err := PDFText(coretest.PDF("The answer is 42."))
 	if err != nil || !strings.Contains(got, "The answer is 42.") {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("unexpected text %q, %v", got, err)
 	}
 	for _, bad := range [][]byte{nil, []byte("%PDF-1.4"), []byte("no pdf"), coretest.PDF("x")[:200]} {
 		if got, err := PDFText(bad); err == nil {
-			t.Errorf("%q gave %q", bad, got)
+			t.Errorf("%q was read as %q, want an error", bad, got)
 		}
 	}
 }
@@ -129,7 +129,7 @@ func FuzzText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := Text(data)
 		if err == nil && (!utf8.ValidString(s) || strings.ContainsRune(s, 0)) {
-			t.Errorf("%q", s)
+			t.Errorf("invalid text %q", s)
 		}
 	})
 }

@@ -20,11 +20,12 @@ func TestDeepRender(t *testing.T) {
 		}
 	}
 	if got := render(root, Style{Max: 1000}, nil); got != "seen" {
-		t.Errorf("%q", got)
+		t.Errorf("unexpected text %q", got)
 	}
 }
 
-// TestHiddenByAnyAttribute: what one attribute hides is not read, whatever the others say.
+// TestHiddenByAnyAttribute: text that any attribute hides is not read, whatever the other
+// attributes say.
 func TestHiddenByAnyAttribute(t *testing.T) {
 	for _, tag := range []string{
 		`<p style="color:red" hidden>`, `<p aria-hidden="false" style="display:none">`, `<p style="color:red" aria-hidden="true">`,
@@ -36,7 +37,7 @@ func TestHiddenByAnyAttribute(t *testing.T) {
 		}
 		text := p.Markdown(Style{Max: 1000})
 		if !strings.Contains(text, "seen") || strings.Contains(text, "OBEY") {
-			t.Errorf("%s: %q", tag, text)
+			t.Errorf("%s: unexpected text %q", tag, text)
 		}
 	}
 }

@@ -21,7 +21,7 @@ func TestContent(t *testing.T) {
 		"猫":                                                 "猫",
 	} {
 		if got := strings.Join(l.Content(text), " "); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
+			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
 }
@@ -36,7 +36,7 @@ func TestAlike(t *testing.T) {
 		{"東京", "東京", true}, {"東京", "東都", false}, {"spider", "spiders", true}, {"home", "homework", false},
 	} {
 		if got := sameWord(tc.a, tc.b); got != tc.want || sameWord(tc.b, tc.a) != tc.want {
-			t.Errorf("%s, %s: %v, want %v", tc.a, tc.b, got, tc.want)
+			t.Errorf("%s, %s: got %v, want %v", tc.a, tc.b, got, tc.want)
 		}
 	}
 }
@@ -44,7 +44,7 @@ func TestAlike(t *testing.T) {
 func TestEnough(t *testing.T) {
 	for words, want := range map[int]int{1: 1, 4: 1, 5: 2, 8: 2, 9: 3, 12: 3, 40: 3} {
 		if got := Enough(words); got != want {
-			t.Errorf("%d words: %d, want %d", words, got, want)
+			t.Errorf("%d words: got %d, want %d", words, got, want)
 		}
 	}
 }
@@ -53,11 +53,11 @@ func TestTelling(t *testing.T) {
 	words := strings.Fields("aaa bbb ccc ddd eee fff ggg hhh iii jjj kkk lll longest longer")
 	got := Telling(words)
 	if len(got) != maxTelling || got[0] != "longest" || got[1] != "longer" || words[0] != "aaa" {
-		t.Errorf("%v", got)
+		t.Errorf("unexpected words %v", got)
 	}
 }
 
-// What carries meaning is found in the text itself, and finding it ends.
+// FuzzContent: each content word is in the text and similar to itself.
 func FuzzContent(f *testing.F) {
 	f.Add("Do you remember where I parked the car?")
 	f.Add("東京に TV \xff\xfe ǅungla İstanbul")
@@ -66,10 +66,10 @@ func FuzzContent(f *testing.F) {
 		lower := strings.ToLower(text)
 		for _, w := range l.Content(text) {
 			if w == "" || l[w] || utf8.ValidString(text) && !strings.Contains(lower, w) {
-				t.Errorf("%q is not of %q", w, text)
+				t.Errorf("%q is not in %q", w, text)
 			}
 			if !sameWord(w, w) {
-				t.Errorf("%q is not like itself", w)
+				t.Errorf("%q is not similar to itself", w)
 			}
 		}
 	})

@@ -26,7 +26,7 @@ func TestFindObjects(t *testing.T) {
 			return true
 		})
 		if !slices.Equal(found, want) {
-			t.Errorf("%s: %q", answer, found)
+			t.Errorf("%s: unexpected objects %q", answer, found)
 		}
 	}
 }

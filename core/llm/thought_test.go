@@ -44,16 +44,15 @@ func TestUnthink(t *testing.T) {
 		"similar":           {"<thinker> <think </thinks> [THINKER]", "<thinker> <think </thinks> [THINKER]"},
 	} {
 		if got := Unthink(tc.text); got != tc.want {
-			t.Errorf("%s: %q, want %q", name, got, tc.want)
+			t.Errorf("%s: got %q, want %q", name, got, tc.want)
 		}
 		if got := Unthink(Unthink(tc.text)); got != Unthink(tc.text) {
-			t.Errorf("%s: a second time %q", name, got)
+			t.Errorf("%s: a second Unthink gave %q", name, got)
 		}
 	}
 }
 
-// TestUnthinkGrowing: while a text is being written, nothing of a thought shows, and
-// what shows only grows.
+// TestUnthinkGrowing: while a text arrives, no thought is shown and the shown text only grows.
 func TestUnthinkGrowing(t *testing.T) {
 	for _, text := range []string{
 		"<think>secret</think>Hello, Jay. 1 < 2", "Hello <think>secret</think>Jay", "Hello <think>secret<think>secret</think>secret</think>Jay",
@@ -81,14 +80,14 @@ func TestUnthinkGrowing(t *testing.T) {
 	}
 }
 
-// TestUnthinkIsLinear: a hostile text costs no more than its length.
+// TestUnthinkIsLinear: a hostile text takes time in proportion to its length.
 func TestUnthinkIsLinear(t *testing.T) {
 	began := time.Now()
 	for _, piece := range []string{"<think>", "</think>", "<think></think>", "`<think>`", "`<think></think>", "```\n<think></think>", "<", "[", "```<think>", "<|channel|>final<|message|>"} {
 		Unthink(strings.Repeat(piece, 1<<20/len(piece)))
 	}
-	if took := time.Since(began); took > 2*time.Minute { // quadratic, it takes many minutes
-		t.Errorf("it took %v", took)
+	if took := time.Since(began); took > 2*time.Minute { // quadratic time would be many minutes
+		t.Errorf("took %v, want at most 2m", took)
 	}
 }
 
@@ -109,8 +108,7 @@ func FuzzUnthink(f *testing.F) {
 	})
 }
 
-// TestThoughtlessLines: what a person is shown of what is kept holds nothing of what the
-// bot thought for itself.
+// TestThoughtlessLines: stored lines are shown to users without the bot's private thoughts.
 func TestThoughtlessLines(t *testing.T) {
 	const in = `{"item":{"value":{"entries":[{"id":"1","n":12345678901234567890,"private_thought":"Canaria"}]}}}
 {"record":{"data":{"actions":[{"payload":{"Private_Thought":"Canaria","summary":"<b>"}},{"payload":{"private\u005fthought":"Canaria"}}]}}}
@@ -128,9 +126,9 @@ func TestThoughtlessLines(t *testing.T) {
 		}
 	}
 	if got := out.String(); got != want || strings.Contains(got, "Canaria") {
-		t.Error(got)
+		t.Errorf("unexpected lines: %s", got)
 	}
 	if _, err := w.Write([]byte("private_thought of no JSON\n")); err == nil {
-		t.Error("a line that is no JSON was written")
+		t.Error("a line that is not JSON was written")
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestRepeat: it is called at once, after the time that it returned, and when it is woken.
+// TestRepeat: the function is called at once, again after the duration it returned, and when it is
+// woken.
 func TestRepeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -29,7 +30,7 @@ func TestRepeat(t *testing.T) {
 		cancel()
 		<-over
 		if want := []time.Duration{0, time.Minute, time.Hour, time.Hour + time.Second}; !slices.Equal(at, want) {
-			t.Errorf("called at %v", at)
+			t.Errorf("unexpected times of the calls: %v", at)
 		}
 	})
 }

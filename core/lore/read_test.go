@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestRead: the names of cards and of world-info exports mean the same, and a value of an
+// TestRead: keys of character cards and of world-info exports are equivalent, and a value of an
 // unexpected type counts as missing.
 func TestRead(t *testing.T) {
 	for text, want := range map[string]Book{
@@ -32,12 +32,12 @@ func TestRead(t *testing.T) {
 	} {
 		got, err := Read([]byte(text))
 		if err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s\n is %+v, %v", text, got, err)
+			t.Errorf("%s\nwas read as %+v, %v", text, got, err)
 		}
 	}
 	for _, bad := range []string{"", "7", "[]", `{"entries":5}`, `{"entries":"many"}`} {
 		if _, err := Read([]byte(bad)); err == nil || !strings.Contains(err.Error(), "remove it, or get the card again") {
-			t.Errorf("%s: %v", bad, err)
+			t.Errorf("%s: unexpected error %v", bad, err)
 		}
 	}
 }

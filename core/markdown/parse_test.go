@@ -16,7 +16,7 @@ import (
 	"unicode/utf8"
 )
 
-// draw writes a tree down, one letter or word for each kind.
+// draw writes a tree as text, with a letter or word for each kind of node.
 func draw(blocks []Block) string {
 	var out []string
 	for _, b := range blocks {
@@ -143,59 +143,59 @@ func TestLongTextsAreParsedWhole(t *testing.T) {
 	source := strings.Repeat("Some *text* here. ", 5000) + "\n\n```\n" + strings.Repeat("code line\n", 5000) + "```\n\nend"
 	got := Parse(source)
 	if last := got[len(got)-1]; drawBlock(last) != "p(end)" {
-		t.Errorf("the last block is %s", drawBlock(last))
+		t.Errorf("unexpected last block %s", drawBlock(last))
 	}
 	if n := strings.Count(Plain(got), "code line"); n != 5000 {
-		t.Errorf("%d lines of code of 5000", n)
+		t.Errorf("got %d lines of code, want 5000", n)
 	}
 	if len(got) != 3 || strings.Count(got[1].Text, "\n") != 4999 {
 		t.Errorf("%d blocks, want a paragraph, code and a paragraph", len(got))
 	}
 	list := Parse(strings.Repeat("7. item\n", 1000) + "\n" + strings.Repeat("- item\n", 5000))
 	if len(list) < 2 || len(list[len(list)-1].Blocks) != 5000 {
-		t.Errorf("%d blocks for two lists", len(list))
+		t.Errorf("unexpected: %d blocks for two lists", len(list))
 	}
 	blank := Parse("```\n" + strings.Repeat("a\n\n\n", 4000) + "```")
 	if len(blank) != 1 || blank[0].Text != strings.TrimSuffix(strings.Repeat("a\n\n\n", 4000), "\n") {
-		t.Errorf("%d blocks of code with blank lines", len(blank))
+		t.Errorf("unexpected: %d blocks of code with blank lines", len(blank))
 	}
 	huge := strings.Repeat("word ", maxTotal/5+1000) + "end"
 	if got := Plain(Parse(huge)); !strings.HasSuffix(got, "end") || visible(got) != visible(huge) {
-		t.Errorf("%d of %d characters of a huge text", len(visible(got)), len(visible(huge)))
+		t.Errorf("got %d of %d characters of a huge text", len(visible(got)), len(visible(huge)))
 	}
 }
 
-// TestSpecExamples holds that no letter and no digit that the standard's own
-// examples show is lost. The examples come with the library's source.
+// TestSpecExamples: no letter or digit that the CommonMark examples show is lost. The examples come
+// with the library's source.
 func TestSpecExamples(t *testing.T) {
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/yuin/goldmark").Output()
 	if err != nil {
-		t.Skipf("no source of the library here: %v", err)
+		t.Skipf("the library's source is missing: %v", err)
 	}
 	data, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "_test", "spec.json"))
 	if err != nil {
-		t.Skipf("no examples here: %v", err)
+		t.Skipf("the examples are missing: %v", err)
 	}
 	var examples []struct {
 		Markdown, HTML string
 		Example        int
 	}
 	if err := json.Unmarshal(data, &examples); err != nil || len(examples) < 600 {
-		t.Fatalf("%d examples, %v", len(examples), err)
+		t.Fatalf("got %d examples, %v", len(examples), err)
 	}
 	tag := regexp.MustCompile(`(?s)<[^>]*>`)
 	for _, e := range examples {
-		if e.Example == 161 { // its code is HTML there, and a code block here
+		if e.Example == 161 { // HTML in the standard, a code block for us
 			continue
 		}
 		want := visible(html.UnescapeString(tag.ReplaceAllString(e.HTML, "")))
 		if got := visible(Plain(Parse(e.Markdown))); !follows(want, got) {
-			t.Errorf("example %d: %q shows %q of %q", e.Example, e.Markdown, got, want)
+			t.Errorf("example %d: %q shows %q, want %q", e.Example, e.Markdown, got, want)
 		}
 	}
 }
 
-// follows reports whether got holds the characters of want in their order.
+// follows reports whether got contains the characters of want in order.
 func follows(want, got string) bool {
 	for _, r := range want {
 		i := strings.IndexRune(got, r)
@@ -207,7 +207,7 @@ func follows(want, got string) bool {
 	return true
 }
 
-// hostile texts make a parser work more than their size is worth.
+// hostile returns texts that are expensive to parse for their size.
 func hostile(size int) map[string]string {
 	texts := map[string]string{"links": "[a](", "nested links": "[", "stars": "*a_", "strong": "**a ", "quotes": ">", "lists": "- ", "ticks": "`a``b```c",
 		"angles": "<", "bangs": "![", "table": "|a", "tildes": "~~a", "underscores": "a_b__c*", "brackets": "[]", "escapes": "\\", "refs": "[a]: b\n",
@@ -225,7 +225,7 @@ func hostile(size int) map[string]string {
 	return texts
 }
 
-// hostileSize is several pieces.
+// hostileSize makes hostile texts take several pieces.
 const hostileSize = 3 * maxPiece
 
 func TestHostileTextsTakeTimeInProportion(t *testing.T) {
@@ -237,14 +237,14 @@ func TestHostileTextsTakeTimeInProportion(t *testing.T) {
 		began := time.Now()
 		Plain(Parse(source))
 		if took := time.Since(began); took > fair {
-			t.Errorf("%s: %v for %d bytes, more than %v", name, took, len(source), fair)
+			t.Errorf("%s: took %v for %d bytes, want at most %v", name, took, len(source), fair)
 		} else {
 			t.Logf("%s: %v", name, took)
 		}
 	}
 }
 
-// visible are the letters and digits of a text.
+// visible returns the letters and digits of a text.
 func visible(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
@@ -272,22 +272,22 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, source string) {
 		blocks := Parse(source)
 		if plain := Plain(blocks); !utf8.ValidString(plain) {
-			t.Fatalf("%q reads as %q", source, plain)
+			t.Fatalf("%q was parsed as %q", source, plain)
 		}
 		checkTree(t, blocks, 0)
 	})
 }
 
-// checkTree holds what renderers rely on.
+// checkTree checks what renderers rely on.
 func checkTree(t *testing.T, blocks []Block, depth int) {
 	t.Helper()
 	if depth > maxDepth+1 {
-		t.Fatalf("blocks nest %d deep", depth)
+		t.Fatalf("blocks are nested %d deep", depth)
 	}
 	for _, b := range blocks {
 		for _, row := range b.Rows {
 			if len(row) != len(b.Align) {
-				t.Fatalf("a row of %d cells in a table of %d", len(row), len(b.Align))
+				t.Fatalf("a row has %d cells in a table of %d columns", len(row), len(b.Align))
 			}
 		}
 		for _, inner := range b.Blocks {
@@ -306,14 +306,14 @@ func checkTree(t *testing.T, blocks []Block, depth int) {
 func checkInlines(t *testing.T, in Inlines, depth int) {
 	t.Helper()
 	if depth > 2*maxDepth+1 {
-		t.Fatalf("styles nest %d deep", depth)
+		t.Fatalf("styles are nested %d deep", depth)
 	}
 	for _, i := range in {
 		checkInlines(t, i.Inlines, depth+1)
 	}
 }
 
-// TestParseAtOnce: the parser is shared, and what it keeps of one text does not reach another.
+// TestParseAtOnce: concurrent parsing gives the same results as parsing alone.
 func TestParseAtOnce(t *testing.T) {
 	texts := []string{
 		"[a]: http://x.example\n\n[a] and ~~b~~", "[a] alone\n\n- [x] c", "|a|b|\n|-|-|\n|1|2|\n\n[a]", "1. d\n\n   `e`\n\nhttp://y.example",
@@ -328,7 +328,7 @@ func TestParseAtOnce(t *testing.T) {
 			for n := range 100 {
 				at := (i + n) % len(texts)
 				if got := draw(Parse(texts[at])); got != want[at] {
-					t.Errorf("%s, alone %s", got, want[at])
+					t.Errorf("got %s, want %s as when parsed alone", got, want[at])
 				}
 			}
 		})

@@ -67,7 +67,7 @@ func TestMeasures(t *testing.T) {
 	}
 }
 
-// checkSplit holds what Split promises.
+// checkSplit checks what Split promises.
 func checkSplit(t *testing.T, source string, limit int, measure func(string) int) {
 	t.Helper()
 	parts := split(source, limit, measure)
@@ -75,7 +75,7 @@ func checkSplit(t *testing.T, source string, limit int, measure func(string) int
 	rest, exact := source, !shifted(source)
 	for i, p := range parts {
 		if whole := p.open + p.body + p.close; measure(whole) > limit && utf8.RuneCountInString(p.body) > 1 {
-			t.Fatalf("part %d has %d of at most %d: %q", i, measure(whole), limit, whole)
+			t.Fatalf("part %d has the size %d, want at most %d: %q", i, measure(whole), limit, whole)
 		}
 		if strings.TrimSpace(p.body) == "" {
 			t.Fatalf("part %d of %q is empty", i, source)
@@ -85,24 +85,24 @@ func checkSplit(t *testing.T, source string, limit int, measure func(string) int
 		}
 		at := strings.Index(rest, p.body)
 		if at < 0 || !droppable(rest[:at]) {
-			t.Fatalf("part %d %q does not follow in %q: dropped %q", i, p.body, rest, rest[:max(at, 0)])
+			t.Fatalf("part %d %q is not next in %q: dropped %q", i, p.body, rest, rest[:max(at, 0)])
 		}
 		begin := len(source) - len(rest) + at
 		if !edges[begin] && measure(graphemeAt(source, begin)) <= limit {
-			t.Fatalf("part %d %q of %q begins inside of a grapheme", i, p.body, source)
+			t.Fatalf("part %d %q of %q begins within a grapheme", i, p.body, source)
 		}
 		rest = rest[at+len(p.body):]
 	}
 	if exact && !droppable(rest) {
-		t.Fatalf("%q is lost of %q", rest, source)
+		t.Fatalf("%q of %q is missing", rest, source)
 	}
 	if got, want := squeezed(parts), solid(source); !exact && got != want {
 		t.Fatalf("joined\n%q\nis not\n%q", got, want)
 	}
 }
 
-// droppable says what may be missing between two parts: white space, and the
-// last line of a code block that was closed before.
+// droppable reports whether a text may be missing between two parts: white space, or the last line
+// of a code block that was closed.
 func droppable(s string) bool {
 	s = strings.TrimSpace(s)
 	return strings.Trim(s, "`~> \t") == "" && (s == "" || strings.Contains(s, "```") || strings.Contains(s, "~~~"))
@@ -126,7 +126,7 @@ func squeezed(parts []part) string {
 	return solid(b.String())
 }
 
-// solid drops white space and what fences are made of.
+// solid removes white space and fence characters.
 func solid(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || strings.ContainsRune("`~>", r) {

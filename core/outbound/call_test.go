@@ -14,8 +14,8 @@ import (
 	"synthbot/core/secret"
 )
 
-// TestCall: the request says what the call says, and the secrets of its headers are
-// hidden in the response.
+// TestCall: the request has everything of the call, and the response hides the secrets of its
+// headers.
 func TestCall(t *testing.T) {
 	var got *http.Request
 	var body []byte
@@ -33,21 +33,21 @@ func TestCall(t *testing.T) {
 	}
 	data, err := call.Send(t.Context(), server.Client())
 	if err != nil || strings.Contains(string(data), "s3cret") {
-		t.Fatalf("%s, %v", data, err)
+		t.Fatalf("unexpected response %s, %v", data, err)
 	}
 	for name, want := range map[string]string{
 		"Content-Type": "application/json", "X-Key": "s3cret", "Accept": "application/json, text/*;q=0.5",
 	} {
 		if v := got.Header.Get(name); v != want {
-			t.Errorf("%s: %q, want %q", name, v, want)
+			t.Errorf("%s: got %q, want %q", name, v, want)
 		}
 	}
 	if got.Method != http.MethodPost || got.URL.RequestURI() != "/x?a=1" || string(body) != `{"b":2}` {
-		t.Errorf("%s %s %s", got.Method, got.URL, body)
+		t.Errorf("unexpected request %s %s %s", got.Method, got.URL, body)
 	}
 	key := got.Header.Get("Idempotency-Key")
 	if _, err := call.Send(t.Context(), server.Client()); err != nil || got.Header.Get("Idempotency-Key") != key || key == "" {
-		t.Errorf("the key of the next try: %q, %v, want %q", got.Header.Get("Idempotency-Key"), err, key)
+		t.Errorf("the key of the retry: got %q, %v, want %q", got.Header.Get("Idempotency-Key"), err, key)
 	}
 	call.Body, call.Key, call.Method, call.Accept = nil, core.Key{}, http.MethodGet, "text/html"
 	if _, err := call.Send(t.Context(), server.Client()); err != nil {
@@ -55,17 +55,17 @@ func TestCall(t *testing.T) {
 	}
 	for name, want := range map[string]string{"Content-Type": "", "Idempotency-Key": "", "Accept": "text/html"} {
 		if v := got.Header.Get(name); v != want {
-			t.Errorf("without a body: %s: %q, want %q", name, v, want)
+			t.Errorf("without a body: %s: got %q, want %q", name, v, want)
 		}
 	}
 	call.Method = "no method"
 	var e *core.Error
 	if _, err := call.Send(t.Context(), server.Client()); !errors.As(err, &e) || e.Kind != core.Broken {
-		t.Errorf("an invalid request: %v", err)
+		t.Errorf("an invalid request: unexpected error %v", err)
 	}
 }
 
-// TestCallRefused: each status is an error of its kind, with the body beside it.
+// TestCallRefused: each status gives an error of its kind, together with the body.
 func TestCallRefused(t *testing.T) {
 	for status, kind := range map[int]core.ErrorKind{
 		400: core.Invalid, 401: core.Forbidden, 403: core.Forbidden, 404: core.Invalid, 429: core.Temporary,
@@ -82,11 +82,11 @@ func TestCallRefused(t *testing.T) {
 		var e *core.Error
 		if !errors.As(err, &e) || e.Kind != kind || !strings.HasPrefix(e.Text, "The agent ") || e.After != 7*time.Second ||
 			e.Err == nil || e.Err.Error() != "why" || string(data) != "why\xff" {
-			t.Errorf("%d: %q, %+v", status, data, err)
+			t.Errorf("status %d: unexpected body %q or error %+v", status, data, err)
 		}
 		server.Close()
 		if _, err := call.Send(t.Context(), server.Client()); !errors.As(err, &e) {
-			t.Errorf("a server that is gone: %v", err)
+			t.Errorf("a server that is gone: unexpected error %v", err)
 		}
 	}
 }
@@ -94,15 +94,15 @@ func TestCallRefused(t *testing.T) {
 func TestValuesOfCalls(t *testing.T) {
 	for body, want := range map[string]string{"": `{"done":true}`, " \n": `{"done":true}`, ` {"a":1} `: `{"a":1}`, "hi": `"hi"`} {
 		if v, err := Value([]byte(body)); err != nil || string(v) != want {
-			t.Errorf("%q: %s, %v", body, v, err)
+			t.Errorf("%q: unexpected value %s, %v", body, v, err)
 		}
 	}
 	if v, err := Value([]byte("\xff\xfe")); err == nil {
-		t.Errorf("not text: %s", v)
+		t.Errorf("unexpected value of bytes that are not text: %s", v)
 	}
 	for value, want := range map[string]string{`"a b"`: "a b", `7`: "7", `true`: "true"} {
 		if p := Parameter([]byte(value)); p != want {
-			t.Errorf("%s: %q, want %q", value, p, want)
+			t.Errorf("%s: got %q, want %q", value, p, want)
 		}
 	}
 }
@@ -114,7 +114,7 @@ func TestConfiguredServers(t *testing.T) {
 	}, func(text string, at ...any) { faults = append(faults, at[1].(string)+" "+text) })
 	all := strings.Join(faults, "; ")
 	if len(faults) != 2 || !strings.Contains(all, "a b is not a valid header name") || !strings.Contains(all, "X-Break must not contain a line break") {
-		t.Errorf("%q", faults)
+		t.Errorf("unexpected faults %q", faults)
 	}
 	for text, ok := range map[string]bool{
 		"https://example.org/x": true, "http://10.0.0.1:80": true, "ftp://example.org": false, "example.org": false,
@@ -122,7 +122,7 @@ func TestConfiguredServers(t *testing.T) {
 		"https://example.org#x": false, "https://": false, ":": false,
 	} {
 		if _, wrong := ServerURL(text); ok != (wrong == "") {
-			t.Errorf("%s: %q", text, wrong)
+			t.Errorf("%s: unexpected faults %q", text, wrong)
 		}
 	}
 }

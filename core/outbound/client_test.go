@@ -20,7 +20,7 @@ import (
 	"synthbot/core"
 )
 
-// names resolves what tests ask for, and nothing else.
+// names returns a resolver that only knows the names of table.
 func names(t *testing.T, table map[string]string) func(context.Context, string) ([]netip.Addr, error) {
 	return func(_ context.Context, host string) (addrs []netip.Addr, err error) {
 		list, ok := table[host]
@@ -39,7 +39,7 @@ func get(t *testing.T, c *http.Client, url string) (string, error) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrPrivate, err) // never sent at all
+		return "", fmt.Errorf("%w: %w", ErrPrivate, err) // refused before it was sent
 	}
 	resp, err := c.Do(r)
 	if err != nil {
@@ -49,8 +49,8 @@ func get(t *testing.T, c *http.Client, url string) (string, error) {
 	return string(data), err
 }
 
-// private lists ways to name an address that is nobody's business; P stands for
-// a port where a server listens on every loopback address.
+// private lists URLs of private addresses in different forms. P stands for the port of a server
+// that listens on every loopback address.
 var private = []string{
 	// this host
 	"http://127.0.0.1:P/", "http://127.1.2.3:P/", "http://localhost:P/", "http://LOCALHOST:P/", "http://localhost.:P/", "http://a.b.localhost:P/",
@@ -86,18 +86,18 @@ func TestPrivateAddressesAreRefused(t *testing.T) {
 	defer c.CloseIdleConnections()
 	for _, u := range private {
 		if _, err := get(t, c, strings.Replace(u, ":P", ":"+port, 1)); !errors.Is(err, ErrPrivate) {
-			t.Errorf("%s: %v", u, err)
+			t.Errorf("%s: unexpected error %v", u, err)
 		}
 	}
 	if hits.Load() > 0 || len(private) < 25 {
-		t.Errorf("%d of %d names reached a server", hits.Load(), len(private))
+		t.Errorf("%d of %d URLs reached a server, want none", hits.Load(), len(private))
 	}
 	if _, err := get(t, New(Options{Allow: peers(t, "127.0.0.0/8")}), "http://127.1.2.3:"+port); err != nil || hits.Load() != 1 {
-		t.Errorf("the server that must not be reached cannot be: %v", err)
+		t.Errorf("the test server cannot be reached at all: %v", err)
 	}
 }
 
-// everywhere serves on every address of this host, and returns one of them.
+// everywhere serves on every address of this host and returns one of them.
 func everywhere(t *testing.T, h http.Handler) string {
 	t.Helper()
 	l, err := net.Listen("tcp", ":0")
@@ -130,11 +130,11 @@ func TestPublic(t *testing.T) {
 		"::": false, "::1": false, "::ffff:10.0.0.1": false, "4000::1": false, "64:ff9b::a00:1": false, "2606:4700::1111%eth0": false,
 	} {
 		if got := Public(netip.MustParseAddr(text)); got != want {
-			t.Errorf("%s: %v", text, got)
+			t.Errorf("%s is public: got %v, want %v", text, got, want)
 		}
 	}
 	if Public(netip.Addr{}) {
-		t.Error("no address is a public one")
+		t.Error("an invalid address counts as public")
 	}
 }
 
@@ -145,12 +145,12 @@ func TestPeers(t *testing.T) {
 	} {
 		var p Peer
 		if err := p.UnmarshalText([]byte(text)); err != nil || p.String() != want {
-			t.Errorf("%s: %s, %v", text, p, err)
+			t.Errorf("%s: unexpected peer %s, %v", text, p, err)
 		}
 	}
 	for _, text := range []string{"", ":80", "a b", "http://x", "x:0", "x:99999", "x:y", "10.0.0.0/99", "127.1", "0x7f.1", "*.lan", "x/y", "[::1"} {
 		if p, err := ParsePeer(text); err == nil {
-			t.Errorf("%q is %s", text, p)
+			t.Errorf("%q was parsed as %s, want an error", text, p)
 		}
 	}
 	for text, want := range map[string]string{
@@ -161,7 +161,7 @@ func TestPeers(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := PeerOf(u); got.String() != want {
-			t.Errorf("%s: %s", text, got)
+			t.Errorf("%s: unexpected result %s", text, got)
 		}
 	}
 }
@@ -188,7 +188,7 @@ func TestListedPeersAreReached(t *testing.T) {
 		c := New(Options{Allow: peers(t, tc.allow), Lookup: names(t, table)})
 		got, err := get(t, c, strings.Replace(tc.url, ":P", ":"+port, 1))
 		if tc.ok && (err != nil || got != "here") || !tc.ok && !errors.Is(err, ErrPrivate) {
-			t.Errorf("%s for %s: %q, %v", tc.allow, tc.url, got, err)
+			t.Errorf("%s allowed, %s requested: unexpected body %q, %v", tc.allow, tc.url, got, err)
 		}
 		c.CloseIdleConnections()
 	}
@@ -204,11 +204,11 @@ func TestNamesThatChangeTheirMind(t *testing.T) {
 		return []netip.Addr{netip.MustParseAddr(answers[(lookups-1)%2])}, nil
 	}})
 	if _, err := get(t, c, "http://rebind.example:"+port); err != nil || lookups != 1 {
-		t.Fatalf("%d lookups for one connection: %v", lookups, err)
+		t.Fatalf("unexpected: %d lookups for one connection: %v", lookups, err)
 	}
 	c.CloseIdleConnections()
 	if _, err := get(t, c, "http://rebind.example:"+port); !errors.Is(err, ErrPrivate) || lookups != 2 {
-		t.Errorf("%d lookups: %v", lookups, err)
+		t.Errorf("unexpected: %d lookups: %v", lookups, err)
 	}
 }
 
@@ -245,7 +245,7 @@ func TestRedirects(t *testing.T) {
 		to := strings.Replace(tc.to, ":P", ":"+port, 1)
 		got, err := get(t, c, "http://"+addr+"/?to="+url.QueryEscape(to))
 		if !errors.Is(err, tc.want) || tc.want == nil && got != "end" {
-			t.Errorf("%+v to %s: %q, %v", tc.o, tc.to, got, err)
+			t.Errorf("%+v to %s: unexpected body %q, %v", tc.o, tc.to, got, err)
 		}
 		c.CloseIdleConnections()
 	}
@@ -262,7 +262,7 @@ func TestSameSite(t *testing.T) {
 		from, _ := url.Parse(tc.from)
 		to, _ := url.Parse(tc.to)
 		if got := sameSite(from, to); got != tc.want {
-			t.Errorf("%s to %s: %v", tc.from, tc.to, got)
+			t.Errorf("%s to %s is the same site: got %v, want %v", tc.from, tc.to, got, tc.want)
 		}
 	}
 }
@@ -299,7 +299,7 @@ func TestBodiesAreCapped(t *testing.T) {
 		got, err := get(t, c, "http://"+addr+tc.path)
 		var large *http.MaxBytesError
 		if len(got) != tc.n || (err != nil) != tc.over || tc.over && !errors.As(err, &large) {
-			t.Errorf("%d of %s: %d bytes, %v", tc.max, tc.path, len(got), err)
+			t.Errorf("at most %d of %s: unexpected %d bytes, %v", tc.max, tc.path, len(got), err)
 		}
 		c.CloseIdleConnections()
 	}
@@ -308,7 +308,7 @@ func TestBodiesAreCapped(t *testing.T) {
 func TestSlowServers(t *testing.T) {
 	release := make(chan struct{})
 	addr := everywhere(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.(http.Flusher).Flush() // the header comes, the body never
+		w.(http.Flusher).Flush() // sends the header but never the body
 		select {
 		case <-release:
 		case <-r.Context().Done():
@@ -319,15 +319,15 @@ func TestSlowServers(t *testing.T) {
 	defer c.CloseIdleConnections()
 	_, err := get(t, c, "http://"+addr)
 	if f := Fault(err); err == nil || f.Kind != core.Temporary || !strings.Contains(f.Text, "too long") {
-		t.Errorf("%v", err)
+		t.Errorf("unexpected error %v", err)
 	}
 }
 
 func TestProxiesAreNotAsked(t *testing.T) {
-	// The environment is read once in a process's life, so that no request can
-	// tell here whether it would be.
+	// net/http reads the environment once in a process, so a request cannot
+	// show here whether a proxy would be used.
 	if New(Options{}).Transport.(*limitedBody).next.Proxy != nil {
-		t.Error("a proxy would see every request, and dial any address")
+		t.Error("requests go to a proxy, which could dial any address")
 	}
 }
 
@@ -349,13 +349,12 @@ func TestFault(t *testing.T) {
 	} {
 		f := Fault(&url.Error{Op: "Get", URL: secret, Err: fmt.Errorf("x: %w", tc.err)})
 		if f.Kind != tc.kind || !strings.Contains(f.Text, tc.text) || strings.Contains(f.Error(), "s3cret") {
-			t.Errorf("%v: %v", tc.err, f)
+			t.Errorf("%v: unexpected fault %v", tc.err, f)
 		}
 	}
 }
 
-// FuzzPeer holds that a peer is written as it is read, so that nothing is listed
-// that cannot be seen.
+// FuzzPeer: a peer is printed as it was written, so that an administrator sees what is allowed.
 func FuzzPeer(f *testing.F) {
 	for _, text := range []string{"10.0.0.0/8", "[::1]:80", "a.lan:1", "127.0.0.1", "x.:9"} {
 		f.Add(text)
@@ -366,7 +365,7 @@ func FuzzPeer(f *testing.F) {
 			return
 		}
 		if again, err := ParsePeer(p.String()); err != nil || again != p || p == (Peer{}) {
-			t.Errorf("%q is %q, and that is %q: %v", text, p, again, err)
+			t.Errorf("%q was parsed as %q, and that as %q: %v", text, p, again, err)
 		}
 	})
 }

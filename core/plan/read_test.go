@@ -11,7 +11,7 @@ import (
 	"synthbot/core/llm"
 )
 
-// brief writes a plan and its faults as one line.
+// brief describes a plan and its faults in one line.
 func brief(p core.Plan, faults []core.Fault) string {
 	var b strings.Builder
 	if p.Repaired {
@@ -32,16 +32,17 @@ func brief(p core.Plan, faults []core.Fault) string {
 	return strings.TrimSpace(b.String())
 }
 
-// TestReadForgetsThoughts: what is kept beside the actions holds no thoughts either.
+// TestReadForgetsThoughts: private thoughts are removed from everything in a plan, also outside its
+// actions.
 func TestReadForgetsThoughts(t *testing.T) {
 	p, faults := Read(llm.Answer{Text: `{"response":"hi","metadata":{"x":"<think>secret</think>"},
 		"context":{"topic":"<think>secret</think>tea","entities":{"a":["<think>secret</think>b"]}},
 		"suggestions":["<think>secret</think>","<think>secret</think>more"]}`})
 	if kept := fmt.Sprintf("%s %+v", p.Metadata, p); len(faults) > 0 || strings.Contains(kept, "secret") {
-		t.Errorf("%s %v", kept, faults)
+		t.Errorf("unexpected plan %s, faults %v", kept, faults)
 	}
 	if p.Context.Topic != "tea" || len(p.Suggestions) != 1 || p.Suggestions[0] != "more" {
-		t.Errorf("%+v", p)
+		t.Errorf("unexpected plan %+v", p)
 	}
 }
 
@@ -109,8 +110,8 @@ func TestReadShapes(t *testing.T) {
 	}
 }
 
-// TestNeverCorrected is the list of what alone never justifies a second call: the plan runs,
-// and what could not be read is kept beside it or left out.
+// TestNeverCorrected lists flaws that never justify a second call of the model: the plan runs, and
+// what could not be read is kept in Extra or left out.
 func TestNeverCorrected(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"an intent in capitals", `"intent":" Query "`, "intent query"},
@@ -162,11 +163,11 @@ func TestNeverCorrected(t *testing.T) {
 	}
 	p, faults := Read(llm.Answer{Text: `{"response":{"text":"hi"}}`})
 	if p.Response != "hi" || len(faults) > 0 {
-		t.Errorf("a response that is an object: %q, %v", p.Response, faults)
+		t.Errorf("a response that is an object: unexpected response %q, faults %v", p.Response, faults)
 	}
 }
 
-// outline writes what a plan says beside its response.
+// outline describes a plan without its response.
 func outline(p core.Plan) string {
 	var all []string
 	add := func(said bool, format string, args ...any) {
@@ -221,7 +222,7 @@ func TestReadCalls(t *testing.T) {
 func TestReadKeepsWhatPluginsRegistered(t *testing.T) {
 	p, faults := Read(llm.Answer{Text: `{"response":"a","mood":"merry","metadata":{"why":"x"}}`}, "mood")
 	if len(faults) > 0 || len(p.Extra) > 0 || string(p.Metadata) != `{"mood":"merry","why":"x"}` {
-		t.Errorf("got %v, extra %v, metadata %s", faults, p.Extra, p.Metadata)
+		t.Errorf("unexpected faults %v, extra %v or metadata %s", faults, p.Extra, p.Metadata)
 	}
 }
 
@@ -255,7 +256,7 @@ func TestProse(t *testing.T) {
 	}
 }
 
-// FuzzRead: never panics, never invents an action, keeps its bounds.
+// FuzzRead: Read never panics, never invents an action, and keeps its limits.
 func FuzzRead(f *testing.F) {
 	for _, s := range []string{`{"response":"hi"}`, `[{"type":"a","payload":{}}]`, "<think>x</think>```json\n{'a':1}\n```", `{"actions":[{"type":"a","pay`, `{a:[{type:b+c}]}`} {
 		f.Add(s, false)
@@ -263,17 +264,17 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, cut bool) {
 		p, faults := Read(llm.Answer{Text: text, Truncated: cut})
 		if len(p.Steps) == 0 && p.Response == "" && len(faults) == 0 {
-			t.Fatal("nothing, and no fault")
+			t.Fatal("the plan is empty, but has no fault")
 		}
 		if cut && !p.Repaired {
-			t.Fatal("a cut plan that is not marked")
+			t.Fatal("a truncated plan is not marked as such")
 		}
 		for s := range each(p.Steps) {
 			if !utf8.ValidString(s.Type) || !json.Valid(s.Payload) || s.Payload[0] != '{' {
-				t.Fatalf("bad step %+v", s)
+				t.Fatalf("invalid step %+v", s)
 			}
 			if s.Priority < 0 || s.Priority > 10 {
-				t.Fatalf("priority %d", s.Priority)
+				t.Fatalf("invalid priority %d", s.Priority)
 			}
 			if !strings.Contains(text, s.Type) && !strings.ContainsAny(text, "\\\x00\uFFFD") && utf8.ValidString(text) {
 				t.Fatalf("action %q is not in the text", s.Type)
@@ -283,7 +284,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// each yields the steps with all their fallbacks.
+// each yields the steps and all their fallbacks.
 func each(steps []core.Step) func(func(*core.Step) bool) {
 	return func(yield func(*core.Step) bool) {
 		for i := range steps {
@@ -296,16 +297,16 @@ func each(steps []core.Step) func(func(*core.Step) bool) {
 	}
 }
 
-// TestWordsBesideCalls: a model may speak in JSON and call tools at once.
-func TestWordsBesideCalls(t *testing.T) {
+// TestTextBesideCalls: a reply may hold a JSON plan and tool calls.
+func TestTextBesideCalls(t *testing.T) {
 	call := llm.ToolCall{ID: "1", Name: "look", Arguments: []byte(`{"at":"moss"}`)}
 	p, faults := Read(llm.Answer{Text: `{"response":"Let me look.","intent":"query"}`, Calls: []llm.ToolCall{call}})
 	if len(faults) > 0 || p.Response != "Let me look." || p.Intent != "query" || len(p.Steps) != 1 || p.Steps[0].Type != "look" {
-		t.Errorf("%+v, faults %v", p, faults)
+		t.Errorf("unexpected plan %+v, faults %v", p, faults)
 	}
 	p, faults = Read(llm.Answer{Text: "Let me look.", Calls: []llm.ToolCall{call}})
 	if len(faults) > 0 || p.Response != "Let me look." || len(p.Steps) != 1 {
-		t.Errorf("prose: %+v, faults %v", p, faults)
+		t.Errorf("with prose: unexpected plan %+v, faults %v", p, faults)
 	}
 }
 
@@ -319,11 +320,11 @@ func TestNoRawJSONForPeople(t *testing.T) {
 	}
 	p, faults := Read(llm.Answer{Text: `{"response":"{\"response\":\"inner\"}"}`})
 	if p.Response != "inner" || len(faults) > 0 {
-		t.Errorf("a plan in a plan reads as %+v, %v", p, faults)
+		t.Errorf("a plan within a plan was read as %+v, %v", p, faults)
 	}
 }
 
-// BenchmarkRead reads a usual answer: a fenced plan with words around it.
+// BenchmarkRead reads a typical reply: a fenced plan with text around it.
 func BenchmarkRead(b *testing.B) {
 	a := llm.Answer{Text: "Sure!\n```json\n" + `{"response":"Hello, Jay. How was the market today?","intent":"greeting","confidence":0.9,"actions":[{"type":"memory_save","payload":{"text":"Jay was at the market"}}],"suggestions":["Tell me"]}` + "\n```"}
 	for b.Loop() {
@@ -333,7 +334,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// TestPlanWithinAPlan: no plan is said to people.
+// TestPlanWithinAPlan: a plan within a plan is never sent to users as text.
 func TestPlanWithinAPlan(t *testing.T) {
 	quoted := func(s string) string {
 		raw, _ := json.Marshal(s)
@@ -345,17 +346,17 @@ func TestPlanWithinAPlan(t *testing.T) {
 	} {
 		p, faults := Read(llm.Answer{Text: `{"response":` + quoted(within) + `}`})
 		if p.Response != want || (len(faults) > 0) != (want == "") {
-			t.Errorf("%s: %q, %v", within, p.Response, faults)
+			t.Errorf("%s: unexpected response %q, faults %v", within, p.Response, faults)
 		}
 		said := within == want
 		p, faults = Read(llm.Answer{Text: `{"actions":[{"type":"message_room","payload":{"text":` + quoted(within) + `}},{"type":"wave","payload":{}}]}`})
 		if n := len(p.Steps); n != map[bool]int{true: 2, false: 1}[said] || (len(faults) == 0) != said {
-			t.Errorf("%s as a message: %d steps, %v", within, n, faults)
+			t.Errorf("%s as a message: unexpected: %d steps, faults %v", within, n, faults)
 		}
 	}
 }
 
-// BenchmarkReadWhole reads an answer as it should be: a plan of one message.
+// BenchmarkReadWhole reads an ideal reply: a plan with one message.
 func BenchmarkReadWhole(b *testing.B) {
 	a := llm.Answer{Text: `{"response":"","intent":"greeting","confidence":0.9,"actions":[{"type":"message_telegram","payload":{"text":"Hello, Jay. How was the market today?","interface_path":"telegram/-100/7"}}],"suggestions":["Tell me"]}`}
 	b.ReportAllocs()

@@ -51,6 +51,6 @@ func TestMergeHasBounds(t *testing.T) {
 		s = Merge(s, time.Time{}, time.Time{}, 0, core.State{Entities: map[string]json.RawMessage{fmt.Sprintf("k%d", i): json.RawMessage("1")}})
 	}
 	if _, ok := s.Entities["k99"]; len(s.Entities) != maxState || !ok {
-		t.Errorf("%d entities, the newest there: %v", len(s.Entities), ok)
+		t.Errorf("unexpected: %d entities, the newest kept: %v", len(s.Entities), ok)
 	}
 }

@@ -6,16 +6,16 @@ import (
 	"synthbot/core/llm"
 )
 
-// TestUnit: the unit of a step is beside its payload. Without a payload it is a value of it.
+// TestUnit: the unit of a step is next to its payload, or in it if the step has no payload key.
 func TestUnit(t *testing.T) {
 	p, faults := Read(llm.Answer{Text: `{"actions":[{"type":"a","payload":{},"unit":"trip"},{"type":"b","unit":"celsius"}]}`})
 	if len(faults) > 0 || len(p.Steps) != 2 {
-		t.Fatalf("%+v, faults %v", p, faults)
+		t.Fatalf("unexpected plan %+v, faults %v", p, faults)
 	}
 	if p.Steps[0].Unit != "trip" || string(p.Steps[0].Payload) != `{}` {
-		t.Errorf("%+v", p.Steps[0])
+		t.Errorf("unexpected first step %+v", p.Steps[0])
 	}
 	if p.Steps[1].Unit != "" || string(p.Steps[1].Payload) != `{"unit":"celsius"}` {
-		t.Errorf("%+v", p.Steps[1])
+		t.Errorf("unexpected second step %+v", p.Steps[1])
 	}
 }

@@ -18,7 +18,7 @@ func TestUnthink(t *testing.T) {
 		`12`:         `12`,
 	} {
 		if got := string(unthink(json.RawMessage(raw))); got != want {
-			t.Errorf("%s: %s, want %s", raw, got, want)
+			t.Errorf("%s: got %s, want %s", raw, got, want)
 		}
 	}
 }
@@ -28,7 +28,7 @@ func FuzzUnthinkJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw string) {
 		clean := unthink(json.RawMessage(raw))
 		if json.Valid([]byte(raw)) && !json.Valid(clean) {
-			t.Errorf("%q becomes %q", raw, clean)
+			t.Errorf("%q still holds a thought: %q", raw, clean)
 		}
 	})
 }

@@ -19,7 +19,7 @@ import (
 	"synthbot/core/secret"
 )
 
-// script is a program that sh runs.
+// script is a program that runs in sh.
 func script(text string) Program { return Program{Argv: []string{"sh", "-c", text}} }
 
 func TestRun(t *testing.T) {
@@ -49,12 +49,13 @@ func TestRun(t *testing.T) {
 			got, err := tc.p.Run(t.Context(), []byte(tc.in))
 			var e *core.Error
 			if string(got) != tc.want || (err != nil) != (tc.kind != "") || err != nil && (!errors.As(err, &e) || e.Kind != tc.kind) {
-				t.Errorf("%q, %v", got, err)
+				t.Errorf("unexpected output %q, %v", got, err)
 			}
 		})
 	}
 }
 
+// real returns the path of a directory without symbolic links.
 func real(t *testing.T, dir string) string {
 	t.Helper()
 	path, err := filepath.EvalSymlinks(dir)
@@ -64,17 +65,16 @@ func real(t *testing.T, dir string) string {
 	return path
 }
 
-func TestComplaintsAreForTheLogOnly(t *testing.T) {
+func TestErrorOutputIsOnlyForTheLog(t *testing.T) {
 	_, err := script("echo the key is 123 >&2; exit 1").Run(t.Context(), nil)
 	var e *core.Error
 	if !errors.As(err, &e) || strings.Contains(e.Text, "123") || !strings.Contains(err.Error(), "the key is 123") {
-		t.Errorf("%v", err)
+		t.Errorf("the error output must be in the error but not in its user text: %v", err)
 	}
 }
 
-// TestNobodyIsLeftBehind lets a program start another one, in each way that it
-// can end.
-func TestNobodyIsLeftBehind(t *testing.T) {
+// TestChildrenAreKilled: the children of a program end with it, in whichever way it ends.
+func TestChildrenAreKilled(t *testing.T) {
 	for name, rest := range map[string]string{
 		"it ends": "", "it is killed": "; sleep 60", "it talks": "; yes",
 		"it leaves the pipe open": "; exit 0",
@@ -94,14 +94,13 @@ func TestNobodyIsLeftBehind(t *testing.T) {
 			}
 			if !gone(pid) {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
-				t.Errorf("process %d lives on", pid)
+				t.Errorf("the process %d is still running", pid)
 			}
 		})
 	}
 }
 
-// gone waits for a process that was killed to vanish, or to wait for its parent
-// to bury it.
+// gone waits until a killed process has vanished or is a zombie.
 func gone(pid int) bool {
 	for range 200 {
 		state, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
@@ -116,7 +115,7 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := script("sleep 60").Run(ctx, nil); err == nil {
-		t.Error("it ran")
+		t.Error("the program ran although its context had ended")
 	}
 }
 
@@ -127,6 +126,6 @@ func TestCheckEnv(t *testing.T) {
 		wrong = append(wrong, at[1])
 	})
 	if len(wrong) != 3 || slices.Contains(wrong, any("PATH")) || slices.Contains(wrong, any("_a1")) {
-		t.Errorf("%q", wrong)
+		t.Errorf("unexpected faults %q", wrong)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"synthbot/core/llm"
 )
 
-// busy is a place with 100 entries of history, 20 people and 50 actions.
+// busy returns a place with 100 entries of history, 20 participants and 50 actions.
 func busy(t testing.TB) Parts {
 	p := hello()
 	for seq := uint64(1); seq <= 100; seq++ {

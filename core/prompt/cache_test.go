@@ -7,7 +7,7 @@ import (
 	"synthbot/core/llm"
 )
 
-// TestCache: a prompt is the same whatever was built before with its cache.
+// TestCache: the prompts built before with a cache do not change a prompt.
 func TestCache(t *testing.T) {
 	cache := NewCache()
 	for name, change := range map[string]func(p *Parts, l *llm.Limits){
@@ -36,7 +36,7 @@ func TestCache(t *testing.T) {
 		for range 2 {
 			got := mustBuild(t, p, l)
 			if string(got.JSON()) != string(alone.JSON()) {
-				t.Errorf("%s: got %s", name, got.JSON())
+				t.Errorf("%s: with a used cache got another prompt: %s", name, got.JSON())
 			}
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"synthbot/core/llm"
 )
 
-// FuzzPrompt holds that whatever people, platforms, plugins and tools supply,
-// prompt and request are valid JSON of the stated size within the limit.
+// FuzzPrompt: whatever users, platforms, plugins and tools supply, prompt and request are valid
+// JSON of the stated size within the limit.
 func FuzzPrompt(f *testing.F) {
 	for _, s := range []string{"", "hello", "\x00\xff\xed\xa0\x80", `{"self":true}`, "\u2028\u2029<&>"} {
 		f.Add(s, s, s, uint16(5000), true)
@@ -24,22 +24,22 @@ func FuzzPrompt(f *testing.F) {
 		if tools {
 			l.Dialect = llm.DialectTools
 		}
-		holds(t, text, name, raw, l)
+		checkForeign(t, text, name, raw, l)
 	})
 }
 
 func TestMegabytes(t *testing.T) {
 	huge := strings.Repeat("a\x00\xff", 1<<18)
-	holds(t, huge, "Jay", `"x"`, llm.Limits{Chars: 24000})
+	checkForeign(t, huge, "Jay", `"x"`, llm.Limits{Chars: 24000})
 	if raced {
-		return // the same again, ten times slower
+		return // the race detector makes it ten times slower
 	}
-	holds(t, huge, "Jay", `"`+huge+`"`, llm.Limits{})
-	holds(t, "hello", huge, `"`+strings.Repeat("b", 1<<20)+`"`, llm.Limits{Chars: 24000, Dialect: llm.DialectTools})
+	checkForeign(t, huge, "Jay", `"`+huge+`"`, llm.Limits{})
+	checkForeign(t, "hello", huge, `"`+strings.Repeat("b", 1<<20)+`"`, llm.Limits{Chars: 24000, Dialect: llm.DialectTools})
 }
 
-// holds builds prompt, request and correction of foreign input and looks at them.
-func holds(t *testing.T, text, name, raw string, l llm.Limits) {
+// checkForeign builds prompt, request and correction from foreign input and checks them.
+func checkForeign(t *testing.T, text, name, raw string, l llm.Limits) {
 	t.Helper()
 	out, err := Build(new(foreign(text, name, json.RawMessage(raw))), l)
 	if err != nil {
@@ -47,23 +47,23 @@ func holds(t *testing.T, text, name, raw string, l llm.Limits) {
 	}
 	s := read(t, &out)
 	if l.Chars > 0 && out.Size > l.Chars {
-		t.Fatalf("%d characters of %d", out.Size, l.Chars)
+		t.Fatalf("the prompt has %d characters, want at most %d", out.Size, l.Chars)
 	}
 	if n := len(s.Context.Current); n > 1 {
-		t.Fatalf("one entry became %d", n)
+		t.Fatalf("one entry became %d entries", n)
 	}
 	if strings.ContainsAny(out.Instructions, "\n\r") {
-		t.Fatalf("instructions of several lines: %q", out.Instructions)
+		t.Fatalf("the instructions have several lines: %q", out.Instructions)
 	}
-	sound(t, out.Request())
+	checkRequest(t, out.Request())
 	examples := core.Examples{Description: text, Examples: []core.Example{{Payload: json.RawMessage(raw)}}}
 	action := CorrectionAction{Name: name, Brief: text, Schema: json.RawMessage(raw), Examples: examples}
 	faults := []core.Fault{{Field: name, Text: text}}
 	c := Correction{Prompt: &out, Reply: text, Faults: faults, Actions: []CorrectionAction{action}}
-	sound(t, c.Request())
+	checkRequest(t, c.Request())
 }
 
-// foreign is a prompt in which everything comes from outside.
+// foreign returns a prompt in which everything comes from outside.
 func foreign(text, name string, raw json.RawMessage) Parts {
 	e := said("telegram/-100/7", 1, name, text)
 	e.Message.ReplyTo = &core.Quote{ID: name, Text: text, From: core.Author{Name: name, Tag: text}}
@@ -90,8 +90,8 @@ func foreign(text, name string, raw json.RawMessage) Parts {
 	}
 }
 
-// sound holds that a request's parts are what they say they are.
-func sound(t *testing.T, r llm.Request) {
+// checkRequest checks that the parts of a request are valid.
+func checkRequest(t *testing.T, r llm.Request) {
 	t.Helper()
 	for _, s := range r.System {
 		if !utf8.ValidString(s) {
@@ -106,13 +106,13 @@ func sound(t *testing.T, r llm.Request) {
 		}
 		for _, c := range u.Calls {
 			if !json.Valid(c.Arguments) {
-				t.Fatalf("broken call %s", c.Arguments)
+				t.Fatalf("invalid call %s", c.Arguments)
 			}
 		}
 	}
 	for _, tool := range r.Tools {
 		if !json.Valid(tool.Schema) {
-			t.Fatalf("broken schema %s", tool.Schema)
+			t.Fatalf("invalid schema %s", tool.Schema)
 		}
 	}
 }
@@ -121,7 +121,7 @@ func TestTooDeepIsLeftOut(t *testing.T) {
 	for depth, want := range map[int]bool{maxDepth: true, maxDepth + 1: false, 9000: false} {
 		raw := strings.Repeat("[", depth) + strings.Repeat("]", depth)
 		if _, ok := compact(json.RawMessage(raw)); ok != want {
-			t.Errorf("JSON of depth %d: taken %t, want %t", depth, ok, want)
+			t.Errorf("JSON of depth %d: accepted: got %t, want %t", depth, ok, want)
 		}
 	}
 }
@@ -137,7 +137,7 @@ func TestLoneSurrogates(t *testing.T) {
 	} {
 		got, ok := compact(json.RawMessage(raw))
 		if !ok || got != want {
-			t.Errorf("%s becomes %s, want %s", raw, got, want)
+			t.Errorf("%s: got %s, want %s", raw, got, want)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// scenes are prompts of every kind, by the name of their golden file.
+// scenes are prompts of all kinds by the name of their golden file.
 func scenes() map[string]func() (Parts, llm.Limits) {
 	group := func() Parts {
 		p := hello()
@@ -135,7 +135,7 @@ func TestGolden(t *testing.T) {
 			out := mustBuild(t, p, l)
 			read(t, &out)
 			if bytes.Contains(out.JSON(), []byte("a secret")) {
-				t.Error("a private entry shows up elsewhere")
+				t.Error("a private entry is in the prompt of another place")
 			}
 			var b bytes.Buffer
 			fmt.Fprintf(&b, "%s\n", out.JSON())
@@ -163,7 +163,7 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !bytes.Equal(b.Bytes(), want) {
-				t.Errorf("%s says otherwise; look at the difference with -update:\n%s", file, b.Bytes())
+				t.Errorf("the prompt differs from %s; rewrite it with -update to see the difference:\n%s", file, b.Bytes())
 			}
 		})
 	}

@@ -26,20 +26,20 @@ func TestMerge(t *testing.T) {
 	}
 	slices.Reverse(hints)
 	if got := Merge(hints, "", "en"); !reflect.DeepEqual(got, want) {
-		t.Errorf("in another order: %+v, want %+v", got, want)
+		t.Errorf("merged in another order: got %+v, want %+v", got, want)
 	}
 	if got := Merge(hints, "pt-BR", "en"); got.Language != "pt-BR" {
-		t.Errorf("the override gives %q", got.Language)
+		t.Errorf("unexpected language with an override: %q", got.Language)
 	}
 	if got := Merge(nil, "", "en"); got.Language != "en" {
-		t.Errorf("the fallback gives %q", got.Language)
+		t.Errorf("unexpected language with a fallback: %q", got.Language)
 	}
 	und := hint.Hint{Kind: hint.Language, Text: hint.Undetermined, Priority: 5}
 	if got := Merge([]hint.Hint{und}, "", "en"); got.Language != "" {
-		t.Errorf("a language that nobody recognised gives %q", got.Language)
+		t.Errorf("unexpected language if none was recognised: %q", got.Language)
 	}
 	if got := Merge(append(hints, und), "", "en"); got.Language != "it" {
-		t.Errorf("who recognised it gives way to who did not: %q", got.Language)
+		t.Errorf("a recognised language was replaced by an unrecognised one: %q", got.Language)
 	}
 }
 
@@ -56,12 +56,12 @@ func TestMergeIsBounded(t *testing.T) {
 			list := slices.Concat(r.Snippets, r.Instructions, r.Memories)
 			for _, s := range list {
 				if len(s) > most+10 {
-					t.Errorf("%s: one of %d bytes", kind, len(s))
+					t.Errorf("%s: unexpected text of %d bytes", kind, len(s))
 				}
 				total += utf8.RuneCountInString(s)
 			}
 			if len(list) == 0 || len(list) > hintsCount || total > hintsMax {
-				t.Errorf("%s: %d of %d characters", kind, len(list), total)
+				t.Errorf("%s: unexpected: %d texts of %d characters", kind, len(list), total)
 			}
 		}
 	}

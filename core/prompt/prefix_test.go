@@ -11,7 +11,7 @@ import (
 	"synthbot/core/llm"
 )
 
-// flat is a request as a provider's cache sees it.
+// flat returns a request as a provider's cache sees it.
 func flat(r llm.Request) (system, messages string) {
 	var b strings.Builder
 	for _, tool := range r.Tools {
@@ -25,6 +25,7 @@ func flat(r llm.Request) (system, messages string) {
 	return b.String(), m.String()
 }
 
+// common returns how many leading characters are equal.
 func common(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -33,8 +34,8 @@ func common(a, b string) int {
 	return n
 }
 
-// dialogue is a long chat of three people with the bot; the first and the last may
-// have one name.
+// dialogue is a long chat of three users with the bot. With namesakes, the first and the last have
+// the same name.
 func dialogue(turns int, namesakes bool) []core.Entry {
 	names := []string{"Jay", "Ann", "Bob"}
 	var log []core.Entry
@@ -77,7 +78,7 @@ func TestConsecutivePromptsShareTheirBeginning(t *testing.T) {
 			case i == 0:
 			case moved:
 				resets++
-			case fresh > 900 && l.Engine == namesakes && i == 2: // from now on marks tell the two apart
+			case fresh > 900 && l.Engine == namesakes && i == 2: // marks tell the two apart from now on
 			case fresh > 900:
 				t.Errorf("dialect %q: turn %d has %d fresh characters", l.Dialect, i, fresh)
 			default:

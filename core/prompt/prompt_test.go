@@ -18,7 +18,7 @@ import (
 
 var noon = time.Date(2026, 11, 20, 11, 32, 46, 0, time.FixedZone("", 3600))
 
-// said is one spoken entry of a place.
+// said returns an entry of a place.
 func said(path string, seq uint64, name, text string) core.Entry {
 	return core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{
 		Path: core.MustPath(path), ID: "m" + strconv.FormatUint(seq, 10), Seq: seq, Text: text,
@@ -57,7 +57,7 @@ func mustBuild(t testing.TB, p Parts, l llm.Limits) Prompt {
 	return out
 }
 
-// shape is a prompt as a reader sees it.
+// shape is a decoded prompt.
 type shape struct {
 	Context struct {
 		Current      []line            `json:"history_current_chat"`
@@ -92,7 +92,7 @@ func read(t testing.TB, p *Prompt) shape {
 	t.Helper()
 	raw := p.JSON()
 	if !json.Valid(raw) || !utf8.Valid(raw) {
-		t.Fatalf("no JSON: %q", raw)
+		t.Fatalf("the prompt is not JSON: %q", raw)
 	}
 	if n := utf8.RuneCount(raw); n != p.Size {
 		t.Fatalf("Size is %d, the JSON has %d characters", p.Size, n)
@@ -122,31 +122,31 @@ func TestKeysInOrder(t *testing.T) {
 	} {
 		i := strings.Index(raw[at:], `"`+key+`":`)
 		if i < 0 {
-			t.Fatalf("%q does not come behind what precedes it:\n%s", key, raw)
+			t.Fatalf("the key %q is out of order:\n%s", key, raw)
 		}
 		at += i
 	}
 	if strings.Contains(raw, "forged") || strings.Contains(raw, "Eve") {
-		t.Error("an injection took a key that is not its own")
+		t.Error("an injection replaced another key")
 	}
 	if s := read(t, &out); s.Before != out.Size {
-		t.Errorf("__pre_reduction_size %d, want %d", s.Before, out.Size)
+		t.Errorf("__pre_reduction_size is %d, want %d", s.Before, out.Size)
 	}
 }
 
-// TestDataDoesNotCount: what travels natively is not of the prompt's size.
+// TestDataDoesNotCount: attachments that are sent natively do not count towards the prompt's size.
 func TestDataDoesNotCount(t *testing.T) {
 	size := func(bytes int) int {
 		p, _ := scenes()["media"]()
 		p.Pictures = map[string]llm.File{"1": {MIME: "image/jpeg", Data: make([]byte, bytes)}}
 		out := mustBuild(t, p, llm.Limits{Vision: true, Chars: 9000})
 		if n := len(out.Request().Messages[0].Pictures[0].Data); n != bytes {
-			t.Errorf("%d of %d bytes travel", n, bytes)
+			t.Errorf("%d of %d bytes are sent", n, bytes)
 		}
 		return out.Size
 	}
 	if small, large := size(1), size(1<<20); small != large {
-		t.Errorf("%d characters with a small picture, %d with a large one", small, large)
+		t.Errorf("the size is %d with a small picture and %d with a large one, want the same", small, large)
 	}
 }
 
@@ -161,7 +161,7 @@ func TestRequestIsThePrompt(t *testing.T) {
 	}
 	joined.WriteString("," + strings.TrimPrefix(strings.TrimSuffix(r.System[2], "}"), "{"))
 	if !strings.HasPrefix(string(out.JSON()), joined.String()) || len(r.Messages) != 1 || len(r.System) != 3 {
-		t.Errorf("the request\n%+v\nholds other parts than\n%s", r, out.JSON())
+		t.Errorf("the request\n%+v\ndiffers from the prompt\n%s", r, out.JSON())
 	}
 }
 
@@ -173,13 +173,13 @@ func TestTooLongNamesTheSizes(t *testing.T) {
 	}
 	for _, word := range []string{"1000", "instructions", "actions", "input"} {
 		if !strings.Contains(err.Error(), word) {
-			t.Errorf("%q does not name %q", err, word)
+			t.Errorf("the error %q lacks %q", err, word)
 		}
 	}
 }
 
-// TestPersonaOfAPlugin: where no persona is set, a plugin says who the bot is, in front of the
-// instructions and nowhere else.
+// TestPersonaOfAPlugin: without a persona of its own, the prompt has a plugin's persona, in front
+// of the instructions only.
 func TestPersonaOfAPlugin(t *testing.T) {
 	for persona, want := range map[string]bool{"": true, "You are Aria.": false} {
 		p := hello()
@@ -187,12 +187,13 @@ func TestPersonaOfAPlugin(t *testing.T) {
 		p.Injections = map[string]json.RawMessage{"persona": json.RawMessage(`"You are\nEve."`)}
 		out := mustBuild(t, p, llm.Limits{})
 		if got := strings.HasPrefix(out.Instructions, "You are Eve."); got != want || strings.Contains(out.Context, "Eve") {
-			t.Errorf("persona %q: instructions %.40q, context %s", persona, out.Instructions, out.Context)
+			t.Errorf("persona %q: unexpected instructions %.40q or context %s", persona, out.Instructions, out.Context)
 		}
 	}
 }
 
-// TestExampleDialogue: it gives way before anything else, and its characters count as given up.
+// TestExampleDialogue: the example dialogue is dropped before anything else, and its characters
+// count in the size before the reduction.
 func TestExampleDialogue(t *testing.T) {
 	p := hello()
 	p.Persona.Dialogue = strings.Repeat("Jay: hi\nAria: hello. ", 20)
@@ -226,12 +227,12 @@ func TestRulesAreShort(t *testing.T) {
 			t.Errorf("%s: %d characters of rules, want one line under 1200", d, utf8.RuneCountInString(r))
 		}
 		if v := rulesChat; utf8.RuneCountInString(v) >= 1200 {
-			t.Errorf("%d characters of verbose rules", utf8.RuneCountInString(v))
+			t.Errorf("unexpected: %d characters of verbose rules", utf8.RuneCountInString(v))
 		}
 	}
 }
 
-// catalogue reads the 29 actions of the test data.
+// catalogue returns the 29 actions of the test data.
 func catalogue(t testing.TB) []Action {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/catalogue29.json")
@@ -245,7 +246,7 @@ func catalogue(t testing.TB) []Action {
 	return list
 }
 
-// named are those of the catalogue, in its order.
+// named returns these actions in the order of the catalogue.
 func named(list []Action, names ...string) []Action {
 	return slices.DeleteFunc(slices.Clone(list), func(a Action) bool { return !slices.Contains(names, a.Name) })
 }
@@ -279,8 +280,8 @@ func TestSizeBars(t *testing.T) {
 	}
 }
 
-// TestThoughtsOfEarlier: what a model once thought aloud in a message that was stored
-// does not come back to it; other people's words stay as they are.
+// TestThoughtsOfEarlier: private thoughts in stored messages of the bot are not sent to the model.
+// Messages of others are not changed.
 func TestThoughtsOfEarlier(t *testing.T) {
 	const thought = "<think>they are a fool</think>Good morning"
 	for _, dialect := range []llm.Dialect{llm.DialectJSON, llm.DialectTools} {
@@ -295,10 +296,10 @@ func TestThoughtsOfEarlier(t *testing.T) {
 			asked += u.Text
 		}
 		if n := strings.Count(asked, "fool"); n != 1 {
-			t.Errorf("%s: %d thoughts in %s", dialect, n, asked)
+			t.Errorf("%s: unexpected: %d thoughts in %s", dialect, n, asked)
 		}
 		if n := strings.Count(asked, "Good morning"); n != 4 {
-			t.Errorf("%s: %d of 4 messages in %s", dialect, n, asked)
+			t.Errorf("%s: got %d of 4 messages in %s", dialect, n, asked)
 		}
 	}
 }

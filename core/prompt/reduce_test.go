@@ -14,10 +14,10 @@ import (
 	"synthbot/core/llm"
 )
 
-// random makes prompts of every shape, from empty to far too long.
+// random makes prompts of all shapes, from empty to far too long.
 type random struct{ *rand.Rand }
 
-// pool is what random texts are cut out of, anywhere.
+// pool is the text from which random texts are cut at any byte.
 var pool = func() string {
 	alphabet := []string{"a", "word ", "é", "猫", "\n", `"`, `\`, "\x00", "😀", "\xff", "<b>", "\u2028", "another word "}
 	r, b := rand.New(rand.NewPCG(1, 2)), strings.Builder{}
@@ -33,7 +33,7 @@ func (r random) text(most int) string {
 	return pool[from : from+n]
 }
 
-// length is mostly small and now and then enormous.
+// length is mostly small, but sometimes huge.
 func (r random) length() int {
 	switch r.IntN(80) {
 	case 0:
@@ -89,8 +89,8 @@ func (r random) parts() Parts {
 	return p
 }
 
-// keptTail reports whether got is the end of all, each entry whole or marked,
-// and how many are missing.
+// keptTail checks that got is the end of all, each entry whole or marked as cut, and returns how
+// many are missing.
 func keptTail(t *testing.T, what string, got []line, all []core.Entry) (missing int) {
 	t.Helper()
 	missing = len(all) - len(got)
@@ -100,16 +100,16 @@ func keptTail(t *testing.T, what string, got []line, all []core.Entry) (missing 
 	for i, l := range got {
 		want := whole(all[missing+i].Message.Text)
 		if l.Text != want && !(marked(l.Text) && l.Text[:3] == want[:3]) {
-			t.Fatalf("%s: entry %d is %.60q, want %.60q, whole or with a mark", what, i, l.Text, want)
+			t.Fatalf("%s: entry %d is %.60q, want %.60q, whole or marked as cut", what, i, l.Text, want)
 		}
 	}
 	return missing
 }
 
-// whole is a text as JSON carries it.
+// whole returns a text as JSON carries it.
 func whole(s string) string { return strings.ToValidUTF8(fix(s), "\uFFFD") }
 
-// fix replaces each wrong byte for itself, as the encoder does.
+// fix replaces each invalid byte, like the encoder.
 func fix(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -147,21 +147,21 @@ func TestReduction(t *testing.T) {
 			emptied++
 		}
 		if t.Failed() {
-			t.Fatalf("seed %d, limit %d", seed, limit)
+			t.Fatalf("failed with seed %d, limit %d", seed, limit)
 		}
 	}
 	t.Logf("%d prompts: %d reduced, %d without history, %d refused", seeds, reduced, emptied, refused)
 	if reduced < seeds/4 || emptied < seeds/100 || refused > seeds/3 {
-		t.Error("the random prompts try too little")
+		t.Error("the random prompts cover too few cases")
 	}
 }
 
-// checkRefusal holds a refusal against what could not give way.
+// checkRefusal checks that a refused prompt does not fit even when fully reduced.
 func checkRefusal(t *testing.T, p Parts, err error, limit int) {
 	t.Helper()
 	var m *llm.Error
 	if !errors.As(err, &m) || m.Kind != llm.ErrorTooLong {
-		t.Fatalf("error %v", err)
+		t.Fatalf("unexpected error %v", err)
 	}
 	p.History, p.Recent, p.Memories, p.Participants, p.Injections = nil, nil, nil, nil, nil
 	p.State, p.Recon = core.State{}, Recon{Language: p.Recon.Language}
@@ -179,7 +179,7 @@ func checkRefusal(t *testing.T, p Parts, err error, limit int) {
 		p.Outputs[i].Output = quoted(short(string(p.Outputs[i].Output)))
 	}
 	if least := mustBuild(t, p, llm.Limits{}); least.Size+200 < limit {
-		t.Fatalf("refused at %d, but %d characters are enough", limit, least.Size)
+		t.Fatalf("refused with the limit %d, but %d characters are enough", limit, least.Size)
 	}
 }
 
@@ -189,14 +189,14 @@ func checkReduction(t *testing.T, p Parts, full, got *Prompt, limit int) shape {
 	t.Helper()
 	s := read(t, got)
 	if got.Size > limit {
-		t.Errorf("%d characters", got.Size)
+		t.Errorf("the prompt has %d characters, want at most %d", got.Size, limit)
 	}
 	if got.Before != full.Size || s.Before != full.Size {
-		t.Errorf("pre-reduction size %d, want %d", s.Before, full.Size)
+		t.Errorf("the pre-reduction size is %d, want %d", s.Before, full.Size)
 	}
 	same := got.Instructions == full.Instructions && got.Verbose == full.Verbose
 	if !same || got.Actions != full.Actions {
-		t.Error("a protected part is not whole")
+		t.Error("a protected part was cut")
 	}
 	recent := keptTail(t, "history_recent", s.Context.Recent, p.Recent)
 	current := keptTail(t, "history_current_chat", s.Context.Current, p.History)
@@ -205,15 +205,15 @@ func checkReduction(t *testing.T, p Parts, full, got *Prompt, limit int) shape {
 	context := len(got.Context) == len(`{}`)
 	switch {
 	case current > 0 && len(s.Context.Recent) > 0:
-		t.Error("history_current_chat gave way before history_recent")
+		t.Error("history_current_chat was cut before history_recent")
 	case memories > 0 && len(s.Context.Current) > 1:
-		t.Error("memories gave way before history_current_chat")
+		t.Error("memories were cut before history_current_chat")
 	case others > 0 && len(s.Context.Memories) > 0:
-		t.Error("other keys gave way before memories")
+		t.Error("other keys were cut before memories")
 	case len(p.History) > 0 && len(s.Context.Current) == 0 && !context:
-		t.Error("the newest entry is not there, but other context is")
+		t.Error("the newest entry was dropped, but not the other context")
 	case len(s.Context.Recent) > 0 && recent > 0 && wasted(p, s, limit, limit-got.Size-textSize(p.plan())):
-		t.Error("more of history_recent was given up than needed")
+		t.Error("more of history_recent was cut than needed")
 	}
 	if own, _ := s.Input.Payload["text"].(string); own != whole(p.words()) {
 		if !marked(own) || !context {
@@ -223,8 +223,7 @@ func checkReduction(t *testing.T, p Parts, full, got *Prompt, limit int) shape {
 	return s
 }
 
-// gone counts what gave way of the keys of the context behind the memories, and
-// of the participants.
+// gone counts the context keys after the memories and the participants that were dropped.
 func gone(p Parts, s shape) int {
 	n := len(p.Participants) - len(s.Context.Participants) + len(p.Injections)
 	for _, there := range []bool{s.Context.Weather != "", s.Context.Diary != ""} {
@@ -241,7 +240,7 @@ func gone(p Parts, s shape) int {
 	return n
 }
 
-// wasted reports whether the next entry of history_recent had found room.
+// wasted reports whether the next entry of history_recent would have fit.
 func wasted(p Parts, s shape, limit, room int) bool {
 	next := p.Recent[len(p.Recent)-len(s.Context.Recent)-1]
 	section := (&writer{zone: p.Zone, marks: p.Marks()}).history("history_recent", spoken([]core.Entry{next}), true)
@@ -261,7 +260,7 @@ func TestOneHugeEntryLeavesTheOthers(t *testing.T) {
 	got := mustBuild(t, p, llm.Limits{Chars: 12000})
 	s := read(t, &got)
 	if len(s.Context.Current) != 20 || !marked(s.Context.Current[9].Text) {
-		t.Errorf("%d entries are left of 20; the huge one is %.50q", len(s.Context.Current), s.Context.Current[9].Text)
+		t.Errorf("unexpected: %d of 20 entries are left; the huge one is %.50q", len(s.Context.Current), s.Context.Current[9].Text)
 	}
 }
 
@@ -273,11 +272,11 @@ func TestHugeFileLeavesTheContext(t *testing.T) {
 	got := mustBuild(t, p, llm.Limits{Chars: 12000})
 	s := read(t, &got)
 	if len(s.Context.Current) != 1 || s.Input.Payload["text"] != "hello" {
-		t.Errorf("a book leaves context %+v and text %q", s.Context, s.Input.Payload["text"])
+		t.Errorf("with a huge file: unexpected context %+v or text %q", s.Context, s.Input.Payload["text"])
 	}
 	file := s.Input.Payload["attachments"].([]any)[0].(map[string]any)["text"].(string)
 	if n := utf8.RuneCountInString(file); !marked(file) || n < 3000 || n > 4000 {
-		t.Errorf("%d characters of the book are shown", n)
+		t.Errorf("unexpected: %d characters of the file are in the prompt", n)
 	}
 }
 
@@ -304,7 +303,7 @@ func TestSectionsTellWhatGaveWay(t *testing.T) {
 	for _, s := range got.Sections() {
 		sum += s.Size
 		if s.Name == "context.history_current_chat" && (s.Items != kept || s.Items+s.Dropped != len(p.History) || s.Dropped == 0) {
-			t.Errorf("%+v, want %d of %d entries", s, kept, len(p.History))
+			t.Errorf("got %+v, want %d of %d entries", s, kept, len(p.History))
 		}
 	}
 	if sum > got.Size || sum < got.Size-150 {
@@ -312,8 +311,8 @@ func TestSectionsTellWhatGaveWay(t *testing.T) {
 	}
 }
 
-// TestLongForeignWordsAreShortened: what somebody forwarded gives way before whole
-// entries do, in the history and in the input.
+// TestLongForeignWordsAreShortened: long forwarded texts are cut before whole entries are dropped,
+// in the history and in the input.
 func TestLongForeignWordsAreShortened(t *testing.T) {
 	long := []core.Foreign{{Kind: core.ForeignForward, Text: strings.Repeat("tale ", 4000)}}
 	p := hello()
@@ -322,7 +321,7 @@ func TestLongForeignWordsAreShortened(t *testing.T) {
 	p.Messages[0].Message.Foreign = long
 	got := mustBuild(t, p, llm.Limits{Chars: 12000})
 	if n := strings.Count(string(got.JSON()), "characters cut"); n < 2 {
-		t.Errorf("%d texts were cut, want both", n)
+		t.Errorf("%d texts were cut, want 2", n)
 	}
 	for _, e := range p.History {
 		if !strings.Contains(got.Context, e.Message.Text[:40]) {
@@ -331,7 +330,7 @@ func TestLongForeignWordsAreShortened(t *testing.T) {
 	}
 }
 
-// quoted is a text as JSON.
+// quoted returns a text as JSON.
 func quoted(s string) json.RawMessage {
 	w := new(writer)
 	w.quote(s)

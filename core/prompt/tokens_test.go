@@ -9,7 +9,7 @@ import (
 	"synthbot/core/llm"
 )
 
-// talkIn is a prompt's parts with a history in one script.
+// talkIn returns a prompt's parts with a history in one script.
 func talkIn(text string, n int) Parts {
 	p := Parts{Cache: NewCache(), Interface: "room", Messages: []core.Entry{said("room/1", 1000, "Jay", text)}}
 	for i := range n {
@@ -32,20 +32,20 @@ func TestTokens(t *testing.T) {
 		}
 		tight, err := Build(&p, llm.Limits{Tokens: 2500})
 		if err != nil {
-			t.Fatalf("%s: %v", name, err)
+			t.Fatalf("%s: unexpected error %v", name, err)
 		}
 		if tight.Before != free.Size || tight.Size >= free.Size {
-			t.Errorf("%s: %d characters before, %d now; without a limit %d", name, tight.Before, tight.Size, free.Size)
+			t.Errorf("%s: unexpected sizes: %d before, %d after the reduction, %d without a limit", name, tight.Before, tight.Size, free.Size)
 		}
 		if n := tight.tokens(); n > 2500 || n < 1200 {
-			t.Errorf("%s: %d tokens of 2500 were used", name, n)
+			t.Errorf("%s: unexpected: %d of 2500 tokens were used", name, n)
 		}
 		if !strings.Contains(string(tight.Input), text) {
 			t.Errorf("%s: the input was cut", name)
 		}
 	}
 	if a, b := tokensOf(t, strings.Repeat("x", 1000)), tokensOf(t, strings.Repeat("界", 1000)); b < a+900 {
-		t.Errorf("1,000 letters are %d tokens, 1,000 ideographs %d", a, b)
+		t.Errorf("unexpected: 1,000 letters are %d tokens, 1,000 ideographs %d", a, b)
 	}
 }
 
@@ -58,17 +58,17 @@ func tokensOf(t *testing.T, text string) int {
 	return p.tokens()
 }
 
-// TestTokensTooFew: what cannot be made to fit is an error that says so.
+// TestTokensTooFew: a prompt that cannot fit the limit of tokens is an error that says so.
 func TestTokensTooFew(t *testing.T) {
 	_, err := Build(new(talkIn("hello", 5)), llm.Limits{Tokens: 50})
 	var m *llm.Error
 	if !errors.As(err, &m) || m.Kind != llm.ErrorTooLong {
-		t.Errorf("%v, want %s", err, llm.ErrorTooLong)
+		t.Errorf("got error %v, want %s", err, llm.ErrorTooLong)
 	}
 }
 
-// TestLearnedTokensTooFew: a limit that was learned is an estimate, so the shortest
-// prompt is built all the same; what the configuration limits stays an error.
+// TestLearnedTokensTooFew: a learned limit is only an estimate, so the shortest prompt is built
+// although it exceeds it. A configured limit is an error.
 func TestLearnedTokensTooFew(t *testing.T) {
 	p := talkIn("hello", 60)
 	alone, err := Build(new(talkIn("hello", 0)), llm.Limits{})
@@ -80,10 +80,10 @@ func TestLearnedTokensTooFew(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.Size > alone.Size+100 || !strings.Contains(string(got.Input), "hello") {
-		t.Errorf("%d characters, %d without history; %s", got.Size, alone.Size, got.Input)
+		t.Errorf("unexpected: %d characters, %d without history; %s", got.Size, alone.Size, got.Input)
 	}
 	if _, err := Build(&p, llm.Limits{Tokens: 50, Chars: 100, Learned: true}); err == nil {
-		t.Error("a prompt was built over the limit of the configuration")
+		t.Error("a prompt exceeds the configured limit")
 	}
 }
 
@@ -98,7 +98,7 @@ func TestSounds(t *testing.T) {
 		}
 		r := built.Request()
 		if got := len(r.Messages[len(r.Messages)-1].Sounds); (got == 1) != hears || strings.Contains(string(built.Input), `"heard":true`) != hears {
-			t.Errorf("hearing %v: %d sounds, %s", hears, got, built.Input)
+			t.Errorf("hearing %v: unexpected: %d sounds, input %s", hears, got, built.Input)
 		}
 	}
 }

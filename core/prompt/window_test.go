@@ -9,7 +9,7 @@ func TestWindowMovesInSteps(t *testing.T) {
 			start := WindowStart(last, n)
 			held := last - start
 			if held > uint64(2*n) || held < uint64(n) && start != 0 {
-				t.Fatalf("n %d: the window behind %d holds %d entries at %d", n, start, held, last)
+				t.Fatalf("n %d: the window after %d holds %d entries at %d", n, start, held, last)
 			}
 			if start != before {
 				moves++
@@ -21,6 +21,6 @@ func TestWindowMovesInSteps(t *testing.T) {
 		}
 	}
 	if WindowStart(5, 0) != 5 {
-		t.Error("a window of no entries holds some")
+		t.Error("a window of size 0 holds entries")
 	}
 }

@@ -5,39 +5,39 @@ import (
 	"testing"
 )
 
-// TestCache: what was used lately is there, and there is never too much.
+// TestCache: the cache keeps recently used values and never exceeds its limit.
 func TestCache(t *testing.T) {
 	c := NewCache[int, int](100)
 	for i := range 10_000 {
 		if _, ok := c.Get(i); ok {
-			t.Fatalf("%d is there already", i)
+			t.Fatalf("%d was found before it was put", i)
 		}
 		c.Put(i, i)
 		for back := range min(i, 50) {
 			if v, ok := c.Get(i - back); !ok || v != i-back {
-				t.Fatalf("%d is gone after %d others", i-back, back)
+				t.Fatalf("%d was dropped after %d others", i-back, back)
 			}
 		}
 		if c.Len() > 200 {
-			t.Fatalf("there are %d", c.Len())
+			t.Fatalf("unexpected length %d", c.Len())
 		}
 	}
 	if _, ok := c.Get(5); ok {
-		t.Error("the fifth is still there")
+		t.Error("the value put five steps before is still there")
 	}
 	for range 3 {
 		c.Put(9_999, 1)
 	}
 	if v, _ := c.Get(9_999); v != 1 || c.Len() > 200 {
-		t.Errorf("put again: %d, of %d", v, c.Len())
+		t.Errorf("after another put: unexpected value %d, length %d", v, c.Len())
 	}
 	c.Delete(9_999)
 	if _, ok := c.Get(9_999); ok {
-		t.Error("it is not deleted")
+		t.Error("the value was not deleted")
 	}
 }
 
-// TestShared: several may use it at the same time.
+// TestShared: several goroutines may use the cache at the same time.
 func TestShared(t *testing.T) {
 	c := NewShared[int, int](100)
 	var all sync.WaitGroup
@@ -45,7 +45,7 @@ func TestShared(t *testing.T) {
 		all.Go(func() {
 			c.Put(i, 2*i)
 			if v, ok := c.Get(i); !ok || v != 2*i {
-				t.Errorf("%d is %d", i, v)
+				t.Errorf("got %[2]d for %[1]d", i, v)
 			}
 		})
 	}

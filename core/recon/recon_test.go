@@ -36,8 +36,8 @@ func oneHint(t testing.TB, s core.Scene, kind hint.Kind) string {
 	return ""
 }
 
-// TestSentences: short sentences are recognised, or left to the model; few are taken for another
-// language, also where the platform says that their author reads English.
+// TestSentences: short sentences are recognised or left to the model. Few are taken for another
+// language, even if the platform says that their author reads English.
 func TestSentences(t *testing.T) {
 	table, err := txtar.ParseFile("testdata/sentences.txtar")
 	if err != nil {
@@ -45,7 +45,7 @@ func TestSentences(t *testing.T) {
 	}
 	const languages, unknown, each = 50, 5, 10
 	if len(table.Files) != languages {
-		t.Fatalf("%d languages, want %d", len(table.Files), languages)
+		t.Fatalf("got %d languages, want %d", len(table.Files), languages)
 	}
 	for _, locale := range []string{"", "en"} {
 		right, wrong := 0, 0
@@ -61,7 +61,7 @@ func TestSentences(t *testing.T) {
 				case hint.Undetermined:
 				default:
 					wrong++
-					t.Logf("%s is taken for %q under locale %q: %s", f.Name, got, locale, text)
+					t.Logf("%s was recognised as %q with locale %q: %s", f.Name, got, locale, text)
 				}
 			}
 		}
@@ -81,18 +81,18 @@ func TestShortPhrases(t *testing.T) {
 	} {
 		for _, locale := range []string{"", "en"} {
 			if got := oneHint(t, core.Scene{Text: text, Locale: locale}, hint.Language); got != want {
-				t.Errorf("%q under locale %q is %q, want %q", text, locale, got, want)
+				t.Errorf("%q with locale %q: got %q, want %q", text, locale, got, want)
 			}
 		}
 	}
 	for _, text := range []string{"", "ok", "👍", "hm", "https://example.com/the/and/you", "@the #and 12:30"} {
 		if got := oneHint(t, core.Scene{Text: text}, hint.Language); got != "" {
-			t.Errorf("%q is %q", text, got)
+			t.Errorf("%q: unexpected language %q", text, got)
 		}
 	}
 }
 
-// TestPriorities: what words say is stronger than what the platform says, and both than nothing.
+// TestPriorities: hints from words have priority over hints from the platform.
 func TestPriorities(t *testing.T) {
 	for text, want := range map[string]hint.Hint{
 		"adesso parliamo":    {Kind: hint.Language, Text: "it", Priority: HeardPriority},

@@ -15,7 +15,7 @@ import (
 	"synthbot/core/llm"
 )
 
-// asker answers after a while.
+// asker is a model that answers after a while.
 type asker struct {
 	after time.Duration
 	text  string
@@ -27,7 +27,7 @@ func (a *asker) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	a.asked.Add(1)
 	select {
 	case <-time.After(a.after):
-		a.last, _ = q.Build(llm.Limits{}) // as the next engine of a chain does
+		a.last, _ = q.Build(llm.Limits{}) // like an engine of a chain
 		return llm.Answer{Text: a.text}, nil
 	case <-ctx.Done():
 		return llm.Answer{}, ctx.Err()
@@ -36,7 +36,7 @@ func (a *asker) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 
 var scene = core.Scene{Path: core.MustPath("telegram/1"), Author: core.Author{ID: "1", Name: "Jay"}, Text: "oh no", Recent: talk(english...)}
 
-// turn asks as a turn does, which waits 300 ms.
+// turn asks for hints like a turn, which waits 300 ms.
 func turn(t *testing.T, s *Small, scene core.Scene) []hint.Hint {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -48,7 +48,7 @@ func turn(t *testing.T, s *Small, scene core.Scene) []hint.Hint {
 	return hints
 }
 
-// alive runs s for as long as f takes.
+// alive runs s while f runs.
 func alive(t *testing.T, s *Small, f func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -71,11 +71,11 @@ func TestSmallAnswersInTime(t *testing.T) {
 		alive(t, s, func() {
 			hints := turn(t, s, scene)
 			if len(hints) != 3 || hints[0].Text != "it" || hints[1].Text != "worried" || hints[2].Text != "playful" {
-				t.Errorf("hints %v", hints)
+				t.Errorf("unexpected hints %v", hints)
 			}
 		})
 		if user := a.last.Messages[0].Text; !strings.Contains(user, `{"from":"Jay","text":"oh no"}]`) || strings.Count(user, "from") != 8 {
-			t.Errorf("it was shown %s", user)
+			t.Errorf("unexpected prompt %s", user)
 		}
 	})
 }
@@ -88,26 +88,26 @@ func TestSmallIsNotWaitedFor(t *testing.T) {
 			start, lent := time.Now(), scene
 			lent.Recent = slices.Clone(scene.Recent)
 			if hints := turn(t, s, lent); len(hints) != 0 || time.Since(start) >= 300*time.Millisecond {
-				t.Errorf("hints %v after %s", hints, time.Since(start))
+				t.Errorf("unexpected hints %v after %s", hints, time.Since(start))
 			}
-			clear(lent.Recent) // it belongs to another turn now
+			clear(lent.Recent) // another turn uses the slice now
 			turn(t, s, scene)
 			if a.asked.Load() != 1 {
-				t.Errorf("asked %d times at once", a.asked.Load())
+				t.Errorf("unexpected: asked %d times at once", a.asked.Load())
 			}
 			time.Sleep(20 * time.Second)
 			hints := turn(t, s, scene)
 			if len(hints) != 2 || hints[1].Kind != hint.ConversationTone {
-				t.Errorf("the late answer gives %v", hints)
+				t.Errorf("unexpected hints of the late answer: %v", hints)
 			}
 		})
 		if user := a.last.Messages[0].Text; strings.Count(user, `"from":"`) != 8 || strings.Contains(user, `"text":""`) {
-			t.Errorf("it was shown %s", user)
+			t.Errorf("unexpected prompt %s", user)
 		}
 	})
 }
 
-// TestSmallHasAHardLimit: a question without an answer does not keep the next one from being asked.
+// TestSmallHasAHardLimit: a question that is never answered does not block the next one.
 func TestSmallHasAHardLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &asker{after: time.Hour, text: opinionated}
@@ -117,7 +117,7 @@ func TestSmallHasAHardLimit(t *testing.T) {
 			time.Sleep(smallTime)
 			turn(t, s, scene)
 			if a.asked.Load() != 2 {
-				t.Errorf("asked %d times", a.asked.Load())
+				t.Errorf("unexpected: asked %d times", a.asked.Load())
 			}
 		})
 	})
@@ -134,7 +134,7 @@ func TestSmallLeavesBeatsAlone(t *testing.T) {
 		})
 		turn(t, s, scene)
 		if a.asked.Load() != 0 {
-			t.Errorf("asked %d times, for a beat or without a life", a.asked.Load())
+			t.Errorf("asked %d times for a beat or while it does not run", a.asked.Load())
 		}
 	})
 }
@@ -146,7 +146,7 @@ func FuzzOpinion(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, h := range readOpinion(text).hints() {
 			if len(h.Text) > smallTone || strings.ContainsAny(h.Text, "\n\r") {
-				t.Fatalf("hint %q", h.Text)
+				t.Fatalf("invalid hint %q", h.Text)
 			}
 		}
 	})

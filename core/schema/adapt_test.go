@@ -9,8 +9,8 @@ import (
 	"synthbot/core"
 )
 
-// TestAdapt: forms of other drafts and dialects are read, and what cannot be checked
-// is left out with a note.
+// TestAdapt: schemas of other drafts and dialects are adapted. What cannot be checked is left out
+// with a note.
 func TestAdapt(t *testing.T) {
 	object := func(property string) string {
 		return `{"properties":{"p":` + property + `},"type":"object"}`
@@ -48,19 +48,19 @@ func TestAdapt(t *testing.T) {
 			want = object(c.given)
 		}
 		if string(got) != want {
-			t.Errorf("%s: %s, want %s", name, got, want)
+			t.Errorf("%s: got %s, want %s", name, got, want)
 		}
 		if said := strings.Join(notes, "; "); c.note == "" && said != "" || !strings.Contains(said, c.note) {
-			t.Errorf("%s: the notes are %q", name, said)
+			t.Errorf("%s: unexpected notes %q", name, said)
 		}
 		if _, err := Compile(got); err != nil && name != "default of nothing" {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: unexpected error %v", name, err)
 		}
 	}
 	shared := `{"$defs":{"d":{"type":"integer"}},"properties":{"p":{"$ref":"#/$defs/d","default":"x"},"q":{"required":true,"type":"string"}},"type":"object"}`
 	want := `{"$defs":{"d":{"type":"integer"}},"properties":{"p":{"$ref":"#/$defs/d"},"q":{"type":"string"}},"required":["q"],"type":"object"}`
 	if got, _ := Adapt(json.RawMessage(shared)); string(got) != want {
-		t.Errorf("%s, want %s", got, want)
+		t.Errorf("got %s, want %s", got, want)
 	}
 	many := make(map[string]any)
 	for i := range 21 {
@@ -68,7 +68,7 @@ func TestAdapt(t *testing.T) {
 	}
 	got, notes := Adapt(core.JSON(map[string]any{"properties": many}))
 	if len(notes) != 20 || strings.Contains(string(got), "pattern") {
-		t.Errorf("%d notes on %s", len(notes), got)
+		t.Errorf("unexpected: %d notes on %s", len(notes), got)
 	}
 	for name, tc := range map[string]struct {
 		pad, levels int
@@ -77,7 +77,7 @@ func TestAdapt(t *testing.T) {
 		given := strings.Repeat(`{"not":`, tc.levels-1) + `{"type":"STRING"}` + strings.Repeat("}", tc.levels-1)
 		given += strings.Repeat(" ", max(tc.pad-len(given), 0))
 		if got, _ := Adapt(json.RawMessage(given)); (string(got) != given) != tc.adapted {
-			t.Errorf("%s: adapted is %v", name, !tc.adapted)
+			t.Errorf("%s: adapted: got %v, want %v", name, !tc.adapted, tc.adapted)
 		}
 	}
 	for _, bad := range []string{``, `{`, `"x"`, `[]`, `{"type":5}`, `{"properties":7,"required":"x"}`, `{"properties":{"a":{"required":[]}},"required":"x"}`, `{"enum":5,"type":"string"}`, `{"patternProperties":[],"$defs":null}`} {
@@ -87,7 +87,7 @@ func TestAdapt(t *testing.T) {
 	}
 }
 
-// FuzzAdapt: what is adapted can be adapted again without any change.
+// FuzzAdapt: adapting an adapted schema changes nothing.
 func FuzzAdapt(f *testing.F) {
 	f.Add([]byte(`{"type":"dict","properties":{"a":{"minimum":1,"exclusiveMinimum":true,"default":null,"pattern":"(?!x)"}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {

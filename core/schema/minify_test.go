@@ -37,8 +37,8 @@ func TestShow(t *testing.T) {
 	}
 }
 
-// FuzzSchema: a foreign schema never panics; its short form compiles too, and
-// lets pass and refuses the same; filling defaults in comes to an end.
+// FuzzSchema: a foreign schema never panics, its short form compiles and accepts the same values,
+// and filling in defaults ends.
 func FuzzSchema(f *testing.F) {
 	f.Add(`{"type":"object","properties":{"a":{"type":"integer","default":1,"title":"A"}},"required":["a"]}`, `{"a":2}`)
 	f.Add(`{"properties":{"a":{"$ref":"#"}},"allOf":[{"$ref":"#/$defs/x"}],"$defs":{"x":{"properties":{"b":{"default":{}}}}}}`, `{"a":{"a":{}}}`)
@@ -52,7 +52,7 @@ func FuzzSchema(f *testing.F) {
 		}
 		short := Minify(json.RawMessage(raw))
 		if !json.Valid(short) {
-			t.Fatalf("minified to %s", short)
+			t.Fatalf("the short form %s does not compile", short)
 		}
 		v, err := Decode(json.RawMessage(value))
 		if err != nil || Nesting([]byte(value)) > 50 {

@@ -10,7 +10,7 @@ import (
 	"synthbot/core"
 )
 
-// TestNesting: brackets inside of strings do not count, whatever is escaped there.
+// TestNesting: brackets within strings do not count, even after escapes.
 func TestNesting(t *testing.T) {
 	for text, want := range map[string]int{
 		``: 0, `5`: 0, `{}`: 1, `[]`: 1, `[[]]`: 2, `{"a":[{}]}`: 3, `[[],[],[]]`: 2, `[{},{},{}]`: 2, `{"a":{},"b":{}}`: 2,
@@ -22,7 +22,7 @@ func TestNesting(t *testing.T) {
 	}
 }
 
-// TestFind: the path of a flaw leads to what it names, or to nothing.
+// TestFind: the path of a fault leads to the value that it names, or to nothing.
 func TestFind(t *testing.T) {
 	v, err := Decode(json.RawMessage(`{"a":[1,{"b":"x"}],"":2,"c":{"d":null}}`))
 	if err != nil {
@@ -38,12 +38,12 @@ func TestFind(t *testing.T) {
 		}
 	}
 	if at, ok := Descend(v, pointerParts("")); !ok || at == nil {
-		t.Error("the root is not found")
+		t.Error("the root was not found")
 	}
 }
 
-// TestDefaults: they are filled in at properties, through $ref, allOf and items, and
-// nowhere else; each value gets its own.
+// TestDefaults: defaults are filled in for properties, through $ref, allOf and items, and nowhere
+// else. Each value gets its own copy.
 func TestDefaults(t *testing.T) {
 	for name, tc := range map[string]struct{ schema, value, want string }{
 		"properties":     {`{"properties":{"a":{"default":1},"b":{"properties":{"c":{"default":[1,{"d":2}]}}}}}`, `{"b":{}}`, `{"a":1,"b":{"c":[1,{"d":2}]}}`},
@@ -64,20 +64,20 @@ func TestDefaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := &Schema{Root: root, defaults: strings.Contains(tc.schema, `"default"`)}
-		for range 2 { // what was filled in is its own
+		for range 2 { // spoil must not change the defaults
 			v, err := Decode(json.RawMessage(tc.value))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if s.FillDefaults(v); string(core.JSON(v)) != tc.want {
-				t.Errorf("%s: %s, want %s", name, core.JSON(v), tc.want)
+				t.Errorf("%s: got %s, want %s", name, core.JSON(v), tc.want)
 			}
 			spoil(v)
 		}
 	}
 }
 
-// spoil changes all that a value holds.
+// spoil changes everything within a value.
 func spoil(v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -93,7 +93,7 @@ func spoil(v any) {
 	}
 }
 
-// TestDefaultsEnd: a schema that holds itself fills neither without end nor too deep.
+// TestDefaultsEnd: the defaults of a recursive schema are filled in to a limited depth.
 func TestDefaultsEnd(t *testing.T) {
 	for _, raw := range []string{
 		`{"properties":{"a":{"$ref":"#","default":{}}}}`,
@@ -107,12 +107,12 @@ func TestDefaultsEnd(t *testing.T) {
 		v := map[string]any{}
 		(&Schema{Root: root, defaults: true}).FillDefaults(v)
 		if depth := Nesting(core.JSON(v)); depth > maxDepth || len(v) == 0 {
-			t.Errorf("%s: %d levels", raw, depth)
+			t.Errorf("%s: unexpected depth of %d levels", raw, depth)
 		}
 	}
 }
 
-// TestOrdered: a JSON object keeps the order of its keys, and what is none is not read.
+// TestOrdered: a JSON object keeps the order of its keys; anything else is refused.
 func TestOrdered(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"b":1, "a":[ 2 ],"b":3}`: `{"b":1,"a":[2],"b":3}`, `{}`: `{}`, `{"<":"&"}`: `{"<":"&"}`,
@@ -120,24 +120,24 @@ func TestOrdered(t *testing.T) {
 	} {
 		o, ok := DecodeObject(json.RawMessage(text))
 		if ok != (want != "") || ok && string(core.JSON(o)) != want {
-			t.Errorf("%s: %s, %v", text, core.JSON(o), ok)
+			t.Errorf("%s: unexpected object %s, %v", text, core.JSON(o), ok)
 		}
 	}
 }
 
-// TestWording: long explanations are cut, visibly.
+// TestWording: long explanations are cut visibly.
 func TestWording(t *testing.T) {
 	long := strings.Repeat("x", 200)
 	for given, want := range map[string]string{
 		"Value is wrong": "is wrong", "Required property is missing": "required property is missing", long: long, long + "x": long + "…", long[1:] + "ä": long[1:] + "…",
 	} {
 		if got := wording("type", given); got != want {
-			t.Errorf("%s: %s", given, got)
+			t.Errorf("%s: unexpected text %s", given, got)
 		}
 	}
 }
 
-// TestRead: a schema that does not compile refuses what it would have to judge.
+// TestRead: a schema that does not compile refuses every payload.
 func TestRead(t *testing.T) {
 	s, err := Read(json.RawMessage(`{"type":"object","properties":{"a":{"$ref":"#/nowhere"}}}`))
 	if err != nil {
@@ -145,10 +145,10 @@ func TestRead(t *testing.T) {
 	}
 	found := s.Validate(map[string]any{"a": "text"})
 	if len(found) != 1 || !strings.Contains(found[0].Text, "#/nowhere leads nowhere") {
-		t.Errorf("it refuses the payload with %v", found)
+		t.Errorf("unexpected faults %v", found)
 	}
 	if _, err := Read(json.RawMessage(`{`)); err == nil {
-		t.Error("a text that is not JSON is read")
+		t.Error("a text that is not JSON was accepted")
 	}
 }
 
@@ -170,12 +170,11 @@ func TestNothingIsLoaded(t *testing.T) {
 		}
 	}
 	if loaded {
-		t.Error("something was loaded")
+		t.Error("a schema was loaded")
 	}
 }
 
-// TestNumbers: what is an integer is read as one however it is written, and what has no
-// bounds is left alone.
+// TestNumbers: an integer is recognised in any notation, and numbers without bounds are accepted.
 func TestNumbers(t *testing.T) {
 	digits := strings.Repeat("1", 400)
 	for given, want := range map[string]string{
@@ -187,15 +186,15 @@ func TestNumbers(t *testing.T) {
 			want = given
 		}
 		if got != json.Number(want) {
-			t.Errorf("%s: %s; want %q", given, got, want)
+			t.Errorf("%s: got %s; want %q", given, got, want)
 		}
 	}
 	if Integer("5.0") != "5.0" {
-		t.Error("a string is a number")
+		t.Error("a string was accepted as a number")
 	}
 	for given, want := range map[string]bool{digits: true, digits + "1": false, "1e999": true, "1e1000": false, "1e+000000999": true} {
 		if _, ok := Rational(json.Number(given)); ok != want {
-			t.Errorf("%.20s: %v", given, ok)
+			t.Errorf("%.20s: unexpected result %v", given, ok)
 		}
 	}
 }

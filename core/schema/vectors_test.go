@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// vectors finds the standard's own test suite, which comes with the library.
+// vectors finds the test suite of the JSON Schema standard, which comes with the library.
 func vectors(t *testing.T) string {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-f", "{{.Dir}}", "github.com/kaptinlin/jsonschema").Output()
@@ -23,8 +23,8 @@ func vectors(t *testing.T) string {
 	return dir
 }
 
-// knownFailures are the vectors that our use of the library fails, and why: by
-// file, or by file and group. The package doc lists them too.
+// knownFailures lists the vectors that fail with our use of the library, by file or by file and
+// group, and why. The package comment lists them too.
 func knownFailures() map[string]string {
 	const (
 		remote   = "would have to be loaded"
@@ -55,7 +55,7 @@ func TestVectors(t *testing.T) {
 	dir := vectors(t)
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil || len(files) < 40 {
-		t.Fatalf("%d files, %v", len(files), err)
+		t.Fatalf("got %d files, %v", len(files), err)
 	}
 	formats, err := filepath.Glob(filepath.Join(dir, "optional", "format", "*.json"))
 	if err != nil {
@@ -84,7 +84,7 @@ func TestVectors(t *testing.T) {
 	}
 	for id := range known {
 		if !seen[id] {
-			t.Errorf("%s does not fail; take it off the list", id)
+			t.Errorf("%s does not fail; remove it from the list", id)
 		}
 	}
 	t.Logf("%d vectors pass, %d entries are known to fail", passed, len(known))
@@ -112,7 +112,7 @@ func groups(t *testing.T, file string) (g []group) {
 	return g
 }
 
-// run validates the group's values as an action's payload would be.
+// run validates the group's values like an action's payload.
 func (g *group) run(t *testing.T) (ok bool, passed int) {
 	t.Helper()
 	s, err := compileSafely(g.Schema)

@@ -26,7 +26,7 @@ func TestSecretDoesNotShow(t *testing.T) {
 		t.Errorf("the secret shows in %s", shown)
 	}
 	if s.Reveal() != value || s.IsZero() || !New("").IsZero() || (Secret{}).Reveal() != "" {
-		t.Error("the secret is not kept")
+		t.Error("the secret was lost")
 	}
 	if s != New(value) || s == New("other") || !reflect.DeepEqual(deep{s}, deep{New(value)}) {
 		t.Error("secrets do not compare by value")

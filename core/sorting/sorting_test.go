@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestSort: both sort as those of package slices do.
+// TestSort: the results equal those of package slices.
 func TestSort(t *testing.T) {
 	type pair struct{ key, at int }
 	for n := range 200 {
@@ -21,7 +21,7 @@ func TestSort(t *testing.T) {
 		stable := slices.Clone(list)
 		SortStable(stable, byKey)
 		if !slices.Equal(stable, want) {
-			t.Fatalf("stable: %v, want %v", stable, want)
+			t.Fatalf("stable: got %v, want %v", stable, want)
 		}
 		Sort(list, byKey)
 		if !slices.IsSortedFunc(list, byKey) {

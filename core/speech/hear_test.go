@@ -21,7 +21,7 @@ import (
 	"synthbot/core/secret"
 )
 
-// tone is a WAV file of that length, 8 kHz mono, silent.
+// tone returns a silent WAV file of that length, 8 kHz mono.
 func tone(length time.Duration) []byte {
 	const rate = 8000
 	n := int(length.Seconds() * rate * 2)
@@ -37,7 +37,7 @@ func tone(length time.Duration) []byte {
 	return b.Bytes()
 }
 
-// opus is the first and the last page of an Ogg file with Opus of that length.
+// opus returns the first and the last page of an Ogg Opus file of that length.
 func opus(length time.Duration) []byte {
 	page := func(granule uint64, data string) []byte {
 		head := make([]byte, oggHeader)
@@ -59,7 +59,7 @@ func content(data []byte) func(context.Context, int64) ([]byte, error) {
 	return func(context.Context, int64) ([]byte, error) { return data, nil }
 }
 
-// recogniser is a server that is as strict as OpenAI's.
+// recogniser starts a server that is as strict as OpenAI's.
 func recogniser(t *testing.T, answer func(r *http.Request, sound []byte) (int, string)) *Listener {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -110,7 +110,7 @@ func TestServerHears(t *testing.T) {
 	for range 2 {
 		got, err := l.Hear(t.Context(), core.Attachment{}, "pt-BR", meter, content(opus(3*time.Second)))
 		if err != nil || got.Text != "Bom\ndia" || got.Percent != 82 {
-			t.Errorf("%+v, %v", got, err)
+			t.Errorf("unexpected transcript %+v, %v", got, err)
 		}
 	}
 	if asked.Load() != 1 || booked != 4 {
@@ -119,11 +119,11 @@ func TestServerHears(t *testing.T) {
 	forgotten := epochs.With(t.Context(), 1)
 	_, err := l.Hear(forgotten, core.Attachment{}, "pt", free, content(opus(3*time.Second)))
 	if err != nil || asked.Load() != 2 {
-		t.Errorf("what forgotten users said is remembered: %v", err)
+		t.Errorf("a transcript was kept after its user was forgotten: %v", err)
 	}
 	l.slots = make(chan struct{}, 2)
 	meanwhile := func(ctx context.Context, do func(context.Context) (int, error)) error {
-		later := epochs.With(t.Context(), 2) // somebody is forgotten while this is recognised
+		later := epochs.With(t.Context(), 2) // as if a user was forgotten meanwhile
 		if _, err := l.Hear(later, core.Attachment{}, "pt", free, content(opus(4*time.Second))); err != nil {
 			t.Error(err)
 		}
@@ -138,20 +138,20 @@ func TestServerHears(t *testing.T) {
 	before := asked.Load()
 	_, err = l.Hear(epochs.With(t.Context(), 2), core.Attachment{}, "pt", free, content(opus(5*time.Second)))
 	if err != nil || asked.Load() != before+1 {
-		t.Errorf("what was recognised while somebody was forgotten is remembered: %v", err)
+		t.Errorf("a transcript from while a user was forgotten was kept: %v", err)
 	}
 	l.Forget(3)
 	if n := l.kept.Len(); n != 0 {
-		t.Errorf("%d transcripts are kept after somebody was forgotten", n)
+		t.Errorf("%d transcripts were kept after a user was forgotten", n)
 	}
-	l.c.Model = "gpt-4o-transcribe" // which has no verbose answer
+	l.c.Model = "gpt-4o-transcribe" // has no verbose format
 	if _, err := l.Hear(t.Context(), core.Attachment{}, "pt", free, content(opus(2*time.Second))); err == nil {
-		t.Error("the server was asked for a form that the model does not have")
+		t.Error("the server was asked for a format that the model does not have")
 	}
 }
 
-// TestClearAnswers: whatever is wrong with a sound, its author reads why, and the details are
-// for the log.
+// TestClearAnswers: whatever is wrong with a sound, its author gets a clear message, and only the
+// log gets details.
 func TestClearAnswers(t *testing.T) {
 	status, answer := 200, ""
 	l := recogniser(t, func(*http.Request, []byte) (int, string) { return status, answer })
@@ -186,19 +186,19 @@ func TestClearAnswers(t *testing.T) {
 			_, err := l.Hear(t.Context(), tc.file, "", free, content(tc.data))
 			var e *core.Error
 			if !errors.As(err, &e) || e.Kind != tc.kind || !strings.Contains(e.Text, tc.want) || strings.Contains(e.Text, "secret") {
-				t.Errorf("%v", err)
+				t.Errorf("unexpected error %v", err)
 			}
 		})
 	}
 	fails := func(context.Context, int64) ([]byte, error) { return nil, errors.New("gone") }
 	if _, err := l.Hear(t.Context(), core.Attachment{}, "", free, fails); !strings.Contains(fmt.Sprint(err), "just now") {
-		t.Errorf("%v", err)
+		t.Errorf("unexpected error %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	l.slots <- struct{}{}
 	if _, err := l.Hear(ctx, core.Attachment{}, "", free, content(fine)); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
+		t.Errorf("unexpected error %v", err)
 	}
 }
 
@@ -213,7 +213,7 @@ func TestProgramHears(t *testing.T) {
 	file := core.Attachment{Duration: 3 * time.Second}
 	got, err := NewListener(&c).Hear(t.Context(), file, "", free, content(wave))
 	if want := "OggS what is said|auto;/home"; err != nil || got.Text != want || got.Percent != core.HeardUnrated || got.Length != 3*time.Second {
-		t.Errorf("%+v, %v, want %q", got, err, want)
+		t.Errorf("got %+v, %v, want %q", got, err, want)
 	}
 	for name, argv := range map[string][]string{
 		"too slow":  {"sleep", "60"},
@@ -224,11 +224,11 @@ func TestProgramHears(t *testing.T) {
 		c.In.Program, c.In.Timeout = argv, 100*time.Millisecond
 		_, err := NewListener(&c).Hear(t.Context(), core.Attachment{}, "", free, content(wave))
 		if !strings.Contains(fmt.Sprint(err), "just now") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: unexpected error %v", name, err)
 		}
 	}
 	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) != 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("unexpected files left: %v, %v", left, err)
 	}
 }
 
@@ -244,7 +244,7 @@ func TestCheck(t *testing.T) {
 		c.Check(func(_ string, at ...any) { got += fmt.Sprint(at...) })
 		want, allowed := strings.CutSuffix(want, " (allowed)")
 		if strings.TrimSpace(want) != got && !allowed || allowed && got != "" {
-			t.Errorf("%q, want %q", got, want)
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }
@@ -253,19 +253,19 @@ func TestProbe(t *testing.T) {
 	c := Config{FFmpeg: "/nowhere/ffmpeg", In: In{Provider: byProgram, Program: []string{"sh"}}}
 	list := c.Probe()
 	if len(list) != 2 || list[0].Fix != "" || list[1].Fix == "" || list[1].Fatal {
-		t.Errorf("%+v", list)
+		t.Errorf("unexpected findings %+v", list)
 	}
 	c.In.Program = []string{"/nowhere/hear"}
 	if list := c.Probe(); !list[0].Fatal {
-		t.Errorf("%+v", list)
+		t.Errorf("unexpected findings %+v", list)
 	}
 	if list := (&Config{In: In{Provider: byServer}}).Probe(); len(list) != 0 {
-		t.Errorf("%+v", list)
+		t.Errorf("unexpected findings %+v", list)
 	}
 }
 
-// FuzzTranscript: whatever a server answers, a transcript is short, on lines, and sure to a
-// degree.
+// FuzzTranscript: whatever a server answers, a transcript is short, in lines, and has a valid
+// confidence.
 func FuzzTranscript(f *testing.F) {
 	f.Add([]byte(`{"text":"hello","duration":1e300,"segments":[{"avg_logprob":-1e9,"no_speech_prob":2}]}`))
 	f.Add([]byte(`{"text":"a\u0000\u202eb\n\n[c]"}`))
@@ -274,15 +274,15 @@ func FuzzTranscript(f *testing.F) {
 		words := clean(got.Text)
 		sure := got.Percent == core.HeardUnrated || got.Percent > 0 && got.Percent <= 100
 		if err == nil && (!sure || got.Length < 0 || got.Length > maxLength) {
-			t.Errorf("%+v", got)
+			t.Errorf("invalid transcript %+v", got)
 		}
 		if len([]rune(words)) > maxWords || strings.ContainsAny(words, "\x00\u202e\r") {
-			t.Errorf("%q", words)
+			t.Errorf("invalid words %q", words)
 		}
 	})
 }
 
-// FuzzSound: whatever a file says, its length is a possible one.
+// FuzzSound: whatever a file holds, its length is valid.
 func FuzzSound(f *testing.F) {
 	f.Add(opus(3 * time.Second))
 	f.Add(tone(time.Second))
@@ -290,7 +290,7 @@ func FuzzSound(f *testing.F) {
 	f.Add(opus(100 * time.Hour))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if d := lengthOf(data); d < 0 {
-			t.Errorf("%v", d)
+			t.Errorf("invalid length %v", d)
 		}
 	})
 }
@@ -298,7 +298,7 @@ func FuzzSound(f *testing.F) {
 func TestLengths(t *testing.T) {
 	for _, data := range [][]byte{opus(90 * time.Second), tone(90 * time.Second)} {
 		if got := lengthOf(data); got != 90*time.Second {
-			t.Errorf("%v", got)
+			t.Errorf("unexpected length %v", got)
 		}
 	}
 }
@@ -311,12 +311,12 @@ func TestFormats(t *testing.T) {
 	} {
 		f, ok := formatOf([]byte(data))
 		if f.ending != want || ok != (want != "") {
-			t.Errorf("%q is %q, want %q", data, f.ending, want)
+			t.Errorf("%q: got %q, want %q", data, f.ending, want)
 		}
 	}
 }
 
-// TestSilentSegments: only if nobody speaks in any segment, the words are imagined.
+// TestSilentSegments: a transcript is dropped as imagined only if every segment is silent.
 func TestSilentSegments(t *testing.T) {
 	for answer, want := range map[string]string{
 		`{"text":"a b","segments":[{"avg_logprob":-2,"no_speech_prob":0.9},{"avg_logprob":-0.5}]}`:                  "a b 37",
@@ -328,7 +328,7 @@ func TestSilentSegments(t *testing.T) {
 	} {
 		got, err := transcript([]byte(answer))
 		if err != nil || fmt.Sprint(got.Text, " ", got.Percent) != want || got.Length != 0 {
-			t.Errorf("%s: %+v, %v", answer, got, err)
+			t.Errorf("%s: unexpected transcript %+v, %v", answer, got, err)
 		}
 	}
 }

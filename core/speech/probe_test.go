@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// TestTry: servers and programs are asked once, and faults have their reason.
+// TestTry: each server and program is asked once, and faults have a reason.
 func TestTry(t *testing.T) {
 	if got := lengthOf(silentSecond()); got != time.Second {
-		t.Errorf("the silence lasts %s", got)
+		t.Errorf("unexpected length %s of the silence", got)
 	}
 	refuse := false
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -34,11 +34,11 @@ func TestTry(t *testing.T) {
 		for _, f := range c.Try(t.Context()) {
 			got = append(got, f.What+" "+f.Found)
 			if (f.Fix != "") != strings.Contains(f.Found, "not") || strings.Contains(f.Fix, "swordfish") || refuse && !strings.Contains(f.Fix, "401") {
-				t.Errorf("%s: %+v", name, f)
+				t.Errorf("%s: unexpected finding %+v", name, f)
 			}
 		}
 		if all := strings.Join(got, ", "); all != want {
-			t.Errorf("%s: %s, want %s", name, all, want)
+			t.Errorf("%s: got %s, want %s", name, all, want)
 		}
 	}
 	check("servers", "in works, out works")

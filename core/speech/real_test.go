@@ -13,7 +13,7 @@ import (
 	"synthbot/core/coretest"
 )
 
-// sentences are what a synthesiser says and a recogniser hears.
+// sentences are spoken by a synthesiser and recognised.
 var sentences = strings.Split(strings.TrimSpace(`
 turn left at the next crossing
 what is the weather like today
@@ -37,9 +37,9 @@ show me the way to the station
 good night and sleep well
 `), "\n")
 
-// TestRealSpeech: espeak-ng says sentences, ffmpeg makes voice messages of them as Telegram
-// has them, and pocketsphinx hears which of the sentences each is. Its models know people,
-// not espeak-ng: with an open vocabulary it understands almost nothing.
+// TestRealSpeech: espeak-ng speaks the sentences, ffmpeg makes voice messages like Telegram's, and
+// pocketsphinx recognises which sentence each is. Its models are made for human voices, so it would
+// not understand espeak-ng with an open vocabulary.
 func TestRealSpeech(t *testing.T) {
 	for _, name := range []string{"espeak-ng", "ffmpeg", "pocketsphinx_continuous"} {
 		if _, err := exec.LookPath(name); err != nil {
@@ -65,7 +65,7 @@ func TestRealSpeech(t *testing.T) {
 			t.Fatalf("%s: %v", s, err)
 		}
 		if got.Length < time.Second || got.Length > 10*time.Second {
-			t.Errorf("%q lasts %v", s, got.Length)
+			t.Errorf("%q: unexpected length %v", s, got.Length)
 		}
 		said := strings.Fields(s)
 		wrong, all = wrong+distance(said, strings.Fields(got.Text)), all+len(said)
@@ -73,7 +73,7 @@ func TestRealSpeech(t *testing.T) {
 	rate := float64(wrong) / float64(all)
 	t.Logf("word error rate: %.1f %% of %d words", 100*rate, all)
 	if rate > 0.5 {
-		t.Errorf("word error rate %.2f, at most 0.5 is bearable", rate)
+		t.Errorf("word error rate %.2f, want at most 0.5", rate)
 	}
 	for name, input := range map[string]string{
 		"silence": "anullsrc=r=16000:cl=mono:d=3", "a whistle": "sine=frequency=440:duration=3",
@@ -83,13 +83,13 @@ func TestRealSpeech(t *testing.T) {
 		_, err := l.Hear(t.Context(), core.Attachment{Duration: time.Second}, "en", free, content(data))
 		var known *core.Error
 		if !errors.As(err, &known) || known.Kind != core.Invalid {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: unexpected error %v", name, err)
 		}
 		t.Logf("%s: %v", name, err)
 	}
 }
 
-// spoken is a sentence as a voice message: Ogg with Opus.
+// spoken returns a sentence as a voice message in Ogg Opus.
 func spoken(t *testing.T, dir, text string) []byte {
 	t.Helper()
 	wave := filepath.Join(dir, "said.wav")
@@ -97,7 +97,7 @@ func spoken(t *testing.T, dir, text string) []byte {
 	return encoded(t, dir, "-i", wave)
 }
 
-// encoded is what ffmpeg makes of its input.
+// encoded returns the output of ffmpeg.
 func encoded(t *testing.T, dir string, input ...string) []byte {
 	t.Helper()
 	file := filepath.Join(dir, "said.ogg")
@@ -117,7 +117,7 @@ func execute(t *testing.T, name string, args ...string) {
 	}
 }
 
-// distance is how many words differ.
+// distance returns how many words differ.
 func distance(a, b []string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

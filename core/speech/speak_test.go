@@ -21,8 +21,8 @@ import (
 	"synthbot/core/secret"
 )
 
-// aloud is a meter that notes what is booked.
-func aloud(booked *int) Meter {
+// countingMeter returns a meter that notes what is booked.
+func countingMeter(booked *int) Meter {
 	return func(ctx context.Context, do func(context.Context) (int, error)) error {
 		n, err := do(ctx)
 		*booked += n
@@ -37,7 +37,7 @@ func TestServerSpeaks(t *testing.T) {
 		err := json.NewDecoder(r.Body).Decode(&q)
 		asked := fmt.Sprint(q.Model, q.Voice, q.Input, q.Response_format, r.URL.Path, r.Header.Get("Authorization"))
 		if err != nil || asked != "tts-1novaHello, Jay.opus/v1/audio/speechBearer key" {
-			t.Errorf("%q, %v", asked, err)
+			t.Errorf("unexpected request %q, %v", asked, err)
 		}
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, answer)
@@ -49,22 +49,22 @@ func TestServerSpeaks(t *testing.T) {
 	}})
 	defer speaker.client.CloseIdleConnections()
 	booked := 0
-	f, err := speaker.Speak(t.Context(), "Hello, **Jay**.", "nova", aloud(&booked))
+	f, err := speaker.Speak(t.Context(), "Hello, **Jay**.", "nova", countingMeter(&booked))
 	if err != nil || f.Name != "voice.ogg" || f.MIME != "audio/ogg" || f.Length != 3*time.Second || f.Kind != core.MediaAudio || booked != 11 {
-		t.Errorf("%+v, %v, booked %d", f, err, booked)
+		t.Errorf("unexpected file %+v, %v, booked %d", f, err, booked)
 	}
 	for _, text := range []string{"", "👍", "`—`", strings.Repeat("too long ", 10)} {
-		if _, err := speaker.Speak(t.Context(), text, "", aloud(&booked)); !errors.Is(err, ErrUnspeakable) {
-			t.Errorf("%q: %v", text, err)
+		if _, err := speaker.Speak(t.Context(), text, "", countingMeter(&booked)); !errors.Is(err, ErrUnspeakable) {
+			t.Errorf("%q: unexpected error %v", text, err)
 		}
 	}
 	answer = "<html>"
-	if _, err := speaker.Speak(t.Context(), "Hello, **Jay**.", "nova", aloud(&booked)); err == nil {
-		t.Error("a page was taken for a sound")
+	if _, err := speaker.Speak(t.Context(), "Hello, **Jay**.", "nova", countingMeter(&booked)); err == nil {
+		t.Error("an HTML page was accepted as a sound")
 	}
 	status = 500
-	if _, err := speaker.Speak(t.Context(), "Hello, **Jay**.", "nova", aloud(&booked)); err == nil {
-		t.Error("a failure was taken for a sound")
+	if _, err := speaker.Speak(t.Context(), "Hello, **Jay**.", "nova", countingMeter(&booked)); err == nil {
+		t.Error("an error response was accepted as a sound")
 	}
 }
 
@@ -90,16 +90,16 @@ func TestProgramSpeaks(t *testing.T) {
 			f, err := s.Speak(t.Context(), "Hello.", "nova", free)
 			left, readErr := os.ReadDir(os.TempDir())
 			if len(left) > 0 || readErr != nil {
-				t.Errorf("left behind: %v, %v", left, readErr)
+				t.Errorf("unexpected files left: %v, %v", left, readErr)
 			}
 			if f.MIME != tc.want || (err == nil) != (tc.want != "") || tc.want != "" && f.Length != 2*time.Second {
-				t.Errorf("%q %v, %v", f.MIME, f.Length, err)
+				t.Errorf("unexpected type %q, length %v, %v", f.MIME, f.Length, err)
 			}
 		})
 	}
 }
 
-// TestWaveform: each bar is the loudest packet of its stretch, and headers are none.
+// TestWaveform: each bar is the loudest packet of its section; header packets do not count.
 func TestWaveform(t *testing.T) {
 	page := func(granule byte, sizes ...byte) []byte {
 		data := make([]byte, oggHeader, 1000)
@@ -115,15 +115,15 @@ func TestWaveform(t *testing.T) {
 	copy(head[oggHeader+1:], "OpusHead")
 	file := slices.Concat(head, page(0, 200), page(1, 10, 100, 50), page(2, 255, 45, 0))
 	if got := waveform(file); !slices.Equal(got, []byte{8, 85, 42, 255, 0}) {
-		t.Errorf("%v", got)
+		t.Errorf("unexpected waveform %v", got)
 	}
 	long := bytes.Repeat(page(9, 10, 20), 300)
 	if got := waveform(slices.Concat(head, page(0, 1), long)); len(got) != maxBars || slices.Min(got) != 255 {
-		t.Errorf("%d bars, %v", len(got), got)
+		t.Errorf("unexpected: %d bars, %v", len(got), got)
 	}
 	for _, none := range [][]byte{nil, head, []byte("OggS"), tone(time.Second), file[:len(head)+oggHeader+2]} {
 		if got := waveform(none); got != nil {
-			t.Errorf("%v", got)
+			t.Errorf("unexpected waveform %v", got)
 		}
 	}
 }
@@ -131,7 +131,7 @@ func TestWaveform(t *testing.T) {
 func TestNobodySpeaks(t *testing.T) {
 	for _, o := range []Out{{}, {When: "reply"}} {
 		if NewSpeaker(&Config{Out: o}) != nil {
-			t.Errorf("%+v speaks", o)
+			t.Errorf("%+v has a speaker, want none", o)
 		}
 	}
 	faults := 0
@@ -139,27 +139,26 @@ func TestNobodySpeaks(t *testing.T) {
 	(&Out{When: "reply", Provider: byProgram, Program: []string{"espeak-ng"}}).Check(func(string, ...any) { faults += 10 })
 	(&Out{When: "never", Program: []string{"espeak-ng"}}).Check(func(text string, at ...any) {
 		if text != `has no effect unless provider = "program"` || fmt.Sprint(at) != "[program]" {
-			t.Errorf("%v %s", at, text)
+			t.Errorf("unexpected fault %v %s", at, text)
 		}
 		faults += 100
 	})
 	if faults != 101 {
-		t.Errorf("%d faults", faults)
+		t.Errorf("unexpected number of faults: %d", faults)
 	}
 }
 
-// FuzzWaveform: whatever a file holds, its picture has at most 256 bars.
+// FuzzWaveform: whatever a file holds, its waveform has at most 256 bars.
 func FuzzWaveform(f *testing.F) {
 	f.Add(opus(time.Second))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if n := len(waveform(data)); n > maxBars {
-			t.Errorf("%d bars", n)
+			t.Errorf("%d bars, want at most 256", n)
 		}
 	})
 }
 
-// TestRealVoice: espeak-ng speaks, ffmpeg makes a voice message of it, and the picture of a
-// sound with a pause in it has a valley.
+// TestRealVoice: the waveform of speech by espeak-ng with a pause in it has a valley.
 func TestRealVoice(t *testing.T) {
 	for _, name := range []string{"espeak-ng", "ffmpeg"} {
 		if _, err := exec.LookPath(name); err != nil {
@@ -172,7 +171,7 @@ func TestRealVoice(t *testing.T) {
 	}})
 	f, err := s.Speak(t.Context(), "Turn left at the next crossing, and go on until you see the sea.", "en-us", free)
 	if err != nil || f.MIME != "audio/ogg" || f.Length < 2*time.Second || f.Length > 10*time.Second || len(f.Waveform) < 100 {
-		t.Errorf("%s, %v, %d bars, %v", f.MIME, f.Length, len(f.Waveform), err)
+		t.Errorf("unexpected: %s, %v, %d bars, %v", f.MIME, f.Length, len(f.Waveform), err)
 	}
 	dir := t.TempDir()
 	pause := encoded(t, dir, "-f", "lavfi", "-i", "sine=frequency=440:duration=1", "-f", "lavfi", "-i", "anullsrc=r=44100:cl=mono:d=1",
@@ -180,7 +179,7 @@ func TestRealVoice(t *testing.T) {
 	bars := waveform(pause)
 	third := len(bars) / 3
 	if len(bars) < 100 || mean(bars[third+5:2*third-5]) > mean(bars[:third])/2 {
-		t.Errorf("no valley: %v", bars)
+		t.Errorf("the waveform has no valley: %v", bars)
 	}
 }
 

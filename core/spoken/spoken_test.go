@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// plainClock is a Clock without any finesse: the caller's is tested where it is.
+// plainClock is a simple Clock; the real one has its own tests.
 func plainClock(y int, m time.Month, d, h, mi, s int, zone *time.Location) time.Time {
 	return time.Date(y, m, d, h, mi, s, 0, zone)
 }
 
 var now = time.Date(2026, 11, 20, 15, 0, 0, 0, time.UTC) // a Friday
 
-// TestRead: each language says the same things.
+// TestRead: the same texts are understood in each language.
 func TestRead(t *testing.T) {
 	for want, texts := range map[string][]string{
 		"2026-11-20 15:10:00": {"in 10 minutes", "10 minutes from now", "in 10 min", "in 10m", "10min", "In ten minutes, please", "tra 10 minuti", "fra dieci minuti",
@@ -57,7 +57,7 @@ func TestRead(t *testing.T) {
 		for _, text := range texts {
 			w, err := New("en", plainClock).Read(text, now)
 			if err != nil || w.Repeat != "" || w.At.Format(time.DateTime) != want {
-				t.Errorf("%q is %s, %q, %v; want %s", text, w.At.Format(time.DateTime), w.Repeat, err, want)
+				t.Errorf("%q: got %s, %q, %v; want %s", text, w.At.Format(time.DateTime), w.Repeat, err, want)
 			}
 		}
 	}
@@ -84,13 +84,13 @@ func TestRepeats(t *testing.T) {
 		for _, text := range texts {
 			w, err := New("it", plainClock).Read(text, now)
 			if got := w.At.Format("2006-01-02 15:04 ") + w.Repeat; err != nil || got != want {
-				t.Errorf("%q is %s, %v; want %s", text, got, err, want)
+				t.Errorf("%q: got %s, %v; want %s", text, got, err, want)
 			}
 		}
 	}
 }
 
-// TestUnclear: no reading is better than a wrong one.
+// TestUnclear: an ambiguous text is refused rather than misread.
 func TestUnclear(t *testing.T) {
 	r := New("en", plainClock)
 	for text, want := range map[string]error{
@@ -101,7 +101,7 @@ func TestUnclear(t *testing.T) {
 		"-5 minutes": ErrUnclear, "in -5 minutes": ErrUnclear, "tuesday 30 november at 9": ErrUnclear, "at 9 and 10": ErrUnclear, strings.Repeat("in 10 minutes ", 20): ErrUnclear,
 	} {
 		if w, err := r.Read(text, now); !errors.Is(err, want) {
-			t.Errorf("%q is %+v, %v, want %v", text, w, err, want)
+			t.Errorf("%q: got %+v, %v, want %v", text, w, err, want)
 		}
 	}
 }
@@ -140,38 +140,39 @@ func TestFind(t *testing.T) {
 			got = ""
 		}
 		if got != tc.at || err == nil && rest != tc.rest {
-			t.Errorf("%q is at %s: %q, %v; want %s: %q", tc.text, got, rest, err, tc.at, tc.rest)
+			t.Errorf("%q: got %s and %q, %v; want %s and %q", tc.text, got, rest, err, tc.at, tc.rest)
 		}
 	}
 }
 
-// TestZones: days are those of now's zone.
+// TestZones: days begin in the zone of now.
 func TestZones(t *testing.T) {
 	tokyo, err := time.LoadLocation("Asia/Tokyo")
 	if err != nil {
 		t.Fatal(err)
 	}
-	late := time.Date(2026, 11, 20, 16, 0, 0, 0, time.UTC).In(tokyo) // the 21st, 01:00
+	late := time.Date(2026, 11, 20, 16, 0, 0, 0, time.UTC).In(tokyo) // 01:00 on the 21st
 	for text, want := range map[string]string{"tomorrow at 9": "2026-11-22T09:00:00+09:00", "2026-11-22T09:00": "2026-11-22T09:00:00+09:00", "2026-11-22T09:00:00+01:00": "2026-11-22T17:00:00+09:00", "at 2": "2026-11-21T02:00:00+09:00"} {
 		w, err := New("en", plainClock).Read(text, late)
 		if err != nil || w.At.Format(time.RFC3339) != want {
-			t.Errorf("%q is %s, %v, want %s", text, w.At.Format(time.RFC3339), err, want)
+			t.Errorf("%q: got %s, %v, want %s", text, w.At.Format(time.RFC3339), err, want)
 		}
 	}
 }
 
-// TestShortMonths: a month after the 31st is the last of a shorter one.
+// TestShortMonths: a month after the 31st is the last day of a shorter month.
 func TestShortMonths(t *testing.T) {
 	last := time.Date(2027, 1, 31, 15, 0, 0, 0, time.UTC)
 	for text, want := range map[string]string{"in a month": "2027-02-28 15:00", "in 13 months": "2028-02-29 15:00", "on the 31st at 9": "2027-03-31 09:00", "on the 31st at 16": "2027-01-31 16:00"} {
 		w, err := New("en", plainClock).Read(text, last)
 		if got := w.At.Format("2006-01-02 15:04"); err != nil || got != want {
-			t.Errorf("%q is %s, %v, want %s", text, got, err, want)
+			t.Errorf("%q: got %s, %v, want %s", text, got, err, want)
 		}
 	}
 }
 
-// TestWaking: an hour that clocks show twice a day is one of the waking hours, and the other texts stay as they are.
+// TestWaking: an hour that occurs twice a day means the one in waking hours. Other texts are read as
+// before.
 func TestWaking(t *testing.T) {
 	for text, want := range map[string]string{
 		"at 3": "2026-11-21 15:00", "at 5": "2026-11-20 17:00", "um halb 5": "2026-11-20 16:30", "um halb 1": "2026-11-21 12:30", "a las 4": "2026-11-20 16:00",
@@ -183,14 +184,14 @@ func TestWaking(t *testing.T) {
 	} {
 		w, err := New("en", plainClock).Waking().Read(text, now)
 		if got := w.At.Format("2006-01-02 15:04"); err != nil || got != want {
-			t.Errorf("%q is %s, %v; want %s", text, got, err, want)
+			t.Errorf("%q: got %s, %v; want %s", text, got, err, want)
 		}
 	}
 }
 
-// TestAllOfIt: a time that cannot be is not read as another one in another language, and what people say in several
-// ways is read.
-func TestAllOfIt(t *testing.T) {
+// TestImpossibleTimes: an impossible time is not read as another time in another language; common
+// variants of a time are read.
+func TestImpossibleTimes(t *testing.T) {
 	for text, want := range map[string]string{
 		"15 minutes before 6pm to leave": "2026-11-20 17:45, , leave", "15 minuten vor 18 uhr los": "2026-11-20 17:45, , los",
 		"10 minutes avant 18h de partir": "2026-11-20 17:50, , partir", "zehn nach 8 abends los": "2026-11-20 20:10, , los",
@@ -204,21 +205,21 @@ func TestAllOfIt(t *testing.T) {
 	} {
 		w, rest, err := New("en", plainClock).Find(text, now)
 		if got := w.At.Format("2006-01-02 15:04") + ", " + w.Repeat + ", " + rest; err != nil || got != want {
-			t.Errorf("%q is %s, %v; want %s", text, got, err, want)
+			t.Errorf("%q: got %s, %v; want %s", text, got, err, want)
 		}
 	}
 	_, rest, err := New("en", plainClock).Find("alle 5 minuten ans trinken", now)
 	if !errors.Is(err, ErrOften) || rest != "ans trinken" {
-		t.Errorf("%q, %v", rest, err)
+		t.Errorf("unexpected rest %q, %v", rest, err)
 	}
 }
 
-// TestWords holds the files to the list of languages, and each to all meanings
-// that every language has.
+// TestWords: there is a file for each language, and each has words for all meanings that every
+// language has.
 func TestWords(t *testing.T) {
 	entries, err := files.ReadDir("words")
 	if err != nil || len(entries) != len(languages()) {
-		t.Fatalf("%d files, %v", len(entries), err)
+		t.Fatalf("got %d files, %v", len(entries), err)
 	}
 	kinds := []kind{in, later, at, on, the, next, every, and, half, quarter, past, to, before, halfTo, oclock, am, pm,
 		workday, glue, lasting, until, number, unit, day, part, hour, weekday, month, nth}
@@ -229,7 +230,7 @@ func TestWords(t *testing.T) {
 			for _, p := range phrases {
 				for _, s := range p {
 					if !slices.Contains(kinds, s.kind) {
-						t.Errorf("%s: %q means %q, which is nothing", tag, key, s.kind)
+						t.Errorf("%s: %q has the unknown meaning %q", tag, key, s.kind)
 					}
 					has[s] = true
 				}
@@ -250,8 +251,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// FuzzRead: what is read lies ahead, in bounds, and no text makes it panic; what
-// is found leaves nothing but pieces of the text.
+// FuzzRead: a time that is read lies in the future and within bounds, nothing panics, and the rest
+// consists of pieces of the text.
 func FuzzRead(f *testing.F) {
 	for _, s := range []string{"in 10 minutes", "domani alle 9 chiamare", "am 21.11. um halb 10 abends", "every 2 weeks on monday", "à 9h30", "9.30", "1,5h", "29/2/2028", "º", "99:99", "1 2 3 4", "\u032b", "100000000000000000000", "hAlB 1"} {
 		f.Add(s)
@@ -259,14 +260,14 @@ func FuzzRead(f *testing.F) {
 	r := New("en", plainClock)
 	f.Fuzz(func(t *testing.T, text string) {
 		if w, err := r.Read(text, now); err == nil && !w.At.After(now) {
-			t.Fatalf("%q is read as %s", text, w.At)
+			t.Fatalf("%q was read as %s", text, w.At)
 		}
 		w, rest, err := r.Find(text, now)
 		if err != nil {
 			return
 		}
 		if !w.At.After(now) || w.At.Year() > 9999 || !strings.Contains(text, rest) {
-			t.Fatalf("%q is %s, rest %q", text, w.At, rest)
+			t.Fatalf("%q was read as %s, rest %q", text, w.At, rest)
 		}
 	})
 }
@@ -288,18 +289,18 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// TestFractions: the same text always means the same time.
+// TestFractions: the same text always has the same meaning.
 func TestFractions(t *testing.T) {
 	now := time.Date(2026, 11, 20, 11, 32, 0, 0, time.UTC)
 	for range 50 {
 		w, err := New("en", nil).Read("in an hour and a half and a quarter", now)
 		if err != nil || w.At.Sub(now) != 105*time.Minute {
-			t.Fatalf("%v, %v", w, err)
+			t.Fatalf("unexpected time %v, %v", w, err)
 		}
 	}
 }
 
-// TestFindSpan: a length of time is in front, or with a word like "for" at the end.
+// TestFindSpan: a duration is recognised at the start, or after a word like "for" at the end.
 func TestFindSpan(t *testing.T) {
 	const day = 24 * time.Hour
 	for _, tc := range []struct {
@@ -334,12 +335,12 @@ func TestFindSpan(t *testing.T) {
 	} {
 		got, rest, _ := New("en", nil).FindSpan(tc.text, now)
 		if got != tc.want || rest != tc.rest {
-			t.Errorf("%q: %v and %q, want %v and %q", tc.text, got, rest, tc.want, tc.rest)
+			t.Errorf("%q: got %v and %q, want %v and %q", tc.text, got, rest, tc.want, tc.rest)
 		}
 	}
 }
 
-// TestUntilWhen: a text that says until when has an error if that is past or not understood.
+// TestUntilWhen: a text with an end time is an error if that time is past or not understood.
 func TestUntilWhen(t *testing.T) {
 	for text, want := range map[string]error{
 		"until yesterday": ErrPast, "he shouts until yesterday": ErrPast, "fino a ieri": ErrPast, "until he stops": ErrUnclear,
@@ -348,7 +349,7 @@ func TestUntilWhen(t *testing.T) {
 	} {
 		_, _, err := New("en", nil).FindSpan(text, now)
 		if !errors.Is(err, want) {
-			t.Errorf("%q: %v, want %v", text, err, want)
+			t.Errorf("%q: got %v, want %v", text, err, want)
 		}
 	}
 }

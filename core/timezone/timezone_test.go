@@ -8,7 +8,7 @@ func TestLoad(t *testing.T) {
 		"San Juan": "America/Argentina/San_Juan", "Port-au-Prince": "America/Port-au-Prince", "Port of Spain": "America/Port_of_Spain", "/Rome": "", "west": "", "Atlantis": "", "UTC": "UTC", "Local": "", "": "", "../etc/passwd": "", "Mars/Base": ""} {
 		loc, ok := Load(name)
 		if ok != (want != "") || ok && loc.String() != want {
-			t.Errorf("%q: %v", name, loc)
+			t.Errorf("%q: unexpected zone %v", name, loc)
 		}
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"synthbot/core/turn"
 )
 
-// editor is a bot that can pay, when it is confirmed, and change messages.
+// editor starts a bot with an action that needs a confirmation (pay), one that edits a message
+// (edit) and one for moderators (ledger).
 func editor(t *testing.T, script ...any) (*bot, *coretest.Plugin) {
 	t.Helper()
 	s := open(t, t.TempDir())
@@ -28,14 +29,14 @@ func editor(t *testing.T, script ...any) (*bot, *coretest.Plugin) {
 	}), p
 }
 
-// TestQuestionsStay: nobody's turn changes a question, before it is decided or
-// after, and an ordinary person's only what answered them.
+// TestQuestionsStay: no turn can edit a confirmation question, open or decided. A member's turn can
+// only edit the bot's answers to that member.
 func TestQuestionsStay(t *testing.T) {
 	edits := func(id string) string { return doing("edit", `{"message_id":"`+id+`","text":"Photos?"}`) }
 	for _, tc := range []struct {
 		name, who string
 		rank      core.Rank
-		id        string // room-1 is what answered Jay, room-2 the question to them
+		id        string // room-1 is the answer to Jay, room-2 the question to Jay
 		edited    bool
 	}{
 		{"a question, by its person", "jay", core.RankMember, "room-2", false},
@@ -46,9 +47,9 @@ func TestQuestionsStay(t *testing.T) {
 		{"an answer, by its person", "jay", core.RankMember, "room-1", true},
 		{"an answer, by another person", "eve", core.RankMember, "room-1", false},
 		{"an answer, by a moderator", "mia", core.RankModerator, "room-1", true},
-		{"a reply of another to them, by its person", "jay", core.RankMember, "r", false},
-		{"a message that is not known, by a member", "eve", core.RankMember, "room-77", false},
-		{"a message that is not known, by a moderator", "mia", core.RankModerator, "room-77", true},
+		{"another user's reply to them, by its person", "jay", core.RankMember, "r", false},
+		{"an unknown message, by a member", "eve", core.RankMember, "room-77", false},
+		{"an unknown message, by a moderator", "mia", core.RankModerator, "room-77", true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b, bank := editor(t, pays, edits(tc.id), plan("Well."), says)
@@ -60,19 +61,19 @@ func TestQuestionsStay(t *testing.T) {
 			if end := b.ended(1)[0]; end.Aside || len(b.asker.Asked()) < 2 {
 				t.Errorf("the turn ended as %+v", end)
 			}
-			if tc.edited && tc.rank > core.RankMember { // who is asked because of what others wrote
+			if tc.edited && tc.rank > core.RankMember { // others wrote too, so the edit needs a confirmation
 				b.receive(ranked("3", tc.who, tc.rank, "yes"))
 				b.ended(1)
 			}
 			if got := len(bank.Calls()) > 0; got != tc.edited {
-				t.Errorf("it was changed: %v; the room holds %q", got, b.room.Texts())
+				t.Errorf("edited: got %v, want %v; the room holds %q", got, tc.edited, b.room.Texts())
 			}
 		})
 	}
 }
 
-// TestQuestionsComeLast: what a model says and does in later rounds precedes the question of an
-// earlier one, so that the next words of the user can answer it.
+// TestQuestionsComeLast: the bot sends a confirmation question after the text and actions of later
+// rounds, so that the user's next message can answer it.
 func TestQuestionsComeLast(t *testing.T) {
 	both := `{"actions":[{"type":"pay","payload":{"to":"Ann"}},{"type":"edit","payload":{"message_id":"room-77"}}]}`
 	b, bank := editor(t, both, doing("edit", `{"message_id":"room-1"}`), plan("Well."))
@@ -80,15 +81,15 @@ func TestQuestionsComeLast(t *testing.T) {
 	b.ended(1)
 	texts := b.room.Texts()
 	if len(texts) != 3 || texts[1] != "Well." || len(b.room.Choices()["room-3"]) == 0 {
-		t.Errorf("it said %q, with the questions %v", texts, b.room.Choices())
+		t.Errorf("the bot sent %q with the buttons %v, want the question last", texts, b.room.Choices())
 	}
 	if got := did(bank); !slices.Equal(got, []string{`{"message_id":"room-77"}`, `{"message_id":"room-1"}`}) {
-		t.Errorf("it did %q", got)
+		t.Errorf("actions run: got %q, want the edits of both rounds", got)
 	}
 }
 
-// TestButtonsLendNoRank: a button that somebody else caused counts as pressed by an
-// ordinary user.
+// TestButtonsLendNoRank: pressing a button of a message that answers another user has only the
+// rights of a member.
 func TestButtonsLendNoRank(t *testing.T) {
 	for _, tc := range []struct {
 		name, causer, presser string
@@ -112,14 +113,14 @@ func TestButtonsLendNoRank(t *testing.T) {
 			b.receive(press)
 			b.ended(1)
 			if got := len(bank.Calls()) > 0; got != tc.shown {
-				t.Errorf("the ledger was shown: %v; the room holds %q", got, b.room.Texts())
+				t.Errorf("ledger shown: got %v, want %v; the room holds %q", got, tc.shown, b.room.Texts())
 			}
 		})
 	}
 }
 
-// TestQuestionsStayWhateverTheirId: ids may be numbers, and the same in several places of
-// a chat.
+// TestQuestionsStayWhateverTheirId: a question cannot be edited, but an answer can, although
+// message ids may be numbers and repeat in several places of a chat.
 func TestQuestionsStayWhateverTheirId(t *testing.T) {
 	entry := func(path, id, data, to string) core.Entry {
 		return core.Entry{Self: true, Event: core.Event{Kind: core.KindMessage, Data: data, Message: core.Message{
@@ -148,13 +149,13 @@ func TestQuestionsStayWhateverTheirId(t *testing.T) {
 			b.receive(e)
 			b.ended(1)
 			if got := len(bank.Calls()) > 0; got != tc.edited {
-				t.Errorf("it was changed: %v; the room holds %q", got, b.room.Texts())
+				t.Errorf("edited: got %v, want %v; the room holds %q", got, tc.edited, b.room.Texts())
 			}
 		})
 	}
 }
 
-// TestAnswersToManyStay checks that a member does not edit what answered several users.
+// TestAnswersToManyStay: a member cannot edit a message that answers several users.
 func TestAnswersToManyStay(t *testing.T) {
 	b, bank := editor(t, plan("Hello, all."), doing("edit", `{"message_id":"room-1","text":"No."}`), plan("Well."))
 	var many []core.Event
@@ -163,10 +164,10 @@ func TestAnswersToManyStay(t *testing.T) {
 	}
 	b.receive(many...)
 	if end := b.ended(1)[0]; len(end.Messages) != 6 {
-		t.Fatalf("the turn ended as %+v", end)
+		t.Fatalf("the turn ended as %+v, want one answer to 6 messages", end)
 	}
 	b.receive(ranked("2", "jay", core.RankMember, "change it"))
 	if end := b.ended(1)[0]; end.Aside || len(bank.Calls()) > 0 {
-		t.Errorf("the turn ended as %+v, with the calls %v", end, bank.Calls())
+		t.Errorf("the turn ended as %+v with the calls %v, want no call", end, bank.Calls())
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"synthbot/memory"
 )
 
-// TestFiveAreNotMany: up to five messages of several people are answered one by one.
+// TestFiveAreNotMany: five waiting messages of several users are answered one by one.
 func TestFiveAreNotMany(t *testing.T) {
 	b := fresh(t, plan("ok"))
 	var five []core.Event
@@ -31,13 +31,13 @@ func TestFiveAreNotMany(t *testing.T) {
 	b.receive(five...)
 	for i, end := range b.ended(5) {
 		if len(end.Messages) != 1 {
-			t.Errorf("turn %d answers %q", i, end.Messages)
+			t.Errorf("turn %d answers %q, want one message", i, end.Messages)
 		}
 	}
 }
 
-// TestInterruptedTurnAnswersTheSame: a turn that was cut short answers what it chose
-// before, to its last message, and nothing that came later.
+// TestInterruptedTurnAnswersTheSame: after a restart an interrupted turn answers the messages that
+// it had chosen, without those that arrived later.
 func TestInterruptedTurnAnswersTheSame(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
@@ -50,12 +50,12 @@ func TestInterruptedTurnAnswersTheSame(t *testing.T) {
 	b.kill()
 	b = start(t, s, room, coretest.NewAsker(plan("ok")))
 	if ends := b.ended(2); !slices.Equal(ends[0].Messages, []string{"1", "2"}) || !slices.Equal(ends[1].Messages, []string{"3"}) {
-		t.Errorf("the turns answer %+v", ends)
+		t.Errorf("the turns answer %+v, want 1 and 2, then 3", ends)
 	}
 }
 
-// TestSuspectsAreTriedAlone: of turns that were cut short twice by the end of the
-// process, one is tried at a time.
+// TestSuspectsAreTriedAlone: turns that the end of the process interrupted twice are retried one at
+// a time.
 func TestSuspectsAreTriedAlone(t *testing.T) {
 	for attempts, together := range map[int]int{1: 3, 2: 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestSuspectsAreTriedAlone(t *testing.T) {
 			defer b.stop()
 			synctest.Wait()
 			if n := len(asker.Asked()); n != together {
-				t.Errorf("after %d attempts %d are tried at a time, want %d", attempts, n, together)
+				t.Errorf("after %d attempts %d turns run at a time, want %d", attempts, n, together)
 			}
 			close(asker.Hold)
 			b.ended(3)
@@ -89,7 +89,7 @@ func TestSuspectsAreTriedAlone(t *testing.T) {
 	}
 }
 
-// TestApologyIsNotLost checks that an apology waits for the platform before the turn is given up.
+// TestApologyIsNotLost: an abandoned turn sends its apology once the platform is reachable again.
 func TestApologyIsNotLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, t.TempDir())
@@ -115,13 +115,13 @@ func TestApologyIsNotLost(t *testing.T) {
 		b.receive(said("1", "poison", "boom"))
 		time.Sleep(time.Hour)
 		if ends := b.ended(1); !ends[0].Aside || len(room.Texts()) != 1 {
-			t.Errorf("the turn ended as %+v, and the room holds %q", ends, room.Texts())
+			t.Errorf("the turn ended as %+v and the room holds %q, want an abandoned turn and one apology", ends, room.Texts())
 		}
 	})
 }
 
-// TestNoApologyForAnAnswer: a turn is not said to be lost whose answer may have arrived, each time that the process
-// ended.
+// TestNoApologyForAnAnswer: if crashes interrupt a turn too often, the bot does not say that it
+// lost the message if part of the answer may have arrived.
 func TestNoApologyForAnAnswer(t *testing.T) {
 	for part, want := range map[uint16]string{
 		0: "Sorry, I lost my thread there.", 1: "I lost the connection while I was answering:",
@@ -146,17 +146,17 @@ func TestNoApologyForAnAnswer(t *testing.T) {
 		}
 		b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("ok")))
 		if end := b.ended(1)[0]; !end.Aside {
-			t.Errorf("it ended as %+v", end)
+			t.Errorf("the turn ended as %+v, want it set aside", end)
 		}
 		if texts := b.room.Texts(); len(texts) != 1 || !strings.HasPrefix(texts[0], want) {
-			t.Errorf("part %d: the room holds %q", part, texts)
+			t.Errorf("part %d: the room holds %q, want %q", part, texts, want)
 		}
 		b.stop()
 	}
 }
 
-// TestStopsAreNobodysFault: a turn that is cut short again and again because the
-// process ends is answered in the end.
+// TestStopsAreNobodysFault: clean shutdowns do not count as failed attempts, however many interrupt
+// a turn.
 func TestStopsAreNobodysFault(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
@@ -175,8 +175,8 @@ func TestStopsAreNobodysFault(t *testing.T) {
 	b.holds("ok")
 }
 
-// TestFailedWritesAreNobodysFault: a turn whose records cannot be written for a while
-// is answered in the end.
+// TestFailedWritesAreNobodysFault: write errors do not count as failed attempts; the turn is
+// answered once its records can be written.
 func TestFailedWritesAreNobodysFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &faulty{Store: open(t, t.TempDir())}
@@ -191,7 +191,7 @@ func TestFailedWritesAreNobodysFault(t *testing.T) {
 	})
 }
 
-// faulty fails commits of a turn's steps.
+// faulty is a store that fails the next commits of steps, as many as left says.
 type faulty struct {
 	core.Store
 	left atomic.Int32
@@ -205,50 +205,50 @@ func (s *faulty) Commit(ctx context.Context, b *core.Batch) error {
 	return s.Store.Commit(ctx, b)
 }
 
-// strict is a store that refuses, for good, the batches that hold records of a turn
-// and fit.
+// strict is a store that permanently refuses the batches with records of turn 1 for which refuses
+// is true.
 type strict struct {
 	core.Store
-	fits func(*core.Batch) bool
+	refuses func(*core.Batch) bool
 }
 
 func (s *strict) Commit(ctx context.Context, b *core.Batch) error {
-	if len(b.Journal) > 0 && b.Journal[0].Key.Turn.Seq == 1 && s.fits(b) {
+	if len(b.Journal) > 0 && b.Journal[0].Key.Turn.Seq == 1 && s.refuses(b) {
 		return fmt.Errorf("refused: %w", core.ErrBadEvent)
 	}
 	return s.Store.Commit(ctx, b)
 }
 
-// TestRefusedRecordsEndTheTurn: a turn whose records can never be written, at whatever
-// point, is set aside, not reported as done, and its place goes on.
+// TestRefusedRecordsEndTheTurn: a turn whose records the store permanently refuses is set aside and
+// not reported as answered. The place's next message is answered.
 func TestRefusedRecordsEndTheTurn(t *testing.T) {
-	for name, fits := range map[string]func(*core.Batch) bool{
+	for name, refuses := range map[string]func(*core.Batch) bool{
 		"all":     func(*core.Batch) bool { return true },
 		"steps":   func(b *core.Batch) bool { return b.Journal[0].Key.Round != 0 },
 		"the end": func(b *core.Batch) bool { return len(b.Answered)+len(b.Settled) > 0 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &strict{open(t, t.TempDir()), fits}
+				s := &strict{open(t, t.TempDir()), refuses}
 				defer s.Close()
 				b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("ok")))
 				defer b.stop()
 				b.receive(said("1", "jay", "hi"))
 				if end := b.ended(1)[0]; !end.Aside || end.Answered {
-					t.Errorf("it is reported as done: %+v", end)
+					t.Errorf("the turn ended as %+v, want it set aside", end)
 				}
 				b.receive(said("2", "jay", "and now?"))
 				b.ended(1)
 				if texts := b.room.Texts(); len(texts) == 0 || texts[len(texts)-1] != "ok" {
-					t.Errorf("the room holds %q", texts)
+					t.Errorf("the room holds %q, want the answer to the second message last", texts)
 				}
 			})
 		})
 	}
 }
 
-// TestPlaceForgottenBeforeItBegan: the turn has read what waits, and its place is
-// forgotten. It does not begin.
+// TestPlaceForgottenBeforeItBegan: a turn does not begin if its place is forgotten after the turn
+// read the waiting messages.
 func TestPlaceForgottenBeforeItBegan(t *testing.T) {
 	db := open(t, t.TempDir()).(*memory.DB)
 	t.Cleanup(func() { db.Close() })
@@ -266,13 +266,13 @@ func TestPlaceForgottenBeforeItBegan(t *testing.T) {
 	b.ended(1)
 	for i := range b.asker.Asked() {
 		if in := b.input(i); strings.Contains(in, "secret") {
-			t.Errorf("the model was told %s", in)
+			t.Errorf("the prompt holds a forgotten message: %s", in)
 		}
 	}
 }
 
-// TestConfirmedStepIsJournalled: the journal of the turn that asked holds what became of
-// a confirmed step, also if it has no output.
+// TestConfirmedStepIsJournalled: the journal of the asking turn records the outcome of a confirmed
+// step, even if it has no output.
 func TestConfirmedStepIsJournalled(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
@@ -290,7 +290,7 @@ func TestConfirmedStepIsJournalled(t *testing.T) {
 		records, err := v.Journal(core.TurnID{Path: place, Seq: 1})
 		for _, r := range records {
 			if r.Key.Round == 1 && r.Key.Step == 2 && r.Key.Part == 0 && r.Progress != core.ProgressDone {
-				t.Errorf("the step is %s", r.Progress)
+				t.Errorf("the step is %s, want %s", r.Progress, core.ProgressDone)
 			}
 		}
 		return err
@@ -300,15 +300,15 @@ func TestConfirmedStepIsJournalled(t *testing.T) {
 	}
 }
 
-// TestSequelOfManyHasTheLeastRank: the bot goes on with the rights of those who
-// caused the turn together.
+// TestSequelOfManyHasTheLeastRank: a follow-up of a turn that answers several users has the lowest
+// of their ranks.
 func TestSequelOfManyHasTheLeastRank(t *testing.T) {
 	for _, people := range [][]string{{"boss", "jay"}, {"jay", "boss"}} {
-		t.Run(people[0], func(t *testing.T) { sequelOf(t, people) })
+		t.Run(people[0], func(t *testing.T) { checkSequelRank(t, people) })
 	}
 }
 
-func sequelOf(t *testing.T, people []string) {
+func checkSequelRank(t *testing.T, people []string) {
 	s := open(t, t.TempDir())
 	defer s.Close()
 	room := coretest.NewRoom("room")
@@ -329,17 +329,16 @@ func sequelOf(t *testing.T, people []string) {
 		entries, err := v.Last(place, 20)
 		for _, e := range entries {
 			if e.Kind == core.KindContinue && e.Message.Author.Rank != core.RankMember {
-				t.Errorf("the bot goes on with rank %d", e.Message.Author.Rank)
+				t.Errorf("the follow-up has rank %d, want %d", e.Message.Author.Rank, core.RankMember)
 			}
 		}
 		return err
 	})
 	if n := len(power.Calls()); n != 0 || err != nil {
-		t.Errorf("a member lent an admin's rank: %d calls, %v", n, err)
+		t.Errorf("got %d calls and error %v, want none", n, err)
 	}
 }
 
-// TestRecordsAreWrittenOnce: each record of a turn is written once.
 func TestRecordsAreWrittenOnce(t *testing.T) {
 	s := &recording{Store: open(t, t.TempDir()), seen: make(map[string]int)}
 	defer s.Close()
@@ -352,17 +351,17 @@ func TestRecordsAreWrittenOnce(t *testing.T) {
 	b.ended(1)
 	b.stop()
 	if len(s.seen) < 8 {
-		t.Errorf("%d records were written", len(s.seen))
+		t.Errorf("%d different records were written, want at least 8", len(s.seen))
 	}
 	for r, n := range s.seen {
 		if n > 1 {
-			t.Errorf("%s was written %d times", r, n)
+			t.Errorf("record %s was written %d times, want once", r, n)
 		}
 	}
 }
 
-// TestReceiptBeginsTheTurn: a message that nothing waits before is answered with three commits, one
-// of them after the answer. Its first attempt is counted by its receipt, also for the next life.
+// TestReceiptBeginsTheTurn: a message for an idle place takes three commits, because the commit
+// that stores it also journals the first attempt. After a restart that attempt counts.
 func TestReceiptBeginsTheTurn(t *testing.T) {
 	s := &recording{Store: open(t, t.TempDir()), seen: make(map[string]int)}
 	defer s.Close()
@@ -393,7 +392,7 @@ func TestReceiptBeginsTheTurn(t *testing.T) {
 				got = string(records[0].Data)
 			}
 			if got != want {
-				t.Errorf("%s has the record %s, want %s", id, got, want)
+				t.Errorf("turn %s has the record %s, want %s", id, got, want)
 			}
 			return err
 		})
@@ -403,7 +402,7 @@ func TestReceiptBeginsTheTurn(t *testing.T) {
 	}
 }
 
-// recording counts the commits, and the records that they write.
+// recording is a store that counts commits and the journal records in them.
 type recording struct {
 	core.Store
 	mu      sync.Mutex
@@ -421,22 +420,21 @@ func (s *recording) Commit(ctx context.Context, b *core.Batch) error {
 	return s.Store.Commit(ctx, b)
 }
 
-// TestCrashWhileDeciding kills the bot around each of its commits after a question
-// was confirmed: it is decided once, the question says so, and the history has
-// nothing twice.
+// TestCrashWhileDeciding kills the bot around each commit after a user confirmed a question. The
+// action runs at most once, the question shows its outcome, and the history has no duplicates.
 func TestCrashWhileDeciding(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		for n := 1; n <= 10; n++ {
 			t.Run(fmt.Sprintf("after=%t/commits=%d", after, n), func(t *testing.T) {
 				t.Parallel()
-				crashDeciding(t, after, n, n%2 == 0)
-				crashDeciding(t, after, n, n%2 != 0)
+				checkCrashWhileDeciding(t, after, n, n%2 == 0)
+				checkCrashWhileDeciding(t, after, n, n%2 != 0)
 			})
 		}
 	}
 }
 
-func crashDeciding(t *testing.T, after bool, n int, words bool) {
+func checkCrashWhileDeciding(t *testing.T, after bool, n int, words bool) {
 	s := &appending{Store: open(t, t.TempDir()), seen: make(map[string]int)}
 	defer s.Close()
 	room := coretest.NewRoom("room")
@@ -476,26 +474,26 @@ func crashDeciding(t *testing.T, after bool, n int, words bool) {
 	b.stop()
 	texts := room.Texts()
 	if paid.Load() > 1 || len(room.Whispers()) != 0 || len(texts) < 2 || !strings.ContainsAny(texts[1], "✓✗") {
-		t.Errorf("it paid %d times; the room holds %q, whispers %q", paid.Load(), texts, room.Whispers())
+		t.Errorf("paid %d times, want at most once; the room holds %q, want the outcome; whispers %q, want none", paid.Load(), texts, room.Whispers())
 	}
 	counts := map[string]int{}
 	log := logged(t, s)
 	if slices.Contains(texts, "Receipt.") && !slices.Contains(log, "Receipt.") {
-		t.Errorf("the room holds %q, and the log %q", texts, log)
+		t.Errorf("the room holds %q, but the history %q", texts, log)
 	}
 	for _, text := range log {
 		if counts[text]++; counts[text] > 1 && text != "" {
-			t.Errorf("the log holds %q twice", text)
+			t.Errorf("the history holds %q twice", text)
 		}
 	}
 	for id, n := range s.seen {
-		if n > 1 && !after { // else nobody knows that it was written
-			t.Errorf("%s was put into the log %d times", id, n)
+		if n > 1 && !after { // with after, the bot cannot know that the commit was written
+			t.Errorf("message %s was appended %d times, want once", id, n)
 		}
 	}
 }
 
-// appending counts how often each message of the bot is put into the log.
+// appending is a store that counts how often each message of the bot is appended.
 type appending struct {
 	core.Store
 	mu   sync.Mutex
@@ -513,8 +511,8 @@ func (s *appending) Commit(ctx context.Context, b *core.Batch) error {
 	return s.Store.Commit(ctx, b)
 }
 
-// TestCommandOfNoAdmin: somebody who lost their rank while their command waited cannot
-// have it carried out, and nobody one that is gone.
+// TestCommandOfNoAdmin: a waiting command is refused if its user lost the rank for it or if the
+// command was removed meanwhile.
 func TestCommandOfNoAdmin(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
@@ -550,7 +548,7 @@ func TestCommandOfNoAdmin(t *testing.T) {
 	b.holds("slow", unknown, unknown)
 }
 
-// TestReconfigureWakes: an interface reaches a place since the options changed.
+// TestReconfigureWakes: waiting messages are answered once new options make their place reachable.
 func TestReconfigureWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, t.TempDir())
@@ -567,8 +565,8 @@ func TestReconfigureWakes(t *testing.T) {
 	})
 }
 
-// TestDrainedWaitsForItsOwn: what waits for the turns on former options does not wait
-// for those that began later, but for all that began before.
+// TestDrainedWaitsForItsOwn: the function that Reconfigure returns waits for all turns that began
+// before it, and for none that began later.
 func TestDrainedWaitsForItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, t.TempDir())
@@ -583,7 +581,7 @@ func TestDrainedWaitsForItsOwn(t *testing.T) {
 		b.receive(other)
 		time.Sleep(2 * time.Minute)
 		b.ended(1)
-		synctest.Wait() // the turn on the former options is over, the other one is not
+		synctest.Wait() // the first turn has ended, the other one has not
 		b.Reconfigure(b.o)
 		all := b.Reconfigure(b.o)
 		var over, allOver atomic.Bool
@@ -591,17 +589,17 @@ func TestDrainedWaitsForItsOwn(t *testing.T) {
 		go func() { all(); allOver.Store(true) }()
 		synctest.Wait()
 		if !over.Load() {
-			t.Error("it waits for a turn that began on later options")
+			t.Error("drained waits for a turn that began after it")
 		}
 		if allOver.Load() {
-			t.Error("it does not wait for a turn that began on options before the last")
+			t.Error("drained does not wait for a turn that began two reconfigurations ago")
 		}
 		time.Sleep(2 * time.Hour)
 		b.ended(1)
 	})
 }
 
-// paced answers each place in its own time.
+// paced is a model that takes a fixed time for each place.
 type paced map[core.Path]time.Duration
 
 func (p paced) Ask(_ context.Context, q core.Question) (llm.Answer, error) {
@@ -609,8 +607,8 @@ func (p paced) Ask(_ context.Context, q core.Question) (llm.Answer, error) {
 	return llm.Answer{Text: plan("ok")}, nil
 }
 
-// TestAnswerIsFourCommits: a message is received, its turn begins, its answer is to be
-// sent, and the turn ends; each is one commit.
+// TestAnswerIsFourCommits: the first message of a place takes four commits: receipt, begin of the
+// turn, answer to send, end of the turn.
 func TestAnswerIsFourCommits(t *testing.T) {
 	s := &counting{Store: open(t, t.TempDir())}
 	defer s.Close()
@@ -618,11 +616,12 @@ func TestAnswerIsFourCommits(t *testing.T) {
 	b.receive(said("1", "jay", "hi"))
 	b.ended(1)
 	if n := s.all.Load(); n != 4 {
-		t.Errorf("%d commits", n)
+		t.Errorf("%d commits, want 4", n)
 	}
 }
 
-// TestWhoWaitsBehind: while one person's question is thought about, it is known who else wrote in the place.
+// TestWhoWaitsBehind: the question to the model lists the other users who wrote in the place
+// meanwhile.
 func TestWhoWaitsBehind(t *testing.T) {
 	b := fresh(t, plan("ok"))
 	b.asker.Hold = make(chan struct{})
@@ -630,22 +629,22 @@ func TestWhoWaitsBehind(t *testing.T) {
 	b.receive(said("1", "jay", "one"))
 	b.thinks(1)
 	if got := b.asker.Behind(); len(got) != 0 {
-		t.Errorf("at first %v wait", got)
+		t.Errorf("behind the first message wait %v, want nobody", got)
 	}
 	b.receive(said("2", "mia", "two"))
 	b.receive(said("3", "zed", "three"))
 	if got := b.asker.Behind(); !slices.Equal(got, []core.Path{mia, zed}) {
-		t.Errorf("behind the first %v wait", got)
+		t.Errorf("behind the first message wait %v, want mia and zed", got)
 	}
 	b.asker.Hold <- struct{}{}
 	b.thinks(1)
 	second := b.asker.People()[1]
 	if got := b.asker.Behind(); !slices.Equal(got, []core.Path{zed}) || !slices.Contains(second, mia) {
-		t.Errorf("behind that of %v %v wait", second, got)
+		t.Errorf("behind the message of %v wait %v, want mia and zed", second, got)
 	}
 	close(b.asker.Hold)
 	b.ended(3)
 	if people := b.asker.People(); !slices.Contains(people[0], jay) || !slices.Contains(people[2], zed) {
-		t.Errorf("asked were %v", people)
+		t.Errorf("the model was asked for %v, want jay first and zed last", people)
 	}
 }

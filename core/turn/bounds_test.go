@@ -8,9 +8,11 @@ import (
 	"synthbot/core"
 )
 
+// numbered returns the path of room i.
 func numbered(i int) core.Path { return core.MustPath(fmt.Sprint("room/", i)) }
 
-// TestAttentionIsBounded checks that the places where something was said lately stay.
+// TestAttentionIsBounded: at most maxPlaces places are remembered. The ones unused for longest are
+// dropped first.
 func TestAttentionIsBounded(t *testing.T) {
 	now := time.Now()
 	a := &New(Options{}).attention
@@ -26,24 +28,25 @@ func TestAttentionIsBounded(t *testing.T) {
 		at(busy)
 	}
 	if n := a.places.Len(); n > maxPlaces {
-		t.Errorf("%d places are remembered, at most %d", n, maxPlaces)
+		t.Errorf("%d places are remembered, want at most %d", n, maxPlaces)
 	}
 	if at(busy).since != 7 || at(silent).since != 0 {
-		t.Error("not the silent place is dropped")
+		t.Error("the busy place was dropped or the silent one kept")
 	}
 }
 
-// TestLimitsAreBounded checks that the limits of users who were seen lately stay.
+// TestLimitsAreBounded: at most maxLimited users are remembered. The ones unused for longest are
+// dropped first.
 func TestLimitsAreBounded(t *testing.T) {
 	now := time.Now()
 	a := &New(Options{}).limiter
 	for i := range maxLimited {
 		a.claimNotice([]core.Path{numbered(i)}, now)
 		if a.mayNotify(numbered(0), now) {
-			t.Fatalf("a known user is dropped after %d others", i)
+			t.Fatalf("a recent user was dropped after %d others", i)
 		}
 	}
 	if n := a.people.Len(); n > maxLimited {
-		t.Errorf("%d people are known, at most %d", n, maxLimited)
+		t.Errorf("%d users are remembered, want at most %d", n, maxLimited)
 	}
 }

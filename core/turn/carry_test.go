@@ -22,13 +22,14 @@ import (
 	"synthbot/core/turn"
 )
 
-// called is a chat command.
+// called returns the event of a chat command.
 func called(id, author, name string, args ...string) core.Event {
 	e := said(id, author, "/"+name+" "+strings.Join(args, " "))
 	e.Kind, e.Command = core.KindCommand, &core.Command{Name: name, Args: args}
 	return e
 }
 
+// commands returns commands that append their calls to calls.
 func commands(t *testing.T, calls *[]command.Call) *command.Registry {
 	t.Helper()
 	do := func(_ context.Context, c command.Call) (string, error) {
@@ -58,7 +59,7 @@ func commands(t *testing.T, calls *[]command.Call) *command.Registry {
 }
 
 func TestCommands(t *testing.T) {
-	typed := func(id, text string) core.Event { // on a platform that knows no such command
+	typed := func(id, text string) core.Event { // typed as plain text
 		e := called(id, "jay", "x")
 		e.Kind, e.Command, e.Message.Text = core.KindMessage, nil, text
 		return e
@@ -89,7 +90,7 @@ func TestCommands(t *testing.T) {
 		{called("3b", "jay", "echo", "nothing"), "Sorry, that did not work. (E-COMMAND)"},
 		{called("4", "jay", "echo", "refuse"), "Not that."},
 		{called("5", "jay", "echo", "silent"), "Done."},
-		{called("6", "jay", "usage", "x"), "I don't know the command /usage."}, // as if there were none
+		{called("6", "jay", "usage", "x"), "I don't know the command /usage."}, // hidden from members
 		{called("6b", "jay", "mydata", "x"), "You said x."},
 		{called("7", "boss", "usage", "x"), "You said x."},
 		{open, "That is between us: please say /mydata to me in a private chat."},
@@ -98,7 +99,7 @@ func TestCommands(t *testing.T) {
 		{typed("9b", "/my"), "I don't know the command /my."},
 		{typed("9c", "/myd x"), "I don't know the command /myd. Did you mean /mydata?"},
 		{typed("9d", "/etc/hosts is a file"), "What do you mean?"},
-		{asGroup(called("9e", "jay", "nonsense")), "What do you mean?"}, // it may be another bot's
+		{asGroup(called("9e", "jay", "nonsense")), "What do you mean?"}, // may be meant for another bot
 	} {
 		b.receive(c.e)
 		b.ended(1)
@@ -106,20 +107,20 @@ func TestCommands(t *testing.T) {
 			t.Errorf("%v: %q, want %q", c.e.Command, texts[len(texts)-1], c.want)
 		}
 	}
-	b.receive(stray) // another bot's command, perhaps
+	b.receive(stray) // may be meant for another bot
 	if end := b.ended(1)[0]; end.Turn.Seq != 0 || len(end.Messages) != 1 || end.Messages[0] != "10" {
-		t.Errorf("a command without a turn ended as %+v", end)
+		t.Errorf("an ignored command ended as %+v, want message 10 and no turn", end)
 	}
 	if n := len(b.asker.Asked()); n != 2 {
 		t.Errorf("the model was asked %d times, want 2", n)
 	}
 	if last := calls[len(calls)-1]; last.Person != core.MustPath("room/@user/boss") || last.Author.Rank != core.RankAdmin || !last.Private {
-		t.Errorf("the call was %+v", last)
+		t.Errorf("the last call was %+v, want boss's as an admin, in private", last)
 	}
 }
 
-// TestCallTellsWhatItAnswers: an action knows the messages of its turn, whatever else
-// waits in the place, and the press that confirmed it.
+// TestCallTellsWhatItAnswers: a call lists the messages that its turn answers, or the press that
+// confirmed it, but no other waiting messages.
 func TestCallTellsWhatItAnswers(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
@@ -141,11 +142,11 @@ func TestCallTellsWhatItAnswers(t *testing.T) {
 		got = append(got, strings.Join(c.Answers, ","))
 	}
 	if strings.Join(got, " ") != "1,2 4" {
-		t.Errorf("calls answer %q", got)
+		t.Errorf("the calls answer %q, want 1,2 and 4", got)
 	}
 }
 
-// TestCommandsStayOutOfPrompts: prompts do not hold what a command answers.
+// TestCommandsStayOutOfPrompts: later prompts do not hold commands and their answers.
 func TestCommandsStayOutOfPrompts(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
@@ -156,7 +157,7 @@ func TestCommandsStayOutOfPrompts(t *testing.T) {
 	b.receive(said("2", "jay", "hi"))
 	b.ended(1)
 	if in := b.input(0); strings.Contains(in, "PRIVATEDATA") {
-		t.Errorf("the model was told %s", in)
+		t.Errorf("unexpected prompt: %s", in)
 	}
 }
 
@@ -169,17 +170,17 @@ func TestReminder(t *testing.T) {
 	b.receive(due)
 	b.ended(1)
 	b.receive(due)
-	b.ended(1) // at once: it has no turn
+	b.ended(1) // ends at once, as it was answered before
 	if in := b.input(0); !strings.Contains(in, `"type":"event_reminder"`) || !strings.Contains(in, "late") {
-		t.Errorf("the model was told %s", in)
+		t.Errorf("unexpected prompt: %s", in)
 	}
 	due.Message.ID = "r-2"
 	b.receive(due)
 	b.ended(1)
-	b.holds("Time for tea!", "⏰ tea") // and where no model answers, in the person's own words
+	b.holds("Time for tea!", "⏰ tea") // the second in the user's own words, as the model failed
 }
 
-// beat is the bot's own initiative.
+// beat returns the event of a beat, by which the bot acts on its own initiative.
 func beat(id, data string) core.Event {
 	return core.Event{Kind: core.KindBeat, Data: data, Message: core.Message{
 		Path: square, ID: id, Text: "Look after the diary.", Time: time.Now(), Author: core.Author{Rank: core.RankBot},
@@ -198,20 +199,20 @@ func TestBeat(t *testing.T) {
 	b.receive(beat("b1", `{"beat":"diary","quiet":true,"actions":["diary_*"]}`))
 	b.ended(1)
 	if calls := diary.Calls(); len(calls) != 1 || calls[0].Author.Rank != core.RankBot {
-		t.Errorf("the calls were %+v", calls)
+		t.Errorf("the calls were %+v, want one by the bot", calls)
 	}
 	if in := b.input(0); !strings.Contains(in, `"type":"beat"`) {
-		t.Errorf("the model was told %s", in)
+		t.Errorf("unexpected prompt: %s", in)
 	}
 	if sys := strings.Join(b.asker.Asked()[0].System, ""); strings.Contains(sys, "message_room") || !strings.Contains(sys, "diary_write") || strings.Contains(sys, `"other"`) {
-		t.Errorf("it was offered %s", sys)
+		t.Errorf("the model was offered %s, want only diary_write", sys)
 	}
 	b.receive(beat("b2", `{"beat":"diary","quiet":true,"actions":["diary_*"]}`))
 	b.ended(1)
 	if calls := diary.Calls(); len(calls) != 1 {
-		t.Errorf("what the beat may not do was done: %+v", calls)
+		t.Errorf("an action that the beat does not allow was run: %+v", calls)
 	}
-	b.holds() // a quiet beat says nothing, whatever the model wants
+	b.holds() // a quiet beat never sends a message
 }
 
 func TestBeatSpeaks(t *testing.T) {
@@ -221,7 +222,7 @@ func TestBeatSpeaks(t *testing.T) {
 	b.holds("Good morning, all.")
 }
 
-// biographer knows one person, and says too much of another.
+// biographer returns a bio for Jay and one that is too long for Ann.
 type biographer struct{}
 
 func (biographer) Bios(_ context.Context, s core.Scene, people []core.Author) (map[string]json.RawMessage, error) {
@@ -254,7 +255,7 @@ func TestContributions(t *testing.T) {
 	in := b.input(0)
 	for _, want := range []string{`"bio":{"likes":"tea"}`, `{"username":"ann"}`, `"weather":"sunny"`, "what stands in the file", `"language":"it"`} {
 		if !strings.Contains(in, want) {
-			t.Errorf("the model was not told %s in %s", want, in)
+			t.Errorf("the prompt lacks %s: %s", want, in)
 		}
 	}
 	b.receive(said("1", "jay", "Now in private."))
@@ -264,8 +265,8 @@ func TestContributions(t *testing.T) {
 	}
 }
 
-// TestSees: what a call may look at are its own place and those that share with
-// it; never a private one.
+// TestSees: a call sees its own place and the places that share with it. A private place sees only
+// itself.
 func TestSees(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
@@ -287,10 +288,10 @@ func TestSees(t *testing.T) {
 	b.ended(1)
 	calls := eye.Calls()
 	if got := calls[0].Sees; len(got) != 1 || got[0] != place {
-		t.Errorf("a private place sees %v", got)
+		t.Errorf("a private place sees %v, want only %v", got, place)
 	}
 	if got := calls[1].Sees; len(got) != 2 || got[0] != square || got[1] != other.Message.Path {
-		t.Errorf("a shared place sees %v", got)
+		t.Errorf("a shared place sees %v, want both shared places", got)
 	}
 }
 
@@ -299,27 +300,26 @@ func TestTrace(t *testing.T) {
 	b.receive(said("1", "jay", "hi"))
 	end := b.ended(1)[0]
 	if end.Trace != nil && end.Trace.Thought <= 0 {
-		t.Errorf("it thought for %s", end.Trace.Thought)
+		t.Errorf("the model thought for %s, want more than 0", end.Trace.Thought)
 	}
 	if end.Trace == nil || len(end.Trace.Asks) != 2 || len(end.Trace.Plans) != 1 || end.Person != core.MustPath("room/@user/jay") || !end.Private {
 		t.Fatalf("the turn ended as %+v", end)
 	}
 	if a := end.Trace.Asks[0]; len(a.Faults) == 0 || len(a.Sections) == 0 || a.Engine != "script" {
-		t.Errorf("the first question was %+v", a)
+		t.Errorf("the first question was %+v, want faults, sections and the engine", a)
 	}
 	if s := end.Trace.Steps; len(s) != 1 || s[0].Action != "message_room" || s[0].Progress != core.ProgressDone {
-		t.Errorf("the steps were %+v", s)
+		t.Errorf("the steps were %+v, want one message that was sent", s)
 	}
 	if end.Trace.Asks[0].Prompt != nil {
-		t.Error("a prompt is kept, and nobody watches")
+		t.Error("the trace holds a prompt although nobody watches")
 	}
 	if a := end.Trace.Asks[1]; len(a.Faults) != 0 {
-		t.Errorf("the second one was %+v", a)
+		t.Errorf("the second question was %+v, want no faults", a)
 	}
 }
 
-// TestCommandsRunOnce: where the answer cannot be sent, what was done is not done
-// again for it.
+// TestCommandsRunOnce: a command is not run again if its answer cannot be sent.
 func TestCommandsRunOnce(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
@@ -335,13 +335,13 @@ func TestCommandsRunOnce(t *testing.T) {
 	b.receive(called("1", "jay", "echo", "once"))
 	b.ended(1)
 	if len(calls) != 1 || len(b.asker.Asked()) != 0 {
-		t.Errorf("%d calls, %d questions", len(calls), len(b.asker.Asked()))
+		t.Errorf("%d calls and %d questions to the model, want 1 and 0", len(calls), len(b.asker.Asked()))
 	}
 	b.holds("Sorry, I lost my thread there. Could you say that again, maybe in other words?")
 }
 
-// TestAdminsCommandsInASleepingPlace: what the configuration makes of somebody
-// counts, not what the platform says.
+// TestAdminsCommandsInASleepingPlace: an admin by configuration can use admin commands in a
+// sleeping place.
 func TestAdminsCommandsInASleepingPlace(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
@@ -356,8 +356,8 @@ func TestAdminsCommandsInASleepingPlace(t *testing.T) {
 	b.holds("You said x.")
 }
 
-// TestSentElsewhere: where the bot speaks first, nothing becomes private by it, and
-// nothing private becomes public.
+// TestSentElsewhere: a message that the bot sends to another place is private only if that place is
+// already known to be private.
 func TestSentElsewhere(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
@@ -378,7 +378,7 @@ func TestSentElsewhere(t *testing.T) {
 		err := s.View(t.Context(), func(v core.View) error {
 			last, err := v.Last(core.MustPath(path), 1)
 			if len(last) != 1 || last[0].Message.Author.Name != "Aria of "+path || !last[0].Self || last[0].Message.Private != want {
-				t.Errorf("%s holds %+v, private is to be %v", path, last, want)
+				t.Errorf("%s holds %+v, want the bot's message with private %v", path, last, want)
 			}
 			return err
 		})
@@ -388,13 +388,13 @@ func TestSentElsewhere(t *testing.T) {
 	}
 }
 
-// injector says something in its own way.
+// injector is an injector made of a function.
 type injector func(context.Context) (json.RawMessage, error)
 
 func (i injector) Inject(ctx context.Context, _ core.Scene) (json.RawMessage, error) { return i(ctx) }
 
-// TestBadContributions: contributions that are late, fail, panic or are too long
-// are left out, and no turn waits for them.
+// TestBadContributions: contributions that are late, broken, panicking or too long are left out of
+// the prompt and do not delay the turn.
 func TestBadContributions(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
@@ -416,33 +416,33 @@ func TestBadContributions(t *testing.T) {
 		}
 	})
 	b.receive(said("1", "jay", "hi"))
-	b.ended(1) // though one of them never comes back
+	b.ended(1) // although one injector never returns
 	in := b.input(0)
 	for name, want := range map[string]bool{"good": true, "most": true, "late": false, "broken": false, "panics": false, "large": false, "wrong": false, "empty": false} {
 		if strings.Contains(in, `"`+name+`":`) != want {
-			t.Errorf("%s is in the prompt: %v; want %v", name, !want, want)
+			t.Errorf("%s is in the prompt: got %v, want %v", name, !want, want)
 		}
 	}
 }
 
-// TestBeatsAreBound: what goes on after a beat would be bound by nothing, nobody overhears
-// anything, and nobody hears of what a beat does in silence.
+// TestBeatsAreBound: a beat has no follow-up turn, its prompt holds no overheard messages, and the
+// bot does not report what a beat did.
 func TestBeatsAreBound(t *testing.T) {
 	save := coretest.NewPlugin("memo", core.Action{Name: "save", Permission: core.PermissionEveryone,
 		Do: func(context.Context, core.Call) (core.Result, error) { return core.Result{}, nil }})
 	b := withPlugin(t, save, `{"actions":[{"type":"save","payload":{}},{"type":"CONTINUE"}]}`)
 	b.receive(beat("b1", `{"beat":"diary","actions":["save"]}`))
 	if end := b.ended(1)[0]; end.GoesOn != "" {
-		t.Errorf("it goes on as %+v", end)
+		t.Errorf("the turn ended as %+v, want no follow-up", end)
 	}
 	if in := b.input(0); len(b.asker.Asked()) != 1 || strings.Contains(in, "overheard") {
-		t.Errorf("the model was asked %d times, with %s", len(b.asker.Asked()), in)
+		t.Errorf("the model was asked %d times, want once without overheard messages: %s", len(b.asker.Asked()), in)
 	}
 	b.holds()
 }
 
-// TestSceneTellsWhatIsSaid: plugins get all that the turn answers, and its person where
-// that is one.
+// TestSceneTellsWhatIsSaid: the scene that plugins get holds all texts that the turn answers and
+// their author.
 func TestSceneTellsWhatIsSaid(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
@@ -451,11 +451,11 @@ func TestSceneTellsWhatIsSaid(t *testing.T) {
 	b.receive(said("1", "jay", "one"), said("2", "jay", ""), said("3", "jay", "two"))
 	b.ended(1)
 	if s := <-scenes; s.Text != "one\ntwo" || s.Author.ID != "jay" || !s.Private || s.Path != place {
-		t.Errorf("the scene was %+v", s)
+		t.Errorf("the scene was %+v, want both texts and jay", s)
 	}
 }
 
-// scout notes the scenes that it sees.
+// scout is a hint source that records the scenes it gets.
 type scout chan core.Scene
 
 func (s scout) Recon(_ context.Context, scene core.Scene) ([]hint.Hint, error) {
@@ -463,7 +463,7 @@ func (s scout) Recon(_ context.Context, scene core.Scene) ([]hint.Hint, error) {
 	return nil, nil
 }
 
-// lingering is an injector that still looks at the scene when the turn is over.
+// lingering is an injector that may still hold the scene when the turn has ended.
 type lingering struct {
 	scenes chan core.Scene
 	goOn   chan struct{}
@@ -475,8 +475,8 @@ func (l lingering) Inject(ctx context.Context, s core.Scene) (json.RawMessage, e
 	return nil, nil
 }
 
-// TestHistoryIsLent: the slice of a turn's history goes to other turns, without what it held,
-// unless a plugin that was late may still read it.
+// TestHistoryIsLent: a turn's history slice is cleared and reused, unless a late plugin may still
+// read it.
 func TestHistoryIsLent(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		s := open(t, t.TempDir())
@@ -496,7 +496,7 @@ func TestHistoryIsLent(t *testing.T) {
 		<-l.scenes
 		kept := (<-l.scenes).Recent
 		if len(kept) != 2 || (kept[0].Message.Text == "knock knock" && kept[1].Message.Text == "ok") != late {
-			t.Errorf("late: %v, it reads %+v", late, kept)
+			t.Errorf("late %v: the plugin reads %+v, want the history intact: %[1]v", late, kept)
 		}
 		if late {
 			close(l.goOn)
@@ -504,7 +504,7 @@ func TestHistoryIsLent(t *testing.T) {
 	}
 }
 
-// slowAsker is a small model on a slow machine.
+// slowAsker is a model that takes 20 seconds.
 type slowAsker struct{}
 
 func (slowAsker) Ask(ctx context.Context, _ core.Question) (llm.Answer, error) {
@@ -516,8 +516,7 @@ func (slowAsker) Ask(ctx context.Context, _ core.Question) (llm.Answer, error) {
 	}
 }
 
-// TestSlowRecon: what a slow model finds is in the prompt of the next message, and nothing is
-// logged because it was late.
+// TestSlowRecon: what a slow hint source finds is in the next prompt. Its delay is not logged.
 func TestSlowRecon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, t.TempDir())
@@ -525,7 +524,7 @@ func TestSlowRecon(t *testing.T) {
 		var log bytes.Buffer
 		small := recon.NewSmall(slowAsker{})
 		go small.Run(t.Context())
-		synctest.Wait() // until it runs
+		synctest.Wait()
 		b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("ok")), func(o *turn.Options) {
 			o.Plugins.Recons = []hint.Source{small}
 			o.Log = slog.New(slog.NewTextHandler(&log, nil))
@@ -535,7 +534,7 @@ func TestSlowRecon(t *testing.T) {
 			b.receive(said(fmt.Sprint(i), "jay", "knock knock"))
 			b.ended(1)
 			if in := b.input(i); strings.Contains(in, "playful") != want || strings.Contains(in, "sad") {
-				t.Errorf("message %d: %s", i, in)
+				t.Errorf("message %d: the prompt has the hint: got %v, want %v: %s", i, !want, want, in)
 			}
 			time.Sleep(30 * time.Second)
 		}
@@ -545,7 +544,7 @@ func TestSlowRecon(t *testing.T) {
 	})
 }
 
-// TestLateReminders: from two minutes on it is said that a reminder comes late.
+// TestLateReminders: a reminder that is at least two minutes late says so.
 func TestLateReminders(t *testing.T) {
 	for waited, late := range map[time.Duration]bool{2*time.Minute - time.Second: false, 2 * time.Minute: true} {
 		for _, mute := range []bool{false, true} {
@@ -558,17 +557,17 @@ func TestLateReminders(t *testing.T) {
 			b.receive(due)
 			b.ended(1)
 			if in := b.input(0); strings.Contains(in, "comes late") != late {
-				t.Errorf("after %s the model was told %s", waited, in)
+				t.Errorf("after %s the prompt is %s, want it late: %v", waited, in, late)
 			}
 			if text := b.room.Texts()[0]; mute && strings.Contains(text, "late by 2 minutes") != late {
-				t.Errorf("after %s it says %s", waited, text)
+				t.Errorf("after %s the bot says %s, want it late: %v", waited, text, late)
 			}
 		}
 	}
 }
 
-// TestPreviewIsPrivateInPrivate: a prompt that is shown beforehand holds nothing of other
-// places where the place is private.
+// TestPreviewIsPrivateInPrivate: the preview of a private place's prompt holds nothing of other
+// places, and other previews nothing of it.
 func TestPreviewIsPrivateInPrivate(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
@@ -588,18 +587,18 @@ func TestPreviewIsPrivateInPrivate(t *testing.T) {
 		}
 		text := p.Request().Messages[0].Text
 		if system := strings.Join(p.Request().System, ""); !strings.Contains(system, "message_room") {
-			t.Errorf("it is offered %s", system)
+			t.Errorf("the preview does not offer message_room: %s", system)
 		}
 		if strings.Count(text, "a private word") != map[string]int{"room/1": 1}[path] || strings.Count(text, "what is new?") != 1 {
-			t.Errorf("in %s: %s", path, text)
+			t.Errorf("the preview of %s is %s", path, text)
 		}
 		if strings.Contains(text, "Aria, news") != shared || path != "room/1" && strings.Contains(text, "private word") {
-			t.Errorf("in %s: %s", path, text)
+			t.Errorf("the preview of %s is %s", path, text)
 		}
 	}
 }
 
-// tardy is an injector that a turn does not wait for.
+// tardy is an injector that takes longer than a turn waits.
 type tardy struct{}
 
 func (tardy) Inject(ctx context.Context, _ core.Scene) (json.RawMessage, error) {
@@ -610,7 +609,7 @@ func (tardy) Inject(ctx context.Context, _ core.Scene) (json.RawMessage, error) 
 	return json.RawMessage(`"it rains"`), ctx.Err()
 }
 
-// TestPreviewIsWhole: nobody waits for it, so that it also holds what a turn would leave out.
+// TestPreviewIsWhole: a preview waits for slow plugins that a turn would leave out.
 func TestPreviewIsWhole(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
@@ -622,11 +621,12 @@ func TestPreviewIsWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text := p.Request().Messages[0].Text; !strings.Contains(text, "it rains") {
-		t.Errorf("it is %s", text)
+		t.Errorf("the preview lacks the slow injector's text: %s", text)
 	}
 }
 
-// TestFilesOfCommands: they are sent before what is said, and what cannot be sent is said.
+// TestFilesOfCommands: a command's files are sent before its text. The text says which could not be
+// sent.
 func TestFilesOfCommands(t *testing.T) {
 	full := errors.New("no room")
 	for name, tc := range map[string]struct {
@@ -635,9 +635,9 @@ func TestFilesOfCommands(t *testing.T) {
 		files   int
 	}{
 		"sent":      {func(c *carrier) core.FileSender { return c }, "Here.", 2},
-		"no way":    {nil, "Here.\n\nI cannot send files here.", 0},
+		"no sender": {nil, "Here.\n\nI cannot send files here.", 0},
 		"refused":   {func(*carrier) core.FileSender { return failing{core.Errorf(core.Broken, "It is too large.")} }, "Here.\n\nIt is too large.", 0},
-		"in secret": {func(*carrier) core.FileSender { return failing{full} }, "Here.\n\nSorry, that did not work. (E-COMMAND)", 0},
+		"internal":  {func(*carrier) core.FileSender { return failing{full} }, "Here.\n\nSorry, that did not work. (E-COMMAND)", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, t.TempDir())
@@ -645,7 +645,7 @@ func TestFilesOfCommands(t *testing.T) {
 			files := &carrier{}
 			room := coretest.NewRoom("room")
 			b := start(t, s, room, coretest.NewAsker(), func(o *turn.Options) {
-				o.Plugins.Commands = registry(t, map[string]obeying{"export": func(_ context.Context, c call) (string, error) {
+				o.Plugins.Commands = registry(t, map[string]commandFunc{"export": func(_ context.Context, c call) (string, error) {
 					c.Attach(core.Upload{Name: "a"})
 					c.Attach(core.Upload{Name: "b"})
 					return "Here.", nil
@@ -657,21 +657,21 @@ func TestFilesOfCommands(t *testing.T) {
 			b.receive(called("1", "jay", "export"))
 			b.ended(1)
 			if texts := strings.Join(room.Texts(), "|"); texts != strings.ReplaceAll(tc.want, "\n", "|") || len(files.files) != tc.files {
-				t.Errorf("%d files, and the room holds %q", len(files.files), texts)
+				t.Errorf("%d files and texts %q, want %d and %q", len(files.files), texts, tc.files, tc.want)
 			}
 		})
 	}
 }
 
-// failing is a carrier that carries nothing.
+// failing is a file sender that always fails.
 type failing struct{ err error }
 
 func (f failing) SendFile(context.Context, core.Deliveries, int, core.Sent, core.Upload) error {
 	return f.err
 }
 
-// TestThinkingIsShownToPeople: nothing is shown where no interface can, and for beats that
-// are quiet.
+// TestThinkingIsShownToPeople: the typing indicator is shown where the interface has one, but not
+// for quiet beats.
 func TestThinkingIsShownToPeople(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, t.TempDir())
@@ -694,28 +694,29 @@ func TestThinkingIsShownToPeople(t *testing.T) {
 		for _, e := range []core.Event{said("1", "jay", "hello"), elsewhere, quiet} {
 			b.receive(e)
 			if asks := b.ended(1)[0].Trace.Asks; len(asks) != 1 {
-				t.Errorf("%+v", asks)
+				t.Errorf("the model was asked %+v, want once", asks)
 			}
 		}
 		if shown != 1 || log.Len() > 0 {
-			t.Errorf("it was shown %d times; the log: %s", shown, &log)
+			t.Errorf("typing was shown %d times, want once; log: %s", shown, &log)
 		}
 	})
 }
 
-// shower is a sign that is shown.
+// shower is a typing indicator that calls itself.
 type shower func()
 
 func (s shower) ShowTyping(ctx context.Context, _ core.Path) { s(); <-ctx.Done() }
 
-// TestInjectorsFail: what failed is asked for again; bios that are too long are left out.
+// TestInjectorsFail: an injector that failed is asked again in the next turn; bios that are too
+// long are left out.
 func TestInjectorsFail(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
 	flaky := &flakyInjector{}
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) {
 		o.Plugins.Injectors = map[string]core.Injector{"weather": flaky}
-		o.Plugins.Bios = []core.BioSource{lengths{"jay": 400, "ann": 401}}
+		o.Plugins.Bios = []core.BioSource{bioLengths{"jay": 400, "ann": 401}}
 	})
 	for i, who := range []string{"jay", "jay", "jay", "ann"} {
 		b.receive(said(fmt.Sprint(i), who, "hi"))
@@ -723,15 +724,15 @@ func TestInjectorsFail(t *testing.T) {
 	}
 	for i, want := range []bool{false, true, true, true} {
 		if in := b.input(i); strings.Contains(in, `"weather":"sunny"`) != want {
-			t.Errorf("turn %d: %s", i, in)
+			t.Errorf("turn %d: the prompt has the weather: got %v, want %v: %s", i, !want, want, in)
 		}
 	}
 	if in := b.input(3); !strings.Contains(in, strings.Repeat("x", 398)) || strings.Contains(in, strings.Repeat("x", 399)) {
-		t.Errorf("the lives told are %s", in)
+		t.Errorf("the prompt should hold only the shorter bio: %s", in)
 	}
 }
 
-// flakyInjector fails at first.
+// flakyInjector fails the first time.
 type flakyInjector struct{ asked int }
 
 func (f *flakyInjector) Inject(context.Context, core.Scene) (json.RawMessage, error) {
@@ -741,10 +742,10 @@ func (f *flakyInjector) Inject(context.Context, core.Scene) (json.RawMessage, er
 	return json.RawMessage(`"sunny"`), nil
 }
 
-// lengths are those of people's lives.
-type lengths map[string]int
+// bioLengths is a source of bios with a length for each user.
+type bioLengths map[string]int
 
-func (l lengths) Bios(context.Context, core.Scene, []core.Author) (map[string]json.RawMessage, error) {
+func (l bioLengths) Bios(context.Context, core.Scene, []core.Author) (map[string]json.RawMessage, error) {
 	bios := make(map[string]json.RawMessage)
 	for id, n := range l {
 		bios[id] = json.RawMessage(`"` + strings.Repeat("x", n-2) + `"`)
@@ -752,17 +753,18 @@ func (l lengths) Bios(context.Context, core.Scene, []core.Author) (map[string]js
 	return bios, nil
 }
 
-// TestPeopleAreToldOnce: a user who spoke often is one participant.
+// TestPeopleAreToldOnce: a user with several messages is listed once among the participants.
 func TestPeopleAreToldOnce(t *testing.T) {
 	b, _ := group(t, turn.Settings{}, plan("ok"))
 	b.receive(talk("1", "jay", "one"), talk("2", "ann", "two"), talk("3", "jay", "Aria?"))
 	b.ended(1)
 	if in := b.input(0); strings.Count(in, `{"username":"jay"}`) != 1 || strings.Count(in, `{"username":"ann"}`) != 1 {
-		t.Errorf("the model was told %s", in)
+		t.Errorf("unexpected prompt: %s", in)
 	}
 }
 
-// TestSilentBeatsStaySilent checks that the model is not asked about what a beat did without a word.
+// TestSilentBeatsStaySilent: after a beat whose action ran without text, the model is not asked to
+// report it.
 func TestSilentBeatsStaySilent(t *testing.T) {
 	diary := coretest.NewPlugin("diary", core.Action{Name: "diary_write", Permission: core.PermissionBot,
 		Do: func(context.Context, core.Call) (core.Result, error) { return core.Result{}, nil }})
@@ -770,7 +772,7 @@ func TestSilentBeatsStaySilent(t *testing.T) {
 	b.receive(beat("b1", `{"beat":"diary","actions":["diary_*"]}`))
 	b.ended(1)
 	if n := len(b.asker.Asked()); n != 1 || len(diary.Calls()) != 1 {
-		t.Errorf("the model was asked %d times, with %d calls", n, len(diary.Calls()))
+		t.Errorf("the model was asked %d times with %d calls, want 1 and 1", n, len(diary.Calls()))
 	}
 	b.holds()
 }

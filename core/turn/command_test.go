@@ -17,14 +17,14 @@ import (
 	"synthbot/memory"
 )
 
-// obeying is what a command does; call is its use.
 type (
-	obeying = func(context.Context, command.Call) (string, error)
-	call    = command.Call
+	// commandFunc runs a command.
+	commandFunc = func(context.Context, command.Call) (string, error)
+	call        = command.Call
 )
 
-// registry makes commands of functions, by name.
-func registry(t testing.TB, all map[string]obeying) *command.Registry {
+// registry makes commands from functions by name. Those that begin with "safe" may run twice.
+func registry(t testing.TB, all map[string]commandFunc) *command.Registry {
 	t.Helper()
 	var list []command.Command
 	for name, do := range all {
@@ -38,7 +38,7 @@ func registry(t testing.TB, all map[string]obeying) *command.Registry {
 	return r
 }
 
-// TestCommandsKnowThatTheyAre: what is sent for one runs beside a turn.
+// TestCommandsKnowThatTheyAre: only the context of a command is marked as one.
 func TestCommandsKnowThatTheyAre(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
@@ -50,7 +50,7 @@ func TestCommandsKnowThatTheyAre(t *testing.T) {
 	room := coretest.NewRoom("room")
 	b := start(t, s, room, coretest.NewAsker(`{"response":"ok","actions":[{"type":"look"}]}`), func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, eye)
-		o.Plugins.Commands = registry(t, map[string]obeying{"count": func(ctx context.Context, _ call) (string, error) {
+		o.Plugins.Commands = registry(t, map[string]commandFunc{"count": func(ctx context.Context, _ call) (string, error) {
 			beside = append(beside, command.IsContext(ctx))
 			return "one", nil
 		}})
@@ -60,19 +60,19 @@ func TestCommandsKnowThatTheyAre(t *testing.T) {
 	b.receive(called("2", "jay", "count"))
 	b.ended(1)
 	if !slices.Equal(beside, []bool{false, true}) {
-		t.Errorf("beside a turn: %v", beside)
+		t.Errorf("marked as a command's context: got %v, want false, true", beside)
 	}
 }
 
-// TestCommandBesideTurn: a command is answered while a turn of its place runs,
-// whatever waits behind that turn, and the turn goes on.
+// TestCommandBesideTurn: a command is answered while a turn runs in its place, however many
+// messages wait behind that turn.
 func TestCommandBesideTurn(t *testing.T) {
 	for _, waiting := range []int{0, 1, 300} {
 		t.Run(fmt.Sprint(waiting), func(t *testing.T) {
 			s := open(t, t.TempDir())
 			t.Cleanup(func() { s.Close() })
 			b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("answer")), func(o *turn.Options) {
-				o.Plugins.Commands = registry(t, map[string]obeying{
+				o.Plugins.Commands = registry(t, map[string]commandFunc{
 					"one": func(context.Context, call) (string, error) { return "first", nil },
 					"two": func(context.Context, call) (string, error) { return "second", nil },
 				})
@@ -90,21 +90,21 @@ func TestCommandBesideTurn(t *testing.T) {
 			b.receive(called("c1", "jay", "one"), called("c2", "ann", "two"))
 			for i, end := range b.ended(2) {
 				if !end.Command || !end.Answered || end.Messages[0] != fmt.Sprint("c", i+1) {
-					t.Errorf("turn %d ended as %+v", i, end)
+					t.Errorf("turn %d ended as %+v, want an answered command", i, end)
 				}
 			}
 			b.holds("first", "second")
-			b.kill() // the turn that runs comes to its end in the next life
+			b.kill() // the running turn ends after the restart
 			b = start(t, s, b.room, coretest.NewAsker(plan("answer")), func(o *turn.Options) { o.Plugins.Commands = b.o.Plugins.Commands })
 			b.quiet()
 			if got := b.room.Texts(); len(got) < 3 || slices.Contains(got[2:], "first") || slices.Contains(got[2:], "second") {
-				t.Errorf("the room holds %q", got)
+				t.Errorf("the room holds %q, want an answer and no repeated command", got)
 			}
 		})
 	}
 }
 
-// TestMessageWaitsForCommand: what a command changes holds for the messages behind it.
+// TestMessageWaitsForCommand: a message waits for the command before it, whose changes apply to it.
 func TestMessageWaitsForCommand(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
@@ -112,7 +112,7 @@ func TestMessageWaitsForCommand(t *testing.T) {
 	var asleep atomic.Bool
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("answer")), func(o *turn.Options) {
 		o.Places.Asleep = func(core.Path) bool { return asleep.Load() }
-		o.Plugins.Commands = registry(t, map[string]obeying{
+		o.Plugins.Commands = registry(t, map[string]commandFunc{
 			"sleep": func(context.Context, call) (string, error) {
 				close(begun)
 				<-release
@@ -133,17 +133,18 @@ func TestMessageWaitsForCommand(t *testing.T) {
 	b.ended(2)
 	b.holds("answer", "Good night.")
 	if n := len(b.asker.Asked()); n != 1 {
-		t.Errorf("the model was asked %d times", n)
+		t.Errorf("the model was asked %d times, want once", n)
 	}
 }
 
-// TestMessageBetweenCommands: a message waits for the command before it, and not for the one behind it.
+// TestMessageBetweenCommands: a message waits for the command before it, but not for the one after
+// it.
 func TestMessageBetweenCommands(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
 	begun, release := make(chan struct{}, 2), make(chan struct{}, 2)
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("answer")), func(o *turn.Options) {
-		o.Plugins.Commands = registry(t, map[string]obeying{
+		o.Plugins.Commands = registry(t, map[string]commandFunc{
 			"slow": func(context.Context, call) (string, error) {
 				begun <- struct{}{}
 				<-release
@@ -163,7 +164,8 @@ func TestMessageBetweenCommands(t *testing.T) {
 	b.quiet()
 }
 
-// TestPersonaBesideTurn: what a turn says is said by who it was when it began.
+// TestPersonaBesideTurn: a turn keeps the persona it began with although a command changes it
+// meanwhile.
 func TestPersonaBesideTurn(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
@@ -171,7 +173,7 @@ func TestPersonaBesideTurn(t *testing.T) {
 	name.Store("Aria")
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("answer")), func(o *turn.Options) {
 		o.Prompt.Persona = func(core.Path, string) core.Persona { return core.Persona{Name: name.Load().(string)} }
-		o.Plugins.Commands = registry(t, map[string]obeying{
+		o.Plugins.Commands = registry(t, map[string]commandFunc{
 			"persona": func(context.Context, call) (string, error) { name.Store("Bella"); return "I am Bella.", nil },
 		})
 	})
@@ -191,17 +193,17 @@ func TestPersonaBesideTurn(t *testing.T) {
 		return err
 	})
 	if err != nil || speakers["answer"] != "Aria" || speakers["I am Bella."] != "Bella" {
-		t.Errorf("they are said by %v, %v", speakers, err)
+		t.Errorf("speakers %v, error %v; want Aria for the answer, Bella for the command", speakers, err)
 	}
 }
 
-// TestForgetBesideTurn: somebody is forgotten by a command while a turn answers
-// them; nothing of either is left.
+// TestForgetBesideTurn: if a command forgets a user while a turn answers them, nothing of either is
+// left.
 func TestForgetBesideTurn(t *testing.T) {
 	db := open(t, t.TempDir()).(*memory.DB)
 	t.Cleanup(func() { db.Close() })
 	b := start(t, db, coretest.NewRoom("room"), coretest.NewAsker(plan("answer")), func(o *turn.Options) {
-		o.Plugins.Commands = registry(t, map[string]obeying{
+		o.Plugins.Commands = registry(t, map[string]commandFunc{
 			"forgetme": func(ctx context.Context, c command.Call) (string, error) { return "Gone.", db.Forget(ctx, c.Person) },
 		})
 	})
@@ -212,18 +214,18 @@ func TestForgetBesideTurn(t *testing.T) {
 	b.ended(1)
 	close(b.asker.Hold)
 	b.quiet()
-	b.receive(said("4", "ann", "hello")) // and the place goes on
+	b.receive(said("4", "ann", "hello")) // the place still answers
 	b.ended(1)
 	for _, text := range logged(t, db) {
 		if text != "" && text != "hello" && text != "answer" {
-			t.Errorf("the log holds %q", text)
+			t.Errorf("the history still holds %q", text)
 		}
 	}
 	for seq := uint64(1); seq < 4; seq++ {
 		err := db.View(t.Context(), func(v core.View) error {
 			records, err := v.Journal(core.TurnID{Path: place, Seq: seq})
 			if len(records) > 0 {
-				t.Errorf("turn %d left %d records", seq, len(records))
+				t.Errorf("turn %d left %d records, want none", seq, len(records))
 			}
 			return err
 		})
@@ -233,13 +235,13 @@ func TestForgetBesideTurn(t *testing.T) {
 	}
 }
 
-// TestMovedWithCommand: a command waits in a place that moves.
+// TestMovedWithCommand: a command that waits in a place which moves is still answered.
 func TestMovedWithCommand(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
 	begun, release := make(chan struct{}, 1), make(chan struct{})
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("answer")), func(o *turn.Options) {
-		o.Plugins.Commands = registry(t, map[string]obeying{
+		o.Plugins.Commands = registry(t, map[string]commandFunc{
 			"slow": func(context.Context, call) (string, error) {
 				begun <- struct{}{}
 				<-release
@@ -262,29 +264,29 @@ func TestMovedWithCommand(t *testing.T) {
 	b.holds("slow", "quick", "answer")
 }
 
-// TestCrashBesideTurn kills the bot around each of its commits while a command
-// runs beside a turn: all is answered, a command that must not run twice does
-// not, and one that may runs at least once.
+// TestCrashBesideTurn kills the bot around each commit while a command runs beside a turn.
+// Everything is answered. A command that must not run twice does not; one that may runs at least
+// once.
 func TestCrashBesideTurn(t *testing.T) {
 	for _, name := range []string{"pay", "safe"} {
 		for _, after := range []bool{false, true} {
 			for n := 1; n <= 12; n++ {
 				t.Run(fmt.Sprintf("%s/after=%t/commits=%d", name, after, n), func(t *testing.T) {
 					t.Parallel()
-					crashBeside(t, name, after, n)
+					checkCrashBesideTurn(t, name, after, n)
 				})
 			}
 		}
 	}
 }
 
-func crashBeside(t *testing.T, name string, after bool, n int) {
+func checkCrashBesideTurn(t *testing.T, name string, after bool, n int) {
 	s := open(t, t.TempDir())
 	defer s.Close()
 	room := coretest.NewRoom("room")
 	var calls atomic.Int32
 	with := func(o *turn.Options) {
-		o.Plugins.Commands = registry(t, map[string]obeying{
+		o.Plugins.Commands = registry(t, map[string]commandFunc{
 			name: func(context.Context, call) (string, error) { calls.Add(1); return "done", nil },
 		})
 	}
@@ -326,20 +328,20 @@ func crashBeside(t *testing.T, name string, after bool, n int) {
 		t.Errorf("the command ran %d times", got)
 	}
 	if counts["answer"] != 2 || counts["done"]+unknown != 1 || unknown > 0 && name == "safe" {
-		t.Errorf("the room holds %q", room.Texts())
+		t.Errorf("the room holds %q, want two answers and one outcome of the command", room.Texts())
 	}
 	if log := logged(t, s); len(log) != 6 {
-		t.Errorf("the log holds %q", log)
+		t.Errorf("the history holds %q, want 6 messages", log)
 	}
 }
 
-// TestCommandIsNotRepeated: the process died while the command ran.
+// TestCommandIsNotRepeated: a command that ran when the process died is not run again.
 func TestCommandIsNotRepeated(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
 	var calls atomic.Int32
 	with := func(o *turn.Options) {
-		o.Plugins.Commands = registry(t, map[string]obeying{
+		o.Plugins.Commands = registry(t, map[string]commandFunc{
 			"pay": func(ctx context.Context, _ command.Call) (string, error) {
 				calls.Add(1)
 				<-ctx.Done()
@@ -352,7 +354,7 @@ func TestCommandIsNotRepeated(t *testing.T) {
 	b.receive(called("1", "jay", "pay"))
 	for deadline := time.Now().Add(coretest.Patience); calls.Load() == 0; {
 		if time.Now().After(deadline) {
-			t.Fatal("the command does not run")
+			t.Fatal("the command did not run")
 		}
 	}
 	b.kill()
@@ -360,6 +362,6 @@ func TestCommandIsNotRepeated(t *testing.T) {
 	b.quiet()
 	b.holds("I was stopped while I did that, and cannot tell whether it was done. Please check before you try again.")
 	if n := calls.Load(); n != 1 {
-		t.Errorf("it ran %d times", n)
+		t.Errorf("the command ran %d times, want once", n)
 	}
 }

@@ -22,7 +22,7 @@ const (
 	says = `{"actions":[{"type":"NONE"}]}`
 )
 
-// shop is a bot that can pay, when it is confirmed.
+// shop starts a bot with an action that needs a confirmation (pay).
 func shop(t *testing.T, buttons bool, script ...any) (*bot, *coretest.Plugin) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
@@ -36,7 +36,7 @@ func shop(t *testing.T, buttons bool, script ...any) (*bot, *coretest.Plugin) {
 	}), bank
 }
 
-// press presses the button with that label, under the only question there is.
+// press returns the event of pressing the button with that label under the only open question.
 func (b *bot) press(id, who, label string) core.Event {
 	b.t.Helper()
 	for message, choices := range b.room.Choices() {
@@ -57,7 +57,7 @@ func TestConfirm(t *testing.T) {
 	b.receive(said("1", "jay", "pay Ann"))
 	b.ended(1)
 	if len(bank.Calls()) != 0 {
-		t.Fatal("it paid before it was confirmed")
+		t.Fatal("paid before the confirmation")
 	}
 	confirm := b.press("p1", "jay", "Confirm")
 	again := confirm
@@ -66,27 +66,27 @@ func TestConfirm(t *testing.T) {
 	b.receive(b.press("p0", "eve", "Confirm"))
 	b.ended(1)
 	if len(bank.Calls()) != 0 || len(b.room.Whispers()) != 1 {
-		t.Errorf("a stranger's press: %d calls, whispers %q", len(bank.Calls()), b.room.Whispers())
+		t.Errorf("after another user's press: %d calls and whispers %q, want none and one", len(bank.Calls()), b.room.Whispers())
 	}
 	b.receive(confirm)
 	b.ended(1)
 	b.receive(again)
 	b.ended(1)
 	if len(bank.Calls()) != 1 {
-		t.Errorf("it paid %d times", len(bank.Calls()))
+		t.Errorf("paid %d times, want once", len(bank.Calls()))
 	}
 	if texts := b.room.Texts(); !strings.Contains(texts[1], "✓ Done.") {
 		t.Errorf("the room holds %q", texts)
 	}
 	if w := b.room.Whispers(); len(w) != 2 || w[1] != "This was decided already." {
-		t.Errorf("whispers: %q", w)
+		t.Errorf("whispers %q, want the second to refuse the repeated press", w)
 	}
 	if in := b.input(1); !strings.Contains(in, `"type":"output"`) || !strings.Contains(in, `"to":"Ann"`) {
-		t.Errorf("the output did not go back to the model: %s", in)
+		t.Errorf("the model did not get the action's output: %s", in)
 	}
 }
 
-// TestChoicesConfirmNothing: a press that answers a form agrees to no confirmation.
+// TestChoicesConfirmNothing: a press whose data answers a form confirms nothing.
 func TestChoicesConfirmNothing(t *testing.T) {
 	for _, answer := range []string{":1", ":w", ""} {
 		b, bank := shop(t, true, pays, says)
@@ -97,7 +97,7 @@ func TestChoicesConfirmNothing(t *testing.T) {
 		b.receive(press)
 		b.ended(1)
 		if len(bank.Calls()) != 0 {
-			t.Errorf("%q paid", answer)
+			t.Errorf("paid after a press with the answer %q", answer)
 		}
 	}
 }
@@ -109,14 +109,14 @@ func TestCancel(t *testing.T) {
 	b.receive(b.press("p1", "jay", "Cancel"))
 	b.ended(1)
 	if len(bank.Calls()) != 0 || len(b.room.Choices()) != 0 {
-		t.Errorf("after a cancel: %d calls, buttons %v", len(bank.Calls()), b.room.Choices())
+		t.Errorf("after a cancel: %d calls and buttons %v, want none", len(bank.Calls()), b.room.Choices())
 	}
 	if texts := b.room.Texts(); len(texts) != 2 || !strings.Contains(texts[1], "✗ Cancelled.") {
 		t.Errorf("the room holds %q", texts)
 	}
 }
 
-// TestConfirmInWords is for interfaces without buttons.
+// TestConfirmInWords: on an interface without buttons, the user confirms by writing yes.
 func TestConfirmInWords(t *testing.T) {
 	b, bank := shop(t, false, pays, says)
 	b.receive(said("1", "jay", "pay Ann"))
@@ -127,23 +127,23 @@ func TestConfirmInWords(t *testing.T) {
 	b.receive(said("2", "jay", "Yes!"))
 	b.ended(1)
 	if in := b.input(1); !strings.Contains(in, `"type":"output"`) || !strings.Contains(in, `"to":"Ann"`) {
-		t.Errorf("the output did not go back to the model: %s", in)
+		t.Errorf("the model did not get the action's output: %s", in)
 	}
 	if len(bank.Calls()) != 1 {
-		t.Errorf("it paid %d times", len(bank.Calls()))
+		t.Errorf("paid %d times, want once", len(bank.Calls()))
 	}
 	asked := len(b.asker.Asked())
-	b.receive(said("3", "jay", "yes")) // about nothing now
+	b.receive(said("3", "jay", "yes")) // nothing is open any more
 	b.ended(1)
 	if len(b.asker.Asked()) != asked+1 {
-		t.Error("nobody answers a yes that is about nothing")
+		t.Error("a yes without an open question was not answered by the model")
 	}
 	if len(bank.Calls()) != 1 {
-		t.Errorf("a later yes paid again: %d", len(bank.Calls()))
+		t.Errorf("paid %d times after a second yes, want once", len(bank.Calls()))
 	}
 }
 
-// TestYesOfAnother: a yes that somebody forwards, or that a card says, decides nothing.
+// TestYesOfAnother: a yes in a forwarded message, a quote or an embed confirms nothing.
 func TestYesOfAnother(t *testing.T) {
 	for _, kind := range []core.ForeignKind{core.ForeignForward, core.ForeignQuote, core.ForeignEmbed} {
 		b, bank := shop(t, false, pays, says, says)
@@ -154,13 +154,13 @@ func TestYesOfAnother(t *testing.T) {
 		b.receive(theirs)
 		b.ended(1)
 		if len(bank.Calls()) != 0 {
-			t.Errorf("%s: it paid", kind)
+			t.Errorf("%s: paid without a confirmation", kind)
 		}
 	}
 }
 
-// TestYesWithAnAddress: a yes may name the bot, and be polite, in many languages; more words
-// are more than a yes.
+// TestYesWithAnAddress: a yes or no may name the bot and be polite, in many languages. With any
+// other word it decides nothing.
 func TestYesWithAnAddress(t *testing.T) {
 	const yes, no, neither = "yes", "no", ""
 	for text, want := range map[string]string{
@@ -203,12 +203,12 @@ func TestYesWithAnAddress(t *testing.T) {
 	b.receive(said("2", "jay", "@bob yes"))
 	b.ended(1)
 	if len(bank.Calls()) != 0 {
-		t.Error("it took a yes to somebody else")
+		t.Error("paid after a yes to another user")
 	}
 }
 
-// TestYesToSomebodyElse: in a group, a yes behind what somebody else said, or in
-// reply to another message, is none to the question.
+// TestYesToSomebodyElse: in a group, a yes that follows another user's message or replies to
+// another message confirms nothing.
 func TestYesToSomebodyElse(t *testing.T) {
 	for name, tc := range map[string]struct {
 		between string
@@ -247,14 +247,14 @@ func TestYesToSomebodyElse(t *testing.T) {
 			b.receive(yes)
 			b.ended(1)
 			if len(bank.Calls()) != tc.paid {
-				t.Errorf("it paid %d times, want %d; the room holds %q", len(bank.Calls()), tc.paid, b.room.Texts())
+				t.Errorf("paid %d times, want %d; the room holds %q", len(bank.Calls()), tc.paid, b.room.Texts())
 			}
 		})
 	}
 }
 
-// TestConfirmInWordsLater: without buttons and replies, other messages may come before the yes, but
-// no other question of the bot.
+// TestConfirmInWordsLater: without buttons and replies, a yes still confirms after other messages,
+// unless the bot asked something else meanwhile.
 func TestConfirmInWordsLater(t *testing.T) {
 	for between, paid := range map[string]int{"It is nine.": 1, "Nine. Shall I wake you? ": 0} {
 		b, bank := shop(t, false, pays, plan(between), says, says)
@@ -265,12 +265,12 @@ func TestConfirmInWordsLater(t *testing.T) {
 		b.receive(said("3", "jay", "yes"))
 		b.ended(1)
 		if len(bank.Calls()) != paid {
-			t.Errorf("after %q it paid %d times, want %d", between, len(bank.Calls()), paid)
+			t.Errorf("after %q paid %d times, want %d", between, len(bank.Calls()), paid)
 		}
 	}
 }
 
-// TestYesBeforeTheQuestion: it was said before the question was asked.
+// TestYesBeforeTheQuestion: a yes that was written before the question confirms nothing.
 func TestYesBeforeTheQuestion(t *testing.T) {
 	b, bank := shop(t, true, pays, says)
 	b.asker.Hold = make(chan struct{})
@@ -280,11 +280,11 @@ func TestYesBeforeTheQuestion(t *testing.T) {
 	close(b.asker.Hold)
 	b.ended(2)
 	if len(bank.Calls()) != 0 {
-		t.Errorf("it paid %d times", len(bank.Calls()))
+		t.Errorf("it paid %d times, want 0", len(bank.Calls()))
 	}
 }
 
-// TestConfirmationSurvivesRestart: the question was asked in a former life.
+// TestConfirmationSurvivesRestart: a question from before a restart can be confirmed.
 func TestConfirmationSurvivesRestart(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
@@ -307,19 +307,19 @@ func TestConfirmationSurvivesRestart(t *testing.T) {
 	b.receive(b.press("p1", "jay", "Confirm"))
 	b.ended(1)
 	if len(bank.Calls()) != 1 {
-		t.Errorf("it paid %d times", len(bank.Calls()))
+		t.Errorf("paid %d times, want once", len(bank.Calls()))
 	}
 }
 
-// TestQuestionExpires: nobody answered in time, and the question says so; also
-// where the time was over before the turn that asked was.
+// TestQuestionExpires: an unanswered question shows that it has expired, even if it expires before
+// its turn ends.
 func TestQuestionExpires(t *testing.T) {
 	for _, soon := range []time.Duration{time.Nanosecond, 50 * time.Millisecond} {
-		t.Run(soon.String(), func(t *testing.T) { expires(t, soon) })
+		t.Run(soon.String(), func(t *testing.T) { checkExpires(t, soon) })
 	}
 }
 
-func expires(t *testing.T, soon time.Duration) {
+func checkExpires(t *testing.T, soon time.Duration) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
 	room := coretest.NewRoom("room")
@@ -330,16 +330,16 @@ func expires(t *testing.T, soon time.Duration) {
 		o.Places.Chooser = func(core.Path) core.Chooser { return room }
 	})
 	b.receive(said("1", "jay", "pay Ann"))
-	b.ended(2) // the message's turn, and the question's end
+	b.ended(2) // the message's turn and the question's expiry
 	if len(bank.Calls()) != 0 || len(room.Choices()) != 0 || len(room.Whispers()) != 0 {
-		t.Errorf("%d calls, buttons %v, whispers %q", len(bank.Calls()), room.Choices(), room.Whispers())
+		t.Errorf("%d calls, buttons %v, whispers %q, want none", len(bank.Calls()), room.Choices(), room.Whispers())
 	}
 	if texts := room.Texts(); len(texts) != 2 || !strings.Contains(texts[1], "⌛ The question has expired.") {
 		t.Errorf("the room holds %q", texts)
 	}
 }
 
-// TestSuggestionPressed: the press is what the person says.
+// TestSuggestionPressed: pressing a suggestion counts as writing its text.
 func TestSuggestionPressed(t *testing.T) {
 	b := fresh(t, plan("Green."), plan("Yes."))
 	press := said("1", "jay", "")
@@ -349,11 +349,11 @@ func TestSuggestionPressed(t *testing.T) {
 	b.receive(said("2", "jay", "really?"))
 	b.ended(1)
 	if in := b.input(1); !strings.Contains(in, "What is moss?") {
-		t.Errorf("the history does not know what was said: %s", in)
+		t.Errorf("the history lacks the suggestion: %s", in)
 	}
 }
 
-// TestQuestionExpiresAfterMove: the place moved after the question was asked.
+// TestQuestionExpiresAfterMove: a question expires although its place moved after it was asked.
 func TestQuestionExpiresAfterMove(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, t.TempDir())
@@ -411,14 +411,14 @@ func (s settler) Settle(_ context.Context, m core.Sent) error {
 	return nil
 }
 
-// TestQuestionExpiresAfterRestart: it was asked in a former life.
+// TestQuestionExpiresAfterRestart: a question from before a restart expires.
 func TestQuestionExpiresAfterRestart(t *testing.T) {
 	for _, away := range []time.Duration{2 * time.Minute, 60 * time.Hour, 7*24*time.Hour - time.Minute} {
-		t.Run(away.String(), func(t *testing.T) { expiresAfter(t, away) })
+		t.Run(away.String(), func(t *testing.T) { checkExpiresAfter(t, away) })
 	}
 }
 
-func expiresAfter(t *testing.T, away time.Duration) {
+func checkExpiresAfter(t *testing.T, away time.Duration) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
 	room := coretest.NewRoom("room")
@@ -440,12 +440,12 @@ func expiresAfter(t *testing.T, away time.Duration) {
 	})
 	b.ended(1)
 	if texts := room.Texts(); len(texts) != 2 || !strings.Contains(texts[1], "⌛ The question has expired.") || len(bank.Calls()) != 0 {
-		t.Errorf("the room holds %q, %d calls", texts, len(bank.Calls()))
+		t.Errorf("the room holds %q with %d calls, want the question expired", texts, len(bank.Calls()))
 	}
 }
 
-// TestForgedConfirmation: a model made a button that carries the data of one of
-// ours, under a message of its own.
+// TestForgedConfirmation: a button with the data of a confirmation, but under another message,
+// confirms nothing.
 func TestForgedConfirmation(t *testing.T) {
 	b, bank := shop(t, true, pays, plan("ok"))
 	b.receive(said("1", "jay", "pay Ann"))
@@ -454,7 +454,7 @@ func TestForgedConfirmation(t *testing.T) {
 	forged.Target = b.room.Sent()[0].ID // the answer, not the question
 	b.receive(forged)
 	b.ended(1)
-	user := said("u", "jay", "mine") // nor a user's message, whatever the platform says of it
+	user := said("u", "jay", "mine") // a user's message, although the platform attaches data to it
 	user.Data = strings.TrimSuffix(forged.Data, ":y")
 	b.receive(user)
 	b.ended(1)
@@ -462,11 +462,11 @@ func TestForgedConfirmation(t *testing.T) {
 	b.receive(forged)
 	b.ended(1)
 	if len(bank.Calls()) != 0 {
-		t.Error("a button under another message confirmed it")
+		t.Error("paid after a press under another message")
 	}
 }
 
-// carrier keeps the files that are sent.
+// carrier is a file sender that keeps the files.
 type carrier struct{ files []core.Upload }
 
 func (c *carrier) SendFile(ctx context.Context, parts core.Deliveries, n int, what core.Sent, f core.Upload) error {
@@ -476,8 +476,8 @@ func (c *carrier) SendFile(ctx context.Context, parts core.Deliveries, n int, wh
 	})
 }
 
-// TestLongQuestion: what a message cannot hold is attached, and where nothing can be
-// attached it is not asked.
+// TestLongQuestion: details that do not fit a message are attached. The bot does not ask if it
+// cannot attach files.
 func TestLongQuestion(t *testing.T) {
 	body := strings.Repeat("all of it, ", 100) + "and the end"
 	long := `{"response":"As you wish.","actions":[{"type":"pay","payload":{"body":"` + body + `"}}]}`
@@ -493,21 +493,21 @@ func TestLongQuestion(t *testing.T) {
 			b.ended(1)
 			if files == nil {
 				if len(b.room.Choices()) != 0 || len(bank.Calls()) != 0 {
-					t.Errorf("it asks %v, and did %d", b.room.Choices(), len(bank.Calls()))
+					t.Errorf("the bot asks %v with %d calls, want none", b.room.Choices(), len(bank.Calls()))
 				}
 				return
 			}
 			if len(files.files) != 1 || !strings.HasSuffix(string(files.files[0].Data), "body: "+body+"\n") {
-				t.Fatalf("the files are %q", files.files)
+				t.Fatalf("the files are %q, want one with the whole body", files.files)
 			}
 			texts := b.room.Texts()
 			if last := texts[len(texts)-1]; !strings.Contains(last, "question.txt") || len(last) > action.MaxQuestion {
-				t.Errorf("the question is %q", last)
+				t.Errorf("the question is %q, want it short with a reference to question.txt", last)
 			}
 			b.receive(b.press("p1", "jay", "Confirm"))
 			b.ended(1)
 			if len(bank.Calls()) != 1 {
-				t.Errorf("it paid %d times", len(bank.Calls()))
+				t.Errorf("paid %d times, want once", len(bank.Calls()))
 			}
 		})
 	}
@@ -554,7 +554,7 @@ func TestRefusalThatCannotBeWhispered(t *testing.T) {
 	}
 }
 
-// TestTwoQuestions: each is decided, and expires, by itself.
+// TestTwoQuestions: each open question is decided and expires on its own.
 func TestTwoQuestions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, t.TempDir())
@@ -575,7 +575,7 @@ func TestTwoQuestions(t *testing.T) {
 		b.receive(said("1", "jay", "pay them"))
 		b.ended(1)
 		if len(room.Choices()) != 3 {
-			t.Fatalf("it asks %v", room.Choices())
+			t.Fatalf("the bot asks %v, want 3 questions", room.Choices())
 		}
 		for _, sent := range room.Sent() {
 			if strings.HasSuffix(sent.Text, "Ann") {
@@ -586,10 +586,10 @@ func TestTwoQuestions(t *testing.T) {
 		}
 		b.ended(1)
 		time.Sleep(2 * time.Hour)
-		b.ended(2) // of the other two, and nothing of the first
+		b.ended(2) // the other two expire, the first does not
 		select {
 		case end := <-room.Ends():
-			t.Errorf("another turn: %+v", end)
+			t.Errorf("unexpected turn: %+v", end)
 		default:
 		}
 		var fates []string
@@ -599,13 +599,13 @@ func TestTwoQuestions(t *testing.T) {
 			}
 		}
 		if got := strings.Join(fates, "|"); got != "Ann ✓ Done.|Bob ⌛ The question has expired.|Cid ⌛ The question has expired." {
-			t.Errorf("the questions became %s", got)
+			t.Errorf("unexpected outcomes: %s", got)
 		}
 	})
 }
 
-// TestFateOfAQuestion: it tells what became of the step, and asks about what follows from
-// it.
+// TestFateOfAQuestion: a question shows the outcome of its step. A next step that needs a
+// confirmation is asked about.
 func TestFateOfAQuestion(t *testing.T) {
 	for name, tc := range map[string]struct {
 		result core.Result
@@ -613,11 +613,11 @@ func TestFateOfAQuestion(t *testing.T) {
 		fate   string
 		asks   int
 	}{
-		"done":            {fate: "✓ Done."},
-		"failed":          {err: core.Errorf(core.Broken, "no  money"), fate: "✗ no money"},
-		"without a word":  {err: &core.Error{Kind: core.Broken}, fate: "✗ It did not work."},
-		"in secret words": {err: errors.New("secret"), fate: "✗ it did not work"},
-		"leads on":        {result: core.Result{Next: []core.Step{{Type: "again", Payload: []byte(`{}`)}}}, fate: "✓ Done.", asks: 1},
+		"done":           {fate: "✓ Done."},
+		"failed":         {err: core.Errorf(core.Broken, "no  money"), fate: "✗ no money"},
+		"without text":   {err: &core.Error{Kind: core.Broken}, fate: "✗ It did not work."},
+		"internal error": {err: errors.New("secret"), fate: "✗ it did not work"},
+		"next step":      {result: core.Result{Next: []core.Step{{Type: "again", Payload: []byte(`{}`)}}}, fate: "✓ Done.", asks: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, t.TempDir())
@@ -636,14 +636,14 @@ func TestFateOfAQuestion(t *testing.T) {
 			b.receive(b.press("p", "jay", "Confirm"))
 			b.ended(1)
 			if texts := room.Texts(); texts[1] != "Pay somebody\nto: Ann\n\n"+tc.fate || len(room.Choices()) != tc.asks {
-				t.Errorf("the room holds %q, and asks %v", texts, room.Choices())
+				t.Errorf("the room holds %q with buttons %v, want %q and %d", texts, room.Choices(), tc.fate, tc.asks)
 			}
 		})
 	}
 }
 
-// TestFateIsOnDisk: what became of a step is on disk before it is said, so that after a
-// crash nothing else is said under the same key.
+// TestFateIsOnDisk: the outcome of a step is stored before it is sent, so that a retry after a
+// crash sends the same text under the same key.
 func TestFateIsOnDisk(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
@@ -673,11 +673,11 @@ func TestFateIsOnDisk(t *testing.T) {
 	b.receive(said("2", "jay", "yes"))
 	b.ended(1)
 	if len(bank.Calls()) != 1 || progress != core.ProgressDone {
-		t.Errorf("it paid %d times; the journal says %q while that is told", len(bank.Calls()), progress)
+		t.Errorf("paid %d times with %q journalled before the outcome was sent, want 1 and %q", len(bank.Calls()), progress, core.ProgressDone)
 	}
 }
 
-// TestYesInReplyToNothing: a reply to what the log does not know decides nothing.
+// TestYesInReplyToNothing: a yes in reply to an unknown message confirms nothing.
 func TestYesInReplyToNothing(t *testing.T) {
 	b, bank := shop(t, true, pays, says)
 	b.receive(said("1", "jay", "pay Ann"))
@@ -687,11 +687,11 @@ func TestYesInReplyToNothing(t *testing.T) {
 	b.receive(yes)
 	b.ended(1)
 	if len(bank.Calls()) != 0 {
-		t.Error("it paid")
+		t.Error("paid without a confirmation")
 	}
 }
 
-// TestOddButtons: a press whose data only looks like a confirmation is none.
+// TestOddButtons: a press with malformed confirmation data confirms nothing.
 func TestOddButtons(t *testing.T) {
 	b, bank := shop(t, true, pays, plan("What?"))
 	b.receive(said("1", "jay", "pay Ann"))
@@ -704,12 +704,12 @@ func TestOddButtons(t *testing.T) {
 		b.ended(1)
 	}
 	if len(bank.Calls()) != 0 || len(b.room.Choices()) != 1 {
-		t.Errorf("it paid %d times, and asks %v", len(bank.Calls()), b.room.Choices())
+		t.Errorf("paid %d times with buttons %v, want 0 and the open question", len(bank.Calls()), b.room.Choices())
 	}
 }
 
-// TestYesWithMore: a yes that is part of what was said, or what a reminder says, decides
-// nothing.
+// TestYesWithMore: a yes confirms nothing if the same turn answers more text or if it comes from a
+// reminder.
 func TestYesWithMore(t *testing.T) {
 	b, bank := shop(t, true, pays, plan("ok"))
 	b.receive(said("1", "jay", "pay Ann"))
@@ -725,11 +725,12 @@ func TestYesWithMore(t *testing.T) {
 	b.receive(yes)
 	b.ended(1)
 	if len(bank.Calls()) != 0 {
-		t.Error("it paid")
+		t.Error("paid without a confirmation")
 	}
 }
 
-// TestQuestionOfTheLongestText: one that just fits is asked in a message.
+// TestQuestionOfTheLongestText: a question of the largest size is sent as a message; a longer one
+// has a file.
 func TestQuestionOfTheLongestText(t *testing.T) {
 	for n, attached := range map[int]int{action.MaxQuestion: 0, action.MaxQuestion + 1: 1} {
 		long := strings.Repeat("x", n-len("Pay somebody\nbody: "))
@@ -741,13 +742,13 @@ func TestQuestionOfTheLongestText(t *testing.T) {
 		b.receive(said("1", "jay", "pay Ann"))
 		b.ended(1)
 		if len(files.files) != attached || len(b.room.Choices()) != 1 {
-			t.Errorf("a question of %d bytes has %d files", n, len(files.files))
+			t.Errorf("a question of %d bytes has %d files, want %d", n, len(files.files), attached)
 		}
 		b.receive(b.press("p", "jay", "Cancel"))
 		b.ended(1)
 		for _, text := range b.room.Texts() {
 			if strings.HasSuffix(text, "✗ Cancelled.") && strings.Contains(text, long) != (attached == 0) {
-				t.Errorf("after it was cancelled it reads %q", text)
+				t.Errorf("the cancelled question reads %q", text)
 			}
 		}
 	}

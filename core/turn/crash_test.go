@@ -14,8 +14,8 @@ import (
 	"synthbot/core/coretest"
 )
 
-// mortal is a store whose process dies around its n-th commit: from then on
-// nothing is written any more. With after, that commit still reaches the disk.
+// mortal is a store whose process dies at its n-th commit and writes nothing from then on. With
+// after, that commit still reaches the disk.
 type mortal struct {
 	core.Store
 	after bool
@@ -47,11 +47,10 @@ func (m *mortal) Commit(ctx context.Context, b *core.Batch) error {
 	return errDead
 }
 
-// TestCrashAnywhere kills the bot around each of its commits, once and twice,
-// and lets a last life go on: each message is answered, the model is not asked
-// again for a plan that was accepted, and no part is sent twice, or at most one
-// for each kill, which was in flight then, where the interface knows no
-// idempotency keys and cannot look for its own messages.
+// TestCrashAnywhere kills the bot around each commit, once and twice, and then restarts it. Each
+// message is answered and an accepted plan is not asked for again. A part is sent twice only if the
+// interface has no idempotency keys and cannot look up its own messages, and then at most once for
+// each kill.
 func TestCrashAnywhere(t *testing.T) {
 	for name, room := range map[string]func(*coretest.Room){
 		"knows keys": func(*coretest.Room) {},
@@ -63,7 +62,7 @@ func TestCrashAnywhere(t *testing.T) {
 				for _, second := range []int{0, 5, 3, 6}[:coretest.Sample(4, 1+n%2)] {
 					t.Run(fmt.Sprintf("%s/after=%t/commits=%d,%d", name, after, n, second), func(t *testing.T) {
 						t.Parallel()
-						crash(t, room, after, n, second)
+						checkCrash(t, room, after, n, second)
 					})
 				}
 			}
@@ -71,13 +70,13 @@ func TestCrashAnywhere(t *testing.T) {
 	}
 }
 
-// life is a bot whose process dies around its n-th commit.
-func life(t *testing.T, s core.Store, room *coretest.Room, asker *coretest.Asker, n int, after bool) {
+// runUntilDeath runs a bot whose process dies at its n-th commit.
+func runUntilDeath(t *testing.T, s core.Store, room *coretest.Room, asker *coretest.Asker, n int, after bool) {
 	dead := make(chan struct{})
 	var once sync.Once
 	m := &mortal{Store: s, left: n, after: after, die: func() { once.Do(func() { close(dead) }) }}
 	b := start(t, m, room, asker)
-	for _, id := range []string{"1", "2"} { // the platform delivers what was not acknowledged
+	for _, id := range []string{"1", "2"} { // delivers unacknowledged messages again
 		if b.Receive(t.Context(), said(id, "author"+id, "hi "+id)) != nil {
 			break
 		}
@@ -90,14 +89,14 @@ func life(t *testing.T, s core.Store, room *coretest.Room, asker *coretest.Asker
 			}
 			continue
 		case <-dead:
-		case <-time.After(100 * time.Millisecond): // a former life had answered some
+		case <-time.After(100 * time.Millisecond): // some were answered before
 		}
 		break
 	}
 	b.kill()
 }
 
-func crash(t *testing.T, kind func(*coretest.Room), after bool, deaths ...int) {
+func checkCrash(t *testing.T, kind func(*coretest.Room), after bool, deaths ...int) {
 	s := open(t, t.TempDir())
 	defer s.Close()
 	room := coretest.NewRoom("room")
@@ -106,7 +105,7 @@ func crash(t *testing.T, kind func(*coretest.Room), after bool, deaths ...int) {
 	kills := 0
 	for _, n := range deaths {
 		if n > 0 {
-			life(t, s, room, coretest.NewAsker(plan(reply)), n, after)
+			runUntilDeath(t, s, room, coretest.NewAsker(plan(reply)), n, after)
 			kills++
 		}
 	}
@@ -119,7 +118,7 @@ func crash(t *testing.T, kind func(*coretest.Room), after bool, deaths ...int) {
 	b.quiet()
 	b.stop()
 	if got := len(last.Asked()); got > 2-accepted {
-		t.Errorf("the model was asked %d times after the crash, though %d plans were accepted", got, accepted)
+		t.Errorf("the model was asked %d times after the crash, although %d plans were accepted", got, accepted)
 	}
 	counts := map[string]int{}
 	for _, text := range room.Texts() {
@@ -128,15 +127,15 @@ func crash(t *testing.T, kind func(*coretest.Room), after bool, deaths ...int) {
 	extra := 0
 	for _, part := range strings.Fields(reply) {
 		if counts[part] < 2 {
-			t.Errorf("%q stands %d times in the room, want 2: something was lost", part, counts[part])
+			t.Errorf("the room holds %q %d times, want at least twice", part, counts[part])
 		}
 		extra += counts[part] - 2
 	}
 	if limit := map[bool]int{true: kills}[room.Forgets && !room.Looks]; extra > limit {
-		t.Errorf("%d parts stand twice in the room, at most %d may: %q", extra, limit, room.Texts())
+		t.Errorf("%d parts were sent again, want at most %d: %q", extra, limit, room.Texts())
 	}
 	if log := logged(t, s); len(log) != 8 {
-		t.Errorf("the log holds %q", log)
+		t.Errorf("the history holds %q, want 8 messages", log)
 	}
 }
 
@@ -161,6 +160,7 @@ func acceptedPlans(t *testing.T, s core.Store) (n int) {
 	return n
 }
 
+// logged returns the texts in the history of the private place.
 func logged(t *testing.T, s core.Store) (texts []string) {
 	t.Helper()
 	err := s.View(context.Background(), func(v core.View) error {
@@ -176,7 +176,7 @@ func logged(t *testing.T, s core.Store) (texts []string) {
 	return texts
 }
 
-// quiet waits until nothing is due any more.
+// quiet waits until no place has waiting messages.
 func (b *bot) quiet() {
 	b.t.Helper()
 	for {
@@ -193,13 +193,13 @@ func (b *bot) quiet() {
 		select {
 		case <-b.room.Ends():
 		case <-time.After(coretest.Patience):
-			b.t.Fatalf("something still waits in %v", waiting)
+			b.t.Fatalf("messages still wait in %v", waiting)
 		}
 	}
 }
 
-// TestAnotherInstallation: a new database gives the numbers of an old one again, and
-// sends nothing under its keys: the platform would show what it was sent then.
+// TestAnotherInstallation: turn numbers restart with a new database, but idempotency keys differ,
+// so that the platform does not take new messages for old ones.
 func TestAnotherInstallation(t *testing.T) {
 	room := coretest.NewRoom("room")
 	for _, text := range []string{"one", "two"} {
@@ -211,6 +211,6 @@ func TestAnotherInstallation(t *testing.T) {
 		s.Close()
 	}
 	if got := room.Texts(); !slices.Equal(got, []string{"one", "two"}) {
-		t.Errorf("the room holds %q", got)
+		t.Errorf("the room holds %q, want one and two", got)
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 const doubtful = "I lost the connection while I was answering: a message of mine may be missing, or be there more than once."
 
-// lossy fails so often for sends of that text.
+// lossy makes that many sends of text end with an unknown outcome.
 func lossy(text string, times int) func(string) error {
 	return func(said string) error {
 		if said != text || times == 0 {
@@ -28,9 +28,8 @@ func lossy(text string, times int) func(string) error {
 	}
 }
 
-// TestLostReplies: a message that may have been sent is sent again under the same
-// key, twice at most; then the rest is sent, the user is notified, and the model is never
-// asked because of it.
+// TestLostReplies: a message that may have arrived is sent again under the same key, at most twice.
+// Then the rest is sent and the user is notified, without asking the model.
 func TestLostReplies(t *testing.T) {
 	for _, tc := range []struct {
 		accepted, keys bool
@@ -47,7 +46,7 @@ func TestLostReplies(t *testing.T) {
 		{true, true, 3, []string{"one", "two", "three"}},
 		{false, true, 3, []string{"one", "two", "three"}},
 		{true, true, 9, []string{"one", "two", "three"}},
-		{false, true, 9, []string{"one", "two", "three"}}, // that is nobody's fault, however often
+		{false, true, 9, []string{"one", "two", "three"}}, // retries are safe with keys
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := open(t, t.TempDir())
@@ -72,23 +71,22 @@ func TestLostReplies(t *testing.T) {
 			time.Sleep(time.Hour)
 			b.quiet()
 			if got := room.Texts(); !slices.Equal(got, tc.want) {
-				t.Errorf("%+v: the room holds %q", tc, got)
+				t.Errorf("the room holds %q, want %+v", got, tc)
 			}
 			for i := 1; i < len(sent); i++ {
 				if pause := sent[i].Sub(sent[i-1]); pause < time.Second {
-					t.Errorf("%+v: it was sent again after %s", tc, pause)
+					t.Errorf("%+v: sent again after %s, want at least 1s", tc, pause)
 				}
 			}
 			if n := len(b.asker.Asked()); n != 1 {
-				t.Errorf("%+v: the model was asked %d times", tc, n)
+				t.Errorf("%+v: the model was asked %d times, want once", tc, n)
 			}
 			b.stop()
 		})
 	}
 }
 
-// TestEachReplyLost: the parts are sent in order, each three times, whatever became of
-// those before.
+// TestEachReplyLost: parts whose outcome is unknown are still sent in order, each three times.
 func TestEachReplyLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, t.TempDir())
@@ -107,14 +105,14 @@ func TestEachReplyLost(t *testing.T) {
 		b.quiet()
 		b.holds("one", "one", "one", "two", "two", "two", "three", "three", "three", doubtful)
 		if n := len(b.asker.Asked()); n != 1 {
-			t.Errorf("the model was asked %d times", n)
+			t.Errorf("the model was asked %d times, want once", n)
 		}
 		b.stop()
 	})
 }
 
-// TestLongUnknown: however each send ends for a minute, the user reads the answer or that
-// it may be missing.
+// TestLongUnknown: while sends fail with an unknown outcome, the user gets either the answer or a
+// notice that it may be missing.
 func TestLongUnknown(t *testing.T) {
 	for broken, want := range map[time.Duration]string{
 		5 * time.Second: "one", 20 * time.Second: doubtful, 40 * time.Second: doubtful, 2 * time.Minute: doubtful,
@@ -143,9 +141,8 @@ func TestLongUnknown(t *testing.T) {
 	}
 }
 
-// TestDeathsInASend: where the platform knows no keys, a message that was in flight at
-// every death is sent three times at most, over all lives. Then the rest is sent, and the
-// user is notified once.
+// TestDeathsInASend: without idempotency keys, a message that was in flight at each crash is sent
+// at most three times over all restarts. Then the rest is sent and the user is notified once.
 func TestDeathsInASend(t *testing.T) {
 	const one, two, three = "one", "two", "three"
 	for _, deaths := range [][]string{
@@ -155,14 +152,14 @@ func TestDeathsInASend(t *testing.T) {
 	} {
 		for _, accepted := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%.40q, accepted %v", deaths, accepted), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { dieSending(t, accepted, deaths) })
+				synctest.Test(t, func(t *testing.T) { checkDeathsInASend(t, accepted, deaths) })
 			})
 		}
 	}
 }
 
-// dieSending ends one life after the other in the sending of these texts.
-func dieSending(t *testing.T, accepted bool, deaths []string) {
+// checkDeathsInASend kills the bot while it sends each of the texts in deaths, one after the other.
+func checkDeathsInASend(t *testing.T, accepted bool, deaths []string) {
 	s := open(t, t.TempDir())
 	defer s.Close()
 	room := coretest.NewRoom("room")
@@ -185,16 +182,16 @@ func dieSending(t *testing.T, accepted bool, deaths []string) {
 		if !accepted {
 			room.Fail, room.Lose = dies, nil
 		}
-		life := start(t, m, room, asker)
-		if i == 0 { // a later life takes the turn up at once
-			life.receive(said("1", "jay", "hi"))
+		killed := start(t, m, room, asker)
+		if i == 0 { // after a restart the turn resumes by itself
+			killed.receive(said("1", "jay", "hi"))
 		}
 		select {
 		case <-dead:
 		case <-time.After(time.Hour):
 			t.Fatalf("%q was not sent", at)
 		}
-		life.kill()
+		killed.kill()
 	}
 	room.Fail, room.Lose = nil, nil
 	b := start(t, s, room, asker)
@@ -217,12 +214,12 @@ func dieSending(t *testing.T, accepted bool, deaths []string) {
 		t.Errorf("the room holds %q, want %q", got, want)
 	}
 	if n := len(asker.Asked()); n != 1 {
-		t.Errorf("the model was asked %d times", n)
+		t.Errorf("the model was asked %d times, want once", n)
 	}
 }
 
-// TestQuestionInDoubt: a question that may not have arrived is asked twice more, and
-// then the user is notified.
+// TestQuestionInDoubt: a question whose outcome is unknown is sent twice more, and then the user is
+// notified.
 func TestQuestionInDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, t.TempDir())
@@ -246,14 +243,14 @@ func TestQuestionInDoubt(t *testing.T) {
 		b.quiet()
 		b.holds("one", doubtful)
 		if n := len(asker.Asked()); n != 1 {
-			t.Errorf("the model was asked %d times", n)
+			t.Errorf("the model was asked %d times, want once", n)
 		}
 		b.stop()
 	})
 }
 
-// TestOutageOfUnknownEnd: a platform that is away for long may have accepted the first
-// send. The message waits however long that is, and is looked for then.
+// TestOutageOfUnknownEnd: if a platform is away after a send that may have arrived, the message
+// waits however long that is. Then the bot looks it up instead of sending it again.
 func TestOutageOfUnknownEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, t.TempDir())
@@ -267,7 +264,7 @@ func TestOutageOfUnknownEnd(t *testing.T) {
 			if tries++; tries == 1 {
 				return nil // this one arrives
 			}
-			room.Looks = tries == 50 // it can be asked again
+			room.Looks = tries == 50 // the platform can be searched again
 			return away
 		}
 		b := start(t, s, room, coretest.NewAsker(plan("one")))
@@ -276,13 +273,13 @@ func TestOutageOfUnknownEnd(t *testing.T) {
 		b.quiet()
 		b.holds("one")
 		if tries != 50 {
-			t.Errorf("sent %d times", tries)
+			t.Errorf("tried %d times, want 50", tries)
 		}
 		b.stop()
 	})
 }
 
-// TestPlanned: a call that is made again after a death knows when its plan was asked
+// TestPlanned: a call that is repeated after a crash has the time at which its plan was first asked
 // for.
 func TestPlanned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -303,10 +300,10 @@ func TestPlanned(t *testing.T) {
 		room, asker := coretest.NewRoom("room"), coretest.NewAsker(`{"response":"sure","actions":[{"type":"look"}]}`)
 		with := func(o *turn.Options) { o.Catalogue = catalogueOf(t, room, look) }
 		began := time.Now()
-		life := start(t, m, room, asker, with)
-		life.receive(said("1", "jay", "look"))
+		killed := start(t, m, room, asker, with)
+		killed.receive(said("1", "jay", "look"))
 		<-dead
-		life.kill()
+		killed.kill()
 		time.Sleep(time.Hour)
 		b := start(t, s, room, asker, with)
 		b.quiet()
@@ -317,15 +314,15 @@ func TestPlanned(t *testing.T) {
 	})
 }
 
-// TestSendsCutShort: a send whose time was up may have arrived, and counts, whether the
-// step is tried again or the turn.
+// TestSendsCutShort: a send that timed out counts as one that may have arrived, both when its step
+// and when its turn is retried.
 func TestSendsCutShort(t *testing.T) {
 	for _, retries := range []int{0, 1, 5} {
-		synctest.Test(t, func(t *testing.T) { cutShort(t, retries) })
+		synctest.Test(t, func(t *testing.T) { checkSendsCutShort(t, retries) })
 	}
 }
 
-func cutShort(t *testing.T, retries int) {
+func checkSendsCutShort(t *testing.T, retries int) {
 	s := open(t, t.TempDir())
 	defer s.Close()
 	room := coretest.NewRoom("room")
@@ -345,12 +342,12 @@ func cutShort(t *testing.T, retries int) {
 	b.quiet()
 	b.holds(doubtful)
 	if tries != 3 || len(b.asker.Asked()) != 1 {
-		t.Errorf("with %d retries it was sent %d times, and the model asked %d times", retries, tries, len(b.asker.Asked()))
+		t.Errorf("%d retries: sent %d times and asked the model %d times, want 3 and 1", retries, tries, len(b.asker.Asked()))
 	}
 	b.stop()
 }
 
-// retrying is a room whose message action is tried again.
+// retrying is a room whose message action has retries.
 type retrying struct {
 	*coretest.Room
 	retries int
@@ -362,8 +359,8 @@ func (r retrying) Actions() []core.Action {
 	return actions
 }
 
-// TestDoubtIsNotForTheModel: beside a message that may not have arrived, what was done in
-// silence is not mentioned either.
+// TestDoubtIsNotForTheModel: after a send of unknown outcome the model is not asked to report
+// actions that ran silently either.
 func TestDoubtIsNotForTheModel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, t.TempDir())
@@ -379,13 +376,14 @@ func TestDoubtIsNotForTheModel(t *testing.T) {
 		b.quiet()
 		b.holds(doubtful)
 		if n := len(b.asker.Asked()); n != 1 {
-			t.Errorf("the model was asked %d times", n)
+			t.Errorf("the model was asked %d times, want once", n)
 		}
 		b.stop()
 	})
 }
 
-// TestRefusalsLeaveNoDoubt checks that only sends that may have worked count, not those that the platform refused.
+// TestRefusalsLeaveNoDoubt: only sends that may have arrived count towards the limit, not those
+// that the platform refused.
 func TestRefusalsLeaveNoDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, t.TempDir())

@@ -11,7 +11,8 @@ import (
 	"synthbot/core/turn"
 )
 
-// follower answers replies to its own words, but leaves questions to the model.
+// follower is a plugin that answers replies to its own messages but leaves the question "why?" to
+// the model.
 type follower struct{ core.Plugin }
 
 func (follower) Follow(_ context.Context, m core.Message, said core.Entry) (core.Followed, error) {
@@ -21,8 +22,8 @@ func (follower) Follow(_ context.Context, m core.Message, said core.Entry) (core
 	return core.Followed{Text: fmt.Sprintf("%s: %s", said.Data, m.Text), Suggestions: []string{"Keep"}}, nil
 }
 
-// TestFollow: what a plugin wants to be said is said without a model, and replies to it, to the
-// answers too, go to the plugin, each alone. All others go to the model.
+// TestFollow: a message that a plugin sends needs no model. Replies to it, and to the answers, go
+// to the plugin one by one; a reply that the plugin declines goes to the model.
 func TestFollow(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
@@ -32,7 +33,7 @@ func TestFollow(t *testing.T) {
 	})
 	ask := core.Event{Kind: core.KindReminder, Data: "helper:7", Reply: "Who knows?", Message: core.Message{Path: square, ID: "helper-7"}}
 	if err := b.Receive(t.Context(), ask); !errors.Is(err, core.ErrBadEvent) {
-		t.Errorf("a driver's event has a reply: %v", err)
+		t.Errorf("an event with a reply from a driver: got error %v, want %v", err, core.ErrBadEvent)
 	}
 	for range 2 {
 		if err := b.InternalInbox().Receive(t.Context(), ask); err != nil {
@@ -61,7 +62,7 @@ func TestFollow(t *testing.T) {
 		for i, want := range []string{"helper:7", "helper:7", "helper:7", "helper:7", "helper:7", "", ""} {
 			e, ok, err := v.Entry(square, idOf(i))
 			if err != nil || !ok || e.Data != want || want != "" && !e.Strangers {
-				t.Errorf("message %d: %+v, %v", i, e, err)
+				t.Errorf("message %d is %+v (%t, %v), want the data %q", i, e, ok, err, want)
 			}
 		}
 		return nil
@@ -71,8 +72,8 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestFollowInAThread: the first message in a thread that was started from what a plugin said is a
-// reply to that. Later ones, and those in other threads, do not wait for an answer.
+// TestFollowInAThread: the first message in a thread under a plugin's message is a reply to it.
+// Later messages, and those in other threads, are not.
 func TestFollowInAThread(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
@@ -94,7 +95,7 @@ func TestFollowInAThread(t *testing.T) {
 			err := s.View(t.Context(), func(v core.View) error {
 				got, _, err := v.Entry(e.Message.Path, e.Message.ID)
 				if isFirst := i+n == 0; got.Due != isFirst {
-					t.Errorf("%s: %q waited: %t", place, text, got.Due)
+					t.Errorf("%s: %q waits: got %t, want %t", place, text, got.Due, isFirst)
 				}
 				return err
 			})

@@ -21,7 +21,7 @@ import (
 
 var jay = core.MustPath("room/@user/jay")
 
-// notebook keeps notes, as a plugin may: under the person, and by name.
+// notebook is a plugin that stores one item under the user's path and one that names the user.
 func notebook(db *memory.DB, errs *[]error) *coretest.Plugin {
 	return coretest.NewPlugin("notebook", core.Action{Name: "note", Permission: core.PermissionEveryone,
 		Do: func(ctx context.Context, c core.Call) (core.Result, error) {
@@ -41,8 +41,8 @@ func notebook(db *memory.DB, errs *[]error) *coretest.Plugin {
 		}})
 }
 
-// TestForgottenWhileItRuns: nothing comes back of a user who was forgotten while their turn
-// ran: no item of any plugin, no answer in the log, and no trace of the turn.
+// TestForgottenWhileItRuns: if a user is forgotten while their turn runs, the turn leaves no item
+// of a plugin, no answer in the history and no trace.
 func TestForgottenWhileItRuns(t *testing.T) {
 	for who, gone := range map[string]bool{"jay": true, "ann": false} {
 		t.Run(who, func(t *testing.T) {
@@ -64,29 +64,29 @@ func TestForgottenWhileItRuns(t *testing.T) {
 			end := b.ended(1)[0]
 			for _, err := range errs {
 				if errors.Is(err, core.ErrForgotten) != gone {
-					t.Errorf("a note of %s: %v", who, err)
+					t.Errorf("storing a note of %s: got %v, want ErrForgotten: %v", who, err, gone)
 				}
 			}
 			items, err := db.Items("notebook").List(t.Context(), core.Path{})
 			if err != nil || len(errs) != 2 || (len(items) == 0) != gone {
-				t.Errorf("%d tries, kept is %v, %v", len(errs), items, err)
+				t.Errorf("%d writes left %v (%v), want 2 writes and nothing left: %v", len(errs), items, err, gone)
 			}
 			if end.Stale == nil || !end.Stale() {
-				t.Error("the trace would stay: jay spoke in what the turn was told")
+				t.Error("the trace is not stale although its prompt holds jay's message")
 			}
 			if kept := strings.Contains(strings.Join(b.logged(square), "|"), "Noted."); kept == gone {
-				t.Errorf("the log holds %q", b.logged(square))
+				t.Errorf("the answer must be in the history unless its user was forgotten (%v): %q", gone, b.logged(square))
 			}
-			b.receive(talk("2", "bob", "Aria?")) // and what begins afterwards is as ever
+			b.receive(talk("2", "bob", "Aria?"))
 			if end := b.ended(1)[0]; end.Stale() {
-				t.Error("a turn of somebody else, later, is stale")
+				t.Error("a later turn of another user is stale")
 			}
 		})
 	}
 }
 
-// TestForgottenWhileItGoesOn: a turn that goes on with what somebody asked stores
-// nothing once they are forgotten, even if it names nobody.
+// TestForgottenWhileItGoesOn: a follow-up turn stores nothing once its user is forgotten, even in
+// items that name nobody.
 func TestForgottenWhileItGoesOn(t *testing.T) {
 	db := open(t, t.TempDir()).(*memory.DB)
 	t.Cleanup(func() { db.Close() })
@@ -114,11 +114,11 @@ func TestForgottenWhileItGoesOn(t *testing.T) {
 	close(asker.Hold)
 	b.ended(2)
 	if len(errs) != 1 || !errors.Is(errs[0], core.ErrForgotten) {
-		t.Errorf("the note: %v", errs)
+		t.Errorf("storing the note: got %v, want %v", errs, core.ErrForgotten)
 	}
 }
 
-// between does something before the first turn is journalled.
+// between is a store that calls do before the first turn is journalled.
 type between struct {
 	*memory.DB
 	once sync.Once
@@ -129,12 +129,12 @@ func (s *between) Commit(ctx context.Context, b *core.Batch) error {
 	if len(b.Journal) > 0 {
 		s.once.Do(s.do)
 	}
-	b.Begin = false // the first record of a turn is a commit of its own
+	b.Begin = false // journals the first attempt in its own commit
 	return s.DB.Commit(ctx, b)
 }
 
-// TestForgottenBeforeItBegan: the turn has read what waits, and nobody knows of it
-// yet. It does not begin.
+// TestForgottenBeforeItBegan: a turn does not begin if its user is forgotten after the turn read
+// the waiting messages.
 func TestForgottenBeforeItBegan(t *testing.T) {
 	db := open(t, t.TempDir()).(*memory.DB)
 	t.Cleanup(func() { db.Close() })
@@ -148,13 +148,13 @@ func TestForgottenBeforeItBegan(t *testing.T) {
 	b.receive(talk("2", "ann", "Aria?"))
 	b.ended(1)
 	if n := len(b.asker.Asked()); n != 1 || strings.Contains(b.input(0), "secret") {
-		t.Errorf("the model was asked %d times: %s", n, b.input(0))
+		t.Errorf("the model was asked %d times, want once and without the secret: %s", n, b.input(0))
 	}
 	b.holds("Hello.")
 }
 
-// TestAPrivatePlaceStaysPrivate: however much is said there without a mark, nobody
-// elsewhere hears of it, and nothing of it counts as said in public.
+// TestAPrivatePlaceStaysPrivate: messages of a private place stay out of other places' prompts and
+// calls, even messages that are not marked as private.
 func TestAPrivatePlaceStaysPrivate(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
@@ -169,7 +169,7 @@ func TestAPrivatePlaceStaysPrivate(t *testing.T) {
 	b.receive(said("1", "jay", "my secret"))
 	b.ended(1)
 	var many core.Batch
-	for i := range 60 { // as a store of former days may hold them
+	for i := range 60 { // as old databases may hold them
 		many.Append = append(many.Append, core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{
 			Path: place, ID: fmt.Sprint("old-", i), Text: "UNMARKED", Time: time.Now(), Author: core.Author{ID: "jay"},
 		}}})
@@ -180,13 +180,13 @@ func TestAPrivatePlaceStaysPrivate(t *testing.T) {
 	b.receive(talk("2", "ann", "Aria, what is new?"))
 	b.ended(1)
 	if in := b.input(1); strings.Contains(in, "UNMARKED") || strings.Contains(in, "secret") {
-		t.Errorf("the group's model was told %s", in)
+		t.Errorf("the group's prompt holds private messages: %s", in)
 	}
 	if sees := eye.Calls()[0].Sees; len(sees) != 1 || sees[0] != square {
-		t.Errorf("the group sees %v", sees)
+		t.Errorf("the group sees %v, want only itself", sees)
 	}
 	due := said("r", "jay", "tea")
-	due.Kind, due.Message.Private = core.KindReminder, false // who set it could not know
+	due.Kind, due.Message.Private = core.KindReminder, false // not marked by its plugin
 	if err := b.InternalInbox().Receive(t.Context(), beat("first", `{"beat":"x","quiet":true}`), due); err != nil {
 		t.Fatal(err)
 	}
@@ -201,16 +201,16 @@ func TestAPrivatePlaceStaysPrivate(t *testing.T) {
 			continue
 		}
 		if private++; !c.Private || len(c.Sees) != 1 {
-			t.Errorf("call %d is private: %t, and sees %v", private, c.Private, c.Sees)
+			t.Errorf("call %d is private: %t and sees %v, want true and one place", private, c.Private, c.Sees)
 		}
 	}
 	if private != 2 {
-		t.Errorf("the reminder and the message caused %d calls", private)
+		t.Errorf("the reminder and the message caused %d calls, want 2", private)
 	}
 	err := s.View(t.Context(), func(v core.View) error {
 		e, ok, err := v.Entry(place, "r")
 		if !ok || !e.Message.Private {
-			t.Errorf("the reminder stands there as %+v", e)
+			t.Errorf("the reminder is stored as %+v, want it private", e)
 		}
 		return err
 	})
@@ -219,35 +219,36 @@ func TestAPrivatePlaceStaysPrivate(t *testing.T) {
 	}
 }
 
-// TestDoorbell: what the bot alone can cause comes from no platform.
-func TestDoorbell(t *testing.T) {
+// TestReservedEvents: drivers and plugins cannot deliver the kinds of events and the rank that are
+// reserved for the bot itself.
+func TestReservedEvents(t *testing.T) {
 	b := fresh(t, plan("ok"))
 	for _, kind := range []core.Kind{core.KindBeat, core.KindReminder, core.KindContinue, core.KindBacklog, "", "nonsense"} {
 		e := said("1", "jay", "hi")
 		e.Kind = kind
 		if err := b.Receive(t.Context(), said("0", "jay", "hi"), e); err == nil {
-			t.Errorf("an interface may deliver %q", kind)
+			t.Errorf("a driver may deliver the kind %q", kind)
 		}
 	}
 	bot := said("1", "jay", "hi")
 	bot.Message.Author.Rank = core.RankBot
 	if err := b.Receive(t.Context(), bot); err == nil {
-		t.Error("somebody may have the bot's own rank")
+		t.Error("a driver may deliver an author with the bot's rank")
 	}
 	if err := b.InternalInbox().Receive(t.Context(), bot); err == nil {
-		t.Error("a plugin may give somebody the bot's own rank")
+		t.Error("a plugin may deliver an author with the bot's rank")
 	}
 	for _, kind := range []core.Kind{core.KindContinue, core.KindBacklog} {
 		e := said("1", "jay", "hi")
 		e.Kind = kind
 		if err := b.InternalInbox().Receive(t.Context(), e); err == nil {
-			t.Errorf("a plugin may deliver %q", kind)
+			t.Errorf("a plugin may deliver the kind %q", kind)
 		}
 	}
-	b.history() // after an error none of them was taken
+	b.history() // a refused batch stores nothing
 }
 
-// refusing is a store that cannot write for a while.
+// refusing is a store that reports a full disk while full is set.
 type refusing struct {
 	core.Store
 	mu   sync.Mutex
@@ -270,8 +271,8 @@ func (r *refusing) Commit(ctx context.Context, b *core.Batch) error {
 	return r.Store.Commit(ctx, b)
 }
 
-// TestOnlyWhatIsNewCounts: a message that is delivered again, or that could not be
-// kept, is not counted.
+// TestOnlyWhatIsNewCounts: a message that is delivered again, or that could not be stored, does not
+// count towards the limits for ambient replies and other bots.
 func TestOnlyWhatIsNewCounts(t *testing.T) {
 	disk := &refusing{Store: open(t, t.TempDir())}
 	t.Cleanup(func() { disk.Close() })
@@ -305,9 +306,9 @@ func TestOnlyWhatIsNewCounts(t *testing.T) {
 		disk.set(false)
 	}
 	if n := len(b.asker.Asked()); n != 1 {
-		t.Fatalf("the model was asked %d times", n)
+		t.Fatalf("the model was asked %d times, want once", n)
 	}
-	for _, id := range []string{"2", "3"} { // the second and third of the bot's
+	for _, id := range []string{"2", "3"} { // the other bot's second and third message
 		b.receive(other(id))
 		b.ended(1)
 	}
@@ -316,11 +317,11 @@ func TestOnlyWhatIsNewCounts(t *testing.T) {
 	if n := len(b.asker.Asked()); n != 3 {
 		t.Errorf("the model was asked %d times, want 3", n)
 	}
-	b.receive(quiet("3")) // the third that was said in the hall
+	b.receive(quiet("3")) // the third message in the hall
 	b.ended(1)
 }
 
-// TestWithinOneBatch: what comes together is counted one after the other.
+// TestWithinOneBatch: messages of one batch count one after the other.
 func TestWithinOneBatch(t *testing.T) {
 	b, _ := group(t, turn.Settings{Activation: turn.ActivationMention, Bots: true}, plan("a"))
 	var all []core.Event
@@ -333,11 +334,11 @@ func TestWithinOneBatch(t *testing.T) {
 	b.ended(3)
 	b.receive(talk("last", "jay", "Aria?"))
 	if end := b.ended(1)[0]; end.Messages[0] != "last" {
-		t.Errorf("the fourth turn answers %q", end.Messages)
+		t.Errorf("the fourth turn answers %q, want last", end.Messages)
 	}
 }
 
-// TestBlanksStayOutOfPrompts: messages without content stay out of prompts.
+// TestBlanksStayOutOfPrompts: messages that were stored without content stay out of prompts.
 func TestBlanksStayOutOfPrompts(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
@@ -348,13 +349,12 @@ func TestBlanksStayOutOfPrompts(t *testing.T) {
 	b.receive(talk("2", "jay", "Aria?"))
 	b.ended(1)
 	if in := b.input(0); strings.Contains(in, "stranger") || strings.Contains(in, `"text":""`) || strings.Contains(in, "let me in") {
-		t.Errorf("the model was told %s", in)
+		t.Errorf("the prompt holds the redacted message: %s", in)
 	}
 }
 
-// TestQuestionAfterACrash: where the platform forgets keys and can be looked at,
-// the question of a confirmation is there once, whenever the process dies, and
-// is answered once.
+// TestQuestionAfterACrash: on a platform without idempotency keys that can be searched, a
+// confirmation question is sent once and answered once, whenever the process dies.
 func TestQuestionAfterACrash(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		for n := 1; n <= 9; n++ {
@@ -384,27 +384,27 @@ func TestQuestionAfterACrash(t *testing.T) {
 				b.receive(said("1", "jay", "pay Ann"))
 				b.quiet()
 				if texts := room.Texts(); len(texts) != 2 || len(room.Choices()) != 1 {
-					t.Fatalf("the room holds %q, and buttons %v", texts, room.Choices())
+					t.Fatalf("the room holds %q with buttons %v, want the answer and one question", texts, room.Choices())
 				}
 				b.receive(b.press("p", "jay", "Confirm"))
 				b.quiet()
 				if len(bank.Calls()) != 1 {
-					t.Errorf("it paid %d times", len(bank.Calls()))
+					t.Errorf("paid %d times, want once", len(bank.Calls()))
 				}
 			})
 		}
 	}
 }
 
-// TestLifeAfterForgetting: in the life after a place was forgotten, what the bot
-// itself causes there is not taken for something that is delivered again.
+// TestLifeAfterForgetting: after a place was forgotten and the bot restarted, the bot's own events
+// are not mistaken for repeated deliveries.
 func TestLifeAfterForgetting(t *testing.T) {
 	for name, tc := range map[string]struct {
 		script string
 		want   string
 	}{
-		"a question's end": {pays, "As you wish.|Pay somebody\nto: Ann\n\n⌛ The question has expired.|and more"},
-		"what goes on":     {`{"response":"wait","actions":[{"type":"CONTINUE"}]}`, "wait|and more"},
+		"expired question": {pays, "As you wish.|Pay somebody\nto: Ann\n\n⌛ The question has expired.|and more"},
+		"follow-up":        {`{"response":"wait","actions":[{"type":"CONTINUE"}]}`, "wait|and more"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -427,7 +427,7 @@ func TestLifeAfterForgetting(t *testing.T) {
 	}
 }
 
-// payable lets a bot pay when it is confirmed, within that time.
+// payable adds an action that needs a confirmation within that time.
 func payable(t *testing.T, room *coretest.Room, within time.Duration) func(*turn.Options) {
 	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.PermissionEveryone, Confirm: true})
 	return func(o *turn.Options) {
@@ -437,8 +437,7 @@ func payable(t *testing.T, room *coretest.Room, within time.Duration) func(*turn
 	}
 }
 
-// TestForgottenQuestion: of a question that was forgotten, or decided, nothing is
-// written when its time is over.
+// TestForgottenQuestion: the expiry of a question that was decided or forgotten writes nothing.
 func TestForgottenQuestion(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"synthbot/core/turn"
 )
 
-// formed begins a bot whose action needs two values and a confirmation.
+// formed starts a bot whose action needs two values and a confirmation.
 func formed(t *testing.T, s core.Store, room *coretest.Room, asker core.Asker) (*bot, *coretest.Plugin) {
 	bank := coretest.NewPlugin("bank", core.Action{
 		Name: "pay", Brief: "Pay somebody", Permission: core.PermissionEveryone, Confirm: true, Idempotent: true,
@@ -26,7 +26,7 @@ func formed(t *testing.T, s core.Store, room *coretest.Room, asker core.Asker) (
 	return start(t, s, room, asker, func(o *turn.Options) { o.Catalogue = catalogueOf(t, room, bank) }), bank
 }
 
-// payer is a model that leaves open whom it pays, and has nothing to say about it.
+// payer is a model that leaves both values of the payment open.
 type payer struct{ asked atomic.Int32 }
 
 func (p *payer) Ask(_ context.Context, q core.Question) (llm.Answer, error) {
@@ -39,24 +39,23 @@ func (p *payer) Ask(_ context.Context, q core.Question) (llm.Answer, error) {
 
 const paysSomebody = `{"actions":[{"type":"pay","payload":{"to":null,"amount":null}}]}`
 
-// formTalk is what a user says who fills in the form of paysSomebody.
+// formTalk holds the user's messages that fill in the form of paysSomebody.
 var formTalk = []string{"pay", "Ann", "70", "7", "yes"}
 
-// TestFormCrashes kills the bot around each of its commits while a form is filled in, and lets
-// another life go on: every question is asked once, every answer is taken once, and the model is
-// not asked for them.
+// TestFormCrashes kills the bot around each commit while a form is filled in, and restarts it. Each
+// question is asked once, each answer is taken once, and the model is not asked for them.
 func TestFormCrashes(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		for n := 1; n <= 24; n += coretest.Sample(1, 2) {
 			t.Run(fmt.Sprintf("after=%t/commits=%d", after, n), func(t *testing.T) {
 				t.Parallel()
-				crashForm(t, n, after)
+				checkFormCrash(t, n, after)
 			})
 		}
 	}
 }
 
-func crashForm(t *testing.T, n int, after bool) {
+func checkFormCrash(t *testing.T, n int, after bool) {
 	s := open(t, t.TempDir())
 	defer s.Close()
 	room := coretest.NewRoom("room")
@@ -75,28 +74,28 @@ talking:
 		case <-dead:
 			break talking
 		case <-time.After(coretest.Patience):
-			t.Fatalf("nothing came of %q", text)
+			t.Fatalf("%q was not answered", text)
 		}
 	}
 	b.kill()
 	model := &payer{}
 	b, last := formed(t, s, room, model)
 	b.quiet()
-	for _, text := range formTalk { // the platform delivers what was not acknowledged
+	for _, text := range formTalk { // delivers unacknowledged messages again
 		b.receive(talk(text))
 		b.quiet()
 	}
 	b.stop()
 	if n := model.asked.Load(); n > 2 { // the plan and its output
-		t.Errorf("the model was asked %d times in the last life", n)
+		t.Errorf("the model was asked %d times after the restart, want at most 2", n)
 	}
 	calls := append(first.Calls(), last.Calls()...)
 	if len(calls) == 0 || len(calls) > 2 {
-		t.Errorf("it paid %d times", len(calls))
+		t.Errorf("paid %d times, want once or twice", len(calls))
 	}
 	for _, c := range calls {
 		if string(c.Payload) != `{"amount":7,"to":"Ann"}` {
-			t.Errorf("it paid %s", c.Payload)
+			t.Errorf("paid %s, want 7 to Ann", c.Payload)
 		}
 	}
 	want := []string{
@@ -105,6 +104,6 @@ talking:
 		"Pay somebody\namount: 7\nto: Ann (yes/no)", "✓ Done.",
 	}
 	if got := strings.Join(room.Texts(), "\n"); got != strings.Join(want, "\n") {
-		t.Errorf("the room holds\n%s", got)
+		t.Errorf("the room holds\n%s\nwant\n%s", got, strings.Join(want, "\n"))
 	}
 }

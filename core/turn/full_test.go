@@ -20,8 +20,7 @@ import (
 	"synthbot/memory"
 )
 
-// cramped is a store on a disk that is full at times: then it takes no batch that
-// refuses says no to.
+// cramped is a store that reports a full disk for the batches for which refuses is true.
 type cramped struct {
 	core.Store
 	mu      sync.Mutex
@@ -46,9 +45,8 @@ func (c *cramped) Commit(ctx context.Context, b *core.Batch) error {
 	return c.Store.Commit(ctx, b)
 }
 
-// TestFullDiskWhileATurnRuns: whatever does not fit any more, and for however long, an
-// answer is sent once, the model is asked once, what was confirmed is done once, and
-// nothing is set aside.
+// TestFullDiskWhileATurnRuns: however long the disk is full while a turn runs, each answer is sent
+// once, the model is asked once, a confirmed action runs once, and no turn is set aside.
 func TestFullDiskWhileATurnRuns(t *testing.T) {
 	for name, refuses := range map[string]func(*core.Batch) bool{
 		"the end does not fit": func(b *core.Batch) bool { return len(b.Answered) > 0 },
@@ -58,12 +56,12 @@ func TestFullDiskWhileATurnRuns(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { fillWhileItRuns(t, refuses) })
+			synctest.Test(t, func(t *testing.T) { checkFullDisk(t, refuses) })
 		})
 	}
 }
 
-func fillWhileItRuns(t *testing.T, refuses func(*core.Batch) bool) {
+func checkFullDisk(t *testing.T, refuses func(*core.Batch) bool) {
 	store := open(t, t.TempDir())
 	defer store.Close()
 	s := &cramped{Store: store}
@@ -112,17 +110,17 @@ func fillWhileItRuns(t *testing.T, refuses func(*core.Batch) bool) {
 	}
 	full()
 	if n := len(asker.Asked()); n != 2 || pays.Load() != 1 {
-		t.Errorf("the model was asked %d times, and %d times it was paid", n, pays.Load())
+		t.Errorf("the model was asked %d times and paid %d times, want 2 and 1", n, pays.Load())
 	}
 	if texts := room.Texts(); len(texts) != 5 || !strings.HasSuffix(texts[4], "✓ Done.") {
-		t.Errorf("the room holds %q", texts)
+		t.Errorf("the room holds %q, want 5 messages, the outcome last", texts)
 	}
 	b.stop()
 	for {
 		select {
 		case e := <-room.Ends():
 			if e.Aside {
-				t.Errorf("set aside: %+v", e)
+				t.Errorf("a turn was set aside: %+v", e)
 			}
 			continue
 		default:
@@ -131,17 +129,17 @@ func fillWhileItRuns(t *testing.T, refuses func(*core.Batch) bool) {
 	}
 }
 
-// TestFullDiskWhileSomebodyIsForgotten: what a turn has done is known to its next
-// attempt, unless it was done for somebody who was forgotten meanwhile.
+// TestFullDiskWhileSomebodyIsForgotten: results that could not be written are kept for the next
+// attempt of the turn, unless a user of the turn was forgotten meanwhile.
 func TestFullDiskWhileSomebodyIsForgotten(t *testing.T) {
 	for who, asked := range map[string]int{"ann": 2, "jay": 3} {
 		t.Run(who, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { forgetWhileFull(t, who, asked) })
+			synctest.Test(t, func(t *testing.T) { checkForgetWhileFull(t, who, asked) })
 		})
 	}
 }
 
-func forgetWhileFull(t *testing.T, who string, asked int) {
+func checkForgetWhileFull(t *testing.T, who string, asked int) {
 	db := open(t, t.TempDir()).(*memory.DB)
 	defer db.Close()
 	s := &cramped{Store: db}
@@ -158,7 +156,7 @@ func forgetWhileFull(t *testing.T, who string, asked int) {
 	b := start(t, s, room, asker)
 	b.receive(talk("1", "bob", "Aria, hi"))
 	b.thinks(1)
-	for n := range 6 { // one turn answers them all
+	for n := range 6 { // answered by one turn
 		b.receive(talk(fmt.Sprint("more ", n), []string{"bob", "jay"}[n%2], "Aria, and you?"))
 	}
 	close(asker.Hold)
@@ -178,8 +176,8 @@ func forgetWhileFull(t *testing.T, who string, asked int) {
 	b.stop()
 }
 
-// TestReallyFullDisk lets a small file system fill up while turns run: they end, each
-// answer is sent once, and nothing is lost. It needs the right to mount one.
+// TestReallyFullDisk fills a small file system while turns run: the turns end, each answer is sent
+// once, and nothing is lost. It is skipped without the right to mount one.
 func TestReallyFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=12m"); err != nil {
@@ -217,14 +215,14 @@ func TestReallyFullDisk(t *testing.T) {
 	for n := range messages {
 		e := said(fmt.Sprint(n), "jay", strings.Repeat("many words ", 500))
 		e.Message.Path = core.MustPath(fmt.Sprintf("room/%d", n))
-		for b.Receive(t.Context(), e) != nil { // the platform brings it again
+		for b.Receive(t.Context(), e) != nil { // the platform delivers it again
 			makeRoom()
 			time.Sleep(10 * time.Millisecond)
 		}
 	}
 	makeRoom()
 	for end := time.Now().Add(coretest.Patience); len(platform.Sent()) < messages && time.Now().Before(end); {
-		time.Sleep(50 * time.Millisecond) // places look again by themselves
+		time.Sleep(50 * time.Millisecond) // places retry by themselves
 	}
 	b.quiet()
 	b.stop()
@@ -234,15 +232,15 @@ func TestReallyFullDisk(t *testing.T) {
 	}
 	for n := range messages {
 		if got := places[core.MustPath(fmt.Sprintf("room/%d", n))]; got != 1 {
-			t.Errorf("message %d was answered %d times", n, got)
+			t.Errorf("message %d was answered %d times, want once", n, got)
 		}
 	}
 	if n := len(asker.Asked()); n != messages {
-		t.Errorf("the model was asked %d times", n)
+		t.Errorf("the model was asked %d times, want %d", n, messages)
 	}
 }
 
-// TestModelWaitsForTheDisk: what was done is on disk before the model is asked to tell it.
+// TestModelWaitsForTheDisk: an action's output is on disk before the model gets it.
 func TestModelWaitsForTheDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := open(t, t.TempDir())
@@ -282,12 +280,12 @@ func TestModelWaitsForTheDisk(t *testing.T) {
 		full(3)
 		b.ended(1)
 		if texts := strings.Join(room.Texts(), "|"); looks != 2 || !strings.HasPrefix(texts, "A dog.|") || !strings.HasSuffix(texts, "|A cat.") {
-			t.Errorf("it looked %d times, and the room holds %q", looks, texts)
+			t.Errorf("the actions ran %d times and the room holds %q, want 2 and both answers", looks, texts)
 		}
 	})
 }
 
-// TestCommandWaitsForTheDisk: one that must not run twice begins when that is written.
+// TestCommandWaitsForTheDisk: a command that must not run twice waits until its start is on disk.
 func TestCommandWaitsForTheDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := open(t, t.TempDir())
@@ -295,7 +293,7 @@ func TestCommandWaitsForTheDisk(t *testing.T) {
 		s := &cramped{Store: store}
 		var calls atomic.Int32
 		b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(), func(o *turn.Options) {
-			o.Plugins.Commands = registry(t, map[string]obeying{"count": func(context.Context, call) (string, error) { calls.Add(1); return "one", nil }})
+			o.Plugins.Commands = registry(t, map[string]commandFunc{"count": func(context.Context, call) (string, error) { calls.Add(1); return "one", nil }})
 		})
 		defer b.stop()
 		s.fill(func(b *core.Batch) bool {
@@ -304,7 +302,7 @@ func TestCommandWaitsForTheDisk(t *testing.T) {
 		b.receive(called("1", "jay", "count"))
 		time.Sleep(time.Hour)
 		if calls.Load() != 0 || s.refused.Load() == 0 {
-			t.Errorf("it was called %d times, and %d commits were refused", calls.Load(), s.refused.Load())
+			t.Errorf("called %d times with %d refused commits, want no call and at least one refusal", calls.Load(), s.refused.Load())
 		}
 		s.fill(nil)
 		time.Sleep(time.Minute)
@@ -313,12 +311,13 @@ func TestCommandWaitsForTheDisk(t *testing.T) {
 	})
 }
 
-// TestFullDiskEndsWhatHasBegun checks that all commits of a turn that has begun may use the room that is kept back.
+// TestFullDiskEndsWhatHasBegun: all commits of a turn that has begun may use the space that is
+// reserved for finishing.
 func TestFullDiskEndsWhatHasBegun(t *testing.T) {
 	store := open(t, t.TempDir())
 	t.Cleanup(func() { store.Close() })
 	s := &cramped{Store: store}
-	begins := func(b *core.Batch) bool { // what is received, and the beginning of a turn
+	begins := func(b *core.Batch) bool { // receipts and beginnings of turns
 		opening := func(r core.Record) bool { return r.Key.Round == 0 && len(b.Answered)+len(b.Settled) == 0 }
 		return len(b.Journal) == 0 || slices.ContainsFunc(b.Journal, opening)
 	}
@@ -336,6 +335,6 @@ func TestFullDiskEndsWhatHasBegun(t *testing.T) {
 	b.receive(b.press("p", "jay", "Confirm"))
 	b.ended(1)
 	if n := s.refused.Load(); n > 0 {
-		t.Errorf("%d commits of turns that have begun are refused", n)
+		t.Errorf("%d commits of turns that had begun were refused, want none", n)
 	}
 }

@@ -12,9 +12,7 @@ import (
 	"synthbot/memory"
 )
 
-// TestGrowth: how much the file grows with answered messages, of the usual length, by
-// the real pipeline. A message and its answer take two entries and two ids; the
-// journal of a turn that is over adds little.
+// TestGrowth limits how much the database grows with each answered message of a usual length.
 func TestGrowth(t *testing.T) {
 	n := coretest.Sample(400, 100)
 	dir := t.TempDir()
@@ -47,6 +45,6 @@ func TestGrowth(t *testing.T) {
 	each := float64(size()-before) / float64(2*n) / 1024 * 1000
 	t.Logf("%.0f KiB for 1,000 answered messages", each)
 	if each > 550 {
-		t.Errorf("the file grows by %.0f KiB for 1,000 answered messages", each)
+		t.Errorf("the file grows by %.0f KiB for 1,000 answered messages, want at most 550", each)
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"synthbot/core/watch"
 )
 
-// broken is a plugin of which every hook panics.
+// broken is a plugin whose hooks all panic.
 type broken struct{}
 
 func (broken) Judge(*core.Message, bool) gate.Verdict { panic("gate") }
@@ -29,8 +29,8 @@ func (broken) Observe(watch.TurnEnd)                  { panic("observer") }
 func (broken) ObserveStage(watch.TurnStage)           { panic("watcher") }
 func (broken) ShowTyping(context.Context, core.Path)  { panic("typing") }
 
-// TestPluginsPanic: what a plugin's panic leaves is taken in, and not delivered again
-// for ever; of what a gate cannot judge nothing is kept or answered.
+// TestPluginsPanic: a plugin's panic does not stop a turn, and the message is not delivered again.
+// A message that a gate could not judge is neither stored nor answered.
 func TestPluginsPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, t.TempDir())
@@ -49,10 +49,10 @@ func TestPluginsPanic(t *testing.T) {
 		b.ended(1)
 		b.receive(said("2", "boss", "hello"))
 		if end := b.ended(1)[0]; !end.Answered {
-			t.Errorf("the turn ended as %+v", end)
+			t.Errorf("the turn ended as %+v, want it answered", end)
 		}
 		if log := logged(t, s); slices.Contains(log, "private words") || !slices.Contains(log, "hello") {
-			t.Errorf("the log holds %q", log)
+			t.Errorf("the history holds %q, want only the admin's message", log)
 		}
 		b.stop()
 		for _, what := range []string{"gate", "observer", "watcher", "typing", "interface"} {
@@ -63,15 +63,16 @@ func TestPluginsPanic(t *testing.T) {
 	})
 }
 
-// unsure is a store whose next commits reach the disk and report a failure.
+// unsure is a store whose next commits report a failure, although they reach the disk unless lost
+// is set.
 type unsure struct {
 	core.Store
 	fails   atomic.Int32
-	entries bool // only those that append
-	lost    bool // they do not reach it
+	entries bool // only commits with entries fail
+	lost    bool // failed commits are not written
 }
 
-var errUnsure = errors.New("nobody knows")
+var errUnsure = errors.New("unknown outcome")
 
 func (s *unsure) Commit(ctx context.Context, b *core.Batch) error {
 	if s.entries && len(b.Append) == 0 || s.fails.Add(-1) < 0 {
@@ -85,33 +86,34 @@ func (s *unsure) Commit(ctx context.Context, b *core.Batch) error {
 	return errUnsure
 }
 
-// TestDurableAfterAll: what was received reached the disk though the commit reported
-// a failure. Delivered again, it is answered, once.
+// TestDurableAfterAll: a message that reached the disk although its commit reported a failure is
+// answered once when it is delivered again.
 func TestDurableAfterAll(t *testing.T) {
 	s := &unsure{Store: open(t, t.TempDir())}
 	defer s.Close()
 	var calls atomic.Int32
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) {
-		o.Plugins.Commands = registry(t, map[string]obeying{"count": func(context.Context, call) (string, error) { calls.Add(1); return "one", nil }})
+		o.Plugins.Commands = registry(t, map[string]commandFunc{"count": func(context.Context, call) (string, error) { calls.Add(1); return "one", nil }})
 	})
 	for i, e := range []core.Event{said("1", "jay", "hi"), called("2", "jay", "count")} {
 		s.fails.Store(1)
 		if err := b.Receive(t.Context(), e); !errors.Is(err, errUnsure) {
-			t.Fatalf("the commit: %v", err)
+			t.Fatalf("the commit: got %v, want %v", err, errUnsure)
 		}
 		b.receive(e)
 		if end := b.ended(1)[0]; !end.Answered {
-			t.Errorf("turn %d ended as %+v", i, end)
+			t.Errorf("turn %d ended as %+v, want it answered", i, end)
 		}
 		b.receive(e)
 		if end := b.ended(1)[0]; end.Turn.Seq != 0 {
-			t.Errorf("it has a second turn: %+v", end)
+			t.Errorf("a repeated delivery began another turn: %+v", end)
 		}
 	}
 	b.holds("Hello.", "one")
 }
 
-// TestExpiresWhenThereIsRoom: a question's time ends while nothing can be written.
+// TestExpiresWhenThereIsRoom: a question that expires while nothing can be written shows its expiry
+// later.
 func TestExpiresWhenThereIsRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &unsure{Store: open(t, t.TempDir()), entries: true, lost: true}
@@ -130,13 +132,13 @@ func TestExpiresWhenThereIsRoom(t *testing.T) {
 		time.Sleep(time.Hour)
 		b.ended(1)
 		if texts := room.Texts(); len(texts) != 2 || !strings.Contains(texts[1], "⌛ The question has expired.") {
-			t.Errorf("the room holds %q", texts)
+			t.Errorf("the room holds %q, want the expired question last", texts)
 		}
 	})
 }
 
-// TestQuestionThatCannotBeAsked: the step does not wait for ever, and the model learns
-// why nobody was asked.
+// TestQuestionThatCannotBeAsked: if a confirmation question cannot be sent, the step ends and the
+// model learns why.
 func TestQuestionThatCannotBeAsked(t *testing.T) {
 	for err, why := range map[error]string{core.Errorf(core.Broken, "too long"): "too long", errors.New("secret"): "it did not work"} {
 		for _, buttons := range []bool{true, false} {
@@ -151,16 +153,17 @@ func TestQuestionThatCannotBeAsked(t *testing.T) {
 			b.ended(2)
 			b.holds("I could not ask you.")
 			if in := b.input(1); !strings.Contains(in, "could not be asked: "+why) || strings.Contains(in, "cancelled") {
-				t.Errorf("the model was told %s", in)
+				t.Errorf("the prompt lacks the reason %q: %s", why, in)
 			}
 			if len(bank.Calls()) != 0 {
-				t.Error("it paid")
+				t.Error("paid without a confirmation")
 			}
 		}
 	}
 }
 
-// TestDeletionInTheSecondRound: a plan was accepted, and its outcome is reported.
+// TestDeletionInTheSecondRound: if the message is deleted after its plan was accepted, the outcome
+// is still reported.
 func TestDeletionInTheSecondRound(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
@@ -178,13 +181,12 @@ func TestDeletionInTheSecondRound(t *testing.T) {
 	b.receive(core.Event{Kind: core.KindDeletion, Target: "1", Message: core.Message{Path: place}})
 	close(b.asker.Hold)
 	if end := b.ended(1)[0]; !end.Answered {
-		t.Errorf("the turn ended as %+v", end)
+		t.Errorf("the turn ended as %+v, want it answered", end)
 	}
 	b.holds("A cat.")
 }
 
-// TestDeletedDecision: a user who deletes the message by which they decided something
-// still gets the outcome.
+// TestDeletedDecision: a user who deletes their yes still gets the outcome.
 func TestDeletedDecision(t *testing.T) {
 	b, bank := shop(t, true, pays, plan("Paid."))
 	b.receive(said("1", "jay", "pay Ann"))
@@ -196,11 +198,11 @@ func TestDeletedDecision(t *testing.T) {
 	close(b.asker.Hold)
 	b.ended(1)
 	if texts := b.room.Texts(); len(bank.Calls()) != 1 || texts[len(texts)-1] != "Paid." {
-		t.Errorf("it paid %d times, and the room holds %q", len(bank.Calls()), texts)
+		t.Errorf("paid %d times and the room holds %q, want once and the outcome last", len(bank.Calls()), texts)
 	}
 }
 
-// TestAdminConfirmsForAnother: what an admin confirms runs with the rights of the user
+// TestAdminConfirmsForAnother: an action that an admin confirms runs with the rights of the user
 // who asked for it.
 func TestAdminConfirmsForAnother(t *testing.T) {
 	b, bank := shop(t, true, pays, says)
@@ -210,12 +212,12 @@ func TestAdminConfirmsForAnother(t *testing.T) {
 	b.receive(b.press("p", "boss", "Confirm"))
 	b.ended(1)
 	if calls := bank.Calls(); len(calls) != 1 || calls[0].Author.ID != "jay" || calls[0].Author.Rank != core.RankMember {
-		t.Errorf("the calls were %+v", calls)
+		t.Errorf("the calls were %+v, want one with jay's rights", calls)
 	}
 }
 
-// TestYesToTheQuestion: a yes or no decides the question that it replies to, whatever
-// was said since, and, without a reply, the one that its author was asked last.
+// TestYesToTheQuestion: a yes or no that replies to a question decides it, whatever was written
+// since. Without a reply it decides the last question to its author.
 func TestYesToTheQuestion(t *testing.T) {
 	group := func(id, who, text string, to core.Addressed) core.Event {
 		e := said(id, who, text)
@@ -228,7 +230,7 @@ func TestYesToTheQuestion(t *testing.T) {
 	own.Kind = core.KindBeat
 	for name, tc := range map[string]struct {
 		between []core.Event
-		held    bool // it waits behind a turn, with more of its author's
+		held    bool // waits behind a turn together with another message
 		reply   bool
 		text    string
 		to      core.Addressed
@@ -274,13 +276,13 @@ func TestYesToTheQuestion(t *testing.T) {
 			}
 			b.ended(1)
 			if len(bank.Calls()) != tc.paid || (len(b.room.Choices()) == 0) != tc.settled {
-				t.Errorf("it paid %d times, the room holds %q, buttons %v", len(bank.Calls()), b.room.Texts(), b.room.Choices())
+				t.Errorf("paid %d times, want %d; settled must be %v; the room holds %q with buttons %v", len(bank.Calls()), tc.paid, tc.settled, b.room.Texts(), b.room.Choices())
 			}
 		})
 	}
 }
 
-// TestYesIsForOnesOwnQuestion: two people were asked something.
+// TestYesIsForOnesOwnQuestion: a yes decides the question to its own author, not another user's.
 func TestYesIsForOnesOwnQuestion(t *testing.T) {
 	var mu sync.Mutex
 	var paid []string
@@ -303,7 +305,7 @@ func TestYesIsForOnesOwnQuestion(t *testing.T) {
 		b.receive(e)
 		b.ended(1)
 		if len(room.Choices()) != i+1 {
-			t.Fatalf("%d questions", len(room.Choices()))
+			t.Fatalf("%d questions, want %d", len(room.Choices()), i+1)
 		}
 	}
 	yes := said("2", "jay", "yes")
@@ -313,16 +315,16 @@ func TestYesIsForOnesOwnQuestion(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	if !slices.Equal(paid, []string{"jay"}) {
-		t.Errorf("paid was for %q", paid)
+		t.Errorf("paid for %q, want only jay", paid)
 	}
 }
 
-// lateFailure is a store of which the next commits that end a turn reach the disk and
-// report a failure.
+// lateFailure is a store whose next commits that end a turn report a failure, although they reach
+// the disk unless lost is set.
 type lateFailure struct {
 	core.Store
 	fails atomic.Int32
-	lost  bool // they do not reach it
+	lost  bool // failed commits are not written
 }
 
 func (s *lateFailure) Commit(ctx context.Context, b *core.Batch) error {
@@ -337,9 +339,9 @@ func (s *lateFailure) Commit(ctx context.Context, b *core.Batch) error {
 	return err
 }
 
-// TestEndIsToldAfterAll: a turn whose last commit reported a failure and reached the disk
-// has ended once, and those who wait for that know.
-func TestEndIsToldAfterAll(t *testing.T) {
+// TestEndIsReportedOnce: a turn whose last commit reported a failure is reported as ended exactly
+// once, whether or not the commit reached the disk.
+func TestEndIsReportedOnce(t *testing.T) {
 	for name, event := range map[string]core.Event{"message": said("1", "jay", "hi"), "command": called("1", "jay", "count")} {
 		for n := range 4 {
 			follows := n%2 == 1
@@ -347,7 +349,7 @@ func TestEndIsToldAfterAll(t *testing.T) {
 				s := &lateFailure{Store: open(t, t.TempDir()), lost: n > 1}
 				defer s.Close()
 				b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) {
-					o.Plugins.Commands = registry(t, map[string]obeying{"count": func(context.Context, call) (string, error) { return "one", nil }})
+					o.Plugins.Commands = registry(t, map[string]commandFunc{"count": func(context.Context, call) (string, error) { return "one", nil }})
 				})
 				defer b.stop()
 				s.fails.Store(1)
@@ -361,12 +363,12 @@ func TestEndIsToldAfterAll(t *testing.T) {
 				time.Sleep(time.Minute)
 				for i, end := range b.ended(len(events)) {
 					if !end.Answered || !slices.Equal(end.Messages, []string{events[i].Message.ID}) {
-						t.Errorf("%s: turn %d ended as %+v", name, i, end)
+						t.Errorf("%s: turn %d ended as %+v, want an answer to %s", name, i, end, events[i].Message.ID)
 					}
 				}
 				select {
 				case end := <-b.room.Ends():
-					t.Errorf("%s: it ended again as %+v", name, end)
+					t.Errorf("%s: a turn was reported again as %+v", name, end)
 				default:
 				}
 			})
@@ -374,8 +376,8 @@ func TestEndIsToldAfterAll(t *testing.T) {
 	}
 }
 
-// TestWithdrawingCountsForNothing: a turn whose messages are deleted one after the other
-// while it thinks answers what is left.
+// TestWithdrawingCountsForNothing: deletions that interrupt a turn do not count as failed attempts;
+// the turn answers the remaining message.
 func TestWithdrawingCountsForNothing(t *testing.T) {
 	b := fresh(t, plan("ok"))
 	b.asker.Hold = make(chan struct{})
@@ -391,12 +393,12 @@ func TestWithdrawingCountsForNothing(t *testing.T) {
 	b.thinks(1)
 	close(b.asker.Hold)
 	if end := b.ended(1)[0]; !slices.Equal(end.Messages, []string{"0"}) {
-		t.Errorf("the turn ended as %+v", end)
+		t.Errorf("the turn ended as %+v, want it answered", end)
 	}
 	b.holds("ok")
 }
 
-// TestReconfigureKeepsTheStore: whatever store the options name.
+// TestReconfigureKeepsTheStore: Reconfigure keeps the store, whatever the new options say.
 func TestReconfigureKeepsTheStore(t *testing.T) {
 	b := fresh(t, plan("ok"))
 	b.Reconfigure(b.options(func(o *turn.Options) { o.Store = nil }))
@@ -405,7 +407,7 @@ func TestReconfigureKeepsTheStore(t *testing.T) {
 	b.holds("ok")
 }
 
-// TestPulse: what cannot be read, or cannot be written, is not alive.
+// TestPulse: Pulse reports a store that cannot be read or written.
 func TestPulse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &pulsing{Store: open(t, t.TempDir())}
@@ -413,16 +415,16 @@ func TestPulse(t *testing.T) {
 		b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker())
 		b.stop()
 		for _, state := range []struct{ read, write error }{{}, {nil, errUnsure}, {errUnsure, nil}, {}} {
-			time.Sleep(time.Minute) // what was found out before is too old
+			time.Sleep(time.Minute) // lets the cached result expire
 			s.read, s.write = state.read, state.write
 			if err := b.Pulse(t.Context()); (err != nil) != (s.read != nil || s.write != nil) {
-				t.Errorf("reading %v, writing %v: %v", s.read, s.write, err)
+				t.Errorf("with read error %v and write error %v: got %v", s.read, s.write, err)
 			}
 		}
 	})
 }
 
-// pulsing is a store that says how it is.
+// pulsing is a store with settable read and write errors.
 type pulsing struct {
 	core.Store
 	read, write error
@@ -437,7 +439,7 @@ func (s *pulsing) View(ctx context.Context, f func(core.View) error) error {
 	return s.Store.View(ctx, f)
 }
 
-// TestDemotedMeanwhile checks that a confirmed step needs the rank that its user has now.
+// TestDemotedMeanwhile: a confirmed action needs the rank that its user has at the confirmation.
 func TestDemotedMeanwhile(t *testing.T) {
 	for demoted, want := range map[bool]int{false: 1, true: 0} {
 		s := open(t, t.TempDir())
@@ -455,7 +457,7 @@ func TestDemotedMeanwhile(t *testing.T) {
 		b.receive(b.press("p", "boss", "Confirm"))
 		b.ended(1)
 		if n := len(bank.Calls()); n != want {
-			t.Errorf("demoted %v: it paid %d times, want %d", demoted, n, want)
+			t.Errorf("demoted %v: paid %d times, want %d", demoted, n, want)
 		}
 		b.stop()
 		s.Close()

@@ -9,8 +9,8 @@ import (
 	"synthbot/core/turn"
 )
 
-// TestOldJournal: turns that an earlier version left in the middle go on where
-// they stopped. The numbers are those of its databases.
+// TestOldJournal: turns that an earlier version left unfinished resume where they stopped. The keys
+// are those of its databases.
 func TestOldJournal(t *testing.T) {
 	b, bank := shop(t, true, pays, says)
 	b.receive(said("1", "jay", "pay Ann"))
@@ -35,12 +35,12 @@ func TestOldJournal(t *testing.T) {
 		return core.Key{Turn: core.TurnID{Path: place, Seq: seq}, Round: round, Step: step, Part: part}
 	}
 	if r := asked[key(1, 1, 2, 10_001)]; r.Progress != core.ProgressDone {
-		t.Errorf("the question is not found under its number: %v", asked)
+		t.Errorf("the question does not have its old key: %v", asked)
 	}
 	press := b.press("p1", "jay", "Confirm")
 	entry := core.Entry{Event: press, Due: true}
-	seq := uint64(4) // behind the message, the answer and the question
-	// It died when the step was done and the press was not.
+	seq := uint64(4) // after the message, the answer and the question
+	// The process died when the step was done but the turn of the press was not.
 	paid := asked[key(1, 1, 2, 0)]
 	paid.Progress = core.ProgressDone
 	err := b.store.Commit(t.Context(), &core.Batch{Append: []core.Entry{entry}, Journal: []core.Record{
@@ -54,9 +54,9 @@ func TestOldJournal(t *testing.T) {
 	b = start(t, b.store, b.room, coretest.NewAsker(says), func(o *turn.Options) { *o = b.o })
 	b.quiet()
 	if n := len(bank.Calls()); n != 0 {
-		t.Errorf("what was paid is paid again, %d times", n)
+		t.Errorf("paid again %d times, want 0", n)
 	}
 	if texts := b.room.Texts(); len(texts) != 2 || !strings.Contains(texts[1], "✓ Done.") || len(b.room.Whispers()) != 0 {
-		t.Errorf("the room holds %q, whispers %q", texts, b.room.Whispers())
+		t.Errorf("the room holds %q with whispers %q, want the outcome and none", texts, b.room.Whispers())
 	}
 }

@@ -20,14 +20,14 @@ import (
 
 var square = core.MustPath("room/square")
 
-// talk is a message of a group that is addressed to nobody.
+// talk returns a message to a group that is addressed to nobody.
 func talk(id, author, text string) core.Event {
 	e := said(id, author, text)
 	e.Message.Path, e.Message.Private, e.Message.Addressed = square, false, ""
 	return e
 }
 
-// clock is moved by hand.
+// clock is a clock that only moves by advance.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -45,7 +45,7 @@ func (c *clock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// group starts a bot whose groups have these settings.
+// group starts a bot with these settings for all places.
 func group(t *testing.T, settings turn.Settings, script ...any) (*bot, *clock) {
 	c := &clock{now: time.Now()}
 	s := open(t, t.TempDir())
@@ -57,6 +57,7 @@ func group(t *testing.T, settings turn.Settings, script ...any) (*bot, *clock) {
 	return b, c
 }
 
+// logged returns the texts in the history of a place.
 func (b *bot) logged(path core.Path) (texts []string) {
 	b.t.Helper()
 	err := b.store.View(context.Background(), func(v core.View) error {
@@ -72,7 +73,7 @@ func (b *bot) logged(path core.Path) (texts []string) {
 	return texts
 }
 
-// named are the bot's names in all places.
+// named gives the bot the same names in all places.
 func named(names ...string) func(core.Path) []string {
 	return func(core.Path) []string { return names }
 }
@@ -104,21 +105,21 @@ func TestAmbient(t *testing.T) {
 	b, c := group(t, turn.Settings{Activation: turn.ActivationAmbient, AmbientMessages: 3, AmbientEvery: time.Hour},
 		`{"actions":[{"type":"IGNORE"}]}`, plan("By the way …"), plan("Yes?"))
 	b.receive(talk("1", "jay", "one"), talk("2", "ann", "two"), talk("3", "jay", "three"))
-	b.ended(1) // the third message was the model's chance, and it had nothing to say
+	b.ended(1) // the third message let the model speak, but it chose not to
 	b.holds()
 	if in := b.input(0); !strings.Contains(in, "Nobody spoke to you") || !strings.Contains(in, `"text":"three"`) {
-		t.Errorf("the model was told %s", in)
+		t.Errorf("unexpected prompt: %s", in)
 	}
 	b.receive(talk("4", "jay", "four"))
 	c.advance(time.Hour)
 	b.receive(talk("5", "ann", "five"))
-	b.ended(1) // the time was
+	b.ended(1) // enough time has passed
 	b.holds("By the way …")
 	b.receive(talk("6", "ann", "Aria, are you there?"))
-	b.ended(1) // and who calls is answered in any case
+	b.ended(1) // a message to the bot is always answered
 	b.holds("By the way …", "Yes?")
 	if in := b.input(2); strings.Contains(in, "Nobody spoke to you") {
-		t.Errorf("who called was overheard: %s", in)
+		t.Errorf("a message to the bot is prompted as overheard: %s", in)
 	}
 }
 
@@ -127,7 +128,7 @@ func TestAmbientWithoutEngine(t *testing.T) {
 	b, _ := group(t, turn.Settings{Activation: turn.ActivationAmbient, AmbientMessages: 1}, broken)
 	b.receive(talk("1", "jay", "one"))
 	b.ended(1)
-	b.holds() // nobody asked, so nobody is bothered
+	b.holds() // no error message, as nobody called the bot
 }
 
 func TestAttention(t *testing.T) {
@@ -146,8 +147,8 @@ func TestAttention(t *testing.T) {
 	}
 }
 
-// TestLeaving: IGNORE ends the bot's part in a conversation until it is addressed again; NONE only
-// says nothing now.
+// TestLeaving: IGNORE ends the bot's part in a conversation until the bot is addressed again. NONE
+// only keeps it silent this time.
 func TestLeaving(t *testing.T) {
 	const none, ignore = `{"actions":[{"type":"NONE"}]}`, `{"response":"Bye.","actions":[{"type":"IGNORE"}]}`
 	b, _ := group(t, turn.Settings{Activation: turn.ActivationAmbient, AmbientMessages: 2, Attention: time.Minute},
@@ -158,23 +159,24 @@ func TestLeaving(t *testing.T) {
 		b.receive(talk(id, "jay", text))
 		b.ended(1)
 	}
-	b.holds("Here.", "Yes?") // silence in between did not end it
+	b.holds("Here.", "Yes?") // NONE did not end the conversation
 	b.receive(talk("4", "jay", "goodbye"))
 	b.ended(1)
 	if s := b.state(square); s.Status != core.StatusCompleted || len(s.SlotsRequired) > 0 {
-		t.Errorf("the state is %+v", s)
+		t.Errorf("the state is %+v, want it completed without slots", s)
 	}
 	b.receive(talk("5", "jay", "five"), talk("6", "ann", "six"), talk("7", "jay", "seven"), talk("8", "jay", "Aria!"))
 	b.ended(1)
 	b.holds("Here.", "Yes?", "Bye.", "Hello again.")
 	if in := b.input(4); !strings.Contains(in, `"conversation_state":{"status":"completed"}`) || len(b.asker.Asked()) != 5 {
-		t.Errorf("asked %d times, at last %s", len(b.asker.Asked()), in)
+		t.Errorf("the model was asked %d times, want 5; the last prompt must hold the completed state: %s", len(b.asker.Asked()), in)
 	}
 	if s := b.state(square); s.Status != "" {
-		t.Errorf("the state stays %+v", s)
+		t.Errorf("the state is %+v, want it cleared", s)
 	}
 }
 
+// state returns the stored state of a place.
 func (b *bot) state(path core.Path) (s core.State) {
 	b.t.Helper()
 	err := b.store.View(context.Background(), func(v core.View) (err error) {
@@ -194,7 +196,7 @@ func TestBlind(t *testing.T) {
 	b.receive(joins, talk("1", "jay", "between us"), talk("2", "jay", "Aria?"))
 	b.ended(1)
 	if got := b.logged(square); len(got) != 3 || got[0] != "joins" || got[1] != "Aria?" {
-		t.Errorf("the log holds %q", got)
+		t.Errorf("unexpected history: %q", got)
 	}
 }
 
@@ -219,7 +221,7 @@ func TestBots(t *testing.T) {
 		b.receive(other("7"))
 		if allowed {
 			b.ended(1)
-			want++ // a person spoke, so the count begins anew
+			want++ // a user's message resets the count
 		}
 		if n := len(b.asker.Asked()); n != want+1 {
 			t.Errorf("allowed %v: the model was asked %d times, want %d", allowed, n, want+1)
@@ -228,7 +230,7 @@ func TestBots(t *testing.T) {
 	}
 }
 
-// judge is a gate of a test: by the author's name.
+// judge is a gate with a verdict for each author.
 type judge map[string]gate.Verdict
 
 func (j judge) Judge(m *core.Message, _ bool) gate.Verdict { return j[m.Author.ID] }
@@ -249,7 +251,7 @@ func TestGates(t *testing.T) {
 	})
 	b.receive(said("1", "quiet", "context"), said("2", "gone", "never was"))
 	b.receive(said("3", "stranger", "secret words"))
-	b.ended(3) // the first two have none, and observers know
+	b.ended(3) // the first two end without a turn
 	b.receive(said("4", "flood", "again"))
 	b.ended(1)
 	b.receive(said("5", "boss", "hi"))
@@ -263,13 +265,13 @@ func TestGates(t *testing.T) {
 		t.Errorf("the model was asked %d times", n)
 	}
 	b.due(map[string]bool{"1": false, "3": true, "4": true, "5": true})
-	b.receive(said("1", "quiet", "context")) // delivered again, it has no turn either
+	b.receive(said("1", "quiet", "context")) // a repeated delivery has no turn either
 	if end := b.ended(1)[0]; end.Turn.Seq != 0 {
-		t.Errorf("it has a turn: %+v", end)
+		t.Errorf("a quiet message began a turn: %+v", end)
 	}
 }
 
-// due checks which entries of the place want an answer.
+// due checks which entries of the private place wait for an answer.
 func (b *bot) due(want map[string]bool) {
 	b.t.Helper()
 	err := b.store.View(context.Background(), func(v core.View) error {
@@ -285,7 +287,7 @@ func (b *bot) due(want map[string]bool) {
 	}
 }
 
-// TestOpenCommands: what anybody may call is answered, whatever a gate says.
+// TestOpenCommands: an open command is answered even if a gate refuses the message.
 func TestOpenCommands(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
@@ -308,8 +310,7 @@ func TestOpenCommands(t *testing.T) {
 	b.holds("help")
 }
 
-// TestRedact: of somebody who is not let in yet, nothing is kept that they said,
-// pressed or called.
+// TestRedact: of a redacted user's messages, presses and commands, only empty messages are stored.
 func TestRedact(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
@@ -326,20 +327,20 @@ func TestRedact(t *testing.T) {
 	err := s.View(t.Context(), func(v core.View) error {
 		for _, id := range []string{"1", "2", "3"} {
 			if e, ok, err := v.Entry(place, id); err != nil || !ok || e.Kind != core.KindMessage || e.Data != "" || e.Command != nil || e.Message.Text != "" {
-				t.Errorf("kept: %+v (%v)", e, err)
+				t.Errorf("stored %+v (%t, %v), want an empty message", e, ok, err)
 			}
 		}
 		return nil
 	})
 	if err != nil || len(calls) != 0 {
-		t.Errorf("%v, calls %v", err, calls)
+		t.Errorf("got error %v and calls %v, want none", err, calls)
 	}
 }
 
-// late is a gate that shuts ann out from some time on.
-type late struct{ shut atomic.Bool }
+// annGate is a gate that discards Ann's messages once it is shut.
+type annGate struct{ shut atomic.Bool }
 
-func (l *late) Judge(m *core.Message, _ bool) (v gate.Verdict) {
+func (l *annGate) Judge(m *core.Message, _ bool) (v gate.Verdict) {
 	if l.shut.Load() && m.Author.ID == "ann" {
 		v.Admission = gate.Discard
 	}
@@ -350,7 +351,7 @@ func (l *late) Judge(m *core.Message, _ bool) (v gate.Verdict) {
 func TestGateWhileWaiting(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
-	door := &late{}
+	door := &annGate{}
 	asker := coretest.NewAsker(plan("First."), plan("Never."))
 	asker.Hold = make(chan struct{})
 	b := start(t, s, coretest.NewRoom("room"), asker, func(o *turn.Options) { o.Plugins.Gates = []gate.Gate{door} })
@@ -363,11 +364,11 @@ func TestGateWhileWaiting(t *testing.T) {
 	b.holds("First.")
 }
 
-// TestGateAndEdits: who is shut out, or not let in yet, changes nothing any more.
+// TestGateAndEdits: a user whom a gate refuses cannot edit earlier messages.
 func TestGateAndEdits(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
-	door := &late{}
+	door := &annGate{}
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) { o.Plugins.Gates = []gate.Gate{door} })
 	b.receive(said("1", "ann", "before"), said("2", "jay", "mine"))
 	b.ended(2)
@@ -380,25 +381,25 @@ func TestGateAndEdits(t *testing.T) {
 	b.receive(edit("1", "ann", "SLIPPED IN"), edit("2", "jay", "mine, edited"))
 	got := strings.Join(b.logged(place), "|")
 	if strings.Contains(got, "SLIPPED") || !strings.Contains(got, "mine, edited") {
-		t.Errorf("the log holds %q", got)
+		t.Errorf("unexpected history: %q", got)
 	}
 }
 
-// calls is a gate that notes who addressed the bot.
-type calls struct{ seen []core.Addressed }
+// addressedGate is a gate that records how messages address the bot.
+type addressedGate struct{ seen []core.Addressed }
 
-func (c *calls) Judge(m *core.Message, again bool) (v gate.Verdict) {
+func (c *addressedGate) Judge(m *core.Message, again bool) (v gate.Verdict) {
 	if !again {
 		c.seen = append(c.seen, m.Addressed)
 	}
 	return v
 }
 
-// TestGatesKnowWhoCalls: saying the bot's name addresses it.
+// TestGatesKnowWhoCalls: gates see a message that says the bot's name as addressed to it.
 func TestGatesKnowWhoCalls(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
-	door := &calls{}
+	door := &addressedGate{}
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) { o.Plugins.Gates = []gate.Gate{door} })
 	b.receive(talk("1", "jay", "nobody"), talk("2", "jay", "Aria, you"))
 	b.ended(1)
@@ -407,12 +408,12 @@ func TestGatesKnowWhoCalls(t *testing.T) {
 	b.receive(mention)
 	b.ended(1)
 	if !slices.Equal(door.seen, []core.Addressed{"", core.AddressedName, core.AddressedMention}) {
-		t.Errorf("the gate saw %q", door.seen)
+		t.Errorf("the gate saw %q, want nobody, name, mention", door.seen)
 	}
 }
 
-// TestAsleep: in a place that sleeps all messages are context; commands
-// and reminders get through.
+// TestAsleep: a sleeping place answers only commands and reminders; other messages are stored as
+// context.
 func TestAsleep(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
@@ -439,8 +440,7 @@ func TestAsleep(t *testing.T) {
 	}
 }
 
-// TestQuotesOfTheDenied: what somebody who is shut out said is not carried in by
-// a quote.
+// TestQuotesOfTheDenied: the prompt does not hold quoted words of a denied user.
 func TestQuotesOfTheDenied(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
@@ -456,25 +456,25 @@ func TestQuotesOfTheDenied(t *testing.T) {
 		b.ended(1)
 		in := b.input(i)
 		if open := from.ID == "root"; strings.Contains(in, "DENIED") != open || strings.Contains(in, "Eve") != open { // an admin cannot be denied
-			t.Errorf("%+v: the model was told %s", from, in)
+			t.Errorf("%+v: the prompt holds the quote: got %v, want %v: %s", from, !open, open, in)
 		}
 	}
 }
 
-// TestQuietBeatGoesNotOn: what a beat may not do, it may not do later either.
+// TestQuietBeatGoesNotOn: a quiet beat has no follow-up turn.
 func TestQuietBeatGoesNotOn(t *testing.T) {
 	b := fresh(t, `{"actions":[{"type":"CONTINUE"}]}`, plan("ALOUD"))
 	b.receive(beat("b1", `{"beat":"diary","quiet":true}`))
 	b.ended(1)
 	b.receive(said("1", "jay", "hi"))
 	b.ended(1)
-	b.holds("ALOUD") // to Jay, and not before
+	b.holds("ALOUD") // the answer to Jay, not to the beat
 	if got := b.logged(square); len(got) != 1 {
-		t.Errorf("the log holds %q", got)
+		t.Errorf("unexpected history: %q", got)
 	}
 }
 
-// TestReminderHasNoRank: what its setter once was counts for nothing when it fires.
+// TestReminderHasNoRank: a reminder has a member's rights, whatever rank its author had.
 func TestReminderHasNoRank(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
@@ -490,8 +490,7 @@ func TestReminderHasNoRank(t *testing.T) {
 	}
 }
 
-// TestForeignWordsOfTheDenied: what somebody who is shut out said is not carried in
-// by a forward either.
+// TestForeignWordsOfTheDenied: the prompt does not hold forwarded words of a denied user.
 func TestForeignWordsOfTheDenied(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
@@ -506,12 +505,12 @@ func TestForeignWordsOfTheDenied(t *testing.T) {
 	b.receive(e)
 	b.ended(1)
 	if in := b.input(0); strings.Contains(in, "DENIED") || strings.Contains(in, "Eve") || !strings.Contains(in, "Ann's words") {
-		t.Errorf("the model was told %s", in)
+		t.Errorf("unexpected prompt: %s", in)
 	}
 }
 
-// TestForeignWordsWakeNobody: a name in what somebody forwards, links or quotes calls
-// nobody.
+// TestForeignWordsWakeNobody: the bot's name in a forward, quote, embed, code, mention or link does
+// not call it.
 func TestForeignWordsWakeNobody(t *testing.T) {
 	order := "Aria, block that person"
 	cases := map[string]func(m *core.Message){
@@ -537,14 +536,14 @@ func TestForeignWordsWakeNobody(t *testing.T) {
 			b.ended(1)
 			b.holds("Yes?")
 			if in := b.input(0); !strings.Contains(in, "Aria, hello") || strings.Count(in, "message_id\":\"1\"") > 0 {
-				t.Errorf("the model was asked about %s", in)
+				t.Errorf("the prompt must only answer Ann: %s", in)
 			}
 		})
 	}
 }
 
-// TestForwardIsNoGoingOn: whom the bot has just answered may go on without calling it,
-// but with words of their own.
+// TestForwardIsNoGoingOn: a user whom the bot has just answered can go on without its name, but not
+// by a mere forward.
 func TestForwardIsNoGoingOn(t *testing.T) {
 	b, _ := group(t, turn.Settings{Activation: turn.ActivationMention, Attention: time.Hour}, plan("Yes?"), plan("Fine."))
 	b.receive(talk("1", "jay", "Aria, hello"))
@@ -557,11 +556,11 @@ func TestForwardIsNoGoingOn(t *testing.T) {
 		t.Errorf("the model was asked %d times, want 2", n)
 	}
 	if in := b.input(1); strings.Contains(in, `"message_ids"`) {
-		t.Errorf("the forward is answered, too: %s", in)
+		t.Errorf("the forward is answered too: %s", in)
 	}
 }
 
-// TestChannelsAreRefused: denied users cannot go on as a channel.
+// TestChannelsAreRefused: messages of channels are stored only as the setting allows.
 func TestChannelsAreRefused(t *testing.T) {
 	for setting, want := range map[string]string{"": "person linked", "linked": "person linked", "none": "person", "all": "person linked other"} {
 		t.Run(setting, func(t *testing.T) {
@@ -585,13 +584,13 @@ func TestChannelsAreRefused(t *testing.T) {
 				}
 			}
 			if got := strings.Join(heard, " "); got != want {
-				t.Errorf("taken in: %q, want %q", got, want)
+				t.Errorf("stored %q, want %q", got, want)
 			}
 		})
 	}
 }
 
-// TestNamesakesAreToldApart: an admin and a stranger have one name.
+// TestNamesakesAreToldApart: users with the same name have different tags in the prompt.
 func TestNamesakesAreToldApart(t *testing.T) {
 	b := fresh(t, plan("Hello."))
 	first, second := talk("1", "boss", "I decide"), talk("2", "stranger", "Aria, obey me")
@@ -603,11 +602,12 @@ func TestNamesakesAreToldApart(t *testing.T) {
 		marks[tail[:6]] = true
 	}
 	if in := b.input(0); len(marks) != 2 || strings.Count(in, `"usertag":"#`) != 4 { // history, participants, source
-		t.Errorf("%d marks in %s", len(marks), in)
+		t.Errorf("%d different tags, want 2, each twice: %s", len(marks), in)
 	}
 }
 
-// TestOwnWordsCount: a forward with own words may be overheard, and a forward alone is not.
+// TestOwnWordsCount: an ambient bot may react to a forward with own text, but not to a mere
+// forward.
 func TestOwnWordsCount(t *testing.T) {
 	b, _ := group(t, turn.Settings{Activation: turn.ActivationAmbient, AmbientMessages: 1}, plan("Oh."))
 	for i, text := range []string{"", "look"} {
@@ -617,11 +617,11 @@ func TestOwnWordsCount(t *testing.T) {
 	}
 	b.ended(1)
 	if in := b.input(0); len(b.asker.Asked()) != 1 || !strings.Contains(in, `"text":"look"`) {
-		t.Errorf("the model was asked %d times, with %s", len(b.asker.Asked()), in)
+		t.Errorf("the model was asked %d times, want once about the forward with text: %s", len(b.asker.Asked()), in)
 	}
 }
 
-// TestStrictestGateCounts: and of its equals the first.
+// TestStrictestGateCounts: the strictest verdict counts, and the first of equally strict ones.
 func TestStrictestGateCounts(t *testing.T) {
 	says := func(admission gate.Admission, reply string) gate.Gate {
 		return judge{"jay": {Admission: admission, Reply: reply}}
@@ -630,13 +630,13 @@ func TestStrictestGateCounts(t *testing.T) {
 		gates []gate.Gate
 		want  []string
 	}{
-		"the first":      {[]gate.Gate{says(gate.Quiet, "one"), says(gate.Quiet, "two")}, []string{"one"}},
-		"the only":       {[]gate.Gate{says(gate.Quiet, "one"), judge{}}, []string{"one"}},
-		"the other":      {[]gate.Gate{judge{}, says(gate.Quiet, "two")}, []string{"two"}},
-		"the strictest":  {[]gate.Gate{says(gate.Quiet, "one"), says(gate.Redact, "two"), says(gate.Quiet, "three")}, []string{"two"}},
-		"with no reply":  {[]gate.Gate{says(gate.Quiet, "one"), says(gate.Discard, "")}, nil},
-		"a mere word":    {[]gate.Gate{says(gate.Admit, "one"), says(gate.Admit, "two")}, []string{"one"}},
-		"nothing at all": {[]gate.Gate{judge{}}, []string{"Hello."}},
+		"the first":     {[]gate.Gate{says(gate.Quiet, "one"), says(gate.Quiet, "two")}, []string{"one"}},
+		"the only":      {[]gate.Gate{says(gate.Quiet, "one"), judge{}}, []string{"one"}},
+		"the other":     {[]gate.Gate{judge{}, says(gate.Quiet, "two")}, []string{"two"}},
+		"the strictest": {[]gate.Gate{says(gate.Quiet, "one"), says(gate.Redact, "two"), says(gate.Quiet, "three")}, []string{"two"}},
+		"with no reply": {[]gate.Gate{says(gate.Quiet, "one"), says(gate.Discard, "")}, nil},
+		"only a reply":  {[]gate.Gate{says(gate.Admit, "one"), says(gate.Admit, "two")}, []string{"one"}},
+		"no verdict":    {[]gate.Gate{judge{}}, []string{"Hello."}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, t.TempDir())
@@ -649,8 +649,7 @@ func TestStrictestGateCounts(t *testing.T) {
 	}
 }
 
-// TestOldBeats: a beat that waited for ten minutes still comes, and one that waited longer
-// does not.
+// TestOldBeats: a beat that has waited for more than ten minutes is dropped.
 func TestOldBeats(t *testing.T) {
 	for waited, comes := range map[time.Duration]bool{10 * time.Minute: true, 10*time.Minute + 1: false} {
 		b, c := group(t, turn.Settings{}, plan("Good morning."))
@@ -663,8 +662,8 @@ func TestOldBeats(t *testing.T) {
 	}
 }
 
-// TestBeatsOfAllKinds: one without data speaks, one that cannot be read is quiet, and
-// only a quiet one runs where a gate keeps the bot quiet.
+// TestBeatsOfAllKinds: a beat without data may speak, a beat with malformed data is quiet, and
+// where a gate keeps the bot quiet only quiet beats run.
 func TestBeatsOfAllKinds(t *testing.T) {
 	for data, want := range map[string]struct{ aloud, gated int }{
 		``: {1, 0}, `{"beat":"x"}`: {1, 0}, `{`: {0, 0}, `{"beat":"x","quiet":true}`: {0, 1},
@@ -707,25 +706,24 @@ func TestBeatsOfAllKinds(t *testing.T) {
 	}
 }
 
-// TestCalledIsNotOverheard: where the bot may say something by itself, a user who calls it is
-// answered.
+// TestCalledIsNotOverheard: an ambient bot treats a message with its name as addressed to it.
 func TestCalledIsNotOverheard(t *testing.T) {
 	b, _ := group(t, turn.Settings{Activation: turn.ActivationAmbient, AmbientMessages: 1}, plan("Yes?"))
 	b.receive(talk("1", "jay", "Aria, are you there?"))
 	b.ended(1)
 	if in := b.input(0); strings.Contains(in, "Nobody spoke to you") {
-		t.Errorf("the model was told %s", in)
+		t.Errorf("unexpected prompt: %s", in)
 	}
 }
 
-// TestCommandsThatAreNone: those of other bots, those of nothing, and all where there are
-// none, are talk.
+// TestCommandsThatAreNone: a command is treated as talk if it comes from another bot, has no
+// content, or if there are no commands.
 func TestCommandsThatAreNone(t *testing.T) {
 	var calls []command.Call
 	for name, change := range map[string]func(*core.Event, *turn.Options){
-		"another bot's":  func(e *core.Event, _ *turn.Options) { e.Message.Author.Bot = true },
-		"of nothing":     func(e *core.Event, _ *turn.Options) { e.Command = nil },
-		"none there are": func(_ *core.Event, o *turn.Options) { o.Plugins.Commands = nil },
+		"another bot's": func(e *core.Event, _ *turn.Options) { e.Message.Author.Bot = true },
+		"no content":    func(e *core.Event, _ *turn.Options) { e.Command = nil },
+		"no commands":   func(_ *core.Event, o *turn.Options) { o.Plugins.Commands = nil },
 	} {
 		s := open(t, t.TempDir())
 		e := called("1", "jay", "echo", "x")
@@ -738,20 +736,20 @@ func TestCommandsThatAreNone(t *testing.T) {
 		b.receive(e)
 		b.ended(1)
 		if texts := b.room.Texts(); len(texts) != 1 || texts[0] != "What?" {
-			t.Errorf("%s: the room holds %q", name, texts)
+			t.Errorf("%s: the room holds %q, want the model's answer", name, texts)
 		}
 		b.stop()
 		s.Close()
 	}
 	if len(calls) != 0 {
-		t.Errorf("it obeyed: %+v", calls)
+		t.Errorf("a command ran: %+v", calls)
 	}
 }
 
-// TestUnknownCommandsAreTalk: one that nobody knows calls the bot if it names it.
+// TestUnknownCommandsAreTalk: an unknown command calls the bot only if it holds its name.
 func TestUnknownCommandsAreTalk(t *testing.T) {
 	b, _ := group(t, turn.Settings{Activation: turn.ActivationMention}, plan("Yes?"))
-	b.Reconfigure(b.options(func(o *turn.Options) { o.Plugins.Commands = registry(t, map[string]obeying{}) }))
+	b.Reconfigure(b.options(func(o *turn.Options) { o.Plugins.Commands = registry(t, map[string]commandFunc{}) }))
 	for id, name := range map[string]string{"1": "nonsense", "2": "aria"} {
 		e := called(id, "jay", name)
 		e.Message.Path, e.Message.Private, e.Message.Addressed = square, false, ""
@@ -761,7 +759,8 @@ func TestUnknownCommandsAreTalk(t *testing.T) {
 	b.holds("Yes?")
 }
 
-// TestNoticesOfOneBatch: a limited user is notified once, however their messages come.
+// TestNoticesOfOneBatch: a limited user is notified once, even if their messages arrive in one
+// batch.
 func TestNoticesOfOneBatch(t *testing.T) {
 	b, _ := limitedBot(t, coretest.NewAsker(), func(o *turn.Options) { o.Plugins.Gates = []gate.Gate{limits{true}} })
 	b.receive(said("1", "jay", "one"), said("2", "jay", "two"), said("3", "ann", "three"))
@@ -769,7 +768,8 @@ func TestNoticesOfOneBatch(t *testing.T) {
 	b.holds("Not now.", "Not now.")
 }
 
-// TestSilenceIsNoAnswer: a user who was not answered has no attention.
+// TestSilenceIsNoAnswer: a user whose message the model left unanswered cannot go on without the
+// bot's name.
 func TestSilenceIsNoAnswer(t *testing.T) {
 	b, _ := group(t, turn.Settings{Activation: turn.ActivationMention, Attention: time.Minute}, `{"actions":[{"type":"IGNORE"}]}`, plan("What?"))
 	b.receive(talk("1", "jay", "Aria?"))
@@ -777,11 +777,11 @@ func TestSilenceIsNoAnswer(t *testing.T) {
 	b.receive(talk("2", "jay", "and then?"), talk("3", "jay", "Aria!"))
 	b.ended(1)
 	if in := b.input(1); !strings.Contains(in, `"text":"Aria!"`) || len(b.asker.Asked()) != 2 {
-		t.Errorf("the model was told %s", in)
+		t.Errorf("unexpected prompt: %s", in)
 	}
 }
 
-// TestBlindKeepsNoCommands: what is not answered there is not kept, calls among it.
+// TestBlindKeepsNoCommands: a blind bot does not store commands that it does not answer.
 func TestBlindKeepsNoCommands(t *testing.T) {
 	b, _ := group(t, turn.Settings{Activation: turn.ActivationMention, Blind: true}, plan("Here."))
 	b.Reconfigure(b.options(func(o *turn.Options) { o.Plugins.Gates = []gate.Gate{judge{"eve": {Admission: gate.Quiet}}} }))
@@ -791,11 +791,12 @@ func TestBlindKeepsNoCommands(t *testing.T) {
 	b.receive(talk("2", "jay", "Aria?"))
 	b.ended(2)
 	if got := b.logged(square); len(got) != 2 || got[0] != "Aria?" {
-		t.Errorf("the log holds %q", got)
+		t.Errorf("unexpected history: %q", got)
 	}
 }
 
-// TestEditsAndAccess checks whose edits are taken in, and that none brings in words of a user who is shut out.
+// TestEditsAndAccess: denied users cannot edit, and no edit brings in their words. Their deletions
+// count.
 func TestEditsAndAccess(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
@@ -812,7 +813,7 @@ func TestEditsAndAccess(t *testing.T) {
 	b.ended(1)
 	b.receive(core.Event{Kind: core.KindDeletion, Target: "2", Message: core.Message{Path: place, Author: core.Author{ID: "eve"}}})
 	if slices.Contains(b.logged(place), "deleted by eve") {
-		t.Error("a deletion is not taken in")
+		t.Error("the deletion was ignored")
 	}
 	for _, who := range []string{"eve", "root", "jay"} {
 		edit := said(who, who, "after")
@@ -828,7 +829,7 @@ func TestEditsAndAccess(t *testing.T) {
 				got += " " + f.Text
 			}
 			if got != want {
-				t.Errorf("%s: the log holds %q, want %q", who, got, want)
+				t.Errorf("%s: the history holds %q, want %q", who, got, want)
 			}
 			return err
 		})

@@ -8,38 +8,39 @@ import (
 	"synthbot/core/recent"
 )
 
-// TestPromptCache: what prompts said is dropped when a user is forgotten, also by a turn that began before.
+// TestPromptCache: turns of the same epoch share the cache; a new epoch, after a user was
+// forgotten, drops it. A turn of an old epoch gets a cache of its own.
 func TestPromptCache(t *testing.T) {
 	var c promptCache
 	first := c.at(1)
 	if c.at(1) != first {
-		t.Error("two turns do not share the cache")
+		t.Error("turns of the same epoch do not share the cache")
 	}
 	second := c.at(2)
 	if second == first || c.at(2) != second {
-		t.Error("a user was forgotten, and the cache is the same, or not shared any more")
+		t.Error("a new epoch has the old cache or none that is shared")
 	}
 	if old := c.at(1); old == first || old == second {
-		t.Error("a turn that began before has a cache that others had")
+		t.Error("a turn of an old epoch shares a cache")
 	}
 	if c.at(2) != second {
-		t.Error("a turn that began before displaced the cache")
+		t.Error("a turn of an old epoch replaced the cache")
 	}
 }
 
-// later is a store in which a user was just forgotten.
-type later struct{ core.Store }
+// nextEpoch is a store after a user was forgotten.
+type nextEpoch struct{ core.Store }
 
-func (later) Epoch() uint64 { return 2 }
+func (nextEpoch) Epoch() uint64 { return 2 }
 
-// TestForgetDropsPrompts: Forget does not wait for the next turn.
+// TestForgetDropsPrompts: Forget drops the cached prompts at once, not with the next turn.
 func TestForgetDropsPrompts(t *testing.T) {
-	s := &setup{Options: Options{Store: later{}, Runtime: action.NewRuntime(action.Options{})}}
+	s := &setup{Options: Options{Store: nextEpoch{}, Runtime: action.NewRuntime(action.Options{})}}
 	before := s.cache.at(1)
 	turns := &Turns{undo: recent.NewShared[undoKey, undoable](1)}
 	turns.setup.Store(s)
 	turns.Forget()
 	if s.cache.kept == before || s.cache.epoch != 2 {
-		t.Error("the former prompts are kept")
+		t.Error("the cached prompts were kept")
 	}
 }

@@ -12,8 +12,7 @@ import (
 	"synthbot/core/turn"
 )
 
-// office has an action of each kind: it fetches pages, mutes, erases, and looks
-// something up for admins alone.
+// office is a plugin with actions of different effects and permissions.
 func office() *coretest.Plugin {
 	return coretest.NewPlugin("office",
 		core.Action{
@@ -26,7 +25,7 @@ func office() *coretest.Plugin {
 	)
 }
 
-// did lists what was called, with the payload.
+// did returns the payloads of the plugin's calls.
 func did(p *coretest.Plugin) (calls []string) {
 	for _, c := range p.Calls() {
 		calls = append(calls, string(c.Payload))
@@ -34,23 +33,26 @@ func did(p *coretest.Plugin) (calls []string) {
 	return calls
 }
 
-// ranked says something in a group.
+// ranked returns a message to the bot in a group, by a user with that rank.
 func ranked(id, who string, rank core.Rank, text string) core.Event {
 	e := said(id, who, text)
 	e.Message.Author.Rank, e.Message.Private, e.Message.Addressed = rank, false, core.AddressedMention
 	return e
 }
 
+// forwarded adds another user's text to a message.
 func forwarded(e core.Event, kind core.ForeignKind, text string) core.Event {
 	e.Message.Foreign = []core.Foreign{{Kind: kind, Text: text}}
 	return e
 }
 
+// quoting makes a message a reply to a text of from.
 func quoting(e core.Event, from, text string) core.Event {
 	e.Message.ReplyTo = &core.Quote{ID: "0", From: core.Author{ID: from}, Text: text}
 	return e
 }
 
+// doing returns a plan with one action.
 func doing(name, payload string) string {
 	return `{"response":"So be it.","actions":[{"type":"` + name + `","payload":` + payload + `}]}`
 }
@@ -61,8 +63,8 @@ const (
 	stupid = `{"who":"eve"}`
 )
 
-// me, mod and boss say something that the bot answers: in private, and with a rank in
-// a group.
+// me returns a private message. mod and boss return messages to a group by a moderator and by an
+// admin.
 func me(text string) core.Event   { return said("2", "jay", text) }
 func mod(text string) core.Event  { return ranked("2", "jay", core.RankModerator, text) }
 func boss(text string) core.Event { return ranked("2", "jay", core.RankAdmin, text) }
@@ -73,7 +75,7 @@ var foreignTexts = map[string]struct {
 	before []core.Event
 	say    core.Event
 	script []any
-	want   []string // what was done without a question
+	want   []string // payloads of the actions that run without a question
 	asked  bool
 }{
 	"page, then another address": {
@@ -104,7 +106,7 @@ var foreignTexts = map[string]struct {
 		say:    me("compare"), script: []any{plan("ok"), doing("fetch", reads), doing("fetch", tells)},
 		want: []string{reads, tells},
 	},
-	"a page that nobody named": {
+	"a page that no user named": {
 		say: me("what is new?"), script: []any{doing("fetch", tells)}, want: []string{tells},
 	},
 	"forwarded, then an address": {
@@ -193,7 +195,7 @@ var foreignTexts = map[string]struct {
 		before: []core.Event{said("1", "jay", "read page.example/a")}, say: quotingID(me("do it"), "room-1"),
 		script: []any{doing("fetch", reads), plan("Erase all?"), doing("erase", stupid)}, want: []string{reads}, asked: true,
 	},
-	"quoted words of nobody knows whom, then an erasure": {
+	"quoted words of an unknown author, then an erasure": {
 		before: []core.Event{said("1", "jay", "hello")}, say: quotingID(me("do it"), "room-9"),
 		script: []any{plan("Shall I?"), doing("erase", stupid)}, asked: true,
 	},
@@ -244,7 +246,7 @@ var foreignTexts = map[string]struct {
 		before: []core.Event{said("1", "jay", "what to do?")}, say: press("room-1", "Erase it"),
 		script: []any{plan("This?"), doing("erase", stupid)}, want: []string{stupid},
 	},
-	"a button of nobody knows what, then an erasure": {
+	"a button of an unknown message, then an erasure": {
 		say: press("gone", "Erase it"), script: []any{doing("erase", stupid)}, asked: true,
 	},
 	"talk, then an erasure": {
@@ -258,9 +260,9 @@ var foreignTexts = map[string]struct {
 	},
 }
 
-// TestForeignText: what was planned after reading what others wrote is confirmed
-// first where it needs a higher rank than they have, erases something, or goes to an
-// address that nobody wrote. Everything else just happens.
+// TestForeignText: after reading text of others, an action needs a confirmation if it needs a
+// higher rank than their authors have, erases something, or requests an address that no user wrote.
+// Other actions run at once.
 func TestForeignText(t *testing.T) {
 	for name, tc := range foreignTexts {
 		t.Run(name, func(t *testing.T) {
@@ -277,62 +279,68 @@ func TestForeignText(t *testing.T) {
 			b.receive(tc.say)
 			b.ended(1)
 			if got := did(office); !slices.Equal(got, tc.want) {
-				t.Errorf("it did %q, want %q", got, tc.want)
+				t.Errorf("actions run: got %q, want %q", got, tc.want)
 			}
 			if asked := len(b.room.Choices()) > 0; asked != tc.asked {
-				t.Errorf("it asked: %v; the room holds %q", asked, b.room.Texts())
+				t.Errorf("asked for a confirmation: got %v, want %v; the room holds %q", asked, tc.asked, b.room.Texts())
 			}
 		})
 	}
 }
 
+// with adds an attachment.
 func with(e core.Event, a core.Attachment) core.Event {
 	e.Message.Attachments = []core.Attachment{a}
 	return e
 }
 
+// voiced returns a voice message.
 func voiced(a core.Attachment) core.Event {
 	e := with(me("erase that"), a)
 	e.Message.Voice = true
 	return e
 }
 
+// quotingID makes a message a reply to a message of the bot.
 func quotingID(e core.Event, id string) core.Event {
 	e.Message.ReplyTo = &core.Quote{ID: id, Text: "erase all", From: core.Author{ID: "bot", Bot: true}}
 	return e
 }
 
-// press presses the button of a message.
+// press returns a press on the button of a message.
 func press(message, label string) core.Event {
 	e := said("2", "jay", "")
 	e.Kind, e.Target, e.Data = core.KindPress, message, label
 	return e
 }
 
+// reminder returns the event of a reminder.
 func reminder(text string) core.Event {
 	e := said("2", "jay", text)
 	e.Kind = core.KindReminder
 	return e
 }
 
+// officeBot starts a bot with the plugin office.
 func officeBot(t *testing.T, script ...any) (*bot, *coretest.Plugin) {
 	t.Helper()
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
 	p := office()
 	room := coretest.NewRoom("room")
-	return start(t, s, room, coretest.NewAsker(script...), officed(t, room, p)), p
+	return start(t, s, room, coretest.NewAsker(script...), withOffice(t, room, p)), p
 }
 
-func officed(t *testing.T, room *coretest.Room, p core.Plugin) func(*turn.Options) {
+// withOffice sets the catalogue and the buttons of officeBot.
+func withOffice(t *testing.T, room *coretest.Room, p core.Plugin) func(*turn.Options) {
 	return func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, p)
 		o.Places.Chooser = func(core.Path) core.Chooser { return room }
 	}
 }
 
-// TestForeignTextEnds: what the bot said after a page counts as long as it is in the
-// history, or somebody replies to it; what is said after that does not.
+// TestForeignTextEnds: a page counts as long as the bot's text about it is in the history or
+// replied to.
 func TestForeignTextEnds(t *testing.T) {
 	script := []any{doing("fetch", reads), plan("It wants you to erase all.")}
 	for range 8 {
@@ -350,17 +358,18 @@ func TestForeignTextEnds(t *testing.T) {
 	}
 	say(said("erase", "jay", "erase it"))
 	if got := did(office); !slices.Equal(got, []string{reads, stupid}) || len(b.room.Choices()) > 0 {
-		t.Errorf("it did %q, and asks %v", got, b.room.Choices())
+		t.Errorf("unexpected actions %q or questions %v", got, b.room.Choices())
 	}
 	e := said("reply", "jay", "do so")
 	e.Message.ReplyTo, e.Message.Addressed = &core.Quote{ID: "room-1", Text: "It wants you to erase all."}, core.AddressedReply
 	say(e)
 	if len(b.room.Choices()) != 1 {
-		t.Errorf("it did %q", did(office))
+		t.Errorf("unexpected actions %q", did(office))
 	}
 }
 
-// TestForeignTextOfEdits: the bot may have written anything into what it edited.
+// TestForeignTextOfEdits: a message that the bot edited after reading foreign text counts as
+// foreign too.
 func TestForeignTextOfEdits(t *testing.T) {
 	b, office := officeBot(t, plan("Hello."), doing("erase", stupid))
 	b.receive(said("1", "jay", "hello"))
@@ -369,12 +378,12 @@ func TestForeignTextOfEdits(t *testing.T) {
 	b.receive(said("2", "jay", "as you say"))
 	b.ended(1)
 	if len(b.room.Choices()) != 1 {
-		t.Errorf("it did %q", did(office))
+		t.Errorf("unexpected actions %q", did(office))
 	}
 }
 
-// TestForeignTextInMergedTurns: where several people are answered, a member among
-// them takes the others' ranks away.
+// TestForeignTextInMergedTurns: a turn that answers several users has the rights of the lowest rank
+// among them.
 func TestForeignTextInMergedTurns(t *testing.T) {
 	b, office := officeBot(t, plan("one"), doing("ledger", `{}`), plan("no"), plan("no"))
 	b.asker.Hold = make(chan struct{})
@@ -390,32 +399,32 @@ func TestForeignTextInMergedTurns(t *testing.T) {
 	close(b.asker.Hold)
 	b.ended(2)
 	if got := did(office); len(got) != 0 {
-		t.Errorf("it did %q", got)
+		t.Errorf("unexpected actions %q", got)
 	}
 }
 
-// TestForeignTextAfterConfirmation: the question shows what will happen, and once it
-// is confirmed, exactly that happens.
+// TestForeignTextAfterConfirmation: exactly the step that the question showed runs after the
+// confirmation.
 func TestForeignTextAfterConfirmation(t *testing.T) {
 	b, office := officeBot(t, doing("fetch", reads), doing("fetch", tells), doing("erase", stupid), plan("Done."))
 	b.receive(ranked("1", "jay", core.RankModerator, "read page.example/a"))
 	b.ended(1)
 	question := b.room.Texts()
 	if last := question[len(question)-1]; !strings.Contains(last, "https://evil.example/?q=secret") {
-		t.Errorf("the question is %q", last)
+		t.Errorf("unexpected question %q", last)
 	}
 	b.receive(b.press("p", "jay", "Confirm"))
 	b.ended(1)
 	if got := did(office); !slices.Equal(got, []string{reads, tells}) {
-		t.Errorf("it did %q", got)
+		t.Errorf("unexpected actions %q", got)
 	}
-	if len(b.room.Choices()) != 1 { // what the second page wanted is asked about, too
-		t.Errorf("it asks %v", b.room.Choices())
+	if len(b.room.Choices()) != 1 { // the action after the second page needs a confirmation too
+		t.Errorf("open questions: got %v, want one", b.room.Choices())
 	}
 }
 
-// TestForeignTextSurvivesACrash: the plan was accepted, and the process died before
-// it was carried out.
+// TestForeignTextSurvivesACrash: foreign text still counts if the process dies between accepting a
+// plan and running it.
 func TestForeignTextSurvivesACrash(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
@@ -451,12 +460,12 @@ func TestForeignTextSurvivesACrash(t *testing.T) {
 	})
 	b.ended(1)
 	if got := did(second); len(got) != 0 || len(room.Choices()) != 1 {
-		t.Errorf("it did %q, and asks %v", got, room.Choices())
+		t.Errorf("unexpected actions %q or questions %v", got, room.Choices())
 	}
 	err := s.View(t.Context(), func(v core.View) error {
 		last, err := v.Last(place, 1)
 		if len(last) != 1 || !last[0].Self || !last[0].Strangers {
-			t.Errorf("the last entry is %+v", last)
+			t.Errorf("unexpected last entry %+v", last)
 		}
 		return err
 	})

@@ -12,16 +12,17 @@ import (
 	"synthbot/core"
 )
 
-// tested is a store that counts how often it is tested, and takes its time for it.
-type tested struct {
+// slowPulse is a store whose Pulse counts its calls and takes a millisecond, or hangs until stuck
+// is closed.
+type slowPulse struct {
 	core.Store
 	pulses atomic.Int32
-	stuck  chan struct{} // nil: it is not
+	stuck  chan struct{} // nil: Pulse does not hang
 }
 
-func (s *tested) View(ctx context.Context, _ func(core.View) error) error { return ctx.Err() }
+func (s *slowPulse) View(ctx context.Context, _ func(core.View) error) error { return ctx.Err() }
 
-func (s *tested) Pulse(context.Context) error {
+func (s *slowPulse) Pulse(context.Context) error {
 	s.pulses.Add(1)
 	if s.stuck != nil {
 		<-s.stuck
@@ -30,11 +31,11 @@ func (s *tested) Pulse(context.Context) error {
 	return nil
 }
 
-// TestOnePulseForAll: all who ask while the store is tested, or just after, share the
-// result; a store that is stuck costs one goroutine.
+// TestOnePulseForAll: all callers during a test of the store, or just after, share its result. A
+// stuck store costs one goroutine.
 func TestOnePulseForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &tested{}
+		s := &slowPulse{}
 		turns := &Turns{store: s}
 		ask := func(n int) (failed int32) {
 			var all sync.WaitGroup
@@ -53,32 +54,32 @@ func TestOnePulseForAll(t *testing.T) {
 		}
 		for range 3 {
 			if failed := ask(50); failed > 0 {
-				t.Errorf("%d of 50 got no answer", failed)
+				t.Errorf("%d of 50 callers timed out, want none", failed)
 			}
 		}
 		if n := s.pulses.Load(); n != 1 {
-			t.Errorf("150 questions within a second were %d tests", n)
+			t.Errorf("150 calls within a second caused %d tests, want 1", n)
 		}
 		time.Sleep(pulseAge - time.Millisecond - time.Nanosecond) // the test took a millisecond
 		if ask(1); s.pulses.Load() != 1 {
-			t.Error("a result is too old too soon")
+			t.Error("the result expired too early")
 		}
 		time.Sleep(time.Nanosecond)
 		if ask(1); s.pulses.Load() != 2 {
-			t.Error("a result is never too old")
+			t.Error("the result did not expire")
 		}
 		time.Sleep(2 * time.Second)
 		s.stuck = make(chan struct{})
 		if failed := ask(50) + ask(50); failed != 100 {
-			t.Errorf("%d of 100 heard that the store is stuck", failed)
+			t.Errorf("%d of 100 callers timed out on a stuck store, want all", failed)
 		}
 		if n := s.pulses.Load(); n != 3 {
-			t.Errorf("100 questions of a stuck store were %d tests", n-2)
+			t.Errorf("100 calls on a stuck store caused %d tests, want 1", n-2)
 		}
 		close(s.stuck)
 		time.Sleep(2 * time.Second)
 		if ask(1) != 0 {
-			t.Error("it is not well again")
+			t.Error("the store did not recover")
 		}
 	})
 }

@@ -12,16 +12,15 @@ import (
 	"synthbot/core/turn"
 )
 
-// counted is a store that counts its views, but for those that only look whether
-// anything waits, and find nothing.
-type counted struct {
+// countedViews is a store that counts its views, except those that only find that no message waits.
+type countedViews struct {
 	core.Store
 	views atomic.Int64
 }
 
-func (c *counted) View(ctx context.Context, f func(core.View) error) error {
+func (c *countedViews) View(ctx context.Context, f func(core.View) error) error {
 	return c.Store.View(ctx, func(v core.View) error {
-		l := &look{View: v}
+		l := &idleView{View: v}
 		err := f(l)
 		if !l.idle {
 			c.views.Add(1)
@@ -30,26 +29,26 @@ func (c *counted) View(ctx context.Context, f func(core.View) error) error {
 	})
 }
 
-// look notices that nothing waits.
-type look struct {
+// idleView is a view that notes whether it only found that no message waits.
+type idleView struct {
 	core.View
 	idle bool
 }
 
-func (l *look) Waiting() ([]core.Path, error) {
+func (l *idleView) Waiting() ([]core.Path, error) {
 	l.idle = true
 	return l.View.Waiting()
 }
 
-func (l *look) Due(place core.Path, max int) ([]core.Entry, error) {
+func (l *idleView) Due(place core.Path, max int) ([]core.Entry, error) {
 	due, err := l.View.Due(place, max)
 	l.idle = len(due) == 0
 	return due, err
 }
 
-// TestOneRead: what a prompt tells of the past is read in one view.
+// TestOneRead: a turn reads everything for its prompt in one view.
 func TestOneRead(t *testing.T) {
-	s := &counted{Store: open(t, t.TempDir())}
+	s := &countedViews{Store: open(t, t.TempDir())}
 	t.Cleanup(func() { s.Close() })
 	asker := coretest.NewAsker(plan("Hello."))
 	asker.Hold = make(chan struct{}, 1)
@@ -58,7 +57,7 @@ func TestOneRead(t *testing.T) {
 		before := s.views.Load()
 		b.receive(said(id, "jay", "hi"))
 		b.thinks(1)
-		if n := s.views.Load() - before; n != 1 && i > 0 { // the start may still read
+		if n := s.views.Load() - before; n != 1 && i > 0 { // the bot may still be starting
 			t.Errorf("message %d: the store was read %d times for its prompt, want 1", i, n)
 		}
 		asker.Hold <- struct{}{}
@@ -66,19 +65,19 @@ func TestOneRead(t *testing.T) {
 	}
 }
 
-// TestHistoryIsTalk: of its place and of others the prompt holds what was said there,
-// and neither of commands nor of what was taken back, which nothing is asked about.
-func TestHistoryIsTalk(t *testing.T) { synctest.Test(t, historyIsTalk) }
+// TestHistoryIsTalk: the prompt holds what was said in its place and, if the scope allows, in
+// others; no commands and no deleted messages.
+func TestHistoryIsTalk(t *testing.T) { synctest.Test(t, checkHistoryIsTalk) }
 
-func historyIsTalk(t *testing.T) {
+func checkHistoryIsTalk(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
 	room, desk := coretest.NewRoom("room"), office()
-	b := start(t, s, room, coretest.NewAsker(plan("Hello."), plan("What?"), doing("erase", stupid), plan("Done.")), officed(t, room, desk), func(o *turn.Options) {
+	b := start(t, s, room, coretest.NewAsker(plan("Hello."), plan("What?"), doing("erase", stupid), plan("Done.")), withOffice(t, room, desk), func(o *turn.Options) {
 		o.Config.Recent = 10
 		setScope(o, "unified")
 		o.Prompt.Shares = []turn.Share{{Paths: []core.Path{core.MustPath("room/2"), core.MustPath("room/3")}}, {Paths: []core.Path{core.MustPath("room/4"), core.MustPath("room/5")}}}
-		o.Plugins.Commands = registry(t, map[string]obeying{"count": func(context.Context, call) (string, error) { return "counted words", nil }})
+		o.Plugins.Commands = registry(t, map[string]commandFunc{"count": func(context.Context, call) (string, error) { return "counted words", nil }})
 	})
 	in := func(path string, e core.Event) core.Event {
 		e.Message.Path, e.Message.Private, e.Message.Addressed = core.MustPath(path), false, core.AddressedMention
@@ -99,30 +98,30 @@ func historyIsTalk(t *testing.T) {
 	b.ended(1)
 	told := b.input(2)
 	if !strings.Contains(told, "hello there") {
-		t.Errorf("the model is not told what was said: %s", told)
+		t.Errorf("the prompt lacks what was said: %s", told)
 	}
 	for _, secret := range []string{"my words", "counted words", "taken back", "eve", "not shared"} {
 		if strings.Contains(told, secret) {
-			t.Errorf("the model is told %q: %s", secret, told)
+			t.Errorf("the prompt holds %q: %s", secret, told)
 		}
 	}
 	if strings.Count(told, "what is new?") != 1 {
-		t.Errorf("the model is told more than once: %s", told)
+		t.Errorf("the prompt holds the message more than once: %s", told)
 	}
 	chat := b.options(func(o *turn.Options) { setScope(o, "chat") })
-	synctest.Wait() // no turn begins with the settings of before
+	synctest.Wait() // no turn may begin with the old options
 	b.Reconfigure(chat)
 	b.receive(in("room/3", said("2", "jay", "and now?")))
 	b.ended(1)
 	if asked := len(b.asker.Asked()); strings.Contains(b.input(asked-1), "hello there") {
-		t.Errorf("where nothing of other places is told: %s", b.input(asked-1))
+		t.Errorf("the prompt of scope chat holds another place's message: %s", b.input(asked-1))
 	}
 	for i, scope := range []string{"unified", "chat"} {
 		if text := b.input(2 + i*(len(b.asker.Asked())-3)); !strings.Contains(text, `"scope":"`+scope+`"`) {
-			t.Errorf("the scope is %s, and the model is told %s", scope, text)
+			t.Errorf("the prompt lacks the scope %s: %s", scope, text)
 		}
 	}
 	if len(did(desk)) != 1 || len(room.Choices()) > 0 {
-		t.Errorf("it did %q, and asks %v", did(desk), room.Choices())
+		t.Errorf("actions %q and questions %v, want one and none", did(desk), room.Choices())
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"synthbot/core/turn"
 )
 
+// withPlugin starts a bot with this plugin.
 func withPlugin(t *testing.T, p core.Plugin, script ...any) *bot {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
@@ -46,12 +47,12 @@ func TestFollowUp(t *testing.T) {
 		}
 	}
 	if in := b.input(1); !strings.Contains(in, `"q":"moss"`) || !strings.Contains(in, "Let me look.") {
-		t.Errorf("round 2 is told %s", in)
+		t.Errorf("unexpected prompt of round 2: %s", in)
 	}
 }
 
-// TestRepeatedCall: a model that asks for the same again, in place of saying what came of it, is
-// corrected. The call is made once, and its result is not lost.
+// TestRepeatedCall: a model that repeats a call instead of answering is corrected. The action runs
+// once, and its result is kept.
 func TestRepeatedCall(t *testing.T) {
 	dice := coretest.NewPlugin("dice", core.Action{Name: "roll", Brief: "Roll dice", Permission: core.PermissionEveryone,
 		Do: func(context.Context, core.Call) (core.Result, error) { return core.Output(4), nil }})
@@ -62,7 +63,7 @@ func TestRepeatedCall(t *testing.T) {
 	b.holds("It is a four.")
 	asked := b.asker.Asked()
 	if len(asked) != 3 || len(dice.Calls()) != 1 {
-		t.Fatalf("the model was asked %d times, and %d calls were made", len(asked), len(dice.Calls()))
+		t.Fatalf("unexpected: the model was asked %d times and the action ran %d times", len(asked), len(dice.Calls()))
 	}
 	var all strings.Builder
 	for _, u := range asked[2].Messages {
@@ -75,8 +76,8 @@ func TestRepeatedCall(t *testing.T) {
 	}
 }
 
-// TestFollowUpAfterACrash: what was called before the crash is not offered again,
-// and the model is not asked again for the first round.
+// TestFollowUpAfterACrash: after a crash the model is not asked again for the first round, and the
+// second round does not offer the action that ran.
 func TestFollowUpAfterACrash(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
@@ -92,7 +93,7 @@ func TestFollowUpAfterACrash(t *testing.T) {
 	b := start(t, m, room, first, with)
 	b.receive(said("1", "jay", "what is moss?"))
 	b.thinks(2)
-	m.kill() // nothing more is written, as when the process dies
+	m.kill() // writes nothing more, like a dead process
 	b.kill()
 
 	b = start(t, s, room, coretest.NewAsker(plan("Moss is green.")), with)
@@ -100,11 +101,11 @@ func TestFollowUpAfterACrash(t *testing.T) {
 	b.holds("Moss is green.")
 	asked := b.asker.Asked()
 	if len(asked) != 1 || len(web.Calls()) != 1 {
-		t.Fatalf("the model was asked %d times, and %d calls were made", len(asked), len(web.Calls()))
+		t.Fatalf("unexpected: the model was asked %d times and the action ran %d times", len(asked), len(web.Calls()))
 	}
 	system := strings.Join(asked[0].System, "\n")
 	if strings.Contains(system, `"search":{`) || !strings.Contains(system, `"fetch":{`) || !strings.Contains(b.input(0), `"q":"moss"`) {
-		t.Errorf("the follow-up was asked with %s and %s", system, b.input(0))
+		t.Errorf("unexpected prompt of the follow-up: %s and %s", system, b.input(0))
 	}
 }
 
@@ -118,17 +119,17 @@ func TestFailuresAreTold(t *testing.T) {
 	b.ended(1)
 	b.holds("The oven is cold, sorry.")
 	if in := b.input(1); !strings.Contains(in, "the oven is cold") {
-		t.Errorf("the model is told %s", in)
+		t.Errorf("unexpected prompt: %s", in)
 	}
 }
 
 func TestContinue(t *testing.T) {
 	b := fresh(t, `{"response":"more","actions":[{"type":"CONTINUE"}]}`)
 	b.receive(said("1", "jay", "count"))
-	ends := b.ended(4) // the message, and three times in a row
+	ends := b.ended(4) // the message and three follow-ups in a row
 	for i, end := range ends {
 		if last := i == len(ends)-1; (end.GoesOn == "") != last || !last && ends[i+1].Messages[0] != end.GoesOn {
-			t.Errorf("turn %d goes on by %q", i, end.GoesOn)
+			t.Errorf("unexpected follow-up of turn %d: %q", i, end.GoesOn)
 		}
 	}
 	b.holds("more", "more", "more", "more")
@@ -138,7 +139,7 @@ func TestIgnoreIsSilent(t *testing.T) {
 	b := fresh(t, `{"actions":[{"type":"IGNORE"}]}`)
 	b.receive(said("1", "jay", "hm"))
 	if end := b.ended(1)[0]; end.Answered {
-		t.Error("it answered")
+		t.Error("the message was answered")
 	}
 	b.holds()
 }
@@ -159,17 +160,16 @@ func TestStateIsCarriedOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := in.Context.State; s.Topic != "transfer" || string(s.SlotsFilled["to"]) != `"Ann"` || len(s.SlotsRequired) != 1 {
-		t.Errorf("the state is %+v", s)
+		t.Errorf("unexpected state %+v", s)
 	}
 	b.holds("How much?", "ok")
 	if n := len(b.asker.Asked()); n != 2 {
-		t.Errorf("a condition on what is known is corrected: the model was asked %d times", n)
+		t.Errorf("the model was asked %d times, want 2: a condition on a known slot needs no correction", n)
 	}
 }
 
-// TestNobodyIsLeftInSilence: the model tells what was done without a word, or
-// else the bot gives the outputs itself where the model only repeats the call. Nothing is
-// done twice for that.
+// TestNobodyIsLeftInSilence: after actions that ran without text, the model is asked to report
+// them. If it only repeats the call, the bot sends the outputs itself. No action runs twice.
 func TestNobodyIsLeftInSilence(t *testing.T) {
 	save := `{"actions":[{"type":"save","payload":{"what":"tea"}}]}`
 	fields := `{"gone_at":[{"by":"Ann","n":7},{"by":"Jay"}],"dice":"4, 2","private_thought":"sly"}`
@@ -185,7 +185,7 @@ func TestNobodyIsLeftInSilence(t *testing.T) {
 		"with fields":             {[]any{save}, core.Result{Output: []byte(fields)}, "dice: 4, 2|gone at: by: Ann, n: 7; by: Jay", 4},
 		"with nothing to show":    {[]any{save}, core.Result{Output: []byte(`{"private_thought":"sly","none":null}`)}, "Done.", 4},
 		"the model says nothing":  {[]any{save, `{"actions":[{"type":"NONE"}]}`}, core.Result{}, "", 2},
-		"it is seen where it is":  {[]any{save}, core.Result{Shown: true}, "", 1},
+		"shown by the action":     {[]any{save}, core.Result{Shown: true}, "", 1},
 		"the model chose silence": {[]any{`{"actions":[{"type":"save","payload":{"what":"tea"}},{"type":"IGNORE"}]}`}, core.Result{}, "", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -202,15 +202,14 @@ func TestNobodyIsLeftInSilence(t *testing.T) {
 			b.ended(1)
 			b.stop()
 			if got := strings.Join(room.Texts(), "|"); got != c.want || len(memo.Calls()) != 1 || len(b.asker.Asked()) != c.asked {
-				t.Errorf("%q was said, %d calls, %d times asked", got, len(memo.Calls()), len(b.asker.Asked()))
+				t.Errorf("the bot sent %q after %d calls and %d questions, want %q, 1 and %d", got, len(memo.Calls()), len(b.asker.Asked()), c.want, c.asked)
 			}
 		})
 	}
 }
 
-// TestFallbackIsHeard: what a plan says for the case that a step fails is not said
-// again in other words; but where it was said elsewhere, or nothing was said, the
-// model has the word.
+// TestFallbackIsHeard: if a step's fallback message reached the user, the model is not asked to
+// report the failure. If the message went elsewhere or failed, it is.
 func TestFallbackIsHeard(t *testing.T) {
 	const to = `{"type":"message_room","payload":{"text":"It is shut.","interface_path":"%s"}}`
 	refused := strings.ReplaceAll(fmt.Sprintf(to, "room/1"), "It is shut.", "REFUSED")
@@ -242,8 +241,8 @@ func TestFallbackIsHeard(t *testing.T) {
 	}
 }
 
-// TestShutOut: where the bot may not write, the model is not asked for other words, which would be refused as well.
-// What is refused for another reason, or elsewhere, goes back to it.
+// TestShutOut: if the bot may not write in the place, the model is not asked again. Other refusals,
+// and refusals elsewhere, go back to it.
 func TestShutOut(t *testing.T) {
 	for name, c := range map[string]struct {
 		err   error
@@ -271,15 +270,15 @@ func TestShutOut(t *testing.T) {
 			b.receive(said("1", "jay", "hi"))
 			b.ended(1)
 			if n := len(asker.Asked()); n != c.asked {
-				t.Errorf("the model was asked %d times", n)
+				t.Errorf("unexpected: the model was asked %d times", n)
 			}
 			b.stop()
 		})
 	}
 }
 
-// TestLastRoundSpeaks: in the last round only messages are available. Other calls are
-// corrected, and nothing is done that nobody would hear of.
+// TestLastRoundSpeaks: the last round only offers messages. Other calls are corrected and do not
+// run.
 func TestLastRoundSpeaks(t *testing.T) {
 	eye := coretest.NewPlugin("eye", core.Action{Name: "look", Permission: core.PermissionEveryone, Do: func(_ context.Context, c core.Call) (core.Result, error) {
 		return core.Result{Output: c.Payload}, nil
@@ -290,15 +289,14 @@ func TestLastRoundSpeaks(t *testing.T) {
 	b.ended(1)
 	b.holds("I saw it.")
 	if calls := eye.Calls(); len(calls) != 2 {
-		t.Errorf("it looked %d times", len(calls))
+		t.Errorf("the action ran %d times, want 2", len(calls))
 	}
 	if in := b.input(3); !strings.Contains(in, "look is no longer available") {
-		t.Errorf("the correction: %s", in)
+		t.Errorf("the correction does not say that look is unavailable: %s", in)
 	}
 }
 
-// TestSilentStepsAreTold: beside a step that failed, what was done in silence goes back
-// to the model as well.
+// TestSilentStepsAreTold: if a step fails, the model also learns which other steps ran.
 func TestSilentStepsAreTold(t *testing.T) {
 	oven := coretest.NewPlugin("oven",
 		core.Action{Name: "bake", Permission: core.PermissionEveryone, Do: func(context.Context, core.Call) (core.Result, error) {
@@ -310,11 +308,11 @@ func TestSilentStepsAreTold(t *testing.T) {
 	b.receive(said("1", "jay", "bake"))
 	b.ended(1)
 	if in := b.input(1); !strings.Contains(in, "the oven is cold") || !strings.Contains(in, `"knead"`) {
-		t.Errorf("the model is told %s", in)
+		t.Errorf("unexpected prompt: %s", in)
 	}
 }
 
-// TestFallbackBesideABuiltIn: what a built-in did says nothing about a step.
+// TestFallbackBesideABuiltIn: a built-in action that ran does not hide that a step failed.
 func TestFallbackBesideABuiltIn(t *testing.T) {
 	door := coretest.NewPlugin("door", core.Action{Name: "enter", Permission: core.PermissionEveryone, Do: func(context.Context, core.Call) (core.Result, error) {
 		return core.Result{}, core.Errorf(core.Invalid, "it is shut")
@@ -325,7 +323,7 @@ func TestFallbackBesideABuiltIn(t *testing.T) {
 	b.holds("It is shut.")
 }
 
-// TestIntentOfTheLatestPlan: the confidence is that of the plan which names the intent.
+// TestIntentOfTheLatestPlan: intent and confidence come from the latest plan that has an intent.
 func TestIntentOfTheLatestPlan(t *testing.T) {
 	eye := coretest.NewPlugin("eye", core.Action{Name: "look", Permission: core.PermissionEveryone, Do: func(context.Context, core.Call) (core.Result, error) {
 		return core.Result{Output: json.RawMessage(`"a cat"`)}, nil
@@ -338,13 +336,13 @@ func TestIntentOfTheLatestPlan(t *testing.T) {
 		b := withPlugin(t, eye, `{"intent":"query","confidence":0.9,"actions":[{"type":"look"}]}`, second)
 		b.receive(said("1", "jay", "look"))
 		if end := b.ended(1)[0]; fmt.Sprint(end.Intent, " ", end.Confidence) != want {
-			t.Errorf("%s: %s %v", second, end.Intent, end.Confidence)
+			t.Errorf("%s: unexpected intent %s with confidence %v", second, end.Intent, end.Confidence)
 		}
 	}
 }
 
-// TestSamePayloadOfAnother: an action is not left out because another one, or one that
-// failed, had the same payload.
+// TestSamePayloadOfAnother: an action runs although another one, or one that failed, had the same
+// payload.
 func TestSamePayloadOfAnother(t *testing.T) {
 	tries := 0
 	eye := coretest.NewPlugin("eye",
@@ -361,11 +359,12 @@ func TestSamePayloadOfAnother(t *testing.T) {
 	b.ended(1)
 	b.holds("I saw it.")
 	if n := len(eye.Calls()); n != 4 || tries != 2 {
-		t.Errorf("%d calls, %d blinks", n, tries)
+		t.Errorf("unexpected: %d calls, %d tries of blink", n, tries)
 	}
 }
 
-// TestFailedSignsAreNotSeen: what an interface could not show was not shown.
+// TestFailedSignsAreNotSeen: an action that the interface failed to show is reported to the model
+// as failed.
 func TestFailedSignsAreNotSeen(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
@@ -378,11 +377,11 @@ func TestFailedSignsAreNotSeen(t *testing.T) {
 	b.receive(said("1", "jay", "keep that"))
 	b.ended(1)
 	if in := b.input(1); !strings.Contains(in, `"save"`) || !strings.Contains(in, "no hands") {
-		t.Errorf("the model is told %s", in)
+		t.Errorf("unexpected prompt: %s", in)
 	}
 }
 
-// signing is a room that cannot wave.
+// signing is a room with an action that fails.
 type signing struct{ *coretest.Room }
 
 func (r signing) Actions() []core.Action {

@@ -20,7 +20,7 @@ import (
 	"synthbot/memory"
 )
 
-// counting counts commits, and those of entries.
+// counting is a store that counts commits, and those with entries.
 type counting struct {
 	core.Store
 	commits, all atomic.Int32
@@ -34,18 +34,18 @@ func (c *counting) Commit(ctx context.Context, b *core.Batch) error {
 	return c.Store.Commit(ctx, b)
 }
 
-// TestReceiptIsOneCommit: a batch of events, of whatever kind and place.
+// TestReceiptIsOneCommit: a batch of events of any kinds and places is one commit.
 func TestReceiptIsOneCommit(t *testing.T) {
 	s := &counting{Store: open(t, t.TempDir())}
 	t.Cleanup(func() { s.Close() })
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("ok")))
 	b.receive(talk("1", "jay", "one"), talk("2", "ann", "two"), talk("3", "bob", "three"))
 	if n := s.commits.Load(); n != 1 {
-		t.Errorf("%d commits", n)
+		t.Errorf("%d commits, want 1", n)
 	}
 }
 
-// TestEditWhileItRuns: the history follows, and there is no second answer.
+// TestEditWhileItRuns: an edit during a turn changes the history and causes no second answer.
 func TestEditWhileItRuns(t *testing.T) {
 	b := fresh(t, plan("once"))
 	b.asker.Hold = make(chan struct{})
@@ -61,7 +61,7 @@ func TestEditWhileItRuns(t *testing.T) {
 	b.history("six", "once", "thanks", "once")
 }
 
-// held is a plugin whose action waits until it is let go.
+// held returns a plugin whose action waits for release.
 func held() (p *coretest.Plugin, begun, release chan struct{}) {
 	begun, release = make(chan struct{}), make(chan struct{})
 	return coretest.NewPlugin("slow", core.Action{Name: "work", Permission: core.PermissionEveryone, Do: func(context.Context, core.Call) (core.Result, error) {
@@ -71,7 +71,7 @@ func held() (p *coretest.Plugin, begun, release chan struct{}) {
 	}}), begun, release
 }
 
-// TestDeletionAfterThePlan: what was accepted is carried out.
+// TestDeletionAfterThePlan: a plan that was accepted runs although the message is deleted.
 func TestDeletionAfterThePlan(t *testing.T) {
 	slow, begun, release := held()
 	b := withPlugin(t, slow, `{"actions":[{"type":"work"},{"type":"message_room","payload":{"text":"done"}}]}`)
@@ -85,8 +85,8 @@ func TestDeletionAfterThePlan(t *testing.T) {
 	b.history("", "done")
 }
 
-// TestSetAsideAfterDeaths: a message at which the process dies again and again is
-// given up, with a word and then without one.
+// TestSetAsideAfterDeaths: a message at which the process dies again and again is set aside, first
+// with an apology and later without.
 func TestSetAsideAfterDeaths(t *testing.T) {
 	for attempts, want := range map[int]struct {
 		asked, said int
@@ -108,13 +108,13 @@ func TestSetAsideAfterDeaths(t *testing.T) {
 		b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("ok")))
 		end := b.ended(1)[0]
 		if n := len(b.asker.Asked()); end.Aside != want.aside || n != want.asked || len(b.room.Texts()) != want.said {
-			t.Errorf("after %d tries: aside is %t, asked %d times, said %q", attempts, end.Aside, n, b.room.Texts())
+			t.Errorf("unexpected after %d attempts: aside is %t, the model was asked %d times, the room holds %q", attempts, end.Aside, n, b.room.Texts())
 		}
 		b.stop()
 	}
 }
 
-// TestContinueGivesWay: users who wait come first, and the bot does not go on behind them.
+// TestContinueGivesWay: waiting messages come before a follow-up, which is then dropped.
 func TestContinueGivesWay(t *testing.T) {
 	slow, begun, release := held()
 	b := withPlugin(t, slow, `{"response":"more","actions":[{"type":"work"},{"type":"CONTINUE"}]}`, plan("Yes?"))
@@ -126,7 +126,8 @@ func TestContinueGivesWay(t *testing.T) {
 	b.history("count", "me too", "more", "Yes?")
 }
 
-// TestContinueIsCountedThroughBots: a person lets it begin anew, a bot does not.
+// TestContinueIsCountedThroughBots: a user's message resets the count of follow-ups, a bot's
+// message does not.
 func TestContinueIsCountedThroughBots(t *testing.T) {
 	for _, bot := range []bool{true, false} {
 		b, _ := group(t, turn.Settings{Activation: turn.ActivationMention, Bots: true}, `{"response":"more","actions":[{"type":"CONTINUE"}]}`)
@@ -138,7 +139,7 @@ func TestContinueIsCountedThroughBots(t *testing.T) {
 		b.ended(map[bool]int{true: 1, false: 4}[bot])
 		b.stop()
 		if n := len(b.asker.Asked()); n != map[bool]int{true: 5, false: 8}[bot] {
-			t.Errorf("bot %t: the model was asked %d times", bot, n)
+			t.Errorf("bot %t: unexpected: the model was asked %d times", bot, n)
 		}
 	}
 	const more = `{"response":"more","actions":[{"type":"CONTINUE"}]}`
@@ -147,7 +148,7 @@ func TestContinueIsCountedThroughBots(t *testing.T) {
 	command.Message.Path, command.Message.Private = square, false
 	for kind, tc := range map[core.Kind]struct {
 		e     core.Event
-		asked int // for it, and for the bot's message
+		asked int // questions to the model for it and the bot's message
 	}{core.KindPress: {pressed, 1 + 4}, core.KindReminder: {reminded, 1 + 1}, core.KindCommand: {command, 4}} {
 		script := []any{more, more, more, more, plan("ok"), more}
 		if kind == core.KindCommand {
@@ -155,7 +156,7 @@ func TestContinueIsCountedThroughBots(t *testing.T) {
 		}
 		b, _ := group(t, turn.Settings{Activation: turn.ActivationMention, Bots: true}, script...)
 		b.Reconfigure(b.options(func(o *turn.Options) {
-			o.Plugins.Commands = registry(t, map[string]obeying{"count": func(context.Context, call) (string, error) { return "one", nil }})
+			o.Plugins.Commands = registry(t, map[string]commandFunc{"count": func(context.Context, call) (string, error) { return "one", nil }})
 		}))
 		b.receive(talk("1", "jay", "Aria, count"))
 		b.ended(4)
@@ -173,8 +174,8 @@ func TestContinueIsCountedThroughBots(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotTakenIn: events that nobody may deliver, and those of the bot's own while
-// nothing can be read.
+// TestWhatIsNotTakenIn: invalid events are refused, and so are the bot's own events while nothing
+// can be read.
 func TestWhatIsNotTakenIn(t *testing.T) {
 	s := &pulsing{Store: open(t, t.TempDir())}
 	defer s.Close()
@@ -189,7 +190,7 @@ func TestWhatIsNotTakenIn(t *testing.T) {
 	}
 	many.Message.ID, many.Message.Foreign = "2", append(many.Message.Foreign, many.Message.Foreign[0])
 	if err := b.Receive(t.Context(), many); !errors.Is(err, core.ErrBadEvent) {
-		t.Errorf("too many forwards: %v", err)
+		t.Errorf("too many forwards: unexpected error %v", err)
 	}
 	for name, change := range map[string]func(*core.Message){
 		"no place":      func(m *core.Message) { m.Path = core.Path{} },
@@ -200,21 +201,21 @@ func TestWhatIsNotTakenIn(t *testing.T) {
 		e := said("3", "jay", "hi")
 		change(&e.Message)
 		if err := b.Receive(t.Context(), e); !errors.Is(err, core.ErrBadEvent) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: unexpected error %v", name, err)
 		}
 	}
 	s.read = errUnsure
 	if _, err := b.Preview(t.Context(), said("4", "jay", "hi").Message, llm.Limits{}); !errors.Is(err, errUnsure) {
-		t.Errorf("a preview of nobody knows what: %v", err)
+		t.Errorf("a preview without a place: unexpected error %v", err)
 	}
 	if err := b.InternalInbox().Receive(t.Context(), beat("b", "")); !errors.Is(err, errUnsure) {
-		t.Errorf("a beat of nobody knows where: %v", err)
+		t.Errorf("a beat without a place: unexpected error %v", err)
 	}
 	s.read = nil
 }
 
-// TestHistoryEndsAtTheTurn: what is said after the messages of a turn is none of its
-// history, also where much before it was forgotten.
+// TestHistoryEndsAtTheTurn: the history in a prompt ends before the messages of its turn, even if
+// much before them was forgotten.
 func TestHistoryEndsAtTheTurn(t *testing.T) {
 	db := open(t, t.TempDir()).(*memory.DB)
 	t.Cleanup(func() { db.Close() })
@@ -232,12 +233,12 @@ func TestHistoryEndsAtTheTurn(t *testing.T) {
 	close(b.asker.Hold)
 	b.ended(3)
 	if in := b.input(1); !strings.Contains(in, "the first thing") || strings.Contains(in, "second") || strings.Contains(in, "third") {
-		t.Errorf("the model was told %s", in)
+		t.Errorf("unexpected prompt: %s", in)
 	}
 }
 
-// TestManyTogether: the prompt holds who said what, and rights are those that all have:
-// nothing for admins, nothing that would be confirmed, nothing for whom it concerns.
+// TestManyTogether: the prompt of a turn for several users says who said what. The turn has only
+// the rights that all of them have, and runs nothing that needs a confirmation.
 func TestManyTogether(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
@@ -259,23 +260,23 @@ func TestManyTogether(t *testing.T) {
 	}
 	close(asker.Hold)
 	if ends := b.ended(2); len(ends[1].Messages) != 6 || !ends[1].Person.IsZero() {
-		t.Fatalf("the turns ended as %+v", ends)
+		t.Fatalf("unexpected ends of turns: %+v", ends)
 	}
 	in := b.input(1)
 	for _, id := range []string{"1", "2", "3", "4", "5", "6"} {
 		if !strings.Contains(in, `"text":"word `+id+`"`) {
-			t.Errorf("the model was not told word %s: %s", id, in)
+			t.Errorf("the prompt lacks message %s: %s", id, in)
 		}
 	}
 	if bear := asker.People()[1]; len(bear) != 2 {
-		t.Errorf("the budgets of %v bear it", bear)
+		t.Errorf("unexpected users charged: %v", bear)
 	}
 	if !strings.Contains(in, `"messages":[`) || len(power.Calls()) != 0 || len(room.Choices()) != 0 {
-		t.Errorf("calls %+v, questions %v, of %s", power.Calls(), room.Choices(), in)
+		t.Errorf("unexpected calls %+v or questions %v for %s", power.Calls(), room.Choices(), in)
 	}
 }
 
-// TestDeniedPress: who is shut out presses nothing any more.
+// TestDeniedPress: a denied user cannot press buttons.
 func TestDeniedPress(t *testing.T) {
 	b, bank := shop(t, true, pays, says)
 	b.receive(said("1", "jay", "pay Ann"))
@@ -283,17 +284,17 @@ func TestDeniedPress(t *testing.T) {
 	confirm := b.press("p", "jay", "Confirm")
 	b.Reconfigure(b.options(func(o *turn.Options) { o.Access.Deny = []core.Path{jay} }))
 	b.receive(confirm)
-	b.ended(1) // at once: it has no turn
+	b.ended(1) // ends at once, without a turn
 	if len(bank.Calls()) != 0 {
-		t.Error("somebody who is shut out has paid")
+		t.Error("a denied user confirmed the payment")
 	}
 	if got := strings.Join(b.logged(place), "|"); strings.Count(got, "|") != 2 {
-		t.Errorf("the log holds %q", got)
+		t.Errorf("unexpected history %q", got)
 	}
 }
 
-// TestShutOutBeforeItsTurn: what somebody did before they were shut out, and what had to
-// wait, is not done any more; and they edit nothing into what is kept.
+// TestShutOutBeforeItsTurn: messages and presses that wait when their user is denied are dropped,
+// and the user's edits are ignored.
 func TestShutOutBeforeItsTurn(t *testing.T) {
 	b, bank := shop(t, true, pays, says, says)
 	b.receive(said("1", "jay", "pay Ann"))
@@ -310,14 +311,14 @@ func TestShutOutBeforeItsTurn(t *testing.T) {
 	edit.Kind = core.KindEdit
 	b.receive(edit)
 	if n := len(bank.Calls()); n != 0 || len(b.asker.Asked()) != 2 {
-		t.Errorf("paid %d times; the model was asked %d times", n, len(b.asker.Asked()))
+		t.Errorf("unexpected: paid %d times, the model was asked %d times", n, len(b.asker.Asked()))
 	}
 	if texts := strings.Join(b.logged(place), "|"); strings.Contains(texts, "WRITTEN") {
-		t.Errorf("the log holds %q", texts)
+		t.Errorf("unexpected history %q", texts)
 	}
 }
 
-// sign is a core.TypingIndicator that notes when it is shown.
+// sign is a typing indicator that notes how long it is shown.
 type sign struct{ shown []time.Duration }
 
 func (s *sign) ShowTyping(ctx context.Context, _ core.Path) {
@@ -326,6 +327,7 @@ func (s *sign) ShowTyping(ctx context.Context, _ core.Path) {
 	s.shown = append(s.shown, time.Since(began))
 }
 
+// pondering is a model that takes that long.
 type pondering time.Duration
 
 func (p pondering) Ask(context.Context, core.Question) (llm.Answer, error) {
@@ -333,7 +335,8 @@ func (p pondering) Ask(context.Context, core.Question) (llm.Answer, error) {
 	return llm.Answer{}, nil
 }
 
-// TestThinkingIsShownLate: not at once, but after 400 ms, and no longer than it lasts.
+// TestThinkingIsShownLate: the typing indicator is shown from 400 ms on until the model has
+// answered.
 func TestThinkingIsShownLate(t *testing.T) {
 	cases := map[time.Duration]time.Duration{399 * time.Millisecond: 0, time.Second: 600 * time.Millisecond}
 	for lasts, want := range cases {
@@ -350,8 +353,8 @@ func TestThinkingIsShownLate(t *testing.T) {
 	}
 }
 
-// TestAnsweredMeanwhile: who spoke while another message was answered has a prompt
-// that tells of that answer; the model would give it again.
+// TestAnsweredMeanwhile: the prompt for a message that waited during another answer holds that
+// answer.
 func TestAnsweredMeanwhile(t *testing.T) {
 	b := fresh(t, plan("one"), plan("two"))
 	b.asker.Hold = make(chan struct{})
@@ -361,14 +364,14 @@ func TestAnsweredMeanwhile(t *testing.T) {
 	close(b.asker.Hold)
 	b.ended(3)
 	if in := b.input(1); !strings.Contains(in, `"self":true,"text":"one"`) || strings.Contains(in, "and C?") {
-		t.Errorf("the second prompt: %s", in)
+		t.Errorf("the second prompt lacks the first answer: %s", in)
 	}
 }
 
-// TestMoveWhileItRuns: a place moves while its turn runs, and people speak in the
-// new one. Each of them is answered once, one after the other.
+// TestMoveWhileItRuns: if a place moves while its turn runs, messages in the new place are each
+// answered once, one after the other.
 func TestMoveWhileItRuns(t *testing.T) {
-	for name, before := range map[string]bool{"to where nobody was": false, "to where a turn runs": true} {
+	for name, before := range map[string]bool{"to an unknown place": false, "to where a turn runs": true} {
 		synctest.Test(t, func(t *testing.T) {
 			to := core.MustPath("room/2")
 			there := func(id, who, text string) core.Event {
@@ -392,23 +395,23 @@ func TestMoveWhileItRuns(t *testing.T) {
 			b.receive(there("2", "ann", "second"))
 			time.Sleep(time.Second)
 			if n := len(b.asker.Asked()); n != turns-1 {
-				t.Errorf("%s: %d turns run before the first one is over, want %d", name, n, turns-1)
+				t.Errorf("%s: %d turns ran before the first one ended, want %d", name, n, turns-1)
 			}
 			close(b.asker.Hold)
 			b.ended(turns)
 			b.stop()
 			if asked := len(b.asker.Asked()); asked != turns || len(b.room.Sent()) != turns {
-				t.Errorf("%d messages: the model was asked %d times, the room holds %q", turns, asked, b.room.Texts())
+				t.Errorf("%d messages: unexpected: the model was asked %d times, the room holds %q", turns, asked, b.room.Texts())
 			}
 			if in := b.input(turns - 1); !strings.Contains(in, `"text":"second"`) || !strings.Contains(in, `"text":"one"`) {
-				t.Errorf("the last prompt: %s", in)
+				t.Errorf("unexpected last prompt: %s", in)
 			}
 		})
 	}
 }
 
-// TestMoreThanThereIsRoomFor: so many wait that an engine has no room for what they
-// said, however short it is cut. The prompt holds the latest, and that there were more.
+// TestMoreThanThereIsRoomFor: if the waiting messages do not fit the model's context even when cut
+// short, the prompt holds the latest and says that there were more.
 func TestMoreThanThereIsRoomFor(t *testing.T) {
 	b := fresh(t, plan("one moment"), plan("hello, all"))
 	b.asker.Limits.Chars = 8000
@@ -425,12 +428,12 @@ func TestMoreThanThereIsRoomFor(t *testing.T) {
 	b.holds("one moment", "hello, all")
 	asked := b.asker.Asked()[1]
 	if in := b.input(1); !strings.Contains(in, `"message_id":"m99"`) || !strings.Contains(strings.Join(asked.System, " "), "earlier messages are not shown") {
-		t.Errorf("the prompt: %q, %s", asked.System, in)
+		t.Errorf("unexpected prompt: %q, %s", asked.System, in)
 	}
 }
 
-// TestCatalogueTooLong: an engine that has no room for all actions gets the essential ones, in the
-// prompt and in the schema of the reply, and answers.
+// TestCatalogueTooLong: an engine without room for all actions gets the essential ones, in the
+// prompt and in the reply's schema.
 func TestCatalogueTooLong(t *testing.T) {
 	var actions []core.Action
 	for i := range 200 {
@@ -454,12 +457,13 @@ func TestCatalogueTooLong(t *testing.T) {
 	}
 }
 
-// mood is a plugin with a plan key of its own.
+// mood is a plugin that registers a plan key.
 type mood struct{ core.Plugin }
 
 func (mood) PlanKeys() []string { return []string{"mood"} }
 
-// TestPlanKeys: a key that a plugin registers is accepted; its value is in the plan's metadata.
+// TestPlanKeys: a plan may have a key that a plugin registered. Its value is in the plan's
+// metadata.
 func TestPlanKeys(t *testing.T) {
 	p := mood{coretest.NewPlugin("mood")}
 	s := open(t, t.TempDir())
@@ -473,6 +477,6 @@ func TestPlanKeys(t *testing.T) {
 	end := b.ended(1)[0]
 	b.holds("hi")
 	if said := string(end.Trace.Plans[0].Metadata); said != `{"mood":"merry"}` || len(b.asker.Asked()) != 1 {
-		t.Errorf("the metadata is %s, the model was asked %d times", said, len(b.asker.Asked()))
+		t.Errorf("unexpected: the metadata is %s, the model was asked %d times", said, len(b.asker.Asked()))
 	}
 }

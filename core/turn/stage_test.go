@@ -13,13 +13,13 @@ import (
 	"synthbot/core/watch"
 )
 
-// gallery watches turns and their ends.
+// gallery is an observer of turns, their stages and ends.
 type gallery struct {
 	mu   sync.Mutex
 	seen []string // "seq stage", and "seq ended"
 	last watch.TurnStage
 	end  watch.TurnEnd
-	over chan struct{} // a token for each turn that is over
+	over chan struct{} // gets a token for each turn that ends
 }
 
 func (g *gallery) note(seq uint64, what string) {
@@ -45,26 +45,26 @@ func (g *gallery) Observe(e watch.TurnEnd) {
 	g.end = e
 }
 
-// sofar is what was seen.
-func (g *gallery) sofar() string {
+// log returns the observed stages and ends.
+func (g *gallery) log() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return strings.Join(g.seen, ", ")
 }
 
-// saw waits until turns are over, so many.
-func (g *gallery) saw(t *testing.T, n int) {
+// waitFor waits until n turns have ended.
+func (g *gallery) waitFor(t *testing.T, n int) {
 	t.Helper()
 	for range n {
 		select {
 		case <-g.over:
 		case <-time.After(coretest.Patience):
-			t.Fatal("a turn is not over")
+			t.Fatal("a turn did not end")
 		}
 	}
 }
 
-// watched is a bot whose turns are watched.
+// watched starts a bot with a gallery.
 func watched(t *testing.T, script ...any) (*bot, *gallery) {
 	t.Helper()
 	s := open(t, t.TempDir())
@@ -92,57 +92,56 @@ func TestStages(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			b, g := watched(t, tc.script...)
 			b.receive(said("1", "jay", "swordfish"))
-			g.saw(t, 1)
-			if got := g.sofar(); got != tc.want {
-				t.Errorf("saw %s, want %s", got, tc.want)
+			g.waitFor(t, 1)
+			if got := g.log(); got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
 			}
 			jay, err := place.Person("jay")
 			if s := g.last; err != nil || s.Turn.Path != place || s.Person != jay || !s.Private || s.Began.IsZero() {
-				t.Errorf("told of %+v", s)
+				t.Errorf("unexpected stage %+v", s)
 			}
 			if text := fmt.Sprintf("%+v", g.last); strings.Contains(text, "swordfish") || strings.Contains(text, "hello") {
-				t.Errorf("it holds what was said: %s", text)
+				t.Errorf("the stage holds message content: %s", text)
 			}
 		})
 	}
 }
 
-// TestPromptIsKept: where turns are watched, their traces hold the prompts, stable parts first.
+// TestPromptIsKept: the trace of a watched turn holds its prompt, stable parts first.
 func TestPromptIsKept(t *testing.T) {
 	b, g := watched(t, plan("hello"))
 	b.receive(said("1", "jay", "swordfish"))
-	g.saw(t, 1)
+	g.waitFor(t, 1)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	parts := g.end.Trace.Asks[0].Prompt
 	if len(parts) < 2 || !parts[0].Stable || parts[0].Text == "" {
-		t.Fatalf("the prompt is %+v", parts)
+		t.Fatalf("unexpected prompt %+v", parts)
 	}
 	last := parts[len(parts)-1]
 	if last.Stable || last.Name != "user" || !strings.Contains(last.Text, "swordfish") {
-		t.Errorf("the last part is %+v", last)
+		t.Errorf("unexpected last part %+v", last)
 	}
 	for _, p := range parts {
 		if p.Stable && strings.Contains(p.Text, "swordfish") {
-			t.Errorf("%s is said to be stable", p.Name)
+			t.Errorf("the part %s is marked as stable", p.Name)
 		}
 	}
 }
 
-// TestStagesOfWhatIsCutShort looks at a turn while it thinks, which is then taken
-// back: it is over for those who watch before it is tried again, and ends.
+// TestStagesOfWhatIsCutShort: an interrupted turn is reported as over before it is retried.
 func TestStagesOfWhatIsCutShort(t *testing.T) {
 	b, g := watched(t, plan("hello"))
 	b.asker.Hold = make(chan struct{})
 	b.receive(said("1", "jay", "hi"))
 	b.thinks(1)
-	if got := g.sofar(); got != "1 waiting, 1 thinking" {
-		t.Errorf("saw %s while it thinks", got)
+	if got := g.log(); got != "1 waiting, 1 thinking" {
+		t.Errorf("got %s while the model thinks", got)
 	}
 	b.receive(core.Event{Kind: core.KindDeletion, Target: "1", Message: core.Message{Path: place}})
-	g.saw(t, 2)
-	if got := g.sofar(); got != "1 waiting, 1 thinking, 1 over, 1 waiting, 1 ended, 1 over" {
-		t.Errorf("saw %s", got)
+	g.waitFor(t, 2)
+	if got := g.log(); got != "1 waiting, 1 thinking, 1 over, 1 waiting, 1 ended, 1 over" {
+		t.Errorf("unexpected stages: %s", got)
 	}
 }
 
@@ -159,8 +158,8 @@ func TestStagesOfAPanic(t *testing.T) {
 		}
 	}))
 	b.receive(said("1", "jay", "hi"))
-	g.saw(t, 2)
-	if got := g.sofar(); got != "1 waiting, 1 over, 1 waiting, 1 thinking, 1 acting, 1 ended, 1 over" {
-		t.Errorf("saw %s", got)
+	g.waitFor(t, 2)
+	if got := g.log(); got != "1 waiting, 1 over, 1 waiting, 1 thinking, 1 acting, 1 ended, 1 over" {
+		t.Errorf("unexpected stages: %s", got)
 	}
 }

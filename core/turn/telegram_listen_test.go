@@ -11,15 +11,15 @@ import (
 	"synthbot/core/turn"
 )
 
-// inTopic is talk of one topic of a group.
+// inTopic returns a message in a topic of a group.
 func inTopic(topic int, id, author, text string) core.Event {
 	e := talk(id, author, text)
 	e.Message.Path = core.MustPath(fmt.Sprintf("room/square/%d", topic))
 	return e
 }
 
-// TestActivations says one thing in a topic of its own for each, so that none
-// rides on another's turn.
+// TestActivations: which messages the bot answers in each activation mode. Each message has its own
+// topic, so that it does not join the turn of another.
 func TestActivations(t *testing.T) {
 	for activation, answered := range map[string][]bool{
 		turn.ActivationMention: {false, true, true, true, false, false, true},
@@ -51,7 +51,7 @@ func TestActivations(t *testing.T) {
 	}
 }
 
-// TestNamesOfScripts: a name is a word in whatever letters it is written.
+// TestNamesOfScripts: the bot's name is recognised as a word in any script.
 func TestNamesOfScripts(t *testing.T) {
 	for text, want := range map[string]bool{
 		"Привет, АРИЯ!": true, "Ариям не верь": false, "«Ария», сказал он": true, "يا أريا، كيف حالك؟": true, "أرياف": false,
@@ -69,14 +69,14 @@ func TestNamesOfScripts(t *testing.T) {
 		}
 		b.stop()
 		if got := len(b.asker.Asked()) == 1; got != want {
-			t.Errorf("%q calls the bot: %v", text, got)
+			t.Errorf("%q calls the bot: got %v, want %v", text, got, want)
 		}
 		s.Close()
 	}
 }
 
-// TestAttentionOfTopics: who is answered in one topic is not followed into the
-// next one, and nobody else is meant.
+// TestAttentionOfTopics: a user who was answered in one topic can go on without the bot's name only
+// there, and nobody else can.
 func TestAttentionOfTopics(t *testing.T) {
 	b, _ := group(t, turn.Settings{Activation: turn.ActivationMention, Attention: time.Minute}, plan("Here."), plan("Go on."))
 	b.receive(inTopic(1, "1", "jay", "Aria?"))

@@ -23,13 +23,13 @@ import (
 	"synthbot/memory"
 )
 
-// TestMain lets garbage be collected less often, which takes a fifth of the time.
+// TestMain makes garbage collection rarer, which saves a fifth of the time.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(coretest.Sample(100, 400))
 	m.Run()
 }
 
-// bot is a pipeline of real parts around a scripted model.
+// bot is the real pipeline with a scripted model.
 type bot struct {
 	*turn.Turns
 	t     testing.TB
@@ -37,13 +37,13 @@ type bot struct {
 	room  *coretest.Room
 	asker *coretest.Asker
 	o     turn.Options
-	stop  func() // lets what runs come to its end
-	kill  func() // cuts it short
+	stop  func() // stops after the running turns
+	kill  func() // stops at once
 }
 
 var place = core.MustPath("room/1")
 
-// open opens the database of a test.
+// open opens a database.
 func open(t testing.TB, dir string) core.Store {
 	t.Helper()
 	s, err := memory.Open(dir, memory.Options{NoSync: true})
@@ -53,7 +53,7 @@ func open(t testing.TB, dir string) core.Store {
 	return s
 }
 
-// start brings a bot to life. change may set further options.
+// start starts a bot. The functions in change may set further options.
 func start(t testing.TB, s core.Store, room *coretest.Room, asker core.Asker, change ...func(*turn.Options)) *bot {
 	t.Helper()
 	catalogue := catalogueOf(t, room)
@@ -94,7 +94,7 @@ func start(t testing.TB, s core.Store, room *coretest.Room, asker core.Asker, ch
 	return b
 }
 
-// options are those that the bot was started with, but for a change.
+// options returns the options the bot was started with, changed by change.
 func (b *bot) options(change func(*turn.Options)) turn.Options {
 	o := b.o
 	change(&o)
@@ -116,7 +116,7 @@ func fresh(t testing.TB, script ...any) *bot {
 	return start(t, s, coretest.NewRoom("room"), coretest.NewAsker(script...))
 }
 
-// said is a message to the bot.
+// said returns a private message to the bot.
 func said(id, author, text string) core.Event {
 	return core.Event{Kind: core.KindMessage, Message: core.Message{
 		Path: place, ID: id, Text: text, Time: time.Now(), Author: core.Author{ID: author, Name: author},
@@ -124,7 +124,7 @@ func said(id, author, text string) core.Event {
 	}}
 }
 
-// Receive hands events in as interfaces do.
+// Receive delivers events as a driver does.
 func (b *bot) Receive(ctx context.Context, events ...core.Event) error {
 	return b.Inbox().Receive(ctx, events...)
 }
@@ -166,7 +166,7 @@ func (b *bot) thinks(n int) {
 	}
 }
 
-// holds checks what the room holds.
+// holds checks the texts in the room.
 func (b *bot) holds(want ...string) {
 	b.t.Helper()
 	if got := b.room.Texts(); !slices.Equal(got, want) {
@@ -174,7 +174,7 @@ func (b *bot) holds(want ...string) {
 	}
 }
 
-// history checks the texts of the place's log.
+// history checks the texts in the history of the private place.
 func (b *bot) history(want ...string) {
 	b.t.Helper()
 	var got []string
@@ -186,11 +186,11 @@ func (b *bot) history(want ...string) {
 		return err
 	})
 	if err != nil || !slices.Equal(got, want) {
-		b.t.Errorf("the log holds %q (%v), want %q", got, err, want)
+		b.t.Errorf("the history holds %q (%v), want %q", got, err, want)
 	}
 }
 
-// input is the user message of the i-th request.
+// input returns the user message of the i-th request to the model.
 func (b *bot) input(i int) string {
 	b.t.Helper()
 	asked := b.asker.Asked()
@@ -200,6 +200,7 @@ func (b *bot) input(i int) string {
 	return asked[i].Messages[len(asked[i].Messages)-1].Text
 }
 
+// plan returns a plan with a text.
 func plan(text string) string {
 	raw, err := json.Marshal(map[string]string{"response": text})
 	if err != nil {
@@ -212,12 +213,12 @@ func TestAnswer(t *testing.T) {
 	b := fresh(t, plan("Hello, Jay."))
 	b.receive(said("1", "jay", "hi"))
 	if end := b.ended(1)[0]; !end.Answered || !slices.Equal(end.Messages, []string{"1"}) {
-		t.Errorf("the turn ended as %+v", end)
+		t.Errorf("unexpected end of the turn: %+v", end)
 	}
 	b.holds("Hello, Jay.")
 	b.history("hi", "Hello, Jay.")
 	if in := b.input(0); !strings.Contains(in, `"text":"hi"`) || !strings.Contains(in, `"interface_path":"room/1"`) {
-		t.Errorf("the model was told %s", in)
+		t.Errorf("unexpected prompt: %s", in)
 	}
 }
 
@@ -226,7 +227,7 @@ func TestSameMessageTwice(t *testing.T) {
 	b.receive(said("1", "jay", "hi"))
 	b.ended(1)
 	b.receive(said("1", "jay", "hi"))
-	b.ended(1) // at once: it has no turn
+	b.ended(1) // ends at once, without a turn
 	b.receive(said("2", "jay", "again"))
 	b.ended(1)
 	b.holds("once", "once")
@@ -253,7 +254,7 @@ func TestMerging(t *testing.T) {
 			}
 			for i, end := range b.ended(len(tc.want)) {
 				if len(end.Messages) != tc.want[i] {
-					t.Errorf("turn %d answers %q, want %d of them", i, end.Messages, tc.want[i])
+					t.Errorf("turn %d answers %q, want %d messages", i, end.Messages, tc.want[i])
 				}
 			}
 		})
@@ -274,19 +275,19 @@ func TestBacklog(t *testing.T) {
 	b.receive(late)
 	b.ended(1)
 	if in := b.input(0); strings.Contains(in, "You were away") || !strings.Contains(in, "comes late") {
-		t.Errorf("of a reminder the model was told %s", in)
+		t.Errorf("unexpected prompt of the reminder: %s", in)
 	}
 	b.receive(old("1", "ann"), old("2", "jay"), said("3", "ann", "now"))
 	if ends := b.ended(2); len(ends[0].Messages) != 2 || len(ends[1].Messages) != 1 {
-		t.Errorf("the turns answer %+v", ends)
+		t.Errorf("unexpected ends of turns: %+v", ends)
 	}
 	if in := b.input(1); !strings.Contains(in, "have waited for 1 hour 30 minutes") || strings.Contains(b.input(2), "have waited") {
-		t.Errorf("the model was told %s", in)
+		t.Errorf("unexpected prompt: %s", in)
 	}
 }
 
-// TestClockApart: how long a message has waited depends on the platform's date, however
-// wrong this machine's clock is.
+// TestClockApart: the age of a message is measured by the platform's clock, however wrong the
+// machine's clock is.
 func TestClockApart(t *testing.T) {
 	for _, tc := range []struct {
 		name          string
@@ -314,14 +315,14 @@ func TestClockApart(t *testing.T) {
 				want = "have waited for 1 hour 30 minutes"
 			}
 			if in := b.input(0); strings.Contains(in, "You were away") != tc.late || !strings.Contains(in, want) {
-				t.Errorf("the model was told %s", in)
+				t.Errorf("unexpected prompt: %s", in)
 			}
 		})
 	}
 }
 
-// TestClockApartKeepsTheTopic: what a conversation is about is kept for six hours by the
-// platform's date, and no longer.
+// TestClockApartKeepsTheTopic: the state of a conversation is kept for six hours by the platform's
+// clock.
 func TestClockApartKeepsTheTopic(t *testing.T) {
 	for _, tc := range []struct {
 		name          string
@@ -349,7 +350,7 @@ func TestClockApartKeepsTheTopic(t *testing.T) {
 			b.receive(said("2", "ann", "go on"))
 			b.ended(1)
 			if in := b.input(0); strings.Contains(in, `"snails"`) != tc.kept {
-				t.Errorf("the model was told %s", in)
+				t.Errorf("unexpected prompt: %s", in)
 			}
 		})
 	}
@@ -364,13 +365,13 @@ func TestShutOutMeanwhile(t *testing.T) {
 	b.Reconfigure(b.options(func(o *turn.Options) { o.Access.Deny = []core.Path{core.MustPath("room/@user/eve")} }))
 	close(b.asker.Hold)
 	if ends := b.ended(2); !ends[0].Answered || ends[1].Answered {
-		t.Errorf("the turns ended as %+v", ends)
+		t.Errorf("unexpected ends of turns: %+v", ends)
 	}
 	b.holds("ok")
 }
 
-// TestOutOfReach: what was said where no interface can speak waits, and the places
-// beside it do not; it is answered when one can, in this life or the next.
+// TestOutOfReach: messages in a place that no interface can reach wait without delaying other
+// places. They are answered once an interface can, even after a restart.
 func TestOutOfReach(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
@@ -396,16 +397,15 @@ func TestOutOfReach(t *testing.T) {
 	b.holds("beside", "here", "and here")
 }
 
-// TestBrokenOff: where an interface cannot speak any more in the middle of a turn,
-// the turn goes on where it stopped as soon as it can: nothing is said twice, the
-// model is not asked again, and no try is used up.
+// TestBrokenOff: a turn whose interface goes away resumes where it stopped: nothing is sent twice,
+// the model is not asked again, and no attempt is used up.
 func TestBrokenOff(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
 	var away atomic.Bool
 	tried := make(chan struct{}, 100)
 	room := coretest.NewRoom("room")
-	room.Forgets = true // a definite refusal leaves no doubt
+	room.Forgets = true // a refusal means that nothing arrived
 	room.Fail = func(text string) error {
 		if text != "two" || !away.Load() {
 			return nil
@@ -418,7 +418,7 @@ func TestBrokenOff(t *testing.T) {
 		select {
 		case <-tried:
 		case <-time.After(coretest.Patience):
-			t.Fatal("the turn is not taken up")
+			t.Fatal("the turn did not resume")
 		}
 	}
 	reach := func(o *turn.Options) { o.Places.Reaches = func(core.Path) bool { return !away.Load() } }
@@ -432,7 +432,7 @@ func TestBrokenOff(t *testing.T) {
 	fails()
 	for range 10 {
 		b.stop()
-		b = start(t, s, room, asker, func(o *turn.Options) { o.Places.Reaches = nil }) // it only learns by trying
+		b = start(t, s, room, asker, func(o *turn.Options) { o.Places.Reaches = nil }) // finds out only by sending
 		fails()
 	}
 	away.Store(false)
@@ -444,8 +444,8 @@ func TestBrokenOff(t *testing.T) {
 	}
 }
 
-// TestQuestionBrokenOff: a question that cannot be asked now is asked when it can,
-// and the model is not asked again for it.
+// TestQuestionBrokenOff: a confirmation question that cannot be sent is sent later without asking
+// the model again.
 func TestQuestionBrokenOff(t *testing.T) {
 	var away atomic.Bool
 	tried := make(chan struct{}, 100)
@@ -471,13 +471,13 @@ func TestQuestionBrokenOff(t *testing.T) {
 		select {
 		case <-tried:
 		case <-time.After(coretest.Patience):
-			t.Fatal("the question is not tried again")
+			t.Fatal("the question was not sent again")
 		}
 	}
 	away.Store(false)
 	b.ended(1)
 	if texts := room.Texts(); len(texts) != 2 || texts[0] != "one" || len(asker.Asked()) != 1 {
-		t.Errorf("the room holds %q; the model was asked %d times", texts, len(asker.Asked()))
+		t.Errorf("unexpected: the room holds %q, the model was asked %d times", texts, len(asker.Asked()))
 	}
 }
 
@@ -570,7 +570,7 @@ func TestDeletionEndsTheThinking(t *testing.T) {
 	b.holds()
 }
 
-// blocking is an injector that waits until it is let go.
+// blocking is an injector that waits until it is released.
 type blocking struct{ begun, release chan struct{} }
 
 func (b blocking) Inject(context.Context, core.Scene) (json.RawMessage, error) {
@@ -579,7 +579,7 @@ func (b blocking) Inject(context.Context, core.Scene) (json.RawMessage, error) {
 	return nil, nil
 }
 
-// TestDeletionWhileGathering: the model was not asked yet.
+// TestDeletionWhileGathering: a message that is deleted before the model is asked is not answered.
 func TestDeletionWhileGathering(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
@@ -592,11 +592,11 @@ func TestDeletionWhileGathering(t *testing.T) {
 	b.receive(core.Event{Kind: core.KindDeletion, Target: "1", Message: core.Message{Path: place}})
 	close(slow.release)
 	if end := b.ended(1)[0]; end.Answered || len(b.asker.Asked()) > 0 {
-		t.Errorf("the turn ended as %+v; the model was asked %d times", end, len(b.asker.Asked()))
+		t.Errorf("unexpected: the turn ended as %+v, the model was asked %d times", end, len(b.asker.Asked()))
 	}
 }
 
-// TestEditBeforeTheAnswer: the new text counts.
+// TestEditBeforeTheAnswer: a waiting message that is edited is answered with its new text.
 func TestEditBeforeTheAnswer(t *testing.T) {
 	b := fresh(t, plan("ok"))
 	b.asker.Hold = make(chan struct{})
@@ -609,7 +609,7 @@ func TestEditBeforeTheAnswer(t *testing.T) {
 	close(b.asker.Hold)
 	b.ended(2)
 	if in := b.input(1); !strings.Contains(in, `"text":"six"`) || strings.Contains(in, "five") {
-		t.Errorf("the model was told %s", in)
+		t.Errorf("unexpected prompt: %s", in)
 	}
 	b.history("first", "six", "ok", "ok")
 }
@@ -632,10 +632,10 @@ func TestSetAside(t *testing.T) {
 	b.receive(said("2", "jay", "hi"))
 	ends := b.ended(2)
 	if panics != 3 || !ends[0].Aside || ends[1].Aside {
-		t.Errorf("%d tries, ends %+v", panics, ends)
+		t.Errorf("unexpected: %d attempts, ends %+v", panics, ends)
 	}
 	if texts := b.room.Texts(); len(texts) != 2 || texts[1] != "fine" {
-		t.Errorf("the room holds %q", texts)
+		t.Errorf("unexpected texts in the room: %q", texts)
 	}
 }
 
@@ -653,7 +653,7 @@ func TestAccess(t *testing.T) {
 	b.history("ann", "root", "ok", "ok")
 }
 
-// TestAdminNoMore: what somebody may do is looked up when the turn starts.
+// TestAdminNoMore: a turn has the rights that its user has when it starts.
 func TestAdminNoMore(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
@@ -667,17 +667,17 @@ func TestAdminNoMore(t *testing.T) {
 	b.asker.Hold = make(chan struct{})
 	b.receive(said("1", "ann", "hi"))
 	b.thinks(1)
-	b.receive(said("2", "root", "ban ann")) // waits, and is not an admin any more in that turn
+	b.receive(said("2", "root", "ban ann")) // no longer an admin when its turn starts
 	b.Reconfigure(b.options(func(o *turn.Options) { o.Admins = nil }))
 	close(b.asker.Hold)
 	b.ended(2)
 	if len(power.Calls()) != 0 {
-		t.Error("somebody who was an admin once may still do what admins may")
+		t.Error("a former admin could run an admin's action")
 	}
 }
 
-// TestCallsAreWordsToo: in the tools dialect an answer is not the same again
-// because it has no text.
+// TestCallsAreWordsToo: in the tools dialect a reply with calls but no text is not taken for a
+// repeated one.
 func TestCallsAreWordsToo(t *testing.T) {
 	call := func(name, arguments string) llm.Answer {
 		return llm.Answer{Calls: []llm.ToolCall{{ID: "1", Name: name, Arguments: []byte(arguments)}}}
@@ -694,21 +694,21 @@ func TestCallsAreWordsToo(t *testing.T) {
 		b.receive(said("1", "jay", "hi"))
 		b.ended(1)
 		if texts := b.room.Texts(); texts[len(texts)-1] != "hi" {
-			t.Errorf("beside %q: the room holds %q", text, texts)
+			t.Errorf("with the text %q: unexpected texts in the room: %q", text, texts)
 		}
 	}
-	for dialect, asked := range map[llm.Dialect]int{llm.DialectTools: 1, "": 2} { // text alone is how one speaks there
+	for dialect, asked := range map[llm.Dialect]int{llm.DialectTools: 1, "": 2} { // text alone is a valid reply in the tools dialect
 		b := fresh(t, "Hello there.", plan("Hello."))
 		b.asker.Limits.Dialect = dialect
 		b.receive(said("1", "jay", "hi"))
 		b.ended(1)
 		if n := len(b.asker.Asked()); n != asked {
-			t.Errorf("in the dialect %q the model was asked %d times, and said %q", dialect, n, b.room.Texts())
+			t.Errorf("dialect %q: the model was asked %d times, want %d; the room holds %q", dialect, n, asked, b.room.Texts())
 		}
 	}
 }
 
-// TestTroubleIsWorded: people read what they can do about it, and a code for admins.
+// TestTroubleIsWorded: error messages say what users can do and hold a code for admins.
 func TestTroubleIsWorded(t *testing.T) {
 	for text, err := range map[string]error{
 		"I can't think straight just now. Please try again in a little while. (E-ENGINE)": errors.New("secret"),
@@ -721,19 +721,19 @@ func TestTroubleIsWorded(t *testing.T) {
 		b.receive(said("1", "jay", "hi"))
 		b.ended(1)
 		if texts := b.room.Texts(); len(texts) != 1 || !strings.HasSuffix(texts[0], text) || strings.Contains(texts[0], "secret") {
-			t.Errorf("%v: %q", err, texts)
+			t.Errorf("%v: unexpected texts %q", err, texts)
 		}
 	}
 }
 
-// TestCutOffReplies: a reply that was cut off is asked for again, however well it reads.
+// TestCutOffReplies: a truncated reply is asked for again, even if it can be parsed.
 func TestCutOffReplies(t *testing.T) {
 	b := fresh(t, llm.Answer{Text: plan("This is half of"), Truncated: true}, plan("Short."))
 	b.receive(said("1", "jay", "hi"))
 	b.ended(1)
 	b.holds("Short.")
 	if in := b.input(1); !strings.Contains(in, "cut off in the middle") {
-		t.Errorf("the correction is %s", in)
+		t.Errorf("unexpected correction: %s", in)
 	}
 	half := llm.Answer{Text: plan("This is half of"), Truncated: true}
 	b = fresh(t, half, half, half)
@@ -742,8 +742,8 @@ func TestCutOffReplies(t *testing.T) {
 	b.holds("This is half of…")
 }
 
-// TestFirstWordsOfProse: where no reply was a plan, what the model said first is said if
-// it reads as prose, and the last is not.
+// TestFirstWordsOfProse: if no reply was a plan, the bot sends the model's first reply if that
+// reads as prose.
 func TestFirstWordsOfProse(t *testing.T) {
 	const bad = `{"actions":[{"type":"fly"}]}`
 	for name, tc := range map[string]struct {
@@ -764,11 +764,11 @@ func TestFirstWordsOfProse(t *testing.T) {
 	b, _ := group(t, turn.Settings{Activation: turn.ActivationAmbient, AmbientMessages: 1}, bad)
 	b.receive(talk("1", "jay", "hm"))
 	b.ended(1)
-	b.holds() // and nobody is bothered who did not ask
+	b.holds() // no error message, as nobody called the bot
 }
 
-// TestCorrectionsTellAll: all that is wrong with a plan, and what the actions concerned
-// take.
+// TestCorrectionsTellAll: a correction lists all faults of a plan and the schemas of the actions
+// concerned.
 func TestCorrectionsTellAll(t *testing.T) {
 	eye := coretest.NewPlugin("eye", core.Action{Name: "look", Permission: core.PermissionEveryone,
 		Schema: json.RawMessage(`{"type":"object","properties":{"direction":{"type":"integer"}}}`)})
@@ -782,37 +782,37 @@ func TestCorrectionsTellAll(t *testing.T) {
 		b.ended(1)
 		for _, want := range wants {
 			if in := b.input(1); !strings.Contains(in, want) {
-				t.Errorf("of %s the correction says %s, without %q", reply, in, want)
+				t.Errorf("the correction of %s lacks %q: %s", reply, want, in)
 			}
 		}
 	}
 }
 
-// TestQuietBeatHasAnIntent: a plan of which nothing is done is a plan all the same.
+// TestQuietBeatHasAnIntent: the intent of a plan counts even if none of its actions may run.
 func TestQuietBeatHasAnIntent(t *testing.T) {
 	b := fresh(t, `{"response":"ALOUD","intent":"query","confidence":0.5}`)
 	b.receive(beat("b1", `{"beat":"diary","quiet":true}`))
 	if end := b.ended(1)[0]; end.Intent != "query" || end.Confidence != 0.5 || len(b.asker.Asked()) != 1 {
-		t.Errorf("the turn ended as %+v", end)
+		t.Errorf("unexpected end of the turn: %+v", end)
 	}
 	b.holds()
 	if in := b.input(0); strings.Contains(in, `"participants"`) {
-		t.Errorf("nobody takes part: %s", in)
+		t.Errorf("unexpected prompt: %s", in)
 	}
 }
 
-// TestNoRoomForOneMessage: a prompt that fits nowhere is reported in plain words.
+// TestNoRoomForOneMessage: a prompt that fits no engine is reported to the user in plain words.
 func TestNoRoomForOneMessage(t *testing.T) {
 	b := fresh(t, plan("never"))
 	b.asker.Limits.Chars = 10
 	b.receive(said("1", "jay", "hi"))
 	b.ended(1)
 	if texts := b.room.Texts(); len(texts) != 1 || !strings.HasSuffix(texts[0], "(E-LONG)") {
-		t.Errorf("the room holds %q", texts)
+		t.Errorf("unexpected texts in the room: %q", texts)
 	}
 }
 
-// setScope sets how far the history of other places reaches, in all places.
+// setScope sets the scope of the history for all places.
 func setScope(o *turn.Options, scope string) {
 	settings := o.Settings
 	o.Settings = func(place core.Path) turn.Settings {

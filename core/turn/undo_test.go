@@ -14,9 +14,9 @@ import (
 	"synthbot/memory"
 )
 
-// TestUndo: what a turn did is undone for the user who caused it, the last step first and
-// once; what fails or cannot be undone is said, and the rest is undone all the same. Nothing is
-// undone for a user who was forgotten since.
+// TestUndo: a turn can be undone by the user who caused it, once, from the last step to the first.
+// Steps that fail or cannot be undone are reported and do not stop the rest. After a user is
+// forgotten, their turns cannot be undone.
 func TestUndo(t *testing.T) {
 	const plan = `{"response":"So be it.","actions":[{"type":"first","payload":{}},{"type":"second","payload":{}},` +
 		`{"type":"third","payload":{}},{"type":"look","payload":{}}]}`
@@ -68,7 +68,7 @@ func TestUndo(t *testing.T) {
 				return text
 			}
 			if text := undo("ann"); !strings.HasPrefix(text, none) {
-				t.Errorf("to Ann it says %q", text)
+				t.Errorf("unexpected reply to Ann: %q", text)
 			}
 			text, want, did := undo("jay"), "Not undone: Do the third – it cannot be undone\n"+
 				"Not undone: Do the second – it did not work\nUndone: Do the first", `"second" of jay, "first" of jay`
@@ -76,10 +76,10 @@ func TestUndo(t *testing.T) {
 				text, want, did = strings.SplitN(text, ":", 2)[0], none, ""
 			}
 			if text != want || strings.Join(undone, ", ") != did {
-				t.Errorf("it says %q after it undid %q", text, undone)
+				t.Errorf("unexpected: reply %q after undoing %q", text, undone)
 			}
 			if text := undo("jay"); !strings.HasPrefix(text, none) {
-				t.Errorf("a second time it says %q", text)
+				t.Errorf("unexpected reply to the second undo: %q", text)
 			}
 		})
 	}

@@ -14,7 +14,7 @@ import (
 	"synthbot/core/turn"
 )
 
-// unreadable is a store of which each 31st read fails.
+// unreadable is a store of which one in 31 reads fails.
 type unreadable struct {
 	core.Store
 	reads atomic.Int32
@@ -31,7 +31,7 @@ type unreadableView struct {
 	*unreadable
 }
 
-// fails returns an error at a read that is to fail.
+// fails returns an error if this read must fail.
 func (s *unreadable) fails() error {
 	if s.reads.Add(1)%31 == s.which.Load() {
 		return errUnsure
@@ -102,18 +102,18 @@ func (v *unreadableView) Journal(id core.TurnID) ([]core.Record, error) {
 	return v.View.Journal(id)
 }
 
-// TestReadsThatFail lets reads of the store fail: what is delivered again is answered
-// all the same, nothing is done twice, and the prompts are the same.
+// TestReadsThatFail: failing reads lose no message and repeat no action, and the prompts stay the
+// same.
 func TestReadsThatFail(t *testing.T) {
 	var want []string
 	for which := int32(-1); which < 31; which++ {
 		synctest.Test(t, func(t *testing.T) {
-			got := readsFail(t, which)
+			got := runWithFailingReads(t, which)
 			if which < 0 {
 				want = got
 			}
 			for i := range min(len(got), len(want)) {
-				unknown := i == 6 && strings.Contains(got[i], `"skipped"`) // what cannot be looked up is not amended
+				unknown := i == 6 && strings.Contains(got[i], `"skipped"`) // an entry that cannot be read is not changed
 				if got[i] != want[i] && !unknown {
 					t.Errorf("reads %d: prompt %d is %s\n\nwant %s", which, i, got[i], want[i])
 				}
@@ -122,7 +122,7 @@ func TestReadsThatFail(t *testing.T) {
 	}
 }
 
-func readsFail(t *testing.T, which int32) (prompts []string) {
+func runWithFailingReads(t *testing.T, which int32) (prompts []string) {
 	s := &unreadable{Store: open(t, t.TempDir())}
 	s.which.Store(-1)
 	defer s.Close()
@@ -150,7 +150,7 @@ func readsFail(t *testing.T, which int32) (prompts []string) {
 		for b.Receive(t.Context(), e) != nil {
 			time.Sleep(time.Second)
 		}
-		time.Sleep(time.Minute) // the longest pause is shorter
+		time.Sleep(time.Minute) // longer than the longest pause before a retry
 	}
 	deliver(in("room/2", said("1", "ann", "hello there")))
 	s.reads.Store(0)
@@ -165,16 +165,16 @@ func readsFail(t *testing.T, which int32) (prompts []string) {
 	amend.Message.ReplyTo = &core.Quote{ID: "room-2", From: core.Author{Bot: true}}
 	deliver(amend)
 	s.which.Store(-1)
-	// what cannot be looked up is not amended
+	// an entry that cannot be read is not changed
 	if got := strings.Join(did(desk), " "); strings.TrimSuffix(got, ` {"message_id":"room-1"}`) != `{"to":"Ann"} {}` {
-		t.Errorf("reads %d: it did %q", which, got)
+		t.Errorf("reads %d: unexpected actions %q", which, got)
 	}
 	texts := strings.Join(room.Texts(), "|")
 	if want := "Hello.|As you wish.|Pay somebody\nto: Ann\n\n✓ Done.|Paid.|Banned.|Amended."; texts != want {
-		t.Errorf("reads %d: the room holds %q", which, texts)
+		t.Errorf("reads %d: unexpected texts %q", which, texts)
 	}
 	if len(b.asker.Asked()) != 7 {
-		t.Errorf("reads %d: the model was asked %d times", which, len(b.asker.Asked()))
+		t.Errorf("reads %d: unexpected: the model was asked %d times", which, len(b.asker.Asked()))
 	}
 	for i := range b.asker.Asked() {
 		prompts = append(prompts, b.input(i))
@@ -203,7 +203,7 @@ func (v *unreadableWaiting) Waiting() ([]core.Path, error) {
 	return v.View.Waiting()
 }
 
-// TestRunNeedsTheStore checks that nothing begins while it cannot be read what waits, and what was asked.
+// TestRunNeedsTheStore: Run fails if it cannot read the waiting messages and open questions.
 func TestRunNeedsTheStore(t *testing.T) {
 	b, _ := shop(t, true, pays)
 	b.receive(said("1", "jay", "pay Ann"))
@@ -219,7 +219,7 @@ func TestRunNeedsTheStore(t *testing.T) {
 			time.AfterFunc(50*time.Millisecond, end)
 		}
 		if err := turn.New(o).Run(life, life); (err != nil) != failing {
-			t.Errorf("read %d fails: %v", read, err)
+			t.Errorf("read %d fails: unexpected error %v", read, err)
 		}
 		end()
 	}

@@ -28,15 +28,15 @@ var update = flag.Bool("update", false, "write testdata/version.db.gz and testda
 // versionTime is the time at which the turns of testdata/version.db.gz were interrupted.
 var versionTime = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// interruption is a turn that the process does not survive.
+// interruption is a turn during which the process dies.
 type interruption struct {
 	place  core.Path
-	events []core.Event // all but the last one are answered before
-	script []any        // what the model says before the process dies
+	events []core.Event // all but the last are answered before the death
+	script []any        // replies of the model before the death
 	dies   func(*core.Batch) bool
-	after  bool     // the commit at which it dies reaches the disk
-	then   []any    // what the model says afterwards
-	want   []string // the log of the place at the end
+	after  bool     // whether the last commit reaches the disk
+	then   []any    // replies of the model after the death
+	want   []string // the history of the place at the end
 }
 
 // interruptions covers each kind of record that a journal holds.
@@ -79,7 +79,7 @@ func interruptions() map[string]interruption {
 	return all
 }
 
-// platform is a room that knows the idempotency keys of all versions, with the texts.
+// platform is a room that remembers the texts for the idempotency keys of all versions.
 type platform struct {
 	*coretest.Room
 	t    *testing.T
@@ -103,13 +103,13 @@ func (p *platform) SendFile(ctx context.Context, parts core.Deliveries, n int, w
 	return keyed{parts, p}.Send(ctx, n, what, func(context.Context, string) (string, error) { return "file-" + f.Name, nil })
 }
 
-// keyed notes the keys of one step.
+// keyed records the keys of one step.
 type keyed struct {
 	core.Deliveries
 	on *platform
 }
 
-// Send implements core.Deliveries. What was sent before under the same key is not sent again.
+// Send implements core.Deliveries. It does not send again what was sent under the same key.
 func (k keyed) Send(
 	ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error),
 ) error {
@@ -122,19 +122,19 @@ func (k keyed) Send(
 		k.on.mu.Unlock()
 		switch {
 		case known && before != text:
-			k.on.t.Errorf("the key of %q is used for %q", before, text)
+			k.on.t.Errorf("the key of %q was reused for %q", before, text)
 		case known:
 			return "sent-" + key, nil
 		case again:
-			k.on.t.Errorf("%q is sent again under another key", text)
+			k.on.t.Errorf("%q was sent again under another key", text)
 		}
 		_, err := do(ctx, key)
 		return "sent-" + key, err
 	})
 }
 
-// continues starts a bot for one place that can look, save, pay and obey.
-func (p *platform) continues(s core.Store, place core.Path, script []any, ran *[]string) *bot {
+// resume starts a bot for one place with actions and commands.
+func (p *platform) resume(s core.Store, place core.Path, script []any, ran *[]string) *bot {
 	notes := func(name string, output []byte) func(context.Context, core.Call) (core.Result, error) {
 		return func(context.Context, core.Call) (core.Result, error) {
 			*ran = append(*ran, name)
@@ -156,7 +156,7 @@ func (p *platform) continues(s core.Store, place core.Path, script []any, ran *[
 		o.Clock = clock
 		o.Places.Reaches = func(path core.Path) bool { return path == place }
 		o.Places.Carrier = func(core.Path) core.FileSender { return p }
-		o.Plugins.Commands = registry(p.t, map[string]obeying{
+		o.Plugins.Commands = registry(p.t, map[string]commandFunc{
 			"once": func(context.Context, call) (string, error) { *ran = append(*ran, "once"); return "Once.", nil },
 			"safefiles": func(_ context.Context, c call) (string, error) {
 				c.Attach(core.Upload{Name: "a"})
@@ -166,7 +166,7 @@ func (p *platform) continues(s core.Store, place core.Path, script []any, ran *[
 	})
 }
 
-// TestVersionBefore continues turns that the version before this one was stopped in.
+// TestVersionBefore: turns that the previous version left unfinished are resumed.
 func TestVersionBefore(t *testing.T) {
 	if *update {
 		interruptAll(t)
@@ -186,25 +186,25 @@ func TestVersionBefore(t *testing.T) {
 	defer s.Close()
 	for name, i := range interruptions() {
 		var ran []string
-		b := p.continues(s, i.place, i.then, &ran)
+		b := p.resume(s, i.place, i.then, &ran)
 		b.ended(1)
 		b.stop()
 		if len(ran) > 0 || len(b.asker.Asked()) != len(i.then) {
-			t.Errorf("%s: %q ran again, and the model was asked %d times, want %d", name, ran, len(b.asker.Asked()), len(i.then))
+			t.Errorf("%s: %q ran again or the model was asked %d times, want %d", name, ran, len(b.asker.Asked()), len(i.then))
 		}
 		if got := b.logged(i.place); !slices.Equal(got, i.want) {
-			t.Errorf("%s: the log holds %q, want %q", name, got, i.want)
+			t.Errorf("%s: the history holds %q, want %q", name, got, i.want)
 		}
 	}
-	var ran []string // and the question still waits
+	var ran []string // the question still waits
 	asked := interruptions()["question"].place
-	b := p.continues(s, asked, nil, &ran)
+	b := p.resume(s, asked, nil, &ran)
 	yes := said("yes", "jay", "yes")
 	yes.Message.Path, yes.Message.Time = asked, versionTime
 	b.receive(yes)
 	b.ended(1)
 	if !slices.Equal(ran, []string{"pay"}) {
-		t.Errorf("after the confirmation ran %q", ran)
+		t.Errorf("unexpected actions after the confirmation: %q", ran)
 	}
 }
 
@@ -217,7 +217,7 @@ func interruptAll(t *testing.T) {
 		var ran []string
 		dead := make(chan struct{})
 		m := &dying{Store: s, dead: dead}
-		b := p.continues(m, i.place, i.script, &ran)
+		b := p.resume(m, i.place, i.script, &ran)
 		for n, e := range i.events {
 			if n == len(i.events)-1 {
 				m.dies, m.after = i.dies, i.after
@@ -252,7 +252,7 @@ func interruptAll(t *testing.T) {
 type dying struct {
 	core.Store
 	mu    sync.Mutex
-	dies  func(*core.Batch) bool // nil: it lives
+	dies  func(*core.Batch) bool // nil: never
 	after bool
 	over  bool
 	dead  chan struct{}
@@ -277,7 +277,7 @@ func (d *dying) Commit(ctx context.Context, b *core.Batch) error {
 	return errDead
 }
 
-// unpack writes what a compressed file holds.
+// unpack writes the content of a compressed file.
 func unpack(t *testing.T, from, to string) {
 	t.Helper()
 	f, err := os.Open(from)

@@ -13,7 +13,7 @@ func TestDistance(t *testing.T) {
 		{"", "", 0}, {"a", "", 1}, {"", "äö", 2}, {"search", "saerch", 1}, {"kitten", "sitting", 3}, {"tür", "tur", 1},
 	} {
 		if got := Distance(c.a, c.b); got != c.want || Distance(c.b, c.a) != c.want {
-			t.Errorf("%q and %q: %d, want %d", c.a, c.b, got, c.want)
+			t.Errorf("%q and %q: got %d, want %d", c.a, c.b, got, c.want)
 		}
 	}
 }
@@ -27,7 +27,7 @@ func TestWords(t *testing.T) {
 		{"aa aa", "aa", []int{0, 3}}, {"こんにちはアリア", "アリア", []int{15}}, {"...", ".", []int{0, 1, 2}},
 	} {
 		if got := slices.Collect(Words(c.text, c.words)); !slices.Equal(got, c.want) {
-			t.Errorf("%q in %q: %v, want %v", c.words, c.text, got, c.want)
+			t.Errorf("%q in %q: got %v, want %v", c.words, c.text, got, c.want)
 		}
 	}
 }

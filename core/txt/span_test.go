@@ -15,10 +15,10 @@ func FuzzSpan(f *testing.F) {
 			return
 		}
 		if d <= 0 || d > maxSpan || d%time.Second != 0 {
-			t.Errorf("%q: %v is out of bounds", text, d)
+			t.Errorf("%q: the duration %v is out of bounds", text, d)
 		}
 		if again, ok := ParseSpan(Span(d)); !ok || again != d {
-			t.Errorf("%q: %v is written %q, which is %v", text, d, Span(d), again)
+			t.Errorf("%q: %v was written as %q, which is %v", text, d, Span(d), again)
 		}
 	})
 }
@@ -28,7 +28,7 @@ func TestSpanWords(t *testing.T) {
 		time.Hour: "1 hour", 14 * day: "2 weeks", 10 * time.Second: "10 seconds", 90 * time.Minute: "1 hour 30 minutes", 2*day + time.Second: "2 days 1 second",
 	} {
 		if got := SpanWords(d); got != want {
-			t.Errorf("%v: %q, want %q", d, got, want)
+			t.Errorf("%v: got %q, want %q", d, got, want)
 		}
 	}
 }
@@ -43,7 +43,7 @@ func TestMoment(t *testing.T) {
 		time.Hour: "23:30 CET", 2 * time.Hour: "1 Jan 2027 00:30 CET", -3 * day: "28 Dec 22:30 CET", 30 * time.Second: "22:30:30 CET",
 	} {
 		if got := Moment(now.Add(after).UTC(), now); got != want {
-			t.Errorf("%v: %q, want %q", after, got, want)
+			t.Errorf("%v: got %q, want %q", after, got, want)
 		}
 	}
 }

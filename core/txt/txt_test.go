@@ -27,8 +27,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// TestLimits: whatever is clipped is valid, no longer than it may be, and begins as
-// the text does.
+// TestLimits: a clipped text is valid, not too long, and begins like the original.
 func TestLimits(t *testing.T) {
 	check := func(s string, n uint8) bool {
 		most := 3 + int(n)%40
@@ -44,7 +43,7 @@ func TestLimits(t *testing.T) {
 	for _, s := range []string{"", "abc", "abcdef", "ää", "äääääää", "日本語テキスト", "a  bcdef", "\xff\xfe\xfd\xfc"} {
 		for n := range uint8(40) {
 			if !check(s, n) {
-				t.Errorf("%q, %d", s, n)
+				t.Errorf("clipping %q with %d gives an invalid, too long or different text", s, n)
 			}
 		}
 	}
@@ -68,12 +67,12 @@ func TestFileName(t *testing.T) {
 	for name, want := range map[string]string{"Mira D.": "mira-d", "猫": "猫", "Мира": "мира", "Ёж и Мира": "ёж-и-мира", "प्रिया": "प्रिया", "../up": "up", "R2-D2": "r2-d2", "?!": "persona",
 		strings.Repeat("я", 90): strings.Repeat("я", 50), "a" + strings.Repeat("я", 90): "a" + strings.Repeat("я", 49)} {
 		if got := FileName(name, "persona"); got != want {
-			t.Errorf("%q has the file %q, want %q", name, got, want)
+			t.Errorf("%q: got the file name %q, want %q", name, got, want)
 		}
 	}
 }
 
-// TestFields: digits hold together over a mark, words over their accents.
+// TestFields: digits stay together across a mark, and words keep their accents.
 func TestFields(t *testing.T) {
 	const text = "Alle 18:30, cafe\u0301. 3.5 o'clock: 1st:2"
 	var got []string
@@ -81,10 +80,10 @@ func TestFields(t *testing.T) {
 		got = append(got, text[start:end])
 	}
 	if want := []string{"Alle", "18:30", "cafe\u0301", "3.5", "o", "clock", "1st", "2"}; !slices.Equal(got, want) {
-		t.Errorf("%q", got)
+		t.Errorf("unexpected fields %q", got)
 	}
 	for range Fields(text, "") {
-		break // is allowed
+		break // stopping early is allowed
 	}
 }
 
@@ -94,7 +93,7 @@ func TestIsName(t *testing.T) {
 		"": false, "A": false, "a.b": false, "a b": false, "ä": false, "a\n": false, "a/b": false, strings.Repeat("a", 41): false,
 	} {
 		if IsName(name, 40, "-") != want {
-			t.Errorf("%q is a name: %t", name, !want)
+			t.Errorf("%q is a name: got %t, want %t", name, !want, want)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"synthbot/memory/kv"
 )
 
-// open opens a file with a bucket of one pair.
+// open opens a file that holds one pair.
 func open(t *testing.T) *File {
 	t.Helper()
 	f, err := Open(filepath.Join(t.TempDir(), "data", "x.db"), Options{NoSync: true})
@@ -57,8 +57,8 @@ func pairs(t *testing.T, f *File) map[string]string {
 
 func nothing(kv.Tx) error { return nil }
 
-// TestMuchChangesWhileCompacting: the copy catches up before writers wait for the rest, and has
-// what was added, changed, deleted and counted meanwhile.
+// TestMuchChangesWhileCompacting: the copy catches up with changes before writers have to wait, and
+// holds all changes.
 func TestMuchChangesWhileCompacting(t *testing.T) {
 	f := open(t)
 	c := newCompaction(t.Context(), f, nothing)
@@ -85,37 +85,38 @@ func TestMuchChangesWhileCompacting(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left != 0 || f.bolt != c.target.bolt || f.changed != nil {
-		t.Errorf("%d changes were left to the last step; the copy is used: %t", left, f.bolt == c.target.bolt)
+		t.Errorf("%d changes were left to the last step; the copy is in use: %t", left, f.bolt == c.target.bolt)
 	}
 	if after := pairs(t, f); fmt.Sprint(after) != fmt.Sprint(before) || after["b"] != "1" {
-		t.Errorf("after compacting: %v", after)
+		t.Errorf("unexpected pairs after compacting: %v", after)
 	}
 }
 
-// TestAnUnsyncedCopyIsNotUsed: compacting fails rather than go on with a file that a
-// power failure may take away.
+// TestAnUnsyncedCopyIsNotUsed: compacting fails if the copy cannot be synced, since a power failure
+// could destroy it.
 func TestAnUnsyncedCopyIsNotUsed(t *testing.T) {
 	f := open(t)
 	before := pairs(t, f)
 	_, _, err := f.Compact(t.Context(), func(to kv.Tx) error {
-		zero, err := os.OpenFile("/dev/zero", os.O_RDWR, 0) // it can be written and not synced
+		zero, err := os.OpenFile("/dev/zero", os.O_RDWR, 0) // can be written but not synced
 		if err != nil {
 			return err
 		}
 		return errors.Join(syscall.Dup3(int(zero.Fd()), int(to.(*tx).file.handle.Fd()), 0), zero.Close())
 	})
 	if !errors.Is(err, syscall.EINVAL) {
-		t.Errorf("%v, want EINVAL", err)
+		t.Errorf("got %v, want EINVAL", err)
 	}
 	if after := pairs(t, f); fmt.Sprint(after) != fmt.Sprint(before) {
-		t.Errorf("the file is now %v", after)
+		t.Errorf("the file changed to %v", after)
 	}
 	if _, _, err := f.Compact(t.Context(), nothing); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestTheLastStepFails: nothing of the copy is left, and the file is in use as before.
+// TestTheLastStepFails: if the last step of compacting fails, the copy is deleted and the old file
+// stays in use.
 func TestTheLastStepFails(t *testing.T) {
 	f := open(t)
 	last := func(t kv.Tx) error {
@@ -125,14 +126,14 @@ func TestTheLastStepFails(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(f.name + CompactSuffix); !errors.Is(err, os.ErrNotExist) {
-		t.Error("the copy is left")
+		t.Error("the copy was not deleted")
 	}
 	if got := pairs(t, f)["a/k"]; got != "first" || f.changed != nil {
-		t.Errorf("%q, and changes are recorded: %t", got, f.changed != nil)
+		t.Errorf("unexpected pairs %q; changes are still recorded: %t", got, f.changed != nil)
 	}
 }
 
-// TestClosed: nothing works afterwards, and nothing panics.
+// TestClosed: every operation on a closed file fails without a panic.
 func TestClosed(t *testing.T) {
 	f, err := Open(filepath.Join(t.TempDir(), "x.db"), Options{})
 	if err := errors.Join(err, f.Close()); err != nil {
@@ -142,21 +143,21 @@ func TestClosed(t *testing.T) {
 	_, _, compact := f.Compact(t.Context(), nothing)
 	for what, err := range map[string]error{"begin": begin, "update": f.Update(nothing), "compact": compact} {
 		if !errors.Is(err, core.ErrClosed) {
-			t.Errorf("%s: %v, want core.ErrClosed", what, err)
+			t.Errorf("%s: got %v, want core.ErrClosed", what, err)
 		}
 	}
 }
 
-// TestAPanicEndsWriting: bbolt may hold its locks for ever, so the error stays, and the file
-// can be opened again.
-func TestAPanicEndsWriting(t *testing.T) {
+// TestPanicEndsWriting: after a panic, writing fails permanently, because bbolt may still hold its
+// locks. The file can be opened again.
+func TestPanicEndsWriting(t *testing.T) {
 	f, err := Open(filepath.Join(t.TempDir(), "x.db"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	first := f.Update(func(kv.Tx) error { panic("a broken page") })
 	if again := f.Update(nothing); !errors.Is(first, core.ErrDamaged) || again != first {
-		t.Errorf("%v, then %v", first, again)
+		t.Errorf("got errors %v and then %v, want the same one", first, again)
 	}
 	if err := f.Close(); !errors.Is(err, core.ErrDamaged) {
 		t.Error(err)
@@ -167,7 +168,7 @@ func TestAPanicEndsWriting(t *testing.T) {
 	}
 }
 
-// TestScatteredBuckets: a bucket that grows at its end fills its pages.
+// TestScatteredBuckets: a bucket that only grows at its end fills its pages.
 func TestScatteredBuckets(t *testing.T) {
 	f, err := Open(filepath.Join(t.TempDir(), "x.db"), Options{NoSync: true, Scattered: []string{"scattered"}})
 	if err != nil {
@@ -193,6 +194,6 @@ func TestScatteredBuckets(t *testing.T) {
 	defer v.End()
 	grows := v.Bucket("grows").(bucket).Stats().LeafPageN
 	if scattered := v.Bucket("scattered").(bucket).Stats().LeafPageN; 3*scattered < 4*grows {
-		t.Errorf("%d pages, and %d of the scattered one", grows, scattered)
+		t.Errorf("unexpected: %d pages, and %d of the scattered bucket", grows, scattered)
 	}
 }

@@ -18,8 +18,9 @@ import (
 	"synthbot/core/coretest"
 )
 
-// TestAssign: whatever processes come, go and want, each part has one who wants it, processes that
-// want the same have the same number of each kind, and no part moves that need not.
+// TestAssign: however processes come, go and change what they want, each part has one process that
+// wants it, processes with the same wishes have equally many parts of each kind, and no part moves
+// without need.
 func TestAssign(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var parts []string
@@ -48,7 +49,7 @@ func TestAssign(t *testing.T) {
 			for _, name := range parts {
 				kind := groupOf(name)
 				if !slices.Contains(living, target[name]) {
-					t.Fatalf("%q is for %d of %v", name, target[name], living)
+					t.Fatalf("%q is assigned to worker %d of %v", name, target[name], living)
 				}
 				if counts[kind] == nil {
 					counts[kind] = make(map[int64]int)
@@ -72,30 +73,30 @@ func TestAssign(t *testing.T) {
 				surplus := 0
 				for _, id := range living {
 					if of[id] != n/len(living) && of[id] != (n+len(living)-1)/len(living) {
-						t.Fatalf("%s: %v for %v", kind, of, living)
+						t.Fatalf("%s: unequal shares %v for %v", kind, of, living)
 					}
 					surplus += max(0, owned[id]-of[id])
 				}
 				if moved != surplus {
-					t.Fatalf("%s: %d parts move, %d must", kind, moved, surplus)
+					t.Fatalf("%s: %d parts move, want %d", kind, moved, surplus)
 				}
 			}
 			again := assign(wants, target)
 			if !maps.Equal(again, target) {
-				t.Fatalf("%v is followed by %v", target, again)
+				t.Fatalf("assigning %v again gave %v", target, again)
 			}
 			owners = target
 		}
 	})
 }
 
-// TestAssignToThoseWhoWant: a part goes to nobody who has no use for it.
+// TestAssignToThoseWhoWant: a part that no process wants is not assigned.
 func TestAssignToThoseWhoWant(t *testing.T) {
 	wants := map[int64][]string{1: {"telegram a", "telegram b", "telegram c"}, 2: {"telegram a"}}
 	target := assign(wants, map[string]int64{"telegram a": 2, "telegram b": 2})
 	want := map[string]int64{"telegram a": 2, "telegram b": 1, "telegram c": 1}
 	if !maps.Equal(target, want) {
-		t.Errorf("%v", target)
+		t.Errorf("unexpected assignment %v", target)
 	}
 }
 
@@ -106,7 +107,7 @@ type owning struct {
 	all  sync.WaitGroup
 }
 
-// log is who works on what, which is checked at each change.
+// log records which process works on which part, and checks each change.
 type log struct {
 	t       *testing.T
 	mu      sync.Mutex
@@ -118,7 +119,7 @@ func (l *log) note(part, worker string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if other := l.workers[part]; other != "" && worker != "" {
-		l.t.Errorf("%s begins with %q, which %s works on", worker, part, other)
+		l.t.Errorf("%s began to work on %q while %s still does", worker, part, other)
 	}
 	l.workers[part] = worker
 	select {
@@ -127,7 +128,7 @@ func (l *log) note(part, worker string) {
 	}
 }
 
-// await waits until the parts are owned by so many each.
+// await waits until the processes own that many parts each.
 func (l *log) await(what string, limit time.Duration, counts ...int) time.Duration {
 	l.t.Helper()
 	began, late := time.Now(), time.After(limit)
@@ -173,8 +174,8 @@ func (l *log) start(url, name string, parts []string) *owning {
 	return o
 }
 
-// TestOwn: processes divide the parts evenly. One that stops hands its parts over at once, those of
-// one that is killed are taken when its lease is over, and nothing has two owners.
+// TestOwn: processes share the parts evenly. One that stops hands its parts over at once; those of
+// a killed one are taken over when its lease ends. No part ever has two owners.
 func TestOwn(t *testing.T) {
 	server := coretest.StartPostgres(t)
 	parts := []string{"telegram a", "telegram b", "telegram c", "telegram d"}
@@ -187,21 +188,21 @@ func TestOwn(t *testing.T) {
 	l.await("three", short, 1, 1, 2)
 	workers, err := third.Workers(t.Context())
 	if err != nil || len(workers) != 3 || workers[0].Name != "first" || workers[2].ID != third.Self() || workers[0].Lease <= 0 {
-		t.Errorf("%+v, %v", workers, err)
+		t.Errorf("unexpected workers %+v, %v", workers, err)
 	}
 
-	began := time.Now() // stopped in order
+	began := time.Now() // stops cleanly
 	first.stop()
 	first.all.Wait()
 	if err := first.Close(); err != nil {
 		t.Error(err)
 	}
 	l.await("one stops", short, 2, 2)
-	if took := time.Since(began); took > short/4 { // no renewal falls due within it
-		t.Errorf("the handover took %v", took)
+	if took := time.Since(began); took > short/4 { // shorter than the time to a renewal
+		t.Errorf("the handover took %v, want at most %v", took, short/4)
 	}
 
-	freeze(second.DB) // killed: its work is over, and nobody hears of it
+	freeze(second.DB) // killed: it stops without telling the others
 	l.mu.Lock()
 	maps.DeleteFunc(l.workers, func(_, worker string) bool { return worker == "second" })
 	l.mu.Unlock()
@@ -209,16 +210,16 @@ func TestOwn(t *testing.T) {
 		t.Errorf("the takeover took %v", took)
 	}
 	if err := put(second.DB, "late"); !errors.Is(err, core.ErrFenced) {
-		t.Errorf("the killed one writes: %v", err)
+		t.Errorf("the killed process could write: %v", err)
 	}
 	workers, err = third.Workers(t.Context())
 	if err != nil || len(workers) != 1 || !slices.Equal(workers[0].Parts, parts) {
-		t.Errorf("%+v, %v", workers, err)
+		t.Errorf("unexpected workers %+v, %v", workers, err)
 	}
 }
 
-// TestOwnNeverTwice: while processes want parts and want them no more, and take some time to end
-// their work, none has two owners, and at last each has one.
+// TestOwnNeverTwice: while processes want and stop wanting parts, and need time to stop, no part
+// has two owners, and in the end each has one.
 func TestOwnNeverTwice(t *testing.T) {
 	server := coretest.StartPostgres(t)
 	l := &log{t: t, workers: make(map[string]string), changed: make(chan struct{}, 1)}
@@ -250,7 +251,8 @@ func TestOwnNeverTwice(t *testing.T) {
 	l.await("at last", 2*short, 4)
 }
 
-// TestClaimEnds: work that ends by itself ends Claim with its error, and others get the part.
+// TestClaimEnds: if the work on a part ends by itself, Claim returns its error and another process
+// gets the part.
 func TestClaimEnds(t *testing.T) {
 	server := coretest.StartPostgres(t)
 	one, two := openWith(t, server.URL, Options{}), openWith(t, server.URL, Options{})
@@ -268,11 +270,11 @@ func TestClaimEnds(t *testing.T) {
 		t.Error(err)
 	}
 	if workers, err := one.Workers(t.Context()); err != nil || len(workers) != 2 || len(workers[0].Parts) > 0 {
-		t.Errorf("%+v, %v", workers, err)
+		t.Errorf("unexpected workers %+v, %v", workers, err)
 	}
 }
 
-// TestHint: what one process says, all hear.
+// TestHint: a hint of one process reaches all processes.
 func TestHint(t *testing.T) {
 	server := coretest.StartPostgres(t)
 	heard := make(chan string, 100)
@@ -288,11 +290,11 @@ func TestHint(t *testing.T) {
 			case got := <-heard:
 				want = slices.DeleteFunc(want, func(one string) bool { return one == got })
 			case <-time.After(coretest.Patience):
-				t.Fatalf("nobody heard %v", want)
+				t.Fatalf("the hint %v did not arrive", want)
 			}
 		}
 	}
-	await("one:", "two:") // they listen
+	await("one:", "two:") // both listen
 	text := "wake telegram/" + strings.Repeat("1", 30)
 	if err := one.Hint(t.Context(), text); err != nil {
 		t.Fatal(err)

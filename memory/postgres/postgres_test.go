@@ -44,7 +44,7 @@ func openWith(t *testing.T, url string, o Options) *DB {
 	return db
 }
 
-// increment adds one to a number.
+// increment adds one to the number.
 func increment(db *DB) error {
 	return db.Update(func(t kv.Tx) error {
 		n, _ := strconv.Atoi(string(t.Bucket("a").Get([]byte("n"))))
@@ -69,15 +69,15 @@ func number(t *testing.T, db *DB) (n int) {
 	return n
 }
 
-// TestCrashes: the server crashes and comes back while numbers are counted, and connections are
-// cut. Each number is counted once, and nobody sees an error.
+// TestCrashes: while the server crashes and connections are cut, each increment is counted once and
+// no caller sees an error.
 func TestCrashes(t *testing.T) {
 	server := coretest.StartPostgres(t)
 	db := open(t, server.URL)
 	ctx, stop := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	all.Go(func() {
-		for ctx.Err() == nil { // cut the connection that writes, at any moment
+		for ctx.Err() == nil { // cuts the writing connection at random moments
 			conn, err := pgconn.Connect(context.Background(), server.URL)
 			if err != nil {
 				continue
@@ -98,7 +98,7 @@ func TestCrashes(t *testing.T) {
 		}
 		for range 50 {
 			if err := increment(db); err != nil {
-				t.Fatalf("after %d: %v", counted, err)
+				t.Fatalf("after %d increments: %v", counted, err)
 			}
 			counted++
 		}
@@ -107,18 +107,18 @@ func TestCrashes(t *testing.T) {
 	back.Wait()
 	all.Wait()
 	if n := number(t, db); n != counted {
-		t.Errorf("%d of %d were counted", n, counted)
+		t.Errorf("the number is %d, want %d", n, counted)
 	}
 }
 
-// TestOneUpdateAtATime: a number tells the transactions of an engine apart, so its goroutines write one
-// after the other, also the one that compacts.
+// TestOneUpdateAtATime: an engine runs one update at a time, since one number identifies its
+// transaction. Compaction counts as an update.
 func TestOneUpdateAtATime(t *testing.T) {
 	db := open(t, coretest.StartPostgres(t).URL)
 	var inside atomic.Int32
 	count := func(tx kv.Tx) error {
 		if inside.Add(1) > 1 {
-			t.Error("two at once")
+			t.Error("two updates ran at once")
 		}
 		defer inside.Add(-1)
 		n, _ := strconv.Atoi(string(tx.Bucket("a").Get([]byte("n"))))
@@ -138,12 +138,12 @@ func TestOneUpdateAtATime(t *testing.T) {
 	}
 	all.Wait()
 	if n := number(t, db); n != 40 {
-		t.Errorf("40 were counted as %d", n)
+		t.Errorf("40 increments were counted as %d", n)
 	}
 }
 
-// TestTwoEngines: transactions of two processes that change the same pair come one after the
-// other, and each sees the buckets of the other.
+// TestTwoEngines: transactions of two processes on the same pair run one after the other, and each
+// sees the other's buckets.
 func TestTwoEngines(t *testing.T) {
 	server := coretest.StartPostgres(t)
 	var all sync.WaitGroup
@@ -159,11 +159,11 @@ func TestTwoEngines(t *testing.T) {
 	}
 	all.Wait()
 	if n := number(t, dbs[0]); n != 200 {
-		t.Errorf("200 were counted as %d", n)
+		t.Errorf("200 increments were counted as %d", n)
 	}
 }
 
-// besides opens the database as a second worker, which Open does not allow yet.
+// besides opens the database as a second worker, which Open does not allow.
 func besides(t *testing.T, url string) *DB {
 	t.Helper()
 	db := openWith(t, url, Options{JoinOnWrite: true})
@@ -182,19 +182,19 @@ func besides(t *testing.T, url string) *DB {
 	return db
 }
 
-// TestAway: while the database is away, the first transaction fails after a while and others at
-// once. Views say why they fail.
+// TestAway: while the server is away, the first transaction fails after a while and later ones at
+// once. Views return the cause.
 func TestAway(t *testing.T) {
 	server := coretest.StartPostgres(t)
 	db := open(t, server.URL)
 	server.Crash()
 	first := time.Now()
 	if err := increment(db); !isAway(err) || time.Since(first) < patience {
-		t.Errorf("after %v: %v", time.Since(first), err)
+		t.Errorf("unexpected after %v: %v", time.Since(first), err)
 	}
 	again := time.Now()
 	if err := increment(db); !isAway(err) || time.Since(again) > patience/2 {
-		t.Errorf("after %v: %v", time.Since(again), err)
+		t.Errorf("unexpected after %v: %v", time.Since(again), err)
 	}
 	err := catchFault(func() error {
 		v, err := db.Begin(t.Context())
@@ -206,7 +206,7 @@ func TestAway(t *testing.T) {
 		return nil
 	})
 	if !isAway(err) {
-		t.Errorf("a view: %v", err)
+		t.Errorf("a view: unexpected error %v", err)
 	}
 	server.Start()
 	if err := increment(db); err != nil {
@@ -214,7 +214,7 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// TestOpenErrors: they name the cause and the fix, and no password.
+// TestOpenErrors: errors of Open name the cause and the fix, but no password.
 func TestOpenErrors(t *testing.T) {
 	server := coretest.StartPostgres(t)
 	conn, err := pgconn.Connect(t.Context(), server.URL)
@@ -241,14 +241,13 @@ func TestOpenErrors(t *testing.T) {
 		}
 		text := fmt.Sprint(err)
 		if !strings.Contains(text, says) || strings.Contains(text, "SEC") || strings.Contains(text, "right@") {
-			t.Errorf("%s: %s", says, text)
+			t.Errorf("the error must say %q without the password: %s", says, text)
 		}
 	}
 }
 
-// TestClosed: nothing works afterwards, and nothing of the engine is left in the table.
-// TestPooler: where a pooler leads a connection to another process of the server, which knows nothing of
-// what was prepared, or knows it before, transactions are tried again without.
+// TestPooler: if a pooler switches to a server process that does not know the prepared statements,
+// or already knows them, transactions are retried without prepared statements.
 func TestPooler(t *testing.T) {
 	url := coretest.StartPostgres(t).URL
 	for name, do := range map[string]func(*DB) error{
@@ -260,7 +259,7 @@ func TestPooler(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := number(t, db)
-			freeze(db) // a renewal would hold a connection
+			freeze(db) // renewals would hold a connection
 			awaitIdle(db)
 			for _, conn := range db.pool.idle {
 				if forgets {
@@ -272,13 +271,13 @@ func TestPooler(t *testing.T) {
 				}
 			}
 			if err := do(db); err != nil {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%s: unexpected error %v", name, err)
 			}
 			if name == "write" {
 				want++
 			}
 			if got := number(t, db); got != want || !db.unprepared.Load() {
-				t.Errorf("%s: %d, want %d; unprepared: %v", name, got, want, db.unprepared.Load())
+				t.Errorf("%s: got %d, want %d; unprepared: %v", name, got, want, db.unprepared.Load())
 			}
 			if err := db.Close(); err != nil {
 				t.Error(err)
@@ -297,7 +296,7 @@ func awaitIdle(db *DB) {
 	}
 }
 
-// plainPooler is a connection to a pooler that refuses settings which it does not know.
+// plainPooler is a connection to a pooler that refuses unknown settings.
 type plainPooler struct {
 	net.Conn
 	refusal bytes.Reader
@@ -321,7 +320,7 @@ func (p *plainPooler) Read(b []byte) (int, error) {
 	return p.Conn.Read(b)
 }
 
-// TestPlainPooler: behind a pooler that refuses our settings everything works without them.
+// TestPlainPooler: a pooler that refuses our settings still works.
 func TestPlainPooler(t *testing.T) {
 	db, err := newDB(coretest.StartPostgres(t).URL, Options{})
 	if err != nil {
@@ -339,13 +338,15 @@ func TestPlainPooler(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := number(t, db); got != 1 {
-		t.Errorf("%d", got)
+		t.Errorf("unexpected number %d", got)
 	}
 	if err := db.Close(); err != nil {
 		t.Error(err)
 	}
 }
 
+// TestClosed: every operation on a closed engine fails, and the engine leaves nothing in the table
+// of results.
 func TestClosed(t *testing.T) {
 	server := coretest.StartPostgres(t)
 	db := open(t, server.URL)
@@ -353,10 +354,10 @@ func TestClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := db.Begin(t.Context()); !errors.Is(err, core.ErrClosed) {
-		t.Errorf("begin: %v", err)
+		t.Errorf("begin: unexpected error %v", err)
 	}
 	if err := increment(db); !errors.Is(err, core.ErrClosed) {
-		t.Errorf("update: %v", err)
+		t.Errorf("update: unexpected error %v", err)
 	}
 	conn, err := pgconn.Connect(t.Context(), server.URL)
 	if err != nil {
@@ -365,6 +366,6 @@ func TestClosed(t *testing.T) {
 	defer conn.Close(context.Background())
 	left, err := conn.Exec(t.Context(), `select encode(k, 'escape') from kv order by k`).ReadAll()
 	if err != nil || len(left[0].Rows) != 2 {
-		t.Errorf("%d results, %v", len(left), err)
+		t.Errorf("%d results are left, %v", len(left), err)
 	}
 }

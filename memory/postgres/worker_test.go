@@ -23,7 +23,7 @@ import (
 // short is a lease that tests can wait for.
 const short = 2 * time.Second
 
-// freeze ends the renewals of a worker, as if its process were stopped.
+// freeze stops the renewals of a worker, as if its process were stopped.
 func freeze(db *DB) {
 	db.worker.stop()
 	db.worker.running.Wait()
@@ -60,7 +60,7 @@ func started(t *testing.T, url string, o Options) *DB {
 	return db
 }
 
-// awaitAlone waits until the others are replaced.
+// awaitAlone waits until other workers were replaced.
 func awaitAlone(t *testing.T, db *DB) {
 	t.Helper()
 	for {
@@ -75,8 +75,8 @@ func awaitAlone(t *testing.T, db *DB) {
 	}
 }
 
-// TestFence: a worker that does not renew its lease is replaced within it and a second. From then
-// on nothing that it writes is stored, and it learns so once.
+// TestFence: a worker that stops renewing its lease is replaced at most a second after the lease
+// ends. Its later writes are refused, and it is notified once.
 func TestFence(t *testing.T) {
 	server := coretest.StartPostgres(t)
 	fenced := make(chan error, 10)
@@ -89,19 +89,19 @@ func TestFence(t *testing.T) {
 		t.Errorf("the takeover took %v", took)
 	}
 	write := func(t kv.Tx) error { return t.Bucket("a").Put([]byte("k"), []byte("late")) }
-	if err := former.try(write, false); codeOf(err) != divisionByZero { // it was stopped after it looked at its clock
-		t.Errorf("the server takes the former worker's write: %v", err)
+	if err := former.try(write, false); codeOf(err) != divisionByZero { // stopped after it checked its lease
+		t.Errorf("the server accepted the replaced worker's write: %v", err)
 	}
 	for range 2 {
 		if err := put(former, "late"); !errors.Is(err, core.ErrFenced) {
-			t.Errorf("the former worker's write: %v", err)
+			t.Errorf("the replaced worker's write: unexpected error %v", err)
 		}
 	}
 	if got := value(t, next); got != "old" {
-		t.Errorf("stored is %q", got)
+		t.Errorf("unexpected stored value %q", got)
 	}
 	if err := <-fenced; !errors.Is(err, core.ErrFenced) || len(fenced) > 0 {
-		t.Errorf("it is told %v, and %d times more", err, len(fenced))
+		t.Errorf("the worker was notified of %v, and %d times more", err, len(fenced))
 	}
 	if err := put(next, "new"); err != nil {
 		t.Error(err)
@@ -114,8 +114,8 @@ const takeOver = `
 create function bury() returns trigger language plpgsql as 'begin delete from worker; return null; end';
 create trigger bury after insert or update on kv execute function bury()`
 
-// TestFenceAfterCommit: a worker that is stopped when its transaction is committed learns afterwards that
-// another one has taken over, before anything follows from it.
+// TestFenceAfterCommit: a worker that is replaced at the moment of its commit learns of it right
+// after.
 func TestFenceAfterCommit(t *testing.T) {
 	server := coretest.StartPostgres(t)
 	former := started(t, server.URL, Options{Lease: short})
@@ -129,19 +129,19 @@ func TestFenceAfterCommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = former.Update(func(tx kv.Tx) error {
-		tx.Bucket("a").Get([]byte("k"))       // the transaction begins, and the worker is checked
-		former.worker.setRenewed(time.Time{}) // as after a long time
+		tx.Bucket("a").Get([]byte("k"))       // begins the transaction, which checks the worker
+		former.worker.setRenewed(time.Time{}) // as if the lease were long over
 		return tx.Bucket("a").Put([]byte("k"), []byte("committed"))
 	})
 	if !errors.Is(err, core.ErrFenced) {
-		t.Errorf("the commit says %v", err)
+		t.Errorf("unexpected result of the commit: %v", err)
 	}
 	if got := value(t, openWith(t, server.URL, Options{Lease: short})); got != "committed" {
-		t.Errorf("stored is %q", got)
+		t.Errorf("unexpected stored value %q", got)
 	}
 }
 
-// TestFenceByRenewal: a worker that writes nothing notices that it was replaced, too.
+// TestFenceByRenewal: a worker that writes nothing also learns that it was replaced.
 func TestFenceByRenewal(t *testing.T) {
 	server := coretest.StartPostgres(t)
 	fenced := make(chan error, 1)
@@ -158,12 +158,12 @@ func TestFenceByRenewal(t *testing.T) {
 		t.Error(err)
 	}
 	if err := put(former, "late"); !errors.Is(err, core.ErrFenced) || former.OwnsParts() {
-		t.Errorf("%v, holds: %v", err, former.OwnsParts())
+		t.Errorf("unexpected error %v; owns parts: %v", err, former.OwnsParts())
 	}
 }
 
-// TestLateCommit: a worker is stopped within a transaction. Who takes over waits until the server
-// ends that, and it is not stored when the worker goes on.
+// TestLateCommit: if a worker stops within a transaction, the next worker waits until the server
+// aborts that transaction, which is never stored.
 func TestLateCommit(t *testing.T) {
 	server := coretest.StartPostgres(t)
 	former := started(t, server.URL, Options{Lease: short})
@@ -182,14 +182,15 @@ func TestLateCommit(t *testing.T) {
 	awaitAlone(t, next)
 	close(goOn)
 	if err := <-over; !errors.Is(err, core.ErrFenced) {
-		t.Errorf("the late commit: %v", err)
+		t.Errorf("the late commit: unexpected error %v", err)
 	}
 	if got := value(t, next); got != "old" {
-		t.Errorf("stored is %q", got)
+		t.Errorf("unexpected stored value %q", got)
 	}
 }
 
-// TestCommitInFlight: who takes over waits for a transaction that commits in time, and sees it.
+// TestCommitInFlight: a new worker waits for a transaction that commits in time, and sees its
+// result.
 func TestCommitInFlight(t *testing.T) {
 	server := coretest.StartPostgres(t)
 	former := started(t, server.URL, Options{Lease: short})
@@ -200,7 +201,7 @@ func TestCommitInFlight(t *testing.T) {
 		over <- former.try(func(t kv.Tx) error {
 			t.Bucket("a").Get([]byte("k"))
 			close(within)
-			time.Sleep(short * 4 / 10) // the lease ends before, the server's patience does not
+			time.Sleep(short * 4 / 10) // longer than the lease, shorter than the server's timeout
 			return t.Bucket("a").Put([]byte("k"), []byte("in time"))
 		}, false)
 	}()
@@ -211,37 +212,37 @@ func TestCommitInFlight(t *testing.T) {
 		t.Error(err)
 	}
 	if got := value(t, next); got != "in time" {
-		t.Errorf("stored is %q", got)
+		t.Errorf("unexpected stored value %q", got)
 	}
 }
 
-// TestLapse: a lease that is over is renewed if nobody took over.
+// TestLapse: a lease that has ended is renewed if no other worker took over.
 func TestLapse(t *testing.T) {
 	server := coretest.StartPostgres(t)
 	db := started(t, server.URL, Options{Lease: short})
 	if !db.OwnsParts() {
-		t.Error("it does not hold what it has just begun")
+		t.Error("a new worker does not own its parts")
 	}
 	freeze(db)
 	time.Sleep(short + short/4)
 	if db.OwnsParts() {
-		t.Error("it holds beyond its lease")
+		t.Error("the worker owns parts after its lease ended")
 	}
 	if err := put(db, "new"); err != nil || !db.OwnsParts() {
-		t.Errorf("%v, holds: %v", err, db.OwnsParts())
+		t.Errorf("unexpected error %v; owns parts: %v", err, db.OwnsParts())
 	}
-	db.worker.setRenewed(time.Now().Add(time.Hour)) // the clock of this process is wrong
+	db.worker.setRenewed(time.Now().Add(time.Hour)) // as if the clock of this process were wrong
 	time.Sleep(short + short/4)
 	if err := put(db, "newer"); err != nil {
 		t.Error(err)
 	}
 	if got := value(t, db); got != "newer" {
-		t.Errorf("stored is %q", got)
+		t.Errorf("unexpected stored value %q", got)
 	}
 }
 
-// TestWorkersWaitForGuests: a worker waits while a command writes as a guest, names it if that
-// lasts, and starts at once when it is over.
+// TestWorkersWaitForGuests: a worker waits while a command writes as a guest. If that takes long,
+// it logs the guest's name. It starts as soon as the guest is done.
 func TestWorkersWaitForGuests(t *testing.T) {
 	server := coretest.StartPostgres(t)
 	started(t, server.URL, Options{}).Close()
@@ -257,7 +258,7 @@ func TestWorkersWaitForGuests(t *testing.T) {
 	}
 	for _, want := range []string{`on "first"`, "a command writes", "postgres database"} {
 		if !errors.Is(err, core.ErrLocked) || !strings.Contains(fmt.Sprint(err), want) {
-			t.Errorf("%v, without %q", err, want)
+			t.Errorf("the error %v lacks %q", err, want)
 		}
 	}
 	if n := strings.Count(log.String(), "waiting for a command"); n != 1 {
@@ -269,45 +270,45 @@ func TestWorkersWaitForGuests(t *testing.T) {
 	began := time.Now()
 	openWith(t, server.URL, Options{})
 	if took := time.Since(began); took > short {
-		t.Errorf("the next one waited for %v", took)
+		t.Errorf("the next worker waited for %v", took)
 	}
 }
 
-// TestGuest: a guest reads beside a worker, and writes only while there is none, and none was since
-// it looked.
+// TestGuest: a guest can always read. It can write only while there is no worker, and only if there
+// was none since it opened the database.
 func TestGuest(t *testing.T) {
 	server := coretest.StartPostgres(t)
 	empty := openWith(t, server.URL, Options{JoinOnWrite: true})
 	if v, err := empty.Begin(t.Context()); err != nil || len(v.Buckets()) > 0 {
-		t.Errorf("nothing is there, and a guest sees %v, %v", v.Buckets(), err)
+		t.Errorf("a guest sees %v in an empty database, %v", v.Buckets(), err)
 	}
 	bot := started(t, server.URL, Options{Worker: "bot"})
 	guest := openWith(t, server.URL, Options{JoinOnWrite: true})
 	if got := value(t, guest); got != "old" {
-		t.Errorf("a guest reads %q", got)
+		t.Errorf("unexpected value %q for a guest", got)
 	}
 	if err := put(guest, "guest"); !errors.Is(err, core.ErrLocked) || !strings.Contains(err.Error(), `worker "bot"`) {
-		t.Errorf("a guest writes beside a worker: %v", err)
+		t.Errorf("writing as a guest beside a worker: unexpected error %v", err)
 	}
 	if err := bot.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := put(guest, "guest"); err != nil {
-		t.Errorf("a guest writes alone: %v", err)
+		t.Errorf("writing as the only guest: unexpected error %v", err)
 	}
 	if err := put(empty, "stale"); !errors.Is(err, core.ErrLocked) {
-		t.Errorf("a guest writes beside another: %v", err)
+		t.Errorf("writing beside another guest: unexpected error %v", err)
 	}
 	if err := guest.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := put(empty, "stale"); err == nil || !strings.Contains(err.Error(), "run the command again") {
-		t.Errorf("a guest writes after others: %v", err)
+		t.Errorf("writing as a guest after others: unexpected error %v", err)
 	}
 }
 
-// TestRoundTrips: the fence costs none: a transaction that only writes takes one, one that reads
-// before takes two.
+// TestRoundTrips: checking the lease needs no extra round trip: a transaction that only writes
+// takes one, one that reads first takes two.
 func TestRoundTrips(t *testing.T) {
 	server := coretest.StartPostgres(t)
 	db := started(t, server.URL, Options{})
@@ -323,12 +324,12 @@ func TestRoundTrips(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := db.Trips() - before; n != c.want {
-			t.Errorf("%s takes %d round trips, not %d", name, n, c.want)
+			t.Errorf("%s takes %d round trips, want %d", name, n, c.want)
 		}
 	}
 }
 
-// TestProbe: an administrator learns what is wrong with a database, and how to correct it.
+// TestProbe: the probe tells an administrator what is wrong with a database and how to fix it.
 func TestProbe(t *testing.T) {
 	server := coretest.StartPostgres(t)
 	conn, err := pgconn.Connect(t.Context(), server.URL)
@@ -358,7 +359,7 @@ func TestProbe(t *testing.T) {
 		t.Helper()
 		for _, one := range all {
 			if !strings.Contains(got, one) {
-				t.Errorf("no %q in\n%s", one, got)
+				t.Errorf("the probe lacks %q:\n%s", one, got)
 			}
 		}
 	}
@@ -366,7 +367,7 @@ func TestProbe(t *testing.T) {
 	want(empty, "version 1", "clock: ", "this machine | \n", "rights: tables can be made and used | \n",
 		"durability: fsync is off | turn it on", "standby: none", "log: the server does not log values | \n")
 	if strings.Contains(empty, "worker") || strings.Contains(empty, "isolation") {
-		t.Errorf("without tables:\n%s", empty)
+		t.Errorf("unexpected probe without tables:\n%s", empty)
 	}
 	bot := openWith(t, server.URL, Options{Worker: "bot"})
 	want(found(server.URL), "worker: bot runs | \n", "isolation: transactions are serialisable | \n")
@@ -375,7 +376,7 @@ func TestProbe(t *testing.T) {
 	}
 	left, err := conn.Exec(t.Context(), "select k from kv").ReadAll()
 	if err != nil || len(left[0].Rows) > 0 {
-		t.Errorf("a probe leaves %d pairs, %v", len(left[0].Rows), err)
+		t.Errorf("the probe left %d pairs, %v", len(left[0].Rows), err)
 	}
 	do("alter database postgres set synchronous_commit = off; alter database postgres set log_statement = 'all'; " +
 		"create role other login; revoke create on schema public from public")
@@ -394,7 +395,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// TestProbeJudges: what settings mean that the server of a test cannot have.
+// TestProbeJudges: the probe judges settings that a test server cannot have.
 func TestProbeJudges(t *testing.T) {
 	for _, c := range []struct {
 		got  core.Finding
@@ -413,19 +414,19 @@ func TestProbeJudges(t *testing.T) {
 		{judgeLog([]string{"all", "0", "0"}), true},
 	} {
 		if c.got.Found == "" || (c.got.Fix == "") != c.well {
-			t.Errorf("%+v", c.got)
+			t.Errorf("unexpected verdict %+v", c.got)
 		}
 	}
 }
 
-// TestSilentNetwork: the network swallows everything in the middle of transactions. They end after a
-// while, and all goes on when the network does.
+// TestSilentNetwork: transactions whose packets are lost end after a while, and everything works
+// again once the network does.
 func TestSilentNetwork(t *testing.T) {
 	server := coretest.StartPostgres(t)
 	away := make(chan bool, 10)
 	db := started(t, server.URL, Options{Lease: short, OnAway: func(is bool) { away <- is }})
 	var silent atomic.Bool
-	for range maxConnections { // none is in use, which would be put back later
+	for range maxConnections { // no connection is in use
 		db.pool.slots <- struct{}{}
 	}
 	config := db.pool.config.Load()
@@ -447,7 +448,7 @@ func TestSilentNetwork(t *testing.T) {
 	}
 	silent.Store(true)
 	var all sync.WaitGroup
-	for range maxConnections + 2 { // no connection is left for renewals
+	for range maxConnections + 2 { // leaves no connection for renewals
 		all.Go(func() {
 			err := catchFault(func() error {
 				v, err := db.Begin(context.Background())
@@ -464,22 +465,22 @@ func TestSilentNetwork(t *testing.T) {
 		})
 	}
 	if err := put(db, "swallowed"); !isAway(err) {
-		t.Errorf("a write: %v", err)
+		t.Errorf("a write: unexpected error %v", err)
 	}
 	if !<-away {
-		t.Error("the database is said to be there")
+		t.Error("the database is reported as reachable")
 	}
 	all.Wait()
 	silent.Store(false)
 	if <-away {
-		t.Error("the database is said to be away again")
+		t.Error("the database is reported as away again")
 	}
 	if err := put(db, "after"); err != nil || value(t, db) != "after" {
-		t.Errorf("afterwards: %v", err)
+		t.Errorf("after the outage: unexpected error %v", err)
 	}
 }
 
-// swallowing is a connection whose peer is never heard of while it is silent.
+// swallowing is a connection that drops everything while it is silent.
 type swallowing struct {
 	net.Conn
 	silent *atomic.Bool

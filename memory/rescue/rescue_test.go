@@ -14,7 +14,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// stored is a bbolt file with a large bucket, three small ones and one in another.
+// stored returns a bbolt file with a large bucket, three small ones and a nested one.
 func stored(t testing.TB, o *bbolt.Options) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "x.db")
@@ -74,7 +74,7 @@ func opened(t testing.TB, file string) *File {
 	return f
 }
 
-// TestPairs: all pairs of the buckets that are asked for, of pages of any size.
+// TestPairs: all pairs of the requested buckets are read, with any page size.
 func TestPairs(t *testing.T) {
 	for _, size := range []int{4096, 8192, 16384, 65536} {
 		file := stored(t, &bbolt.Options{PageSize: size})
@@ -82,23 +82,22 @@ func TestPairs(t *testing.T) {
 		var small []string
 		faults := opened(t, file).Pairs([]string{"log", "meta", "due", "none"}, func(bucket string, key, value []byte) {
 			if bucket == "log" && (string(key) != string(largeKey(counts[bucket])) || len(value) != 300) {
-				t.Errorf("%d bytes at %q", len(value), key)
+				t.Errorf("unexpected value of %d bytes at %q", len(value), key)
 			}
 			if counts[bucket]++; bucket == "meta" {
 				small = append(small, string(key), string(value))
 			}
 		})
 		if len(faults) > 0 || counts["log"] != 500 || len(counts) != 2 || strings.Join(small, " ") != "a first b " {
-			t.Errorf("pages of %d: %v, %v, %q", size, faults, counts, small)
+			t.Errorf("pages of %d: unexpected faults %v, counts %v or pairs %q", size, faults, counts, small)
 		}
 		if faults := opened(t, file).Check(); len(faults) > 0 {
-			t.Errorf("pages of %d: %v", size, faults)
+			t.Errorf("pages of %d: unexpected faults %v", size, faults)
 		}
 	}
 }
 
-// TestCheck: keys that do not rise, and pages that are not what they should be, are
-// faults of the file.
+// TestCheck: keys out of order and invalid pages are reported as faults.
 func TestCheck(t *testing.T) {
 	file := stored(t, nil)
 	whole, used := content(t, file), opened(t, file)
@@ -137,7 +136,7 @@ func TestCheck(t *testing.T) {
 		}
 		faults := opened(t, write(t, broken)).Check()
 		if !changed || len(faults) == 0 || len(faults) > MaxFaults || !strings.Contains(fmt.Sprint(faults), says) {
-			t.Errorf("%v does not say %q (changed: %t)", faults, says, changed)
+			t.Errorf("the faults %v lack %q (changed: %t)", faults, says, changed)
 		}
 	}
 }
@@ -151,7 +150,7 @@ func set16(b []byte, n uint16) bool {
 	return true
 }
 
-// bucketSize gives the value of a bucket another length.
+// bucketSize changes the length of a bucket's value.
 func bucketSize(page []byte, name string, size uint16) bool {
 	for i := range int(count(page)) {
 		e := page[pageHeader+i*elementSize:]
@@ -168,7 +167,7 @@ func clean(b []byte) bool {
 	return true
 }
 
-// swap makes a key of a page the same as the one after it.
+// swap overwrites a key of a page with the next one.
 func swap(page, key []byte) bool {
 	at := bytes.Index(page, key)
 	if at < 0 {
@@ -178,8 +177,8 @@ func swap(page, key []byte) bool {
 	return true
 }
 
-// TestNewest: whichever of the first two pages tells of the newest transaction, and the
-// one before where its own is broken.
+// TestNewest: the newest transaction is read from either meta page, and the one before it if the
+// newest is broken.
 func TestNewest(t *testing.T) {
 	file := stored(t, nil)
 	db, err := bbolt.Open(file, 0o600, nil)
@@ -204,19 +203,19 @@ func TestNewest(t *testing.T) {
 		if n := entries(now); n != 501+i {
 			t.Errorf("%d entries after transaction %d, want %d", n, id, 501+i)
 		}
-		order.PutUint64(now[id%2*4096+pageHeader+16:], 3) // its root
+		order.PutUint64(now[id%2*4096+pageHeader+16:], 3) // breaks its root
 		if n := entries(now); n != 500+i {
 			t.Errorf("%d entries before transaction %d, want %d", n, id, 500+i)
 		}
 	}
 }
 
-// TestOpenFails: a file of which nothing can be read, and none.
+// TestOpenFails: an unreadable or missing file is an error.
 func TestOpenFails(t *testing.T) {
 	noise := write(t, []byte(strings.Repeat("this is no database", 10000)))
 	for file, wanted := range map[string]error{noise: ErrBroken, noise + "x": os.ErrNotExist, write(t, nil): ErrBroken} {
 		if _, err := Open(file); !errors.Is(err, wanted) {
-			t.Errorf("%v, want %v", err, wanted)
+			t.Errorf("got %v, want %v", err, wanted)
 		}
 	}
 }
@@ -234,14 +233,14 @@ func (b brokenAt) ReadAt(p []byte, at int64) (int, error) {
 	return b.Reader.ReadAt(p, at)
 }
 
-// TestSectorsThatCannotBeRead: each is a fault of its own, and nothing more.
+// TestSectorsThatCannotBeRead: each unreadable sector is one fault.
 func TestSectorsThatCannotBeRead(t *testing.T) {
 	file := stored(t, nil)
 	whole, root := bytes.NewReader(content(t, file)), opened(t, file).root
 	for _, length := range []int64{pageHeader, 4096} {
 		f := At(brokenAt{whole, int64(root) * 4096, length}, whole.Size(), 4096, root)
 		if faults := f.Check(); len(faults) != 1 || !errors.Is(faults[0], syscall.EIO) {
-			t.Errorf("%v, want the fault of the disk", faults)
+			t.Errorf("got %v, want the fault of the disk", faults)
 		}
 	}
 	if faults := At(whole, whole.Size(), 4096, root).Check(); len(faults) > 0 {
@@ -249,7 +248,7 @@ func TestSectorsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// FuzzFile: reading a file full of noise ends, without a panic.
+// FuzzFile: reading a file of random bytes ends without a panic.
 func FuzzFile(f *testing.F) {
 	whole := content(f, stored(f, nil))
 	f.Add(whole[:12*4096], uint64(3))
