@@ -22,7 +22,7 @@ func TestCutOfTenMinutes(t *testing.T) {
 		e := &echo{t: t, d: d, wait: map[core.Path]chan core.Event{}}
 		in.answer = e.take
 		defer e.close()
-		stop := s.listening(t, d, in)
+		stop := s.listen(t, d, in)
 		defer func() { _ = stop() }()
 		within(t, time.Minute, "connected", func() bool { return d.cache.known(guildID) })
 		said := 0
@@ -64,10 +64,10 @@ func TestCutOfTenMinutes(t *testing.T) {
 	})
 }
 
-// away runs a bot, lets things happen while it is gone, and runs it again.
-func (s *server) away(t *testing.T, change func(*Options), before, meanwhile func(d *Driver, in *inbox)) *inbox {
+// restartAfter runs a bot, lets things happen while it is gone, and runs it again.
+func (s *server) restartAfter(t *testing.T, change func(*Options), before, meanwhile func(d *Driver, in *inbox)) *inbox {
 	t.Helper()
-	state := shelf()
+	state := newState()
 	start := func() (*Driver, *inbox, func() error) {
 		d, in := s.bot(t, func(o *Options) {
 			o.State = state
@@ -76,7 +76,7 @@ func (s *server) away(t *testing.T, change func(*Options), before, meanwhile fun
 			}
 		}), newInbox()
 		in.patience = time.Hour
-		stop := s.listening(t, d, in)
+		stop := s.listen(t, d, in)
 		within(t, time.Minute, "connected", func() bool { return d.cache.known(guildID) })
 		return d, in, stop
 	}
@@ -96,7 +96,7 @@ func (s *server) away(t *testing.T, change func(*Options), before, meanwhile fun
 func TestMissedMessagesHaveTheirRank(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		s.ChangeGuild(guildID, func(g *discordtest.Guild) { g.Members[annID] = &discordtest.Member{Nick: "Annie"} })
-		in := s.away(t, nil,
+		in := s.restartAfter(t, nil,
 			func(_ *Driver, in *inbox) { s.Say(hallID, annID, hello()); in.wait(t, core.KindMessage, 1) },
 			func(*Driver, *inbox) {
 				for range 3 {
@@ -129,7 +129,7 @@ func TestMissedMessagesHaveTheirRank(t *testing.T) {
 // A crowd is not asked for one by one without end.
 func TestMembersAreAskedForWithinBounds(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		in := s.away(t, nil,
+		in := s.restartAfter(t, nil,
 			func(_ *Driver, in *inbox) { s.Say(hallID, annID, hello()); in.wait(t, core.KindMessage, 1) },
 			func(*Driver, *inbox) {
 				for i := range maxRequested + 50 {
@@ -152,7 +152,7 @@ func TestMissedInAChannelNeverHeardOf(t *testing.T) {
 		s.AddChannel(discordtest.Channel{ID: "811", Guild: guildID, Name: "secret", Over: []discordtest.Overwrite{{ID: guildID, Deny: discordtest.MayView}}})
 		time.Sleep(time.Hour)
 		post := ""
-		in := s.away(t, nil,
+		in := s.restartAfter(t, nil,
 			func(_ *Driver, in *inbox) { s.Say(hallID, annID, "x"); in.wait(t, core.KindMessage, 1) },
 			func(*Driver, *inbox) {
 				s.Say(discordtest.VoiceID, annID, hello())
@@ -181,7 +181,7 @@ func TestMissedInAChannelNeverHeardOf(t *testing.T) {
 // Direct messages that the bot began count as known: the answer is found.
 func TestAnswerToWhatAPersonWasTold(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		in := s.away(t, nil,
+		in := s.restartAfter(t, nil,
 			func(d *Driver, _ *inbox) {
 				if err := d.Tell(t.Context(), core.MustPath("discord/@user/"+bobID), "Are you there?"); err != nil {
 					t.Fatal(err)
@@ -197,7 +197,7 @@ func TestAnswerToWhatAPersonWasTold(t *testing.T) {
 // So do those where nothing but a command was given.
 func TestWordsAfterACommand(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		in := s.away(t, func(o *Options) { o.Commands = onlyHelp },
+		in := s.restartAfter(t, func(o *Options) { o.Commands = onlyHelp },
 			func(d *Driver, in *inbox) {
 				within(t, time.Minute, "commands", func() bool { return len(s.Calls("PUT /applications/")) == 1 })
 				if _, err := s.Command(dmID, annID, "help", nil); err != nil {
@@ -216,18 +216,18 @@ func TestWordsAfterACommand(t *testing.T) {
 // in the next life, and what comes before anybody wrote it down as well.
 func TestCrashRightAfterTheFirstWord(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		state := shelf()
-		d, in := s.bot(t, func(o *Options) { o.State = &frozen{State: state} }), newInbox()
-		s.listening(t, d, in)
+		state := newState()
+		d, in := s.bot(t, func(o *Options) { o.State = &stoppableState{State: state} }), newInbox()
+		s.listen(t, d, in)
 		within(t, time.Minute, "connected", func() bool { return d.cache.known(guildID) })
 		first := s.Say(dmID, annID, "one")
 		in.wait(t, core.KindMessage, 1)
-		d.opt.State.(*frozen).stop() // the process is dead: nothing is written any more
+		d.opt.State.(*stoppableState).stop() // the process is dead: nothing is written any more
 		s.Forget()
 		s.Say(dmID, annID, "two")
 		time.Sleep(time.Minute)
 		next := newInbox()
-		s.listening(t, s.bot(t, func(o *Options) { o.State = state }), next)
+		s.listen(t, s.bot(t, func(o *Options) { o.State = state }), next)
 		for _, e := range next.wait(t, core.KindMessage, 2) {
 			if e.Message.Text != "two" && e.Message.ID != first {
 				t.Errorf("came in: %+v", e)
@@ -240,11 +240,11 @@ func TestCrashRightAfterTheFirstWord(t *testing.T) {
 // driver has been trying to connect. If it does not come, its channels are fetched.
 func TestAnnouncedGuildThatDoesNotCome(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		state := shelf()
+		state := newState()
 		start := func() (*Driver, *inbox, func() error) {
 			d, in := s.bot(t, func(o *Options) { o.State = state }), newInbox()
 			in.patience = time.Hour
-			return d, in, s.listening(t, d, in)
+			return d, in, s.listen(t, d, in)
 		}
 		d, in, stop := start()
 		within(t, time.Minute, "connected", func() bool { return d.cache.known(guildID) })

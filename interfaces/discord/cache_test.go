@@ -13,7 +13,7 @@ import (
 )
 
 func TestRank(t *testing.T) {
-	in := still(t)
+	in := offlineIntake(t)
 	b := in.d.cache
 	const keeper = "830000000000000005"
 	b.change(guildID, func(g *guild) {
@@ -50,7 +50,7 @@ func TestRank(t *testing.T) {
 }
 
 func TestNameOf(t *testing.T) {
-	d := still(t).d
+	d := offlineIntake(t).d
 	for place, want := range map[string]string{
 		"discord/" + guildID + "/" + roomID: "#room", "discord/" + guildID + "/" + hallID + "/" + topicID: "#topic",
 		"discord/" + guildID + "/404": "", "discord/" + guildID: "", "discord/@user/" + roomID: "", "other/" + guildID + "/" + roomID: "",
@@ -62,7 +62,7 @@ func TestNameOf(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
-	d := still(t).d
+	d := offlineIntake(t).d
 	for name, want := range map[string]string{
 		"#room": "discord/" + guildID + "/" + roomID, "Hall": "discord/" + guildID + "/" + hallID,
 		"#topic": "discord/" + guildID + "/" + hallID + "/" + topicID, "Ground floor": "", "nowhere": "", "": "",
@@ -105,7 +105,7 @@ func TestFindInAGuildToldAnew(t *testing.T) {
 func TestScopes(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	state := shelf()
+	state := newState()
 	with := func(o *Options) { o.State = state }
 	d, in := s.up(t, with)
 	s.Say(hallID, annID, hello())
@@ -133,7 +133,7 @@ func TestTwoAccounts(t *testing.T) {
 	s := newServer(t)
 	first, in := s.up(t)
 	other, also := s.bot(t, func(o *Options) { o.Name = "second" }), newInbox()
-	s.listening(t, other, also)
+	s.listen(t, other, also)
 	until(t, "both", func() bool { return s.Live() == 2 && other.cache.known(guildID) })
 	s.Say(hallID, annID, "to both")
 	if got := in.wait(t, core.KindMessage, 1)[0].Message.Path; got != hall() {
@@ -190,7 +190,7 @@ func TestQueueHoldsTheGatewayBack(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	good := usualConfig("x")
+	good := defaultConfig("x")
 	if s, err := good.check(); err != nil || s.api.String() != "https://discord.com" || s.shards != 0 {
 		t.Errorf("defaults: %+v, %v", s, err)
 	}

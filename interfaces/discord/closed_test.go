@@ -48,7 +48,7 @@ func TestClosedTargetsOpenAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		const other, lobby = "800000000000000077", "800000000000000078"
 		d, in := s.bot(t), newInbox()
-		s.listening(t, d, in)
+		s.listen(t, d, in)
 		within(t, time.Minute, "connected", func() bool { return d.cache.known(guildID) })
 		s.AddGuild(other, nil)
 		s.AddChannel(discordtest.Channel{ID: lobby, Guild: other, Name: "lobby"})

@@ -19,11 +19,11 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-// synchronised runs a driver until its commands are registered.
-func (s *server) synchronised(t *testing.T, state driver.State, change func(*Options)) {
+// syncCommands runs a driver until its commands are registered.
+func (s *server) syncCommands(t *testing.T, state driver.State, change func(*Options)) {
 	t.Helper()
 	d, in := s.bot(t, func(o *Options) { o.State, o.Commands = state, registry; change(o) }), newInbox()
-	stop := s.listening(t, d, in)
+	stop := s.listen(t, d, in)
 	until(t, "synchronised", func() bool {
 		raw, _ := state.Get(context.Background(), syncKey)
 		told, want := map[string]string{}, map[string]string{}
@@ -48,7 +48,7 @@ func TestCommandsAreSynchronisedWhenTheyChanged(t *testing.T) {
 }
 
 func testSynchronised(t *testing.T, s *server) {
-	state := shelf()
+	state := newState()
 	syncs := func() int { return len(s.Calls("PUT /applications/")) }
 	same := func(*Options) {}
 	for _, step := range []struct {
@@ -61,13 +61,13 @@ func testSynchronised(t *testing.T, s *server) {
 		{"for one guild", func(o *Options) { o.Config.CommandGuilds = []string{guildID} }, 2},
 		{"the same for the guild", func(o *Options) { o.Config.CommandGuilds = []string{guildID} }, 0},
 		{"for everywhere again", same, 2},
-		{"other words", func(o *Options) { o.Commands = otherWords }, 1},
+		{"other words", func(o *Options) { o.Commands = otherBriefs }, 1},
 		{"none", func(o *Options) { o.Commands = nil }, 1},
 		{"none again", func(o *Options) { o.Commands = nil }, 0},
 	} {
 		time.Sleep(time.Minute)
 		before := syncs()
-		s.synchronised(t, state, step.change)
+		s.syncCommands(t, state, step.change)
 		if n := syncs() - before; n != step.more {
 			t.Errorf("%s: told %d times, want %d", step.what, n, step.more)
 		}
@@ -89,7 +89,7 @@ func TestCommandsWhereTheyBelong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newServer(t)
-			s.synchronised(t, shelf(), func(o *Options) {
+			s.syncCommands(t, newState(), func(o *Options) {
 				mine := command.Spec{Name: "mine", Brief: "Show what is kept of you", Private: true}
 				o.Commands = func() []command.Spec { return append(registry(), mine) }
 				o.Config.CommandGuilds = c.guilds
@@ -119,7 +119,7 @@ func TestCommandsWhereTheyBelong(t *testing.T) {
 }
 
 func TestCommandsAreWrittenAsThePlatformWants(t *testing.T) {
-	d := still(t).d
+	d := offlineIntake(t).d
 	raw, _ := json.Marshal(d.responder.list(""))
 	var list []appCommand
 	if err := json.Unmarshal(raw, &list); err != nil {
@@ -209,12 +209,12 @@ func TestMenuRemembers(t *testing.T) {
 	if e.Command.Name != "remember" || len(e.Command.Args) > 0 || e.Message.Text != "/remember" || e.Target != said || e.Message.Author.ID != annID {
 		t.Errorf("called %+v with %+v", e, e.Command)
 	}
-	s.answered(t, id, discordtest.AnswerLater)
+	s.awaitAnswer(t, id, discordtest.AnswerLater)
 }
 
 func onlyHelp() []command.Spec { return []command.Spec{{Name: "help", Brief: "Say what can be done"}} }
 
-func otherWords() []command.Spec {
+func otherBriefs() []command.Spec {
 	list := registry()
 	list[0].Brief = "Say it"
 	return list

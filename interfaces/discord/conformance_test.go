@@ -20,7 +20,7 @@ import (
 func TestInterface(t *testing.T) {
 	coretest.TestInterface(t, func(t *testing.T) coretest.World {
 		t.Parallel()
-		return &world{s: newServer(t), state: shelf()}
+		return &world{s: newServer(t), state: newState()}
 	})
 }
 
@@ -40,13 +40,13 @@ func (w *world) Write(b []byte) (int, error) {
 	return w.log.Write(b)
 }
 
-// guest is a driver that tells when it ends.
-type guest struct {
+// countedDriver is a driver that tells when it ends.
+type countedDriver struct {
 	*Driver
 	w *world
 }
 
-func (g guest) Listen(ctx context.Context, in core.Inbox) error {
+func (g countedDriver) Listen(ctx context.Context, in core.Inbox) error {
 	defer g.w.count(-1)
 	return g.Driver.Listen(ctx, in)
 }
@@ -65,7 +65,7 @@ func (w *world) Start(t testing.TB) core.Interface {
 	d.timings.typing = 8 * time.Second
 	t.Cleanup(d.rest.Close)
 	w.count(1)
-	return guest{d, w}
+	return countedDriver{d, w}
 }
 
 func (w *world) Places() []coretest.Place {

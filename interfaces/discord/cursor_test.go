@@ -17,8 +17,8 @@ import (
 	"synthbot/interfaces/discord/discordtest"
 )
 
-// counted is a State that counts what is written, and fails on demand.
-type counted struct {
+// countingState is a State that counts what is written, and fails on demand.
+type countingState struct {
 	driver.State
 	mu     sync.Mutex
 	writes int
@@ -26,20 +26,20 @@ type counted struct {
 	broken error
 }
 
-// breaks makes all that is read and written from now on fail; nil: nothing.
-func (c *counted) breaks(err error) {
+// failWith makes all that is read and written from now on fail; nil: nothing.
+func (c *countingState) failWith(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.broken = err
 }
 
-func (c *counted) fails(ctx context.Context) error {
+func (c *countingState) fails(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return errors.Join(c.broken, ctx.Err())
 }
 
-func (c *counted) Get(ctx context.Context, key string) ([]byte, error) {
+func (c *countingState) Get(ctx context.Context, key string) ([]byte, error) {
 	if err := c.fails(ctx); err != nil {
 		return nil, err
 	}
@@ -53,13 +53,13 @@ func (c *counted) Get(ctx context.Context, key string) ([]byte, error) {
 }
 
 // readsOf is how often a key was read.
-func (c *counted) readsOf(key string) int {
+func (c *countingState) readsOf(key string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.reads[key]
 }
 
-func (c *counted) Put(ctx context.Context, key string, value []byte) error {
+func (c *countingState) Put(ctx context.Context, key string, value []byte) error {
 	if err := c.fails(ctx); err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func noon(minutes int) time.Time {
 
 // What a channel was taken in to moves on only, and is written down once.
 func TestCursors(t *testing.T) {
-	state := &counted{State: shelf()}
+	state := &countingState{State: newState()}
 	c := newCursors(state)
 	check := func(what string, want cursor) {
 		t.Helper()
@@ -129,12 +129,12 @@ func TestCursors(t *testing.T) {
 		t.Errorf("the newest is %s", got)
 	}
 	flush(4)
-	state.breaks(errors.New("no room"))
+	state.failWith(errors.New("no room"))
 	c.recordStored("5", p, "102", noon(7), false)
 	if err := c.flush(t.Context(), false); err == nil {
 		t.Error("written without room")
 	}
-	state.breaks(nil)
+	state.failWith(nil)
 	flush(5)
 	next := newCursors(state)
 	if err := next.load(t.Context()); err != nil {
@@ -144,13 +144,13 @@ func TestCursors(t *testing.T) {
 	if got, known := next.get("5"); !known || !reflect.DeepEqual(got, want) {
 		t.Errorf("the next life knows %+v, want %+v", got, want)
 	}
-	if got := recalled(state, "5"); !reflect.DeepEqual(got, p) {
+	if got := storedPlace(state, "5"); !reflect.DeepEqual(got, p) {
 		t.Errorf("before it is loaded it is %+v", got)
 	}
 }
 
-// recalled is what cursors that were not loaded know of a channel.
-func recalled(state driver.State, channel string) place {
+// storedPlace is what cursors that were not loaded know of a channel.
+func storedPlace(state driver.State, channel string) place {
 	c := newCursors(state)
 	_ = c.load(context.Background())
 	cur, _ := c.get(channel)
@@ -160,12 +160,12 @@ func recalled(state driver.State, channel string) place {
 // What a former life noted is read, and what makes no sense of it is an error, not
 // an empty memory that is written over it.
 func TestCursorsThatAreLoaded(t *testing.T) {
-	state := &counted{State: shelf()}
+	state := &countingState{State: newState()}
 	c := newCursors(state)
 	if err := c.load(t.Context()); err != nil {
 		t.Errorf("a first life: %v", err)
 	}
-	if got := recalled(state, "5"); !reflect.DeepEqual(got, place{}) {
+	if got := storedPlace(state, "5"); !reflect.DeepEqual(got, place{}) {
 		t.Errorf("a first life knows %+v", got)
 	}
 	put := func(text string) { _ = state.Put(t.Context(), cursorKey, []byte(text)) }
@@ -178,7 +178,7 @@ func TestCursorsThatAreLoaded(t *testing.T) {
 		t.Errorf("half a note: %v", err)
 	}
 	broken := errors.New("an I/O error")
-	state.breaks(broken)
+	state.failWith(broken)
 	if err := newCursors(state).load(t.Context()); !errors.Is(err, broken) {
 		t.Errorf("no disk: %v", err)
 	}
@@ -186,7 +186,7 @@ func TestCursorsThatAreLoaded(t *testing.T) {
 
 // What is left of a guild or a channel that is gone is nothing, also on disk.
 func TestCursorsThatAreDropped(t *testing.T) {
-	state := &counted{State: shelf()}
+	state := &countingState{State: newState()}
 	c := newCursors(state)
 	for id, guild := range map[string]string{"1": "A", "2": "A", "3": "B", "4": ""} {
 		c.recordStored(id, place{Guild: guild}, "100", noon(0), false)
@@ -228,7 +228,7 @@ func TestCursorsMakeRoom(t *testing.T) {
 		{maxDirectCursors, maxCursors - maxDirectCursors, maxDirectCursors, 50},
 		{0, maxCursors, 0, maxCursors * 9 / 10},
 	} {
-		c := newCursors(shelf())
+		c := newCursors(newState())
 		add := func(prefix, guild string, n int) {
 			for i := range n {
 				id := fmt.Sprintf("%s%03d", prefix, i)
@@ -268,7 +268,7 @@ func TestCursorsMakeRoom(t *testing.T) {
 
 // The bot's part in a channel counts before what others say there.
 func TestCursorsByNeed(t *testing.T) {
-	c := newCursors(shelf())
+	c := newCursors(newState())
 	for id, minutes := range map[string][2]int{"1": {3, 9}, "2": {5, 6}, "3": {5, 7}, "4": {9, 0}, "5": {3, 10}} {
 		c.all[id] = &cursor{Awake: noon(minutes[0]), Seen: noon(minutes[1])}
 	}
@@ -280,15 +280,15 @@ func TestCursorsByNeed(t *testing.T) {
 // What cannot be noted is reported, and noted later.
 func TestCursorsWithoutADisk(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		state := &counted{State: shelf()}
+		state := &countingState{State: newState()}
 		d, in := s.bot(t, func(o *Options) { o.State = state }), newInbox()
-		s.listening(t, d, in)
+		s.listen(t, d, in)
 		within(t, time.Minute, "connected", func() bool { return d.cache.known(guildID) })
-		state.breaks(errors.New("no room"))
+		state.failWith(errors.New("no room"))
 		s.Say(hallID, annID, hello())
 		in.wait(t, core.KindMessage, 1)
 		time.Sleep(time.Minute)
-		state.breaks(nil)
+		state.failWith(nil)
 		time.Sleep(time.Minute)
 		next := newCursors(state)
 		if err := next.load(t.Context()); err != nil {

@@ -72,7 +72,7 @@ func TestLookFindsNothingElse(t *testing.T) {
 		time.Sleep(time.Minute)
 		before := s.command(t, hallID, annID, "help", nil)
 		in.wait(t, core.KindCommand, 1)
-		say(answering(before))
+		say(inAnswerTo(before))
 		time.Sleep(time.Minute)
 		now := time.Now()
 		s.Say(hallID, annID, "Sure.")
@@ -129,7 +129,7 @@ func TestLookPages(t *testing.T) {
 // Admins are informed all the same.
 func TestNothingIsSentWithoutALease(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		lost := &lostState{State: shelf()}
+		lost := &lostState{State: newState()}
 		d, _ := s.up(t, func(o *Options) { o.State = &shardState{lost, "shard 1/2 "} })
 		said, err := act(t, d, "message_discord", map[string]any{"text": "Sure."})
 		if err != nil {
@@ -273,15 +273,15 @@ func TestCommandAnsweredElsewhere(t *testing.T) {
 	d, in := s.up(t, func(o *Options) { o.Commands = registry })
 	id := s.command(t, hallID, annID, "help", nil)
 	in.wait(t, core.KindCommand, 1)
-	s.answered(t, id, discordtest.AnswerLater)
+	s.awaitAnswer(t, id, discordtest.AnswerLater)
 	elsewhere := map[string]any{"text": "Look here.", "interface_path": "discord/" + guildID + "/" + roomID}
-	if _, err := act(t, d, "message_discord", elsewhere, answering(id)); err != nil {
+	if _, err := act(t, d, "message_discord", elsewhere, inAnswerTo(id)); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.Messages(roomID); len(got) != 1 || got[0].Interaction != "" || s.Thinking(hallID) != 1 {
 		t.Errorf("stands: %+v, %d signs", got, s.Thinking(hallID))
 	}
-	if _, err := act(t, d, "message_discord", map[string]any{"text": "There."}, answering(id)); err != nil {
+	if _, err := act(t, d, "message_discord", map[string]any{"text": "There."}, inAnswerTo(id)); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.Messages(hallID); len(got) != 1 || got[0].Interaction != id {
@@ -358,7 +358,7 @@ func TestRepeatable(t *testing.T) {
 		if c.closed {
 			d.closed.set(hallID, errors.New("closed"))
 		}
-		at, parts := destination{channel: hallID, place: hall(), answers: c.answers}, &promised{}
+		at, parts := destination{channel: hallID, place: hall(), answers: c.answers}, &recordingDeliveries{}
 		err := d.deliver(t.Context(), parts, at, []outgoing{{Content: "x"}}, priorityNormal)
 		if err != nil || parts.what.Repeatable != c.want {
 			t.Errorf("%s is repeatable: %v, %v", name, parts.what.Repeatable, err)
@@ -366,12 +366,12 @@ func TestRepeatable(t *testing.T) {
 	}
 }
 
-// promised is a core.Deliveries that sends nothing and remembers what it would.
-type promised struct{ what core.Sent }
+// recordingDeliveries is a core.Deliveries that sends nothing and remembers what it would.
+type recordingDeliveries struct{ what core.Sent }
 
-func (p *promised) Since(int) time.Time { return time.Time{} }
+func (p *recordingDeliveries) Since(int) time.Time { return time.Time{} }
 
-func (p *promised) Send(
+func (p *recordingDeliveries) Send(
 	_ context.Context, _ int, what core.Sent, _ func(context.Context, string) (string, error),
 ) error {
 	p.what = what
@@ -499,7 +499,7 @@ func TestSayingIsRemembered(t *testing.T) {
 // TestReadsOfCommands: which commands wait is read once for each message.
 func TestReadsOfCommands(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		state := &counted{State: shelf()}
+		state := &countingState{State: newState()}
 		d, _ := s.up(t, func(o *Options) { o.State = state })
 		before := state.readsOf(repliesKey)
 		if _, err := act(t, d, "message_discord", map[string]any{"text": "Sure."}); err != nil {

@@ -11,14 +11,14 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-// former is the journal of a step that a crash cut short: its first part was on
+// interruptedJournal is the journal of a step that a crash cut short: its first part was on
 // its way.
-type former struct {
+type interruptedJournal struct {
 	journal
 	began time.Time
 }
 
-func (f *former) Since(n int) time.Time {
+func (f *interruptedJournal) Since(n int) time.Time {
 	if n == 1 {
 		return f.began
 	}
@@ -53,8 +53,8 @@ func TestPartOfAFormerLife(t *testing.T) {
 					}
 					time.Sleep(time.Minute)
 				}
-				parts := &former{journal: journal{base: "crash"}}
-				with := func(call *core.Call) { call.Deliveries = &dying{parts: parts} }
+				parts := &interruptedJournal{journal: journal{base: "crash"}}
+				with := func(call *core.Call) { call.Deliveries = &crashingJournal{parts: parts} }
 				began := time.Now()
 				if c.lost {
 					s.FailNext("POST /channels/", discordtest.Fault{Kind: discordtest.Refused, Status: 400})
@@ -79,12 +79,12 @@ func TestPartOfAFormerLife(t *testing.T) {
 	}
 }
 
-// dying sends, and dies before it has noted so.
-type dying struct{ parts *former }
+// crashingJournal sends, and dies before it has noted so.
+type crashingJournal struct{ parts *interruptedJournal }
 
-func (d *dying) Since(n int) time.Time { return d.parts.Since(n) }
+func (d *crashingJournal) Since(n int) time.Time { return d.parts.Since(n) }
 
-func (d *dying) Send(
+func (d *crashingJournal) Send(
 	ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error),
 ) error {
 	if err := d.parts.Send(ctx, n, what, do); err != nil {
@@ -97,13 +97,13 @@ func (d *dying) Send(
 // A draft that became the message carries no nonce; it is found all the same.
 func TestDraftOfAFormerLifeThatBecameTheMessage(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		state := shelf()
+		state := newState()
 		first := s.bot(t, func(o *Options) { o.State = state })
 		first.Draft(hall(), "Su")
 		within(t, time.Minute, "a draft", func() bool { return len(s.Messages(hallID)) == 1 })
-		parts := &former{journal: journal{base: "crash"}}
+		parts := &interruptedJournal{journal: journal{base: "crash"}}
 		began := time.Now()
-		if _, err := act(t, first, "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Deliveries = &dying{parts: parts} }); err == nil {
+		if _, err := act(t, first, "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Deliveries = &crashingJournal{parts: parts} }); err == nil {
 			t.Fatal("it outlived the crash")
 		}
 		first.tasks.Close()
@@ -138,17 +138,17 @@ func TestPartOfAFormerLifeThatStoodBefore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *server) {
-				state := shelf()
+				state := newState()
 				first, in := s.bot(t, func(o *Options) {
 					o.State, o.Commands = state, onlyHelp
 				}), newInbox()
-				stop := s.listening(t, first, in)
+				stop := s.listen(t, first, in)
 				within(t, time.Minute, "commands", func() bool { return len(s.Calls("PUT /applications/")) == 1 })
 				answers := begin(t, s, first)
 				time.Sleep(2 * time.Minute)
-				parts := &former{journal: journal{base: "crash"}}
+				parts := &interruptedJournal{journal: journal{base: "crash"}}
 				began := time.Now()
-				if _, err := act(t, first, "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Deliveries, call.Answers = &dying{parts: parts}, answers }); err == nil {
+				if _, err := act(t, first, "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Deliveries, call.Answers = &crashingJournal{parts: parts}, answers }); err == nil {
 					t.Fatal("it outlived the crash")
 				}
 				if err := stop(); err != nil {
@@ -174,7 +174,7 @@ func TestPartOfAFormerLifeWhereNobodyMayRead(t *testing.T) {
 		s.ChangeChannel(hallID, func(c *discordtest.Channel) {
 			c.Over = []discordtest.Overwrite{{ID: guildID, Deny: discordtest.MayReadHistory}}
 		})
-		parts := &former{journal: journal{base: "crash"}, began: time.Now().Add(-time.Hour)}
+		parts := &interruptedJournal{journal: journal{base: "crash"}, began: time.Now().Add(-time.Hour)}
 		if _, err := act(t, s.bot(t), "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Deliveries = parts }); err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +194,7 @@ func TestPartOfAFormerLifeThatCannotBeLookedFor(t *testing.T) {
 			}
 			return discordtest.Fault{}
 		})
-		parts := &former{journal: journal{base: "crash"}, began: time.Now().Add(-time.Hour)}
+		parts := &interruptedJournal{journal: journal{base: "crash"}, began: time.Now().Add(-time.Hour)}
 		_, err := act(t, s.bot(t), "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Deliveries = parts })
 		if kind(err) != core.Temporary || len(s.Messages(hallID)) != 0 {
 			t.Errorf("%v, and %d messages stand", err, len(s.Messages(hallID)))

@@ -93,7 +93,7 @@ func TestDraftGoesAway(t *testing.T) {
 func TestDraftOfACrashGoesAway(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	state := shelf()
+	state := newState()
 	d := s.bot(t, func(o *Options) { o.State = state })
 	d.Draft(hall(), "half a tex")
 	noted := func() string { raw, _ := state.Get(context.Background(), draftKey); return string(raw) }
@@ -114,7 +114,7 @@ func TestQuestionInWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked := s.Messages(hallID)[0]
-	opened := s.answered(t, s.press(t, hallID, asked.ID, annID, "!:q:1:w"), discordtest.AnswerField)
+	opened := s.awaitAnswer(t, s.press(t, hallID, asked.ID, annID, "!:q:1:w"), discordtest.AnswerField)
 	if opened.Field.Rows[0].Fields[0].Label != "Answer" || !strings.HasPrefix(opened.Field.Title, "𝕹𝕹") {
 		t.Errorf("it opened %+v", opened.Field)
 	}
@@ -122,7 +122,7 @@ func TestQuestionInWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.answered(t, id, discordtest.AnswerNothing)
+	s.awaitAnswer(t, id, discordtest.AnswerNothing)
 	p := in.wait(t, core.KindPress, 1)[0]
 	if p.Data != "q:1:w" || p.Target != asked.ID || p.Message.Text != "tomorrow at nine" || p.Message.Author.ID != annID {
 		t.Errorf("pressed: %+v", p)
@@ -155,7 +155,7 @@ func TestQuestionWithManyChoices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.answered(t, id, discordtest.AnswerNothing)
+	s.awaitAnswer(t, id, discordtest.AnswerNothing)
 	if p := in.wait(t, core.KindPress, 1)[0]; p.Data != "q:24" || p.Target != asked.ID || p.Message.Text != "" {
 		t.Errorf("pressed: %+v", p)
 	}
@@ -183,7 +183,7 @@ func TestQuestion(t *testing.T) {
 	if p.Data != "q:1.2:y" || p.Target != asked.ID {
 		t.Errorf("pressed: %+v", p)
 	}
-	s.answered(t, id, discordtest.AnswerNothing)
+	s.awaitAnswer(t, id, discordtest.AnswerNothing)
 	if err := d.Whisper(t.Context(), p.Message, "Only the person who asked may answer."); err != nil {
 		t.Fatal(err)
 	}
@@ -205,8 +205,8 @@ func TestQuestion(t *testing.T) {
 // they are: the next life finds it by them, and nothing else.
 func TestDraftOfACrashBeforeItsMessageWasKnown(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		state := shelf()
-		dying := &frozen{State: state}
+		state := newState()
+		dying := &stoppableState{State: state}
 		s.Fail(func(c discordtest.Call) discordtest.Fault {
 			if c.Is("POST /channels/" + hallID) {
 				dying.stop()
@@ -249,10 +249,10 @@ func TestNoDraftOfWhatIsWholeAtOnce(t *testing.T) {
 // its end, and the next one takes nothing of it away, now or in another life.
 func TestDraftOfADriverThatWasReplaced(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		state := shelf()
+		state := newState()
 		with := func(o *Options) { o.State = state }
 		old := s.bot(t, with)
-		stop := s.listening(t, old, newInbox())
+		stop := s.listen(t, old, newInbox())
 		draft := func(d *Driver, channel, text string) {
 			d.Draft(core.MustPath("discord/"+guildID+"/"+channel), text)
 			within(t, time.Minute, "a draft", func() bool { return slices.Contains(s.Texts(channel), text+" ▍") })
@@ -264,7 +264,7 @@ func TestDraftOfADriverThatWasReplaced(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		next := s.bot(t, with)
-		stop = s.listening(t, next, newInbox())
+		stop = s.listen(t, next, newInbox())
 		time.Sleep(2 * time.Minute)
 		draft(next, discordtest.VoiceID, "and another")
 		stands := s.Messages(hallID)
@@ -284,7 +284,7 @@ func TestDraftOfADriverThatWasReplaced(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(10 * time.Second)
-			stop = s.listening(t, s.bot(t, with), newInbox())
+			stop = s.listen(t, s.bot(t, with), newInbox())
 		}
 	})
 }
@@ -295,7 +295,7 @@ func TestDraftThatBecameTheAnswerAtTheEnd(t *testing.T) {
 	for name, fault := range map[string]discordtest.FaultKind{"it did": discordtest.HangAfter, "it did not": discordtest.Hang} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *server) {
-				state := shelf()
+				state := newState()
 				first := s.bot(t, func(o *Options) { o.State = state })
 				first.Draft(hall(), "The wh")
 				within(t, time.Minute, "a draft", func() bool { return len(s.Texts(hallID)) == 1 })
@@ -307,7 +307,7 @@ func TestDraftThatBecameTheAnswerAtTheEnd(t *testing.T) {
 				})
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 				defer cancel()
-				parts := &former{journal: journal{base: "end"}}
+				parts := &interruptedJournal{journal: journal{base: "end"}}
 				began := time.Now()
 				at := destination{channel: hallID, place: hall()}
 				if err := first.deliver(ctx, parts, at, []outgoing{{Content: "The whole text.", Mentions: noMentions()}}, priorityNormal); err == nil {
@@ -320,12 +320,12 @@ func TestDraftThatBecameTheAnswerAtTheEnd(t *testing.T) {
 				if err := next.deliver(t.Context(), parts, at, []outgoing{{Content: "The whole text.", Mentions: noMentions()}}, priorityNormal); err != nil {
 					t.Fatal(err)
 				}
-				s.listening(t, next, newInbox())
+				s.listen(t, next, newInbox())
 				time.Sleep(defaultTimings.leftover + time.Minute)
 				if got := s.Texts(hallID); len(got) != 1 || got[0] != "The whole text." {
 					t.Errorf("stands: %q", got)
 				}
-				if left := notedIn(t, state); len(left) > 0 {
+				if left := draftNotesIn(t, state); len(left) > 0 {
 					t.Errorf("noted still: %v", left)
 				}
 			})
@@ -367,7 +367,7 @@ func TestDraftWhoseAnswerIsLost(t *testing.T) {
 // makes a sound.
 func TestDraftThatIsNotLetIn(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		state := shelf()
+		state := newState()
 		d := s.bot(t, func(o *Options) { o.State = state })
 		s.RefuseChannel(hallID, 50013)
 		for i := range 20 {
@@ -377,7 +377,7 @@ func TestDraftThatIsNotLetIn(t *testing.T) {
 		if n := len(s.Calls("POST /channels/" + hallID)); n != 1 {
 			t.Errorf("tried %d times", n)
 		}
-		if left := notedIn(t, state); len(left) > 0 {
+		if left := draftNotesIn(t, state); len(left) > 0 {
 			t.Errorf("noted: %v", left)
 		}
 		d.Draft(core.MustPath("discord/@me/"+dmID), "word")
@@ -394,8 +394,8 @@ func TestDraftThatIsNotLetIn(t *testing.T) {
 // same.
 func TestAnswerWhoseDraftIsNotedStill(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		state := shelf()
-		full := &frozen{State: state}
+		state := newState()
+		full := &stoppableState{State: state}
 		first := s.bot(t, func(o *Options) { o.State = full })
 		first.Draft(hall(), "The wh")
 		within(t, time.Minute, "a draft", func() bool { return len(s.Texts(hallID)) == 1 })
@@ -410,10 +410,10 @@ func TestAnswerWhoseDraftIsNotedStill(t *testing.T) {
 		}
 		s.Fail(nil)
 		next := s.bot(t, func(o *Options) { o.State = state })
-		s.listening(t, next, newInbox())
+		s.listen(t, next, newInbox())
 		time.Sleep(defaultTimings.leftover + time.Minute)
-		if got := s.Texts(hallID); len(got) != 1 || got[0] != "The whole text." || len(notedIn(t, state)) > 0 {
-			t.Errorf("stands: %q, noted: %v", got, notedIn(t, state))
+		if got := s.Texts(hallID); len(got) != 1 || got[0] != "The whole text." || len(draftNotesIn(t, state)) > 0 {
+			t.Errorf("stands: %q, noted: %v", got, draftNotesIn(t, state))
 		}
 	})
 }
@@ -432,7 +432,7 @@ func TestAnswerThatItsDraftSaidAlready(t *testing.T) {
 		for when, restart := range map[string]bool{"": false, ", restart": true} {
 			t.Run(name+when, func(t *testing.T) {
 				inBubble(t, func(t *testing.T, s *server) {
-					state := shelf()
+					state := newState()
 					d := s.bot(t, func(o *Options) { o.State = state })
 					last := ""
 					// The second answer is the first one again.
@@ -461,7 +461,7 @@ func TestAnswerThatItsDraftSaidAlready(t *testing.T) {
 						d.tasks.Close()
 						d = s.bot(t, func(o *Options) { o.State = state })
 					}
-					stop := s.listening(t, d, newInbox())
+					stop := s.listen(t, d, newInbox())
 					if _, err := act(t, d, "message_discord", map[string]any{"text": "Anything else?"}); err != nil {
 						t.Fatal(err)
 					}
@@ -484,10 +484,10 @@ func TestDraftOfACrashBetweenAnswersThatSayTheSame(t *testing.T) {
 	for name, arrives := range map[string]bool{"it arrives": true, "it does not": false} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *server) {
-				state := shelf()
-				dying := &frozen{State: state}
+				state := newState()
+				dying := &stoppableState{State: state}
 				first := s.bot(t, func(o *Options) { o.State = dying })
-				s.listening(t, first, newInbox())
+				s.listen(t, first, newInbox())
 				within(t, time.Minute, "connected", func() bool { return first.cache.known(guildID) })
 				s.Say(hallID, annID, "Well?")
 				within(t, time.Minute, "heard", func() bool { _, known := first.cursors.get(hallID); return known })
@@ -520,19 +520,19 @@ func TestDraftOfACrashBetweenAnswersThatSayTheSame(t *testing.T) {
 				first.tasks.Close()
 				s.Fail(nil)
 				next := s.bot(t, func(o *Options) { o.State = state })
-				left := slices.Collect(maps.Values(notedIn(t, state)))
+				left := slices.Collect(maps.Values(draftNotesIn(t, state)))
 				if len(left) != 1 || left[0].Sum == "" || left[0].Channel != hallID {
 					t.Fatalf("noted: %v", left)
 				}
 				two := say(next, 2)
 				time.Sleep(time.Minute)
 				got := s.Messages(hallID)
-				if got[0].ID != one || got[1].ID != two || arrives && len(notedIn(t, state)) > 0 {
+				if got[0].ID != one || got[1].ID != two || arrives && len(draftNotesIn(t, state)) > 0 {
 					t.Errorf("stands: %+v", got)
 				}
 				time.Sleep(time.Hour)
 				next.drafts.Clear(t.Context(), hallID)
-				if left := notedIn(t, state); len(left) > 0 {
+				if left := draftNotesIn(t, state); len(left) > 0 {
 					t.Errorf("noted: %v", left)
 				}
 			})
@@ -559,7 +559,7 @@ func TestDraftOfWhichNobodyKnowsWhetherItIsTheAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *server) {
-				state := shelf()
+				state := newState()
 				d := s.bot(t, func(o *Options) { o.State = state })
 				d.Draft(hall(), "The wh")
 				within(t, time.Minute, "a draft", func() bool { return len(s.Texts(hallID)) == 1 })
@@ -600,8 +600,8 @@ func TestDraftOfWhichNobodyKnowsWhetherItIsTheAnswer(t *testing.T) {
 				d.Draft(hall(), "")
 				within(t, time.Minute, "none", func() bool { return !slices.Contains(s.Texts(hallID), "and ▍") })
 				d.tasks.Close()
-				if got := s.Texts(hallID); !slices.Equal(got, c.stands) || len(notedIn(t, state)) > 0 {
-					t.Errorf("in the end: %q, noted: %v", got, notedIn(t, state))
+				if got := s.Texts(hallID); !slices.Equal(got, c.stands) || len(draftNotesIn(t, state)) > 0 {
+					t.Errorf("in the end: %q, noted: %v", got, draftNotesIn(t, state))
 				}
 			})
 		})
@@ -612,8 +612,8 @@ func TestDraftOfWhichNobodyKnowsWhetherItIsTheAnswer(t *testing.T) {
 // searched for before it is sent.
 func TestDraftOfACrashAndATelling(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		state := shelf()
-		noteLeft(t, state, draftNote{Channel: hallID, Sum: sumOf("Good morning."), At: time.Now()})
+		state := newState()
+		writeDraftNote(t, state, draftNote{Channel: hallID, Sum: sumOf("Good morning."), At: time.Now()})
 		next := s.bot(t, func(o *Options) { o.State = state })
 		for range 2 {
 			if err := next.Tell(t.Context(), hall(), "Good morning."); err != nil {
@@ -634,7 +634,7 @@ func TestDraftOfACrashAndATelling(t *testing.T) {
 // next one came: to that one it is a draft no more.
 func TestDraftThatAnotherDriverMakesAnAnswerOf(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		state := shelf()
+		state := newState()
 		old, next := s.bot(t, func(o *Options) { o.State = state }), s.bot(t, func(o *Options) { o.State = state })
 		old.Draft(hall(), "The wh")
 		within(t, time.Minute, "a draft", func() bool { return len(s.Texts(hallID)) == 1 })
@@ -658,13 +658,13 @@ func TestDraftThatAnotherDriverMakesAnAnswerOf(t *testing.T) {
 	})
 }
 
-// fullShelf is a State that takes nothing while it is full.
-type fullShelf struct {
+// fullState is a State that takes nothing while it is full.
+type fullState struct {
 	driver.State
 	full atomic.Bool
 }
 
-func (f *fullShelf) Put(ctx context.Context, key string, value []byte) error {
+func (f *fullState) Put(ctx context.Context, key string, value []byte) error {
 	if f.full.Load() {
 		return core.ErrFull
 	}
@@ -675,7 +675,7 @@ func (f *fullShelf) Put(ctx context.Context, key string, value []byte) error {
 // takes no answer for a draft.
 func TestDraftThatCannotBeNoted(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		state := &fullShelf{State: shelf()}
+		state := &fullState{State: newState()}
 		first := s.bot(t, func(o *Options) { o.State = state })
 		first.Draft(hall(), "Su")
 		within(t, time.Minute, "a draft", func() bool { return len(s.Messages(hallID)) == 1 })
@@ -709,7 +709,7 @@ type draftStage struct {
 func TestDrafts(t *testing.T) {
 	coretest.TestDrafts(t, func(t *testing.T, test func(*testing.T, coretest.DraftWorld)) {
 		inBubble(t, func(t *testing.T, s *server) {
-			w := &draftStage{server: s, state: shelf(), fails: map[string][]discordtest.FaultKind{}}
+			w := &draftStage{server: s, state: newState(), fails: map[string][]discordtest.FaultKind{}}
 			s.Fail(w.fault)
 			test(t, w)
 			_ = w.stop()
@@ -736,7 +736,7 @@ func (w *draftStage) Start(t testing.TB) {
 		time.Sleep(10 * time.Second) // between two sessions
 	}
 	w.d = w.bot(t, func(o *Options) { o.State = w.state })
-	w.stop = w.listening(t.(*testing.T), w.d, newInbox())
+	w.stop = w.listen(t.(*testing.T), w.d, newInbox())
 	synctest.Wait()
 }
 

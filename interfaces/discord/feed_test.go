@@ -100,9 +100,9 @@ func TestResumeAddress(t *testing.T) {
 // While nothing happens, acknowledged heartbeats tell that nothing was missed.
 func TestAliveByHeartbeats(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		state := shelf()
+		state := newState()
 		d := s.bot(t, func(o *Options) { o.State = state })
-		s.listening(t, d, newInbox())
+		s.listen(t, d, newInbox())
 		within(t, time.Minute, "connected", func() bool { return d.cache.known(guildID) })
 		time.Sleep(time.Hour)
 		raw, _ := state.Get(t.Context(), progress.TimeKey)

@@ -45,7 +45,7 @@ func FuzzEvent(f *testing.F) {
 	gone, cancel := context.WithCancel(context.Background())
 	cancel()
 	f.Fuzz(func(t *testing.T, kind string, data []byte) {
-		in := still(t)
+		in := offlineIntake(t)
 		in.d.log = slog.New(strict{t})
 		in.d.responder.handleArrival(gone, data)
 		in.event(gone, gatewayEvent{Event: gateway.Event{Type: kind, Data: data}})
@@ -65,7 +65,7 @@ func FuzzEvent(f *testing.F) {
 
 // TestPanicInBacklog: messages whose conversion panics are skipped, also fetched ones and those that waited.
 func TestPanicInBacklog(t *testing.T) {
-	in := still(t)
+	in := offlineIntake(t)
 	in.d.cache.locales = nil // so the conversion of any message panics
 	m := message{ID: "1", Channel: roomID, Author: &user{ID: annID, Name: "ann"}, Content: "hello"}
 	in.backlogs[roomID] = &backlog{events: []gatewayEvent{

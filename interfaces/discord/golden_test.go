@@ -19,13 +19,13 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// still is an intake without a platform, in the guild of the tests.
-func still(t testing.TB) *intake {
+// offlineIntake is an intake without a platform, in the guild of the tests.
+func offlineIntake(t testing.TB) *intake {
 	t.Helper()
-	config := usualConfig("x")
+	config := defaultConfig("x")
 	config.APIURL = "http://127.0.0.1:1"
 	d, err := newDriver(Options{
-		Name: "discord", Config: config, Log: slog.New(slog.DiscardHandler), State: shelf(),
+		Name: "discord", Config: config, Log: slog.New(slog.DiscardHandler), State: newState(),
 		Clock:    func() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) },
 		Commands: registry,
 	}, fastTimings)
@@ -111,7 +111,7 @@ func TestEvents(t *testing.T) {
 			if err := json.Unmarshal(raw, &e); err != nil {
 				t.Fatal(err)
 			}
-			in := still(t)
+			in := offlineIntake(t)
 			in.event(t.Context(), gatewayEvent{Event: gateway.Event{Type: e.Type, Data: e.Data}})
 			var got bytes.Buffer
 			enc := json.NewEncoder(&got)
@@ -165,7 +165,7 @@ func TestNamesOfOthers(t *testing.T) {
 		if err := json.Unmarshal(raw, &e); err != nil {
 			t.Fatal(err)
 		}
-		in := still(t)
+		in := offlineIntake(t)
 		in.event(t.Context(), gatewayEvent{Event: gateway.Event{Type: e.Type, Data: e.Data}})
 		m := in.batch[0].Message
 		if m.Spoken != want {
@@ -177,7 +177,7 @@ func TestNamesOfOthers(t *testing.T) {
 // TestPollResultSaysNothing: the platform sends the result of a poll in the name of who
 // made it, who said nothing.
 func TestPollResultSaysNothing(t *testing.T) {
-	c := still(t).d.cache
+	c := offlineIntake(t).d.cache
 	p, _ := c.place(hallID)
 	m := message{
 		ID: "1300000000000000001", Channel: hallID, Guild: guildID, Type: messageResult,
@@ -209,7 +209,7 @@ func TestQuotesAreForeign(t *testing.T) {
 		"code in a quote":  {content: "> " + fence + "\n> Aria\n> " + fence + "\nAria", text: "Aria", quoted: fence + "\nAria\n" + fence},
 		"code that is not": {content: "`" + bot, text: "`@aria", addressed: core.AddressedMention, spoken: "` "},
 	} {
-		c := still(t).d.cache
+		c := offlineIntake(t).d.cache
 		m := message{
 			ID: "1300000000000000001", Channel: hallID, Guild: guildID, Content: tc.content,
 			Author: &user{ID: "700000000000000001", Name: "ann"},
@@ -238,7 +238,7 @@ func TestQuotesAreForeign(t *testing.T) {
 // TestForwardsNameTheirOriginal: a forward tells which message it copies, and whether that is a
 // voice message, which the sender did not speak.
 func TestForwardsNameTheirOriginal(t *testing.T) {
-	c := still(t).d.cache
+	c := offlineIntake(t).d.cache
 	copied := message{Content: "look", Flags: flagVoice}
 	m := message{
 		ID: "1300000000000000001", Channel: hallID, Guild: guildID, Author: &user{ID: "700000000000000001", Name: "ann"},

@@ -16,9 +16,9 @@ import (
 func TestMissedMessageOfANewForm(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	state := shelf()
+	state := newState()
 	first, in := s.bot(t, func(o *Options) { o.State = state }), newInbox()
-	stop := s.listening(t, first, in)
+	stop := s.listen(t, first, in)
 	until(t, "connected", func() bool { return first.cache.known(guildID) })
 	s.Say(hallID, annID, "live")
 	in.wait(t, core.KindMessage, 1)
@@ -38,9 +38,9 @@ func TestMissedMessageOfANewForm(t *testing.T) {
 func TestRestartFindsWhatWasMissed(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	state := shelf()
+	state := newState()
 	first, in := s.bot(t, func(o *Options) { o.State = state }), newInbox()
-	stop := s.listening(t, first, in)
+	stop := s.listen(t, first, in)
 	until(t, "connected", func() bool { return first.cache.known(guildID) })
 	s.Say(hallID, annID, hello())
 	s.Say(topicID, annID, hello())
@@ -86,9 +86,9 @@ func TestRestartFindsWhatWasMissed(t *testing.T) {
 func TestNothingMissedIsNotAskedFor(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	state := shelf()
+	state := newState()
 	d, in := s.bot(t, func(o *Options) { o.State = state }), newInbox()
-	stop := s.listening(t, d, in)
+	stop := s.listen(t, d, in)
 	until(t, "connected", func() bool { return d.cache.known(guildID) })
 	s.Say(hallID, annID, hello())
 	in.wait(t, core.KindMessage, 1)
@@ -110,7 +110,7 @@ func TestMissedInAChannelThatIsGone(t *testing.T) {
 	d := s.bot(t)
 	now := time.Now()
 	d.cursors.recordStored("812", place{Guild: guildID}, idAt(now.Add(-time.Minute)), now, true)
-	s.listening(t, d, newInbox())
+	s.listen(t, d, newInbox())
 	until(t, "it is forgotten", func() bool { _, known := d.cursors.get("812"); return !known })
 	if n := len(s.Calls("GET /channels/812/messages")); n != 1 {
 		t.Errorf("asked %d times", n)
@@ -168,7 +168,7 @@ func TestGroupMessagesAreNotPrivate(t *testing.T) {
 // A session is lost while a channel's messages are being fetched: what came
 // before is taken, what comes behind the gap is fetched anew.
 func TestGapBehindAGap(t *testing.T) {
-	in := still(t)
+	in := offlineIntake(t)
 	box := newInbox()
 	in.in = box
 	said := func(id, text string) gatewayEvent {
@@ -229,7 +229,7 @@ func TestGapWhereNothingIsFetched(t *testing.T) {
 
 // More than may wait: what is beyond is fetched.
 func TestMoreThanMayWait(t *testing.T) {
-	in := still(t)
+	in := offlineIntake(t)
 	h := &backlog{started: true, guild: guildID}
 	for range maxHeld + 5 {
 		in.hold(t.Context(), hallID, h, gatewayEvent{Event: gateway.Event{Type: "MESSAGE_CREATE"}})
@@ -245,7 +245,7 @@ func TestDirectMessagesAreRememberedLongest(t *testing.T) {
 		"few":  {100, 400, 100, 350},
 		"many": {450, 50, 400, 50},
 	} {
-		all := newCursors(shelf())
+		all := newCursors(newState())
 		at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 		for i := range c.direct {
 			all.recordStored(fmt.Sprint("d", i), place{Kind: channelDirect}, "1", at.Add(time.Duration(i)*time.Second), true)

@@ -37,8 +37,8 @@ func (s *server) command(t *testing.T, channel, who, name string, options map[st
 	return id
 }
 
-// answered waits for the first answer to an interaction.
-func (s *server) answered(t *testing.T, id string, how int) discordtest.Interaction {
+// awaitAnswer waits for the first answer to an interaction.
+func (s *server) awaitAnswer(t *testing.T, id string, how int) discordtest.Interaction {
 	t.Helper()
 	until(t, "an answer", func() bool { return s.Interaction(id).Answer != 0 })
 	i := s.Interaction(id)
@@ -48,8 +48,8 @@ func (s *server) answered(t *testing.T, id string, how int) discordtest.Interact
 	return i
 }
 
-// asks lets the bot say something with buttons, as an answer to Ann.
-func (s *server) asks(t *testing.T, d *Driver, buttons ...map[string]any) discordtest.Message {
+// sayWithButtons lets the bot say something with buttons, as an answer to Ann.
+func (s *server) sayWithButtons(t *testing.T, d *Driver, buttons ...map[string]any) discordtest.Message {
 	t.Helper()
 	if _, err := act(t, d, "message_discord", map[string]any{"text": "Shall I?", "buttons": buttons}); err != nil {
 		t.Fatal(err)
@@ -62,13 +62,13 @@ func TestPress(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	d, in := s.up(t)
-	m := s.asks(t, d, map[string]any{"label": "Yes", "data": "block Bob"}, map[string]any{"label": "More", "url": "https://example.org"})
+	m := s.sayWithButtons(t, d, map[string]any{"label": "Yes", "data": "block Bob"}, map[string]any{"label": "More", "url": "https://example.org"})
 	id := s.press(t, hallID, m.ID, annID, annID+":0")
 	p := in.wait(t, core.KindPress, 1)[0]
 	if p.Target != m.ID || p.Data != "Yes" || p.Message.Author.ID != annID || p.Message.ID != id {
 		t.Errorf("press: %+v", p)
 	}
-	s.answered(t, id, discordtest.AnswerNothing)
+	s.awaitAnswer(t, id, discordtest.AnswerNothing)
 	until(t, "the buttons are gone", func() bool { return len(s.Messages(hallID)[0].Buttons()) == 0 })
 }
 
@@ -77,7 +77,7 @@ func TestLocaleOfMessages(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	d, in := s.up(t)
-	m := s.asks(t, d, map[string]any{"label": "Yes", "data": "yes"})
+	m := s.sayWithButtons(t, d, map[string]any{"label": "Yes", "data": "yes"})
 	s.Say(hallID, annID, "before")
 	in.wait(t, core.KindMessage, 1)
 	s.press(t, hallID, m.ID, annID, annID+":0")
@@ -99,8 +99,8 @@ func TestStrangersPress(t *testing.T) {
 	d, in := s.up(t, func(o *Options) {
 		o.Admins = func() []core.Path { return []core.Path{core.MustPath("discord/@user/" + bobID)} }
 	})
-	m := s.asks(t, d, map[string]any{"label": "Yes", "data": "block Bob"})
-	refused := s.answered(t, s.press(t, hallID, m.ID, "700000000000000066", annID+":0"), discordtest.AnswerMessage)
+	m := s.sayWithButtons(t, d, map[string]any{"label": "Yes", "data": "block Bob"})
+	refused := s.awaitAnswer(t, s.press(t, hallID, m.ID, "700000000000000066", annID+":0"), discordtest.AnswerMessage)
 	if len(refused.Whispers) != 1 || !strings.Contains(refused.Whispers[0].Text, "somebody else") || len(s.Messages(hallID)) != 1 {
 		t.Errorf("refused with %+v", refused)
 	}
@@ -122,12 +122,12 @@ func TestSlowDiskDefersAllTheSame(t *testing.T) {
 				<-hang
 			}
 		}
-		s.listening(t, d, in)
+		s.listen(t, d, in)
 		until(t, "connected", func() bool { return d.cache.known(guildID) })
 		// What comes behind an event that the disk does not take is answered in time.
 		s.Say(hallID, annID, "the disk hangs")
 		id := s.command(t, hallID, annID, "help", nil)
-		s.answered(t, id, discordtest.AnswerLater)
+		s.awaitAnswer(t, id, discordtest.AnswerLater)
 		release()
 		in.wait(t, core.KindCommand, 1)
 	})
@@ -139,17 +139,17 @@ func TestCommandIsAnsweredInItsPlace(t *testing.T) {
 	d, in := s.up(t, func(o *Options) { o.Commands = registry })
 	id := s.command(t, hallID, annID, "help", nil)
 	in.wait(t, core.KindCommand, 1)
-	s.answered(t, id, discordtest.AnswerLater)
+	s.awaitAnswer(t, id, discordtest.AnswerLater)
 	if n := s.Thinking(hallID); n != 1 {
 		t.Errorf("%d signs of thinking", n)
 	}
-	if _, err := act(t, d, "message_discord", map[string]any{"text": "I can do this."}, answering(id)); err != nil {
+	if _, err := act(t, d, "message_discord", map[string]any{"text": "I can do this."}, inAnswerTo(id)); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.Messages(hallID); len(got) != 1 || got[0].Text != "I can do this." || got[0].Interaction != id {
 		t.Errorf("answered with %+v", got)
 	}
-	if _, err := act(t, d, "message_discord", map[string]any{"text": "And more."}, answering(id)); err != nil {
+	if _, err := act(t, d, "message_discord", map[string]any{"text": "And more."}, inAnswerTo(id)); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.Messages(hallID); len(got) != 2 || got[1].Interaction != "" {
@@ -157,8 +157,8 @@ func TestCommandIsAnsweredInItsPlace(t *testing.T) {
 	}
 }
 
-// answering makes a call part of the turn that answers these messages.
-func answering(ids ...string) func(*core.Call) {
+// inAnswerTo makes a call part of the turn that answers these messages.
+func inAnswerTo(ids ...string) func(*core.Call) {
 	return func(c *core.Call) { c.Answers = ids }
 }
 
@@ -172,7 +172,7 @@ func TestEachCommandGetsItsOwnAnswer(t *testing.T) {
 	help := s.command(t, hallID, annID, "help", nil)
 	again := s.command(t, hallID, annID, "help", nil)
 	in.wait(t, core.KindCommand, 2)
-	s.answered(t, again, discordtest.AnswerLater)
+	s.awaitAnswer(t, again, discordtest.AnswerLater)
 	for _, turn := range []struct{ answers, text, fills string }{
 		{said, "To the message.", ""},
 		{"continue-1-1", "And I go on.", ""},
@@ -180,7 +180,7 @@ func TestEachCommandGetsItsOwnAnswer(t *testing.T) {
 		{again, "More on that.", ""},
 		{help, "To the first command.", help},
 	} {
-		if _, err := act(t, d, "message_discord", map[string]any{"text": turn.text}, answering(turn.answers)); err != nil {
+		if _, err := act(t, d, "message_discord", map[string]any{"text": turn.text}, inAnswerTo(turn.answers)); err != nil {
 			t.Fatal(err)
 		}
 		i := slices.IndexFunc(s.Messages(hallID), func(m discordtest.Message) bool { return m.Text == turn.text })
@@ -203,7 +203,7 @@ func TestCommandBesideADraft(t *testing.T) {
 	draft := s.Messages(hallID)[0].ID
 	help := s.command(t, hallID, annID, "help", nil)
 	in.wait(t, core.KindCommand, 1)
-	if _, err := act(t, d, "message_discord", map[string]any{"text": strings.Repeat("I can do this. ", 300)}, answering(help)); err != nil {
+	if _, err := act(t, d, "message_discord", map[string]any{"text": strings.Repeat("I can do this. ", 300)}, inAnswerTo(help)); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.Messages(hallID); len(got) != 4 || got[0].ID != draft || got[0].Text != "half a tex ▍" {
@@ -223,7 +223,7 @@ func TestCommandWithoutAnswer(t *testing.T) {
 	d, in := s.up(t, func(o *Options) { o.Commands = registry })
 	id := s.command(t, hallID, annID, "help", nil)
 	in.wait(t, core.KindCommand, 1)
-	s.answered(t, id, discordtest.AnswerLater)
+	s.awaitAnswer(t, id, discordtest.AnswerLater)
 	d.Observe(watch.TurnEnd{Messages: []string{id}})
 	until(t, "the sign is gone", func() bool { return s.Thinking(hallID) == 0 })
 }
@@ -239,7 +239,7 @@ func TestCompletion(t *testing.T) {
 		id, err = s.Complete(hallID, bobID, "zone", "zone", "asia")
 		return err == nil
 	})
-	got := s.answered(t, id, discordtest.AnswerChoices)
+	got := s.awaitAnswer(t, id, discordtest.AnswerChoices)
 	if len(got.Choices) != 16 || got.Choices[0] != "Asia/Atown" {
 		t.Errorf("completed with %v", got.Choices)
 	}
@@ -248,8 +248,8 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// shelf is a State that outlives drivers.
-func shelf() driver.State { return &memoryState{values: map[string][]byte{}} }
+// newState returns a State that outlives drivers.
+func newState() driver.State { return &memoryState{values: map[string][]byte{}} }
 
 // A message that says nothing cannot be remembered: only the user who asks learns that.
 func TestInteractionThatMakesNoSense(t *testing.T) {
@@ -263,7 +263,7 @@ func TestInteractionThatMakesNoSense(t *testing.T) {
 		id, err = s.Menu(hallID, annID, menuName, said)
 		return err == nil
 	})
-	got := s.answered(t, id, discordtest.AnswerMessage)
+	got := s.awaitAnswer(t, id, discordtest.AnswerMessage)
 	if len(got.Whispers) != 1 || len(s.Everything(hallID)) != 1 {
 		t.Errorf("answered with %+v", got)
 	}
@@ -278,7 +278,7 @@ func TestInteractionThatMakesNoSense(t *testing.T) {
 func TestInteractionToldAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		d, in := s.up(t, func(o *Options) { o.Commands = registry })
-		m := s.asks(t, d, map[string]any{"label": "Yes", "data": "block Bob"})
+		m := s.sayWithButtons(t, d, map[string]any{"label": "Yes", "data": "block Bob"})
 		s.press(t, hallID, m.ID, annID, annID+":0")
 		in.wait(t, core.KindPress, 1)
 		time.Sleep(time.Second)
@@ -306,7 +306,7 @@ func TestCommandWhereTheBotMayNotWrite(t *testing.T) {
 	id := s.command(t, hallID, annID, "help", nil)
 	in.wait(t, core.KindCommand, 1)
 	until(t, "a sign", func() bool { return s.Thinking(hallID) == 1 })
-	if _, err := act(t, d, "message_discord", map[string]any{"text": strings.Repeat("I can do this. ", 300)}, answering(id)); err != nil {
+	if _, err := act(t, d, "message_discord", map[string]any{"text": strings.Repeat("I can do this. ", 300)}, inAnswerTo(id)); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.Texts(hallID); len(got) != 3 || strings.Count(strings.Join(got, " "), "this") != 300 {
@@ -331,16 +331,16 @@ func TestFollowUpWhoseReplyIsLost(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *server) {
-				state := shelf()
+				state := newState()
 				change := func(o *Options) { o.Commands, o.State = registry, state }
 				s.ChangeChannel(hallID, func(channel *discordtest.Channel) {
 					channel.Over = []discordtest.Overwrite{{ID: guildID, Deny: c.deny}}
 				})
 				d, in := s.bot(t, change), newInbox()
-				stop := s.listening(t, d, in)
+				stop := s.listen(t, d, in)
 				id := s.command(t, hallID, annID, "help", nil)
 				in.wait(t, core.KindCommand, 1)
-				s.answered(t, id, discordtest.AnswerLater)
+				s.awaitAnswer(t, id, discordtest.AnswerLater)
 				lost := c.lost
 				s.Fail(func(call discordtest.Call) discordtest.Fault {
 					if !call.Is("POST /webhooks/") || !strings.Contains(string(call.Body), "2222") || lost == 0 {
@@ -355,7 +355,7 @@ func TestFollowUpWhoseReplyIsLost(t *testing.T) {
 				}
 				parts := &coretest.Parts{}
 				say := func() error {
-					_, err := act(t, d, "message_discord", map[string]any{"text": text}, answering(id), func(call *core.Call) { call.Deliveries = parts })
+					_, err := act(t, d, "message_discord", map[string]any{"text": text}, inAnswerTo(id), func(call *core.Call) { call.Deliveries = parts })
 					return err
 				}
 				err := say()
@@ -394,7 +394,7 @@ func TestCommandOfAFormerLife(t *testing.T) {
 		said int
 	}{
 		"answered": {func(t *testing.T, d *Driver, id string) {
-			if _, err := act(t, d, "message_discord", map[string]any{"text": "I can do this."}, answering(id)); err != nil {
+			if _, err := act(t, d, "message_discord", map[string]any{"text": "I can do this."}, inAnswerTo(id)); err != nil {
 				t.Error(err)
 			}
 		}, 1},
@@ -403,19 +403,19 @@ func TestCommandOfAFormerLife(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newServer(t)
-			state := shelf()
+			state := newState()
 			change := func(o *Options) { o.Commands, o.State = registry, state }
 			before, in := s.bot(t, change), newInbox()
-			stop := s.listening(t, before, in)
+			stop := s.listen(t, before, in)
 			done := s.command(t, hallID, annID, "help", nil)
 			in.wait(t, core.KindCommand, 1)
-			s.answered(t, done, discordtest.AnswerLater)
-			if _, err := act(t, before, "message_discord", map[string]any{"text": "The first."}, answering(done)); err != nil {
+			s.awaitAnswer(t, done, discordtest.AnswerLater)
+			if _, err := act(t, before, "message_discord", map[string]any{"text": "The first."}, inAnswerTo(done)); err != nil {
 				t.Fatal(err)
 			}
 			open := s.command(t, hallID, annID, "help", nil)
 			in.wait(t, core.KindCommand, 2)
-			s.answered(t, open, discordtest.AnswerLater)
+			s.awaitAnswer(t, open, discordtest.AnswerLater)
 			if err := stop(); err != nil {
 				t.Fatal(err)
 			}
@@ -448,7 +448,7 @@ func TestAnswerFasterThanTheDeferral(t *testing.T) {
 	})
 	first := s.command(t, hallID, annID, "help", nil)
 	in.wait(t, core.KindCommand, 1)
-	if _, err := act(t, d, "message_discord", map[string]any{"text": "I can do this."}, answering(first)); err != nil {
+	if _, err := act(t, d, "message_discord", map[string]any{"text": "I can do this."}, inAnswerTo(first)); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.Messages(hallID); len(got) != 1 || got[0].Interaction != first || s.Thinking(hallID) != 0 {
@@ -457,7 +457,7 @@ func TestAnswerFasterThanTheDeferral(t *testing.T) {
 	second := s.command(t, hallID, annID, "help", nil)
 	in.wait(t, core.KindCommand, 2)
 	d.Observe(watch.TurnEnd{Messages: []string{second}})
-	s.answered(t, second, discordtest.AnswerLater)
+	s.awaitAnswer(t, second, discordtest.AnswerLater)
 	until(t, "the sign is gone", func() bool { return s.Thinking(hallID) == 0 })
 }
 
@@ -477,7 +477,7 @@ func TestCommandWhoseAnswerIsLost(t *testing.T) {
 					return discordtest.Fault{}
 				})
 				say := func() error {
-					_, err := act(t, d, "message_discord", map[string]any{"text": "I can do this."}, answering(id))
+					_, err := act(t, d, "message_discord", map[string]any{"text": "I can do this."}, inAnswerTo(id))
 					return err
 				}
 				if err := say(); kind(err) != core.Temporary {
@@ -509,15 +509,15 @@ func TestInteractionThatIsOver(t *testing.T) {
 	d, in := s.up(t, func(o *Options) { o.Commands = registry })
 	id := s.command(t, hallID, annID, "help", nil)
 	in.wait(t, core.KindCommand, 1)
-	s.answered(t, id, discordtest.AnswerLater)
+	s.awaitAnswer(t, id, discordtest.AnswerLater)
 	s.FailNext("PATCH /webhooks/", discordtest.Fault{Kind: discordtest.Refused, Status: 401, Code: 50027})
-	if _, err := act(t, d, "message_discord", map[string]any{"text": "I can do this."}, answering(id)); err != nil {
+	if _, err := act(t, d, "message_discord", map[string]any{"text": "I can do this."}, inAnswerTo(id)); err != nil {
 		t.Fatal(err)
 	}
 	if !d.Reaches(hall()) || len(s.Messages(hallID)) != 1 {
 		t.Errorf("reached: %v, stands: %+v", d.Reaches(hall()), s.Messages(hallID))
 	}
-	if _, err := act(t, d, "message_discord", map[string]any{"text": "And more."}, answering(id)); err != nil {
+	if _, err := act(t, d, "message_discord", map[string]any{"text": "And more."}, inAnswerTo(id)); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(s.Calls("PATCH /webhooks/")); n != 1 || len(s.Messages(hallID)) != 2 {

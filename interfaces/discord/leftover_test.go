@@ -19,19 +19,19 @@ import (
 	"synthbot/interfaces/discord/discordtest"
 )
 
-// said keeps what is logged.
-type said struct {
+// logBuffer keeps what is logged.
+type logBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-func (s *said) Write(p []byte) (int, error) {
+func (s *logBuffer) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.text.Write(p)
 }
 
-func (s *said) count(what string) int {
+func (s *logBuffer) count(what string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return strings.Count(s.text.String(), what)
@@ -50,8 +50,8 @@ type draftNote struct {
 
 func sumOf(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 
-// notedIn returns the notes of drafts.
-func notedIn(t *testing.T, state driver.State) map[string]draftNote {
+// draftNotesIn returns the notes of drafts.
+func draftNotesIn(t *testing.T, state driver.State) map[string]draftNote {
 	t.Helper()
 	all := map[string]draftNote{}
 	raw, _ := state.Get(context.Background(), draftKey)
@@ -61,8 +61,8 @@ func notedIn(t *testing.T, state driver.State) map[string]draftNote {
 	return all
 }
 
-// noteLeft writes a note as a process did that died, in the form of earlier versions.
-func noteLeft(t *testing.T, state driver.State, n draftNote) {
+// writeDraftNote writes a note as a process did that died, in the form of earlier versions.
+func writeDraftNote(t *testing.T, state driver.State, n draftNote) {
 	t.Helper()
 	raw, err := json.Marshal(map[string]draftNote{cmp.Or(n.ID, n.Channel): n})
 	if err == nil {
@@ -77,26 +77,26 @@ func noteLeft(t *testing.T, state driver.State, n draftNote) {
 // after that time nothing of it is in anybody's way.
 func TestDraftsThatNobodyTakesUp(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		state := shelf()
+		state := newState()
 		with := func(o *Options) { o.State = state }
 		first := s.bot(t, with)
 		if err := first.Tell(t.Context(), hall(), "half a tex"); err != nil {
 			t.Fatal(err)
 		}
-		noteLeft(t, state, draftNote{Channel: hallID, Sum: sumOf("half a tex"), At: time.Now()})
-		stop := s.listening(t, s.bot(t, with), newInbox())
+		writeDraftNote(t, state, draftNote{Channel: hallID, Sum: sumOf("half a tex"), At: time.Now()})
+		stop := s.listen(t, s.bot(t, with), newInbox())
 		time.Sleep(defaultTimings.leftover / 2)
 		if err := stop(); err != nil {
 			t.Fatal(err)
 		}
-		if noted := notedIn(t, state); len(noted) != 1 || len(s.Texts(hallID)) != 1 {
+		if noted := draftNotesIn(t, state); len(noted) != 1 || len(s.Texts(hallID)) != 1 {
 			t.Errorf("noted: %v, stands: %q", noted, s.Texts(hallID))
 		}
 		time.Sleep(time.Minute)
 		next := s.bot(t, with)
-		s.listening(t, next, newInbox())
+		s.listen(t, next, newInbox())
 		time.Sleep(defaultTimings.leftover + time.Minute)
-		if noted := notedIn(t, state); len(noted) != 0 || len(s.Texts(hallID)) != 0 {
+		if noted := draftNotesIn(t, state); len(noted) != 0 || len(s.Texts(hallID)) != 0 {
 			t.Errorf("then noted: %v, stands: %q", noted, s.Texts(hallID))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -126,19 +126,19 @@ func TestDraftThatWasToBecomeAnAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *server) {
-				log := &said{}
-				state := shelf()
+				log := &logBuffer{}
+				state := newState()
 				d := s.bot(t, func(o *Options) { o.State, o.Log = state, slog.New(slog.NewTextHandler(log, nil)) })
 				if err := s.bot(t).Tell(t.Context(), hall(), c.stands); err != nil {
 					t.Fatal(err)
 				}
 				n := draftNote{Channel: hallID, ID: s.Messages(hallID)[0].ID, At: time.Now(), Key: "k", Final: sumOf("The whole text.")}
-				noteLeft(t, state, n)
+				writeDraftNote(t, state, n)
 				time.Sleep(c.age)
 				s.FailNext("GET /channels/"+hallID, c.fault)
 				d.drafts.Clear(t.Context(), hallID)
-				if got := s.Texts(hallID); !slices.Equal(got, c.texts) || (len(notedIn(t, state)) > 0) != c.noted {
-					t.Errorf("stands: %q, noted: %v", got, notedIn(t, state))
+				if got := s.Texts(hallID); !slices.Equal(got, c.texts) || (len(draftNotesIn(t, state)) > 0) != c.noted {
+					t.Errorf("stands: %q, noted: %v", got, draftNotesIn(t, state))
 				}
 				if reported := log.count("left-over draft not read") > 0; reported != (name == "nobody knows") {
 					t.Errorf("reported: %v", reported)
@@ -151,8 +151,8 @@ func TestDraftThatWasToBecomeAnAnswer(t *testing.T) {
 // A draft whose message was not known is the one that came next and says what was noted.
 func TestDraftWhoseMessageWasNotKnown(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		log := &said{}
-		state := shelf()
+		log := &logBuffer{}
+		state := newState()
 		bot := func() *Driver {
 			return s.bot(t, func(o *Options) { o.State, o.Log = state, slog.New(slog.NewTextHandler(log, nil)) })
 		}
@@ -168,9 +168,9 @@ func TestDraftWhoseMessageWasNotKnown(t *testing.T) {
 		clear := func(after string) {
 			t.Helper()
 			n := draftNote{Channel: hallID, Sum: sumOf("half a tex"), At: time.Now().Add(-time.Minute), After: after}
-			noteLeft(t, state, n)
+			writeDraftNote(t, state, n)
 			bot().drafts.Clear(t.Context(), hallID)
-			if noted := notedIn(t, state); len(noted) != 0 {
+			if noted := draftNotesIn(t, state); len(noted) != 0 {
 				t.Errorf("noted: %v", noted)
 			}
 		}
@@ -187,14 +187,14 @@ func TestDraftWhoseMessageWasNotKnown(t *testing.T) {
 		tell("half a tex")
 		s.FailNext("DELETE /channels/", discordtest.Fault{Kind: discordtest.Refused, Status: 400})
 		n := draftNote{Channel: hallID, Sum: sumOf("half a tex"), At: time.Now(), After: all[1].ID}
-		noteLeft(t, state, n)
+		writeDraftNote(t, state, n)
 		next := bot()
 		next.drafts.Clear(t.Context(), hallID)
-		if noted := notedIn(t, state); len(noted) != 1 || len(s.Texts(hallID)) != 3 {
+		if noted := draftNotesIn(t, state); len(noted) != 1 || len(s.Texts(hallID)) != 3 {
 			t.Errorf("while it cannot be taken away: noted: %v, stands: %q", noted, s.Texts(hallID))
 		}
 		next.drafts.Clear(t.Context(), hallID)
-		if noted := notedIn(t, state); len(noted) != 0 || len(s.Texts(hallID)) != 2 {
+		if noted := draftNotesIn(t, state); len(noted) != 0 || len(s.Texts(hallID)) != 2 {
 			t.Errorf("then noted: %v, stands: %q", noted, s.Texts(hallID))
 		}
 		tell("half a tex")
@@ -238,10 +238,10 @@ func TestDraftOfWhichNobodyKnowsForLong(t *testing.T) {
 // in use, however late it is.
 func TestDraftThatAnotherDriverBegins(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		state := shelf()
+		state := newState()
 		with := func(o *Options) { o.State = state }
 		old := s.bot(t, with)
-		s.listening(t, s.bot(t, with), newInbox())
+		s.listen(t, s.bot(t, with), newInbox())
 		time.Sleep(defaultTimings.leftover - 10*time.Second)
 		old.Draft(hall(), "half a tex")
 		time.Sleep(time.Minute)

@@ -140,7 +140,7 @@ func TestTargetsThatAreGone(t *testing.T) {
 func TestPaceOfThePlatform(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		s.Strict()
-		ids := s.rooms(20)
+		ids := s.addChannels(20)
 		d := s.bot(t, func(o *Options) { o.Config.Pace = "platform" })
 		began := time.Now()
 		done := make(chan struct{})
@@ -198,7 +198,7 @@ func TestNoMoreSessionsToday(t *testing.T) {
 		told := make(chan string, 10)
 		began := time.Now()
 		d, in := s.bot(t, func(o *Options) { o.Admin = func(text string) { told <- text } }), newInbox()
-		s.listening(t, d, in)
+		s.listen(t, d, in)
 		within(t, 4*time.Hour, "connected", func() bool { return d.cache.known(guildID) })
 		if took := time.Since(began); took < 3*time.Hour || !strings.Contains(<-told, "3h0m0s") {
 			t.Errorf("connected after %v", took)
@@ -211,7 +211,7 @@ func TestFewerSessionsThanShards(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		s.Gateway(func(g *discordtest.Settings) { g.Remaining, g.Shards, g.Reset = 2, 4, 3*time.Hour })
 		began := time.Now()
-		s.listening(t, s.bot(t), newInbox())
+		s.listen(t, s.bot(t), newInbox())
 		within(t, 4*time.Hour, "all shards", func() bool { return s.Live() == 4 })
 		if took := time.Since(began); took < 3*time.Hour {
 			t.Errorf("connected after %v", took)

@@ -2,5 +2,5 @@
 
 package discord
 
-// raceDetector says that everything takes ten times as long.
-const raceDetector = true
+// raceEnabled says that everything takes ten times as long.
+const raceEnabled = true

@@ -21,7 +21,7 @@ func TestReady(t *testing.T) {
 			}
 		}
 		ready(0, false)
-		s.listening(t, d, in)
+		s.listen(t, d, in)
 		within(t, time.Minute, "ready", func() bool { return d.Ready() == nil })
 		ready(10*time.Minute, true)
 		s.Gateway(func(g *discordtest.Settings) { g.Closed = true })

@@ -621,7 +621,7 @@ func TestWhereIs(t *testing.T) {
 
 // Nobody is pinged but the person who is replied to.
 func TestPings(t *testing.T) {
-	d := still(t).d
+	d := offlineIntake(t).d
 	for want, s := range map[string]messagePayload{
 		"map[parse:[]]":                   {Text: "x"},
 		"map[parse:[] replied_user:true]": {Text: "x", ReplyTo: "5"},

@@ -21,11 +21,11 @@ func TestListenAgain(t *testing.T) {
 	s := newServer(t)
 	d := s.bot(t, func(o *Options) { o.Commands = registry })
 	for range 2 {
-		stop := s.listening(t, d, newInbox())
+		stop := s.listen(t, d, newInbox())
 		// The session before lives for a moment, too: what was missed is read from it.
 		until(t, "connected", func() bool { return s.Live() == 1 && d.Ready() == nil })
 		id := s.command(t, hallID, annID, "help", nil)
-		s.answered(t, id, discordtest.AnswerLater)
+		s.awaitAnswer(t, id, discordtest.AnswerLater)
 		if err := stop(); err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +38,7 @@ func TestListenAgain(t *testing.T) {
 func TestWhatWaitedWhenAnotherServed(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		d, in := s.bot(t), newInbox()
-		stop := s.listening(t, d, in)
+		stop := s.listen(t, d, in)
 		within(t, time.Minute, "connected", func() bool { return s.Live() == 1 && d.cache.known(guildID) })
 		s.Say(hallID, annID, "known")
 		in.wait(t, core.KindMessage, 1)
@@ -54,7 +54,7 @@ func TestWhatWaitedWhenAnotherServed(t *testing.T) {
 		within(t, time.Minute, "disconnected", func() bool { return s.Live() == 0 })
 		s.Forget()
 		in.refuse(0)
-		s.listening(t, d, in)
+		s.listen(t, d, in)
 		in.wait(t, core.KindMessage, 3)
 		if got := in.texts(); !slices.Equal(got, []string{"known", "one", "two"}) {
 			t.Errorf("taken in: %q", got)
@@ -65,13 +65,13 @@ func TestWhatWaitedWhenAnotherServed(t *testing.T) {
 // TestShardsOfAnAccount: each place belongs to one shard, which begins with what the account kept
 // before it was divided.
 func TestShardsOfAnAccount(t *testing.T) {
-	state := shelf()
+	state := newState()
 	for key, value := range map[string]string{"old": "of the account", "shard 2/3 new": "of the shard"} {
 		if err := state.Put(t.Context(), key, []byte(value)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	config := usualConfig(discordtest.Token)
+	config := defaultConfig(discordtest.Token)
 	config.Shards = "3"
 	shards, err := NewShards(Options{Name: "discord", Config: config, Log: slog.New(slog.DiscardHandler), Clock: time.Now, State: state})
 	if err != nil {
@@ -112,9 +112,9 @@ func TestAnotherProcessGoesOn(t *testing.T) {
 	for name, seen := range map[string]int{"all known": 0, "some known": 2} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t)
-			state := shelf()
+			state := newState()
 			first := newInbox()
-			stop := s.listening(t, s.bot(t, func(o *Options) { o.State = state }), first)
+			stop := s.listen(t, s.bot(t, func(o *Options) { o.State = state }), first)
 			until(t, "a session", func() bool { return s.Live() == 1 })
 			id := s.Say(hallID, annID, "to be deleted")
 			first.wait(t, core.KindMessage, 1)
@@ -137,7 +137,7 @@ func TestAnotherProcessGoesOn(t *testing.T) {
 			s.Delete(hallID, id)
 			_, resumes, _ := s.Counts()
 			second := newInbox()
-			s.listening(t, s.bot(t, func(o *Options) { o.State = state }), second)
+			s.listen(t, s.bot(t, func(o *Options) { o.State = state }), second)
 			if m := second.wait(t, core.KindDeletion, 1)[0]; m.Target != id {
 				t.Errorf("%s is deleted", m.Target)
 			}
@@ -156,9 +156,9 @@ func TestAnotherProcessGoesOn(t *testing.T) {
 // TestBetweenTwoSessions: a command is not lost that comes when the earlier session caught up and no new one has begun.
 func TestBetweenTwoSessions(t *testing.T) {
 	s := newServer(t)
-	state := shelf()
+	state := newState()
 	change := func(o *Options) { o.State, o.Commands = state, registry }
-	stop := s.listening(t, s.bot(t, change), newInbox())
+	stop := s.listen(t, s.bot(t, change), newInbox())
 	until(t, "registered", func() bool { return s.Live() == 1 && len(s.Commands("")) > 0 })
 	until(t, "a note", func() bool {
 		raw, _ := state.Get(t.Context(), progress.SessionsKey)
@@ -178,19 +178,19 @@ func TestBetweenTwoSessions(t *testing.T) {
 		}
 	})
 	in := newInbox()
-	s.listening(t, s.bot(t, change), in)
+	s.listen(t, s.bot(t, change), in)
 	in.wait(t, core.KindCommand, 1)
-	s.answered(t, id, discordtest.AnswerLater)
+	s.awaitAnswer(t, id, discordtest.AnswerLater)
 	until(t, "one session", func() bool { return s.Live() == 1 })
 }
 
 // TestTooMuchBetweenTwoSessions: what was missed is not lost when more comes until a new session begins than is kept.
 func TestTooMuchBetweenTwoSessions(t *testing.T) {
 	s := newServer(t)
-	state := shelf()
+	state := newState()
 	change := func(o *Options) { o.State = state }
 	first := newInbox()
-	stop := s.listening(t, s.bot(t, change), first)
+	stop := s.listen(t, s.bot(t, change), first)
 	until(t, "a session", func() bool { return s.Live() == 1 })
 	id := s.Say(hallID, annID, "to be deleted")
 	first.wait(t, core.KindMessage, 1)
@@ -218,7 +218,7 @@ func TestTooMuchBetweenTwoSessions(t *testing.T) {
 		}
 	})
 	second := newInbox()
-	s.listening(t, s.bot(t, change), second)
+	s.listen(t, s.bot(t, change), second)
 	if m := second.wait(t, core.KindDeletion, 1)[0]; m.Target != id {
 		t.Errorf("%s is deleted", m.Target)
 	}
@@ -227,13 +227,13 @@ func TestTooMuchBetweenTwoSessions(t *testing.T) {
 // TestSessionIsForgotten: where Discord does not know the session any more, a new one is enough.
 func TestSessionIsForgotten(t *testing.T) {
 	s := newServer(t)
-	state := shelf()
+	state := newState()
 	earlier := progress.New(state)
 	if err := earlier.SetSessions(t.Context(), map[int]gateway.Session{0: {ID: "unknown", Seq: 5}}); err != nil {
 		t.Fatal(err)
 	}
 	in := newInbox()
-	s.listening(t, s.bot(t, func(o *Options) { o.State = state }), in)
+	s.listen(t, s.bot(t, func(o *Options) { o.State = state }), in)
 	until(t, "a session", func() bool { return s.Live() == 1 })
 	s.Say(hallID, annID, "hello")
 	in.wait(t, core.KindMessage, 1)

@@ -74,8 +74,8 @@ func (e *echo) close() {
 	e.all.Wait()
 }
 
-// trouble breaks the gateway in every way in turn until stop is closed.
-func (s *server) trouble(stop <-chan struct{}) (times int) {
+// breakGateway breaks the gateway in every way in turn until stop is closed.
+func (s *server) breakGateway(stop <-chan struct{}) (times int) {
 	ways := []func(){
 		s.Drop,
 		func() { s.Send(discordtest.Payload{Op: discordtest.OpReconnect}) },
@@ -99,8 +99,8 @@ func (s *server) trouble(stop <-chan struct{}) (times int) {
 	}
 }
 
-// faulty lets one request in twenty fail, in every way in turn.
-func (s *server) faulty() {
+// failRequests lets one request in twenty fail, in every way in turn.
+func (s *server) failRequests() {
 	kinds := []discordtest.Fault{
 		{Kind: discordtest.ResetAfter}, {Kind: discordtest.Broken}, {Kind: discordtest.Broken, Status: 500},
 		{Kind: discordtest.Refused, Status: 503},
@@ -128,16 +128,16 @@ func TestSoak(t *testing.T) {
 	}
 	s := newServer(t)
 	s.Forgetful()
-	ids := s.rooms(rooms)
+	ids := s.addChannels(rooms)
 	d := s.bot(t, func(o *Options) { o.Config.BackfillCount = 10_000 })
 	e := &echo{t: t, d: d, wait: map[core.Path]chan core.Event{}}
 	in := newInbox()
 	in.answer = e.take
-	s.listening(t, e.d, in)
+	s.listen(t, e.d, in)
 	until(t, "connected", func() bool { return e.d.cache.known(guildID) })
-	s.faulty()
+	s.failRequests()
 	stop, stopped := make(chan struct{}), make(chan int)
-	go func() { stopped <- s.trouble(stop) }()
+	go func() { stopped <- s.breakGateway(stop) }()
 	e.done.Add(len(ids))
 	for _, id := range ids {
 		s.Say(id, annID, "first")
@@ -207,8 +207,8 @@ func (s *server) checkEchoes(t *testing.T, ids []string, messages int) {
 	}
 }
 
-// rooms makes further channels in the guild.
-func (s *server) rooms(n int) []string {
+// addChannels makes further channels in the guild.
+func (s *server) addChannels(n int) []string {
 	var ids []string
 	for i := range n {
 		id := fmt.Sprint(811000000000000000 + i)
@@ -230,7 +230,7 @@ func heapSize() uint64 {
 // the other: what waits on the wire is not the driver's memory.
 func TestMemoryOfManyGuilds(t *testing.T) {
 	guilds, most := coretest.Sample(2500, 250), uint64(150<<20)
-	if testing.Short() || raceDetector || guilds == 250 {
+	if testing.Short() || raceEnabled || guilds == 250 {
 		guilds, most = 250, 30<<20
 	}
 	s := newServer(t)
@@ -249,7 +249,7 @@ func TestMemoryOfManyGuilds(t *testing.T) {
 	})
 	before := heapSize()
 	d, in := s.bot(t), newInbox()
-	s.listening(t, d, in)
+	s.listen(t, d, in)
 	begun := time.Now()
 	until(t, "all guilds", func() bool { return d.cache.known(last) })
 	took := time.Since(begun)

@@ -150,7 +150,7 @@ func TestInvalidSessionAllDay(t *testing.T) {
 				return !c.Read()
 			}
 		})
-		stop := s.listening(t, s.bot(t), newInbox())
+		stop := s.listen(t, s.bot(t), newInbox())
 		time.Sleep(24 * time.Hour)
 		if opened, _, _ := s.Counts(); opened < 500 || opened > 1000 {
 			t.Errorf("%d sessions were begun", opened)
@@ -234,7 +234,7 @@ func TestWithoutContentIntent(t *testing.T) {
 func TestSilentGateway(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		s.Gateway(func(g *discordtest.Settings) { g.Silent = true })
-		s.listening(t, s.bot(t), newInbox())
+		s.listen(t, s.bot(t), newInbox())
 		until(t, "a second try", func() bool { opened, _, _ := s.Counts(); return opened > 1 })
 		s.Gateway(func(g *discordtest.Settings) { g.Silent = false })
 		until(t, "connected", func() bool { return s.Live() > 0 })
@@ -252,7 +252,7 @@ func TestStopAtAnyTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *server) {
 				s.Gateway(state)
-				stop := s.listening(t, s.bot(t), newInbox())
+				stop := s.listen(t, s.bot(t), newInbox())
 				until(t, "a connection", func() bool { opened, _, _ := s.Counts(); return opened > 0 })
 				begun := time.Now()
 				if err := stop(); err != nil {
@@ -274,7 +274,7 @@ func TestShards(t *testing.T) {
 		}
 		in := newInbox()
 		d := s.bot(t)
-		s.listening(t, d, in)
+		s.listen(t, d, in)
 		until(t, "all shards", func() bool { return s.Live() == 4 })
 		for i := range 8 {
 			id := fmt.Sprint(uint64(i+1) << 22)
@@ -295,7 +295,7 @@ func TestShardsWithoutContentIntent(t *testing.T) {
 			g.Intents, g.Shards, g.Concurrency = gateway.Intents, 4, 4
 		})
 		var told atomic.Int32
-		s.listening(t, s.bot(t, func(o *Options) { o.Admin = func(string) { told.Add(1) } }), newInbox())
+		s.listen(t, s.bot(t, func(o *Options) { o.Admin = func(string) { told.Add(1) } }), newInbox())
 		until(t, "all shards", func() bool { return s.Live() == 4 })
 		if n := told.Load(); n != 1 {
 			t.Errorf("admins were told %d times", n)
@@ -308,7 +308,7 @@ func TestInboxThatRefuses(t *testing.T) {
 	s := newServer(t)
 	d, in := s.bot(t), newInbox()
 	in.fail = 3
-	s.listening(t, d, in)
+	s.listen(t, d, in)
 	until(t, "connected", func() bool { return s.Live() > 0 })
 	s.Say(hallID, annID, "kept")
 	in.wait(t, core.KindMessage, 1)

@@ -210,8 +210,8 @@ func within(t testing.TB, limit time.Duration, what string, ok func() bool) {
 	}
 }
 
-// usualConfig has the defaults of a configuration that is read from a file.
-func usualConfig(token string) Config {
+// defaultConfig has the defaults of a configuration that is read from a file.
+func defaultConfig(token string) Config {
 	return Config{
 		Token: secret.New(token), APIURL: "https://discord.com", CDNURL: "https://cdn.discordapp.com", Pace: "platform",
 		Shards: "auto", MessageContent: true, LongAnswers: "split", LongParts: 4, BackfillAge: 24 * time.Hour,
@@ -240,8 +240,8 @@ func (b *memoryState) Put(_ context.Context, key string, value []byte) error {
 // bot makes a driver of the server's.
 func (s *server) bot(t testing.TB, change ...func(*Options)) *Driver {
 	t.Helper()
-	o := Options{Name: "discord", Log: slog.New(slog.DiscardHandler), Clock: time.Now, State: shelf(), Dial: s.Dial}
-	o.Config = usualConfig(discordtest.Token)
+	o := Options{Name: "discord", Log: slog.New(slog.DiscardHandler), Clock: time.Now, State: newState(), Dial: s.Dial}
+	o.Config = defaultConfig(discordtest.Token)
 	o.Config.APIURL, o.Config.CDNURL, o.Config.Pace, o.Config.BackfillCount = s.URL, s.URL, "off", 500
 	if os.Getenv("DISCORD_TEST_LOG") != "" {
 		o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil)).With("test", t.Name())
@@ -256,8 +256,8 @@ func (s *server) bot(t testing.TB, change ...func(*Options)) *Driver {
 	return d
 }
 
-// listening runs a driver until stop is called or the test ends.
-func (s *server) listening(t testing.TB, d *Driver, in core.Inbox) (stop func() error) {
+// listen runs a driver until stop is called or the test ends.
+func (s *server) listen(t testing.TB, d *Driver, in core.Inbox) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -287,7 +287,7 @@ func (s *server) listening(t testing.TB, d *Driver, in core.Inbox) (stop func() 
 func (s *server) up(t testing.TB, change ...func(*Options)) (*Driver, *inbox) {
 	t.Helper()
 	d, in := s.bot(t, change...), newInbox()
-	s.listening(t, d, in)
+	s.listen(t, d, in)
 	until(t, "connected", func() bool { return s.Live() > 0 && d.cache.known(guildID) })
 	return d, in
 }
@@ -356,21 +356,21 @@ func act(t testing.TB, d *Driver, name string, payload any, change ...func(*core
 	return core.Result{}, nil
 }
 
-// frozen is a State that loses what is written after stop, as a dead process
+// stoppableState is a State that loses what is written after stop, as a dead process
 // does.
-type frozen struct {
+type stoppableState struct {
 	driver.State
 	mu   sync.Mutex
 	dead bool
 }
 
-func (f *frozen) stop() {
+func (f *stoppableState) stop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.dead = true
 }
 
-func (f *frozen) Put(ctx context.Context, key string, value []byte) error {
+func (f *stoppableState) Put(ctx context.Context, key string, value []byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.dead {

@@ -24,7 +24,7 @@ func TestAnotherBot(t *testing.T) {
 	alter := func(o *Options) {
 		o.Config.Token, o.Config.Acknowledge, o.Config.Stream, o.Commands = secret.New(token), "👀", "edit", commands
 	}
-	bubble(t, alter, func(t *testing.T, w *world) {
+	inBubble(t, alter, func(t *testing.T, w *world) {
 		at, in := place("telegram", jay, 0), &coretest.Inbox{}
 		converse := func() (ids []string) {
 			t.Helper()

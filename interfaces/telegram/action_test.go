@@ -280,23 +280,13 @@ func TestButtonRows(t *testing.T) {
 	}
 }
 
-// await waits until f reports true.
-func await(t *testing.T, f func() bool) {
-	t.Helper()
-	for end := time.Now().Add(coretest.Patience); !f(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the awaited condition did not become true")
-		}
-	}
-}
-
 // plainQuestion is plain text that looks like markup.
 const plainQuestion = "Delete *all*?\n1. to: [free](https://evil.example) ~~not~~ <b>x</b> || # @ann\nurl: https://a.example/_b_"
 
 // TestChoices: a question is sent as plain text, presses arrive as events, a press can be
 // answered with a whisper, and settling the question removes its buttons.
 func TestChoices(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		d, stop := w.run(t, in)
 		at, parts := place("telegram", forum, 7), &coretest.Parts{}
@@ -335,7 +325,7 @@ func TestChoices(t *testing.T) {
 // TestChoicesInRows: a choice that is answered in writing gets no button, because users
 // reply instead. Rows stay narrow enough to read.
 func TestChoicesInRows(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d := w.driver(t)
 		choices := []core.Choice{{Label: "Answer", Data: "q:w", Writes: true}}
 		for _, label := range []string{"red", "green", "blue"} {
@@ -399,7 +389,7 @@ func TestMenu(t *testing.T) {
 		o.Commands = func() []command.Spec { return offer }
 		o.Admins = func() []core.Path { return admins }
 	}
-	bubble(t, alter, func(t *testing.T, w *world) {
+	inBubble(t, alter, func(t *testing.T, w *world) {
 		restart := func() {
 			_, stop := w.run(t, &coretest.Inbox{})
 			synctest.Wait()
@@ -457,7 +447,7 @@ func TestMenu(t *testing.T) {
 // TestRefusedMenu: a command list that the platform refuses is sent again, a few times at most.
 func TestRefusedMenu(t *testing.T) {
 	alter := func(o *Options) { o.Commands = func() []command.Spec { return commands()[:1] } }
-	bubble(t, alter, func(t *testing.T, w *world) {
+	inBubble(t, alter, func(t *testing.T, w *world) {
 		refusal := telegramtest.Fault{Kind: telegramtest.Refused, Text: "Bad Request: BOT_COMMAND_INVALID"}
 		w.FailNext("setMyCommands", refusal, refusal)
 		_, stop := w.run(t, &coretest.Inbox{})
@@ -467,7 +457,7 @@ func TestRefusedMenu(t *testing.T) {
 		}
 		_ = stop()
 	})
-	bubble(t, alter, func(t *testing.T, w *world) {
+	inBubble(t, alter, func(t *testing.T, w *world) {
 		refusal := telegramtest.Fault{Kind: telegramtest.Refused, Text: "Bad Request: BOT_COMMAND_INVALID"}
 		w.FailNext("setMyCommands", slices.Repeat([]telegramtest.Fault{refusal}, 20)...)
 		_, stop := w.run(t, &coretest.Inbox{})
@@ -482,7 +472,7 @@ func TestRefusedMenu(t *testing.T) {
 // TestRanks: chat administrators are moderators. Their list is requested once and again
 // only when an administrator changes.
 func TestRanks(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		_, stop := w.run(t, in)
 		for _, who := range []int64{ann, jay, ann} {
@@ -508,7 +498,7 @@ func TestRanks(t *testing.T) {
 // TestChannelsOfAGroup: posts of the group's linked channel are distinguished from posts of
 // other channels, also if the update does not mark them as forwarded automatically.
 func TestChannelsOfAGroup(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		const news, foreign = -1005555555555, -1006666666666
 		w.Change(group, func(c *telegramtest.Chat) { c.Linked = news })
 		in := &coretest.Inbox{}
@@ -539,7 +529,7 @@ func TestChannelsOfAGroup(t *testing.T) {
 // TestAcknowledge: a message gets a reaction while a turn answers it, and loses it when the
 // turn ends.
 func TestAcknowledge(t *testing.T) {
-	bubble(t, func(o *Options) { o.Config.Acknowledge = "👀" }, func(t *testing.T, w *world) {
+	inBubble(t, func(o *Options) { o.Config.Acknowledge = "👀" }, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		d, stop := w.run(t, in)
 		at := place("telegram", group, 0)
@@ -645,7 +635,7 @@ func TestSuggestionsAreButtons(t *testing.T) {
 // TestAcknowledgeBesideCommand: the end of a chat command does not remove the reaction of a
 // turn that runs at the same time.
 func TestAcknowledgeBesideCommand(t *testing.T) {
-	bubble(t, func(o *Options) { o.Config.Acknowledge = "👀" }, func(t *testing.T, w *world) {
+	inBubble(t, func(o *Options) { o.Config.Acknowledge = "👀" }, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		d, stop := w.run(t, in)
 		at := place("telegram", group, 0)

@@ -70,7 +70,7 @@ func TestExplain(t *testing.T) {
 // another process may send them too. Notices to admins are still sent.
 func TestNothingIsSentWithoutALease(t *testing.T) {
 	state := &leasedState{State: &memory{}}
-	bubble(t, func(o *Options) { o.State = state }, func(t *testing.T, w *world) {
+	inBubble(t, func(o *Options) { o.State = state }, func(t *testing.T, w *world) {
 		d, stop := w.run(t, &coretest.Inbox{})
 		state.lost.Store(true)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -99,7 +99,7 @@ func (s *leasedState) Holds() bool { return !s.lost.Load() }
 
 // TestMigrationToItself: a group that migrates to itself fails after one call.
 func TestMigrationToItself(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		d, stop := w.run(t, in)
 		w.Change(basic, func(c *telegramtest.Chat) { c.Upgraded = basic })
@@ -116,7 +116,7 @@ func TestMigrationToItself(t *testing.T) {
 // TestMigrationWithoutEnd: groups that migrate to each other are followed a few times, then
 // the message fails.
 func TestMigrationWithoutEnd(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.run(t, &coretest.Inbox{})
 		for from, to := range map[int64]int64{basic: group, group: forum, forum: group} {
 			w.Change(from, func(c *telegramtest.Chat) { c.Upgraded = to })
@@ -134,7 +134,7 @@ func TestMigrationWithoutEnd(t *testing.T) {
 // TestWaitsAreKept: a rate limit is stored if it is long enough to matter after a restart.
 func TestWaitsAreKept(t *testing.T) {
 	for seconds, kept := range map[int]bool{1: false, 2: false, 3: true, 60: true} {
-		bubble(t, nil, func(t *testing.T, w *world) {
+		inBubble(t, nil, func(t *testing.T, w *world) {
 			d, stop := w.run(t, &coretest.Inbox{})
 			w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Limited, RetryAfter: seconds})
 			if err := do(t, d, "message_telegram", place("telegram", jay, 0), `{"text":"x"}`, &coretest.Parts{}); err != nil {
@@ -155,12 +155,12 @@ func TestWaitsAreKept(t *testing.T) {
 
 // TestStateThatFails: errors of the store are logged, and the message is still delivered.
 func TestStateThatFails(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		_ = w.state.Put(t.Context(), "waits", []byte(`{"1000":`))
 		_ = w.state.Put(t.Context(), draftKey, []byte(`{`))
 		d, stop := w.run(t, &coretest.Inbox{})
 		time.Sleep(time.Second)
-		w.state.breaks(errors.New("no room"))
+		w.state.failWith(errors.New("no room"))
 		w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Limited, RetryAfter: 5})
 		at := place("telegram", group, 0)
 		text := stream(d, at, 100)
@@ -183,7 +183,7 @@ func TestStateThatFails(t *testing.T) {
 
 // TestMovedGroupKeepsItsPace: a rate limit applies to a group under its old and its new id.
 func TestMovedGroupKeepsItsPace(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		const to = -1004242424242
 		w.AddChat(telegramtest.Chat{ID: to, Type: "supergroup", Title: "New"})
 		w.Change(basic, func(c *telegramtest.Chat) { c.Upgraded = to })
@@ -208,7 +208,7 @@ func TestMovedGroupKeepsItsPace(t *testing.T) {
 // TestEditInAMovedGroup: a message of a migrated group is not edited, because its id belongs
 // to another message in the supergroup.
 func TestEditInAMovedGroup(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		const to = -1004242424242
 		w.AddChat(telegramtest.Chat{ID: to, Type: "supergroup", Title: "New"})
 		d, stop := w.run(t, &coretest.Inbox{})
@@ -229,7 +229,7 @@ func TestEditInAMovedGroup(t *testing.T) {
 
 // TestTimeouts: the timeout of a file is longer than that of a text.
 func TestTimeouts(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.run(t, &coretest.Inbox{})
 		time.Sleep(time.Second)
 		w.Delay(func(c telegramtest.Call) time.Duration {
@@ -254,7 +254,7 @@ func TestTimeouts(t *testing.T) {
 // TestRefusedAsItIsWritten: a message that is refused in every form is tried once in each,
 // and the error contains the platform's text.
 func TestRefusedAsItIsWritten(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.run(t, &coretest.Inbox{})
 		w.Fail(func(c telegramtest.Call) telegramtest.Fault {
 			if c.Method == "sendMessage" {

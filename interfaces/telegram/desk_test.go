@@ -17,7 +17,7 @@ import (
 // TestTell: a message outside of turns reaches chats, topics and users, once. Places that
 // the bot cannot write to, and empty texts, are errors.
 func TestTell(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.up(t)
 		for to, chat := range map[string]int64{"telegram/@user/1001": ann, "telegram/-1009876543210/8": forum} {
 			if err := d.Tell(t.Context(), core.MustPath(to), "**Good** <morning>"); err != nil {
@@ -49,7 +49,7 @@ func TestTellOnce(t *testing.T) {
 		telegramtest.BadGateway: 0, telegramtest.Reset: 0, telegramtest.ResetAfter: 1, telegramtest.Limited: 1,
 		telegramtest.Refused: 1,
 	} {
-		bubble(t, nil, func(t *testing.T, w *world) {
+		inBubble(t, nil, func(t *testing.T, w *world) {
 			d, stop := w.up(t)
 			w.FailNext("sendMessage", telegramtest.Fault{Kind: kind, RetryAfter: 2, Text: "Bad Request: can't parse entities: x"})
 			err := d.Tell(t.Context(), place("telegram", ann, 0), "x")
@@ -166,7 +166,7 @@ func TestSendFileLongCaption(t *testing.T) {
 
 // TestFetchTimeout: a download that does not end is given up with a temporary error.
 func TestFetchTimeout(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.up(t)
 		w.AddFile("slow", []byte("x"))
 		w.Stall("slow")
@@ -183,7 +183,7 @@ func TestFetchTimeout(t *testing.T) {
 // TestFind: chats, topics and users are found by the names that users write, with the topics
 // of the current chat first. An ambiguous name is an error. User names are not stored.
 func TestFind(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		d, stop := w.run(t, in)
 		topic := func(thread int, name string) telegramtest.Saying {

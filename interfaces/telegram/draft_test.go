@@ -46,7 +46,7 @@ func (w *world) noted(t *testing.T) string {
 
 // TestDraftByEdits: in a group, a draft is a message that is edited and becomes the answer.
 func TestDraftByEdits(t *testing.T) {
-	bubble(t, paced, func(t *testing.T, w *world) {
+	inBubble(t, paced, func(t *testing.T, w *world) {
 		w.Strict()
 		d, stop := w.up(t)
 		for _, chat := range []core.Path{place("telegram", group, 0), place("telegram", forum, 7)} {
@@ -89,7 +89,7 @@ func TestDraftByEdits(t *testing.T) {
 // TestDraftBesideCommand: answering a chat command leaves the draft of a turn that runs
 // at the same time in place.
 func TestDraftBesideCommand(t *testing.T) {
-	bubble(t, paced, func(t *testing.T, w *world) {
+	inBubble(t, paced, func(t *testing.T, w *world) {
 		d, stop := w.up(t)
 		chat := place("telegram", group, 0)
 		s, _ := chatKeyOf("telegram", chat)
@@ -118,7 +118,7 @@ func TestDraftBesideCommand(t *testing.T) {
 
 // TestDraftPrivate: private chats use the platform's own drafts, which leave no message behind.
 func TestDraftPrivate(t *testing.T) {
-	bubble(t, paced, func(t *testing.T, w *world) {
+	inBubble(t, paced, func(t *testing.T, w *world) {
 		w.Strict()
 		d, stop := w.up(t)
 		at := place("telegram", jay, 0)
@@ -156,7 +156,7 @@ func TestDraftSwitch(t *testing.T) {
 		1: func(o *Options) { o.Config.Stream = "edit" },
 		2: nil, // an older server
 	} {
-		bubble(t, alter, func(t *testing.T, w *world) {
+		inBubble(t, alter, func(t *testing.T, w *world) {
 			if mode == 2 {
 				w.Lack("sendMessageDraft")
 			}
@@ -181,7 +181,7 @@ func TestDraftSwitch(t *testing.T) {
 // TestDraftTyping: typing is not shown while a draft grows. It is shown again when the
 // draft stops growing.
 func TestDraftTyping(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.up(t)
 		at := place("telegram", jay, 0)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -202,7 +202,7 @@ func TestDraftTyping(t *testing.T) {
 
 // TestDraftQuick: an answer that is complete at once has no draft.
 func TestDraftQuick(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.up(t)
 		at := place("telegram", group, 0)
 		stream(d, at, 5)
@@ -283,7 +283,7 @@ func TestDraftEnds(t *testing.T) {
 		}, "2 parts"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, nil, func(t *testing.T, w *world) {
+			inBubble(t, nil, func(t *testing.T, w *world) {
 				d, stop := w.up(t)
 				d.Draft(at, "half a text")
 				time.Sleep(2 * time.Second)
@@ -341,7 +341,7 @@ func TestDraftCrash(t *testing.T) {
 		"nothing comes": {func(*testing.T, *world, *Driver) { time.Sleep(draftLeft) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, nil, func(t *testing.T, w *world) {
+			inBubble(t, nil, func(t *testing.T, w *world) {
 				d, stop := w.up(t)
 				d.Draft(at, "half a text")
 				time.Sleep(2 * time.Second)
@@ -372,7 +372,7 @@ func TestDraftCrash(t *testing.T) {
 // TestDraftRefused: a draft is remembered while the token is rejected. The answer replaces
 // it once the token is accepted again.
 func TestDraftRefused(t *testing.T) {
-	bubble(t, paced, func(t *testing.T, w *world) {
+	inBubble(t, paced, func(t *testing.T, w *world) {
 		parts := &coretest.Parts{}
 		d, _ := w.up(t)
 		at := place("telegram", group, 0)
@@ -426,7 +426,7 @@ func TestDraftUnknown(t *testing.T) {
 		for fate, happens := range fates {
 			for _, life := range []string{"one life", "two lives"} {
 				t.Run(fault+", "+fate+", "+life, func(t *testing.T) {
-					bubble(t, paced, func(t *testing.T, w *world) {
+					inBubble(t, paced, func(t *testing.T, w *world) {
 						d, stop := w.up(t)
 						stream(d, at, 60)
 						first, parts := w.Messages(group)[0].ID, &coretest.Parts{}
@@ -476,7 +476,7 @@ func mustDo(t *testing.T, d *Driver, at core.Path, name, payload string) {
 // TestDraftGivenUp: when a turn gives up a draft that may have become the answer, the next
 // text gets a new draft.
 func TestDraftGivenUp(t *testing.T) {
-	bubble(t, paced, func(t *testing.T, w *world) {
+	inBubble(t, paced, func(t *testing.T, w *world) {
 		d, stop := w.up(t)
 		at := place("telegram", group, 0)
 		stream(d, at, 60)
@@ -506,13 +506,13 @@ func TestDraftGivenUp(t *testing.T) {
 // TestDraftUnnoted: if the store cannot note that a draft becomes the answer, the draft is
 // deleted and the answer is sent as a new message.
 func TestDraftUnnoted(t *testing.T) {
-	bubble(t, paced, func(t *testing.T, w *world) {
+	inBubble(t, paced, func(t *testing.T, w *world) {
 		d, stop := w.up(t)
 		at := place("telegram", group, 0)
 		stream(d, at, 60)
-		w.state.breaks(core.ErrFull)
+		w.state.failWith(core.ErrFull)
 		mustDo(t, d, at, "message_telegram", `{"text":"the answer"}`)
-		w.state.breaks(nil)
+		w.state.failWith(nil)
 		_ = stop()
 		d, stop = w.up(t)
 		d.Observe(watch.TurnEnd{Turn: core.TurnID{Path: at, Seq: 1}})
@@ -529,7 +529,7 @@ func TestDraftUnnoted(t *testing.T) {
 
 // TestDraftNotesOfOld: notes in the former format, only a message id, are still read.
 func TestDraftNotesOfOld(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.up(t)
 		at := place("telegram", group, 0)
 		d.Draft(at, "half a text")
@@ -550,7 +550,7 @@ func TestDraftNotesOfOld(t *testing.T) {
 // TestDraftReload: a draft that the previous driver of the bot completes while it stops
 // is an answer. The next driver does not delete it as a leftover.
 func TestDraftReload(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		at := place("telegram", group, 0)
 		old, stop := w.up(t)
 		old.Draft(at, "half a text")
@@ -575,7 +575,7 @@ func TestDraftReload(t *testing.T) {
 // TestDraftThatBecameAnAnswer: when the previous driver of the bot has turned its draft into
 // an answer, the next driver does not overwrite it with a draft.
 func TestDraftThatBecameAnAnswer(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		at := place("telegram", group, 0)
 		old, stop := w.up(t)
 		old.Draft(at, "half a text")
@@ -606,7 +606,7 @@ func TestDraftThatBecameAnAnswer(t *testing.T) {
 // TestDraftThatNobodyPasses: edited messages and messages of other bots do not delete the
 // draft of a former process, nor does stopping this one, because a turn may still complete it.
 func TestDraftThatNobodyPasses(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		at := place("telegram", group, 0)
 		d, stop := w.up(t)
 		said := w.Say(group, jay, telegramtest.Saying{Text: "tell me"})
@@ -640,7 +640,7 @@ func TestDraftFaults(t *testing.T) {
 		"HTML refused": {Kind: telegramtest.Refused, Text: "Bad Request: can't parse entities: x"}, "edit refused": {Kind: telegramtest.Refused, Text: "Bad Request: message can't be edited"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, nil, func(t *testing.T, w *world) {
+			inBubble(t, nil, func(t *testing.T, w *world) {
 				d, stop := w.up(t)
 				d.Draft(at, "half")
 				time.Sleep(2 * time.Second)
@@ -655,7 +655,7 @@ func TestDraftFaults(t *testing.T) {
 			})
 		})
 	}
-	bubble(t, nil, func(t *testing.T, w *world) { // an outage that ends after the first try
+	inBubble(t, nil, func(t *testing.T, w *world) { // an outage that ends after the first try
 		d, stop := w.up(t)
 		parts := &coretest.Parts{}
 		d.Draft(at, "half")
@@ -677,7 +677,7 @@ func TestDraftFaults(t *testing.T) {
 
 // TestDraftWaits: after a 429, a draft waits as long as required and then grows on.
 func TestDraftWaits(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.up(t)
 		w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Limited, RetryAfter: 5})
 		stream(d, place("telegram", group, 0), 100) // 10 s
@@ -691,7 +691,7 @@ func TestDraftWaits(t *testing.T) {
 // TestDraftLost: if the response to the first request of a draft is lost, the request is not
 // repeated, so that at most one message is left behind.
 func TestDraftLost(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.up(t)
 		w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.ResetAfter}, telegramtest.Fault{Kind: telegramtest.ResetAfter})
 		stream(d, place("telegram", group, 0), 100)
@@ -705,7 +705,7 @@ func TestDraftLost(t *testing.T) {
 // TestDraftPace: drafts in many chats at once, beside messages and typing actions, stay
 // within the platform's rate limits.
 func TestDraftPace(t *testing.T) {
-	bubble(t, paced, func(t *testing.T, w *world) {
+	inBubble(t, paced, func(t *testing.T, w *world) {
 		w.Strict()
 		d, stop := w.up(t)
 		var all sync.WaitGroup
@@ -764,7 +764,7 @@ type draftStage struct {
 
 func TestDrafts(t *testing.T) {
 	coretest.TestDrafts(t, func(t *testing.T, test func(*testing.T, coretest.DraftWorld)) {
-		bubble(t, paced, func(t *testing.T, w *world) {
+		inBubble(t, paced, func(t *testing.T, w *world) {
 			s := &draftStage{world: w, fails: map[string][]telegramtest.FaultKind{}}
 			w.Server.Fail(func(c telegramtest.Call) telegramtest.Fault {
 				s.mu.Lock()

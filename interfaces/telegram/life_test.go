@@ -31,7 +31,7 @@ func TestTokenRevoked(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, nil, func(t *testing.T, w *world) {
+			inBubble(t, nil, func(t *testing.T, w *world) {
 				d, err := New(w.options())
 				if err != nil {
 					t.Fatal(err)
@@ -92,7 +92,7 @@ func TestReaches(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, nil, func(t *testing.T, w *world) {
+			inBubble(t, nil, func(t *testing.T, w *world) {
 				d := w.driver(t)
 				if !d.Reaches(at) {
 					t.Error("the chat is unreachable before any call")
@@ -103,7 +103,7 @@ func TestReaches(t *testing.T) {
 			})
 		})
 	}
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Refused, Code: 401, Text: "Unauthorized"})
 		d := w.driver(t)
 		failToSend(t, d)
@@ -146,7 +146,7 @@ func TestTokenRevokedWebhook(t *testing.T) {
 // TestTopicsOverRestart: after a restart, the topic of a message is still known, because
 // reactions do not name it, and so is that the chat is a forum, which has a General topic.
 func TestTopicsOverRestart(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		d, stop := w.run(t, in)
 		theirs := w.Say(forum, jay, telegramtest.Saying{Thread: 7, Text: "theirs"})
@@ -175,7 +175,7 @@ func TestTopicsOverRestart(t *testing.T) {
 // TestAdministratorsAtOnce: the administrators of all groups of a batch are requested at the
 // same time, so that a slow platform delays the batch once, not once for each group.
 func TestAdministratorsAtOnce(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		const groups = 12
 		for i := range groups {
 			w.AddChat(telegramtest.Chat{ID: int64(-1000000 - i), Type: "supergroup", Title: "G", Admins: []int64{ann}})
@@ -325,7 +325,7 @@ func (c *silentConn) Close() error {
 // as after a change of the network.
 func TestDeadConnections(t *testing.T) {
 	network := &silentNetwork{}
-	bubble(t, func(o *Options) { o.Dial = network.wrap(o.Dial) }, func(t *testing.T, w *world) {
+	inBubble(t, func(o *Options) { o.Dial = network.wrap(o.Dial) }, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		d, stop := w.run(t, in)
 		w.Delay(func(telegramtest.Call) time.Duration { return time.Second })

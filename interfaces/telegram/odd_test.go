@@ -53,7 +53,7 @@ func TestBoundary(t *testing.T) {
 // TestAlbumEdited: if a caption is edited before the album is complete, the album is received
 // first, then the edit.
 func TestAlbumEdited(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		_, stop := w.run(t, in)
 		first := 0
@@ -80,7 +80,7 @@ func TestAlbumEdited(t *testing.T) {
 // TestPressAfterRestart: buttons that were sent before a restart still work, with and
 // without data of their own.
 func TestPressAfterRestart(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.run(t, &coretest.Inbox{})
 		at := place("telegram", forum, 7)
 		for _, payload := range []string{`{"text":"a","buttons":[{"label":"Yes","data":"y"}]}`, `{"text":"b","buttons":[{"label":"Tell me more"}]}`} {
@@ -111,7 +111,7 @@ func TestPressAfterRestart(t *testing.T) {
 // TestBlocked: when a user blocks the bot, that is received as an event, messages fail at
 // once with a text for users, and neither typing nor drafts are repeated.
 func TestBlocked(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		d, stop := w.run(t, in)
 		w.Change(jay, func(c *telegramtest.Chat) { c.Gone = "Forbidden: bot was blocked by the user" })
@@ -144,7 +144,7 @@ func TestBlocked(t *testing.T) {
 
 // TestLongWaitElsewhere: a rate limit of an hour for one chat delays nothing in other chats.
 func TestLongWaitElsewhere(t *testing.T) {
-	bubble(t, paced, func(t *testing.T, w *world) {
+	inBubble(t, paced, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		d, stop := w.run(t, in)
 		w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Limited, RetryAfter: 3600})
@@ -177,7 +177,7 @@ func TestLongWaitElsewhere(t *testing.T) {
 // over. The bubble reports goroutines that are left behind.
 func TestStopUnderLoad(t *testing.T) {
 	alter := func(o *Options) { o.Config.Acknowledge = "👀" }
-	bubble(t, alter, func(t *testing.T, w *world) {
+	inBubble(t, alter, func(t *testing.T, w *world) {
 		w.Delay(func(telegramtest.Call) time.Duration { return 300 * time.Millisecond })
 		for run := range 3 {
 			in := &coretest.Inbox{}
@@ -243,7 +243,7 @@ func TestRedirect(t *testing.T) {
 		http.Redirect(w, r, elsewhere.URL+r.URL.Path, http.StatusTemporaryRedirect)
 	}))
 	defer redirecting.Close()
-	d, err := New(usual(redirecting.URL))
+	d, err := New(baseOptions(redirecting.URL))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +317,7 @@ func TestNoBotAPI(t *testing.T) {
 		_, _ = w.Write([]byte(`{"ok":true,"result":true}`))
 	}))
 	defer server.Close()
-	d, err := New(usual(server.URL))
+	d, err := New(baseOptions(server.URL))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func paced(o *Options) { o.Config.Pace = "platform" }
 // TestPace: when far too many messages and typing actions are sent at once, the driver keeps
 // the platform's rate limits, and all messages arrive in order.
 func TestPace(t *testing.T) {
-	bubble(t, paced, func(t *testing.T, w *world) {
+	inBubble(t, paced, func(t *testing.T, w *world) {
 		w.Strict()
 		const chats, each = 40, 6
 		for i := range chats {
@@ -77,7 +77,7 @@ func shownTexts(w *world, chat int64) (list []string) {
 
 // TestBurst: a few messages are sent at once.
 func TestBurst(t *testing.T) {
-	bubble(t, paced, func(t *testing.T, w *world) {
+	inBubble(t, paced, func(t *testing.T, w *world) {
 		d, stop := w.run(t, &coretest.Inbox{})
 		began := time.Now()
 		for range 3 {
@@ -95,7 +95,7 @@ func TestBurst(t *testing.T) {
 // TestWaitIsObeyed: after a 429 for a chat, nothing is sent there until the limit ends, and
 // then in order. Other chats do not wait.
 func TestWaitIsObeyed(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.run(t, &coretest.Inbox{})
 		w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Limited, RetryAfter: 30})
 		began := time.Now()
@@ -125,7 +125,7 @@ func TestWaitIsObeyed(t *testing.T) {
 
 // TestWaitForAll: a 429 for a second chat shows that the limit applies to all chats.
 func TestWaitForAll(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.run(t, &coretest.Inbox{})
 		w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Limited, RetryAfter: 60, Global: true})
 		var all sync.WaitGroup
@@ -147,7 +147,7 @@ func TestWaitForAll(t *testing.T) {
 
 // TestWaitSurvives: a rate limit is remembered over a restart.
 func TestWaitSurvives(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.run(t, &coretest.Inbox{})
 		w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Limited, RetryAfter: 60})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
@@ -175,7 +175,7 @@ func TestWaitSurvives(t *testing.T) {
 
 // TestWaitTooLong: a call fails at once if the rate limit ends after the caller's deadline.
 func TestWaitTooLong(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.run(t, &coretest.Inbox{})
 		w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Limited, RetryAfter: 3600})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -193,7 +193,7 @@ func TestWaitTooLong(t *testing.T) {
 // TestWaitTooLongForAnswers: an answer that cannot wait for the end of a rate limit fails as
 // unreachable, so that the core retries it later, also if another call waits before it.
 func TestWaitTooLongForAnswers(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.run(t, &coretest.Inbox{})
 		at, parts := place("telegram", jay, 0), &coretest.Parts{}
 		id := w.Say(jay, jay, telegramtest.Saying{Text: "x"})
@@ -226,7 +226,7 @@ func TestWaitTooLongForAnswers(t *testing.T) {
 
 // TestPriority: messages that wait are sent in the order of their priority.
 func TestPriority(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.run(t, &coretest.Inbox{})
 		w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Limited, RetryAfter: 10})
 		var all sync.WaitGroup
@@ -254,7 +254,7 @@ func TestSendFaults(t *testing.T) {
 		telegramtest.Hang: 1,
 		telegramtest.Cut:  1, telegramtest.ResetAfter: 2, telegramtest.HangAfter: 2, telegramtest.CutAfter: 2,
 	} {
-		bubble(t, nil, func(t *testing.T, w *world) {
+		inBubble(t, nil, func(t *testing.T, w *world) {
 			d, stop := w.run(t, &coretest.Inbox{})
 			w.FailNext("sendMessage", telegramtest.Fault{Kind: kind})
 			parts := &coretest.Parts{}
@@ -284,7 +284,7 @@ func TestLostReplies(t *testing.T) {
 		{telegramtest.ResetAfter, 2, 3, false}, {telegramtest.CutAfter, 3, 3, true},
 		{telegramtest.ResetAfter, 9, 3, true},
 	} {
-		bubble(t, nil, func(t *testing.T, w *world) {
+		inBubble(t, nil, func(t *testing.T, w *world) {
 			d, stop := w.run(t, &coretest.Inbox{})
 			w.FailNext("sendMessage", slices.Repeat([]telegramtest.Fault{{Kind: tc.kind}}, tc.lost)...)
 			err := again(t, d, place("telegram", jay, 0), "x", &coretest.Parts{})
@@ -303,7 +303,7 @@ func TestLostReplies(t *testing.T) {
 // TestResetsForAWhile: during an outage, a message that may have arrived is not sent again.
 func TestResetsForAWhile(t *testing.T) {
 	for _, kind := range []telegramtest.FaultKind{telegramtest.Reset, telegramtest.ResetAfter} {
-		bubble(t, nil, func(t *testing.T, w *world) {
+		inBubble(t, nil, func(t *testing.T, w *world) {
 			d, stop := w.run(t, &coretest.Inbox{})
 			until := time.Now().Add(10 * time.Minute)
 			w.Fail(func(telegramtest.Call) telegramtest.Fault {
@@ -326,7 +326,7 @@ func TestResetsForAWhile(t *testing.T) {
 // TestGivesUp: a call that may have succeeded is not repeated at once. Other failed calls are
 // repeated for a while and then fail with a text for users.
 func TestGivesUp(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.run(t, &coretest.Inbox{})
 		for fault, want := range map[telegramtest.Fault]struct {
 			calls   int
@@ -370,7 +370,7 @@ func TestUnreachablePlatform(t *testing.T) {
 			return dial(ctx, network, address)
 		}
 	}
-	bubble(t, cut, func(t *testing.T, w *world) {
+	inBubble(t, cut, func(t *testing.T, w *world) {
 		d, at := w.driver(t), place("telegram", jay, 0)
 		for _, tc := range []struct {
 			down  bool
@@ -392,7 +392,7 @@ func TestUnreachablePlatform(t *testing.T) {
 
 // TestTyping: typing is shown again and again until the context ends, for a limited time.
 func TestTyping(t *testing.T) {
-	bubble(t, paced, func(t *testing.T, w *world) {
+	inBubble(t, paced, func(t *testing.T, w *world) {
 		w.Strict()
 		d, stop := w.run(t, &coretest.Inbox{})
 		ctx, cancel := context.WithTimeout(t.Context(), 21*time.Second)
@@ -424,7 +424,7 @@ func TestTyping(t *testing.T) {
 // TestTypingContinues: typing continues after a broken connection and stops after a refusal.
 func TestTypingContinues(t *testing.T) {
 	for fault, want := range map[telegramtest.FaultKind]int{telegramtest.Reset: 3, telegramtest.Refused: 1} {
-		bubble(t, nil, func(t *testing.T, w *world) {
+		inBubble(t, nil, func(t *testing.T, w *world) {
 			w.FailNext("sendChatAction", telegramtest.Fault{Kind: fault})
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()

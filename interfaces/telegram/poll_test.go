@@ -19,12 +19,12 @@ import (
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
-// bubble runs a test in fake time, with a platform in memory.
-func bubble(t *testing.T, alter func(*Options), test func(*testing.T, *world)) {
+// inBubble runs a test in fake time, with a platform in memory.
+func inBubble(t *testing.T, alter func(*Options), test func(*testing.T, *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		server, stop := telegramtest.InMemory()
 		t.Cleanup(stop)
-		test(t, inhabit(&world{Server: server, alter: alter}))
+		test(t, populate(&world{Server: server, alter: alter}))
 	})
 }
 
@@ -53,7 +53,7 @@ func messageTexts(events []core.Event) (list []string) {
 // TestUndecodableUpdatesAreSkipped: updates that cannot be decoded are logged and
 // confirmed, and those around them arrive.
 func TestUndecodableUpdatesAreSkipped(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		w.Say(jay, jay, telegramtest.Saying{Text: "before"})
 		w.Push(`{"message":{"message_id":"poison","date":1,"chat":{"id":1000,"type":"private"}}}`)
 		w.Push(`{"message":{"message_id":1,"date":"poison","chat":[]}}`)
@@ -77,7 +77,7 @@ func TestUndecodableUpdatesAreSkipped(t *testing.T) {
 // TestUpdateWithoutID: an update without an id, which cannot be confirmed, does not
 // make the driver poll in a tight loop, and the next update takes its place.
 func TestUpdateWithoutID(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		_, stop := w.run(t, in)
 		w.Say(jay, jay, telegramtest.Saying{Text: "before"})
@@ -97,7 +97,7 @@ func TestUpdateWithoutID(t *testing.T) {
 
 // TestUnconfirmed: an update is confirmed only after the inbox has stored it.
 func TestUnconfirmed(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		hold := make(chan struct{})
 		in := &coretest.Inbox{Fail: func([]core.Event) error { <-hold; return nil }}
 		w.Say(jay, jay, telegramtest.Saying{Text: "x"})
@@ -118,7 +118,7 @@ func TestUnconfirmed(t *testing.T) {
 // TestUpdateIDsRestart: after a silence, when the platform may choose new update ids,
 // lower ids than before are accepted.
 func TestUpdateIDsRestart(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		_, stop := w.run(t, in)
 		w.Say(jay, jay, telegramtest.Saying{Text: "high"})
@@ -137,7 +137,7 @@ func TestUpdateIDsRestart(t *testing.T) {
 // Every other event is stored in the end, however often storing it fails.
 func TestBadEvent(t *testing.T) {
 	for text, refusal := range map[string]error{"bad": core.ErrBadEvent, "broken": core.ErrDamaged, "large": core.ErrFull, "odd": errors.New("an I/O error")} {
-		bubble(t, nil, func(t *testing.T, w *world) {
+		inBubble(t, nil, func(t *testing.T, w *world) {
 			var recovered atomic.Bool
 			in := &coretest.Inbox{Fail: func(events []core.Event) error {
 				for _, e := range events {
@@ -184,7 +184,7 @@ func TestBadEvent(t *testing.T) {
 // TestAlbums: the parts of an album become one message, late parts included. Later
 // messages of the same chat come after it.
 func TestAlbums(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		part := func(chat int64, album, file, caption string) {
 			w.Say(chat, jay, telegramtest.Saying{Extra: map[string]any{"media_group_id": album, "caption": caption,
 				"photo": []any{map[string]any{"file_id": file, "file_unique_id": "u" + file, "width": 10, "height": 10}}}})
@@ -238,7 +238,7 @@ func TestTwoReaders(t *testing.T) {
 			}
 		}
 	}
-	bubble(t, alter, func(t *testing.T, w *world) {
+	inBubble(t, alter, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		_, stop := w.run(t, in)
 		other, err := New(w.options())
@@ -274,7 +274,7 @@ func TestTwoReaders(t *testing.T) {
 
 // TestPollTimeout: a poll that the server never answers is given up and repeated.
 func TestPollTimeout(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		var hung atomic.Int32
 		w.Fail(func(c telegramtest.Call) telegramtest.Fault {
 			if c.Method == "getUpdates" && hung.Add(1) == 1 {
@@ -296,7 +296,7 @@ func TestPollTimeout(t *testing.T) {
 // TestPollFaults: no message is lost, whatever way getUpdates fails, and the token is
 // not logged.
 func TestPollFaults(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		kinds := []telegramtest.FaultKind{telegramtest.Limited, telegramtest.Internal, telegramtest.BadGateway,
 			telegramtest.Unavailable,
 			telegramtest.Reset, telegramtest.Cut, telegramtest.Hang}
@@ -331,7 +331,7 @@ func TestPollFaults(t *testing.T) {
 
 // TestUnreachable: a driver that starts without network receives messages once there is one.
 func TestUnreachable(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		n := 0
 		w.Fail(func(c telegramtest.Call) telegramtest.Fault {
 			if n++; n < 12 {
@@ -354,7 +354,7 @@ func TestUnreachable(t *testing.T) {
 // the supergroup, and a migration event is received. Message ids of the old group are not
 // used there, because other messages have them.
 func TestMigration(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		d, stop := w.run(t, in)
 		synctest.Wait() // the event is received only if Listen runs
@@ -399,7 +399,7 @@ func TestMigration(t *testing.T) {
 // TestMigrationKeepsButtons: buttons that a turn of the old group sends work in the
 // supergroup.
 func TestMigrationKeepsButtons(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		d, stop := w.run(t, in)
 		synctest.Wait() // the event is received only if Listen runs
@@ -459,7 +459,7 @@ func doCtx(ctx context.Context, t testing.TB, d *Driver, name string, at core.Pa
 // TestMessagesBesideAnAlbum: messages of other chats are received once each, and at once,
 // while an album may still grow.
 func TestMessagesBesideAnAlbum(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		received := map[string]int{}
 		in := &coretest.Inbox{Fail: func(events []core.Event) error {
 			for _, e := range events {
@@ -494,7 +494,7 @@ func TestDamagedForAWhile(t *testing.T) {
 	for times, want := range map[int][]string{
 		1: {"elsewhere", "one", "two"}, maxDamaged - 1: {"elsewhere", "one", "two"}, maxDamaged: {"elsewhere", "two"},
 	} {
-		bubble(t, nil, func(t *testing.T, w *world) {
+		inBubble(t, nil, func(t *testing.T, w *world) {
 			triedAlone := 0
 			in := &coretest.Inbox{Fail: func(events []core.Event) error {
 				if len(events) == 0 {
@@ -526,7 +526,7 @@ func TestDamagedForAWhile(t *testing.T) {
 
 // TestSkippedForItsOwnFault: the log names the error of the skipped update, not that of another one.
 func TestSkippedForItsOwnFault(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{Fail: func(events []core.Event) error {
 			switch texts := messageTexts(events); {
 			case slices.Contains(texts, "one"):
@@ -577,7 +577,7 @@ func TestConversionPanic(t *testing.T) {
 // TestPollingAgain: an outage is logged once. Polls are repeated with growing pauses until
 // one succeeds.
 func TestPollingAgain(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		var broken atomic.Bool
 		w.Fail(func(c telegramtest.Call) telegramtest.Fault {
 			if c.Method == "getUpdates" && broken.Load() {
@@ -617,7 +617,7 @@ func TestPollingAgain(t *testing.T) {
 // TestStoppedWhileReceiving: stopping while the inbox receives a batch leaves the batch
 // unconfirmed and does not count as a failure.
 func TestStoppedWhileReceiving(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		receiving := make(chan struct{})
 		w.Say(jay, jay, telegramtest.Saying{Text: "x"})
 		_, stop := w.run(t, inboxFunc(func(ctx context.Context, _ ...core.Event) error {
@@ -643,7 +643,7 @@ func (f inboxFunc) Receive(ctx context.Context, events ...core.Event) error { re
 // TestUpdateIDsRestartAfterAnAlbum: the ids of updates that were stored while an album grew
 // are forgotten when it is complete, because later updates may have the same ids.
 func TestUpdateIDsRestartAfterAnAlbum(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		_, stop := w.run(t, in)
 		time.Sleep(time.Second)
@@ -663,7 +663,7 @@ func TestUpdateIDsRestartAfterAnAlbum(t *testing.T) {
 
 // TestAllDamaged: while no event at all can be stored, none is skipped.
 func TestAllDamaged(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		var recovered atomic.Bool
 		in := &coretest.Inbox{Fail: func([]core.Event) error {
 			if recovered.Load() {
@@ -689,7 +689,7 @@ func TestClockApart(t *testing.T) {
 	for _, apart := range []time.Duration{-2 * time.Hour, -20 * time.Second, 0, 20 * time.Second, 2 * time.Hour} {
 		t.Run(apart.String(), func(t *testing.T) {
 			clock := func() time.Time { return time.Now().Add(apart) }
-			bubble(t, func(o *Options) { o.Clock = clock }, func(t *testing.T, w *world) {
+			inBubble(t, func(o *Options) { o.Clock = clock }, func(t *testing.T, w *world) {
 				w.Say(jay, jay, telegramtest.Saying{Text: "are you there?"})
 				said := time.Now()
 				time.Sleep(90 * time.Minute)

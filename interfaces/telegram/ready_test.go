@@ -25,7 +25,7 @@ func TestReady(t *testing.T) {
 		"server error": {Kind: telegramtest.Internal}, "no connection": {Kind: telegramtest.Reset}, "no response": {Kind: telegramtest.Hang},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, nil, func(t *testing.T, w *world) {
+			inBubble(t, nil, func(t *testing.T, w *world) {
 				if w.driver(t).Ready() == nil {
 					t.Error("ready before the first connection")
 				}
@@ -49,7 +49,7 @@ func TestReady(t *testing.T) {
 
 // TestReadyAgain: after an outage, the driver is ready before the next update arrives.
 func TestReadyAgain(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, _ := w.run(t, &coretest.Inbox{})
 		w.Fail(func(c telegramtest.Call) telegramtest.Fault {
 			if c.Method == "getUpdates" {
@@ -65,7 +65,7 @@ func TestReadyAgain(t *testing.T) {
 
 // TestReadyWhileAskedToWait: a rate limit of the platform does not make a driver unready.
 func TestReadyWhileAskedToWait(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		w.FailNext("getUpdates", telegramtest.Fault{Kind: telegramtest.Limited, RetryAfter: 600})
 		d, _ := w.run(t, &coretest.Inbox{})
 		readyAfter(t, d, 5*time.Minute, true)
@@ -74,7 +74,7 @@ func TestReadyWhileAskedToWait(t *testing.T) {
 
 // TestNotReadyWhileNothingIsStored: a driver whose updates cannot be stored is not ready.
 func TestNotReadyWhileNothingIsStored(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, _ := w.run(t, &coretest.Inbox{Fail: func([]core.Event) error { return errors.New("out of order") }})
 		readyAfter(t, d, time.Minute, true)
 		w.Say(jay, jay, telegramtest.Saying{Text: "hello"})

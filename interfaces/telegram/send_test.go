@@ -101,7 +101,7 @@ func TestSuggestionsOfAMessage(t *testing.T) {
 func TestLinksAreNotPreviewed(t *testing.T) {
 	const link = "See https://example.org/?q=secret"
 	for _, previews := range []bool{false, true} {
-		bubble(t, func(o *Options) { o.Config.Previews, o.Config.Stream = previews, "edit" }, func(t *testing.T, w *world) {
+		inBubble(t, func(o *Options) { o.Config.Previews, o.Config.Stream = previews, "edit" }, func(t *testing.T, w *world) {
 			d, stop := w.up(t)
 			at := place("telegram", jay, 0)
 			for _, payload := range []string{`{"text":"` + link + `"}`, `{"text":"` + strings.Repeat(link+"\\n", 200) + `"}`} {
@@ -147,7 +147,7 @@ func TestLinksAreNotPreviewed(t *testing.T) {
 // checks that the platform responds, the error says only that. A message that may have arrived
 // is not sent again.
 func TestDeadlineWhileCheckingReachability(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.run(t, &coretest.Inbox{})
 		time.Sleep(time.Second)
 		parts := &coretest.Parts{}

@@ -244,12 +244,12 @@ func soakSize() int {
 
 // TestSoak: under load and with failing calls, every message is answered, in order.
 func TestSoak(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) { soak(t, w, soakSize(), 50, false) })
+	inBubble(t, nil, func(t *testing.T, w *world) { soak(t, w, soakSize(), 50, false) })
 }
 
 // TestSoakPaced is TestSoak on a platform that enforces its rate limits.
 func TestSoakPaced(t *testing.T) {
-	bubble(t, paced, func(t *testing.T, w *world) { soak(t, w, soakSize(), 50, true) })
+	inBubble(t, paced, func(t *testing.T, w *world) { soak(t, w, soakSize(), 50, true) })
 }
 
 // BenchmarkLatency measures the time from an update to sendMessage, one after the other,

@@ -57,7 +57,7 @@ func TestWebhook(t *testing.T) {
 		return nil
 	}}
 	d, stop := w.listen(t, in)
-	await(t, func() bool { url, _ := w.Hook(); return url != "" })
+	w.Await(t, func() bool { url, _ := w.Hook(); return url != "" })
 	client := &http.Client{}
 	defer client.CloseIdleConnections()
 	w.Say(jay, jay, telegramtest.Saying{Text: "one"})
@@ -118,7 +118,7 @@ func TestWebhookAlbum(t *testing.T) {
 	})
 	in := &coretest.Inbox{}
 	w.listen(t, in)
-	await(t, func() bool { url, _ := w.Hook(); return url != "" })
+	w.Await(t, func() bool { url, _ := w.Hook(); return url != "" })
 	client := &http.Client{}
 	defer client.CloseIdleConnections()
 	for _, file := range []string{"a", "b", "c"} {
@@ -143,7 +143,7 @@ func TestWebhookCertificate(t *testing.T) {
 	})
 	in := &coretest.Inbox{}
 	w.listen(t, in)
-	await(t, func() bool { url, _ := w.Hook(); return url != "" })
+	w.Await(t, func() bool { url, _ := w.Hook(); return url != "" })
 	_, sent := w.Hook()
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(sent) || strings.Contains(string(sent), "PRIVATE") {
@@ -189,7 +189,7 @@ func selfSigned(t *testing.T) (certificate, key string) {
 
 // TestWebhookTakenAway: a driver that polls deletes a webhook that was left behind and logs that.
 func TestWebhookTakenAway(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, err := New(w.options())
 		if err != nil {
 			t.Fatal(err)
@@ -225,7 +225,7 @@ func TestNewRefuses(t *testing.T) {
 		"large port": func(o *Options) { o.Config.Webhook = botapi.Webhook{URL: "https://x.y", Listen: ":65536"} },
 		"odd secret": func(o *Options) { o.Config.Webhook = botapi.Webhook{URL: "https://x.y", Secret: secret.New("a b")} },
 	} {
-		o := usual("https://api.telegram.org")
+		o := baseOptions("https://api.telegram.org")
 		alter(&o)
 		if d, err := New(o); err == nil || d != nil || strings.Contains(err.Error(), "a/../b") {
 			t.Errorf("%s: got %v, want an error without the token", name, err)
@@ -252,7 +252,7 @@ func TestRedacted(t *testing.T) {
 			}
 		}
 	}
-	closed, err := New(usual("http://127.0.0.1:1"))
+	closed, err := New(baseOptions("http://127.0.0.1:1"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,10 +48,10 @@ type world struct {
 
 // newWorld returns a world. Its drivers are not rate limited unless alter says so.
 func newWorld(t testing.TB, alter func(*Options)) *world {
-	return inhabit(&world{Server: telegramtest.New(t), alter: alter})
+	return populate(&world{Server: telegramtest.New(t), alter: alter})
 }
 
-func inhabit(w *world) *world {
+func populate(w *world) *world {
 	w.AddPerson(telegramtest.Person{ID: jay, Name: "Jay", Username: "jay", Language: "it"})
 	w.AddPerson(telegramtest.Person{ID: ann, Name: "Ann Äpfel", Username: "ann"})
 	w.AddChat(telegramtest.Chat{ID: group, Type: "supergroup", Title: "Group", Admins: []int64{ann}})
@@ -60,8 +60,8 @@ func inhabit(w *world) *world {
 	return w
 }
 
-// usual returns the options of a driver whose server is at url.
-func usual(url string) Options {
+// baseOptions returns the options of a driver whose server is at url.
+func baseOptions(url string) Options {
 	return Options{
 		Name: "telegram", Log: slog.New(slog.DiscardHandler), Clock: time.Now, State: &memory{}, Admin: func(string) {},
 		Config: Config{
@@ -72,7 +72,7 @@ func usual(url string) Options {
 }
 
 func (w *world) options() Options {
-	o := usual(w.URL)
+	o := baseOptions(w.URL)
 	o.Config.Pace, o.Config.Timeout = "off", 5*time.Second
 	o.Log = slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	o.State, o.Dial = &w.state, w.Dial
@@ -119,8 +119,8 @@ type memory struct {
 	broken error // returned by every read and write, if set
 }
 
-// breaks makes every read and write fail from now on, or succeed if err is nil.
-func (m *memory) breaks(err error) {
+// failWith makes every read and write fail from now on, or succeed if err is nil.
+func (m *memory) failWith(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.broken = err

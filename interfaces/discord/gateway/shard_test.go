@@ -37,27 +37,27 @@ var timings = Timings{
 	Backoff: time.Second, Longest: 2 * time.Minute,
 }
 
-// record is a Handler that counts.
-type record struct {
+// recorder is a Handler that counts.
+type recorder struct {
 	full                        bool // no event is taken
 	events                      []Event
 	alive, disconnects, refused int
 }
 
-func (r *record) Event(_ context.Context, e Event) bool {
+func (r *recorder) Event(_ context.Context, e Event) bool {
 	if !r.full {
 		r.events = append(r.events, e)
 	}
 	return !r.full
 }
 
-func (r *record) Alive(int)        { r.alive++ }
-func (r *record) Disconnected(int) { r.disconnects++ }
+func (r *recorder) Alive(int)        { r.alive++ }
+func (r *recorder) Disconnected(int) { r.disconnects++ }
 
-// loose is a shard that is connected to nothing, and what it reports.
-func loose(t *testing.T, s *discordtest.Server, change ...func(*Options)) (*shard, *record) {
+// newTestShard is a shard that is connected to nothing, and what it reports.
+func newTestShard(t *testing.T, s *discordtest.Server, change ...func(*Options)) (*shard, *recorder) {
 	t.Helper()
-	r := &record{}
+	r := &recorder{}
 	dial := rest.Dial(new(net.Dialer).DialContext)
 	o := Options{
 		Token: secret.New(discordtest.Token), Content: true, Handler: r, Dial: dial, Timings: timings,
@@ -119,7 +119,7 @@ func TestAfterAConnection(t *testing.T) {
 		"wrapped":                        {fmt.Errorf("x: %w", errInvalid), true, false, time.Hour, true, timings.Invalid, jittered},
 	} {
 		for range 50 {
-			sh, _ := loose(t, nil)
+			sh, _ := newTestShard(t, nil)
 			if c.known {
 				sh.session = &Session{ID: "x"}
 			}
@@ -139,13 +139,13 @@ func TestFatalEnds(t *testing.T) {
 		fmt.Errorf("x: %w", ErrToken): "token", closed(4004): "token", closed(4010): "the shard is refused", closed(4011): "shards to auto",
 		closed(4012): "version", closed(4013): "developer portal", io.EOF: "", errInvalid: "", closed(4000): "",
 	} {
-		sh, _ := loose(t, nil)
+		sh, _ := newTestShard(t, nil)
 		err := sh.fatal(why)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", why, err, want)
 		}
 	}
-	sh, r := loose(t, nil)
+	sh, r := newTestShard(t, nil)
 	sh.intents = sh.g.intents()
 	if err := sh.fatal(closed(4014)); err != nil || sh.g.intents() != Intents || r.refused != 1 {
 		t.Errorf("refused with the content: %v, intents %b", err, sh.g.intents())
@@ -168,7 +168,7 @@ func TestSessionOfReady(t *testing.T) {
 		`{"session_id":"s","resume_gateway_url":5}`:                  {ID: "s", Seq: 7},
 		`[`: nil,
 	} {
-		sh, _ := loose(t, nil)
+		sh, _ := newTestShard(t, nil)
 		sh.dispatch(t.Context(), &conn{}, dispatch("READY", 7, data))
 		if !sh.established || (sh.session == nil) != (want == nil) || want != nil && *sh.session != *want {
 			t.Errorf("%s: %+v, want %+v", data, sh.session, want)
@@ -195,7 +195,7 @@ func TestSessionOfReady(t *testing.T) {
 // A session is established with the event that says so, and with no other.
 func TestEstablishedWithItsEvent(t *testing.T) {
 	for kind, want := range map[string]bool{"READY": true, "RESUMED": true, "GUILD_CREATE": false, "MESSAGE_CREATE": false} {
-		sh, _ := loose(t, nil)
+		sh, _ := newTestShard(t, nil)
 		c := &conn{interval: 40 * time.Second}
 		sh.dispatch(t.Context(), c, dispatch(kind, 1, `{}`))
 		if sh.established != want || (c.patience == 85*time.Second) != want {
@@ -208,7 +208,7 @@ func TestEstablishedWithItsEvent(t *testing.T) {
 // is resumed where the gateway said.
 func TestResetOfAShard(t *testing.T) {
 	for _, established := range []bool{true, false} {
-		sh, r := loose(t, nil)
+		sh, r := newTestShard(t, nil)
 		sh.session = &Session{ID: "s", Address: "ws://other.example"}
 		sh.established = established
 		if got := sh.reset(); got != established || sh.established || r.disconnects != 1 || (sh.address() == "ws://other.example") != established {
@@ -225,7 +225,7 @@ func TestResetOfAShard(t *testing.T) {
 // While events of an earlier session are to be handed in, no event carries the new one: after a crash, the
 // earlier one is needed again.
 func TestMissedComesFirst(t *testing.T) {
-	sh, r := loose(t, nil)
+	sh, r := newTestShard(t, nil)
 	sh.missed = []message{
 		dispatch("MESSAGE_CREATE", 1, `{"guild_id":"7","id":"1"}`), dispatch("MESSAGE_CREATE", 2, `{"id":"2"}`),
 		dispatch("MESSAGE_CREATE", 3, `{"guild_id":"8","id":"3"}`), // which the bot has left
@@ -245,7 +245,7 @@ func TestMissedComesFirst(t *testing.T) {
 
 // A session goes on behind the last event that was taken.
 func TestEventThatIsNotTaken(t *testing.T) {
-	sh, r := loose(t, nil)
+	sh, r := newTestShard(t, nil)
 	c := &conn{}
 	event := func(kind string, seq int64) { sh.dispatch(t.Context(), c, dispatch(kind, seq, `{}`)) }
 	event("TYPING_START", 3) // before there is a session
@@ -273,7 +273,7 @@ func TestEventThatIsNotTaken(t *testing.T) {
 
 // Acknowledged heartbeats count from the beginning of the session on.
 func TestAliveWithASession(t *testing.T) {
-	sh, r := loose(t, nil)
+	sh, r := newTestShard(t, nil)
 	c, ack := &conn{}, opAck
 	for _, established := range []bool{false, true} {
 		sh.established = established
@@ -299,7 +299,7 @@ func TestDial(t *testing.T) {
 	web := httptest.NewServer(http.NotFoundHandler())
 	defer web.Close()
 	var opened []*closing
-	sh, _ := loose(t, nil, func(o *Options) {
+	sh, _ := newTestShard(t, nil, func(o *Options) {
 		o.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			if addr == "nowhere:443" {
 				return nil, errors.New("no route to host")
@@ -351,7 +351,7 @@ func TestLocate(t *testing.T) {
 		time.Sleep(27 * 365 * 24 * time.Hour) // Discord's ids begin in 2015
 		s, end := discordtest.InMemory()
 		t.Cleanup(end)
-		sh, _ := loose(t, s)
+		sh, _ := newTestShard(t, s)
 		if err := sh.locate(t.Context()); err != nil || sh.at.address != "ws://gateway.example" || len(s.Calls("")) != 0 {
 			t.Errorf("the first time: %v, %+v", err, sh.at)
 		}
@@ -379,7 +379,7 @@ func TestFind(t *testing.T) {
 		time.Sleep(27 * 365 * 24 * time.Hour)
 		s, end := discordtest.InMemory()
 		t.Cleanup(end)
-		sh, _ := loose(t, s, func(o *Options) { o.Shards = 3 })
+		sh, _ := newTestShard(t, s, func(o *Options) { o.Shards = 3 })
 		refused := discordtest.Fault{Kind: discordtest.Refused, Status: 400}
 		s.FailNext("GET /gateway", refused, refused)
 		began := time.Now()
@@ -421,7 +421,7 @@ func TestHeartbeatThatIsAskedFor(t *testing.T) {
 				return true
 			}
 		})
-		sh, _ := loose(t, s)
+		sh, _ := newTestShard(t, s)
 		sh.located = true
 		began := time.Now()
 		if err := sh.run(ctx, Session{}); err != nil || time.Since(began) > time.Second {
@@ -460,7 +460,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		sh := &shard{g: New(Options{Handler: &record{}}), at: Location{address: "ws://gateway.example"}}
+		sh := &shard{g: New(Options{Handler: &recorder{}}), at: Location{address: "ws://gateway.example"}}
 		_ = sh.handle(context.Background(), &conn{beatAsked: make(chan struct{}, 1)}, m)
 		if sh.session != nil && sh.session.ID == "" {
 			t.Errorf("%q begins a session without an id", text)
@@ -489,7 +489,7 @@ func TestEventIsCopiedOnce(t *testing.T) {
 		_ = wire.Close()
 	}))
 	defer web.Close()
-	sh, _ := loose(t, nil)
+	sh, _ := newTestShard(t, nil)
 	c, err := sh.g.dial(t.Context(), "ws"+strings.TrimPrefix(web.URL, "http"))
 	if err != nil {
 		t.Fatal(err)
