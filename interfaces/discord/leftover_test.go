@@ -19,7 +19,7 @@ import (
 	"synthbot/interfaces/discord/discordtest"
 )
 
-// logBuffer keeps what is logged.
+// logBuffer collects log lines.
 type logBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -37,7 +37,7 @@ func (s *logBuffer) count(what string) int {
 	return strings.Count(s.text.String(), what)
 }
 
-// draftNote is a note of a draft as the State keeps it.
+// draftNote is a note of a draft as it is stored.
 type draftNote struct {
 	Channel string    `json:"channel,omitempty"`
 	ID      string    `json:"id,omitempty"`
@@ -61,7 +61,7 @@ func draftNotesIn(t *testing.T, state driver.State) map[string]draftNote {
 	return all
 }
 
-// writeDraftNote writes a note as a process did that died, in the form of earlier versions.
+// writeDraftNote stores a note as an earlier version did before it crashed.
 func writeDraftNote(t *testing.T, state driver.State, n draftNote) {
 	t.Helper()
 	raw, err := json.Marshal(map[string]draftNote{cmp.Or(n.ID, n.Channel): n})
@@ -73,8 +73,8 @@ func writeDraftNote(t *testing.T, state driver.State, n draftNote) {
 	}
 }
 
-// A driver that ends before it was time leaves what others left to the next one, and
-// after that time nothing of it is in anybody's way.
+// TestDraftsThatNobodyTakesUp: a driver that ends before a leftover draft is due leaves it to the
+// next driver, which deletes it in time.
 func TestDraftsThatNobodyTakesUp(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		state := newState()
@@ -90,14 +90,14 @@ func TestDraftsThatNobodyTakesUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		if noted := draftNotesIn(t, state); len(noted) != 1 || len(s.Texts(hallID)) != 1 {
-			t.Errorf("noted: %v, stands: %q", noted, s.Texts(hallID))
+			t.Errorf("got draft notes %v and %q, want one note and the draft", noted, s.Texts(hallID))
 		}
 		time.Sleep(time.Minute)
 		next := s.bot(t, with)
 		s.listen(t, next, newInbox())
 		time.Sleep(defaultTimings.leftover + time.Minute)
 		if noted := draftNotesIn(t, state); len(noted) != 0 || len(s.Texts(hallID)) != 0 {
-			t.Errorf("then noted: %v, stands: %q", noted, s.Texts(hallID))
+			t.Errorf("later got draft notes %v and %q, want none", noted, s.Texts(hallID))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -107,15 +107,15 @@ func TestDraftsThatNobodyTakesUp(t *testing.T) {
 	})
 }
 
-// A draft that was to become an answer goes away unless it became that; while the
-// platform does not say, it is left for later.
+// TestDraftThatWasToBecomeAnAnswer: a draft that was about to become an answer is deleted unless
+// it did. While that is unknown, it is kept.
 func TestDraftThatWasToBecomeAnAnswer(t *testing.T) {
 	for name, c := range map[string]struct {
-		stands string
-		fault  discordtest.Fault
-		age    time.Duration
-		noted  bool
-		texts  []string
+		text  string
+		fault discordtest.Fault
+		age   time.Duration
+		noted bool
+		texts []string
 	}{
 		"it is":                 {"The whole text.", discordtest.Fault{}, time.Hour, false, []string{"The whole text."}},
 		"it is not":             {"half a tex", discordtest.Fault{}, time.Hour, false, nil},
@@ -129,7 +129,7 @@ func TestDraftThatWasToBecomeAnAnswer(t *testing.T) {
 				log := &logBuffer{}
 				state := newState()
 				d := s.bot(t, func(o *Options) { o.State, o.Log = state, slog.New(slog.NewTextHandler(log, nil)) })
-				if err := s.bot(t).Tell(t.Context(), hall(), c.stands); err != nil {
+				if err := s.bot(t).Tell(t.Context(), hall(), c.text); err != nil {
 					t.Fatal(err)
 				}
 				n := draftNote{Channel: hallID, ID: s.Messages(hallID)[0].ID, At: time.Now(), Key: "k", Final: sumOf("The whole text.")}
@@ -138,17 +138,18 @@ func TestDraftThatWasToBecomeAnAnswer(t *testing.T) {
 				s.FailNext("GET /channels/"+hallID, c.fault)
 				d.drafts.Clear(t.Context(), hallID)
 				if got := s.Texts(hallID); !slices.Equal(got, c.texts) || (len(draftNotesIn(t, state)) > 0) != c.noted {
-					t.Errorf("stands: %q, noted: %v", got, draftNotesIn(t, state))
+					t.Errorf("got %q, want %q; draft notes %v, want one: %v", got, c.texts, draftNotesIn(t, state), c.noted)
 				}
 				if reported := log.count("left-over draft not read") > 0; reported != (name == "nobody knows") {
-					t.Errorf("reported: %v", reported)
+					t.Errorf("logged: %v", reported)
 				}
 			})
 		})
 	}
 }
 
-// A draft whose message was not known is the one that came next and says what was noted.
+// TestDraftWhoseMessageWasNotKnown: a leftover draft without a message id is the next message of
+// the bot with the noted text, and only that.
 func TestDraftWhoseMessageWasNotKnown(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		log := &logBuffer{}
@@ -171,18 +172,18 @@ func TestDraftWhoseMessageWasNotKnown(t *testing.T) {
 			writeDraftNote(t, state, n)
 			bot().drafts.Clear(t.Context(), hallID)
 			if noted := draftNotesIn(t, state); len(noted) != 0 {
-				t.Errorf("noted: %v", noted)
+				t.Errorf("draft notes: got %v, want none", noted)
 			}
 		}
 		tell("half a tex", "something else")
 		all := s.Messages(hallID)
 		clear(all[1].ID)
 		if got := s.Texts(hallID); len(got) != 2 {
-			t.Errorf("what stood before is taken away: %q", got)
+			t.Errorf("an earlier message was deleted: got %q", got)
 		}
 		clear(all[0].ID)
 		if got := s.Texts(hallID); len(got) != 2 {
-			t.Errorf("what says something else is taken away: %q", got)
+			t.Errorf("a message with another text was deleted: got %q", got)
 		}
 		tell("half a tex")
 		s.FailNext("DELETE /channels/", discordtest.Fault{Kind: discordtest.Refused, Status: 400})
@@ -191,27 +192,27 @@ func TestDraftWhoseMessageWasNotKnown(t *testing.T) {
 		next := bot()
 		next.drafts.Clear(t.Context(), hallID)
 		if noted := draftNotesIn(t, state); len(noted) != 1 || len(s.Texts(hallID)) != 3 {
-			t.Errorf("while it cannot be taken away: noted: %v, stands: %q", noted, s.Texts(hallID))
+			t.Errorf("while deleting fails: got draft notes %v and %q, want one note and three messages", noted, s.Texts(hallID))
 		}
 		next.drafts.Clear(t.Context(), hallID)
 		if noted := draftNotesIn(t, state); len(noted) != 0 || len(s.Texts(hallID)) != 2 {
-			t.Errorf("then noted: %v, stands: %q", noted, s.Texts(hallID))
+			t.Errorf("then got draft notes %v and %q, want none and two messages", noted, s.Texts(hallID))
 		}
 		tell("half a tex")
 		clear(all[1].ID)
 		if got := s.Texts(hallID); fmt.Sprint(got) != "[half a tex something else]" || log.count("level=") != 1 {
-			t.Errorf("stands: %q", got)
+			t.Errorf("got %q, want the draft deleted, and one log line", got)
 		}
 		s.FailNext("GET /channels/"+hallID, discordtest.Fault{Kind: discordtest.Refused, Status: 400})
 		clear(all[1].ID)
 		if log.count("left-over draft not searched for") != 1 {
-			t.Error("that it could not be looked for is not reported")
+			t.Error("the failed search was not logged")
 		}
 	})
 }
 
-// While it is not known whether a draft became the answer, the answer is not sent beside
-// it, however often the part is tried.
+// TestDraftOfWhichNobodyKnowsForLong: while a draft may have become the answer, no try of the part
+// sends the answer as a second message.
 func TestDraftOfWhichNobodyKnowsForLong(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		d := s.bot(t)
@@ -227,15 +228,15 @@ func TestDraftOfWhichNobodyKnowsForLong(t *testing.T) {
 		for range 3 {
 			_, err := act(t, d, "message_discord", map[string]any{"text": "The whole text."}, func(call *core.Call) { call.Deliveries = parts })
 			if !errors.Is(err, core.ErrUnknownOutcome) || len(s.Messages(hallID)) != 1 {
-				t.Errorf("%v, stands: %q", err, s.Texts(hallID))
+				t.Errorf("got %v and %q, want an unknown outcome and only the draft", err, s.Texts(hallID))
 			}
 		}
 		d.tasks.Close()
 	})
 }
 
-// What the driver of the configuration before begins to write after this one has come is
-// in use, however late it is.
+// TestDraftThatAnotherDriverBegins: a draft that the previous driver begins after the next one
+// started is not deleted as a leftover.
 func TestDraftThatAnotherDriverBegins(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		state := newState()
@@ -246,13 +247,13 @@ func TestDraftThatAnotherDriverBegins(t *testing.T) {
 		old.Draft(hall(), "half a tex")
 		time.Sleep(time.Minute)
 		if got := s.Texts(hallID); len(got) != 1 {
-			t.Errorf("stands: %q", got)
+			t.Errorf("got %q, want the draft", got)
 		}
 		if _, err := act(t, old, "message_discord", map[string]any{"text": "The whole text."}); err != nil {
 			t.Fatal(err)
 		}
 		if got := s.Messages(hallID); len(got) != 1 || got[0].Edits != 1 {
-			t.Errorf("in the end: %+v", got)
+			t.Errorf("in the end got %+v, want the draft edited once", got)
 		}
 		old.tasks.Close()
 	})

@@ -51,6 +51,7 @@ func newWorld(t testing.TB, alter func(*Options)) *world {
 	return populate(&world{Server: telegramtest.New(t), alter: alter})
 }
 
+// populate adds users, groups and a forum.
 func populate(w *world) *world {
 	w.AddPerson(telegramtest.Person{ID: jay, Name: "Jay", Username: "jay", Language: "it"})
 	w.AddPerson(telegramtest.Person{ID: ann, Name: "Ann Äpfel", Username: "ann"})
