@@ -24,14 +24,14 @@ func TestInterface(t *testing.T) {
 	})
 }
 
-// world is the server as the suite sees it.
+// world adapts a server to the conformance suite.
 type world struct {
 	s     *server
 	state driver.State
 
 	mu      sync.Mutex
 	log     bytes.Buffer
-	running int // drivers that were made and did not end
+	running int // drivers that were started and have not ended
 }
 
 func (w *world) Write(b []byte) (int, error) {
@@ -40,7 +40,7 @@ func (w *world) Write(b []byte) (int, error) {
 	return w.log.Write(b)
 }
 
-// countedDriver is a driver that tells when it ends.
+// countedDriver is a driver that is counted as running until it ends.
 type countedDriver struct {
 	*Driver
 	w *world
@@ -83,7 +83,7 @@ func channelOf(p coretest.Place) string {
 }
 
 func (w *world) Say(t testing.TB, p coretest.Place, say coretest.Say) string {
-	until(t, "the bot is there", func() bool {
+	until(t, "the bot is connected", func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return w.running == 0 || w.s.Live() > 0
