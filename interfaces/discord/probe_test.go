@@ -24,7 +24,7 @@ func TestProbe(t *testing.T) {
 		"one shard":   {func(*server) {}, "gateway", "one connection is enough", ""},
 		"clock":       {func(*server) {}, "clock", "0s from the platform's", ""},
 		"no content":  {func(s *server) { s.Gateway(func(g *discordtest.Settings) { g.Intents = gateway.Intents }) }, "content", "only mentions", "developer portal"},
-		"shards":      {func(s *server) { s.Gateway(func(g *discordtest.Settings) { g.Shards = 4 }) }, "gateway", "4 shards are recomfixed", ""},
+		"shards":      {func(s *server) { s.Gateway(func(g *discordtest.Settings) { g.Shards = 4 }) }, "gateway", "4 shards are recommended", ""},
 		"no sessions": {func(s *server) { s.Gateway(func(g *discordtest.Settings) { g.Remaining, g.Reset = 0, time.Hour }) }, "gateway", "", "no more sessions for 1h0m0s"},
 		"bad token":   {func(s *server) { s.Revoke() }, "identity", "unknown", "the token is refused"},
 		"no platform": {func(s *server) {
