@@ -758,9 +758,9 @@ func TestNotRunning(t *testing.T) {
 	})
 }
 
-// TestAskedAgain: a draft that may have been sent is sent again with the same nonce to get its id, so
+// TestNonceIsSentAgain: a draft that may have been sent is sent again with the same nonce to get its id, so
 // that it can be deleted or become the answer.
-func TestAskedAgain(t *testing.T) {
+func TestNonceIsSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{platform: &platform{}, searches: true}
 		w.Start(t)

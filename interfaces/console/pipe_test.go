@@ -151,8 +151,8 @@ type inboxFunc func(core.Event) error
 
 func (f inboxFunc) Receive(_ context.Context, e ...core.Event) error { return f(e[0]) }
 
-// TestScriptTellsErrors: Listen returns errors of the inbox, the input and the session's name.
-func TestScriptTellsErrors(t *testing.T) {
+// TestScriptReturnsErrors: Listen returns errors of the inbox, the input and the session's name.
+func TestScriptReturnsErrors(t *testing.T) {
 	broken := errors.New("disk full")
 	c := New(Options{In: strings.NewReader("hello\n"), Out: io.Discard})
 	if err := c.Listen(t.Context(), inboxFunc(func(core.Event) error { return broken })); !errors.Is(err, broken) {
@@ -259,8 +259,8 @@ func TestMessageAction(t *testing.T) {
 	}
 }
 
-// TestMessageActionTellsAClosedOutput: a message to a closed output is an error.
-func TestMessageActionTellsAClosedOutput(t *testing.T) {
+// TestMessageActionOnAClosedOutput: a message to a closed output is an error.
+func TestMessageActionOnAClosedOutput(t *testing.T) {
 	r, w := io.Pipe()
 	r.Close()
 	c := New(Options{In: strings.NewReader(""), Out: w})
@@ -285,8 +285,8 @@ func TestIDsDifferBetweenRuns(t *testing.T) {
 	}
 }
 
-// TestThinkOnAPipeWaits: ShowTyping on a pipe returns when its context ends.
-func TestThinkOnAPipeWaits(t *testing.T) {
+// TestTypingOnAPipe: ShowTyping on a pipe returns when its context ends.
+func TestTypingOnAPipe(t *testing.T) {
 	c := New(Options{In: strings.NewReader(""), Out: io.Discard})
 	for _, place := range []core.Path{c.Place(), core.MustPath("telegram/1")} {
 		ctx, stop := context.WithCancel(t.Context())
@@ -311,9 +311,9 @@ func FuzzClean(f *testing.F) {
 	})
 }
 
-// TestScriptHearsTheBotOut: further messages with which the bot continues belong to its answer. The next
+// TestScriptWaitsForContinuations: further messages with which the bot continues belong to its answer. The next
 // line, and the end, wait for them.
-func TestScriptHearsTheBotOut(t *testing.T) {
+func TestScriptWaitsForContinuations(t *testing.T) {
 	b := &bot{reply: func(m core.Message) []string { return []string{m.Text} }, more: map[string]string{"one": "and one more", "and one more": "the end of it"}}
 	if out, _ := script(t, b, strings.NewReader("one\ntwo\n")); out != "one\nand one more\nthe end of it\ntwo\n" {
 		t.Errorf("got output %q", out)

@@ -63,8 +63,10 @@ func TestCutOfTenMinutes(t *testing.T) {
 	})
 }
 
-// restartAfter runs a bot, stops it, runs meanwhile, and starts the bot again.
-func (s *server) restartAfter(t *testing.T, change func(*Options), before, meanwhile func(d *Driver, in *inbox)) *inbox {
+// restartAfter starts a bot, calls before, stops the bot, calls meanwhile, and starts the bot again.
+func (s *server) restartAfter(
+	t *testing.T, change func(*Options), before, meanwhile func(d *Driver, in *inbox),
+) *inbox {
 	t.Helper()
 	state := newState()
 	start := func() (*Driver, *inbox, func() error) {
@@ -143,10 +145,10 @@ func TestMembersAreAskedForWithinBounds(t *testing.T) {
 	})
 }
 
-// TestMissedInAChannelNeverHeardOf: messages that were sent during an absence in channels where
+// TestMissedInAnUnknownChannel: messages that were sent during an absence in channels where
 // nobody had written before are found. Nothing is requested from channels that the bot may not
 // read or that have no new message.
-func TestMissedInAChannelNeverHeardOf(t *testing.T) {
+func TestMissedInAnUnknownChannel(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		s.Say(roomID, annID, "long ago")
 		s.AddChannel(discordtest.Channel{ID: "811", Guild: guildID, Name: "secret", Over: []discordtest.Overwrite{{ID: guildID, Deny: discordtest.MayView}}})
@@ -178,8 +180,8 @@ func TestMissedInAChannelNeverHeardOf(t *testing.T) {
 	})
 }
 
-// TestAnswerToWhatAPersonWasTold: in a private chat that the bot began, the missed answer is found.
-func TestAnswerToWhatAPersonWasTold(t *testing.T) {
+// TestMissedAnswerToTell: in a private chat that the bot began, the missed answer is found.
+func TestMissedAnswerToTell(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		in := s.restartAfter(t, nil,
 			func(d *Driver, _ *inbox) {
@@ -194,8 +196,8 @@ func TestAnswerToWhatAPersonWasTold(t *testing.T) {
 	})
 }
 
-// TestWordsAfterACommand: in a private chat where only a command was called, a missed message is found.
-func TestWordsAfterACommand(t *testing.T) {
+// TestMissedAfterACommand: in a private chat where only a command was called, a missed message is found.
+func TestMissedAfterACommand(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		in := s.restartAfter(t, func(o *Options) { o.Commands = onlyHelp },
 			func(d *Driver, in *inbox) {
@@ -212,9 +214,9 @@ func TestWordsAfterACommand(t *testing.T) {
 	})
 }
 
-// TestCrashRightAfterTheFirstWord: a channel whose first message arrived just before a crash is known
+// TestCrashRightAfterTheFirstMessage: a channel whose first message arrived just before a crash is known
 // to the next process, which finds the messages since then.
-func TestCrashRightAfterTheFirstWord(t *testing.T) {
+func TestCrashRightAfterTheFirstMessage(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		state := newState()
 		d, in := s.bot(t, func(o *Options) { o.State = &stoppableState{State: state} }), newInbox()

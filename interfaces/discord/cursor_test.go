@@ -268,8 +268,8 @@ func TestCursorsMakeRoom(t *testing.T) {
 	}
 }
 
-// TestCursorsByNeed: channels are ordered by their last use of the bot, then by their last message.
-func TestCursorsByNeed(t *testing.T) {
+// TestCursorsByLastUse: channels are ordered by their last use of the bot, then by their last message.
+func TestCursorsByLastUse(t *testing.T) {
 	c := newCursors(newState())
 	for id, minutes := range map[string][2]int{"1": {3, 9}, "2": {5, 6}, "3": {5, 7}, "4": {9, 0}, "5": {3, 10}} {
 		c.all[id] = &cursor{Awake: noon(minutes[0]), Seen: noon(minutes[1])}
@@ -279,8 +279,8 @@ func TestCursorsByNeed(t *testing.T) {
 	}
 }
 
-// TestCursorsWithoutADisk: a cursor that cannot be stored is stored later.
-func TestCursorsWithoutADisk(t *testing.T) {
+// TestCursorsThatCannotBeStored: a cursor that cannot be stored is stored later.
+func TestCursorsThatCannotBeStored(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		state := &countingState{State: newState()}
 		d, in := s.bot(t, func(o *Options) { o.State = state }), newInbox()

@@ -180,9 +180,9 @@ func TestSelfID(t *testing.T) {
 	})
 }
 
-// TestLongOutageWithoutALook: if a message cannot be searched for after an outage, its outcome stays
+// TestLongOutageWithoutASearch: if a message cannot be searched for after an outage, its outcome stays
 // unknown.
-func TestLongOutageWithoutALook(t *testing.T) {
+func TestLongOutageWithoutASearch(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		began := time.Now()
 		s.Fail(func(c discordtest.Call) discordtest.Fault {
@@ -198,9 +198,9 @@ func TestLongOutageWithoutALook(t *testing.T) {
 	})
 }
 
-// TestDoubtThatIsOver: a message that a search did not find was not sent, so that a refusal afterwards
+// TestRefusalAfterASearch: a message that a search did not find was not sent, so that a refusal afterwards
 // has a known outcome.
-func TestDoubtThatIsOver(t *testing.T) {
+func TestRefusalAfterASearch(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		hang := discordtest.Fault{Kind: discordtest.Hang}
 		s.FailNext("POST /channels/", hang, hang, hang, hang, discordtest.Fault{Kind: discordtest.Refused, Status: 400})
@@ -214,8 +214,8 @@ func TestDoubtThatIsOver(t *testing.T) {
 	})
 }
 
-// TestNoDoubtWithoutAWay: a message that certainly was not sent is not searched for.
-func TestNoDoubtWithoutAWay(t *testing.T) {
+// TestNoSearchForWhatWasNotSent: a message that certainly was not sent is not searched for.
+func TestNoSearchForWhatWasNotSent(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		until := time.Now().Add(2 * time.Second)
 		d := s.bot(t, func(o *Options) {
@@ -381,9 +381,9 @@ func (p *recordingDeliveries) Send(
 	return nil
 }
 
-// TestCommandThatNobodyWaitsFor: a command is not answered before it was acknowledged. If the context
+// TestCommandBeforeItsAcknowledgement: a command is not answered before it was acknowledged. If the context
 // ends first, nothing is sent.
-func TestCommandThatNobodyWaitsFor(t *testing.T) {
+func TestCommandBeforeItsAcknowledgement(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		d := s.bot(t)
 		d.replies.add(pending{ID: "5", App: appID, Token: "t", Channel: hallID, At: time.Now()})
@@ -477,9 +477,9 @@ func TestRepliesThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestSayingIsRemembered: a message of the bot that arrived moves the cursor of its channel. A refused
+// TestSendingMovesTheCursor: a message of the bot that arrived moves the cursor of its channel. A refused
 // one does not.
-func TestSayingIsRemembered(t *testing.T) {
+func TestSendingMovesTheCursor(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		now := noon(1)
 		d := s.bot(t, func(o *Options) { o.Clock = func() time.Time { return now } })

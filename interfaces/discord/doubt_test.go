@@ -27,9 +27,9 @@ func (f *interruptedJournal) Since(n int) time.Time {
 
 var errCrash = errors.New("the process died")
 
-// TestPartOfAFormerLife: a part that was being sent at a crash is one message in the end, also if
+// TestPartInterruptedByACrash: a part that was being sent at a crash is one message in the end, also if
 // the platform has forgotten its nonce.
-func TestPartOfAFormerLife(t *testing.T) {
+func TestPartInterruptedByACrash(t *testing.T) {
 	for name, c := range map[string]struct {
 		payload map[string]any
 		before  string        // sent by the bot long before the part
@@ -94,9 +94,9 @@ func (d *crashingJournal) Send(
 	return errCrash
 }
 
-// TestDraftOfAFormerLifeThatBecameTheMessage: after a crash, an answer that was a draft is found,
+// TestDraftThatBecameTheAnswerBeforeACrash: after a crash, an answer that was a draft is found,
 // though it has no nonce.
-func TestDraftOfAFormerLifeThatBecameTheMessage(t *testing.T) {
+func TestDraftThatBecameTheAnswerBeforeACrash(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		state := newState()
 		first := s.bot(t, func(o *Options) { o.State = state })
@@ -119,9 +119,9 @@ func TestDraftOfAFormerLifeThatBecameTheMessage(t *testing.T) {
 	})
 }
 
-// TestPartOfAFormerLifeThatStoodBefore: the message that became the answer may be much older than
+// TestPartInterruptedByACrashInAnOldMessage: the message that became the answer may be much older than
 // the part: a draft that grew for a while, or the deferred answer to a command.
-func TestPartOfAFormerLifeThatStoodBefore(t *testing.T) {
+func TestPartInterruptedByACrashInAnOldMessage(t *testing.T) {
 	for name, begin := range map[string]func(t *testing.T, s *server, d *Driver) (answers []string){
 		"a draft": func(t *testing.T, s *server, d *Driver) []string {
 			d.Draft(hall(), "Su")
@@ -169,9 +169,9 @@ func TestPartOfAFormerLifeThatStoodBefore(t *testing.T) {
 	}
 }
 
-// TestPartOfAFormerLifeWhereNobodyMayRead: if the bot may not read the channel, the part cannot be
+// TestPartInterruptedByACrashWithoutHistory: if the bot may not read the channel, the part cannot be
 // searched for and is sent again.
-func TestPartOfAFormerLifeWhereNobodyMayRead(t *testing.T) {
+func TestPartInterruptedByACrashWithoutHistory(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		s.ChangeChannel(hallID, func(c *discordtest.Channel) {
 			c.Over = []discordtest.Overwrite{{ID: guildID, Deny: discordtest.MayReadHistory}}
@@ -186,9 +186,9 @@ func TestPartOfAFormerLifeWhereNobodyMayRead(t *testing.T) {
 	})
 }
 
-// TestPartOfAFormerLifeThatCannotBeLookedFor: while the search for a part fails, the part is not
+// TestPartInterruptedByACrashWhileSearchFails: while the search for a part fails, the part is not
 // sent. A later try searches again.
-func TestPartOfAFormerLifeThatCannotBeLookedFor(t *testing.T) {
+func TestPartInterruptedByACrashWhileSearchFails(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		s.Fail(func(c discordtest.Call) discordtest.Fault {
 			if c.Is("GET /channels/") {

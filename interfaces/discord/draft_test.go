@@ -108,8 +108,8 @@ func TestDraftOfACrashGoesAway(t *testing.T) {
 	d.tasks.Close()
 }
 
-// TestQuestionInWords: a button can open a text field, whose content becomes the text of the press.
-func TestQuestionInWords(t *testing.T) {
+// TestQuestionWithATextField: a button can open a text field, whose content becomes the text of the press.
+func TestQuestionWithATextField(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	d, in := s.up(t)
@@ -236,8 +236,8 @@ func TestDraftOfACrashBeforeItsMessageWasKnown(t *testing.T) {
 	})
 }
 
-// TestNoDraftOfWhatIsWholeAtOnce: an answer that is complete at once is sent in one request.
-func TestNoDraftOfWhatIsWholeAtOnce(t *testing.T) {
+// TestNoDraftOfACompleteAnswer: an answer that is complete at once is sent in one request.
+func TestNoDraftOfACompleteAnswer(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		d := s.bot(t)
 		d.Draft(hall(), "The whole text.")
@@ -370,9 +370,9 @@ func TestDraftWhoseAnswerIsLost(t *testing.T) {
 	}
 }
 
-// TestDraftThatIsNotLetIn: in a channel that refuses a draft, it is tried once. Drafts notify users
+// TestDraftInAClosedChannel: in a channel that refuses a draft, it is tried once. Drafts notify users
 // in private chats, but not in guilds.
-func TestDraftThatIsNotLetIn(t *testing.T) {
+func TestDraftInAClosedChannel(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		state := newState()
 		d := s.bot(t, func(o *Options) { o.State = state })
@@ -397,9 +397,9 @@ func TestDraftThatIsNotLetIn(t *testing.T) {
 	})
 }
 
-// TestAnswerWhoseDraftIsNotedStill: an answer stays, even if the note about its draft could not
+// TestAnswerWhoseDraftNoteIsLeft: an answer stays, even if the note about its draft could not
 // be deleted before a crash.
-func TestAnswerWhoseDraftIsNotedStill(t *testing.T) {
+func TestAnswerWhoseDraftNoteIsLeft(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		state := newState()
 		stopping := &stoppableState{State: state}
@@ -425,9 +425,9 @@ func TestAnswerWhoseDraftIsNotedStill(t *testing.T) {
 	})
 }
 
-// TestAnswerThatItsDraftSaidAlready: an answer with the same text as its draft stays, whatever
+// TestAnswerEqualToItsDraft: an answer with the same text as its draft stays, whatever
 // happened to the request of the draft, before and after a restart.
-func TestAnswerThatItsDraftSaidAlready(t *testing.T) {
+func TestAnswerEqualToItsDraft(t *testing.T) {
 	for name, fault := range map[string]discordtest.Fault{
 		"lost request":        {Kind: discordtest.Hang},
 		"lost response":       {Kind: discordtest.HangAfter},
@@ -484,9 +484,9 @@ func TestAnswerThatItsDraftSaidAlready(t *testing.T) {
 	}
 }
 
-// TestDraftOfACrashBetweenAnswersThatSayTheSame: if a process dies while it sends a draft, answers
+// TestDraftOfACrashBetweenEqualAnswers: if a process dies while it sends a draft, answers
 // with the same text before and after it stay.
-func TestDraftOfACrashBetweenAnswersThatSayTheSame(t *testing.T) {
+func TestDraftOfACrashBetweenEqualAnswers(t *testing.T) {
 	for name, arrives := range map[string]bool{"it arrives": true, "it does not": false} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *server) {
@@ -546,10 +546,10 @@ func TestDraftOfACrashBetweenAnswersThatSayTheSame(t *testing.T) {
 	}
 }
 
-// TestDraftOfWhichNobodyKnowsWhetherItIsTheAnswer: a draft that may have become the answer is turned
+// TestDraftWithUnknownOutcome: a draft that may have become the answer is turned
 // into it by a retry of the same part, also after a restart. Nothing else changes the draft until
 // it is too old for a retry.
-func TestDraftOfWhichNobodyKnowsWhetherItIsTheAnswer(t *testing.T) {
+func TestDraftWithUnknownOutcome(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault   discordtest.FaultKind
 		restart bool
@@ -615,9 +615,9 @@ func TestDraftOfWhichNobodyKnowsWhetherItIsTheAnswer(t *testing.T) {
 	}
 }
 
-// TestDraftOfACrashAndATelling: before a message outside of turns is sent, too, a leftover draft
+// TestTellAfterACrash: before a message outside of turns is sent, too, a leftover draft
 // is searched for.
-func TestDraftOfACrashAndATelling(t *testing.T) {
+func TestTellAfterACrash(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		state := newState()
 		writeDraftNote(t, state, draftNote{Channel: hallID, Sum: sumOf("Good morning."), At: time.Now()})
@@ -637,9 +637,9 @@ func TestDraftOfACrashAndATelling(t *testing.T) {
 	})
 }
 
-// TestDraftThatAnotherDriverMakesAnAnswerOf: when the previous driver turns its draft into an answer
+// TestDraftThatAnotherDriverCompletes: when the previous driver turns its draft into an answer
 // after the next driver read its note, the next driver does not delete it.
-func TestDraftThatAnotherDriverMakesAnAnswerOf(t *testing.T) {
+func TestDraftThatAnotherDriverCompletes(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		state := newState()
 		old, next := s.bot(t, func(o *Options) { o.State = state }), s.bot(t, func(o *Options) { o.State = state })

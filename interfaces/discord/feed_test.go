@@ -18,9 +18,9 @@ import (
 	"synthbot/interfaces/discord/progress"
 )
 
-// TestEventThatFindsNoRoom: an event counts as received when it is queued. One for which the queue has
+// TestEventWithoutRoom: an event counts as received when it is queued. One for which the queue has
 // no room until the end does not, so that the next session receives it again.
-func TestEventThatFindsNoRoom(t *testing.T) {
+func TestEventWithoutRoom(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		now := noon(0)
 		d := s.bot(t, func(o *Options) {

@@ -113,9 +113,9 @@ func TestSendFileRefuses(t *testing.T) {
 	}
 }
 
-// TestFilesThatAreNotLetIn: a channel that refuses files and polls still receives messages, and admins
+// TestFilesWithoutPermission: a channel that refuses files and polls still receives messages, and admins
 // are not notified.
-func TestFilesThatAreNotLetIn(t *testing.T) {
+func TestFilesWithoutPermission(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	var notices []string

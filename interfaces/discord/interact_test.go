@@ -398,9 +398,9 @@ func TestFollowUpWhoseReplyIsLost(t *testing.T) {
 	}
 }
 
-// TestCommandOfAFormerLife: a command that waited for its answer when the process ended is answered by
+// TestCommandAfterARestart: a command that waited for its answer when the process ended is answered by
 // the next process. If it gets no answer there, its deferred answer is deleted.
-func TestCommandOfAFormerLife(t *testing.T) {
+func TestCommandAfterARestart(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(*testing.T, *Driver, string)
 		said int

@@ -73,9 +73,9 @@ func writeDraftNote(t *testing.T, state driver.State, n draftNote) {
 	}
 }
 
-// TestDraftsThatNobodyTakesUp: a driver that ends before a leftover draft is due leaves it to the
+// TestAbandonedDrafts: a driver that ends before a leftover draft is due leaves it to the
 // next driver, which deletes it in time.
-func TestDraftsThatNobodyTakesUp(t *testing.T) {
+func TestAbandonedDrafts(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		state := newState()
 		with := func(o *Options) { o.State = state }
@@ -122,7 +122,7 @@ func TestDraftThatWasToBecomeAnAnswer(t *testing.T) {
 		"it may be":             {"half a tex", discordtest.Fault{}, time.Minute, true, []string{"half a tex"}},
 		"it is gone":            {"half a tex", discordtest.Fault{Kind: discordtest.Refused, Status: 404, Code: 10008}, time.Hour, false, []string{"half a tex"}},
 		"the channel is closed": {"half a tex", discordtest.Fault{Kind: discordtest.Refused, Status: 403, Code: 50001}, time.Hour, false, []string{"half a tex"}},
-		"nobody knows":          {"half a tex", discordtest.Fault{Kind: discordtest.Refused, Status: 400}, time.Hour, true, []string{"half a tex"}},
+		"unknown":               {"half a tex", discordtest.Fault{Kind: discordtest.Refused, Status: 400}, time.Hour, true, []string{"half a tex"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *server) {
@@ -140,7 +140,7 @@ func TestDraftThatWasToBecomeAnAnswer(t *testing.T) {
 				if got := s.Texts(hallID); !slices.Equal(got, c.texts) || (len(draftNotesIn(t, state)) > 0) != c.noted {
 					t.Errorf("got %q, want %q; draft notes %v, want one: %v", got, c.texts, draftNotesIn(t, state), c.noted)
 				}
-				if reported := log.count("left-over draft not read") > 0; reported != (name == "nobody knows") {
+				if reported := log.count("left-over draft not read") > 0; reported != (name == "unknown") {
 					t.Errorf("logged: %v", reported)
 				}
 			})
@@ -211,9 +211,9 @@ func TestDraftWhoseMessageWasNotKnown(t *testing.T) {
 	})
 }
 
-// TestDraftOfWhichNobodyKnowsForLong: while a draft may have become the answer, no try of the part
+// TestDraftWithLongUnknownOutcome: while a draft may have become the answer, no try of the part
 // sends the answer as a second message.
-func TestDraftOfWhichNobodyKnowsForLong(t *testing.T) {
+func TestDraftWithLongUnknownOutcome(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		d := s.bot(t)
 		d.Draft(hall(), "The wh")

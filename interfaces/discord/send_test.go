@@ -227,8 +227,8 @@ func TestLimitsAreObeyed(t *testing.T) {
 	}
 }
 
-// TestLimitsThatComeUnforeseen: after any kind of 429, a message is sent once, and not too early.
-func TestLimitsThatComeUnforeseen(t *testing.T) {
+// TestUnforeseenLimits: after any kind of 429, a message is sent once, and not too early.
+func TestUnforeseenLimits(t *testing.T) {
 	for name, fault := range map[string]discordtest.FaultKind{
 		"HTML": discordtest.Cloudflare, "shared": discordtest.Shared, "route": discordtest.Limited, "global": discordtest.Global,
 	} {
@@ -341,9 +341,9 @@ func TestInvalidPaths(t *testing.T) {
 		path := core.MustPath("discord/" + path)
 		_, acted := act(t, d, "message_discord", map[string]any{"text": "acted", "interface_path": path.String()})
 		_, reacted := act(t, d, "react_discord", map[string]any{"message_id": "5", "emoji": "👍", "interface_path": path.String()})
-		told := d.Tell(t.Context(), path, "told")
+		notified := d.Tell(t.Context(), path, "notice")
 		sent := d.SendFile(t.Context(), &journal{base: path.String()[:3]}, 1, core.Sent{Path: path}, core.Upload{Name: "x.txt", Data: []byte("x")})
-		for way, err := range map[string]error{"action": acted, "message outside of turns": told, "file": sent} {
+		for way, err := range map[string]error{"action": acted, "message outside of turns": notified, "file": sent} {
 			if ok != (err == nil) || !ok && kind(err) != core.Invalid {
 				t.Errorf("%s to %s: got %v, want success: %v", way, path, err, ok)
 			}

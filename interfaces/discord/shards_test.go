@@ -34,9 +34,9 @@ func TestListenAgain(t *testing.T) {
 	}
 }
 
-// TestWhatWaitedWhenAnotherServed: events that still waited when the driver stopped are not stored before
+// TestWaitingEventsAfterATakeover: events that still waited when the driver stopped are not stored before
 // older missed messages, which would then be skipped.
-func TestWhatWaitedWhenAnotherServed(t *testing.T) {
+func TestWaitingEventsAfterATakeover(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		d, in := s.bot(t), newInbox()
 		stop := s.listen(t, d, in)
@@ -107,9 +107,9 @@ func TestShardsOfAnAccount(t *testing.T) {
 	}
 }
 
-// TestAnotherProcessGoesOn: events between two processes are not missed, also those that cannot be fetched,
+// TestAnotherProcessContinues: events between two processes are not missed, also those that cannot be fetched,
 // such as a deletion or the first direct message of a user.
-func TestAnotherProcessGoesOn(t *testing.T) {
+func TestAnotherProcessContinues(t *testing.T) {
 	for name, seen := range map[string]int{"all known": 0, "some known": 2} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t)

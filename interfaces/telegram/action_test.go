@@ -114,7 +114,7 @@ func TestChanges(t *testing.T) {
 	if m := w.Messages(jay)[0]; m.Text != "two" || m.Edits != 1 || len(m.Reactions) != 1 || !m.Silent {
 		t.Errorf("got %+v, want two, silent, edited once and with one reaction", m)
 	}
-	for range 2 { // deleting twice is no error
+	for range 2 { // a second deletion succeeds, too
 		if err := do(t, d, "delete_telegram", at, `{"message_id":1}`, &coretest.Parts{}); err != nil {
 			t.Error(err)
 		}

@@ -251,9 +251,9 @@ func TestTimeouts(t *testing.T) {
 	})
 }
 
-// TestRefusedAsItIsWritten: a message that is refused in every form is tried once in each,
+// TestRefusedInEveryForm: a message that is refused in every form is tried once in each,
 // and the error contains the platform's text.
-func TestRefusedAsItIsWritten(t *testing.T) {
+func TestRefusedInEveryForm(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.run(t, &coretest.Inbox{})
 		w.Fail(func(c telegramtest.Call) telegramtest.Fault {

@@ -231,7 +231,7 @@ func TestDraftEnds(t *testing.T) {
 		want string
 	}{
 		"taken back": {func(_ *testing.T, _ *world, d *Driver) { d.Draft(at, "") }, ""},
-		"begun anew": {func(_ *testing.T, _ *world, d *Driver) {
+		"begun again": {func(_ *testing.T, _ *world, d *Driver) {
 			d.Draft(at, "")
 			d.Draft(at, "another engine")
 		}, "another engine"},
@@ -603,9 +603,9 @@ func TestDraftThatBecameAnAnswer(t *testing.T) {
 	})
 }
 
-// TestDraftThatNobodyPasses: edited messages and messages of other bots do not delete the
+// TestDraftSurvivesOtherUpdates: edited messages and messages of other bots do not delete the
 // draft of a former process, nor does stopping this one, because a turn may still complete it.
-func TestDraftThatNobodyPasses(t *testing.T) {
+func TestDraftSurvivesOtherUpdates(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *world) {
 		at := place("telegram", group, 0)
 		d, stop := w.up(t)

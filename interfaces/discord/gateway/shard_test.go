@@ -245,8 +245,8 @@ func TestMissedComesFirst(t *testing.T) {
 	}
 }
 
-// TestEventThatIsNotTaken: a session resumes after the last event that the handler accepted.
-func TestEventThatIsNotTaken(t *testing.T) {
+// TestEventThatIsRefused: a session resumes after the last event that the handler accepted.
+func TestEventThatIsRefused(t *testing.T) {
 	sh, r := newTestShard(t, nil)
 	c := &conn{}
 	event := func(kind string, seq int64) { sh.dispatch(t.Context(), c, dispatch(kind, seq, `{}`)) }
