@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestSendsOn: after a part that may have arrived the next one is sent, after any other error not.
+// TestSendsOn: a step continues after a part that arrived or may have arrived, and stops after any other error.
 func TestSendsOn(t *testing.T) {
 	unsure := Errorf(Unsure, "it may be there")
 	refused := Errorf(Broken, "no")
@@ -42,7 +42,7 @@ func TestSendsOn(t *testing.T) {
 				kind = e.Kind
 			}
 			if len(sent) != tc.sent || !slices.IsSorted(sent) || kind != tc.kind || tc.is != nil && !errors.Is(err, tc.is) || (err == nil) != (tc.kind == "" && tc.is == nil) {
-				t.Errorf("unexpected: sent %v, error %v", sent, err)
+				t.Errorf("sent %v, %v, want %d parts and an error of kind %q", sent, err, tc.sent, tc.kind)
 			}
 		})
 	}

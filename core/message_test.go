@@ -2,30 +2,30 @@ package core
 
 import "testing"
 
-// TestMessageTexts: AllText includes forwarded and quoted text, and Transcript marks it.
-func TestMessageTexts(t *testing.T) {
+// TestTextsOfAMessage: AllText includes foreign content, and Transcript marks it.
+func TestTextsOfAMessage(t *testing.T) {
 	m := Message{Text: "look", Foreign: []Foreign{
 		{Kind: ForeignForward, From: Author{Name: "Bob"}, Text: "a tale"}, {Kind: ForeignForward}, {Kind: ForeignEmbed, Text: "a card"},
 	}}
 	if got := m.AllText(); got != "look\na tale\na card" {
-		t.Errorf("unexpected AllText: %q", got)
+		t.Errorf("AllText: got %q", got)
 	}
 	if got := m.Transcript(); got != "look\n[forward of Bob] a tale\n[forward]\n[embed] a card" {
-		t.Errorf("unexpected Transcript: %q", got)
+		t.Errorf("Transcript: got %q", got)
 	}
 	if n := m.TextSize(); n != len("looka talea card") {
-		t.Errorf("unexpected TextSize: %d", n)
+		t.Errorf("TextSize: got %d, want %d", n, len("looka talea card"))
 	}
 	bare := Message{Text: "look"}
 	if bare.AllText() != "look" || bare.Transcript() != "look" {
-		t.Errorf("unexpected AllText %q or Transcript %q", bare.AllText(), bare.Transcript())
+		t.Errorf("without foreign content: got %q and %q, want look", bare.AllText(), bare.Transcript())
 	}
-	for says, e := range map[bool]Entry{
+	for want, e := range map[bool]Entry{
 		true:  {Event: Event{Kind: KindMessage, Message: Message{Foreign: m.Foreign}}},
 		false: {Event: Event{Kind: KindMessage}},
 	} {
-		if e.Spoken() != says {
-			t.Errorf("%+v: unexpected Spoken: %v", e.Message, e.Spoken())
+		if e.Spoken() != want {
+			t.Errorf("%+v: spoken %v, want %v", e.Message, e.Spoken(), want)
 		}
 	}
 }

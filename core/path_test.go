@@ -6,6 +6,7 @@ import (
 	"testing"
 )
 
+// TestPathSpelling: elements are escaped where necessary, and read back unchanged.
 func TestPathSpelling(t *testing.T) {
 	for _, tc := range []struct {
 		elements []string
@@ -24,11 +25,12 @@ func TestPathSpelling(t *testing.T) {
 			t.Errorf("MakePath(%q) = %q, %v; want %q", tc.elements, p, err, tc.want)
 		}
 		if got := p.Elements(); strings.Join(got, "\n") != strings.Join(tc.elements, "\n") {
-			t.Errorf("%q has elements %q, want %q", p, got, tc.elements)
+			t.Errorf("Elements of %q: got %q, want %q", p, got, tc.elements)
 		}
 	}
 }
 
+// TestPathRefuses: empty elements, wrong or unnecessary escapes and long paths are refused.
 func TestPathRefuses(t *testing.T) {
 	for _, s := range []string{
 		"", "/", "a/", "/a", "a//b", "a b", "a\x00", "a/%", "a/%2", "a/%2f", "a/%41", "a/%zz", "a\xff",
@@ -40,6 +42,7 @@ func TestPathRefuses(t *testing.T) {
 	}
 }
 
+// TestPathWithin: a path is within itself, its ancestors and the zero Path.
 func TestPathWithin(t *testing.T) {
 	for _, tc := range []struct {
 		p, root string
@@ -53,21 +56,24 @@ func TestPathWithin(t *testing.T) {
 		}
 	}
 	if !MustPath("a").Within(Path{}) || (Path{}).Within(MustPath("a")) {
-		t.Error("the zero Path does not contain all paths")
+		t.Error("the zero Path is not the root of all paths")
 	}
 }
 
+// TestPathPersonAndParent: Person returns the path of a user of the same interface, and Parent drops the
+// last element.
 func TestPathPersonAndParent(t *testing.T) {
 	place := MustPath("discord/1/2")
 	person, err := place.Person("123 4")
 	if err != nil || person.String() != "discord/@user/123%204" || !person.IsPerson() || place.IsPerson() {
-		t.Errorf("unexpected Person %q, %v", person, err)
+		t.Errorf("Person = %q, %v", person, err)
 	}
 	if place.Parent().String() != "discord/1" || !MustPath("discord").Parent().IsZero() {
-		t.Errorf("unexpected Parent %q", place.Parent())
+		t.Errorf("Parent = %q", place.Parent())
 	}
 }
 
+// FuzzPath: a path that is parsed prints as it was, and any element reads back unchanged.
 func FuzzPath(f *testing.F) {
 	for _, s := range []string{"telegram/-100/7", "console/a%20b", "a/%2F", "a//b", "%", "a/\xc2\xa0"} {
 		f.Add(s)
@@ -84,20 +90,21 @@ func FuzzPath(f *testing.F) {
 			text, _ := p.MarshalText()
 			var back Path
 			if err := back.UnmarshalText(text); err != nil || back != p {
-				t.Fatalf("the text of %q was decoded as %q, %v", s, back, err)
+				t.Fatalf("the text of %q reads as %q, %v", s, back, err)
 			}
 		}
 		if p, err := MakePath("x", s); err == nil {
 			if got := p.Elements(); len(got) != 2 || got[1] != s {
-				t.Fatalf("element %q was decoded as %q", s, got)
+				t.Fatalf("element %q reads back as %q", s, got)
 			}
 		}
 	})
 }
 
+// TestNearer: ancestors of a place are nearer than scopes outside of its path, and those nearer than a guild.
 func TestNearer(t *testing.T) {
 	channel, place := MustPath("discord/1/22"), MustPath("discord/1/22/3")
-	category := MustPath("discord/1/4444") // the category of a channel
+	category := MustPath("discord/1/4444") // contains the channel, but is not in its path
 	for _, c := range []struct {
 		a, b Path
 		want bool
@@ -106,12 +113,12 @@ func TestNearer(t *testing.T) {
 		{MustPath("discord/1"), category, false}, {channel, channel, true}, {channel, Path{}, true}, {Path{}, Path{}, true},
 	} {
 		if got := place.Nearer(c.a, c.b); got != c.want {
-			t.Errorf("%s before %s: got %t, want %t", c.a, c.b, got, c.want)
+			t.Errorf("Nearer(%s, %s) = %t, want %t", c.a, c.b, got, c.want)
 		}
 	}
 }
 
-// TestPerson: a user's path equals what MakePath makes of its elements.
+// TestPerson: Person returns the same path as MakePath with the same elements.
 func TestPerson(t *testing.T) {
 	for _, place := range []string{"room/1", "a%20b/c", "x", ""} {
 		for _, id := range []string{"1", "a b", "a/b", "50%", "\xff", "\uFFFD", "", "é", strings.Repeat("x", maxPath)} {
@@ -119,7 +126,7 @@ func TestPerson(t *testing.T) {
 			got, err := p.Person(id)
 			want, wantErr := MakePath(p.Interface(), personMark, id)
 			if got != want || (err == nil) != (wantErr == nil) {
-				t.Errorf("%q of %q: got %v, %v; want %v, %v", id, place, got, err, want, wantErr)
+				t.Errorf("%q of %q: got %v, %v, want %v, %v", id, place, got, err, want, wantErr)
 			}
 		}
 	}

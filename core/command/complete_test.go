@@ -7,6 +7,7 @@ import (
 	"synthbot/core"
 )
 
+// TestComplete: command names, choices and other arguments are completed as far as the user's rank allows.
 func TestComplete(t *testing.T) {
 	r, err := New([]Command{
 		{Spec: Spec{Name: "set", Brief: "x", Rank: core.RankAdmin, Args: []Arg{
@@ -31,7 +32,7 @@ func TestComplete(t *testing.T) {
 		{"/say say", core.RankMember, "say-path-"}, {"/SAY ", core.RankMember, "say-path-"},
 	} {
 		if got := strings.Join(r.Complete(tc.line, tc.rank, known), " "); got != tc.want {
-			t.Errorf("%q of %v: %q, want %q", tc.line, tc.rank, got, tc.want)
+			t.Errorf("%q of rank %v: got %q, want %q", tc.line, tc.rank, got, tc.want)
 		}
 	}
 }

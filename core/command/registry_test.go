@@ -9,8 +9,10 @@ import (
 	"synthbot/core"
 )
 
+// nothing is a command that does nothing.
 func nothing(context.Context, Call) (string, error) { return "", nil }
 
+// TestNew: New refuses invalid commands and double names.
 func TestNew(t *testing.T) {
 	good := Command{Spec: Spec{Name: "help", Brief: "Tell what there is"}, Do: nothing}
 	bad := []struct {
@@ -26,11 +28,12 @@ func TestNew(t *testing.T) {
 	}
 	for _, b := range bad {
 		if _, err := New([]Command{good}, []Command{b.c}); err == nil || !strings.Contains(err.Error(), b.want) {
-			t.Errorf("%+v: %v, want %q", b.c.Spec, err, b.want)
+			t.Errorf("%+v: got %v, want %q", b.c.Spec, err, b.want)
 		}
 	}
 }
 
+// TestSpecs: users see the commands of their rank, sorted by name. Names are found in any case.
 func TestSpecs(t *testing.T) {
 	r, err := New([]Command{
 		{Spec: Spec{Name: "usage", Brief: "x", Rank: core.RankAdmin}, Do: nothing},
@@ -40,17 +43,18 @@ func TestSpecs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := r.Specs(core.RankModerator); len(s) != 1 || s[0].Name != "help" {
-		t.Errorf("a moderator sees %v", s)
+		t.Errorf("a moderator: got %v, want help", s)
 	}
 	if s := r.Specs(core.RankAdmin); len(s) != 2 || s[0].Name != "help" || s[1].Name != "usage" {
-		t.Errorf("an admin sees %v", s)
+		t.Errorf("an admin: got %v, want help and usage", s)
 	}
 	if _, ok := r.Find("HELP"); !ok {
-		t.Error("a command has one case only")
+		t.Error("HELP was not found")
 	}
 }
 
-// TestHelp: the list has one language, the caller's if every line of theirs has it.
+// TestHelp: the help is in the caller's language if all of its lines are available in that language.
+// It lists only commands that the caller may call there.
 func TestHelp(t *testing.T) {
 	r, err := New([]Command{
 		{Spec: Spec{Name: "usage", Brief: "Show costs", Rank: core.RankAdmin}, Do: nothing},
@@ -75,12 +79,13 @@ func TestHelp(t *testing.T) {
 	} {
 		call := Call{Locale: tc.locale, Private: tc.private, Author: core.Author{Rank: tc.rank}}
 		if got := r.Help(call, "start"); got != tc.want {
-			t.Errorf("%+v: %q", tc, got)
+			t.Errorf("%+v: got %q", tc, got)
 		}
 	}
 }
 
-// TestHelpOn checks the help for one command: what it does, how it is written, and what its arguments are.
+// TestHelpOn: the help on one command describes it, its usage and its arguments. For an unknown command,
+// a similar one is suggested.
 func TestHelpOn(t *testing.T) {
 	r, err := New([]Command{
 		{Spec: Spec{Name: "help", Brief: "Show this", Briefs: map[string]string{"it": "Mostra questo"}}, Do: nothing},
@@ -100,15 +105,16 @@ func TestHelpOn(t *testing.T) {
 		"*x*":    "I don't know that command. /help shows my commands.",
 	} {
 		if got := r.HelpOn(Call{Locale: "it-IT"}, name); got != want {
-			t.Errorf("%q: %q, want %q", name, got, want)
+			t.Errorf("%q: got %q, want %q", name, got, want)
 		}
 	}
 	poll, _ := r.Find("poll")
 	if _, err := poll.Parse(nil); err == nil || err.Error() != "invalid: poll is missing. Usage: `/poll Tea? Yes | No`" {
-		t.Errorf("without arguments: %v", err)
+		t.Errorf("without arguments: got %v", err)
 	}
 }
 
+// TestParse: arguments are assigned in order, choices are checked, and an implied choice may be left out.
 func TestParse(t *testing.T) {
 	s := Spec{Name: "remind", Args: []Arg{
 		{Name: "what", Brief: "x", Required: true, Choices: []string{"add", "list"}}, {Name: "text", Brief: "x", Rest: true},
@@ -126,7 +132,7 @@ func TestParse(t *testing.T) {
 	for _, c := range cases {
 		got, err := s.Parse(c.given)
 		if c.fault == "" && (err != nil || !maps.Equal(got, c.want)) || c.fault != "" && (err == nil || !strings.Contains(err.Error(), c.fault)) {
-			t.Errorf("%q: %v, %v", c.given, got, err)
+			t.Errorf("%q: got %v, %v, want %v or %q", c.given, got, err, c.want, c.fault)
 		}
 	}
 	s.Args[0].Implied, s.Args[0].Required = "add", false
@@ -139,31 +145,33 @@ func TestParse(t *testing.T) {
 		{[]string{"List"}, map[string]string{"what": "list"}}, {nil, map[string]string{}},
 	} {
 		if got, err := s.Parse(c.given); err != nil || !maps.Equal(got, c.want) {
-			t.Errorf("%q: %v, %v", c.given, got, err)
+			t.Errorf("%q: got %v, %v, want %v", c.given, got, err, c.want)
 		}
 	}
 	if _, err := (&Spec{Name: "help"}).Parse([]string{"x"}); err == nil {
-		t.Error("more than it takes was taken")
+		t.Error("an argument of a command without arguments was accepted")
 	}
 }
 
+// TestCalled: a text that begins with a slash and a name calls that command.
 func TestCalled(t *testing.T) {
 	for text, want := range map[string]string{
 		"/Help": "help", "/help@aria now": "help", "/sleep\n1h": "sleep", "/a\tb": "a", "/": "", "help": "", "": "", " /help": "",
 	} {
 		if got := Called(text); got != want {
-			t.Errorf("%q calls %q, want %q", text, got, want)
+			t.Errorf("Called(%q) = %q, want %q", text, got, want)
 		}
 	}
 }
 
+// TestContext: IsContext recognises the context of a command.
 func TestContext(t *testing.T) {
 	if ctx := t.Context(); IsContext(ctx) || !IsContext(Context(ctx)) {
-		t.Error("the context of a command is not known")
+		t.Error("IsContext does not distinguish the context of a command from another one")
 	}
 }
 
-// TestUnknown: a command that does not exist is answered however it is written, in a group only if it names the bot.
+// TestUnknown: an unknown command is answered in private, and in a group if it names the bot.
 func TestUnknown(t *testing.T) {
 	r, err := New([]Command{{Spec: Spec{Name: "help", Brief: "x"}, Do: nothing}})
 	if err != nil {
@@ -188,12 +196,12 @@ func TestUnknown(t *testing.T) {
 		}}
 		got := r.Unknown(&e)
 		if strings.HasPrefix(got, "I don't know the command /"+tc.name+".") != (tc.name != "") || got != "" != (tc.name != "") {
-			t.Errorf("%q, private %v: %q", tc.text, tc.private, got)
+			t.Errorf("%q, private %v: got %q, want an answer about %q", tc.text, tc.private, got, tc.name)
 		}
 	}
 }
 
-// TestMe: "/me waves" is a message, and no unknown command, whether the platform takes it for one or not.
+// TestMe: "/me waves" is a message, even if the platform sends it as a command.
 func TestMe(t *testing.T) {
 	r, err := New([]Command{{Spec: Spec{Name: "help", Brief: "x"}, Do: nothing}})
 	if err != nil {
@@ -204,11 +212,11 @@ func TestMe(t *testing.T) {
 		{Kind: core.KindMessage, Message: m}, {Kind: core.KindCommand, Command: &core.Command{Name: "me", Args: []string{"waves"}}, Message: m},
 	} {
 		if text := r.Unknown(&e); text != "" || e.Kind != core.KindMessage || e.Command != nil {
-			t.Errorf("it is answered with %q as a %s", text, e.Kind)
+			t.Errorf("got a %s that is answered with %q, want a message", e.Kind, text)
 		}
 	}
 	m.Text = "/me"
 	if e := (core.Event{Kind: core.KindMessage, Message: m}); r.Unknown(&e) == "" {
-		t.Error("/me alone is a message")
+		t.Error("/me alone is not answered as an unknown command")
 	}
 }

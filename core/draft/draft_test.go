@@ -18,36 +18,36 @@ import (
 	"synthbot/core/draft"
 )
 
-// Errors of the platform.
+// Errors of the fake platform.
 var (
 	errLimited = errors.New("limited")
 	errRefused = errors.New("refused")
 	errLost    = errors.New("lost")
 )
 
-// message is one of the bot's own.
+// message is a message of the bot.
 type message struct {
 	id, nonce, text string
 	sent            time.Time
 }
 
-// platform is a place with messages.
+// platform is a fake platform with one place.
 type platform struct {
 	mu       sync.Mutex
 	messages []message
 	count    int
 	calls    []string
 	faults   map[coretest.DraftRequest][]coretest.DraftFault
-	refuses  bool // all requests
-	full     bool // there is no room
-	kept     bool // nothing can be deleted
-	pause    time.Duration
-	entered  int
-	onPost   func() // before a message is sent; nil: nothing
+	refuses  bool          // all requests
+	full     bool          // Enter refuses drafts
+	kept     bool          // Delete fails
+	pause    time.Duration // before a draft is posted
+	entered  int           // calls of Enter that have not left
+	onPost   func()        // called before a message is sent, if set
 }
 
-// before sets what happens before a message is sent.
-func (p *platform) before(f func()) {
+// callBeforePost sets a function that is called before a message is sent.
+func (p *platform) callBeforePost(f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.onPost = f
@@ -67,15 +67,15 @@ func (p *platform) Enter(context.Context, string, string) (func(), bool) {
 	}, true
 }
 
-// fill sets whether there is no room.
-func (p *platform) fill(full bool) {
+// setFull sets whether Enter refuses drafts.
+func (p *platform) setFull(full bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.full = full
 }
 
-// made returns the calls since the last time, and how many have entered and not left.
-func (p *platform) made() (calls []string, entered int) {
+// takeCalls returns the calls since it was last called, and how many have entered and not left.
+func (p *platform) takeCalls() (calls []string, entered int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	calls, p.calls = p.calls, nil
@@ -84,8 +84,8 @@ func (p *platform) made() (calls []string, entered int) {
 
 func (p *platform) Fit(text string) string { return text[:min(len(text), 2000)] }
 
-// fault takes the next fault of a request; after reports one that comes when the
-// request was carried out.
+// fault returns the next fault of a request. The result after reports whether it follows the
+// execution of the request.
 func (p *platform) fault(kind coretest.DraftRequest) (err error, after bool) {
 	if p.refuses {
 		return errRefused, false
@@ -101,15 +101,15 @@ func (p *platform) fault(kind coretest.DraftRequest) (err error, after bool) {
 	return errLost, list[0] == coretest.DraftLostReply
 }
 
-// keep sets whether nothing can be deleted.
-func (p *platform) keep(all bool) {
+// failDeletes sets whether Delete fails.
+func (p *platform) failDeletes(all bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.kept = all
 }
 
-// slow sets how long the messages of drafts take.
-func (p *platform) slow(pause time.Duration) {
+// delayPosts sets how long posting a draft takes.
+func (p *platform) delayPosts(pause time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.pause = pause
@@ -147,6 +147,7 @@ func (p *platform) send(text, nonce string) (string, error) {
 	return fmt.Sprint(p.count), nil
 }
 
+// refuse sets whether all requests are refused.
 func (p *platform) refuse(all bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -224,12 +225,12 @@ func (p reader) Read(_ context.Context, _, id string) (string, bool, error) {
 
 func (p reader) NonceAge() time.Duration { return 2 * time.Minute }
 
-// state keeps notes.
+// state is a driver.State in memory.
 type state struct {
 	mu           sync.Mutex
 	data         []byte
 	noGet, noPut error
-	lost         bool // what is written is lost, as by a dead process
+	lost         bool // writes are lost, as after a crash
 }
 
 func (s *state) Get(context.Context, string) ([]byte, error) {
@@ -250,12 +251,14 @@ func (s *state) Put(ctx context.Context, _ string, data []byte) error {
 	return s.noPut
 }
 
-func (s *state) breaks(what *error, err error) {
+// failWith sets noGet or noPut.
+func (s *state) failWith(what *error, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	*what = err
 }
 
+// lose sets whether writes are lost.
 func (s *state) lose(writes bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -268,35 +271,42 @@ func (s *state) String() string {
 	return string(s.data)
 }
 
-// world is a place of the platform, and the processes that speak there.
+// world is a place of the platform and the processes that send messages there.
 type world struct {
 	*platform
 	searches bool
 	state    state
 	drafts   *draft.Drafts
-	end      context.CancelFunc
-	crew     *sync.WaitGroup
+	cancel   context.CancelFunc
+	running  *sync.WaitGroup
 }
 
 const here = "x/1"
 
+// Start ends the process that runs and starts another one.
 func (w *world) Start(t testing.TB) {
-	if w.end != nil {
-		w.end()
-		w.crew.Wait()
-	}
+	w.end()
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	crew := &sync.WaitGroup{}
-	w.end, w.crew, w.drafts = cancel, crew, w.with(func(f func(context.Context)) bool {
-		crew.Go(func() { f(ctx) })
+	running := &sync.WaitGroup{}
+	w.cancel, w.running, w.drafts = cancel, running, w.newDrafts(func(f func(context.Context)) bool {
+		running.Go(func() { f(ctx) })
 		return true
 	})
-	crew.Go(func() { w.drafts.ClearLater(ctx) })
+	running.Go(func() { w.drafts.ClearLater(ctx) })
 	synctest.Wait()
 }
 
-func (w *world) with(start func(func(context.Context)) bool) *draft.Drafts {
+// end ends the process that runs, if any.
+func (w *world) end() {
+	if w.cancel != nil {
+		w.cancel()
+		w.running.Wait()
+	}
+}
+
+// newDrafts returns Drafts of a further process.
+func (w *world) newDrafts(start func(func(context.Context)) bool) *draft.Drafts {
 	o := draft.Options{
 		Platform: w.platform, State: &w.state, Key: "drafts", Log: slog.New(slog.DiscardHandler), Start: start,
 		First: time.Second, Every: func(string) time.Duration { return 2 * time.Second }, Left: 5 * time.Minute,
@@ -371,17 +381,14 @@ func (w *world) Fail(kind coretest.DraftRequest, fault coretest.DraftFault) {
 
 func (w *world) Searches() bool { return w.searches }
 
-// each runs a test with a platform that can be searched, and with one that cannot.
-func each(t *testing.T, test func(*testing.T, *world)) {
+// forEachPlatform runs a test with a platform that can be searched, and with one that cannot.
+func forEachPlatform(t *testing.T, test func(*testing.T, *world)) {
 	for name, searches := range map[string]bool{"search": true, "no search": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := &world{platform: &platform{}, searches: searches}
 				test(t, w)
-				if w.end != nil {
-					w.end()
-					w.crew.Wait()
-				}
+				w.end()
 			})
 		})
 	}
@@ -389,19 +396,19 @@ func each(t *testing.T, test func(*testing.T, *world)) {
 
 func TestDrafts(t *testing.T) {
 	coretest.TestDrafts(t, func(t *testing.T, test func(*testing.T, coretest.DraftWorld)) {
-		each(t, func(t *testing.T, w *world) { test(t, w) })
+		forEachPlatform(t, func(t *testing.T, w *world) { test(t, w) })
 	})
 }
 
-// Notes are written also if the request that they belong to was cancelled, and old
-// ones are read.
+// TestNotesOfOld: notes in former formats are read, and notes are deleted even if the context has
+// ended.
 func TestNotesOfOld(t *testing.T) {
 	for name, old := range map[string]string{
 		"a number": `{"x/1":1}`, "an id as a number": `{"x/1":{"id":1}}`, "an id": `{"x/1":{"id":"1"}}`,
 		"a key that is the id": `{"1":{"channel":"x/1","id":"1"}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			each(t, func(t *testing.T, w *world) {
+			forEachPlatform(t, func(t *testing.T, w *world) {
 				w.state.data = []byte(strings.TrimSuffix(old, "}") + `,"x/2":{"id":"2"}}`)
 				_, _ = w.send("half a text", "")
 				_, _ = w.send("whole", "")
@@ -410,62 +417,65 @@ func TestNotesOfOld(t *testing.T) {
 				cancel()
 				w.drafts.Clear(ended, here)
 				if got := w.Texts(); !slices.Equal(got, []string{"whole"}) {
-					t.Errorf("shown: %q", got)
+					t.Errorf("got %q, want only whole", got)
 				}
 				if got := w.state.String(); got != `{"x/2 2":{"channel":"x/2","id":"2"}}` {
-					t.Errorf("noted: %s", got)
+					t.Errorf("notes: got %s, want only that of x/2", got)
 				}
 			})
 		})
 	}
 }
 
-// While the notes cannot be read, none is written: the others would be lost.
+// TestNotesThatCannotBeRead: while the notes cannot be read, none is written, because that would
+// delete the others.
 func TestNotesThatCannotBeRead(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	forEachPlatform(t, func(t *testing.T, w *world) {
 		const other = `{"x/2 2":{"channel":"x/2","id":"2"}}`
 		w.state.data = []byte(other)
 		w.Start(t)
-		w.state.breaks(&w.state.noGet, errors.New("broken"))
+		w.state.failWith(&w.state.noGet, errors.New("broken"))
 		w.Draft("half a text")
 		time.Sleep(10 * time.Second)
 		if err := w.Answer(t.Context(), t, &coretest.Parts{}, "whole"); err != nil {
 			t.Error(err)
 		}
-		w.state.breaks(&w.state.noGet, nil)
+		w.state.failWith(&w.state.noGet, nil)
 		if got := w.Texts(); !slices.Equal(got, []string{"whole"}) || w.state.String() != other {
-			t.Errorf("shown: %q, noted: %s", got, w.state.String())
+			t.Errorf("got %q, notes %s, want only whole and unchanged notes", got, w.state.String())
 		}
 	})
 }
 
-// A draft that cannot be noted to become the answer is deleted, and the answer is sent.
+// TestNotesThatCannotBeWritten: if the store cannot note that a draft becomes the answer, the draft is
+// deleted and the answer is sent as a new message.
 func TestNotesThatCannotBeWritten(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	forEachPlatform(t, func(t *testing.T, w *world) {
 		w.Start(t)
 		w.Draft("Sure")
 		time.Sleep(10 * time.Second)
-		w.state.breaks(&w.state.noPut, core.ErrFull)
+		w.state.failWith(&w.state.noPut, core.ErrFull)
 		if err := w.Answer(t.Context(), t, &coretest.Parts{}, "Sure."); err != nil {
 			t.Error(err)
 		}
-		w.state.breaks(&w.state.noPut, nil)
+		w.state.failWith(&w.state.noPut, nil)
 		if !slices.Contains(w.calls, "delete 1") {
-			t.Errorf("calls: %q", w.calls)
+			t.Errorf("got calls %q, want the draft deleted", w.calls)
 		}
 		w.Start(t)
 		time.Sleep(time.Hour)
 		if got := w.Texts(); !slices.Equal(got, []string{"Sure."}) {
-			t.Errorf("shown: %q", got)
+			t.Errorf("got %q, want only the answer", got)
 		}
 	})
 }
 
-// What cannot be noted is not shown, or only until it was tried to.
+// TestNoDraftWithoutANote: a draft that cannot be noted is not shown, or deleted as soon as noting it
+// failed.
 func TestNoDraftWithoutANote(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	forEachPlatform(t, func(t *testing.T, w *world) {
 		w.Start(t)
-		w.state.breaks(&w.state.noPut, core.ErrFull)
+		w.state.failWith(&w.state.noPut, core.ErrFull)
 		for _, text := range []string{"one", "one two", "one two three"} {
 			w.Draft(text)
 			time.Sleep(10 * time.Second)
@@ -475,22 +485,22 @@ func TestNoDraftWithoutANote(t *testing.T) {
 			calls = nil
 		}
 		if len(w.Texts()) > 0 {
-			t.Errorf("shown: %q", w.Texts())
+			t.Errorf("got %q, want no draft", w.Texts())
 		}
 		w.wantCalls(t, calls...)
-		w.state.breaks(&w.state.noPut, nil)
+		w.state.failWith(&w.state.noPut, nil)
 		if err := w.Answer(t.Context(), t, &coretest.Parts{}, "whole"); err != nil {
 			t.Error(err)
 		}
 		if got := w.Texts(); !slices.Equal(got, []string{"whole"}) {
-			t.Errorf("shown: %q", got)
+			t.Errorf("got %q, want only the answer", got)
 		}
 	})
 }
 
-// What the platform refuses is not tried again.
+// TestDraftRefused: a draft that the platform refuses is not tried again.
 func TestDraftRefused(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	forEachPlatform(t, func(t *testing.T, w *world) {
 		w.Start(t)
 		w.refuse(true)
 		for i := range 20 {
@@ -498,14 +508,14 @@ func TestDraftRefused(t *testing.T) {
 			time.Sleep(3 * time.Second)
 		}
 		if len(w.calls) != 1 || strings.Contains(w.state.String(), here) {
-			t.Errorf("calls: %q, noted: %s", w.calls, w.state.String())
+			t.Errorf("got calls %q, notes %s, want one call and no note", w.calls, w.state.String())
 		}
 	})
 }
 
-// A draft that cannot be deleted is deleted later.
+// TestDraftNotDeleted: a draft that cannot be deleted is deleted later.
 func TestDraftNotDeleted(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	forEachPlatform(t, func(t *testing.T, w *world) {
 		w.Start(t)
 		w.Draft("half a text")
 		time.Sleep(10 * time.Second)
@@ -514,25 +524,26 @@ func TestDraftNotDeleted(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		w.refuse(false)
 		if got := w.Texts(); len(got) != 1 {
-			t.Fatalf("shown: %q", got)
+			t.Fatalf("got %q, want the draft", got)
 		}
 		if err := w.Answer(t.Context(), t, &coretest.Parts{}, "whole"); err != nil {
 			t.Error(err)
 		}
 		if got := w.Texts(); !slices.Equal(got, []string{"whole"}) || w.state.String() != "{}" {
-			t.Errorf("shown: %q, noted: %s", got, w.state.String())
+			t.Errorf("got %q, notes %s, want only the answer and no notes", got, w.state.String())
 		}
 	})
 }
 
-// What another process of the same bot finishes or begins meanwhile is not left over.
+// TestDraftOfAnotherProcess: a draft that another process of the bot completes or begins meanwhile is
+// not deleted as a leftover.
 func TestDraftOfAnotherProcess(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	forEachPlatform(t, func(t *testing.T, w *world) {
 		w.Start(t)
 		w.Draft("half a text")
 		time.Sleep(10 * time.Second)
 		old := w.drafts
-		next := w.with(func(f func(context.Context)) bool { go f(t.Context()); return true })
+		next := w.newDrafts(func(f func(context.Context)) bool { go f(t.Context()); return true })
 		go next.ClearLater(t.Context())
 		synctest.Wait()
 		if err := w.Answer(t.Context(), t, &coretest.Parts{}, "whole"); err != nil {
@@ -544,25 +555,26 @@ func TestDraftOfAnotherProcess(t *testing.T) {
 		time.Sleep(time.Hour)
 		next.Clear(t.Context(), here)
 		if got := w.Texts(); !slices.Equal(got, []string{"whole", "another"}) {
-			t.Errorf("shown: %q", got)
+			t.Errorf("got %q, want the answer and the other draft", got)
 		}
 	})
 }
 
-// A process that spoke in a place before another one did deletes what that one left.
+// TestDraftsOfAPlaceThatComesBack: a process that serves a place again after another process deletes
+// the drafts that the other one left.
 func TestDraftsOfAPlaceThatComesBack(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	forEachPlatform(t, func(t *testing.T, w *world) {
 		w.Start(t)
 		first := w.drafts
 		w.Draft("not finished")
 		time.Sleep(10 * time.Second)
-		second := w.with(func(f func(context.Context)) bool { go f(t.Context()); return true })
+		second := w.newDrafts(func(f func(context.Context)) bool { go f(t.Context()); return true })
 		second.Begin()
 		second.Clear(t.Context(), here)
 		second.Show(here, "left", false)
 		time.Sleep(10 * time.Second)
 		if got := w.Texts(); !slices.Equal(got, []string{"left"}) {
-			t.Fatalf("shown: %q", got)
+			t.Fatalf("got %q, want only left", got)
 		}
 		first.Begin()
 		w.Draft("grows")
@@ -571,13 +583,13 @@ func TestDraftsOfAPlaceThatComesBack(t *testing.T) {
 			t.Error(err)
 		}
 		if got := w.Texts(); !slices.Equal(got, []string{"whole"}) || w.state.String() != "{}" {
-			t.Errorf("shown: %q, noted: %s", got, w.state.String())
+			t.Errorf("got %q, notes %s, want only the answer and no notes", got, w.state.String())
 		}
 	})
 }
 
-// The process dies between the request and the note of the message's id: the next one
-// finds the message, and no other that says the same.
+// TestDraftBeforeItsIDWasNoted: if a process dies between sending a draft and noting its message id, the
+// next one deletes that message and no other with the same text.
 func TestDraftBeforeItsIDWasNoted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{platform: &platform{}, searches: true}
@@ -589,27 +601,26 @@ func TestDraftBeforeItsIDWasNoted(t *testing.T) {
 			}
 		}
 		answer()
-		w.before(func() { w.state.lose(true) })
+		w.callBeforePost(func() { w.state.lose(true) })
 		w.Draft("Sure.")
 		time.Sleep(10 * time.Second)
-		w.before(nil)
+		w.callBeforePost(nil)
 		w.end()
-		w.crew.Wait()
 		w.state.lose(false)
 		w.Start(t)
 		answer()
 		w.drafts.Clear(t.Context(), here)
 		if w.find("1") < 0 || w.find("2") >= 0 || w.find("3") < 0 || w.state.String() != "{}" {
-			t.Errorf("shown: %+v, noted: %s", w.messages, w.state.String())
+			t.Errorf("got %+v, notes %s, want messages 1 and 3 and no notes", w.messages, w.state.String())
 		}
 		w.end()
-		w.crew.Wait()
 	})
 }
 
-// What an earlier process left is deleted at once if the place goes on, and there only.
+// TestClearSoon: a draft of a former process is deleted at once if its place goes on. Other places, and
+// drafts that are still growing, are not affected.
 func TestClearSoon(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	forEachPlatform(t, func(t *testing.T, w *world) {
 		w.Start(t)
 		w.Draft("half a text")
 		w.drafts.Show("x/2", "another", false)
@@ -617,33 +628,33 @@ func TestClearSoon(t *testing.T) {
 		w.drafts.ClearSoon(here)
 		synctest.Wait()
 		if got := len(w.Texts()); got != 2 {
-			t.Errorf("%d messages while they are written", got)
+			t.Errorf("got %d messages, want both growing drafts", got)
 		}
 		w.Start(t)
 		w.drafts.ClearSoon("x/3")
 		w.drafts.ClearSoon(here)
 		synctest.Wait()
 		if got := w.Texts(); !slices.Equal(got, []string{"another"}) {
-			t.Errorf("shown: %q", got)
+			t.Errorf("got %q, want only the draft of the other place", got)
 		}
 	})
 }
 
-// A draft that was to become an answer, of which no other try was made, stays unless it
-// can be read and says something else. Without a Reader its note goes with the next draft.
+// TestDraftThatMayBeTheAnswer: a draft that may have become an answer, which was not tried again, stays
+// unless it can be read and has another text. Without a Reader, its note is deleted with the next draft.
 func TestDraftThatMayBeTheAnswer(t *testing.T) {
 	for _, fault := range []coretest.DraftFault{coretest.DraftLostRequest, coretest.DraftLostReply} {
-		each(t, func(t *testing.T, w *world) {
+		forEachPlatform(t, func(t *testing.T, w *world) {
 			w.Start(t)
 			w.Draft("half a text")
 			time.Sleep(10 * time.Second)
 			w.Fail(coretest.DraftEdit, fault)
 			if err := w.Answer(t.Context(), t, &coretest.Parts{}, "whole"); !errors.Is(err, core.ErrUnknownOutcome) {
-				t.Fatal(err)
+				t.Fatalf("got %v, want an unknown outcome", err)
 			}
 			w.drafts.Clear(t.Context(), here)
 			if got := len(w.Texts()); got != 1 {
-				t.Errorf("%d messages while another try may come", got)
+				t.Errorf("got %d messages while another try is possible, want 1", got)
 			}
 			time.Sleep(5 * time.Minute)
 			w.drafts.Clear(t.Context(), here)
@@ -655,28 +666,29 @@ func TestDraftThatMayBeTheAnswer(t *testing.T) {
 				want = []string{"half a text"}
 			}
 			if got := w.Texts(); !slices.Equal(got, want) || (w.state.String() == "{}") != w.searches {
-				t.Errorf("%s: shown: %q, want %q, noted: %s", fault, got, want, w.state.String())
+				t.Errorf("%s: got %q, want %q; notes %s", fault, got, want, w.state.String())
 			}
 			w.Draft("the next")
 			time.Sleep(10 * time.Second)
 			if noted := w.state.String(); strings.Count(noted, "channel") != 1 {
-				t.Errorf("noted: %s", noted)
+				t.Errorf("notes: got %s, want one", noted)
 			}
 		})
 	}
 }
 
-// wantCalls checks the calls since the last time. All room is given back.
+// wantCalls checks the calls since it was last called, and that all calls of Enter have left.
 func (w *world) wantCalls(t *testing.T, want ...string) {
 	t.Helper()
-	if calls, entered := w.made(); !slices.Equal(calls, want) || entered != 0 {
-		t.Errorf("calls: %q, want %q; %d did not leave", calls, want, entered)
+	if calls, entered := w.takeCalls(); !slices.Equal(calls, want) || entered != 0 {
+		t.Errorf("got calls %q, want %q; %d calls of Enter did not leave", calls, want, entered)
 	}
 }
 
-// A text shows after a while, and then not too often. What is whole by then is one call.
+// TestPace: a draft is shown after a while and then edited at intervals. A text that is complete by
+// then is sent in one call.
 func TestPace(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	forEachPlatform(t, func(t *testing.T, w *world) {
 		w.Start(t)
 		w.Draft("whole")
 		time.Sleep(900 * time.Millisecond)
@@ -691,10 +703,10 @@ func TestPace(t *testing.T) {
 			time.Sleep(170 * time.Millisecond)
 		}
 		if at := w.drafts.Shown(here).Sub(began); at != 5*time.Second {
-			t.Errorf("shown last after %s", at)
+			t.Errorf("last shown after %s, want 5s", at)
 		}
 		if !w.drafts.Shown("x/2").IsZero() {
-			t.Error("shown elsewhere")
+			t.Error("a draft counts as shown in another place")
 		}
 		time.Sleep(time.Minute)
 		w.Draft("text 29")
@@ -703,18 +715,18 @@ func TestPace(t *testing.T) {
 	})
 }
 
-// While there is no room, a draft waits, and shows its newest text but one.
+// TestNoRoom: while Enter refuses a draft, the draft waits. It is deleted without waiting.
 func TestNoRoom(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	forEachPlatform(t, func(t *testing.T, w *world) {
 		w.Start(t)
-		w.fill(true)
+		w.setFull(true)
 		w.Draft("half")
 		time.Sleep(10 * time.Second)
 		w.wantCalls(t)
-		w.fill(false)
+		w.setFull(false)
 		time.Sleep(10 * time.Second)
 		w.wantCalls(t, "post half")
-		w.fill(true)
+		w.setFull(true)
 		w.Draft("half a text")
 		time.Sleep(10 * time.Second)
 		w.Draft("")
@@ -723,11 +735,11 @@ func TestNoRoom(t *testing.T) {
 	})
 }
 
-// A driver that does not run shows nothing; a later text does once it runs.
+// TestNotRunning: a driver that does not run shows no draft. It shows the next text when it runs.
 func TestNotRunning(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	forEachPlatform(t, func(t *testing.T, w *world) {
 		runs := false
-		d := w.with(func(f func(context.Context)) bool {
+		d := w.newDrafts(func(f func(context.Context)) bool {
 			if runs {
 				go f(t.Context())
 			}
@@ -740,15 +752,15 @@ func TestNotRunning(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		w.wantCalls(t, "post half a text")
 		if _, done, err := d.Finish(t.Context(), here, draft.Answer{Key: "k"}); done || err != nil {
-			t.Errorf("%v, %v", done, err)
+			t.Errorf("Finish: got %v, %v, want false without an error", done, err)
 		}
 		w.wantCalls(t, "delete 1")
 	})
 }
 
-// A message that may exist is asked for again, under the same nonce, to be deleted or to
-// become the answer.
-func TestAskedAgain(t *testing.T) {
+// TestNonceIsSentAgain: a draft that may have been sent is sent again with the same nonce to get its id, so
+// that it can be deleted or become the answer.
+func TestNonceIsSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{platform: &platform{}, searches: true}
 		w.Start(t)
@@ -770,7 +782,7 @@ func TestAskedAgain(t *testing.T) {
 		w.wantCalls(t, "post half", "edit whole")
 		begin()
 		time.Sleep(2 * time.Minute)
-		for _, text := range []string{"half a", "half a text"} { // nobody can know any more
+		for _, text := range []string{"half a", "half a text"} { // the platform has forgotten the nonce
 			w.Draft(text)
 			time.Sleep(10 * time.Second)
 		}
@@ -780,16 +792,15 @@ func TestAskedAgain(t *testing.T) {
 		w.drafts.Clear(t.Context(), here)
 		w.wantCalls(t, "delete 3")
 		if got := w.Texts(); !slices.Equal(got, []string{"whole"}) || w.state.String() != "{}" {
-			t.Errorf("shown: %q, noted: %s", got, w.state.String())
+			t.Errorf("got %q, notes %s, want only the answer and no notes", got, w.state.String())
 		}
 		w.end()
-		w.crew.Wait()
 	})
 }
 
-// A draft that a dead process left is deleted before another one shows.
+// TestDraftAfterAnother: the draft of a crashed process is deleted before another one is shown.
 func TestDraftAfterAnother(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	forEachPlatform(t, func(t *testing.T, w *world) {
 		w.Start(t)
 		w.Draft("half a text")
 		time.Sleep(10 * time.Second)
@@ -803,23 +814,24 @@ func TestDraftAfterAnother(t *testing.T) {
 	})
 }
 
-// A draft whose message is just being sent is deleted once it exists.
+// TestWithdrawnWhileItIsSent: a draft that is withdrawn while it is sent is deleted afterwards.
 func TestWithdrawnWhileItIsSent(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	forEachPlatform(t, func(t *testing.T, w *world) {
 		w.Start(t)
-		w.slow(3 * time.Second)
+		w.delayPosts(3 * time.Second)
 		w.Draft("half a text")
 		time.Sleep(2 * time.Second)
 		w.Draft("")
 		time.Sleep(10 * time.Second)
 		w.wantCalls(t, "post half a text", "delete 1")
 		if got := w.Texts(); len(got) != 0 {
-			t.Errorf("shown: %q", got)
+			t.Errorf("got %q, want no draft", got)
 		}
 	})
 }
 
-// The process dies before its request arrives: it is searched for again for a while, and the note goes.
+// TestDraftThatNeverArrived: if a process died before its draft arrived, the draft is searched for during
+// a while. Then its note is deleted.
 func TestDraftThatNeverArrived(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{platform: &platform{}, searches: true}
@@ -828,20 +840,19 @@ func TestDraftThatNeverArrived(t *testing.T) {
 		w.Start(t)
 		w.drafts.Clear(t.Context(), here)
 		if got := w.Texts(); len(got) != 1 || w.state.String() == "{}" {
-			t.Errorf("shown: %q, noted: %s", got, w.state.String())
+			t.Errorf("at first got %q, notes %s, want the other message and the note", got, w.state.String())
 		}
 		time.Sleep(time.Hour)
 		w.drafts.Clear(t.Context(), here)
 		if got := w.Texts(); len(got) != 1 || w.state.String() != "{}" {
-			t.Errorf("at last shown: %q, noted: %s", got, w.state.String())
+			t.Errorf("later got %q, notes %s, want the other message and no notes", got, w.state.String())
 		}
 		w.end()
-		w.crew.Wait()
 	})
 }
 
-// The request of a dead process arrives late, while another one shows the same: what is late is deleted,
-// and not what the other one shows.
+// TestDraftThatArrivesLate: if the draft of a crashed process arrives late, while another process shows
+// the same text, the late one is deleted.
 func TestDraftThatArrivesLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{platform: &platform{}, searches: true}
@@ -857,15 +868,15 @@ func TestDraftThatArrivesLate(t *testing.T) {
 			t.Error(err)
 		}
 		if got := w.Texts(); !slices.Equal(got, []string{"whole"}) || w.state.String() != "{}" {
-			t.Errorf("shown: %q, noted: %s", got, w.state.String())
+			t.Errorf("got %q, notes %s, want only the answer and no notes", got, w.state.String())
 		}
 		w.wantCalls(t, "post half", "post half", "delete 2", "edit whole")
 		w.end()
-		w.crew.Wait()
 	})
 }
 
-// A part is tried again after another draft was shown: what may be the answer becomes it.
+// TestAnswerAfterAnotherDraft: a retry of a part turns its draft into the answer, even after another
+// draft was shown.
 func TestAnswerAfterAnotherDraft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{platform: &platform{}, searches: true}
@@ -875,7 +886,7 @@ func TestAnswerAfterAnotherDraft(t *testing.T) {
 		w.Fail(coretest.DraftEdit, coretest.DraftLostRequest)
 		parts := &coretest.Parts{}
 		if err := w.Answer(t.Context(), t, parts, "whole"); !errors.Is(err, core.ErrUnknownOutcome) {
-			t.Fatal(err)
+			t.Fatalf("got %v, want an unknown outcome", err)
 		}
 		w.Draft("another")
 		time.Sleep(10 * time.Second)
@@ -883,28 +894,28 @@ func TestAnswerAfterAnotherDraft(t *testing.T) {
 			t.Error(err)
 		}
 		if got := w.Texts(); !slices.Equal(got, []string{"whole", "another"}) {
-			t.Errorf("shown: %q", got)
+			t.Errorf("got %q, want the answer and the other draft", got)
 		}
 		w.end()
-		w.crew.Wait()
 	})
 }
 
-// The note of a draft that cannot be deleted outlives the next draft of its place.
+// TestTwoNotesOfAPlace: the note of a draft that cannot be deleted is kept when the next draft of its
+// place is noted.
 func TestTwoNotesOfAPlace(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	forEachPlatform(t, func(t *testing.T, w *world) {
 		w.state.data = []byte(`{"x/1 1":{"channel":"x/1","id":"1"}}`)
-		d := w.with(func(f func(context.Context)) bool { go f(t.Context()); return true })
+		d := w.newDrafts(func(f func(context.Context)) bool { go f(t.Context()); return true })
 		_, _ = w.send("half a text", "")
-		w.made()
-		w.keep(true)
+		w.takeCalls()
+		w.failDeletes(true)
 		d.Show(here, "the next", false)
 		time.Sleep(10 * time.Second)
-		w.keep(false)
+		w.failDeletes(false)
 		w.Start(t)
 		w.drafts.Clear(t.Context(), here)
 		if got := w.Texts(); len(got) != 0 || w.state.String() != "{}" {
-			t.Errorf("shown: %q, noted: %s", got, w.state.String())
+			t.Errorf("got %q, notes %s, want both drafts and notes deleted", got, w.state.String())
 		}
 	})
 }

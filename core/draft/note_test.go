@@ -7,24 +7,25 @@ import (
 	"testing"
 )
 
-// shelf is a State.
-type shelf struct{ data []byte }
+// memoryState is a State in memory.
+type memoryState struct{ data []byte }
 
-func (s *shelf) Get(ctx context.Context, _ string) ([]byte, error) { return s.data, ctx.Err() }
+func (s *memoryState) Get(ctx context.Context, _ string) ([]byte, error) { return s.data, ctx.Err() }
 
-func (s *shelf) Put(ctx context.Context, _ string, data []byte) error {
+func (s *memoryState) Put(ctx context.Context, _ string, data []byte) error {
 	s.data = data
 	return ctx.Err()
 }
 
-// What is left is what others left, or this process itself, and is still noted so.
+// TestLeft: leftover drafts are those of former processes, and those that this process gave up, while
+// their notes exist.
 func TestLeft(t *testing.T) {
-	state, ctx := &shelf{}, t.Context()
-	make := func() *Drafts { return New(Options{State: state, Log: slog.New(slog.DiscardHandler)}) }
-	old := make()
+	state, ctx := &memoryState{}, t.Context()
+	newDrafts := func() *Drafts { return New(Options{State: state, Log: slog.New(slog.DiscardHandler)}) }
+	old := newDrafts()
 	old.saveNote(ctx, note{Place: "1", ID: "1"})
 	old.saveNote(ctx, note{Place: "2", ID: "2", Key: "k"})
-	d := make()
+	d := newDrafts()
 	left := func(what, place string, want ...string) {
 		t.Helper()
 		var got []string
@@ -32,7 +33,7 @@ func TestLeft(t *testing.T) {
 			got = append(got, n.ID)
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("%s: %q is left, want %q", what, got, want)
+			t.Errorf("%s: got leftovers %q, want %q", what, got, want)
 		}
 	}
 	d.saveNote(ctx, note{Place: "6", ID: "6"})
@@ -59,18 +60,18 @@ func TestLeft(t *testing.T) {
 	left("requested again", "5")
 	for key, noted := range map[string]string{"": "", "k": "", "l": "k"} {
 		d.saveNote(ctx, note{Place: "3", ID: "3", Key: noted})
-		edit := func(context.Context, string) error { t.Error("edited"); return nil }
+		edit := func(context.Context, string) error { t.Error("the draft was edited"); return nil }
 		if id, done, err := d.Resume(ctx, "3", Answer{Key: key, Edit: edit}); done || err != nil {
-			t.Errorf("the part %q goes on with the draft of %q: %s, %v", key, noted, id, err)
+			t.Errorf("part %q took over the draft of part %q: %s, %v", key, noted, id, err)
 		}
 	}
-	make().addLeftover(note{Place: "1", ID: "1"}) // before anything was read
+	newDrafts().addLeftover(note{Place: "1", ID: "1"}) // before the notes were read
 }
 
-// A note with an id replaces the one of its request. Only the message that is
-// finished is taken out.
+// TestNotes: the note with a message id replaces the note of its request. removeNote removes only the
+// note of that message.
 func TestNotes(t *testing.T) {
-	state := &shelf{data: []byte(`{"31":{"id":"1"}}`)}
+	state := &memoryState{data: []byte(`{"31":{"id":"1"}}`)}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	d := New(Options{State: state, Log: slog.New(slog.DiscardHandler)})
@@ -83,7 +84,7 @@ func TestNotes(t *testing.T) {
 		}
 		slices.Sort(got)
 		if !slices.Equal(got, want) || err != nil {
-			t.Errorf("%s: noted %q, want %q; %v", what, got, want, err)
+			t.Errorf("%s: got notes %q, want %q; %v", what, got, want, err)
 		}
 	}
 	check("at first", "31 1")
@@ -97,5 +98,5 @@ func TestNotes(t *testing.T) {
 	d.removeNote(ended, note{Place: "32", ID: "2"})
 	check("over", "31 1")
 	state.data = []byte(`{"31":`)
-	check("half a note")
+	check("incomplete JSON")
 }

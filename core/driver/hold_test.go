@@ -12,21 +12,21 @@ import (
 	"time"
 )
 
-// holding is a State that another process may take over.
-type holding struct {
+// leasedState is a State whose lease can be lost.
+type leasedState struct {
 	State
 	lost  atomic.Bool
 	asked atomic.Int32
-	most  int32 // how often it holds; 0: always
+	most  int32 // the number of calls of Holds before the lease is lost; 0 for no limit
 }
 
-func (h *holding) Holds() bool {
+func (h *leasedState) Holds() bool {
 	n := h.asked.Add(1)
 	return !h.lost.Load() && (h.most == 0 || n <= h.most)
 }
 
-// TestHeld: what changes something is sent only while the process holds what it served, also when it is
-// stopped after it had looked.
+// TestHeld: a request is sent only while the process holds its lease, also if it loses the lease after
+// the first check. Unheld requests are always sent.
 func TestHeld(t *testing.T) {
 	var arrived atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -50,7 +50,7 @@ func TestHeld(t *testing.T) {
 		}
 		return err
 	}
-	lost := &holding{}
+	lost := &leasedState{}
 	lost.lost.Store(true)
 	soon, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
@@ -61,21 +61,21 @@ func TestHeld(t *testing.T) {
 		body  string
 		sent  bool
 	}{
-		{"a state of one process alone", t.Context(), nil, "x", true},
-		{"it holds", t.Context(), &holding{}, "x", true},
-		{"it holds, without a body", t.Context(), &holding{}, "", true},
-		{"it does not hold in time", soon, lost, "x", false},
-		{"in any case", Unheld(t.Context()), lost, "x", true},
-		{"stopped behind the first look", t.Context(), &holding{most: 1}, "x", false},
+		{"a state without a lease", t.Context(), nil, "x", true},
+		{"lease held", t.Context(), &leasedState{}, "x", true},
+		{"lease held, without a body", t.Context(), &leasedState{}, "", true},
+		{"lease lost until the deadline", soon, lost, "x", false},
+		{"unheld", Unheld(t.Context()), lost, "x", true},
+		{"lease lost after the first check", t.Context(), &leasedState{most: 1}, "x", false},
 	} {
 		before := arrived.Load()
 		err := send(c.ctx, c.state, c.body)
 		if (err == nil) != c.sent || err != nil && !errors.Is(err, ErrNotHeld) || (arrived.Load() > before) != c.sent {
-			t.Errorf("%s: %v, %d arrived", c.name, err, arrived.Load()-before)
+			t.Errorf("%s: got %v, %d requests, want it sent: %v", c.name, err, arrived.Load()-before, c.sent)
 		}
 	}
 	time.AfterFunc(20*time.Millisecond, func() { lost.lost.Store(false) })
 	if err := send(t.Context(), lost, "x"); err != nil {
-		t.Errorf("it holds again: %v", err)
+		t.Errorf("lease held again: %v", err)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 )
 
+// TestQueueKeepsOrder: waiting callers enter by priority, then in the order of their calls. Those whose
+// context ended do not enter.
 func TestQueueKeepsOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l Queue[string]
@@ -41,10 +43,10 @@ func TestQueueKeepsOrder(t *testing.T) {
 		leave()
 		synctest.Wait()
 		if got := strings.Join(order, " "); got != "high one two low" {
-			t.Errorf("order: %s", got)
+			t.Errorf("got order %q, want high one two low", got)
 		}
 		if l.Busy("c") {
-			t.Error("the channel is still in use")
+			t.Error("the channel is still busy")
 		}
 	})
 }

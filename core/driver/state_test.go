@@ -24,6 +24,6 @@ func TestUpdatesOfTwoDrivers(t *testing.T) {
 	all.Wait()
 	var n int
 	if err := Load(t.Context(), s, "count", &n); err != nil || n != 800 {
-		t.Errorf("%d of 800 updates, %v", n, err)
+		t.Errorf("got %d updates, %v, want 800", n, err)
 	}
 }

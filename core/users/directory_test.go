@@ -8,8 +8,8 @@ import (
 	"synthbot/core/coretest"
 )
 
-// TestNames: interfaces know best, then those who wrote lately; a group is never called like
-// one of its members.
+// TestNames: the name of a place or user comes from the interface, else from recent messages. A group
+// does not get the name of a member.
 func TestNames(t *testing.T) {
 	s := coretest.NewMemStore()
 	var b core.Batch

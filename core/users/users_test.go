@@ -12,6 +12,8 @@ var place = core.MustPath("room/1")
 
 func author(id, name, tag string) core.Author { return core.Author{ID: id, Name: name, Tag: tag} }
 
+// TestFind: users are found by id, path, name, tag or an unambiguous part of the name. Bots and users
+// without an id are left out.
 func TestFind(t *testing.T) {
 	c := List{Place: place}
 	for _, a := range []core.Author{
@@ -21,28 +23,29 @@ func TestFind(t *testing.T) {
 		c.Add(a)
 	}
 	if len(c.Users) != 4 {
-		t.Fatalf("%d people", len(c.Users))
+		t.Fatalf("got %d users, want 4", len(c.Users))
 	}
 	for name, want := range map[string]string{
 		"2": "2", "room/@user/4": "4", "JAY": "1", "@smith": "4", "smith": "4", "jay miller": "1", " Ann ": "2", "Zoe": "", "": "",
 	} {
 		person, ok, err := c.Find(name)
 		if err != nil || ok != (want != "") || ok && person != core.MustPath("room/@user/"+want) {
-			t.Errorf("%q is %v, %v, %v; want %q", name, person, ok, err, want)
+			t.Errorf("%q: got %v, %v, %v, want %q", name, person, ok, err, want)
 		}
 	}
 	c.Users[0].Tag = ""
 	if _, ok, err := c.Find("jay"); ok || err == nil || !strings.Contains(err.Error(), "Several people here are called jay: 1, @smith.") {
-		t.Errorf("of two of a name: %v, %v", ok, err)
+		t.Errorf("ambiguous name: got %v, %v, want an error that lists both", ok, err)
 	}
 	if name := c.Author(core.MustPath("room/@user/2")).Name; name != "Ann" {
-		t.Errorf("2 is called %q", name)
+		t.Errorf("user 2: got %q, want Ann", name)
 	}
 	if name := c.Author(core.MustPath("room/@user/77")).Name; name != "" {
-		t.Errorf("a stranger is called %q", name)
+		t.Errorf("unknown user: got %q, want no name", name)
 	}
 }
 
+// TestRecent: Recent lists the users who wrote in a place, the latest first and with their latest names.
 func TestRecent(t *testing.T) {
 	s := coretest.NewMemStore()
 	var b core.Batch
@@ -55,6 +58,6 @@ func TestRecent(t *testing.T) {
 	}
 	c, err := Recent(t.Context(), s, place, core.Author{})
 	if err != nil || len(c.Users) != 2 || c.Users[0].Name != "Jay, later" || c.Users[1].ID != "2" {
-		t.Errorf("%+v, %v", c, err)
+		t.Errorf("got %+v, %v, want users 1 and 2", c, err)
 	}
 }

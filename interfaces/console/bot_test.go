@@ -12,16 +12,16 @@ import (
 	"synthbot/core/watch"
 )
 
-// bot is a small true bot: it answers every message through the console's own
-// action, in a goroutine for each turn.
+// bot is a small bot. It answers every message through the console's action, with a goroutine
+// for each turn.
 type bot struct {
-	suggest map[string][]string // replies to a message, by its text
-	more    map[string]string   // by which it continues a message
+	suggest map[string][]string // suggested replies, by a message's text
+	more    map[string]string   // the message with which the bot continues its turn, by a message's text
 	t       *testing.T
 	console *Console
-	reply   func(core.Message) []string // none: the turn ends without an answer
-	think   chan struct{}               // when set, a turn thinks until it is closed
-	refuse  error                       // when set, Receive fails
+	reply   func(core.Message) []string // if it returns none, the turn ends without an answer
+	think   chan struct{}               // if set, turns wait until it is closed
+	refuse  error                       // if set, Receive fails
 
 	mu   sync.Mutex
 	got  []core.Message
@@ -63,17 +63,17 @@ func (b *bot) turn(m core.Message) {
 		}
 	}
 	end := watch.TurnEnd{Turn: core.TurnID{Path: m.Path, Seq: 1}, Messages: []string{m.ID}, Answered: len(replies) > 0}
-	text, goesOn := b.more[m.Text]
-	if goesOn {
+	text, continues := b.more[m.Text]
+	if continues {
 		end.GoesOn = m.ID + "+"
 	}
-	if b.console.Observe(end); goesOn {
+	if b.console.Observe(end); continues {
 		m.ID, m.Text = end.GoesOn, text
 		b.turn(m)
 	}
 }
 
-// end lets the turns that think go on, and waits for all.
+// end lets waiting turns continue and waits until all have ended.
 func (b *bot) end() {
 	if b.think != nil {
 		b.finish.Do(func() { close(b.think) })
@@ -87,7 +87,7 @@ func (b *bot) messages() []core.Message {
 	return b.got
 }
 
-// parts sends everything.
+// parts is a core.Deliveries that sends every part and records it if sent is set.
 type parts struct{ sent *[]core.Sent }
 
 func (p parts) Since(int) time.Time { return time.Time{} }

@@ -21,7 +21,7 @@ func mustBeRight(s string) error {
 	return nil
 }
 
-// TestPlainForm answers line by line, as on a dumb terminal.
+// TestPlainForm: a plain form reads answers line by line, without escape sequences.
 func TestPlainForm(t *testing.T) {
 	options := []Option{{"one", "1"}, {"two", "2"}}
 	var out bytes.Buffer
@@ -41,43 +41,43 @@ func TestPlainForm(t *testing.T) {
 		{Question{Title: "Word?", Check: mustBeRight}, "", ErrLeft},
 	} {
 		if got, err := f.Ask(t.Context(), tc.q); got != tc.want || !errors.Is(err, tc.err) {
-			t.Errorf("%d: %q, %v", i, got, err)
+			t.Errorf("question %d: got %q, %v, want %q, %v", i, got, err, tc.want, tc.err)
 		}
 	}
 	if got := out.String(); !strings.Contains(got, "! it is wrong\n") || !strings.Contains(got, "! choose 1 to 2\n") || strings.Contains(got, "\x1b") {
-		t.Errorf("it shows %q", got)
+		t.Errorf("got output %q, want both corrections and no escape sequences", got)
 	}
 }
 
-// TestPlainHidden corrects a hidden answer with the Backspace key.
+// TestPlainHidden: the Backspace key works in hidden answers of a plain form.
 func TestPlainHidden(t *testing.T) {
-	f := &formOf{t: t, Terminal: coretest.NewTerminal(t, 80, 24), done: make(chan string, 1)}
+	f := &testForm{t: t, Terminal: coretest.NewTerminal(t, 80, 24), done: make(chan string, 1)}
 	f.form = NewForm(f.File, f.File, true)
 	t.Cleanup(f.form.Close)
-	f.asks(Question{Title: "The token?", Hidden: true})
+	f.ask(Question{Title: "The token?", Hidden: true})
 	f.Contains(">")
 	f.Press("\x7fs3\u00e9\x7fcrex\x7ft\r")
-	f.answered("s3cret<nil>")
+	f.wantAnswer("s3cret<nil>")
 }
 
-// formOf asks questions at a terminal of 80 to 24, or less.
-type formOf struct {
+// testForm is a form on a test terminal.
+type testForm struct {
 	*coretest.Terminal
 	t    *testing.T
 	form *Form
 	done chan string
 }
 
-func newFormOf(t *testing.T, columns, rows int) *formOf {
+func newTestForm(t *testing.T, columns, rows int) *testForm {
 	t.Helper()
-	f := &formOf{t: t, Terminal: coretest.NewTerminal(t, columns, rows), done: make(chan string, 1)}
+	f := &testForm{t: t, Terminal: coretest.NewTerminal(t, columns, rows), done: make(chan string, 1)}
 	f.form = NewForm(f.File, f.File, false)
 	t.Cleanup(f.form.Close)
 	return f
 }
 
-// asks shows a question.
-func (f *formOf) asks(q Question) {
+// ask starts a question and waits until it is shown.
+func (f *testForm) ask(q Question) {
 	f.t.Helper()
 	go func() {
 		answer, err := f.form.Ask(f.t.Context(), q)
@@ -86,89 +86,91 @@ func (f *formOf) asks(q Question) {
 	f.Contains(q.Title)
 }
 
-func (f *formOf) answered(want string) {
+// wantAnswer waits for the result of Ask and compares it.
+func (f *testForm) wantAnswer(want string) {
 	f.t.Helper()
 	select {
 	case got := <-f.done:
 		if got != want {
-			f.t.Errorf("the answer is %q, want %q", got, want)
+			f.t.Errorf("got answer %q, want %q", got, want)
 		}
 	case <-time.After(coretest.Patience):
-		f.t.Fatal("the form does not end")
+		f.t.Fatal("the form did not end")
 	}
 }
 
-// TestForm presses keys on a terminal. Of each answered question one line stays, and none of what is hidden.
+// TestForm: a form on a terminal is answered with keys. One line stays of each answered question, without
+// hidden answers.
 func TestForm(t *testing.T) {
-	f := newFormOf(t, 80, 24)
+	f := newTestForm(t, 80, 24)
 	which := Question{Title: "Which one?", About: "There are three.", Options: []Option{{"the first", "1"}, {"a second", "2"}, {"the third", "3"}}, Initial: "3"}
-	f.asks(which)
+	f.ask(which)
 	f.Shows("Which one?", "There are three.", "  1. the first", "  2. a second", "> 3. the third", "Arrow keys or the number, then Enter · Ctrl-C: leave", ">")
 	f.Press("\x1b[A")
 	f.Contains("> 2. a second")
 	f.Press("\x1b[A\x1b[A\x1b[B\x1b[B\x1b[B\x1b[B\r")
-	f.answered("3<nil>")
+	f.wantAnswer("3<nil>")
 	f.Shows("Which one? the third")
 
-	f.asks(which)
+	f.ask(which)
 	f.Contains("Shift-Tab: back")
 	f.Press("7\r")
 	f.Contains("! choose 1 to 3\n")
 	f.Press("\x03sec")
 	f.Contains("> 2. a second")
 	f.Press("\r")
-	f.answered("2<nil>")
+	f.wantAnswer("2<nil>")
 	f.Shows("Which one? the third", "Which one? a second")
 
-	f.asks(Question{Title: "The token?", Hidden: true})
+	f.ask(Question{Title: "The token?", Hidden: true})
 	f.Press("s3cret")
 	f.Contains("> ******")
 	f.Press("\r")
-	f.answered("s3cret<nil>")
+	f.wantAnswer("s3cret<nil>")
 	f.Shows("Which one? the third", "Which one? a second", "The token? (given)")
 	if strings.Contains(f.Written(), "s3c") {
-		t.Errorf("it was shown: %q", f.Written())
+		t.Errorf("the hidden answer was shown: %q", f.Written())
 	}
 
-	f.asks(Question{Title: "Word?", Initial: "righ", Check: mustBeRight})
+	f.ask(Question{Title: "Word?", Initial: "righ", Check: mustBeRight})
 	f.Press("\r")
 	f.Contains("! it is wrong\n")
 	f.Press("\x1b[Z")
-	f.answered(ErrBack.Error())
+	f.wantAnswer(ErrBack.Error())
 	f.Shows("Which one? the third", "Which one? a second")
 
-	f.asks(Question{Title: "Word?", Initial: "righ", Check: mustBeRight})
+	f.ask(Question{Title: "Word?", Initial: "righ", Check: mustBeRight})
 	f.Press("t\r")
-	f.answered("right<nil>")
+	f.wantAnswer("right<nil>")
 	f.form.Note("Asking somebody…")
 	f.Shows("Which one? the third", "Which one? a second", "Word? right", "Asking somebody…")
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, syscall.SIGINT)
 	defer signal.Stop(interrupted)
-	f.Press("s3cret\r\x03") // as if it were asked already
+	f.Press("s3cret\r\x03") // before the next question is asked
 	select {
 	case <-interrupted:
 	case <-time.After(coretest.Patience):
-		t.Fatal("Ctrl-C is ignored")
+		t.Fatal("Ctrl-C was ignored")
 	}
 	f.Shows("Which one? the third", "Which one? a second", "Word? right", "Asking somebody…")
-	f.asks(Question{Title: "And now?"})
+	f.ask(Question{Title: "And now?"})
 	f.Press("\x03")
-	f.answered(ErrLeft.Error())
+	f.wantAnswer(ErrLeft.Error())
 	f.Shows("Which one? the third", "Which one? a second", "Word? right")
-	f.asks(Question{Title: "And now?"})
+	f.ask(Question{Title: "And now?"})
 	f.Hangup()
-	f.answered(ErrLeft.Error())
+	f.wantAnswer(ErrLeft.Error())
 }
 
-// TestFormFits: a question is never higher or wider than the terminal; keys that are pressed ahead are not lost.
+// TestFormFits: a question is never larger than the terminal, and keys that are pressed ahead are not lost.
 func TestFormFits(t *testing.T) {
-	f := newFormOf(t, 30, 9)
+	f := newTestForm(t, 30, 9)
 	q := Question{Title: "Which one of them shall it be?", About: strings.Repeat("word ", 12)}
 	for i := range 30 {
 		q.Options = append(q.Options, Option{fmt.Sprintf("number %d %s", i+1, strings.Repeat("x", 40)), fmt.Sprint(i + 1)})
 	}
-	f.asks(q)
+	f.ask(q)
 	for i := range 30 {
 		f.Contains(fmt.Sprintf("> %d. number", i+1))
 		f.See("the whole question", func(s *coretest.Screen) bool {
@@ -177,7 +179,7 @@ func TestFormFits(t *testing.T) {
 		f.Press("\x1b[B")
 	}
 	f.Press("12\r" + "next\r")
-	f.answered("12<nil>")
-	f.asks(Question{Title: ""})
-	f.answered("next<nil>")
+	f.wantAnswer("12<nil>")
+	f.ask(Question{Title: ""})
+	f.wantAnswer("next<nil>")
 }

@@ -15,7 +15,7 @@ import (
 	"synthbot/core/coretest"
 )
 
-// session is a conversation at a terminal.
+// session is a conversation on a test terminal.
 type session struct {
 	*coretest.Terminal
 	t      *testing.T
@@ -57,7 +57,7 @@ func (s *session) cursor(col int) {
 	s.See(fmt.Sprintf("the cursor in column %d", col), func(screen *coretest.Screen) bool { return screen.Col == col })
 }
 
-// ended waits for Listen, and looks whether the terminal is as it was.
+// ended waits until Listen ends and checks that the terminal was restored.
 func (s *session) ended() {
 	s.t.Helper()
 	select {
@@ -72,10 +72,10 @@ func (s *session) ended() {
 	if err != nil || fmt.Sprint(*after) != fmt.Sprint(*s.before) {
 		s.t.Errorf("the terminal was not restored: %v", err)
 	}
-	s.See("pastes unmarked again", func(screen *coretest.Screen) bool { return !screen.Modes["?2004"] })
-	s.See("sequences that all terminals know", func(screen *coretest.Screen) bool {
+	s.See("bracketed paste off", func(screen *coretest.Screen) bool { return !screen.Modes["?2004"] })
+	s.See("only common escape sequences", func(screen *coretest.Screen) bool {
 		if len(screen.Unknown) > 0 {
-			s.t.Errorf("sequences that not all terminals know: %q", screen.Unknown)
+			s.t.Errorf("got escape sequences that not all terminals support: %q", screen.Unknown)
 		}
 		return true
 	})
@@ -87,6 +87,7 @@ func getState(f *os.File) (*term.State, error) {
 	return state, err
 }
 
+// TestTerminalConversation: the greeting, messages and answers are shown, and Ctrl-D ends the conversation.
 func TestTerminalConversation(t *testing.T) {
 	s := newSession(t, &bot{reply: echo}, Options{Greeting: "Hello, I'm **Aria**."})
 	s.Shows("Aria: Hello, I'm Aria.", "jay>")
@@ -101,7 +102,7 @@ func TestTerminalConversation(t *testing.T) {
 	s.Shows("Aria: Hello, I'm Aria.", "jay> hello", "Aria: you said: hello", "jay> bye", "Aria: you said: bye")
 }
 
-// TestTerminalSuggestions: suggested replies have numbers, and a number says one of the last ones.
+// TestTerminalSuggestions: suggested replies are numbered, and a number sends one of the latest.
 func TestTerminalSuggestions(t *testing.T) {
 	s := newSession(t, &bot{reply: echo, suggest: map[string][]string{"hello": {"green \x1b[2Jtea", "black tea"}}}, Options{})
 	s.Press("hello\r")
@@ -115,6 +116,7 @@ func TestTerminalSuggestions(t *testing.T) {
 	s.ended()
 }
 
+// TestTerminalEditing: the keys of a line editor edit the line.
 func TestTerminalEditing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		keys, line string
@@ -155,6 +157,7 @@ func TestTerminalEditing(t *testing.T) {
 	}
 }
 
+// TestTerminalWrapsLongLines: a line longer than the terminal is wrapped and can be edited.
 func TestTerminalWrapsLongLines(t *testing.T) {
 	s := newSession(t, &bot{reply: echo}, Options{})
 	s.Press(strings.Repeat("a", 34))
@@ -169,10 +172,11 @@ func TestTerminalWrapsLongLines(t *testing.T) {
 	s.Press("\x04")
 	s.ended()
 	if got := s.bot.messages(); len(got) != 1 || got[0].Text != strings.Repeat("a", 34)+"bc" {
-		t.Errorf("messages %+v", got)
+		t.Errorf("got %+v, want the edited line", got)
 	}
 }
 
+// TestTerminalHistory: the arrow keys go through former lines and back to the one being written.
 func TestTerminalHistory(t *testing.T) {
 	history := func(context.Context) []string { return []string{"old", "older\x1b[2J", "older[2J"} }
 	silent := func(core.Message) []string { return nil }
@@ -191,7 +195,7 @@ func TestTerminalHistory(t *testing.T) {
 	s.ended()
 }
 
-// TestTerminalCompletes: Tab completes a command as far as it is clear, and then shows what it may be.
+// TestTerminalCompletes: Tab completes a command as far as it is unambiguous, and then lists the candidates.
 func TestTerminalCompletes(t *testing.T) {
 	complete := func(_ context.Context, line string) []string {
 		return map[string][]string{
@@ -217,13 +221,14 @@ func TestTerminalCompletes(t *testing.T) {
 	s.ended()
 }
 
+// TestTerminalThinking: while the bot works on an answer, a moving notice is shown above the edited line.
 func TestTerminalThinking(t *testing.T) {
 	b := &bot{reply: echo, think: make(chan struct{})}
 	s := newSession(t, b, Options{})
 	s.Press("hello\r")
 	s.Contains("jay> hello\nAria is thinking")
-	s.Press("next") // typing goes on below the sign
-	s.See("the sign and the line", func(screen *coretest.Screen) bool {
+	s.Press("next") // the line below the notice can be edited
+	s.See("the notice and the line", func(screen *coretest.Screen) bool {
 		shown := screen.Text()
 		return strings.HasPrefix(shown, "jay> hello\nAria is thinking") && strings.HasSuffix(shown, "\njay> next")
 	})
@@ -235,6 +240,7 @@ func TestTerminalThinking(t *testing.T) {
 	s.Shows("jay> hello", "Aria: you said: hello")
 }
 
+// TestTerminalLeavesWhileThinking: the user can leave while the bot works on an answer.
 func TestTerminalLeavesWhileThinking(t *testing.T) {
 	b := &bot{reply: echo, think: make(chan struct{})}
 	s := newSession(t, b, Options{})
@@ -247,6 +253,7 @@ func TestTerminalLeavesWhileThinking(t *testing.T) {
 	s.Shows("jay> hello", "Aria: you said: hello") // the reply still comes, on a plain terminal
 }
 
+// TestTerminalMessagesWhileTyping: a message is shown above the edited line, which stays as it is.
 func TestTerminalMessagesWhileTyping(t *testing.T) {
 	s := newSession(t, &bot{reply: echo}, Options{})
 	s.Press("half a line\x1b[D\x1b[D")
@@ -261,6 +268,7 @@ func TestTerminalMessagesWhileTyping(t *testing.T) {
 	s.ended()
 }
 
+// TestTerminalResizes: the edited line is wrapped again when the terminal changes its size.
 func TestTerminalResizes(t *testing.T) {
 	s := newSession(t, &bot{reply: echo}, Options{})
 	s.Press("0123456789 0123456789 0123456789 0123456789")
@@ -278,15 +286,16 @@ func TestTerminalResizes(t *testing.T) {
 	s.ended()
 }
 
+// TestTerminalPastes: a paste of several lines is one message, without control characters.
 func TestTerminalPastes(t *testing.T) {
 	s := newSession(t, &bot{reply: func(core.Message) []string { return []string{"ok"} }}, Options{})
-	s.See("pastes marked", func(screen *coretest.Screen) bool { return screen.Modes["?2004"] })
+	s.See("bracketed paste on", func(screen *coretest.Screen) bool { return screen.Modes["?2004"] })
 	s.Press("see:\x1b[200~ one\rtwo\r\nthree\x1b[31m\x03\x1b[201~!")
 	s.Shows("jay> see: one", "two", "three[31m!")
 	s.Press("\r")
 	s.Shows("jay> see: one", "two", "three[31m!", "Aria: ok", "jay>")
 	if got := s.bot.messages(); got[0].Text != "see: one\ntwo\nthree[31m!" {
-		t.Errorf("message %q", got[0].Text)
+		t.Errorf("got message %q, want all lines", got[0].Text)
 	}
 	long := strings.Repeat("0123456789 ", 3000) // more than the screen, and than most editors hold
 	s.Press("\x1b[200~" + long + "end\x1b[201~")
@@ -294,12 +303,13 @@ func TestTerminalPastes(t *testing.T) {
 	s.Press("\r")
 	s.See("the second answer", func(screen *coretest.Screen) bool { return strings.Count(screen.Text(), "Aria: ok") == 2 })
 	if got := s.bot.messages(); got[1].Text != long+"end" {
-		t.Errorf("message of %d bytes, want %d", len(got[1].Text), len(long)+3)
+		t.Errorf("got a message of %d bytes, want %d", len(got[1].Text), len(long)+3)
 	}
 	s.Press("\x04")
 	s.ended()
 }
 
+// TestTerminalClears: Ctrl-L clears the screen and keeps the line.
 func TestTerminalClears(t *testing.T) {
 	s := newSession(t, &bot{reply: echo}, Options{})
 	s.Press("hello\r")
@@ -310,6 +320,7 @@ func TestTerminalClears(t *testing.T) {
 	s.ended()
 }
 
+// TestTerminalEndsWithItsContext: Listen ends with its context and removes the edited line.
 func TestTerminalEndsWithItsContext(t *testing.T) {
 	s := newSession(t, &bot{reply: echo}, Options{})
 	s.Press("half")
@@ -319,6 +330,7 @@ func TestTerminalEndsWithItsContext(t *testing.T) {
 	s.Shows("")
 }
 
+// TestTerminalEndsWhenItIsGone: Listen ends when the terminal is closed.
 func TestTerminalEndsWhenItIsGone(t *testing.T) {
 	s := newSession(t, &bot{reply: echo}, Options{})
 	s.Shows("jay>")
@@ -333,6 +345,7 @@ func TestTerminalEndsWhenItIsGone(t *testing.T) {
 	}
 }
 
+// TestTerminalRefusesOtherFiles: Listen refuses files that are not a terminal.
 func TestTerminalRefusesOtherFiles(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -341,11 +354,12 @@ func TestTerminalRefusesOtherFiles(t *testing.T) {
 	defer r.Close()
 	defer w.Close()
 	if err := New(Options{In: r, Out: w, Terminal: true}).Listen(t.Context(), &bot{}); err == nil || !strings.Contains(err.Error(), "use a pipe") {
-		t.Errorf("error %v", err)
+		t.Errorf("got %v, want advice to use a pipe", err)
 	}
 }
 
-// TestRowsOfALog: what a log says appears above the edited line, which stays as it is.
+// TestRowsOfALog: log lines appear above the edited line, which stays as it is. While no terminal is open,
+// they are written to Out.
 func TestRowsOfALog(t *testing.T) {
 	var elsewhere strings.Builder
 	rows := &Rows{Out: &elsewhere}
@@ -361,11 +375,11 @@ func TestRowsOfALog(t *testing.T) {
 	s.ended()
 	fmt.Fprintln(rows, "after")
 	if elsewhere.String() != "before\nafter\n" {
-		t.Errorf("written elsewhere: %q", elsewhere.String())
+		t.Errorf("Out: got %q, want before and after", elsewhere.String())
 	}
 }
 
-// TestCompletionLogs completes a word with a function that writes to the log above the line.
+// TestCompletionLogs: a completion function may write to the log above the line.
 func TestCompletionLogs(t *testing.T) {
 	rows := &Rows{Out: &strings.Builder{}}
 	complete := func(context.Context, string) []string {

@@ -11,7 +11,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// tagged shows styles as tags.
+// tagged writes styles as tags.
 func tagged(s style, text string) string {
 	names := ""
 	for i, n := range []string{"b", "d", "i", "u", "s", "c", "n", "p"} {
@@ -25,6 +25,7 @@ func tagged(s style, text string) string {
 	return "<" + names + ":" + text + ">"
 }
 
+// TestRender: Markdown becomes styled lines of at most 30 columns.
 func TestRender(t *testing.T) {
 	for source, want := range map[string]string{
 		"one **two** *three* `four` ~~five~~": "one <b:two> <i:three> <c:four> <s:five>",
@@ -56,6 +57,7 @@ func TestRender(t *testing.T) {
 	}
 }
 
+// TestSpoken: a message begins with the persona's name, without control characters.
 func TestSpoken(t *testing.T) {
 	c := New(Options{In: strings.NewReader(""), Out: io.Discard, PersonaName: "Aria\x1b[2J", Terminal: true})
 	for source, want := range map[string]string{
@@ -70,6 +72,7 @@ func TestSpoken(t *testing.T) {
 	}
 }
 
+// TestNoColor: without colours, by option or environment, styles are written as characters.
 func TestNoColor(t *testing.T) {
 	source := "# T\n**b** *i* `c` ~~s~~ [a](http://x.y)\n> q"
 	want := "Aria:\n# T\n\n*b* _i_ `c` ~s~ a (http://x.y)\n\n│ q"
@@ -78,19 +81,21 @@ func TestNoColor(t *testing.T) {
 	byEnvironment := New(Options{In: strings.NewReader(""), Out: io.Discard, PersonaName: "Aria"})
 	for _, c := range []*Console{byOption, byEnvironment} {
 		if got := c.render(source, 80); got != want {
-			t.Errorf("got %q", got)
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }
 
+// TestColumns: the width of characters is counted in columns.
 func TestColumns(t *testing.T) {
 	for s, want := range map[string]int{"a": 1, "é": 1, "e\u0301": 1, "猫": 2, "👍": 2, "👩‍👧": 2, "🇮🇹": 2, "❤\ufe0f": 2, "❤": 1, "\u200b": 0, "ｱ": 1, "한": 2, "": 0, "…": 1, "\u0301": 0} {
 		if got := txt.Width(s); got != want {
-			t.Errorf("%q takes %d columns, want %d", s, got, want)
+			t.Errorf("%q: got %d columns, want %d", s, got, want)
 		}
 	}
 }
 
+// FuzzSpoken: no message writes unknown escape sequences or control characters.
 func FuzzSpoken(f *testing.F) {
 	f.Add("# a\n- [x] **b**\n> c\n```d\ne\x1b[2J\n```\n|f|\n|-|\n|g|\n[h](i) ![j](k) ~~l~~ &#27;[2J", uint8(20))
 	f.Add(strings.Repeat("> - 猫猫猫 ", 40), uint8(3))
@@ -110,6 +115,8 @@ func FuzzSpoken(f *testing.F) {
 	})
 }
 
+// FuzzKeys: whatever keys are pressed, the cursor stays between characters of the line, which has no
+// control characters.
 func FuzzKeys(f *testing.F) {
 	f.Add([]byte("a\x1b[D\x1b[200~b\rc\x1b[201~\xe7\x8c\xab\x7f\x1b\x1b[1;5C\x17"), uint8(3))
 	f.Add([]byte("\x1b]0;x\a\x1bO\x1bb\x14\x14\x19"), uint8(1))

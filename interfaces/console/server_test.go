@@ -14,7 +14,7 @@ import (
 	"synthbot/interfaces/console"
 )
 
-// inbox hands what was received to a channel.
+// inbox sends received events to a channel.
 type inbox chan core.Event
 
 func (i inbox) Receive(_ context.Context, events ...core.Event) error {
@@ -24,7 +24,8 @@ func (i inbox) Receive(_ context.Context, events ...core.Event) error {
 	return nil
 }
 
-func opened(t *testing.T) (*console.Server, inbox) {
+// newTestServer returns a server that listens, and its inbox.
+func newTestServer(t *testing.T) (*console.Server, inbox) {
 	t.Helper()
 	h, in := console.NewServer("console"), make(inbox, 16)
 	ctx, stop := context.WithCancel(t.Context())
@@ -42,8 +43,10 @@ func opened(t *testing.T) (*console.Server, inbox) {
 	return h, in
 }
 
-func TestHall(t *testing.T) {
-	h, in := opened(t)
+// TestServer: an attached terminal sends messages and commands and receives answers. A session has one
+// terminal at a time. A message to a session without a terminal fails as unreachable.
+func TestServer(t *testing.T) {
+	h, in := newTestServer(t)
 	r, w := io.Pipe()
 	var out bytes.Buffer
 	over := make(chan error, 1)
@@ -55,11 +58,11 @@ func TestHall(t *testing.T) {
 	}
 	e := <-in
 	if e.Message.Path != core.MustPath("console/kitchen") || e.Message.Text != "hello" || e.Kind != core.KindMessage {
-		t.Errorf("received %+v", e)
+		t.Errorf("got %+v", e)
 	}
 	err := h.Attach(t.Context(), console.Options{In: strings.NewReader(""), Out: io.Discard, Session: "kitchen"})
 	if err == nil || !strings.Contains(err.Error(), "another terminal uses this session") {
-		t.Errorf("%v, want that the session is in use", err)
+		t.Errorf("got %v, want that another terminal uses the session", err)
 	}
 	say := h.Actions()[0]
 	call := core.Call{Path: e.Message.Path, Payload: []byte(`{"text":"Hello, Jay."}`), Deliveries: new(coretest.Parts)}
@@ -74,27 +77,28 @@ func TestHall(t *testing.T) {
 		t.Fatal(err)
 	}
 	if e = <-in; e.Kind != core.KindCommand || e.Command.Name != "help" || len(e.Command.Args) != 2 {
-		t.Errorf("received %+v", e)
+		t.Errorf("got %+v", e)
 	}
 	h.Observe(watch.TurnEnd{Turn: core.TurnID{Path: e.Message.Path}, Messages: []string{e.Message.ID}})
 	w.Close()
 	if err := <-over; err != nil || out.String() != "Hello, Jay.\n" {
-		t.Errorf("%q, %v", out.String(), err)
+		t.Errorf("got output %q, %v, want the answer", out.String(), err)
 	}
 	if _, err := say.Do(t.Context(), call); !errors.Is(err, core.ErrAway) {
-		t.Error("an empty seat was spoken to")
+		t.Error("a message to a detached session did not fail as unreachable")
 	}
 }
 
+// TestPathsAreNoCommands: a line that begins with a file path is a message.
 func TestPathsAreNoCommands(t *testing.T) {
-	h, in := opened(t)
+	h, in := newTestServer(t)
 	over := make(chan error, 1)
 	go func() {
 		over <- h.Attach(t.Context(), console.Options{In: strings.NewReader("/etc/passwd is a file\n"), Out: io.Discard, Session: "x"})
 	}()
 	e := <-in
 	if e.Kind != core.KindMessage {
-		t.Errorf("received %+v", e)
+		t.Errorf("got %+v", e)
 	}
 	h.Observe(watch.TurnEnd{Turn: core.TurnID{Path: e.Message.Path}, Messages: []string{e.Message.ID}})
 	<-over

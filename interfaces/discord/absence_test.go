@@ -11,9 +11,8 @@ import (
 	"synthbot/interfaces/discord/discordtest"
 )
 
-// A gateway cut of ten minutes with a hundred messages in it, over channels,
-// direct messages, a thread, and a channel that was never heard of before: all
-// are found, in order, and answered once.
+// TestCutOfTenMinutes: a hundred messages that are sent while the gateway is closed, in known
+// channels, a direct message, a thread and an unknown channel, are found in order and answered once.
 func TestCutOfTenMinutes(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		known := []string{hallID, roomID, dmID, topicID}
@@ -22,7 +21,7 @@ func TestCutOfTenMinutes(t *testing.T) {
 		e := &echo{t: t, d: d, wait: map[core.Path]chan core.Event{}}
 		in.answer = e.take
 		defer e.close()
-		stop := s.listening(t, d, in)
+		stop := s.listen(t, d, in)
 		defer func() { _ = stop() }()
 		within(t, time.Minute, "connected", func() bool { return d.cache.known(guildID) })
 		said := 0
@@ -58,16 +57,18 @@ func TestCutOfTenMinutes(t *testing.T) {
 				}
 			}
 			if !slices.Equal(asked, answered) {
-				t.Errorf("%s: said %q, answered %q", c, asked, answered)
+				t.Errorf("%s: got answers to %q, want answers to %q", c, answered, asked)
 			}
 		}
 	})
 }
 
-// away runs a bot, lets things happen while it is gone, and runs it again.
-func (s *server) away(t *testing.T, change func(*Options), before, meanwhile func(d *Driver, in *inbox)) *inbox {
+// restartAfter starts a bot, calls before, stops the bot, calls meanwhile, and starts the bot again.
+func (s *server) restartAfter(
+	t *testing.T, change func(*Options), before, meanwhile func(d *Driver, in *inbox),
+) *inbox {
 	t.Helper()
-	state := shelf()
+	state := newState()
 	start := func() (*Driver, *inbox, func() error) {
 		d, in := s.bot(t, func(o *Options) {
 			o.State = state
@@ -76,7 +77,7 @@ func (s *server) away(t *testing.T, change func(*Options), before, meanwhile fun
 			}
 		}), newInbox()
 		in.patience = time.Hour
-		stop := s.listening(t, d, in)
+		stop := s.listen(t, d, in)
 		within(t, time.Minute, "connected", func() bool { return d.cache.known(guildID) })
 		return d, in, stop
 	}
@@ -92,11 +93,12 @@ func (s *server) away(t *testing.T, change func(*Options), before, meanwhile fun
 	return in
 }
 
-// What people are in the guild is asked for: the past comes without.
+// TestMissedMessagesHaveTheirRank: the authors of fetched messages, which come without member data,
+// are requested once each.
 func TestMissedMessagesHaveTheirRank(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		s.ChangeGuild(guildID, func(g *discordtest.Guild) { g.Members[annID] = &discordtest.Member{Nick: "Annie"} })
-		in := s.away(t, nil,
+		in := s.restartAfter(t, nil,
 			func(_ *Driver, in *inbox) { s.Say(hallID, annID, hello()); in.wait(t, core.KindMessage, 1) },
 			func(*Driver, *inbox) {
 				for range 3 {
@@ -114,22 +116,22 @@ func TestMissedMessagesHaveTheirRank(t *testing.T) {
 		want := map[string]core.Rank{annID: core.RankMember, bobID: core.RankModerator, discordtest.OwnerID: core.RankModerator, "5": core.RankMember}
 		for id, rank := range want {
 			if ranks[id] != rank {
-				t.Errorf("%s has rank %d, want %d", id, ranks[id], rank)
+				t.Errorf("%s: got rank %d, want %d", id, ranks[id], rank)
 			}
 		}
 		if names[annID] != "Annie" || names["5"] != "user5" {
-			t.Errorf("names: %v", names)
+			t.Errorf("got names %v, want Annie and user5", names)
 		}
 		if n := len(s.Calls("GET /guilds/")); n != 4 {
-			t.Errorf("asked %d times who somebody is, want once for each", n)
+			t.Errorf("got %d requests for members, want 4", n)
 		}
 	})
 }
 
-// A crowd is not asked for one by one without end.
+// TestMembersAreAskedForWithinBounds: at most maxRequested members are requested after an absence.
 func TestMembersAreAskedForWithinBounds(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		in := s.away(t, nil,
+		in := s.restartAfter(t, nil,
 			func(_ *Driver, in *inbox) { s.Say(hallID, annID, hello()); in.wait(t, core.KindMessage, 1) },
 			func(*Driver, *inbox) {
 				for i := range maxRequested + 50 {
@@ -138,21 +140,21 @@ func TestMembersAreAskedForWithinBounds(t *testing.T) {
 			})
 		in.wait(t, core.KindMessage, maxRequested+50)
 		if n := len(s.Calls("GET /guilds/")); n != maxRequested {
-			t.Errorf("asked %d times", n)
+			t.Errorf("got %d requests for members, want %d", n, maxRequested)
 		}
 	})
 }
 
-// Somebody spoke to the bot in a channel where nobody ever had, while it was
-// away. Channels that it may not read, and those where nothing is new, are left
-// alone.
-func TestMissedInAChannelNeverHeardOf(t *testing.T) {
+// TestMissedInAnUnknownChannel: messages that were sent during an absence in channels where
+// nobody had written before are found. Nothing is requested from channels that the bot may not
+// read or that have no new message.
+func TestMissedInAnUnknownChannel(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		s.Say(roomID, annID, "long ago")
 		s.AddChannel(discordtest.Channel{ID: "811", Guild: guildID, Name: "secret", Over: []discordtest.Overwrite{{ID: guildID, Deny: discordtest.MayView}}})
 		time.Sleep(time.Hour)
 		post := ""
-		in := s.away(t, nil,
+		in := s.restartAfter(t, nil,
 			func(_ *Driver, in *inbox) { s.Say(hallID, annID, "x"); in.wait(t, core.KindMessage, 1) },
 			func(*Driver, *inbox) {
 				s.Say(discordtest.VoiceID, annID, hello())
@@ -165,23 +167,23 @@ func TestMissedInAChannelNeverHeardOf(t *testing.T) {
 			got[e.Message.Path.String()] = string(e.Message.Addressed) + " " + e.Message.Text
 		}
 		if got["discord/"+guildID+"/"+discordtest.VoiceID] != "mention hello @aria" {
-			t.Errorf("in the voice channel: %v", got)
+			t.Errorf("voice channel: got %v", got)
 		}
 		if got["discord/"+guildID+"/"+forumID+"/"+post] != "mention [post: New post]\nwhat do you think, @aria?" {
-			t.Errorf("in the forum: %v", got)
+			t.Errorf("forum: got %v", got)
 		}
 		for _, c := range []string{roomID, "811"} {
 			if n := len(s.Calls("GET /channels/" + c)); n != 0 {
-				t.Errorf("%s was asked for %d times", c, n)
+				t.Errorf("%s: got %d requests, want 0", c, n)
 			}
 		}
 	})
 }
 
-// Direct messages that the bot began count as known: the answer is found.
-func TestAnswerToWhatAPersonWasTold(t *testing.T) {
+// TestMissedAnswerToTell: in a private chat that the bot began, the missed answer is found.
+func TestMissedAnswerToTell(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		in := s.away(t, nil,
+		in := s.restartAfter(t, nil,
 			func(d *Driver, _ *inbox) {
 				if err := d.Tell(t.Context(), core.MustPath("discord/@user/"+bobID), "Are you there?"); err != nil {
 					t.Fatal(err)
@@ -189,15 +191,15 @@ func TestAnswerToWhatAPersonWasTold(t *testing.T) {
 			},
 			func(*Driver, *inbox) { s.Say(s.DirectOf(bobID), bobID, "I am") })
 		if m := in.wait(t, core.KindMessage, 1)[0].Message; m.Text != "I am" || !m.Private || m.Addressed != core.AddressedDirect {
-			t.Errorf("came in: %+v", m)
+			t.Errorf("got %+v, want the private answer", m)
 		}
 	})
 }
 
-// So do those where nothing but a command was given.
-func TestWordsAfterACommand(t *testing.T) {
+// TestMissedAfterACommand: in a private chat where only a command was called, a missed message is found.
+func TestMissedAfterACommand(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		in := s.away(t, func(o *Options) { o.Commands = onlyHelp },
+		in := s.restartAfter(t, func(o *Options) { o.Commands = onlyHelp },
 			func(d *Driver, in *inbox) {
 				within(t, time.Minute, "commands", func() bool { return len(s.Calls("PUT /applications/")) == 1 })
 				if _, err := s.Command(dmID, annID, "help", nil); err != nil {
@@ -207,44 +209,44 @@ func TestWordsAfterACommand(t *testing.T) {
 			},
 			func(*Driver, *inbox) { s.Say(dmID, annID, "are you there?") })
 		if m := in.wait(t, core.KindMessage, 1)[0].Message; m.Text != "are you there?" || !m.Private {
-			t.Errorf("came in: %+v", m)
+			t.Errorf("got %+v, want the private message", m)
 		}
 	})
 }
 
-// A channel that was heard of for the first time a moment before a crash is known
-// in the next life, and what comes before anybody wrote it down as well.
-func TestCrashRightAfterTheFirstWord(t *testing.T) {
+// TestCrashRightAfterTheFirstMessage: a channel whose first message arrived just before a crash is known
+// to the next process, which finds the messages since then.
+func TestCrashRightAfterTheFirstMessage(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		state := shelf()
-		d, in := s.bot(t, func(o *Options) { o.State = &frozen{State: state} }), newInbox()
-		s.listening(t, d, in)
+		state := newState()
+		d, in := s.bot(t, func(o *Options) { o.State = &stoppableState{State: state} }), newInbox()
+		s.listen(t, d, in)
 		within(t, time.Minute, "connected", func() bool { return d.cache.known(guildID) })
 		first := s.Say(dmID, annID, "one")
 		in.wait(t, core.KindMessage, 1)
-		d.opt.State.(*frozen).stop() // the process is dead: nothing is written any more
+		d.opt.State.(*stoppableState).stop() // the process crashes: nothing is written any more
 		s.Forget()
 		s.Say(dmID, annID, "two")
 		time.Sleep(time.Minute)
 		next := newInbox()
-		s.listening(t, s.bot(t, func(o *Options) { o.State = state }), next)
+		s.listen(t, s.bot(t, func(o *Options) { o.State = state }), next)
 		for _, e := range next.wait(t, core.KindMessage, 2) {
 			if e.Message.Text != "two" && e.Message.ID != first {
-				t.Errorf("came in: %+v", e)
+				t.Errorf("got %+v, want the messages one and two", e)
 			}
 		}
 	})
 }
 
-// A guild that was announced is waited for from its announcement on, however long the
-// driver has been trying to connect. If it does not come, its channels are fetched.
+// TestAnnouncedGuildThatDoesNotCome: an announced guild is awaited for a while after its announcement,
+// however long connecting took. If it does not arrive, the messages of its channels are fetched.
 func TestAnnouncedGuildThatDoesNotCome(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		state := shelf()
+		state := newState()
 		start := func() (*Driver, *inbox, func() error) {
 			d, in := s.bot(t, func(o *Options) { o.State = state }), newInbox()
 			in.patience = time.Hour
-			return d, in, s.listening(t, d, in)
+			return d, in, s.listen(t, d, in)
 		}
 		d, in, stop := start()
 		within(t, time.Minute, "connected", func() bool { return d.cache.known(guildID) })
@@ -260,13 +262,13 @@ func TestAnnouncedGuildThatDoesNotCome(t *testing.T) {
 		time.Sleep(18 * time.Second)
 		s.Gateway(func(g *discordtest.Settings) { g.Closed = false })
 		if m := in.wait(t, core.KindMessage, 1)[0].Message; m.Text != "missed" {
-			t.Errorf("came in: %+v", m)
+			t.Errorf("got %+v, want the missed message", m)
 		}
 		announced := s.Identifies()[1].At
 		asked := s.Calls("GET /channels/" + hallID + "/messages")
 		limit := defaultTimings.guilds
 		if len(asked) != 1 || asked[0].At.Sub(announced) < limit || asked[0].At.Sub(announced) > 2*limit {
-			t.Errorf("announced at %v, asked %+v", announced, asked)
+			t.Errorf("announced at %v, requested %+v, want one request after %v to %v", announced, asked, limit, 2*limit)
 		}
 	})
 }

@@ -6,7 +6,8 @@ import (
 	"synthbot/core/action"
 )
 
-// The catalogue takes the actions as they are: names, schemas, examples.
+// TestCatalogueTakesTheActions: the actions are valid, and the schema of the message action, which is
+// in every prompt, stays small.
 func TestCatalogueTakesTheActions(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -15,12 +16,12 @@ func TestCatalogueTakesTheActions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ok := snapshot.Message("discord"); !ok || len(snapshot.All()) != 7 {
-		t.Errorf("%d actions", len(snapshot.All()))
+		t.Errorf("got %d actions, want 7, one of them for messages", len(snapshot.All()))
 	}
 	size := 0
 	for _, d := range snapshot.All() {
 		if d.IsMessage() && len(d.CorrectionSchema()) > 700 {
-			t.Errorf("%s: %d characters in every prompt", d.Name, len(d.CorrectionSchema()))
+			t.Errorf("%s: got %d characters in every prompt, want at most 700", d.Name, len(d.CorrectionSchema()))
 		}
 		size += len(d.CorrectionSchema()) + len(d.Brief) + len(d.Name)
 		t.Logf("%s: %d", d.Name, len(d.CorrectionSchema()))

@@ -12,8 +12,10 @@ import (
 	"synthbot/interfaces/discord/gateway"
 )
 
+// TestRank: a user's rank follows from ownership, roles and the overwrites of the channel. The
+// permissions in an interaction take precedence.
 func TestRank(t *testing.T) {
-	in := still(t)
+	in := offlineIntake(t)
 	b := in.d.cache
 	const keeper = "830000000000000005"
 	b.change(guildID, func(g *guild) {
@@ -29,90 +31,92 @@ func TestRank(t *testing.T) {
 		m            *member
 		want         core.Rank
 	}{
-		"nobody":                  {hallID, annID, &member{}, core.RankMember},
-		"unknown member":          {hallID, annID, nil, core.RankMember},
-		"by role":                 {hallID, annID, &member{Roles: []string{keeper}}, core.RankModerator},
-		"taken in this channel":   {roomID, annID, &member{Roles: []string{keeper}}, core.RankMember},
-		"and in its threads":      {topicID, annID, &member{Roles: []string{keeper}}, core.RankMember},
-		"given back to a role":    {roomID, annID, &member{Roles: []string{modRole}}, core.RankModerator},
-		"given to a person":       {roomID, "5", &member{}, core.RankModerator},
-		"taken from a person":     {roomID, "6", &member{Roles: []string{modRole}}, core.RankMember},
-		"administrator":           {roomID, annID, &member{Roles: []string{"830000000000000006"}}, core.RankModerator},
-		"owner":                   {roomID, "700000000000000009", &member{}, core.RankModerator},
-		"as an interaction tells": {hallID, annID, &member{Permissions: new(number(8192))}, core.RankModerator},
-		"which overrules":         {hallID, annID, &member{Permissions: new(number(0)), Roles: []string{keeper}}, core.RankMember},
+		"nobody":                {hallID, annID, &member{}, core.RankMember},
+		"unknown member":        {hallID, annID, nil, core.RankMember},
+		"by role":               {hallID, annID, &member{Roles: []string{keeper}}, core.RankModerator},
+		"denied in the channel": {roomID, annID, &member{Roles: []string{keeper}}, core.RankMember},
+		"and in its threads":    {topicID, annID, &member{Roles: []string{keeper}}, core.RankMember},
+		"allowed for a role":    {roomID, annID, &member{Roles: []string{modRole}}, core.RankModerator},
+		"allowed for a user":    {roomID, "5", &member{}, core.RankModerator},
+		"denied for a user":     {roomID, "6", &member{Roles: []string{modRole}}, core.RankMember},
+		"administrator":         {roomID, annID, &member{Roles: []string{"830000000000000006"}}, core.RankModerator},
+		"owner":                 {roomID, "700000000000000009", &member{}, core.RankModerator},
+		"by an interaction":     {hallID, annID, &member{Permissions: new(number(8192))}, core.RankModerator},
+		"denied by interaction": {hallID, annID, &member{Permissions: new(number(0)), Roles: []string{keeper}}, core.RankMember},
 	} {
 		p, _ := b.place(c.channel)
 		if got := b.rank(p, c.who, c.m); got != c.want {
-			t.Errorf("%s: rank %d", name, got)
+			t.Errorf("%s: got rank %d, want %d", name, got, c.want)
 		}
 	}
 }
 
+// TestNameOf: known channels and threads have a name.
 func TestNameOf(t *testing.T) {
-	d := still(t).d
+	d := offlineIntake(t).d
 	for place, want := range map[string]string{
 		"discord/" + guildID + "/" + roomID: "#room", "discord/" + guildID + "/" + hallID + "/" + topicID: "#topic",
 		"discord/" + guildID + "/404": "", "discord/" + guildID: "", "discord/@user/" + roomID: "", "other/" + guildID + "/" + roomID: "",
 	} {
 		if got := d.NameOf(core.MustPath(place)); got != want {
-			t.Errorf("%s is called %q", place, got)
+			t.Errorf("%s: got %q, want %q", place, got, want)
 		}
 	}
 }
 
+// TestFind: channels and threads of the guild are found by name, from within the guild only.
 func TestFind(t *testing.T) {
-	d := still(t).d
+	d := offlineIntake(t).d
 	for name, want := range map[string]string{
 		"#room": "discord/" + guildID + "/" + roomID, "Hall": "discord/" + guildID + "/" + hallID,
 		"#topic": "discord/" + guildID + "/" + hallID + "/" + topicID, "Ground floor": "", "nowhere": "", "": "",
 	} {
 		if got, err := d.Find(hall(), name); got.String() != want || (err == nil) != (want != "") {
-			t.Errorf("%q: %v, %v", name, got, err)
+			t.Errorf("%q: got %v, %v, want %q", name, got, err, want)
 		}
 	}
 	if _, err := d.Find(core.MustPath("discord/@me/"+dmID), "#room"); err == nil {
-		t.Error("found from a direct message")
+		t.Error("a channel was found from a direct message")
 	}
 }
 
-// A guild is received again with every session: what it has is found all the same, and
-// what it has no more is not. Of its threads, only those in use are received.
-func TestFindInAGuildToldAnew(t *testing.T) {
+// TestFindInAGuildReceivedAgain: a guild is received again with every session. Channels that it no
+// longer has are not found. Threads are, because only active ones are received.
+func TestFindInAGuildReceivedAgain(t *testing.T) {
 	b := newCache("discord")
-	told := guildPayload{ID: guildID, Channels: []channel{{ID: hallID, Name: "hall"}, {ID: roomID, Name: "room"}}, Threads: []channel{
+	received := guildPayload{ID: guildID, Channels: []channel{{ID: hallID, Name: "hall"}, {ID: roomID, Name: "room"}}, Threads: []channel{
 		{ID: topicID, Name: "topic", Type: threadPublic, Parent: hallID}, {ID: "5", Name: "rest", Type: threadPublic, Parent: hallID},
 	}}
-	b.setGuild(told)
+	b.setGuild(received)
 	b.setGuild(guildPayload{ID: guildID}) // an update
 	for range 3 {
-		b.setGuild(guildPayload{ID: guildID, Channels: told.Channels[:1], Threads: told.Threads[:1]})
+		b.setGuild(guildPayload{ID: guildID, Channels: received.Channels[:1], Threads: received.Threads[:1]})
 	}
 	for name, want := range map[string]bool{"hall": true, "room": false, "topic": true, "rest": true} {
 		if _, ok := b.find(hall(), name); ok != want {
-			t.Errorf("%s is found: %v", name, ok)
+			t.Errorf("%s: found %v, want %v", name, ok, want)
 		}
 	}
 	if n := len(b.guilds[guildID].channels); n != 3 {
-		t.Errorf("%d channels are kept", n)
+		t.Errorf("got %d channels, want 3", n)
 	}
 	if b.dropGuild(guildID); len(b.places) > 0 {
-		t.Errorf("left: %v", b.places)
+		t.Errorf("after the guild was dropped, got %v, want no places", b.places)
 	}
 }
 
-// A place's category is known without its message, also in the life after.
+// TestScopes: the category of a place is known, also after a restart, before its next message.
 func TestScopes(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	state := shelf()
+	state := newState()
 	with := func(o *Options) { o.State = state }
 	d, in := s.up(t, with)
 	s.Say(hallID, annID, hello())
 	in.wait(t, core.KindMessage, 1)
 	until(t, "noted", func() bool { raw, _ := state.Get(t.Context(), cursorKey); return strings.Contains(string(raw), hallID) })
 	next := s.bot(t, with)
-	for name, d := range map[string]*Driver{"now": d, "then": next} {
+	for name, d := range map[string]*Driver{"first process": d, "next process": next} {
 		for place, want := range map[string]string{
 			"discord/" + guildID + "/" + hallID:                 "[discord/" + guildID + "/" + catID + "]",
 			"discord/" + guildID + "/" + hallID + "/" + topicID: "[discord/" + guildID + "/" + catID + "]",
@@ -122,44 +126,48 @@ func TestScopes(t *testing.T) {
 			"telegram/" + guildID + "/" + hallID:                "[]",
 		} {
 			if got := fmt.Sprint(d.Scopes(core.MustPath(place))); got != want {
-				t.Errorf("%s: %s is in %s", name, place, got)
+				t.Errorf("%s: %s: got %s, want %s", name, place, got, want)
 			}
 		}
 	}
 }
 
+// TestTwoAccounts: two accounts have their own paths and actions, and neither sends to places of
+// the other.
 func TestTwoAccounts(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	first, in := s.up(t)
 	other, also := s.bot(t, func(o *Options) { o.Name = "second" }), newInbox()
-	s.listening(t, other, also)
+	s.listen(t, other, also)
 	until(t, "both", func() bool { return s.Live() == 2 && other.cache.known(guildID) })
 	s.Say(hallID, annID, "to both")
 	if got := in.wait(t, core.KindMessage, 1)[0].Message.Path; got != hall() {
-		t.Errorf("first: %v", got)
+		t.Errorf("first account: got %v, want %v", got, hall())
 	}
 	if got := also.wait(t, core.KindMessage, 1)[0].Message.Path.String(); got != "second/"+guildID+"/"+hallID {
-		t.Errorf("second: %v", got)
+		t.Errorf("second account: got %v", got)
 	}
 	names := map[string]bool{}
 	for _, a := range append(first.Actions(), other.Actions()...) {
 		if names[a.Name] {
-			t.Errorf("%s twice", a.Name)
+			t.Errorf("both accounts have an action %s", a.Name)
 		}
 		names[a.Name] = true
 	}
 	if _, err := act(t, other, "message_second", map[string]any{"text": "x"}); kind(err) != core.Invalid {
-		t.Errorf("another account's place: %v", err)
+		t.Errorf("a place of the other account: got %v, want an invalid request", err)
 	}
 }
 
+// TestQueueHoldsTheGatewayBack: an event for which the queue has no room waits until there is room
+// or its context ends.
 func TestQueueHoldsTheGatewayBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newFeed(new(account), nil)
 		big := gatewayEvent{Event: gateway.Event{Type: "x", Data: make([]byte, maxQueuedBytes*2/3)}}
 		if !q.push(t.Context(), big) {
-			t.Fatal("an empty queue is full")
+			t.Fatal("an empty queue refused an event")
 		}
 		pushed := make(chan bool, 2)
 		go func() { pushed <- q.push(t.Context(), big) }()
@@ -167,30 +175,31 @@ func TestQueueHoldsTheGatewayBack(t *testing.T) {
 		go func() { pushed <- q.push(gone, big) }()
 		synctest.Wait()
 		if len(pushed) != 0 {
-			t.Fatal("more is taken than may wait")
+			t.Fatal("the queue took more than it has room for")
 		}
 		cancel()
 		if <-pushed {
-			t.Error("pushed by whom nobody waits for")
+			t.Error("an event was pushed after its context ended")
 		}
 		for n := range 2 {
 			if len(q.waiting) != 1 {
-				t.Fatalf("%d events wait", len(q.waiting))
+				t.Fatalf("%d events wait, want 1", len(q.waiting))
 			}
 			e := <-q.waiting
 			q.room.Release(e.size())
 			if n == 0 && !<-pushed {
-				t.Error("not pushed although there is room")
+				t.Error("the event was not pushed when there was room")
 			}
 		}
 		if len(q.waiting) > 0 {
-			t.Error("more waits than was pushed")
+			t.Error("more events wait than were pushed")
 		}
 	})
 }
 
+// TestConfig: the defaults are valid, and an error names the bad key.
 func TestConfig(t *testing.T) {
-	good := usualConfig("x")
+	good := defaultConfig("x")
 	if s, err := good.check(); err != nil || s.api.String() != "https://discord.com" || s.shards != 0 {
 		t.Errorf("defaults: %+v, %v", s, err)
 	}
@@ -203,7 +212,7 @@ func TestConfig(t *testing.T) {
 		c := good
 		change(&c)
 		if _, err := New(Options{Name: "discord", Config: c}); err == nil || !strings.HasPrefix(err.Error(), "discord: "+want+": ") {
-			t.Errorf("%s: %v", want, err)
+			t.Errorf("%s: got %v, want an error that names the key", want, err)
 		}
 	}
 }

@@ -10,28 +10,30 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
+// TestClosedChannelIsLeftAlone: after a channel refused a message, nothing is sent there until the
+// channel changes, and admins are notified once. Messages of users do not open it again.
 func TestClosedChannelIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	var told []string
-	d, in := s.up(t, func(o *Options) { o.Admin = func(text string) { told = append(told, text) } })
+	var notices []string
+	d, in := s.up(t, func(o *Options) { o.Admin = func(text string) { notices = append(notices, text) } })
 	s.RefuseChannel(roomID, 50001)
 	to := map[string]any{"text": "x", "interface_path": "discord/" + guildID + "/" + roomID}
 	for range 5 {
 		if _, err := act(t, d, "message_discord", to); kind(err) != core.Forbidden {
-			t.Errorf("ended with %v", err)
+			t.Errorf("got %v, want forbidden", err)
 		}
 	}
 	if n := len(s.Calls("POST /channels/" + roomID)); n != 1 {
-		t.Errorf("asked %d times", n)
+		t.Errorf("got %d requests, want 1", n)
 	}
-	if len(told) != 1 || !strings.Contains(told[0], roomID) {
-		t.Errorf("admins were told %q", told)
+	if len(notices) != 1 || !strings.Contains(notices[0], roomID) {
+		t.Errorf("admins received %q, want one notice that names the channel", notices)
 	}
 	s.Say(roomID, annID, "are you there?")
 	in.wait(t, core.KindMessage, 1)
 	if _, err := act(t, d, "message_discord", to); kind(err) != core.Forbidden || len(s.Calls("POST /channels/"+roomID)) != 1 {
-		t.Errorf("what people say there has it tried again: %v", err)
+		t.Errorf("after a user's message: got %v, want forbidden without a request", err)
 	}
 	s.RefuseChannel(roomID, 0)
 	s.Tell(guildID, "", "CHANNEL_UPDATE", map[string]any{"id": roomID, "guild_id": guildID, "type": 0, "name": "room"})
@@ -42,13 +44,13 @@ func TestClosedChannelIsLeftAlone(t *testing.T) {
 	}
 }
 
-// Nothing is sent to a user who accepts no direct messages, until that user writes; what
-// changes in one guild opens nothing in another.
+// TestClosedTargetsOpenAgain: a closed target opens again when something changes that may concern
+// it: the user writes, or a role, channel, category or the guild changes. Other targets stay closed.
 func TestClosedTargetsOpenAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		const other, lobby = "800000000000000077", "800000000000000078"
 		d, in := s.bot(t), newInbox()
-		s.listening(t, d, in)
+		s.listen(t, d, in)
 		within(t, time.Minute, "connected", func() bool { return d.cache.known(guildID) })
 		s.AddGuild(other, nil)
 		s.AddChannel(discordtest.Channel{ID: lobby, Guild: other, Name: "lobby"})
@@ -64,7 +66,7 @@ func TestClosedTargetsOpenAgain(t *testing.T) {
 			change func()
 			opens  string
 		}{
-			"he writes": {func() { s.Say(dmID, annID, "hello") }, dmID},
+			"a user writes": {func() { s.Say(dmID, annID, "hello") }, dmID},
 			"role": {func() {
 				s.Tell(guildID, "", "GUILD_ROLE_UPDATE", map[string]any{"guild_id": guildID, "role": map[string]any{"id": "5"}})
 			}, hallID},
@@ -80,7 +82,7 @@ func TestClosedTargetsOpenAgain(t *testing.T) {
 			for place, channel := range places {
 				s.RefuseChannel(channel, 50001)
 				if _, err := act(t, d, "message_discord", map[string]any{"text": "x", "interface_path": place}); err == nil {
-					t.Fatal("sent")
+					t.Fatal("the message was sent, want a refusal")
 				}
 			}
 			want := len(in.all()) + 1
@@ -92,7 +94,7 @@ func TestClosedTargetsOpenAgain(t *testing.T) {
 			within(t, time.Minute, name, func() bool { return len(in.all()) == want })
 			for place, channel := range places {
 				if got := open(place, channel); got != (channel == c.opens) {
-					t.Errorf("%s: %s is open: %v", name, place, got)
+					t.Errorf("%s: %s: open %v, want %v", name, place, got, channel == c.opens)
 				}
 				d.closed.clearWhere(func(id string) bool { return id == channel })
 			}
@@ -100,8 +102,8 @@ func TestClosedTargetsOpenAgain(t *testing.T) {
 	})
 }
 
-// A bot that may not read a channel's history may not reply there either; it
-// answers all the same.
+// TestReplyWithoutHistory: where the bot may not read the history, which replies require, it sends
+// the answer without a reference.
 func TestReplyWithoutHistory(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -114,11 +116,12 @@ func TestReplyWithoutHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := s.Messages(hallID); len(got) != 1 || got[0].Text != "Hi." || got[0].ReplyTo != "" {
-		t.Errorf("stands: %+v", got)
+		t.Errorf("got %+v, want one message that is not a reply", got)
 	}
 }
 
-// TestClosedMeanwhile: a message that is refused for itself says so, also if its channel closes meanwhile.
+// TestClosedMeanwhile: a message that is refused for its content is an invalid request, also if its
+// channel closes at the same time.
 func TestClosedMeanwhile(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -137,29 +140,29 @@ func TestClosedMeanwhile(t *testing.T) {
 	}
 }
 
-// The bot loses its permission in the middle of an answer: what was sent counts as
-// sent, the rest is not tried again and again, and goes out once it may.
+// TestPermissionLostInTheMiddle: if the bot loses its permission between two parts of an answer, the
+// sent part counts as sent, and the rest is sent when the bot may write again.
 func TestPermissionLostInTheMiddle(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		var told []string
-		d := s.bot(t, func(o *Options) { o.Admin = func(text string) { told = append(told, text) } })
+		var notices []string
+		d := s.bot(t, func(o *Options) { o.Admin = func(text string) { notices = append(notices, text) } })
 		s.FailNext("POST /channels/"+hallID, discordtest.Fault{}, discordtest.Fault{Kind: discordtest.Refused, Code: 50013})
 		parts := &journal{base: "middle"}
 		payload := map[string]any{"text": strings.Repeat("A sentence of some words. ", 200)}
 		for range 3 {
 			if _, err := act(t, d, "message_discord", payload, func(c *core.Call) { c.Deliveries = parts }); kind(err) != core.Forbidden {
-				t.Errorf("ended with %v", err)
+				t.Errorf("got %v, want forbidden", err)
 			}
 		}
-		if n := len(s.Calls("POST /channels/" + hallID)); n != 2 || len(told) != 1 || len(s.Messages(hallID)) != 1 {
-			t.Errorf("%d requests, %d messages, admins were told %q", n, len(s.Messages(hallID)), told)
+		if n := len(s.Calls("POST /channels/" + hallID)); n != 2 || len(notices) != 1 || len(s.Messages(hallID)) != 1 {
+			t.Errorf("got %d requests, %d messages and notices %q, want 2, 1 and one", n, len(s.Messages(hallID)), notices)
 		}
 		time.Sleep(refusalAge + time.Second)
 		if _, err := act(t, d, "message_discord", payload, func(c *core.Call) { c.Deliveries = parts }); err != nil {
 			t.Error(err)
 		}
 		if got := strings.Count(strings.Join(s.Texts(hallID), " "), "sentence"); got != 200 {
-			t.Errorf("%d of 200 sentences stand", got)
+			t.Errorf("got %d sentences, want 200", got)
 		}
 	})
 }

@@ -20,15 +20,15 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-// synchronised runs a driver until its commands are registered.
-func (s *server) synchronised(t *testing.T, state driver.State, change func(*Options)) {
+// syncCommands runs a driver until its commands are registered.
+func (s *server) syncCommands(t *testing.T, state driver.State, change func(*Options)) {
 	t.Helper()
 	d, in := s.bot(t, func(o *Options) { o.State, o.Commands = state, registry; change(o) }), newInbox()
-	stop := s.listening(t, d, in)
+	stop := s.listen(t, d, in)
 	until(t, "synchronised", func() bool {
 		raw, _ := state.Get(context.Background(), syncKey)
-		told, want := map[string]string{}, map[string]string{}
-		_ = json.Unmarshal(raw, &told)
+		stored, want := map[string]string{}, map[string]string{}
+		_ = json.Unmarshal(raw, &stored)
 		for _, g := range append([]string{""}, d.set.CommandGuilds...) {
 			if list := d.responder.list(g); len(list) > 0 {
 				body, _ := json.Marshal(list)
@@ -37,19 +37,20 @@ func (s *server) synchronised(t *testing.T, state driver.State, change func(*Opt
 				want[g] = hex.EncodeToString(sum[:])
 			}
 		}
-		return d.cache.known(guildID) && maps.Equal(told, want)
+		return d.cache.known(guildID) && maps.Equal(stored, want)
 	})
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
 }
 
+// TestCommandsAreSynchronisedWhenTheyChanged: commands are registered only if they changed.
 func TestCommandsAreSynchronisedWhenTheyChanged(t *testing.T) {
-	inBubble(t, testSynchronised)
+	inBubble(t, checkSynchronised)
 }
 
-func testSynchronised(t *testing.T, s *server) {
-	state := shelf()
+func checkSynchronised(t *testing.T, s *server) {
+	state := newState()
 	syncs := func() int { return len(s.Calls("PUT /applications/")) }
 	same := func(*Options) {}
 	for _, step := range []struct {
@@ -62,22 +63,24 @@ func testSynchronised(t *testing.T, s *server) {
 		{"for one guild", func(o *Options) { o.Config.CommandGuilds = []string{guildID} }, 2},
 		{"the same for the guild", func(o *Options) { o.Config.CommandGuilds = []string{guildID} }, 0},
 		{"for everywhere again", same, 2},
-		{"other words", func(o *Options) { o.Commands = otherWords }, 1},
+		{"other words", func(o *Options) { o.Commands = otherBriefs }, 1},
 		{"none", func(o *Options) { o.Commands = nil }, 1},
 		{"none again", func(o *Options) { o.Commands = nil }, 0},
 	} {
 		time.Sleep(time.Minute)
 		before := syncs()
-		s.synchronised(t, state, step.change)
+		s.syncCommands(t, state, step.change)
 		if n := syncs() - before; n != step.more {
-			t.Errorf("%s: told %d times, want %d", step.what, n, step.more)
+			t.Errorf("%s: registered %d times, want %d", step.what, n, step.more)
 		}
 	}
 	if all := append(s.Commands(""), s.Commands(guildID)...); len(all) != 0 {
-		t.Errorf("left: %v", all)
+		t.Errorf("got %v, want no commands", all)
 	}
 }
 
+// TestCommandsWhereTheyBelong: commands are registered globally or for one guild, and users see
+// those that they may call in a place.
 func TestCommandsWhereTheyBelong(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -90,16 +93,16 @@ func TestCommandsWhereTheyBelong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newServer(t)
-			s.synchronised(t, shelf(), func(o *Options) {
+			s.syncCommands(t, newState(), func(o *Options) {
 				mine := command.Spec{Name: "mine", Brief: "Show what is kept of you", Private: true}
 				o.Commands = func() []command.Spec { return append(registry(), mine) }
 				o.Config.CommandGuilds = c.guilds
 			})
 			if got := strings.Join(s.Commands(""), ","); got != c.global {
-				t.Errorf("everywhere: %s", got)
+				t.Errorf("globally: got %s, want %s", got, c.global)
 			}
 			if got := strings.Join(s.Commands(guildID), ","); got != c.guild {
-				t.Errorf("in the guild: %s", got)
+				t.Errorf("in the guild: got %s, want %s", got, c.guild)
 			}
 			for channel, want := range map[string]string{hallID: "forget,help,remember", dmID: "forget,help,mine,remember,sleep,zone", groupID: "forget,help,remember,sleep,zone"} {
 				var can []string
@@ -109,44 +112,46 @@ func TestCommandsWhereTheyBelong(t *testing.T) {
 					}
 				}
 				if got := strings.Join(can, ","); got != want {
-					t.Errorf("in %s one can call %s, want %s", channel, got, want)
+					t.Errorf("%s: got %s, want %s", channel, got, want)
 				}
 			}
 			if _, err := s.Command(hallID, bobID, "sleep", nil); err != nil {
-				t.Errorf("a moderator: %v", err)
+				t.Errorf("a moderator cannot call sleep: %v", err)
 			}
 		})
 	}
 }
 
+// TestCommandsAreWrittenAsThePlatformWants: commands have the options, permissions, languages and
+// contexts of the platform's format.
 func TestCommandsAreWrittenAsThePlatformWants(t *testing.T) {
-	d := still(t).d
+	d := offlineIntake(t).d
 	raw, _ := json.Marshal(d.responder.list(""))
 	var list []appCommand
 	if err := json.Unmarshal(raw, &list); err != nil {
 		t.Fatal(err)
 	}
 	if f := list[0].Options; !f[0].Required || f[0].Name != "what" || len(f[1].Choices) != 2 {
-		t.Errorf("options of forget: %+v", f)
+		t.Errorf("options of forget: got %+v, want what, required, before who with two choices", f)
 	}
 	if z := list[4]; !z.Options[0].Complete || len(z.Options[0].Choices) > 0 || *z.Permission != "8" || *list[3].Permission != "8192" || list[1].Permission != nil {
-		t.Errorf("commands: %s", raw)
+		t.Errorf("got %s, want a completed option of zone, and permissions for zone and sleep", raw)
 	}
 	if b := list[1].Briefs; b["it"] == "" || len(b) != 1 {
-		t.Errorf("languages of help: %v", b)
+		t.Errorf("languages of help: got %v, want only it", b)
 	}
 	everywhere := []int{inGuilds, inDirect, inGroups}
 	if m := list[5]; m.Name != menuName || m.Type != typeMessage || !slices.Equal(m.Contexts, everywhere) {
-		t.Errorf("the menu: %+v", m)
+		t.Errorf("message command: got %+v", m)
 	}
 }
 
-// A guild that does not let the bot offer commands costs that guild, and the
-// admins hear of it once.
+// TestCommandsOfAClosedGuild: if one guild refuses commands, admins are notified, and the commands
+// of other guilds are still registered.
 func TestCommandsOfAClosedGuild(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	told := make(chan string, 10)
+	notices := make(chan string, 10)
 	s.Fail(func(c discordtest.Call) discordtest.Fault {
 		if c.Is("PUT /applications/" + appID + "/guilds/5/") {
 			return discordtest.Fault{Kind: discordtest.Refused, Status: 403, Code: 50001}
@@ -155,17 +160,17 @@ func TestCommandsOfAClosedGuild(t *testing.T) {
 	})
 	s.up(t, func(o *Options) {
 		o.Commands, o.Config.CommandGuilds = registry, []string{"5", guildID}
-		o.Admin = func(text string) { told <- text }
+		o.Admin = func(text string) { notices <- text }
 	})
 	until(t, "the other guild's", func() bool { return len(s.Commands(guildID)) > 0 })
-	if text := <-told; !strings.Contains(text, "applications.commands") {
-		t.Errorf("admins were told %q", text)
+	if text := <-notices; !strings.Contains(text, "applications.commands") {
+		t.Errorf("admins received %q, want a mention of the scope", text)
 	}
 }
 
-// What is refused when the bot connects is registered later, also in a guild
-// that the bot comes to later.
-func TestCommandsAreToldUntilTheyAreTaken(t *testing.T) {
+// TestCommandsAreRegisteredUntilAccepted: commands that cannot be registered when the bot connects
+// are registered later. Those that were accepted are not sent again.
+func TestCommandsAreRegisteredUntilAccepted(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault discordtest.Fault
 		times int32
@@ -185,7 +190,7 @@ func TestCommandsAreToldUntilTheyAreTaken(t *testing.T) {
 			s.up(t, func(o *Options) { o.Commands, o.Config.CommandGuilds = registry, []string{guildID} })
 			until(t, "the guild's", func() bool { return len(s.Commands(guildID)) > 0 })
 			if n := len(s.Calls("PUT /applications/" + appID + "/commands")); n != 1 {
-				t.Errorf("those for everywhere were told %d times", n)
+				t.Errorf("the global commands were registered %d times, want 1", n)
 			}
 		})
 	}
@@ -207,6 +212,7 @@ func TestAsManyCommandsAsAllowed(t *testing.T) {
 	until(t, "all commands", func() bool { return len(s.Commands("")) == 101 })
 }
 
+// TestMenuRemembers: the message command calls remember with the text of that message as foreign content.
 func TestMenuRemembers(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -221,23 +227,23 @@ func TestMenuRemembers(t *testing.T) {
 	e := in.wait(t, core.KindCommand, 1)[0]
 	theirs := e.Message.Foreign
 	if len(theirs) != 1 || theirs[0].Text != "Ann likes #room" || theirs[0].From.ID != bobID {
-		t.Errorf("the words are %+v", theirs)
+		t.Errorf("got foreign content %+v, want Bob's text", theirs)
 	}
 	if e.Command.Name != "remember" || len(e.Command.Args) > 0 || e.Message.Text != "/remember" || e.Target != said || e.Message.Author.ID != annID {
-		t.Errorf("called %+v with %+v", e, e.Command)
+		t.Errorf("got %+v, command %+v, want remember of Ann", e, e.Command)
 	}
-	s.answered(t, id, discordtest.AnswerLater)
+	s.awaitAnswer(t, id, discordtest.AnswerLater)
 }
 
 func onlyHelp() []command.Spec { return []command.Spec{{Name: "help", Brief: "Say what can be done"}} }
 
-func otherWords() []command.Spec {
+func otherBriefs() []command.Spec {
 	list := registry()
 	list[0].Brief = "Say it"
 	return list
 }
 
-// TestCommandsChange: what is registered follows while the bot is connected.
+// TestCommandsChange: changed commands are registered while the bot is connected, without a new connection.
 func TestCommandsChange(t *testing.T) {
 	s := newServer(t)
 	var fewer atomic.Bool
@@ -255,6 +261,6 @@ func TestCommandsChange(t *testing.T) {
 	d.CommandsChanged()
 	until(t, "the only command", func() bool { return strings.Join(s.Commands(""), ",") == "help" })
 	if n := len(s.Calls("GET /gateway")); n != connections {
-		t.Errorf("it connected %d times", n)
+		t.Errorf("got %d connections, want %d", n, connections)
 	}
 }

@@ -20,18 +20,18 @@ import (
 func TestInterface(t *testing.T) {
 	coretest.TestInterface(t, func(t *testing.T) coretest.World {
 		t.Parallel()
-		return &world{s: newServer(t), state: shelf()}
+		return &world{s: newServer(t), state: newState()}
 	})
 }
 
-// world is the server as the suite sees it.
+// world adapts a server to the conformance suite.
 type world struct {
 	s     *server
 	state driver.State
 
 	mu      sync.Mutex
 	log     bytes.Buffer
-	running int // drivers that were made and did not end
+	running int // drivers that were started and have not ended
 }
 
 func (w *world) Write(b []byte) (int, error) {
@@ -40,13 +40,13 @@ func (w *world) Write(b []byte) (int, error) {
 	return w.log.Write(b)
 }
 
-// guest is a driver that tells when it ends.
-type guest struct {
+// countedDriver is a driver that is counted as running until it ends.
+type countedDriver struct {
 	*Driver
 	w *world
 }
 
-func (g guest) Listen(ctx context.Context, in core.Inbox) error {
+func (g countedDriver) Listen(ctx context.Context, in core.Inbox) error {
 	defer g.w.count(-1)
 	return g.Driver.Listen(ctx, in)
 }
@@ -65,7 +65,7 @@ func (w *world) Start(t testing.TB) core.Interface {
 	d.timings.typing = 8 * time.Second
 	t.Cleanup(d.rest.Close)
 	w.count(1)
-	return guest{d, w}
+	return countedDriver{d, w}
 }
 
 func (w *world) Places() []coretest.Place {
@@ -83,7 +83,7 @@ func channelOf(p coretest.Place) string {
 }
 
 func (w *world) Say(t testing.TB, p coretest.Place, say coretest.Say) string {
-	until(t, "the bot is there", func() bool {
+	until(t, "the bot is connected", func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return w.running == 0 || w.s.Live() > 0

@@ -17,8 +17,8 @@ import (
 	"synthbot/interfaces/discord/discordtest"
 )
 
-// counted is a State that counts what is written, and fails on demand.
-type counted struct {
+// countingState is a State that counts reads and writes and can be made to fail.
+type countingState struct {
 	driver.State
 	mu     sync.Mutex
 	writes int
@@ -26,20 +26,21 @@ type counted struct {
 	broken error
 }
 
-// breaks makes all that is read and written from now on fail; nil: nothing.
-func (c *counted) breaks(err error) {
+// failWith makes every read and write fail from now on, or succeed if err is nil.
+func (c *countingState) failWith(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.broken = err
 }
 
-func (c *counted) fails(ctx context.Context) error {
+// fails returns the error of a read or write.
+func (c *countingState) fails(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return errors.Join(c.broken, ctx.Err())
 }
 
-func (c *counted) Get(ctx context.Context, key string) ([]byte, error) {
+func (c *countingState) Get(ctx context.Context, key string) ([]byte, error) {
 	if err := c.fails(ctx); err != nil {
 		return nil, err
 	}
@@ -52,14 +53,14 @@ func (c *counted) Get(ctx context.Context, key string) ([]byte, error) {
 	return c.State.Get(ctx, key)
 }
 
-// readsOf is how often a key was read.
-func (c *counted) readsOf(key string) int {
+// readsOf returns how often a key was read.
+func (c *countingState) readsOf(key string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.reads[key]
 }
 
-func (c *counted) Put(ctx context.Context, key string, value []byte) error {
+func (c *countingState) Put(ctx context.Context, key string, value []byte) error {
 	if err := c.fails(ctx); err != nil {
 		return err
 	}
@@ -69,31 +70,31 @@ func (c *counted) Put(ctx context.Context, key string, value []byte) error {
 	return c.State.Put(ctx, key, value)
 }
 
-// noon is some time, and so many minutes later.
+// noon returns a time some minutes after noon.
 func noon(minutes int) time.Time {
 	return time.Date(2026, 11, 20, 12, minutes, 0, 0, time.UTC)
 }
 
-// What a channel was taken in to moves on only, and is written down once.
+// TestCursors: the cursor of a channel only moves forward, and each change is written once.
 func TestCursors(t *testing.T) {
-	state := &counted{State: shelf()}
+	state := &countingState{State: newState()}
 	c := newCursors(state)
 	check := func(what string, want cursor) {
 		t.Helper()
 		if got, _ := c.get("5"); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %+v, want %+v", what, got, want)
+			t.Errorf("%s: got %+v, want %+v", what, got, want)
 		}
 	}
 	flush := func(writes int) {
 		t.Helper()
 		if err := c.flush(t.Context(), false); err != nil || state.writes != writes || c.added {
-			t.Errorf("%v, written %d times, want %d; new: %v", err, state.writes, writes, c.added)
+			t.Errorf("%v; written %d times, want %d; new channels left: %v", err, state.writes, writes, c.added)
 		}
 	}
 	flush(0)
 	c.recordSent("5", "90", noon(0))
 	if _, known := c.get("5"); known {
-		t.Error("a channel is known because the bot spoke there")
+		t.Error("a channel became known by a message of the bot")
 	}
 	flush(0)
 	p := place{Guild: "1", Parent: "2"}
@@ -101,12 +102,12 @@ func TestCursors(t *testing.T) {
 		c.expect("5", p, id, noon(0))
 	}
 	if c.added {
-		t.Error("a channel is expected without a message")
+		t.Error("a channel became known by an invalid message id")
 	}
 	c.expect("5", p, "100", noon(1))
 	check("expected", cursor{place: p, Last: "99", Seen: noon(1)})
 	if !c.added {
-		t.Error("the channel is not new")
+		t.Error("the channel was not marked as new")
 	}
 	c.expect("5", place{Guild: "7"}, "200", noon(2))
 	check("expected again", cursor{place: p, Last: "99", Seen: noon(1)})
@@ -123,18 +124,18 @@ func TestCursors(t *testing.T) {
 	want := cursor{place: p, Last: "100", Seen: noon(4), Awake: noon(6), Said: "101"}
 	check("spoke", want)
 	if got := want.newest(); got != "101" {
-		t.Errorf("the newest is %s", got)
+		t.Errorf("newest: got %s, want 101", got)
 	}
 	if got := (&cursor{Last: "102", Said: "101"}).newest(); got != "102" {
-		t.Errorf("the newest is %s", got)
+		t.Errorf("newest: got %s, want 102", got)
 	}
 	flush(4)
-	state.breaks(errors.New("no room"))
+	state.failWith(errors.New("no room"))
 	c.recordStored("5", p, "102", noon(7), false)
 	if err := c.flush(t.Context(), false); err == nil {
-		t.Error("written without room")
+		t.Error("flush succeeded on a full store")
 	}
-	state.breaks(nil)
+	state.failWith(nil)
 	flush(5)
 	next := newCursors(state)
 	if err := next.load(t.Context()); err != nil {
@@ -142,51 +143,52 @@ func TestCursors(t *testing.T) {
 	}
 	want.Last, want.Seen = "102", noon(7)
 	if got, known := next.get("5"); !known || !reflect.DeepEqual(got, want) {
-		t.Errorf("the next life knows %+v, want %+v", got, want)
+		t.Errorf("loaded %+v, want %+v", got, want)
 	}
-	if got := recalled(state, "5"); !reflect.DeepEqual(got, p) {
-		t.Errorf("before it is loaded it is %+v", got)
+	if got := storedPlace(state, "5"); !reflect.DeepEqual(got, p) {
+		t.Errorf("place: got %+v, want %+v", got, p)
 	}
 }
 
-// recalled is what cursors that were not loaded know of a channel.
-func recalled(state driver.State, channel string) place {
+// storedPlace returns the stored place of a channel.
+func storedPlace(state driver.State, channel string) place {
 	c := newCursors(state)
 	_ = c.load(context.Background())
 	cur, _ := c.get(channel)
 	return cur.place
 }
 
-// What a former life noted is read, and what makes no sense of it is an error, not
-// an empty memory that is written over it.
+// TestCursorsThatAreLoaded: stored cursors are loaded. Damaged ones are an error, so that they are
+// not overwritten by an empty list.
 func TestCursorsThatAreLoaded(t *testing.T) {
-	state := &counted{State: shelf()}
+	state := &countingState{State: newState()}
 	c := newCursors(state)
 	if err := c.load(t.Context()); err != nil {
-		t.Errorf("a first life: %v", err)
+		t.Errorf("nothing stored: %v", err)
 	}
-	if got := recalled(state, "5"); !reflect.DeepEqual(got, place{}) {
-		t.Errorf("a first life knows %+v", got)
+	if got := storedPlace(state, "5"); !reflect.DeepEqual(got, place{}) {
+		t.Errorf("nothing stored: got %+v, want an empty place", got)
 	}
 	put := func(text string) { _ = state.Put(t.Context(), cursorKey, []byte(text)) }
 	put(`{"5":{"last":"100"},"6":null}`)
 	if err := c.load(t.Context()); err != nil || !slices.Equal(c.list(), []string{"5"}) {
-		t.Errorf("%v: %v", err, c.list())
+		t.Errorf("got %v, %v, want channel 5", c.list(), err)
 	}
 	put(`{"7":`)
 	if err := newCursors(state).load(t.Context()); err == nil || !strings.Contains(err.Error(), cursorKey) {
-		t.Errorf("half a note: %v", err)
+		t.Errorf("incomplete JSON: got %v, want an error that names the key", err)
 	}
 	broken := errors.New("an I/O error")
-	state.breaks(broken)
+	state.failWith(broken)
 	if err := newCursors(state).load(t.Context()); !errors.Is(err, broken) {
-		t.Errorf("no disk: %v", err)
+		t.Errorf("read error: got %v, want %v", err, broken)
 	}
 }
 
-// What is left of a guild or a channel that is gone is nothing, also on disk.
+// TestCursorsThatAreDropped: dropped cursors are removed from the store, and nothing is written if
+// none was dropped.
 func TestCursorsThatAreDropped(t *testing.T) {
-	state := &counted{State: shelf()}
+	state := &countingState{State: newState()}
 	c := newCursors(state)
 	for id, guild := range map[string]string{"1": "A", "2": "A", "3": "B", "4": ""} {
 		c.recordStored(id, place{Guild: guild}, "100", noon(0), false)
@@ -206,16 +208,16 @@ func TestCursorsThatAreDropped(t *testing.T) {
 		}
 		step.drop()
 		if err := c.flush(t.Context(), false); err != nil || state.writes != step.writes {
-			t.Errorf("%d: %v, written %d times", i, err, state.writes)
+			t.Errorf("step %d: %v; written %d times, want %d", i, err, state.writes, step.writes)
 		}
 		if left := c.list(); fmt.Sprint(slices.Sorted(slices.Values(left))) != step.left {
-			t.Errorf("%d: left are %v", i, left)
+			t.Errorf("step %d: got %v, want %s", i, left, step.left)
 		}
 	}
 }
 
-// When too many channels are known, those are forgotten in which the bot had no part for
-// longest; direct messages are kept before them, up to a bound.
+// TestCursorsMakeRoom: when too many channels are known, those that used the bot least recently
+// are dropped. Up to a limit, direct messages are kept before others.
 func TestCursorsMakeRoom(t *testing.T) {
 	for _, tc := range []struct {
 		direct, guilds         int
@@ -228,7 +230,7 @@ func TestCursorsMakeRoom(t *testing.T) {
 		{maxDirectCursors, maxCursors - maxDirectCursors, maxDirectCursors, 50},
 		{0, maxCursors, 0, maxCursors * 9 / 10},
 	} {
-		c := newCursors(shelf())
+		c := newCursors(newState())
 		add := func(prefix, guild string, n int) {
 			for i := range n {
 				id := fmt.Sprintf("%s%03d", prefix, i)
@@ -239,7 +241,7 @@ func TestCursorsMakeRoom(t *testing.T) {
 		add("g", "1", tc.guilds)
 		c.recordStored("new", place{Guild: "1"}, "100", noon(0), false)
 		if len(c.all) != tc.keptDirect+tc.keptGuilds+1 {
-			t.Errorf("%+v: %d are left", tc, len(c.all))
+			t.Errorf("%+v: %d channels are left", tc, len(c.all))
 		}
 		for id := range c.all {
 			var n, from int
@@ -252,50 +254,50 @@ func TestCursorsMakeRoom(t *testing.T) {
 				continue
 			}
 			if _, err := fmt.Sscanf(id[1:], "%d", &n); err != nil || n < from {
-				t.Errorf("%+v: %s is kept", tc, id)
+				t.Errorf("%+v: %s was kept, want it dropped", tc, id)
 			}
 		}
 		if _, known := c.get("new"); !known {
-			t.Errorf("%+v: the new one is not kept", tc)
+			t.Errorf("%+v: the new channel was dropped", tc)
 		}
 		add("g", "1", maxCursors)
 		c.expect("newer", place{Guild: "1"}, "100", noon(0))
 		if len(c.all) > maxCursors {
-			t.Errorf("%+v: with one that is expected, %d are known", tc, len(c.all))
+			t.Errorf("%+v: with an expected channel, %d are known, want at most %d", tc, len(c.all), maxCursors)
 		}
 	}
 }
 
-// The bot's part in a channel counts before what others say there.
-func TestCursorsByNeed(t *testing.T) {
-	c := newCursors(shelf())
+// TestCursorsByLastUse: channels are ordered by their last use of the bot, then by their last message.
+func TestCursorsByLastUse(t *testing.T) {
+	c := newCursors(newState())
 	for id, minutes := range map[string][2]int{"1": {3, 9}, "2": {5, 6}, "3": {5, 7}, "4": {9, 0}, "5": {3, 10}} {
 		c.all[id] = &cursor{Awake: noon(minutes[0]), Seen: noon(minutes[1])}
 	}
 	if got := c.list(); !slices.Equal(got, []string{"4", "3", "2", "5", "1"}) {
-		t.Errorf("%q", got)
+		t.Errorf("got %q, want 4, 3, 2, 5, 1", got)
 	}
 }
 
-// What cannot be noted is reported, and noted later.
-func TestCursorsWithoutADisk(t *testing.T) {
+// TestCursorsThatCannotBeStored: a cursor that cannot be stored is stored later.
+func TestCursorsThatCannotBeStored(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		state := &counted{State: shelf()}
+		state := &countingState{State: newState()}
 		d, in := s.bot(t, func(o *Options) { o.State = state }), newInbox()
-		s.listening(t, d, in)
+		s.listen(t, d, in)
 		within(t, time.Minute, "connected", func() bool { return d.cache.known(guildID) })
-		state.breaks(errors.New("no room"))
+		state.failWith(errors.New("no room"))
 		s.Say(hallID, annID, hello())
 		in.wait(t, core.KindMessage, 1)
 		time.Sleep(time.Minute)
-		state.breaks(nil)
+		state.failWith(nil)
 		time.Sleep(time.Minute)
 		next := newCursors(state)
 		if err := next.load(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if cur, known := next.get(hallID); !known || cur.Guild != discordtest.GuildID {
-			t.Errorf("noted: %+v", cur)
+			t.Errorf("got %+v, want a cursor of the guild", cur)
 		}
 	})
 }

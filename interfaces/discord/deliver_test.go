@@ -17,7 +17,7 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-// Whether a message in a channel is one that was sent is decided by all of its content.
+// TestIsTheSameMessage: all of a message's content decides whether it is the one that was sent.
 func TestIsTheSameMessage(t *testing.T) {
 	file := func(name string, size int) rest.File { return rest.File{Name: name, Data: make([]byte, size)} }
 	ours := outgoing{
@@ -49,17 +49,17 @@ func TestIsTheSameMessage(t *testing.T) {
 		"another poll":               {func(m *message) { m.Poll.Question.Text = "When?" }, false},
 	} {
 		if got := ours.matches(there(c.change)); got != c.want {
-			t.Errorf("%s: %v", name, got)
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
 		}
 	}
 	if !(&outgoing{Content: "x"}).matches(&message{Content: "x"}) {
-		t.Error("a plain text is not the same")
+		t.Error("a plain text does not match itself")
 	}
 }
 
-// A part that may have arrived is looked for among what the bot said since then: not
-// among people's words, older ones, or the answers to other commands.
-func TestLookFindsNothingElse(t *testing.T) {
+// TestFindSent: a part that may have arrived is searched for among the bot's messages since then,
+// not among users' messages, older ones, or the answers to other commands.
+func TestFindSent(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		d, in := s.up(t, func(o *Options) { o.Commands = registry })
 		say := func(change ...func(*core.Call)) {
@@ -72,34 +72,34 @@ func TestLookFindsNothingElse(t *testing.T) {
 		time.Sleep(time.Minute)
 		before := s.command(t, hallID, annID, "help", nil)
 		in.wait(t, core.KindCommand, 1)
-		say(answering(before))
+		say(inAnswerTo(before))
 		time.Sleep(time.Minute)
 		now := time.Now()
 		s.Say(hallID, annID, "Sure.")
 		s.Say(hallID, annID, "Sure.", discordtest.Saying{Extra: map[string]any{"author": nil}})
 		at := destination{channel: hallID, place: hall(), answers: []string{"5"}}
 		if id, err := d.findSent(t.Context(), at, &outgoing{Content: "Sure."}, now); id != "" || err != nil {
-			t.Errorf("found %s, %v", id, err)
+			t.Errorf("got %s, %v, want nothing", id, err)
 		}
 		asked := len(s.Calls("GET /channels/" + hallID + "/messages"))
 		at.answers = []string{before}
 		id, err := d.findSent(t.Context(), at, &outgoing{Content: "Sure."}, now)
 		if all := s.Messages(hallID); err != nil || id != all[1].ID {
-			t.Errorf("the answer to the command is not found: %s, %v", id, err)
+			t.Errorf("answer to the command: got %s, %v, want %s", id, err, all[1].ID)
 		}
 		say()
 		id, err = d.findSent(t.Context(), destination{channel: hallID}, &outgoing{Content: "Sure."}, now)
 		if all := s.Messages(hallID); err != nil || id != all[2].ID {
-			t.Errorf("what was said since then is not found: %s, %v", id, err)
+			t.Errorf("later message: got %s, %v, want %s", id, err, all[2].ID)
 		}
 		if n := len(s.Calls("GET /channels/"+hallID+"/messages")) - asked; n != 2 || asked != 1 {
-			t.Errorf("%d and %d pages were asked for", asked, n)
+			t.Errorf("got %d and %d requests for pages, want 1 and 2", asked, n)
 		}
 	})
 }
 
-// A channel is looked through page by page, as far as it goes and within bounds.
-func TestLookPages(t *testing.T) {
+// TestFindSentPages: a channel is searched page by page, up to searchPages.
+func TestFindSentPages(t *testing.T) {
 	for said, pages := range map[int]int{
 		0: 1, pageSize - 1: 2, pageSize: 2, 2*pageSize + 50: 3, searchPages * pageSize: searchPages,
 	} {
@@ -114,74 +114,75 @@ func TestLookPages(t *testing.T) {
 				}
 				id, err := d.findSent(t.Context(), destination{channel: hallID}, &outgoing{Content: "Paris"}, now)
 				if n := len(s.Calls("GET /channels/" + hallID + "/messages")); id != "" || err != nil || n != pages {
-					t.Errorf("%q, %v, %d pages", id, err, n)
+					t.Errorf("got %q, %v, want nothing; %d pages, want %d", id, err, n, pages)
 				}
 				id, err = d.findSent(t.Context(), destination{channel: hallID}, &outgoing{Content: "Sure."}, now)
 				if found := err == nil && id == s.Messages(hallID)[0].ID; found != (said < searchPages*pageSize) {
-					t.Errorf("%q, %v", id, err)
+					t.Errorf("got %q, %v, want the message if it is within the pages", id, err)
 				}
 			})
 		})
 	}
 }
 
-// Once another process may have taken over, nothing is sent, changed or deleted that it may rely on.
-// Admins are informed all the same.
+// TestNothingIsSentWithoutALease: a process that lost its lease sends, edits and deletes no messages,
+// because another process may do so. Notices to admins are still sent.
 func TestNothingIsSentWithoutALease(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		lost := &lostState{State: shelf()}
-		d, _ := s.up(t, func(o *Options) { o.State = &shardState{lost, "shard 1/2 "} })
+		state := &leasedState{State: newState()}
+		d, _ := s.up(t, func(o *Options) { o.State = &shardState{state, "shard 1/2 "} })
 		said, err := act(t, d, "message_discord", map[string]any{"text": "Sure."})
 		if err != nil {
 			t.Fatal(said, err)
 		}
 		id := s.Messages(hallID)[0].ID
-		lost.now.Store(true)
+		state.lost.Store(true)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err = d.requestID(ctx, sendRequest(hallID, &outgoing{Content: "late"}, true))
 		if !errors.Is(err, core.ErrAway) || rest.OutcomeUnknown(err) {
-			t.Error(err)
+			t.Errorf("sending: got %v, want an error with a known outcome", err)
 		}
 		p := draftPlatform{d.account}
 		if err := errors.Join(p.Edit(ctx, hallID, id, "late"), p.Delete(ctx, hallID, id)); err == nil {
-			t.Error("changed")
+			t.Error("a message was edited or deleted")
 		}
 		if err := d.Tell(t.Context(), hall(), "a notice"); err != nil {
 			t.Error(err)
 		}
 		if got := s.Texts(hallID); !slices.Equal(got, []string{"Sure.", "a notice"}) {
-			t.Errorf("%q", got)
+			t.Errorf("got %q, want the first message and the notice", got)
 		}
 	})
 }
 
-// lostState is a State that another process may have taken over.
-type lostState struct {
+// leasedState is a State whose lease can be lost.
+type leasedState struct {
 	driver.State
-	now atomic.Bool
+	lost atomic.Bool
 }
 
-func (s *lostState) Holds() bool { return !s.now.Load() }
+func (s *leasedState) Holds() bool { return !s.lost.Load() }
 
-// Who the bot is need be asked once, and where nobody tells, nothing is found.
-func TestWhoAmI(t *testing.T) {
+// TestSelfID: the bot's own id is requested until there is a response, and then remembered.
+func TestSelfID(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		d := s.bot(t)
 		s.FailNext("GET /users/@me", discordtest.Fault{Kind: discordtest.Refused})
 		for _, want := range []string{"", botID, botID} {
 			if got := d.selfID(t.Context()); got != want {
-				t.Errorf("the bot is %q, want %q", got, want)
+				t.Errorf("got %q, want %q", got, want)
 			}
 		}
 		if n := len(s.Calls("GET /users/@me")); n != 2 {
-			t.Errorf("asked %d times", n)
+			t.Errorf("got %d requests, want 2", n)
 		}
 	})
 }
 
-// What could not be searched for may be there: that is the same as a lost answer.
-func TestLongOutageWithoutALook(t *testing.T) {
+// TestLongOutageWithoutASearch: if a message cannot be searched for after an outage, its outcome stays
+// unknown.
+func TestLongOutageWithoutASearch(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		began := time.Now()
 		s.Fail(func(c discordtest.Call) discordtest.Fault {
@@ -192,28 +193,29 @@ func TestLongOutageWithoutALook(t *testing.T) {
 		})
 		_, err := act(t, s.bot(t), "message_discord", map[string]any{"text": "Sure."})
 		if !errors.Is(err, core.ErrUnknownOutcome) || kind(err) != core.Temporary {
-			t.Errorf("sent: %v", err)
+			t.Errorf("got %v, want an unknown outcome", err)
 		}
 	})
 }
 
-// What was looked for in vain never came, and is in doubt no more.
-func TestDoubtThatIsOver(t *testing.T) {
+// TestRefusalAfterASearch: a message that a search did not find was not sent, so that a refusal afterwards
+// has a known outcome.
+func TestRefusalAfterASearch(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		hang := discordtest.Fault{Kind: discordtest.Hang}
 		s.FailNext("POST /channels/", hang, hang, hang, hang, discordtest.Fault{Kind: discordtest.Refused, Status: 400})
 		_, err := act(t, s.bot(t), "message_discord", map[string]any{"text": "Sure."})
 		if errors.Is(err, core.ErrUnknownOutcome) || kind(err) != core.Invalid {
-			t.Errorf("sent: %v", err)
+			t.Errorf("got %v, want an invalid request", err)
 		}
 		if n := len(s.Calls("GET /channels/" + hallID + "/messages")); n != 1 {
-			t.Errorf("looked for %d times", n)
+			t.Errorf("searched %d times, want 1", n)
 		}
 	})
 }
 
-// What was never sent is not looked for, however long it took.
-func TestNoDoubtWithoutAWay(t *testing.T) {
+// TestNoSearchForWhatWasNotSent: a message that certainly was not sent is not searched for.
+func TestNoSearchForWhatWasNotSent(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		until := time.Now().Add(2 * time.Second)
 		d := s.bot(t, func(o *Options) {
@@ -228,22 +230,22 @@ func TestNoDoubtWithoutAWay(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := len(s.Calls("")); n != 1 {
-			t.Errorf("%d requests", n)
+			t.Errorf("got %d requests, want 1", n)
 		}
 	})
 }
 
-// A request that fails again and again is given up, and at once where the platform
-// refuses it or nobody waits any more.
-func TestCreateGivesUp(t *testing.T) {
+// TestSendWithRetriesGivesUp: a request that keeps failing is given up after some tries, and at once
+// if the platform refuses it or the context ends.
+func TestSendWithRetriesGivesUp(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault discordtest.Fault
 		tries int
 		wait  time.Duration
 	}{
-		"a server's fault": {discordtest.Fault{Kind: discordtest.Broken}, rest.MaxTries, time.Hour},
-		"refused":          {discordtest.Fault{Kind: discordtest.Refused, Status: 400}, 1, time.Hour},
-		"nobody waits":     {discordtest.Fault{Kind: discordtest.Broken}, 1, 100 * time.Millisecond},
+		"server error": {discordtest.Fault{Kind: discordtest.Broken}, rest.MaxTries, time.Hour},
+		"refused":      {discordtest.Fault{Kind: discordtest.Refused, Status: 400}, 1, time.Hour},
+		"context ends": {discordtest.Fault{Kind: discordtest.Broken}, 1, 100 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *server) {
@@ -259,48 +261,49 @@ func TestCreateGivesUp(t *testing.T) {
 				_, err := s.bot(t).sendWithRetries(ctx, destination{channel: hallID}, &outgoing{Content: "x", Mentions: noMentions()})
 				took := time.Since(began)
 				if n := len(s.Calls("POST /channels/")); n != c.tries || err == nil || (n > 1) != (took > 6*time.Second) || took > 15*time.Second {
-					t.Errorf("%d tries in %v, %v", n, took, err)
+					t.Errorf("got %d tries in %v, %v, want %d", n, took, err, c.tries)
 				}
 			})
 		})
 	}
 }
 
-// The answer to a command that goes elsewhere leaves the command waiting.
+// TestCommandAnsweredElsewhere: an answer in another place leaves the command unanswered until there
+// is one in its own place.
 func TestCommandAnsweredElsewhere(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	d, in := s.up(t, func(o *Options) { o.Commands = registry })
 	id := s.command(t, hallID, annID, "help", nil)
 	in.wait(t, core.KindCommand, 1)
-	s.answered(t, id, discordtest.AnswerLater)
+	s.awaitAnswer(t, id, discordtest.AnswerLater)
 	elsewhere := map[string]any{"text": "Look here.", "interface_path": "discord/" + guildID + "/" + roomID}
-	if _, err := act(t, d, "message_discord", elsewhere, answering(id)); err != nil {
+	if _, err := act(t, d, "message_discord", elsewhere, inAnswerTo(id)); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.Messages(roomID); len(got) != 1 || got[0].Interaction != "" || s.Thinking(hallID) != 1 {
-		t.Errorf("stands: %+v, %d signs", got, s.Thinking(hallID))
+		t.Errorf("got %+v and %d deferred answers, want a plain message and 1", got, s.Thinking(hallID))
 	}
-	if _, err := act(t, d, "message_discord", map[string]any{"text": "There."}, answering(id)); err != nil {
+	if _, err := act(t, d, "message_discord", map[string]any{"text": "There."}, inAnswerTo(id)); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.Messages(hallID); len(got) != 1 || got[0].Interaction != id {
-		t.Errorf("then: %+v", got)
+		t.Errorf("got %+v, want the answer to the command", got)
 	}
 }
 
-// What follows a command's answer goes by the command only where the bot may not write
-// otherwise, and as long as the platform takes it.
+// TestFollowUps: further messages of a command's answer are sent as follow-ups only if the bot may
+// not write in the channel, and only while the interaction is valid.
 func TestFollowUps(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault    discordtest.Fault
 		age      time.Duration
 		followed bool
 	}{
-		"may not write":         {discordtest.Fault{Kind: discordtest.Refused, Status: 403, Code: 50013}, 0, true},
-		"may not write, late":   {discordtest.Fault{Kind: discordtest.Refused, Status: 403, Code: 50013}, replyAge, false},
-		"refused":               {discordtest.Fault{Kind: discordtest.Refused, Status: 400}, 0, false},
-		"a fault of the server": {discordtest.Fault{Kind: discordtest.Broken}, 0, false},
+		"may not write":       {discordtest.Fault{Kind: discordtest.Refused, Status: 403, Code: 50013}, 0, true},
+		"may not write, late": {discordtest.Fault{Kind: discordtest.Refused, Status: 403, Code: 50013}, replyAge, false},
+		"refused":             {discordtest.Fault{Kind: discordtest.Refused, Status: 400}, 0, false},
+		"server error":        {discordtest.Fault{Kind: discordtest.Broken}, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *server) {
@@ -326,19 +329,19 @@ func TestFollowUps(t *testing.T) {
 				for _, call := range append(s.Calls("PATCH /webhooks/"), s.Calls("POST /webhooks/")...) {
 					body, _ := decode[outgoing](call.Body)
 					if body.Nonce != "" || body.Enforce || body.Reference != nil || body.Flags != flagNoPreviews {
-						t.Errorf("a command is answered with %s", call.Body)
+						t.Errorf("the command was answered with %s, want neither nonce nor reference", call.Body)
 					}
 				}
 				if followed := len(s.Calls("POST /webhooks/")) == 1; followed != c.followed || followed != (err == nil) || followed != (got != "") {
-					t.Errorf("followed: %v; %q, %v", followed, got, err)
+					t.Errorf("follow-up: %v, want %v; got %q, %v", followed, c.followed, got, err)
 				}
 			})
 		})
 	}
 }
 
-// A part can be repeated, unless it can only follow the answer to a command: such a
-// message has no nonce, and the bot may not look for it.
+// TestRepeatable: a part can be repeated unless it can only be a follow-up to a command, which has no
+// nonce and which the bot may not search for.
 func TestRepeatable(t *testing.T) {
 	for name, c := range map[string]struct {
 		answers  []string
@@ -358,29 +361,29 @@ func TestRepeatable(t *testing.T) {
 		if c.closed {
 			d.closed.set(hallID, errors.New("closed"))
 		}
-		at, parts := destination{channel: hallID, place: hall(), answers: c.answers}, &promised{}
+		at, parts := destination{channel: hallID, place: hall(), answers: c.answers}, &recordingDeliveries{}
 		err := d.deliver(t.Context(), parts, at, []outgoing{{Content: "x"}}, priorityNormal)
 		if err != nil || parts.what.Repeatable != c.want {
-			t.Errorf("%s is repeatable: %v, %v", name, parts.what.Repeatable, err)
+			t.Errorf("%s: repeatable %v, want %v; %v", name, parts.what.Repeatable, c.want, err)
 		}
 	}
 }
 
-// promised is a core.Deliveries that sends nothing and remembers what it would.
-type promised struct{ what core.Sent }
+// recordingDeliveries is a core.Deliveries that records what it should send and sends nothing.
+type recordingDeliveries struct{ what core.Sent }
 
-func (p *promised) Since(int) time.Time { return time.Time{} }
+func (p *recordingDeliveries) Since(int) time.Time { return time.Time{} }
 
-func (p *promised) Send(
+func (p *recordingDeliveries) Send(
 	_ context.Context, _ int, what core.Sent, _ func(context.Context, string) (string, error),
 ) error {
 	p.what = what
 	return nil
 }
 
-// While the platform has not heard yet that a command was taken, nobody answers it; who
-// cannot wait for that says nothing.
-func TestCommandThatNobodyWaitsFor(t *testing.T) {
+// TestCommandBeforeItsAcknowledgement: a command is not answered before it was acknowledged. If the context
+// ends first, nothing is sent.
+func TestCommandBeforeItsAcknowledgement(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		d := s.bot(t)
 		d.replies.add(pending{ID: "5", App: appID, Token: "t", Channel: hallID, At: time.Now()})
@@ -390,19 +393,20 @@ func TestCommandThatNobodyWaitsFor(t *testing.T) {
 		at := destination{channel: hallID, place: hall(), answers: []string{"5"}}
 		at.commands = d.replies.list(at.answersCommand)
 		if id, ok, err := d.answerCommand(ctx, at, &outgoing{Content: "x", Mentions: noMentions()}); id != "" || ok || err != nil {
-			t.Errorf("%q, %v, %v", id, ok, err)
+			t.Errorf("got %q, %v, %v, want no answer and no error", id, ok, err)
 		}
 		if n := len(s.Calls("")); n != 0 {
-			t.Errorf("%d requests", n)
+			t.Errorf("got %d requests, want 0", n)
 		}
 	})
 }
 
-// Only for want of the right to send files is a long answer sent as messages instead.
+// TestLongAnswerThatIsRefused: a long answer that is refused as a file is sent as several messages
+// only if the bot lacks the permission to send files.
 func TestLongAnswerThatIsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
-		code  int
-		stand int
+		code int
+		want int // messages
 	}{"no files": {missingPermission, 3}, "something else": {50001, 0}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -415,15 +419,14 @@ func TestLongAnswerThatIsRefused(t *testing.T) {
 				return discordtest.Fault{}
 			})
 			_, err := act(t, d, "message_discord", map[string]any{"text": strings.Repeat("A sentence of some words. ", 200)})
-			if n := len(s.Messages(hallID)); n != c.stand || (err == nil) != (n > 0) {
-				t.Errorf("%d messages, %v", n, err)
+			if n := len(s.Messages(hallID)); n != c.want || (err == nil) != (n > 0) {
+				t.Errorf("got %d messages, %v, want %d", n, err, c.want)
 			}
 		})
 	}
 }
 
-// A message of one's own that does not fit as a file or text is refused with words, and
-// errors of our own keep theirs.
+// TestSendErrors: errors of requests become errors for users. Those that already are stay unchanged.
 func TestSendErrors(t *testing.T) {
 	own := core.Errorf(core.Forbidden, "not here")
 	for _, c := range []struct {
@@ -438,7 +441,7 @@ func TestSendErrors(t *testing.T) {
 		{errors.New("the answer is lost"), core.Temporary, true},
 	} {
 		if err := sendError(c.err); kind(err) != c.kind || errors.Is(err, core.ErrUnknownOutcome) != c.unsure {
-			t.Errorf("%v: %v", c.err, err)
+			t.Errorf("%v: got %v, want kind %s, outcome unknown: %v", c.err, err, c.kind, c.unsure)
 		}
 	}
 	if err := sendError(nil); err != nil {
@@ -446,8 +449,8 @@ func TestSendErrors(t *testing.T) {
 	}
 }
 
-// Where nobody may reply, the message is sent without a reference; where something else is
-// wrong with it, it is not sent twice.
+// TestRepliesThatAreRefused: a message that is refused because it is a reply is sent again without a
+// reference. After any other refusal it is not sent again.
 func TestRepliesThatAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault discordtest.Fault
@@ -464,18 +467,19 @@ func TestRepliesThatAreRefused(t *testing.T) {
 			s.FailNext("POST /channels/"+hallID, c.fault)
 			_, err := act(t, d, "message_discord", map[string]any{"text": "Sure.", "reply_to_message_id": said})
 			if n := len(s.Calls("POST /channels/" + hallID)); n != c.calls || (err == nil) != (n == 2) {
-				t.Errorf("%d calls, %v", n, err)
+				t.Errorf("got %d calls, %v, want %d", n, err, c.calls)
 			}
 			s.FailNext("POST /channels/"+hallID, discordtest.Fault{Kind: discordtest.Refused, Status: 403, Code: replyWithoutHistory})
 			if _, err := act(t, d, "message_discord", map[string]any{"text": "Sure."}); err == nil {
-				t.Error("what is no reply is sent again")
+				t.Error("a message that was not a reply was sent again")
 			}
 		})
 	}
 }
 
-// What the bot says somewhere counts as its part in that channel, and only what arrived.
-func TestSayingIsRemembered(t *testing.T) {
+// TestSendingMovesTheCursor: a message of the bot that arrived moves the cursor of its channel. A refused
+// one does not.
+func TestSendingMovesTheCursor(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		now := noon(1)
 		d := s.bot(t, func(o *Options) { o.Clock = func() time.Time { return now } })
@@ -486,27 +490,27 @@ func TestSayingIsRemembered(t *testing.T) {
 			return cur
 		}
 		if cur := say(); cur.Awake != now || cur.Said != s.Messages(hallID)[0].ID {
-			t.Errorf("said: %+v", cur)
+			t.Errorf("sent: got %+v", cur)
 		}
 		now = noon(2)
 		s.FailNext("POST /channels/", discordtest.Fault{Kind: discordtest.Refused, Status: 400})
 		if cur := say(); cur.Awake != noon(1) {
-			t.Errorf("refused: %+v", cur)
+			t.Errorf("refused: got %+v, want no change", cur)
 		}
 	})
 }
 
-// TestReadsOfCommands: which commands wait is read once for each message.
+// TestReadsOfCommands: the list of waiting commands is read once for each message.
 func TestReadsOfCommands(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		state := &counted{State: shelf()}
+		state := &countingState{State: newState()}
 		d, _ := s.up(t, func(o *Options) { o.State = state })
 		before := state.readsOf(repliesKey)
 		if _, err := act(t, d, "message_discord", map[string]any{"text": "Sure."}); err != nil {
 			t.Fatal(err)
 		}
 		if n := state.readsOf(repliesKey) - before; n != 1 {
-			t.Errorf("read %d times", n)
+			t.Errorf("read %d times, want 1", n)
 		}
 	})
 }

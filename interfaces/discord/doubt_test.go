@@ -11,14 +11,14 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-// former is the journal of a step that a crash cut short: its first part was on
-// its way.
-type former struct {
+// interruptedJournal is the journal of a step that a crash interrupted while its first part was
+// being sent, since began.
+type interruptedJournal struct {
 	journal
 	began time.Time
 }
 
-func (f *former) Since(n int) time.Time {
+func (f *interruptedJournal) Since(n int) time.Time {
 	if n == 1 {
 		return f.began
 	}
@@ -27,14 +27,14 @@ func (f *former) Since(n int) time.Time {
 
 var errCrash = errors.New("the process died")
 
-// A part that was in flight at a crash is one message in the end, also when the
-// platform has forgotten its nonce.
-func TestPartOfAFormerLife(t *testing.T) {
+// TestPartInterruptedByACrash: a part that was being sent at a crash is one message in the end, also if
+// the platform has forgotten its nonce.
+func TestPartInterruptedByACrash(t *testing.T) {
 	for name, c := range map[string]struct {
 		payload map[string]any
-		before  string        // said by the bot long before the part
+		before  string        // sent by the bot long before the part
 		lost    bool          // the part never reached the platform
-		away    time.Duration // between the lives
+		away    time.Duration // between the processes
 		want    int           // messages in the end
 	}{
 		"it arrived, at once":       {map[string]any{"text": "Sure."}, "", false, time.Second, 1},
@@ -53,14 +53,14 @@ func TestPartOfAFormerLife(t *testing.T) {
 					}
 					time.Sleep(time.Minute)
 				}
-				parts := &former{journal: journal{base: "crash"}}
-				with := func(call *core.Call) { call.Deliveries = &dying{parts: parts} }
+				parts := &interruptedJournal{journal: journal{base: "crash"}}
+				with := func(call *core.Call) { call.Deliveries = &crashingJournal{parts: parts} }
 				began := time.Now()
 				if c.lost {
 					s.FailNext("POST /channels/", discordtest.Fault{Kind: discordtest.Refused, Status: 400})
 				}
 				if _, err := act(t, s.bot(t), "message_discord", c.payload, with); err == nil {
-					t.Fatal("it outlived the crash")
+					t.Fatal("the first process delivered the part, want a crash")
 				}
 				time.Sleep(c.away)
 				for range 60 {
@@ -72,19 +72,19 @@ func TestPartOfAFormerLife(t *testing.T) {
 				}
 				all := s.Messages(hallID)
 				if len(all) != c.want || parts.done[1].ID != all[len(all)-1].ID {
-					t.Errorf("%d messages stand, journalled as %s: %+v", len(all), parts.done[1].ID, all)
+					t.Errorf("got %d messages, want %d, the last journalled as %s: %+v", len(all), c.want, parts.done[1].ID, all)
 				}
 			})
 		})
 	}
 }
 
-// dying sends, and dies before it has noted so.
-type dying struct{ parts *former }
+// crashingJournal fails like a process that dies after it sent a part and before it recorded that.
+type crashingJournal struct{ parts *interruptedJournal }
 
-func (d *dying) Since(n int) time.Time { return d.parts.Since(n) }
+func (d *crashingJournal) Since(n int) time.Time { return d.parts.Since(n) }
 
-func (d *dying) Send(
+func (d *crashingJournal) Send(
 	ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error),
 ) error {
 	if err := d.parts.Send(ctx, n, what, do); err != nil {
@@ -94,17 +94,18 @@ func (d *dying) Send(
 	return errCrash
 }
 
-// A draft that became the message carries no nonce; it is found all the same.
-func TestDraftOfAFormerLifeThatBecameTheMessage(t *testing.T) {
+// TestDraftThatBecameTheAnswerBeforeACrash: after a crash, an answer that was a draft is found,
+// though it has no nonce.
+func TestDraftThatBecameTheAnswerBeforeACrash(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		state := shelf()
+		state := newState()
 		first := s.bot(t, func(o *Options) { o.State = state })
 		first.Draft(hall(), "Su")
 		within(t, time.Minute, "a draft", func() bool { return len(s.Messages(hallID)) == 1 })
-		parts := &former{journal: journal{base: "crash"}}
+		parts := &interruptedJournal{journal: journal{base: "crash"}}
 		began := time.Now()
-		if _, err := act(t, first, "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Deliveries = &dying{parts: parts} }); err == nil {
-			t.Fatal("it outlived the crash")
+		if _, err := act(t, first, "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Deliveries = &crashingJournal{parts: parts} }); err == nil {
+			t.Fatal("the first process delivered the part, want a crash")
 		}
 		first.tasks.Close()
 		parts.began = began
@@ -113,14 +114,14 @@ func TestDraftOfAFormerLifeThatBecameTheMessage(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := s.Texts(hallID); len(got) != 1 || got[0] != "Sure." {
-			t.Errorf("stands: %q", got)
+			t.Errorf("got %q, want only the answer", got)
 		}
 	})
 }
 
-// What became the message may be much older than the part: a draft that grew for
-// a while, and the sign that a command is thought about.
-func TestPartOfAFormerLifeThatStoodBefore(t *testing.T) {
+// TestPartInterruptedByACrashInAnOldMessage: the message that became the answer may be much older than
+// the part: a draft that grew for a while, or the deferred answer to a command.
+func TestPartInterruptedByACrashInAnOldMessage(t *testing.T) {
 	for name, begin := range map[string]func(t *testing.T, s *server, d *Driver) (answers []string){
 		"a draft": func(t *testing.T, s *server, d *Driver) []string {
 			d.Draft(hall(), "Su")
@@ -138,18 +139,18 @@ func TestPartOfAFormerLifeThatStoodBefore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *server) {
-				state := shelf()
+				state := newState()
 				first, in := s.bot(t, func(o *Options) {
 					o.State, o.Commands = state, onlyHelp
 				}), newInbox()
-				stop := s.listening(t, first, in)
+				stop := s.listen(t, first, in)
 				within(t, time.Minute, "commands", func() bool { return len(s.Calls("PUT /applications/")) == 1 })
 				answers := begin(t, s, first)
 				time.Sleep(2 * time.Minute)
-				parts := &former{journal: journal{base: "crash"}}
+				parts := &interruptedJournal{journal: journal{base: "crash"}}
 				began := time.Now()
-				if _, err := act(t, first, "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Deliveries, call.Answers = &dying{parts: parts}, answers }); err == nil {
-					t.Fatal("it outlived the crash")
+				if _, err := act(t, first, "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Deliveries, call.Answers = &crashingJournal{parts: parts}, answers }); err == nil {
+					t.Fatal("the first process delivered the part, want a crash")
 				}
 				if err := stop(); err != nil {
 					t.Fatal(err)
@@ -161,32 +162,33 @@ func TestPartOfAFormerLifeThatStoodBefore(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got := s.Texts(hallID); len(got) != 1 || got[0] != "Sure." {
-					t.Errorf("stands: %q", got)
+					t.Errorf("got %q, want only the answer", got)
 				}
 			})
 		})
 	}
 }
 
-// Where nobody may read, nobody can look: the part is sent once more.
-func TestPartOfAFormerLifeWhereNobodyMayRead(t *testing.T) {
+// TestPartInterruptedByACrashWithoutHistory: if the bot may not read the channel, the part cannot be
+// searched for and is sent again.
+func TestPartInterruptedByACrashWithoutHistory(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		s.ChangeChannel(hallID, func(c *discordtest.Channel) {
 			c.Over = []discordtest.Overwrite{{ID: guildID, Deny: discordtest.MayReadHistory}}
 		})
-		parts := &former{journal: journal{base: "crash"}, began: time.Now().Add(-time.Hour)}
+		parts := &interruptedJournal{journal: journal{base: "crash"}, began: time.Now().Add(-time.Hour)}
 		if _, err := act(t, s.bot(t), "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Deliveries = parts }); err != nil {
 			t.Fatal(err)
 		}
 		if n := len(s.Messages(hallID)); n != 1 {
-			t.Errorf("%d messages", n)
+			t.Errorf("got %d messages, want 1", n)
 		}
 	})
 }
 
-// When it cannot be known whether a part arrived, it is not sent: a later try
-// finds out.
-func TestPartOfAFormerLifeThatCannotBeLookedFor(t *testing.T) {
+// TestPartInterruptedByACrashWhileSearchFails: while the search for a part fails, the part is not
+// sent. A later try searches again.
+func TestPartInterruptedByACrashWhileSearchFails(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		s.Fail(func(c discordtest.Call) discordtest.Fault {
 			if c.Is("GET /channels/") {
@@ -194,16 +196,16 @@ func TestPartOfAFormerLifeThatCannotBeLookedFor(t *testing.T) {
 			}
 			return discordtest.Fault{}
 		})
-		parts := &former{journal: journal{base: "crash"}, began: time.Now().Add(-time.Hour)}
+		parts := &interruptedJournal{journal: journal{base: "crash"}, began: time.Now().Add(-time.Hour)}
 		_, err := act(t, s.bot(t), "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Deliveries = parts })
 		if kind(err) != core.Temporary || len(s.Messages(hallID)) != 0 {
-			t.Errorf("%v, and %d messages stand", err, len(s.Messages(hallID)))
+			t.Errorf("got %v and %d messages, want a temporary error and none", err, len(s.Messages(hallID)))
 		}
 	})
 }
 
-// An answer that was lost in a long outage of the platform: by the time that it
-// speaks again, the nonce is forgotten, and the channel is looked at.
+// TestLongOutageAfterALostAnswer: if a response is lost and the platform has forgotten the nonce
+// after a long outage, the channel is searched, and the message is not sent twice.
 func TestLongOutageAfterALostAnswer(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		s.HonourNonces(rest.NonceAge)
@@ -224,7 +226,7 @@ func TestLongOutageAfterALostAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := len(s.Messages(hallID)); n != 1 {
-			t.Errorf("%d messages", n)
+			t.Errorf("got %d messages, want 1", n)
 		}
 	})
 }

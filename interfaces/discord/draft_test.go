@@ -20,8 +20,11 @@ import (
 	"synthbot/interfaces/discord/discordtest"
 )
 
+// hall returns the path of #hall.
 func hall() core.Path { return core.MustPath("discord/" + guildID + "/" + hallID) }
 
+// TestDraftBecomesTheMessage: a draft is a message that is edited at a limited rate and becomes
+// the answer.
 func TestDraftBecomesTheMessage(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -33,21 +36,21 @@ func TestDraftBecomesTheMessage(t *testing.T) {
 	d.Draft(hall(), "a longer text")
 	until(t, "the newest text", func() bool { return s.Texts(hallID)[0] == "a longer text ▍" })
 	if n := len(s.Calls("PATCH /channels/" + hallID)); n > 20 {
-		t.Errorf("edited %d times", n)
+		t.Errorf("got %d edits, want at most 20", n)
 	}
 	if _, err := act(t, d, "message_discord", map[string]any{"text": "The *whole* text."}); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.Texts(hallID); len(got) != 1 || got[0] != "The *whole* text." {
-		t.Errorf("stands: %q", got)
+		t.Errorf("got %q, want the draft turned into the answer", got)
 	}
 	if _, err := act(t, d, "message_discord", map[string]any{"text": "Another."}); err != nil || len(s.Texts(hallID)) != 2 {
-		t.Errorf("then: %q, %v", s.Texts(hallID), err)
+		t.Errorf("another message: got %q, %v, want two messages", s.Texts(hallID), err)
 	}
 }
 
-// TestDraftBesideCommand: a chat command is answered while a text grows, which goes
-// on where it stood.
+// TestDraftBesideCommand: answering a chat command leaves the draft of a turn that runs at the
+// same time in place.
 func TestDraftBesideCommand(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -66,10 +69,11 @@ func TestDraftBesideCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := s.Texts(hallID); !slices.Equal(got, []string{"It has grown.", "command"}) {
-		t.Errorf("stands: %q", got)
+		t.Errorf("got %q, want the draft turned into the answer, then the command's answer", got)
 	}
 }
 
+// TestDraftGoesAway: a draft is deleted when it is taken back or when the answer is a reply.
 func TestDraftGoesAway(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -90,10 +94,11 @@ func TestDraftGoesAway(t *testing.T) {
 	}
 }
 
+// TestDraftOfACrashGoesAway: the draft of a process that crashed is deleted by the next one.
 func TestDraftOfACrashGoesAway(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	state := shelf()
+	state := newState()
 	d := s.bot(t, func(o *Options) { o.State = state })
 	d.Draft(hall(), "half a tex")
 	noted := func() string { raw, _ := state.Get(context.Background(), draftKey); return string(raw) }
@@ -103,8 +108,8 @@ func TestDraftOfACrashGoesAway(t *testing.T) {
 	d.tasks.Close()
 }
 
-// TestQuestionInWords: a button opens a field, and what is written there is the text of a press.
-func TestQuestionInWords(t *testing.T) {
+// TestQuestionWithATextField: a button can open a text field, whose content becomes the text of the press.
+func TestQuestionWithATextField(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	d, in := s.up(t)
@@ -114,25 +119,25 @@ func TestQuestionInWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked := s.Messages(hallID)[0]
-	opened := s.answered(t, s.press(t, hallID, asked.ID, annID, "!:q:1:w"), discordtest.AnswerField)
+	opened := s.awaitAnswer(t, s.press(t, hallID, asked.ID, annID, "!:q:1:w"), discordtest.AnswerField)
 	if opened.Field.Rows[0].Fields[0].Label != "Answer" || !strings.HasPrefix(opened.Field.Title, "𝕹𝕹") {
-		t.Errorf("it opened %+v", opened.Field)
+		t.Errorf("got %+v, want a field Answer", opened.Field)
 	}
 	id, err := s.Fill(opened.ID, "tomorrow at nine")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.answered(t, id, discordtest.AnswerNothing)
+	s.awaitAnswer(t, id, discordtest.AnswerNothing)
 	p := in.wait(t, core.KindPress, 1)[0]
 	if p.Data != "q:1:w" || p.Target != asked.ID || p.Message.Text != "tomorrow at nine" || p.Message.Author.ID != annID {
-		t.Errorf("pressed: %+v", p)
+		t.Errorf("got %+v, want a press of q:1:w with the text", p)
 	}
 	if err := d.Whisper(t.Context(), p.Message, "Thank you."); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestQuestionWithManyChoices: what does not fit into a row of buttons is a list.
+// TestQuestionWithManyChoices: choices that do not fit into rows of buttons become a select menu.
 func TestQuestionWithManyChoices(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -145,7 +150,7 @@ func TestQuestionWithManyChoices(t *testing.T) {
 		return d.Choose(t.Context(), &journal{base: "question"}, core.Sent{Path: hall(), Text: "Which?"}, choices[:n])
 	}
 	if err := ask(maxButtons + 1); err == nil || len(s.Messages(hallID)) > 0 {
-		t.Errorf("too many choices: %v", err)
+		t.Errorf("too many choices: got %v, want an error", err)
 	}
 	if err := ask(maxButtons); err != nil {
 		t.Fatal(err)
@@ -155,12 +160,14 @@ func TestQuestionWithManyChoices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.answered(t, id, discordtest.AnswerNothing)
+	s.awaitAnswer(t, id, discordtest.AnswerNothing)
 	if p := in.wait(t, core.KindPress, 1)[0]; p.Data != "q:24" || p.Target != asked.ID || p.Message.Text != "" {
-		t.Errorf("pressed: %+v", p)
+		t.Errorf("got %+v, want a press of q:24", p)
 	}
 }
 
+// TestQuestion: a question is sent as plain text, a press arrives as an event and can be answered
+// with a whisper, and settling the question replaces its text.
 func TestQuestion(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -173,47 +180,47 @@ func TestQuestion(t *testing.T) {
 	asked := s.Messages(hallID)[0]
 	want := "Shall I \\~\\~not\\~\\~?\n1\\. to\\: \\[x\\]\\(https\\://a.example\\) \\<\\@1\\>"
 	if asked.Text != want {
-		t.Errorf("it asks %q, want %q", asked.Text, want)
+		t.Errorf("got %q, want %q", asked.Text, want)
 	}
 	if !slices.Contains(asked.Buttons(), "?:q:1.2:y") || parts.done[1].ID != asked.ID {
-		t.Errorf("asked %s, journalled %+v", asked.Components, parts.done)
+		t.Errorf("got buttons %s, journalled %+v", asked.Components, parts.done)
 	}
 	id := s.press(t, hallID, asked.ID, annID, "?:q:1.2:y")
 	p := in.wait(t, core.KindPress, 1)[0]
 	if p.Data != "q:1.2:y" || p.Target != asked.ID {
-		t.Errorf("pressed: %+v", p)
+		t.Errorf("got %+v, want a press of q:1.2:y", p)
 	}
-	s.answered(t, id, discordtest.AnswerNothing)
+	s.awaitAnswer(t, id, discordtest.AnswerNothing)
 	if err := d.Whisper(t.Context(), p.Message, "Only the person who asked may answer."); err != nil {
 		t.Fatal(err)
 	}
 	if w := s.Interaction(id).Whispers; len(w) != 1 || w[0].Text != "Only the person who asked may answer." {
-		t.Errorf("whispered %+v", w)
+		t.Errorf("got whispers %+v, want the notice", w)
 	}
 	if err := d.Settle(t.Context(), core.Sent{Path: hall(), ID: asked.ID, Text: "Shall I?\n\nDone."}); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.Texts(hallID); len(got) != 1 || !strings.HasSuffix(got[0], "Done.") {
-		t.Errorf("settled as %q", got)
+		t.Errorf("got %q, want the settled text", got)
 	}
 	if err := d.Whisper(t.Context(), core.Message{ID: "5"}, "x"); kind(err) != core.Invalid {
-		t.Errorf("whispered to nobody: %v", err)
+		t.Errorf("whisper without an interaction: got %v, want an invalid request", err)
 	}
 }
 
-// The process dies between a draft's first words and the note of which message
-// they are: the next life finds it by them, and nothing else.
+// TestDraftOfACrashBeforeItsMessageWasKnown: if a process dies after it sent a draft and before
+// it stored the message id, the next process finds the draft by its text. It deletes no user's message.
 func TestDraftOfACrashBeforeItsMessageWasKnown(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		state := shelf()
-		dying := &frozen{State: state}
+		state := newState()
+		stopping := &stoppableState{State: state}
 		s.Fail(func(c discordtest.Call) discordtest.Fault {
 			if c.Is("POST /channels/" + hallID) {
-				dying.stop()
+				stopping.stop()
 			}
 			return discordtest.Fault{}
 		})
-		first := s.bot(t, func(o *Options) { o.State = dying })
+		first := s.bot(t, func(o *Options) { o.State = stopping })
 		first.Draft(hall(), "half a *tex")
 		within(t, time.Minute, "a draft", func() bool { return len(s.Texts(hallID)) == 1 })
 		first.tasks.Close()
@@ -224,13 +231,13 @@ func TestDraftOfACrashBeforeItsMessageWasKnown(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := s.Texts(hallID); len(got) != 1 || got[0] != "The whole text." || len(s.Everything(hallID)) != 2 {
-			t.Errorf("stands: %q", got)
+			t.Errorf("got %q, want only the answer", got)
 		}
 	})
 }
 
-// What is whole in a moment is one request.
-func TestNoDraftOfWhatIsWholeAtOnce(t *testing.T) {
+// TestNoDraftOfACompleteAnswer: an answer that is complete at once is sent in one request.
+func TestNoDraftOfACompleteAnswer(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		d := s.bot(t)
 		d.Draft(hall(), "The whole text.")
@@ -239,20 +246,20 @@ func TestNoDraftOfWhatIsWholeAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := len(s.Calls("")); n != 1 || len(s.Texts(hallID)) != 1 {
-			t.Errorf("%d requests: %+v", n, s.Calls(""))
+			t.Errorf("got %d requests, want 1: %+v", n, s.Calls(""))
 		}
 		d.tasks.Close()
 	})
 }
 
-// The configuration was read again: the driver before still writes an answer to
-// its end, and the next one takes nothing of it away, now or in another life.
+// TestDraftOfADriverThatWasReplaced: after a reload, the previous driver still completes its
+// answer. Neither the next driver nor a later process deletes it, but they delete abandoned drafts.
 func TestDraftOfADriverThatWasReplaced(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		state := shelf()
+		state := newState()
 		with := func(o *Options) { o.State = state }
 		old := s.bot(t, with)
-		stop := s.listening(t, old, newInbox())
+		stop := s.listen(t, old, newInbox())
 		draft := func(d *Driver, channel, text string) {
 			d.Draft(core.MustPath("discord/"+guildID+"/"+channel), text)
 			within(t, time.Minute, "a draft", func() bool { return slices.Contains(s.Texts(channel), text+" ▍") })
@@ -264,38 +271,38 @@ func TestDraftOfADriverThatWasReplaced(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		next := s.bot(t, with)
-		stop = s.listening(t, next, newInbox())
+		stop = s.listen(t, next, newInbox())
 		time.Sleep(2 * time.Minute)
 		draft(next, discordtest.VoiceID, "and another")
-		stands := s.Messages(hallID)
+		before := s.Messages(hallID)
 		if _, err := act(t, old, "message_discord", map[string]any{"text": "The whole text."}); err != nil {
 			t.Fatal(err)
 		}
 		draft(next, discordtest.VoiceID, "and another, growing")
-		for range 2 { // lives
+		for range 2 { // processes
 			time.Sleep(defaultTimings.leftover + time.Minute)
-			if got := s.Messages(hallID); len(got) != 1 || got[0].Text != "The whole text." || got[0].ID != stands[0].ID {
-				t.Errorf("stands: %+v", got)
+			if got := s.Messages(hallID); len(got) != 1 || got[0].Text != "The whole text." || got[0].ID != before[0].ID {
+				t.Errorf("got %+v, want the draft turned into the answer", got)
 			}
 			if got := s.Texts(roomID); len(got) != 0 {
-				t.Errorf("left over: %q", got)
+				t.Errorf("got %q, want the abandoned draft deleted", got)
 			}
 			if err := stop(); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(10 * time.Second)
-			stop = s.listening(t, s.bot(t, with), newInbox())
+			stop = s.listen(t, s.bot(t, with), newInbox())
 		}
 	})
 }
 
-// The bot ends in the moment that a draft becomes the answer: it stays that, and
-// counts as sent.
+// TestDraftThatBecameTheAnswerAtTheEnd: if a process ends while a draft becomes the answer, the
+// answer stays, once, and counts as sent.
 func TestDraftThatBecameTheAnswerAtTheEnd(t *testing.T) {
 	for name, fault := range map[string]discordtest.FaultKind{"it did": discordtest.HangAfter, "it did not": discordtest.Hang} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *server) {
-				state := shelf()
+				state := newState()
 				first := s.bot(t, func(o *Options) { o.State = state })
 				first.Draft(hall(), "The wh")
 				within(t, time.Minute, "a draft", func() bool { return len(s.Texts(hallID)) == 1 })
@@ -307,11 +314,11 @@ func TestDraftThatBecameTheAnswerAtTheEnd(t *testing.T) {
 				})
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 				defer cancel()
-				parts := &former{journal: journal{base: "end"}}
+				parts := &interruptedJournal{journal: journal{base: "end"}}
 				began := time.Now()
 				at := destination{channel: hallID, place: hall()}
 				if err := first.deliver(ctx, parts, at, []outgoing{{Content: "The whole text.", Mentions: noMentions()}}, priorityNormal); err == nil {
-					t.Fatal("it came through")
+					t.Fatal("the answer was delivered, want an error")
 				}
 				first.tasks.Close()
 				s.Fail(nil)
@@ -320,21 +327,21 @@ func TestDraftThatBecameTheAnswerAtTheEnd(t *testing.T) {
 				if err := next.deliver(t.Context(), parts, at, []outgoing{{Content: "The whole text.", Mentions: noMentions()}}, priorityNormal); err != nil {
 					t.Fatal(err)
 				}
-				s.listening(t, next, newInbox())
+				s.listen(t, next, newInbox())
 				time.Sleep(defaultTimings.leftover + time.Minute)
 				if got := s.Texts(hallID); len(got) != 1 || got[0] != "The whole text." {
-					t.Errorf("stands: %q", got)
+					t.Errorf("got %q, want only the answer", got)
 				}
-				if left := notedIn(t, state); len(left) > 0 {
-					t.Errorf("noted still: %v", left)
+				if left := draftNotesIn(t, state); len(left) > 0 {
+					t.Errorf("draft notes: got %v, want none", left)
 				}
 			})
 		})
 	}
 }
 
-// The answer to a draft's first request is lost, also for longer than it is tried
-// again: the draft is there once, and so is what becomes of it.
+// TestDraftWhoseAnswerIsLost: if the response to the first request of a draft is lost, there is
+// still one draft, which becomes the answer.
 func TestDraftWhoseAnswerIsLost(t *testing.T) {
 	for name, faults := range map[string][]discordtest.Fault{
 		"once":     {{Kind: discordtest.ResetAfter}},
@@ -349,13 +356,13 @@ func TestDraftWhoseAnswerIsLost(t *testing.T) {
 				d.Draft(hall(), "half a tex")
 				within(t, time.Minute, "a draft", func() bool { return slices.Contains(s.Texts(hallID), "half a tex ▍") })
 				if got := s.Texts(hallID); len(got) != 1 {
-					t.Errorf("stands: %q", got)
+					t.Errorf("got %q, want one draft", got)
 				}
 				if _, err := act(t, d, "message_discord", map[string]any{"text": "The whole text."}); err != nil {
 					t.Fatal(err)
 				}
 				if got := s.Texts(hallID); len(got) != 1 || got[0] != "The whole text." {
-					t.Errorf("in the end: %q", got)
+					t.Errorf("in the end got %q, want only the answer", got)
 				}
 				d.tasks.Close()
 			})
@@ -363,11 +370,11 @@ func TestDraftWhoseAnswerIsLost(t *testing.T) {
 	}
 }
 
-// Where no draft is let in, it is tried once. In private the first word is what
-// makes a sound.
-func TestDraftThatIsNotLetIn(t *testing.T) {
+// TestDraftInAClosedChannel: in a channel that refuses a draft, it is tried once. Drafts notify users
+// in private chats, but not in guilds.
+func TestDraftInAClosedChannel(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		state := shelf()
+		state := newState()
 		d := s.bot(t, func(o *Options) { o.State = state })
 		s.RefuseChannel(hallID, 50013)
 		for i := range 20 {
@@ -375,10 +382,10 @@ func TestDraftThatIsNotLetIn(t *testing.T) {
 			time.Sleep(2 * time.Second)
 		}
 		if n := len(s.Calls("POST /channels/" + hallID)); n != 1 {
-			t.Errorf("tried %d times", n)
+			t.Errorf("tried %d times, want 1", n)
 		}
-		if left := notedIn(t, state); len(left) > 0 {
-			t.Errorf("noted: %v", left)
+		if left := draftNotesIn(t, state); len(left) > 0 {
+			t.Errorf("draft notes: got %v, want none", left)
 		}
 		d.Draft(core.MustPath("discord/@me/"+dmID), "word")
 		d.Draft(core.MustPath("discord/"+guildID+"/"+roomID), "word")
@@ -390,18 +397,18 @@ func TestDraftThatIsNotLetIn(t *testing.T) {
 	})
 }
 
-// The note that a draft has become an answer is lost: the answer stays all the
-// same.
-func TestAnswerWhoseDraftIsNotedStill(t *testing.T) {
+// TestAnswerWhoseDraftNoteIsLeft: an answer stays, even if the note about its draft could not
+// be deleted before a crash.
+func TestAnswerWhoseDraftNoteIsLeft(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		state := shelf()
-		full := &frozen{State: state}
-		first := s.bot(t, func(o *Options) { o.State = full })
+		state := newState()
+		stopping := &stoppableState{State: state}
+		first := s.bot(t, func(o *Options) { o.State = stopping })
 		first.Draft(hall(), "The wh")
 		within(t, time.Minute, "a draft", func() bool { return len(s.Texts(hallID)) == 1 })
 		s.Fail(func(c discordtest.Call) discordtest.Fault {
 			if c.Is("PATCH /channels/" + hallID) {
-				full.stop()
+				stopping.stop()
 			}
 			return discordtest.Fault{}
 		})
@@ -410,29 +417,28 @@ func TestAnswerWhoseDraftIsNotedStill(t *testing.T) {
 		}
 		s.Fail(nil)
 		next := s.bot(t, func(o *Options) { o.State = state })
-		s.listening(t, next, newInbox())
+		s.listen(t, next, newInbox())
 		time.Sleep(defaultTimings.leftover + time.Minute)
-		if got := s.Texts(hallID); len(got) != 1 || got[0] != "The whole text." || len(notedIn(t, state)) > 0 {
-			t.Errorf("stands: %q, noted: %v", got, notedIn(t, state))
+		if got := s.Texts(hallID); len(got) != 1 || got[0] != "The whole text." || len(draftNotesIn(t, state)) > 0 {
+			t.Errorf("got %q, draft notes %v, want the answer and no notes", got, draftNotesIn(t, state))
 		}
 	})
 }
 
-// What was delivered as an answer stays, whatever became of the draft that said the
-// same: its request or its response was lost, or it had to wait for a limit, and the
-// next thing is said in this life or in another one.
-func TestAnswerThatItsDraftSaidAlready(t *testing.T) {
+// TestAnswerEqualToItsDraft: an answer with the same text as its draft stays, whatever
+// happened to the request of the draft, before and after a restart.
+func TestAnswerEqualToItsDraft(t *testing.T) {
 	for name, fault := range map[string]discordtest.Fault{
-		"lost request":         {Kind: discordtest.Hang},
-		"lost response":        {Kind: discordtest.HangAfter},
-		"refused for a while":  {Kind: discordtest.Limited, After: 20 * time.Second},
-		"refused before it":    {Kind: discordtest.Shared, After: 5 * time.Second},
-		"a gateway of the web": {Kind: discordtest.Broken},
+		"lost request":        {Kind: discordtest.Hang},
+		"lost response":       {Kind: discordtest.HangAfter},
+		"refused for a while": {Kind: discordtest.Limited, After: 20 * time.Second},
+		"refused before it":   {Kind: discordtest.Shared, After: 5 * time.Second},
+		"bad gateway":         {Kind: discordtest.Broken},
 	} {
 		for when, restart := range map[string]bool{"": false, ", restart": true} {
 			t.Run(name+when, func(t *testing.T) {
 				inBubble(t, func(t *testing.T, s *server) {
-					state := shelf()
+					state := newState()
 					d := s.bot(t, func(o *Options) { o.State = state })
 					last := ""
 					// The second answer is the first one again.
@@ -452,7 +458,7 @@ func TestAnswerThatItsDraftSaidAlready(t *testing.T) {
 						}
 						got := s.Messages(hallID)
 						if len(got) != n+1 || n == 1 && got[0].ID != last {
-							t.Fatalf("stands: %q, and the first answer was %s", s.Texts(hallID), last)
+							t.Fatalf("got %q, want %d answers, the first with id %s", s.Texts(hallID), n+1, last)
 						}
 						last = got[n].ID
 					}
@@ -461,13 +467,13 @@ func TestAnswerThatItsDraftSaidAlready(t *testing.T) {
 						d.tasks.Close()
 						d = s.bot(t, func(o *Options) { o.State = state })
 					}
-					stop := s.listening(t, d, newInbox())
+					stop := s.listen(t, d, newInbox())
 					if _, err := act(t, d, "message_discord", map[string]any{"text": "Anything else?"}); err != nil {
 						t.Fatal(err)
 					}
 					time.Sleep(defaultTimings.leftover + time.Minute)
 					if got := s.Texts(hallID); !slices.Equal(got, []string{"Sure.", "Sure.", "Anything else?"}) {
-						t.Errorf("in the end: %q", got)
+						t.Errorf("in the end got %q, want both answers and the question", got)
 					}
 					if err := stop(); err != nil {
 						t.Error(err)
@@ -478,16 +484,16 @@ func TestAnswerThatItsDraftSaidAlready(t *testing.T) {
 	}
 }
 
-// The process dies while a draft is on its way that says what was said just before,
-// or will be said a while later: those stay.
-func TestDraftOfACrashBetweenAnswersThatSayTheSame(t *testing.T) {
+// TestDraftOfACrashBetweenEqualAnswers: if a process dies while it sends a draft, answers
+// with the same text before and after it stay.
+func TestDraftOfACrashBetweenEqualAnswers(t *testing.T) {
 	for name, arrives := range map[string]bool{"it arrives": true, "it does not": false} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *server) {
-				state := shelf()
-				dying := &frozen{State: state}
-				first := s.bot(t, func(o *Options) { o.State = dying })
-				s.listening(t, first, newInbox())
+				state := newState()
+				stopping := &stoppableState{State: state}
+				first := s.bot(t, func(o *Options) { o.State = stopping })
+				s.listen(t, first, newInbox())
 				within(t, time.Minute, "connected", func() bool { return first.cache.known(guildID) })
 				s.Say(hallID, annID, "Well?")
 				within(t, time.Minute, "heard", func() bool { _, known := first.cursors.get(hallID); return known })
@@ -498,7 +504,7 @@ func TestDraftOfACrashBetweenAnswersThatSayTheSame(t *testing.T) {
 					}
 					got := s.Messages(hallID)
 					if len(got) != want {
-						t.Fatalf("stands: %q", s.Texts(hallID))
+						t.Fatalf("got %q, want %d messages", s.Texts(hallID), want)
 					}
 					return got[want-1].ID
 				}
@@ -507,47 +513,48 @@ func TestDraftOfACrashBetweenAnswersThatSayTheSame(t *testing.T) {
 					switch {
 					case !c.Is("POST /channels/" + hallID):
 					case !arrives:
-						dying.stop()
+						stopping.stop()
 						return discordtest.Fault{Kind: discordtest.Hang}
 					default:
-						dying.stop()
+						stopping.stop()
 					}
 					return discordtest.Fault{}
 				})
 				first.Draft(hall(), "Sure.")
-				within(t, time.Minute, "dead", func() bool { dying.mu.Lock(); defer dying.mu.Unlock(); return dying.dead })
+				within(t, time.Minute, "dead", stopping.isStopped)
 				time.Sleep(20 * time.Second)
 				first.tasks.Close()
 				s.Fail(nil)
 				next := s.bot(t, func(o *Options) { o.State = state })
-				left := slices.Collect(maps.Values(notedIn(t, state)))
+				left := slices.Collect(maps.Values(draftNotesIn(t, state)))
 				if len(left) != 1 || left[0].Sum == "" || left[0].Channel != hallID {
-					t.Fatalf("noted: %v", left)
+					t.Fatalf("draft notes: got %v, want one without a message id", left)
 				}
 				two := say(next, 2)
 				time.Sleep(time.Minute)
 				got := s.Messages(hallID)
-				if got[0].ID != one || got[1].ID != two || arrives && len(notedIn(t, state)) > 0 {
-					t.Errorf("stands: %+v", got)
+				if got[0].ID != one || got[1].ID != two || arrives && len(draftNotesIn(t, state)) > 0 {
+					t.Errorf("got %+v, want both answers", got)
 				}
 				time.Sleep(time.Hour)
 				next.drafts.Clear(t.Context(), hallID)
-				if left := notedIn(t, state); len(left) > 0 {
-					t.Errorf("noted: %v", left)
+				if left := draftNotesIn(t, state); len(left) > 0 {
+					t.Errorf("draft notes: got %v, want none", left)
 				}
 			})
 		})
 	}
 }
 
-// Whether a draft became the answer is not known: the same part makes it that, in this
-// life or the next one, and nobody else touches it until it is too late for that.
-func TestDraftOfWhichNobodyKnowsWhetherItIsTheAnswer(t *testing.T) {
+// TestDraftWithUnknownOutcome: a draft that may have become the answer is turned
+// into it by a retry of the same part, also after a restart. Nothing else changes the draft until
+// it is too old for a retry.
+func TestDraftWithUnknownOutcome(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault   discordtest.FaultKind
 		restart bool
 		again   bool // the part is tried again
-		stands  []string
+		want    []string
 	}{
 		"it is":                      {discordtest.ResetAfter, false, true, []string{"The whole text.", "Another."}},
 		"it is not":                  {discordtest.Reset, false, true, []string{"The whole text.", "Another."}},
@@ -559,7 +566,7 @@ func TestDraftOfWhichNobodyKnowsWhetherItIsTheAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *server) {
-				state := shelf()
+				state := newState()
 				d := s.bot(t, func(o *Options) { o.State = state })
 				d.Draft(hall(), "The wh")
 				within(t, time.Minute, "a draft", func() bool { return len(s.Texts(hallID)) == 1 })
@@ -576,7 +583,7 @@ func TestDraftOfWhichNobodyKnowsWhetherItIsTheAnswer(t *testing.T) {
 					return err
 				}
 				if err := say("The whole text.", parts); err == nil {
-					t.Fatal("it came through")
+					t.Fatal("the answer was delivered, want an error")
 				}
 				s.Fail(nil)
 				if c.restart {
@@ -587,11 +594,11 @@ func TestDraftOfWhichNobodyKnowsWhetherItIsTheAnswer(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got := s.Messages(hallID); len(got) != 2 || got[0].ID != draft || got[1].Text != "Another." {
-					t.Errorf("after another one stands: %+v", got)
+					t.Errorf("after another message got %+v, want it behind the draft", got)
 				}
 				if c.again {
 					if err := say("The whole text.", parts); err != nil || parts.done[1].ID != draft {
-						t.Errorf("tried again: %v, %+v", err, parts.done)
+						t.Errorf("retry: got %v, journalled %+v, want the draft", err, parts.done)
 					}
 				}
 				time.Sleep(defaultTimings.leftover)
@@ -600,20 +607,20 @@ func TestDraftOfWhichNobodyKnowsWhetherItIsTheAnswer(t *testing.T) {
 				d.Draft(hall(), "")
 				within(t, time.Minute, "none", func() bool { return !slices.Contains(s.Texts(hallID), "and ▍") })
 				d.tasks.Close()
-				if got := s.Texts(hallID); !slices.Equal(got, c.stands) || len(notedIn(t, state)) > 0 {
-					t.Errorf("in the end: %q, noted: %v", got, notedIn(t, state))
+				if got := s.Texts(hallID); !slices.Equal(got, c.want) || len(draftNotesIn(t, state)) > 0 {
+					t.Errorf("in the end got %q, want %q; draft notes %v, want none", got, c.want, draftNotesIn(t, state))
 				}
 			})
 		})
 	}
 }
 
-// A message of the bot's that answers nobody follows the same rule: what was left is
-// searched for before it is sent.
-func TestDraftOfACrashAndATelling(t *testing.T) {
+// TestTellAfterACrash: before a message outside of turns is sent, too, a leftover draft
+// is searched for.
+func TestTellAfterACrash(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		state := shelf()
-		noteLeft(t, state, draftNote{Channel: hallID, Sum: sumOf("Good morning."), At: time.Now()})
+		state := newState()
+		writeDraftNote(t, state, draftNote{Channel: hallID, Sum: sumOf("Good morning."), At: time.Now()})
 		next := s.bot(t, func(o *Options) { o.State = state })
 		for range 2 {
 			if err := next.Tell(t.Context(), hall(), "Good morning."); err != nil {
@@ -625,16 +632,16 @@ func TestDraftOfACrashAndATelling(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := s.Texts(hallID); !slices.Equal(got, []string{"Good morning.", "Good morning.", "And you?"}) {
-			t.Errorf("stands: %q", got)
+			t.Errorf("got %q, want all three messages", got)
 		}
 	})
 }
 
-// The driver of the configuration before makes an answer of what was a draft when the
-// next one came: to that one it is a draft no more.
-func TestDraftThatAnotherDriverMakesAnAnswerOf(t *testing.T) {
+// TestDraftThatAnotherDriverCompletes: when the previous driver turns its draft into an answer
+// after the next driver read its note, the next driver does not delete it.
+func TestDraftThatAnotherDriverCompletes(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		state := shelf()
+		state := newState()
 		old, next := s.bot(t, func(o *Options) { o.State = state }), s.bot(t, func(o *Options) { o.State = state })
 		old.Draft(hall(), "The wh")
 		within(t, time.Minute, "a draft", func() bool { return len(s.Texts(hallID)) == 1 })
@@ -646,36 +653,36 @@ func TestDraftThatAnotherDriverMakesAnAnswerOf(t *testing.T) {
 			return discordtest.Fault{}
 		})
 		if _, err := act(t, old, "message_discord", map[string]any{"text": "The whole text."}); err == nil {
-			t.Fatal("it came through")
+			t.Fatal("the answer was delivered, want an error")
 		}
 		if _, err := act(t, next, "message_discord", map[string]any{"text": "Another."}); err != nil {
 			t.Fatal(err)
 		}
 		if got := s.Texts(hallID); !slices.Equal(got, []string{"The whole text.", "Another."}) {
-			t.Errorf("stands: %q", got)
+			t.Errorf("got %q, want both answers", got)
 		}
 		old.tasks.Close()
 	})
 }
 
-// fullShelf is a State that takes nothing while it is full.
-type fullShelf struct {
+// fullState is a State whose writes fail while it is full.
+type fullState struct {
 	driver.State
 	full atomic.Bool
 }
 
-func (f *fullShelf) Put(ctx context.Context, key string, value []byte) error {
+func (f *fullState) Put(ctx context.Context, key string, value []byte) error {
 	if f.full.Load() {
 		return core.ErrFull
 	}
 	return f.State.Put(ctx, key, value)
 }
 
-// What cannot be noted to become an answer makes room for one, so that the next life
-// takes no answer for a draft.
+// TestDraftThatCannotBeNoted: if the store cannot note that a draft becomes the answer, the answer
+// is sent as a new message, so that the next process does not mistake it for a draft.
 func TestDraftThatCannotBeNoted(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		state := &fullShelf{State: shelf()}
+		state := &fullState{State: newState()}
 		first := s.bot(t, func(o *Options) { o.State = state })
 		first.Draft(hall(), "Su")
 		within(t, time.Minute, "a draft", func() bool { return len(s.Messages(hallID)) == 1 })
@@ -690,12 +697,12 @@ func TestDraftThatCannotBeNoted(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := s.Texts(hallID); len(got) != 2 || got[0] != "Sure." {
-			t.Errorf("stands: %q", got)
+			t.Errorf("got %q, want both answers", got)
 		}
 	})
 }
 
-// draftStage shows a server to the conformance suite of drafts.
+// draftStage adapts a server to the conformance suite of drafts.
 type draftStage struct {
 	*server
 	state driver.State
@@ -703,13 +710,13 @@ type draftStage struct {
 	stop  func() error
 
 	mu    sync.Mutex
-	fails map[string][]discordtest.FaultKind // by the beginning of a request
+	fails map[string][]discordtest.FaultKind // by the prefix of a request
 }
 
 func TestDrafts(t *testing.T) {
 	coretest.TestDrafts(t, func(t *testing.T, test func(*testing.T, coretest.DraftWorld)) {
 		inBubble(t, func(t *testing.T, s *server) {
-			w := &draftStage{server: s, state: shelf(), fails: map[string][]discordtest.FaultKind{}}
+			w := &draftStage{server: s, state: newState(), fails: map[string][]discordtest.FaultKind{}}
 			s.Fail(w.fault)
 			test(t, w)
 			_ = w.stop()
@@ -736,7 +743,7 @@ func (w *draftStage) Start(t testing.TB) {
 		time.Sleep(10 * time.Second) // between two sessions
 	}
 	w.d = w.bot(t, func(o *Options) { o.State = w.state })
-	w.stop = w.listening(t.(*testing.T), w.d, newInbox())
+	w.stop = w.listen(t.(*testing.T), w.d, newInbox())
 	synctest.Wait()
 }
 
@@ -747,7 +754,7 @@ func (w *draftStage) Answer(_ context.Context, t testing.TB, parts *coretest.Par
 	return err
 }
 
-// Texts shows drafts without what is at their end.
+// Texts returns the texts without the mark at the end of drafts.
 func (w *draftStage) Texts() []string {
 	texts := w.server.Texts(hallID)
 	for i := range texts {

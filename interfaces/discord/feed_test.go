@@ -18,9 +18,9 @@ import (
 	"synthbot/interfaces/discord/progress"
 )
 
-// An event counts as heard once it waits to be taken in. One for which there is no room
-// until the end is heard again in the next session.
-func TestEventThatFindsNoRoom(t *testing.T) {
+// TestEventWithoutRoom: an event counts as received when it is queued. One for which the queue has
+// no room until the end does not, so that the next session receives it again.
+func TestEventWithoutRoom(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		now := noon(0)
 		d := s.bot(t, func(o *Options) {
@@ -31,14 +31,15 @@ func TestEventThatFindsNoRoom(t *testing.T) {
 		event := func(kind, data string) bool {
 			return d.feed.Event(ctx, gateway.Event{Type: kind, Data: json.RawMessage(data)})
 		}
-		heard := func(what string, taken, want bool, at time.Time, waiting int) {
+		check := func(what string, taken, want bool, at time.Time, waiting int) {
 			t.Helper()
 			if taken != want || d.feed.progress.ReceivedUntil(1) != at || len(d.feed.waiting) != waiting {
-				t.Errorf("%s: %v, heard until %v, %d wait", what, taken, d.feed.progress.ReceivedUntil(1), len(d.feed.waiting))
+				t.Errorf("%s: queued %v, want %v; received until %v, want %v; %d wait, want %d",
+					what, taken, want, d.feed.progress.ReceivedUntil(1), at, len(d.feed.waiting), waiting)
 			}
 		}
 		d.feed.progress.Touch(0, noon(-5))
-		heard("a message", event("MESSAGE_CREATE", `{"id":"1"}`), true, noon(0), 1)
+		check("a message", event("MESSAGE_CREATE", `{"id":"1"}`), true, noon(0), 1)
 		now = noon(2)
 		if !d.feed.room.TryAcquire(maxQueuedBytes - int64(len(`{"id":"1"}`))) {
 			t.Fatal("the first event takes more room than it has")
@@ -46,18 +47,18 @@ func TestEventThatFindsNoRoom(t *testing.T) {
 		cancel()
 		press := fmt.Sprintf(`{"id":"5","token":"t","type":%d,"user":{"id":"%s"}}`, interactCommand, annID)
 		for range 2 {
-			heard("without room", event("MESSAGE_CREATE", `{"id":"3"}`), false, noon(0), 1)
-			heard("a command without room", event("INTERACTION_CREATE", press), false, noon(0), 1)
+			check("without room", event("MESSAGE_CREATE", `{"id":"3"}`), false, noon(0), 1)
+			check("a command without room", event("INTERACTION_CREATE", press), false, noon(0), 1)
 		}
 		if !d.responder.isNew("5") {
-			t.Error("a command for which there was no room is known, and is lost when it comes again")
+			t.Error("a command for which there was no room counts as known, and would be ignored when it arrives again")
 		}
 		d.tasks.Close()
 	})
 }
 
-// A shard is ready with the event that says so, and with no other, until it is
-// disconnected.
+// TestReadyWithItsEvent: a shard becomes ready with READY or RESUMED and no other event, and stays
+// ready for a moment after it is disconnected.
 func TestReadyWithItsEvent(t *testing.T) {
 	s := newServer(t)
 	for kind, want := range map[string]bool{"READY": true, "RESUMED": true, "GUILD_CREATE": false, "MESSAGE_CREATE": false} {
@@ -65,16 +66,16 @@ func TestReadyWithItsEvent(t *testing.T) {
 		d.feed.begin(1, []int{0})
 		d.feed.Event(t.Context(), gateway.Event{Type: kind, Data: json.RawMessage(`{}`)})
 		if ready := d.Ready() == nil; ready != want {
-			t.Errorf("with %s the shard is ready: %v", kind, ready)
+			t.Errorf("after %s: ready %v, want %v", kind, ready, want)
 		}
 		d.feed.Disconnected(0)
 		if ready := d.Ready() == nil; ready != want {
-			t.Errorf("just after it was disconnected the shard with %s is ready: %v", kind, ready)
+			t.Errorf("after %s, just disconnected: ready %v, want %v", kind, ready, want)
 		}
 	}
 }
 
-// The address to resume at is where a session is gone on with.
+// TestResumeAddress: a session is resumed at the address that READY named.
 func TestResumeAddress(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -92,25 +93,25 @@ func TestResumeAddress(t *testing.T) {
 		in.wait(t, core.KindMessage, n+1)
 	}
 	if _, resumes, _ := s.Counts(); resumes != 3 || len(visits) != 3 || len(s.Identifies()) != 1 {
-		t.Errorf("resumed %d times, %d times where it was wanted; identified %d times", resumes, len(visits), len(s.Identifies()))
+		t.Errorf("resumed %d times, %d of them at the address, want 3; identified %d times, want 1", resumes, len(visits), len(s.Identifies()))
 	}
 	s.Drop()
 }
 
-// While nothing happens, acknowledged heartbeats tell that nothing was missed.
+// TestAliveByHeartbeats: while no events arrive, acknowledged heartbeats show that none was missed.
 func TestAliveByHeartbeats(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		state := shelf()
+		state := newState()
 		d := s.bot(t, func(o *Options) { o.State = state })
-		s.listening(t, d, newInbox())
+		s.listen(t, d, newInbox())
 		within(t, time.Minute, "connected", func() bool { return d.cache.known(guildID) })
 		time.Sleep(time.Hour)
 		raw, _ := state.Get(t.Context(), progress.TimeKey)
 		if at, err := time.Parse(time.RFC3339, string(raw)); err != nil || time.Since(at) > 3*time.Minute {
-			t.Errorf("after an hour of silence everything is told until %s", raw)
+			t.Errorf("after an hour of silence, received until %s, want at most 3 minutes ago", raw)
 		}
 		if opened, _, _ := s.Counts(); opened != 1 {
-			t.Errorf("%d connections were needed for an hour of silence", opened)
+			t.Errorf("got %d connections in an hour of silence, want 1", opened)
 		}
 	})
 }

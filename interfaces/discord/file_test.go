@@ -12,7 +12,8 @@ import (
 	"synthbot/interfaces/discord/markup"
 )
 
-func TestCarry(t *testing.T) {
+// TestSendFile: a file is sent once, with a safe name and its description, and the journal describes it.
+func TestSendFile(t *testing.T) {
 	picture := core.Upload{Name: "cat.png", MIME: "image/png", Data: []byte("PNG"), Alt: "A cat\non a sofa", Kind: core.MediaImage}
 	for name, c := range map[string]struct {
 		to      string
@@ -49,28 +50,28 @@ func TestCarry(t *testing.T) {
 			}
 			all := s.Messages(c.to)
 			if len(all) != 1 || len(all[0].Files) != 1 {
-				t.Fatalf("stands: %+v", all)
+				t.Fatalf("got %+v, want one message with one file", all)
 			}
 			m, f := all[0], all[0].Files[0]
 			same := f.Name == c.want.Name && f.MIME == c.want.MIME && f.Alt == c.want.Alt &&
 				m.Voice == (c.want.Seconds > 0) && f.Seconds == c.want.Seconds &&
 				bytes.Equal(f.Waveform, c.want.Waveform)
 			if !same || !bytes.Equal(f.Data, c.file.Data) {
-				t.Errorf("file %+v", f)
+				t.Errorf("got file %+v, want %+v", f, c.want)
 			}
 			units := markdown.UTF16(m.Text)
 			if !strings.HasSuffix(m.Text, c.text) || units > markup.MaxContent || parts.done[3].ID != m.ID {
-				t.Errorf("caption %.50q, journalled %+v", m.Text, parts.done)
+				t.Errorf("got caption %.50q, journalled %+v", m.Text, parts.done)
 			}
 			if parts.done[3].Text != c.noted {
-				t.Errorf("the history says %q", parts.done[3].Text)
+				t.Errorf("journalled text: got %q, want %q", parts.done[3].Text, c.noted)
 			}
 		})
 	}
 }
 
-// What a caption cannot hold goes on behind it, as parts of its own.
-func TestCarryALongCaption(t *testing.T) {
+// TestSendFileLongCaption: a caption that is too long continues in further messages, as parts of their own.
+func TestSendFileLongCaption(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	d, parts := s.bot(t), &journal{base: "file"}
@@ -83,14 +84,15 @@ func TestCarryALongCaption(t *testing.T) {
 	all := s.Messages(hallID)
 	if len(all) != 3 || len(all[0].Files) != 1 || len(all[1].Files) != 0 ||
 		parts.done[2].ID != all[0].ID || parts.done[2*restParts+2].ID != all[2].ID {
-		t.Errorf("stands: %+v, journalled %+v", all, parts.done)
+		t.Errorf("got %+v, journalled %+v, want three messages, the first with the file", all, parts.done)
 	}
 	if said := strings.Join(strings.Fields(strings.Join(s.Texts(hallID), " ")), " "); said+" " != caption {
-		t.Error("words are lost")
+		t.Errorf("got %q, want the whole caption", said)
 	}
 }
 
-func TestCarryRefuses(t *testing.T) {
+// TestSendFileRefuses: empty and large files, users and places of other interfaces are errors.
+func TestSendFileRefuses(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	d := s.bot(t)
@@ -106,28 +108,29 @@ func TestCarryRefuses(t *testing.T) {
 	} {
 		err := d.SendFile(t.Context(), &journal{}, 1, core.Sent{Path: core.MustPath(c.to), Text: "x"}, core.Upload{Name: "x", Data: make([]byte, c.size)})
 		if kind(err) != c.want || len(s.Messages(hallID)) != 0 {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want %s", name, err, c.want)
 		}
 	}
 }
 
-// A channel where no files may be is not closed to words.
-func TestFilesThatAreNotLetIn(t *testing.T) {
+// TestFilesWithoutPermission: a channel that refuses files and polls still receives messages, and admins
+// are not notified.
+func TestFilesWithoutPermission(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	var told []string
-	d, _ := s.up(t, func(o *Options) { o.Admin = func(text string) { told = append(told, text) } })
+	var notices []string
+	d, _ := s.up(t, func(o *Options) { o.Admin = func(text string) { notices = append(notices, text) } })
 	s.ChangeChannel(hallID, func(c *discordtest.Channel) {
 		c.Over = []discordtest.Overwrite{{ID: guildID, Deny: discordtest.MayAttach | discordtest.MayPoll}}
 	})
 	err := d.SendFile(t.Context(), &journal{base: "a"}, 1, core.Sent{Path: hall(), Text: "x"}, core.Upload{Name: "x.txt", Data: []byte("x")})
 	if kind(err) != core.Broken {
-		t.Errorf("a file: %v", err)
+		t.Errorf("a file: got %v, want an error of the interface", err)
 	}
 	if _, err := act(t, d, "poll_discord", map[string]any{"question": "Which?", "answers": []string{"a", "b"}}); kind(err) != core.Broken {
-		t.Errorf("a poll: %v", err)
+		t.Errorf("a poll: got %v, want an error of the interface", err)
 	}
-	if _, err := act(t, d, "message_discord", map[string]any{"text": "words"}); err != nil || len(told) != 0 {
-		t.Errorf("words: %v, admins were told %q", err, told)
+	if _, err := act(t, d, "message_discord", map[string]any{"text": "words"}); err != nil || len(notices) != 0 {
+		t.Errorf("a text: %v; admins received %q, want nothing", err, notices)
 	}
 }

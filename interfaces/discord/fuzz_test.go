@@ -12,14 +12,14 @@ import (
 	"synthbot/interfaces/discord/gateway"
 )
 
-// strict fails the test for whatever is logged as an error: that is where an
-// event that could not be digested would show.
-type strict struct{ t *testing.T }
+// failOnError is a log handler that fails the test if an error is logged, as for an event whose
+// conversion panics.
+type failOnError struct{ t *testing.T }
 
-func (s strict) Enabled(context.Context, slog.Level) bool { return true }
-func (s strict) WithAttrs([]slog.Attr) slog.Handler       { return s }
-func (s strict) WithGroup(string) slog.Handler            { return s }
-func (s strict) Handle(_ context.Context, r slog.Record) error {
+func (s failOnError) Enabled(context.Context, slog.Level) bool { return true }
+func (s failOnError) WithAttrs([]slog.Attr) slog.Handler       { return s }
+func (s failOnError) WithGroup(string) slog.Handler            { return s }
+func (s failOnError) Handle(_ context.Context, r slog.Record) error {
 	if r.Level >= slog.LevelError {
 		s.t.Errorf("%s", r.Message)
 		r.Attrs(func(a slog.Attr) bool { s.t.Log(a.String()); return true })
@@ -27,8 +27,7 @@ func (s strict) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// FuzzEvent: no event makes the intake panic, and what comes of it stays within
-// the limits.
+// FuzzEvent: the intake panics at no event, and the results stay within the limits.
 func FuzzEvent(f *testing.F) {
 	files, _ := filepath.Glob("testdata/events/*.json")
 	for _, file := range files {
@@ -45,8 +44,8 @@ func FuzzEvent(f *testing.F) {
 	gone, cancel := context.WithCancel(context.Background())
 	cancel()
 	f.Fuzz(func(t *testing.T, kind string, data []byte) {
-		in := still(t)
-		in.d.log = slog.New(strict{t})
+		in := offlineIntake(t)
+		in.d.log = slog.New(failOnError{t})
 		in.d.responder.handleArrival(gone, data)
 		in.event(gone, gatewayEvent{Event: gateway.Event{Type: kind, Data: data}})
 		in.jobs.Wait()
@@ -54,18 +53,18 @@ func FuzzEvent(f *testing.F) {
 			m := e.Message
 			if m.Path.IsZero() || m.ID == "" || len(m.Text) > core.MaxText || len(m.Author.Name) > core.MaxName || len(m.Author.Tag) > core.MaxName ||
 				m.ReplyTo != nil && len(m.ReplyTo.Text) > core.MaxQuote {
-				t.Errorf("%+v", e)
+				t.Errorf("got %+v, which lacks an identity or exceeds a limit", e)
 			}
 			if strings.ContainsAny(m.Author.Name+m.Author.Tag, "\n\r\x00") {
-				t.Errorf("name %q", m.Author.Name)
+				t.Errorf("got name %q, want one line", m.Author.Name)
 			}
 		}
 	})
 }
 
-// TestPanicInBacklog: messages whose conversion panics are skipped, also fetched ones and those that waited.
+// TestPanicInBacklog: fetched or waiting messages whose conversion panics are skipped.
 func TestPanicInBacklog(t *testing.T) {
-	in := still(t)
+	in := offlineIntake(t)
 	in.d.cache.locales = nil // so the conversion of any message panics
 	m := message{ID: "1", Channel: roomID, Author: &user{ID: annID, Name: "ann"}, Content: "hello"}
 	in.backlogs[roomID] = &backlog{events: []gatewayEvent{
@@ -74,6 +73,6 @@ func TestPanicInBacklog(t *testing.T) {
 	}}
 	in.finish(t.Context(), fetched{channel: roomID, place: place{Guild: guildID}, missed: []message{m}})
 	if len(in.batch) != 1 || in.batch[0].Kind != core.KindDeletion {
-		t.Errorf("the intake has %+v, want only the deletion", in.batch)
+		t.Errorf("got %+v, want only the deletion", in.batch)
 	}
 }

@@ -17,15 +17,15 @@ import (
 	"synthbot/interfaces/discord/gateway"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite golden files")
 
-// still is an intake without a platform, in the guild of the tests.
-func still(t testing.TB) *intake {
+// offlineIntake returns an intake that knows the guild of the tests and is not connected.
+func offlineIntake(t testing.TB) *intake {
 	t.Helper()
-	config := usualConfig("x")
+	config := defaultConfig("x")
 	config.APIURL = "http://127.0.0.1:1"
 	d, err := newDriver(Options{
-		Name: "discord", Config: config, Log: slog.New(slog.DiscardHandler), State: shelf(),
+		Name: "discord", Config: config, Log: slog.New(slog.DiscardHandler), State: newState(),
 		Clock:    func() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) },
 		Commands: registry,
 	}, fastTimings)
@@ -50,7 +50,7 @@ func still(t testing.TB) *intake {
 	return newIntake(d, newInbox())
 }
 
-// guildFixture is the guild that events are read in.
+// guildFixture returns the guild that the events of testdata belong to.
 func guildFixture(id string) map[string]any {
 	return map[string]any{
 		"id": id, "name": "House", "owner_id": "700000000000000009", "joined_at": "2026-01-01T00:00:00Z",
@@ -70,6 +70,7 @@ func guildFixture(id string) map[string]any {
 	}
 }
 
+// registry returns commands with every kind of argument and rank.
 func registry() []command.Spec {
 	return []command.Spec{
 		{Name: "help", Brief: "Say what I can do", Briefs: map[string]string{"it": "Dire cosa so fare", "xx": "?"}},
@@ -80,6 +81,7 @@ func registry() []command.Spec {
 	}
 }
 
+// zones returns more choices than a command may list.
 func zones() (list []string) {
 	for _, a := range []string{"Europe", "Asia", "America"} {
 		for c := 'A'; c <= 'P'; c++ {
@@ -95,11 +97,11 @@ type envelope struct {
 	Data json.RawMessage `json:"d"`
 }
 
-// TestEvents reads events as the platform documents them.
+// TestEvents: each event in testdata converts to the events of its golden file.
 func TestEvents(t *testing.T) {
 	files, err := filepath.Glob("testdata/events/*.json")
 	if err != nil || len(files) < 40 {
-		t.Fatalf("%d events, %v", len(files), err)
+		t.Fatalf("got %d events, %v, want at least 40", len(files), err)
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
@@ -111,7 +113,7 @@ func TestEvents(t *testing.T) {
 			if err := json.Unmarshal(raw, &e); err != nil {
 				t.Fatal(err)
 			}
-			in := still(t)
+			in := offlineIntake(t)
 			in.event(t.Context(), gatewayEvent{Event: gateway.Event{Type: e.Type, Data: e.Data}})
 			var got bytes.Buffer
 			enc := json.NewEncoder(&got)
@@ -127,6 +129,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// compareGolden compares text with a golden file, or rewrites the file with -update.
 func compareGolden(t *testing.T, file string, got []byte) {
 	t.Helper()
 	if *update {
@@ -139,22 +142,22 @@ func compareGolden(t *testing.T, file string, got []byte) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs:\n%s", file, got)
+		t.Errorf("%s: got:\n%s\nwant:\n%s", file, got, want)
 	}
 }
 
-// TestUnnamed: what stands for an id is left out, and a namesake is not.
+// TestUnnamed: mentions by id are blanked out of the spoken text, and the same name as text is not.
 func TestUnnamed(t *testing.T) {
 	r := reader{users: []user{{ID: "7", Name: "Aria"}}, bare: true}
 	for text, want := range map[string]string{"@Aria, greet <@7>!": "@Aria, greet  !", "<@7>": " ", "a < b": "a < b"} {
 		if got := r.resolveReferences(text); got != want {
-			t.Errorf("%q, want %q", got, want)
+			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
 }
 
-// TestNamesOfOthers: the name of an id is not counted among the author's own
-// words; in what they forward there are none of theirs.
+// TestNamesOfOthers: the name of a mentioned user is not part of what the author says. Neither is
+// anything in a forwarded message.
 func TestNamesOfOthers(t *testing.T) {
 	for file, want := range map[string]string{"mention-person": " ask   about it", "plain": "", "forwarded-mention": ""} {
 		raw, err := os.ReadFile("testdata/events/" + file + ".json")
@@ -165,31 +168,30 @@ func TestNamesOfOthers(t *testing.T) {
 		if err := json.Unmarshal(raw, &e); err != nil {
 			t.Fatal(err)
 		}
-		in := still(t)
+		in := offlineIntake(t)
 		in.event(t.Context(), gatewayEvent{Event: gateway.Event{Type: e.Type, Data: e.Data}})
 		m := in.batch[0].Message
 		if m.Spoken != want {
-			t.Errorf("%s: %q of %q, want %q", file, m.Spoken, m.Text, want)
+			t.Errorf("%s: got %q of %q, want %q", file, m.Spoken, m.Text, want)
 		}
 	}
 }
 
-// TestPollResultSaysNothing: the platform sends the result of a poll in the name of who
-// made it, who said nothing.
+// TestPollResultSaysNothing: the result of a poll, which the platform sends in the name of its author,
+// is not a message of that user.
 func TestPollResultSaysNothing(t *testing.T) {
-	c := still(t).d.cache
+	c := offlineIntake(t).d.cache
 	p, _ := c.place(hallID)
 	m := message{
 		ID: "1300000000000000001", Channel: hallID, Guild: guildID, Type: messageResult,
 		Content: "Aria, <@" + botID + "> come", Author: &user{ID: "700000000000000001", Name: "ann"},
 	}
 	if got, ok := c.toCore(&m, p); ok {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want no message", got)
 	}
 }
 
-// TestQuotesAreForeign: lines that quote somebody are not the author's words; they and code
-// address nobody.
+// TestQuotesAreForeign: quoted lines are not the author's own. Neither they nor code address the bot.
 func TestQuotesAreForeign(t *testing.T) {
 	bot, role, fence := "<@"+botID+">", "<@&830000000000000002>", "```"
 	for name, tc := range map[string]struct {
@@ -209,7 +211,7 @@ func TestQuotesAreForeign(t *testing.T) {
 		"code in a quote":  {content: "> " + fence + "\n> Aria\n> " + fence + "\nAria", text: "Aria", quoted: fence + "\nAria\n" + fence},
 		"code that is not": {content: "`" + bot, text: "`@aria", addressed: core.AddressedMention, spoken: "` "},
 	} {
-		c := still(t).d.cache
+		c := offlineIntake(t).d.cache
 		m := message{
 			ID: "1300000000000000001", Channel: hallID, Guild: guildID, Content: tc.content,
 			Author: &user{ID: "700000000000000001", Name: "ann"},
@@ -225,20 +227,20 @@ func TestQuotesAreForeign(t *testing.T) {
 		}
 		if !ok || got.Text != tc.text || !slices.Equal(got.Foreign, want) || got.Addressed != tc.addressed ||
 			strings.TrimSpace(got.Spoken) != strings.TrimSpace(tc.spoken) || (got.Spoken == "") != (tc.spoken == "") {
-			t.Errorf("%s: %q (spoken %q, addressed %q), %+v, %v", name, got.Text, got.Spoken, got.Addressed, got.Foreign, ok)
+			t.Errorf("%s: got %q (spoken %q, addressed %q), %+v, %v", name, got.Text, got.Spoken, got.Addressed, got.Foreign, ok)
 		}
 		reply := message{ID: "1300000000000000002", Channel: hallID, Guild: guildID, Content: "this", Author: m.Author, Referenced: &m,
 			Reference: &reference{Message: m.ID}, Type: messageReply}
 		if got, _ := c.toCore(&reply, p); !slices.Equal(got.Foreign, want) {
-			t.Errorf("%s, replied to by its author: %+v", name, got.Foreign)
+			t.Errorf("%s, in a reply of its author: got %+v, want %+v", name, got.Foreign, want)
 		}
 	}
 }
 
-// TestForwardsNameTheirOriginal: a forward tells which message it copies, and whether that is a
+// TestForwardsNameTheirOriginal: a forward names the message that it copies and whether that is a
 // voice message, which the sender did not speak.
 func TestForwardsNameTheirOriginal(t *testing.T) {
-	c := still(t).d.cache
+	c := offlineIntake(t).d.cache
 	copied := message{Content: "look", Flags: flagVoice}
 	m := message{
 		ID: "1300000000000000001", Channel: hallID, Guild: guildID, Author: &user{ID: "700000000000000001", Name: "ann"},
@@ -249,6 +251,6 @@ func TestForwardsNameTheirOriginal(t *testing.T) {
 	want := core.MustPath("discord/" + guildID + "/" + hallID + "/" + topicID)
 	if !ok || len(got.Foreign) != 1 || got.Foreign[0].Path != want ||
 		got.Foreign[0].ID != m.Reference.Message || !got.Foreign[0].Voice || got.Voice {
-		t.Errorf("%+v, %v", got.Foreign, ok)
+		t.Errorf("got %+v, %v, want the original voice message in %s", got.Foreign, ok, want)
 	}
 }

@@ -12,13 +12,14 @@ import (
 	"synthbot/interfaces/discord/gateway"
 )
 
-// A missed message with a field of a kind that nobody knows keeps no other from being found.
+// TestMissedMessageOfANewForm: a missed message with a field of an unknown form does not prevent others
+// from being found.
 func TestMissedMessageOfANewForm(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	state := shelf()
+	state := newState()
 	first, in := s.bot(t, func(o *Options) { o.State = state }), newInbox()
-	stop := s.listening(t, first, in)
+	stop := s.listen(t, first, in)
 	until(t, "connected", func() bool { return first.cache.known(guildID) })
 	s.Say(hallID, annID, "live")
 	in.wait(t, core.KindMessage, 1)
@@ -31,16 +32,18 @@ func TestMissedMessageOfANewForm(t *testing.T) {
 	_, in = s.up(t, func(o *Options) { o.State = state })
 	in.wait(t, core.KindMessage, 2)
 	if got := strings.Join(in.texts(), " "); got != "odd plain" {
-		t.Errorf("found: %s", got)
+		t.Errorf("got %s, want odd and plain", got)
 	}
 }
 
+// TestRestartFindsWhatWasMissed: after a restart, missed messages of channels, threads and direct
+// messages are received in order.
 func TestRestartFindsWhatWasMissed(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	state := shelf()
+	state := newState()
 	first, in := s.bot(t, func(o *Options) { o.State = state }), newInbox()
-	stop := s.listening(t, first, in)
+	stop := s.listen(t, first, in)
 	until(t, "connected", func() bool { return first.cache.known(guildID) })
 	s.Say(hallID, annID, hello())
 	s.Say(topicID, annID, hello())
@@ -65,30 +68,31 @@ func TestRestartFindsWhatWasMissed(t *testing.T) {
 			hall = append(hall, e.Message.Text)
 		case "discord/" + guildID + "/" + hallID + "/" + topicID:
 			if e.Message.Text != "missed in the topic" {
-				t.Errorf("in the topic: %q", e.Message.Text)
+				t.Errorf("thread: got %q", e.Message.Text)
 			}
 		case "discord/@me/" + dmID:
 			if !e.Message.Private || e.Message.Addressed != core.AddressedDirect {
-				t.Errorf("in private: %+v", e.Message)
+				t.Errorf("direct message: got %+v, want it private", e.Message)
 			}
 		default:
-			t.Errorf("elsewhere: %v", e.Message.Path)
+			t.Errorf("got a message in %v", e.Message.Path)
 		}
 	}
 	if len(hall) != 121 || hall[0] != "missed 0" || hall[119] != "missed 119" || hall[120] != "live" {
-		t.Errorf("in the hall: %d, %q", len(hall), hall)
+		t.Errorf("#hall: got %d messages, want missed 0 to 119 and live: %q", len(hall), hall)
 	}
 	if n := len(s.Calls("GET /channels/" + dmID)); n != 2 {
-		t.Errorf("the direct messages were asked for %d times: once what they are, once what was missed", n)
+		t.Errorf("direct messages: got %d requests, want one for the channel and one for the messages", n)
 	}
 }
 
+// TestNothingMissedIsNotAskedFor: no messages of a channel are requested if it has no new one.
 func TestNothingMissedIsNotAskedFor(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	state := shelf()
+	state := newState()
 	d, in := s.bot(t, func(o *Options) { o.State = state }), newInbox()
-	stop := s.listening(t, d, in)
+	stop := s.listen(t, d, in)
 	until(t, "connected", func() bool { return d.cache.known(guildID) })
 	s.Say(hallID, annID, hello())
 	in.wait(t, core.KindMessage, 1)
@@ -99,24 +103,25 @@ func TestNothingMissedIsNotAskedFor(t *testing.T) {
 	s.Say(roomID, annID, "elsewhere")
 	in.wait(t, core.KindMessage, 1)
 	if got := s.Calls("GET /channels/" + hallID + "/messages"); len(got) != 0 {
-		t.Errorf("asked %d times", len(got))
+		t.Errorf("got %d requests, want 0", len(got))
 	}
 }
 
-// A channel that was deleted meanwhile is asked for once.
+// TestMissedInAChannelThatIsGone: the messages of a deleted channel are requested once.
 func TestMissedInAChannelThatIsGone(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	d := s.bot(t)
 	now := time.Now()
 	d.cursors.recordStored("812", place{Guild: guildID}, idAt(now.Add(-time.Minute)), now, true)
-	s.listening(t, d, newInbox())
+	s.listen(t, d, newInbox())
 	until(t, "it is forgotten", func() bool { _, known := d.cursors.get("812"); return !known })
 	if n := len(s.Calls("GET /channels/812/messages")); n != 1 {
-		t.Errorf("asked %d times", n)
+		t.Errorf("got %d requests, want 1", n)
 	}
 }
 
+// TestBackfillIsBounded: at most BackfillCount missed messages of a channel are fetched.
 func TestBackfillIsBounded(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -133,10 +138,11 @@ func TestBackfillIsBounded(t *testing.T) {
 	in.wait(t, core.KindMessage, 32)
 	until(t, "noted", func() bool { cur, _ := d.cursors.get(hallID); return cur.Seen.After(time.Time{}) })
 	if got := in.texts(); got[len(got)-1] != "last" || len(got) != 32 {
-		t.Errorf("%d: %q", len(got), got)
+		t.Errorf("got %d messages, want first, 30 missed ones and last: %q", len(got), got)
 	}
 }
 
+// TestUnknownThreadIsLookedUp: the place of a thread that the gateway did not announce is requested once.
 func TestUnknownThreadIsLookedUp(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -146,14 +152,15 @@ func TestUnknownThreadIsLookedUp(t *testing.T) {
 	}
 	for i, e := range in.wait(t, core.KindMessage, 5) {
 		if e.Message.Path.String() != "discord/"+guildID+"/"+hallID+"/"+topicID || e.Message.Text != fmt.Sprint(i) {
-			t.Errorf("%d: %s in %s", i, e.Message.Text, e.Message.Path)
+			t.Errorf("message %d: got %s in %s", i, e.Message.Text, e.Message.Path)
 		}
 	}
 	if n := len(s.Calls("GET /channels/" + topicID)); n != 1 {
-		t.Errorf("looked up %d times", n)
+		t.Errorf("got %d requests, want 1", n)
 	}
 }
 
+// TestGroupMessagesAreNotPrivate: messages of a group chat are neither private nor addressed to the bot.
 func TestGroupMessagesAreNotPrivate(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -161,14 +168,14 @@ func TestGroupMessagesAreNotPrivate(t *testing.T) {
 	s.Say(groupID, annID, "hello all")
 	m := in.wait(t, core.KindMessage, 1)[0].Message
 	if m.Private || m.Addressed != "" || m.Path.String() != "discord/@me/"+groupID {
-		t.Errorf("%+v", m)
+		t.Errorf("got %+v, want a message that is neither private nor addressed", m)
 	}
 }
 
-// A session is lost while a channel's messages are being fetched: what came
-// before is taken, what comes behind the gap is fetched anew.
+// TestGapBehindAGap: if a session is lost while missed messages of a channel are fetched, events before
+// the new gap are stored, and messages after it are fetched again.
 func TestGapBehindAGap(t *testing.T) {
-	in := still(t)
+	in := offlineIntake(t)
 	box := newInbox()
 	in.in = box
 	said := func(id, text string) gatewayEvent {
@@ -187,16 +194,16 @@ func TestGapBehindAGap(t *testing.T) {
 	cancel()
 	in.jobs.Wait()
 	if got := strings.Join(box.texts(), ","); got != "before" {
-		t.Errorf("taken: %s", got)
+		t.Errorf("stored %s, want before", got)
 	}
 	again := in.backlogs[hallID]
 	if cur, _ := in.d.cursors.get(hallID); again == nil || !again.started || len(again.events) != 2 || cur.Last != "1300000000000000001" {
-		t.Errorf("then %+v from %+v", again, cur)
+		t.Errorf("got backlog %+v and cursor %+v, want a second fetch after the first message", again, cur)
 	}
 }
 
-// A session is lost while a thread that nobody knows is looked up, and nothing may
-// be fetched: what came afterwards is taken all the same.
+// TestGapWhereNothingIsFetched: if a session is lost while an unknown thread is looked up, and nothing
+// may be fetched, later messages are still received.
 func TestGapWhereNothingIsFetched(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		_, in := s.up(t, func(o *Options) { o.Config.BackfillCount = 0 })
@@ -222,51 +229,19 @@ func TestGapWhereNothingIsFetched(t *testing.T) {
 		close(release)
 		in.wait(t, core.KindMessage, 3)
 		if got := strings.Join(in.texts(), " "); got != "elsewhere one two" {
-			t.Errorf("came in: %s", got)
+			t.Errorf("got %s, want elsewhere, one and two", got)
 		}
 	})
 }
 
-// More than may wait: what is beyond is fetched.
+// TestMoreThanMayWait: at most maxHeld events of a channel wait. The rest is a gap, which is fetched.
 func TestMoreThanMayWait(t *testing.T) {
-	in := still(t)
+	in := offlineIntake(t)
 	h := &backlog{started: true, guild: guildID}
 	for range maxHeld + 5 {
 		in.hold(t.Context(), hallID, h, gatewayEvent{Event: gateway.Event{Type: "MESSAGE_CREATE"}})
 	}
 	if len(h.events) != maxHeld || !h.gap || h.intact != maxHeld {
-		t.Errorf("%d wait, a gap: %v behind %d", len(h.events), h.gap, h.intact)
-	}
-}
-
-// When room is wanted, direct messages stay: of those the platform tells nobody.
-func TestDirectMessagesAreRememberedLongest(t *testing.T) {
-	for name, c := range map[string]struct{ direct, others, keptDirect, keptOthers int }{
-		"few":  {100, 400, 100, 350},
-		"many": {450, 50, 400, 50},
-	} {
-		all := newCursors(shelf())
-		at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-		for i := range c.direct {
-			all.recordStored(fmt.Sprint("d", i), place{Kind: channelDirect}, "1", at.Add(time.Duration(i)*time.Second), true)
-		}
-		for i := range c.others {
-			all.recordStored(fmt.Sprint("o", i), place{Guild: guildID}, "1", at.Add(time.Hour), true)
-		}
-		all.recordStored("one more", place{Guild: guildID}, "1", at, true)
-		direct, others := 0, 0
-		for _, id := range all.list() {
-			if strings.HasPrefix(id, "d") {
-				direct++
-			} else if id != "one more" {
-				others++
-			}
-		}
-		if direct != c.keptDirect || others != c.keptOthers {
-			t.Errorf("%s: %d and %d are kept", name, direct, others)
-		}
-		if _, ok := all.get(fmt.Sprint("d", c.direct-1)); !ok {
-			t.Errorf("%s: the latest is forgotten", name)
-		}
+		t.Errorf("%d events wait, gap %v after %d; want %d and a gap", len(h.events), h.gap, h.intact, maxHeld)
 	}
 }

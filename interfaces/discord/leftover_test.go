@@ -19,25 +19,25 @@ import (
 	"synthbot/interfaces/discord/discordtest"
 )
 
-// said keeps what is logged.
-type said struct {
+// logBuffer collects log lines.
+type logBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-func (s *said) Write(p []byte) (int, error) {
+func (s *logBuffer) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.text.Write(p)
 }
 
-func (s *said) count(what string) int {
+func (s *logBuffer) count(what string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return strings.Count(s.text.String(), what)
 }
 
-// draftNote is a note of a draft as the State keeps it.
+// draftNote is a note of a draft as it is stored.
 type draftNote struct {
 	Channel string    `json:"channel,omitempty"`
 	ID      string    `json:"id,omitempty"`
@@ -50,8 +50,8 @@ type draftNote struct {
 
 func sumOf(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 
-// notedIn returns the notes of drafts.
-func notedIn(t *testing.T, state driver.State) map[string]draftNote {
+// draftNotesIn returns the notes of drafts.
+func draftNotesIn(t *testing.T, state driver.State) map[string]draftNote {
 	t.Helper()
 	all := map[string]draftNote{}
 	raw, _ := state.Get(context.Background(), draftKey)
@@ -61,8 +61,8 @@ func notedIn(t *testing.T, state driver.State) map[string]draftNote {
 	return all
 }
 
-// noteLeft writes a note as a process did that died, in the form of earlier versions.
-func noteLeft(t *testing.T, state driver.State, n draftNote) {
+// writeDraftNote stores a note as an earlier version did before it crashed.
+func writeDraftNote(t *testing.T, state driver.State, n draftNote) {
 	t.Helper()
 	raw, err := json.Marshal(map[string]draftNote{cmp.Or(n.ID, n.Channel): n})
 	if err == nil {
@@ -73,31 +73,31 @@ func noteLeft(t *testing.T, state driver.State, n draftNote) {
 	}
 }
 
-// A driver that ends before it was time leaves what others left to the next one, and
-// after that time nothing of it is in anybody's way.
-func TestDraftsThatNobodyTakesUp(t *testing.T) {
+// TestAbandonedDrafts: a driver that ends before a leftover draft is due leaves it to the
+// next driver, which deletes it in time.
+func TestAbandonedDrafts(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		state := shelf()
+		state := newState()
 		with := func(o *Options) { o.State = state }
 		first := s.bot(t, with)
 		if err := first.Tell(t.Context(), hall(), "half a tex"); err != nil {
 			t.Fatal(err)
 		}
-		noteLeft(t, state, draftNote{Channel: hallID, Sum: sumOf("half a tex"), At: time.Now()})
-		stop := s.listening(t, s.bot(t, with), newInbox())
+		writeDraftNote(t, state, draftNote{Channel: hallID, Sum: sumOf("half a tex"), At: time.Now()})
+		stop := s.listen(t, s.bot(t, with), newInbox())
 		time.Sleep(defaultTimings.leftover / 2)
 		if err := stop(); err != nil {
 			t.Fatal(err)
 		}
-		if noted := notedIn(t, state); len(noted) != 1 || len(s.Texts(hallID)) != 1 {
-			t.Errorf("noted: %v, stands: %q", noted, s.Texts(hallID))
+		if noted := draftNotesIn(t, state); len(noted) != 1 || len(s.Texts(hallID)) != 1 {
+			t.Errorf("got draft notes %v and %q, want one note and the draft", noted, s.Texts(hallID))
 		}
 		time.Sleep(time.Minute)
 		next := s.bot(t, with)
-		s.listening(t, next, newInbox())
+		s.listen(t, next, newInbox())
 		time.Sleep(defaultTimings.leftover + time.Minute)
-		if noted := notedIn(t, state); len(noted) != 0 || len(s.Texts(hallID)) != 0 {
-			t.Errorf("then noted: %v, stands: %q", noted, s.Texts(hallID))
+		if noted := draftNotesIn(t, state); len(noted) != 0 || len(s.Texts(hallID)) != 0 {
+			t.Errorf("later got draft notes %v and %q, want none", noted, s.Texts(hallID))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -107,52 +107,53 @@ func TestDraftsThatNobodyTakesUp(t *testing.T) {
 	})
 }
 
-// A draft that was to become an answer goes away unless it became that; while the
-// platform does not say, it is left for later.
+// TestDraftThatWasToBecomeAnAnswer: a draft that was about to become an answer is deleted unless
+// it did. While that is unknown, it is kept.
 func TestDraftThatWasToBecomeAnAnswer(t *testing.T) {
 	for name, c := range map[string]struct {
-		stands string
-		fault  discordtest.Fault
-		age    time.Duration
-		noted  bool
-		texts  []string
+		text  string
+		fault discordtest.Fault
+		age   time.Duration
+		noted bool
+		texts []string
 	}{
 		"it is":                 {"The whole text.", discordtest.Fault{}, time.Hour, false, []string{"The whole text."}},
 		"it is not":             {"half a tex", discordtest.Fault{}, time.Hour, false, nil},
 		"it may be":             {"half a tex", discordtest.Fault{}, time.Minute, true, []string{"half a tex"}},
 		"it is gone":            {"half a tex", discordtest.Fault{Kind: discordtest.Refused, Status: 404, Code: 10008}, time.Hour, false, []string{"half a tex"}},
 		"the channel is closed": {"half a tex", discordtest.Fault{Kind: discordtest.Refused, Status: 403, Code: 50001}, time.Hour, false, []string{"half a tex"}},
-		"nobody knows":          {"half a tex", discordtest.Fault{Kind: discordtest.Refused, Status: 400}, time.Hour, true, []string{"half a tex"}},
+		"unknown":               {"half a tex", discordtest.Fault{Kind: discordtest.Refused, Status: 400}, time.Hour, true, []string{"half a tex"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *server) {
-				log := &said{}
-				state := shelf()
+				log := &logBuffer{}
+				state := newState()
 				d := s.bot(t, func(o *Options) { o.State, o.Log = state, slog.New(slog.NewTextHandler(log, nil)) })
-				if err := s.bot(t).Tell(t.Context(), hall(), c.stands); err != nil {
+				if err := s.bot(t).Tell(t.Context(), hall(), c.text); err != nil {
 					t.Fatal(err)
 				}
 				n := draftNote{Channel: hallID, ID: s.Messages(hallID)[0].ID, At: time.Now(), Key: "k", Final: sumOf("The whole text.")}
-				noteLeft(t, state, n)
+				writeDraftNote(t, state, n)
 				time.Sleep(c.age)
 				s.FailNext("GET /channels/"+hallID, c.fault)
 				d.drafts.Clear(t.Context(), hallID)
-				if got := s.Texts(hallID); !slices.Equal(got, c.texts) || (len(notedIn(t, state)) > 0) != c.noted {
-					t.Errorf("stands: %q, noted: %v", got, notedIn(t, state))
+				if got := s.Texts(hallID); !slices.Equal(got, c.texts) || (len(draftNotesIn(t, state)) > 0) != c.noted {
+					t.Errorf("got %q, want %q; draft notes %v, want one: %v", got, c.texts, draftNotesIn(t, state), c.noted)
 				}
-				if reported := log.count("left-over draft not read") > 0; reported != (name == "nobody knows") {
-					t.Errorf("reported: %v", reported)
+				if reported := log.count("left-over draft not read") > 0; reported != (name == "unknown") {
+					t.Errorf("logged: %v", reported)
 				}
 			})
 		})
 	}
 }
 
-// A draft whose message was not known is the one that came next and says what was noted.
+// TestDraftWhoseMessageWasNotKnown: a leftover draft without a message id is the next message of
+// the bot with the noted text, and only that.
 func TestDraftWhoseMessageWasNotKnown(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		log := &said{}
-		state := shelf()
+		log := &logBuffer{}
+		state := newState()
 		bot := func() *Driver {
 			return s.bot(t, func(o *Options) { o.State, o.Log = state, slog.New(slog.NewTextHandler(log, nil)) })
 		}
@@ -168,51 +169,51 @@ func TestDraftWhoseMessageWasNotKnown(t *testing.T) {
 		clear := func(after string) {
 			t.Helper()
 			n := draftNote{Channel: hallID, Sum: sumOf("half a tex"), At: time.Now().Add(-time.Minute), After: after}
-			noteLeft(t, state, n)
+			writeDraftNote(t, state, n)
 			bot().drafts.Clear(t.Context(), hallID)
-			if noted := notedIn(t, state); len(noted) != 0 {
-				t.Errorf("noted: %v", noted)
+			if noted := draftNotesIn(t, state); len(noted) != 0 {
+				t.Errorf("draft notes: got %v, want none", noted)
 			}
 		}
 		tell("half a tex", "something else")
 		all := s.Messages(hallID)
 		clear(all[1].ID)
 		if got := s.Texts(hallID); len(got) != 2 {
-			t.Errorf("what stood before is taken away: %q", got)
+			t.Errorf("an earlier message was deleted: got %q", got)
 		}
 		clear(all[0].ID)
 		if got := s.Texts(hallID); len(got) != 2 {
-			t.Errorf("what says something else is taken away: %q", got)
+			t.Errorf("a message with another text was deleted: got %q", got)
 		}
 		tell("half a tex")
 		s.FailNext("DELETE /channels/", discordtest.Fault{Kind: discordtest.Refused, Status: 400})
 		n := draftNote{Channel: hallID, Sum: sumOf("half a tex"), At: time.Now(), After: all[1].ID}
-		noteLeft(t, state, n)
+		writeDraftNote(t, state, n)
 		next := bot()
 		next.drafts.Clear(t.Context(), hallID)
-		if noted := notedIn(t, state); len(noted) != 1 || len(s.Texts(hallID)) != 3 {
-			t.Errorf("while it cannot be taken away: noted: %v, stands: %q", noted, s.Texts(hallID))
+		if noted := draftNotesIn(t, state); len(noted) != 1 || len(s.Texts(hallID)) != 3 {
+			t.Errorf("while deleting fails: got draft notes %v and %q, want one note and three messages", noted, s.Texts(hallID))
 		}
 		next.drafts.Clear(t.Context(), hallID)
-		if noted := notedIn(t, state); len(noted) != 0 || len(s.Texts(hallID)) != 2 {
-			t.Errorf("then noted: %v, stands: %q", noted, s.Texts(hallID))
+		if noted := draftNotesIn(t, state); len(noted) != 0 || len(s.Texts(hallID)) != 2 {
+			t.Errorf("then got draft notes %v and %q, want none and two messages", noted, s.Texts(hallID))
 		}
 		tell("half a tex")
 		clear(all[1].ID)
 		if got := s.Texts(hallID); fmt.Sprint(got) != "[half a tex something else]" || log.count("level=") != 1 {
-			t.Errorf("stands: %q", got)
+			t.Errorf("got %q, want the draft deleted, and one log line", got)
 		}
 		s.FailNext("GET /channels/"+hallID, discordtest.Fault{Kind: discordtest.Refused, Status: 400})
 		clear(all[1].ID)
 		if log.count("left-over draft not searched for") != 1 {
-			t.Error("that it could not be looked for is not reported")
+			t.Error("the failed search was not logged")
 		}
 	})
 }
 
-// While it is not known whether a draft became the answer, the answer is not sent beside
-// it, however often the part is tried.
-func TestDraftOfWhichNobodyKnowsForLong(t *testing.T) {
+// TestDraftWithLongUnknownOutcome: while a draft may have become the answer, no try of the part
+// sends the answer as a second message.
+func TestDraftWithLongUnknownOutcome(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		d := s.bot(t)
 		d.Draft(hall(), "The wh")
@@ -227,32 +228,32 @@ func TestDraftOfWhichNobodyKnowsForLong(t *testing.T) {
 		for range 3 {
 			_, err := act(t, d, "message_discord", map[string]any{"text": "The whole text."}, func(call *core.Call) { call.Deliveries = parts })
 			if !errors.Is(err, core.ErrUnknownOutcome) || len(s.Messages(hallID)) != 1 {
-				t.Errorf("%v, stands: %q", err, s.Texts(hallID))
+				t.Errorf("got %v and %q, want an unknown outcome and only the draft", err, s.Texts(hallID))
 			}
 		}
 		d.tasks.Close()
 	})
 }
 
-// What the driver of the configuration before begins to write after this one has come is
-// in use, however late it is.
+// TestDraftThatAnotherDriverBegins: a draft that the previous driver begins after the next one
+// started is not deleted as a leftover.
 func TestDraftThatAnotherDriverBegins(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		state := shelf()
+		state := newState()
 		with := func(o *Options) { o.State = state }
 		old := s.bot(t, with)
-		s.listening(t, s.bot(t, with), newInbox())
+		s.listen(t, s.bot(t, with), newInbox())
 		time.Sleep(defaultTimings.leftover - 10*time.Second)
 		old.Draft(hall(), "half a tex")
 		time.Sleep(time.Minute)
 		if got := s.Texts(hallID); len(got) != 1 {
-			t.Errorf("stands: %q", got)
+			t.Errorf("got %q, want the draft", got)
 		}
 		if _, err := act(t, old, "message_discord", map[string]any{"text": "The whole text."}); err != nil {
 			t.Fatal(err)
 		}
 		if got := s.Messages(hallID); len(got) != 1 || got[0].Edits != 1 {
-			t.Errorf("in the end: %+v", got)
+			t.Errorf("in the end got %+v, want the draft edited once", got)
 		}
 		old.tasks.Close()
 	})

@@ -2,4 +2,4 @@
 
 package discord
 
-const raceDetector = false
+const raceEnabled = false

@@ -12,7 +12,8 @@ import (
 	"synthbot/interfaces/discord/discordtest"
 )
 
-// What the message action offers reaches the platform as it should.
+// TestMessageWithEverything: buttons, embeds, a reply and mentions of a message action are sent as the
+// platform expects.
 func TestMessageWithEverything(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -37,22 +38,22 @@ func TestMessageWithEverything(t *testing.T) {
 		var rows []struct{ Components []any }
 		_ = json.Unmarshal(m.Components, &rows)
 		if len(rows) != 3 || len(rows[0].Components) != 5 || len(rows[2].Components) != 4 || len(m.Buttons()) != 14 {
-			t.Errorf("buttons: %s", m.Components)
+			t.Errorf("got buttons %s, want rows of 5, 5 and 4", m.Components)
 		}
 		if got := m.Buttons(); got[0] != annID+":0" || got[11] != "https://example.org/rules" || got[12] != annID+":12" || got[13] != annID+":13" {
-			t.Errorf("buttons: %q", got)
+			t.Errorf("got buttons %q", got)
 		}
 		if !strings.Contains(string(m.Embeds), `"title":"Rome"`) || m.ReplyTo != to || m.Silent != (i == 1) {
-			t.Errorf("message: %+v", m)
+			t.Errorf("got %+v, want a reply with an embed, silent: %v", m, i == 1)
 		}
 		// Only the user replied to is pinged, and nobody if it is silent.
 		if got := string(m.Mentions); got != []string{`{"parse":[],"replied_user":true}`, `{"parse":[]}`}[i] {
-			t.Errorf("mentions: %s", got)
+			t.Errorf("got mentions %s", got)
 		}
 	}
 }
 
-// In turns that nobody caused, buttons are for everyone.
+// TestButtonsOfTheBotsOwnTurn: the buttons of a turn that no user caused are for everyone.
 func TestButtonsOfTheBotsOwnTurn(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -64,13 +65,13 @@ func TestButtonsOfTheBotsOwnTurn(t *testing.T) {
 	}
 	for _, m := range s.Messages(hallID) {
 		if got := m.Buttons(); len(got) != 1 || got[0] != "*:0" {
-			t.Errorf("buttons %q", got)
+			t.Errorf("got buttons %q, want one for everyone", got)
 		}
 	}
 }
 
-// In turns that several people caused, buttons are for those people; where they are too
-// many for a button to name, there is none.
+// TestButtonsOfSeveralPeople: the buttons of a turn that several users caused are for those users. If
+// there are too many to name in a button, there are none.
 func TestButtonsOfSeveralPeople(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -86,23 +87,23 @@ func TestButtonsOfSeveralPeople(t *testing.T) {
 	}
 	custom := annID + "," + bobID + ":0"
 	if got := s.Messages(hallID)[0].Buttons(); !slices.Equal(got, []string{custom}) {
-		t.Errorf("buttons %q", got)
+		t.Errorf("got buttons %q, want one for both", got)
 	}
 	if got := s.Messages(hallID)[1].Buttons(); len(got) != 0 {
-		t.Errorf("buttons of many: %q", got)
+		t.Errorf("for ten users got buttons %q, want none", got)
 	}
 	if !d.responder.mayPress(custom, annID) || !d.responder.mayPress(custom, bobID) || d.responder.mayPress(custom, "700000000000000066") {
-		t.Error("the buttons are not for those two")
+		t.Error("the button is not for exactly those two")
 	}
 }
 
-// What is refused by 404 is left alone like what is refused by 403; an error that
-// is about the message says nothing of the channel.
+// TestTargetsThatAreGone: after a 404 or 403 for a channel, nothing is sent there for a while. An error
+// about the message does not close the channel.
 func TestTargetsThatAreGone(t *testing.T) {
 	for name, c := range map[string]struct {
-		fault discordtest.Fault
-		asked int // times that the channel was asked
-		told  int // times that the admins were informed
+		fault   discordtest.Fault
+		calls   int // requests to the channel
+		notices int // to admins
 	}{
 		"unknown channel":    {discordtest.Fault{Kind: discordtest.Refused, Status: 404, Code: 10003}, 1, 1},
 		"missing access":     {discordtest.Fault{Kind: discordtest.Refused, Status: 403, Code: 50001}, 1, 1},
@@ -113,18 +114,18 @@ func TestTargetsThatAreGone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *server) {
-				told := 0
-				d := s.bot(t, func(o *Options) { o.Admin = func(string) { told++ } })
+				notices := 0
+				d := s.bot(t, func(o *Options) { o.Admin = func(string) { notices++ } })
 				s.Fail(func(discordtest.Call) discordtest.Fault { return c.fault })
 				for range 3 {
 					if _, err := act(t, d, "message_discord", map[string]any{"text": "x"}); err == nil {
-						t.Fatal("sent")
+						t.Fatal("the message was sent, want an error")
 					}
 				}
-				if n := len(s.Calls("POST /channels/" + hallID)); n != c.asked || told != c.told {
-					t.Errorf("asked %d times, admins were told %d times", n, told)
+				if n := len(s.Calls("POST /channels/" + hallID)); n != c.calls || notices != c.notices {
+					t.Errorf("got %d requests and %d notices, want %d and %d", n, notices, c.calls, c.notices)
 				}
-				// It may be open again after a while.
+				// After a while, the channel is tried again.
 				s.Fail(nil)
 				time.Sleep(refusalAge + time.Second)
 				if _, err := act(t, d, "message_discord", map[string]any{"text": "x"}); err != nil {
@@ -135,12 +136,12 @@ func TestTargetsThatAreGone(t *testing.T) {
 	}
 }
 
-// Below the platform's own limits, with a burst in several channels at once, no
-// request is refused.
+// TestPaceOfThePlatform: bursts in several channels at once stay within the platform's rate limits and
+// arrive in order.
 func TestPaceOfThePlatform(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		s.Strict()
-		ids := s.rooms(20)
+		ids := s.addChannels(20)
 		d := s.bot(t, func(o *Options) { o.Config.Pace = "platform" })
 		began := time.Now()
 		done := make(chan struct{})
@@ -160,16 +161,16 @@ func TestPaceOfThePlatform(t *testing.T) {
 		hits, early := s.Hits()
 		for _, id := range ids {
 			if got := strings.Join(s.Texts(id), " "); got != "0 1 2 3 4 5 6 7 8 9 10 11" {
-				t.Errorf("%s: %s", id, got)
+				t.Errorf("%s: got %s, want 0 to 11", id, got)
 			}
 		}
 		if took := time.Since(began); hits+early > 0 || took > 15*time.Second {
-			t.Errorf("%d limits run into, %d requests too early, %v", hits, early, took)
+			t.Errorf("got %d exceeded limits and %d early requests in %v, want none within 15s", hits, early, took)
 		}
 	})
 }
 
-// A text that grows is shown at most every 1.5 s, which the platform allows.
+// TestDraftKeepsToTheLimits: a draft is edited at most every 1.5 s, which stays within the rate limits.
 func TestDraftKeepsToTheLimits(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		s.Limit(5, 5*time.Second, 50)
@@ -184,41 +185,43 @@ func TestDraftKeepsToTheLimits(t *testing.T) {
 		hits, early := s.Hits()
 		edits := len(s.Calls("PATCH /channels/"))
 		if got := s.Texts(hallID); len(got) != 1 || got[0] != "The whole text." || hits+early > 0 || edits < 15 || edits > 21 {
-			t.Errorf("stands %q after %d edits, %d limits run into", got, edits, hits+early)
+			t.Errorf("got %q after %d edits and %d exceeded limits, want the answer after 15 to 21 and none", got, edits, hits+early)
 		}
 		d.tasks.Close()
 	})
 }
 
-// Where the platform allows no more sessions today, the bot waits: one more would
-// cost it its token.
+// TestNoMoreSessionsToday: when the platform allows no more sessions today, the bot waits, because the
+// platform would revoke its token, and admins are notified.
 func TestNoMoreSessionsToday(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		s.Gateway(func(g *discordtest.Settings) { g.Remaining, g.Reset = 0, 3*time.Hour })
-		told := make(chan string, 10)
+		notices := make(chan string, 10)
 		began := time.Now()
-		d, in := s.bot(t, func(o *Options) { o.Admin = func(text string) { told <- text } }), newInbox()
-		s.listening(t, d, in)
+		d, in := s.bot(t, func(o *Options) { o.Admin = func(text string) { notices <- text } }), newInbox()
+		s.listen(t, d, in)
 		within(t, 4*time.Hour, "connected", func() bool { return d.cache.known(guildID) })
-		if took := time.Since(began); took < 3*time.Hour || !strings.Contains(<-told, "3h0m0s") {
-			t.Errorf("connected after %v", took)
+		if took := time.Since(began); took < 3*time.Hour || !strings.Contains(<-notices, "3h0m0s") {
+			t.Errorf("connected after %v, want at least 3h and a notice with the time", took)
 		}
 	})
 }
 
-// Where the platform allows fewer sessions than there are shards, the others wait.
+// TestFewerSessionsThanShards: when the platform allows fewer sessions than there are shards, the
+// remaining shards wait.
 func TestFewerSessionsThanShards(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		s.Gateway(func(g *discordtest.Settings) { g.Remaining, g.Shards, g.Reset = 2, 4, 3*time.Hour })
 		began := time.Now()
-		s.listening(t, s.bot(t), newInbox())
+		s.listen(t, s.bot(t), newInbox())
 		within(t, 4*time.Hour, "all shards", func() bool { return s.Live() == 4 })
 		if took := time.Since(began); took < 3*time.Hour {
-			t.Errorf("connected after %v", took)
+			t.Errorf("connected after %v, want at least 3h", took)
 		}
 	})
 }
 
+// TestChangesComeIn: edits, reactions and deletions of messages are received as events.
 func TestChangesComeIn(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -231,17 +234,18 @@ func TestChangesComeIn(t *testing.T) {
 	s.Delete(hallID, first)
 	s.Delete(hallID, others...)
 	if e := in.wait(t, core.KindEdit, 1)[0]; e.Message.ID != first || e.Message.Text != "hello @Bob" {
-		t.Errorf("edit: %+v", e)
+		t.Errorf("edit: got %+v", e)
 	}
 	if r := in.wait(t, core.KindReaction, 2); r[0].Data != "👍" || r[1].Data != "-👍" || r[0].Target != first || r[0].Message.Author.Rank != core.RankModerator {
-		t.Errorf("reactions: %+v", r)
+		t.Errorf("reactions: got %+v, want one added and removed by a moderator", r)
 	}
 	d := in.wait(t, core.KindDeletion, 3)
 	if d[0].Target != first || d[1].Target != others[0] || d[2].Target != others[1] {
-		t.Errorf("deletions: %+v", d)
+		t.Errorf("deletions: got %+v", d)
 	}
 }
 
+// TestGuildsComeAndGo: joining and leaving a guild are received as events, and a left guild is forgotten.
 func TestGuildsComeAndGo(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -251,14 +255,14 @@ func TestGuildsComeAndGo(t *testing.T) {
 	s.AddChannel(discordtest.Channel{ID: "800000000000000078", Guild: other, Name: "lobby"})
 	s.Say("800000000000000078", annID, hello())
 	if m := in.wait(t, core.KindMessage, 1)[0].Message; m.Path.String() != "discord/"+other+"/800000000000000078" || m.Addressed != core.AddressedMention {
-		t.Errorf("came in: %+v", m)
+		t.Errorf("got %+v, want a mention in the new guild", m)
 	}
 	s.RemoveGuild(other)
 	got := in.wait(t, core.KindMembership, 2)
 	if got[0].Data != "added" || got[1].Data != "removed" || got[1].Message.Path.String() != "discord/"+other {
-		t.Errorf("membership: %+v", got)
+		t.Errorf("got %+v, want added and removed", got)
 	}
 	if _, ok := d.cursors.get("800000000000000078"); ok || d.cache.known(other) {
-		t.Error("the guild is remembered")
+		t.Error("the guild was not forgotten")
 	}
 }

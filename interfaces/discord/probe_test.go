@@ -10,12 +10,14 @@ import (
 	"synthbot/interfaces/discord/gateway"
 )
 
+// TestProbe: a probe reports the bot, its intents, sessions and clock, with fixes for problems, and does
+// not connect to the gateway.
 func TestProbe(t *testing.T) {
 	for name, c := range map[string]struct {
 		set   func(*server)
 		what  string
 		found string
-		mend  string
+		fix   string
 	}{
 		"who":         {func(*server) {}, "identity", "@aria (" + botID + ")", ""},
 		"all talk":    {func(*server) {}, "content", "receives all messages", ""},
@@ -37,11 +39,11 @@ func TestProbe(t *testing.T) {
 					found[f.What] = f
 				}
 				f := found[c.what]
-				if !strings.Contains(f.Found, c.found) || f.Found == "" || (f.Fix == "") != (c.mend == "") || !strings.Contains(f.Fix, c.mend) {
-					t.Errorf("%+v", f)
+				if !strings.Contains(f.Found, c.found) || f.Found == "" || (f.Fix == "") != (c.fix == "") || !strings.Contains(f.Fix, c.fix) {
+					t.Errorf("got %+v, want %q with fix %q", f, c.found, c.fix)
 				}
 				if opened, _, _ := s.Counts(); opened > 0 {
-					t.Error("it connected to the gateway")
+					t.Error("the probe connected to the gateway")
 				}
 			})
 		})

@@ -2,5 +2,5 @@
 
 package discord
 
-// raceDetector says that everything takes ten times as long.
-const raceDetector = true
+// raceEnabled reports whether the race detector is on, which makes tests ten times slower.
+const raceEnabled = true

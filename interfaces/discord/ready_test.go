@@ -7,8 +7,8 @@ import (
 	"synthbot/interfaces/discord/discordtest"
 )
 
-// TestReady: the driver is ready while every shard has a session and events are
-// taken in; a short interruption does not count.
+// TestReady: the driver is ready while every shard has a session and events are stored. A short
+// interruption does not count.
 func TestReady(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		d, in := s.bot(t), newInbox()
@@ -17,11 +17,11 @@ func TestReady(t *testing.T) {
 			t.Helper()
 			time.Sleep(pause)
 			if err := d.Ready(); (err == nil) != want {
-				t.Errorf("after %s: %v", pause, err)
+				t.Errorf("after %s: got %v, want ready: %v", pause, err, want)
 			}
 		}
 		ready(0, false)
-		s.listening(t, d, in)
+		s.listen(t, d, in)
 		within(t, time.Minute, "ready", func() bool { return d.Ready() == nil })
 		ready(10*time.Minute, true)
 		s.Gateway(func(g *discordtest.Settings) { g.Closed = true })

@@ -20,7 +20,7 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-// kind is the kind of an action's error; "" where there is none.
+// kind returns the kind of an action's error, or "" for nil.
 func kind(err error) core.ErrorKind {
 	var e *core.Error
 	if errors.As(err, &e) {
@@ -32,6 +32,8 @@ func kind(err error) core.ErrorKind {
 	return ""
 }
 
+// TestLongMessage: a long message is split without breaking code blocks. The first part is the reply, and
+// the last part has the buttons.
 func TestLongMessage(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -43,22 +45,22 @@ func TestLongMessage(t *testing.T) {
 	}
 	all := s.Messages(hallID)
 	if len(all) < 3 {
-		t.Fatalf("%d messages", len(all))
+		t.Fatalf("got %d messages, want at least 3", len(all))
 	}
 	for i, m := range all {
 		if strings.Count(m.Text, "```")%2 != 0 {
-			t.Errorf("part %d has half a fence", i)
+			t.Errorf("part %d has an open code block", i)
 		}
 		if (m.ReplyTo != "") != (i == 0) || (len(m.Buttons()) > 0) != (i == len(all)-1) {
-			t.Errorf("part %d: reply %s, buttons %s", i, m.ReplyTo, m.Components)
+			t.Errorf("part %d of %d: replies to %q, buttons %s", i, len(all), m.ReplyTo, m.Components)
 		}
 	}
 	if !strings.HasSuffix(all[len(all)-1].Text, "The end.") {
-		t.Error("the end is missing")
+		t.Error("the end of the text is missing")
 	}
 }
 
-// At the bound of a message nothing is lost, and no sign is torn apart.
+// TestBoundOfAMessage: a split loses nothing and cuts no grapheme or code block.
 func TestBoundOfAMessage(t *testing.T) {
 	family := "👩‍👩‍👧‍👦"
 	for name, c := range map[string]struct {
@@ -78,22 +80,22 @@ func TestBoundOfAMessage(t *testing.T) {
 		whole := ""
 		for i, p := range got {
 			if n := markdown.UTF16(p); n > markup.MaxContent || strings.ContainsRune(p, '\uFFFD') || strings.Count(p, "```")%2 != 0 {
-				t.Errorf("%s: part %d has %d characters: %.40q", name, i, n, p)
+				t.Errorf("%s: part %d with %d characters is too long or broken: %.40q", name, i, n, p)
 			}
 			whole += p
 		}
 		for _, sign := range []string{"x", "😀", family, "🇮🇹"} {
 			if strings.Count(whole, sign) != strings.Count(c.text, sign) {
-				t.Errorf("%s: %d of %s are left", name, strings.Count(whole, sign), sign)
+				t.Errorf("%s: got %d of %s, want %d", name, strings.Count(whole, sign), sign, strings.Count(c.text, sign))
 			}
 		}
 		if len(got) != c.parts {
-			t.Errorf("%s: %d parts", name, len(got))
+			t.Errorf("%s: got %d parts, want %d", name, len(got), c.parts)
 		}
 	}
 }
 
-// A channel of announcements has threads of its own kind.
+// TestThreadOfAnnouncements: threads can be opened in announcement channels, which require a type of their own.
 func TestThreadOfAnnouncements(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -111,7 +113,7 @@ func TestDeletionAfterListen(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	d, in := s.bot(t), newInbox()
-	stop := s.listening(t, d, in)
+	stop := s.listen(t, d, in)
 	until(t, "connected", func() bool { return s.Live() > 0 && d.cache.known(guildID) })
 	if _, err := act(t, d, "message_discord", map[string]any{"text": "one"}); err != nil {
 		t.Fatal(err)
@@ -146,6 +148,7 @@ func TestPostInAForumThatIsUnknown(t *testing.T) {
 	}
 }
 
+// TestLongAnswerAsFile: with LongAnswers "file", a long answer is one message with a file.
 func TestLongAnswerAsFile(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -155,12 +158,12 @@ func TestLongAnswerAsFile(t *testing.T) {
 	}
 	all := s.Messages(hallID)
 	if len(all) != 1 || len(all[0].Files) != 1 || all[0].Files[0].Name != "answer.md" || len(all[0].Files[0].Data) < 9000 {
-		t.Errorf("%d messages", len(all))
+		t.Errorf("got %+v, want one message with the whole text in answer.md", all)
 	}
 }
 
-// Where no files may be, a long answer is several messages, also when the process
-// ends between two of them.
+// TestLongAnswerWhereNoFilesMayBe: in a channel that refuses files, a long answer is sent as several
+// messages, also if sending fails between two of them.
 func TestLongAnswerWhereNoFilesMayBe(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -183,20 +186,21 @@ func TestLongAnswerWhereNoFilesMayBe(t *testing.T) {
 	}
 	again := func(c *core.Call) { c.Deliveries = parts }
 	if _, err := act(t, d, "message_discord", payload, again); kind(err) != core.Invalid {
-		t.Fatalf("the first time: %v", err)
+		t.Fatalf("the first time: got %v, want an invalid request", err)
 	}
 	if _, err := act(t, d, "message_discord", payload, again); err != nil {
 		t.Fatal(err)
 	}
 	all := s.Messages(hallID)
 	if len(all) != 4 || strings.Count(strings.Join(s.Texts(hallID), " "), "sentence") != 300 {
-		t.Fatalf("%d messages", len(all))
+		t.Fatalf("got %d messages, want the whole answer in 4", len(all))
 	}
 	if last := all[3]; len(last.Buttons()) != 1 || !strings.Contains(string(last.Embeds), `"a\\_b"`) {
-		t.Errorf("the last: %v %s", last.Buttons(), last.Embeds)
+		t.Errorf("last message: got buttons %v, embeds %s", last.Buttons(), last.Embeds)
 	}
 }
 
+// TestRepeatedSendIsOneMessage: after failed requests, a message arrives once.
 func TestRepeatedSendIsOneMessage(t *testing.T) {
 	for name, fault := range map[string]discordtest.Fault{
 		"answer lost": {Kind: discordtest.ResetAfter}, "never came": {Kind: discordtest.Reset}, "502": {Kind: discordtest.Broken},
@@ -211,12 +215,14 @@ func TestRepeatedSendIsOneMessage(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := s.Texts(hallID); len(got) != 1 {
-				t.Errorf("said %d times", len(got))
+				t.Errorf("sent %d times, want 1", len(got))
 			}
 		})
 	}
 }
 
+// TestRefusals: invalid messages are refused with the same kind of error when they are checked and when
+// they are sent.
 func TestRefusals(t *testing.T) {
 	for name, c := range map[string]struct {
 		payload map[string]any
@@ -237,14 +243,15 @@ func TestRefusals(t *testing.T) {
 		d := s.bot(t)
 		call := core.Call{Path: hall(), Payload: core.JSON(c.payload), Deliveries: &journal{}}
 		if err := d.checkMessage(t.Context(), call); kind(err) != c.want {
-			t.Errorf("%s: checked: %v", name, err)
+			t.Errorf("%s: check: got %v, want %s", name, err, c.want)
 		}
 		if _, err := actionOf(d, d.sendMessage)(t.Context(), call); kind(err) != c.want {
-			t.Errorf("%s: sent: %v", name, err)
+			t.Errorf("%s: send: got %v, want %s", name, err, c.want)
 		}
 	}
 }
 
+// TestLimitsAreObeyed: requests stay within the rate limit of a channel.
 func TestLimitsAreObeyed(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -256,11 +263,12 @@ func TestLimitsAreObeyed(t *testing.T) {
 		}
 	}
 	if hits, early := s.Hits(); len(s.Texts(hallID)) != 17 || hits+early > 0 {
-		t.Errorf("%d messages, %d limits run into, %d requests too early", len(s.Texts(hallID)), hits, early)
+		t.Errorf("got %d messages, %d exceeded limits, %d early requests, want 17 and none", len(s.Texts(hallID)), hits, early)
 	}
 }
 
-func TestLimitsThatComeUnforeseen(t *testing.T) {
+// TestUnforeseenLimits: after any kind of 429, a message is sent once, and not too early.
+func TestUnforeseenLimits(t *testing.T) {
 	for name, fault := range map[string]discordtest.FaultKind{
 		"HTML": discordtest.Cloudflare, "shared": discordtest.Shared, "route": discordtest.Limited, "global": discordtest.Global,
 	} {
@@ -273,12 +281,13 @@ func TestLimitsThatComeUnforeseen(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, early := s.Hits(); len(s.Texts(hallID)) != 1 || early > 0 {
-				t.Errorf("%d messages, %d requests too early", len(s.Texts(hallID)), early)
+				t.Errorf("got %d messages and %d early requests, want 1 and 0", len(s.Texts(hallID)), early)
 			}
 		})
 	}
 }
 
+// TestGlobalLimit: all messages arrive, even if the global rate limit delays them.
 func TestGlobalLimit(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -295,10 +304,11 @@ func TestGlobalLimit(t *testing.T) {
 	}
 	wait.Wait()
 	if n := len(s.Texts(hallID)) + len(s.Texts(roomID)); n != 40 {
-		t.Errorf("%d messages", n)
+		t.Errorf("got %d messages, want 40", n)
 	}
 }
 
+// TestOtherActions: each action sends its request or fails with an error of the right kind.
 func TestOtherActions(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -340,26 +350,26 @@ func TestOtherActions(t *testing.T) {
 		before := len(s.Calls(c.request))
 		got, err := act(t, d, c.action, c.payload, c.change...)
 		if kind(err) != c.want {
-			t.Errorf("%s: %v", c.name, err)
+			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
 		}
 		if c.request != "" && len(s.Calls(c.request)) == before {
-			t.Errorf("%s: nothing was asked for", c.name)
+			t.Errorf("%s: no request %s", c.name, c.request)
 		}
 		if c.name == "thread" && (len(got.Next) != 1 || !strings.Contains(string(got.Output), hallID)) {
-			t.Errorf("thread: %+v", got)
+			t.Errorf("thread: got %+v, want a path within the channel", got)
 		}
 	}
 	if sent := s.Messages(hallID)[0]; len(sent.Files) != 1 || sent.Files[0].Name != "a_b.py" || sent.Text != "here" {
-		t.Errorf("the file: %+v", sent)
+		t.Errorf("file: got %+v", sent)
 	}
 	if closed := d.closed.refused(hallID); closed != nil {
-		t.Errorf("the channel is marked: %v", closed)
+		t.Errorf("the channel counts as closed: %v", closed)
 	}
 }
 
-// A path is one of a place: no channel is reached by its id below another one, or
-// in another guild, by whatever door.
-func TestPathsThatAreNone(t *testing.T) {
+// TestInvalidPaths: no channel can be reached by a path with its id below another channel or in another
+// guild, in whatever way a message is sent.
+func TestInvalidPaths(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	d, _ := s.up(t)
@@ -371,23 +381,24 @@ func TestPathsThatAreNone(t *testing.T) {
 		path := core.MustPath("discord/" + path)
 		_, acted := act(t, d, "message_discord", map[string]any{"text": "acted", "interface_path": path.String()})
 		_, reacted := act(t, d, "react_discord", map[string]any{"message_id": "5", "emoji": "👍", "interface_path": path.String()})
-		told := d.Tell(t.Context(), path, "told")
-		carried := d.SendFile(t.Context(), &journal{base: path.String()[:3]}, 1, core.Sent{Path: path}, core.Upload{Name: "x.txt", Data: []byte("x")})
-		for door, err := range map[string]error{"acted": acted, "told": told, "carried": carried} {
+		notified := d.Tell(t.Context(), path, "notice")
+		sent := d.SendFile(t.Context(), &journal{base: path.String()[:3]}, 1, core.Sent{Path: path}, core.Upload{Name: "x.txt", Data: []byte("x")})
+		for way, err := range map[string]error{"action": acted, "message outside of turns": notified, "file": sent} {
 			if ok != (err == nil) || !ok && kind(err) != core.Invalid {
-				t.Errorf("%s to %s: %v", door, path, err)
+				t.Errorf("%s to %s: got %v, want success: %v", way, path, err, ok)
 			}
 		}
 		if !ok && kind(reacted) != core.Invalid {
-			t.Errorf("reacted in %s: %v", path, reacted)
+			t.Errorf("reaction in %s: got %v, want an invalid request", path, reacted)
 		}
 	}
 	if n := len(s.Calls("GET /channels/" + dmID)); n > 2 { // the intake asks as well
-		t.Errorf("the private channel was asked for %d times", n)
+		t.Errorf("the private channel was requested %d times, want at most 2", n)
 	}
 }
 
-// What the bot changes of its own is changed in the history, as the model wrote it.
+// TestEditJoinsTheHistory: an edit of the bot's own message is received as an event with the text as the
+// model wrote it.
 func TestEditJoinsTheHistory(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -400,23 +411,25 @@ func TestEditJoinsTheHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m := in.wait(t, core.KindEdit, 1)[0].Message; m.ID != mine || m.Path != hall() || m.Text != "on snake_night" {
-		t.Errorf("changed: %+v", m)
+		t.Errorf("got %+v, want the edited text", m)
 	}
 	if _, err := act(t, d, "edit_discord", map[string]any{"message_id": "5", "text": "x"}); err == nil || len(in.wait(t, core.KindEdit, 1)) != 1 {
-		t.Errorf("what is not there: %v", err)
+		t.Errorf("an unknown message: got %v, want an error and no event", err)
 	}
 }
 
+// TestActionsAreWellFormed: every action has a short description, examples and instructions.
 func TestActionsAreWellFormed(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	for _, a := range s.bot(t).Actions() {
 		if len(a.Brief) >= 100 || len(a.Examples.Examples) == 0 || a.Examples.Instructions.WhenToUse == "" || a.Do == nil {
-			t.Errorf("%s: %+v", a.Name, a.Examples)
+			t.Errorf("%s: the description is too long, or something is missing: %+v", a.Name, a.Examples)
 		}
 	}
 }
 
+// TestTyping: typing is shown again and again until the context ends.
 func TestTyping(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -430,10 +443,11 @@ func TestTyping(t *testing.T) {
 	n := s.Typing(hallID)
 	d.ShowTyping(ctx, core.MustPath("discord/"+guildID+"/"+hallID))
 	if got := s.Typing(hallID); got != n {
-		t.Errorf("typing goes on: %d, %d", n, got)
+		t.Errorf("got %d typing requests after the end, want 0", got-n)
 	}
 }
 
+// TestFetch: attachments are fetched from the platform only, with a new signature if theirs has expired.
 func TestFetch(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -441,25 +455,26 @@ func TestFetch(t *testing.T) {
 	ref := strings.TrimPrefix(s.AddFile("a.txt", []byte("a file")), s.URL)
 	got, err := d.Fetch(t.Context(), core.Attachment{Name: "a", Ref: ref}, 100)
 	if err != nil || string(got) != "a file" {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("got %q, %v", got, err)
 	}
 	for _, ref := range []string{"", "http://evil/attachments/1", "//evil/attachments/1", "attachments/1", "/attachments/../api/v9/users/@me"} {
 		if _, err := d.Fetch(t.Context(), core.Attachment{Ref: ref}, 100); kind(err) != core.Invalid {
-			t.Errorf("%q: %v", ref, err)
+			t.Errorf("%q: got %v, want an invalid request", ref, err)
 		}
 	}
 	if _, err := d.Fetch(t.Context(), core.Attachment{Ref: ref}, 3); kind(err) != core.Invalid {
-		t.Errorf("too large: %v", err)
+		t.Errorf("too large: got %v, want an invalid request", err)
 	}
 	old, _, _ := strings.Cut(ref, "?")
 	if got, err := d.Fetch(t.Context(), core.Attachment{Ref: old + "?ex=1&is=1&hm=1"}, 100); err != nil || string(got) != "a file" {
-		t.Errorf("with an old signature: %q, %v", got, err)
+		t.Errorf("with an expired signature: got %q, %v", got, err)
 	}
 	if _, err := d.Fetch(t.Context(), core.Attachment{Ref: "/attachments/1/2/gone.txt"}, 100); kind(err) != core.Broken {
-		t.Errorf("a file that is gone: %v", err)
+		t.Errorf("a deleted file: got %v, want an error of the interface", err)
 	}
 }
 
+// TestTokenNeverShows: errors contain neither the bot token nor the token of an interaction.
 func TestTokenNeverShows(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -469,22 +484,22 @@ func TestTokenNeverShows(t *testing.T) {
 	defer cancel()
 	err := d.rest.Do(ctx, rest.Request{Method: "POST", Route: "/interactions/{}/{}/callback", IDs: []string{"1", "SECRET"}, Body: 1, Fast: true, Once: true})
 	if err == nil || strings.Contains(err.Error(), "SECRET") || strings.Contains(err.Error(), "T0ken") {
-		t.Errorf("error: %v", err)
+		t.Errorf("got %v, want an error without tokens", err)
 	}
 }
 
-// TestSuggestionsAreButtons: who presses one says it.
+// TestSuggestionsAreButtons: suggested replies become buttons, without doubles, blank and overlong ones.
 func TestSuggestionsAreButtons(t *testing.T) {
 	s := messagePayload{Buttons: []button{{Label: "Yes"}}, Suggest: []string{"Yes", "Tell me  more", " ", strings.Repeat("long ", 20)}}
 	want := []button{{Label: "Yes"}, {Label: "Tell me more"}}
 	if got := s.buttons(); !slices.Equal(got, want) {
-		t.Errorf("buttons %+v, want %+v", got, want)
+		t.Errorf("got buttons %+v, want %+v", got, want)
 	}
 }
 
-// A limit refuses for certain, also where waiting for it took too long; and a refusal
-// behind an attempt that may have worked says nothing of that one.
-func TestWhatIsKnownOfARequestThatFailed(t *testing.T) {
+// TestOutcomeOfAFailedRequest: a request that was only refused or rate limited was certainly not carried
+// out. If an earlier attempt may have succeeded, the outcome is unknown.
+func TestOutcomeOfAFailedRequest(t *testing.T) {
 	for name, c := range map[string]struct {
 		faults []discordtest.Fault
 		once   bool
@@ -508,7 +523,7 @@ func TestWhatIsKnownOfARequestThatFailed(t *testing.T) {
 					Method: "POST", Route: "/channels/{}/messages", IDs: []string{hallID}, Body: map[string]any{"content": "x", "allowed_mentions": noMentions()}, Once: c.once,
 				})
 				if err == nil || rest.OutcomeUnknown(err) != c.unsure {
-					t.Errorf("%v is unsure: %v", err, rest.OutcomeUnknown(err))
+					t.Errorf("got %v, outcome unknown: %v, want %v", err, rest.OutcomeUnknown(err), c.unsure)
 				}
 			})
 		})
@@ -518,27 +533,28 @@ func TestWhatIsKnownOfARequestThatFailed(t *testing.T) {
 			o.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no way") }
 		})
 		if err := d.rest.Do(t.Context(), rest.Request{Method: "GET", Route: "/users/@me"}); rest.OutcomeUnknown(err) || rest.Refused(err) || !errors.Is(err, core.ErrAway) {
-			t.Errorf("without a way: %v", err)
+			t.Errorf("no connection: got %v, want an unreachable platform", err)
 		}
 	})
 }
 
-// An attempt that may have worked is not forgotten because a later one was refused.
+// TestSendThatIsRefusedAfterItWasLost: if an attempt to send may have succeeded, a later refusal leaves the
+// outcome unknown and does not close the channel.
 func TestSendThatIsRefusedAfterItWasLost(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		s.FailNext("POST /channels/", discordtest.Fault{Kind: discordtest.ResetAfter}, discordtest.Fault{Kind: discordtest.Refused, Status: 403, Code: 50001})
 		d := s.bot(t)
 		if _, err := act(t, d, "message_discord", map[string]any{"text": "x"}); !rest.OutcomeUnknown(err) || kind(err) != core.Temporary {
-			t.Errorf("sent: %v", err)
+			t.Errorf("got %v, want an unknown outcome", err)
 		}
 		if err := d.closed.refused(hallID); err != nil {
-			t.Errorf("left alone: %v", err)
+			t.Errorf("the channel counts as closed: %v", err)
 		}
 	})
 }
 
-// No link that a model writes is fetched by the platform, however it is sent, unless
-// previews are on; and the bot's own embeds are always seen.
+// TestLinksAreNotUnfurled: link previews are off in every kind of message, unless the configuration turns
+// them on, because the platform would fetch links that a model writes. The bot's embeds are always shown.
 func TestLinksAreNotUnfurled(t *testing.T) {
 	for _, previews := range []bool{false, true} {
 		t.Run(fmt.Sprint(previews), func(t *testing.T) {
@@ -584,9 +600,9 @@ func TestLinksAreNotUnfurled(t *testing.T) {
 				}
 				all, embeds := s.Messages(hallID), 0
 				for _, m := range all {
-					// A question has none in any case.
+					// A question never has previews.
 					if want := previews && strings.Contains(m.Text, "https://"); (len(m.Previews) > 0) != want {
-						t.Errorf("previews %v: of %q these are shown: %q", previews, m.Text, m.Previews)
+						t.Errorf("previews %v: %q has the previews %q", previews, m.Text, m.Previews)
 					}
 					if strings.Contains(string(m.Embeds), "Rome") {
 						if embeds++; m.Plain {
@@ -595,7 +611,7 @@ func TestLinksAreNotUnfurled(t *testing.T) {
 					}
 				}
 				if n := strings.Count(strings.Join(s.Texts(hallID), " "), "secret"); embeds != 5 || n < 210 {
-					t.Errorf("previews %v: %d messages with embeds, %d links", previews, embeds, n)
+					t.Errorf("previews %v: got %d messages with embeds and %d links, want 5 and at least 210", previews, embeds, n)
 				}
 				d.tasks.Close()
 			})
@@ -603,7 +619,7 @@ func TestLinksAreNotUnfurled(t *testing.T) {
 	}
 }
 
-// A message's id is a number, however a model writes it; what can be none is empty.
+// TestMessageIDs: a message id may be a number or a string. Other values become empty.
 func TestMessageIDs(t *testing.T) {
 	for raw, want := range map[string]messageID{
 		`5`: "5", `"5"`: "5", `" 5 "`: "5", `"771234567890123456"`: "771234567890123456", `null`: "", `""`: "", `"the last"`: "", `1.5`: "", `-1`: "",
@@ -611,42 +627,42 @@ func TestMessageIDs(t *testing.T) {
 	} {
 		got := messageID("before")
 		if err := json.Unmarshal([]byte(raw), &got); err != nil || got != want {
-			t.Errorf("%s is %q, %v", raw, got, err)
+			t.Errorf("%s: got %q, %v, want %q", raw, got, err, want)
 		}
 	}
 }
 
-// What a channel is that the gateway did not tell of is asked once, unless it was heard
-// of before; the memory of it is bounded.
-func TestWhereIs(t *testing.T) {
+// TestLocate: the place of a channel that the gateway did not announce is requested once, unless it is
+// stored. The cache of such places is bounded.
+func TestLocate(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	d := s.bot(t)
 	asked := func(want int) {
 		t.Helper()
 		if n := len(s.Calls("GET /channels/")); n != want {
-			t.Errorf("asked %d times, want %d", n, want)
+			t.Errorf("got %d requests, want %d", n, want)
 		}
 	}
 	for range 2 {
 		p, err := d.locate(t.Context(), topicID, rest.MaxTries)
 		if err != nil || p.Guild != guildID || p.Parent != hallID || !p.thread() {
-			t.Errorf("%+v, %v", p, err)
+			t.Errorf("got %+v, %v, want a thread of #hall", p, err)
 		}
 		asked(1)
 	}
 	d.cursors.recordStored(roomID, place{Guild: "7"}, "5", time.Now(), false)
 	if p, err := d.locate(t.Context(), roomID, rest.MaxTries); err != nil || p.Guild != "7" {
-		t.Errorf("%+v, %v", p, err)
+		t.Errorf("got %+v, %v, want the stored place", p, err)
 	}
 	asked(1)
 	if _, err := d.locate(t.Context(), "5", rest.MaxTries); err == nil {
-		t.Error("a channel that is not there is somewhere")
+		t.Error("an unknown channel was located")
 	}
 	asked(2)
-	for range 2 { // one that nobody can see is left alone
+	for range 2 { // an invisible channel is requested once
 		if _, err := d.checkedChannel(t.Context(), core.MustPath("discord/"+guildID+"/6")); kind(err) != core.Broken {
-			t.Errorf("%v", err)
+			t.Errorf("got %v, want an error of the interface", err)
 		}
 		asked(3)
 	}
@@ -655,13 +671,13 @@ func TestWhereIs(t *testing.T) {
 	}
 	_, kept := d.cache.lookedUp.Get("x0")
 	if _, err := d.locate(t.Context(), hallID, rest.MaxTries); err != nil || kept {
-		t.Errorf("%v, the first of many is kept: %t", err, kept)
+		t.Errorf("%v; the oldest of many places is still cached: %t", err, kept)
 	}
 }
 
-// Nobody is pinged but the person who is replied to.
+// TestPings: a message pings only the user it replies to, and no one if it is silent.
 func TestPings(t *testing.T) {
-	d := still(t).d
+	d := offlineIntake(t).d
 	for want, s := range map[string]messagePayload{
 		"map[parse:[]]":                   {Text: "x"},
 		"map[parse:[] replied_user:true]": {Text: "x", ReplyTo: "5"},
@@ -669,7 +685,7 @@ func TestPings(t *testing.T) {
 	} {
 		list, err := d.compose(core.Call{}, &s)
 		if err != nil || fmt.Sprint(list[0].Mentions) != strings.TrimSpace(want) {
-			t.Errorf("%+v pings %v, %v", s, list[0].Mentions, err)
+			t.Errorf("%+v: got mentions %v, %v, want %s", s, list[0].Mentions, err, want)
 		}
 	}
 }

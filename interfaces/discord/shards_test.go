@@ -16,16 +16,17 @@ import (
 	"synthbot/interfaces/discord/progress"
 )
 
-// TestListenAgain: an account that another process served meanwhile is served as the first time.
+// TestListenAgain: a driver can listen again after it stopped, as when another process served the account
+// meanwhile.
 func TestListenAgain(t *testing.T) {
 	s := newServer(t)
 	d := s.bot(t, func(o *Options) { o.Commands = registry })
 	for range 2 {
-		stop := s.listening(t, d, newInbox())
-		// The session before lives for a moment, too: what was missed is read from it.
+		stop := s.listen(t, d, newInbox())
+		// The former session is resumed for a moment to receive missed events.
 		until(t, "connected", func() bool { return s.Live() == 1 && d.Ready() == nil })
 		id := s.command(t, hallID, annID, "help", nil)
-		s.answered(t, id, discordtest.AnswerLater)
+		s.awaitAnswer(t, id, discordtest.AnswerLater)
 		if err := stop(); err != nil {
 			t.Fatal(err)
 		}
@@ -33,12 +34,12 @@ func TestListenAgain(t *testing.T) {
 	}
 }
 
-// TestWhatWaitedWhenAnotherServed: what came and was not taken in before another process served the account
-// is not taken in before what was missed, of which it would hide everything that is older.
-func TestWhatWaitedWhenAnotherServed(t *testing.T) {
+// TestWaitingEventsAfterATakeover: events that still waited when the driver stopped are not stored before
+// older missed messages, which would then be skipped.
+func TestWaitingEventsAfterATakeover(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		d, in := s.bot(t), newInbox()
-		stop := s.listening(t, d, in)
+		stop := s.listen(t, d, in)
 		within(t, time.Minute, "connected", func() bool { return s.Live() == 1 && d.cache.known(guildID) })
 		s.Say(hallID, annID, "known")
 		in.wait(t, core.KindMessage, 1)
@@ -54,24 +55,24 @@ func TestWhatWaitedWhenAnotherServed(t *testing.T) {
 		within(t, time.Minute, "disconnected", func() bool { return s.Live() == 0 })
 		s.Forget()
 		in.refuse(0)
-		s.listening(t, d, in)
+		s.listen(t, d, in)
 		in.wait(t, core.KindMessage, 3)
 		if got := in.texts(); !slices.Equal(got, []string{"known", "one", "two"}) {
-			t.Errorf("taken in: %q", got)
+			t.Errorf("got %q, want known, one, two", got)
 		}
 	})
 }
 
-// TestShardsOfAnAccount: each place belongs to one shard, which begins with what the account kept
-// before it was divided.
+// TestShardsOfAnAccount: each place belongs to one shard, which starts with the state that the account
+// stored before it was divided.
 func TestShardsOfAnAccount(t *testing.T) {
-	state := shelf()
+	state := newState()
 	for key, value := range map[string]string{"old": "of the account", "shard 2/3 new": "of the shard"} {
 		if err := state.Put(t.Context(), key, []byte(value)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	config := usualConfig(discordtest.Token)
+	config := defaultConfig(discordtest.Token)
 	config.Shards = "3"
 	shards, err := NewShards(Options{Name: "discord", Config: config, Log: slog.New(slog.DiscardHandler), Clock: time.Now, State: state})
 	if err != nil {
@@ -89,12 +90,12 @@ func TestShardsOfAnAccount(t *testing.T) {
 			}
 		}
 		if got != want {
-			t.Errorf("%s belongs to %q, want %q", path, got, want)
+			t.Errorf("%s: served by %q, want %q", path, got, want)
 		}
 	}
 	for key, want := range map[string]string{"old": "of the account", "new": "of the shard"} {
 		if got, err := shards[1].opt.State.Get(t.Context(), key); string(got) != want || err != nil {
-			t.Errorf("%s is %q, %v", key, got, err)
+			t.Errorf("%s: got %q, %v, want %q", key, got, err, want)
 		}
 	}
 	config.Shards = "auto"
@@ -102,19 +103,19 @@ func TestShardsOfAnAccount(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(shards) != 1 || shards[0].Part() != "" || !shards[0].Serves(core.MustPath("discord/4194304/5")) {
-		t.Error("an account is divided that does not say into how many shards")
+		t.Error("an account without a number of shards was divided")
 	}
 }
 
-// TestAnotherProcessGoesOn: what happened between two processes is not missed, also what nobody could
-// fetch: the first direct message of a user, a deletion, a button.
-func TestAnotherProcessGoesOn(t *testing.T) {
+// TestAnotherProcessContinues: events between two processes are not missed, also those that cannot be fetched,
+// such as a deletion or the first direct message of a user.
+func TestAnotherProcessContinues(t *testing.T) {
 	for name, seen := range map[string]int{"all known": 0, "some known": 2} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t)
-			state := shelf()
+			state := newState()
 			first := newInbox()
-			stop := s.listening(t, s.bot(t, func(o *Options) { o.State = state }), first)
+			stop := s.listen(t, s.bot(t, func(o *Options) { o.State = state }), first)
 			until(t, "a session", func() bool { return s.Live() == 1 })
 			id := s.Say(hallID, annID, "to be deleted")
 			first.wait(t, core.KindMessage, 1)
@@ -137,9 +138,9 @@ func TestAnotherProcessGoesOn(t *testing.T) {
 			s.Delete(hallID, id)
 			_, resumes, _ := s.Counts()
 			second := newInbox()
-			s.listening(t, s.bot(t, func(o *Options) { o.State = state }), second)
+			s.listen(t, s.bot(t, func(o *Options) { o.State = state }), second)
 			if m := second.wait(t, core.KindDeletion, 1)[0]; m.Target != id {
-				t.Errorf("%s is deleted", m.Target)
+				t.Errorf("got a deletion of %s, want %s", m.Target, id)
 			}
 			until(t, "the direct message", func() bool {
 				return slices.ContainsFunc(second.all(), func(e core.Event) bool {
@@ -147,18 +148,19 @@ func TestAnotherProcessGoesOn(t *testing.T) {
 				})
 			})
 			if _, n, _ := s.Counts(); n != resumes+1 || len(s.Identifies()) != 2 {
-				t.Errorf("%d sessions go on, %d begin", n-resumes, len(s.Identifies()))
+				t.Errorf("got %d resumed and %d new sessions, want 1 and 2", n-resumes, len(s.Identifies()))
 			}
 		})
 	}
 }
 
-// TestBetweenTwoSessions: a command is not lost that comes when the earlier session caught up and no new one has begun.
+// TestBetweenTwoSessions: a command that arrives after the former session caught up and before the new one
+// begins is not lost.
 func TestBetweenTwoSessions(t *testing.T) {
 	s := newServer(t)
-	state := shelf()
+	state := newState()
 	change := func(o *Options) { o.State, o.Commands = state, registry }
-	stop := s.listening(t, s.bot(t, change), newInbox())
+	stop := s.listen(t, s.bot(t, change), newInbox())
 	until(t, "registered", func() bool { return s.Live() == 1 && len(s.Commands("")) > 0 })
 	until(t, "a note", func() bool {
 		raw, _ := state.Get(t.Context(), progress.SessionsKey)
@@ -178,19 +180,20 @@ func TestBetweenTwoSessions(t *testing.T) {
 		}
 	})
 	in := newInbox()
-	s.listening(t, s.bot(t, change), in)
+	s.listen(t, s.bot(t, change), in)
 	in.wait(t, core.KindCommand, 1)
-	s.answered(t, id, discordtest.AnswerLater)
+	s.awaitAnswer(t, id, discordtest.AnswerLater)
 	until(t, "one session", func() bool { return s.Live() == 1 })
 }
 
-// TestTooMuchBetweenTwoSessions: what was missed is not lost when more comes until a new session begins than is kept.
+// TestTooMuchBetweenTwoSessions: missed events are not lost if more events than can be kept arrive before the
+// new session begins.
 func TestTooMuchBetweenTwoSessions(t *testing.T) {
 	s := newServer(t)
-	state := shelf()
+	state := newState()
 	change := func(o *Options) { o.State = state }
 	first := newInbox()
-	stop := s.listening(t, s.bot(t, change), first)
+	stop := s.listen(t, s.bot(t, change), first)
 	until(t, "a session", func() bool { return s.Live() == 1 })
 	id := s.Say(hallID, annID, "to be deleted")
 	first.wait(t, core.KindMessage, 1)
@@ -213,37 +216,37 @@ func TestTooMuchBetweenTwoSessions(t *testing.T) {
 			for range 10 {
 				earlier.Send(discordtest.Payload{Type: "MESSAGE_UPDATE", Data: strings.Repeat("x", 1<<20)})
 			}
-			until(t, "the end of the earlier one", func() bool { return s.Live() == 0 })
+			until(t, "the end of the former session", func() bool { return s.Live() == 0 })
 			return false
 		}
 	})
 	second := newInbox()
-	s.listening(t, s.bot(t, change), second)
+	s.listen(t, s.bot(t, change), second)
 	if m := second.wait(t, core.KindDeletion, 1)[0]; m.Target != id {
-		t.Errorf("%s is deleted", m.Target)
+		t.Errorf("got a deletion of %s, want %s", m.Target, id)
 	}
 }
 
-// TestSessionIsForgotten: where Discord does not know the session any more, a new one is enough.
+// TestSessionIsForgotten: if Discord no longer knows the stored session, a new one is begun at once.
 func TestSessionIsForgotten(t *testing.T) {
 	s := newServer(t)
-	state := shelf()
+	state := newState()
 	earlier := progress.New(state)
 	if err := earlier.SetSessions(t.Context(), map[int]gateway.Session{0: {ID: "unknown", Seq: 5}}); err != nil {
 		t.Fatal(err)
 	}
 	in := newInbox()
-	s.listening(t, s.bot(t, func(o *Options) { o.State = state }), in)
+	s.listen(t, s.bot(t, func(o *Options) { o.State = state }), in)
 	until(t, "a session", func() bool { return s.Live() == 1 })
 	s.Say(hallID, annID, "hello")
 	in.wait(t, core.KindMessage, 1)
 	if opened, _, _ := s.Counts(); opened != 2 {
-		t.Errorf("%d connections", opened)
+		t.Errorf("got %d connections, want 2", opened)
 	}
 }
 
-// TestTwoDriversOfAShard: while the configuration is reloaded, two drivers of a shard change the same values.
-// No change is lost, and the first one continues what the account stored before it was divided.
+// TestTwoDriversOfAShard: during a reload, two drivers of a shard change the same values without losing a
+// change. They start with the value of the account before it was divided.
 func TestTwoDriversOfAShard(t *testing.T) {
 	account := new(coretest.SharedState)
 	if err := account.Put(t.Context(), "n", []byte("100")); err != nil {
@@ -267,6 +270,6 @@ func TestTwoDriversOfAShard(t *testing.T) {
 	all.Wait()
 	values := account.Values()
 	if n, before := string(values["shard 1/2 n"]), string(values["n"]); n != "500" || before != "100" {
-		t.Errorf("%s were counted from %s", n, before)
+		t.Errorf("got %s, and %s for the account, want 500 and 100", n, before)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"synthbot/interfaces/discord/discordtest"
 )
 
-// echo answers every message of a channel, in order, through the action.
+// echo answers every message with the message action, in order within a place.
 type echo struct {
 	t    *testing.T
 	d    *Driver
@@ -52,7 +52,7 @@ func (e *echo) answer(event core.Event) {
 	raw, _ := json.Marshal(map[string]string{"text": "re: " + event.Message.Text, "reply_to_message_id": event.Message.ID})
 	m := &event.Message
 	call := core.Call{Path: m.Path, Author: m.Author, Payload: raw, Deliveries: &journal{base: m.ID}}
-	// A turn tries a step again that failed for the moment; so does this.
+	// Like a turn, it retries temporary errors.
 	for try := 0; ; try++ {
 		_, err := actionOf(e.d, e.d.sendMessage)(context.Background(), call)
 		if err == nil {
@@ -74,8 +74,9 @@ func (e *echo) close() {
 	e.all.Wait()
 }
 
-// trouble breaks the gateway in every way in turn until stop is closed.
-func (s *server) trouble(stop <-chan struct{}) (times int) {
+// breakGateway interrupts the gateway connection in every way in turn until stop is closed. It returns the
+// number of interruptions.
+func (s *server) breakGateway(stop <-chan struct{}) (times int) {
 	ways := []func(){
 		s.Drop,
 		func() { s.Send(discordtest.Payload{Op: discordtest.OpReconnect}) },
@@ -99,8 +100,8 @@ func (s *server) trouble(stop <-chan struct{}) (times int) {
 	}
 }
 
-// faulty lets one request in twenty fail, in every way in turn.
-func (s *server) faulty() {
+// failRequests makes one request in twenty fail, in every way in turn.
+func (s *server) failRequests() {
 	kinds := []discordtest.Fault{
 		{Kind: discordtest.ResetAfter}, {Kind: discordtest.Broken}, {Kind: discordtest.Broken, Status: 500},
 		{Kind: discordtest.Refused, Status: 503},
@@ -113,7 +114,7 @@ func (s *server) faulty() {
 		case n%20 != 0 || c.Is("GET /gateway"):
 			return discordtest.Fault{}
 		case n%1500 == 0:
-			return discordtest.Fault{Kind: discordtest.Cloudflare} // it stops everything for a second
+			return discordtest.Fault{Kind: discordtest.Cloudflare} // delays all requests for a second
 		case n%1000 == 0:
 			return discordtest.Fault{Kind: discordtest.Global}
 		}
@@ -121,6 +122,8 @@ func (s *server) faulty() {
 	})
 }
 
+// TestSoak: under load, with failing requests and interrupted connections, every message is answered once
+// and in order, and neither memory nor goroutines are left behind.
 func TestSoak(t *testing.T) {
 	messages, rooms := coretest.Sample(10_000, 2000), 200
 	if testing.Short() {
@@ -128,16 +131,16 @@ func TestSoak(t *testing.T) {
 	}
 	s := newServer(t)
 	s.Forgetful()
-	ids := s.rooms(rooms)
+	ids := s.addChannels(rooms)
 	d := s.bot(t, func(o *Options) { o.Config.BackfillCount = 10_000 })
 	e := &echo{t: t, d: d, wait: map[core.Path]chan core.Event{}}
 	in := newInbox()
 	in.answer = e.take
-	s.listening(t, e.d, in)
+	s.listen(t, e.d, in)
 	until(t, "connected", func() bool { return e.d.cache.known(guildID) })
-	s.faulty()
+	s.failRequests()
 	stop, stopped := make(chan struct{}), make(chan int)
-	go func() { stopped <- s.trouble(stop) }()
+	go func() { stopped <- s.breakGateway(stop) }()
 	e.done.Add(len(ids))
 	for _, id := range ids {
 		s.Say(id, annID, "first")
@@ -149,18 +152,18 @@ func TestSoak(t *testing.T) {
 	for i := range messages {
 		s.Say(ids[rand.N(len(ids))], annID, strconv.Itoa(i))
 		if i%10 == 0 {
-			time.Sleep(3 * time.Millisecond) // the pace of a crowd, not a wait for anything
+			time.Sleep(3 * time.Millisecond) // limits the message rate
 		}
 	}
 	close(stop)
-	troubles := <-stopped
+	interruptions := <-stopped
 	until(t, "a session", func() bool { return s.Live() > 0 })
 	answered := make(chan struct{})
 	go func() { e.done.Wait(); close(answered) }()
 	select {
 	case <-answered:
 	case <-time.After(coretest.Patience):
-		t.Fatalf("not everything was answered: %d events", len(in.all()))
+		t.Fatalf("some of %d events were not answered", len(in.all()))
 	}
 	took := time.Since(begun)
 	s.Fail(nil)
@@ -176,15 +179,15 @@ func TestSoak(t *testing.T) {
 	s.Forget()
 	after := heapSize()
 	if after > heap+16<<20 {
-		t.Errorf("heap %d kB, then %d kB", heap>>10, after>>10)
+		t.Errorf("the heap grew from %d kB to %d kB, want at most 16 MB more", heap>>10, after>>10)
 	}
-	t.Logf("%d messages in %v, %d troubles, goroutines %d then %d, heap %d kB then %d kB",
-		messages, took.Round(time.Millisecond), troubles, goroutines, runtime.NumGoroutine(), heap>>10, after>>10)
+	t.Logf("%d messages in %v, %d interruptions, goroutines %d then %d, heap %d kB then %d kB",
+		messages, took.Round(time.Millisecond), interruptions, goroutines, runtime.NumGoroutine(), heap>>10, after>>10)
 	until(t, "goroutines are gone", func() bool { return runtime.NumGoroutine() < goroutines+30 })
 	e.close()
 }
 
-// checkEchoes compares the answers in the channels with what was said there.
+// checkEchoes compares the answers in the channels with the messages there.
 func (s *server) checkEchoes(t *testing.T, ids []string, messages int) {
 	t.Helper()
 	total := 0
@@ -198,17 +201,17 @@ func (s *server) checkEchoes(t *testing.T, ids []string, messages int) {
 			}
 		}
 		if got, want := strings.Join(echoed, " "), strings.Join(said, " "); got != want {
-			t.Errorf("%s: answered %s\nsaid %s", id, got, want)
+			t.Errorf("%s: got answers to\n%s\nwant\n%s", id, got, want)
 		}
 		total += len(echoed)
 	}
 	if total != messages+len(ids) {
-		t.Errorf("%d answers to %d messages", total, messages+len(ids))
+		t.Errorf("got %d answers, want %d", total, messages+len(ids))
 	}
 }
 
-// rooms makes further channels in the guild.
-func (s *server) rooms(n int) []string {
+// addChannels adds n channels to the guild and returns their ids.
+func (s *server) addChannels(n int) []string {
 	var ids []string
 	for i := range n {
 		id := fmt.Sprint(811000000000000000 + i)
@@ -218,6 +221,7 @@ func (s *server) rooms(n int) []string {
 	return ids
 }
 
+// heapSize returns the size of the live heap.
 func heapSize() uint64 {
 	runtime.GC()
 	runtime.GC()
@@ -226,11 +230,11 @@ func heapSize() uint64 {
 	return m.HeapAlloc
 }
 
-// 2,500 guilds, as a large bot finds them when it connects. They come one after
-// the other: what waits on the wire is not the driver's memory.
+// TestMemoryOfManyGuilds: the cache of 2,500 large guilds, which a large bot receives when it connects, stays
+// small. The guilds are sent one after the other, so that waiting ones are not counted.
 func TestMemoryOfManyGuilds(t *testing.T) {
 	guilds, most := coretest.Sample(2500, 250), uint64(150<<20)
-	if testing.Short() || raceDetector || guilds == 250 {
+	if testing.Short() || raceEnabled || guilds == 250 {
 		guilds, most = 250, 30<<20
 	}
 	s := newServer(t)
@@ -249,7 +253,7 @@ func TestMemoryOfManyGuilds(t *testing.T) {
 	})
 	before := heapSize()
 	d, in := s.bot(t), newInbox()
-	s.listening(t, d, in)
+	s.listen(t, d, in)
 	begun := time.Now()
 	until(t, "all guilds", func() bool { return d.cache.known(last) })
 	took := time.Since(begun)
@@ -259,11 +263,11 @@ func TestMemoryOfManyGuilds(t *testing.T) {
 	grown := heapSize() - before
 	t.Logf("%d guilds take %d MB of heap and %v", guilds, grown>>20, took.Round(time.Millisecond))
 	if grown > most {
-		t.Errorf("%d guilds take %d MB", guilds, grown>>20)
+		t.Errorf("%d guilds take %d MB, want at most %d", guilds, grown>>20, most>>20)
 	}
 }
 
-// largeGuild writes guilds of 60 channels, 40 roles, and people in voice channels.
+// largeGuild returns a function that returns guilds with 60 channels, 40 roles and 50 members.
 func largeGuild() func(id string) json.RawMessage {
 	const id = "@@"
 	g := map[string]any{"id": id, "name": "Guild " + id, "owner_id": "1", "description": strings.Repeat("x", 500)}

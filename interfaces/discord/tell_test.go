@@ -8,6 +8,7 @@ import (
 	"synthbot/interfaces/discord/discordtest"
 )
 
+// TestTell: messages outside of turns reach channels and users. A private channel is opened once.
 func TestTell(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -28,14 +29,15 @@ func TestTell(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := s.Texts(c.channel()); len(got) != c.parts || !strings.HasPrefix(c.text, got[0][:5]) && c.parts < 4 {
-			t.Errorf("%s was told %q", c.to, got)
+			t.Errorf("%s: got %q, want %d messages with %.20q", c.to, got, c.parts, c.text)
 		}
 	}
 	if n := len(s.Calls("POST /users/@me/channels")); n != 2 {
-		t.Errorf("direct messages were opened %d times", n)
+		t.Errorf("private channels were opened %d times, want 2", n)
 	}
 }
 
+// TestLink: messages of guilds have a link.
 func TestLink(t *testing.T) {
 	d := newServer(t).bot(t)
 	for place, want := range map[string]string{
@@ -43,18 +45,19 @@ func TestLink(t *testing.T) {
 		"discord/1": "", "telegram/1/2": "",
 	} {
 		if got := d.Link(core.MustPath(place), "77"); got != want {
-			t.Errorf("a message in %s is at %q, want %q", place, got, want)
+			t.Errorf("%s: got %q, want %q", place, got, want)
 		}
 	}
 }
 
+// TestTellTriesOnce: a message outside of turns is sent again only after a rate limit.
 func TestTellTriesOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		to    string
 		text  string
 		fault discordtest.Fault
 		want  core.ErrorKind
-		stand int
+		count int // messages
 	}{
 		"nobody":       {"discord/@user/5", "x", discordtest.Fault{}, core.Invalid, 0},
 		"closed":       {"discord/@user/6", "x", discordtest.Fault{}, core.Broken, 0},
@@ -70,8 +73,8 @@ func TestTellTriesOnce(t *testing.T) {
 			s.AddPerson(discordtest.Person{ID: "6", Closed: true})
 			s.FailNext("POST /channels/", c.fault)
 			err := s.bot(t).Tell(t.Context(), core.MustPath(c.to), c.text)
-			if kind(err) != c.want || len(s.Messages(dmID)) != c.stand {
-				t.Errorf("%v, and %d messages stand", err, len(s.Messages(dmID)))
+			if kind(err) != c.want || len(s.Messages(dmID)) != c.count {
+				t.Errorf("got %v and %d messages, want %q and %d", err, len(s.Messages(dmID)), c.want, c.count)
 			}
 		})
 	}

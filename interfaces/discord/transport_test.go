@@ -20,8 +20,10 @@ import (
 	"synthbot/interfaces/discord/gateway"
 )
 
+// hello returns a message that mentions the bot.
 func hello() string { return "hello <@" + botID + ">" }
 
+// TestMessageComesInAndIsAnswered: a message arrives with its author and scopes, and can be answered.
 func TestMessageComesInAndIsAnswered(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -29,23 +31,23 @@ func TestMessageComesInAndIsAnswered(t *testing.T) {
 	id := s.Say(hallID, bobID, hello())
 	m := in.wait(t, core.KindMessage, 1)[0].Message
 	if m.ID != id || m.Path.String() != "discord/"+guildID+"/"+hallID || m.Addressed != core.AddressedMention || m.Text != "hello @aria" {
-		t.Errorf("came in as %+v", m)
+		t.Errorf("got %+v, want a mention in #hall", m)
 	}
 	if m.Author.Rank != core.RankModerator || m.Author.Name != "Bob" || m.Author.Tag != "@bob" {
-		t.Errorf("author %+v", m.Author)
+		t.Errorf("got author %+v, want the moderator Bob", m.Author)
 	}
 	if len(m.Scopes) != 1 || m.Scopes[0].String() != "discord/"+guildID+"/"+catID {
-		t.Errorf("scopes %v", m.Scopes)
+		t.Errorf("got scopes %v, want the category", m.Scopes)
 	}
 	if _, err := act(t, d, "message_discord", map[string]any{"text": "Hi @everyone!", "reply_to_message_id": id}); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.Texts(hallID); len(got) != 1 || got[0] != "Hi @everyone!" {
-		t.Errorf("said %q", got)
+		t.Errorf("got %q, want the answer", got)
 	}
 }
 
-// what breaks a connection in the middle, each without loss
+// TestResume: after any interruption, the session is resumed without losing a message.
 func TestResume(t *testing.T) {
 	for name, cut := range map[string]func(*server){
 		"drop":                  func(s *server) { s.Drop() },
@@ -79,18 +81,19 @@ func TestResume(t *testing.T) {
 			s.Say(hallID, annID, "three")
 			in.wait(t, core.KindMessage, 3)
 			if got := strings.Join(in.texts(), " "); got != "one two three" {
-				t.Errorf("came in: %s", got)
+				t.Errorf("got %s, want one two three", got)
 			}
 			if name == "heartbeats forgotten" && beats > 3 {
-				t.Errorf("noticed after %d heartbeats", beats)
+				t.Errorf("the connection was given up after %d heartbeats, want at most 3", beats)
 			}
 			if n := len(s.Identifies()); n != 1 {
-				t.Errorf("identified %d times", n)
+				t.Errorf("identified %d times, want 1", n)
 			}
 		})
 	}
 }
 
+// TestReconnectAsTheAnswerToResume: a session that is interrupted while it resumes is resumed again.
 func TestReconnectAsTheAnswerToResume(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -110,6 +113,7 @@ func TestReconnectAsTheAnswerToResume(t *testing.T) {
 	in.wait(t, core.KindMessage, 1)
 }
 
+// TestInvalidSession: if the session is over, a new one is begun, and missed messages are fetched.
 func TestInvalidSession(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		_, in := s.up(t)
@@ -123,11 +127,12 @@ func TestInvalidSession(t *testing.T) {
 		s.Say(hallID, annID, "four")
 		in.wait(t, core.KindMessage, 4)
 		if got := strings.Join(in.texts(), " "); got != "one two three four" {
-			t.Errorf("came in: %s", got)
+			t.Errorf("got %s, want one two three four", got)
 		}
 	})
 }
 
+// TestInvalidSessionInTheMiddle: a session that is declared invalid while connected is replaced by a new one.
 func TestInvalidSessionInTheMiddle(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		_, in := s.up(t)
@@ -139,8 +144,8 @@ func TestInvalidSessionInTheMiddle(t *testing.T) {
 	})
 }
 
-// A gateway that lets no session begin is asked less and less often: the platform
-// counts the tries of a day.
+// TestInvalidSessionAllDay: while the gateway refuses every session, tries become less and less frequent,
+// because the platform limits them per day.
 func TestInvalidSessionAllDay(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		s.Gateway(func(g *discordtest.Settings) {
@@ -150,10 +155,10 @@ func TestInvalidSessionAllDay(t *testing.T) {
 				return !c.Read()
 			}
 		})
-		stop := s.listening(t, s.bot(t), newInbox())
+		stop := s.listen(t, s.bot(t), newInbox())
 		time.Sleep(24 * time.Hour)
 		if opened, _, _ := s.Counts(); opened < 500 || opened > 1000 {
-			t.Errorf("%d sessions were begun", opened)
+			t.Errorf("got %d tries in a day, want 500 to 1000", opened)
 		}
 		if err := stop(); err != nil {
 			t.Error(err)
@@ -161,6 +166,7 @@ func TestInvalidSessionAllDay(t *testing.T) {
 	})
 }
 
+// TestFatal: Listen ends with an explanation after a close code that cannot be recovered from.
 func TestFatal(t *testing.T) {
 	for code, want := range map[int]string{
 		4004: "the token is refused", 4010: "the shard is refused", 4011: "shards to auto", 4012: "version", 4013: "developer portal", 4014: "developer portal",
@@ -179,15 +185,16 @@ func TestFatal(t *testing.T) {
 			defer cancel()
 			err := s.bot(t).Listen(ctx, newInbox())
 			if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "discord: ") {
-				t.Errorf("%d ends with %v", code, err)
+				t.Errorf("code %d: got %v, want %q", code, err, want)
 			}
 			if err != nil && strings.Contains(err.Error(), "T0ken") {
-				t.Errorf("the token shows: %v", err)
+				t.Errorf("the error contains the token: %v", err)
 			}
 		})
 	}
 }
 
+// TestTokenRefusedByREST: Listen ends if the token is rejected before it connects.
 func TestTokenRefusedByREST(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -195,16 +202,18 @@ func TestTokenRefusedByREST(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), coretest.Patience)
 	defer cancel()
 	if err := d.Listen(ctx, newInbox()); err == nil || !strings.Contains(err.Error(), "the token is refused") {
-		t.Errorf("ended with %v", err)
+		t.Errorf("Listen returned %v, want an error about the token", err)
 	}
 }
 
+// TestWithoutContentIntent: without the message content intent, the bot receives mentions, direct messages
+// and replies, and admins are notified.
 func TestWithoutContentIntent(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	s.Gateway(func(g *discordtest.Settings) { g.Intents = gateway.Intents })
-	told := make(chan string, 10)
-	d, in := s.up(t, func(o *Options) { o.Admin = func(text string) { told <- text } })
+	notices := make(chan string, 10)
+	d, in := s.up(t, func(o *Options) { o.Admin = func(text string) { notices <- text } })
 	s.Say(hallID, annID, "you do not see this")
 	s.Say(hallID, annID, hello())
 	s.Say(dmID, annID, "in private")
@@ -219,28 +228,30 @@ func TestWithoutContentIntent(t *testing.T) {
 	for _, e := range in.wait(t, core.KindMessage, 4) {
 		got = append(got, string(e.Message.Addressed)+" "+e.Message.Text)
 	}
-	// That a user replies is seen, the text without a mention is not.
+	// A reply without a ping is received, but without its text.
 	if want := []string{"mention hello @aria", "direct in private", "reply a reply", "reply "}; !slices.Equal(got, want) {
-		t.Errorf("came in: %q", got)
+		t.Errorf("got %q, want %q", got, want)
 	}
-	if len(told) != 1 || !strings.Contains(<-told, "message content intent") {
-		t.Errorf("admins were told %d things", len(told))
+	if len(notices) != 1 || !strings.Contains(<-notices, "message content intent") {
+		t.Errorf("admins received more or less than one notice about the intent; %d more wait", len(notices))
 	}
 	if page, err := d.page(t.Context(), hallID, "1", 1); err != nil || len(page) != 1 || page[0].Content != "" {
-		t.Errorf("fetched: %+v, %v", page, err)
+		t.Errorf("fetched %+v, %v, want a message without content", page, err)
 	}
 }
 
+// TestSilentGateway: a connection on which the gateway says nothing is given up and repeated.
 func TestSilentGateway(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		s.Gateway(func(g *discordtest.Settings) { g.Silent = true })
-		s.listening(t, s.bot(t), newInbox())
+		s.listen(t, s.bot(t), newInbox())
 		until(t, "a second try", func() bool { opened, _, _ := s.Counts(); return opened > 1 })
 		s.Gateway(func(g *discordtest.Settings) { g.Silent = false })
 		until(t, "connected", func() bool { return s.Live() > 0 })
 	})
 }
 
+// TestStopAtAnyTime: Listen stops quickly in every state of a connection.
 func TestStopAtAnyTime(t *testing.T) {
 	for name, state := range map[string]func(*discordtest.Settings){
 		"connected": func(*discordtest.Settings) {},
@@ -252,20 +263,21 @@ func TestStopAtAnyTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *server) {
 				s.Gateway(state)
-				stop := s.listening(t, s.bot(t), newInbox())
+				stop := s.listen(t, s.bot(t), newInbox())
 				until(t, "a connection", func() bool { opened, _, _ := s.Counts(); return opened > 0 })
 				begun := time.Now()
 				if err := stop(); err != nil {
 					t.Error(err)
 				}
 				if took := time.Since(begun); took > 2*time.Second {
-					t.Errorf("stopping took %v", took)
+					t.Errorf("stopping took %v, want at most 2s", took)
 				}
 			})
 		})
 	}
 }
 
+// TestShards: one driver connects several shards, knows the guilds of all, and receives a message once.
 func TestShards(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		s.Gateway(func(g *discordtest.Settings) { g.Shards, g.Concurrency = 4, 2 })
@@ -274,7 +286,7 @@ func TestShards(t *testing.T) {
 		}
 		in := newInbox()
 		d := s.bot(t)
-		s.listening(t, d, in)
+		s.listen(t, d, in)
 		until(t, "all shards", func() bool { return s.Live() == 4 })
 		for i := range 8 {
 			id := fmt.Sprint(uint64(i+1) << 22)
@@ -282,38 +294,40 @@ func TestShards(t *testing.T) {
 		}
 		s.Say(dmID, annID, "to the first")
 		if got := in.wait(t, core.KindMessage, 1); len(got) != 1 {
-			t.Errorf("came in %d times", len(got))
+			t.Errorf("received %d times, want 1", len(got))
 		}
 	})
 }
 
-// Shards that identify at once are all refused the content intent: each of them
-// goes on without it, and the admins are informed once.
+// TestShardsWithoutContentIntent: if the content intent is refused to several shards at once, each connects
+// without it, and admins are notified once.
 func TestShardsWithoutContentIntent(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		s.Gateway(func(g *discordtest.Settings) {
 			g.Intents, g.Shards, g.Concurrency = gateway.Intents, 4, 4
 		})
-		var told atomic.Int32
-		s.listening(t, s.bot(t, func(o *Options) { o.Admin = func(string) { told.Add(1) } }), newInbox())
+		var notices atomic.Int32
+		s.listen(t, s.bot(t, func(o *Options) { o.Admin = func(string) { notices.Add(1) } }), newInbox())
 		until(t, "all shards", func() bool { return s.Live() == 4 })
-		if n := told.Load(); n != 1 {
-			t.Errorf("admins were told %d times", n)
+		if n := notices.Load(); n != 1 {
+			t.Errorf("admins were notified %d times, want 1", n)
 		}
 	})
 }
 
+// TestInboxThatRefuses: a message that cannot be stored at first is stored later.
 func TestInboxThatRefuses(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	d, in := s.bot(t), newInbox()
 	in.fail = 3
-	s.listening(t, d, in)
+	s.listen(t, d, in)
 	until(t, "connected", func() bool { return s.Live() > 0 })
 	s.Say(hallID, annID, "kept")
 	in.wait(t, core.KindMessage, 1)
 }
 
+// TestTokenRefusedLater: Listen ends, and no place is reachable, if a request finds that the token is rejected.
 func TestTokenRefusedLater(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -327,13 +341,14 @@ func TestTokenRefusedLater(t *testing.T) {
 		return discordtest.Fault{Kind: discordtest.Refused, Status: 401}
 	})
 	if _, err := act(t, d, "message_discord", map[string]any{"text": "x"}); kind(err) != core.Broken || !errors.Is(err, core.ErrAway) || d.Reaches(core.MustPath("discord/1/2")) {
-		t.Errorf("sent: %v", err)
+		t.Errorf("message with a rejected token: got %v, want an unreachable platform", err)
 	}
 	if err := <-ended; err == nil || !strings.Contains(err.Error(), "the token is refused") {
-		t.Errorf("ended with %v", err)
+		t.Errorf("Listen returned %v, want an error about the token", err)
 	}
 }
 
+// TestTokenRevokedWhileConnected: Listen ends if the gateway closes the connection because the token was revoked.
 func TestTokenRevokedWhileConnected(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -345,12 +360,12 @@ func TestTokenRevokedWhileConnected(t *testing.T) {
 	until(t, "connected", func() bool { return d.cache.known(guildID) })
 	s.Revoke()
 	if err := <-ended; err == nil || !strings.Contains(err.Error(), "the token is refused") {
-		t.Errorf("ended with %v", err)
+		t.Errorf("Listen returned %v, want an error about the token", err)
 	}
 }
 
-// The address to resume at answers, and is of no use: the session goes on at the
-// gateway's own.
+// TestResumeAddressThatFails: if the address for resuming does not work, the session is resumed at the
+// gateway's usual address.
 func TestResumeAddressThatFails(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -363,12 +378,12 @@ func TestResumeAddressThatFails(t *testing.T) {
 	s.Say(hallID, annID, "missed")
 	in.wait(t, core.KindMessage, 1)
 	if _, resumes, _ := s.Counts(); resumes != 1 || len(s.Identifies()) != 1 {
-		t.Errorf("resumed %d times, identified %d times", resumes, len(s.Identifies()))
+		t.Errorf("resumed %d times, identified %d times, want 1 and 1", resumes, len(s.Identifies()))
 	}
 }
 
-// The bot has come to so many guilds that it must be sharded: it asks anew, and
-// goes on.
+// TestMoreShardsWanted: when the bot is in so many guilds that the platform requires shards, it requests the
+// number again and connects that many.
 func TestMoreShardsWanted(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -383,13 +398,13 @@ func TestMoreShardsWanted(t *testing.T) {
 	s.Say(hallID, annID, "three")
 	in.wait(t, core.KindMessage, 3)
 	if got := strings.Join(in.texts(), " "); got != "one two three" {
-		t.Errorf("came in: %s", got)
+		t.Errorf("got %s, want one two three", got)
 	}
 }
 
-// TestNoWay: what nobody could send now is said later; what the platform may have
-// taken, or refuses for its own sake, is an error of its own.
-func TestNoWay(t *testing.T) {
+// TestUnreachablePlatform: a message that was certainly not sent, because the platform is unreachable or down,
+// fails as one to be sent later. Other errors do not.
+func TestUnreachablePlatform(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	var down atomic.Bool
@@ -412,10 +427,10 @@ func TestNoWay(t *testing.T) {
 		{"bad gateway", false, discordtest.Fault{Kind: discordtest.Broken, Status: 502}, true},
 		{"unavailable", false, discordtest.Fault{Kind: discordtest.Broken, Status: 503}, true},
 		{"internal", false, discordtest.Fault{Kind: discordtest.Broken, Status: 500}, false},
-		{"forbidden", false, discordtest.Fault{Kind: discordtest.Refused, Status: 403, Code: 50013}, false}, // and nothing goes there from then on
+		{"forbidden", false, discordtest.Fault{Kind: discordtest.Refused, Status: 403, Code: 50013}, false}, // closes the channel
 	} {
 		down.Store(tc.down)
-		d.rest.Close() // an open connection is of no use
+		d.rest.Close() // so that no open connection is reused
 		s.Fail(func(c discordtest.Call) discordtest.Fault {
 			if c.Is("POST /channels/" + hallID + "/messages") {
 				return tc.fault
@@ -423,16 +438,15 @@ func TestNoWay(t *testing.T) {
 			return discordtest.Fault{}
 		})
 		if _, err := act(t, d, "message_discord", map[string]any{"text": "x"}); err == nil || errors.Is(err, core.ErrAway) != tc.want {
-			t.Errorf("%s: %v", tc.name, err)
+			t.Errorf("%s: got %v, want it unreachable: %v", tc.name, err, tc.want)
 		}
 	}
 	if !d.Reaches(core.MustPath("discord/1/2")) {
-		t.Error("out of reach, though the token is taken")
+		t.Error("the place is unreachable, though the token is accepted")
 	}
 }
 
-// TestClockApart: however wrong this machine's clock is, the age of a message and of a
-// command is what it is by the platform's.
+// TestClockApart: the age of a message or command is right even if the clock of this machine is wrong.
 func TestClockApart(t *testing.T) {
 	for _, apart := range []time.Duration{-2 * time.Hour, -20 * time.Second, 0, 20 * time.Second, 2 * time.Hour} {
 		t.Run(apart.String(), func(t *testing.T) {
@@ -451,7 +465,7 @@ func TestClockApart(t *testing.T) {
 			for _, m := range []core.Message{message, command} {
 				off, most := clock().Sub(m.SentAt()), time.Since(began)+time.Minute
 				if off.Abs() > most || m.Ahead != apart.Round(time.Minute) {
-					t.Errorf("%q is %s old, %s ahead; want at most %s, %s", m.Text, off, m.Ahead, most, apart.Round(time.Minute))
+					t.Errorf("%q: got age %s, %s ahead; want at most %s, %s", m.Text, off, m.Ahead, most, apart.Round(time.Minute))
 				}
 			}
 		})

@@ -25,7 +25,7 @@ import (
 	"synthbot/interfaces/discord/gateway"
 )
 
-// The world that tests live in.
+// Ids of the fake platform.
 const (
 	botID   = discordtest.BotID
 	appID   = discordtest.AppID
@@ -43,7 +43,7 @@ const (
 	botRole = discordtest.BotRole
 )
 
-// server is the platform.
+// server is the fake platform, with the timings of its drivers.
 type server struct {
 	*discordtest.Server
 	timings timings
@@ -51,7 +51,7 @@ type server struct {
 
 func newServer(t testing.TB) *server { return &server{discordtest.New(t), fastTimings} }
 
-// inBubble runs a test in fake time, with the driver's real timings.
+// inBubble runs a test in fake time, with a platform in memory and the driver's real timings.
 func inBubble(t *testing.T, f func(t *testing.T, s *server)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -60,7 +60,7 @@ func inBubble(t *testing.T, f func(t *testing.T, s *server)) {
 		t.Cleanup(end)
 		t.Cleanup(func() {
 			for _, b := range platform.Breaches() {
-				t.Errorf("a rule was broken: %s", b)
+				t.Errorf("the driver broke a rule of the platform: %s", b)
 			}
 		})
 		platform.Gateway(func(g *discordtest.Settings) {
@@ -79,7 +79,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// fastTimings is the timings of tests.
+// fastTimings are for tests in real time.
 var fastTimings = timings{
 	gateway: gateway.Timings{
 		Patience: time.Minute, Identify: 30 * time.Millisecond, Invalid: 5 * time.Millisecond,
@@ -96,13 +96,13 @@ func signal(c chan<- struct{}) {
 	}
 }
 
-// inbox records what comes in. It takes each (place, id) once, as the real one.
+// inbox records events. Like the real one, it takes each pair of place and id once.
 type inbox struct {
 	mu      sync.Mutex
 	events  []core.Event
 	known   map[string]bool
 	batches int
-	fail    int // so many batches are refused
+	fail    int // how many more batches are refused
 	stir    chan struct{}
 	answer  func(core.Event)
 
@@ -144,7 +144,7 @@ func (i *inbox) Receive(_ context.Context, events ...core.Event) error {
 	return nil
 }
 
-// refuse makes it refuse so many batches.
+// refuse makes the inbox refuse the next n batches.
 func (i *inbox) refuse(n int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -157,7 +157,7 @@ func (i *inbox) all() []core.Event {
 	return append([]core.Event(nil), i.events...)
 }
 
-// wait waits until n events of a kind came, and returns those.
+// wait waits until n events of a kind have arrived and returns all of that kind.
 func (i *inbox) wait(t testing.TB, kind core.Kind, n int) []core.Event {
 	t.Helper()
 	limit := time.NewTimer(i.patience)
@@ -175,7 +175,7 @@ func (i *inbox) wait(t testing.TB, kind core.Kind, n int) []core.Event {
 		select {
 		case <-i.stir:
 		case <-limit.C:
-			t.Fatalf("%d events of kind %s came, want %d: %v", len(found), kind, n, i.all())
+			t.Fatalf("got %d events of kind %s, want %d: %v", len(found), kind, n, i.all())
 		}
 	}
 }
@@ -190,35 +190,36 @@ func (i *inbox) texts() []string {
 	return texts
 }
 
-// until waits for a condition that nothing tells of.
+// until polls a condition until it is true.
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	within(t, coretest.Patience, what, ok)
 }
 
+// within polls a condition until it is true, at most for a time limit.
 func within(t testing.TB, limit time.Duration, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(limit); !ok(); {
 		if time.Now().After(end) {
-			t.Fatalf("not in time: %s", what)
+			t.Fatalf("timeout while waiting for: %s", what)
 		}
 		select {
 		case <-time.After(max(2*time.Millisecond, limit/100_000)): // hours pass in a bubble
 		case <-t.Context().Done():
-			t.Fatalf("test over: %s", what)
+			t.Fatalf("the test ended while waiting for: %s", what)
 		}
 	}
 }
 
-// usualConfig has the defaults of a configuration that is read from a file.
-func usualConfig(token string) Config {
+// defaultConfig returns the defaults of a configuration that is read from a file.
+func defaultConfig(token string) Config {
 	return Config{
 		Token: secret.New(token), APIURL: "https://discord.com", CDNURL: "https://cdn.discordapp.com", Pace: "platform",
 		Shards: "auto", MessageContent: true, LongAnswers: "split", LongParts: 4, BackfillAge: 24 * time.Hour,
 	}
 }
 
-// memoryState is a State that ends with the process.
+// memoryState is a State that lives in memory.
 type memoryState struct {
 	mu     sync.Mutex
 	values map[string][]byte
@@ -237,11 +238,11 @@ func (b *memoryState) Put(_ context.Context, key string, value []byte) error {
 	return nil
 }
 
-// bot makes a driver of the server's.
+// bot returns a driver that uses the server.
 func (s *server) bot(t testing.TB, change ...func(*Options)) *Driver {
 	t.Helper()
-	o := Options{Name: "discord", Log: slog.New(slog.DiscardHandler), Clock: time.Now, State: shelf(), Dial: s.Dial}
-	o.Config = usualConfig(discordtest.Token)
+	o := Options{Name: "discord", Log: slog.New(slog.DiscardHandler), Clock: time.Now, State: newState(), Dial: s.Dial}
+	o.Config = defaultConfig(discordtest.Token)
 	o.Config.APIURL, o.Config.CDNURL, o.Config.Pace, o.Config.BackfillCount = s.URL, s.URL, "off", 500
 	if os.Getenv("DISCORD_TEST_LOG") != "" {
 		o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil)).With("test", t.Name())
@@ -256,8 +257,8 @@ func (s *server) bot(t testing.TB, change ...func(*Options)) *Driver {
 	return d
 }
 
-// listening runs a driver until stop is called or the test ends.
-func (s *server) listening(t testing.TB, d *Driver, in core.Inbox) (stop func() error) {
+// listen runs a driver until stop is called or the test ends. It stops within the patience of tests.
+func (s *server) listen(t testing.TB, d *Driver, in core.Inbox) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -270,7 +271,7 @@ func (s *server) listening(t testing.TB, d *Driver, in core.Inbox) (stop func() 
 			select {
 			case err = <-ended:
 			case <-time.After(coretest.Patience):
-				err = errors.New("Listen does not end")
+				err = errors.New("Listen did not end")
 			}
 		})
 		return err
@@ -283,16 +284,16 @@ func (s *server) listening(t testing.TB, d *Driver, in core.Inbox) (stop func() 
 	return stop
 }
 
-// up is a bot that is connected and knows its guild, with what was missed.
+// up starts a bot and waits until it is connected and knows its guild.
 func (s *server) up(t testing.TB, change ...func(*Options)) (*Driver, *inbox) {
 	t.Helper()
 	d, in := s.bot(t, change...), newInbox()
-	s.listening(t, d, in)
+	s.listen(t, d, in)
 	until(t, "connected", func() bool { return s.Live() > 0 && d.cache.known(guildID) })
 	return d, in
 }
 
-// journal is a core.Deliveries that remembers.
+// journal is a core.Deliveries in memory. A part that was sent is not sent again.
 type journal struct {
 	mu   sync.Mutex
 	base string
@@ -324,10 +325,10 @@ func (j *journal) Send(
 	return nil
 }
 
-// calls makes the keys of calls differ.
+// calls makes the delivery keys of calls differ.
 var calls atomic.Int64
 
-// act calls an action as Ann, in the hall.
+// act runs an action for Ann in #hall.
 func act(t testing.TB, d *Driver, name string, payload any, change ...func(*core.Call)) (core.Result, error) {
 	t.Helper()
 	raw, err := json.Marshal(payload)
@@ -356,24 +357,29 @@ func act(t testing.TB, d *Driver, name string, payload any, change ...func(*core
 	return core.Result{}, nil
 }
 
-// frozen is a State that loses what is written after stop, as a dead process
-// does.
-type frozen struct {
+// stoppableState is a State that loses what is written after stop, like a process that crashed.
+type stoppableState struct {
 	driver.State
-	mu   sync.Mutex
-	dead bool
+	mu      sync.Mutex
+	stopped bool
 }
 
-func (f *frozen) stop() {
+func (f *stoppableState) stop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.dead = true
+	f.stopped = true
 }
 
-func (f *frozen) Put(ctx context.Context, key string, value []byte) error {
+func (f *stoppableState) isStopped() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.dead {
+	return f.stopped
+}
+
+func (f *stoppableState) Put(ctx context.Context, key string, value []byte) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.stopped {
 		return nil
 	}
 	return f.State.Put(ctx, key, value)

@@ -16,17 +16,17 @@ import (
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
-// TestAnotherBot: the numbers of another bot's messages begin anew where they are
-// not the chat's. None is taken for one of the former bot, coming in or going out,
-// and the new bot gets a menu.
+// TestAnotherBot: in private chats, the message ids of another bot account start again. None
+// is mistaken for a message of the former account, incoming or outgoing, and the new account
+// gets a command menu.
 func TestAnotherBot(t *testing.T) {
 	token := telegramtest.Token
 	alter := func(o *Options) {
 		o.Config.Token, o.Config.Acknowledge, o.Config.Stream, o.Commands = secret.New(token), "👀", "edit", commands
 	}
-	bubble(t, alter, func(t *testing.T, w *world) {
+	inBubble(t, alter, func(t *testing.T, w *world) {
 		at, in := place("telegram", jay, 0), &coretest.Inbox{}
-		life := func() (ids []string) {
+		converse := func() (ids []string) {
 			t.Helper()
 			d, stop := w.run(t, in)
 			defer func() { _ = stop() }()
@@ -61,70 +61,72 @@ func TestAnotherBot(t *testing.T) {
 			}
 			list := w.Messages(jay)
 			if list = list[max(0, len(list)-4):]; len(list) != 4 || list[1].ReplyTo != theirs || list[2].ReplyTo != theirs || list[3].Text != "five" {
-				t.Errorf("stands: %+v", list)
+				t.Errorf("got %+v, want four messages, two of them replies", list)
 			}
 			w.Press(jay, list[1].ID, jay, 0)
 			w.React(jay, list[3].ID, jay, "🔥")
 			w.Say(jay, jay, telegramtest.Saying{Text: "that?", ReplyTo: list[3].ID})
 			more := in.Wait(t, seen+6)[seen+3:] // behind the edit
 			if more[0].Target == more[1].Target || more[1].Target != last || more[2].Message.ReplyTo.ID != last {
-				t.Errorf("%q was sent; %+v", last, more)
+				t.Errorf("got %+v, want a press of another message, and a reaction and a reply to %q", more, last)
 			}
 			d.mark(t.Context(), chatKey{chat: jay}, said, "👀")
 			if c := w.Calls("setMessageReaction"); c[len(c)-1].Status != 200 {
-				t.Errorf("%+v", c[len(c)-1])
+				t.Errorf("the reaction failed: %+v", c[len(c)-1])
 			}
 			return []string{said, last, more[2].Message.ID, events[1].Message.ID}
 		}
-		first, again := life(), life()
+		first, again := converse(), converse()
 		for i, former := range first {
 			if slices.Contains(again, former) {
-				t.Errorf("%d: %q and %q", i, first, again)
+				t.Errorf("id %d of %q was used again in %q", i, first, again)
 			}
 		}
 		token = "4242:other"
 		w.Exchange(token)
-		other := life()
+		other := converse()
 		for i, number := range other[:3] {
 			if slices.Contains(first, number) || slices.Contains(again, number) || len(number) < 10 {
-				t.Errorf("%d: %q after %q and %q", i, other, first, again)
+				t.Errorf("id %d of %q is too short or was used in %q or %q", i, other, first, again)
 			}
 		}
 		if len(other[3]) > 2 {
-			t.Errorf("the group's number is %q", other[3])
+			t.Errorf("got id %q in the group, want the platform's own", other[3])
 		}
 		d, stop := w.run(t, in)
 		synctest.Wait()
 		if err := do(t, d, "edit_telegram", at, `{"message_id":`+first[1]+`,"text":"six"}`, &coretest.Parts{}); err == nil {
-			t.Error("a message of another bot's was changed")
+			t.Error("a message of another bot was edited")
 		}
 		if err := do(t, d, "message_telegram", at, `{"text":"seven","reply_to_message_id":`+first[0]+`}`, &coretest.Parts{}); err != nil {
 			t.Error(err)
 		}
 		list := w.Messages(jay)
 		if last := list[len(list)-1]; last.ReplyTo != 0 || len(w.Commands()) == 0 {
-			t.Errorf("%+v; %d menus", last, len(w.Commands()))
+			t.Errorf("got %+v, want no reply; %d command lists", last, len(w.Commands()))
 		}
 		if log := w.log.String(); strings.Count(log, "another bot account than before") != 1 {
-			t.Errorf("the log says %s", log)
+			t.Errorf("want one line about another bot account in the log:\n%s", log)
 		}
 		_ = stop()
 	})
 }
 
-// blind is a State that cannot be read.
-type blind struct{ driver.State }
+// unreadableState is a State that cannot be read.
+type unreadableState struct{ driver.State }
 
-func (blind) Get(context.Context, string) ([]byte, error) { return nil, errors.New("damaged") }
+func (unreadableState) Get(context.Context, string) ([]byte, error) {
+	return nil, errors.New("damaged")
+}
 
-// TestAccountsUnread: former bots that cannot be read are not overwritten.
+// TestAccountsUnread: a stored list of former bot accounts that cannot be read is not overwritten.
 func TestAccountsUnread(t *testing.T) {
 	const former = `["1","2"]`
 	w := newWorld(t, nil)
-	w.alter = func(o *Options) { o.State = blind{&w.state} }
+	w.alter = func(o *Options) { o.State = unreadableState{&w.state} }
 	_ = w.state.Put(t.Context(), accountsKey, []byte(former))
 	w.driver(t).saveAccount(t.Context())
 	if got, _ := w.state.Get(t.Context(), accountsKey); string(got) != former {
-		t.Errorf("stored: %s", got)
+		t.Errorf("got %s, want %s", got, former)
 	}
 }

@@ -22,7 +22,8 @@ import (
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
-// TestPlain sends again without styles what the platform refuses.
+// TestPlain: a message that the platform refuses is sent again without styles, and then
+// without buttons.
 func TestPlain(t *testing.T) {
 	w := newWorld(t, nil)
 	d, _ := w.listen(t, &coretest.Inbox{})
@@ -32,7 +33,7 @@ func TestPlain(t *testing.T) {
 	}
 	m := w.Messages(jay)[0]
 	if m.Text != "bold l (https://example.org/x)" || m.HTML || len(m.Markup) == 0 {
-		t.Errorf("%+v", m)
+		t.Errorf("got %+v, want plain text with a button", m)
 	}
 	w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Refused, Text: "Bad Request: BUTTON_TYPE_INVALID"},
 		telegramtest.Fault{Kind: telegramtest.Refused, Text: "Bad Request: BUTTON_TYPE_INVALID"})
@@ -40,11 +41,11 @@ func TestPlain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m := w.Messages(jay)[1]; m.Text != "x" || len(m.Markup) != 0 {
-		t.Errorf("%+v", m)
+		t.Errorf("got %+v, want the text without a button", m)
 	}
 }
 
-// TestLongReply replies with the first part and puts buttons below the last.
+// TestLongReply: of a long reply, the first part is the reply and the last part has the buttons.
 func TestLongReply(t *testing.T) {
 	w := newWorld(t, nil)
 	d, _ := w.listen(t, &coretest.Inbox{})
@@ -56,14 +57,16 @@ func TestLongReply(t *testing.T) {
 	list := w.Messages(jay)
 	for i, m := range list {
 		if first, last := i == 0, i == len(list)-1; (m.ReplyTo == to) != first || (len(m.Markup) > 0) != last {
-			t.Errorf("part %d replies to %d, has buttons %s", i, m.ReplyTo, m.Markup)
+			t.Errorf("part %d of %d replies to %d and has buttons %q", i, len(list), m.ReplyTo, m.Markup)
 		}
 	}
 	if len(list) != 3 {
-		t.Errorf("%d parts", len(list))
+		t.Errorf("got %d parts, want 3", len(list))
 	}
 }
 
+// TestTopics: messages arrive in the topic that the path names. A closed or unknown topic
+// is an error.
 func TestTopics(t *testing.T) {
 	w := newWorld(t, nil)
 	d, _ := w.listen(t, &coretest.Inbox{})
@@ -82,15 +85,17 @@ func TestTopics(t *testing.T) {
 		}
 		for _, m := range append(w.Messages(forum), w.Messages(jay)...) {
 			if m.Text == tc.path && m.Thread != tc.thread {
-				t.Errorf("%s landed in %d", tc.path, m.Thread)
+				t.Errorf("%s: sent to topic %d, want %d", tc.path, m.Thread, tc.thread)
 			}
 		}
 	}
 	if n := len(w.Messages(forum)) + len(w.Messages(jay)); n != 4 {
-		t.Errorf("%d messages stand", n)
+		t.Errorf("got %d messages, want 4", n)
 	}
 }
 
+// TestChanges: edits, reactions and deletions change the bot's message and are reported to
+// the inbox. What is not allowed is refused with an explanation.
 func TestChanges(t *testing.T) {
 	w := newWorld(t, nil)
 	in := &coretest.Inbox{}
@@ -107,9 +112,9 @@ func TestChanges(t *testing.T) {
 		}
 	}
 	if m := w.Messages(jay)[0]; m.Text != "two" || m.Edits != 1 || len(m.Reactions) != 1 || !m.Silent {
-		t.Errorf("%+v", m)
+		t.Errorf("got %+v, want two, silent, edited once and with one reaction", m)
 	}
-	for range 2 { // gone is gone
+	for range 2 { // a second deletion succeeds, too
 		if err := do(t, d, "delete_telegram", at, `{"message_id":1}`, &coretest.Parts{}); err != nil {
 			t.Error(err)
 		}
@@ -119,7 +124,7 @@ func TestChanges(t *testing.T) {
 		kinds = append(kinds, string(e.Kind)+e.Message.ID)
 	}
 	if got := strings.Join(kinds, " "); !strings.HasPrefix(got, "edit1 edit1 deletion1") {
-		t.Errorf("history is told %s", got)
+		t.Errorf("got events %s, want two edits and a deletion", got)
 	}
 	theirs := w.Say(jay, jay, telegramtest.Saying{Text: "mine"})
 	for name, payload := range map[string]string{
@@ -130,14 +135,14 @@ func TestChanges(t *testing.T) {
 		err := do(t, d, name, at, payload, &coretest.Parts{})
 		var e *core.Error
 		if !errors.As(err, &e) || e.Kind != core.Invalid || e.Text == "" {
-			t.Errorf("%s %s: %v, want it refused", name, payload, err)
+			t.Errorf("%s %s: got %v, want an invalid request with a text", name, payload, err)
 		}
 	}
 }
 
 // TestChangesAfterListen: the history learns of changes that a turn makes while the driver stops.
 func TestChangesAfterListen(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		d, stop := w.run(t, in)
 		at := place("telegram", jay, 0)
@@ -160,6 +165,8 @@ func TestChangesAfterListen(t *testing.T) {
 	})
 }
 
+// TestMedia: photos, documents and polls are sent and journalled. A caption that is too long
+// is continued in a message.
 func TestMedia(t *testing.T) {
 	w := newWorld(t, nil)
 	w.AddFile("AgACAg", []byte("x"))
@@ -178,31 +185,32 @@ func TestMedia(t *testing.T) {
 		}
 		for _, s := range parts.Sent() {
 			if s.ID == "" || s.Text == "" || s.Path != place("telegram", forum, 7) {
-				t.Errorf("journalled %+v", s)
+				t.Errorf("journalled %+v, want an id, a text and topic 7", s)
 			}
 		}
 	}
 	var e *core.Error
 	err := do(t, d, "photo_telegram", place("telegram", forum, 7), `{"url":"https://example.org/broken.png","caption":"**a**"}`, &coretest.Parts{})
 	if n := len(w.Calls("sendPhoto")); !errors.As(err, &e) || e.Kind != core.Invalid || !strings.Contains(e.Text, "file") || n != 4 {
-		t.Errorf("a picture that is not there: %v after %d calls", err, n)
+		t.Errorf("an unavailable picture: got %v after %d calls, want an invalid request after 4", err, n)
 	}
 	list := w.Messages(forum)
 	if len(list) != 6 {
-		t.Fatalf("%d messages stand", len(list))
+		t.Fatalf("got %d messages, want 6", len(list))
 	}
 	if list[0].Text != "a cat" || list[0].Source != "https://example.org/cat.jpg" || list[2].Text != "" || !list[2].Silent {
-		t.Errorf("photos %+v", list[:3])
+		t.Errorf("got photos %+v, want the caption without markup first and a silent one last", list[:3])
 	}
 	if got := list[3].Text + " " + list[4].Text; strings.TrimSpace(got) != strings.TrimSpace(long) || list[4].Kind != "text" {
-		t.Errorf("the caption became %d and %d characters", len(list[3].Text), len(list[4].Text))
+		t.Errorf("got a caption of %d and a message of %d bytes, want the whole caption in both", len(list[3].Text), len(list[4].Text))
 	}
 	if c := w.Calls("sendDocument")[0]; c.Params["document.name"] != "table.csv" || string(c.Files["document"]) != "a;b" {
-		t.Errorf("uploaded %q", c.Params["document.name"])
+		t.Errorf("uploaded %q with %q, want table.csv with a;b", c.Params["document.name"], c.Files["document"])
 	}
 }
 
-// TestButtons presses what message_telegram offers: once, and only who may.
+// TestButtons: a button of message_telegram works once, and only for the users that it is
+// meant for.
 func TestButtons(t *testing.T) {
 	w := newWorld(t, nil)
 	in := &coretest.Inbox{}
@@ -213,9 +221,9 @@ func TestButtons(t *testing.T) {
 		`{"text":"Go on?","buttons":[{"label":"Yes","data":"block Ann"},{"label":"No"},{"label":"Site","url":"https://example.org/x"}]}`,
 		`{"text":"Who comes?","buttons":[{"label":"` + long + `"}]}`,
 	} {
-		author := core.Author{ID: "1000"} // asked for the first
+		author := core.Author{ID: "1000"} // a user requested the first message
 		if strings.Contains(payload, "Who") {
-			author.Rank = core.RankBot // the bot itself for the second
+			author.Rank = core.RankBot // the bot itself requested the second one
 		}
 		call := core.Call{Path: at, Author: author, Authors: []core.Author{author}, Payload: []byte(payload),
 			Deliveries: &coretest.Parts{}}
@@ -228,21 +236,21 @@ func TestButtons(t *testing.T) {
 	for where, whom := range map[string][]int64{at.String(): {1000, 1001}, "telegram/1001": nil} { // elsewhere everybody may
 		to, err := d.send.target(core.Path{}, where)
 		if got := d.send.pressers(core.Call{Path: at, Authors: both}, to); err != nil || !slices.Equal(got, whom) {
-			t.Errorf("%s: %d may press, %v", where, got, err)
+			t.Errorf("%s: %d may press, want %d; %v", where, got, whom, err)
 		}
 	}
 	stranger := w.Press(group, message, ann, 0)
 	right := w.Press(group, message, jay, 0)
-	twice := w.Press(group, message, jay, 1) // a trembling finger
+	twice := w.Press(group, message, jay, 1) // a double click
 	anyone := w.Press(group, open, ann, 0)
-	w.listen(t, in) // now, so that the buttons are still there for all three
+	w.listen(t, in) // not before, so that the buttons exist for all presses
 	events := in.Wait(t, 2)
 	first, second := events[0], events[1]
 	if first.Kind != core.KindPress || first.Data != "Yes" || first.Message.Author.ID != "1000" || first.Target != id(int64(message)) {
-		t.Errorf("event %+v", first)
+		t.Errorf("got %+v, want Yes of user 1000", first)
 	}
 	if second.Data != long || second.Message.Author.ID != "1001" || second.Message.Author.Rank != core.RankModerator {
-		t.Errorf("event %+v", second)
+		t.Errorf("got %+v, want the long label of moderator 1001", second)
 	}
 	w.Await(t, func() bool {
 		list := w.Messages(group)
@@ -251,19 +259,19 @@ func TestButtons(t *testing.T) {
 	})
 	for _, c := range w.Calls("answerCallbackQuery") {
 		if refused := c.Params["callback_query_id"] == stranger; refused != (c.Params["text"] == pressStranger) {
-			t.Errorf("press answered with %q", c.Params["text"])
+			t.Errorf("stranger: %v; the press was answered with %q", refused, c.Params["text"])
 		}
 		if late := c.Params["callback_query_id"] == twice; late != (c.Params["text"] == pressOld) {
-			t.Errorf("press answered with %q", c.Params["text"])
+			t.Errorf("second press: %v; it was answered with %q", late, c.Params["text"])
 		}
 	}
 	if events := in.Events(); len(events) != 2 {
-		t.Errorf("%d presses came in", len(events))
+		t.Errorf("got %d presses, want 2", len(events))
 	}
 }
 
-// TestButtonRows lays buttons out: a few one below the other, more of them side
-// by side, none where its label would not be seen.
+// TestButtonRows: a few buttons are placed one below the other, more of them side by side.
+// A button without a visible label, or with a bad URL, is refused.
 func TestButtonRows(t *testing.T) {
 	d := newWorld(t, nil).driver(t)
 	to, err := d.send.target(place("telegram", jay, 0), "")
@@ -284,35 +292,26 @@ func TestButtonRows(t *testing.T) {
 			rows = append(rows, fmt.Sprint(len(row)))
 		}
 		if got := strings.Join(rows, ","); got != tc.want {
-			t.Errorf("%d times %q stand in rows of %s, want %s", tc.n, tc.label, got, tc.want)
+			t.Errorf("%d buttons %q: got rows of %s, want %s", tc.n, tc.label, got, tc.want)
 		}
 	}
 	for _, bad := range []button{{Label: " "}, {Label: strings.Repeat("x", 200)}, {Label: "x", URL: "javascript:x"}} {
 		if _, err := d.send.keyboard(core.Call{}, to, []button{bad}); err == nil {
-			t.Errorf("%+v is a button", bad)
+			t.Errorf("%+v was accepted", bad)
 		}
 	}
 	if _, err := d.send.keyboard(core.Call{}, to, make([]button, 26)); err == nil {
-		t.Error("26 buttons are possible")
+		t.Error("26 buttons were accepted")
 	}
 }
 
-// await waits for what happens in another goroutine.
-func await(t *testing.T, f func() bool) {
-	t.Helper()
-	for end := time.Now().Add(coretest.Patience); !f(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("it never happened")
-		}
-	}
-}
-
-// plainQuestion has nothing in it that is markup.
+// plainQuestion is plain text that looks like markup.
 const plainQuestion = "Delete *all*?\n1. to: [free](https://evil.example) ~~not~~ <b>x</b> || # @ann\nurl: https://a.example/_b_"
 
-// TestChoices asks as the core does: whispers, settles.
+// TestChoices: a question is sent as plain text, presses arrive as events, a press can be
+// answered with a whisper, and settling the question removes its buttons.
 func TestChoices(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		d, stop := w.run(t, in)
 		at, parts := place("telegram", forum, 7), &coretest.Parts{}
@@ -322,12 +321,12 @@ func TestChoices(t *testing.T) {
 		}
 		m := w.Messages(forum)[0]
 		if m.Text != plainQuestion || m.Thread != 7 || parts.Sent()[0].ID != id(int64(m.ID)) {
-			t.Fatalf("question %+v", m)
+			t.Fatalf("got %+v, want the question in topic 7", m)
 		}
 		first := w.Press(forum, m.ID, ann, 0)
 		e := in.Wait(t, 1)[0]
 		if e.Data != choices[0].Data || e.Message.Path != at || e.Target != id(int64(m.ID)) {
-			t.Errorf("event %+v", e)
+			t.Errorf("got %+v, want a press of Confirm", e)
 		}
 		if err := d.Whisper(t.Context(), e.Message, "Not yours."); err != nil || !w.Answered(first) {
 			t.Errorf("whisper: %v", err)
@@ -338,19 +337,20 @@ func TestChoices(t *testing.T) {
 			t.Error(err)
 		}
 		if m := w.Messages(forum)[0]; m.Text != "Cancelled." || len(m.Markup) != 0 {
-			t.Errorf("settled as %+v", m)
+			t.Errorf("got %+v, want Cancelled. without buttons", m)
 		}
 		time.Sleep(2 * whisperWait)
 		if calls := w.Calls("answerCallbackQuery"); !w.Answered(second) || len(calls) != 2 || calls[0].Params["text"] != "Not yours." || calls[1].Params["text"] != "" {
-			t.Errorf("%d answers: %+v", len(calls), calls)
+			t.Errorf("got %d answers to two presses, want a whisper and an empty one: %+v", len(calls), calls)
 		}
 		_ = stop()
 	})
 }
 
-// TestChoicesInRows: people reply where an answer is to be written, and no row is too wide to read.
+// TestChoicesInRows: a choice that is answered in writing gets no button, because users
+// reply instead. Rows stay narrow enough to read.
 func TestChoicesInRows(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d := w.driver(t)
 		choices := []core.Choice{{Label: "Answer", Data: "q:w", Writes: true}}
 		for _, label := range []string{"red", "green", "blue"} {
@@ -366,11 +366,12 @@ func TestChoicesInRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := fmt.Sprint(keyboard.Rows); got != "[[{red} {green}] [{blue}]]" {
-			t.Errorf("the buttons are %s", got)
+			t.Errorf("got buttons %s, want red and green above blue", got)
 		}
 	})
 }
 
+// TestSigner: what a button carries cannot be forged or used in another chat or by another bot.
 func TestSigner(t *testing.T) {
 	s := newSigner("token")
 	sealed, ok := s.seal(-100, kindChoice, []int64{123456789}, strings.Repeat("x", 40))
@@ -379,33 +380,33 @@ func TestSigner(t *testing.T) {
 	}
 	kind, people, data, ok := s.open(-100, sealed)
 	if !ok || kind != kindChoice || !slices.Equal(people, []int64{123456789}) || len(data) != 40 {
-		t.Errorf("%c %d %q %v", kind, people, data, ok)
+		t.Errorf("opened: got %c, users %d, data %q, %v; want what was sealed", kind, people, data, ok)
 	}
 	several := []int64{7_000_000_001, 7_000_000_002, 7_000_000_003, 7_000_000_004}
 	shared, ok := s.seal(-100, kindText, several, "24")
 	if _, people, _, opened := s.open(-100, shared); !ok || !opened || !slices.Equal(people, several) {
-		t.Errorf("%q is for %d", shared, people)
+		t.Errorf("%q: got users %d, want %d", shared, people, several)
 	}
 	if _, ok := s.seal(-100, kindText, slices.Repeat(several, 3), "24"); ok {
-		t.Error("a button names twelve people")
+		t.Error("a button for twelve users was sealed")
 	}
 	for i := range sealed {
 		forged := []byte(sealed)
 		forged[i] ^= 1
 		if _, _, _, ok := s.open(-100, string(forged)); ok {
-			t.Fatalf("byte %d may be changed", i)
+			t.Fatalf("a button whose byte %d was changed is accepted", i)
 		}
 	}
 	if _, _, _, ok := s.open(-101, sealed); ok {
-		t.Error("it may be used in another chat")
+		t.Error("a button of another chat is accepted")
 	}
 	if _, _, _, ok := newSigner("other").open(-100, sealed); ok {
-		t.Error("another bot's buttons are good")
+		t.Error("a button of another bot is accepted")
 	}
 }
 
-// TestMenu offers each audience what it may call, in its language, once; and
-// takes away what is offered no more.
+// TestMenu: each audience is offered the commands that it may call, in its language. Lists
+// are set once and deleted when they are no longer needed.
 func TestMenu(t *testing.T) {
 	offer := commands()
 	admins := []core.Path{core.MustPath("telegram/@user/1000")}
@@ -413,18 +414,18 @@ func TestMenu(t *testing.T) {
 		o.Commands = func() []command.Spec { return offer }
 		o.Admins = func() []core.Path { return admins }
 	}
-	bubble(t, alter, func(t *testing.T, w *world) {
-		life := func() {
+	inBubble(t, alter, func(t *testing.T, w *world) {
+		restart := func() {
 			_, stop := w.run(t, &coretest.Inbox{})
 			synctest.Wait()
 			time.Sleep(time.Second)
 			_ = stop()
 		}
-		life()
-		life()
+		restart()
+		restart()
 		set := w.Commands()
 		if n := len(w.Calls("setMyCommands")); n != 8 || len(set) != 8 {
-			t.Errorf("%d calls set %d lists", n, len(set))
+			t.Errorf("got %d calls that set %d lists, want 8 and 8", n, len(set))
 		}
 		for key, want := range map[string]string{
 			`{"type":"default"} `: "help", `{"type":"default"} it`: "help", `{"type":"all_private_chats"} `: "help,export",
@@ -437,24 +438,24 @@ func TestMenu(t *testing.T) {
 				names = append(names, c.Command)
 			}
 			if got := strings.Join(names, ","); got != want {
-				t.Errorf("%s is offered %s, want %s", key, got, want)
+				t.Errorf("%s: got %s, want %s", key, got, want)
 			}
 		}
 		if !strings.Contains(set[`{"type":"default"} it`], "Mostra") {
-			t.Error("the Italian list is not Italian")
+			t.Errorf("got %s for Italian, want Italian descriptions", set[`{"type":"default"} it`])
 		}
-		admins = append(admins, core.MustPath("telegram/@user/777")) // who never wrote to the bot
-		life()
-		life()
+		admins = append(admins, core.MustPath("telegram/@user/777")) // never wrote to the bot
+		restart()
+		restart()
 		if n := len(w.Calls("setMyCommands")); n != 8+2*10 || len(w.Commands()) != 8 {
-			t.Errorf("with a stranger among the admins %d calls set %d lists", n, len(w.Commands()))
+			t.Errorf("with an unknown admin, got %d calls that set %d lists, want 28 and 8", n, len(w.Commands()))
 		}
 		admins = admins[:1]
-		life()
+		restart()
 		offer = slices.Clone(offer[1:]) // nothing Italian is left
-		life()
+		restart()
 		if set := w.Commands(); len(set) != 4 || strings.Contains(set[`{"type":"all_private_chats"} `], "help") {
-			t.Errorf("then %v is offered", set)
+			t.Errorf("without help, got %v, want four lists", set)
 		}
 		d, stop := w.run(t, &coretest.Inbox{})
 		defer func() { _ = stop() }()
@@ -463,38 +464,40 @@ func TestMenu(t *testing.T) {
 		d.CommandsChanged() // while it runs
 		time.Sleep(time.Second)
 		if set := w.Commands(); len(set) != 0 {
-			t.Errorf("at last %v is offered", set)
+			t.Errorf("without commands, got %v, want no lists", set)
 		}
 	})
 }
 
-// TestRefusedMenu: a menu that the platform refused is offered again, a few times.
+// TestRefusedMenu: a command list that the platform refuses is sent again, a few times at most.
 func TestRefusedMenu(t *testing.T) {
 	alter := func(o *Options) { o.Commands = func() []command.Spec { return commands()[:1] } }
-	bubble(t, alter, func(t *testing.T, w *world) {
+	inBubble(t, alter, func(t *testing.T, w *world) {
 		refusal := telegramtest.Fault{Kind: telegramtest.Refused, Text: "Bad Request: BOT_COMMAND_INVALID"}
 		w.FailNext("setMyCommands", refusal, refusal)
 		_, stop := w.run(t, &coretest.Inbox{})
 		time.Sleep(10 * time.Minute)
 		if n := len(w.Commands()); n == 0 {
-			t.Error("nothing is offered")
+			t.Error("no command list was set after two refusals")
 		}
 		_ = stop()
 	})
-	bubble(t, alter, func(t *testing.T, w *world) {
+	inBubble(t, alter, func(t *testing.T, w *world) {
 		refusal := telegramtest.Fault{Kind: telegramtest.Refused, Text: "Bad Request: BOT_COMMAND_INVALID"}
 		w.FailNext("setMyCommands", slices.Repeat([]telegramtest.Fault{refusal}, 20)...)
 		_, stop := w.run(t, &coretest.Inbox{})
 		time.Sleep(48 * time.Hour)
 		if n := len(w.Calls("setMyCommands")); n != 5 {
-			t.Errorf("it was offered %d times", n)
+			t.Errorf("got %d tries in two days, want 5", n)
 		}
 		_ = stop()
 	})
 }
 
+// TestRanks: chat administrators are moderators. Their list is requested once and again
+// only when an administrator changes.
 func TestRanks(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		_, stop := w.run(t, in)
 		for _, who := range []int64{ann, jay, ann} {
@@ -505,22 +508,22 @@ func TestRanks(t *testing.T) {
 		w.Say(group, ann, telegramtest.Saying{Text: "somebody joined, nothing else"})
 		in.Wait(t, 4)
 		if events[0].Message.Author.Rank != core.RankModerator || events[1].Message.Author.Rank != core.RankMember || len(w.Calls("getChatAdministrators")) != 1 {
-			t.Errorf("ranks %v, %v after %d questions", events[0].Message.Author.Rank, events[1].Message.Author.Rank, len(w.Calls("getChatAdministrators")))
+			t.Errorf("got ranks %v and %v, want moderator and member; %d requests, want 1", events[0].Message.Author.Rank, events[1].Message.Author.Rank, len(w.Calls("getChatAdministrators")))
 		}
 		w.Change(group, func(c *telegramtest.Chat) { c.Admins = []int64{jay} })
 		w.Push(`{"chat_member":{"chat":{"id":-1001234567890,"type":"supergroup"},"from":{"id":1001},"date":1,"old_chat_member":{"user":{"id":1000},"status":"member"},"new_chat_member":{"user":{"id":1000},"status":"administrator"}}}`)
 		w.Say(group, jay, telegramtest.Saying{Text: "x"})
 		if e := in.Wait(t, 5)[4]; e.Message.Author.Rank != core.RankModerator {
-			t.Error("the new moderator is not one")
+			t.Errorf("got rank %v for a new administrator, want moderator", e.Message.Author.Rank)
 		}
 		_ = stop()
 	})
 }
 
-// TestChannelsOfAGroup: the group's own channel is kept apart from any other one, also where
-// somebody writes as it without the platform saying so.
+// TestChannelsOfAGroup: posts of the group's linked channel are distinguished from posts of
+// other channels, also if the update does not mark them as forwarded automatically.
 func TestChannelsOfAGroup(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		const news, foreign = -1005555555555, -1006666666666
 		w.Change(group, func(c *telegramtest.Chat) { c.Linked = news })
 		in := &coretest.Inbox{}
@@ -538,20 +541,20 @@ func TestChannelsOfAGroup(t *testing.T) {
 		want := []core.Channel{core.ChannelLinked, core.ChannelOther, core.ChannelLinked, core.ChannelLinked}
 		for i, e := range in.Wait(t, 4) {
 			if e.Message.Author.Channel != want[i] {
-				t.Errorf("%d: %+v, want %s", i, e.Message.Author, want[i])
+				t.Errorf("message %d: got %+v, want %s", i, e.Message.Author, want[i])
 			}
 		}
 		if n := len(w.Calls("getChat")); n != 1 {
-			t.Errorf("the platform was asked %d times, want 1", n)
+			t.Errorf("got %d calls of getChat, want 1", n)
 		}
 		_ = stop()
 	})
 }
 
-// TestAcknowledge puts a reaction on what is being answered, and takes it away
-// when that is over.
+// TestAcknowledge: a message gets a reaction while a turn answers it, and loses it when the
+// turn ends.
 func TestAcknowledge(t *testing.T) {
-	bubble(t, func(o *Options) { o.Config.Acknowledge = "👀" }, func(t *testing.T, w *world) {
+	inBubble(t, func(o *Options) { o.Config.Acknowledge = "👀" }, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		d, stop := w.run(t, in)
 		at := place("telegram", group, 0)
@@ -560,9 +563,9 @@ func TestAcknowledge(t *testing.T) {
 		in.Wait(t, 2)
 		synctest.Wait()
 		if n := len(w.Calls("setMessageReaction")); n != 0 {
-			t.Errorf("%d reactions before anything is thought", n)
+			t.Errorf("got %d reactions before a turn, want 0", n)
 		}
-		for range 2 { // two questions of one turn
+		for range 2 { // two model calls of one turn
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			d.ShowTyping(ctx, at)
 			cancel()
@@ -570,7 +573,7 @@ func TestAcknowledge(t *testing.T) {
 		d.Observe(watch.TurnEnd{Turn: core.TurnID{Path: at, Seq: 1}, Messages: []string{"1"}})
 		time.Sleep(time.Second)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		d.ShowTyping(ctx, at) // about nothing
+		d.ShowTyping(ctx, at) // without a new message
 		cancel()
 		d.Observe(watch.TurnEnd{Turn: core.TurnID{Path: at}, Messages: []string{"2"}}) // no turn
 		d.Observe(watch.TurnEnd{Turn: core.TurnID{Path: at, Seq: 2}, Messages: []string{"2"}})
@@ -580,14 +583,16 @@ func TestAcknowledge(t *testing.T) {
 		for _, c := range w.Calls("setMessageReaction") {
 			got = append(got, fmt.Sprint(c.Chat, " ", c.Params["message_id"], " ", strings.Contains(c.Params["reaction"], "👀")))
 		}
-		// The last one was marked by a former life, if at all.
+		// A former process may have marked the last message.
 		if want := []string{fmt.Sprint(group, " 1 true"), fmt.Sprint(group, " 1 false"), fmt.Sprint(ann, " 77 false")}; !slices.Equal(got, want) {
-			t.Errorf("reactions %q, want %q", got, want)
+			t.Errorf("got reactions %q, want %q", got, want)
 		}
 		_ = stop()
 	})
 }
 
+// TestFetch: attachments are fetched from the server or its folder, up to the limit. Paths
+// that lead elsewhere are refused, and errors do not contain the token.
 func TestFetch(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "photo.jpg"), []byte("local"), 0o600); err != nil {
@@ -601,7 +606,7 @@ func TestFetch(t *testing.T) {
 	w.AddFile(filepath.Join(dir, "photo.jpg"), []byte("x"))
 	w.AddFile(dir+"/../secret", []byte("x"))
 	w.AddFile("/etc/passwd", []byte("x"))
-	own := filepath.Join(dir, telegramtest.Token) // such a server calls its folder so
+	own := filepath.Join(dir, telegramtest.Token) // a local server's folder is named after the token
 	if err := os.MkdirAll(filepath.Join(own, "documents"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -614,14 +619,14 @@ func TestFetch(t *testing.T) {
 	d := w.driver(t)
 	w.AddFile("middle", bytes.Repeat([]byte("x"), 1200))
 	if _, err := d.Fetch(t.Context(), core.Attachment{Ref: "middle"}, 5000); err == nil {
-		t.Error("more than max_file is fetched")
+		t.Error("a file larger than max_file was fetched")
 	}
 	if _, err := d.Fetch(t.Context(), core.Attachment{Ref: "small"}, 6); err == nil {
-		t.Error("more than was asked for is fetched")
+		t.Error("a file larger than the caller's limit was fetched")
 	}
 	for ref, want := range map[string]string{"small": "content", filepath.Join(dir, "photo.jpg"): "local"} {
 		if got, err := d.Fetch(t.Context(), core.Attachment{Ref: ref}, 1500); err != nil || string(got) != want {
-			t.Errorf("%s: %q, %v", ref, got, err)
+			t.Errorf("%s: got %q, %v, want %q", ref, got, err, want)
 		}
 	}
 	for _, ref := range []string{
@@ -630,32 +635,32 @@ func TestFetch(t *testing.T) {
 	} {
 		got, err := d.Fetch(t.Context(), core.Attachment{Ref: ref}, 1500)
 		if err == nil || strings.Contains(err.Error(), telegramtest.Token[10:]) {
-			t.Errorf("%s: %q, %v", ref, got, err)
+			t.Errorf("%s: got %q, %v, want an error without the token", ref, got, err)
 		}
 	}
 	if _, err := d.Fetch(t.Context(), core.Attachment{Ref: "small", Size: 5000}, 9000); err == nil {
-		t.Error("what says that it is too large is fetched")
+		t.Error("an attachment with a declared size of 5000, above max_file, was fetched")
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := d.Fetch(ended, core.Attachment{Ref: "small"}, 100); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
+		t.Errorf("cancelled: got %v, want %v", err, context.Canceled)
 	}
 }
 
-// TestSuggestionsAreButtons: who presses one says it.
+// TestSuggestionsAreButtons: suggested replies become buttons, without blank and overlong ones.
 func TestSuggestionsAreButtons(t *testing.T) {
 	list := suggest([]button{{Label: "Yes"}}, []string{"Tell me  more", " ", "\u2800", strings.Repeat("long ", 20), "No"})
 	want := []button{{Label: "Yes"}, {Label: "Tell me more"}, {Label: "No"}}
 	if !slices.Equal(list, want) {
-		t.Errorf("buttons %+v, want %+v", list, want)
+		t.Errorf("got buttons %+v, want %+v", list, want)
 	}
 }
 
-// TestAcknowledgeBesideCommand: the end of a chat command leaves the reaction on the
-// message that the turn beside it answers.
+// TestAcknowledgeBesideCommand: the end of a chat command does not remove the reaction of a
+// turn that runs at the same time.
 func TestAcknowledgeBesideCommand(t *testing.T) {
-	bubble(t, func(o *Options) { o.Config.Acknowledge = "👀" }, func(t *testing.T, w *world) {
+	inBubble(t, func(o *Options) { o.Config.Acknowledge = "👀" }, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		d, stop := w.run(t, in)
 		at := place("telegram", group, 0)

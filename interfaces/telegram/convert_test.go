@@ -23,6 +23,7 @@ import (
 
 var rewrite = flag.Bool("update", false, "rewrite golden files")
 
+// testConverter returns a converter with a fixed clock and key.
 func testConverter() *converter {
 	return &converter{
 		name: "telegram", self: user{ID: telegramtest.BotID, UserName: telegramtest.BotName, IsBot: true}, commands: commands,
@@ -32,17 +33,18 @@ func testConverter() *converter {
 	}
 }
 
-// outcome is what a golden file shows of an update.
+// outcome is what a golden file contains about an update.
 type outcome struct {
 	Events  []core.Event `json:"events"`
 	Album   string       `json:"album,omitempty"`
 	Refused string       `json:"refused,omitempty"`
 }
 
+// TestUpdates: each update in testdata converts to the events of its golden file.
 func TestUpdates(t *testing.T) {
 	files, err := filepath.Glob("testdata/updates/*.json")
 	if err != nil || len(files) < 40 {
-		t.Fatalf("%d updates, %v", len(files), err)
+		t.Fatalf("got %d updates, %v, want at least 40", len(files), err)
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
@@ -59,12 +61,13 @@ func TestUpdates(t *testing.T) {
 			if c.press != nil {
 				o.Refused = c.press.refused
 			}
-			golden(t, strings.TrimSuffix(file, ".json")+".golden", o)
+			compareGolden(t, strings.TrimSuffix(file, ".json")+".golden", o)
 		})
 	}
 }
 
-func golden(t *testing.T, file string, v any) {
+// compareGolden compares v, as JSON, with a golden file, or rewrites the file with -update.
+func compareGolden(t *testing.T, file string, v any) {
 	t.Helper()
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -87,17 +90,19 @@ func golden(t *testing.T, file string, v any) {
 	}
 }
 
+// TestDecodeBad: an update that cannot be decoded is an error with its id, if it has one.
 func TestDecodeBad(t *testing.T) {
 	for raw, want := range map[string]int64{
 		`{"update_id":7,"message":{"message_id":"x"}}`: 7, `{"update_id":8,"message":[]}`: 8, `{"update_id":"9"}`: 0, `5`: 0, `null`: 0, `{}`: 0,
 	} {
 		if u, id, err := decode(json.RawMessage(raw)); err == nil || id != want || u != nil {
-			t.Errorf("%s: %v, number %d, %v", raw, u, id, err)
+			t.Errorf("%s: got %v, id %d, %v, want an error and id %d", raw, u, id, err, want)
 		}
 	}
 }
 
-// FuzzUpdate holds what every event promises, whatever an update says.
+// FuzzUpdate: the events of any update are valid: they have an identity, and their texts are
+// valid UTF-8 within the limits.
 func FuzzUpdate(f *testing.F) {
 	files, _ := filepath.Glob("testdata/updates/*.json")
 	for _, file := range files {
@@ -111,7 +116,7 @@ func FuzzUpdate(f *testing.F) {
 			return
 		}
 		if id <= 0 {
-			t.Fatalf("number %d", id)
+			t.Fatalf("got id %d, want a positive one", id)
 		}
 		for _, e := range testConverter().convert(u).events {
 			m := &e.Message
@@ -132,6 +137,7 @@ func FuzzUpdate(f *testing.F) {
 	})
 }
 
+// TestInBytes: the UTF-16 offsets of an entity become byte offsets within the text.
 func TestInBytes(t *testing.T) {
 	for _, tc := range []struct {
 		text           string
@@ -143,12 +149,12 @@ func TestInBytes(t *testing.T) {
 	} {
 		e := inBytes(tc.text, []entity{{Offset: tc.offset, Length: tc.length}})[0]
 		if got := entityText(tc.text, e); got != tc.want {
-			t.Errorf("marked(%q, %d, %d) = %q, want %q", tc.text, tc.offset, tc.length, got, tc.want)
+			t.Errorf("%q, offset %d, length %d: got %q, want %q", tc.text, tc.offset, tc.length, got, tc.want)
 		}
 	}
 }
 
-// TestReactionsAtOnce tells two reactions of one second apart.
+// TestReactionsAtOnce: two reactions in the same second have different ids.
 func TestReactionsAtOnce(t *testing.T) {
 	ids := map[string]bool{}
 	for id, emoji := range map[int]string{7: "👍", 8: "❤"} {
@@ -161,11 +167,12 @@ func TestReactionsAtOnce(t *testing.T) {
 		ids[testConverter().convert(u).events[0].Message.ID] = true
 	}
 	if len(ids) != 2 {
-		t.Errorf("both are %v", ids)
+		t.Errorf("got ids %v, want two", ids)
 	}
 }
 
-// TestSpoken: names in place of ids are left out of a text, and nothing else.
+// TestSpoken: mentions by name, code and quotes are blanked out of the spoken text, and
+// nothing else is.
 func TestSpoken(t *testing.T) {
 	at := func(kind string, offset, length int) entity {
 		return entity{Type: kind, Offset: offset, Length: length}
@@ -185,13 +192,13 @@ func TestSpoken(t *testing.T) {
 		"out of place": {"Aria", []entity{at("text_mention", -1, 4), at("text_mention", 5, 1)}, "Aria"},
 	} {
 		if got := spoken(tc.text, inBytes(tc.text, tc.entities)); got != tc.want {
-			t.Errorf("%s: %q, want %q", name, got, tc.want)
+			t.Errorf("%s: got %q, want %q", name, got, tc.want)
 		}
 	}
 }
 
-// TestNamesOfOthers: a name by which somebody is mentioned is kept apart from the author's own
-// words; in what they forward there are none of theirs.
+// TestNamesOfOthers: a name that mentions another user is not part of what the author says.
+// Neither is anything in a forwarded message.
 func TestNamesOfOthers(t *testing.T) {
 	for file, want := range map[string]string{"group_text_mention": "     come here", "group_text": "", "forwarded_mention": ""} {
 		raw, err := os.ReadFile("testdata/updates/" + file + ".json")
@@ -203,13 +210,13 @@ func TestNamesOfOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		if m := testConverter().convert(u).events[0].Message; m.Spoken != want {
-			t.Errorf("%s: %q, want %q", file, m.Spoken, want)
+			t.Errorf("%s: got %q, want %q", file, m.Spoken, want)
 		}
 	}
 }
 
-// TestQuotesAreForeign: what a text quotes is not the author's own: it addresses nobody and
-// calls no command.
+// TestQuotesAreForeign: a quote in a text is not the author's own. It neither addresses the bot
+// nor calls a command.
 func TestQuotesAreForeign(t *testing.T) {
 	for name, tc := range map[string]struct {
 		text, entities, own, quoted string
@@ -245,7 +252,7 @@ func TestQuotesAreForeign(t *testing.T) {
 		want := []core.Foreign{{Kind: core.ForeignQuote, Text: tc.quoted}}
 		ok := e.Kind == core.KindMessage && m.Text == tc.own && m.Addressed == tc.addressed
 		if !ok || !slices.Equal(m.Foreign, want) {
-			t.Errorf("%s: %q, %+v, addressed %q, %s", name, m.Text, m.Foreign, m.Addressed, e.Kind)
+			t.Errorf("%s: got %q, %+v, addressed %q, %s, want %+v", name, m.Text, m.Foreign, m.Addressed, e.Kind, tc)
 		}
 		reply := `{"update_id":8,"message":{"message_id":4,"from":{"id":1000,"first_name":"Jay"},"chat":{"id":-5,"type":"group"},"date":9,"text":"so","reply_to_message":{"message_id":3,%s}}}`
 		u, _, err = decode(fmt.Appendf(nil, reply, raw))
@@ -253,12 +260,12 @@ func TestQuotesAreForeign(t *testing.T) {
 			t.Fatal(err)
 		}
 		if m := testConverter().convert(u).events[0].Message; !slices.Equal(m.Foreign, want) {
-			t.Errorf("%s, replied to by its author: %+v", name, m.Foreign)
+			t.Errorf("%s, in a reply of its author: got %+v, want %+v", name, m.Foreign, want)
 		}
 	}
 }
 
-// TestForwardedVoice: a forwarded voice message is not what the sender said.
+// TestForwardedVoice: a forwarded voice message is not the sender's own words.
 func TestForwardedVoice(t *testing.T) {
 	for name, m := range map[string]message{
 		"voice": {Voice: &file{FileID: "v"}, Forward: &origin{}}, "video note": {VideoNote: &file{FileID: "v"}, Forward: &origin{}},
@@ -266,12 +273,12 @@ func TestForwardedVoice(t *testing.T) {
 	} {
 		own, foreign := m.splitForeign()
 		if own != "" || len(foreign) != 1 || foreign[0].Voice != (name != "music") {
-			t.Errorf("%s: %q, %+v", name, own, foreign)
+			t.Errorf("%s: got %q, %+v, want only foreign content", name, own, foreign)
 		}
 	}
 }
 
-// TestLinkedPost: what a channel says in its group is its own, and what it passes on there is not.
+// TestLinkedPost: a post of the linked channel is the channel's own words, a forwarded one is not.
 func TestLinkedPost(t *testing.T) {
 	news, other := &chat{ID: -7, Title: "News"}, &chat{ID: -8}
 	for name, tc := range map[string]struct {
@@ -285,7 +292,7 @@ func TestLinkedPost(t *testing.T) {
 		m := message{Text: "words", Sender: news, Linked: true, Forward: tc.from}
 		own, foreign := m.splitForeign()
 		if m.isAuthorsOwn() != tc.own || (own == "words") != tc.own || (len(foreign) == 0) != tc.own {
-			t.Errorf("%s: %q, %+v", name, own, foreign)
+			t.Errorf("%s: got own %q, foreign %+v, want own: %v", name, own, foreign, tc.own)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
-// TestExplain words what a call failed of, and says whether it is to be tried later.
+// TestExplain: the error of a call becomes a text for users and says whether to retry later.
 func TestExplain(t *testing.T) {
 	refused := func(code int, text string) error { return &botapi.Error{Method: "sendMessage", Code: code, Text: text} }
 	for _, tc := range []struct {
@@ -53,89 +53,88 @@ func TestExplain(t *testing.T) {
 		err := explain(tc.err)
 		if !errors.As(err, &e) || e.Kind != tc.kind || errors.Is(err, core.ErrAway) != tc.away ||
 			!strings.Contains(e.Text, tc.says) {
-			t.Errorf("%v is explained as %+v, want %+v", tc.err, err, tc)
+			t.Errorf("%v: got %+v, want %+v", tc.err, err, tc)
 		}
 	}
 	if err := explain(&botapi.Error{Code: 429, After: time.Minute}); err.(*core.Error).After != time.Minute {
-		t.Errorf("a wait of a minute: %+v", err)
+		t.Errorf("a wait of a minute: got %+v", err)
 	}
 	for _, err := range []error{context.Canceled, context.DeadlineExceeded, &botapi.NetError{Cause: context.Canceled}, errors.New("something of our own")} {
 		if got := explain(err); got != err {
-			t.Errorf("%v is explained as %v", err, got)
+			t.Errorf("%v: got %v, want it unchanged", err, got)
 		}
 	}
 }
 
-// TestNothingIsSentWithoutALease: once another process may have taken over, nothing is sent that it may
-// send, too. Admins are informed all the same.
+// TestNothingIsSentWithoutALease: a process that lost its lease sends no answers, because
+// another process may send them too. Notices to admins are still sent.
 func TestNothingIsSentWithoutALease(t *testing.T) {
-	lost := &lostState{State: &memory{}}
-	bubble(t, func(o *Options) { o.State = lost }, func(t *testing.T, w *world) {
+	state := &leasedState{State: &memory{}}
+	inBubble(t, func(o *Options) { o.State = state }, func(t *testing.T, w *world) {
 		d, stop := w.run(t, &coretest.Inbox{})
-		lost.now.Store(true)
+		state.lost.Store(true)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		r := &botapi.Request{Method: "sendMessage", Chat: jay, Params: botapi.Params{"text": "late"}}
 		if err := d.api.Do(ctx, r); err == nil || botapi.OutcomeUnknown(err) {
-			t.Error(err)
+			t.Errorf("without a lease: got %v, want an error with a known outcome", err)
 		}
 		if err := d.Tell(t.Context(), place("telegram", jay, 0), "a notice"); err != nil {
 			t.Error(err)
 		}
 		if calls := w.Calls("sendMessage"); len(calls) != 1 || calls[0].Params["text"] != "a notice" {
-			t.Errorf("%+v", calls)
+			t.Errorf("got %+v, want only the notice", calls)
 		}
 		_ = stop()
 	})
 }
 
-// lostState is a State that another process may have taken over.
-type lostState struct {
+// leasedState is a State whose lease can be lost.
+type leasedState struct {
 	driver.State
-	now atomic.Bool
+	lost atomic.Bool
 }
 
-func (s *lostState) Holds() bool { return !s.now.Load() }
+func (s *leasedState) Holds() bool { return !s.lost.Load() }
 
-// TestMigrationToItself: a group that is said to have become itself is refused once.
+// TestMigrationToItself: a group that migrates to itself fails after one call.
 func TestMigrationToItself(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		d, stop := w.run(t, in)
 		w.Change(basic, func(c *telegramtest.Chat) { c.Upgraded = basic })
 		if err := do(t, d, "message_telegram", place("telegram", basic, 0), `{"text":"x"}`, &coretest.Parts{}); err == nil {
-			t.Error("sent")
+			t.Error("the message was sent")
 		}
 		if n := len(w.Calls("sendMessage")); n != 1 || len(in.Events()) != 0 {
-			t.Errorf("%d calls, %d events", n, len(in.Events()))
+			t.Errorf("got %d calls and %d events, want 1 and 0", n, len(in.Events()))
 		}
 		_ = stop()
 	})
 }
 
-// TestMigrationWithoutEnd: where groups are said to have become each other, that is
-// followed a few times.
+// TestMigrationWithoutEnd: groups that migrate to each other are followed a few times, then
+// the message fails.
 func TestMigrationWithoutEnd(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.run(t, &coretest.Inbox{})
 		for from, to := range map[int64]int64{basic: group, group: forum, forum: group} {
 			w.Change(from, func(c *telegramtest.Chat) { c.Upgraded = to })
 		}
 		if err := do(t, d, "message_telegram", place("telegram", basic, 0), `{"text":"x"}`, &coretest.Parts{}); err == nil {
-			t.Error("sent")
+			t.Error("the message was sent")
 		}
 		if n := len(w.Calls("sendMessage")); n != 7 {
-			t.Errorf("%d calls", n)
+			t.Errorf("got %d calls, want 7", n)
 		}
 		_ = stop()
 	})
 }
 
-// TestWaitsAreKept: a wait is kept for the next life if it is long enough to matter
-// there, and nothing is written otherwise.
+// TestWaitsAreKept: a rate limit is stored if it is long enough to matter after a restart.
 func TestWaitsAreKept(t *testing.T) {
 	for seconds, kept := range map[int]bool{1: false, 2: false, 3: true, 60: true} {
-		bubble(t, nil, func(t *testing.T, w *world) {
+		inBubble(t, nil, func(t *testing.T, w *world) {
 			d, stop := w.run(t, &coretest.Inbox{})
 			w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Limited, RetryAfter: seconds})
 			if err := do(t, d, "message_telegram", place("telegram", jay, 0), `{"text":"x"}`, &coretest.Parts{}); err != nil {
@@ -144,7 +143,7 @@ func TestWaitsAreKept(t *testing.T) {
 			raw, _ := w.state.Get(t.Context(), "waits")
 			var waits map[int64]time.Time
 			if _ = json.Unmarshal(raw, &waits); (raw != nil) != kept || kept && waits[jay].IsZero() {
-				t.Errorf("after a wait of %d s this is kept: %s", seconds, raw)
+				t.Errorf("a limit of %d s: stored %q, want a limit: %v", seconds, raw, kept)
 			}
 			if strings.Contains(w.log.String(), "waits not") {
 				t.Error(w.log.String())
@@ -154,14 +153,14 @@ func TestWaitsAreKept(t *testing.T) {
 	}
 }
 
-// TestStateThatFails: what cannot be kept or read is reported, and nothing else is lost.
+// TestStateThatFails: errors of the store are logged, and the message is still delivered.
 func TestStateThatFails(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		_ = w.state.Put(t.Context(), "waits", []byte(`{"1000":`))
 		_ = w.state.Put(t.Context(), draftKey, []byte(`{`))
 		d, stop := w.run(t, &coretest.Inbox{})
 		time.Sleep(time.Second)
-		w.state.breaks(errors.New("no room"))
+		w.state.failWith(errors.New("no room"))
 		w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Limited, RetryAfter: 5})
 		at := place("telegram", group, 0)
 		text := stream(d, at, 100)
@@ -170,11 +169,11 @@ func TestStateThatFails(t *testing.T) {
 		}
 		list := w.Messages(group)
 		if len(list) != 1 || !strings.HasSuffix(list[0].Text, "word99") || w.Early() != 0 {
-			t.Errorf("stands: %+v", list)
+			t.Errorf("got %+v, want one message; %d calls before the end of a limit, want 0", list, w.Early())
 		}
 		for _, said := range []string{"waits not read", "waits not saved", "draft not stored"} {
 			if !strings.Contains(w.log.String(), said) {
-				t.Errorf("the log does not say %q", said)
+				t.Errorf("the log lacks %q", said)
 			}
 		}
 		w.log.forget()
@@ -182,35 +181,34 @@ func TestStateThatFails(t *testing.T) {
 	})
 }
 
-// TestMovedGroupKeepsItsPace: whatever number a group goes by, it is one chat to the
-// platform's limits.
+// TestMovedGroupKeepsItsPace: a rate limit applies to a group under its old and its new id.
 func TestMovedGroupKeepsItsPace(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		const to = -1004242424242
 		w.AddChat(telegramtest.Chat{ID: to, Type: "supergroup", Title: "New"})
 		w.Change(basic, func(c *telegramtest.Chat) { c.Upgraded = to })
 		d, stop := w.run(t, &coretest.Inbox{})
-		say := func(chat int64) {
+		trySend := func(chat int64) {
 			t.Helper()
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
 			_ = doCtx(ctx, t, d, "message_telegram", place("telegram", chat, 0), `{"text":"x"}`, &coretest.Parts{})
 		}
-		say(basic)
+		trySend(basic)
 		w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Limited, RetryAfter: 60})
-		say(basic)
-		say(to)
+		trySend(basic)
+		trySend(to)
 		if n := len(w.Calls("sendMessage")); n != 3 || w.Early() != 0 {
-			t.Errorf("%d calls, %d of them early", n, w.Early())
+			t.Errorf("got %d calls, want 3; %d before the end of the limit, want 0", n, w.Early())
 		}
 		_ = stop()
 	})
 }
 
-// TestEditInAMovedGroup: a message's number means another one in the supergroup that the
-// group became, so nothing is changed there.
+// TestEditInAMovedGroup: a message of a migrated group is not edited, because its id belongs
+// to another message in the supergroup.
 func TestEditInAMovedGroup(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		const to = -1004242424242
 		w.AddChat(telegramtest.Chat{ID: to, Type: "supergroup", Title: "New"})
 		d, stop := w.run(t, &coretest.Inbox{})
@@ -223,15 +221,15 @@ func TestEditInAMovedGroup(t *testing.T) {
 		var e *core.Error
 		err := do(t, d, "edit_telegram", place("telegram", basic, 0), `{"message_id":1,"text":"y"}`, &coretest.Parts{})
 		if !errors.As(err, &e) || e.Kind != core.Invalid || w.Messages(to)[0].Text != "x" || len(w.Calls("editMessageText")) != 1 {
-			t.Errorf("%v; the supergroup shows %+v", err, w.Messages(to))
+			t.Errorf("got %v, want an invalid request; the supergroup shows %+v", err, w.Messages(to))
 		}
 		_ = stop()
 	})
 }
 
-// TestPatience: a file may take longer than a text.
-func TestPatience(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+// TestTimeouts: the timeout of a file is longer than that of a text.
+func TestTimeouts(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.run(t, &coretest.Inbox{})
 		time.Sleep(time.Second)
 		w.Delay(func(c telegramtest.Call) time.Duration {
@@ -243,7 +241,7 @@ func TestPatience(t *testing.T) {
 		at, began := place("telegram", jay, 0), time.Now()
 		err := do(t, d, "message_telegram", at, `{"text":"x"}`, &coretest.Parts{})
 		if took := time.Since(began); !errors.Is(err, core.ErrUnknownOutcome) || took > 6*time.Second {
-			t.Errorf("a text: %v after %v", err, took)
+			t.Errorf("a text: got %v after %v, want an unknown outcome within 6s", err, took)
 		}
 		time.Sleep(time.Minute)
 		if err := do(t, d, "document_telegram", at, `{"content":"a text","name":"a.txt"}`, &coretest.Parts{}); err != nil {
@@ -253,10 +251,10 @@ func TestPatience(t *testing.T) {
 	})
 }
 
-// TestRefusedAsItIsWritten: what is refused in every way is not tried in the same way
-// twice, and the platform's words are kept.
-func TestRefusedAsItIsWritten(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+// TestRefusedInEveryForm: a message that is refused in every form is tried once in each,
+// and the error contains the platform's text.
+func TestRefusedInEveryForm(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.run(t, &coretest.Inbox{})
 		w.Fail(func(c telegramtest.Call) telegramtest.Fault {
 			if c.Method == "sendMessage" {
@@ -268,7 +266,7 @@ func TestRefusedAsItIsWritten(t *testing.T) {
 			before := len(w.Calls("sendMessage"))
 			err := do(t, d, "message_telegram", place("telegram", jay, 0), payload, &coretest.Parts{})
 			if n := len(w.Calls("sendMessage")) - before; n != want || err == nil || !strings.Contains(err.Error(), "BUTTON_TYPE_INVALID") {
-				t.Errorf("%s: %d calls, %v", payload, n, err)
+				t.Errorf("%s: got %d calls, %v, want %d calls and the platform's error", payload, n, err, want)
 			}
 		}
 		_ = stop()

@@ -14,47 +14,48 @@ import (
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
-// TestTell writes outside of turns: to places and to people, once.
+// TestTell: a message outside of turns reaches chats, topics and users, once. Places that
+// the bot cannot write to, and empty texts, are errors.
 func TestTell(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.up(t)
 		for to, chat := range map[string]int64{"telegram/@user/1001": ann, "telegram/-1009876543210/8": forum} {
 			if err := d.Tell(t.Context(), core.MustPath(to), "**Good** <morning>"); err != nil {
 				t.Errorf("%s: %v", to, err)
 			}
 			if list := w.Messages(chat); len(list) != 1 || list[0].Text != "Good <morning>" || !list[0].HTML || chat == forum && list[0].Thread != 8 {
-				t.Errorf("%s: %+v", to, list)
+				t.Errorf("%s: got %+v, want one HTML message", to, list)
 			}
 		}
 		if err := d.Tell(t.Context(), place("telegram", jay, 0), strings.Repeat("many words ", 900)); err != nil || len(w.Messages(jay)) != 3 {
-			t.Errorf("%d messages, %v", len(w.Messages(jay)), err)
+			t.Errorf("long text: got %d messages, %v, want 3", len(w.Messages(jay)), err)
 		}
 		for _, to := range []string{"telegram/5555", "discord/1/2", "telegram"} {
 			var e *core.Error
 			if err := d.Tell(t.Context(), core.MustPath(to), "x"); !errors.As(err, &e) || e.Kind != core.Invalid || e.Text == "" {
-				t.Errorf("%s: %v", to, err)
+				t.Errorf("%s: got %v, want an invalid request with a text", to, err)
 			}
 		}
 		if err := d.Tell(t.Context(), place("telegram", jay, 0), " \u200b"); err == nil {
-			t.Error("told nothing")
+			t.Error("an empty text was sent")
 		}
 		_ = stop()
 	})
 }
 
-// TestTellOnce tries again only what was certainly not sent.
+// TestTellOnce: a message outside of turns is sent again only if it was certainly not sent.
 func TestTellOnce(t *testing.T) {
 	for kind, want := range map[telegramtest.FaultKind]int{
 		telegramtest.BadGateway: 0, telegramtest.Reset: 0, telegramtest.ResetAfter: 1, telegramtest.Limited: 1,
 		telegramtest.Refused: 1,
 	} {
-		bubble(t, nil, func(t *testing.T, w *world) {
+		inBubble(t, nil, func(t *testing.T, w *world) {
 			d, stop := w.up(t)
 			w.FailNext("sendMessage", telegramtest.Fault{Kind: kind, RetryAfter: 2, Text: "Bad Request: can't parse entities: x"})
 			err := d.Tell(t.Context(), place("telegram", ann, 0), "x")
-			told := kind == telegramtest.Limited || kind == telegramtest.Refused
-			if n := len(w.Messages(ann)); n != want || (err == nil) != told {
-				t.Errorf("fault %d: %d messages stand, %v", kind, n, err)
+			delivered := kind == telegramtest.Limited || kind == telegramtest.Refused
+			if n := len(w.Messages(ann)); n != want || (err == nil) != delivered {
+				t.Errorf("fault %d: got %d messages, want %d; %v, want success: %v", kind, n, want, err, delivered)
 			}
 			_ = stop()
 		})
@@ -69,8 +70,8 @@ const (
 	mp3Head = "ID3\x04\x00\x00\x00\x00\x00\x00"
 )
 
-// TestCarry sends each file as what it is, and tells the history.
-func TestCarry(t *testing.T) {
+// TestSendFile: each file is sent as its kind, and the journal describes it.
+func TestSendFile(t *testing.T) {
 	w := newWorld(t, nil)
 	d, _ := w.listen(t, &coretest.Inbox{})
 	at := place("telegram", forum, 7)
@@ -97,10 +98,10 @@ func TestCarry(t *testing.T) {
 		}
 		m := w.Messages(forum)[i]
 		if m.Kind != tc.kind || m.Text != "Look: here" || m.Thread != 7 || string(m.File) != string(tc.f.Data) {
-			t.Errorf("%s stands as %s %q in %d", tc.f.Name, m.Kind, m.Text, m.Thread)
+			t.Errorf("%s: got a %s %q in topic %d, want a %s in topic 7", tc.f.Name, m.Kind, m.Text, m.Thread, tc.kind)
 		}
 		if s := parts.Sent()[0]; s.Text != tc.said || s.ID != id(int64(m.ID)) || s.Path != at || s.Data != "kept" {
-			t.Errorf("%s is journalled as %+v", tc.f.Name, s)
+			t.Errorf("%s: journalled %+v, want %q", tc.f.Name, s, tc.said)
 		}
 	}
 	voice := core.Upload{Name: "v.ogg", MIME: "audio/ogg", Data: []byte(oggHead), Kind: core.MediaAudio, Length: 2600 * time.Millisecond}
@@ -109,18 +110,18 @@ func TestCarry(t *testing.T) {
 	}
 	calls := w.Calls("sendVoice")
 	if got := calls[len(calls)-1].Params["duration"]; got != "3" {
-		t.Errorf("it lasts %q seconds", got)
+		t.Errorf("got a duration of %q seconds, want 3", got)
 	}
 	for _, bad := range []core.Upload{{Name: "empty"}, {Name: "huge", Data: make([]byte, maxSendFile+1)}} {
 		var e *core.Error
 		if err := d.SendFile(t.Context(), &coretest.Parts{}, 1, core.Sent{Path: at}, bad); !errors.As(err, &e) ||
 			e.Kind != core.Invalid {
-			t.Errorf("%s: %v", bad.Name, err)
+			t.Errorf("%s: got %v, want an invalid request", bad.Name, err)
 		}
 	}
 }
 
-// numbered is a core.Deliveries that keeps which parts there were.
+// numbered is a core.Deliveries that records the parts it sends.
 type numbered struct {
 	numbers []int
 	texts   []string
@@ -135,9 +136,9 @@ func (p *numbered) Send(ctx context.Context, n int, what core.Sent,
 	return err
 }
 
-// TestCarryLongCaption keeps every word of a caption that is too long, in parts
-// that meet no other part of the step.
-func TestCarryLongCaption(t *testing.T) {
+// TestSendFileLongCaption: every word of a caption that is too long is sent, in parts whose
+// numbers no other part of the step has.
+func TestSendFileLongCaption(t *testing.T) {
 	w := newWorld(t, nil)
 	d := w.driver(t)
 	parts := &numbered{}
@@ -154,18 +155,18 @@ func TestCarryLongCaption(t *testing.T) {
 	}
 	for _, n := range parts.numbers {
 		if seen[n] {
-			t.Errorf("part %d twice: %v", n, parts.numbers)
+			t.Errorf("part %d was used twice: %v", n, parts.numbers)
 		}
 		seen[n] = true
 	}
 	if letters(said) != letters(caption+caption) || len(w.Messages(jay)) != 6 {
-		t.Errorf("%d messages hold %d letters of %d", len(w.Messages(jay)), len(letters(said)), len(letters(caption+caption)))
+		t.Errorf("got %d messages, want 6, with %d letters of %d", len(w.Messages(jay)), len(letters(said)), len(letters(caption+caption)))
 	}
 }
 
-// TestFetchTimeBox gives a download up that does not end.
-func TestFetchTimeBox(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+// TestFetchTimeout: a download that does not end is given up with a temporary error.
+func TestFetchTimeout(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.up(t)
 		w.AddFile("slow", []byte("x"))
 		w.Stall("slow")
@@ -173,15 +174,16 @@ func TestFetchTimeBox(t *testing.T) {
 		_, err := d.Fetch(t.Context(), core.Attachment{Ref: "slow"}, 100)
 		var e *core.Error
 		if !errors.As(err, &e) || e.Kind != core.Temporary || time.Since(began) > 51*time.Second {
-			t.Errorf("%v after %v", err, time.Since(began))
+			t.Errorf("got %v after %v, want a temporary error within 51s", err, time.Since(began))
 		}
 		_ = stop()
 	})
 }
 
-// TestFind looks names up as people say them, in the chat itself first.
+// TestFind: chats, topics and users are found by the names that users write, with the topics
+// of the current chat first. An ambiguous name is an error. User names are not stored.
 func TestFind(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		d, stop := w.run(t, in)
 		topic := func(thread int, name string) telegramtest.Saying {
@@ -211,23 +213,23 @@ func TestFind(t *testing.T) {
 			"Group": "telegram/-1001234567890", "@ann": "telegram/1001", "Ann Äpfel": "telegram/1001", "Jay": "telegram/1000", "#Jay": "!", "@nobody": "!", "": "!", "#": "!",
 		} {
 			if got := look(d, here, name); got != want {
-				t.Errorf("%q is %s, want %s", name, got, want)
+				t.Errorf("%q: got %s, want %s", name, got, want)
 			}
 		}
 		if got := look(d, place("telegram", group, 0), "off topic"); got != "!" {
-			t.Errorf("one of two is taken: %s", got)
+			t.Errorf("ambiguous name: got %s, want an error", got)
 		}
-		synctest.Wait() // all is confirmed, so that nothing comes again
+		synctest.Wait() // all updates are confirmed, so that none arrives again
 		_ = stop()
 		again, stop := w.up(t)
 		if got := look(again, here, "#announcements") + look(again, here, "@ann"); got != "telegram/-1009876543210/7!" {
-			t.Errorf("after a restart: %s; of people nothing is kept", got)
+			t.Errorf("after a restart: got %s, want the topic and no user", got)
 		}
 		_ = stop()
 	})
 }
 
-// TestRecipient resolves a name within what the catalogue permits.
+// TestRecipient: a recipient that an action may name is replaced by its path. Others are refused.
 func TestRecipient(t *testing.T) {
 	w := newWorld(t, nil)
 	d := w.driver(t)
@@ -242,20 +244,20 @@ func TestRecipient(t *testing.T) {
 		plan, faults := s.Check(core.Plan{Steps: []core.Step{{Type: "message_telegram", Payload: []byte(`{"text":"x","recipient":"` + name + `"}`)}}}, who)
 		if want == "" {
 			if len(faults) != 1 || len(plan.Steps) != 0 {
-				t.Errorf("%s: %+v, %v", name, plan.Steps, faults)
+				t.Errorf("%s: got %+v, %v, want one fault", name, plan.Steps, faults)
 			}
 			continue
 		}
 		if len(faults) != 0 || !strings.Contains(string(plan.Steps[0].Payload), want) || strings.Contains(string(plan.Steps[0].Payload), "recipient") {
-			t.Errorf("%s: %+v, %v", name, plan.Steps, faults)
+			t.Errorf("%s: got %+v, %v, want %s", name, plan.Steps, faults, want)
 		}
 	}
 	if err := do(t, d, "message_telegram", place("telegram", jay, 0), `{"text":"x","recipient":"#news"}`, &coretest.Parts{}); err == nil {
-		t.Error("sent to the wrong place")
+		t.Error("a recipient that was not resolved was ignored")
 	}
 }
 
-// TestNameOf names groups, topics and people as far as updates named them.
+// TestNameOf: groups, topics and users have the names that updates gave them.
 func TestNameOf(t *testing.T) {
 	d := newWorld(t, nil).driver(t)
 	in := chat{ID: forum, Type: "supergroup", IsForum: true, Title: "Readers"}
@@ -267,13 +269,13 @@ func TestNameOf(t *testing.T) {
 		place("telegram", jay, 0): "", core.MustPath("telegram"): "", core.MustPath("discord/1/2"): "",
 	} {
 		if got := d.NameOf(at); got != want {
-			t.Errorf("%s is called %q", at, got)
+			t.Errorf("%s: got %q, want %q", at, got, want)
 		}
 	}
 }
 
-// TestCatalogue holds the definitions against the catalogue, and the size of
-// what every prompt holds of them.
+// TestCatalogue: the actions are valid, have examples that pass their own checks, and stay
+// small, because every prompt contains them.
 func TestCatalogue(t *testing.T) {
 	d := newWorld(t, nil).driver(t)
 	d.places.noteMessage(&message{ID: 9, Thread: 7, IsTopic: true, Chat: chat{ID: forum, Type: "supergroup", IsForum: true}, TopicCreated: &topicNotice{"Announcements"}})
@@ -288,7 +290,7 @@ func TestCatalogue(t *testing.T) {
 		size := len(a.Name) + len(a.Brief) + len(a.CorrectionSchema())
 		all += size
 		if size > 700 || !strings.Contains(string(a.CorrectionSchema()), "buttons") && size > 470 {
-			t.Errorf("%s: %d characters\n%s", a.Name, size, a.CorrectionSchema())
+			t.Errorf("%s: got %d characters, want at most 470, or 700 with buttons\n%s", a.Name, size, a.CorrectionSchema())
 		}
 		if len(a.Examples.Examples) < 2 || len(a.Examples.Instructions.CommonPitfalls) == 0 || a.Examples.Description == "" {
 			t.Errorf("%s lacks examples or pitfalls", a.Name)
@@ -296,18 +298,19 @@ func TestCatalogue(t *testing.T) {
 		for _, e := range a.Examples.Examples {
 			if _, faults := with.Check(core.Plan{Steps: []core.Step{{Type: a.Name, Payload: e.Payload}}},
 				who); len(faults) != 0 {
-				t.Errorf("%s: its own example %s: %v", a.Name, e.Payload, faults)
+				t.Errorf("%s: example %s is refused: %v", a.Name, e.Payload, faults)
 			}
 		}
 	}
 	t.Logf("%d characters in all", all)
 }
 
-// TestNamesOfOtherWorkers: what one process learned of places stays when another one takes its place, and comes back.
+// TestNamesOfOtherWorkers: names of chats that one process stored survive when processes
+// take over from each other.
 func TestNamesOfOtherWorkers(t *testing.T) {
 	w := newWorld(t, nil)
 	first, second := w.driver(t), w.driver(t) // both begin with nothing
-	hears := func(d *Driver, chat int64) {
+	hear := func(d *Driver, chat int64) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
 		in, done := &coretest.Inbox{}, make(chan error, 1)
@@ -319,15 +322,15 @@ func TestNamesOfOtherWorkers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	hears(first, group)
-	hears(second, basic)
+	hear(first, group)
+	hear(second, basic)
 	w.Change(group, func(c *telegramtest.Chat) { c.Title = "New name" })
-	hears(second, group)
-	hears(first, forum)
+	hear(second, group)
+	hear(first, forum)
 	last := w.driver(t)
 	for chat, want := range map[int64]string{group: "New name", basic: "Old group", forum: "Forum"} {
 		if got := last.NameOf(place("telegram", chat, 0)); got != want {
-			t.Errorf("%d is called %q, want %q", chat, got, want)
+			t.Errorf("%d: got %q, want %q", chat, got, want)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
-// stream lets a text grow, a word every tenth of a second.
+// stream drafts a growing text, one more word every 100 ms, and returns it.
 func stream(d *Driver, at core.Path, words int) string {
 	text := ""
 	for i := range words {
@@ -37,16 +37,16 @@ func (w *world) up(t *testing.T) (*Driver, func() error) {
 	return d, stop
 }
 
+// noted returns the stored notes about drafts, as JSON.
 func (w *world) noted(t *testing.T) string {
 	t.Helper()
 	raw, _ := w.state.Get(t.Context(), draftKey)
 	return string(raw)
 }
 
-// TestDraftByEdits shows a growing text in a group as a message, which becomes
-// the answer.
+// TestDraftByEdits: in a group, a draft is a message that is edited and becomes the answer.
 func TestDraftByEdits(t *testing.T) {
-	bubble(t, paced, func(t *testing.T, w *world) {
+	inBubble(t, paced, func(t *testing.T, w *world) {
 		w.Strict()
 		d, stop := w.up(t)
 		for _, chat := range []core.Path{place("telegram", group, 0), place("telegram", forum, 7)} {
@@ -54,10 +54,10 @@ func TestDraftByEdits(t *testing.T) {
 			text := stream(d, chat, 150) // 15 s
 			list := w.Messages(s.chat)
 			if len(list) != 1 || !strings.HasPrefix(list[0].Text, "word0 word1") || list[0].Thread != int(s.thread) || list[0].Edits < 2 || list[0].Edits > 4 {
-				t.Fatalf("%s shows %+v", chat, list)
+				t.Fatalf("%s shows %+v, want one draft with 2 to 4 edits", chat, list)
 			}
 			if noted := w.noted(t); !strings.Contains(noted, chat.String()) {
-				t.Errorf("noted: %s", noted)
+				t.Errorf("draft notes: got %s, want one of %s", noted, chat)
 			}
 			parts := &coretest.Parts{}
 			if err := do(t, d, "message_telegram", chat, `{"text":"`+text+`*done*","buttons":[{"label":"More"}]}`, parts); err != nil {
@@ -65,38 +65,38 @@ func TestDraftByEdits(t *testing.T) {
 			}
 			last := w.Messages(s.chat)
 			if len(last) != 1 || last[0].ID != list[0].ID || !strings.HasSuffix(last[0].Text, "word149 done") || len(last[0].Markup) == 0 || parts.Sent()[0].ID != id(int64(last[0].ID)) {
-				t.Errorf("%s: the answer stands as %+v, journalled %+v", chat, last, parts.Sent())
+				t.Errorf("%s: got %+v, journalled %+v, want the draft turned into the answer", chat, last, parts.Sent())
 			}
 			if noted := w.noted(t); noted != "{}" {
-				t.Errorf("still noted: %s", noted)
+				t.Errorf("draft notes: got %s, want none", noted)
 			}
 			if err := do(t, d, "message_telegram", chat, `{"text":"another"}`, &coretest.Parts{}); err != nil || len(w.Messages(s.chat)) != 2 {
-				t.Errorf("another message: %v", err)
+				t.Errorf("another message: %v; %d messages, want 2", err, len(w.Messages(s.chat)))
 			}
 		}
 		if n := len(w.Calls("sendMessageDraft")); n != 0 {
-			t.Errorf("%d drafts where the platform has none", n)
+			t.Errorf("got %d calls of sendMessageDraft, which groups do not have", n)
 		}
 		for _, c := range w.Calls("") {
 			if c.Status == 429 {
-				t.Fatal("the platform had to complain")
+				t.Fatal("the platform's rate limit was exceeded")
 			}
 		}
 		_ = stop()
 	})
 }
 
-// TestDraftBesideCommand: a chat command is answered while a text grows, which goes
-// on where it stood.
+// TestDraftBesideCommand: answering a chat command leaves the draft of a turn that runs
+// at the same time in place.
 func TestDraftBesideCommand(t *testing.T) {
-	bubble(t, paced, func(t *testing.T, w *world) {
+	inBubble(t, paced, func(t *testing.T, w *world) {
 		d, stop := w.up(t)
 		chat := place("telegram", group, 0)
 		s, _ := chatKeyOf("telegram", chat)
 		text := stream(d, chat, 50)
 		before := w.Messages(s.chat)
 		if len(before) != 1 {
-			t.Fatalf("it shows %+v", before)
+			t.Fatalf("got %+v, want one draft", before)
 		}
 		if err := doCtx(command.Context(t.Context()), t, d, "message_telegram", chat, `{"text":"command"}`, &coretest.Parts{}); err != nil {
 			t.Fatal(err)
@@ -108,7 +108,7 @@ func TestDraftBesideCommand(t *testing.T) {
 		}
 		got := w.Messages(s.chat)
 		if len(got) != 2 || got[0].ID != before[0].ID || !strings.HasSuffix(got[0].Text, "done") || got[1].Text != "command" {
-			t.Errorf("it shows %+v", got)
+			t.Errorf("got %+v, want the draft turned into the answer, then the command's answer", got)
 		}
 		if err := stop(); err != nil {
 			t.Error(err)
@@ -116,9 +116,9 @@ func TestDraftBesideCommand(t *testing.T) {
 	})
 }
 
-// TestDraftPrivate uses the platform's own drafts, which leave nothing behind.
+// TestDraftPrivate: private chats use the platform's own drafts, which leave no message behind.
 func TestDraftPrivate(t *testing.T) {
-	bubble(t, paced, func(t *testing.T, w *world) {
+	inBubble(t, paced, func(t *testing.T, w *world) {
 		w.Strict()
 		d, stop := w.up(t)
 		at := place("telegram", jay, 0)
@@ -126,37 +126,38 @@ func TestDraftPrivate(t *testing.T) {
 			text := stream(d, at, 60) // 6 s
 			drafts := w.Drafts(jay)
 			if n := len(drafts) - 3*turn; n < 3 || n > 5 {
-				t.Fatalf("%d drafts are shown in 6 s", n)
+				t.Fatalf("got %d drafts in 6 s, want 3 to 5", n)
 			}
 			if err := do(t, d, "message_telegram", at, `{"text":"`+text+`"}`, &coretest.Parts{}); err != nil {
 				t.Fatal(err)
 			}
 			list := w.Messages(jay)
 			if len(list) != turn+1 || list[turn].Edits != 0 {
-				t.Errorf("stands: %+v", list)
+				t.Errorf("got %+v, want %d messages without edits", list, turn+1)
 			}
 			time.Sleep(time.Minute)
 			if now := w.Drafts(jay); len(now) != len(drafts) {
-				t.Error("a draft shows after the answer")
+				t.Errorf("%d drafts were sent after the answer, want 0", len(now)-len(drafts))
 			}
 		}
 		first, last := w.Drafts(jay)[0], w.Drafts(jay)[len(w.Drafts(jay))-1]
 		if first.ID == 0 || first.ID == last.ID || w.noted(t) != "" {
-			t.Errorf("drafts %d and %d, noted %q", first.ID, last.ID, w.noted(t))
+			t.Errorf("draft ids %d and %d, want two different ones; draft notes %q, want none", first.ID, last.ID, w.noted(t))
 		}
 		_ = stop()
 	})
 }
 
-// TestDraftSwitch: an older server, and the configuration.
+// TestDraftSwitch: the configuration, or a server without sendMessageDraft, decides
+// whether private drafts are off, messages that are edited, or the platform's own.
 func TestDraftSwitch(t *testing.T) {
-	for stands, alter := range map[int]func(*Options){
+	for mode, alter := range map[int]func(*Options){
 		0: func(o *Options) { o.Config.Stream = "off" },
 		1: func(o *Options) { o.Config.Stream = "edit" },
 		2: nil, // an older server
 	} {
-		bubble(t, alter, func(t *testing.T, w *world) {
-			if stands == 2 {
+		inBubble(t, alter, func(t *testing.T, w *world) {
+			if mode == 2 {
 				w.Lack("sendMessageDraft")
 			}
 			d, stop := w.up(t)
@@ -166,42 +167,42 @@ func TestDraftSwitch(t *testing.T) {
 				d.Observe(watch.TurnEnd{Turn: core.TurnID{Path: at, Seq: 1}})
 			}
 			stream(d, at, 20)
-			if n := len(w.Messages(jay)); n != min(stands, 1) {
-				t.Errorf("case %d: %d messages stand", stands, n)
+			if n := len(w.Messages(jay)); n != min(mode, 1) {
+				t.Errorf("case %d: got %d messages, want %d", mode, n, min(mode, 1))
 			}
-			if n := len(w.Calls("sendMessageDraft")); n != stands/2 { // asked once, never again
-				t.Errorf("case %d: %d drafts tried", stands, n)
+			if n := len(w.Calls("sendMessageDraft")); n != mode/2 { // asked once, never again
+				t.Errorf("case %d: got %d calls of sendMessageDraft, want %d", mode, n, mode/2)
 			}
 			_ = stop()
 		})
 	}
 }
 
-// TestDraftTyping: a growing text is sign enough; when it stops growing, typing
-// goes on.
+// TestDraftTyping: typing is not shown while a draft grows. It is shown again when the
+// draft stops growing.
 func TestDraftTyping(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.up(t)
 		at := place("telegram", jay, 0)
 		ctx, cancel := context.WithCancel(t.Context())
-		var thought sync.WaitGroup
-		thought.Go(func() { d.ShowTyping(ctx, at) })
+		var typing sync.WaitGroup
+		typing.Go(func() { d.ShowTyping(ctx, at) })
 		stream(d, at, 200) // 20 s
 		typed := len(w.Calls("sendChatAction"))
 		time.Sleep(time.Minute)
 		later := len(w.Calls("sendChatAction"))
 		if typed != 1 || later < 8 {
-			t.Errorf("%d signs next to the text, %d after it stopped", typed, later-typed)
+			t.Errorf("got %d typing actions while the draft grew, want 1; %d in all, want at least 8", typed, later)
 		}
 		cancel()
-		thought.Wait()
+		typing.Wait()
 		_ = stop()
 	})
 }
 
-// TestDraftQuick shows nothing of an answer that is written in a moment.
+// TestDraftQuick: an answer that is complete at once has no draft.
 func TestDraftQuick(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.up(t)
 		at := place("telegram", group, 0)
 		stream(d, at, 5)
@@ -210,15 +211,15 @@ func TestDraftQuick(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		if got := shownTexts(w, group); len(got) != 1 || got[0] != "quick" || w.Messages(group)[0].Edits != 0 {
-			t.Errorf("stands: %q", got)
+			t.Errorf("got %q, want quick, without edits", got)
 		}
 		_ = stop()
 	})
 }
 
-// TestDraftGoes ends drafts in every way but the usual one; what is shown then is
-// what was meant to.
-func TestDraftGoes(t *testing.T) {
+// TestDraftEnds: a draft that does not simply become the answer is replaced, deleted or
+// kept as each case says.
+func TestDraftEnds(t *testing.T) {
 	at := place("telegram", group, 0)
 	do := func(t *testing.T, d *Driver, name, payload string) {
 		if err := do(t, d, name, at, payload, &coretest.Parts{}); err != nil {
@@ -230,7 +231,7 @@ func TestDraftGoes(t *testing.T) {
 		want string
 	}{
 		"taken back": {func(_ *testing.T, _ *world, d *Driver) { d.Draft(at, "") }, ""},
-		"begun anew": {func(_ *testing.T, _ *world, d *Driver) {
+		"begun again": {func(_ *testing.T, _ *world, d *Driver) {
 			d.Draft(at, "")
 			d.Draft(at, "another engine")
 		}, "another engine"},
@@ -247,7 +248,7 @@ func TestDraftGoes(t *testing.T) {
 			to := w.Say(group, jay, telegramtest.Saying{Text: "which?"})
 			do(t, d, "message_telegram", `{"text":"this","reply_to_message_id":`+id(int64(to))+`}`)
 			if list := w.Messages(group); len(list) != 1 || list[0].ReplyTo != to {
-				t.Errorf("it stands as %+v", list)
+				t.Errorf("got %+v, want one reply to %d", list, to)
 			}
 		}, "this"},
 		"a picture": {func(t *testing.T, _ *world, d *Driver) {
@@ -268,7 +269,7 @@ func TestDraftGoes(t *testing.T) {
 				t.Error(err)
 			}
 		}, "Sure?"},
-		"told from outside": {func(t *testing.T, _ *world, d *Driver) {
+		"sent outside of turns": {func(t *testing.T, _ *world, d *Driver) {
 			if err := d.Tell(t.Context(), at, "By the way."); err != nil {
 				t.Error(err)
 			}
@@ -282,12 +283,12 @@ func TestDraftGoes(t *testing.T) {
 		}, "2 parts"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, nil, func(t *testing.T, w *world) {
+			inBubble(t, nil, func(t *testing.T, w *world) {
 				d, stop := w.up(t)
 				d.Draft(at, "half a text")
 				time.Sleep(2 * time.Second)
 				if got := shownTexts(w, group); len(got) != 1 || got[0] != "half a text" {
-					t.Fatalf("at first %q stands", got)
+					t.Fatalf("at first got %q, want the draft", got)
 				}
 				first := w.Messages(group)[0].ID
 				tc.end(t, w, d)
@@ -295,14 +296,14 @@ func TestDraftGoes(t *testing.T) {
 				got := strings.Join(shownTexts(w, group), "|")
 				if tc.want == "2 parts" {
 					if list := w.Messages(group); len(list) != 2 || list[0].ID != first || markdown.UTF16(got) < 5400 {
-						t.Errorf("%d parts stand", len(list))
+						t.Errorf("got %d parts, want 2, of which the first was the draft", len(list))
 					}
 				} else if got != tc.want {
-					t.Errorf("%q stands, want %q", got, tc.want)
+					t.Errorf("got %q, want %q", got, tc.want)
 				}
 				drafting := tc.want == "another engine" || strings.HasPrefix(tc.want, "half")
 				if noted := w.noted(t); strings.Contains(noted, "telegram/") != drafting {
-					t.Errorf("noted: %s", noted)
+					t.Errorf("draft notes: got %s, want one: %v", noted, drafting)
 				}
 				_ = stop()
 			})
@@ -310,7 +311,7 @@ func TestDraftGoes(t *testing.T) {
 	}
 }
 
-// TestDraftCrash leaves a draft, and another process deletes it.
+// TestDraftCrash: the draft of a process that crashed is deleted or completed by the next one.
 func TestDraftCrash(t *testing.T) {
 	at := place("telegram", group, 0)
 	for name, tc := range map[string]struct {
@@ -322,7 +323,7 @@ func TestDraftCrash(t *testing.T) {
 				t.Error(err)
 			}
 		}, "2 whole"},
-		"it was finished, but not journalled": {func(t *testing.T, _ *world, d *Driver) {
+		"it was complete, but not journalled": {func(t *testing.T, _ *world, d *Driver) {
 			if err := do(t, d, "message_telegram", at, `{"text":"half a text"}`, &coretest.Parts{}); err != nil {
 				t.Error(err)
 			}
@@ -334,13 +335,13 @@ func TestDraftCrash(t *testing.T) {
 		"the turn was given up": {func(_ *testing.T, _ *world, d *Driver) {
 			d.Observe(watch.TurnEnd{Turn: core.TurnID{Path: at, Seq: 5}, Aside: true})
 		}, ""},
-		"the place moves on": {func(t *testing.T, w *world, d *Driver) {
+		"people write on": {func(t *testing.T, w *world, d *Driver) {
 			w.Say(group, jay, telegramtest.Saying{Text: "never mind"})
 		}, ""},
 		"nothing comes": {func(*testing.T, *world, *Driver) { time.Sleep(draftLeft) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, nil, func(t *testing.T, w *world) {
+			inBubble(t, nil, func(t *testing.T, w *world) {
 				d, stop := w.up(t)
 				d.Draft(at, "half a text")
 				time.Sleep(2 * time.Second)
@@ -348,7 +349,7 @@ func TestDraftCrash(t *testing.T) {
 				d, stop = w.up(t)
 				time.Sleep(time.Second)
 				if got := shownTexts(w, group); len(got) != 1 {
-					t.Fatalf("%q stands after the crash", got)
+					t.Fatalf("after the crash got %q, want the draft", got)
 				}
 				tc.next(t, w, d)
 				time.Sleep(2 * time.Second)
@@ -357,10 +358,10 @@ func TestDraftCrash(t *testing.T) {
 					got += fmt.Sprint(m.ID, " ", m.Text)
 				}
 				if got != tc.want {
-					t.Errorf("%q stands, want %q", got, tc.want)
+					t.Errorf("got %q, want %q", got, tc.want)
 				}
 				if noted := w.noted(t); noted != "{}" && name != "it is written again" {
-					t.Errorf("noted: %s", noted)
+					t.Errorf("draft notes: got %s, want none", noted)
 				}
 				_ = stop()
 			})
@@ -368,10 +369,10 @@ func TestDraftCrash(t *testing.T) {
 	}
 }
 
-// TestDraftRefused: the draft is not forgotten when the token is refused: the
-// answer takes its place once there is another token.
+// TestDraftRefused: a draft is remembered while the token is rejected. The answer replaces
+// it once the token is accepted again.
 func TestDraftRefused(t *testing.T) {
-	bubble(t, paced, func(t *testing.T, w *world) {
+	inBubble(t, paced, func(t *testing.T, w *world) {
 		parts := &coretest.Parts{}
 		d, _ := w.up(t)
 		at := place("telegram", group, 0)
@@ -380,7 +381,7 @@ func TestDraftRefused(t *testing.T) {
 			return telegramtest.Fault{Kind: telegramtest.Refused, Code: 401, Text: "Unauthorized"}
 		})
 		if err := do(t, d, "message_telegram", at, `{"text":"the answer"}`, parts); err == nil {
-			t.Error("sent")
+			t.Error("the answer was sent with a rejected token")
 		}
 		w.Fail(nil)
 		d, stop := w.up(t)
@@ -388,14 +389,14 @@ func TestDraftRefused(t *testing.T) {
 			t.Error(err)
 		}
 		if list := w.Messages(group); len(list) != 1 || list[0].Text != "the answer" {
-			t.Errorf("stands: %+v", list)
+			t.Errorf("got %+v, want only the answer", list)
 		}
 		_ = stop()
 	})
 }
 
-// unanswered fails all edits of messages.
-func (w *world) unanswered(kind telegramtest.FaultKind) {
+// failEdits makes every edit of a message fail.
+func (w *world) failEdits(kind telegramtest.FaultKind) {
 	w.Fail(func(c telegramtest.Call) telegramtest.Fault {
 		if c.Method == "editMessageText" {
 			return telegramtest.Fault{Kind: kind}
@@ -404,19 +405,19 @@ func (w *world) unanswered(kind telegramtest.FaultKind) {
 	})
 }
 
-// TestDraftUnknown: a draft of which nobody knows whether it became the answer is
-// neither taken away nor changed, except by another try of the same part.
+// TestDraftUnknown: a draft that may have become the answer is neither deleted nor
+// changed, except by a retry of the same part.
 func TestDraftUnknown(t *testing.T) {
 	at := place("telegram", group, 0)
 	fates := map[string]func(*testing.T, *world, *Driver){
 		"nothing else":      func(*testing.T, *world, *Driver) {},
 		"the turn ends":     func(_ *testing.T, _ *world, d *Driver) { d.Observe(watch.TurnEnd{Turn: core.TurnID{Path: at, Seq: 1}}) },
 		"it is taken back":  func(_ *testing.T, _ *world, d *Driver) { d.Draft(at, "") },
-		"people talk on":    func(_ *testing.T, w *world, _ *Driver) { w.Say(group, jay, telegramtest.Saying{Text: "hm"}) },
+		"people write on":   func(_ *testing.T, w *world, _ *Driver) { w.Say(group, jay, telegramtest.Saying{Text: "hm"}) },
 		"a while goes by":   func(*testing.T, *world, *Driver) { time.Sleep(2 * draftLeft) },
-		"something is said": func(t *testing.T, _ *world, d *Driver) { say(t, d, at, "message_telegram", `{"text":"aside"}`) },
+		"something is said": func(t *testing.T, _ *world, d *Driver) { mustDo(t, d, at, "message_telegram", `{"text":"aside"}`) },
 		"a picture is sent": func(t *testing.T, _ *world, d *Driver) {
-			say(t, d, at, "photo_telegram", `{"url":"https://example.org/x.png"}`)
+			mustDo(t, d, at, "photo_telegram", `{"url":"https://example.org/x.png"}`)
 		},
 	}
 	for fault, kind := range map[string]telegramtest.FaultKind{
@@ -425,25 +426,25 @@ func TestDraftUnknown(t *testing.T) {
 		for fate, happens := range fates {
 			for _, life := range []string{"one life", "two lives"} {
 				t.Run(fault+", "+fate+", "+life, func(t *testing.T) {
-					bubble(t, paced, func(t *testing.T, w *world) {
+					inBubble(t, paced, func(t *testing.T, w *world) {
 						d, stop := w.up(t)
 						stream(d, at, 60)
 						first, parts := w.Messages(group)[0].ID, &coretest.Parts{}
-						w.unanswered(kind)
+						w.failEdits(kind)
 						send := func() error { return do(t, d, "message_telegram", at, `{"text":"the answer"}`, parts) }
 						if err := send(); !errors.Is(err, core.ErrUnknownOutcome) || parts.Since(1).IsZero() {
-							t.Fatalf("%v, since %v", err, parts.Since(1))
+							t.Fatalf("got %v, want an unknown outcome; part tried since %v", err, parts.Since(1))
 						}
 						w.Fail(nil)
 						if life == "two lives" {
 							_ = stop()
 							d, stop = w.up(t)
 						}
-						stood := w.Messages(group)[0]
+						before := w.Messages(group)[0]
 						happens(t, w, d)
 						time.Sleep(10 * time.Second)
-						if now := w.Messages(group)[0]; now.ID != first || now.Text != stood.Text {
-							t.Errorf("%d %q became %d %q", first, stood.Text, now.ID, now.Text)
+						if now := w.Messages(group)[0]; now.ID != first || now.Text != before.Text {
+							t.Errorf("got %d %q, want %d %q", now.ID, now.Text, first, before.Text)
 						}
 						others := len(w.Messages(group)) - 1
 						if err := send(); err != nil {
@@ -451,10 +452,10 @@ func TestDraftUnknown(t *testing.T) {
 						}
 						now := w.Messages(group)
 						if len(now) != 1+others || now[0].ID != first || now[0].Text != "the answer" || parts.Sent()[0].ID != id(int64(first)) {
-							t.Errorf("journalled %+v, stands %+v", parts.Sent(), now)
+							t.Errorf("got %+v, journalled %+v, want the draft turned into the answer", now, parts.Sent())
 						}
 						if noted := w.noted(t); noted != "{}" {
-							t.Errorf("still noted: %s", noted)
+							t.Errorf("draft notes: got %s, want none", noted)
 						}
 						_ = stop()
 					})
@@ -464,70 +465,71 @@ func TestDraftUnknown(t *testing.T) {
 	}
 }
 
-// say does an action of its own.
-func say(t *testing.T, d *Driver, at core.Path, name, payload string) {
+// mustDo runs an action that is expected to succeed.
+func mustDo(t *testing.T, d *Driver, at core.Path, name, payload string) {
 	t.Helper()
 	if err := do(t, d, name, at, payload, &coretest.Parts{}); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestDraftGivenUp: where nobody knows in the end whether a draft became the answer,
-// the next text gets a draft of its own.
+// TestDraftGivenUp: when a turn gives up a draft that may have become the answer, the next
+// text gets a new draft.
 func TestDraftGivenUp(t *testing.T) {
-	bubble(t, paced, func(t *testing.T, w *world) {
+	inBubble(t, paced, func(t *testing.T, w *world) {
 		d, stop := w.up(t)
 		at := place("telegram", group, 0)
 		stream(d, at, 60)
-		w.unanswered(telegramtest.ResetAfter)
+		w.failEdits(telegramtest.ResetAfter)
 		parts := &coretest.Parts{}
 		err := coretest.Again(t.Context(), func() error { return do(t, d, "message_telegram", at, `{"text":"the answer"}`, parts) })
 		if e := (*core.Error)(nil); !errors.As(err, &e) || e.Kind != core.Unsure {
-			t.Fatal(err)
+			t.Fatalf("got %v, want an unknown outcome", err)
 		}
 		w.Fail(nil)
-		time.Sleep(2 * time.Minute) // the tries took all the room for drafts
+		time.Sleep(2 * time.Minute) // the tries used up the rate limit of drafts
 		stream(d, at, 60)
 		if n := len(w.Messages(group)); n != 2 {
-			t.Errorf("%d messages stand", n)
+			t.Errorf("got %d messages, want 2", n)
 		}
-		say(t, d, at, "message_telegram", `{"text":"It may not have arrived."}`)
+		mustDo(t, d, at, "message_telegram", `{"text":"It may not have arrived."}`)
 		if got := strings.Join(shownTexts(w, group), "|"); got != "the answer|It may not have arrived." {
-			t.Errorf("%q stands", got)
+			t.Errorf("got %q, want the answer and the notice", got)
 		}
 		if noted := w.noted(t); noted != "{}" {
-			t.Errorf("still noted: %s", noted)
+			t.Errorf("draft notes: got %s, want none", noted)
 		}
 		_ = stop()
 	})
 }
 
-// TestDraftUnnoted: what cannot be noted to become an answer makes room for one.
+// TestDraftUnnoted: if the store cannot note that a draft becomes the answer, the draft is
+// deleted and the answer is sent as a new message.
 func TestDraftUnnoted(t *testing.T) {
-	bubble(t, paced, func(t *testing.T, w *world) {
+	inBubble(t, paced, func(t *testing.T, w *world) {
 		d, stop := w.up(t)
 		at := place("telegram", group, 0)
 		stream(d, at, 60)
-		w.state.breaks(core.ErrFull)
-		say(t, d, at, "message_telegram", `{"text":"the answer"}`)
-		w.state.breaks(nil)
+		w.state.failWith(core.ErrFull)
+		mustDo(t, d, at, "message_telegram", `{"text":"the answer"}`)
+		w.state.failWith(nil)
 		_ = stop()
 		d, stop = w.up(t)
 		d.Observe(watch.TurnEnd{Turn: core.TurnID{Path: at, Seq: 1}})
 		time.Sleep(time.Second)
 		if got := strings.Join(shownTexts(w, group), "|"); got != "the answer" {
-			t.Errorf("%q stands", got)
+			t.Errorf("got %q, want the answer", got)
 		}
 		if noted := w.noted(t); noted != "{}" {
-			t.Errorf("still noted: %s", noted)
+			t.Errorf("draft notes: got %s, want none", noted)
 		}
 		_ = stop()
 	})
 }
 
-// TestDraftNotesOfOld: notes were once nothing but a message's id.
+// TestDraftNotesOfOld: notes in the former format, only a message id, are still read.
 func TestDraftNotesOfOld(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.up(t)
 		at := place("telegram", group, 0)
 		d.Draft(at, "half a text")
@@ -537,24 +539,24 @@ func TestDraftNotesOfOld(t *testing.T) {
 			t.Fatal(err)
 		}
 		d, stop = w.up(t)
-		say(t, d, at, "message_telegram", `{"text":"whole"}`)
+		mustDo(t, d, at, "message_telegram", `{"text":"whole"}`)
 		if got := strings.Join(shownTexts(w, group), "|"); got != "whole" {
-			t.Errorf("%q stands", got)
+			t.Errorf("got %q, want the answer", got)
 		}
 		_ = stop()
 	})
 }
 
-// TestDraftReload: what another driver of the same bot showed, and finishes
-// while it ends, is an answer and no draft of a former life.
+// TestDraftReload: a draft that the previous driver of the bot completes while it stops
+// is an answer. The next driver does not delete it as a leftover.
 func TestDraftReload(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		at := place("telegram", group, 0)
 		old, stop := w.up(t)
 		old.Draft(at, "half a text")
 		time.Sleep(2 * time.Second)
 		_ = stop()
-		next, stop := w.up(t) // it finds a draft
+		next, stop := w.up(t) // finds the draft
 		if err := do(t, old, "message_telegram", at, `{"text":"whole"}`, &coretest.Parts{}); err != nil {
 			t.Fatal(err)
 		}
@@ -563,17 +565,17 @@ func TestDraftReload(t *testing.T) {
 		next.Draft(at, "the next answer")
 		time.Sleep(draftLeft)
 		if got := strings.Join(shownTexts(w, group), "|"); got != "whole|the next answer" {
-			t.Errorf("%q stands", got)
+			t.Errorf("got %q, want the answer and the next draft", got)
 		}
 		_ = stop()
 		old.api.Close()
 	})
 }
 
-// TestDraftThatBecameAnAnswer: a draft of another driver of the same bot that has become
-// an answer meanwhile is not written over.
+// TestDraftThatBecameAnAnswer: when the previous driver of the bot has turned its draft into
+// an answer, the next driver does not overwrite it with a draft.
 func TestDraftThatBecameAnAnswer(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		at := place("telegram", group, 0)
 		old, stop := w.up(t)
 		old.Draft(at, "half a text")
@@ -588,23 +590,23 @@ func TestDraftThatBecameAnAnswer(t *testing.T) {
 		next.Draft(at, "the next answer grows")
 		time.Sleep(2 * time.Second)
 		if got := strings.Join(shownTexts(w, group), "|"); got != "whole|the next answer grows" {
-			t.Errorf("%q stands", got)
+			t.Errorf("got %q, want the answer and the next draft", got)
 		}
 		if err := do(t, next, "message_telegram", at, `{"text":"the next answer grows no more"}`, &coretest.Parts{}); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Join(shownTexts(w, group), "|"); got != "whole|the next answer grows no more" {
-			t.Errorf("%q stands in the end", got)
+			t.Errorf("in the end got %q, want both answers", got)
 		}
 		_ = stop()
 		old.api.Close()
 	})
 }
 
-// TestDraftThatNobodyPasses: changed messages and other bots do not take a draft of a
-// former life away, nor does the end of this one, before which a turn may still finish it.
-func TestDraftThatNobodyPasses(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+// TestDraftSurvivesOtherUpdates: edited messages and messages of other bots do not delete the
+// draft of a former process, nor does stopping this one, because a turn may still complete it.
+func TestDraftSurvivesOtherUpdates(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		at := place("telegram", group, 0)
 		d, stop := w.up(t)
 		said := w.Say(group, jay, telegramtest.Saying{Text: "tell me"})
@@ -617,28 +619,28 @@ func TestDraftThatNobodyPasses(t *testing.T) {
 		w.Say(group, jay, telegramtest.Saying{Text: "beep", Extra: map[string]any{"from": map[string]any{"id": 77, "is_bot": true, "first_name": "Robot"}}})
 		time.Sleep(time.Minute)
 		if got := shownTexts(w, group); len(got) != 1 {
-			t.Errorf("%q stands", got)
+			t.Errorf("got %q, want the draft", got)
 		}
 		_ = stop()
 		if err := do(t, d, "message_telegram", at, `{"text":"whole"}`, &coretest.Parts{}); err != nil {
 			t.Fatal(err)
 		}
 		if list := w.Messages(group); len(list) != 1 || list[0].Text != "whole" {
-			t.Errorf("stands: %+v", list)
+			t.Errorf("got %+v, want only the answer", list)
 		}
 		d.api.Close()
 	})
 }
 
-// TestDraftFaults meets failures at the last moment; one message is left then.
+// TestDraftFaults: if the edit that completes a draft fails, the answer is still one message.
 func TestDraftFaults(t *testing.T) {
 	at := place("telegram", group, 0)
 	for name, fault := range map[string]telegramtest.Fault{
-		"broken": {Kind: telegramtest.BadGateway}, "in trouble": {Kind: telegramtest.Internal}, "reset after it was done": {Kind: telegramtest.ResetAfter}, "wait": {Kind: telegramtest.Limited, RetryAfter: 4},
-		"not as HTML": {Kind: telegramtest.Refused, Text: "Bad Request: can't parse entities: x"}, "not at all": {Kind: telegramtest.Refused, Text: "Bad Request: message can't be edited"},
+		"bad gateway": {Kind: telegramtest.BadGateway}, "internal error": {Kind: telegramtest.Internal}, "reset after the edit": {Kind: telegramtest.ResetAfter}, "rate limit": {Kind: telegramtest.Limited, RetryAfter: 4},
+		"HTML refused": {Kind: telegramtest.Refused, Text: "Bad Request: can't parse entities: x"}, "edit refused": {Kind: telegramtest.Refused, Text: "Bad Request: message can't be edited"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, nil, func(t *testing.T, w *world) {
+			inBubble(t, nil, func(t *testing.T, w *world) {
 				d, stop := w.up(t)
 				d.Draft(at, "half")
 				time.Sleep(2 * time.Second)
@@ -647,63 +649,63 @@ func TestDraftFaults(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got := shownTexts(w, group); len(got) != 1 || got[0] != "whole" || w.noted(t) != "{}" || w.Early() != 0 {
-					t.Errorf("%q stands, noted %s, %d early", got, w.noted(t), w.Early())
+					t.Errorf("got %q, want whole; draft notes %s, want none; %d calls before the end of a rate limit, want 0", got, w.noted(t), w.Early())
 				}
 				_ = stop()
 			})
 		})
 	}
-	bubble(t, nil, func(t *testing.T, w *world) { // an outage outlives the first try, not the message
+	inBubble(t, nil, func(t *testing.T, w *world) { // an outage that ends after the first try
 		d, stop := w.up(t)
 		parts := &coretest.Parts{}
 		d.Draft(at, "half")
 		time.Sleep(2 * time.Second)
 		w.Fail(func(telegramtest.Call) telegramtest.Fault { return telegramtest.Fault{Kind: telegramtest.BadGateway} })
 		if err := do(t, d, "message_telegram", at, `{"text":"whole"}`, parts); err == nil {
-			t.Error("sent through an outage")
+			t.Error("the answer was sent during an outage")
 		}
 		w.Fail(nil)
 		if err := do(t, d, "message_telegram", at, `{"text":"whole"}`, parts); err != nil {
 			t.Error(err)
 		}
 		if got := shownTexts(w, group); len(got) != 1 || got[0] != "whole" {
-			t.Errorf("%q stands", got)
+			t.Errorf("got %q, want whole", got)
 		}
 		_ = stop()
 	})
 }
 
-// TestDraftWaits obeys a 429 that a draft gets, and goes on then.
+// TestDraftWaits: after a 429, a draft waits as long as required and then grows on.
 func TestDraftWaits(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.up(t)
 		w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Limited, RetryAfter: 5})
 		stream(d, place("telegram", group, 0), 100) // 10 s
 		if list := w.Messages(group); w.Early() != 0 || len(list) != 1 || !strings.Contains(list[0].Text, "word90") {
-			t.Errorf("%d calls came early, %+v stands", w.Early(), list)
+			t.Errorf("got %d calls before the end of the limit, want 0; messages %+v, want one draft", w.Early(), list)
 		}
 		_ = stop()
 	})
 }
 
-// TestDraftLost bounds what a lost answer of the platform leaves behind: one
-// message, and no more tries.
+// TestDraftLost: if the response to the first request of a draft is lost, the request is not
+// repeated, so that at most one message is left behind.
 func TestDraftLost(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.up(t)
 		w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.ResetAfter}, telegramtest.Fault{Kind: telegramtest.ResetAfter})
 		stream(d, place("telegram", group, 0), 100)
 		if n := len(w.Messages(group)); n != 1 {
-			t.Errorf("%d messages stand", n)
+			t.Errorf("got %d messages, want 1", n)
 		}
 		_ = stop()
 	})
 }
 
-// TestDraftPace streams in many places at once, next to messages and signs of
-// typing: the platform, which counts, must never complain.
+// TestDraftPace: drafts in many chats at once, beside messages and typing actions, stay
+// within the platform's rate limits.
 func TestDraftPace(t *testing.T) {
-	bubble(t, paced, func(t *testing.T, w *world) {
+	inBubble(t, paced, func(t *testing.T, w *world) {
 		w.Strict()
 		d, stop := w.up(t)
 		var all sync.WaitGroup
@@ -718,17 +720,17 @@ func TestDraftPace(t *testing.T) {
 			all.Go(func() {
 				for range 3 {
 					ctx, cancel := context.WithCancel(t.Context())
-					var thought sync.WaitGroup
-					thought.Go(func() { d.ShowTyping(ctx, place("telegram", chat, 0)) })
+					var typing sync.WaitGroup
+					typing.Go(func() { d.ShowTyping(ctx, place("telegram", chat, 0)) })
 					text := stream(d, place("telegram", chat, 0), 80)
 					cancel()
-					thought.Wait()
+					typing.Wait()
 					if err := do(t, d, "message_telegram", place("telegram", chat, 0), `{"text":"`+text+`"}`, &coretest.Parts{}); err != nil {
 						t.Error(err)
 					}
 				}
 				if got := w.Messages(chat); len(got) != 3 {
-					t.Errorf("%d messages stand in %d", len(got), chat)
+					t.Errorf("chat %d: got %d messages, want 3", chat, len(got))
 				}
 			})
 		}
@@ -737,20 +739,20 @@ func TestDraftPace(t *testing.T) {
 		shown := 0
 		for _, c := range w.Calls("") {
 			if c.Status == 429 {
-				t.Fatal("the platform had to complain")
+				t.Fatal("the platform's rate limit was exceeded")
 			}
 			if c.Method == "editMessageText" || c.Method == "sendMessageDraft" {
 				shown++
 			}
 		}
 		if shown < 100 {
-			t.Errorf("only %d times was anything shown", shown)
+			t.Errorf("got %d drafts and edits, want at least 100", shown)
 		}
 		_ = stop()
 	})
 }
 
-// draftStage shows a world to the conformance suite of drafts.
+// draftStage adapts a world to the conformance suite of drafts.
 type draftStage struct {
 	*world
 	d    *Driver
@@ -762,7 +764,7 @@ type draftStage struct {
 
 func TestDrafts(t *testing.T) {
 	coretest.TestDrafts(t, func(t *testing.T, test func(*testing.T, coretest.DraftWorld)) {
-		bubble(t, paced, func(t *testing.T, w *world) {
+		inBubble(t, paced, func(t *testing.T, w *world) {
 			s := &draftStage{world: w, fails: map[string][]telegramtest.FaultKind{}}
 			w.Server.Fail(func(c telegramtest.Call) telegramtest.Fault {
 				s.mu.Lock()

@@ -17,8 +17,8 @@ import (
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
-// TestTokenRevoked ends the interface as soon as any call finds the token
-// refused, and tells why; actions fail in words then.
+// TestTokenRevoked: Listen ends with an explanation as soon as any call finds that the
+// token is rejected. Actions fail with a text for users.
 func TestTokenRevoked(t *testing.T) {
 	at := place("telegram", jay, 0)
 	for name, notice := range map[string]func(*testing.T, *world, *Driver){
@@ -26,12 +26,12 @@ func TestTokenRevoked(t *testing.T) {
 		"by a message": func(t *testing.T, w *world, d *Driver) {
 			var e *core.Error
 			if err := do(t, d, "message_telegram", at, `{"text":"x"}`, &coretest.Parts{}); !errors.As(err, &e) || e.Kind != core.Broken {
-				t.Errorf("sent: %v", err)
+				t.Errorf("message with a revoked token: got %v, want a broken interface", err)
 			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, nil, func(t *testing.T, w *world) {
+			inBubble(t, nil, func(t *testing.T, w *world) {
 				d, err := New(w.options())
 				if err != nil {
 					t.Fatal(err)
@@ -45,81 +45,81 @@ func TestTokenRevoked(t *testing.T) {
 				select {
 				case err := <-done:
 					if err == nil || !strings.Contains(err.Error(), "check the token") || !strings.Contains(err.Error(), "@BotFather") || strings.Contains(err.Error(), telegramtest.Token[10:]) {
-						t.Errorf("ended with %v", err)
+						t.Errorf("Listen returned %v, want advice to check the token, without the token", err)
 					}
 				default:
-					t.Fatal("Listen goes on")
+					t.Fatal("Listen did not end")
 				}
 			})
 		})
 	}
 }
 
-// TestReaches: as soon as any call finds the token refused, nothing is said to be in
-// reach, so that what waits is not answered in vain; with a token that is taken all
-// is.
+// TestReaches: as soon as any call finds that the token is rejected, no chat is reachable,
+// so that the core keeps waiting messages. With an accepted token, all chats are.
 func TestReaches(t *testing.T) {
 	at := place("telegram", jay, 0)
-	say := func(t *testing.T, d *Driver) {
+	failToSend := func(t *testing.T, d *Driver) {
 		var e *core.Error
 		err := do(t, d, "message_telegram", at, `{"text":"x"}`, &coretest.Parts{})
 		if !errors.As(err, &e) || !errors.Is(err, core.ErrAway) || e.Kind != core.Broken || !strings.Contains(e.Text, "does not know this bot") {
-			t.Errorf("sent: %v", err)
+			t.Errorf("message with a rejected token: got %v, want an unreachable platform", err)
 		}
 	}
 	for name, refuse := range map[string]func(*testing.T, *world, *Driver){
-		"by a message": func(t *testing.T, w *world, d *Driver) { w.Revoke(); say(t, d) },
+		"by a message": func(t *testing.T, w *world, d *Driver) { w.Revoke(); failToSend(t, d) },
 		"by typing": func(t *testing.T, w *world, d *Driver) {
 			w.Revoke()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			d.ShowTyping(ctx, at)
 		},
-		"as none": func(t *testing.T, w *world, d *Driver) {
+		"by an unknown token": func(t *testing.T, w *world, d *Driver) {
 			w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Refused, Code: 404, Text: "Not Found"})
-			say(t, d)
+			failToSend(t, d)
 		},
 		"at the beginning": func(t *testing.T, w *world, d *Driver) {
 			w.FailNext("getMe", telegramtest.Fault{Kind: telegramtest.Refused, Code: 404, Text: "Not Found"})
 			if err := d.Listen(t.Context(), &coretest.Inbox{}); err == nil {
-				t.Error("listened")
+				t.Error("Listen returned nil, want an error")
 			}
 		},
 		"by the poll": func(t *testing.T, w *world, d *Driver) {
 			go func() { time.Sleep(time.Second); w.Revoke() }()
 			if err := d.Listen(t.Context(), &coretest.Inbox{}); err == nil {
-				t.Error("listened")
+				t.Error("Listen returned nil, want an error")
 			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, nil, func(t *testing.T, w *world) {
+			inBubble(t, nil, func(t *testing.T, w *world) {
 				d := w.driver(t)
 				if !d.Reaches(at) {
-					t.Error("out of reach before anything was said")
+					t.Error("the chat is unreachable before any call")
 				}
 				if refuse(t, w, d); d.Reaches(at) {
-					t.Error("still in reach")
+					t.Error("the chat is still reachable")
 				}
 			})
 		})
 	}
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Refused, Code: 401, Text: "Unauthorized"})
 		d := w.driver(t)
-		say(t, d)
+		failToSend(t, d)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- d.Listen(ctx, &coretest.Inbox{}) }()
 		if synctest.Wait(); !d.Reaches(at) {
-			t.Error("the token is taken, and nothing is in reach")
+			t.Error("the token is accepted, but the chat is unreachable")
 		}
 		cancel()
 		<-done
 	})
 }
 
-// TestTokenRevokedWebhook: nobody polls there, so a call of ours must tell.
+// TestTokenRevokedWebhook: with a webhook, where the driver does not poll, any other call
+// that finds the token rejected ends Listen.
 func TestTokenRevokedWebhook(t *testing.T) {
 	address := freeAddress(t)
 	w := newWorld(t, func(o *Options) {
@@ -136,17 +136,17 @@ func TestTokenRevokedWebhook(t *testing.T) {
 	select {
 	case err := <-done:
 		if err == nil || !strings.Contains(err.Error(), "token") {
-			t.Errorf("ended with %v", err)
+			t.Errorf("Listen returned %v, want an error about the token", err)
 		}
 	case <-time.After(coretest.Patience):
-		t.Fatal("Listen goes on")
+		t.Fatal("Listen did not end")
 	}
 }
 
-// TestTopicsOverRestart knows after a restart in which topic a message is,
-// though the platform does not say so with reactions, and that General is one.
+// TestTopicsOverRestart: after a restart, the topic of a message is still known, because
+// reactions do not name it, and so is that the chat is a forum, which has a General topic.
 func TestTopicsOverRestart(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		d, stop := w.run(t, in)
 		theirs := w.Say(forum, jay, telegramtest.Saying{Thread: 7, Text: "theirs"})
@@ -160,22 +160,22 @@ func TestTopicsOverRestart(t *testing.T) {
 		w.React(forum, w.Messages(forum)[0].ID, ann, "🔥")
 		events := in.Wait(t, 3)[1:]
 		if events[0].Message.Path != place("telegram", forum, 7) || events[1].Message.Path != place("telegram", forum, 8) {
-			t.Errorf("reactions in %s and %s", events[0].Message.Path, events[1].Message.Path)
+			t.Errorf("got reactions in %s and %s, want topics 7 and 8", events[0].Message.Path, events[1].Message.Path)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		d.ShowTyping(ctx, place("telegram", forum, 0))
 		cancel()
 		if c := w.Calls("sendChatAction"); len(c) != 1 || c[0].Params["message_thread_id"] != "1" {
-			t.Errorf("typing in General: %+v", c)
+			t.Errorf("typing in General: got %+v, want one call for topic 1", c)
 		}
 		_ = stop()
 	})
 }
 
-// TestAdministratorsAtOnce asks about all groups of a batch together: a slow
-// platform costs one wait, not one a group.
+// TestAdministratorsAtOnce: the administrators of all groups of a batch are requested at the
+// same time, so that a slow platform delays the batch once, not once for each group.
 func TestAdministratorsAtOnce(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		const groups = 12
 		for i := range groups {
 			w.AddChat(telegramtest.Chat{ID: int64(-1000000 - i), Type: "supergroup", Title: "G", Admins: []int64{ann}})
@@ -192,24 +192,24 @@ func TestAdministratorsAtOnce(t *testing.T) {
 		_, stop := w.run(t, in)
 		for _, e := range in.Wait(t, groups) {
 			if e.Message.Author.Rank != core.RankModerator {
-				t.Errorf("%s: rank %d", e.Message.Path, e.Message.Author.Rank)
+				t.Errorf("%s: got rank %d, want moderator", e.Message.Path, e.Message.Author.Rank)
 			}
 		}
 		if took := time.Since(began); took > 1500*time.Millisecond || len(w.Calls("getChatAdministrators")) != groups {
-			t.Errorf("%d questions took %v", len(w.Calls("getChatAdministrators")), took)
+			t.Errorf("%d requests took %v, want %d within 1.5s", len(w.Calls("getChatAdministrators")), took, groups)
 		}
 		_ = stop()
 	})
 }
 
-// TestRichTables sends what holds a table as a rich message, where that is
-// wanted and understood.
+// TestRichTables: a text with a table is sent as a rich message if the configuration allows
+// it and the server supports it.
 func TestRichTables(t *testing.T) {
 	const table = `{"text":"**Prices** <here>\n\n| what | how much |\n|---|--:|\n| tea | 2 [€](https://example.org/eur) |\n\n- [x] done\n1. a\n   - b\n\n> said\n\n` + "```go\\nx := 1\\n```" + `","buttons":[{"label":"More"}]}`
 	rich := func(o *Options) { o.Config.RichTables = true }
 	for name, tc := range map[string]struct {
 		alter func(*Options)
-		stage func(*world)
+		setUp func(*world)
 		kind  string
 		calls int // of sendRichMessage, for two messages
 	}{
@@ -223,7 +223,7 @@ func TestRichTables(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, tc.alter)
-			tc.stage(w)
+			tc.setUp(w)
 			d := w.driver(t)
 			for range 2 {
 				if err := do(t, d, "message_telegram", place("telegram", jay, 0), table, &coretest.Parts{}); err != nil {
@@ -235,19 +235,19 @@ func TestRichTables(t *testing.T) {
 			}
 			list := w.Messages(jay)
 			if len(list) != 3 || list[0].Kind != tc.kind || list[1].Kind != tc.kind || list[2].Kind != "text" || len(list[0].Markup) == 0 {
-				t.Fatalf("stands: %+v", list)
+				t.Fatalf("got %+v, want two messages of kind %s and one text", list, tc.kind)
 			}
 			if lost := missing(letters(list[0].Text), letters("Prices here what how much tea 2 done a b said x1")); lost != "" {
-				t.Errorf("%q: %q is lost", list[0].Text, lost)
+				t.Errorf("got %q, which lacks the letters %q", list[0].Text, lost)
 			}
 			if n := len(w.Calls("sendRichMessage")); n != tc.calls {
-				t.Errorf("tried %d times", n)
+				t.Errorf("got %d calls of sendRichMessage, want %d", n, tc.calls)
 			}
 			if err := do(t, d, "edit_telegram", place("telegram", jay, 0), `{"message_id":1,"text":"| a |\n|---|\n| b |"}`, &coretest.Parts{}); err != nil {
 				t.Error(err)
 			}
 			if m := w.Messages(jay)[0]; m.Edits != 1 || (m.Kind == "rich") != (name == "on" || name == "refused") {
-				t.Errorf("edited: %+v", m)
+				t.Errorf("after the edit got %+v", m)
 			}
 		})
 	}
@@ -255,26 +255,27 @@ func TestRichTables(t *testing.T) {
 
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// dying is a network whose connections go dead in silence on demand.
-type dying struct {
+// silentNetwork is a network whose open connections can be cut without an error.
+type silentNetwork struct {
 	mu    sync.Mutex
-	conns []*mortal
+	conns []*silentConn
 }
 
-type mortal struct {
+type silentConn struct {
 	net.Conn
-	dead chan struct{}
-	gone chan struct{}
-	once sync.Once
+	cut    chan struct{} // closed when the connection carries nothing any more
+	closed chan struct{}
+	once   sync.Once
 }
 
-func (n *dying) around(dial dialFunc) dialFunc {
+// wrap returns a dial function whose connections can be cut.
+func (n *silentNetwork) wrap(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
-		c := &mortal{Conn: conn, dead: make(chan struct{}), gone: make(chan struct{})}
+		c := &silentConn{Conn: conn, cut: make(chan struct{}), closed: make(chan struct{})}
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.conns = append(n.conns, c)
@@ -282,31 +283,32 @@ func (n *dying) around(dial dialFunc) dialFunc {
 	}
 }
 
-func (n *dying) die() {
+// cutAll cuts all open connections.
+func (n *silentNetwork) cutAll() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, c := range n.conns {
-		close(c.dead)
+		close(c.cut)
 	}
 	n.conns = nil
 }
 
-// Write implements net.Conn; the dead take everything.
-func (c *mortal) Write(p []byte) (int, error) {
+// Write implements net.Conn. After the cut it discards everything.
+func (c *silentConn) Write(p []byte) (int, error) {
 	select {
-	case <-c.dead:
+	case <-c.cut:
 		return len(p), nil
 	default:
 		return c.Conn.Write(p)
 	}
 }
 
-// Read implements net.Conn; the dead say nothing.
-func (c *mortal) Read(p []byte) (int, error) {
+// Read implements net.Conn. After the cut it blocks until the connection is closed.
+func (c *silentConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	select {
-	case <-c.dead:
-		<-c.gone
+	case <-c.cut:
+		<-c.closed
 		return 0, net.ErrClosed
 	default:
 		return n, err
@@ -314,21 +316,21 @@ func (c *mortal) Read(p []byte) (int, error) {
 }
 
 // Close implements net.Conn.
-func (c *mortal) Close() error {
-	c.once.Do(func() { close(c.gone) })
+func (c *silentConn) Close() error {
+	c.once.Do(func() { close(c.closed) })
 	return c.Conn.Close()
 }
 
-// TestDeadConnections loses no message though all connections that are open
-// went dead at once, as after a change of the network.
+// TestDeadConnections: no message is lost when all open connections stop working at once,
+// as after a change of the network.
 func TestDeadConnections(t *testing.T) {
-	network := &dying{}
-	bubble(t, func(o *Options) { o.Dial = network.around(o.Dial) }, func(t *testing.T, w *world) {
+	network := &silentNetwork{}
+	inBubble(t, func(o *Options) { o.Dial = network.wrap(o.Dial) }, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		d, stop := w.run(t, in)
 		w.Delay(func(telegramtest.Call) time.Duration { return time.Second })
 		var all sync.WaitGroup
-		for i := range 5 { // so many connections stay open
+		for i := range 5 { // five connections stay open
 			all.Go(func() {
 				time.Sleep(time.Duration(i) * time.Millisecond)
 				if err := do(t, d, "message_telegram", place("telegram", []int64{jay, ann, group, forum, basic}[i], 0), `{"text":"one"}`, &coretest.Parts{}); err != nil {
@@ -338,14 +340,14 @@ func TestDeadConnections(t *testing.T) {
 		}
 		all.Wait()
 		synctest.Wait()
-		network.die()
+		network.cutAll()
 		if err := again(t, d, place("telegram", jay, 0), "two", &coretest.Parts{}); err != nil {
 			t.Error(err)
 		}
 		w.Say(jay, jay, telegramtest.Saying{Text: "hello?"})
 		time.Sleep(2 * time.Minute)
 		if got := shownTexts(w, jay); !slices.Equal(got, []string{"one", "two"}) || len(in.Events()) != 1 {
-			t.Errorf("%q stand, %d events", got, len(in.Events()))
+			t.Errorf("got messages %q, want one and two; %d events, want 1", got, len(in.Events()))
 		}
 		_ = stop()
 	})

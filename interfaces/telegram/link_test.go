@@ -7,6 +7,7 @@ import (
 	"synthbot/core"
 )
 
+// TestLink: messages of supergroups have a link, those of other chats have none.
 func TestLink(t *testing.T) {
 	d := &Driver{opt: Options{Name: "telegram"}}
 	for place, want := range map[string]string{
@@ -14,12 +15,13 @@ func TestLink(t *testing.T) {
 		"telegram/-123": "", "telegram/123": "", "discord/-1001234567890": "",
 	} {
 		if got := d.Link(core.MustPath(place), "77"); got != want {
-			t.Errorf("a message in %s is at %q, want %q", place, got, want)
+			t.Errorf("%s: got %q, want %q", place, got, want)
 		}
 	}
 }
 
-func TestShows(t *testing.T) {
+// TestShowsAddress: a link text shows its address only if it leads to the same place.
+func TestShowsAddress(t *testing.T) {
 	for _, tc := range []struct {
 		text, address string
 		want          bool
@@ -29,13 +31,13 @@ func TestShows(t *testing.T) {
 		{"resolve?domain=x", "tg://resolve?domain=x", false}, {"here", "", true},
 	} {
 		if got := showsAddress(tc.text, tc.address); got != tc.want {
-			t.Errorf("%q shows %q: %v", tc.text, tc.address, got)
+			t.Errorf("showsAddress(%q, %q) = %v, want %v", tc.text, tc.address, got, tc.want)
 		}
 	}
 }
 
-// FuzzLinked: an address is written wherever an entity claims to be, and the text
-// around it stays as it is.
+// FuzzLinked: the address of a link is written behind it, wherever its entity claims to be,
+// and the rest of the text does not change.
 func FuzzLinked(f *testing.F) {
 	f.Add("👋 read this", 8, 4, "https://evil.example/")
 	f.Add("a", -5, 1<<62, "x y")
@@ -51,7 +53,7 @@ func FuzzLinked(f *testing.F) {
 		for at := 0; ; at++ {
 			i := strings.Index(got[at:], " ("+oneAddress(address)+")")
 			if i < 0 {
-				t.Fatalf("%q became %q, with %q", text, got, address)
+				t.Fatalf("%q with a link to %q: got %q, want only the address added", text, address, got)
 			}
 			if at += i; got[:at]+got[at+len(" ("+oneAddress(address)+")"):] == text {
 				return
@@ -60,7 +62,7 @@ func FuzzLinked(f *testing.F) {
 	})
 }
 
-// manyLinks is a text of n links, each one a word of two UTF-16 units.
+// manyLinks returns a text of n links, each of two UTF-16 units.
 func manyLinks(n int) (text string, links []entity) {
 	for i := range n {
 		links = append(links, entity{Type: "text_link", Offset: 3 * i, Length: 2, URL: "https://example.org/"})
@@ -68,17 +70,18 @@ func manyLinks(n int) (text string, links []entity) {
 	return strings.Repeat("😀 ", n), links
 }
 
+// TestManyLinks: at most maxEntities entities of a message are used.
 func TestManyLinks(t *testing.T) {
 	text, links := manyLinks(maxEntities + 10)
 	m := message{Text: text, Entities: links}
 	got := linked(m.content())
 	if want := strings.Repeat("😀 (https://example.org/) ", maxEntities) + strings.Repeat("😀 ", 10); got != want {
-		t.Errorf("%d bytes with %d addresses, want %d", len(got), strings.Count(got, "example.org"), maxEntities)
+		t.Errorf("got %d bytes with %d addresses, want %d addresses", len(got), strings.Count(got, "example.org"), maxEntities)
 	}
 	mention := entity{Type: "text_mention", Offset: 0, Length: 2, User: &user{ID: 1}}
 	m.Entities = append(links[:maxEntities:maxEntities], mention)
 	if got := spoken(m.content()); got != "" {
-		t.Errorf("more than %d entities are read", maxEntities)
+		t.Errorf("got %q, want nothing of the entities after the first %d", got, maxEntities)
 	}
 }
 

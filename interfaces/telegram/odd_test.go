@@ -24,8 +24,8 @@ import (
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
-// TestBoundary puts what counts twice, or more, across the limit of a message:
-// none of it is cut, and a text that fits is one message.
+// TestBoundary: a character of several UTF-16 units at the limit of a message is not cut,
+// and a text that fits is one message.
 func TestBoundary(t *testing.T) {
 	const family, flag, accent = "👨\u200d👩\u200d👧", "🇮🇹", "e\u0301"
 	for _, piece := range []string{"😀", family, flag, accent, "ä"} {
@@ -37,23 +37,23 @@ func TestBoundary(t *testing.T) {
 				whole, most := "", limit
 				for _, p := range list {
 					if n := markdown.UTF16(p.Source); n > most {
-						t.Fatalf("%d a and %q: a part of %d units", before, piece, n)
+						t.Fatalf("%d a and %q: got a part of %d units, want at most %d", before, piece, n, most)
 					}
 					whole, most = whole+p.Source, markup.MaxText
 				}
 				if fits := before+size <= limit; fits != (len(list) == 1) || whole != text ||
 					!strings.HasSuffix(list[len(list)-1].Source, piece) {
-					t.Errorf("%d a and %q: %d parts, the last is %.20q", before, piece, len(list), list[len(list)-1].Source)
+					t.Errorf("%d a and %q: got %d parts, the last of which is %.20q", before, piece, len(list), list[len(list)-1].Source)
 				}
 			}
 		}
 	}
 }
 
-// TestAlbumEdited changes a caption before the album is complete: the album comes
-// first, then the change.
+// TestAlbumEdited: if a caption is edited before the album is complete, the album is received
+// first, then the edit.
 func TestAlbumEdited(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		_, stop := w.run(t, in)
 		first := 0
@@ -71,16 +71,16 @@ func TestAlbumEdited(t *testing.T) {
 		if len(events) != 2 || events[0].Kind != core.KindMessage || len(events[0].Message.Attachments) != 2 ||
 			events[1].Kind != core.KindEdit ||
 			events[1].Message.ID != events[0].Message.ID || events[1].Message.Text != "the sea" || w.Waiting() != 0 {
-			t.Errorf("%d wait; events %+v", w.Waiting(), events)
+			t.Errorf("got %+v, want an album, then an edit; %d updates unconfirmed, want 0", events, w.Waiting())
 		}
 		_ = stop()
 	})
 }
 
-// TestPressAfterRestart: buttons of a former life work, also those that say their
-// own label; those of a bot with another token do not.
+// TestPressAfterRestart: buttons that were sent before a restart still work, with and
+// without data of their own.
 func TestPressAfterRestart(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.run(t, &coretest.Inbox{})
 		at := place("telegram", forum, 7)
 		for _, payload := range []string{`{"text":"a","buttons":[{"label":"Yes","data":"y"}]}`, `{"text":"b","buttons":[{"label":"Tell me more"}]}`} {
@@ -98,35 +98,35 @@ func TestPressAfterRestart(t *testing.T) {
 		for _, e := range in.Wait(t, 2) {
 			said = append(said, e.Message.Path.String()+" "+e.Data)
 			if _, waits := d.choices.Take(strings.TrimPrefix(e.Message.ID, pressMark)); waits {
-				t.Errorf("%s waits for an answer to a question", e.Message.ID)
+				t.Errorf("press %s was kept for a whisper", e.Message.ID)
 			}
 		}
 		if want := []string{at.String() + " Yes", at.String() + " Tell me more"}; !slices.Equal(said, want) {
-			t.Errorf("pressed %q, want %q", said, want)
+			t.Errorf("got presses %q, want %q", said, want)
 		}
 		_ = stop()
 	})
 }
 
-// TestBlocked meets a person who blocked the bot: it learns that, sends fail in
-// words at once, and nothing types there.
+// TestBlocked: when a user blocks the bot, that is received as an event, messages fail at
+// once with a text for users, and neither typing nor drafts are repeated.
 func TestBlocked(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		d, stop := w.run(t, in)
 		w.Change(jay, func(c *telegramtest.Chat) { c.Gone = "Forbidden: bot was blocked by the user" })
 		w.Push(`{"my_chat_member":{"chat":{"id":1000,"type":"private"},"from":{"id":1000},"date":5,"old_chat_member":{"user":{"id":110201543},"status":"member"},"new_chat_member":{"user":{"id":110201543},"status":"kicked"}}}`)
 		if e := in.Wait(t, 1)[0]; e.Kind != core.KindMembership || e.Data != "blocked" {
-			t.Errorf("event %+v", e)
+			t.Errorf("got %+v, want a membership event: blocked", e)
 		}
 		began := time.Now()
 		var e *core.Error
 		err := do(t, d, "message_telegram", place("telegram", jay, 0), `{"text":"x"}`, &coretest.Parts{})
 		if !errors.As(err, &e) || e.Kind != core.Forbidden || !strings.Contains(e.Text, "blocked") || time.Since(began) > time.Second {
-			t.Errorf("%v after %v", err, time.Since(began))
+			t.Errorf("got %v after %v, want a forbidden request at once", err, time.Since(began))
 		}
 		if err := d.Tell(t.Context(), place("telegram", jay, 0), "x"); err == nil {
-			t.Error("he was told something")
+			t.Error("a message outside of turns was sent to a user who blocked the bot")
 		}
 		for n := range 5 {
 			d.Draft(place("telegram", jay, 0), strings.Repeat("half a text ", n+1))
@@ -136,23 +136,22 @@ func TestBlocked(t *testing.T) {
 		d.ShowTyping(ctx, place("telegram", jay, 0))
 		cancel()
 		if n := len(w.Calls("sendChatAction")) + len(w.Calls("sendMessageDraft")); n > 2 {
-			t.Errorf("%d signs of typing to somebody who does not want them", n)
+			t.Errorf("got %d typing actions and drafts, want at most 2", n)
 		}
 		_ = stop()
 	})
 }
 
-// TestLongWaitElsewhere: a chat that must wait for an hour holds no other up, in
-// whatever they do.
+// TestLongWaitElsewhere: a rate limit of an hour for one chat delays nothing in other chats.
 func TestLongWaitElsewhere(t *testing.T) {
-	bubble(t, paced, func(t *testing.T, w *world) {
+	inBubble(t, paced, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		d, stop := w.run(t, in)
 		w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Limited, RetryAfter: 3600})
 		short, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := doCtx(short, t, d, "message_telegram", place("telegram", group, 0), `{"text":"x"}`, &coretest.Parts{}); err == nil {
-			t.Fatal("sent")
+			t.Fatal("the message was sent, want a rate limit")
 		}
 		began := time.Now()
 		for _, chat := range []int64{jay, ann, forum, basic} {
@@ -168,19 +167,19 @@ func TestLongWaitElsewhere(t *testing.T) {
 		w.Say(group, jay, telegramtest.Saying{Text: "still heard"})
 		in.Wait(t, 1)
 		if took := time.Since(began); took > 20*time.Second || w.Early() != 0 {
-			t.Errorf("took %v, %d calls came early", took, w.Early())
+			t.Errorf("took %v with %d calls before the end of the limit, want at most 20s and none", took, w.Early())
 		}
 		_ = stop()
 	})
 }
 
-// TestStopUnderLoad ends Listen while everything is under way at once, three
-// times. The bubble finds what stays behind.
+// TestStopUnderLoad: stopping while everything happens at once ends all work, three times
+// over. The bubble reports goroutines that are left behind.
 func TestStopUnderLoad(t *testing.T) {
 	alter := func(o *Options) { o.Config.Acknowledge = "👀" }
-	bubble(t, alter, func(t *testing.T, w *world) {
+	inBubble(t, alter, func(t *testing.T, w *world) {
 		w.Delay(func(telegramtest.Call) time.Duration { return 300 * time.Millisecond })
-		for life := range 3 {
+		for run := range 3 {
 			in := &coretest.Inbox{}
 			d, stop := w.run(t, in)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -194,7 +193,7 @@ func TestStopUnderLoad(t *testing.T) {
 						d.Draft(at, strings.Repeat("word ", n+1))
 						time.Sleep(100 * time.Millisecond)
 					}
-					d.Observe(watch.TurnEnd{Turn: core.TurnID{Path: at, Seq: uint64(life + 1)},
+					d.Observe(watch.TurnEnd{Turn: core.TurnID{Path: at, Seq: uint64(run + 1)},
 						Messages: []string{fmt.Sprint(id)}})
 				})
 				all.Go(func() {
@@ -208,7 +207,7 @@ func TestStopUnderLoad(t *testing.T) {
 					w.Press(jay, m.ID, jay, 0)
 				}
 			}
-			time.Sleep(time.Duration(life) * 200 * time.Millisecond)
+			time.Sleep(time.Duration(run) * 200 * time.Millisecond)
 			var ended atomic.Bool
 			begun := d.background(func(ctx context.Context) {
 				<-ctx.Done()
@@ -216,20 +215,19 @@ func TestStopUnderLoad(t *testing.T) {
 				ended.Store(true)
 			})
 			if err := stop(); err != nil || !begun || !ended.Load() {
-				t.Errorf("work in the background had begun: %v, and ended: %v; %v", begun, ended.Load(), err)
+				t.Errorf("background work began: %v, ended: %v; Listen returned %v", begun, ended.Load(), err)
 			}
 			cancel()
 			all.Wait()
 		}
 		synctest.Wait()
 		if strings.Contains(w.log.String(), telegramtest.Token[10:]) {
-			t.Error("the token shows in the log")
+			t.Error("the log contains the token")
 		}
 	})
 }
 
-// TestRedirect follows no answer that leads elsewhere: it would carry the token
-// there.
+// TestRedirect: redirects are not followed, because the address contains the token.
 func TestRedirect(t *testing.T) {
 	var visits atomic.Int32
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -237,33 +235,33 @@ func TestRedirect(t *testing.T) {
 		_, _ = io.WriteString(w, `{"ok":true,"result":{"id":1,"file_path":"a"}}`)
 	}))
 	defer elsewhere.Close()
-	leads := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	redirecting := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/getFile") {
 			_, _ = io.WriteString(w, `{"ok":true,"result":{"file_path":"a"}}`)
 			return
 		}
 		http.Redirect(w, r, elsewhere.URL+r.URL.Path, http.StatusTemporaryRedirect)
 	}))
-	defer leads.Close()
-	d, err := New(usual(leads.URL))
+	defer redirecting.Close()
+	d, err := New(baseOptions(redirecting.URL))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.api.Close()
 	if err := d.api.Try(t.Context(), &botapi.Request{Method: "getMe"}); err == nil {
-		t.Error("the call was answered from elsewhere")
+		t.Error("the call followed a redirect")
 	}
 	if data, err := d.Fetch(t.Context(), core.Attachment{Ref: "a"}, 100); err == nil {
-		t.Errorf("%q was fetched from elsewhere", data)
+		t.Errorf("fetched %q after a redirect", data)
 	}
 	if n := visits.Load(); n != 0 {
-		t.Errorf("%d requests went elsewhere", n)
+		t.Errorf("%d requests followed a redirect, want 0", n)
 	}
 }
 
-// TestAnswersAskAgain: what is known of a chat is asked for again, also after there was once
-// no room to do that in the background.
-func TestAnswersAskAgain(t *testing.T) {
+// TestChatCacheRefresh: a cached value is requested again when it is old, also if that could
+// not run in the background at first.
+func TestChatCacheRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, room := int64(0), false
 		l := chatCache[int64]{chats: map[int64]*cachedValue[int64]{}}
@@ -277,7 +275,7 @@ func TestAnswersAskAgain(t *testing.T) {
 		check := func(value, times int64) {
 			t.Helper()
 			if got := l.get(t.Context(), group); got != value || asked != times {
-				t.Errorf("it is %d after %d questions, want %d after %d", got, asked, value, times)
+				t.Errorf("got %d after %d requests, want %d after %d", got, asked, value, times)
 			}
 		}
 		check(1, 1)
@@ -308,7 +306,7 @@ func TestChatKeyOf(t *testing.T) {
 	} {
 		got, err := chatKeyOf("telegram", path)
 		if got != want || (err == nil) != (want != chatKey{}) {
-			t.Errorf("%s: %+v, %v", path, got, err)
+			t.Errorf("%s: got %+v, %v, want %+v", path, got, err, want)
 		}
 	}
 }
@@ -319,7 +317,7 @@ func TestNoBotAPI(t *testing.T) {
 		_, _ = w.Write([]byte(`{"ok":true,"result":true}`))
 	}))
 	defer server.Close()
-	d, err := New(usual(server.URL))
+	d, err := New(baseOptions(server.URL))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,6 +325,6 @@ func TestNoBotAPI(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	if err := d.Listen(ctx, nil); err == nil || ctx.Err() != nil {
-		t.Errorf("Listen: %v, %v", err, ctx.Err())
+		t.Errorf("Listen returned %v, want an error before the timeout; %v", err, ctx.Err())
 	}
 }

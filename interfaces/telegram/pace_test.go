@@ -18,12 +18,13 @@ import (
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
+// paced makes a driver keep the platform's rate limits.
 func paced(o *Options) { o.Config.Pace = "platform" }
 
-// TestPace sends far too much of everything at once. The platform, which counts,
-// must never complain, and all must arrive in order.
+// TestPace: when far too many messages and typing actions are sent at once, the driver keeps
+// the platform's rate limits, and all messages arrive in order.
 func TestPace(t *testing.T) {
-	bubble(t, paced, func(t *testing.T, w *world) {
+	inBubble(t, paced, func(t *testing.T, w *world) {
 		w.Strict()
 		const chats, each = 40, 6
 		for i := range chats {
@@ -41,27 +42,27 @@ func TestPace(t *testing.T) {
 				}
 			})
 		}
-		thinking, enough := context.WithCancel(t.Context())
+		typing, endTyping := context.WithCancel(t.Context())
 		for i := range chats {
 			send(int64(2000+i), each)
-			all.Go(func() { d.ShowTyping(thinking, place("telegram", int64(2000+i), 0)) })
+			all.Go(func() { d.ShowTyping(typing, place("telegram", int64(2000+i), 0)) })
 		}
 		send(group, 50)
-		all.Go(func() { time.Sleep(time.Minute); enough() })
+		all.Go(func() { time.Sleep(time.Minute); endTyping() })
 		all.Wait()
 		took := time.Since(began)
 		for _, c := range w.Calls("") {
 			if c.Status == 429 {
-				t.Fatal("the platform had to complain")
+				t.Fatal("the platform's rate limit was exceeded")
 			}
 		}
 		for i := range chats {
 			if got := shownTexts(w, int64(2000+i)); !slices.IsSorted(got) || len(got) != each {
-				t.Fatalf("chat %d shows %q", i, got)
+				t.Fatalf("chat %d: got %q, want %d messages in order", i, got, each)
 			}
 		}
 		if n := len(w.Messages(group)); n != 50 || took < 2*time.Minute || took > 4*time.Minute {
-			t.Errorf("%d messages in the group after %v", n, took)
+			t.Errorf("got %d messages in the group after %v, want 50 after 2 to 4 minutes", n, took)
 		}
 		_ = stop()
 	})
@@ -74,9 +75,9 @@ func shownTexts(w *world, chat int64) (list []string) {
 	return list
 }
 
-// TestBurst lets a few messages through at once.
+// TestBurst: a few messages are sent at once.
 func TestBurst(t *testing.T) {
-	bubble(t, paced, func(t *testing.T, w *world) {
+	inBubble(t, paced, func(t *testing.T, w *world) {
 		d, stop := w.run(t, &coretest.Inbox{})
 		began := time.Now()
 		for range 3 {
@@ -85,16 +86,16 @@ func TestBurst(t *testing.T) {
 			}
 		}
 		if took := time.Since(began); took > 100*time.Millisecond {
-			t.Errorf("three messages took %v", took)
+			t.Errorf("three messages took %v, want at most 100ms", took)
 		}
 		_ = stop()
 	})
 }
 
-// TestWaitIsObeyed makes no call into a chat that must wait, while others
-// go on, and keeps the order.
+// TestWaitIsObeyed: after a 429 for a chat, nothing is sent there until the limit ends, and
+// then in order. Other chats do not wait.
 func TestWaitIsObeyed(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.run(t, &coretest.Inbox{})
 		w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Limited, RetryAfter: 30})
 		began := time.Now()
@@ -109,22 +110,22 @@ func TestWaitIsObeyed(t *testing.T) {
 		}
 		time.Sleep(5 * time.Second)
 		if err := do(t, d, "message_telegram", place("telegram", ann, 0), `{"text":"meanwhile"}`, &coretest.Parts{}); err != nil || time.Since(began) > 6*time.Second {
-			t.Errorf("another chat had to wait: %v", err)
+			t.Errorf("another chat: %v after %v, want no wait", err, time.Since(began))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		d.ShowTyping(ctx, place("telegram", jay, 0))
 		cancel()
 		all.Wait()
 		if got := shownTexts(w, jay); !slices.Equal(got, []string{"0", "1", "2"}) || w.Early() != 0 || time.Since(began) < 30*time.Second {
-			t.Errorf("%q stand after %v; %d calls came early", got, time.Since(began), w.Early())
+			t.Errorf("got %q after %v and %d calls before the end of the limit, want 0, 1, 2 after 30s and none", got, time.Since(began), w.Early())
 		}
 		_ = stop()
 	})
 }
 
-// TestWaitForAll takes two chats that must wait for all chats.
+// TestWaitForAll: a 429 for a second chat shows that the limit applies to all chats.
 func TestWaitForAll(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.run(t, &coretest.Inbox{})
 		w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Limited, RetryAfter: 60, Global: true})
 		var all sync.WaitGroup
@@ -138,26 +139,26 @@ func TestWaitForAll(t *testing.T) {
 		}
 		all.Wait()
 		if w.Early() > 1 { // the second chat finds out
-			t.Errorf("%d calls came early", w.Early())
+			t.Errorf("got %d calls before the end of the limit, want at most 1", w.Early())
 		}
 		_ = stop()
 	})
 }
 
-// TestWaitSurvives remembers over a restart that it must wait.
+// TestWaitSurvives: a rate limit is remembered over a restart.
 func TestWaitSurvives(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.run(t, &coretest.Inbox{})
 		w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Limited, RetryAfter: 60})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-		gone := make(chan error, 1)
+		sent := make(chan error, 1)
 		go func() {
-			gone <- doCtx(ctx, t, d, "message_telegram", place("telegram", jay, 0), `{"text":"x"}`, &coretest.Parts{})
+			sent <- doCtx(ctx, t, d, "message_telegram", place("telegram", jay, 0), `{"text":"x"}`, &coretest.Parts{})
 		}()
 		time.Sleep(time.Second)
 		cancel()
-		if err := <-gone; !errors.Is(err, context.Canceled) {
-			t.Errorf("a wait that is cancelled gives %v", err)
+		if err := <-sent; !errors.Is(err, context.Canceled) {
+			t.Errorf("a cancelled wait: got %v, want %v", err, context.Canceled)
 		}
 		_ = stop()
 		d, stop = w.run(t, &coretest.Inbox{})
@@ -166,15 +167,15 @@ func TestWaitSurvives(t *testing.T) {
 			t.Error(err)
 		}
 		if took := time.Since(began); w.Early() != 0 || took < 50*time.Second || took > 65*time.Second {
-			t.Errorf("sent after %v, %d calls came early", took, w.Early())
+			t.Errorf("sent after %v with %d calls before the end of the limit, want 50s to 65s and none", took, w.Early())
 		}
 		_ = stop()
 	})
 }
 
-// TestWaitTooLong gives up at once where the caller has not that much time.
+// TestWaitTooLong: a call fails at once if the rate limit ends after the caller's deadline.
 func TestWaitTooLong(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.run(t, &coretest.Inbox{})
 		w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Limited, RetryAfter: 3600})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -183,16 +184,16 @@ func TestWaitTooLong(t *testing.T) {
 		err := doCtx(ctx, t, d, "message_telegram", place("telegram", jay, 0), `{"text":"x"}`, &coretest.Parts{})
 		var e *core.Error
 		if !errors.As(err, &e) || e.Kind != core.Temporary || e.After != time.Hour || time.Since(began) > time.Second {
-			t.Errorf("%v after %v", err, time.Since(began))
+			t.Errorf("got %v after %v, want a temporary error at once, to be retried in an hour", err, time.Since(began))
 		}
 		_ = stop()
 	})
 }
 
-// TestWaitTooLongForAnswers: what there is no time to wait for is to be said later,
-// also where something else waits before it in the chat.
+// TestWaitTooLongForAnswers: an answer that cannot wait for the end of a rate limit fails as
+// unreachable, so that the core retries it later, also if another call waits before it.
 func TestWaitTooLongForAnswers(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.run(t, &coretest.Inbox{})
 		at, parts := place("telegram", jay, 0), &coretest.Parts{}
 		id := w.Say(jay, jay, telegramtest.Saying{Text: "x"})
@@ -208,7 +209,7 @@ func TestWaitTooLongForAnswers(t *testing.T) {
 			var e *core.Error
 			if !errors.Is(err, core.ErrAway) || !errors.As(err, &e) || e.Kind != core.Temporary ||
 				time.Since(began) > 2*time.Hour {
-				t.Fatalf("after %v: %v", time.Since(began), err)
+				t.Fatalf("after %v: got %v, want an unreachable platform", time.Since(began), err)
 			}
 			if tries == 1 {
 				go func() { _ = d.send.setReaction(context.Background(), chatKey{chat: jay}, int64(id), "👍") }()
@@ -216,16 +217,16 @@ func TestWaitTooLongForAnswers(t *testing.T) {
 			time.Sleep(30 * time.Second)
 		}
 		if n := len(w.Calls("sendMessage")); n != 2 || w.Early() != 0 || tries < 5 {
-			t.Errorf("%d calls, %d of them early, after %d tries", n, w.Early(), tries)
+			t.Errorf("got %d calls, %d before the end of the limit, after %d tries; want 2, 0 and at least 5", n, w.Early(), tries)
 		}
 		synctest.Wait()
 		_ = stop()
 	})
 }
 
-// TestPriority lets the urgent overtake what waits.
+// TestPriority: messages that wait are sent in the order of their priority.
 func TestPriority(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.run(t, &coretest.Inbox{})
 		w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Limited, RetryAfter: 10})
 		var all sync.WaitGroup
@@ -239,21 +240,21 @@ func TestPriority(t *testing.T) {
 		}
 		all.Wait()
 		if got := strings.Join(shownTexts(w, jay), ","); got != "0 normal,3 high,2 normal,1 low" {
-			t.Errorf("%s", got)
+			t.Errorf("got %s, want the high one first and the low one last", got)
 		}
 		_ = stop()
 	})
 }
 
-// TestSendFaults meets every fault once; only where the platform had sent
-// already may a message be there twice.
+// TestSendFaults: a message arrives after any fault. It arrives twice only if the platform
+// had sent it before the fault.
 func TestSendFaults(t *testing.T) {
 	for kind, want := range map[telegramtest.FaultKind]int{
 		telegramtest.Internal: 1, telegramtest.BadGateway: 1, telegramtest.Unavailable: 1, telegramtest.Reset: 1,
 		telegramtest.Hang: 1,
 		telegramtest.Cut:  1, telegramtest.ResetAfter: 2, telegramtest.HangAfter: 2, telegramtest.CutAfter: 2,
 	} {
-		bubble(t, nil, func(t *testing.T, w *world) {
+		inBubble(t, nil, func(t *testing.T, w *world) {
 			d, stop := w.run(t, &coretest.Inbox{})
 			w.FailNext("sendMessage", telegramtest.Fault{Kind: kind})
 			parts := &coretest.Parts{}
@@ -262,20 +263,20 @@ func TestSendFaults(t *testing.T) {
 			}
 			list := w.Messages(jay)
 			if len(list) != want || parts.Sent()[0].ID != fmt.Sprint(list[len(list)-1].ID) {
-				t.Errorf("fault %d: %d messages stand, want %d", kind, len(list), want)
+				t.Errorf("fault %d: got %d messages, want %d, the last of them journalled", kind, len(list), want)
 			}
 			_ = stop()
 		})
 	}
 }
 
-// TestLostReplies loses several replies in a row, before and after the platform took
-// the message: it is sent three times at most, and after that nobody knows.
+// TestLostReplies: if several responses in a row are lost, a message is sent three times at
+// most. Then its outcome is unknown.
 func TestLostReplies(t *testing.T) {
 	for _, tc := range []struct {
 		kind   telegramtest.FaultKind
 		lost   int
-		stand  int
+		want   int
 		unsure bool
 	}{
 		{telegramtest.Reset, 2, 1, false}, {telegramtest.Hang, 2, 1, false}, {telegramtest.Internal, 2, 1, false},
@@ -283,27 +284,26 @@ func TestLostReplies(t *testing.T) {
 		{telegramtest.ResetAfter, 2, 3, false}, {telegramtest.CutAfter, 3, 3, true},
 		{telegramtest.ResetAfter, 9, 3, true},
 	} {
-		bubble(t, nil, func(t *testing.T, w *world) {
+		inBubble(t, nil, func(t *testing.T, w *world) {
 			d, stop := w.run(t, &coretest.Inbox{})
 			w.FailNext("sendMessage", slices.Repeat([]telegramtest.Fault{{Kind: tc.kind}}, tc.lost)...)
 			err := again(t, d, place("telegram", jay, 0), "x", &coretest.Parts{})
 			var e *core.Error
 			if unsure := errors.As(err, &e) && e.Kind == core.Unsure; unsure != tc.unsure || !unsure && err != nil {
-				t.Errorf("%+v: %v", tc, err)
+				t.Errorf("%+v: got %v", tc, err)
 			}
-			if n := len(w.Messages(jay)); n != tc.stand {
-				t.Errorf("%+v: %d messages stand", tc, n)
+			if n := len(w.Messages(jay)); n != tc.want {
+				t.Errorf("%+v: got %d messages", tc, n)
 			}
 			_ = stop()
 		})
 	}
 }
 
-// TestResetsForAWhile: while no call comes through, what may have arrived is not sent
-// again.
+// TestResetsForAWhile: during an outage, a message that may have arrived is not sent again.
 func TestResetsForAWhile(t *testing.T) {
 	for _, kind := range []telegramtest.FaultKind{telegramtest.Reset, telegramtest.ResetAfter} {
-		bubble(t, nil, func(t *testing.T, w *world) {
+		inBubble(t, nil, func(t *testing.T, w *world) {
 			d, stop := w.run(t, &coretest.Inbox{})
 			until := time.Now().Add(10 * time.Minute)
 			w.Fail(func(telegramtest.Call) telegramtest.Fault {
@@ -313,20 +313,20 @@ func TestResetsForAWhile(t *testing.T) {
 				return telegramtest.Fault{Kind: kind}
 			})
 			if err := again(t, d, place("telegram", jay, 0), "x", &coretest.Parts{}); err != nil {
-				t.Errorf("%d: %v", kind, err)
+				t.Errorf("fault %d: %v", kind, err)
 			}
 			if n := len(w.Calls("sendMessage")); n != 2 {
-				t.Errorf("%d: it was sent %d times", kind, n)
+				t.Errorf("fault %d: sent %d times, want 2", kind, n)
 			}
 			_ = stop()
 		})
 	}
 }
 
-// TestGivesUp: what may have been done is not done again at once; the rest is tried
-// for a while, and fails in words.
+// TestGivesUp: a call that may have succeeded is not repeated at once. Other failed calls are
+// repeated for a while and then fail with a text for users.
 func TestGivesUp(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.run(t, &coretest.Inbox{})
 		for fault, want := range map[telegramtest.Fault]struct {
 			calls   int
@@ -347,19 +347,19 @@ func TestGivesUp(t *testing.T) {
 			err := do(t, d, "message_telegram", place("telegram", jay, 0), `{"text":"x"}`, &coretest.Parts{})
 			var e *core.Error
 			if n := len(w.Calls("sendMessage")) - before; n != want.calls || !errors.As(err, &e) || e.Text == "" || errors.Is(err, core.ErrUnknownOutcome) != want.unknown {
-				t.Errorf("fault %+v: %d calls, %v; want %+v", fault, n, err, want)
+				t.Errorf("fault %+v: got %d calls, %v; want %+v", fault, n, err, want)
 			}
 			if e != nil && (strings.Contains(e.Text, "sendMessage") || strings.Contains(err.Error(), telegramtest.Token[10:])) {
-				t.Errorf("error %q is not for people", err)
+				t.Errorf("error %q names a method or the token", err)
 			}
 		}
 		_ = stop()
 	})
 }
 
-// TestNoWay: where there is no way to the platform, or it is down, a message fails as
-// one that is to be said later: nothing of it was sent, and nothing is wrong with it.
-func TestNoWay(t *testing.T) {
+// TestUnreachablePlatform: while the platform is unreachable or down, a message that was
+// certainly not sent fails as one to be sent later.
+func TestUnreachablePlatform(t *testing.T) {
 	var down atomic.Bool
 	cut := func(o *Options) {
 		dial := o.Dial
@@ -370,7 +370,7 @@ func TestNoWay(t *testing.T) {
 			return dial(ctx, network, address)
 		}
 	}
-	bubble(t, cut, func(t *testing.T, w *world) {
+	inBubble(t, cut, func(t *testing.T, w *world) {
 		d, at := w.driver(t), place("telegram", jay, 0)
 		for _, tc := range []struct {
 			down  bool
@@ -384,15 +384,15 @@ func TestNoWay(t *testing.T) {
 			err := do(t, d, "message_telegram", at, `{"text":"x"}`, &coretest.Parts{})
 			var e *core.Error
 			if !errors.As(err, &e) || e.Kind != core.Temporary || errors.Is(err, core.ErrAway) != tc.want {
-				t.Errorf("%+v: %v", tc, err)
+				t.Errorf("%+v: got %v", tc, err)
 			}
 		}
 	})
 }
 
-// TestThink types again and again, and stops.
-func TestThink(t *testing.T) {
-	bubble(t, paced, func(t *testing.T, w *world) {
+// TestTyping: typing is shown again and again until the context ends, for a limited time.
+func TestTyping(t *testing.T) {
+	inBubble(t, paced, func(t *testing.T, w *world) {
 		w.Strict()
 		d, stop := w.run(t, &coretest.Inbox{})
 		ctx, cancel := context.WithTimeout(t.Context(), 21*time.Second)
@@ -401,7 +401,7 @@ func TestThink(t *testing.T) {
 		time.Sleep(time.Minute)
 		calls := w.Calls("sendChatAction")
 		if len(calls) != 5 || calls[0].Params["message_thread_id"] != "8" {
-			t.Errorf("%d signs, %+v", len(calls), calls)
+			t.Errorf("got %d typing actions, want 5 in topic 8: %+v", len(calls), calls)
 		}
 		w.Say(forum, jay, telegramtest.Saying{Text: "in General"})
 		time.Sleep(time.Minute)
@@ -409,22 +409,22 @@ func TestThink(t *testing.T) {
 		d.ShowTyping(ctx, place("telegram", forum, 0))
 		cancel()
 		if calls := w.Calls("sendChatAction"); len(calls) != 6 || calls[5].Params["message_thread_id"] != "1" {
-			t.Errorf("General gets %+v", calls[len(calls)-1])
+			t.Errorf("General: got %+v, want topic 1", calls[len(calls)-1])
 		}
 		ctx, cancel = context.WithTimeout(t.Context(), time.Hour)
 		d.ShowTyping(ctx, place("telegram", jay, 0))
 		cancel()
 		if n := len(w.Calls("sendChatAction")) - 6; n > 70 {
-			t.Errorf("typed %d times in an hour of one thought", n)
+			t.Errorf("got %d typing actions in an hour, want at most 70", n)
 		}
 		_ = stop()
 	})
 }
 
-// TestTypingContinues after a broken connection, and stops after a refusal.
+// TestTypingContinues: typing continues after a broken connection and stops after a refusal.
 func TestTypingContinues(t *testing.T) {
 	for fault, want := range map[telegramtest.FaultKind]int{telegramtest.Reset: 3, telegramtest.Refused: 1} {
-		bubble(t, nil, func(t *testing.T, w *world) {
+		inBubble(t, nil, func(t *testing.T, w *world) {
 			w.FailNext("sendChatAction", telegramtest.Fault{Kind: fault})
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
@@ -440,7 +440,7 @@ func TestTypingContinues(t *testing.T) {
 
 // TestTypingInAMovedGroup continues in the supergroup that the group becomes meanwhile.
 func TestTypingInAMovedGroup(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		const to = -1004242424242
 		w.AddChat(telegramtest.Chat{ID: to, Type: "supergroup", Title: "New"})
 		in := &coretest.Inbox{}

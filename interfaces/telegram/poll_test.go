@@ -19,16 +19,16 @@ import (
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
-// bubble runs a test in fake time, with a platform that needs no network.
-func bubble(t *testing.T, alter func(*Options), test func(*testing.T, *world)) {
+// inBubble runs a test in fake time, with a platform in memory.
+func inBubble(t *testing.T, alter func(*Options), test func(*testing.T, *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		server, stop := telegramtest.InMemory()
 		t.Cleanup(stop)
-		test(t, inhabit(&world{Server: server, alter: alter}))
+		test(t, populate(&world{Server: server, alter: alter}))
 	})
 }
 
-// run listens within a bubble; the returned function ends it.
+// run starts a driver within a bubble. The returned function stops it.
 func (w *world) run(t *testing.T, in core.Inbox) (*Driver, func() error) {
 	t.Helper()
 	d, err := New(w.options())
@@ -50,8 +50,10 @@ func messageTexts(events []core.Event) (list []string) {
 	return list
 }
 
-func TestPoisonIsLeftBehind(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+// TestUndecodableUpdatesAreSkipped: updates that cannot be decoded are logged and
+// confirmed, and those around them arrive.
+func TestUndecodableUpdatesAreSkipped(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		w.Say(jay, jay, telegramtest.Saying{Text: "before"})
 		w.Push(`{"message":{"message_id":"poison","date":1,"chat":{"id":1000,"type":"private"}}}`)
 		w.Push(`{"message":{"message_id":1,"date":"poison","chat":[]}}`)
@@ -61,10 +63,10 @@ func TestPoisonIsLeftBehind(t *testing.T) {
 		got := messageTexts(in.Wait(t, 2))
 		synctest.Wait()
 		if !slices.Equal(got, []string{"before", "after"}) || w.Waiting() != 0 {
-			t.Errorf("%q came in, %d updates wait", got, w.Waiting())
+			t.Errorf("got %q, want before and after; %d updates unconfirmed, want 0", got, w.Waiting())
 		}
 		if n := strings.Count(w.log.String(), "update skipped"); n != 2 {
-			t.Errorf("%d are reported", n)
+			t.Errorf("got %d log lines about skipped updates, want 2", n)
 		}
 		if err := stop(); err != nil {
 			t.Error(err)
@@ -72,50 +74,51 @@ func TestPoisonIsLeftBehind(t *testing.T) {
 	})
 }
 
-// TestNoNumber leaves behind, without haste, what cannot even be confirmed.
-func TestNoNumber(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+// TestUpdateWithoutID: an update without an id, which cannot be confirmed, does not
+// make the driver poll in a tight loop, and the next update takes its place.
+func TestUpdateWithoutID(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		_, stop := w.run(t, in)
 		w.Say(jay, jay, telegramtest.Saying{Text: "before"})
 		w.Push(`[]`)
 		time.Sleep(time.Minute)
 		if n := len(w.Calls("getUpdates")); n > 100 || w.Waiting() != 1 {
-			t.Errorf("asked %d times in a minute, %d wait", n, w.Waiting())
+			t.Errorf("got %d polls in a minute, want at most 100; %d updates unconfirmed, want 1", n, w.Waiting())
 		}
 		w.Say(jay, jay, telegramtest.Saying{Text: "after"})
 		time.Sleep(2 * time.Second)
 		if got := messageTexts(in.Events()); !slices.Equal(got, []string{"before", "after"}) || w.Waiting() != 0 {
-			t.Errorf("%q came in, %d updates wait", got, w.Waiting())
+			t.Errorf("got %q, want before and after; %d updates unconfirmed, want 0", got, w.Waiting())
 		}
 		_ = stop()
 	})
 }
 
-// TestUnconfirmed sees an update confirmed only after it was taken in.
+// TestUnconfirmed: an update is confirmed only after the inbox has stored it.
 func TestUnconfirmed(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		hold := make(chan struct{})
 		in := &coretest.Inbox{Fail: func([]core.Event) error { <-hold; return nil }}
 		w.Say(jay, jay, telegramtest.Saying{Text: "x"})
 		_, stop := w.run(t, in)
 		time.Sleep(time.Minute)
 		if w.Waiting() != 1 {
-			t.Error("confirmed before it was taken in")
+			t.Error("the update was confirmed before it was stored")
 		}
 		close(hold)
 		time.Sleep(time.Second)
 		if w.Waiting() != 0 {
-			t.Error("not confirmed")
+			t.Error("the stored update was not confirmed")
 		}
 		_ = stop()
 	})
 }
 
-// TestNumbersRestart is what happens after a week of silence, which a few polls
-// mean.
-func TestNumbersRestart(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+// TestUpdateIDsRestart: after a silence, when the platform may choose new update ids,
+// lower ids than before are accepted.
+func TestUpdateIDsRestart(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		_, stop := w.run(t, in)
 		w.Say(jay, jay, telegramtest.Saying{Text: "high"})
@@ -124,21 +127,21 @@ func TestNumbersRestart(t *testing.T) {
 		w.Skip(1000)
 		w.Say(jay, jay, telegramtest.Saying{Text: "low"})
 		if got := messageTexts(in.Wait(t, 2)); got[1] != "low" {
-			t.Errorf("%q came in", got)
+			t.Errorf("got %q, want high and low", got)
 		}
 		_ = stop()
 	})
 }
 
-// TestBadEvent leaves behind what can never be taken in, also where it comes alone,
-// and nothing else, however often that fails.
+// TestBadEvent: an event that can never be stored is skipped, also if it arrives alone.
+// Every other event is stored in the end, however often storing it fails.
 func TestBadEvent(t *testing.T) {
 	for text, refusal := range map[string]error{"bad": core.ErrBadEvent, "broken": core.ErrDamaged, "large": core.ErrFull, "odd": errors.New("an I/O error")} {
-		bubble(t, nil, func(t *testing.T, w *world) {
-			var well atomic.Bool
+		inBubble(t, nil, func(t *testing.T, w *world) {
+			var recovered atomic.Bool
 			in := &coretest.Inbox{Fail: func(events []core.Event) error {
 				for _, e := range events {
-					if e.Message.Text == text && !well.Load() {
+					if e.Message.Text == text && !recovered.Load() {
 						return fmt.Errorf("event: %w", refusal)
 					}
 				}
@@ -150,27 +153,27 @@ func TestBadEvent(t *testing.T) {
 			w.Say(ann, ann, telegramtest.Saying{Text: "elsewhere"})
 			_, stop := w.run(t, in)
 			time.Sleep(10 * time.Minute)
-			well.Store(text == "large" || text == "odd")
+			recovered.Store(text == "large" || text == "odd")
 			w.Say(jay, jay, telegramtest.Saying{Text: "three"})
 			time.Sleep(10 * time.Minute)
 			want := []string{"one", "two", "three", "elsewhere"}
-			if well.Load() {
+			if recovered.Load() {
 				want = append(want, text)
 			}
 			got := messageTexts(in.Events())
 			slices.Sort(got)
 			slices.Sort(want)
 			if !slices.Equal(got, want) || w.Waiting() != 0 {
-				t.Errorf("%v: %q came in, %d wait", refusal, got, w.Waiting())
+				t.Errorf("%v: got %q, want %q; %d updates unconfirmed, want 0", refusal, got, want, w.Waiting())
 			}
 			if text == "bad" {
 				w.Say(jay, jay, telegramtest.Saying{Text: text}) // alone
 				time.Sleep(time.Minute)
 				if w.Waiting() != 0 {
-					t.Error("a bad event that comes alone waits for ever")
+					t.Error("a bad event that arrives alone is never confirmed")
 				}
 				if n := strings.Count(w.log.String(), "update skipped: it cannot be stored"); n != 2 {
-					t.Errorf("%d are reported", n)
+					t.Errorf("got %d log lines about skipped updates, want 2", n)
 				}
 			}
 			_ = stop()
@@ -178,10 +181,10 @@ func TestBadEvent(t *testing.T) {
 	}
 }
 
-// TestAlbums joins parts, also those that come late, and keeps what follows in
-// its place behind them.
+// TestAlbums: the parts of an album become one message, late parts included. Later
+// messages of the same chat come after it.
 func TestAlbums(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		part := func(chat int64, album, file, caption string) {
 			w.Say(chat, jay, telegramtest.Saying{Extra: map[string]any{"media_group_id": album, "caption": caption,
 				"photo": []any{map[string]any{"file_id": file, "file_unique_id": "u" + file, "width": 10, "height": 10}}}})
@@ -206,10 +209,10 @@ func TestAlbums(t *testing.T) {
 			got = append(got, e.Message.ID+":"+refs+":"+e.Message.Text)
 		}
 		if want := []string{"1::elsewhere", "1:abc:holidays\nthe sea", "4:d:", "5::look"}; !slices.Equal(got, want) {
-			t.Errorf("%q came in, want %q", got, want)
+			t.Errorf("got %q, want %q", got, want)
 		}
 		if w.Waiting() != 0 {
-			t.Errorf("%d updates wait", w.Waiting())
+			t.Errorf("%d updates unconfirmed, want 0", w.Waiting())
 		}
 		_ = stop()
 	})
@@ -219,22 +222,23 @@ func TestWrongToken(t *testing.T) {
 	w := newWorld(t, func(o *Options) { o.Config.Token = secret.New("1:wrong") })
 	err := w.driver(t).Listen(t.Context(), &coretest.Inbox{})
 	if err == nil || !strings.Contains(err.Error(), "check the token") || strings.Contains(err.Error(), "1:wrong") {
-		t.Errorf("ended with %v", err)
+		t.Errorf("Listen returned %v, want advice to check the token, without the token", err)
 	}
 }
 
-// TestTwoReaders tells admins once in a while, and goes on when the other one has gone.
+// TestTwoReaders: while another process polls with the same token, admins are notified at
+// most once every few hours. Updates arrive again when the other process has ended.
 func TestTwoReaders(t *testing.T) {
-	var told atomic.Int32
+	var reports atomic.Int32
 	alter := func(o *Options) {
 		o.Admin = func(text string) {
-			told.Add(1)
+			reports.Add(1)
 			if !strings.Contains(text, "another process") {
-				t.Errorf("admins were told %q", text)
+				t.Errorf("admins received %q, want a mention of another process", text)
 			}
 		}
 	}
-	bubble(t, alter, func(t *testing.T, w *world) {
+	inBubble(t, alter, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		_, stop := w.run(t, in)
 		other, err := New(w.options())
@@ -253,13 +257,13 @@ func TestTwoReaders(t *testing.T) {
 		in.Wait(t, 1)
 		time.Sleep(5*time.Hour + 20*time.Second) // in the middle of a poll
 		read()
-		if told.Load() != 1 {
-			t.Errorf("admins were told %d times", told.Load())
+		if reports.Load() != 1 {
+			t.Errorf("admins were notified %d times, want 1", reports.Load())
 		}
 		time.Sleep(2*time.Hour + 20*time.Second)
 		read()
-		if told.Load() != 2 {
-			t.Errorf("after a while admins were told %d times", told.Load())
+		if reports.Load() != 2 {
+			t.Errorf("two hours later admins were notified %d times, want 2", reports.Load())
 		}
 		other.api.Close()
 		w.Say(jay, jay, telegramtest.Saying{Text: "still here"})
@@ -268,9 +272,9 @@ func TestTwoReaders(t *testing.T) {
 	})
 }
 
-// TestDeaf gives a poll up that the server never answers.
-func TestDeaf(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+// TestPollTimeout: a poll that the server never answers is given up and repeated.
+func TestPollTimeout(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		var hung atomic.Int32
 		w.Fail(func(c telegramtest.Call) telegramtest.Fault {
 			if c.Method == "getUpdates" && hung.Add(1) == 1 {
@@ -283,15 +287,16 @@ func TestDeaf(t *testing.T) {
 		w.Say(jay, jay, telegramtest.Saying{Text: "hello?"})
 		time.Sleep(2 * time.Minute)
 		if len(in.Events()) != 1 {
-			t.Error("deaf")
+			t.Errorf("got %d messages, want 1", len(in.Events()))
 		}
 		_ = stop()
 	})
 }
 
-// TestPollFaults lets getUpdates fail in every way.
+// TestPollFaults: no message is lost, whatever way getUpdates fails, and the token is
+// not logged.
 func TestPollFaults(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		kinds := []telegramtest.FaultKind{telegramtest.Limited, telegramtest.Internal, telegramtest.BadGateway,
 			telegramtest.Unavailable,
 			telegramtest.Reset, telegramtest.Cut, telegramtest.Hang}
@@ -313,7 +318,7 @@ func TestPollFaults(t *testing.T) {
 		}
 		time.Sleep(5 * time.Minute)
 		if got := messageTexts(in.Events()); len(got) != 20 || got[19] != "19" {
-			t.Errorf("%q came in", got)
+			t.Errorf("got %q, want 0 to 19", got)
 		}
 		if err := stop(); err != nil {
 			t.Error(err)
@@ -324,9 +329,9 @@ func TestPollFaults(t *testing.T) {
 	})
 }
 
-// TestUnreachable starts before the network is there.
+// TestUnreachable: a driver that starts without network receives messages once there is one.
 func TestUnreachable(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		n := 0
 		w.Fail(func(c telegramtest.Call) telegramtest.Fault {
 			if n++; n < 12 {
@@ -339,14 +344,17 @@ func TestUnreachable(t *testing.T) {
 		w.Say(jay, jay, telegramtest.Saying{Text: "x"})
 		time.Sleep(10 * time.Minute)
 		if len(in.Events()) != 1 {
-			t.Error("never came up")
+			t.Errorf("got %d messages, want 1", len(in.Events()))
 		}
 		_ = stop()
 	})
 }
 
+// TestMigration: when a group has become a supergroup, an action on the old group runs in
+// the supergroup, and a migration event is received. Message ids of the old group are not
+// used there, because other messages have them.
 func TestMigration(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		d, stop := w.run(t, in)
 		synctest.Wait() // the event is received only if Listen runs
@@ -358,40 +366,40 @@ func TestMigration(t *testing.T) {
 			t.Fatal(err)
 		}
 		if list := w.Messages(to); len(list) != 1 || list[0].Text != "hi" {
-			t.Errorf("the supergroup shows %+v", list)
+			t.Errorf("the supergroup shows %+v, want the message hi", list)
 		}
 		if list := parts.Sent(); len(list) != 1 || list[0].ID != "" {
-			t.Errorf("at the old path %+v was sent", list)
+			t.Errorf("journalled %+v, want one entry without an id", list)
 		}
 		e := in.Wait(t, 1)[0]
 		if e.Kind != core.KindMigration || e.Message.Path != place("telegram", basic, 0) || e.To != place("telegram", to, 0) {
-			t.Errorf("event %+v", e)
+			t.Errorf("got %+v, want a migration from %d to %d", e, basic, to)
 		}
 		before := len(w.Calls("sendMessage"))
 		if err := do(t, d, "message_telegram", place("telegram", basic, 0), `{"text":"again"}`, &coretest.Parts{}); err != nil || len(w.Calls("sendMessage")) != before+1 {
-			t.Errorf("%v; the old number was used again", err)
+			t.Errorf("the second message: %v, want one request, to the supergroup", err)
 		}
-		// Numbers of messages of the old group are those of others in the new one.
+		// The message ids of the old group belong to other messages in the supergroup.
 		if err := do(t, d, "message_telegram", place("telegram", basic, 0), `{"text":"reply","reply_to_message_id":1}`, &coretest.Parts{}); err != nil {
 			t.Error(err)
 		}
 		for action, payload := range map[string]string{"edit": `{"message_id":1,"text":"changed"}`, "delete": `{"message_id":2}`, "react": `{"message_id":1,"emoji":"👍"}`} {
 			if err := do(t, d, action+"_telegram", place("telegram", basic, 0), payload, &coretest.Parts{}); err == nil {
-				t.Errorf("%s meets another message", action)
+				t.Errorf("%s of an old message succeeded, want an error", action)
 			}
 		}
 		list := w.Messages(to)
 		if len(list) != 3 || list[0].Text != "hi" || len(list[0].Reactions) != 0 || list[2].ReplyTo != 0 {
-			t.Errorf("the supergroup shows %+v", list)
+			t.Errorf("the supergroup shows %+v, want three messages that were not changed and reply to none", list)
 		}
 		_ = stop()
 	})
 }
 
-// TestMigrationKeepsButtons: those of a turn that began in the old group work in the
+// TestMigrationKeepsButtons: buttons that a turn of the old group sends work in the
 // supergroup.
 func TestMigrationKeepsButtons(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		d, stop := w.run(t, in)
 		synctest.Wait() // the event is received only if Listen runs
@@ -399,7 +407,7 @@ func TestMigrationKeepsButtons(t *testing.T) {
 		w.AddChat(telegramtest.Chat{ID: to, Type: "supergroup", Title: "New"})
 		w.Change(basic, func(c *telegramtest.Chat) { c.Upgraded = to })
 		old := place("telegram", basic, 0)
-		for range 2 { // the first is refused, and tells of the supergroup
+		for range 2 { // the refusal of the first names the supergroup
 			if err := do(t, d, "message_telegram", old, `{"text":"x","buttons":[{"label":"Yes"},{"label":"See","url":"https://example.org/"}]}`, &coretest.Parts{}); err != nil {
 				t.Fatal(err)
 			}
@@ -410,20 +418,20 @@ func TestMigrationKeepsButtons(t *testing.T) {
 		for i, want := range []string{"Yes", "Yes", "confirm:1.1.1:y"} {
 			w.Press(to, w.Messages(to)[i].ID, jay, 0)
 			if e := in.Wait(t, i+2)[i+1]; e.Kind != core.KindPress || e.Data != want || e.Message.Path != place("telegram", to, 0) {
-				t.Errorf("pressed: %+v", e)
+				t.Errorf("got %+v, want a press of %s in the supergroup", e, want)
 			}
 		}
 		_ = stop()
 	})
 }
 
-// do carries an action out.
+// do runs an action of the driver.
 func do(t testing.TB, d *Driver, name string, at core.Path, payload string, parts *coretest.Parts) error {
 	t.Helper()
 	return doCtx(context.Background(), t, d, name, at, payload, parts)
 }
 
-// again sends a text as a turn does.
+// again sends a text and retries as a turn does.
 func again(t testing.TB, d *Driver, at core.Path, text string, parts *coretest.Parts) error {
 	t.Helper()
 	return coretest.Again(t.Context(), func() error { return do(t, d, "message_telegram", at, fmt.Sprintf(`{"text":%q}`, text), parts) })
@@ -450,7 +458,7 @@ func doCtx(ctx context.Context, t testing.TB, d *Driver, name string, at core.Pa
 
 // TestRefusedAlbum is skipped with all of its parts, also if another update must wait.
 func TestRefusedAlbum(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		var room atomic.Bool
 		in := &coretest.Inbox{Fail: func(events []core.Event) error {
 			for _, e := range events {
@@ -482,13 +490,14 @@ func TestRefusedAlbum(t *testing.T) {
 	})
 }
 
-// TestBehindAnAlbum: what follows an album that may still grow is taken in, once.
-func TestBehindAnAlbum(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
-		handed := map[string]int{}
+// TestMessagesBesideAnAlbum: messages of other chats are received once each, and at once,
+// while an album may still grow.
+func TestMessagesBesideAnAlbum(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		received := map[string]int{}
 		in := &coretest.Inbox{Fail: func(events []core.Event) error {
 			for _, e := range events {
-				handed[e.Message.Text]++
+				received[e.Message.Text]++
 			}
 			return nil
 		}}
@@ -502,34 +511,34 @@ func TestBehindAnAlbum(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		for n := range 4 {
-			if text := fmt.Sprint("elsewhere ", n); handed[text] != 1 {
-				t.Errorf("%s was handed in %d times", text, handed[text])
+			if text := fmt.Sprint("elsewhere ", n); received[text] != 1 {
+				t.Errorf("%s was received %d times, want 1", text, received[text])
 			}
 		}
 		if events := in.Events(); len(events) != 5 || w.Waiting() != 0 {
-			t.Errorf("%d events, %d wait", len(events), w.Waiting())
+			t.Errorf("got %d events, want 5; %d updates unconfirmed, want 0", len(events), w.Waiting())
 		}
 		_ = stop()
 	})
 }
 
-// TestDamagedForAWhile: an event that finds the store damaged is left behind after the
-// third time, and not before; what follows it in its place waits for it meanwhile.
+// TestDamagedForAWhile: an event that fails with ErrDamaged is skipped after maxDamaged
+// tries, and not before. Later messages of its chat wait for it meanwhile.
 func TestDamagedForAWhile(t *testing.T) {
 	for times, want := range map[int][]string{
 		1: {"elsewhere", "one", "two"}, maxDamaged - 1: {"elsewhere", "one", "two"}, maxDamaged: {"elsewhere", "two"},
 	} {
-		bubble(t, nil, func(t *testing.T, w *world) {
-			alone := 0
+		inBubble(t, nil, func(t *testing.T, w *world) {
+			triedAlone := 0
 			in := &coretest.Inbox{Fail: func(events []core.Event) error {
 				if len(events) == 0 {
-					t.Error("nothing is taken in")
+					t.Error("the inbox received an empty batch")
 				}
-				if alone >= times || !slices.Contains(messageTexts(events), "one") {
+				if triedAlone >= times || !slices.Contains(messageTexts(events), "one") {
 					return nil
 				}
 				if len(events) == 1 {
-					alone++
+					triedAlone++
 				}
 				return core.ErrDamaged
 			}}
@@ -542,16 +551,16 @@ func TestDamagedForAWhile(t *testing.T) {
 			w.Push(`{"message":"poison"}`)
 			time.Sleep(time.Hour)
 			if got := messageTexts(in.Events()); !slices.Equal(got, want) || w.Waiting() != 0 {
-				t.Errorf("after %d times %q came in, %d wait", times, got, w.Waiting())
+				t.Errorf("after %d failures got %q, want %q; %d updates unconfirmed, want 0", times, got, want, w.Waiting())
 			}
 			_ = stop()
 		})
 	}
 }
 
-// TestSkippedForItsOwnFault: the log gives the error of the skipped update, not that of another one.
+// TestSkippedForItsOwnFault: the log names the error of the skipped update, not that of another one.
 func TestSkippedForItsOwnFault(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{Fail: func(events []core.Event) error {
 			switch texts := messageTexts(events); {
 			case slices.Contains(texts, "one"):
@@ -578,8 +587,8 @@ func TestSkippedForItsOwnFault(t *testing.T) {
 	})
 }
 
-// TestStumbling leaves an update behind that makes the driver panic.
-func TestStumbling(t *testing.T) {
+// TestConversionPanic: an update whose conversion panics is logged and skipped.
+func TestConversionPanic(t *testing.T) {
 	w := newWorld(t, nil)
 	d := w.driver(t)
 	u := &update{ID: 1, Message: &message{ID: 1, Chat: chat{ID: group, Type: "supergroup"}, From: &user{ID: jay}, Text: "x"}}
@@ -587,22 +596,22 @@ func TestStumbling(t *testing.T) {
 	for what, i := range map[string]*intake{"no converter": {d: d}, "no ranks": {d: d, convert: c}} {
 		d.ranks = nil
 		if got := i.convertSafely(t.Context(), u); len(got.events) > 0 {
-			t.Errorf("%s: %+v", what, got)
+			t.Errorf("%s: got %+v, want no events", what, got)
 		}
 	}
 	d.ranks = newRanks(d)
 	if got := (&intake{d: d, convert: c}).convertSafely(t.Context(), u); len(got.events) != 1 {
-		t.Errorf("without a panic: %+v", got)
+		t.Errorf("without a panic: got %+v, want one event", got)
 	}
 	if n := strings.Count(w.log.String(), "update skipped"); n != 2 {
-		t.Errorf("%d are reported", n)
+		t.Errorf("got %d log lines about skipped updates, want 2", n)
 	}
 }
 
-// TestPollingAgain: failures are reported once while they stay the same, and asked again
-// less and less often, until something works.
+// TestPollingAgain: an outage is logged once. Polls are repeated with growing pauses until
+// one succeeds.
 func TestPollingAgain(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		var broken atomic.Bool
 		w.Fail(func(c telegramtest.Call) telegramtest.Fault {
 			if c.Method == "getUpdates" && broken.Load() {
@@ -624,37 +633,38 @@ func TestPollingAgain(t *testing.T) {
 				shortest, longest = min(shortest, gap), max(longest, gap)
 			}
 			if shortest > 1600*time.Millisecond || longest < 30*time.Second || longest > 46*time.Second {
-				t.Errorf("asked again after %s to %s", shortest, longest)
+				t.Errorf("polled again after %s to %s, want pauses that grow from 1.6s at most to between 30s and 46s", shortest, longest)
 			}
 			broken.Store(false)
 			time.Sleep(5 * time.Minute)
-			if said := strings.Count(w.log.String(), `level=WARN msg="no updates"`); said != n+1 || d.Ready() != nil {
-				t.Errorf("reported %d times; ready: %v", said, d.Ready())
+			if logged := strings.Count(w.log.String(), `level=WARN msg="no updates"`); logged != n+1 || d.Ready() != nil {
+				t.Errorf("logged %d times, want %d; ready: %v", logged, n+1, d.Ready())
 			}
 		}
 		_ = stop()
 		if log := w.log.String(); strings.Contains(log, "level=ERROR") || strings.Count(log, "level=WARN") != 2 {
-			t.Errorf("%s", log)
+			t.Errorf("want two warnings and no error in the log:\n%s", log)
 		}
 	})
 }
 
-// TestStoppedWhileTakingIn: an end in the middle does not count as a failure.
-func TestStoppedWhileTakingIn(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
-		taking := make(chan struct{})
+// TestStoppedWhileReceiving: stopping while the inbox receives a batch leaves the batch
+// unconfirmed and does not count as a failure.
+func TestStoppedWhileReceiving(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		receiving := make(chan struct{})
 		w.Say(jay, jay, telegramtest.Saying{Text: "x"})
 		_, stop := w.run(t, inboxFunc(func(ctx context.Context, _ ...core.Event) error {
-			close(taking)
+			close(receiving)
 			<-ctx.Done()
 			return ctx.Err()
 		}))
-		<-taking
+		<-receiving
 		if err := stop(); err != nil || w.Waiting() != 1 {
-			t.Errorf("%v, %d wait", err, w.Waiting())
+			t.Errorf("Listen returned %v, want nil; %d updates unconfirmed, want 1", err, w.Waiting())
 		}
 		if log := w.log.String(); strings.Contains(log, "level=ERROR") || strings.Contains(log, "level=WARN") {
-			t.Errorf("%s", log)
+			t.Errorf("want no warning or error in the log:\n%s", log)
 		}
 	})
 }
@@ -664,10 +674,10 @@ type inboxFunc func(context.Context, ...core.Event) error
 // Receive implements core.Inbox.
 func (f inboxFunc) Receive(ctx context.Context, events ...core.Event) error { return f(ctx, events...) }
 
-// TestNumbersRestartAfterAnAlbum: what was taken in beside an album is known only until
-// that is complete; the same number may mean another update later.
-func TestNumbersRestartAfterAnAlbum(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+// TestUpdateIDsRestartAfterAnAlbum: the ids of updates that were stored while an album grew
+// are forgotten when it is complete, because later updates may have the same ids.
+func TestUpdateIDsRestartAfterAnAlbum(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		_, stop := w.run(t, in)
 		time.Sleep(time.Second)
@@ -679,18 +689,18 @@ func TestNumbersRestartAfterAnAlbum(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		if got := messageTexts(in.Events()); len(got) != 4 || w.Waiting() != 0 {
-			t.Errorf("%q came in, %d wait", got, w.Waiting())
+			t.Errorf("got %q, want four messages; %d updates unconfirmed, want 0", got, w.Waiting())
 		}
 		_ = stop()
 	})
 }
 
-// TestAllDamaged: where nothing can be taken in, no event is to blame.
+// TestAllDamaged: while no event at all can be stored, none is skipped.
 func TestAllDamaged(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
-		var well atomic.Bool
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		var recovered atomic.Bool
 		in := &coretest.Inbox{Fail: func([]core.Event) error {
-			if well.Load() {
+			if recovered.Load() {
 				return nil
 			}
 			return core.ErrDamaged
@@ -699,22 +709,21 @@ func TestAllDamaged(t *testing.T) {
 		w.Say(ann, ann, telegramtest.Saying{Text: "two"})
 		_, stop := w.run(t, in)
 		time.Sleep(time.Hour)
-		well.Store(true)
+		recovered.Store(true)
 		time.Sleep(time.Hour)
 		if got := messageTexts(in.Events()); len(got) != 2 || w.Waiting() != 0 {
-			t.Errorf("%q came in, %d wait", got, w.Waiting())
+			t.Errorf("got %q, want one and two; %d updates unconfirmed, want 0", got, w.Waiting())
 		}
 		_ = stop()
 	})
 }
 
-// TestClockApart: however wrong this machine's clock is, the age of a message is what it
-// is by the platform's.
+// TestClockApart: the age of a message is right even if the clock of this machine is wrong.
 func TestClockApart(t *testing.T) {
 	for _, apart := range []time.Duration{-2 * time.Hour, -20 * time.Second, 0, 20 * time.Second, 2 * time.Hour} {
 		t.Run(apart.String(), func(t *testing.T) {
 			clock := func() time.Time { return time.Now().Add(apart) }
-			bubble(t, func(o *Options) { o.Clock = clock }, func(t *testing.T, w *world) {
+			inBubble(t, func(o *Options) { o.Clock = clock }, func(t *testing.T, w *world) {
 				w.Say(jay, jay, telegramtest.Saying{Text: "are you there?"})
 				said := time.Now()
 				time.Sleep(90 * time.Minute)

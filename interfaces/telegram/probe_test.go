@@ -7,6 +7,8 @@ import (
 	"synthbot/core"
 )
 
+// TestProbe: a probe reports the bot, its privacy mode and the clock without receiving
+// updates. A rejected token is fatal and has a fix.
 func TestProbe(t *testing.T) {
 	w := newWorld(t, nil)
 	d := w.driver(t)
@@ -15,20 +17,20 @@ func TestProbe(t *testing.T) {
 		found[f.What] = f
 	}
 	if f := found["identity"]; f.Found != "@aria_bot" || f.Fix != "" {
-		t.Errorf("identity: %+v", f)
+		t.Errorf("identity: got %+v, want @aria_bot", f)
 	}
 	if f := found["privacy"]; f.Found == "" || f.Fatal {
-		t.Errorf("privacy: %+v", f)
+		t.Errorf("privacy: got %+v", f)
 	}
 	if f := found["clock"]; !strings.Contains(f.Found, "from the platform's") {
-		t.Errorf("clock: %+v", f)
+		t.Errorf("clock: got %+v", f)
 	}
 	if n := len(w.Calls("getUpdates")); n != 0 {
-		t.Errorf("updates were taken %d times", n)
+		t.Errorf("got %d calls of getUpdates, want 0", n)
 	}
 	w.Revoke()
 	f := d.Probe(t.Context())
 	if len(f) != 1 || !f[0].Fatal || !strings.Contains(f[0].Fix, "BotFather") {
-		t.Errorf("with a token that is refused: %+v", f)
+		t.Errorf("rejected token: got %+v, want one fatal finding that names BotFather", f)
 	}
 }

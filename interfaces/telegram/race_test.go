@@ -2,5 +2,5 @@
 
 package telegram
 
-// watched tells that the race detector is on, which takes ten times as long.
-const watched = true
+// raceEnabled reports whether the race detector is on, which makes tests ten times slower.
+const raceEnabled = true

@@ -14,34 +14,36 @@ import (
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
+// TestAnyID: a message id may be a number or a string. Other values are refused.
 func TestAnyID(t *testing.T) {
 	for raw, want := range map[string]anyID{`7`: "7", `"7"`: "7", `" 7 "`: "7", `1`: "1", `null`: "", `""`: ""} {
 		got := anyID("")
 		if err := json.Unmarshal([]byte(raw), &got); err != nil || got != want {
-			t.Errorf("%s is %q, %v", raw, got, err)
+			t.Errorf("%s: got %q, %v, want %q", raw, got, err, want)
 		}
 	}
 	for _, raw := range []string{`0`, `-1`, `"x"`, `1.5`, `"99999999999999999999"`, `{}`} {
 		got := anyID("")
 		if err := json.Unmarshal([]byte(raw), &got); err == nil {
-			t.Errorf("%s is %q", raw, got)
+			t.Errorf("%s: got %q, want an error", raw, got)
 		}
 	}
 }
 
-func TestSpeaks(t *testing.T) {
+// TestHasVisible: a text of blank or invisible characters is empty.
+func TestHasVisible(t *testing.T) {
 	for text, want := range map[string]bool{
 		"a": true, " . ": true, "👍": true, "": false, " \n\t": false, "\u00a0\u3000": false, "\u2060": false, "\u3164": false, "\u2800": false,
 		"\u200b\u0000": false,
 	} {
 		if got := markup.HasVisible(text); got != want {
-			t.Errorf("%q says something: %v", text, got)
+			t.Errorf("HasVisible(%q) = %v, want %v", text, got, want)
 		}
 	}
 }
 
-// TestCheckMessage refuses what could never be sent before anything of the plan is
-// done, and for the reason that comes first.
+// TestCheckMessage: a message that can never be sent is refused before the plan runs, and
+// again when it is sent, for the first of its problems.
 func TestCheckMessage(t *testing.T) {
 	w := newWorld(t, nil)
 	d := w.driver(t)
@@ -61,27 +63,27 @@ func TestCheckMessage(t *testing.T) {
 		_, sent := d.send.messageAction().Do(t.Context(), call)
 		if want == "" {
 			if checked != nil {
-				t.Errorf("%s: %v", payload, checked)
+				t.Errorf("%s: got %v, want no error", payload, checked)
 			}
 			continue
 		}
 		for _, err := range []error{checked, sent} {
 			var e *core.Error
 			if !errors.As(err, &e) || e.Kind != core.Invalid || !strings.Contains(e.Text, want) {
-				t.Errorf("%s: %v, want %q", payload, err, want)
+				t.Errorf("%s: got %v, want an invalid request with %q", payload, err, want)
 			}
 		}
 	}
 	call := core.Call{Path: place("telegram", jay, 0), Payload: []byte(`{"text":"x","recipient":"Ann"}`), Deliveries: &coretest.Parts{}}
 	if _, err := d.send.messageAction().Do(t.Context(), call); err == nil || !strings.Contains(err.Error(), `"Ann"`) {
-		t.Errorf("to nobody known: %v", err)
+		t.Errorf("unknown recipient: got %v, want an error that names it", err)
 	}
 	if got := shownTexts(w, jay); len(got) != 1 {
-		t.Errorf("%q stand", got)
+		t.Errorf("got %q, want one message", got)
 	}
 }
 
-// TestSuggestionsOfAMessage: they are buttons below it.
+// TestSuggestionsOfAMessage: suggested replies become buttons below a message.
 func TestSuggestionsOfAMessage(t *testing.T) {
 	w := newWorld(t, nil)
 	d := w.driver(t)
@@ -90,16 +92,16 @@ func TestSuggestionsOfAMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if markup := string(w.Messages(jay)[0].Markup); !strings.Contains(markup, `"Yes"`) || !strings.Contains(markup, `"No"`) {
-		t.Errorf("buttons: %s", markup)
+		t.Errorf("got buttons %s, want Yes and No", markup)
 	}
 }
 
-// TestLinksAreNotPreviewed: the platform fetches no link that a model writes, however
-// it is sent, unless previews are on.
+// TestLinksAreNotPreviewed: link previews are off in every kind of message, unless the
+// configuration turns them on, because the platform would fetch links that a model writes.
 func TestLinksAreNotPreviewed(t *testing.T) {
 	const link = "See https://example.org/?q=secret"
 	for _, previews := range []bool{false, true} {
-		bubble(t, func(o *Options) { o.Config.Previews, o.Config.Stream = previews, "edit" }, func(t *testing.T, w *world) {
+		inBubble(t, func(o *Options) { o.Config.Previews, o.Config.Stream = previews, "edit" }, func(t *testing.T, w *world) {
 			d, stop := w.up(t)
 			at := place("telegram", jay, 0)
 			for _, payload := range []string{`{"text":"` + link + `"}`, `{"text":"` + strings.Repeat(link+"\\n", 200) + `"}`} {
@@ -134,47 +136,48 @@ func TestLinksAreNotPreviewed(t *testing.T) {
 				}
 			}
 			if len(calls) != 11 {
-				t.Errorf("%d calls", len(calls))
+				t.Errorf("got %d calls, want 11", len(calls))
 			}
 			_ = stop()
 		})
 	}
 }
 
-// TestReadyIsLeft: who ends while the platform is asked whether it answers says only
-// that; the message may be there and is not sent again.
-func TestReadyIsLeft(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+// TestDeadlineWhileCheckingReachability: if the caller's deadline passes while the driver
+// checks that the platform responds, the error says only that. A message that may have arrived
+// is not sent again.
+func TestDeadlineWhileCheckingReachability(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.run(t, &coretest.Inbox{})
 		time.Sleep(time.Second)
 		parts := &coretest.Parts{}
 		w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.ResetAfter})
 		at := place("telegram", jay, 0)
 		if err := do(t, d, "message_telegram", at, `{"text":"x"}`, parts); !errors.Is(err, core.ErrUnknownOutcome) {
-			t.Errorf("sent: %v", err)
+			t.Errorf("first try: got %v, want an unknown outcome", err)
 		}
 		w.FailNext("getMe", telegramtest.Fault{Kind: telegramtest.Hang})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		err := doCtx(ctx, t, d, "message_telegram", at, `{"text":"x"}`, parts)
 		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, core.ErrAway) {
-			t.Errorf("left: %v", err)
+			t.Errorf("second try: got %v, want %v", err, context.DeadlineExceeded)
 		}
 		if n := len(w.Calls("sendMessage")); n != 1 {
-			t.Errorf("sent %d times", n)
+			t.Errorf("sent %d times, want 1", n)
 		}
 		_ = stop()
 	})
 }
 
-// TestAnswerThatSaysNothing: a message without a number is not known to be sent.
-func TestAnswerThatSaysNothing(t *testing.T) {
+// TestResponseWithoutID: a response without a message id is an error.
+func TestResponseWithoutID(t *testing.T) {
 	d := newWorld(t, nil).driver(t)
 	to := chatKey{chat: jay}
 	id, err := d.send.sentID(to, 0, nil)
 	var e *core.Error
 	if id != "" || !errors.As(err, &e) || e.Kind != core.Broken {
-		t.Errorf("%q, %v", id, err)
+		t.Errorf("got %q, %v, want no id and a broken interface", id, err)
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
-// echo is an inbox that answers each message, in order within a place, with
-// many places at once: a core without a model.
+// echo is an inbox that answers each message. Messages of a chat are answered in order,
+// and chats at the same time.
 type echo struct {
 	coretest.Inbox
 	d      *Driver
@@ -74,13 +74,13 @@ func (e *echo) answer(lane <-chan core.Message) {
 	}
 }
 
-// faults fails 1 of 20 calls, in every way. A message is left in doubt once at most,
-// since the driver gives up after the third doubt; hit has those that were.
+// faults makes 1 of 20 calls fail, in every way. The outcome of a message becomes unknown
+// once at most, because the driver gives up after the third time.
 type faults struct {
 	mu     sync.Mutex
 	random *rand.Rand
-	hit    map[string]bool
-	done   map[string]bool // hit after it was sent
+	hit    map[string]bool // calls that failed with an unknown outcome
+	done   map[string]bool // those of hit that the platform had carried out
 }
 
 func (f *faults) decide(c telegramtest.Call) telegramtest.Fault {
@@ -122,11 +122,11 @@ type soaking struct {
 	f     *faults
 	e     *echo
 	d     *Driver
-	early int
+	early int // calls before the end of a rate limit
 }
 
-// soak lets n messages come in over chats, in two halves, and looks at what
-// is there and at what the second half left behind: no memory, no goroutines.
+// soak sends n messages over a number of chats, in two halves. It checks the answers, and
+// that the second half left no memory and no goroutines behind.
 func soak(t *testing.T, w *world, n, chats int, strict bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &soaking{world: w, chats: chats, e: newEcho(ctx, t), f: &faults{random: rand.New(rand.NewPCG(1, 2))}}
@@ -146,22 +146,22 @@ func soak(t *testing.T, w *world, n, chats int, strict bool) {
 	before, goroutines := s.half(t, 0, n/2)
 	after, more := s.half(t, n/2, n)
 	took := time.Since(began)
-	if after > before+256<<10 { // about 50 bytes a message: none of them is kept
-		t.Errorf("the second half left %d bytes behind", after-before)
+	if after > before+256<<10 { // about 50 bytes a message
+		t.Errorf("the second half left %d bytes behind, want at most %d", after-before, 256<<10)
 	}
 	if more > goroutines+2 || more > chats+20 {
-		t.Errorf("%d goroutines are left, %d after the first half, over %d chats", more, goroutines, chats)
+		t.Errorf("got %d goroutines at the end and %d after the first half, for %d chats", more, goroutines, chats)
 	}
 	cancel()
 	s.e.group.Wait()
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
-	t.Logf("%d messages in %v of their time; %d early; %d and %d goroutines at rest; %d KiB, then %d KiB", n, took, s.early, goroutines, more, before>>10, after>>10)
+	t.Logf("%d messages in %v of fake time; %d early calls; %d and %d goroutines at rest; %d KiB, then %d KiB", n, took, s.early, goroutines, more, before>>10, after>>10)
 }
 
-// half lets the messages from..to come in; it returns what is left behind when
-// all is quiet.
+// half sends the messages from..to and waits for the answers. It returns the heap size and
+// the number of goroutines afterwards.
 func (s *soaking) half(t *testing.T, from, to int) (bytes int64, goroutines int) {
 	s.f.reset()
 	early := s.Early()
@@ -170,7 +170,7 @@ func (s *soaking) half(t *testing.T, from, to int) (bytes int64, goroutines int)
 		s.Say(chat, chat, telegramtest.Saying{Text: fmt.Sprintf("m%05d", i)})
 	}
 	for last, same := -1, 0; same < 3; time.Sleep(2 * time.Minute) {
-		now := s.standing()
+		now := s.messageCount()
 		if same++; now != last {
 			last, same = now, 0
 		}
@@ -179,13 +179,13 @@ func (s *soaking) half(t *testing.T, from, to int) (bytes int64, goroutines int)
 		s.f.check(t, s.Messages(int64(5000+i)), i, from, to, s.chats)
 	}
 	if s.early += s.Early() - early; s.Early()-early > len(s.f.hit)/50+s.chats {
-		t.Errorf("%d calls came early", s.Early()-early)
+		t.Errorf("got %d calls before the end of a rate limit, want at most %d", s.Early()-early, len(s.f.hit)/50+s.chats)
 	}
 	s.f.reset()
 	s.e.forget()
 	s.Forget()
 	s.log.forget()
-	for range 3 { // what a sync.Pool holds outlives the first
+	for range 3 { // what a sync.Pool holds survives the first collection
 		runtime.GC()
 	}
 	var m runtime.MemStats
@@ -193,7 +193,7 @@ func (s *soaking) half(t *testing.T, from, to int) (bytes int64, goroutines int)
 	return int64(m.HeapAlloc), runtime.NumGoroutine()
 }
 
-func (s *soaking) standing() (all int) {
+func (s *soaking) messageCount() (all int) {
 	for i := range s.chats {
 		all += len(s.Messages(int64(5000 + i)))
 	}
@@ -212,47 +212,48 @@ func (e *echo) forget() {
 	e.known = map[string]bool{}
 }
 
-// check compares the messages of a chat with what was said there.
+// check compares the messages of a chat with the expected answers.
 func (f *faults) check(t *testing.T, list []telegramtest.Message, chat, from, to, chats int) {
 	t.Helper()
 	next := from + chat
 	for i := 0; i < len(list); i++ {
 		want := fmt.Sprintf("re: m%05d", next)
 		if list[i].Text != want {
-			t.Fatalf("chat %d: %q stands where %q should", chat, list[i].Text, want)
+			t.Fatalf("chat %d: got %q, want %q", chat, list[i].Text, want)
 		}
 		if i+1 < len(list) && list[i+1].Text == want {
 			if !f.done[fmt.Sprint(5000+chat, want)] {
-				t.Fatalf("chat %d: %q stands twice without a reason", chat, want)
+				t.Fatalf("chat %d: got %q twice, though its outcome was never unknown", chat, want)
 			}
 			i++
 		}
 		next += chats
 	}
 	if next < to {
-		t.Fatalf("chat %d: nothing stands for m%05d", chat, next)
+		t.Fatalf("chat %d: no answer to m%05d", chat, next)
 	}
 }
 
-// soaked is how many updates a soak takes.
-func soaked() int {
-	if testing.Short() || watched {
+// soakSize returns how many messages a soak test sends.
+func soakSize() int {
+	if testing.Short() || raceEnabled {
 		return 1000
 	}
 	return coretest.Sample(10_000, 2000)
 }
 
+// TestSoak: under load and with failing calls, every message is answered, in order.
 func TestSoak(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) { soak(t, w, soaked(), 50, false) })
+	inBubble(t, nil, func(t *testing.T, w *world) { soak(t, w, soakSize(), 50, false) })
 }
 
-// TestSoakPaced is the same within the platform's limits, which it enforces.
+// TestSoakPaced is TestSoak on a platform that enforces its rate limits.
 func TestSoakPaced(t *testing.T) {
-	bubble(t, paced, func(t *testing.T, w *world) { soak(t, w, soaked(), 50, true) })
+	inBubble(t, paced, func(t *testing.T, w *world) { soak(t, w, soakSize(), 50, true) })
 }
 
-// BenchmarkLatency is the driver alone, from an update to sendMessage, one after
-// the other; the store takes no time.
+// BenchmarkLatency measures the time from an update to sendMessage, one after the other,
+// without a store.
 func BenchmarkLatency(b *testing.B) {
 	w := newWorld(b, nil)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -282,7 +283,7 @@ func BenchmarkLatency(b *testing.B) {
 	e.group.Wait()
 }
 
-// report gives the median and the 95th percentile.
+// report reports the median and the 95th percentile.
 func report(b *testing.B, all []time.Duration) {
 	slices.Sort(all)
 	b.ReportMetric(float64(all[len(all)/2].Microseconds()), "p50-µs")

@@ -31,7 +31,7 @@ import (
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
-// freeAddress finds a port of the loopback.
+// freeAddress returns a free address of the loopback interface.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -42,6 +42,8 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
+// TestWebhook: updates that arrive by webhook are acknowledged when they are stored, or if
+// they can never be. Calls without the secret are refused. The webhook survives a stop.
 func TestWebhook(t *testing.T) {
 	address := freeAddress(t)
 	w := newWorld(t, func(o *Options) {
@@ -55,42 +57,42 @@ func TestWebhook(t *testing.T) {
 		return nil
 	}}
 	d, stop := w.listen(t, in)
-	await(t, func() bool { url, _ := w.Hook(); return url != "" })
+	w.Await(t, func() bool { url, _ := w.Hook(); return url != "" })
 	client := &http.Client{}
 	defer client.CloseIdleConnections()
 	w.Say(jay, jay, telegramtest.Saying{Text: "one"})
 	w.Push(`{"message":{"message_id":"poison"}}`)
 	w.Say(jay, jay, telegramtest.Saying{Text: "two"})
 	if err := w.Deliver(client, "http://"+address+"/hook"); err != nil || w.Waiting() != 0 {
-		t.Errorf("%v, %d updates wait", err, w.Waiting())
+		t.Errorf("%v; %d updates unconfirmed, want 0", err, w.Waiting())
 	}
 	broken.Store(true)
 	w.Say(jay, jay, telegramtest.Saying{Text: "three"})
 	if err := w.Deliver(client, "http://"+address+"/hook"); err == nil {
-		t.Error("acknowledged what is not on disk")
+		t.Error("an update that was not stored was acknowledged")
 	}
 	broken.Store(false)
 	if err := w.Deliver(client, "http://"+address+"/hook"); err != nil {
 		t.Error(err)
 	}
 	if got := messageTexts(in.Events()); !slices.Equal(got, []string{"one", "two", "three"}) {
-		t.Errorf("%q came in", got)
+		t.Errorf("got %q, want one, two and three", got)
 	}
 	for _, secret := range []string{"", "wrong", telegramtest.Token, secretOf(d)[1:]} {
-		hookAnswers(t, client, "http://"+address, secret, `{"update_id":1}`, http.StatusForbidden)
+		checkHookStatus(t, client, "http://"+address, secret, `{"update_id":1}`, http.StatusForbidden)
 	}
-	hookAnswers(t, client, "http://"+address, secretOf(d), strings.Repeat(" ", 4<<20+1), http.StatusRequestEntityTooLarge)
-	for _, junk := range []string{"", "null", "[[[", `{"update_id":"x"}`} { // it would come again for ever
-		hookAnswers(t, client, "http://"+address, secretOf(d), junk, http.StatusOK)
+	checkHookStatus(t, client, "http://"+address, secretOf(d), strings.Repeat(" ", 4<<20+1), http.StatusRequestEntityTooLarge)
+	for _, junk := range []string{"", "null", "[[[", `{"update_id":"x"}`} { // otherwise the platform would repeat it for ever
+		checkHookStatus(t, client, "http://"+address, secretOf(d), junk, http.StatusOK)
 	}
 	stop()
 	if url, _ := w.Hook(); url == "" {
-		t.Error("the webhook is gone after a stop: updates would not be kept for it")
+		t.Error("the webhook was deleted on stop, so that the platform keeps no updates for it")
 	}
 }
 
-// hookAnswers calls as somebody who knows a secret, rightly or not.
-func hookAnswers(t *testing.T, client *http.Client, address, secret, body string, want int) {
+// checkHookStatus calls the webhook with a secret and checks the status of the response.
+func checkHookStatus(t *testing.T, client *http.Client, address, secret, body string, want int) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(body))
 	if err != nil {
@@ -103,11 +105,11 @@ func hookAnswers(t *testing.T, client *http.Client, address, secret, body string
 	}
 	_ = resp.Body.Close()
 	if resp.StatusCode != want {
-		t.Errorf("secret %q, %.20q: status %d", secret, body, resp.StatusCode)
+		t.Errorf("secret %q, %.20q: got status %d, want %d", secret, body, resp.StatusCode, want)
 	}
 }
 
-// TestWebhookAlbum holds the calls of an album until it is complete.
+// TestWebhookAlbum: the calls with the parts of an album end when the album is complete.
 func TestWebhookAlbum(t *testing.T) {
 	t.Parallel()
 	address := freeAddress(t)
@@ -116,7 +118,7 @@ func TestWebhookAlbum(t *testing.T) {
 	})
 	in := &coretest.Inbox{}
 	w.listen(t, in)
-	await(t, func() bool { url, _ := w.Hook(); return url != "" })
+	w.Await(t, func() bool { url, _ := w.Hook(); return url != "" })
 	client := &http.Client{}
 	defer client.CloseIdleConnections()
 	for _, file := range []string{"a", "b", "c"} {
@@ -127,10 +129,12 @@ func TestWebhookAlbum(t *testing.T) {
 	}
 	events := in.Wait(t, 1)
 	if len(events) != 1 || len(events[0].Message.Attachments) != 3 {
-		t.Errorf("%d events, %+v", len(events), events[0].Message.Attachments)
+		t.Errorf("got %d events, want one with three photos: %+v", len(events), events[0].Message.Attachments)
 	}
 }
 
+// TestWebhookCertificate: with a certificate of its own, the driver serves HTTPS and sends the
+// platform the certificate, without the key.
 func TestWebhookCertificate(t *testing.T) {
 	address := freeAddress(t)
 	certificate, key := selfSigned(t)
@@ -139,11 +143,11 @@ func TestWebhookCertificate(t *testing.T) {
 	})
 	in := &coretest.Inbox{}
 	w.listen(t, in)
-	await(t, func() bool { url, _ := w.Hook(); return url != "" })
+	w.Await(t, func() bool { url, _ := w.Hook(); return url != "" })
 	_, sent := w.Hook()
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(sent) || strings.Contains(string(sent), "PRIVATE") {
-		t.Fatalf("the platform got %q as certificate", sent)
+		t.Fatalf("the platform got %q, want only the certificate", sent)
 	}
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
 	defer client.CloseIdleConnections()
@@ -154,6 +158,7 @@ func TestWebhookCertificate(t *testing.T) {
 	in.Wait(t, 1)
 }
 
+// selfSigned writes a self-signed certificate and its key to files.
 func selfSigned(t *testing.T) (certificate, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -182,9 +187,9 @@ func selfSigned(t *testing.T) (certificate, key string) {
 	return certificate, key
 }
 
-// TestWebhookTakenAway goes on by polling where a webhook was left behind.
+// TestWebhookTakenAway: a driver that polls deletes a webhook that was left behind and logs that.
 func TestWebhookTakenAway(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
 		d, err := New(w.options())
 		if err != nil {
 			t.Fatal(err)
@@ -198,12 +203,13 @@ func TestWebhookTakenAway(t *testing.T) {
 		_, stop := w.run(t, in)
 		in.Wait(t, 1)
 		if !strings.Contains(w.log.String(), "a webhook was set for this bot") {
-			t.Error("it is not reported")
+			t.Error("the log does not mention the webhook")
 		}
 		_ = stop()
 	})
 }
 
+// TestNewRefuses: New refuses each of these configurations, without the token in the error.
 func TestNewRefuses(t *testing.T) {
 	for name, alter := range map[string]func(*Options){
 		"no token":    func(o *Options) { o.Config.Token = secret.Secret{} },
@@ -219,15 +225,15 @@ func TestNewRefuses(t *testing.T) {
 		"large port": func(o *Options) { o.Config.Webhook = botapi.Webhook{URL: "https://x.y", Listen: ":65536"} },
 		"odd secret": func(o *Options) { o.Config.Webhook = botapi.Webhook{URL: "https://x.y", Secret: secret.New("a b")} },
 	} {
-		o := usual("https://api.telegram.org")
+		o := baseOptions("https://api.telegram.org")
 		alter(&o)
 		if d, err := New(o); err == nil || d != nil || strings.Contains(err.Error(), "a/../b") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want an error without the token", name, err)
 		}
 	}
 }
 
-// TestRedacted looks for the token in every error of a call.
+// TestRedacted: no error of a call contains the token.
 func TestRedacted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
@@ -238,24 +244,24 @@ func TestRedacted(t *testing.T) {
 		err := d.api.Try(ctx, &botapi.Request{Method: "getMe"})
 		cancel()
 		if err == nil && kind < telegramtest.ResetAfter {
-			t.Errorf("fault %d is none", kind)
+			t.Errorf("fault %d: got no error", kind)
 		}
 		for ; err != nil; err = errors.Unwrap(err) {
 			if strings.Contains(err.Error(), telegramtest.Token[12:]) {
-				t.Errorf("fault %d: the token shows in %T", kind, err)
+				t.Errorf("fault %d: a %T contains the token", kind, err)
 			}
 		}
 	}
-	closed, err := New(usual("http://127.0.0.1:1"))
+	closed, err := New(baseOptions("http://127.0.0.1:1"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := closed.api.Try(t.Context(), &botapi.Request{Method: "getMe"}); err == nil || strings.Contains(err.Error(), telegramtest.Token[12:]) {
-		t.Errorf("refused connection: %v", err)
+		t.Errorf("refused connection: got %v, want an error without the token", err)
 	}
 }
 
-// secretOf is what the platform says with each call to a driver's webhook.
+// secretOf returns the secret that the platform sends with each call of a driver's webhook.
 func secretOf(d *Driver) string {
 	mac := hmac.New(sha256.New, []byte(d.opt.Config.Token.Reveal()))
 	mac.Write([]byte("webhook"))

@@ -38,7 +38,7 @@ const (
 	basic = -4242
 )
 
-// world is a platform with some life on it, and what drivers keep about it.
+// world is a fake platform with users and chats, and the state that drivers store about it.
 type world struct {
 	*telegramtest.Server
 	state memory
@@ -46,12 +46,13 @@ type world struct {
 	alter func(*Options)
 }
 
-// newWorld makes a world; its drivers do not slow down unless alter says so.
+// newWorld returns a world. Its drivers are not rate limited unless alter says so.
 func newWorld(t testing.TB, alter func(*Options)) *world {
-	return inhabit(&world{Server: telegramtest.New(t), alter: alter})
+	return populate(&world{Server: telegramtest.New(t), alter: alter})
 }
 
-func inhabit(w *world) *world {
+// populate adds users, groups and a forum.
+func populate(w *world) *world {
 	w.AddPerson(telegramtest.Person{ID: jay, Name: "Jay", Username: "jay", Language: "it"})
 	w.AddPerson(telegramtest.Person{ID: ann, Name: "Ann Äpfel", Username: "ann"})
 	w.AddChat(telegramtest.Chat{ID: group, Type: "supergroup", Title: "Group", Admins: []int64{ann}})
@@ -60,8 +61,8 @@ func inhabit(w *world) *world {
 	return w
 }
 
-// usual are the options of a driver that reaches the server there.
-func usual(url string) Options {
+// baseOptions returns the options of a driver whose server is at url.
+func baseOptions(url string) Options {
 	return Options{
 		Name: "telegram", Log: slog.New(slog.DiscardHandler), Clock: time.Now, State: &memory{}, Admin: func(string) {},
 		Config: Config{
@@ -72,7 +73,7 @@ func usual(url string) Options {
 }
 
 func (w *world) options() Options {
-	o := usual(w.URL)
+	o := baseOptions(w.URL)
 	o.Config.Pace, o.Config.Timeout = "off", 5*time.Second
 	o.Log = slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	o.State, o.Dial = &w.state, w.Dial
@@ -112,15 +113,15 @@ func (w *world) listen(t testing.TB, in core.Inbox) (*Driver, func()) {
 	return d, stop
 }
 
-// memory is a State.
+// memory is a State that lives in memory.
 type memory struct {
 	mu     sync.Mutex
 	m      map[string][]byte
-	broken error // of all that is read and written
+	broken error // returned by every read and write, if set
 }
 
-// breaks makes all that is read and written from now on fail.
-func (m *memory) breaks(err error) {
+// failWith makes every read and write fail from now on, or succeed if err is nil.
+func (m *memory) failWith(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.broken = err
@@ -148,7 +149,7 @@ func (m *memory) Put(ctx context.Context, key string, value []byte) error {
 	return nil
 }
 
-// logs keeps what was logged.
+// logs collects log lines.
 type logs struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -172,7 +173,7 @@ func (l *logs) forget() {
 	l.b = bytes.Buffer{}
 }
 
-// stage shows a world to the conformance suite.
+// stage adapts a world to the conformance suite.
 type stage struct{ *world }
 
 func TestInterface(t *testing.T) {
@@ -260,7 +261,7 @@ func (s stage) Secrets() []string {
 }
 func (s stage) Log() string { return s.log.String() }
 
-// commands is a small registry.
+// commands returns a small command registry.
 func commands() []command.Spec {
 	return []command.Spec{
 		{Name: "help", Brief: "Show what the bot can do", Briefs: map[string]string{"it": "Mostra cosa sa fare il bot"}},
@@ -270,7 +271,7 @@ func commands() []command.Spec {
 	}
 }
 
-// letters are the letters and digits of a text.
+// letters returns the letters and digits of a text.
 func letters(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
@@ -280,7 +281,7 @@ func letters(s string) string {
 	}, s)
 }
 
-// missing is what of want does not occur as often in got.
+// missing returns the characters that occur more often in want than in got.
 func missing(got, want string) string {
 	have := map[rune]int{}
 	for _, r := range got {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// ask makes a request as a bot would.
+// ask sends a request as a bot would and returns the status and the body of the response.
 func ask(t *testing.T, s *Server, method, path, body string, files ...string) (int, string) {
 	t.Helper()
 	var content bytes.Buffer
@@ -46,6 +46,7 @@ func ask(t *testing.T, s *Server, method, path, body string, files ...string) (i
 
 const nobody = `"allowed_mentions":{"parse":[]}`
 
+// TestServerRefuses: the fake server refuses the requests that the platform refuses.
 func TestServerRefuses(t *testing.T) {
 	s := New(t)
 	hall := "/channels/" + HallID
@@ -94,18 +95,18 @@ func TestServerRefuses(t *testing.T) {
 		{"GET", "/nothing", "", 404, "404"},
 	} {
 		if status, body := ask(t, s, c.method, c.path, c.body); status != c.want || !strings.Contains(body, c.says) {
-			t.Errorf("%s %s %.60s: %d %s, want %d %s", c.method, c.path, c.body, status, body, c.want, c.says)
+			t.Errorf("%s %s %.60s: got %d %s, want %d %s", c.method, c.path, c.body, status, body, c.want, c.says)
 		}
 	}
 	if status, body := ask(t, s, "POST", "/channels/8/messages", `{"content":"x",`+nobody+`}`, "a.txt"); status != 403 {
-		t.Errorf("a file where none may be: %d %s", status, body)
+		t.Errorf("a file without permission: got %d %s, want 403", status, body)
 	}
 	status, body := ask(t, s, "POST", hall+"/messages", `{"attachments":[{"id":0,"description":"words"}],`+nobody+`}`, "a.txt")
 	if last := s.Messages(HallID); status != 200 || len(last[len(last)-1].Files) != 1 || last[len(last)-1].Files[0].Alt != "words" {
-		t.Errorf("a file: %d %s", status, body)
+		t.Errorf("a file: got %d %s, want it sent with its description", status, body)
 	}
 	if _, err := s.Command(HallID, AnnID, "down", nil); err == nil {
-		t.Error("a command that nobody knows was called")
+		t.Error("an unknown command was called")
 	}
 }
 
@@ -121,6 +122,7 @@ func someCommands(n, m int) string {
 	return "[" + strings.Join(list, ",") + "]"
 }
 
+// TestServerNotesBreaches: mentions of more than the author of a replied message are recorded as breaches.
 func TestServerNotesBreaches(t *testing.T) {
 	s, end := InMemory()
 	defer end()
@@ -128,15 +130,16 @@ func TestServerNotesBreaches(t *testing.T) {
 		before := len(s.Breaches())
 		s.allowed(&Call{Method: "POST", Path: "/" + text}, json.RawMessage(raw))
 		if len(s.Breaches()) != before+1 {
-			t.Errorf("%s may be mentioned", text)
+			t.Errorf("%s: no breach was recorded", text)
 		}
 	}
 	s.allowed(&Call{}, json.RawMessage(`{"parse":[],"replied_user":true}`))
 	if len(s.Breaches()) != 4 {
-		t.Errorf("breaches: %q", s.Breaches())
+		t.Errorf("got breaches %q, want 4", s.Breaches())
 	}
 }
 
+// TestServerHonoursNonces: a message with a known nonce is not sent again, until the nonce expires.
 func TestServerHonoursNonces(t *testing.T) {
 	s := New(t)
 	send := func(nonce string) {
@@ -148,36 +151,37 @@ func TestServerHonoursNonces(t *testing.T) {
 	send("a")
 	send("b")
 	if n := len(s.Messages(HallID)); n != 2 {
-		t.Fatalf("%d messages", n)
+		t.Fatalf("got %d messages, want 2", n)
 	}
 	s.HonourNonces(0)
 	send("a")
 	if n := len(s.Messages(HallID)); n != 3 {
-		t.Errorf("%d messages after the nonce's time", n)
+		t.Errorf("after the nonce expired, got %d messages, want 3", n)
 	}
 }
 
+// TestServerLimits: the fake server enforces rate limits by channel and globally.
 func TestServerLimits(t *testing.T) {
 	s := New(t)
 	s.Limit(2, time.Hour, 0)
 	for i, want := range []int{200, 200, 429, 429} {
 		if status, body := ask(t, s, "GET", "/channels/"+HallID, ""); status != want {
-			t.Errorf("request %d: %d %s", i, status, body)
+			t.Errorf("request %d: got %d %s, want %d", i, status, body, want)
 		}
 	}
 	if status, _ := ask(t, s, "GET", "/channels/"+RoomID, ""); status != 200 {
-		t.Error("another channel is limited as well")
+		t.Errorf("another channel: got %d, want 200", status)
 	}
 	if hits, early := s.Hits(); hits != 2 || early != 0 {
-		t.Errorf("%d hits, %d early", hits, early)
+		t.Errorf("got %d exceeded limits and %d early requests, want 2 and 0", hits, early)
 	}
 	s.FailNext("GET /channels/"+RoomID, Fault{Kind: Global, After: time.Hour})
 	for range 2 {
 		if status, _ := ask(t, s, "GET", "/channels/"+RoomID, ""); status != 429 {
-			t.Error("passes in spite of a global limit")
+			t.Errorf("global limit: got %d, want 429", status)
 		}
 	}
 	if _, early := s.Hits(); early != 1 {
-		t.Errorf("%d early", early)
+		t.Errorf("got %d early requests, want 1", early)
 	}
 }

@@ -37,27 +37,27 @@ var timings = Timings{
 	Backoff: time.Second, Longest: 2 * time.Minute,
 }
 
-// record is a Handler that counts.
-type record struct {
-	full                        bool // no event is taken
+// recorder is a Handler that records events and counts calls.
+type recorder struct {
+	full                        bool // refuses every event
 	events                      []Event
 	alive, disconnects, refused int
 }
 
-func (r *record) Event(_ context.Context, e Event) bool {
+func (r *recorder) Event(_ context.Context, e Event) bool {
 	if !r.full {
 		r.events = append(r.events, e)
 	}
 	return !r.full
 }
 
-func (r *record) Alive(int)        { r.alive++ }
-func (r *record) Disconnected(int) { r.disconnects++ }
+func (r *recorder) Alive(int)        { r.alive++ }
+func (r *recorder) Disconnected(int) { r.disconnects++ }
 
-// loose is a shard that is connected to nothing, and what it reports.
-func loose(t *testing.T, s *discordtest.Server, change ...func(*Options)) (*shard, *record) {
+// newTestShard returns a shard that is not connected, and its handler.
+func newTestShard(t *testing.T, s *discordtest.Server, change ...func(*Options)) (*shard, *recorder) {
 	t.Helper()
-	r := &record{}
+	r := &recorder{}
 	dial := rest.Dial(new(net.Dialer).DialContext)
 	o := Options{
 		Token: secret.New(discordtest.Token), Content: true, Handler: r, Dial: dial, Timings: timings,
@@ -89,8 +89,8 @@ func dispatch(kind string, seq int64, data string) message {
 
 func closed(code int) error { return &websocket.CloseError{Code: code} }
 
-// What the end of a connection costs: sessions that are over are forgotten, and a bot
-// that is not let in waits longer and longer.
+// TestAfterAConnection: after a connection ended, a session that is over is forgotten, and pauses grow while
+// no session is established.
 func TestAfterAConnection(t *testing.T) {
 	cut := errors.New("cut")
 	again, jittered := timings.Longest, 5*timings.Invalid
@@ -119,44 +119,46 @@ func TestAfterAConnection(t *testing.T) {
 		"wrapped":                        {fmt.Errorf("x: %w", errInvalid), true, false, time.Hour, true, timings.Invalid, jittered},
 	} {
 		for range 50 {
-			sh, _ := loose(t, nil)
+			sh, _ := newTestShard(t, nil)
 			if c.known {
 				sh.session = &Session{ID: "x"}
 			}
 			if got := sh.after(c.why, c.established, c.waited); got < c.least || got > c.most {
-				t.Fatalf("%s: %v", name, got)
+				t.Fatalf("%s: got a pause of %v, want %v to %v", name, got, c.least, c.most)
 			}
 			if (sh.session == nil) != c.forgotten {
-				t.Fatalf("%s: the session is %+v", name, sh.session)
+				t.Fatalf("%s: got session %+v, want it forgotten: %v", name, sh.session, c.forgotten)
 			}
 		}
 	}
 }
 
-// What ends the interface, and that the content of messages may be refused.
+// TestFatalEnds: these errors end the interface. A refused content intent does only if the shard did not
+// request it.
 func TestFatalEnds(t *testing.T) {
 	for why, want := range map[error]string{
 		fmt.Errorf("x: %w", ErrToken): "token", closed(4004): "token", closed(4010): "the shard is refused", closed(4011): "shards to auto",
 		closed(4012): "version", closed(4013): "developer portal", io.EOF: "", errInvalid: "", closed(4000): "",
 	} {
-		sh, _ := loose(t, nil)
+		sh, _ := newTestShard(t, nil)
 		err := sh.fatal(why)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: %v, want %q", why, err, want)
+			t.Errorf("%v: got %v, want %q", why, err, want)
 		}
 	}
-	sh, r := loose(t, nil)
+	sh, r := newTestShard(t, nil)
 	sh.intents = sh.g.intents()
 	if err := sh.fatal(closed(4014)); err != nil || sh.g.intents() != Intents || r.refused != 1 {
-		t.Errorf("refused with the content: %v, intents %b", err, sh.g.intents())
+		t.Errorf("content intent refused: got %v, intents %b, want none and the other intents", err, sh.g.intents())
 	}
 	sh.intents = Intents
 	if err := sh.fatal(closed(4014)); !errors.Is(err, errIntents) {
-		t.Errorf("refused without the content: %v", err)
+		t.Errorf("other intents refused: got %v, want %v", err, errIntents)
 	}
 }
 
-// A session is known by what READY says, as far as that makes sense.
+// TestSessionOfReady: READY names the session and the address for resuming, which is ignored if it is less
+// secure or invalid.
 func TestSessionOfReady(t *testing.T) {
 	for data, want := range map[string]*Session{
 		`{"session_id":"s","resume_gateway_url":"ws://other.example"}`:  {ID: "s", Address: "ws://other.example", Seq: 7},
@@ -168,15 +170,15 @@ func TestSessionOfReady(t *testing.T) {
 		`{"session_id":"s","resume_gateway_url":5}`:                  {ID: "s", Seq: 7},
 		`[`: nil,
 	} {
-		sh, _ := loose(t, nil)
+		sh, _ := newTestShard(t, nil)
 		sh.dispatch(t.Context(), &conn{}, dispatch("READY", 7, data))
 		if !sh.established || (sh.session == nil) != (want == nil) || want != nil && *sh.session != *want {
-			t.Errorf("%s: %+v, want %+v", data, sh.session, want)
+			t.Errorf("%s: got %+v, want %+v", data, sh.session, want)
 		}
 		was := sh.session
 		sh.dispatch(t.Context(), &conn{}, dispatch("RESUMED", 9, `{"session_id":"t"}`))
 		if sh.session != was {
-			t.Errorf("a session that goes on is another one: %+v", sh.session)
+			t.Errorf("RESUMED changed the session to %+v", sh.session)
 		}
 	}
 	for _, c := range []struct {
@@ -187,65 +189,65 @@ func TestSessionOfReady(t *testing.T) {
 		{"https://a", "ws://b", false},
 	} {
 		if got := asSafe(c.resume, c.gateway); got != c.want {
-			t.Errorf("%+v: %v", c, got)
+			t.Errorf("%+v: got %v", c, got)
 		}
 	}
 }
 
-// A session is established with the event that says so, and with no other.
+// TestEstablishedWithItsEvent: a session is established by READY or RESUMED and no other event.
 func TestEstablishedWithItsEvent(t *testing.T) {
 	for kind, want := range map[string]bool{"READY": true, "RESUMED": true, "GUILD_CREATE": false, "MESSAGE_CREATE": false} {
-		sh, _ := loose(t, nil)
+		sh, _ := newTestShard(t, nil)
 		c := &conn{interval: 40 * time.Second}
 		sh.dispatch(t.Context(), c, dispatch(kind, 1, `{}`))
 		if sh.established != want || (c.patience == 85*time.Second) != want {
-			t.Errorf("with %s the session is established: %v, %v", kind, sh.established, c.patience)
+			t.Errorf("%s: established %v, want %v; patience %v", kind, sh.established, want, c.patience)
 		}
 	}
 }
 
-// A connection that ended without a session is looked up anew; an established session
-// is resumed where the gateway said.
+// TestResetOfAShard: an established session is resumed at the address that the gateway named. Otherwise the
+// address is requested again.
 func TestResetOfAShard(t *testing.T) {
 	for _, established := range []bool{true, false} {
-		sh, r := loose(t, nil)
+		sh, r := newTestShard(t, nil)
 		sh.session = &Session{ID: "s", Address: "ws://other.example"}
 		sh.established = established
 		if got := sh.reset(); got != established || sh.established || r.disconnects != 1 || (sh.address() == "ws://other.example") != established {
-			t.Errorf("established %v: %v, %+v", established, got, sh.session)
+			t.Errorf("established %v: got %v, session %+v", established, got, sh.session)
 		}
 		if got := sh.reset(); got {
-			t.Errorf("established %v: once more", got)
+			t.Error("a second reset still reports an established session")
 		}
 		sh.session = nil
 		sh.reset()
 	}
 }
 
-// While events of an earlier session are to be handed in, no event carries the new one: after a crash, the
-// earlier one is needed again.
+// TestMissedComesFirst: events carry the new session only when all missed events of the former one were
+// delivered, because after a crash the former one is needed again.
 func TestMissedComesFirst(t *testing.T) {
-	sh, r := loose(t, nil)
+	sh, r := newTestShard(t, nil)
 	sh.missed = []message{
 		dispatch("MESSAGE_CREATE", 1, `{"guild_id":"7","id":"1"}`), dispatch("MESSAGE_CREATE", 2, `{"id":"2"}`),
-		dispatch("MESSAGE_CREATE", 3, `{"guild_id":"8","id":"3"}`), // which the bot has left
+		dispatch("MESSAGE_CREATE", 3, `{"guild_id":"8","id":"3"}`), // the bot has left this guild
 	}
 	sh.dispatch(t.Context(), &conn{}, dispatch("READY", 1, `{"session_id":"s","guilds":[{"id":"7","unavailable":true}]}`))
 	sh.dispatch(t.Context(), &conn{}, dispatch("GUILD_CREATE", 2, `{"id":"7"}`))
 	sh.dispatch(t.Context(), &conn{}, dispatch("TYPING_START", 3, `{}`))
 	if len(r.events) != 5 || len(sh.missed) > 0 {
-		t.Fatalf("%d events, %d are missed", len(r.events), len(sh.missed))
+		t.Fatalf("got %d events, %d still missed, want 5 and 0", len(r.events), len(sh.missed))
 	}
 	for i, e := range r.events {
 		if (e.Session.ID == "s") != (i == 4) {
-			t.Errorf("%d, %s: %+v", i, e.Type, e.Session)
+			t.Errorf("event %d, %s: got session %+v, want the new one: %v", i, e.Type, e.Session, i == 4)
 		}
 	}
 }
 
-// A session goes on behind the last event that was taken.
-func TestEventThatIsNotTaken(t *testing.T) {
-	sh, r := loose(t, nil)
+// TestEventThatIsRefused: a session resumes after the last event that the handler accepted.
+func TestEventThatIsRefused(t *testing.T) {
+	sh, r := newTestShard(t, nil)
 	c := &conn{}
 	event := func(kind string, seq int64) { sh.dispatch(t.Context(), c, dispatch(kind, seq, `{}`)) }
 	event("TYPING_START", 3) // before there is a session
@@ -253,7 +255,7 @@ func TestEventThatIsNotTaken(t *testing.T) {
 	taken := func(what string, seq int64, events int) {
 		t.Helper()
 		if sh.session.Seq != seq || len(r.events) != events {
-			t.Errorf("%s: %d, %d events", what, sh.session.Seq, len(r.events))
+			t.Errorf("%s: got sequence %d and %d events, want %d and %d", what, sh.session.Seq, len(r.events), seq, events)
 		}
 	}
 	taken("at first", 5, 1)
@@ -267,27 +269,26 @@ func TestEventThatIsNotTaken(t *testing.T) {
 	event("MESSAGE_CREATE", 10)
 	taken("not taken", 7, 3)
 	if got := c.seq.Load(); got != 10 {
-		t.Errorf("a heartbeat says %d", got)
+		t.Errorf("heartbeat: got sequence %d, want 10", got)
 	}
 }
 
-// Acknowledged heartbeats count from the beginning of the session on.
+// TestAliveWithASession: acknowledged heartbeats are reported only while a session is established.
 func TestAliveWithASession(t *testing.T) {
-	sh, r := loose(t, nil)
+	sh, r := newTestShard(t, nil)
 	c, ack := &conn{}, opAck
 	for _, established := range []bool{false, true} {
 		sh.established = established
 		err := sh.handle(t.Context(), c, message{Op: &ack})
 		if err != nil || (r.alive == 1) != established || !c.acked.Load() {
-			t.Errorf("established %v: %d times alive, %v", established, r.alive, err)
+			t.Errorf("established %v: reported %d times, %v", established, r.alive, err)
 		}
 	}
 }
 
-// A connection that is not encrypted where it should be, or cannot be made, is an error
-// and leaves nothing open.
+// TestDial: a connection that cannot be made, or whose certificate is not trusted, is an error and is closed.
 func TestDial(t *testing.T) {
-	plain := httptest.NewUnstartedServer(http.NotFoundHandler()) // of an authority that nobody knows
+	plain := httptest.NewUnstartedServer(http.NotFoundHandler()) // with a certificate of an unknown authority
 	plain.Config.ErrorLog = log.New(io.Discard, "", 0)
 	plain.StartTLS()
 	defer plain.Close()
@@ -298,8 +299,8 @@ func TestDial(t *testing.T) {
 	defer func() { _ = silent.Close() }()
 	web := httptest.NewServer(http.NotFoundHandler())
 	defer web.Close()
-	var opened []*closing
-	sh, _ := loose(t, nil, func(o *Options) {
+	var opened []*closeRecorder
+	sh, _ := newTestShard(t, nil, func(o *Options) {
 		o.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			if addr == "nowhere:443" {
 				return nil, errors.New("no route to host")
@@ -308,7 +309,7 @@ func TestDial(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			opened = append(opened, &closing{Conn: conn})
+			opened = append(opened, &closeRecorder{Conn: conn})
 			return opened[len(opened)-1], nil
 		}
 	})
@@ -325,82 +326,82 @@ func TestDial(t *testing.T) {
 		opened = nil
 		_, err := sh.g.dial(ctx, address)
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", address, err)
+			t.Errorf("%s: got %v, want %q", address, err, want)
 		}
 		for _, c := range opened {
 			if !c.closed {
-				t.Errorf("%s: the connection is open", address)
+				t.Errorf("%s: the connection was not closed", address)
 			}
 		}
 		cancel()
 	}
 }
 
-// closing knows whether it was closed.
-type closing struct {
+// closeRecorder is a connection that records whether it was closed.
+type closeRecorder struct {
 	net.Conn
 	closed bool
 }
 
-func (c *closing) Close() error { c.closed = true; return c.Conn.Close() }
+func (c *closeRecorder) Close() error { c.closed = true; return c.Conn.Close() }
 
-// Where to connect is asked again before a further session, and the old answer does if
-// there is no new one.
+// TestLocate: the gateway's address is requested again before a further session. If that fails, the former
+// address is used.
 func TestLocate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(27 * 365 * 24 * time.Hour) // Discord's ids begin in 2015
 		s, end := discordtest.InMemory()
 		t.Cleanup(end)
-		sh, _ := loose(t, s)
+		sh, _ := newTestShard(t, s)
 		if err := sh.locate(t.Context()); err != nil || sh.at.address != "ws://gateway.example" || len(s.Calls("")) != 0 {
-			t.Errorf("the first time: %v, %+v", err, sh.at)
+			t.Errorf("the first time: got %v, %+v, want the given address without a request", err, sh.at)
 		}
 		if err := sh.locate(t.Context()); err != nil || sh.at.address == "ws://gateway.example" {
-			t.Errorf("the next time: %v, %+v", err, sh.at)
+			t.Errorf("the next time: got %v, %+v, want a new address", err, sh.at)
 		}
 		at := sh.at
 		s.FailNext("GET /gateway", discordtest.Fault{Kind: discordtest.Refused, Status: 400})
 		if err := sh.locate(t.Context()); err != nil || sh.at != at {
-			t.Errorf("without an answer: %v, %+v", err, sh.at)
+			t.Errorf("request refused: got %v, %+v, want %+v", err, sh.at, at)
 		}
 		s.Revoke()
 		if err := sh.locate(t.Context()); !errors.Is(err, ErrToken) {
-			t.Errorf("without a token: %v", err)
+			t.Errorf("token rejected: got %v, want %v", err, ErrToken)
 		}
 		if err := sh.connect(t.Context()); !errors.Is(err, ErrToken) {
-			t.Errorf("connected without a token: %v", err)
+			t.Errorf("connect with a rejected token: got %v, want %v", err, ErrToken)
 		}
 	})
 }
 
-// Where to connect is asked until there is an answer, but not with a token that is refused.
+// TestFind: the gateway's address is requested until there is a response, unless the token is rejected.
 func TestFind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(27 * 365 * 24 * time.Hour)
 		s, end := discordtest.InMemory()
 		t.Cleanup(end)
-		sh, _ := loose(t, s, func(o *Options) { o.Shards = 3 })
+		sh, _ := newTestShard(t, s, func(o *Options) { o.Shards = 3 })
 		refused := discordtest.Fault{Kind: discordtest.Refused, Status: 400}
 		s.FailNext("GET /gateway", refused, refused)
 		began := time.Now()
 		at, err := sh.g.Find(t.Context())
 		if took := time.Since(began); err != nil || at.Shards != 3 || took < 2*time.Second || took > 4*time.Second {
-			t.Errorf("after %v: %+v, %v", took, at, err)
+			t.Errorf("after %v: got %+v, %v, want 3 shards after 2s to 4s", took, at, err)
 		}
 		s.Revoke()
 		if _, err := sh.g.Find(t.Context()); !errors.Is(err, ErrToken) {
-			t.Errorf("without a token: %v", err)
+			t.Errorf("token rejected: got %v, want %v", err, ErrToken)
 		}
 		s.FailNext("GET /gateway", refused)
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := sh.g.Find(ended); !errors.Is(err, context.Canceled) {
-			t.Errorf("at the end: %v", err)
+			t.Errorf("context cancelled: got %v, want %v", err, context.Canceled)
 		}
 	})
 }
 
-// A heartbeat that the gateway asks for is sent at once.
+// TestHeartbeatThatIsAskedFor: a heartbeat that the gateway requests is sent at once.
 func TestHeartbeatThatIsAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(27 * 365 * 24 * time.Hour)
@@ -421,16 +422,16 @@ func TestHeartbeatThatIsAskedFor(t *testing.T) {
 				return true
 			}
 		})
-		sh, _ := loose(t, s)
+		sh, _ := newTestShard(t, s)
 		sh.located = true
 		began := time.Now()
 		if err := sh.run(ctx, Session{}); err != nil || time.Since(began) > time.Second {
-			t.Errorf("after %v: %v", time.Since(began), err)
+			t.Errorf("after %v: got %v, want no error within a second", time.Since(began), err)
 		}
 	})
 }
 
-// The token is not sent in the clear if requests are encrypted.
+// TestLocation: a gateway address without encryption is refused if requests are encrypted.
 func TestLocation(t *testing.T) {
 	for _, c := range []struct {
 		address string
@@ -442,12 +443,12 @@ func TestLocation(t *testing.T) {
 	} {
 		_, err := (&answer{URL: c.address}).location(c.secure)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%+v: %v", c, err)
+			t.Errorf("%+v: got %v", c, err)
 		}
 	}
 }
 
-// FuzzParse: whatever a gateway sends, it is a message with an opcode, or an error.
+// FuzzParse: whatever a gateway sends becomes a message with an opcode or an error.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{`{"op":10,"d":{"heartbeat_interval":41250}}`, `{"op":0,"s":1,"t":"READY","d":{}}`, `{"op":7}`, `{"op":9,"d":false}`, `null`, `{"op":11}`, `{}`} {
 		f.Add([]byte(s))
@@ -460,16 +461,16 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		sh := &shard{g: New(Options{Handler: &record{}}), at: Location{address: "ws://gateway.example"}}
+		sh := &shard{g: New(Options{Handler: &recorder{}}), at: Location{address: "ws://gateway.example"}}
 		_ = sh.handle(context.Background(), &conn{beatAsked: make(chan struct{}, 1)}, m)
 		if sh.session != nil && sh.session.ID == "" {
-			t.Errorf("%q begins a session without an id", text)
+			t.Errorf("%q began a session without an id", text)
 		}
 	})
 }
 
-// An event is copied once on its way in, and nothing of it is lost when it comes in
-// pieces.
+// TestEventIsCopiedOnce: reading an event allocates its size about once, and an event in fragments is read
+// completely.
 func TestEventIsCopiedOnce(t *testing.T) {
 	const events = 100
 	text := `{"op":0,"s":1,"t":"GUILD_CREATE","d":"` + strings.Repeat("x", 100<<10) + `"}`
@@ -489,7 +490,7 @@ func TestEventIsCopiedOnce(t *testing.T) {
 		_ = wire.Close()
 	}))
 	defer web.Close()
-	sh, _ := loose(t, nil)
+	sh, _ := newTestShard(t, nil)
 	c, err := sh.g.dial(t.Context(), "ws"+strings.TrimPrefix(web.URL, "http"))
 	if err != nil {
 		t.Fatal(err)
@@ -499,7 +500,7 @@ func TestEventIsCopiedOnce(t *testing.T) {
 		t.Helper()
 		m, err := c.read()
 		if err != nil || len(m.Data) != len(text)-len(`{"op":0,"s":1,"t":"GUILD_CREATE","d":}`) {
-			t.Fatalf("an event has %d bytes, %v", len(m.Data), err)
+			t.Fatalf("got an event of %d bytes, %v", len(m.Data), err)
 		}
 	}
 	read() // makes the buffer
@@ -510,12 +511,12 @@ func TestEventIsCopiedOnce(t *testing.T) {
 	}
 	runtime.ReadMemStats(&after)
 	if grown := after.TotalAlloc - before.TotalAlloc; grown > events*uint64(len(text))*3/2 {
-		t.Errorf("%d bytes are allocated for %d", grown, events*len(text))
+		t.Errorf("allocated %d bytes for events of %d, want at most half more", grown, events*len(text))
 	}
 	read() // in pieces
 }
 
-// header is the beginning of a frame as a server sends it.
+// header returns the header of a WebSocket frame from a server.
 func header(kind byte, size int) []byte {
 	if size < 126 {
 		return []byte{kind, byte(size)}

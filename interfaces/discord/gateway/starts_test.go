@@ -12,13 +12,13 @@ import (
 	"synthbot/core/coretest"
 )
 
-// TestStartsOfTwoProcesses: processes that serve one account leave time between identifies of a bucket,
-// and none between those of different ones.
+// TestStartsOfTwoProcesses: processes of one account keep the required time between two identifies of a
+// bucket. Different buckets do not wait for each other.
 func TestStartsOfTwoProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const every = 5 * time.Second
 		state := new(coretest.SharedState)
-		if err := state.Put(t.Context(), "starts 0", core.JSON(time.Now().Add(time.Hour))); err != nil { // by another clock
+		if err := state.Put(t.Context(), "starts 0", core.JSON(time.Now().Add(time.Hour))); err != nil { // written by a process whose clock is wrong
 			t.Fatal(err)
 		}
 		began := time.Now()
@@ -45,13 +45,13 @@ func TestStartsOfTwoProcesses(t *testing.T) {
 		want := []time.Duration{0, every, 2 * every, 3 * every, 4 * every, 5 * every}
 		for bucket := range 2 {
 			if got := slices.Sorted(slices.Values(times[bucket])); !slices.Equal(got, want) {
-				t.Errorf("bucket %d: %v", bucket, got)
+				t.Errorf("bucket %d: got %v, want %v", bucket, got, want)
 			}
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := NewStarts(every, state).wait(ctx, 0, 2); err == nil {
-			t.Error("it waits for nobody")
+			t.Error("got no error of a cancelled context")
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 )
 
+// TestRender: Markdown becomes the platform's dialect.
 func TestRender(t *testing.T) {
 	for in, want := range map[string]string{
 		"# A\n## B\n##### C":               "# A\n## B\n**C**",
@@ -36,8 +37,7 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// Links without previews are in angle brackets, but for those in
-// code, which has none.
+// TestRenderQuietly: links without previews are put in angle brackets, except in code.
 func TestRenderQuietly(t *testing.T) {
 	for in, want := range map[string]string{
 		"see https://a.b/c_d.":                  "see <https://a.b/c_d>.",
@@ -58,7 +58,7 @@ func TestRenderQuietly(t *testing.T) {
 	}
 }
 
-// What is quoted is quoted in every message that it takes.
+// TestQuoteOfSeveralMessages: a long quote is marked as one in each of its messages.
 func TestQuoteOfSeveralMessages(t *testing.T) {
 	long := strings.Repeat("words ", 900)
 	for source, mark := range map[string]string{
@@ -67,39 +67,38 @@ func TestQuoteOfSeveralMessages(t *testing.T) {
 		list := Messages(source)
 		for i, p := range list {
 			if !strings.HasPrefix(p, mark) || len(list) > 4 {
-				t.Errorf("%.8q: part %d of %d begins %.20q", source, i, len(list), p)
+				t.Errorf("%.8q: part %d of %d begins with %.20q, want %q", source, i, len(list), p, mark)
 			}
 		}
 	}
 }
 
-// FuzzRender: every part fits into a message and says something, and no code
-// block is left open.
-// A text that is still being written has an end of its own, and fits into one message.
+// TestGrowing: a growing text ends with a mark and closes its code block. A blank one stays empty.
 func TestGrowing(t *testing.T) {
 	for in, want := range map[string]string{
 		"half a": "half a ▍", "```\nhalf": "```\nhalf\n``` ▍", "": "", " ": "",
 	} {
 		if got := Growing(in); got != want {
-			t.Errorf("%q: %q, want %q", in, got, want)
+			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
 	}
 }
 
+// FuzzRender: every part fits into a message, is not blank, and leaves no code block open.
 func FuzzRender(f *testing.F) {
 	for _, s := range []string{"# a\n| b | c |\n|-|-|\n| d | e |", "> > a\n```\nb", "- [ ] x\n  - y", "**a *b** c*", strings.Repeat("x", 3000), "`` ` ``", ""} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		if n := markdown.UTF16(Growing(s)); n > MaxContent {
-			t.Fatalf("a growing text has %d characters", n)
+			t.Fatalf("a growing text has %d characters, want at most %d", n, MaxContent)
 		}
 		for i, p := range Messages(s) {
 			if n := markdown.UTF16(p); n > MaxContent || strings.TrimSpace(p) == "" {
-				t.Fatalf("part %d has %d characters", i, n)
+				t.Fatalf("part %d has %d characters or is blank: %q", i, n, p)
 			}
 			if strings.Count(p, "```")%2 != 0 {
-				t.Fatalf("part %d has half a fence: %q", i, p)
+				t.Fatalf("part %d has an open code block: %q", i, p)
 			}
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"time"
 )
 
+// TestPaceStaysBelowTheGlobalLimit: at most globalRate requests are sent within globalTime, in bursts.
 func TestPaceStaysBelowTheGlobalLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(true)
@@ -26,11 +27,13 @@ func TestPaceStaysBelowTheGlobalLimit(t *testing.T) {
 			}
 		}
 		if took := time.Since(begun); took > 5*globalTime {
-			t.Errorf("took %v: bursts are allowed", took)
+			t.Errorf("took %v, want at most %v, because bursts are allowed", took, 5*globalTime)
 		}
 	})
 }
 
+// TestLimiterHonoursTheServer: requests wait for the limits that the server announces. Answers to
+// interactions do not wait.
 func TestLimiterHonoursTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(false)
@@ -43,21 +46,21 @@ func TestLimiterHonoursTheServer(t *testing.T) {
 		begun := time.Now()
 		l.learn(here, head)
 		if _ = l.enter(t.Context(), there); time.Since(begun) != 0 {
-			t.Error("another channel waits as well")
+			t.Errorf("another channel waited %v, want no wait", time.Since(begun))
 		}
 		if _ = l.enter(t.Context(), here); time.Since(begun) < 2500*time.Millisecond {
-			t.Errorf("waited %v", time.Since(begun))
+			t.Errorf("waited %v, want at least 2.5s", time.Since(begun))
 		}
 		l.block(here, &Error{After: time.Hour, Global: true})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := l.enter(ctx, there); err == nil {
-			t.Error("a global limit does not bind")
+			t.Error("a request passed a global limit")
 		}
 		fast := &Request{Method: "POST", Route: "/interactions/{}/{}/callback", IDs: []string{"1", "2"}, Fast: true}
 		before := time.Now()
 		if err := l.enter(t.Context(), fast); err != nil || time.Since(before) != 0 {
-			t.Error("an interaction waits")
+			t.Errorf("an interaction waited %v, %v, want no wait", time.Since(before), err)
 		}
 	})
 }

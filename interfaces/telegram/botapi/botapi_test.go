@@ -17,33 +17,35 @@ import (
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
-// TestInto: what a group's numbers meant does not go with a message to the supergroup
-// that it became.
-func TestInto(t *testing.T) {
+// TestRetarget: when a group became a supergroup, parameters with message or topic ids of the
+// group are removed from a request. A request about one message is refused.
+func TestRetarget(t *testing.T) {
 	c := &Client{}
 	r := Request{Chat: -4242, Params: Params{"message_thread_id": "7", "reply_parameters": `{"message_id":3}`, "text": "x"}}
 	if err := c.retarget(&r, -1001); err != nil || r.Chat != -1001 || fmt.Sprint(r.Params) != "map[text:x]" {
-		t.Errorf("%v, %v", r.Params, err)
+		t.Errorf("got %v, %v, want only the text", r.Params, err)
 	}
 	r = Request{Chat: -4242, Params: Params{"message_id": "7"}}
 	if err := c.retarget(&r, -1001); err == nil {
-		t.Errorf("%v", r.Params)
+		t.Errorf("got %v, want an error", r.Params)
 	}
 }
 
-// TestUnsure: only what may have reached the platform is in doubt.
-func TestUnsure(t *testing.T) {
+// TestOutcomeUnknown: the outcome of a failed call is unknown only if the platform may have
+// carried it out.
+func TestOutcomeUnknown(t *testing.T) {
 	for err, want := range map[error]bool{
 		&NetError{Unknown: true}: true, &NetError{}: false,
 		&Error{Code: 500}: true, &Error{Code: 502}: false, &Error{Code: 503}: false,
 		&Error{Code: 504}: true, &Error{Code: 499}: false, errors.New("something of our own"): false,
 	} {
 		if got := OutcomeUnknown(err); got != want {
-			t.Errorf("%v is in doubt: %v", err, got)
+			t.Errorf("OutcomeUnknown(%v) = %v, want %v", err, got, want)
 		}
 	}
 }
 
+// TestWindow: at most 30 calls are made within a second.
 func TestWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(true)
@@ -56,17 +58,17 @@ func TestWindow(t *testing.T) {
 		}
 		for i := range times[:70] {
 			if times[i+30].Sub(times[i]) < time.Second {
-				t.Fatalf("31 calls within %v", times[i+30].Sub(times[i]))
+				t.Fatalf("got 31 calls within %v, want at least a second", times[i+30].Sub(times[i]))
 			}
 		}
 	})
 }
 
-// newClient makes a client of a server in memory. Its hooks do nothing.
+// newClient returns a client of a server in memory. Its hooks do nothing.
 func newClient(t *testing.T, w *telegramtest.Server) *Client {
 	t.Helper()
 	c, err := New(Options{
-		Name: "telegram", URL: w.URL, Token: telegramtest.Token, Timeout: time.Minute, State: nothing{}, Dial: w.Dial,
+		Name: "telegram", URL: w.URL, Token: telegramtest.Token, Timeout: time.Minute, State: emptyState{}, Dial: w.Dial,
 		Clock: time.Now, Log: slog.New(slog.DiscardHandler),
 		Hooks: Hooks{
 			Chat: func(chat int64) int64 { return chat }, Revoked: func(error) {}, Admin: func(string) {},
@@ -80,22 +82,23 @@ func newClient(t *testing.T, w *telegramtest.Server) *Client {
 	return c
 }
 
-// nothing is a State that forgets.
-type nothing struct{}
+// emptyState is a State that stores nothing.
+type emptyState struct{}
 
-func (nothing) Get(context.Context, string) ([]byte, error) { return nil, nil }
-func (nothing) Put(context.Context, string, []byte) error   { return nil }
+func (emptyState) Get(context.Context, string) ([]byte, error) { return nil, nil }
+func (emptyState) Put(context.Context, string, []byte) error   { return nil }
 
-// readyAfter lets time pass and checks whether the client is ready then.
+// readyAfter sleeps and then checks whether the client is ready.
 func readyAfter(t *testing.T, c *Client, pause time.Duration, want bool) {
 	t.Helper()
 	time.Sleep(pause)
 	if err := c.Ready(); (err == nil) != want {
-		t.Errorf("after %s: %v", pause, err)
+		t.Errorf("after %s: got %v, want ready: %v", pause, err, want)
 	}
 }
 
-// TestReadyByWebhook: the platform is asked whether it can call.
+// TestReadyByWebhook: with a webhook, a client is ready while the platform reports that it
+// can call it.
 func TestReadyByWebhook(t *testing.T) {
 	const url = "https://bot.example.org/hook"
 	for _, set := range []bool{true, false} {
@@ -113,7 +116,7 @@ func TestReadyByWebhook(t *testing.T) {
 			over := make(chan struct{})
 			go func() { c.watchHook(ctx, url); close(over) }()
 			if c.Ready() == nil {
-				t.Error("ready before it is connected")
+				t.Error("ready before the first check")
 			}
 			readyAfter(t, c, 5*time.Minute, set)
 			if set {
@@ -127,14 +130,15 @@ func TestReadyByWebhook(t *testing.T) {
 	}
 }
 
-// TestAnswers: an answer is read whole, however long it is said to be, and tells of success or failure.
-// A result of another type than expected stays empty.
-func TestAnswers(t *testing.T) {
+// TestResponses: a response is read completely, with or without a declared length. The outcome
+// of a call whose response is incomplete or invalid is unknown. A result of an unexpected type
+// stays empty.
+func TestResponses(t *testing.T) {
 	const sent = `{"ok":true,"result":{"message_id":7}}`
 	long := `{"ok":true,"result":{"message_id":7,"text":"` + strings.Repeat("x", 5000) + `"}}`
 	for name, c := range map[string]struct {
 		answer  string
-		length  string // that the server announces; "": it sends the answer in pieces
+		length  string // the declared length; if empty, the response is sent in pieces
 		want    int64
 		unknown bool
 	}{
@@ -158,7 +162,7 @@ func TestAnswers(t *testing.T) {
 			_, _ = io.WriteString(w, c.answer)
 		}))
 		client, err := New(Options{
-			URL: server.URL, Token: telegramtest.Token, Timeout: time.Minute, State: nothing{}, Clock: time.Now,
+			URL: server.URL, Token: telegramtest.Token, Timeout: time.Minute, State: emptyState{}, Clock: time.Now,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -168,14 +172,14 @@ func TestAnswers(t *testing.T) {
 		}
 		err = client.Try(t.Context(), &Request{Method: "sendMessage", Params: Params{"text": "x"}, Result: &m})
 		if m.Number != c.want || (err != nil) != c.unknown || OutcomeUnknown(err) != c.unknown {
-			t.Errorf("%s: %d, %v", name, m.Number, err)
+			t.Errorf("%s: got %d, %v, want %d, outcome unknown: %v", name, m.Number, err, c.want, c.unknown)
 		}
 		client.Close()
 		server.Close()
 	}
 }
 
-// TestCredentials: what api_url names before the host is sent as HTTP expects it.
+// TestCredentials: a user name and password in api_url are sent as HTTP basic authentication.
 func TestCredentials(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, password, _ := r.BasicAuth()
@@ -184,7 +188,7 @@ func TestCredentials(t *testing.T) {
 	defer server.Close()
 	client, err := New(Options{
 		URL: strings.Replace(server.URL, "://", "://jay:s%20t@", 1), Token: telegramtest.Token, Timeout: time.Minute,
-		State: nothing{}, Clock: time.Now,
+		State: emptyState{}, Clock: time.Now,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -193,6 +197,6 @@ func TestCredentials(t *testing.T) {
 	var got string
 	err = client.Try(t.Context(), &Request{Method: "getMe", Params: Params{}, Result: &got})
 	if got != "jay:s t" || err != nil {
-		t.Errorf("%s, %v", got, err)
+		t.Errorf("got %s, %v, want jay:s t", got, err)
 	}
 }

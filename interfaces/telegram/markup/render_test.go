@@ -15,6 +15,7 @@ import (
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
+// TestRender: Markdown becomes the platform's HTML.
 func TestRender(t *testing.T) {
 	for source, want := range map[string]string{
 		"**bold *both*** ~~gone~~":               "<b>bold <i>both</i></b> <s>gone</s>",
@@ -43,8 +44,8 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// checkRender holds what every rendering promises: the platform takes it, a
-// person sees as many units as were counted, and every letter and digit.
+// checkRender checks what every rendering promises: the platform accepts it, it shows as many
+// UTF-16 units as were counted, and no letter or digit is lost.
 func checkRender(t *testing.T, source string) {
 	t.Helper()
 	out, units := render(source)
@@ -53,7 +54,7 @@ func checkRender(t *testing.T, source string) {
 		t.Fatalf("%q renders as %q: %v", source, out, err)
 	}
 	if n := markdown.UTF16(text); n != units {
-		t.Fatalf("%q counts %d units, shows %d", source, units, n)
+		t.Fatalf("%q: counted %d units, shown are %d", source, units, n)
 	}
 	seen := text
 	for _, e := range entities {
@@ -65,7 +66,7 @@ func checkRender(t *testing.T, source string) {
 	}
 }
 
-// checkRich holds the same of texts with a table, as rich messages.
+// checkRich checks the same for texts with a table, as rich messages.
 func checkRich(t *testing.T, source string) {
 	t.Helper()
 	out := Rich(source)
@@ -82,6 +83,7 @@ func checkRich(t *testing.T, source string) {
 	}
 }
 
+// letters returns the letters and digits of a text.
 func letters(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
@@ -91,7 +93,7 @@ func letters(s string) string {
 	}, s)
 }
 
-// missing is what of want does not occur as often in got.
+// missing returns the characters that occur more often in want than in got.
 func missing(got, want string) string {
 	have := map[rune]int{}
 	for _, r := range got {
@@ -105,20 +107,20 @@ func missing(got, want string) string {
 	}, want)
 }
 
-// TestSpec renders all examples of CommonMark's own specification, and finds
-// every letter that its HTML shows.
+// TestSpec: all examples of the CommonMark specification are rendered without losing a letter
+// of their HTML.
 func TestSpec(t *testing.T) {
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/yuin/goldmark").Output()
 	if err != nil {
-		t.Skipf("the specification's examples lie in goldmark's module, which go cannot find: %v", err)
+		t.Skipf("go cannot find the module goldmark, which contains the examples: %v", err)
 	}
 	data, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "_test", "spec.json"))
 	if err != nil {
-		t.Skipf("goldmark's module has no examples of the specification: %v", err)
+		t.Skipf("the module goldmark lacks the examples: %v", err)
 	}
 	var examples []struct{ Markdown, HTML string }
 	if err := json.Unmarshal(data, &examples); err != nil || len(examples) < 600 {
-		t.Fatalf("%d examples, %v", len(examples), err)
+		t.Fatalf("got %d examples, %v, want at least 600", len(examples), err)
 	}
 	tags := regexp.MustCompile(`<[^>]*>`)
 	compared := 0
@@ -126,7 +128,7 @@ func TestSpec(t *testing.T) {
 		checkRender(t, e.Markdown)
 		checkRich(t, e.Markdown+"\n\n| a | b |\n|---|:-:|\n| "+strings.ReplaceAll(e.Markdown, "\n", " ")+" | c |\n")
 		if strings.Contains(e.Markdown, "<") || regexp.MustCompile(`(?m)^ {0,3}\[.*\]:|&`).MatchString(e.Markdown) {
-			continue // HTML and definitions are shown here as they are
+			continue // HTML and link definitions are shown literally
 		}
 		compared++
 		out, _ := render(e.Markdown)
@@ -136,20 +138,23 @@ func TestSpec(t *testing.T) {
 		}
 	}
 	if compared < 300 {
-		t.Errorf("only %d examples were compared", compared)
+		t.Errorf("compared %d examples, want at least 300", compared)
 	}
 }
 
+// TestRenderManyStyles: a text with too many styles for the platform loses styles, but not the
+// addresses of its links.
 func TestRenderManyStyles(t *testing.T) {
 	source := strings.Repeat("**b** `c` [l](https://example.org/x) ", 100)
 	checkRender(t, source)
 	out, _ := render(source)
 	_, entities, _ := telegramtest.ParseHTML(out)
 	if len(entities) > maxEntities || !strings.Contains(out, "l (https://example.org/x)") {
-		t.Errorf("%d styles; addresses beyond them must be told", len(entities))
+		t.Errorf("got %d styles, want at most %d; later links must show their addresses", len(entities), maxEntities)
 	}
 }
 
+// TestParts: texts are split into parts within the limit, without loss.
 func TestParts(t *testing.T) {
 	table := "| a | b |\n|---|---|\n" + strings.Repeat("| x | "+strings.Repeat("y", 20)+" |\n| "+strings.Repeat("z", 20)+" | x |\n", 80)
 	for name, tc := range map[string]struct {
@@ -169,54 +174,56 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestPartsWhole cuts neither a grapheme nor a code block open.
+// TestPartsWhole: a split cuts no grapheme, and both sides of a split code block are code blocks.
 func TestPartsWhole(t *testing.T) {
 	const family = "👨\u200d👩\u200d👧"
 	list := Parts(strings.Repeat(family, 2000), MaxText)
 	for _, p := range list {
 		if strings.ReplaceAll(p.Source, family, "") != "" {
-			t.Fatal("a family is torn apart")
+			t.Fatal("a grapheme was cut")
 		}
 	}
 	code := Parts("```go\n"+strings.Repeat("line of code\n", 1000)+"```", MaxText)
 	for i, p := range code {
 		if !strings.HasPrefix(p.HTML, `<pre><code class="language-go">`) || !strings.HasSuffix(p.HTML, "</code></pre>") {
-			t.Errorf("part %d is no code block: %.60q", i, p.HTML)
+			t.Errorf("part %d is not a code block: %.60q", i, p.HTML)
 		}
 	}
 	if len(list) < 3 || len(code) < 3 {
-		t.Errorf("%d and %d parts", len(list), len(code))
+		t.Errorf("got %d and %d parts, want at least 3 each", len(list), len(code))
 	}
 }
 
+// checkParts checks that the parts of a text fit, that they contain all of it, and that
+// splitting it again gives the same parts.
 func checkParts(t *testing.T, text string, first, least int) {
 	t.Helper()
 	list := Parts(text, first)
 	if len(list) < least {
-		t.Fatalf("%d parts, want at least %d", len(list), least)
+		t.Fatalf("got %d parts, want at least %d", len(list), least)
 	}
 	all, limit := "", first
 	for i, p := range list {
 		shown, _, err := telegramtest.ParseHTML(p.HTML)
 		if err != nil || markdown.UTF16(shown) > limit || markdown.UTF16(p.Plain()) > limit {
-			t.Fatalf("part %d of %q: %d units, plain %d, %v", i, text, markdown.UTF16(shown), markdown.UTF16(p.Plain()), err)
+			t.Fatalf("part %d of %q: got %d units, plain %d, %v", i, text, markdown.UTF16(shown), markdown.UTF16(p.Plain()), err)
 		}
 		all += p.Source
 		limit = MaxText
 	}
 	if !inOrder(letters(all), letters(Visible(text)), !strings.ContainsAny(text, "`~")) {
-		t.Fatalf("%q: the parts are not the whole", text)
+		t.Fatalf("%q: the parts do not contain the whole text", text)
 	}
 	again := Parts(text, first)
 	for i := range list {
 		if again[i] != list[i] {
-			t.Fatal("the same text makes other parts")
+			t.Fatal("splitting the same text again gave other parts")
 		}
 	}
 }
 
-// inOrder reports whether got holds want, letter by letter; exactly, or with the
-// names of languages that cut code blocks repeat between them.
+// inOrder reports whether got contains the letters of want in order. Unless exactly is set,
+// other letters may come between them: split code blocks repeat their language.
 func inOrder(got, want string, exactly bool) bool {
 	if exactly {
 		return got == want
@@ -268,12 +275,12 @@ func BenchmarkRender(b *testing.B) {
 	}
 }
 
-// TestPlainFits: without styles, what was split still fits, also where an address
-// is once in the source and is written with each of its links.
+// TestPlainFits: a part without styles still fits, also if an address that is once in the
+// source is written with each of its links.
 func TestPlainFits(t *testing.T) {
 	source := strings.Repeat("[a][1] ", 60) + "\n\n[1]: https://example.org/" + strings.Repeat("x", 40)
 	list := Parts(source, MaxCaption)
 	if n := markdown.UTF16(list[0].Plain()); len(list) != 1 || n > MaxCaption {
-		t.Errorf("%d units in %d parts, where %d are possible in one", n, len(list), MaxCaption)
+		t.Errorf("got %d units in %d parts, want at most %d in one part", n, len(list), MaxCaption)
 	}
 }

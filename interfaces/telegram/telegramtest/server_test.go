@@ -7,6 +7,7 @@ import (
 	"testing"
 )
 
+// TestParseHTML: ParseHTML accepts and refuses what the platform does.
 func TestParseHTML(t *testing.T) {
 	for source, want := range map[string]string{
 		"a &lt;b&gt; &amp; &nope; &#65;":                       "a <b> & &nope; A",
@@ -30,15 +31,16 @@ func TestParseHTML(t *testing.T) {
 				t.Errorf("%q: %v, want an error with %q", source, err, reason)
 			}
 		} else if err != nil || text != want {
-			t.Errorf("%q = %q, %v; want %q", source, text, err, want)
+			t.Errorf("%q: got %q, %v, want %q", source, text, err, want)
 		}
 	}
 	_, entities, _ := ParseHTML("😀<b>é</b><a href=\"http://x\">l</a>")
 	if len(entities) != 2 || entities[0] != (Entity{Type: "bold", Offset: 2, Length: 1}) || entities[1].URL != "http://x" {
-		t.Errorf("entities %+v", entities)
+		t.Errorf("got entities %+v, want bold at 2 and a link", entities)
 	}
 }
 
+// TestServerRefuses: the fake server refuses the calls that the platform refuses.
 func TestServerRefuses(t *testing.T) {
 	s := New(t)
 	s.AddPerson(Person{ID: 1000, Name: "Jay"})
@@ -71,11 +73,13 @@ func TestServerRefuses(t *testing.T) {
 		n, _ := resp.Body.Read(b)
 		_ = resp.Body.Close()
 		if !strings.Contains(string(b[:n]), tc.want) {
-			t.Errorf("%s %.60s: %s, want %q", tc.method, tc.query, b[:n], tc.want)
+			t.Errorf("%s %.60s: got %s, want %q", tc.method, tc.query, b[:n], tc.want)
 		}
 	}
 }
 
+// TestParseRich: ParseRich accepts and refuses what the platform does.
+// TestParseRich: ParseRich accepts and refuses what the platform does.
 func TestParseRich(t *testing.T) {
 	for source, want := range map[string]string{
 		"<h1>T &lt;x&gt;</h1><p>a <b>b</b><br>c</p><hr/>":                                       "T <x>\na b\nc",
