@@ -53,12 +53,12 @@ func TestInFlight(t *testing.T) {
 		t.Run(sign.String(), func(t *testing.T) {
 			gate := make(chan struct{})
 			model := newSlow(t, gate)
-			k := newKilling(t, model.URL)
+			k := newKillTest(t, model.URL)
 			for i := range 10 {
 				chat := int64(1000 + i)
 				k.platform.Say(chat, chat, telegramtest.Saying{Text: "hello"})
 			}
-			c := itself(t, "run", "-c", k.file)
+			c := synthbotCommand(t, "run", "-c", k.file)
 			c.Stdout, c.Stderr = k.log, k.log
 			if err := c.Start(); err != nil {
 				t.Fatal(err)
@@ -69,7 +69,7 @@ func TestInFlight(t *testing.T) {
 			}
 			close(gate)
 			_ = c.Wait()
-			k.life(func() {
+			k.runUntil(func() {
 				for i := range 10 {
 					hears(t, k.platform, int64(1000+i), 1)
 				}
@@ -101,7 +101,7 @@ func until(t testing.TB, ok func() bool) {
 func TestManyChats(t *testing.T) {
 	var waiting atomic.Int64
 	together := make(chan struct{})
-	platform, _ := atTelegram(t, echoOnce(t, func(ctx context.Context) {
+	platform, _ := atTelegram(t, newGatedEchoModel(t, func(ctx context.Context) {
 		if waiting.Add(1) == killChats {
 			close(together)
 		}

@@ -135,7 +135,7 @@ func TestReloadByCommand(t *testing.T) {
 // TestReloadKeepsConnections: an interface goes on as it is when a plugin comes or goes. Its menu follows.
 func TestReloadKeepsConnections(t *testing.T) {
 	platform := telegramtest.New(t)
-	with := onTelegram(echoAfter(t, time.Millisecond), platform.URL, "[plugins.reminders]\n")
+	with := onTelegram(newSlowEchoModel(t, time.Millisecond), platform.URL, "[plugins.reminders]\n")
 	d := startDaemon(t, with)
 	d.tells("READY=1")
 	offers := func(want bool) {

@@ -199,7 +199,7 @@ func TestDeletedQuestions(t *testing.T) {
 		}
 	}
 	s.Say(discordtest.HallID, discordtest.OwnerID, "hello <@"+discordtest.BotID+">")
-	awaits(t, s, discordtest.HallID, "Here I am.")
+	awaitText(t, s, discordtest.HallID, "Here I am.")
 	counted := 0
 	if in := regexp.MustCompile(`synthbot_tokens_total\{engine="vllm",kind="in"\} (\d+)`).FindStringSubmatch(fetch(t, "http://"+address+"/metrics")); in != nil {
 		counted, _ = strconv.Atoi(in[1])

@@ -31,7 +31,7 @@ func (j *journal) take() string {
 // by the file, while the daemon runs; texts are in the log at debug only, and each
 // line names its room.
 func TestLogAtRunTime(t *testing.T) {
-	model := echo(t)
+	model := newEchoModel(t)
 	with := func(log string) string {
 		return strings.Replace(atDesk, "[bot]", "[bot]\nadmins = [\"desk/@user/you\"]", 1) + "[[engine]]\nprovider = \"vllm\"\nmodel = \"m\"\nbase_url = \"" + model + "\"\n" + log
 	}

@@ -16,14 +16,14 @@ import (
 )
 
 // onServer is a folder with the configuration of a bot that stores everything on a server, and is reached on Telegram.
-type onServer struct{ *killing }
+type onServer struct{ *killTest }
 
 const serverLease = 2 * time.Second
 
 func newOnServer(t *testing.T, url string) *onServer {
 	t.Helper()
 	t.Setenv("DATABASE_URL", url)
-	return &onServer{newKilling(t, echo(t))}
+	return &onServer{newKillTest(t, newEchoModel(t))}
 }
 
 // onServerOf returns the table of the server that $DATABASE_URL names; "" without one.
@@ -50,7 +50,7 @@ func TestKillOnPostgres(t *testing.T) {
 // command runs a command in a process of its own and returns what it prints, and its error.
 func (s *onServer) command(args ...string) (out, errs string, err error) {
 	s.Helper()
-	c := itself(s, append(args, "-c", s.file)...)
+	c := synthbotCommand(s, append(args, "-c", s.file)...)
 	var all, wrong strings.Builder
 	c.Stdout, c.Stderr = &all, &wrong
 	err = c.Run()
@@ -78,7 +78,7 @@ func (s *onServer) fails(want string, args ...string) {
 // run starts the bot.
 func (s *onServer) run() *exec.Cmd {
 	s.Helper()
-	c := itself(s, "run", "-c", s.file)
+	c := synthbotCommand(s, "run", "-c", s.file)
 	c.Stdout, c.Stderr = s.log, s.log
 	if err := c.Start(); err != nil {
 		s.Fatal(err)
@@ -107,7 +107,7 @@ func (s *onServer) say(from, n int) {
 
 func (s *onServer) answered(n int) {
 	s.Helper()
-	s.patiently("messages are not answered", 20*time.Millisecond, func() int { return len(unanswered(s.platform, n)) })
+	s.waitForZero("messages are not answered", 20*time.Millisecond, func() int { return len(unanswered(s.platform, n)) })
 }
 
 // until waits for what the log of the bot says.
@@ -270,7 +270,7 @@ func TestStoreCopy(t *testing.T) {
 	s.say(0, 3)
 	copies := func(from, to string) (string, error) {
 		t.Helper()
-		c := itself(t, "store", "copy", "--from", from, "--to", to)
+		c := synthbotCommand(t, "store", "copy", "--from", from, "--to", to)
 		var out strings.Builder
 		c.Stdout, c.Stderr = &out, &out
 		err := c.Run()

@@ -17,7 +17,7 @@ import (
 func TestRefusedTokenStopsOneInterface(t *testing.T) {
 	first, second := telegramtest.New(t), telegramtest.New(t)
 	address := freeAddress(t)
-	d := startDaemon(t, onTelegram(echoAfter(t, time.Millisecond), first.URL,
+	d := startDaemon(t, onTelegram(newSlowEchoModel(t, time.Millisecond), first.URL,
 		fmt.Sprintf("[metrics]\nlisten = \""+address+"\"\n[interfaces.second]\ntype = \"telegram\"\ntoken = \"999:revoked\"\napi_url = %q\n", second.URL)))
 	first.AddPerson(telegramtest.Person{ID: 900, Name: "Root"})
 	first.AddPerson(telegramtest.Person{ID: 1000, Name: "Jay"})
@@ -55,7 +55,7 @@ func TestRefusedTokenLosesNothing(t *testing.T) {
 	for _, name := range []string{"reload", "restart"} {
 		t.Run(name, func(t *testing.T) {
 			platform, dir := telegramtest.New(t), t.TempDir()
-			model := echoAfter(t, 300*time.Millisecond)
+			model := newSlowEchoModel(t, 300*time.Millisecond)
 			config := strings.Replace(onTelegram(model, platform.URL, ""), `"data"`, strconv.Quote(dir), 1)
 			d := startDaemon(t, config)
 			d.tells("READY=1")

@@ -13,7 +13,7 @@ import (
 // the process, is shown by check --path with where it comes from, and can be taken
 // back.
 func TestSet(t *testing.T) {
-	model := echo(t)
+	model := newEchoModel(t)
 	config := strings.Replace(atDesk, "[bot]", "[bot]\nadmins = [\"desk/@user/you\"]", 1) + "[[engine]]\nprovider = \"vllm\"\nmodel = \"m\"\nbase_url = \"" + model +
 		"\"\n[[override]]\npath = \"desk/main\"\ntokens = 900000\nactions_deny = [\"dice_*\"]\nperson_tokens = 800000\n[budget]\nperson_tokens = 700000\n"
 	d := startDaemon(t, config)

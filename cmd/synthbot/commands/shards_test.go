@@ -107,19 +107,19 @@ func newShardSwarm(t *testing.T, workers int) *shardSwarm {
 	t.Helper()
 	s := &shardSwarm{T: t, shardedPlatform: newShardedPlatform(t)}
 	t.Setenv("DATABASE_URL", coretest.StartPostgres(t).URL)
-	model := echo(t)
+	model := newEchoModel(t)
 	for n := range workers {
-		k := newKilling(t, model)
+		k := newKillTest(t, model)
 		config := onDiscord(s.Server, model, fmt.Sprintf("shards = \"%d\"\n", swarmShards)) + onServerOf()
 		write(t, k.file, strings.Replace(config, `worker = "first"`, fmt.Sprintf("worker = \"w%d\"", n), 1))
-		s.workers = append(s.workers, &swarmWorker{killing: k})
+		s.workers = append(s.workers, &swarmWorker{killTest: k})
 	}
 	return s
 }
 
 func (s *shardSwarm) answered() {
 	s.Helper()
-	s.workers[0].patiently("messages are not answered", 50*time.Millisecond, func() int { return len(s.unanswered()) })
+	s.workers[0].waitForZero("messages are not answered", 50*time.Millisecond, func() int { return len(s.unanswered()) })
 }
 
 // serving is how many shards a worker has by its log.

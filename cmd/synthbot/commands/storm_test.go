@@ -19,7 +19,7 @@ var storm = flag.Duration("storm", coretest.Sample(15*time.Second, time.Second),
 // five times a second: nothing is lost, nothing is answered twice, and the driver,
 // whose table stays the same, is not started anew.
 func TestReloadStorm(t *testing.T) {
-	platform, file := atTelegram(t, echo(t), "")
+	platform, file := atTelegram(t, newEchoModel(t), "")
 	for i := range killChats {
 		platform.AddPerson(telegramtest.Person{ID: int64(1000 + i), Name: fmt.Sprint("P", i)})
 	}

@@ -42,7 +42,7 @@ type swarm struct {
 
 // swarmWorker is a worker, which is started again whenever it ended.
 type swarmWorker struct {
-	*killing
+	*killTest
 	process *exec.Cmd
 	ended   chan struct{} // closed when it has
 	began   int           // where its life begins in the log
@@ -63,7 +63,7 @@ func newSwarm(t *testing.T, model string, workers, accounts int) *swarm {
 			i, telegramtest.Token, p.URL)
 	}
 	for i := range workers {
-		k := newKilling(t, model)
+		k := newKillTest(t, model)
 		raw, err := os.ReadFile(k.file)
 		if err != nil {
 			t.Fatal(err)
@@ -72,7 +72,7 @@ func newSwarm(t *testing.T, model string, workers, accounts int) *swarm {
 		_, after, _ = strings.Cut(after, "[access]")
 		config := before + interfaces.String() + "[access]" + after
 		write(t, k.file, strings.Replace(config, `worker = "first"`, fmt.Sprintf("worker = \"w%d\"", i), 1))
-		s.workers = append(s.workers, &swarmWorker{killing: k})
+		s.workers = append(s.workers, &swarmWorker{killTest: k})
 	}
 	return s
 }
@@ -92,7 +92,7 @@ func (s *swarm) addDiscord() {
 func (w *swarmWorker) start() {
 	w.Helper()
 	w.began = len(logOf(w.T, w))
-	w.process = itself(w, "run", "-c", w.file)
+	w.process = synthbotCommand(w, "run", "-c", w.file)
 	w.process.Stdout, w.process.Stderr = w.log, w.log
 	if err := w.process.Start(); err != nil {
 		w.Fatal(err)
@@ -122,7 +122,7 @@ func (w *swarmWorker) kill() {
 // chat gives a chat command at the worker's terminal, and returns the answer.
 func (w *swarmWorker) chat(command string) string {
 	w.Helper()
-	c := itself(w, "chat", "-c", w.file)
+	c := synthbotCommand(w, "chat", "-c", w.file)
 	c.Stdin = strings.NewReader(command + "\n")
 	out, err := c.CombinedOutput()
 	if err != nil {
@@ -192,7 +192,7 @@ func (s *swarm) answered() {
 			s.explain(left)
 		}
 	}()
-	s.workers[0].patiently("messages are not answered", 50*time.Millisecond, func() int {
+	s.workers[0].waitForZero("messages are not answered", 50*time.Millisecond, func() int {
 		left = s.unanswered()
 		return len(left)
 	})
@@ -234,12 +234,12 @@ func (s *swarm) explain(left []string) {
 // before a worker was cut off: its outcome was unknown.
 func (s *swarm) repeats() (n int) {
 	for _, p := range s.platforms {
-		texts := make(map[standing]int)
+		texts := make(map[sentText]int)
 		for _, c := range p.Calls("sendMessage") {
 			if c.Status != http.StatusOK {
 				continue
 			}
-			key := standing{c.Chat, c.Params["text"]}
+			key := sentText{c.Chat, c.Params["text"]}
 			if texts[key]++; texts[key] > 1 {
 				n++
 				s.Logf("%.80q is there twice, at %v", key.text, c.At)
@@ -260,7 +260,7 @@ func TestSwarm(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills programs for a while")
 	}
-	s := newSwarm(t, echo(t), swarmWorkers, swarmAccounts)
+	s := newSwarm(t, newEchoModel(t), swarmWorkers, swarmAccounts)
 	s.addDiscord()
 	for _, w := range s.workers {
 		w.start()
@@ -312,7 +312,7 @@ func TestSwarmSpeed(t *testing.T) {
 		t.Skip("measures: -swarm.speed")
 	}
 	const accounts, rounds = 8, 10
-	model, speed := echoAfter(t, 100*time.Millisecond), make(map[int]float64)
+	model, speed := newSlowEchoModel(t, 100*time.Millisecond), make(map[int]float64)
 	for _, workers := range []int{1, 2, 4} {
 		s := newSwarm(t, model, workers, accounts)
 		for _, w := range s.workers {
@@ -364,7 +364,7 @@ func (s *swarm) everybody() {
 func TestSharedBudget(t *testing.T) {
 	const limit, answer = 30_000, 1000 // an answer uses less than its prompt is held to be
 	var used atomic.Int64
-	s := newSwarm(t, echoUsing(t, answer, &used), 3, 3)
+	s := newSwarm(t, newBillingEchoModel(t, answer, &used), 3, 3)
 	for _, w := range s.workers {
 		raw, err := os.ReadFile(w.file)
 		if err != nil {
@@ -399,7 +399,7 @@ func TestSharedBudget(t *testing.T) {
 // takes its share of them.
 func TestHandover(t *testing.T) {
 	const reloaded = `"msg":"reloaded"`
-	s := newSwarm(t, echo(t), 2, 2)
+	s := newSwarm(t, newEchoModel(t), 2, 2)
 	s.workers[0].start()
 	s.say(4)
 	s.answered()
