@@ -87,7 +87,7 @@ activation = "never"
 path = "discord/%[4]s/%[8]s"
 activation = "always"
 `, discordtest.Token, second.URL, second.URL, discordtest.GuildID, discordtest.CategoryID, discordtest.HallID, discordtest.TopicID, side)))
-	d.tells("READY")
+	d.awaitNotice("READY")
 	for _, s := range []*discordtest.Server{first, second} {
 		ctx, cancel := context.WithTimeout(t.Context(), coretest.Patience)
 		defer cancel()
@@ -144,10 +144,7 @@ activation = "always"
 	if strings.Count(told, "message content intent") != 1 {
 		t.Errorf("the admin was sent %q, want one mention of the message content intent", told)
 	}
-	d.stop()
-	if status := <-d.status; status != 0 {
-		t.Errorf("exit status %d, want 0", status)
-	}
+	d.end()
 }
 
 // TestDiscordKill kills the program after Discord has received a message and before its outcome is stored, and

@@ -162,7 +162,7 @@ person_tokens = 0
 bot_tokens = 0
 [plugins.memory]
 extract = false
-`, model, telegramtest.Token, k.platform.URL)+onServerOf())
+`, model, telegramtest.Token, k.platform.URL)+storeTable())
 	var err error
 	if k.log, err = os.Create(filepath.Join(dir, "log")); err != nil {
 		t.Fatal(err)
@@ -241,7 +241,7 @@ func (k *killTest) waitForZero(failure string, every time.Duration, left func() 
 	last, since := left(), time.Now()
 	for last != 0 {
 		if time.Since(since) > coretest.Patience {
-			k.Fatalf("%s: %d are left\n%s", failure, last, k.tail())
+			k.Fatalf("%s: %d left\n%s", failure, last, k.tail())
 		}
 		time.Sleep(every)
 		if n := left(); n != last {

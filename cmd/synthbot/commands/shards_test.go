@@ -110,7 +110,7 @@ func newShardSwarm(t *testing.T, workers int) *shardSwarm {
 	model := newEchoModel(t)
 	for n := range workers {
 		k := newKillTest(t, model)
-		config := onDiscord(s.Server, model, fmt.Sprintf("shards = \"%d\"\n", swarmShards)) + onServerOf()
+		config := onDiscord(s.Server, model, fmt.Sprintf("shards = \"%d\"\n", swarmShards)) + storeTable()
 		write(t, k.file, strings.Replace(config, `worker = "first"`, fmt.Sprintf("worker = \"w%d\"", n), 1))
 		s.workers = append(s.workers, &swarmWorker{killTest: k})
 	}

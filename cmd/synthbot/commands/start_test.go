@@ -27,7 +27,7 @@ var large = flag.Int("large", 8, "size of the database in BenchmarkStart, in MiB
 // with -large 500, 15 MiB anonymous and 32 MiB in all.
 func BenchmarkStart(b *testing.B) {
 	dir := b.TempDir()
-	binary := released(b)
+	binary := buildRelease(b)
 	fill(b, filepath.Join(dir, "data"), *large)
 	file := filepath.Join(dir, "config.toml")
 	if err := os.WriteFile(file, []byte(withTerminal), 0o600); err != nil {

@@ -47,7 +47,7 @@ func TestUpgradeNotice(t *testing.T) {
 	said := func(n int) string {
 		stop := daemonOf(t, file, io.Discard)
 		defer stop()
-		return strings.Join(hears(t, platform, 1000, n), "\n")
+		return strings.Join(awaitReplies(t, platform, 1000, n), "\n")
 	}
 	want := filepath.Join(dir, "data", memory.FileName) + ".version4"
 	if texts := said(2); strings.Count(texts, want) != 1 {

@@ -37,7 +37,7 @@ price = 6.0
 		}}})
 	}
 	say(1000, 1000, "when does the bus leave", 3)
-	if got := hears(t, platform, 1000, 1); got[0] != "ok" {
+	if got := awaitReplies(t, platform, 1000, 1); got[0] != "ok" {
 		t.Errorf("%q", got)
 	}
 	asked := model.since(0)
@@ -45,20 +45,20 @@ price = 6.0
 		t.Errorf("the prompt does not hold what was said: %s", asked[0])
 	}
 	say(1000, 1000, "and the train", 3)
-	if got := hears(t, platform, 1000, 2); !strings.Contains(got[1], "used up your share") {
+	if got := awaitReplies(t, platform, 1000, 2); !strings.Contains(got[1], "used up your share") {
 		t.Errorf("beyond the budget: %q", got)
 	}
 	say(1000, 1000, "a lecture", 7200)
-	if got := hears(t, platform, 1000, 3); !strings.Contains(got[2], "1 minute at most") {
+	if got := awaitReplies(t, platform, 1000, 3); !strings.Contains(got[2], "1 minute at most") {
 		t.Errorf("too long: %q", got)
 	}
 	say(1000, 1000, "and the boat", 3) // the budget was mentioned
 	say(-100200, 1001, "nice weather", 1)
 	say(-100200, 1001, "Aria, what do you think", 1)
-	if got := hears(t, platform, -100200, 1); len(got) != 1 {
+	if got := awaitReplies(t, platform, -100200, 1); len(got) != 1 {
 		t.Errorf("in the group: %q", got)
 	}
-	if got := hears(t, platform, 1000, 3); len(got) != 3 {
+	if got := awaitReplies(t, platform, 1000, 3); len(got) != 3 {
 		t.Errorf("the budget is mentioned again: %q", got)
 	}
 	bot := &daemonUnderTest{t: t, file: file}
@@ -100,12 +100,12 @@ func TestDeafBotIsHonest(t *testing.T) {
 		}}})
 	}
 	say()
-	if got := hears(t, platform, 1000, 1); !strings.Contains(got[0], "can't listen to voice messages") {
+	if got := awaitReplies(t, platform, 1000, 1); !strings.Contains(got[0], "can't listen to voice messages") {
 		t.Errorf("%q", got)
 	}
 	say()
 	platform.Say(1000, 1000, telegramtest.Saying{Text: "sorry, hello"})
-	if got := hears(t, platform, 1000, 2); got[1] != "ok" {
+	if got := awaitReplies(t, platform, 1000, 2); got[1] != "ok" {
 		t.Errorf("%q", got)
 	}
 }
@@ -135,12 +135,12 @@ price = 1.0
 `, persona, sound, said))
 	platform.AddPerson(telegramtest.Person{ID: 1000, Name: "Jay"})
 	platform.Say(1000, 1000, telegramtest.Saying{Text: "in writing"})
-	hears(t, platform, 1000, 1)
+	awaitReplies(t, platform, 1000, 1)
 	platform.AddFile("v", []byte("OggS and aloud"))
 	platform.Say(1000, 1000, telegramtest.Saying{Extra: map[string]any{"voice": map[string]any{
 		"file_id": "v", "file_unique_id": "v", "duration": 1, "mime_type": "audio/ogg", "file_size": 14,
 	}}})
-	hears(t, platform, 1000, 3)
+	awaitReplies(t, platform, 1000, 3)
 	var kinds []string
 	for _, m := range platform.Messages(1000) {
 		if m.From == telegramtest.BotID {

@@ -14,20 +14,20 @@ import (
 // persona and a secret in folders that it did not name before.
 func TestWatch(t *testing.T) {
 	d := startDaemon(t, atDesk)
-	d.tells("READY=1")
+	d.awaitNotice("READY=1")
 	file := filepath.Join(d.dir(), "cast", "new.toml")
 	if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	write(t, file, `name = "Berta"`)
 	d.write(atDesk + "[persona]\npath = \"cast/new.toml\"\n")
-	d.tells("RELOADING=1")
-	d.tells("READY=1")
-	d.answers("hello") // what follows the reload has been done by now
+	d.awaitNotice("RELOADING=1")
+	d.awaitNotice("READY=1")
+	d.ask("hello") // what follows the reload has been done by now
 	write(t, file, `name = "Clara"`)
-	d.tells("RELOADING=1")
-	d.tells("READY=1")
-	if reply := d.answers("who are you?"); !strings.Contains(reply, "Clara") {
+	d.awaitNotice("RELOADING=1")
+	d.awaitNotice("READY=1")
+	if reply := d.ask("who are you?"); !strings.Contains(reply, "Clara") {
 		t.Errorf("it says %q", reply)
 	}
 	key := filepath.Join(d.dir(), "keys", "home")
@@ -36,12 +36,12 @@ func TestWatch(t *testing.T) {
 	}
 	write(t, key, "first")
 	d.write(atDesk + "[persona]\npath = \"cast/new.toml\"\n[[engine]]\nprovider = \"offline\"\napi_key = \"file:keys/home\"\n")
-	d.tells("RELOADING=1")
-	d.tells("READY=1")
-	d.answers("hello")
+	d.awaitNotice("RELOADING=1")
+	d.awaitNotice("READY=1")
+	d.ask("hello")
 	write(t, key, "second")
-	d.tells("RELOADING=1")
-	d.tells("READY=1")
+	d.awaitNotice("RELOADING=1")
+	d.awaitNotice("READY=1")
 	// A file that is refused changes nothing, and what stays in force is named.
 	d.errs.take()
 	d.write(atDesk + "[persona]\nname = \"Dora\"\n")
@@ -53,7 +53,7 @@ func TestWatch(t *testing.T) {
 	if !strings.Contains(log, "stays in force: ") || !strings.Contains(log, "persona.name") || !strings.Contains(log, `"since":"2`) {
 		t.Errorf("it logs %s", log)
 	}
-	if reply := d.answers("who are you?"); !strings.Contains(reply, "Clara") {
+	if reply := d.ask("who are you?"); !strings.Contains(reply, "Clara") {
 		t.Errorf("afterwards it says %q", reply)
 	}
 	d.end()
@@ -62,13 +62,13 @@ func TestWatch(t *testing.T) {
 // TestWatchNoticesReplacements: a file of equal size and time that takes the place of another one is read.
 func TestWatchNoticesReplacements(t *testing.T) {
 	d := startDaemon(t, atDesk)
-	d.tells("READY=1")
+	d.awaitNotice("READY=1")
 	file := filepath.Join(d.dir(), "bo.toml")
 	write(t, file, `name = "Berta"`)
 	d.write(atDesk + "[persona]\npath = \"bo.toml\"\n")
-	d.tells("RELOADING=1")
-	d.tells("READY=1")
-	d.answers("hello") // what follows the reload has been done by now
+	d.awaitNotice("RELOADING=1")
+	d.awaitNotice("READY=1")
+	d.ask("hello") // what follows the reload has been done by now
 	info, err := os.Stat(file)
 	if err != nil {
 		t.Fatal(err)
@@ -78,9 +78,9 @@ func TestWatchNoticesReplacements(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.tells("RELOADING=1")
-	d.tells("READY=1")
-	if reply := d.answers("who are you?"); !strings.Contains(reply, "Clara") {
+	d.awaitNotice("RELOADING=1")
+	d.awaitNotice("READY=1")
+	if reply := d.ask("who are you?"); !strings.Contains(reply, "Clara") {
 		t.Errorf("it says %q", reply)
 	}
 	d.end()
@@ -89,7 +89,7 @@ func TestWatchNoticesReplacements(t *testing.T) {
 // TestWatchTriesRefusedAgain: a refused configuration is read again when a file that it names is put right.
 func TestWatchTriesRefusedAgain(t *testing.T) {
 	d := startDaemon(t, atDesk)
-	d.tells("READY=1")
+	d.awaitNotice("READY=1")
 	if err := d.told.SetReadDeadline(time.Time{}); err != nil {
 		t.Fatal(err)
 	}
@@ -113,18 +113,18 @@ func TestWatchTriesRefusedAgain(t *testing.T) {
 	write(t, filepath.Join(d.dir(), "bo.toml"), `name = `)
 	refused("bo.toml")
 	write(t, filepath.Join(d.dir(), "bo.toml"), `name = "Berta"`)
-	until(t, func() bool { return strings.Contains(d.answers("who are you?"), "Berta") })
+	until(t, func() bool { return strings.Contains(d.ask("who are you?"), "Berta") })
 	d.end()
 }
 
 // TestWatchReadsOnce: what a reload by request has read does not cause another one.
 func TestWatchReadsOnce(t *testing.T) {
 	d := startDaemon(t, atDesk)
-	d.tells("READY=1")
+	d.awaitNotice("READY=1")
 	for _, history := range []string{"7", "0"} { // the second one is refused
 		d.write(atDesk + "[prompt]\nhistory = " + history + "\n")
 		d.hangUp()
-		if d.hears("RELOADING=1", 2*time.Second) {
+		if d.notifiedWithin("RELOADING=1", 2*time.Second) {
 			t.Errorf("history = %s is read twice", history)
 		}
 	}
@@ -132,7 +132,7 @@ func TestWatchReadsOnce(t *testing.T) {
 }
 
 // hears reports whether the service manager gets a message within a time.
-func (d *daemonUnderTest) hears(want string, within time.Duration) bool {
+func (d *daemonUnderTest) notifiedWithin(want string, within time.Duration) bool {
 	d.t.Helper()
 	if err := d.told.SetReadDeadline(time.Now().Add(within)); err != nil {
 		d.t.Fatal(err)
