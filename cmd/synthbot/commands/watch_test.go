@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestWatch: a saved configuration is read again without a signal, and so are a
-// persona and a secret in folders that it did not name before.
+// TestWatch checks that a saved configuration is reloaded without a signal, and so are a persona and a secret
+// in folders that the configuration did not name before.
 func TestWatch(t *testing.T) {
 	d := startDaemon(t, atDesk)
 	d.awaitNotice("READY=1")
@@ -23,7 +23,7 @@ func TestWatch(t *testing.T) {
 	d.write(atDesk + "[persona]\npath = \"cast/new.toml\"\n")
 	d.awaitNotice("RELOADING=1")
 	d.awaitNotice("READY=1")
-	d.ask("hello") // what follows the reload has been done by now
+	d.ask("hello") // the new files are watched by then
 	write(t, file, `name = "Clara"`)
 	d.awaitNotice("RELOADING=1")
 	d.awaitNotice("READY=1")
@@ -42,7 +42,7 @@ func TestWatch(t *testing.T) {
 	write(t, key, "second")
 	d.awaitNotice("RELOADING=1")
 	d.awaitNotice("READY=1")
-	// A file that is refused changes nothing, and what stays in force is named.
+	// An invalid file changes nothing, and the log says which configuration stays in force.
 	d.errs.take()
 	d.write(atDesk + "[persona]\nname = \"Dora\"\n")
 	var log string
@@ -51,15 +51,16 @@ func TestWatch(t *testing.T) {
 		return strings.Contains(log, "The configuration was refused, the one of 2")
 	})
 	if !strings.Contains(log, "stays in force: ") || !strings.Contains(log, "persona.name") || !strings.Contains(log, `"since":"2`) {
-		t.Errorf("it logs %s", log)
+		t.Errorf("log: got %s", log)
 	}
 	if reply := d.ask("who are you?"); !strings.Contains(reply, "Clara") {
-		t.Errorf("afterwards it says %q", reply)
+		t.Errorf("after an invalid file: got %q, want Clara", reply)
 	}
 	d.end()
 }
 
-// TestWatchNoticesReplacements: a file of equal size and time that takes the place of another one is read.
+// TestWatchNoticesReplacements checks that a file is reloaded after another file with the same size and time
+// has replaced it.
 func TestWatchNoticesReplacements(t *testing.T) {
 	d := startDaemon(t, atDesk)
 	d.awaitNotice("READY=1")
@@ -68,7 +69,7 @@ func TestWatchNoticesReplacements(t *testing.T) {
 	d.write(atDesk + "[persona]\npath = \"bo.toml\"\n")
 	d.awaitNotice("RELOADING=1")
 	d.awaitNotice("READY=1")
-	d.ask("hello") // what follows the reload has been done by now
+	d.ask("hello") // the new files are watched by then
 	info, err := os.Stat(file)
 	if err != nil {
 		t.Fatal(err)
@@ -86,14 +87,15 @@ func TestWatchNoticesReplacements(t *testing.T) {
 	d.end()
 }
 
-// TestWatchTriesRefusedAgain: a refused configuration is read again when a file that it names is put right.
+// TestWatchTriesRefusedAgain checks that an invalid configuration is tried again when a file that it names
+// changes.
 func TestWatchTriesRefusedAgain(t *testing.T) {
 	d := startDaemon(t, atDesk)
 	d.awaitNotice("READY=1")
 	if err := d.told.SetReadDeadline(time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	go io.Copy(io.Discard, d.told) // so that reloads need not wait for the service manager
+	go io.Copy(io.Discard, d.told) // reloads must not wait for the service manager
 	engine := "[[engine]]\nprovider = \"offline\"\napi_key = \"file:key\"\n"
 	d.write(atDesk + "[persona]\npath = \"bo.toml\"\n" + engine)
 	refused := func(why string) {
@@ -117,21 +119,21 @@ func TestWatchTriesRefusedAgain(t *testing.T) {
 	d.end()
 }
 
-// TestWatchReadsOnce: what a reload by request has read does not cause another one.
+// TestWatchReadsOnce checks that a requested reload is not followed by another one for the same change.
 func TestWatchReadsOnce(t *testing.T) {
 	d := startDaemon(t, atDesk)
 	d.awaitNotice("READY=1")
-	for _, history := range []string{"7", "0"} { // the second one is refused
+	for _, history := range []string{"7", "0"} { // 0 is invalid
 		d.write(atDesk + "[prompt]\nhistory = " + history + "\n")
 		d.hangUp()
 		if d.notifiedWithin("RELOADING=1", 2*time.Second) {
-			t.Errorf("history = %s is read twice", history)
+			t.Errorf("history = %s was loaded twice", history)
 		}
 	}
 	d.end()
 }
 
-// hears reports whether the service manager gets a message within a time.
+// notifiedWithin reports whether the service manager gets a message within a time.
 func (d *daemonUnderTest) notifiedWithin(want string, within time.Duration) bool {
 	d.t.Helper()
 	if err := d.told.SetReadDeadline(time.Now().Add(within)); err != nil {
