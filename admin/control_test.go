@@ -71,7 +71,7 @@ func TestControl(t *testing.T) {
 			t.Errorf("%s: status %d, %v, %q", name, status, err, text)
 		}
 		if info, err := os.Stat(filepath.Join(dir, SocketName)); err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("%s: %v, %v", name, info, err)
+			t.Errorf("%s: got %v, %v", name, info, err)
 		}
 	}
 }

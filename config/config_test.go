@@ -376,13 +376,13 @@ depth = 5`
 		t.Fatal(err)
 	}
 	if k.Small != -128 || k.Ratio != 1000 || k.When.Unix() != 1795170600 || k.Times[0] != time.Hour || k.Level != "a" || k.ignored != 0 {
-		t.Errorf("%+v", k)
+		t.Errorf("got %+v", k)
 	}
 	if k.Keys["a"].Reveal() != "1" || k.Keys["b c"].Reveal() != "plain" || *k.Nested.Depth != 3 || k.Nested.Deep.Name != "y" {
-		t.Errorf("%+v", k)
+		t.Errorf("got %+v", k)
 	}
 	if len(k.Lists) != 2 || k.Lists[0][1] != 2 || *any.Depth != 4 || any.Deep.Name != "x" || *k.Depth != 5 || k.Deep.Name != "x" {
-		t.Errorf("%+v", k)
+		t.Errorf("got %+v", k)
 	}
 	if k.Any.Line() != 10 || k.Any.Line("depth") != 10 || k.Any.Line("deep") != 0 {
 		t.Errorf("at %d", k.Any.Line())
@@ -433,12 +433,12 @@ func TestDefaults(t *testing.T) {
 	bot.Bot.Name = "lost"
 	Defaults(&bot)
 	if bot.Bot.DataDir != "kept" || bot.Bot.Name != "Aria" || bot.Bot.Timezone.String() != "UTC" || bot.Access.Private != "open" {
-		t.Errorf("%+v", bot)
+		t.Errorf("got %+v", bot)
 	}
 	telegram := telegramConfig{}
 	Table{}.Decode(&telegram)
 	if telegram.Pace != "platform" {
-		t.Errorf("%+v", telegram)
+		t.Errorf("got %+v", telegram)
 	}
 }
 

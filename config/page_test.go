@@ -52,7 +52,7 @@ func TestExample(t *testing.T) {
 		t.Fatalf("with all that was commented out: %v", err)
 	}
 	if bot.Engines[0].Timeout != 120*time.Second || telegram["telegram"].Token.Reveal() != "b" || *bot.Overrides[0].Activation != "mention" {
-		t.Errorf("%+v %+v", bot, telegram["telegram"])
+		t.Errorf("got %+v %+v", bot, telegram["telegram"])
 	}
 }
 
@@ -100,7 +100,7 @@ func TestLint(t *testing.T) {
 		"no struct": {new(int), "not a pointer to a struct"},
 	} {
 		if err := page().Lint(tc.into); err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: %v, want %q", name, err, tc.want)
+			t.Errorf("%s: got %v, want %q", name, err, tc.want)
 		}
 	}
 }

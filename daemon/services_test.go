@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestNotifyDeadline: a service manager that does not listen holds nobody up.
+// TestNotifyDeadline checks that a service manager that does not read does not block the daemon.
 func TestNotifyDeadline(t *testing.T) {
 	name := t.TempDir() + "/notify"
 	deaf, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})

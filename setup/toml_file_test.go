@@ -46,7 +46,7 @@ func TestSet(t *testing.T) {
 		f := opened(t, tc.before)
 		f.setLiteral("1", tc.key, strings.Split(tc.table, ".")...)
 		if f.err != nil || f.String() != tc.after {
-			t.Errorf("%s: %v, %q, want %q", tc.name, f.err, f.String(), tc.after)
+			t.Errorf("%s: got %v, %q, want %q", tc.name, f.err, f.String(), tc.after)
 		}
 	}
 }
@@ -57,7 +57,7 @@ func TestShapes(t *testing.T) {
 		f.setLiteral("1", "name", "bot")
 		f.setLiteral("1", "name", "interfaces", "bot")
 		if !errors.Is(f.err, ErrShape) {
-			t.Errorf("%q: %v, %q", text, f.err, f.String())
+			t.Errorf("%q: got %v, %q", text, f.err, f.String())
 		}
 	}
 	f := opened(t, "engine = [{ name = 1 }]\n")
@@ -81,7 +81,7 @@ func TestLists(t *testing.T) {
 	} {
 		f := opened(t, tc.before)
 		if f.addFirstEngine(name); f.err != nil || f.String() != tc.after {
-			t.Errorf("%s: %v, %q, want %q", tc.name, f.err, f.String(), tc.after)
+			t.Errorf("%s: got %v, %q, want %q", tc.name, f.err, f.String(), tc.after)
 		}
 	}
 	f := opened(t, "[[engine]]\nname = 1\n[[engine]]\n#model = 2\n[engine.headers]\nname = 3\n")
@@ -89,7 +89,7 @@ func TestLists(t *testing.T) {
 	f.setInEngine(1, "model", "8")
 	f.setInEngine(1, "name", "7")
 	if want := "[[engine]]\nname = 9\n[[engine]]\nmodel = 8\nname = 7\n[engine.headers]\nname = 3\n"; f.err != nil || f.String() != want {
-		t.Errorf("%v, %q", f.err, f.String())
+		t.Errorf("got %v, %q", f.err, f.String())
 	}
 	if f.setInEngine(2, "name", "1"); !errors.Is(f.err, ErrShape) {
 		t.Errorf("a table that is not there: %v", f.err)
@@ -105,7 +105,7 @@ func TestText(t *testing.T) {
 	}
 	var got struct{ A []string }
 	if err := toml.Unmarshal([]byte("a = "+quoteList([]string{"x", `y"`})), &got); err != nil || !slices.Equal(got.A, []string{"x", `y"`}) {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("got %v, %v", got, err)
 	}
 	if config.QuoteKey("a-b_1") != "a-b_1" || config.QuoteKey("a b") != `"a b"` || config.QuoteKey("") != `""` {
 		t.Error("keys are written wrongly")

@@ -196,7 +196,7 @@ func TestFill(t *testing.T) {
 	} {
 		err := at(Current{}, tc.given).Fill(t.Context(), tc.usual)
 		if err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: %v, want %q", tc.name, err, tc.want)
+			t.Errorf("%s: got %v, want %q", tc.name, err, tc.want)
 		}
 	}
 	talk := at(Current{}, Answers{})
@@ -237,7 +237,7 @@ func TestReadSecret(t *testing.T) {
 		return l, nil
 	}
 	if s, err := ReadSecret("-", next); err != nil || s.Typed.Reveal() != "secret" || s.Word != "" {
-		t.Errorf("%+v, %v", s, err)
+		t.Errorf("got %+v, %v", s, err)
 	}
 	for range 2 {
 		if _, err := ReadSecret("-", next); err == nil {
@@ -246,7 +246,7 @@ func TestReadSecret(t *testing.T) {
 	}
 	for _, word := range []string{"", Keep, None, "env:A", "file:b"} {
 		if s, err := ReadSecret(word, next); err != nil || s.Word != word {
-			t.Errorf("%q: %+v, %v", word, s, err)
+			t.Errorf("%q: got %+v, %v", word, s, err)
 		}
 	}
 	if _, err := ReadSecret("110201543:AAHd", next); err == nil || strings.Contains(err.Error(), "AAHd") {
@@ -383,7 +383,7 @@ func TestAnotherAdmin(t *testing.T) {
 			t.Errorf("%s became %s, want %s (%v)", before, f.String(), want, err)
 		}
 		if err := toml.Unmarshal([]byte(f.String()), &read); err != nil || !strings.Contains(strings.Join(read.Bot.Admins, " "), two) {
-			t.Errorf("%s: %v, %v", f.String(), read, err)
+			t.Errorf("%s: got %v, %v", f.String(), read, err)
 		}
 	}
 }
@@ -403,7 +403,7 @@ func TestAddress(t *testing.T) {
 	}
 	for _, token := range []string{"", "x", "good", "c2VjcmV0.x.y"} {
 		if got := botAddress(Discord, nil, secret.New(token)); got != "" {
-			t.Errorf("%q: %q", token, got)
+			t.Errorf("%q: got %q", token, got)
 		}
 	}
 }
@@ -412,7 +412,7 @@ func TestFromHome(t *testing.T) {
 	t.Setenv("HOME", "/home/jay")
 	for file, want := range map[string]string{"~/cards/a.png": "/home/jay/cards/a.png", "a.png": "a.png", "~a": "~a", "/x/~/y": "/x/~/y"} {
 		if got := expandHome(file); got != want {
-			t.Errorf("%s: %s, want %s", file, got, want)
+			t.Errorf("%s: got %s, want %s", file, got, want)
 		}
 	}
 }
@@ -423,7 +423,7 @@ func TestApplyInOrder(t *testing.T) {
 		f := opened(t, "[bot]\n")
 		talk := at(Current{Exists: true}, Answers{Persona: Keep, Engine: Keep, DataDir: "d", Timezone: "UTC", Language: "it"})
 		if _, err := talk.Apply(f); err != nil || f.String() != "[bot]\ndata_dir = \"d\"\ntimezone = \"UTC\"\nlanguage = \"it\"\n" {
-			t.Fatalf("%v, %s", err, f.String())
+			t.Fatalf("got %v, %s", err, f.String())
 		}
 	}
 }

@@ -54,7 +54,7 @@ func TestCards(t *testing.T) {
 	} {
 		r := c.upload(tc.csrf, "mira.png", tc.data)
 		if r.status != tc.status || !strings.Contains(r.body, tc.text) || strings.Contains(r.body, "<script>alert") || w.dress.card {
-			t.Errorf("%s: %d %s", what, r.status, r.body)
+			t.Errorf("%s: got %d %s", what, r.status, r.body)
 		}
 	}
 	if r := c.get("/personas/avatar?id=aria.toml"); r.status != http.StatusNotFound {

@@ -105,7 +105,7 @@ func TestLiveStages(t *testing.T) {
 		w.at(direct, stage)
 		rows := w.event(lines, "running")
 		if strings.Count(rows, "<tr>") != 1 || !strings.Contains(rows, ">"+string(stage)+"<") || !strings.Contains(rows, ">private<") {
-			t.Errorf("%s: %s", stage, rows)
+			t.Errorf("%s: got %s", stage, rows)
 		}
 	}
 	w.turn(direct, 1, private, true)

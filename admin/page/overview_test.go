@@ -91,7 +91,7 @@ func TestButtons(t *testing.T) {
 		"a command of none": {"command", "usage"},
 	} {
 		if r := c.post("/do", append([]string{"csrf", csrf}, form...)...); r.status != http.StatusBadRequest {
-			t.Errorf("%s: %d", name, r.status)
+			t.Errorf("%s: got %d", name, r.status)
 		}
 	}
 	if len(w.done) != done {

@@ -114,7 +114,7 @@ func TestNothingBreaksOut(t *testing.T) {
 		}
 		r := c.get(path)
 		if r.status != http.StatusOK {
-			t.Errorf("%s: %d %s", path, r.status, r.body)
+			t.Errorf("%s: got %d %s", path, r.status, r.body)
 		}
 		if strings.Contains(r.body, "<script>alert") || strings.Contains(r.body, "<img src=x") {
 			t.Errorf("%s lets a text break out", path)
@@ -610,7 +610,7 @@ func TestUnknownPlaces(t *testing.T) {
 		"/settings?place=/": 400, "/nowhere": 404, "/personas/one?id=x": 404, "/talk/place?place=telegram/unknown": 200,
 	} {
 		if r := c.get(path); r.status != want {
-			t.Errorf("%s: %d, want %d", path, r.status, want)
+			t.Errorf("%s: got %d, want %d", path, r.status, want)
 		}
 	}
 	if body := c.get("/talk/place?place=telegram/unknown").body; !strings.Contains(body, "closed") {

@@ -63,7 +63,7 @@ func TestSheetsPrintWhereTheyMay(t *testing.T) {
 		`<p {{.A}}>`: 1, `<p class={{.A}}>`: 1, `<a href="/x?y={{.A}}">`: 1, `<a href="{{.A}}">`: 1, `<script>{{.A}}</script>`: 1, `<style>`: 1,
 	} {
 		if list := faults(sheet); len(list) != want {
-			t.Errorf("%s: %q", sheet, list)
+			t.Errorf("%s: got %q", sheet, list)
 		}
 	}
 }

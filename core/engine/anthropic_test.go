@@ -29,7 +29,7 @@ func TestAnthropicRequest(t *testing.T) {
 	}
 	got := s.last()
 	if got.path != "/v1/messages" || got.header.Get("X-Api-Key") != testKey || got.header.Get("Anthropic-Version") == "" {
-		t.Errorf("%s %v", got.path, got.header)
+		t.Errorf("got %s %v", got.path, got.header)
 	}
 	if got.body["max_tokens"] != float64(anthropicTokens) || got.body["temperature"] != nil || got.body["response_format"] != nil {
 		t.Error(got.raw)
@@ -49,7 +49,7 @@ func TestAnthropicSchema(t *testing.T) {
 	s.strict = strictAnthropic
 	m := s.model(anthropicTable)
 	if a := ask1(t, m, hello()); strings.TrimSpace(a.Text) != `{"response":"yo"}` || len(a.Calls) > 0 || a.Truncated {
-		t.Errorf("%+v", a)
+		t.Errorf("got %+v", a)
 	}
 	got := s.last()
 	if choice, _ := got.body["tool_choice"].(map[string]any); choice["type"] != "tool" || choice["name"] != "synthbot_reply" || !strings.Contains(got.raw, testSchema) {
@@ -119,7 +119,7 @@ func TestAnthropicFailures(t *testing.T) {
 			for range 3 { // the library would leak a goroutine each time
 				failed := fail(t, s.model(anthropicTable), hello())
 				if failed.Kind != tc.kind || failed.Status != tc.status {
-					t.Errorf("%v", failed)
+					t.Errorf("got %v", failed)
 				}
 			}
 		})
@@ -164,6 +164,6 @@ func TestAnthropicStream(t *testing.T) {
 	s.say(anStreams(cut...))
 	a = ask1(t, s.model(anthropicTable), r)
 	if !a.Truncated || len(a.Calls) != 1 || string(a.Calls[0].Arguments) != `"{\"id\":90071992"` {
-		t.Errorf("%+v", a)
+		t.Errorf("got %+v", a)
 	}
 }

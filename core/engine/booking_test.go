@@ -195,7 +195,7 @@ func TestUnsentIsFree(t *testing.T) {
 	defer c.Close()
 	ledger := newAccount()
 	if a, err := budgeted(c, BudgetConfig{}, BudgetOptions{Ledger: ledger}).Ask(bounded(t), plainQuestion()); err != nil || a.Engine != "offline" {
-		t.Errorf("%+v, %v", a, err)
+		t.Errorf("got %+v, %v", a, err)
 	}
 	if len(ledger.uses) != 0 {
 		t.Errorf("booked %+v", ledger.uses)
@@ -219,7 +219,7 @@ func TestEachEngineIsBooked(t *testing.T) {
 	o := BudgetOptions{Ledger: ledger, Cost: prices(tables)}
 	a, err := budgeted(c, BudgetConfig{}, o).Ask(bounded(t), plainQuestion())
 	if err != nil || a.Engine != "second" || a.Usage.In != 30 {
-		t.Fatalf("%+v, %v", a, err)
+		t.Fatalf("got %+v, %v", a, err)
 	}
 	if len(ledger.uses) != 2 || ledger.uses[0].Engine != "first" || ledger.uses[1].Engine != "second" {
 		t.Fatalf("booked %+v", ledger.uses)

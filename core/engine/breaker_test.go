@@ -33,7 +33,7 @@ func trips(t *testing.T, l *link, people ...string) {
 	t.Helper()
 	for range tripAfter {
 		if _, failed := l.ask(t.Context(), by(people...)); failed == nil || errors.Is(failed, errTripped) {
-			t.Fatalf("%v", failed)
+			t.Fatalf("got %v", failed)
 		}
 	}
 	_, failed := l.ask(t.Context(), by(people...))
@@ -172,7 +172,7 @@ func TestUnsentSaysNothing(t *testing.T) {
 			q := by("9")
 			q.Build = func(llm.Limits) (llm.Request, error) { panic("x") }
 			if _, failed := l.ask(t.Context(), q); failed.Kind != llm.ErrorFatal {
-				t.Errorf("%v", failed)
+				t.Errorf("got %v", failed)
 			}
 		}
 		unsent()

@@ -83,7 +83,7 @@ func TestBudgets(t *testing.T) {
 			spent, isSpent := errors.AsType[*SpentError](err)
 			if tc.spent == "-" {
 				if err != nil {
-					t.Errorf("%v", err)
+					t.Errorf("got %v", err)
 				}
 				return
 			}
@@ -92,7 +92,7 @@ func TestBudgets(t *testing.T) {
 			}
 			failed, isModel := err.(*llm.Error)
 			if said, forPeople := errors.AsType[*core.Error](err); !isModel || failed.Kind != llm.ErrorRefused || !forPeople || said.After <= 0 || !strings.Contains(said.Text, "00:00") {
-				t.Errorf("%#v", err)
+				t.Errorf("got %#v", err)
 			}
 			if len(b.held) != 0 {
 				t.Errorf("held: %v", b.held)
@@ -199,7 +199,7 @@ func TestBudgetIsNewEachDay(t *testing.T) {
 	b.Ask(t.Context(), from("a/1", ""))
 	_, err := b.Ask(t.Context(), from("a/1", ""))
 	if spent, ok := errors.AsType[*SpentError](err); !ok || spent.After != 10*time.Minute {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 	now = now.Add(11 * time.Minute)
 	if _, err := b.Ask(t.Context(), from("a/1", "")); err != nil {
@@ -218,7 +218,7 @@ func TestLedgerThatFails(t *testing.T) {
 	m := &thinker{}
 	_, err := budgeted(m.chain(), BudgetConfig{BotTokens: 900}, BudgetOptions{Ledger: &brokenLedger{}}).Ask(t.Context(), from("a/1", ""))
 	if failed, ok := err.(*llm.Error); !ok || failed.Kind != llm.ErrorRetryLater || m.calls != 0 {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -235,14 +235,14 @@ func TestBudgetOverAChain(t *testing.T) {
 	o := BudgetOptions{Ledger: ledger, Cost: prices(tables)}
 	b := budgeted(c, BudgetConfig{BotTokens: 1000, PersonCost: 0.00001}, o)
 	if a, err := b.Ask(bounded(t), plainQuestion()); err != nil || a.Engine != "test" {
-		t.Fatalf("%+v, %v", a, err)
+		t.Fatalf("got %+v, %v", a, err)
 	}
 	spent, _ := ledger.Spent(t.Context(), time.Now().Format(time.DateOnly), core.MustPath("console"))
 	if want := (10*2 + 20*0.5 + 4*10) / 1e6; spent.Tokens != 34 || spent.Cost < want*0.99 || spent.Cost > want*1.01 {
-		t.Errorf("%+v, want cost %v", spent, want)
+		t.Errorf("got %+v, want cost %v", spent, want)
 	}
 	if a, err := b.Ask(bounded(t), plainQuestion()); err == nil || len(s.got()) != 1 {
-		t.Errorf("%+v", a)
+		t.Errorf("got %+v", a)
 	}
 }
 

@@ -15,7 +15,7 @@ func TestNothingConfigured(t *testing.T) {
 	}
 	a, err := c.Ask(bounded(t), plainQuestion())
 	if err != nil || a.Engine != "offline" || a.Text == "" {
-		t.Errorf("%+v, %v", a, err)
+		t.Errorf("got %+v, %v", a, err)
 	}
 }
 
@@ -28,7 +28,7 @@ func TestFirstEngineAnswers(t *testing.T) {
 	defer c.Close()
 	a, err := c.Ask(bounded(t), plainQuestion())
 	if err != nil || a.Engine != "test" || a.Text != "yo" || a.Truncated {
-		t.Errorf("%+v, %v", a, err)
+		t.Errorf("got %+v, %v", a, err)
 	}
 	if want := (llm.Usage{In: 30, Out: 4, Cached: 20}); a.Usage != want {
 		t.Errorf("usage %+v", a.Usage)
@@ -44,7 +44,7 @@ func TestLastLinkAnswersWhenTheModelIsDown(t *testing.T) {
 	defer c.Close()
 	a, err := c.Ask(bounded(t), plainQuestion())
 	if err != nil || a.Engine != "offline" {
-		t.Errorf("%+v, %v", a, err)
+		t.Errorf("got %+v, %v", a, err)
 	}
 }
 
@@ -84,11 +84,11 @@ func TestStandbySaysSo(t *testing.T) {
 		q.Path = core.MustPath(place)
 		a, err := c.Ask(bounded(t), q)
 		if err != nil || a.Engine != "offline" {
-			t.Fatalf("%+v, %v", a, err)
+			t.Fatalf("got %+v, %v", a, err)
 		}
 		says := strings.Contains(a.Text, "language model can't be reached") || strings.Contains(a.Text, "usually thinks for me") || strings.Contains(a.Text, "until my language model is back")
 		if says != want {
-			t.Errorf("%s: %s", place, a.Text)
+			t.Errorf("%s: got %s", place, a.Text)
 		}
 	}
 }

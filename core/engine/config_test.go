@@ -32,7 +32,7 @@ func TestCheck(t *testing.T) {
 	} {
 		err := tc.cfg.Check()
 		if got := fmt.Sprint(err); (err == nil) != (tc.want == "") || !strings.Contains(got, tc.want) || strings.Contains(got, "secret@") {
-			t.Errorf("%s: %v, want %q", name, err, tc.want)
+			t.Errorf("%s: got %v, want %q", name, err, tc.want)
 		}
 	}
 }
@@ -46,12 +46,12 @@ func TestEndpoints(t *testing.T) {
 	} {
 		p, _ := presetOf("ollama")
 		if got, err := (Config{BaseURL: given}).endpoint(p); got != want || err != nil {
-			t.Errorf("%s: %s, %v", given, got, err)
+			t.Errorf("%s: got %s, %v", given, got, err)
 		}
 	}
 	for _, p := range presets() {
 		if got, err := (Config{Provider: p.name}).endpoint(p); err != nil || !strings.HasPrefix(got, "http") || p.wire == nil {
-			t.Errorf("%s: %s, %v", p.name, got, err)
+			t.Errorf("%s: got %s, %v", p.name, got, err)
 		}
 		if strings.HasPrefix(p.base, "https") != p.key {
 			t.Errorf("%s: a public service wants a key, a local one none", p.name)
@@ -67,7 +67,7 @@ func TestLimits(t *testing.T) {
 		c.Vision, c.Hearing = true, true
 		l := c.Limits()
 		if l.Tokens != tc.want || l.Chars != tc.chars || !l.Vision || !l.Hearing {
-			t.Errorf("%+v: %+v", tc, l)
+			t.Errorf("%+v: got %+v", tc, l)
 		}
 	}
 }
@@ -88,7 +88,7 @@ func TestTags(t *testing.T) {
 	}
 	timeout, _ := reflect.TypeOf(Config{}).FieldByName("Timeout")
 	if d, err := time.ParseDuration(timeout.Tag.Get("default")); err != nil || d != defaultTimeout {
-		t.Errorf("%v, %v", d, err)
+		t.Errorf("got %v, %v", d, err)
 	}
 }
 
@@ -98,10 +98,10 @@ func TestOfflineConfiguredOut(t *testing.T) {
 	}
 	c, err := New([]Config{{Provider: "ollama", Model: "m"}, {Disabled: true}}, Options{})
 	if err != nil || strings.Join(c.Names(), ",") != "ollama" {
-		t.Fatalf("%v, %v", c, err)
+		t.Fatalf("got %v, %v", c, err)
 	}
 	c, err = New([]Config{{Provider: "offline", Name: "small", MaxPromptChars: 9000}, {Provider: "ollama", Model: "m"}}, Options{})
 	if err != nil || strings.Join(c.Names(), ",") != "ollama,small" || c.last.Limits().Chars != 9000 {
-		t.Errorf("%v, %v", c.Names(), err)
+		t.Errorf("got %v, %v", c.Names(), err)
 	}
 }

@@ -53,10 +53,10 @@ func TestTooLongWordings(t *testing.T) {
 	} {
 		e := readHTTPError(&http.Response{StatusCode: tc.status}, []byte(tc.body), time.Now())
 		if kind := kindOf(e); kind != llm.ErrorTooLong {
-			t.Errorf("%s: %s", name, kind)
+			t.Errorf("%s: got %s", name, kind)
 		}
 		if e.sizes != tc.want {
-			t.Errorf("%s: %+v, want %+v", name, e.sizes, tc.want)
+			t.Errorf("%s: got %+v, want %+v", name, e.sizes, tc.want)
 		}
 	}
 }
@@ -164,7 +164,7 @@ func TestTooLongForGood(t *testing.T) {
 		before := len(s.got())
 		_, err = c.Ask(bounded(t), q)
 		if failed, ok := err.(*llm.Error); !ok || failed.Kind != llm.ErrorTooLong {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v", name, err)
 		}
 		if n := len(s.got()) - before; n > maxTooLong {
 			t.Errorf("%s: %d calls", name, n)
@@ -219,7 +219,7 @@ func TestRateLimitIsNotTooLong(t *testing.T) {
 		`{"error":{"code":"context_length_exceeded","message":"this is no rate limit, but a prompt too long"}}`: llm.ErrorTooLong,
 	} {
 		if kind := kindOf(parseErrorBody([]byte(said))); kind != want { // inside of an answer
-			t.Errorf("%s: %s", said, kind)
+			t.Errorf("%s: got %s", said, kind)
 		}
 	}
 }
@@ -241,7 +241,7 @@ func TestShorter(t *testing.T) {
 	} {
 		got := shorter(llm.Limits{Tokens: tc.before}, llm.Limits{Tokens: tc.now, Chars: 7}, tc.size, tc.try)
 		if got.Tokens != tc.want || got.Chars != 7 {
-			t.Errorf("%s: %+v, want %d", name, got, tc.want)
+			t.Errorf("%s: got %+v, want %d", name, got, tc.want)
 		}
 	}
 }

@@ -35,12 +35,12 @@ func TestRetryAfter(t *testing.T) {
 			h.Set(tc.header[i], tc.header[i+1])
 		}
 		if got := retryAfter(h, now); got != tc.want {
-			t.Errorf("%s: %v, want %v", name, got, tc.want)
+			t.Errorf("%s: got %v, want %v", name, got, tc.want)
 		}
 	}
 	s := newServer(t, body(429, `{}`, "Retry-After", "7"))
 	if failed := fail(t, s.model(), hello()); failed.After != 7*time.Second {
-		t.Errorf("%v", failed.After)
+		t.Errorf("got %v", failed.After)
 	}
 }
 
@@ -52,11 +52,11 @@ func TestKeysStayOutOfErrors(t *testing.T) {
 	_, err := m.Generate(bounded(t), hello())
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		if strings.Contains(e.Error(), "sk-a") {
-			t.Errorf("%T: %v", e, e)
+			t.Errorf("%T: got %v", e, e)
 		}
 	}
 	if !strings.Contains(err.Error(), "[secret]") {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -101,7 +101,7 @@ func TestKinds(t *testing.T) {
 	} {
 		e := readHTTPError(&http.Response{StatusCode: tc.status}, []byte(tc.body), time.Now())
 		if got := kindOf(e); got != tc.want || e.status != tc.status || e.text == "" && e.code == "" {
-			t.Errorf("%s: %s, %+v", name, got, e)
+			t.Errorf("%s: got %s, %+v", name, got, e)
 		}
 	}
 	for said, want := range map[string]httpError{
@@ -116,7 +116,7 @@ func TestKinds(t *testing.T) {
 		`{"n_prompt_tokens":5000,"message":"limit 100"}`: {text: "limit 100", sizes: sizes{limit: 100}},
 	} {
 		if got := parseErrorValue([]byte(said)); *got != want {
-			t.Errorf("%s: %+v, want %+v", said, *got, want)
+			t.Errorf("%s: got %+v, want %+v", said, *got, want)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func TestLessonsAreBounded(t *testing.T) {
 		var s learnedLimits
 		tc.teach(&s)
 		if got := s.limits(llm.Limits{Tokens: 6000}, now).Tokens; got != tc.want {
-			t.Errorf("%s: %d, want %d", name, got, tc.want)
+			t.Errorf("%s: got %d, want %d", name, got, tc.want)
 		}
 	}
 	var s learnedLimits

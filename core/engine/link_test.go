@@ -259,7 +259,7 @@ func TestErrorsOfAllEngines(t *testing.T) {
 		c.last = nil
 		_, failed := asks(t, c)
 		if failed == nil || failed.Kind != llm.ErrorRetryLater || failed.After != time.Hour {
-			t.Fatalf("%v", failed)
+			t.Fatalf("got %v", failed)
 		}
 		for _, want := range []string{"from a", "from b"} {
 			if !strings.Contains(failed.Error(), want) {
@@ -304,7 +304,7 @@ func TestPromptThatFitsOnlyOne(t *testing.T) {
 			return hello(), nil
 		}))
 		if err != nil || got.Engine != "b" || len(a.calls) != 0 {
-			t.Errorf("%v, %v", got, err)
+			t.Errorf("got %v, %v", got, err)
 		}
 	})
 }

@@ -31,7 +31,7 @@ func TestOpenAIStream(t *testing.T) {
 		t.Errorf("pieces %q", pieces)
 	}
 	if b := s.last().body; b["stream"] != true || b["stream_options"] == nil {
-		t.Errorf("%v", b)
+		t.Errorf("got %v", b)
 	}
 }
 
@@ -43,7 +43,7 @@ func TestOneBigPiece(t *testing.T) {
 		var pieces []string
 		a := ask1(t, s.model(func(c *Config) { c.Stream = stream }), streaming(hello(), &pieces))
 		if a.Text != "hello" || strings.Join(pieces, "|") != "hello" || (s.last().body["stream"] == true) != stream {
-			t.Errorf("%+v %q", a, pieces)
+			t.Errorf("got %+v %q", a, pieces)
 		}
 	}
 }
@@ -63,21 +63,21 @@ func TestCutStreams(t *testing.T) {
 	s := newServer(t, events(half))
 	var pieces []string
 	if a := ask1(t, s.model(), streaming(hello(), &pieces)); a.Text != "hal" || !a.Truncated {
-		t.Errorf("%+v", a)
+		t.Errorf("got %+v", a)
 	}
 	s.say(func(w http.ResponseWriter, r *http.Request) {
 		events(half)(w, r)
 		panic(http.ErrAbortHandler)
 	})
 	if failed := fail(t, s.model(), streaming(hello(), &pieces)); failed.Kind != llm.ErrorRetryLater {
-		t.Errorf("%v", failed)
+		t.Errorf("got %v", failed)
 	}
 	s.say(func(w http.ResponseWriter, r *http.Request) {
 		events(half, `{"choices":[{"delta":{"content":"f"},"finish_reason":"stop"}]}`)(w, r)
 		panic(http.ErrAbortHandler) // all was said before it broke
 	})
 	if a := ask1(t, s.model(), streaming(hello(), &pieces)); a.Text != "half"[:3]+"f" || a.Truncated {
-		t.Errorf("%+v", a)
+		t.Errorf("got %+v", a)
 	}
 }
 

@@ -29,7 +29,7 @@ func TestOpenAIRequest(t *testing.T) {
 	ask1(t, s.model(), hello())
 	got := s.last()
 	if got.path != "/v1/chat/completions" || got.header.Get("Authorization") != "Bearer "+testKey || got.header.Get("OpenAI-Organization") != "" {
-		t.Errorf("%s %v", got.path, got.header)
+		t.Errorf("got %s %v", got.path, got.header)
 	}
 	for _, absent := range []string{"temperature", "top_p", "reasoning_effort", "stream", "stream_options", "tools", "tool_choice", "max_completion_tokens"} {
 		if v, ok := got.body[absent]; ok {
@@ -56,7 +56,7 @@ func TestOpenAIWhatTheTableSays(t *testing.T) {
 	ask1(t, m, hello())
 	got := s.last()
 	if b := got.body; b["temperature"] != 0.0 || b["top_p"] != 0.5 || b["reasoning_effort"] != "low" || got.path != "/other/chat/completions" {
-		t.Errorf("%s %v", got.path, b)
+		t.Errorf("got %s %v", got.path, b)
 	}
 	if got.body["max_tokens"] != 100.0 {
 		t.Error("a server at another address than OpenAI's needs max_tokens")
@@ -79,7 +79,7 @@ func TestMaxTokensField(t *testing.T) {
 		}
 		fail(t, m, hello())
 		if sent[want] != 7.0 {
-			t.Errorf("%s: %v", provider, sent)
+			t.Errorf("%s: got %v", provider, sent)
 		}
 		if _, ok := sent["temperature"]; ok {
 			t.Errorf("%s: o4-mini is sent a temperature", provider)
@@ -114,7 +114,7 @@ func TestKeylessServerGetsNoKey(t *testing.T) {
 	s := newServer(t, aiSays("yo"))
 	ask1(t, s.model(func(c *Config) { c.APIKey = secret.Secret{} }), hello())
 	if h := s.last().header; h.Get("Authorization") != "" {
-		t.Errorf("%v", h)
+		t.Errorf("got %v", h)
 	}
 }
 
@@ -236,7 +236,7 @@ func TestOpenAIFailures(t *testing.T) {
 			s := newServer(t, tc.answer)
 			failed := fail(t, s.model(), hello())
 			if failed.Kind != tc.kind || failed.Status != tc.status || failed.Engine != "test" {
-				t.Errorf("%v", failed)
+				t.Errorf("got %v", failed)
 			}
 		})
 	}
@@ -270,7 +270,7 @@ func TestToolsDialect(t *testing.T) {
 	}
 	a := ask1(t, s.model(func(c *Config) { c.Dialect = "tools" }), r)
 	if len(a.Calls) != 1 || a.Calls[0].Name != "memory.save" {
-		t.Errorf("%+v", a)
+		t.Errorf("got %+v", a)
 	}
 	got := s.last()
 	if got.body["tool_choice"] != "auto" || got.body["response_format"] != nil || !strings.Contains(got.raw, "9007199254740993") {
@@ -383,7 +383,7 @@ func TestRefusalThatIsNoneOfTheForm(t *testing.T) {
 	}
 	s.say(body(400, `{"error":{"message":"you sent nonsense"}}`))
 	if failed := fail(t, m, hello()); failed.Kind != llm.ErrorFatal || failed.Status != 400 {
-		t.Errorf("%v", failed)
+		t.Errorf("got %v", failed)
 	}
 	s.say(aiSays("{}"))
 	ask1(t, m, hello())
@@ -396,11 +396,11 @@ func TestStructureOnlyForPlans(t *testing.T) {
 	s := newServer(t, aiSays("a summary"))
 	ask1(t, s.model(), llm.Request{Messages: []llm.Utterance{{Role: llm.RoleUser, Text: "Summarise this."}}})
 	if f := s.last().body["response_format"]; f != nil {
-		t.Errorf("%v", f)
+		t.Errorf("got %v", f)
 	}
 	ask1(t, s.model(func(c *Config) { c.Structure = "off" }), hello())
 	if f := s.last().body["response_format"]; f != nil {
-		t.Errorf("%v", f)
+		t.Errorf("got %v", f)
 	}
 }
 
@@ -476,7 +476,7 @@ func TestAnswersAreCapped(t *testing.T) {
 		}
 	})
 	if failed := fail(t, s.model(), hello()); !strings.Contains(failed.Error(), errTooLarge.Error()) {
-		t.Errorf("%v", failed)
+		t.Errorf("got %v", failed)
 	}
 	s.say(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(500)
@@ -496,7 +496,7 @@ func TestNobodyThere(t *testing.T) {
 	m := s.model()
 	s.Close()
 	if failed := fail(t, m, hello()); failed.Kind != llm.ErrorRetryLater || failed.Status != 0 {
-		t.Errorf("%v", failed)
+		t.Errorf("got %v", failed)
 	}
 }
 
@@ -519,7 +519,7 @@ func TestTimeout(t *testing.T) {
 		failed := fail(t, m, streaming(hello(), &pieces))
 		timedOut := errors.Is(failed, errTimeout) && errors.Is(failed, context.DeadlineExceeded)
 		if failed.Kind != llm.ErrorRetryLater || !timedOut {
-			t.Errorf("%s: %v", name, failed)
+			t.Errorf("%s: got %v", name, failed)
 		}
 	}
 }
@@ -537,7 +537,7 @@ func TestCancelled(t *testing.T) {
 	}()
 	_, err := s.model().Generate(ctx, hello())
 	if failed, ok := err.(*llm.Error); !ok || !strings.Contains(failed.Error(), "canceled") || failed.Unwrap() != context.Canceled {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 }
 

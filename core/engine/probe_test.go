@@ -40,14 +40,14 @@ func TestProbe(t *testing.T) {
 			defer c.Close()
 			probes := c.Probe(bounded(t))
 			if len(probes) != 1 || probes[0].Engine != "test" {
-				t.Fatalf("%v", probes)
+				t.Fatalf("got %v", probes)
 			}
 			got := ""
 			if probes[0].Err != nil {
 				got = probes[0].Err.Error()
 			}
 			if (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) || strings.Contains(got, testKey) {
-				t.Errorf("%q, want %q", got, tc.want)
+				t.Errorf("got %q, want %q", got, tc.want)
 			}
 			if most := s.last().body["max_tokens"]; most != 1.0 {
 				t.Errorf("%v tokens are asked for", most)

@@ -110,7 +110,7 @@ func TestRevealNeverCutsACharacter(t *testing.T) {
 	for _, b := range []byte(`{"response":"é😀漢"}`) {
 		r.Write(string([]byte{b}))
 		if !utf8.ValidString(r.Text()) {
-			t.Fatalf("%q", r.Text())
+			t.Fatalf("got %q", r.Text())
 		}
 	}
 }

@@ -30,7 +30,7 @@ func TestReadEvents(t *testing.T) {
 			return nil
 		})
 		if err != nil || strings.Join(got, "|") != tc.want {
-			t.Errorf("%s: %q, %v", name, got, err)
+			t.Errorf("%s: got %q, %v", name, got, err)
 		}
 	}
 }
@@ -45,12 +45,12 @@ func TestReadEventsStopsAndIsBounded(t *testing.T) {
 	for _, in := range []string{long, "data: [\n" + strings.Repeat("data: 1,\n", maxEvent/2)} {
 		err := readEvents(strings.NewReader(in), func(string, []byte) error { return nil })
 		if !errors.Is(err, errEvent) {
-			t.Errorf("%v", err)
+			t.Errorf("got %v", err)
 		}
 	}
 	broken := iotest.ErrReader(errors.New("reset"))
 	if err := readEvents(broken, func(string, []byte) error { return nil }); err == nil || !strings.Contains(err.Error(), "reset") {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 }
 

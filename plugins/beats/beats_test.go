@@ -177,7 +177,7 @@ func TestEvent(t *testing.T) {
 		e := s.Received()[0]
 		m := e.Message
 		if e.Kind != core.KindBeat || e.Data != tc.want || m.ID != "beat-a-1800000000" || m.Text != "do" || !m.Private || m.Author != (core.Author{Bot: true, Rank: core.RankBot}) {
-			t.Errorf("%+v, want %s", e, tc.want)
+			t.Errorf("got %+v, want %s", e, tc.want)
 		}
 	}
 }
@@ -200,10 +200,10 @@ func TestGone(t *testing.T) {
 	s.see(&core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{Author: core.Author{ID: "jay"}, Text: "hi", Time: time.Unix(5, 0)}}})
 	s.see(&core.Entry{Event: core.Event{Kind: core.KindMembership, Data: "removed"}})
 	if !s.gone || s.talked.Unix() != 5 {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v", s)
 	}
 	if s.see(&core.Entry{Event: core.Event{Kind: core.KindMembership, Data: "added"}}); s.gone {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v", s)
 	}
 	p := made(t, plugintest.NewHarness(t, "beats"), Config{Night: "none", Beats: []Beat{{Name: "a", Every: time.Hour, Prompt: "x"}}})
 	gone := core.Entry{Event: core.Event{Kind: core.KindMembership, Data: "blocked", Message: core.Message{Path: core.MustPath("room/1"), ID: "1"}}}
@@ -316,7 +316,7 @@ func TestSchedule(t *testing.T) {
 		for _, want := range tc.want {
 			at = s.next(at, rome)
 			if got := at.In(rome).Format(time.RFC3339); got != want {
-				t.Errorf("%+v: %s, want %s", tc.beat, got, want)
+				t.Errorf("%+v: got %s, want %s", tc.beat, got, want)
 			}
 		}
 	}
@@ -347,7 +347,7 @@ func TestCheck(t *testing.T) {
 		var faults []string
 		tc.c.Check(func(text string, at ...any) { faults = append(faults, fmt.Sprint(text, " ", at)) })
 		if got := strings.Join(faults, "; "); got != tc.want {
-			t.Errorf("%s: %s, want %s", name, got, tc.want)
+			t.Errorf("%s: got %s, want %s", name, got, tc.want)
 		}
 	}
 }

@@ -89,17 +89,17 @@ func TestCheck(t *testing.T) {
 			got = append(got, f.String())
 		}
 		if len(got) != len(tc.want) {
-			t.Errorf("%s: %q", name, got)
+			t.Errorf("%s: got %q", name, got)
 			continue
 		}
 		for _, want := range tc.want {
 			if !slices.ContainsFunc(got, func(f string) bool { return strings.Contains(f, want) }) {
-				t.Errorf("%s: %q, want %q", name, got, want)
+				t.Errorf("%s: got %q, want %q", name, got, want)
 			}
 		}
 	}
 	if faults := faultsOf("testdata/none.json"); len(faults) != 1 || faults[0].Warning {
-		t.Errorf("%v", faults)
+		t.Errorf("got %v", faults)
 	}
 }
 
@@ -123,7 +123,7 @@ func TestConfig(t *testing.T) {
 	} {
 		var c Config
 		if err := config.Read("blueprint.toml", []byte(text), &c, config.Options{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", text, err, want)
+			t.Errorf("%s: got %v, want %q", text, err, want)
 		}
 	}
 	c := Config{Sources: []Source{{Path: "bank"}, {Path: "bank/ai-tools.json", Prefix: "b.", Tools: []string{"nix*"}}, {Path: "none"}, {Path: ".", Tools: []string{"x"}}}, Dir: "testdata"}
@@ -134,7 +134,7 @@ func TestConfig(t *testing.T) {
 		}
 	}
 	if all := strings.Join(got, "\n"); len(got) != 3 || !strings.Contains(all, "testdata/bank/ai-tools.json: no tool matches") || !strings.Contains(all, "none") || !strings.Contains(all, "no .json file") {
-		t.Errorf("%s", all)
+		t.Errorf("got %s", all)
 	}
 	if _, err := New(core.Host{Log: plugintest.NewHarness(t, "blueprint").Host.Log}, c); err == nil {
 		t.Error("such a Config is taken")
@@ -150,7 +150,7 @@ func TestGuide(t *testing.T) {
 	_, rest, _ := strings.Cut(string(text), "```json\n")
 	example, _, _ := strings.Cut(rest, "```")
 	if faults := faultsOf(file(t, example)); len(faults) > 0 {
-		t.Errorf("%v", faults)
+		t.Errorf("got %v", faults)
 	}
 }
 
@@ -158,11 +158,11 @@ func TestClashes(t *testing.T) {
 	tool := `{"name":"a_b","description":"x","inputSchema":{"type":"object"}}`
 	c := Config{Sources: []Source{{Path: file(t, with(tool))}, {Path: file(t, with(strings.Replace(tool, "a_b", "aB", 1)))}}}
 	if f := c.Faults(); len(f) != 2 || !f[0].Warning || !strings.Contains(f[0].String(), "offered as a_b_") {
-		t.Errorf("%v", f)
+		t.Errorf("got %v", f)
 	}
 	c.Sources[1].Prefix = "x."
 	if f := c.Faults(); len(f) != 0 {
-		t.Errorf("%v", f)
+		t.Errorf("got %v", f)
 	}
 }
 
@@ -301,7 +301,7 @@ func TestTools(t *testing.T) {
 		}
 		a := tool.action()
 		if a.Name != tc.name || a.Brief != tc.brief || string(a.Examples.Examples[0].Payload) != tc.example {
-			t.Errorf("%s: %s, %s, %s", tc.tool, a.Name, a.Brief, a.Examples.Examples[0].Payload)
+			t.Errorf("%s: got %s, %s, %s", tc.tool, a.Name, a.Brief, a.Examples.Examples[0].Payload)
 		}
 	}
 }
@@ -311,7 +311,7 @@ func TestMadeUpExamplesAreRight(t *testing.T) {
 	s := Source{Path: file(t, with(`{"name":"a","description":"x","inputSchema":{"type":"object","properties":{"p":{"type":"string","pattern":"^[A-Z]{9}$"}},"required":["p"]}}`))}
 	p, err := New(plugintest.NewHarness(t, "blueprint").Host, Config{Sources: []Source{s}})
 	if err != nil || len(p.Actions()[0].Examples.Examples) != 0 {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -322,10 +322,10 @@ func TestSharedDefinitions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := string(b.Tools[0].Input); !strings.Contains(got, `"B":{"type":"string"}`) || !strings.Contains(got, `"D":{"type":"integer"}`) || strings.Contains(got, `"C"`) {
-		t.Errorf("%s", got)
+		t.Errorf("got %s", got)
 	}
 	if got := string(b.Tools[1].Input); got != `{"type":"object"}` {
-		t.Errorf("%s", got)
+		t.Errorf("got %s", got)
 	}
 }
 
@@ -336,16 +336,16 @@ func TestEnvelope(t *testing.T) {
 	}
 	e := p.agents[0].Blueprint
 	if e.Name != "bank" || e.Version != "1.0.0" || !strings.Contains(string(e.Compliance), "EU") || !strings.Contains(string(e.Security), "perMinute") || e.limits.Minute != 60 || !e.auth {
-		t.Errorf("%+v", e)
+		t.Errorf("got %+v", e)
 	}
 	if strings.Contains(string(e.Raw), "inputSchema") || !strings.Contains(string(e.Raw), `"interfaces":["chat"]`) || !strings.Contains(string(e.Raw), "health") {
-		t.Errorf("%s", e.Raw)
+		t.Errorf("got %s", e.Raw)
 	}
 	for _, where := range []string{`"endpoint":"https://a.example"`, `"endpoint":{"url":"https://a.example"}`, `"meta":{"endpoint":"https://a.example"}`,
 		`"metadata":{"endpoints":{"base":"https://a.example"}}`, `"endpoints":{"url":"https://a.example"}`} {
 		b, err := Read([]byte(`{` + where + `}`))
 		if err != nil || b.Endpoint != "https://a.example" {
-			t.Errorf("%s: %q, %v", where, b.Endpoint, err)
+			t.Errorf("%s: got %q, %v", where, b.Endpoint, err)
 		}
 	}
 	const identity = `"name":"a","type":"agent","version":"1.2.3","description":"what it is for"`
@@ -353,7 +353,7 @@ func TestEnvelope(t *testing.T) {
 		`"version":"2.0.0","metadata":{` + identity + `}`: "2.0.0"} {
 		b, err := Read([]byte(`{` + where + `}`))
 		if err != nil || b.Name != "a" || b.Version != want || b.Description != "what it is for" {
-			t.Errorf("%s: %+v, %v", where, b, err)
+			t.Errorf("%s: got %+v, %v", where, b, err)
 		}
 	}
 }
@@ -372,7 +372,7 @@ func TestViews(t *testing.T) {
 	} {
 		v := viewOf(&Tool{Output: json.RawMessage(tc.output)})
 		if v.format != tc.format || strings.Join(v.fields, " ") != tc.fields {
-			t.Errorf("%s: %+v", tc.output, v)
+			t.Errorf("%s: got %+v", tc.output, v)
 		}
 	}
 }
@@ -416,7 +416,7 @@ func same(t interface{ Errorf(string, ...any) }, want, got []core.Action) {
 				if v.Field(i).Kind() != reflect.Func {
 					raw, err := json.Marshal(v.Field(i).Interface())
 					if err != nil {
-						t.Errorf("%v", err)
+						t.Errorf("got %v", err)
 					}
 					fmt.Fprintf(&b, "%s=%s ", v.Type().Field(i).Name, bytes.ReplaceAll(raw, []byte("[]"), []byte("null")))
 				}

@@ -160,12 +160,12 @@ func TestCompare(t *testing.T) {
 			got = append(got, text)
 		}
 		if len(got) != len(tc.want) {
-			t.Errorf("%s: %q", name, got)
+			t.Errorf("%s: got %q", name, got)
 			continue
 		}
 		for i := range got {
 			if !strings.HasPrefix(got[i], tc.want[i]) {
-				t.Errorf("%s: %q, want %q", name, got[i], tc.want[i])
+				t.Errorf("%s: got %q, want %q", name, got[i], tc.want[i])
 			}
 		}
 	}

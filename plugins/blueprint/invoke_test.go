@@ -85,19 +85,19 @@ func TestRequests(t *testing.T) {
 	for id, want := range map[string]string{"..": "", ".": "", "%2e%2e": "GET /v1/items/%252e%252e s3cret "} {
 		got = ""
 		if _, err := use(t, p, "item", fmt.Sprintf(`{"id":%q}`, id)); (err == nil) != (want != "") || got != want {
-			t.Errorf("%q: %q, %v", id, got, err)
+			t.Errorf("%q: got %q, %v", id, got, err)
 		}
 	}
 	for payload, want := range map[string]string{`{}`: "id is missing", `{"n":1}`: "id is missing", `{"id":""}`: "id must not be empty", `{"id":null}`: "id must not be empty"} {
 		got = ""
 		if _, err := use(t, p, "item", payload); err == nil || !strings.Contains(err.Error(), want) || got != "" {
-			t.Errorf("%s: %q, %v", payload, got, err)
+			t.Errorf("%s: got %q, %v", payload, got, err)
 		}
 	}
 	s.Context = true
 	s.Path = file(t, strings.Replace(with(tools), `"endpoint":"https`, `"endpoints":{"invoke":{"path":"call/me","method":"patch"}},"endpoint":"https`, 1))
 	if _, err := use(t, plugin(t, s), "sum", `{}`); err != nil || got != `PATCH /v1/call/me s3cret {"tool":"sum","input":{},"context":{"userId":"room/@user/jay","sessionId":"room/1"}}` {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("got %q, %v", got, err)
 	}
 }
 
@@ -176,7 +176,7 @@ func TestSlowAgents(t *testing.T) {
 	s.Timeout = 30 * time.Millisecond
 	var e *core.Error
 	if _, err := use(t, plugin(t, s), "sum", `{}`); !errors.As(err, &e) || e.Kind != core.Temporary {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -189,7 +189,7 @@ func TestShown(t *testing.T) {
 			t.Errorf("show %t: %+v, %v", show, r, err)
 		}
 		if want > 0 && (r.Next[0].Type != "display" || string(r.Next[0].Payload) != `{"content":[{"b":1,"a":2}]}`) {
-			t.Errorf("%s", r.Next[0].Payload)
+			t.Errorf("got %s", r.Next[0].Payload)
 		}
 	}
 	s.Show = true
@@ -217,7 +217,7 @@ func TestPrograms(t *testing.T) {
 		r, err := use(t, plugin(t, tc.s), "sum", `{"a":1}`)
 		var e *core.Error
 		if tc.kind == "" && (err != nil || string(r.Output) != tc.want) || tc.kind != "" && (!errors.As(err, &e) || e.Kind != tc.kind || !strings.Contains(e.Text, tc.want)) {
-			t.Errorf("%v: %s, %v", tc.s.Command, r.Output, err)
+			t.Errorf("%v: got %s, %v", tc.s.Command, r.Output, err)
 		}
 	}
 }
@@ -236,7 +236,7 @@ func TestPace(t *testing.T) {
 		err := p.take()
 		var e *core.Error
 		if errors.As(err, &e); (err != nil) != (tc.wait > 0) || e != nil && e.After != tc.wait {
-			t.Errorf("%d: %+v", i, err)
+			t.Errorf("%d: got %+v", i, err)
 		}
 	}
 	for range 1000 {

@@ -87,10 +87,10 @@ func TestServeAnswers(t *testing.T) {
 	} {
 		status, head, body := fetched(t, serving(tc.call), tc.method, tc.path, tc.token, tc.body)
 		if status != tc.status || !strings.Contains(body, tc.want) || strings.Contains(body, "secret") || !json.Valid([]byte(body)) {
-			t.Errorf("%s: %d %s", name, status, body)
+			t.Errorf("%s: got %d %s", name, status, body)
 		}
 		if (head.Get("Retry-After") == "2") != (status == 429) || (head.Get("WWW-Authenticate") != "") != (status == 401) || head.Get("Access-Control-Allow-Origin") != "" {
-			t.Errorf("%s: %v", name, head)
+			t.Errorf("%s: got %v", name, head)
 		}
 	}
 	shut := serving(echo)
@@ -109,7 +109,7 @@ func TestServeCatalogue(t *testing.T) {
 	}
 	tool := b.Tools[0]
 	if b.Endpoint != "http://127.0.0.1:8790" || b.Version != "1.2.3" || tool.Endpoint.Path != "/tools/brew" || tool.Endpoint.Method != "POST" || !tool.Annotations.ReadOnly {
-		t.Errorf("%+v, %+v", b, tool)
+		t.Errorf("got %+v, %+v", b, tool)
 	}
 }
 

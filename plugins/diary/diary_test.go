@@ -89,26 +89,26 @@ func TestThoughtsStayPrivate(t *testing.T) {
 			text, err2 := p.read(t.Context(), command.Call{Path: group, Author: core.Author{ID: "jay", Rank: rank}, Person: jayPath, Args: map[string]string{"day": "today"}})
 			kept, err3 := p.Kept(t.Context(), jayPath)
 			if err := errors.Join(err, err2, err3); err != nil || raw == nil || len(kept) == 0 {
-				t.Fatalf("%s, %s, %v", raw, kept, err)
+				t.Fatalf("got %s, %s, %v", raw, kept, err)
 			}
 			all = append(all, string(raw), text, fmt.Sprintf("%s", kept))
 		}
 		return fmt.Sprint(all...)
 	}
 	if text := out(); strings.Contains(text, canary) || !strings.Contains(text, "We talked") {
-		t.Errorf("%s", text)
+		t.Errorf("got %s", text)
 	}
 	beat := core.Call{Path: group, Author: core.Author{Rank: core.RankBot}}
 	if r, err := p.digest(t.Context(), beat, digestPayload{Day: p.today()}); err != nil ||
 		strings.Contains(fmt.Sprint(r), canary) {
-		t.Errorf("%v, %v", r, err)
+		t.Errorf("got %v, %v", r, err)
 	}
 	if text := out(); strings.Contains(text, canary) || !strings.Contains(text, "a day") {
 		t.Errorf("with a digest: %s", text)
 	}
 	if asked := model.Asked(); len(asked) != 2 || strings.Contains(fmt.Sprint(asked[0]), canary) ||
 		!strings.Contains(fmt.Sprint(asked[1]), canary) {
-		t.Errorf("%v", asked)
+		t.Errorf("got %v", asked)
 	}
 	if field, ok := reflect.TypeFor[view]().FieldByName("Thought"); ok {
 		t.Errorf("a view has %v", field)
@@ -168,7 +168,7 @@ func TestErase(t *testing.T) {
 		t.Fatal(err)
 	}
 	if kept, err := p.Kept(t.Context(), jayPath); err != nil || len(kept) != 5 || strings.Contains(fmt.Sprintf("%s", kept), "@user/ann") {
-		t.Errorf("%s, %v", kept, err)
+		t.Errorf("got %s, %v", kept, err)
 	}
 	for range 2 {
 		if err := p.Erase(t.Context(), jayPath); err != nil {
@@ -177,7 +177,7 @@ func TestErase(t *testing.T) {
 	}
 	d, err := p.page(t.Context(), group, p.today())
 	if err != nil || d.Digest != nil {
-		t.Fatalf("%+v, %v", d, err)
+		t.Fatalf("got %+v, %v", d, err)
 	}
 	var got []string
 	for _, e := range d.Entries {
@@ -195,7 +195,7 @@ func TestErase(t *testing.T) {
 	raw, err := json.Marshal(d)
 	left := strings.ReplaceAll(strings.ToLower(string(raw)), "jaywalker", "")
 	if err != nil || strings.Contains(left, "jay") || strings.Contains(left, "miller") {
-		t.Errorf("%s, %v", raw, err)
+		t.Errorf("got %s, %v", raw, err)
 	}
 }
 
@@ -278,7 +278,7 @@ func TestOnceAndNotForEver(t *testing.T) {
 	}
 	first := p.today()
 	if v, err := p.view(t.Context(), group, first); err != nil || len(v.Entries) != 1 {
-		t.Errorf("%+v, %v", v, err)
+		t.Errorf("got %+v, %v", v, err)
 	}
 	for range 2 {
 		s.Advance(30 * 24 * time.Hour)
@@ -288,7 +288,7 @@ func TestOnceAndNotForEver(t *testing.T) {
 		}
 	}
 	if days, err := p.days(t.Context(), group); err != nil || len(days) != 2 || days[0] == first {
-		t.Errorf("%v, %v", days, err)
+		t.Errorf("got %v, %v", days, err)
 	}
 }
 
@@ -336,10 +336,10 @@ func FuzzAnswers(f *testing.F) {
 			t.Fatal(err)
 		}
 		if utf8.RuneCountInString(got.Text) > digestMax || strings.ContainsAny(got.Text, "\r\n\t") || !utf8.ValidString(got.Text) {
-			t.Errorf("%q", got.Text)
+			t.Errorf("got %q", got.Text)
 		}
 		if got.Mood != "" && !slices.Contains(moods(), got.Mood) {
-			t.Errorf("%q", got.Mood)
+			t.Errorf("got %q", got.Mood)
 		}
 	})
 }

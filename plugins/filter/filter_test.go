@@ -58,17 +58,17 @@ func TestAgain(t *testing.T) {
 	}
 	for range 5 {
 		if v := f.Judge(says("1", "jay", "bad"), true); v != (gate.Verdict{Admission: gate.Quiet}) {
-			t.Errorf("%+v", v)
+			t.Errorf("got %+v", v)
 		}
 		if v := f.Judge(says("1", "jay", "odd"), true); v != (gate.Verdict{}) {
-			t.Errorf("%+v", v)
+			t.Errorf("got %+v", v)
 		}
 	}
 	if len(*log)+f.warned.Len() > 0 {
 		t.Errorf("it is noted: %+v", *log)
 	}
 	if v := f.Judge(says("1", "jay", "bad"), false); v.Reply != "No." {
-		t.Errorf("%+v", v)
+		t.Errorf("got %+v", v)
 	}
 }
 
@@ -84,7 +84,7 @@ func TestDeliveredAgain(t *testing.T) {
 	m.ID = "1"
 	for range 3 {
 		if v := f.Judge(m, false); v != (gate.Verdict{Admission: gate.Quiet, Reply: "No."}) {
-			t.Errorf("%+v", v)
+			t.Errorf("got %+v", v)
 		}
 	}
 	f.Forget(core.MustPath("room/@user/jay"))

@@ -31,7 +31,7 @@ func TestWordsOf(t *testing.T) {
 		"...":                          "",
 	} {
 		if got := strings.Join(wordsOf(text), "|"); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
+			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
 }
@@ -56,7 +56,7 @@ func TestDictionary(t *testing.T) {
 		var w words
 		w.cut(text)
 		if got := d.find(&w, ^uint64(0)); got != want {
-			t.Errorf("%q: %b, want %b", text, got, want)
+			t.Errorf("%q: got %b, want %b", text, got, want)
 		}
 		if got := d.find(&w, 0b100); got != want&0b100 {
 			t.Errorf("%q, the third alone: %b", text, got)
@@ -156,7 +156,7 @@ func TestLinks(t *testing.T) {
 			want = ""
 		}
 		if got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
+			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
 }
@@ -168,7 +168,7 @@ func TestHosts(t *testing.T) {
 		"x.sub.example.net": true, "mail.ru": true, "ru": true, "": false, "kru": false,
 	} {
 		if h.contain(host) != want {
-			t.Errorf("%q: %v", host, !want)
+			t.Errorf("%q: got %v", host, !want)
 		}
 	}
 	for _, bad := range []string{"", "https://example.org", "example.org/x", "a b", "...", "*", "user@example.org", strings.Repeat("a", 300)} {

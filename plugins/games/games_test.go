@@ -96,13 +96,13 @@ func TestDice(t *testing.T) {
 		if err == nil {
 			got := d.roll(func(int) int { return 0 }).String()
 			if want != "" && got != want {
-				t.Errorf("%q: %q, want %q", text, got, want)
+				t.Errorf("%q: got %q, want %q", text, got, want)
 			}
 			continue
 		}
 		var told *core.Error
 		if !errors.As(err, &told) || told.Kind != core.Invalid || want == "" || !strings.Contains(told.Text, want) {
-			t.Errorf("%q: %v, want %q", text, err, want)
+			t.Errorf("%q: got %v, want %q", text, err, want)
 		}
 	}
 }
@@ -137,7 +137,7 @@ func FuzzDice(f *testing.F) {
 			thrown, total = thrown+len(one.Faces), total+sum
 		}
 		if total != r.Total || thrown > maxDice || len(r.Rolls) > maxTerms || len(r.String()) > 2000 {
-			t.Errorf("%q: %+v", text, r)
+			t.Errorf("%q: got %+v", text, r)
 		}
 	})
 }
@@ -166,7 +166,7 @@ func TestChoiceKeepsItsOptions(t *testing.T) {
 	options := []string{"a", "b", "c"}
 	r, err := p.choose(t.Context(), core.Call{}, choicePayload{Options: options, Count: 3})
 	if err != nil || fmt.Sprint(options) != "[a b c]" {
-		t.Errorf("%v: %q", err, options)
+		t.Errorf("%v: got %q", err, options)
 	}
 	var out struct{ Chosen []string }
 	if err := json.Unmarshal(r.Output, &out); err != nil ||
@@ -242,11 +242,11 @@ func TestResultIsTold(t *testing.T) {
 	p := make1(t, s)
 	createCall(t, p, 1)
 	if next, err := p.endDue(t.Context()); err != nil || next != maxSleep || len(s.Received()) != 0 {
-		t.Fatalf("%v, %v, %v", next, err, s.Received())
+		t.Fatalf("got %v, %v, %v", next, err, s.Received())
 	}
 	s.Advance(23*3600e9 + 1800e9)
 	if next, err := p.endDue(t.Context()); err != nil || next > maxSleep/2 {
-		t.Fatalf("%v, %v", next, err)
+		t.Fatalf("got %v, %v", next, err)
 	}
 	s.Advance(3600e9)
 	s.Deaf = errors.New("the disk is full")
@@ -293,7 +293,7 @@ func TestForgottenVoter(t *testing.T) {
 	}
 	list, err := p.standings(t.Context(), core.MustPath("room/1"), true)
 	if err != nil || list[0].Voters != 1 {
-		t.Errorf("%+v, %v", list, err)
+		t.Errorf("got %+v, %v", list, err)
 	}
 }
 
@@ -365,7 +365,7 @@ func FuzzPollText(f *testing.F) {
 			return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '|' || unicode.IsSpace(r) }), "")
 		}
 		if got := plain(c.Question + strings.Join(c.Options, "")); got != plain(text) || strings.Contains(c.Question, "\n") {
-			t.Errorf("%q: %q, %q", text, c.Question, c.Options)
+			t.Errorf("%q: got %q, %q", text, c.Question, c.Options)
 		}
 	})
 }

@@ -160,7 +160,7 @@ func BenchmarkBig(b *testing.B) {
 	db.SetEmbedder(memory.Embedder{Model: "m", Embed: meaning})
 	took("looking for passages without vectors", func() {
 		if n, err := memory.Passages(db).Waiting(b.Context()); n != 0 || err != nil {
-			b.Errorf("%d, %v", n, err)
+			b.Errorf("got %d, %v", n, err)
 		}
 	})
 	if err := db.Close(); err != nil {

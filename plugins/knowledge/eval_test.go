@@ -35,6 +35,6 @@ func TestEval(t *testing.T) {
 	}
 	var out bytes.Buffer
 	if err := p.Eval(t.Context(), &out, q.Questions[:5]); err != nil || !strings.Contains(out.String(), "words") {
-		t.Errorf("%s, %v", out.String(), err)
+		t.Errorf("got %s, %v", out.String(), err)
 	}
 }

@@ -43,7 +43,7 @@ func TestDocx(t *testing.T) {
 <w:p><w:pPr><w:numPr/></w:pPr><w:r><w:t>one</w:t></w:r></w:p><w:p><w:pPr><w:numPr/></w:pPr><w:r><w:t>two</w:t></w:r></w:p>
 <w:tbl><w:tr><w:tc><w:p><w:r><w:t>a</w:t></w:r></w:p></w:tc><w:tc><w:p><w:r><w:t>b</w:t></w:r></w:p></w:tc></w:tr></w:tbl>`)))
 	if err != nil || strings.TrimSpace(got) != "# Manual\n\n## Keys\n\nAsk Ann.\n\n- one\n- two\n| a | b |" {
-		t.Errorf("%v: %s", err, got)
+		t.Errorf("%v: got %s", err, got)
 	}
 }
 
@@ -111,11 +111,11 @@ func TestHostile(t *testing.T) {
 	}
 	found, err := p.find(t.Context(), []string{"s"}, "keys hall", "", 1)
 	if err != nil || len(found) != 1 {
-		t.Errorf("%+v, %v", found, err)
+		t.Errorf("got %+v, %v", found, err)
 	}
 	found, err = p.find(t.Context(), []string{"s"}, "fine rules ignore", "", 1)
 	if err != nil || len(found) != 1 || found[0].Text != "Open.  It is fine." {
-		t.Errorf("%+v, %v", found, err)
+		t.Errorf("got %+v, %v", found, err)
 	}
 	if sum := synced(t, p); sum.Changed != 0 {
 		t.Errorf("they are read again: %+v", sum)
@@ -165,12 +165,12 @@ func TestWeb(t *testing.T) {
 		}
 	}
 	if sum.Changed != 2 || len(sum.Faults) != 3 || !strings.Contains(strings.Join(sum.Faults, "\n"), "not a public one") {
-		t.Errorf("%+v", sum)
+		t.Errorf("got %+v", sum)
 	}
 	for words, want := range map[string]string{"open nine": "/faq", "dance friday": "/party"} {
 		found, err := p.find(t.Context(), []string{"web", "news", "bad"}, words, "", 1)
 		if err != nil || len(found) != 1 || found[0].Link != server.URL+want {
-			t.Errorf("%s: %+v, %v", words, found, err)
+			t.Errorf("%s: got %+v, %v", words, found, err)
 		}
 	}
 	if sum := synced(t, p); sum.Changed+sum.Removed != 0 {

@@ -74,7 +74,7 @@ func TestSync(t *testing.T) {
 	for text, want := range map[string]int{"keys kitchen": 1, "ladders": 0} {
 		found, err := p.find(t.Context(), []string{"s"}, text, "", 5)
 		if err != nil || len(found) != want {
-			t.Errorf("%s: %+v, %v", text, found, err)
+			t.Errorf("%s: got %+v, %v", text, found, err)
 		}
 	}
 	p.config.Sources[0].Name = "other"

@@ -34,13 +34,13 @@ func TestState(t *testing.T) {
 	s := stateOf(t, p)
 	one, two := s.Sources[0], s.Sources[1]
 	if during != "s: 2 of 2 documents" || s.Reading != "" || s.Synced.IsZero() || len(one.Places) != 1 {
-		t.Errorf("%q: %+v", during, s)
+		t.Errorf("%q: got %+v", during, s)
 	}
 	if one.Name != "s" || one.Documents != 2 || one.Passages != 2 || len(one.Faults) != 1 || !strings.HasPrefix(one.Faults[0], "bad.md: ") {
-		t.Errorf("%+v", one)
+		t.Errorf("got %+v", one)
 	}
 	if len(two.Faults) != 1 || !strings.Contains(two.Faults[0], "no such file") || strings.HasPrefix(two.Faults[0], ":") {
-		t.Errorf("%+v", two)
+		t.Errorf("got %+v", two)
 	}
 }
 
@@ -51,7 +51,7 @@ func TestReread(t *testing.T) {
 	Editor{p}.Reread()
 	Editor{p}.Reread()
 	if len(p.read) != 0 || len(p.wake) != 1 {
-		t.Errorf("%v, %d", p.read, len(p.wake))
+		t.Errorf("got %v, %d", p.read, len(p.wake))
 	}
 }
 
@@ -65,7 +65,7 @@ func TestGapTimes(t *testing.T) {
 		}
 	}
 	if s := stateOf(t, p); len(s.Gaps) != 1 || s.Gaps[0].Times != 2 || s.Gaps[0].Asker.String() != "room/@user/ann" {
-		t.Errorf("%+v", s.Gaps)
+		t.Errorf("got %+v", s.Gaps)
 	}
 }
 
@@ -78,12 +78,12 @@ func TestAnswerByAdmin(t *testing.T) {
 	id := strings.TrimPrefix(data, "knowledge:")
 	for _, wrong := range [][2]string{{"room/bob", id}, {"room/ann", "none"}} {
 		if err := (Editor{p}).Answer(t.Context(), core.MustPath(wrong[0]), wrong[1], "17"); err == nil || !strings.Contains(err.Error(), "no longer open") {
-			t.Errorf("%v: %v", wrong, err)
+			t.Errorf("%v: got %v", wrong, err)
 		}
 	}
 	for text, want := range map[string]string{" ": "Write what to know", strings.Repeat("x", entryMax+1): "too long"} {
 		if err := (Editor{p}).Answer(t.Context(), ann, id, text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v", err)
+			t.Errorf("got %v", err)
 		}
 	}
 	if err := (Editor{p}).Answer(t.Context(), ann, id, "Seventeen."); err != nil {
@@ -131,7 +131,7 @@ func TestEditEntry(t *testing.T) {
 	}
 	e := stateOf(t, p).Entries[0]
 	if e.Teacher != c.Person || e.Group != room || e.Time.IsZero() {
-		t.Errorf("%+v", e)
+		t.Errorf("got %+v", e)
 	}
 	if err := (Editor{p}).EditEntry(t.Context(), core.MustPath("room/2"), e.ID, "x"); err == nil {
 		t.Error("an entry of another group is edited")
@@ -151,7 +151,7 @@ func TestEditEntry(t *testing.T) {
 	for when, change := range map[string]func(){"at once": func() {}, "synced": func() { synced(t, p) }} {
 		change()
 		if got := fmt.Sprint(finds("cupboard number"), finds("wardrobe")); got != "1 0" {
-			t.Errorf("%s: %s", when, got)
+			t.Errorf("%s: got %s", when, got)
 		}
 	}
 	if err := h.DB.Forget(t.Context(), core.MustPath("room/@user/ann")); err != nil {
@@ -186,7 +186,7 @@ func TestAudience(t *testing.T) {
 	}
 	s := stateOf(t, p)
 	if len(s.Gaps) != 0 || len(s.Entries) != 2 {
-		t.Fatalf("%+v", s)
+		t.Fatalf("got %+v", s)
 	}
 	for _, e := range s.Entries {
 		want := "room/dm/5"

@@ -84,10 +84,10 @@ func TestRate(t *testing.T) {
 				t.Errorf("%q is read as %v", text, l)
 			}
 		} else if err != nil {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("%q: got %v", text, err)
 		}
 		if l != want {
-			t.Errorf("%q: %v", text, l)
+			t.Errorf("%q: got %v", text, l)
 		}
 	}
 }
@@ -118,7 +118,7 @@ func TestRateWords(t *testing.T) {
 		{1, 90 * time.Minute}: "once within 1 hour 30 minutes", {2, 48*time.Hour + time.Second}: "2 times within 2 days 1 second",
 	} {
 		if got := r.words(); got != want {
-			t.Errorf("%v: %q, want %q", r, got, want)
+			t.Errorf("%v: got %q, want %q", r, got, want)
 		}
 	}
 }
@@ -326,14 +326,14 @@ func TestClockPutBack(t *testing.T) {
 	p.Judge(says("jay", "jay", "one"), false)
 	c.now = c.now.AddDate(0, 0, -100)
 	if v := p.Judge(says("jay", "jay", "two"), false); v.Admission != gate.Admit {
-		t.Errorf("%+v", v)
+		t.Errorf("got %+v", v)
 	}
 }
 
 func TestRateAsText(t *testing.T) {
 	raw, err := json.Marshal(map[string]Rate{"a": {20, time.Hour}, "b": {}})
 	if err != nil || string(raw) != `{"a":"20/1h","b":"off"}` {
-		t.Errorf("%s, %v", raw, err)
+		t.Errorf("got %s, %v", raw, err)
 	}
 }
 
@@ -343,13 +343,13 @@ func TestRepeats(t *testing.T) {
 	p := New(c.Now, Config{Repeat: 2}, new(notes))
 	for i := range 5 {
 		if v := p.Judge(says("1", "jay", "good morning"), false); v.Admission != gate.Admit {
-			t.Errorf("%d: %+v", i, v)
+			t.Errorf("%d: got %+v", i, v)
 		}
 		c.now = c.now.Add(repeatWithin + time.Second)
 	}
 	p.Judge(says("1", "jay", "well?"), false)
 	if v := p.Judge(says("1", "jay", "well?"), false); v.Admission != gate.Quiet {
-		t.Errorf("%+v", v)
+		t.Errorf("got %+v", v)
 	}
 }
 
@@ -364,7 +364,7 @@ func TestDeliveredAgain(t *testing.T) {
 	}
 	for _, id := range []string{"1", "1", "1", "2", "2"} {
 		if v := judge(id); v.Admission != gate.Admit {
-			t.Errorf("%s: %+v", id, v)
+			t.Errorf("%s: got %+v", id, v)
 		}
 	}
 	full := judge("3")

@@ -69,7 +69,7 @@ func TestInstructions(t *testing.T) {
 	c.Cards = []Card{{Char: "Nell", Book: one(func(e *Entry) { e.Content = "@@role system\n{{char}} whispers." })}}
 	hints, err := made(t, c).Recon(t.Context(), core.Scene{Path: core.MustPath("room/1"), Text: "moss"})
 	if r := prompt.Merge(hints, "", ""); err != nil || len(r.Snippets) > 0 || !slices.Equal(r.Instructions, []string{"Nell whispers."}) {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf("got %+v, %v", r, err)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestKeys(t *testing.T) {
 	} {
 		got := told(t, tc.c, tc.book, tc.text)
 		if (len(got) == 1 && got[0] == "told") != tc.want || len(got) > 1 {
-			t.Errorf("%s: %q", name, got)
+			t.Errorf("%s: got %q", name, got)
 		}
 	}
 }
@@ -148,7 +148,7 @@ func TestOrderAndBudget(t *testing.T) {
 			first = append(first, text[:1])
 		}
 		if got := strings.Join(first, " "); got != tc.want {
-			t.Errorf("%s: %q, want %q", name, got, tc.want)
+			t.Errorf("%s: got %q, want %q", name, got, tc.want)
 		}
 	}
 }
@@ -203,7 +203,7 @@ func TestDepth(t *testing.T) {
 	} {
 		got := snippets(t, p, core.Scene{Path: core.MustPath("room/1"), Text: "c", Recent: tc.recent})
 		if (got != nil) != tc.want {
-			t.Errorf("%q, want %v", got, tc.want)
+			t.Errorf("got %q, want %v", got, tc.want)
 		}
 	}
 }
@@ -222,7 +222,7 @@ func TestCards(t *testing.T) {
 	} {
 		s := core.Scene{Path: core.MustPath(place), Text: "moss", Author: core.Author{ID: "jay", Name: "Jay"}}
 		if got := snippets(t, p, s); strings.Join(got, " ") != want {
-			t.Errorf("%s: %q", place, got)
+			t.Errorf("%s: got %q", place, got)
 		}
 	}
 }
@@ -233,7 +233,7 @@ func TestTwoBooks(t *testing.T) {
 	c.Dir, c.Sources = "testdata", []Source{{Path: "world.json"}}
 	got := told(t, c, one(func(e *Entry) { e.Keys, e.Order = []string{"dragon"}, 200 }), "a dragon")
 	if strings.Join(got, " ") != "Dragons love tea. Dragons sleep by day. told" {
-		t.Errorf("%q", got)
+		t.Errorf("got %q", got)
 	}
 }
 
@@ -256,11 +256,11 @@ func TestRead(t *testing.T) {
 		if err == nil {
 			got = fmt.Sprintf("%s %s", b.Entries[0].Keys, b.Entries[0].Content)
 			if len(b.Entries) != 1 || !b.Entries[0].Enabled {
-				t.Errorf("%s: %+v", name, b)
+				t.Errorf("%s: got %+v", name, b)
 			}
 		}
 		if !strings.Contains(got, tc.want) {
-			t.Errorf("%s: %s, want %s", name, got, tc.want)
+			t.Errorf("%s: got %s, want %s", name, got, tc.want)
 		}
 	}
 	for range 20 { // entries that are numbered by no numbers have an order, too
@@ -270,7 +270,7 @@ func TestRead(t *testing.T) {
 			order += e.Content
 		}
 		if err != nil || order != "123456" {
-			t.Fatalf("%s, %v", order, err)
+			t.Fatalf("got %s, %v", order, err)
 		}
 	}
 	c := defaults
@@ -329,7 +329,7 @@ func TestGivesUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if hints, err := p.Recon(ctx, core.Scene{Path: core.MustPath("room/1"), Text: "name7"}); !errors.Is(err, context.Canceled) || hints != nil {
-		t.Errorf("%v, %v", hints, err)
+		t.Errorf("got %v, %v", hints, err)
 	}
 }
 

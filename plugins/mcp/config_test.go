@@ -41,17 +41,17 @@ see = ["room/1"]
 	}
 	s := c.Servers[0]
 	if s.Env["KEY"].Reveal() != "k-123456" || s.Permission != "admins" || s.Timeout != time.Minute || s.Start != 30*time.Second || s.MaxOutput != 12_000 || !s.Media {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v", s)
 	}
 	for tool, want := range map[string]string{"read_file": "everyone true", "write_file": " false", "list": "admins true"} {
 		p, open := s.permission(tool)
 		if got := string(p) + map[bool]string{true: " true", false: " false"}[open]; got != want {
-			t.Errorf("%s: %s, want %s", tool, got, want)
+			t.Errorf("%s: got %s, want %s", tool, got, want)
 		}
 	}
 	for tool, want := range map[string]bool{"delete_all": true, "write": false} {
 		if got, said := closest(s.Confirm, tool); got != want || !said {
-			t.Errorf("%s: %v", tool, got)
+			t.Errorf("%s: got %v", tool, got)
 		}
 	}
 	if _, err := New(core.Host{Log: discardLog()}, c); err != nil {

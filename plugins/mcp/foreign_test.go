@@ -57,7 +57,7 @@ func TestOutput(t *testing.T) {
 	}
 	o = output{Foreign: "f", Text: strings.Repeat("x", 3000)}
 	if raw := string(o.encode(1000)); len(raw) < 980 || !strings.HasSuffix(raw, `x…","truncated":true}`) {
-		t.Errorf("%d: %s", len(raw), raw[len(raw)-60:])
+		t.Errorf("%d: got %s", len(raw), raw[len(raw)-60:])
 	}
 }
 

@@ -192,7 +192,7 @@ func TestHTTPBroken(t *testing.T) {
 			_, err := b.call("test_one", `{}`)
 			var e *core.Error
 			if !errors.As(err, &e) || e.Kind != core.Temporary {
-				t.Errorf("%v", err)
+				t.Errorf("got %v", err)
 			}
 			if tc.dies {
 				b.gone()

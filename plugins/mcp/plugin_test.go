@@ -206,10 +206,10 @@ func TestFailure(t *testing.T) {
 	_, err := b.call("test_complain", `{}`)
 	var e *core.Error
 	if !errors.As(err, &e) || e.Kind != core.Broken || e.Text != `The tool test: complain says: "no such file as [secret]"` {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 	if _, err := b.call("test_echo", `{"text":7}`); !errors.As(err, &e) || !strings.Contains(e.Text, "says") {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -275,7 +275,7 @@ func TestDies(t *testing.T) {
 	_, err := b.call("test_die", `{}`)
 	var e *core.Error
 	if !errors.As(err, &e) || e.Kind != core.Temporary {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 	b.gone()
 	b.there("test_echo")
@@ -346,7 +346,7 @@ func TestHangs(t *testing.T) {
 	b := start(t, nil, s)
 	b.there("test_hang")
 	if _, err := b.call("test_hang", `{}`); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 	b.must("test_echo", `{"text":"still there"}`)
 	if strings.Contains(b.log.String(), "is gone") {
@@ -361,7 +361,7 @@ func TestDeaf(t *testing.T) {
 	b := start(t, nil, s)
 	b.there("test_one")
 	if _, err := b.call("test_one", `{}`); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 	b.gone()
 	b.there("test_one")
@@ -486,7 +486,7 @@ func TestBadSchemas(t *testing.T) {
 	}
 	for i := range want {
 		if !strings.HasPrefix(got[i], want[i]) || len(got[i]) > maxName {
-			t.Errorf("%q, want %q", got[i], want[i])
+			t.Errorf("got %q, want %q", got[i], want[i])
 		}
 	}
 	for _, name := range []string{"wrongtype", "away", "dangling", "deep", "large", "noobject", "list", "missing", "circle"} {
@@ -505,7 +505,7 @@ func TestReading(t *testing.T) {
 		`{"uri":"test://note/1"}`: `"text":"a note"`,
 	} {
 		if out := b.must("test_resource_read", payload); !strings.Contains(out, want) || !strings.HasPrefix(out, `{"foreign":`) {
-			t.Errorf("%s: %s", payload, out)
+			t.Errorf("%s: got %s", payload, out)
 		}
 	}
 	for payload, want := range map[string]string{
@@ -513,14 +513,14 @@ func TestReading(t *testing.T) {
 		`{"name":"letter","arguments":{"to":"Ann"}}`: `"text":"Dear Ann"`,
 	} {
 		if out := b.must("test_prompt_get", payload); !strings.Contains(out, want) || !strings.HasPrefix(out, `{"foreign":`) {
-			t.Errorf("%s: %s", payload, out)
+			t.Errorf("%s: got %s", payload, out)
 		}
 	}
 	if _, err := b.call("test_resource_read", `{"uri":"test://none"}`); err == nil {
 		t.Error("it read what is not there")
 	}
 	if a := b.action("test_resource_read"); a.Permission != core.PermissionAdmins || a.Confirm {
-		t.Errorf("%+v", a)
+		t.Errorf("got %+v", a)
 	}
 }
 
@@ -540,10 +540,10 @@ func TestNotOffered(t *testing.T) {
 		t.Error(names)
 	}
 	if a := b.action("test_echo"); a.Permission != core.PermissionEveryone || !a.Confirm {
-		t.Errorf("%+v", a)
+		t.Errorf("got %+v", a)
 	}
 	if a := b.action("test_enormous"); a.Permission != core.PermissionModerators || a.Confirm {
-		t.Errorf("%+v", a)
+		t.Errorf("got %+v", a)
 	}
 }
 

@@ -140,7 +140,7 @@ func TestServeHistory(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := p.call("history_search", m); !strings.Contains(got, want) || strings.Count(got, `"place"`) > 1 {
-			t.Errorf("%s: %s, want %s", args, got, want)
+			t.Errorf("%s: got %s, want %s", args, got, want)
 		}
 	}
 	if got := p.call("message_send", map[string]any{"place": "room/1", "text": "x"}); !strings.HasPrefix(got, "refused: ") {
@@ -156,7 +156,7 @@ func TestServeSends(t *testing.T) {
 	} {
 		got := p.call("message_send", map[string]any{"place": place, "text": "hello"})
 		if want == "" && got != `{"sent":true}` || want != "" && !strings.Contains(got, want) {
-			t.Errorf("%q: %s", place, got)
+			t.Errorf("%q: got %s", place, got)
 		}
 	}
 	if n := len(p.stand.Sent()); n != 3 {
@@ -206,7 +206,7 @@ func TestServeNobody(t *testing.T) {
 	in, _ := io.Pipe()
 	_, out := io.Pipe()
 	if err := Serve(t.Context(), Options{}, in, out); err == nil || !strings.Contains(err.Error(), "plugins.mcp.serve") {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -29,7 +29,7 @@ func TestBrief(t *testing.T) {
 		"v1.2 of the API: fetch":                                       "Run the_tool: v1.2 of the API: fetch",
 	} {
 		if got := brief("srv", "the_tool", description); got != want {
-			t.Errorf("%q: %q, want %q", description, got, want)
+			t.Errorf("%q: got %q, want %q", description, got, want)
 		}
 	}
 }
@@ -50,7 +50,7 @@ func TestActionName(t *testing.T) {
 	} {
 		got := actionName("srv", tc.tool, tc.mark)
 		if !strings.HasPrefix(got, tc.want) || len(got) > maxName {
-			t.Errorf("%s: %s, want %s", tc.tool, got, tc.want)
+			t.Errorf("%s: got %s, want %s", tc.tool, got, tc.want)
 		}
 	}
 	if actionName("srv", long+"1", false) == actionName("srv", long+"2", false) {
@@ -72,7 +72,7 @@ func TestClashes(t *testing.T) {
 		seen[action.Normal(a.Name)] = true
 	}
 	if !seen["aresourceread"] || !seen["bother"] || seen["areadfile"] || seen["abc"] {
-		t.Errorf("%v", seen)
+		t.Errorf("got %v", seen)
 	}
 	first := nameActions(entries)
 	entries[0], entries[1] = entries[1], entries[0]
@@ -107,7 +107,7 @@ func TestToolsOfOtherDialects(t *testing.T) {
 		}
 		a, err := s.toolAction(tool)
 		if err != nil || strings.Contains(string(a.Schema), "pattern") || !strings.Contains(string(a.Schema), `"required":["a"]`) {
-			t.Errorf("%s: %v, %s", property, err, a.Schema)
+			t.Errorf("%s: got %v, %s", property, err, a.Schema)
 		}
 	}
 }
@@ -133,7 +133,7 @@ func FuzzTool(f *testing.F) {
 			t.Fatalf("%q: %v", name, err)
 		}
 		if !utf8.ValidString(a.Brief) || !utf8.Valid(a.Schema) {
-			t.Errorf("%q", a.Brief)
+			t.Errorf("got %q", a.Brief)
 		}
 	})
 }

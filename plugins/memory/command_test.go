@@ -68,10 +68,10 @@ func TestRememberThis(t *testing.T) {
 	}
 	found, err := s.DB.Recall(t.Context(), core.FactQuery{See: []core.Path{place}, N: 10})
 	if err != nil || len(found) != 2 || found[0].By != c.Person || found[0].Text != "my bike is red" {
-		t.Fatalf("%v, %v", found, err)
+		t.Fatalf("got %v, %v", found, err)
 	}
 	if f := found[1]; f.Text != "I live in Rome" || f.By != core.MustPath("room/@user/ann") || len(f.About) != 1 || f.About[0] != f.By || f.Origin != place {
-		t.Errorf("%+v", f)
+		t.Errorf("got %+v", f)
 	}
 	c.Target, c.Args["text"] = "", strings.Repeat("x", textMax+1)
 	if _, err := p.remember(t.Context(), c); err == nil {
@@ -101,7 +101,7 @@ func TestRememberForwarded(t *testing.T) {
 	}
 	found, err := s.DB.Recall(t.Context(), core.FactQuery{See: []core.Path{place}, N: 10})
 	if err != nil || len(found) != 2 {
-		t.Fatalf("%v, %v", found, err)
+		t.Fatalf("got %v, %v", found, err)
 	}
 	for _, f := range found {
 		by, about := core.MustPath("room/@user/mal"), 1
@@ -109,7 +109,7 @@ func TestRememberForwarded(t *testing.T) {
 			by, about = c.Person, 0
 		}
 		if f.By != by || len(f.About) != about || about > 0 && f.About[0] != by {
-			t.Errorf("%+v", f)
+			t.Errorf("got %+v", f)
 		}
 	}
 }

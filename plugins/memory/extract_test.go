@@ -134,7 +134,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 			t.Fatalf("the new part was put to the model %d times: %v", n, next.Asked())
 		}
 		if got := texts(t, s, place); len(got) != 1 || got[0] != "Ann sold a green canoe" {
-			t.Errorf("%q", got)
+			t.Errorf("got %q", got)
 		}
 	})
 }
@@ -153,7 +153,7 @@ func TestForgottenWhileRead(t *testing.T) {
 		time.Sleep(16 * time.Minute)
 		synctest.Wait()
 		if got := texts(t, s, place); len(got) != 1 || got[0] != "Ann would like to sail" {
-			t.Errorf("%q", got)
+			t.Errorf("got %q", got)
 		}
 	})
 }

@@ -28,7 +28,7 @@ func hints(t testing.TB, p *Plugin, s core.Scene) (all []string) {
 	}
 	for i, h := range list {
 		if h.Kind != hint.Memory || i > 0 && h.Priority >= list[i-1].Priority || strings.ContainsAny(h.Text, "\n\r") {
-			t.Errorf("%+v", h)
+			t.Errorf("got %+v", h)
 		}
 		text, _, _ := strings.Cut(h.Text, " (")
 		all = append(all, text)
@@ -89,7 +89,7 @@ func TestBroughtUp(t *testing.T) {
 	}
 	list, err := p.Recon(t.Context(), scene(place, jay, "has Lea a boat?"))
 	if want := fmt.Sprintf("Jay's sister Lea has a red boat (%s, id 2)", s.Clock().Format(time.DateOnly)); err != nil || list[0].Text != want {
-		t.Errorf("%q, want %q", list[0].Text, want)
+		t.Errorf("got %q, want %q", list[0].Text, want)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestHintsHaveLimits(t *testing.T) {
 		c := standard()
 		c.Hints, c.HintChars = tc.hints, tc.chars
 		if got := hints(t, made(t, s, c), scene(place, jay, "the boat sails")); len(got) != tc.want {
-			t.Errorf("%+v: %d", tc, len(got))
+			t.Errorf("%+v: got %d", tc, len(got))
 		}
 	}
 }

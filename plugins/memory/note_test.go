@@ -58,7 +58,7 @@ func TestNotes(t *testing.T) {
 	} {
 		notes, refused, err := reader().notes(tc.answer, c, lines)
 		if err != nil {
-			t.Errorf("%s: %v", tc.answer, err)
+			t.Errorf("%s: got %v", tc.answer, err)
 		}
 		var got []string
 		for _, n := range notes {
@@ -93,7 +93,7 @@ func TestNoteIsToldByWhoSaidIt(t *testing.T) {
 		c, lines := talk(tc.jay, tc.ann)
 		notes, _, err := reader().notes(fmt.Sprintf(`{"facts":[{"text":%q,"by":1}]}`, tc.note), c, lines)
 		if err != nil || len(notes) != 1 || notes[0].stated != tc.want {
-			t.Errorf("%s: %+v, %v", name, notes, err)
+			t.Errorf("%s: got %+v, %v", name, notes, err)
 		}
 	}
 }
@@ -114,7 +114,7 @@ func FuzzNotes(f *testing.F) {
 		for _, n := range notes {
 			if n.By < 1 || n.By > 2 || !utf8.ValidString(n.Text) || utf8.RuneCountInString(n.Text) > noteMax || strings.ContainsAny(n.Text, "\n\r\t") ||
 				len(n.Tags) > noteTags || n.Importance < 0 || n.Importance > 10 {
-				t.Errorf("%+v", n)
+				t.Errorf("got %+v", n)
 			}
 			for _, a := range n.About {
 				if a < 1 || a > 2 {
@@ -163,6 +163,6 @@ func TestRequestKeepsToLimits(t *testing.T) {
 	if _, _, err := p.request(c, nil, llm.Limits{Chars: 500}); err == nil {
 		t.Error("500 characters hold the question")
 	} else if failed, _ = err.(*llm.Error); failed == nil || failed.Kind != llm.ErrorTooLong {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 }

@@ -114,7 +114,7 @@ func BenchmarkJudge(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				if v := each(i); v.Admission != want {
-					b.Fatalf("%+v", v)
+					b.Fatalf("got %+v", v)
 				}
 			}
 		})

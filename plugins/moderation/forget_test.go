@@ -173,7 +173,7 @@ func TestModeratorForgottenMeanwhile(t *testing.T) {
 		t.Errorf("there is still %s", left)
 	}
 	if e := p.records.log.events[0]; !e.by.IsZero() || e.byName != "" {
-		t.Errorf("%+v", e)
+		t.Errorf("got %+v", e)
 	}
 	if v := p.Judge(says("1", "jay", "hi"), false); v.Admission != gate.Quiet {
 		t.Errorf("the mute does not hold: %+v", v)

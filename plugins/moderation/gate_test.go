@@ -25,7 +25,7 @@ func TestAllowedWhileBlocked(t *testing.T) {
 		"/appeals": false, "appeal": false, " /appeal": false, "/help /appeal": false, "//appeal": false, "/": false, "": false, "/forgetme_": false,
 	} {
 		if allowedWhileBlocked(text) != want {
-			t.Errorf("%q: %v", text, !want)
+			t.Errorf("%q: got %v", text, !want)
 		}
 	}
 	s := plugintest.NewHarness(t, "moderation")

@@ -223,7 +223,7 @@ func TestUnreadable(t *testing.T) {
 	p := made(t, s, Config{})
 	for range 2 {
 		if v := p.Judge(says("1", "jay", "hello"), false); v.Admission != gate.Quiet {
-			t.Errorf("%+v", v)
+			t.Errorf("got %+v", v)
 		}
 	}
 	if _, _, err := p.hold(t.Context(), boss(p), blocked, holdRequest{name: jayPath.String()}); err == nil {
@@ -231,7 +231,7 @@ func TestUnreadable(t *testing.T) {
 	}
 	p.records.host.Items = fine
 	if v := p.Judge(says("1", "jay", "hello"), false); v.Admission != gate.Admit {
-		t.Errorf("%+v", v)
+		t.Errorf("got %+v", v)
 	}
 }
 

@@ -107,7 +107,7 @@ func TestRefresh(t *testing.T) {
 	c := Config{Valid: 1e12, Again: 1e12, Open: 3}
 	p, other := made(t, s, c), made(t, s, c)
 	if v := p.Judge(from("jay"), false); v.Admission != gate.Redact || v.Reply == "" {
-		t.Fatalf("%+v", v)
+		t.Fatalf("got %+v", v)
 	}
 	p.Judge(from("ann"), false)
 	jay := core.MustPath("room/@user/jay")

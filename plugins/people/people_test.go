@@ -96,7 +96,7 @@ func TestIsBirthday(t *testing.T) {
 		"04-05": true, "02-29": true, "1980-02-29": true, "1981-02-29": false, "02-30": false, "13-01": false, "0404": false, "": false, "1700-01-01": false, "04-05\n": false,
 	} {
 		if got := isBirthday(text); got != want {
-			t.Errorf("%q: %v", text, got)
+			t.Errorf("%q: got %v", text, got)
 		}
 	}
 }
@@ -184,7 +184,7 @@ func TestNothingOfOthersInPrivate(t *testing.T) {
 	c := core.Call{Path: group, Author: jay, Private: true}
 	var failed *core.Error
 	if _, err := p.update(t.Context(), c, updatePayload{Who: "Ann", Facts: []string{"snores"}}); !errors.As(err, &failed) || failed.Kind != core.Forbidden {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 	if _, err := p.update(t.Context(), c, updatePayload{Facts: []string{"snores"}}); err != nil {
 		t.Errorf("of himself: %v", err)
@@ -205,19 +205,19 @@ func TestKeeper(t *testing.T) {
 	}
 	kept, err := p.Kept(t.Context(), jayPath)
 	if err != nil || len(kept) != 2 || !strings.Contains(string(kept[0])+string(kept[1]), "sings well") {
-		t.Errorf("%s, %v", kept, err)
+		t.Errorf("got %s, %v", kept, err)
 	}
 	if kept, err := p.Kept(t.Context(), annPath); err != nil || len(kept) != 0 {
-		t.Errorf("%s, %v", kept, err)
+		t.Errorf("got %s, %v", kept, err)
 	}
 	if err := p.Erase(t.Context(), jayPath); err != nil {
 		t.Fatal(err)
 	}
 	if b, err := p.visible(t.Context(), annPath, []core.Path{group}); err != nil || len(b.others) > 0 {
-		t.Errorf("%v, %v", b, err)
+		t.Errorf("got %v, %v", b, err)
 	}
 	if records, err := p.records(t.Context(), core.MustPath("other/@user/jojo")); err != nil || len(records) > 0 {
-		t.Errorf("%v, %v", records, err)
+		t.Errorf("got %v, %v", records, err)
 	}
 }
 
@@ -237,11 +237,11 @@ func TestHalfALink(t *testing.T) {
 	}
 	link(jojo, jayPath)
 	if b, err := p.visible(t.Context(), jojo, []core.Path{group}); err != nil || len(b.fields) > 0 {
-		t.Errorf("%v, %v", b, err)
+		t.Errorf("got %v, %v", b, err)
 	}
 	link(jayPath, jojo)
 	if b, err := p.visible(t.Context(), jojo, []core.Path{group}); err != nil || len(b.fields) != 1 {
-		t.Errorf("%v, %v", b, err)
+		t.Errorf("got %v, %v", b, err)
 	}
 }
 
@@ -251,7 +251,7 @@ func TestCodes(t *testing.T) {
 	c := newCodes(func() time.Time { return now })
 	code, err := c.give(jayPath)
 	if err != nil || len(code) != codeLength || strings.Trim(code, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "" {
-		t.Fatalf("%q, %v", code, err)
+		t.Fatalf("got %q, %v", code, err)
 	}
 	if strings.Contains(fmt.Sprintf("%v", c.open), code) {
 		t.Error("the code itself is kept")
@@ -264,7 +264,7 @@ func TestCodes(t *testing.T) {
 		t.Error("the older code of the same person still works")
 	}
 	if who, err := c.take(strings.ToLower(newer[:4]+"-"+newer[4:]), annPath); err != nil || who != jayPath {
-		t.Errorf("%v, %v", who, err)
+		t.Errorf("got %v, %v", who, err)
 	}
 	for i := range missesMax {
 		_, _ = c.take("AAAAAAAA", core.MustPath(fmt.Sprint("room/@user/", i)))

@@ -185,7 +185,7 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := faultOf(t, tc.script, With(toys()), Named("keeper", newKeeper)); !strings.Contains(got, tc.want) {
-				t.Errorf("%q, want %q", got, tc.want)
+				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
 	}

@@ -360,7 +360,7 @@ func TestRefused(t *testing.T) {
 		life(t, p, 2*time.Hour)
 		list, err := p.of(t.Context(), jayWay)
 		if err != nil || len(list) != 0 {
-			t.Errorf("%v, %v", list, err)
+			t.Errorf("got %v, %v", list, err)
 		}
 	})
 }
@@ -478,7 +478,7 @@ func TestWhole(t *testing.T) {
 		failing("set", set, 0)
 		all, err := p.of(t.Context(), jayWay)
 		if err != nil || len(all) != 1 {
-			t.Fatalf("%+v, %v", all, err)
+			t.Fatalf("got %+v, %v", all, err)
 		}
 		failing("drop", func() error { return p.drop(t.Context(), pointer{jayWay, all[0].ID, group}, all[0].Due) }, 4)
 	})

@@ -53,7 +53,7 @@ func TestPromises(t *testing.T) {
 		"I'll have tea.", "Ich erinnere mich gut.", "Das merke ich.", "Je me souviens.", "Mi ricordo di te.", "Recuerdo aquello.", "",
 	} {
 		if got := reviewed(on, "room/1", nil, says(text)); got != "" {
-			t.Errorf("%q: %s", text, got)
+			t.Errorf("%q: got %s", text, got)
 		}
 	}
 	if got := reviewed(on, "room/1", []string{"message_room", "NONE"}, says("I'll remind you."), core.Step{Type: "NONE"}); got == "" {

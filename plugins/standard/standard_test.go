@@ -101,7 +101,7 @@ func TestConfig(t *testing.T) {
 		"[[api]]\nname = \"a\"\nurl=\"http://x\"\nmethods=[\"TRACE\"]":                     "one of",
 	} {
 		if _, err := read(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", text, err, want)
+			t.Errorf("%s: got %v, want %q", text, err, want)
 		}
 	}
 }
@@ -202,10 +202,10 @@ func TestPicturesThatCannotBeSentAreWords(t *testing.T) {
 		c := coretest.Call(&a, core.MustPath("room/1"), core.Author{ID: "jay"}, json.RawMessage(`{"content":{"a":1,"b":2},"format":"chart"}`))
 		r, err := a.Do(t.Context(), c)
 		if (err != nil) != tc.fail || len(r.Next) != tc.next {
-			t.Errorf("%v: %+v, %v", tc.err, r, err)
+			t.Errorf("%v: got %+v, %v", tc.err, r, err)
 		}
 		if tc.next > 0 && !strings.Contains(string(r.Next[0].Payload), "Bar chart") {
-			t.Errorf("%s", r.Next[0].Payload)
+			t.Errorf("got %s", r.Next[0].Payload)
 		}
 	}
 }
@@ -238,7 +238,7 @@ func TestLatest(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := p.lastOutput(t.Context(), at(1, 5, 0)); err != nil || string(got) != `"later"` {
-		t.Errorf("%s, %v", got, err)
+		t.Errorf("got %s, %v", got, err)
 	}
 	if got, err := p.lastOutput(t.Context(), core.Key{Turn: core.TurnID{Path: turn.Path, Seq: 9}}); err != nil ||
 		got != nil {

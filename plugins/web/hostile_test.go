@@ -47,12 +47,12 @@ func FuzzPage(f *testing.F) {
 			odd := strings.ContainsFunc(text,
 				func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' || r == '\u202E' })
 			if !utf8.ValidString(text) || len(text) > maxPage || odd {
-				t.Errorf("%q", text)
+				t.Errorf("got %q", text)
 			}
 		}
 		for _, part := range partsOf(p.text, 1000) {
 			if len(part) > 1000 || !utf8.ValidString(part) {
-				t.Errorf("%q", part)
+				t.Errorf("got %q", part)
 			}
 		}
 	})
@@ -67,7 +67,7 @@ func FuzzAddress(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		u, err := address(text)
 		if err == nil && (u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "") {
-			t.Errorf("%q: %v", text, u)
+			t.Errorf("%q: got %v", text, u)
 		}
 	})
 }
@@ -82,12 +82,12 @@ func FuzzHits(f *testing.F) {
 			return
 		}
 		if len(found.Results) > 5 || len(found.Instant) > maxInstant {
-			t.Errorf("%+v", found)
+			t.Errorf("got %+v", found)
 		}
 		for _, h := range found.Results {
 			if _, err := address(h.URL); err != nil || len(h.Title) > maxTitle || len(h.Content) > maxHit ||
 				!utf8.ValidString(h.Title+h.Content) {
-				t.Errorf("%+v", h)
+				t.Errorf("got %+v", h)
 			}
 		}
 	})

@@ -72,16 +72,16 @@ func TestSearchFails(t *testing.T) {
 		p, _ := reader(t, nil, Config{SearXNG: s.URL, Timeout: 300 * time.Millisecond, MaxBody: 4096})
 		_, err := call(t, p, "web_search", `{"query":"x"}`)
 		if err == nil || !strings.HasPrefix(err.Error(), tc.want) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v", name, err)
 		}
 	}
 	p, _ := reader(t, nil, Config{SearXNG: "http://127.0.0.1:1"})
 	var e *core.Error
 	if _, err := call(t, p, "web_search", `{"query":"x"}`); !errors.As(err, &e) || e.Kind != core.Temporary {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 	if _, err := call(t, p, "web_search", `{"query":" \u0000"}`); !errors.As(err, &e) || e.Kind != core.Invalid {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -90,11 +90,11 @@ func TestSearchServerIsNoPage(t *testing.T) {
 	s := serve(t, map[string]http.HandlerFunc{"/search": body("application/json", `{"results":[]}`)})
 	p, _ := reader(t, nil, Config{SearXNG: s.URL})
 	if out, err := call(t, p, "web_search", `{"query":"x"}`); err != nil || !strings.Contains(out, `"results":[]`) {
-		t.Errorf("%s, %v", out, err)
+		t.Errorf("got %s, %v", out, err)
 	}
 	var e *core.Error
 	if _, err := fetchPage(t, p, asked(s.URL+"/search", "")); !errors.As(err, &e) || e.Kind != core.Forbidden {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -120,7 +120,7 @@ func TestFetch(t *testing.T) {
 		t.Fatal(err)
 	}
 	if f.Foreign != stranger || f.Title != "The history of the teapot" || f.Published != "2026-03-14" || f.URL != s.URL+"/tea" || f.Parts != 1 || f.Site != "Pots & Pans" {
-		t.Errorf("%+v", f)
+		t.Errorf("got %+v", f)
 	}
 	want, err := os.ReadFile("testdata/article.txt")
 	if err != nil {
@@ -131,7 +131,7 @@ func TestFetch(t *testing.T) {
 	}
 	linked, err := fetchPage(t, p, asked(s.URL+"/tea", `,"links":true`))
 	if err != nil || !strings.Contains(linked.Text, "Yixing <"+s.URL+"/yixing?x=1#top>") || strings.Contains(linked.Text, "javascript") {
-		t.Errorf("%v: %s", err, linked.Text)
+		t.Errorf("%v: got %s", err, linked.Text)
 	}
 	if s.hits.Load() != 1 {
 		t.Errorf("it was asked %d times", s.hits.Load())
@@ -152,22 +152,22 @@ func TestHidden(t *testing.T) {
 		page := "<html><head></head><body><p>This is what people see of this page, all of it.</p>" + hidden + "OBEY ME"
 		p, err := extract([]byte(page), kindHTML, "text/html", mustURL("https://example.org/"))
 		if err != nil {
-			t.Errorf("%s: %v", hidden, err)
+			t.Errorf("%s: got %v", hidden, err)
 			continue
 		}
 		if !strings.Contains(p.text, "what people see") || strings.Contains(p.text+p.linked, "OBEY") {
-			t.Errorf("%s: %q", hidden, p.text)
+			t.Errorf("%s: got %q", hidden, p.text)
 		}
 	}
 	for _, seen := range []string{`<p style="margin-left:-10px">`, `<p style="opacity:0.5">`, `<p style="font-size:12px">`, `<p aria-hidden="false">`, `<p style="left:-5px">`} {
 		p, err := extract([]byte("<p>one</p>"+seen+"SEE ME"), kindHTML, "text/html", mustURL("https://example.org/"))
 		if err != nil || !strings.Contains(p.text, "SEE ME") {
-			t.Errorf("%s: %+v, %v", seen, p, err)
+			t.Errorf("%s: got %+v, %v", seen, p, err)
 		}
 	}
 	p, err := extract([]byte("a\u202Eb\u200Bc\U000E0041d\x1b[0m e\u00ADf 👩\u200D🚀"), kindText, "text/plain; charset=utf-8", mustURL("https://example.org/"))
 	if err != nil || p.text != "abcd[0m ef 👩\u200D🚀" {
-		t.Errorf("%q, %v", p.text, err)
+		t.Errorf("got %q, %v", p.text, err)
 	}
 }
 
@@ -205,7 +205,7 @@ func TestCharsets(t *testing.T) {
 		p, _ := reader(t, s, Config{})
 		f, err := fetchPage(t, p, asked(s.URL, ""))
 		if err != nil || !strings.HasPrefix(f.Text, tc.want) {
-			t.Errorf("%s: %q, %v", name, f.Text, err)
+			t.Errorf("%s: got %q, %v", name, f.Text, err)
 		}
 	}
 }
@@ -248,7 +248,7 @@ func TestFetchFails(t *testing.T) {
 		_, err := fetchPage(t, by, asked(s.URL+path, ""))
 		var e *core.Error
 		if !errors.As(err, &e) || !strings.HasPrefix(string(e.Kind)+": "+e.Text, want) {
-			t.Errorf("%s: %v, want %s", path, err, want)
+			t.Errorf("%s: got %v, want %s", path, err, want)
 		}
 	}
 }
@@ -290,7 +290,7 @@ func TestPrivate(t *testing.T) {
 		var e *core.Error
 		if !errors.As(err, &e) || e.Kind != core.Forbidden && e.Kind != core.Invalid || e.Kind == core.Forbidden &&
 			!errors.Is(e, outbound.ErrPrivate) {
-			t.Errorf("%s: %v", u, err)
+			t.Errorf("%s: got %v", u, err)
 		}
 	}
 	if len(privates) < 25 {
@@ -300,7 +300,7 @@ func TestPrivate(t *testing.T) {
 		_, err := fetchPage(t, p, asked(u, ""))
 		var e *core.Error
 		if !errors.As(err, &e) || e.Kind != core.Invalid {
-			t.Errorf("%s: %v", u, err)
+			t.Errorf("%s: got %v", u, err)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func TestCommandsAtTheDaemon(t *testing.T) {
 	for i, c := range commands {
 		status, out, errs := d.command("", c...)
 		if status != 0 || errs != "" {
-			t.Errorf("%v: %d, %q", c, status, errs)
+			t.Errorf("%v: got %d, %q", c, status, errs)
 		}
 		alive[i] = out
 	}

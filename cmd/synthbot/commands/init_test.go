@@ -84,7 +84,7 @@ func TestFromNothing(t *testing.T) {
 	}
 	for name, mode := range map[string]os.FileMode{"config.toml": 0o600, "discord_token": 0o600, "persona/mira.toml": 0o644} {
 		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != mode {
-			t.Errorf("%s: %v, %v", name, info, err)
+			t.Errorf("%s: got %v, %v", name, info, err)
 		}
 	}
 	text, err := os.ReadFile("config.toml")
@@ -118,7 +118,7 @@ func TestInitFindsOllama(t *testing.T) {
 	}
 	before, err := os.ReadFile("config.toml")
 	if err != nil || !strings.Contains(string(before), "\nmodel = \"llama3.1:8b\"\n") {
-		t.Errorf("%v: %s", err, before)
+		t.Errorf("%v: got %s", err, before)
 	}
 	if status, out, errs := runLine(t, "", "init", "--engine", "ollama"); status != 0 || !strings.Contains(out, "nothing to change") {
 		t.Errorf("init again: %d, %s%s", status, out, errs)

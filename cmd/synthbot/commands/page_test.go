@@ -365,7 +365,7 @@ func TestPageSwitches(t *testing.T) {
 		"diary": "add [plugins.diary] to the configuration", "pairing": "access.private needs it",
 	} {
 		if got := row(name); !strings.Contains(got, want) || strings.Contains(got, "<button") != (name == "reminders") {
-			t.Errorf("%s: %s", name, got)
+			t.Errorf("%s: got %s", name, got)
 		}
 	}
 	shown := func(path, want string) {
@@ -494,7 +494,7 @@ func TestPageOfCards(t *testing.T) {
 		"d.zip": {"PK\x03\x04", "a ZIP or CHARX archive"}, "../e.png": {pngCard(t, "x\x00y"), "e.png: a PNG without a character card"},
 	} {
 		if status, page := upload(name, tc[0]); status != http.StatusBadRequest || !strings.Contains(page, tc[1]) {
-			t.Errorf("%s: %d %s", name, status, page)
+			t.Errorf("%s: got %d %s", name, status, page)
 		}
 	}
 	status, page := upload("../../mira card.png", card)

@@ -40,7 +40,7 @@ func TestSet(t *testing.T) {
 		"/set colour red":                       "what must be one of keywords, ",
 	} {
 		if reply := d.ask(line); !strings.Contains(reply, want) {
-			t.Errorf("%s: %q, want %q", line, reply, want)
+			t.Errorf("%s: got %q, want %q", line, reply, want)
 		}
 		if strings.Contains(line, "deny") { // the reply has a line for each source, and names patterns that match nothing
 			want := "actions_deny: memory_forget, web* (no action matches web*) (a command in desk/main)"

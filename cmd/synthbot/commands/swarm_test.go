@@ -126,7 +126,7 @@ func (w *swarmWorker) chat(command string) string {
 	c.Stdin = strings.NewReader(command + "\n")
 	out, err := c.CombinedOutput()
 	if err != nil {
-		w.Errorf("%s: %s, %v", command, out, err)
+		w.Errorf("%s: got %s, %v", command, out, err)
 	}
 	return string(out)
 }

@@ -38,7 +38,7 @@ price = 6.0
 	}
 	say(1000, 1000, "when does the bus leave", 3)
 	if got := awaitReplies(t, platform, 1000, 1); got[0] != "ok" {
-		t.Errorf("%q", got)
+		t.Errorf("got %q", got)
 	}
 	asked := model.since(0)
 	if !strings.Contains(asked[0], `\"text\":\"when does the bus leave\",\"input_source\":\"voice\"`) {
@@ -81,11 +81,11 @@ func TestCheckFindsSpeech(t *testing.T) {
 	d.write(fmt.Sprintf(speech, "cat"))
 	status, out, errs := d.command("", "check")
 	if status != statusDone || errs != "" || !strings.Contains(out, "ffmpeg was not found: install it") {
-		t.Errorf("%d, %q, %q", status, out, errs)
+		t.Errorf("got %d, %q, %q", status, out, errs)
 	}
 	d.write(fmt.Sprintf(speech, "/nowhere/hear"))
 	if status, out, _ := d.command("", "check"); status == statusDone || !strings.Contains(out, "FAIL speech") {
-		t.Errorf("%d, %q", status, out)
+		t.Errorf("got %d, %q", status, out)
 	}
 }
 
@@ -101,12 +101,12 @@ func TestDeafBotIsHonest(t *testing.T) {
 	}
 	say()
 	if got := awaitReplies(t, platform, 1000, 1); !strings.Contains(got[0], "can't listen to voice messages") {
-		t.Errorf("%q", got)
+		t.Errorf("got %q", got)
 	}
 	say()
 	platform.Say(1000, 1000, telegramtest.Saying{Text: "sorry, hello"})
 	if got := awaitReplies(t, platform, 1000, 2); got[1] != "ok" {
-		t.Errorf("%q", got)
+		t.Errorf("got %q", got)
 	}
 }
 
@@ -148,7 +148,7 @@ price = 1.0
 		}
 	}
 	if want := []string{"text ok", "text ok", "voice OggS\x00the answer"}; !slices.Equal(kinds, want) {
-		t.Errorf("%q, want %q", kinds, want)
+		t.Errorf("got %q, want %q", kinds, want)
 	}
 	if text, err := os.ReadFile(said); err != nil || string(text) != "oknova\n" {
 		t.Errorf("text to speak: got %q, %v", text, err)

@@ -280,7 +280,7 @@ func TestEveryLanguageKnowsEveryTopic(t *testing.T) {
 			}
 			for _, l := range lines {
 				if strings.Count(l, "{") != strings.Count(l, "}") {
-					t.Errorf("%s: %q", b.Language, l)
+					t.Errorf("%s: got %q", b.Language, l)
 				}
 			}
 		}
@@ -331,7 +331,7 @@ func TestWithoutMessageAction(t *testing.T) {
 	}
 	var p plan
 	if err := json.Unmarshal([]byte(answer.Text), &p); err != nil || p.Response == "" || len(p.Actions) != 0 {
-		t.Errorf("%s, %v", answer.Text, err)
+		t.Errorf("got %s, %v", answer.Text, err)
 	}
 }
 
@@ -360,7 +360,7 @@ func TestRefusesWhatIsNoChat(t *testing.T) {
 	_, err := New(Options{}).Generate(context.Background(), llm.Request{Messages: []llm.Utterance{{Role: llm.RoleUser, Text: "Summarise this."}}})
 	failed, ok := err.(*llm.Error)
 	if !ok || failed.Kind != llm.ErrorRefused {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -415,7 +415,7 @@ func TestStandbyInAGroup(t *testing.T) {
 		}
 		said, _ := read(t, answer.Text)
 		if says := strings.Contains(said, "language model") || strings.Contains(said, "Sprachmodell"); says != is {
-			t.Errorf("%s: %s", text, said)
+			t.Errorf("%s: got %s", text, said)
 		}
 	}
 }

@@ -72,7 +72,7 @@ func TestNext(t *testing.T) {
 	} {
 		r, err := ParseRule(tc.rule)
 		if err != nil {
-			t.Errorf("%s: %v", tc.rule, err)
+			t.Errorf("%s: got %v", tc.rule, err)
 			continue
 		}
 		wall, err := time.Parse("2006-01-02T15:04", tc.start)
@@ -146,12 +146,12 @@ func TestLastWeeks(t *testing.T) {
 	} {
 		r, err := ParseRule(text)
 		if err != nil {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%s: got %v", text, err)
 			continue
 		}
 		start := time.Date(2027, 1, 1, 9, 0, 0, 0, time.UTC)
 		if next, ok := r.Next(start, start.Add(-time.Second), far); !ok || next.Format(time.DateOnly) != want {
-			t.Errorf("%s: %s, %v, want %s", text, next, ok, want)
+			t.Errorf("%s: got %s, %v, want %s", text, next, ok, want)
 		}
 	}
 }

@@ -59,7 +59,7 @@ func picture(t *testing.T, name string, data []byte) {
 		t.Fatalf("%s: %v", name, err)
 	}
 	if b := img.Bounds(); b.Dx() != width || b.Dy() != height {
-		t.Errorf("%s: %v", name, b)
+		t.Errorf("%s: got %v", name, b)
 	}
 	colours := make(map[any]bool)
 	for x := 0; x < width; x += 3 {
@@ -102,7 +102,7 @@ func TestLargeContentIsCutVisibly(t *testing.T) {
 func TestFieldsComeFirst(t *testing.T) {
 	got := Show(json.RawMessage(`{"n":[{"a":1,"b":2,"c":3},{"c":4,"b":5}]}`), Options{Fields: []string{"c", "x", "b"}}).Text
 	if want := "| C | B | A |\n|---:|---:|---:|\n| 3 | 2 | 1 |\n| 4 | 5 |   |"; got != want {
-		t.Errorf("%s", got)
+		t.Errorf("got %s", got)
 	}
 }
 
@@ -123,7 +123,7 @@ func TestManyPointsAreDrawn(t *testing.T) {
 	}
 	s := Show(json.RawMessage(`{"series":[{"data":[`+strings.Join(points, ",")+`]}]}`), Options{Format: "chart", Title: "Noise"})
 	if s.Picture == nil || !strings.Contains(s.Text, "4000 more left out") || s.Picture.Alt == "" {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v", s)
 	}
 }
 

@@ -19,7 +19,7 @@ func TestTexts(t *testing.T) {
 		`{"text":"`: nil,
 	} {
 		if got := Texts(json.RawMessage(raw), 4); !slices.Equal(got, want) {
-			t.Errorf("%s: %q, want %q", raw, got, want)
+			t.Errorf("%s: got %q, want %q", raw, got, want)
 		}
 	}
 }

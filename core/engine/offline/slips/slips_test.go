@@ -14,7 +14,7 @@ func TestCorrect(t *testing.T) {
 		"tiem": "time", "nn": "nn", "18h30": "18h30", "": "",
 	} {
 		if got := Correct(said, known); got != want {
-			t.Errorf("%q: %q, want %q", said, got, want)
+			t.Errorf("%q: got %q, want %q", said, got, want)
 		}
 	}
 }
@@ -26,7 +26,7 @@ func TestSameWord(t *testing.T) {
 		{"rosso", "rossa"}: true, {"rose", "rosa"}: false, {"sister", "brother"}: false, {"", ""}: true,
 	} {
 		if got := SameWord(pair[0], pair[1]); got != want {
-			t.Errorf("%v: %v", pair, got)
+			t.Errorf("%v: got %v", pair, got)
 		}
 	}
 }
