@@ -20,7 +20,7 @@ func TestNothingConfigured(t *testing.T) {
 }
 
 func TestFirstEngineAnswers(t *testing.T) {
-	s := newServer(t, aiSays("yo"))
+	s := newServer(t, openAIAnswer("yo"))
 	c, err := New([]Config{s.table()}, Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -61,8 +61,8 @@ func TestFaultsOfTablesComeTogether(t *testing.T) {
 	}
 }
 
-// The offline engine does not mention a missing model if it was chosen; where it is used
-// for want of a model is.
+// TestStandbySaysSo checks that the offline engine mentions the missing model only if it stands in for one, not
+// if it was chosen.
 func TestStandbySaysSo(t *testing.T) {
 	s := newServer(t, body(500, ""))
 	c, err := New([]Config{s.table()}, Options{Patience: -1, Prefer: func(place core.Path) string {

@@ -13,7 +13,7 @@ func TestCheck(t *testing.T) {
 	key := secret.New("k")
 	for name, tc := range map[string]struct {
 		cfg  Config
-		want string // "": sound
+		want string // "" if valid
 	}{
 		"offline":          {Config{}, ""},
 		"disabled":         {Config{Provider: "nonsense", Disabled: true}, ""},
@@ -54,7 +54,7 @@ func TestEndpoints(t *testing.T) {
 			t.Errorf("%s: got %s, %v", p.name, got, err)
 		}
 		if strings.HasPrefix(p.base, "https") != p.key {
-			t.Errorf("%s: a public service wants a key, a local one none", p.name)
+			t.Errorf("%s: want a key for a public service, none for a local one", p.name)
 		}
 	}
 }
@@ -72,7 +72,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// The tags are what configuration and its reference page are made from.
+// TestTags checks the struct tags from which the configuration and its reference page are generated.
 func TestTags(t *testing.T) {
 	for _, table := range []any{Config{}, BudgetConfig{}, PlaceBudget{}} {
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(table)) {
@@ -94,7 +94,7 @@ func TestTags(t *testing.T) {
 
 func TestOfflineConfiguredOut(t *testing.T) {
 	if _, err := New([]Config{{Disabled: true}}, Options{}); err == nil {
-		t.Error("a chain without any engine")
+		t.Error("New accepts a chain without any engine")
 	}
 	c, err := New([]Config{{Provider: "ollama", Model: "m"}, {Disabled: true}}, Options{})
 	if err != nil || strings.Join(c.Names(), ",") != "ollama" {

@@ -58,7 +58,7 @@ func TestEmbedInBatches(t *testing.T) {
 	}
 	got, err := s.embedder().Embed(bounded(t), texts)
 	if err != nil || len(got) != len(texts) || len(s.got()) != 3 || got[embedBatch+1][0] != 2001 {
-		t.Errorf("%d vectors of %d calls, %v", len(got), len(s.got()), err)
+		t.Errorf("got %d vectors in %d calls, %v", len(got), len(s.got()), err)
 	}
 	if got, err := s.embedder().Embed(bounded(t), nil); err != nil || len(got) != 0 {
 		t.Errorf("got %v, %v", got, err)
@@ -92,7 +92,7 @@ func TestEmbedFailures(t *testing.T) {
 	}
 	for _, c := range []Config{{Provider: "anthropic", EmbeddingModel: "x"}, {Provider: "ollama"}, {Provider: "offline", EmbeddingModel: "x"}} {
 		if _, err := NewEmbedder(c, Options{}); err == nil {
-			t.Errorf("%+v is taken", c)
+			t.Errorf("%+v is accepted", c)
 		}
 	}
 }

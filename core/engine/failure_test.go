@@ -39,12 +39,12 @@ func TestRetryAfter(t *testing.T) {
 		}
 	}
 	s := newServer(t, body(429, `{}`, "Retry-After", "7"))
-	if failed := fail(t, s.model(), hello()); failed.After != 7*time.Second {
+	if failed := failModel(t, s.model(), hello()); failed.After != 7*time.Second {
 		t.Errorf("got %v", failed.After)
 	}
 }
 
-// No key in an error, in whatever form it comes back, and none to be unwrapped.
+// TestKeysStayOutOfErrors checks that no error contains a key, in any encoding or in a wrapped error.
 func TestKeysStayOutOfErrors(t *testing.T) {
 	key := "sk-a/b+c d%e&f="
 	s := newServer(t, body(401, `{"error":{"message":"bad key sk-a/b+c d%e&f= or sk-a%2Fb%2Bc+d%25e%26f%3D in the URL"}}`))
@@ -121,7 +121,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestWorst: of several failures, the one that gives most hope leads.
+// TestWorst checks which of several failures is reported: the one that may end soonest.
 func TestWorst(t *testing.T) {
 	e := func(kind llm.ErrorKind, after time.Duration) *llm.Error {
 		return &llm.Error{Kind: kind, After: after}
@@ -134,16 +134,16 @@ func TestWorst(t *testing.T) {
 	} {
 		got := joinErrors(list)
 		if got.Kind != llm.ErrorRetryLater || got.After != 3 || !errors.Is(got, list[0]) || !errors.Is(got, list[1]) {
-			t.Errorf("%+v leads", got)
+			t.Errorf("worst: got %+v", got)
 		}
 	}
 	for _, pair := range [][2]llm.ErrorKind{{llm.ErrorTooLong, llm.ErrorRefused}, {llm.ErrorRefused, llm.ErrorFatal}} {
 		if got := joinErrors([]*llm.Error{e(pair[1], 0), e(pair[0], 0)}); got.Kind != pair[0] {
-			t.Errorf("%s leads %s", got.Kind, pair[0])
+			t.Errorf("worst: got %s, want %s", got.Kind, pair[0])
 		}
 	}
 	alone := []*llm.Error{e(llm.ErrorRefused, 2)}
 	if joinErrors(alone).Kind != llm.ErrorRefused || joinErrors(nil).Kind != llm.ErrorFatal {
-		t.Error("one failure does not lead")
+		t.Error("worst of one failure: got another one")
 	}
 }

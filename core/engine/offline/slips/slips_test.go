@@ -8,7 +8,7 @@ func TestCorrect(t *testing.T) {
 		known[word] = true
 	}
 	for said, want := range map[string]string{
-		"what": "what", "waht": "what", "whag": "whag", // four letters are only moved
+		"what": "what", "waht": "what", "whag": "whag", // in words of four letters, only swapped letters are corrected
 		"remnd": "remind", "remmind": "remind", "rremmind": "rremmind",
 		"morgn": "morgen", "fuer": "fur", "schoen": "schon",
 		"tiem": "time", "nn": "nn", "18h30": "18h30", "": "",
