@@ -11,13 +11,13 @@ import (
 	"synthbot/core/llm"
 )
 
-// anthropicAnswer answers with the content, in the format of the messages API.
-func anthropicAnswer(content string) http.HandlerFunc {
+// respondAnthropic answers with the content, in the format of the messages API.
+func respondAnthropic(content string) http.HandlerFunc {
 	return body(200, `{"type":"message","role":"assistant","content":`+content+`,"stop_reason":"end_turn","usage":{"input_tokens":3,"output_tokens":4,"cache_read_input_tokens":20,"cache_creation_input_tokens":7}}`)
 }
 
 func TestAnthropicRequest(t *testing.T) {
-	s := newServer(t, anthropicAnswer(`[{"type":"text","text":"yo"}]`))
+	s := newServer(t, respondAnthropic(`[{"type":"text","text":"yo"}]`))
 	s.strict = strictAnthropic
 	r := hello()
 	r.Messages[0].Pictures = []llm.File{{MIME: "image/png", Data: []byte{1, 2, 3}}}
@@ -45,7 +45,7 @@ func TestAnthropicRequest(t *testing.T) {
 
 // TestAnthropicSchema checks that the messages API gets the schema as a tool, whose input becomes the answer.
 func TestAnthropicSchema(t *testing.T) {
-	s := newServer(t, anthropicAnswer(`[{"type":"text","text":" "},{"type":"tool_use","id":"t1","name":"synthbot_reply","input":{"response":"yo"}}]`))
+	s := newServer(t, respondAnthropic(`[{"type":"text","text":" "},{"type":"tool_use","id":"t1","name":"synthbot_reply","input":{"response":"yo"}}]`))
 	s.strict = strictAnthropic
 	m := s.model(anthropicTable)
 	if a := askModel(t, m, hello()); strings.TrimSpace(a.Text) != `{"response":"yo"}` || len(a.Calls) > 0 || a.Truncated {
@@ -67,7 +67,7 @@ func TestAnthropicSchema(t *testing.T) {
 	}
 	plain := hello()
 	plain.Schema = nil
-	s.say(anthropicAnswer(`[{"type":"text","text":"yo"}]`))
+	s.say(respondAnthropic(`[{"type":"text","text":"yo"}]`))
 	if askModel(t, m, plain); s.last().body["tools"] != nil {
 		t.Error("a request without a schema has a tool")
 	}
@@ -89,7 +89,7 @@ func TestAnthropicShapes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.want.Engine, tc.want.Usage = "test", llm.Usage{In: 30, Out: 4, Cached: 20}
-			s := newServer(t, anthropicAnswer(tc.content))
+			s := newServer(t, respondAnthropic(tc.content))
 			if diff := cmp.Diff(tc.want, askModel(t, s.model(anthropicTable), hello())); diff != "" {
 				t.Error(diff)
 			}
@@ -107,7 +107,7 @@ func TestAnthropicFailures(t *testing.T) {
 		"overloaded":  {body(529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), llm.ErrorRetryLater, 529},
 		"key":         {body(401, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key `+testKey+`"}}`), llm.ErrorFatal, 401},
 		"too long":    {body(400, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}`), llm.ErrorTooLong, 400},
-		"empty":       {anthropicAnswer(`[]`), llm.ErrorRetryLater, 0},
+		"empty":       {respondAnthropic(`[]`), llm.ErrorRetryLater, 0},
 		"refusal":     {body(200, `{"content":[{"type":"text","text":"I"}],"stop_reason":"refusal","usage":{}}`), llm.ErrorRefused, 0},
 		"error event": {streamAnthropic(`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), llm.ErrorRetryLater, 0},
 		"gateway":     {body(200, `{"error":{"type":"invalid_request_error","message":"prompt is too long"},"message":"prompt is too long"}`), llm.ErrorTooLong, 0},

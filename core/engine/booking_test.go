@@ -111,7 +111,7 @@ func TestEveryCallIsBooked(t *testing.T) {
 		leave  int // the caller leaves after so many pieces, or with -1 once the server works
 		want   *llm.Usage
 	}{
-		"counted":           {answer: openAIAnswer("yo"), want: &llm.Usage{In: 30, Out: 4, Cached: 20}},
+		"counted":           {answer: respondOpenAI("yo"), want: &llm.Usage{In: 30, Out: 4, Cached: 20}},
 		"not counted":       {answer: body(200, `{"choices":[{"message":{"content":"one two three"},"finish_reason":"stop"}]}`), want: &llm.Usage{In: prompt, Out: 5}},
 		"empty":             {answer: body(200, `{"choices":[{"message":{"content":""},"finish_reason":"length"}],"usage":{"prompt_tokens":50,"completion_tokens":100}}`), want: &llm.Usage{In: 50, Out: 100}},
 		"filtered":          {answer: body(200, `{"choices":[{"message":{"content":""},"finish_reason":"content_filter"}],"usage":{"prompt_tokens":50,"completion_tokens":3}}`), want: &llm.Usage{In: 50, Out: 3}},
@@ -183,7 +183,7 @@ func TestEveryCallIsBooked(t *testing.T) {
 
 // TestUnsentIsFree checks that a call that never reached the server is not booked.
 func TestUnsentIsFree(t *testing.T) {
-	s := newServer(t, openAIAnswer("yo"))
+	s := newServer(t, respondOpenAI("yo"))
 	table := s.table()
 	s.Close()
 	c, err := New([]Config{table}, Options{Patience: -1})
@@ -203,7 +203,7 @@ func TestUnsentIsFree(t *testing.T) {
 // TestEachEngineIsBooked checks that both engines are booked, each with its own price, if the first one fails
 // during its answer and the second one answers.
 func TestEachEngineIsBooked(t *testing.T) {
-	first, second := newServer(t, breaks(`{"choices":[{"delta":{"content":"hal"}}]}`)), newServer(t, openAIAnswer("yo"))
+	first, second := newServer(t, breaks(`{"choices":[{"delta":{"content":"hal"}}]}`)), newServer(t, respondOpenAI("yo"))
 	tables := []Config{
 		first.table(func(c *Config) { c.Name, c.PriceIn = "first", 1 }),
 		second.table(func(c *Config) { c.Name, c.PriceIn = "second", 1000 }),

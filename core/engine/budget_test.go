@@ -226,7 +226,7 @@ func TestLedgerThatFails(t *testing.T) {
 
 // TestBudgetOverAChain checks that a spent budget is reported: the built-in engine must not answer instead.
 func TestBudgetOverAChain(t *testing.T) {
-	s := newServer(t, openAIAnswer("yo"))
+	s := newServer(t, respondOpenAI("yo"))
 	tables := []Config{s.table(func(c *Config) { c.PriceIn, c.PriceOut, c.PriceCached = 2, 10, 0.5 })}
 	c, err := New(tables, Options{})
 	if err != nil {

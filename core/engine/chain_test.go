@@ -20,7 +20,7 @@ func TestNothingConfigured(t *testing.T) {
 }
 
 func TestFirstEngineAnswers(t *testing.T) {
-	s := newServer(t, openAIAnswer("yo"))
+	s := newServer(t, respondOpenAI("yo"))
 	c, err := New([]Config{s.table()}, Options{})
 	if err != nil {
 		t.Fatal(err)

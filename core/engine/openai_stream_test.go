@@ -38,7 +38,7 @@ func TestOpenAIStream(t *testing.T) {
 // TestOneBigPiece checks that a server may answer in one piece although a stream was requested, and that an
 // engine with streaming disabled works.
 func TestOneBigPiece(t *testing.T) {
-	s := newServer(t, openAIAnswer("hello"))
+	s := newServer(t, respondOpenAI("hello"))
 	for _, stream := range []bool{true, false} {
 		var pieces []string
 		a := askModel(t, s.model(func(c *Config) { c.Stream = stream }), streaming(hello(), &pieces))

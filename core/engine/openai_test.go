@@ -22,7 +22,7 @@ import (
 )
 
 func TestOpenAIRequest(t *testing.T) {
-	s := newServer(t, openAIAnswer("yo"))
+	s := newServer(t, respondOpenAI("yo"))
 	s.strict = strictOpenAI
 	t.Setenv("OPENAI_ORGANIZATION", "someone-else")
 	t.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/")
@@ -49,7 +49,7 @@ func TestOpenAIRequest(t *testing.T) {
 }
 
 func TestOpenAIWhatTheTableSays(t *testing.T) {
-	s := newServer(t, openAIAnswer("yo"))
+	s := newServer(t, respondOpenAI("yo"))
 	m := s.model(func(c *Config) {
 		c.Temperature, c.TopP, c.Effort, c.Provider, c.BaseURL = 0, 0.5, "low", "openai", s.URL+"/other"
 	})
@@ -90,9 +90,9 @@ func TestMaxTokensField(t *testing.T) {
 // TestSameRequestSameBytes checks that equal requests have equal bodies, byte by byte.
 func TestSameRequestSameBytes(t *testing.T) {
 	for _, change := range []func(*Config){func(*Config) {}, anthropicTable} {
-		s := newServer(t, openAIAnswer("yo"))
+		s := newServer(t, respondOpenAI("yo"))
 		if change(&Config{}); s.table(change).Provider == "anthropic" {
-			s.say(anthropicAnswer(`[{"type":"text","text":"yo"}]`))
+			s.say(respondAnthropic(`[{"type":"text","text":"yo"}]`))
 		}
 		m := s.model(change)
 		for range 5 {
@@ -107,7 +107,7 @@ func TestSameRequestSameBytes(t *testing.T) {
 }
 
 func TestKeylessServerGetsNoKey(t *testing.T) {
-	s := newServer(t, openAIAnswer("yo"))
+	s := newServer(t, respondOpenAI("yo"))
 	askModel(t, s.model(func(c *Config) { c.APIKey = secret.Secret{} }), hello())
 	if h := s.last().header; h.Get("Authorization") != "" {
 		t.Errorf("got %v", h)
@@ -115,7 +115,7 @@ func TestKeylessServerGetsNoKey(t *testing.T) {
 }
 
 func TestPicturesTravelAsDataURLs(t *testing.T) {
-	s := newServer(t, openAIAnswer("yo"))
+	s := newServer(t, respondOpenAI("yo"))
 	s.strict = strictOpenAI
 	r := hello()
 	r.Messages[0].Pictures = []llm.File{{MIME: "image/png", Data: []byte{1, 2, 3}}}
@@ -130,7 +130,7 @@ func TestPicturesTravelAsDataURLs(t *testing.T) {
 }
 
 func TestSoundsTravelAsParts(t *testing.T) {
-	s := newServer(t, openAIAnswer("yo"))
+	s := newServer(t, respondOpenAI("yo"))
 	s.strict = strictOpenAI
 	r := hello()
 	r.Messages[0].Sounds = []llm.File{{MIME: "audio/mpeg", Data: []byte{1, 2, 3}}, {MIME: "audio/ogg; codecs=opus", Data: []byte{4, 5, 6}}}
@@ -208,7 +208,7 @@ func TestOpenAIFailures(t *testing.T) {
 		"no choices":      {body(200, `{"choices":[]}`), llm.ErrorRetryLater, 0},
 		"null choice":     {body(200, `{"choices":[null]}`), llm.ErrorRetryLater, 0},
 		"no content":      {body(200, `{"choices":[{"message":{"content":null},"finish_reason":"length"}]}`), llm.ErrorRetryLater, 0},
-		"blank":           {openAIAnswer("  \n"), llm.ErrorRetryLater, 0},
+		"blank":           {respondOpenAI("  \n"), llm.ErrorRetryLater, 0},
 		"error in a 200":  {body(200, `{"error":{"message":"x"}}`), llm.ErrorRetryLater, 0},
 		"its status":      {body(200, `{"error":{"message":"x","code":401}}`), llm.ErrorFatal, 401},
 		"error as a text": {body(200, `{"error":"boom"}`), llm.ErrorRetryLater, 0},
@@ -276,7 +276,7 @@ func TestToolsDialect(t *testing.T) {
 		t.Errorf("%d messages: %s", n, got.raw)
 	}
 
-	s.say(anthropicAnswer(`[{"type":"text","text":"ok"}]`))
+	s.say(respondAnthropic(`[{"type":"text","text":"ok"}]`))
 	s.strict = strictAnthropic
 	askModel(t, s.model(anthropicTable), r)
 	if raw := s.last().raw; !strings.Contains(raw, `"input":{"id":9007199254740993}`) {
@@ -307,7 +307,7 @@ func TestStructureFallsBack(t *testing.T) {
 		"nothing": {refuse("response_format", "stream_options"), 4, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newServer(t, openAIAnswer("{}"))
+			s := newServer(t, respondOpenAI("{}"))
 			s.strict = tc.strict
 			m := s.model(func(c *Config) { c.Structure = "auto" })
 			var pieces []string
@@ -333,7 +333,7 @@ func TestStructureFallsBack(t *testing.T) {
 // chance.
 func TestServerBreaksOverTheSchema(t *testing.T) {
 	var breaks func(raw string) bool
-	says := openAIAnswer("{}")
+	says := respondOpenAI("{}")
 	s := newServer(t, nil)
 	s.say(func(w http.ResponseWriter, r *http.Request) {
 		if breaks(s.last().raw) {
@@ -382,7 +382,7 @@ func TestRefusalThatIsNoneOfTheForm(t *testing.T) {
 	if failed := failModel(t, m, hello()); failed.Kind != llm.ErrorFatal || failed.Status != 400 {
 		t.Errorf("got %v", failed)
 	}
-	s.say(openAIAnswer("{}"))
+	s.say(respondOpenAI("{}"))
 	askModel(t, m, hello())
 	if s.last().body["response_format"] == nil {
 		t.Error("the schema form was given up although it was not the reason")
@@ -390,7 +390,7 @@ func TestRefusalThatIsNoneOfTheForm(t *testing.T) {
 }
 
 func TestStructureOnlyForPlans(t *testing.T) {
-	s := newServer(t, openAIAnswer("a summary"))
+	s := newServer(t, respondOpenAI("a summary"))
 	askModel(t, s.model(), llm.Request{Messages: []llm.Utterance{{Role: llm.RoleUser, Text: "Summarise this."}}})
 	if f := s.last().body["response_format"]; f != nil {
 		t.Errorf("got %v", f)
@@ -418,7 +418,7 @@ func TestSchemaIsSent(t *testing.T) {
 		"object":                 {func(c *Config) { c.Structure = "object" }, llm.StructureNone, `"response_format":{"type":"json_object"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newServer(t, openAIAnswer("{}"))
+			s := newServer(t, respondOpenAI("{}"))
 			m := s.model(tc.change)
 			if l := m.Limits(); l.Schemas != tc.kind {
 				t.Errorf("schemas: got %q", l.Schemas)
@@ -432,7 +432,7 @@ func TestSchemaIsSent(t *testing.T) {
 	if p, _ := presetOf("openai"); p.form != formStrict {
 		t.Error("the provider itself is not asked for strict mode")
 	}
-	s := newServer(t, openAIAnswer("{}"))
+	s := newServer(t, respondOpenAI("{}"))
 	s.strict = func(b map[string]any) string {
 		if data, _ := json.Marshal(b); strings.Contains(string(data), `"strict":true`) {
 			return "Invalid schema for response_format"
@@ -489,7 +489,7 @@ func TestAnswersAreCapped(t *testing.T) {
 }
 
 func TestNobodyThere(t *testing.T) {
-	s := newServer(t, openAIAnswer("x"))
+	s := newServer(t, respondOpenAI("x"))
 	m := s.model()
 	s.Close()
 	if failed := failModel(t, m, hello()); failed.Kind != llm.ErrorRetryLater || failed.Status != 0 {

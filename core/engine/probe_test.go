@@ -16,8 +16,8 @@ func TestProbe(t *testing.T) {
 		change func(*Config)
 		want   string
 	}{
-		"answers":         {answer: openAIAnswer("Hi")},
-		"anthropic":       {answer: anthropicAnswer(`[{"type":"text","text":"Hi"}]`), change: anthropicTable},
+		"answers":         {answer: respondOpenAI("Hi")},
+		"anthropic":       {answer: respondAnthropic(`[{"type":"text","text":"Hi"}]`), change: anthropicTable},
 		"only thinks":     {answer: body(200, `{"choices":[{"message":{"content":"","reasoning_content":"h"},"finish_reason":"length"}]}`)},
 		"limit reached":   {answer: body(400, `{"error":{"message":"Could not finish the message because max_tokens or model output limit was reached.","type":"invalid_request_error"}}`)},
 		"limit elsewhere": {answer: body(503, `{"error":{"message":"the output limit was reached"}}`), want: "limit was reached"},

@@ -118,8 +118,8 @@ func events(lines ...string) http.HandlerFunc {
 	}
 }
 
-// openAIAnswer returns a handler that answers with the text, in the format of the OpenAI API.
-func openAIAnswer(text string) http.HandlerFunc {
+// respondOpenAI returns a handler that answers with the text, in the format of the OpenAI API.
+func respondOpenAI(text string) http.HandlerFunc {
 	data, _ := json.Marshal(text)
 	return body(200, `{"choices":[{"index":0,"message":{"role":"assistant","content":`+string(data)+`},"finish_reason":"stop"}],`+
 		`"usage":{"prompt_tokens":30,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":20}}}`)
