@@ -36,7 +36,7 @@ func TestExample(t *testing.T) {
 
 	plain, _, err := readBot(text, world{})
 	if err != nil {
-		t.Errorf("as it is: %v", err)
+		t.Errorf("example as shipped: %v", err)
 	}
 	var defaults botConfig
 	Defaults(&defaults)
@@ -49,7 +49,7 @@ func TestExample(t *testing.T) {
 	w := world{env: map[string]string{"OPENAI_API_KEY": "a", "TELEGRAM_TOKEN": "b"}}
 	bot, telegram, err := readBot(all, w)
 	if err != nil {
-		t.Fatalf("with all that was commented out: %v", err)
+		t.Fatalf("example with all keys commented in: %v", err)
 	}
 	if bot.Engines[0].Timeout != 120*time.Second || telegram["telegram"].Token.Reveal() != "b" || *bot.Overrides[0].Activation != "mention" {
 		t.Errorf("got %+v %+v", bot, telegram["telegram"])
@@ -105,7 +105,7 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// TestEmbeddedSetting: a field of an embedded struct has its place in the example, and its row in the reference.
+// TestEmbeddedSetting checks that a field of an embedded struct is in the example and in the reference.
 func TestEmbeddedSetting(t *testing.T) {
 	type more struct {
 		Mood string `toml:"mood" doc:"How the bot feels there." oneof:"calm|wild" example:"wild"`
