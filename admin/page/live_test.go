@@ -43,12 +43,12 @@ func (c *client) stream() (*bufio.Reader, io.Closer) {
 func (w *world) until(lines *bufio.Reader, beginning string) string {
 	w.Helper()
 	for {
-		waitingStore, err := lines.ReadString('\n')
+		line, err := lines.ReadString('\n')
 		if err != nil {
 			w.Fatalf("waiting for %q: %v", beginning, err)
 		}
-		if strings.HasPrefix(waitingStore, beginning) {
-			return waitingStore
+		if strings.HasPrefix(line, beginning) {
+			return line
 		}
 	}
 }

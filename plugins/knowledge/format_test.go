@@ -20,7 +20,7 @@ import (
 	"synthbot/plugins/knowledge/cut"
 )
 
-// docx makes a .docx file of what its body holds.
+// docx returns a .docx file with the body.
 func docx(t testing.TB, body io.Reader) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -73,7 +73,7 @@ func TestHTML(t *testing.T) {
 	}
 }
 
-// TestHostile: each file that is made to do harm is one line; the others are read.
+// TestHostile checks that each harmful file is reported in one line, and that the other files are read.
 func TestHostile(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{
@@ -102,11 +102,11 @@ func TestHostile(t *testing.T) {
 		"long.txt": "its text has 9 MB, at most 8 are read",
 	} {
 		if !strings.Contains(strings.Join(sum.Faults, "\n"), "s/"+name+": ") {
-			t.Errorf("no line about %s: %q", name, sum.Faults)
+			t.Errorf("no fault about %s: %q", name, sum.Faults)
 		}
 		line := regexp.MustCompile(`level=WARN msg="document not read" name=s file=` + name + ` err=.*` + why)
 		if n := len(line.FindAllString(log.String(), -1)); n != 1 {
-			t.Errorf("%d lines in the log about %s:\n%s", n, name, log.String())
+			t.Errorf("got %d log lines about %s, want one:\n%s", n, name, log.String())
 		}
 	}
 	found, err := p.find(t.Context(), []string{"s"}, "keys hall", "", 1)
@@ -118,7 +118,7 @@ func TestHostile(t *testing.T) {
 		t.Errorf("got %+v, %v", found, err)
 	}
 	if sum := synced(t, p); sum.Changed != 0 {
-		t.Errorf("they are read again: %+v", sum)
+		t.Errorf("harmful files are read again: %+v", sum)
 	}
 	t.Logf("took %v", time.Since(began))
 }
@@ -174,23 +174,23 @@ func TestWeb(t *testing.T) {
 		}
 	}
 	if sum := synced(t, p); sum.Changed+sum.Removed != 0 {
-		t.Errorf("not due: %+v", sum)
+		t.Errorf("before the pages are due: %+v", sum)
 	}
 	p.read = make(map[string]time.Time)
 	text = "<h1>Hours</h1><p>We open at ten.</p>"
 	if sum := synced(t, p); sum.Changed != 1 || sum.Removed != 0 {
-		t.Errorf("changed: %+v", sum)
+		t.Errorf("after a change: %+v", sum)
 	}
 }
 
-// FuzzCut: whatever a document holds, cutting it ends, and loses no word of plain prose.
+// FuzzCut checks that splitting any document ends, and loses no word of plain text.
 func FuzzCut(f *testing.F) {
 	f.Add("# A\n\ntext\n\n- a\n- b\n\n| a | b |\n```\ncode")
 	f.Add("---\ntitle: x\n---\nA\n=\nB\n---\n" + strings.Repeat("| x ", 3000))
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, p := range cut.Passages(clean(text), "name", nil) {
 			if len(p.Text) > cut.Whole+cut.Full || strings.TrimSpace(p.Text) == "" {
-				t.Errorf("%d bytes: %q", len(p.Text), p.Text)
+				t.Errorf("got %d bytes: %q", len(p.Text), p.Text)
 			}
 		}
 		if md, err := readHTML([]byte(text)); err == nil {

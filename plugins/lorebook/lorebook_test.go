@@ -21,7 +21,7 @@ func TestScripts(t *testing.T) {
 	}))
 }
 
-// defaults are what the configuration says where the file says nothing.
+// defaults are the configuration's defaults.
 var defaults = Config{Depth: 4, Budget: 400, Rounds: 3}
 
 func made(t testing.TB, c Config) *Plugin {
@@ -45,7 +45,7 @@ func TestConform(t *testing.T) {
 	}})
 }
 
-// found is what a book adds to the prompt of a text.
+// told returns what a book adds to the prompt for a text.
 func told(t testing.TB, c Config, b Book, text string) []string {
 	t.Helper()
 	c.Cards = []Card{{Char: "Nell", Book: b}}
@@ -53,7 +53,7 @@ func told(t testing.TB, c Config, b Book, text string) []string {
 	return snippets(t, made(t, c), s)
 }
 
-// snippets are what the prompt shows.
+// snippets returns what the prompt shows.
 func snippets(t testing.TB, p *Plugin, s core.Scene) []string {
 	t.Helper()
 	hints, err := p.Recon(t.Context(), s)
@@ -63,7 +63,8 @@ func snippets(t testing.TB, p *Plugin, s core.Scene) []string {
 	return prompt.Merge(hints, "", "").Snippets
 }
 
-// TestInstructions: what a book marks as such is an order, not knowledge.
+// TestInstructions checks that entries marked as instructions are given to the model as instructions, not as
+// knowledge.
 func TestInstructions(t *testing.T) {
 	c := defaults
 	c.Cards = []Card{{Char: "Nell", Book: one(func(e *Entry) { e.Content = "@@role system\n{{char}} whispers." })}}
@@ -73,7 +74,7 @@ func TestInstructions(t *testing.T) {
 	}
 }
 
-// one is a book of one entry.
+// one returns a book with one entry.
 func one(change func(*Entry)) Book {
 	e := Entry{Keys: []string{"moss"}, Content: "told", Enabled: true}
 	change(&e)
@@ -153,7 +154,7 @@ func TestOrderAndBudget(t *testing.T) {
 	}
 }
 
-// chain is a book in which each entry brings up the next one.
+// chain returns a book in which each entry triggers the next one.
 func chain(n int) Book {
 	b := Book{Recursive: true}
 	for i := range n {
@@ -167,18 +168,18 @@ func TestRecursion(t *testing.T) {
 		c := defaults
 		c.Rounds = rounds
 		if got := told(t, c, chain(50), "key0."); len(got) != want {
-			t.Errorf("%d rounds: %d entries, want %d", rounds, len(got), want)
+			t.Errorf("%d rounds: got %d entries, want %d", rounds, len(got), want)
 		}
 	}
 	c := defaults
 	b := chain(50)
 	b.Recursive = false
 	if got := told(t, c, b, "key0."); len(got) != 1 {
-		t.Errorf("a book that does not want it: %q", got)
+		t.Errorf("book without recursion: got %q", got)
 	}
 	b = Book{Recursive: true, Entries: []Entry{{Keys: []string{"a"}, Content: "b", Enabled: true}, {Keys: []string{"b"}, Content: "a", Enabled: true}}}
 	if got := told(t, c, b, "a"); len(got) != 2 {
-		t.Errorf("a circle: %q", got)
+		t.Errorf("circular book: got %q", got)
 	}
 }
 
@@ -208,7 +209,7 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-// TestCards: a persona's book holds where the persona does.
+// TestCards checks that the book of a persona's card applies where the persona does.
 func TestCards(t *testing.T) {
 	c := defaults
 	c.Cards = []Card{
@@ -227,7 +228,7 @@ func TestCards(t *testing.T) {
 	}
 }
 
-// TestTwoBooks: what they tell is in one order.
+// TestTwoBooks checks that the entries of several books are in one order.
 func TestTwoBooks(t *testing.T) {
 	c := defaults
 	c.Dir, c.Sources = "testdata", []Source{{Path: "world.json"}}
@@ -263,7 +264,7 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", name, got, tc.want)
 		}
 	}
-	for range 20 { // entries that are numbered by no numbers have an order, too
+	for range 20 { // entries whose keys are not numbers have a stable order, too
 		b, err := Read([]byte(`{"entries":{"d":{"content":"4"},"10":{"content":"6"},"b":{"content":"2"},"2":{"content":"5"},"a":{"content":"1"},"c":{"content":"3"}}}`))
 		order := ""
 		for _, e := range b.Entries {
@@ -276,12 +277,11 @@ func TestRead(t *testing.T) {
 	c := defaults
 	c.Sources = []Source{{Path: "nowhere.json"}}
 	if _, err := New(plugintest.NewHarness(t, "lorebook").Host, c); err == nil || !strings.Contains(err.Error(), "nowhere.json") {
-		t.Errorf("a file that is not there: %v", err)
+		t.Errorf("missing file: got %v", err)
 	}
 }
 
-// FuzzRead: whatever a book is, it can be used: what it tells is text within a turn's
-// limit.
+// FuzzRead checks that any accepted book works and stays within a turn's limit.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"data":{"character_book":{"recursive_scanning":true,"entries":[{"keys":["a","/x.*/i"],"content":"@@activate\nx {{user}}","use_regex":true,"constant":true}]}}}`), "a b")
 	f.Add([]byte(`{"entries":{"3":{"key":["a"],"keysecondary":["b"],"selective":true,"content":"\u0000é"}}}`), "A B")
@@ -302,16 +302,16 @@ func FuzzRead(f *testing.F) {
 		for _, h := range hints {
 			total += len(h.Text)
 			if h.Text == "" || !utf8.ValidString(h.Text) {
-				t.Errorf("a hint is %q", h.Text)
+				t.Errorf("invalid hint %q", h.Text)
 			}
 		}
 		if err != nil || total > maxHints {
-			t.Errorf("%d bytes, %v", total, err)
+			t.Errorf("got %d bytes, %v", total, err)
 		}
 	})
 }
 
-// large is a book as large as one may be.
+// large returns a book of the maximum size.
 func large() Book {
 	b := Book{Recursive: true}
 	for i := range maxEntries {
