@@ -10,7 +10,8 @@ import (
 	"synthbot/plugins/plugintest"
 )
 
-// TestAll: admins see everybody's reminders with place and rule, the next one first, until they are cancelled.
+// TestAll checks that admins see all reminders with place and rule, the next one first, until they are
+// cancelled.
 func TestAll(t *testing.T) {
 	h := plugintest.NewHarness(t, "reminders")
 	h.Set(time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC))
@@ -45,17 +46,17 @@ func TestAll(t *testing.T) {
 	}
 	call("room/1", "page", "cancel", second.ID)
 	if all, err := p.All(t.Context()); err != nil || len(all) != 1 || all[0].ID != first.ID {
-		t.Errorf("after one was cancelled: %+v, %v", all, err)
+		t.Errorf("after a cancellation: got %+v, %v", all, err)
 	}
 	if err := h.Items.PutAll(t.Context(), values.New(core.MustPath("room/@user/bob"), keyReminder+"x", "no reminder")); err != nil {
 		t.Fatal(err)
 	}
 	if all, err := p.All(t.Context()); err == nil || len(all) != 1 {
-		t.Errorf("with a broken one: %+v, %v", all, err)
+		t.Errorf("with a damaged item: got %+v, %v", all, err)
 	}
 }
 
-// TestRepeats: a rule is said in words, or by the moments that come next.
+// TestRepeats checks that a rule is described in words, or by its next occurrences.
 func TestRepeats(t *testing.T) {
 	const horizon = 365 * 24 * time.Hour
 	due := time.Date(2026, 11, 27, 9, 0, 0, 0, time.UTC)

@@ -30,7 +30,7 @@ func TestConfig(t *testing.T) {
 				t.Errorf("%s: got %s", text, got)
 			}
 		} else if want != "" {
-			t.Errorf("%s: no fault", text)
+			t.Errorf("%s: got no fault", text)
 		}
 		c = Config{}
 	}
