@@ -114,7 +114,7 @@ func TestPlainNotices(t *testing.T) {
 	}
 }
 
-// plainFaults returns what breaks a limit in the Go files of one folder.
+// plainFaults returns the faults in the Go files of one folder.
 func plainFaults(dir string) (faults []string, err error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -153,8 +153,8 @@ func plainFaults(dir string) (faults []string, err error) {
 	return faults, nil
 }
 
-// longLines finds lines over the limit. In tests, lines that only a string makes
-// long are data. A field with a tag is one line, with its sentence.
+// longLines finds lines over the limit. In tests, lines with a string are exempt as data. So are fields with a
+// tag, which have one line.
 func longLines(name, source string, test bool) (faults []string) {
 	raw := false
 	for i, line := range strings.Split(source, "\n") {
@@ -170,7 +170,7 @@ func longLines(name, source string, test bool) (faults []string) {
 	return faults
 }
 
-// plainReader collects what breaks a limit in one file.
+// plainReader collects the faults of one file.
 type plainReader struct {
 	set     *token.FileSet
 	methods map[string]int // by receiver type
