@@ -61,7 +61,7 @@ func TestFaultsOfTablesComeTogether(t *testing.T) {
 	}
 }
 
-// TestStandbySaysSo checks that the offline engine mentions the missing model only if it stands in for one, not
+// TestStandbySaysSo checks that the offline engine mentions the missing model only if it replaces one, not
 // if it was chosen.
 func TestStandbySaysSo(t *testing.T) {
 	s := newServer(t, body(500, ""))

@@ -246,7 +246,7 @@ func TestWindows(t *testing.T) {
 		reply bool
 	}{
 		{picture, gate.Admit, false}, {command, gate.Admit, false},
-		{command, gate.Quiet, false}, {picture, gate.Quiet, false}, // without a notice: commands still run, and pictures have no text
+		{command, gate.Quiet, false}, {picture, gate.Quiet, false}, // commands run, and pictures have no text
 		{reminder, gate.Admit, false},
 		{button, gate.Admit, false}, {button, gate.Admit, false}, {button, gate.Quiet, false},
 		{says("jay", "jay", "well?"), gate.Quiet, true}, {says("jay", "jay", "well?"), gate.Quiet, false},

@@ -45,8 +45,8 @@ func TestConform(t *testing.T) {
 	}})
 }
 
-// told returns what a book adds to the prompt for a text.
-func told(t testing.TB, c Config, b Book, text string) []string {
+// promptFor returns what a book adds to the prompt for a text.
+func promptFor(t testing.TB, c Config, b Book, text string) []string {
 	t.Helper()
 	c.Cards = []Card{{Char: "Nell", Book: b}}
 	s := core.Scene{Path: core.MustPath("room/1"), Text: text, Author: core.Author{ID: "jay", Name: "Jay"}}
@@ -117,7 +117,7 @@ func TestKeys(t *testing.T) {
 		"not excluded":         {defaults, one(func(e *Entry) { e.Content = "@@exclude_keys dry, dead\ntold" }), "moss", true},
 		"nothing but signs":    {defaults, one(func(e *Entry) { e.Content = "@@activate" }), "moss", false},
 	} {
-		got := told(t, tc.c, tc.book, tc.text)
+		got := promptFor(t, tc.c, tc.book, tc.text)
 		if (len(got) == 1 && got[0] == "told") != tc.want || len(got) > 1 {
 			t.Errorf("%s: got %q", name, got)
 		}
@@ -145,7 +145,7 @@ func TestOrderAndBudget(t *testing.T) {
 		c := defaults
 		c.Budget = 1000
 		var first []string
-		for _, text := range told(t, c, tc.book, "moss") {
+		for _, text := range promptFor(t, c, tc.book, "moss") {
 			first = append(first, text[:1])
 		}
 		if got := strings.Join(first, " "); got != tc.want {
@@ -167,18 +167,18 @@ func TestRecursion(t *testing.T) {
 	for rounds, want := range map[int]int{0: 1, 3: 4, 10: 11} {
 		c := defaults
 		c.Rounds = rounds
-		if got := told(t, c, chain(50), "key0."); len(got) != want {
+		if got := promptFor(t, c, chain(50), "key0."); len(got) != want {
 			t.Errorf("%d rounds: got %d entries, want %d", rounds, len(got), want)
 		}
 	}
 	c := defaults
 	b := chain(50)
 	b.Recursive = false
-	if got := told(t, c, b, "key0."); len(got) != 1 {
+	if got := promptFor(t, c, b, "key0."); len(got) != 1 {
 		t.Errorf("book without recursion: got %q", got)
 	}
 	b = Book{Recursive: true, Entries: []Entry{{Keys: []string{"a"}, Content: "b", Enabled: true}, {Keys: []string{"b"}, Content: "a", Enabled: true}}}
-	if got := told(t, c, b, "a"); len(got) != 2 {
+	if got := promptFor(t, c, b, "a"); len(got) != 2 {
 		t.Errorf("circular book: got %q", got)
 	}
 }
@@ -232,7 +232,7 @@ func TestCards(t *testing.T) {
 func TestTwoBooks(t *testing.T) {
 	c := defaults
 	c.Dir, c.Sources = "testdata", []Source{{Path: "world.json"}}
-	got := told(t, c, one(func(e *Entry) { e.Keys, e.Order = []string{"dragon"}, 200 }), "a dragon")
+	got := promptFor(t, c, one(func(e *Entry) { e.Keys, e.Order = []string{"dragon"}, 200 }), "a dragon")
 	if strings.Join(got, " ") != "Dragons love tea. Dragons sleep by day. told" {
 		t.Errorf("got %q", got)
 	}

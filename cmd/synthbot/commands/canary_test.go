@@ -158,9 +158,9 @@ func (p *echoServer) answer(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"ok": false, "error_code": 401, "description": asked, "message": asked, "error": map[string]any{"message": asked, "type": asked}})
 }
 
-// writeCanaryConfig writes the configuration. It returns the secrets by name, and the address of the admin
+// writeSecrets writes the configuration with its secrets. It returns the secrets by name, and the address of the admin
 // page.
-func writeCanaryConfig(t *testing.T, telegram *telegramtest.Server, echo string) (secrets map[string]string, page string) {
+func writeSecrets(t *testing.T, telegram *telegramtest.Server, echo string) (secrets map[string]string, page string) {
 	t.Helper()
 	secrets = map[string]string{"TOKEN": telegramtest.Token}
 	page = freeAddress(t)
@@ -208,7 +208,7 @@ func TestSecretsStayIn(t *testing.T) {
 	emptyMachine(t)
 	telegram, echo := telegramtest.New(t), newEchoServer(t)
 	telegram.AddPerson(telegramtest.Person{ID: 1000, Name: "Jay"})
-	secrets, _ := writeCanaryConfig(t, telegram, echo.URL)
+	secrets, _ := writeSecrets(t, telegram, echo.URL)
 	outputs := make(map[string]*journal)
 	outputs["log"] = &journal{}
 	runCanaryBot(t, outputs["log"])
@@ -285,7 +285,7 @@ func TestSecretsStayIn(t *testing.T) {
 func TestEverySecretIsPlanted(t *testing.T) {
 	emptyMachine(t)
 	telegram := telegramtest.New(t)
-	writeCanaryConfig(t, telegram, "http://127.0.0.1:1")
+	writeSecrets(t, telegram, "http://127.0.0.1:1")
 	p := &program{Env: &daemon.Env{Getenv: os.Getenv, Clock: time.Now}}
 	c, err := p.load()
 	if err != nil {

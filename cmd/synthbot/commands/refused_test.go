@@ -72,7 +72,7 @@ func TestRefusedTokenLosesNothing(t *testing.T) {
 			until(t, func() bool { return len(platform.Calls("sendMessage")) > 0 })
 			platform.Fail(nil)
 			if name == "reload" {
-				until(t, func() bool { d.hangUp(); return answered(platform, 3) == 3 }) // the interface may still be stopping
+				until(t, func() bool { d.hangUp(); return answered(platform, 3) == 3 }) // it may still be stopping
 			} else {
 				d.stop()
 				<-d.status

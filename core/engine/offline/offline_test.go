@@ -400,7 +400,7 @@ func FuzzGenerate(f *testing.F) {
 	})
 }
 
-// TestStandbyInAGroup checks that the engine says in a group that it stands in for a model, and makes no small
+// TestStandbyInAGroup checks that the engine says in a group that it replaces a model, and makes no small
 // talk.
 func TestStandbyInAGroup(t *testing.T) {
 	standIn := New(Options{Zone: time.UTC, Standby: true})
