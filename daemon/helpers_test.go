@@ -54,7 +54,7 @@ func until(t testing.TB, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(coretest.Patience); !holds(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("it does not come about")
+			t.Fatal("timed out waiting for a condition")
 		}
 	}
 }

@@ -21,6 +21,6 @@ func TestNotifyDeadline(t *testing.T) {
 		}
 	}
 	if took := time.Since(began); took > 2*time.Minute {
-		t.Errorf("it took %s to give up", took)
+		t.Errorf("gave up after %s", took)
 	}
 }

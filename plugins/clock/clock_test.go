@@ -193,7 +193,7 @@ func TestWeatherNeverWaits(t *testing.T) {
 		close(service.hold)
 		synctest.Wait()
 		if got := weather(); got != "12 °C, light rain" {
-			t.Errorf("told %q", got)
+			t.Errorf("got %q", got)
 		}
 		time.Sleep(29 * time.Minute)
 		if weather(); service.forecasts.Load() != 1 {
@@ -243,7 +243,7 @@ func TestMapComesLater(t *testing.T) {
 			synctest.Wait()
 		}
 		if got != "12 °C, light rain" {
-			t.Errorf("told %q", got)
+			t.Errorf("got %q", got)
 		}
 		cancel()
 		if err := <-over; err != nil {
@@ -420,10 +420,10 @@ func TestOneZone(t *testing.T) {
 		t.Errorf("zone: got %v, %v, city %q", z, err, where())
 	}
 	if keep("Asia/Tokyo"); where() != "Tokyo" {
-		t.Errorf("then he is in %q", where())
+		t.Errorf("city after that: got %q", where())
 	}
 	if keep(""); where() != "" {
-		t.Errorf("then he is in %q", where())
+		t.Errorf("city after that: got %q", where())
 	}
 	if err := p.keepPlace(t.Context(), jay, &spot{Name: "Atlantis", Zone: "Sea/Bottom", Origin: private}); err != nil || where() != "Atlantis" {
 		t.Errorf("without a known zone: got city %q, %v", where(), err)

@@ -73,7 +73,7 @@ func testForgotten(t *testing.T, act func(*Plugin) *actor, byID bool) {
 			t.Fatalf("list: got %+v", list)
 		}
 		if kept, err := q.Kept(t.Context(), jayPath); err != nil || len(kept) != 1 {
-			t.Errorf("he is shown %s, %v", kept, err)
+			t.Errorf("export of the user: got %s, %v", kept, err)
 		}
 	}
 	lift(t, p, act(p), byID)

@@ -267,13 +267,13 @@ func TestModerators(t *testing.T) {
 	}
 	p.Judge(says("1", "jay", "I am one no longer"), false)
 	if err := p.checkRank(mia(p), jay); err != nil {
-		t.Errorf("he is one no longer: %v", err)
+		t.Errorf("without the rank: got %v", err)
 	}
 	run(t, p)
 	p = made(t, s, Config{})
 	p.Judge(says("1", "ann", "hi"), false)
 	if err := p.checkRank(mia(p), jay); err != nil {
-		t.Errorf("he is one no longer: %v", err)
+		t.Errorf("without the rank: got %v", err)
 	}
 }
 

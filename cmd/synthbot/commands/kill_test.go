@@ -262,7 +262,7 @@ type sentText struct {
 func (k *killTest) duplicates() (twice int) {
 	k.Helper()
 	copies := make(map[sentText][]telegramtest.Call)
-	last := make(map[int64]map[int]time.Time) // by chat and life
+	last := make(map[int64]map[int]time.Time) // by chat and run
 	for _, c := range k.platform.Calls("sendMessage") {
 		if c.Status != http.StatusOK {
 			continue

@@ -28,7 +28,7 @@ func TestWatch(t *testing.T) {
 	d.awaitNotice("RELOADING=1")
 	d.awaitNotice("READY=1")
 	if reply := d.ask("who are you?"); !strings.Contains(reply, "Clara") {
-		t.Errorf("it says %q", reply)
+		t.Errorf("got %q, want Clara", reply)
 	}
 	key := filepath.Join(d.dir(), "keys", "home")
 	if err := os.Mkdir(filepath.Dir(key), 0o700); err != nil {
@@ -82,7 +82,7 @@ func TestWatchNoticesReplacements(t *testing.T) {
 	d.awaitNotice("RELOADING=1")
 	d.awaitNotice("READY=1")
 	if reply := d.ask("who are you?"); !strings.Contains(reply, "Clara") {
-		t.Errorf("it says %q", reply)
+		t.Errorf("got %q, want Clara", reply)
 	}
 	d.end()
 }
