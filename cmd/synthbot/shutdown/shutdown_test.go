@@ -211,7 +211,7 @@ func (h *hungServer) awaitRequest(t *testing.T) {
 func TestSignalsEndTheProcess(t *testing.T) {
 	const bot = "[bot]\ndata_dir = \"data\"\n"
 	const engine = "[[engine]]\nprovider = \"vllm\"\nmodel = \"m\"\nbase_url = %q\n"
-	const tools = "[[plugins.mcp.server]]\nname = \"hungServer\"\ncommand = [%q]\n"
+	const tools = "[[plugins.mcp.server]]\nname = \"hung\"\ncommand = [%q]\n"
 	const telegram = "[interfaces.telegram]\ntoken = \"1:a\"\napi_url = %q\n"
 	const desk = "[interfaces.desk]\ntype = \"console\"\n"
 	model, platform := newHungServer(t), newHungServer(t)
