@@ -1,5 +1,5 @@
-// Package synthbot_test holds the house together: who may import whom, and what
-// no file may contain. It reads the source; it runs none of it.
+// Package synthbot_test checks rules of the whole repository: which package may import which, and what
+// no file may contain. It reads the source and does not run it.
 package synthbot_test
 
 import (
@@ -22,9 +22,8 @@ import (
 
 const module = "synthbot"
 
-// rooms says for each room which packages of the house it may import, besides
-// those that lie below itself. A package outside of all rooms is refused: a new
-// room is a decision.
+// rooms lists, for each area of the source, the packages of this module that it may import, besides
+// those below itself. A package outside all areas is a fault: a new one must be added here.
 var rooms = []struct {
 	room string
 	may  []string
@@ -81,14 +80,14 @@ var rooms = []struct {
 	{"cmd/*", []string{"core", "core/*", "daemon", "daemon/*", "interfaces/*", "memory", "persona", "plugins/*", "config", "admin", "admin/*", "setup", "systemd"}},
 }
 
-// vocabulary may be imported by all that may import core.
+// vocabulary lists packages that every package that may import core may import, too.
 var vocabulary = []string{"core/epochs", "core/loop", "core/secret", "core/values"}
 
-// onlyForTests lists what may be imported by tests and by nothing else.
+// onlyForTests lists packages that only tests may import.
 var onlyForTests = []string{"core/coretest", "plugins/plugintest"}
 
-// shared lists the modules that more than one package may import; any other has
-// one importer, behind which its types stay.
+// shared lists the modules that more than one package may import. Any other module has
+// one importer, which hides the module's types.
 var shared = map[string][]string{
 	"github.com/bwmarrin/discordgo":  {"interfaces/discord/gateway", "interfaces/discord/rest"},
 	"github.com/gorilla/websocket":   {"interfaces/discord/discordtest", "interfaces/discord/gateway"},
@@ -98,7 +97,7 @@ var shared = map[string][]string{
 	"golang.org/x/text":              {"core/action", "core/turn", "core/prompt", "core/txt", "memory"},
 }
 
-// pack is what `go list` tells of a package.
+// pack is a package as `go list` describes it.
 type pack struct {
 	ImportPath string
 	Imports    []string
@@ -112,8 +111,7 @@ func TestHouse(t *testing.T) {
 	}
 }
 
-// imports holds packages against the table of rooms; modules are those that
-// go.mod requires.
+// imports checks the imports of packages against rooms. modules are those that go.mod requires.
 func imports(packs []pack, modules []string) (faults []string) {
 	importers := make(map[string][]string)
 	for _, p := range packs {
@@ -137,7 +135,7 @@ func imports(packs []pack, modules []string) (faults []string) {
 	return faults
 }
 
-// outside holds the importers of one module against the rules.
+// outside checks the importers of one module.
 func outside(module string, rooms []string) (faults []string) {
 	rooms = slices.Compact(slices.Sorted(slices.Values(rooms)))
 	if slices.Contains(rooms, "core") {
@@ -155,12 +153,12 @@ func outside(module string, rooms []string) (faults []string) {
 	return faults
 }
 
-// allowed says whether a room may import a package of the house.
+// allowed reports whether an area may import a package of this module.
 func allowed(room string, may []string, inside string) bool {
 	if slices.Contains(onlyForTests, inside) {
 		return slices.Contains(onlyForTests, room)
 	}
-	if inside == "core/sorting" { // it is like a part of the standard library
+	if inside == "core/sorting" { // may be used like the standard library
 		return true
 	}
 	if slices.Contains(vocabulary, inside) && slices.Contains(may, "core") {
@@ -172,7 +170,7 @@ func allowed(room string, may []string, inside string) bool {
 	return slices.ContainsFunc(may, func(pattern string) bool { return matches(pattern, inside) })
 }
 
-// find returns the room that a package lies in, and what the room may import.
+// find returns the area of a package, and what the area may import.
 func find(path string) (room string, may []string) {
 	for _, row := range rooms {
 		parent, each := strings.CutSuffix(row.room, "/*")
@@ -188,7 +186,7 @@ func find(path string) (room string, may []string) {
 	return "", nil
 }
 
-// matches takes "x/*" for everything that lies below x.
+// matches reports whether a path matches a pattern. "x/*" stands for every package below x.
 func matches(pattern, path string) bool {
 	if prefix, ok := strings.CutSuffix(pattern, "*"); ok {
 		return strings.HasPrefix(path, prefix)
@@ -247,7 +245,7 @@ func TestHouseCanFall(t *testing.T) {
 	}
 }
 
-// list asks go for the packages of the house.
+// list asks the go command for the packages of this module.
 func list(t *testing.T) (packs []pack) {
 	t.Helper()
 	out := command(t, "go", "list", "-e", "-json=ImportPath,Imports", "./...")
@@ -262,7 +260,7 @@ func list(t *testing.T) (packs []pack) {
 	}
 }
 
-// required lists the modules of go.mod.
+// required lists the modules in go.mod.
 func required(t *testing.T) (modules []string) {
 	t.Helper()
 	var mod struct{ Require []struct{ Path string } }
@@ -284,7 +282,7 @@ func command(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-// The longest function, in lines from "func" to "}".
+// longestFunction limits the lines from "func" to "}".
 const longestFunction = 100
 
 func TestSource(t *testing.T) {
@@ -316,7 +314,7 @@ func TestSourceCanFail(t *testing.T) {
 		"outside of core":    {"cmd/x.go", "package cmd\nconst a = \"telegram\"\n", ""},
 	} {
 		if got := strings.Join(source(t, tc.file, []byte(tc.text)), "\n"); got != tc.want {
-			t.Errorf("%s: %q, want %q", name, got, tc.want)
+			t.Errorf("%s: got %q, want %q", name, got, tc.want)
 		}
 	}
 	for text, want := range map[string]bool{
@@ -324,13 +322,13 @@ func TestSourceCanFail(t *testing.T) {
 		"// TO" + "DO: later": true, "FIX" + "ME": true, "see /wor" + "k/main/x": true, "../shar" + "ed/design": true, "as contra" + "ct.md says": true,
 	} {
 		if got := len(words(text)) > 0; got != want {
-			t.Errorf("%q is refused: %v", text, got)
+			t.Errorf("faults of %q: got %v", text, got)
 		}
 	}
 }
 
-// forbidden is what no file of the project says: that something is unfinished,
-// and where it was written.
+// forbidden matches what no file may contain: notes about unfinished work, and paths of the place
+// where it was written.
 var forbidden = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|X` + `XX)\b|/wor` + `k/(main|shared)|\bshar` + `ed/(design|seeds|trials|hooks)\b` +
 	`|\b(contra` + `ct|tur` + `ns|hou` + `se|hab` + `its|librar` + `ies|fie` + `ld|builders-no` + `tes)\.md\b`)
 
@@ -343,7 +341,7 @@ func words(text string) (faults []string) {
 	return faults
 }
 
-// source holds one Go file against the rules that can be read off its tree.
+// source checks one Go file against the rules for its syntax tree.
 func source(t *testing.T, file string, text []byte) (faults []string) {
 	t.Helper()
 	set := token.NewFileSet()
@@ -364,7 +362,7 @@ func source(t *testing.T, file string, text []byte) (faults []string) {
 	return faults
 }
 
-// platforms finds names of platforms in code; comments may give examples.
+// platforms finds names of platforms in code. Comments may have them as examples.
 func platforms(tree *ast.File) (faults []string) {
 	platform := regexp.MustCompile(`(?i)telegram|discord`)
 	ast.Inspect(tree, func(n ast.Node) bool {
@@ -383,7 +381,7 @@ func platforms(tree *ast.File) (faults []string) {
 	return faults
 }
 
-// files lists the texts of the project that people write.
+// files returns the texts that people maintain, by path.
 func files(t *testing.T) (list []string) {
 	t.Helper()
 	kinds := []string{".go", ".md", ".toml", ".service", ".conf", ".sh", ".mod", "run", "Makefile"}
@@ -403,7 +401,7 @@ func files(t *testing.T) (list []string) {
 		t.Fatal(err)
 	}
 	if len(list) < 10 {
-		t.Fatalf("only %d files found", len(list))
+		t.Fatalf("found %d files, too few", len(list))
 	}
 	return list
 }
@@ -418,6 +416,6 @@ func TestArchitectureIsShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := strings.Count(string(text), "\n"); n > most {
-		t.Errorf("ARCHITECTURE.md has %d lines, at most %d are allowed", n, most)
+		t.Errorf("ARCHITECTURE.md has %d lines, want at most %d", n, most)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// logKeys lists the keys that log attributes may have, with what each holds. One key has
+// logKeys lists the keys of log attributes, with what each contains. One key has
 // one meaning in all packages.
 var logKeys = map[string]string{
 	"accounts":   "all accounts of a platform that served these places",
@@ -110,12 +110,12 @@ func TestLogKeysAreUsed(t *testing.T) {
 	_, used := allLogKeys(t)
 	for key := range logKeys {
 		if !used[key] {
-			t.Errorf("no log line has the key %q: take it out of the list", key)
+			t.Errorf("no log line has the key %q: remove it from the list", key)
 		}
 	}
 }
 
-// allLogKeys reads the keys of all log lines, and what is wrong with them.
+// allLogKeys returns the keys of all log lines, and their faults.
 func allLogKeys(t *testing.T) (faults []string, used map[string]bool) {
 	t.Helper()
 	used = make(map[string]bool)
@@ -196,7 +196,7 @@ func TestLogKeysNotices(t *testing.T) {
 	} {
 		text := "package p\nfunc f() { " + line + " }\n"
 		if got := keyFaults(t, "p.go", text, make(map[string]bool)); len(got) != want {
-			t.Errorf("%s: %q, want %d faults", line, got, want)
+			t.Errorf("%s: got %q, want %d faults", line, got, want)
 		}
 	}
 }

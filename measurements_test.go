@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// TestMeasurements: each command of the page of measurements names a test or a
-// benchmark that is there.
+// TestMeasurements checks that each command on the page of measurements names an existing test or benchmark.
 func TestMeasurements(t *testing.T) {
 	page, err := os.ReadFile("docs/measurements.md")
 	if err != nil {
@@ -17,7 +16,7 @@ func TestMeasurements(t *testing.T) {
 	}
 	commands := regexp.MustCompile("`go test ([^`]+)`").FindAllStringSubmatch(string(page), -1)
 	if len(commands) < 20 {
-		t.Errorf("%d commands", len(commands))
+		t.Errorf("got %d commands", len(commands))
 	}
 	for _, c := range commands {
 		words := strings.Fields(strings.ReplaceAll(c[1], "'", ""))
@@ -34,12 +33,12 @@ func TestMeasurements(t *testing.T) {
 			}
 		}
 		if name, whole := strings.CutSuffix(name, "$"); !declares(t, folder, kind, name, whole) {
-			t.Errorf("nothing in %q is what `go test %s` runs", folder, c[1])
+			t.Errorf("%q has no test that `go test %s` runs", folder, c[1])
 		}
 	}
 }
 
-// declares reports whether a test file of the folder has such a function.
+// declares reports whether a test file of the folder has the function.
 func declares(t *testing.T, folder, kind, name string, whole bool) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))

@@ -17,13 +17,13 @@ import (
 	"time"
 )
 
-// served starts a control socket in a directory.
-func served(t *testing.T, dir string, carry Executor) {
+// serveControl starts a control socket in a directory.
+func serveControl(t *testing.T, dir string, carry Executor) {
 	t.Helper()
-	servedWithLog(t, dir, carry, slog.New(slog.DiscardHandler))
+	serveControlWithLog(t, dir, carry, slog.New(slog.DiscardHandler))
 }
 
-func servedWithLog(t *testing.T, dir string, carry Executor, log *slog.Logger) {
+func serveControlWithLog(t *testing.T, dir string, carry Executor, log *slog.Logger) {
 	t.Helper()
 	s, err := ListenControl(dir)
 	if err != nil {
@@ -44,7 +44,7 @@ func dial(t *testing.T, dir string) *Control {
 	t.Helper()
 	c, ok := DialControl(dir)
 	if !ok {
-		t.Fatal("nobody listens")
+		t.Fatal("no daemon listens")
 	}
 	return c
 }
@@ -54,7 +54,7 @@ func TestControl(t *testing.T) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		served(t, dir, func(_ context.Context, a Request, in, out, errs *os.File) int {
+		serveControl(t, dir, func(_ context.Context, a Request, in, out, errs *os.File) int {
 			line, err := bufio.NewReader(in).ReadString('\n')
 			fmt.Fprintf(out, "%v %s %s", a.Args, a.Env["TERM"], line)
 			fmt.Fprintf(errs, "%v", err)
@@ -71,18 +71,18 @@ func TestControl(t *testing.T) {
 			t.Errorf("%s: status %d, %v, %q", name, status, err, text)
 		}
 		if info, err := os.Stat(filepath.Join(dir, SocketName)); err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("%s: %v, %v", name, info, err)
+			t.Errorf("%s: got %v, %v", name, info, err)
 		}
 	}
 }
 
-// TestUnused: a client that closes its connection without a command causes no warning.
+// TestUnused checks that a client that closes its connection without a command causes no warning.
 func TestUnused(t *testing.T) {
 	var log bytes.Buffer
 	dir, done := t.TempDir(), make(chan struct{})
 	t.Run("served", func(t *testing.T) {
 		carry := func(context.Context, Request, *os.File, *os.File, *os.File) int { close(done); return 0 }
-		servedWithLog(t, dir, carry, slog.New(slog.NewTextHandler(&log, nil)))
+		serveControlWithLog(t, dir, carry, slog.New(slog.NewTextHandler(&log, nil)))
 		if err := dial(t, dir).Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -91,8 +91,8 @@ func TestUnused(t *testing.T) {
 		}
 		<-done
 	})
-	if log.Len() > 0 { // all connections are over
-		t.Errorf("it logs %s", log.String())
+	if log.Len() > 0 { // all connections have ended
+		t.Errorf("log: got %s", log.String())
 	}
 }
 
@@ -106,10 +106,10 @@ func pipe(t *testing.T) (r, w *os.File) {
 	return r, w
 }
 
-// TestControlClientLeaves: a client that leaves cancels its command.
+// TestControlClientLeaves checks that a command is cancelled when its client leaves.
 func TestControlClientLeaves(t *testing.T) {
 	dir, begun, ended := t.TempDir(), make(chan struct{}), make(chan struct{})
-	served(t, dir, func(ctx context.Context, _ Request, _, _, _ *os.File) int {
+	serveControl(t, dir, func(ctx context.Context, _ Request, _, _, _ *os.File) int {
 		close(begun)
 		<-ctx.Done()
 		close(ended)
@@ -126,16 +126,15 @@ func TestControlClientLeaves(t *testing.T) {
 	<-begun
 	leave()
 	if err := <-gone; err == nil {
-		t.Error("a command that was cut short succeeded")
+		t.Error("a cancelled command succeeded")
 	}
 	<-ended
 }
 
-// TestControlForeigners: an invalid command is dropped, and the next one
-// is served.
+// TestControlForeigners checks that an invalid command is dropped and the next one is served.
 func TestControlForeigners(t *testing.T) {
 	dir := t.TempDir()
-	served(t, dir, func(context.Context, Request, *os.File, *os.File, *os.File) int { return 7 })
+	serveControl(t, dir, func(context.Context, Request, *os.File, *os.File, *os.File) int { return 7 })
 	dial(t, dir).Close()
 	for _, text := range []string{"", "x", "\x00\x00\x00\x02{}", "\xff\xff\xff\xff", "GET / HTTP/1.1\r\n\r\n"} {
 		c, err := net.Dial("unix", filepath.Join(dir, SocketName))
@@ -145,7 +144,7 @@ func TestControlForeigners(t *testing.T) {
 		fmt.Fprint(c, text)
 		if text != "" {
 			if n, _ := c.Read(make([]byte, 1)); n > 0 {
-				t.Errorf("%q was answered", text)
+				t.Errorf("the invalid command %q was answered", text)
 			}
 		}
 		c.Close()
@@ -158,14 +157,14 @@ func TestControlForeigners(t *testing.T) {
 
 func TestControlNobody(t *testing.T) {
 	if _, ok := DialControl(t.TempDir()); ok {
-		t.Error("somebody was there")
+		t.Error("Dial found a daemon")
 	}
 }
 
-// TestControlPanic: a command that panics ends itself, and nobody else.
+// TestControlPanic checks that a panic in a command ends only this command.
 func TestControlPanic(t *testing.T) {
 	dir := t.TempDir()
-	served(t, dir, func(_ context.Context, a Request, _, _, _ *os.File) int {
+	serveControl(t, dir, func(_ context.Context, a Request, _, _, _ *os.File) int {
 		if len(a.Args) > 0 {
 			panic("of a command")
 		}
@@ -180,13 +179,13 @@ func TestControlPanic(t *testing.T) {
 	}
 }
 
-// busy is a listener that has no descriptor left at first.
-type busy struct {
+// busyListener fails to accept connections at first, as without free file descriptors.
+type busyListener struct {
 	failures int
 	over     chan struct{}
 }
 
-func (b *busy) AcceptUnix() (*net.UnixConn, error) {
+func (b *busyListener) AcceptUnix() (*net.UnixConn, error) {
 	if b.failures--; b.failures >= 0 {
 		return nil, &net.OpError{Op: "accept", Err: syscall.EMFILE}
 	}
@@ -194,13 +193,12 @@ func (b *busy) AcceptUnix() (*net.UnixConn, error) {
 	return nil, net.ErrClosed
 }
 
-func (b *busy) Close() error { close(b.over); return nil }
+func (b *busyListener) Close() error { close(b.over); return nil }
 
-// TestControlOutlivesErrors: the socket is served again when a connection could
-// not be accepted, and ends with its context.
+// TestControlOutlivesErrors checks that the socket continues after failed accepts, and ends with its context.
 func TestControlOutlivesErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := &busy{failures: 3, over: make(chan struct{})}
+		b := &busyListener{failures: 3, over: make(chan struct{})}
 		ctx, stop := context.WithCancel(t.Context())
 		over := make(chan error, 1)
 		go func() { over <- (&Socket{b}).Serve(ctx, slog.New(slog.DiscardHandler), nil) }()
@@ -208,11 +206,11 @@ func TestControlOutlivesErrors(t *testing.T) {
 		synctest.Wait()
 		select {
 		case err := <-over:
-			t.Fatalf("it has ended: %v", err)
+			t.Fatalf("the socket has ended: %v", err)
 		default:
 		}
 		if b.failures != -1 {
-			t.Errorf("it was asked %d times less", b.failures+1)
+			t.Errorf("Accept was called %d times less than expected", b.failures+1)
 		}
 		stop()
 		if err := <-over; err != nil {

@@ -9,8 +9,7 @@ import (
 	"synthbot/core"
 )
 
-// TestLines: what is kept of the log is the latest, without what is logged for debugging, which
-// may hold what people said.
+// TestLines checks that the latest log lines are kept, without debug lines, which may contain messages' texts.
 func TestLines(t *testing.T) {
 	var l Lines
 	add := func(level slog.Level, text string, attrs ...slog.Attr) {
@@ -28,20 +27,20 @@ func TestLines(t *testing.T) {
 	first := lines[0]
 	if first.Room != "memory" || first.Text != "failed" || first.Level != slog.LevelError || len(first.Values) != 2 ||
 		first.Values[0] != (Value{"path", "room/failed"}) || len(first.Values[1].Text) != maxValue {
-		t.Errorf("the first is %+v", first)
+		t.Errorf("first line: got %+v", first)
 	}
 	if after, _ := l.After(first.Number); len(after) != 1 || after[0].Text != "later" {
-		t.Errorf("after it %+v", after)
+		t.Errorf("lines after the first: got %+v", after)
 	}
 	l.Forget(core.MustPath("room/failed"))
 	if lines, _ := l.After(0); len(lines) != 1 {
-		t.Errorf("after somebody was forgotten there is %+v", lines)
+		t.Errorf("after a user was forgotten: got %+v", lines)
 	}
 	alert := slog.NewRecord(time.Now(), slog.LevelWarn, "Jay (telegram/@user/7) is an admin now", 0)
 	l.Add("daemon", nil, &alert)
 	l.Forget(core.MustPath("telegram/@user/7"))
 	if lines, _ := l.After(0); len(lines) != 1 {
-		t.Errorf("a text that names a forgotten user is kept: %+v", lines)
+		t.Errorf("a line that names a forgotten user remains: %+v", lines)
 	}
 	for path, left := range map[string]int{"telegram/1": 2, "gram/10": 2, "telegram/10": 0} {
 		for _, text := range []string{"telegram/10", "Ann (telegram/10/2) was here"} {
@@ -60,6 +59,6 @@ func TestLines(t *testing.T) {
 		add(slog.LevelInfo, "more")
 	}
 	if lines, _ := l.After(0); len(lines) != maxLines || lines[maxLines-1].Number != 3*maxLines+3 {
-		t.Errorf("%d lines", len(lines))
+		t.Errorf("got %d lines", len(lines))
 	}
 }

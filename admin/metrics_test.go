@@ -42,7 +42,7 @@ func TestMetrics(t *testing.T) {
 	m.Observe(watch.TurnEnd{Turn: turn, Answered: true})
 	m.Observe(watch.TurnEnd{Turn: turn, Aside: true})
 	m.Observe(watch.TurnEnd{Turn: turn})
-	m.Observe(watch.TurnEnd{}) // no turn
+	m.Observe(watch.TurnEnd{}) // an event without a turn
 	took, thought := 3*time.Second, 2900*time.Millisecond
 	m.Observe(watch.TurnEnd{Turn: turn, Trace: &watch.Trace{Took: took, Thought: thought, Asks: []watch.Ask{
 		{Engine: "home", Took: time.Second, Faults: []string{"secret fault"}},
@@ -73,30 +73,30 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	if strings.Contains(body, "secret") || strings.Contains(body, "m-1") {
-		t.Error("a place or a message shows in the metrics")
+		t.Error("the metrics contain a place or a message")
 	}
 	if status, _ := get(t, server.URL+"/healthz"); status != 200 {
-		t.Errorf("healthz: %d", status)
+		t.Errorf("/healthz: got status %d", status)
 	}
 	sick = errors.New("the store at /secret is closed")
 	if status, _ := get(t, server.URL+"/healthz"); status != 503 {
-		t.Errorf("healthz of a sick bot: %d", status)
+		t.Errorf("/healthz of an unhealthy bot: got status %d", status)
 	}
 	if status, _ := get(t, server.URL+"/readyz"); status != 200 {
-		t.Errorf("readyz: %d", status)
+		t.Errorf("/readyz: got status %d", status)
 	}
 	full = errors.New("the disk of /secret is full")
 	if status, body := get(t, server.URL+"/readyz"); status != 503 || strings.Contains(body, "secret") {
-		t.Errorf("readyz of a sick bot: %d %s", status, body)
+		t.Errorf("/readyz of an unhealthy bot: got status %d, %s", status, body)
 	}
 }
 
-// sample is a line of Prometheus' text format.
+// sample is a line of the Prometheus text format.
 var sample = regexp.MustCompile(`^\w+(\{\w+="(\\.|[^"\\])*"(,\w+="(\\.|[^"\\])*")*\})? [0-9.e+-]+\n$`)
 
 var typeLine = regexp.MustCompile(`^# TYPE (synthbot_\w+) (counter|histogram)$`)
 
-// TestStrangeLabels: whatever an engine or an intent is called, the lines can be read.
+// TestStrangeLabels checks that unusual names of engines and intents are escaped.
 func TestStrangeLabels(t *testing.T) {
 	m := NewMetrics()
 	for _, name := range []string{"", `a"b\c`, "two\nlines", "ö {x=\"y\"}", "\x00\xff", "}"} {
@@ -108,13 +108,13 @@ func TestStrangeLabels(t *testing.T) {
 	m.Handler(nil, nil).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	for line := range strings.Lines(w.Body.String()) {
 		if strings.HasPrefix(line, "synthbot_") && !sample.MatchString(line) {
-			t.Errorf("%q is broken", line)
+			t.Errorf("invalid line %q", line)
 		}
 	}
 }
 
-// TestMetricsAreWellNamed: names follow the conventions of Prometheus, and however
-// many people and places there are, there are no more series for it.
+// TestMetricsAreWellNamed checks that names follow the conventions of Prometheus, and that the number of series
+// does not grow with users and places.
 func TestMetricsAreWellNamed(t *testing.T) {
 	m := NewMetrics()
 	observe := func(from, to int) {
@@ -138,7 +138,7 @@ func TestMetricsAreWellNamed(t *testing.T) {
 	observe(3, 1000)
 	body, many := series()
 	if few < 10 || many != few {
-		t.Errorf("%d series have become %d", few, many)
+		t.Errorf("got %d series with few places and %d with many", few, many)
 	}
 	types := make(map[string]string)
 	for line := range strings.Lines(body) {
@@ -148,7 +148,7 @@ func TestMetricsAreWellNamed(t *testing.T) {
 			continue
 		}
 		if strings.HasPrefix(line, "synthbot_") && !sample.MatchString(line) {
-			t.Errorf("%q is broken", line)
+			t.Errorf("invalid line %q", line)
 		}
 	}
 	if len(types) < 8 {
@@ -156,7 +156,7 @@ func TestMetricsAreWellNamed(t *testing.T) {
 	}
 	for name, kind := range types {
 		if strings.HasSuffix(name, "_total") != (kind == "counter") {
-			t.Errorf("%s is a %s", name, kind)
+			t.Errorf("%s must not be a %s", name, kind)
 		}
 	}
 }

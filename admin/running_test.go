@@ -22,20 +22,20 @@ func TestRunning(t *testing.T) {
 		return text
 	}
 	if now() != "" {
-		t.Error("something runs before anything began")
+		t.Error("a turn runs before the first one has begun")
 	}
 	stage("room/2", time.Second, watch.StageWaiting)
 	stage("room/1", time.Minute, watch.StageWaiting)
 	stage("room/2", time.Second, watch.StageThinking)
 	if got := now(); got != "room/2 thinking;room/1 waiting;" {
-		t.Errorf("there run %s", got)
+		t.Errorf("running: got %s", got)
 	}
 	stage("room/2", time.Second, watch.StageOver)
 	if got := now(); got != "room/1 waiting;" {
-		t.Errorf("there run %s", got)
+		t.Errorf("running: got %s", got)
 	}
 	stage("room/1", time.Minute, watch.StageOver)
 	if now() != "" {
-		t.Errorf("there run %s after the end", now())
+		t.Errorf("running after the end: got %s", now())
 	}
 }

@@ -13,8 +13,8 @@ func end(place string, seq uint64) watch.TurnEnd {
 	return watch.TurnEnd{Turn: core.TurnID{Path: p, Seq: seq}, Person: person, Trace: &watch.Trace{}}
 }
 
-// TestTracesOfTheForgotten: also of turns that end later, and of those of several
-// people; the turns of others keep no memory, which may be about them.
+// TestTracesOfTheForgotten checks that traces of a forgotten user's turns are removed, also of turns that end
+// later or have several authors. Other turns lose their memories, which may be about the user.
 func TestTracesOfTheForgotten(t *testing.T) {
 	var traces Traces
 	gone := false
@@ -35,40 +35,40 @@ func TestTracesOfTheForgotten(t *testing.T) {
 	list, _ := traces.After(0, 9)
 	if len(list) != 1 || list[0].Turn.Seq != 2 || len(list[0].Trace.Memories) != 0 ||
 		list[0].Trace.Asks[0].Prompt != nil {
-		t.Errorf("remembered is %+v", list)
+		t.Errorf("traces: got %+v", list)
 	}
 	if len(kept.Memories) != 1 || len(kept.Asks[0].Prompt) != 1 {
-		t.Error("what others were told was changed")
+		t.Error("the answer of another turn was changed")
 	}
 }
 
 func TestTraces(t *testing.T) {
 	var traces Traces
 	if _, ok := traces.Last(func(*watch.TurnEnd) bool { return true }); ok {
-		t.Error("something was remembered of nothing")
+		t.Error("there is a trace before the first turn")
 	}
 	for i := range uint64(maxTraces + 10) {
 		traces.Observe(end("room/1", i+1))
 	}
-	traces.Observe(watch.TurnEnd{Turn: core.TurnID{Path: core.MustPath("room/1")}}) // there was no turn
+	traces.Observe(watch.TurnEnd{Turn: core.TurnID{Path: core.MustPath("room/1")}}) // an event without a turn
 	traces.Observe(end("other/1", 7))
 	list, last := traces.After(0, 3)
 	if len(list) != 3 || list[2].Turn.Path.Interface() != "other" || list[1].Turn.Seq != maxTraces+10 || list[0].Turn.Seq != maxTraces+9 {
-		t.Errorf("the latest are %v", list)
+		t.Errorf("latest traces: got %v", list)
 	}
 	if all, _ := traces.After(0, 2*maxTraces); len(all) != maxTraces {
-		t.Errorf("%d are remembered", len(all))
+		t.Errorf("got %d traces", len(all))
 	}
 	if more, same := traces.After(last, 3); len(more) != 0 || same != last {
-		t.Errorf("after the last one, %d, there are %v, to %d", last, more, same)
+		t.Errorf("traces after %d: got %v, up to %d", last, more, same)
 	}
 	traces.Observe(end("room/2", 1))
 	if more, next := traces.After(last, 3); len(more) != 1 || more[0].Turn.Path.String() != "room/2" || next != last+1 {
-		t.Errorf("after one more there are %v, to %d", more, next)
+		t.Errorf("traces after one more turn: got %v, up to %d", more, next)
 	}
 	room := func(e *watch.TurnEnd) bool { return e.Turn.Path == core.MustPath("room/1") }
 	if e, ok := traces.Last(room); !ok || e.Turn.Seq != maxTraces+10 {
-		t.Errorf("the last one there is %v", e.Turn)
+		t.Errorf("last trace of the place: got %v", e.Turn)
 	}
 	traces.Forget(core.MustPath("room/@user/jay"))
 	if e, ok := traces.Last(room); ok {
@@ -76,7 +76,7 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// TestPromptsOfTheLatest: only the latest turns keep their prompts.
+// TestPromptsOfTheLatest checks that only the latest traces keep their prompts.
 func TestPromptsOfTheLatest(t *testing.T) {
 	var traces Traces
 	for i := range maxPrompts + 5 {
@@ -87,7 +87,7 @@ func TestPromptsOfTheLatest(t *testing.T) {
 	list, _ := traces.After(0, maxPrompts+5)
 	for i, e := range list {
 		if kept := e.Trace.Asks[0].Prompt != nil; kept != (i >= 5) || e.Trace.Asks[0].Engine != "big" {
-			t.Errorf("turn %d: a prompt is kept: %v", e.Turn.Seq, kept)
+			t.Errorf("turn %d: prompt kept = %v", e.Turn.Seq, kept)
 		}
 	}
 }

@@ -71,7 +71,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("telegram: %+v %q", got, got.Token.Reveal())
 	}
 	if got := telegram["work"].Token.Reveal(); got != "env:NOT_SET" {
-		t.Errorf("the secret of what is switched off is %q", got)
+		t.Errorf("secret of a disabled table: got %q", got)
 	}
 	if bot.Budget.Person != 5 || bot.Budget.Cost != 1 {
 		t.Errorf("budget: %+v", bot.Budget)
@@ -196,7 +196,7 @@ func TestSecretFaults(t *testing.T) {
 		_, _, err := readBot("[[engine]]\nname = \"x\"\napi_key = \""+reference+"\"", w)
 		got := lines(err)
 		if strings.Contains(got, value) {
-			t.Errorf("the fault of %q holds the secret: %s", reference, got)
+			t.Errorf("the fault of %q contains the secret: %s", reference, got)
 		}
 		if want == "" {
 			want = "3: cannot be read as TOML: unicode escape sequence is too short; write \\\\ for a backslash, or use single quotes"
@@ -209,7 +209,7 @@ func TestSecretFaults(t *testing.T) {
 	}
 }
 
-// TestSecretsStaySecret writes a secret in many wrong ways.
+// TestSecretsStaySecret checks that no fault contains a secret that is written in a wrong way.
 func TestSecretsStaySecret(t *testing.T) {
 	const canary = "7311846502:AAcanary"
 	for _, line := range []string{
@@ -222,12 +222,12 @@ func TestSecretsStaySecret(t *testing.T) {
 		_, _, err := readBot(file, world{})
 		got := lines(err)
 		if got == "" || strings.Contains(got, "311846502") || strings.Contains(got, "AAcanary") {
-			t.Errorf("%s: the faults are %q", line, got)
+			t.Errorf("%s: got faults %q", line, got)
 		}
 	}
 }
 
-// TestOnDisk reads what the machine has, with the zero Options.
+// TestOnDisk reads environment and files of this machine, with the zero Options.
 func TestOnDisk(t *testing.T) {
 	dir, cred := t.TempDir(), t.TempDir()
 	t.Setenv("CREDENTIALS_DIRECTORY", cred)
@@ -249,7 +249,7 @@ func TestOnDisk(t *testing.T) {
 	}
 	for i, want := range []string{"from systemd", "from beside", "from the environment"} {
 		if got := bot.Engines[i].Key.Reveal(); got != want {
-			t.Errorf("engine %d has the key %q, want %q", i, got, want)
+			t.Errorf("key of engine %d: got %q, want %q", i, got, want)
 		}
 	}
 	d = Open(dir, Options{})
@@ -286,7 +286,7 @@ func TestCallersFaults(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	if d.Line("override", 1, "path") != 3 || d.Line("override", 0, "path") != 0 || d.Line("override", 1) != 2 {
-		t.Error("Line is wrong")
+		t.Error("Line returns a wrong line")
 	}
 }
 
@@ -306,7 +306,7 @@ func TestManyFaults(t *testing.T) {
 	err := Read("c.toml", []byte(b.String()), new(botConfig), Options{})
 	faults := err.(Faults)
 	if n := len(faults); n != maxFaults+1 || faults[n-1].Text != "and 4900 more faults; fix these first" {
-		t.Errorf("%d faults, the last is %q", n, faults[n-1].Text)
+		t.Errorf("got %d faults, the last one %q", n, faults[n-1].Text)
 	}
 }
 
@@ -328,7 +328,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// kinds has a field of each further type.
+// kinds has a field of each remaining type.
 type kinds struct {
 	Small   int8                     `toml:"small" default:"0x7f"`
 	Ratio   float64                  `toml:"ratio"`
@@ -376,16 +376,16 @@ depth = 5`
 		t.Fatal(err)
 	}
 	if k.Small != -128 || k.Ratio != 1000 || k.When.Unix() != 1795170600 || k.Times[0] != time.Hour || k.Level != "a" || k.ignored != 0 {
-		t.Errorf("%+v", k)
+		t.Errorf("got %+v", k)
 	}
 	if k.Keys["a"].Reveal() != "1" || k.Keys["b c"].Reveal() != "plain" || *k.Nested.Depth != 3 || k.Nested.Deep.Name != "y" {
-		t.Errorf("%+v", k)
+		t.Errorf("got %+v", k)
 	}
 	if len(k.Lists) != 2 || k.Lists[0][1] != 2 || *any.Depth != 4 || any.Deep.Name != "x" || *k.Depth != 5 || k.Deep.Name != "x" {
-		t.Errorf("%+v", k)
+		t.Errorf("got %+v", k)
 	}
 	if k.Any.Line() != 10 || k.Any.Line("depth") != 10 || k.Any.Line("deep") != 0 {
-		t.Errorf("at %d", k.Any.Line())
+		t.Errorf("line: got %d", k.Any.Line())
 	}
 }
 
@@ -422,7 +422,7 @@ func TestLineOfATableNamedTwice(t *testing.T) {
 	d := Parse("c.toml", []byte("[a.b]\nx = 1\n[a]\ny = 2\n[[c]]\n[[c.d]]\n[[c.d]]\nz = 1"), Options{})
 	for want, at := range map[int][]any{1: {"a", "b"}, 2: {"a", "b", "x"}, 3: {"a"}, 4: {"a", "y"}, 5: {"c", 0}, 7: {"c", 0, "d", 1}, 8: {"c", 0, "d", 1, "z"}} {
 		if got := d.Line(at...); got != want {
-			t.Errorf("%v is in line %d, want %d", at, got, want)
+			t.Errorf("%v: got line %d, want %d", at, got, want)
 		}
 	}
 }
@@ -433,12 +433,12 @@ func TestDefaults(t *testing.T) {
 	bot.Bot.Name = "lost"
 	Defaults(&bot)
 	if bot.Bot.DataDir != "kept" || bot.Bot.Name != "Aria" || bot.Bot.Timezone.String() != "UTC" || bot.Access.Private != "open" {
-		t.Errorf("%+v", bot)
+		t.Errorf("got %+v", bot)
 	}
 	telegram := telegramConfig{}
 	Table{}.Decode(&telegram)
 	if telegram.Pace != "platform" {
-		t.Errorf("%+v", telegram)
+		t.Errorf("got %+v", telegram)
 	}
 }
 

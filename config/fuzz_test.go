@@ -10,8 +10,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// FuzzRead: reading never panics, and every fault whose key is in the file names a
-// line that contains the key's name.
+// FuzzRead checks that reading never panics, and that a fault of a key in the file names a line with the key.
 func FuzzRead(f *testing.F) {
 	example, err := os.ReadFile("testdata/example.toml")
 	if err != nil {
@@ -36,17 +35,17 @@ func FuzzRead(f *testing.F) {
 		text := strings.Split(string(data), "\n")
 		for _, fault := range faults {
 			if fault.Line < 0 || fault.Line > len(text) || fault.Text == "" {
-				t.Fatalf("%q: %d lines, and the fault %+v", data, len(text), fault)
+				t.Fatalf("%q has %d lines, got the fault %+v", data, len(text), fault)
 			}
 			if readable && fault.Key != "" && contains(values, fault.Key) && !strings.Contains(text[max(fault.Line-1, 0)], lastName(fault.Key)) {
-				t.Fatalf("%q: the line of the fault %+v is not that of its key", data, fault)
+				t.Fatalf("%q: the fault %+v has another line than its key", data, fault)
 			}
 		}
 	})
 }
 
-// contains reports whether the file has a key of bare names. It shares nothing with
-// how the package finds lines.
+// contains reports whether the file has a key of bare names. It does not use the package's own search for
+// lines.
 func contains(values map[string]any, key string) bool {
 	var here any = values
 	for part := range strings.SplitSeq(key, ".") {
@@ -72,9 +71,8 @@ func contains(values map[string]any, key string) bool {
 	return true
 }
 
-// lastName is what the line of a key must hold: its last name, or nothing for
-// an element of a list, which has none of its own, and for a name that may be
-// written with escapes.
+// lastName returns what the line of a key must contain: its last name. It returns "" for a list element, which
+// has no name, and for a name that may be escaped.
 func lastName(key string) string {
 	name := key[strings.LastIndexByte(key, '.')+1:]
 	if strings.Contains(name, "[") {

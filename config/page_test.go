@@ -36,7 +36,7 @@ func TestExample(t *testing.T) {
 
 	plain, _, err := readBot(text, world{})
 	if err != nil {
-		t.Errorf("as it is: %v", err)
+		t.Errorf("example as shipped: %v", err)
 	}
 	var defaults botConfig
 	Defaults(&defaults)
@@ -49,10 +49,10 @@ func TestExample(t *testing.T) {
 	w := world{env: map[string]string{"OPENAI_API_KEY": "a", "TELEGRAM_TOKEN": "b"}}
 	bot, telegram, err := readBot(all, w)
 	if err != nil {
-		t.Fatalf("with all that was commented out: %v", err)
+		t.Fatalf("example with all keys commented in: %v", err)
 	}
 	if bot.Engines[0].Timeout != 120*time.Second || telegram["telegram"].Token.Reveal() != "b" || *bot.Overrides[0].Activation != "mention" {
-		t.Errorf("%+v %+v", bot, telegram["telegram"])
+		t.Errorf("got %+v %+v", bot, telegram["telegram"])
 	}
 }
 
@@ -100,12 +100,12 @@ func TestLint(t *testing.T) {
 		"no struct": {new(int), "not a pointer to a struct"},
 	} {
 		if err := page().Lint(tc.into); err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: %v, want %q", name, err, tc.want)
+			t.Errorf("%s: got %v, want %q", name, err, tc.want)
 		}
 	}
 }
 
-// TestEmbeddedSetting: a field of an embedded struct has its place in the example, and its row in the reference.
+// TestEmbeddedSetting checks that a field of an embedded struct is in the example and in the reference.
 func TestEmbeddedSetting(t *testing.T) {
 	type more struct {
 		Mood string `toml:"mood" doc:"How the bot feels there." oneof:"calm|wild" example:"wild"`

@@ -264,7 +264,7 @@ func (p Page) Lint(into any) (err error) {
 	defer func() {
 		r := recover()
 		if r != nil {
-			err = fmt.Errorf("%v", r)
+			err = fmt.Errorf("got %v", r)
 		}
 	}()
 	var all []error

@@ -11,7 +11,7 @@ import (
 	"synthbot/core/secret"
 )
 
-// The shape of a whole bot's configuration, as its parts would bring it.
+// The types below form the configuration of a whole bot.
 type botConfig struct {
 	Bot struct {
 		Name     string      `toml:"name" doc:"What people call it." default:"Aria" min:"1" max:"64"`
@@ -65,7 +65,7 @@ type overrideConfig struct {
 	Deny       []string  `toml:"actions_deny" doc:"Actions that are not offered." example:"web_*"`
 }
 
-// What all interfaces have.
+// commonConfig has the keys of all interfaces.
 type commonConfig struct {
 	Type    string `toml:"type" doc:"What kind it is; by default the table's name." example:"telegram"`
 	Enabled bool   `toml:"enabled" doc:"Whether it is started." default:"true"`
@@ -87,7 +87,7 @@ type diceConfig struct {
 	Sides int `toml:"sides" doc:"How many." default:"6" min:"2" max:"100"`
 }
 
-// zone is a type that reads itself from text.
+// zone is a type that implements encoding.TextUnmarshaler.
 type zone struct{ *time.Location }
 
 func (z *zone) UnmarshalText(text []byte) (err error) {
@@ -143,7 +143,7 @@ func readBot(text string, w world) (bot *botConfig, telegram map[string]*telegra
 	return bot, telegram, d.Err()
 }
 
-// lines prints faults without the file's name.
+// lines returns the faults without the file's name.
 func lines(err error) string {
 	var faults Faults
 	if !errors.As(err, &faults) {

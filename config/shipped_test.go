@@ -11,7 +11,7 @@ import (
 
 //go:generate go test -run ^TestShipped$ -update .
 
-// page renders the example and the reference of the whole configuration.
+// page describes the example and the reference of the whole configuration.
 func page() config.Page {
 	interfaces, plugins := daemon.Components()
 	p := config.Page{
@@ -30,7 +30,7 @@ func page() config.Page {
 	return p
 }
 
-// TestShipped holds the shipped example and the reference page equal to what the configuration's own fields say.
+// TestShipped checks that the shipped example and the reference page match the configuration's fields.
 func TestShipped(t *testing.T) {
 	for file, want := range map[string]string{
 		"../config.example.toml":   page().Example(new(daemon.Config)),
@@ -43,7 +43,7 @@ func TestShipped(t *testing.T) {
 		}
 		got, err := os.ReadFile(file)
 		if err != nil || string(got) != want {
-			t.Errorf("%s is not what the configuration says (%v): run go generate ./config", file, err)
+			t.Errorf("%s is outdated (%v): run go generate ./config", file, err)
 		}
 	}
 }

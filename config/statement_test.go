@@ -33,12 +33,12 @@ func TestStatements(t *testing.T) {
 	}
 	_, err = Statements("a = 1\nb = [\n1\n")
 	if err == nil || !strings.HasPrefix(err.Error(), "line 3: ") {
-		t.Errorf("an unclosed list: %v", err)
+		t.Errorf("unclosed list: got %v", err)
 	}
 }
 
-// FuzzStatements: the statements of a readable file follow each other, and each value
-// can be replaced.
+// FuzzStatements checks that the statements of a valid file do not overlap, and that each value can be
+// replaced.
 func FuzzStatements(f *testing.F) {
 	for _, seed := range []string{whole, "\uFEFFa=1", "#a=1\n#[b]\n[[c]]\nd={e=[1,\n]}", "'a'.\"b\" = 1979-05-27 07:32:00 # x\r\n"} {
 		f.Add(seed)

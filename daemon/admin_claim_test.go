@@ -14,26 +14,26 @@ import (
 	"synthbot/core/command"
 )
 
-// TestWrongCodes: nobody can try many codes.
+// TestWrongCodes checks the limits on wrong claim codes, for each user and for all users together.
 func TestWrongCodes(t *testing.T) {
 	c := &adminClaim{}
 	now := time.Unix(1e9, 0)
 	jay, ann := core.MustPath("x/@user/jay"), core.MustPath("x/@user/ann")
 	for i := range maxWrongByUser {
 		if !c.mayTry(jay, now) {
-			t.Fatalf("closed after %d", i)
+			t.Fatalf("refused after %d wrong codes, want at least %d", i, maxWrongByUser)
 		}
 		c.wrong = append(c.wrong, wrongCode{jay, now})
 	}
 	if c.mayTry(jay, now.Add(59*time.Minute)) || !c.mayTry(ann, now) || !c.mayTry(jay, now.Add(time.Hour)) {
-		t.Error("the limit of one person is wrong")
+		t.Error("the limit of one user is wrong")
 	}
 	c.wrong = nil
 	for i := range maxWrong {
 		c.wrong = append(c.wrong, wrongCode{core.MustPath(fmt.Sprintf("x/@user/%d", i)), now})
 	}
 	if c.mayTry(jay, now) {
-		t.Error("there is no limit of all together")
+		t.Error("there is no limit for all users together")
 	}
 }
 
@@ -41,12 +41,12 @@ func TestClaimHash(t *testing.T) {
 	for text, right := range map[string]bool{"": true, string(claimOf("x")): true, "AAAA-BBBB": false, "abcd": false} {
 		var c Claim
 		if err := c.UnmarshalText([]byte(text)); (err == nil) != right {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("%q: got %v", text, err)
 		}
 	}
 }
 
-// TestClaimOnce: a code makes one person an admin; a second call does the same for them.
+// TestClaimOnce checks that a code makes one user an admin, and that only this user can repeat the claim.
 func TestClaimOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.toml")
 	write(t, file, "[bot]\ndata_dir = \"data\"\n")
@@ -61,7 +61,7 @@ func TestClaimOnce(t *testing.T) {
 			person := core.MustPath("console/@user/" + who.name)
 			text, err := b.claim.try(t.Context(), claim, command.Call{Person: person, Args: map[string]string{"code": "code"}})
 			if said := fmt.Sprint(text, err); !strings.Contains(said, who.want) {
-				t.Errorf("%s heard %q", who.name, said)
+				t.Errorf("%s: got %q, want %q", who.name, said, who.want)
 			}
 		}
 		err := b.claim.makeAdmin(t.Context(), claim, core.MustPath("console/@user/ann"))
@@ -69,7 +69,7 @@ func TestClaimOnce(t *testing.T) {
 			t.Errorf("a code that another process accepted meanwhile: %v", err)
 		}
 		if admins := claimedAdmins(b.changes); len(admins) != 1 || admins[0] != core.MustPath("console/@user/jay") {
-			t.Errorf("admins are %v", admins)
+			t.Errorf("admins: got %v, want jay", admins)
 		}
 		return nil
 	}
@@ -83,9 +83,9 @@ func TestNewClaim(t *testing.T) {
 	code, claim := NewClaim()
 	another, other := NewClaim()
 	if len(code) != 19 || code == another || claim == other || len(claim) != 64 {
-		t.Errorf("the code is %q, its claim %q", code, claim)
+		t.Errorf("NewClaim: got code %q, claim %q", code, claim)
 	}
 	if written := " " + strings.ToLower(strings.ReplaceAll(code, "-", " ")); claimOf(code) != claim || claimOf(written) != claim {
-		t.Errorf("%q is another code", written)
+		t.Errorf("%q is not accepted as the same code", written)
 	}
 }

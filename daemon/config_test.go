@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestWalkConfig: every secret that a configuration can hold is found.
+// TestWalkConfig checks that WalkConfig finds every secret of a configuration.
 func TestWalkConfig(t *testing.T) {
 	p := &Env{Getenv: func(string) string { return "" }, Clock: time.Now}
 	c, err := p.Parse("config.toml", `[[engine]]
@@ -39,6 +39,6 @@ api_key = "env:F"
 	WalkConfig(c, func(key, text string) { got = append(got, key+" "+text) })
 	slices.Sort(got)
 	if want := []string{"X file:d", "X file:e", "api_key env:A", "api_key env:F", "command run", "secret env:C", "token (literal)", "token env:B"}; !slices.Equal(got, want) {
-		t.Errorf("found %q", got)
+		t.Errorf("found %q, want %q", got, want)
 	}
 }

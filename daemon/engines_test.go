@@ -17,7 +17,8 @@ import (
 	"synthbot/core/llm"
 )
 
-// TestQuestionsOfPluginsHoldTheBudget: what a plugin asks counts, while it is answered, against what others ask.
+// TestQuestionsOfPluginsHoldTheBudget checks that a plugin's question counts against the budget while it is
+// being answered.
 func TestQuestionsOfPluginsHoldTheBudget(t *testing.T) {
 	asked, answer := make(chan struct{}), make(chan struct{})
 	var calls atomic.Int32
@@ -38,7 +39,7 @@ func TestQuestionsOfPluginsHoldTheBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	question := core.Question{Path: core.MustPath("console/main"), Build: func(llm.Limits) (llm.Request, error) {
-		text := strings.Repeat("word ", 120) // some 200 tokens
+		text := strings.Repeat("word ", 120) // about 200 tokens
 		return llm.Request{Messages: []llm.Utterance{{Role: llm.RoleUser, Text: text}}}, nil
 	}}
 	look := func(b *Bot) error {
@@ -51,7 +52,7 @@ func TestQuestionsOfPluginsHoldTheBudget(t *testing.T) {
 		<-asked
 		err := ask("memory")
 		if _, ok := errors.AsType[*engine.SpentError](err); !ok {
-			t.Errorf("beside a question that is answered: %v", err)
+			t.Errorf("a second question beside the first: got %v, want a SpentError", err)
 		}
 		close(answer)
 		return <-first

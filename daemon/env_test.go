@@ -5,21 +5,21 @@ import (
 	"testing"
 )
 
-// TestStateOfService: commands find the service's database without $STATE_DIRECTORY, which
-// systemd sets for the daemon alone.
+// TestStateOfService checks that commands find the service's database without $STATE_DIRECTORY, which systemd
+// sets only for the daemon.
 func TestStateOfService(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "config.toml")
 	if !samePath(file, file) || samePath(filepath.Join(dir, "other.toml"), file) || samePath("", file) {
-		t.Error("it is found where it is not, or not where it is")
+		t.Error("samePath is wrong for absolute names")
 	}
 	t.Chdir(dir)
 	if !samePath("./config.toml", file) {
-		t.Error("a relative name of the same file")
+		t.Error("samePath is wrong for a relative name of the same file")
 	}
 	c := &Config{File: ServiceConfig}
 	home := func(name string) string { return map[string]string{"HOME": "/root"}[name] }
 	if got, err := c.DataDir(home); got != ServiceState || err != nil {
-		t.Errorf("root's commands use %q before the first start: %v", got, err)
+		t.Errorf("root's commands before the first start: got %q, %v, want %q", got, err, ServiceState)
 	}
 }

@@ -8,8 +8,9 @@ import (
 	"synthbot/core/watch"
 )
 
-// TestWhyTellsWhatThePlanMeant: an admin who asks why is shown what the model said of its plan.
-func TestWhyTellsWhatThePlanMeant(t *testing.T) {
+// TestWhyShowsPlan checks that /why shows an admin the steps of a turn, and the model's intent, confidence and
+// metadata.
+func TestWhyShowsPlan(t *testing.T) {
 	sure := 0.9
 	e := watch.TurnEnd{Trace: &watch.Trace{Plans: []core.Plan{
 		{Intent: "query", Confidence: &sure, Metadata: []byte(`{"reason":"because"}`)}, {Metadata: []byte(`"` + strings.Repeat("x", 5000) + `"`)},
@@ -31,6 +32,6 @@ func TestWhyTellsWhatThePlanMeant(t *testing.T) {
 		}
 	}
 	if len(got) > 1000 {
-		t.Errorf("%d bytes", len(got))
+		t.Errorf("got %d bytes, want at most 1000", len(got))
 	}
 }

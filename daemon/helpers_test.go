@@ -16,7 +16,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == PdfCommand { // as the daemon starts itself for a PDF
+	if len(os.Args) == 2 && os.Args[1] == PdfCommand { // the daemon starts itself to read a PDF
 		refuseSecond()
 		if err := ServePDF(os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -27,10 +27,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// onlyPDF is a file in the working directory. Where it exists, a process that reads a PDF holds its lock until it ends.
+// onlyPDF is a file in the working directory. If it exists, a process that reads a PDF locks it until it ends.
 const onlyPDF = "only-pdf"
 
-// refuseSecond ends this process if another one holds the lock of onlyPDF.
+// refuseSecond ends this process if another one has locked onlyPDF.
 func refuseSecond() {
 	fd, err := unix.Open(onlyPDF, unix.O_RDONLY, 0) // stays open
 	if err == nil {
@@ -54,12 +54,12 @@ func until(t testing.TB, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(coretest.Patience); !holds(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("it does not come about")
+			t.Fatal("timed out waiting for a condition")
 		}
 	}
 }
 
-// journal is a log that can be read while it is written.
+// journal is a buffer that can be read while others write to it.
 type journal struct {
 	mu sync.Mutex
 	b  bytes.Buffer

@@ -11,7 +11,8 @@ import (
 	"synthbot/memory"
 )
 
-// TestLastWords: /history shows the last messages, however many commands follow them, in the bot's time zone.
+// TestLastWords checks that /history shows the last messages in the bot's time zone, although many commands
+// follow them.
 func TestLastWords(t *testing.T) {
 	db, err := memory.Open(t.TempDir(), memory.Options{NoSync: true})
 	if err != nil {
@@ -41,7 +42,7 @@ func TestLastWords(t *testing.T) {
 	text, err := (&chatCommands{b}).history(t.Context(), call)
 	lines := strings.Split(text, "\n")
 	if err != nil || len(lines) != 10 || lines[0] != "21:00 Ann: word 5." || lines[9] != "21:00 Ann: word 14." {
-		t.Errorf("it shows %q, %v", text, err)
+		t.Errorf("/history: got %q, %v", text, err)
 	}
 	call.Args["count"] = "1000"
 	text, err = (&chatCommands{b}).history(t.Context(), call)

@@ -14,7 +14,7 @@ import (
 	"synthbot/interfaces/console"
 )
 
-// TestTypedLines: the arrow keys of a terminal bring back what users typed there before, and Tab completes commands.
+// TestTypedLines checks that the terminal recalls what users typed in the place before, and completes commands.
 func TestTypedLines(t *testing.T) {
 	file, place := filepath.Join(t.TempDir(), "config.toml"), core.MustPath("console/main")
 	write(t, file, "[bot]\ndata_dir = \"data\"\n")
@@ -30,7 +30,7 @@ func TestTypedLines(t *testing.T) {
 	}
 	l.Inspect = func(b *Bot) error {
 		if got := b.Data.typedLines(b.log, place)(t.Context()); !slices.Equal(got, []string{"hello", "and again"}) {
-			t.Errorf("the arrow keys bring back %q", got)
+			t.Errorf("typed lines: got %q", got)
 		}
 		for line, want := range map[string]string{
 			"/stat": "/status", "/why c": "console/main", "/say console/": "console/main", "/log core/t": "core/turn", "/log core/turn e": "error",
@@ -38,7 +38,7 @@ func TestTypedLines(t *testing.T) {
 			"/set language ": "default", "/activation al": "always", "/id ": "",
 		} {
 			if got := strings.Join((&chatCommands{b}).complete(t.Context(), line), " "); got != want {
-				t.Errorf("%q is completed by %q, want %q", line, got, want)
+				t.Errorf("completions of %q: got %q, want %q", line, got, want)
 			}
 		}
 		return nil
@@ -81,7 +81,7 @@ func TestInterfaceClock(t *testing.T) {
 	}
 }
 
-// TestInterfaceStays: an interface is kept, whatever chat commands come and go, until its own table changes.
+// TestInterfaceStays checks that a reload keeps an interface until its own table changes.
 func TestInterfaceStays(t *testing.T) {
 	for _, kind := range []string{"console", "telegram"} {
 		former := console.New(console.Options{Name: kind, In: strings.NewReader(""), Out: io.Discard})
@@ -91,11 +91,11 @@ func TestInterfaceStays(t *testing.T) {
 		b.parts.Store(&parts{Config: &Config{Enabled: []enabled{one}}, Interfaces: []core.Interface{former}})
 		m := b.maker(b.InForce())
 		if m.unchanged(one) == nil {
-			t.Errorf("%s is not kept", kind)
+			t.Errorf("%s was not kept", kind)
 		}
 		one.Own = &consoleConfig{User: "ann"}
 		if m.unchanged(one) != nil {
-			t.Errorf("%s is kept with another table", kind)
+			t.Errorf("%s was kept although its table has changed", kind)
 		}
 	}
 }

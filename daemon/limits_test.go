@@ -10,17 +10,18 @@ import (
 	"synthbot/memory"
 )
 
-// TestTwoLimits: a place has one limit of tokens.
+// TestTwoLimits checks that a place cannot have a token limit in both budget.place and override.
 func TestTwoLimits(t *testing.T) {
 	file := t.TempDir() + "/config.toml"
 	write(t, file, "[[budget.place]]\npath = \"desk/1\"\ntokens = 5\n[[override]]\npath = \"desk/1\"\ntokens = 6\n")
 	p := &Env{File: file, Getenv: func(string) string { return "" }, Clock: time.Now}
 	if _, err := p.Load(); err == nil || !strings.Contains(err.Error(), ":6: override[0].tokens: has a budget.place") {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want a fault of override[0].tokens", err)
 	}
 }
 
-// TestAllowByCommand: of lists of what is available, that of the longest path counts, and of equals the command's.
+// TestAllowByCommand checks that actions_allow of the longest path applies, and that a command wins over an
+// override of the same path.
 func TestAllowByCommand(t *testing.T) {
 	db, err := memory.Open(t.TempDir(), memory.Options{})
 	if err != nil {
@@ -42,7 +43,7 @@ func TestAllowByCommand(t *testing.T) {
 	for place, want := range map[string]string{"desk/1": "dice_* a command in desk/1", "desk/1/2/3": "memory_* override desk/1/2", "desk/2": "all -"} {
 		for _, row := range r.Rows(core.MustPath(place)) {
 			if row.Name == "actions_allow" && row.Value+" "+row.From != want {
-				t.Errorf("%s: %s %s, want %s", place, row.Value, row.From, want)
+				t.Errorf("%s: got %s %s, want %s", place, row.Value, row.From, want)
 			}
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"synthbot/core/action"
 )
 
-// TestOverrides: of each setting, the longest path that sets it wins.
+// TestOverrides checks that each setting comes from the longest path that sets it.
 func TestOverrides(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "gm.toml"), `name = "Gamemaster"`)
@@ -64,9 +64,9 @@ engine = "home"
 	}
 }
 
-// TestFaultsOfWhatIsNamed: files and names that the configuration refers to are
-// faults of the keys that do so, all at once.
-func TestFaultsOfWhatIsNamed(t *testing.T) {
+// TestFaultsOfReferences checks that missing files and unknown names are reported all at once, each with its
+// key.
+func TestFaultsOfReferences(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.toml")
 	write(t, file, `[persona]
 path = "nobody.toml"
@@ -86,7 +86,7 @@ listen = "0.0.0.0:9787"
 	p := &Env{File: file, Getenv: func(string) string { return "" }, Clock: time.Now}
 	_, err := p.Load()
 	if err == nil {
-		t.Fatal("no fault was found")
+		t.Fatal("Load found no fault")
 	}
 	for _, want := range []string{":2: persona.path: ", ":4: engine[0].provider: ", ": engine[1].name: ", ":9: override[0].persona: ", ":10: override[0].engine: ", ": plugins.oracle: ", ":14: metrics.listen: "} {
 		if !strings.Contains(err.Error(), want) {

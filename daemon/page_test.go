@@ -12,14 +12,14 @@ import (
 	"synthbot/core/secret"
 )
 
-// TestNoPageCostsNothing holds that turns tell nobody how far they are where nobody can look.
+// TestNoPageCostsNothing checks that turns have no watcher while the admin page is off.
 func TestNoPageCostsNothing(t *testing.T) {
 	var p pageServer
 	if n := len(p.watchers(new(Config))); n != 0 {
-		t.Errorf("%d watch turns for a page that is off", n)
+		t.Errorf("got %d watchers with the page off, want none", n)
 	}
 	if n := len(p.watchers(&Config{Tables: Tables{Admin: Listener{Listen: "127.0.0.1:0"}}})); n != 1 {
-		t.Errorf("%d watch turns for a page that is on", n)
+		t.Errorf("got %d watchers with the page on, want one", n)
 	}
 }
 
@@ -51,7 +51,7 @@ func TestSettingsHideSecrets(t *testing.T) {
 	}
 }
 
-// TestSettingsOfLists: what an element of a list does not set is its default, or left out, as the page shows it.
+// TestSettingsOfLists checks that the page shows defaults for unset keys of list elements, or leaves them out.
 func TestSettingsOfLists(t *testing.T) {
 	c := Config{File: "config.toml"}
 	c.Engines, c.Overrides = make([]engine.Config, 2), make([]Override, 2)
@@ -67,13 +67,13 @@ func TestSettingsOfLists(t *testing.T) {
 	}
 	slices.Sort(set)
 	if want := []string{"engine[1].model", "override[1].scope"}; !slices.Equal(set, want) {
-		t.Errorf("set are %q, want %q", set, want)
+		t.Errorf("set: got %q, want %q", set, want)
 	}
 	for name, want := range map[string]bool{
 		"engine[0].timeout": true, "override[0].keywords": false, "override[0].scope": false, "bot.keywords": true,
 	} {
 		if _, ok := shown[name]; ok != want {
-			t.Errorf("%s is shown: %t, want %t", name, ok, want)
+			t.Errorf("%s: shown = %t, want %t", name, ok, want)
 		}
 	}
 }

@@ -22,26 +22,26 @@ import (
 func TestPDFInItsOwnProcess(t *testing.T) {
 	got, err := pdfText(t.Context(), coretest.PDF("The answer is 42."))
 	if err != nil || !strings.Contains(got, "The answer is 42.") {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("got %q, %v, want the document's text", got, err)
 	}
 	if got, err := pdfText(t.Context(), []byte("%PDF-1.4 and no more")); err == nil || !strings.Contains(err.Error(), "pdf") {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("broken file: got %q, %v, want an error", got, err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
 	defer cancel()
 	if got, err := pdfText(ctx, coretest.PDF("x")); err == nil {
-		t.Errorf("out of time: %q", got)
+		t.Errorf("expired context: got %q, want an error", got)
 	}
 }
 
-// TestOnePDFAtATime: of documents that come at once, each is read when the process that read the one before has ended.
+// TestOnePDFAtATime checks that PDFs are read one after the other.
 func TestOnePDFAtATime(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile(onlyPDF, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	reader := make(pdfReader, maxPDFs)
-	data := coretest.PackedPDF("a", 50_000) // takes longer than a process takes to begin
+	data := coretest.PackedPDF("a", 50_000) // reading it takes longer than starting a process
 	var all sync.WaitGroup
 	for range 5 {
 		all.Go(func() {
@@ -53,32 +53,32 @@ func TestOnePDFAtATime(t *testing.T) {
 	all.Wait()
 }
 
-// TestPDFThatGrows: a small file that takes a lot of memory ends the process that
-// reads it, long before its time, at less than the memory it may have.
+// TestPDFThatGrows checks that a small file that needs too much memory ends its process before the timeout and
+// below the memory limit.
 func TestPDFThatGrows(t *testing.T) {
 	data := coretest.PackedPDF("a", 30_000_000)
 	if len(data) > 400<<10 {
-		t.Fatalf("a file of %d bytes proves nothing", len(data))
+		t.Fatalf("the file has %d bytes, want at most 400 KiB", len(data))
 	}
 	c, err := pdfProcess(t.Context(), bytes.NewReader(data))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Run(); err == nil {
-		t.Error("it was read")
+		t.Error("the PDF was read, want an error")
 	}
 	use := c.ProcessState.SysUsage().(*syscall.Rusage)
 	t.Logf("%d bytes took %d MiB and %s", len(data), use.Maxrss>>10, c.ProcessState.UserTime())
 	if use.Maxrss<<10 > pdfMemory {
-		t.Errorf("it took %d KiB", use.Maxrss)
+		t.Errorf("the process used %d KiB, want at most %d", use.Maxrss, pdfMemory>>10)
 	}
 	got, err := readPDF(t.Context(), data)
 	if err == nil || len(err.Error()) > 2*pdfReason || !strings.Contains(err.Error(), "memory") {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("got %q, %v, want an error about memory", got, err)
 	}
 }
 
-// TestPDFProcessIsLimited, before it reads anything.
+// TestPDFProcessIsLimited checks that the process has its limits before it reads anything.
 func TestPDFProcessIsLimited(t *testing.T) {
 	in, w, err := os.Pipe()
 	if err != nil {
@@ -93,12 +93,12 @@ func TestPDFProcessIsLimited(t *testing.T) {
 		t.Fatal(err)
 	}
 	in.Close()
-	of := func(name string) string {
+	procFile := func(name string) string {
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/%s", c.Process.Pid, name))
 		return string(text)
 	}
-	until(t, func() bool { return strings.TrimSpace(of("oom_score_adj")) == "1000" })
-	if limits := of("limits"); !regexp.MustCompile(`Max data size +201326592 +201326592`).MatchString(limits) {
+	until(t, func() bool { return strings.TrimSpace(procFile("oom_score_adj")) == "1000" })
+	if limits := procFile("limits"); !regexp.MustCompile(`Max data size +201326592 +201326592`).MatchString(limits) {
 		t.Error(limits)
 	}
 	w.Close()

@@ -16,7 +16,7 @@ import (
 	"synthbot/core/command"
 )
 
-// assembled is the bot of a configuration, as a command that only looks has it.
+// assembled returns the bot of a configuration without a store, as commands that only inspect it get it.
 func assembled(t *testing.T, toml string) *Bot {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.toml")
@@ -37,7 +37,7 @@ func assembled(t *testing.T, toml string) *Bot {
 	return b
 }
 
-// TestHelpIsTranslated: what a new bot offers to users and moderators is listed in each language of the offline engine.
+// TestHelpIsTranslated checks that /help is translated into each language of the offline engine.
 func TestHelpIsTranslated(t *testing.T) {
 	help, _ := assembled(t, "").InForce().Commands.Find("help")
 	for language, want := range map[string]string{
@@ -45,23 +45,23 @@ func TestHelpIsTranslated(t *testing.T) {
 	} {
 		c := command.Call{Locale: language, Private: true, Author: core.Author{Rank: core.RankModerator}}
 		if got, err := help.Do(t.Context(), c); err != nil || !strings.HasPrefix(got, want) {
-			t.Errorf("%s: %s, %v", language, got, err)
+			t.Errorf("%s: got %s, %v", language, got, err)
 		}
 	}
 }
 
-// inConversation holds what a script makes the model do.
-var inConversation = regexp.MustCompile(`(?m)^does< ([a-z0-9_.-]+)|"type":"([a-z0-9_.-]+)"`)
+// actionInScript matches an action that a script makes the model plan.
+var actionInScript = regexp.MustCompile(`(?m)^does< ([a-z0-9_.-]+)|"type":"([a-z0-9_.-]+)"`)
 
-// conversations are the names of all actions that a model takes in the scripts of a folder.
-func conversations(t *testing.T, folder string) (names []string) {
+// scriptedActions returns the names of all actions in the scripts below a folder.
+func scriptedActions(t *testing.T, folder string) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !slices.Contains([]string{".txt", ".txtar"}, filepath.Ext(path)) {
 			return err
 		}
 		text, err := os.ReadFile(path)
-		for _, m := range inConversation.FindAllStringSubmatch(string(text), -1) {
+		for _, m := range actionInScript.FindAllStringSubmatch(string(text), -1) {
 			names = append(names, m[1]+m[2])
 		}
 		return err
@@ -72,7 +72,7 @@ func conversations(t *testing.T, folder string) (names []string) {
 	return names
 }
 
-// everyPlugin is a configuration with all plugins and all of their actions that can have a name beforehand.
+// everyPlugin returns a configuration with all plugins and all of their actions with fixed names.
 func everyPlugin() string {
 	var tables strings.Builder
 	tables.WriteString("[speech.out]\nprovider = \"program\"\nprogram = [\"/bin/true\"]\n")
@@ -86,8 +86,8 @@ func everyPlugin() string {
 	).Replace(tables.String())
 }
 
-// TestEveryActionDeclaresItsEffects: what an action has to do with others is stated beside its code, in every plugin
-// and interface. Its schemas, defaults and examples fit each other: a start does not check them.
+// TestEveryActionDeclaresItsEffects checks that each action of every plugin and interface declares its effects,
+// and that its schemas, defaults and examples fit each other. A start does not check that.
 func TestEveryActionDeclaresItsEffects(t *testing.T) {
 	b := assembled(t, "[interfaces.telegram]\ntoken = \"1:a\"\n[interfaces.discord]\ntoken = \"a.b.c\"\n"+everyPlugin())
 	all := b.InForce().Snapshot.All()
@@ -107,16 +107,16 @@ func TestEveryActionDeclaresItsEffects(t *testing.T) {
 		"memory_forget": core.EffectChanges, "photo_telegram": core.EffectRequests, "api_call": core.EffectReadsForeign,
 	} {
 		if d, ok := b.InForce().Snapshot.Resolve(name); !ok || d.Effects&effect != effect {
-			t.Errorf("%s lacks one of the effects %b", name, effect)
+			t.Errorf("%s: does not have the effects %b", name, effect)
 		}
 	}
 	if len(all) < 40 {
-		t.Errorf("there are %d actions only", len(all))
+		t.Errorf("got %d actions, want at least 40", len(all))
 	}
 }
 
-// TestEveryActionHasAConversation: each action of each plugin that can have a
-// name beforehand is taken in a scripted conversation of its plugin.
+// TestEveryActionHasAConversation checks that each action with a fixed name occurs in a scripted conversation
+// of its plugin.
 func TestEveryActionHasAConversation(t *testing.T) {
 	all := everyPlugin()
 	seen := make(map[string]int)
@@ -126,8 +126,8 @@ func TestEveryActionHasAConversation(t *testing.T) {
 			continue
 		}
 		seen[d.Owner]++
-		if !slices.Contains(conversations(t, folder), d.Name) {
-			t.Errorf("%s of %s is taken in no conversation below %s", d.Name, d.Owner, folder)
+		if !slices.Contains(scriptedActions(t, folder), d.Name) {
+			t.Errorf("%s of %s occurs in no script below %s", d.Name, d.Owner, folder)
 		}
 	}
 	for owner, least := range map[string]int{"memory": 4, "reminders": 3, "people": 2, "diary": 2, "games": 5, "standard": 6, "moderation": 4, "clock": 1, "web": 2} {
@@ -135,10 +135,10 @@ func TestEveryActionHasAConversation(t *testing.T) {
 			t.Errorf("%s has %d actions here, want at least %d", owner, seen[owner], least)
 		}
 	}
-	held := conversations(t, "../plugins/mcp/testdata")
+	scripted := scriptedActions(t, "../plugins/mcp/testdata")
 	for _, kind := range []string{"_resource_read", "_prompt_get", "_"} {
-		if !slices.ContainsFunc(held, func(name string) bool { return strings.Contains(name, kind) }) {
-			t.Errorf("no action of a server that ends in %s is taken", kind)
+		if !slices.ContainsFunc(scripted, func(name string) bool { return strings.Contains(name, kind) }) {
+			t.Errorf("no script has an MCP action with %s in its name", kind)
 		}
 	}
 	bank, err := os.ReadFile("../plugins/blueprint/testdata/bank/ai-tools.json")
@@ -149,17 +149,17 @@ func TestEveryActionHasAConversation(t *testing.T) {
 		Capabilities struct{ Tools []struct{ Name string } }
 	}
 	if err := json.Unmarshal(bank, &tools); err != nil || len(tools.Capabilities.Tools) < 7 {
-		t.Fatalf("the bank has %v, %v", tools, err)
+		t.Fatalf("the bank's tools: got %v, %v, want at least 7", tools, err)
 	}
-	held = conversations(t, "../plugins/blueprint/testdata")
+	scripted = scriptedActions(t, "../plugins/blueprint/testdata")
 	for _, tool := range tools.Capabilities.Tools {
-		if !slices.Contains(held, tool.Name) {
-			t.Errorf("%s of the bank is taken in no conversation", tool.Name)
+		if !slices.Contains(scripted, tool.Name) {
+			t.Errorf("%s of the bank occurs in no script", tool.Name)
 		}
 	}
 }
 
-// TestEveryPluginConforms: each plugin is held to the rules of all.
+// TestEveryPluginConforms checks that each plugin has a test that calls plugintest.Conform.
 func TestEveryPluginConforms(t *testing.T) {
 	for _, a := range availablePlugins {
 		files, err := filepath.Glob(filepath.Join("..", "plugins", a.name, "*_test.go"))
@@ -175,8 +175,8 @@ func TestEveryPluginConforms(t *testing.T) {
 	}
 }
 
-// TestFewActionsAtFirst: a configuration that names interfaces only offers at
-// most ten actions to an ordinary person, on each platform.
+// TestFewActionsAtFirst checks that a configuration with interfaces only offers an ordinary user at most ten
+// actions on each platform.
 func TestFewActionsAtFirst(t *testing.T) {
 	b := assembled(t, "[interfaces.telegram]\ntoken = \"1:a\"\n[interfaces.discord]\ntoken = \"a.b.c\"\n")
 	for _, place := range []string{"console/main", "telegram/1000", "telegram/-1001234567890/7", "discord/81384788765712384/2", "discord/@me/3"} {
@@ -187,7 +187,7 @@ func TestFewActionsAtFirst(t *testing.T) {
 			names = append(names, d.Name)
 		}
 		if len(names) > 10 || !slices.Contains(names, "message_"+path.Interface()) || !slices.Contains(names, "memory_save") {
-			t.Errorf("in %s there are %d: %v", place, len(names), names)
+			t.Errorf("%s: %d actions, want at most 10: %v", place, len(names), names)
 		}
 	}
 }

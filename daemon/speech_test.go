@@ -12,8 +12,8 @@ import (
 	"synthbot/core/speech"
 )
 
-// TestSpokenLanguage: the language of a voice message is that of what was written before, and
-// not what a platform says of its author.
+// TestSpokenLanguage checks that the language of a voice message is guessed from earlier messages, not taken
+// from the platform's locale of its author.
 func TestSpokenLanguage(t *testing.T) {
 	for want, texts := range map[string][]string{
 		"":   {"ok"},
@@ -26,12 +26,13 @@ func TestSpokenLanguage(t *testing.T) {
 				Author: core.Author{ID: "1"}, Text: text, Locale: "fr"}}})
 		}
 		if got := spokenLanguage(t.Context(), recon.New(), s); got != want {
-			t.Errorf("%q: %q, want %q", texts, got, want)
+			t.Errorf("%q: got %q, want %q", texts, got, want)
 		}
 	}
 }
 
-// TestActionSpeaks: the action speak has the voice of [speech.out], also where answers are never spoken, and needs one.
+// TestActionSpeaks checks that the action speak uses the voice of [speech.out], although answers are not
+// spoken, and requires it.
 func TestActionSpeaks(t *testing.T) {
 	const standard = "[plugins.standard]\nactions = [\"speak\"]\n"
 	const voice = "[speech]\nffmpeg = \"\"\n[speech.out]\nprovider = \"program\"\nprogram = [\"sed\", \"s/^/OggS/\"]\n"
@@ -41,12 +42,12 @@ func TestActionSpeaks(t *testing.T) {
 			"Good **night**, "+strings.Repeat("and sleep well", 4))
 		switch {
 		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
-			t.Errorf("%q: %v, want %q", toml, err, want)
+			t.Errorf("%q: got %v, want %q", toml, err, want)
 		case want == "" && (err != nil || !strings.HasPrefix(string(f.Data), "OggSGood night, and")):
-			t.Errorf("%q, %v", f.Data, err)
+			t.Errorf("got %q, %v", f.Data, err)
 		}
 		if b.turnSpeech(b.InForce()).Speak != nil {
-			t.Error("answers are spoken")
+			t.Error("turns speak their answers")
 		}
 	}
 	for toml, want := range map[string]string{
@@ -60,7 +61,7 @@ func TestActionSpeaks(t *testing.T) {
 		write(t, file, toml)
 		_, err := (&Env{File: file, Getenv: func(string) string { return "" }, Clock: time.Now}).Load()
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%q: %v, want %q", toml, err, want)
+			t.Errorf("%q: got %v, want %q", toml, err, want)
 		}
 	}
 }
@@ -70,7 +71,7 @@ func TestSpeechCost(t *testing.T) {
 	c.Speech = speech.Config{In: speech.In{Price: 0.006}, Out: speech.Out{Price: 15}}
 	for name, want := range map[string]float64{speechIn: 0.012, speechOut: 0.0018, "home": 0} {
 		if got := c.Cost(name, llm.Usage{In: 120}); got < want-1e-9 || got > want+1e-9 {
-			t.Errorf("%s: %v, want %v", name, got, want)
+			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
 	}
 }

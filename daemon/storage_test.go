@@ -8,7 +8,7 @@ import (
 	"synthbot/memory"
 )
 
-// TestStateSwap: what several drivers or processes change in the state of an interface at once is not lost.
+// TestStateSwap checks that concurrent updates of an interface's state are not lost.
 func TestStateSwap(t *testing.T) {
 	db, err := memory.Open(t.TempDir(), memory.Options{NoSync: true})
 	if err != nil {
@@ -38,6 +38,6 @@ func TestStateSwap(t *testing.T) {
 	}
 	var n int
 	if err := chat.Load(t.Context(), s, "count", &n); err != nil || n != writers*updates {
-		t.Errorf("%d updates of %d, %v", n, writers*updates, err)
+		t.Errorf("got %d updates, want %d: %v", n, writers*updates, err)
 	}
 }

@@ -21,8 +21,8 @@ import (
 
 const toolToken = "a token of sufficient length"
 
-// tools serves the actions of a bot with this table.
-func tools(t *testing.T, table string) (address string) {
+// serveTools serves the actions of a bot with the configuration. It returns the address.
+func serveTools(t *testing.T, table string) (address string) {
 	t.Helper()
 	b := assembled(t, table+`
 [interfaces.console]
@@ -64,9 +64,10 @@ func askTool(t *testing.T, method, address, host, body string) (int, string) {
 	return resp.StatusCode, string(answer)
 }
 
-// TestTools: another program calls what the user may cause in the place, checked as in turns.
+// TestTools checks that other programs can call the actions that the user may cause in the place, with the
+// checks of turns.
 func TestTools(t *testing.T) {
-	at := tools(t, "")
+	at := serveTools(t, "")
 	status, body := askTool(t, "GET", at+"/tools", "", "")
 	list, err := blueprint.Read([]byte(body))
 	if status != 200 || err != nil {
@@ -78,7 +79,7 @@ func TestTools(t *testing.T) {
 	}
 	for name, want := range map[string]bool{"dice_roll": true, "memory_search": true, "random_choice": false, "confirm": false, "message_console": false} {
 		if slices.Contains(names, name) != want {
-			t.Errorf("%s is offered: %t", name, !want)
+			t.Errorf("%s: offered = %t, want %t", name, !want, want)
 		}
 	}
 	for _, tc := range []struct {
@@ -94,27 +95,27 @@ func TestTools(t *testing.T) {
 	} {
 		status, body := askTool(t, "POST", at+"/tools/"+tc.tool, "", tc.body)
 		if status != tc.status || !strings.Contains(body, tc.want) {
-			t.Errorf("%s %s: %d %s", tc.tool, tc.body, status, body)
+			t.Errorf("%s %s: got status %d, %s, want %d, %q", tc.tool, tc.body, status, body, tc.status, tc.want)
 		}
 	}
 	if status, _ := askTool(t, "GET", at+"/tools", "evil.example", ""); status != http.StatusMisdirectedRequest {
-		t.Errorf("under another name: %d", status)
+		t.Errorf("another host name: got status %d, want %d", status, http.StatusMisdirectedRequest)
 	}
 }
 
-// TestToolsOfADeniedUser: who may not use the bot has no tools either.
+// TestToolsOfADeniedUser checks that a user who is denied access has no tools.
 func TestToolsOfADeniedUser(t *testing.T) {
-	at := tools(t, "[access]\ndeny = [\"console/@user/jay\"]\n")
+	at := serveTools(t, "[access]\ndeny = [\"console/@user/jay\"]\n")
 	for _, r := range [][2]string{{"GET", "/tools"}, {"POST", "/tools/dice_roll"}} {
 		if status, body := askTool(t, r[0], at+r[1], "", "{}"); status != http.StatusForbidden {
-			t.Errorf("%s: %d %s", r, status, body)
+			t.Errorf("%s: got %d %s", r, status, body)
 		}
 	}
 }
 
-// TestToolsForAnotherBot: the list is a blueprint by which another bot calls the tools.
+// TestToolsForAnotherBot checks that another bot can use the list of tools as a blueprint.
 func TestToolsForAnotherBot(t *testing.T) {
-	at := tools(t, "")
+	at := serveTools(t, "")
 	_, list := askTool(t, "GET", at+"/tools", "", "")
 	file := filepath.Join(t.TempDir(), "ai-tools.json")
 	write(t, file, list)
@@ -127,20 +128,21 @@ headers = {Authorization = "Bearer `+toolToken+`"}
 `)
 	d, ok := b.InForce().Snapshot.Resolve("other.dice_roll")
 	if !ok {
-		t.Fatal("the other bot has no such action")
+		t.Fatal("the other bot lacks the action other.dice_roll")
 	}
 	call := core.Call{Path: core.MustPath("console/main"), Payload: json.RawMessage(`{"dice":"1d1"}`), Planned: time.Now()}
 	result, err := d.Do(t.Context(), call)
 	if err != nil || !strings.Contains(string(result.Output), `"total":1`) {
-		t.Errorf("%s, %v", result.Output, err)
+		t.Errorf("got %s, %v", result.Output, err)
 	}
 	call.Payload = json.RawMessage(`{"dice":[]}`)
 	if _, err := d.Do(t.Context(), call); err == nil || !strings.Contains(err.Error(), "payload.dice") {
-		t.Errorf("an invalid input gives %v", err)
+		t.Errorf("invalid input: got %v, want a fault of payload.dice", err)
 	}
 }
 
-// TestToolCalls: calls end as actions of turns do, send nothing, have keys of their own, and do not run without limit.
+// TestToolCalls checks the outcomes of calls, that calls cannot send messages, that each has a key of its own,
+// and that their number at the same time is limited.
 func TestToolCalls(t *testing.T) {
 	b := assembled(t, "[interfaces.console]\nenabled = true\n[plugins.blueprint.serve]\nlisten = \"127.0.0.1:0\"\ntoken = \""+toolToken+
 		"\"\nas = \"console/@user/jay\"\nplace = \"console/main\"\nactions = [\"*\"]\n[access]\nmoderators = [\"console/@user/jay\"]\n")
@@ -157,12 +159,12 @@ func TestToolCalls(t *testing.T) {
 	p := *b.InForce()
 	err := p.collectActions(coretest.NewPlugin("tries", wrong,
 		act("send", core.PermissionModerators, func(ctx context.Context, c core.Call) (core.Result, error) {
-			return core.Result{}, c.Deliveries.Send(ctx, 1, core.Sent{}, func(context.Context, string) (string, error) { panic("it is sent") })
+			return core.Result{}, c.Deliveries.Send(ctx, 1, core.Sent{}, func(context.Context, string) (string, error) { panic("a tool call sent a message") })
 		}),
 		act("rule", core.PermissionAdmins, nil),
 		act("note", core.PermissionEveryone, func(_ context.Context, c core.Call) (core.Result, error) {
 			if keys[c.Key] || c.Author.ID != "jay" || !c.Private {
-				t.Errorf("the call is %+v", c)
+				t.Errorf("call: got %+v, want a new key and the private place of jay", c)
 			}
 			keys[c.Key] = true
 			return core.Result{}, nil
@@ -185,7 +187,7 @@ func TestToolCalls(t *testing.T) {
 		status int
 	}{{"wrong", 502}, {"send", 403}, {"rule", 404}, {"note", 200}, {"note", 200}} {
 		if status, body := askTool(t, "POST", at+tc.tool, "", ""); status != tc.status {
-			t.Errorf("%s: %d %s", tc.tool, status, body)
+			t.Errorf("%s: got status %d, %s, want %d", tc.tool, status, body, tc.status)
 		}
 	}
 	var calls sync.WaitGroup
@@ -196,7 +198,7 @@ func TestToolCalls(t *testing.T) {
 		<-begun
 	}
 	if status, body := askTool(t, "POST", at+"note", "", ""); status != http.StatusTooManyRequests {
-		t.Errorf("one call too many: %d %s", status, body)
+		t.Errorf("one call too many: status %d, %s", status, body)
 	}
 	close(release)
 	calls.Wait()

@@ -33,7 +33,7 @@ func TestNextCommands(t *testing.T) {
 			}
 		}
 		if got := nextCommands(env, tc.file, tc.platforms); got != tc.want {
-			t.Errorf("%s: %q, want %q", tc.file, got, tc.want)
+			t.Errorf("%s: got %q, want %q", tc.file, got, tc.want)
 		}
 	}
 }

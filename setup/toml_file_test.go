@@ -46,7 +46,7 @@ func TestSet(t *testing.T) {
 		f := opened(t, tc.before)
 		f.setLiteral("1", tc.key, strings.Split(tc.table, ".")...)
 		if f.err != nil || f.String() != tc.after {
-			t.Errorf("%s: %v, %q, want %q", tc.name, f.err, f.String(), tc.after)
+			t.Errorf("%s: got %v, %q, want %q", tc.name, f.err, f.String(), tc.after)
 		}
 	}
 }
@@ -57,16 +57,16 @@ func TestShapes(t *testing.T) {
 		f.setLiteral("1", "name", "bot")
 		f.setLiteral("1", "name", "interfaces", "bot")
 		if !errors.Is(f.err, ErrShape) {
-			t.Errorf("%q: %v, %q", text, f.err, f.String())
+			t.Errorf("%q: got %v, %q", text, f.err, f.String())
 		}
 	}
 	f := opened(t, "engine = [{ name = 1 }]\n")
 	if f.addFirstEngine(Pair{"name", "2"}); !errors.Is(f.err, ErrShape) || f.String() != "engine = [{ name = 1 }]\n" {
-		t.Errorf("a list on one line: %v, %q", f.err, f.String())
+		t.Errorf("list on one line: got %v, %q", f.err, f.String())
 	}
 	for _, text := range []string{"[bot", "a = [1", "a = \"x\nb = 1", "= 1", "a = ", "a = '''x", "a 1"} {
 		if _, err := Open(text); err == nil {
-			t.Errorf("%q is taken", text)
+			t.Errorf("%q is accepted", text)
 		}
 	}
 }
@@ -81,7 +81,7 @@ func TestLists(t *testing.T) {
 	} {
 		f := opened(t, tc.before)
 		if f.addFirstEngine(name); f.err != nil || f.String() != tc.after {
-			t.Errorf("%s: %v, %q, want %q", tc.name, f.err, f.String(), tc.after)
+			t.Errorf("%s: got %v, %q, want %q", tc.name, f.err, f.String(), tc.after)
 		}
 	}
 	f := opened(t, "[[engine]]\nname = 1\n[[engine]]\n#model = 2\n[engine.headers]\nname = 3\n")
@@ -89,10 +89,10 @@ func TestLists(t *testing.T) {
 	f.setInEngine(1, "model", "8")
 	f.setInEngine(1, "name", "7")
 	if want := "[[engine]]\nname = 9\n[[engine]]\nmodel = 8\nname = 7\n[engine.headers]\nname = 3\n"; f.err != nil || f.String() != want {
-		t.Errorf("%v, %q", f.err, f.String())
+		t.Errorf("got %v, %q", f.err, f.String())
 	}
 	if f.setInEngine(2, "name", "1"); !errors.Is(f.err, ErrShape) {
-		t.Errorf("a table that is not there: %v", f.err)
+		t.Errorf("missing table: got %v", f.err)
 	}
 }
 
@@ -100,20 +100,19 @@ func TestText(t *testing.T) {
 	for _, text := range []string{"", `a "b" \c`, "two\nlines\tand\ra bell\x07", "caffè \u2028\ufeff", strings.Repeat("'", 3)} {
 		var got struct{ A string }
 		if err := toml.Unmarshal([]byte("a = "+config.Quote(text)), &got); err != nil || got.A != text {
-			t.Errorf("%q is written as %s: %v", text, config.Quote(text), err)
+			t.Errorf("Quote(%q) = %s: %v", text, config.Quote(text), err)
 		}
 	}
 	var got struct{ A []string }
 	if err := toml.Unmarshal([]byte("a = "+quoteList([]string{"x", `y"`})), &got); err != nil || !slices.Equal(got.A, []string{"x", `y"`}) {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("got %v, %v", got, err)
 	}
 	if config.QuoteKey("a-b_1") != "a-b_1" || config.QuoteKey("a b") != `"a b"` || config.QuoteKey("") != `""` {
-		t.Error("keys are written wrongly")
+		t.Error("keys are quoted wrongly")
 	}
 }
 
-// FuzzSet: a file that is right stays right, says the same as before, and besides
-// what was set.
+// FuzzSet checks that setting a key keeps a valid file valid and changes nothing else.
 func FuzzSet(f *testing.F) {
 	for _, seed := range []string{
 		"", "[bot]\nname = 1\n", "[bot]\n#name = 1\n#[x.y]\n#name = 2", "bot.x = 1\n[x]\ny.z = 1", "[[x]]\na = 1\n[x.y]\nname = 1", "bot = 1", "x = {y = {}}",
@@ -128,7 +127,7 @@ func FuzzSet(f *testing.F) {
 		}
 		file, err := Open(text)
 		if err != nil {
-			t.Fatalf("%q is right, and not read: %v", text, err)
+			t.Fatalf("the valid file %q is rejected: %v", text, err)
 		}
 		for _, table := range [][]string{{"bot"}, {"x", "y"}} {
 			if file.set("new", "name", table...); file.err != nil {
@@ -138,7 +137,7 @@ func FuzzSet(f *testing.F) {
 		}
 		after := make(map[string]any)
 		if err := toml.Unmarshal([]byte(file.String()), &after); err != nil {
-			return // the caller reads what came of it, too
+			return // the caller validates the result
 		}
 		if diff := cmp.Diff(before, after); diff != "" {
 			t.Fatalf("%q became %q: %s", text, file.String(), diff)
@@ -146,8 +145,7 @@ func FuzzSet(f *testing.F) {
 	})
 }
 
-// within is the table of a decoded file that a key leads to, made where there is
-// none.
+// within returns the table of a decoded file at a key, and creates missing tables.
 func within(values map[string]any, table []string) map[string]any {
 	for _, key := range table {
 		if _, ok := values[key].(map[string]any); !ok {

@@ -53,13 +53,14 @@ func (s *script) Ask(_ context.Context, q console.Question) (string, error) {
 
 func (s *script) Note(text string) { s.notes = append(s.notes, text) }
 
-// Tokens of Telegram's shape, of which it knows one.
+// Tokens with the format of Telegram. Only the first one is known.
 const (
 	goodToken    = "123456789:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 	unknownToken = "123456789:BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB"
 )
 
-// at makes a talk in a small world: an Ollama with two models, one token that each platform knows.
+// at returns a wizard in a small world: an Ollama server with two models, and one known token for each
+// platform.
 func at(current Current, a Answers) *Wizard {
 	return &Wizard{
 		Answers: &a, Current: current, Found: make(map[string][]core.Finding),
@@ -121,23 +122,23 @@ func TestAsk(t *testing.T) {
 	}
 	for title, left := range s.answers {
 		if len(left) > 0 {
-			t.Errorf("%q was not asked often enough", title)
+			t.Errorf("%q was asked too rarely", title)
 		}
 	}
 	for _, q := range s.asked {
 		if strings.HasSuffix(q.Title, "token?") && !q.Hidden {
-			t.Error("the token is shown")
+			t.Error("a note shows the token")
 		}
 	}
 	if want := "Asking Telegram whose token that is…"; !slices.Equal(s.notes, []string{want, want}) {
-		t.Errorf("while the user waits, it shows %q; a token of a wrong shape is not sent", s.notes)
+		t.Errorf("notes while the user waits: got %q; a token with a wrong format must not be sent", s.notes)
 	}
 	if found := talk.Found[Telegram]; len(found) != 2 || found[1].Found != "https://t.me/telegram_bot" {
-		t.Errorf("telegram said %+v", found)
+		t.Errorf("Telegram's answer: got %+v", found)
 	}
 }
 
-// TestAskGoesBack: the answer before is asked for again, and what it led to.
+// TestAskGoesBack checks that going back asks the previous question again, and drops what its answer led to.
 func TestAskGoesBack(t *testing.T) {
 	s := &script{t: t, answers: map[string][]string{
 		"Who is the bot?": {New, "<proposed>"}, "What is its name?": {"Mira", "<back>", "Mora"}, "Who is Mira?": {"<back>"},
@@ -151,14 +152,14 @@ func TestAskGoesBack(t *testing.T) {
 	}
 	got := *talk.Answers
 	if got.PersonaName != "Mora" || got.PersonaText != "She sails." || got.Engine != Offline || got.Timezone != "UTC" || got.Claim != "" {
-		t.Errorf("the answers are %+v", got)
+		t.Errorf("answers: got %+v", got)
 	}
 	if token := got.Telegram.Token; token != (Secret{Word: None}) {
-		t.Errorf("the token that was taken back is %+v", token)
+		t.Errorf("dropped token: got %+v", token)
 	}
 }
 
-// TestNoQuestionTwice: what flags say is not asked.
+// TestNoQuestionTwice checks that answers given as flags are not asked for.
 func TestNoQuestionTwice(t *testing.T) {
 	talk := at(Current{}, Answers{
 		Persona: "card.png", Engine: "openai", Model: "gpt", Key: Secret{Word: "env:GOOD"}, Admins: []string{"telegram/@user/1"}, DataDir: "d", Timezone: "UTC", Language: "en",
@@ -196,7 +197,7 @@ func TestFill(t *testing.T) {
 	} {
 		err := at(Current{}, tc.given).Fill(t.Context(), tc.usual)
 		if err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: %v, want %q", tc.name, err, tc.want)
+			t.Errorf("%s: got %v, want %q", tc.name, err, tc.want)
 		}
 	}
 	talk := at(Current{}, Answers{})
@@ -204,7 +205,7 @@ func TestFill(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a := talk.Answers; a.Persona != BuiltIn || a.Engine != "ollama" || a.Model != "llama3.1:8b" || a.Claim != "" || a.Timezone != "Europe/Rome" {
-		t.Errorf("usual are %+v", a)
+		t.Errorf("defaults: got %+v", a)
 	}
 	again := at(Current{Exists: true, Accounts: map[string]bool{Telegram: true}, Admins: []string{"x/@user/1"}}, Answers{})
 	if err := again.Fill(t.Context(), false); err != nil {
@@ -213,11 +214,11 @@ func TestFill(t *testing.T) {
 	a := again.Answers
 	tokens := []string{a.Telegram.Token.Word, a.Discord.Token.Word}
 	if a.Persona != Keep || a.Engine != Keep || a.Claim != Keep || !slices.Equal(tokens, []string{Keep, None}) {
-		t.Errorf("of a file that is there, usual are %+v", a)
+		t.Errorf("defaults with an existing file: got %+v", a)
 	}
 }
 
-// TestUnchecked: without the platforms' word, tokens are taken as they are.
+// TestUnchecked checks that tokens are accepted without a request if checks are off.
 func TestUnchecked(t *testing.T) {
 	talk := at(Current{}, Answers{Telegram: Account{Token: Secret{Word: "env:NONE"}}})
 	talk.Probes.Identify = nil
@@ -237,20 +238,20 @@ func TestReadSecret(t *testing.T) {
 		return l, nil
 	}
 	if s, err := ReadSecret("-", next); err != nil || s.Typed.Reveal() != "secret" || s.Word != "" {
-		t.Errorf("%+v, %v", s, err)
+		t.Errorf("got %+v, %v", s, err)
 	}
 	for range 2 {
 		if _, err := ReadSecret("-", next); err == nil {
-			t.Error("nothing was taken for a secret")
+			t.Error("an empty secret was accepted")
 		}
 	}
 	for _, word := range []string{"", Keep, None, "env:A", "file:b"} {
 		if s, err := ReadSecret(word, next); err != nil || s.Word != word {
-			t.Errorf("%q: %+v, %v", word, s, err)
+			t.Errorf("%q: got %+v, %v", word, s, err)
 		}
 	}
 	if _, err := ReadSecret("110201543:AAHd", next); err == nil || strings.Contains(err.Error(), "AAHd") {
-		t.Errorf("a secret on the command line: %v", err)
+		t.Errorf("secret on the command line: got %v", err)
 	}
 }
 
@@ -308,14 +309,14 @@ func TestApply(t *testing.T) {
 		t.Error(diff)
 	}
 	if names := slices.Sorted(maps.Keys(out.Secrets)); !slices.Equal(names, []string{"openai_key", "telegram_token"}) || out.Secrets["telegram_token"].Reveal() != "t" {
-		t.Errorf("secrets %v", names)
+		t.Errorf("secrets: got %v", names)
 	}
 	if out.Persona != "persona/mira-d.toml" || !strings.Contains(out.Text, "She sails.") {
 		t.Errorf("persona %q: %s", out.Persona, out.Text)
 	}
 }
 
-// TestApplyAgain: what is there stays, and what is new joins it.
+// TestApplyAgain checks that existing keys are kept and new ones are added.
 func TestApplyAgain(t *testing.T) {
 	const before = `[bot]
 admins = ["telegram/@user/1"] # me
@@ -362,7 +363,8 @@ private = "open"
 	}
 }
 
-// TestAnotherAdmin: a list of several lines keeps them, with what is said beside.
+// TestAnotherAdmin checks that an admin is added to a list of several lines, which keeps its lines and
+// comments.
 func TestAnotherAdmin(t *testing.T) {
 	const one, two = "telegram/@user/1", "telegram/@user/2"
 	for before, want := range map[string]string{
@@ -380,10 +382,10 @@ func TestAnotherAdmin(t *testing.T) {
 		current := Current{Exists: true, Access: true, Admins: read.Bot.Admins}
 		talk := at(current, Answers{Persona: Keep, Engine: Keep, Admins: []string{two}})
 		if _, err := talk.Apply(f); err != nil || f.String() != "[bot]\nadmins = "+want+" # them\n" {
-			t.Errorf("%s became %s, want %s (%v)", before, f.String(), want, err)
+			t.Errorf("%s: got %s, want %s (%v)", before, f.String(), want, err)
 		}
 		if err := toml.Unmarshal([]byte(f.String()), &read); err != nil || !strings.Contains(strings.Join(read.Bot.Admins, " "), two) {
-			t.Errorf("%s: %v, %v", f.String(), read, err)
+			t.Errorf("%s: got %v, %v", f.String(), read, err)
 		}
 	}
 }
@@ -392,7 +394,7 @@ func TestPersonaFile(t *testing.T) {
 	for _, text := range []string{"She sails.", "Two\nlines \\ and \"quotes\", even \"\"\"three\"\"\"\"", "{{char}} is né\x07"} {
 		var got struct{ Name, Profile string }
 		if err := toml.Unmarshal([]byte(personaFile(`Mi"ra`, text)), &got); err != nil || got.Name != `Mi"ra` || got.Profile != text+"\n" {
-			t.Errorf("%q came back as %+v, %v", text, got, err)
+			t.Errorf("%q was read back as %+v, %v", text, got, err)
 		}
 	}
 }
@@ -403,7 +405,7 @@ func TestAddress(t *testing.T) {
 	}
 	for _, token := range []string{"", "x", "good", "c2VjcmV0.x.y"} {
 		if got := botAddress(Discord, nil, secret.New(token)); got != "" {
-			t.Errorf("%q: %q", token, got)
+			t.Errorf("%q: got %q", token, got)
 		}
 	}
 }
@@ -412,18 +414,18 @@ func TestFromHome(t *testing.T) {
 	t.Setenv("HOME", "/home/jay")
 	for file, want := range map[string]string{"~/cards/a.png": "/home/jay/cards/a.png", "a.png": "a.png", "~a": "~a", "/x/~/y": "/x/~/y"} {
 		if got := expandHome(file); got != want {
-			t.Errorf("%s: %s, want %s", file, got, want)
+			t.Errorf("%s: got %s, want %s", file, got, want)
 		}
 	}
 }
 
-// TestApplyInOrder: keys that a file lacks are added in the same order each time.
+// TestApplyInOrder checks that missing keys are always added in the same order.
 func TestApplyInOrder(t *testing.T) {
 	for range 20 {
 		f := opened(t, "[bot]\n")
 		talk := at(Current{Exists: true}, Answers{Persona: Keep, Engine: Keep, DataDir: "d", Timezone: "UTC", Language: "it"})
 		if _, err := talk.Apply(f); err != nil || f.String() != "[bot]\ndata_dir = \"d\"\ntimezone = \"UTC\"\nlanguage = \"it\"\n" {
-			t.Fatalf("%v, %s", err, f.String())
+			t.Fatalf("got %v, %s", err, f.String())
 		}
 	}
 }

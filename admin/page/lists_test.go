@@ -9,8 +9,8 @@ import (
 	"synthbot/core"
 )
 
-// TestLists: rows show what they are and what can be done; of what was said in private, where and by whom,
-// until it is opened.
+// TestLists checks that rows show their content and buttons. A row from a private conversation shows only the
+// place and the author until the conversation is opened.
 func TestLists(t *testing.T) {
 	w := newWorld(t)
 	w.live()
@@ -35,20 +35,20 @@ func TestLists(t *testing.T) {
 		`<strong>handbook</strong> <span class="mark bad">broken</span>`, `<p>For good.</p>`, `<button class="grave">Remove<span class="unseen"> handbook</span>`, "<li>None.</li>",
 	)
 	if strings.Contains(body, private) || strings.Contains(body, "<script>alert") || strings.Count(body, "<textarea") != 1 {
-		t.Errorf("what was said in private, or a name, breaks out: %s", body)
+		t.Errorf("the page has a private text or an unescaped name: %s", body)
 	}
 	csrf := c.csrf()
 	press := func(place core.Path) int {
 		return c.post("/do", "csrf", csrf, "command", "knowledge", "place", place.String(), "arg-id", "1", "back", "/knowledge").status
 	}
 	if status := press(direct); status != http.StatusForbidden || len(w.done) > 0 {
-		t.Errorf("a button for a closed place: %d, %q", status, w.done)
+		t.Errorf("button of a closed place: status %d, done %q", status, w.done)
 	}
 	c.post("/talk/open", "csrf", csrf, "place", direct.String(), "reason", "to answer it")
 	has(t, c.get("/knowledge").body, `<p class="words" dir="auto">`+private, `<span class="mark">private</span>`)
 	for _, place := range []core.Path{direct, group, {}} {
 		if status := press(place); status != http.StatusSeeOther {
-			t.Errorf("a button in %q: %d", place, status)
+			t.Errorf("button in %q: status %d", place, status)
 		}
 	}
 	if want := []string{"knowledge telegram/1000 map[id:1]", "knowledge telegram/-100 map[id:1]", "knowledge  map[id:1]"}; !slices.Equal(w.done, want) {
@@ -58,7 +58,8 @@ func TestLists(t *testing.T) {
 	has(t, c.get("/knowledge").body, "the plugin is off")
 }
 
-// TestCatalogue: the catalogue says what turns an action off, in all places or in one, with a button for it.
+// TestCatalogue checks that the catalogue says what turns an action off, in all places or in one, and has a
+// button for it.
 func TestCatalogue(t *testing.T) {
 	w := newWorld(t)
 	w.lists = map[string][]List{"plugins": {{Title: "Plugins", Rows: []Row{{Name: "games", Mark: "on", Values: []string{"the default"}}}}}}
@@ -66,15 +67,15 @@ func TestCatalogue(t *testing.T) {
 	body := c.get("/catalogue").body
 	has(t, body, "<strong>games</strong>", "the default", "<p>1 actions.", "<dd>on</dd>", "<code>dice_roll</code> Roll")
 	if strings.Contains(body, "Turn on") {
-		t.Errorf("a button: %s", body)
+		t.Errorf("the page lacks its button: %s", body)
 	}
 	body = c.get("/catalogue?place=telegram/-100").body
 	has(t, body, `In <bdi>The reading circle`, `<span class="mark bad">off</span>`, "<dd>off by a command in telegram/-100&lt;script",
 		`name="place" value="telegram/-100"><input type="hidden" name="back" value="/catalogue?place=telegram%2F-100"><input type="hidden" name="arg-name" value="dice_roll">`)
 	if strings.Contains(body, "games") || strings.Contains(body, "<script>alert") {
-		t.Errorf("plugins of one place, or a name breaks out: %s", body)
+		t.Errorf("the page lists plugins for one place, or has an unescaped name: %s", body)
 	}
 	if status := c.get("/catalogue?place=//").status; status != http.StatusBadRequest {
-		t.Errorf("no place: %d", status)
+		t.Errorf("invalid place: status %d", status)
 	}
 }

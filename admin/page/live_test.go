@@ -23,7 +23,7 @@ import (
 
 func all(below core.Path) core.FactPage { return core.FactPage{Below: below, N: 100} }
 
-// stream opens the live turns, and waits until they flow.
+// stream opens the stream of live turns, and waits for its response.
 func (c *client) stream() (*bufio.Reader, io.Closer) {
 	c.w.Helper()
 	r, err := c.Do(c.request(http.MethodGet, "/live", nil))
@@ -39,7 +39,7 @@ func (c *client) stream() (*bufio.Reader, io.Closer) {
 	return lines, r.Body
 }
 
-// until reads lines until one has the beginning, and returns that.
+// until reads lines until one has the prefix, and returns it.
 func (w *world) until(lines *bufio.Reader, beginning string) string {
 	w.Helper()
 	for {
@@ -53,7 +53,7 @@ func (w *world) until(lines *bufio.Reader, beginning string) string {
 	}
 }
 
-// event reads until an event of that name, and returns its data.
+// event reads until an event with that name, and returns its data.
 func (w *world) event(lines *bufio.Reader, name string) string {
 	w.Helper()
 	w.until(lines, "event: "+name+"\n")
@@ -77,11 +77,11 @@ func TestLive(t *testing.T) {
 	c.post("/sessions/revoke", "csrf", c.csrf(), "all", "yes")
 	w.until(lines, "event: over")
 	if _, err := io.ReadAll(lines); err != nil {
-		t.Errorf("the end of a revoked session's stream: %v", err)
+		t.Errorf("stream of a revoked session: got %v", err)
 	}
 }
 
-// at moves the turn of a place on.
+// at moves a place's turn to a stage.
 func (w *world) at(place core.Path, stage watch.Stage) {
 	w.stages.ObserveStage(watch.TurnStage{
 		Turn: core.TurnID{Path: place, Seq: 1}, Stage: stage, Began: w.clock(), Private: place == direct,
@@ -89,23 +89,23 @@ func (w *world) at(place core.Path, stage watch.Stage) {
 	})
 }
 
-// TestLiveStages follows a turn from its beginning to its end.
+// TestLiveStages follows a turn from its start to its end.
 func TestLiveStages(t *testing.T) {
 	w := newWorld(t)
 	w.at(direct, watch.StageWaiting)
 	c := w.in()
 	if body := c.get("/").body; !strings.Contains(body, `<span class="mark">waiting</span>`) {
-		t.Errorf("the page tells nothing of a turn that runs: %s", body)
+		t.Errorf("the page does not show the running turn: %s", body)
 	}
 	lines, _ := c.stream()
 	if rows := w.event(lines, "running"); !strings.Contains(rows, ">waiting<") || !strings.Contains(rows, "telegram/1000") {
-		t.Errorf("what runs already: %s", rows)
+		t.Errorf("running turns at the start of the stream: %s", rows)
 	}
 	for _, stage := range []watch.Stage{watch.StageThinking, watch.StageActing} {
 		w.at(direct, stage)
 		rows := w.event(lines, "running")
 		if strings.Count(rows, "<tr>") != 1 || !strings.Contains(rows, ">"+string(stage)+"<") || !strings.Contains(rows, ">private<") {
-			t.Errorf("%s: %s", stage, rows)
+			t.Errorf("%s: got %s", stage, rows)
 		}
 	}
 	w.turn(direct, 1, private, true)
@@ -114,7 +114,7 @@ func TestLiveStages(t *testing.T) {
 		t.Errorf("row: %s", row)
 	}
 	if rows := w.event(lines, "running"); rows != "data: <tr><td colspan=\"4\">None.</td></tr>\n" {
-		t.Errorf("what runs in the end: %s", rows)
+		t.Errorf("running turns at the end: %s", rows)
 	}
 }
 
@@ -124,10 +124,10 @@ func TestManyRun(t *testing.T) {
 		w.at(core.MustPath("telegram/"+strconv.Itoa(i+1)), watch.StageThinking)
 	}
 	if r := w.page.running(); len(r.Turns) != maxRunning || r.More != 3 {
-		t.Errorf("%d are listed, and %d more", len(r.Turns), r.More)
+		t.Errorf("got %d turns and %d more", len(r.Turns), r.More)
 	}
 	if body := w.in().get("/").body; !strings.Contains(body, "and 3 more") {
-		t.Error("the page does not tell that there are more")
+		t.Error("the page does not say that there are more")
 	}
 }
 
@@ -138,46 +138,46 @@ func TestStreamsAreFew(t *testing.T) {
 		c.stream()
 	}
 	if r := c.get("/live"); r.status != http.StatusServiceUnavailable {
-		t.Errorf("one too many: %d", r.status)
+		t.Errorf("one stream too many: status %d", r.status)
 	}
 }
 
-// line is a store in which so many messages wait in a place.
-type line struct{ n *atomic.Int64 }
+// waitingStore is a store in which n messages wait in a place.
+type waitingStore struct{ n *atomic.Int64 }
 
-func (l line) View(_ context.Context, f func(core.View) error) error {
-	return f(looked{n: int(l.n.Load())})
+func (l waitingStore) View(_ context.Context, f func(core.View) error) error {
+	return f(waitingView{n: int(l.n.Load())})
 }
 
-// looked is a state of it.
-type looked struct {
+// waitingView is a view of a waitingStore.
+type waitingView struct {
 	core.View
 	n int
 }
 
-func (l looked) Waiting() ([]core.Path, error) { return []core.Path{group}, nil }
+func (l waitingView) Waiting() ([]core.Path, error) { return []core.Path{group}, nil }
 
-func (l looked) Due(core.Path, int) ([]core.Entry, error) { return make([]core.Entry, l.n), nil }
+func (l waitingView) Due(core.Path, int) ([]core.Entry, error) { return make([]core.Entry, l.n), nil }
 
-// tape is a browser that keeps what it is sent until it is taken.
-type tape struct {
+// recorder is a browser that collects its response until take is called.
+type recorder struct {
 	mu   sync.Mutex
 	text string
 }
 
-func (*tape) Header() http.Header              { return http.Header{} }
-func (*tape) WriteHeader(int)                  {}
-func (*tape) Flush()                           {}
-func (*tape) SetWriteDeadline(time.Time) error { return nil }
+func (*recorder) Header() http.Header              { return http.Header{} }
+func (*recorder) WriteHeader(int)                  {}
+func (*recorder) Flush()                           {}
+func (*recorder) SetWriteDeadline(time.Time) error { return nil }
 
-func (b *tape) Write(p []byte) (int, error) {
+func (b *recorder) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.text += string(p)
 	return len(p), nil
 }
 
-func (b *tape) took() string {
+func (b *recorder) take() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	text := b.text
@@ -185,60 +185,60 @@ func (b *tape) took() string {
 	return text
 }
 
-// TestLiveWaiting lets the count of what waits change while a page is open.
+// TestLiveWaiting checks that an open page gets the changed number of waiting messages.
 func TestLiveWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var n atomic.Int64
 		n.Store(3)
-		p := quiet(new(admin.Traces), new(admin.Running), line{n: &n})
-		w := new(tape)
+		p := quiet(new(admin.Traces), new(admin.Running), waitingStore{n: &n})
+		w := new(recorder)
 		ctx, end := context.WithCancel(t.Context())
 		go func() { _ = p.live(&visit{Request: new(http.Request).WithContext(ctx), w: w, session: new(session)}) }()
 		told := func() string {
 			synctest.Wait()
-			return w.took()
+			return w.take()
 		}
 		if text := told(); !strings.HasSuffix(text, "event: waiting\ndata: 3\n\n") {
-			t.Errorf("at the beginning: %q", text)
+			t.Errorf("at the start: got %q", text)
 		}
 		time.Sleep(countEvery * turnsEvery)
 		if text := told(); text != "" {
-			t.Errorf("nothing has changed: %q", text)
+			t.Errorf("without a change: got %q", text)
 		}
 		n.Store(5)
 		time.Sleep(countEvery * turnsEvery)
 		if text := told(); text != "event: waiting\ndata: 5\n\n" {
-			t.Errorf("after a change: %q", text)
+			t.Errorf("after a change: got %q", text)
 		}
 		end()
 		synctest.Wait()
 	})
 }
 
-// patient is a browser that can be written to.
-type patient struct{ *httptest.ResponseRecorder }
+// deadlineRecorder is a ResponseRecorder that supports write deadlines.
+type deadlineRecorder struct{ *httptest.ResponseRecorder }
 
-func (patient) SetWriteDeadline(time.Time) error { return nil }
+func (deadlineRecorder) SetWriteDeadline(time.Time) error { return nil }
 
-// TestStreamOfAnIdleSession leaves a page open, and does nothing there.
+// TestStreamOfAnIdleSession checks that the stream of an open page ends with its idle session.
 func TestStreamOfAnIdleSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := quiet(new(admin.Traces), new(admin.Running), line{n: new(atomic.Int64)})
+		p := quiet(new(admin.Traces), new(admin.Running), waitingStore{n: new(atomic.Int64)})
 		cookie, _ := p.logins.login(p.logins.ticket(), "")
 		if cookie == "" {
 			t.Fatal("not let in")
 		}
-		w := patient{httptest.NewRecorder()}
+		w := deadlineRecorder{httptest.NewRecorder()}
 		began := time.Now()
 		v := &visit{Request: new(http.Request).WithContext(t.Context()), w: w, session: p.logins.session(cookie)}
 		if err := p.live(v); err != nil {
 			t.Fatal(err)
 		}
 		if took := time.Since(began); took < sessionIdle || took > sessionIdle+2*heartbeat {
-			t.Errorf("it ended after %v", took)
+			t.Errorf("the stream ended after %v", took)
 		}
 		if !strings.HasSuffix(w.Body.String(), "event: over\ndata: over\n\n") {
-			t.Errorf("it ended with %q", w.Body.String())
+			t.Errorf("the stream ended with %q", w.Body.String())
 		}
 	})
 }
@@ -257,17 +257,17 @@ func (l oneListener) Close() error { return nil }
 
 func (l oneListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
 
-// TestDeadBrowser opens the live turns over a connection that is then neither
-// read nor closed: turns go on at once, and after a while the stream is ended.
+// TestDeadBrowser opens the stream over a connection that is neither read nor closed. Turns do not wait for it,
+// and the stream is ended after a while.
 func TestDeadBrowser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		traces, stages := new(admin.Traces), new(admin.Running)
-		p := quiet(traces, stages, line{n: new(atomic.Int64)})
+		p := quiet(traces, stages, waitingStore{n: new(atomic.Int64)})
 		cookie, _ := p.logins.login(p.logins.ticket(), "")
 		if cookie == "" {
 			t.Fatal("not let in")
 		}
-		dead, conn := net.Pipe() // has no buffer: a writer waits for a reader
+		dead, conn := net.Pipe() // without a buffer: writers wait for a reader
 		listener := oneListener{make(chan net.Conn, 1)}
 		listener.conns <- conn
 		server := admin.Server(p.Handler())
@@ -286,8 +286,8 @@ func TestDeadBrowser(t *testing.T) {
 			traces.Observe(watch.TurnEnd{Turn: id, Trace: new(watch.Trace)})
 			stages.ObserveStage(watch.TurnStage{Turn: id, Stage: watch.StageOver})
 		}
-		if took := time.Since(began); took > 0 { // by the clock of the bubble: somebody slept
-			t.Errorf("turns waited %v for a browser that reads nothing", took)
+		if took := time.Since(began); took > 0 { // in the bubble, time passes only if a turn waits
+			t.Errorf("turns waited %v for a browser that does not read", took)
 		}
 		time.Sleep(streamWrite + time.Second)
 		synctest.Wait()
@@ -300,8 +300,7 @@ func TestDeadBrowser(t *testing.T) {
 	})
 }
 
-// TestLiveFromTheBeginning: what ended before the stream began is in the list that
-// it begins with.
+// TestLiveFromTheBeginning checks that the stream begins with a list of the turns that ended before it.
 func TestLiveFromTheBeginning(t *testing.T) {
 	w := newWorld(t)
 	c := w.in()
@@ -311,11 +310,11 @@ func TestLiveFromTheBeginning(t *testing.T) {
 	lines, _ := c.stream()
 	rows := w.event(lines, "turns")
 	if i, j := strings.Index(rows, "seq=6"), strings.Index(rows, "seq=5"); i < 0 || j < i || strings.Contains(rows, private) {
-		t.Errorf("it begins with %s", rows)
+		t.Errorf("the stream begins with %s", rows)
 	}
 }
 
-// quiet makes a page without a log.
+// quiet returns a page without a log.
 func quiet(turns *admin.Traces, running *admin.Running, reader core.Reader) *Page {
 	o := Options{Log: slog.New(slog.DiscardHandler), Clock: time.Now, Turns: turns, Running: running}
 	o.Reader, o.Bot = reader, bot{new(world)}

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestLog: lines are shown by room and level, the newest first, without what may quote a person.
+// TestLog checks that lines are listed by room and level, newest first, without attributes that may quote a
+// user.
 func TestLog(t *testing.T) {
 	w := newWorld(t)
 	w.logged("memory", slog.LevelInfo, "opened", "err", "disk "+canary)
@@ -26,19 +27,19 @@ func TestLog(t *testing.T) {
 			texts = append(texts, text)
 		}
 		if got := strings.Join(texts, ", "); got != want {
-			t.Errorf("%s shows %q", query, got)
+			t.Errorf("%s: got %q", query, got)
 		}
 		if strings.Contains(body, private) || strings.Contains(body, "<script>alert") || strings.Contains(body, "thought") {
-			t.Errorf("%s shows what is not to be shown: %s", query, body)
+			t.Errorf("%s shows hidden content: %s", query, body)
 		}
 	}
 	has(t, c.get("/log?level=warn").body, `<option selected>warn</option>`, "<b>status</b> 503", `<span class="mark bad">ERROR</span>`)
 	if r := c.get("/log?level=debug"); r.status != 400 {
-		t.Errorf("lines for debugging: %d", r.status)
+		t.Errorf("level debug: status %d", r.status)
 	}
 }
 
-// TestLiveLog: an open page gets the lines that come.
+// TestLiveLog checks that an open page gets new lines.
 func TestLiveLog(t *testing.T) {
 	w := newWorld(t)
 	c := w.in()
@@ -55,13 +56,13 @@ func TestLiveLog(t *testing.T) {
 	for lines.Scan() && lines.Text() != "event: lines" {
 	}
 	if lines.Scan(); !strings.Contains(lines.Text(), "before") || strings.Contains(lines.Text(), "unimportant") {
-		t.Errorf("at first it gets %q, want the lines since the page was loaded", lines.Text())
+		t.Errorf("first line: got %q, want the lines since the page was loaded", lines.Text())
 	}
 	w.logged("memory", slog.LevelInfo, "more")
 	w.logged("memory", slog.LevelError, "after")
 	for lines.Scan() && lines.Text() != "event: log" {
 	}
 	if lines.Scan(); !strings.Contains(lines.Text(), "after") {
-		t.Errorf("it gets %q, %v", lines.Text(), lines.Err())
+		t.Errorf("next line: got %q, %v", lines.Text(), lines.Err())
 	}
 }

@@ -24,13 +24,13 @@ func TestLogin(t *testing.T) {
 		}
 	}
 	if r := c.get("/"); r.status != http.StatusOK {
-		t.Errorf("logged in: %d", r.status)
+		t.Errorf("page after the login: status %d", r.status)
 	}
 	if to := c.get("/login").head.Get("Location"); to != "/#main" {
-		t.Errorf("a link opened by who is in leads to %q, with its token behind it", to)
+		t.Errorf("a login link opened in a session redirects to %q, which keeps the token", to)
 	}
 	if r := w.client().post("/login", "token", ticket); r.status != http.StatusForbidden || r.head.Get("Set-Cookie") != "" {
-		t.Errorf("the ticket twice: %d", r.status)
+		t.Errorf("second use of the ticket: status %d", r.status)
 	}
 	if strings.Contains(w.log.String(), ticket) {
 		t.Error("the ticket is in the log")
@@ -38,12 +38,12 @@ func TestLogin(t *testing.T) {
 	old := w.page.Ticket()
 	w.later(10 * time.Minute)
 	if r := w.client().post("/login", "token", old); r.status != http.StatusForbidden {
-		t.Errorf("after ten minutes: %d", r.status)
+		t.Errorf("ticket after ten minutes: status %d", r.status)
 	}
 }
 
-// TestTwoBots opens the pages of two bots on one machine in one browser, which
-// sends the cookies of one port to the other.
+// TestTwoBots opens the pages of two bots on one machine in one browser, which sends the cookies of one port to
+// the other.
 func TestTwoBots(t *testing.T) {
 	one, two := newWorld(t), newWorld(t)
 	c := one.in()
@@ -59,7 +59,7 @@ func TestTwoBots(t *testing.T) {
 	}
 	c.post("/logout", "csrf", c.csrf())
 	if c.get("/").status == http.StatusOK || other.get("/").status != http.StatusOK {
-		t.Error("logged out of the one, and not of the other")
+		t.Error("a logout from one bot must not affect the other")
 	}
 }
 
@@ -71,7 +71,7 @@ func TestTicketsAreFew(t *testing.T) {
 		w.page.Ticket()
 	}
 	if r := w.client().post("/login", "token", first); r.status != http.StatusForbidden {
-		t.Errorf("the oldest of too many: %d", r.status)
+		t.Errorf("oldest of too many tickets: status %d", r.status)
 	}
 }
 
@@ -79,7 +79,7 @@ func TestLoginIsLimited(t *testing.T) {
 	w := newWorld(t)
 	c := w.client()
 	ticket := w.page.Ticket()
-	wrong := func(from string) int { // all of them on this machine, which has many addresses
+	wrong := func(from string) int { // from a loopback address; this machine has many
 		r := c.request(http.MethodPost, "/login", map[string][]string{"token": {"wrong"}})
 		r.RemoteAddr = from
 		answer := httptest.NewRecorder()
@@ -92,11 +92,11 @@ func TestLoginIsLimited(t *testing.T) {
 		}
 	}
 	if r := c.post("/login", "token", ticket); r.status != http.StatusTooManyRequests || r.head.Get("Retry-After") != "301" {
-		t.Errorf("after too many: %d, %q", r.status, r.head.Get("Retry-After"))
+		t.Errorf("after too many wrong tokens: status %d, Retry-After %q", r.status, r.head.Get("Retry-After"))
 	}
 	w.later(wrongTime)
 	if r := c.post("/login", "token", ticket); r.status != http.StatusSeeOther {
-		t.Errorf("after the wait: %d", r.status)
+		t.Errorf("after the wait: status %d", r.status)
 	}
 	refused := make(chan int)
 	for range 4 * maxWrong { // at the same time
@@ -109,10 +109,10 @@ func TestLoginIsLimited(t *testing.T) {
 		}
 	}
 	if tried != maxWrong {
-		t.Errorf("%d of many at once were tried", tried)
+		t.Errorf("%d of many concurrent tokens were tried", tried)
 	}
 	if r := c.post("/login", "token", w.page.Ticket()); r.status != http.StatusSeeOther {
-		t.Errorf("with a new link from the terminal: %d", r.status)
+		t.Errorf("with a new login link: status %d", r.status)
 	}
 }
 
@@ -124,11 +124,11 @@ func TestSecureWithTLS(t *testing.T) {
 	c.Transport = w.server.Client().Transport
 	r := c.post("/login", "token", w.page.Ticket())
 	if !strings.Contains(r.head.Get("Set-Cookie"), "; Secure") {
-		t.Errorf("%d, cookie %q", r.status, r.head.Get("Set-Cookie"))
+		t.Errorf("status %d, cookie %q", r.status, r.head.Get("Set-Cookie"))
 	}
 }
 
-// paths are all that can be asked for.
+// paths are all paths of the page.
 var paths = map[string][]string{
 	http.MethodGet: {
 		"/", "/live", "/turn?place=telegram/-100&seq=1", "/talk", "/talk/place?place=telegram/-100", "/memories", "/memories/found", "/memories/one?id=1&place=telegram/-100",
@@ -151,7 +151,7 @@ func TestNobodyIsLetIn(t *testing.T) {
 				t.Errorf("%s %s: %d", method, path, r.status)
 			}
 			if strings.Contains(r.body, "tea") || strings.Contains(r.body, "telegram") {
-				t.Errorf("%s %s tells: %s", method, path, r.body)
+				t.Errorf("%s %s reveals: %s", method, path, r.body)
 			}
 		}
 	}
@@ -173,7 +173,7 @@ func TestFormsAreOurs(t *testing.T) {
 			r := c.request(http.MethodPost, path, map[string][]string{"csrf": {csrf}, "all": {"yes"}})
 			change(r)
 			if got := c.send(r); got.status != http.StatusForbidden {
-				t.Errorf("%s from %s: %d", path, name, got.status)
+				t.Errorf("%s from %s: status %d", path, name, got.status)
 			}
 		}
 	}
@@ -186,12 +186,12 @@ func TestFormsAreOurs(t *testing.T) {
 		}
 	}
 	if r := c.get("/"); r.status != http.StatusOK {
-		t.Errorf("still logged in: %d", r.status)
+		t.Errorf("page after that: status %d", r.status)
 	}
 	r := c.request(http.MethodGet, "/", nil)
 	r.Host = "evil.example"
 	if got := c.send(r); got.status != http.StatusMisdirectedRequest {
-		t.Errorf("a foreign name: %d", got.status)
+		t.Errorf("foreign host name: status %d", got.status)
 	}
 }
 
@@ -201,7 +201,7 @@ func TestSessionsEnd(t *testing.T) {
 	own, other := one.csrf(), two.csrf()
 	list := w.page.logins.list()
 	if len(list) != 2 {
-		t.Fatalf("%d sessions", len(list))
+		t.Fatalf("got %d sessions", len(list))
 	}
 	for _, s := range list {
 		if s.csrf == other {
@@ -229,16 +229,16 @@ func TestSessionsEnd(t *testing.T) {
 		busy.get("/talk")
 	}
 	if r := busy.get("/talk"); r.status != http.StatusOK {
-		t.Errorf("after eleven hours of work: %d", r.status)
+		t.Errorf("active session after eleven hours: status %d", r.status)
 	}
 	w.later(time.Hour)
 	if r := busy.get("/talk"); r.status != http.StatusUnauthorized {
-		t.Errorf("after twelve hours: %d", r.status)
+		t.Errorf("active session after twelve hours: status %d", r.status)
 	}
 	for range maxSessions + 3 {
 		w.in()
 	}
 	if n := len(w.page.logins.list()); n != maxSessions {
-		t.Errorf("%d sessions", n)
+		t.Errorf("got %d sessions", n)
 	}
 }

@@ -11,12 +11,12 @@ import (
 	"synthbot/core/watch"
 )
 
-// has reports which of the texts a page lacks.
+// has fails the test for each text that the page lacks.
 func has(t *testing.T, page string, texts ...string) {
 	t.Helper()
 	for _, want := range texts {
 		if !strings.Contains(page, want) {
-			t.Errorf("there is no %q in %s", want, page)
+			t.Errorf("no %q in %s", want, page)
 		}
 	}
 }
@@ -49,7 +49,7 @@ func TestOverview(t *testing.T) {
 		`value="telegram/@user/9"><button>Let in<span class="unseen"> Eve &lt;script`, "Wake<span", "<bdi>The reading circle &lt;script",
 	)
 	if strings.Contains(body, "<script>alert") {
-		t.Error("a name breaks out")
+		t.Error("a name is not escaped")
 	}
 	w.state.Spent = Spending{Tokens: 5}
 	if body := c.get("/").body; !strings.Contains(body, "<dd>5 tokens, cost 0.00</dd>") {
@@ -57,18 +57,18 @@ func TestOverview(t *testing.T) {
 	}
 }
 
-// TestButtons: buttons carry out some chat commands, and the next page tells what came of it.
+// TestButtons checks that buttons run some chat commands, and that the next page shows the result.
 func TestButtons(t *testing.T) {
 	w := newWorld(t)
 	c := w.in()
 	csrf := c.csrf()
 	r := c.post("/do", "csrf", csrf, "command", "pair", "arg-code", "telegram/@user/9", "place", "", "back", "/")
 	if r.status != http.StatusSeeOther || r.head.Get("Location") != "/" {
-		t.Errorf("let in: %d, to %q", r.status, r.head.Get("Location"))
+		t.Errorf("button: status %d, to %q", r.status, r.head.Get("Location"))
 	}
 	has(t, c.get("/").body, `<p role="status" class="note words">Done: pair.</p>`)
 	if body := c.get("/").body; strings.Contains(body, "Done:") {
-		t.Error("the answer is shown twice")
+		t.Error("the result is shown again")
 	}
 	c.post("/do", "csrf", csrf, "command", "mute", "place", group.String())
 	if want := []string{"pair  map[code:telegram/@user/9]", "mute telegram/-100 map[]"}; !slices.Equal(w.done, want) {
@@ -80,7 +80,7 @@ func TestButtons(t *testing.T) {
 	} {
 		r := c.post("/do", "csrf", csrf, "command", "reload", "back", back)
 		if got := r.head.Get("Location"); got != want {
-			t.Errorf("back to %q leads to %q", back, got)
+			t.Errorf("back to %q redirects to %q", back, got)
 		}
 	}
 	done := len(w.done)
@@ -91,7 +91,7 @@ func TestButtons(t *testing.T) {
 		"a command of none": {"command", "usage"},
 	} {
 		if r := c.post("/do", append([]string{"csrf", csrf}, form...)...); r.status != http.StatusBadRequest {
-			t.Errorf("%s: %d", name, r.status)
+			t.Errorf("%s: got %d", name, r.status)
 		}
 	}
 	if len(w.done) != done {
@@ -99,7 +99,7 @@ func TestButtons(t *testing.T) {
 	}
 	r = c.post("/do", "csrf", csrf, "command", "pair", "arg-code", "refused", "back", "/settings")
 	if r.status != http.StatusSeeOther || r.head.Get("Location") != "/settings" {
-		t.Errorf("what is refused: %d, to %q", r.status, r.head.Get("Location"))
+		t.Errorf("refused command: status %d, to %q", r.status, r.head.Get("Location"))
 	}
 	has(t, c.get("/").body, `<p role="status" class="note words">Not done: `)
 	if log := w.log.String(); !strings.Contains(log, `"command by an admin on the page" command=pair`) {
@@ -107,18 +107,18 @@ func TestButtons(t *testing.T) {
 	}
 }
 
-// TestSettings: a setting shows its value, default and origin, and a form where a command changes it.
+// TestSettings checks that a setting has its value, default and origin, and a form if a command can change it.
 func TestSettings(t *testing.T) {
 	w := newWorld(t)
 	body := w.in().get("/settings?place=telegram/-100").body
 	has(t, body, "default always · from the file, for telegram/-100", `<select name="arg-what" aria-label="activation"><option>never</option></select>`,
 		`<input type="hidden" name="arg-what" value="language">`, `<input name="arg-value" aria-label="language, or default" value="" placeholder="as spoken"`)
 	if n := strings.Count(body, `action="/do"`); n != 2 {
-		t.Errorf("%d forms", n)
+		t.Errorf("got %d forms", n)
 	}
 }
 
-// TestNames: people and places are shown by name, with the path behind it.
+// TestNames checks that users and places are shown by name, with their path.
 func TestNames(t *testing.T) {
 	w := newWorld(t)
 	w.live()
@@ -135,8 +135,8 @@ func TestNames(t *testing.T) {
 	has(t, c.get("/sessions").body, direct.String())
 }
 
-// TestFallback: turns say that another engine answered, and how the first one failed; in private
-// without the engine's words.
+// TestFallback checks that a turn says that another engine answered, and how the first one failed. In private
+// conversations, the engine's error text is hidden.
 func TestFallback(t *testing.T) {
 	w := newWorld(t)
 	for _, place := range []core.Path{group, direct} {
@@ -153,6 +153,6 @@ func TestFallback(t *testing.T) {
 	body := c.get("/turn?place=telegram/1000&seq=1").body
 	has(t, body, "answered by offline as a fallback", "engine big: retry_later: status 503<", "engine home: fatal<")
 	if strings.Contains(body, private) {
-		t.Error("the engine's words are shown")
+		t.Error("the engine's error text is shown")
 	}
 }

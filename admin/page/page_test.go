@@ -16,7 +16,7 @@ import (
 	"synthbot/core/watch"
 )
 
-// inline finds what a strict policy would refuse, and other hosts.
+// inline matches what a strict policy would block, and other hosts.
 var inline = regexp.MustCompile(`(?i)<script(?:>| [^>]*[^"]>)|<style| style=| on[a-z]+=|javascript:|(?:src|href|action)="(?:https?:)?//`)
 
 func TestPolicy(t *testing.T) {
@@ -29,7 +29,7 @@ func TestPolicy(t *testing.T) {
 		}
 		r := c.get(path)
 		if fault := lax(r.head.Get("Content-Security-Policy")); fault != "" {
-			t.Errorf("%s: policy: %s", path, fault)
+			t.Errorf("%s: the policy allows %s", path, fault)
 		}
 		for name, want := range map[string]string{
 			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "X-Frame-Options": "DENY",
@@ -40,7 +40,7 @@ func TestPolicy(t *testing.T) {
 			}
 		}
 		if !strings.HasPrefix(path, "/assets/") && r.head.Get("Cache-Control") != "no-store" {
-			t.Errorf("%s may be kept: %q", path, r.head.Get("Cache-Control"))
+			t.Errorf("%s may be cached: %q", path, r.head.Get("Cache-Control"))
 		}
 		page := strings.ReplaceAll(r.body, `<script src="/assets/page.js" defer></script>`, "")
 		if found := inline.FindString(unquoted.Replace(page)); found != "" && strings.HasPrefix(r.head.Get("Content-Type"), "text/html") {
@@ -49,7 +49,7 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// lax tells what a policy lets in besides what this program serves; "" for nothing.
+// lax returns what a policy allows besides this program's own content, or "".
 func lax(policy string) string {
 	left := map[string]string{"default-src": "'none'", "form-action": "'self'", "base-uri": "'none'", "frame-ancestors": "'none'"}
 	for directive := range strings.SplitSeq(policy, "; ") {
@@ -77,29 +77,29 @@ func TestLaxPolicies(t *testing.T) {
 		{"base-uri 'none'; ", ""}, {"; frame-ancestors 'none'", ""}, {"default-src 'none'", "default-src 'self'"},
 	} {
 		if changed := strings.Replace(policy, change[0], change[1], 1); changed == policy || lax(changed) == "" {
-			t.Errorf("with %q for %q it is strict", change[1], change[0])
+			t.Errorf("a policy with %q instead of %q passes as strict", change[1], change[0])
 		}
 	}
 }
 
-// TestLargeForms holds that nobody makes the page read what it will not take.
+// TestLargeForms checks that forms above their size limit are not read.
 func TestLargeForms(t *testing.T) {
 	w := newWorld(t)
 	c := w.in()
 	csrf := c.csrf()
 	for size, want := range map[int]int{1000: http.StatusSeeOther, maxForm: http.StatusRequestEntityTooLarge} {
 		if r := c.post("/memories", "csrf", csrf, "words", strings.Repeat("x", size)); r.status != want {
-			t.Errorf("a form of %d bytes: %d", size, r.status)
+			t.Errorf("form of %d bytes: status %d", size, r.status)
 		}
 	}
-	const most = 256 << 10 // of a persona's file, see cmd/synthbot/commands
+	const most = 256 << 10 // limit of a persona's file, see cmd/synthbot/commands
 	text := "name = " + strings.Repeat("ж", most/2-4)
 	if r := c.post("/personas/save", "csrf", csrf, "id", "aria.toml", "text", text, "was", strings.Repeat("ж", most/2)); r.status != http.StatusOK || !strings.Contains(r.body, "changed meanwhile") {
-		t.Errorf("the largest persona: %d", r.status)
+		t.Errorf("largest persona: status %d", r.status)
 	}
 }
 
-// unquoted takes the canary out where it was made harmless.
+// unquoted removes the canary where it is escaped.
 var unquoted = strings.NewReplacer(`src=x onerror=alert(1)&gt;`, "", `src=x onerror=alert(1)`, "")
 
 func TestNothingBreaksOut(t *testing.T) {
@@ -114,18 +114,18 @@ func TestNothingBreaksOut(t *testing.T) {
 		}
 		r := c.get(path)
 		if r.status != http.StatusOK {
-			t.Errorf("%s: %d %s", path, r.status, r.body)
+			t.Errorf("%s: got %d %s", path, r.status, r.body)
 		}
 		if strings.Contains(r.body, "<script>alert") || strings.Contains(r.body, "<img src=x") {
-			t.Errorf("%s lets a text break out", path)
+			t.Errorf("%s has an unescaped text", path)
 		}
 		if title, _, _ := strings.Cut(r.body, "</title>"); strings.Contains(title, "alert") || strings.Contains(title, "telegram") {
-			t.Errorf("%s tells too much in its title", path)
+			t.Errorf("%s has private text in its title", path)
 		}
 		seen += strings.Count(r.body, "canary")
 	}
 	if seen < 15 {
-		t.Errorf("the texts were seen %d times only", seen)
+		t.Errorf("the texts occur %d times only", seen)
 	}
 	r := c.post("/personas/preview", "csrf", c.csrf(), "id", "aria.toml", "text", "nameless "+canary, "was", canary)
 	if strings.Contains(r.body, "<script>alert") || !strings.Contains(r.body, "canary") {
@@ -139,7 +139,7 @@ func TestPrivateIsClosed(t *testing.T) {
 	c := w.in()
 	csrf := c.csrf()
 	looks := append([]string{"/turn?place=telegram/1000&seq=1", "/talk/place?place=telegram/1000", "/memories?place=telegram/1000"}, paths[http.MethodGet]...)
-	tells := func() (list []string) {
+	revealing := func() (list []string) {
 		for _, path := range looks {
 			if !strings.HasSuffix(path, "/live") && strings.Contains(c.get(path).body, private) {
 				list = append(list, path)
@@ -152,8 +152,8 @@ func TestPrivateIsClosed(t *testing.T) {
 		}
 		return list
 	}
-	if list := tells(); list != nil {
-		t.Errorf("told while closed: %q", list)
+	if list := revealing(); list != nil {
+		t.Errorf("pages that reveal a closed conversation: %q", list)
 	}
 	facts, _, err := w.db.ListFacts(t.Context(), all(direct))
 	if err != nil || len(facts) != 1 {
@@ -161,51 +161,52 @@ func TestPrivateIsClosed(t *testing.T) {
 	}
 	one := "/memories/one?" + url.Values{"id": {facts[0].ID}, "place": {direct.String()}}.Encode()
 	if r := c.get(one); r.status != http.StatusForbidden || strings.Contains(r.body, private) {
-		t.Errorf("a private memory: %d", r.status)
+		t.Errorf("private memory: status %d", r.status)
 	}
 	if r := c.get("/memories/one?" + url.Values{"id": {facts[0].ID}, "place": {group.String()}}.Encode()); r.status != http.StatusNotFound {
-		t.Errorf("a private memory as if of the group: %d", r.status)
+		t.Errorf("private memory with the group's path: status %d", r.status)
 	}
 	for _, reason := range []string{"", "  ", "x", strings.Repeat("x", 501), strings.Repeat("言", 501)} {
 		if r := c.post("/talk/open", "csrf", csrf, "place", direct.String(), "reason", reason); r.status != http.StatusBadRequest {
-			t.Errorf("opened for the reason %q: %d", reason, r.status)
+			t.Errorf("open with the reason %q: status %d", reason, r.status)
 		}
 	}
 	r := c.post("/talk/open", "csrf", csrf, "place", direct.String(), "reason", "he asked for help")
 	if to := r.head.Get("Location"); r.status != http.StatusSeeOther || to != "/talk/place?place=telegram%2F1000" {
-		t.Fatalf("open: %d, to %q", r.status, to)
+		t.Fatalf("open: status %d, to %q", r.status, to)
 	}
-	if list := tells(); len(list) != 6 {
-		t.Errorf("told while open: %q", list)
+	if list := revealing(); len(list) != 6 {
+		t.Errorf("pages that show the open conversation: %q", list)
 	}
 	if r := w.in().get("/talk/place?place=telegram/1000"); strings.Contains(r.body, private) {
-		t.Error("it is open in another session, too")
+		t.Error("the conversation is also open in another session")
 	}
 	if body := w.in().get("/sessions").body; !strings.Contains(body, "he asked for help") || !strings.Contains(body, direct.String()) {
-		t.Error("the page does not tell who opened what")
+		t.Error("the page does not show who opened the conversation")
 	}
 	if !strings.Contains(w.log.String(), `private conversation opened by an admin" path=telegram/1000 reason="he asked for help"`) {
 		t.Errorf("log: %s", w.log)
 	}
 	c.post("/talk/close", "csrf", csrf, "place", direct.String())
-	if list := tells(); list != nil {
-		t.Errorf("told after it was closed: %q", list)
+	if list := revealing(); list != nil {
+		t.Errorf("pages that reveal it after it was closed: %q", list)
 	}
 	if r := c.post("/talk/open", "csrf", csrf, "place", direct.String(), "reason", strings.Repeat("言", maxReason)); r.status != http.StatusSeeOther {
-		t.Errorf("as long a reason as the form lets through: %d", r.status)
+		t.Errorf("longest reason: status %d", r.status)
 	}
 	w.later(openTime)
-	if list := tells(); list != nil {
-		t.Errorf("told after its time: %q", list)
+	if list := revealing(); list != nil {
+		t.Errorf("pages that reveal it after its time: %q", list)
 	}
 	for _, word := range []string{private, "canary"} {
 		if strings.Contains(w.log.String(), word) {
-			t.Errorf("the log tells %q", word)
+			t.Errorf("the log contains %q", word)
 		}
 	}
 }
 
-// TestPrivateOnceStaysClosed goes on in public where something was said in private.
+// TestPrivateOnceStaysClosed checks that a place in which anything was said in private stays closed after it
+// has become public.
 func TestPrivateOnceStaysClosed(t *testing.T) {
 	w := newWorld(t)
 	b := core.Batch{}
@@ -218,7 +219,7 @@ func TestPrivateOnceStaysClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if body := w.in().get("/talk/place?place=telegram/-100").body; strings.Contains(body, private) || !strings.Contains(body, "Why must you read it?") {
-		t.Errorf("it is open: %s", body)
+		t.Errorf("the place is open: %s", body)
 	}
 }
 
@@ -233,7 +234,7 @@ func TestThoughtsAreShownToNobody(t *testing.T) {
 			t.Errorf("%s shows a thought", path)
 		}
 		if !strings.Contains(body, "diary_write") || !strings.Contains(body, "summary") {
-			t.Errorf("%s shows no plan", path)
+			t.Errorf("%s lacks the plan", path)
 		}
 	}
 }
@@ -243,7 +244,7 @@ func FuzzBare(f *testing.F) {
 	f.Add([]byte(`"private_thought"`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if s := withoutThoughts(raw); strings.Contains(strings.ToLower(s), llm.ThoughtKey) {
-			t.Errorf("%q becomes %q", raw, s)
+			t.Errorf("%q was rendered as %q", raw, s)
 		}
 	})
 }
@@ -263,7 +264,7 @@ func TestInspector(t *testing.T) {
 		}
 	}
 	if r := w.in().get("/turn?place=telegram/-100&seq=99"); r.status != http.StatusNotFound {
-		t.Errorf("an unknown turn: %d", r.status)
+		t.Errorf("unknown turn: status %d", r.status)
 	}
 	person := core.MustPath("telegram/@user/7")
 	spent := &llm.Error{Kind: llm.ErrorRefused, Err: errors.New("budget of " + person.String() + " is spent")}
@@ -272,10 +273,10 @@ func TestInspector(t *testing.T) {
 	has(t, w.in().get("/turn?place=telegram/-100&seq=2").body, `<p role="alert">refused: budget of Jay Miller (telegram/@user/7) is spent</p>`)
 	w.traces.Forget(group)
 	if r := w.in().get("/turn?place=telegram/-100&seq=1"); r.status != http.StatusNotFound {
-		t.Errorf("a forgotten turn: %d", r.status)
+		t.Errorf("forgotten turn: status %d", r.status)
 	}
 	if r := w.in().get("/"); r.status != http.StatusOK {
-		t.Errorf("the list after somebody was forgotten: %d", r.status)
+		t.Errorf("list after a user was forgotten: status %d", r.status)
 	}
 }
 
@@ -285,10 +286,10 @@ func TestMemories(t *testing.T) {
 	c := w.in()
 	csrf := c.csrf()
 	if r := c.search("tea"); !strings.Contains(r.body, "likes tea") {
-		t.Errorf("search: %d %s", r.status, r.body)
+		t.Errorf("search: status %d, %s", r.status, r.body)
 	}
 	if r := w.in().get("/memories/found"); r.status != http.StatusSeeOther || strings.Contains(r.body, "tea") {
-		t.Errorf("what another session looked for: %d %s", r.status, r.body)
+		t.Errorf("search of another session: status %d, %s", r.status, r.body)
 	}
 	facts, _, err := w.db.ListFacts(t.Context(), all(group))
 	if err != nil || len(facts) != 1 {
@@ -301,36 +302,36 @@ func TestMemories(t *testing.T) {
 	}
 	body := c.get(r.head.Get("Location")).body
 	if !strings.Contains(body, "likes coffee") || !strings.Contains(body, "likes tea") {
-		t.Errorf("changed: %s", body)
+		t.Errorf("page after the change: %s", body)
 	}
 	if facts, _, _ = w.db.ListFacts(t.Context(), all(group)); facts[0].By != core.MustPath("telegram/@user/7") {
-		t.Errorf("whose it is: %v", facts[0].By)
+		t.Errorf("author of the memory: %v", facts[0].By)
 	}
 	for _, text := range []string{"", " \r\n\t", strings.Repeat("x", maxMemory+1)} {
 		if r := c.post("/memories/save", "csrf", csrf, "id", id, "place", group.String(), "text", text); !strings.Contains(r.body, `<p role="alert">`) || !strings.Contains(r.body, strings.TrimSpace(text)+"</textarea>") {
-			t.Errorf("a memory of %d bytes: %d %s", len(text), r.status, r.body)
+			t.Errorf("memory of %d bytes: status %d, %s", len(text), r.status, r.body)
 		}
 	}
 	c.post("/memories/save", "csrf", csrf, "id", id, "place", group.String(), "text", strings.Repeat("x", maxMemory))
 	c.post("/memories/save", "csrf", csrf, "id", id, "place", group.String(), "text", "likes coffee\r\nand cake\r\n")
 	if facts, _, _ = w.db.ListFacts(t.Context(), all(group)); facts[0].Text != "likes coffee\nand cake" || len(facts[0].Former[0].Text) != maxMemory {
-		t.Errorf("lines as a browser sends them, after the longest memory: %q", facts[0].Text)
+		t.Errorf("lines as a browser sends them: %q", facts[0].Text)
 	}
 	if r := c.post("/memories/drop", "csrf", csrf, "id", id, "place", group.String()); r.status != http.StatusSeeOther {
 		t.Errorf("forget: %d", r.status)
 	}
 	if facts, _, _ = w.db.ListFacts(t.Context(), all(group)); len(facts) != 0 {
-		t.Errorf("still there: %v", facts)
+		t.Errorf("memories after forget: %v", facts)
 	}
 	if r := c.post("/memories/drop", "csrf", csrf, "id", id, "place", group.String()); r.status != http.StatusNotFound {
-		t.Errorf("forget twice: %d", r.status)
+		t.Errorf("second forget: status %d", r.status)
 	}
 	if log := w.log.String(); !strings.Contains(log, "memory changed by an admin") || strings.Contains(log, "tea") || strings.Contains(log, "coffee") {
-		t.Errorf("the log tells too little, or what was said: %s", log)
+		t.Errorf("the log has too little, or a memory's text: %s", log)
 	}
 }
 
-// TestMerge: memories of one place and speaker become one; those of others stay apart.
+// TestMerge checks that memories of one place and author can be merged, and that those of others stay separate.
 func TestMerge(t *testing.T) {
 	w := newWorld(t)
 	w.live()
@@ -352,17 +353,17 @@ func TestMerge(t *testing.T) {
 	csrf := c.csrf()
 	one := "/memories/one?place=telegram/-100&id=" + ids["likes"]
 	if body := c.get(one).body; !strings.Contains(body, ">drinks it hot</option>") || strings.Contains(body, "somebody else") || strings.Contains(body, private) {
-		t.Errorf("offered: %s", body)
+		t.Errorf("offered merges: %s", body)
 	}
 	if r := c.post("/memories/merge", "csrf", csrf, "place", group.String(), "id", ids["likes"], "other", ids["said"]); r.status != http.StatusBadRequest {
-		t.Errorf("with what somebody else said: %d", r.status)
+		t.Errorf("merge with another author's memory: status %d", r.status)
 	}
 	if r := c.post("/memories/merge", "csrf", csrf, "place", group.String(), "id", ids["likes"], "other", ids["drinks"]); r.status != http.StatusSeeOther {
 		t.Fatalf("merge: %d %s", r.status, r.body)
 	}
 	facts, _, _ = w.db.ListFacts(t.Context(), all(group))
 	if len(facts) != 2 || !strings.HasSuffix(facts[1].Text, "\ndrinks it hot") && !strings.HasSuffix(facts[0].Text, "\ndrinks it hot") {
-		t.Fatalf("there are %+v", facts)
+		t.Fatalf("memories after the merge: %+v", facts)
 	}
 	has(t, c.get(one).body, "drinks it hot", "What it said before", "Jay Miller", ">taste<")
 	has(t, c.get("/memories?place=telegram/@user/7").body, "drinks it hot", "Of <bdi>Jay Miller</bdi>")
@@ -386,12 +387,12 @@ func TestTryPersona(t *testing.T) {
 	r := try("hello "+canary, "said", "before", "answer", "so it was")
 	has(t, r.body, "2 exchanges as name = Mira", "answered by big", "hello &lt;script", "so it was", "You are Mira")
 	if strings.Contains(r.body, "<script>alert") || w.dress.text != was {
-		t.Errorf("it breaks out, or was saved: %s", r.body)
+		t.Errorf("a text is not escaped, or the persona was saved: %s", r.body)
 	}
 	has(t, try("fail").body, "No engine answered: every engine is busy")
 	for _, say := range []string{"", "  ", strings.Repeat("x", maxSaid+1)} {
 		if r := try(say); r.status != http.StatusBadRequest {
-			t.Errorf("%d bytes: %d", len(say), r.status)
+			t.Errorf("message of %d bytes: status %d", len(say), r.status)
 		}
 	}
 }
@@ -407,23 +408,23 @@ func TestPersonas(t *testing.T) {
 		t.Errorf("preview: %s", r.body)
 	}
 	if r := c.post("/personas/save", form("broken")...); !strings.Contains(r.body, "name: missing") || w.dress.text != was {
-		t.Errorf("a broken persona: %s", r.body)
+		t.Errorf("preview of a broken persona: %s", r.body)
 	}
 	if r := c.post("/personas/save", form("name = Mira")...); r.status != http.StatusSeeOther || w.dress.text != "name = Mira" {
 		t.Errorf("save: %d, %q", r.status, w.dress.text)
 	}
 	if r := c.post("/personas/save", form("name = Nora")...); !strings.Contains(r.body, "changed meanwhile") || w.dress.text != "name = Mira" {
-		t.Errorf("save over another's: %s", r.body)
+		t.Errorf("save over another admin's change: %s", r.body)
 	}
 	if r := c.post("/personas/save", "csrf", csrf, "id", "../etc/passwd", "text", "name = x"); r.status != http.StatusNotFound {
-		t.Errorf("another file: %d", r.status)
+		t.Errorf("unknown file: status %d", r.status)
 	}
 	w.dress.card = true
 	if r := c.post("/personas/save", "csrf", csrf, "id", "aria.toml", "text", "name = Nora", "was", w.dress.text); r.status != http.StatusBadRequest || w.dress.text != "name = Mira" {
-		t.Errorf("save over a card: %d, %q", r.status, w.dress.text)
+		t.Errorf("save over a card: status %d, %q", r.status, w.dress.text)
 	}
 	if log := w.log.String(); !strings.Contains(log, "persona changed by an admin") || strings.Contains(log, "Mira") {
-		t.Errorf("the log tells too little, or the persona's text: %s", log)
+		t.Errorf("the log has too little, or the persona's text: %s", log)
 	}
 }
 
@@ -431,7 +432,7 @@ func TestCharts(t *testing.T) {
 	w := newWorld(t)
 	c := w.in()
 	if body := c.get("/charts").body; strings.Count(body, "Nothing to show yet") != 5 || strings.Count(body, "<svg") != 6 {
-		t.Errorf("charts of nothing: %s", body)
+		t.Errorf("charts without turns: %s", body)
 	}
 	w.live()
 	w.later(time.Minute)
@@ -439,7 +440,7 @@ func TestCharts(t *testing.T) {
 	w.page.queue.add(queueSample{w.clock(), 3})
 	body := c.get("/charts").body
 	for _, want := range []string{
-		"<td class=\"n\">1000</td><td class=\"n\">200</td><td class=\"n\">34</td>", // tokens of the day, counted once
+		"<td class=\"n\">1000</td><td class=\"n\">200</td><td class=\"n\">34</td>", // each token of the day is counted once
 		`<th scope="row">Jay Miller telegram/@user/7</th><td class="n">0.5000</td>`,
 		`<title>12:00:00, answered: 2</title>`, `<title>12:00:57, corrections: 1</title>`, `<title>12:00:00, half of the turns within: 1.0 s</title>`,
 		`<title>12:01:00, waiting: 3</title>`,
@@ -452,12 +453,12 @@ func TestCharts(t *testing.T) {
 		_, chart, found := strings.Cut(body, "<figcaption>"+title+"<")
 		chart, _, _ = strings.Cut(chart, "</figure>")
 		if !found || strings.Contains(chart, ">"+other+"<") || strings.Contains(chart, other+",") {
-			t.Errorf("%s tells of %s, or is not there", title, other)
+			t.Errorf("%s contains %s, or is missing", title, other)
 		}
 	}
 }
 
-// TestTimesOfTurns holds the figures of ten turns against what they are.
+// TestTimesOfTurns checks the percentiles of ten turns.
 func TestTimesOfTurns(t *testing.T) {
 	w := newWorld(t)
 	var ends []watch.TurnEnd
@@ -468,10 +469,10 @@ func TestTimesOfTurns(t *testing.T) {
 	all := chartPage{w.page}.turnCharts(ends)
 	models, own := all[0].Draw(), all[1].Draw()
 	if got := strings.Join(models.Rows[0].Cells, " "); got != "5.0 s 10.0 s" {
-		t.Errorf("models: half within, and 95 %%: %s", got)
+		t.Errorf("median and 95th percentile of models: %s", got)
 	}
 	if got := strings.Join(own.Rows[0].Cells, " "); got != "1.0 s 1.0 s" {
-		t.Errorf("the bot itself: %s", got)
+		t.Errorf("times of the bot itself: %s", got)
 	}
 	if b := models.Bars; len(b) != 2 || b[0].H != b[1].H || b[0].Tip != "12:00:00, half of the turns within: 5.0 s" || b[1].Tip != "12:00:00, 95 % within: 10.0 s" {
 		t.Errorf("bars: %+v", b)
@@ -482,20 +483,20 @@ func TestQueue(t *testing.T) {
 	w := newWorld(t)
 	w.live()
 	if n, err := w.page.waiting(t.Context()); n != 2 || err != nil {
-		t.Errorf("%d wait, %v", n, err)
+		t.Errorf("got %d waiting messages, %v", n, err)
 	}
 	for range maxSamples + 5 {
 		w.page.queue.add(queueSample{})
 	}
 	if n := len(w.page.queue.samples()); n != maxSamples {
-		t.Errorf("%d samples", n)
+		t.Errorf("got %d samples", n)
 	}
 	if f := (chartPage{w.page}).queueChart(); len(f.Labels) != buckets {
-		t.Errorf("%d bars", len(f.Labels))
+		t.Errorf("got %d bars", len(f.Labels))
 	}
 }
 
-// TestOlder goes back through a conversation, over what was taken away.
+// TestOlder pages back through a conversation in which entries are missing.
 func TestOlder(t *testing.T) {
 	w := newWorld(t)
 	const n = 5*maxEntries + 7
@@ -514,11 +515,11 @@ func TestOlder(t *testing.T) {
 		body := c.get(path).body
 		first := max(end-maxEntries, 0)
 		if strings.Count(body, ">word") != end-first || !strings.Contains(body, ">word"+strconv.Itoa(first)+".") || !strings.Contains(body, ">word"+strconv.Itoa(end-1)+".") {
-			t.Fatalf("%s is not %d to %d", path, first, end)
+			t.Fatalf("%s does not show entries %d to %d", path, first, end)
 		}
 		found := next.FindStringSubmatch(body)
 		if (found != nil) != (first > 0) {
-			t.Fatalf("%s leads to %q", path, found)
+			t.Fatalf("%s links to %q", path, found)
 		}
 		if found != nil {
 			path = html.UnescapeString(found[1])
@@ -526,20 +527,20 @@ func TestOlder(t *testing.T) {
 	}
 	for number, want := range map[string]int{"0": 200, "1": 200, "18446744073709551615": 200, "-1": 400, "x": 400} {
 		if r := c.get("/talk/place?place=telegram/-100&before=" + number); r.status != want {
-			t.Errorf("before %s: %d", number, r.status)
+			t.Errorf("before=%s: status %d", number, r.status)
 		}
 	}
 	for first := range uint64(3 * maxEntries) {
 		list, err := entriesBelow(gap{nil, first, 10 * n}, group, 10*n)
 		most := int(min(first, maxEntries))
 		if err != nil || len(list) != most || most > 0 && list[most-1].Message.Seq != first {
-			t.Fatalf("over a gap after %d: %d, %v", first, len(list), err)
+			t.Fatalf("entries across a gap after %d: got %d, %v", first, len(list), err)
 		}
 	}
 }
 
-// TestRightToLeft shows what goes from right to left by itself: a name cannot turn
-// the entries beside it.
+// TestRightToLeft checks that right-to-left names are isolated, so that they do not affect the text beside
+// them.
 func TestRightToLeft(t *testing.T) {
 	w := newWorld(t)
 	const name, text = "\u202ejay", "مرحبا!"
@@ -555,17 +556,17 @@ func TestRightToLeft(t *testing.T) {
 	c := w.in()
 	body := c.get("/talk/place?place=telegram/-100").body
 	if !strings.Contains(body, "<bdi>"+name+"</bdi>") || !strings.Contains(body, ` dir="auto">`+text+"<") {
-		t.Errorf("a conversation: %s", body)
+		t.Errorf("conversation: %s", body)
 	}
 	shown := regexp.MustCompile(` dir="auto"[^>]*>` + text + "<")
 	for _, path := range []string{"/memories", "/memories/one?id=1&place=telegram/-100"} {
 		if !shown.MatchString(c.get(path).body) {
-			t.Errorf("%s does not show it so", path)
+			t.Errorf("%s does not isolate the name", path)
 		}
 	}
 }
 
-// gap is a state of the store in which a place has its first entries and its last.
+// gap is a view of the store in which a place has only its first and its last entries.
 type gap struct {
 	core.View
 	first, last uint64
@@ -580,13 +581,13 @@ func (g gap) After(_ core.Path, seq uint64, most int, _ []core.Entry) (list []co
 	return list, nil
 }
 
-// TestManyPlaces holds that each place can be reached.
+// TestManyPlaces checks that each place can be reached.
 func TestManyPlaces(t *testing.T) {
 	w := newWorld(t)
 	w.live()
 	c := w.in()
 	if strings.Contains(c.get("/talk").body, "Another place") {
-		t.Error("all places are listed, and another one is asked for")
+		t.Error("all places are listed although there are too many")
 	}
 	var b core.Batch
 	for i := range maxPlaces {
@@ -598,7 +599,7 @@ func TestManyPlaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	if body := c.get("/talk").body; !strings.Contains(body, "The latest 300 are listed. Another place") {
-		t.Error("the page does not tell that there are more places")
+		t.Error("the page does not say that there are more places")
 	}
 }
 
@@ -610,11 +611,11 @@ func TestUnknownPlaces(t *testing.T) {
 		"/settings?place=/": 400, "/nowhere": 404, "/personas/one?id=x": 404, "/talk/place?place=telegram/unknown": 200,
 	} {
 		if r := c.get(path); r.status != want {
-			t.Errorf("%s: %d, want %d", path, r.status, want)
+			t.Errorf("%s: got %d, want %d", path, r.status, want)
 		}
 	}
 	if body := c.get("/talk/place?place=telegram/unknown").body; !strings.Contains(body, "closed") {
-		t.Error("a place of which nothing is known is open")
+		t.Error("an unknown place is open")
 	}
 	alone := core.Entry{Self: true, Event: core.Event{Kind: core.KindMessage, Message: core.Message{
 		Path: core.MustPath("telegram/2000"), ID: "1", Text: private, Time: w.clock(),
@@ -623,18 +624,18 @@ func TestUnknownPlaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	if body := c.get("/talk/place?place=telegram/2000").body; strings.Contains(body, private) {
-		t.Error("a place in which nobody but the bot has said anything is open")
+		t.Error("a place with messages of the bot only is open")
 	}
 }
 
-// TestMuteWithoutItsPlugin: nothing is offered that would be refused.
+// TestMuteWithoutItsPlugin checks that the mute buttons are hidden if the command does not exist.
 func TestMuteWithoutItsPlugin(t *testing.T) {
 	w := newWorld(t)
 	for _, cannot := range []bool{false, true} {
 		w.cannotMute = cannot
 		r := w.in().get("/talk/place?place=telegram/-100")
 		if strings.Contains(r.body, "Mute it for a while") == cannot || !strings.Contains(r.body, "Wake it") {
-			t.Errorf("it cannot mute: %v:\n%s", cannot, r.body)
+			t.Errorf("without /mute = %v:\n%s", cannot, r.body)
 		}
 	}
 }

@@ -9,18 +9,18 @@ import (
 )
 
 var (
-	// attribute is a quoted one; what is printed there cannot leave it.
+	// attribute matches a quoted attribute, which printed values cannot leave.
 	attribute = regexp.MustCompile(`[A-Za-z0-9-]+="[^"]*"`)
 	tag       = regexp.MustCompile(`<[a-z!/][^<>]*>`)
 	address   = regexp.MustCompile(`(?:href|src|action|formaction)="([^"]*)"`)
 	form      = regexp.MustCompile(`<form[^>]*>`)
 	asking    = regexp.MustCompile(`^<form method="get" action="/(?:settings|talk/place|log)">$`) // for a place
 	printing  = regexp.MustCompile(`{{[^}]*}}`)
-	// silent is what prints nothing by itself.
+	// silent matches actions that print nothing.
 	silent = regexp.MustCompile(`{{(?:if|else|end|range|with|template|define|\$)[^}]*}}`)
 )
 
-// faults finds what a sheet prints where escaping for HTML would not do.
+// faults returns the actions in a template that print where escaping for HTML is not enough.
 func faults(sheet string) (list []string) {
 	plain := silent.ReplaceAllString(strings.ReplaceAll(sheet, `"{{$i}}"`, ""), "")
 	for _, t := range tag.FindAllString(plain, -1) {
@@ -52,7 +52,7 @@ func TestSheetsPrintWhereTheyMay(t *testing.T) {
 		if list := faults(string(text)); list != nil {
 			t.Errorf("%s prints at %q", e.Name(), list)
 		}
-		for _, form := range form.FindAllString(string(text), -1) { // no address contains its fields
+		for _, form := range form.FindAllString(string(text), -1) { // a form must not put its fields into an address
 			if !strings.Contains(form, `method="post"`) && !asking.MatchString(form) {
 				t.Errorf("%s has %s", e.Name(), form)
 			}
@@ -63,7 +63,7 @@ func TestSheetsPrintWhereTheyMay(t *testing.T) {
 		`<p {{.A}}>`: 1, `<p class={{.A}}>`: 1, `<a href="/x?y={{.A}}">`: 1, `<a href="{{.A}}">`: 1, `<script>{{.A}}</script>`: 1, `<style>`: 1,
 	} {
 		if list := faults(sheet); len(list) != want {
-			t.Errorf("%s: %q", sheet, list)
+			t.Errorf("%s: got %q", sheet, list)
 		}
 	}
 }
@@ -73,18 +73,18 @@ func TestSheetsFailWhole(t *testing.T) {
 	var w bytes.Buffer
 	for name, data := range map[string]any{"row": "a text has no fields", "nothing": nil} {
 		if err := b.Execute(&w, name, data, nil); err == nil {
-			t.Errorf("%s was shown: %s", name, w.String())
+			t.Errorf("%s: got the page %s", name, w.String())
 		}
 	}
 }
 
-// TestAddresses holds that a name cannot add to an address that contains it.
+// TestAddresses checks that a name cannot extend an address that contains it.
 func TestAddresses(t *testing.T) {
 	var w bytes.Buffer
 	if err := templateSets()["personas"].Execute(&w, "content", pageData{Data: []File{{ID: `a&id=b#c "d`}}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(w.String(), `href="/personas/one?id=a%26id%3Db%23c+%22d"`) {
-		t.Errorf("the address is in %s", w.String())
+		t.Errorf("got %s", w.String())
 	}
 }

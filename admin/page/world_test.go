@@ -27,7 +27,7 @@ import (
 	"synthbot/memory"
 )
 
-// What people might write to break a page, and what must be seen by nobody.
+// Texts that users might write to break a page, and texts that must never be shown.
 const (
 	canary  = `<script>alert("canary")</script>'"><img src=x onerror=alert(1)>`
 	private = "zebra-in-private"
@@ -39,7 +39,7 @@ var (
 	direct = core.MustPath("telegram/1000")
 )
 
-// world is a page over a real database.
+// world is a page with a real database.
 type world struct {
 	*testing.T
 	page   *Page
@@ -53,7 +53,7 @@ type world struct {
 	mu    sync.Mutex
 	now   time.Time
 	state State
-	done  []string // commands
+	done  []string // executed commands
 
 	cannotMute bool
 	lines      admin.Lines
@@ -84,7 +84,7 @@ func (w *world) options() Options {
 	}
 }
 
-// bot is a bot whose names and texts try to break the page.
+// bot is a Bot whose names and texts try to break the page.
 type bot struct{ w *world }
 
 func (b bot) Listing(ctx context.Context, l core.FactPage) ([]core.Fact, string, error) {
@@ -166,7 +166,7 @@ func (w *world) later(d time.Duration) {
 	w.now = w.now.Add(d)
 }
 
-// items are one plugin's in the database.
+// items are the items of one plugin in the database.
 type items struct{ db *memory.DB }
 
 func (i items) Get(ctx context.Context, path core.Path, key string) (core.Item, bool, error) {
@@ -182,10 +182,10 @@ func (i items) List(ctx context.Context, root core.Path) ([]core.Item, error) {
 	return i.db.Items("page").List(ctx, root)
 }
 
-// dress is one persona file.
+// dress holds a single persona file.
 type dress struct {
 	text string
-	card bool // it cannot be edited
+	card bool // the file is a card, which cannot be edited
 }
 
 func (d *dress) Files() []File {
@@ -253,7 +253,7 @@ func (w *world) client() *client {
 	return &client{&http.Client{Jar: jar, CheckRedirect: stay}, w}
 }
 
-// in is a client that is logged in.
+// in returns a client that is logged in.
 func (w *world) in() *client {
 	w.Helper()
 	c := w.client()
@@ -263,7 +263,7 @@ func (w *world) in() *client {
 	return c
 }
 
-// reply is an answer.
+// reply is a response.
 type reply struct {
 	status int
 	head   http.Header
@@ -302,7 +302,7 @@ func (c *client) get(path string) reply {
 	return c.send(c.request(http.MethodGet, path, nil))
 }
 
-// post sends a form; pairs are its names and values.
+// post submits a form. Pairs are its names and values.
 func (c *client) post(path string, pairs ...string) reply {
 	c.w.Helper()
 	form := make(url.Values)
@@ -312,8 +312,8 @@ func (c *client) post(path string, pairs ...string) reply {
 	return c.send(c.request(http.MethodPost, path, form))
 }
 
-// search looks for memories. No address contains its words, and what they find is
-// a page of its own that a browser can come back to.
+// search searches memories. The words are in no address, and the results are a page of their own that a browser
+// can return to.
 func (c *client) search(words string) reply {
 	c.w.Helper()
 	r := c.post("/memories", "csrf", c.csrf(), "words", words)
@@ -325,7 +325,7 @@ func (c *client) search(words string) reply {
 
 var token = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
 
-// csrf is the token of this session's forms.
+// csrf returns the token for this session's forms.
 func (c *client) csrf() string {
 	c.w.Helper()
 	found := token.FindStringSubmatch(c.get("/sessions").body)
@@ -335,8 +335,7 @@ func (c *client) csrf() string {
 	return found[1]
 }
 
-// live fills the world with a group and a private conversation, a memory of
-// each, and a turn in each.
+// live adds a group and a private conversation to the world, with a memory and a turn in each.
 func (w *world) live() {
 	w.Helper()
 	say := func(place core.Path, id, text string, private bool) core.Entry {
@@ -348,7 +347,7 @@ func (w *world) live() {
 	if err := w.db.Commit(w.Context(), &b); err != nil {
 		w.Fatal(err)
 	}
-	for _, f := range []core.Fact{{Origin: group, Text: "likes tea " + canary}, {Origin: direct, Text: private}} { // in this order: they are numbered
+	for _, f := range []core.Fact{{Origin: group, Text: "likes tea " + canary}, {Origin: direct, Text: private}} { // in this order, because they are numbered
 		if _, err := w.db.SaveFact(w.Context(), core.Fact{Text: f.Text, Tags: []string{"tag" + canary}, Origin: f.Origin, By: core.MustPath("telegram/@user/7")}); err != nil {
 			w.Fatal(err)
 		}
@@ -357,7 +356,7 @@ func (w *world) live() {
 	w.turn(direct, 1, private, true)
 }
 
-// turn lets a turn end in which text was said, remembered and got wrong.
+// turn ends a turn in which the text is the message, a memory and a fault.
 func (w *world) turn(place core.Path, seq uint64, text string, private bool) {
 	quoted, err := json.Marshal(text)
 	if err != nil {

@@ -14,7 +14,7 @@ func TestMain(m *testing.M) {
 
 var update = flag.Bool("update", false, "write the expected output of scripts")
 
-// TestScripts runs the program as people do; testdata/script holds the sessions.
+// TestScripts runs the sessions in testdata/script.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", UpdateScripts: *update,

@@ -11,25 +11,25 @@ import (
 	"synthbot/core/llm"
 )
 
-// anSays is a plain answer of the messages API.
-func anSays(content string) http.HandlerFunc {
+// respondAnthropic answers with the content, in the format of the messages API.
+func respondAnthropic(content string) http.HandlerFunc {
 	return body(200, `{"type":"message","role":"assistant","content":`+content+`,"stop_reason":"end_turn","usage":{"input_tokens":3,"output_tokens":4,"cache_read_input_tokens":20,"cache_creation_input_tokens":7}}`)
 }
 
 func TestAnthropicRequest(t *testing.T) {
-	s := newServer(t, anSays(`[{"type":"text","text":"yo"}]`))
+	s := newServer(t, respondAnthropic(`[{"type":"text","text":"yo"}]`))
 	s.strict = strictAnthropic
 	r := hello()
 	r.Messages[0].Pictures = []llm.File{{MIME: "image/png", Data: []byte{1, 2, 3}}}
 	r.Messages = append([]llm.Utterance{{Role: llm.RoleModel, Text: "I spoke first."}, {Role: llm.RoleUser, Text: "  "}}, r.Messages...)
-	a := ask1(t, s.model(anthropicTable, func(c *Config) { c.Vision, c.MaxTokens = true, 0 }), r)
+	a := askModel(t, s.model(anthropicTable, func(c *Config) { c.Vision, c.MaxTokens = true, 0 }), r)
 	want := llm.Answer{Text: "yo", Engine: "test", Usage: llm.Usage{In: 30, Out: 4, Cached: 20}}
 	if diff := cmp.Diff(want, a); diff != "" {
 		t.Error(diff)
 	}
 	got := s.last()
 	if got.path != "/v1/messages" || got.header.Get("X-Api-Key") != testKey || got.header.Get("Anthropic-Version") == "" {
-		t.Errorf("%s %v", got.path, got.header)
+		t.Errorf("got %s %v", got.path, got.header)
 	}
 	if got.body["max_tokens"] != float64(anthropicTokens) || got.body["temperature"] != nil || got.body["response_format"] != nil {
 		t.Error(got.raw)
@@ -39,17 +39,17 @@ func TestAnthropicRequest(t *testing.T) {
 		t.Errorf("system %v", system)
 	}
 	if !strings.Contains(got.raw, `"data":"AQID"`) {
-		t.Error("the picture is missing")
+		t.Error("the request lacks the picture")
 	}
 }
 
-// TestAnthropicSchema: this API is held to a schema by a tool, whose input is the answer.
+// TestAnthropicSchema checks that the messages API gets the schema as a tool, whose input becomes the answer.
 func TestAnthropicSchema(t *testing.T) {
-	s := newServer(t, anSays(`[{"type":"text","text":" "},{"type":"tool_use","id":"t1","name":"synthbot_reply","input":{"response":"yo"}}]`))
+	s := newServer(t, respondAnthropic(`[{"type":"text","text":" "},{"type":"tool_use","id":"t1","name":"synthbot_reply","input":{"response":"yo"}}]`))
 	s.strict = strictAnthropic
 	m := s.model(anthropicTable)
-	if a := ask1(t, m, hello()); strings.TrimSpace(a.Text) != `{"response":"yo"}` || len(a.Calls) > 0 || a.Truncated {
-		t.Errorf("%+v", a)
+	if a := askModel(t, m, hello()); strings.TrimSpace(a.Text) != `{"response":"yo"}` || len(a.Calls) > 0 || a.Truncated {
+		t.Errorf("got %+v", a)
 	}
 	got := s.last()
 	if choice, _ := got.body["tool_choice"].(map[string]any); choice["type"] != "tool" || choice["name"] != "synthbot_reply" || !strings.Contains(got.raw, testSchema) {
@@ -62,14 +62,14 @@ func TestAnthropicSchema(t *testing.T) {
 		`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"\"yo\"}"}}`,
 		`{"type":"message_delta","delta":{"stop_reason":"tool_use"}}`, `{"type":"message_stop"}`))
 	var pieces []string
-	if a := ask1(t, m, streaming(hello(), &pieces)); a.Text != `{"response":"yo"}` || strings.Join(pieces, "|") != `{"response":|"yo"}` {
+	if a := askModel(t, m, streaming(hello(), &pieces)); a.Text != `{"response":"yo"}` || strings.Join(pieces, "|") != `{"response":|"yo"}` {
 		t.Errorf("%+v, pieces %q", a, pieces)
 	}
 	plain := hello()
 	plain.Schema = nil
-	s.say(anSays(`[{"type":"text","text":"yo"}]`))
-	if ask1(t, m, plain); s.last().body["tools"] != nil {
-		t.Error("a tool where no plan is wanted")
+	s.say(respondAnthropic(`[{"type":"text","text":"yo"}]`))
+	if askModel(t, m, plain); s.last().body["tools"] != nil {
+		t.Error("a request without a schema has a tool")
 	}
 }
 
@@ -89,8 +89,8 @@ func TestAnthropicShapes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.want.Engine, tc.want.Usage = "test", llm.Usage{In: 30, Out: 4, Cached: 20}
-			s := newServer(t, anSays(tc.content))
-			if diff := cmp.Diff(tc.want, ask1(t, s.model(anthropicTable), hello())); diff != "" {
+			s := newServer(t, respondAnthropic(tc.content))
+			if diff := cmp.Diff(tc.want, askModel(t, s.model(anthropicTable), hello())); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -107,27 +107,27 @@ func TestAnthropicFailures(t *testing.T) {
 		"overloaded":  {body(529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), llm.ErrorRetryLater, 529},
 		"key":         {body(401, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key `+testKey+`"}}`), llm.ErrorFatal, 401},
 		"too long":    {body(400, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}`), llm.ErrorTooLong, 400},
-		"empty":       {anSays(`[]`), llm.ErrorRetryLater, 0},
+		"empty":       {respondAnthropic(`[]`), llm.ErrorRetryLater, 0},
 		"refusal":     {body(200, `{"content":[{"type":"text","text":"I"}],"stop_reason":"refusal","usage":{}}`), llm.ErrorRefused, 0},
-		"error event": {anStreams(`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), llm.ErrorRetryLater, 0},
+		"error event": {streamAnthropic(`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), llm.ErrorRetryLater, 0},
 		"gateway":     {body(200, `{"error":{"type":"invalid_request_error","message":"prompt is too long"},"message":"prompt is too long"}`), llm.ErrorTooLong, 0},
 		"wrong shape": {body(200, `{"content":"text"}`), llm.ErrorRetryLater, 0},
-		"stream cut":  {anStreams(), llm.ErrorRetryLater, 0},
+		"stream cut":  {streamAnthropic(), llm.ErrorRetryLater, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, tc.answer)
-			for range 3 { // the library would leak a goroutine each time
-				failed := fail(t, s.model(anthropicTable), hello())
+			for range 3 { // the library would leak a goroutine in each call
+				failed := failModel(t, s.model(anthropicTable), hello())
 				if failed.Kind != tc.kind || failed.Status != tc.status {
-					t.Errorf("%v", failed)
+					t.Errorf("got %v", failed)
 				}
 			}
 		})
 	}
 }
 
-// anStreams streams a beginning and the lines.
-func anStreams(lines ...string) http.HandlerFunc {
+// streamAnthropic streams the start of a message and then the lines.
+func streamAnthropic(lines ...string) http.HandlerFunc {
 	begin := `{"type":"message_start","message":{"id":"m","usage":{"input_tokens":3,"output_tokens":1,"cache_read_input_tokens":5}}}`
 	return events(append([]string{begin, `{"type":"ping"}`}, lines...)...)
 }
@@ -147,11 +147,11 @@ func TestAnthropicStream(t *testing.T) {
 		return []string{`{"type":"message_delta","delta":{"stop_reason":"` + reason + `"},"usage":{"output_tokens":9}}`, `{"type":"message_stop"}`}
 	}
 	all := append(append(text, tool...), end("tool_use")...)
-	s := newServer(t, anStreams(all...))
+	s := newServer(t, streamAnthropic(all...))
 	var pieces []string
 	r := streaming(hello(), &pieces)
 	r.Tools = []llm.Tool{{Name: "w"}}
-	a := ask1(t, s.model(anthropicTable), r)
+	a := askModel(t, s.model(anthropicTable), r)
 	want := llm.Answer{Text: "hello", Engine: "test", Usage: llm.Usage{In: 8, Out: 9, Cached: 5}, Calls: []llm.ToolCall{{ID: "t1", Name: "w", Arguments: json.RawMessage(`{"id":9007199254740993}`)}}}
 	if diff := cmp.Diff(want, a); diff != "" {
 		t.Error(diff)
@@ -161,9 +161,9 @@ func TestAnthropicStream(t *testing.T) {
 	}
 
 	cut := append(append(text[:len(text):len(text)], tool[:2]...), end("max_tokens")...)
-	s.say(anStreams(cut...))
-	a = ask1(t, s.model(anthropicTable), r)
+	s.say(streamAnthropic(cut...))
+	a = askModel(t, s.model(anthropicTable), r)
 	if !a.Truncated || len(a.Calls) != 1 || string(a.Calls[0].Arguments) != `"{\"id\":90071992"` {
-		t.Errorf("%+v", a)
+		t.Errorf("got %+v", a)
 	}
 }

@@ -15,22 +15,22 @@ import (
 	"synthbot/core/llm"
 )
 
-// account is a Ledger that keeps every use.
-type account struct {
+// memoryLedger is a Ledger in memory.
+type memoryLedger struct {
 	mu   sync.Mutex
 	uses []Use
 }
 
-func newAccount() *account { return new(account) }
+func newMemoryLedger() *memoryLedger { return new(memoryLedger) }
 
-func (a *account) Record(_ context.Context, u Use) error {
+func (a *memoryLedger) Record(_ context.Context, u Use) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.uses = append(a.uses, u)
 	return nil
 }
 
-func (a *account) Spent(_ context.Context, day string, scope core.Path) (s Spending, err error) {
+func (a *memoryLedger) Spent(_ context.Context, day string, scope core.Path) (s Spending, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, u := range a.uses {
@@ -47,7 +47,7 @@ func (a *account) Spent(_ context.Context, day string, scope core.Path) (s Spend
 	return s, nil
 }
 
-// prices are those of the tables.
+// prices returns the costs of calls by the prices in the tables.
 func prices(tables []Config) func(string, llm.Usage) float64 {
 	return func(engine string, u llm.Usage) float64 {
 		i := slices.IndexFunc(tables, func(c Config) bool { return c.Name == engine })
@@ -55,16 +55,16 @@ func prices(tables []Config) func(string, llm.Usage) float64 {
 	}
 }
 
-// limited is a chain within a budget.
-type limited struct {
+// limitedChain is a chain with a budget.
+type limitedChain struct {
 	*Chain
 	*Budget
 }
 
-// budgeted limits a chain by a budget with a Ledger.
-func budgeted(c *Chain, cfg BudgetConfig, o BudgetOptions) limited {
+// budgeted returns a chain with a budget and, unless the options have one, a memoryLedger.
+func budgeted(c *Chain, cfg BudgetConfig, o BudgetOptions) limitedChain {
 	if o.Ledger == nil {
-		o.Ledger = newAccount()
+		o.Ledger = newMemoryLedger()
 	}
 	if o.Cost == nil {
 		o.Cost = func(string, llm.Usage) float64 { return 0 }
@@ -74,11 +74,10 @@ func budgeted(c *Chain, cfg BudgetConfig, o BudgetOptions) limited {
 	}
 	o.Used, o.Zone, o.Log = func(string, llm.Usage) {}, cmp.Or(o.Zone, time.Local), slog.New(slog.DiscardHandler)
 	b := NewBudget(cfg, o, nil)
-	return limited{c.Within(b, nil), b}
+	return limitedChain{c.Within(b, nil), b}
 }
 
-// stalls writes the beginning of a stream, says so and answers no more until its
-// caller is gone.
+// stalls writes the beginning of a stream, sends to begun, and then waits until its caller has gone.
 func stalls(begun chan<- struct{}, lines ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if len(lines) > 0 {
@@ -100,9 +99,8 @@ func breaks(lines ...string) http.HandlerFunc {
 	}
 }
 
-// TestEveryCallIsBooked: what a call took is booked, by what the server counted or
-// by an estimate, whether or not anybody waited for the answer. Only calls that the
-// model did not work on are free.
+// TestEveryCallIsBooked checks that the usage of a call is booked, as counted by the server or estimated,
+// although its caller may not wait for the answer. Only calls that the model did not process are free.
 func TestEveryCallIsBooked(t *testing.T) {
 	begun := make(chan struct{})
 	word := `{"choices":[{"delta":{"content":"word "}}]}`
@@ -110,10 +108,10 @@ func TestEveryCallIsBooked(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer http.HandlerFunc
 		change func(*Config)
-		leave  int // the caller goes away after so many pieces; -1: as soon as the server is at work
+		leave  int // the caller leaves after so many pieces, or with -1 once the server works
 		want   *llm.Usage
 	}{
-		"counted":           {answer: aiSays("yo"), want: &llm.Usage{In: 30, Out: 4, Cached: 20}},
+		"counted":           {answer: respondOpenAI("yo"), want: &llm.Usage{In: 30, Out: 4, Cached: 20}},
 		"not counted":       {answer: body(200, `{"choices":[{"message":{"content":"one two three"},"finish_reason":"stop"}]}`), want: &llm.Usage{In: prompt, Out: 5}},
 		"empty":             {answer: body(200, `{"choices":[{"message":{"content":""},"finish_reason":"length"}],"usage":{"prompt_tokens":50,"completion_tokens":100}}`), want: &llm.Usage{In: 50, Out: 100}},
 		"filtered":          {answer: body(200, `{"choices":[{"message":{"content":""},"finish_reason":"content_filter"}],"usage":{"prompt_tokens":50,"completion_tokens":3}}`), want: &llm.Usage{In: 50, Out: 3}},
@@ -141,7 +139,7 @@ func TestEveryCallIsBooked(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c.Close()
-			ledger := newAccount()
+			ledger := newMemoryLedger()
 			b := budgeted(c, BudgetConfig{}, BudgetOptions{Ledger: ledger})
 			ctx, cancel := context.WithCancelCause(bounded(t))
 			pieces := 0
@@ -183,9 +181,9 @@ func TestEveryCallIsBooked(t *testing.T) {
 	}
 }
 
-// TestUnsentIsFree: a call that never reached the server costs nothing.
+// TestUnsentIsFree checks that a call that never reached the server is not booked.
 func TestUnsentIsFree(t *testing.T) {
-	s := newServer(t, aiSays("yo"))
+	s := newServer(t, respondOpenAI("yo"))
 	table := s.table()
 	s.Close()
 	c, err := New([]Config{table}, Options{Patience: -1})
@@ -193,19 +191,19 @@ func TestUnsentIsFree(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	ledger := newAccount()
+	ledger := newMemoryLedger()
 	if a, err := budgeted(c, BudgetConfig{}, BudgetOptions{Ledger: ledger}).Ask(bounded(t), plainQuestion()); err != nil || a.Engine != "offline" {
-		t.Errorf("%+v, %v", a, err)
+		t.Errorf("got %+v, %v", a, err)
 	}
 	if len(ledger.uses) != 0 {
-		t.Errorf("booked %+v", ledger.uses)
+		t.Errorf("booked %+v, want two uses", ledger.uses)
 	}
 }
 
-// TestEachEngineIsBooked: where one engine breaks off and the next one answers, both
-// are paid for, each at its own price.
+// TestEachEngineIsBooked checks that both engines are booked, each with its own price, if the first one fails
+// during its answer and the second one answers.
 func TestEachEngineIsBooked(t *testing.T) {
-	first, second := newServer(t, breaks(`{"choices":[{"delta":{"content":"hal"}}]}`)), newServer(t, aiSays("yo"))
+	first, second := newServer(t, breaks(`{"choices":[{"delta":{"content":"hal"}}]}`)), newServer(t, respondOpenAI("yo"))
 	tables := []Config{
 		first.table(func(c *Config) { c.Name, c.PriceIn = "first", 1 }),
 		second.table(func(c *Config) { c.Name, c.PriceIn = "second", 1000 }),
@@ -215,16 +213,16 @@ func TestEachEngineIsBooked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	ledger := newAccount()
+	ledger := newMemoryLedger()
 	o := BudgetOptions{Ledger: ledger, Cost: prices(tables)}
 	a, err := budgeted(c, BudgetConfig{}, o).Ask(bounded(t), plainQuestion())
 	if err != nil || a.Engine != "second" || a.Usage.In != 30 {
-		t.Fatalf("%+v, %v", a, err)
+		t.Fatalf("got %+v, %v", a, err)
 	}
 	if len(ledger.uses) != 2 || ledger.uses[0].Engine != "first" || ledger.uses[1].Engine != "second" {
-		t.Fatalf("booked %+v", ledger.uses)
+		t.Fatalf("booked %+v, want two uses", ledger.uses)
 	}
 	if in := float64(ledger.uses[0].Usage.In); ledger.uses[0].Cost != in/1e6 || ledger.uses[1].Cost != 0.03 {
-		t.Errorf("cost %v for %v tokens, and %v", ledger.uses[0].Cost, in, ledger.uses[1].Cost)
+		t.Errorf("the first use costs %v for %v tokens, the second %v", ledger.uses[0].Cost, in, ledger.uses[1].Cost)
 	}
 }

@@ -12,13 +12,13 @@ import (
 	"synthbot/core/llm"
 )
 
-// hangs answers nothing until its caller goes away.
+// hangs does not answer until its caller leaves.
 func hangs(ctx context.Context) (llm.Answer, error) {
 	<-ctx.Done()
 	return llm.Answer{}, &llm.Error{Kind: llm.ErrorRetryLater, Err: context.Cause(ctx)}
 }
 
-// by is a question of these people.
+// by returns a question of the users.
 func by(people ...string) core.Question {
 	q := plainQuestion()
 	q.People = nil
@@ -28,22 +28,22 @@ func by(people ...string) core.Question {
 	return q
 }
 
-// trips asks an engine that fails until it is left alone for these people.
-func trips(t *testing.T, l *link, people ...string) {
+// trip asks a failing engine until its breaker opens for the users.
+func trip(t *testing.T, l *link, people ...string) {
 	t.Helper()
 	for range tripAfter {
 		if _, failed := l.ask(t.Context(), by(people...)); failed == nil || errors.Is(failed, errTripped) {
-			t.Fatalf("%v", failed)
+			t.Fatalf("got %v", failed)
 		}
 	}
 	_, failed := l.ask(t.Context(), by(people...))
 	if !errors.Is(failed, errTripped) || !strings.Contains(failed.Error(), "too often in a row, last with ") {
-		t.Fatalf("asked once more: %v", failed)
+		t.Fatalf("after tripAfter failures: got %v", failed)
 	}
 }
 
-// TestWithdrawnCallsDoNotTrip: a caller that goes away, whatever the reason, says
-// nothing about the engine.
+// TestWithdrawnCallsDoNotTrip checks that a caller that leaves, for any reason, does not count as a failure of
+// the engine.
 func TestWithdrawnCallsDoNotTrip(t *testing.T) {
 	for name, cause := range map[string]error{"cancelled": nil, "deleted": errors.New("withdrawn"), "late": context.DeadlineExceeded} {
 		t.Run(name, func(t *testing.T) {
@@ -57,18 +57,18 @@ func TestWithdrawnCallsDoNotTrip(t *testing.T) {
 					l.ask(ctx, by("1"))
 				}
 				if len(m.calls) != 2*tripAfter || counted != 0 {
-					t.Errorf("%d calls, %d counted", len(m.calls), counted)
+					t.Errorf("got %d calls, %d of them counted as failures", len(m.calls), counted)
 				}
 			})
 		})
 	}
 }
 
-// TestOnePersonTripsForThemselves: calls of one person that fail take the engine
-// away from that person alone; as soon as others' calls fail too, from everybody.
+// TestOnePersonTripsForThemselves checks that failed calls of one user disable the engine for this user only.
+// It is disabled for all once another user's calls fail, too.
 func TestOnePersonTripsForThemselves(t *testing.T) {
 	for name, tc := range map[string]struct {
-		caused  [][]string // who caused the calls that failed
+		caused  [][]string // the users of each failed call
 		refused [][]string
 		asked   [][]string
 	}{
@@ -88,20 +88,20 @@ func TestOnePersonTripsForThemselves(t *testing.T) {
 			}
 			for _, people := range tc.refused {
 				if !b.countsAgainst(by(people...).People) || b.until != now.Add(tripFor) {
-					t.Errorf("the engine is not left alone for %q, or for too long", people)
+					t.Errorf("for %q, the engine is not disabled, or for too long", people)
 				}
 			}
 			for _, people := range tc.asked {
 				if b.countsAgainst(by(people...).People) {
-					t.Errorf("the engine is left alone for %q", people)
+					t.Errorf("the engine is disabled for %q", people)
 				}
 			}
 		})
 	}
 }
 
-// TestSlowCallsOfOnePerson: people who ask for more than the engine can do in time
-// keeps nobody else from it.
+// TestSlowCallsOfOnePerson checks that a user whose calls run into the timeout does not disable the engine for
+// others.
 func TestSlowCallsOfOnePerson(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := func(_ context.Context) (llm.Answer, error) {
@@ -114,24 +114,24 @@ func TestSlowCallsOfOnePerson(t *testing.T) {
 			c.Ask(t.Context(), by("1"))
 		}
 		if len(m.calls) != tripAfter {
-			t.Errorf("%d slow calls", len(m.calls))
+			t.Errorf("got %d slow calls", len(m.calls))
 		}
 		m.steps = []func(context.Context) (llm.Answer, error){says("model")}
-		for _, who := range []string{"2", "1"} { // an answer is proof enough for everybody
+		for _, who := range []string{"2", "1"} { // one answer enables the engine for all
 			if a, err := c.Ask(t.Context(), by(who)); err != nil || a.Engine != "model" {
-				t.Errorf("%s: %q answers, %v", who, a.Engine, err)
+				t.Errorf("user %s: %q answers, %v", who, a.Engine, err)
 			}
 		}
 	})
 }
 
-// TestOneCallTries: of those who ask an engine after it was left alone, one finds
-// out whether it is back; where that call is withdrawn, the next one does.
+// TestOneCallTries checks that only one call tries a disabled engine after the pause, and that the next call
+// tries it if that one is withdrawn.
 func TestOneCallTries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){fails(llm.ErrorFatal, 0)}}
 		l := newLink("model", m, 0, Options{}.withDefaults())
-		trips(t, l)
+		trip(t, l)
 		time.Sleep(tripFor)
 		m.steps = []func(context.Context) (llm.Answer, error){hangs}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -142,22 +142,21 @@ func TestOneCallTries(t *testing.T) {
 		}()
 		synctest.Wait()
 		if _, failed := l.ask(t.Context(), by("2")); !errors.Is(failed, errTripped) || failed.After != tripFor {
-			t.Errorf("beside the one who tries: %v", failed)
+			t.Errorf("beside the trial call: got %v", failed)
 		}
 		cancel()
 		<-done
 		m.steps = []func(context.Context) (llm.Answer, error){says("model")}
 		if a, failed := l.ask(t.Context(), by("2")); failed != nil || a.Engine != "model" {
-			t.Errorf("after a try that was withdrawn: %v", failed)
+			t.Errorf("after a withdrawn trial call: got %v", failed)
 		}
 		if _, failed := l.ask(t.Context(), by("3")); failed != nil {
-			t.Errorf("after an answer: %v", failed)
+			t.Errorf("after an answer: got %v", failed)
 		}
 	})
 }
 
-// TestUnsentSaysNothing: a prompt that cannot be built or paid for says nothing of
-// the engine's.
+// TestUnsentSaysNothing checks that a prompt that cannot be built or paid for is not a failure of the engine.
 func TestUnsentSaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){fails(llm.ErrorRetryLater, 0)}}
@@ -172,31 +171,31 @@ func TestUnsentSaysNothing(t *testing.T) {
 			q := by("9")
 			q.Build = func(llm.Limits) (llm.Request, error) { panic("x") }
 			if _, failed := l.ask(t.Context(), q); failed.Kind != llm.ErrorFatal {
-				t.Errorf("%v", failed)
+				t.Errorf("got %v", failed)
 			}
 		}
 		unsent()
-		trips(t, l)
+		trip(t, l)
 		time.Sleep(tripFor)
 		unsent()
-		l.ask(t.Context(), by()) // tries, and fails
+		l.ask(t.Context(), by()) // the trial call fails
 		if _, failed := l.ask(t.Context(), by()); !errors.Is(failed, errTripped) {
-			t.Errorf("the engine is asked again: %v", failed)
+			t.Errorf("the engine was asked again: %v", failed)
 		}
 		if len(counted) != tripAfter+1 || counted[0] != llm.ErrorRetryLater {
-			t.Errorf("counted %v", counted)
+			t.Errorf("counted failures: got %v", counted)
 		}
 	})
 }
 
-// TestPauseIsTheServers: only a server that asks to be left alone is.
+// TestPauseIsTheServers checks that a refusal does not pause an engine; only the server's own Retry-After does.
 func TestPauseIsTheServers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){fails(llm.ErrorRefused, time.Hour), says("model")}}
 		l := newLink("model", m, 0, Options{}.withDefaults())
 		l.ask(t.Context(), by("1"))
 		if _, failed := l.ask(t.Context(), by("2")); failed != nil {
-			t.Errorf("after a refusal: %v", failed)
+			t.Errorf("after a refusal: got %v", failed)
 		}
 	})
 }

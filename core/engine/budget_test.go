@@ -13,17 +13,17 @@ import (
 	"synthbot/core/llm"
 )
 
-// thinker is a model that answers everything and uses a fixed number of tokens.
-type thinker struct {
+// paidModel is a model that always answers and uses a fixed number of tokens.
+type paidModel struct {
 	usage llm.Usage
 	calls int
 	mu    sync.Mutex
 	hold  chan struct{}
 }
 
-func (m *thinker) Limits() llm.Limits { return llm.Limits{Engine: "paid"} }
+func (m *paidModel) Limits() llm.Limits { return llm.Limits{Engine: "paid"} }
 
-func (m *thinker) Generate(_ context.Context, r llm.Request) (llm.Answer, error) {
+func (m *paidModel) Generate(_ context.Context, r llm.Request) (llm.Answer, error) {
 	m.mu.Lock()
 	m.calls++
 	m.mu.Unlock()
@@ -34,8 +34,8 @@ func (m *thinker) Generate(_ context.Context, r llm.Request) (llm.Answer, error)
 	return llm.Answer{Engine: "paid"}, nil
 }
 
-// chain is one with no other engine besides the last link.
-func (m *thinker) chain() *Chain {
+// chain returns a chain of this engine and the built-in one.
+func (m *paidModel) chain() *Chain {
 	c := chainOf(true)
 	c.links = []*link{newLink("paid", m, 0, c.options)}
 	return c
@@ -55,7 +55,7 @@ func TestBudgets(t *testing.T) {
 	for name, tc := range map[string]struct {
 		cfg   BudgetConfig
 		asks  []core.Question
-		spent string // the scope that runs out at the last question; "-": none does
+		spent string // the scope that refuses the last question, or "-" for none
 	}{
 		"no limits":      {BudgetConfig{}, []core.Question{from("a/1", "a/@user/1"), from("a/1", "a/@user/1"), from("a/1", "a/@user/1")}, "-"},
 		"person":         {BudgetConfig{PersonTokens: 1500}, []core.Question{from("a/1", "a/@user/1"), from("a/2", "a/@user/1"), from("a/1", "a/@user/1")}, "a/@user/1"},
@@ -72,7 +72,7 @@ func TestBudgets(t *testing.T) {
 		"person's cost":  {BudgetConfig{PersonCost: 1.5}, []core.Question{from("a/1", "a/@user/1"), from("a/1", "a/@user/1"), from("a/1", "a/@user/1")}, "a/@user/1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := &thinker{usage: llm.Usage{In: 900, Out: 100}}
+			m := &paidModel{usage: llm.Usage{In: 900, Out: 100}}
 			b := budgeted(m.chain(), tc.cfg, BudgetOptions{Cost: price})
 			var err error
 			for i, q := range tc.asks {
@@ -83,7 +83,7 @@ func TestBudgets(t *testing.T) {
 			spent, isSpent := errors.AsType[*SpentError](err)
 			if tc.spent == "-" {
 				if err != nil {
-					t.Errorf("%v", err)
+					t.Errorf("got %v", err)
 				}
 				return
 			}
@@ -92,38 +92,38 @@ func TestBudgets(t *testing.T) {
 			}
 			failed, isModel := err.(*llm.Error)
 			if said, forPeople := errors.AsType[*core.Error](err); !isModel || failed.Kind != llm.ErrorRefused || !forPeople || said.After <= 0 || !strings.Contains(said.Text, "00:00") {
-				t.Errorf("%#v", err)
+				t.Errorf("got %#v", err)
 			}
 			if len(b.held) != 0 {
-				t.Errorf("held: %v", b.held)
+				t.Errorf("tokens are still reserved: %v", b.held)
 			}
 		})
 	}
 }
 
-// A prompt that is larger than what is left is not sent.
+// TestBudgetCountsThePrompt checks that a prompt larger than the rest of the budget is not sent.
 func TestBudgetCountsThePrompt(t *testing.T) {
-	m := &thinker{usage: llm.Usage{In: 1}}
+	m := &paidModel{usage: llm.Usage{In: 1}}
 	b := budgeted(m.chain(), BudgetConfig{PersonTokens: 10}, BudgetOptions{})
 	_, err := b.Ask(t.Context(), from("a/1", "a/@user/1"))
 	if err == nil || m.calls != 0 {
 		t.Errorf("%v after %d calls", err, m.calls)
 	}
 	if e, ok := errors.AsType[*core.Error](err); !ok || !strings.Contains(e.Text, "the limit of 10 tokens a day is less than one answer takes") {
-		t.Errorf("it says %v", e)
+		t.Errorf("message: got %v", e)
 	}
 }
 
-// A prompt that is larger than what one person has left is sent where two bear it,
-// unless one of them has nothing left.
+// TestBudgetSharesThePrompt checks that a prompt larger than the rest of one user's budget is sent if two users
+// share it, unless one of them has nothing left.
 func TestBudgetSharesThePrompt(t *testing.T) {
 	r, _ := plainQuestion().Build(llm.Limits{})
 	half := tokensOf(r)/2 + 1
-	m := &thinker{usage: llm.Usage{In: int(half)}}
+	m := &paidModel{usage: llm.Usage{In: int(half)}}
 	b := budgeted(m.chain(), BudgetConfig{PersonTokens: half}, BudgetOptions{})
 	both := from("a/1", "a/@user/1 a/@user/2")
 	if _, err := b.Ask(t.Context(), both); err != nil {
-		t.Errorf("both: %v", err)
+		t.Errorf("shared by both: got %v", err)
 	}
 	b = budgeted(m.chain(), BudgetConfig{PersonTokens: half}, BudgetOptions{})
 	err := b.o.Ledger.Record(t.Context(), Use{
@@ -133,13 +133,14 @@ func TestBudgetSharesThePrompt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := b.Ask(t.Context(), both); err == nil || m.calls != 1 {
-		t.Errorf("one of them alone: %v after %d calls", err, m.calls)
+		t.Errorf("one user alone: got %v after %d calls", err, m.calls)
 	}
 }
 
-// What a person may use can hang on the place; what they used elsewhere counts.
+// TestBudgetOfAPersonByPlace checks that a user's limit can depend on the place, and that usage in other places
+// counts.
 func TestBudgetOfAPersonByPlace(t *testing.T) {
-	m := &thinker{usage: llm.Usage{In: 900, Out: 100}}
+	m := &paidModel{usage: llm.Usage{In: 900, Out: 100}}
 	wide := core.MustPath("a/wide")
 	b := budgeted(m.chain(), BudgetConfig{PersonTokens: 1}, BudgetOptions{PersonTokens: func(place core.Path) int64 {
 		if place == wide {
@@ -157,20 +158,21 @@ func TestBudgetOfAPersonByPlace(t *testing.T) {
 	}
 }
 
-// Questions at the same time do not pass a budget together, even if a new one took its place meanwhile.
+// TestBudgetHoldsAcrossCalls checks that concurrent questions do not exceed a budget together, although a new
+// budget replaces it meanwhile.
 func TestBudgetHoldsAcrossCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := plainQuestion().Build(llm.Limits{})
 		one := tokensOf(r)
-		m := &thinker{usage: llm.Usage{In: int(one)}, hold: make(chan struct{})}
+		m := &paidModel{usage: llm.Usage{In: int(one)}, hold: make(chan struct{})}
 		b := budgeted(m.chain(), BudgetConfig{BotTokens: 3*one + one/2}, BudgetOptions{})
-		later := limited{Chain: b.Within(NewBudget(b.cfg, b.o, b.Budget), nil)}
+		later := limitedChain{Chain: b.Within(NewBudget(b.cfg, b.o, b.Budget), nil)}
 		var wg sync.WaitGroup
 		var mu sync.Mutex
 		refused := 0
 		for i := range 10 {
 			wg.Go(func() {
-				if _, err := []limited{b, later}[i%2].Ask(t.Context(), from("a/1", "a/@user/1")); err != nil {
+				if _, err := []limitedChain{b, later}[i%2].Ask(t.Context(), from("a/1", "a/@user/1")); err != nil {
 					mu.Lock()
 					refused++
 					mu.Unlock()
@@ -181,88 +183,88 @@ func TestBudgetHoldsAcrossCalls(t *testing.T) {
 		close(m.hold)
 		wg.Wait()
 		if m.calls != 3 || refused != 7 {
-			t.Errorf("%d calls, %d refused", m.calls, refused)
+			t.Errorf("got %d calls, %d refused", m.calls, refused)
 		}
 		spent, _ := b.o.Ledger.Spent(t.Context(), time.Now().Format(time.DateOnly), core.Path{})
 		if spent.Tokens != 3*one || len(b.held) != 0 {
-			t.Errorf("%+v, held %v", spent, b.held)
+			t.Errorf("got %+v, reserved %v", spent, b.held)
 		}
 	})
 }
 
 func TestBudgetIsNewEachDay(t *testing.T) {
 	zone := time.FixedZone("x", 5*3600)
-	now := time.Date(2026, 11, 20, 18, 50, 0, 0, time.UTC) // 23:50 there
-	m := &thinker{usage: llm.Usage{In: 1000}}
+	now := time.Date(2026, 11, 20, 18, 50, 0, 0, time.UTC) // 23:50 in the budget's zone
+	m := &paidModel{usage: llm.Usage{In: 1000}}
 	o := BudgetOptions{Zone: zone, Clock: func() time.Time { return now }}
 	b := budgeted(m.chain(), BudgetConfig{BotTokens: 900}, o)
 	b.Ask(t.Context(), from("a/1", ""))
 	_, err := b.Ask(t.Context(), from("a/1", ""))
 	if spent, ok := errors.AsType[*SpentError](err); !ok || spent.After != 10*time.Minute {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 	now = now.Add(11 * time.Minute)
 	if _, err := b.Ask(t.Context(), from("a/1", "")); err != nil {
-		t.Errorf("the next day: %v", err)
+		t.Errorf("the next day: got %v", err)
 	}
 }
 
-// brokenLedger cannot be read.
-type brokenLedger struct{ account }
+// brokenLedger fails on reads.
+type brokenLedger struct{ memoryLedger }
 
 func (*brokenLedger) Spent(context.Context, string, core.Path) (Spending, error) {
 	return Spending{}, errors.New("disk")
 }
 
 func TestLedgerThatFails(t *testing.T) {
-	m := &thinker{}
+	m := &paidModel{}
 	_, err := budgeted(m.chain(), BudgetConfig{BotTokens: 900}, BudgetOptions{Ledger: &brokenLedger{}}).Ask(t.Context(), from("a/1", ""))
 	if failed, ok := err.(*llm.Error); !ok || failed.Kind != llm.ErrorRetryLater || m.calls != 0 {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 }
 
-// Over a real chain: the last link must not speak for a budget that is spent.
+// TestBudgetOverAChain checks that a spent budget is reported: the built-in engine must not answer instead.
 func TestBudgetOverAChain(t *testing.T) {
-	s := newServer(t, aiSays("yo"))
+	s := newServer(t, respondOpenAI("yo"))
 	tables := []Config{s.table(func(c *Config) { c.PriceIn, c.PriceOut, c.PriceCached = 2, 10, 0.5 })}
 	c, err := New(tables, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	ledger := newAccount()
+	ledger := newMemoryLedger()
 	o := BudgetOptions{Ledger: ledger, Cost: prices(tables)}
 	b := budgeted(c, BudgetConfig{BotTokens: 1000, PersonCost: 0.00001}, o)
 	if a, err := b.Ask(bounded(t), plainQuestion()); err != nil || a.Engine != "test" {
-		t.Fatalf("%+v, %v", a, err)
+		t.Fatalf("got %+v, %v", a, err)
 	}
 	spent, _ := ledger.Spent(t.Context(), time.Now().Format(time.DateOnly), core.MustPath("console"))
 	if want := (10*2 + 20*0.5 + 4*10) / 1e6; spent.Tokens != 34 || spent.Cost < want*0.99 || spent.Cost > want*1.01 {
-		t.Errorf("%+v, want cost %v", spent, want)
+		t.Errorf("got %+v, want cost %v", spent, want)
 	}
 	if a, err := b.Ask(bounded(t), plainQuestion()); err == nil || len(s.got()) != 1 {
-		t.Errorf("%+v", a)
+		t.Errorf("got %+v", a)
 	}
 }
 
-// A person whose budget a prompt would burst says nothing against the engine: the
-// next person is answered by it.
+// TestBudgetSparesTheEngine checks that prompts above one user's budget do not disable the engine for the next
+// user.
 func TestBudgetSparesTheEngine(t *testing.T) {
 	m := &script{name: "paid", steps: []func(context.Context) (llm.Answer, error){says("paid")}}
 	chain := chainOf(false, m)
 	poor := budgeted(chain, BudgetConfig{PersonTokens: 10}, BudgetOptions{})
 	for range 2 * tripAfter {
 		if _, err := poor.Ask(t.Context(), from("a/1", "a/@user/1")); err == nil {
-			t.Fatal("he was answered")
+			t.Fatal("the user above the budget was answered")
 		}
 	}
 	if a, err := poor.Ask(t.Context(), from("a/1", "")); err != nil || a.Engine != "paid" {
-		t.Errorf("the next one: %q, %v", a.Engine, err)
+		t.Errorf("the next user: %q answers, %v", a.Engine, err)
 	}
 }
 
-// TestSharesMakeUpTheWhole: what several people bear together is what was used.
+// TestSharesMakeUpTheWhole checks that the shares of several users add up to the usage.
 func TestSharesMakeUpTheWhole(t *testing.T) {
 	whole := llm.Usage{In: 1000, Out: 101, Cached: 7}
 	for n := 1; n <= 7; n++ {
@@ -272,25 +274,25 @@ func TestSharesMakeUpTheWhole(t *testing.T) {
 		for i := range n {
 			share, price := u.Share(i)
 			if share.In < whole.In/n || share.In > whole.In/n+1 {
-				t.Errorf("the share of %d of %d is %+v", i, n, share)
+				t.Errorf("share %d of %d: got %+v", i, n, share)
 			}
 			sum = llm.Usage{In: sum.In + share.In, Out: sum.Out + share.Out, Cached: sum.Cached + share.Cached}
 			cost += price
 		}
 		if sum != whole || cost < 2.999 || cost > 3.001 {
-			t.Errorf("%d shares make %+v, %v", n, sum, cost)
+			t.Errorf("%d shares add up to %+v, %v", n, sum, cost)
 		}
 	}
 }
 
-// Questions at the same time, for which a process of several is allotted the same tokens, do not refuse each other
-// while the limit has more of it.
+// TestBudgetIsAllottedToAll checks that concurrent questions in several processes do not refuse each other
+// while the limit has room for them.
 func TestBudgetIsAllottedToAll(t *testing.T) {
 	for limit, want := range map[int64]int{1 << 40: 3, 1: 0} {
 		synctest.Test(t, func(t *testing.T) {
-			m := &thinker{hold: make(chan struct{})}
+			m := &paidModel{hold: make(chan struct{})}
 			allot := func(_ context.Context, _ string, _ core.Path, limit, wanted int64) (int64, error) {
-				time.Sleep(time.Second) // all of them ask before one of them holds anything
+				time.Sleep(time.Second) // all of them read the budget before one reserves anything
 				return min(wanted, limit), nil
 			}
 			b := budgeted(m.chain(), BudgetConfig{BotTokens: limit}, BudgetOptions{Allot: allot})
@@ -302,17 +304,17 @@ func TestBudgetIsAllottedToAll(t *testing.T) {
 			close(m.hold)
 			asking.Wait()
 			if m.calls != want || len(b.held) != 0 {
-				t.Errorf("%d of 3 are asked with a limit of %d, held: %v", m.calls, limit, b.held)
+				t.Errorf("%d of 3 questions were asked with a limit of %d, reserved: %v", m.calls, limit, b.held)
 			}
 		})
 	}
 }
 
-// Where a budget has room for the short prompt of the built-in engine alone, its answer would give
-// another reason. An engine that costs something answers with a short prompt all the same.
+// TestBudgetIsTheReason checks that the built-in engine does not answer if the budget has room only for its
+// short prompt, because its answer would give another reason. A paid engine with a short prompt answers.
 func TestBudgetIsTheReason(t *testing.T) {
 	long, short := llm.Utterance{Text: strings.Repeat("word ", 5000)}, llm.Utterance{Text: "word"}
-	c := (&thinker{}).chain()
+	c := (&paidModel{}).chain()
 	b := budgeted(c, BudgetConfig{BotTokens: 1000}, BudgetOptions{})
 	q := from("a/1", "")
 	q.Build = func(l llm.Limits) (llm.Request, error) {
@@ -329,25 +331,26 @@ func TestBudgetIsTheReason(t *testing.T) {
 	}
 	small := &script{name: "small", limits: llm.Limits{Chars: 1}}
 	small.steps = []func(context.Context) (llm.Answer, error){says("small")}
-	b.links = append(b.links, newLink("small", paying{small}, 0, c.options))
+	b.links = append(b.links, newLink("small", paidScript{small}, 0, c.options))
 	if a, err := b.Ask(t.Context(), q); err != nil || a.Engine != "small" {
 		t.Errorf("%q answers, %v", a.Engine, err)
 	}
 	small.steps = []func(context.Context) (llm.Answer, error){fails(llm.ErrorFatal, 0)}
-	if a, err := b.Ask(t.Context(), q); err != nil || a.Engine != "offline" { // it failed after it was paid
+	if a, err := b.Ask(t.Context(), q); err != nil || a.Engine != "offline" { // the engine failed after it was paid
 		t.Errorf("%q answers, %v", a.Engine, err)
 	}
 }
 
-// paying is a script whose calls cost something.
-type paying struct{ *script }
+// paidScript is a script whose calls cost something.
+type paidScript struct{ *script }
 
-func (p paying) Generate(ctx context.Context, r llm.Request) (llm.Answer, error) {
+func (p paidScript) Generate(ctx context.Context, r llm.Request) (llm.Answer, error) {
 	r.Used(llm.Usage{In: 1})
 	return p.script.Generate(ctx, r)
 }
 
-// TestMeter: work besides engines is booked, also where it fails, and is not begun once the budget is spent.
+// TestMeter checks that work besides engines is booked, although it fails, and that it is not started with a
+// spent budget.
 func TestMeter(t *testing.T) {
 	b := budgeted(chainOf(true), BudgetConfig{PersonTokens: 100}, BudgetOptions{})
 	q, broken := from("a/1", "a/@user/1"), errors.New("broken")
@@ -360,14 +363,14 @@ func TestMeter(t *testing.T) {
 	}
 	err := b.Meter(t.Context(), q, "speech.in", work)
 	if _, ok := errors.AsType[*SpentError](err); !ok || did != 2 || len(b.held) != 0 {
-		t.Errorf("%v after %d times, held: %v", err, did, b.held)
+		t.Errorf("got %v after %d runs, reserved: %v", err, did, b.held)
 	}
-	uses := b.o.Ledger.(*account).uses
+	uses := b.o.Ledger.(*memoryLedger).uses
 	if len(uses) != 2 || uses[1].Engine != "speech.in" || uses[1].Usage.In != 60 || uses[1].Place != q.Path {
 		t.Errorf("booked %+v", uses)
 	}
 	var none *Budget
 	if err := none.Meter(t.Context(), q, "speech.in", work); !errors.Is(err, broken) || did != 3 {
-		t.Errorf("without a budget: %v", err)
+		t.Errorf("without a budget: got %v", err)
 	}
 }

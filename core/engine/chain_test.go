@@ -15,12 +15,12 @@ func TestNothingConfigured(t *testing.T) {
 	}
 	a, err := c.Ask(bounded(t), plainQuestion())
 	if err != nil || a.Engine != "offline" || a.Text == "" {
-		t.Errorf("%+v, %v", a, err)
+		t.Errorf("got %+v, %v", a, err)
 	}
 }
 
 func TestFirstEngineAnswers(t *testing.T) {
-	s := newServer(t, aiSays("yo"))
+	s := newServer(t, respondOpenAI("yo"))
 	c, err := New([]Config{s.table()}, Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +28,7 @@ func TestFirstEngineAnswers(t *testing.T) {
 	defer c.Close()
 	a, err := c.Ask(bounded(t), plainQuestion())
 	if err != nil || a.Engine != "test" || a.Text != "yo" || a.Truncated {
-		t.Errorf("%+v, %v", a, err)
+		t.Errorf("got %+v, %v", a, err)
 	}
 	if want := (llm.Usage{In: 30, Out: 4, Cached: 20}); a.Usage != want {
 		t.Errorf("usage %+v", a.Usage)
@@ -44,7 +44,7 @@ func TestLastLinkAnswersWhenTheModelIsDown(t *testing.T) {
 	defer c.Close()
 	a, err := c.Ask(bounded(t), plainQuestion())
 	if err != nil || a.Engine != "offline" {
-		t.Errorf("%+v, %v", a, err)
+		t.Errorf("got %+v, %v", a, err)
 	}
 }
 
@@ -61,8 +61,8 @@ func TestFaultsOfTablesComeTogether(t *testing.T) {
 	}
 }
 
-// The offline engine does not mention a missing model if it was chosen; where it is used
-// for want of a model is.
+// TestStandbySaysSo checks that the offline engine mentions the missing model only if it replaces one, not
+// if it was chosen.
 func TestStandbySaysSo(t *testing.T) {
 	s := newServer(t, body(500, ""))
 	c, err := New([]Config{s.table()}, Options{Patience: -1, Prefer: func(place core.Path) string {
@@ -84,11 +84,11 @@ func TestStandbySaysSo(t *testing.T) {
 		q.Path = core.MustPath(place)
 		a, err := c.Ask(bounded(t), q)
 		if err != nil || a.Engine != "offline" {
-			t.Fatalf("%+v, %v", a, err)
+			t.Fatalf("got %+v, %v", a, err)
 		}
 		says := strings.Contains(a.Text, "language model can't be reached") || strings.Contains(a.Text, "usually thinks for me") || strings.Contains(a.Text, "until my language model is back")
 		if says != want {
-			t.Errorf("%s: %s", place, a.Text)
+			t.Errorf("%s: got %s", place, a.Text)
 		}
 	}
 }

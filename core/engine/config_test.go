@@ -13,7 +13,7 @@ func TestCheck(t *testing.T) {
 	key := secret.New("k")
 	for name, tc := range map[string]struct {
 		cfg  Config
-		want string // "": sound
+		want string // "" if valid
 	}{
 		"offline":          {Config{}, ""},
 		"disabled":         {Config{Provider: "nonsense", Disabled: true}, ""},
@@ -32,7 +32,7 @@ func TestCheck(t *testing.T) {
 	} {
 		err := tc.cfg.Check()
 		if got := fmt.Sprint(err); (err == nil) != (tc.want == "") || !strings.Contains(got, tc.want) || strings.Contains(got, "secret@") {
-			t.Errorf("%s: %v, want %q", name, err, tc.want)
+			t.Errorf("%s: got %v, want %q", name, err, tc.want)
 		}
 	}
 }
@@ -46,15 +46,15 @@ func TestEndpoints(t *testing.T) {
 	} {
 		p, _ := presetOf("ollama")
 		if got, err := (Config{BaseURL: given}).endpoint(p); got != want || err != nil {
-			t.Errorf("%s: %s, %v", given, got, err)
+			t.Errorf("%s: got %s, %v", given, got, err)
 		}
 	}
 	for _, p := range presets() {
 		if got, err := (Config{Provider: p.name}).endpoint(p); err != nil || !strings.HasPrefix(got, "http") || p.wire == nil {
-			t.Errorf("%s: %s, %v", p.name, got, err)
+			t.Errorf("%s: got %s, %v", p.name, got, err)
 		}
 		if strings.HasPrefix(p.base, "https") != p.key {
-			t.Errorf("%s: a public service wants a key, a local one none", p.name)
+			t.Errorf("%s: want a key for a public service, none for a local one", p.name)
 		}
 	}
 }
@@ -67,12 +67,12 @@ func TestLimits(t *testing.T) {
 		c.Vision, c.Hearing = true, true
 		l := c.Limits()
 		if l.Tokens != tc.want || l.Chars != tc.chars || !l.Vision || !l.Hearing {
-			t.Errorf("%+v: %+v", tc, l)
+			t.Errorf("%+v: got %+v", tc, l)
 		}
 	}
 }
 
-// The tags are what configuration and its reference page are made from.
+// TestTags checks the struct tags from which the configuration and its reference page are generated.
 func TestTags(t *testing.T) {
 	for _, table := range []any{Config{}, BudgetConfig{}, PlaceBudget{}} {
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(table)) {
@@ -88,20 +88,20 @@ func TestTags(t *testing.T) {
 	}
 	timeout, _ := reflect.TypeOf(Config{}).FieldByName("Timeout")
 	if d, err := time.ParseDuration(timeout.Tag.Get("default")); err != nil || d != defaultTimeout {
-		t.Errorf("%v, %v", d, err)
+		t.Errorf("got %v, %v", d, err)
 	}
 }
 
 func TestOfflineConfiguredOut(t *testing.T) {
 	if _, err := New([]Config{{Disabled: true}}, Options{}); err == nil {
-		t.Error("a chain without any engine")
+		t.Error("New accepts a chain without any engine")
 	}
 	c, err := New([]Config{{Provider: "ollama", Model: "m"}, {Disabled: true}}, Options{})
 	if err != nil || strings.Join(c.Names(), ",") != "ollama" {
-		t.Fatalf("%v, %v", c, err)
+		t.Fatalf("got %v, %v", c, err)
 	}
 	c, err = New([]Config{{Provider: "offline", Name: "small", MaxPromptChars: 9000}, {Provider: "ollama", Model: "m"}}, Options{})
 	if err != nil || strings.Join(c.Names(), ",") != "ollama,small" || c.last.Limits().Chars != 9000 {
-		t.Errorf("%v, %v", c.Names(), err)
+		t.Errorf("got %v, %v", c.Names(), err)
 	}
 }

@@ -34,11 +34,11 @@ func TestEmbedInTheOrderOfTheTexts(t *testing.T) {
 	sent := s.last()
 	input := sent.body["input"].([]any)
 	if sent.path != "/v1/embeddings" || sent.body["model"] != "nomic" || input[1] != "." || len([]rune(input[2].(string))) != embedChars {
-		t.Errorf("%s %.300s", sent.path, sent.raw)
+		t.Errorf("got %s %.300s", sent.path, sent.raw)
 	}
 	s.say(body(200, `{"data":[{"embedding":[1]},{"embedding":[2]}]}`))
 	if got, err := s.embedder().Embed(bounded(t), []string{"a", "b"}); err != nil || got[1][0] != 2 {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("got %v, %v", got, err)
 	}
 }
 
@@ -58,10 +58,10 @@ func TestEmbedInBatches(t *testing.T) {
 	}
 	got, err := s.embedder().Embed(bounded(t), texts)
 	if err != nil || len(got) != len(texts) || len(s.got()) != 3 || got[embedBatch+1][0] != 2001 {
-		t.Errorf("%d vectors of %d calls, %v", len(got), len(s.got()), err)
+		t.Errorf("got %d vectors in %d calls, %v", len(got), len(s.got()), err)
 	}
 	if got, err := s.embedder().Embed(bounded(t), nil); err != nil || len(got) != 0 {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("got %v, %v", got, err)
 	}
 }
 
@@ -86,13 +86,13 @@ func TestEmbedFailures(t *testing.T) {
 			_, err := s.embedder().Embed(bounded(t), []string{"a", "b"})
 			failed, ok := err.(*llm.Error)
 			if !ok || failed.Kind != tc.kind || strings.Contains(err.Error(), testKey) {
-				t.Errorf("%v", err)
+				t.Errorf("got %v", err)
 			}
 		})
 	}
 	for _, c := range []Config{{Provider: "anthropic", EmbeddingModel: "x"}, {Provider: "ollama"}, {Provider: "offline", EmbeddingModel: "x"}} {
 		if _, err := NewEmbedder(c, Options{}); err == nil {
-			t.Errorf("%+v is taken", c)
+			t.Errorf("%+v is accepted", c)
 		}
 	}
 }

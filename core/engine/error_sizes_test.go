@@ -13,8 +13,8 @@ import (
 	"synthbot/core/llm"
 )
 
-// TestTooLongWordings: in the words of each server, a prompt that is too long is
-// known as one, with the sizes that it names.
+// TestTooLongWordings checks that the error of each server about a prompt that is too long is recognised, with
+// the sizes in it.
 func TestTooLongWordings(t *testing.T) {
 	said := func(message string) string {
 		return fmt.Sprintf(`{"error":{"message":%q,"type":"invalid_request_error"}}`, message)
@@ -53,23 +53,23 @@ func TestTooLongWordings(t *testing.T) {
 	} {
 		e := readHTTPError(&http.Response{StatusCode: tc.status}, []byte(tc.body), time.Now())
 		if kind := kindOf(e); kind != llm.ErrorTooLong {
-			t.Errorf("%s: %s", name, kind)
+			t.Errorf("%s: got %s", name, kind)
 		}
 		if e.sizes != tc.want {
-			t.Errorf("%s: %+v, want %+v", name, e.sizes, tc.want)
+			t.Errorf("%s: got %+v, want %+v", name, e.sizes, tc.want)
 		}
 	}
 }
 
-// window is a server with a small context, whose tokenizer makes a token of so many
-// characters. It tells the sizes as say does.
-type window struct {
+// smallServer is a server with a small context window. Its tokenizer makes one token of chars characters. It
+// rejects longer prompts with the text of say.
+type smallServer struct {
 	tokens, chars int
 	refused       int
-	sent          []int // the prompts that were taken, in tokens
+	sent          []int // the sizes of the accepted prompts, in tokens
 }
 
-func (w *window) answer(s *server, say func(prompt, limit int) string) http.HandlerFunc {
+func (w *smallServer) answer(s *server, say func(prompt, limit int) string) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
 		n := 0
 		for _, m := range s.last().body["messages"].([]any) {
@@ -86,7 +86,7 @@ func (w *window) answer(s *server, say func(prompt, limit int) string) http.Hand
 	}
 }
 
-// talk is a question whose prompt has n lines, as far as they fit.
+// talk returns a question whose prompt has n lines, or as many of them as fit.
 func talk(line string, n int) core.Question {
 	return question(func(l llm.Limits) (llm.Request, error) {
 		whole := strings.Repeat(line, n)
@@ -99,8 +99,8 @@ func talk(line string, n int) core.Question {
 	})
 }
 
-// TestTooLongIsBuiltShorter: a prompt that the server finds too long is built shorter
-// at once, whatever it says and whatever its tokens are, and the next ones fit.
+// TestTooLongIsBuiltShorter checks that a prompt that the server rejects as too long is built shorter at once,
+// whatever the error's text and the tokenizer, and that later prompts fit.
 func TestTooLongIsBuiltShorter(t *testing.T) {
 	exact := func(n, limit int) string {
 		return fmt.Sprintf(`{"error":{"code":400,"type":"exceed_context_size_error","message":"x","n_prompt_tokens":%d,"n_ctx":%d}}`, n, limit)
@@ -113,7 +113,7 @@ func TestTooLongIsBuiltShorter(t *testing.T) {
 		say   func(int, int) string
 		line  string
 		chars int
-		most  int // refusals
+		most  int // allowed refusals
 		least float64
 	}{
 		"exact":            {exact, "the quick brown fox jumps\n", 3, 1, 0.7},
@@ -127,7 +127,7 @@ func TestTooLongIsBuiltShorter(t *testing.T) {
 		"nothing, small":   {silent, "the quick brown fox jumps\n", 1, 4, 0.5},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &window{tokens: 4096, chars: tc.chars}
+			w := &smallServer{tokens: 4096, chars: tc.chars}
 			s := newServer(t, nil)
 			s.say(w.answer(s, tc.say))
 			c, err := New([]Config{s.table()}, Options{})
@@ -135,7 +135,7 @@ func TestTooLongIsBuiltShorter(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c.Close()
-			lines := 12000 * tc.chars / utf8.RuneCountInString(tc.line) // three times what fits
+			lines := 12000 * tc.chars / utf8.RuneCountInString(tc.line) // three times as much as fits
 			for i := range 6 {
 				a, err := c.Ask(bounded(t), talk(tc.line, lines))
 				if err != nil || a.Engine != "test" {
@@ -143,16 +143,16 @@ func TestTooLongIsBuiltShorter(t *testing.T) {
 				}
 			}
 			if w.refused == 0 || w.refused > tc.most {
-				t.Errorf("%d calls were refused", w.refused)
+				t.Errorf("%d calls were refused, want at most %d", w.refused, tc.most)
 			}
 			if last := w.sent[len(w.sent)-1]; float64(last) < tc.least*4096 {
-				t.Errorf("only %d tokens of 4096 are used", last)
+				t.Errorf("the last prompt uses %d of 4096 tokens, want more", last)
 			}
 		})
 	}
 }
 
-// TestTooLongForGood: what cannot be built any shorter is not asked again and again.
+// TestTooLongForGood checks that a prompt that cannot be shortened is not sent repeatedly.
 func TestTooLongForGood(t *testing.T) {
 	s := newServer(t, body(400, `{"error":{"code":"context_length_exceeded","message":"too long"}}`))
 	c, err := New([]Config{s.table(), {Provider: "offline", Disabled: true}}, Options{})
@@ -164,16 +164,16 @@ func TestTooLongForGood(t *testing.T) {
 		before := len(s.got())
 		_, err = c.Ask(bounded(t), q)
 		if failed, ok := err.(*llm.Error); !ok || failed.Kind != llm.ErrorTooLong {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v", name, err)
 		}
 		if n := len(s.got()) - before; n > maxTooLong {
-			t.Errorf("%s: %d calls", name, n)
+			t.Errorf("%s: got %d calls", name, n)
 		}
 	}
 }
 
-// TestOneQuestionTeachesOnce: a question that is too long at every length makes later
-// prompts shorter by one step only, not by one for each of its calls, for a day.
+// TestOneQuestionTeachesOnce checks that a question that is rejected at every length shortens later prompts by
+// one step for a day, not by one for each of its calls.
 func TestOneQuestionTeachesOnce(t *testing.T) {
 	now := time.Now()
 	s := newServer(t, body(400, `{"error":{"code":"context_length_exceeded","message":"too long"}}`))
@@ -186,16 +186,16 @@ func TestOneQuestionTeachesOnce(t *testing.T) {
 	c.Ask(bounded(t), talk("the quick brown fox jumps\n", 4000))
 	step := len(fmt.Sprint(s.got()[0].body["messages"])) / llm.CharsPerToken * 7 / 10
 	if got := limit(); len(s.got()) != maxTooLong || got < step-100 || got > step+100 {
-		t.Errorf("%d tokens after %d calls, want about %d", got, len(s.got()), step)
+		t.Errorf("limit after %[2]d calls: got %[1]d, want about %[3]d", got, len(s.got()), step)
 	}
 	now = now.Add(learnedTime)
 	if got := limit(); got != 0 {
-		t.Errorf("%d tokens a day later", got)
+		t.Errorf("limit a day later: got %d", got)
 	}
 }
 
-// TestRateLimitIsNotTooLong: a rate limit is obeyed, whatever its words say of tokens,
-// and prompts stay as long as they are.
+// TestRateLimitIsNotTooLong checks that an error about a rate limit in tokens pauses the engine and does not
+// shorten prompts.
 func TestRateLimitIsNotTooLong(t *testing.T) {
 	for _, said := range []string{
 		"This request would exceed your organization's rate limit of 50,000 input tokens per minute.",
@@ -209,7 +209,7 @@ func TestRateLimitIsNotTooLong(t *testing.T) {
 		defer c.Close()
 		c.Ask(bounded(t), talk("the quick brown fox jumps\n", 2000))
 		if l := c.Limits(core.Path{}); len(s.got()) != 1 || l.Tokens != 0 {
-			t.Errorf("%s: %d calls at once, and prompts of %d tokens from now on", said, len(s.got()), l.Tokens)
+			t.Errorf("%s: got %d calls and a limit of %d tokens afterwards", said, len(s.got()), l.Tokens)
 		}
 	}
 	for said, want := range map[string]llm.ErrorKind{
@@ -218,14 +218,14 @@ func TestRateLimitIsNotTooLong(t *testing.T) {
 		`{"error":{"code":"rate_limit_exceeded","message":"Request too large: limit 6000, requested 7312"}}`:    llm.ErrorTooLong,
 		`{"error":{"code":"context_length_exceeded","message":"this is no rate limit, but a prompt too long"}}`: llm.ErrorTooLong,
 	} {
-		if kind := kindOf(parseErrorBody([]byte(said))); kind != want { // inside of an answer
-			t.Errorf("%s: %s", said, kind)
+		if kind := kindOf(parseErrorBody([]byte(said))); kind != want { // in a successful response
+			t.Errorf("%s: got %s", said, kind)
 		}
 	}
 }
 
-// TestShorter: what a model learnt counts first, as long as it makes the prompt
-// shorter; then the prompt shrinks by itself.
+// TestShorter checks that a prompt is built to the learned limit if that makes it shorter, and is shortened by
+// a fixed step otherwise.
 func TestShorter(t *testing.T) {
 	for name, tc := range map[string]struct{ before, now, size, try, want int }{
 		"learnt":           {0, 3000, 4000, 1, 3000},
@@ -241,7 +241,7 @@ func TestShorter(t *testing.T) {
 	} {
 		got := shorter(llm.Limits{Tokens: tc.before}, llm.Limits{Tokens: tc.now, Chars: 7}, tc.size, tc.try)
 		if got.Tokens != tc.want || got.Chars != 7 {
-			t.Errorf("%s: %+v, want %d", name, got, tc.want)
+			t.Errorf("%s: got %+v, want %d", name, got, tc.want)
 		}
 	}
 }

@@ -35,16 +35,16 @@ func TestRetryAfter(t *testing.T) {
 			h.Set(tc.header[i], tc.header[i+1])
 		}
 		if got := retryAfter(h, now); got != tc.want {
-			t.Errorf("%s: %v, want %v", name, got, tc.want)
+			t.Errorf("%s: got %v, want %v", name, got, tc.want)
 		}
 	}
 	s := newServer(t, body(429, `{}`, "Retry-After", "7"))
-	if failed := fail(t, s.model(), hello()); failed.After != 7*time.Second {
-		t.Errorf("%v", failed.After)
+	if failed := failModel(t, s.model(), hello()); failed.After != 7*time.Second {
+		t.Errorf("got %v", failed.After)
 	}
 }
 
-// No key in an error, in whatever form it comes back, and none to be unwrapped.
+// TestKeysStayOutOfErrors checks that no error contains a key, in any encoding or in a wrapped error.
 func TestKeysStayOutOfErrors(t *testing.T) {
 	key := "sk-a/b+c d%e&f="
 	s := newServer(t, body(401, `{"error":{"message":"bad key sk-a/b+c d%e&f= or sk-a%2Fb%2Bc+d%25e%26f%3D in the URL"}}`))
@@ -52,11 +52,11 @@ func TestKeysStayOutOfErrors(t *testing.T) {
 	_, err := m.Generate(bounded(t), hello())
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		if strings.Contains(e.Error(), "sk-a") {
-			t.Errorf("%T: %v", e, e)
+			t.Errorf("%T: got %v", e, e)
 		}
 	}
 	if !strings.Contains(err.Error(), "[secret]") {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -101,7 +101,7 @@ func TestKinds(t *testing.T) {
 	} {
 		e := readHTTPError(&http.Response{StatusCode: tc.status}, []byte(tc.body), time.Now())
 		if got := kindOf(e); got != tc.want || e.status != tc.status || e.text == "" && e.code == "" {
-			t.Errorf("%s: %s, %+v", name, got, e)
+			t.Errorf("%s: got %s, %+v", name, got, e)
 		}
 	}
 	for said, want := range map[string]httpError{
@@ -116,12 +116,12 @@ func TestKinds(t *testing.T) {
 		`{"n_prompt_tokens":5000,"message":"limit 100"}`: {text: "limit 100", sizes: sizes{limit: 100}},
 	} {
 		if got := parseErrorValue([]byte(said)); *got != want {
-			t.Errorf("%s: %+v, want %+v", said, *got, want)
+			t.Errorf("%s: got %+v, want %+v", said, *got, want)
 		}
 	}
 }
 
-// TestWorst: of several failures, the one that gives most hope leads.
+// TestWorst checks which of several failures is reported: the one that may end soonest.
 func TestWorst(t *testing.T) {
 	e := func(kind llm.ErrorKind, after time.Duration) *llm.Error {
 		return &llm.Error{Kind: kind, After: after}
@@ -134,16 +134,16 @@ func TestWorst(t *testing.T) {
 	} {
 		got := joinErrors(list)
 		if got.Kind != llm.ErrorRetryLater || got.After != 3 || !errors.Is(got, list[0]) || !errors.Is(got, list[1]) {
-			t.Errorf("%+v leads", got)
+			t.Errorf("worst: got %+v", got)
 		}
 	}
 	for _, pair := range [][2]llm.ErrorKind{{llm.ErrorTooLong, llm.ErrorRefused}, {llm.ErrorRefused, llm.ErrorFatal}} {
 		if got := joinErrors([]*llm.Error{e(pair[1], 0), e(pair[0], 0)}); got.Kind != pair[0] {
-			t.Errorf("%s leads %s", got.Kind, pair[0])
+			t.Errorf("worst: got %s, want %s", got.Kind, pair[0])
 		}
 	}
 	alone := []*llm.Error{e(llm.ErrorRefused, 2)}
 	if joinErrors(alone).Kind != llm.ErrorRefused || joinErrors(nil).Kind != llm.ErrorFatal {
-		t.Error("one failure does not lead")
+		t.Error("worst of one failure: got another one")
 	}
 }

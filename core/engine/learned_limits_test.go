@@ -9,14 +9,14 @@ import (
 	"synthbot/core/llm"
 )
 
-// TestScaleMovesInSteps: what is learnt follows the server's tokens, but not each
-// answer, for that would cost the provider's cache.
+// TestScaleMovesInSteps checks that the learned limit follows the server's token counts in steps. A change with
+// each answer would invalidate the provider's cache.
 func TestScaleMovesInSteps(t *testing.T) {
 	var s learnedLimits
 	now, random := time.Now(), rand.New(rand.NewPCG(1, 2))
 	limit := func() int { return s.limits(llm.Limits{Tokens: 6000}, now).Tokens }
 	if limit() != 6000 {
-		t.Fatalf("%d before anything was learnt", limit())
+		t.Fatalf("got a limit of %d before any answer", limit())
 	}
 	for _, ratio := range []float64{0.75, 1.4, 0.6} {
 		s.learnScale(int(ratio*10_000), 10_000)
@@ -33,7 +33,7 @@ func TestScaleMovesInSteps(t *testing.T) {
 	}
 }
 
-// TestLessonsAreBounded: nothing that a server says makes limits absurd.
+// TestLessonsAreBounded checks that sizes in a server's errors cannot make limits absurd.
 func TestLessonsAreBounded(t *testing.T) {
 	now := time.Now()
 	for name, tc := range map[string]struct {
@@ -56,15 +56,15 @@ func TestLessonsAreBounded(t *testing.T) {
 		var s learnedLimits
 		tc.teach(&s)
 		if got := s.limits(llm.Limits{Tokens: 6000}, now).Tokens; got != tc.want {
-			t.Errorf("%s: %d, want %d", name, got, tc.want)
+			t.Errorf("%s: got %d, want %d", name, got, tc.want)
 		}
 	}
 	var s learnedLimits
 	s.learnWindow(sizes{prompt: 5000, limit: 4000}, 5000, 0, now)
 	if got := s.limits(llm.Limits{}, now).Tokens; got != 4000 {
-		t.Errorf("without a limit of the configuration: %d", got)
+		t.Errorf("without a configured limit: got %d", got)
 	}
 	if got := s.limits(llm.Limits{}, now.Add(learnedTime)).Tokens; got != 0 {
-		t.Errorf("a day later: %d", got)
+		t.Errorf("a day later: got %d", got)
 	}
 }

@@ -25,14 +25,14 @@ func TestShowing(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want := []string{"from a", "", "from b"}; !slices.Equal(shown, want) {
-			t.Errorf("%q", shown)
+			t.Errorf("got %q", shown)
 		}
 		failing := chainOf(true, a)
 		failing.last, shown = nil, nil
 		show := func(_ core.Path, text string) { shown = append(shown, text) }
 		failing.Within(nil, show).Ask(t.Context(), plainQuestion())
 		if want := []string{"from a", ""}; !slices.Equal(shown, want) {
-			t.Errorf("%q", shown)
+			t.Errorf("got %q", shown)
 		}
 	})
 }

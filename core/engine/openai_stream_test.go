@@ -20,9 +20,9 @@ func TestOpenAIStream(t *testing.T) {
 	s := newServer(t, events(`{"choices":[{"delta":{"role":"assistant","content":""}}]}`, `{"choices":[{"delta":{"content":"he"}}]}`, `: ping`, `not json`, `{} {}`, `5`, `{"choices":5}`,
 		`{"choices":[{"index":1,"delta":{"content":"OTHER"}}]}`, `{"choices":[{"delta":{"content":"llo"},"finish_reason":"stop"}]}`,
 		`{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}}`, `[DONE]`))
-	s.strict = strictAI
+	s.strict = strictOpenAI
 	var pieces []string
-	a := ask1(t, s.model(), streaming(hello(), &pieces))
+	a := askModel(t, s.model(), streaming(hello(), &pieces))
 	want := llm.Answer{Text: "hello", Engine: "test", Usage: llm.Usage{In: 3, Out: 2}}
 	if diff := cmp.Diff(want, a); diff != "" {
 		t.Error(diff)
@@ -31,19 +31,19 @@ func TestOpenAIStream(t *testing.T) {
 		t.Errorf("pieces %q", pieces)
 	}
 	if b := s.last().body; b["stream"] != true || b["stream_options"] == nil {
-		t.Errorf("%v", b)
+		t.Errorf("got %v", b)
 	}
 }
 
-// A server that answers in one piece though a stream was asked for is fine, and
-// so is an engine that must not stream.
+// TestOneBigPiece checks that a server may answer in one piece although a stream was requested, and that an
+// engine with streaming disabled works.
 func TestOneBigPiece(t *testing.T) {
-	s := newServer(t, aiSays("hello"))
+	s := newServer(t, respondOpenAI("hello"))
 	for _, stream := range []bool{true, false} {
 		var pieces []string
-		a := ask1(t, s.model(func(c *Config) { c.Stream = stream }), streaming(hello(), &pieces))
+		a := askModel(t, s.model(func(c *Config) { c.Stream = stream }), streaming(hello(), &pieces))
 		if a.Text != "hello" || strings.Join(pieces, "|") != "hello" || (s.last().body["stream"] == true) != stream {
-			t.Errorf("%+v %q", a, pieces)
+			t.Errorf("got %+v %q", a, pieces)
 		}
 	}
 }
@@ -52,32 +52,33 @@ func TestLongLineOfAStream(t *testing.T) {
 	long := strings.Repeat("x", 300_000)
 	s := newServer(t, events(`{"choices":[{"delta":{"content":"`+long+`"},"finish_reason":"stop"}]}`, `[DONE]`))
 	var pieces []string
-	if a := ask1(t, s.model(), streaming(hello(), &pieces)); a.Text != long || a.Truncated {
-		t.Errorf("%d bytes, truncated %v", len(a.Text), a.Truncated)
+	if a := askModel(t, s.model(), streaming(hello(), &pieces)); a.Text != long || a.Truncated {
+		t.Errorf("got %d bytes, truncated %v", len(a.Text), a.Truncated)
 	}
 }
 
-// A stream that ends without a reason is truncated; one that breaks is an error.
+// TestCutStreams checks that a stream without a finish reason is a truncated answer, and that a broken
+// connection is an error.
 func TestCutStreams(t *testing.T) {
 	half := `{"choices":[{"delta":{"content":"hal"}}]}`
 	s := newServer(t, events(half))
 	var pieces []string
-	if a := ask1(t, s.model(), streaming(hello(), &pieces)); a.Text != "hal" || !a.Truncated {
-		t.Errorf("%+v", a)
+	if a := askModel(t, s.model(), streaming(hello(), &pieces)); a.Text != "hal" || !a.Truncated {
+		t.Errorf("got %+v", a)
 	}
 	s.say(func(w http.ResponseWriter, r *http.Request) {
 		events(half)(w, r)
 		panic(http.ErrAbortHandler)
 	})
-	if failed := fail(t, s.model(), streaming(hello(), &pieces)); failed.Kind != llm.ErrorRetryLater {
-		t.Errorf("%v", failed)
+	if failed := failModel(t, s.model(), streaming(hello(), &pieces)); failed.Kind != llm.ErrorRetryLater {
+		t.Errorf("got %v", failed)
 	}
 	s.say(func(w http.ResponseWriter, r *http.Request) {
 		events(half, `{"choices":[{"delta":{"content":"f"},"finish_reason":"stop"}]}`)(w, r)
-		panic(http.ErrAbortHandler) // all was said before it broke
+		panic(http.ErrAbortHandler) // the answer was complete before the connection broke
 	})
-	if a := ask1(t, s.model(), streaming(hello(), &pieces)); a.Text != "half"[:3]+"f" || a.Truncated {
-		t.Errorf("%+v", a)
+	if a := askModel(t, s.model(), streaming(hello(), &pieces)); a.Text != "half"[:3]+"f" || a.Truncated {
+		t.Errorf("got %+v", a)
 	}
 }
 
@@ -108,13 +109,13 @@ func TestToolCallsWhileStreaming(t *testing.T) {
 			var pieces []string
 			r := streaming(hello(), &pieces)
 			r.Tools = []llm.Tool{{Name: "a"}, {Name: "b"}}
-			a := ask1(t, s.model(), r)
+			a := askModel(t, s.model(), r)
 			a.Usage = llm.Usage{}
 			if diff := cmp.Diff(llm.Answer{Engine: "test", Calls: tc.want}, a); diff != "" {
 				t.Error(diff)
 			}
 			if len(pieces) > 0 {
-				t.Errorf("people would see %q", pieces)
+				t.Errorf("streamed to users: %q", pieces)
 			}
 		})
 	}

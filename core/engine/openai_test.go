@@ -22,18 +22,18 @@ import (
 )
 
 func TestOpenAIRequest(t *testing.T) {
-	s := newServer(t, aiSays("yo"))
-	s.strict = strictAI
+	s := newServer(t, respondOpenAI("yo"))
+	s.strict = strictOpenAI
 	t.Setenv("OPENAI_ORGANIZATION", "someone-else")
 	t.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/")
-	ask1(t, s.model(), hello())
+	askModel(t, s.model(), hello())
 	got := s.last()
 	if got.path != "/v1/chat/completions" || got.header.Get("Authorization") != "Bearer "+testKey || got.header.Get("OpenAI-Organization") != "" {
-		t.Errorf("%s %v", got.path, got.header)
+		t.Errorf("got %s %v", got.path, got.header)
 	}
 	for _, absent := range []string{"temperature", "top_p", "reasoning_effort", "stream", "stream_options", "tools", "tool_choice", "max_completion_tokens"} {
 		if v, ok := got.body[absent]; ok {
-			t.Errorf("%s is sent unasked: %v", absent, v)
+			t.Errorf("the request has %s = %v, want it absent", absent, v)
 		}
 	}
 	if got.body["model"] != "m1" || got.body["max_tokens"] != 100.0 {
@@ -44,29 +44,29 @@ func TestOpenAIRequest(t *testing.T) {
 		t.Errorf("messages %v", messages)
 	}
 	if !strings.HasSuffix(strings.TrimSuffix(got.raw, "}]}"), `}}}"`) {
-		t.Errorf("the messages do not come last: %s", got.raw)
+		t.Errorf("the messages are not the last field: %s", got.raw)
 	}
 }
 
 func TestOpenAIWhatTheTableSays(t *testing.T) {
-	s := newServer(t, aiSays("yo"))
+	s := newServer(t, respondOpenAI("yo"))
 	m := s.model(func(c *Config) {
 		c.Temperature, c.TopP, c.Effort, c.Provider, c.BaseURL = 0, 0.5, "low", "openai", s.URL+"/other"
 	})
-	ask1(t, m, hello())
+	askModel(t, m, hello())
 	got := s.last()
 	if b := got.body; b["temperature"] != 0.0 || b["top_p"] != 0.5 || b["reasoning_effort"] != "low" || got.path != "/other/chat/completions" {
-		t.Errorf("%s %v", got.path, b)
+		t.Errorf("got %s %v", got.path, b)
 	}
 	if got.body["max_tokens"] != 100.0 {
-		t.Error("a server at another address than OpenAI's needs max_tokens")
+		t.Error("a server other than OpenAI's must get max_tokens")
 	}
 }
 
 func TestMaxTokensField(t *testing.T) {
 	for provider, want := range map[string]string{"openai": "max_completion_tokens", "ollama": "max_tokens", "gemini": "max_tokens", "vllm": "max_tokens"} {
 		var sent map[string]any
-		base := roundTrip(func(r *http.Request) (*http.Response, error) {
+		base := roundTripFunc(func(r *http.Request) (*http.Response, error) {
 			sent = nil
 			if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
 				t.Error(err)
@@ -77,30 +77,26 @@ func TestMaxTokensField(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fail(t, m, hello())
+		failModel(t, m, hello())
 		if sent[want] != 7.0 {
-			t.Errorf("%s: %v", provider, sent)
+			t.Errorf("%s: got %v", provider, sent)
 		}
 		if _, ok := sent["temperature"]; ok {
-			t.Errorf("%s: o4-mini is sent a temperature", provider)
+			t.Errorf("%s: the request for o4-mini has a temperature", provider)
 		}
 	}
 }
 
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// The body must be the same, byte by byte, where the request is the same.
+// TestSameRequestSameBytes checks that equal requests have equal bodies, byte by byte.
 func TestSameRequestSameBytes(t *testing.T) {
 	for _, change := range []func(*Config){func(*Config) {}, anthropicTable} {
-		s := newServer(t, aiSays("yo"))
-		if change(&Config{}); s.table(change).Provider == "anthropic" {
-			s.say(anSays(`[{"type":"text","text":"yo"}]`))
+		s := newServer(t, respondOpenAI("yo"))
+		if s.table(change).Provider == "anthropic" {
+			s.say(respondAnthropic(`[{"type":"text","text":"yo"}]`))
 		}
 		m := s.model(change)
 		for range 5 {
-			ask1(t, m, hello())
+			askModel(t, m, hello())
 		}
 		for _, r := range s.got() {
 			if r.raw != s.last().raw {
@@ -111,48 +107,48 @@ func TestSameRequestSameBytes(t *testing.T) {
 }
 
 func TestKeylessServerGetsNoKey(t *testing.T) {
-	s := newServer(t, aiSays("yo"))
-	ask1(t, s.model(func(c *Config) { c.APIKey = secret.Secret{} }), hello())
+	s := newServer(t, respondOpenAI("yo"))
+	askModel(t, s.model(func(c *Config) { c.APIKey = secret.Secret{} }), hello())
 	if h := s.last().header; h.Get("Authorization") != "" {
-		t.Errorf("%v", h)
+		t.Errorf("got %v", h)
 	}
 }
 
 func TestPicturesTravelAsDataURLs(t *testing.T) {
-	s := newServer(t, aiSays("yo"))
-	s.strict = strictAI
+	s := newServer(t, respondOpenAI("yo"))
+	s.strict = strictOpenAI
 	r := hello()
 	r.Messages[0].Pictures = []llm.File{{MIME: "image/png", Data: []byte{1, 2, 3}}}
-	ask1(t, s.model(func(c *Config) { c.Vision = true }), r)
+	askModel(t, s.model(func(c *Config) { c.Vision = true }), r)
 	if !strings.Contains(s.last().raw, `"data:image/png;base64,AQID"`) {
 		t.Error(s.last().raw)
 	}
-	ask1(t, s.model(), r)
+	askModel(t, s.model(), r)
 	if strings.Contains(s.last().raw, "AQID") {
-		t.Error("an engine that cannot see was sent a picture")
+		t.Error("an engine without vision got a picture")
 	}
 }
 
 func TestSoundsTravelAsParts(t *testing.T) {
-	s := newServer(t, aiSays("yo"))
-	s.strict = strictAI
+	s := newServer(t, respondOpenAI("yo"))
+	s.strict = strictOpenAI
 	r := hello()
 	r.Messages[0].Sounds = []llm.File{{MIME: "audio/mpeg", Data: []byte{1, 2, 3}}, {MIME: "audio/ogg; codecs=opus", Data: []byte{4, 5, 6}}}
 	r.Messages[0].Pictures = []llm.File{{MIME: "image/png", Data: []byte{7, 8, 9}}}
-	ask1(t, s.model(func(c *Config) { c.Hearing, c.Vision = true, true }), r)
+	askModel(t, s.model(func(c *Config) { c.Hearing, c.Vision = true, true }), r)
 	raw := s.last().raw
 	for _, want := range []string{`{"input_audio":{"data":"AQID","format":"mp3"},"type":"input_audio"}`, `"data":"BAUG","format":"ogg"`, `"data:image/png;base64,BwgJ"`} {
 		if !strings.Contains(raw, want) {
 			t.Errorf("%s is not in %s", want, raw)
 		}
 	}
-	ask1(t, s.model(), r)
+	askModel(t, s.model(), r)
 	if strings.Contains(s.last().raw, "AQID") {
-		t.Error("an engine that cannot hear was sent a sound")
+		t.Error("an engine without audio input got a sound")
 	}
 }
 
-// Shapes of a 200 that make the library panic, fail, or call nothing an answer.
+// TestOpenAIShapes checks responses with status 200 that make the library panic, fail or return no answer.
 func TestOpenAIShapes(t *testing.T) {
 	answer := func(text string, calls ...llm.ToolCall) llm.Answer {
 		return llm.Answer{Text: text, Calls: calls, Engine: "test"}
@@ -177,8 +173,8 @@ func TestOpenAIShapes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, body(200, tc.body))
-			got := ask1(t, s.model(), hello())
-			if got.Usage.In < 20 { // estimated: these servers do not count
+			got := askModel(t, s.model(), hello())
+			if got.Usage.In < 20 { // an estimate, because these servers do not report usage
 				t.Errorf("usage %+v", got.Usage)
 			}
 			got.Usage = llm.Usage{}
@@ -212,7 +208,7 @@ func TestOpenAIFailures(t *testing.T) {
 		"no choices":      {body(200, `{"choices":[]}`), llm.ErrorRetryLater, 0},
 		"null choice":     {body(200, `{"choices":[null]}`), llm.ErrorRetryLater, 0},
 		"no content":      {body(200, `{"choices":[{"message":{"content":null},"finish_reason":"length"}]}`), llm.ErrorRetryLater, 0},
-		"blank":           {aiSays("  \n"), llm.ErrorRetryLater, 0},
+		"blank":           {respondOpenAI("  \n"), llm.ErrorRetryLater, 0},
 		"error in a 200":  {body(200, `{"error":{"message":"x"}}`), llm.ErrorRetryLater, 0},
 		"its status":      {body(200, `{"error":{"message":"x","code":401}}`), llm.ErrorFatal, 401},
 		"error as a text": {body(200, `{"error":"boom"}`), llm.ErrorRetryLater, 0},
@@ -234,15 +230,15 @@ func TestOpenAIFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, tc.answer)
-			failed := fail(t, s.model(), hello())
+			failed := failModel(t, s.model(), hello())
 			if failed.Kind != tc.kind || failed.Status != tc.status || failed.Engine != "test" {
-				t.Errorf("%v", failed)
+				t.Errorf("got %v", failed)
 			}
 		})
 	}
 }
 
-// halfABody breaks the connection in the middle of an answer.
+// halfABody breaks the connection in the middle of a response.
 func halfABody(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Length", "1000")
 	io.WriteString(w, `{"choices":[{"message":{"content":"ha`)
@@ -252,7 +248,7 @@ func halfABody(w http.ResponseWriter, _ *http.Request) {
 
 func TestToolsDialect(t *testing.T) {
 	s := newServer(t, body(200, `{"choices":[{"message":{"tool_calls":[{"id":"z","function":{"name":"memory_save_","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`))
-	s.strict = strictAI
+	s.strict = strictOpenAI
 	r := llm.Request{
 		System: []string{"sys"},
 		Tools: []llm.Tool{{Name: "memory.save", Brief: "Save.", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}, {Name: "memory_save"},
@@ -268,9 +264,9 @@ func TestToolsDialect(t *testing.T) {
 			{Role: llm.RoleUser, Text: "and now?"},
 		},
 	}
-	a := ask1(t, s.model(func(c *Config) { c.Dialect = "tools" }), r)
+	a := askModel(t, s.model(func(c *Config) { c.Dialect = "tools" }), r)
 	if len(a.Calls) != 1 || a.Calls[0].Name != "memory.save" {
-		t.Errorf("%+v", a)
+		t.Errorf("got %+v", a)
 	}
 	got := s.last()
 	if got.body["tool_choice"] != "auto" || got.body["response_format"] != nil || !strings.Contains(got.raw, "9007199254740993") {
@@ -280,9 +276,9 @@ func TestToolsDialect(t *testing.T) {
 		t.Errorf("%d messages: %s", n, got.raw)
 	}
 
-	s.say(anSays(`[{"type":"text","text":"ok"}]`))
+	s.say(respondAnthropic(`[{"type":"text","text":"ok"}]`))
 	s.strict = strictAnthropic
-	ask1(t, s.model(anthropicTable), r)
+	askModel(t, s.model(anthropicTable), r)
 	if raw := s.last().raw; !strings.Contains(raw, `"input":{"id":9007199254740993}`) {
 		t.Error(raw)
 	}
@@ -302,7 +298,7 @@ func TestStructureFallsBack(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		strict func(map[string]any) string
-		first  int // calls that the first question takes
+		first  int // calls for the first question
 		format any
 	}{
 		"schema":  {refuse(), 1, "json_schema"},
@@ -311,32 +307,33 @@ func TestStructureFallsBack(t *testing.T) {
 		"nothing": {refuse("response_format", "stream_options"), 4, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newServer(t, aiSays("{}"))
+			s := newServer(t, respondOpenAI("{}"))
 			s.strict = tc.strict
 			m := s.model(func(c *Config) { c.Structure = "auto" })
 			var pieces []string
 			for range 2 {
-				ask1(t, m, streaming(hello(), &pieces))
+				askModel(t, m, streaming(hello(), &pieces))
 			}
 			if n := len(s.got()); n != tc.first+1 {
-				t.Errorf("%d calls", n)
+				t.Errorf("got %d calls", n)
 			}
 			var kind any
 			if f, ok := s.last().body["response_format"].(map[string]any); ok {
 				kind = f["type"]
 			}
 			if kind != tc.format {
-				t.Errorf("in the end it asks for %v", kind)
+				t.Errorf("the last request asks for %v", kind)
 			}
 		})
 	}
 }
 
-// TestServerBreaksOverTheSchema: it answers 500 where others refuse. Each request is answered all
-// the same, and after three in a row no schema is sent any more; one such answer may be chance.
+// TestServerBreaksOverTheSchema checks a server that answers a schema with status 500 instead of a refusal.
+// Each request is answered without a schema. After three in a row, no schema is sent; a single failure may be
+// chance.
 func TestServerBreaksOverTheSchema(t *testing.T) {
 	var breaks func(raw string) bool
-	says := aiSays("{}")
+	says := respondOpenAI("{}")
 	s := newServer(t, nil)
 	s.say(func(w http.ResponseWriter, r *http.Request) {
 		if breaks(s.last().raw) {
@@ -349,63 +346,63 @@ func TestServerBreaksOverTheSchema(t *testing.T) {
 	calls := func() int { return len(s.got()) }
 	once := true
 	breaks = func(string) bool { defer func() { once = false }(); return once }
-	ask1(t, m, hello())
+	askModel(t, m, hello())
 	if l := m.Limits(); l.Schemas != llm.StructureStrict || calls() != 2 {
-		t.Errorf("by chance: it wants %q after %d calls", l.Schemas, calls())
+		t.Errorf("after one failure: schemas %q, %d calls", l.Schemas, calls())
 	}
 	breaks = func(string) bool { return false }
-	ask1(t, m, hello())
+	askModel(t, m, hello())
 	breaks = func(raw string) bool { return strings.Contains(raw, "json_schema") }
 	for i := range 3 {
 		before := calls()
-		ask1(t, m, hello())
+		askModel(t, m, hello())
 		if n := calls() - before; n != 2 {
-			t.Errorf("request %d takes %d calls", i+1, n)
+			t.Errorf("request %d: got %d calls", i+1, n)
 		}
 	}
 	before := calls()
-	ask1(t, m, hello())
+	askModel(t, m, hello())
 	if l := m.Limits(); l.Schemas != llm.StructureNone || calls() != before+1 {
-		t.Errorf("in the end it wants %q, with %d calls", l.Schemas, calls()-before)
+		t.Errorf("after three failures: schemas %q, %d calls", l.Schemas, calls()-before)
 	}
 	breaks = func(string) bool { return true }
-	if failed := fail(t, s.model(), hello()); failed.Kind != llm.ErrorRetryLater || failed.Status != 500 {
-		t.Errorf("a server that is down: %v", failed)
+	if failed := failModel(t, s.model(), hello()); failed.Kind != llm.ErrorRetryLater || failed.Status != 500 {
+		t.Errorf("server down: got %v", failed)
 	}
 }
 
 func TestRefusalThatIsNoneOfTheForm(t *testing.T) {
 	s := newServer(t, body(400, `{"error":{"message":"maximum context length"}}`))
 	m := s.model()
-	fail(t, m, hello())
+	failModel(t, m, hello())
 	if n := len(s.got()); n != 1 {
-		t.Errorf("%d calls for a prompt that is too long", n)
+		t.Errorf("got %d calls for a prompt that is too long", n)
 	}
 	s.say(body(400, `{"error":{"message":"you sent nonsense"}}`))
-	if failed := fail(t, m, hello()); failed.Kind != llm.ErrorFatal || failed.Status != 400 {
-		t.Errorf("%v", failed)
+	if failed := failModel(t, m, hello()); failed.Kind != llm.ErrorFatal || failed.Status != 400 {
+		t.Errorf("got %v", failed)
 	}
-	s.say(aiSays("{}"))
-	ask1(t, m, hello())
+	s.say(respondOpenAI("{}"))
+	askModel(t, m, hello())
 	if s.last().body["response_format"] == nil {
-		t.Error("it gave up on a form that was never the reason")
+		t.Error("the schema form was given up although it was not the reason")
 	}
 }
 
 func TestStructureOnlyForPlans(t *testing.T) {
-	s := newServer(t, aiSays("a summary"))
-	ask1(t, s.model(), llm.Request{Messages: []llm.Utterance{{Role: llm.RoleUser, Text: "Summarise this."}}})
+	s := newServer(t, respondOpenAI("a summary"))
+	askModel(t, s.model(), llm.Request{Messages: []llm.Utterance{{Role: llm.RoleUser, Text: "Summarise this."}}})
 	if f := s.last().body["response_format"]; f != nil {
-		t.Errorf("%v", f)
+		t.Errorf("got %v", f)
 	}
-	ask1(t, s.model(func(c *Config) { c.Structure = "off" }), hello())
+	askModel(t, s.model(func(c *Config) { c.Structure = "off" }), hello())
 	if f := s.last().body["response_format"]; f != nil {
-		t.Errorf("%v", f)
+		t.Errorf("got %v", f)
 	}
 }
 
-// TestSchemaIsSent: each provider gets the request's schema in its own way, and says in its
-// limits which form of it it wants.
+// TestSchemaIsSent checks that each provider gets the request's schema in its own way, and that its limits name
+// the form of schema that it supports.
 func TestSchemaIsSent(t *testing.T) {
 	format := func(strict bool) string {
 		return fmt.Sprintf(`"response_format":{"type":"json_schema","json_schema":{"name":"plan","strict":%t,"schema":%s}}`, strict, testSchema)
@@ -421,21 +418,21 @@ func TestSchemaIsSent(t *testing.T) {
 		"object":                 {func(c *Config) { c.Structure = "object" }, llm.StructureNone, `"response_format":{"type":"json_object"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newServer(t, aiSays("{}"))
+			s := newServer(t, respondOpenAI("{}"))
 			m := s.model(tc.change)
 			if l := m.Limits(); l.Schemas != tc.kind {
-				t.Errorf("it wants %q", l.Schemas)
+				t.Errorf("schemas: got %q", l.Schemas)
 			}
-			ask1(t, m, hello())
+			askModel(t, m, hello())
 			if got := s.last().raw; !strings.Contains(got, tc.want) {
 				t.Error(got)
 			}
 		})
 	}
 	if p, _ := presetOf("openai"); p.form != formStrict {
-		t.Error("the provider itself is not asked for its guarantee")
+		t.Error("the provider itself is not asked for strict mode")
 	}
-	s := newServer(t, aiSays("{}"))
+	s := newServer(t, respondOpenAI("{}"))
 	s.strict = func(b map[string]any) string {
 		if data, _ := json.Marshal(b); strings.Contains(string(data), `"strict":true`) {
 			return "Invalid schema for response_format"
@@ -443,9 +440,9 @@ func TestSchemaIsSent(t *testing.T) {
 		return ""
 	}
 	m := s.model(func(c *Config) { c.Structure = "strict" })
-	ask1(t, m, hello())
+	askModel(t, m, hello())
 	if l := m.Limits(); l.Schemas != llm.StructureSchema || len(s.got()) != 2 {
-		t.Errorf("a refused guarantee: it wants %q after %d calls", l.Schemas, len(s.got()))
+		t.Errorf("after a refusal of strict mode: schemas %q, %d calls", l.Schemas, len(s.got()))
 	}
 }
 
@@ -463,9 +460,9 @@ func TestAnswersAreCapped(t *testing.T) {
 	shown := 0
 	r := hello()
 	r.Stream = func(p string) { shown += len(p) }
-	a := ask1(t, s.model(), r)
+	a := askModel(t, s.model(), r)
 	if len(a.Text) > maxAnswer || len(a.Text) < maxAnswer/2 || !a.Truncated || shown > maxAnswer {
-		t.Errorf("%d bytes, %d shown, truncated %v", len(a.Text), shown, a.Truncated)
+		t.Errorf("got %d bytes, %d shown, truncated %v", len(a.Text), shown, a.Truncated)
 	}
 	s.say(func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, `{"choices":[{"message":{"content":"`)
@@ -475,8 +472,8 @@ func TestAnswersAreCapped(t *testing.T) {
 			}
 		}
 	})
-	if failed := fail(t, s.model(), hello()); !strings.Contains(failed.Error(), errTooLarge.Error()) {
-		t.Errorf("%v", failed)
+	if failed := failModel(t, s.model(), hello()); !strings.Contains(failed.Error(), errTooLarge.Error()) {
+		t.Errorf("got %v", failed)
 	}
 	s.say(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(500)
@@ -486,21 +483,22 @@ func TestAnswersAreCapped(t *testing.T) {
 			}
 		}
 	})
-	if failed := fail(t, s.model(), hello()); len(failed.Error()) > 1000 {
-		t.Errorf("an error of %d bytes", len(failed.Error()))
+	if failed := failModel(t, s.model(), hello()); len(failed.Error()) > 1000 {
+		t.Errorf("got an error of %d bytes", len(failed.Error()))
 	}
 }
 
 func TestNobodyThere(t *testing.T) {
-	s := newServer(t, aiSays("x"))
+	s := newServer(t, respondOpenAI("x"))
 	m := s.model()
 	s.Close()
-	if failed := fail(t, m, hello()); failed.Kind != llm.ErrorRetryLater || failed.Status != 0 {
-		t.Errorf("%v", failed)
+	if failed := failModel(t, m, hello()); failed.Kind != llm.ErrorRetryLater || failed.Status != 0 {
+		t.Errorf("got %v", failed)
 	}
 }
 
-// The library would call the half of a stream that ran out of time a success.
+// TestTimeout checks that a stream that runs into the timeout is an error. The library would return the part as
+// a success.
 func TestTimeout(t *testing.T) {
 	for name, begin := range map[string]http.HandlerFunc{
 		"silence":     func(http.ResponseWriter, *http.Request) {},
@@ -516,10 +514,10 @@ func TestTimeout(t *testing.T) {
 		})
 		m := s.model(func(c *Config) { c.Timeout = 50 * time.Millisecond })
 		var pieces []string
-		failed := fail(t, m, streaming(hello(), &pieces))
+		failed := failModel(t, m, streaming(hello(), &pieces))
 		timedOut := errors.Is(failed, errTimeout) && errors.Is(failed, context.DeadlineExceeded)
 		if failed.Kind != llm.ErrorRetryLater || !timedOut {
-			t.Errorf("%s: %v", name, failed)
+			t.Errorf("%s: got %v", name, failed)
 		}
 	}
 }
@@ -537,18 +535,18 @@ func TestCancelled(t *testing.T) {
 	}()
 	_, err := s.model().Generate(ctx, hello())
 	if failed, ok := err.(*llm.Error); !ok || !strings.Contains(failed.Error(), "canceled") || failed.Unwrap() != context.Canceled {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 }
 
-// FuzzBody: whatever the configuration and a prompt say, a body is JSON that says the same.
+// FuzzBody checks that a body is valid JSON with the values of the configuration and the prompt.
 func FuzzBody(f *testing.F) {
 	f.Add("m", "high", "hi", `{"type":"object"}`, 0.5, 100, byte(0))
 	f.Add("a\"b\\c\n<&>\u2028\xff", "\"}", "\x00\b\f\"\\\n\u2029\xff", `{"x":"%t %s","y":[1,"\u2028"]}`, -1.0, 0, byte(1))
 	f.Add("", "", "", `null`, 0.0, -1, byte(2))
 	f.Fuzz(func(t *testing.T, model, effort, text, schema string, temperature float64, tokens int, form byte) {
 		if !json.Valid([]byte(schema)) || math.IsNaN(temperature) || math.IsInf(temperature, 0) {
-			t.Skip("neither a schema nor a configuration holds that")
+			t.Skip("impossible in a schema or a configuration")
 		}
 		c := &call{
 			provider: &provider{cfg: Config{Model: model, Effort: effort, Temperature: temperature}},
@@ -581,7 +579,7 @@ func FuzzBody(f *testing.F) {
 		if c.form >= formMinimal {
 			effort = ""
 		}
-		sent := func(s string) string { return string([]rune(s)) } // what is not UTF-8 becomes U+FFFD
+		sent := func(s string) string { return string([]rune(s)) } // invalid UTF-8 becomes U+FFFD
 		want := []map[string]string{
 			{"role": "system", "content": sent(text + "\n\n" + text)}, {"role": "user", "content": sent(text)},
 		}
@@ -589,7 +587,7 @@ func FuzzBody(f *testing.F) {
 		sameHeat := temperature < 0 && heat == nil || heat != nil && *heat == temperature
 		if !reflect.DeepEqual(got.Form.Schema.Schema, as) || !reflect.DeepEqual(got.Messages, want) || !sameHeat ||
 			got.Model != sent(model) || got.Effort != sent(effort) || got.Tokens != tokens {
-			t.Errorf("it is %s", b.Bytes())
+			t.Errorf("got %s", b.Bytes())
 		}
 	})
 }

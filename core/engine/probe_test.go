@@ -9,15 +9,15 @@ import (
 	"testing"
 )
 
-// TestProbe: an engine is asked for one token, whatever it lists as its models.
+// TestProbe checks that the probe requests one token, whatever models the server lists.
 func TestProbe(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer http.HandlerFunc
 		change func(*Config)
 		want   string
 	}{
-		"answers":         {answer: aiSays("Hi")},
-		"anthropic":       {answer: anSays(`[{"type":"text","text":"Hi"}]`), change: anthropicTable},
+		"answers":         {answer: respondOpenAI("Hi")},
+		"anthropic":       {answer: respondAnthropic(`[{"type":"text","text":"Hi"}]`), change: anthropicTable},
 		"only thinks":     {answer: body(200, `{"choices":[{"message":{"content":"","reasoning_content":"h"},"finish_reason":"length"}]}`)},
 		"limit reached":   {answer: body(400, `{"error":{"message":"Could not finish the message because max_tokens or model output limit was reached.","type":"invalid_request_error"}}`)},
 		"limit elsewhere": {answer: body(503, `{"error":{"message":"the output limit was reached"}}`), want: "limit was reached"},
@@ -40,23 +40,23 @@ func TestProbe(t *testing.T) {
 			defer c.Close()
 			probes := c.Probe(bounded(t))
 			if len(probes) != 1 || probes[0].Engine != "test" {
-				t.Fatalf("%v", probes)
+				t.Fatalf("got %v", probes)
 			}
 			got := ""
 			if probes[0].Err != nil {
 				got = probes[0].Err.Error()
 			}
 			if (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) || strings.Contains(got, testKey) {
-				t.Errorf("%q, want %q", got, tc.want)
+				t.Errorf("got %q, want %q", got, tc.want)
 			}
 			if most := s.last().body["max_tokens"]; most != 1.0 {
-				t.Errorf("%v tokens are asked for", most)
+				t.Errorf("the probe requests %v tokens", most)
 			}
 		})
 	}
 }
 
-// TestParallel: no more calls run at a time than the table allows.
+// TestParallel checks that no more calls run at the same time than configured.
 func TestParallel(t *testing.T) {
 	var running, most atomic.Int32
 	s := newServer(t, func(w http.ResponseWriter, r *http.Request) {
@@ -81,6 +81,6 @@ func TestParallel(t *testing.T) {
 	}
 	wg.Wait()
 	if most.Load() != 1 {
-		t.Errorf("%d at a time", most.Load())
+		t.Errorf("got %d calls at the same time", most.Load())
 	}
 }

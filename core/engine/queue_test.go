@@ -13,9 +13,9 @@ import (
 	"synthbot/core/llm"
 )
 
-// order lets calls wait behind one that runs, and returns in which order they were
-// served. Each is named by the letters of the people who caused it.
-func order(t *testing.T, size int, first string, calls ...string) string {
+// serveOrder queues calls behind a running one, and returns the order in which they were served. Each call is
+// named by the letters of the users who caused it.
+func serveOrder(t *testing.T, size int, first string, calls ...string) string {
 	q := newQueue(size)
 	enter := func(who string) func() {
 		var people []core.Path
@@ -46,7 +46,7 @@ func order(t *testing.T, size int, first string, calls ...string) string {
 	release()
 	all.Wait()
 	if len(q.waiting)+len(q.running)+len(q.served) != 0 {
-		t.Errorf("the queue keeps %v, %v, %v", q.waiting, q.running, q.served)
+		t.Errorf("the queue is not empty: %v, %v, %v", q.waiting, q.running, q.served)
 	}
 	return strings.Join(served, " ")
 }
@@ -67,7 +67,7 @@ func TestQueueServesPersonByPerson(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				if got := order(t, 1, tc.first, tc.calls...); got != tc.want {
+				if got := serveOrder(t, 1, tc.first, tc.calls...); got != tc.want {
 					t.Errorf("served %q, want %q", got, tc.want)
 				}
 			})
@@ -75,7 +75,7 @@ func TestQueueServesPersonByPerson(t *testing.T) {
 	}
 }
 
-// TestQueueStarvesNobody: everybody who waits is served, however many others come and go.
+// TestQueueStarvesNobody checks that a waiting call is served although other users' calls keep arriving.
 func TestQueueStarvesNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(1)
@@ -98,7 +98,7 @@ func TestQueueStarvesNobody(t *testing.T) {
 		<-served
 		ask("a")
 		ask("b")
-		next, calls := "c", 0 // who asks while the present call runs
+		next, calls := "c", 0 // the user who asks while the current call runs
 		for who := ""; who != "a" && calls < 10; calls++ {
 			free <- struct{}{}
 			who = <-served
@@ -106,10 +106,10 @@ func TestQueueStarvesNobody(t *testing.T) {
 			next = who
 		}
 		if calls > 3 {
-			t.Errorf("%d calls of others were served first", calls)
+			t.Errorf("%d calls of others were served before", calls)
 		}
 		cancel()
-		synctest.Wait() // all but one are gone
+		synctest.Wait() // all but one have ended
 		free <- struct{}{}
 	})
 }
@@ -139,13 +139,13 @@ func TestQueueOfTwo(t *testing.T) {
 		}
 		all.Wait()
 		if most != 2 || time.Since(began) != 5*time.Second {
-			t.Errorf("%d at a time, %v", most, time.Since(began))
+			t.Errorf("got %d calls at the same time, %v", most, time.Since(began))
 		}
 	})
 }
 
-// TestQueueIsLeft: a call that goes away while waiting takes no place, not even when
-// the turn comes at that very moment.
+// TestQueueIsLeft checks that a call that is cancelled while it waits takes no slot, even at the moment when it
+// is served.
 func TestQueueIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(1)
@@ -170,13 +170,13 @@ func TestQueueIsLeft(t *testing.T) {
 			waits.Wait()
 		}
 		if len(q.running)+len(q.waiting) != 0 {
-			t.Errorf("%d run, %d wait", len(q.running), len(q.waiting))
+			t.Errorf("%d calls run and %d wait, want none", len(q.running), len(q.waiting))
 		}
 	})
 }
 
-// TestManyCallsOfOnePerson: with one call at a time and one person asking in sixty
-// places, another person waits for one call more than their own at most.
+// TestManyCallsOfOnePerson checks that, with one slot and a user who asks in sixty places, another user waits
+// for at most one other call.
 func TestManyCallsOfOnePerson(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const one = 300 * time.Millisecond
@@ -195,19 +195,18 @@ func TestManyCallsOfOnePerson(t *testing.T) {
 		for range 3 {
 			began := time.Now()
 			if _, err := c.Ask(t.Context(), by("2")); err != nil || time.Since(began) > 2*one {
-				t.Errorf("the other person waits %v, %v", time.Since(began), err)
+				t.Errorf("the other user waited %v, %v", time.Since(began), err)
 			}
 			time.Sleep(one / 2)
 		}
 		all.Wait()
 		if len(m.calls) != 63 {
-			t.Errorf("%d calls", len(m.calls))
+			t.Errorf("got %d calls", len(m.calls))
 		}
 	})
 }
 
-// TestWaitingForADeadEngine: calls that wait do not ask an engine that is left alone
-// by the time that their turn comes.
+// TestWaitingForADeadEngine checks that waiting calls do not ask an engine that was disabled before their turn.
 func TestWaitingForADeadEngine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){func(ctx context.Context) (llm.Answer, error) {
@@ -221,13 +220,13 @@ func TestWaitingForADeadEngine(t *testing.T) {
 		}
 		all.Wait()
 		if len(m.calls) != tripAfter {
-			t.Errorf("%d calls to a dead engine", len(m.calls))
+			t.Errorf("got %d calls to a failing engine", len(m.calls))
 		}
 	})
 }
 
-// TestQueueServesWhoWaitsBehind: a call is served when the one of the people behind it would be, who wrote in the place
-// where a busy person's call waits.
+// TestQueueServesWhoWaitsBehind checks that a busy user's call is served early enough for the users who wrote
+// in the same place and wait behind it.
 func TestQueueServesWhoWaitsBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(1)
@@ -265,7 +264,7 @@ func TestQueueServesWhoWaitsBehind(t *testing.T) {
 		mu.Lock()
 		waits = []string{"mia"}
 		mu.Unlock()
-		time.Sleep(1500 * time.Millisecond) // the one before mia is served by now
+		time.Sleep(1500 * time.Millisecond) // the call before mia's has been served
 		call("zed's", zed, nil)
 		all.Wait()
 		if got := strings.Join(served, " "); got != "one the one before mia zed's two three four" {

@@ -13,8 +13,7 @@ import (
 	"synthbot/core/plan"
 )
 
-// grow feeds the answer in pieces of n bytes and checks that what is shown only
-// grows, but for being hidden again.
+// grow feeds the answer in pieces of n bytes. It checks that the shown text only grows, or is hidden.
 func grow(t *testing.T, answer string, n int) *Reveal {
 	t.Helper()
 	r := NewReveal(core.MustPath("tg/1"), "message_tg")
@@ -33,7 +32,7 @@ func grow(t *testing.T, answer string, n int) *Reveal {
 func TestReveal(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer string
-		half   string // what is shown when the first half of the answer is there; "-": not looked at
+		half   string // the shown text after the first half of the answer; "-" skips the check
 		want   string
 	}{
 		"response":          {`{"response":"Hello there, Jay.","actions":[]}`, "Hello the", "Hello there, Jay."},
@@ -84,11 +83,11 @@ func TestReveal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for n := 1; n < 9; n++ {
 				if got := grow(t, tc.answer, n).Text(); got != tc.want {
-					t.Fatalf("in pieces of %d: %q", n, got)
+					t.Fatalf("in pieces of %d: got %q", n, got)
 				}
 			}
 			if got := grow(t, tc.answer[:len(tc.answer)/2], 3).Text(); got != tc.half && tc.half != "-" {
-				t.Errorf("half way: %q", got)
+				t.Errorf("after the first half: got %q", got)
 			}
 		})
 	}
@@ -110,7 +109,7 @@ func TestRevealNeverCutsACharacter(t *testing.T) {
 	for _, b := range []byte(`{"response":"é😀漢"}`) {
 		r.Write(string([]byte{b}))
 		if !utf8.ValidString(r.Text()) {
-			t.Fatalf("%q", r.Text())
+			t.Fatalf("got %q", r.Text())
 		}
 	}
 }
@@ -122,7 +121,7 @@ func TestRevealIsBounded(t *testing.T) {
 		r.Write(strings.Repeat("x", 16<<10))
 	}
 	if r.Text() != "" || len(r.in) > maxReveal {
-		t.Errorf("%d bytes shown, %d kept", len(r.Text()), len(r.in))
+		t.Errorf("got %d bytes shown, %d kept", len(r.Text()), len(r.in))
 	}
 	begin := time.Now()
 	for _, filler := range []string{"<think>aaaa", "aaaa", "{", "<", "{ ", "{\"a\":", "<th"} {
@@ -132,19 +131,19 @@ func TestRevealIsBounded(t *testing.T) {
 			slow.Write(filler[len(filler)-1:] + "<{\"b")
 		}
 	}
-	if took := time.Since(begin); took > 2*time.Minute { // quadratic, it takes many minutes
-		t.Errorf("it took %v", took)
+	if took := time.Since(begin); took > 2*time.Minute { // a quadratic algorithm needs many minutes
+		t.Errorf("took %v, want at most 2m", took)
 	}
 	deep := NewReveal(core.MustPath("tg/1"), "message_tg")
 	for range 2000 {
 		deep.Write(`{"a":[`)
 	}
 	if deep.tries == 0 || len(deep.levels) > maxLevels {
-		t.Errorf("%d levels", len(deep.levels))
+		t.Errorf("got %d levels", len(deep.levels))
 	}
 }
 
-// What is shown of a sound plan is a message of that plan.
+// FuzzReveal checks that the text shown of a valid plan is a message of that plan.
 func FuzzReveal(f *testing.F) {
 	f.Add(`{"response":"Hello \u00e9","actions":[]}`, uint8(3))
 	f.Add(`{"actions":[{"type":"message_tg","payload":{"interface_path":"tg/1","text":"Hi"},"conditions":[]}]}`, uint8(1))
@@ -159,18 +158,19 @@ func FuzzReveal(f *testing.F) {
 			r.Write(string(piece))
 		}
 		p, faults := plan.Read(llm.Answer{Text: answer})
-		text := strings.TrimSpace(r.Text()) // as the plan's response is
+		text := strings.TrimSpace(r.Text()) // like the plan's response
 		if len(faults) > 0 || p.Repaired || text == "" {
 			return
 		}
-		if text == p.Response || slices.ContainsFunc(p.Steps, func(s core.Step) bool { return says1(s, text) }) {
+		if text == p.Response || slices.ContainsFunc(p.Steps, func(s core.Step) bool { return stepSays(s, text) }) {
 			return
 		}
 		t.Errorf("%q shows %q, the plan is %+v", answer, r.Text(), p)
 	})
 }
 
-func says1(s core.Step, text string) bool {
+// stepSays reports whether a step sends the text.
+func stepSays(s core.Step, text string) bool {
 	var payload map[string]json.RawMessage
 	if json.Unmarshal(s.Payload, &payload) != nil {
 		return false

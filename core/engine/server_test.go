@@ -27,8 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const testKey = "sk-very-secret-0123456789"
 
-// server is a local API as strict as the real ones: it refuses bodies that they
-// would refuse.
+// server is a local API that is as strict as the real ones and rejects the same bodies.
 type server struct {
 	*httptest.Server
 	t *testing.T
@@ -36,10 +35,10 @@ type server struct {
 	mu       sync.Mutex
 	requests []received
 	answer   http.HandlerFunc
-	strict   func(map[string]any) string // says why a body is refused
+	strict   func(map[string]any) string // returns why a body is rejected, or ""
 }
 
-// received is one request.
+// received is a request to the server.
 type received struct {
 	path   string
 	raw    string
@@ -58,7 +57,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	raw, _ := io.ReadAll(r.Body)
 	got := received{path: r.URL.Path, raw: string(raw), header: r.Header.Clone()}
 	if err := json.Unmarshal(raw, &got.body); err != nil {
-		s.t.Errorf("the body is no JSON: %v", err)
+		s.t.Errorf("the body is not JSON: %v", err)
 	}
 	s.mu.Lock()
 	s.requests = append(s.requests, got)
@@ -89,12 +88,12 @@ func (s *server) got() []received {
 func (s *server) last() received {
 	all := s.got()
 	if len(all) == 0 {
-		s.t.Fatal("nothing was asked")
+		s.t.Fatal("no request has arrived")
 	}
 	return all[len(all)-1]
 }
 
-// body answers with a status and a body.
+// body returns a handler that answers with a status and a body.
 func body(status int, text string, header ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; i+1 < len(header); i += 2 {
@@ -108,7 +107,7 @@ func body(status int, text string, header ...string) http.HandlerFunc {
 	}
 }
 
-// events answers with a stream.
+// events returns a handler that streams the lines.
 func events(lines ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -119,14 +118,14 @@ func events(lines ...string) http.HandlerFunc {
 	}
 }
 
-// aiSays is a plain answer of the openai API.
-func aiSays(text string) http.HandlerFunc {
+// respondOpenAI returns a handler that answers with the text, in the format of the OpenAI API.
+func respondOpenAI(text string) http.HandlerFunc {
 	data, _ := json.Marshal(text)
 	return body(200, `{"choices":[{"index":0,"message":{"role":"assistant","content":`+string(data)+`},"finish_reason":"stop"}],`+
 		`"usage":{"prompt_tokens":30,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":20}}}`)
 }
 
-// table is an engine of the openai API at the server.
+// table returns the configuration of an engine with the OpenAI API at this server.
 func (s *server) table(change ...func(*Config)) Config {
 	c := Config{Name: "test", Provider: "vllm", Model: "m1", BaseURL: s.URL, APIKey: secret.New(testKey), Timeout: coretest.Patience, Temperature: -1, MaxTokens: 100, Stream: true}
 	for _, f := range change {
@@ -137,7 +136,7 @@ func (s *server) table(change ...func(*Config)) Config {
 
 func anthropicTable(c *Config) { c.Provider = "anthropic" }
 
-// model is one remote engine, without a chain around it.
+// model returns a remote engine at this server, without a chain.
 func (s *server) model(change ...func(*Config)) *remote {
 	pool := newTransport(time.Now)
 	s.t.Cleanup(pool.close)
@@ -148,7 +147,7 @@ func (s *server) model(change ...func(*Config)) *remote {
 	return r
 }
 
-// hello is a prompt that asks for a plan.
+// hello returns a prompt that asks for a plan.
 func hello() llm.Request {
 	return llm.Request{
 		System:   []string{"You are Aria. Reply with one JSON object.", "Be short.", `{"actions":{"message_x":{"brief":"b"}}}`},
@@ -165,8 +164,8 @@ func bounded(t *testing.T) context.Context {
 	return ctx
 }
 
-// ask asks once and wants an answer.
-func ask1(t *testing.T, m llm.Model, r llm.Request) llm.Answer {
+// askModel asks once and requires an answer.
+func askModel(t *testing.T, m llm.Model, r llm.Request) llm.Answer {
 	t.Helper()
 	a, err := m.Generate(bounded(t), r)
 	if err != nil {
@@ -175,8 +174,8 @@ func ask1(t *testing.T, m llm.Model, r llm.Request) llm.Answer {
 	return a
 }
 
-// fail asks once and wants an error, free of the key.
-func fail(t *testing.T, m llm.Model, r llm.Request) *llm.Error {
+// failModel asks once and requires an error that does not contain the key.
+func failModel(t *testing.T, m llm.Model, r llm.Request) *llm.Error {
 	t.Helper()
 	a, err := m.Generate(bounded(t), r)
 	failed, ok := err.(*llm.Error)
@@ -184,7 +183,7 @@ func fail(t *testing.T, m llm.Model, r llm.Request) *llm.Error {
 		t.Fatalf("answer %+v, error %v", a, err)
 	}
 	if strings.Contains(failed.Error(), testKey) {
-		t.Errorf("the key is in %q", failed)
+		t.Errorf("the error contains the key: %q", failed)
 	}
 	return failed
 }
@@ -197,17 +196,17 @@ func plainQuestion() core.Question {
 	return question(func(llm.Limits) (llm.Request, error) { return hello(), nil })
 }
 
-// transported is a transport that a test plays.
-type transported func(*http.Request) (*http.Response, error)
+// roundTripFunc is a transport whose round trips a test implements.
+type roundTripFunc func(*http.Request) (*http.Response, error)
 
-func (f transported) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestBodyIsRead: the buffer of a request is used again only if nothing reads it any more: a second attempt, which the
-// transport makes by itself, may still read it when the answer is there.
+// TestBodyIsRead checks that a request's buffer is reused only after the last reader has closed it. A second
+// attempt, which the transport makes by itself, may still read it after the response has arrived.
 func TestBodyIsRead(t *testing.T) {
 	for _, attempts := range []int{1, 2} {
 		pool := newTransport(time.Now)
-		pool.base = transported(func(r *http.Request) (*http.Response, error) {
+		pool.base = roundTripFunc(func(r *http.Request) (*http.Response, error) {
 			trace := httptrace.ContextClientTrace(r.Context())
 			for n := range attempts {
 				if trace.GotConn != nil {
@@ -222,7 +221,7 @@ func TestBodyIsRead(t *testing.T) {
 		p := provider{endpoint: "http://localhost", transport: pool}
 		_, _, err := p.post(t.Context(), "", func(b *bytes.Buffer) error { return encode(b, "words") })
 		if kept := len(pool.bodies); err == nil || kept != 2-attempts {
-			t.Errorf("after %d attempts, %d buffers are kept; %v", attempts, kept, err)
+			t.Errorf("after %d attempts: %d buffers in the pool, %v", attempts, kept, err)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func TestReadEvents(t *testing.T) {
 			return nil
 		})
 		if err != nil || strings.Join(got, "|") != tc.want {
-			t.Errorf("%s: %q, %v", name, got, err)
+			t.Errorf("%s: got %q, %v", name, got, err)
 		}
 	}
 }
@@ -39,22 +39,23 @@ func TestReadEventsStopsAndIsBounded(t *testing.T) {
 	n := 0
 	err := readEvents(strings.NewReader("data: 1\n\ndata: 2\n\n"), func(string, []byte) error { n++; return errStop })
 	if err != nil || n != 1 {
-		t.Errorf("%d events, %v", n, err)
+		t.Errorf("got %d events, %v", n, err)
 	}
 	long := "data: \"" + strings.Repeat("x", maxEvent+100)
 	for _, in := range []string{long, "data: [\n" + strings.Repeat("data: 1,\n", maxEvent/2)} {
 		err := readEvents(strings.NewReader(in), func(string, []byte) error { return nil })
 		if !errors.Is(err, errEvent) {
-			t.Errorf("%v", err)
+			t.Errorf("got %v", err)
 		}
 	}
 	broken := iotest.ErrReader(errors.New("reset"))
 	if err := readEvents(broken, func(string, []byte) error { return nil }); err == nil || !strings.Contains(err.Error(), "reset") {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 }
 
-// Whatever a server streams, what is shown is what is answered, and calls are well-formed.
+// FuzzStream checks that the shown text equals the answer and that tool calls are valid, whatever a server
+// streams.
 func FuzzStream(f *testing.F) {
 	f.Add("data: {\"choices\":[{\"delta\":{\"content\":\"hi\",\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"n\",\"arguments\":\"{}\"}}]},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n", false)
 	f.Add("event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":3}}}\n\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"x\"}}\n\ndata: {\"type\":\"message_stop\"}\n\n", true)
@@ -72,7 +73,7 @@ func FuzzStream(f *testing.F) {
 		}
 		r := c.got.cut()
 		if !strings.HasPrefix(shown.String(), r.text) && !strings.Contains(in, "content_block") {
-			t.Fatalf("shown %q, said %q", shown.String(), r.text)
+			t.Fatalf("shown %q, answered %q", shown.String(), r.text)
 		}
 		for i, made := range r.calls {
 			if made = toolCall(made, i, nil); made.ID == "" || !json.Valid(made.Arguments) {

@@ -10,8 +10,8 @@ import (
 
 var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// strictAI refuses what the openai API refuses; "" is fine.
-func strictAI(b map[string]any) string {
+// strictOpenAI returns why the OpenAI API would reject a body, or "".
+func strictOpenAI(b map[string]any) string {
 	if b["model"] == "" || b["model"] == nil {
 		return "model is missing"
 	}
@@ -30,7 +30,7 @@ func strictAI(b map[string]any) string {
 	open := map[string]bool{}
 	messages, _ := b["messages"].([]any)
 	for i, m := range messages {
-		if why := strictAIMessage(i, m.(map[string]any), open); why != "" {
+		if why := strictOpenAIMessage(i, m.(map[string]any), open); why != "" {
 			return why
 		}
 	}
@@ -57,7 +57,7 @@ func strictTools(tools any) string {
 	return ""
 }
 
-func strictAIMessage(i int, m map[string]any, open map[string]bool) string {
+func strictOpenAIMessage(i int, m map[string]any, open map[string]bool) string {
 	role := m["role"]
 	if id, ok := m["tool_call_id"].(string); ok || role == "tool" {
 		if !open[id] {
@@ -113,7 +113,7 @@ func strictAIMessage(i int, m map[string]any, open map[string]bool) string {
 	return ""
 }
 
-// strictAnthropic refuses what the messages API refuses.
+// strictAnthropic returns why the messages API would reject a body, or "".
 func strictAnthropic(b map[string]any) string {
 	if n, ok := b["max_tokens"].(float64); !ok || n < 1 {
 		return "max_tokens: Field required"

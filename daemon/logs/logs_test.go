@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestJournal: each line begins with its priority, also of rooms and with attributes.
+// TestJournal checks that each line begins with its priority.
 func TestJournal(t *testing.T) {
 	var l Levels
 	l.Configure(slog.LevelDebug, nil, slog.LevelDebug)
@@ -24,15 +24,15 @@ func TestJournal(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	for i, want := range []string{`<3>{"time":`, `<4>{"time":`, `<6>{"time":`, `<7>{"time":`} {
 		if i >= len(lines) || !strings.HasPrefix(lines[i], want) {
-			t.Fatalf("the lines are %q", lines)
+			t.Fatalf("got lines %q, want %q at the start of line %d", lines, want, i)
 		}
 	}
 	if !strings.HasSuffix(lines[0], `"msg":"failed","room":"core/turn","turn":7,"err":"two\nlines"}`) {
-		t.Errorf("the first line is %s", lines[0])
+		t.Errorf("first line: got %s", lines[0])
 	}
 }
 
-// TestKeep: what is kept gets each line, with its room and all attributes.
+// TestKeep checks that Keep gets each line with its room and attributes.
 func TestKeep(t *testing.T) {
 	var kept []string
 	l := Levels{Keep: func(room string, attrs []slog.Attr, r *slog.Record) {
@@ -47,10 +47,10 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestLevels: the longest name that contains a room wins; of equal names, the command.
+// TestLevels checks that the longest name that contains a room applies, and that a command wins over the file.
 func TestLevels(t *testing.T) {
 	var l Levels
-	holds := func(when string, wants ...slog.Level) {
+	checkLevels := func(when string, wants ...slog.Level) {
 		t.Helper()
 		for i, room := range []string{"core/turn", "plugins/web", "memory"} {
 			if level := l.of(room); level != wants[i] {
@@ -59,21 +59,21 @@ func TestLevels(t *testing.T) {
 		}
 	}
 	debug, info, warn, fault := slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError
-	holds("at first", info, info, info)
+	checkLevels("at first", info, info, info)
 	l.Configure(warn, map[string]slog.Level{"core": debug, "plugins/web": info}, debug)
-	holds("by file", debug, info, warn)
+	checkLevels("by file", debug, info, warn)
 	l.Change("", &fault)
-	holds("all, by command", debug, info, fault)
+	checkLevels("all, by command", debug, info, fault)
 	l.Change("core", &fault)
 	l.Change("plugins", &debug)
-	holds("groups, by command", fault, info, fault)
+	checkLevels("groups, by command", fault, info, fault)
 	l.Change("core/turn", &debug)
 	l.Configure(info, nil, debug)
-	holds("after a reload", debug, debug, fault)
+	checkLevels("after a reload", debug, debug, fault)
 	for _, room := range []string{"", "core", "core/turn", "plugins"} {
 		l.Change(room, nil)
 	}
-	holds("taken back", info, info, info)
+	checkLevels("taken back", info, info, info)
 	l.Configure(debug, nil, warn)
-	holds("never below the least", warn, warn, warn)
+	checkLevels("never below the least", warn, warn, warn)
 }

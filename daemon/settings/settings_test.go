@@ -17,8 +17,8 @@ import (
 	"synthbot/memory"
 )
 
-// items are stored in a database of their own.
-func items(t *testing.T) (core.Items, *memory.DB) {
+// newItems returns the items of a new database.
+func newItems(t *testing.T) (core.Items, *memory.DB) {
 	t.Helper()
 	db, err := memory.Open(t.TempDir(), memory.Options{})
 	if err != nil {
@@ -41,13 +41,13 @@ func open[T any](t *testing.T, items core.Items) *settings.Changes[T] {
 	return c
 }
 
-// more has one setting more than the program: one field, and nothing else.
-type more struct {
+// extended is the program's settings and one more, added as a single field.
+type extended struct {
 	settings.Settings
 	Mood string `toml:"mood" json:"mood,omitempty" set:"admin" base:"bot.mood" oneof:"calm|wild" example:"wild" doc:"How the bot feels there."`
 }
 
-// configuration is the part of a configuration that settings come from.
+// configuration is the part of a configuration that the settings come from.
 type configuration struct {
 	Bot struct {
 		Activation string        `toml:"activation" doc:"." default:"mention"`
@@ -68,31 +68,31 @@ type configuration struct {
 	} `toml:"budget" doc:"."`
 	Overrides []struct {
 		Path core.Path `toml:"path" doc:"." required:"true" example:"desk/1"`
-		more
+		extended
 	} `toml:"override" doc:"."`
 }
 
-// TestAddedSetting: a setting that is added as one field is read from the file, is
-// checked, changed with /set, stored, resolved and shown with its origin.
+// TestAddedSetting checks that a single new field is enough for a setting to be read from the file, validated,
+// changed with /set, stored, resolved and listed with its origin.
 func TestAddedSetting(t *testing.T) {
 	var c configuration
 	file := "[[override]]\npath = \"desk/1\"\nmood = \"wild\"\nlanguage = \"it\"\n"
 	if err := config.Read("config.toml", []byte(file), &c, config.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if names := settings.Names[more](); !slices.Contains(names, "mood") || slices.Contains(names, "activation") {
-		t.Errorf("/set changes %v", names)
+	if names := settings.Names[extended](); !slices.Contains(names, "mood") || slices.Contains(names, "activation") {
+		t.Errorf("Names: got %v, want mood among them and not activation", names)
 	}
-	store, _ := items(t)
-	changes := open[more](t, store)
-	layers := []settings.Layer[more]{{Path: c.Overrides[0].Path, From: "override desk/1", Values: c.Overrides[0].more}}
-	r := settings.New(settings.Base[more](&c), layers, changes, nil)
+	store, _ := newItems(t)
+	changes := open[extended](t, store)
+	layers := []settings.Layer[extended]{{Path: c.Overrides[0].Path, From: "override desk/1", Values: c.Overrides[0].extended}}
+	r := settings.New(settings.Base[extended](&c), layers, changes, nil)
 	holds := func(place, mood, origin string) {
 		t.Helper()
 		at := core.MustPath(place)
 		want := settings.Row{Name: "mood", Value: mood, From: origin, Set: mood}
 		if got := r.At(at).Mood; got != mood || !slices.Contains(r.Rows(at), want) {
-			t.Errorf("%s: %q, rows %v, want %v", place, got, r.Rows(at), want)
+			t.Errorf("%s: got %q, rows %v, want %v", place, got, r.Rows(at), want)
 		}
 	}
 	holds("desk/2", "calm", "bot.mood")
@@ -104,18 +104,18 @@ func TestAddedSetting(t *testing.T) {
 	holds("desk/1/7", "wild", "override desk/1")
 	err := changes.Set(t.Context(), core.MustPath("desk/1"), "mood", "sad")
 	if err == nil || err.Error() != `invalid: mood is "sad"; write one of calm, wild.` {
-		t.Errorf("a value that is not allowed: %v", err)
+		t.Errorf("invalid value: got %v", err)
 	}
-	r = settings.New(settings.Base[more](&c), layers, open[more](t, store), nil)
+	r = settings.New(settings.Base[extended](&c), layers, open[extended](t, store), nil)
 	holds("desk/1/5/6", "calm", "a command in desk/1/5")
 }
 
-// manyLayers makes a resolver of layers that overlap. desk/8 is a channel of the category desk/9.
+// manyLayers returns a resolver with overlapping layers. desk/8 is a channel of the category desk/9.
 func manyLayers(t *testing.T) *settings.Resolver[settings.Settings] {
 	t.Helper()
 	var c configuration
 	config.Defaults(&c)
-	store, _ := items(t)
+	store, _ := newItems(t)
 	changes := open[settings.Settings](t, store)
 	for _, line := range []string{"language pt-BR", "actions_deny memory_forget web*", "tokens 1_000", "person_tokens 0", "actions_allow dice_*"} {
 		name, value, _ := strings.Cut(line, " ")
@@ -139,7 +139,7 @@ func manyLayers(t *testing.T) *settings.Resolver[settings.Settings] {
 	})
 }
 
-// TestRows: the settings of a place have the values that count there, and say where each comes from.
+// TestRows checks the values of the settings in a place and their origins.
 func TestRows(t *testing.T) {
 	r := manyLayers(t)
 	rows := func(place string) (lines string) {
@@ -199,7 +199,7 @@ tokens=no limit <budget.place desk>
 `,
 	} {
 		if diff := cmp.Diff(want, rows(place)); diff != "" {
-			t.Errorf("%s: %s", place, diff)
+			t.Errorf("%s: got %s", place, diff)
 		}
 	}
 	here := r.At(core.MustPath("desk/1/2/3"))
@@ -215,9 +215,9 @@ tokens=no limit <budget.place desk>
 	}
 }
 
-// TestStoredFormat: the changes that were stored before this package exist still, and are stored the same way.
+// TestStoredFormat checks that the stored format of changes stays the same.
 func TestStoredFormat(t *testing.T) {
-	store, _ := items(t)
+	store, _ := newItems(t)
 	at := core.MustPath("desk/1")
 	before := `{"persona":"gm.toml","engine":"home","activation":"always","asleep":true,"admin":true,"language":"it","scope":"unified","allow":"dice_*, web_*","deny":"memory_*","person":5,"tokens":0}`
 	if _, err := store.Put(t.Context(), core.Item{Path: at, Key: "changed", Value: []byte(before), Version: core.AnyVersion}); err != nil {
@@ -239,13 +239,13 @@ func TestStoredFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if after := strings.Replace(before, `"language":"it"`, `"language":"en"`, 1); !maps.Equal(stored(t, after), stored(t, string(item.Value))) {
+	if after := strings.Replace(before, `"language":"it"`, `"language":"en"`, 1); !maps.Equal(decoded(t, after), decoded(t, string(item.Value))) {
 		t.Errorf("before %s\nafter  %s", before, item.Value)
 	}
 }
 
-// stored reads an item.
-func stored(t *testing.T, raw string) (values map[string]any) {
+// decoded decodes a stored item.
+func decoded(t *testing.T, raw string) (values map[string]any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(raw), &values); err != nil {
 		t.Fatal(err)
@@ -253,9 +253,10 @@ func stored(t *testing.T, raw string) (values map[string]any) {
 	return values
 }
 
-// TestChanges: changes hold below their path, survive a restart, and go with the place or the user they belong to.
+// TestChanges checks that changes apply below their path, survive a restart, and are forgotten with their place
+// or user.
 func TestChanges(t *testing.T) {
-	store, db := items(t)
+	store, db := newItems(t)
 	changes := open[settings.Settings](t, store)
 	resolver := func() *settings.Resolver[settings.Settings] {
 		return settings.New(settings.Settings{}, nil, changes, nil)
@@ -279,7 +280,7 @@ func TestChanges(t *testing.T) {
 		t.Helper()
 		for path, want := range map[string]bool{"telegram/-100": true, "telegram/-100/3": true, "telegram/-100/7": false, "telegram/5": false} {
 			if got := asleep(path); got != want {
-				t.Errorf("%s is asleep: %v", path, got)
+				t.Errorf("%s: asleep = %v, want %v", path, got, want)
 			}
 		}
 	}
@@ -299,36 +300,37 @@ func TestChanges(t *testing.T) {
 			t.Fatal(err)
 		}
 		if fewer, err := changes.Reread(t.Context()); fewer != want || err != nil {
-			t.Errorf("%s: fewer changes: %v, %v", path, fewer, err)
+			t.Errorf("%s: fewer changes = %v, want %v: %v", path, fewer, want, err)
 		}
 	}
 	if !asleep("telegram/9") {
-		t.Error("a change is not noticed")
+		t.Error("telegram/9 is not asleep after the change")
 	}
 	forget(jay, true)
 	if asleep("telegram/9") {
-		t.Error("the private place of someone who was forgotten is asleep still")
+		t.Error("the change of a forgotten user's private chat still applies")
 	}
 	for _, l := range changes.All() {
 		if l.Path == jay {
-			t.Errorf("the user is known still: %+v", l.Values)
+			t.Errorf("a change of the forgotten user remains: %+v", l.Values)
 		}
 	}
 	forget(jay, false)
 	forget(core.MustPath("telegram/-100"), true)
 	if asleep("telegram/-100/3") {
-		t.Error("a place that was forgotten is asleep still")
+		t.Error("the change of a forgotten place still applies")
 	}
 	change("telegram/4", func(s *settings.Settings) { s.Asleep = &yes })
 	change("telegram/4", func(s *settings.Settings) { s.Asleep = nil })
 	if _, found, err := store.Get(t.Context(), core.MustPath("telegram/4"), "changed"); found || err != nil {
-		t.Errorf("nothing is changed, and an item is stored: %v", err)
+		t.Errorf("an item is stored although nothing is changed: %v", err)
 	}
 }
 
-// TestSet: what /set refuses says what to write instead.
+// TestSet checks that an error of Set says which values are valid, and that valid values are stored and can be
+// reset.
 func TestSet(t *testing.T) {
-	store, _ := items(t)
+	store, _ := newItems(t)
 	changes := open[settings.Settings](t, store)
 	at := core.MustPath("desk/1")
 	for line, want := range map[string]string{
@@ -346,11 +348,11 @@ func TestSet(t *testing.T) {
 	} {
 		name, value, _ := strings.Cut(line, " ")
 		if err := changes.Set(t.Context(), at, name, value); err == nil || err.Error() != "invalid: "+want {
-			t.Errorf("%s: %v, want %s", line, err, want)
+			t.Errorf("%s: got %v, want %s", line, err, want)
 		}
 	}
 	if list := changes.All(); len(list) > 0 {
-		t.Errorf("something was changed: %+v", list[0])
+		t.Errorf("an invalid value was stored: %+v", list[0])
 	}
 	for _, line := range []string{"language it", "keywords help, bot", "observe false", "bots true", "attention 5m"} {
 		name, value, _ := strings.Cut(line, " ")
@@ -360,7 +362,7 @@ func TestSet(t *testing.T) {
 	}
 	again := open[settings.Settings](t, store).All()[0].Values
 	if !slices.Equal(again.Keywords, []string{"help", "bot"}) || *again.Observe || !*again.Bots || *again.Attention != 5*time.Minute {
-		t.Errorf("after a restart these are set: %+v", again)
+		t.Errorf("values after a restart: got %+v", again)
 	}
 	for _, name := range []string{"language", "keywords", "observe", "bots", "attention"} {
 		if err := changes.Set(t.Context(), at, name, settings.Default); err != nil {
@@ -368,25 +370,25 @@ func TestSet(t *testing.T) {
 		}
 	}
 	if list := changes.All(); len(list) > 0 {
-		t.Errorf("a change that was taken back is there still: %+v", list[0])
+		t.Errorf("a change remains after its reset: %+v", list[0])
 	}
 }
 
-// broken are items that cannot be read or written.
-type broken struct{ core.Items }
+// brokenItems fails on every write and is empty.
+type brokenItems struct{ core.Items }
 
-func (broken) PutAll(context.Context, ...core.Item) error           { return core.ErrClosed }
-func (broken) List(context.Context, core.Path) ([]core.Item, error) { return nil, nil }
+func (brokenItems) PutAll(context.Context, ...core.Item) error           { return core.ErrClosed }
+func (brokenItems) List(context.Context, core.Path) ([]core.Item, error) { return nil, nil }
 
-// TestNotStored: a change that cannot be stored does not count.
+// TestNotStored checks that a change that cannot be stored does not apply.
 func TestNotStored(t *testing.T) {
-	changes := open[settings.Settings](t, broken{})
+	changes := open[settings.Settings](t, brokenItems{})
 	if err := changes.Set(t.Context(), core.MustPath("desk/1"), "language", "it"); err == nil || len(changes.All()) > 0 {
-		t.Errorf("%v, %v", err, changes.All())
+		t.Errorf("got %v and changes %v, want an error and no change", err, changes.All())
 	}
 }
 
-// BenchmarkAt is one read of the settings of a place with overrides and changes.
+// BenchmarkAt measures a read of the settings of a place with overrides.
 func BenchmarkAt(b *testing.B) {
 	layers := []settings.Layer[settings.Settings]{
 		{core.MustPath("discord/1"), "override discord/1", settings.Settings{Language: "it"}},
@@ -402,7 +404,7 @@ func BenchmarkAt(b *testing.B) {
 	}
 }
 
-// TestBaseOfUnknownKey: a tag that names no key of the configuration is found at once.
+// TestBaseOfUnknownKey checks that a base tag with an unknown key causes a panic.
 func TestBaseOfUnknownKey(t *testing.T) {
 	type odd struct {
 		Mood string `toml:"mood" json:"-" base:"bot.colour" doc:"How the bot feels there."`

@@ -26,7 +26,7 @@ func TestScripts(t *testing.T) {
 	plugintest.Run(t, "testdata/*.txt", plugintest.Of(New), plugintest.With(others))
 }
 
-// TestNightOfPeople: the zone that another plugin knows counts here, too.
+// TestNightOfPeople checks that nights follow a time zone that another plugin knows.
 func TestNightOfPeople(t *testing.T) {
 	plugintest.Run(t, "testdata/zone/*.txt", plugintest.Of(New), plugintest.Of(reminders.New), plugintest.Of(moderation.New))
 }
@@ -47,8 +47,8 @@ func made(t testing.TB, s *plugintest.Harness, c Config) *Plugin {
 	return p
 }
 
-// life runs the plugin for a while.
-func life(t *testing.T, p *Plugin, d time.Duration) {
+// runFor runs the plugin for a duration.
+func runFor(t *testing.T, p *Plugin, d time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan error)
@@ -71,7 +71,7 @@ func optIn(t testing.TB, s *plugintest.Harness, p *Plugin, places int) {
 	}
 }
 
-// TestBudgets: neither a place nor all together get more in a day.
+// TestBudgets checks the daily limits for each place and for all places together.
 func TestBudgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := plugintest.NewHarness(t, "beats")
@@ -86,17 +86,17 @@ func TestBudgets(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for range 20 { // somebody reacts to each
+		for range 20 { // a user reacts to each
 			said("room/0")
-			life(t, p, 50*time.Minute)
+			runFor(t, p, 50*time.Minute)
 		}
 		if n := len(s.Received()); n != 2 {
-			t.Errorf("a place got %d in a day", n)
+			t.Errorf("a place got %d beats in a day", n)
 		}
 		optIn(t, s, p, 20)
-		life(t, p, 7*time.Hour+time.Minute) // into the next day
+		runFor(t, p, 7*time.Hour+time.Minute) // until the next day
 		if n := len(s.Received()); n < 7 || n > 7+7 {
-			t.Errorf("there were %d in two days", n)
+			t.Errorf("got %d beats in two days", n)
 		}
 		perDay := make(map[string]int)
 		for _, e := range s.Received() {
@@ -104,13 +104,13 @@ func TestBudgets(t *testing.T) {
 		}
 		for day, n := range perDay {
 			if n > 7 {
-				t.Errorf("%d on %s", n, day)
+				t.Errorf("got %d beats on %s", n, day)
 			}
 		}
 	})
 }
 
-// TestNight: by each place's own clock, nobody is ever written to at night.
+// TestNight checks that no beat comes at night by the place's own clock.
 func TestNight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := plugintest.NewHarness(t, "beats")
@@ -121,9 +121,9 @@ func TestNight(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		s.Set(time.Date(2027, 3, 27, 20, 0, 1, 0, time.UTC)) // clocks are put forward in Rome on the 28th
+		s.Set(time.Date(2027, 3, 27, 20, 0, 1, 0, time.UTC)) // on the 28th, daylight saving time begins in Rome
 		p.host.Inbox = forgetful{s, p}
-		life(t, p, 27*time.Hour)
+		runFor(t, p, 27*time.Hour)
 		hours := make(map[string][]int)
 		for _, e := range s.Received() {
 			i := slices.IndexFunc(zones,
@@ -131,18 +131,18 @@ func TestNight(t *testing.T) {
 			loc, _ := timezone.Load(zones[i])
 			hour := e.Message.Time.In(loc).Hour()
 			if hours[zones[i]] = append(hours[zones[i]], hour); hour < 8 || hour >= 22 {
-				t.Errorf("written to in %s at %s", zones[i], e.Message.Time.In(loc))
+				t.Errorf("got a beat in %s at %s", zones[i], e.Message.Time.In(loc))
 			}
 		}
 		for _, zone := range zones {
 			if list := hours[zone]; !slices.Contains(list, 8) || !slices.Contains(list, 21) {
-				t.Errorf("in %s there were only %v", zone, list)
+				t.Errorf("in %s, got only %v", zone, list)
 			}
 		}
 	})
 }
 
-// forgetful lets every beat look like the first one.
+// forgetful makes every beat look like the first one.
 type forgetful struct {
 	core.Inbox
 	p *Plugin
@@ -155,7 +155,7 @@ func (f forgetful) Receive(ctx context.Context, events ...core.Event) error {
 	return f.Inbox.Receive(ctx, events...)
 }
 
-// TestEvent is the format that turns read.
+// TestEvent checks the format of events that turns read.
 func TestEvent(t *testing.T) {
 	for _, tc := range []struct {
 		beat Beat
@@ -177,12 +177,12 @@ func TestEvent(t *testing.T) {
 		e := s.Received()[0]
 		m := e.Message
 		if e.Kind != core.KindBeat || e.Data != tc.want || m.ID != "beat-a-1800000000" || m.Text != "do" || !m.Private || m.Author != (core.Author{Bot: true, Rank: core.RankBot}) {
-			t.Errorf("%+v, want %s", e, tc.want)
+			t.Errorf("got %+v, want %s", e, tc.want)
 		}
 	}
 }
 
-// TestClockApart: how long nobody has spoken is computed from the platform's date.
+// TestClockApart checks that the time of silence is computed from the platform's timestamps.
 func TestClockApart(t *testing.T) {
 	var s scene
 	clock := time.Unix(1_800_000_000, 0)
@@ -194,16 +194,16 @@ func TestClockApart(t *testing.T) {
 	}
 }
 
-// TestGone: where the bot was thrown out it writes no more.
+// TestGone checks that a place from which the bot was removed gets no beats.
 func TestGone(t *testing.T) {
 	var s scene
 	s.see(&core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{Author: core.Author{ID: "jay"}, Text: "hi", Time: time.Unix(5, 0)}}})
 	s.see(&core.Entry{Event: core.Event{Kind: core.KindMembership, Data: "removed"}})
 	if !s.gone || s.talked.Unix() != 5 {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v", s)
 	}
 	if s.see(&core.Entry{Event: core.Event{Kind: core.KindMembership, Data: "added"}}); s.gone {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v", s)
 	}
 	p := made(t, plugintest.NewHarness(t, "beats"), Config{Night: "none", Beats: []Beat{{Name: "a", Every: time.Hour, Prompt: "x"}}})
 	gone := core.Entry{Event: core.Event{Kind: core.KindMembership, Data: "blocked", Message: core.Message{Path: core.MustPath("room/1"), ID: "1"}}}
@@ -217,20 +217,19 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestIdle: without beats nothing is done at all, and with some, nothing is read
-// until one is due.
+// TestIdle checks that without beats nothing is read, and otherwise nothing until a beat is due.
 func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := plugintest.NewHarness(t, "beats")
 		counted := &counter{Items: s.Items}
 		s.Items = counted
-		life(t, made(t, s, Config{}), 100*time.Hour)
+		runFor(t, made(t, s, Config{}), 100*time.Hour)
 		if counted.n != 0 {
-			t.Errorf("%d calls without beats", counted.n)
+			t.Errorf("got %d calls without beats", counted.n)
 		}
-		life(t, made(t, s, Config{Beats: []Beat{{Name: "a", At: []string{"12:00"}, Prompt: "x"}}}), 20*time.Hour) // from 10:00
+		runFor(t, made(t, s, Config{Beats: []Beat{{Name: "a", At: []string{"12:00"}, Prompt: "x"}}}), 20*time.Hour) // from 10:00
 		if counted.n > 2 {
-			t.Errorf("%d calls for one beat", counted.n)
+			t.Errorf("got %d calls for one beat", counted.n)
 		}
 	})
 }
@@ -250,7 +249,7 @@ func (c *counter) Get(ctx context.Context, path core.Path, key string) (core.Ite
 	return c.Items.Get(ctx, path, key)
 }
 
-// TestAsleep: what was due while the machine slept is dropped.
+// TestAsleep checks that beats that were due while the machine was suspended are dropped.
 func TestAsleep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := plugintest.NewHarness(t, "beats")
@@ -278,7 +277,7 @@ func TestAsleep(t *testing.T) {
 	})
 }
 
-// TestOnce: what is marked does not come again.
+// TestOnce checks that a beat that is marked as done does not come again.
 func TestOnce(t *testing.T) {
 	s := plugintest.NewHarness(t, "beats")
 	p := made(t, s, Config{Night: "none", Beats: []Beat{{Name: "a", Every: time.Hour, Prompt: "x", Kind: kindInternal, Places: []core.Path{core.MustPath("room")}}}})
@@ -316,7 +315,7 @@ func TestSchedule(t *testing.T) {
 		for _, want := range tc.want {
 			at = s.next(at, rome)
 			if got := at.In(rome).Format(time.RFC3339); got != want {
-				t.Errorf("%+v: %s, want %s", tc.beat, got, want)
+				t.Errorf("%+v: got %s, want %s", tc.beat, got, want)
 			}
 		}
 	}
@@ -347,13 +346,12 @@ func TestCheck(t *testing.T) {
 		var faults []string
 		tc.c.Check(func(text string, at ...any) { faults = append(faults, fmt.Sprint(text, " ", at)) })
 		if got := strings.Join(faults, "; "); got != tc.want {
-			t.Errorf("%s: %s, want %s", name, got, tc.want)
+			t.Errorf("%s: got %s, want %s", name, got, tc.want)
 		}
 	}
 }
 
-// FuzzTimes: what is read as times of a configuration makes a schedule that goes
-// on, and a night that is one.
+// FuzzTimes checks that accepted times form a schedule that moves forward, and a night that ends.
 func FuzzTimes(f *testing.F) {
 	f.Add("09:30", "22:00-08:00", "mon", int64(0))
 	f.Add("00:00", "8:00-8:00", "sun", int64(86400*365))
@@ -375,7 +373,7 @@ func FuzzTimes(f *testing.F) {
 	})
 }
 
-// refusing is an inbox that accepts no events for a place.
+// refusing is an inbox that rejects the events of a place.
 type refusing struct {
 	core.Inbox
 	place core.Path
@@ -388,7 +386,7 @@ func (i refusing) Receive(ctx context.Context, events ...core.Event) error {
 	return i.Inbox.Receive(ctx, events...)
 }
 
-// TestOnePlaceFails: a place that refuses a beat does not take it from the others.
+// TestOnePlaceFails checks that a place that rejects a beat does not stop the beats of others.
 func TestOnePlaceFails(t *testing.T) {
 	s := plugintest.NewHarness(t, "beats")
 	s.Inbox = refusing{s, core.MustPath("room/0")}

@@ -9,38 +9,38 @@ import (
 	"sync"
 )
 
-// bank is the agent of the blueprint in testdata/bank, as strict as a real one would be. It has one customer.
+// bank is the agent of the blueprint in testdata/bank, as strict as a real one. It has one customer.
 type bank struct {
 	key string
 	mu  sync.Mutex
-	// accounts holds cents by account.
+	// accounts holds balances in cents.
 	accounts map[string]int64
 	blocked  []string
-	done     map[string]any // what was done, by idempotency key
+	done     map[string]any // results by idempotency key
 	pages    []string
 }
 
-// newBank makes a bank; key is what requests must carry in Authorization.
+// newBank returns a bank that requires the key in the Authorization header.
 func newBank(key string) *bank {
 	accounts := map[string]int64{"checking": 245032, "savings": 100000}
 	return &bank{key: key, accounts: accounts, done: make(map[string]any)}
 }
 
-// balance is the balance of an account, in cents.
+// balance returns the balance of an account, in cents.
 func (b *bank) balance(account string) int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.accounts[account]
 }
 
-// opened lists what was opened.
+// opened lists the accounts that were opened.
 func (b *bank) opened() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.pages)
 }
 
-// refusal is an error by the protocol of agents.
+// refusal is an error in the agents' protocol.
 type refusal struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
@@ -70,8 +70,7 @@ func (b *bank) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func reply(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
 
-// invoke serves the protocol of agents. What was done under a key is not done
-// again.
+// invoke serves the agents' protocol. A call with a known idempotency key is not repeated.
 func (b *bank) invoke(w http.ResponseWriter, r *http.Request) {
 	var q struct {
 		Tool    string
@@ -105,7 +104,7 @@ type receipt struct {
 	Status   string  `json:"status"`
 }
 
-// input is what any of the tools takes.
+// input is the input of any of the tools.
 type input struct {
 	AccountType, FromAccount, ToAccount, Currency, BillerID, CardID, Date, Recipient string
 	Route, URL, Target                                                               string

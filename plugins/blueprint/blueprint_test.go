@@ -25,7 +25,7 @@ import (
 
 const bankFile = "testdata/bank/ai-tools.json"
 
-// file writes a blueprint with these tools, and returns where it is.
+// file writes a blueprint and returns its path.
 func file(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ai-tools.json")
@@ -35,7 +35,7 @@ func file(t *testing.T, text string) string {
 	return path
 }
 
-// with is a blueprint of one tool.
+// with returns a blueprint with one tool.
 func with(tool string) string {
 	return `{"name":"x","version":"1.0.0","description":"x","endpoint":"https://x.example","capabilities":{"tools":[` + tool + `]}}`
 }
@@ -52,7 +52,7 @@ func TestConform(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	if faults := faultsOf(bankFile); len(faults) > 0 {
-		t.Errorf("the bank: %v", faults)
+		t.Errorf("faults of the bank: %v", faults)
 	}
 	deep := strings.Repeat(`{"type":"array","items":`, 70) + `{}` + strings.Repeat("}", 70)
 	for name, tc := range map[string]struct {
@@ -89,21 +89,21 @@ func TestCheck(t *testing.T) {
 			got = append(got, f.String())
 		}
 		if len(got) != len(tc.want) {
-			t.Errorf("%s: %q", name, got)
+			t.Errorf("%s: got %q", name, got)
 			continue
 		}
 		for _, want := range tc.want {
 			if !slices.ContainsFunc(got, func(f string) bool { return strings.Contains(f, want) }) {
-				t.Errorf("%s: %q, want %q", name, got, want)
+				t.Errorf("%s: got %q, want %q", name, got, want)
 			}
 		}
 	}
 	if faults := faultsOf("testdata/none.json"); len(faults) != 1 || faults[0].Warning {
-		t.Errorf("%v", faults)
+		t.Errorf("got %v", faults)
 	}
 }
 
-// faultsOf are those of a file, whatever headers its agent wants.
+// faultsOf returns the faults of a file, without those about headers.
 func faultsOf(file string) []Fault {
 	c := Config{Sources: []Source{{Path: file, Headers: map[string]secret.Secret{"X-Key": secret.New("x")}}}}
 	return c.Faults()
@@ -123,7 +123,7 @@ func TestConfig(t *testing.T) {
 	} {
 		var c Config
 		if err := config.Read("blueprint.toml", []byte(text), &c, config.Options{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", text, err, want)
+			t.Errorf("%s: got %v, want %q", text, err, want)
 		}
 	}
 	c := Config{Sources: []Source{{Path: "bank"}, {Path: "bank/ai-tools.json", Prefix: "b.", Tools: []string{"nix*"}}, {Path: "none"}, {Path: ".", Tools: []string{"x"}}}, Dir: "testdata"}
@@ -134,14 +134,14 @@ func TestConfig(t *testing.T) {
 		}
 	}
 	if all := strings.Join(got, "\n"); len(got) != 3 || !strings.Contains(all, "testdata/bank/ai-tools.json: no tool matches") || !strings.Contains(all, "none") || !strings.Contains(all, "no .json file") {
-		t.Errorf("%s", all)
+		t.Errorf("got %s", all)
 	}
 	if _, err := New(core.Host{Log: plugintest.NewHarness(t, "blueprint").Host.Log}, c); err == nil {
-		t.Error("such a Config is taken")
+		t.Error("New accepts the faulty Config")
 	}
 }
 
-// TestGuide holds that the guide's example is a right one.
+// TestGuide checks that the example in the guide is valid.
 func TestGuide(t *testing.T) {
 	text, err := os.ReadFile("../../docs/blueprints.md")
 	if err != nil {
@@ -150,7 +150,7 @@ func TestGuide(t *testing.T) {
 	_, rest, _ := strings.Cut(string(text), "```json\n")
 	example, _, _ := strings.Cut(rest, "```")
 	if faults := faultsOf(file(t, example)); len(faults) > 0 {
-		t.Errorf("%v", faults)
+		t.Errorf("got %v", faults)
 	}
 }
 
@@ -158,16 +158,15 @@ func TestClashes(t *testing.T) {
 	tool := `{"name":"a_b","description":"x","inputSchema":{"type":"object"}}`
 	c := Config{Sources: []Source{{Path: file(t, with(tool))}, {Path: file(t, with(strings.Replace(tool, "a_b", "aB", 1)))}}}
 	if f := c.Faults(); len(f) != 2 || !f[0].Warning || !strings.Contains(f[0].String(), "offered as a_b_") {
-		t.Errorf("%v", f)
+		t.Errorf("got %v", f)
 	}
 	c.Sources[1].Prefix = "x."
 	if f := c.Faults(); len(f) != 0 {
-		t.Errorf("%v", f)
+		t.Errorf("got %v", f)
 	}
 }
 
-// TestOneBadTool: what is wrong with one tool costs that tool at most, and the rest
-// of the bot works.
+// TestOneBadTool checks that a faulty tool disables at most itself.
 func TestOneBadTool(t *testing.T) {
 	tools := []string{
 		`{"name":"good","description":"x","inputSchema":{"type":"object"}}`,
@@ -188,7 +187,7 @@ func TestOneBadTool(t *testing.T) {
 	var said []string
 	for _, f := range c.Faults() {
 		if said = append(said, f.String()); !f.Warning {
-			t.Errorf("refused: %s", f)
+			t.Errorf("rejected: %s", f)
 		}
 	}
 	for _, want := range []string{
@@ -196,7 +195,7 @@ func TestOneBadTool(t *testing.T) {
 		"output: outputSchema is not used", "bad_type: is left out: schema: unknown type strange", "tool 13: is left out: description must be string",
 	} {
 		if !slices.ContainsFunc(said, func(text string) bool { return strings.Contains(text, want) }) {
-			t.Errorf("nobody says %q in %q", want, said)
+			t.Errorf("no %q in the log %q", want, said)
 		}
 	}
 	p, err := New(plugintest.NewHarness(t, "blueprint").Host, c)
@@ -204,14 +203,14 @@ func TestOneBadTool(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := len(p.Actions()); got != len(tools)-2 {
-		t.Errorf("%d actions", got)
+		t.Errorf("got %d actions", got)
 	}
 	if _, err := action.Build(p); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestRights holds that a file opens nothing.
+// TestRights checks that a file cannot grant permissions.
 func TestRights(t *testing.T) {
 	const reads, writes = `"annotations":{"readOnlyHint":true},`, ``
 	for _, tc := range []struct {
@@ -240,13 +239,13 @@ func TestRights(t *testing.T) {
 		}
 		a := p.Actions()[0]
 		if a.Allows() != tc.want || a.Confirm != tc.asks || a.Essential || a.Timeout > time.Minute || a.Retries > 2 {
-			t.Errorf("%+v: %s, asks %t, %+v", tc, a.Allows(), a.Confirm, a)
+			t.Errorf("%+v: permission %s, confirm %t, %+v", tc, a.Allows(), a.Confirm, a)
 		}
 	}
 }
 
-// TestLimitsOfTools: what a file says of a tool's time, cache, rate and order holds, within what the
-// source allows.
+// TestLimitsOfTools checks that a tool's timeout, cache, rate and order in the file apply, within the limits of
+// the source.
 func TestLimitsOfTools(t *testing.T) {
 	const first = `{"name":"getRate","annotations":{"readOnlyHint":true},"timeout":"10s","cache":"5m","rateLimit":{"perMinute":3},"inputSchema":{"type":"object"}}`
 	const second = `{"name":"pay","timeout":"9h","cache":"5m","rateLimit":{"perHour":2},"dependsOn":["getRate"],"inputSchema":{"type":"object"}}`
@@ -258,7 +257,7 @@ func TestLimitsOfTools(t *testing.T) {
 	}
 	actions := p.Actions()
 	if len(actions) != 2 {
-		t.Fatalf("%d actions", len(actions))
+		t.Fatalf("got %d actions", len(actions))
 	}
 	for i, want := range []core.Action{
 		{
@@ -301,17 +300,17 @@ func TestTools(t *testing.T) {
 		}
 		a := tool.action()
 		if a.Name != tc.name || a.Brief != tc.brief || string(a.Examples.Examples[0].Payload) != tc.example {
-			t.Errorf("%s: %s, %s, %s", tc.tool, a.Name, a.Brief, a.Examples.Examples[0].Payload)
+			t.Errorf("%s: got %s, %s, %s", tc.tool, a.Name, a.Brief, a.Examples.Examples[0].Payload)
 		}
 	}
 }
 
 func TestMadeUpExamplesAreRight(t *testing.T) {
-	// No sample can be made of a pattern: then there is none.
+	// No example can be generated for a pattern.
 	s := Source{Path: file(t, with(`{"name":"a","description":"x","inputSchema":{"type":"object","properties":{"p":{"type":"string","pattern":"^[A-Z]{9}$"}},"required":["p"]}}`))}
 	p, err := New(plugintest.NewHarness(t, "blueprint").Host, Config{Sources: []Source{s}})
 	if err != nil || len(p.Actions()[0].Examples.Examples) != 0 {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -322,10 +321,10 @@ func TestSharedDefinitions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := string(b.Tools[0].Input); !strings.Contains(got, `"B":{"type":"string"}`) || !strings.Contains(got, `"D":{"type":"integer"}`) || strings.Contains(got, `"C"`) {
-		t.Errorf("%s", got)
+		t.Errorf("got %s", got)
 	}
 	if got := string(b.Tools[1].Input); got != `{"type":"object"}` {
-		t.Errorf("%s", got)
+		t.Errorf("got %s", got)
 	}
 }
 
@@ -336,16 +335,16 @@ func TestEnvelope(t *testing.T) {
 	}
 	e := p.agents[0].Blueprint
 	if e.Name != "bank" || e.Version != "1.0.0" || !strings.Contains(string(e.Compliance), "EU") || !strings.Contains(string(e.Security), "perMinute") || e.limits.Minute != 60 || !e.auth {
-		t.Errorf("%+v", e)
+		t.Errorf("got %+v", e)
 	}
 	if strings.Contains(string(e.Raw), "inputSchema") || !strings.Contains(string(e.Raw), `"interfaces":["chat"]`) || !strings.Contains(string(e.Raw), "health") {
-		t.Errorf("%s", e.Raw)
+		t.Errorf("got %s", e.Raw)
 	}
 	for _, where := range []string{`"endpoint":"https://a.example"`, `"endpoint":{"url":"https://a.example"}`, `"meta":{"endpoint":"https://a.example"}`,
 		`"metadata":{"endpoints":{"base":"https://a.example"}}`, `"endpoints":{"url":"https://a.example"}`} {
 		b, err := Read([]byte(`{` + where + `}`))
 		if err != nil || b.Endpoint != "https://a.example" {
-			t.Errorf("%s: %q, %v", where, b.Endpoint, err)
+			t.Errorf("%s: got %q, %v", where, b.Endpoint, err)
 		}
 	}
 	const identity = `"name":"a","type":"agent","version":"1.2.3","description":"what it is for"`
@@ -353,7 +352,7 @@ func TestEnvelope(t *testing.T) {
 		`"version":"2.0.0","metadata":{` + identity + `}`: "2.0.0"} {
 		b, err := Read([]byte(`{` + where + `}`))
 		if err != nil || b.Name != "a" || b.Version != want || b.Description != "what it is for" {
-			t.Errorf("%s: %+v, %v", where, b, err)
+			t.Errorf("%s: got %+v, %v", where, b, err)
 		}
 	}
 }
@@ -372,12 +371,12 @@ func TestViews(t *testing.T) {
 	} {
 		v := viewOf(&Tool{Output: json.RawMessage(tc.output)})
 		if v.format != tc.format || strings.Join(v.fields, " ") != tc.fields {
-			t.Errorf("%s: %+v", tc.output, v)
+			t.Errorf("%s: got %+v", tc.output, v)
 		}
 	}
 }
 
-// catalogue are actions of plugins, as they are on offer.
+// catalogue returns the actions of plugins, as offered.
 func catalogue(t *testing.T) []core.Action {
 	t.Helper()
 	p, err := standard.New(plugintest.NewHarness(t, "standard").Host, standard.Config{
@@ -395,8 +394,8 @@ func catalogue(t *testing.T) []core.Action {
 	return append(p.Actions(), b.Actions()...)
 }
 
-// same reports whether two lists of actions say the same, code aside.
-func same(t interface{ Errorf(string, ...any) }, want, got []core.Action) {
+// compareActions fails the test if two lists of actions differ, apart from their functions.
+func compareActions(t interface{ Errorf(string, ...any) }, want, got []core.Action) {
 	bare := func(list []core.Action) string {
 		list = slices.Clone(list)
 		for i := range list {
@@ -408,7 +407,7 @@ func same(t interface{ Errorf(string, ...any) }, want, got []core.Action) {
 				a.Examples.Examples[k].Payload = compact(a.Examples.Examples[k].Payload)
 			}
 		}
-		// A marshalled struct has all its exported fields in it, but for functions.
+		// JSON has all exported fields, apart from functions.
 		var b strings.Builder
 		for _, a := range list {
 			v := reflect.ValueOf(a)
@@ -416,7 +415,7 @@ func same(t interface{ Errorf(string, ...any) }, want, got []core.Action) {
 				if v.Field(i).Kind() != reflect.Func {
 					raw, err := json.Marshal(v.Field(i).Interface())
 					if err != nil {
-						t.Errorf("%v", err)
+						t.Errorf("got %v", err)
 					}
 					fmt.Fprintf(&b, "%s=%s ", v.Type().Field(i).Name, bytes.ReplaceAll(raw, []byte("[]"), []byte("null")))
 				}
@@ -438,7 +437,7 @@ func compact(raw json.RawMessage) json.RawMessage {
 	return b.Bytes()
 }
 
-// imported are a blueprint's tools as actions, as it describes them.
+// imported returns a blueprint's tools as actions.
 func imported(data []byte) ([]core.Action, error) {
 	b, err := Read(data)
 	if err != nil {
@@ -461,7 +460,7 @@ func TestTheCatalogueComesBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, want, got)
+	compareActions(t, want, got)
 	if faults := faultsOf(file(t, string(data))); len(faults) != 1 || !strings.Contains(faults[0].Text, "the agent has no address") {
 		t.Errorf("the exported blueprint has faults: %v", faults)
 	}
@@ -500,11 +499,12 @@ func TestExportAndImport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, want, got)
+		compareActions(t, want, got)
 	})
 }
 
-// TestExportHints: other programs learn what changes nothing, and of which program that is.
+// TestExportHints checks that exported tools say whether they are read-only, and that the blueprint has the
+// program's version.
 func TestExportHints(t *testing.T) {
 	reads := map[core.Effect]bool{
 		core.EffectNone: true, core.EffectReadsForeign | core.EffectRequests: true, 0: false,
@@ -533,12 +533,12 @@ func TestExportHints(t *testing.T) {
 
 func TestExportRefusesWhatIsNoSchema(t *testing.T) {
 	if _, err := Export("", []core.Action{{Name: "a", Schema: json.RawMessage(`{`)}}); err == nil {
-		t.Error("it is written")
+		t.Error("an invalid schema was exported")
 	}
 }
 
-// TestChangesAreTold runs the bot three times: with a blueprint, with one that
-// breaks what uses it, and with that one again.
+// TestChangesAreTold runs the bot three times: with a blueprint, with an incompatible version, and with that
+// version again. Admins learn of the change once.
 func TestChangesAreTold(t *testing.T) {
 	tool := `{"name":"a","description":"x","inputSchema":{"type":"object","properties":{"n":{"type":"integer"}}%s}}`
 	path := file(t, with(fmt.Sprintf(tool, "")))
@@ -558,29 +558,29 @@ func TestChangesAreTold(t *testing.T) {
 	}
 	live(true)
 	if len(told.texts) != 0 {
-		t.Errorf("at first: %q", told.texts)
+		t.Errorf("first run: %q", told.texts)
 	}
 	if err := os.WriteFile(path, []byte(with(fmt.Sprintf(tool, `,"required":["n"]`))), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c := Config{Sources: []Source{{Path: path}}}
 	if changes, err := c.Changes(t.Context(), s.Host.Items); err != nil || len(changes) != 2 || changes[0].Warning || !strings.Contains(changes[0].String(), "a: input.n is required now") {
-		t.Errorf("before the change is accepted: %v, %v", changes, err)
+		t.Errorf("before the change is accepted: got %v, %v", changes, err)
 	}
 	live(true)
 	if changes, err := c.Changes(t.Context(), s.Host.Items); err != nil || len(changes) != 0 {
-		t.Errorf("after it: %v, %v", changes, err)
+		t.Errorf("after the change is accepted: got %v, %v", changes, err)
 	}
 	if len(told.texts) != 1 || !strings.Contains(told.texts[0], "- a: input.n is required now") || !strings.Contains(told.texts[0], "the version is still 1.0.0") {
-		t.Errorf("after the change: %q", told.texts)
+		t.Errorf("second run: %q", told.texts)
 	}
 	live(false)
 	if len(told.texts) != 1 {
-		t.Errorf("once more: %q", told.texts[1:])
+		t.Errorf("third run: %q", told.texts[1:])
 	}
 }
 
-// ending are Items that end the plugin's life once it has read them, or written.
+// ending is Items that end the plugin's run after a read or a write.
 type ending struct {
 	core.Items
 	end    func()
@@ -599,7 +599,7 @@ func (e ending) Put(ctx context.Context, item core.Item) (uint64, error) {
 	return e.Items.Put(ctx, item)
 }
 
-// admins keeps what the admins read.
+// admins keeps the notices to admins.
 type admins struct {
 	core.Messenger
 	texts []string
@@ -631,19 +631,19 @@ func FuzzRead(f *testing.F) {
 		}
 		changes, err := Compare(data, data)
 		if err != nil || slices.ContainsFunc(changes, func(c Change) bool { return c.Breaking }) && !wrong {
-			t.Errorf("compared with itself: %v, %v", changes, err)
+			t.Errorf("comparison with itself: got %v, %v", changes, err)
 		}
 		if wrong {
 			return
 		}
 		again, err := Export("", actions)
 		if err != nil {
-			t.Fatalf("what is right cannot be exported: %v", err)
+			t.Fatalf("a valid blueprint cannot be exported: %v", err)
 		}
 		back, err := imported(again)
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, actions, back)
+		compareActions(t, actions, back)
 	})
 }

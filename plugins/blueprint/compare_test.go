@@ -8,10 +8,10 @@ import (
 )
 
 func TestCompareSchemas(t *testing.T) {
-	// input says what a change is for who calls, output for who reads.
+	// input says whether a change breaks callers, output whether it breaks readers.
 	for _, tc := range []struct {
 		before, after string
-		text          string // a part of the texts; "": there is none
+		text          string // a part of the texts, or "" for no change
 		input, output bool   // breaking
 	}{
 		{`{"type":"object"}`, `{"type":"object"}`, "", false, false},
@@ -61,14 +61,14 @@ func TestCompareSchemas(t *testing.T) {
 				breaking = breaking || c.Breaking
 			}
 			if breaking != want || (tc.text == "") != (told == "") || !strings.Contains(told, tc.text) {
-				t.Errorf("%s to %s, output %t: breaking %t, %q", tc.before, tc.after, output, breaking, told)
+				t.Errorf("%s to %s, output %t: got breaking %t, %q", tc.before, tc.after, output, breaking, told)
 			}
 		}
 	}
 }
 
-// TestCompareDeep: what lies too deep, or behind too much, to be compared counts as
-// breaking where it is another; what refers to itself is compared once.
+// TestCompareDeep checks that a changed schema that is too deep or too large to compare counts as breaking, and
+// that recursive schemas are compared once.
 func TestCompareDeep(t *testing.T) {
 	deep := func(inner string) string {
 		return strings.Repeat(`{"properties":{"a":`, 30) + inner + strings.Repeat(`}}`, 30)
@@ -100,12 +100,12 @@ func TestCompareDeep(t *testing.T) {
 			}
 		}
 		if breaking != tc.want || len(d.changes) != tc.want {
-			t.Errorf("%s: %d changes, %d of them break, want %d", tc.name, len(d.changes), breaking, tc.want)
+			t.Errorf("%s: got %d changes, %d of them breaking, want %d", tc.name, len(d.changes), breaking, tc.want)
 		}
 	}
 }
 
-// TestCompareInOrder: the same changes come in the same order.
+// TestCompareInOrder checks that changes are listed in a stable order.
 func TestCompareInOrder(t *testing.T) {
 	before := []byte(`{"minimum":1,"maximum":9,"minLength":1,"maxLength":9,"minItems":1,"maxItems":9}`)
 	after := []byte(`{"minimum":2,"maximum":8,"minLength":2,"maxLength":8,"minItems":2,"maxItems":8}`)
@@ -117,7 +117,7 @@ func TestCompareInOrder(t *testing.T) {
 			first = d.changes
 		}
 		if len(d.changes) != 6 || !slices.Equal(d.changes, first) {
-			t.Fatalf("%v, and before %v", d.changes, first)
+			t.Fatalf("got %v, and the first time %v", d.changes, first)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func TestCompare(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		before, after string
-		want          []string // those that break begin with '!'
+		want          []string // breaking ones begin with '!'
 	}{
 		"nothing":           {file("1.0.0", one), file("1.0.0", one), nil},
 		"a new one":         {file("1.0.0", one), file("1.1.0", one, two), []string{"b: the tool is new", "version 1.0.0 has become 1.1.0"}},
@@ -160,18 +160,18 @@ func TestCompare(t *testing.T) {
 			got = append(got, text)
 		}
 		if len(got) != len(tc.want) {
-			t.Errorf("%s: %q", name, got)
+			t.Errorf("%s: got %q", name, got)
 			continue
 		}
 		for i := range got {
 			if !strings.HasPrefix(got[i], tc.want[i]) {
-				t.Errorf("%s: %q, want %q", name, got[i], tc.want[i])
+				t.Errorf("%s: got %q, want %q", name, got[i], tc.want[i])
 			}
 		}
 	}
 	for _, bad := range [][2]string{{"{", "{}"}, {"{}", "{"}} {
 		if _, err := Compare([]byte(bad[0]), []byte(bad[1])); err == nil {
-			t.Errorf("%v can be compared", bad)
+			t.Errorf("Compare accepts %v", bad)
 		}
 	}
 }

@@ -22,7 +22,7 @@ const tools = `{"name":"sum","description":"x","inputSchema":{"type":"object","p
 	{"name":"item","description":"x","inputSchema":{"type":"object"},"endpoint":{"path":"/items/{id}","method":"get"}},
 	{"name":"put","description":"x","inputSchema":{"type":"object"},"endpoint":{"path":"/items/{id}","method":"PUT"}}`
 
-// plugin makes a plugin of the tools, its agent at a server.
+// plugin returns a plugin with the tools, whose agent is at a server.
 func plugin(t *testing.T, s Source) *Plugin {
 	t.Helper()
 	if s.Path == "" {
@@ -44,11 +44,11 @@ func use(t *testing.T, p *Plugin, name, payload string) (core.Result, error) {
 			return a.Do(t.Context(), c)
 		}
 	}
-	t.Fatalf("there is no %s", name)
+	t.Fatalf("no action %s", name)
 	return core.Result{}, nil
 }
 
-// serve serves, and lists the loopback address.
+// serve starts a server and allows the loopback address.
 func serve(t *testing.T, h http.HandlerFunc) Source {
 	t.Helper()
 	srv := httptest.NewServer(h)
@@ -66,7 +66,7 @@ func TestRequests(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		got = fmt.Sprintf("%s %s %s %s", r.Method, r.URL.RequestURI(), r.Header.Get("X-Key"), body)
 		if len(r.Header.Get("Idempotency-Key")) != 32 {
-			t.Error("no idempotency key")
+			t.Error("the request has no idempotency key")
 		}
 		_, _ = io.WriteString(w, `{"success":true,"output":[1]}`)
 	})
@@ -85,19 +85,19 @@ func TestRequests(t *testing.T) {
 	for id, want := range map[string]string{"..": "", ".": "", "%2e%2e": "GET /v1/items/%252e%252e s3cret "} {
 		got = ""
 		if _, err := use(t, p, "item", fmt.Sprintf(`{"id":%q}`, id)); (err == nil) != (want != "") || got != want {
-			t.Errorf("%q: %q, %v", id, got, err)
+			t.Errorf("%q: got %q, %v", id, got, err)
 		}
 	}
 	for payload, want := range map[string]string{`{}`: "id is missing", `{"n":1}`: "id is missing", `{"id":""}`: "id must not be empty", `{"id":null}`: "id must not be empty"} {
 		got = ""
 		if _, err := use(t, p, "item", payload); err == nil || !strings.Contains(err.Error(), want) || got != "" {
-			t.Errorf("%s: %q, %v", payload, got, err)
+			t.Errorf("%s: got %q, %v", payload, got, err)
 		}
 	}
 	s.Context = true
 	s.Path = file(t, strings.Replace(with(tools), `"endpoint":"https`, `"endpoints":{"invoke":{"path":"call/me","method":"patch"}},"endpoint":"https`, 1))
 	if _, err := use(t, plugin(t, s), "sum", `{}`); err != nil || got != `PATCH /v1/call/me s3cret {"tool":"sum","input":{},"context":{"userId":"room/@user/jay","sessionId":"room/1"}}` {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("got %q, %v", got, err)
 	}
 }
 
@@ -124,7 +124,7 @@ func TestAnswers(t *testing.T) {
 		{"sum", 204, ``, `{"done":true}`, ""},
 		{"sum", 200, "plain\nwords", `"plain\nwords"`, ""},
 		{"sum", 200, `{"output":1}`, `{"output":1}`, ""},
-		{"item", 200, `{"success":true,"output":[1,2]}`, `{"success":true,"output":[1,2]}`, ""}, // it is its own
+		{"item", 200, `{"success":true,"output":[1,2]}`, `{"success":true,"output":[1,2]}`, ""}, // the whole response is the output
 		{"sum", 200, "\xff\xfe", "neither JSON nor text", core.Broken},
 		{"sum", 200, strings.Repeat("[", 200) + strings.Repeat("]", 200), "too deep", core.Broken},
 		{"sum", 200, `{"success":true,"output":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`, "too deep", core.Broken},
@@ -143,11 +143,11 @@ func TestAnswers(t *testing.T) {
 		var e *core.Error
 		switch {
 		case tc.kind == "" && (err != nil || string(r.Output) != tc.want):
-			t.Errorf("%d %s: %s, %v", tc.code, tc.body, r.Output, err)
+			t.Errorf("%d %s: got %s, %v", tc.code, tc.body, r.Output, err)
 		case tc.kind != "" && (!errors.As(err, &e) || e.Kind != tc.kind || !strings.Contains(e.Text, tc.want)):
-			t.Errorf("%d %.50s: %v, want %s", tc.code, tc.body, err, tc.want)
+			t.Errorf("%d %.50s: got %v, want %s", tc.code, tc.body, err, tc.want)
 		case tc.kind == core.Temporary && tc.code != 500 && tc.code != 200 && e.After != 7*time.Second:
-			t.Errorf("%d: after %s", tc.code, e.After)
+			t.Errorf("%d: got a pause of %s", tc.code, e.After)
 		}
 	}
 }
@@ -160,7 +160,7 @@ func TestRedirectsStay(t *testing.T) {
 		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
 	})
 	if _, err := use(t, plugin(t, s), "sum", `{}`); err == nil || hits > 0 {
-		t.Errorf("followed %d times: %v", hits, err)
+		t.Errorf("redirects were followed %d times: %v", hits, err)
 	}
 }
 
@@ -176,7 +176,7 @@ func TestSlowAgents(t *testing.T) {
 	s.Timeout = 30 * time.Millisecond
 	var e *core.Error
 	if _, err := use(t, plugin(t, s), "sum", `{}`); !errors.As(err, &e) || e.Kind != core.Temporary {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -186,15 +186,15 @@ func TestShown(t *testing.T) {
 		s.Show = show
 		r, err := use(t, plugin(t, s), "sum", `{}`)
 		if err != nil || len(r.Next) != want {
-			t.Errorf("show %t: %+v, %v", show, r, err)
+			t.Errorf("show = %t: got %+v, %v", show, r, err)
 		}
 		if want > 0 && (r.Next[0].Type != "display" || string(r.Next[0].Payload) != `{"content":[{"b":1,"a":2}]}`) {
-			t.Errorf("%s", r.Next[0].Payload)
+			t.Errorf("got %s", r.Next[0].Payload)
 		}
 	}
 	s.Show = true
 	if r, err := use(t, plugin(t, s), "item", `{"id":"1"}`); err != nil || len(r.Next) > 0 {
-		t.Errorf("without an outputSchema: %+v, %v", r, err)
+		t.Errorf("without an outputSchema: got %+v, %v", r, err)
 	}
 }
 
@@ -208,7 +208,7 @@ func TestPrograms(t *testing.T) {
 		kind core.ErrorKind
 	}{
 		{script(`cat`), `{"tool":"sum","input":{"a":1}}`, ""},
-		{script(`cat >/dev/null; printf '{"success":true,"output":["%s",%d]}' $KEY ${#KEY}`), `["[secret]",6]`, ""}, // it has it, and nobody hears it
+		{script(`cat >/dev/null; printf '{"success":true,"output":["%s",%d]}' $KEY ${#KEY}`), `["[secret]",6]`, ""}, // the program has the secret, and its output is redacted
 		{script(`echo '{"success":false,"error":{"code":"INVALID_INPUT","message":"no"}}'; exit 1`), "x says: no", core.Invalid},
 		{script(`echo oops; exit 1`), "The program failed", core.Broken},
 		{script(`exit 1`), "The program failed", core.Broken},
@@ -217,7 +217,7 @@ func TestPrograms(t *testing.T) {
 		r, err := use(t, plugin(t, tc.s), "sum", `{"a":1}`)
 		var e *core.Error
 		if tc.kind == "" && (err != nil || string(r.Output) != tc.want) || tc.kind != "" && (!errors.As(err, &e) || e.Kind != tc.kind || !strings.Contains(e.Text, tc.want)) {
-			t.Errorf("%v: %s, %v", tc.s.Command, r.Output, err)
+			t.Errorf("%v: got %s, %v", tc.s.Command, r.Output, err)
 		}
 	}
 }
@@ -236,7 +236,7 @@ func TestPace(t *testing.T) {
 		err := p.take()
 		var e *core.Error
 		if errors.As(err, &e); (err != nil) != (tc.wait > 0) || e != nil && e.After != tc.wait {
-			t.Errorf("%d: %+v", i, err)
+			t.Errorf("%d: got %+v", i, err)
 		}
 	}
 	for range 1000 {

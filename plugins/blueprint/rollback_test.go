@@ -13,8 +13,8 @@ import (
 	"synthbot/plugins/plugintest"
 )
 
-// TestRollback: a call is undone by the tool that the file names, with values of the call and of
-// its output, and another key. What cannot be undone says why, when the file is read or later.
+// TestRollback checks that a call is undone by the tool in the file, with values of the call and its output,
+// and with another key. A call that cannot be undone says why, when the file is read or later.
 func TestRollback(t *testing.T) {
 	const cancel = `{"name":"cancel","inputSchema":{"type":"object","required":["booking"],` +
 		`"properties":{"booking":{"type":"integer"},"of":{"type":"array"},"why":{"type":"string","default":"undone"}}}}`
@@ -55,7 +55,7 @@ func TestRollback(t *testing.T) {
 			a := p.Actions()[0]
 			if a.Undo == nil {
 				if !strings.Contains(fmt.Sprint(warnings), tc.fault) || tc.output != "" {
-					t.Errorf("warnings %v", warnings)
+					t.Errorf("warnings: got %v", warnings)
 				}
 				return
 			}
@@ -68,10 +68,10 @@ func TestRollback(t *testing.T) {
 			switch {
 			case tc.fault != "":
 				if err == nil || !strings.Contains(err.Error(), tc.fault) || tool != "book" {
-					t.Errorf("%v after a call of %s", err, tool)
+					t.Errorf("got %v after a call of %s", err, tool)
 				}
 			case err != nil || tool != "cancel" || input != tc.want || len(keys) != 2:
-				t.Errorf("%v after a call of %s with %s, keys %v", err, tool, input, keys)
+				t.Errorf("got %v after a call of %s with %s, keys %v", err, tool, input, keys)
 			}
 		})
 	}

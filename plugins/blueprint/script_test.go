@@ -12,11 +12,11 @@ import (
 	"synthbot/plugins/standard"
 )
 
-// TestScripts holds conversations with the bank, each with one of its own.
+// TestScripts runs conversations with the bank, each with a new one.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/scripts/*.txt")
 	if err != nil || len(files) < 6 {
-		t.Fatalf("%d scripts, %v", len(files), err)
+		t.Fatalf("got %d scripts, %v", len(files), err)
 	}
 	for _, file := range files {
 		bank := newBank("Bearer s3cret")
@@ -27,12 +27,12 @@ func TestScripts(t *testing.T) {
 			plugintest.Verb("balance", func(s *plugintest.Script, arg string) {
 				account, want, _ := strings.Cut(arg, " ")
 				if got := fmt.Sprint(bank.balance(account)); got != want {
-					s.Fatalf("there are %s", got)
+					s.Fatalf("balances: got %s", got)
 				}
 			}),
 			plugintest.Verb("page", func(s *plugintest.Script, arg string) {
 				if !slices.Contains(bank.opened(), arg) {
-					s.Fatalf("opened are %v", bank.opened())
+					s.Fatalf("opened accounts: got %v", bank.opened())
 				}
 			}),
 		)

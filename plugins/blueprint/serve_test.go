@@ -18,7 +18,7 @@ import (
 
 const toolToken = "a token of sufficient length"
 
-// serving is a server with one tool, which answers what call says.
+// serving returns a server with one tool, which call implements.
 func serving(call func(input string) (string, error)) *Server {
 	return &Server{
 		Log: slog.New(slog.DiscardHandler), Version: "1.2.3",
@@ -87,29 +87,29 @@ func TestServeAnswers(t *testing.T) {
 	} {
 		status, head, body := fetched(t, serving(tc.call), tc.method, tc.path, tc.token, tc.body)
 		if status != tc.status || !strings.Contains(body, tc.want) || strings.Contains(body, "secret") || !json.Valid([]byte(body)) {
-			t.Errorf("%s: %d %s", name, status, body)
+			t.Errorf("%s: got %d %s", name, status, body)
 		}
 		if (head.Get("Retry-After") == "2") != (status == 429) || (head.Get("WWW-Authenticate") != "") != (status == 401) || head.Get("Access-Control-Allow-Origin") != "" {
-			t.Errorf("%s: %v", name, head)
+			t.Errorf("%s: got %v", name, head)
 		}
 	}
 	shut := serving(echo)
-	shut.Conf = func() Serving { return Serving{} } // a reload removed the table
+	shut.Conf = func() Serving { return Serving{} } // a reload has removed the table
 	if status, _, _ := fetched(t, shut, "POST", brew, "Bearer ", "{}"); status != 401 {
-		t.Errorf("without a token of the configuration: %d", status)
+		t.Errorf("without a configured token: status %d", status)
 	}
 }
 
-// TestServeCatalogue: the list is a blueprint that says where each tool is called.
+// TestServeCatalogue checks that the list of tools is a blueprint with each tool's endpoint.
 func TestServeCatalogue(t *testing.T) {
 	status, _, body := fetched(t, serving(nil), "GET", "/tools", "Bearer "+toolToken, "")
 	b, err := Read([]byte(body))
 	if status != 200 || err != nil {
-		t.Fatalf("%d %s (%v)", status, body, err)
+		t.Fatalf("status %d, %s (%v)", status, body, err)
 	}
 	tool := b.Tools[0]
 	if b.Endpoint != "http://127.0.0.1:8790" || b.Version != "1.2.3" || tool.Endpoint.Path != "/tools/brew" || tool.Endpoint.Method != "POST" || !tool.Annotations.ReadOnly {
-		t.Errorf("%+v, %+v", b, tool)
+		t.Errorf("got %+v, %+v", b, tool)
 	}
 }
 
@@ -128,11 +128,11 @@ func TestServeConfig(t *testing.T) {
 		change(&s)
 		s.Check(func(_ string, at ...any) { got += at[0].(string) })
 		if got != want {
-			t.Errorf("a fault at %q, want %q", got, want)
+			t.Errorf("fault at %q, want %q", got, want)
 		}
 		s.Listen, got = "", ""
 		if s.Check(func(_ string, at ...any) { got += at[0].(string) }); got != "" {
-			t.Errorf("it is off, and has a fault at %q", got)
+			t.Errorf("disabled, but with a fault at %q", got)
 		}
 	}
 }

@@ -17,29 +17,29 @@ import (
 	"synthbot/plugins/plugintest"
 )
 
-// sky is a small true service: some cities, and one weather for all.
-type sky struct {
+// weatherService is a small service that knows some cities and has one weather for all.
+type weatherService struct {
 	*httptest.Server
 	broken    atomic.Bool
 	forecasts atomic.Int32
-	hold      chan struct{} // where set, forecasts wait for it
+	hold      chan struct{} // if set, forecasts wait for it
 }
 
-func newSky(t *testing.T) *sky {
-	s := &sky{}
+func newWeatherService(t *testing.T) *weatherService {
+	s := &weatherService{}
 	s.Server = httptest.NewServer(s.handler())
 	t.Cleanup(s.Close)
 	return s
 }
 
-func (s *sky) handler() http.Handler {
+func (s *weatherService) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/search", s.search)
 	mux.HandleFunc("GET /v1/forecast", s.forecast)
 	return mux
 }
 
-func (s *sky) search(w http.ResponseWriter, r *http.Request) {
+func (s *weatherService) search(w http.ResponseWriter, r *http.Request) {
 	city := func(name, region, country, code, zone string, lat, lon float64) string {
 		return fmt.Sprintf(`{"id":1,"name":%q,"latitude":%g,"longitude":%g,"country_code":%q,"country":%q,"admin1":%q,"timezone":%q}`, name, lat, lon, code, country, region, zone)
 	}
@@ -74,7 +74,7 @@ const weatherRest = `"latitude":38.7,"longitude":-9.1,"timezone":"Europe/Lisbon"
 "relative_humidity_2m":80,"wind_speed_10m":14.2,"wind_gusts_10m":20.1,"weather_code":61},"daily":{"time":["2026-11-20","2026-11-21","2026-11-22"],"weather_code":[61,3,null],
 "temperature_2m_max":[14,15.2,9],"temperature_2m_min":[8,-3.2,1],"precipitation_probability_max":[90,60,null],"sunrise":["2026-11-20T07:09","2026-11-21T07:10"],"sunset":["2026-11-20T16:46","2026-11-21T16:45"]}}`
 
-func (s *sky) forecast(w http.ResponseWriter, r *http.Request) {
+func (s *weatherService) forecast(w http.ResponseWriter, r *http.Request) {
 	if s.hold != nil {
 		<-s.hold
 	}
@@ -91,13 +91,13 @@ func TestScripts(t *testing.T) {
 }
 
 func TestLiveScripts(t *testing.T) {
-	s := newSky(t)
+	s := newWeatherService(t)
 	plugintest.Run(t, "testdata/live/*.txt", plugintest.Of(New), plugintest.Live(), plugintest.Var("server", s.URL),
 		plugintest.Verb("broken", func(*plugintest.Script, string) { s.broken.Store(true) }))
 }
 
 func TestConform(t *testing.T) {
-	s := newSky(t)
+	s := newWeatherService(t)
 	plugintest.Conform(t, plugintest.Case{
 		Name: "clock",
 		Make: func(t *testing.T, stand *plugintest.Harness) core.Plugin {
@@ -130,7 +130,7 @@ func inject(t testing.TB, p *Plugin, s core.Scene) injection {
 		t.Fatal(err)
 	}
 	if len(raw) > 600 {
-		t.Errorf("%d bytes: %s", len(raw), raw)
+		t.Errorf("got %d bytes: %s", len(raw), raw)
 	}
 	var got injection
 	if err := json.Unmarshal(raw, &got); err != nil {
@@ -141,7 +141,7 @@ func inject(t testing.TB, p *Plugin, s core.Scene) injection {
 
 var jay = core.MustPath("room/@user/jay")
 
-// TestRoom: a prompt shows no more than fits, however long names are.
+// TestRoom checks that a prompt's part is limited, although names may be long.
 func TestRoom(t *testing.T) {
 	s, p := made(t, Config{Place: strings.Repeat("Ł", 200), Weather: weatherPrompt})
 	long := &spot{Name: strings.Repeat("Ñ", 60), Region: strings.Repeat("é", 60), Country: strings.Repeat("\"", 60), Lat: -40, Lon: 3, Zone: "Australia/Sydney", Origin: core.MustPath("room/jay")}
@@ -155,29 +155,29 @@ func TestRoom(t *testing.T) {
 	scene := core.Scene{Path: core.MustPath("room/jay"), Private: true, Author: core.Author{ID: "jay"}, Now: s.Clock()}
 	got := inject(t, p, scene)
 	if got.Now == "" || got.Season != "spring" || got.Person == nil || got.Person.Season != "autumn" || got.Person.Now == "" {
-		t.Errorf("told %+v, %+v", got, got.Person)
+		t.Errorf("got %+v, %+v", got, got.Person)
 	}
 	if again := inject(t, p, scene); *again.Person != *got.Person {
-		t.Errorf("told %+v, then %+v", got.Person, again.Person)
+		t.Errorf("got %+v, then %+v", got.Person, again.Person)
 	}
 }
 
-// wire answers requests without a network.
-type wire struct{ http.Handler }
+// handlerTransport serves requests with a handler, without a network.
+type handlerTransport struct{ http.Handler }
 
-func (w wire) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w handlerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer := httptest.NewRecorder()
 	w.ServeHTTP(answer, r)
 	return answer.Result(), nil
 }
 
-// TestWeatherNeverWaits: a prompt gets what is at hand; what is not comes in the
-// background, once, and a broken service is left alone for a while.
+// TestWeatherNeverWaits checks that a prompt uses the weather that is known. Missing weather is fetched once in
+// the background, and a failing service is paused.
 func TestWeatherNeverWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sky := &sky{hold: make(chan struct{})}
+		service := &weatherService{hold: make(chan struct{})}
 		s, p := made(t, Config{Place: "Lisbon", Weather: weatherPrompt})
-		p.server.client.Transport = wire{sky.handler()}
+		p.server.client.Transport = handlerTransport{service.handler()}
 		ctx, cancel := context.WithCancel(t.Context())
 		over := make(chan error, 1)
 		go func() { over <- p.Run(ctx) }()
@@ -188,34 +188,34 @@ func TestWeatherNeverWaits(t *testing.T) {
 			return got.Weather
 		}
 		if got := weather() + weather(); got != "" {
-			t.Errorf("told %q before anybody knew", got)
+			t.Errorf("got %q before the first forecast", got)
 		}
-		close(sky.hold)
+		close(service.hold)
 		synctest.Wait()
 		if got := weather(); got != "12 °C, light rain" {
-			t.Errorf("told %q", got)
+			t.Errorf("got %q", got)
 		}
 		time.Sleep(29 * time.Minute)
-		if weather(); sky.forecasts.Load() != 1 {
-			t.Errorf("asked %d times", sky.forecasts.Load())
+		if weather(); service.forecasts.Load() != 1 {
+			t.Errorf("asked %d times", service.forecasts.Load())
 		}
-		sky.broken.Store(true)
+		service.broken.Store(true)
 		time.Sleep(2 * time.Minute)
-		if got := weather() + weather() + weather(); strings.Count(got, "rain") != 3 || sky.forecasts.Load() != 2 {
-			t.Errorf("told %q; asked %d times: old weather is told until there is new, and who fails is left alone", got, sky.forecasts.Load())
+		if got := weather() + weather() + weather(); strings.Count(got, "rain") != 3 || service.forecasts.Load() != 2 {
+			t.Errorf("got %q after %d requests; want the old weather, and no request to a failing service", got, service.forecasts.Load())
 		}
 		time.Sleep(retryDelay)
-		if weather(); sky.forecasts.Load() != 3 {
-			t.Errorf("asked %d times: who failed is asked again in the end", sky.forecasts.Load())
+		if weather(); service.forecasts.Load() != 3 {
+			t.Errorf("got %d requests; want another one after the pause", service.forecasts.Load())
 		}
 		time.Sleep(3 * time.Hour)
 		if got := weather(); got != "" {
-			t.Errorf("told %q, which is hours old", got)
+			t.Errorf("got %q, which is hours old", got)
 		}
-		sky.broken.Store(false)
+		service.broken.Store(false)
 		time.Sleep(retryDelay)
 		if got := weather() + "/" + weather(); got != "/12 °C, light rain" {
-			t.Errorf("told %q when it works again", got)
+			t.Errorf("got %q after the service recovered", got)
 		}
 		cancel()
 		if err := <-over; err != nil {
@@ -224,27 +224,26 @@ func TestWeatherNeverWaits(t *testing.T) {
 	})
 }
 
-// TestMapComesLater: where the map did not tell where the bot is when it started,
-// it is asked again, and the weather of the bot's place comes all the same.
+// TestMapComesLater checks that a search for the bot's place that failed at the start is repeated.
 func TestMapComesLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sky := &sky{}
-		sky.broken.Store(true)
+		service := &weatherService{}
+		service.broken.Store(true)
 		s, p := made(t, Config{Place: "Lisbon", Weather: weatherPrompt})
-		p.server.client.Transport = wire{sky.handler()}
+		p.server.client.Transport = handlerTransport{service.handler()}
 		ctx, cancel := context.WithCancel(t.Context())
 		over := make(chan error, 1)
 		go func() { over <- p.Run(ctx) }()
 		synctest.Wait()
-		sky.broken.Store(false)
+		service.broken.Store(false)
 		time.Sleep(retryDelay)
 		got := ""
-		for range 3 { // to find the place, then its weather, then to tell it
+		for range 3 { // the place, then its weather, then the prompt
 			got = inject(t, p, core.Scene{Path: core.MustPath("room/1"), Now: s.Clock()}).Weather
 			synctest.Wait()
 		}
 		if got != "12 °C, light rain" {
-			t.Errorf("told %q", got)
+			t.Errorf("got %q", got)
 		}
 		cancel()
 		if err := <-over; err != nil {
@@ -253,7 +252,7 @@ func TestMapComesLater(t *testing.T) {
 	})
 }
 
-// TestIdle: where no weather is wanted, Run sleeps until it ends.
+// TestIdle checks that Run sleeps until it ends if weather is off.
 func TestIdle(t *testing.T) {
 	for _, weather := range []string{weatherOff, weatherAsk, weatherPrompt} {
 		synctest.Test(t, func(t *testing.T) {
@@ -271,9 +270,9 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// TestBadServers: none of them is trusted, and none is waited for.
+// TestBadServers checks that wrong, large and slow responses are rejected.
 func TestBadServers(t *testing.T) {
-	const both = `{"results":[{"name":"Rome"}],` + weatherRest // right for both
+	const both = `{"results":[{"name":"Rome"}],` + weatherRest // valid for both requests
 	right := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, both) }))
 	defer right.Close()
 	_, p := made(t, Config{Forecast: right.URL, Geocoding: right.URL})
@@ -305,12 +304,12 @@ func TestBadServers(t *testing.T) {
 			defer server.Close()
 			_, p := made(t, Config{Forecast: server.URL, Geocoding: server.URL, Timeout: 50 * time.Millisecond})
 			if s, err := p.server.locate(t.Context(), "Rome", "en"); err == nil {
-				t.Errorf("found %+v", s)
+				t.Errorf("search: got %+v", s)
 			}
 			if f, err := p.server.forecast(t.Context(), &spot{}); err == nil {
-				t.Errorf("forecast %+v", f)
+				t.Errorf("forecast: got %+v", f)
 			} else if strings.Contains(err.Error(), "latitude") {
-				t.Errorf("the error tells what was asked: %v", err)
+				t.Errorf("the error contains the request: %v", err)
 			}
 		})
 	}
@@ -330,12 +329,12 @@ func TestSeason(t *testing.T) {
 		{time.June, &spot{Bare: true, Zone: "America/Santiago"}, "America/Santiago", "winter"},
 	} {
 		if got := season(tc.month, hemisphere(tc.spot, tc.zone)); got != tc.want {
-			t.Errorf("%s at %+v, %s: %q, want %q", tc.month, tc.spot, tc.zone, got, tc.want)
+			t.Errorf("%s at %+v, %s: got %q, want %q", tc.month, tc.spot, tc.zone, got, tc.want)
 		}
 	}
 	_, p := made(t, Config{Hemisphere: "south"})
 	if got := season(time.June, p.hemisphere(nil, "Europe/Rome")); got != "winter" {
-		t.Errorf("told to be in the south: %s", got)
+		t.Errorf("with a southern place: got %s", got)
 	}
 }
 
@@ -344,7 +343,7 @@ func TestCheck(t *testing.T) {
 		faults := 0
 		(&Config{Forecast: address}).Check(func(string, ...any) { faults++ })
 		if faults != want {
-			t.Errorf("%q has %d faults, want %d", address, faults, want)
+			t.Errorf("%q: got %d faults, want %d", address, faults, want)
 		}
 	}
 }
@@ -356,14 +355,14 @@ func TestManySkies(t *testing.T) {
 		k.put(&spot{Lat: float64(i) / 10}, &forecast{}, now.Add(time.Duration(i)*time.Second))
 	}
 	if n := k.known.Len(); n < maxSkies || n > 2*maxSkies {
-		t.Errorf("%d are kept", n)
+		t.Errorf("got %d cached places", n)
 	}
 	if _, ok := k.fresh(&spot{Lat: 4*maxSkies/10 - 0.1}, now, time.Hour); !ok {
-		t.Error("the newest is gone")
+		t.Error("the newest place was removed")
 	}
 }
 
-// FuzzAnswers: whatever servers say, what is made of it is short and sane.
+// FuzzAnswers checks that any response becomes a short and valid result.
 func FuzzAnswers(f *testing.F) {
 	f.Add(weather)
 	f.Add(`{"results":[{"name":"Rome\u0000\n\tx","latitude":1e9,"timezone":"Local"}],"current":{"time":"x"},"daily":{"time":["2026-01-01"],"weather_code":[]}}`)
@@ -380,7 +379,7 @@ func FuzzAnswers(f *testing.F) {
 		}
 		if json.Unmarshal([]byte(text), &m) == nil {
 			if s, err := m.pick(""); err == nil && (s.Name == "" || len([]rune(s.String())) > 200 || strings.ContainsAny(s.String(), "\n\x00")) {
-				t.Fatalf("found %+v", s)
+				t.Fatalf("search: got %+v", s)
 			}
 		}
 	})
@@ -395,7 +394,7 @@ func BenchmarkInject(b *testing.B) {
 	}
 }
 
-// TestOneZone: the city that a user named is used until they name another time zone.
+// TestOneZone checks that the city that a user named is used until they name another time zone.
 func TestOneZone(t *testing.T) {
 	s, p := made(t, Config{})
 	private := core.MustPath("room/jay")
@@ -418,18 +417,18 @@ func TestOneZone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if z, err := timezone.Of(t.Context(), s.Zones, jay); err != nil || z != (timezone.Zone{Name: "Europe/Rome", Origin: private}) || where() != "Naples" {
-		t.Errorf("the zone is %v, %v; he is in %q", z, err, where())
+		t.Errorf("zone: got %v, %v, city %q", z, err, where())
 	}
 	if keep("Asia/Tokyo"); where() != "Tokyo" {
-		t.Errorf("then he is in %q", where())
+		t.Errorf("city after that: got %q", where())
 	}
 	if keep(""); where() != "" {
-		t.Errorf("then he is in %q", where())
+		t.Errorf("city after that: got %q", where())
 	}
 	if err := p.keepPlace(t.Context(), jay, &spot{Name: "Atlantis", Zone: "Sea/Bottom", Origin: private}); err != nil || where() != "Atlantis" {
-		t.Errorf("where no clock is known he is in %q, %v", where(), err)
+		t.Errorf("without a known zone: got city %q, %v", where(), err)
 	}
 	if err := s.DB.Forget(t.Context(), jay); err != nil || where() != "" {
-		t.Errorf("forgotten he is in %q, %v", where(), err)
+		t.Errorf("after forget: got city %q, %v", where(), err)
 	}
 }

@@ -32,8 +32,7 @@ func TestConform(t *testing.T) {
 	})
 }
 
-// night is a plugin that lets the bot have a beat of its own when somebody says
-// /night.
+// night is a plugin whose command /night gives the bot a turn of its own.
 type night struct {
 	core.Host
 	beats int

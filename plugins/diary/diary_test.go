@@ -39,7 +39,7 @@ func made(t testing.TB, s *plugintest.Harness) *Plugin {
 	return p
 }
 
-// says puts a message into the group's log and returns its number.
+// says adds a message to the group's log and returns its number.
 func says(t testing.TB, s *plugintest.Harness, who core.Author) uint64 {
 	t.Helper()
 	b := &core.Batch{Append: []core.Entry{{Event: core.Event{Kind: core.KindMessage, Message: core.Message{
@@ -51,7 +51,7 @@ func says(t testing.TB, s *plugintest.Harness, who core.Author) uint64 {
 	return b.Append[0].Message.Seq
 }
 
-// by is a call of a person's, or of nobody's.
+// by returns a call of a user, or of none.
 func by(s *plugintest.Harness, who core.Author, seq uint64) core.Call {
 	c := core.Call{Path: group, Author: who}
 	c.Key.Turn, c.Key.Round, c.Key.Step = core.TurnID{Path: group, Seq: seq}, 1, 1
@@ -67,7 +67,8 @@ func export(t testing.TB, s *plugintest.Harness) string {
 	return b.String()
 }
 
-// A private thought leaves by no way out.
+// TestThoughtsStayPrivate checks that a private thought leaves the diary by no way: prompts, exports, commands
+// or views.
 func TestThoughtsStayPrivate(t *testing.T) {
 	const canary = "kanarienvogel"
 	s := plugintest.NewHarness(t, "diary")
@@ -80,7 +81,7 @@ func TestThoughtsStayPrivate(t *testing.T) {
 		}
 	}
 	if !strings.Contains(export(t, s), canary) {
-		t.Fatal("the thought is not kept at all")
+		t.Fatal("the thought is not stored")
 	}
 	out := func() string {
 		var all []any
@@ -89,34 +90,34 @@ func TestThoughtsStayPrivate(t *testing.T) {
 			text, err2 := p.read(t.Context(), command.Call{Path: group, Author: core.Author{ID: "jay", Rank: rank}, Person: jayPath, Args: map[string]string{"day": "today"}})
 			kept, err3 := p.Kept(t.Context(), jayPath)
 			if err := errors.Join(err, err2, err3); err != nil || raw == nil || len(kept) == 0 {
-				t.Fatalf("%s, %s, %v", raw, kept, err)
+				t.Fatalf("got %s, %s, %v", raw, kept, err)
 			}
 			all = append(all, string(raw), text, fmt.Sprintf("%s", kept))
 		}
 		return fmt.Sprint(all...)
 	}
 	if text := out(); strings.Contains(text, canary) || !strings.Contains(text, "We talked") {
-		t.Errorf("%s", text)
+		t.Errorf("got %s", text)
 	}
 	beat := core.Call{Path: group, Author: core.Author{Rank: core.RankBot}}
 	if r, err := p.digest(t.Context(), beat, digestPayload{Day: p.today()}); err != nil ||
 		strings.Contains(fmt.Sprint(r), canary) {
-		t.Errorf("%v, %v", r, err)
+		t.Errorf("got %v, %v", r, err)
 	}
 	if text := out(); strings.Contains(text, canary) || !strings.Contains(text, "a day") {
 		t.Errorf("with a digest: %s", text)
 	}
 	if asked := model.Asked(); len(asked) != 2 || strings.Contains(fmt.Sprint(asked[0]), canary) ||
 		!strings.Contains(fmt.Sprint(asked[1]), canary) {
-		t.Errorf("%v", asked)
+		t.Errorf("got %v", asked)
 	}
 	if field, ok := reflect.TypeFor[view]().FieldByName("Thought"); ok {
 		t.Errorf("a view has %v", field)
 	}
 }
 
-// A thought is kept under the one name that exports leave out. One that an older diary kept
-// under another name is found, and moves there.
+// TestThoughtsAreNamed checks that a thought is stored under the one name that exports leave out. A thought
+// that an older version stored under another name is moved there.
 func TestThoughtsAreNamed(t *testing.T) {
 	const canary = "kanarienvogel"
 	s := plugintest.NewHarness(t, "diary")
@@ -136,11 +137,11 @@ func TestThoughtsAreNamed(t *testing.T) {
 		}
 	}
 	if n := strings.Count(text, canary); n != 2 {
-		t.Errorf("it is kept %d times: %s", n, text)
+		t.Errorf("the thought is stored %d times: %s", n, text)
 	}
 }
 
-// Who is forgotten is in no entry any more; what is left of others stays.
+// TestErase checks that no entry contains a forgotten user, and that entries about others stay.
 func TestErase(t *testing.T) {
 	s := plugintest.NewHarness(t, "diary")
 	s.Asker = coretest.NewAsker(`{"digest":"A day with Jay."}`, `{"mood":"calm"}`)
@@ -168,7 +169,7 @@ func TestErase(t *testing.T) {
 		t.Fatal(err)
 	}
 	if kept, err := p.Kept(t.Context(), jayPath); err != nil || len(kept) != 5 || strings.Contains(fmt.Sprintf("%s", kept), "@user/ann") {
-		t.Errorf("%s, %v", kept, err)
+		t.Errorf("got %s, %v", kept, err)
 	}
 	for range 2 {
 		if err := p.Erase(t.Context(), jayPath); err != nil {
@@ -177,7 +178,7 @@ func TestErase(t *testing.T) {
 	}
 	d, err := p.page(t.Context(), group, p.today())
 	if err != nil || d.Digest != nil {
-		t.Fatalf("%+v, %v", d, err)
+		t.Fatalf("got %+v, %v", d, err)
 	}
 	var got []string
 	for _, e := range d.Entries {
@@ -190,21 +191,21 @@ func TestErase(t *testing.T) {
 		"They all spoke at once.||[]|[]|1 ",
 	}
 	if !reflect.DeepEqual(got, want) {
-		t.Errorf("left are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("remaining:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	raw, err := json.Marshal(d)
 	left := strings.ReplaceAll(strings.ToLower(string(raw)), "jaywalker", "")
 	if err != nil || strings.Contains(left, "jay") || strings.Contains(left, "miller") {
-		t.Errorf("%s, %v", raw, err)
+		t.Errorf("got %s, %v", raw, err)
 	}
 }
 
-// forgetting forgets somebody at the moment when a page is read or written.
+// forgetting forgets a user when a page is read or written.
 type forgetting struct {
 	core.Items
 	when   string // get or put
 	forget func()
-	puts   int // that were accepted
+	puts   int // accepted writes
 }
 
 func (f *forgetting) Get(ctx context.Context, path core.Path, key string) (core.Item, bool, error) {
@@ -225,8 +226,7 @@ func (f *forgetting) Put(ctx context.Context, item core.Item) (uint64, error) {
 	return version, err
 }
 
-// Nothing is written of a turn whose author is forgotten while it runs, at
-// whatever moment.
+// TestForgottenMeanwhile checks that nothing is written about a turn whose author is forgotten while it runs.
 func TestForgottenMeanwhile(t *testing.T) {
 	for _, when := range []string{"before", "get", "put"} {
 		for _, forgets := range []core.Path{jayPath, annPath} {
@@ -253,20 +253,20 @@ func TestForgottenMeanwhile(t *testing.T) {
 			_, err := p.write(began, c, writePayload{Summary: "A talk about canaries."})
 			survives := forgets == annPath
 			if when == "before" && !survives && items.puts > 0 {
-				t.Error("who was forgotten before is written down all the same")
+				t.Error("an entry about a user who was forgotten before was written")
 			}
 			var failed *core.Error
 			if survives != (err == nil) || err != nil && !errors.As(err, &failed) {
-				t.Errorf("%s, %s is forgotten: %v", when, forgets, err)
+				t.Errorf("%s, %s forgotten: got %v", when, forgets, err)
 			}
 			if got := strings.Contains(export(t, s), "canaries"); got != survives {
-				t.Errorf("%s, %s is forgotten; it is written: %v", when, forgets, got)
+				t.Errorf("%s, %s forgotten: written = %v", when, forgets, got)
 			}
 		}
 	}
 }
 
-// A step that is tried again writes once; old pages go.
+// TestOnceAndNotForEver checks that a repeated step writes once, and that old pages are removed.
 func TestOnceAndNotForEver(t *testing.T) {
 	s := plugintest.NewHarness(t, "diary")
 	p := made(t, s)
@@ -278,7 +278,7 @@ func TestOnceAndNotForEver(t *testing.T) {
 	}
 	first := p.today()
 	if v, err := p.view(t.Context(), group, first); err != nil || len(v.Entries) != 1 {
-		t.Errorf("%+v, %v", v, err)
+		t.Errorf("got %+v, %v", v, err)
 	}
 	for range 2 {
 		s.Advance(30 * 24 * time.Hour)
@@ -288,7 +288,7 @@ func TestOnceAndNotForEver(t *testing.T) {
 		}
 	}
 	if days, err := p.days(t.Context(), group); err != nil || len(days) != 2 || days[0] == first {
-		t.Errorf("%v, %v", days, err)
+		t.Errorf("got %v, %v", days, err)
 	}
 }
 
@@ -299,12 +299,12 @@ func TestReplaceWord(t *testing.T) {
 		{"Ömer ÖMER ömers", "ömer", "X X ömers"}, {"东京 hi", "东京", "X hi"}, {"a🙂b", "🙂", "aXb"},
 	} {
 		if got := replaceWord(tc.text, tc.name, "X"); got != tc.want {
-			t.Errorf("%q without %q is %q, want %q", tc.text, tc.name, got, tc.want)
+			t.Errorf("%q without %q: got %q, want %q", tc.text, tc.name, got, tc.want)
 		}
 	}
 }
 
-// A name that was taken out of a text is not to be read there any more.
+// FuzzWithout checks that a name that was removed from a text does not remain in it.
 func FuzzWithout(f *testing.F) {
 	f.Add("Jay Miller and @jay", "Jay Miller", "@jay")
 	f.Add("ǅ \xff a", "ǆ", "")
@@ -321,8 +321,7 @@ func FuzzWithout(f *testing.F) {
 	})
 }
 
-// Whatever a model answers, a digest is short and on one line, and a mood is one
-// of the list.
+// FuzzAnswers checks that any answer of a model gives a digest that is one short line, and a mood of the list.
 func FuzzAnswers(f *testing.F) {
 	f.Add(`{"digest":"a day"}`, `{"mood":"calm"}`)
 	f.Add("```{\"digest\":\"a\\nday\"} {", `{"mood":"Canaria","x":1}`)
@@ -336,15 +335,15 @@ func FuzzAnswers(f *testing.F) {
 			t.Fatal(err)
 		}
 		if utf8.RuneCountInString(got.Text) > digestMax || strings.ContainsAny(got.Text, "\r\n\t") || !utf8.ValidString(got.Text) {
-			t.Errorf("%q", got.Text)
+			t.Errorf("got %q", got.Text)
 		}
 		if got.Mood != "" && !slices.Contains(moods(), got.Mood) {
-			t.Errorf("%q", got.Mood)
+			t.Errorf("got %q", got.Mood)
 		}
 	})
 }
 
-// A prompt shows a list within its limit, the newest first.
+// TestInjectionIsShort checks that a prompt has the newest entries, within the limit.
 func TestInjectionIsShort(t *testing.T) {
 	s := plugintest.NewHarness(t, "diary")
 	p := made(t, s)
@@ -363,8 +362,7 @@ func TestInjectionIsShort(t *testing.T) {
 	}
 }
 
-// BenchmarkInject reads the diary of a place that sees 15 others, each with full
-// pages.
+// BenchmarkInject reads the diary of a place with 15 other users, each with full pages.
 func BenchmarkInject(b *testing.B) {
 	s := plugintest.NewHarness(b, "diary")
 	p := made(b, s)

@@ -24,7 +24,7 @@ func TestScripts(t *testing.T) {
 	}))
 }
 
-// notes is a Log.
+// notes is a Log that keeps its lines.
 type notes []string
 
 func (n *notes) LogAuthor(m *core.Message, what, detail string, _ time.Time) {
@@ -35,8 +35,7 @@ func (n *notes) NotifyAbout(m *core.Message, text string, to ...core.Path) {
 	*n = append(*n, fmt.Sprint(to, m.Author.ID, text))
 }
 
-// says is a message to the bot: in a group if place is a number, else in the private place
-// of that name.
+// says returns a message to the bot: in a group if place is a number, else in the private place of that name.
 func says(place, who, text string) *core.Message {
 	m := &core.Message{
 		Path: core.MustPath("room/" + place), Author: core.Author{ID: who, Name: strings.ToUpper(who)}, Text: text,
@@ -48,8 +47,7 @@ func says(place, who, text string) *core.Message {
 	return m
 }
 
-// TestAgain: what was edited, or is not welcome since, is not answered; nobody is
-// notified, and nothing is logged.
+// TestAgain checks that an edited or repeated message that breaks a rule is not answered, notified or logged.
 func TestAgain(t *testing.T) {
 	log := new(notes)
 	f, err := New(time.Now, Config{Rules: []Rule{{Name: "r", Words: []string{"bad"}, Reply: "No."}, {Name: "t", Words: []string{"odd"}, Action: ruleTell}}}, log)
@@ -58,22 +56,21 @@ func TestAgain(t *testing.T) {
 	}
 	for range 5 {
 		if v := f.Judge(says("1", "jay", "bad"), true); v != (gate.Verdict{Admission: gate.Quiet}) {
-			t.Errorf("%+v", v)
+			t.Errorf("got %+v", v)
 		}
 		if v := f.Judge(says("1", "jay", "odd"), true); v != (gate.Verdict{}) {
-			t.Errorf("%+v", v)
+			t.Errorf("got %+v", v)
 		}
 	}
 	if len(*log)+f.warned.Len() > 0 {
-		t.Errorf("it is noted: %+v", *log)
+		t.Errorf("log: got %+v", *log)
 	}
 	if v := f.Judge(says("1", "jay", "bad"), false); v.Reply != "No." {
-		t.Errorf("%+v", v)
+		t.Errorf("got %+v", v)
 	}
 }
 
-// TestDeliveredAgain: a message that a platform delivers again gets the same verdict, and is
-// logged once.
+// TestDeliveredAgain checks that a message that is delivered twice gets the same verdict and one log line.
 func TestDeliveredAgain(t *testing.T) {
 	log := new(notes)
 	f, err := New(time.Now, Config{Rules: []Rule{{Name: "r", Words: []string{"bad"}, Reply: "No."}}}, log)
@@ -84,18 +81,18 @@ func TestDeliveredAgain(t *testing.T) {
 	m.ID = "1"
 	for range 3 {
 		if v := f.Judge(m, false); v != (gate.Verdict{Admission: gate.Quiet, Reply: "No."}) {
-			t.Errorf("%+v", v)
+			t.Errorf("got %+v", v)
 		}
 	}
 	f.Forget(core.MustPath("room/@user/jay"))
 	other := says("1", "jay", "also bad")
 	other.ID = "2"
 	if v := f.Judge(other, false); v.Reply != "No." || len(*log) != 2 {
-		t.Errorf("%+v, and the log %q", v, *log)
+		t.Errorf("got %+v, log %q", v, *log)
 	}
 }
 
-// BenchmarkLong looks through the longest message that patterns see.
+// BenchmarkLong judges the longest message that patterns see.
 func BenchmarkLong(b *testing.B) {
 	s, err := newRuleSet(&Config{Rules: []Rule{
 		{Name: "links", Links: linksListed, Allow: []string{"example.org"}}, {Name: "words", Words: []string{"badword"}},

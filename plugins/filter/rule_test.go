@@ -31,12 +31,12 @@ func TestWordsOf(t *testing.T) {
 		"...":                          "",
 	} {
 		if got := strings.Join(wordsOf(text), "|"); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
+			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
 }
 
-// dictionaryOf has one rule for each list of words.
+// dictionaryOf returns a dictionary with a rule for each list of words.
 func dictionaryOf(lists ...[]string) *dictionary {
 	d := new(dictionary)
 	for i, list := range lists {
@@ -56,16 +56,16 @@ func TestDictionary(t *testing.T) {
 		var w words
 		w.cut(text)
 		if got := d.find(&w, ^uint64(0)); got != want {
-			t.Errorf("%q: %b, want %b", text, got, want)
+			t.Errorf("%q: got %b, want %b", text, got, want)
 		}
 		if got := d.find(&w, 0b100); got != want&0b100 {
-			t.Errorf("%q, the third alone: %b", text, got)
+			t.Errorf("%q with the third list only: got %b", text, got)
 		}
 	}
 }
 
-// A word is found in whatever text it is in, whatever its case, and never in
-// a part of another one.
+// FuzzWords checks that a word is found in any text that contains it, in any case, and never inside another
+// word.
 func FuzzWords(f *testing.F) {
 	for _, word := range []string{"casino", "Free money", "казино", "赌场", "ß", "ǅ", "a b c", "naïve", "🖕"} {
 		f.Add(word, "some text, ", "; more")
@@ -112,12 +112,12 @@ func TestLinks(t *testing.T) {
 		"https://Example.ORG/a?b#c":     "example.org",
 		"(see http://example.org:8080)": "example.org",
 		"[here](https://example.org/x) and <ftp://files.example.net>": "example.org files.example.net",
-		"here (https://evil.com/x)":                                   "evil.com", // as words with an address behind come in
+		"here (https://evil.com/x)":                                   "evil.com", // Discord's and Telegram's text links
 		"example.org (https://evil.com)":                              "example.org evil.com",
 		"a prize (https://ok.org/x),evil.com":                         "ok.org evil.com",
 		"a prize (https://ok.org/x())evil.com!":                       "ok.org evil.com",
 		"a (https://ok.org/x)(http://b.zzz)":                          "ok.org b.zzz",
-		"[here](<https://evil.com/a b>)":                              "evil.com", // as Discord writes it
+		"[here](<https://evil.com/a b>)":                              "evil.com", // a Discord link
 		"[example.org](https://evil.com \"a title\")":                 "example.org evil.com",
 		"[https://ok.org/x](https://evil.com/y)":                      "ok.org evil.com",
 		"[x](https://ok.org/x)[y](ftp://evil.zzz)":                    "ok.org evil.zzz",
@@ -156,7 +156,7 @@ func TestLinks(t *testing.T) {
 			want = ""
 		}
 		if got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
+			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
 }
@@ -168,17 +168,17 @@ func TestHosts(t *testing.T) {
 		"x.sub.example.net": true, "mail.ru": true, "ru": true, "": false, "kru": false,
 	} {
 		if h.contain(host) != want {
-			t.Errorf("%q: %v", host, !want)
+			t.Errorf("%q: got %v", host, !want)
 		}
 	}
 	for _, bad := range []string{"", "https://example.org", "example.org/x", "a b", "...", "*", "user@example.org", strings.Repeat("a", 300)} {
 		if _, err := parseHost(bad); err == nil {
-			t.Errorf("%q is taken for a host", bad)
+			t.Errorf("%q is accepted as a host", bad)
 		}
 	}
 }
 
-// What Go's own reader takes for the host of a web address is what we find.
+// FuzzLinks compares the hosts that are found with those of the standard library.
 func FuzzLinks(f *testing.F) {
 	for _, text := range []string{
 		"https://example.org/x", "http://a:b@c.de:80?x", "http://[::1]/", "https://%65vil.com", "HTTPS://X.Y", "http://a_b.c", "a://b://c", "http://é.fr",
@@ -199,15 +199,15 @@ func FuzzLinks(f *testing.F) {
 		}
 		host := u.Hostname()
 		if strings.ContainsFunc(host, func(r rune) bool { return !isHostRune(r) && r != ':' || r == utf8.RuneError }) || host == "" || !utf8.ValidString(text) {
-			return // what no browser would go to
+			return // not an address that a browser opens
 		}
 		if !slices.Contains(found, plainHost(host)) {
-			t.Errorf("%q leads to %q, and we find %q", text, plainHost(host), found)
+			t.Errorf("%q links to %q, got %q", text, plainHost(host), found)
 		}
 	})
 }
 
-// TestLong: nothing that one message may hold takes long to look through.
+// TestLong checks that no message takes long to judge.
 func TestLong(t *testing.T) {
 	p, err := newRuleSet(&Config{Rules: []Rule{{Name: "all", Words: []string{"never there"}, Patterns: []string{"(a|b)*c$"}, Links: linksListed, Allow: []string{"a"}, Action: ruleDiscard, Private: true}}})
 	if err != nil {
@@ -215,7 +215,7 @@ func TestLong(t *testing.T) {
 	}
 	for _, piece := range []string{"a", "a ", "a.", "a://", "a://a ", "@a.a ", "://", "a.a@", "x.y/", "never "} {
 		m := says("1", "jay", strings.Repeat(piece, core.MaxText/8/len(piece)))
-		p.judge(m) // many seconds where it is quadratic
+		p.judge(m) // a quadratic algorithm needs many seconds
 	}
 }
 
@@ -240,17 +240,17 @@ func TestRules(t *testing.T) {
 			got = r.Name
 		}
 		if got != tc.want {
-			t.Errorf("%q in %s: %q, want %q", tc.text, tc.place, got, tc.want)
+			t.Errorf("%q in %s: got %q, want %q", tc.text, tc.place, got, tc.want)
 		}
 	}
 	scoped := says("9", "jay", "worst")
 	scoped.Scopes = []core.Path{core.MustPath("room/cat")}
 	if r := p.judge(scoped); r == nil || r.Name != "discard" {
-		t.Errorf("by its scope: %v", r)
+		t.Errorf("rule by scope: got %v", r)
 	}
 }
 
-// faults are what a configuration's own check says.
+// faults returns the faults that Check reports.
 func faults(c *Config) (all []string) {
 	fault := func(text string, at ...any) { all = append(all, fmt.Sprintf("%v %s", at, text)) }
 	c.Check(fault)
@@ -282,15 +282,15 @@ func TestCheck(t *testing.T) {
 	} {
 		all := faults(&c)
 		if want == "" && len(all) > 0 || want != "" && !slices.ContainsFunc(all, func(f string) bool { return strings.Contains(f, want) }) {
-			t.Errorf("want %q: %q", want, all)
+			t.Errorf("Check: got %q, want %q", all, want)
 		}
 		if _, err := New(time.Now, c, nil); (err != nil) != (want != "") {
-			t.Errorf("want %q: New says %v", want, err)
+			t.Errorf("New: got %v, want %q", err, want)
 		}
 	}
 }
 
-// Whatever a rule says, it is refused, or holds any text without trouble.
+// FuzzRule checks that a rule is rejected, or works for any text.
 func FuzzRule(f *testing.F) {
 	f.Add("free money", `\bwin+\b`, "example.org", "free winnn at www.example.org")
 	f.Add("赌场", `(?s)^.{1000}`, "*.a", "a://b.a")

@@ -18,7 +18,7 @@ import (
 	"synthbot/plugins/plugintest"
 )
 
-// seeded makes a plugin whose dice fall the same way in each test.
+// seeded returns a plugin whose dice fall the same way in each test.
 func seeded(h core.Host, c Config) (*Plugin, error) {
 	p, err := New(h, c)
 	if err == nil {
@@ -96,19 +96,19 @@ func TestDice(t *testing.T) {
 		if err == nil {
 			got := d.roll(func(int) int { return 0 }).String()
 			if want != "" && got != want {
-				t.Errorf("%q: %q, want %q", text, got, want)
+				t.Errorf("%q: got %q, want %q", text, got, want)
 			}
 			continue
 		}
 		var told *core.Error
 		if !errors.As(err, &told) || told.Kind != core.Invalid || want == "" || !strings.Contains(told.Text, want) {
-			t.Errorf("%q: %v, want %q", text, err, want)
+			t.Errorf("%q: got %v, want %q", text, err, want)
 		}
 	}
 }
 
-// FuzzDice: whatever can be read is within its bounds, and its sum is that of
-// what counts.
+// FuzzDice checks that accepted dice are within their limits, and that the total is the sum of the counted
+// ones.
 func FuzzDice(f *testing.F) {
 	for _, s := range []string{"2d6+3", "4d6kh3-1", "d%", "-d4", "10"} {
 		f.Add(s, uint64(1))
@@ -137,12 +137,12 @@ func FuzzDice(f *testing.F) {
 			thrown, total = thrown+len(one.Faces), total+sum
 		}
 		if total != r.Total || thrown > maxDice || len(r.Rolls) > maxTerms || len(r.String()) > 2000 {
-			t.Errorf("%q: %+v", text, r)
+			t.Errorf("%q: got %+v", text, r)
 		}
 	})
 }
 
-// TestChoiceIsFair: no option is preferred, by more than chance may.
+// TestChoiceIsFair checks that no option is chosen more often than chance allows.
 func TestChoiceIsFair(t *testing.T) {
 	p := make1(t, plugintest.NewHarness(t, "games"))
 	seen := make(map[string]int)
@@ -166,12 +166,12 @@ func TestChoiceKeepsItsOptions(t *testing.T) {
 	options := []string{"a", "b", "c"}
 	r, err := p.choose(t.Context(), core.Call{}, choicePayload{Options: options, Count: 3})
 	if err != nil || fmt.Sprint(options) != "[a b c]" {
-		t.Errorf("%v: %q", err, options)
+		t.Errorf("%v: got %q", err, options)
 	}
 	var out struct{ Chosen []string }
 	if err := json.Unmarshal(r.Output, &out); err != nil ||
 		!slices.Equal(slices.Sorted(slices.Values(out.Chosen)), options) {
-		t.Errorf("a shuffle gives %s, %v", r.Output, err)
+		t.Errorf("shuffle: got %s, %v", r.Output, err)
 	}
 }
 
@@ -187,22 +187,22 @@ func createCall(t *testing.T, p *Plugin, seq uint64) core.Result {
 	return r
 }
 
-// TestCreateTwice: a call that is repeated after a crash makes no second poll.
+// TestCreateTwice checks that a call that is repeated after a crash does not create a second poll.
 func TestCreateTwice(t *testing.T) {
 	s := plugintest.NewHarness(t, "games")
 	p := make1(t, s)
 	first, again, other := createCall(t, p, 1), createCall(t, p, 1), createCall(t, p, 2)
 	if string(first.Next[0].Payload) != string(again.Next[0].Payload) ||
 		string(first.Next[0].Payload) == string(other.Next[0].Payload) {
-		t.Errorf("%s, then %s, then %s", first.Next[0].Payload, again.Next[0].Payload, other.Next[0].Payload)
+		t.Errorf("got %s, then %s, then %s", first.Next[0].Payload, again.Next[0].Payload, other.Next[0].Payload)
 	}
 	polls, err := p.polls(t.Context(), core.MustPath("room/1"))
 	if err != nil || len(polls) != 2 {
-		t.Errorf("%d polls, %v", len(polls), err)
+		t.Errorf("got %d polls, %v", len(polls), err)
 	}
 }
 
-// refusing is an inbox that fails for the events of a place.
+// refusing is an inbox that rejects the events of a place.
 type refusing struct {
 	core.Inbox
 	place core.Path
@@ -247,17 +247,17 @@ func TestOnePollFails(t *testing.T) {
 	}
 }
 
-// TestResultIsTold: even if the inbox fails at first, and once.
+// TestResultIsTold checks that a result is announced exactly once, although the inbox fails at first.
 func TestResultIsTold(t *testing.T) {
 	s := plugintest.NewHarness(t, "games")
 	p := make1(t, s)
 	createCall(t, p, 1)
 	if next, err := p.endDue(t.Context()); err != nil || next != maxSleep || len(s.Received()) != 0 {
-		t.Fatalf("%v, %v, %v", next, err, s.Received())
+		t.Fatalf("got %v, %v, %v", next, err, s.Received())
 	}
 	s.Advance(23*3600e9 + 1800e9)
 	if next, err := p.endDue(t.Context()); err != nil || next > maxSleep/2 {
-		t.Fatalf("%v, %v", next, err)
+		t.Fatalf("got %v, %v", next, err)
 	}
 	s.Advance(3600e9)
 	s.Deaf = errors.New("the disk is full")
@@ -277,18 +277,18 @@ func TestResultIsTold(t *testing.T) {
 	}
 	items, err := s.Items.List(t.Context(), core.MustPath("room/@user"))
 	if err != nil || len(items) != 0 {
-		t.Errorf("of people there is still %v, %v", items, err)
+		t.Errorf("items of users remain: %v, %v", items, err)
 	}
 	s.Advance(721 * 3600e9)
 	if _, err := p.endDue(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if items, err = s.Items.List(t.Context(), core.Path{}); err != nil || len(items) != 0 {
-		t.Errorf("of old polls there is still %v, %v", items, err)
+		t.Errorf("items of old polls remain: %v, %v", items, err)
 	}
 }
 
-// TestForgottenVoter: who is forgotten has not voted.
+// TestForgottenVoter checks that the vote of a forgotten user does not count.
 func TestForgottenVoter(t *testing.T) {
 	s := plugintest.NewHarness(t, "games")
 	p := make1(t, s)
@@ -304,7 +304,7 @@ func TestForgottenVoter(t *testing.T) {
 	}
 	list, err := p.standings(t.Context(), core.MustPath("room/1"), true)
 	if err != nil || list[0].Voters != 1 {
-		t.Errorf("%+v, %v", list, err)
+		t.Errorf("got %+v, %v", list, err)
 	}
 }
 
@@ -320,11 +320,11 @@ func TestLimits(t *testing.T) {
 	_, err := a.Do(t.Context(), c)
 	var told *core.Error
 	if !errors.As(err, &told) || told.Kind != core.Occupied {
-		t.Errorf("an eleventh poll: %v", err)
+		t.Errorf("eleventh poll: got %v", err)
 	}
 	raw, err := p.Inject(t.Context(), core.Scene{Path: core.MustPath("room/1")})
 	if err != nil || len(raw) > maxInjected || strings.Count(string(raw), `"poll":`) != maxInjectedPolls {
-		t.Errorf("%d bytes, %v: %s", len(raw), err, raw)
+		t.Errorf("got %d bytes, %v: %s", len(raw), err, raw)
 	}
 	for _, bad := range []createPayload{
 		{Question: " ", Options: []string{"a", "b"}}, {Question: "x", Options: []string{"a"}}, {Question: "x", Options: []string{"a", "A"}},
@@ -332,13 +332,12 @@ func TestLimits(t *testing.T) {
 		{Question: strings.Repeat("x", 301), Options: []string{"a", "b"}},
 	} {
 		if err := bad.check(); err == nil {
-			t.Errorf("%+v was taken", bad)
+			t.Errorf("%+v was accepted", bad)
 		}
 	}
 }
 
-// TestLongPolls: however long the words of polls are, prompts show them, and
-// no more than there is room for.
+// TestLongPolls checks that prompts show polls with long texts, within the limit.
 func TestLongPolls(t *testing.T) {
 	for _, letter := range []string{"a", "é", "🫖", "<"} {
 		s := plugintest.NewHarness(t, "games")
@@ -357,12 +356,12 @@ func TestLongPolls(t *testing.T) {
 		}
 		raw, err := p.Inject(t.Context(), core.Scene{Path: core.MustPath("room/1")})
 		if err != nil || len(raw) > maxInjected || !json.Valid(raw) || !strings.Contains(string(raw), `"poll":3`) {
-			t.Errorf("%s: %d bytes, %v: %s", letter, len(raw), err, raw)
+			t.Errorf("%s: got %d bytes, %v: %s", letter, len(raw), err, raw)
 		}
 	}
 }
 
-// What the command takes is a right poll, of words that were written.
+// FuzzPollText checks that every poll that the command accepts is valid, with texts from its input.
 func FuzzPollText(f *testing.F) {
 	for _, text := range []string{"When? a | b", "When | a | b", "Tea?\nYes\nNo", "? a|b", "a?b? c|d", "||", "x? |a|b", "Really?? yes | no"} {
 		f.Add(text)
@@ -376,7 +375,7 @@ func FuzzPollText(f *testing.F) {
 			return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '|' || unicode.IsSpace(r) }), "")
 		}
 		if got := plain(c.Question + strings.Join(c.Options, "")); got != plain(text) || strings.Contains(c.Question, "\n") {
-			t.Errorf("%q: %q, %q", text, c.Question, c.Options)
+			t.Errorf("%q: got %q, %q", text, c.Question, c.Options)
 		}
 	})
 }

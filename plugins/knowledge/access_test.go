@@ -10,8 +10,7 @@ import (
 	"synthbot/core"
 )
 
-// TestAccess: whatever is asked, no passage of a source is shown outside of its places, whether
-// it is offered, searchMax for, or cited.
+// TestAccess checks that no passage of a source is offered, found or cited outside of the source's places.
 func TestAccess(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	paths := []string{"room", "room/1", "room/1/a", "room/2", "room/2/b", "other/1", "room/11"}
@@ -47,7 +46,7 @@ func TestAccess(t *testing.T) {
 			allowed := len(s.Places) == 0 || slices.ContainsFunc(s.Places, place.Within)
 			there := strings.Contains(all, fmt.Sprintf("source%d ", i)) || strings.Contains(all, s.Name+"/")
 			if there && !allowed {
-				t.Fatalf("%s is shown in %s: %s", s.Name, place, all)
+				t.Fatalf("a passage of %s is shown in %s: %s", s.Name, place, all)
 			}
 			if there {
 				shown++
@@ -55,6 +54,6 @@ func TestAccess(t *testing.T) {
 		}
 	}
 	if shown < 100 {
-		t.Errorf("only %d passages were shown", shown)
+		t.Errorf("got %d passages, too few", shown)
 	}
 }

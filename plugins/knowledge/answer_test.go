@@ -9,8 +9,7 @@ import (
 	"synthbot/plugins/plugintest"
 )
 
-// escalating is a plugin with questions that Ann and Bob asked in two places, and how the people who
-// know reply.
+// escalating returns a plugin with questions by Ann and Bob in two places, and functions that ask and reply.
 func escalating(t *testing.T) (p *Plugin, h *plugintest.Harness, ask, reply func(who, text string) string) {
 	h = plugintest.NewHarness(t, "knowledge")
 	p, err := New(h.Host, defaults(Config{Escalate: core.MustPath("room/9")}))
@@ -36,7 +35,7 @@ func escalating(t *testing.T) (p *Plugin, h *plugintest.Harness, ask, reply func
 		if err := h.DB.Commit(t.Context(), &core.Batch{Append: []core.Entry{said}}); err != nil {
 			t.Fatal(err)
 		}
-		for range 2 { // a turn may be tried again
+		for range 2 { // a turn may be repeated
 			f, err := p.Follow(t.Context(), m, core.Entry{Self: true, Event: core.Event{Data: data}})
 			if err != nil {
 				t.Fatal(err)
@@ -57,24 +56,24 @@ func listed(t *testing.T, p *Plugin) string {
 	return out.String()
 }
 
-// TestGapsClose: a question is open until it is answered by a reply, or by an entry that covers it where
-// it was asked.
+// TestGapsClose checks that a question stays open until a reply answers it, or an entry in the same place
+// covers it.
 func TestGapsClose(t *testing.T) {
 	p, _, ask, reply := escalating(t)
 	wardrobe := ask("ann", "What is the number of the wardrobe?")
 	ask("bob", "What is the number of the wardrobe?")
 	ask("ann", "Who feeds the dragon in the cellar?")
 	if all := listed(t, p); strings.Count(all, "wardrobe") != 2 {
-		t.Errorf("at first: %s", all)
+		t.Errorf("open at first: %s", all)
 	}
 	if got := reply(wardrobe, "Seventeen."); !strings.HasPrefix(got, "I passed that on to ann.") {
-		t.Errorf("answered: %q", got)
+		t.Errorf("answer: got %q", got)
 	}
 	if all := listed(t, p); strings.Count(all, "wardrobe") != 1 || !strings.Contains(all, "room/bob") {
-		t.Errorf("after a reply: %s", all)
+		t.Errorf("open after a reply: %s", all)
 	}
 	if got := reply(wardrobe, "add to knowledge"); !strings.HasPrefix(got, "I know that now.") {
-		t.Errorf("kept: %q", got)
+		t.Errorf("stored answer: got %q", got)
 	}
 	c := command.Call{Path: core.MustPath("room/bob"), Person: core.MustPath("room/@user/jay"),
 		Args: map[string]string{"text": "The wardrobe has the number 17. Nobody feeds the dragon in the cellar."}}
@@ -82,18 +81,19 @@ func TestGapsClose(t *testing.T) {
 		t.Fatal(err)
 	}
 	if all := listed(t, p); strings.Contains(all, "wardrobe") || !strings.Contains(all, "dragon") {
-		t.Errorf("after an entry of another group: %s", all)
+		t.Errorf("open after an entry in another group: %s", all)
 	}
 }
 
-// TestForgottenAskers: who is forgotten gets no answer, their question is shown nowhere, and what was
-// learned by it has their words no longer. The same holds for a forgotten place, and for who answered.
+// TestForgottenAskers checks that a forgotten user gets no answer, their question is listed nowhere, and the
+// entry learned from it no longer has their words. The same applies to a forgotten place and to the user who
+// answered.
 func TestForgottenAskers(t *testing.T) {
 	p, h, ask, reply := escalating(t)
 	one, two, three := ask("ann", "What is the number of the wardrobe?"), ask("ann", "Who feeds the dragon?"), ask("bob", "Where is the key?")
 	for _, e := range h.Received() {
 		if e.Message.Author.ID == "" {
-			t.Errorf("the question of nobody is put: %+v", e)
+			t.Errorf("a question of a forgotten user is asked: %+v", e)
 		}
 	}
 	reply(one, "Seventeen are there.")
@@ -104,7 +104,7 @@ func TestForgottenAskers(t *testing.T) {
 		synced(t, p)
 		found, err := p.find(t.Context(), p.visible(core.MustPath("room/ann")), text, "", 5)
 		if err != nil || len(found) != want {
-			t.Errorf("%q finds %+v, want %d: %v", text, found, want, err)
+			t.Errorf("%q: found %+v, want %d: %v", text, found, want, err)
 		}
 	}
 	finds("wardrobe number", 1)
@@ -115,13 +115,13 @@ func TestForgottenAskers(t *testing.T) {
 	}
 	synced(t, p)
 	if items, err := h.Items.List(t.Context(), core.Path{}); err != nil || len(items) != 2 {
-		t.Errorf("more than an entry and its teacher is kept: %+v, %v", items, err)
+		t.Errorf("more than an entry and its teacher is stored: %+v, %v", items, err)
 	}
 	if got := reply(two, "Jay does.") + reply(three, "Here."); strings.Count(got, "no longer open") != 2 || len(h.Received()) != before {
-		t.Errorf("they are answered: %q", got)
+		t.Errorf("a forgotten user is answered: %q", got)
 	}
 	if all := listed(t, p); all != "no question is open\n" {
-		t.Errorf("listed is %q", all)
+		t.Errorf("listed: got %q", all)
 	}
 	finds("wardrobe number", 0)
 	finds("seventeen", 1)

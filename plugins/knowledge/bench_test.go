@@ -18,7 +18,7 @@ import (
 	"synthbot/plugins/plugintest"
 )
 
-// vocabulary is words of our own making; those in front are common.
+// vocabulary returns invented words. The first ones are common.
 func vocabulary(random *rand.Rand) (words []string) {
 	syllables := strings.Fields("ba ko ri ne tu sal mor den fi gra lo ves tan pe hul")
 	for len(words) < 30_000 {
@@ -31,7 +31,7 @@ func vocabulary(random *rand.Rand) (words []string) {
 	return words
 }
 
-// generate writes documents of some 10 KB each, with headings and lists.
+// generate writes documents of about 10 KB each, with headings and lists.
 func generate(b *testing.B, dir string, documents int, words []string, random *rand.Rand) (size int64) {
 	zipf := rand.NewZipf(random, 1.1, 8, uint64(len(words)-1))
 	sentence := func(n int) string {
@@ -63,7 +63,7 @@ func generate(b *testing.B, dir string, documents int, words []string, random *r
 	return size
 }
 
-// meaning is a vector of 384 numbers that near texts share in part.
+// meaning returns vectors of 384 numbers. Similar texts have similar vectors.
 func meaning(_ context.Context, texts []string) (all [][]float32, err error) {
 	for _, text := range texts {
 		v := make([]float32, 384)
@@ -81,7 +81,7 @@ func meaning(_ context.Context, texts []string) (all [][]float32, err error) {
 	return all, nil
 }
 
-// BenchmarkBig measures 10,000 documents of 100 MB. It takes some minutes:
+// BenchmarkBig measures 10,000 documents of 100 MB in total. It takes some minutes:
 //
 //	go test ./plugins/knowledge -run - -bench Big -benchtime 1x -timeout 30m
 func BenchmarkBig(b *testing.B) {
@@ -160,7 +160,7 @@ func BenchmarkBig(b *testing.B) {
 	db.SetEmbedder(memory.Embedder{Model: "m", Embed: meaning})
 	took("looking for passages without vectors", func() {
 		if n, err := memory.Passages(db).Waiting(b.Context()); n != 0 || err != nil {
-			b.Errorf("%d, %v", n, err)
+			b.Errorf("got %d, %v", n, err)
 		}
 	})
 	if err := db.Close(); err != nil {

@@ -14,7 +14,7 @@ import (
 	"synthbot/core/passage"
 )
 
-// waitingIndex has passages without vectors, and gets one vector each time that it is asked.
+// waitingIndex has passages without vectors, and gets one vector with each call.
 type waitingIndex struct {
 	passage.Index
 	left, stuck int
@@ -25,7 +25,8 @@ func (x *waitingIndex) Waiting(context.Context) (int, error) {
 	return x.left, nil
 }
 
-// TestAwaitVectors: how many passages wait is said, until none does or no vector comes any more.
+// TestAwaitVectors checks that the number of passages without vectors is printed until it is zero or stays the
+// same.
 func TestAwaitVectors(t *testing.T) {
 	for stuck, want := range map[int]string{0: "99 passages wait for vectors, 79 ", 90: "90 passages have no vectors yet"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -36,14 +37,14 @@ func TestAwaitVectors(t *testing.T) {
 				t.Error(err)
 			}
 			if got := strings.Join(lines, ", "); !strings.Contains(got, want) || time.Since(began) > 2*vectorWait {
-				t.Errorf("after %v: %s", time.Since(began), got)
+				t.Errorf("after %v: got %s", time.Since(began), got)
 			}
 		})
 	}
 }
 
-// TestOffers: a preview leaves the offer of a running turn, what is nothing but marks is not said, and
-// no mark is seen while an answer is written.
+// TestOffers checks that a preview does not change the offers of a running turn, that a text of citation marks
+// only is not sent, and that marks are hidden while an answer is streamed.
 func TestOffers(t *testing.T) {
 	p := made(t, Config{Sources: []Source{{Name: "handbook", Path: "testdata/handbook"}}})
 	synced(t, p)
@@ -62,10 +63,10 @@ func TestOffers(t *testing.T) {
 	}
 	turn := func() core.TurnID { return core.TurnID{Path: room, Seq: 1} }
 	if v := inject(turn, "How long does a refund take if a course is cancelled?"); !strings.Contains(string(v), "#refunds") {
-		t.Fatalf("offered is %s", v)
+		t.Fatalf("offers: got %s", v)
 	}
 	if v := inject(nil, "Which bin is for sawdust?"); strings.Contains(string(v), "#refunds") {
-		t.Errorf("the preview offers %s", v)
+		t.Errorf("preview: got %s", v)
 	}
 	said := func(texts ...string) (all []string) {
 		var plan core.Plan
@@ -83,20 +84,20 @@ func TestOffers(t *testing.T) {
 	}
 	const cited = "Ten days (faq.md, Refunds)."
 	if got := said("Ten days [k1].", " [k77]", "[k8, k9] [k10]"); len(got) != 1 || got[0] != cited {
-		t.Errorf("said is %q", got)
+		t.Errorf("sent: got %q", got)
 	}
 	code := "Take `a[k1]`, or:\n```\nb [k1]\n```\n"
 	if got := said(code + "Ten days [k1]."); got[0] != code+cited {
-		t.Errorf("with code, said is %q", got)
+		t.Errorf("sent with code: got %q", got)
 	}
 	final := "Ten days [k1]."
 	for i := range len(final) + 1 {
 		shown := p.EditDraft(room, final[:i])
 		if !strings.HasPrefix(cited, shown) || strings.Contains(shown, "[") {
-			t.Errorf("%q is shown as %q", final[:i], shown)
+			t.Errorf("%q: shown %q", final[:i], shown)
 		}
 	}
 	if got := p.EditDraft(room, "An array[3] and [x"); got != "An array[3] and [x" {
-		t.Errorf("no mark: %q", got)
+		t.Errorf("text without a mark: got %q", got)
 	}
 }

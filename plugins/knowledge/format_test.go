@@ -21,7 +21,7 @@ import (
 	"synthbot/plugins/knowledge/cut"
 )
 
-// docx makes a .docx file of what its body holds.
+// docx returns a .docx file with the body.
 func docx(t testing.TB, body io.Reader) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -44,7 +44,7 @@ func TestDocx(t *testing.T) {
 <w:p><w:pPr><w:numPr/></w:pPr><w:r><w:t>one</w:t></w:r></w:p><w:p><w:pPr><w:numPr/></w:pPr><w:r><w:t>two</w:t></w:r></w:p>
 <w:tbl><w:tr><w:tc><w:p><w:r><w:t>a</w:t></w:r></w:p></w:tc><w:tc><w:p><w:r><w:t>b</w:t></w:r></w:p></w:tc></w:tr></w:tbl>`)))
 	if err != nil || strings.TrimSpace(got) != "# Manual\n\n## Keys\n\nAsk Ann.\n\n- one\n- two\n| a | b |" {
-		t.Errorf("%v: %s", err, got)
+		t.Errorf("%v: got %s", err, got)
 	}
 }
 
@@ -74,7 +74,7 @@ func TestHTML(t *testing.T) {
 	}
 }
 
-// TestHostile: each file that is made to do harm is one line; the others are read.
+// TestHostile checks that each harmful file is reported in one line, and that the other files are read.
 func TestHostile(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{
@@ -103,23 +103,23 @@ func TestHostile(t *testing.T) {
 		"long.txt": "its text has 9 MB, at most 8 are read",
 	} {
 		if !strings.Contains(strings.Join(sum.Faults, "\n"), "s/"+name+": ") {
-			t.Errorf("no line about %s: %q", name, sum.Faults)
+			t.Errorf("no fault about %s: %q", name, sum.Faults)
 		}
 		line := regexp.MustCompile(`level=WARN msg="document not read" name=s file=` + name + ` err=.*` + why)
 		if n := len(line.FindAllString(log.String(), -1)); n != 1 {
-			t.Errorf("%d lines in the log about %s:\n%s", n, name, log.String())
+			t.Errorf("got %d log lines about %s, want one:\n%s", n, name, log.String())
 		}
 	}
 	found, err := p.find(t.Context(), []string{"s"}, "keys hall", "", 1)
 	if err != nil || len(found) != 1 {
-		t.Errorf("%+v, %v", found, err)
+		t.Errorf("got %+v, %v", found, err)
 	}
 	found, err = p.find(t.Context(), []string{"s"}, "fine rules ignore", "", 1)
 	if err != nil || len(found) != 1 || found[0].Text != "Open.  It is fine." {
-		t.Errorf("%+v, %v", found, err)
+		t.Errorf("got %+v, %v", found, err)
 	}
 	if sum := synced(t, p); sum.Changed != 0 {
-		t.Errorf("they are read again: %+v", sum)
+		t.Errorf("harmful files are read again: %+v", sum)
 	}
 	t.Logf("took %v", time.Since(began))
 }
@@ -166,21 +166,21 @@ func TestWeb(t *testing.T) {
 		}
 	}
 	if sum.Changed != 2 || len(sum.Faults) != 3 || !strings.Contains(strings.Join(sum.Faults, "\n"), "not a public one") {
-		t.Errorf("%+v", sum)
+		t.Errorf("got %+v", sum)
 	}
 	for words, want := range map[string]string{"open nine": "/faq", "dance friday": "/party"} {
 		found, err := p.find(t.Context(), []string{"web", "news", "bad"}, words, "", 1)
 		if err != nil || len(found) != 1 || found[0].Link != server.URL+want {
-			t.Errorf("%s: %+v, %v", words, found, err)
+			t.Errorf("%s: got %+v, %v", words, found, err)
 		}
 	}
 	if sum := synced(t, p); sum.Changed+sum.Removed != 0 {
-		t.Errorf("not due: %+v", sum)
+		t.Errorf("before the pages are due: %+v", sum)
 	}
 	p.read = make(map[string]time.Time)
 	text = "<h1>Hours</h1><p>We open at ten.</p>"
 	if sum := synced(t, p); sum.Changed != 1 || sum.Removed != 0 {
-		t.Errorf("changed: %+v", sum)
+		t.Errorf("after a change: %+v", sum)
 	}
 }
 
@@ -205,14 +205,14 @@ func TestOldItemsOfAFeed(t *testing.T) {
 	}
 }
 
-// FuzzCut: whatever a document holds, cutting it ends, and loses no word of plain prose.
+// FuzzCut checks that splitting any document ends, and loses no word of plain text.
 func FuzzCut(f *testing.F) {
 	f.Add("# A\n\ntext\n\n- a\n- b\n\n| a | b |\n```\ncode")
 	f.Add("---\ntitle: x\n---\nA\n=\nB\n---\n" + strings.Repeat("| x ", 3000))
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, p := range cut.Passages(clean(text), "name", nil) {
 			if len(p.Text) > cut.Whole+cut.Full || strings.TrimSpace(p.Text) == "" {
-				t.Errorf("%d bytes: %q", len(p.Text), p.Text)
+				t.Errorf("got %d bytes: %q", len(p.Text), p.Text)
 			}
 		}
 		if md, err := readHTML([]byte(text)); err == nil {

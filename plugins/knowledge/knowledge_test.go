@@ -14,7 +14,7 @@ import (
 	"synthbot/plugins/plugintest"
 )
 
-// defaults are what the configuration says where the file says nothing.
+// defaults fills in the configuration's defaults.
 func defaults(c Config) Config {
 	c.Passages, c.Chars, c.Every, c.Refresh, c.Timeout, c.Teach = 4, 2400, time.Hour, time.Hour, 10*time.Second, "moderators"
 	return c
@@ -42,7 +42,7 @@ func TestShortDocument(t *testing.T) {
 	}
 }
 
-// write writes files, by name.
+// write writes files by name.
 func write(t testing.TB, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -65,16 +65,17 @@ func synced(t testing.TB, p *Plugin) Summary {
 	return sum
 }
 
-// TestSync: a changed file is read again, a removed one forgotten, an unchanged one left alone.
+// TestSync checks that changed files are read again, removed ones are dropped, and unchanged ones are left
+// alone.
 func TestSync(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"a.md": "# A\nKeys hang in the hall.", "sub/b.txt": "Ladders are in the shed.", ".hidden/c.md": "no", "d.bin": "no"})
 	p := made(t, Config{Sources: []Source{{Name: "s", Path: dir}}})
 	if sum := synced(t, p); sum.Documents != 2 || sum.Changed != 2 || sum.Passages != 2 || len(sum.Faults) != 0 {
-		t.Errorf("at first: %+v", sum)
+		t.Errorf("first sync: %+v", sum)
 	}
 	if sum := synced(t, p); sum.Changed != 0 || sum.Removed != 0 {
-		t.Errorf("unchanged: %+v", sum)
+		t.Errorf("unchanged files: %+v", sum)
 	}
 	write(t, dir, map[string]string{"a.md": "# A\nKeys hang in the kitchen now."})
 	if err := os.Remove(filepath.Join(dir, "sub/b.txt")); err != nil {
@@ -82,21 +83,21 @@ func TestSync(t *testing.T) {
 	}
 	write(t, dir, map[string]string{"bad.md": "\x00\x01"})
 	if sum := synced(t, p); sum.Changed != 2 || sum.Removed != 1 || len(sum.Faults) != 1 {
-		t.Errorf("changed: %+v", sum)
+		t.Errorf("changed files: %+v", sum)
 	}
 	for text, want := range map[string]int{"keys kitchen": 1, "ladders": 0} {
 		found, err := p.find(t.Context(), []string{"s"}, text, "", 5)
 		if err != nil || len(found) != want {
-			t.Errorf("%s: %+v, %v", text, found, err)
+			t.Errorf("%s: got %+v, %v", text, found, err)
 		}
 	}
 	p.config.Sources[0].Name = "other"
 	if sum := synced(t, p); sum.Removed != 2 {
-		t.Errorf("under another name: %+v", sum)
+		t.Errorf("renamed file: %+v", sum)
 	}
 }
 
-// TestFrames: what many documents of a source have in common is kept in one of them.
+// TestFrames checks that text that many documents of a source share is kept in one of them.
 func TestFrames(t *testing.T) {
 	dir := t.TempDir()
 	topics := []string{"keys", "ladders", "bicycles", "windows", "lamps"}
@@ -117,14 +118,14 @@ func TestFrames(t *testing.T) {
 		}
 		slices.Sort(names)
 		if err != nil || !slices.Equal(names, want) {
-			t.Errorf("%q finds %q, want %q: %v", text, names, want, err)
+			t.Errorf("%q: found %q, want %q: %v", text, names, want, err)
 		}
 	}
 	finds("imprint shop", "bicycles.md")
 	finds("printed page", "bicycles.md")
 	finds("ask office", "bicycles.md")
 	finds("ladders", "ladders.md")
-	write(t, dir, map[string]string{"stairs.md": page(7, "stairs")}) // one that comes later
+	write(t, dir, map[string]string{"stairs.md": page(7, "stairs")}) // a later document
 	synced(t, p)
 	finds("stairs", "stairs.md")
 	finds("imprint shop", "bicycles.md")

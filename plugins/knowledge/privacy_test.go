@@ -11,7 +11,7 @@ import (
 	"synthbot/plugins/plugintest"
 )
 
-// TestPrivateQuestionsStay: a question that was asked in private is listed, and put to nobody.
+// TestPrivateQuestionsStay checks that a question that was asked in private is listed, but not asked to others.
 func TestPrivateQuestionsStay(t *testing.T) {
 	h := plugintest.NewHarness(t, "knowledge")
 	p, err := New(h.Host, defaults(Config{Escalate: core.MustPath("room/9")}))
@@ -26,16 +26,16 @@ func TestPrivateQuestionsStay(t *testing.T) {
 		}
 	}
 	if said := h.Received(); len(said) != 1 || !strings.Contains(said[0].Reply, "open") {
-		t.Errorf("others heard %+v", said)
+		t.Errorf("messages to others: %+v", said)
 	}
 	var out strings.Builder
 	if err := p.Gaps(t.Context(), &out); err != nil || strings.Count(out.String(), "am I ill?") != 2 {
-		t.Errorf("listed is %q: %v", out.String(), err)
+		t.Errorf("listed: got %q: %v", out.String(), err)
 	}
 }
 
-// TestExportAndBackup: what somebody taught, said to be taught, or asked is in their export and in nobody
-// else's, and a backup has all from which the index is made again.
+// TestExportAndBackup checks that a user's entries and questions are in their own export only, and that the
+// index can be rebuilt from a backup.
 func TestExportAndBackup(t *testing.T) {
 	p, h, ask, reply := escalating(t)
 	data := ask("ann", "What is the number of the wardrobe?")
@@ -56,7 +56,7 @@ func TestExportAndBackup(t *testing.T) {
 	} {
 		got := exported(tc.person)
 		if !strings.Contains(got, tc.has) || strings.Contains(got, tc.hasNot) {
-			t.Errorf("the export of %s lacks %q or has %q:\n%s", tc.person, tc.has, tc.hasNot, got)
+			t.Errorf("the export of %s must have %q and not %q:\n%s", tc.person, tc.has, tc.hasNot, got)
 		}
 	}
 	dir := t.TempDir()
@@ -79,15 +79,15 @@ func TestExportAndBackup(t *testing.T) {
 	synced(t, p)
 	found, err := p.find(t.Context(), p.visible(core.MustPath("room/ann")), "wardrobe seventeen", "", 5)
 	if err != nil || len(found) != 1 || found[0].Text != "Seventeen are there." {
-		t.Errorf("the backup finds %+v: %v", found, err)
+		t.Errorf("search in the backup: got %+v: %v", found, err)
 	}
 	if all := listed(t, p); !strings.Contains(all, "dragon") || strings.Contains(all, "wardrobe") {
-		t.Errorf("open in the backup: %s", all)
+		t.Errorf("open questions in the backup: %s", all)
 	}
 }
 
-// TestTaughtWordsAreForgotten: what repeats somebody's message goes when its author is forgotten, and
-// what the bot said, or the teacher wrote, stays.
+// TestTaughtWordsAreForgotten checks that an entry that quotes a message is removed when its author is
+// forgotten. Entries with the bot's or the teacher's own text stay.
 func TestTaughtWordsAreForgotten(t *testing.T) {
 	h := plugintest.NewHarness(t, "knowledge")
 	p, err := New(h.Host, defaults(Config{}))
@@ -114,7 +114,7 @@ func TestTaughtWordsAreForgotten(t *testing.T) {
 		t.Helper()
 		found, err := p.find(t.Context(), p.visible(room), text, "", 5)
 		if err != nil || len(found) != want {
-			t.Errorf("%s: %q finds %d passages, want %d: %v", when, text, len(found), want, err)
+			t.Errorf("%s: %q: found %d passages, want %d: %v", when, text, len(found), want, err)
 		}
 	}
 	finds("at first", "wardrobe number", 1)

@@ -28,12 +28,12 @@ func TestScripts(t *testing.T) {
 
 var begins = time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
 
-// clock is moved by hand.
+// clock is a clock that tests set.
 type clock struct{ now time.Time }
 
 func (c *clock) Now() time.Time { return c.now }
 
-// notes is a Log.
+// notes is a Log that keeps its lines.
 type notes []note
 
 type note struct {
@@ -57,8 +57,7 @@ func (n *notes) ReachedLimits(use func(about core.Path, detail string, until tim
 	}
 }
 
-// says is a message to the bot: in a group if place is a number, else in the private place
-// of that name.
+// says returns a message to the bot: in a group if place is a number, else in the private place of that name.
 func says(place, who, text string) *core.Message {
 	m := &core.Message{
 		Path: core.MustPath("room/" + place), Author: core.Author{ID: who, Name: strings.ToUpper(who)}, Text: text,
@@ -79,20 +78,20 @@ func TestRate(t *testing.T) {
 		l := Rate{7, 7}
 		err := l.UnmarshalText([]byte(text))
 		if want.Count < 0 {
-			want = Rate{7, 7} // as it was
+			want = Rate{7, 7} // unchanged
 			if err == nil {
-				t.Errorf("%q is read as %v", text, l)
+				t.Errorf("%q: got %v", text, l)
 			}
 		} else if err != nil {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("%q: got %v", text, err)
 		}
 		if l != want {
-			t.Errorf("%q: %v", text, l)
+			t.Errorf("%q: got %v", text, l)
 		}
 	}
 }
 
-// Whatever is read is written so that it is read again.
+// FuzzRate checks that an accepted rate is read again from its text.
 func FuzzRate(f *testing.F) {
 	for _, text := range []string{"20/1h", "off", "1/1w2d3h4m5s", "0x1/1h", "20/1H", "20/ 1h", "9/1d1d"} {
 		f.Add(text)
@@ -106,7 +105,7 @@ func FuzzRate(f *testing.F) {
 			t.Errorf("%q: %v is out of bounds", text, l)
 		}
 		if err := again.UnmarshalText([]byte(l.String())); err != nil || again != l {
-			t.Errorf("%q is %v, and written %q it is %v (%v)", text, l, l.String(), again, err)
+			t.Errorf("%q is read as %v, and its text %q as %v (%v)", text, l, l.String(), again, err)
 		}
 	})
 }
@@ -118,19 +117,19 @@ func TestRateWords(t *testing.T) {
 		{1, 90 * time.Minute}: "once within 1 hour 30 minutes", {2, 48*time.Hour + time.Second}: "2 times within 2 days 1 second",
 	} {
 		if got := r.words(); got != want {
-			t.Errorf("%v: %q, want %q", r, got, want)
+			t.Errorf("%v: got %q, want %q", r, got, want)
 		}
 	}
 }
 
-// ask is one question of a history that was made up.
+// ask is a message of a generated history.
 type ask struct {
-	at    time.Duration // since the one before
+	at    time.Duration // since the previous one
 	m     *core.Message
 	again bool
 }
 
-// history makes up what some people ask, now and then in bursts.
+// history generates messages of several users, some of them in bursts.
 func history(r *rand.Rand, n int) (all []ask) {
 	for i := range n {
 		who := fmt.Sprintf("p%d", r.IntN(3))
@@ -150,10 +149,9 @@ func history(r *rand.Rand, n int) (all []ask) {
 	return all
 }
 
-// TestRation holds the limits against their promises, over histories of all sorts:
-// never more than allowed in a window, never a refusal without cause, one word for
-// each window, an answer at the time that was said, nothing counted that is not to
-// be answered or is asked again.
+// TestRation checks limits with generated histories: never more than allowed in a window, no refusal without
+// reason, one notice for each window, an answer at the announced time, and nothing counted that is not answered
+// or is repeated.
 func TestRation(t *testing.T) {
 	private, inGroup := Rate{5, 10 * time.Minute}, Rate{8, 30 * time.Minute}
 	for seed := range uint64(60) {
@@ -162,7 +160,7 @@ func TestRation(t *testing.T) {
 			c := Config{Private: private, Group: inGroup}
 			clock := func() time.Time { return time.Now().UTC() }
 			p := New(clock, c, new(notes))
-			twin := New(clock, c, new(notes)) // never asked again
+			twin := New(clock, c, new(notes)) // gets no repeated messages
 			admitted, told := make(map[string][]time.Time), make(map[string]time.Time)
 			for i, a := range history(r, 400) {
 				time.Sleep(a.at)
@@ -175,7 +173,7 @@ func TestRation(t *testing.T) {
 					continue
 				}
 				if w := twin.Judge(a.m, false); w != v {
-					t.Fatalf("%d: %+v, and %+v where nothing is asked again", i, v, w)
+					t.Fatalf("%d: got %+v, and %+v without repetitions", i, v, w)
 				}
 				limit, key := inGroup, "group "+a.m.Author.ID
 				if a.m.Private {
@@ -190,33 +188,33 @@ func TestRation(t *testing.T) {
 				switch {
 				case v.Admission == gate.Admit:
 					if admitted[key] = append(admitted[key], now); lately >= 2*limit.Count {
-						t.Fatalf("%d: %d within %v", i, lately+1, limit)
+						t.Fatalf("%d: got %d answers within %v", i, lately+1, limit)
 					}
 					if until := told[key]; now.Before(until) {
-						t.Fatalf("%d: answered before %v, as was said", i, until)
+						t.Fatalf("%d: answered before the announced time %v", i, until)
 					}
 				case v.Admission != gate.Quiet:
 					t.Fatalf("%d: %+v", i, v)
 				default:
 					if lately < limit.Count {
-						t.Fatalf("%d: refused after %d within %v", i, lately, limit)
+						t.Fatalf("%d: refused after %d answers within %v", i, lately, limit)
 					}
 					if (v.Reply == "") != now.Before(told[key]) {
-						t.Fatalf("%d: told %q, and before until %v", i, v.Reply, told[key])
+						t.Fatalf("%d: second notice %q; the first was until %v", i, v.Reply, told[key])
 					}
 					if v.Reply != "" {
 						user, _ := a.m.Path.Person(a.m.Author.ID)
 						told[key] = now.Add(p.user(user).asked[kindOf(a.m)].end(limit).Sub(now))
 						if !strings.Contains(v.Reply, txt.Moment(told[key], now.UTC())) {
-							t.Fatalf("%d: %q does not say %v", i, v.Reply, told[key])
+							t.Fatalf("%d: %q does not contain %v", i, v.Reply, told[key])
 						}
 					} else if !now.Before(told[key]) {
-						t.Fatalf("%d: refused at %v, after %v", i, now, told[key])
+						t.Fatalf("%d: refused at %v, after the announced time %v", i, now, told[key])
 					}
 				}
 			}
 			if len(admitted) != 6 || len(told) == 0 {
-				t.Fatalf("the history says little: %d, %d", len(admitted), len(told))
+				t.Fatalf("the history is too short: %d answers, %d notices", len(admitted), len(told))
 			}
 		})
 	}
@@ -229,7 +227,7 @@ func kindOf(m *core.Message) int {
 	return inGroups
 }
 
-// TestWindows: what a message is decides on what counts it.
+// TestWindows checks which limit counts which kind of message.
 func TestWindows(t *testing.T) {
 	c := &clock{now: begins}
 	config := Config{Private: Rate{2, time.Hour}, Group: Rate{1, time.Hour}, CountAll: []core.Path{core.MustPath("room/7")}}
@@ -248,7 +246,7 @@ func TestWindows(t *testing.T) {
 		reply bool
 	}{
 		{picture, gate.Admit, false}, {command, gate.Admit, false},
-		{command, gate.Quiet, false}, {picture, gate.Quiet, false}, // in silence: they go on, or have no words
+		{command, gate.Quiet, false}, {picture, gate.Quiet, false}, // commands run, and pictures have no text
 		{reminder, gate.Admit, false},
 		{button, gate.Admit, false}, {button, gate.Admit, false}, {button, gate.Quiet, false},
 		{says("jay", "jay", "well?"), gate.Quiet, true}, {says("jay", "jay", "well?"), gate.Quiet, false},
@@ -261,7 +259,7 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// TestUsedElsewhere: what a user asks in another process counts, once.
+// TestUsedElsewhere checks that a user's messages to another process count once.
 func TestUsedElsewhere(t *testing.T) {
 	c := &clock{now: begins}
 	var both [2]*Limiter
@@ -276,28 +274,28 @@ func TestUsedElsewhere(t *testing.T) {
 	}
 	for n := range 3 {
 		if got := ask("jay", n); got != gate.Admit {
-			t.Errorf("question %d: %v", n, got)
+			t.Errorf("question %d: got %v", n, got)
 		}
 	}
 	if got := ask("jay", 3); got != gate.Quiet {
-		t.Errorf("the fourth within a minute: %v", got)
+		t.Errorf("fourth question within a minute: got %v", got)
 	}
 	c.now = c.now.Add(time.Minute)
 	if four, five, six := ask("jay", 3), ask("jay", 4), ask("jay", 5); four != gate.Admit || five != gate.Quiet || six != gate.Quiet {
-		t.Errorf("of four within the hour, the fourth to sixth: %v, %v, %v", four, five, six)
+		t.Errorf("fourth to sixth question within the hour: got %v, %v, %v", four, five, six)
 	}
 	if got := ask("ann", 3); got != gate.Admit {
-		t.Errorf("somebody else: %v", got)
+		t.Errorf("another user: got %v", got)
 	}
 	c.now = c.now.Add(time.Hour)
 	if got := ask("jay", 6); got != gate.Admit {
-		t.Errorf("an hour later: %v", got)
+		t.Errorf("an hour later: got %v", got)
 	}
 	both[0].Used(core.MustPath("room/user/jay"), "unknown")
 }
 
-// TestButtonsAreLogged: a press has no text to answer to, but its limit is logged once,
-// and it still holds after a restart, in private as in groups.
+// TestButtonsAreLogged checks that a limit that a button press reaches is logged once, although it gets no
+// notice. It also applies after a restart, in private chats and in groups.
 func TestButtonsAreLogged(t *testing.T) {
 	for place, want := range map[string]string{"jay": "private buttons", "1": "group buttons"} {
 		c, log := &clock{now: begins}, new(notes)
@@ -305,56 +303,55 @@ func TestButtonsAreLogged(t *testing.T) {
 		l := New(c.Now, config, log)
 		for i, admission := range []gate.Admission{gate.Admit, gate.Quiet, gate.Quiet} {
 			if v := l.Judge(says(place, "jay", ""), false); v != (gate.Verdict{Admission: admission}) {
-				t.Errorf("%s, press %d: %+v", place, i, v)
+				t.Errorf("%s, press %d: got %+v", place, i, v)
 			}
 		}
 		if len(*log) != 1 || (*log)[0].what != limited || (*log)[0].detail != want {
-			t.Errorf("%s: the log has %+v", place, *log)
+			t.Errorf("%s: log %+v", place, *log)
 		}
 		c.now = c.now.Add(30 * time.Minute)
 		if v := New(c.Now, config, log).Judge(says(place, "jay", ""), false); v.Admission != gate.Quiet {
-			t.Errorf("%s: after a restart %+v", place, v)
+			t.Errorf("%s: after a restart: got %+v", place, v)
 		}
 	}
 }
 
-// TestClockPutBack: nobody waits longer than a window because the clock was put
-// back.
+// TestClockPutBack checks that no user waits longer than a window after the clock was set back.
 func TestClockPutBack(t *testing.T) {
 	c := &clock{now: begins}
 	p := New(c.Now, Config{Private: Rate{1, time.Hour}}, new(notes))
 	p.Judge(says("jay", "jay", "one"), false)
 	c.now = c.now.AddDate(0, 0, -100)
 	if v := p.Judge(says("jay", "jay", "two"), false); v.Admission != gate.Admit {
-		t.Errorf("%+v", v)
+		t.Errorf("got %+v", v)
 	}
 }
 
 func TestRateAsText(t *testing.T) {
 	raw, err := json.Marshal(map[string]Rate{"a": {20, time.Hour}, "b": {}})
 	if err != nil || string(raw) != `{"a":"20/1h","b":"off"}` {
-		t.Errorf("%s, %v", raw, err)
+		t.Errorf("got %s, %v", raw, err)
 	}
 }
 
-// TestRepeats: a greeting every morning is none.
+// TestRepeats checks that the same greeting every morning does not count as a repetition.
 func TestRepeats(t *testing.T) {
 	c := &clock{now: begins}
 	p := New(c.Now, Config{Repeat: 2}, new(notes))
 	for i := range 5 {
 		if v := p.Judge(says("1", "jay", "good morning"), false); v.Admission != gate.Admit {
-			t.Errorf("%d: %+v", i, v)
+			t.Errorf("%d: got %+v", i, v)
 		}
 		c.now = c.now.Add(repeatWithin + time.Second)
 	}
 	p.Judge(says("1", "jay", "well?"), false)
 	if v := p.Judge(says("1", "jay", "well?"), false); v.Admission != gate.Quiet {
-		t.Errorf("%+v", v)
+		t.Errorf("got %+v", v)
 	}
 }
 
-// TestDeliveredAgain: a message that a platform delivers again counts once, and
-// the same is said of it; the same words of another message are another one.
+// TestDeliveredAgain checks that a message that is delivered twice counts once and gets the same verdict, and
+// that an equal text in another message counts.
 func TestDeliveredAgain(t *testing.T) {
 	p := New(time.Now, Config{Private: Rate{2, time.Hour}}, new(notes))
 	judge := func(id string) gate.Verdict {
@@ -364,17 +361,17 @@ func TestDeliveredAgain(t *testing.T) {
 	}
 	for _, id := range []string{"1", "1", "1", "2", "2"} {
 		if v := judge(id); v.Admission != gate.Admit {
-			t.Errorf("%s: %+v", id, v)
+			t.Errorf("%s: got %+v", id, v)
 		}
 	}
 	full := judge("3")
 	if full.Admission != gate.Quiet || full.Reply == "" || judge("3") != full || judge("1").Admission != gate.Admit {
-		t.Errorf("the third: %+v, delivered again %+v", full, judge("3"))
+		t.Errorf("third message: got %+v, delivered again %+v", full, judge("3"))
 	}
 	for i := range 3 * maxDelivered {
 		judge(fmt.Sprint("x", i))
 	}
 	if n := p.delivered.Len(); n > 2*maxDelivered {
-		t.Errorf("%d deliveries are remembered", n)
+		t.Errorf("got %d remembered deliveries", n)
 	}
 }

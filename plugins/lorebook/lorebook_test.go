@@ -21,7 +21,7 @@ func TestScripts(t *testing.T) {
 	}))
 }
 
-// defaults are what the configuration says where the file says nothing.
+// defaults are the configuration's defaults.
 var defaults = Config{Depth: 4, Budget: 400, Rounds: 3}
 
 func made(t testing.TB, c Config) *Plugin {
@@ -45,15 +45,15 @@ func TestConform(t *testing.T) {
 	}})
 }
 
-// found is what a book adds to the prompt of a text.
-func told(t testing.TB, c Config, b Book, text string) []string {
+// promptFor returns what a book adds to the prompt for a text.
+func promptFor(t testing.TB, c Config, b Book, text string) []string {
 	t.Helper()
 	c.Cards = []Card{{Char: "Nell", Book: b}}
 	s := core.Scene{Path: core.MustPath("room/1"), Text: text, Author: core.Author{ID: "jay", Name: "Jay"}}
 	return snippets(t, made(t, c), s)
 }
 
-// snippets are what the prompt shows.
+// snippets returns what the prompt shows.
 func snippets(t testing.TB, p *Plugin, s core.Scene) []string {
 	t.Helper()
 	hints, err := p.Recon(t.Context(), s)
@@ -63,17 +63,18 @@ func snippets(t testing.TB, p *Plugin, s core.Scene) []string {
 	return prompt.Merge(hints, "", "").Snippets
 }
 
-// TestInstructions: what a book marks as such is an order, not knowledge.
+// TestInstructions checks that entries marked as instructions are given to the model as instructions, not as
+// knowledge.
 func TestInstructions(t *testing.T) {
 	c := defaults
 	c.Cards = []Card{{Char: "Nell", Book: one(func(e *Entry) { e.Content = "@@role system\n{{char}} whispers." })}}
 	hints, err := made(t, c).Recon(t.Context(), core.Scene{Path: core.MustPath("room/1"), Text: "moss"})
 	if r := prompt.Merge(hints, "", ""); err != nil || len(r.Snippets) > 0 || !slices.Equal(r.Instructions, []string{"Nell whispers."}) {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf("got %+v, %v", r, err)
 	}
 }
 
-// one is a book of one entry.
+// one returns a book with one entry.
 func one(change func(*Entry)) Book {
 	e := Entry{Keys: []string{"moss"}, Content: "told", Enabled: true}
 	change(&e)
@@ -116,9 +117,9 @@ func TestKeys(t *testing.T) {
 		"not excluded":         {defaults, one(func(e *Entry) { e.Content = "@@exclude_keys dry, dead\ntold" }), "moss", true},
 		"nothing but signs":    {defaults, one(func(e *Entry) { e.Content = "@@activate" }), "moss", false},
 	} {
-		got := told(t, tc.c, tc.book, tc.text)
+		got := promptFor(t, tc.c, tc.book, tc.text)
 		if (len(got) == 1 && got[0] == "told") != tc.want || len(got) > 1 {
-			t.Errorf("%s: %q", name, got)
+			t.Errorf("%s: got %q", name, got)
 		}
 	}
 }
@@ -144,16 +145,16 @@ func TestOrderAndBudget(t *testing.T) {
 		c := defaults
 		c.Budget = 1000
 		var first []string
-		for _, text := range told(t, c, tc.book, "moss") {
+		for _, text := range promptFor(t, c, tc.book, "moss") {
 			first = append(first, text[:1])
 		}
 		if got := strings.Join(first, " "); got != tc.want {
-			t.Errorf("%s: %q, want %q", name, got, tc.want)
+			t.Errorf("%s: got %q, want %q", name, got, tc.want)
 		}
 	}
 }
 
-// chain is a book in which each entry brings up the next one.
+// chain returns a book in which each entry triggers the next one.
 func chain(n int) Book {
 	b := Book{Recursive: true}
 	for i := range n {
@@ -166,19 +167,19 @@ func TestRecursion(t *testing.T) {
 	for rounds, want := range map[int]int{0: 1, 3: 4, 10: 11} {
 		c := defaults
 		c.Rounds = rounds
-		if got := told(t, c, chain(50), "key0."); len(got) != want {
-			t.Errorf("%d rounds: %d entries, want %d", rounds, len(got), want)
+		if got := promptFor(t, c, chain(50), "key0."); len(got) != want {
+			t.Errorf("%d rounds: got %d entries, want %d", rounds, len(got), want)
 		}
 	}
 	c := defaults
 	b := chain(50)
 	b.Recursive = false
-	if got := told(t, c, b, "key0."); len(got) != 1 {
-		t.Errorf("a book that does not want it: %q", got)
+	if got := promptFor(t, c, b, "key0."); len(got) != 1 {
+		t.Errorf("book without recursion: got %q", got)
 	}
 	b = Book{Recursive: true, Entries: []Entry{{Keys: []string{"a"}, Content: "b", Enabled: true}, {Keys: []string{"b"}, Content: "a", Enabled: true}}}
-	if got := told(t, c, b, "a"); len(got) != 2 {
-		t.Errorf("a circle: %q", got)
+	if got := promptFor(t, c, b, "a"); len(got) != 2 {
+		t.Errorf("circular book: got %q", got)
 	}
 }
 
@@ -203,12 +204,12 @@ func TestDepth(t *testing.T) {
 	} {
 		got := snippets(t, p, core.Scene{Path: core.MustPath("room/1"), Text: "c", Recent: tc.recent})
 		if (got != nil) != tc.want {
-			t.Errorf("%q, want %v", got, tc.want)
+			t.Errorf("got %q, want %v", got, tc.want)
 		}
 	}
 }
 
-// TestCards: a persona's book holds where the persona does.
+// TestCards checks that the book of a persona's card applies where the persona does.
 func TestCards(t *testing.T) {
 	c := defaults
 	c.Cards = []Card{
@@ -222,18 +223,18 @@ func TestCards(t *testing.T) {
 	} {
 		s := core.Scene{Path: core.MustPath(place), Text: "moss", Author: core.Author{ID: "jay", Name: "Jay"}}
 		if got := snippets(t, p, s); strings.Join(got, " ") != want {
-			t.Errorf("%s: %q", place, got)
+			t.Errorf("%s: got %q", place, got)
 		}
 	}
 }
 
-// TestTwoBooks: what they tell is in one order.
+// TestTwoBooks checks that the entries of several books are in one order.
 func TestTwoBooks(t *testing.T) {
 	c := defaults
 	c.Dir, c.Sources = "testdata", []Source{{Path: "world.json"}}
-	got := told(t, c, one(func(e *Entry) { e.Keys, e.Order = []string{"dragon"}, 200 }), "a dragon")
+	got := promptFor(t, c, one(func(e *Entry) { e.Keys, e.Order = []string{"dragon"}, 200 }), "a dragon")
 	if strings.Join(got, " ") != "Dragons love tea. Dragons sleep by day. told" {
-		t.Errorf("%q", got)
+		t.Errorf("got %q", got)
 	}
 }
 
@@ -256,32 +257,31 @@ func TestRead(t *testing.T) {
 		if err == nil {
 			got = fmt.Sprintf("%s %s", b.Entries[0].Keys, b.Entries[0].Content)
 			if len(b.Entries) != 1 || !b.Entries[0].Enabled {
-				t.Errorf("%s: %+v", name, b)
+				t.Errorf("%s: got %+v", name, b)
 			}
 		}
 		if !strings.Contains(got, tc.want) {
-			t.Errorf("%s: %s, want %s", name, got, tc.want)
+			t.Errorf("%s: got %s, want %s", name, got, tc.want)
 		}
 	}
-	for range 20 { // entries that are numbered by no numbers have an order, too
+	for range 20 { // entries whose keys are not numbers have a stable order, too
 		b, err := Read([]byte(`{"entries":{"d":{"content":"4"},"10":{"content":"6"},"b":{"content":"2"},"2":{"content":"5"},"a":{"content":"1"},"c":{"content":"3"}}}`))
 		order := ""
 		for _, e := range b.Entries {
 			order += e.Content
 		}
 		if err != nil || order != "123456" {
-			t.Fatalf("%s, %v", order, err)
+			t.Fatalf("got %s, %v", order, err)
 		}
 	}
 	c := defaults
 	c.Sources = []Source{{Path: "nowhere.json"}}
 	if _, err := New(plugintest.NewHarness(t, "lorebook").Host, c); err == nil || !strings.Contains(err.Error(), "nowhere.json") {
-		t.Errorf("a file that is not there: %v", err)
+		t.Errorf("missing file: got %v", err)
 	}
 }
 
-// FuzzRead: whatever a book is, it can be used: what it tells is text within a turn's
-// limit.
+// FuzzRead checks that any accepted book works and stays within a turn's limit.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"data":{"character_book":{"recursive_scanning":true,"entries":[{"keys":["a","/x.*/i"],"content":"@@activate\nx {{user}}","use_regex":true,"constant":true}]}}}`), "a b")
 	f.Add([]byte(`{"entries":{"3":{"key":["a"],"keysecondary":["b"],"selective":true,"content":"\u0000é"}}}`), "A B")
@@ -302,16 +302,16 @@ func FuzzRead(f *testing.F) {
 		for _, h := range hints {
 			total += len(h.Text)
 			if h.Text == "" || !utf8.ValidString(h.Text) {
-				t.Errorf("a hint is %q", h.Text)
+				t.Errorf("invalid hint %q", h.Text)
 			}
 		}
 		if err != nil || total > maxHints {
-			t.Errorf("%d bytes, %v", total, err)
+			t.Errorf("got %d bytes, %v", total, err)
 		}
 	})
 }
 
-// large is a book as large as one may be.
+// large returns a book of the maximum size.
 func large() Book {
 	b := Book{Recursive: true}
 	for i := range maxEntries {
@@ -329,7 +329,7 @@ func TestGivesUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if hints, err := p.Recon(ctx, core.Scene{Path: core.MustPath("room/1"), Text: "name7"}); !errors.Is(err, context.Canceled) || hints != nil {
-		t.Errorf("%v, %v", hints, err)
+		t.Errorf("got %v, %v", hints, err)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"synthbot/core"
 )
 
-// environ is an environment for secrets.
+// environ is an environment with a secret.
 func environ(name string) string { return map[string]string{"KEY": "k-123456"}[name] }
 
 func configure(text string) (c Config, err error) {
@@ -41,17 +41,17 @@ see = ["room/1"]
 	}
 	s := c.Servers[0]
 	if s.Env["KEY"].Reveal() != "k-123456" || s.Permission != "admins" || s.Timeout != time.Minute || s.Start != 30*time.Second || s.MaxOutput != 12_000 || !s.Media {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v", s)
 	}
 	for tool, want := range map[string]string{"read_file": "everyone true", "write_file": " false", "list": "admins true"} {
 		p, open := s.permission(tool)
 		if got := string(p) + map[bool]string{true: " true", false: " false"}[open]; got != want {
-			t.Errorf("%s: %s, want %s", tool, got, want)
+			t.Errorf("%s: got %s, want %s", tool, got, want)
 		}
 	}
 	for tool, want := range map[string]bool{"delete_all": true, "write": false} {
 		if got, said := closest(s.Confirm, tool); got != want || !said {
-			t.Errorf("%s: %v", tool, got)
+			t.Errorf("%s: got %v", tool, got)
 		}
 	}
 	if _, err := New(core.Host{Log: discardLog()}, c); err != nil {
@@ -112,10 +112,10 @@ headers = { "a b" = "1" }
 		}
 	}
 	if n := strings.Count(got, "\n") + 1; n != len(want) {
-		t.Errorf("%d faults, want %d:\n%s", n, len(want), got)
+		t.Errorf("got %d faults, want %d:\n%s", n, len(want), got)
 	}
 	if strings.Contains(got, "pw") {
-		t.Error("a password is told")
+		t.Error("a fault contains a password")
 	}
 	_, err = configure("[[server]]\nname = \"a-b\"\ncommand = [\"x\"]\n[[server]]\nname = \"ab\"\ncommand = [\"x\"]")
 	if err == nil || !strings.Contains(err.Error(), "c.toml:5: server[1].name: another server has the same") {
@@ -127,7 +127,7 @@ headers = { "a b" = "1" }
 	}
 }
 
-// tail is a fault without its place in the file.
+// tail returns a fault without its position in the file.
 func tail(err error) string {
 	if err == nil {
 		return ""
@@ -136,7 +136,7 @@ func tail(err error) string {
 	return rest
 }
 
-// The page that documents the settings finds nothing wrong with their tags.
+// TestConfigTags checks the tags from which the page of settings is generated.
 func TestConfigTags(t *testing.T) {
 	if _, err := configure(""); err != nil {
 		t.Error(err)
@@ -144,7 +144,7 @@ func TestConfigTags(t *testing.T) {
 	server := "[[server]]\nname = \"a\"\n"
 	for _, text := range []string{server + "command = [\"x\"]\n" + server + "command = [\"x\"]\n", server} {
 		if c, err := configure(text); err == nil {
-			t.Errorf("%+v was taken", c)
+			t.Errorf("%+v was accepted", c)
 		}
 	}
 }

@@ -18,13 +18,13 @@ func TestConform(t *testing.T) {
 	}})
 }
 
-// running is a plugin that somebody else runs.
+// running is a plugin that is already being run.
 type running struct{ p *Plugin }
 
 func (r running) Name() string           { return r.p.Name() }
 func (r running) Actions() []core.Action { return r.p.Actions() }
 
-// What servers offer is what any plugin offers.
+// TestConformRunning checks that the actions of servers conform to the rules for plugins.
 func TestConformRunning(t *testing.T) {
 	coretest.TestPlugin(t, func(t *testing.T) core.Plugin {
 		conf := own("reading")
@@ -32,7 +32,7 @@ func TestConformRunning(t *testing.T) {
 		b := start(t, nil, conf)
 		b.there("test_echo")
 		if n := len(b.Actions()); n != 6 {
-			t.Fatalf("%d actions", n)
+			t.Fatalf("got %d actions", n)
 		}
 		return running{b.Plugin}
 	})

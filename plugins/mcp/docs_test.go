@@ -10,7 +10,7 @@ import (
 	"synthbot/core"
 )
 
-// Every configuration that the page shows is one that the plugin takes.
+// TestDocs checks that every configuration on the documentation page is valid.
 func TestDocs(t *testing.T) {
 	page, err := os.ReadFile("../../docs/mcp.md")
 	if err != nil {
@@ -18,7 +18,7 @@ func TestDocs(t *testing.T) {
 	}
 	blocks := regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllStringSubmatch(string(page), -1)
 	if len(blocks) < 4 {
-		t.Fatalf("%d configurations", len(blocks))
+		t.Fatalf("got %d configurations", len(blocks))
 	}
 	for _, b := range blocks {
 		text := strings.NewReplacer("[plugins.mcp]\nenabled = true\n", "", "plugins.mcp.", "").Replace(b[1])

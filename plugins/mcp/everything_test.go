@@ -16,12 +16,12 @@ import (
 	"synthbot/core/secret"
 )
 
-// everything is the reference server, as scripts/mcp-everything.sh installs it.
+// everything returns the command of the reference server, as scripts/mcp-everything.sh installs it.
 func everything(t *testing.T, args ...string) []string {
 	t.Helper()
 	node, err := exec.LookPath("node")
 	if err != nil {
-		t.Skip("the reference MCP server is not tried: there is no Node here")
+		t.Skip("without Node, the reference MCP server cannot run")
 	}
 	lock, err := os.ReadFile("testdata/npm/package-lock.json")
 	if err != nil {
@@ -33,13 +33,12 @@ func everything(t *testing.T, args ...string) []string {
 	}
 	folder := filepath.Join(cache, "synthbot", fmt.Sprintf("mcp-everything-%x", sha256.Sum256(lock))[:len("mcp-everything-")+16])
 	if _, err := os.Stat(filepath.Join(folder, "installed")); err != nil {
-		t.Skip("the reference MCP server is not tried: it is not installed; scripts/mcp-everything.sh does that")
+		t.Skip("scripts/mcp-everything.sh installs the reference MCP server, which is missing")
 	}
 	return append([]string{node, filepath.Join(folder, "node_modules/@modelcontextprotocol/server-everything/dist/index.js")}, args...)
 }
 
-// The reference server offers all that the protocol has, and what of it the bot
-// takes works.
+// TestEverything checks the supported parts of the protocol with the reference server, which offers all of it.
 func TestEverything(t *testing.T) {
 	t.Parallel()
 	b := start(t, nil, Server{
@@ -71,20 +70,20 @@ func TestEverything(t *testing.T) {
 		}
 	}
 	if _, err := b.call("every_prompt_get", `{"name":"args-prompt"}`); err == nil || !strings.Contains(err.Error(), "says") {
-		t.Errorf("a missing argument: %v", err)
+		t.Errorf("missing argument: got %v", err)
 	}
 	if n := len(b.stand.Carried()); n != 1 {
-		t.Errorf("%d pictures were sent", n)
+		t.Errorf("got %d pictures", n)
 	}
 	for _, a := range b.Actions() {
 		t.Logf("%-45s %-10s confirm=%-5v %s", a.Name, a.Permission, a.Confirm, a.Brief)
 	}
 	if a := b.action("every_toggle-simulated-logging"); !a.Confirm || !a.Outside {
-		t.Error("what is not marked as read-only asks")
+		t.Error("want a confirmation for actions that are not marked as read-only")
 	}
 }
 
-// The same over streamable HTTP, from before it is there until after it is gone.
+// TestEverythingHTTP does the same over streamable HTTP. The server starts after the plugin and ends before it.
 func TestEverythingHTTP(t *testing.T) {
 	t.Parallel()
 	argv := everything(t, "streamableHttp")
@@ -104,8 +103,8 @@ func TestEverythingHTTP(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended := sync.OnceFunc(func() {
-		_ = cmd.Process.Kill() // it is ours
-		_ = cmd.Wait()         // it was killed
+		_ = cmd.Process.Kill() // this test started it
+		_ = cmd.Wait()         // the error is that it was killed
 	})
 	t.Cleanup(ended)
 	b.there("every_echo")

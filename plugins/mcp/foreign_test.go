@@ -14,13 +14,13 @@ import (
 
 func discardLog() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// many is a plugin of these actions.
+// many is a plugin with these actions.
 type many []core.Action
 
 func (m many) Name() string           { return "mcp" }
 func (m many) Actions() []core.Action { return m }
 
-// toolOf is a tool as the SDK reads it.
+// toolOf returns a tool as the SDK decodes it.
 func toolOf(name, description, schema string) (*mcp.Tool, bool) {
 	var v any
 	if json.Unmarshal([]byte(schema), &v) != nil {
@@ -39,7 +39,7 @@ func checkOutput(t *testing.T, text, data string, most int) {
 	}
 	raw := o.encode(most)
 	if len(raw) > most || !json.Valid(raw) || !strings.HasPrefix(string(raw), `{"foreign":"This is what`) {
-		t.Errorf("%d bytes of %d: %s", len(raw), most, raw)
+		t.Errorf("got %d bytes, at most %d allowed: %s", len(raw), most, raw)
 	}
 }
 
@@ -57,7 +57,7 @@ func TestOutput(t *testing.T) {
 	}
 	o = output{Foreign: "f", Text: strings.Repeat("x", 3000)}
 	if raw := string(o.encode(1000)); len(raw) < 980 || !strings.HasSuffix(raw, `x…","truncated":true}`) {
-		t.Errorf("%d: %s", len(raw), raw[len(raw)-60:])
+		t.Errorf("%d: got %s", len(raw), raw[len(raw)-60:])
 	}
 }
 
@@ -84,6 +84,6 @@ func TestSchema(t *testing.T) {
 	}
 	tool, _ = toolOf("t", "", `{"type":"object","properties":{"a":{"type":"string"}`+wordy.String()+`}}`)
 	if form, err = schemaOf(tool.InputSchema, "srv: t"); err != nil || strings.Contains(string(form), "long") {
-		t.Errorf("a schema of %d bytes keeps its descriptions: %v", len(form), err)
+		t.Errorf("a large schema of %d bytes keeps its descriptions: %v", len(form), err)
 	}
 }

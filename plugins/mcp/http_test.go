@@ -18,7 +18,7 @@ import (
 	"synthbot/core/secret"
 )
 
-// remote is a server at an address.
+// remote returns the configuration of a server at a URL.
 func remote(url string) Server {
 	return Server{
 		Name: "test", URL: url, Headers: map[string]secret.Secret{"X-Key": secret.New("s3cr3t-token")},
@@ -26,7 +26,7 @@ func remote(url string) Server {
 	}
 }
 
-// serve serves the good server over HTTP, behind what the test puts before it.
+// serve serves the good server over HTTP, behind the handler that before returns.
 func serve(t *testing.T, before func(next http.Handler) http.Handler) *httptest.Server {
 	t.Helper()
 	good := goodServer("good")
@@ -36,7 +36,7 @@ func serve(t *testing.T, before func(next http.Handler) http.Handler) *httptest.
 		s.CloseClientConnections()
 		s.Close()
 		for session := range good.Sessions() {
-			_ = session.Close() // the client may be gone
+			_ = session.Close() // the client may have closed it
 		}
 	})
 	return s
@@ -65,7 +65,7 @@ func TestHTTP(t *testing.T) {
 	b.end()
 	for range len(keys) {
 		if key := <-keys; key != "s3cr3t-token" {
-			t.Errorf("a request without its header: %q", key)
+			t.Errorf("request header: got %q", key)
 		}
 	}
 	if strings.Contains(b.log.String(), "s3cr3t") {
@@ -86,7 +86,7 @@ func TestHTTPHangs(t *testing.T) {
 	b.must("test_echo", `{"text":"still there"}`)
 }
 
-// A server that goes away takes its actions with it, and brings them back.
+// TestHTTPDies checks that a server's actions are removed when it is unreachable, and return with it.
 func TestHTTPDies(t *testing.T) {
 	t.Parallel()
 	first := serve(t, asIs)
@@ -99,7 +99,7 @@ func TestHTTPDies(t *testing.T) {
 	b.gone()
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		t.Skip("the port was taken meanwhile")
+		t.Skip("another process uses the port")
 	}
 	again := &httptest.Server{Listener: listener, Config: &http.Server{Handler: mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return goodServer("good") }, nil)}}
 	again.Start()
@@ -109,7 +109,7 @@ func TestHTTPDies(t *testing.T) {
 	b.end()
 }
 
-// The headers, in which secrets are, do not go where a server points.
+// TestHTTPRedirect checks that headers, which may contain secrets, are not sent to the target of a redirect.
 func TestHTTPRedirect(t *testing.T) {
 	t.Parallel()
 	var reached atomic.Int32
@@ -125,8 +125,7 @@ func TestHTTPRedirect(t *testing.T) {
 	}
 }
 
-// broken answers as a server does until its tools are listed, and then with what
-// the test says.
+// broken returns a handler that works until the tools are listed, and then calls then.
 func broken(then http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))
@@ -192,7 +191,7 @@ func TestHTTPBroken(t *testing.T) {
 			_, err := b.call("test_one", `{}`)
 			var e *core.Error
 			if !errors.As(err, &e) || e.Kind != core.Temporary {
-				t.Errorf("%v", err)
+				t.Errorf("got %v", err)
 			}
 			if tc.dies {
 				b.gone()
@@ -202,7 +201,7 @@ func TestHTTPBroken(t *testing.T) {
 	}
 }
 
-// A server whose stream never begins does not hold up its start for ever.
+// TestHTTPSilentStream checks that a server whose stream never begins does not block its start.
 func TestHTTPSilentStream(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

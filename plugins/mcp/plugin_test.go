@@ -24,7 +24,7 @@ import (
 	"synthbot/plugins/plugintest"
 )
 
-// brisk are pauses for tests that run in true time.
+// brisk returns short pauses for tests in real time.
 func brisk() times {
 	return times{
 		minPause: 20 * time.Millisecond, maxPause: 100 * time.Millisecond, healthyAfter: time.Minute,
@@ -33,7 +33,7 @@ func brisk() times {
 	}
 }
 
-// bench is a plugin that runs.
+// bench is a running plugin.
 type bench struct {
 	*Plugin
 	t       *testing.T
@@ -43,7 +43,7 @@ type bench struct {
 	end     func()
 }
 
-// journal is a log that can be read.
+// journal is a buffer that can be read while others write to it.
 type journal struct {
 	mu sync.Mutex
 	b  strings.Builder
@@ -61,13 +61,13 @@ func (j *journal) String() string {
 	return j.b.String()
 }
 
-// start runs a plugin, until the test ends, whose servers are the test itself.
+// start runs a plugin until the test ends. Its servers run this test binary.
 func start(t *testing.T, tune func(*times), servers ...Server) *bench {
 	t.Helper()
 	return begin(t, tune, nil, servers...)
 }
 
-// begin is start with servers that are changed before they run.
+// begin is like start, and calls change for each server before the plugin runs.
 func begin(t *testing.T, tune func(*times), change func(*server), servers ...Server) *bench {
 	t.Helper()
 	b := &bench{t: t, stand: plugintest.NewHarness(t, "mcp"), changed: make(chan struct{}, 1000), log: &journal{}}
@@ -101,14 +101,14 @@ func begin(t *testing.T, tune func(*times), change func(*server), servers ...Ser
 	return b
 }
 
-// complete fills in what a table has by default.
+// complete fills in a server's defaults.
 func complete(s Server) Server {
 	s.Timeout, s.Start = cmp.Or(s.Timeout, time.Minute), cmp.Or(s.Start, 30*time.Second)
 	s.MaxOutput = cmp.Or(s.MaxOutput, 12_000)
 	return s
 }
 
-// own is a server that is this test in another mode.
+// own returns a server that runs this test binary in a mode.
 func own(how string) Server {
 	return Server{
 		Name: "test", Command: []string{os.Args[0]}, Env: map[string]secret.Secret{mode: secret.New(how), "TOKEN": secret.New("s3cr3t-token")},
@@ -116,7 +116,7 @@ func own(how string) Server {
 	}
 }
 
-// until waits until the names of the actions are as they should be.
+// until waits until holds returns true for the names of the actions.
 func (b *bench) until(what string, holds func(names []string) bool) {
 	b.t.Helper()
 	late := time.NewTimer(coretest.Patience)
@@ -125,7 +125,7 @@ func (b *bench) until(what string, holds func(names []string) bool) {
 		select {
 		case <-b.changed:
 		case <-late.C:
-			b.t.Fatalf("%s: there are %v\n%s", what, b.names(), b.log)
+			b.t.Fatalf("%s: got actions %v\n%s", what, b.names(), b.log)
 		}
 	}
 }
@@ -137,7 +137,7 @@ func (b *bench) names() (names []string) {
 	return names
 }
 
-// there waits for an action, and gone until there is none at all.
+// there waits for an action. gone waits until there are none.
 func (b *bench) there(name string) {
 	b.t.Helper()
 	b.until(name, func(names []string) bool { return slices.Contains(names, name) })
@@ -155,11 +155,11 @@ func (b *bench) action(name string) *core.Action {
 			return &a
 		}
 	}
-	b.t.Fatalf("there is no %s, but %v", name, b.names())
+	b.t.Fatalf("no action %s among %v", name, b.names())
 	return nil
 }
 
-// call calls an action as the runtime does.
+// call calls an action like the runtime.
 func (b *bench) call(name, payload string) (string, error) {
 	b.t.Helper()
 	a := b.action(name)
@@ -187,10 +187,10 @@ func TestTools(t *testing.T) {
 	}
 	w := b.action("test_write-file")
 	if !w.Confirm || !w.Outside || w.Permission != core.PermissionAdmins || w.Idempotent || w.Retries != 0 {
-		t.Errorf("what is not marked as read-only: %+v", w)
+		t.Errorf("action not marked as read-only: %+v", w)
 	}
 	if !strings.Contains(string(w.Schema), `"title":"test: Write-File"`) {
-		t.Errorf("who confirms it reads: %s", w.Schema)
+		t.Errorf("schema shown for the confirmation: %s", w.Schema)
 	}
 	if out := b.must("test_echo", `{"text":"hi"}`); !strings.HasPrefix(out, `{"foreign":"This is what the tool echo of the server test said.`) || !strings.Contains(out, `"text":"hi"`) {
 		t.Error(out)
@@ -206,15 +206,15 @@ func TestFailure(t *testing.T) {
 	_, err := b.call("test_complain", `{}`)
 	var e *core.Error
 	if !errors.As(err, &e) || e.Kind != core.Broken || e.Text != `The tool test: complain says: "no such file as [secret]"` {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 	if _, err := b.call("test_echo", `{"text":7}`); !errors.As(err, &e) || !strings.Contains(e.Text, "says") {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 }
 
-// A server sees little of the bot's environment, and what it tells of its own
-// secrets goes nowhere.
+// TestEnvironment checks that a server gets only a part of the bot's environment, and that its own secrets are
+// removed from its output.
 func TestEnvironment(t *testing.T) {
 	t.Setenv("TELEGRAM_TOKEN", "the-bots-own")
 	b := start(t, nil, own("good"))
@@ -237,7 +237,7 @@ func TestMedia(t *testing.T) {
 	}
 	files := b.stand.Carried()
 	if len(files) != 1 || files[0].Name != "image.png" || files[0].Kind != core.MediaImage {
-		t.Errorf("%d files", len(files))
+		t.Errorf("got %d files", len(files))
 	}
 	if out := b.must("quiet_picture", `{}`); !strings.Contains(out, "[image/png, not shown]") || len(b.stand.Carried()) != 1 {
 		t.Error(out)
@@ -250,7 +250,7 @@ func TestHugeOutput(t *testing.T) {
 	b.there("test_huge")
 	out := b.must("test_huge", `{}`)
 	if len(out) > 12_000 || len(out) < 11_000 || !json.Valid([]byte(out)) || !strings.HasSuffix(out, `…","truncated":true}`) {
-		t.Errorf("%d bytes: %s … %s", len(out), out[:100], out[len(out)-100:])
+		t.Errorf("got %d bytes: %s … %s", len(out), out[:100], out[len(out)-100:])
 	}
 }
 
@@ -266,7 +266,7 @@ func TestTooLargeMessage(t *testing.T) {
 	b.must("test_echo", `{"text":"again"}`)
 }
 
-// The actions of a server that died leave the catalogue, and come back with it.
+// TestDies checks that the actions of a server that died are removed, and return with it.
 func TestDies(t *testing.T) {
 	t.Parallel()
 	b := start(t, nil, own("good"))
@@ -275,17 +275,17 @@ func TestDies(t *testing.T) {
 	_, err := b.call("test_die", `{}`)
 	var e *core.Error
 	if !errors.As(err, &e) || e.Kind != core.Temporary {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 	b.gone()
 	b.there("test_echo")
 	b.must("test_echo", `{"text":"again"}`)
 	r, err := kept.Do(t.Context(), coretest.Call(kept, core.MustPath("room/1"), core.Author{ID: "jay"}, json.RawMessage(`{"text":"old"}`)))
 	if err != nil || !strings.Contains(string(r.Output), "old") {
-		t.Errorf("an action of before: %s, %v", r.Output, err)
+		t.Errorf("action from before the restart: got %s, %v", r.Output, err)
 	}
 	if log := b.log.String(); !strings.Contains(log, "exit status 7") {
-		t.Errorf("the log says %s", log)
+		t.Errorf("log: %s", log)
 	}
 }
 
@@ -303,7 +303,7 @@ func TestDoesNotStart(t *testing.T) {
 			b := start(t, nil, s)
 			b.says("mcp server is gone", 2)
 			if log := b.log.String(); !strings.Contains(log, want) || len(b.names()) > 0 {
-				t.Errorf("%v; the log says %s", b.names(), log)
+				t.Errorf("actions %v, log: %s", b.names(), log)
 			}
 		})
 	}
@@ -316,7 +316,7 @@ func TestDoesNotStart(t *testing.T) {
 	})
 }
 
-// says waits until the log says something so often.
+// says waits until the log contains a text that many times.
 func (b *bench) says(what string, times int) {
 	b.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -325,7 +325,7 @@ func (b *bench) says(what string, times int) {
 		select {
 		case <-tick.C:
 		case <-late:
-			b.t.Fatalf("it does not say %q: %s", what, b.log)
+			b.t.Fatalf("the log lacks %q: %s", what, b.log)
 		}
 	}
 }
@@ -337,8 +337,8 @@ func TestSlowStart(t *testing.T) {
 	b.must("test_echo", `{"text":"late"}`)
 }
 
-// A call that takes too long is given up; a server that is deaf then is started
-// again.
+// TestHangs checks that a call that takes too long is given up. A server that does not respond after that is
+// restarted; one that responds is not.
 func TestHangs(t *testing.T) {
 	t.Parallel()
 	s := own("good")
@@ -346,11 +346,11 @@ func TestHangs(t *testing.T) {
 	b := start(t, nil, s)
 	b.there("test_hang")
 	if _, err := b.call("test_hang", `{}`); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 	b.must("test_echo", `{"text":"still there"}`)
 	if strings.Contains(b.log.String(), "is gone") {
-		t.Error("a server that answers was stopped")
+		t.Error("a server that responds was stopped")
 	}
 }
 
@@ -361,7 +361,7 @@ func TestDeaf(t *testing.T) {
 	b := start(t, nil, s)
 	b.there("test_one")
 	if _, err := b.call("test_one", `{}`); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 	b.gone()
 	b.there("test_one")
@@ -370,7 +370,7 @@ func TestDeaf(t *testing.T) {
 	}
 }
 
-// Without any call, a look now and then finds that a server is deaf.
+// TestBeat checks that a server that does not respond is detected without a call.
 func TestBeat(t *testing.T) {
 	t.Parallel()
 	b := start(t, func(p *times) { p.probeEvery = 100 * time.Millisecond }, own("deaf"))
@@ -392,7 +392,7 @@ func TestLoud(t *testing.T) {
 	b.end()
 	log := b.log.String()
 	if n := strings.Count(log, "mcp server says"); n < 5 || n > logPerMin/logLine+1 || strings.Contains(log, "s3cr3t") || !strings.Contains(log, "level=DEBUG") {
-		t.Errorf("%d lines of it in the log", n)
+		t.Errorf("got %d of its lines in the log", n)
 	}
 }
 
@@ -406,7 +406,7 @@ func TestListChanged(t *testing.T) {
 	}
 }
 
-// A list that changes all the time is read now and then.
+// TestStorm checks that a list that changes constantly is read at intervals.
 func TestStorm(t *testing.T) {
 	t.Parallel()
 	var lists atomic.Int32
@@ -426,7 +426,7 @@ func TestStorm(t *testing.T) {
 	}
 	b.must("test_grow", `{}`)
 	if n := lists.Load(); n > 2 {
-		t.Errorf("the list was read %d times", n)
+		t.Errorf("the list was read %d times, want fewer", n)
 	}
 }
 
@@ -436,14 +436,14 @@ func TestStops(t *testing.T) {
 	b.there("test_one")
 	b.end()
 	if len(b.names()) > 0 {
-		t.Error("it still offers something")
+		t.Error("a stopped plugin still has actions")
 	}
 }
 
-// What a server started goes with it, even when it dies.
+// TestChildren checks that a server's child processes end with it, also if it dies.
 func TestChildren(t *testing.T) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
-		t.Skip("processes cannot be looked at here")
+		t.Skip("this system has no /proc")
 	}
 	b := start(t, nil, own("good"))
 	b.there("test_children")
@@ -456,15 +456,15 @@ func TestChildren(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := b.call("test_die", `{}`); err == nil {
-		t.Error("it did not die")
+		t.Error("the server did not die")
 	}
 	b.gone()
 	if !vanished(pid) {
-		t.Errorf("process %d is still there", pid)
+		t.Errorf("process %d still runs", pid)
 	}
 }
 
-// vanished reports whether a process is gone, or only waits to be collected.
+// vanished reports whether a process has ended or is a zombie.
 func vanished(pid int) bool {
 	for range 200 {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -486,12 +486,12 @@ func TestBadSchemas(t *testing.T) {
 	}
 	for i := range want {
 		if !strings.HasPrefix(got[i], want[i]) || len(got[i]) > maxName {
-			t.Errorf("%q, want %q", got[i], want[i])
+			t.Errorf("got %q, want %q", got[i], want[i])
 		}
 	}
 	for _, name := range []string{"wrongtype", "away", "dangling", "deep", "large", "noobject", "list", "missing", "circle"} {
 		if !strings.Contains(b.log.String(), `msg="mcp tool left out" server=test tool=`+name) {
-			t.Errorf("the log does not say that %s was left out", name)
+			t.Errorf("the log does not report that %s was left out", name)
 		}
 	}
 }
@@ -505,7 +505,7 @@ func TestReading(t *testing.T) {
 		`{"uri":"test://note/1"}`: `"text":"a note"`,
 	} {
 		if out := b.must("test_resource_read", payload); !strings.Contains(out, want) || !strings.HasPrefix(out, `{"foreign":`) {
-			t.Errorf("%s: %s", payload, out)
+			t.Errorf("%s: got %s", payload, out)
 		}
 	}
 	for payload, want := range map[string]string{
@@ -513,14 +513,14 @@ func TestReading(t *testing.T) {
 		`{"name":"letter","arguments":{"to":"Ann"}}`: `"text":"Dear Ann"`,
 	} {
 		if out := b.must("test_prompt_get", payload); !strings.Contains(out, want) || !strings.HasPrefix(out, `{"foreign":`) {
-			t.Errorf("%s: %s", payload, out)
+			t.Errorf("%s: got %s", payload, out)
 		}
 	}
 	if _, err := b.call("test_resource_read", `{"uri":"test://none"}`); err == nil {
-		t.Error("it read what is not there")
+		t.Error("reading a missing resource succeeded")
 	}
 	if a := b.action("test_resource_read"); a.Permission != core.PermissionAdmins || a.Confirm {
-		t.Errorf("%+v", a)
+		t.Errorf("got %+v", a)
 	}
 }
 
@@ -540,14 +540,14 @@ func TestNotOffered(t *testing.T) {
 		t.Error(names)
 	}
 	if a := b.action("test_echo"); a.Permission != core.PermissionEveryone || !a.Confirm {
-		t.Errorf("%+v", a)
+		t.Errorf("got %+v", a)
 	}
 	if a := b.action("test_enormous"); a.Permission != core.PermissionModerators || a.Confirm {
-		t.Errorf("%+v", a)
+		t.Errorf("got %+v", a)
 	}
 }
 
-// A bot that stops while its servers start, or right after, stops.
+// TestStopsAtAnyTime checks that a bot that stops while its servers start, or right after, ends.
 func TestStopsAtAnyTime(t *testing.T) {
 	t.Parallel()
 	for i := range 100 {

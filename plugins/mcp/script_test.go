@@ -13,7 +13,7 @@ import (
 	"synthbot/plugins/plugintest"
 )
 
-// inside is a connection to a server that runs inside of the test.
+// inside returns a connection to a server in this process.
 func inside(good *mcp.Server) (*connection, error) {
 	ours, its := mcp.NewInMemoryTransports()
 	session, err := good.Connect(context.Background(), its, nil)
@@ -29,7 +29,7 @@ func inside(good *mcp.Server) (*connection, error) {
 	return l, nil
 }
 
-// guard is a plugin of which one action is for admins, and one for everyone.
+// guard is a plugin with an action for admins and one for everyone.
 func guard() *coretest.Plugin {
 	schema := json.RawMessage(`{"type":"object"}`)
 	return coretest.NewPlugin("guard",
@@ -39,7 +39,7 @@ func guard() *coretest.Plugin {
 	)
 }
 
-// TestScripts are conversations in which a server inside of the test is used.
+// TestScripts runs conversations that use a server in this process.
 func TestScripts(t *testing.T) {
 	var plugin *Plugin
 	deeds := guard()
@@ -69,7 +69,7 @@ func TestScripts(t *testing.T) {
 				got += string(c.Payload)
 			}
 			if got != want {
-				s.Fatalf("what was done is %q", got)
+				s.Fatalf("executed actions: got %q", got)
 			}
 		}),
 	)

@@ -17,7 +17,7 @@ import (
 	"synthbot/plugins/plugintest"
 )
 
-// lent is a program that was lent the bot.
+// lent is an MCP client that uses the bot.
 type lent struct {
 	t       *testing.T
 	stand   *plugintest.Harness
@@ -25,7 +25,7 @@ type lent struct {
 	ended   chan error
 }
 
-// lend serves what a bot knows.
+// lend serves a bot's data to a client.
 func lend(t *testing.T, o Options) *lent {
 	t.Helper()
 	p := &lent{t: t, stand: plugintest.NewHarness(t, "mcp"), ended: make(chan error, 1)}
@@ -48,7 +48,7 @@ func lend(t *testing.T, o Options) *lent {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = p.session.Close() // it may be closed
+		_ = p.session.Close() // the test may have closed it
 		if err := <-p.ended; err != nil {
 			t.Error(err)
 		}
@@ -68,7 +68,7 @@ func (p *lent) told(place, who, text string, private bool) {
 	}
 }
 
-// call returns what a tool says, or its error.
+// call returns a tool's text, or its error.
 func (p *lent) call(tool string, args map[string]any) string {
 	p.t.Helper()
 	r, err := p.session.CallTool(p.t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
@@ -98,8 +98,8 @@ func rights(see, send string) Serving {
 	return s
 }
 
-// What is searched is what may be seen: the places named and below, and of the
-// private ones only those named themselves.
+// TestServeSees checks that a search covers what the rights allow: the named places and those below them, but
+// private places only if they are named themselves.
 func TestServeSees(t *testing.T) {
 	for see, want := range map[string]string{
 		"room/1":          "tea coffee | meeting bad",
@@ -140,11 +140,11 @@ func TestServeHistory(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := p.call("history_search", m); !strings.Contains(got, want) || strings.Count(got, `"place"`) > 1 {
-			t.Errorf("%s: %s, want %s", args, got, want)
+			t.Errorf("%s: got %s, want %s", args, got, want)
 		}
 	}
 	if got := p.call("message_send", map[string]any{"place": "room/1", "text": "x"}); !strings.HasPrefix(got, "refused: ") {
-		t.Errorf("what is not lent is offered: %s", got)
+		t.Errorf("the tools include one that is not allowed: %s", got)
 	}
 }
 
@@ -156,11 +156,11 @@ func TestServeSends(t *testing.T) {
 	} {
 		got := p.call("message_send", map[string]any{"place": place, "text": "hello"})
 		if want == "" && got != `{"sent":true}` || want != "" && !strings.Contains(got, want) {
-			t.Errorf("%q: %s", place, got)
+			t.Errorf("%q: got %s", place, got)
 		}
 	}
 	if n := len(p.stand.Sent()); n != 3 {
-		t.Errorf("%d messages: %v", n, p.stand.Sent())
+		t.Errorf("got %d messages: %v", n, p.stand.Sent())
 	}
 	for args, want := range map[string]string{" ": "no text", strings.Repeat("x", maxMessage+1): "at most"} {
 		if got := p.call("message_send", map[string]any{"place": "room/1", "text": args}); !strings.Contains(got, want) {
@@ -183,7 +183,7 @@ func TestServeSends(t *testing.T) {
 	}
 }
 
-// Rights that are taken away count at once.
+// TestServeAdmits checks that revoked rights apply at once.
 func TestServeAdmits(t *testing.T) {
 	var may bool
 	p := lend(t, Options{Rights: rights("room", "room"), Admits: func(who core.Path) bool { return may && who.String() == "room/@user/boss" }})
@@ -206,11 +206,11 @@ func TestServeNobody(t *testing.T) {
 	in, _ := io.Pipe()
 	_, out := io.Pipe()
 	if err := Serve(t.Context(), Options{}, in, out); err == nil || !strings.Contains(err.Error(), "plugins.mcp.serve") {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 }
 
-// It ends with its context, and input that is not of the protocol does not keep it.
+// TestServeEnds checks that the server ends with its context, also after invalid input.
 func TestServeEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	theirs, in := io.Pipe()

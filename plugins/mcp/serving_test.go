@@ -19,7 +19,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// mode is the variable that makes the test's own binary an MCP server.
+// mode is the environment variable that makes this test binary an MCP server.
 const mode = "SYNTHBOT_TEST_MCP_SERVER"
 
 func TestMain(m *testing.M) {
@@ -39,7 +39,7 @@ func text(format string, args ...any) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf(format, args...)}}}
 }
 
-// pixel is a picture.
+// pixel is a PNG picture.
 var pixel, _ = base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 
 type say struct {
@@ -48,8 +48,7 @@ type say struct {
 
 type nothing struct{}
 
-// goodServer is a server that does as it should; what its tools do is another
-// matter.
+// goodServer returns a correct server. Its tools may fail.
 func goodServer(how string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "good", Version: "1"}, &mcp.ServerOptions{
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}},
@@ -61,7 +60,7 @@ func goodServer(how string) *mcp.Server {
 	mcp.AddTool(s, &mcp.Tool{Name: "Write-File", Description: "Write a file"}, func(_ context.Context, _ *mcp.CallToolRequest, p say) (*mcp.CallToolResult, any, error) {
 		return text("written: %s", p.Text), nil, nil
 	})
-	for name, do := range deeds(s) {
+	for name, do := range tools(s) {
 		mcp.AddTool(s, &mcp.Tool{Name: name, Description: "Do " + name, Annotations: reads}, func(ctx context.Context, _ *mcp.CallToolRequest, _ nothing) (*mcp.CallToolResult, any, error) {
 			return do(ctx)
 		})
@@ -75,8 +74,8 @@ func goodServer(how string) *mcp.Server {
 	return s
 }
 
-// deeds are tools without arguments.
-func deeds(s *mcp.Server) map[string]func(context.Context) (*mcp.CallToolResult, any, error) {
+// tools returns tools without arguments.
+func tools(s *mcp.Server) map[string]func(context.Context) (*mcp.CallToolResult, any, error) {
 	return map[string]func(context.Context) (*mcp.CallToolResult, any, error){
 		"complain": func(context.Context) (*mcp.CallToolResult, any, error) {
 			return nil, nil, fmt.Errorf("no such file\nas %s", os.Getenv("TOKEN"))
@@ -139,7 +138,7 @@ func addReading(s *mcp.Server) {
 	})
 }
 
-// rogues are servers that do not as they should.
+// rogues are misbehaving servers, by mode.
 var rogues = map[string]func(){
 	"silent":  func() { _, _ = io.Copy(io.Discard, os.Stdin) },
 	"gone":    func() { fmt.Fprintln(os.Stderr, "no configuration"); os.Exit(3) },
@@ -152,7 +151,7 @@ var rogues = map[string]func(){
 	},
 	"flood": func() {
 		const line = `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}` + "\n"
-		many := line + strings.Repeat("\n", floodLines) // most lines cost nothing: a flood on slow machines, too
+		many := line + strings.Repeat("\n", floodLines) // most lines are empty, so that slow machines also reach the limit
 		answer(func() {
 			for {
 				if _, err := os.Stdout.WriteString(many); err != nil {
@@ -161,7 +160,7 @@ var rogues = map[string]func(){
 			}
 		})
 	},
-	"deaf": func() { // it answers the lists, and then nothing
+	"deaf": func() { // answers the lists, and then nothing
 		answer(nil)
 		_, _ = io.Copy(io.Discard, os.Stdin)
 	},
@@ -175,8 +174,7 @@ var rogues = map[string]func(){
 	"badschema": func() { answerTools(badTools); _, _ = io.Copy(io.Discard, os.Stdin) },
 }
 
-// answer does by hand what a server must do until its tools are listed, then
-// what is to be done in the background.
+// answer handles the messages of a client until the tools are listed, and then calls then in the background.
 func answer(then func()) {
 	answerTools(`{"name":"one","description":"Get one","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`)
 	if then != nil {
@@ -206,7 +204,7 @@ func answerTools(tools string) {
 	}
 }
 
-// badTools are two good tools among bad ones.
+// badTools are two valid tools among invalid ones.
 var badTools = strings.Join([]string{
 	`{"name":"good","description":"Get good","inputSchema":{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"a":{"type":"string"}}}}`,
 	`{"name":"wrongtype","inputSchema":{"type":"object","properties":{"a":{"type":"objekt"}}}}`,

@@ -29,7 +29,7 @@ func TestBrief(t *testing.T) {
 		"v1.2 of the API: fetch":                                       "Run the_tool: v1.2 of the API: fetch",
 	} {
 		if got := brief("srv", "the_tool", description); got != want {
-			t.Errorf("%q: %q, want %q", description, got, want)
+			t.Errorf("%q: got %q, want %q", description, got, want)
 		}
 	}
 }
@@ -50,15 +50,15 @@ func TestActionName(t *testing.T) {
 	} {
 		got := actionName("srv", tc.tool, tc.mark)
 		if !strings.HasPrefix(got, tc.want) || len(got) > maxName {
-			t.Errorf("%s: %s, want %s", tc.tool, got, tc.want)
+			t.Errorf("%s: got %s, want %s", tc.tool, got, tc.want)
 		}
 	}
 	if actionName("srv", long+"1", false) == actionName("srv", long+"2", false) {
-		t.Error("two long names are one")
+		t.Error("two long names became equal")
 	}
 }
 
-// Names that the catalogue could not tell apart get a few letters, always the same.
+// TestClashes checks that clashing names get a suffix, which is always the same.
 func TestClashes(t *testing.T) {
 	e := func(server, tool string, own bool) entry {
 		return entry{server: server, tool: tool, own: own, action: core.Action{Name: actionName(server, tool, false)}}
@@ -67,18 +67,18 @@ func TestClashes(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, a := range nameActions(entries) {
 		if seen[action.Normal(a.Name)] {
-			t.Errorf("%s is there twice", a.Name)
+			t.Errorf("the name %s occurs twice", a.Name)
 		}
 		seen[action.Normal(a.Name)] = true
 	}
 	if !seen["aresourceread"] || !seen["bother"] || seen["areadfile"] || seen["abc"] {
-		t.Errorf("%v", seen)
+		t.Errorf("got %v", seen)
 	}
 	first := nameActions(entries)
 	entries[0], entries[1] = entries[1], entries[0]
 	for i, a := range nameActions(entries) {
 		if a.Name != first[i].Name {
-			t.Errorf("%s was %s before", a.Name, first[i].Name)
+			t.Errorf("%s was called %s before", a.Name, first[i].Name)
 		}
 	}
 }
@@ -93,8 +93,8 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// TestToolsOfOtherDialects: a pattern with lookaround, as zod's email() has, and forms
-// of older drafts cost no tool.
+// TestToolsOfOtherDialects checks that a pattern with lookaround, like that of zod's email(), or a keyword of
+// an older draft does not disable a tool.
 func TestToolsOfOtherDialects(t *testing.T) {
 	s := newServer(core.Host{Log: discardLog()}, complete(Server{Name: "srv"}), func() {})
 	for _, property := range []string{
@@ -107,13 +107,12 @@ func TestToolsOfOtherDialects(t *testing.T) {
 		}
 		a, err := s.toolAction(tool)
 		if err != nil || strings.Contains(string(a.Schema), "pattern") || !strings.Contains(string(a.Schema), `"required":["a"]`) {
-			t.Errorf("%s: %v, %s", property, err, a.Schema)
+			t.Errorf("%s: got %v, %s", property, err, a.Schema)
 		}
 	}
 }
 
-// FuzzTool: whatever a server says of a tool becomes an action that the
-// catalogue takes, or none.
+// FuzzTool checks that any tool becomes an action that the catalogue accepts, or none.
 func FuzzTool(f *testing.F) {
 	f.Add("read_file", "Reads a file.", `{"type":"object","properties":{"path":{"type":"string","description":"where"}},"required":["path"]}`)
 	f.Add("x", "", `{"type":"object","properties":{"a":{"$ref":"#/$defs/b"}},"$defs":{"b":{"enum":[1,2]}}}`)
@@ -133,13 +132,12 @@ func FuzzTool(f *testing.F) {
 			t.Fatalf("%q: %v", name, err)
 		}
 		if !utf8.ValidString(a.Brief) || !utf8.Valid(a.Schema) {
-			t.Errorf("%q", a.Brief)
+			t.Errorf("got %q", a.Brief)
 		}
 	})
 }
 
-// FuzzOutput: what a tool gives back is shown as JSON within its bounds, and as
-// foreign.
+// FuzzOutput checks that any output becomes limited JSON that is marked as foreign.
 func FuzzOutput(f *testing.F) {
 	f.Add("text", `{"a":1}`, 1000)
 	f.Add("\x00\xff<&>\u2028\"\\", `[]`, 1000)

@@ -11,16 +11,15 @@ import (
 	"synthbot/plugins/plugintest"
 )
 
-// In private users see what they said themselves, and what was said about them in
-// groups where they talk; nothing that others said in private, or where they
-// is not.
-func TestHisList(t *testing.T) {
+// TestOwnList checks that users see, in private, what they said themselves and what was said about them in
+// groups where they are members. They do not see what others said in private or in other places.
+func TestOwnList(t *testing.T) {
 	s := plugintest.NewHarness(t, "memory")
 	p := made(t, s, standard())
 	his, hers := core.MustPath("room/@user/jay"), core.MustPath("room/@user/ann")
 	alone, secret, with, without := core.MustPath("room/jay"), core.MustPath("room/ann/jay"), core.MustPath("room/1"), core.MustPath("room/2")
 	says(t, s, alone, jay, "hello")
-	says(t, s, secret, jay, "hello, only the two of us") // private, too
+	says(t, s, secret, jay, "hello, only the two of us") // also private
 	says(t, s, with, jay, "hello all")
 	says(t, s, without, ann, "hello all")
 	for origin, text := range map[core.Path]string{alone: "alone", secret: "secret", with: "with", without: "without"} {
@@ -43,16 +42,16 @@ func TestHisList(t *testing.T) {
 		"without told by Jay": true, "without told by Ann": false, "secret told by Jay": true, "secret told by Ann": false, "without about Ann": true, "of nobody": false,
 	} {
 		if got := strings.Contains(list(call), text); got != want {
-			t.Errorf("in private, %q is listed: %v", text, got)
+			t.Errorf("in private: %q listed = %v", text, got)
 		}
 	}
 	call.Path, call.Private, call.Sees = with, false, []core.Path{with}
 	if got := list(call); strings.Count(got, "told by") != 2 || strings.Count(got, "with told by") != 2 {
-		t.Errorf("in the group he is listed\n%s", got)
+		t.Errorf("in the group, the list has\n%s", got)
 	}
 }
 
-// What a person points at is remembered as said by who said it.
+// TestRememberThis checks that /remember as a reply stores the message with its author as the source.
 func TestRememberThis(t *testing.T) {
 	s := plugintest.NewHarness(t, "memory")
 	p := made(t, s, standard())
@@ -75,22 +74,22 @@ func TestRememberThis(t *testing.T) {
 	}
 	found, err := s.DB.Recall(t.Context(), core.FactQuery{See: []core.Path{place}, N: 10})
 	if err != nil || len(found) != 2 || found[0].By != c.Person || found[0].Text != "my bike is red" {
-		t.Fatalf("%v, %v", found, err)
+		t.Fatalf("got %v, %v", found, err)
 	}
 	if f := found[1]; f.Text != "I live in Rome" || f.By != core.MustPath("room/@user/ann") || len(f.About) != 1 || f.About[0] != f.By || f.Origin != place {
-		t.Errorf("%+v", f)
+		t.Errorf("got %+v", f)
 	}
 	if noted.Text != found[0].Text || noted.Importance != found[0].Importance {
 		t.Errorf("noted %+v, stored %+v", noted, found[0])
 	}
 	c.Target, c.Args["text"] = "", strings.Repeat("x", textMax+1)
 	if _, err := p.remember(t.Context(), c); err == nil {
-		t.Error("a text that is too long is kept")
+		t.Error("a text that is too long was stored")
 	}
 }
 
-// TestRememberForwarded: what somebody passes on is theirs neither to have said nor to
-// be about.
+// TestRememberForwarded checks that a forwarded message is stored neither as a statement of the user who
+// forwarded it nor as one about them.
 func TestRememberForwarded(t *testing.T) {
 	s := plugintest.NewHarness(t, "memory")
 	p := made(t, s, standard())
@@ -111,7 +110,7 @@ func TestRememberForwarded(t *testing.T) {
 	}
 	found, err := s.DB.Recall(t.Context(), core.FactQuery{See: []core.Path{place}, N: 10})
 	if err != nil || len(found) != 2 {
-		t.Fatalf("%v, %v", found, err)
+		t.Fatalf("got %v, %v", found, err)
 	}
 	for _, f := range found {
 		by, about := core.MustPath("room/@user/mal"), 1
@@ -119,7 +118,7 @@ func TestRememberForwarded(t *testing.T) {
 			by, about = c.Person, 0
 		}
 		if f.By != by || len(f.About) != about || about > 0 && f.About[0] != by {
-			t.Errorf("%+v", f)
+			t.Errorf("got %+v", f)
 		}
 	}
 }

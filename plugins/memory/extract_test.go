@@ -26,7 +26,7 @@ func standard() Config {
 		ExtractDaily: 4, ExtractFacts: 5}
 }
 
-// says puts a message into a place's log.
+// says adds a message to a place's log.
 func says(t testing.TB, s *plugintest.Harness, place core.Path, who core.Author, text string) {
 	t.Helper()
 	e := core.Entry{Self: who.ID == "", Event: core.Event{Kind: core.KindMessage, Message: core.Message{
@@ -37,7 +37,7 @@ func says(t testing.TB, s *plugintest.Harness, place core.Path, who core.Author,
 	}
 }
 
-// saysLater is says on a platform whose clock is that much ahead of ours.
+// saysLater does the same on a platform whose clock is ahead of ours.
 func saysLater(t testing.TB, s *plugintest.Harness, ahead time.Duration, text string) {
 	t.Helper()
 	e := core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{
@@ -57,7 +57,7 @@ func converse(t testing.TB, s *plugintest.Harness, place core.Path) {
 
 const boat = `{"facts":[{"text":"Jay bought a red boat in Bergen","by":1,"about":[1]}]}`
 
-// asker is a coretest.Asker that does something before it answers.
+// asker is a coretest.Asker that calls a function before it answers.
 type asker struct {
 	*coretest.Asker
 	before func()
@@ -89,7 +89,7 @@ func texts(t testing.TB, s *plugintest.Harness, place core.Path) (all []string) 
 	return all
 }
 
-// running runs a plugin until the test ends it.
+// running runs a plugin until end is called.
 func running(p *Plugin) (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	over := make(chan struct{})
@@ -98,8 +98,8 @@ func running(p *Plugin) (end func()) {
 	return func() { cancel(); <-over }
 }
 
-// A life that is killed while the model reads does not make the next one read
-// the same part again; what is said afterwards is read.
+// TestKilledInTheMiddle checks that a process that is killed while the model reads does not make the next one
+// read the same part again. Later messages are read.
 func TestKilledInTheMiddle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := plugintest.NewHarness(t, "memory")
@@ -113,7 +113,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 		time.Sleep(16 * time.Minute)
 		synctest.Wait()
 		if n := len(model.Asked()); n != 1 {
-			t.Fatalf("asked %d times", n)
+			t.Fatalf("the model was asked %d times", n)
 		}
 		next := coretest.NewAsker(`{"facts":[{"text":"Ann sold a green canoe","by":1,"about":[1]}]}`)
 		s.Asker = next
@@ -122,7 +122,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if n := len(next.Asked()); n != 0 {
-			t.Fatalf("the same part was put to the model again, %d times", n)
+			t.Fatalf("the same part was read again, %d times", n)
 		}
 		says(t, s, place, ann, "I sold my green canoe")
 		says(t, s, place, core.Author{}, "To whom?")
@@ -131,15 +131,15 @@ func TestKilledInTheMiddle(t *testing.T) {
 		time.Sleep(16 * time.Minute)
 		synctest.Wait()
 		if n := len(next.Asked()); n != 1 || strings.Contains(next.Asked()[0].Messages[0].Text, "boat") {
-			t.Fatalf("the new part was put to the model %d times: %v", n, next.Asked())
+			t.Fatalf("the new part was read %d times: %v", n, next.Asked())
 		}
 		if got := texts(t, s, place); len(got) != 1 || got[0] != "Ann sold a green canoe" {
-			t.Errorf("%q", got)
+			t.Errorf("got %q", got)
 		}
 	})
 }
 
-// Nothing of a person is kept who is forgotten while the model reads.
+// TestForgottenWhileRead checks that nothing is stored about a user who is forgotten while the model reads.
 func TestForgottenWhileRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := plugintest.NewHarness(t, "memory")
@@ -153,13 +153,13 @@ func TestForgottenWhileRead(t *testing.T) {
 		time.Sleep(16 * time.Minute)
 		synctest.Wait()
 		if got := texts(t, s, place); len(got) != 1 || got[0] != "Ann would like to sail" {
-			t.Errorf("%q", got)
+			t.Errorf("got %q", got)
 		}
 	})
 }
 
-// While people talk, nothing is read; when there is more than one reading holds,
-// it does not wait for them to end.
+// TestNotWhileTheyTalk checks that a conversation is not read while users talk, unless it is longer than one
+// reading.
 func TestNotWhileTheyTalk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := plugintest.NewHarness(t, "memory")
@@ -175,7 +175,7 @@ func TestNotWhileTheyTalk(t *testing.T) {
 		}
 		synctest.Wait()
 		if n := len(model.Asked()); n != 0 {
-			t.Fatalf("asked %d times while they talk", n)
+			t.Fatalf("asked %d times while users talk", n)
 		}
 		says(t, s, place, core.Author{}, "You talk a lot.")
 		for i := range 3 {
@@ -184,13 +184,13 @@ func TestNotWhileTheyTalk(t *testing.T) {
 		}
 		synctest.Wait()
 		if n := len(model.Asked()); n != 1 {
-			t.Fatalf("asked %d times though there is more than one reading holds", n)
+			t.Fatalf("asked %d times although there is more than one reading", n)
 		}
 	})
 }
 
-// TestOtherClock: whether people still talk does not depend on how far the platform's
-// clock is from ours.
+// TestOtherClock checks that the end of a conversation is detected although the platform's clock differs from
+// ours.
 func TestOtherClock(t *testing.T) {
 	read := func(t *testing.T, ahead time.Duration, resumed bool) {
 		s := plugintest.NewHarness(t, "memory")
@@ -209,12 +209,12 @@ func TestOtherClock(t *testing.T) {
 		}
 		synctest.Wait()
 		if n := len(model.Asked()); n != 0 {
-			t.Errorf("asked %d times while they talk", n)
+			t.Errorf("asked %d times while users talk", n)
 		}
 		time.Sleep(16 * time.Minute)
 		synctest.Wait()
 		if n := len(model.Asked()); n != 1 {
-			t.Errorf("asked %d times when they have talked", n)
+			t.Errorf("asked %d times after the conversation", n)
 		}
 	}
 	for _, ahead := range []time.Duration{2 * time.Hour, -2 * time.Hour} {
@@ -226,8 +226,8 @@ func TestOtherClock(t *testing.T) {
 	}
 }
 
-// Of what a former life left unread, old conversations are left alone, and the
-// others are read one after the other.
+// TestResume checks that, after a restart, old unread conversations are skipped and the others are read one
+// after the other.
 func TestResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := plugintest.NewHarness(t, "memory")
@@ -245,7 +245,7 @@ func TestResume(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if n := len(model.Asked()); n != 1 {
-			t.Errorf("at once %d conversations are read, want 1", n)
+			t.Errorf("%d conversations are read at the same time, want 1", n)
 		}
 		time.Sleep(time.Hour)
 		synctest.Wait()
@@ -255,7 +255,7 @@ func TestResume(t *testing.T) {
 	})
 }
 
-// counting counts what a plugin asks for.
+// counting counts the plugin's reads.
 type counting struct {
 	core.Items
 	asked atomic.Int64
@@ -266,8 +266,7 @@ func (c *counting) Get(ctx context.Context, path core.Path, key string) (core.It
 	return c.Items.Get(ctx, path, key)
 }
 
-// A place is looked at once after its turns, however many they were; then it
-// costs nothing.
+// TestSleepCostsNothing checks that a place is read once after any number of turns, and then no more.
 func TestSleepCostsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := plugintest.NewHarness(t, "memory")
@@ -279,18 +278,18 @@ func TestSleepCostsNothing(t *testing.T) {
 			for i := range 100 {
 				p.Observe(watch.TurnEnd{Turn: core.TurnID{Path: core.MustPath(fmt.Sprint("room/", i)), Seq: 1}})
 			}
-			p.Observe(watch.TurnEnd{Turn: core.TurnID{Path: core.MustPath("room/none")}}) // a message without a turn
+			p.Observe(watch.TurnEnd{Turn: core.TurnID{Path: core.MustPath("room/none")}}) // an event without messages
 			time.Sleep(time.Minute)
 		}
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if n := items.asked.Load(); n != 100 {
-			t.Errorf("100 places were looked at %d times", n)
+			t.Errorf("100 places were read %d times", n)
 		}
 		time.Sleep(7 * 24 * time.Hour)
 		synctest.Wait()
 		if n := items.asked.Load(); n != 100 {
-			t.Errorf("a week later they were looked at %d times", n)
+			t.Errorf("a week later, they were read %d times", n)
 		}
 	})
 }

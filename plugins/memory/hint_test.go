@@ -28,7 +28,7 @@ func hints(t testing.TB, p *Plugin, s core.Scene) (all []string) {
 	}
 	for i, h := range list {
 		if h.Kind != hint.Memory || i > 0 && h.Priority >= list[i-1].Priority || strings.ContainsAny(h.Text, "\n\r") {
-			t.Errorf("%+v", h)
+			t.Errorf("got %+v", h)
 		}
 		text, _, _ := strings.Cut(h.Text, " (")
 		all = append(all, text)
@@ -46,7 +46,7 @@ func save(t testing.TB, s *plugintest.Harness, f core.Fact) {
 	}
 }
 
-// What is brought up by what was said.
+// TestBroughtUp checks which memories a message brings up.
 func TestBroughtUp(t *testing.T) {
 	s := plugintest.NewHarness(t, "memory")
 	p := made(t, s, standard())
@@ -84,16 +84,16 @@ func TestBroughtUp(t *testing.T) {
 			t.Errorf("%s: %q brings up %q, want %q", tc.who.Name, tc.text, got, tc.want)
 		}
 		if got := hints(t, p, scene(core.MustPath("room/2"), tc.who, tc.text)); len(got) > 0 {
-			t.Errorf("%s: %q brings up %q elsewhere", tc.who.Name, tc.text, got)
+			t.Errorf("%s: %q brings up %q in another place", tc.who.Name, tc.text, got)
 		}
 	}
 	list, err := p.Recon(t.Context(), scene(place, jay, "has Lea a boat?"))
 	if want := fmt.Sprintf("Jay's sister Lea has a red boat (%s, id 2)", s.Clock().Format(time.DateOnly)); err != nil || list[0].Text != want {
-		t.Errorf("%q, want %q", list[0].Text, want)
+		t.Errorf("got %q, want %q", list[0].Text, want)
 	}
 }
 
-// There are never more hints than allowed, nor longer ones.
+// TestHintsHaveLimits checks the limits on the number and the length of hints.
 func TestHintsHaveLimits(t *testing.T) {
 	s := plugintest.NewHarness(t, "memory")
 	for i := range 30 {
@@ -104,12 +104,12 @@ func TestHintsHaveLimits(t *testing.T) {
 		c := standard()
 		c.Hints, c.HintChars = tc.hints, tc.chars
 		if got := hints(t, made(t, s, c), scene(place, jay, "the boat sails")); len(got) != tc.want {
-			t.Errorf("%+v: %d", tc, len(got))
+			t.Errorf("%+v: got %d", tc, len(got))
 		}
 	}
 }
 
-// facts fills a database with n facts of the size and words of real ones.
+// facts fills a database with n facts with the size and vocabulary of real ones.
 func facts(b testing.TB, s *plugintest.Harness, n int) {
 	b.Helper()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -132,7 +132,7 @@ func facts(b testing.TB, s *plugintest.Harness, n int) {
 	}
 }
 
-// BenchmarkRecon brings memories up out of 100,000, of one place.
+// BenchmarkRecon searches 100,000 memories of one place.
 func BenchmarkRecon(b *testing.B) {
 	s := plugintest.NewHarness(b, "memory")
 	facts(b, s, 100_000)

@@ -13,7 +13,7 @@ import (
 
 var place = core.MustPath("room/1")
 
-// talk is a part of Jay (1) and Ann (2).
+// talk returns a part of a conversation of Jay (1) and Ann (2).
 func talk(lines ...string) (*part, []spoken) {
 	c := &part{place: place, people: []speaker{{1, "Jay", core.MustPath("room/@user/jay")}, {2, "Ann", core.MustPath("room/@user/ann")}}}
 	for i, text := range lines {
@@ -35,7 +35,7 @@ func TestNotes(t *testing.T) {
 		{"<think>{x}</think>Sure:\n```json\n" + `{"facts":[{"text":"Jay moved to Oslo","by":1}]}` + "\n```", "1[][]0 Jay moved to Oslo"},
 		{`{"facts":[]} or rather {"facts":[{"text":"Ann's sister is Lea","by":2}]}`, "2[][]0 Ann's sister is Lea"},
 		{`{"response":"ok","facts":[{"text":"Jay moved to Oslo","by":1}]}`, "1[][]0 Jay moved to Oslo"},
-		// what is not as it was asked for
+		// wrong formats
 		{`{"facts":[{"text":"Jay moved to Oslo","by":0}]}`, "-1"},
 		{`{"facts":[{"text":"Jay moved to Oslo"}]}`, "-1"},
 		{`{"facts":[{"text":"Jay moved to Oslo","by":3}]}`, "-1"},
@@ -47,18 +47,18 @@ func TestNotes(t *testing.T) {
 		{`{"facts":[{"text":"Jay moved to Oslo","by":1,"origin":"room/2"}]}`, "-1"},
 		{`{"facts":[{"text":"` + strings.Repeat("Oslo ", 100) + `","by":1}]}`, "-1"},
 		{`{"facts":["Jay moved to Oslo",null,7]}`, "-3"},
-		// what nobody said
+		// invented notes
 		{`{"facts":[{"text":"Jay hates broccoli","by":1}]}`, "-1"},
 		{`{"facts":[{"text":"Jay vive e lavora al nord","by":1}]}`, "-1"},
 		{`{"facts":[{"text":"Jay likes the opera house","by":1}]}`, "-1"},
 		{`{"facts":[{"text":"Jay","by":1}]}`, "-1"},
-		// too much of it
+		// too many notes
 		{`{"facts":[` + strings.Repeat(`{"text":"Jay moved to Oslo","by":1},`, 4) + `{"text":"Ann's sister is Lea","by":2}]}`,
 			"1[][]0 Jay moved to Oslo\n1[][]0 Jay moved to Oslo\n1[][]0 Jay moved to Oslo\n-2"},
 	} {
 		notes, refused, err := reader().notes(tc.answer, c, lines)
 		if err != nil {
-			t.Errorf("%s: %v", tc.answer, err)
+			t.Errorf("%s: got %v", tc.answer, err)
 		}
 		var got []string
 		for _, n := range notes {
@@ -73,16 +73,16 @@ func TestNotes(t *testing.T) {
 	}
 	for _, none := range []string{"", "I cannot do that.", `{"actions":[]}`, `{"facts":null}`, `[{"text":"Jay moved to Oslo","by":1}]`, `{"facts":[`, strings.Repeat("x", answerMax) + `{"facts":[]}`} {
 		if _, _, err := reader().notes(none, c, lines); err == nil {
-			t.Errorf("%.40q: an answer without notes is no answer", none)
+			t.Errorf("%.40q: want an error for an answer without notes", none)
 		}
 	}
 }
 
-// Who said a note is who said most of its words.
+// TestNoteIsToldByWhoSaidIt checks that a note's author is the user who said most of its words.
 func TestNoteIsToldByWhoSaidIt(t *testing.T) {
 	for name, tc := range map[string]struct {
 		jay, ann, note string
-		want           bool // it is Jay's
+		want           bool // Jay is the author
 	}{
 		"own":            {"I moved to Oslo last week", "nice", "Jay moved to Oslo", true},
 		"in part":        {"the first of May", "so you begin as a nurse in Oslo", "Jay begins on the first of May", true},
@@ -93,13 +93,12 @@ func TestNoteIsToldByWhoSaidIt(t *testing.T) {
 		c, lines := talk(tc.jay, tc.ann)
 		notes, _, err := reader().notes(fmt.Sprintf(`{"facts":[{"text":%q,"by":1}]}`, tc.note), c, lines)
 		if err != nil || len(notes) != 1 || notes[0].stated != tc.want {
-			t.Errorf("%s: %+v, %v", name, notes, err)
+			t.Errorf("%s: got %+v, %v", name, notes, err)
 		}
 	}
 }
 
-// What comes out of an answer is always about people of the part, short, on one
-// line, and never more than was asked for.
+// FuzzNotes checks that notes are about users of the part, short, on one line, and not more than requested.
 func FuzzNotes(f *testing.F) {
 	f.Add(`{"facts":[{"text":"Jay moved to Oslo","by":1,"about":[1],"topic":"home","tags":["city"],"importance":5,"language":"en"}]}`)
 	f.Add("```{\"facts\":[{}]} {{{{")
@@ -109,16 +108,16 @@ func FuzzNotes(f *testing.F) {
 	f.Fuzz(func(t *testing.T, answer string) {
 		notes, _, err := p.notes(answer, c, lines)
 		if len(notes) > p.config.ExtractFacts || err != nil && len(notes) > 0 {
-			t.Fatalf("%d notes, %v", len(notes), err)
+			t.Fatalf("got %d notes, %v", len(notes), err)
 		}
 		for _, n := range notes {
 			if n.By < 1 || n.By > 2 || !utf8.ValidString(n.Text) || utf8.RuneCountInString(n.Text) > noteMax || strings.ContainsAny(n.Text, "\n\r\t") ||
 				len(n.Tags) > noteTags || n.Importance < 0 || n.Importance > 10 {
-				t.Errorf("%+v", n)
+				t.Errorf("got %+v", n)
 			}
 			for _, a := range n.About {
 				if a < 1 || a > 2 {
-					t.Errorf("about %d", a)
+					t.Errorf("the note is about the unknown user %d", a)
 				}
 			}
 		}
@@ -144,7 +143,7 @@ func TestRequestKeepsToLimits(t *testing.T) {
 	}
 	whole, shown, err := p.request(c, []string{"Jay likes boats"}, llm.Limits{})
 	if err != nil || len(shown) != 200 || !strings.Contains(whole.Messages[0].Text, "Jay likes boats") {
-		t.Fatalf("%d of 200 lines are shown, %v", len(shown), err)
+		t.Fatalf("got %d of 200 lines, %v", len(shown), err)
 	}
 	for _, l := range []llm.Limits{{Chars: 6000}, {Chars: 2600}, {Tokens: 2000}, {Chars: 9000, Tokens: 1000}} {
 		most := l.Chars
@@ -153,16 +152,16 @@ func TestRequestKeepsToLimits(t *testing.T) {
 		}
 		r, shown, err := p.request(c, []string{"Jay likes boats"}, l)
 		if err != nil || size(r) > most || size(r) < most*3/5 {
-			t.Errorf("%+v: %d characters, %v", l, size(r), err)
+			t.Errorf("%+v: got %d characters, %v", l, size(r), err)
 		}
 		if n := len(shown); n == 0 || n == 200 || shown[n-1].Text != texts[199] {
-			t.Errorf("%+v: %d lines are shown", l, n)
+			t.Errorf("%+v: got %d lines", l, n)
 		}
 	}
 	var failed *llm.Error
 	if _, _, err := p.request(c, nil, llm.Limits{Chars: 500}); err == nil {
-		t.Error("500 characters hold the question")
+		t.Error("the question must not fit into 500 characters")
 	} else if failed, _ = err.(*llm.Error); failed == nil || failed.Kind != llm.ErrorTooLong {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"synthbot/plugins/plugintest"
 )
 
-// The engine that is always there remembers and recalls by these actions.
+// TestOffline checks that the offline engine stores and finds memories with these actions.
 func TestOffline(t *testing.T) {
 	chain, err := engine.New(nil, engine.Options{})
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"synthbot/plugins/memory"
 )
 
-// standard is the configuration that the defaults make.
+// standard returns the default configuration.
 func standard() memory.Config {
 	return memory.Config{Hints: 5, HintChars: 1200, Extract: true, ExtractAfter: 15 * time.Minute, ExtractMin: 6,
 		ExtractDaily: 4, ExtractFacts: 5}

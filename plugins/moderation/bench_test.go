@@ -12,7 +12,7 @@ import (
 	"synthbot/plugins/limits"
 )
 
-// nothing keeps nothing, and lists what it is given.
+// nothing stores nothing, and lists the given items.
 type nothing struct{ items []core.Item }
 
 func (nothing) Get(_ context.Context, path core.Path, key string) (core.Item, bool, error) {
@@ -22,14 +22,13 @@ func (nothing) Put(context.Context, core.Item) (uint64, error)         { return 
 func (nothing) PutAll(context.Context, ...core.Item) error             { return nil }
 func (n nothing) List(context.Context, core.Path) ([]core.Item, error) { return n.items, nil }
 
-// The size of a large bot.
+// The numbers of a large bot.
 const (
 	manyBlocks = 100_000
 	manyPeople = 10_000
 )
 
-// crowded is a plugin with many blocks, every second one of somebody who was
-// forgotten, as it is after a start.
+// crowded returns a plugin after a start with many blocks, half of them of forgotten users.
 func crowded(b *testing.B, gates ...Gate) *Plugin {
 	b.Helper()
 	r := records{hashKey: make([]byte, keySize)}
@@ -54,7 +53,7 @@ func crowded(b *testing.B, gates ...Gate) *Plugin {
 	return p
 }
 
-// rules are many.
+// rules returns a filter with many rules.
 func rules(b *testing.B) *filter.Filter {
 	c := filter.Config{Rules: []filter.Rule{{Name: "links", Links: "listed", Allow: []string{"example.org"}}, {Name: "words"}}}
 	for i := range 1000 {
@@ -83,12 +82,12 @@ func BenchmarkOpen(b *testing.B) {
 			b.Fatal(err)
 		}
 		if len(p.records.holds) != manyBlocks {
-			b.Fatalf("%d blocks", len(p.records.holds))
+			b.Fatalf("got %d blocks", len(p.records.holds))
 		}
 	}
 }
 
-// BenchmarkJudge judges messages of 10⁴ people, in the presence of 10⁵ blocks.
+// BenchmarkJudge judges messages of 10⁴ users with 10⁵ blocks.
 func BenchmarkJudge(b *testing.B) {
 	p := crowded(b, rules(b))
 	text := "Aria, what do you think of the weather in Rome these days, and of https://docs.example.org/weather?"
@@ -114,7 +113,7 @@ func BenchmarkJudge(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				if v := each(i); v.Admission != want {
-					b.Fatalf("%+v", v)
+					b.Fatalf("got %+v", v)
 				}
 			}
 		})

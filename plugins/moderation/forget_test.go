@@ -16,9 +16,9 @@ import (
 	"synthbot/plugins/plugintest"
 )
 
-// TestForgotten: a block outlives that the user is forgotten. Nothing is left that names
-// them or quotes them, not even with the moderator who blocked them. It is lifted by the
-// mark that the list shows, or by the id when the user is back.
+// TestForgotten checks that a block remains after its user is forgotten, but nothing that names or quotes them,
+// also not with the moderator who set it. It is lifted by the mark in the list, or by the user's id once the
+// user is back.
 func TestForgotten(t *testing.T) {
 	for name, act := range map[string]func(*Plugin) *actor{"an admin": boss, "a moderator": mia} {
 		for _, byID := range []bool{true, false} {
@@ -37,7 +37,7 @@ func testForgotten(t *testing.T, act func(*Plugin) *actor, byID bool) {
 		t.Fatal(err)
 	}
 	if p.Judge(says("jay", "jay", "one"), false); p.Judge(says("jay", "jay", "two"), false).Reply == "" {
-		t.Fatal("there is no limit")
+		t.Fatal("no limit was reached")
 	}
 	if _, _, err := p.hold(t.Context(), act(p), blocked, holdRequest{name: "room/@user/jay", reason: "canary-reason", span: day}); err != nil {
 		t.Fatal(err)
@@ -48,12 +48,12 @@ func testForgotten(t *testing.T, act func(*Plugin) *actor, byID bool) {
 		t.Fatal(err)
 	}
 	run(t, p)
-	p.LogAuthor(m, "flooding", "", time.Time{}) // left in the queue
+	p.LogAuthor(m, "flooding", "", time.Time{}) // waits in the queue
 	if before := disk(t, s); strings.Count(before, "canary") < 3 || !strings.Contains(before, "Canary-Jay") {
-		t.Fatalf("little is kept: %s", before)
+		t.Fatalf("too little is stored: %s", before)
 	}
 	if kept, err := p.Kept(t.Context(), jayPath); err != nil || len(kept) != 1 || !strings.Contains(string(kept[0]), `"kind":"block"`) {
-		t.Errorf("he is shown %s, %v", kept, err)
+		t.Errorf("export of the user: got %s, %v", kept, err)
 	}
 	if err := errors.Join(p.Erase(t.Context(), jayPath), s.DB.Forget(t.Context(), jayPath)); err != nil {
 		t.Fatal(err)
@@ -62,24 +62,24 @@ func testForgotten(t *testing.T, act func(*Plugin) *actor, byID bool) {
 	left := strings.ToLower(disk(t, s))
 	for _, word := range []string{"canary", "jay", "mia", "boss"} {
 		if strings.Contains(left, word) {
-			t.Errorf("there is still %q: %s", word, left)
+			t.Errorf("%q is still stored: %s", word, left)
 		}
 	}
 	for _, q := range []*Plugin{p, made(t, s, Config{})} {
 		if v := q.Judge(says("1", "jay", "hello"), false); v.Admission != gate.Discard {
-			t.Errorf("who was forgotten is let in: %+v", v)
+			t.Errorf("the forgotten user is let in: %+v", v)
 		}
 		if list := q.records.active(blocked, func(*hold) bool { return true }); len(list) != 1 || !list[0].user.IsZero() || list[0].name != "" {
-			t.Fatalf("the list says %+v", list)
+			t.Fatalf("list: got %+v", list)
 		}
 		if kept, err := q.Kept(t.Context(), jayPath); err != nil || len(kept) != 1 {
-			t.Errorf("he is shown %s, %v", kept, err)
+			t.Errorf("export of the user: got %s, %v", kept, err)
 		}
 	}
 	lift(t, p, act(p), byID)
 }
 
-// lift lifts the one block there is.
+// lift lifts the only block.
 func lift(t *testing.T, p *Plugin, a *actor, byID bool) {
 	t.Helper()
 	name := p.records.active(blocked, func(*hold) bool { return true })[0].mark()
@@ -87,21 +87,20 @@ func lift(t *testing.T, p *Plugin, a *actor, byID bool) {
 		name = "jay"
 	}
 	if _, _, err := p.release(t.Context(), a, blocked, "nobody"); err == nil {
-		t.Error("nobody was blocked, and is not any more")
+		t.Error("a block that does not exist was lifted")
 	}
 	if _, _, err := p.release(t.Context(), a, blocked, name); err != nil {
-		t.Fatalf("%s is not lifted: %v", name, err)
+		t.Fatalf("the block of %s is not lifted: %v", name, err)
 	}
 	if v := p.Judge(says("1", "jay", "hello"), false); v.Admission != gate.Admit {
-		t.Errorf("lifted by %s, and yet %+v", name, v)
+		t.Errorf("after the lift by %s: got %+v", name, v)
 	}
 	if _, _, err := p.release(t.Context(), a, blocked, name); err == nil {
-		t.Errorf("%s is lifted twice", name)
+		t.Errorf("the block of %s can be lifted twice", name)
 	}
 }
 
-// forgetting forgets somebody at the moment when something is written under a user's
-// path.
+// forgetting forgets a user when an item is written under a user's path.
 type forgetting struct {
 	core.Items
 	prefix string
@@ -117,8 +116,8 @@ func (f *forgetting) Put(ctx context.Context, item core.Item) (uint64, error) {
 	return f.Items.Put(ctx, item)
 }
 
-// TestForgottenMeanwhile: what is written while the person, or the moderator, is
-// forgotten names nobody; the block holds. The store refuses what names them.
+// TestForgottenMeanwhile checks that nothing names a user or a moderator who is forgotten while it is written,
+// and that the block applies. The store rejects items that name them.
 func TestForgottenMeanwhile(t *testing.T) {
 	forgottenMeanwhile(t, epochs.With(t.Context(), 0))
 	forgottenMeanwhile(t, epochs.WithTurn(t.Context(), core.TurnID{Path: group, Seq: 1}, 0))
@@ -144,18 +143,19 @@ func forgottenMeanwhile(t *testing.T, ctx context.Context) {
 				t.Fatalf("nothing was written under %s", prefix)
 			}
 			if left := disk(t, s); whom == jayPath && (strings.Contains(left, "jay") || strings.Contains(left, "canary")) || whom == bossPath && strings.Contains(strings.ToLower(left), "boss") {
-				t.Errorf("%s was forgotten while %s was written: %s", whom, prefix, left)
+				t.Errorf("%s was forgotten while %s was written, but is named: %s", whom, prefix, left)
 			}
 			for _, q := range []*Plugin{p, made(t, s, Config{})} {
 				if v := q.Judge(says("1", "jay", "hello"), false); v.Admission != gate.Discard {
-					t.Errorf("the block does not hold: %+v", v)
+					t.Errorf("the block does not apply: %+v", v)
 				}
 			}
 		}
 	}
 }
 
-// TestModeratorForgottenMeanwhile: nor does a mute say who wanted it.
+// TestModeratorForgottenMeanwhile checks that a mute does not name a moderator who is forgotten while it is
+// written.
 func TestModeratorForgottenMeanwhile(t *testing.T) {
 	s := plugintest.NewHarness(t, "moderation")
 	f := &forgetting{Items: s.Items, prefix: didKey}
@@ -170,17 +170,17 @@ func TestModeratorForgottenMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left := strings.ToLower(disk(t, s)); f.forget != nil || strings.Contains(left, "mia") {
-		t.Errorf("there is still %s", left)
+		t.Errorf("the moderator is still named: %s", left)
 	}
 	if e := p.records.log.events[0]; !e.by.IsZero() || e.byName != "" {
-		t.Errorf("%+v", e)
+		t.Errorf("got %+v", e)
 	}
 	if v := p.Judge(says("1", "jay", "hi"), false); v.Admission != gate.Quiet {
-		t.Errorf("the mute does not hold: %+v", v)
+		t.Errorf("the mute does not apply: %+v", v)
 	}
 }
 
-// FuzzHoldKey: what is not a key of ours is refused, what is one says the same.
+// FuzzHoldKey checks that an invalid key is rejected and a valid one is read unchanged.
 func FuzzHoldKey(f *testing.F) {
 	f.Add("hold 00112233445566778899aabbccddeeff block room/1")
 	f.Add("hold 00112233445566778899aabbccddeeff mute ")

@@ -17,15 +17,15 @@ import (
 	"synthbot/plugins/plugintest"
 )
 
-// TestAllowedWhileBlocked: what is left to who is blocked are three commands, in private, five
-// times a day; that a message is looked at again counts nothing.
+// TestAllowedWhileBlocked checks that a blocked user can use three commands in private, five times a day, and
+// that a repeated judgement does not count.
 func TestAllowedWhileBlocked(t *testing.T) {
 	for text, want := range map[string]bool{
 		"/appeal": true, "/appeal please": true, "/Appeal@AriaBot please": true, "/mydata": true, "/forgetme yes": true, "/appeal\nplease": true,
 		"/appeals": false, "appeal": false, " /appeal": false, "/help /appeal": false, "//appeal": false, "/": false, "": false, "/forgetme_": false,
 	} {
 		if allowedWhileBlocked(text) != want {
-			t.Errorf("%q: %v", text, !want)
+			t.Errorf("%q: got %v", text, !want)
 		}
 	}
 	s := plugintest.NewHarness(t, "moderation")
@@ -38,22 +38,22 @@ func TestAllowedWhileBlocked(t *testing.T) {
 		for i := range 7 {
 			for range 3 {
 				if !passes(says("jay", "jay", "/forgetme yes"), true) {
-					t.Errorf("day %d, %d: it does not stand", day, i)
+					t.Errorf("day %d, command %d: the second judgement differs", day, i)
 				}
 			}
 			if got := passes(says("jay", "jay", "/forgetme yes"), false); got != (i < commandsDaily) {
-				t.Errorf("day %d, %d: %v", day, i, got)
+				t.Errorf("day %d, command %d: got %v", day, i, got)
 			}
 			if passes(says("1", "jay", "/appeal"), false) || passes(says("jay", "jay", "let me in"), false) {
-				t.Error("more than that gets through")
+				t.Error("more than five commands are allowed")
 			}
 		}
 		s.Advance(24 * time.Hour)
 	}
 }
 
-// TestAtOnce: people talk, are blocked, forgotten and let in again at the same
-// time; nothing is torn, and at the end everybody talks. It says most with -race.
+// TestAtOnce lets users write, get blocked, forgotten and unblocked concurrently. In the end no block remains.
+// Run it with -race.
 func TestAtOnce(t *testing.T) {
 	s := plugintest.NewHarness(t, "moderation")
 	three, five := limits.Rate{Count: 3, Per: time.Hour}, limits.Rate{Count: 5, Per: time.Minute}
@@ -99,13 +99,13 @@ func TestAtOnce(t *testing.T) {
 	for _, q := range []*Plugin{p, made(t, s, Config{})} {
 		q.Judge(says("1", "ann", "hi"), false)
 		if list := q.records.active(blocked, func(*hold) bool { return true }); len(list) != 0 {
-			t.Errorf("still blocked: %v", list)
+			t.Errorf("blocks remain: %v", list)
 		}
 	}
 }
 
-// TestWritten: what happened is on disk after Run, also what could not be written
-// at first; what found no room is not.
+// TestWritten checks that Run writes all waiting events, also those that could not be written at first, but not
+// those that exceeded the queue.
 func TestWritten(t *testing.T) {
 	s := plugintest.NewHarness(t, "moderation")
 	full := &fullDisk{Items: s.Items, full: true}
@@ -117,19 +117,19 @@ func TestWritten(t *testing.T) {
 		}
 	}
 	if n := len(p.records.queue.items); n != maxQueue {
-		t.Fatalf("%d wait", n)
+		t.Fatalf("got %d waiting events", n)
 	}
 	run(t, p)
 	full.full = false
 	for tries := 0; tries < 50 && len(p.records.queue.items) > 0; tries++ {
-		run(t, p) // a slow disk takes some of it each time
+		run(t, p) // a slow disk accepts some of the events each time
 	}
 	if n := strings.Count(disk(t, s), `"what":"limited"`); n != maxQueue {
-		t.Errorf("%d are written", n)
+		t.Errorf("got %d stored events", n)
 	}
 	again := gated(t, s, limits.Config{Group: limits.Rate{Count: 1, Per: time.Hour}})
 	if v := again.Judge(says("1", "p7", "hi"), false); v != (gate.Verdict{Admission: gate.Quiet}) {
-		t.Errorf("the limit is forgotten: %+v", v)
+		t.Errorf("the limit was lost: %+v", v)
 	}
 }
 
@@ -162,7 +162,7 @@ func TestUnstorable(t *testing.T) {
 	}
 }
 
-// fullDisk is a store that cannot be written for a while.
+// fullDisk is a store whose writes fail for a while.
 type fullDisk struct {
 	core.Items
 	full bool
@@ -175,7 +175,7 @@ func (f *fullDisk) Put(ctx context.Context, item core.Item) (uint64, error) {
 	return f.Items.Put(ctx, item)
 }
 
-// TestLog: the log is bounded, for each person and in all, and so are the appeals in it.
+// TestLog checks the limits of the log and of its appeals, for each user and in total.
 func TestLog(t *testing.T) {
 	var j modLog
 	kept := make(map[string]bool)
@@ -187,7 +187,7 @@ func TestLog(t *testing.T) {
 		for _, gone := range j.add(e) {
 			_, id, _ := strings.Cut(gone.Key, " ")
 			if !kept[id] || gone.Value != nil {
-				t.Fatalf("%s is gone twice", id)
+				t.Fatalf("%s was removed twice", id)
 			}
 			delete(kept, id)
 		}
@@ -216,9 +216,9 @@ func TestLog(t *testing.T) {
 		}
 	}
 	if his != maxEventsEach || len(j.events)-appeals > maxEvents || len(kept) != len(j.events) {
-		t.Errorf("%d of one person, %d in all, %d kept", his, len(j.events), len(kept))
+		t.Errorf("got %d events of one user, %d in total, %d stored", his, len(j.events), len(kept))
 	}
 	if hisAppeals != maxAppealsEach || appeals > maxAppeals {
-		t.Errorf("%d appeals of one person, %d in all", hisAppeals, appeals)
+		t.Errorf("got %d appeals of one user, %d in total", hisAppeals, appeals)
 	}
 }

@@ -34,7 +34,7 @@ func made(t testing.TB, s *plugintest.Harness, c Config) *Plugin {
 	return p
 }
 
-// gated is a plugin with further gates.
+// gated returns a plugin with further gates.
 func gated(t testing.TB, s *plugintest.Harness, l limits.Config, rules ...filter.Rule) *Plugin {
 	t.Helper()
 	p := made(t, s, Config{})
@@ -46,7 +46,7 @@ func gated(t testing.TB, s *plugintest.Harness, l limits.Config, rules ...filter
 	return p
 }
 
-// boss is an admin who acts in private.
+// boss returns an admin who acts in private.
 func boss(p *Plugin) *actor {
 	author := core.Author{ID: "boss", Name: "Boss", Rank: core.RankAdmin}
 	return &actor{command.Call{Path: core.MustPath("room/boss"), Private: true, Author: author, Person: bossPath}}
@@ -57,8 +57,7 @@ func mia(p *Plugin) *actor {
 	return &actor{command.Call{Path: group, Author: author, Person: miaPath}}
 }
 
-// says is a message to the bot: in a group where place is a number, else in the
-// private place of that name.
+// says returns a message to the bot: in a group if place is a number, else in the private place of that name.
 func says(place, who, text string) *core.Message {
 	m := &core.Message{Path: core.MustPath("room/" + place), Author: core.Author{ID: who, Name: strings.ToUpper(who)}, Text: text, Addressed: core.AddressedMention}
 	if place[0] > '9' {
@@ -67,7 +66,7 @@ func says(place, who, text string) *core.Message {
 	return m
 }
 
-// run lets the plugin do what it does in the background, until what waits is done.
+// run lets the plugin do its background work until nothing waits.
 func run(t *testing.T, p *Plugin) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -80,7 +79,7 @@ func run(t *testing.T, p *Plugin) {
 	}
 }
 
-// disk is what the store keeps, without random keys: they may contain any name.
+// disk returns the stored items without their random keys, which may contain any name by chance.
 func disk(t *testing.T, s *plugintest.Harness) string {
 	t.Helper()
 	var b strings.Builder
@@ -102,7 +101,7 @@ func call(t *testing.T, p *Plugin, name string, c command.Call) (string, error) 
 			return x.Do(t.Context(), c)
 		}
 	}
-	t.Fatalf("there is no command %s", name)
+	t.Fatalf("no command %s", name)
 	return "", nil
 }
 
@@ -123,7 +122,7 @@ func TestConform(t *testing.T) {
 	})
 }
 
-// TestSweep: what is over leaves the disk, and what is old the log.
+// TestSweep checks that expired holds and old log lines are removed from the disk.
 func TestSweep(t *testing.T) {
 	s := plugintest.NewHarness(t, "moderation")
 	p := made(t, s, Config{Keep: 30 * day})
@@ -150,22 +149,22 @@ func TestSweep(t *testing.T) {
 	}
 	want := " hold| key|room/1 log|room/1 mute|room/@user/boss did|room/@user/jay appeal|room/@user/jay hold|room/@user/jay log|room/@user/jay log|room/@user/mia did"
 	if got := strings.Join(keys(), "|"); got != want {
-		t.Errorf("there is\n%s, want\n%s", got, want)
+		t.Errorf("stored:\n%s\nwant\n%s", got, want)
 	}
 	s.Advance(25 * time.Hour)
 	run(t, p)
 	want = " key|room/1 log|room/@user/boss did|room/@user/jay appeal|room/@user/jay log|room/@user/jay log|room/@user/mia did"
 	if got := strings.Join(keys(), "|"); got != want {
-		t.Errorf("after a day there is\n%s, want\n%s", got, want)
+		t.Errorf("stored after a day:\n%s\nwant\n%s", got, want)
 	}
 	s.Advance(30 * day)
 	run(t, p)
 	if got := strings.Join(keys(), "|"); got != " key" {
-		t.Errorf("after a month there is %s", got)
+		t.Errorf("stored after a month: %s", got)
 	}
 }
 
-// TestMoved: what holds in a group holds where the group goes on.
+// TestMoved checks that blocks and mutes follow a group that gets a new id.
 func TestMoved(t *testing.T) {
 	s := plugintest.NewHarness(t, "moderation")
 	p := made(t, s, Config{})
@@ -191,31 +190,31 @@ func TestMoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	if v := p.Judge(says("100", "jay", "hello"), false); v.Admission != gate.Admit {
-		t.Fatalf("it holds already: %+v", v)
+		t.Fatalf("it applies before the move: %+v", v)
 	}
 	run(t, p)
 	for _, q := range []*Plugin{p, made(t, s, Config{})} {
 		if v := q.Judge(says("100", "jay", "hello"), false); v.Admission != gate.Discard {
-			t.Errorf("the block stayed behind: %+v", v)
+			t.Errorf("the block does not apply after the move: %+v", v)
 		}
 		if v := q.Judge(says("100", "ann", "hello"), false); v.Admission != gate.Quiet {
-			t.Errorf("the mute stayed behind: %+v", v)
+			t.Errorf("the mute does not apply after the move: %+v", v)
 		}
 		list := q.records.active(blocked, func(*hold) bool { return true })
 		if len(list) != 1 || list[0].scope != next || list[0].name != "JAY" {
-			t.Errorf("the list says %+v", list)
+			t.Errorf("list: got %+v", list)
 		}
 	}
 }
 
-// unreadable is a store that cannot be read.
+// unreadable is a store whose reads fail.
 type unreadable struct{ core.Items }
 
 func (unreadable) List(context.Context, core.Path) ([]core.Item, error) {
 	return nil, core.ErrDamaged
 }
 
-// TestUnreadable: where it is not known who is blocked, nobody is answered.
+// TestUnreadable checks that no user is answered while the blocks cannot be read.
 func TestUnreadable(t *testing.T) {
 	s := plugintest.NewHarness(t, "moderation")
 	fine := s.Items
@@ -223,19 +222,19 @@ func TestUnreadable(t *testing.T) {
 	p := made(t, s, Config{})
 	for range 2 {
 		if v := p.Judge(says("1", "jay", "hello"), false); v.Admission != gate.Quiet {
-			t.Errorf("%+v", v)
+			t.Errorf("got %+v", v)
 		}
 	}
 	if _, _, err := p.hold(t.Context(), boss(p), blocked, holdRequest{name: jayPath.String()}); err == nil {
-		t.Error("somebody is blocked, and nobody knows who was")
+		t.Error("a block was set although the blocks are unknown")
 	}
 	p.records.host.Items = fine
 	if v := p.Judge(says("1", "jay", "hello"), false); v.Admission != gate.Admit {
-		t.Errorf("%+v", v)
+		t.Errorf("got %+v", v)
 	}
 }
 
-// TestModerators: who was seen as a moderator of a group is one there, also after a
+// TestModerators checks that a user who was seen as a moderator of a group stays one there, also after a
 // restart, until they are seen without the rank.
 func TestModerators(t *testing.T) {
 	s := plugintest.NewHarness(t, "moderation")
@@ -259,27 +258,27 @@ func TestModerators(t *testing.T) {
 		elsewhere := mia(p)
 		elsewhere.Path = core.MustPath("room/2")
 		if err := p.checkRank(elsewhere, jay); err != nil {
-			t.Errorf("he is one elsewhere: %v", err)
+			t.Errorf("moderator of another group: got %v", err)
 		}
-		p.Judge(says("1", "jay", "again"), true) // counts nothing
+		p.Judge(says("1", "jay", "again"), true) // a repeated judgement does not count
 	}
 	if err := p.checkRank(boss(p), jay); err != nil {
-		t.Errorf("an admin may not: %v", err)
+		t.Errorf("block by an admin: got %v", err)
 	}
 	p.Judge(says("1", "jay", "I am one no longer"), false)
 	if err := p.checkRank(mia(p), jay); err != nil {
-		t.Errorf("he is one no longer: %v", err)
+		t.Errorf("without the rank: got %v", err)
 	}
 	run(t, p)
 	p = made(t, s, Config{})
 	p.Judge(says("1", "ann", "hi"), false)
 	if err := p.checkRank(mia(p), jay); err != nil {
-		t.Errorf("he is one no longer: %v", err)
+		t.Errorf("without the rank: got %v", err)
 	}
 }
 
-// TestActors: nobody acts but one moderator or admin: not several people at once,
-// not the bot itself in a turn of its own, nobody in private beyond himself.
+// TestActors checks that only one moderator or admin can act: not several users at once, not the bot in a turn
+// of its own, and not a user in private except on themselves.
 func TestActors(t *testing.T) {
 	for name, tc := range map[string]struct {
 		who core.Author
@@ -304,13 +303,13 @@ func TestActors(t *testing.T) {
 		for _, c := range p.Commands() {
 			_, err := c.Do(t.Context(), command.Call{Path: group, Author: tc.who, Person: jayPath, Args: map[string]string{"person": "room/@user/eve"}})
 			if c.Rank > core.RankMember && !tc.ok && err == nil {
-				t.Errorf("%s, /%s: it is done", name, c.Name)
+				t.Errorf("%s, /%s: the command succeeded", name, c.Name)
 			}
 		}
 	}
 }
 
-// TestAppealsAreForAdmins, whatever precedes the command.
+// TestAppealsAreForAdmins checks that only admins can list appeals, and only in private.
 func TestAppealsAreForAdmins(t *testing.T) {
 	s := plugintest.NewHarness(t, "moderation")
 	p := made(t, s, Config{})
@@ -318,11 +317,11 @@ func TestAppealsAreForAdmins(t *testing.T) {
 		core.RankBot: false} {
 		c := command.Call{Path: core.MustPath("room/jay"), Private: true, Author: core.Author{ID: "jay", Rank: rank}}
 		if _, err := call(t, p, "appeals", c); (err == nil) != ok {
-			t.Errorf("rank %d: %v", rank, err)
+			t.Errorf("rank %d: got %v", rank, err)
 		}
 		if c.Path, c.Private = group, false; rank == core.RankAdmin {
 			if _, err := call(t, p, "appeals", c); err == nil {
-				t.Error("appeals are told in a group")
+				t.Error("appeals are listed in a group")
 			}
 		}
 	}

@@ -24,8 +24,7 @@ func from(person string) *core.Message {
 	return &core.Message{Path: core.MustPath("room/" + person), Private: true, Author: core.Author{ID: person, Name: person}}
 }
 
-// TestCrowd: codes are bounded in number, and those of people who were forgotten
-// are gone.
+// TestCrowd checks that the number of codes is limited, and that the codes of forgotten users are removed.
 func TestCrowd(t *testing.T) {
 	s := plugintest.NewHarness(t, "pairing")
 	p := made(t, s, Config{Valid: 1e12, Again: 1e12, Open: 3})
@@ -33,32 +32,32 @@ func TestCrowd(t *testing.T) {
 	for i := range 10 {
 		v := p.Judge(from(strconv.Itoa(i)), false)
 		if v.Admission != gate.Redact {
-			t.Fatalf("person %d: %v", i, v)
+			t.Fatalf("user %d: got %v", i, v)
 		}
 		if v.Reply != "" {
 			told++
 		}
 	}
 	if told != 3 {
-		t.Errorf("%d codes, want 3", told)
+		t.Errorf("got %d codes, want 3", told)
 	}
 	jay := core.MustPath("room/@user/1")
 	if kept, err := p.Kept(t.Context(), jay); err != nil || len(kept) != 1 {
-		t.Errorf("kept %s, %v", kept, err)
+		t.Errorf("stored: %s, %v", kept, err)
 	}
 	if err := p.Erase(t.Context(), jay); err != nil {
 		t.Fatal(err)
 	}
 	if kept, err := p.Kept(t.Context(), jay); err != nil || len(kept) != 0 {
-		t.Errorf("kept %s, %v", kept, err)
+		t.Errorf("stored: %s, %v", kept, err)
 	}
 	if people, err := p.Waiting(t.Context()); err != nil || len(people) != 2 {
 		t.Errorf("waiting %v, %v", people, err)
 	}
 }
 
-// TestTheSameMessageAgain: a message that could not be kept is delivered again, and gets
-// the same reply; others get none for a while.
+// TestTheSameMessageAgain checks that a message that is delivered again gets the same reply, while other
+// messages of the user get none for a while.
 func TestTheSameMessageAgain(t *testing.T) {
 	s := plugintest.NewHarness(t, "pairing")
 	p := made(t, s, Config{Valid: 1e12, Again: 1e12, Open: 3})
@@ -66,29 +65,29 @@ func TestTheSameMessageAgain(t *testing.T) {
 	first.ID, second.ID = "1", "2"
 	v := p.Judge(first, false)
 	if again := p.Judge(first, false); v.Reply == "" || again != v {
-		t.Errorf("told %q, then %q", v.Reply, again.Reply)
+		t.Errorf("got %q, then %q", v.Reply, again.Reply)
 	}
 	if other := p.Judge(second, false); other.Reply != "" {
-		t.Errorf("another message is told %q", other.Reply)
+		t.Errorf("another message got %q", other.Reply)
 	}
 	if people, err := p.Waiting(t.Context()); err != nil || len(people) != 1 {
 		t.Errorf("waiting %v, %v", people, err)
 	}
 }
 
-// TestByPath: an admin lets somebody in who waits, by their path; nobody else.
+// TestByPath checks that an admin can let in a waiting user by their path, but not a user who has not asked.
 func TestByPath(t *testing.T) {
 	s := plugintest.NewHarness(t, "pairing")
 	p := made(t, s, Config{Valid: 1e12, Again: 1e12, Open: 3})
 	p.Judge(from("jay"), false)
 	if g, err := p.Pair(t.Context(), "room/@user/ann", core.Path{}); err == nil {
-		t.Errorf("%s is let in, and has not asked", g)
+		t.Errorf("%s was let in without having asked", g)
 	}
 	if g, err := p.Pair(t.Context(), " room/@user/jay ", core.Path{}); err != nil || g.String() != "jay (room/@user/jay)" {
-		t.Errorf("let in: %s, %v", g, err)
+		t.Errorf("got %s, %v", g, err)
 	}
 	if v := p.Judge(from("jay"), false); v != (gate.Verdict{}) {
-		t.Errorf("still kept out: %v", v)
+		t.Errorf("the user is still refused: %v", v)
 	}
 }
 
@@ -101,13 +100,13 @@ func TestConform(t *testing.T) {
 	})
 }
 
-// TestRefresh: what another process decides applies here after Refresh, and open codes stay known.
+// TestRefresh checks that decisions of another process apply after Refresh, and that open codes stay valid.
 func TestRefresh(t *testing.T) {
 	s := plugintest.NewHarness(t, "pairing")
 	c := Config{Valid: 1e12, Again: 1e12, Open: 3}
 	p, other := made(t, s, c), made(t, s, c)
 	if v := p.Judge(from("jay"), false); v.Admission != gate.Redact || v.Reply == "" {
-		t.Fatalf("%+v", v)
+		t.Fatalf("got %+v", v)
 	}
 	p.Judge(from("ann"), false)
 	jay := core.MustPath("room/@user/jay")
@@ -117,7 +116,7 @@ func TestRefresh(t *testing.T) {
 	}
 	refresh()
 	if v := p.Judge(from("jay"), false); v.Admission != gate.Admit {
-		t.Errorf("after pairing: %+v", v)
+		t.Errorf("after pairing: got %+v", v)
 	}
 	if v := p.Judge(from("ann"), false); v.Reply != "" {
 		t.Errorf("got another code: %s", v.Reply)
@@ -127,6 +126,6 @@ func TestRefresh(t *testing.T) {
 	}
 	refresh()
 	if v := p.Judge(from("jay"), false); v.Admission != gate.Redact {
-		t.Errorf("after unpairing: %+v", v)
+		t.Errorf("after unpairing: got %+v", v)
 	}
 }

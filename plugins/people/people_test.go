@@ -31,7 +31,7 @@ func made(t testing.TB, s *plugintest.Harness) *Plugin {
 	return p
 }
 
-// says puts a message into the group's log and returns its number.
+// says adds a message to the group's log and returns its number.
 func says(t testing.TB, s *plugintest.Harness, who core.Author) uint64 {
 	t.Helper()
 	b := &core.Batch{Append: []core.Entry{{Event: core.Event{Kind: core.KindMessage, Message: core.Message{
@@ -43,7 +43,7 @@ func says(t testing.TB, s *plugintest.Harness, who core.Author) uint64 {
 	return b.Append[0].Message.Seq
 }
 
-// Whatever a record contains, what a prompt shows is an object within its limit.
+// FuzzBrief checks that a prompt shows any record as an object within the limit.
 func FuzzBrief(f *testing.F) {
 	f.Add(`{"fields":{"likes":[{"text":"tea","origin":"room/1"},{"text":"<b>\"&\\","origin":"room/1"}],"pronouns":[{"text":"she"}]}}`, 300)
 	f.Add(`{"fields":{"facts":[{"text":"`+strings.Repeat("\u2028", 200)+`"}],"nonsense":[{"text":"x"}]}}`, 60)
@@ -62,13 +62,13 @@ func FuzzBrief(f *testing.F) {
 			}
 			var object map[string]any
 			if err := json.Unmarshal(told, &object); err != nil || len(object) == 0 || len(told) > most {
-				t.Errorf("%d bytes of %d: %s, %v", len(told), most, told, err)
+				t.Errorf("got %d bytes, at most %d allowed: %s, %v", len(told), most, told, err)
 			}
 		}
 	})
 }
 
-// A full bio finds room for the most important in 300 bytes.
+// TestBriefIsShort checks that 300 bytes show the most important parts of a full bio.
 func TestBriefIsShort(t *testing.T) {
 	r := record{key: ownKey}
 	for _, f := range order() {
@@ -76,7 +76,7 @@ func TestBriefIsShort(t *testing.T) {
 			r.add(f, value{Text: fmt.Sprintf("%s %d %s", f, i, strings.Repeat("ü", 20)), Time: time.Unix(int64(i), 0)})
 		}
 		if n := len(r.Fields[f]); n > perField || f.single() && n != 1 {
-			t.Errorf("%s holds %d values", f, n)
+			t.Errorf("%s has %d values", f, n)
 		}
 	}
 	b := &bio{fields: make(map[field][]value)}
@@ -84,10 +84,10 @@ func TestBriefIsShort(t *testing.T) {
 	b.normalize()
 	told := string(b.brief(300))
 	if len(told) > 300 || len(told) < 240 || !strings.Contains(told, "names 23") {
-		t.Errorf("%d bytes: %s", len(told), told)
+		t.Errorf("got %d bytes: %s", len(told), told)
 	}
 	if b.brief(5) != nil {
-		t.Error("five bytes hold something")
+		t.Error("five bytes are too few for a bio")
 	}
 }
 
@@ -96,17 +96,17 @@ func TestIsBirthday(t *testing.T) {
 		"04-05": true, "02-29": true, "1980-02-29": true, "1981-02-29": false, "02-30": false, "13-01": false, "0404": false, "": false, "1700-01-01": false, "04-05\n": false,
 	} {
 		if got := isBirthday(text); got != want {
-			t.Errorf("%q: %v", text, got)
+			t.Errorf("%q: got %v", text, got)
 		}
 	}
 }
 
-// forgetting forgets somebody at the moment when a bio is written or read.
+// forgetting forgets a user when a bio is read or written.
 type forgetting struct {
 	core.Items
 	when   string // get or put
 	forget func()
-	puts   int // that were accepted
+	puts   int // accepted writes
 }
 
 func (f *forgetting) Get(ctx context.Context, path core.Path, key string) (core.Item, bool, error) {
@@ -128,8 +128,8 @@ func (f *forgetting) Put(ctx context.Context, item core.Item) (uint64, error) {
 	return version, err
 }
 
-// Nothing enters a bio when who said it, or whom it is about, is forgotten while
-// the turn runs, at whatever moment; somebody else's forgetting changes nothing.
+// TestForgottenMeanwhile checks that nothing is added to a bio if its author or its subject is forgotten during
+// the turn. Forgetting another user has no effect.
 func TestForgottenMeanwhile(t *testing.T) {
 	for _, when := range []string{"before", "get", "put"} {
 		for _, tc := range []struct {
@@ -160,23 +160,24 @@ func TestForgottenMeanwhile(t *testing.T) {
 			_, err := p.update(began, c, updatePayload{Who: tc.who, Likes: []string{"canaries"}})
 			var failed *core.Error
 			if tc.survives != (err == nil) || err != nil && !errors.As(err, &failed) {
-				t.Errorf("%s, about %s, %s is forgotten: %v", when, tc.who, tc.forgets, err)
+				t.Errorf("%s, about %s, %s forgotten: got %v", when, tc.who, tc.forgets, err)
 			}
 			if when == "before" && !tc.survives && items.puts > 0 {
-				t.Errorf("about %s, %s was forgotten before, and yet it was written", tc.who, tc.forgets)
+				t.Errorf("about %s: written although %s was forgotten before", tc.who, tc.forgets)
 			}
 			var kept strings.Builder
 			if err := s.DB.Export(t.Context(), &kept, core.Path{}); err != nil {
 				t.Fatal(err)
 			}
 			if got := strings.Contains(kept.String(), "canaries"); got != tc.survives {
-				t.Errorf("%s, about %s, %s is forgotten, is kept: %v", when, tc.who, tc.forgets, got)
+				t.Errorf("%s, about %s, %s forgotten: stored = %v", when, tc.who, tc.forgets, got)
 			}
 		}
 	}
 }
 
-// Where a few are among themselves, what one tells of another enters no bio.
+// TestNothingOfOthersInPrivate checks that in private conversations, statements about other users are not added
+// to their bios.
 func TestNothingOfOthersInPrivate(t *testing.T) {
 	s := plugintest.NewHarness(t, "people")
 	p := made(t, s)
@@ -184,14 +185,15 @@ func TestNothingOfOthersInPrivate(t *testing.T) {
 	c := core.Call{Path: group, Author: jay, Private: true}
 	var failed *core.Error
 	if _, err := p.update(t.Context(), c, updatePayload{Who: "Ann", Facts: []string{"snores"}}); !errors.As(err, &failed) || failed.Kind != core.Forbidden {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 	if _, err := p.update(t.Context(), c, updatePayload{Facts: []string{"snores"}}); err != nil {
-		t.Errorf("of himself: %v", err)
+		t.Errorf("about themselves: got %v", err)
 	}
 }
 
-// What a user said about others is shown to them, and is erased with them.
+// TestKeeper checks that a user's statements about others are in the others' exports, and are erased with the
+// others.
 func TestKeeper(t *testing.T) {
 	s := plugintest.NewHarness(t, "people")
 	p := made(t, s)
@@ -205,23 +207,23 @@ func TestKeeper(t *testing.T) {
 	}
 	kept, err := p.Kept(t.Context(), jayPath)
 	if err != nil || len(kept) != 2 || !strings.Contains(string(kept[0])+string(kept[1]), "sings well") {
-		t.Errorf("%s, %v", kept, err)
+		t.Errorf("got %s, %v", kept, err)
 	}
 	if kept, err := p.Kept(t.Context(), annPath); err != nil || len(kept) != 0 {
-		t.Errorf("%s, %v", kept, err)
+		t.Errorf("got %s, %v", kept, err)
 	}
 	if err := p.Erase(t.Context(), jayPath); err != nil {
 		t.Fatal(err)
 	}
 	if b, err := p.visible(t.Context(), annPath, []core.Path{group}); err != nil || len(b.others) > 0 {
-		t.Errorf("%v, %v", b, err)
+		t.Errorf("got %v, %v", b, err)
 	}
 	if records, err := p.records(t.Context(), core.MustPath("other/@user/jojo")); err != nil || len(records) > 0 {
-		t.Errorf("%v, %v", records, err)
+		t.Errorf("got %v, %v", records, err)
 	}
 }
 
-// A link that only one side has, as after a crash, shows nothing.
+// TestHalfALink checks that a link that only one account has, as after a crash, does not apply.
 func TestHalfALink(t *testing.T) {
 	s := plugintest.NewHarness(t, "people")
 	p := made(t, s)
@@ -237,24 +239,24 @@ func TestHalfALink(t *testing.T) {
 	}
 	link(jojo, jayPath)
 	if b, err := p.visible(t.Context(), jojo, []core.Path{group}); err != nil || len(b.fields) > 0 {
-		t.Errorf("%v, %v", b, err)
+		t.Errorf("got %v, %v", b, err)
 	}
 	link(jayPath, jojo)
 	if b, err := p.visible(t.Context(), jojo, []core.Path{group}); err != nil || len(b.fields) != 1 {
-		t.Errorf("%v, %v", b, err)
+		t.Errorf("got %v, %v", b, err)
 	}
 }
 
-// Codes are kept as hashes only, and are all of the same length and letters.
+// TestCodes checks that codes are stored only as hashes, and all have the same length and alphabet.
 func TestCodes(t *testing.T) {
 	now := time.Unix(0, 0)
 	c := newCodes(func() time.Time { return now })
 	code, err := c.give(jayPath)
 	if err != nil || len(code) != codeLength || strings.Trim(code, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "" {
-		t.Fatalf("%q, %v", code, err)
+		t.Fatalf("got %q, %v", code, err)
 	}
 	if strings.Contains(fmt.Sprintf("%v", c.open), code) {
-		t.Error("the code itself is kept")
+		t.Error("the code itself is stored")
 	}
 	newer, err := c.give(jayPath)
 	if err != nil {
@@ -264,7 +266,7 @@ func TestCodes(t *testing.T) {
 		t.Error("the older code of the same person still works")
 	}
 	if who, err := c.take(strings.ToLower(newer[:4]+"-"+newer[4:]), annPath); err != nil || who != jayPath {
-		t.Errorf("%v, %v", who, err)
+		t.Errorf("got %v, %v", who, err)
 	}
 	for i := range missesMax {
 		_, _ = c.take("AAAAAAAA", core.MustPath(fmt.Sprint("room/@user/", i)))
@@ -274,17 +276,17 @@ func TestCodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := c.take(last, jayPath); !errors.Is(err, errOften) {
-		t.Errorf("after %d misses: %v", missesMax, err)
+		t.Errorf("after %d wrong codes: got %v", missesMax, err)
 	}
 	if now = now.Add(time.Hour); len(c.open) == 0 {
-		t.Error("there is nothing to tidy up")
+		t.Error("there is nothing to clean up")
 	}
 	if c.tidy(); len(c.open)+len(c.used)+len(c.misses) > 0 {
-		t.Errorf("after an hour there are still %d, %d, %d", len(c.open), len(c.used), len(c.misses))
+		t.Errorf("after an hour: %d open, %d used codes, %d misses", len(c.open), len(c.used), len(c.misses))
 	}
 }
 
-// BenchmarkBios reads the bios of the 20 people of a prompt, out of 10,000.
+// BenchmarkBios reads the bios of 20 users in a prompt, out of 10,000.
 func BenchmarkBios(b *testing.B) {
 	s := plugintest.NewHarness(b, "people")
 	p := made(b, s)
@@ -313,12 +315,12 @@ func BenchmarkBios(b *testing.B) {
 	for b.Loop() {
 		bios, err := p.Bios(context.Background(), core.Scene{Path: group, Sees: []core.Path{group}}, crowd)
 		if err != nil || len(bios) != 20 {
-			b.Fatalf("%d bios, %v", len(bios), err)
+			b.Fatalf("got %d bios, %v", len(bios), err)
 		}
 	}
 }
 
-// TestForgottenCode: a user who was forgotten is not linked by a code that they got before.
+// TestForgottenCode checks that a code that a user got before being forgotten does not link them.
 func TestForgottenCode(t *testing.T) {
 	p := made(t, plugintest.NewHarness(t, "people"))
 	code, err := p.codes.give(jayPath)
@@ -329,9 +331,9 @@ func TestForgottenCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	if who, err := p.codes.take(code, annPath); err == nil {
-		t.Errorf("the code is still %s's", who)
+		t.Errorf("the code still belongs to %s", who)
 	}
 	if len(p.codes.used) != 1 {
-		t.Errorf("in memory are %v", p.codes.used)
+		t.Errorf("codes in memory: %v", p.codes.used)
 	}
 }

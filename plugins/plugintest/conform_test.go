@@ -15,10 +15,10 @@ import (
 	"synthbot/core/action"
 )
 
-// sins are what a note-taking plugin can do wrong, each by its name.
+// sins are faults that a plugin can have, by name.
 type sins map[string]bool
 
-// notes is a plugin that keeps a note for a person, and sins on demand.
+// notes is a plugin that keeps a note for a user, with faults on demand.
 type notes struct {
 	h    core.Host
 	sins sins
@@ -150,8 +150,8 @@ func notesCase(s sins) Case {
 
 func TestConform(t *testing.T) { Conform(t, notesCase(nil)) }
 
-// TestConformCanFail runs the suite on sinners, each in a process of its own, as
-// a test cannot fail and pass.
+// TestConformCanFail runs the suite on faulty plugins, each in a process of its own, because a test that fails
+// cannot pass.
 func TestConformCanFail(t *testing.T) {
 	if sin := os.Getenv("SIN"); sin != "" {
 		Conform(t, notesCase(sins{sin: true}))

@@ -13,11 +13,11 @@ import (
 
 var block = regexp.MustCompile("(?ms)^<!-- file: (\\S+) -->\n```[a-z]*\n(.*?)^```$")
 
-// mostLines is how many lines the plugin must stay below.
+// mostLines limits the lines of the plugin.
 const mostLines = 60
 
-// TestPage compiles the plugin that docs/plugins.md shows as if it lay beside
-// the others, and runs its tests.
+// TestPage compiles the plugin of docs/plugins.md as if it were in a folder beside the others, and runs its
+// tests.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/plugins.md")
 	if err != nil {
@@ -31,12 +31,12 @@ func TestPage(t *testing.T) {
 		}
 	}
 	if n := strings.Count(files["tally.go"], "\n"); n == 0 || n >= mostLines {
-		t.Errorf("the plugin has %d lines", n)
+		t.Errorf("the plugin has %d lines, want fewer", n)
 	}
 	dir := t.TempDir()
 	overlay := lay(t, dir, files)
 	binary := filepath.Join(dir, "tally.test")
-	// Vet would look for the folder.
+	// Vet would need the folder.
 	execute(t, "", "go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", binary, "../tally")
 	out := execute(t, dir, binary, "-test.v")
 	for _, want := range []string{"--- PASS: TestScripts/tea", "--- PASS: TestConform/tiers/count_up"} {
@@ -46,8 +46,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// lay writes the files, and the overlay by which the Go command finds those of
-// Go in a folder that is not there.
+// lay writes the files, and the overlay with which the go command finds them in a folder that does not exist.
 func lay(t *testing.T, dir string, files map[string]string) (overlay string) {
 	t.Helper()
 	here, err := os.Getwd()

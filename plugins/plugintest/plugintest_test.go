@@ -19,7 +19,7 @@ import (
 	"synthbot/core/gate"
 )
 
-// toys are actions for scripts of this package.
+// toys are actions for the scripts of this package.
 func toys() core.Plugin {
 	return coretest.NewPlugin("toys",
 		core.Action{Name: "roll", Brief: "Roll dice", Do: func(context.Context, core.Call) (core.Result, error) {
@@ -31,7 +31,7 @@ func toys() core.Plugin {
 	)
 }
 
-// orderSchema needs one value of each kind that a form asks for.
+// orderSchema requires a value of each type that a form can ask for.
 var orderSchema = json.RawMessage(`{"type":"object","additionalProperties":false,"required":["tea","cups","milk","name"],"properties":{
  "tea":{"enum":["green","black"]},"cups":{"type":"integer","minimum":1,"maximum":9,"title":"How many cups"},
  "milk":{"type":"boolean"},"name":{"type":"string","description":"For whom it is.","maxLength":10}}}`)
@@ -40,7 +40,7 @@ func brew(_ context.Context, c core.Call) (core.Result, error) {
 	return core.Result{Output: core.JSON(map[string]any{"ordered": c.Payload})}, nil
 }
 
-// keeper uses what a Host lends.
+// keeper is a plugin that uses everything in its Host.
 type keeper struct {
 	core.Host
 	prefix string
@@ -135,7 +135,7 @@ func TestScripts(t *testing.T) {
 	Run(t, "testdata/plugin.txt", Named("keeper", newKeeper))
 }
 
-// TestUpdate: what is wrong is written anew, and what is missing is added.
+// TestUpdate checks that -update corrects wrong expectations and adds missing ones.
 func TestUpdate(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "talk.txt")
 	before := "# A talk.\nJay> hi\nsays< Hello,\n\tJay.\nbot= Hi.\n\nJay> and?\nsays< Bye.\n-- x.toml --\n"
@@ -151,12 +151,12 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-// TestLive is a conversation in true time.
+// TestLive runs a conversation in real time.
 func TestLive(t *testing.T) {
 	Run(t, "testdata/talk.txt", With(toys()), Live())
 }
 
-// TestFaults: an expectation that fails is reported with its line and what there was.
+// TestFaults checks that a failed expectation is reported with its line and the actual output.
 func TestFaults(t *testing.T) {
 	for name, tc := range map[string]struct{ script, want string }{
 		"another text":        {"Jay> hi\nsays< Hello.\nbot= Hi.", "script:3: bot= Hi.\nthere is:\n  said: bot= Hello.\n"},
@@ -185,20 +185,20 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := faultOf(t, tc.script, With(toys()), Named("keeper", newKeeper)); !strings.Contains(got, tc.want) {
-				t.Errorf("%q, want %q", got, tc.want)
+				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
 	}
 }
 
-// faultOf runs a script that fails, and returns its fault.
+// faultOf runs a script that fails, and returns its failure message.
 func faultOf(t *testing.T, script string, options ...Option) (fault string) {
 	note := func(p *plan) { p.caught = func(text string) { fault = text } }
 	Text(t, script, append(options, note)...)
 	return fault
 }
 
-// TestManyWriters: in a bubble, where the clock does not move.
+// TestManyWriters checks concurrent writes in a bubble, where the clock does not move.
 func TestManyWriters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewHarness(t, "toys")
@@ -215,7 +215,7 @@ func TestManyWriters(t *testing.T) {
 		}
 		all.Wait()
 		if items, err := s.Items.List(t.Context(), core.Path{}); err != nil || len(items) != 200 {
-			t.Errorf("%d items, %v", len(items), err)
+			t.Errorf("got %d items, %v", len(items), err)
 		}
 	})
 }

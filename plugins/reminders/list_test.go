@@ -10,7 +10,8 @@ import (
 	"synthbot/plugins/plugintest"
 )
 
-// TestAll: admins see everybody's reminders with place and rule, the next one first, until they are cancelled.
+// TestAll checks that admins see all reminders with place and rule, the next one first, until they are
+// cancelled.
 func TestAll(t *testing.T) {
 	h := plugintest.NewHarness(t, "reminders")
 	h.Set(time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC))
@@ -33,29 +34,29 @@ func TestAll(t *testing.T) {
 	call("room/2", "ann", "add", "in 2 hours call mum")
 	all, err := p.All(t.Context())
 	if err != nil || len(all) != 2 {
-		t.Fatalf("%+v, %v", all, err)
+		t.Fatalf("got %+v, %v", all, err)
 	}
 	first, second := all[0], all[1]
 	if first.Text != "call mum" || first.Place.String() != "room/2" || first.Person.String() != "room/@user/ann" || first.Repeats != "" ||
 		!first.Due.Equal(time.Date(2026, 3, 2, 14, 0, 0, 0, time.UTC)) {
-		t.Errorf("%+v", first)
+		t.Errorf("got %+v", first)
 	}
 	if second.Text != "water the plants" || second.Repeats != "every week on Monday" || second.Due.Weekday() != time.Monday || second.Due.Hour() != 9 {
-		t.Errorf("%+v", second)
+		t.Errorf("got %+v", second)
 	}
 	call("room/1", "page", "cancel", second.ID)
 	if all, err := p.All(t.Context()); err != nil || len(all) != 1 || all[0].ID != first.ID {
-		t.Errorf("after one was cancelled: %+v, %v", all, err)
+		t.Errorf("after a cancellation: got %+v, %v", all, err)
 	}
 	if err := h.Items.PutAll(t.Context(), values.New(core.MustPath("room/@user/bob"), keyReminder+"x", "no reminder")); err != nil {
 		t.Fatal(err)
 	}
 	if all, err := p.All(t.Context()); err == nil || len(all) != 1 {
-		t.Errorf("with a broken one: %+v, %v", all, err)
+		t.Errorf("with a damaged item: got %+v, %v", all, err)
 	}
 }
 
-// TestRepeats: a rule is said in words, or by the moments that come next.
+// TestRepeats checks that a rule is described in words, or by its next occurrences.
 func TestRepeats(t *testing.T) {
 	const horizon = 365 * 24 * time.Hour
 	due := time.Date(2026, 11, 27, 9, 0, 0, 0, time.UTC)
@@ -69,17 +70,17 @@ func TestRepeats(t *testing.T) {
 		"FREQ=X":                                  "",
 	} {
 		if got := (&reminder{Start: due, Due: due, Rule: rule}).repeats(horizon); got != want {
-			t.Errorf("%s: %q, want %q", rule, got, want)
+			t.Errorf("%s: got %q, want %q", rule, got, want)
 		}
 	}
 	far := due.In(time.FixedZone("Far", 3*3600))
 	got := (&reminder{Start: due, Due: far, Rule: "FREQ=WEEKLY;BYDAY=MO"}).repeats(horizon)
 	if want := "every week on Monday, 09:00 (UTC)"; got != want {
-		t.Errorf("%q, want %q", got, want)
+		t.Errorf("got %q, want %q", got, want)
 	}
 	here := time.Date(2026, 11, 27, 9, 0, 0, 0, time.Local)
 	got = (&reminder{Start: here, Due: far, Rule: "FREQ=DAILY"}).repeats(horizon)
 	if want := "every day, 09:00 (my time zone)"; got != want {
-		t.Errorf("%q, want %q", got, want)
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

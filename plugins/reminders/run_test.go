@@ -22,13 +22,13 @@ import (
 	"synthbot/plugins/reminders/calendar"
 )
 
-// shelf is a small true core.Items in memory that counts what it is asked.
+// shelf is a core.Items in memory that counts calls.
 type shelf struct {
 	mu     sync.Mutex
 	items  map[core.Path]map[string]core.Item
 	calls  int
 	listed int                   // items that List returned
-	fail   func(core.Item) error // before a Put, where set
+	fail   func(core.Item) error // called before a Put, if set
 }
 
 func newShelf() *shelf { return &shelf{items: make(map[core.Path]map[string]core.Item)} }
@@ -107,7 +107,7 @@ func (s *shelf) List(_ context.Context, root core.Path) (list []core.Item, err e
 	return list, nil
 }
 
-// asked returns how often it was called, and how many items it listed.
+// asked returns the number of calls and of listed items.
 func (s *shelf) asked() (calls, listed int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,8 +145,8 @@ func restart(t testing.TB, s *plugintest.Harness) *Plugin {
 	return p
 }
 
-// life runs the plugin for a while.
-func life(t *testing.T, p *Plugin, d time.Duration) {
+// runFor runs the plugin for a duration.
+func runFor(t *testing.T, p *Plugin, d time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan error)
@@ -187,8 +187,8 @@ func occasions(t *testing.T, s *plugintest.Harness) (list []occasion) {
 	return list
 }
 
-// TestClockChanges: over changes of clocks in four zones, every day at a wall
-// clock's time is announced when a wall clock there shows it.
+// TestClockChanges checks daily reminders around clock changes in four zones: they come when a local clock
+// shows their time.
 func TestClockChanges(t *testing.T) {
 	for _, tc := range []struct {
 		zone, first string
@@ -230,7 +230,7 @@ func TestClockChanges(t *testing.T) {
 						told = append(told, o.Due)
 						due, err := time.Parse(time.RFC3339, o.Due)
 						if err != nil || s.Clock().Sub(due) >= 15*time.Minute || o.Late != "" {
-							t.Errorf("%s came at %s, late %q (%v)", o.Due, s.Clock(), o.Late, err)
+							t.Errorf("%s was announced at %s, late %q (%v)", o.Due, s.Clock(), o.Late, err)
 						}
 					}
 				}
@@ -246,8 +246,8 @@ func TestClockChanges(t *testing.T) {
 	}
 }
 
-// TestCrash: wherever a life ends between falling due and having written so, the
-// next one tells each time once and misses none.
+// TestCrash stops the plugin between a due time and the write about it. The next run announces each time once
+// and misses none.
 func TestCrash(t *testing.T) {
 	for i := range 16 {
 		synctest.Test(t, func(t *testing.T) {
@@ -268,27 +268,27 @@ func TestCrash(t *testing.T) {
 				}
 				return nil
 			}
-			life(t, p, 61*time.Minute)
+			runFor(t, p, 61*time.Minute)
 			items.mu.Lock()
 			items.fail = nil
 			items.mu.Unlock()
-			life(t, restart(t, s), 3*time.Hour)
+			runFor(t, restart(t, s), 3*time.Hour)
 			var got []string
 			for _, e := range s.Received() {
 				got = append(got, e.Message.Text)
 			}
 			slices.Sort(got)
 			if !slices.Equal(got, want) {
-				t.Errorf("after %d writes: %q, want %q", writes, got, want)
+				t.Errorf("after %d writes: got %q, want %q", writes, got, want)
 			}
 			if n := items.count() - len(items.items[hoursRoot()]); n != 0 {
-				t.Errorf("after %d writes %d items are left: %v", writes, n, items.items)
+				t.Errorf("after %d writes: %d items remain: %v", writes, n, items.items)
 			}
 		})
 	}
 }
 
-// TestDeaf: what cannot be received is tried again, and is late then.
+// TestDeaf checks that a rejected reminder is retried, and is announced as late.
 func TestDeaf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, p := stand(t, nil)
@@ -314,7 +314,7 @@ func TestDeaf(t *testing.T) {
 	})
 }
 
-// TestPoison: one that can never be received holds nothing up.
+// TestPoison checks that a reminder that is always rejected does not delay others.
 func TestPoison(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, p := stand(t, nil)
@@ -323,14 +323,14 @@ func TestPoison(t *testing.T) {
 		for i := range 5 {
 			ask(t, p, fmt.Sprint("tea ", i), s.Clock().Add(time.Duration(i)*time.Hour+time.Minute), "")
 		}
-		life(t, p, 5*time.Hour)
+		runFor(t, p, 5*time.Hour)
 		got := s.Received()
 		if len(got) != 5 {
 			t.Errorf("received %+v", got)
 		}
 		for _, e := range got {
 			if e.Message.Time.Second() != 0 {
-				t.Errorf("%s was held up until %s", e.Message.Text, e.Message.Time)
+				t.Errorf("%s was delayed until %s", e.Message.Text, e.Message.Time)
 			}
 		}
 	})
@@ -351,22 +351,21 @@ func (refusing) Receive(context.Context, ...core.Event) error {
 	return fmt.Errorf("refused: %w", core.ErrBadEvent)
 }
 
-// TestRefused: an event that can never be received is not tried again.
+// TestRefused checks that an invalid event is not retried.
 func TestRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, p := stand(t, nil)
 		p.host.Inbox = refusing{p.host.Inbox}
 		ask(t, p, "tea", s.Clock().Add(time.Hour), "")
-		life(t, p, 2*time.Hour)
+		runFor(t, p, 2*time.Hour)
 		list, err := p.of(t.Context(), jayWay)
 		if err != nil || len(list) != 0 {
-			t.Errorf("%v, %v", list, err)
+			t.Errorf("got %v, %v", list, err)
 		}
 	})
 }
 
-// TestForgotten: when the user or the place was forgotten, nothing is announced,
-// and nothing is left.
+// TestForgotten checks that nothing is announced or remains after the user or the place was forgotten.
 func TestForgotten(t *testing.T) {
 	for _, gone := range []core.Path{jayWay, group} {
 		synctest.Test(t, func(t *testing.T) {
@@ -375,18 +374,18 @@ func TestForgotten(t *testing.T) {
 			if err := s.DB.Forget(t.Context(), gone); err != nil {
 				t.Fatal(err)
 			}
-			life(t, p, 2*time.Hour)
+			runFor(t, p, 2*time.Hour)
 			if got := s.Received(); len(got) != 0 {
-				t.Errorf("without %s: received %+v", gone, got)
+				t.Errorf("after %s was forgotten: received %+v", gone, got)
 			}
 			if left, err := s.Items.List(t.Context(), core.MustPath("room")); err != nil || gone == group && len(left) != 0 {
-				t.Errorf("without %s: %d items are left, %v", gone, len(left), err)
+				t.Errorf("after %s was forgotten: %d items remain, %v", gone, len(left), err)
 			}
 		})
 	}
 }
 
-// TestErased: what points to a user is erased with them.
+// TestErased checks that items that refer to a user are erased with the user.
 func TestErased(t *testing.T) {
 	items := newShelf()
 	s, p := stand(t, items)
@@ -397,14 +396,14 @@ func TestErased(t *testing.T) {
 	for path, list := range items.items {
 		for key, item := range list {
 			if path != jayWay && strings.Contains(key+string(item.Value), "jay") {
-				t.Errorf("%s %s is left", path, key)
+				t.Errorf("%s %s remains", path, key)
 			}
 		}
 	}
 }
 
-// TestSetTwice: a call that is made again, as after a crash, sets nothing more,
-// though its time reads later now; another one does.
+// TestSetTwice checks that a call that is repeated, as after a crash, does not set a second reminder, although
+// its relative time is later then. Another call does.
 func TestSetTwice(t *testing.T) {
 	s, p := stand(t, nil)
 	a := command.Call{Path: group, Author: jay, Person: jayWay}
@@ -418,14 +417,14 @@ func TestSetTwice(t *testing.T) {
 		s.Advance(5 * time.Minute)
 	}
 	if ids[0] != ids[1] || ids[0] == ids[2] {
-		t.Errorf("set as %q", ids)
+		t.Errorf("ids: got %q", ids)
 	}
 	if list, err := p.of(t.Context(), jayWay); err != nil || len(list) != 2 {
-		t.Errorf("%d are set, %v", len(list), err)
+		t.Errorf("got %d reminders, %v", len(list), err)
 	}
 }
 
-// TestPlaced: a reminder carries what people's messages of the place carry.
+// TestPlaced checks that a reminder's event has the same fields as messages of its place.
 func TestPlaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, p := stand(t, nil)
@@ -435,20 +434,20 @@ func TestPlaced(t *testing.T) {
 			t.Fatal(err)
 		}
 		ask(t, p, "tea", s.Clock().Add(time.Hour), "")
-		life(t, p, 2*time.Hour)
+		runFor(t, p, 2*time.Hour)
 		got := s.Received()
 		if len(got) != 1 || !slices.Equal(got[0].Message.Scopes, m.Scopes) || got[0].Message.Author != jay ||
 			got[0].Message.Private {
 			t.Fatalf("received %+v", got)
 		}
 		if want := fmt.Sprintf("-%d", s.Clock().Add(-time.Hour).Unix()); !strings.HasSuffix(got[0].Message.ID, want) {
-			t.Errorf("the id is %s, want %s at its end", got[0].Message.ID, want)
+			t.Errorf("id: got %s, want the suffix %s", got[0].Message.ID, want)
 		}
 	})
 }
 
-// TestWhole: a reminder is there with all that points to it, or not at all, wherever the
-// disk fails.
+// TestWhole checks that a reminder and the items that refer to it are written all or not at all, whichever
+// write fails.
 func TestWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		items := newShelf()
@@ -471,21 +470,21 @@ func TestWhole(t *testing.T) {
 					return
 				}
 				if got := items.count(); got != want {
-					t.Errorf("%s, write %d fails: %d items are there, want %d", what, n, got, want)
+					t.Errorf("%s, write %d fails: got %d items, want %d", what, n, got, want)
 				}
 			}
 		}
 		failing("set", set, 0)
 		all, err := p.of(t.Context(), jayWay)
 		if err != nil || len(all) != 1 {
-			t.Fatalf("%+v, %v", all, err)
+			t.Fatalf("got %+v, %v", all, err)
 		}
 		failing("drop", func() error { return p.drop(t.Context(), pointer{jayWay, all[0].ID, group}, all[0].Due) }, 4)
 	})
 }
 
-// TestAgenda: whatever is added and taken away, before and while it runs, all
-// that is left falls due in its order, once.
+// TestAgenda adds and cancels random reminders before and during a run. All that remain are announced once, in
+// order.
 func TestAgenda(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		items := newShelf()
@@ -505,7 +504,7 @@ func TestAgenda(t *testing.T) {
 		for i := range 200 {
 			add(i, 72*time.Hour)
 		}
-		for i := range 50 { // in one hour
+		for i := range 50 { // within one hour
 			w := p.host.Clock().Add(26*time.Hour + time.Duration(random.Int64N(int64(time.Hour))))
 			want[fmt.Sprint("m", i)] = bare(t, p, fmt.Sprint("m", i), w)
 		}
@@ -526,21 +525,21 @@ func TestAgenda(t *testing.T) {
 		for _, e := range s.Received() {
 			due, ok := want[e.Message.Text]
 			if !ok || due+1 < last {
-				t.Errorf("%s, due at %d, came after %d (wanted: %v)", e.Message.Text, due, last, ok)
+				t.Errorf("%s, due at %d, was announced after %d (wanted: %v)", e.Message.Text, due, last, ok)
 			}
 			last = max(last, due)
 			delete(want, e.Message.Text)
 		}
 		if len(want) > 0 {
-			t.Errorf("%d never came: %v", len(want), want)
+			t.Errorf("%d were not announced: %v", len(want), want)
 		}
 		if n := len(items.items[hoursRoot()]); n > 4 {
-			t.Errorf("%d hours are left on disk", n)
+			t.Errorf("%d hours remain on disk", n)
 		}
 	})
 }
 
-// bare keeps a reminder without asking how many there are.
+// bare stores a reminder without checking the limits.
 func bare(t testing.TB, p *Plugin, text string, at time.Time) int64 {
 	r := reminder{ID: text, Text: text, Place: group, Author: jay, Start: at.Truncate(time.Second),
 		Due: at.Truncate(time.Second), person: jayWay}
@@ -550,8 +549,8 @@ func bare(t testing.TB, p *Plugin, text string, at time.Time) int64 {
 	return r.Due.Unix()
 }
 
-// TestManyWait: a hundred thousand that wait cost nothing: one hour of them is read,
-// and then, until one is due, nothing at all.
+// TestManyWait checks that a hundred thousand waiting reminders cost nothing: one hour of them is read at the
+// start, and nothing until one is due.
 func TestManyWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		items := newShelf()
@@ -568,18 +567,18 @@ func TestManyWait(t *testing.T) {
 		synctest.Wait()
 		before, listed := items.asked()
 		if listed > 900 || before > 2 {
-			t.Errorf("the start read %d items in %d calls", listed, before)
+			t.Errorf("the start listed %d items in %d calls", listed, before)
 		}
 		looked.Store(0)
 		time.Sleep(59 * time.Minute)
 		synctest.Wait()
 		if after, _ := items.asked(); after != before || looked.Load() > 60 {
-			t.Errorf("%d calls while nothing was due, and %d looks at the clock", after-before, looked.Load())
+			t.Errorf("%d calls and %d reads of the clock while nothing was due", after-before, looked.Load())
 		}
 		time.Sleep(2*time.Minute + 7*time.Second)
 		synctest.Wait()
 		if len(s.Received()) == 0 {
-			t.Error("the first one never came")
+			t.Error("the first reminder was not announced")
 		}
 		cancel()
 		if err := <-over; err != nil {
@@ -588,7 +587,7 @@ func TestManyWait(t *testing.T) {
 	})
 }
 
-// many keeps n reminders, over 30 days from an hour from now on.
+// many stores n reminders over 30 days, the first one in an hour.
 func many(t testing.TB, p *Plugin, n int) {
 	t.Helper()
 	begin := p.host.Clock().Add(time.Hour).Truncate(time.Second)
@@ -597,8 +596,7 @@ func many(t testing.TB, p *Plugin, n int) {
 	}
 }
 
-// BenchmarkWaiting is a wake-up with a hundred thousand waiting, of which none is
-// due.
+// BenchmarkWaiting measures a wake-up with a hundred thousand reminders, none of them due.
 func BenchmarkWaiting(b *testing.B) {
 	_, p := stand(b, newShelf())
 	many(b, p, 100_000)
@@ -610,13 +608,13 @@ func BenchmarkWaiting(b *testing.B) {
 	}
 }
 
-// BenchmarkStart is a start with a hundred thousand waiting in a real database,
-// until the plugin sleeps.
+// BenchmarkStart measures a start with a hundred thousand reminders in a real database, until the plugin
+// sleeps.
 func BenchmarkStart(b *testing.B) {
 	s, p := stand(b, nil)
 	var all sync.WaitGroup
 	begin := s.Clock().Add(time.Hour)
-	for g := range 1000 { // their commits share their syncs
+	for g := range 1000 { // concurrent commits share syncs
 		all.Go(func() {
 			for i := range 100 {
 				bare(b, p, fmt.Sprintf("r%d-%d", g, i), begin.Add(time.Duration(g*100+i)*26*time.Second))
@@ -633,8 +631,8 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// TestDueBeforeItWasSet: a plan that was carried out late, as after a crash, may be past
-// its time by then: the reminder comes at once, and says so.
+// TestDueBeforeItWasSet checks that a reminder of a plan that ran late, as after a crash, is announced at once
+// and as late if its time has passed.
 func TestDueBeforeItWasSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, p := stand(t, nil)
@@ -649,7 +647,7 @@ func TestDueBeforeItWasSet(t *testing.T) {
 		for _, c := range []core.Call{call, {Path: group, Author: jay}} {
 			var e *core.Error
 			if _, err := p.doSet(t.Context(), c, at(-time.Minute)); !errors.As(err, &e) || e.Kind != core.Invalid {
-				t.Errorf("a time that was past already: %v", err)
+				t.Errorf("past time: got %v", err)
 			}
 		}
 		ctx, cancel := context.WithCancel(t.Context())

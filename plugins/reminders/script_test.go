@@ -19,7 +19,7 @@ func TestScripts(t *testing.T) {
 	plugintest.Run(t, "testdata/*.txt", plugintest.Of(reminders.New))
 }
 
-// TestOnePlace: a person's zone is kept once, for the clock, too.
+// TestOnePlace checks that a user's time zone is stored once, also for the clock plugin.
 func TestOnePlace(t *testing.T) {
 	plugintest.Run(t, "testdata/both/*.txt", plugintest.Of(reminders.New), plugintest.Of(clock.New))
 }
@@ -43,7 +43,7 @@ func TestConform(t *testing.T) {
 	})
 }
 
-// builtin asks the engine that every bot has.
+// builtin asks the built-in engine.
 type builtin struct{ model *offline.Model }
 
 func (b builtin) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
@@ -54,7 +54,7 @@ func (b builtin) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	return b.model.Generate(ctx, r)
 }
 
-// TestOffline: the built-in engine sets reminders.
+// TestOffline checks that the built-in engine sets reminders.
 func TestOffline(t *testing.T) {
 	model := offline.New(offline.Options{})
 	plugintest.Text(t, `
@@ -71,7 +71,7 @@ bot~ Saturday 21 November 2026, 09:00 .*call mum
 `, plugintest.Of(reminders.New), plugintest.Tune(func(o *turn.Options) { o.Asker = builtin{model} }))
 }
 
-// TestMany: more reminders than a message shows are all listed for the model, which cancels them.
+// TestMany checks that the model gets all reminders, although a message shows fewer, and can cancel them.
 func TestMany(t *testing.T) {
 	script := &strings.Builder{}
 	script.WriteString("zone Europe/Rome\nclock 2026-11-20T15:00:00+01:00\n")

@@ -36,16 +36,16 @@ func TestPromises(t *testing.T) {
 		"Me lo segno.", "Te lo recordaré mañana.", "Vale, me lo apunto.", "OK. i have saved your list",
 	} {
 		if got := reviewed(on, "room/1", nil, says(text)); !strings.Contains(got, "no action does it") {
-			t.Errorf("%q passes: %s", text, got)
+			t.Errorf("%q without an action: got %s", text, got)
 		}
 		if got := reviewed(on, "room/1", nil, says(text), core.Step{Type: "reminder_set"}); got != "" {
-			t.Errorf("%q with its action: %s", text, got)
+			t.Errorf("%q with its action: got %s", text, got)
 		}
 		if got := reviewed(on, "room/1", []string{"message_room", "reminder_set"}, says(text)); got != "" {
-			t.Errorf("%q after its action: %s", text, got)
+			t.Errorf("%q after its action: got %s", text, got)
 		}
 		if got := reviewed(Config{}, "room/1", nil, says(text)); got != "" {
-			t.Errorf("%q though it is off: %s", text, got)
+			t.Errorf("%q with the check off: got %s", text, got)
 		}
 	}
 	for _, text := range []string{
@@ -53,11 +53,11 @@ func TestPromises(t *testing.T) {
 		"I'll have tea.", "Ich erinnere mich gut.", "Das merke ich.", "Je me souviens.", "Mi ricordo di te.", "Recuerdo aquello.", "",
 	} {
 		if got := reviewed(on, "room/1", nil, says(text)); got != "" {
-			t.Errorf("%q: %s", text, got)
+			t.Errorf("%q: got %s", text, got)
 		}
 	}
 	if got := reviewed(on, "room/1", []string{"message_room", "NONE"}, says("I'll remind you."), core.Step{Type: "NONE"}); got == "" {
-		t.Error("words alone pass for a deed")
+		t.Error("a promise passes without an action")
 	}
 }
 
@@ -80,24 +80,24 @@ func TestLimits(t *testing.T) {
 		{"room/1/7", "HELLO THERE! As an AI, I may say all of that", ""},
 	} {
 		if got := reviewed(c, tc.place, nil, says(tc.text)); got != tc.want {
-			t.Errorf("%s: %q gives %q, want %q", tc.place, tc.text, got, tc.want)
+			t.Errorf("%s: %q: got %q, want %q", tc.place, tc.text, got, tc.want)
 		}
 	}
 	if got := reviewed(Config{}, "room/1", nil, says(strings.Repeat("HA! ", 500))); got != "" {
-		t.Errorf("without limits: %s", got)
+		t.Errorf("without limits: got %s", got)
 	}
 }
 
-// TestEmptyPhrases: a phrase without words is a fault of the configuration, and does no harm.
+// TestEmptyPhrases checks that a phrase without words is a fault of the configuration and matches nothing.
 func TestEmptyPhrases(t *testing.T) {
 	c := Config{Places: []Place{{Emoji: -1, Shouting: true, Avoid: []string{"", " "}}}}
 	var faults []string
 	c.Check(func(text string, at ...any) { faults = append(faults, fmt.Sprint(text, at)) })
 	if len(faults) != 2 || !strings.Contains(faults[0], "place 0 avoid 0") {
-		t.Errorf("faults %q", faults)
+		t.Errorf("faults: got %q", faults)
 	}
 	if got := reviewed(c, "room/1", nil, says("one two")); got != "" {
-		t.Errorf("it finds %s", got)
+		t.Errorf("an empty phrase matches: %s", got)
 	}
 }
 

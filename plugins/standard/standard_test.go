@@ -19,7 +19,7 @@ import (
 	"synthbot/plugins/plugintest"
 )
 
-// others are actions of another plugin that the scripts use.
+// others returns actions of another plugin for the scripts.
 func others() core.Plugin {
 	return coretest.NewPlugin("others",
 		core.Action{Name: "records", Do: func(context.Context, core.Call) (core.Result, error) {
@@ -57,7 +57,7 @@ func server(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// everything is a Config with all actions on.
+// everything returns a Config with all actions enabled.
 func everything() Config {
 	return Config{
 		Actions: []string{"display", "notify", "wait", "confirm", "api_call", "speak"},
@@ -83,7 +83,7 @@ func TestConfig(t *testing.T) {
 		return c, err
 	}
 	if c, err := read(""); err != nil || len(c.Actions) != 1 || c.Actions[0] != "display" {
-		t.Errorf("on by default: %v, %v", c.Actions, err)
+		t.Errorf("default actions: got %v, %v", c.Actions, err)
 	}
 	for text, want := range map[string]string{
 		`actions = ["api_call"]`:                      "nothing to call",
@@ -101,12 +101,12 @@ func TestConfig(t *testing.T) {
 		"[[api]]\nname = \"a\"\nurl=\"http://x\"\nmethods=[\"TRACE\"]":                     "one of",
 	} {
 		if _, err := read(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", text, err, want)
+			t.Errorf("%s: got %v, want %q", text, err, want)
 		}
 	}
 }
 
-// TestEndpoints holds that requests go nowhere but below the API's address.
+// TestEndpoints checks that requests are sent only below the API's URL.
 func TestEndpoints(t *testing.T) {
 	for _, tc := range []struct{ base, endpoint, want string }{
 		{"https://bank.example", "/transactions", "https://bank.example/transactions"},
@@ -145,7 +145,7 @@ func TestEndpoints(t *testing.T) {
 		}
 		got, err := a.url(r)
 		if tc.want == "" && err == nil || tc.want != "" && (err != nil || got.String() != strings.Replace(tc.want, "/v1/?", "/v1?", 1) && got.String() != tc.want) {
-			t.Errorf("%s of %s: %v, %v", tc.endpoint, tc.base, got, err)
+			t.Errorf("%s below %s: got %v, %v", tc.endpoint, tc.base, got, err)
 		}
 	}
 }
@@ -166,12 +166,12 @@ func FuzzEndpoint(f *testing.F) {
 		again, err := url.Parse(u.String())
 		if err != nil || again.Scheme != "https" || again.Host != "bank.example" || again.Path != "/v1" && !strings.HasPrefix(again.Path, "/v1/") ||
 			strings.Contains(again.Path+"/", "/../") {
-			t.Errorf("%q leads to %s", endpoint, u)
+			t.Errorf("%q is resolved to %s", endpoint, u)
 		}
 	})
 }
 
-// failingMessenger is a Messenger whose SendFile fails.
+// failingMessenger is a Messenger that cannot send files.
 type failingMessenger struct {
 	core.Messenger
 	err error
@@ -202,16 +202,15 @@ func TestPicturesThatCannotBeSentAreWords(t *testing.T) {
 		c := coretest.Call(&a, core.MustPath("room/1"), core.Author{ID: "jay"}, json.RawMessage(`{"content":{"a":1,"b":2},"format":"chart"}`))
 		r, err := a.Do(t.Context(), c)
 		if (err != nil) != tc.fail || len(r.Next) != tc.next {
-			t.Errorf("%v: %+v, %v", tc.err, r, err)
+			t.Errorf("%v: got %+v, %v", tc.err, r, err)
 		}
 		if tc.next > 0 && !strings.Contains(string(r.Next[0].Payload), "Bar chart") {
-			t.Errorf("%s", r.Next[0].Payload)
+			t.Errorf("got %s", r.Next[0].Payload)
 		}
 	}
 }
 
-// TestLatest holds what a display without content shows: the last thing that was
-// done in its turn, and nothing that was not.
+// TestLatest checks that a display without content shows the last completed output of its turn.
 func TestLatest(t *testing.T) {
 	s := plugintest.NewHarness(t, "standard")
 	p, err := New(s.Host, Config{})
@@ -238,15 +237,15 @@ func TestLatest(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := p.lastOutput(t.Context(), at(1, 5, 0)); err != nil || string(got) != `"later"` {
-		t.Errorf("%s, %v", got, err)
+		t.Errorf("got %s, %v", got, err)
 	}
 	if got, err := p.lastOutput(t.Context(), core.Key{Turn: core.TurnID{Path: turn.Path, Seq: 9}}); err != nil ||
 		got != nil {
-		t.Errorf("of a turn that did nothing: %s, %v", got, err)
+		t.Errorf("turn without outputs: got %s, %v", got, err)
 	}
 }
 
-// TestReadingOnly: an API that takes no changes offers none, and asks nobody.
+// TestReadingOnly checks that a read-only API offers no changing methods and needs no confirmation.
 func TestReadingOnly(t *testing.T) {
 	for _, tc := range []struct {
 		methods    []string
@@ -268,7 +267,7 @@ func TestReadingOnly(t *testing.T) {
 		list := p.Actions()
 		if len(list) != tc.actions || list[0].Permission != tc.want || list[0].Confirm || tc.actions > 1 &&
 			!list[1].Confirm {
-			t.Errorf("%+v: %d actions, %s", tc, len(list), list[0].Permission)
+			t.Errorf("%+v: got %d actions, %s", tc, len(list), list[0].Permission)
 		}
 	}
 }

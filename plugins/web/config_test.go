@@ -14,7 +14,7 @@ func TestConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c.Remember != 10*time.Minute || c.Permission != "everyone" || c.MaxBody != 2<<20 || c.PerMinute != 10 {
-		t.Errorf("%+v", c)
+		t.Errorf("got %+v", c)
 	}
 	for text, want := range map[string]string{
 		`searxng = "127.0.0.1:8888"`:                              "searxng: is not an address",
@@ -27,10 +27,10 @@ func TestConfig(t *testing.T) {
 		if got := ""; err != nil {
 			got = err.Error()
 			if want == "" || !strings.Contains(got, want) || strings.Contains(got, "pw") {
-				t.Errorf("%s: %s", text, got)
+				t.Errorf("%s: got %s", text, got)
 			}
 		} else if want != "" {
-			t.Errorf("%s: no fault", text)
+			t.Errorf("%s: got no fault", text)
 		}
 		c = Config{}
 	}

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Pages that are made to take long, or much room, do not.
+// TestHostilePages checks that pages that are made to take much time or memory do not.
 func TestHostilePages(t *testing.T) {
 	for name, text := range map[string]string{
 		"open":       strings.Repeat("<div>", 60_000),
@@ -22,13 +22,12 @@ func TestHostilePages(t *testing.T) {
 	} {
 		p, err := extract([]byte(text), kindHTML, "text/html; charset=utf-8", mustURL("https://example.org/"))
 		if err == nil && (len(p.text) > maxPage || len(p.linked) > maxPage) {
-			t.Errorf("%s: %d bytes", name, len(p.text))
+			t.Errorf("%s: got %d bytes", name, len(p.text))
 		}
 	}
 }
 
-// FuzzPage: whatever a server sends, the text is one that can be shown, within
-// its bounds.
+// FuzzPage checks that any page becomes a limited text that can be displayed.
 func FuzzPage(f *testing.F) {
 	f.Add([]byte("<html><title>a</title><p>b<ul><li>c<a href=x>d</a>"), "text/html", true)
 	f.Add([]byte("\xff\xfeh\x00i\x00"), "text/plain; charset=utf-16", false)
@@ -47,19 +46,18 @@ func FuzzPage(f *testing.F) {
 			odd := strings.ContainsFunc(text,
 				func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' || r == '\u202E' })
 			if !utf8.ValidString(text) || len(text) > maxPage || odd {
-				t.Errorf("%q", text)
+				t.Errorf("got %q", text)
 			}
 		}
 		for _, part := range partsOf(p.text, 1000) {
 			if len(part) > 1000 || !utf8.ValidString(part) {
-				t.Errorf("%q", part)
+				t.Errorf("got %q", part)
 			}
 		}
 	})
 }
 
-// FuzzAddress: what is taken for an address leads to a server by http or https,
-// and carries no password.
+// FuzzAddress checks that an accepted URL has the scheme http or https, a host and no password.
 func FuzzAddress(f *testing.F) {
 	for _, u := range append(privates, strange...) {
 		f.Add(u)
@@ -67,12 +65,12 @@ func FuzzAddress(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		u, err := address(text)
 		if err == nil && (u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "") {
-			t.Errorf("%q: %v", text, u)
+			t.Errorf("%q: got %v", text, u)
 		}
 	})
 }
 
-// FuzzHits: whatever a search server answers, each result leads somewhere.
+// FuzzHits checks that each result of any search response has a valid URL.
 func FuzzHits(f *testing.F) {
 	f.Add([]byte(searxAnswer))
 	f.Add([]byte(`{"results":[1,{"url":7},{"url":"x"},null],"answers":[{"answer":"a"},"b",[]]}`))
@@ -82,12 +80,12 @@ func FuzzHits(f *testing.F) {
 			return
 		}
 		if len(found.Results) > 5 || len(found.Instant) > maxInstant {
-			t.Errorf("%+v", found)
+			t.Errorf("got %+v", found)
 		}
 		for _, h := range found.Results {
 			if _, err := address(h.URL); err != nil || len(h.Title) > maxTitle || len(h.Content) > maxHit ||
 				!utf8.ValidString(h.Title+h.Content) {
-				t.Errorf("%+v", h)
+				t.Errorf("got %+v", h)
 			}
 		}
 	})

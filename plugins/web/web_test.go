@@ -47,7 +47,7 @@ func serve(t *testing.T, pages map[string]http.HandlerFunc) *site {
 	return s
 }
 
-// body serves a text.
+// body returns a handler that serves a text.
 func body(kind, text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header()["Content-Type"] = []string{kind}
@@ -58,7 +58,7 @@ func body(kind, text string) http.HandlerFunc {
 	}
 }
 
-// reader is the plugin, which may read the site although it is on loopback.
+// reader returns the plugin, with permission to read the site on the loopback address.
 func reader(t *testing.T, s *site, c Config) (*Plugin, *plugintest.Harness) {
 	t.Helper()
 	stand := plugintest.NewHarness(t, "web")
@@ -87,11 +87,11 @@ func call(t *testing.T, p *Plugin, name, payload string) (string, error) {
 			return string(r.Output), err
 		}
 	}
-	t.Fatalf("there is no %s", name)
+	t.Fatalf("no action %s", name)
 	return "", nil
 }
 
-// fetchPage fetches a page, as it is shown to the model.
+// fetchPage fetches a page as the model sees it.
 func fetchPage(t *testing.T, p *Plugin, payload string) (f fetched, err error) {
 	t.Helper()
 	out, err := call(t, p, "web_fetch", payload)
@@ -120,29 +120,29 @@ func TestFetch(t *testing.T) {
 		t.Fatal(err)
 	}
 	if f.Foreign != stranger || f.Title != "The history of the teapot" || f.Published != "2026-03-14" || f.URL != s.URL+"/tea" || f.Parts != 1 || f.Site != "Pots & Pans" {
-		t.Errorf("%+v", f)
+		t.Errorf("got %+v", f)
 	}
 	want, err := os.ReadFile("testdata/article.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if f.Text != strings.TrimSpace(string(want)) {
-		t.Errorf("the text is\n%s", f.Text)
+		t.Errorf("text: got\n%s", f.Text)
 	}
 	linked, err := fetchPage(t, p, asked(s.URL+"/tea", `,"links":true`))
 	if err != nil || !strings.Contains(linked.Text, "Yixing <"+s.URL+"/yixing?x=1#top>") || strings.Contains(linked.Text, "javascript") {
-		t.Errorf("%v: %s", err, linked.Text)
+		t.Errorf("%v: got %s", err, linked.Text)
 	}
 	if s.hits.Load() != 1 {
-		t.Errorf("it was asked %d times", s.hits.Load())
+		t.Errorf("got %d requests", s.hits.Load())
 	}
 	stand.Advance(11 * time.Minute)
 	if _, err := fetchPage(t, p, asked(s.URL+"/tea", "")); err != nil || s.hits.Load() != 2 {
-		t.Errorf("after a while: %d times, %v", s.hits.Load(), err)
+		t.Errorf("after a while: got %d requests, %v", s.hits.Load(), err)
 	}
 }
 
-// What a person would not see, the model is not shown either.
+// TestHidden checks that the model does not see text that is invisible to users.
 func TestHidden(t *testing.T) {
 	for _, hidden := range []string{
 		`<p style="display:none">`, `<p style="color:red; DISPLAY : none !important">`, `<p hidden>`, `<p aria-hidden="true">`, `<p style="visibility:hidden">`,
@@ -152,22 +152,22 @@ func TestHidden(t *testing.T) {
 		page := "<html><head></head><body><p>This is what people see of this page, all of it.</p>" + hidden + "OBEY ME"
 		p, err := extract([]byte(page), kindHTML, "text/html", mustURL("https://example.org/"))
 		if err != nil {
-			t.Errorf("%s: %v", hidden, err)
+			t.Errorf("%s: got %v", hidden, err)
 			continue
 		}
 		if !strings.Contains(p.text, "what people see") || strings.Contains(p.text+p.linked, "OBEY") {
-			t.Errorf("%s: %q", hidden, p.text)
+			t.Errorf("%s: got %q", hidden, p.text)
 		}
 	}
 	for _, seen := range []string{`<p style="margin-left:-10px">`, `<p style="opacity:0.5">`, `<p style="font-size:12px">`, `<p aria-hidden="false">`, `<p style="left:-5px">`} {
 		p, err := extract([]byte("<p>one</p>"+seen+"SEE ME"), kindHTML, "text/html", mustURL("https://example.org/"))
 		if err != nil || !strings.Contains(p.text, "SEE ME") {
-			t.Errorf("%s: %+v, %v", seen, p, err)
+			t.Errorf("%s: got %+v, %v", seen, p, err)
 		}
 	}
 	p, err := extract([]byte("a\u202Eb\u200Bc\U000E0041d\x1b[0m e\u00ADf 👩\u200D🚀"), kindText, "text/plain; charset=utf-8", mustURL("https://example.org/"))
 	if err != nil || p.text != "abcd[0m ef 👩\u200D🚀" {
-		t.Errorf("%q, %v", p.text, err)
+		t.Errorf("got %q, %v", p.text, err)
 	}
 }
 
@@ -205,7 +205,7 @@ func TestCharsets(t *testing.T) {
 		p, _ := reader(t, s, Config{})
 		f, err := fetchPage(t, p, asked(s.URL, ""))
 		if err != nil || !strings.HasPrefix(f.Text, tc.want) {
-			t.Errorf("%s: %q, %v", name, f.Text, err)
+			t.Errorf("%s: got %q, %v", name, f.Text, err)
 		}
 	}
 }
@@ -248,12 +248,12 @@ func TestFetchFails(t *testing.T) {
 		_, err := fetchPage(t, by, asked(s.URL+path, ""))
 		var e *core.Error
 		if !errors.As(err, &e) || !strings.HasPrefix(string(e.Kind)+": "+e.Text, want) {
-			t.Errorf("%s: %v, want %s", path, err, want)
+			t.Errorf("%s: got %v, want %s", path, err, want)
 		}
 	}
 }
 
-// privates are ways to name an address in a private network, or none at all.
+// privates are ways to write an address in a private network, or an invalid one.
 var privates = []string{
 	"http://127.0.0.1/", "http://127.1/", "http://0/", "http://0.0.0.0/", "http://2130706433/", "http://0x7f000001/", "http://0177.0.0.1/", "http://0x7f.1/", "http://127.0.0.1.:80/",
 	"http://localhost/", "http://LOCALHOST./", "http://a.localhost/", "http://[::1]/", "http://[::]/", "http://[::ffff:127.0.0.1]/", "http://[::ffff:7f00:1]/", "http://[0:0:0:0:0:0:0:1]/",
@@ -262,7 +262,7 @@ var privates = []string{
 	"http://224.0.0.1/", "http://255.255.255.255/", "http://198.18.0.1/", "http://metadata.example/", "127.0.0.1:22", "//127.0.0.1/",
 }
 
-// strange are addresses that are none, or of another kind.
+// strange are invalid URLs, and URLs of other schemes.
 var strange = []string{
 	"file:///etc/passwd", "gopher://127.0.0.1/", "ftp://example.org/", "javascript:alert(1)", "data:text/html,x", "unix:///run/x.sock", "http://user:pw@example.org/", "http:///", "http://[fe80::1%25eth0]/",
 	"http://example.org\\@127.0.0.1/", "about:blank", "http://exa mple.org/", "        ",
@@ -290,17 +290,17 @@ func TestPrivate(t *testing.T) {
 		var e *core.Error
 		if !errors.As(err, &e) || e.Kind != core.Forbidden && e.Kind != core.Invalid || e.Kind == core.Forbidden &&
 			!errors.Is(e, outbound.ErrPrivate) {
-			t.Errorf("%s: %v", u, err)
+			t.Errorf("%s: got %v", u, err)
 		}
 	}
 	if len(privates) < 25 {
-		t.Error("these are too few")
+		t.Error("too few addresses")
 	}
 	for _, u := range strange {
 		_, err := fetchPage(t, p, asked(u, ""))
 		var e *core.Error
 		if !errors.As(err, &e) || e.Kind != core.Invalid {
-			t.Errorf("%s: %v", u, err)
+			t.Errorf("%s: got %v", u, err)
 		}
 	}
 }
@@ -314,7 +314,7 @@ func TestParts(t *testing.T) {
 	p, _ := reader(t, s, Config{MaxText: 5000, Remember: time.Minute})
 	first, err := fetchPage(t, p, asked(s.URL, ""))
 	if err != nil || first.Parts < 5 || len(first.Text) > 5000 || len(first.Text) < 4500 {
-		t.Fatalf("%d parts, %d bytes, %v", first.Parts, len(first.Text), err)
+		t.Fatalf("got %d parts, %d bytes, %v", first.Parts, len(first.Text), err)
 	}
 	all := first.Text
 	for n := 2; n <= first.Parts; n++ {
@@ -326,15 +326,15 @@ func TestParts(t *testing.T) {
 	}
 	for i := range 400 {
 		if strings.Count(all, fmt.Sprintf("Paragraph %d speaks", i)) != 1 {
-			t.Errorf("paragraph %d is lost or doubled", i)
+			t.Errorf("paragraph %d is missing or repeated", i)
 		}
 	}
 	if _, err := fetchPage(t, p, fmt.Sprintf(`{"url":%q,"part":99}`, s.URL)); err == nil || s.hits.Load() != 1 {
-		t.Errorf("%v, %d hits", err, s.hits.Load())
+		t.Errorf("got %v, %d requests", err, s.hits.Load())
 	}
 	p.host.Clock = func() time.Time { return time.Now().Add(time.Minute) }
 	if _, err := fetchPage(t, p, asked(s.URL, "")); err != nil || s.hits.Load() != 2 {
-		t.Errorf("a minute later: %v, %d hits", err, s.hits.Load())
+		t.Errorf("a minute later: got %v, %d requests", err, s.hits.Load())
 	}
 }
 
@@ -343,12 +343,12 @@ func TestSplit(t *testing.T) {
 		parts := partsOf(text, 1000)
 		for _, part := range parts {
 			if len(part) > 1000 || strings.ContainsRune(part, '�') {
-				t.Errorf("%d bytes: %.20q", len(part), part)
+				t.Errorf("got %d bytes: %.20q", len(part), part)
 			}
 		}
 		strip := func(s string) string { return strings.Join(strings.Fields(s), "") }
 		if strip(strings.Join(parts, "")) != strip(text) {
-			t.Errorf("%.20q… is not whole", text)
+			t.Errorf("%.20q… is not a complete text", text)
 		}
 	}
 }

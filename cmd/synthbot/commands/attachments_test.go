@@ -11,8 +11,7 @@ import (
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
-// TestAttachmentsReachTheModel: what people attach is read as far as the engine
-// can make use of it.
+// TestAttachmentsReachTheModel checks that a prompt holds attachments in the forms that the engine supports.
 func TestAttachmentsReachTheModel(t *testing.T) {
 	model := newScribe(t)
 	platform, _ := atTelegram(t, model.URL, "[[engine]]\nname = \"other\"\nprovider = \"vllm\"\nmodel = \"m\"\nbase_url = \""+model.URL+"\"\nvision = true\nhearing = true\n[[override]]\npath = \"telegram/1001\"\nengine = \"other\"\n")

@@ -10,12 +10,12 @@ import (
 	"synthbot/memory"
 )
 
-// TestBackupTakesNobodysPlace: a copy is refused if it would replace the database itself,
-// or something that is not a regular file; as a stream it is the daemon's, too.
-func TestBackupTakesNobodysPlace(t *testing.T) {
+// TestBackupRefusesToOverwrite checks that a backup refuses to overwrite the database itself, and anything that
+// is not a regular file, with and without a running daemon. It also checks a backup to standard output.
+func TestBackupRefusesToOverwrite(t *testing.T) {
 	d := startDaemon(t, atDesk)
-	d.tells("READY=1")
-	d.answers("hello there")
+	d.awaitNotice("READY=1")
+	d.ask("hello there")
 	own := filepath.Join(filepath.Dir(d.file), "data", memory.FileName)
 	folder, link, pipe := t.TempDir(), filepath.Join(t.TempDir(), "hard.db"), filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
@@ -32,24 +32,24 @@ func TestBackupTakesNobodysPlace(t *testing.T) {
 		t.Helper()
 		for file, want := range map[string]string{own: "the database itself", link: "the database itself", folder: "not a regular file", pipe: "not a regular file"} {
 			if status, _, errs := d.command("", "backup", file); status != statusUsage || !strings.Contains(errs, want) {
-				t.Errorf("%s, backup %s: %d, %q", when, file, status, errs)
+				t.Errorf("%s, backup %s: got status %d, %q, want %q", when, file, status, errs, want)
 			}
 		}
 		if after, err := os.Stat(own); err != nil || !os.SameFile(before, after) {
-			t.Fatalf("%s: the database is another file now (%v)", when, err)
+			t.Fatalf("%s: the database was replaced (%v)", when, err)
 		}
 		beside, err := filepath.Glob(filepath.Join(filepath.Dir(folder), "*.part"))
 		if err != nil || len(beside) > 0 {
-			t.Errorf("%s: left behind: %v", when, beside)
+			t.Errorf("%s: files left behind: %v", when, beside)
 		}
 	}
-	refused("while it runs")
+	refused("with a running daemon")
 	status, stream, errs := d.command("", "backup", "-")
 	copied := filepath.Join(t.TempDir(), "copy.db")
 	write(t, copied, stream)
 	if err := memory.Restore(t.TempDir(), copied); status != 0 || err != nil {
-		t.Errorf("backup - at the daemon: %d, %q, %v", status, errs, err)
+		t.Errorf("backup - with a running daemon: status %d, %q, %v", status, errs, err)
 	}
 	d.end()
-	refused("afterwards")
+	refused("without a daemon")
 }

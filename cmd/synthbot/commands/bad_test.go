@@ -12,9 +12,8 @@ import (
 	"synthbot/memory"
 )
 
-// chatting runs one conversation on a pipe and returns what was said and the
-// exit status.
-func chatting(t *testing.T, in string, args ...string) (out, errs string, status int) {
+// runChat runs one conversation from piped input. It returns the output and the exit status.
+func runChat(t *testing.T, in string, args ...string) (out, errs string, status int) {
 	t.Helper()
 	var o, e bytes.Buffer
 	status = run(t.Context(), append([]string{"chat", "--user", "Jay"}, args...), strings.NewReader(in), &o, &e)
@@ -34,7 +33,7 @@ func TestBadLines(t *testing.T) {
 		"carriage":      "hello\r",
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, errs, status := chatting(t, line+"\n")
+			out, errs, status := runChat(t, line+"\n")
 			if status != 0 || strings.Count(out, "\n") != 1 || strings.TrimSpace(out) == "" || strings.Contains(out, "I was told to say") {
 				t.Errorf("status %d, says %.200q, errors %.200q", status, out, errs)
 			}
@@ -47,13 +46,12 @@ func TestBadLines(t *testing.T) {
 
 func TestNoLastNewline(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	if out, _, status := chatting(t, "hello\nwho are you?"); status != 0 || strings.Count(out, "\n") != 2 {
+	if out, _, status := runChat(t, "hello\nwho are you?"); status != 0 || strings.Count(out, "\n") != 2 {
 		t.Errorf("status %d, says %q", status, out)
 	}
 }
 
-// TestBadDatabases: each is a clear error that names the file, and nothing is
-// overwritten.
+// TestBadDatabases checks that an unusable database is reported with its file name, and not overwritten.
 func TestBadDatabases(t *testing.T) {
 	for name, tc := range map[string]struct {
 		prepare func(t *testing.T, dir string)
@@ -95,7 +93,7 @@ func TestBadDatabases(t *testing.T) {
 			tc.prepare(t, dir)
 			t.Setenv("XDG_STATE_HOME", filepath.Dir(dir))
 			before, _ := os.ReadFile(filepath.Join(dir, memory.FileName))
-			out, errs, status := chatting(t, "hello\n")
+			out, errs, status := runChat(t, "hello\n")
 			if status != statusFailed || out != "" || !strings.Contains(errs, memory.FileName) || !strings.Contains(errs, tc.want) || strings.Count(errs, "\n") != 1 {
 				t.Errorf("status %d, says %q, errors %q", status, out, errs)
 			}
@@ -113,7 +111,7 @@ func write(t testing.TB, file, text string) {
 	}
 }
 
-// TestBadPersonas: each is a clear error and exit status 2.
+// TestBadPersonas checks that an unreadable persona is reported with its file name and exit status 2.
 func TestBadPersonas(t *testing.T) {
 	for file, content := range map[string]string{
 		"poem.toml":  "Roses are red",
@@ -126,7 +124,7 @@ func TestBadPersonas(t *testing.T) {
 			dir := t.TempDir()
 			write(t, filepath.Join(dir, file), content)
 			write(t, filepath.Join(dir, "config.toml"), "[bot]\ndata_dir = \"data\"\n[persona]\npath = \""+file+"\"\n")
-			out, errs, status := chatting(t, "hello\n", "-c", filepath.Join(dir, "config.toml"))
+			out, errs, status := runChat(t, "hello\n", "-c", filepath.Join(dir, "config.toml"))
 			if status != statusUsage || out != "" || !strings.Contains(errs, file) {
 				t.Errorf("status %d, says %q, errors %q", status, out, errs)
 			}
@@ -134,8 +132,7 @@ func TestBadPersonas(t *testing.T) {
 	}
 }
 
-// TestPromptSizes holds what `synthbot prompt` prints for "hello" below the
-// bars, the shipped persona included.
+// TestPromptSizes limits the size of the output of `synthbot prompt` for "hello", with the shipped persona.
 func TestPromptSizes(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	const catalogue = "../../../core/prompt/testdata/catalogue29.json"
@@ -163,7 +160,7 @@ func TestPromptSizes(t *testing.T) {
 		status := run(t.Context(), append([]string{"prompt", "--path", tc.path, "--text", "hello"}, tc.args...), nil, &out, &errs)
 		size := len([]rune(strings.TrimSpace(out.String())))
 		if status != 0 || size > tc.bar {
-			t.Errorf("%s: status %d, %d characters, at most %d are allowed (%s)", tc.name, status, size, tc.bar, errs.String())
+			t.Errorf("%s: status %d, %d characters, want at most %d (%s)", tc.name, status, size, tc.bar, errs.String())
 		}
 		t.Logf("%s: %d characters", tc.name, size)
 	}

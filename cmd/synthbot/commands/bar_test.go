@@ -15,15 +15,15 @@ import (
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
-// slow is a model that answers "ok" once its gate is open, and counts those who wait.
-type slow struct {
+// gatedModel is a model that answers "ok" once its gate is closed, and counts the requests that wait.
+type gatedModel struct {
 	*httptest.Server
 	waiting atomic.Int64
 }
 
-// newSlow returns a model with a gate that opens when it is closed; nil: it is open.
-func newSlow(t testing.TB, gate <-chan struct{}) *slow {
-	s := new(slow)
+// newGatedModel starts a gated model. With a nil gate it answers at once.
+func newGatedModel(t testing.TB, gate <-chan struct{}) *gatedModel {
+	s := new(gatedModel)
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.waiting.Add(1)
 		defer s.waiting.Add(-1)
@@ -43,8 +43,8 @@ func newSlow(t testing.TB, gate <-chan struct{}) *slow {
 	return s
 }
 
-// TestInFlight: ten chats wait for the model when the program is asked to end, or
-// killed; after the restart each has its answer, once.
+// TestInFlight ends or kills the program while ten chats wait for the model. After the restart, each chat has
+// exactly one answer.
 func TestInFlight(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts and ends the program")
@@ -52,13 +52,13 @@ func TestInFlight(t *testing.T) {
 	for _, sign := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		t.Run(sign.String(), func(t *testing.T) {
 			gate := make(chan struct{})
-			model := newSlow(t, gate)
-			k := newKilling(t, model.URL)
+			model := newGatedModel(t, gate)
+			k := newKillTest(t, model.URL)
 			for i := range 10 {
 				chat := int64(1000 + i)
 				k.platform.Say(chat, chat, telegramtest.Saying{Text: "hello"})
 			}
-			c := itself(t, "run", "-c", k.file)
+			c := synthbotCommand(t, "run", "-c", k.file)
 			c.Stdout, c.Stderr = k.log, k.log
 			if err := c.Start(); err != nil {
 				t.Fatal(err)
@@ -69,21 +69,22 @@ func TestInFlight(t *testing.T) {
 			}
 			close(gate)
 			_ = c.Wait()
-			k.life(func() {
+			k.runUntil(func() {
 				for i := range 10 {
-					hears(t, k.platform, int64(1000+i), 1)
+					awaitReplies(t, k.platform, int64(1000+i), 1)
 				}
 			})
 			for i := range 10 {
-				if texts := hears(t, k.platform, int64(1000+i), 1); len(texts) != 1 {
-					t.Errorf("chat %d was answered with %q\n%s", i, texts, k.tail())
+				if texts := awaitReplies(t, k.platform, int64(1000+i), 1); len(texts) != 1 {
+					t.Errorf("chat %d: got %q, want one answer\n%s", i, texts, k.tail())
 				}
 			}
 		})
 	}
 }
 
-// until polls for what is to come, mostly asleep: on a slow machine, what it waits for needs the processor.
+// until polls until ok returns true. It sleeps most of the time to leave the processor to the work that it
+// waits for.
 func until(t testing.TB, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(coretest.Patience); time.Now().Before(end); {
@@ -93,15 +94,15 @@ func until(t testing.TB, ok func() bool) {
 		}
 		time.Sleep(max(2*time.Millisecond, 4*time.Since(began)))
 	}
-	t.Fatal("it never happened")
+	t.Fatal("timed out waiting for a condition")
 }
 
-// TestManyChats: 200 messages over 20 chats, with a model that takes 200 ms and
-// answers nobody before all chats wait for it. The time that they take is logged.
+// TestManyChats checks that 20 chats are answered in parallel: the model answers none before all of them wait
+// for it. It logs how long 200 messages take.
 func TestManyChats(t *testing.T) {
 	var waiting atomic.Int64
 	together := make(chan struct{})
-	platform, _ := atTelegram(t, echoOnce(t, func(ctx context.Context) {
+	platform, _ := atTelegram(t, newGatedEchoModel(t, func(ctx context.Context) {
 		if waiting.Add(1) == killChats {
 			close(together)
 		}
@@ -124,7 +125,7 @@ func TestManyChats(t *testing.T) {
 	t.Logf("200 messages over 20 chats with a model of 200 ms: %v", took.Round(time.Millisecond))
 	for text, n := range replies(platform) {
 		if n > 1 {
-			t.Errorf("%q stands %d times", text, n)
+			t.Errorf("%q was sent %d times, want once", text, n)
 		}
 	}
 }

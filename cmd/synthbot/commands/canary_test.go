@@ -25,12 +25,11 @@ import (
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
-// planted is a secret of the configuration below.
-func planted(name string) string { return "Zq7CANARY" + name + "x9Kd" }
+// canarySecret returns the secret for a placeholder of the configuration below.
+func canarySecret(name string) string { return "Zq7CANARY" + name + "x9Kd" }
 
-// caged holds a secret in every place that takes one. {ECHO} is a server that
-// fails, and says with what it was asked.
-const caged = `
+// canaryConfig sets every secret that a file can hold. {ECHO} is the URL of an echoServer.
+const canaryConfig = `
 [bot]
 data_dir = "data"
 admins = ["telegram/@user/1000"]
@@ -113,28 +112,28 @@ command = ["/bin/sh", "-c", "echo server-was-run >&2; env; env >&2; exit 3"]
 env = {KEY = "{mcpenv}"}
 `
 
-const blueprintOf = `{"name":"%[1]s","type":"agent","version":"1.0.0","description":"Tools.","endpoint":"https://a.example","endpoints":{"invoke":{"path":"/invoke"}},` +
+const blueprintFormat = `{"name":"%[1]s","type":"agent","version":"1.0.0","description":"Tools.","endpoint":"https://a.example","endpoints":{"invoke":{"path":"/invoke"}},` +
 	`"capabilities":{"tools":[{"name":"%[1]s","description":"Look something up.","inputSchema":{"type":"object","properties":{}},"annotations":{"readOnlyHint":true}}]}}`
 
-// parrot fails every request, and tells in the answer what it was asked with; a
-// model's question for an action it answers with that action.
-type parrot struct {
+// echoServer fails every request with a response that repeats the request line and its headers. A chat
+// completion for a message of the form "do ACTION" succeeds with that action.
+type echoServer struct {
 	*httptest.Server
 	mu      sync.Mutex
-	heard   string // headers and addresses
+	heard   string // request lines and headers
 	prompts string
 }
 
-func newParrot(t *testing.T) *parrot {
-	p := &parrot{}
+func newEchoServer(t *testing.T) *echoServer {
+	p := &echoServer{}
 	p.Server = httptest.NewServer(http.HandlerFunc(p.answer))
 	t.Cleanup(p.Close)
 	return p
 }
 
-var wish = regexp.MustCompile(`\\"text\\":\\"do (\w+)`)
+var wantedAction = regexp.MustCompile(`\\"text\\":\\"do (\w+)`)
 
-func (p *parrot) answer(w http.ResponseWriter, r *http.Request) {
+func (p *echoServer) answer(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
 	if err != nil {
 		return
@@ -146,7 +145,7 @@ func (p *parrot) answer(w http.ResponseWriter, r *http.Request) {
 	p.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	payload := map[string]string{"api_call": `{"endpoint":"/x"}`, "speak": `{"text":"hi"}`, "web_search": `{"query":"x"}`, "ask": `{}`, "run": `{}`}
-	if all := wish.FindAllSubmatch(body, -1); all != nil && strings.HasSuffix(r.URL.Path, "/chat/completions") {
+	if all := wantedAction.FindAllSubmatch(body, -1); all != nil && strings.HasSuffix(r.URL.Path, "/chat/completions") {
 		found := all[len(all)-1]
 		plan := fmt.Sprintf(`{"actions":[{"type":%q,"payload":%s}]}`, found[1], payload[string(found[1])])
 		if bytes.Contains(body, []byte(`\"outputs\"`)) {
@@ -159,43 +158,25 @@ func (p *parrot) answer(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"ok": false, "error_code": 401, "description": asked, "message": asked, "error": map[string]any{"message": asked, "type": asked}})
 }
 
-// noise is all that was written, by any writer.
-type noise struct {
-	mu  sync.Mutex
-	all bytes.Buffer
-}
-
-func (n *noise) Write(p []byte) (int, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.all.Write(p)
-}
-
-func (n *noise) String() string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.all.String()
-}
-
-// cage writes the configuration with its secrets, and returns them by name.
-func cage(t *testing.T, telegram *telegramtest.Server, echo string) (secrets map[string]string, page string) {
+// writeSecrets writes the configuration with its secrets. It returns the secrets by name, and the address of the admin
+// page.
+func writeSecrets(t *testing.T, telegram *telegramtest.Server, echo string) (secrets map[string]string, page string) {
 	t.Helper()
 	secrets = map[string]string{"TOKEN": telegramtest.Token}
 	page = freeAddress(t)
-	text := strings.NewReplacer("{ECHO}", echo, "{TELEGRAM}", telegram.URL, "{TOKEN}", telegramtest.Token, "{PAGE}", page, "{METRICS}", freeAddress(t)).Replace(caged)
+	text := strings.NewReplacer("{ECHO}", echo, "{TELEGRAM}", telegram.URL, "{TOKEN}", telegramtest.Token, "{PAGE}", page, "{METRICS}", freeAddress(t)).Replace(canaryConfig)
 	for _, name := range regexp.MustCompile(`\{([a-z]+)\}`).FindAllStringSubmatch(text, -1) {
-		secrets[name[1]] = planted(name[1])
-		text = strings.ReplaceAll(text, name[0], planted(name[1]))
+		secrets[name[1]] = canarySecret(name[1])
+		text = strings.ReplaceAll(text, name[0], canarySecret(name[1]))
 	}
 	write(t, "config.toml", text)
-	write(t, "ask.json", fmt.Sprintf(blueprintOf, "ask"))
-	write(t, "run.json", fmt.Sprintf(blueprintOf, "run"))
+	write(t, "ask.json", fmt.Sprintf(blueprintFormat, "ask"))
+	write(t, "run.json", fmt.Sprintf(blueprintFormat, "run"))
 	return secrets, page
 }
 
-// leaks names the secrets that a text holds, as they are or encoded, and what
-// surrounds them.
-func leaks(secrets map[string]string, text string) (list []string) {
+// findLeaks lists the secrets in a text, plain or encoded, with the text around them.
+func findLeaks(secrets map[string]string, text string) (list []string) {
 	for _, name := range slices.Sorted(maps.Keys(secrets)) {
 		secret := secrets[name]
 		for _, form := range []string{secret, base64.StdEncoding.EncodeToString([]byte(secret)), fmt.Sprintf("%x", secret)} {
@@ -207,30 +188,30 @@ func leaks(secrets map[string]string, text string) (list []string) {
 	return list
 }
 
-// caught runs the caged bot until the test ends.
-func caught(t *testing.T, log io.Writer) {
+// runCanaryBot runs the configuration until the test ends.
+func runCanaryBot(t *testing.T, log io.Writer) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	over := make(chan int, 1)
 	go func() { over <- run(ctx, []string{"run", "-c", "config.toml"}, strings.NewReader(""), log, log) }()
 	t.Cleanup(func() {
 		stop()
-		if status := <-over; status != statusFailed { // as interfaces did
-			t.Errorf("it ended with %d", status)
+		if status := <-over; status != statusFailed { // because interfaces failed
+			t.Errorf("exit status %d", status)
 		}
 	})
 }
 
-// TestSecretsStayIn plants a secret wherever the configuration takes one, lets
-// everything fail that can, and looks at all that comes out.
+// TestSecretsStayIn puts a secret wherever the configuration accepts one, makes everything fail that can, and
+// checks that no output holds a secret.
 func TestSecretsStayIn(t *testing.T) {
 	emptyMachine(t)
-	telegram, echo := telegramtest.New(t), newParrot(t)
+	telegram, echo := telegramtest.New(t), newEchoServer(t)
 	telegram.AddPerson(telegramtest.Person{ID: 1000, Name: "Jay"})
-	secrets, _ := cage(t, telegram, echo.URL)
-	outputs := make(map[string]*noise)
-	outputs["log"] = &noise{}
-	caught(t, outputs["log"])
+	secrets, _ := writeSecrets(t, telegram, echo.URL)
+	outputs := make(map[string]*journal)
+	outputs["log"] = &journal{}
+	runCanaryBot(t, outputs["log"])
 	for n, text := range []string{"hello", "do api_call", "do speak", "do web_search", "do ask", "do run", "/why", "/status", "/usage", "/mydata"} {
 		telegram.Say(1000, 1000, telegramtest.Saying{Text: text})
 		until(t, func() bool { return strings.Count(outputs["log"].String(), `"turn over"`) > n })
@@ -255,39 +236,39 @@ func TestSecretsStayIn(t *testing.T) {
 		"service install --dry-run --root root", "mcp",
 	}
 	for _, c := range commands {
-		out := &noise{}
+		out := &journal{}
 		run(t.Context(), strings.Fields(c), strings.NewReader(""), out, out)
 		outputs[c] = out
 	}
 	for _, wrong := range []string{"{engine}\nx", "{\"a\" = \"{engine}\"}", "[[\"{engine}\"]]", "\"{engine}"} {
 		write(t, "config.toml", strings.Replace(string(good), `"`+secrets["engine"]+`"`, strings.ReplaceAll(wrong, "{engine}", secrets["engine"]), 1))
 		for _, c := range []string{"check", "init --yes --no-check"} {
-			out := &noise{}
+			out := &journal{}
 			if status := run(t.Context(), strings.Fields(c), strings.NewReader(""), out, out); status != statusUsage {
-				t.Errorf("%s of a wrong file: %d, %s", c, status, out)
+				t.Errorf("%s with a wrong file: status %d, %s", c, status, out)
 			}
-			outputs[c+" of a wrong file "+wrong] = out
+			outputs[c+" with a wrong file "+wrong] = out
 		}
 	}
 	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
 	until(t, func() bool { return strings.Contains(outputs["log"].String(), "configuration refused") })
-	outputs["chat"] = &noise{}
+	outputs["chat"] = &journal{}
 	for _, m := range telegram.Messages(1000) {
 		fmt.Fprintf(outputs["chat"], "%s %s\n", m.Text, m.File)
 	}
 	echo.mu.Lock()
-	outputs["prompts"] = &noise{}
+	outputs["prompts"] = &journal{}
 	fmt.Fprint(outputs["prompts"], echo.prompts)
 	heard := echo.heard
 	echo.mu.Unlock()
 	for name, out := range outputs {
-		for _, leak := range leaks(secrets, out.String()) {
-			t.Errorf("%s tells the secret %s", name, leak)
+		for _, leak := range findLeaks(secrets, out.String()) {
+			t.Errorf("%s reveals the secret %s", name, leak)
 		}
 	}
-	// The test would show nothing if they had not been used.
+	// The test is only valid if the secrets were used.
 	for _, name := range []string{"engine", "telegram", "hooktoken", "discord", "api", "speechin", "speechout", "searx", "blueprint", "mcp"} {
 		if !strings.Contains(heard, secrets[name]) {
 			t.Errorf("the secret %s was not used", name)
@@ -295,30 +276,29 @@ func TestSecretsStayIn(t *testing.T) {
 	}
 	for _, want := range []string{`"level":"DEBUG"`, `"interface":"dead"`, "tool-was-run"} {
 		if !strings.Contains(outputs["log"].String()+outputs["prompts"].String(), want) {
-			t.Errorf("the log does not say %q", want)
+			t.Errorf("the log and the prompts lack %q", want)
 		}
 	}
 }
 
-// TestEverySecretIsPlanted: a new secret of the configuration is one that the test
-// above has to plant.
+// TestEverySecretIsPlanted fails if the configuration has a secret that canaryConfig does not set.
 func TestEverySecretIsPlanted(t *testing.T) {
 	emptyMachine(t)
 	telegram := telegramtest.New(t)
-	cage(t, telegram, "http://127.0.0.1:1")
+	writeSecrets(t, telegram, "http://127.0.0.1:1")
 	p := &program{Env: &daemon.Env{Getenv: os.Getenv, Clock: time.Now}}
 	c, err := p.load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The bot above uses the file; the tests on PostgreSQL look for the password of a server.
+	// The bot above stores in a file. The PostgreSQL tests check the password of the server.
 	there := map[string]bool{"memory.ServerConfig.URL": true}
-	holders(reflect.ValueOf(c).Elem(), there)
+	addSetSecrets(reflect.ValueOf(c).Elem(), there)
 	for _, e := range c.Enabled {
-		holders(reflect.ValueOf(e.Own), there)
+		addSetSecrets(reflect.ValueOf(e.Own), there)
 	}
 	for _, p := range c.Chosen {
-		holders(reflect.ValueOf(p.Own), there)
+		addSetSecrets(reflect.ValueOf(p.Own), there)
 	}
 	all := []any{new(daemon.Config)}
 	interfaces, plugins := daemon.Components()
@@ -329,17 +309,16 @@ func TestEverySecretIsPlanted(t *testing.T) {
 	for _, x := range all {
 		for _, field := range secretFields(reflect.TypeOf(x)) {
 			if n++; !there[field] {
-				t.Errorf("the secret %s is not planted", field)
+				t.Errorf("canaryConfig does not set the secret %s", field)
 			}
 		}
 	}
 	if n < 10 {
-		t.Errorf("only %d secrets were found", n)
+		t.Errorf("found %d secrets, want at least 10", n)
 	}
 }
 
-// secretFields lists the fields of a type, and of those inside of it, that hold
-// secrets.
+// secretFields lists the fields that hold secrets in a type and the types inside it.
 func secretFields(t reflect.Type) (list []string) {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map:
@@ -366,16 +345,16 @@ func holdsSecret(t reflect.Type) bool {
 	return t == reflect.TypeFor[secret.Secret]()
 }
 
-// holders notes the fields that hold a secret now.
-func holders(v reflect.Value, there map[string]bool) {
+// addSetSecrets adds the fields that hold a secret in v.
+func addSetSecrets(v reflect.Value, there map[string]bool) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
 		if !v.IsNil() {
-			holders(v.Elem(), there)
+			addSetSecrets(v.Elem(), there)
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			holders(v.Index(i), there)
+			addSetSecrets(v.Index(i), there)
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
@@ -385,7 +364,7 @@ func holders(v reflect.Value, there map[string]bool) {
 			case holdsSecret(f.Type) && !v.Field(i).IsZero():
 				there[v.Type().String()+"."+f.Name] = true
 			case f.Tag.Get("toml") != "" || f.Anonymous:
-				holders(v.Field(i), there)
+				addSetSecrets(v.Field(i), there)
 			}
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"synthbot/daemon"
 )
 
-// TestCatalogueComesBack: what `actions --format ai-tools` writes, all plugins
-// being on, gives the same actions to a bot that has nothing else.
+// TestCatalogueComesBack checks that a bot that imports the output of `actions --format ai-tools`, with all
+// plugins enabled, offers the same actions.
 func TestCatalogueComesBack(t *testing.T) {
 	dir := t.TempDir()
 	tell := func(config, format string) string {
@@ -21,7 +21,7 @@ func TestCatalogueComesBack(t *testing.T) {
 		write(t, file, "[bot]\ndata_dir = \"data\"\n"+config)
 		var out, errs bytes.Buffer
 		if status := run(t.Context(), []string{"actions", "-c", file, "--format", format}, strings.NewReader(""), &out, &errs); status != 0 {
-			t.Fatalf("%d, %s", status, errs.String())
+			t.Fatalf("actions: status %d, %s", status, errs.String())
 		}
 		return out.String()
 	}
@@ -45,11 +45,11 @@ func TestCatalogueComesBack(t *testing.T) {
 	write(t, filepath.Join(dir, "ai-tools.json"), tell(on.String(), "ai-tools"))
 	after := own(tell(off.String()+"[[plugins.blueprint.source]]\npath = \"ai-tools.json\"\ncommand = [\"/bin/true\"]\npermission = \"everyone\"\n", "json"))
 	if len(before) < 20 || len(after) != len(before) {
-		t.Fatalf("%d actions come back of %d", len(after), len(before))
+		t.Fatalf("the imported catalogue has %d actions, want %d", len(after), len(before))
 	}
 	for i := range before {
 		if !reflect.DeepEqual(before[i], after[i]) {
-			t.Errorf("what comes back is\n%v, want\n%v", after[i], before[i])
+			t.Errorf("imported action:\n%v\nwant:\n%v", after[i], before[i])
 		}
 	}
 }

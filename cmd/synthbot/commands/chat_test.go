@@ -14,8 +14,7 @@ import (
 	"synthbot/core/coretest"
 )
 
-// TestLeavingDoesNotWait: who leaves while the engine thinks is let go soon, and
-// their message waits for the next time.
+// TestLeavingDoesNotWait checks that `chat` ends soon when its user leaves while the engine works.
 func TestLeavingDoesNotWait(t *testing.T) {
 	asked := make(chan struct{}, 8)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -36,16 +35,16 @@ func TestLeavingDoesNotWait(t *testing.T) {
 	select {
 	case status := <-over:
 		if status != statusDone {
-			t.Errorf("it ended with %d", status)
+			t.Errorf("exit status %d", status)
 		}
 	case <-time.After(coretest.Patience):
-		t.Fatal("it waits for the engine")
+		t.Fatal("chat waits for the engine")
 	}
 }
 
-// TestStatusSaysHow: /status says how an engine fails, besides since when, and /why says it of a turn that did not
-// ask it any more.
-func TestStatusSaysHow(t *testing.T) {
+// TestStatusNamesCause checks that /status names the cause of an engine's failures, and that /why names it for
+// a turn that skipped the engine because of them.
+func TestStatusNamesCause(t *testing.T) {
 	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, `{"error":{"message":"the card is on fire"}}`, http.StatusInternalServerError)
 	}))
@@ -58,7 +57,7 @@ func TestStatusSaysHow(t *testing.T) {
 	_, status, _ := strings.Cut(said.String(), "synthbot ")
 	for _, want := range []string{"is left alone", "the card is on fire", "not asked: it failed too often in a row, last with"} {
 		if !strings.Contains(status, want) {
-			t.Errorf("nothing says %q:\n%s", want, status)
+			t.Errorf("no %q in the output:\n%s", want, status)
 		}
 	}
 }

@@ -14,10 +14,9 @@ import (
 	"synthbot/memory"
 )
 
-// TestCheckTellsChanges: a check holds blueprints against what the bot used last,
-// while the daemon runs and afterwards, and before there ever was one. It leaves
-// no trace.
-func TestCheckTellsChanges(t *testing.T) {
+// TestCheckReportsChanges checks that `check` compares blueprints with those that the bot used last: before a
+// database exists, while the daemon runs and afterwards. It changes nothing.
+func TestCheckReportsChanges(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tea.json")
 	blueprint := func(version, describes, rest string) {
 		text := `{"name":"tea","version":"` + version + `","description":"Tea.","endpoint":"https://tea.example.org","capabilities":{"tools":[` +
@@ -32,20 +31,20 @@ func TestCheckTellsChanges(t *testing.T) {
 	blueprint("one", "Brew tea.", "")
 	status, out, errs := fresh.command("", "check")
 	if status != 0 || errs != "" || strings.Count(out, "blueprint  ") != 1 || !strings.Contains(out, `!   blueprint      `+file+`: version: "one" is not a semantic version`) {
-		t.Errorf("before there is a database: %d, %q, %q", status, out, errs)
+		t.Errorf("without a database: status  %d, %q, %q", status, out, errs)
 	}
 	if _, err := os.Stat(filepath.Join(filepath.Dir(fresh.file), "data")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a check makes a database: %v", err)
+		t.Errorf("check created a database: %v", err)
 	}
 
 	blueprint("1.0.0", "Brew tea.", "")
 	d := startDaemon(t, config)
-	d.tells("READY=1")
+	d.awaitNotice("READY=1")
 	if err := d.told.SetReadDeadline(time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	go func() { _, _ = io.Copy(io.Discard, d.told) }() // the watchdog's
-	until(t, func() bool {                             // what is there now was used
+	go func() { _, _ = io.Copy(io.Discard, d.told) }() // watchdog messages
+	until(t, func() bool {                             // the daemon has stored the blueprint that it uses
 		blueprint("1.0.0", "Brew tea.", "")
 		_, out, _ = d.command("", "check")
 		unchanged := !strings.Contains(out, "blueprint  ")
@@ -53,30 +52,30 @@ func TestCheckTellsChanges(t *testing.T) {
 		_, out, _ = d.command("", "check")
 		return unchanged && strings.Contains(out, "blueprint  ")
 	})
-	told := func(when string) {
+	reported := func(when string) {
 		t.Helper()
 		status, out, errs := d.command("", "check")
 		if status != 0 || errs != "" || !strings.Contains(out, "!   blueprint      "+file+": brew: input.cups is required now (breaking") ||
 			!strings.Contains(out, "ok  blueprint      "+file+": brew: its description has changed (harmless)") {
-			t.Errorf("%s: %d, %q, %q", when, status, out, errs)
+			t.Errorf("%s: status %d, %q, %q", when, status, out, errs)
 		}
 	}
-	told("while the daemon runs")
+	reported("with a running daemon")
 	d.end()
 	database := filepath.Join(filepath.Dir(d.file), "data", memory.FileName)
 	before, err := os.ReadFile(database)
 	if err != nil {
 		t.Fatal(err)
 	}
-	told("after it ended")
-	told("once more") // the check accepts nothing
+	reported("after it ended")
+	reported("once more") // a check does not accept the changes
 	if after, err := os.ReadFile(database); err != nil || !bytes.Equal(before, after) {
-		t.Errorf("a check changes the database: %v", err)
+		t.Errorf("check changed the database: %v", err)
 	}
 }
 
-// TestNarrowEngine: an engine whose limits hold no prompt is reported before every
-// turn passes it over, with the sizes; one that they are wide enough for is not.
+// TestNarrowEngine checks that `check` reports an engine whose limits are too small for a prompt, with the
+// sizes, and does not report one that is large enough.
 func TestNarrowEngine(t *testing.T) {
 	d := daemonUnderTest{t: t, file: filepath.Join(t.TempDir(), "config.toml")}
 	d.write("[bot]\ndata_dir = \"data\"\n[interfaces.console]\nenabled = true\n" +
@@ -86,12 +85,13 @@ func TestNarrowEngine(t *testing.T) {
 	status, out, errs := d.command("", "check")
 	for name, want := range map[string]bool{"narrow": true, "short": true, "wide": false} {
 		if got := strings.Contains(out, "!   engine         "+name+" is passed over in console/1, where no prompt fits: prompt of "); got != want {
-			t.Errorf("%s: told %t, want %t: %d, %q, %q", name, got, want, status, out, errs)
+			t.Errorf("%s: reported = %t, want %t: status %d, %q, %q", name, got, want, status, out, errs)
 		}
 	}
 }
 
-// TestCheckWithoutDatabase: a database that cannot be opened is one fault, and the rest is checked all the same.
+// TestCheckWithoutDatabase checks that a database that cannot be opened is one fault, and that the rest is
+// checked nevertheless.
 func TestCheckWithoutDatabase(t *testing.T) {
 	emptyMachine(t)
 	write(t, "config.toml", withTerminal)
@@ -99,15 +99,15 @@ func TestCheckWithoutDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join("data", memory.FileName), "this is no database")
-	status, out, errs := typed(t, "", "check")
+	status, out, errs := runLine(t, "", "check")
 	if status == statusDone || !strings.Contains(out, "FAIL database       in data, cannot be opened: ") || !strings.Contains(out, "restore --salvage") ||
 		!strings.Contains(out, "ok  persona        Aria\n") || !strings.Contains(out, "ok  interface      console\n") {
-		t.Errorf("%d, %s%s", status, out, errs)
+		t.Errorf("check: status %d, %s%s", status, out, errs)
 	}
 }
 
-// TestCheckKeepsTheFormat: a check says that the database will be converted, and leaves it to the bot. So do commands
-// that only read, which cannot.
+// TestCheckKeepsTheFormat checks that `check` reports an older database format and leaves the conversion to the
+// bot. Commands that only read fail, and a backup keeps the old format.
 func TestCheckKeepsTheFormat(t *testing.T) {
 	emptyMachine(t)
 	write(t, "config.toml", withTerminal+"[access]\nprivate = \"pairing\"\n[[plugins.knowledge.source]]\nname = \"handbook\"\npath = \"docs\"\n")
@@ -117,29 +117,29 @@ func TestCheckKeepsTheFormat(t *testing.T) {
 		}
 	}
 	makeOlder(t, "data")
-	status, out, errs := typed(t, "", "check")
+	status, out, errs := runLine(t, "", "check")
 	if status != statusDone || !strings.Contains(out, "has an older format; the bot converts it at its next start") {
-		t.Errorf("%d, %s%s", status, out, errs)
+		t.Errorf("check: status %d, %s%s", status, out, errs)
 	}
 	for _, reading := range []string{
 		"history", "usage", "memory list", "memory export", "prompt --path console/main --text hi", "actions",
 		"knowledge search refund", "knowledge gaps", "pair",
 	} {
-		status, out, errs := typed(t, "", strings.Fields(reading)...)
+		status, out, errs := runLine(t, "", strings.Fields(reading)...)
 		if status != statusFailed || !strings.Contains(errs, "has an older format; the bot converts it at its next start") {
-			t.Errorf("%s: %d, %s%s", reading, status, out, errs)
+			t.Errorf("%s: status %d, %s%s", reading, status, out, errs)
 		}
 	}
-	if status, out, errs := typed(t, "", "backup", filepath.Join("copy", memory.FileName)); status != statusDone {
+	if status, out, errs := runLine(t, "", "backup", filepath.Join("copy", memory.FileName)); status != statusDone {
 		t.Errorf("backup: %d, %s%s", status, out, errs)
 	}
 	for _, dir := range []string{"data", "copy"} {
 		if copies, _ := filepath.Glob(dir + "/*version*"); len(copies) > 0 {
-			t.Errorf("it made %q", copies)
+			t.Errorf("%s: files %q were created", dir, copies)
 		}
 		_, err := memory.Open(dir, memory.Options{BesideBot: true, KeepFormat: true})
 		if !errors.Is(err, memory.ErrOlder) {
-			t.Errorf("%s: %v", dir, err)
+			t.Errorf("%s: got %v, want ErrOlder", dir, err)
 		}
 	}
 	if err := memory.Restore("restored", filepath.Join("copy", memory.FileName)); err != nil {

@@ -12,8 +12,8 @@ import (
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
-// daemonOf runs a configuration until the test ends, or stop is called.
-func daemonOf(t *testing.T, file string, log io.Writer) (stop func()) {
+// daemonOf runs a configuration until the test ends or stop is called.
+func daemonOf(t testing.TB, file string, log io.Writer) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan int, 1)
@@ -26,15 +26,15 @@ func daemonOf(t *testing.T, file string, log io.Writer) (stop func()) {
 		ended = true
 		cancel()
 		if status := <-over; status != statusDone {
-			t.Errorf("it ended with %d", status)
+			t.Errorf("exit status %d, want %d", status, statusDone)
 		}
 	}
 	t.Cleanup(stop)
 	return stop
 }
 
-// TestClaim: who has the code is an admin, at once and after a restart; nobody else
-// is, and nobody gets by the door with the command's name.
+// TestClaim checks that the user who sends the claim code becomes an admin, at once and after a restart. Nobody
+// else does, and /claim does not let an unknown user in.
 func TestClaim(t *testing.T) {
 	platform := telegramtest.New(t)
 	code, claim := daemon.NewClaim()
@@ -47,8 +47,8 @@ func TestClaim(t *testing.T) {
 	says := func(who int64, text string) { platform.Say(who, who, telegramtest.Saying{Text: text}) }
 	last := func(who int64, n int, want string) {
 		t.Helper()
-		if texts := hears(t, platform, who, n); !strings.Contains(texts[n-1], want) {
-			t.Errorf("%d heard %q, want %q", who, texts, want)
+		if texts := awaitReplies(t, platform, who, n); !strings.Contains(texts[n-1], want) {
+			t.Errorf("user %d: got %q, want %q last", who, texts, want)
 		}
 	}
 	stop := daemonOf(t, file, io.Discard)
@@ -82,18 +82,18 @@ func TestClaim(t *testing.T) {
 	says(3000, "hello")
 	last(3000, 1, "I don't know you yet")
 	stop()
-	if status, out, errs := typed(t, "", "history", "-c", file); status != statusDone || !strings.Contains(out, "\nP1000  telegram/1000  ") {
-		t.Errorf("history: %d, %s%s", status, out, errs)
+	if status, out, errs := runLine(t, "", "history", "-c", file); status != statusDone || !strings.Contains(out, "\nP1000  telegram/1000  ") {
+		t.Errorf("history: status %d, %s%s", status, out, errs)
 	}
-	if status, out, errs := typed(t, "", "history", "telegram/3000", "-c", file); status != statusDone || strings.Contains(out, "  : ") || !strings.Contains(out, "I don't know you yet") {
-		t.Errorf("history of somebody who is not let in: %d, %s%s", status, out, errs)
+	if status, out, errs := runLine(t, "", "history", "telegram/3000", "-c", file); status != statusDone || strings.Contains(out, "  : ") || !strings.Contains(out, "I don't know you yet") {
+		t.Errorf("history of an unknown user: status  %d, %s%s", status, out, errs)
 	}
-	if _, out, _ := typed(t, "", "history", "-c", file, "--format", "json"); !strings.Contains(out, `{"name":"P1000","path":"telegram/1000",`) {
+	if _, out, _ := runLine(t, "", "history", "-c", file, "--format", "json"); !strings.Contains(out, `{"name":"P1000","path":"telegram/1000",`) {
 		t.Errorf("history in JSON: %s", out)
 	}
 	for _, who := range []int64{2000, 3000} {
 		if n := len(platform.Messages(who)); n != 1 {
-			t.Errorf("%d was told %d things", who, n)
+			t.Errorf("user %d got %d messages, want 1", who, n)
 		}
 	}
 }

@@ -17,10 +17,10 @@ import (
 	"synthbot/memory"
 )
 
-// atDesk leaves the name of console to those who come in by the socket.
+// atDesk names its console interface "desk", so that "console" is left for clients that come in by the socket.
 const atDesk = "[bot]\ndata_dir = \"data\"\n[interfaces.desk]\ntype = \"console\"\n"
 
-// command runs another synthbot beside the daemon.
+// command runs another synthbot command beside the daemon.
 func (d *daemonUnderTest) command(in string, args ...string) (status int, out, errs string) {
 	d.t.Helper()
 	var o, e bytes.Buffer
@@ -28,17 +28,16 @@ func (d *daemonUnderTest) command(in string, args ...string) (status int, out, e
 	return status, o.String(), e.String()
 }
 
-// TestCommandsAtTheDaemon: the same commands give the same answers, whether the
-// daemon runs or not.
+// TestCommandsAtTheDaemon checks that commands print the same with and without a running daemon.
 func TestCommandsAtTheDaemon(t *testing.T) {
 	d := startDaemon(t, atDesk)
-	d.tells("READY=1")
-	d.answers("hello there")
-	d.answers("a second line") // the first turn is over by now
+	d.awaitNotice("READY=1")
+	d.ask("hello there")
+	d.ask("a second line") // the first turn has ended
 	if status, out, errs := d.command("from elsewhere\n", "chat", "--user", "ann"); status != 0 || out == "" || errs != "" {
 		t.Errorf("chat: %d, %q, %q", status, out, errs)
 	}
-	for end := time.Now().Add(coretest.Patience); ; time.Sleep(time.Millisecond) { // until its turn is over
+	for end := time.Now().Add(coretest.Patience); ; time.Sleep(time.Millisecond) { // until its turn has ended
 		_, out, _ := d.command("", "history", "console/main")
 		_, answer, _ := strings.Cut(out, "ann: from elsewhere\n")
 		if answer != "" {
@@ -57,7 +56,7 @@ func TestCommandsAtTheDaemon(t *testing.T) {
 	for i, c := range commands {
 		status, out, errs := d.command("", c...)
 		if status != 0 || errs != "" {
-			t.Errorf("%v: %d, %q", c, status, errs)
+			t.Errorf("%v: got %d, %q", c, status, errs)
 		}
 		alive[i] = out
 	}
@@ -71,12 +70,12 @@ func TestCommandsAtTheDaemon(t *testing.T) {
 		t.Errorf("import: %d, %q", status, errs)
 	}
 	if status, _, errs := d.command("", "history", "no//path"); status != statusUsage || !strings.HasPrefix(errs, "synthbot: ") {
-		t.Errorf("a wrong path: %d, %q", status, errs)
+		t.Errorf("a wrong path: status %d, %q", status, errs)
 	}
 	d.end()
 	for i, c := range commands {
 		status, out, errs := d.command("", c...)
-		if status != 0 || !same1(c, out, alive[i]) {
+		if status != 0 || !sameOutput(c, out, alive[i]) {
 			t.Errorf("%v, without the daemon: %d, %q, %q; with it %q", c, status, out, errs, alive[i])
 		}
 	}
@@ -88,8 +87,8 @@ func TestCommandsAtTheDaemon(t *testing.T) {
 	}
 }
 
-// same1 compares answers; a prompt says what time it is.
-func same1(command []string, a, b string) bool {
+// sameOutput compares two outputs of a command. It ignores the part of a prompt that depends on the time.
+func sameOutput(command []string, a, b string) bool {
 	if command[0] != "prompt" {
 		return a == b
 	}
@@ -102,13 +101,13 @@ func (d *daemonUnderTest) end() {
 	d.t.Helper()
 	d.stop()
 	if status := <-d.status; status != statusDone {
-		d.t.Errorf("it ended with %d", status)
+		d.t.Errorf("exit status %d, want %d", status, statusDone)
 	}
 }
 
 func TestReloadByCommand(t *testing.T) {
 	d := startDaemon(t, atDesk)
-	d.tells("READY=1")
+	d.awaitNotice("READY=1")
 	d.write(atDesk + "[prompt]\nhistory = 7\n")
 	if status, _, errs := d.command("", "reload"); status != 0 {
 		t.Errorf("reload: %d, %q", status, errs)
@@ -132,12 +131,13 @@ func TestReloadByCommand(t *testing.T) {
 	}
 }
 
-// TestReloadKeepsConnections: an interface goes on as it is when a plugin comes or goes. Its menu follows.
+// TestReloadKeepsConnections checks that an interface stays connected, and updates its menu, when plugins are
+// enabled and disabled.
 func TestReloadKeepsConnections(t *testing.T) {
 	platform := telegramtest.New(t)
-	with := onTelegram(echoAfter(t, time.Millisecond), platform.URL, "[plugins.reminders]\n")
+	with := onTelegram(newSlowEchoModel(t, time.Millisecond), platform.URL, "[plugins.reminders]\n")
 	d := startDaemon(t, with)
-	d.tells("READY=1")
+	d.awaitNotice("READY=1")
 	offers := func(want bool) {
 		t.Helper()
 		platform.Await(t, func() bool {
@@ -161,40 +161,40 @@ func TestReloadKeepsConnections(t *testing.T) {
 		offers(true)
 	}
 	if n := len(platform.Calls("getMe")); n != 1 {
-		t.Errorf("it connected %d times", n)
+		t.Errorf("connected %d times, want once", n)
 	}
 	d.end()
 }
 
-// TestClientThatDoesNotRead: a client that leaves its pipe full holds nobody up:
-// others are answered, and when they are gone the daemon ends at once.
-// TestReloadMovesTheClock: what plugins and questions go by is the time zone in force.
-func TestReloadMovesTheClock(t *testing.T) {
+// TestReloadChangesTimeZone checks that plugins and commands use a new time zone after a reload.
+func TestReloadChangesTimeZone(t *testing.T) {
 	in := func(zone string) string {
 		return strings.Replace(withTerminal, "[bot]\n", "[bot]\ntimezone = \""+zone+"\"\n", 1)
 	}
 	d := startDaemon(t, in("Europe/Rome"))
-	d.tells("READY=1")
-	if says := d.answers("/timezone"); !strings.Contains(says, "(Europe/Rome)") {
-		t.Errorf("at first: %q", says)
+	d.awaitNotice("READY=1")
+	if says := d.ask("/timezone"); !strings.Contains(says, "(Europe/Rome)") {
+		t.Errorf("/timezone before the reload: %q", says)
 	}
 	d.write(in("Asia/Tokyo"))
 	if status, _, errs := d.command("", "reload"); status != 0 {
 		t.Fatalf("reload: %d, %q", status, errs)
 	}
-	if says := d.answers("/timezone"); !strings.Contains(says, "(Asia/Tokyo)") {
-		t.Errorf("after the reload: %q", says)
+	if says := d.ask("/timezone"); !strings.Contains(says, "(Asia/Tokyo)") {
+		t.Errorf("/timezone after the reload: %q", says)
 	}
-	d.answers("remind me in 10 minutes to eat")
-	if says := d.answers("/undo"); !strings.Contains(says, "time: ") || !strings.Contains(says, " JST") {
-		t.Errorf("what is undone: %q", says)
+	d.ask("remind me in 10 minutes to eat")
+	if says := d.ask("/undo"); !strings.Contains(says, "time: ") || !strings.Contains(says, " JST") {
+		t.Errorf("/undo: %q", says)
 	}
 	d.end()
 }
 
+// TestClientThatDoesNotRead checks that a client that does not read its output does not delay others or the end
+// of the daemon.
 func TestClientThatDoesNotRead(t *testing.T) {
 	d := startDaemon(t, atDesk)
-	d.tells("READY=1")
+	d.awaitNotice("READY=1")
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -207,7 +207,7 @@ func TestClientThatDoesNotRead(t *testing.T) {
 	}
 	for {
 		if _, err := syscall.Write(fd, full); err != nil {
-			break // it holds no more
+			break // the pipe is full
 		}
 	}
 	if err := syscall.SetNonblock(fd, false); err != nil {
@@ -216,36 +216,36 @@ func TestClientThatDoesNotRead(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	left := make(chan int, 1)
 	go func() { left <- run(ctx, []string{"actions", "-c", d.file}, strings.NewReader(""), w, io.Discard) }()
-	if reply := d.answers("hello"); reply == "" {
-		t.Error("nobody else is answered")
+	if reply := d.ask("hello"); reply == "" {
+		t.Error("other users are not answered")
 	}
 	leave()
 	if status := <-left; status == statusDone {
-		t.Error("what nobody read was done")
+		t.Error("a command succeeded although nobody read its output")
 	}
 	d.end()
 }
 
-// TestForgetAtTheDaemon: what plugins keep about a person, and what was changed by
-// command for them, goes too, in the daemon's memory as in the file.
+// TestForgetAtTheDaemon checks that `memory forget` also removes what the running daemon holds in memory about
+// a user, such as a pairing code.
 func TestForgetAtTheDaemon(t *testing.T) {
 	d := startDaemon(t, atDesk+"[access]\nprivate = \"pairing\"\n")
-	d.tells("READY=1")
-	code := regexp.MustCompile(`[A-Z2-7]{8}`).FindString(d.answers("let me in")) // who sits at a desk is a member
+	d.awaitNotice("READY=1")
+	code := regexp.MustCompile(`[A-Z2-7]{8}`).FindString(d.ask("let me in"))
 	if code == "" {
-		t.Fatal("no code was told")
+		t.Fatal("no pairing code in the reply")
 	}
 	if _, out, _ := d.command("", "pair"); out != "you (desk/@user/you)\n" {
-		t.Errorf("waiting: %q", out)
+		t.Errorf("pair: got %q", out)
 	}
 	if status, _, errs := d.command("", "memory", "forget", "desk/@user/you"); status != 0 {
 		t.Errorf("forget: %d, %q", status, errs)
 	}
 	if _, out, _ := d.command("", "pair"); out != "" {
-		t.Errorf("after he was forgotten, there waits %q", out)
+		t.Errorf("pair after forget: got %q, want nothing", out)
 	}
 	if status, _, _ := d.command("", "pair", code); status == 0 {
-		t.Error("a code of somebody who was forgotten lets him in")
+		t.Error("the code of a forgotten user still works")
 	}
 	d.end()
 }

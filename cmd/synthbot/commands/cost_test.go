@@ -27,16 +27,15 @@ import (
 
 var others = flag.String("binaries", "", "files, separated by commas, that BenchmarkMessage measures by turns")
 
-// BenchmarkMessage is what a message costs: the binary as it is released, alone in its
-// process, at a Telegram and a model that streams at once, with a real disk. Serially a
-// message follows the answer to the one before; with 50 chats each of them does so. A
-// round in which the host took the processor away counts for the costs, but not for the
-// times.
+// BenchmarkMessage measures the cost of a message: the released binary runs in a process of its own, with a
+// real disk, a Telegram server and a model that streams without delay. With one chat, each message follows the
+// answer to the one before. With 50 chats, each of them does that. Rounds in which the host took the processor
+// away count for costs, not for times.
 func BenchmarkMessage(b *testing.B) {
-	model := newStreaming(b)
-	binaries := make(map[string]string) // by the prefix of what is reported of them
+	model := newStreamingModel(b)
+	binaries := make(map[string]string) // by the prefix of their metrics
 	if *others == "" {
-		binaries[""] = released(b)
+		binaries[""] = buildRelease(b)
 	} else {
 		for _, file := range strings.Split(*others, ",") {
 			binaries[filepath.Base(file)+"-"] = file
@@ -81,7 +80,7 @@ func BenchmarkMessage(b *testing.B) {
 	})
 }
 
-// start is a bot that is started again and again.
+// start is a bot that is restarted repeatedly.
 type start struct {
 	*subject
 	polls, firsts, others []time.Duration
@@ -95,8 +94,8 @@ func (s *start) measure() {
 	s.end()
 }
 
-// newStreaming is a model that streams an answer at once, a few letters in each event.
-func newStreaming(b *testing.B) *httptest.Server {
+// newStreamingModel starts a model that streams its answer without delay, six characters in each event.
+func newStreamingModel(b *testing.B) *httptest.Server {
 	var events []string
 	answer := `{"response":"Of course. The library is open until eight today, and the bus stops in front of it."}`
 	for pieces := []rune(answer); len(pieces) > 0; pieces = pieces[min(6, len(pieces)):] {
@@ -117,8 +116,8 @@ func newStreaming(b *testing.B) *httptest.Server {
 	return s
 }
 
-// released builds the binary as a release does.
-func released(tb testing.TB) string {
+// buildRelease builds the binary with the flags of a release.
+func buildRelease(tb testing.TB) string {
 	tb.Helper()
 	file := filepath.Join(tb.TempDir(), "synthbot")
 	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -funcalign=8", "-o", file, "..")
@@ -129,17 +128,17 @@ func released(tb testing.TB) string {
 	return file
 }
 
-// measured is what rounds took.
+// measured is the result of rounds. A round is quiet if the host took no processor time away.
 type measured struct {
 	messages, quiet int
-	took            time.Duration   // of the quiet rounds
+	took            time.Duration   // in quiet rounds
 	latencies       []time.Duration // in quiet rounds
-	disk            []time.Duration // a commit on the same disk
+	disk            []time.Duration // commits to another database on the same disk
 	spent           costs
 	fakes           time.Duration // processor time of this process
 }
 
-// subject is a bot whose costs are measured from outside.
+// subject is a bot process whose costs are measured from outside.
 type subject struct {
 	*testing.B
 	measured
@@ -164,7 +163,7 @@ func newSubject(b *testing.B, model, binary string) *subject {
 		}
 		return 0
 	})
-	s.commit = commits(b, 1)
+	s.commit = newCommitter(b, 1)
 	config := strings.Replace(onTelegram(model, s.platform.URL, ""), "stream = false", "", 1)
 	write(b, filepath.Join(s.dir, "config.toml"), config+fmt.Sprintf(`
 [plugins.memory]
@@ -191,7 +190,7 @@ func (s *subject) start() time.Duration {
 		s.Fatal(err)
 	}
 	s.Cleanup(func() {
-		_ = s.process.Process.Kill() // it has ended, unless the benchmark failed
+		_ = s.process.Process.Kill() // only needed if the benchmark failed
 		_ = s.process.Wait()
 	})
 	s.platform.Await(s, func() bool { return len(s.platform.Calls("getUpdates")) > polls })
@@ -208,8 +207,7 @@ func (s *subject) end() {
 	}
 }
 
-// talk says so much in a chat, each after the answer to the one before, and returns how
-// long the answers took.
+// talk sends messages to a chat, each after the answer to the one before. It returns how long the answers took.
 func (s *subject) talk(chat int64, messages int) (took []time.Duration) {
 	for range messages {
 		began := time.Now()
@@ -219,7 +217,7 @@ func (s *subject) talk(chat int64, messages int) (took []time.Duration) {
 	return took
 }
 
-// round talks in so many chats at once.
+// round talks in so many chats at the same time.
 func (s *subject) round(chats, messages int) {
 	s.Helper()
 	stolen, before, own := coretest.Stolen(), s.costs(), processorTime(s)
@@ -257,7 +255,7 @@ func (s *subject) round(chats, messages int) {
 func (s *subject) report(name string) {
 	s.Helper()
 	if s.quiet == 0 {
-		s.Log("no round was quiet")
+		s.Log("no quiet round")
 		return
 	}
 	each := 1 / float64(s.messages)
@@ -273,7 +271,7 @@ func (s *subject) report(name string) {
 	s.ReportMetric(s.peak(), name+"peak-MiB")
 }
 
-// costs is what the bot has spent since it began.
+// costs are what the bot has used since its start.
 type costs struct {
 	processor float64 // seconds
 	allocated float64 // bytes
@@ -305,7 +303,7 @@ func (s *subject) costs() costs {
 	return costs{value("process_cpu_seconds_total"), value("go_memstats_alloc_bytes_total"), s.transactions()}
 }
 
-// transactions is the number of the last commit, as the two meta pages of the database tell.
+// transactions returns the number of the last commit, from the two meta pages of the database.
 func (s *subject) transactions() (last float64) {
 	s.Helper()
 	db, err := os.Open(filepath.Join(s.dir, "data", "synthbot.db"))
@@ -313,21 +311,21 @@ func (s *subject) transactions() (last float64) {
 		s.Fatal(err)
 	}
 	defer db.Close()
-	const header, pageSize, id = 16, 8, 48 // offsets: of the meta data in its page, and of two fields in them
+	const header, pageSize, id = 16, 8, 48 // offsets of the meta data in its page, and of two of its fields
 	meta := make([]byte, header+id+8)
 	for _, page := range []int64{0, int64(os.Getpagesize())} {
 		if _, err := db.ReadAt(meta, page); err != nil {
 			s.Fatal(err)
 		}
 		if size := binary.NativeEndian.Uint32(meta[header+pageSize:]); int(size) != os.Getpagesize() {
-			s.Fatalf("pages of %d bytes", size)
+			s.Fatalf("page size %d, want the system's", size)
 		}
 		last = max(last, float64(binary.NativeEndian.Uint64(meta[header+id:])))
 	}
 	return last
 }
 
-// peak is the most memory that the bot has held, in MiB.
+// peak returns the largest memory that the bot has used, in MiB.
 func (s *subject) peak() float64 {
 	s.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.process.Process.Pid))
@@ -336,7 +334,7 @@ func (s *subject) peak() float64 {
 	}
 	m := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(status)
 	if m == nil {
-		s.Fatalf("no peak in %s", status)
+		s.Fatalf("no VmHWM in %s", status)
 	}
 	kib, err := strconv.ParseFloat(string(m[1]), 64)
 	if err != nil {
@@ -345,7 +343,7 @@ func (s *subject) peak() float64 {
 	return kib / 1024
 }
 
-// processorTime is what this process has used.
+// processorTime returns the processor time that this process has used.
 func processorTime(tb testing.TB) time.Duration {
 	tb.Helper()
 	var used syscall.Rusage
@@ -355,7 +353,7 @@ func processorTime(tb testing.TB) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// percentile is 0 without any.
+// percentile sorts all and returns the percentile, or 0 for an empty list.
 func percentile(all []time.Duration, percent int) time.Duration {
 	if len(all) == 0 {
 		return 0
@@ -366,20 +364,20 @@ func percentile(all []time.Duration, percent int) time.Duration {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// commits returns what does so many commits of a small entry, and says how long
-// they took.
-func commits(b *testing.B, so int) func() time.Duration {
+// newCommitter opens a database. It returns a function that makes n commits of a small entry and returns how
+// long they took.
+func newCommitter(b *testing.B, n int) func() time.Duration {
 	db, err := memory.Open(b.TempDir(), memory.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { db.Close() })
-	place, n := core.MustPath("bench/1"), 0
+	place, id := core.MustPath("bench/1"), 0
 	return func() time.Duration {
 		began := time.Now()
-		for range so {
-			n++
-			e := core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{Path: place, ID: fmt.Sprint(n), Text: "hello", Time: began}}}
+		for range n {
+			id++
+			e := core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{Path: place, ID: fmt.Sprint(id), Text: "hello", Time: began}}}
 			if err := db.Commit(b.Context(), &core.Batch{Append: []core.Entry{e}}); err != nil {
 				b.Fatal(err)
 			}

@@ -14,8 +14,7 @@ import (
 	"synthbot/interfaces/discord/discordtest"
 )
 
-// onDiscord is a configuration with one account on Discord and a model at an
-// address; more follows it.
+// onDiscord returns a configuration with one Discord account and a model at the URL, followed by more.
 func onDiscord(s *discordtest.Server, model, more string) string {
 	return fmt.Sprintf(`
 [bot]
@@ -37,30 +36,29 @@ extract = false
 %s%s`, discordtest.OwnerID, model, discordTable(s), more)
 }
 
-// discordTable is the table of an account on Discord.
+// discordTable returns the configuration of a Discord account.
 func discordTable(s *discordtest.Server) string {
 	return fmt.Sprintf("[interfaces.discord]\ntoken = %q\napi_url = %q\ncdn_url = %q\npace = \"off\"\n",
 		discordtest.Token, s.URL, s.URL)
 }
 
-// awaits waits until the bot has said that in a channel.
-func awaits(t *testing.T, s *discordtest.Server, channel, text string) {
+// awaitText waits until the bot has sent the text to a channel.
+func awaitText(t *testing.T, s *discordtest.Server, channel, text string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), coretest.Patience)
 	defer cancel()
 	if !s.Await(ctx, func() bool { return slices.Contains(s.Texts(channel), text) }) {
-		t.Fatalf("in %s it says %q, and not %q", channel, s.Texts(channel), text)
+		t.Fatalf("channel %s: got %q, want %q among them", channel, s.Texts(channel), text)
 	}
 }
 
-// TestDiscordWhenToAnswer talks to the whole program on Discord: what it answers
-// hangs on the guild, the channel and on who speaks how. Two accounts are at it,
-// the second one without the intent to read everything.
+// TestDiscordWhenToAnswer checks which messages the program answers on Discord, by guild, category, channel,
+// thread, author and mention. A second account lacks the message content intent.
 func TestDiscordWhenToAnswer(t *testing.T) {
 	first, second := discordtest.New(t), discordtest.New(t)
 	const (
 		other, lobby = "800000000000000077", "800000000000000078"
-		side         = "800000000000000079" // in the hall's category
+		side         = "800000000000000079" // in the category of HallID
 		mention      = " <@" + discordtest.BotID + ">"
 		role         = " <@&" + discordtest.BotRole + ">"
 	)
@@ -69,7 +67,7 @@ func TestDiscordWhenToAnswer(t *testing.T) {
 	first.AddChannel(discordtest.Channel{ID: side, Guild: discordtest.GuildID, Parent: discordtest.CategoryID, Name: "side"})
 	first.AddPerson(discordtest.Person{ID: "71", Bot: true})
 	second.Gateway(func(g *discordtest.Settings) { g.Intents = (1<<26 - 1) &^ (1 << 15) })
-	d := startDaemon(t, onDiscord(first, echo(t), fmt.Sprintf(`
+	d := startDaemon(t, onDiscord(first, newEchoModel(t), fmt.Sprintf(`
 [interfaces.second]
 type = "discord"
 token = %q
@@ -89,12 +87,12 @@ activation = "never"
 path = "discord/%[4]s/%[8]s"
 activation = "always"
 `, discordtest.Token, second.URL, second.URL, discordtest.GuildID, discordtest.CategoryID, discordtest.HallID, discordtest.TopicID, side)))
-	d.tells("READY")
+	d.awaitNotice("READY")
 	for _, s := range []*discordtest.Server{first, second} {
 		ctx, cancel := context.WithTimeout(t.Context(), coretest.Patience)
 		defer cancel()
 		if !s.Await(ctx, func() bool { return s.Live() > 0 }) {
-			t.Fatal("it does not connect")
+			t.Fatal("an account does not connect")
 		}
 	}
 	for _, c := range []struct {
@@ -124,37 +122,33 @@ activation = "always"
 		{"a mention of it", second, discordtest.HallID, discordtest.AnnID, "m16" + mention, true},
 		{"it in private", second, discordtest.DirectID, discordtest.AnnID, "m17", true},
 	} {
-		word := words(c.text)[0]
+		word := messageNames(c.text)[0]
 		c.server.Say(c.channel, c.who, c.text)
 		if c.answers {
-			awaits(t, c.server, c.channel, "re "+word)
+			awaitText(t, c.server, c.channel, "re "+word)
 		}
 		for _, s := range []*discordtest.Server{first, second} {
 			for _, channel := range []string{c.channel, discordtest.TopicID, discordtest.VoiceID} {
 				if text := strings.Join(s.Texts(channel), "\n") + "\n"; strings.Contains(text, word+"\n") && (!c.answers || s != c.server) {
-					t.Errorf("%s: it says %q", c.name, text)
+					t.Errorf("%s: answered = %t: account and channel have %q", c.name, !c.answers, text)
 				}
 			}
 		}
 	}
 	id := second.Say(discordtest.HallID, discordtest.AnnID, "m18", discordtest.Saying{ReplyTo: second.Messages(discordtest.HallID)[0].ID})
-	awaits(t, second, discordtest.HallID, "re m18")
+	awaitText(t, second, discordtest.HallID, "re m18")
 	if last := second.Messages(discordtest.HallID); len(last) != 2 {
-		t.Errorf("to %s it says %+v", id, last)
+		t.Errorf("the reply to %s: messages %+v, want two", id, last)
 	}
 	told := strings.Join(first.Texts(first.DirectOf(discordtest.OwnerID)), "\n")
 	if strings.Count(told, "message content intent") != 1 {
-		t.Errorf("the admins are told %q", told)
+		t.Errorf("the admin was sent %q, want one mention of the message content intent", told)
 	}
-	d.stop()
-	if status := <-d.status; status != 0 {
-		t.Errorf("it ends with %d", status)
-	}
+	d.end()
 }
 
-// TestDiscordKill kills the program between the arrival of a message and its
-// journal, and lets the platform forget the message's nonce: in the end it is there
-// once.
+// TestDiscordKill kills the program after Discord has received a message and before its outcome is stored, and
+// Discord forgets the nonce. After the restart the message appears exactly once.
 func TestDiscordKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills the program")
@@ -170,8 +164,8 @@ func TestDiscordKill(t *testing.T) {
 	for name, c := range map[string]struct {
 		say   func(*discordtest.Server) error
 		route string
-		nth   int      // request whose answer does not come
-		want  []string // what is there in the end, each once
+		nth   int      // the request that gets no response
+		want  []string // texts that must appear exactly once
 	}{
 		"a word":                      {say("m0"), "POST /channels/" + place + "/messages", 1, []string{"re m0"}},
 		"the middle of a long answer": {say("m1"), "POST /channels/" + place + "/messages", 2, []string{"re m1", "m1 part 1", "m1 part 2", "m1 part 3"}},
@@ -180,7 +174,7 @@ func TestDiscordKill(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := discordtest.New(t)
 			s.HonourNonces(0)
-			k := newDiscordLife(t, s)
+			k := newDiscordRun(t, s)
 			kill := k.start()
 			k.until("connected", func() bool { return s.Live() > 0 && len(s.Calls("PUT /applications/")) > 0 })
 			seen, hangs := 0, make(chan struct{})
@@ -200,45 +194,45 @@ func TestDiscordKill(t *testing.T) {
 			select {
 			case <-hangs:
 			case <-time.After(coretest.Patience):
-				t.Fatal("it sends nothing")
+				t.Fatal("the bot sends nothing")
 			}
-			k.until("it stands", func() bool { return len(s.Texts(place)) == c.nth })
+			k.until("the message has arrived", func() bool { return len(s.Texts(place)) == c.nth })
 			kill()
 			s.Fail(nil)
-			time.Sleep(time.Second) // so that what is there was said some time ago
+			time.Sleep(time.Second) // the bot must find a message that is some time old
 			defer k.start()()
 			all := func() string { return strings.Join(s.Texts(place), "\n") + "\n" }
-			k.until("it goes on", func() bool {
+			k.until("everything was sent", func() bool {
 				return !slices.ContainsFunc(c.want, func(w string) bool { return !strings.Contains(all(), w) })
 			})
-			// What would be said twice is said before the next word is answered.
+			// A duplicate would arrive before the answer to the next message.
 			s.Say(place, discordtest.AnnID, "m5")
 			k.until("another answer", func() bool { return strings.HasSuffix(all(), "re m5\n") })
 			if n := strings.Count(all(), "so"); n != 0 && n != 900 {
-				t.Errorf("of 900 words of a long answer %d stand", n)
+				t.Errorf("a long answer has %d of its 900 words", n)
 			}
 			for _, w := range c.want {
 				if n := strings.Count(all(), w); n != 1 {
-					t.Errorf("%q stands %d times in %.300q", w, n, all())
+					t.Errorf("%q appears %d times in %.300q, want once", w, n, all())
 				}
 			}
 		})
 	}
 }
 
-// discordLife is the program on Discord, run and killed.
-type discordLife struct {
+// discordRun runs and kills the program on Discord.
+type discordRun struct {
 	*testing.T
 	s    *discordtest.Server
 	file string
 	log  *os.File
 }
 
-func newDiscordLife(t *testing.T, s *discordtest.Server) *discordLife {
+func newDiscordRun(t *testing.T, s *discordtest.Server) *discordRun {
 	t.Helper()
 	dir := t.TempDir()
-	k := &discordLife{T: t, s: s, file: filepath.Join(dir, "config.toml")}
-	write(t, k.file, onDiscord(s, versatile(t), ""))
+	k := &discordRun{T: t, s: s, file: filepath.Join(dir, "config.toml")}
+	write(t, k.file, onDiscord(s, newMannersModel(t), ""))
 	var err error
 	if k.log, err = os.Create(filepath.Join(dir, "log")); err != nil {
 		t.Fatal(err)
@@ -247,9 +241,9 @@ func newDiscordLife(t *testing.T, s *discordtest.Server) *discordLife {
 	return k
 }
 
-func (k *discordLife) start() (kill func()) {
+func (k *discordRun) start() (kill func()) {
 	k.Helper()
-	c := itself(k, "run", "-c", k.file)
+	c := synthbotCommand(k, "run", "-c", k.file)
 	c.Stdout, c.Stderr = k.log, k.log
 	if err := c.Start(); err != nil {
 		k.Fatal(err)
@@ -260,8 +254,8 @@ func (k *discordLife) start() (kill func()) {
 	}
 }
 
-// until waits for something to be so on the platform.
-func (k *discordLife) until(what string, ok func() bool) {
+// until waits until a condition holds on the platform.
+func (k *discordRun) until(what string, ok func() bool) {
 	k.Helper()
 	ctx, cancel := context.WithTimeout(k.Context(), coretest.Patience)
 	defer cancel()

@@ -17,7 +17,7 @@ import (
 	"synthbot/daemon"
 )
 
-// pages are the pages for people, by name.
+// pages returns the user documentation, by file name.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	names, err := filepath.Glob("../../../docs/*.md")
@@ -33,12 +33,12 @@ func pages(t *testing.T) map[string]string {
 		texts[name] = string(raw)
 	}
 	if len(texts) < 10 {
-		t.Fatalf("there are %d pages", len(texts))
+		t.Fatalf("found %d pages, want at least 10", len(texts))
 	}
 	return texts
 }
 
-// TestPagesNameWhatIs: the commands and flags that pages tell of are there.
+// TestPagesNameWhatIs checks that the commands and flags in the documentation exist.
 func TestPagesNameWhatIs(t *testing.T) {
 	p := &program{Env: &daemon.Env{Out: io.Discard, Err: io.Discard, Getenv: os.Getenv, Clock: time.Now}}
 	command := regexp.MustCompile("(?:`|\\$ |sudo )synthbot ([a-z]+)([^`\\n#]*)")
@@ -51,19 +51,19 @@ func TestPagesNameWhatIs(t *testing.T) {
 			root.InitDefaultCompletionCmd()
 			found, _, err := root.Find(append([]string{m[1]}, strings.Fields(m[2])...))
 			if err != nil || found.Name() == "synthbot" {
-				t.Errorf("%s tells of %q, which is no command", name, m[0])
+				t.Errorf("%s has %q, which is not a command", name, m[0])
 				continue
 			}
 			n++
 			for _, f := range flag.FindAllStringSubmatch(m[2], -1) {
 				if !hasFlag(found, strings.TrimPrefix(f[1], "--")) {
-					t.Errorf("%s tells of %q, and %s has no %s", name, m[0], found.CommandPath(), f[1])
+					t.Errorf("%s has %q, but %s has no flag %s", name, m[0], found.CommandPath(), f[1])
 				}
 			}
 		}
 	}
 	if n < 50 {
-		t.Errorf("only %d commands were found in the pages", n)
+		t.Errorf("found %d commands in the pages, want at least 50", n)
 	}
 }
 
@@ -71,7 +71,7 @@ func hasFlag(c *cobra.Command, name string) bool {
 	return name == "help" || c.Flags().Lookup(name) != nil || c.InheritedFlags().Lookup(name) != nil
 }
 
-// TestPagesConfigure: what pages write into the configuration can be read.
+// TestPagesConfigure checks that the configuration examples in the documentation are valid.
 func TestPagesConfigure(t *testing.T) {
 	p := &program{Env: &daemon.Env{Getenv: func(string) string { return "" }, Clock: time.Now}}
 	n := 0
@@ -90,7 +90,7 @@ func TestPagesConfigure(t *testing.T) {
 		}
 	}
 	if n < 20 {
-		t.Errorf("only %d pieces of configuration were found in the pages", n)
+		t.Errorf("found %d configuration examples in the pages, want at least 20", n)
 	}
 }
 
@@ -99,25 +99,25 @@ func faultsOf(err error) config.Faults {
 	return f
 }
 
-// TestPagesLead: links between pages lead somewhere, and chat commands are there.
+// TestPagesLead checks that links between pages have a target, and that the chat commands in them exist.
 func TestPagesLead(t *testing.T) {
 	said := chatCommands(t)
 	platforms := []string{"newbot", "revoke", "setprivacy", "setjoingroups", "mybots", "metrics", "healthz", "readyz", "start", "claim", "etc", "api", "home", "root"}
 	for name, text := range pages(t) {
 		for _, m := range regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`).FindAllStringSubmatch(text, -1) {
 			if _, err := os.Stat(filepath.Join(filepath.Dir(name), m[1])); err != nil {
-				t.Errorf("%s leads to %s: %v", name, m[1], err)
+				t.Errorf("%s links to %s: %v", name, m[1], err)
 			}
 		}
 		for _, m := range regexp.MustCompile("`/([a-z_]+)(?: [^`/]*)?`").FindAllStringSubmatch(text, -1) {
 			if !slices.Contains(said, m[1]) && !slices.Contains(platforms, m[1]) {
-				t.Errorf("%s tells of /%s, which is no chat command", name, m[1])
+				t.Errorf("%s has /%s, which is not a chat command", name, m[1])
 			}
 		}
 	}
 }
 
-// chatCommands are the names of all chat commands, with every plugin on.
+// chatCommands returns the names of all chat commands, with every plugin enabled.
 func chatCommands(t *testing.T) (names []string) {
 	t.Helper()
 	var tables strings.Builder

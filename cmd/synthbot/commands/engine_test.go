@@ -18,7 +18,7 @@ import (
 	"synthbot/interfaces/discord/discordtest"
 )
 
-// modelServer speaks as an OpenAI-compatible server does; reply is the plan.
+// modelServer starts an OpenAI-compatible server that answers every request with the plan reply.
 func modelServer(t *testing.T, reply string) (url string, asked *[]string) {
 	asked = new([]string)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -51,16 +51,16 @@ stream = false
 [budget]
 person_tokens = 2400
 `, url))
-	out, errs, status := chatting(t, "hello\nhello again\n", "-c", file)
+	out, errs, status := runChat(t, "hello\nhello again\n", "-c", file)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	if status != 0 || len(lines) != 2 || lines[0] != "Hello from the model." {
 		t.Fatalf("status %d, says %q, errors %q", status, out, errs)
 	}
 	if !strings.Contains(lines[1], "share of my thinking") {
-		t.Errorf("with the budget spent it says %q", lines[1])
+		t.Errorf("answer with the budget spent: %q", lines[1])
 	}
 	if len(*asked) != 1 || !strings.Contains((*asked)[0], "You are Aria") {
-		t.Errorf("the model was asked %q", *asked)
+		t.Errorf("requests to the model: got %q, want one", *asked)
 	}
 	var o, e bytes.Buffer
 	if status := run(t.Context(), []string{"usage", "-c", file}, nil, &o, &e); status != 0 || !strings.Contains(o.String(), "home      1  900       0  100  0.0009") {
@@ -68,7 +68,7 @@ person_tokens = 2400
 	}
 }
 
-// TestReconIsBooked: what a small model is asked beside a turn counts, too.
+// TestReconIsBooked checks that the usage includes the small model that is asked during a turn.
 func TestReconIsBooked(t *testing.T) {
 	url, _ := modelServer(t, `{"response":"Hello.","language":"en"}`)
 	file := filepath.Join(t.TempDir(), "config.toml")
@@ -77,7 +77,7 @@ func TestReconIsBooked(t *testing.T) {
 		engines += fmt.Sprintf("[[engine]]\nname = %q\nprovider = \"vllm\"\nmodel = \"m\"\nbase_url = %q\n", name, url)
 	}
 	write(t, file, "[bot]\ndata_dir = \"data\"\n[prompt]\nrecon = \"small\"\n"+engines)
-	if out, errs, status := chatting(t, "hello\n", "-c", file); status != 0 {
+	if out, errs, status := runChat(t, "hello\n", "-c", file); status != 0 {
 		t.Fatalf("status %d, says %q, errors %q", status, out, errs)
 	}
 	var o, e bytes.Buffer
@@ -87,11 +87,10 @@ func TestReconIsBooked(t *testing.T) {
 	}
 }
 
-// TestSmallWindow: a server with a small context window, whose tokenizer needs twice
-// the tokens that one would think, answers every message of a long conversation,
-// and is seldom sent a prompt that it cannot take.
+// TestSmallWindow checks that a server with a small context window answers every message of a long conversation
+// and rejects at most three prompts. Its tokenizer needs twice as many tokens as estimated.
 func TestSmallWindow(t *testing.T) {
-	for _, window := range []int{6000, 4500} { // the second one has little room for an answer
+	for _, window := range []int{6000, 4500} { // 4500 leaves little room for an answer
 		t.Run(fmt.Sprint(window), func(t *testing.T) { holdSmallWindow(t, window) })
 	}
 }
@@ -123,7 +122,7 @@ func holdSmallWindow(t *testing.T, window int) {
 	write(t, file, fmt.Sprintf("[bot]\ndata_dir = \"data\"\n[[engine]]\nprovider = \"llamacpp\"\nmodel = \"any\"\nbase_url = %q\nmax_tokens = 512\n", server.URL))
 	n := coretest.Sample(40, 15)
 	said := strings.Repeat(strings.Repeat("and then we walked on ", 20)+"\n", n)
-	out, errs, status := chatting(t, said, "-c", file)
+	out, errs, status := runChat(t, said, "-c", file)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	if status != 0 || len(lines) != n {
 		t.Fatalf("status %d, %d lines, errors %q", status, len(lines), errs)
@@ -134,27 +133,27 @@ func holdSmallWindow(t *testing.T, window int) {
 		}
 	}
 	if refused == 0 || refused > 3 {
-		t.Errorf("%d calls were refused", refused)
+		t.Errorf("%d calls were rejected, want 1 to 3", refused)
 	}
 }
 
-// TestThoughtsInAnAnswer: what a model thinks inside of its response is neither shown
-// nor in later prompts.
+// TestThoughtsInAnAnswer checks that a model's thoughts inside its response are neither shown nor in later
+// prompts.
 func TestThoughtsInAnAnswer(t *testing.T) {
 	url, asked := modelServer(t, `{"response":"<think>What a bore.</think>\n\nGood morning!","suggestions":["<thinking>bore</thinking>Why?"]}`)
 	file := filepath.Join(t.TempDir(), "config.toml")
 	write(t, file, fmt.Sprintf("[bot]\ndata_dir = \"data\"\n[[engine]]\nprovider = \"vllm\"\nmodel = \"m\"\nbase_url = %q\n", url))
-	out, errs, status := chatting(t, "hello\nhello again\n", "-c", file)
+	out, errs, status := runChat(t, "hello\nhello again\n", "-c", file)
 	if status != 0 || strings.Contains(out, "bore") || strings.Count(out, "Good morning!") != 2 {
 		t.Errorf("status %d, says %q, errors %q", status, out, errs)
 	}
 	if last := (*asked)[len(*asked)-1]; len(*asked) != 2 || strings.Contains(last, "bore") || !strings.Contains(last, "Good morning!") {
-		t.Errorf("asked %d times, at last %s", len(*asked), last)
+		t.Errorf("%d requests, want 2; the last one: %s", len(*asked), last)
 	}
 }
 
-// TestDeletedQuestions: a user who deletes questions while the bot thinks takes the
-// engine away from nobody, and pays for them.
+// TestDeletedQuestions checks that a user who deletes questions while the model works on them does not make the
+// engine unavailable for others, and that the questions are counted in the usage.
 func TestDeletedQuestions(t *testing.T) {
 	thinks, gone := make(chan struct{}), make(chan struct{})
 	ctx, cancel := context.WithTimeout(t.Context(), coretest.Patience)
@@ -178,13 +177,13 @@ func TestDeletedQuestions(t *testing.T) {
 		fmt.Fprint(w, `{"choices":[{"message":{"content":"{\"response\":\"Here I am.\"}"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":1}}`)
 	}))
 	defer model.Close()
-	defer cancel() // before it closes, else it waits
+	defer cancel() // before the server closes, which waits for its requests
 	s := discordtest.New(t)
 	address := freeAddress(t)
 	d := startDaemon(t, onDiscord(s, model.URL, "[metrics]\nlisten = \""+address+"\"\n"))
-	d.tells("READY")
+	d.awaitNotice("READY")
 	if !s.Await(ctx, func() bool { return s.Live() > 0 }) {
-		t.Fatal("it does not connect")
+		t.Fatal("the account does not connect")
 	}
 	const n = 6
 	for range n {
@@ -193,22 +192,21 @@ func TestDeletedQuestions(t *testing.T) {
 			select {
 			case <-c:
 			case <-ctx.Done():
-				t.Fatal("the model is not asked, or not left")
+				t.Fatal("the model is not asked, or its request not cancelled")
 			}
 			s.Delete(discordtest.DirectID, id)
 		}
 	}
 	s.Say(discordtest.HallID, discordtest.OwnerID, "hello <@"+discordtest.BotID+">")
-	awaits(t, s, discordtest.HallID, "Here I am.")
+	awaitText(t, s, discordtest.HallID, "Here I am.")
 	counted := 0
 	if in := regexp.MustCompile(`synthbot_tokens_total\{engine="vllm",kind="in"\} (\d+)`).FindStringSubmatch(fetch(t, "http://"+address+"/metrics")); in != nil {
 		counted, _ = strconv.Atoi(in[1])
 	}
-	if counted < n*100 { // the last question counts 9
-		t.Errorf("%d tokens are counted", counted)
+	if counted < n*100 { // the last question has 9
+		t.Errorf("got %d tokens, want at least 100 for each question", counted)
 	}
-	d.stop()
-	<-d.status
+	d.end()
 	var o, e bytes.Buffer
 	run(t.Context(), []string{"usage", "-c", d.file}, nil, &o, &e)
 	if used := strings.Join(strings.Fields(o.String()), " "); !strings.Contains(used, fmt.Sprint("vllm ", n+1)) {

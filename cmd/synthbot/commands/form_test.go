@@ -13,8 +13,8 @@ import (
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
-// TestForm: the running bot asks for what an action needs, on Telegram, and its model is asked for
-// the plan and for words about its output only.
+// TestForm checks that the bot asks the user on Telegram for a missing parameter of an action. It asks the
+// model only for the plan and for the reply to the action's output.
 func TestForm(t *testing.T) {
 	var asked atomic.Int32
 	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -36,8 +36,8 @@ func TestForm(t *testing.T) {
 	}
 
 	say("remind me to water the plants")
-	if got := hears(t, platform, 1000, 1); !strings.Contains(got[0], "Set a reminder – time?\n") {
-		t.Fatalf("it asks %q", got)
+	if got := awaitReplies(t, platform, 1000, 1); !strings.Contains(got[0], "Set a reminder – time?\n") {
+		t.Fatalf("question: got %q", got)
 	}
 	question := platform.Messages(1000)[0]
 	if !strings.Contains(string(question.Markup), `"Cancel"`) || strings.Contains(string(question.Markup), `"Answer"`) {
@@ -47,12 +47,12 @@ func TestForm(t *testing.T) {
 	until(t, func() bool { return strings.HasSuffix(platform.Messages(1000)[0].Text, "✗ Cancelled.") })
 
 	say("do remind me to water the plants")
-	hears(t, platform, 1000, 2)
-	reply("in an hour", platform.Messages(1000)[1].ID) // at once, before the turn that asks is closed
-	if got := hears(t, platform, 1000, 3); got[2] != "Set." || !strings.HasSuffix(got[1], "✓ Done.") {
-		t.Errorf("it says %q", got)
+	awaitReplies(t, platform, 1000, 2)
+	reply("in an hour", platform.Messages(1000)[1].ID) // at once, before the turn that asked has ended
+	if got := awaitReplies(t, platform, 1000, 3); got[2] != "Set." || !strings.HasSuffix(got[1], "✓ Done.") {
+		t.Errorf("after the answer: got %q", got)
 	}
 	if n := asked.Load(); n != 3 {
-		t.Errorf("the model was asked %d times", n)
+		t.Errorf("the model was asked %d times, want 3", n)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"synthbot/core/watch"
 )
 
-// TestDashboard: the dashboard asks for metrics and labels that there are, and for
-// all that the bot has of its own.
+// TestDashboard checks that the dashboard uses only metrics and labels that exist, and shows every metric of
+// the bot.
 func TestDashboard(t *testing.T) {
 	raw, err := os.ReadFile("../../../docs/grafana.json")
 	if err != nil {
@@ -37,19 +37,19 @@ func TestDashboard(t *testing.T) {
 	asked := make(map[string]bool)
 	for _, p := range dashboard.Panels {
 		if len(p.Targets) == 0 {
-			t.Errorf("%q asks nothing", p.Title)
+			t.Errorf("panel %q has no query", p.Title)
 		}
 		for _, target := range p.Targets {
 			for _, name := range regexp.MustCompile(`\b(?:synthbot|go|process)_[a-z_]+`).FindAllString(target.Expr, -1) {
 				asked[name] = true
 				if !strings.Contains(served, "\n"+name+"{") && !strings.Contains(served, "\n"+name+" ") {
-					t.Errorf("%q asks for %s, which is not served", p.Title, name)
+					t.Errorf("panel %q uses the unknown metric %s", p.Title, name)
 				}
 			}
 			for _, by := range regexp.MustCompile(`by \(([a-z, ]+)\)`).FindAllStringSubmatch(target.Expr, -1) {
 				for label := range strings.SplitSeq(by[1], ", ") {
 					if !strings.Contains(served, label+`="`) {
-						t.Errorf("%q asks for the label %s, which nothing has", p.Title, label)
+						t.Errorf("panel %q uses the unknown label %s", p.Title, label)
 					}
 				}
 			}
@@ -58,12 +58,12 @@ func TestDashboard(t *testing.T) {
 	for _, m := range regexp.MustCompile(`# TYPE (synthbot_\w+) (\w+)`).FindAllStringSubmatch(served, -1) {
 		forms := []string{m[1], m[1] + "_bucket", m[1] + "_sum"}
 		if !slices.ContainsFunc(forms, func(name string) bool { return asked[name] }) {
-			t.Errorf("nothing shows %s", m[1])
+			t.Errorf("no panel shows %s", m[1])
 		}
 	}
 }
 
-// metricsServed is what a bot serves that has done a little of everything.
+// metricsServed returns the metrics of a bot with one event of each kind.
 func metricsServed(t *testing.T) string {
 	t.Helper()
 	m := admin.NewMetrics()

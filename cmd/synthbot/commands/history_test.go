@@ -12,7 +12,8 @@ import (
 	"synthbot/memory"
 )
 
-// TestHistoryCountsMessages: history -n counts what it prints, not the commands between; JSON has all entries.
+// TestHistoryCountsMessages checks that `history -n` counts messages without the commands between them, and
+// that JSON output counts all entries.
 func TestHistoryCountsMessages(t *testing.T) {
 	dir := t.TempDir()
 	db, err := memory.Open(filepath.Join(dir, "data"), memory.Options{NoSync: true})
@@ -46,9 +47,9 @@ func TestHistoryCountsMessages(t *testing.T) {
 	}
 	text := history()
 	if strings.Count(text, "\n") != 3 || !strings.Contains(text, "Ann: word 2.") || !strings.Contains(text, "Ann: word 4.") {
-		t.Errorf("it prints %q", text)
+		t.Errorf("history: got %q", text)
 	}
 	if list := history("--format", "json"); strings.Count(list, `"command"`) != 3 {
-		t.Errorf("in JSON it prints %s", list)
+		t.Errorf("history --format json: got %s", list)
 	}
 }

@@ -27,8 +27,8 @@ var (
 	kills        = flag.Int("kill.kills", coretest.Sample(50, 2), "kills of TestKill")
 )
 
-// itself starts the program in a process of its own: this binary, which calls main.
-func itself(t testing.TB, args ...string) *exec.Cmd {
+// synthbotCommand returns a command that runs this test binary as synthbot, in a process of its own.
+func synthbotCommand(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	binary, err := os.Executable()
 	if err != nil {
@@ -41,33 +41,35 @@ func itself(t testing.TB, args ...string) *exec.Cmd {
 
 const killChats = 20
 
-// echo is a model that answers with every word of the form m123 that the person
-// said.
-func echo(t *testing.T) string { return echoAfter(t, 0) }
+// newEchoModel starts a model that answers with each word of the form m123 in the user's message. It returns
+// the URL.
+func newEchoModel(t *testing.T) string { return newSlowEchoModel(t, 0) }
 
-// echoAfter is echo, after a while.
-func echoAfter(t *testing.T, takes time.Duration) string {
-	return echoOnce(t, func(context.Context) { time.Sleep(takes) })
+// newSlowEchoModel starts an echo model that waits before each answer.
+func newSlowEchoModel(t *testing.T, takes time.Duration) string {
+	return newGatedEchoModel(t, func(context.Context) { time.Sleep(takes) })
 }
 
-// echoUsing is echo that says to have used so many tokens for each answer, and adds them up.
-func echoUsing(t *testing.T, tokens int64, used *atomic.Int64) string {
+// newBillingEchoModel starts an echo model that reports so many tokens for each answer and adds them to used.
+func newBillingEchoModel(t *testing.T, tokens int64, used *atomic.Int64) string {
 	usage := fmt.Sprintf(`,"usage":{"prompt_tokens":%d,"completion_tokens":0,"total_tokens":%d}`, tokens, tokens)
-	return echoOf(t, func(context.Context) { used.Add(tokens) }, usage)
+	return startEchoModel(t, func(context.Context) { used.Add(tokens) }, usage)
 }
 
-// echoOnce is echo that answers once ready returns.
-func echoOnce(t *testing.T, ready func(context.Context)) string { return echoOf(t, ready, "") }
+// newGatedEchoModel starts an echo model that answers once ready returns.
+func newGatedEchoModel(t *testing.T, ready func(context.Context)) string {
+	return startEchoModel(t, ready, "")
+}
 
-// echoOf is echoOnce whose answers say what was used.
-func echoOf(t *testing.T, ready func(context.Context), usage string) string {
+// startEchoModel starts an echo model that answers once ready returns, with usage appended to the JSON.
+func startEchoModel(t *testing.T, ready func(context.Context), usage string) string {
 	word := regexp.MustCompile(`m\d+`)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var asked struct {
 			Messages []struct{ Content json.RawMessage } `json:"messages"`
 		}
 		if json.NewDecoder(io.LimitReader(r.Body, 4<<20)).Decode(&asked) != nil || len(asked.Messages) == 0 {
-			return // the bot was killed while it asked
+			return // the bot was killed while it sent the request
 		}
 		var text string
 		last := asked.Messages[len(asked.Messages)-1].Content
@@ -88,15 +90,14 @@ func echoOf(t *testing.T, ready func(context.Context), usage string) string {
 	return server.URL
 }
 
-// TestKill feeds the program itself through a platform that knows no idempotency
-// keys, and kills it with SIGKILL again and again: every message is answered, and no
-// reply is there twice but one that was on its way when the program died. How long a
-// life lasts is measured by what happens in it, not by time.
+// TestKill checks that every message is answered although the program is killed with SIGKILL again and again,
+// on a platform without idempotency keys. A reply may appear twice only if it was being sent when the program
+// died. A run ends after a number of requests, not after a time.
 func TestKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills the program for a while")
 	}
-	k := newKilling(t, echo(t))
+	k := newKillTest(t, newEchoModel(t))
 	each := *killMessages / *kills
 	said, requests := 0, 0
 	left := func() []string { return unanswered(k.platform, said) }
@@ -109,37 +110,36 @@ func TestKill(t *testing.T) {
 		if n%2 == 0 {
 			requests = 1 + rand.IntN(3*each)
 		} else {
-			requests = 3*each + 1 - requests // late after an early death, so that messages are answered in between
+			requests = 3*each + 1 - requests // a short run is followed by a long one, in which messages are answered
 		}
-		k.death(requests, left)
+		k.killAfter(requests, left)
 	}
 	before := said - len(left())
-	t.Logf("%d of %d were answered before the last life", before, said)
+	t.Logf("%d of %d messages were answered before the last run", before, said)
 	if before < said/4 {
-		t.Error("too little happened for the deaths to show anything")
+		t.Error("too few messages were answered between the kills to test anything")
 	}
-	k.end(left)
-	t.Logf("%d messages, %d kills, %d replies are there twice", said, *kills, k.doubles())
+	k.killWhenDone(left)
+	t.Logf("%d messages, %d kills, %d duplicate replies", said, *kills, k.duplicates())
 }
 
-// killing is the program, run and killed again and again, at a platform that
-// stays.
-type killing struct {
+// killTest runs and kills the program repeatedly. The platform keeps running.
+type killTest struct {
 	*testing.T
 	file     string
 	platform *telegramtest.Server
 	log      *os.File
 	pressed  map[string]bool // messages whose button was pressed, by chat and text
-	starts   []time.Time     // of the lives
-	deaths   int
+	starts   []time.Time     // of the runs
+	kills    int
 }
 
-// newKilling configures the program for a platform of killChats private chats and the
-// model at an address, and for the server of the test, if there is one.
-func newKilling(t *testing.T, model string) *killing {
+// newKillTest configures the program for a platform with killChats private chats, a model's URL and, if the
+// test has one, the PostgreSQL server.
+func newKillTest(t *testing.T, model string) *killTest {
 	t.Helper()
 	dir := t.TempDir()
-	k := &killing{T: t, file: filepath.Join(dir, "config.toml"), platform: telegramtest.New(t), pressed: make(map[string]bool)}
+	k := &killTest{T: t, file: filepath.Join(dir, "config.toml"), platform: telegramtest.New(t), pressed: make(map[string]bool)}
 	for i := range killChats {
 		k.platform.AddPerson(telegramtest.Person{ID: int64(1000 + i), Name: fmt.Sprint("P", i)})
 	}
@@ -162,7 +162,7 @@ person_tokens = 0
 bot_tokens = 0
 [plugins.memory]
 extract = false
-`, model, telegramtest.Token, k.platform.URL)+onServerOf())
+`, model, telegramtest.Token, k.platform.URL)+storeTable())
 	var err error
 	if k.log, err = os.Create(filepath.Join(dir, "log")); err != nil {
 		t.Fatal(err)
@@ -177,14 +177,14 @@ extract = false
 	return k
 }
 
-// someChat is one of the private chats.
-func (k *killing) someChat() int64 { return int64(1000 + rand.IntN(killChats)) }
+// someChat returns a random private chat.
+func (k *killTest) someChat() int64 { return int64(1000 + rand.IntN(killChats)) }
 
-// life runs the program, and kills it when until returns. When life returns, the
-// platform has dealt with all that the program asked of it.
-func (k *killing) life(until func()) {
+// runUntil runs the program and kills it when until returns. It returns after the platform has finished the
+// program's requests.
+func (k *killTest) runUntil(until func()) {
 	k.Helper()
-	c := itself(k, "run", "-c", k.file)
+	c := synthbotCommand(k, "run", "-c", k.file)
 	c.Stdout, c.Stderr = k.log, k.log
 	k.starts = append(k.starts, time.Now())
 	if err := c.Start(); err != nil {
@@ -195,20 +195,20 @@ func (k *killing) life(until func()) {
 		k.Fatal(err)
 	}
 	_ = c.Wait() // killed
-	k.patiently("the platform has not noticed the death", 2*time.Millisecond, k.platform.Connected)
+	k.waitForZero("connections to the platform stay open after the kill", 2*time.Millisecond, k.platform.Connected)
 }
 
-// death runs the program until it has made so many requests of the platform, or
-// nothing is left for it to do, and kills it. No message meets more than two deaths,
-// since what was sent three times without a reply is given up.
-func (k *killing) death(requests int, left func() []string) {
+// killAfter runs the program until it has sent so many requests to the platform, or has answered everything,
+// and kills it. Every third call lets the program answer everything first, because a turn that was started
+// three times without a reply is given up.
+func (k *killTest) killAfter(requests int, left func() []string) {
 	k.Helper()
-	if k.deaths++; k.deaths%3 == 0 {
-		k.end(left)
+	if k.kills++; k.kills%3 == 0 {
+		k.killWhenDone(left)
 	}
 	begin := k.platform.Count()
-	k.life(func() {
-		k.patiently("the program makes no requests", 5*time.Millisecond, func() int {
+	k.runUntil(func() {
+		k.waitForZero("the program sends no more requests", 5*time.Millisecond, func() int {
 			more := max(0, begin+requests-k.platform.Count())
 			if more > 0 && len(left()) == 0 {
 				more = 0
@@ -218,31 +218,30 @@ func (k *killing) death(requests int, left func() []string) {
 	})
 }
 
-// end runs the program until nothing is left for it to do, and kills it.
-func (k *killing) end(left func() []string) {
+// killWhenDone runs the program until it has answered everything, and kills it.
+func (k *killTest) killWhenDone(left func() []string) {
 	k.Helper()
-	k.life(func() {
+	k.runUntil(func() {
 		var list []string
 		defer func() {
 			if len(list) > 0 {
 				k.Logf("not answered: %q", list)
 			}
 		}()
-		k.patiently("messages are not answered", 20*time.Millisecond, func() int {
+		k.waitForZero("messages are not answered", 20*time.Millisecond, func() int {
 			list = left()
 			return len(list)
 		})
 	})
 }
 
-// patiently waits until left, which it calls every so often, returns 0. It fails when
-// that has not changed for long.
-func (k *killing) patiently(failure string, every time.Duration, left func() int) {
+// waitForZero polls left until it returns 0. It fails if the number stays the same for coretest.Patience.
+func (k *killTest) waitForZero(failure string, every time.Duration, left func() int) {
 	k.Helper()
 	last, since := left(), time.Now()
 	for last != 0 {
 		if time.Since(since) > coretest.Patience {
-			k.Fatalf("%s: %d are left\n%s", failure, last, k.tail())
+			k.Fatalf("%s: %d left\n%s", failure, last, k.tail())
 		}
 		time.Sleep(every)
 		if n := left(); n != last {
@@ -251,58 +250,58 @@ func (k *killing) patiently(failure string, every time.Duration, left func() int
 	}
 }
 
-// standing is a text in a chat.
-type standing struct {
+// sentText is a text in a chat.
+type sentText struct {
 	chat int64
 	text string
 }
 
-// doubles counts the messages of the bot that are there once more, and fails for each
-// whose cause is not a death: the copy before it must be the last one that the chat got
-// in its life. No message is there more than three times.
-func (k *killing) doubles() (twice int) {
+// duplicates returns how many of the bot's messages are copies of another one. A copy is an error unless a kill
+// explains it: the message before it must be the last one that its chat got in that run. More than three equal
+// messages are an error, too.
+func (k *killTest) duplicates() (twice int) {
 	k.Helper()
-	copies := make(map[standing][]telegramtest.Call)
-	last := make(map[int64]map[int]time.Time) // by chat and life
+	copies := make(map[sentText][]telegramtest.Call)
+	last := make(map[int64]map[int]time.Time) // by chat and run
 	for _, c := range k.platform.Calls("sendMessage") {
 		if c.Status != http.StatusOK {
 			continue
 		}
-		key := standing{c.Chat, c.Params["text"]}
+		key := sentText{c.Chat, c.Params["text"]}
 		copies[key] = append(copies[key], c)
 		if last[c.Chat] == nil {
 			last[c.Chat] = make(map[int]time.Time)
 		}
-		if life := k.lifeAt(c.At); c.At.After(last[c.Chat][life]) {
-			last[c.Chat][life] = c.At
+		if run := k.runAt(c.At); c.At.After(last[c.Chat][run]) {
+			last[c.Chat][run] = c.At
 		}
 	}
 	for key, list := range copies {
 		twice += len(list) - 1
 		if len(list) > 3 {
-			k.Errorf("%.80q stands %d times", key.text, len(list))
+			k.Errorf("%.80q was sent %d times, want at most 3", key.text, len(list))
 		}
 		for i, c := range list[1:] {
 			before := list[i]
-			life := k.lifeAt(before.At)
-			if life == k.lifeAt(c.At) || before.At.Before(last[key.chat][life]) {
-				k.Errorf("%.80q stands twice, and no death explains it: sent in life %d and %d", key.text, life, k.lifeAt(c.At))
+			run := k.runAt(before.At)
+			if run == k.runAt(c.At) || before.At.Before(last[key.chat][run]) {
+				k.Errorf("%.80q was sent in run %d and again in run %d, and no kill explains it", key.text, run, k.runAt(c.At))
 			}
 		}
 	}
 	return twice
 }
 
-// lifeAt is the number of the life at that time.
-func (k *killing) lifeAt(at time.Time) (n int) {
+// runAt returns the number of the run at a time.
+func (k *killTest) runAt(at time.Time) (n int) {
 	for n < len(k.starts) && k.starts[n].Before(at) {
 		n++
 	}
 	return n
 }
 
-// pressAll presses the first button of each message that has one, once.
-func (k *killing) pressAll() {
+// pressAll presses the first button of each message that has buttons, once.
+func (k *killTest) pressAll() {
 	for i := range killChats {
 		chat := int64(1000 + i)
 		for _, m := range k.platform.Messages(chat) {
@@ -315,7 +314,7 @@ func (k *killing) pressAll() {
 	}
 }
 
-// replies counts the bot's messages by their text.
+// replies counts the messages in all chats by their text.
 func replies(platform *telegramtest.Server) map[string]int {
 	counts := make(map[string]int)
 	for i := range killChats {

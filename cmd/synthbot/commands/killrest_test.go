@@ -17,31 +17,31 @@ import (
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
-// manner is how the model of TestKillRest answers the n-th message.
+// manner says how the model of TestKillRest answers a message. Messages take turns by their number.
 type manner int
 
 const (
-	plainly    manner = iota // with a word
+	plainly    manner = iota // with a short reply
 	atLength                 // in three parts
-	afterwards               // when an action has reported something
-	laterOn                  // and reminds of it
-	ifPressed                // with a button, whose press it answers too
+	afterwards               // after a follow-up round
+	laterOn                  // with a short reply and a reminder
+	ifPressed                // with a button, and another reply when it is pressed
 	manners
 )
 
 var (
-	spoken = regexp.MustCompile(`m(\d+)`)
-	typeOf = regexp.MustCompile(`"input":\{"type":"([a-z_]+)"`)
+	messageName = regexp.MustCompile(`m(\d+)`)
+	typeOf      = regexp.MustCompile(`"input":\{"type":"([a-z_]+)"`)
 )
 
-// versatile is a model that answers each message in its manner.
-func versatile(t *testing.T) string {
+// newMannersModel starts a model that answers each message in its manner. It returns the URL.
+func newMannersModel(t *testing.T) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var asked struct {
 			Messages []struct{ Content json.RawMessage } `json:"messages"`
 		}
 		if json.NewDecoder(io.LimitReader(r.Body, 4<<20)).Decode(&asked) != nil || len(asked.Messages) == 0 {
-			return // the bot was killed while it asked
+			return // the bot was killed while it sent the request
 		}
 		var all strings.Builder
 		for _, m := range asked.Messages {
@@ -62,7 +62,7 @@ func versatile(t *testing.T) string {
 	return server.URL
 }
 
-// planFor is the plan that answers a prompt.
+// planFor returns the plan that answers a prompt.
 func planFor(prompt string) string {
 	_, input, _ := strings.Cut(prompt, `"payload":{"text":`)
 	text, _, _ := strings.Cut(input, `"input_source"`)
@@ -71,21 +71,21 @@ func planFor(prompt string) string {
 		kind = m[1]
 	}
 	if kind == "event_reminder" {
-		return response("due " + strings.Join(words(text), " "))
+		return response("due " + strings.Join(messageNames(text), " "))
 	}
 	if strings.HasPrefix(strings.TrimLeft(text, `"`), "go ") {
-		return response("pressed " + strings.Join(words(text), " "))
+		return response("pressed " + strings.Join(messageNames(text), " "))
 	}
 	var plan struct {
 		Response    string           `json:"response,omitempty"`
 		Actions     []map[string]any `json:"actions,omitempty"`
 		Suggestions []string         `json:"suggestions,omitempty"`
 	}
-	plan.Response = "re " + strings.Join(words(text), " ")
+	plan.Response = "re " + strings.Join(messageNames(text), " ")
 	var presses []string
-	var search []map[string]any // before anything is said
+	var search []map[string]any // searches run before the reply
 	again := strings.Contains(prompt, `"attempted":`) || strings.Contains(prompt, `"outputs"`)
-	for _, word := range words(text) {
+	for _, word := range messageNames(text) {
 		switch mannerOf(word) {
 		case atLength:
 			for i := range 3 {
@@ -95,7 +95,7 @@ func planFor(prompt string) string {
 			search = append(search, map[string]any{"type": "memory_search", "payload": map[string]any{"query": word}})
 		case laterOn:
 			if again {
-				continue // it is set
+				continue // the reminder is already set
 			}
 			plan.Actions = append(plan.Actions, map[string]any{"type": "reminder_set", "payload": map[string]any{
 				"text": word, "when": time.Now().Add(1500 * time.Millisecond).Format(time.RFC3339Nano),
@@ -125,7 +125,7 @@ func response(text string) string {
 	return string(raw)
 }
 
-func words(text string) []string { return spoken.FindAllString(text, -1) }
+func messageNames(text string) []string { return messageName.FindAllString(text, -1) }
 
 func mannerOf(word string) manner {
 	var n int
@@ -133,8 +133,8 @@ func mannerOf(word string) manner {
 	return manner(n % int(manners))
 }
 
-// wanted are the texts with which a message is answered whole.
-func wanted(n int) []string {
+// wantedTexts returns how the texts begin that answer a message completely.
+func wantedTexts(n int) []string {
 	word := fmt.Sprintf("m%d", n)
 	list := []string{"re " + word}
 	switch mannerOf(word) {
@@ -148,15 +148,15 @@ func wanted(n int) []string {
 	return list
 }
 
-// TestKillRest is TestKill for what takes longer than a word: long answers in
-// parts, follow-up rounds, reminders and presses.
+// TestKillRest repeats TestKill with answers that take several steps: long answers in parts, follow-up rounds,
+// reminders and button presses.
 func TestKillRest(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills the program for a while")
 	}
-	k := newKilling(t, versatile(t))
+	k := newKillTest(t, newMannersModel(t))
 	messages, deaths := coretest.Sample(150, 20), coretest.Sample(15, 2)
-	if os.Getenv("DATABASE_URL") != "" { // each life waits until the lease of the last one has expired
+	if os.Getenv("DATABASE_URL") != "" { // each run waits until the lease of the run before has expired
 		messages, deaths = min(messages, 60), min(deaths, 6)
 	}
 	said := 0
@@ -170,14 +170,15 @@ func TestKillRest(t *testing.T) {
 			k.platform.Say(chat, chat, telegramtest.Saying{Text: fmt.Sprintf("m%d", said)})
 			said++
 		}
-		k.death(1+rand.IntN(3*messages/deaths), left)
+		k.killAfter(1+rand.IntN(3*messages/deaths), left)
 	}
-	k.end(left)
-	t.Logf("%d messages, %d kills, %d messages of the bot are there twice", said, deaths, k.doubles())
+	k.killWhenDone(left)
+	t.Logf("%d messages, %d kills, %d duplicate messages of the bot", said, deaths, k.duplicates())
 }
 
 // missing lists what is still wanted.
-func (k *killing) missing(said int) (list []string) {
+// missing lists the texts that are still to come.
+func (k *killTest) missing(said int) (list []string) {
 	var all strings.Builder
 	for i := range killChats {
 		for _, m := range k.platform.Messages(int64(1000 + i)) {
@@ -186,8 +187,8 @@ func (k *killing) missing(said int) (list []string) {
 	}
 	text := all.String()
 	for n := range said {
-		for _, want := range wanted(n) {
-			if !named(text, want) {
+		for _, want := range wantedTexts(n) {
+			if !hasReply(text, want) {
 				list = append(list, want)
 			}
 		}
@@ -195,9 +196,9 @@ func (k *killing) missing(said int) (list []string) {
 	return list
 }
 
-// named reports whether a line of the text begins as wanted does, and names its
-// message: one turn may answer several.
-func named(text, want string) bool {
+// hasReply reports whether a line of the text begins like want and names its message. A line may name several
+// messages, because one turn may answer several.
+func hasReply(text, want string) bool {
 	if strings.Contains(want, " part ") {
 		return strings.Contains(text, want)
 	}
@@ -210,8 +211,8 @@ func named(text, want string) bool {
 	return false
 }
 
-// tail is the end of the log.
-func (k *killing) tail() string {
+// tail returns the end of the log.
+func (k *killTest) tail() string {
 	raw, _ := os.ReadFile(k.log.Name())
 	return string(raw[max(0, len(raw)-4000):])
 }

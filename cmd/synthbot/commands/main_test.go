@@ -13,9 +13,9 @@ import (
 	"synthbot/daemon"
 )
 
-// TestMain lets this binary be the program, too, for tests that start it.
+// TestMain runs the program instead of the tests if a test starts this binary as synthbot.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == daemon.PdfCommand { // as the daemon starts itself for a PDF
+	if len(os.Args) == 2 && os.Args[1] == daemon.PdfCommand { // the daemon starts itself to read a PDF
 		programMain()
 	}
 	debug.SetGCPercent(coretest.Sample(100, 400)) // collecting garbage takes a fifth of the time

@@ -12,8 +12,8 @@ import (
 	"synthbot/daemon"
 )
 
-// said runs a command line that must succeed, and returns what it printed.
-func said(t *testing.T, args ...string) string {
+// mustRun runs a command line that must succeed, and returns its output.
+func mustRun(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
 	if status := run(t.Context(), args, strings.NewReader(""), &out, &errs); status != statusDone {
@@ -22,11 +22,10 @@ func said(t *testing.T, args ...string) string {
 	return out.String()
 }
 
-// TestManualSaysAllThatHelpSays holds the page against every command's own help:
-// its sentence, its usage line and each of its flags.
+// TestManualSaysAllThatHelpSays checks that the page has each command's description, usage line and flags.
 func TestManualSaysAllThatHelpSays(t *testing.T) {
 	plain := strings.NewReplacer(`\-`, "-", `\e`, `\`, `\&`, "")
-	page := plain.Replace(said(t, "manual"))
+	page := plain.Replace(mustRun(t, "manual"))
 	root := (&program{Env: new(daemon.Env)}).root()
 	var commands int
 	var walk func(c *cobra.Command)
@@ -39,7 +38,7 @@ func TestManualSaysAllThatHelpSays(t *testing.T) {
 		}
 		if c.Hidden {
 			if strings.Contains(page, ".SS "+c.CommandPath()) {
-				t.Errorf("%s is hidden, and has a section", c.CommandPath())
+				t.Errorf("%s is hidden, but has a section", c.CommandPath())
 			}
 			return
 		}
@@ -50,13 +49,13 @@ func TestManualSaysAllThatHelpSays(t *testing.T) {
 		}
 		for _, line := range append(strings.Split(c.LocalFlags().FlagUsagesWrapped(76), "\n"), ".SS "+c.UseLine(), sentence) {
 			if !strings.Contains(page, strings.TrimSpace(line)) {
-				t.Errorf("%s: the page does not say %q", c.CommandPath(), line)
+				t.Errorf("%s: the page lacks %q", c.CommandPath(), line)
 			}
 		}
 	}
 	walk(root)
 	if commands < 15 {
-		t.Errorf("only %d commands were compared", commands)
+		t.Errorf("compared %d commands, want at least 15", commands)
 	}
 }
 
@@ -68,20 +67,19 @@ func TestManualIsMadeOfText(t *testing.T) {
 		`--all \fB or -`: `\-\-all \efB or \-`,
 	} {
 		if got := roff(text); got != want {
-			t.Errorf("%q became %q, want %q", text, got, want)
+			t.Errorf("roff(%q) = %q, want %q", text, got, want)
 		}
 	}
 }
 
-// TestManualIsTakenByMan reads the page with the formatter that people read it
-// with.
+// TestManualIsTakenByMan formats the page with groff, as man does, and accepts no warning.
 func TestManualIsTakenByMan(t *testing.T) {
 	groff, err := exec.LookPath("groff")
 	if err != nil {
 		t.Skip("groff is missing")
 	}
 	c := exec.CommandContext(t.Context(), groff, "-man", "-ww", "-Tutf8", "-P-cbou")
-	c.Stdin = strings.NewReader(said(t, "manual"))
+	c.Stdin = strings.NewReader(mustRun(t, "manual"))
 	var warnings bytes.Buffer
 	c.Stderr = &warnings
 	text, err := c.Output()
@@ -90,7 +88,7 @@ func TestManualIsTakenByMan(t *testing.T) {
 	}
 	for _, want := range []string{"SYNTHBOT(1)", "synthbot memory search TEXT", "--config file", "EXIT STATUS"} {
 		if !strings.Contains(string(text), want) {
-			t.Errorf("the page does not show %q:\n%s", want, text)
+			t.Errorf("the page lacks %q:\n%s", want, text)
 		}
 	}
 }
@@ -101,7 +99,7 @@ func TestCompletionsForEachShell(t *testing.T) {
 		"zsh":  "#compdef synthbot",
 		"fish": "complete -c synthbot",
 	} {
-		if got := said(t, "completion", shell); !strings.Contains(got, want) {
+		if got := mustRun(t, "completion", shell); !strings.Contains(got, want) {
 			t.Errorf("%s: no %q in %d bytes", shell, want, len(got))
 		}
 	}

@@ -17,10 +17,11 @@ import (
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
-// maxInputs is how many inputs the first hour may take until the first answer.
+// maxInputs is how many inputs a new user may need until the first answer.
 const maxInputs = 10
 
-// newcomer has an empty home and a terminal of 80 to 24. Each command, line and message is an input.
+// newcomer is a new user with an empty home folder and a terminal of 80 columns and 24 lines. Each command,
+// line and message counts as an input.
 type newcomer struct {
 	*coretest.Terminal
 	t      *testing.T
@@ -35,7 +36,7 @@ func newNewcomer(t *testing.T) *newcomer {
 	return &newcomer{t: t, Terminal: coretest.NewTerminal(t, 80, 24), status: make(chan int, 1)}
 }
 
-// types starts the program.
+// types runs a synthbot command.
 func (n *newcomer) types(args ...string) {
 	n.inputs++
 	ctx, leave := context.WithCancel(n.t.Context())
@@ -43,7 +44,7 @@ func (n *newcomer) types(args ...string) {
 	go func() { n.status <- run(ctx, args, n.File, n.File, n.File) }()
 }
 
-// enters answers a question.
+// enters waits for a question and answers it.
 func (n *newcomer) enters(question, line string) {
 	n.t.Helper()
 	n.Contains(question)
@@ -51,28 +52,30 @@ func (n *newcomer) enters(question, line string) {
 	n.Press(line + "\r")
 }
 
-// ended waits for the program.
+// ended waits until the program ends with a status.
 func (n *newcomer) ended(want int) {
 	n.t.Helper()
 	select {
 	case status := <-n.status:
 		if status != want {
-			n.t.Fatalf("it ended with %d, not %d", status, want)
+			n.t.Fatalf("exit status %d, want %d", status, want)
 		}
 	case <-time.After(coretest.Patience):
-		n.t.Fatal("it does not end")
+		n.t.Fatal("the program does not end")
 	}
 }
 
+// done checks the number of inputs.
 func (n *newcomer) done() {
 	n.t.Helper()
 	n.t.Logf("%d inputs", n.inputs)
 	if n.inputs > maxInputs {
-		n.t.Errorf("it took %d inputs, more than %d", n.inputs, maxInputs)
+		n.t.Errorf("%d inputs, want at most %d", n.inputs, maxInputs)
 	}
 }
 
-// TestNewcomerChats: README's first line leads to an answer. With $TEST_FULL it is typed in a fresh clone.
+// TestNewcomerChats checks that the first command in the README leads to an answer. With $TEST_FULL it runs in
+// a fresh clone.
 func TestNewcomerChats(t *testing.T) {
 	const line = "go run ./cmd/synthbot chat"
 	root, err := filepath.Abs("../../..")
@@ -100,7 +103,7 @@ func TestNewcomerChats(t *testing.T) {
 	n.done()
 }
 
-// keepCaches keeps the modules and builds of this machine for another home.
+// keepCaches makes go use this machine's module and build caches although the home folder changes.
 func keepCaches(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"GOMODCACHE", "GOCACHE"} {
@@ -133,7 +136,7 @@ func (n *newcomer) clones(root string, args []string) {
 	}()
 }
 
-// TestNewcomerRuns: a few questions and two messages lead to an answer on Telegram.
+// TestNewcomerRuns checks that a few answers and two messages lead to an answer on Telegram.
 func TestNewcomerRuns(t *testing.T) {
 	n := newNewcomer(t)
 	telegram := telegramtest.New(t)
@@ -158,17 +161,17 @@ func TestNewcomerRuns(t *testing.T) {
 		telegram.Say(1000, 1000, telegramtest.Saying{Text: text})
 	}
 	says(code)
-	hears(t, telegram, 1000, 1)
+	awaitReplies(t, telegram, 1000, 1)
 	says("what can you do?")
-	if texts := hears(t, telegram, 1000, 2); !strings.Contains(texts[0], "You are my admin") || !strings.Contains(texts[1], "I can chat a little") {
-		t.Errorf("it says %q", texts)
+	if texts := awaitReplies(t, telegram, 1000, 2); !strings.Contains(texts[0], "You are my admin") || !strings.Contains(texts[1], "I can chat a little") {
+		t.Errorf("replies: got %q", texts)
 	}
 	n.done()
 	n.leave()
 	n.ended(statusDone)
 }
 
-// TestRunOffersInit: without a configuration, `run` asks at a terminal whether to write one.
+// TestRunOffersInit checks that `run` without a configuration offers in a terminal to write one.
 func TestRunOffersInit(t *testing.T) {
 	n := newNewcomer(t)
 	const offer = "There is no configuration yet. Answer a few questions to write one? [Y/n]"
@@ -184,11 +187,11 @@ func TestRunOffersInit(t *testing.T) {
 	n.ended(statusFailed)
 	n.Contains("cancelled: no file was changed")
 	if files, err := os.ReadDir("."); err != nil || len(files) > 0 {
-		t.Errorf("there are files: %v, %v", files, err)
+		t.Errorf("got files %v, %v, want none", files, err)
 	}
 }
 
-// TestNewcomerSkipsModel: init says that it waits for a model, and Ctrl-C leads to the next command.
+// TestNewcomerSkipsModel checks that init says when it waits for a model, and that Ctrl-C skips the wait.
 func TestNewcomerSkipsModel(t *testing.T) {
 	release := make(chan struct{})
 	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))

@@ -19,7 +19,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -27,15 +26,15 @@ import (
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
-// reader is an admin's browser.
-type reader struct {
+// adminBrowser is the browser of an admin.
+type adminBrowser struct {
 	testing.TB
 	http.Client
 	origin string
 }
 
-// send sends a form, or gets a page where there is none.
-func (r *reader) send(path string, form url.Values) (status int, page string) {
+// send submits a form, or gets the page if form is nil.
+func (r *adminBrowser) send(path string, form url.Values) (status int, page string) {
 	r.Helper()
 	if form == nil {
 		return r.sendAs("", path, "")
@@ -43,8 +42,8 @@ func (r *reader) send(path string, form url.Values) (status int, page string) {
 	return r.sendAs("application/x-www-form-urlencoded", path, form.Encode())
 }
 
-// sendAs sends a body of a type; without a type, it gets a page.
-func (r *reader) sendAs(kind, path, body string) (status int, page string) {
+// sendAs posts a body of a content type, or gets the page if kind is empty.
+func (r *adminBrowser) sendAs(kind, path, body string) (status int, page string) {
 	r.Helper()
 	method := http.MethodGet
 	if kind != "" {
@@ -68,8 +67,8 @@ func (r *reader) sendAs(kind, path, body string) (status int, page string) {
 	return a.StatusCode, string(answer)
 }
 
-// ask returns the page that a request shows.
-func (r *reader) ask(path string, form url.Values) string {
+// ask returns the page of a request that must succeed.
+func (r *adminBrowser) ask(path string, form url.Values) string {
 	r.Helper()
 	status, page := r.send(path, form)
 	if status != http.StatusOK {
@@ -78,25 +77,25 @@ func (r *reader) ask(path string, form url.Values) string {
 	return page
 }
 
-// link asks the daemon of a configuration for one.
-func link(t testing.TB, file string) string {
+// loginLink asks the daemon for a login link.
+func loginLink(t testing.TB, file string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
-	until(t, func() bool { // it may take a moment to listen
+	until(t, func() bool { // the daemon may not listen yet
 		return run(t.Context(), []string{"page", "-c", file}, strings.NewReader(""), &out, &errs) == statusDone
 	})
 	return strings.TrimSpace(out.String())
 }
 
-// newReader is logged in.
-func newReader(t testing.TB, file string) *reader {
+// newAdminBrowser returns a browser that is logged in.
+func newAdminBrowser(t testing.TB, file string) *adminBrowser {
 	t.Helper()
-	origin, token, ok := strings.Cut(link(t, file), "/login#")
+	origin, token, ok := strings.Cut(loginLink(t, file), "/login#")
 	jar, err := cookiejar.New(nil)
 	if err != nil || !ok || token == "" {
 		t.Fatal(origin, err)
 	}
-	r := &reader{TB: t, Client: http.Client{Jar: jar}, origin: origin}
+	r := &adminBrowser{TB: t, Client: http.Client{Jar: jar}, origin: origin}
 	if page := r.ask("/login", url.Values{"token": {token}}); !strings.Contains(page, "The latest turns") {
 		t.Fatalf("logged in: %s", page)
 	}
@@ -109,10 +108,10 @@ func TestPageOfADaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := startDaemon(t, withTerminal+"[persona]\npath = \""+who+"\"\n[admin]\nlisten = \""+freeAddress(t)+"\"\n[[engine]]\nprovider = \"openai\"\nmodel = \"x\"\napi_key = \"swordfish\"\ndisabled = true\n")
-	d.tells("READY=1")
-	d.answers("hello")
-	r := newReader(t, d.file)
-	until(t, func() bool { return strings.Contains(r.ask("/", nil), "/turn?place=") }) // the turn ends after its answer
+	d.awaitNotice("READY=1")
+	d.ask("hello")
+	r := newAdminBrowser(t, d.file)
+	until(t, func() bool { return strings.Contains(r.ask("/", nil), "/turn?place=") }) // the turn ends after its answer was sent
 	for path, want := range map[string]string{
 		"/":                              "console/main",
 		"/turn?place=console/main&seq=1": "The conversation is closed",
@@ -127,35 +126,32 @@ func TestPageOfADaemon(t *testing.T) {
 	} {
 		page := r.ask(path, nil)
 		if !strings.Contains(page, want) {
-			t.Errorf("%s does not tell %q: %s", path, want, page)
+			t.Errorf("%s lacks %q: %s", path, want, page)
 		}
 		if strings.Contains(page, "swordfish") {
-			t.Errorf("%s tells a secret", path)
+			t.Errorf("%s reveals a secret", path)
 		}
 	}
 	page := r.ask("/personas/one?id="+url.QueryEscape(who), nil)
 	csrf := regexp.MustCompile(`name="csrf" value="([^"]+)"`).FindStringSubmatch(page)[1]
 	form := url.Values{"csrf": {csrf}, "id": {who}, "was": {"name = \"Nora\"\n"}, "text": {"nickname = 7"}}
 	if page := r.ask("/personas/preview", form); !strings.Contains(page, "who.toml") || strings.Contains(page, "persona-") || !strings.Contains(page, `role="alert"`) {
-		t.Errorf("a broken persona: %s", page)
+		t.Errorf("preview of a broken persona: %s", page)
 	}
 	form.Set("text", "name = \"Mira\"\r\n")
 	if page := r.ask("/personas/preview", form); !strings.Contains(page, "You are Mira") {
 		t.Errorf("preview: %s", page)
 	}
 	r.ask("/personas/save", form)
-	d.tells("READY=1") // it was read again
+	d.awaitNotice("READY=1") // the file was reloaded
 	if raw, err := os.ReadFile(who); string(raw) != "name = \"Mira\"\n" || err != nil {
-		t.Errorf("the file: %q, %v", raw, err)
+		t.Errorf("the saved file: %q, %v", raw, err)
 	}
 	if info, err := os.Stat(who); err != nil || info.Mode().Perm() != 0o640 {
-		t.Errorf("its mode: %v, %v", info.Mode(), err)
+		t.Errorf("mode of the saved file: %v, %v", info.Mode(), err)
 	}
 	until(t, func() bool { return strings.Contains(r.ask("/personas", nil), "Mira") })
-	d.stop()
-	if status := <-d.status; status != statusDone {
-		t.Errorf("status %d", status)
-	}
+	d.end()
 }
 
 func TestNoPage(t *testing.T) {
@@ -165,29 +161,27 @@ func TestNoPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if status := run(t.Context(), []string{"check", "-c", file}, strings.NewReader(""), &out, &errs); status != statusUsage || !strings.Contains(errs.String(), "admin.listen") {
-		t.Errorf("open to all: %d %s", status, errs.String())
+		t.Errorf("check of a public address: status %d, %s", status, errs.String())
 	}
 	d := startDaemon(t, withTerminal)
-	d.tells("READY=1")
+	d.awaitNotice("READY=1")
 	errs.Reset()
 	if status := run(t.Context(), []string{"page", "-c", d.file}, strings.NewReader(""), &out, &errs); status != statusUsage || !strings.Contains(errs.String(), "there is no page") {
-		t.Errorf("without: %d %s", status, errs.String())
+		t.Errorf("page, without [admin]: status %d, %s", status, errs.String())
 	}
-	d.stop()
-	<-d.status
+	d.end()
 }
 
-// browsers are who may look at the admin's page while turns flow.
+// browsers are the kinds of browsers that show the admin page while turns run.
 var browsers = []string{"nobody", "open", "dead"}
 
-// BenchmarkPage is the time from an update to the call that answers it, at 50
-// turns a second over 20 chats: with nobody at the admin's page, with a browser
-// that shows turns live, and with one that never reads what it is sent; by turns
-// of half a second, so that all have the same noise. Rounds in which the host of a
-// virtual machine took the processor away are left out. One iteration is a round
-// of each: go test -run '^$' -bench Page$ -benchtime 60x ./cmd/synthbot/commands takes 90 s.
+// BenchmarkPage measures the time from an update to the call that answers it, at 50 turns a second in 20 chats:
+// without a browser, with one that shows turns live, and with one that never reads its response. They take
+// turns of half a second, so that all have the same noise. Rounds in which the host took the processor away are
+// left out. One iteration is a round of each: go test -run '^$' -bench Page$ -benchtime 60x
+// ./cmd/synthbot/commands takes 90 s.
 func BenchmarkPage(b *testing.B) {
-	platform, file := atTelegram(b, newSlow(b, nil).URL, "[admin]\nlisten = \""+freeAddress(b)+"\"\n")
+	platform, file := atTelegram(b, newGatedModel(b, nil).URL, "[admin]\nlisten = \""+freeAddress(b)+"\"\n")
 	for i := range killChats {
 		platform.AddPerson(telegramtest.Person{ID: int64(1000 + i), Name: "Jay"})
 	}
@@ -198,7 +192,7 @@ func BenchmarkPage(b *testing.B) {
 		}
 		return 0
 	})
-	r := newReader(b, file)
+	r := newAdminBrowser(b, file)
 	pace := time.NewTicker(20 * time.Millisecond)
 	defer pace.Stop()
 	n := 0
@@ -214,39 +208,30 @@ func BenchmarkPage(b *testing.B) {
 		}
 		return took
 	}
-	all, worked := make(map[string][]time.Duration), make(map[string]time.Duration)
-	round("nobody") // it warms up
+	all, cpu := make(map[string][]time.Duration), make(map[string]time.Duration)
+	round("nobody") // warms up
 	for i := 0; b.Loop(); i++ {
 		for k := range browsers {
-			browser := browsers[(i+k)%len(browsers)] // none always comes after the same one
-			stolen, began := coretest.Stolen(), work(b)
+			browser := browsers[(i+k)%len(browsers)] // the order rotates
+			stolen, began := coretest.Stolen(), processorTime(b)
 			if took := round(browser); coretest.Stolen() == stolen {
 				all[browser] = append(all[browser], took...)
-				worked[browser] += work(b) - began
+				cpu[browser] += processorTime(b) - began
 			}
 		}
 	}
-	compare(b, all)
-	for browser, d := range worked { // of the whole process, with platform, model and browser
+	reportTimes(b, all)
+	for browser, d := range cpu { // of the whole process, including platform, model and browser
 		b.ReportMetric(ms(d)/float64(len(all[browser])), browser+"-cpu-ms/turn")
 	}
 }
 
-// work is the time that this process had a processor.
-func work(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// compare reports the times of each, and how they relate to those of nobody.
-func compare(b *testing.B, all map[string][]time.Duration) {
+// reportTimes reports the times of each kind of browser, and their ratio to those without a browser.
+func reportTimes(b *testing.B, all map[string][]time.Duration) {
 	for _, browser := range browsers {
 		took := all[browser]
 		if len(took) == 0 {
-			b.Skip("no round was quiet")
+			b.Skip("no quiet round")
 		}
 		slices.Sort(took)
 		for _, percent := range []int{25, 50, 95} {
@@ -259,8 +244,8 @@ func compare(b *testing.B, all map[string][]time.Duration) {
 	}
 }
 
-// watch shows turns live until the browser is gone.
-func (r *reader) watch(browser string) (gone func()) {
+// watch shows turns live until gone is called.
+func (r *adminBrowser) watch(browser string) (gone func()) {
 	r.Helper()
 	if browser == "nobody" {
 		return func() {}
@@ -279,8 +264,7 @@ func (r *reader) watch(browser string) (gone func()) {
 	return func() { _ = a.Body.Close() }
 }
 
-// TestPageElsewhere: where another program has the page's address, that is what is
-// said.
+// TestPageElsewhere checks that `page` reports an address that another program uses.
 func TestPageElsewhere(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -288,21 +272,21 @@ func TestPageElsewhere(t *testing.T) {
 	}
 	defer taken.Close()
 	d := startDaemon(t, withTerminal+"[admin]\nlisten = \""+taken.Addr().String()+"\"\n")
-	d.tells("READY=1")
+	d.awaitNotice("READY=1")
 	status, out, errs := d.command("", "page")
 	if status != statusFailed || out != "" || !strings.Contains(errs, "not served at "+taken.Addr().String()) {
-		t.Errorf("%d, %q, %q", status, out, errs)
+		t.Errorf("page: status %d, %q, %q", status, out, errs)
 	}
 	d.end()
 }
 
-// TestPageMovesTheClock: a reload with another time zone is one for the page, too.
-func TestPageMovesTheClock(t *testing.T) {
+// TestPageChangesTimeZone checks that the page uses a new time zone after a reload.
+func TestPageChangesTimeZone(t *testing.T) {
 	config := "[admin]\nlisten = \"" + freeAddress(t) + "\"\n" + withTerminal
 	in := func(zone string) string { return strings.Replace(config, "[bot]", "[bot]\ntimezone = \""+zone+"\"", 1) }
 	d := startDaemon(t, in("UTC"))
-	d.tells("READY=1")
-	r := newReader(t, d.file)
+	d.awaitNotice("READY=1")
+	r := newAdminBrowser(t, d.file)
 	seen := regexp.MustCompile(`\d\d:\d\d`)
 	hour := func() string { return seen.FindString(r.ask("/sessions", nil)) }
 	before := hour()
@@ -311,25 +295,26 @@ func TestPageMovesTheClock(t *testing.T) {
 		t.Fatal(errs)
 	}
 	if after := hour(); before == "" || after == before || after[3:] == before[3:] {
-		t.Errorf("it was %q by UTC, and is %q in Kolkata", before, after)
+		t.Errorf("the page shows %q in UTC and %q in Kolkata", before, after)
 	}
 	d.end()
 }
 
-// TestPageOfKnowledge: the page lists the sources and what was taught, and its buttons edit and remove that.
+// TestPageOfKnowledge checks that the page lists sources and taught entries, and that its buttons edit and
+// remove entries.
 func TestPageOfKnowledge(t *testing.T) {
 	docs := t.TempDir()
 	if err := os.WriteFile(filepath.Join(docs, "faq.md"), []byte("# FAQ\nKeys hang in the hall."), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	d := startDaemon(t, withTerminal+"[admin]\nlisten = \""+freeAddress(t)+"\"\n[plugins.knowledge]\nteach = \"everyone\"\n[[plugins.knowledge.source]]\nname = \"faq\"\npath = \""+docs+"\"\n")
-	d.tells("READY=1")
-	r := newReader(t, d.file)
+	d.awaitNotice("READY=1")
+	r := newAdminBrowser(t, d.file)
 	until(t, func() bool { return strings.Contains(r.ask("/knowledge", nil), "1 document, 1 passage") })
-	d.answers("/teach The wardrobe has the number 17.")
+	d.ask("/teach The wardrobe has the number 17.")
 	page := r.ask("/knowledge", nil)
 	if strings.Contains(page, "wardrobe") || !strings.Contains(page, "Said in private: closed.") {
-		t.Fatalf("what was taught in private: %s", page)
+		t.Fatalf("the page with an entry taught in private: %s", page)
 	}
 	csrf := regexp.MustCompile(`name="csrf" value="([^"]+)"`).FindStringSubmatch(page)[1]
 	do := func(path string, form url.Values) string {
@@ -343,29 +328,29 @@ func TestPageOfKnowledge(t *testing.T) {
 	id := regexp.MustCompile(`name="arg-id" value="([a-z0-9]+)"`).FindStringSubmatch(page)[1]
 	page = do("/do", url.Values{"command": {"knowledge"}, "arg-what": {"edit"}, "arg-id": {id}, "arg-text": {"The cupboard\r\nhas the number 18."}})
 	if !strings.Contains(page, "The entry is changed.") || !strings.Contains(page, "The cupboard\nhas the number 18.") {
-		t.Errorf("edited: %s", page)
+		t.Errorf("after the edit: %s", page)
 	}
 	page = do("/do", url.Values{"command": {"unteach"}, "arg-id": {id}})
 	if !strings.Contains(page, "I no longer know that.") || strings.Count(page, "cupboard") != 1 {
-		t.Errorf("removed: %s", page)
+		t.Errorf("after the removal: %s", page)
 	}
 	if err := os.WriteFile(filepath.Join(docs, "more.md"), []byte("# More\nLadders are in the shed."), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	do("/do", url.Values{"command": {"knowledge"}, "arg-what": {"sync"}})
 	until(t, func() bool { return strings.Contains(r.ask("/knowledge", nil), "2 documents, 2 passages") })
-	d.stop()
-	<-d.status
+	d.end()
 }
 
-// TestPageSwitches: actions and plugins are turned off on the page, at once and over a restart, and on again.
+// TestPageSwitches checks that the page turns actions and plugins off and on again, at once and beyond a
+// restart.
 func TestPageSwitches(t *testing.T) {
 	config := withTerminal + "[access]\nprivate = \"pairing\"\nallow = [\"console\"]\n[admin]\nlisten = \"" + freeAddress(t) +
 		"\"\n[plugins.reminders]\n[plugins.games]\nenabled = false\n"
 	d := startDaemon(t, config)
-	d.tells("READY=1")
-	r := newReader(t, d.file)
-	row := func(name string) string { // of a plugin
+	d.awaitNotice("READY=1")
+	r := newAdminBrowser(t, d.file)
+	row := func(name string) string { // returns the row of a plugin
 		_, rest, _ := strings.Cut(r.ask("/catalogue", nil), "<strong>"+name+"</strong>")
 		one, _, _ := strings.Cut(rest, "</li>")
 		return one
@@ -380,7 +365,7 @@ func TestPageSwitches(t *testing.T) {
 		"diary": "add [plugins.diary] to the configuration", "pairing": "access.private needs it",
 	} {
 		if got := row(name); !strings.Contains(got, want) || strings.Contains(got, "<button") != (name == "reminders") {
-			t.Errorf("%s: %s", name, got)
+			t.Errorf("%s: got %s", name, got)
 		}
 	}
 	shown := func(path, want string) {
@@ -401,31 +386,31 @@ func TestPageSwitches(t *testing.T) {
 		return out
 	}
 	if p := prompt(); strings.Contains(p, "reminder_set") || strings.Contains(p, "reminder_list") || !strings.Contains(p, "reminder_cancel") {
-		t.Errorf("the model is offered: %s", p)
+		t.Errorf("prompt with two actions off: %s", p)
 	}
 	press("action", "reminder_set", "on", "")
 	if p := prompt(); !strings.Contains(p, "reminder_set") {
-		t.Errorf("turned on again: %s", p)
+		t.Errorf("prompt with reminder_set on again: %s", p)
 	}
-	if got := d.answers("/remind list"); !strings.Contains(got, "No reminders") {
-		t.Errorf("the plugin answers %q", got)
+	if got := d.ask("/remind list"); !strings.Contains(got, "No reminders") {
+		t.Errorf("/remind list: got %q", got)
 	}
 	if page := press("plugin", "reminders", "off", ""); !strings.Contains(page, "reminders is off from now on.") {
-		t.Errorf("turned off: %s", page)
+		t.Errorf("page after the plugin was turned off: %s", page)
 	}
 	if got := row("reminders"); !strings.Contains(got, "turned off on this page") {
-		t.Errorf("its row: %s", got)
+		t.Errorf("row of the plugin that is off: %s", got)
 	}
 	if p := prompt(); strings.Contains(p, "reminder_") {
-		t.Errorf("without the plugin, the model is offered: %s", p)
+		t.Errorf("prompt with the plugin off: %s", p)
 	}
-	if got := d.answers("/remind list"); strings.Contains(got, "No reminders") {
-		t.Errorf("without the plugin, it answers %q", got)
+	if got := d.ask("/remind list"); strings.Contains(got, "No reminders") {
+		t.Errorf("/remind list with the plugin off: got %q", got)
 	}
-	for range 2 { // the terminal is the same one
+	for range 2 { // the terminal stays connected
 		press("plugin", "reminders", "on", "")
-		if got := d.answers("/remind list"); !strings.Contains(got, "No reminders") {
-			t.Errorf("with the plugin again, it answers %q", got)
+		if got := d.ask("/remind list"); !strings.Contains(got, "No reminders") {
+			t.Errorf("/remind list with the plugin on again: got %q", got)
 		}
 		press("plugin", "reminders", "off", "")
 	}
@@ -436,59 +421,59 @@ func TestPageSwitches(t *testing.T) {
 		t.Errorf("with a broken configuration: %d %s", status, page)
 	}
 	if got := row("reminders"); !strings.Contains(got, "turned off on this page") {
-		t.Errorf("its row after that: %s", got)
+		t.Errorf("row of the plugin after that: %s", got)
 	}
 	d.write(config)
 	for name, what := range map[string]string{"pairing": "plugin", "games": "plugin", "nothing": "plugin", "message_console": "action", "no_action": "action"} {
 		form := url.Values{"csrf": {csrf}, "command": {"switch"}, "arg-what": {what}, "arg-name": {name}, "arg-to": {"off"}}
 		if status, page := r.send("/do", form); status != http.StatusOK || !strings.Contains(page, "Not done: ") {
-			t.Errorf("%s is turned off: %d %s", name, status, page)
+			t.Errorf("%s can be turned off: status %d, %s", name, status, page)
 		}
 	}
-	d.stop()
-	<-d.status
+	d.end()
 	if p := prompt(); strings.Contains(p, "reminder_") || !strings.Contains(p, "message_console") {
-		t.Errorf("after a restart: %s", p)
+		t.Errorf("prompt after a restart: %s", p)
 	}
 }
 
-// TestPageOfReminders: the page lists reminders, with what they say where the conversation is open, and cancels them.
+// TestPageOfReminders checks that the page lists reminders, shows their texts once the conversation is open,
+// and cancels them.
 func TestPageOfReminders(t *testing.T) {
 	d := startDaemon(t, withTerminal+"[admin]\nlisten = \""+freeAddress(t)+"\"\n")
-	d.tells("READY=1")
-	r := newReader(t, d.file)
-	d.answers("/remind add every monday at 9 water the plants")
+	d.awaitNotice("READY=1")
+	r := newAdminBrowser(t, d.file)
+	d.ask("/remind add every monday at 9 water the plants")
 	page := r.ask("/reminders", nil)
 	if !strings.Contains(page, "1 reminder, the next one first.") || !strings.Contains(page, "Said in private: closed.") || strings.Contains(page, "plants") {
-		t.Errorf("closed: %s", page)
+		t.Errorf("page while the conversation is closed: %s", page)
 	}
 	csrf := regexp.MustCompile(`name="csrf" value="([^"]+)"`).FindStringSubmatch(page)[1]
 	form := url.Values{"csrf": {csrf}, "place": {"console/main"}, "command": {"remind"}, "arg-what": {"list"}, "back": {"/reminders"}}
 	if status, page := r.send("/do", form); status != http.StatusForbidden || strings.Contains(page, "plants") {
-		t.Errorf("listed by a button: %d %s", status, page)
+		t.Errorf("list without a reason: status %d, %s", status, page)
 	}
 	form.Set("reason", "to cancel it")
 	r.ask("/talk/open", form)
 	page = r.ask("/reminders", nil)
 	id := regexp.MustCompile(`name="arg-text" value="([a-z0-9]+)"`).FindStringSubmatch(page)
 	if !strings.Contains(page, "water the plants") || !strings.Contains(page, "repeats every week on Monday") || id == nil {
-		t.Fatalf("open: %s", page)
+		t.Fatalf("page while the conversation is open: %s", page)
 	}
 	form.Set("arg-what", "cancel")
 	form.Set("arg-text", id[1])
 	if page := r.ask("/do", form); !strings.Contains(page, "Cancelled: water the plants") || !strings.Contains(page, "0 reminders") {
-		t.Errorf("cancelled: %s", page)
+		t.Errorf("page after the cancellation: %s", page)
 	}
-	d.stop()
-	<-d.status
+	d.end()
 }
 
-// TestPageOfCards: an imported card speaks where /persona chooses it, over a restart, until it is removed.
+// TestPageOfCards checks that an imported character card is used where /persona chooses it, also after a
+// restart, until it is removed.
 func TestPageOfCards(t *testing.T) {
 	settings := withTerminal + "[admin]\nlisten = \"" + freeAddress(t) + "\"\n"
 	d := startDaemon(t, settings)
-	d.tells("READY=1")
-	r := newReader(t, d.file)
+	d.awaitNotice("READY=1")
+	r := newAdminBrowser(t, d.file)
 	csrf := regexp.MustCompile(`name="csrf" value="([^"]+)"`).FindStringSubmatch(r.ask("/personas", nil))[1]
 	upload := func(name, data string) (status int, page string) {
 		t.Helper()
@@ -510,26 +495,26 @@ func TestPageOfCards(t *testing.T) {
 		"d.zip": {"PK\x03\x04", "a ZIP or CHARX archive"}, "../e.png": {pngCard(t, "x\x00y"), "e.png: a PNG without a character card"},
 	} {
 		if status, page := upload(name, tc[0]); status != http.StatusBadRequest || !strings.Contains(page, tc[1]) {
-			t.Errorf("%s: %d %s", name, status, page)
+			t.Errorf("%s: got %d %s", name, status, page)
 		}
 	}
 	status, page := upload("../../mira card.png", card)
 	file := filepath.Join(d.dir(), "data", "personas", "mira.png")
 	if status != http.StatusOK || !strings.Contains(page, "It is imported.") || !strings.Contains(page, "You are Mira") {
-		t.Fatalf("imported: %d %s", status, page)
+		t.Fatalf("import: status %d, %s", status, page)
 	}
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 || info.Size() != int64(len(card)) {
-		t.Errorf("the file: %v, %v", info, err)
+		t.Errorf("the imported file: %v, %v", info, err)
 	}
 	if status, page := upload("mira.json", `{"name":"mira"}`); status != http.StatusBadRequest || !strings.Contains(page, "there is a persona mira already") {
-		t.Errorf("twice: %d %s", status, page)
+		t.Errorf("second import: status %d, %s", status, page)
 	}
 	if picture := r.ask("/personas/avatar?id="+url.QueryEscape(file), nil); !strings.HasPrefix(picture, "\x89PNG") || strings.Contains(picture, text) {
-		t.Errorf("the picture: %q", picture)
+		t.Errorf("picture: got %q", picture)
 	}
 	do := url.Values{"csrf": {csrf}, "command": {"persona"}, "place": {"console/main"}, "arg-name": {"Mira"}, "id": {file}}
 	if page := r.ask("/do", do); !strings.Contains(page, "Here I am Mira.") {
-		t.Errorf("chosen: %s", page)
+		t.Errorf("page after the choice: %s", page)
 	}
 	d.write("broken")
 	if status, page := upload("nora.json", `{"name":"Nora"}`); status != http.StatusOK || !strings.Contains(page, "It is imported.") {
@@ -548,24 +533,23 @@ func TestPageOfCards(t *testing.T) {
 		return out
 	}
 	if p := prompt(); !strings.Contains(p, "You are Mira") {
-		t.Errorf("where it was chosen: %s", p)
+		t.Errorf("prompt where it was chosen: %s", p)
 	}
 	r.ask("/personas/remove", do)
 	if _, err := os.Stat(file); err == nil || strings.Contains(prompt(), "Mira") {
-		t.Errorf("it is still there: %v", err)
+		t.Errorf("the removed card: got %v", err)
 	}
 	if status, page := r.send("/personas/remove", url.Values{"csrf": {csrf}, "id": {""}}); status != http.StatusBadRequest {
-		t.Errorf("the main persona is removed: %d %s", status, page)
+		t.Errorf("removal of the main persona: status %d, %s", status, page)
 	}
 	upload("mira.png", card)
-	d.stop()
-	<-d.status
+	d.end()
 	if p := prompt(); !strings.Contains(p, "You are Mira") {
-		t.Errorf("after a restart: %s", p)
+		t.Errorf("prompt after a restart: %s", p)
 	}
 }
 
-// pngCard is a picture with a text in it.
+// pngCard returns a PNG picture that contains the text as a card.
 func pngCard(t *testing.T, text string) string {
 	t.Helper()
 	var b bytes.Buffer

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestReleasePages: memory becomes less, and the program goes on.
+// TestReleasePages checks that releasing pages reduces the memory in use, and that the program continues to
+// run.
 func TestReleasePages(t *testing.T) {
 	resident := func() int {
 		status, err := os.ReadFile("/proc/self/status")
@@ -24,12 +25,12 @@ func TestReleasePages(t *testing.T) {
 	before := resident()
 	releasePages()
 	if after := resident(); after > before/2 {
-		t.Errorf("%d KiB of files were in memory, and %d are", before, after)
+		t.Errorf("%d KiB of files in memory before, %d after; want less", before, after)
 	}
 }
 
-// TestReleasePagesKeepsChanges: a loader writes addresses into pages of the program that are read-only from then
-// on, as in a program that is built with -buildmode=pie. They stay.
+// TestReleasePagesKeepsChanges checks that changed pages are kept, although they are read-only. A program built
+// with -buildmode=pie has such pages: the loader writes addresses into them.
 func TestReleasePagesKeepsChanges(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -53,6 +54,6 @@ func TestReleasePagesKeepsChanges(t *testing.T) {
 	}
 	releasePages()
 	if page[0] != changed {
-		t.Error("what was written is lost")
+		t.Error("the changes are lost")
 	}
 }

@@ -15,27 +15,27 @@ import (
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
-// onServer is a folder with the configuration of a bot that stores everything on a server, and is reached on Telegram.
-type onServer struct{ *killing }
+// onServer runs a bot that stores everything on a PostgreSQL server and has a Telegram account.
+type onServer struct{ *killTest }
 
 const serverLease = 2 * time.Second
 
 func newOnServer(t *testing.T, url string) *onServer {
 	t.Helper()
 	t.Setenv("DATABASE_URL", url)
-	return &onServer{newKilling(t, echo(t))}
+	return &onServer{newKillTest(t, newEchoModel(t))}
 }
 
-// onServerOf returns the table of the server that $DATABASE_URL names; "" without one.
-func onServerOf() string {
+// storeTable returns the [store] table for the server in $DATABASE_URL, or "" without one.
+func storeTable() string {
 	if os.Getenv("DATABASE_URL") == "" {
 		return ""
 	}
 	return fmt.Sprintf("[store]\nurl = \"env:DATABASE_URL\"\nworker = \"first\"\nlease = %q\n", serverLease.String())
 }
 
-// TestKillOnPostgres: what SIGKILL cannot do to a bot with a file, it cannot do to one with a server.
-// Each new life waits for the lease of the one before.
+// TestKillOnPostgres repeats TestKill and TestKillRest with a PostgreSQL server. Each run waits for the lease
+// of the run before.
 func TestKillOnPostgres(t *testing.T) {
 	defer func(n, messages int) { *kills, *killMessages = n, messages }(*kills, *killMessages)
 	*kills, *killMessages = min(*kills, 6), min(*killMessages, 120)
@@ -47,17 +47,17 @@ func TestKillOnPostgres(t *testing.T) {
 	}
 }
 
-// command runs a command in a process of its own and returns what it prints, and its error.
+// command runs a command in a process of its own. It returns its output and its error.
 func (s *onServer) command(args ...string) (out, errs string, err error) {
 	s.Helper()
-	c := itself(s, append(args, "-c", s.file)...)
+	c := synthbotCommand(s, append(args, "-c", s.file)...)
 	var all, wrong strings.Builder
 	c.Stdout, c.Stderr = &all, &wrong
 	err = c.Run()
 	return all.String(), wrong.String(), err
 }
 
-// prints runs a command that must succeed, and print some texts.
+// prints runs a command that must succeed and print the text.
 func (s *onServer) prints(want string, args ...string) {
 	s.Helper()
 	out, errs, err := s.command(args...)
@@ -66,7 +66,7 @@ func (s *onServer) prints(want string, args ...string) {
 	}
 }
 
-// fails runs a command that must fail with a text, and not print any secret.
+// fails runs a command that must fail with the text and without a secret in its output.
 func (s *onServer) fails(want string, args ...string) {
 	s.Helper()
 	out, errs, err := s.command(args...)
@@ -78,16 +78,16 @@ func (s *onServer) fails(want string, args ...string) {
 // run starts the bot.
 func (s *onServer) run() *exec.Cmd {
 	s.Helper()
-	c := itself(s, "run", "-c", s.file)
+	c := synthbotCommand(s, "run", "-c", s.file)
 	c.Stdout, c.Stderr = s.log, s.log
 	if err := c.Start(); err != nil {
 		s.Fatal(err)
 	}
-	s.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() }) // it may have ended
+	s.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() }) // the test may have ended it
 	return c
 }
 
-// stop ends the bot in order.
+// stop ends the bot with SIGTERM.
 func (s *onServer) stop(c *exec.Cmd) {
 	s.Helper()
 	if err := errors.Join(c.Process.Signal(syscall.SIGTERM), c.Wait()); err != nil {
@@ -95,7 +95,7 @@ func (s *onServer) stop(c *exec.Cmd) {
 	}
 }
 
-// say lets people say m0 to m(n-1), from the given one on, and waits for the answers.
+// say sends the messages m<from> to m<n-1>, and waits for the answers.
 func (s *onServer) say(from, n int) {
 	s.Helper()
 	for i := from; i < n; i++ {
@@ -107,10 +107,10 @@ func (s *onServer) say(from, n int) {
 
 func (s *onServer) answered(n int) {
 	s.Helper()
-	s.patiently("messages are not answered", 20*time.Millisecond, func() int { return len(unanswered(s.platform, n)) })
+	s.waitForZero("messages are not answered", 20*time.Millisecond, func() int { return len(unanswered(s.platform, n)) })
 }
 
-// until waits for what the log of the bot says.
+// until waits until the bot's log contains a text.
 func (s *onServer) until(want string) {
 	s.Helper()
 	until(s, func() bool {
@@ -119,8 +119,8 @@ func (s *onServer) until(want string) {
 	})
 }
 
-// TestOnPostgres takes the program itself through its life on a server: the first answer, SIGKILL, a restart, commands
-// beside the bot and without it, a backup that is restored as a file, and somebody who is forgotten.
+// TestOnPostgres runs the program with a server: the first answer, SIGKILL, a restart, commands with and
+// without the running bot, a backup that is restored to a file, and users who are forgotten.
 func TestOnPostgres(t *testing.T) {
 	s := newOnServer(t, coretest.StartPostgres(t).URL)
 	s.fails("no database yet on the server", "memory", "export")
@@ -141,7 +141,7 @@ func TestOnPostgres(t *testing.T) {
 	s.prints("m0", "history", "telegram/1000")
 	dir := filepath.Dir(s.file)
 	socket := filepath.Join(dir, "data", "synthbot.sock")
-	if err := os.Rename(socket, socket+".away"); err != nil { // as on another machine
+	if err := os.Rename(socket, socket+".away"); err != nil { // like a command on another machine
 		t.Fatal(err)
 	}
 	s.prints("m0", "history", "telegram/1000")
@@ -162,7 +162,7 @@ func TestOnPostgres(t *testing.T) {
 	if out, _, err := s.command("memory", "export"); err != nil || strings.Contains(out, `"m0"`) || !strings.Contains(out, "m1") {
 		t.Errorf("after /forgetme: %s, %v", out, err)
 	}
-	s.prints("erased: ", "memory", "forget", "telegram/1001") // nobody runs
+	s.prints("erased: ", "memory", "forget", "telegram/1001") // the bot does not run
 	s.fails("restore writes a file", "restore", backup)
 
 	home := filepath.Join(dir, "home")
@@ -174,8 +174,8 @@ func TestOnPostgres(t *testing.T) {
 	s.prints("m0", "memory", "export")
 }
 
-// TestDatabaseGoes: the server is away for longer than the lease while people write. Nothing is
-// lost, and all goes on by itself, with an alert in the log.
+// TestDatabaseGoes stops the server for longer than the lease while users write. No message is lost, the bot
+// continues by itself, and its log has an alert.
 func TestDatabaseGoes(t *testing.T) {
 	server := coretest.StartPostgres(t)
 	s := newOnServer(t, server.URL)
@@ -187,18 +187,18 @@ func TestDatabaseGoes(t *testing.T) {
 	}
 	s.until("I accept no messages until it can")
 	if n := len(unanswered(s.platform, 6)); n != 3 {
-		t.Errorf("%d of 3 are unanswered without a database", n)
+		t.Errorf("%d messages are unanswered without a database, want 3", n)
 	}
 	server.Start()
 	back := time.Now()
 	s.answered(6)
-	t.Logf("all were answered %v after the server came back", time.Since(back))
+	t.Logf("all messages were answered %v after the server's restart", time.Since(back))
 	s.until("can be reached again, and I go on")
 	s.stop(bot)
 }
 
-// TestTakenOver: a bot that was stopped for longer than its lease ends with an error when another
-// one has taken its place, which answers meanwhile.
+// TestTakenOver checks that a bot that was frozen for longer than its lease ends with an error, after another
+// one has taken its place and answers.
 func TestTakenOver(t *testing.T) {
 	s := newOnServer(t, coretest.StartPostgres(t).URL)
 	former := s.run()
@@ -213,14 +213,14 @@ func TestTakenOver(t *testing.T) {
 	}
 	err := former.Wait()
 	if status, ok := errors.AsType[*exec.ExitError](err); !ok || status.ExitCode() != statusFailed {
-		t.Errorf("the former one ends with %v", err)
+		t.Errorf("the first bot ended with %v, want status 1", err)
 	}
 	s.until("another process has taken the store over")
 	s.say(2, 3)
 	s.stop(next)
 }
 
-// TestServerErrors: what is wrong at the start is one clear line, without the password.
+// TestServerErrors checks that a wrong server is reported in one clear line without the password.
 func TestServerErrors(t *testing.T) {
 	server := coretest.StartPostgres(t)
 	_, host, _ := strings.Cut(server.URL, "?")
@@ -234,27 +234,26 @@ func TestServerErrors(t *testing.T) {
 		for _, command := range []string{"run", "check", "history"} {
 			s.fails(want, command)
 			if _, errs, _ := s.command(command); strings.Count(errs, "synthbot: ") != 1 {
-				t.Errorf("%s says more than one line: %s", command, errs)
+				t.Errorf("%s: got more than one line: %s", command, errs)
 			}
 		}
 	}
 }
 
-// TestStoreAfterRestart: a reload says that another server is used after a restart only.
+// TestStoreAfterRestart checks that a reload says that another server is used only after a restart.
 func TestStoreAfterRestart(t *testing.T) {
 	d := startDaemon(t, withTerminal)
-	d.tells("READY=1")
+	d.awaitNotice("READY=1")
 	d.write(withTerminal + "[store]\nurl = \"postgres://bot:SECRET@/x\"\n")
 	status, out, errs := d.command("", "reload")
 	if status != statusDone || !strings.Contains(out, "after a restart only: store") || strings.Contains(out+errs, "SECRET") {
-		t.Errorf("%d, %q, %q", status, out, errs)
+		t.Errorf("reload: status %d, %q, %q", status, out, errs)
 	}
-	d.stop()
-	<-d.status
+	d.end()
 }
 
-// TestStoreCopy: everything moves to a server and back, the same to the last bit, and the bot goes
-// on with what it knew. What must not be copied is refused, without any password.
+// TestStoreCopy copies everything to a server and back without a difference, and the bot continues with the
+// copies. Copies that would be wrong are refused without printing a password.
 func TestStoreCopy(t *testing.T) {
 	server := coretest.StartPostgres(t)
 	s := newOnServer(t, server.URL)
@@ -270,12 +269,12 @@ func TestStoreCopy(t *testing.T) {
 	s.say(0, 3)
 	copies := func(from, to string) (string, error) {
 		t.Helper()
-		c := itself(t, "store", "copy", "--from", from, "--to", to)
+		c := synthbotCommand(t, "store", "copy", "--from", from, "--to", to)
 		var out strings.Builder
 		c.Stdout, c.Stderr = &out, &out
 		err := c.Run()
 		if strings.Contains(out.String(), "SECRET") {
-			t.Errorf("it prints a secret: %s", &out)
+			t.Errorf("store copy prints a secret: %s", &out)
 		}
 		return out.String(), err
 	}
@@ -299,11 +298,11 @@ func TestStoreCopy(t *testing.T) {
 	refused("$NONE is not set", data, "env:NONE")
 	refused("no such file", filepath.Join(dir, "none"), "env:DATABASE_URL")
 	refused("start it, or correct the URL", data, "postgres://bot:SECRET@127.0.0.1:1/postgres")
-	there := copied(data, "env:DATABASE_URL")
+	copiedOver := copied(data, "env:DATABASE_URL")
 	refused("there is a database already", data, "env:DATABASE_URL")
 	refused("there is a database already", "env:DATABASE_URL", data)
-	if again := copied("env:DATABASE_URL", back); again != there {
-		t.Errorf("there:\n%s\nand back:\n%s", there, again)
+	if copiedBack := copied("env:DATABASE_URL", back); copiedBack != copiedOver {
+		t.Errorf("the copy back has\n%s\nwant\n%s", copiedOver, copiedBack)
 	}
 
 	write(t, s.file, string(config))

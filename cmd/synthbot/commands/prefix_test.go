@@ -10,8 +10,8 @@ import (
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
-// TestSharedPrefix: over many turns of one chat what is sent first stays the same,
-// byte by byte, and of each request little is new; with memories and bios on.
+// TestSharedPrefix checks that the start of the prompt stays the same, byte by byte, over many turns of a chat
+// with memories and bios, and that little of each request is new.
 func TestSharedPrefix(t *testing.T) {
 	turns := coretest.Sample(50, 20)
 	for name, chat := range map[string]int64{"private": 1000, "group": -100500} {
@@ -22,11 +22,11 @@ func TestSharedPrefix(t *testing.T) {
 			platform.AddPerson(telegramtest.Person{ID: 1001, Name: "Ann"})
 			platform.AddChat(telegramtest.Chat{ID: -100500, Type: "supergroup", Title: "Club"})
 			platform.Say(chat, 1000, telegramtest.Saying{Text: "Aria, hello"})
-			hears(t, platform, chat, 1)
+			awaitReplies(t, platform, chat, 1)
 			for i, fact := range []string{"The tea party is on Sunday", "Tea is served in the garden", "Jay drinks tea without milk"} {
 				platform.Say(chat, 1000, telegramtest.Saying{Text: "/remember@aria_bot " + fact, Extra: map[string]any{
 					"entities": []map[string]any{{"type": "bot_command", "offset": 0, "length": len("/remember@aria_bot")}}}})
-				hears(t, platform, chat, i+2)
+				awaitReplies(t, platform, chat, i+2)
 			}
 			before := len(model.since(0))
 			for i := range turns {
@@ -35,19 +35,19 @@ func TestSharedPrefix(t *testing.T) {
 					person = 1000
 				}
 				platform.Say(chat, person, telegramtest.Saying{Text: fmt.Sprintf("Aria, what about the tea party, question %d?", i)})
-				hears(t, platform, chat, 5+i)
+				awaitReplies(t, platform, chat, 5+i)
 			}
 			requests := model.since(before)
 			if len(requests) != turns {
-				t.Fatalf("%d requests", len(requests))
+				t.Fatalf("got %d requests, want one for each turn", len(requests))
 			}
-			holdPrefixes(t, requests)
+			checkPrefixes(t, requests)
 		})
 	}
 }
 
-// holdPrefixes compares each request with the one before it.
-func holdPrefixes(t *testing.T, requests []string) {
+// checkPrefixes compares each request with the one before it.
+func checkPrefixes(t *testing.T, requests []string) {
 	t.Helper()
 	resets, worst, remembered := 0, 0, 0
 	system, last := "", ""
@@ -66,7 +66,7 @@ func holdPrefixes(t *testing.T, requests []string) {
 			remembered++
 		}
 		if i > 0 && r.Messages[0].Content != system {
-			t.Errorf("turn %d: another system part", i)
+			t.Errorf("turn %d: the system part differs", i)
 		}
 		system = r.Messages[0].Content
 		n := 0
@@ -81,9 +81,9 @@ func holdPrefixes(t *testing.T, requests []string) {
 		}
 		last = all
 	}
-	t.Logf("at most %d characters are new, but for %d resets of the window; %d prompts tell memories", worst, resets, remembered)
-	// The window holds 20 entries at least, and begins anew every 20: 10 turns.
+	t.Logf("at most %d new characters, apart from %d resets of the window; %d prompts have memories", worst, resets, remembered)
+	// The window has at least 20 entries and is reset after 20 more, which are 10 turns.
 	if resets > len(requests)/10 || remembered < len(requests)*4/5 {
-		t.Errorf("%d requests have more than 900 new characters; %d of %d tell memories", resets, remembered, len(requests))
+		t.Errorf("%d requests have more than 900 new characters, %d of %d have memories", resets, remembered, len(requests))
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"synthbot/memory"
 )
 
-// leave puts messages into a database that nobody answered yet.
-func leave(t *testing.T, dir string, places ...string) {
+// storeUnanswered stores an unanswered message in each place.
+func storeUnanswered(t *testing.T, dir string, places ...string) {
 	t.Helper()
 	db, err := memory.Open(dir, memory.Options{})
 	if err != nil {
@@ -35,8 +35,8 @@ func leave(t *testing.T, dir string, places ...string) {
 	}
 }
 
-// waits lists the places of a database where something waits for an answer.
-func waits(t *testing.T, dir string) (places []string) {
+// waitingPlaces lists the places with messages that wait for an answer.
+func waitingPlaces(t *testing.T, dir string) (places []string) {
 	t.Helper()
 	db, err := memory.Open(dir, memory.Options{})
 	if err != nil {
@@ -56,14 +56,14 @@ func waits(t *testing.T, dir string) (places []string) {
 	return slices.Sorted(slices.Values(places))
 }
 
-// TestOthersWait: who talks in the terminal answers for nobody who waits elsewhere.
-// They are answered where they are, by anyone who can.
+// TestOthersWait checks that a user in the terminal does not cause answers in other places. They are answered
+// by a process that serves their place.
 func TestOthersWait(t *testing.T) {
 	dir := t.TempDir()
-	leave(t, dir, "console/main", "console/other", "telegram/1000")
+	storeUnanswered(t, dir, "console/main", "console/other", "telegram/1000")
 	d := startDaemon(t, "[bot]\ndata_dir = "+strconv.Quote(dir)+"\n[interfaces.desk]\ntype = \"console\"\n")
-	d.tells("READY=1")
-	d.answers("hello")
+	d.awaitNotice("READY=1")
+	d.ask("hello")
 	talk := func(session string) {
 		t.Helper()
 		if status, out, errs := d.command("hello\n", "chat", "--session", session); status != 0 || out == "" || errs != "" {
@@ -72,17 +72,17 @@ func TestOthersWait(t *testing.T) {
 	}
 	talk("main")
 	d.end()
-	if got := waits(t, dir); !slices.Equal(got, []string{"console/other", "telegram/1000"}) {
-		t.Errorf("at the daemon, nobody was answered but in %q", got)
+	if got := waitingPlaces(t, dir); !slices.Equal(got, []string{"console/other", "telegram/1000"}) {
+		t.Errorf("after a chat at the daemon: messages wait in %q", got)
 	}
 	talk("other")
-	if got := waits(t, dir); !slices.Equal(got, []string{"telegram/1000"}) {
-		t.Errorf("in a process of its own, somebody waits in %q", got)
+	if got := waitingPlaces(t, dir); !slices.Equal(got, []string{"telegram/1000"}) {
+		t.Errorf("after a chat without the daemon: messages wait in %q", got)
 	}
 }
 
-// TestWhoLeavesIsAnsweredLater: who leaves the terminal while the bot thinks gets
-// the answer when they come back, and the model is not asked for it again.
+// TestWhoLeavesIsAnsweredLater checks that a user who leaves the terminal while the bot works gets the answer
+// when they return. The model is not asked again.
 func TestWhoLeavesIsAnsweredLater(t *testing.T) {
 	asked, think := make(chan struct{}, 10), make(chan struct{})
 	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -95,7 +95,7 @@ func TestWhoLeavesIsAnsweredLater(t *testing.T) {
 	}))
 	t.Cleanup(model.Close)
 	d := startDaemon(t, atDesk+"[[engine]]\nprovider = \"vllm\"\nmodel = \"m\"\nstream = false\nbase_url = \""+model.URL+"\"\n")
-	d.tells("READY=1")
+	d.awaitNotice("READY=1")
 	ctx, leave := context.WithCancel(t.Context())
 	r, w := io.Pipe()
 	left := make(chan int, 1)
@@ -107,7 +107,7 @@ func TestWhoLeavesIsAnsweredLater(t *testing.T) {
 	leave()
 	<-left
 	w.Close()
-	until(t, func() bool { status, _, _ := d.command("", "chat"); return status == 0 }) // the seat is empty
+	until(t, func() bool { status, _, _ := d.command("", "chat"); return status == 0 }) // the session is free again
 	close(think)
 	status, out, errs := d.command("again\n", "chat")
 	if status != 0 || out != "Here I am.\nHere I am.\n" || len(asked) != 1 {

@@ -18,17 +18,17 @@ import (
 	"synthbot/core/coretest"
 )
 
-// daemonUnderTest runs the daemon in this process, with a terminal of pipes and
-// a service manager that listens.
+// daemonUnderTest runs the daemon in this process, with pipes as its terminal and a service manager that
+// listens.
 type daemonUnderTest struct {
 	t      *testing.T
 	file   string
 	in     *io.PipeWriter
 	out    *bufio.Reader
-	told   *net.UnixConn
+	told   *net.UnixConn // the service manager's socket
 	stop   context.CancelFunc
 	status chan int
-	errs   journal // its log
+	errs   journal // the log
 }
 
 func startDaemon(t *testing.T, config string) *daemonUnderTest {
@@ -56,7 +56,7 @@ func startDaemon(t *testing.T, config string) *daemonUnderTest {
 	return d
 }
 
-// dir is where its configuration lies.
+// dir returns the folder of the configuration.
 func (d *daemonUnderTest) dir() string { return filepath.Dir(d.file) }
 
 func (d *daemonUnderTest) write(config string) {
@@ -66,8 +66,8 @@ func (d *daemonUnderTest) write(config string) {
 	}
 }
 
-// tells waits until the service manager gets a message.
-func (d *daemonUnderTest) tells(want string) {
+// awaitNotice waits until the service manager gets a message.
+func (d *daemonUnderTest) awaitNotice(want string) {
 	d.t.Helper()
 	buf := make([]byte, 4096)
 	if err := d.told.SetReadDeadline(time.Now().Add(coretest.Patience)); err != nil {
@@ -84,8 +84,8 @@ func (d *daemonUnderTest) tells(want string) {
 	}
 }
 
-// answers says a line and returns the reply.
-func (d *daemonUnderTest) answers(line string) string {
+// ask types a line and returns the reply.
+func (d *daemonUnderTest) ask(line string) string {
 	d.t.Helper()
 	if _, err := io.WriteString(d.in, line+"\n"); err != nil {
 		d.t.Fatal(err)
@@ -99,7 +99,7 @@ func (d *daemonUnderTest) answers(line string) string {
 
 const withTerminal = "[bot]\ndata_dir = \"data\"\n[interfaces.console]\nenabled = true\n"
 
-// freeAddress is one of this machine that nobody listens at.
+// freeAddress returns a local address that is not in use.
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -110,7 +110,7 @@ func freeAddress(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// fetch gets a page of the daemon; it may take a moment to listen.
+// fetch gets a page of the daemon, as soon as it listens.
 func fetch(t *testing.T, url string) string {
 	t.Helper()
 	var r *http.Response
@@ -130,28 +130,26 @@ func fetch(t *testing.T, url string) string {
 func TestMetricsOfTheDaemon(t *testing.T) {
 	address := freeAddress(t)
 	d := startDaemon(t, withTerminal+"[metrics]\nlisten = \""+address+"\"\n")
-	d.tells("READY=1")
-	d.answers("hello")
-	d.answers("hello again") // the first turn is over by now
+	d.awaitNotice("READY=1")
+	d.ask("hello")
+	d.ask("hello again") // the first turn has ended
 	if body := fetch(t, "http://"+address+"/healthz"); body != "ok\n" {
-		t.Errorf("healthz says %q", body)
+		t.Errorf("/healthz: got %q", body)
 	}
 	if body := fetch(t, "http://"+address+"/metrics"); !strings.Contains(body, `synthbot_turns_total{outcome="answered"}`) {
 		t.Errorf("metrics: %s", body)
 	}
-	d.stop()
-	if status := <-d.status; status != statusDone {
-		t.Errorf("it ended with %d", status)
-	}
+	d.end()
 }
 
-// TestToolsOfTheDaemon: other programs call actions of the running daemon, and it still ends.
+// TestToolsOfTheDaemon checks that other programs can call actions of the running daemon, and that the daemon
+// still ends.
 func TestToolsOfTheDaemon(t *testing.T) {
 	address := freeAddress(t)
 	d := startDaemon(t, withTerminal+"[plugins.games]\n[plugins.blueprint.serve]\nlisten = \""+address+"\"\ntoken = \"a token of sufficient length\"\n"+
 		"as = \"console/@user/jay\"\nplace = \"console/main\"\nactions = [\"dice_*\"]\n")
-	d.tells("READY=1")
-	d.answers("hello")
+	d.awaitNotice("READY=1")
+	d.ask("hello")
 	for token, want := range map[string]int{"a token of sufficient length": http.StatusOK, "another": http.StatusUnauthorized} {
 		r, err := http.NewRequest("POST", "http://"+address+"/tools/dice_roll", strings.NewReader(`{"dice":"3d6"}`))
 		if err != nil {
@@ -163,17 +161,14 @@ func TestToolsOfTheDaemon(t *testing.T) {
 			t.Fatal(err)
 		}
 		if resp.Body.Close(); resp.StatusCode != want {
-			t.Errorf("%q: %d", token, resp.StatusCode)
+			t.Errorf("token %q: got status %d, want %d", token, resp.StatusCode, want)
 		}
 	}
-	d.stop()
-	if status := <-d.status; status != statusDone {
-		t.Errorf("it ended with %d", status)
-	}
+	d.end()
 }
 
-// TestFailedCallsAreCounted: calls that failed show in the metrics, by engine, also
-// though the built-in engine answers then.
+// TestFailedCallsAreCounted checks that the metrics and /status count failed calls by engine, although the
+// built-in engine then answers.
 func TestFailedCallsAreCounted(t *testing.T) {
 	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, `{"error":{"message":"out of memory"}}`, http.StatusInternalServerError)
@@ -181,13 +176,13 @@ func TestFailedCallsAreCounted(t *testing.T) {
 	defer broken.Close()
 	address := freeAddress(t)
 	d := startDaemon(t, "[bot]\ndata_dir = \"data\"\nadmins = [\"console/@user/you\"]\n[interfaces.console]\nenabled = true\nuser = \"you\"\n[metrics]\nlisten = \""+address+"\"\n[[engine]]\nname = \"lab\"\nprovider = \"vllm\"\nmodel = \"m\"\nbase_url = \""+broken.URL+"\"\n")
-	d.tells("READY=1")
+	d.awaitNotice("READY=1")
 	failed := `synthbot_model_errors_total{engine="lab",kind="retry_later"} `
 	if body := fetch(t, "http://"+address+"/metrics"); !strings.Contains(body, failed+"0") {
-		t.Errorf("before the first call: %s", body)
+		t.Errorf("metrics before the first call: %s", body)
 	}
-	d.answers("hello")
-	said := d.answers("/status")
+	d.ask("hello")
+	said := d.ask("/status")
 	for !strings.Contains(said, "places that wait") {
 		line, err := d.out.ReadString('\n')
 		if err != nil {
@@ -196,72 +191,69 @@ func TestFailedCallsAreCounted(t *testing.T) {
 		said += line
 	}
 	if !strings.Contains(said, "engine lab failed last 1s ago: it cannot be reached, or is busy\n") {
-		t.Errorf("the first failure is not in the state: %s", said)
+		t.Errorf("/status lacks the first failure: %s", said)
 	}
 	if body := fetch(t, "http://"+address+"/metrics"); !strings.Contains(body, failed) || strings.Contains(body, failed+"0") {
-		t.Errorf("after a call that failed: %s", body)
+		t.Errorf("metrics after a failed call: %s", body)
 	}
-	d.stop()
-	if status := <-d.status; status != statusDone {
-		t.Errorf("it ended with %d", status)
-	}
+	d.end()
 }
 
 func TestDaemon(t *testing.T) {
 	d := startDaemon(t, withTerminal)
-	d.tells("READY=1")
-	d.tells("STATUS=running on console with offline")
-	if reply := d.answers("who are you?"); !strings.Contains(reply, "Aria") {
-		t.Errorf("it says %q", reply)
+	d.awaitNotice("READY=1")
+	d.awaitNotice("STATUS=running on console with offline")
+	if reply := d.ask("who are you?"); !strings.Contains(reply, "Aria") {
+		t.Errorf("got %q, want Aria's name", reply)
 	}
-	d.tells("WATCHDOG=1")
+	d.awaitNotice("WATCHDOG=1")
 
-	// A broken file leaves the old life running.
+	// A broken file changes nothing.
 	d.write("[bot\n")
 	d.hangUp()
-	if reply := d.answers("who are you?"); !strings.Contains(reply, "Aria") {
-		t.Errorf("after a broken file it says %q", reply)
+	if reply := d.ask("who are you?"); !strings.Contains(reply, "Aria") {
+		t.Errorf("after a broken file: got %q, want Aria's name", reply)
 	}
 
-	// A good one changes what differs, and the terminal goes on.
+	// A good file applies its changes, and the terminal stays connected.
 	persona := filepath.Join(filepath.Dir(d.file), "bo.toml")
 	if err := os.WriteFile(persona, []byte("name = \"Bo\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	d.write(withTerminal + "[persona]\npath = \"bo.toml\"\n")
 	d.hangUp()
-	until(t, func() bool { // what has just been read may be the broken file, since the daemon watches it, too
-		return strings.Contains(d.answers("who are you?"), "Bo")
+	until(t, func() bool { // the reload may be that of the broken file, which the daemon also watches
+		return strings.Contains(d.ask("who are you?"), "Bo")
 	})
 
 	d.stop()
-	d.tells("STOPPING=1")
+	d.awaitNotice("STOPPING=1")
 	select {
 	case status := <-d.status:
 		if status != statusDone {
-			t.Errorf("it ended with %d", status)
+			t.Errorf("exit status %d", status)
 		}
 	case <-time.After(coretest.Patience):
-		t.Fatal("it does not end")
+		t.Fatal("the daemon does not end")
 	}
 }
 
-// hangUp sends SIGHUP and waits until the reload is over.
+// hangUp sends SIGHUP and waits until the reload has ended.
 func (d *daemonUnderTest) hangUp() {
 	d.t.Helper()
 	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 		d.t.Fatal(err)
 	}
-	d.tells("RELOADING=1")
-	d.tells("READY=1")
+	d.awaitNotice("RELOADING=1")
+	d.awaitNotice("READY=1")
 }
 
-// TestNotReadyWithoutPlatform: the bot is alive, and not ready, while a platform does
-// not answer.
+// TestNotReadyWithoutPlatform checks that the bot reports itself as alive but not ready while a platform does
+// not respond.
 func TestNotReadyWithoutPlatform(t *testing.T) {
 	asked := make(chan struct{}, 1)
 	platform := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // so that the end of the connection is noticed
+		_, _ = io.Copy(io.Discard, r.Body) // the server notices a closed connection only after it read the body
 		select {
 		case asked <- struct{}{}:
 		default:
@@ -272,15 +264,14 @@ func TestNotReadyWithoutPlatform(t *testing.T) {
 	address := freeAddress(t)
 	d := startDaemon(t, fmt.Sprintf(
 		"[bot]\ndata_dir = \"data\"\n[interfaces.telegram]\ntoken = \"1:a\"\napi_url = %q\n[metrics]\nlisten = %q\n", platform.URL, address))
-	d.tells("READY=1")
+	d.awaitNotice("READY=1")
 	<-asked
 	if body := fetch(t, "http://"+address+"/healthz"); body != "ok\n" {
-		t.Errorf("healthz says %q", body)
+		t.Errorf("/healthz: got %q", body)
 	}
 	r, err := http.Get("http://" + address + "/readyz")
 	if err != nil || r.Body.Close() != nil || r.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("readyz: %v, %v", r.StatusCode, err)
+		t.Errorf("/readyz: %v, %v", r.StatusCode, err)
 	}
-	d.stop()
-	<-d.status
+	d.end()
 }

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,11 +16,10 @@ import (
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
-// canary is a secret that is said in private.
+// canary is a secret word that a user tells the bot in private.
 const canary = "zanzibar"
 
-// scribe is a model that writes down all that it reads, in as many ways as it has,
-// and remembers what it was asked.
+// scribe is a model that stores the secret word with every action that stores anything, and keeps the requests.
 type scribe struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -60,7 +58,7 @@ func (s *scribe) since(n int) []string {
 	return append([]string(nil), s.asked[n:]...)
 }
 
-// onTelegram configures a bot on Telegram, asking a model at that address.
+// onTelegram returns a configuration with a Telegram account and a model at a URL.
 func onTelegram(model, platform, more string) string {
 	return fmt.Sprintf(`
 [bot]
@@ -83,26 +81,18 @@ bot_tokens = 0
 %s`, model, telegramtest.Token, platform, more)
 }
 
-// atTelegram runs the program at a platform of its own until the test ends.
+// atTelegram runs the program with a Telegram server of its own until the test ends.
 func atTelegram(t testing.TB, model, more string) (*telegramtest.Server, string) {
 	t.Helper()
 	platform := telegramtest.New(t)
 	file := filepath.Join(t.TempDir(), "config.toml")
 	write(t, file, onTelegram(model, platform.URL, more))
-	ctx, stop := context.WithCancel(t.Context())
-	over := make(chan int, 1)
-	go func() { over <- run(ctx, []string{"run", "-c", file}, nil, io.Discard, io.Discard) }()
-	t.Cleanup(func() {
-		stop()
-		if status := <-over; status != statusDone {
-			t.Errorf("it ended with %d", status)
-		}
-	})
+	daemonOf(t, file, io.Discard)
 	return platform, file
 }
 
-// hears waits until the bot has said n messages in a chat, and returns them.
-func hears(t *testing.T, platform *telegramtest.Server, chat int64, n int) (texts []string) {
+// awaitReplies waits until the bot has sent n messages to a chat, and returns them.
+func awaitReplies(t *testing.T, platform *telegramtest.Server, chat int64, n int) (texts []string) {
 	t.Helper()
 	for end := time.Now().Add(coretest.Patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		texts = nil
@@ -115,13 +105,12 @@ func hears(t *testing.T, platform *telegramtest.Server, chat int64, n int) (text
 			return texts
 		}
 	}
-	t.Fatalf("the bot said %q in %d, want %d messages", texts, chat, n)
+	t.Fatalf("got messages %q in chat %d, want %d of them", texts, chat, n)
 	return nil
 }
 
-// TestSecretStaysInItsPlace: what is said in a private chat is in no prompt of a
-// group, whatever the model wrote down of it, with everything on that remembers;
-// and when the person is forgotten, it is nowhere.
+// TestSecretStaysInItsPlace checks that a word from a private chat is in no prompt of a group, although the
+// model stored it with every plugin that remembers. After /forgetme it is stored nowhere.
 func TestSecretStaysInItsPlace(t *testing.T) {
 	model := newScribe(t)
 	platform, file := atTelegram(t, model.URL, `
@@ -136,17 +125,17 @@ paths = ["telegram"]
 	platform.AddChat(telegramtest.Chat{ID: -100500, Type: "supergroup", Title: "Club"})
 	platform.AddChat(telegramtest.Chat{ID: -100600, Type: "supergroup", Title: "Pub"})
 	platform.Say(1000, 1000, telegramtest.Saying{Text: "my secret word is " + canary})
-	hears(t, platform, 1000, 2)
+	awaitReplies(t, platform, 1000, 2)
 	platform.Say(1000, 1000, telegramtest.Saying{Text: "do you remember the secret word?"})
-	hears(t, platform, 1000, 3)
+	awaitReplies(t, platform, 1000, 3)
 	private := model.since(0)
 	if last := private[len(private)-1]; strings.Count(last, canary) < 3 {
-		t.Errorf("in its own place the secret is told %d times only, so this test would show nothing: %s", strings.Count(last, canary), last)
+		t.Errorf("the private prompt has the secret %d times, want at least 3, else this test proves nothing: %s", strings.Count(last, canary), last)
 	}
 	groups := 0
 	for i, chat := range []int64{-100500, -100600, -100500} {
 		platform.Say(chat, 1000, telegramtest.Saying{Text: "Aria, what is the secret word? What do you know about me?"})
-		hears(t, platform, chat, 1+i/2)
+		awaitReplies(t, platform, chat, 1+i/2)
 	}
 	for _, prompt := range model.since(0) {
 		if !strings.Contains(prompt, `\"interface_path\":\"telegram/-100`) {
@@ -155,21 +144,21 @@ paths = ["telegram"]
 		groups++
 		if strings.Contains(prompt, canary) {
 			at := strings.Index(prompt, canary)
-			t.Errorf("a group's prompt tells the secret: …%s…", prompt[max(0, at-400):min(len(prompt), at+100)])
+			t.Errorf("a group's prompt has the secret: …%s…", prompt[max(0, at-400):min(len(prompt), at+100)])
 		}
 	}
 	if groups != 3 {
-		t.Errorf("%d prompts of groups, want 3", groups)
+		t.Errorf("got %d prompts of groups, want 3", groups)
 	}
 	platform.Say(1000, 1000, telegramtest.Saying{Text: "/forgetme yes"})
-	if texts := hears(t, platform, 1000, 4); !strings.Contains(texts[3], "It is done") {
-		t.Fatalf("to /forgetme it says %q", texts)
+	if texts := awaitReplies(t, platform, 1000, 4); !strings.Contains(texts[3], "It is done") {
+		t.Fatalf("/forgetme: got %q", texts)
 	}
 	var out, errs strings.Builder
 	if status := run(t.Context(), []string{"memory", "export", "-c", file}, strings.NewReader(""), &out, &errs); status != 0 {
 		t.Fatalf("export: %s", errs.String())
 	}
 	if strings.Contains(out.String(), canary) {
-		t.Errorf("after he was forgotten, it still knows: %s", out.String())
+		t.Errorf("after /forgetme, the export still has: %s", out.String())
 	}
 }

@@ -14,8 +14,9 @@ import (
 	"synthbot/setup"
 )
 
-// installed installs a service below a folder, from the file in the test's own.
-func installed(t *testing.T, root string, more ...string) (status int, out, errs string) {
+// installService installs a service below root, with the configuration in the working directory. Words in more:
+// "tools" and "dry" are flags, "there" passes no configuration file, another word is the user.
+func installService(t *testing.T, root string, more ...string) (status int, out, errs string) {
 	t.Helper()
 	var o, e strings.Builder
 	p := &program{Env: &daemon.Env{File: "config.toml", In: strings.NewReader(""), Out: &o, Err: &e, Getenv: os.Getenv}, parsed: true}
@@ -80,7 +81,7 @@ url = "https://tools.example.org"
 headers = {X-Key = "file:web_key"}
 `
 
-// serviceHome is a folder with a bot that is to become a service.
+// serviceHome creates a folder with a bot that can be installed as a service.
 func serviceHome(t *testing.T) {
 	t.Helper()
 	emptyMachine(t)
@@ -96,11 +97,11 @@ func serviceHome(t *testing.T) {
 func TestServiceInstall(t *testing.T) {
 	serviceHome(t)
 	root := t.TempDir()
-	status, out, errs := installed(t, root, "dry", "tools")
+	status, out, errs := installService(t, root, "dry", "tools")
 	if status != 0 || len(files(t, root)) != 0 || !strings.Contains(out, "would write "+root+"/etc/systemd/system/synthbot.service.d/tools.conf (0644)") || strings.Contains(out, telegramtest.Token) {
-		t.Errorf("dry: %d, %s%s%v", status, out, errs, files(t, root))
+		t.Errorf("dry run: status %d, %s%s%v", status, out, errs, files(t, root))
 	}
-	status, out, errs = installed(t, root)
+	status, out, errs = installService(t, root)
 	want := []string{
 		"rw-r----- etc/synthbot/config.toml", "rw-r--r-- etc/synthbot/persona/mira.toml", "rw------- etc/synthbot/telegram_token", "rw------- etc/synthbot/web_key",
 		"rw-r--r-- etc/systemd/system/synthbot.service", "rw-r--r-- etc/sysusers.d/synthbot.conf", "rw-r--r-- etc/tmpfiles.d/synthbot.conf", "rwxr-xr-x usr/local/bin/synthbot",
@@ -113,7 +114,7 @@ func TestServiceInstall(t *testing.T) {
 		"!        the bot will start npx: ", "!        file:keys/files does not become a credential", "!        the database was in data: ", "systemctl enable --now synthbot",
 	} {
 		if !strings.Contains(out, said) {
-			t.Errorf("it does not say %q:\n%s", said, out)
+			t.Errorf("the output lacks %q:\n%s", said, out)
 		}
 	}
 	for file, lines := range map[string][]string{
@@ -133,88 +134,88 @@ func TestServiceInstall(t *testing.T) {
 			}
 		}
 		if strings.Contains(string(text), "discord_token") || strings.Contains(string(text), "DynamicUser=yes") {
-			t.Errorf("%s is as it was shipped", file)
+			t.Errorf("%s still has lines of the shipped file", file)
 		}
 	}
-	holdUnit(t, filepath.Join(root, "etc/systemd/system/synthbot.service"))
+	checkUnit(t, filepath.Join(root, "etc/systemd/system/synthbot.service"))
 }
 
-// TestServiceSecretsNames: a secret whose name systemd would ignore does not become a credential, and that is said.
+// TestServiceSecretsNames checks that a secret whose name systemd ignores does not become a credential, and
+// that the output says so.
 func TestServiceSecretsNames(t *testing.T) {
 	serviceHome(t)
 	write(t, "config.toml", strings.Replace(serviceable, "file:telegram_token", "file:töken", 1))
 	write(t, "töken", telegramtest.Token)
 	root := t.TempDir()
-	_, out, _ := installed(t, root)
+	_, out, _ := installService(t, root)
 	if !strings.Contains(out, "file:töken cannot become a credential") {
-		t.Errorf("it does not say so:\n%s", out)
+		t.Errorf("the output lacks the note:\n%s", out)
 	}
 	unit, err := os.ReadFile(filepath.Join(root, "etc/systemd/system/synthbot.service"))
 	if err != nil || strings.Contains(string(unit), "töken") || !strings.Contains(string(unit), "LoadCredential=web_key") {
-		t.Errorf("the unit is %v\n%s", err, unit)
+		t.Errorf("the unit: %v\n%s", err, unit)
 	}
 }
 
-// TestServiceInstallAgain: once more changes nothing, and what is there is not
-// written over.
+// TestServiceInstallAgain checks that a second installation changes nothing and keeps existing files.
 func TestServiceInstallAgain(t *testing.T) {
 	serviceHome(t)
 	root := t.TempDir()
-	if status, out, errs := installed(t, root); status != 0 {
+	if status, out, errs := installService(t, root); status != 0 {
 		t.Fatalf("%d, %s%s", status, out, errs)
 	}
 	write(t, "telegram_token", "another")
-	if status, out, errs := installed(t, root); status != 0 || strings.Contains(out, "written") || !strings.Contains(out, "kept     "+root+"/etc/synthbot/config.toml") {
-		t.Errorf("again: %d, %s%s", status, out, errs)
+	if status, out, errs := installService(t, root); status != 0 || strings.Contains(out, "written") || !strings.Contains(out, "kept     "+root+"/etc/synthbot/config.toml") {
+		t.Errorf("second installation: status %d, %s%s", status, out, errs)
 	}
 	if err := os.MkdirAll(filepath.Join(root, "usr/lib/systemd/system"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(root, "usr/lib/systemd/system/synthbot.service"), "[Unit]\n")
-	if status, out, errs := installed(t, root, "there", "tools", "bot"); status != 0 || !strings.Contains(out, "a package installed") || strings.Contains(out, "will start") || !strings.Contains(out, "same     "+root+"/etc/synthbot/config.toml") {
-		t.Errorf("with tools, as somebody else: %d, %s%s", status, out, errs)
+	if status, out, errs := installService(t, root, "there", "tools", "bot"); status != 0 || !strings.Contains(out, "a package installed") || strings.Contains(out, "will start") || !strings.Contains(out, "same     "+root+"/etc/synthbot/config.toml") {
+		t.Errorf("with tools, as another user: status %d, %s%s", status, out, errs)
 	}
 	if text, err := os.ReadFile(filepath.Join(root, "etc/synthbot/telegram_token")); err != nil || string(text) != telegramtest.Token {
-		t.Errorf("the token became %q, %v", text, err)
+		t.Errorf("the token file: got %q, %v, want it unchanged", text, err)
 	}
 	for _, file := range []string{"etc/systemd/system/synthbot.service.d/tools.conf", "etc/systemd/system/synthbot.service.bak"} {
 		if !exists(filepath.Join(root, file)) {
-			t.Errorf("there is no %s", file)
+			t.Errorf("%s is missing", file)
 		}
 	}
 }
 
-// holdUnit holds an installed unit to what systemd says of it.
-func holdUnit(t *testing.T, unit string) {
+// checkUnit checks the security of an installed unit with systemd-analyze.
+func checkUnit(t *testing.T, unit string) {
 	t.Helper()
 	help, err := exec.Command("systemd-analyze", "security", "--help").Output()
 	if err != nil || !strings.Contains(string(help), "--offline") {
-		t.Log("there is no systemd-analyze of version 250 or later")
+		t.Log("systemd-analyze is missing or older than version 250")
 		return
 	}
 	if out, err := exec.Command("systemd-analyze", "security", "--offline=true", "--no-pager", "--threshold=15", unit).CombinedOutput(); err != nil {
-		t.Errorf("its exposure is above 1.5: %v: %s", err, out)
+		t.Errorf("the unit's exposure is above 1.5: %v: %s", err, out)
 	}
 }
 
 func TestServiceInstallRefuses(t *testing.T) {
 	emptyMachine(t)
-	if status, _, errs := installed(t, t.TempDir()); status != statusUsage || !strings.Contains(errs, "synthbot init -c /etc/synthbot/config.toml") {
+	if status, _, errs := installService(t, t.TempDir()); status != statusUsage || !strings.Contains(errs, "synthbot init -c /etc/synthbot/config.toml") {
 		t.Errorf("without a configuration: %d, %s", status, errs)
 	}
 	write(t, "config.toml", "[bot]\nnmae = 1\n")
-	if status, _, errs := installed(t, t.TempDir()); status != statusUsage || !strings.Contains(errs, "config.toml:2: bot.nmae") {
-		t.Errorf("with a wrong one: %d, %s", status, errs)
+	if status, _, errs := installService(t, t.TempDir()); status != statusUsage || !strings.Contains(errs, "config.toml:2: bot.nmae") {
+		t.Errorf("with an invalid configuration: status %d, %s", status, errs)
 	}
 	write(t, "config.toml", "")
 	for _, user := range []string{"root", "a b", "-x"} {
-		if status, _, errs := installed(t, t.TempDir(), user); status != statusUsage || !strings.Contains(errs, "--user") {
-			t.Errorf("as %q: %d, %s", user, status, errs)
+		if status, _, errs := installService(t, t.TempDir(), user); status != statusUsage || !strings.Contains(errs, "--user") {
+			t.Errorf("user %q: status %d, %s", user, status, errs)
 		}
 	}
 	root := t.TempDir()
 	write(t, "config.toml", "[interfaces.telegram]\ntoken = \"file:nothing\"\n")
-	if status, _, errs := installed(t, root); status != statusFailed || !strings.Contains(errs, "nothing: no such file") || exists(filepath.Join(root, "etc/systemd")) {
-		t.Errorf("without its secret: %d, %s", status, errs)
+	if status, _, errs := installService(t, root); status != statusFailed || !strings.Contains(errs, "nothing: no such file") || exists(filepath.Join(root, "etc/systemd")) {
+		t.Errorf("with a missing secret: status %d, %s", status, errs)
 	}
 }

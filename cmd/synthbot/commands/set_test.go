@@ -9,16 +9,15 @@ import (
 	"testing"
 )
 
-// TestSet: what an admin changes in a chat holds there and below at once, outlives
-// the process, is shown by check --path with where it comes from, and can be taken
-// back.
+// TestSet checks that a setting that an admin changes in a chat applies there and below at once, survives a
+// restart, is listed with its origin by `check --path`, and can be reset.
 func TestSet(t *testing.T) {
-	model := echo(t)
+	model := newEchoModel(t)
 	config := strings.Replace(atDesk, "[bot]", "[bot]\nadmins = [\"desk/@user/you\"]", 1) + "[[engine]]\nprovider = \"vllm\"\nmodel = \"m\"\nbase_url = \"" + model +
 		"\"\n[[override]]\npath = \"desk/main\"\ntokens = 900000\nactions_deny = [\"dice_*\"]\nperson_tokens = 800000\n[budget]\nperson_tokens = 700000\n"
 	d := startDaemon(t, config)
-	d.tells("READY=1")
-	told := func(wants ...string) {
+	d.awaitNotice("READY=1")
+	checkListed := func(wants ...string) {
 		t.Helper()
 		status, out, errs := d.command("", "check", "--path", "desk/main")
 		out = strings.Join(strings.FieldsFunc(out, func(r rune) bool { return r == ' ' }), " ")
@@ -28,7 +27,7 @@ func TestSet(t *testing.T) {
 			}
 		}
 	}
-	told("tokens 900000 override desk/main", "person_tokens 800000 override desk/main", "actions_deny dice_* override desk/main", "language as spoken, else en bot.language")
+	checkListed("tokens 900000 override desk/main", "person_tokens 800000 override desk/main", "actions_deny dice_* override desk/main", "language as spoken, else en bot.language")
 	for line, want := range map[string]string{
 		"/set language it":                      "language: it (a command in desk/main)",
 		"/set scope unified":                    "scope: unified (a command in desk/main)",
@@ -40,43 +39,43 @@ func TestSet(t *testing.T) {
 		"/set language klingon!":                `language is "klingon!"; write a language tag`,
 		"/set colour red":                       "what must be one of keywords, ",
 	} {
-		if reply := d.answers(line); !strings.Contains(reply, want) {
-			t.Errorf("%s: %q, want %q", line, reply, want)
+		if reply := d.ask(line); !strings.Contains(reply, want) {
+			t.Errorf("%s: got %q, want %q", line, reply, want)
 		}
-		if strings.Contains(line, "deny") { // what is denied is shown one by one, and what matches nothing
+		if strings.Contains(line, "deny") { // the reply has a line for each source, and names patterns that match nothing
 			want := "actions_deny: memory_forget, web* (no action matches web*) (a command in desk/main)"
 			if reply, err := d.out.ReadString('\n'); err != nil || !strings.Contains(reply, want) {
-				t.Errorf("%s: then %q, %v", line, reply, err)
+				t.Errorf("%s: second line %q, %v, want %q", line, reply, err, want)
 			}
 		}
 	}
-	told("tokens 1000 a command in desk/main", "actions_deny memory_forget, web* a command in desk/main", "actions_deny dice_* override desk/main", "scope unified a command in desk/main")
-	if reply := d.answers("m1"); !strings.Contains(reply, "the limit of 1000 tokens a day is less than one answer takes") {
-		t.Errorf("beyond the limit of the place: %q", reply)
+	checkListed("tokens 1000 a command in desk/main", "actions_deny memory_forget, web* a command in desk/main", "actions_deny dice_* override desk/main", "scope unified a command in desk/main")
+	if reply := d.ask("m1"); !strings.Contains(reply, "the limit of 1000 tokens a day is less than one answer takes") {
+		t.Errorf("answer above the limit of the place: %q", reply)
 	}
-	d.answers("/set tokens 0")
-	if reply := d.answers("m2"); !strings.Contains(reply, "re m2") {
-		t.Errorf("without a limit: %q", reply)
+	d.ask("/set tokens 0")
+	if reply := d.ask("m2"); !strings.Contains(reply, "re m2") {
+		t.Errorf("answer without a limit: %q", reply)
 	}
 	if _, out, _ := d.command("", "prompt", "--path", "desk/main", "--text", "hi"); strings.Contains(out, `"memory_forget"`) || !strings.Contains(out, `"memory_save"`) {
-		t.Errorf("what is denied by command is in the prompt: %s", out)
+		t.Errorf("the prompt has an action that /set denied: %s", out)
 	}
-	d.answers("/set person_tokens 10")
+	d.ask("/set person_tokens 10")
 	d.end()
-	told("person_tokens 10 a command in desk/main", "tokens no limit a command in desk/main", "language it a command in desk/main")
+	checkListed("person_tokens 10 a command in desk/main", "tokens no limit a command in desk/main", "language it a command in desk/main")
 	again := startDaemon(t, strings.Replace(config, `"data"`, `"`+d.dir()+`/data"`, 1))
-	again.tells("READY=1")
-	if reply := again.answers("m3"); !strings.Contains(reply, "used up your share") {
-		t.Errorf("beyond the person's limit, in the next life: %q", reply)
+	again.awaitNotice("READY=1")
+	if reply := again.ask("m3"); !strings.Contains(reply, "used up your share") {
+		t.Errorf("answer above the user's limit, after a restart: %q", reply)
 	}
-	again.answers("/set person_tokens default")
-	if reply := again.answers("m4"); !strings.Contains(reply, "re m4") {
-		t.Errorf("taken back: %q", reply)
+	again.ask("/set person_tokens default")
+	if reply := again.ask("m4"); !strings.Contains(reply, "re m4") {
+		t.Errorf("answer after the limit was reset: %q", reply)
 	}
 	again.end()
 }
 
-// TestSetBindsRecon: a changed limit of a place holds for the small model, too, and not for the chain alone.
+// TestSetBindsRecon checks that a changed limit of a place also applies to the small model.
 func TestSetBindsRecon(t *testing.T) {
 	url, _ := modelServer(t, `{"response":"Hello."}`)
 	var asked atomic.Int64
@@ -92,15 +91,15 @@ func TestSetBindsRecon(t *testing.T) {
 	}
 	config += "[[override]]\npath = \"desk/main\"\nengine = \"home\"\n"
 	d := startDaemon(t, config)
-	d.tells("READY=1")
-	d.answers("m1")
+	d.awaitNotice("READY=1")
+	d.ask("m1")
 	until(t, func() bool { return asked.Load() == 1 })
-	if reply := d.answers("/set tokens 1"); !strings.Contains(reply, "tokens: 1 ") {
+	if reply := d.ask("/set tokens 1"); !strings.Contains(reply, "tokens: 1 ") {
 		t.Fatal(reply)
 	}
-	d.answers("m2")
+	d.ask("m2")
 	d.end()
 	if n := asked.Load(); n != 1 {
-		t.Errorf("the small model was asked %d times", n)
+		t.Errorf("the small model was asked %d times, want once", n)
 	}
 }

@@ -18,10 +18,10 @@ const (
 	swarmGuilds = 32
 )
 
-// shardedPlatform is a Discord where the bot's account has 16 shards.
+// shardedPlatform is a Discord server on which the bot's account has 16 shards.
 type shardedPlatform struct {
 	*discordtest.Server
-	channels []string // of guilds on all shards, and of direct messages
+	channels []string // in guilds on all shards, and direct messages
 	said     []string // the channel of each message
 }
 
@@ -37,26 +37,26 @@ func newShardedPlatform(t *testing.T) *shardedPlatform {
 	return p
 }
 
-// table is the table of the account in the configuration.
+// table returns the configuration of the account.
 func (p *shardedPlatform) table() string {
 	return discordTable(p.Server) + fmt.Sprintf("shards = \"%d\"\n", swarmShards)
 }
 
-// sayIn lets somebody say the next message in a channel.
+// sayIn sends the next message to a channel.
 func (p *shardedPlatform) sayIn(channel string) {
 	p.Say(channel, discordtest.AnnID, fmt.Sprintf("<@%s> m%d", discordtest.BotID, len(p.said)))
 	p.said = append(p.said, channel)
 }
 
-// say lets people say something in some places.
+// say sends the next n messages to random channels.
 func (p *shardedPlatform) say(n int) {
 	for range n {
 		p.sayIn(p.channels[rand.IntN(len(p.channels))])
 	}
 }
 
-// answers counts the answers that name each message where it was said. What is still being written is none:
-// a draft that is left over is deleted some minutes later.
+// answers returns, for each message, how many answers in its channel name it. It ignores drafts: a draft that
+// is left over is deleted some minutes later.
 func (p *shardedPlatform) answers() []int {
 	words := make(map[string]int)
 	for _, channel := range p.channels {
@@ -86,17 +86,17 @@ func (p *shardedPlatform) unanswered() (left []string) {
 	return left
 }
 
-// checkAnswers fails the test unless each message is answered once: the platform knows keys.
+// checkAnswers fails the test unless each message has exactly one answer. Discord knows idempotency keys.
 func (p *shardedPlatform) checkAnswers(t *testing.T) {
 	t.Helper()
 	for n, times := range p.answers() {
 		if times != 1 {
-			t.Errorf("m%d is answered %d times", n, times)
+			t.Errorf("m%d has %d answers, want one", n, times)
 		}
 	}
 }
 
-// shardSwarm is several workers with one database, who divide the shards of an account on Discord.
+// shardSwarm is several workers with one database, which share the shards of a Discord account.
 type shardSwarm struct {
 	*testing.T
 	*shardedPlatform
@@ -107,29 +107,29 @@ func newShardSwarm(t *testing.T, workers int) *shardSwarm {
 	t.Helper()
 	s := &shardSwarm{T: t, shardedPlatform: newShardedPlatform(t)}
 	t.Setenv("DATABASE_URL", coretest.StartPostgres(t).URL)
-	model := echo(t)
+	model := newEchoModel(t)
 	for n := range workers {
-		k := newKilling(t, model)
-		config := onDiscord(s.Server, model, fmt.Sprintf("shards = \"%d\"\n", swarmShards)) + onServerOf()
+		k := newKillTest(t, model)
+		config := onDiscord(s.Server, model, fmt.Sprintf("shards = \"%d\"\n", swarmShards)) + storeTable()
 		write(t, k.file, strings.Replace(config, `worker = "first"`, fmt.Sprintf("worker = \"w%d\"", n), 1))
-		s.workers = append(s.workers, &swarmWorker{killing: k})
+		s.workers = append(s.workers, &swarmWorker{killTest: k})
 	}
 	return s
 }
 
 func (s *shardSwarm) answered() {
 	s.Helper()
-	s.workers[0].patiently("messages are not answered", 50*time.Millisecond, func() int { return len(s.unanswered()) })
+	s.workers[0].waitForZero("messages are not answered", 50*time.Millisecond, func() int { return len(s.unanswered()) })
 }
 
-// serving is how many shards a worker has by its log.
+// serving returns how many shards a worker serves, according to its log.
 func (w *swarmWorker) serving() int {
 	log := logOf(w.T, w)[w.began:]
 	return strings.Count(log, `"serving"`) - strings.Count(log, "leaving to another")
 }
 
-// TestShards: workers divide the shards of a Discord account evenly. What is said while one is killed,
-// frozen or stopped is answered by the others, and nothing twice.
+// TestShards checks that workers share the shards of a Discord account evenly. When one is killed, frozen or
+// stopped, the others answer its messages, each exactly once.
 func TestShards(t *testing.T) {
 	s := newShardSwarm(t, 2)
 	s.workers[0].start()
@@ -165,7 +165,7 @@ func TestShards(t *testing.T) {
 	}
 }
 
-// TestShardsShareLimits: how often a user is answered does not grow with the workers.
+// TestShardsShareLimits checks that a user's rate limit does not grow with the number of workers.
 func TestShardsShareLimits(t *testing.T) {
 	const limit = 5
 	for name, set := range map[string]*strings.Replacer{
@@ -190,13 +190,13 @@ func shareLimit(t *testing.T, limit int, set *strings.Replacer) {
 	until(t, func() bool { return s.Live() == swarmShards })
 	answered := func() int { return len(s.said) - len(s.unanswered()) }
 	for n := range 4 * limit {
-		s.sayIn(s.channels[2+n/2+n%2*swarmShards/2]) // one worker, then the other
+		s.sayIn(s.channels[2+n/2+n%2*swarmShards/2]) // the workers take turns
 		if n < limit {
 			until(t, func() bool { return answered() == n+1 })
 		}
-		time.Sleep(50 * time.Millisecond) // until the other worker knows
+		time.Sleep(50 * time.Millisecond) // the other worker needs time to learn of the answer
 	}
 	if n := answered(); n > limit+1 {
-		t.Errorf("%d messages are answered within a few seconds, %d are allowed", n, limit)
+		t.Errorf("%d messages were answered within a few seconds, want at most %d", n, limit+1)
 	}
 }

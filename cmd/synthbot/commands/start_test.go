@@ -22,12 +22,11 @@ import (
 
 var large = flag.Int("large", 8, "size of the database in BenchmarkStart, in MiB")
 
-// BenchmarkStart measures the daemon as the system sees it: from exec to the
-// moment that it takes messages, and what it holds while idle. The bars are 20 ms
-// with -large 500, 15 MiB anonymous and 32 MiB in all.
+// BenchmarkStart measures the daemon from outside: the time from exec until it accepts messages, and its memory
+// while idle. The limits are 20 ms with -large 500, 15 MiB of anonymous memory and 32 MiB in total.
 func BenchmarkStart(b *testing.B) {
 	dir := b.TempDir()
-	binary := released(b)
+	binary := buildRelease(b)
 	fill(b, filepath.Join(dir, "data"), *large)
 	file := filepath.Join(dir, "config.toml")
 	if err := os.WriteFile(file, []byte(withTerminal), 0o600); err != nil {
@@ -83,7 +82,7 @@ func BenchmarkStart(b *testing.B) {
 	b.ReportMetric(float64(info.Size())/1e6, "MB-binary")
 }
 
-// fill makes a database of that many MiB.
+// fill creates a database of that many MiB.
 func fill(b *testing.B, dir string, mib int) {
 	b.Helper()
 	s, err := memory.Open(dir, memory.Options{})
@@ -107,7 +106,7 @@ func fill(b *testing.B, dir string, mib int) {
 	}
 }
 
-// resident is the memory of a process in MiB: its own, and with what it maps.
+// resident returns the memory of a process in MiB, anonymous and in total.
 func resident(b *testing.B, pid int) (anonymous, all float64) {
 	b.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

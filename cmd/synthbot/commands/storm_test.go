@@ -15,11 +15,10 @@ import (
 
 var storm = flag.Duration("storm", coretest.Sample(15*time.Second, time.Second), "how long TestReloadStorm lasts")
 
-// TestReloadStorm: while people talk, the configuration changes and is read again
-// five times a second: nothing is lost, nothing is answered twice, and the driver,
-// whose table stays the same, is not started anew.
+// TestReloadStorm changes and reloads the configuration five times a second while users write. Every message is
+// answered once, and the driver, whose table does not change, stays connected.
 func TestReloadStorm(t *testing.T) {
-	platform, file := atTelegram(t, echo(t), "")
+	platform, file := atTelegram(t, newEchoModel(t), "")
 	for i := range killChats {
 		platform.AddPerson(telegramtest.Person{ID: int64(1000 + i), Name: fmt.Sprint("P", i)})
 	}
@@ -56,11 +55,11 @@ func TestReloadStorm(t *testing.T) {
 	}
 	for i := range said {
 		if word := fmt.Sprintf("m%d", i); words[word] != 1 {
-			t.Errorf("%s was answered %d times", word, words[word])
+			t.Errorf("%s was answered %d times, want once", word, words[word])
 		}
 	}
 	if n := len(platform.Calls("getMe")); n != 1 {
-		t.Errorf("the driver introduced itself %d times", n)
+		t.Errorf("the driver connected %d times, want once", n)
 	}
 	t.Logf("%d reloads, %d messages", reloads, said)
 }

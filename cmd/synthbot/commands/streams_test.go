@@ -11,8 +11,7 @@ import (
 	"synthbot/daemon"
 )
 
-// run carries out one command line, on pipes as a shell would make them, and returns the
-// exit status.
+// run runs one command line with pipes, like a shell, and returns the exit status.
 func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
 	if in == nil {
 		in = strings.NewReader("")
@@ -27,9 +26,9 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	return Main(ctx, e, args, 20*time.Second, 15*time.Second)
 }
 
-// streams provide files for streams that are not files.
+// streams provides files for readers and writers that are not files.
 type streams struct {
-	ours   []*os.File // to be closed when the command is over
+	ours   []*os.File // closed when the command has ended
 	copies sync.WaitGroup
 }
 
@@ -42,7 +41,7 @@ func (s *streams) in(r io.Reader) *os.File {
 		panic(err)
 	}
 	s.ours = append(s.ours, theirs)
-	go func() { // it may wait for input that never comes
+	go func() { // r may never return
 		_, _ = io.Copy(ours, r)
 		_ = ours.Close()
 	}()
@@ -65,7 +64,7 @@ func (s *streams) out(w io.Writer) *os.File {
 	return theirs
 }
 
-// close closes the files, and waits until all that was written has arrived.
+// close closes the files and waits until all output has been copied.
 func (s *streams) close() {
 	for _, f := range s.ours {
 		_ = f.Close()

@@ -30,22 +30,22 @@ const (
 	swarmAccounts = 6
 )
 
-// swarm is several workers with one database, who serve several accounts.
+// swarm is several workers with one database, which share several accounts.
 type swarm struct {
 	*testing.T
 	server    *coretest.Postgres
 	platforms []*telegramtest.Server
-	discord   *shardedPlatform // nil: there is none
+	discord   *shardedPlatform // nil without Discord
 	workers   []*swarmWorker
-	said      []string // the place of each message on Telegram
+	said      []string // the account and user of each Telegram message
 }
 
-// swarmWorker is a worker, which is started again whenever it ended.
+// swarmWorker is a worker that is restarted whenever it has ended.
 type swarmWorker struct {
-	*killing
+	*killTest
 	process *exec.Cmd
-	ended   chan struct{} // closed when it has
-	began   int           // where its life begins in the log
+	ended   chan struct{} // closed when the process has ended
+	began   int           // the length of the log at the process's start
 }
 
 func newSwarm(t *testing.T, model string, workers, accounts int) *swarm {
@@ -63,7 +63,7 @@ func newSwarm(t *testing.T, model string, workers, accounts int) *swarm {
 			i, telegramtest.Token, p.URL)
 	}
 	for i := range workers {
-		k := newKilling(t, model)
+		k := newKillTest(t, model)
 		raw, err := os.ReadFile(k.file)
 		if err != nil {
 			t.Fatal(err)
@@ -72,12 +72,12 @@ func newSwarm(t *testing.T, model string, workers, accounts int) *swarm {
 		_, after, _ = strings.Cut(after, "[access]")
 		config := before + interfaces.String() + "[access]" + after
 		write(t, k.file, strings.Replace(config, `worker = "first"`, fmt.Sprintf("worker = \"w%d\"", i), 1))
-		s.workers = append(s.workers, &swarmWorker{killing: k})
+		s.workers = append(s.workers, &swarmWorker{killTest: k})
 	}
 	return s
 }
 
-// addDiscord gives all workers an account on Discord, whose shards they divide.
+// addDiscord gives all workers a Discord account, whose shards they share.
 func (s *swarm) addDiscord() {
 	s.discord = newShardedPlatform(s.T)
 	for _, w := range s.workers {
@@ -92,7 +92,7 @@ func (s *swarm) addDiscord() {
 func (w *swarmWorker) start() {
 	w.Helper()
 	w.began = len(logOf(w.T, w))
-	w.process = itself(w, "run", "-c", w.file)
+	w.process = synthbotCommand(w, "run", "-c", w.file)
 	w.process.Stdout, w.process.Stderr = w.log, w.log
 	if err := w.process.Start(); err != nil {
 		w.Fatal(err)
@@ -103,36 +103,36 @@ func (w *swarmWorker) start() {
 		_ = c.Wait()
 		close(ended)
 	}()
-	w.Cleanup(func() { _ = c.Process.Kill(); <-ended }) // it may have ended
+	w.Cleanup(func() { _ = c.Process.Kill(); <-ended }) // the test may have ended it
 }
 
-// stop ends a worker with a signal.
+// stop sends a signal to a worker and waits for its end.
 func (w *swarmWorker) stop(s os.Signal) {
 	_ = w.process.Process.Signal(s)
 	<-w.ended
 }
 
-// kill ends a worker with SIGKILL and starts it again after a while.
+// kill ends a worker with SIGKILL and restarts it after a while.
 func (w *swarmWorker) kill() {
 	w.stop(os.Kill)
 	time.Sleep(serverLease / 4)
 	w.start()
 }
 
-// chat gives a chat command at the worker's terminal, and returns the answer.
+// chat types a chat command at the worker's terminal, and returns the answer.
 func (w *swarmWorker) chat(command string) string {
 	w.Helper()
-	c := itself(w, "chat", "-c", w.file)
+	c := synthbotCommand(w, "chat", "-c", w.file)
 	c.Stdin = strings.NewReader(command + "\n")
 	out, err := c.CombinedOutput()
 	if err != nil {
-		w.Errorf("%s: %s, %v", command, out, err)
+		w.Errorf("%s: got %s, %v", command, out, err)
 	}
 	return string(out)
 }
 
-// freeze stops a worker for longer than its lease. When it goes on, it ends by itself if another one
-// took something over from it.
+// freeze suspends a worker for longer than its lease. After that, the worker ends by itself if another one has
+// taken something over from it, and is restarted.
 func (w *swarmWorker) freeze() {
 	_ = w.process.Process.Signal(syscall.SIGSTOP)
 	time.Sleep(serverLease * 3 / 2)
@@ -144,7 +144,7 @@ func (w *swarmWorker) freeze() {
 	}
 }
 
-// say lets people say the next messages, each to some account, a third of them on Discord.
+// say sends the next n messages to random accounts, a third of them on Discord.
 func (s *swarm) say(n int) {
 	if s.discord != nil {
 		s.discord.say(n / 3)
@@ -155,7 +155,7 @@ func (s *swarm) say(n int) {
 	}
 }
 
-// sayTo lets somebody say the next message to an account on Telegram.
+// sayTo sends the next message to a Telegram account.
 func (s *swarm) sayTo(account, person int) {
 	s.platforms[account].Say(int64(person), int64(person), telegramtest.Saying{Text: fmt.Sprintf("m%d", len(s.said))})
 	s.said = append(s.said, fmt.Sprintf("account%d/%d", account, person))
@@ -192,13 +192,13 @@ func (s *swarm) answered() {
 			s.explain(left)
 		}
 	}()
-	s.workers[0].patiently("messages are not answered", 50*time.Millisecond, func() int {
+	s.workers[0].waitForZero("messages are not answered", 50*time.Millisecond, func() int {
 		left = s.unanswered()
 		return len(left)
 	})
 }
 
-// explain logs what the workers say of the places of messages that are not answered, and what went wrong.
+// explain logs what the workers report about the places of unanswered messages, and their errors.
 func (s *swarm) explain(left []string) {
 	places := make(map[string]bool)
 	for _, name := range left {
@@ -230,44 +230,43 @@ func (s *swarm) explain(left []string) {
 	}
 }
 
-// repeats counts the replies that are there twice, each of which must be the last that its chat got
-// before a worker was cut off: its outcome was unknown.
+// repeats returns how many replies were sent again. More than three equal replies are an error.
 func (s *swarm) repeats() (n int) {
 	for _, p := range s.platforms {
-		texts := make(map[standing]int)
+		texts := make(map[sentText]int)
 		for _, c := range p.Calls("sendMessage") {
 			if c.Status != http.StatusOK {
 				continue
 			}
-			key := standing{c.Chat, c.Params["text"]}
+			key := sentText{c.Chat, c.Params["text"]}
 			if texts[key]++; texts[key] > 1 {
 				n++
-				s.Logf("%.80q is there twice, at %v", key.text, c.At)
+				s.Logf("%.80q was sent again at %v", key.text, c.At)
 			}
 			if texts[key] > 3 {
-				s.Errorf("%.80q is there %d times", key.text, texts[key])
+				s.Errorf("%.80q was sent %d times, want at most 3", key.text, texts[key])
 			}
 		}
 	}
 	return n
 }
 
-// TestSwarm: workers of the program itself share a database, several accounts on Telegram and the shards
-// of one on Discord, while one after the other is killed or frozen, and the database crashes twice. Every
-// message is answered, on Discord once. A reply on Telegram, which knows no keys, is there twice only
-// where its worker ended while it was on its way.
+// TestSwarm lets processes share a database, several Telegram accounts and the shards of a Discord account,
+// while workers are killed or frozen and the database crashes twice. Every message is answered, on Discord
+// exactly once. On Telegram, which has no idempotency keys, a reply may be repeated if its worker ended while
+// it was being sent.
 func TestSwarm(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills programs for a while")
 	}
-	s := newSwarm(t, echo(t), swarmWorkers, swarmAccounts)
+	s := newSwarm(t, newEchoModel(t), swarmWorkers, swarmAccounts)
 	s.addDiscord()
 	for _, w := range s.workers {
 		w.start()
 	}
-	until(t, func() bool { return s.discord.Live() == swarmShards }) // what was said before is history
+	until(t, func() bool { return s.discord.Live() == swarmShards }) // earlier messages would not be answered
 	s.say(len(s.platforms))
-	for _, channel := range s.discord.channels { // a direct channel is known from its first message on
+	for _, channel := range s.discord.channels { // the bot learns of a direct channel by its first message
 		s.discord.sayIn(channel)
 	}
 	s.answered()
@@ -287,7 +286,7 @@ func TestSwarm(t *testing.T) {
 			w.freeze()
 		}
 		s.say(each - each/2)
-		for _, w := range s.workers { // a crash of the database may have ended one
+		for _, w := range s.workers { // a database crash may have ended workers
 			select {
 			case <-w.ended:
 				w.start()
@@ -298,21 +297,21 @@ func TestSwarm(t *testing.T) {
 	s.answered()
 	repeats := s.repeats()
 	s.discord.checkAnswers(t)
-	t.Logf("%d messages and %d on Discord, %d disruptions: %d replies are there twice",
+	t.Logf("%d messages and %d on Discord, %d disruptions: %d repeated replies",
 		len(s.said), len(s.discord.said), *swarmRounds, repeats)
 	if repeats > *swarmRounds*swarmAccounts*2 {
-		t.Errorf("%d replies are there twice, more than were on their way", repeats)
+		t.Errorf("%d repeated replies, want at most %d", repeats, *swarmRounds*swarmAccounts*2)
 	}
 }
 
-// TestSwarmSpeed measures how many messages a second more workers answer, each of which has two model
-// slots, at a model that takes 100 ms.
+// TestSwarmSpeed measures how many messages a second 1, 2 and 4 workers answer, with a model that takes 100 ms.
+// Each worker has two model slots.
 func TestSwarmSpeed(t *testing.T) {
 	if !*swarmSpeed {
 		t.Skip("measures: -swarm.speed")
 	}
 	const accounts, rounds = 8, 10
-	model, speed := echoAfter(t, 100*time.Millisecond), make(map[int]float64)
+	model, speed := newSlowEchoModel(t, 100*time.Millisecond), make(map[int]float64)
 	for _, workers := range []int{1, 2, 4} {
 		s := newSwarm(t, model, workers, accounts)
 		for _, w := range s.workers {
@@ -342,7 +341,7 @@ func TestSwarmSpeed(t *testing.T) {
 	}
 }
 
-// everybody lets everybody say something in each account, and waits for all answers.
+// everybody sends a message from each user to each account, and waits for all answers.
 func (s *swarm) everybody() {
 	s.Helper()
 	sent := func() (n int) {
@@ -360,11 +359,12 @@ func (s *swarm) everybody() {
 	until(s.T, func() bool { return sent() == before+killChats*len(s.platforms) })
 }
 
-// TestSharedBudget: workers keep to the bot's budget together, however many of them ask at once.
+// TestSharedBudget checks that workers together keep to the bot's budget, although they ask the model at the
+// same time.
 func TestSharedBudget(t *testing.T) {
-	const limit, answer = 30_000, 1000 // an answer uses less than its prompt is held to be
+	const limit, answer = 30_000, 1000 // an answer uses less than the estimate for its prompt
 	var used atomic.Int64
-	s := newSwarm(t, echoUsing(t, answer, &used), 3, 3)
+	s := newSwarm(t, newBillingEchoModel(t, answer, &used), 3, 3)
 	for _, w := range s.workers {
 		raw, err := os.ReadFile(w.file)
 		if err != nil {
@@ -375,7 +375,7 @@ func TestSharedBudget(t *testing.T) {
 	}
 	s.say(3)
 	s.answered()
-	for range 10 { // far more than the budget has room for
+	for range 10 { // far more than the budget allows
 		s.say(20)
 		time.Sleep(100 * time.Millisecond)
 	}
@@ -391,15 +391,15 @@ func TestSharedBudget(t *testing.T) {
 		return spent == len(s.platforms)
 	})
 	if n := used.Load(); n > limit || n < limit/2 {
-		t.Errorf("%d tokens are used of %d", n, limit)
+		t.Errorf("%d tokens were used, want %d to %d", n, limit/2, limit)
 	}
 }
 
-// TestHandover: a worker that is stopped in order hands its accounts over at once, and a second one
-// takes its share of them.
+// TestHandover checks that a second worker takes its share of the accounts, and that a stopped worker hands its
+// accounts over at once.
 func TestHandover(t *testing.T) {
 	const reloaded = `"msg":"reloaded"`
-	s := newSwarm(t, echo(t), 2, 2)
+	s := newSwarm(t, newEchoModel(t), 2, 2)
 	s.workers[0].start()
 	s.say(4)
 	s.answered()
@@ -421,7 +421,7 @@ func TestHandover(t *testing.T) {
 	changed := time.Now()
 	until(t, func() bool { return strings.Contains(s.workers[1].chat("/set language"), "fr") })
 	if took := time.Since(changed); took > 4*time.Second {
-		t.Errorf("the other worker learns of a setting after %v", took)
+		t.Errorf("the other worker learned of a setting after %v, want at most 4s", took)
 	}
 	s.workers[0].chat("/reload")
 	for _, w := range s.workers {
@@ -431,7 +431,7 @@ func TestHandover(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, s.workers[1].file, strings.Replace(string(raw), "stream = false", "stream = true", 1)) // and it notices
+	write(t, s.workers[1].file, strings.Replace(string(raw), "stream = false", "stream = true", 1)) // the worker reloads by itself
 	until(t, func() bool { return strings.Contains(s.workers[0].chat("/status"), differs) })
 	began := time.Now()
 	s.workers[0].stop(syscall.SIGTERM)
@@ -444,14 +444,14 @@ func TestHandover(t *testing.T) {
 	t.Logf("stopped after %v, all answered %v later", stopped.Sub(began), time.Since(stopped))
 	for i, w := range s.workers {
 		if n := strings.Count(logOf(t, w), reloaded); n != 2 {
-			t.Errorf("worker %d has reloaded %d times", i, n)
+			t.Errorf("worker %d has reloaded %d times, want twice", i, n)
 		}
 	}
 	if n := strings.Count(logOf(t, s.workers[1]), "serving"); n != 2 {
-		t.Errorf("the second one serves %d accounts", n)
+		t.Errorf("the second worker serves %d accounts, want 2", n)
 	}
 	if n := s.repeats(); n > 0 {
-		t.Errorf("%d replies are there twice", n)
+		t.Errorf("%d repeated replies, want none", n)
 		for _, w := range s.workers {
 			t.Log(logOf(t, w))
 		}

@@ -14,7 +14,7 @@ import (
 	"synthbot/memory/kv"
 )
 
-// makeOlder makes an empty database of version 4 in a folder.
+// makeOlder creates an empty database of format version 4.
 func makeOlder(t *testing.T, dir string) {
 	t.Helper()
 	db, err := memory.Open(dir, memory.Options{})
@@ -34,7 +34,8 @@ func makeOlder(t *testing.T, dir string) {
 	}
 }
 
-// TestUpgradeNotice: the start that converts the database tells admins where the copy is, and no other one does.
+// TestUpgradeNotice checks that admins learn where the copy is when the database was converted, and that later
+// starts do not repeat that.
 func TestUpgradeNotice(t *testing.T) {
 	platform := telegramtest.New(t)
 	platform.AddPerson(telegramtest.Person{ID: 1000, Name: "Jay"})
@@ -44,17 +45,17 @@ func TestUpgradeNotice(t *testing.T) {
 	file := filepath.Join(dir, "config.toml")
 	write(t, file, fmt.Sprintf("[bot]\ndata_dir = \"data\"\nadmins = [\"telegram/@user/1000\"]\n"+
 		"[interfaces.telegram]\ntoken = %q\napi_url = %q\npace = \"off\"\n", telegramtest.Token, platform.URL))
-	said := func(n int) string {
+	repliesAfterStart := func(n int) string {
 		stop := daemonOf(t, file, io.Discard)
 		defer stop()
-		return strings.Join(hears(t, platform, 1000, n), "\n")
+		return strings.Join(awaitReplies(t, platform, 1000, n), "\n")
 	}
 	want := filepath.Join(dir, "data", memory.FileName) + ".version4"
-	if texts := said(2); strings.Count(texts, want) != 1 {
-		t.Errorf("an admin reads %q", texts)
+	if texts := repliesAfterStart(2); strings.Count(texts, want) != 1 {
+		t.Errorf("first start: got %q, want %q once", texts, want)
 	}
 	platform.Say(1000, 1000, telegramtest.Saying{Text: "/help"})
-	if texts := said(3); strings.Count(texts, want) != 1 {
-		t.Errorf("an admin reads %q", texts)
+	if texts := repliesAfterStart(3); strings.Count(texts, want) != 1 {
+		t.Errorf("second start: got %q, want %q once", texts, want)
 	}
 }

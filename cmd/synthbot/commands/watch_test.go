@@ -10,25 +10,25 @@ import (
 	"time"
 )
 
-// TestWatch: a saved configuration is read again without a signal, and so are a
-// persona and a secret in folders that it did not name before.
+// TestWatch checks that a saved configuration is reloaded without a signal, and so are a persona and a secret
+// in folders that the configuration did not name before.
 func TestWatch(t *testing.T) {
 	d := startDaemon(t, atDesk)
-	d.tells("READY=1")
+	d.awaitNotice("READY=1")
 	file := filepath.Join(d.dir(), "cast", "new.toml")
 	if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	write(t, file, `name = "Berta"`)
 	d.write(atDesk + "[persona]\npath = \"cast/new.toml\"\n")
-	d.tells("RELOADING=1")
-	d.tells("READY=1")
-	d.answers("hello") // what follows the reload has been done by now
+	d.awaitNotice("RELOADING=1")
+	d.awaitNotice("READY=1")
+	d.ask("hello") // the new files are watched by then
 	write(t, file, `name = "Clara"`)
-	d.tells("RELOADING=1")
-	d.tells("READY=1")
-	if reply := d.answers("who are you?"); !strings.Contains(reply, "Clara") {
-		t.Errorf("it says %q", reply)
+	d.awaitNotice("RELOADING=1")
+	d.awaitNotice("READY=1")
+	if reply := d.ask("who are you?"); !strings.Contains(reply, "Clara") {
+		t.Errorf("got %q, want Clara", reply)
 	}
 	key := filepath.Join(d.dir(), "keys", "home")
 	if err := os.Mkdir(filepath.Dir(key), 0o700); err != nil {
@@ -36,13 +36,13 @@ func TestWatch(t *testing.T) {
 	}
 	write(t, key, "first")
 	d.write(atDesk + "[persona]\npath = \"cast/new.toml\"\n[[engine]]\nprovider = \"offline\"\napi_key = \"file:keys/home\"\n")
-	d.tells("RELOADING=1")
-	d.tells("READY=1")
-	d.answers("hello")
+	d.awaitNotice("RELOADING=1")
+	d.awaitNotice("READY=1")
+	d.ask("hello")
 	write(t, key, "second")
-	d.tells("RELOADING=1")
-	d.tells("READY=1")
-	// A file that is refused changes nothing, and what stays in force is named.
+	d.awaitNotice("RELOADING=1")
+	d.awaitNotice("READY=1")
+	// An invalid file changes nothing, and the log says which configuration stays in force.
 	d.errs.take()
 	d.write(atDesk + "[persona]\nname = \"Dora\"\n")
 	var log string
@@ -51,24 +51,25 @@ func TestWatch(t *testing.T) {
 		return strings.Contains(log, "The configuration was refused, the one of 2")
 	})
 	if !strings.Contains(log, "stays in force: ") || !strings.Contains(log, "persona.name") || !strings.Contains(log, `"since":"2`) {
-		t.Errorf("it logs %s", log)
+		t.Errorf("log: got %s", log)
 	}
-	if reply := d.answers("who are you?"); !strings.Contains(reply, "Clara") {
-		t.Errorf("afterwards it says %q", reply)
+	if reply := d.ask("who are you?"); !strings.Contains(reply, "Clara") {
+		t.Errorf("after an invalid file: got %q, want Clara", reply)
 	}
 	d.end()
 }
 
-// TestWatchNoticesReplacements: a file of equal size and time that takes the place of another one is read.
+// TestWatchNoticesReplacements checks that a file is reloaded after another file with the same size and time
+// has replaced it.
 func TestWatchNoticesReplacements(t *testing.T) {
 	d := startDaemon(t, atDesk)
-	d.tells("READY=1")
+	d.awaitNotice("READY=1")
 	file := filepath.Join(d.dir(), "bo.toml")
 	write(t, file, `name = "Berta"`)
 	d.write(atDesk + "[persona]\npath = \"bo.toml\"\n")
-	d.tells("RELOADING=1")
-	d.tells("READY=1")
-	d.answers("hello") // what follows the reload has been done by now
+	d.awaitNotice("RELOADING=1")
+	d.awaitNotice("READY=1")
+	d.ask("hello") // the new files are watched by then
 	info, err := os.Stat(file)
 	if err != nil {
 		t.Fatal(err)
@@ -78,22 +79,23 @@ func TestWatchNoticesReplacements(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.tells("RELOADING=1")
-	d.tells("READY=1")
-	if reply := d.answers("who are you?"); !strings.Contains(reply, "Clara") {
-		t.Errorf("it says %q", reply)
+	d.awaitNotice("RELOADING=1")
+	d.awaitNotice("READY=1")
+	if reply := d.ask("who are you?"); !strings.Contains(reply, "Clara") {
+		t.Errorf("got %q, want Clara", reply)
 	}
 	d.end()
 }
 
-// TestWatchTriesRefusedAgain: a refused configuration is read again when a file that it names is put right.
+// TestWatchTriesRefusedAgain checks that an invalid configuration is tried again when a file that it names
+// changes.
 func TestWatchTriesRefusedAgain(t *testing.T) {
 	d := startDaemon(t, atDesk)
-	d.tells("READY=1")
+	d.awaitNotice("READY=1")
 	if err := d.told.SetReadDeadline(time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	go io.Copy(io.Discard, d.told) // so that reloads need not wait for the service manager
+	go io.Copy(io.Discard, d.told) // reloads must not wait for the service manager
 	engine := "[[engine]]\nprovider = \"offline\"\napi_key = \"file:key\"\n"
 	d.write(atDesk + "[persona]\npath = \"bo.toml\"\n" + engine)
 	refused := func(why string) {
@@ -113,26 +115,26 @@ func TestWatchTriesRefusedAgain(t *testing.T) {
 	write(t, filepath.Join(d.dir(), "bo.toml"), `name = `)
 	refused("bo.toml")
 	write(t, filepath.Join(d.dir(), "bo.toml"), `name = "Berta"`)
-	until(t, func() bool { return strings.Contains(d.answers("who are you?"), "Berta") })
+	until(t, func() bool { return strings.Contains(d.ask("who are you?"), "Berta") })
 	d.end()
 }
 
-// TestWatchReadsOnce: what a reload by request has read does not cause another one.
+// TestWatchReadsOnce checks that a requested reload is not followed by another one for the same change.
 func TestWatchReadsOnce(t *testing.T) {
 	d := startDaemon(t, atDesk)
-	d.tells("READY=1")
-	for _, history := range []string{"7", "0"} { // the second one is refused
+	d.awaitNotice("READY=1")
+	for _, history := range []string{"7", "0"} { // 0 is invalid
 		d.write(atDesk + "[prompt]\nhistory = " + history + "\n")
 		d.hangUp()
-		if d.hears("RELOADING=1", 2*time.Second) {
-			t.Errorf("history = %s is read twice", history)
+		if d.notifiedWithin("RELOADING=1", 2*time.Second) {
+			t.Errorf("history = %s was loaded twice", history)
 		}
 	}
 	d.end()
 }
 
-// hears reports whether the service manager gets a message within a time.
-func (d *daemonUnderTest) hears(want string, within time.Duration) bool {
+// notifiedWithin reports whether the service manager gets a message within a time.
+func (d *daemonUnderTest) notifiedWithin(want string, within time.Duration) bool {
 	d.t.Helper()
 	if err := d.told.SetReadDeadline(time.Now().Add(within)); err != nil {
 		d.t.Fatal(err)

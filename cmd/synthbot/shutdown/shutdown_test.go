@@ -1,4 +1,4 @@
-// Package shutdown tests that the program ends, whatever hangs, with processes of its own.
+// Package shutdown tests that the program ends although parts of it hang. It starts real processes.
 package shutdown
 
 import (
@@ -28,11 +28,11 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){faultyCommand: faultyMain})
 }
 
-// faultyCommand is the program with faults that the environment asks for.
+// faultyCommand is the name of the program with injected faults.
 const faultyCommand = "synthbot-faulty"
 
-// faultyMain is the program with a grace of $GRACE and with $PATIENCE for the
-// database, which spins on jobs whose names begin with $SPIN.
+// faultyMain runs the program with a grace period of $GRACE and with $PATIENCE for the database. It hangs in
+// database jobs whose names begin with $SPIN.
 func faultyMain() {
 	e := &daemon.Env{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Clock: time.Now, Patience: time.Hour,
@@ -50,7 +50,7 @@ func faultyMain() {
 				return
 			}
 			fmt.Fprintln(os.Stderr, "SPIN", job)
-			for { // leaves the processor to others
+			for { // hangs without using the processor
 				time.Sleep(time.Millisecond)
 			}
 		}
@@ -58,7 +58,7 @@ func faultyMain() {
 	os.Exit(commands.Main(context.Background(), e, os.Args[1:], grace, 0))
 }
 
-// process is the faulty program at work.
+// process is a running faulty program.
 type process struct {
 	t    *testing.T
 	cmd  *exec.Cmd
@@ -68,7 +68,7 @@ type process struct {
 	over chan struct{}
 }
 
-// Write implements io.Writer for what the program says.
+// Write implements io.Writer for the program's output.
 func (p *process) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -98,25 +98,25 @@ func begin(t *testing.T, dir string, env []string, args ...string) *process {
 	}
 	in.Close()
 	go func() {
-		_ = p.cmd.Wait() // its status is looked at
+		_ = p.cmd.Wait() // tests check the status
 		close(p.over)
 	}()
 	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill() // it may be over
+		_ = p.cmd.Process.Kill() // it may have ended
 		<-p.over
 		ours.Close()
 	})
 	return p
 }
 
-// until waits until the program has said something.
+// until waits until the program's output contains a text.
 func (p *process) until(want string) {
 	p.t.Helper()
 	eventually(p.t, func() bool { return strings.Contains(p.text(), want) },
 		func() string { return "waiting for " + want + " in: " + p.text() })
 }
 
-// eventually waits for what takes its time on a slow machine.
+// eventually polls until ready returns true.
 func eventually(t *testing.T, ready func() bool, otherwise func() string) {
 	t.Helper()
 	for end := time.Now().Add(coretest.Patience); !ready(); time.Sleep(5 * time.Millisecond) {
@@ -133,7 +133,7 @@ func (p *process) ends() int {
 	case <-p.over:
 		return p.cmd.ProcessState.ExitCode()
 	case <-time.After(coretest.Patience):
-		p.t.Fatalf("it does not end: %s", p.text())
+		p.t.Fatalf("the program does not end: %s", p.text())
 		return 0
 	}
 }
@@ -145,8 +145,8 @@ func (p *process) signal(s syscall.Signal) {
 	}
 }
 
-// TestStuckWriterEndsTheProcess: the process ends by itself and says why, with its
-// stacks; from the fourth start on it does not try again.
+// TestStuckWriterEndsTheProcess checks that the process ends by itself when a database job hangs, and prints
+// the reason and the stacks. The fourth start does not run the job again.
 func TestStuckWriterEndsTheProcess(t *testing.T) {
 	dir := t.TempDir()
 	forget := []string{"SPIN=forget console/@user/", "PATIENCE=2s"}
@@ -162,11 +162,11 @@ func TestStuckWriterEndsTheProcess(t *testing.T) {
 		status := p.ends()
 		for _, want := range []string{"makes no progress", "forget console/@user/ann", "goroutine ", "memory.(*writer).run"} {
 			if !strings.Contains(p.text(), want) {
-				t.Errorf("it does not say %q: %s", want, p.text())
+				t.Errorf("the output lacks %q: %s", want, p.text())
 			}
 		}
 		if status != 1 {
-			t.Errorf("exit status %d", status)
+			t.Errorf("exit status %d, want 1", status)
 		}
 	}
 	p := begin(t, dir, forget, "chat", "--user", "ann")
@@ -175,20 +175,20 @@ func TestStuckWriterEndsTheProcess(t *testing.T) {
 	}
 	p.in.Close()
 	if status := p.ends(); status != 0 || !strings.Contains(p.text(), "refused") {
-		t.Errorf("the fourth time: %d, %s", status, p.text())
+		t.Errorf("fourth start: status %d, %s", status, p.text())
 	}
 }
 
-// hung is a server that takes requests and never answers.
-type hung struct {
+// hungServer is a server that accepts requests and never answers.
+type hungServer struct {
 	*httptest.Server
 	requests chan struct{}
 }
 
-func newHung(t *testing.T) *hung {
-	h := &hung{requests: make(chan struct{}, 100)}
+func newHungServer(t *testing.T) *hungServer {
+	h := &hungServer{requests: make(chan struct{}, 100)}
 	h.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // so that the end of the connection is noticed
+		_, _ = io.Copy(io.Discard, r.Body) // the server notices a closed connection only after it read the body
 		h.requests <- struct{}{}
 		<-r.Context().Done()
 	}))
@@ -196,13 +196,13 @@ func newHung(t *testing.T) *hung {
 	return h
 }
 
-// asked waits for a request.
-func (h *hung) asked(t *testing.T) {
+// awaitRequest waits for a request.
+func (h *hungServer) awaitRequest(t *testing.T) {
 	t.Helper()
 	select {
 	case <-h.requests:
 	case <-time.After(coretest.Patience):
-		t.Fatal("nobody asks")
+		t.Fatal("no request arrives")
 	}
 }
 
@@ -219,20 +219,21 @@ func TestSignalTwiceAtOnce(t *testing.T) {
 	}
 }
 
-// TestSignalsEndTheProcess, whatever hangs: one after the grace period, a second one at once.
+// TestSignalsEndTheProcess checks that one signal ends the process after the grace period, and a second one at
+// once, although a part of the process hangs.
 func TestSignalsEndTheProcess(t *testing.T) {
 	const bot = "[bot]\ndata_dir = \"data\"\n"
 	const engine = "[[engine]]\nprovider = \"vllm\"\nmodel = \"m\"\nbase_url = %q\n"
 	const tools = "[[plugins.mcp.server]]\nname = \"hung\"\ncommand = [%q]\n"
 	const telegram = "[interfaces.telegram]\ntoken = \"1:a\"\napi_url = %q\n"
 	const desk = "[interfaces.desk]\ntype = \"console\"\n"
-	model, platform := newHung(t), newHung(t)
+	model, platform := newHungServer(t), newHungServer(t)
 	script := filepath.Join(t.TempDir(), "server")
 	write(t, script, "#!/bin/sh\ntrap '' TERM INT\nwhile [ -e \"$0\" ]; do read x || sleep 1; done\n")
 	if err := os.Chmod(script, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	hear := func(p *process) {
+	sayHello := func(p *process) {
 		p.until("running")
 		fmt.Fprintln(p.in, "hello")
 	}
@@ -240,16 +241,16 @@ func TestSignalsEndTheProcess(t *testing.T) {
 		command, config, spin string
 		before                func(p *process)
 	}{
-		"a spinning writer": {"run", bot + desk, "message", func(p *process) { hear(p); p.until("SPIN") }},
+		"a spinning writer": {"run", bot + desk, "message", func(p *process) { sayHello(p); p.until("SPIN") }},
 		"a spinning writer at a terminal": {"chat", bot, "message", func(p *process) {
 			fmt.Fprintln(p.in, "hello")
 			p.until("SPIN")
 		}},
 		"a hung model": {"run", bot + desk + fmt.Sprintf(engine, model.URL), "none", func(p *process) {
-			hear(p)
-			model.asked(t)
+			sayHello(p)
+			model.awaitRequest(t)
 		}},
-		"a hung platform": {"run", bot + fmt.Sprintf(telegram, platform.URL), "none", func(*process) { platform.asked(t) }},
+		"a hung platform": {"run", bot + fmt.Sprintf(telegram, platform.URL), "none", func(*process) { platform.awaitRequest(t) }},
 		"a hung program":  {"run", bot + desk + fmt.Sprintf(tools, script), "none", func(p *process) { p.until("running") }},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"synthbot/plugins/reminders"
 )
 
-// asker asks the engine alone.
+// asker asks the engine without a chain.
 type asker struct{ model *offline.Model }
 
 func (a asker) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
@@ -28,13 +28,13 @@ func (a asker) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	return a.model.Generate(ctx, r)
 }
 
-// exchange is what somebody says, and what the bot answers.
+// exchange is a message and the bot's answer.
 type exchange struct {
 	who, ask, answer string
 }
 
-// readExchanges reads conversations: "> " begins what a person says in private, "group> " in a group, "< " a
-// line of the answer; a blank line ends a conversation, and the next one is somebody else's.
+// readExchanges reads conversations. A line after "> " is a message in private, after "group> " one in a group,
+// and after "< " a line of the answer. A blank line ends a conversation. The next one has another user.
 func readExchanges(t *testing.T, file string) (list []exchange) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -62,23 +62,22 @@ func readExchanges(t *testing.T, file string) (list []exchange) {
 	return list
 }
 
-// TestExchanges holds conversations through the real pipeline, with the plugins that every bot has, on a Friday
-// in Rome.
+// TestExchanges runs the conversations through the real pipeline with the default plugins, on a Friday in Rome.
 func TestExchanges(t *testing.T) {
 	files, _ := filepath.Glob("testdata/*.txt")
 	count := 0
 	for _, file := range files {
 		list := readExchanges(t, file)
 		count += len(list)
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) { hold(t, list) })
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) { checkExchanges(t, list) })
 	}
 	if count < 300 {
-		t.Errorf("only %d exchanges", count)
+		t.Errorf("got %d exchanges, too few", count)
 	}
 }
 
-// hold makes a script of the exchanges: each line of an answer is a message of the test's interface.
-func hold(t *testing.T, list []exchange) {
+// checkExchanges runs the exchanges as a script: each line of an answer is a message of the test interface.
+func checkExchanges(t *testing.T, list []exchange) {
 	script := &strings.Builder{}
 	script.WriteString("zone Europe/Rome\nclock 2026-11-20T11:32:00+01:00\n")
 	for _, e := range list {

@@ -27,14 +27,14 @@ const manyActions = `{"actions":{"message_console":{"brief":"Send a message.","s
 	`"memory_search":{"brief":"Search saved facts.","schema":{"type":"object","properties":{"query":{"type":"string"},"about":{"type":"array"}}}},` +
 	`"reminder_set":{"brief":"Set a reminder.","schema":{"type":"object","properties":{"text":{"type":"string"},"when":{"type":"string"}},"required":["text","when"]}}}}`
 
-// aboutActions take whom they are about, as those of plugins/memory.
+// aboutActions have a parameter for the user whom they are about, like those of plugins/memory.
 const aboutActions = `{"actions":{"memory_save":{"brief":"Save a fact for later.","schema":{"type":"object","properties":{"text":{"type":"string"},"about":{"type":"array"}},"required":["text"]}},` +
 	`"memory_search":{"brief":"Search saved facts.","schema":{"type":"object","properties":{"query":{"type":"string"},"about":{"type":"array"}}}}}}`
 
-// asked is a request as the prompt builder makes it.
+// asked is a request like those of the prompt builder.
 type asked struct {
 	language, text, name, id, actions string
-	kind                              string // of the input; "": message
+	kind                              string // of the input; "" means message
 	history                           []line
 	memories                          string
 }
@@ -73,11 +73,11 @@ func (a asked) request() llm.Request {
 	}
 }
 
-// shared is one model for all tests: reading its words takes a moment.
+// shared is one model for all tests, because loading its books takes a moment.
 var shared = sync.OnceValue(func() *Model { return New(Options{Zone: time.UTC}) })
 
-// read takes the plan apart: what is said, and the types of the other steps.
-func read(t *testing.T, answer string) (text string, others []step) {
+// parsePlan returns the text of an answer's plan and its other steps.
+func parsePlan(t *testing.T, answer string) (text string, others []step) {
 	t.Helper()
 	var p plan
 	if err := json.Unmarshal([]byte(answer), &p); err != nil {
@@ -93,12 +93,12 @@ func read(t *testing.T, answer string) (text string, others []step) {
 			Text string `json:"text"`
 		}
 		if err := json.Unmarshal(s.Payload, &payload); err != nil || payload.Text == "" || text != "" {
-			t.Fatalf("%s: bad message", answer)
+			t.Fatalf("%s: invalid message step", answer)
 		}
 		text = payload.Text
 	}
 	if strings.ContainsAny(text, "\n\r{}") {
-		t.Fatalf("%q is not one plain line", text)
+		t.Fatalf("%q is not a single line", text)
 	}
 	return text, others
 }
@@ -109,7 +109,7 @@ func ask1(t *testing.T, r llm.Request) (string, []step) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return read(t, answer.Text)
+	return parsePlan(t, answer.Text)
 }
 
 func TestConversations(t *testing.T) {
@@ -117,8 +117,8 @@ func TestConversations(t *testing.T) {
 	me := func(text string) line { return line{From: "Aria", Text: text, Self: true} }
 	for _, tc := range []struct {
 		asked
-		want string // of the text
-		act  string // of the other steps, as "type payload"
+		want string // a part of the text
+		act  string // a part of the other steps, as "type payload"
 	}{
 		{asked{text: "hello"}, `(?i)hello|hi|hey`, ""},
 		{asked{text: "Hey Aria, how are you?"}, `(?i)fine|well|quiet`, ""},
@@ -193,26 +193,26 @@ func TestConversations(t *testing.T) {
 		{asked{text: "guten Morgen"}, `Guten Morgen`, ""},
 	} {
 		t.Run(tc.language+" "+tc.text, func(t *testing.T) {
-			for id := range 12 { // every wording must do
+			for id := range 12 { // every variant must match
 				tc.id = fmt.Sprint(id)
 				text, others := ask1(t, tc.request())
 				if !regexp.MustCompile("(?i)" + tc.want).MatchString(text) {
-					t.Errorf("says %q, want %s", text, tc.want)
+					t.Errorf("text: got %q, want %s", text, tc.want)
 				}
 				var acts []string
 				for _, s := range others {
 					acts = append(acts, s.Type+" "+string(s.Payload))
 				}
 				if got := strings.Join(acts, "\n"); got != tc.act {
-					t.Errorf("does %s, want %s", got, tc.act)
+					t.Errorf("steps: got %s, want %s", got, tc.act)
 				}
 			}
 		})
 	}
 }
 
-// TestOfSelf: what people ask to be kept of themselves, and ask for, is about them,
-// where the actions take that.
+// TestOfSelf checks that facts that users tell about themselves, and their questions about themselves, are
+// stored and searched as being about them, if the actions support that.
 func TestOfSelf(t *testing.T) {
 	for _, tc := range []struct {
 		asked
@@ -231,7 +231,7 @@ func TestOfSelf(t *testing.T) {
 		t.Run(tc.language+" "+tc.text, func(t *testing.T) {
 			text, others := ask1(t, tc.request())
 			if !strings.Contains(text, tc.want) || len(others) != 1 || others[0].Type+" "+string(others[0].Payload) != tc.act {
-				t.Errorf("says %q and does %v, want %s and %s", text, others, tc.want, tc.act)
+				t.Errorf("got %q and steps %v, want %s and %s", text, others, tc.want, tc.act)
 			}
 		})
 	}
@@ -264,7 +264,7 @@ func TestSameAskedSameAnswered(t *testing.T) {
 		seen[text] = true
 	}
 	if len(seen) < 4 {
-		t.Errorf("only %d ways to greet", len(seen))
+		t.Errorf("got %d different greetings, too few", len(seen))
 	}
 }
 
@@ -276,11 +276,11 @@ func TestEveryLanguageKnowsEveryTopic(t *testing.T) {
 	for _, b := range books {
 		for topic, lines := range books[0].Says {
 			if len(b.Says[topic]) == 0 {
-				t.Errorf("%s says nothing on %s", b.Language, topic)
+				t.Errorf("%s has no phrase for the topic %s", b.Language, topic)
 			}
 			for _, l := range lines {
 				if strings.Count(l, "{") != strings.Count(l, "}") {
-					t.Errorf("%s: %q", b.Language, l)
+					t.Errorf("%s: got %q", b.Language, l)
 				}
 			}
 		}
@@ -302,7 +302,7 @@ func TestEveryLanguageKnowsEveryTopic(t *testing.T) {
 		}
 		for _, topic := range ranks() {
 			if !asked[topic] {
-				t.Errorf("%s: nobody asks for %s", b.Language, topic)
+				t.Errorf("%s: no phrase asks for %s", b.Language, topic)
 			}
 		}
 		for list, words := range books[0].Lists {
@@ -313,7 +313,8 @@ func TestEveryLanguageKnowsEveryTopic(t *testing.T) {
 	}
 }
 
-// TestSlotWithoutWords: the slot of a phrase may hold only a sign, if a word next to it is written with another one.
+// TestSlotWithoutWords checks that a phrase's slot may contain only a punctuation mark if a word next to it has
+// another one.
 func TestSlotWithoutWords(t *testing.T) {
 	for language, text := range map[string]string{"de": "welcher tag war am letzten € machs", "fr": "quelle date était ce il y a € t'es"} {
 		if got, _ := ask1(t, asked{language: language, text: text}.request()); got == "" {
@@ -331,7 +332,7 @@ func TestWithoutMessageAction(t *testing.T) {
 	}
 	var p plan
 	if err := json.Unmarshal([]byte(answer.Text), &p); err != nil || p.Response == "" || len(p.Actions) != 0 {
-		t.Errorf("%s, %v", answer.Text, err)
+		t.Errorf("got %s, %v", answer.Text, err)
 	}
 }
 
@@ -351,7 +352,7 @@ func TestNotices(t *testing.T) {
 	} {
 		text, others := ask1(t, notice(tc.notice))
 		if !regexp.MustCompile(tc.want).MatchString(text) || len(others) != strings.Count(tc.act, "IGNORE") {
-			t.Errorf("%s: says %q, does %v", tc.notice, text, others)
+			t.Errorf("%s: got %q and steps %v", tc.notice, text, others)
 		}
 	}
 }
@@ -360,7 +361,7 @@ func TestRefusesWhatIsNoChat(t *testing.T) {
 	_, err := New(Options{}).Generate(context.Background(), llm.Request{Messages: []llm.Utterance{{Role: llm.RoleUser, Text: "Summarise this."}}})
 	failed, ok := err.(*llm.Error)
 	if !ok || failed.Kind != llm.ErrorRefused {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -399,7 +400,8 @@ func FuzzGenerate(f *testing.F) {
 	})
 }
 
-// TestStandbyInAGroup: where it answers for a model among several people, it says so and makes no small talk.
+// TestStandbyInAGroup checks that the engine says in a group that it replaces a model, and makes no small
+// talk.
 func TestStandbyInAGroup(t *testing.T) {
 	standIn := New(Options{Zone: time.UTC, Standby: true})
 	for text, is := range map[string]bool{
@@ -413,9 +415,9 @@ func TestStandbyInAGroup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said, _ := read(t, answer.Text)
+		said, _ := parsePlan(t, answer.Text)
 		if says := strings.Contains(said, "language model") || strings.Contains(said, "Sprachmodell"); says != is {
-			t.Errorf("%s: %s", text, said)
+			t.Errorf("%s: got %s", text, said)
 		}
 	}
 }

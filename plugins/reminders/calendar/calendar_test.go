@@ -19,13 +19,13 @@ func zone(t testing.TB, name string) *time.Location {
 	return loc
 }
 
-// TestAt: over changes of clocks in four zones, one of which jumps half an hour
-// and one of which has no midnight.
+// TestAt converts local times around clock changes in four zones, one with a change of half an hour and one
+// whose change skips midnight.
 func TestAt(t *testing.T) {
 	for _, tc := range []struct{ zone, wall, want string }{
 		{"Europe/Rome", "2027-03-28T01:59:00", "2027-03-28T01:59:00+01:00"},
-		{"Europe/Rome", "2027-03-28T02:30:00", "2027-03-28T03:30:00+02:00"}, // left out
-		{"Europe/Rome", "2027-10-31T02:30:00", "2027-10-31T02:30:00+02:00"}, // twice
+		{"Europe/Rome", "2027-03-28T02:30:00", "2027-03-28T03:30:00+02:00"}, // skipped
+		{"Europe/Rome", "2027-10-31T02:30:00", "2027-10-31T02:30:00+02:00"}, // occurs twice
 		{"Europe/Rome", "2027-10-31T03:00:00", "2027-10-31T03:00:00+01:00"},
 		{"America/New_York", "2027-03-14T02:00:00", "2027-03-14T03:00:00-04:00"},
 		{"America/New_York", "2027-11-07T01:30:00", "2027-11-07T01:30:00-04:00"},
@@ -39,7 +39,7 @@ func TestAt(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := Resolve(wall, zone(t, tc.zone)).Format(time.RFC3339); got != tc.want {
-			t.Errorf("%s in %s is %s, want %s", tc.wall, tc.zone, got, tc.want)
+			t.Errorf("%s in %s: got %s, want %s", tc.wall, tc.zone, got, tc.want)
 		}
 	}
 }
@@ -68,11 +68,11 @@ func TestNext(t *testing.T) {
 		{"FREQ=DAILY;UNTIL=20270102", "Europe/Rome", "2027-01-01T23:30", []string{"2027-01-01T23:30+01:00", "2027-01-02T23:30+01:00", ""}},
 		{"FREQ=HOURLY;INTERVAL=12;UNTIL=20270102", "America/New_York", "2027-01-01T22:00", []string{"2027-01-01T22:00-05:00", "2027-01-02T10:00-05:00", "2027-01-02T22:00-05:00", ""}},
 		{"FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30", "UTC", "2027-01-01T08:00", []string{""}},
-		{"FREQ=YEARLY;INTERVAL=6", "UTC", "2027-01-01T08:00", []string{"2027-01-01T08:00Z", ""}}, // behind the horizon
+		{"FREQ=YEARLY;INTERVAL=6", "UTC", "2027-01-01T08:00", []string{"2027-01-01T08:00Z", ""}}, // beyond the limit
 	} {
 		r, err := ParseRule(tc.rule)
 		if err != nil {
-			t.Errorf("%s: %v", tc.rule, err)
+			t.Errorf("%s: got %v", tc.rule, err)
 			continue
 		}
 		wall, err := time.Parse("2006-01-02T15:04", tc.start)
@@ -88,7 +88,7 @@ func TestNext(t *testing.T) {
 				got = next.Format("2006-01-02T15:04Z07:00")
 			}
 			if got != want {
-				t.Errorf("%s from %s: the %d. is %s, want %s", tc.rule, tc.start, i+1, got, want)
+				t.Errorf("%s from %s: occurrence %d is %s, want %s", tc.rule, tc.start, i+1, got, want)
 				break
 			}
 			after = next
@@ -96,8 +96,8 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// TestNextInAJump: a time that clocks skip comes after the jump, also to who asks
-// only then.
+// TestNextInAJump checks that a time that a clock change skips comes after it, also if the query is made after
+// the change.
 func TestNextInAJump(t *testing.T) {
 	rome := zone(t, "Europe/Rome")
 	r, err := ParseRule("FREQ=DAILY")
@@ -107,7 +107,7 @@ func TestNextInAJump(t *testing.T) {
 	start := At(2027, 3, 20, 2, 30, 0, rome)
 	next, ok := r.Next(start, At(2027, 3, 28, 3, 0, 0, rome), far)
 	if got := next.Format(time.RFC3339); !ok || got != "2027-03-28T03:30:00+02:00" {
-		t.Errorf("the next is %s", got)
+		t.Errorf("next: got %s", got)
 	}
 }
 
@@ -117,13 +117,12 @@ func TestRulesRefused(t *testing.T) {
 		"FREQ=DAILY;BYHOUR=25", "FREQ=FORTNIGHTLY", "FREQ=DAILY;COUNT=-1", "FREQ=HOURLY;BYMONTH=2;BYMONTHDAY=30", "every day",
 		"FREQ=MONTHLY;BYDAY=10FR", "FREQ=MONTHLY;BYDAY=1MO,-6FR", "FREQ=YEARLY;BYDAY=54MO", "FREQ=YEARLY;BYDAY=-54MO", "FREQ=YEARLY;BYMONTH=1;BYDAY=-6MO", "FREQ=YEARLY;BYEASTER=300", "FREQ=YEARLY;BYEASTER=-120"} {
 		if r, err := ParseRule(text); !errors.Is(err, ErrRule) {
-			t.Errorf("%q is taken: %+v, %v", text, r, err)
+			t.Errorf("%q is accepted: %+v, %v", text, r, err)
 		}
 	}
 }
 
-// TestSeriesBreaks: a series at which the library breaks is over; it takes nobody
-// along.
+// TestSeriesBreaks checks that a panic of the library ends only its series.
 func TestSeriesBreaks(t *testing.T) {
 	option, err := rrule.StrToROption("FREQ=MONTHLY;BYDAY=1MO,10FR")
 	if err != nil {
@@ -135,29 +134,29 @@ func TestSeriesBreaks(t *testing.T) {
 		n++
 	}
 	if n == 0 || n > 12 {
-		t.Errorf("it comes %d times", n)
+		t.Errorf("got %d occurrences", n)
 	}
 }
 
-// TestLastWeeks: what is counted as far as it may be comes.
+// TestLastWeeks checks rules with the largest allowed numbers.
 func TestLastWeeks(t *testing.T) {
 	for text, want := range map[string]string{
 		"FREQ=MONTHLY;BYDAY=-5MO": "2027-03-01", "FREQ=MONTHLY;BYDAY=5FR": "2027-01-29", "FREQ=YEARLY;BYDAY=53FR": "2027-12-31", "FREQ=YEARLY;BYEASTER=80": "2027-06-16", "FREQ=YEARLY;BYEASTER=-80": "2027-01-07",
 	} {
 		r, err := ParseRule(text)
 		if err != nil {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%s: got %v", text, err)
 			continue
 		}
 		start := time.Date(2027, 1, 1, 9, 0, 0, 0, time.UTC)
 		if next, ok := r.Next(start, start.Add(-time.Second), far); !ok || next.Format(time.DateOnly) != want {
-			t.Errorf("%s: %s, %v, want %s", text, next, ok, want)
+			t.Errorf("%s: got %s, %v, want %s", text, next, ok, want)
 		}
 	}
 }
 
-// FuzzRule: a rule that is taken never comes twice within an hour, never goes
-// back, and is read again from what it prints.
+// FuzzRule checks that an accepted rule does not recur within an hour, moves forward, and is read again from
+// its text.
 func FuzzRule(f *testing.F) {
 	for _, s := range []string{"FREQ=DAILY", "FREQ=WEEKLY;BYDAY=MO,TU;INTERVAL=2", "FREQ=HOURLY;BYHOUR=1,2,3", "FREQ=MONTHLY;BYDAY=-1FR", "FREQ=YEARLY;BYEASTER=0",
 		"FREQ=MONTHLY;BYSETPOS=-1;BYDAY=MO,TU,WE", "FREQ=YEARLY;BYWEEKNO=53;BYYEARDAY=366;UNTIL=20300101", "FREQ=HOURLY;BYMONTH=2;BYMONTHDAY=30", "FREQ=DAILY;WKST=SU;COUNT=3", "FREQ=MONTHLY;BYDAY=10FR", "FREQ=MONTHLY;BYDAY=-6FR,1MO", "FREQ=YEARLY;BYEASTER=-120"} {
@@ -170,7 +169,7 @@ func FuzzRule(f *testing.F) {
 			return
 		}
 		if again, err := ParseRule(r.String()); err != nil || again.String() != r.String() {
-			t.Fatalf("%q is printed as %q: %v", text, r, err)
+			t.Fatalf("%q was printed as %q: %v", text, r, err)
 		}
 		start := time.Unix(1_700_000_000+unix%(10*365*86400), 0).In(rome)
 		after := start.Add(-time.Second)

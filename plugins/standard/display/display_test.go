@@ -18,8 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestShow shows the contents of a file: each is called NAME, or NAME: FORMAT; what
-// people see follows it.
+// TestShow shows the contents of a file. Each is called NAME or NAME: FORMAT, and is followed by its output.
 func TestShow(t *testing.T) {
 	const file = "testdata/show.txtar"
 	archive, err := txtar.ParseFile(file)
@@ -34,7 +33,7 @@ func TestShow(t *testing.T) {
 		got := fmt.Sprintf("%s\n%s\n", s.Format, s.Text)
 		if s.Picture != nil {
 			got = fmt.Sprintf("%s\n%s of %s\n%s\n", s.Format, s.Picture.Name, s.Picture.MIME, s.Text)
-			picture(t, in.Name, s.Picture.Data)
+			checkPicture(t, in.Name, s.Picture.Data)
 		}
 		if got != string(want.Data) && !*update {
 			t.Errorf("%s:\n%swant:\n%s", in.Name, got, want.Data)
@@ -42,7 +41,7 @@ func TestShow(t *testing.T) {
 		fresh.Files = append(fresh.Files, in, txtar.File{Name: "want", Data: []byte(got)})
 	}
 	if len(fresh.Files) < 60 {
-		t.Errorf("%d contents and answers", len(fresh.Files))
+		t.Errorf("got %d contents and outputs", len(fresh.Files))
 	}
 	if *update {
 		if err := os.WriteFile(file, txtar.Format(fresh), 0o644); err != nil {
@@ -51,15 +50,15 @@ func TestShow(t *testing.T) {
 	}
 }
 
-// picture holds that a PNG is one of the right size, and not empty.
-func picture(t *testing.T, name string, data []byte) {
+// checkPicture fails the test unless data is a PNG of the right size that is not empty.
+func checkPicture(t *testing.T, name string, data []byte) {
 	t.Helper()
 	img, err := png.Decode(bytes.NewReader(data))
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	if b := img.Bounds(); b.Dx() != width || b.Dy() != height {
-		t.Errorf("%s: %v", name, b)
+		t.Errorf("%s: got %v", name, b)
 	}
 	colours := make(map[any]bool)
 	for x := 0; x < width; x += 3 {
@@ -68,7 +67,7 @@ func picture(t *testing.T, name string, data []byte) {
 		}
 	}
 	if len(colours) < 5 {
-		t.Errorf("%s: nothing is drawn", name)
+		t.Errorf("%s: the picture is empty", name)
 	}
 }
 
@@ -94,7 +93,7 @@ func TestLargeContentIsCutVisibly(t *testing.T) {
 	} {
 		s := Show(json.RawMessage(tc.content), Options{Format: tc.format})
 		if n := len(s.Text); n > 2*maxMarkdown || !strings.Contains(s.Text, tc.want) {
-			t.Errorf("%s of %.40s: %d bytes, %.200s", tc.format, tc.content, n, s.Text)
+			t.Errorf("%s of %.40s: got %d bytes, %.200s", tc.format, tc.content, n, s.Text)
 		}
 	}
 }
@@ -102,7 +101,7 @@ func TestLargeContentIsCutVisibly(t *testing.T) {
 func TestFieldsComeFirst(t *testing.T) {
 	got := Show(json.RawMessage(`{"n":[{"a":1,"b":2,"c":3},{"c":4,"b":5}]}`), Options{Fields: []string{"c", "x", "b"}}).Text
 	if want := "| C | B | A |\n|---:|---:|---:|\n| 3 | 2 | 1 |\n| 4 | 5 |   |"; got != want {
-		t.Errorf("%s", got)
+		t.Errorf("got %s", got)
 	}
 }
 
@@ -112,7 +111,7 @@ func TestHugeNumbersAreDrawn(t *testing.T) {
 		if s.Picture == nil {
 			t.Fatalf("%s: %s", kind, s.Text)
 		}
-		picture(t, kind, s.Picture.Data)
+		checkPicture(t, kind, s.Picture.Data)
 	}
 }
 
@@ -135,7 +134,7 @@ func TestManyPointsAreDrawn(t *testing.T) {
 	}
 	s := Show(json.RawMessage(`{"series":[{"data":[`+strings.Join(points, ",")+`]}]}`), Options{Format: "chart", Title: "Noise"})
 	if s.Picture == nil || !strings.Contains(s.Text, "4000 more left out") || s.Picture.Alt == "" {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v", s)
 	}
 }
 
@@ -145,7 +144,7 @@ func TestDataIsNoMarkup(t *testing.T) {
 	} {
 		blocks := markdown.Parse(escape(s))
 		if got, want := markdown.Plain(blocks), strings.Join(strings.Fields(s), " "); got != want || len(blocks) != 1 || blocks[0].Kind != markdown.Paragraph {
-			t.Errorf("%q is shown as %q", s, got)
+			t.Errorf("%q: shown as %q", s, got)
 		}
 		for _, content := range []string{`{"k":%s}`, `[{"k":%s}]`, `[%s,1]`, `{"value":%s}`} {
 			quoted, _ := json.Marshal(s)
@@ -170,12 +169,12 @@ func FuzzShow(f *testing.F) {
 			t.Errorf("%q as %q: %q", content, format, s.Text)
 		}
 		if s.Picture != nil && len(s.Picture.Data) == 0 {
-			t.Error("an empty picture")
+			t.Error("got an empty picture")
 		}
 	})
 }
 
-// FuzzEscape holds that data is never markup.
+// FuzzEscape checks that data never becomes markup.
 func FuzzEscape(f *testing.F) {
 	f.Add("*a* [b](c) 1. x")
 	f.Add("1) `_~")
@@ -185,7 +184,7 @@ func FuzzEscape(f *testing.F) {
 			return
 		}
 		if got := markdown.Plain(markdown.Parse(escape(s))); got != want && !strings.Contains(s, "://") && !strings.Contains(s, "www.") && !strings.Contains(s, "@") {
-			t.Errorf("%q is shown as %q", want, got)
+			t.Errorf("%q: shown as %q", want, got)
 		}
 	})
 }

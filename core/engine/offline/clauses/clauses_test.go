@@ -26,7 +26,7 @@ func TestMainClause(t *testing.T) {
 		"mein auto steht":                   "mein auto steht", "ich wohne": "ich wohne", "ist": "ist", "": "",
 	} {
 		if got := Main(text, verbs, determiners, functions); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
+			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
 }
@@ -36,7 +36,7 @@ func TestSentences(t *testing.T) {
 		"Hello! Who are you? I am 9.": "Hello!| Who are you?| I am 9.", "am 21. Mai, 9 a.m. sharp": "am 21. Mai, 9 a.m. sharp", "¡Hola! ¿Qué?": "¡Hola!| ¿Qué?",
 	} {
 		if got := strings.Join(Sentences(text), "|"); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
+			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
 }

@@ -2,12 +2,12 @@ package phrases
 
 import "testing"
 
-// TestReadBooks: each file of the folder words is a book.
+// TestReadBooks checks that each file in the folder words is read as a book.
 func TestReadBooks(t *testing.T) {
 	all, err := files.ReadDir("words")
 	books := ReadBooks()
 	if err != nil || len(all) != len(books) {
-		t.Errorf("%d books of %d files: %v", len(books), len(all), err)
+		t.Errorf("got %d books, want %d: %v", len(books), len(all), err)
 	}
 	for _, b := range books {
 		if len(b.phrases) == 0 || len(b.Says) == 0 || len(b.Lists) == 0 {

@@ -8,13 +8,13 @@ func TestCorrect(t *testing.T) {
 		known[word] = true
 	}
 	for said, want := range map[string]string{
-		"what": "what", "waht": "what", "whag": "whag", // four letters are only moved
+		"what": "what", "waht": "what", "whag": "whag", // in words of four letters, only swapped letters are corrected
 		"remnd": "remind", "remmind": "remind", "rremmind": "rremmind",
 		"morgn": "morgen", "fuer": "fur", "schoen": "schon",
 		"tiem": "time", "nn": "nn", "18h30": "18h30", "": "",
 	} {
 		if got := Correct(said, known); got != want {
-			t.Errorf("%q: %q, want %q", said, got, want)
+			t.Errorf("%q: got %q, want %q", said, got, want)
 		}
 	}
 }
@@ -26,7 +26,7 @@ func TestSameWord(t *testing.T) {
 		{"rosso", "rossa"}: true, {"rose", "rosa"}: false, {"sister", "brother"}: false, {"", ""}: true,
 	} {
 		if got := SameWord(pair[0], pair[1]); got != want {
-			t.Errorf("%v: %v", pair, got)
+			t.Errorf("%v: got %v", pair, got)
 		}
 	}
 }

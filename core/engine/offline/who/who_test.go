@@ -8,7 +8,7 @@ func TestSpeakable(t *testing.T) {
 		"root": "", "Admin": "", "<b>": "", "@everyone": "", "a_b": "", "Пётр": "Пётр", "Abcdefghijklmnopqrstuvwxyz": "",
 	} {
 		if got := Speakable(name); got != want {
-			t.Errorf("%q: %q, want %q", name, got, want)
+			t.Errorf("%q: got %q, want %q", name, got, want)
 		}
 	}
 }
@@ -19,7 +19,7 @@ func TestLanguage(t *testing.T) {
 		"Speak in German, please.": "de", "You like French food.": "", "": "",
 	} {
 		if got := Language(rules); got != want {
-			t.Errorf("%q: %q, want %q", rules, got, want)
+			t.Errorf("%q: got %q, want %q", rules, got, want)
 		}
 	}
 }
@@ -28,9 +28,9 @@ func TestRead(t *testing.T) {
 	p := Read("You are Aria, also called Ari, Ria. Profile: A librarian. Kind to all. Likes: tea; old books. " +
 		"Dislikes: noise. Interests: maps; stars. Reply with one JSON object.")
 	if p.Name != "Aria" || len(p.Aliases) != 2 || p.Profile != "A librarian. Kind to all." || len(p.Likes) != 2 || len(p.Dislikes) != 1 {
-		t.Errorf("%+v", p)
+		t.Errorf("got %+v", p)
 	}
 	if p := Read("Be kind."); p.Name != "synthbot" || p.Profile != "" {
-		t.Errorf("%+v", p)
+		t.Errorf("got %+v", p)
 	}
 }
