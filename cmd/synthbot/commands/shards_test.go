@@ -125,7 +125,7 @@ func (s *shardSwarm) answered() {
 // serving returns how many shards a worker serves, according to its log.
 func (w *swarmWorker) serving() int {
 	log := logOf(w.T, w)[w.began:]
-	return strings.Count(log, `"serving"`) - strings.Count(log, "leaving to another")
+	return strings.Count(log, `"serving"`) - strings.Count(log, "handing over to another")
 }
 
 // TestShards checks that workers share the shards of a Discord account evenly. When one is killed, frozen or

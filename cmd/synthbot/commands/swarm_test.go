@@ -325,7 +325,7 @@ func TestSwarmSpeed(t *testing.T) {
 		until(t, func() bool {
 			return !slices.ContainsFunc(s.workers, func(w *swarmWorker) bool {
 				log := logOf(t, w)
-				return strings.Count(log, "serving")-strings.Count(log, "leaving to another") != accounts/workers
+				return strings.Count(log, "serving")-strings.Count(log, "handing over to another") != accounts/workers
 			})
 		})
 		s.everybody()
@@ -404,7 +404,7 @@ func TestHandover(t *testing.T) {
 	s.say(4)
 	s.answered()
 	s.workers[1].start()
-	until(t, func() bool { return strings.Contains(logOf(t, s.workers[0]), "leaving to another process") })
+	until(t, func() bool { return strings.Contains(logOf(t, s.workers[0]), "handing over to another process") })
 	s.say(4)
 	s.answered()
 	status := s.workers[0].chat("/status")
