@@ -285,13 +285,17 @@ func TestIDsDifferBetweenRuns(t *testing.T) {
 	}
 }
 
-// TestTypingOnAPipe: ShowTyping on a pipe returns when its context ends.
+// TestTypingOnAPipe: ShowTyping on a pipe writes nothing, and returns when its context ends.
 func TestTypingOnAPipe(t *testing.T) {
-	c := New(Options{In: strings.NewReader(""), Out: io.Discard})
+	var out strings.Builder
+	c := New(Options{In: strings.NewReader(""), Out: &out})
 	for _, place := range []core.Path{c.Place(), core.MustPath("telegram/1")} {
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
 		c.ShowTyping(ctx, place)
+	}
+	if out.Len() > 0 {
+		t.Errorf("got %q, want nothing", &out)
 	}
 }
 

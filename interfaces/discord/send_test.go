@@ -287,7 +287,7 @@ func TestUnforeseenLimits(t *testing.T) {
 	}
 }
 
-// TestGlobalLimit: all messages arrive, even if the global rate limit delays them.
+// TestGlobalLimit: all messages arrive if the global rate limit delays them, and none is begun while the driver must wait.
 func TestGlobalLimit(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -305,6 +305,10 @@ func TestGlobalLimit(t *testing.T) {
 	wait.Wait()
 	if n := len(s.Texts(hallID)) + len(s.Texts(roomID)); n != 40 {
 		t.Errorf("got %d messages, want 40", n)
+	}
+	// A request of the other channel may be on its way when the limit is exceeded, each time.
+	if hits, early := s.Hits(); hits == 0 || early > hits {
+		t.Errorf("the limit was exceeded %d times, and then %d requests came too early", hits, early)
 	}
 }
 

@@ -127,9 +127,9 @@ func TestWebhookAlbum(t *testing.T) {
 	if err := w.DeliverAtOnce(client, "http://"+address); err != nil {
 		t.Fatal(err)
 	}
-	events := in.Wait(t, 1)
-	if len(events) != 1 || len(events[0].Message.Attachments) != 3 {
-		t.Errorf("got %d events, want one with three photos: %+v", len(events), events[0].Message.Attachments)
+	in.Wait(t, 1)
+	if events := in.Events(); len(events) != 1 || len(events[0].Message.Attachments) != 3 {
+		t.Errorf("got %+v, want one event with three photos", events)
 	}
 }
 
