@@ -287,7 +287,7 @@ func TestUnforeseenLimits(t *testing.T) {
 	}
 }
 
-// TestGlobalLimit: all messages arrive if the global rate limit delays them, and none is begun while the driver must wait.
+// TestGlobalLimit: all messages arrive if the global rate limit delays them. None is begun while the driver must wait.
 func TestGlobalLimit(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
