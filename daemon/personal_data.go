@@ -124,6 +124,18 @@ func (d *personalData) forget(ctx context.Context, path core.Path) error {
 	errs := []error{d.erasePluginData(ctx, path), d.Data.DB.Forget(ctx, path)}
 	// A running turn may have stored something in between. From now on, none can.
 	errs = append(errs, d.erasePluginData(ctx, path))
+	d.dropFromMemory(path)
+	d.workers.sharing.forgotten(ctx, path)
+	fewer, err := d.changes.Reread(ctx)
+	if fewer {
+		d.reloads.adminsChanged() // a forgotten user may have been an admin
+	}
+	return errors.Join(append(errs, err)...)
+}
+
+// dropFromMemory drops what this process holds in memory about a forgotten user or place: prompts, transcripts, traces,
+// log lines and alerts.
+func (d *personalData) dropFromMemory(path core.Path) {
 	d.Turns.Forget()
 	listener := d.InForce().listener
 	if listener != nil {
@@ -132,11 +144,6 @@ func (d *personalData) forget(ctx context.Context, path core.Path) error {
 	d.monitor.traces.Forget(path)
 	d.env.lines.Forget(path)
 	d.alerts.forget(path)
-	fewer, err := d.changes.Reread(ctx)
-	if fewer {
-		d.reloads.adminsChanged() // a forgotten user may have been an admin
-	}
-	return errors.Join(append(errs, err)...)
 }
 
 // erasePluginData makes plugins erase what they store about a user under other paths.

@@ -40,6 +40,7 @@ const (
 	hintItems = "items " // a plugin's items have changed; the name of the plugin and the number of the process follow
 	hintEcho  = "echo "  // tests whether hints arrive; the number of the process follows
 	hintUsed  = "used "  // a user did something that a limit counts; see usedFormat
+	hintGone  = "gone "  // a user or a place was forgotten; the number of the process and the path follow
 )
 
 // database returns the database if several processes can use it; nil otherwise.
@@ -171,6 +172,7 @@ func (s *sharing) handleHint(hint string) {
 	}
 	self := fmt.Sprint(s.database().Self())
 	about, isUsed := strings.CutPrefix(hint, hintUsed)
+	gone, isGone := strings.CutPrefix(hint, hintGone)
 	name, by, _ := strings.Cut(strings.TrimPrefix(hint, hintItems), " ")
 	switch {
 	case hint == hintEcho+self:
@@ -178,6 +180,8 @@ func (s *sharing) handleHint(hint string) {
 	case strings.HasPrefix(hint, hintEcho): // of another process
 	case isUsed:
 		s.handleUsed(about)
+	case isGone:
+		s.handleGone(gone)
 	case by != self:
 		go s.refresh(name)
 	}
@@ -204,6 +208,26 @@ func (s *sharing) used(name string) func(by core.Path, what string) {
 		}
 		hint := hintUsed + fmt.Sprintf(usedFormat, db.Self(), name, what, by)
 		s.sending.Go(func() { _ = db.Hint(context.Background(), hint) }) // if it gets lost, the limit is looser
+	}
+}
+
+// forgotten tells the other processes that a user or a place was forgotten.
+func (s *sharing) forgotten(ctx context.Context, path core.Path) {
+	db := s.database()
+	if db == nil {
+		return
+	}
+	if err := db.Hint(ctx, fmt.Sprint(hintGone, db.Self(), " ", path)); err != nil {
+		s.log.Warn("other processes may show what was forgotten until it is displaced", "err", err)
+	}
+}
+
+// handleGone drops what this process holds in memory about a user or a place that another process forgot.
+func (s *sharing) handleGone(about string) {
+	process, text, _ := strings.Cut(about, " ")
+	path, err := core.ParsePath(text)
+	if process != fmt.Sprint(s.database().Self()) && (err == nil || text == "") {
+		go s.PersonalData().dropFromMemory(path)
 	}
 }
 
