@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"synthbot/core/coretest"
+	"synthbot/memory"
 )
 
 func TestMain(m *testing.M) {
@@ -78,4 +81,24 @@ func (j *journal) take() string {
 	defer j.mu.Unlock()
 	defer j.b.Reset()
 	return j.b.String()
+}
+
+// inspectBot builds a bot on Telegram with a store of its own, and calls inspect with it.
+func inspectBot(t *testing.T, o memory.Options, inspect func(*Bot) error) {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "config.toml")
+	write(t, file, "[bot]\ndata_dir = \"data\"\n[interfaces.telegram]\ntoken = \"1:a\"\n")
+	p := &Env{File: file, Getenv: func(string) string { return "" }, Clock: time.Now, Err: io.Discard}
+	c, err := p.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := RunOptions{
+		Config: c, Log: p.Logger(c, 0), Interfaces: InspectionInterfaces, Inspect: inspect,
+		Open: func() (Store, error) { return memory.Open(filepath.Join(dir, "data"), o) },
+	}
+	if err := p.Run(t.Context(), l); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -1,8 +1,6 @@
 package daemon
 
 import (
-	"io"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -14,14 +12,6 @@ import (
 
 // TestMigration checks that the settings of a group, and what counts against its budget, move with it at once.
 func TestMigration(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "config.toml")
-	write(t, file, "[bot]\ndata_dir = \"data\"\n[interfaces.telegram]\ntoken = \"1:a\"\n")
-	p := &Env{File: file, Getenv: func(string) string { return "" }, Clock: time.Now, Err: io.Discard}
-	c, err := p.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
 	group, super := core.MustPath("telegram/-5"), core.MustPath("telegram/-1005")
 	inspect := func(b *Bot) error {
 		if err := b.changes.Set(t.Context(), group, "activation", "always"); err != nil {
@@ -46,11 +36,5 @@ func TestMigration(t *testing.T) {
 		}
 		return err
 	}
-	l := RunOptions{
-		Config: c, Log: p.Logger(c, 0), Interfaces: InspectionInterfaces, Inspect: inspect,
-		Open: func() (Store, error) { return memory.Open(filepath.Join(dir, "data"), memory.Options{}) },
-	}
-	if err := p.Run(t.Context(), l); err != nil {
-		t.Fatal(err)
-	}
+	inspectBot(t, memory.Options{}, inspect)
 }

@@ -1,8 +1,6 @@
 package daemon
 
 import (
-	"io"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -15,17 +13,9 @@ import (
 // TestForgottenInAllProcesses: a process tells the others whom it forgot. They drop what they hold in memory about that
 // user.
 func TestForgottenInAllProcesses(t *testing.T) {
-	dir := t.TempDir()
 	server := memory.ServerConfig{URL: secret.New(coretest.StartPostgres(t).URL), Lease: 10 * time.Second}
-	file := filepath.Join(dir, "config.toml")
-	write(t, file, "[bot]\ndata_dir = \"data\"\n[interfaces.telegram]\ntoken = \"1:a\"\n")
-	p := &Env{File: file, Getenv: func(string) string { return "" }, Clock: time.Now, Err: io.Discard}
-	c, err := p.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
 	hints := make(chan string, 100)
-	other, err := memory.Open(filepath.Join(dir, "other"), memory.Options{Server: server, OnHint: func(h string) { hints <- h }})
+	other, err := memory.Open(t.TempDir(), memory.Options{Server: server, OnHint: func(h string) { hints <- h }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,11 +39,5 @@ func TestForgottenInAllProcesses(t *testing.T) {
 		until(t, func() bool { return names() == 0 })
 		return nil
 	}
-	l := RunOptions{
-		Config: c, Log: p.Logger(c, 0), Interfaces: InspectionInterfaces, Inspect: inspect,
-		Open: func() (Store, error) { return memory.Open(filepath.Join(dir, "data"), memory.Options{Server: server}) },
-	}
-	if err := p.Run(t.Context(), l); err != nil {
-		t.Fatal(err)
-	}
+	inspectBot(t, memory.Options{Server: server}, inspect)
 }

@@ -40,10 +40,10 @@ func TestCheckReportsChanges(t *testing.T) {
 	blueprint("1.0.0", "Brew tea.", "")
 	d := startDaemon(t, config)
 	d.awaitNotice("READY=1")
-	if err := d.told.SetReadDeadline(time.Time{}); err != nil {
+	if err := d.manager.SetReadDeadline(time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	go func() { _, _ = io.Copy(io.Discard, d.told) }() // watchdog messages
+	go func() { _, _ = io.Copy(io.Discard, d.manager) }() // watchdog messages
 	until(t, func() bool {                             // the daemon has stored the blueprint that it uses
 		blueprint("1.0.0", "Brew tea.", "")
 		_, out, _ = d.command("", "check")

@@ -21,14 +21,14 @@ import (
 // daemonUnderTest runs the daemon in this process, with pipes as its terminal and a service manager that
 // listens.
 type daemonUnderTest struct {
-	t      *testing.T
-	file   string
-	in     *io.PipeWriter
-	out    *bufio.Reader
-	told   *net.UnixConn // the service manager's socket
-	stop   context.CancelFunc
-	status chan int
-	errs   journal // the log
+	t       *testing.T
+	file    string
+	in      *io.PipeWriter
+	out     *bufio.Reader
+	manager *net.UnixConn // the service manager's socket
+	stop    context.CancelFunc
+	status  chan int
+	errs    journal // the log
 }
 
 func startDaemon(t *testing.T, config string) *daemonUnderTest {
@@ -38,7 +38,7 @@ func startDaemon(t *testing.T, config string) *daemonUnderTest {
 	d.write(config)
 	socket := filepath.Join(dir, "notify")
 	var err error
-	if d.told, err = net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"}); err != nil {
+	if d.manager, err = net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"}); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("NOTIFY_SOCKET", socket)
@@ -52,7 +52,7 @@ func startDaemon(t *testing.T, config string) *daemonUnderTest {
 		d.status <- run(ctx, []string{"run", "-c", d.file}, in, out, &d.errs)
 		out.Close()
 	}()
-	t.Cleanup(func() { d.told.Close(); w.Close() })
+	t.Cleanup(func() { d.manager.Close(); w.Close() })
 	return d
 }
 
@@ -70,11 +70,11 @@ func (d *daemonUnderTest) write(config string) {
 func (d *daemonUnderTest) awaitNotice(want string) {
 	d.t.Helper()
 	buf := make([]byte, 4096)
-	if err := d.told.SetReadDeadline(time.Now().Add(coretest.Patience)); err != nil {
+	if err := d.manager.SetReadDeadline(time.Now().Add(coretest.Patience)); err != nil {
 		d.t.Fatal(err)
 	}
 	for {
-		n, err := d.told.Read(buf)
+		n, err := d.manager.Read(buf)
 		if err != nil {
 			d.t.Fatalf("waiting for %s: %v", want, err)
 		}

@@ -92,10 +92,10 @@ func TestWatchNoticesReplacements(t *testing.T) {
 func TestWatchTriesRefusedAgain(t *testing.T) {
 	d := startDaemon(t, atDesk)
 	d.awaitNotice("READY=1")
-	if err := d.told.SetReadDeadline(time.Time{}); err != nil {
+	if err := d.manager.SetReadDeadline(time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	go io.Copy(io.Discard, d.told) // reloads must not wait for the service manager
+	go io.Copy(io.Discard, d.manager) // reloads must not wait for the service manager
 	engine := "[[engine]]\nprovider = \"offline\"\napi_key = \"file:key\"\n"
 	d.write(atDesk + "[persona]\npath = \"bo.toml\"\n" + engine)
 	refused := func(why string) {
@@ -136,12 +136,12 @@ func TestWatchReadsOnce(t *testing.T) {
 // notifiedWithin reports whether the service manager gets a message within a time.
 func (d *daemonUnderTest) notifiedWithin(want string, within time.Duration) bool {
 	d.t.Helper()
-	if err := d.told.SetReadDeadline(time.Now().Add(within)); err != nil {
+	if err := d.manager.SetReadDeadline(time.Now().Add(within)); err != nil {
 		d.t.Fatal(err)
 	}
 	buf := make([]byte, 4096)
 	for {
-		n, err := d.told.Read(buf)
+		n, err := d.manager.Read(buf)
 		if err != nil {
 			return false
 		}
