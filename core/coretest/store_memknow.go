@@ -473,7 +473,7 @@ func (s *MemStore) mutedTurns(b *core.Batch) map[core.TurnID]bool {
 	return muted
 }
 
-// mute returns whom the turns that end in a batch answer, and whether one of them was muted, because it
+// mute returns the users whom the ending turns of a batch answer, and whether one of the turns was muted, because it
 // answers somebody who was forgotten.
 func (s *MemStore) mute(b *core.Batch) (people []string, muted bool) {
 	for _, mark := range b.Answered {
