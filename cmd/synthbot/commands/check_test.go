@@ -44,7 +44,7 @@ func TestCheckReportsChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() { _, _ = io.Copy(io.Discard, d.manager) }() // watchdog messages
-	until(t, func() bool {                             // the daemon has stored the blueprint that it uses
+	until(t, func() bool {                                // the daemon has stored the blueprint that it uses
 		blueprint("1.0.0", "Brew tea.", "")
 		_, out, _ = d.command("", "check")
 		unchanged := !strings.Contains(out, "blueprint  ")
