@@ -114,7 +114,9 @@ func (p *Plugin) Actions() []core.Action {
 		if err != nil {
 			return "", err
 		}
-		return p.holdUser(ctx, a, blocked, holdRequest{b.Person, d, b.Reason, b.OnlyHere})
+		return p.holdUser(ctx, a, blocked, holdRequest{
+			name: b.Person, span: d, reason: b.Reason, onlyHere: b.OnlyHere,
+		})
 	})
 	unblock := byModerator(unblockAction, func(ctx context.Context, a *actor, u unblockPayload) (string, error) {
 		return p.releaseUser(ctx, a, blocked, u.Person)

@@ -219,6 +219,7 @@ type holdRequest struct {
 	span     time.Duration // 0: until it is lifted
 	reason   string
 	onlyHere bool
+	remark   string // on how a command was understood, for the actor
 }
 
 const maxReason = 300
