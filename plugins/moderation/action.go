@@ -2,6 +2,8 @@ package moderation
 
 import (
 	"context"
+	"fmt"
+	"hash/fnv"
 	"strings"
 	"time"
 
@@ -147,6 +149,9 @@ func byModerator[P any](a core.Action, do func(context.Context, *actor, P) (stri
 		if err != nil {
 			return core.Result{}, err
 		}
+		hash := fnv.New64a()
+		_, _ = fmt.Fprint(hash, c.Key) // it never fails
+		by.number = hash.Sum64()
 		done, err := do(ctx, by, payload)
 		result.Output = core.JSON(map[string]string{"done": done})
 		return result, err
