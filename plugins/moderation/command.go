@@ -125,9 +125,12 @@ func (p *Plugin) readHold(ctx context.Context, a *actor, text string) (r holdReq
 	}
 	r.span, r.reason, err = p.spans.FindSpan(r.reason, p.host.Clock())
 	words = strings.Fields(r.reason)
-	mayBeTime := 1 // words: "30 spam", or "until 5 people come"
-	if err != nil {
+	mayBeTime := 1 // words: "30 spam", "for 30", or "until 5 people come"
+	switch {
+	case err != nil:
 		mayBeTime = 3
+	case len(words) == 2:
+		mayBeTime = 2
 	}
 	switch {
 	case errors.Is(err, spoken.ErrPast):
