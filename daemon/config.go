@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"maps"
 	"net"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -75,7 +74,7 @@ type BotConfig struct {
 	Observe         bool              `toml:"observe" default:"true" doc:"Whether group messages that are not for the bot are stored, as context for its answers."`
 	Bots            bool              `toml:"bots" default:"false" doc:"Whether other bots are answered: at most three messages in a row, until a user writes."`
 	Backlog         time.Duration     `toml:"backlog" default:"1h" min:"0s" doc:"After the bot was offline, messages that waited longer than this are acknowledged together instead of answered; 0s turns this off."`
-	Admins          []core.Path       `toml:"admins" example:"discord/@user/123456789, telegram/@user/1000" doc:"The users who may do everything."`
+	Admins          []core.Path       `toml:"admins" kind:"user" example:"discord/@user/123456789, telegram/@user/1000" doc:"The users who may do everything."`
 	Claim           Claim             `toml:"claim" default:"" doc:"The hash of a code, as synthbot init writes it. The first user who sends /claim and the code in private becomes an admin. Empty: nobody can."`
 }
 
@@ -129,9 +128,10 @@ func (c *Config) decode(d *config.Document) error {
 	decodeInterfaces(c)
 	c.checkEngines(d)
 	c.checkRest(d)
-	c.checkPaths(d)
 	c.loadPersonas(d)
 	decodePlugins(c, d)
+	c.checkPaths(d)
+	completePlugins(c, d)
 	return d.Err()
 }
 
@@ -255,49 +255,27 @@ func Components() (interfaces, plugins []Component) {
 	return interfaces, plugins
 }
 
-// checkPaths reports paths that begin with an unknown interface, and paths of users or places where the other
-// kind is needed.
+// checkPaths reports paths that begin with an unknown interface, paths of users or places where the other kind is
+// needed, and empty elements of lists.
 func (c *Config) checkPaths(d *config.Document) {
-	check := func(p *core.Path, at ...any) { c.checkPath(d, p, at) }
-	person := func(p *core.Path, at ...any) {
-		check(p, at...)
-		if !p.IsZero() && !p.IsPerson() {
-			d.Fault(`is not a user; write it like "telegram/@user/1000"`, at...)
-		}
-	}
-	place := func(p *core.Path, at ...any) {
-		check(p, at...)
+	c.eachPath(func(key config.Key, kind string, p *core.Path) {
+		c.checkPath(d, p, key)
+		_, inList := key[len(key)-1].(int)
 		e := p.Elements()
-		if len(e) > 1 && e[1] == "@user" {
-			d.Fault("is the path of a user; write the path of a place, as /id shows it there", at...)
+		switch {
+		case inList && p.IsZero():
+			d.Fault("is empty; write a path as /id shows it, or take it out", key...)
+		case kind == "user" && !p.IsZero() && !p.IsPerson():
+			d.Fault(`is not a user; write it like "telegram/@user/1000"`, key...)
+		case kind == "place" && len(e) > 1 && e[1] == "@user":
+			d.Fault("is the path of a user; write the path of a place, as /id shows it there", key...)
 		}
-	}
-	each := func(list []core.Path, check func(*core.Path, ...any), at ...any) {
-		for i := range list {
-			check(&list[i], append(at, i)...)
-		}
-	}
-	each(c.Bot.Admins, person, "bot", "admins")
-	each(c.Access.Moderators, person, "access", "moderators")
-	each(c.Access.Allow, check, "access", "allow")
-	each(c.Access.Deny, check, "access", "deny")
-	for i := range c.Shares {
-		each(c.Shares[i].Paths, place, "share", i, "paths")
-	}
-	for i := range c.Budget.Places {
-		place(&c.Budget.Places[i].Path, "budget", "place", i, "path")
-	}
-	for i := range c.Overrides {
-		o := &c.Overrides[i]
-		place(&o.Path, "override", i, "path")
+	})
+	for i, o := range c.Overrides {
 		first := slices.IndexFunc(c.Overrides, func(former Override) bool { return former.Path == o.Path })
 		if first < i && !o.Path.IsZero() {
 			d.Fault(fmt.Sprintf("is the path of override[%d], too; merge the two", first), "override", i, "path")
 		}
-	}
-	for i := range c.Grants {
-		place(&c.Grants[i].From, "grant", i, "from")
-		place(&c.Grants[i].To, "grant", i, "to")
 	}
 }
 
@@ -347,9 +325,9 @@ func (c *Config) formerly(name string) (now string, ok bool) {
 // WalkConfig calls f with each secret of a configuration in plain text, and with the program of each command line
 // that the bot runs (key "command").
 func WalkConfig(c *Config, f func(key, text string)) {
-	c.walk(func(path string, v reflect.Value) {
-		key := path[strings.LastIndexByte(path, '.')+1:]
-		switch value := v.Interface().(type) {
+	c.walk(func(s config.Setting) {
+		key, _ := s.Key[len(s.Key)-1].(string)
+		switch value := s.Value.Interface().(type) {
 		case secret.Secret:
 			if !value.IsZero() {
 				f(key, value.Reveal())
@@ -370,12 +348,13 @@ func WalkConfig(c *Config, f func(key, text string)) {
 func (c *Config) digest() string {
 	ofMachine := []string{"bot.data_dir", "store.worker", "metrics.listen", "admin.listen", "log.level", "log.format"}
 	sum := sha256.New()
-	c.walk(func(path string, v reflect.Value) {
+	c.walk(func(s config.Setting) {
+		path := s.Key.String()
 		if slices.Contains(ofMachine, path) {
 			return
 		}
-		text := string(core.JSON(v.Interface()))
-		if secret, ok := v.Interface().(secret.Secret); ok {
+		text := string(core.JSON(s.Value.Interface()))
+		if secret, ok := s.Value.Interface().(secret.Secret); ok {
 			text = secret.Reveal()
 		}
 		fmt.Fprintf(sum, "%s=%s\n", path, text)
@@ -386,14 +365,14 @@ func (c *Config) digest() string {
 // followMoves replaces the paths of places that have moved since the file was written: groups that became supergroups.
 func (c *Config) followMoves(ctx context.Context, r core.Reader, log *slog.Logger) error {
 	return r.View(ctx, func(v core.View) (err error) {
-		c.eachPath(func(key string, p *core.Path) {
+		c.eachPath(func(key config.Key, _ string, p *core.Path) {
 			if err != nil || p.IsZero() || p.IsPerson() {
 				return
 			}
 			var h core.Head
 			h, err = v.Head(*p)
 			if err == nil && h.Path != *p && !h.Path.IsZero() {
-				log.Warn("the configuration has a former path of a group; write this one", "keys", key, "path", h.Path)
+				log.Warn("the configuration has a former path of a group; write this one", "keys", key.String(), "path", h.Path)
 				*p = h.Path
 			}
 		})
@@ -403,31 +382,31 @@ func (c *Config) followMoves(ctx context.Context, r core.Reader, log *slog.Logge
 
 // names reports whether the configuration has a path of the place, or of one below it.
 func (c *Config) names(place core.Path) (found bool) {
-	c.eachPath(func(_ string, p *core.Path) { found = found || p.Within(place) })
+	c.eachPath(func(_ config.Key, _ string, p *core.Path) { found = found || p.Within(place) })
 	return found
 }
 
-// eachPath calls f with the key and the address of each path in the configuration.
-func (c *Config) eachPath(f func(key string, p *core.Path)) {
-	c.walk(func(key string, v reflect.Value) {
-		switch p := v.Addr().Interface().(type) {
+// eachPath calls f with the key, the kind and the address of each path in the configuration.
+func (c *Config) eachPath(f func(key config.Key, kind string, p *core.Path)) {
+	c.walk(func(s config.Setting) {
+		switch p := s.Value.Addr().Interface().(type) {
 		case *core.Path:
-			f(key, p)
+			f(s.Key, s.Kind, p)
 		case *[]core.Path:
 			for i := range *p {
-				f(fmt.Sprintf("%s[%d]", key, i), &(*p)[i])
+				f(append(slices.Clip(s.Key), i), s.Kind, &(*p)[i])
 			}
 		}
 	})
 }
 
 // walk calls f with each setting of the configuration and of the interfaces and plugins that are on.
-func (c *Config) walk(f func(path string, v reflect.Value)) {
-	config.Walk("", &c.Tables, f)
+func (c *Config) walk(f func(s config.Setting)) {
+	config.Walk(nil, &c.Tables, f)
 	for _, e := range c.Enabled {
-		config.Walk("interfaces."+e.Name, e.Own, f)
+		config.Walk(config.Key{"interfaces", e.Name}, e.Own, f)
 	}
 	for _, p := range c.Chosen {
-		config.Walk("plugins."+p.name, p.Own, f)
+		config.Walk(config.Key{"plugins", p.name}, p.Own, f)
 	}
 }

@@ -77,11 +77,6 @@ func decodePlugins(c *Config, d *config.Document) {
 		if !common.Enabled {
 			continue
 		}
-		if a.complete != nil {
-			for _, fault := range a.complete(c, own) {
-				d.Fault(fault, "plugins", a.name)
-			}
-		}
 		c.Chosen = append(c.Chosen, chosen{a, own})
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Plugins)) {
@@ -91,6 +86,17 @@ func decodePlugins(c *Config, d *config.Document) {
 				text = fmt.Sprintf("did you mean %q?", near)
 			}
 			d.Fault("unknown plugin; "+text, "plugins", name)
+		}
+	}
+}
+
+// completePlugins fills in what the structs of the chosen plugins need from elsewhere.
+func completePlugins(c *Config, d *config.Document) {
+	for _, p := range c.Chosen {
+		if p.complete != nil {
+			for _, fault := range p.complete(c, p.Own) {
+				d.Fault(fault, "plugins", p.name)
+			}
 		}
 	}
 }

@@ -196,7 +196,7 @@ type Source struct {
 	Path   string      `toml:"path" example:"docs" doc:"A folder or a file (.md, .txt, .html, .pdf, .docx), relative to the configuration file. It is watched."`
 	URLs   []string    `toml:"urls" example:"https://example.org/faq" doc:"Web pages."`
 	Feed   string      `toml:"feed" example:"https://example.org/feed.xml" doc:"A feed (RSS or Atom)."`
-	Places []core.Path `toml:"places" example:"discord/81384788765712384" doc:"The places where it may be cited, with all places below them; empty: everywhere."`
+	Places []core.Path `toml:"places" kind:"place" example:"discord/81384788765712384" doc:"The places where it may be cited, with all places below them; empty: everywhere."`
 }
 
 var sourceName = txt.Pattern(`^[a-z0-9_-]{1,64}$`)

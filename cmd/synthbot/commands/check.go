@@ -141,7 +141,7 @@ func (p *program) reportParts(cfg *daemon.Config, engines []string, database cor
 	}
 	database.Found, database.Fix = where+", "+database.Found, cmp.Or(dataDirFix(dir), database.Fix)
 	found.add("database", database)
-	shared := sharedFix(dir)
+	shared := daemon.SharedFolder(dir)
 	if shared != "" {
 		found.add("database", core.Finding{Fix: shared})
 	}
@@ -181,17 +181,6 @@ func dataDirFix(dir string) string {
 		err = p.Err
 	}
 	return fmt.Sprintf("%s cannot be written: %v; change its owner or mode, or set data_dir in [bot]", dir, err)
-}
-
-// sharedFix returns what to do about a data directory that other users can enter, but `check --fix` does not restrict
-// because it is not the bot's alone; "" otherwise.
-func sharedFix(dir string) string {
-	info, err := os.Stat(dir)
-	shared := daemon.SharedFolder(dir)
-	if err != nil || info.Mode().Perm()&0o077 == 0 || shared == "" {
-		return ""
-	}
-	return dir + " " + shared + ", and other users can enter it; set data_dir in [bot] to a folder of the bot's own"
 }
 
 // nearestExisting returns a folder, or the nearest one above it that exists.
@@ -328,7 +317,7 @@ func checkMachine(c *daemon.Config, getenv func(string) string) []core.Finding {
 	}
 	list = append(list, checkDisk(dir))
 	if _, err := os.Stat(dir); err == nil {
-		list = append(list, checkMode(dir, 0o077, cmp.Or(sharedFix(dir), "it holds private messages; chmod 700 it")))
+		list = append(list, checkMode(dir, 0o077, cmp.Or(daemon.SharedFolder(dir), "it holds private messages; chmod 700 it")))
 	}
 	return append(list, listCredentials(getenv("CREDENTIALS_DIRECTORY"))...)
 }
