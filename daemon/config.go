@@ -7,9 +7,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -93,7 +95,7 @@ func (z *Zone) UnmarshalText(text []byte) error {
 
 // PersonaConfig is the table [persona].
 type PersonaConfig struct {
-	Path string `toml:"path" example:"persona/aria.toml" doc:"A persona file (.toml) or character card (.json, .png), relative to this file. Default: the built-in persona."`
+	Path string `toml:"path" kind:"file" example:"persona/aria.toml" doc:"A persona file (.toml) or character card (.json, .png), relative to this file. Default: the built-in persona."`
 }
 
 // PromptConfig is the table [prompt].
@@ -132,7 +134,22 @@ func (c *Config) decode(d *config.Document) error {
 	decodePlugins(c, d)
 	c.checkPaths(d)
 	completePlugins(c, d)
+	c.checkFiles(d)
 	return d.Err()
+}
+
+// checkFiles reports files and folders that the configuration names and that cannot be read.
+func (c *Config) checkFiles(d *config.Document) {
+	c.walk(func(s config.Setting) {
+		if s.Kind != "file" || s.Value.String() == "" || d.HasFault(s.Key...) {
+			return
+		}
+		_, err := os.Stat(c.Beside(s.Value.String()))
+		if failed, ok := errors.AsType[*fs.PathError](err); ok {
+			text := fmt.Sprintf("%s cannot be read: %v; correct the path, or create it", failed.Path, failed.Err)
+			d.Fault(text, s.Key...)
+		}
+	})
 }
 
 func (c *Config) checkEngines(d *config.Document) {
@@ -179,6 +196,9 @@ func (c *Config) checkRest(d *config.Document) {
 	if c.Metrics.Listen != "" && c.Metrics.Listen == c.Admin.Listen && !strings.HasSuffix(c.Metrics.Listen, ":0") {
 		d.Fault("is the address of the admin page, too; give it another port", "metrics", "listen")
 	}
+	if err := c.Store.CheckURL(); err != nil && d.Resolved() {
+		d.Fault(err.Error(), "store", "url")
+	}
 	for i, o := range c.Overrides {
 		samePath := func(p engine.PlaceBudget) bool { return p.Path == o.Path }
 		if o.Tokens != nil && slices.ContainsFunc(c.Budget.Places, samePath) {
@@ -214,12 +234,9 @@ func engineFaults(d *config.Document, i int, err error) {
 	if err == nil {
 		return
 	}
-	var known config.Faults
-	errors.As(d.Err(), &known)
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		key, text, _ := strings.Cut(line, ": ")
-		full := fmt.Sprintf("engine[%d].%s", i, key)
-		if !slices.ContainsFunc(known, func(f config.Fault) bool { return f.Key == full }) {
+		if !d.HasFault("engine", i, key) {
 			d.Fault(text, "engine", i, key)
 		}
 	}
@@ -372,7 +389,8 @@ func (c *Config) followMoves(ctx context.Context, r core.Reader, log *slog.Logge
 			var h core.Head
 			h, err = v.Head(*p)
 			if err == nil && h.Path != *p && !h.Path.IsZero() {
-				log.Warn("the configuration has a former path of a group; write this one", "keys", key.String(), "path", h.Path)
+				const text = "the configuration has a former path of a group; write this one"
+				log.Warn(text, "keys", key.String(), "path", h.Path)
 				*p = h.Path
 			}
 		})

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -46,8 +47,8 @@ api_key = "env:F"
 	}
 }
 
-// TestUnknownPaths checks that each path of the configuration and of the plugins must begin with a known interface, that
-// an empty element of a list is reported, and that former names of interfaces are replaced everywhere.
+// TestUnknownPaths checks that each path of the configuration and of the plugins must begin with a known interface,
+// that an empty element of a list is reported, and that former names of interfaces are replaced everywhere.
 func TestUnknownPaths(t *testing.T) {
 	const text = `[bot]
 admins = ["", "telegram/1"]
@@ -86,4 +87,63 @@ token = "1:a"
 			t.Errorf("%s is still %s", key, p)
 		}
 	})
+}
+
+// TestAllFaultsAtOnce checks that faults that drivers, the database and plugins find are reported with all others, at
+// their keys.
+func TestAllFaultsAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "config.toml")
+	write(t, filepath.Join(dir, "poem.json"), "roses")
+	write(t, file, `[bot]
+activation = "q"
+[store]
+url = "mysql://me:swordfish@host/x"
+[interfaces.discord]
+token = "a.b.c"
+api_url = "ftp://x"
+shards = "many"
+[interfaces.telegram]
+token = "1:a"
+api_url = "ftp://x"
+[interfaces.telegram.webhook]
+url = "https://bot.example.org"
+secret = "a b"
+listen = "here"
+certificate = "cert.pem"
+key = "key.pem"
+[[plugins.knowledge.source]]
+name = "a"
+path = "docs"
+[[plugins.lorebook.book]]
+path = "x.json"
+[[plugins.lorebook.book]]
+path = "poem.json"
+[[plugins.blueprint.source]]
+path = "poem.json"
+[[plugins.blueprint.source]]
+path = "y.json"
+`)
+	p := &Env{File: file, Getenv: func(string) string { return "" }, Clock: time.Now}
+	_, err := p.Load()
+	if err == nil {
+		t.Fatal("the configuration was accepted")
+	}
+	want := []string{
+		`2: bot.activation: is "q"`, "4: store.url: is invalid: it must look like postgres://", "7: interfaces.discord.api_url: write an address like",
+		"8: interfaces.discord.shards: write auto or a number", `11: interfaces.telegram.api_url: "ftp://x" is not`, "14: interfaces.telegram.webhook.secret: only letters",
+		`15: interfaces.telegram.webhook.listen: "here" is not an address`, "16: interfaces.telegram.webhook.certificate: DIR/cert.pem cannot be read: no such file or directory; correct the path",
+		"17: interfaces.telegram.webhook.key: DIR/key.pem cannot be read", "20: plugins.knowledge.source[0].path: DIR/docs cannot be read: no such file or directory; correct the path",
+		"22: plugins.lorebook.book[0].path: DIR/x.json cannot be read", "24: plugins.lorebook.book[1].path: lorebook poem.json: is not JSON",
+		"26: plugins.blueprint.source[0].path: DIR/poem.json: ", "28: plugins.blueprint.source[1].path: DIR/y.json: no such file or directory; correct the path",
+	}
+	got := strings.Split(strings.ReplaceAll(strings.ReplaceAll(err.Error(), file+":", ""), dir, "DIR"), "\n")
+	for i := range max(len(got), len(want)) {
+		if i >= len(got) || i >= len(want) || !strings.HasPrefix(got[i], want[i]) {
+			t.Fatalf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
+	if strings.Contains(err.Error(), "swordfish") {
+		t.Errorf("the faults contain a password: %v", err)
+	}
 }

@@ -29,8 +29,8 @@ type available struct {
 	constructor
 	byDefault bool                 // it is always on without a table
 	wanted    func(c *Config) bool // whether it is on without a table; optional
-	// complete fills in the rest of the plugin's struct, and returns the faults of the files that it names. Optional.
-	complete func(c *Config, own any) []string
+	// complete fills in the rest of the plugin's struct, and reports faults of the files that it names. Optional.
+	complete func(c *Config, own any, fault func(text string, at ...any))
 }
 
 // constructor makes a plugin from its own configuration struct.
@@ -94,9 +94,9 @@ func decodePlugins(c *Config, d *config.Document) {
 func completePlugins(c *Config, d *config.Document) {
 	for _, p := range c.Chosen {
 		if p.complete != nil {
-			for _, fault := range p.complete(c, p.Own) {
-				d.Fault(fault, "plugins", p.name)
-			}
+			p.complete(c, p.Own, func(text string, at ...any) {
+				d.Fault(text, append([]any{"plugins", p.name}, at...)...)
+			})
 		}
 	}
 }

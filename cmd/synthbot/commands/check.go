@@ -317,7 +317,8 @@ func checkMachine(c *daemon.Config, getenv func(string) string) []core.Finding {
 	}
 	list = append(list, checkDisk(dir))
 	if _, err := os.Stat(dir); err == nil {
-		list = append(list, checkMode(dir, 0o077, cmp.Or(daemon.SharedFolder(dir), "it holds private messages; chmod 700 it")))
+		fix := cmp.Or(daemon.SharedFolder(dir), "it holds private messages; chmod 700 it")
+		list = append(list, checkMode(dir, 0o077, fix))
 	}
 	return append(list, listCredentials(getenv("CREDENTIALS_DIRECTORY"))...)
 }
