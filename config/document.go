@@ -17,7 +17,8 @@
 //	required  "true": the key must be there, if it has no default, and not be empty
 //	example   what the example file shows if there is no default
 //	kind      what a value names: "user" or "place", a path of the bot; "file", a file or folder, relative to the
-//	          configuration file; "program", a program, or a list of a program and its arguments
+//	          configuration file; "private file", the same, if it holds a secret; "program", a list of a program
+//	          and its arguments
 //
 // Types of a field: string, bool, the signed integers, float64, time.Duration
 // (as text: "30s"), [secret.Secret], every encoding.TextUnmarshaler, nested

@@ -140,16 +140,30 @@ func (c *Config) decode(d *config.Document) error {
 
 // checkFiles reports files and folders that the configuration names and that cannot be read.
 func (c *Config) checkFiles(d *config.Document) {
-	c.walk(func(s config.Setting) {
-		if s.Kind != "file" || s.Value.String() == "" || d.HasFault(s.Key...) {
-			return
-		}
-		_, err := os.Stat(c.Beside(s.Value.String()))
-		if failed, ok := errors.AsType[*fs.PathError](err); ok {
+	for _, f := range c.Files() {
+		_, err := os.Stat(c.Beside(f.Path))
+		if failed, ok := errors.AsType[*fs.PathError](err); ok && !d.HasFault(f.Key...) {
 			text := fmt.Sprintf("%s cannot be read: %v; correct the path, or create it", failed.Path, failed.Err)
-			d.Fault(text, s.Key...)
+			d.Fault(text, f.Key...)
+		}
+	}
+}
+
+// NamedFile is a file or folder that a configuration names.
+type NamedFile struct {
+	Key     config.Key
+	Path    string // as in the file
+	Private bool   // it holds a secret
+}
+
+// Files returns the files and folders that the configuration names, except for those of secrets.
+func (c *Config) Files() (list []NamedFile) {
+	c.walk(func(s config.Setting) {
+		if (s.Kind == "file" || s.Kind == "private file") && s.Value.String() != "" {
+			list = append(list, NamedFile{s.Key, s.Value.String(), s.Kind != "file"})
 		}
 	})
+	return list
 }
 
 func (c *Config) checkEngines(d *config.Document) {
@@ -354,8 +368,8 @@ func WalkConfig(c *Config, f func(key, text string)) {
 				f(name, secret.Reveal())
 			}
 		case []string:
-			if key == "command" && len(value) > 0 {
-				f(key, value[0])
+			if s.Kind == "program" && len(value) > 0 {
+				f("command", value[0])
 			}
 		}
 	})

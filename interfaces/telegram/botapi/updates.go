@@ -143,7 +143,7 @@ type Webhook struct {
 	Listen      string        `toml:"listen" default:"127.0.0.1:8443" doc:"The address to listen on, for a reverse proxy or the platform itself."`
 	Secret      secret.Secret `toml:"secret" doc:"The secret that the platform must send with each call; empty: derived from the token."`
 	Certificate string        `toml:"certificate" kind:"file" doc:"A certificate as a PEM file, relative to the configuration file. With key, the driver serves TLS itself and sends the certificate to the platform."`
-	Key         string        `toml:"key" kind:"file" doc:"The certificate's private key as a PEM file, relative to the configuration file."`
+	Key         string        `toml:"key" kind:"private file" doc:"The certificate's private key as a PEM file, relative to the configuration file."`
 }
 
 // Check implements the configuration's own check.
