@@ -311,7 +311,7 @@ func assignFloat(dst reflect.Value, value any) string {
 		dst.SetFloat(float64(n))
 	case float64:
 		if math.IsNaN(n) || math.IsInf(n, 0) {
-			return "is not a finite number"
+			return "is not a finite number; write " + kindOf(dst.Type()).write
 		}
 		dst.SetFloat(n)
 	default:

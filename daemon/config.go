@@ -12,6 +12,8 @@ import (
 	"maps"
 	"net"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -200,12 +202,16 @@ func known(names map[string]bool) string {
 
 // checkRest reports invalid settings that no tag can describe.
 func (c *Config) checkRest(d *config.Document) {
-	if c.Admin.Listen != "" && !loopback(c.Admin.Listen) {
-		const text = "is not a local address; write one like 127.0.0.1:8787, and use an ssh tunnel from elsewhere"
-		d.Fault(text, "admin", "listen")
+	wrong := listenFault(c.Admin.Listen, "127.0.0.1:8787, and use an ssh tunnel from elsewhere")
+	if wrong != "" {
+		d.Fault(wrong, "admin", "listen")
 	}
-	if c.Metrics.Listen != "" && !loopback(c.Metrics.Listen) {
-		d.Fault("is not a local address; write one like 127.0.0.1:9787", "metrics", "listen")
+	wrong = listenFault(c.Metrics.Listen, "127.0.0.1:9787")
+	if wrong != "" {
+		d.Fault(wrong, "metrics", "listen")
+	}
+	if c.Bot.DataDir == "~" || strings.HasPrefix(c.Bot.DataDir, "~/") {
+		d.Fault("begins with ~, which only a shell replaces; write the path of your home folder", "bot", "data_dir")
 	}
 	if c.Metrics.Listen != "" && c.Metrics.Listen == c.Admin.Listen && !strings.HasSuffix(c.Metrics.Listen, ":0") {
 		d.Fault("is the address of the admin page, too; give it another port", "metrics", "listen")
@@ -230,17 +236,21 @@ func (c *Config) checkRest(d *config.Document) {
 	}
 }
 
-// loopback reports whether only this machine can reach the address.
-func loopback(address string) bool {
+// listenFault returns why something cannot be served at an address for this machine alone, and the fix; "" if it can
+// be, or if there is no address.
+func listenFault(address, example string) string {
+	if address == "" {
+		return ""
+	}
 	host, port, err := net.SplitHostPort(address)
-	if err != nil || port == "" {
-		return false
-	}
-	if _, err := net.LookupPort("tcp", port); err != nil {
-		return false
-	}
 	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+	if err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return "is not a local address; write one like " + example
+	}
+	if _, err := net.LookupPort("tcp", port); err != nil || port == "" {
+		return "has no port from 0 to 65535; write one like " + example
+	}
+	return ""
 }
 
 // engineFaults adds the faults of an engine's table, except for keys that have a fault already.
@@ -373,6 +383,23 @@ func WalkConfig(c *Config, f func(key, text string)) {
 			}
 		}
 	})
+}
+
+// MissingPrograms returns the programs of plugins that are not installed. It leaves out paths that are relative to the
+// folder in which a program runs.
+func (c *Config) MissingPrograms() (list []core.Finding) {
+	c.walk(func(s config.Setting) {
+		argv, ok := s.Value.Interface().([]string)
+		if s.Kind != "program" || !ok || len(argv) == 0 || s.Key[0] != "plugins" {
+			return
+		}
+		relative := strings.Contains(argv[0], "/") && !filepath.IsAbs(argv[0])
+		if _, err := exec.LookPath(argv[0]); err != nil && !relative {
+			fix := fmt.Sprintf("install it, or set its path in %s", s.Key)
+			list = append(list, core.Finding{Found: argv[0] + " was not found", Fix: fix, Fatal: true})
+		}
+	})
+	return list
 }
 
 // digest returns a hash of the configuration, without settings that may differ between machines.

@@ -147,3 +147,21 @@ path = "y.json"
 		t.Errorf("the faults contain a password: %v", err)
 	}
 }
+
+// TestAddressesAndFolders checks what is said about a port that does not exist, and about a data directory with a ~.
+func TestAddressesAndFolders(t *testing.T) {
+	p := &Env{Getenv: func(string) string { return "" }, Clock: time.Now}
+	for text, want := range map[string]string{
+		"[bot]\ndata_dir = \"~/x\"":                      "2: bot.data_dir: begins with ~, which only a shell replaces",
+		"[bot]\ndata_dir = \"~x\"":                       "",
+		"[metrics]\nlisten = \"127.0.0.1:99999\"":        "2: metrics.listen: has no port from 0 to 65535; write one like 127.0.0.1:9787",
+		"[metrics]\nlisten = \"0.0.0.0:9787\"":           "2: metrics.listen: is not a local address; write one like 127.0.0.1:9787",
+		"[admin]\nlisten = \"localhost:http\"":           "",
+		"[plugins.blueprint.serve]\nlisten = \"[::1]:\"": "2: plugins.blueprint.serve.listen: ",
+	} {
+		_, err := p.Parse("config.toml", text)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), "config.toml:"+want)) {
+			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
+	}
+}

@@ -128,8 +128,9 @@ func hasBlueprints(c *Config) bool {
 func completeBlueprints(c *Config, own any, fault func(text string, at ...any)) {
 	b := own.(*blueprint.Config)
 	b.Dir = c.Beside(".")
-	if b.Serve.Listen != "" && !loopback(b.Serve.Listen) {
-		fault("is not a local address; write one like 127.0.0.1:8790", "serve", "listen")
+	wrong := listenFault(b.Serve.Listen, "127.0.0.1:8790")
+	if wrong != "" {
+		fault(wrong, "serve", "listen")
 	}
 	for _, f := range b.Faults() {
 		if !f.Warning {

@@ -103,12 +103,9 @@ func (p *program) check(ctx context.Context, place core.Path, online bool, found
 			if err := reportServer(ctx, cfg, found); err != nil {
 				return err
 			}
-			for _, f := range b.EnginesTooSmall(ctx) {
-				found.add("engine", f)
-			}
-			for _, f := range cfg.Speech.Probe() { // whether its programs are installed
-				found.add("speech", f)
-			}
+			found.addAll("engine", b.EnginesTooSmall(ctx))
+			found.addAll("speech", cfg.Speech.Probe()) // whether its programs are installed
+			found.addAll("program", cfg.MissingPrograms())
 			err = p.reportChanges(ctx, b, found)
 		}
 		if online {
@@ -160,9 +157,7 @@ func reportServer(ctx context.Context, cfg *daemon.Config, found *findings) erro
 		return nil
 	}
 	all, err := cfg.Store.Probe(ctx)
-	for _, f := range all {
-		found.add("database", f)
-	}
+	found.addAll("database", all)
 	return err
 }
 
@@ -300,9 +295,7 @@ func (p *program) checkOnline(ctx context.Context, b *daemon.Bot, out *findings)
 	}
 	all.Wait()
 	for i, g := range groups {
-		for _, f := range found[i] {
-			out.add(g.name, f)
-		}
+		out.addAll(g.name, found[i])
 	}
 }
 

@@ -202,3 +202,25 @@ func TestOnlyRegularFiles(t *testing.T) {
 		t.Error("a pipe was replaced")
 	}
 }
+
+// TestCheckPrograms checks that `check` reports programs of plugins that are not installed.
+func TestCheckPrograms(t *testing.T) {
+	emptyMachine(t)
+	server := func(name, program string) string {
+		return "[[plugins.mcp.server]]\nname = \"" + name + "\"\ncommand = [\"" + program + "\"]\n"
+	}
+	write(t, "config.toml", withTerminal+server("a", "sh")+server("b", "./beside")+server("c", "no-such-program"))
+	status, out, errs := runLine(t, "", "check")
+	const want = "FAIL program        no-such-program was not found: install it, or set its path in plugins.mcp.server[2].command\n"
+	if status != statusFailed || !strings.Contains(out, want) || strings.Count(out, " program ") != 1 {
+		t.Errorf("status %d, %s%s", status, out, errs)
+	}
+	for topic, want := range map[string]int{"nope": statusUsage, "check": statusDone} {
+		if status, out, errs := runLine(t, "", "help", topic); status != want {
+			t.Errorf("help %s: status %d, %s%s", topic, status, out, errs)
+		}
+	}
+	if status, out, errs := runLine(t, "", "help"); status != statusDone || !strings.Contains(out, "Available Commands") {
+		t.Errorf("help: status %d, %s%s", status, out, errs)
+	}
+}
