@@ -3,11 +3,11 @@ package telegram
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/driver"
 )
 
 const (
@@ -19,11 +19,10 @@ const (
 // together. Until an album is complete, its updates are not confirmed, so Telegram sends them again.
 type intake struct {
 	d       *Driver
-	in      core.Inbox
+	in      driver.Receiver
 	convert *converter
 	waiting map[album]waitingAlbum // albums that may still grow
 	stored  map[int64]bool         // updates that are stored or skipped, but not confirmed yet
-	damaged map[int64]int          // how often an update failed with core.ErrDamaged while others were stored
 }
 
 // album names an album of a place. Its group is "" for messages without one.
@@ -71,33 +70,29 @@ func (i *intake) Held(id int64) bool {
 	return false
 }
 
-// Take implements botapi.Intake. It stores a batch of updates in one commit, or one by one if that fails because
-// of one of them.
+// Take implements botapi.Intake.
 func (i *intake) Take(ctx context.Context, raws []json.RawMessage) (int64, error) {
 	items, offset := i.readyItems(i.read(ctx, raws))
-	events := make([]core.Event, 0, len(items))
+	var groups [][]core.Event
 	for _, it := range items {
-		events = append(events, it.events...)
+		if len(it.events) > 0 {
+			groups = append(groups, it.events)
+		}
 		i.beforeReceive(it)
 	}
-	if len(events) > 0 {
-		err := i.in.Receive(ctx, events...)
-		if errors.Is(err, core.ErrBadEvent) || errors.Is(err, core.ErrDamaged) {
-			err = i.receiveEach(ctx, items)
-		}
-		if err != nil {
-			return 0, err
-		}
+	if err := i.in.Receive(ctx, groups); err != nil {
+		return 0, err
 	}
 	for _, it := range items {
-		i.setStored(it)
+		for _, id := range it.ids {
+			i.stored[id] = true
+		}
 		if it.press != nil {
 			i.d.background(func(ctx context.Context) { i.d.endPress(ctx, it.press) })
 		}
 	}
 	if len(i.waiting) == 0 {
 		clear(i.stored)
-		clear(i.damaged)
 	}
 	return offset, nil
 }
@@ -234,50 +229,8 @@ func (i *intake) beforeReceive(it item) {
 	}
 }
 
-// maxDamaged is how often an update may fail with core.ErrDamaged while others are stored, before it is skipped.
-const maxDamaged = 3
-
-// receiveEach stores items one by one. After a failure, further items of the same place are not stored, to keep the
-// order. An item that can never be stored is skipped.
-func (i *intake) receiveEach(ctx context.Context, items []item) (failure error) {
-	stuck, damaged := map[core.Path]bool{}, map[int]error{}
-	count := 0
-	for n, it := range items {
-		place := it.key().place
-		if len(it.events) == 0 || stuck[place] {
-			continue
-		}
-		switch err := i.in.Receive(ctx, it.events...); {
-		case err == nil:
-			count++
-		case errors.Is(err, core.ErrBadEvent):
-			i.skip(it, err)
-		default:
-			failure, stuck[place] = err, true
-			if errors.Is(err, core.ErrDamaged) {
-				damaged[n] = err
-			}
-		}
-	}
-	for n, err := range damaged {
-		id := items[n].ids[0]
-		if count > 0 {
-			i.damaged[id]++
-		}
-		if i.damaged[id] >= maxDamaged {
-			i.skip(items[n], err)
-		}
-	}
-	return failure
-}
-
-func (i *intake) skip(it item, err error) {
-	i.d.log.Error("update skipped: it cannot be stored", "id", it.ids[0], "err", err)
-	i.setStored(it)
-}
-
-func (i *intake) setStored(it item) {
-	for _, id := range it.ids {
-		i.stored[id] = true
-	}
+// skip logs that an update can never be stored.
+func (i *intake) skip(first *core.Event, err error) {
+	m := &first.Message
+	i.d.log.Error("update skipped: it cannot be stored", "path", m.Path, "id", m.ID, "err", err)
 }

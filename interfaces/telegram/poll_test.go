@@ -14,6 +14,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/coretest"
+	"synthbot/core/driver"
 	"synthbot/core/secret"
 	"synthbot/interfaces/telegram/botapi"
 	"synthbot/interfaces/telegram/telegramtest"
@@ -522,11 +523,11 @@ func TestMessagesBesideAnAlbum(t *testing.T) {
 	})
 }
 
-// TestDamagedForAWhile: an event that fails with ErrDamaged is skipped after maxDamaged
+// TestDamagedForAWhile: an event that fails with ErrDamaged is skipped after driver.MaxDamaged
 // tries, and not before. Later messages of its chat wait for it meanwhile.
 func TestDamagedForAWhile(t *testing.T) {
 	for times, want := range map[int][]string{
-		1: {"elsewhere", "one", "two"}, maxDamaged - 1: {"elsewhere", "one", "two"}, maxDamaged: {"elsewhere", "two"},
+		1: {"elsewhere", "one", "two"}, driver.MaxDamaged - 1: {"elsewhere", "one", "two"}, driver.MaxDamaged: {"elsewhere", "two"},
 	} {
 		inBubble(t, nil, func(t *testing.T, w *world) {
 			triedAlone := 0
