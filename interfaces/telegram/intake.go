@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -199,6 +200,9 @@ func (it *item) join(part item) {
 	case m.Text == "":
 		m.Text, m.Spoken = more.Text, more.Spoken
 	case more.Text != "":
+		if m.Spoken != "" || more.Spoken != "" {
+			m.Spoken = cmp.Or(m.Spoken, m.Text) + "\n" + cmp.Or(more.Spoken, more.Text)
+		}
 		m.Text += "\n" + more.Text
 	}
 	for _, o := range more.Foreign {

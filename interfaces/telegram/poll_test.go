@@ -457,6 +457,30 @@ func doCtx(ctx context.Context, t testing.TB, d *Driver, name string, at core.Pa
 	return nil
 }
 
+// TestSpokenOfAnAlbum: what is said in an album has the captions of all parts, without their code.
+func TestSpokenOfAnAlbum(t *testing.T) {
+	code := []any{map[string]any{"type": "code", "offset": 0, "length": 4}}
+	for _, tc := range []struct {
+		first, second []any // entities of the captions
+		want          string
+	}{{nil, nil, ""}, {code, nil, "     one\nAria two"}, {nil, code, "Aria one\n     two"}} {
+		inBubble(t, nil, func(t *testing.T, w *world) {
+			in := &coretest.Inbox{}
+			_, stop := w.run(t, in)
+			for n, caption := range []string{"Aria one", "Aria two"} {
+				entities := [][]any{tc.first, tc.second}[n]
+				w.Say(group, jay, telegramtest.Saying{Extra: map[string]any{"media_group_id": "1", "caption": caption, "caption_entities": entities,
+					"photo": []any{map[string]any{"file_id": caption, "file_unique_id": caption, "width": 10, "height": 10}}}})
+			}
+			m := in.Wait(t, 1)[0].Message
+			if m.Text != "Aria one\nAria two" || m.Spoken != tc.want {
+				t.Errorf("got text %q and spoken %q, want %q", m.Text, m.Spoken, tc.want)
+			}
+			_ = stop()
+		})
+	}
+}
+
 // TestRefusedAlbum is skipped with all of its parts, also if another update must wait.
 func TestRefusedAlbum(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *world) {
