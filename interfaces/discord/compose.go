@@ -14,6 +14,7 @@ import (
 )
 
 type messagePayload struct {
+	Path     core.Path      `json:"interface_path"`
 	Text     string         `json:"text"`
 	ReplyTo  messageID      `json:"reply_to_message_id"`
 	Embeds   []embedPayload `json:"embeds"`
@@ -57,7 +58,7 @@ func (s *messagePayload) decorate(call core.Call, list []outgoing) (err error) {
 		first.Reference = map[string]any{"message_id": s.ReplyTo, "fail_if_not_exists": false}
 	}
 	if last.Embeds, err = embeds(s.Embeds); err == nil {
-		last.Components, err = buttonRows(s.buttons(), pressers(call))
+		last.Components, err = buttonRows(s.buttons(), s.pressers(call))
 	}
 	for i := range list {
 		list[i].Mentions = noMentions()
