@@ -38,6 +38,7 @@ type intake struct {
 
 	batch []core.Event
 	after []func()                // called once the batch is durable
+	kept  int                     // how many events of the batch the last commit kept; 0: none
 	taken map[int]gateway.Session // by shard: as of the latest event that was handled
 }
 
@@ -140,19 +141,20 @@ func (t *intake) commit(ctx context.Context) bool {
 		if ctx.Err() != nil {
 			return false
 		}
-		t.d.log.Error("events not stored, retrying", "err", err, "count", len(t.batch))
-		switch {
-		case errors.Is(err, core.ErrDamaged) && len(t.batch) < maxBatch:
-			return true
-		case !driver.Sleep(ctx, wait):
-			return false
+		keep := errors.Is(err, core.ErrDamaged) && len(t.batch) < maxBatch
+		if !keep || t.kept != len(t.batch) {
+			t.d.log.Error("events not stored, retrying", "err", err, "count", len(t.batch))
+		}
+		t.kept = len(t.batch)
+		if keep || !driver.Sleep(ctx, wait) {
+			return keep
 		}
 	}
 	t.d.feed.health.Works(intakeSource)
 	for _, f := range t.after {
 		f()
 	}
-	t.batch, t.after = nil, nil
+	t.batch, t.after, t.kept = nil, nil, 0
 	return true
 }
 
