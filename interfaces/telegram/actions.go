@@ -12,6 +12,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/markdown"
+	"synthbot/core/txt"
 	"synthbot/interfaces/telegram/botapi"
 	"synthbot/interfaces/telegram/markup"
 )
@@ -230,7 +231,7 @@ func (e *edit) check(d *delivery, call core.Call) error {
 	if err := e.onMessage.check(d, call); err != nil {
 		return err
 	}
-	if !markup.HasVisible(markup.Visible(e.Text)) {
+	if !txt.HasVisible(markup.Visible(e.Text)) {
 		return core.Errorf(core.Invalid, "text is empty: give the new text, or delete the message")
 	}
 	parts := markup.Parts(e.Text, markup.MaxText)
@@ -314,7 +315,7 @@ type question struct {
 }
 
 func (q *question) check(*delivery, core.Call) error {
-	fits := func(s string, most int) bool { return markup.HasVisible(s) && markdown.UTF16(s) <= most }
+	fits := func(s string, most int) bool { return txt.HasVisible(s) && markdown.UTF16(s) <= most }
 	q.Question = markup.Visible(q.Question)
 	if !fits(q.Question, 300) {
 		return core.Errorf(core.Invalid, "question: it must have 1 to 300 characters")

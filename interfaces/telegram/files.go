@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 	"synthbot/interfaces/telegram/botapi"
 	"synthbot/interfaces/telegram/markup"
 )
@@ -151,7 +152,7 @@ func (d *delivery) file(f form, to chatKey, file botapi.File, alt, caption strin
 		file.Name = f.name
 	}
 	parts := []markup.Part{{}}
-	if markup.HasVisible(markup.Visible(caption)) {
+	if txt.HasVisible(markup.Visible(caption)) {
 		parts = markup.Parts(caption, markup.MaxCaption)
 	}
 	shown := "[" + f.field + " " + file.Name

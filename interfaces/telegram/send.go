@@ -15,6 +15,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/draft"
 	"synthbot/core/driver"
+	"synthbot/core/txt"
 	"synthbot/interfaces/telegram/botapi"
 	"synthbot/interfaces/telegram/markup"
 )
@@ -122,7 +123,7 @@ type text struct {
 }
 
 func (t *text) check(d *delivery, call core.Call) (err error) {
-	if !markup.HasVisible(markup.Visible(t.Text)) {
+	if !txt.HasVisible(markup.Visible(t.Text)) {
 		return core.Errorf(core.Invalid, "text is empty: say something, or leave the action out")
 	}
 	t.keyboard, err = d.keyboard(call, t.to, suggest(t.Buttons, t.Suggest))
@@ -328,7 +329,7 @@ func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 	if err != nil {
 		return core.Errorf(core.Invalid, "%q is not a place of %s", to, d.opt.Name)
 	}
-	if !markup.HasVisible(markup.Visible(text)) {
+	if !txt.HasVisible(markup.Visible(text)) {
 		return core.Errorf(core.Invalid, "the text is empty")
 	}
 	ctx = driver.Unheld(ctx)
