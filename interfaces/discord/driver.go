@@ -138,11 +138,11 @@ func (d *Driver) NameOf(at core.Path) string {
 // Listen connects and receives events. It blocks until ctx ends, and then returns nil, or until Discord
 // refuses the bot.
 func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
+	if !driver.AwaitState(ctx, d.log, d.cursors.load) || !driver.AwaitState(ctx, d.log, d.feed.progress.Load) {
+		return nil
+	}
 	d.tasks.Open()
 	d.drafts.Begin()
-	if err := errors.Join(d.cursors.load(ctx), d.feed.progress.Load(ctx)); err != nil {
-		return fmt.Errorf("%s: state: %w", d.opt.Name, err)
-	}
 	d.inbox.Store(&in)
 	err := d.listen(ctx, in)
 	for shards := 0; d.set.shards == 0 && errors.Is(err, gateway.ErrShards) && d.feed.shards > shards; {
