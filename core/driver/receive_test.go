@@ -46,6 +46,7 @@ func TestReceiver(t *testing.T) {
 		}
 	}
 	receive(nil, said("1", "bad"))
+	receive(nil, said("3", "bad"), said("3", "fine"))
 	for range 10 { // perhaps nothing can be stored
 		receive(core.ErrDamaged, said("1", "damaged"), said("1", "later"))
 	}
@@ -53,15 +54,20 @@ func TestReceiver(t *testing.T) {
 		receive(core.ErrDamaged, said("1", "damaged"), said("1", "later"), said("2", "bad"), said("2", "elsewhere"))
 	}
 	receive(nil, said("1", "damaged"), said("1", "later"), said("2", "bad"), said("2", "elsewhere"))
-	if want := []string{"bad", "bad", "damaged"}; !slices.Equal(skipped, want) {
+	if want := []string{"bad", "bad", "bad", "damaged"}; !slices.Equal(skipped, want) {
 		t.Errorf("skipped %q, want %q", skipped, want)
 	}
-	if want := []string{"elsewhere", "later"}; !slices.Equal(in.texts, want) {
+	if want := []string{"fine", "elsewhere", "later"}; !slices.Equal(in.texts, want) {
 		t.Errorf("stored %q, want %q", in.texts, want)
 	}
 	in.refused = map[string]error{"late": core.ErrFull}
 	receive(core.ErrFull, said("1", "late"), said("2", "waits"))
 	if slices.Contains(in.texts, "waits") {
 		t.Error("with a full disk, events were stored one by one")
+	}
+	in.refused = nil
+	receive(nil, said("1", "damaged"))
+	if !slices.Contains(in.texts, "damaged") {
+		t.Error("an event is skipped although everything was stored since its faults")
 	}
 }
