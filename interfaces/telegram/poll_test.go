@@ -481,6 +481,42 @@ func TestSpokenOfAnAlbum(t *testing.T) {
 	}
 }
 
+// TestJoin: the first part of an album gets what it lacks from further parts, within the limit of foreign texts.
+func TestJoin(t *testing.T) {
+	part := func(id int64, m core.Message) item {
+		return item{ids: []int64{id}, converted: converted{events: []core.Event{{Message: m}}}}
+	}
+	it := part(1, core.Message{Foreign: slices.Repeat([]core.Foreign{{Text: "first"}}, core.MaxForeign-1)})
+	it.join(part(2, core.Message{Text: "two", Spoken: "2", Addressed: core.AddressedMention, Foreign: []core.Foreign{{}, {Text: "a"}, {Text: "b"}}}))
+	it.join(part(3, core.Message{Addressed: core.AddressedReply}))
+	m := it.events[0].Message
+	if m.Text != "two" || m.Spoken != "2" || m.Addressed != core.AddressedMention || !slices.Equal(it.ids, []int64{1, 2, 3}) {
+		t.Errorf("got %+v of the updates %d", m, it.ids)
+	}
+	if len(m.Foreign) != core.MaxForeign || m.Foreign[core.MaxForeign-1].Text != "a" {
+		t.Errorf("got foreign texts %+v, want %d, the last one a", m.Foreign, core.MaxForeign)
+	}
+}
+
+// TestFullAlbum: an album that cannot grow any more is received at once.
+func TestFullAlbum(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		for n := range maxAlbum {
+			file := fmt.Sprint(n)
+			w.Say(jay, jay, telegramtest.Saying{Extra: map[string]any{"media_group_id": "1",
+				"photo": []any{map[string]any{"file_id": file, "file_unique_id": file, "width": 10, "height": 10}}}})
+		}
+		in := &coretest.Inbox{}
+		began := time.Now()
+		_, stop := w.run(t, in)
+		m := in.Wait(t, 1)[0].Message
+		if took := time.Since(began); len(m.Attachments) != maxAlbum || took >= albumQuiet {
+			t.Errorf("got %d files after %s, want %d at once", len(m.Attachments), took, maxAlbum)
+		}
+		_ = stop()
+	})
+}
+
 // TestRefusedAlbum is skipped with all of its parts, also if another update must wait.
 func TestRefusedAlbum(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *world) {
