@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -347,13 +348,17 @@ func testDamagedPlace(t *testing.T, s *server, recovers bool) {
 		}
 		return nil
 	}}
-	d := s.bot(t)
+	log := &logBuffer{}
+	d := s.bot(t, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(log, nil)) })
 	s.listen(t, d, in)
 	within(t, time.Minute, "ready", func() bool { return d.Ready() == nil })
 	s.Say(hallID, annID, "one")
 	time.Sleep(time.Minute)
 	s.Say(hallID, annID, "two")
 	time.Sleep(time.Minute)
+	if n := log.count("events not stored"); n != 2 {
+		t.Errorf("got %d log lines, want one for each event that waits", n)
+	}
 	want := []string{"elsewhere"}
 	if recovers {
 		recovered.Store(true)
