@@ -57,7 +57,9 @@ type backlog struct {
 type fetched struct {
 	channel string
 	place   place
+	from    string // the message after which missed ones were fetched
 	missed  []message
+	failed  time.Time // when it failed; zero if nothing more is to be fetched
 }
 
 func newIntake(d *Driver, in core.Inbox) *intake {
@@ -104,11 +106,17 @@ func (t *intake) run(ctx context.Context) error {
 	}
 }
 
-// startOverdue fetches channels whose guild was announced but has not arrived in time.
+// startOverdue fetches channels whose guild was announced but has not arrived in time, and those whose last fetch
+// failed a while ago.
 func (t *intake) startOverdue(ctx context.Context) {
 	for id, b := range t.backlogs {
 		if time.Since(b.announced) >= t.d.timings.guilds {
 			t.startFetch(ctx, id, b)
+		}
+	}
+	for id, guild := range t.d.cursors.failedBefore(time.Now().Add(-refetchAfter)) {
+		if t.backlogs[id] == nil {
+			t.startFetch(ctx, id, &backlog{guild: guild})
 		}
 	}
 }

@@ -236,7 +236,7 @@ func TestWithoutContentIntent(t *testing.T) {
 	if len(notices) != 1 || !strings.Contains(<-notices, "message content intent") {
 		t.Errorf("admins received more or less than one notice about the intent; %d more wait", len(notices))
 	}
-	if page, err := d.page(t.Context(), hallID, "1", 1); err != nil || len(page) != 1 || page[0].Content != "" {
+	if page, err := d.page(t.Context(), hallID, "1", 1, 1); err != nil || len(page) != 1 || page[0].Content != "" {
 		t.Errorf("fetched %+v, %v, want a message without content", page, err)
 	}
 }
