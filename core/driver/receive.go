@@ -33,7 +33,7 @@ func keyOf(group []core.Event) eventKey {
 }
 
 // Receive stores groups of events, each of one place, in one commit, or one by one if that fails because of one of
-// them. After an error, the caller calls Receive again with the same groups, and may add some at the end.
+// them. After an error, the caller calls Receive again with the same groups, perhaps among others.
 func (r *Receiver) Receive(ctx context.Context, groups [][]core.Event) error {
 	skipped := func(group []core.Event) bool { return r.faults[keyOf(group)] >= MaxDamaged }
 	groups = slices.DeleteFunc(slices.Clone(groups), skipped)
