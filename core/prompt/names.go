@@ -12,6 +12,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 	"synthbot/core/sorting"
 )
 
@@ -134,15 +135,12 @@ func folded(name string) string {
 			return look
 		case r > ' ' && r < unicode.MaxASCII:
 			return r
-		case unicode.In(r, unicode.Cf, unicode.Cc, unicode.M, unicode.Z) || strings.ContainsRune(blanks, r):
+		case unicode.In(r, unicode.Cf, unicode.Cc, unicode.M, unicode.Z) || strings.ContainsRune(txt.Blanks, r):
 			return -1
 		}
 		return r
 	}, norm.NFKC.String(name))
 }
-
-// blanks are invisible letters.
-const blanks = "\u115f\u1160\u3164\uffa0\u2800"
 
 // lookalikes are letters that look like another one.
 var lookalikes = func() map[rune]rune {
