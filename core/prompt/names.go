@@ -12,8 +12,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"synthbot/core"
-	"synthbot/core/txt"
 	"synthbot/core/sorting"
+	"synthbot/core/txt"
 )
 
 // Marks distinguish people in a prompt whose names look alike. A mark is a person's tag, or
