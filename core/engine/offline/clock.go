@@ -20,31 +20,40 @@ type timeReplies struct{ *speaker }
 // zonesOf finds the time zones of a place. name is the place without the words around it ("the city of …",
 // "… right now").
 func (s timeReplies) zonesOf(text string) (name string, zones []string) {
-	words := phrases.Split(text)
-	known := func(words []phrases.Word) bool {
-		return len(places.Zones(text[words[0].Start:words[len(words)-1].End])) > 0
+	t := s.book.Read(text)
+	known := func() bool { return len(places.Zones(t.String())) > 0 }
+	for len(t.Words) > 1 && t.Begins("articles") > 0 && !known() {
+		t = t.From(1)
 	}
-	for len(words) > 1 && s.book.Is("articles", words[0].Fold) && !known(words) {
-		words = words[1:]
+	for len(t.Words) > 1 && t.Ends(1, phrases.Filler) && !known() {
+		t = t.Before(len(t.Words) - 1)
 	}
-	for len(words) > 1 && s.book.Is(phrases.Filler, words[len(words)-1].Fold) && !known(words) {
-		words = words[:len(words)-1]
-	}
-	if len(words) == 0 {
-		return "", nil
-	}
-	name = text[words[0].Start:words[len(words)-1].End]
-	return name, places.Zones(name)
+	return t.String(), places.Zones(t.String())
 }
 
-// timeIn answers with the time here, or in the places that a text names.
-func (s timeReplies) timeIn(text string) string {
-	if text == "" && s.zone == "" {
-		return s.say("time")
+// placeOf returns the places that a message names, or the last one if it says "there".
+func (s timeReplies) placeOf(m understood) string {
+	if strings.HasSuffix(m.topic, "there") {
+		return followUpReplies(s).lastPlace()
 	}
-	if s.isSpan(text) {
+	return m.rest()
+}
+
+// timeIn answers with the time here, in places, or after a span of time.
+func (s timeReplies) timeIn(m understood) string {
+	text := s.placeOf(m)
+	fold := txt.Fold(text)
+	mustKnow := s.strict || m.topic == "timeplace"
+	switch {
+	case text == "" && s.zone == "":
+		return s.say("time")
+	case s.book.Is("tongues", fold), s.book.Is("units", fold): // "and in French?"
+		return ""
+	case m.topic == "time" && s.isSpan(text):
 		then, _ := s.reader.Read(text, s.now)
-		return s.sayWith("timethen", "at", s.moment(then.At))
+		return s.say("timethen", "at", s.moment(then.At))
+	case mustKnow && !s.knowsPlaces(text):
+		return ""
 	}
 	named := []string{text}
 	_, zones := s.zonesOf(text)
@@ -74,7 +83,7 @@ func (s timeReplies) timeIn(text string) string {
 		return s.say("timewhere")
 	case len(told) == 1:
 		place, at, _ := strings.Cut(told[0], ": ")
-		return s.fresh(s.wordings("timein", map[string]string{"place": place, "at": at}))
+		return s.say("timein", "place", place, "at", at)
 	}
 	return strings.Join(told, "; ") + "."
 }
@@ -85,26 +94,29 @@ func (s timeReplies) isSpan(text string) bool {
 	return len(words) == 2 && s.book.Is("units", words[1].Fold) && err == nil
 }
 
-func (s timeReplies) dateIn(place string) string {
+func (s timeReplies) dateIn(m understood) string {
+	place := s.placeOf(m)
 	name, zones := s.zonesOf(place)
-	if len(zones) == 0 {
+	switch {
+	case !s.knowsPlaces(place):
+		return ""
+	case len(zones) == 0:
 		return s.say("date")
 	}
 	loc, err := time.LoadLocation(zones[0])
 	if err != nil {
 		return s.say("timewhere")
 	}
-	return s.fresh(s.wordings("datein", map[string]string{"place": placeName(name), "day": s.date(s.now.In(loc))}))
+	return s.say("datein", "place", placeName(name), "day", s.date(s.now.In(loc)))
 }
 
-// knowsPlaces reports whether a text names only known places.
-func (s timeReplies) knowsPlaces(text string, b *phrases.Book) bool {
-	here := timeReplies{s.in(b)}
+// knowsPlaces reports whether a text names nothing or only known places.
+func (s timeReplies) knowsPlaces(text string) bool {
 	unknown := func(name string) bool {
-		_, zones := here.zonesOf(name)
+		_, zones := s.zonesOf(name)
 		return len(zones) == 0
 	}
-	return text == "" || !unknown(text) || !slices.ContainsFunc(here.cutList(text), unknown)
+	return text == "" || !unknown(text) || !slices.ContainsFunc(s.cutList(text), unknown)
 }
 
 // cutList cuts a list such as "Rome, Paris and London" into its items.
@@ -142,7 +154,7 @@ func (s timeReplies) momentIn(loc *time.Location) string {
 	there := s.now.In(loc)
 	clock := there.Format("15:04")
 	if there.YearDay() != s.now.YearDay() {
-		clock += " (" + strings.Split(s.book.Says["weekdays"][0], ", ")[there.Weekday()] + ")"
+		clock += " (" + s.names("weekdays")[there.Weekday()] + ")"
 	}
 	return clock
 }
@@ -155,16 +167,16 @@ var yearOf = txt.Pattern(`\b(1[6-9]|20)\d\d\b`)
 
 // dayOf reads a day: from the book's lists (yesterday, Christmas), or as a month, a date or another time. It returns
 // the zero Time for a day that does not exist.
-func (s timeReplies) dayOf(text string, b *phrases.Book) (time.Time, bool) {
-	if text == "" {
-		return s.now, true
+func (s timeReplies) dayOf(text string) (time.Time, bool) {
+	if text == "" || strings.Contains(text, "%") {
+		return s.now, text == ""
 	}
 	key := phrases.FoldName(text)
-	if days, ok := b.Lists["days"][key]; ok {
+	if days, ok := s.book.Lists["days"][key]; ok {
 		n, _ := strconv.Atoi(days)
 		return s.now.AddDate(0, 0, n), true
 	}
-	if day, ok := b.Lists["holidays"][key]; ok {
+	if day, ok := s.book.Lists["holidays"][key]; ok {
 		text = day // "12-25"
 		at, err := time.ParseInLocation("2006-01-02", s.now.Format("2006-")+text, s.now.Location())
 		if err == nil && at.Before(s.now.AddDate(0, 0, -1)) {
@@ -173,7 +185,7 @@ func (s timeReplies) dayOf(text string, b *phrases.Book) (time.Time, bool) {
 		return at, err == nil
 	}
 	when, err := s.reader.Read(text, s.now)
-	month := slices.Index(strings.Split(txt.Fold(b.Says["months"][0]), ", "), key)
+	month := s.month(key)
 	switch {
 	case errors.Is(err, spoken.ErrNever):
 		return time.Time{}, true // the day does not exist
@@ -215,36 +227,53 @@ func (s timeReplies) dayAgo(text string) (day time.Time, ok bool) {
 	return when.At.AddDate(0, 0, -7), isWeekday
 }
 
-func (s timeReplies) dateOn(text string) string {
-	at, _ := s.dayOf(text, s.book)
+func (s timeReplies) dateAgo(m understood) string {
+	day, ok := s.dayAgo(m.rest())
+	if !ok {
+		return ""
+	}
+	return s.say("dateon", "day", s.date(day))
+}
+
+func (s timeReplies) week(understood) string {
+	_, week := s.now.ISOWeek()
+	return s.say("week", "n", strconv.Itoa(week))
+}
+
+func (s timeReplies) dateOn(m understood) string {
+	text := m.rest()
+	at, ok := s.dayOf(text)
 	switch {
+	case !ok:
+		return ""
 	case text == "":
 		return s.say("date")
 	case at.IsZero():
 		return s.say("nosuchday")
 	}
-	return s.sayWith("dateon", "day", s.date(at))
+	return s.say("dateon", "day", s.date(at))
 }
 
-func (s timeReplies) daysUntil(text string) string {
-	at, _ := s.dayOf(text, s.book)
+func (s timeReplies) daysUntil(m understood) string {
+	text := m.rest()
+	at, ok := s.dayOf(text)
 	days := daysFrom(s.now, at)
 	when, rest, err := s.reader.Find(text, s.now)
 	switch {
+	case !ok:
+		return ""
 	case err == nil && rest == "" && when.Wall && !when.Dated: // a time of the day
-		more := map[string]string{"span": formatSpan(when.At.Sub(s.now)), "at": when.At.Format("15:04")}
-		return s.fresh(s.wordings("untiltime", more))
+		return s.say("untiltime", "span", formatSpan(when.At.Sub(s.now)), "at", when.At.Format("15:04"))
 	case at.IsZero():
 		return s.say("nosuchday")
 	case days < 0:
-		return s.sayWith("untilpast", "day", s.date(at))
+		return s.say("untilpast", "day", s.date(at))
 	case days == 0:
 		return s.say("untiltoday")
 	case days == 1:
-		return s.sayWith("untilone", "day", s.date(at))
+		return s.say("untilone", "day", s.date(at))
 	}
-	more := map[string]string{"n": strconv.Itoa(days), "day": s.date(at)}
-	return s.fresh(s.wordings("until", more))
+	return s.say("until", "n", strconv.Itoa(days), "day", s.date(at))
 }
 
 // timeLeft says how long it is until the first of the reminders, or "" if it is not within a day.
@@ -254,7 +283,7 @@ func (s timeReplies) timeLeft(all []reminder) string {
 	if left < 0 || left >= 24*time.Hour {
 		return ""
 	}
-	return s.fresh(s.wordings("untiltime", map[string]string{"span": formatSpan(left), "at": next.Format("15:04")}))
+	return s.say("untiltime", "span", formatSpan(left), "at", next.Format("15:04"))
 }
 
 // formatSpan writes a time span in hours and minutes, or in seconds if it is less than a minute.
@@ -276,16 +305,16 @@ func daysFrom(from, to time.Time) int {
 
 // daysBetween reads two days and returns the earlier one first. A day without a year is the next such day after today
 // or after the first day; before a day with a year, it is the last such day before that.
-func (s timeReplies) daysBetween(slots []string, b *phrases.Book) (from, to time.Time, ok bool) {
+func (s timeReplies) daysBetween(slots []string) (from, to time.Time, ok bool) {
 	read := func(text string, now time.Time) time.Time {
 		day := strings.TrimSpace(text)
-		_, bare := number(b, txt.Fold(day))
-		if b.Is("days", phrases.FoldName(day)) { // "today"
+		_, bare := number(s.book, txt.Fold(day))
+		if s.book.Is("days", phrases.FoldName(day)) { // "today"
 			now = s.now
 		}
 		then := *s.speaker
 		then.now = now
-		at, known := timeReplies{&then}.dayOf(day, b)
+		at, known := timeReplies{&then}.dayOf(day)
 		ok = ok && known && !bare && day != "" && !at.IsZero()
 		return at
 	}
@@ -307,13 +336,15 @@ func (s timeReplies) daysBetween(slots []string, b *phrases.Book) (from, to time
 	return from, to, ok
 }
 
-func (s timeReplies) between(slots []string) string {
-	from, to, _ := s.daysBetween(slots, s.book)
+func (s timeReplies) between(m understood) string {
+	from, to, ok := s.daysBetween(m.slots)
+	if !ok {
+		return ""
+	}
 	n := daysFrom(from, to)
 	topic := "between"
 	if n == 1 {
 		topic = "betweenone"
 	}
-	more := map[string]string{"n": strconv.Itoa(n), "from": s.date(from), "to": s.date(to)}
-	return s.fresh(s.wordings(topic, more))
+	return s.say(topic, "n", strconv.Itoa(n), "from", s.date(from), "to", s.date(to))
 }

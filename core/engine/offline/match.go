@@ -17,6 +17,9 @@ type hit struct {
 	slots []string
 }
 
+// rest returns the texts in the phrase's slots.
+func (h hit) rest() string { return strings.Join(h.slots, " ") }
+
 // matcher splits a sentence into phrases of one book.
 type matcher struct {
 	book    *phrases.Book
@@ -86,26 +89,6 @@ type understood struct {
 	text   string        // the text of this request, if there are several
 }
 
-// rest returns the texts in the phrase's slots.
-func (u understood) rest() string { return strings.Join(u.slots, " ") }
-
-// ranks lists the topics by priority: "hello, what time is it?" is a question about the time.
-func ranks() []string {
-	return strings.Fields("crisis keep remind wake timer timeleft remindlist remindcancel nolonger forget forgetall" +
-		" recallme mylikes mydislikes whois recall remember choose dice coin number again datethere timethere datein" +
-		" dateago date between until week timeplace time sum myname isaid yousaid dislikes likes interests doyoulike" +
-		" notname introduce lost model bot language yourname who age maker where weather abilities joke how love" +
-		" sick sad tired hungry bored angry afraid happy wish compliment insult tell night bye thanks sorry laugh" +
-		" greeting morning evening yes no ok")
-}
-
-// isSmallTalk reports whether a topic is small talk.
-func isSmallTalk(topic string) bool {
-	order := ranks()
-	isTaste := slices.Contains([]string{"likes", "dislikes", "interests", "doyoulike"}, topic)
-	return isTaste || slices.Index(order, topic) > slices.Index(order, "where")
-}
-
 // understand reads a message with one request, or several with a conjunction or punctuation between them.
 func (s *speaker) understand(text string) understood {
 	first, second, ok := s.splitRequests(text)
@@ -120,7 +103,7 @@ func (s *speaker) understand(text string) understood {
 		third.other = &fourth
 		*last = third
 	}
-	if !first.acts() && second.acts() { // what needs an action comes first
+	if !s.kinds[first.topic].acts() && s.kinds[second.topic].acts() { // what needs an action comes first
 		first.other, second.other = second.other, &first
 		return second
 	}
@@ -131,9 +114,10 @@ func (s *speaker) understand(text string) understood {
 // splitRequests cuts a text into a request and the rest, if that is another request.
 func (s *speaker) splitRequests(text string) (first, second understood, ok bool) {
 	for _, b := range s.books[:min(len(s.books), 2)] {
-		words := b.Split(text)
+		t := b.Read(text)
+		words := t.Words
 		for i := 1; i < len(words) && len(words) <= 40; i++ {
-			n := b.Phrase("conjunctions", words[i:])
+			n := t.From(i).Begins("conjunctions")
 			between := text[min(words[i-1].End, words[i].Start):words[i].Start]
 			if n == 0 && !strings.ContainsAny(between, ",.?!;\n") || i+n == len(words) {
 				continue
@@ -155,10 +139,8 @@ func (s *speaker) splitRequests(text string) (first, second understood, ok bool)
 func (s *speaker) readTask(b *phrases.Book, text string) (u understood, ok bool) {
 	u = s.readWith(b, text, false)
 	u.text = strings.TrimSpace(text)
-	order := ranks()
-	isTalk := slices.Contains(strings.Fields("crisis introduce yousaid isaid again lost"), u.topic)
-	isTask := u.topic != "" && !isTalk && slices.Index(order, u.topic) <= slices.Index(order, "joke")
-	return u, u.whole && isTask
+	class := s.kinds[u.topic].class
+	return u, u.whole && u.topic != "" && (class == request || class == subject)
 }
 
 // readSecond reads the text from an offset on as a second request: a task, or the time and text of another reminder.
@@ -168,26 +150,19 @@ func (s *speaker) readSecond(b *phrases.Book, first understood, text string, fro
 	if first.topic != "remind" {
 		return s.readTask(b, right)
 	}
-	here := reminderReplies{s.in(b)}
-	_, _, open := here.readReminder(first.rest())
+	here := orderReader{s.in(b)}
+	open := here.readText(first.rest()).open
 	if open != "" && open != "remindwhen" {
 		return u, false
 	}
 	words := b.Split(right)
-	_, _, question := here.readReminder(right)
-	_, all, _ := here.readReminder(text)
 	isTime := open == "" && (b.Is("at", words[0].Fold) || s.reader.Begins(right))
-	if question == "" && isTime && strings.Contains(all, right[:words[0].End-words[0].Start]) {
+	begins := right[words[0].Start:words[0].End]
+	if isTime && here.readText(right).open == "" && strings.Contains(here.readText(text).what, begins) {
 		return understood{hit: hit{topic: "remind", slots: []string{right}}, book: b, whole: true, text: right}, true
 	}
 	u, ok = s.readTask(b, right)
 	return u, ok && u.topic != "remindcancel" && u.topic != "forget" && u.topic != "sum"
-}
-
-// acts reports whether a request may need an action.
-func (u understood) acts() bool {
-	return slices.Contains(strings.Fields("remind wake timer timeleft remindlist remindcancel forget nolonger remember"+
-		" dice again recall recallme mylikes mydislikes whois"), u.topic)
 }
 
 // understandAll reads a message with each book in turn, then again with typing errors corrected. The first reading
@@ -203,7 +178,7 @@ func (s *speaker) understandAll(text string) (best understood) {
 			switch {
 			case u.whole && u.topic != "":
 				return u
-			case best.book == nil && u.topic != "" && !isSmallTalk(u.topic):
+			case best.book == nil && u.topic != "" && !s.kinds[u.topic].isSmallTalk():
 				best = u
 			}
 			greets = greets || u.greets
@@ -217,15 +192,18 @@ func (s *speaker) understandAll(text string) (best understood) {
 
 func (s *speaker) readWith(b *phrases.Book, text string, correct bool) understood {
 	u := understood{book: b, whole: true}
-	order := ranks()
-	rank := len(order)
+	here := s.in(b)
+	here.strict = !correct
 	for _, sentence := range clauses.Sentences(text[:min(len(text), phrases.MaxRead)]) {
 		m := matcher{book: b, names: namesOf(s.persona), text: sentence, words: b.Split(sentence)}
 		m.failed = make(map[int]bool)
 		if correct {
 			m.words = b.Corrected(m.words)
 		}
-		m.accepts = func(h hit) bool { return s.accepts(b, h, correct) }
+		m.accepts = func(h hit) bool {
+			needs := s.kinds[h.topic].needs
+			return needs == nil || needs(here, h)
+		}
 		hits, ok := m.from(0)
 		if !ok && (u.topic == "remember" || u.topic == "remind") { // a note may have several sentences
 			u.slots = append(u.slots, strings.TrimSpace(sentence))
@@ -234,9 +212,8 @@ func (s *speaker) readWith(b *phrases.Book, text string, correct bool) understoo
 		u.whole = u.whole && ok
 		for _, h := range hits {
 			u.greets = u.greets || h.topic == "greeting"
-			r := slices.Index(order, h.topic)
-			if r < rank {
-				rank, u.hit = r, h
+			if u.topic == "" || s.kinds[h.topic].rank < s.kinds[u.topic].rank {
+				u.hit = h
 			}
 		}
 	}

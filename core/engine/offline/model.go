@@ -41,6 +41,7 @@ type Model struct {
 	Options
 	// Read on first use, to keep the start of the bot fast.
 	books  func() []*phrases.Book
+	kinds  func() map[string]kind
 	reader *spoken.Reader
 }
 
@@ -50,7 +51,10 @@ func New(o Options) *Model {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	return &Model{Options: o, books: sync.OnceValue(phrases.ReadBooks), reader: spoken.New("en", nil)}
+	return &Model{
+		Options: o, books: sync.OnceValue(phrases.ReadBooks), kinds: sync.OnceValue(kinds),
+		reader: spoken.New("en", nil),
+	}
 }
 
 // Limits implements llm.Model.

@@ -22,9 +22,33 @@ const (
 	actionForget = "memory_forget"
 )
 
+// isNote accepts what is worth a note. "Don't forget to …" is a reminder.
+func (s noteReplies) isNote(h hit) bool {
+	words := phrases.Split(h.rest())
+	if len(words) == 0 || words[0].Fold == "to" {
+		return len(words) == 0
+	}
+	return len(keywords(h.rest(), s.books)) > 0 || strings.ContainsAny(h.rest(), "0123456789")
+}
+
+// hear answers what users tell about themselves, or finds it out if it is a question.
+func (s noteReplies) hear(m understood) plan {
+	if strings.HasSuffix(strings.TrimSpace(s.message()), "?") {
+		return s.recall(understood{hit: hit{"whois", []string{s.message()}}, book: m.book, whole: true})
+	}
+	return s.speak("", s.answer(m))
+}
+
 // remember answers "remember that …". The next round says whether the action succeeded.
-func (s noteReplies) remember(text string) plan {
+func (s noteReplies) remember(m understood) plan {
+	text := m.rest()
 	words := phrases.Split(text)
+	switch {
+	case s.isReminder(text):
+		return reminderReplies(s).remind(m)
+	case len(words) == 2 && s.book.Is("self", words[0].Fold) && s.mentions("mind", s.message()): // "my uncle"
+		return s.recall(understood{hit: hit{"whois", m.slots}, book: m.book, whole: true})
+	}
 	if len(words) > 1 && s.book.Is("articles", words[0].Fold) && s.book.Is("subject", words[1].Fold) {
 		text = text[words[1].Start:] // "merk dir das ich …"
 	}
@@ -37,12 +61,12 @@ func (s noteReplies) remember(text string) plan {
 	if some {
 		values["about"] = []string{"me"}
 	}
-	return s.speak("action", s.sayWith("remembered", "text", text), newStep(actionSave, values))
+	return s.speak("action", s.say("remembered", "text", text), newStep(actionSave, values))
 }
 
 // isReminder reports whether "don't forget …" means something to do at a time, rather than a fact.
 func (s noteReplies) isReminder(text string) bool {
-	_, what, err := reminderReplies(s).findTime(text)
+	_, what, err := orderReader(s).findTime(text)
 	isFact := s.book.Has("thats", s.message()) || s.book.Has("states", text)
 	return err == nil && what != "" && !isFact && s.mentions("mind", s.message()) && s.has(actionRemind)
 }
@@ -65,7 +89,7 @@ func (s noteReplies) recall(m understood) plan {
 	if m.topic == "recall" {
 		found := s.fromPrompt(m.rest(), 1)
 		if found != "" {
-			return s.speak("query", s.sayWith("recalled", "found", found))
+			return s.speak("query", s.say("recalled", "found", found))
 		}
 	}
 	text := clipForeign(m.rest())
@@ -188,7 +212,7 @@ func (s noteReplies) answerFrom(m understood, notes []string) string {
 	}
 	if len(notes) == 0 {
 		if m.topic == "recall" && rest != "" {
-			return s.sayWith("recallnone", "text", clipForeign(rest))
+			return s.say("recallnone", "text", clipForeign(rest))
 		}
 		return s.say("notold")
 	}
@@ -205,7 +229,7 @@ func (s noteReplies) answerFrom(m understood, notes []string) string {
 	if len(turned) == len(notes) && m.topic != "recall" && m.topic != "recallme" {
 		return join(turned...)
 	}
-	return s.sayWith("recalled", "found", joinFound(notes))
+	return s.say("recalled", "found", joinFound(notes))
 }
 
 func (s noteReplies) answers(m understood, text string) bool {
@@ -251,11 +275,7 @@ func (s noteReplies) statements(noted bool) (list []string) {
 
 // withoutLead removes words like "no" and "actually" from the front of a statement.
 func (s noteReplies) withoutLead(said string) string {
-	words := s.book.Split(said)
-	for len(words) > 1 && s.book.Is("correction", words[0].Fold) {
-		words = words[1:]
-	}
-	return said[words[0].Start:]
+	return cmp.Or(s.book.Read(said).After("correction").String(), said)
 }
 
 // isAboutUser reports whether the user is the subject of a text.
@@ -353,14 +373,14 @@ func (s noteReplies) forget(m understood) plan {
 	last := s.lastAnswer()
 	switch {
 	case m.topic == "forgetall" && s.has(actionList) && s.saidBefore(last, "remindlist", "cancelwhich"):
-		return reminderReplies(s).listReminders()
+		return reminderReplies(s).listReminders(m)
 	case m.topic == "forgetall":
 		return s.speak("", s.say("forgetall"))
 	case m.topic == "forget" && s.has(actionList) && (s.saidBefore(last, "remindlist", "cancelwhich") ||
 		m.rest() == "" && s.saidBefore(last, "reminded", "remindedagain")):
-		return reminderReplies(s).listReminders()
+		return reminderReplies(s).listReminders(m)
 	case m.topic == "forget" && s.has(actionList) && !s.mentions("notewords", s.message()) && s.isOfReminders(m.rest()):
-		return reminderReplies(s).listReminders()
+		return reminderReplies(s).listReminders(m)
 	case !s.has(actionForget) || !s.has(actionSearch):
 		return s.speak("", s.say("remembernone"))
 	case text == "":
@@ -411,10 +431,10 @@ func (s noteReplies) forgetBest(text string, notes []note) (p plan, ok bool) {
 	case best.ID == "" || 2*most < len(keys):
 		return s.speak("", s.say("forgetnone")), false
 	case most < len(keywords(best.Text, s.books)) && slices.ContainsFunc(phrases.Split(best.Text), isAnd):
-		return s.speak("clarification", s.sayWith("forgetwhole", "text", clipForeign(best.Text))), true
+		return s.speak("clarification", s.say("forgetwhole", "text", clipForeign(best.Text))), true
 	}
 	step := newStep(actionForget, map[string]any{"id": best.ID})
-	return s.speak("action", s.sayWith("forgotten", "text", clipForeign(best.Text)), step), true
+	return s.speak("action", s.say("forgotten", "text", clipForeign(best.Text)), step), true
 }
 
 func joinFound(found []string) string {
