@@ -1,19 +1,25 @@
 package spoken
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
 )
 
-// said holds the parts of a time that a phrase named.
+// said holds the parts of a time that a phrase named. They are nil if they were not said.
 type said struct {
-	span      *span
-	rule      *rule
-	day       *dayWord
-	time      int  // minutes of the day; -1: not said
-	ambiguous bool // the time is ambiguous, as on a 12-hour clock
-	part      int  // the hour that the part of the day means; -1: not said
+	span *span
+	rule *rule
+	day  *dayWord
+	time *timeOfDay
+	part *int // the hour that the part of the day means
+}
+
+// timeOfDay is a time as it was named.
+type timeOfDay struct {
+	minutes   int
+	ambiguous bool // it may be on a 12-hour clock
 }
 
 // span is a time span from now.
@@ -46,10 +52,17 @@ type dayWord struct {
 	named *int // the weekday that was named with a date
 }
 
-func newSaid() said { return said{time: -1, part: -1} }
+func (s said) isEmpty() bool { return s == said{} }
 
-func (s *said) empty() bool {
-	return s.span == nil && s.rule == nil && s.day == nil && s.time < 0 && s.part < 0
+// isClocked reports whether a time of day or a part of the day was said.
+func (s said) isClocked() bool { return s.time != nil || s.part != nil }
+
+// or returns what s says, and what only t says.
+func (s said) or(t said) said {
+	return said{
+		span: cmp.Or(s.span, t.span), rule: cmp.Or(s.rule, t.rule), day: cmp.Or(s.day, t.day),
+		time: cmp.Or(s.time, t.time), part: cmp.Or(s.part, t.part),
+	}
 }
 
 // parser reads the tokens of one language. Methods like readDay read a part of a time. If they return
@@ -127,7 +140,7 @@ func (p *parser) try(read func() bool) bool {
 // parse reads as many parts of a time as it can.
 func (p *parser) parse() {
 	end := p.at
-	for p.component() || !p.said.empty() && p.skip(the, and, on, glue) && p.component() {
+	for p.component() || !p.said.isEmpty() && p.skip(the, and, on, glue) && p.component() {
 		end = p.at
 	}
 	p.at = end
@@ -367,9 +380,10 @@ func (p *parser) furtherWeekdays() (days []int) {
 func (p *parser) readPart() bool {
 	p.skip(the, on, next)
 	v, ok := p.take(part)
-	if !ok || p.said.part >= 0 {
+	if !ok || p.said.part != nil {
 		return false
 	}
-	p.said.part = int(v)
+	hour := int(v)
+	p.said.part = &hour
 	return true
 }
