@@ -15,7 +15,7 @@ func (s reminderReplies) listReminders(understood) plan {
 	if !s.has(actionList) {
 		return s.speak("", s.say("remindnone"))
 	}
-	return plan{Intent: "query", Actions: []step{newStep(actionList, map[string]any{})}}
+	return act("query", newStep(actionList, map[string]any{}))
 }
 
 // listed answers with the reminders that the list action returned.
@@ -56,7 +56,7 @@ func (s reminderReplies) listed(m understood, raw json.RawMessage) plan {
 	for _, r := range chosen[:min(len(chosen), maxCancelled)] {
 		steps = append(steps, newStep(actionCancel, map[string]any{"id": r.ID}))
 	}
-	return plan{Intent: "action", Actions: steps}
+	return act("action", steps...)
 }
 
 // maxCancelled is how many reminders are cancelled at once: a plan may have no more steps.

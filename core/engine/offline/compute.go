@@ -38,7 +38,7 @@ func (s chanceReplies) roll(m understood) plan {
 	case !r.OK():
 		return s.speak("", s.say("dicebad"))
 	case s.has(actionDice):
-		return plan{Intent: "action", Actions: []step{newStep(actionDice, map[string]any{"dice": r.String()})}}
+		return act("action", newStep(actionDice, map[string]any{"dice": r.String()}))
 	}
 	total := r.Plus
 	var each []string

@@ -38,7 +38,7 @@ func (s contextReader) answerToQuestion(m understood) (h hit, ok bool) {
 	case question == "remindwhat" || isTime:
 		return hit{"remind", []string{request + " " + answer}}, true
 	case m.topic != "" || s.mentions("asks", s.message()): // another subject
-	case s.topicOfLine(strings.Join(s.botLines(2)[min(1, len(s.botLines(2))):], ""), questions()...) == "":
+	case len(s.botLines(2)) < 2 || !s.saidBefore(s.botLines(2)[1], questions()...):
 		return hit{topic: "remindwhen"}, true // ask again once
 	}
 	return h, false
@@ -106,7 +106,7 @@ func (s contextReader) withoutRefused(text, asked string) string {
 	for i := 1; asked == "remindlimit" && i < len(t.Words); i++ {
 		after := t.From(i)
 		n := after.Begins("joiners")
-		if n > 0 && n < len(after.Words) && !s.book.Is("and", after.Words[0].Fold) {
+		if n > 0 && n < len(after.Words) && !s.book.Is("and", after.First()) {
 			return after.From(n).String()
 		}
 	}
@@ -162,7 +162,7 @@ func (s contextReader) latestTime() (text string, when spoken.When, ok bool) {
 	for _, text := range said[:min(len(said), 4)] {
 		u := s.understand(text)
 		if slices.Contains([]string{"remind", "wake", "timer"}, u.topic) {
-			text = orderReader(s).textOf(u)
+			text = u.rest()
 		}
 		when, _, err := orderReader(s).findTime(text)
 		if err == nil {

@@ -104,15 +104,15 @@ func (s noteReplies) recall(m understood) plan {
 	case !s.has(actionSearch):
 		return s.speak("query", s.answerFrom(m, nil))
 	case text == "" && !about: // all notes
-		return plan{Intent: "query", Actions: []step{newStep(actionSearch, map[string]any{})}}
+		return act("query", newStep(actionSearch, map[string]any{}))
 	case about:
-		return plan{Intent: "query", Actions: []step{newStep(actionSearch, map[string]any{"about": []string{"me"}})}}
+		return act("query", newStep(actionSearch, map[string]any{"about": []string{"me"}}))
 	}
 	steps := []step{newStep(actionSearch, map[string]any{"query": text})}
 	if m.topic == "whois" { // the note may have other forms of the words
 		steps = append(steps, newStep(actionSearch, map[string]any{"about": []string{"me"}}))
 	}
-	return plan{Intent: "query", Actions: steps}
+	return act("query", steps...)
 }
 
 // hintEnd matches what the prompt adds to a note: "(about Jay, 2026-11-20, id 7)".
@@ -391,7 +391,7 @@ func (s noteReplies) forget(m understood) plan {
 	if s.has(actionList) && !isNote {
 		steps = append(steps, newStep(actionList, map[string]any{})) // it may be a reminder
 	}
-	return plan{Intent: "action", Actions: steps}
+	return act("action", steps...)
 }
 
 // isOfReminders reports whether a request to delete something names a position in a list, a time, or an exception.

@@ -24,15 +24,13 @@ type order struct {
 	open string // the topic of what must be asked first; "": the order is certain enough to act on
 }
 
-// read reads an order that is said as "remind …", "wake …" or "timer …". What wakes is in the morning, and needs no
-// text.
+// read reads an order. What wakes is in the morning, and needs no text.
 func (s orderReader) read(m understood) order {
-	text := s.textOf(m)
 	if m.topic != "wake" {
-		return s.readText(text)
+		return s.readText(m.rest())
 	}
 	s = s.early()
-	text = s.clock(text)
+	text := s.clock(m.rest())
 	first, rest, _ := strings.Cut(text, " ")
 	hour := s.hour(first)
 	if hour != "" { // "6 tomorrow"
@@ -43,14 +41,6 @@ func (s orderReader) read(m understood) order {
 		return s.readText(text + " " + s.say("wake"))
 	}
 	return o
-}
-
-// textOf returns the text that has the time of a request.
-func (s orderReader) textOf(m understood) string {
-	if m.topic == "timer" {
-		return s.say("timer") + " " + m.rest()
-	}
-	return m.rest()
 }
 
 // early returns a reader that takes "at 7" for 7:00.
@@ -141,21 +131,15 @@ func (s orderReader) isHalf(what string) bool {
 
 // isNumber reports whether a text begins with a number, perhaps with an ending: "2nd".
 func (s orderReader) isNumber(t phrases.Text) bool {
-	if len(t.Words) == 0 {
-		return false
-	}
-	_, ok := number(s.book, strings.TrimRight(t.Words[0].Fold, "abcdefghijklmnopqrstuvwxyzº."))
+	_, ok := number(s.book, strings.TrimRight(t.First(), "abcdefghijklmnopqrstuvwxyzº."))
 	return ok
 }
 
 // isMoment reports whether a text begins with a time, a number, a month or a named day.
 func (s orderReader) isMoment(t phrases.Text) bool {
-	if len(t.Words) == 0 {
-		return false
-	}
-	_, isNumber := number(s.book, t.Words[0].Fold)
+	_, isNumber := number(s.book, t.First())
 	return isNumber || s.reader.Begins(t.String()) || t.Begins("holidays") > 0 ||
-		s.month(t.Words[0].Fold) >= 0
+		s.month(t.First()) >= 0
 }
 
 // findTime finds a time at the start or the end of a text, or else within it.
@@ -201,7 +185,7 @@ func (s orderReader) withoutWrongTimes(text string) (rest string, bad bool) {
 func (s orderReader) withoutJoiners(text string) string {
 	t := s.book.Read(text)
 	for n := t.Begins("vague", "joiners"); n > 0; n = t.Begins("vague", "joiners") {
-		if s.book.Is("subject", t.Words[0].Fold) {
+		if s.book.Is("subject", t.First()) {
 			t = withoutDuty(t)
 			break
 		}

@@ -26,6 +26,8 @@ func newStep(action string, values map[string]any) step {
 	return step{Type: action, Payload: data}
 }
 
+func act(intent string, steps ...step) plan { return plan{Intent: intent, Actions: steps} }
+
 // speak returns a plan that sends one text after the further steps. The text goes into `response` if the interface has
 // no message action, or if the last plan was invalid.
 func (s *speaker) speak(intent, text string, further ...step) plan {

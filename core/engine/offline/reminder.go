@@ -30,7 +30,7 @@ func (s reminderReplies) remind(m understood) plan {
 	case o.open != "":
 		return s.speak("clarification", s.say(o.open, "text", o.what))
 	}
-	return plan{Intent: "action", Actions: []step{s.set(o)}}
+	return act("action", s.set(o))
 }
 
 func (s reminderReplies) set(o order) step {
@@ -70,7 +70,7 @@ func (s reminderReplies) correct(answer string, all []reminder) plan {
 	when.Repeat = cmp.Or(when.Repeat, old.Repeat)
 	cancel := newStep(actionCancel, map[string]any{"id": old.ID})
 	cancel.Conditions = []core.Condition{{Field: "results." + actionRemind + ".id", Operator: "exists"}}
-	return plan{Intent: "action", Actions: []step{s.set(order{when: when, what: old.Text}), cancel}}
+	return act("action", s.set(order{when: when, what: old.Text}), cancel)
 }
 
 // reminder is a reminder in the output of actions.

@@ -20,6 +20,14 @@ func (t Text) String() string {
 	return t.whole[t.Words[0].Start:t.Words[len(t.Words)-1].End]
 }
 
+// First returns the first word, folded, or "".
+func (t Text) First() string {
+	if len(t.Words) == 0 {
+		return ""
+	}
+	return t.Words[0].Fold
+}
+
 // From returns the text from the n-th word on.
 func (t Text) From(n int) Text {
 	t.Words = t.Words[n:]
