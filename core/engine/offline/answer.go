@@ -43,7 +43,7 @@ func (s *speaker) meaning() understood {
 	s.useBook(m.book)
 	here := contextReader{s}
 	for _, read := range []func(understood) (hit, bool){
-		here.answerToQuestion, here.correction, here.choice, here.refusal,
+		here.answerToQuestion, here.correction, here.refusal, here.choice,
 	} {
 		h, ok := read(m)
 		if ok {
@@ -58,12 +58,12 @@ func (s *speaker) meaning() understood {
 // answerOthers answers the other requests of a message, or says that they were not carried out.
 func (s *speaker) answerOthers(m understood) string {
 	said := ""
-	for other := m.other; other != nil; other = other.other {
-		if s.kinds[other.topic].acts() {
+	for _, other := range m.others {
+		if s.acts(other) {
 			said = join(said, s.say("undone", "text", clipForeign(other.text)))
 			continue
 		}
-		said = join(said, s.in(other.book).answer(*other))
+		said = join(said, s.in(other.book).answer(other))
 	}
 	return said
 }

@@ -26,13 +26,11 @@ func (s reminderReplies) listed(m understood, raw json.RawMessage) plan {
 	}
 	_ = json.Unmarshal(raw, &found)
 	all := found.Reminders
-	if len(all) == 0 && m.topic == "forget" {
-		return s.speak("", s.say("forgetnone"))
-	}
-	if len(all) == 0 {
-		return s.speak("", s.say("remindlistnone"))
-	}
 	switch left := timeReplies(s).timeLeft(all); {
+	case len(all) == 0 && m.topic == "forget":
+		return s.speak("", s.say("forgetnone"))
+	case len(all) == 0:
+		return s.speak("", s.say("remindlistnone"))
 	case m.topic == "timeleft" && left != "":
 		return s.speak("query", left)
 	case m.topic == "remindmove":
@@ -182,8 +180,8 @@ func (s reminderReplies) matching(text string, all []reminder) []reminder {
 	if len(then) > 0 {
 		all, text = then, what
 	}
-	keys := keywords(text, s.books)
-	hits := func(r reminder) int { return matching(r.Text+" "+s.moment(r.at())+" "+s.every(r.Repeat), keys) }
+	keys := keywordsOf(text, s.books)
+	hits := func(r reminder) int { return keys.in(r.Text + " " + s.moment(r.at()) + " " + s.every(r.Repeat)) }
 	most := 0
 	for _, r := range all {
 		most = max(most, hits(r))

@@ -278,6 +278,9 @@ func (s timeReplies) daysUntil(m understood) string {
 
 // timeLeft says how long it is until the first of the reminders, or "" if it is not within a day.
 func (s timeReplies) timeLeft(all []reminder) string {
+	if len(all) == 0 {
+		return ""
+	}
 	next := slices.MinFunc(all, func(a, b reminder) int { return a.at().Compare(b.at()) }).at()
 	left := next.Sub(s.now)
 	if left < 0 || left >= 24*time.Hour {

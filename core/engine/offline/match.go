@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"synthbot/core/engine/offline/clauses"
 	"synthbot/core/engine/offline/phrases"
-	"synthbot/core/engine/offline/slips"
 )
 
 // hit is the topic of a phrase that was found, and the texts in its slots.
@@ -85,34 +83,27 @@ type understood struct {
 	book   *phrases.Book // the book of the phrase; nil: not understood at all
 	greets bool          // the message also greets
 	whole  bool          // the whole message was understood
-	other  *understood   // the next request of the message
+	others []understood  // the other requests of the message
 	text   string        // the text of this request, if there are several
 }
 
 // understand reads a message with one request, or several with a conjunction or punctuation between them.
 func (s *speaker) understand(text string) understood {
-	first, second, ok := s.splitRequests(text)
-	if !ok {
+	all := s.splitRequests(text)
+	if all == nil {
 		return s.understandAll(text)
 	}
-	for last := &second; ; last = last.other {
-		third, fourth, more := s.splitRequests(last.text)
-		if !more {
-			break
-		}
-		third.other = &fourth
-		*last = third
+	if !s.acts(all[0]) && s.acts(all[1]) { // what needs an action comes first
+		all[0], all[1] = all[1], all[0]
 	}
-	if !s.kinds[first.topic].acts() && s.kinds[second.topic].acts() { // what needs an action comes first
-		first.other, second.other = second.other, &first
-		return second
-	}
-	first.other = &second
-	return first
+	all[0].others = all[1:]
+	return all[0]
 }
 
-// splitRequests cuts a text into a request and the rest, if that is another request.
-func (s *speaker) splitRequests(text string) (first, second understood, ok bool) {
+func (s *speaker) acts(u understood) bool { return s.kinds[u.topic].acts() }
+
+// splitRequests cuts a text into its requests. It returns nil if there are not several.
+func (s *speaker) splitRequests(text string) []understood {
 	for _, b := range s.books[:min(len(s.books), 2)] {
 		t := b.Read(text)
 		words := t.Words
@@ -122,17 +113,22 @@ func (s *speaker) splitRequests(text string) (first, second understood, ok bool)
 			if n == 0 && !strings.ContainsAny(between, ",.?!;\n") || i+n == len(words) {
 				continue
 			}
-			first, ok = s.readTask(b, text[:words[i-1].End])
+			first, ok := s.readTask(b, text[:words[i-1].End])
 			if !ok && (!first.whole || first.topic != "tell") {
 				continue
 			}
-			second, ok = s.readSecond(b, first, text, words[i+n].Start)
-			if ok {
-				return first, second, true
+			second, ok := s.readSecond(b, first, text, words[i+n].Start)
+			if !ok {
+				continue
 			}
+			more := s.splitRequests(second.text)
+			if more == nil {
+				more = []understood{second}
+			}
+			return append([]understood{first}, more...)
 		}
 	}
-	return first, second, false
+	return nil
 }
 
 // readTask reads a text that is completely one request, and not small talk.
@@ -219,38 +215,4 @@ func (s *speaker) readWith(b *phrases.Book, text string, correct bool) understoo
 	}
 	u.greets = u.greets && u.topic != "greeting"
 	return u
-}
-
-// keywords returns the words of a text that carry meaning.
-func keywords(text string, books []*phrases.Book) []phrases.Word {
-	return slices.DeleteFunc(phrases.Split(text), func(w phrases.Word) bool {
-		isStop := func(b *phrases.Book) bool { return b.Is("stop", w.Fold) }
-		return utf8.RuneCountInString(w.Fold) < 3 || w.Fold[0] <= '9' || slices.ContainsFunc(books, isStop)
-	})
-}
-
-// mentioned returns the first item that the text mentions, or "".
-func mentioned(text string, items []string, books []*phrases.Book) string {
-	for _, item := range items {
-		keys := keywords(item, books)
-		words := phrases.Split(item)
-		if len(keys) == 0 && len(words) > 0 {
-			keys = words[len(words)-1:] // no keyword: the last word has to do
-		}
-		if matching(text, keys) > 0 {
-			return item
-		}
-	}
-	return ""
-}
-
-// matching counts the keys of which the text has some form.
-func matching(text string, keys []phrases.Word) (hits int) {
-	words := phrases.Split(text)
-	for _, k := range keys {
-		if slices.ContainsFunc(words, func(w phrases.Word) bool { return slips.SameWord(w.Fold, k.Fold) }) {
-			hits++
-		}
-	}
-	return hits
 }

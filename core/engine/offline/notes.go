@@ -28,7 +28,7 @@ func (s noteReplies) isNote(h hit) bool {
 	if len(words) == 0 || words[0].Fold == "to" {
 		return len(words) == 0
 	}
-	return len(keywords(h.rest(), s.books)) > 0 || strings.ContainsAny(h.rest(), "0123456789")
+	return len(keywordsOf(h.rest(), s.books)) > 0 || strings.ContainsAny(h.rest(), "0123456789")
 }
 
 // hear answers what users tell about themselves, or finds it out if it is a question.
@@ -94,25 +94,25 @@ func (s noteReplies) recall(m understood) plan {
 	}
 	text := clipForeign(m.rest())
 	if m.topic == "whois" && text == "" { // where do I live?
-		for _, w := range keywords(s.message(), s.books) {
+		for _, w := range keywordsOf(s.message(), s.books) {
 			text = join(text, w.Fold)
 		}
 	}
 	self, _ := s.aboutUser(text)
 	about := self || text == "" && !s.mentions("notewords", s.message())
+	ofUser := newStep(actionSearch, map[string]any{"about": []string{"me"}})
+	ofText := newStep(actionSearch, map[string]any{"query": text})
 	switch {
 	case !s.has(actionSearch):
 		return s.speak("query", s.answerFrom(m, nil))
-	case text == "" && !about: // all notes
-		return act("query", newStep(actionSearch, map[string]any{}))
 	case about:
-		return act("query", newStep(actionSearch, map[string]any{"about": []string{"me"}}))
+		return act("query", ofUser)
+	case text == "": // all notes
+		return act("query", newStep(actionSearch, map[string]any{}))
+	case m.topic == "whois": // the note may have other forms of the words
+		return act("query", ofText, ofUser)
 	}
-	steps := []step{newStep(actionSearch, map[string]any{"query": text})}
-	if m.topic == "whois" { // the note may have other forms of the words
-		steps = append(steps, newStep(actionSearch, map[string]any{"about": []string{"me"}}))
-	}
-	return act("query", steps...)
+	return act("query", ofText)
 }
 
 // hintEnd matches what the prompt adds to a note: "(about Jay, 2026-11-20, id 7)".
@@ -120,13 +120,13 @@ var hintEnd = txt.Pattern(`\s*\([^()]*\bid [^()]*\)$`)
 
 // fromPrompt returns the memories in the prompt with at least this number of the subject's keywords; 0: all of them.
 func (s noteReplies) fromPrompt(subject string, least int) string {
-	keys := keywords(subject, s.books)
+	keys := keywordsOf(subject, s.books)
 	least = max(1, cmp.Or(least, len(keys)))
 	var found []string
 	for _, raw := range s.memories {
 		for _, text := range outputs.Texts(raw, 4) {
 			text = hintEnd().ReplaceAllString(text, "")
-			if matching(text, keys) >= least && !slices.Contains(found, text) {
+			if keys.in(text) >= least && !slices.Contains(found, text) {
 				found = append(found, text)
 			}
 		}
@@ -154,6 +154,7 @@ func readNotes(raw json.RawMessage) []note {
 	return notes
 }
 
+// found answers with the notes that a search found, or forgets one of them.
 func (s noteReplies) found(m understood, outputs []output) plan {
 	var notes []note
 	for _, o := range outputs {
@@ -161,28 +162,14 @@ func (s noteReplies) found(m understood, outputs []output) plan {
 			notes = append(notes, readNotes(o.Output)...)
 		}
 	}
-	if m.topic == "remember" { // "don't forget my uncle"
-		m.topic = "whois"
-	}
-	if m.topic == "nolonger" {
+	switch m.topic {
+	case "nolonger":
 		notes = slices.DeleteFunc(notes, func(n note) bool { return !s.isAboutUser(n.Text) })
-	}
-	if m.topic == "forget" || m.topic == "nolonger" {
-		if m.rest() == "" && s.listed(notes) > 1 {
-			return s.speak("clarification", s.say("forgetwhat"))
-		}
-		text := s.toForget(m)
-		p, ok := s.forgetBest(text, notes)
-		keys := keywords(text, s.books)
-		isTold := func(said string) bool { return len(keys) > 0 && matching(said, keys) == len(keys) }
-		if !ok && (m.topic == "nolonger" || slices.ContainsFunc(s.statements(false), isTold)) {
-			return s.speak("", s.say("forgotsaid"))
-		}
-		last := outputs[len(outputs)-1]
-		if !ok && last.Action == actionList {
-			return reminderReplies(s).listed(m, last.Output)
-		}
-		return p
+		return s.forgetOne(m, notes, outputs[len(outputs)-1])
+	case "forget":
+		return s.forgetOne(m, notes, outputs[len(outputs)-1])
+	case "remember": // "don't forget my uncle"
+		m.topic = "whois"
 	}
 	var texts []string
 	for _, n := range notes {
@@ -191,6 +178,24 @@ func (s noteReplies) found(m understood, outputs []output) plan {
 		}
 	}
 	return s.speak("query", s.answerFrom(m, texts))
+}
+
+// forgetOne forgets the note that the user means, or a reminder if the last output lists those.
+func (s noteReplies) forgetOne(m understood, notes []note, last output) plan {
+	if m.rest() == "" && s.listed(notes) > 1 {
+		return s.speak("clarification", s.say("forgetwhat"))
+	}
+	text := s.toForget(m)
+	p, ok := s.forgetBest(text, notes)
+	switch {
+	case ok:
+		return p
+	case m.topic == "nolonger", slices.ContainsFunc(s.statements(false), keywordsOf(text, s.books).areIn):
+		return s.speak("", s.say("forgotsaid"))
+	case last.Action == actionList:
+		return reminderReplies(s).listed(m, last.Output)
+	}
+	return p
 }
 
 // answerFrom answers a question with notes, or with what the user said in this conversation.
@@ -240,8 +245,8 @@ func (s noteReplies) answers(m understood, text string) bool {
 	case "mydislikes":
 		return dislikes
 	case "whois":
-		keys := keywords(cmp.Or(m.rest(), s.message()), s.books) // where do I live?
-		return len(keys) > 0 && matching(text, keys) == len(keys) && (m.rest() != "" || s.isAboutUser(text))
+		keys := keywordsOf(cmp.Or(m.rest(), s.message()), s.books) // where do I live?
+		return keys.areIn(text) && (m.rest() != "" || s.isAboutUser(text))
 	}
 	return true
 }
@@ -249,24 +254,24 @@ func (s noteReplies) answers(m understood, text string) bool {
 // statements returns what users said about themselves in this conversation, newest first, without what they took back
 // later. If noted, it includes what they asked the bot to remember.
 func (s noteReplies) statements(noted bool) (list []string) {
-	var gone [][]phrases.Word
+	var gone []keywords
 	lines := s.userLines()
 	for i, said := range lines[:min(len(lines), 12)] {
 		u := s.understand(said)
-		isGone := func(keys []phrases.Word) bool { return len(keys) > 0 && matching(said, keys) == len(keys) }
+		isGone := slices.ContainsFunc(gone, func(k keywords) bool { return k.areIn(said) })
 		switch {
 		case u.topic == "nolonger" || u.topic == "forget" && u.rest() != "":
-			gone = append(gone, keywords(u.rest(), s.books))
+			gone = append(gone, keywordsOf(u.rest(), s.books))
 		case u.topic == "forget" && i+1 < len(lines):
 			before := s.understand(lines[i+1])
 			about := lines[i+1]
 			if before.topic != "tell" {
 				about = before.rest()
 			}
-			gone = append(gone, keywords(about, s.books))
-		case noted && u.topic == "remember" && len(phrases.Split(u.rest())) > 2 && !slices.ContainsFunc(gone, isGone):
+			gone = append(gone, keywordsOf(about, s.books))
+		case noted && u.topic == "remember" && len(phrases.Split(u.rest())) > 2 && !isGone:
 			list = append(list, s.mainClause(clipForeign(u.rest())))
-		case u.topic == "tell" && !strings.Contains(said, "?") && !slices.ContainsFunc(gone, isGone):
+		case u.topic == "tell" && !strings.Contains(said, "?") && !isGone:
 			list = append(list, s.withoutLead(said))
 		}
 	}
@@ -370,17 +375,11 @@ func (s noteReplies) toForget(m understood) string {
 // forget answers "forget that". It plans a search for the note, which the next round forgets.
 func (s noteReplies) forget(m understood) plan {
 	text := s.toForget(m)
-	last := s.lastAnswer()
 	switch {
-	case m.topic == "forgetall" && s.has(actionList) && s.saidBefore(last, "remindlist", "cancelwhich"):
+	case s.has(actionList) && s.isOfReminders(m):
 		return reminderReplies(s).listReminders(m)
 	case m.topic == "forgetall":
 		return s.speak("", s.say("forgetall"))
-	case m.topic == "forget" && s.has(actionList) && (s.saidBefore(last, "remindlist", "cancelwhich") ||
-		m.rest() == "" && s.saidBefore(last, "reminded", "remindedagain")):
-		return reminderReplies(s).listReminders(m)
-	case m.topic == "forget" && s.has(actionList) && !s.mentions("notewords", s.message()) && s.isOfReminders(m.rest()):
-		return reminderReplies(s).listReminders(m)
 	case !s.has(actionForget) || !s.has(actionSearch):
 		return s.speak("", s.say("remembernone"))
 	case text == "":
@@ -394,12 +393,22 @@ func (s noteReplies) forget(m understood) plan {
 	return act("action", steps...)
 }
 
-// isOfReminders reports whether a request to delete something names a position in a list, a time, or an exception.
-// Requests about notes have none of these.
-func (s noteReplies) isOfReminders(rest string) bool {
-	_, isPlace := reminderReplies(s).position(rest)
-	_, err := s.reader.Read(rest, s.now)
-	return isPlace || s.book.Has("except", rest) || err == nil
+// isOfReminders reports whether a request to delete something is about reminders: the bot spoke of them just before, or
+// it names a position in a list, a time, or an exception. Requests about notes have none of these.
+func (s noteReplies) isOfReminders(m understood) bool {
+	isSet := s.saidBefore(s.lastAnswer(), "reminded", "remindedagain")
+	isListed := s.saidBefore(s.lastAnswer(), "remindlist", "cancelwhich")
+	switch {
+	case m.topic == "nolonger":
+		return false
+	case isListed, m.topic == "forgetall":
+		return isListed
+	case isSet && m.rest() == "":
+		return true
+	}
+	_, isPlace := reminderReplies(s).position(m.rest())
+	_, err := s.reader.Read(m.rest(), s.now)
+	return !s.mentions("notewords", s.message()) && (isPlace || s.book.Has("except", m.rest()) || err == nil)
 }
 
 // listed counts the notes in the bot's last answer.
@@ -416,10 +425,10 @@ func (s noteReplies) listed(notes []note) (n int) {
 
 // forgetBest plans to forget the note with the most keywords of a text. ok is false if no note has enough of them.
 func (s noteReplies) forgetBest(text string, notes []note) (p plan, ok bool) {
-	keys := keywords(text, s.books)
+	keys := keywordsOf(text, s.books)
 	best, most := note{}, 0
 	for _, n := range notes {
-		hits := matching(n.Text, keys)
+		hits := keys.in(n.Text)
 		if hits > most {
 			best, most = n, hits
 		}
@@ -430,7 +439,7 @@ func (s noteReplies) forgetBest(text string, notes []note) (p plan, ok bool) {
 	switch {
 	case best.ID == "" || 2*most < len(keys):
 		return s.speak("", s.say("forgetnone")), false
-	case most < len(keywords(best.Text, s.books)) && slices.ContainsFunc(phrases.Split(best.Text), isAnd):
+	case most < len(keywordsOf(best.Text, s.books)) && slices.ContainsFunc(phrases.Split(best.Text), isAnd):
 		return s.speak("clarification", s.say("forgetwhole", "text", clipForeign(best.Text))), true
 	}
 	step := newStep(actionForget, map[string]any{"id": best.ID})
