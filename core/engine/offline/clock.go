@@ -17,22 +17,49 @@ import (
 // timeReplies answers questions about the time and the date.
 type timeReplies struct{ *speaker }
 
-// zonesOf finds the time zones of a place. name is the place without the words around it ("the city of …",
-// "… right now").
-func (s timeReplies) zonesOf(text string) (name string, zones []string) {
-	t := s.book.Read(text)
-	known := func() bool { return len(places.Zones(t.String())) > 0 }
-	for len(t.Words) > 1 && t.Begins("articles") > 0 && !known() {
-		t = t.From(1)
-	}
-	for len(t.Words) > 1 && t.Ends(1, phrases.Filler) && !known() {
-		t = t.Before(len(t.Words) - 1)
-	}
-	return t.String(), places.Zones(t.String())
+// place is a place that a text names, with its time zones. An unknown place has none.
+type place struct {
+	name  string
+	zones []string
 }
 
-// placeOf returns the places that a message names, or the last one if it says "there".
-func (s timeReplies) placeOf(m understood) string {
+// placeIn reads a place, without the words around it ("the city of …", "… right now").
+func (s timeReplies) placeIn(text string) place {
+	t := s.book.Read(text)
+	isKnown := func() bool { return len(places.Zones(t.String())) > 0 }
+	for len(t.Words) > 1 && t.Begins("articles") > 0 && !isKnown() {
+		t = t.From(1)
+	}
+	for len(t.Words) > 1 && t.Ends(1, phrases.Filler) && !isKnown() {
+		t = t.Before(len(t.Words) - 1)
+	}
+	return place{t.String(), places.Zones(t.String())}
+}
+
+// placesIn reads a place or a list such as "Rome, Paris and London". known reports whether it knows all of them.
+func (s timeReplies) placesIn(text string) (all []place, known bool) {
+	one := s.placeIn(text)
+	if text == "" || len(one.zones) > 0 {
+		return []place{one}, true
+	}
+	item := ""
+	known = true
+	for w := range strings.FieldsSeq(text + " ,") {
+		bare := strings.Trim(w, ",;&")
+		isAnd := bare == "" || s.book.Is("and", txt.Fold(bare))
+		if !isAnd {
+			item = join(item, bare)
+		}
+		if item != "" && (isAnd || strings.HasSuffix(w, ",")) {
+			next := s.placeIn(item)
+			all, item, known = append(all, next), "", known && len(next.zones) > 0
+		}
+	}
+	return all, known
+}
+
+// textOf returns the text that names the places of a message. If it says "there", that is the last one.
+func (s timeReplies) textOf(m understood) string {
 	if strings.HasSuffix(m.topic, "there") {
 		return followUpReplies(s).lastPlace()
 	}
@@ -41,101 +68,63 @@ func (s timeReplies) placeOf(m understood) string {
 
 // timeIn answers with the time here, in places, or after a span of time.
 func (s timeReplies) timeIn(m understood) string {
-	text := s.placeOf(m)
+	text := s.textOf(m)
+	words := phrases.Split(text)
 	fold := txt.Fold(text)
-	mustKnow := s.strict || m.topic == "timeplace"
+	then, err := s.reader.Read(text, s.now)
+	named, known := s.placesIn(text)
 	switch {
 	case text == "" && s.zone == "":
 		return s.say("time")
 	case s.book.Is("tongues", fold), s.book.Is("units", fold): // "and in French?"
 		return ""
-	case m.topic == "time" && s.isSpan(text):
-		then, _ := s.reader.Read(text, s.now)
+	case m.topic == "time" && len(words) == 2 && s.book.Is("units", words[1].Fold) && err == nil:
 		return s.say("timethen", "at", s.moment(then.At))
-	case mustKnow && !s.knowsPlaces(text):
+	case !known && (s.strict || m.topic == "timeplace"):
 		return ""
-	}
-	named := []string{text}
-	_, zones := s.zonesOf(text)
-	if len(zones) == 0 {
-		named = s.cutList(text)
 	}
 	var told []string
 	if text == "" {
 		told = []string{s.zone + ": " + s.momentIn(s.now.Location())}
 	}
-	for _, each := range named[:min(len(named), 4)] {
-		name, zones := s.zonesOf(each)
-		for _, zone := range zones[:min(len(zones), 4)] {
+	for _, p := range named[:min(len(named), 4)] {
+		for _, zone := range p.zones[:min(len(p.zones), 4)] {
 			loc, err := time.LoadLocation(zone)
 			if err != nil {
 				continue
 			}
-			place := placeName(name)
-			if len(zones) > 1 {
-				place = strings.ReplaceAll(zone[strings.LastIndexByte(zone, '/')+1:], "_", " ")
+			name := placeName(p.name)
+			if len(p.zones) > 1 {
+				name = strings.ReplaceAll(zone[strings.LastIndexByte(zone, '/')+1:], "_", " ")
 			}
-			told = append(told, place+": "+s.momentIn(loc))
+			told = append(told, name+": "+s.momentIn(loc))
 		}
 	}
 	switch {
 	case len(told) == 0:
 		return s.say("timewhere")
 	case len(told) == 1:
-		place, at, _ := strings.Cut(told[0], ": ")
-		return s.say("timein", "place", place, "at", at)
+		name, at, _ := strings.Cut(told[0], ": ")
+		return s.say("timein", "place", name, "at", at)
 	}
 	return strings.Join(told, "; ") + "."
 }
 
-func (s timeReplies) isSpan(text string) bool {
-	words := phrases.Split(text)
-	_, err := s.reader.Read(text, s.now)
-	return len(words) == 2 && s.book.Is("units", words[1].Fold) && err == nil
-}
-
 func (s timeReplies) dateIn(m understood) string {
-	place := s.placeOf(m)
-	name, zones := s.zonesOf(place)
+	text := s.textOf(m)
+	p := s.placeIn(text)
+	_, known := s.placesIn(text)
 	switch {
-	case !s.knowsPlaces(place):
+	case !known:
 		return ""
-	case len(zones) == 0:
+	case len(p.zones) == 0:
 		return s.say("date")
 	}
-	loc, err := time.LoadLocation(zones[0])
+	loc, err := time.LoadLocation(p.zones[0])
 	if err != nil {
 		return s.say("timewhere")
 	}
-	return s.say("datein", "place", placeName(name), "day", s.date(s.now.In(loc)))
-}
-
-// knowsPlaces reports whether a text names nothing or only known places.
-func (s timeReplies) knowsPlaces(text string) bool {
-	unknown := func(name string) bool {
-		_, zones := s.zonesOf(name)
-		return len(zones) == 0
-	}
-	return text == "" || !unknown(text) || !slices.ContainsFunc(s.cutList(text), unknown)
-}
-
-// cutList cuts a list such as "Rome, Paris and London" into its items.
-func (s timeReplies) cutList(text string) (items []string) {
-	item := ""
-	for w := range strings.FieldsSeq(text) {
-		bare := strings.Trim(w, ",;&")
-		isAnd := s.book.Is("and", txt.Fold(bare)) || bare == ""
-		if !isAnd {
-			item = join(item, bare)
-		}
-		if (isAnd || strings.HasSuffix(w, ",")) && item != "" {
-			items, item = append(items, item), ""
-		}
-	}
-	if item != "" {
-		items = append(items, item)
-	}
-	return items
+	return s.say("datein", "place", placeName(p.name), "day", s.date(s.now.In(loc)))
 }
 
 // placeName capitalises the words of a place.
@@ -212,27 +201,22 @@ func (s timeReplies) dayOf(text string) (time.Time, bool) {
 	return when.At, err == nil && when.Repeat == ""
 }
 
-// dayAgo reads how long ago a day was, in days or weeks, or the last weekday of that name.
-func (s timeReplies) dayAgo(text string) (day time.Time, ok bool) {
-	when, err := s.reader.Read(text, s.now)
-	if err != nil {
-		return day, false
-	}
-	words := phrases.Split(text)
-	unit := s.book.Lists["units"][words[len(words)-1].Fold]
-	if unit == "d" || unit == "wk" {
-		return s.now.AddDate(0, 0, -daysFrom(s.now, when.At)), true
-	}
-	isWeekday := strings.Contains(txt.Fold(s.book.Says["weekdays"][0]), words[0].Fold) && len(words) == 1
-	return when.At.AddDate(0, 0, -7), isWeekday
-}
-
+// dateAgo answers with the day some days or weeks ago, or the last weekday of a name.
 func (s timeReplies) dateAgo(m understood) string {
-	day, ok := s.dayAgo(m.rest())
-	if !ok {
+	when, err := s.reader.Read(m.rest(), s.now)
+	if err != nil {
 		return ""
 	}
-	return s.say("dateon", "day", s.date(day))
+	words := phrases.Split(m.rest())
+	unit := s.book.Lists["units"][words[len(words)-1].Fold]
+	isWeekday := len(words) == 1 && strings.Contains(txt.Fold(s.book.Says["weekdays"][0]), words[0].Fold)
+	switch {
+	case unit == "d", unit == "wk":
+		return s.say("dateon", "day", s.date(s.now.AddDate(0, 0, -daysFrom(s.now, when.At))))
+	case isWeekday:
+		return s.say("dateon", "day", s.date(when.At.AddDate(0, 0, -7)))
+	}
+	return ""
 }
 
 func (s timeReplies) week(understood) string {
@@ -306,11 +290,12 @@ func daysFrom(from, to time.Time) int {
 	return int(midnight(to).Sub(midnight(from)).Hours() / 24)
 }
 
-// daysBetween reads two days and returns the earlier one first. A day without a year is the next such day after today
-// or after the first day; before a day with a year, it is the last such day before that.
-func (s timeReplies) daysBetween(slots []string) (from, to time.Time, ok bool) {
-	read := func(text string, now time.Time) time.Time {
-		day := strings.TrimSpace(text)
+// between says how many days are between two days. A day without a year is the next such day after today or after the
+// first day; before a day with a year, it is the last such day before that.
+func (s timeReplies) between(m understood) string {
+	ok := true
+	read := func(i int, now time.Time) time.Time {
+		day := strings.TrimSpace(m.slots[i])
 		_, bare := number(s.book, txt.Fold(day))
 		if s.book.Is("days", phrases.FoldName(day)) { // "today"
 			now = s.now
@@ -321,33 +306,25 @@ func (s timeReplies) daysBetween(slots []string) (from, to time.Time, ok bool) {
 		ok = ok && known && !bare && day != "" && !at.IsZero()
 		return at
 	}
-	ok = true
-	years := func(i int) bool { return yearOf().MatchString(slots[i]) }
-	if years(1) && !years(0) {
-		to = read(slots[1], s.now)
-		from = read(slots[0], to.AddDate(-1, 0, 0))
-	} else {
-		from = read(slots[0], s.now)
-		to = read(slots[1], s.now)
-		if years(0) && !years(1) || to.Before(from) {
-			to = read(slots[1], from)
-		}
+	hasYear := func(i int) bool { return yearOf().MatchString(m.slots[i]) }
+	to := read(1, s.now)
+	from := read(0, s.now)
+	switch {
+	case hasYear(1) && !hasYear(0):
+		from = read(0, to.AddDate(-1, 0, 0))
+	case hasYear(0) && !hasYear(1), to.Before(from):
+		to = read(1, from)
 	}
 	if to.Before(from) {
 		from, to = to, from
 	}
-	return from, to, ok
-}
-
-func (s timeReplies) between(m understood) string {
-	from, to, ok := s.daysBetween(m.slots)
-	if !ok {
-		return ""
-	}
 	n := daysFrom(from, to)
-	topic := "between"
-	if n == 1 {
-		topic = "betweenone"
+	more := []string{"n", strconv.Itoa(n), "from", s.date(from), "to", s.date(to)}
+	switch {
+	case !ok:
+		return ""
+	case n == 1:
+		return s.say("betweenone", more...)
 	}
-	return s.say(topic, "n", strconv.Itoa(n), "from", s.date(from), "to", s.date(to))
+	return s.say("between", more...)
 }

@@ -14,16 +14,9 @@ import (
 // followUpReplies answers messages that refer to earlier ones.
 type followUpReplies struct{ *speaker }
 
+// sum computes a sum or a conversion, or one that continues the last result: "times 2", "and in ounces?".
 func (s followUpReplies) sum(m understood) string {
-	answer, ok := s.compute(m.rest())
-	if !ok {
-		return ""
-	}
-	return s.result(answer)
-}
-
-// compute reads a sum or a conversion, or one that continues the last result: "times 2", "and in ounces?".
-func (s followUpReplies) compute(text string) (sums.Answer, bool) {
+	text := m.rest()
 	wholes := append([]string{text}, s.completions(text, s.book)...)
 	if percentage().FindString(text) == text { // it may replace the one in the last question
 		slices.Reverse(wholes)
@@ -31,10 +24,10 @@ func (s followUpReplies) compute(text string) (sums.Answer, bool) {
 	for _, whole := range wholes {
 		answer, ok := sums.Compute(whole, sumsOf(s.book))
 		if ok && !strings.HasSuffix(answer.From, " "+answer.Unit) {
-			return answer, true
+			return s.result(answer)
 		}
 	}
-	return sums.Answer{}, false
+	return ""
 }
 
 var (
@@ -118,15 +111,14 @@ func (s followUpReplies) again(understood) plan {
 
 func (s followUpReplies) quoteUser(understood) string { return s.quote("isaid", s.userLines()) }
 
-func (s followUpReplies) quoteBot(understood) string { return s.quote("yousaid", s.unquoted()) }
+// quoteBot quotes the bot's last line that quotes nothing.
+func (s followUpReplies) quoteBot(understood) string {
+	isQuote := func(said string) bool { return s.saidBefore(said, "yousaid", "isaid") }
+	return s.quote("yousaid", slices.DeleteFunc(s.botLines(6), isQuote))
+}
 
 func (s followUpReplies) quote(topic string, lines []string) string {
 	first := strings.Join(lines[:min(len(lines), 1)], "")
 	quoted := txt.Clip(strings.ReplaceAll(txt.Line(first), `"`, "'"), 240)
 	return cmp.Or(s.say(topic, "quote", quoted), s.say("isaidnone"))
-}
-
-// unquoted returns the bot's last lines that quote nothing, newest first.
-func (s followUpReplies) unquoted() []string {
-	return slices.DeleteFunc(s.botLines(6), func(said string) bool { return s.saidBefore(said, "yousaid", "isaid") })
 }

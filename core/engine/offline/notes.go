@@ -272,15 +272,10 @@ func (s noteReplies) statements(noted bool) (list []string) {
 		case noted && u.topic == "remember" && len(phrases.Split(u.rest())) > 2 && !isGone:
 			list = append(list, s.mainClause(clipForeign(u.rest())))
 		case u.topic == "tell" && !strings.Contains(said, "?") && !isGone:
-			list = append(list, s.withoutLead(said))
+			list = append(list, cmp.Or(s.book.Read(said).After("correction").String(), said)) // "no, …"
 		}
 	}
 	return list
-}
-
-// withoutLead removes words like "no" and "actually" from the front of a statement.
-func (s noteReplies) withoutLead(said string) string {
-	return cmp.Or(s.book.Read(said).After("correction").String(), said)
 }
 
 // isAboutUser reports whether the user is the subject of a text.

@@ -145,9 +145,14 @@ func (s *speaker) say(topic string, further ...string) string {
 	lines := s.book.Says[topic]
 	var known []string
 	for i := range lines {
-		filled, ok := fill(lines[(i+int(s.seed>>3))%len(lines)], values)
-		if ok {
-			known = append(known, filled)
+		isKnown := true
+		line := named().ReplaceAllStringFunc(lines[(i+int(s.seed>>3))%len(lines)], func(name string) string {
+			value := values[strings.Trim(name, "{}")]
+			isKnown = isKnown && value != ""
+			return value
+		})
+		if isKnown {
+			known = append(known, line)
 		}
 	}
 	return s.fresh(known)
@@ -155,18 +160,6 @@ func (s *speaker) say(topic string, further ...string) string {
 
 // named matches the name of a value in a wording.
 var named = txt.Pattern(`\{.*?\}`)
-
-// fill replaces the names by values. ok is false if one is unknown.
-func fill(line string, values map[string]string) (filled string, ok bool) {
-	ok = true
-	filled = named().ReplaceAllStringFunc(line, func(name string) string {
-		name = strings.Trim(name, "{}")
-		value := values[name]
-		ok = ok && value != ""
-		return value
-	})
-	return filled, ok
-}
 
 // fresh returns the first of the texts that the bot has not said in its last 3 lines, or
 // else in the last 2, or else in the last one.

@@ -75,16 +75,6 @@ func (t Text) WithoutEnd(lists ...string) Text {
 	return t
 }
 
-// Has reports whether a word of the text begins an entry of the lists.
-func (t Text) Has(lists ...string) bool {
-	for i := range t.Words {
-		if t.From(i).Begins(lists...) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // Cut cuts the text around its first entry of a list.
 func (t Text) Cut(list string) (before, entry, after Text, ok bool) {
 	for i := range t.Words {
