@@ -99,10 +99,8 @@ func (s reminderReplies) position(text string) (n int, ok bool) {
 
 // isSpecific reports whether the rest of a request has a word that may select reminders.
 func (s reminderReplies) isSpecific(rest string) bool {
-	return slices.ContainsFunc(s.book.Split(rest), func(w phrases.Word) bool {
-		isIn := func(list string) bool { return s.book.Is(list, w.Fold) }
-		return !slices.ContainsFunc([]string{"all", "articles", "self", "polite", "plurals", "singulars"}, isIn)
-	})
+	t := s.book.Read(rest)
+	return len(t.After("all", "articles", "self", "polite", "plurals", "singulars").Words) > 0
 }
 
 // chosen returns the reminders that a request to cancel selects. If it names none, it selects all, or those that
@@ -121,21 +119,24 @@ func (s reminderReplies) chosen(m understood, all []reminder) []reminder {
 		if len(kept) == 0 || within && s.isSpecific(before.String()) {
 			return nil // it is not clear enough
 		}
-		return slices.DeleteFunc(slices.Clone(all), func(r reminder) bool { return slices.Contains(kept, r) })
+		return filter(all, func(r reminder) bool { return !slices.Contains(kept, r) })
 	}
-	shown := slices.DeleteFunc(slices.Clone(all), func(r reminder) bool {
-		return !strings.Contains(s.lastAnswer(), clipForeign(r.Text))
-	})
+	last := s.lastAnswer()
+	shown := filter(all, func(r reminder) bool { return strings.Contains(last, clipForeign(r.Text)) })
 	n, isPlace := s.position(rest)
 	switch {
-	case isPlace && len(shown) > 0 && s.saidBefore(s.lastAnswer(), "cancelwhich", "cancelnone", "remindlist"):
+	case isPlace && len(shown) > 0 && s.saidBefore(last, "cancelwhich", "cancelnone", "remindlist"):
 		return nth(shown, n)
 	case s.isSpecific(rest):
 		return s.matching(rest, all)
-	case s.book.Has("all", s.message()), s.book.Has("plurals", s.message()), len(all) == 1:
+	case s.book.Read(s.message()).Has("all", "plurals"), len(all) == 1:
 		return all
 	}
 	return shown
+}
+
+func filter(all []reminder, keep func(reminder) bool) []reminder {
+	return slices.DeleteFunc(slices.Clone(all), func(r reminder) bool { return !keep(r) })
 }
 
 // nth returns only the n-th reminder, or the last one for -1, or none if there are fewer.
@@ -172,10 +173,10 @@ func (s reminderReplies) matching(text string, all []reminder) []reminder {
 		layouts = []string{"2006-01-02"}
 	}
 	var then []reminder
-	for i := 0; err == nil && len(then) == 0 && i < len(layouts); i++ {
-		then = slices.DeleteFunc(slices.Clone(all), func(r reminder) bool {
-			return r.at().Format(layouts[i]) != when.At.Format(layouts[i])
-		})
+	for _, layout := range layouts {
+		if err == nil && len(then) == 0 {
+			then = filter(all, func(r reminder) bool { return r.at().Format(layout) == when.At.Format(layout) })
+		}
 	}
 	if len(then) > 0 {
 		all, text = then, what
@@ -189,7 +190,7 @@ func (s reminderReplies) matching(text string, all []reminder) []reminder {
 	if most == 0 && (len(keys) > 0 || len(then) == 0) {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(r reminder) bool { return hits(r) < most })
+	return filter(all, func(r reminder) bool { return hits(r) == most })
 }
 
 func (s reminderReplies) cancelled(outputs []output) plan {

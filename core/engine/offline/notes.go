@@ -78,10 +78,8 @@ func (s *speaker) mainClause(text string) string {
 
 // aboutUser reports whether all or some words of a text refer to the user.
 func (s noteReplies) aboutUser(text string) (all, some bool) {
-	words := phrases.Split(text)
-	others := slices.DeleteFunc(slices.Clone(words), func(w phrases.Word) bool { return s.book.Is("self", w.Fold) })
-	some = len(others) < len(words) || len(words) > 0 && s.book.Is("turnverb", words[0].Fold)
-	return len(words) > 0 && len(others) == 0, some
+	t := s.book.Read(text)
+	return len(t.Words) > 0 && len(t.After("self").Words) == 0, t.Has("self") || t.Begins("turnverb") > 0
 }
 
 // recall answers questions about what users said. It plans a search, whose result the next round answers with.
@@ -280,12 +278,8 @@ func (s noteReplies) statements(noted bool) (list []string) {
 
 // isAboutUser reports whether the user is the subject of a text.
 func (s noteReplies) isAboutUser(text string) bool {
-	words := s.book.Split(text)
-	return slices.ContainsFunc(words, func(w phrases.Word) bool {
-		return s.book.Is("subject", w.Fold) || s.book.Is("turnverb", w.Fold)
-	}) || slices.ContainsFunc(words[:min(len(words), 2)], func(w phrases.Word) bool { // me gusta
-		return s.book.Is("oblique", w.Fold)
-	})
+	t := s.book.Read(text)
+	return t.Has("subject", "turnverb") || t.Before(min(2, len(t.Words))).Has("oblique") // me gusta
 }
 
 // likes reports whether a text says that the user likes something.

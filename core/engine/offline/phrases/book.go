@@ -99,10 +99,7 @@ func (b *Book) Is(list, word string) bool {
 }
 
 // Has reports whether a text has a phrase of a list.
-func (b *Book) Has(list, text string) bool {
-	_, _, _, ok := b.Read(text).Cut(list)
-	return ok
-}
+func (b *Book) Has(list, text string) bool { return b.Read(text).Has(list) }
 
 // Split splits a text into words, with short forms written out: "what's" and "whats" become "what is".
 func (b *Book) Split(text string) []Word {

@@ -75,10 +75,16 @@ func (t Text) WithoutEnd(lists ...string) Text {
 	return t
 }
 
-// Cut cuts the text around its first entry of a list.
-func (t Text) Cut(list string) (before, entry, after Text, ok bool) {
+// Has reports whether the text has an entry of the lists.
+func (t Text) Has(lists ...string) bool {
+	_, _, _, ok := t.Cut(lists...)
+	return ok
+}
+
+// Cut cuts the text around its first entry of the lists.
+func (t Text) Cut(lists ...string) (before, entry, after Text, ok bool) {
 	for i := range t.Words {
-		n := t.From(i).Begins(list)
+		n := t.From(i).Begins(lists...)
 		if n > 0 {
 			return t.Before(i), t.From(i).Before(n), t.From(i + n), true
 		}
