@@ -120,6 +120,16 @@ func (p *parser) accept(kinds ...kind) bool {
 	return i >= 0
 }
 
+// acceptValue reads a token of a kind with a value. It reports whether there was one.
+func (p *parser) acceptValue(k kind, value float64) bool {
+	v, ok := p.value(k)
+	ok = ok && v == value
+	if ok {
+		p.at++
+	}
+	return ok
+}
+
 func (p *parser) skip(kinds ...kind) (any bool) {
 	for p.accept(kinds...) {
 		any = true
@@ -158,8 +168,7 @@ func (p *parser) readRule() bool {
 		return false
 	}
 	if p.said.rule != nil { // mondays, every week
-		u, _ := p.take(unit)
-		return p.said.rule.weekdays != nil && u == aWeek
+		return p.said.rule.weekdays != nil && p.acceptValue(unit, aWeek)
 	}
 	p.skip(the)
 	if p.accept(workday) {
@@ -185,8 +194,7 @@ func (p *parser) readRule() bool {
 		p.said.day = &dayWord{kind: nth, value: d}
 		p.try(func() bool { // of the month
 			p.skip(the)
-			u, _ := p.take(unit)
-			return u == aMonth
+			return p.acceptValue(unit, aMonth)
 		})
 	case p.is(part):
 		r.unit = aDay // every morning
@@ -239,17 +247,9 @@ func (p *parser) readFromNow() bool {
 // readLength reads "for 2 hours", "2 hours", "2 Stunden lang". marked reports whether a word like "for" was said.
 func (p *parser) readLength() (s span, marked, ok bool) {
 	const before, behind = 0, 1
-	marked = p.marksLength(before)
+	marked = p.acceptValue(lasting, before)
 	ok = p.amounts(&s)
-	return s, p.marksLength(behind) || marked, ok
-}
-
-// marksLength reads a word like "for", of those that come before or after a length of time.
-func (p *parser) marksLength(where float64) bool {
-	return p.try(func() bool {
-		v, ok := p.take(lasting)
-		return ok && v == where
-	})
+	return s, p.acceptValue(lasting, behind) || marked, ok
 }
 
 // amounts reads "2 hours and 30 minutes".
