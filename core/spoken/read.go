@@ -47,7 +47,7 @@ type When struct {
 	At     time.Time
 	Repeat string // an RRULE; "" for once
 	Wall   bool   // a time of day, rather than a time span from now
-	Dated  bool   // the text names a day; set only by Find
+	Dated  bool   // the text names a day
 }
 
 // Clock returns the moment at which wall clocks in a zone show a time.
@@ -112,7 +112,6 @@ func (r *Reader) Read(text string, now time.Time) (When, error) {
 		}
 		w, err := r.resolve(p.said, now)
 		if err == nil {
-			w.Wall = p.said.isWall()
 			return w, nil
 		}
 		if isTelling(err) {
@@ -165,8 +164,6 @@ func (r *Reader) Find(text string, now time.Time) (w When, rest string, err erro
 		if wrong != nil && (!isTelling(wrong) || f.words() == best) {
 			continue
 		}
-		got.Dated = f.said.day != nil || f.said.rule != nil
-		got.Wall = f.said.isWall()
 		best, w, rest, err = f.words(), got, f.rest(text), wrong
 	}
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// resolve returns the moment that was meant.
+// resolve returns the time that was meant.
 func (r *Reader) resolve(s said, now time.Time) (When, error) {
 	if s.time != nil {
 		at := *s.time
@@ -17,6 +17,13 @@ func (r *Reader) resolve(s said, now time.Time) (When, error) {
 	if r.waking {
 		r.moveToWakingHours(s, now)
 	}
+	w, err := r.first(s, now)
+	w.Wall, w.Dated = s.span == nil || s.isClocked(), s.day != nil || s.rule != nil
+	return w, err
+}
+
+// first returns the first moment after now that was meant, and the rule of those after it.
+func (r *Reader) first(s said, now time.Time) (When, error) {
 	switch {
 	case s.rule != nil && s.span == nil:
 		return r.repeated(s, now)
@@ -35,9 +42,6 @@ func (r *Reader) resolve(s said, now time.Time) (When, error) {
 	}
 	return When{}, ErrUnclear
 }
-
-// isWall reports whether the time is a time of day, rather than a time span from now.
-func (s said) isWall() bool { return s.span == nil || s.isClocked() }
 
 // applyPart moves the hour into the part of the day that was named. Twelve in the evening is midnight.
 func (s said) applyPart() {
@@ -65,7 +69,6 @@ func (r *Reader) moveToWakingHours(s said, now time.Time) {
 	if s.time.minutes/60 < first || isToday && !r.clockOn(now, s.time.minutes).After(now) {
 		s.time.minutes += 12 * 60
 	}
-	s.time.ambiguous = false
 }
 
 // minutes returns the minutes of the day: of the time, or of its part, or of the morning.
@@ -198,15 +201,15 @@ func (r *Reader) repeated(s said, now time.Time) (When, error) {
 	if rule.unit == anHour && (s.day != nil || s.isClocked()) {
 		return When{}, ErrUnclear
 	}
-	first := said{day: s.day, time: &timeOfDay{minutes: s.minutes()}}
+	once := said{day: s.day, time: &timeOfDay{minutes: s.minutes()}}
 	if s.day == nil && (rule.unit == anHour || rule.unit > aDay || rule.n > 1) { // one interval from now
-		first = said{span: &span{}, time: s.time, part: s.part}
-		if !first.span.add(float64(rule.n), rule.unit) {
+		once = said{span: &span{}, time: s.time, part: s.part}
+		if !once.span.add(float64(rule.n), rule.unit) {
 			return When{}, ErrUnclear
 		}
 	}
-	once, err := r.resolve(first, now)
-	w.At = once.At
+	first, err := r.first(once, now)
+	w.At = first.At
 	return w, err
 }
 
