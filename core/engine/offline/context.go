@@ -20,11 +20,14 @@ func (s contextReader) answerToQuestion(m understood) (h hit, ok bool) {
 	if late { // they have talked about something else since
 		request, question = s.openRequest(s.history[:len(s.history)-2])
 	}
-	isNew := (m.topic == "remind" || m.topic == "wake") && m.whole
+	isNew := m.orders() && m.whole
 	if question == "" || isNew || late && s.justSet() != "" || !s.has(actionRemind) {
 		return h, false
 	}
 	answer := orderReader(s).clock(s.withoutProposal(s.withoutName()))
+	if question != "remindwhat" {
+		answer = s.fromNow(answer)
+	}
 	isTime := orderReader(s).isTime(answer, question)
 	switch {
 	case late && (m.topic != "" || !isTime || question == "remindwhat"):
@@ -42,6 +45,20 @@ func (s contextReader) answerToQuestion(m understood) (h hit, ok bool) {
 		return hit{topic: "remindwhen"}, true // ask again once
 	}
 	return h, false
+}
+
+// fromNow returns "in 5 minutes" for "5 minutes", and other answers unchanged. "9 heures" is 9 o'clock.
+func (s contextReader) fromNow(answer string) string {
+	when, err := s.reader.Read(answer, s.now)
+	_, _, isNoTime := s.reader.Find(answer, s.now)
+	for _, b := range s.books {
+		said := s.in(b).say("fromnow", "text", answer)
+		then, rest, wrong := s.reader.Find(said, s.now)
+		if err == nil && isNoTime != nil && wrong == nil && rest == "" && then == when {
+			return said
+		}
+	}
+	return answer
 }
 
 // isVague reports whether an answer is only "later" or the like, in any language.
@@ -79,7 +96,7 @@ func (s contextReader) openRequest(history []line) (request, question string) {
 		}
 		said := history[end-2].Text
 		u := s.understand(said)
-		if u.topic == "remind" || u.topic == "wake" {
+		if u.orders() {
 			here := contextReader{s.in(u.book)}
 			text, _ := orderReader(here).withoutWrongTimes(u.rest())
 			text = orderReader(here).withoutJoiners(text)
@@ -161,7 +178,7 @@ func (s contextReader) latestTime() (text string, when spoken.When, ok bool) {
 	said := s.userLines()
 	for _, text := range said[:min(len(said), 4)] {
 		u := s.understand(text)
-		if slices.Contains([]string{"remind", "wake", "timer"}, u.topic) {
+		if u.orders() {
 			text = u.rest()
 		}
 		when, _, err := orderReader(s).findTime(text)

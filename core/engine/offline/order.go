@@ -24,6 +24,11 @@ type order struct {
 	open string // the topic of what must be asked first; "": the order is certain enough to act on
 }
 
+// orders reports whether a request is for a reminder.
+func (u understood) orders() bool {
+	return slices.Contains([]string{"remind", "wake", "timer"}, u.topic)
+}
+
 // read reads an order. What wakes is in the morning, and needs no text.
 func (s orderReader) read(m understood) order {
 	if m.topic != "wake" {
