@@ -20,7 +20,7 @@ func (s contextReader) answerToQuestion(m understood) (h hit, ok bool) {
 	if late { // they have talked about something else since
 		request, question = s.openRequest(s.history[:len(s.history)-2])
 	}
-	isNew := m.orders() && m.whole
+	isNew := m.isOrder() && m.whole
 	if question == "" || isNew || late && s.justSet() != "" || !s.has(actionRemind) {
 		return h, false
 	}
@@ -96,7 +96,7 @@ func (s contextReader) openRequest(history []line) (request, question string) {
 		}
 		said := history[end-2].Text
 		u := s.understand(said)
-		if u.orders() {
+		if u.isOrder() {
 			here := contextReader{s.in(u.book)}
 			text, _ := orderReader(here).withoutWrongTimes(u.rest())
 			text = orderReader(here).withoutJoiners(text)
@@ -178,7 +178,7 @@ func (s contextReader) latestTime() (text string, when spoken.When, ok bool) {
 	said := s.userLines()
 	for _, text := range said[:min(len(said), 4)] {
 		u := s.understand(text)
-		if u.orders() {
+		if u.isOrder() {
 			text = u.rest()
 		}
 		when, _, err := orderReader(s).findTime(text)

@@ -24,8 +24,8 @@ type order struct {
 	open string // the topic of what must be asked first; "": the order is certain enough to act on
 }
 
-// orders reports whether a request is for a reminder.
-func (u understood) orders() bool {
+// isOrder reports whether a request is for a reminder.
+func (u understood) isOrder() bool {
 	return slices.Contains([]string{"remind", "wake", "timer"}, u.topic)
 }
 
