@@ -27,7 +27,6 @@ type engine struct {
 	unclean      bool   // it was not closed properly
 	upToDate     bool   // it has the current format and all buckets
 	formerCopy   string // see FormerCopy
-	formerIDs    bool   // the bucket with ids of older versions is not empty
 }
 
 // recoverPanic is deferred, with the result of debug.SetPanicOnFault(true). It turns a panic into an error:

@@ -2,11 +2,9 @@ package memory
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -170,9 +168,11 @@ func checkRun(value []byte) error {
 	return run.err
 }
 
-// upgradeIDs builds runs from the ids that older versions stored. It does not delete those: bbolt would hold
-// all of them in memory.
+// upgradeIDs builds runs from the ids that older versions stored, if there are any.
 func upgradeIDs(t *tx) {
+	if t.Bucket(bucketFormerIDs) == nil {
+		return
+	}
 	for _, path := range t.placesIn(bucketFormerIDs, core.Path{}) {
 		place := placeKey(path)
 		var all []knownID
@@ -198,13 +198,5 @@ func upgradeIDs(t *tx) {
 		if len(run.bytes) > 0 {
 			t.bucket(bucketIDs).Put(newestKey(place), run.bytes)
 		}
-	}
-}
-
-// deleteFormerIDs deletes the ids that upgradeIDs has read, in short transactions.
-func deleteFormerIDs(ctx context.Context, db *DB) {
-	err := deleteWhere(withJobName(ctx, "former ids"), db, bucketFormerIDs, nil, nil, nil)
-	if err != nil && ctx.Err() == nil && !errors.Is(err, core.ErrClosed) {
-		db.log.Error("the ids of an older version cannot be deleted", "err", err)
 	}
 }

@@ -204,6 +204,11 @@ func walk(t *testing.T, engine kv.Engine, r *rand.Rand) string {
 				}
 			}
 		}
+		if r.IntN(4) == 0 {
+			if err := t.DropBucket("b"); err != nil || t.Bucket("b") != nil {
+				return fmt.Errorf("the bucket is still there: %w", err)
+			}
+		}
 		if err := errors.Join(t.MakeBucket("a"), t.MakeBucket("b")); err != nil {
 			return err
 		}

@@ -32,7 +32,7 @@ const (
 	bucketDocuments    = "documents"
 	bucketPassages     = "passages"
 	bucketPassageWords = "passage words"
-	// Older versions stored each id in its own pair. The bucket is emptied after an upgrade.
+	// Older versions stored each id in its own pair. An upgrade drops the bucket.
 	bucketFormerIDs = "ids"
 )
 
@@ -40,7 +40,7 @@ func buckets() []string {
 	return []string{
 		bucketMeta, bucketPlaces, bucketLog, bucketIDs, bucketDue, bucketJournal, bucketAliases, bucketGone,
 		bucketStates, bucketPlugins, bucketUsage, bucketFacts, bucketWords, bucketVectors, bucketSketches,
-		bucketDocuments, bucketPassages, bucketPassageWords, bucketFormerIDs,
+		bucketDocuments, bucketPassages, bucketPassageWords,
 	}
 }
 

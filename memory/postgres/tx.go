@@ -14,10 +14,11 @@ import (
 )
 
 const (
-	beginView  = "begin isolation level repeatable read read only"
-	beginWrite = "begin isolation level serializable"
-	upsert     = "insert into kv select * from unnest($1, $2) on conflict (k) do update set v = excluded.v"
-	deleteAll  = "delete from kv where k = any($1)"
+	beginView   = "begin isolation level repeatable read read only"
+	beginWrite  = "begin isolation level serializable"
+	upsert      = "insert into kv select * from unnest($1, $2) on conflict (k) do update set v = excluded.v"
+	deleteAll   = "delete from kv where k = any($1)"
+	deleteRange = "delete from kv where k >= $1 and k < $2"
 )
 
 // First bytes of keys.
@@ -263,6 +264,20 @@ func (t *tx) MakeBucket(name string) error {
 	t.ids = maps.Clone(t.ids)
 	t.ids[name] = id
 	t.dirty[string(rune(names))+name] = []byte{id}
+	return nil
+}
+
+func (t *tx) DropBucket(name string) error {
+	id, ok := t.ids[name]
+	if !ok {
+		return nil
+	}
+	t.flush("")
+	t.run(statement{deleteRange, [][]byte{{id}, {id + 1}}, []uint32{oidBytes, oidBytes}})
+	t.known, t.spans, t.ids = make(map[string][]byte), nil, maps.Clone(t.ids)
+	delete(t.ids, name)
+	t.dirty[string(rune(names))+name] = nil
+	t.dirty[sequenceKey(id)] = nil
 	return nil
 }
 
