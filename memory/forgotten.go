@@ -164,6 +164,29 @@ func (t forgottenTx) quotesOld(m *core.Message) bool {
 	return old || q.From.ID == "" && q.ID == "" && q.Text != "" && t.mayBeTooOld(m, q.Time)
 }
 
+// dropOld removes quotes and forwards from a received entry that are older than a request of their author to be
+// forgotten. It reports whether the rest may be stored: not if the entry itself is that old, or is a command about
+// what was removed.
+func (t forgottenTx) dropOld(e *core.Entry) bool {
+	m := &e.Message
+	old := !m.Time.IsZero() && t.tooOld(m, m.Author.ID, m.Time)
+	oldQuote := t.quotesOld(m)
+	if oldQuote {
+		m.ReplyTo = &core.Quote{ID: m.ReplyTo.ID}
+	}
+	oldForeign := t.dropOldForeign(m)
+	if e.Command == nil || e.Target == "" {
+		return !old
+	}
+	return !old && !oldQuote && !oldForeign && !t.isGone(placeKey(m.Path), shortID(e.Target))
+}
+
+// forget drops the content of an entry, its author, and whom it answers.
+func (l *storedEntry) forget() {
+	erase(l)
+	l.Due, l.Message.Author, l.answers = false, core.Author{}, nil
+}
+
 // epochState remembers, until the process ends, who was forgotten when.
 type epochState struct {
 	mu          sync.Mutex
@@ -241,6 +264,22 @@ func (b writeEpoch) forgot(paths ...core.Path) bool {
 // forgotExactly is forgot for just this path. b.mu is held.
 func (b writeEpoch) forgotExactly(path core.Path) bool {
 	return b.known && (b.forgottenIn[path] > b.epoch || b.inProgress[path] > 0)
+}
+
+// dropForgotten removes the words of people whom forgot reports from an entry.
+func (b writeEpoch) dropForgotten(l *storedEntry) {
+	m := &l.Message
+	forgot := func(id string) bool {
+		person, err := m.Path.Person(id)
+		return err == nil && b.forgot(person) // on an error, there is no author
+	}
+	dropForeign(m, func(o core.Foreign) bool { return forgot(o.From.ID) })
+	if m.ReplyTo != nil && forgot(m.ReplyTo.From.ID) {
+		m.ReplyTo = &core.Quote{ID: m.ReplyTo.ID}
+	}
+	if forgot(m.Author.ID) {
+		l.forget()
+	}
 }
 
 // isNamed reports whether a value names somebody whom forgot reports: their path, a
