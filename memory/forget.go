@@ -114,17 +114,25 @@ func (s *subject) loadPlan(v *view) {
 	}
 }
 
-func (s *subject) deleteAll() error {
-	storePlan := func() error {
-		value := core.JSON(s.plan)
-		return s.db.update(s.ctx, func(t *tx) { t.bucket(bucketMeta).Put(s.planKey(), value) })
+func (s *subject) storePlan(t *tx) { t.bucket(bucketMeta).Put(s.planKey(), core.JSON(s.plan)) }
+
+// announceBegun stores the plan, so that another process can continue, and tells the others whom they must not store
+// any more.
+func (s *subject) announceBegun(t *tx, begun []core.Path, muted []sharedMute) {
+	if Shared(s.db) != nil {
+		s.storePlan(t)
+		announce(t, sharedEpoch{Subject: s.path, Begun: begun, Muted: muted})
 	}
+}
+
+func (s *subject) deleteAll() error {
+	storePlan := func() error { return s.db.update(s.ctx, s.storePlan) }
 	dropPlan := func() error {
 		err := s.db.update(s.ctx, func(t *tx) {
 			t.bucket(bucketMeta).Delete(s.planKey())
 			announce(t, sharedEpoch{Subject: s.path, Over: true})
 		})
-		s.announced = s.announced && err != nil
+		s.over = err == nil
 		return err
 	}
 	steps := []func() error{
@@ -143,9 +151,15 @@ func (s *subject) deleteAll() error {
 // findAll searches again, for what turns have added meanwhile, and then finds the ids, aliases and turns that
 // belong to the subject.
 func (s *subject) findAll() error {
-	err := s.findWhole()
-	if err = errors.Join(err, s.markInProgress()); err != nil {
+	if err := s.findWhole(); err != nil {
 		return err
+	}
+	begun := s.markInProgress()
+	if len(begun) > 0 {
+		err := s.db.update(s.ctx, func(t *tx) { s.announceBegun(t, begun, nil) })
+		if err != nil {
+			return err
+		}
 	}
 	return s.db.read(s.ctx, func(v *view) {
 		s.ids = v.idSources()
@@ -181,12 +195,11 @@ func (s *subject) deleteFiles() error {
 	return errors.Join(errs...)
 }
 
-// begin begins a new epoch, mutes the running turns, and takes a snapshot of the heads.
+// begin marks what was found as being forgotten, in all processes, and takes a snapshot of the heads. From then on,
+// no process stores anything of it.
 func (s *subject) begin() error {
 	s.Worker = workerID(s.db)
-	if err := s.markInProgress(); err != nil {
-		return err
-	}
+	begun := s.markInProgress()
 	return updateAndView(s.ctx, s.db, func(t *tx) {
 		t.writeHeads() // so that entries of other jobs in this transaction count
 		// It differs each time, so that a running compaction notices.
@@ -194,16 +207,14 @@ func (s *subject) begin() error {
 		t.forgotten().addSalt()
 		s.recordRequest(t)
 		s.mute(t)
-		if len(s.muted) > 0 {
-			announce(t, sharedEpoch{Subject: s.path, Muted: s.muted})
-		}
+		s.announceBegun(t, begun, s.muted)
 	}, s.loadHeads)
 }
 
-// markInProgress marks the person, and the places found so far, as being forgotten, so that no
-// process stores anything of them. It is called again when more places are known.
-func (s *subject) markInProgress() error {
-	begun := []core.Path{s.path}
+// markInProgress marks the person, and the places found so far, as being forgotten, so that this
+// process stores nothing of them. It returns those that are new: later calls know more places.
+func (s *subject) markInProgress() (begun []core.Path) {
+	begun = []core.Path{s.path}
 	if s.person != "" { // else they are below the path
 		begun = slices.AppendSeq(begun, maps.Keys(s.Whole))
 	}
@@ -213,15 +224,7 @@ func (s *subject) markInProgress() error {
 	e.mu.Lock()
 	e.begin(begun)
 	e.mu.Unlock()
-	if len(begun) == 0 || Shared(s.db) == nil {
-		return nil
-	}
-	err := s.db.update(s.ctx, func(t *tx) {
-		t.bucket(bucketMeta).Put(s.planKey(), core.JSON(s.plan)) // so that another process can continue
-		announce(t, sharedEpoch{Subject: s.path, Begun: begun})
-	})
-	s.announced = s.announced || err == nil
-	return err
+	return begun
 }
 
 // end ends the epoch in which the subject is forgotten.
@@ -229,7 +232,7 @@ func (s *subject) end() {
 	if len(s.inProgress) == 0 {
 		return
 	}
-	if s.announced { // Forget has failed
+	if !s.over && Shared(s.db) != nil { // Forget has failed
 		over := func(t *tx) { announce(t, sharedEpoch{Subject: s.path, Over: true}) }
 		if err := s.db.update(context.WithoutCancel(s.ctx), over); err != nil {
 			s.db.log.Error("other processes still treat somebody as being forgotten", "path", s.path, "err", err)

@@ -27,7 +27,7 @@ type subject struct {
 	inProgress []core.Path           // the paths that are marked in epochs
 	ids        map[core.Path][]place // the paths under which ids are stored, by the place that they lead to
 	muted      []sharedMute          // the turns that are muted
-	announced  bool                  // other processes know that it has begun, but not that it is over
+	over       bool                  // all of it is deleted, and other processes know that
 	turns      map[core.TurnID]bool  // turns whose journals are deleted; true: they answered the person
 	continued  bool                  // a process that has ended began it
 }
