@@ -62,7 +62,7 @@ func (db *DB) Commit(ctx context.Context, b *core.Batch) error {
 	}
 	w.epoch = db.epochOf(ctx)
 	return db.write(ctx, &job{
-		name: w.jobName(), run: w.run, prefetch: w.ranges, publish: w.publish, size: w.size + 1, finishing: b.Finishing,
+		name: w.jobName(), run: w.run, prefetch: w.reads, publish: w.publish, size: w.size + 1, finishing: b.Finishing,
 	})
 }
 

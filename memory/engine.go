@@ -18,7 +18,7 @@ import (
 type engine struct {
 	kv.Engine
 	shared       kv.Shared // divides the work among processes; nil if only one is possible
-	newlyDue     sync.Map  // places with due entries that nextTurnRanges has not seen yet
+	newlyDue     sync.Map  // places with due entries that no transaction has read since
 	log          *slog.Logger
 	name         string // in errors and logs
 	file         string // the database file; other files lie beside it

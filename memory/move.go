@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"synthbot/core"
-	"synthbot/memory/kv"
 )
 
 type migration struct {
@@ -182,7 +181,7 @@ const (
 
 // resolve follows the migrations of a path, or of one above it.
 func (t *tx) resolve(path core.Path) place {
-	prefetch(t, func() []kv.Range { return pathRanges(path) })
+	prefetch(t, func(r *reads) { r.path(path) })
 	if t.resolved.key != nil && t.resolved.from == path {
 		return t.resolved
 	}
