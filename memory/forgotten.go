@@ -82,24 +82,6 @@ func (t forgottenTx) requestKey(person core.Path) []byte {
 	return append([]byte{'p'}, t.hash([]byte(person.String()))...)
 }
 
-// recordRequest stores when the person asked to be forgotten, by the platform's clock: their
-// last message is the request, if it is new. The request for everybody has the time of this
-// machine.
-func (s *subject) recordRequest(t *tx) {
-	if s.continued || s.person == "" && !s.path.IsZero() {
-		return
-	}
-	at := t.now.Add(-s.newest.Ahead)
-	if t.now.Sub(s.newest.SentAt()).Abs() < requestAge {
-		at = s.newest.Time
-	}
-	second := binary.AppendUvarint(nil, uint64(max(at.Unix(), 0)))
-	t.bucket(bucketGone).Put(t.forgotten().requestKey(s.path), second)
-	if s.person != "" && !t.forgotten().isOlder(s.within, at) {
-		t.bucket(bucketGone).Put(t.forgotten().requestKey(s.within), second)
-	}
-}
-
 // tooOld reports whether the author's request to be forgotten is newer than words of theirs that came with m.
 // Words without a time count as old.
 func (t forgottenTx) tooOld(m *core.Message, author string, said time.Time) bool {
