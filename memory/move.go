@@ -137,11 +137,8 @@ func (m migration) moveUsage() {
 	from, to := subtree(m.from)
 	var uses []Use
 	for _, day := range b.prefixes([]byte(yesterday), nil) {
-		for k, value := range b.pairs(slices.Concat(day, from), slices.Concat(day, to)) {
-			if u, err := readUse(k, value); err == nil {
-				uses = append(uses, u)
-			}
-		}
+		below := decoded(m.tx, bucketUsage, slices.Concat(day, from), slices.Concat(day, to), readUse)
+		uses = slices.AppendSeq(uses, below)
 	}
 	for _, u := range uses {
 		b.Delete(usageKey(u))

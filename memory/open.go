@@ -370,12 +370,7 @@ func (t *tx) upgradeTo4() {
 		}
 	}
 	t.deleteBelow(bucketWords, nil)
-	for k, v := range t.bucket(bucketFacts).pairs(nil, nil) {
-		f, err := decodeFact(k, v)
-		if err != nil {
-			t.db.logUnreadable(err)
-			continue
-		}
+	for f := range decoded(t, bucketFacts, nil, nil, decodeFact) {
 		t.facts().putPostings(&f)
 	}
 }

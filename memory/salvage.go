@@ -147,13 +147,12 @@ func pairChecks() map[string]func(key, value []byte) error {
 			return err
 		},
 		bucketPlugins: func(key, value []byte) error {
-			_, rest, _ := bytes.Cut(key, []byte{terminator})
-			_, err := itemAt(rest, value)
+			_, err := decodeItem(key, value)
 			return err
 		},
 		bucketStates: func(key, value []byte) error {
-			_, err := parsePlace(key)
-			return errors.Join(err, json.Unmarshal(value, new(core.State)))
+			_, err := decodeState(key, value)
+			return err
 		},
 		bucketAliases: func(key, value []byte) error {
 			_, err := parsePlace(key)
@@ -213,11 +212,9 @@ func (r *rebuilder) rebuildEntries() {
 // rebuildPostings rebuilds the postings, and the sequence of fact numbers.
 func (r *rebuilder) rebuildPostings() {
 	b, last := r.bucket(bucketFacts), uint64(0)
-	for k, v := range b.pairs(nil, nil) {
-		if f, err := decodeFact(k, v); err == nil {
-			r.facts().putPostings(&f)
-			last = binary.BigEndian.Uint64(k)
-		}
+	for f := range decoded(r.tx, bucketFacts, nil, nil, decodeFact) {
+		r.facts().putPostings(&f)
+		last = numberOfFact(&f)
 	}
 	r.fail(bucketFacts, b.SetSequence(last))
 }

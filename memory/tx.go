@@ -124,6 +124,20 @@ func (b bucket) prefixes(from, to []byte) (all [][]byte) {
 	return all
 }
 
+// decoded iterates over what a range of a bucket holds. It logs and leaves out the pairs that decode cannot read.
+func decoded[T any](t *tx, bucket string, from, to []byte, decode func(k, v []byte) (T, error)) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for k, v := range t.bucket(bucket).pairs(from, to) {
+			one, err := decode(k, v)
+			if err != nil {
+				t.db.logUnreadable(fmt.Errorf("%s: %w", bucket, err))
+			} else if !yield(one) {
+				return
+			}
+		}
+	}
+}
+
 // fail makes the transaction fail, unless err is nil.
 func (t *tx) fail(bucket string, err error) {
 	if t.err == nil && err != nil {
