@@ -40,7 +40,7 @@ var maxBigPackageLines = map[string]int{
 	"core/turn":           5223,
 	"core/action":         3893,
 	"interfaces/telegram": 4172,
-	"memory":              8794,
+	"memory":              8797,
 }
 
 // stiff matches wording in comments that plain English avoids.

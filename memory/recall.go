@@ -133,7 +133,7 @@ func (v factIndex) newestWith(origin core.Path, term string, max int, use func(p
 }
 
 func (v factIndex) posting(origin core.Path, term string, id uint64) (posting, bool) {
-	rank := v.bucket(bucketWords).Get(postingKey(origin, term, binary.BigEndian.AppendUint64(nil, id)))
+	rank := v.bucket(bucketWords).Get(postingKey(origin, term, numberKey(id)))
 	return posting{id: id, rank: rank}, rank != nil
 }
 
@@ -150,7 +150,7 @@ func (v *view) recall(q core.FactQuery, meant *vector) (found []core.Fact) {
 	hits := v.hits(q, meant)
 	prefetch(&v.tx, func(r *reads) {
 		for _, h := range hits[:min(len(hits), q.N)] {
-			r.pair(bucketFacts, binary.BigEndian.AppendUint64(nil, h.id))
+			r.pair(bucketFacts, numberKey(h.id))
 		}
 	})
 	for _, h := range hits {
