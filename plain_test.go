@@ -33,13 +33,13 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"admin/page":          2551,
-	"daemon":              6559,
-	"interfaces/discord":  5160,
+	"daemon":              6609,
+	"interfaces/discord":  5231,
 	"core/engine":         3613,
 	"core/engine/offline": 3076,
-	"core/turn":           5223,
+	"core/turn":           5228,
 	"core/action":         3893,
-	"interfaces/telegram": 4172,
+	"interfaces/telegram": 4129,
 	"memory":              8797,
 }
 

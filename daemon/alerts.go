@@ -11,6 +11,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/engine"
+	"synthbot/core/loop"
 	"synthbot/core/sorting"
 	"synthbot/core/txt"
 	"synthbot/core/watch"
@@ -253,6 +254,9 @@ func (b *Bot) handleReceived(ctx context.Context, events []core.Event) {
 		if e.Kind == core.KindMigration {
 			b.Data.usage.invalidate()
 			b.workers.sharing.refresh("")
+			if b.InForce().Config.names(e.Message.Path) {
+				loop.Notify(b.reloads.requested)
+			}
 		}
 	}
 }

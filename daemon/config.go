@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -380,6 +381,44 @@ func (c *Config) digest() string {
 		fmt.Fprintf(sum, "%s=%s\n", path, text)
 	})
 	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// followMoves replaces the paths of places that have moved since the file was written: groups that became supergroups.
+func (c *Config) followMoves(ctx context.Context, r core.Reader, log *slog.Logger) error {
+	return r.View(ctx, func(v core.View) (err error) {
+		c.eachPath(func(key string, p *core.Path) {
+			if err != nil || p.IsZero() || p.IsPerson() {
+				return
+			}
+			var h core.Head
+			h, err = v.Head(*p)
+			if err == nil && h.Path != *p && !h.Path.IsZero() {
+				log.Warn("the configuration has a former path of a group; write this one", "keys", key, "path", h.Path)
+				*p = h.Path
+			}
+		})
+		return err
+	})
+}
+
+// names reports whether the configuration has a path of the place, or of one below it.
+func (c *Config) names(place core.Path) (found bool) {
+	c.eachPath(func(_ string, p *core.Path) { found = found || p.Within(place) })
+	return found
+}
+
+// eachPath calls f with the key and the address of each path in the configuration.
+func (c *Config) eachPath(f func(key string, p *core.Path)) {
+	c.walk(func(key string, v reflect.Value) {
+		switch p := v.Addr().Interface().(type) {
+		case *core.Path:
+			f(key, p)
+		case *[]core.Path:
+			for i := range *p {
+				f(fmt.Sprintf("%s[%d]", key, i), &(*p)[i])
+			}
+		}
+	})
 }
 
 // walk calls f with each setting of the configuration and of the interfaces and plugins that are on.

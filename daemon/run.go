@@ -53,6 +53,9 @@ func (e *Env) Run(ctx context.Context, l RunOptions) (err error) {
 	// Engines, plugins and interfaces, as the configuration describes them. A reload keeps the plugins and
 	// interfaces whose configuration did not change.
 	b.reloads.build = func(c *Config) (p *parts, err error) {
+		if err := c.followMoves(ctx, b.Data.Store, b.log); err != nil {
+			return nil, err
+		}
 		p = &parts{Config: c, personas: e.withImported(c, b.log), listener: speech.NewListener(&c.Speech)}
 		p.speaker = speech.NewSpeaker(&c.Speech)
 		p.settings = c.resolver(b.changes, p.scopes)

@@ -97,11 +97,15 @@ func (s *sharing) start(i core.Interface, listen func()) {
 			s.served.Store(i, true)
 			s.Data.usage.invalidate() // another process counted the usage until now
 			listen()
-			if err := s.Turns.TakeOver(owned); err != nil && owned.Err() == nil {
-				s.log.Warn("turns of the former worker not taken over", "interface", label(i), "err", err)
-			}
-			<-owned.Done()
-			if ctx.Err() == nil { // another process will serve it
+			loop.Repeat(owned, nil, func() time.Duration { // blocks until another process is to serve it
+				err := s.Turns.TakeOver(owned)
+				if err == nil {
+					return -1
+				}
+				s.log.Warn("turns of the former worker not taken over yet", "interface", label(i), "err", err)
+				return pollInterval
+			})
+			if ctx.Err() == nil {
 				s.stopServing(i)
 			}
 			return nil

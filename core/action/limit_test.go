@@ -165,6 +165,7 @@ func TestCache(t *testing.T) {
 		{by(0), `{"n":1}`, time.Minute, 1, 1}, // the epoch changes when a user is forgotten
 		{by(0, 0), `{"n":1}`, time.Minute, 0, 1}, {both, `{"n":1}`, time.Minute, 0, 0},
 		{shares, `{"n":1}`, time.Minute, 0, 1}, // it may see another place
+		{by(core.RankModerator), `{"n":1}`, time.Minute, 0, 1}, {by(0), `{"n":1}`, time.Minute, 0, 0},
 		{by(0), `{"n":1}`, time.Hour, 0, 1},
 	} {
 		now = noon.Add(test.at)

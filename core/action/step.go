@@ -386,9 +386,8 @@ func (e *execution) performNext(ctx context.Context, t task) (at int, err error)
 // maxCached is how many results are kept at most.
 const maxCached = 512
 
-// cachedResult is a result that is used again for the same users, in the same place, with an
-// equal payload, until a user is forgotten or the place sees other places. Other users may not
-// be allowed to see it.
+// cachedResult is a result that is used again for the same users, in the same place, with an equal payload, until a
+// user is forgotten, their rank changes or the place sees other places. Other users may not be allowed to see it.
 type cachedResult struct {
 	output json.RawMessage
 	until  time.Time
@@ -396,7 +395,8 @@ type cachedResult struct {
 
 func (e *execution) cacheKey(ctx context.Context, d *Definition, c core.Call) string {
 	epoch, _, _ := epochs.Of(ctx)
-	key := append(e.Who.users(), strconv.FormatUint(epoch, 10), d.Name, c.Path.String(), string(c.Payload))
+	key := append(e.Who.users(), strconv.FormatUint(epoch, 10), strconv.Itoa(int(c.Author.Rank)), d.Name,
+		c.Path.String(), string(c.Payload))
 	for _, path := range c.Sees {
 		key = append(key, path.String())
 	}

@@ -1,12 +1,15 @@
-// Package driver holds what drivers of chat platforms share: stored state, background tasks, send queues,
-// health, pauses, and the guard against sending after another process has taken over. It knows nothing of
-// messages.
+// Package driver holds what drivers of chat platforms share: stored state, background tasks, send queues, storing of
+// received events, health, pauses, and the guard against sending after another process has taken over. It does not
+// know what messages say.
 package driver
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
+	"time"
 
 	"synthbot/core"
 )
@@ -31,15 +34,42 @@ type Holder interface {
 }
 
 // Load decodes the JSON stored under a key into value, a pointer. It leaves value unchanged if there is none.
+// The error wraps core.ErrDamaged if the JSON cannot be decoded.
 func Load(ctx context.Context, s State, key string, value any) error {
 	data, err := s.Get(ctx, key)
 	if err == nil && data != nil {
-		err = json.Unmarshal(data, value)
+		if err = json.Unmarshal(data, value); err != nil {
+			err = fmt.Errorf("%w: %w", core.ErrDamaged, err)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", key, err)
 	}
 	return nil
+}
+
+// Longest pause of AwaitState.
+const maxStatePause = 10 * time.Second
+
+// AwaitState calls load, which loads what a driver needs before it may receive events, until the store can be
+// read. What is damaged is left out, because it would stay so. AwaitState returns false if ctx ends first.
+func AwaitState(ctx context.Context, log *slog.Logger, load func(context.Context) error) bool {
+	for pause := time.Second / 4; ; pause = min(2*pause, maxStatePause) {
+		err := load(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return false
+		case errors.Is(err, core.ErrDamaged):
+			log.Error("state is damaged, continuing without it", "err", err)
+			return true
+		case err == nil:
+			return true
+		}
+		log.Warn("state not read yet", "retry_in", pause, "err", err)
+		if !Sleep(ctx, pause) {
+			return false
+		}
+	}
 }
 
 // Save stores a value as JSON.

@@ -400,6 +400,57 @@ func TestPressAfterMove(t *testing.T) {
 	b.stop()
 }
 
+// TestPressAfterMoveWhileAsking: the place moves while the question is sent, so that the message has no known id.
+func TestPressAfterMoveWhileAsking(t *testing.T) {
+	b, bank := shop(t, true, pays, says)
+	settled, to := make(chan core.Path, 1), core.MustPath("room/2")
+	moves := func() {
+		b.receive(core.Event{Kind: core.KindMigration, To: to, Message: core.Message{Path: place, ID: "m"}})
+	}
+	b.Reconfigure(b.options(func(o *turn.Options) {
+		o.Places.Chooser = func(core.Path) core.Chooser { return mover{settler{b.room, settled}, moves} }
+	}))
+	b.receive(said("1", "jay", "pay Ann"))
+	b.ended(1)
+	press := b.press("p1", "jay", "Confirm")
+	press.Message.Path = to
+	b.receive(press)
+	b.ended(1)
+	if len(bank.Calls()) != 1 {
+		t.Fatalf("%d calls; the room holds %q and %q", len(bank.Calls()), b.room.Texts(), b.room.Whispers())
+	}
+	if at := <-settled; at != to {
+		t.Errorf("the question was settled at %s", at)
+	}
+	b.stop()
+}
+
+// mover is a place that moves while a question is sent.
+type mover struct {
+	settler
+	moves func()
+}
+
+func (m mover) Choose(ctx context.Context, parts core.Deliveries, what core.Sent, choices []core.Choice) error {
+	return m.Room.Choose(ctx, withoutIDs{parts, m.moves}, what, choices)
+}
+
+// withoutIDs leaves out the ids of sent messages.
+type withoutIDs struct {
+	core.Deliveries
+	moves func()
+}
+
+func (d withoutIDs) Send(
+	ctx context.Context, n int, what core.Sent, send func(context.Context, string) (string, error),
+) error {
+	return d.Deliveries.Send(ctx, n, what, func(ctx context.Context, key string) (string, error) {
+		_, err := send(ctx, key)
+		d.moves()
+		return "", err
+	})
+}
+
 // settler passes on where a question was settled.
 type settler struct {
 	*coretest.Room

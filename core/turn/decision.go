@@ -19,6 +19,7 @@ import (
 type decision struct {
 	turn     *turn
 	question question
+	known    bool     // the log has the message whose button was pressed
 	key      core.Key // of its step
 	answer   action.Answer
 	origin   *journal     // of the turn that asked
@@ -76,7 +77,7 @@ func (d *decision) find(ctx context.Context) (found bool, err error) {
 			d.question, _, found = parseQuestion(e.Data)
 			if found && !e.Self { // a model may make buttons, too, with any data
 				var said core.Entry
-				said, _, err = v.Entry(t.path, e.Target)
+				said, d.known, err = v.Entry(t.path, e.Target)
 				asked = said.Self && said.Data == d.question.String()
 			}
 		}
@@ -117,7 +118,8 @@ func (d *decision) load(ctx context.Context, known records, asked bool) {
 	r, ok := d.origin.Find(d.key)
 	if !asked { // the store does not find messages of the old place by their ids
 		sent := d.sentQuestion()
-		asked = sent.Path != t.path && sent.ID == t.messages[0].Target
+		whileMoving := sent.ID == "" && !d.known
+		asked = sent.Path != t.path && (whileMoving || sent.ID == t.messages[0].Target)
 	}
 	if !asked || !ok {
 		return
@@ -294,6 +296,9 @@ func (d *decision) show(ctx context.Context) error {
 		text = brief(text)
 	}
 	m := d.sentQuestion()
+	if m.ID == "" { // the place moved while it was sent
+		m.Path = t.path
+	}
 	m.ID, m.Text = cmp.Or(t.messages[0].Target, m.ID), text+"\n\n"+d.resultText()
 	if err := c.Settle(ctx, m); err != nil && !errors.Is(err, context.Canceled) {
 		t.log.Warn("question not settled", "err", err)

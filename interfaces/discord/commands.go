@@ -212,7 +212,7 @@ const syncKey = "commands"
 // in command_guilds.
 func (r *responder) sync(ctx context.Context) error {
 	sums := make(map[string]string)
-	if err := driver.Load(ctx, r.opt.State, syncKey, &sums); err != nil {
+	if err := driver.Load(ctx, r.opt.State, syncKey, &sums); err != nil && !errors.Is(err, core.ErrDamaged) {
 		return err
 	}
 	extra := len(r.opt.Commands()) - maxCommands

@@ -24,10 +24,12 @@ const cursorKey = "channels"
 // cursor says up to which message a channel's messages are stored.
 type cursor struct {
 	place
-	Last  string    `json:"last"`           // the newest message that is durable
+	Last  string    `json:"last"`           // the newest message before which all are durable
 	Awake time.Time `json:"awake,omitzero"` // when the bot was last addressed there, or wrote
 	Seen  time.Time `json:"seen,omitzero"`  // when Last was received
-	Said  string    `json:"said,omitempty"` // the bot's own newest message
+	Said  string    `json:"said,omitempty"` // the newest of the bot's own messages and of those after missing ones
+
+	failed time.Time // when fetching the messages after Last failed; zero: none are missing
 }
 
 // newest returns the newest known message of the channel.
@@ -84,8 +86,12 @@ func (c *cursors) recordStored(channel string, p place, id string, at time.Time,
 		cur = &cursor{place: p}
 		c.all[channel] = cur
 	}
-	if newer(id, cur.Last) {
-		cur.Last = id
+	newest := &cur.Last
+	if !cur.failed.IsZero() {
+		newest = &cur.Said
+	}
+	if newer(id, *newest) {
+		*newest = id
 	}
 	cur.Seen, c.dirty = at, true
 	if awake {
@@ -106,6 +112,35 @@ func (c *cursors) expect(channel string, p place, id string, at time.Time) {
 	c.evict()
 	c.all[channel] = &cursor{place: p, Last: strconv.FormatUint(n-1, 10), Seen: at}
 	c.dirty, c.added = true, true
+}
+
+// recordFetch records when fetching the messages after a given one failed, or with zero that it succeeded. Until it
+// has succeeded, Last does not move.
+func (c *cursors) recordFetch(channel string, p place, last string, failed time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cur, known := c.all[channel]
+	switch {
+	case known:
+		cur.failed = failed
+	case !failed.IsZero():
+		c.evict()
+		c.all[channel] = &cursor{place: p, Last: last, Seen: failed, failed: failed}
+		c.dirty, c.added = true, true
+	}
+}
+
+// failedBefore returns the guilds of the channels whose fetch failed before a time, by channel.
+func (c *cursors) failedBefore(t time.Time) map[string]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	guilds := make(map[string]string)
+	for id, cur := range c.all {
+		if !cur.failed.IsZero() && cur.failed.Before(t) {
+			guilds[id] = cur.Guild
+		}
+	}
+	return guilds
 }
 
 // recordSent records a message that the bot has sent.

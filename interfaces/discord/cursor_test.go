@@ -301,3 +301,31 @@ func TestCursorsThatCannotBeStored(t *testing.T) {
 		}
 	})
 }
+
+// TestCursorWaitsForMissedMessages: while messages could not be fetched, the cursor of a channel stays before them,
+// also of a channel that was unknown.
+func TestCursorWaitsForMissedMessages(t *testing.T) {
+	now := time.Now()
+	c := newCursors(newState())
+	c.recordFetch("1", place{Guild: guildID}, "10", now)
+	c.expect("1", place{Guild: guildID}, "20", now)
+	c.recordStored("1", place{Guild: guildID}, "20", now, false)
+	if cur, _ := c.get("1"); cur.Last != "10" || cur.newest() != "20" {
+		t.Errorf("got %+v, want 10 as the last and 20 as the newest message", cur)
+	}
+	if got := c.failedBefore(now); len(got) != 0 {
+		t.Errorf("due at once: %v", got)
+	}
+	if got := c.failedBefore(now.Add(1)); got["1"] != guildID {
+		t.Errorf("due later: %v", got)
+	}
+	c.recordFetch("1", place{Guild: guildID}, "10", time.Time{})
+	c.recordStored("1", place{Guild: guildID}, "15", now, false)
+	if cur, _ := c.get("1"); cur.Last != "15" || len(c.failedBefore(now.Add(1))) != 0 {
+		t.Errorf("after they were fetched: got %+v", cur)
+	}
+	c.recordFetch("2", place{}, "10", time.Time{})
+	if _, known := c.get("2"); known {
+		t.Error("a fetch that succeeded made a cursor")
+	}
+}

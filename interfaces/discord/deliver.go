@@ -244,7 +244,7 @@ func (a *account) search(
 	after := idAt(since.Add(a.rest.Ahead() - searchSlack))
 	self := a.selfID(ctx)
 	for range searchPages {
-		page, err := a.page(ctx, channel, after, pageSize)
+		page, err := a.page(ctx, channel, after, pageSize, manyTries)
 		switch {
 		case closedTo(err):
 			return "", nil

@@ -106,12 +106,9 @@ func (d *Driver) Name() string { return d.opt.Name }
 func (d *Driver) Type() string { return "discord" }
 
 // Find returns the channel or thread with a name such as "#general" in the guild of another place. The error
-// is of kind core.Invalid if there is none.
+// is of kind core.Invalid if there is none, or if there are several.
 func (d *Driver) Find(from core.Path, name string) (core.Path, error) {
-	if p, ok := d.cache.find(from, name); ok {
-		return p, nil
-	}
-	return core.Path{}, core.Errorf(core.Invalid, "there is no channel %q here", name)
+	return d.cache.find(from, name)
 }
 
 // Scopes implements core.Scoper: it returns the category of a channel, if it is known.
@@ -141,11 +138,11 @@ func (d *Driver) NameOf(at core.Path) string {
 // Listen connects and receives events. It blocks until ctx ends, and then returns nil, or until Discord
 // refuses the bot.
 func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
+	if !driver.AwaitState(ctx, d.log, d.cursors.load) || !driver.AwaitState(ctx, d.log, d.feed.progress.Load) {
+		return nil
+	}
 	d.tasks.Open()
 	d.drafts.Begin()
-	if err := errors.Join(d.cursors.load(ctx), d.feed.progress.Load(ctx)); err != nil {
-		return fmt.Errorf("%s: state: %w", d.opt.Name, err)
-	}
 	d.inbox.Store(&in)
 	err := d.listen(ctx, in)
 	for shards := 0; d.set.shards == 0 && errors.Is(err, gateway.ErrShards) && d.feed.shards > shards; {

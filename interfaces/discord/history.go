@@ -3,12 +3,14 @@ package discord
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/url"
 	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
 
+	"synthbot/core"
 	"synthbot/core/recent"
 	"synthbot/core/sorting"
 	"synthbot/interfaces/discord/rest"
@@ -17,8 +19,12 @@ import (
 // pageSize is the most messages that one request may ask for.
 const pageSize = 100
 
-// manyTries take about three minutes, in which an outage may end: what is missed is not fetched again.
-const manyTries = 16
+// A channel's events wait while its missed messages are fetched: the first time during manyTries, about three minutes,
+// in which an outage may end. Then they are received without the missed ones, which are fetched again every minute.
+const (
+	manyTries    = 16
+	refetchAfter = time.Minute
+)
 
 // startFetch looks a channel up and fetches its missed messages, in a goroutine. The channel's events wait in
 // the backlog until finish is called. It does nothing if that has started before.
@@ -29,16 +35,19 @@ func (t *intake) startFetch(ctx context.Context, channel string, b *backlog) {
 	b.started = true
 	t.backlogs[channel] = b
 	cur, _ := t.d.cursors.get(channel)
-	from, guild, session := cmp.Or(cur.Last, b.from), b.guild, t.session
+	from, guild, session, tries := cmp.Or(cur.Last, b.from), b.guild, t.session, manyTries
+	if !cur.failed.IsZero() {
+		tries = 1
+	}
 	t.jobs.Go(func() {
 		select {
 		case t.slot <- struct{}{}:
 		case <-ctx.Done():
 			return
 		}
-		f := fetched{channel: channel, place: t.lookUp(ctx, channel, guild)}
+		f := fetched{channel: channel, place: t.lookUp(ctx, channel, guild), from: from}
 		if from != "" {
-			f.missed = t.missed(ctx, channel, from)
+			f.missed, f.failed = t.missed(ctx, channel, from, tries)
 			t.addMembers(ctx, session, f.place.Guild, f.missed)
 		}
 		<-t.slot
@@ -53,6 +62,7 @@ func (t *intake) startFetch(ctx context.Context, channel string, b *backlog) {
 func (t *intake) finish(ctx context.Context, f fetched) {
 	b := t.backlogs[f.channel]
 	delete(t.backlogs, f.channel)
+	t.d.cursors.recordFetch(f.channel, f.place, f.from, f.failed)
 	for i := range f.missed {
 		m := &f.missed[i]
 		m.Channel, m.Guild = f.channel, f.place.Guild
@@ -84,20 +94,22 @@ func (t *intake) lookUp(ctx context.Context, id, guild string) place {
 	return p
 }
 
-// missed fetches the messages of a channel after a given one, oldest first, within the configured limits.
-func (t *intake) missed(ctx context.Context, channel, last string) []message {
+// missed fetches the messages of a channel after a given one, oldest first, within the configured limits. failed is
+// when that failed, unless Discord refused it.
+func (t *intake) missed(ctx context.Context, channel, last string, tries int) (all []message, failed time.Time) {
 	oldest := idAt(t.d.opt.Clock().Add(t.d.rest.Ahead() - t.d.set.BackfillAge))
 	if last == "" || !idTime(last).IsZero() && newer(oldest, last) {
 		last = oldest
 	}
-	var all []message
 	for len(all) < t.d.set.BackfillCount {
-		page, err := t.d.page(ctx, channel, last, min(pageSize, t.d.set.BackfillCount-len(all)))
+		page, err := t.d.page(ctx, channel, last, min(pageSize, t.d.set.BackfillCount-len(all)), tries)
 		if err != nil {
 			t.d.log.Warn("missed messages not fetched", "channel", channel, "err", err)
-			if rest.NotFound(err) {
-				// The channel was deleted while the bot was away.
+			switch {
+			case rest.NotFound(err): // the channel was deleted while the bot was away
 				t.d.cursors.drop(func(id string, _ *cursor) bool { return id == channel })
+			case errors.Is(err, core.ErrAway) || !rest.Refused(err):
+				failed = time.Now()
 			}
 			break
 		}
@@ -111,14 +123,14 @@ func (t *intake) missed(ctx context.Context, channel, last string) []message {
 		since := idTime(all[0].ID).Format(time.RFC3339)
 		t.d.log.Info("missed messages fetched", "channel", channel, "messages", len(all), "since", since)
 	}
-	return all
+	return all, failed
 }
 
 // page fetches at most n messages that follow the given one, oldest first.
-func (a *account) page(ctx context.Context, channel, after string, n int) ([]message, error) {
+func (a *account) page(ctx context.Context, channel, after string, n, tries int) ([]message, error) {
 	var page []message
 	err := a.rest.Do(ctx, rest.Request{
-		Method: "GET", Route: "/channels/{}/messages", IDs: []string{channel}, Out: &page, Tries: manyTries,
+		Method: "GET", Route: "/channels/{}/messages", IDs: []string{channel}, Out: &page, Tries: tries,
 		Query: url.Values{"after": {after}, "limit": {strconv.Itoa(n)}},
 	})
 	page = slices.DeleteFunc(page, func(m message) bool { return !newer(m.ID, after) })

@@ -177,7 +177,7 @@ func TestGroupMessagesAreNotPrivate(t *testing.T) {
 func TestGapBehindAGap(t *testing.T) {
 	in := offlineIntake(t)
 	box := newInbox()
-	in.in = box
+	in.in.Inbox = box
 	said := func(id, text string) gatewayEvent {
 		return gatewayEvent{Event: gateway.Event{Type: "MESSAGE_CREATE", Data: []byte(`{"id":"` + id + `","channel_id":"` + hallID + `","guild_id":"` + guildID +
 			`","content":"` + text + `","author":{"id":"` + annID + `","username":"ann"}}`)}}
@@ -243,5 +243,61 @@ func TestMoreThanMayWait(t *testing.T) {
 	}
 	if len(h.events) != maxHeld || !h.gap || h.intact != maxHeld {
 		t.Errorf("%d events wait, gap %v after %d; want %d and a gap", len(h.events), h.gap, h.intact, maxHeld)
+	}
+}
+
+// TestMissedAfterALongOutage: missed messages that cannot be fetched for half an hour are fetched afterwards, also by
+// the next process. Meanwhile, later messages of the channel are received.
+func TestMissedAfterALongOutage(t *testing.T) {
+	for name, restart := range map[string]bool{"same process": false, "next process": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, s *server) {
+				state, route := newState(), "GET /channels/"+hallID+"/messages"
+				start := func() (*inbox, func() error) {
+					d, in := s.bot(t, func(o *Options) { o.State = state }), newInbox()
+					in.patience = time.Hour
+					stop := s.listen(t, d, in)
+					within(t, time.Minute, "connected", func() bool { return d.cache.known(guildID) })
+					return in, stop
+				}
+				in, stop := start()
+				s.Say(hallID, annID, hello())
+				in.wait(t, core.KindMessage, 1)
+				_ = stop()
+				time.Sleep(time.Hour)
+				s.Forget()
+				s.Say(hallID, annID, "missed 1")
+				s.Say(hallID, annID, "missed 2")
+				s.Fail(func(c discordtest.Call) (f discordtest.Fault) {
+					if c.Is(route) {
+						f.Kind = discordtest.Broken
+					}
+					return f
+				})
+				in, stop = start()
+				time.Sleep(30 * time.Minute)
+				s.Say(hallID, annID, "live")
+				in.wait(t, core.KindMessage, 1)
+				want := "live, missed 1, missed 2"
+				if restart {
+					_ = stop()
+					in, _ = start()
+					want = "missed 1, missed 2, live" // the inbox of this test does not know of the live one
+				}
+				if n := len(s.Calls(route)); n > 100 {
+					t.Errorf("%d requests in half an hour", n)
+				}
+				s.Fail(nil)
+				in.wait(t, core.KindMessage, strings.Count(want, ",")+1)
+				if got := strings.Join(in.texts(), ", "); got != want {
+					t.Errorf("got %s, want %s", got, want)
+				}
+				asked := len(s.Calls(route))
+				time.Sleep(time.Hour)
+				if n := len(s.Calls(route)); n != asked {
+					t.Errorf("%d requests after the messages were fetched", n-asked)
+				}
+			})
+		})
 	}
 }

@@ -1,9 +1,13 @@
 package discord
 
 import (
+	"context"
+	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"synthbot/core/driver"
 	"synthbot/interfaces/discord/discordtest"
 )
 
@@ -36,5 +40,29 @@ func TestReady(t *testing.T) {
 		s.Say(hallID, annID, "hello")
 		ready(2*time.Minute, false)
 		within(t, 10*time.Minute, "ready again", func() bool { return d.Ready() == nil })
+	})
+}
+
+// unreadState is a State whose next reads fail.
+type unreadState struct {
+	driver.State
+	left atomic.Int32
+}
+
+func (u *unreadState) Get(ctx context.Context, key string) ([]byte, error) {
+	if u.left.Add(-1) >= 0 {
+		return nil, errors.New("connection refused")
+	}
+	return u.State.Get(ctx, key)
+}
+
+// TestListenWhileTheStoreIsAway checks that Listen waits for a store that cannot be read, and then connects.
+func TestListenWhileTheStoreIsAway(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		state := &unreadState{State: newState()}
+		state.left.Store(10)
+		_, in := s.up(t, func(o *Options) { o.State = state })
+		s.Say(hallID, annID, "hello")
+		within(t, time.Minute, "received", func() bool { return len(in.all()) > 0 })
 	})
 }

@@ -172,12 +172,13 @@ func (d *Driver) Type() string { return "telegram" }
 
 // Listen receives updates until ctx ends or Telegram refuses the token in any call.
 func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
+	load := func(ctx context.Context) error { return d.places.load(ctx, d.opt.State) }
+	if !driver.AwaitState(ctx, d.log, load) {
+		return nil
+	}
 	life, abort := context.WithCancelCause(ctx)
 	tasks := &driver.Tasks{Most: 256} // beyond that, background work is dropped
 	d.send.drafts.Begin()
-	if err := d.places.load(ctx, d.opt.State); err != nil {
-		d.log.Warn("places not read", "err", err)
-	}
 	d.inbox.Store(&in)
 	d.running.Store(&running{tasks, life, abort})
 	defer func() {
@@ -236,7 +237,9 @@ func (d *Driver) connect(ctx context.Context, in core.Inbox) (*intake, error) {
 		name: d.opt.Name, self: self, commands: d.opt.Commands, places: d.places, keys: d.send.keys,
 		pressed: &d.pressed, now: d.opt.Clock, ahead: d.api.ClockAhead,
 	}
-	return &intake{d: d, in: in, convert: c, stored: map[int64]bool{}, damaged: map[int64]int{}}, nil
+	i := &intake{d: d, convert: c, stored: map[int64]bool{}}
+	i.in = driver.Receiver{Inbox: in, Skip: i.skip}
+	return i, nil
 }
 
 // Reaches implements core.Reachable. Nothing can be sent after Telegram refused the token. Messages then wait for

@@ -352,3 +352,25 @@ func TestDeadConnections(t *testing.T) {
 		_ = stop()
 	})
 }
+
+// TestListenWhileTheStoreIsAway checks that Listen waits for a store that cannot be read, and then knows what was
+// stored.
+func TestListenWhileTheStoreIsAway(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		before, stop := w.listen(t, &coretest.Inbox{})
+		before.places.titles[chatKey{chat: group}], before.places.changed = label{Name: "Harbour"}, true
+		synctest.Wait()
+		stop()
+		w.state.failWith(errors.New("connection refused"))
+		in := &coretest.Inbox{}
+		d, stop := w.listen(t, in)
+		time.Sleep(time.Minute)
+		w.state.failWith(nil)
+		w.Say(jay, jay, telegramtest.Saying{Text: "hello"})
+		in.Wait(t, 1)
+		if name := d.NameOf(place("telegram", group, 0)); name != "Harbour" {
+			t.Errorf("the chat is called %q, want its stored name", name)
+		}
+		stop()
+	})
+}

@@ -2,6 +2,8 @@ package moderation
 
 import (
 	"context"
+	"fmt"
+	"hash/fnv"
 	"strings"
 	"time"
 
@@ -114,7 +116,9 @@ func (p *Plugin) Actions() []core.Action {
 		if err != nil {
 			return "", err
 		}
-		return p.holdUser(ctx, a, blocked, holdRequest{b.Person, d, b.Reason, b.OnlyHere})
+		return p.holdUser(ctx, a, blocked, holdRequest{
+			name: b.Person, span: d, reason: b.Reason, onlyHere: b.OnlyHere,
+		})
 	})
 	unblock := byModerator(unblockAction, func(ctx context.Context, a *actor, u unblockPayload) (string, error) {
 		return p.releaseUser(ctx, a, blocked, u.Person)
@@ -145,6 +149,9 @@ func byModerator[P any](a core.Action, do func(context.Context, *actor, P) (stri
 		if err != nil {
 			return core.Result{}, err
 		}
+		hash := fnv.New64a()
+		_, _ = fmt.Fprint(hash, c.Key) // it never fails
+		by.number = hash.Sum64()
 		done, err := do(ctx, by, payload)
 		result.Output = core.JSON(map[string]string{"done": done})
 		return result, err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -98,16 +99,7 @@ func (p *Plugin) blockCommand(ctx context.Context, a *actor) (string, error) {
 		return "", core.Errorf(core.Invalid, "Say whom, or reply to their message: `/block "+holdForm+"`.")
 	}
 	done, err := p.holdUser(ctx, a, blocked, r)
-	return done + r.spanHint(), err
-}
-
-// spanHint returns a remark for a reason that begins like a duration that was not understood, else "".
-func (r *holdRequest) spanHint() string {
-	first, _, _ := strings.Cut(r.reason, " ")
-	if r.span > 0 || !strings.ContainsAny(first, "0123456789") {
-		return ""
-	}
-	return fmt.Sprintf(" I do not understand %q as a duration; write it like 30m, 12h or 7d.", first)
+	return done + r.remark, err
 }
 
 // readHold parses a person, a duration and a reason. The duration may precede or follow the person, or come last. If
@@ -132,14 +124,27 @@ func (p *Plugin) readHold(ctx context.Context, a *actor, text string) (r holdReq
 		return r, err
 	}
 	r.span, r.reason, err = p.spans.FindSpan(r.reason, p.host.Clock())
+	words = strings.Fields(r.reason)
+	mayBeTime := 1 // words: "30 spam", "for 30", or "until 5 people come"
+	switch {
+	case err != nil:
+		mayBeTime = 3
+	case len(words) == 2:
+		mayBeTime = 2
+	}
 	switch {
 	case errors.Is(err, spoken.ErrPast):
-		err = core.Errorf(core.Invalid, "That time is past.")
-	case err != nil:
-		err = core.Errorf(core.Invalid, "I do not understand how long; write it like 30m, 12h, 7d or until Friday.")
+		return r, core.Errorf(core.Invalid, "That time is past.")
+	case r.span == 0 && slices.ContainsFunc(words[:min(mayBeTime, len(words))], beginsWithDigit):
+		return r, core.Errorf(core.Invalid, "I do not understand how long; write it like 30m, 12h, 7d or until Friday"+
+			" before the reason.")
+	case err != nil: // "until they stop"
+		r.remark = fmt.Sprintf(" I took %q as the reason, not as a time.", txt.ClipLine(r.reason, maxReason))
 	}
-	return r, err
+	return r, nil
 }
+
+func beginsWithDigit(word string) bool { return '0' <= word[0] && word[0] <= '9' }
 
 func (p *Plugin) holdUser(ctx context.Context, a *actor, kind string, r holdRequest) (string, error) {
 	h, was, err := p.hold(ctx, a, kind, r)
@@ -190,7 +195,7 @@ func (p *Plugin) muteCommand(ctx context.Context, a *actor) (string, error) {
 		return "", err
 	}
 	done, err := p.mute(ctx, a, r.name, cmp.Or(r.span, p.config.MuteFor), r.reason)
-	return done + r.spanHint(), err
+	return done + r.remark, err
 }
 
 // maxNameWords is how many words a name may have if other words follow it.

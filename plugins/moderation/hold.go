@@ -31,7 +31,7 @@ type hold struct {
 	kind   string
 	scope  core.Path // where it applies; zero: everywhere
 	until  time.Time // zero: until it is lifted
-	number uint64    // random: distinguishes it from earlier and later holds with the same key
+	number uint64    // the actor's: distinguishes it from earlier and later holds with the same key
 	// Zero for a muted place, and if the user was forgotten.
 	user core.Path
 	name string
@@ -143,7 +143,10 @@ func (all holds) strictest(digest string, m *core.Message, now time.Time) (stric
 }
 
 // actor is a call by a moderator or admin.
-type actor struct{ command.Call }
+type actor struct {
+	command.Call
+	number uint64 // random; of an action's call: the same if the call is repeated after a crash
+}
 
 // newActor returns an error unless the author is a single moderator or admin. Calls on behalf of
 // several users, and of the bot itself, are refused.
@@ -152,7 +155,7 @@ func newActor(c command.Call) (a *actor, err error) {
 	if err != nil || c.Author.Rank < core.RankModerator || c.Author.Rank > core.RankAdmin {
 		return nil, core.Errorf(core.Forbidden, "Only a moderator or an admin may do that, and must ask for it alone.")
 	}
-	return &actor{c}, nil
+	return &actor{c, rand.Uint64()}, nil
 }
 
 // named returns the name that the actor gave, else the id of the writer, or "".
@@ -219,6 +222,7 @@ type holdRequest struct {
 	span     time.Duration // 0: until it is lifted
 	reason   string
 	onlyHere bool
+	remark   string // on how a command was understood, for the actor
 }
 
 const maxReason = 300
@@ -263,10 +267,15 @@ func (r *records) start(ctx context.Context, a *actor, h hold, reason string) (_
 		}
 		h.digest = r.digest(h.user)
 	}
+	reason = txt.ClipLine(reason, maxReason)
+	now, ok := r.current(&h)
+	if ok && now.number == a.number { // a crash interrupted the call after this
+		return now, nil, r.logOnce(ctx, a.holdEvent(&now, reason))
+	}
 	if was, err = r.replacedBy(ctx, &h); err != nil {
 		return h, nil, err
 	}
-	h.number, reason = rand.Uint64(), txt.ClipLine(reason, maxReason)
+	h.number = a.number
 	if err := r.startHold(ctx, h, detail{h.name, h.tag, reason, r.host.Clock(), h.until}); err != nil {
 		return h, nil, err
 	}

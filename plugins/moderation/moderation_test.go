@@ -49,12 +49,12 @@ func gated(t testing.TB, s *plugintest.Harness, l limits.Config, rules ...filter
 // boss returns an admin who acts in private.
 func boss(p *Plugin) *actor {
 	author := core.Author{ID: "boss", Name: "Boss", Rank: core.RankAdmin}
-	return &actor{command.Call{Path: core.MustPath("room/boss"), Private: true, Author: author, Person: bossPath}}
+	return &actor{Call: command.Call{Path: core.MustPath("room/boss"), Private: true, Author: author, Person: bossPath}}
 }
 
 func mia(p *Plugin) *actor {
 	author := core.Author{ID: "mia", Name: "Mia", Rank: core.RankModerator}
-	return &actor{command.Call{Path: group, Author: author, Person: miaPath}}
+	return &actor{Call: command.Call{Path: group, Author: author, Person: miaPath}}
 }
 
 // says returns a message to the bot: in a group if place is a number, else in the private place of that name.
@@ -324,5 +324,63 @@ func TestAppealsAreForAdmins(t *testing.T) {
 				t.Error("appeals are listed in a group")
 			}
 		}
+	}
+}
+
+// TestRepeated checks that a call that is repeated after a crash changes and logs nothing more, and can be undone.
+func TestRepeated(t *testing.T) {
+	for name, tc := range map[string]struct{ payload, log string }{
+		"mute_here":        {`{"duration":"2h"}`, "muted"},
+		"mute_here a user": {`{"person":"jay","duration":"2h"}`, "muted"},
+		"block_user":       {`{"person":"jay","duration":"2h"}`, "blocked"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := plugintest.NewHarness(t, "moderation")
+			m := says("1", "jay", "hi")
+			m.ID = "1"
+			seen := []core.Entry{{Event: core.Event{Kind: core.KindMessage, Message: *m}}}
+			if err := s.DB.Commit(t.Context(), &core.Batch{Append: seen}); err != nil {
+				t.Fatal(err)
+			}
+			action, _, _ := strings.Cut(name, " ")
+			c := core.Call{Key: core.Key{Turn: core.TurnID{Path: group, Seq: 1}, Round: 1, Step: 1}, Path: group,
+				Author: core.Author{ID: "mia", Name: "Mia", Rank: core.RankModerator}, Payload: []byte(tc.payload)}
+			var p *Plugin
+			var a core.Action
+			var results []core.Result
+			for range 2 {
+				p = made(t, s, Config{})
+				for _, a = range p.Actions() {
+					if a.Name == action {
+						break
+					}
+				}
+				r, err := a.Do(t.Context(), c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				results = append(results, r)
+				s.Advance(time.Minute)
+			}
+			if first, again := string(results[0].Output), string(results[1].Output); first != again {
+				t.Errorf("got %s, then %s", first, again)
+			}
+			if n := len(p.records.events(func(e *event) bool { return e.What == tc.log })); n != 1 {
+				t.Errorf("logged %d times", n)
+			}
+			if err := a.Undo(t.Context(), c, results[1]); err != nil {
+				t.Fatal(err)
+			}
+			if left := p.records.find(func(*hold) bool { return true }); len(left) != 0 {
+				t.Errorf("after it was undone: %+v", left)
+			}
+			c.Key.Step = 2
+			if _, err := a.Do(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+			if n := len(p.records.events(func(e *event) bool { return e.What == tc.log })); n != 2 {
+				t.Errorf("after another call: logged %d times in all", n)
+			}
+		})
 	}
 }

@@ -65,6 +65,15 @@ func (r *records) logLater(e event) {
 	r.enqueue(r.log.add(e)...)
 }
 
+// logOnce is logNow, but does nothing if the same event is logged.
+func (r *records) logOnce(ctx context.Context, e event) error {
+	same := func(x *event) bool { return x.What == e.What && x.about == e.about && x.Until.Equal(e.Until) }
+	if len(r.events(same)) > 0 {
+		return nil
+	}
+	return r.logNow(ctx, e)
+}
+
 // logNow logs and stores an event. If its user was forgotten meanwhile, it logs nothing; if the
 // user who caused it was, it leaves them out. The caller holds change.
 func (r *records) logNow(ctx context.Context, e event) error {
