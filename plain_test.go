@@ -34,13 +34,13 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 var maxBigPackageLines = map[string]int{
 	"admin/page":          2551,
 	"daemon":              6705,
-	"interfaces/discord":  5219,
+	"interfaces/discord":  5235,
 	"core/engine":         3613,
-	"core/engine/offline": 3076,
+	"core/engine/offline": 3169,
 	"core/turn":           5228,
-	"core/action":         3893,
-	"interfaces/telegram": 4183,
-	"memory":              8769,
+	"core/action":         3898,
+	"interfaces/telegram": 4139,
+	"memory":              8805,
 }
 
 // stiff matches wording in comments that plain English avoids.
