@@ -163,6 +163,9 @@ func newField(owner reflect.Type, sf reflect.StructField, name string) field {
 	if f.initial != nil && formOf(f.typ) == formPointer {
 		f.panic("a pointer is nil by default")
 	}
+	if !slices.Contains([]string{"", "user", "place", "file", "private file", "program"}, sf.Tag.Get("kind")) {
+		f.panic("the kind %q is unknown", sf.Tag.Get("kind"))
+	}
 	f.rules = rules{min: f.newBound("min"), max: f.newBound("max")}
 	list := f.lookup("oneof")
 	if list != nil {

@@ -56,6 +56,9 @@ func (s *Service) Install(env *daemon.Env) error {
 	if env.File == "" && exists(s.at(daemon.ServiceConfig)) {
 		from = s.at(daemon.ServiceConfig)
 	}
+	if _, err := daemon.RegularFile(from); err != nil {
+		return err
+	}
 	data, err := os.ReadFile(from)
 	if err != nil {
 		const text = "service install: %w; `synthbot init -c %s` makes a configuration"

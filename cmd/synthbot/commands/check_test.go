@@ -192,7 +192,7 @@ func TestOnlyRegularFiles(t *testing.T) {
 	if err := errors.Join(syscall.Mkfifo("pipe", 0o666), os.Chmod("pipe", 0o666), os.Symlink("pipe", "link")); err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"init -y -c pipe", "init -y -c link", "check --fix -c link"} {
+	for _, line := range []string{"init -y -c pipe", "init -y -c link", "check --fix -c link", "service install --dry-run -c link"} {
 		status, out, errs := runLine(t, "", strings.Fields(line)...)
 		if info, err := os.Stat("pipe"); status != statusUsage || !strings.Contains(errs, "pipe is not a regular file") && !strings.Contains(errs, "link is not a regular file") || err != nil || info.Mode() != fs.ModeNamedPipe|0o666 {
 			t.Errorf("%s: status %d, %s%s, %v, %v", line, status, out, errs, info, err)
