@@ -31,14 +31,23 @@ func (b inbox) Receive(ctx context.Context, events ...core.Event) error {
 	if err := in.enterEvents(ctx); err != nil {
 		return fmt.Errorf("receive: %w", err)
 	}
+	moves, err := b.turns.findMoves(ctx, in.batch.Change)
+	if err != nil {
+		return fmt.Errorf("receive: %w", err)
+	}
+	b.turns.setFormer(moves) // a sweep may wake the new paths as soon as the batch is stored
 	if err := b.turns.store.Commit(ctx, &in.batch); err != nil {
 		return fmt.Errorf("receive: %w", err)
 	}
+	b.turns.setFormer(moves) // workers may have begun meanwhile
 	in.wake(ctx)
 	if s.Places.Received != nil {
 		s.Places.Received(ctx, events) // before a place that moved wakes, so that its settings apply
 	}
-	b.turns.handleChanges(ctx, in.batch.Change)
+	for _, m := range moves {
+		b.turns.Wake(m.to)
+	}
+	b.turns.endDeleted(in.batch.Change)
 	return nil
 }
 
