@@ -71,7 +71,7 @@ func (d *decision) find(ctx context.Context) (found bool, err error) {
 			err = json.Unmarshal(before.Data, &text)
 			d.question, _, found = parseQuestion(text)
 		case !press:
-			d.question, err = d.lookUp(v, e)
+			d.question, err = d.lookUp(v, e, plain)
 			found = d.question != question{}
 		default:
 			d.question, _, found = parseQuestion(e.Data)
@@ -151,9 +151,9 @@ func (s *setup) formAnswer(h *action.Held, m *core.Message) (agreed bool, text s
 }
 
 // lookUp returns the question that a message answers; the zero question if there is none.
-func (d *decision) lookUp(v core.View, e *core.Entry) (q question, err error) {
+func (d *decision) lookUp(v core.View, e *core.Entry, plain bool) (q question, err error) {
 	if e.Message.ReplyTo == nil {
-		return d.findLast(v, e)
+		return d.findLast(v, e, plain)
 	}
 	asks, _, err := v.Entry(d.turn.path, e.Message.ReplyTo.ID)
 	if asks.Self {
@@ -164,9 +164,10 @@ func (d *decision) lookUp(v core.View, e *core.Entry) (q question, err error) {
 
 // findLast returns the last question to the author of a message, if the message can answer
 // nothing else. It must be the author's next message. Between them, the bot must not have
-// written on its own initiative, nor others if the message is not for the bot. In a private
-// place without buttons, other messages may be between, unless the bot asked something else.
-func (d *decision) findLast(v core.View, e *core.Entry) (question, error) {
+// written on its own initiative, nor others if the message is not for the bot, nor, before a
+// plain yes or no, the author a command. In a private place without buttons, other messages
+// may be between, unless the bot asked something else.
+func (d *decision) findLast(v core.View, e *core.Entry, plain bool) (question, error) {
 	entries, err := v.Last(d.turn.path, questionDepth)
 	if err != nil {
 		return question{}, err
@@ -175,10 +176,15 @@ func (d *decision) findLast(v core.View, e *core.Entry) (question, error) {
 	onlyWords := d.turn.who.Private && d.turn.setup.Places.Chooser(d.turn.path) == nil
 	for _, before := range slices.Backward(entries) {
 		q, _, asks := parseQuestion(before.Data)
+		own := !before.Self && before.Message.Author.ID == e.Message.Author.ID
 		switch {
-		case before.Message.Seq >= e.Message.Seq, before.Kind == core.KindCommand, before.Kind == core.KindMembership:
-		case before.Kind == core.KindBeat, before.Kind == core.KindContinue: // on the bot's own initiative
-			return question{}, nil
+		case before.Message.Seq >= e.Message.Seq, before.Kind == core.KindMembership:
+		case before.Kind == core.KindBeat, before.Kind == core.KindContinue, before.Kind == core.KindReminder:
+			return question{}, nil // on the bot's own initiative
+		case before.Kind == core.KindCommand:
+			if own && plain {
+				return question{}, nil // it may answer the command's reply
+			}
 		case before.Self && asks && before.Kind == core.KindMessage:
 			h, err := q.waiting(v, d.turn.path)
 			if err != nil || h != nil && len(h.Who.Authors) == 1 && h.Who.Authors[0].ID == d.turn.who.Authors[0].ID {
@@ -187,7 +193,7 @@ func (d *decision) findLast(v core.View, e *core.Entry) (question, error) {
 		case before.Self && onlyWords && strings.HasSuffix(strings.TrimSpace(before.Message.Text), "?"):
 			return question{}, nil
 		case before.Self, onlyWords:
-		case before.Message.Author.ID == e.Message.Author.ID, !isForBot:
+		case own, !isForBot:
 			return question{}, nil
 		}
 	}

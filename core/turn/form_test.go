@@ -107,3 +107,22 @@ talking:
 		t.Errorf("the room holds\n%s\nwant\n%s", got, strings.Join(want, "\n"))
 	}
 }
+
+// TestFormAfterCommand: a command between a form's question and the answer does not end the form.
+func TestFormAfterCommand(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.Close()
+	b, bank := formed(t, s, coretest.NewRoom("room"), &payer{})
+	b.receive(said("1", "jay", "pay"))
+	b.ended(1)
+	b.receive(called("2", "jay", "unknown"))
+	b.ended(1)
+	for _, text := range formTalk[1:] {
+		b.receive(said("m"+text, "jay", text))
+		b.ended(1)
+	}
+	if len(bank.Calls()) != 1 {
+		t.Errorf("paid %d times, want once; the room holds %q", len(bank.Calls()), b.room.Texts())
+	}
+	b.stop()
+}
