@@ -85,11 +85,16 @@ func (s *setup) isWanted(e *core.Entry) bool {
 	if now.Command != nil && s.isOpenCommand(&now) {
 		return true
 	}
+	_, plain := s.yesOrNo(m)
+	answers := plain && e.Kind == core.KindMessage // or gates have admitted it
+	if answers {
+		m.Text = ""
+	}
 	v := s.askGates(m, true)
 	if v.Admission == gate.Admit && !s.Places.Asleep(m.Path) {
 		return true
 	}
-	return v.Admission <= gate.Quiet && s.isAnsweredWhileQuiet(&now)
+	return v.Admission <= gate.Quiet && (answers || s.isAnsweredWhileQuiet(&now))
 }
 
 // Allows reports whether allow lists the user, the place, or a place above it.
