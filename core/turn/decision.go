@@ -100,6 +100,9 @@ func (d *decision) find(ctx context.Context) (found bool, err error) {
 		if held.Form != nil {
 			d.answer.Agreed, d.answer.Text = t.setup.formAnswer(held, &e.Message)
 		}
+		if held.Form != nil && d.answer.Text == "" { // a picture, a forward or a voice message without a text
+			return false, nil
+		}
 	}
 	d.load(ctx, known, asked)
 	return true, nil
