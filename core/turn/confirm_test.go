@@ -565,6 +565,43 @@ func checkExpiresAfter(t *testing.T, away time.Duration) {
 	}
 }
 
+// unsettled is a room that cannot edit its questions.
+type unsettled struct{ *coretest.Room }
+
+func (unsettled) Settle(context.Context, core.Sent) error {
+	return core.Errorf(core.Invalid, "it is gone")
+}
+
+// TestQuestionIsGone: if a question cannot be edited, its result is a message. Nobody waits for its expiry.
+func TestQuestionIsGone(t *testing.T) {
+	for answer, want := range map[string]string{"yes": "✓ Done.", "no": "✗ Cancelled.", "Cancel": "✗ Cancelled.", "": ""} {
+		synctest.Test(t, func(t *testing.T) {
+			s := open(t, t.TempDir())
+			defer s.Close()
+			room := coretest.NewRoom("room")
+			b := start(t, s, room, coretest.NewAsker(pays, says), payable(t, room, time.Minute))
+			b.Reconfigure(b.options(func(o *turn.Options) {
+				o.Places.Chooser = func(core.Path) core.Chooser { return unsettled{room} }
+			}))
+			b.receive(said("1", "jay", "pay Ann"))
+			b.ended(1)
+			switch answer {
+			case "":
+				time.Sleep(2 * time.Minute)
+			case "Cancel":
+				b.receive(b.press("2", "jay", answer))
+			default:
+				b.receive(said("2", "jay", answer))
+			}
+			b.ended(1)
+			if got := strings.Join(room.Texts()[2:], "|"); got != want {
+				t.Errorf("after %q the bot sent %q, want %q", answer, got, want)
+			}
+			b.stop()
+		})
+	}
+}
+
 // TestForgedConfirmation: a button with the data of a confirmation, but under another message,
 // confirms nothing.
 func TestForgedConfirmation(t *testing.T) {

@@ -290,8 +290,9 @@ func (d *decision) journalDecision(ctx context.Context) error {
 	return err
 }
 
-// show edits the question to show the result. If the interface has no buttons, it sends the
-// result as a message. For a question that could not be sent, it does nothing.
+// show edits the question to show the result. If the interface has no buttons, or a question that
+// a user answered cannot be edited, it sends the result as a message. For a question that could not
+// be sent, it does nothing.
 func (d *decision) show(ctx context.Context) error {
 	if d.held.Unasked != "" {
 		return nil
@@ -310,10 +311,15 @@ func (d *decision) show(ctx context.Context) error {
 		m.Path = t.path
 	}
 	m.ID, m.Text = cmp.Or(t.messages[0].Target, m.ID), text+"\n\n"+d.resultText()
-	if err := c.Settle(ctx, m); err != nil && !errors.Is(err, context.Canceled) {
-		t.log.Warn("question not settled", "err", err)
+	err := c.Settle(ctx, m)
+	if err == nil || errors.Is(err, context.Canceled) {
+		return nil
 	}
-	return nil
+	t.log.Warn("question not settled", "err", err)
+	if t.messages[0].Self { // nobody waits for it
+		return nil
+	}
+	return d.say(ctx)
 }
 
 // say sends the result as a message, unless the next question follows.
