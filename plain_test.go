@@ -36,11 +36,11 @@ var maxBigPackageLines = map[string]int{
 	"daemon":              6609,
 	"interfaces/discord":  5231,
 	"core/engine":         3613,
-	"core/engine/offline": 3076,
+	"core/engine/offline": 3169,
 	"core/turn":           5336,
-	"core/action":         3893,
+	"core/action":         3898,
 	"interfaces/telegram": 4129,
-	"memory":              8761,
+	"memory":              8797,
 }
 
 // stiff matches wording in comments that plain English avoids.
