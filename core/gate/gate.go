@@ -31,7 +31,8 @@ type Verdict struct {
 // configuration says. Judge is called before a message is stored, except for those of
 // admins, and again before it is answered (again is true then, and Judge counts nothing). It
 // returns at once. A message that could not be stored is delivered and judged again
-// under the same id. Of several gates the strictest counts.
+// under the same id. Presses of buttons have no text, nor has a plain yes or no to a question
+// of the bot. Of several gates the strictest counts.
 type Gate interface {
 	Judge(m *core.Message, again bool) Verdict
 }

@@ -60,14 +60,16 @@ func (s *setup) askGates(m *core.Message, again bool) (strictest gate.Verdict) {
 	return strictest
 }
 
-// dropUnwanted removes entries that are not to be answered any more.
-func (s *setup) dropUnwanted(list []core.Entry) []core.Entry {
-	return slices.DeleteFunc(list, func(e core.Entry) bool { return !s.isWanted(&e) })
+// dropUnwanted removes messages that are not to be answered any more.
+func (in *input) dropUnwanted() {
+	t := in.turn
+	asks := t.turns.attention.mayAsk(t.path, t.setup.Clock())
+	t.messages = slices.DeleteFunc(t.messages, func(e core.Entry) bool { return !t.setup.isWanted(&e, asks) })
 }
 
 // isWanted reports whether an entry that waits is still to be answered: it was not deleted, and its
-// author may still write.
-func (s *setup) isWanted(e *core.Entry) bool {
+// author may still write. asks says that a question may wait for an answer in the place.
+func (s *setup) isWanted(e *core.Entry, asks bool) bool {
 	switch {
 	case e.Deleted:
 		return false
@@ -85,11 +87,18 @@ func (s *setup) isWanted(e *core.Entry) bool {
 	if now.Command != nil && s.isOpenCommand(&now) {
 		return true
 	}
+	answers := false
+	if asks && e.Kind == core.KindMessage {
+		_, answers = s.yesOrNo(m)
+	}
+	if answers { // see answersQuestion; gates have admitted any other yes or no
+		m.Text = ""
+	}
 	v := s.askGates(m, true)
 	if v.Admission == gate.Admit && !s.Places.Asleep(m.Path) {
 		return true
 	}
-	return v.Admission <= gate.Quiet && s.isAnsweredWhileQuiet(&now)
+	return v.Admission <= gate.Quiet && (answers || s.isAnsweredWhileQuiet(&now))
 }
 
 // Allows reports whether allow lists the user, the place, or a place above it.

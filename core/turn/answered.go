@@ -78,11 +78,12 @@ func (t *turn) findMessage(ctx context.Context, place core.Path, id string) (fou
 	return found, err
 }
 
-// pressRank returns the rank with which a button is pressed: the user's if it belongs to a question
-// or to a message that answered only them, else that of an ordinary user.
+// pressRank returns the rank with which a button is pressed: the user's if it can only answer a
+// question (see decide) or belongs to a message that answered only them, else that of an ordinary user.
 func (t *turn) pressRank(ctx context.Context, e *core.Entry) (core.Rank, error) {
 	m := &e.Message
-	if strings.HasPrefix(e.Data, questionMark) || m.Author.Rank == core.RankMember {
+	_, _, asks := parseQuestion(e.Data)
+	if asks || m.Author.Rank == core.RankMember {
 		return m.Author.Rank, nil
 	}
 	under, err := core.Read(ctx, t.turns.store, func(v core.View) (core.Entry, error) {

@@ -92,12 +92,14 @@ func TestQuestionsComeLast(t *testing.T) {
 // rights of a member.
 func TestButtonsLendNoRank(t *testing.T) {
 	for _, tc := range []struct {
-		name, causer, presser string
-		shown                 bool
+		name, causer, presser, label string
+		shown                        bool
 	}{
-		{"one's own", "ann", "ann", true},
-		{"a member's", "eve", "ann", false},
-		{"a moderator's, for a moderator", "eve", "mia", false},
+		{"one's own", "ann", "ann", "Show the photos", true},
+		{"a member's", "eve", "ann", "Show the photos", false},
+		{"a member's, like a question's", "eve", "ann", "confirm: show the photos", false},
+		{"a member's, with a question's data", "eve", "ann", "confirm:1.1.1:y show the photos", false},
+		{"a moderator's, for a moderator", "eve", "mia", "Show the photos", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b, bank := editor(t, plan("Shall I?"), doing("ledger", `{}`), says, says)
@@ -108,12 +110,12 @@ func TestButtonsLendNoRank(t *testing.T) {
 			b.receive(ranked("1", tc.causer, rank, "hello"))
 			b.ended(1)
 			press := ranked("2", tc.presser, map[string]core.Rank{"ann": core.RankAdmin, "mia": core.RankModerator}[tc.presser], "")
-			press.Kind, press.Target, press.Data = core.KindPress, b.room.Sent()[0].ID, "Show the photos"
+			press.Kind, press.Target, press.Data = core.KindPress, b.room.Sent()[0].ID, tc.label
 			press.Message.Private = false
 			b.receive(press)
 			b.ended(1)
-			if got := len(bank.Calls()) > 0; got != tc.shown {
-				t.Errorf("ledger shown: got %v, want %v; the room holds %q", got, tc.shown, b.room.Texts())
+			if got := len(bank.Calls())+len(b.room.Choices()) > 0; got != tc.shown {
+				t.Errorf("ledger shown, or asked about: got %v, want %v; the room holds %q", got, tc.shown, b.room.Texts())
 			}
 		})
 	}

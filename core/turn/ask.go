@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"synthbot/core"
@@ -231,8 +232,8 @@ func (c *exchange) dropLateSteps(p core.Plan) core.Plan {
 	return p
 }
 
-// ownWords returns the plan if none of the model's steps may run: its text if users can read it, else an
-// apology.
+// ownWords returns the plan if none of the model's steps may run: its text if users can read it, else what was
+// done before, or an apology.
 func (c *exchange) ownWords() core.Plan {
 	for _, text := range []string{c.last.Text, c.first} {
 		if prose, ok := plan.Prose(text); ok {
@@ -242,7 +243,7 @@ func (c *exchange) ownWords() core.Plan {
 	if c.turn.unasked() {
 		return core.Plan{}
 	}
-	return c.turn.planText(lostText)
+	return c.turn.planText(cmp.Or(c.turn.results.report(), lostText))
 }
 
 // correction returns the message to the model about the faults of its last reply.
@@ -257,10 +258,10 @@ func (c *exchange) correction() *prompt.Correction {
 }
 
 // fallbackReply returns the plan if no engine answered: a reminder is sent in its own
-// words, and users who wrote get an excuse. Overheard messages and beats get nothing, and
-// limits are mentioned once in a while only.
+// words, and users who wrote get what was done before, and an excuse. Overheard messages
+// and beats get nothing, and limits are mentioned once in a while only.
 func (t *turn) fallbackReply(err error) core.Plan {
-	e := &t.messages[0]
+	e, done := &t.messages[0], t.results.report()
 	switch {
 	case t.unasked():
 		return core.Plan{}
@@ -270,14 +271,21 @@ func (t *turn) fallbackReply(err error) core.Plan {
 		if waited >= remindedLate {
 			text += " (late by " + txt.SpanWords(waited.Round(time.Minute)) + ")"
 		}
-		return t.planText(text)
+		return t.planText(paragraphs(text, done))
 	}
+	excuse := failureText(err, done != "")
 	if isLimit(err) && !t.turns.limiter.claimNotice(t.causers(), t.setup.Clock()) {
+		excuse = ""
+	}
+	if done == "" && excuse == "" {
 		p, _ := t.snapshot.Check(core.Plan{Steps: []core.Step{{Type: action.Ignore}}}, t.who)
 		return p
 	}
-	return t.planText(failureText(err))
+	return t.planText(paragraphs(done, excuse))
 }
+
+// paragraphs returns two texts as one. Each may be empty.
+func paragraphs(a, b string) string { return strings.TrimSpace(a + "\n\n" + b) }
 
 // planText is a plan of one message to the place.
 func (t *turn) planText(text string, suggestions ...string) core.Plan {
@@ -312,8 +320,8 @@ const (
 )
 
 // failureText returns the text for users about an engine's failure. Its code names the
-// kind of failure.
-func failureText(err error) string {
+// kind of failure. done says that they read what was done, and need not ask for it again.
+func failureText(err error, done bool) string {
 	if said, ok := errors.AsType[*core.Error](err); ok && said.Text != "" {
 		return said.Text // of a budget
 	}
@@ -321,12 +329,18 @@ func failureText(err error) string {
 	if m, ok := errors.AsType[*llm.Error](err); ok {
 		switch m.Kind {
 		case llm.ErrorTooLong:
-			return "Sorry, that is more than I can read at once. Could you say it in fewer words? (E-LONG)"
+			code = "E-LONG"
 		case llm.ErrorRetryLater:
 			code = "E-BUSY"
 		case llm.ErrorRefused:
 			code = "E-REFUSED"
 		}
+	}
+	switch {
+	case done:
+		return "I can't say more about it just now. (" + code + ")"
+	case code == "E-LONG":
+		return "Sorry, that is more than I can read at once. Could you say it in fewer words? (E-LONG)"
 	}
 	return "Sorry, I can't think straight just now. Please try again in a little while. (" + code + ")"
 }

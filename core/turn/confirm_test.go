@@ -14,6 +14,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/coretest"
+	"synthbot/core/gate"
 	"synthbot/core/turn"
 )
 
@@ -270,6 +271,75 @@ func TestConfirmInWordsLater(t *testing.T) {
 	}
 }
 
+// taboo is a gate that does not let a word be answered, but says why.
+type taboo string
+
+func (g taboo) Judge(m *core.Message, again bool) (v gate.Verdict) {
+	if m.Text == string(g) {
+		v.Admission = gate.Quiet
+	}
+	if m.Text == string(g) && !again {
+		v.Reply = "Not that word."
+	}
+	return v
+}
+
+// TestYesMeetsTheGates: a yes to an open question is judged like the press of its button. Any other yes, and that of
+// another user, is judged like every message.
+func TestYesMeetsTheGates(t *testing.T) {
+	for name, tc := range map[string]struct {
+		who    string
+		gate   gate.Gate
+		asleep bool
+		asks   bool
+		paid   int
+		says   string // what the gate replies
+	}{
+		"a refused word":       {who: "jay", gate: taboo("yes"), asks: true, paid: 1},
+		"a sleeping place":     {who: "jay", gate: taboo("no"), asleep: true, asks: true, paid: 1},
+		"a blocked user":       {who: "jay", gate: judge{"jay": gate.Verdict{Admission: gate.Redact}}, asks: true},
+		"another user":         {who: "eve", gate: taboo("yes"), asks: true, says: "Not that word."},
+		"without any question": {who: "jay", gate: taboo("yes"), says: "Not that word."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, bank := shop(t, true, pays, says)
+			if tc.asks {
+				b.receive(said("1", "jay", "pay Ann"))
+				b.ended(1)
+			}
+			b.Reconfigure(b.options(func(o *turn.Options) {
+				o.Plugins.Gates, o.Places.Asleep = []gate.Gate{tc.gate}, func(core.Path) bool { return tc.asleep }
+			}))
+			asked := len(b.asker.Asked())
+			b.receive(said("2", tc.who, "yes"))
+			b.ended(1)
+			if n, told := len(bank.Calls()), len(b.asker.Asked())-asked; n != tc.paid || told != tc.paid {
+				t.Errorf("paid %d times and told the model %d times, want %d", n, told, tc.paid)
+			}
+			if texts := b.room.Texts(); tc.says != "" && texts[len(texts)-1] != tc.says {
+				t.Errorf("the room holds %q", texts)
+			}
+		})
+	}
+}
+
+// TestRefusedFormAnswer: a message that a gate replies to does not answer a form.
+func TestRefusedFormAnswer(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.Close()
+	b, bank := formed(t, s, coretest.NewRoom("room"), &payer{})
+	b.Reconfigure(b.options(func(o *turn.Options) { o.Plugins.Gates = []gate.Gate{taboo("Bob")} }))
+	for i, text := range []string{"pay", "Bob", "Ann", "7", "yes"} {
+		b.receive(said(fmt.Sprint(i), "jay", text))
+		b.ended(1)
+	}
+	calls := bank.Calls()
+	if len(calls) != 1 || string(calls[0].Payload) != `{"amount":7,"to":"Ann"}` || !slices.Contains(b.room.Texts(), "Not that word.") {
+		t.Errorf("paid %d times; the room holds %q", len(calls), b.room.Texts())
+	}
+	b.stop()
+}
+
 // TestYesBeforeTheQuestion: a yes that was written before the question confirms nothing.
 func TestYesBeforeTheQuestion(t *testing.T) {
 	b, bank := shop(t, true, pays, says)
@@ -492,6 +562,43 @@ func checkExpiresAfter(t *testing.T, away time.Duration) {
 	b.ended(1)
 	if texts := room.Texts(); len(texts) != 2 || !strings.Contains(texts[1], "⌛ The question has expired.") || len(bank.Calls()) != 0 {
 		t.Errorf("the room holds %q with %d calls, want the question expired", texts, len(bank.Calls()))
+	}
+}
+
+// unsettled is a room that cannot edit its questions.
+type unsettled struct{ *coretest.Room }
+
+func (unsettled) Settle(context.Context, core.Sent) error {
+	return core.Errorf(core.Invalid, "it is gone")
+}
+
+// TestQuestionIsGone: if a question cannot be edited, its result is a message. Nobody waits for its expiry.
+func TestQuestionIsGone(t *testing.T) {
+	for answer, want := range map[string]string{"yes": "✓ Done.", "no": "✗ Cancelled.", "Cancel": "✗ Cancelled.", "": ""} {
+		synctest.Test(t, func(t *testing.T) {
+			s := open(t, t.TempDir())
+			defer s.Close()
+			room := coretest.NewRoom("room")
+			b := start(t, s, room, coretest.NewAsker(pays, says), payable(t, room, time.Minute))
+			b.Reconfigure(b.options(func(o *turn.Options) {
+				o.Places.Chooser = func(core.Path) core.Chooser { return unsettled{room} }
+			}))
+			b.receive(said("1", "jay", "pay Ann"))
+			b.ended(1)
+			switch answer {
+			case "":
+				time.Sleep(2 * time.Minute)
+			case "Cancel":
+				b.receive(b.press("2", "jay", answer))
+			default:
+				b.receive(said("2", "jay", answer))
+			}
+			b.ended(1)
+			if got := strings.Join(room.Texts()[2:], "|"); got != want {
+				t.Errorf("after %q the bot sent %q, want %q", answer, got, want)
+			}
+			b.stop()
+		})
 	}
 }
 

@@ -59,7 +59,7 @@ func (d *decision) find(ctx context.Context) (found bool, err error) {
 	agreed, plain := t.setup.yesOrNo(&e.Message)
 	before, noted := t.journal.Find(core.Key{Turn: t.journal.id, Round: decisionRound}) // by an earlier attempt
 	may := press || plain || noted || t.turns.attention.mayAsk(t.path, t.setup.Clock())
-	if !press && (e.Kind != core.KindMessage || len(t.messages) > 1) || !may {
+	if !press && (e.Kind != core.KindMessage || len(t.messages) > 1) || !may || e.Reply != "" {
 		return false, nil
 	}
 	var known records // of the turn that asked
@@ -71,7 +71,7 @@ func (d *decision) find(ctx context.Context) (found bool, err error) {
 			err = json.Unmarshal(before.Data, &text)
 			d.question, _, found = parseQuestion(text)
 		case !press:
-			d.question, err = d.lookUp(v, e)
+			d.question, err = t.setup.lookUp(v, e, plain)
 			found = d.question != question{}
 		default:
 			d.question, _, found = parseQuestion(e.Data)
@@ -99,6 +99,9 @@ func (d *decision) find(ctx context.Context) (found bool, err error) {
 		d.answer = action.Answer{Agreed: agreed, Ask: d.question.ask}
 		if held.Form != nil {
 			d.answer.Agreed, d.answer.Text = t.setup.formAnswer(held, &e.Message)
+		}
+		if held.Form != nil && d.answer.Text == "" { // a picture, a forward or a voice message without a text
+			return false, nil
 		}
 	}
 	d.load(ctx, known, asked)
@@ -151,11 +154,11 @@ func (s *setup) formAnswer(h *action.Held, m *core.Message) (agreed bool, text s
 }
 
 // lookUp returns the question that a message answers; the zero question if there is none.
-func (d *decision) lookUp(v core.View, e *core.Entry) (q question, err error) {
+func (s *setup) lookUp(v core.View, e *core.Entry, plain bool) (q question, err error) {
 	if e.Message.ReplyTo == nil {
-		return d.findLast(v, e)
+		return s.findLast(v, e, plain)
 	}
-	asks, _, err := v.Entry(d.turn.path, e.Message.ReplyTo.ID)
+	asks, _, err := v.Entry(e.Message.Path, e.Message.ReplyTo.ID)
 	if asks.Self {
 		q, _, _ = parseQuestion(asks.Data)
 	}
@@ -164,30 +167,37 @@ func (d *decision) lookUp(v core.View, e *core.Entry) (q question, err error) {
 
 // findLast returns the last question to the author of a message, if the message can answer
 // nothing else. It must be the author's next message. Between them, the bot must not have
-// written on its own initiative, nor others if the message is not for the bot. In a private
-// place without buttons, other messages may be between, unless the bot asked something else.
-func (d *decision) findLast(v core.View, e *core.Entry) (question, error) {
-	entries, err := v.Last(d.turn.path, questionDepth)
+// written on its own initiative, nor others if the message is not for the bot, nor, before a
+// plain yes or no, the author a command. In a private place without buttons, other messages
+// may be between, unless the bot asked something else.
+func (s *setup) findLast(v core.View, e *core.Entry, plain bool) (question, error) {
+	m := &e.Message
+	entries, err := v.Last(m.Path, questionDepth)
 	if err != nil {
 		return question{}, err
 	}
-	isForBot := e.Message.Private || e.Message.Addressed != "" && e.Message.Addressed != core.AddressedOverheard
-	onlyWords := d.turn.who.Private && d.turn.setup.Places.Chooser(d.turn.path) == nil
+	isForBot := m.Private || m.Addressed != "" && m.Addressed != core.AddressedOverheard
+	onlyWords := m.Private && s.Places.Chooser(m.Path) == nil
 	for _, before := range slices.Backward(entries) {
 		q, _, asks := parseQuestion(before.Data)
+		own := !before.Self && before.Message.Author.ID == m.Author.ID
 		switch {
-		case before.Message.Seq >= e.Message.Seq, before.Kind == core.KindCommand, before.Kind == core.KindMembership:
-		case before.Kind == core.KindBeat, before.Kind == core.KindContinue: // on the bot's own initiative
-			return question{}, nil
+		case m.Seq > 0 && before.Message.Seq >= m.Seq, before.Kind == core.KindMembership:
+		case before.Kind == core.KindBeat, before.Kind == core.KindContinue, before.Kind == core.KindReminder:
+			return question{}, nil // on the bot's own initiative
+		case before.Kind == core.KindCommand:
+			if own && plain {
+				return question{}, nil // it may answer the command's reply
+			}
 		case before.Self && asks && before.Kind == core.KindMessage:
-			h, err := q.waiting(v, d.turn.path)
-			if err != nil || h != nil && len(h.Who.Authors) == 1 && h.Who.Authors[0].ID == d.turn.who.Authors[0].ID {
+			h, err := q.waiting(v, m.Path)
+			if err != nil || h != nil && len(h.Who.Authors) == 1 && h.Who.Authors[0].ID == m.Author.ID {
 				return q, err
 			}
 		case before.Self && onlyWords && strings.HasSuffix(strings.TrimSpace(before.Message.Text), "?"):
 			return question{}, nil
 		case before.Self, onlyWords:
-		case before.Message.Author.ID == e.Message.Author.ID, !isForBot:
+		case own, !isForBot:
 			return question{}, nil
 		}
 	}
@@ -280,8 +290,9 @@ func (d *decision) journalDecision(ctx context.Context) error {
 	return err
 }
 
-// show edits the question to show the result. If the interface has no buttons, it sends the
-// result as a message. For a question that could not be sent, it does nothing.
+// show edits the question to show the result. If the interface has no buttons, or a question that
+// a user answered cannot be edited, it sends the result as a message. For a question that could not
+// be sent, it does nothing.
 func (d *decision) show(ctx context.Context) error {
 	if d.held.Unasked != "" {
 		return nil
@@ -300,10 +311,15 @@ func (d *decision) show(ctx context.Context) error {
 		m.Path = t.path
 	}
 	m.ID, m.Text = cmp.Or(t.messages[0].Target, m.ID), text+"\n\n"+d.resultText()
-	if err := c.Settle(ctx, m); err != nil && !errors.Is(err, context.Canceled) {
-		t.log.Warn("question not settled", "err", err)
+	err := c.Settle(ctx, m)
+	if err == nil || errors.Is(err, context.Canceled) {
+		return nil
 	}
-	return nil
+	t.log.Warn("question not settled", "err", err)
+	if t.messages[0].Self { // nobody waits for it
+		return nil
+	}
+	return d.say(ctx)
 }
 
 // say sends the result as a message, unless the next question follows.

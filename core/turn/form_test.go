@@ -107,3 +107,63 @@ talking:
 		t.Errorf("the room holds\n%s\nwant\n%s", got, strings.Join(want, "\n"))
 	}
 }
+
+// TestFormAfterCommand: a command between a form's question and the answer does not end the form.
+func TestFormAfterCommand(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.Close()
+	b, bank := formed(t, s, coretest.NewRoom("room"), &payer{})
+	b.receive(said("1", "jay", "pay"))
+	b.ended(1)
+	b.receive(called("2", "jay", "unknown"))
+	b.ended(1)
+	for _, text := range formTalk[1:] {
+		b.receive(said("m"+text, "jay", text))
+		b.ended(1)
+	}
+	if len(bank.Calls()) != 1 {
+		t.Errorf("paid %d times, want once; the room holds %q", len(bank.Calls()), b.room.Texts())
+	}
+	b.stop()
+}
+
+// TestFormNeedsWords: a message without words of its author does not answer a form.
+func TestFormNeedsWords(t *testing.T) {
+	forward, sticker, unheard := said("2", "jay", ""), said("2", "jay", ""), voice("2", "jay", "broken", true)
+	forward.Message.Foreign = []core.Foreign{{Text: "Eve", From: core.Author{ID: "eve"}}}
+	sticker.Message.Attachments = []core.Attachment{{Kind: core.MediaImage}}
+	for name, tc := range map[string]struct {
+		event core.Event
+		reply string
+	}{
+		"forward": {forward, "Well?"},
+		"sticker": {sticker, "Well?"},
+		"unheard": {unheard, "I'm sorry, I couldn't listen to your voice message just now. Could you write it, or try again later?"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, t.TempDir())
+			defer s.Close()
+			b, bank := formed(t, s, coretest.NewRoom("room"), coretest.NewAsker(paysSomebody, plan("Well?"), says))
+			b.Reconfigure(b.options(withSpeech))
+			b.receive(said("1", "jay", "pay"))
+			b.ended(1)
+			b.receive(tc.event)
+			b.ended(1)
+			if texts := b.room.Texts(); texts[len(texts)-1] != tc.reply {
+				t.Errorf("the room holds %q, want %q last", texts, tc.reply)
+			}
+			for i, text := range formTalk[1:] {
+				e := said("m"+text, "jay", text)
+				if i == 0 {
+					e.Message.ReplyTo = &core.Quote{ID: b.room.Sent()[0].ID, From: core.Author{Bot: true}}
+				}
+				b.receive(e)
+				b.ended(1)
+			}
+			if calls := bank.Calls(); len(calls) != 1 || string(calls[0].Payload) != `{"amount":7,"to":"Ann"}` {
+				t.Errorf("paid %d times; the room holds %q", len(calls), b.room.Texts())
+			}
+			b.stop()
+		})
+	}
+}

@@ -228,6 +228,13 @@ func TestYesToTheQuestion(t *testing.T) {
 	reminder.Kind = core.KindReminder
 	own := group("b", "", "Look around.", "")
 	own.Kind = core.KindBeat
+	others := reminder
+	others.Message.Author = core.Author{ID: "eve", Name: "eve"}
+	command := func(who string) core.Event {
+		e := called("b", who, "count")
+		e.Message.Private = false
+		return e
+	}
 	for name, tc := range map[string]struct {
 		between []core.Event
 		held    bool // waits behind a turn together with another message
@@ -244,6 +251,10 @@ func TestYesToTheQuestion(t *testing.T) {
 		"behind others, to us":         {between: []core.Event{group("b", "eve", "Aria?", core.AddressedMention)}, text: "yes", to: core.AddressedMention, paid: 1, settled: true},
 		"behind others, to nobody":     {between: []core.Event{group("b", "eve", "Aria?", core.AddressedMention)}, text: "yes"},
 		"behind one's own":             {between: []core.Event{group("b", "jay", "what time is it?", core.AddressedMention)}, text: "yes", to: core.AddressedMention},
+		"behind another's reminder":    {between: []core.Event{others}, text: "yes", to: core.AddressedMention},
+		"behind one's own command":     {between: []core.Event{command("jay")}, text: "yes", to: core.AddressedMention},
+		"behind another's command":     {between: []core.Event{command("eve")}, text: "yes", to: core.AddressedMention, paid: 1, settled: true},
+		"a reply behind a command":     {between: []core.Event{command("jay")}, reply: true, text: "yes", to: core.AddressedReply, paid: 1, settled: true},
 		"behind a reminder":            {between: []core.Event{reminder}, text: "yes", to: core.AddressedMention},
 		"behind a beat":                {between: []core.Event{own}, text: "yes", to: core.AddressedMention},
 	} {
@@ -251,6 +262,9 @@ func TestYesToTheQuestion(t *testing.T) {
 			b, bank := shop(t, true, pays, says)
 			b.Reconfigure(b.options(func(o *turn.Options) {
 				o.Settings = func(core.Path) turn.Settings { return turn.Settings{Activation: turn.ActivationAlways} }
+				o.Plugins.Commands = registry(t, map[string]commandFunc{
+					"count": func(context.Context, call) (string, error) { return "Shall I count?", nil },
+				})
 			}))
 			b.receive(group("1", "jay", "pay Ann", core.AddressedMention))
 			b.ended(1)

@@ -113,7 +113,7 @@ func (s *Speech) hear(ctx context.Context, t *turn) error {
 			return fmt.Errorf("%w: %w", core.ErrUnwritten, err)
 		}
 	}
-	t.messages = t.setup.dropUnwanted(t.messages) // gates know the texts only now
+	t.input.dropUnwanted() // gates know the texts only now
 	t.input.dropOverheard()
 	return t.input.answerUnheard(ctx, excuses)
 }

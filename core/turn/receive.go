@@ -31,14 +31,23 @@ func (b inbox) Receive(ctx context.Context, events ...core.Event) error {
 	if err := in.enterEvents(ctx); err != nil {
 		return fmt.Errorf("receive: %w", err)
 	}
+	moves, err := b.turns.findMoves(ctx, in.batch.Change)
+	if err != nil {
+		return fmt.Errorf("receive: %w", err)
+	}
+	b.turns.setFormer(moves) // a sweep may wake the new paths as soon as the batch is stored
 	if err := b.turns.store.Commit(ctx, &in.batch); err != nil {
 		return fmt.Errorf("receive: %w", err)
 	}
+	b.turns.setFormer(moves) // workers may have begun meanwhile
 	in.wake(ctx)
 	if s.Places.Received != nil {
 		s.Places.Received(ctx, events) // before a place that moved wakes, so that its settings apply
 	}
-	b.turns.handleChanges(ctx, in.batch.Change)
+	for _, m := range moves {
+		b.turns.Wake(m.to)
+	}
+	b.turns.endDeleted(in.batch.Change)
 	return nil
 }
 
@@ -72,7 +81,11 @@ func (in *intake) enterEvents(ctx context.Context) error {
 		if err := in.turns.joinThread(ctx, s, &entry.Event); err != nil {
 			return err
 		}
-		if s.enter(entry, in) {
+		answers, err := in.turns.answersQuestion(ctx, s, *entry)
+		if err != nil {
+			return err
+		}
+		if s.enter(entry, answers, in) {
 			in.appended = append(in.appended, i)
 		} else {
 			b.Append, in.skipped = b.Append[:len(b.Append)-1], append(in.skipped, i)
@@ -185,15 +198,39 @@ func (s *setup) mayChange(e *core.Event) bool {
 	return s.admits(&m) && s.askGates(&m, true).Admission < gate.Redact
 }
 
-// enter changes an event into the form that the log stores, and decides whether it is due. It returns false if the
-// event is not stored. The log keeps the platform's rank.
-func (s *setup) enter(entry *core.Entry, in *intake) bool {
+// answersQuestion reports whether a message that is not stored yet is a plain yes or no to an open question. Then it
+// counts as a press of a button, which has no text to judge.
+func (t *Turns) answersQuestion(ctx context.Context, s *setup, e core.Entry) (answers bool, err error) {
+	m := &e.Message
+	if e.Kind != core.KindMessage || !t.attention.mayAsk(m.Path, s.Clock()) {
+		return false, nil
+	}
+	_, plain := s.yesOrNo(m)
+	if !plain {
+		return false, nil
+	}
+	s.findName(m)
+	err = t.store.View(ctx, func(v core.View) error {
+		q, err := s.lookUp(v, &e, true)
+		if err != nil || q == (question{}) {
+			return err
+		}
+		held, err := q.waiting(v, m.Path)
+		answers = held != nil && held.MayDecide(m.Author)
+		return err
+	})
+	return answers, err
+}
+
+// enter changes an event into the form that the log stores, and decides whether it is due. answers says that it
+// answers a question. It returns false if the event is not stored. The log keeps the platform's rank.
+func (s *setup) enter(entry *core.Entry, answers bool, in *intake) bool {
 	e := &entry.Event
 	if e.Kind == core.KindReminder {
 		e.Message.Author.Rank = core.RankMember // it may have changed since, and is looked up again
 	}
 	platform := e.Message.Author.Rank
-	v, ok := s.verdict(e)
+	v, ok := s.verdict(e, answers)
 	if !ok {
 		return false
 	}
@@ -211,15 +248,16 @@ func (s *setup) enter(entry *core.Entry, in *intake) bool {
 		v.Reply = s.Plugins.Commands.Unknown(e)
 	}
 	e.Reply = v.Reply
-	answered := v.Admission == gate.Admit || s.isAnsweredWhileQuiet(e) // not without its content
+	quietly := s.isAnsweredWhileQuiet(e) || answers && v.Admission == gate.Quiet // not without its content
+	answered := v.Admission == gate.Admit || quietly
 	entry.Due = v.Reply != "" || answered && s.due(e, in)
 	e.Message.Author.Rank = platform
 	talk := e.Kind == core.KindMessage || e.Kind == core.KindCommand
 	return entry.Due || !talk || !s.Settings(e.Message.Path).Blind
 }
 
-// verdict returns what access and gates decide. ok is false if the event is discarded.
-func (s *setup) verdict(e *core.Event) (v gate.Verdict, ok bool) {
+// verdict returns what access and gates decide. ok is false if the event is discarded. answers is as in enter.
+func (s *setup) verdict(e *core.Event, answers bool) (v gate.Verdict, ok bool) {
 	m := &e.Message
 	switch {
 	case e.Kind == core.KindBeat:
@@ -239,7 +277,11 @@ func (s *setup) verdict(e *core.Event) (v gate.Verdict, ok bool) {
 		return v, true // it wants no answer
 	}
 	if e.Command == nil || !s.isOpenCommand(e) {
-		v = s.askGates(m, false)
+		judged := *m
+		if answers {
+			judged.Text = ""
+		}
+		v = s.askGates(&judged, false)
 	}
 	if v.Admission == gate.Admit && s.Places.Asleep(m.Path) {
 		v.Admission = gate.Quiet

@@ -177,5 +177,17 @@ func (r *results) summary() string {
 	return cmp.Or(txt.Clip(strings.Join(texts, "\n"), maxSummary), doneText)
 }
 
+// report returns the summary if any action was done that sends no message; "" if none was.
+func (r *results) report() string {
+	isDone := func(d action.StepResult) bool {
+		def, ok := r.turn.snapshot.Resolve(d.Action)
+		return ok && d.Progress == core.ProgressDone && !def.IsMessage()
+	}
+	if !slices.ContainsFunc(r.all, isDone) {
+		return ""
+	}
+	return r.summary()
+}
+
 // maxSummary is how many characters of outputs a user is shown.
 const maxSummary = 1500

@@ -3,12 +3,14 @@ package turn_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"synthbot/core"
 	"synthbot/core/coretest"
+	"synthbot/core/llm"
 	"synthbot/core/turn"
 )
 
@@ -207,6 +209,53 @@ func TestNobodyIsLeftInSilence(t *testing.T) {
 		})
 	}
 }
+
+// TestResultsSurviveTheModel: if the model cannot report what its actions did, the bot does, and says why.
+func TestResultsSurviveTheModel(t *testing.T) {
+	const (
+		save = `{"actions":[{"type":"save","payload":{}}]}`
+		tell = `{"response":"I'll try.","actions":[{"type":"save","payload":{}}]}`
+		fly  = `{"actions":[{"type":"fly"}]}`
+		more = "I can't say more about it just now. "
+	)
+	spent := &llm.Error{Kind: llm.ErrorRefused, Err: core.Errorf(core.Occupied, "You have used up your share.")}
+	broken := errors.New("broken")
+	for name, c := range map[string]struct {
+		script []any
+		fails  error // of the action
+		want   string
+	}{
+		"no engine":           {[]any{save, broken}, nil, "kept||" + more + "(E-ENGINE)"},
+		"a long output":       {[]any{save, &llm.Error{Kind: llm.ErrorTooLong}}, nil, "kept||" + more + "(E-LONG)"},
+		"a limit":             {[]any{save, spent}, nil, "kept||You have used up your share."},
+		"a limit, twice":      {[]any{save, spent, save, spent}, nil, "kept||You have used up your share.|kept"},
+		"no usable plan":      {[]any{save, fly}, nil, "kept"},
+		"after words":         {[]any{tell, broken}, nil, "I'll try.|kept||" + more + "(E-ENGINE)"},
+		"the action failed":   {[]any{tell, broken}, core.Errorf(core.Broken, "It is full."), "I'll try.|" + trouble},
+		"nothing happened":    {[]any{broken}, nil, trouble},
+		"a limit, and no act": {[]any{spent, spent}, nil, "You have used up your share."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			memo := coretest.NewPlugin("memo", core.Action{Name: "save", Permission: core.PermissionEveryone,
+				Do: func(context.Context, core.Call) (core.Result, error) { return core.Output("kept"), c.fails }})
+			b := withPlugin(t, memo, c.script...)
+			turns := 1
+			if strings.HasPrefix(name, "a limit, ") {
+				turns = 2
+			}
+			for i := range turns {
+				b.receive(said(fmt.Sprint(i), "jay", "I like tea"))
+				b.ended(1)
+			}
+			if got := strings.Join(b.room.Texts(), "|"); got != c.want {
+				t.Errorf("the bot sent %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// trouble is what the bot says if no engine answers.
+const trouble = "Sorry, I can't think straight just now. Please try again in a little while. (E-ENGINE)"
 
 // TestFallbackIsHeard: if a step's fallback message reached the user, the model is not asked to
 // report the failure. If the message went elsewhere or failed, it is.

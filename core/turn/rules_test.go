@@ -410,6 +410,62 @@ func TestMoveWhileItRuns(t *testing.T) {
 	}
 }
 
+// sweeping is a store after whose commits of changes all places are woken, as by a reload at that moment.
+type sweeping struct {
+	core.Store
+	sweep func()
+}
+
+func (s *sweeping) Commit(ctx context.Context, b *core.Batch) error {
+	err := s.Store.Commit(ctx, b)
+	if s.sweep != nil && len(b.Change) > 0 {
+		s.sweep()
+		synctest.Wait()
+	}
+	return err
+}
+
+// TestSweepWhileMoving: if all places are woken while a place moves, its turn still runs once, and so does a command.
+func TestSweepWhileMoving(t *testing.T) {
+	for name, early := range map[string]bool{"after the commit": true, "when the options follow": false} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &sweeping{Store: open(t, t.TempDir())}
+			defer s.Close()
+			var calls atomic.Int32
+			release := make(chan struct{})
+			b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("one"), plan("two")), func(o *turn.Options) {
+				o.Plugins.Commands = registry(t, map[string]commandFunc{
+					"slow": func(context.Context, call) (string, error) { calls.Add(1); <-release; return "slow", nil },
+				})
+			})
+			b.asker.Hold = make(chan struct{})
+			b.receive(said("1", "jay", "first"))
+			b.thinks(1)
+			b.receive(called("2", "jay", "slow"))
+			synctest.Wait()
+			if early {
+				s.sweep = b.Sweep
+			} else {
+				b.Reconfigure(b.options(func(o *turn.Options) {
+					o.Places.Received = func(context.Context, []core.Event) { b.Sweep(); synctest.Wait() }
+				}))
+			}
+			b.receive(core.Event{
+				Kind: core.KindMigration, To: core.MustPath("room/2"), Message: core.Message{Path: place, ID: "m"},
+			})
+			synctest.Wait()
+			close(b.asker.Hold)
+			close(release)
+			b.quiet()
+			b.stop()
+			if n := len(b.asker.Asked()); n != 1 || calls.Load() != 1 || len(b.room.Sent()) != 2 {
+				t.Errorf("%s: the model was asked %d times, the command ran %d times, the room holds %q",
+					name, n, calls.Load(), b.room.Texts())
+			}
+		})
+	}
+}
+
 // TestMoreThanThereIsRoomFor: if the waiting messages do not fit the model's context even when cut
 // short, the prompt holds the latest and says that there were more.
 func TestMoreThanThereIsRoomFor(t *testing.T) {

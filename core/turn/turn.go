@@ -330,7 +330,7 @@ func (t *turn) flush(ctx context.Context) error {
 // recheck removes messages that are not to be answered any more, transcribes voice messages, and
 // looks up the ranks of the authors again.
 func (t *turn) recheck(ctx context.Context) (err error) {
-	t.messages = t.setup.dropUnwanted(t.messages)
+	t.input.dropUnwanted()
 	if err := t.setup.Prompt.Speech.hear(ctx, t); err != nil {
 		return err
 	}

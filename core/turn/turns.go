@@ -218,43 +218,61 @@ func (t *Turns) wake(q queue, begun uint64, by core.Path) {
 	}
 }
 
-// migrate wakes a place that moved under its new path. There, a new worker first waits for
-// the one of the former path.
-func (t *Turns) migrate(ctx context.Context, e *core.Event) {
-	from := e.Message.Path
-	head, err := core.Read(ctx, t.store, func(v core.View) (core.Head, error) { return v.Head(from) })
-	to := head.Path
-	if err != nil || to == from {
-		return // it did not move, or its next message wakes it
-	}
-	t.mu.Lock()
-	for _, commands := range []bool{false, true} {
-		if p, ok := t.awake[queue{from, commands}]; ok && t.life != nil {
-			t.former[queue{to, commands}] = p
+// move is the move of a place to a new path. The two are the same if it is there already.
+type move struct{ from, to core.Path }
+
+// findMoves returns the moves among changes that are about to be stored.
+func (t *Turns) findMoves(ctx context.Context, changes []core.Event) (moves []move, err error) {
+	for i := range changes {
+		e := &changes[i]
+		if e.Kind != core.KindMigration || e.To.IsZero() {
+			continue
 		}
+		var from, to core.Head // both may have moved before
+		err = t.store.View(ctx, func(v core.View) (err error) {
+			if from, err = v.Head(e.Message.Path); err == nil {
+				to, err = v.Head(e.To)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		moves = append(moves, move{from.Path, to.Path})
 	}
-	t.mu.Unlock()
-	t.Wake(to)
+	return moves, nil
 }
 
-// handleChanges ends model calls about messages that were deleted, and wakes places that moved.
-func (t *Turns) handleChanges(ctx context.Context, events []core.Event) {
-	for i := range events {
-		e := &events[i]
-		switch e.Kind {
-		case core.KindMigration:
-			t.migrate(ctx, e)
-		case core.KindDeletion:
-			t.mu.Lock()
-			p := t.awake[queue{e.Message.Path, false}]
-			if p != nil && p.gone != nil {
-				p.gone[e.Target] = true
+// setFormer lets the workers of new paths first wait for those that run under the former paths.
+func (t *Turns) setFormer(moves []move) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, m := range moves {
+		for _, commands := range []bool{false, true} {
+			p, ok := t.awake[queue{m.from, commands}]
+			if ok && m.from != m.to && t.life != nil {
+				t.former[queue{m.to, commands}] = p
 			}
-			if p != nil && p.asking[e.Target] {
-				p.cancel(errWithdrawn)
-			}
-			t.mu.Unlock()
 		}
+	}
+}
+
+// endDeleted ends model calls about messages that were deleted.
+func (t *Turns) endDeleted(changes []core.Event) {
+	for i := range changes {
+		e := &changes[i]
+		if e.Kind != core.KindDeletion {
+			continue
+		}
+		t.mu.Lock()
+		p := t.awake[queue{e.Message.Path, false}]
+		if p != nil && p.gone != nil {
+			p.gone[e.Target] = true
+		}
+		if p != nil && p.asking[e.Target] {
+			p.cancel(errWithdrawn)
+		}
+		t.mu.Unlock()
 	}
 }
 
