@@ -37,10 +37,10 @@ var maxBigPackageLines = map[string]int{
 	"interfaces/discord":  5231,
 	"core/engine":         3613,
 	"core/engine/offline": 3076,
-	"core/turn":           5228,
+	"core/turn":           5229,
 	"core/action":         3893,
 	"interfaces/telegram": 4129,
-	"memory":              8761,
+	"memory":              8767,
 }
 
 // stiff matches wording in comments that plain English avoids.

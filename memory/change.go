@@ -47,8 +47,14 @@ func (t *tx) changeEntry(path core.Path, id string, alter func(*storedEntry) boo
 // edit applies the new texts and attachments, and reports whether anything changed. Nil attachments mean that
 // the platform did not say: the old ones stay.
 func edit(l *storedEntry, m *core.Message) bool {
-	if l.Message.Heard != 0 && m.Heard == 0 {
-		keepHeard(m, &l.Message)
+	switch {
+	case l.Message.Heard != 0 && m.Heard == 0:
+		addHeard(m, &l.Message)
+	case l.Message.Heard == 0 && m.Heard != 0: // only the transcript: the author may have edited the rest since
+		current := l.Message
+		addHeard(&current, m)
+		current.Heard, current.Attachments = m.Heard, nil
+		m = &current
 	}
 	sameForeign := func(a, b core.Foreign) bool {
 		same := a.Time.Equal(b.Time)
@@ -72,14 +78,14 @@ func edit(l *storedEntry, m *core.Message) bool {
 	return true
 }
 
-// keepHeard adds to an edited message the transcript of the former one, which its author did not write.
-func keepHeard(m, former *core.Message) {
-	m.Caption(former.Text[min(max(former.Written, 0), len(former.Text)):])
+// addHeard adds to a message the transcript of another version of it. Its author did not write that.
+func addHeard(m, heard *core.Message) {
+	m.Caption(heard.Text[min(max(heard.Written, 0), len(heard.Text)):])
 	m.Foreign = slices.Clone(m.Foreign)
 	for i := range m.Foreign {
 		o := &m.Foreign[i]
-		if o.Voice && i < len(former.Foreign) && strings.HasPrefix(former.Foreign[i].Text, o.Text) {
-			o.Text = former.Foreign[i].Text
+		if o.Voice && i < len(heard.Foreign) && strings.HasPrefix(heard.Foreign[i].Text, o.Text) {
+			o.Text = heard.Foreign[i].Text
 		}
 	}
 }
