@@ -40,7 +40,7 @@ var maxBigPackageLines = map[string]int{
 	"core/turn":           5229,
 	"core/action":         3893,
 	"interfaces/telegram": 4129,
-	"memory":              8767,
+	"memory":              8773,
 }
 
 // stiff matches wording in comments that plain English avoids.

@@ -22,7 +22,7 @@ func (t *tx) change(e *core.Event) {
 	case core.KindEdit:
 		m := e.Message
 		t.forgotten().dropOldForeign(&m)
-		t.changeEntry(m.Path, m.ID, func(l *storedEntry) bool { return edit(l, &m) })
+		t.changeEntry(m.Path, m.ID, func(l *storedEntry) bool { return edit(l, &m, e.Command) })
 	case core.KindDeletion:
 		t.changeEntry(e.Message.Path, e.Target, erase)
 	case core.KindReaction:
@@ -45,8 +45,8 @@ func (t *tx) changeEntry(path core.Path, id string, alter func(*storedEntry) boo
 }
 
 // edit applies the new texts and attachments, and reports whether anything changed. Nil attachments mean that
-// the platform did not say: the old ones stay.
-func edit(l *storedEntry, m *core.Message) bool {
+// the platform did not say: the old ones stay. A command becomes the new one, or a message if there is none.
+func edit(l *storedEntry, m *core.Message, c *core.Command) bool {
 	switch {
 	case l.Message.Heard != 0 && m.Heard == 0:
 		addHeard(m, &l.Message)
@@ -73,6 +73,12 @@ func edit(l *storedEntry, m *core.Message) bool {
 	if m.Heard != 0 { // a transcript: what the author said has not changed
 		l.Message.Heard = m.Heard
 		return true
+	}
+	if l.Kind == core.KindCommand {
+		l.Command = c
+		if c == nil {
+			l.Kind = core.KindMessage
+		}
 	}
 	l.Rev++
 	return true

@@ -360,6 +360,12 @@ func editEntry(e *core.Entry, by *core.Event) {
 		e.Message.Heard = m.Heard
 		return
 	}
+	if e.Kind == core.KindCommand {
+		e.Command = by.Command
+		if e.Command == nil {
+			e.Kind = core.KindMessage
+		}
+	}
 	e.Rev++
 }
 
