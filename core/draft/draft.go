@@ -14,6 +14,8 @@
 //   - Before the message is edited into an answer, the note holds the key of the part that it becomes. From
 //     now on only that part changes the message. It is deleted only if a Reader finds that its text is not
 //     the answer.
+//   - Before another driver deletes a left-over draft, it marks the note. From now on the message cannot become
+//     an answer, which is sent as a new message instead.
 //   - Once the message is the answer, or deleted, the note is removed.
 //
 // So a delivered answer is never deleted. If a note cannot be stored, there is no draft, but the answer is
@@ -360,7 +362,7 @@ func (d *Drafts) Resume(ctx context.Context, place string, m Answer) (message st
 	all, _ := d.read(ctx)
 	d.notesMu.Unlock()
 	for _, n := range all {
-		if n.Place == place && n.Key != "" && n.Key == m.Key && m.Edit != nil {
+		if n.Place == place && n.Key != "" && n.Key == m.Key && m.Edit != nil && !n.Gone {
 			return d.editInto(ctx, n, m)
 		}
 	}
