@@ -622,6 +622,31 @@ func TestAnswerResumedWhileItsDraftIsDeleted(t *testing.T) {
 	})
 }
 
+// TestWithdrawnAtTheEnd: a draft is deleted even if its driver ends meanwhile, or has ended before.
+func TestWithdrawnAtTheEnd(t *testing.T) {
+	forEachPlatform(t, func(t *testing.T, w *world) {
+		ctx, end := context.WithCancel(t.Context())
+		d := w.newDrafts(func(f func(context.Context)) bool {
+			if ctx.Err() == nil {
+				go f(ctx)
+			}
+			return ctx.Err() == nil
+		})
+		w.slow = time.Second
+		d.Show("x/1", "first", false)
+		d.Show("x/2", "second", false)
+		time.Sleep(10 * time.Second)
+		d.Withdraw("x/1")
+		synctest.Wait()
+		end()
+		d.Withdraw("x/2")
+		time.Sleep(10 * time.Second)
+		if got := w.Texts(); len(got) > 0 {
+			t.Errorf("%q stayed", got)
+		}
+	})
+}
+
 // TestDraftsOfAPlaceThatComesBack: a process that serves a place again after another process deletes
 // the drafts that the other one left.
 func TestDraftsOfAPlaceThatComesBack(t *testing.T) {
