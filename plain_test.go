@@ -33,11 +33,11 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"admin/page":          2551,
-	"daemon":              6609,
+	"daemon":              6614,
 	"interfaces/discord":  5231,
 	"core/engine":         3613,
 	"core/engine/offline": 3076,
-	"core/turn":           5229,
+	"core/turn":           5239,
 	"core/action":         3893,
 	"interfaces/telegram": 4129,
 	"memory":              8773,
