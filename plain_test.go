@@ -36,11 +36,11 @@ var maxBigPackageLines = map[string]int{
 	"daemon":              6614,
 	"interfaces/discord":  5231,
 	"core/engine":         3613,
-	"core/engine/offline": 3076,
+	"core/engine/offline": 3169,
 	"core/turn":           5239,
-	"core/action":         3893,
+	"core/action":         3898,
 	"interfaces/telegram": 4129,
-	"memory":              8773,
+	"memory":              8809,
 }
 
 // stiff matches wording in comments that plain English avoids.

@@ -384,13 +384,13 @@ func explain(err error) error {
 		e.Kind, e.Text = core.Invalid,
 			"Telegram does not accept that file: it is missing, too large, or of the wrong type"
 	case botapi.Says(err, "thread not found", "TOPIC_DELETED"):
-		e.Text = "that topic is gone"
+		e.Kind, e.Text = core.Forbidden, "that topic is gone"
 	case botapi.Says(err, "TOPIC_CLOSED"):
-		e.Text = "that topic is closed"
+		e.Kind, e.Text = core.Forbidden, "that topic is closed"
 	case botapi.Says(err, "not found", "can't be edited", "can't be deleted"):
 		e.Kind, e.Text = core.Invalid, "that message does not exist, or the bot may not change it"
 	case botapi.Says(err, "not enough rights", "CHAT_WRITE_FORBIDDEN", "have no rights"):
-		e.Text = "the bot lacks the right to do that there"
+		e.Kind, e.Text = core.Forbidden, "the bot lacks the right to do that there"
 	}
 	if away {
 		e.Err = fmt.Errorf("%w: %w", core.ErrAway, err)
