@@ -209,7 +209,7 @@ type Kind string
 // entries of the place's log, except for Edit, Deletion, Reaction and Migration, which change what is in it.
 const (
 	KindMessage    Kind = "message"
-	KindEdit       Kind = "edit"       // Message.ID again, with the new text
+	KindEdit       Kind = "edit"       // Message.ID again, with the new text, and Command if it is one
 	KindDeletion   Kind = "deletion"   // Target was deleted
 	KindReaction   Kind = "reaction"   // Data is the emoji put on Target; or see TakenAway
 	KindPress      Kind = "press"      // a button of Target was pressed; Data is the button's data

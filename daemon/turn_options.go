@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"time"
 
 	"synthbot/core"
 	"synthbot/core/document"
@@ -14,6 +15,9 @@ import (
 	"synthbot/core/watch"
 	"synthbot/daemon/logs"
 )
+
+// settleTime is a little more than platforms take at the start to deliver edits and deletions of the time between.
+const settleTime = 2 * time.Second
 
 func (b *Bot) turnOptions(p *parts) turn.Options {
 	c, log := p.Config, logs.Room(b.log, "core/turn")
@@ -41,6 +45,7 @@ func (b *Bot) turnOptions(p *parts) turn.Options {
 				return asleep != nil && *asleep
 			},
 			Reaches: func(place core.Path) bool { return b.workers.reaches(p.interfaceAt(place), place) },
+			Settle:  settleTime,
 			Elsewhere: func(place core.Path) bool {
 				i := p.interfaceAt(place)
 				return i != nil && !b.workers.sharing.serves(i)

@@ -22,7 +22,7 @@ func (t *tx) change(e *core.Event) {
 	case core.KindEdit:
 		m := e.Message
 		t.forgotten().dropOldForeign(&m)
-		t.changeEntry(m.Path, m.ID, func(l *storedEntry) bool { return edit(l, &m) })
+		t.changeEntry(m.Path, m.ID, func(l *storedEntry) bool { return edit(l, &m, e.Command) })
 	case core.KindDeletion:
 		t.changeEntry(e.Message.Path, e.Target, erase)
 	case core.KindReaction:
@@ -45,10 +45,16 @@ func (t *tx) changeEntry(path core.Path, id string, alter func(*storedEntry) boo
 }
 
 // edit applies the new texts and attachments, and reports whether anything changed. Nil attachments mean that
-// the platform did not say: the old ones stay.
-func edit(l *storedEntry, m *core.Message) bool {
-	if l.Message.Heard != 0 && m.Heard == 0 {
-		keepHeard(m, &l.Message)
+// the platform did not say: the old ones stay. A command becomes the new one, or a message if there is none.
+func edit(l *storedEntry, m *core.Message, c *core.Command) bool {
+	switch {
+	case l.Message.Heard != 0 && m.Heard == 0:
+		addHeard(m, &l.Message)
+	case l.Message.Heard == 0 && m.Heard != 0: // only the transcript: the author may have edited the rest since
+		current := l.Message
+		addHeard(&current, m)
+		current.Heard, current.Attachments = m.Heard, nil
+		m = &current
 	}
 	sameForeign := func(a, b core.Foreign) bool {
 		same := a.Time.Equal(b.Time)
@@ -68,18 +74,24 @@ func edit(l *storedEntry, m *core.Message) bool {
 		l.Message.Heard = m.Heard
 		return true
 	}
+	if l.Kind == core.KindCommand {
+		l.Command = c
+		if c == nil {
+			l.Kind = core.KindMessage
+		}
+	}
 	l.Rev++
 	return true
 }
 
-// keepHeard adds to an edited message the transcript of the former one, which its author did not write.
-func keepHeard(m, former *core.Message) {
-	m.Caption(former.Text[min(max(former.Written, 0), len(former.Text)):])
+// addHeard adds to a message the transcript of another version of it. Its author did not write that.
+func addHeard(m, heard *core.Message) {
+	m.Caption(heard.Text[min(max(heard.Written, 0), len(heard.Text)):])
 	m.Foreign = slices.Clone(m.Foreign)
 	for i := range m.Foreign {
 		o := &m.Foreign[i]
-		if o.Voice && i < len(former.Foreign) && strings.HasPrefix(former.Foreign[i].Text, o.Text) {
-			o.Text = former.Foreign[i].Text
+		if o.Voice && i < len(heard.Foreign) && strings.HasPrefix(heard.Foreign[i].Text, o.Text) {
+			o.Text = heard.Foreign[i].Text
 		}
 	}
 }

@@ -333,7 +333,7 @@ func TestEdits(t *testing.T) {
 		"heard again": {heard, core.Message{Text: "old again", Heard: 7, Foreign: []core.Foreign{quote("read", true)}}, true, []string{"read"}},
 	} {
 		l := storedEntry{Entry: core.Entry{Event: core.Event{Message: tc.before}}}
-		want(t, name, edit(&l, &tc.now), tc.want)
+		want(t, name, edit(&l, &tc.now, nil), tc.want)
 		var foreign []string
 		for _, o := range l.Message.Foreign {
 			foreign = append(foreign, o.Text)

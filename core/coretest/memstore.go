@@ -324,7 +324,7 @@ func (s *MemStore) change(e core.Event) {
 	case entry.Deleted:
 	case e.Kind == core.KindEdit:
 		s.dropOldForeign(&e.Message)
-		editEntry(entry, e.Message)
+		editEntry(entry, &e)
 	case e.Kind == core.KindDeletion:
 		eraseEntry(entry)
 		l.reactors[i] = nil
@@ -333,13 +333,18 @@ func (s *MemStore) change(e core.Event) {
 	}
 }
 
-func editEntry(e *core.Entry, m core.Message) {
-	if e.Message.Heard != 0 && m.Heard == 0 {
-		m.Caption(e.Message.Text[e.Message.Written:])
+func editEntry(e *core.Entry, by *core.Event) {
+	m, heard := by.Message, e.Message
+	if m.Heard != 0 {
+		m, heard = heard, m
+		m.Heard, m.Attachments = heard.Heard, nil
+	}
+	if heard.Heard != 0 {
+		m.Caption(heard.Text[heard.Written:])
 		m.Foreign = slices.Clone(m.Foreign)
 		for i := range m.Foreign {
-			if m.Foreign[i].Voice && i < len(e.Message.Foreign) {
-				m.Foreign[i].Text = e.Message.Foreign[i].Text
+			if m.Foreign[i].Voice && i < len(heard.Foreign) {
+				m.Foreign[i].Text = heard.Foreign[i].Text
 			}
 		}
 	}
@@ -354,6 +359,12 @@ func editEntry(e *core.Entry, m core.Message) {
 	if m.Heard != 0 {
 		e.Message.Heard = m.Heard
 		return
+	}
+	if e.Kind == core.KindCommand {
+		e.Command = by.Command
+		if e.Command == nil {
+			e.Kind = core.KindMessage
+		}
 	}
 	e.Rev++
 }

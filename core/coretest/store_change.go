@@ -30,6 +30,8 @@ func changeCases() map[string]func(*testing.T, *testedStore) {
 			same(t, "revision after nothing new", s.entry(kitchen, "1").Rev, 2)
 		},
 		"recognised speech is the text, and no revision": recognised,
+		"a transcript leaves what was edited meanwhile":  heardLate,
+		"an edited command is the new one, or a message": editedCommand,
 		"an edit leaves attachments alone unless it names them": func(t *testing.T, s *testedStore) {
 			e := said(kitchen, "1", "look")
 			e.Message.Attachments = []core.Attachment{{Kind: core.MediaImage, Ref: "r"}}
@@ -262,4 +264,40 @@ func recognised(t *testing.T, s *testedStore) {
 	same(t, "what others said in a voice message", s.entry(kitchen, "2").Message.Foreign, edit.Message.Foreign)
 	s.change(core.Event{Kind: core.KindDeletion, Message: core.Message{Path: kitchen}, Target: "1"})
 	same(t, "confidence after its deletion", s.entry(kitchen, "1").Message.Heard, 0)
+}
+
+func editedCommand(t *testing.T, s *testedStore) {
+	e := asked(kitchen, "1", "/buy tea")
+	e.Kind, e.Command = core.KindCommand, &core.Command{Name: "buy", Args: []string{"tea"}}
+	s.append(e)
+	edit := core.Event{Kind: core.KindEdit, Message: core.Message{Path: kitchen, ID: "1", Text: "/buy milk"}}
+	edit.Command = &core.Command{Name: "buy", Args: []string{"milk"}}
+	s.change(edit)
+	s.reopen()
+	same(t, "command", s.entry(kitchen, "1").Command, edit.Command)
+	edit.Message.Text, edit.Command = "never mind", nil
+	s.change(edit)
+	s.reopen()
+	got := s.entry(kitchen, "1")
+	same(t, "kind", got.Kind, core.KindMessage)
+	same(t, "command without one", got.Command, nil)
+	same(t, "due", words(s.due(kitchen)), []string{"never mind"})
+}
+
+// heardLate: speech is recognised from an earlier version of a message than the stored one.
+func heardLate(t *testing.T, s *testedStore) {
+	heard := said(kitchen, "1", "for Monday")
+	heard.Message.Voice, heard.Message.Attachments = true, []core.Attachment{{Kind: core.MediaAudio, Ref: "r"}}
+	s.append(heard)
+	edited := core.Event{Kind: core.KindEdit, Message: core.Message{Path: kitchen, ID: "1", Text: "for Tuesday", Voice: true}}
+	heard.Kind, heard.Message.Heard = core.KindEdit, 87
+	heard.Message.Caption("turn left")
+	s.change(edited, heard.Event)
+	s.reopen()
+	got := s.entry(kitchen, "1")
+	same(t, "text", got.Message.Text, "for Tuesday\nturn left")
+	same(t, "confidence", got.Message.Heard, 87)
+	same(t, "attachments", len(got.Message.Attachments), 1)
+	s.change(core.Event{Kind: core.KindEdit, Message: core.Message{Path: kitchen, ID: "1", Voice: true}})
+	same(t, "text without its caption", s.entry(kitchen, "1").Message.Text, "turn left")
 }

@@ -14,6 +14,8 @@
 //   - Before the message is edited into an answer, the note holds the key of the part that it becomes. From
 //     now on only that part changes the message. It is deleted only if a Reader finds that its text is not
 //     the answer.
+//   - Before another driver deletes a left-over draft, it marks the note. From now on the message cannot become
+//     an answer, which is sent as a new message instead.
 //   - Once the message is the answer, or deleted, the note is removed.
 //
 // So a delivered answer is never deleted. If a note cannot be stored, there is no draft, but the answer is
@@ -300,28 +302,38 @@ func (d *Drafts) remove(place string) *draft {
 	return a
 }
 
-// Withdraw deletes the draft of a place in the background. The next Show starts a new one.
+// Withdraw deletes the draft of a place. The next Show starts a new one. It blocks only if nothing runs in the
+// background any more: the driver has ended, but a turn still uses it.
 func (d *Drafts) Withdraw(place string) {
 	a := d.remove(place)
 	if a == nil {
 		return
 	}
-	d.opt.Start(func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, withdrawTime)
-		defer cancel()
-		a.writer.Wait()
-		if a.pendingText != "" {
-			leave, ok := d.enter(ctx, place, "")
-			if !ok {
-				return
-			}
-			_, _ = d.post(ctx, place, a, "")
-			leave()
+	withdraw := func(ctx context.Context) { d.withdraw(ctx, place, a) }
+	if !d.opt.Start(withdraw) {
+		ended, end := context.WithCancel(context.Background())
+		end()
+		withdraw(ended)
+	}
+}
+
+// withdraw deletes a draft. If ctx has ended, it is soon given up, so that the driver can end.
+func (d *Drafts) withdraw(ctx context.Context, place string, a *draft) {
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTime)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(patience, cancel) })()
+	a.writer.Wait()
+	if a.pendingText != "" {
+		leave, ok := d.enter(limited, place, "")
+		if !ok {
+			return
 		}
-		if a.message != "" {
-			d.deleteMessage(ctx, note{Place: place, ID: a.message})
-		}
-	})
+		_, _ = d.post(limited, place, a, "")
+		leave()
+	}
+	if a.message != "" {
+		d.deleteMessage(limited, note{Place: place, ID: a.message})
+	}
 }
 
 // Answer is a message that a draft can become.
@@ -360,7 +372,7 @@ func (d *Drafts) Resume(ctx context.Context, place string, m Answer) (message st
 	all, _ := d.read(ctx)
 	d.notesMu.Unlock()
 	for _, n := range all {
-		if n.Place == place && n.Key != "" && n.Key == m.Key && m.Edit != nil {
+		if n.Place == place && n.Key != "" && n.Key == m.Key && m.Edit != nil && !n.Gone {
 			return d.editInto(ctx, n, m)
 		}
 	}

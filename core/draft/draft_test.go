@@ -16,6 +16,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/coretest"
 	"synthbot/core/draft"
+	"synthbot/core/driver"
 )
 
 // Errors of the fake platform.
@@ -42,6 +43,7 @@ type platform struct {
 	full     bool          // Enter refuses drafts
 	kept     bool          // Delete fails
 	pause    time.Duration // before a draft is posted
+	slow     time.Duration // before a message is deleted
 	entered  int           // calls of Enter that have not left
 	onPost   func()        // called before a message is sent, if set
 }
@@ -174,7 +176,13 @@ func (p *platform) Edit(_ context.Context, _, id, text string) error {
 	return err
 }
 
-func (p *platform) Delete(_ context.Context, _, id string) error {
+func (p *platform) Delete(ctx context.Context, _, id string) error {
+	p.mu.Lock()
+	slow := p.slow
+	p.mu.Unlock()
+	if slow > 0 && !driver.Sleep(ctx, slow) {
+		return ctx.Err()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.calls = append(p.calls, "delete "+id)
@@ -562,6 +570,79 @@ func TestDraftOfAnotherProcess(t *testing.T) {
 		next.Clear(t.Context(), here)
 		if got := w.Texts(); !slices.Equal(got, []string{"whole", "another"}) {
 			t.Errorf("got %q, want the answer and the other draft", got)
+		}
+	})
+}
+
+// TestAnswerWhileItsDraftIsDeleted: an answer is not lost if another driver deletes its draft at the same time.
+func TestAnswerWhileItsDraftIsDeleted(t *testing.T) {
+	forEachPlatform(t, func(t *testing.T, w *world) {
+		w.Start(t)
+		w.Draft("half a text")
+		time.Sleep(10 * time.Second)
+		w.mu.Lock()
+		w.slow = 3 * time.Second
+		w.mu.Unlock()
+		next := w.newDrafts(func(f func(context.Context)) bool { go f(t.Context()); return true })
+		next.ClearSoon(here)
+		time.Sleep(time.Second)
+		if err := w.Answer(t.Context(), t, &coretest.Parts{}, "whole"); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Hour)
+		if got := w.Texts(); !slices.Equal(got, []string{"whole"}) || w.state.String() != "{}" {
+			t.Errorf("got %q, notes %s, want only the answer and no notes", got, w.state.String())
+		}
+	})
+}
+
+// TestAnswerResumedWhileItsDraftIsDeleted: an answer of unknown outcome does not become a draft that another driver
+// deletes, because it can read that the draft is not the answer.
+func TestAnswerResumedWhileItsDraftIsDeleted(t *testing.T) {
+	forEachPlatform(t, func(t *testing.T, w *world) {
+		w.Start(t)
+		w.Draft("half a text")
+		time.Sleep(10 * time.Second)
+		m := draft.Answer{Key: "k", Text: "whole", Edit: func(context.Context, string) error { return errLost }}
+		if _, done, err := w.drafts.Finish(t.Context(), here, m); !done || err == nil {
+			t.Fatalf("got %v, %v, want an unknown outcome", done, err)
+		}
+		time.Sleep(time.Hour)
+		w.mu.Lock()
+		w.slow = 3 * time.Second
+		w.mu.Unlock()
+		next := w.newDrafts(func(f func(context.Context)) bool { go f(t.Context()); return true })
+		next.ClearSoon(here)
+		time.Sleep(time.Second)
+		m.Edit = func(ctx context.Context, id string) error { return w.Edit(ctx, here, id, "whole") }
+		if _, done, err := w.drafts.Resume(t.Context(), here, m); done == w.searches || err != nil {
+			t.Errorf("got %v, %v, want %v", done, err, !w.searches)
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
+// TestWithdrawnAtTheEnd: a draft is deleted even if its driver ends meanwhile, or has ended before.
+func TestWithdrawnAtTheEnd(t *testing.T) {
+	forEachPlatform(t, func(t *testing.T, w *world) {
+		ctx, end := context.WithCancel(t.Context())
+		d := w.newDrafts(func(f func(context.Context)) bool {
+			if ctx.Err() == nil {
+				go f(ctx)
+			}
+			return ctx.Err() == nil
+		})
+		w.slow = time.Second
+		d.Show("x/1", "first", false)
+		d.Show("x/2", "second", false)
+		time.Sleep(10 * time.Second)
+		d.Withdraw("x/1")
+		synctest.Wait()
+		end()
+		d.Withdraw("x/2")
+		time.Sleep(10 * time.Second)
+		if got := w.Texts(); len(got) > 0 {
+			t.Errorf("%q stayed", got)
 		}
 	})
 }

@@ -26,6 +26,7 @@ type note struct {
 	At    time.Time `json:"at,omitzero"`     // when the Post, or the edit into an answer, was requested
 	Key   string    `json:"key,omitempty"`   // of the part that it becomes
 	Final string    `json:"final,omitempty"` // hash of the answer's text
+	Gone  bool      `json:"gone,omitempty"`  // it is being deleted, so it cannot become an answer
 }
 
 // UnmarshalJSON also accepts old notes, which were only a message's id, and numeric ids.
@@ -75,28 +76,33 @@ func hashOf(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// saveNote stores a note and removes old ones. It returns false if that failed.
+// saveNote stores a note and removes old ones. It returns false if that failed, or if another driver is deleting
+// the message.
 func (d *Drafts) saveNote(ctx context.Context, n note, old ...note) bool {
-	return d.changeNotes(ctx, old, func(all notes) {
+	return d.changeNotes(ctx, old, func(all notes) bool {
+		if all[n.key()].Gone && !n.Gone {
+			return false
+		}
 		if d.opt.Reader == nil && !n.mayBeAnswer() { // without a Reader, the fate of older ones stays unknown
 			maps.DeleteFunc(all, func(_ string, old note) bool { return old.Place == n.Place && old.mayBeAnswer() })
 		}
 		all[n.key()] = n
 		d.own[n.key()] = true
+		return true
 	})
 }
 
 func (d *Drafts) removeNote(ctx context.Context, n note) {
-	d.changeNotes(ctx, []note{n}, func(notes) {})
+	d.changeNotes(ctx, []note{n}, func(notes) bool { return true })
 }
 
 // changeNotes removes old notes and calls add, even if ctx has ended: the notes must match what was requested.
-// It returns false if they could not be stored.
-func (d *Drafts) changeNotes(ctx context.Context, old []note, add func(notes)) bool {
+// It returns false if add does, or if the notes could not be stored.
+func (d *Drafts) changeNotes(ctx context.Context, old []note, add func(notes) bool) bool {
 	d.notesMu.Lock()
 	defer d.notesMu.Unlock()
 	d.leftovers(ctx)
-	_, err := driver.Update(context.WithoutCancel(ctx), d.opt.State, d.opt.Key, func(all *notes) bool {
+	ok, err := driver.Update(context.WithoutCancel(ctx), d.opt.State, d.opt.Key, func(all *notes) bool {
 		if *all == nil {
 			*all = notes{}
 		}
@@ -105,13 +111,12 @@ func (d *Drafts) changeNotes(ctx context.Context, old []note, add func(notes)) b
 			delete(d.own, o.key())
 			delete(d.leftover, o.key())
 		}
-		add(*all)
-		return true
+		return add(*all)
 	})
 	if err != nil {
 		d.opt.Log.Error("draft not stored", "err", err)
 	}
-	return err == nil
+	return ok
 }
 
 // read returns the notes. Damaged notes are ignored.
@@ -184,14 +189,14 @@ func (d *Drafts) Clear(ctx context.Context, place string) {
 		case n.ID == "":
 			d.clearUnknown(ctx, n)
 		case !n.mayBeAnswer():
-			d.deleteMessage(ctx, n)
+			d.deleteLeftover(ctx, n, n)
 		case d.opt.Reader != nil && time.Since(n.At) >= d.opt.Left: // retries have ended by now
 			text, ok, err := d.opt.Reader.Read(ctx, n.Place, n.ID)
 			switch {
 			case err != nil:
 				d.opt.Log.Warn("left-over draft not read", "path", n.Place, "err", err)
 			case ok && hashOf(text) != n.Final: // the message did not become the answer
-				d.deleteMessage(ctx, n)
+				d.deleteLeftover(ctx, n, n)
 			default:
 				d.removeNote(ctx, n)
 			}
@@ -224,22 +229,21 @@ func (d *Drafts) ClearLater(ctx context.Context) {
 }
 
 // clearUnknown deletes a draft whose id is unknown: it searches for the bot's next message with the same
-// text. The note stays for a while, because the request may still be on its way.
+// text. The note stays for a while, because the request may still be on its way; but not an old one, because
+// answers may have the same text as that draft.
 func (d *Drafts) clearUnknown(ctx context.Context, n note) {
-	if d.opt.Reader == nil || n.Nonce == "" { // an old note: answers may have the same text as that draft
-		d.removeNote(ctx, n)
-	}
 	if d.opt.Reader == nil {
+		d.removeNote(ctx, n)
 		return
 	}
 	found, err := d.search(ctx, n)
-	switch {
-	case err != nil:
+	if err != nil {
 		d.opt.Log.Warn("left-over draft not searched for", "path", n.Place, "err", err)
+	}
+	switch {
 	case found.ID != "":
-		d.saveNote(ctx, found, n)
-		d.deleteMessage(ctx, found)
-	case time.Since(n.At) >= d.opt.Left:
+		d.deleteLeftover(ctx, n, found)
+	case n.Nonce == "" || err == nil && time.Since(n.At) >= d.opt.Left:
 		d.removeNote(ctx, n)
 	}
 }
@@ -259,6 +263,24 @@ func (d *Drafts) search(ctx context.Context, n note) (found note, err error) {
 	return found, err
 }
 
+// deleteLeftover deletes the message of n, and first replaces a left-over note with n. It does nothing if another
+// driver has finished that draft, or begun to make it an answer.
+func (d *Drafts) deleteLeftover(ctx context.Context, leftover, n note) {
+	claimed := d.changeNotes(ctx, nil, func(all notes) bool {
+		now, ok := all[leftover.key()]
+		if !ok || now.Key != leftover.Key {
+			return false
+		}
+		delete(all, leftover.key())
+		n.Gone = true
+		all[n.key()] = n
+		return true
+	})
+	if claimed {
+		d.deleteMessage(ctx, n)
+	}
+}
+
 // deleteMessage deletes a message that did not become an answer. If that fails, it is retried later.
 func (d *Drafts) deleteMessage(ctx context.Context, n note) {
 	err := d.opt.Platform.Delete(ctx, n.Place, n.ID)
@@ -267,7 +289,7 @@ func (d *Drafts) deleteMessage(ctx context.Context, n note) {
 		return
 	}
 	d.opt.Log.Warn("draft not deleted", "path", n.Place, "err", err)
-	n = note{Place: n.Place, ID: n.ID}
+	n = note{Place: n.Place, ID: n.ID, Gone: true}
 	d.saveNote(ctx, n)
 	d.addLeftover(n)
 }

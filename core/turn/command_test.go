@@ -137,6 +137,31 @@ func TestMessageWaitsForCommand(t *testing.T) {
 	}
 }
 
+// TestEditedCommand: a command that was edited before it ran is the new one. If that is none, it is a message.
+func TestEditedCommand(t *testing.T) {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	release := make(chan struct{})
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("All right.")), func(o *turn.Options) {
+		buy := command.Command{Spec: command.Spec{Name: "buy", Brief: "Buy it", Args: []command.Arg{{Name: "what", Brief: "What to buy"}}}}
+		buy.Do = func(_ context.Context, c call) (string, error) {
+			<-release
+			return "Bought " + c.Args["what"], nil
+		}
+		var err error
+		if o.Plugins.Commands, err = command.New([]command.Command{buy}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	b.receive(called("1", "jay", "buy", "tea"), called("2", "jay", "buy", "tea"), called("3", "jay", "buy", "tea"))
+	other, none := called("2", "jay", "buy", "milk"), said("3", "jay", "never mind")
+	other.Kind, none.Kind = core.KindEdit, core.KindEdit
+	b.receive(other, none)
+	close(release)
+	b.ended(3)
+	b.holds("Bought tea", "Bought milk", "All right.")
+}
+
 // TestMessageBetweenCommands: a message waits for the command before it, but not for the one after
 // it.
 func TestMessageBetweenCommands(t *testing.T) {

@@ -8,10 +8,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"synthbot/core"
 	"synthbot/core/coretest"
+	"synthbot/core/turn"
 )
 
 // mortal is a store whose process dies at its n-th commit and writes nothing from then on. With
@@ -213,4 +215,38 @@ func TestAnotherInstallation(t *testing.T) {
 	if got := room.Texts(); !slices.Equal(got, []string{"one", "two"}) {
 		t.Errorf("the room holds %q, want one and two", got)
 	}
+}
+
+// TestEditedBeforeTheStart: a message that was edited while the bot was down is answered as edited, and one that was
+// deleted is not answered. What is received at the start does not wait.
+func TestEditedBeforeTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, t.TempDir())
+		defer s.Close()
+		asker := coretest.NewAsker(plan("never"))
+		asker.Hold = make(chan struct{})
+		b := start(t, s, coretest.NewRoom("room"), asker)
+		gone := said("2", "ann", "gone")
+		gone.Message.Path = core.MustPath("room/2")
+		b.receive(said("1", "jay", "for four"), gone)
+		b.thinks(2)
+		b.kill()
+		asker = coretest.NewAsker(plan("ok"))
+		b = start(t, s, b.room, asker, func(o *turn.Options) { o.Places.Settle = time.Second })
+		defer b.stop()
+		late := said("3", "bob", "and this")
+		late.Message.Path = core.MustPath("room/3")
+		b.receive(late)
+		synctest.Wait()
+		if n := len(asker.Asked()); n != 1 {
+			t.Errorf("the model was asked %d times at first, want once", n)
+		}
+		edit := said("1", "jay", "for six")
+		edit.Kind, gone.Kind, gone.Target = core.KindEdit, core.KindDeletion, "2"
+		b.receive(edit, gone)
+		time.Sleep(time.Minute)
+		if n := len(asker.Asked()); n != 2 || !strings.Contains(b.input(1), "for six") {
+			t.Errorf("the model was asked %d times, want 2; the last input is %s", n, b.input(n-1))
+		}
+	})
 }

@@ -156,6 +156,7 @@ func (s *Speech) recogniseForwarded(
 		t.log.Info("forwarded voice message not transcribed", "id", m.ID, "err", err)
 		return heard{}
 	}
+	m.Caption("") // the transcript is not part of the author's text
 	o.Text, m.Heard = txt.Clip(strings.TrimSpace(o.Text+"\n"+text), core.MaxText/4), percent
 	return heard{edit: true}
 }

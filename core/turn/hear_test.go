@@ -74,6 +74,27 @@ func TestVoiceMessagesBecomeText(t *testing.T) {
 	b.history("when does the bus leave", "At nine.", "listen\nit is late", "Bye.")
 }
 
+// TestEditedWhileHeard: a caption that is edited while the voice message is transcribed stays.
+func TestEditedWhileHeard(t *testing.T) {
+	begun, release := make(chan struct{}), make(chan struct{})
+	b := listening(t, func(o *turn.Options) {
+		o.Prompt.Speech.Hear = func(ctx context.Context, c core.Scene, a core.Attachment) (string, int, error) {
+			close(begun)
+			<-release
+			return understand(ctx, c, a)
+		}
+	}, plan("Done."))
+	e := voice("1", "7", "forty pizzas", true)
+	e.Message.Text = "for Monday"
+	b.receive(e)
+	<-begun
+	e.Kind, e.Message.Text = core.KindEdit, "for Tuesday"
+	b.receive(e)
+	close(release)
+	b.ended(1)
+	b.history("for Tuesday\nforty pizzas", "Done.")
+}
+
 func TestSpokenNamesWake(t *testing.T) {
 	b := listening(t, withSpeech, plan("Yes?"))
 	b.receive(voice("1", "7", "Bob, are you there", false))

@@ -113,9 +113,11 @@ func (t *Turns) Sweep() {
 	}
 }
 
-// TakeOver is Sweep for places that another process served until now. It also lets their questions expire.
+// TakeOver is Sweep for places that another process served until now, after Places.Settle. It also lets their
+// questions expire.
 func (t *Turns) TakeOver(ctx context.Context) error {
 	err := t.store.View(ctx, t.restoreExpiries)
+	wait(ctx, t.setup.Load().Places.Settle)
 	t.Sweep()
 	return err
 }
@@ -144,7 +146,7 @@ func (t *Turns) Leave(grace time.Duration) {
 	}
 }
 
-// Run answers what waits from before, and then what is received. When life ends, no further
+// Run answers what is received and, after Places.Settle, what waits from before. When life ends, no further
 // turn begins. When work ends, running turns are cut short, and the next Run continues them.
 // Run returns when all of them are over.
 func (t *Turns) Run(life, work context.Context) error {
@@ -159,11 +161,16 @@ func (t *Turns) Run(life, work context.Context) error {
 	}
 	t.mu.Lock()
 	t.life, t.work = life, work
-	for q := range t.awake { // received before Run
-		waiting = append(waiting, q.path)
+	var received []core.Path // before Run
+	for q := range t.awake {
+		received = append(received, q.path)
 	}
 	clear(t.awake)
 	t.mu.Unlock()
+	for _, path := range received {
+		t.Wake(path)
+	}
+	wait(life, t.setup.Load().Places.Settle)
 	for _, path := range waiting {
 		t.Wake(path)
 	}

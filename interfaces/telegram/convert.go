@@ -81,9 +81,9 @@ func (c *converter) message(m *message) converted {
 	if !ok {
 		return converted{}
 	}
-	e := core.Event{Kind: core.KindMessage, Message: said}
-	if name, args, ok := c.command(m); ok {
-		e.Kind, e.Command = core.KindCommand, &core.Command{Name: name, Args: args}
+	e := core.Event{Kind: core.KindMessage, Message: said, Command: c.command(m)}
+	if e.Command != nil {
+		e.Kind = core.KindCommand
 	}
 	return converted{events: []core.Event{e}, album: m.Album}
 }
@@ -98,7 +98,7 @@ func (c *converter) edit(m *message) converted {
 	if m.Album != "" {
 		said.Attachments = nil // they would replace those of the whole album
 	}
-	return converted{events: []core.Event{{Kind: core.KindEdit, Message: said}}}
+	return converted{events: []core.Event{{Kind: core.KindEdit, Message: said, Command: c.command(m)}}}
 }
 
 // coreMessage converts a message. ok is false if it has neither text nor files, or is the bot's own.

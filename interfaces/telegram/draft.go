@@ -166,7 +166,7 @@ func (p *draftPlatform) showText(ctx context.Context, r *botapi.Request, text st
 func (p *draftPlatform) Delete(ctx context.Context, place, message string) error {
 	params, chat := botapi.Params{"message_id": message}, p.chatOf(place).chat
 	err := p.d.api.Do(ctx, &botapi.Request{Method: "deleteMessage", Params: params, Chat: chat, Repeatable: true})
-	if err != nil && p.Outcome(err) == draft.Refused {
+	if botapi.IsCode(err, 400) && !botapi.Says(err, "TOPIC_CLOSED") { // there is no such message, or it is too old
 		return nil
 	}
 	return err

@@ -278,6 +278,14 @@ func TestDraftEnds(t *testing.T) {
 			w.Remove(group, w.Messages(group)[0].ID)
 			do(t, d, "message_telegram", `{"text":"still"}`)
 		}, "still"},
+		"the bot is removed, and comes back": {func(t *testing.T, w *world, d *Driver) {
+			gone := func(text string) { w.Change(group, func(c *telegramtest.Chat) { c.Gone = text }) }
+			gone("Forbidden: bot was kicked from the group chat")
+			d.Draft(at, "")
+			time.Sleep(time.Second)
+			gone("")
+			do(t, d, "message_telegram", `{"text":"back"}`)
+		}, "back"},
 		"long": {func(t *testing.T, _ *world, d *Driver) {
 			do(t, d, "message_telegram", `{"text":"`+strings.Repeat("many words ", 500)+`"}`)
 		}, "2 parts"},

@@ -112,27 +112,27 @@ func spoken(text string, entities []entity) string {
 }
 
 // command reads a message that begins with one of the bot's chat commands.
-func (c *converter) command(m *message) (name string, args []string, ok bool) {
+func (c *converter) command(m *message) *core.Command {
 	text, entities := m.content()
 	at := slices.IndexFunc(entities, func(e entity) bool {
 		return e.Type == "bot_command" && e.Offset == 0
 	})
 	if at < 0 || !m.isAuthorsOwn() || isQuoted(entities[at], entities) {
-		return "", nil, false
+		return nil
 	}
 	word := entityText(text, entities[at])
 	name, whom, named := strings.Cut(strings.TrimPrefix(word, "/"), "@")
 	if named && !strings.EqualFold(whom, c.self.UserName) {
-		return "", nil, false
+		return nil
 	}
 	known := c.commands()
 	for i := range known {
 		spec := &known[i]
 		if strings.EqualFold(spec.Name, name) {
-			return spec.Name, arguments(spec, text[len(word):]), true
+			return &core.Command{Name: spec.Name, Args: arguments(spec, text[len(word):])}
 		}
 	}
-	return "", nil, false
+	return nil
 }
 
 // arguments splits the text after a command. The last argument may take the rest.
