@@ -64,6 +64,7 @@ const (
 
 // daemon runs the bot until ctx or a signal ends it.
 func (p *program) daemon(ctx context.Context) error {
+	daemon.PrepareProcess()
 	usual := debug.SetGCPercent(startGC)
 	if p.Getenv("GOGC") == "" {
 		usual = usualGC
