@@ -56,3 +56,19 @@ func TestCrashIsNoWrongConfiguration(t *testing.T) {
 		}
 	}
 }
+
+// TestNobodyReadsTheLog checks that the daemon goes on when the reader of its standard error closes it.
+func TestNobodyReadsTheLog(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.toml")
+	c, log := startProcess(t, file)
+	log.Close()
+	if status := run(t.Context(), []string{"reload", "-c", file}, nil, io.Discard, io.Discard); status != statusDone {
+		t.Errorf("reload: status %d", status)
+	}
+	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Wait(); err != nil {
+		t.Error(err)
+	}
+}
