@@ -111,6 +111,9 @@ func (f *File) open() (err error) {
 	if !os.SameFile(named, opened) { // another process replaced it before it was locked
 		return core.ErrLocked
 	}
+	if f.name, err = filepath.EvalSymlinks(f.name); err != nil { // compaction replaces the file, not a link to it
+		return err
+	}
 	return f.bolt.View(func(t *bbolt.Tx) error {
 		if t.Size() > opened.Size() { // reading beyond its end would be a fault
 			return fmt.Errorf("%w: it was cut short, from %d bytes to %d", core.ErrDamaged, t.Size(), opened.Size())
