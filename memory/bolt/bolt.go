@@ -26,7 +26,8 @@ import (
 
 const (
 	lockWait  = time.Second
-	allocStep = 1 << 20 // the file grows by this much at once
+	lockPause = 50 * time.Millisecond // between two attempts
+	allocStep = 1 << 20               // the file grows by this much at once
 )
 
 // mapSize is reserved as address space from the start, so that the file can
@@ -45,6 +46,7 @@ type Options struct {
 // File is an open file. It is a kv.Engine.
 type File struct {
 	name    string
+	dir     *os.File // locked; see LockDir
 	options Options
 	log     *slog.Logger
 
@@ -75,7 +77,13 @@ func Open(name string, o Options) (*File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, OpenError(dir, err)
 	}
-	if err := f.open(); err != nil {
+	var err error
+	f.dir, err = LockDir(dir)
+	if err == nil {
+		err = f.open()
+	}
+	if err != nil {
+		f.dir.Close() // without effect if it is nil
 		return nil, OpenError(name, err)
 	}
 	return f, nil
@@ -164,6 +172,7 @@ func (f *File) Close() error {
 	f.closed = true
 	<-f.writing
 	f.closingOld.Wait()
+	defer f.dir.Close()
 	if broken != nil {
 		unlock(f.handle)
 		return errors.Join(broken, f.handle.Close())
@@ -172,6 +181,17 @@ func (f *File) Close() error {
 		return fmt.Errorf("%s: %w", f.name, err)
 	}
 	return nil
+}
+
+// Displaced reports whether a name, by which the file was opened, no longer leads to it: somebody has moved, deleted
+// or replaced the file. Everything is still written to the open file.
+func (f *File) Displaced(name string) bool {
+	_, handle := f.current()
+	if isNamed(name, handle) {
+		return false
+	}
+	_, now := f.current()
+	return now == handle && len(f.compacting) == 0 // else compaction may have just replaced it
 }
 
 // current returns the open file. Compaction may replace and close it: views that have begun end first, others

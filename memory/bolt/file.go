@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
@@ -86,6 +87,30 @@ func isFull(err error) bool {
 		}
 	}
 	return false
+}
+
+// LockDir locks a directory, as an open File does with its own until it is closed: the lock of a database moves with
+// the file, and a second database in its place would replace what is still written to the first. The error may be
+// core.ErrLocked. Closing dir unlocks it.
+func LockDir(name string) (dir *os.File, err error) {
+	dir, err = os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	for began := time.Now(); isLocked(dir); time.Sleep(lockPause) {
+		if time.Since(began) > lockWait {
+			dir.Close()
+			return nil, core.ErrLocked
+		}
+	}
+	return dir, nil
+}
+
+// isNamed reports whether a name leads to an open file.
+func isNamed(name string, file *os.File) bool {
+	named, err := os.Stat(name)
+	opened, err2 := file.Stat()
+	return err == nil && err2 == nil && os.SameFile(named, opened)
 }
 
 // Replace writes a file (0600) beside its name, syncs it and renames it.
