@@ -198,7 +198,7 @@ func (db *DB) startCheck(ctx context.Context, o Options) {
 		case err == nil:
 			db.log.Info("the database was not closed properly; it is not damaged", "file", db.engine.name)
 		case errors.Is(err, core.ErrDamaged):
-			db.log.Error("the database is damaged", "err", bolt.DamagedError(db.engine.name, err))
+			db.log.Error("the database is damaged", "err", err)
 		}
 	})
 }

@@ -102,12 +102,15 @@ func (f *File) open() (err error) {
 	defer func() {
 		v := recover()
 		if v != nil {
-			err = fmt.Errorf("%w: %v", core.ErrDamaged, v)
+			err = PanicError(v)
 		}
 		if err != nil {
 			f.closeBroken()
 		}
 	}()
+	if info, err := os.Stat(f.name); err == nil && info.Size() == 0 { // bbolt would take it for a new one
+		return fmt.Errorf("%w: it is empty", core.ErrDamaged)
+	}
 	if err := f.openBolt(); err != nil {
 		return err
 	}
@@ -239,7 +242,7 @@ func (f *File) Update(work func(kv.Tx) error) (err error) {
 		if !returned {
 			v := recover()
 			f.log.Error("the store panicked", "file", f.name, "panic", v, "stack", string(debug.Stack()))
-			f.broken = fmt.Errorf("%w: %v", core.ErrDamaged, v)
+			f.broken = PanicError(v)
 			err = f.broken
 		}
 	}()

@@ -130,7 +130,7 @@ func (c *compaction) copyPairs(f func(from, to *tx) error) (err error) {
 	defer func() {
 		v := recover()
 		if v != nil {
-			err = fmt.Errorf("%w: %v", core.ErrDamaged, v)
+			err = PanicError(v)
 		}
 	}()
 	from, err := c.file.Begin(c.ctx)

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -46,6 +47,15 @@ func DamagedError(name string, err error) error {
 	return fmt.Errorf("%s: %w: it is not a database of synthbot, or the disk lost a part of it; "+
 		"move it away and restore a backup, "+
 		"or save what can be read of it with `synthbot restore --salvage`", name, err)
+}
+
+// PanicError returns the error for a panic of a function that reads pages. What Go says about a wrong index or address
+// in them would not help a user.
+func PanicError(v any) error {
+	if _, ok := v.(runtime.Error); ok {
+		return core.ErrDamaged
+	}
+	return fmt.Errorf("%w: %v", core.ErrDamaged, v)
 }
 
 // withoutPath removes the file's name from an error.
@@ -149,19 +159,21 @@ func SyncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
+const maxFaults = 3 // that CheckPages names
+
 // CheckPages reports what is wrong with the pages of a closed file.
 func CheckPages(file string) error {
 	f, err := rescue.Open(file)
 	switch {
 	case errors.Is(err, rescue.ErrBroken):
-		return fmt.Errorf("%s: %w: %w", file, core.ErrDamaged, err)
+		return DamagedError(file, err)
 	case err != nil:
 		return fmt.Errorf("%s: %w", file, withoutPath(err))
 	}
 	defer f.Close()
 	faults := f.Check()
 	if len(faults) > 0 {
-		return fmt.Errorf("%s: %w: %w", file, core.ErrDamaged, errors.Join(faults...))
+		return DamagedError(file, errors.Join(faults[:min(len(faults), maxFaults)]...))
 	}
 	return nil
 }
