@@ -92,6 +92,11 @@ func (p *program) check(ctx context.Context, place core.Path, online bool, found
 			return daemon.EmptyStore{}, nil
 		case err == nil && isEmpty:
 			database.Found = "will be created"
+		case err == nil && place.IsZero() && cfg.Store.URL.IsZero():
+			if err := s.(*memory.DB).Check(ctx); err != nil {
+				database.Found, database.Fix = "cannot be read", txt.Line(err.Error())
+				return daemon.EmptyStore{}, s.Close()
+			}
 		}
 		return s, err
 	}
