@@ -205,7 +205,7 @@ func (p *program) reportChanges(ctx context.Context, b *daemon.Bot, found *findi
 	switch {
 	case running:
 		args := []string{"check", "--" + changesFlag, "--format", found.format.String()}
-		err := p.runInDaemon(ctx, d, args, p.In, p.Out)
+		err := p.runInDaemon(ctx, d, args, p.In, p.output.Writer)
 		if !errors.Is(err, exitStatus(statusDone)) {
 			const text = "the running synthbot did not answer: changes are unknown"
 			found.add("daemon", core.Finding{Fix: text})
@@ -245,7 +245,7 @@ func printSettings(b *daemon.Bot, place core.Path, found *findings) error {
 	}
 	for _, row := range b.InForce().PlaceSettings(place) {
 		if found.format == formatJSON {
-			_ = printJSON(w, map[string]string{"setting": row.Name, "value": row.Value, "from": row.From})
+			printJSON(w, map[string]string{"setting": row.Name, "value": row.Value, "from": row.From})
 			continue
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\n", row.Name, row.Value, row.From)
@@ -261,7 +261,7 @@ func (p *program) showSettings(ctx context.Context, b *daemon.Bot, place core.Pa
 		return printSettings(b, place, found)
 	}
 	args := []string{"check", "--path", place.String(), "--format", found.format.String()}
-	err := p.runInDaemon(ctx, d, args, p.In, p.Out)
+	err := p.runInDaemon(ctx, d, args, p.In, p.output.Writer)
 	if errors.Is(err, exitStatus(statusDone)) {
 		return nil
 	}
