@@ -43,6 +43,7 @@ func (b *Bot) serve(intake context.Context, l RunOptions) (wait func()) {
 	services.Go(func() { b.reloads.watch(intake) })
 	notifySystemd(b.log, daemon.SdNotifyReady)
 	services.Go(func() { b.monitor.watch(intake) })
+	services.Go(func() { b.monitor.watchDatabase(intake) })
 	for _, job := range b.Data.DB.RefusedJobs() {
 		b.alerts.report("This job is suspended for a day: it blocked the database three times: " + txt.Line(job))
 	}
@@ -170,10 +171,14 @@ func (m *monitor) alive(ctx context.Context) error {
 	return nil
 }
 
-// ready returns nil if every interface receives messages, in this process or another one, and the store can commit.
+// ready returns nil if every interface receives messages, in this process or another one, and the store can commit to a
+// file in its place.
 func (m *monitor) ready(ctx context.Context) error {
 	if m.full.Load() {
 		return core.ErrFull
+	}
+	if memory.Displaced(m.Data.DB) {
+		return errors.New("the database file was moved, deleted or replaced")
 	}
 	for _, i := range m.InForce().Interfaces {
 		text := m.trouble(i)
@@ -216,6 +221,20 @@ func (m *monitor) watch(ctx context.Context) {
 		if state != sent {
 			notifySystemd(m.log, "STATUS="+state)
 			sent = state
+		}
+		return stateInterval
+	})
+}
+
+// watchDatabase alerts the admins while the database file is displaced. It returns when ctx ends.
+func (m *monitor) watchDatabase(ctx context.Context) {
+	loop.Repeat(ctx, nil, func() time.Duration {
+		if memory.Displaced(m.Data.DB) {
+			m.alerts.set("database file", false, "Somebody has moved, deleted or replaced my database file, "+
+				memory.FileName+". I still write to the former one: move it back, or run `synthbot backup FILE` "+
+				"before you stop me.")
+		} else {
+			m.alerts.set("database file", true, "My database file is in its place again.")
 		}
 		return stateInterval
 	})

@@ -150,6 +150,11 @@ func installFile(dir string, write func(trial string) error) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return bolt.OpenError(dir, err)
 	}
+	locked, err := bolt.LockDir(dir)
+	if err != nil {
+		return bolt.OpenError(dir, err)
+	}
+	defer locked.Close()
 	trial, err := os.MkdirTemp(dir, ".restore-*")
 	if err != nil {
 		return bolt.OpenError(dir, err)
@@ -193,7 +198,14 @@ func (db *DB) startCheck(ctx context.Context, o Options) {
 		case err == nil:
 			db.log.Info("the database was not closed properly; it is not damaged", "file", db.engine.name)
 		case errors.Is(err, core.ErrDamaged):
-			db.log.Error("the database is damaged", "err", bolt.DamagedError(db.engine.name, err))
+			db.log.Error("the database is damaged", "err", err)
 		}
 	})
+}
+
+// Displaced reports whether somebody has moved, deleted or replaced the open file of a database. Everything is still
+// written to that file.
+func Displaced(db *DB) bool {
+	file, ok := db.engine.Engine.(*bolt.File)
+	return ok && file.Displaced(db.engine.file)
 }

@@ -9,9 +9,10 @@ import (
 	"slices"
 
 	"synthbot/core"
+	"synthbot/memory/bolt"
 )
 
-const maxFaults = 20
+const maxFaults = 3 // a damaged file may have very many
 
 // Check reads the whole file and reports what is wrong with its pages and their content; nil
 // if nothing is. Writing goes on meanwhile. It reads every page and is slow.
@@ -30,7 +31,7 @@ func (db *DB) Check(ctx context.Context) error {
 	if err == nil || errors.Is(err, ctx.Err()) || errors.Is(err, core.ErrClosed) {
 		return err
 	}
-	return fmt.Errorf("%s: %w: %w", db.engine.name, core.ErrDamaged, err)
+	return bolt.DamagedError(db.engine.name, err)
 }
 
 func (c *checker) checkRecords() {

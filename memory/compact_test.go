@@ -51,6 +51,27 @@ func TestCompactWhileItIsRead(t *testing.T) {
 	}
 }
 
+// TestCompactALinkedFile: if the database's name is a link, compaction replaces the file that it leads to.
+func TestCompactALinkedFile(t *testing.T) {
+	dir, target := t.TempDir(), filepath.Join(t.TempDir(), "elsewhere.db")
+	link := filepath.Join(dir, FileName)
+	if err := os.Symlink(target, link); err != nil {
+		t.Fatal(err)
+	}
+	db := furnished(t, dir)
+	before := everything(t, db)
+	_, _, err := db.Compact(t.Context())
+	leadsTo, err2 := os.Readlink(link)
+	if err := errors.Join(err, err2, db.Close()); err != nil || leadsTo != target {
+		t.Fatalf("the link leads to %q: %v", leadsTo, err)
+	}
+	if diff := equal(before, everything(t, open(t, dir))); diff != "" {
+		t.Error(diff)
+	}
+	want(t, "files beside the link", files(t, dir), []string{FileName})
+	want(t, "files beside the target", files(t, filepath.Dir(target)), []string{filepath.Base(target)})
+}
+
 // TestCompactBesideReaders lets views begin and end during compaction, for the race detector.
 func TestCompactBesideReaders(t *testing.T) {
 	db := furnished(t, t.TempDir())

@@ -59,7 +59,11 @@ func (r *diskSpace) makeReserve() error {
 	if r.db.engine.remote { // the reserve is for a file
 		return nil
 	}
-	if info, err := os.Stat(r.reserve()); err == nil && info.Size() == reserveSize {
+	info, err := os.Lstat(r.reserve())
+	switch {
+	case err == nil && !info.Mode().IsRegular(): // it may be a link to another file
+		_ = os.Remove(r.reserve())
+	case err == nil && info.Size() == reserveSize:
 		return nil
 	}
 	f, err := os.OpenFile(r.reserve(), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)

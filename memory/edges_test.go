@@ -439,6 +439,20 @@ func TestAReserveThatIsTooSmall(t *testing.T) {
 	})
 }
 
+// TestALinkIsNoReserve: if the reserve's name is a link, the file that it leads to is not changed.
+func TestALinkIsNoReserve(t *testing.T) {
+	bubble(t, Options{}, func(t *testing.T, dir string, db *DB) {
+		synctest.Wait()
+		other := filepath.Join(dir, "other")
+		err := errors.Join(os.WriteFile(other, []byte("mine"), 0o600), os.Remove(db.space.reserve()),
+			os.Symlink(other, db.space.reserve()), db.space.makeReserve())
+		text, err2 := os.ReadFile(other)
+		if err := errors.Join(err, err2); err != nil || string(text) != "mine" {
+			t.Errorf("the other file has %d bytes: %v", len(text), err)
+		}
+	})
+}
+
 // TestBrokenFields: truncated numbers and times are errors.
 func TestBrokenFields(t *testing.T) {
 	for name, value := range map[string][]byte{

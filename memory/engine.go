@@ -10,7 +10,6 @@ import (
 	"runtime/debug"
 	"sync"
 
-	"synthbot/core"
 	"synthbot/memory/bolt"
 	"synthbot/memory/kv"
 )
@@ -40,7 +39,7 @@ func (e *engine) recoverPanic(panicOnFault bool, err *error) {
 		*err = fault.Err
 	case v != nil:
 		e.log.Error("the store panicked", "file", e.name, "panic", v, "stack", string(debug.Stack()))
-		*err = fmt.Errorf("%w: %v", core.ErrDamaged, v)
+		*err = bolt.PanicError(v)
 	}
 }
 

@@ -156,6 +156,7 @@ func TestDamagedFiles(t *testing.T) {
 	for name, content := range map[string][]byte{
 		"text":         noise,
 		"short":        []byte("x"),
+		"empty":        {},
 		"cut short":    whole[:5*4096],
 		"two pages":    whole[:2*4096],
 		"no metas":     append(bytes.Repeat([]byte{0xff}, 2*4096), whole[2*4096:]...),

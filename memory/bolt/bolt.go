@@ -26,7 +26,8 @@ import (
 
 const (
 	lockWait  = time.Second
-	allocStep = 1 << 20 // the file grows by this much at once
+	lockPause = 50 * time.Millisecond // between two attempts
+	allocStep = 1 << 20               // the file grows by this much at once
 )
 
 // mapSize is reserved as address space from the start, so that the file can
@@ -45,6 +46,7 @@ type Options struct {
 // File is an open file. It is a kv.Engine.
 type File struct {
 	name    string
+	dir     *os.File // locked; see LockDir
 	options Options
 	log     *slog.Logger
 
@@ -75,7 +77,13 @@ func Open(name string, o Options) (*File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, OpenError(dir, err)
 	}
-	if err := f.open(); err != nil {
+	var err error
+	f.dir, err = LockDir(dir)
+	if err == nil {
+		err = f.open()
+	}
+	if err != nil {
+		f.dir.Close() // without effect if it is nil
 		return nil, OpenError(name, err)
 	}
 	return f, nil
@@ -94,12 +102,15 @@ func (f *File) open() (err error) {
 	defer func() {
 		v := recover()
 		if v != nil {
-			err = fmt.Errorf("%w: %v", core.ErrDamaged, v)
+			err = PanicError(v)
 		}
 		if err != nil {
 			f.closeBroken()
 		}
 	}()
+	if info, err := os.Stat(f.name); err == nil && info.Size() == 0 { // bbolt would take it for a new one
+		return fmt.Errorf("%w: it is empty", core.ErrDamaged)
+	}
 	if err := f.openBolt(); err != nil {
 		return err
 	}
@@ -110,6 +121,9 @@ func (f *File) open() (err error) {
 	}
 	if !os.SameFile(named, opened) { // another process replaced it before it was locked
 		return core.ErrLocked
+	}
+	if f.name, err = filepath.EvalSymlinks(f.name); err != nil { // compaction replaces the file, not a link to it
+		return err
 	}
 	return f.bolt.View(func(t *bbolt.Tx) error {
 		if t.Size() > opened.Size() { // reading beyond its end would be a fault
@@ -161,6 +175,7 @@ func (f *File) Close() error {
 	f.closed = true
 	<-f.writing
 	f.closingOld.Wait()
+	defer f.dir.Close()
 	if broken != nil {
 		unlock(f.handle)
 		return errors.Join(broken, f.handle.Close())
@@ -169,6 +184,17 @@ func (f *File) Close() error {
 		return fmt.Errorf("%s: %w", f.name, err)
 	}
 	return nil
+}
+
+// Displaced reports whether a name, by which the file was opened, no longer leads to it: somebody has moved, deleted
+// or replaced the file. Everything is still written to the open file.
+func (f *File) Displaced(name string) bool {
+	_, handle := f.current()
+	if isNamed(name, handle) {
+		return false
+	}
+	_, now := f.current()
+	return now == handle && len(f.compacting) == 0 // else compaction may have just replaced it
 }
 
 // current returns the open file. Compaction may replace and close it: views that have begun end first, others
@@ -216,7 +242,7 @@ func (f *File) Update(work func(kv.Tx) error) (err error) {
 		if !returned {
 			v := recover()
 			f.log.Error("the store panicked", "file", f.name, "panic", v, "stack", string(debug.Stack()))
-			f.broken = fmt.Errorf("%w: %v", core.ErrDamaged, v)
+			f.broken = PanicError(v)
 			err = f.broken
 		}
 	}()

@@ -133,6 +133,26 @@ func TestTheLastStepFails(t *testing.T) {
 	}
 }
 
+// TestCompactADisplacedFile: compaction does not replace a file that somebody has put in place of the open one.
+func TestCompactADisplacedFile(t *testing.T) {
+	f := open(t)
+	name := f.name
+	if f.Displaced(name) {
+		t.Error("the file is displaced from the beginning")
+	}
+	err := errors.Join(os.Rename(name, name+".old"), os.WriteFile(name, []byte("another one"), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := f.Compact(t.Context(), nothing); !errors.Is(err, errDisplaced) || !f.Displaced(name) {
+		t.Errorf("compacted with %v; displaced: %t", err, f.Displaced(name))
+	}
+	text, err := os.ReadFile(name)
+	if err := errors.Join(err, os.Rename(name+".old", name)); err != nil || string(text) != "another one" {
+		t.Errorf("the other file has %d bytes: %v", len(text), err)
+	}
+}
+
 // TestClosed: every operation on a closed file fails without a panic.
 func TestClosed(t *testing.T) {
 	f, err := Open(filepath.Join(t.TempDir(), "x.db"), Options{})

@@ -130,7 +130,7 @@ func (c *compaction) copyPairs(f func(from, to *tx) error) (err error) {
 	defer func() {
 		v := recover()
 		if v != nil {
-			err = fmt.Errorf("%w: %v", core.ErrDamaged, v)
+			err = PanicError(v)
 		}
 	}()
 	from, err := c.file.Begin(c.ctx)
@@ -184,6 +184,8 @@ func catchUp(source, target *tx, changed changes) error {
 	return nil
 }
 
+var errDisplaced = errors.New("somebody has moved, deleted or replaced the open file")
+
 // finish copies the rest and replaces the file with the copy, between two transactions. Views
 // of the old file go on until they end.
 func (c *compaction) finish() error {
@@ -199,6 +201,9 @@ func (c *compaction) finish() error {
 		return c.last(to)
 	})
 	c.target.bolt.NoSync, c.target.bolt.NoGrowSync = f.options.NoSync, f.options.NoSync
+	if err == nil && !isNamed(f.name, f.handle) {
+		err = fmt.Errorf("%s: %w", f.name, errDisplaced)
+	}
 	if err == nil {
 		err = KeepOwner(c.target.name, f.name)
 	}

@@ -6,8 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
+	"time"
 
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
@@ -45,6 +47,15 @@ func DamagedError(name string, err error) error {
 	return fmt.Errorf("%s: %w: it is not a database of synthbot, or the disk lost a part of it; "+
 		"move it away and restore a backup, "+
 		"or save what can be read of it with `synthbot restore --salvage`", name, err)
+}
+
+// PanicError returns the error for a panic of a function that reads pages. What Go says about a wrong index or address
+// in them would not help a user.
+func PanicError(v any) error {
+	if _, ok := v.(runtime.Error); ok {
+		return core.ErrDamaged
+	}
+	return fmt.Errorf("%w: %v", core.ErrDamaged, v)
 }
 
 // withoutPath removes the file's name from an error.
@@ -88,6 +99,30 @@ func isFull(err error) bool {
 	return false
 }
 
+// LockDir locks a directory, as an open File does with its own until it is closed: the lock of a database moves with
+// the file, and a second database in its place would replace what is still written to the first. The error may be
+// core.ErrLocked. Closing dir unlocks it.
+func LockDir(name string) (dir *os.File, err error) {
+	dir, err = os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	for began := time.Now(); isLocked(dir); time.Sleep(lockPause) {
+		if time.Since(began) > lockWait {
+			dir.Close()
+			return nil, core.ErrLocked
+		}
+	}
+	return dir, nil
+}
+
+// isNamed reports whether a name leads to an open file.
+func isNamed(name string, file *os.File) bool {
+	named, err := os.Stat(name)
+	opened, err2 := file.Stat()
+	return err == nil && err2 == nil && os.SameFile(named, opened)
+}
+
 // Replace writes a file (0600) beside its name, syncs it and renames it.
 func Replace(file string, write func(*os.File) error) error {
 	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
@@ -124,19 +159,21 @@ func SyncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
+const maxFaults = 3 // that CheckPages names
+
 // CheckPages reports what is wrong with the pages of a closed file.
 func CheckPages(file string) error {
 	f, err := rescue.Open(file)
 	switch {
 	case errors.Is(err, rescue.ErrBroken):
-		return fmt.Errorf("%s: %w: %w", file, core.ErrDamaged, err)
+		return DamagedError(file, err)
 	case err != nil:
 		return fmt.Errorf("%s: %w", file, withoutPath(err))
 	}
 	defer f.Close()
 	faults := f.Check()
 	if len(faults) > 0 {
-		return fmt.Errorf("%s: %w: %w", file, core.ErrDamaged, errors.Join(faults...))
+		return DamagedError(file, errors.Join(faults[:min(len(faults), maxFaults)]...))
 	}
 	return nil
 }

@@ -92,6 +92,11 @@ func (p *program) check(ctx context.Context, place core.Path, online bool, found
 			return daemon.EmptyStore{}, nil
 		case err == nil && isEmpty:
 			database.Found = "will be created"
+		case err == nil && place.IsZero() && cfg.Store.URL.IsZero():
+			if err := s.(*memory.DB).Check(ctx); err != nil {
+				database.Found, database.Fix = "cannot be read", txt.Line(err.Error())
+				return daemon.EmptyStore{}, s.Close()
+			}
 		}
 		return s, err
 	}
@@ -199,7 +204,7 @@ func (p *program) reportChanges(ctx context.Context, b *daemon.Bot, found *findi
 	switch {
 	case running:
 		args := []string{"check", "--" + changesFlag, "--format", found.format.String()}
-		err := p.runInDaemon(ctx, d, args, p.In, p.Out)
+		err := p.runInDaemon(ctx, d, args, p.In, p.output.Writer)
 		if !errors.Is(err, exitStatus(statusDone)) {
 			const text = "the running synthbot did not answer: changes are unknown"
 			found.add("daemon", core.Finding{Fix: text})
@@ -239,7 +244,7 @@ func printSettings(b *daemon.Bot, place core.Path, found *findings) error {
 	}
 	for _, row := range b.InForce().PlaceSettings(place) {
 		if found.format == formatJSON {
-			_ = printJSON(w, map[string]string{"setting": row.Name, "value": row.Value, "from": row.From})
+			printJSON(w, map[string]string{"setting": row.Name, "value": row.Value, "from": row.From})
 			continue
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\n", row.Name, row.Value, row.From)
@@ -255,7 +260,7 @@ func (p *program) showSettings(ctx context.Context, b *daemon.Bot, place core.Pa
 		return printSettings(b, place, found)
 	}
 	args := []string{"check", "--path", place.String(), "--format", found.format.String()}
-	err := p.runInDaemon(ctx, d, args, p.In, p.Out)
+	err := p.runInDaemon(ctx, d, args, p.In, p.output.Writer)
 	if errors.Is(err, exitStatus(statusDone)) {
 		return nil
 	}

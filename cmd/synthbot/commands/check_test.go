@@ -108,6 +108,42 @@ func TestCheckWithoutDatabase(t *testing.T) {
 	}
 }
 
+// TestDamagedPage checks that `check` and `restore` find a page of the database that was lost, and name the way out.
+func TestDamagedPage(t *testing.T) {
+	emptyMachine(t)
+	write(t, "config.toml", withTerminal)
+	if status, _, errs := runLine(t, "hello\n"+strings.Repeat("and more\n", 20), "chat"); status != statusDone {
+		t.Fatal(errs)
+	}
+	file := filepath.Join("data", memory.FileName)
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const size, header = 4096, 16
+	for at := 2 * size; at < len(raw); at += size {
+		if page := raw[at : at+size]; bytes.Contains(page, []byte("and more")) {
+			copy(page[header:], bytes.Repeat([]byte{0xff}, size))
+		}
+	}
+	write(t, file, string(raw))
+	status, out, errs := runLine(t, "", "check")
+	if status != statusFailed || !strings.Contains(out, "FAIL database       in data, cannot be read: ") || !strings.Contains(out, "restore --salvage") {
+		t.Errorf("check: status %d, %s%s", status, out, errs)
+	}
+	_, _, errs = runLine(t, "", "history")
+	if !strings.Contains(errs, "damaged") || strings.Contains(errs, "synthbot: "+file+": the store is damaged: runtime error") {
+		t.Errorf("history: %s", errs)
+	}
+	if err := os.Rename(file, "damaged.db"); err != nil {
+		t.Fatal(err)
+	}
+	status, _, errs = runLine(t, "", "restore", "damaged.db")
+	if status != statusFailed || !strings.Contains(errs, "restore --salvage") || strings.Count(errs, "\n") > 3 {
+		t.Errorf("restore: status %d, %s", status, errs)
+	}
+}
+
 // TestCheckKeepsTheFormat checks that `check` reports an older database format and leaves the conversion to the
 // bot. Commands that only read fail, and a backup keeps the old format.
 func TestCheckKeepsTheFormat(t *testing.T) {

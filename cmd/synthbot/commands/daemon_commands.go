@@ -64,6 +64,7 @@ const (
 
 // daemon runs the bot until ctx or a signal ends it.
 func (p *program) daemon(ctx context.Context) error {
+	daemon.PrepareProcess()
 	usual := debug.SetGCPercent(startGC)
 	if p.Getenv("GOGC") == "" {
 		usual = usualGC
@@ -181,7 +182,7 @@ func (p *program) forward(c *cobra.Command, args []string) error {
 		return nil
 	}
 	if d, ok := p.dialDaemon(); ok {
-		return p.runInDaemon(c.Context(), d, args, p.In, p.Out)
+		return p.runInDaemon(c.Context(), d, args, p.In, p.output.Writer)
 	}
 	if c.Annotations[daemonAnnotation] != "only" {
 		return nil // the command itself reports errors of the configuration
@@ -217,7 +218,7 @@ func withFile(c *cobra.Command, p *program, name string, f func(io.Reader) error
 	}
 	if p.runningBot == nil {
 		if d, ok := p.dialDaemon(); ok {
-			return p.runInDaemon(c.Context(), d, []string{c.Parent().Name(), c.Name(), "-"}, from, p.Out)
+			return p.runInDaemon(c.Context(), d, []string{c.Parent().Name(), c.Name(), "-"}, from, p.output.Writer)
 		}
 	}
 	return f(from)

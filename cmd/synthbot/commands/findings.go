@@ -106,9 +106,6 @@ func (f *findings) faults(err error) error {
 	return exitStatus(statusUsage)
 }
 
-func (f *findings) print(line findingLine) { _ = printJSON(f.out, line) }
+func (f *findings) print(line findingLine) { printJSON(f.out, line) }
 
-func printJSON(out io.Writer, value any) error {
-	_, err := fmt.Fprintf(out, "%s\n", core.JSON(value))
-	return err
-}
+func printJSON(out io.Writer, value any) { fmt.Fprintf(out, "%s\n", core.JSON(value)) }

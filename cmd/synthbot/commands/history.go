@@ -52,7 +52,7 @@ func historyCommand(p *program) *cobra.Command {
 				names, wrong := p.names(v, paths)
 				err = errors.Join(err, wrong)
 				for i := range entries {
-					err = errors.Join(err, printEntry(p.Out, &entries[i], root, names, *how))
+					printEntry(p.Out, &entries[i], root, names, *how)
 				}
 				return err
 			})
@@ -100,24 +100,23 @@ func (p *program) printPlaces(ctx context.Context, how format) error {
 		}
 		for _, h := range heads {
 			if how == formatJSON {
-				err = errors.Join(err, printJSON(w, placeLine{names[h.Path], h.Path, h.Count, h.Time, h.Private}))
+				printJSON(w, placeLine{names[h.Path], h.Path, h.Count, h.Time, h.Private})
 				continue
 			}
 			name := cmp.Or(txt.Line(names[h.Path]), "–")
 			fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", name, h.Path, h.Count, h.Time.Format(time.DateTime))
 		}
-		return errors.Join(err, w.Flush())
+		return w.Flush()
 	})
 }
 
 // isShown reports whether an entry is shown as text: a message with words or files, or a deleted one.
 func isShown(e *core.Entry) bool { return e.Kind == core.KindMessage && (e.Deleted || e.Spoken()) }
 
-func printEntry(
-	out io.Writer, e *core.Entry, root core.Path, names map[core.Path]string, how format,
-) error {
+func printEntry(out io.Writer, e *core.Entry, root core.Path, names map[core.Path]string, how format) {
 	if how == formatJSON {
-		return printJSON(out, e)
+		printJSON(out, e)
+		return
 	}
 	where, text := "", e.Message.Transcript()
 	if e.Message.Path != root {
@@ -126,9 +125,8 @@ func printEntry(
 	if e.Deleted {
 		text = "(deleted)"
 	}
-	_, err := fmt.Fprintf(out, "%s  %s%s: %s\n", e.Message.Time.Format(time.DateTime), where,
+	fmt.Fprintf(out, "%s  %s%s: %s\n", e.Message.Time.Format(time.DateTime), where,
 		txt.Lines(e.Message.Author.Name), strings.ReplaceAll(txt.Lines(text), "\n", "\n    "))
-	return err
 }
 
 func usageCommand(p *program) *cobra.Command {
@@ -168,12 +166,12 @@ func (p *program) usage(ctx context.Context, cfg *daemon.Config, s daemon.Store,
 		cost := cfg.Cost(r.Engine, r.Usage)
 		if how == formatJSON {
 			line := usageLine{r.Day, r.Engine, r.Calls, r.In, r.Cached, r.Out, cost}
-			err = errors.Join(err, printJSON(w, line))
+			printJSON(w, line)
 			continue
 		}
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%.4f\t\n", r.Day, r.Engine, r.Calls, r.In, r.Cached, r.Out, cost)
 	}
-	return errors.Join(err, w.Flush())
+	return w.Flush()
 }
 
 // usageLine is the usage of one engine on one day, in JSON. In, Cached and Out are tokens; In includes Cached.

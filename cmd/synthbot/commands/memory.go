@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -48,7 +47,7 @@ func listCommand(p *program) *cobra.Command {
 				facts, _, err := db.ListFacts(c.Context(), core.FactPage{Below: below, About: whom, N: n})
 				for i := range facts {
 					if *how == formatJSON {
-						err = errors.Join(err, printJSON(p.Out, facts[i]))
+						printJSON(p.Out, facts[i])
 						continue
 					}
 					fmt.Fprint(p.Out, facts[i].ID+"  ")

@@ -41,7 +41,8 @@ func Main(ctx context.Context, e *daemon.Env, args []string, grace, closeTime ti
 
 // newProgram returns an invocation. It ends the process if the database or a stopping bot hangs.
 func newProgram(e *daemon.Env, args []string) *program {
-	p := &program{Env: e, args: args}
+	p := &program{Env: e, args: args, output: &daemon.Output{Writer: e.Out}}
+	p.Out = p.output
 	p.Version = version
 	p.OnStuck = func(job string) {
 		p.abandon("the database makes no progress, and the process ends: " + txt.Line(job))
@@ -53,14 +54,20 @@ func newProgram(e *daemon.Env, args []string) *program {
 func (p *program) run(ctx context.Context) int {
 	root := p.root()
 	root.SetArgs(p.args)
-	return p.report(root.ExecuteContext(ctx))
+	err := root.ExecuteContext(ctx)
+	lost := p.output.Failure()
+	if lost != nil && (err == nil || errors.Is(err, lost)) {
+		err, p.parsed = lost, true
+	}
+	return p.report(err)
 }
 
 // program is one invocation of the command line.
 type program struct {
 	*daemon.Env
 
-	grace           time.Duration // how long turns may take to finish when the bot stops
+	output          *daemon.Output // Env.Out
+	grace           time.Duration  // how long turns may take to finish when the bot stops
 	shutdown        shutdownLimit
 	restoreTerminal func() // nil: the terminal's mode was not changed
 
@@ -89,6 +96,8 @@ func (p *program) report(err error) int {
 		return statusDone
 	case errors.As(err, &status):
 		return int(status)
+	case errors.Is(err, daemon.ErrNoReader):
+		return statusFailed
 	case errors.As(err, &faults):
 		for _, f := range faults {
 			fmt.Fprintln(p.Err, p.ErrorPrefix()+txt.Line(f.String()))
