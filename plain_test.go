@@ -33,14 +33,14 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"admin/page":          2551,
-	"daemon":              6609,
+	"daemon":              6620,
 	"interfaces/discord":  5215,
 	"core/engine":         3613,
 	"core/engine/offline": 3076,
 	"core/turn":           5228,
 	"core/action":         3893,
 	"interfaces/telegram": 4173,
-	"memory":              8761,
+	"memory":              8787,
 }
 
 // stiff matches wording in comments that plain English avoids.

@@ -32,7 +32,7 @@ func TestExportIsExact(t *testing.T) {
 		Append: []core.Entry{both}, Answered: []core.TurnID{{Path: group, Seq: 5}},
 		Change: []core.Event{react("2000", "🎉"), react("2000", "👍"), react("3000", "👎")},
 	})
-	use := Use{Day: "2026-11-21", Person: alone, Engine: "e", Calls: 2, Usage: llm.Usage{In: 3, Out: 4, Cached: 5}}
+	use := Use{Day: "2026-11-21", Person: alone, Engine: "e", Calls: 2, Usage: llm.Usage{In: 3, Out: 4, Cached: 5}, Cost: new(0.25)}
 	if err := errors.Join(err, <-db.AddUse(use, Use{Day: "2026-11-21", Engine: "e", Calls: 1})); err != nil {
 		t.Fatal(err)
 	}

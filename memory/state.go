@@ -27,6 +27,18 @@ type Use struct {
 	Engine string    `json:"engine"`
 	Calls  int       `json:"calls"`
 	llm.Usage
+	Cost *float64 `json:"cost,omitempty"` // nil: not stored, as in versions that priced stored tokens
+}
+
+// Add adds other counters. The cost is known only if both are.
+func (u *Use) Add(other Use) {
+	u.Calls += other.Calls
+	u.In, u.Out, u.Cached = u.In+other.In, u.Out+other.Out, u.Cached+other.Cached
+	if u.Cost == nil || other.Cost == nil {
+		u.Cost = nil
+		return
+	}
+	u.Cost = new(*u.Cost + *other.Cost)
 }
 
 func usageKey(u Use) []byte {
@@ -65,11 +77,11 @@ func (t *tx) addUse(u Use) {
 	value := b.Get(key)
 	if value != nil {
 		old, err := readUse(key, value)
-		if err != nil {
+		if err == nil {
+			u.Add(old)
+		} else {
 			t.db.logUnreadable(err)
 		}
-		u.Calls += old.Calls
-		u.In, u.Out, u.Cached = u.In+old.In, u.Out+old.Out, u.Cached+old.Cached
 	}
 	var c codec
 	u.fields(&c)
@@ -100,6 +112,7 @@ func (u *Use) fields(c *codec) {
 	signed(c, 2, &u.In)
 	signed(c, 3, &u.Out)
 	signed(c, 4, &u.Cached)
+	c.decimal(5, &u.Cost)
 }
 
 // Uses returns the counters of the days from first to last, inclusive, by day, person and

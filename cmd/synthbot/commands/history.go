@@ -164,14 +164,13 @@ func (p *program) usage(ctx context.Context, cfg *daemon.Config, s daemon.Store,
 	if how == formatText {
 		fmt.Fprintln(w, "DAY\tENGINE\tCALLS\tIN\tCACHED\tOUT\tCOST\t")
 	}
-	for _, r := range daemon.Spending(uses) {
-		cost := cfg.Cost(r.Engine, r.Usage)
+	for _, r := range cfg.Spending(uses) {
 		if how == formatJSON {
-			line := usageLine{r.Day, r.Engine, r.Calls, r.In, r.Cached, r.Out, cost}
+			line := usageLine{r.Day, r.Engine, r.Calls, r.In, r.Cached, r.Out, *r.Cost}
 			err = errors.Join(err, printJSON(w, line))
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%.4f\t\n", r.Day, r.Engine, r.Calls, r.In, r.Cached, r.Out, cost)
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%.4f\t\n", r.Day, r.Engine, r.Calls, r.In, r.Cached, r.Out, *r.Cost)
 	}
 	return errors.Join(err, w.Flush())
 }
