@@ -72,20 +72,38 @@ func (db *DB) AddUse(uses ...Use) <-chan error {
 
 // addUse adds to the counters. Unreadable ones begin again.
 func (t *tx) addUse(u Use) {
-	b := t.bucket(bucketUsage)
-	key := usageKey(u)
-	value := b.Get(key)
-	if value != nil {
-		old, err := readUse(key, value)
-		if err == nil {
-			u.Add(old)
-		} else {
-			t.db.logUnreadable(err)
-		}
+	if old, ok := storedUse(t, usageKey(u)); ok {
+		u.Add(old)
 	}
+	putUse(t, u)
+}
+
+// importUse stores the counters of an export, unless later ones of the same place or person are stored.
+func importUse(t *tx, u Use) (changed bool) {
+	if old, ok := storedUse(t, usageKey(u)); ok && old.Calls >= u.Calls {
+		return false
+	}
+	putUse(t, u)
+	return true
+}
+
+// storedUse returns stored counters, if they can be read.
+func storedUse(t *tx, key []byte) (u Use, ok bool) {
+	value := t.bucket(bucketUsage).Get(key)
+	if value == nil {
+		return u, false
+	}
+	u, err := readUse(key, value)
+	if err != nil {
+		t.db.logUnreadable(err)
+	}
+	return u, err == nil
+}
+
+func putUse(t *tx, u Use) {
 	var c codec
 	u.fields(&c)
-	b.Put(key, c.out)
+	t.bucket(bucketUsage).Put(usageKey(u), c.out)
 }
 
 // readUse decodes counters. If their values cannot be read, it returns an error and zero counters.

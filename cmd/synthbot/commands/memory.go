@@ -123,15 +123,27 @@ func importCommand(p *program) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			return withFile(c, p, args[0], func(in io.Reader) error {
 				return p.withStore(accessChangeOrCreate, func(_ *daemon.Config, s daemon.Store) error {
-					n, err := s.(*memory.DB).Import(c.Context(), in)
-					if err == nil {
-						fmt.Fprintf(p.Out, "lines added: %d\n", n)
-					}
-					return err
+					return importLines(c.Context(), p.Out, s.(*memory.DB), in)
 				})
 			})
 		},
 	})
+}
+
+func importLines(ctx context.Context, out io.Writer, db *memory.DB, in io.Reader) error {
+	lines, added, err := db.Import(ctx, in)
+	if err != nil && added > 0 {
+		err = fmt.Errorf("%w; lines added before that: %d (importing the corrected file adds the rest)", err, added)
+	}
+	if err != nil {
+		return err
+	}
+	rest := ""
+	if added < lines {
+		rest = fmt.Sprintf(" of %d; the others are stored already, or are not imported", lines)
+	}
+	_, err = fmt.Fprintf(out, "lines added: %d%s\n", added, rest)
+	return err
 }
 
 func forgetCommand(p *program) *cobra.Command {
