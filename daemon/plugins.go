@@ -104,7 +104,7 @@ type loaded struct {
 // if its table, the time zone and the language did not change.
 func (b *Bot) plugins(c *Config) (all []loaded, err error) {
 	former := b.InForce()
-	zone := func(c *Config) string { return c.Clock(b.env.Clock)().Location().String() }
+	zone := func(c *Config) string { return c.Zone().String() }
 	kept := zone(c) == zone(former.Config) && c.Bot.Language == former.Config.Bot.Language
 	off := b.changes.At(core.Path{}).PluginsOff
 	for _, next := range c.Chosen {

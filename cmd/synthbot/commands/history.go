@@ -38,7 +38,7 @@ func historyCommand(p *program) *cobra.Command {
 			if err != nil {
 				return daemon.Usagef("%w", err)
 			}
-			return p.view(c.Context(), func(v core.View) error {
+			return p.view(c.Context(), func(cfg *daemon.Config, v core.View) error {
 				last := func(n int) ([]core.Entry, error) { return v.Recent(root, n, nil) }
 				shown := func(e *core.Entry) bool { return *how == formatJSON || isShown(e) }
 				entries, err := daemon.LastMatching(n, last, shown)
@@ -52,6 +52,9 @@ func historyCommand(p *program) *cobra.Command {
 				names, wrong := p.names(v, paths)
 				err = errors.Join(err, wrong)
 				for i := range entries {
+					if *how == formatText {
+						entries[i].Message.Time = entries[i].Message.Time.In(cfg.Zone())
+					}
 					err = errors.Join(err, printEntry(p.Out, &entries[i], root, names, *how))
 				}
 				return err
@@ -81,7 +84,7 @@ func (p *program) names(v core.View, places []core.Path) (map[core.Path]string, 
 }
 
 func (p *program) printPlaces(ctx context.Context, how format) error {
-	return p.view(ctx, func(v core.View) error {
+	return p.view(ctx, func(cfg *daemon.Config, v core.View) error {
 		heads, err := v.Places(core.Path{})
 		if err != nil {
 			return err
@@ -104,7 +107,7 @@ func (p *program) printPlaces(ctx context.Context, how format) error {
 				continue
 			}
 			name := cmp.Or(txt.Line(names[h.Path]), "–")
-			fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", name, h.Path, h.Count, h.Time.Format(time.DateTime))
+			fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", name, h.Path, h.Count, h.Time.In(cfg.Zone()).Format(time.DateTime))
 		}
 		return errors.Join(err, w.Flush())
 	})

@@ -44,7 +44,7 @@ func listCommand(p *program) *cobra.Command {
 			if n < 1 {
 				return daemon.Usagef("--last takes a number above 0")
 			}
-			return p.withDB(accessRead, func(db *memory.DB) error {
+			return p.withDB(accessRead, func(cfg *daemon.Config, db *memory.DB) error {
 				facts, _, err := db.ListFacts(c.Context(), core.FactPage{Below: below, About: whom, N: n})
 				for i := range facts {
 					if *how == formatJSON {
@@ -52,7 +52,7 @@ func listCommand(p *program) *cobra.Command {
 						continue
 					}
 					fmt.Fprint(p.Out, facts[i].ID+"  ")
-					p.printFact(&facts[i])
+					p.printFact(cfg, &facts[i])
 				}
 				return err
 			})
@@ -73,11 +73,11 @@ func searchCommand(p *program) *cobra.Command {
 			if err != nil {
 				return daemon.Usagef("--path: %w", err)
 			}
-			return p.withDB(accessRead, func(db *memory.DB) error {
+			return p.withDB(accessRead, func(cfg *daemon.Config, db *memory.DB) error {
 				found, err := db.Recall(c.Context(), core.FactQuery{See: []core.Path{from}, Text: args[0], N: 20})
 				for i := range found {
 					found[i].Former = nil
-					p.printFact(&found[i])
+					p.printFact(cfg, &found[i])
 				}
 				return err
 			})
@@ -87,10 +87,11 @@ func searchCommand(p *program) *cobra.Command {
 	return p.preferDaemon(c)
 }
 
-func (p *program) printFact(f *core.Fact) {
-	fmt.Fprintf(p.Out, "%s  %s  %s\n", f.Time.Format(time.DateOnly), f.Origin, txt.Lines(f.Text))
+func (p *program) printFact(cfg *daemon.Config, f *core.Fact) {
+	day := func(t time.Time) string { return t.In(cfg.Zone()).Format(time.DateOnly) }
+	fmt.Fprintf(p.Out, "%s  %s  %s\n", day(f.Time), f.Origin, txt.Lines(f.Text))
 	for _, before := range f.Former {
-		fmt.Fprintf(p.Out, "    before, %s: %s\n", before.Time.Format(time.DateOnly), txt.Lines(before.Text))
+		fmt.Fprintf(p.Out, "    before, %s: %s\n", day(before.Time), txt.Lines(before.Text))
 	}
 }
 
@@ -173,11 +174,7 @@ func pruneCommand(p *program) *cobra.Command {
 		Use: "prune", Short: "Apply the retention limits of [memory] now and compact the database",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := p.load()
-			if err != nil {
-				return err
-			}
-			return p.withDB(accessChange, func(db *memory.DB) error {
+			return p.withDB(accessChange, func(cfg *daemon.Config, db *memory.DB) error {
 				if err := db.Prune(c.Context(), cfg.Memory); err != nil {
 					return err
 				}
