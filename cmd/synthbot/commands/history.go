@@ -52,10 +52,7 @@ func historyCommand(p *program) *cobra.Command {
 				names, wrong := p.names(v, paths)
 				err = errors.Join(err, wrong)
 				for i := range entries {
-					if *how == formatText {
-						entries[i].Message.Time = entries[i].Message.Time.In(cfg.Zone())
-					}
-					err = errors.Join(err, printEntry(p.Out, &entries[i], root, names, *how))
+					err = errors.Join(err, printEntry(p.Out, cfg, &entries[i], root, names, *how))
 				}
 				return err
 			})
@@ -117,7 +114,7 @@ func (p *program) printPlaces(ctx context.Context, how format) error {
 func isShown(e *core.Entry) bool { return e.Kind == core.KindMessage && (e.Deleted || e.Spoken()) }
 
 func printEntry(
-	out io.Writer, e *core.Entry, root core.Path, names map[core.Path]string, how format,
+	out io.Writer, cfg *daemon.Config, e *core.Entry, root core.Path, names map[core.Path]string, how format,
 ) error {
 	if how == formatJSON {
 		return printJSON(out, e)
@@ -129,7 +126,7 @@ func printEntry(
 	if e.Deleted {
 		text = "(deleted)"
 	}
-	_, err := fmt.Fprintf(out, "%s  %s%s: %s\n", e.Message.Time.Format(time.DateTime), where,
+	_, err := fmt.Fprintf(out, "%s  %s%s: %s\n", e.Message.Time.In(cfg.Zone()).Format(time.DateTime), where,
 		txt.Lines(e.Message.Author.Name), strings.ReplaceAll(txt.Lines(text), "\n", "\n    "))
 	return err
 }
