@@ -25,7 +25,8 @@ const (
 	maxPlaces  = 500  // places below one that is listed
 	maxEntry   = 500  // bytes of one text in a result
 	maxMessage = 8000 // bytes
-	sendCount  = 20   // messages within sendPer
+	maxLine    = 1 << 20
+	sendCount  = 20 // messages within sendPer
 	sendPer    = time.Minute
 )
 
@@ -54,7 +55,7 @@ func Serve(ctx context.Context, o Options, in io.ReadCloser, out io.WriteCloser)
 		return errors.Join(err, in.Close(), out.Close())
 	}
 	l := &service{Options: o}
-	err := l.server().Run(ctx, &mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: 1 << 20})
+	err := l.server().Run(ctx, newLines(in, out))
 	if ctx.Err() != nil || errors.Is(err, io.EOF) {
 		return nil
 	}
