@@ -40,7 +40,7 @@ var maxBigPackageLines = map[string]int{
 	"core/turn":           5228,
 	"core/action":         3893,
 	"interfaces/telegram": 4173,
-	"memory":              8847,
+	"memory":              8858,
 }
 
 // stiff matches wording in comments that plain English avoids.

@@ -265,6 +265,9 @@ func (p *program) pair(ctx context.Context, b *daemon.Bot, args []string) error 
 		for _, guest := range waiting {
 			fmt.Fprintln(p.Out, guest)
 		}
+		if err == nil && len(waiting) == 0 {
+			fmt.Fprintln(p.Err, "nobody waits for approval")
+		}
 		return err
 	}
 	guest, err := plugin.Pair(ctx, args[0], core.Path{})

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -46,6 +45,9 @@ func listCommand(p *program) *cobra.Command {
 			}
 			return p.withDB(accessRead, func(cfg *daemon.Config, db *memory.DB) error {
 				facts, _, err := db.ListFacts(c.Context(), core.FactPage{Below: below, About: whom, N: n})
+				if err == nil && len(facts) == 0 {
+					fmt.Fprintln(p.Err, "no such memory is stored")
+				}
 				for i := range facts {
 					if *how == formatJSON {
 						err = errors.Join(err, printJSON(p.Out, facts[i]))
@@ -110,7 +112,12 @@ func exportCommand(p *program) *cobra.Command {
 				return err
 			}
 			return p.withBot(c.Context(), accessRead, func(b *daemon.Bot) error {
-				return b.PersonalData().Export(c.Context(), p.Out, path)
+				var lines memory.LineCounter
+				err := b.PersonalData().Export(c.Context(), io.MultiWriter(p.Out, &lines), path)
+				if err == nil && lines == 0 {
+					fmt.Fprintf(p.Err, "nothing is stored about %s\n", cmp.Or(path.String(), "anybody"))
+				}
+				return err
 			})
 		},
 	}
@@ -133,11 +140,8 @@ func importCommand(p *program) *cobra.Command {
 
 func importLines(ctx context.Context, out io.Writer, db *memory.DB, in io.Reader) error {
 	lines, added, err := db.Import(ctx, in)
-	if err != nil && added > 0 {
-		err = fmt.Errorf("%w; lines added before that: %d (importing the corrected file adds the rest)", err, added)
-	}
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; lines added before that: %d (importing the corrected file adds the rest)", err, added)
 	}
 	rest := ""
 	if added < lines {
@@ -202,7 +206,7 @@ func optionalPath(args []string) (core.Path, error) {
 // forget erases all data of a place or a user, including that of plugins, and rewrites the database
 // file without it. It prints how much there was.
 func (p *program) forget(ctx context.Context, b *daemon.Bot, path core.Path) error {
-	var exported lineCounter
+	var exported memory.LineCounter
 	countErr := b.PersonalData().Export(ctx, &exported, path) // an error does not prevent forgetting
 	if err := b.PersonalData().Forget(ctx, path); err != nil {
 		return err
@@ -216,15 +220,4 @@ func (p *program) forget(ctx context.Context, b *daemon.Bot, path core.Path) err
 		fmt.Fprintf(p.Out, "erased: %d lines of an export\n", exported)
 	}
 	return nil
-}
-
-// lineCounter counts the lines that are written to it.
-type lineCounter int
-
-// NonBlocking implements memory.NonBlocking, so that the export is not buffered on disk.
-func (l *lineCounter) NonBlocking() {}
-
-func (l *lineCounter) Write(p []byte) (int, error) {
-	*l += lineCounter(bytes.Count(p, []byte("\n")))
-	return len(p), nil
 }
