@@ -238,10 +238,8 @@ func (b *chatCommands) say(ctx context.Context, c command.Call) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	if err := b.Messenger().Tell(ctx, to, c.Args["text"]); err != nil {
-		return "", err
-	}
-	return "Said.", nil
+	err = host{b.Bot}.say(ctx, to, c.Args["text"], false)
+	return "Said.", err
 }
 
 func (b *chatCommands) history(ctx context.Context, c command.Call) (string, error) {

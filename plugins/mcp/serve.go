@@ -37,10 +37,8 @@ type Options struct {
 	Clock   func() time.Time
 	Facts   core.Facts
 	Reader  core.Reader
-	Desk    interface {
-		// Tell sends a message to a place, outside of any turn.
-		Tell(ctx context.Context, to core.Path, text string) error
-	}
+	// Relay sends a message to a place, outside of any turn, and adds it to the history.
+	Relay  func(ctx context.Context, to core.Path, text string) error
 	Rights Serving // on whose behalf the other program acts, and where
 	// Admits reports whether that user may use the bot. It is called before each call; nil: they may.
 	Admits func(user core.Path) bool
@@ -293,7 +291,7 @@ func (l *service) send(ctx context.Context, m message) (sent sentMessage, err er
 	}
 	l.sent = append(l.sent, now)
 	l.mu.Unlock()
-	err = l.Desk.Tell(ctx, place, m.Text)
+	err = l.Relay(ctx, place, m.Text)
 	return sentMessage{Sent: err == nil}, err
 }
 

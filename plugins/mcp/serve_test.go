@@ -39,7 +39,8 @@ func lend(t *testing.T, o Options) *lent {
 			t.Fatal(err)
 		}
 	}
-	o.Facts, o.Reader, o.Desk, o.Clock, o.Log = p.stand.Facts, p.stand.Reader, p.stand, p.stand.Clock, discardLog()
+	o.Facts, o.Reader, o.Relay = p.stand.Facts, p.stand.Reader, p.stand.Tell
+	o.Clock, o.Log = p.stand.Clock, discardLog()
 	theirs, in := io.Pipe()
 	out, ours := io.Pipe()
 	go func() { p.ended <- Serve(context.Background(), o, theirs, ours) }()
@@ -134,7 +135,7 @@ func TestServeAnswersBadLines(t *testing.T) {
 	theirs, in := io.Pipe()
 	out, ours := io.Pipe()
 	ended := make(chan error, 1)
-	o := Options{Rights: rights("room", ""), Facts: h.Facts, Reader: h.Reader, Desk: h, Clock: h.Clock, Log: discardLog()}
+	o := Options{Rights: rights("room", ""), Facts: h.Facts, Reader: h.Reader, Clock: h.Clock, Log: discardLog()}
 	go func() { ended <- Serve(context.Background(), o, theirs, ours) }()
 	answers := bufio.NewScanner(out)
 	const ping = `{"jsonrpc":"2.0","id":7,"method":"ping"}`

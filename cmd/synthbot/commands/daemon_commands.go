@@ -301,7 +301,7 @@ func (p *program) serveMCP(ctx context.Context, b *daemon.Bot) error {
 	}
 	return mcp.Serve(ctx, mcp.Options{
 		Version: version, Log: p.Logger(cfg, slog.LevelWarn), Clock: cfg.Clock(p.Clock), Rights: rights,
-		Facts: b.Data.Store, Reader: b.Data.Store, Desk: b.Messenger(),
+		Facts: b.Data.Store, Reader: b.Data.Store, Relay: b.Relay,
 		Admits: func(person core.Path) bool { return !slices.ContainsFunc(cfg.Access.Deny, person.Within) },
 	}, io.NopCloser(p.In), nopWriteCloser{p.Out})
 }
